@@ -1,0 +1,203 @@
+package agency
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is the coarse state of a contract (DESIGN 5).
+type Status string
+
+// The statuses. Complete means landed, or, with no diff, verdict accepted.
+const (
+	StatusPending    Status = "pending"
+	StatusInProgress Status = "in_progress"
+	StatusInReview   Status = "in_review"
+	StatusComplete   Status = "complete"
+	StatusBlocked    Status = "blocked"
+	StatusFailed     Status = "failed"
+	StatusCancelled  Status = "cancelled"
+)
+
+// Final tells whether a contract in this status can never go on.
+func (s Status) Final() bool {
+	return s == StatusComplete || s == StatusFailed || s == StatusCancelled
+}
+
+// Stage refines a status.
+type Stage string
+
+// The stages; final statuses have the empty Stage.
+const (
+	StageReady     Stage = "ready"
+	StageWorking   Stage = "working"
+	StageParked    Stage = "parked"
+	StageVerifying Stage = "verifying"
+	StageReviewing Stage = "reviewing"
+	StageQueued    Stage = "queued"
+	StageLanding   Stage = "landing"
+)
+
+// ContractType says what kind of work a contract is.
+type ContractType string
+
+// The types of contracts.
+const (
+	TypeFeature  ContractType = "feature"
+	TypeRefactor ContractType = "refactor"
+	TypeTest     ContractType = "test"
+	TypeReview   ContractType = "review"
+	TypeDesign   ContractType = "design"
+	TypeVerify   ContractType = "verify"
+)
+
+// ExecutionMode says whether a contract may run beside its siblings.
+type ExecutionMode string
+
+// The execution modes; empty is parallel.
+const (
+	ExecutionParallel   ExecutionMode = "parallel"
+	ExecutionSequential ExecutionMode = "sequential"
+)
+
+// Complexity is the one three-step scale (DESIGN 15).
+type Complexity string
+
+// The steps, as stored. ParseComplexity accepts the synonyms.
+const (
+	Small  Complexity = "small"
+	Medium Complexity = "medium"
+	Large  Complexity = "large"
+)
+
+// ParseComplexity reads any of the words that the reference designs use.
+func ParseComplexity(s string) (Complexity, error) {
+	switch s {
+	case "small", "low", "simple":
+		return Small, nil
+	case "medium", "":
+		return Medium, nil
+	case "large", "high", "complex":
+		return Large, nil
+	}
+	return "", Errorf(KindInvalid, "complexity %q: want small, medium or large", s)
+}
+
+// Criterion is one thing that must be true when the contract is complete.
+type Criterion struct {
+	ID    string `json:"id"`
+	Text  string `json:"text"`
+	Check *Check `json:"check,omitempty"`
+}
+
+// Check is what the harness itself can look at. Exactly one field is set.
+type Check struct {
+	Test    string `json:"test,omitempty"`    // a test's name
+	Command string `json:"command,omitempty"` // a command that must exit 0
+	File    string `json:"file,omitempty"`    // a file that must exist
+}
+
+// Outputs is what a contract expects to change, or says that it changed.
+type Outputs struct {
+	FilesCreated  []string `json:"files_created,omitempty"`
+	FilesModified []string `json:"files_modified,omitempty"`
+	TestsPassing  []string `json:"tests_passing,omitempty"`
+}
+
+// Contract is the unit of work (DESIGN 5). Only the registry changes one, and
+// only by Advance.
+type Contract struct {
+	ID                 ContractID         `json:"id"`
+	RunID              RunID              `json:"run_id"`
+	ParentID           ContractID         `json:"parent_id,omitempty"`
+	FeatureID          FeatureID          `json:"feature_id,omitempty"`
+	Type               ContractType       `json:"type,omitempty"`
+	Phase              string             `json:"phase,omitempty"`
+	AssignedRole       RoleID             `json:"assigned_role"`
+	AssignedAgentID    AgentID            `json:"assigned_agent_id,omitempty"`
+	Tier               string             `json:"tier,omitempty"`
+	Domain             string             `json:"domain,omitempty"`
+	Talent             string             `json:"talent,omitempty"`
+	Title              string             `json:"title"`
+	Description        string             `json:"description"`
+	GoalAnchor         string             `json:"goal_anchor,omitempty"`
+	AcceptanceCriteria []Criterion        `json:"acceptance_criteria"`
+	Constraints        []string           `json:"constraints,omitempty"`
+	RelevantFiles      []string           `json:"relevant_files,omitempty"`
+	APIDefinitions     []string           `json:"api_definitions,omitempty"`
+	StyleGuide         string             `json:"style_guide,omitempty"`
+	Writes             []string           `json:"writes,omitempty"`
+	DependsOn          []ContractID       `json:"depends_on,omitempty"`
+	ExecutionMode      ExecutionMode      `json:"execution_mode,omitempty"`
+	Inputs             map[string]string  `json:"inputs,omitempty"`
+	ExpectedOutputs    Outputs            `json:"expected_outputs,omitzero"`
+	ActualOutputs      Outputs            `json:"actual_outputs,omitzero"`
+	TestRequirements   []string           `json:"test_requirements,omitempty"`
+	QualityThresholds  map[string]float64 `json:"quality_thresholds,omitempty"`
+	Priority           int                `json:"priority,omitempty"`
+	Complexity         Complexity         `json:"estimated_complexity,omitempty"`
+	RetryBudget        int                `json:"retry_budget"`
+	Attempts           int                `json:"attempts"`
+	Status             Status             `json:"status"`
+	Stage              Stage              `json:"stage,omitempty"`
+	Iterations         int                `json:"iterations,omitempty"`
+	TokensUsed         int64              `json:"tokens_used"`
+	CostUSD            float64            `json:"cost_usd"`
+	Error              string             `json:"error,omitempty"`
+	CreatedAt          time.Time          `json:"created_at,omitzero"`
+	StartedAt          time.Time          `json:"started_at,omitzero"`
+	CompletedAt        time.Time          `json:"completed_at,omitzero"`
+}
+
+// WriteSet is the files and symbols that the contract expects to change: its
+// writes, else the files of its expected outputs. Empty means unbounded.
+func (c Contract) WriteSet() []string {
+	if len(c.Writes) > 0 {
+		return c.Writes
+	}
+	out := append([]string(nil), c.ExpectedOutputs.FilesCreated...)
+	return append(out, c.ExpectedOutputs.FilesModified...)
+}
+
+// Block is the contract as a model sees it: the fenced JSON of INTERFACES 4.
+func (c Contract) Block() (string, error) {
+	c.Status, c.Stage, c.TokensUsed, c.CostUSD, c.Error = "", "", 0, 0, ""
+	c.CreatedAt, c.StartedAt, c.CompletedAt = time.Time{}, time.Time{}, time.Time{}
+	b, err := json.MarshalIndent(blockView(c), "", "  ")
+	if err != nil {
+		return "", Errorf(KindInternal, "contract %s: %w", c.ID, err)
+	}
+	return "```json contract\n" + string(b) + "\n```\n", nil
+}
+
+// blockView leaves out what the harness counts: it changes while the session
+// runs and would break the prompt's stable prefix.
+type contractView Contract
+
+func blockView(c Contract) any {
+	type view struct {
+		contractView
+		Status     *Status  `json:"status,omitempty"`
+		TokensUsed *int64   `json:"tokens_used,omitempty"`
+		CostUSD    *float64 `json:"cost_usd,omitempty"`
+	}
+	return view{contractView: contractView(c)}
+}
+
+// Evidence is what a claim offers for one criterion. Kind test and command
+// give a criterion without a check its check.
+type Evidence struct {
+	Criterion string    `json:"criterion"`
+	Kind      CheckKind `json:"kind"`
+	Ref       string    `json:"ref"`
+}
+
+// Claim is a session's statement that it is complete.
+type Claim struct {
+	Session  SessionID  `json:"session_id"`
+	Contract ContractID `json:"contract_id"`
+	Summary  string     `json:"summary"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+	Outputs  Outputs    `json:"outputs,omitzero"`
+	Tree     OID        `json:"tree"` // the workspace's tree when it was made
+}

@@ -1,0 +1,396 @@
+package agency
+
+// The details of events, one type for each word of INTERFACES 6.
+type (
+	// RunStarted says that a run began and what it is pinned to.
+	RunStarted struct {
+		Goal   string `json:"goal"`
+		Mode   Mode   `json:"mode"`
+		Base   OID    `json:"base"`
+		Target string `json:"target"`
+		Branch string `json:"branch"`
+	}
+	// PlanSubmitted says that a plan passed validation.
+	PlanSubmitted struct {
+		Contracts int `json:"contracts"`
+	}
+	// GatePending says that the run waits for a person.
+	GatePending struct {
+		Gate GateID   `json:"gate_id"`
+		Kind GateKind `json:"kind"`
+	}
+	// GateApproved is the decision of a gate.
+	GateApproved struct {
+		Gate GateID   `json:"gate_id"`
+		Kind GateKind `json:"kind"`
+		By   string   `json:"by"`
+		Note string   `json:"note,omitempty"`
+	}
+	// GateRejected is the decision of a gate.
+	GateRejected struct {
+		Gate   GateID   `json:"gate_id"`
+		Kind   GateKind `json:"kind"`
+		By     string   `json:"by"`
+		Reason string   `json:"reason,omitempty"`
+	}
+	// GatePaused says that a gate's deadline passed; the run waits on, nothing is spent.
+	GatePaused struct {
+		Gate GateID `json:"gate_id"`
+	}
+	// GateResumed says that a gate whose deadline had passed was answered.
+	GateResumed struct {
+		Gate GateID `json:"gate_id"`
+	}
+	// Spawned says that a session began.
+	Spawned struct {
+		Session SessionID `json:"session_id"`
+		Attempt int       `json:"attempt"`
+		Model   string    `json:"model"`
+	}
+	// Completed says that a session or a contract ended well.
+	Completed struct {
+		Session SessionID `json:"session_id,omitempty"`
+		Outcome string    `json:"outcome,omitempty"`
+	}
+	// Failed says that a session, an attempt or a contract ended badly.
+	Failed struct {
+		Session SessionID `json:"session_id,omitempty"`
+		Reason  string    `json:"reason"`
+	}
+	// Escalated says that a matter went to the next level.
+	Escalated struct {
+		Reason string `json:"reason"`
+	}
+	// Retried says that a request or an attempt is made again.
+	Retried struct {
+		Attempt     int     `json:"attempt"`
+		Cause       string  `json:"cause"`
+		WaitSeconds float64 `json:"wait_seconds,omitempty"`
+	}
+	// PathAmendment says that a workstream's tier path changed.
+	PathAmendment struct {
+		Workstream string `json:"workstream"`
+	}
+	// MessageSent says that a message is durable.
+	MessageSent struct {
+		Message MessageID `json:"message_id"`
+		From    string    `json:"from"`
+		To      string    `json:"to"`
+	}
+	// MessageProcessed says that the recipient acted on a message.
+	MessageProcessed struct {
+		Message MessageID `json:"message_id"`
+		Status  string    `json:"status"`
+	}
+	// StateChanged says that a run or contract moved to another state.
+	StateChanged struct {
+		From   string `json:"from"`
+		To     string `json:"to"`
+		Reason string `json:"reason,omitempty"`
+	}
+	// LockAcquired says who holds a lease.
+	LockAcquired struct {
+		Name   string `json:"name"`
+		Holder string `json:"holder"`
+	}
+	// LockDenied says who was refused a lease.
+	LockDenied struct {
+		Name   string `json:"name"`
+		Holder string `json:"holder"`
+	}
+	// LockReleased says who gave a lease back.
+	LockReleased struct {
+		Name   string `json:"name"`
+		Holder string `json:"holder"`
+	}
+	// TokenGranted says who holds an execution token.
+	TokenGranted struct {
+		Name   string `json:"name"`
+		Holder string `json:"holder"`
+	}
+	// TokenReleased says who gave an execution token back.
+	TokenReleased struct {
+		Name   string `json:"name"`
+		Holder string `json:"holder"`
+	}
+	// CheckpointCreated names a tree that can be rolled back to.
+	CheckpointCreated struct {
+		Checkpoint string `json:"checkpoint_id"`
+		Label      string `json:"label"`
+		Tree       OID    `json:"tree"`
+	}
+	// RolledBack says that a workspace went back to a checkpoint.
+	RolledBack struct {
+		Checkpoint string `json:"checkpoint_id"`
+		Tree       OID    `json:"tree"`
+	}
+	// TurnCompleted is one settled turn.
+	TurnCompleted struct {
+		Session  SessionID `json:"session_id"`
+		Turn     int       `json:"turn"`
+		In       int64     `json:"tokens_in"`
+		Cached   int64     `json:"tokens_cached"`
+		Out      int64     `json:"tokens_out"`
+		CostUSD  float64   `json:"cost_usd"`
+		Unpriced bool      `json:"unpriced,omitempty"`
+		Model    string    `json:"model,omitempty"`
+	}
+	// ToolCalled is one tool call with its outcome.
+	ToolCalled struct {
+		Session SessionID `json:"session_id"`
+		Turn    int       `json:"turn"`
+		Tool    string    `json:"tool"`
+		Error   string    `json:"error,omitempty"`
+	}
+	// ToolRefused is a call that the role, the arguments or a path rule refused.
+	ToolRefused struct {
+		Session SessionID `json:"session_id"`
+		Turn    int       `json:"turn"`
+		Tool    string    `json:"tool"`
+		Reason  string    `json:"reason"`
+	}
+	// TestsRun is a receipt of a test command. Stage says on what: work, base, claim, landing or target.
+	TestsRun struct {
+		Command  string    `json:"command"`
+		Passed   int       `json:"passed"`
+		Failed   int       `json:"failed"`
+		Skipped  int       `json:"skipped"`
+		ExitCode int       `json:"exit_code"`
+		Receipt  ReceiptID `json:"receipt,omitempty"`
+		Stage    string    `json:"stage,omitempty"`
+	}
+	// LintRun is a receipt of a build, lint or type-check command.
+	LintRun struct {
+		Command  string    `json:"command"`
+		Kind     CheckKind `json:"kind"`
+		ExitCode int       `json:"exit_code"`
+		Receipt  ReceiptID `json:"receipt,omitempty"`
+		Stage    string    `json:"stage,omitempty"`
+	}
+	// Claimed says that a session claims to be complete.
+	Claimed struct {
+		Session SessionID `json:"session_id"`
+		Summary string    `json:"summary"`
+	}
+	// SessionParked says what a session waits for, holding nothing.
+	SessionParked struct {
+		Session SessionID `json:"session_id"`
+		For     string    `json:"for"`
+	}
+	// RunWaiting says that nothing goes on until a person acts.
+	RunWaiting struct {
+		For string `json:"for"`
+	}
+	// RunPaused says that a person paused the run.
+	RunPaused struct {
+		By string `json:"by,omitempty"`
+	}
+	// RunResumed says that a paused or interrupted run goes on.
+	RunResumed struct {
+		By string `json:"by,omitempty"`
+	}
+	// ReviewSubmitted is a critic's review.
+	ReviewSubmitted struct {
+		Verdict string `json:"verdict"`
+		Issues  int    `json:"issues"`
+	}
+	// VerdictSubmitted is the result of verifying a claim.
+	VerdictSubmitted struct {
+		Verdict string   `json:"verdict"`
+		Reasons []string `json:"reasons,omitempty"`
+	}
+	// Merged is a landing, or the final merge where Contract is empty.
+	Merged struct {
+		Contract ContractID `json:"contract_id,omitempty"`
+		Commit   OID        `json:"commit"`
+		Step     StepKey    `json:"step,omitempty"`
+		Branch   string     `json:"branch"`
+	}
+	// MergeConflicted says which files two sides changed.
+	MergeConflicted struct {
+		Contract ContractID `json:"contract_id"`
+		Paths    []string   `json:"paths"`
+	}
+	// Nudged is the overseer's mildest intervention.
+	Nudged struct {
+		Cause string `json:"cause"`
+	}
+	// Halted is the overseer's strongest intervention.
+	Halted struct {
+		Cause string `json:"cause"`
+	}
+	// ResumedAfterCrash says that a new host took up a run whose host died.
+	ResumedAfterCrash struct {
+		Epoch int64 `json:"epoch"`
+	}
+	// BudgetWarning says which share of a budget is used.
+	BudgetWarning struct {
+		Node string  `json:"node"`
+		Used float64 `json:"used"`
+	}
+	// BudgetExhausted says which limit stopped the spending.
+	BudgetExhausted struct {
+		Node  string `json:"node"`
+		Limit string `json:"limit"`
+	}
+	// RunSucceeded ends a run well.
+	RunSucceeded struct {
+		Branch string `json:"branch"`
+		Commit OID    `json:"merged_commit,omitempty"`
+	}
+	// RunFailed ends a run badly.
+	RunFailed struct {
+		Reason string `json:"reason"`
+	}
+	// RunCancelled ends a run on a person's word.
+	RunCancelled struct {
+		By string `json:"by,omitempty"`
+	}
+	// Log is a line for people that is no other event.
+	Log struct {
+		Text string `json:"text,omitempty"`
+	}
+)
+
+func (RunStarted) eventType() EventType        { return "run_started" }
+func (PlanSubmitted) eventType() EventType     { return "plan_submitted" }
+func (GatePending) eventType() EventType       { return "gate_pending" }
+func (GateApproved) eventType() EventType      { return "gate_approved" }
+func (GateRejected) eventType() EventType      { return "gate_rejected" }
+func (GatePaused) eventType() EventType        { return "gate_paused" }
+func (GateResumed) eventType() EventType       { return "gate_resumed" }
+func (Spawned) eventType() EventType           { return "spawned" }
+func (Completed) eventType() EventType         { return "completed" }
+func (Failed) eventType() EventType            { return "failed" }
+func (Escalated) eventType() EventType         { return "escalated" }
+func (Retried) eventType() EventType           { return "retried" }
+func (PathAmendment) eventType() EventType     { return "path_amendment" }
+func (MessageSent) eventType() EventType       { return "message_sent" }
+func (MessageProcessed) eventType() EventType  { return "message_processed" }
+func (StateChanged) eventType() EventType      { return "state_changed" }
+func (LockAcquired) eventType() EventType      { return "lock_acquired" }
+func (LockDenied) eventType() EventType        { return "lock_denied" }
+func (LockReleased) eventType() EventType      { return "lock_released" }
+func (TokenGranted) eventType() EventType      { return "token_granted" }
+func (TokenReleased) eventType() EventType     { return "token_released" }
+func (CheckpointCreated) eventType() EventType { return "checkpoint_created" }
+func (RolledBack) eventType() EventType        { return "rolled_back" }
+func (TurnCompleted) eventType() EventType     { return "turn_completed" }
+func (ToolCalled) eventType() EventType        { return "tool_called" }
+func (ToolRefused) eventType() EventType       { return "tool_refused" }
+func (TestsRun) eventType() EventType          { return "tests_run" }
+func (LintRun) eventType() EventType           { return "lint_run" }
+func (Claimed) eventType() EventType           { return "claimed" }
+func (SessionParked) eventType() EventType     { return "session_parked" }
+func (RunWaiting) eventType() EventType        { return "run_waiting" }
+func (RunPaused) eventType() EventType         { return "run_paused" }
+func (RunResumed) eventType() EventType        { return "run_resumed" }
+func (ReviewSubmitted) eventType() EventType   { return "review_submitted" }
+func (VerdictSubmitted) eventType() EventType  { return "verdict_submitted" }
+func (Merged) eventType() EventType            { return "merged" }
+func (MergeConflicted) eventType() EventType   { return "merge_conflicted" }
+func (Nudged) eventType() EventType            { return "nudged" }
+func (Halted) eventType() EventType            { return "halted" }
+func (ResumedAfterCrash) eventType() EventType { return "resumed_after_crash" }
+func (BudgetWarning) eventType() EventType     { return "budget_warning" }
+func (BudgetExhausted) eventType() EventType   { return "budget_exhausted" }
+func (RunSucceeded) eventType() EventType      { return "run_succeeded" }
+func (RunFailed) eventType() EventType         { return "run_failed" }
+func (RunCancelled) eventType() EventType      { return "run_cancelled" }
+func (Log) eventType() EventType               { return "log" }
+
+func (RunStarted) category() Category        { return CategoryState }
+func (PlanSubmitted) category() Category     { return CategoryAgent }
+func (GatePending) category() Category       { return CategoryGate }
+func (GateApproved) category() Category      { return CategoryGate }
+func (GateRejected) category() Category      { return CategoryGate }
+func (GatePaused) category() Category        { return CategoryGate }
+func (GateResumed) category() Category       { return CategoryGate }
+func (Spawned) category() Category           { return CategoryAgent }
+func (Completed) category() Category         { return CategoryAgent }
+func (Failed) category() Category            { return CategoryAgent }
+func (Escalated) category() Category         { return CategoryAgent }
+func (Retried) category() Category           { return CategoryAgent }
+func (PathAmendment) category() Category     { return CategoryAgent }
+func (MessageSent) category() Category       { return CategoryMessage }
+func (MessageProcessed) category() Category  { return CategoryMessage }
+func (StateChanged) category() Category      { return CategoryState }
+func (LockAcquired) category() Category      { return CategoryCoordination }
+func (LockDenied) category() Category        { return CategoryCoordination }
+func (LockReleased) category() Category      { return CategoryCoordination }
+func (TokenGranted) category() Category      { return CategoryCoordination }
+func (TokenReleased) category() Category     { return CategoryCoordination }
+func (CheckpointCreated) category() Category { return CategoryState }
+func (RolledBack) category() Category        { return CategoryState }
+func (TurnCompleted) category() Category     { return CategoryAgent }
+func (ToolCalled) category() Category        { return CategoryAgent }
+func (ToolRefused) category() Category       { return CategoryAgent }
+func (TestsRun) category() Category          { return CategoryVerification }
+func (LintRun) category() Category           { return CategoryVerification }
+func (Claimed) category() Category           { return CategoryAgent }
+func (SessionParked) category() Category     { return CategoryAgent }
+func (RunWaiting) category() Category        { return CategoryState }
+func (RunPaused) category() Category         { return CategoryState }
+func (RunResumed) category() Category        { return CategoryState }
+func (ReviewSubmitted) category() Category   { return CategoryVerification }
+func (VerdictSubmitted) category() Category  { return CategoryVerification }
+func (Merged) category() Category            { return CategoryGit }
+func (MergeConflicted) category() Category   { return CategoryGit }
+func (Nudged) category() Category            { return CategoryAgent }
+func (Halted) category() Category            { return CategoryAgent }
+func (ResumedAfterCrash) category() Category { return CategorySystem }
+func (BudgetWarning) category() Category     { return CategoryState }
+func (BudgetExhausted) category() Category   { return CategoryState }
+func (RunSucceeded) category() Category      { return CategoryState }
+func (RunFailed) category() Category         { return CategoryState }
+func (RunCancelled) category() Category      { return CategoryState }
+func (Log) category() Category               { return CategorySystem }
+
+var details = map[EventType]func() Detail{
+	"run_started":         func() Detail { return new(RunStarted) },
+	"plan_submitted":      func() Detail { return new(PlanSubmitted) },
+	"gate_pending":        func() Detail { return new(GatePending) },
+	"gate_approved":       func() Detail { return new(GateApproved) },
+	"gate_rejected":       func() Detail { return new(GateRejected) },
+	"gate_paused":         func() Detail { return new(GatePaused) },
+	"gate_resumed":        func() Detail { return new(GateResumed) },
+	"spawned":             func() Detail { return new(Spawned) },
+	"completed":           func() Detail { return new(Completed) },
+	"failed":              func() Detail { return new(Failed) },
+	"escalated":           func() Detail { return new(Escalated) },
+	"retried":             func() Detail { return new(Retried) },
+	"path_amendment":      func() Detail { return new(PathAmendment) },
+	"message_sent":        func() Detail { return new(MessageSent) },
+	"message_processed":   func() Detail { return new(MessageProcessed) },
+	"state_changed":       func() Detail { return new(StateChanged) },
+	"lock_acquired":       func() Detail { return new(LockAcquired) },
+	"lock_denied":         func() Detail { return new(LockDenied) },
+	"lock_released":       func() Detail { return new(LockReleased) },
+	"token_granted":       func() Detail { return new(TokenGranted) },
+	"token_released":      func() Detail { return new(TokenReleased) },
+	"checkpoint_created":  func() Detail { return new(CheckpointCreated) },
+	"rolled_back":         func() Detail { return new(RolledBack) },
+	"turn_completed":      func() Detail { return new(TurnCompleted) },
+	"tool_called":         func() Detail { return new(ToolCalled) },
+	"tool_refused":        func() Detail { return new(ToolRefused) },
+	"tests_run":           func() Detail { return new(TestsRun) },
+	"lint_run":            func() Detail { return new(LintRun) },
+	"claimed":             func() Detail { return new(Claimed) },
+	"session_parked":      func() Detail { return new(SessionParked) },
+	"run_waiting":         func() Detail { return new(RunWaiting) },
+	"run_paused":          func() Detail { return new(RunPaused) },
+	"run_resumed":         func() Detail { return new(RunResumed) },
+	"review_submitted":    func() Detail { return new(ReviewSubmitted) },
+	"verdict_submitted":   func() Detail { return new(VerdictSubmitted) },
+	"merged":              func() Detail { return new(Merged) },
+	"merge_conflicted":    func() Detail { return new(MergeConflicted) },
+	"nudged":              func() Detail { return new(Nudged) },
+	"halted":              func() Detail { return new(Halted) },
+	"resumed_after_crash": func() Detail { return new(ResumedAfterCrash) },
+	"budget_warning":      func() Detail { return new(BudgetWarning) },
+	"budget_exhausted":    func() Detail { return new(BudgetExhausted) },
+	"run_succeeded":       func() Detail { return new(RunSucceeded) },
+	"run_failed":          func() Detail { return new(RunFailed) },
+	"run_cancelled":       func() Detail { return new(RunCancelled) },
+	"log":                 func() Detail { return new(Log) },
+}

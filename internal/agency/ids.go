@@ -1,0 +1,98 @@
+package agency
+
+import (
+	"encoding/base32"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// Identifiers. Those of runs are made by NewRunID, those of contracts come
+// from people and plans and are kept verbatim, all others are derived paths
+// such as "RUN/main/attempt-2", so that a repeated step finds its own work.
+type (
+	RunID      string
+	ContractID string
+	FeatureID  string
+	AgentID    string
+	SessionID  string
+	GateID     string
+	MessageID  string
+	RoleID     string
+	ReceiptID  string
+	// StepKey is the idempotency key of a durable step; it stands in the
+	// trailer Agency-Step of the commit that the step made.
+	StepKey string
+	// Hash is the lower-case hexadecimal SHA-256 of a blob's content.
+	Hash string
+	// OID is a git object id in hexadecimal.
+	OID string
+)
+
+var (
+	runIDForm      = regexp.MustCompile(`^[a-z0-9-]{4,40}$`)
+	contractIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+// NewRunID makes the id of a run from the first words of its goal and eight
+// characters of chance read from random.
+func NewRunID(goal string, random io.Reader) (RunID, error) {
+	var b [5]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", err
+	}
+	tail := strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+	return RunID(slug(goal, 24) + "-" + tail), nil
+}
+
+func slug(s string, max int) string {
+	var b strings.Builder
+	dash := false
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			if dash && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			dash = false
+			b.WriteRune(r)
+		default:
+			dash = true
+		}
+		if b.Len() >= max {
+			break
+		}
+	}
+	out := b.String()
+	if i := strings.LastIndexByte(out, '-'); len(out) >= max && i > max/2 {
+		out = out[:i]
+	}
+	if out == "" {
+		return "run"
+	}
+	return out
+}
+
+// CheckRunID says what is wrong with a run id that somebody typed.
+func CheckRunID(id RunID) error {
+	if !runIDForm.MatchString(string(id)) {
+		return Errorf(KindInvalid, "run id %q: want 4 to 40 of a-z, 0-9 and -", id)
+	}
+	return nil
+}
+
+// CheckContractID says what is wrong with a contract's id: ids become folder
+// and branch names, so the forms that git or a file system refuses are refused
+// here (DESIGN 5).
+func CheckContractID(id ContractID) error {
+	s := string(id)
+	switch {
+	case !contractIDForm.MatchString(s):
+		return Errorf(KindInvalid, "contract id %q: want a letter or digit, then up to 63 of letters, digits, '.', '_' and '-'", s)
+	case strings.Contains(s, ".."):
+		return Errorf(KindInvalid, "contract id %q: contains '..'", s)
+	case strings.HasSuffix(s, "."), strings.HasSuffix(s, ".lock"):
+		return Errorf(KindInvalid, "contract id %q: ends in '.' or '.lock'", s)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package agency
+
+import (
+	"fmt"
+	"math"
+)
+
+// Money is an amount in billionths of a US dollar. Integers, so that a sum
+// over a thousand turns equals the sum of its parts.
+type Money int64
+
+// Dollar is one US dollar.
+const Dollar Money = 1_000_000_000
+
+// USD converts from dollars, rounding to the nearest unit.
+func USD(v float64) Money { return Money(math.Round(v * float64(Dollar))) }
+
+// Float is the amount in dollars, for JSON.
+func (m Money) Float() float64 { return float64(m) / float64(Dollar) }
+
+// String prints dollars: four digits below one cent's reach, else two.
+func (m Money) String() string {
+	if m != 0 && m < Dollar/10 && m > -Dollar/10 {
+		return fmt.Sprintf("$%.4f", m.Float())
+	}
+	return fmt.Sprintf("$%.2f", m.Float())
+}
+
+// Usage counts tokens of model requests. In is the whole prompt, of which
+// Cached were read from and CacheWrite written to the provider's prompt cache.
+type Usage struct {
+	In         int64 `json:"tokens_in"`
+	Cached     int64 `json:"tokens_cached"`
+	CacheWrite int64 `json:"tokens_cache_write,omitempty"`
+	Out        int64 `json:"tokens_out"`
+	// Estimated is set where the provider gave no counts and the harness
+	// counted bytes.
+	Estimated bool `json:"estimated,omitempty"`
+}
+
+// Add sums two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		In: u.In + v.In, Cached: u.Cached + v.Cached, CacheWrite: u.CacheWrite + v.CacheWrite,
+		Out: u.Out + v.Out, Estimated: u.Estimated || v.Estimated,
+	}
+}
+
+// Billed is what counts against token limits: output plus uncached input
+// (DESIGN 15).
+func (u Usage) Billed() int64 { return u.Out + max(0, u.In-u.Cached) }
+
+// Price is what a model costs, in dollars per million tokens.
+type Price struct {
+	In       float64 `json:"in" yaml:"in"`
+	CachedIn float64 `json:"cached_in" yaml:"cached_in"`
+	Out      float64 `json:"out" yaml:"out"`
+}
+
+// cacheWriteFactor is the surcharge on prompt tokens written to a cache, the
+// highest that a provider's price list shows for short-lived caches.
+const cacheWriteFactor = 1.25
+
+// Cost is what a usage costs at this price.
+func (p Price) Cost(u Usage) Money {
+	plain := float64(max(0, u.In-u.Cached-u.CacheWrite))
+	perMillion := plain*p.In + float64(u.Cached)*p.CachedIn +
+		float64(u.CacheWrite)*p.In*cacheWriteFactor + float64(u.Out)*p.Out
+	return Money(math.Ceil(perMillion * float64(Dollar) / 1e6))
+}

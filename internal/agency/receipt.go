@@ -1,0 +1,131 @@
+package agency
+
+import "time"
+
+// CheckKind says what a receipt is of.
+type CheckKind string
+
+// The kinds of checks. KindTest and KindCommand and KindFile are also the
+// kinds of evidence.
+const (
+	CheckSetup     CheckKind = "setup"
+	CheckBuild     CheckKind = "build"
+	CheckTypecheck CheckKind = "typecheck"
+	CheckLint      CheckKind = "lint"
+	CheckTest      CheckKind = "test"
+	CheckCommand   CheckKind = "command"
+	CheckFile      CheckKind = "file"
+)
+
+// TestStatus is the outcome of one test.
+type TestStatus string
+
+// The outcomes.
+const (
+	TestPassed  TestStatus = "passed"
+	TestFailed  TestStatus = "failed"
+	TestSkipped TestStatus = "skipped"
+)
+
+// TestResult is one named test of a receipt. Name is unique in its suite:
+// for Go the package's path, a dot and the test's name with its subtests.
+type TestResult struct {
+	Name   string     `json:"name"`
+	Status TestStatus `json:"status"`
+	Output string     `json:"output,omitempty"` // of a failed test, capped
+}
+
+// Receipt is the harness's own record of a check (DESIGN 8), keyed by tree,
+// command and environment: the same key need not run again.
+type Receipt struct {
+	ID         ReceiptID    `json:"id"`
+	RunID      RunID        `json:"run_id"`
+	ContractID ContractID   `json:"contract_id,omitempty"`
+	Kind       CheckKind    `json:"kind"`
+	Command    string       `json:"command"`
+	ExitCode   int          `json:"exit_code"`
+	Cause      string       `json:"cause,omitempty"` // why it ended, where not by itself: timeout, memory, ...
+	Duration   float64      `json:"duration_seconds"`
+	Passed     int          `json:"passed"`
+	Failed     int          `json:"failed"`
+	Skipped    int          `json:"skipped"`
+	Parsed     bool         `json:"parsed"` // test names are known; else only the exit code counts: weak proof
+	Tests      []TestResult `json:"tests,omitempty"`
+	Output     string       `json:"output,omitempty"` // head and tail
+	Tree       OID          `json:"tree"`
+	Env        Hash         `json:"env"` // of toolchain, sandbox tier and limits
+	At         time.Time    `json:"at"`
+}
+
+// OK tells whether the check passed.
+func (r Receipt) OK() bool { return r.ExitCode == 0 && r.Cause == "" && r.Failed == 0 }
+
+// ProofKind says how much a criterion's proof is worth (DESIGN 1.1).
+type ProofKind string
+
+// The kinds of proof, strongest first.
+const (
+	ProofVerified ProofKind = "verified" // its check passed on the claim and did not pass on the base
+	ProofReviewed ProofKind = "reviewed" // a critic's finding names it
+	ProofAsserted ProofKind = "asserted" // only the agent says so
+	ProofOpen     ProofKind = "open"     // nothing yet, or its check failed
+)
+
+// Proof is a criterion with what proves it.
+type Proof struct {
+	Criterion
+	Proof   ProofKind `json:"proof"`
+	Receipt ReceiptID `json:"receipt,omitempty"`
+	Note    string    `json:"note,omitempty"`  // which tests, who wrote them
+	Tests   []string  `json:"tests,omitempty"` // newly passing tests that are the proof
+}
+
+// Verdict is the result of verifying a claim.
+type Verdict struct {
+	ContractID  ContractID  `json:"contract_id"`
+	Attempt     int         `json:"attempt"`
+	Pass        bool        `json:"pass"`
+	Reasons     []string    `json:"reasons,omitempty"` // why not, each a line for the agent
+	Tree        OID         `json:"tree"`
+	Base        OID         `json:"base"`
+	Receipts    []ReceiptID `json:"receipts,omitempty"`
+	Proofs      []Proof     `json:"criteria"`
+	Regressions []string    `json:"regressions,omitempty"`
+	Weakened    []Weakening `json:"weakened,omitempty"`
+	NewlyPass   []string    `json:"newly_passing,omitempty"`
+	Flaky       []string    `json:"flaky,omitempty"`
+	WeakProof   bool        `json:"weak_proof,omitempty"` // no test names, exit codes only
+	NoTests     bool        `json:"no_tests,omitempty"`   // no test command
+}
+
+// WeakeningKind says how the checks got weaker.
+type WeakeningKind string
+
+// The kinds of weakening (DESIGN 8).
+const (
+	WeakDeleted WeakeningKind = "deleted" // a test of the base is gone
+	WeakSkipped WeakeningKind = "skipped" // a test that ran is now skipped
+	WeakZero    WeakeningKind = "zero"    // no tests where there were some
+	WeakControl WeakeningKind = "control" // a file that decides how tests run was edited
+)
+
+// Weakening is one way in which a claim made the checks weaker. It goes back
+// once as feedback; if it stays, a person accepts it by name.
+type Weakening struct {
+	Kind WeakeningKind `json:"kind"`
+	Name string        `json:"name"` // test or file
+}
+
+// String is the line that people and agents read.
+func (w Weakening) String() string {
+	switch w.Kind {
+	case WeakDeleted:
+		return "test deleted: " + w.Name
+	case WeakSkipped:
+		return "test newly skipped: " + w.Name
+	case WeakZero:
+		return "no tests found any more: " + w.Name
+	default:
+		return "control file edited: " + w.Name
+	}
+}

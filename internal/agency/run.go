@@ -1,0 +1,147 @@
+package agency
+
+import "time"
+
+// Mode says which agents stand at which arrow of a run (DESIGN 9).
+type Mode string
+
+// The modes.
+const (
+	ModeSingle         Mode = "single"
+	ModeContract       Mode = "contract"
+	ModeProducerCritic Mode = "producer_critic"
+	ModeMultiAgent     Mode = "multi_agent"
+	ModeTiered         Mode = "tiered"
+	ModeFull           Mode = "full"
+)
+
+// RunState is where a run stands (INTERFACES 7).
+type RunState string
+
+// The states. Succeeded, failed and cancelled are final.
+const (
+	RunPlanning    RunState = "planning"
+	RunRunning     RunState = "running"
+	RunWaiting     RunState = "waiting"
+	RunPaused      RunState = "paused"
+	RunSucceeded   RunState = "succeeded"
+	RunFailed      RunState = "failed"
+	RunCancelled   RunState = "cancelled"
+	RunInterrupted RunState = "interrupted"
+)
+
+// Final tells whether a run in this state can never go on.
+func (s RunState) Final() bool {
+	return s == RunSucceeded || s == RunFailed || s == RunCancelled
+}
+
+// ExitCode is what a command that followed the run to this state returns
+// (INTERFACES 1): 0 success, 1 no success, 4 the environment, 130 paused.
+func (s RunState) ExitCode() int {
+	switch s {
+	case RunSucceeded:
+		return 0
+	case RunInterrupted:
+		return 4
+	case RunPaused:
+		return 130
+	default:
+		return 1
+	}
+}
+
+// LandMode says what happens to the run's branch at the end.
+type LandMode string
+
+// The ways to land.
+const (
+	LandBranch      LandMode = "branch"
+	LandMerge       LandMode = "merge"
+	LandPullRequest LandMode = "pull_request"
+)
+
+// Run is one execution of a goal against one repository. Everything but State,
+// Reason, Merged and the times is fixed when the run starts.
+type Run struct {
+	ID     RunID    `json:"id"`
+	Goal   string   `json:"goal"`
+	Mode   Mode     `json:"mode"`
+	State  RunState `json:"state"`
+	Reason string   `json:"reason,omitempty"` // why the state is what it is, for people
+	// Repo is the working tree's absolute path; agents see their files there.
+	Repo   string `json:"repo"`
+	Base   OID    `json:"base"`   // commit the run starts from
+	Target string `json:"target"` // short name of the branch that the work is for
+	Branch string `json:"branch"` // short name of the run's branch: PREFIX/RUN/main
+	// Land, Yes and Strict are the wishes of whoever started the run.
+	Land   LandMode `json:"land"`
+	Yes    bool     `json:"yes,omitempty"`
+	Strict bool     `json:"strict,omitempty"`
+	Dirty  bool     `json:"include_dirty,omitempty"` // the base contains local edits
+	// Version is the build that started the run.
+	Version    string    `json:"version"`
+	Merged     OID       `json:"merged_commit,omitempty"`
+	CreatedAt  time.Time `json:"created_at"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+}
+
+// GateKind says what a gate asks (INTERFACES 7).
+type GateKind string
+
+// The kinds of gates.
+const (
+	GatePlan         GateKind = "plan"
+	GateInspection   GateKind = "inspection"
+	GateMerge        GateKind = "merge"
+	GateBudget       GateKind = "budget"
+	GateQuestion     GateKind = "question"
+	GateDependencies GateKind = "dependencies"
+	GateDanger       GateKind = "danger"
+	GateEscalation   GateKind = "escalation"
+	GateWeakened     GateKind = "weakened"
+	GateFault        GateKind = "fault"
+)
+
+// YesAnswers tells whether --yes may answer a gate of this kind.
+func (k GateKind) YesAnswers() bool {
+	return k == GatePlan || k == GateInspection || k == GateMerge
+}
+
+// Verb is a gate's decision.
+type Verb string
+
+// The decisions. An undecided gate has the empty Verb.
+const (
+	Approve Verb = "approve"
+	Reject  Verb = "reject"
+)
+
+// Gate is a place where the run waits for a person. It has one decision; the
+// first wins.
+type Gate struct {
+	ID      GateID   `json:"id"`
+	RunID   RunID    `json:"run_id"`
+	Kind    GateKind `json:"kind"`
+	Summary string   `json:"summary"`        // one line
+	Body    string   `json:"body,omitempty"` // what the person needs to decide, as Markdown
+	Options []string `json:"options,omitempty"`
+	// ContractID names the contract that asked, where one did.
+	ContractID ContractID `json:"contract_id,omitempty"`
+	// NoYes is set where --yes must not answer although the kind allows it:
+	// a merge gate that names weakened tests.
+	NoYes     bool      `json:"no_yes,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	Decision  Decision  `json:"decision,omitzero"`
+}
+
+// Decision is how a gate was answered.
+type Decision struct {
+	Verb      Verb      `json:"verb"`
+	Note      string    `json:"note,omitempty"` // the answer, or the reason of a reject
+	BudgetUSD float64   `json:"budget_usd,omitempty"`
+	By        string    `json:"by"` // the user's name, or "--yes"
+	At        time.Time `json:"at"`
+}
+
+// Open tells whether the gate still waits.
+func (g Gate) Open() bool { return g.Decision.Verb == "" }
