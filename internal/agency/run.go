@@ -20,30 +20,30 @@ type RunState string
 
 // The states. Succeeded, failed and cancelled are final.
 const (
-	RunPlanning    RunState = "planning"
-	RunRunning     RunState = "running"
-	RunWaiting     RunState = "waiting"
-	RunPaused      RunState = "paused"
-	RunSucceeded   RunState = "succeeded"
-	RunFailed      RunState = "failed"
-	RunCancelled   RunState = "cancelled"
-	RunInterrupted RunState = "interrupted"
+	StatePlanning    RunState = "planning"
+	StateRunning     RunState = "running"
+	StateWaiting     RunState = "waiting"
+	StatePaused      RunState = "paused"
+	StateSucceeded   RunState = "succeeded"
+	StateFailed      RunState = "failed"
+	StateCancelled   RunState = "cancelled"
+	StateInterrupted RunState = "interrupted"
 )
 
 // Final tells whether a run in this state can never go on.
 func (s RunState) Final() bool {
-	return s == RunSucceeded || s == RunFailed || s == RunCancelled
+	return s == StateSucceeded || s == StateFailed || s == StateCancelled
 }
 
 // ExitCode is what a command that followed the run to this state returns
 // (INTERFACES 1): 0 success, 1 no success, 4 the environment, 130 paused.
 func (s RunState) ExitCode() int {
 	switch s {
-	case RunSucceeded:
+	case StateSucceeded:
 		return 0
-	case RunInterrupted:
+	case StateInterrupted:
 		return 4
-	case RunPaused:
+	case StatePaused:
 		return 130
 	default:
 		return 1
