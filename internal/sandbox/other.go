@@ -1,0 +1,40 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"runtime"
+
+	"agency/internal/agency"
+)
+
+// machine is what Linux knows about the kernel; nothing here.
+type machine struct{}
+
+// Child does nothing: only Linux starts this program as a sandbox.
+func Child() {}
+
+// New makes a Runner. There is a sandbox on Linux only: elsewhere any mode but
+// ModeOff is a KindTransient error.
+func New(o Options) (*Runner, error) {
+	if o.Mode != ModeOff {
+		return nil, errNoSandbox()
+	}
+	if !plainPossible {
+		return nil, errNoSandbox()
+	}
+	return &Runner{mode: o.Mode, tier: TierNone, stateDir: o.StateDir}, nil
+}
+
+func errNoSandbox() error {
+	return agency.Errorf(agency.KindTransient, "sandbox: none on %s", runtime.GOOS).WithMend("%s", noSandboxMend)
+}
+
+func (r *Runner) runFull(context.Context, Spec) (Result, error) {
+	return Result{}, errNoSandbox()
+}
+
+func probe(context.Context) Report {
+	return Report{Mode: ModeOff, Tier: TierNone, Err: errNoSandbox()}
+}

@@ -1,0 +1,11 @@
+package sandbox
+
+import "context"
+
+const plainPossible = false
+
+const noSandboxMend = "run inside WSL2: wsl --install, then start agency from its shell"
+
+func (r *Runner) runPlain(context.Context, Spec) (Result, error) {
+	return Result{}, errNoSandbox()
+}

@@ -1,0 +1,82 @@
+package sandbox
+
+import "sync"
+
+// stdoutFactor is how much more is kept of standard output alone.
+const stdoutFactor = 32
+
+// clip keeps the head and the tail of a stream in a bounded space.
+type clip struct {
+	half int
+	head []byte
+	tail []byte // a ring once full
+	at   int    // where the ring continues
+	lost int64
+}
+
+func newClip(limit int) *clip { return &clip{half: max(limit/2, 1)} }
+
+func (c *clip) add(p []byte) {
+	if room := c.half - len(c.head); room > 0 {
+		n := min(room, len(p))
+		c.head = append(c.head, p[:n]...)
+		p = p[n:]
+	}
+	if over := len(p) - c.half; over > 0 {
+		c.lost += int64(over)
+		p = p[over:]
+	}
+	if room := c.half - len(c.tail); room > 0 {
+		n := min(room, len(p))
+		c.tail = append(c.tail, p[:n]...)
+		p = p[n:]
+	}
+	for len(p) > 0 {
+		n := copy(c.tail[c.at:], p)
+		c.lost += int64(n)
+		c.at = (c.at + n) % len(c.tail)
+		p = p[n:]
+	}
+}
+
+// bytes joins head and tail; what was lost between them is c.lost.
+func (c *clip) bytes() []byte {
+	out := make([]byte, 0, len(c.head)+len(c.tail))
+	out = append(out, c.head...)
+	out = append(out, c.tail[c.at:]...)
+	return append(out, c.tail[:c.at]...)
+}
+
+// output gathers both streams of a command.
+type output struct {
+	mu   sync.Mutex
+	both *clip
+	out  *clip
+}
+
+func newOutput(kb int) *output {
+	return &output{both: newClip(kb << 10), out: newClip(kb << 10 * stdoutFactor)}
+}
+
+// stream is one of a command's two outputs as an io.Writer.
+type stream struct {
+	o      *output
+	stdout bool
+}
+
+func (s stream) Write(p []byte) (int, error) {
+	s.o.mu.Lock()
+	defer s.o.mu.Unlock()
+	s.o.both.add(p)
+	if s.stdout {
+		s.o.out.add(p)
+	}
+	return len(p), nil
+}
+
+func (o *output) into(r *Result) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r.Output, r.Dropped = o.both.bytes(), o.both.lost
+	r.Stdout, r.StdoutDropped = o.out.bytes(), o.out.lost
+}

@@ -1,0 +1,216 @@
+package sandbox
+
+import (
+	"context"
+	"time"
+)
+
+// Mount shows the host's file or folder Host at the path At inside.
+type Mount struct {
+	Host, At string
+	Writable bool
+}
+
+// Overlay shows the host's folder Lower at At, writable, with every change
+// kept in a layer below Spec.LayerDir/Name and never in Lower. Commands that
+// run at the same time get a layer each, because two overlays over one upper
+// folder are undefined; a later command takes the first layer that is free.
+// Where the kernel refuses the overlay, or Lower does not exist, the folder at
+// At is a cache of its own below the same LayerDir/Name, shared by all
+// commands (Result.OwnCaches names it).
+type Overlay struct {
+	Lower, At string
+	Name      string
+}
+
+// Toolchain is what a command needs besides the system: environment, trees to
+// read and caches to change.
+type Toolchain struct {
+	Env      []string
+	ReadOnly []Mount
+	Overlays []Overlay
+}
+
+// Place is the checkout that a command works in.
+type Place struct {
+	// Root is the checkout on the host; At is the path at which it appears
+	// inside: the user's own repository path.
+	Root, At string
+	ReadOnly bool
+	// GitDir is a throw-away git dir on the host, mounted writable at At/.git.
+	// Empty: an empty read-only folder is mounted there.
+	GitDir string
+	// Objects are object folders on the host, mounted read-only at the paths
+	// that Runner.ObjectsAt tells.
+	Objects []string
+}
+
+// Limits bound one command. A zero field takes the value of DefaultLimits.
+type Limits struct {
+	Wall time.Duration // from start to end by the monotonic clock; time asleep does not count
+	CPU  time.Duration // of all processes together; zero: no limit but the wall's
+	// MemoryMB bounds the memory of all processes together; files in /tmp and
+	// /dev/shm may take half of it again.
+	MemoryMB   int
+	Processes  int // processes alive at one time; threads: eight times that
+	OpenFiles  int // a process
+	FileSizeMB int // a file
+	OutputKB   int // kept of the output, half from its head and half from its tail
+}
+
+// DefaultLimits are those of a command that an agent runs (DESIGN 15).
+func DefaultLimits() Limits {
+	return Limits{
+		Wall: 120 * time.Second, MemoryMB: 2048, Processes: 256,
+		OpenFiles: 4096, FileSizeMB: 2048, OutputKB: 256,
+	}
+}
+
+// Spec is one command.
+type Spec struct {
+	Place    Place
+	Tools    Toolchain
+	LayerDir string // host folder for overlay layers; needed when Tools has overlays
+	Dir      string // working folder, relative to Place.At
+	Argv     []string
+	Env      []string // added to the built environment, wins over Tools.Env
+	Limits   Limits
+	Stdin    []byte
+	Reads    []Mount // siblings that the user granted (sandbox.read); always read-only
+}
+
+// Cause names why a command ended.
+type Cause string
+
+// The closed set of causes.
+const (
+	CauseExited     Cause = "exited"      // by itself, with ExitCode
+	CauseSignalled  Cause = "signalled"   // by a signal; ExitCode is 128 + its number
+	CauseNotStarted Cause = "not_started" // no such program, or not executable: ExitCode 127 or 126, the reason is in Output
+	CauseTimeout    Cause = "timeout"     // Limits.Wall
+	CauseCPU        Cause = "cpu"         // Limits.CPU
+	CauseMemory     Cause = "memory"      // Limits.MemoryMB
+	CauseProcesses  Cause = "processes"   // Limits.Processes
+	CauseFileSize   Cause = "file_size"   // Limits.FileSizeMB
+	CauseCancelled  Cause = "cancelled"   // the caller's context ended
+)
+
+// Result is what one command did.
+type Result struct {
+	// ExitCode is the command's own; 137 when the sandbox killed it.
+	ExitCode int
+	Cause    Cause
+	// Output is standard output and standard error in the order of arrival,
+	// Stdout the first alone. Both keep head and tail, Stdout of 32 times as
+	// much, because parsers read it. Dropped counts the bytes left out of
+	// Output, StdoutDropped those of Stdout.
+	Output        []byte
+	Stdout        []byte
+	Dropped       int64
+	StdoutDropped int64
+	Duration      time.Duration
+	CPU           time.Duration
+	// MaxRSSKB is the largest resident size seen, of one process or of all
+	// together at one look, whichever is larger.
+	MaxRSSKB int64
+	// OwnCaches are the At of overlays that the kernel refused, or whose lower
+	// folder does not exist: they began empty.
+	OwnCaches []string
+}
+
+// Mode is what the user configured (sandbox.mode).
+type Mode string
+
+// The modes of this version.
+const (
+	ModeAuto Mode = "auto" // the strongest tier that the machine allows
+	ModeFull Mode = "full" // the full tier or nothing
+	ModeOff  Mode = "off"  // no sandbox; every report shows it
+)
+
+// Tier is what is in force.
+type Tier string
+
+// The tiers, weakest last.
+const (
+	TierFull Tier = "full"
+	TierNone Tier = "none"
+)
+
+// Options make a Runner.
+type Options struct {
+	Mode Mode // default ModeAuto
+	// StateDir is the host's state folder: a repository that contains it is
+	// refused.
+	StateDir string
+}
+
+// Runner runs commands. It is safe for concurrent use and holds nothing that
+// must be closed.
+type Runner struct {
+	mode     Mode
+	tier     Tier
+	stateDir string
+	machine  machine
+}
+
+// Mode is the configured mode, "auto" resolved to what it became.
+func (r *Runner) Mode() Mode {
+	if r.tier == TierNone {
+		return ModeOff
+	}
+	return ModeFull
+}
+
+// Tier is the tier in force.
+func (r *Runner) Tier() Tier { return r.tier }
+
+// Run runs one command to its end and returns what it did. The error tells
+// only that the sandbox itself could not run: KindInvalid for a Spec that
+// cannot be, KindDenied for root in another user's checkout, KindTransient for
+// a machine that refuses. A command that fails, or is killed by a limit or by
+// the end of ctx, is a Result. When Run returns, no process of the command is
+// left.
+func (r *Runner) Run(ctx context.Context, spec Spec) (Result, error) {
+	spec.Limits = spec.Limits.orDefault()
+	if err := checkSpec(spec, r.stateDir); err != nil {
+		return Result{}, err
+	}
+	if r.tier == TierNone {
+		return r.runPlain(ctx, spec)
+	}
+	return r.runFull(ctx, spec)
+}
+
+// ObjectsAt tells the path inside of each of p.Objects, in order: what the
+// file objects/info/alternates of the synthetic git dir must name. An object
+// folder keeps its own path, except one below p.At, which the checkout covers.
+func (r *Runner) ObjectsAt(p Place) []string {
+	if r.tier == TierNone {
+		return append([]string(nil), p.Objects...)
+	}
+	return objectsAt(p)
+}
+
+// Attempt is one try to break out, made from inside.
+type Attempt struct {
+	Name    string
+	Stopped bool
+	Detail  string // what the kernel answered, or what was reached
+}
+
+// Report tells doctor which tier is in force and what stood the test.
+type Report struct {
+	Mode     Mode
+	Tier     Tier
+	Err      error // why the full tier is not to be had; nil when it is
+	Landlock int   // ABI in force, 0 for none
+	Seccomp  bool
+	Cgroup   string // "v1", "v2" or "" where processes are counted instead
+	Overlay  bool
+	Attempts []Attempt
+}
+
+// Probe runs a command in the strongest tier of this machine that tries to
+// break out, and reports each attempt.
+func Probe(ctx context.Context) Report { return probe(ctx) }
