@@ -136,6 +136,7 @@ type Contract struct {
 	QualityThresholds  map[string]float64 `json:"quality_thresholds,omitempty"`
 	Priority           int                `json:"priority,omitempty"`
 	Complexity         Complexity         `json:"estimated_complexity,omitempty"`
+	EstimatedLines     int                `json:"estimated_lines,omitempty"` // where the author gave one; held to max_lines
 	RetryBudget        int                `json:"retry_budget"`
 	Attempts           int                `json:"attempts"`
 	Status             Status             `json:"status"`

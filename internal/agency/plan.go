@@ -1,0 +1,189 @@
+package agency
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// PlanRules are the configured limits that a plan is held to.
+type PlanRules struct {
+	MaxFiles        int             // most files of a contract's write set; 0 is no limit
+	MaxLines        int             // most estimated lines of a contract; 0 is no limit
+	RequireCriteria bool            // a contract without criteria is a fault
+	Holders         map[RoleID]bool // roles that may hold contracts; nil skips the check
+}
+
+// PlanFault is one thing that is wrong with a plan. Contract is empty where
+// the fault is the plan's.
+type PlanFault struct {
+	Contract ContractID `json:"contract,omitempty"`
+	What     string     `json:"what"`
+}
+
+func (f PlanFault) String() string {
+	if f.Contract == "" {
+		return f.What
+	}
+	return string(f.Contract) + ": " + f.What
+}
+
+// ValidatePlan names every fault of a plan at once (DESIGN 5); a plan without
+// faults may run.
+func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
+	var faults []PlanFault
+	add := func(id ContractID, format string, args ...any) {
+		faults = append(faults, PlanFault{id, fmt.Sprintf(format, args...)})
+	}
+	if len(contracts) == 0 {
+		add("", "the plan has no contracts")
+	}
+	byFold := map[string]ContractID{}
+	known := map[ContractID]bool{}
+	for _, c := range contracts {
+		if err := CheckContractID(c.ID); err != nil {
+			add(c.ID, "%v", err)
+		}
+		fold := strings.ToLower(string(c.ID))
+		if first, ok := byFold[fold]; ok {
+			add(c.ID, "the id is taken by %s", first)
+		} else {
+			byFold[fold] = c.ID
+		}
+		known[c.ID] = true
+	}
+	for _, c := range contracts {
+		faults = append(faults, contractFaults(c, known, rules)...)
+	}
+	if cycle := findCycle(contracts); cycle != nil {
+		add("", "the contracts depend on each other in a circle: %s", joinIDs(cycle, " -> "))
+	}
+	return faults
+}
+
+func contractFaults(c Contract, known map[ContractID]bool, rules PlanRules) []PlanFault {
+	var faults []PlanFault
+	add := func(format string, args ...any) {
+		faults = append(faults, PlanFault{c.ID, fmt.Sprintf(format, args...)})
+	}
+	for _, d := range c.DependsOn {
+		if !known[d] {
+			add("depends on %s, which is not in the plan", d)
+		}
+	}
+	if c.ParentID != "" && !known[c.ParentID] {
+		add("its parent %s is not in the plan", c.ParentID)
+	}
+	if rules.RequireCriteria && len(c.AcceptanceCriteria) == 0 {
+		add("has no acceptance criteria")
+	}
+	seen := map[string]bool{}
+	for _, cr := range c.AcceptanceCriteria {
+		if seen[cr.ID] {
+			add("two criteria are called %q", cr.ID)
+		}
+		seen[cr.ID] = true
+	}
+	if rules.Holders != nil && !rules.Holders[c.AssignedRole] {
+		add("role %q holds no contracts", c.AssignedRole)
+	}
+	files := c.WriteSet()
+	if n := countFiles(files); rules.MaxFiles > 0 && n > rules.MaxFiles {
+		add("changes %d files, the most is %d: split it", n, rules.MaxFiles)
+	}
+	if rules.MaxLines > 0 && c.EstimatedLines > rules.MaxLines {
+		add("is estimated at %d lines, the most is %d: split it", c.EstimatedLines, rules.MaxLines)
+	}
+	for _, p := range slices.Concat(files, c.RelevantFiles) {
+		if err := CheckRelPath(p); err != nil {
+			add("%v", err)
+		}
+	}
+	return faults
+}
+
+func countFiles(entries []string) int {
+	files := map[string]bool{}
+	for _, e := range entries {
+		f, _, _ := strings.Cut(e, "#")
+		files[f] = true
+	}
+	return len(files)
+}
+
+// CheckRelPath refuses a path that is not a plain path inside the repository.
+func CheckRelPath(p string) error {
+	file, _, _ := strings.Cut(p, "#")
+	slashed := strings.ReplaceAll(file, `\`, "/")
+	clean := path.Clean(slashed)
+	switch {
+	case file == "":
+		return Errorf(KindInvalid, "path %q is empty", p)
+	case strings.ContainsRune(file, 0):
+		return Errorf(KindInvalid, "path %q contains a NUL", p)
+	case path.IsAbs(slashed) || clean == ".." || strings.HasPrefix(clean, "../"):
+		return Errorf(KindInvalid, "path %q leaves the repository", p)
+	case inGitDir(clean):
+		return Errorf(KindInvalid, "path %q is git's own", p)
+	}
+	return nil
+}
+
+func inGitDir(clean string) bool {
+	for _, seg := range strings.Split(clean, "/") {
+		if strings.EqualFold(strings.TrimRight(seg, ". "), ".git") {
+			return true
+		}
+	}
+	return false
+}
+
+// findCycle is one circle of depends_on with its first member repeated at the
+// end, or nil. It walks in the plan's order, so that the answer is stable.
+func findCycle(contracts []Contract) []ContractID {
+	deps := map[ContractID][]ContractID{}
+	for _, c := range contracts {
+		deps[c.ID] = c.DependsOn
+	}
+	const (
+		unseen = iota
+		onPath
+		done
+	)
+	mark := map[ContractID]int{}
+	var trail []ContractID
+	var visit func(ContractID) []ContractID
+	visit = func(id ContractID) []ContractID {
+		switch mark[id] {
+		case done:
+			return nil
+		case onPath:
+			return append(slices.Clone(trail[slices.Index(trail, id):]), id)
+		}
+		mark[id] = onPath
+		trail = append(trail, id)
+		for _, d := range deps[id] {
+			if c := visit(d); c != nil {
+				return c
+			}
+		}
+		trail = trail[:len(trail)-1]
+		mark[id] = done
+		return nil
+	}
+	for _, c := range contracts {
+		if cycle := visit(c.ID); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
+}
+
+func joinIDs(ids []ContractID, sep string) string {
+	parts := make([]string, len(ids))
+	for i, id := range ids {
+		parts[i] = string(id)
+	}
+	return strings.Join(parts, sep)
+}

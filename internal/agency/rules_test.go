@@ -1,0 +1,304 @@
+package agency
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAdvance(t *testing.T) {
+	done := Contract{ID: "a", RetryBudget: 3}
+	for _, f := range []Fact{
+		Started{Agent: "x"},
+		Parking{For: "human"},
+		Unparked{},
+		ClaimMade{},
+		Returned{Reason: "red"},
+		Started{},
+		ClaimMade{},
+		Verified{},
+		LandingBegun{},
+		HasLanded{},
+	} {
+		var err error
+		if done, err = Advance(done.orPending(), f); err != nil {
+			t.Fatalf("%T: %v", f, err)
+		}
+	}
+	if done.Status != StatusComplete || done.Attempts != 2 {
+		t.Errorf("ended %s after %d attempts", done.Status, done.Attempts)
+	}
+}
+
+func (c Contract) orPending() Contract {
+	if c.Status == "" {
+		c.Status = StatusPending
+	}
+	return c
+}
+
+func TestAdvanceRefuses(t *testing.T) {
+	all := []Fact{
+		Started{},
+		Parking{},
+		Unparked{},
+		ClaimMade{},
+		Verified{},
+		Returned{},
+		Reviewed{},
+		LandingBegun{},
+		HasLanded{},
+		Blocking{},
+		Unblocked{},
+		GaveUp{},
+		Withdrawn{},
+	}
+	positions := append(slices.Clone(anywhereAlive), atComplete, atFailed, atCancelled)
+	for _, f := range all {
+		allowed := transitions[f.fact()].from
+		for _, p := range positions {
+			_, err := Advance(Contract{ID: "a", Status: p.status, Stage: p.stage}, f)
+			if got, want := err == nil, slices.Contains(allowed, p); got != want {
+				t.Errorf("%T from %v: allowed %v, want %v", f, p, got, want)
+			}
+			if p.status.Final() && err == nil {
+				t.Errorf("%T leaves the final status %s", f, p.status)
+			}
+		}
+	}
+	_, err := Advance(Contract{ID: "a", Status: StatusPending, Attempts: 3, RetryBudget: 3}, Started{})
+	if KindOf(err) != KindExhausted {
+		t.Errorf("a fourth attempt of three: %v", err)
+	}
+	_, err = Advance(Contract{ID: "a", Status: StatusPending}, HasLanded{})
+	if err == nil || !strings.Contains(err.Error(), "cannot be landed while pending") {
+		t.Errorf("error says %v", err)
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	shared := []string{"**/go.sum", "CHANGELOG.md"}
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a.go", "a.go", true},
+		{"a.go", "b.go", false},
+		{"a.go#F", "a.go#G", false},
+		{"a.go#F", "a.go#F", true},
+		{"a.go#F", "a.go", true},
+		{"pkg/", "pkg/x/y.go", true},
+		{"pkg/**", "pkg2/x.go", false},
+		{"**/*.go", "cmd/main.go", true},
+		{"**/*.go", "cmd/main.md", false},
+		{"**/*.go", "**/*_test.go", true},
+		{"a*/x", "b*/x", false},
+		{"**", "anything/at/all", true},
+		{"go.sum", "go.sum", false},
+		{"x/go.sum", "x/go.sum", false},
+		{"CHANGELOG.md", "**", false},
+		{"./a.go", "a.go", true},
+		{"a/**/z", "a/z", true},
+	} {
+		for _, swap := range []bool{false, true} {
+			a, b := tt.a, tt.b
+			if swap {
+				a, b = b, a
+			}
+			if _, _, got := Overlap([]string{a}, []string{b}, shared); got != tt.want {
+				t.Errorf("Overlap(%s, %s) = %v", a, b, got)
+			}
+		}
+	}
+}
+
+func TestReady(t *testing.T) {
+	c := func(id string, s Status, prio int, deps ...ContractID) Contract {
+		return Contract{ID: ContractID(id), Status: s, Priority: prio, DependsOn: deps}
+	}
+	got := Ready([]Contract{
+		c("done", StatusComplete, 0), c("short", StatusPending, 0, "done"), c("long", StatusPending, 0),
+		c("after", StatusPending, 9, "long"), c("urgent", StatusPending, 5), c("failed", StatusFailed, 0), c("never", StatusPending, 9, "failed"),
+	})
+	if want := "[urgent long short]"; fmt.Sprint(got) != want {
+		t.Errorf("ready %v, want %s", got, want)
+	}
+}
+
+func TestAdmissible(t *testing.T) {
+	running := []Contract{{ID: "r", ParentID: "p", Writes: []string{"a.go"}}}
+	for _, tt := range []struct {
+		c    Contract
+		want bool
+	}{
+		{Contract{ID: "x", Writes: []string{"b.go"}}, true},
+		{Contract{ID: "x", Writes: []string{"*.go"}}, false},
+		{Contract{ID: "x"}, true},
+		{Contract{ID: "x", ParentID: "p", ExecutionMode: ExecutionSequential}, false},
+		{Contract{ID: "x", ParentID: "q", ExecutionMode: ExecutionSequential}, true},
+		{Contract{ID: "x", ExpectedOutputs: Outputs{FilesModified: []string{"a.go"}}}, false},
+	} {
+		if reason, got := Admissible(tt.c, running, nil); got != tt.want || got != (reason == "") {
+			t.Errorf("%+v: %v %q", tt.c, got, reason)
+		}
+	}
+}
+
+func TestValidatePlan(t *testing.T) {
+	crit := []Criterion{{ID: "c", Text: "t"}}
+	ok := func(id string) Contract {
+		return Contract{ID: ContractID(id), AssignedRole: "scaffolder", AcceptanceCriteria: crit}
+	}
+	rules := PlanRules{MaxFiles: 2, MaxLines: 10, RequireCriteria: true, Holders: map[RoleID]bool{"scaffolder": true}}
+	with := func(c Contract, f func(*Contract)) Contract { f(&c); return c }
+	for name, tt := range map[string]struct {
+		plan []Contract
+		want string // a part of the one fault; empty: none
+	}{
+		"valid":       {[]Contract{ok("a"), with(ok("b"), func(c *Contract) { c.DependsOn = []ContractID{"a"} })}, ""},
+		"empty":       {nil, "no contracts"},
+		"case":        {[]Contract{ok("a"), ok("A")}, "taken by a"},
+		"dots":        {[]Contract{ok("a..b")}, "contains '..'"},
+		"lock":        {[]Contract{ok("a.lock")}, "ends in"},
+		"dash":        {[]Contract{ok("-x")}, "want a letter or digit"},
+		"climb":       {[]Contract{ok("../x")}, "want a letter or digit"},
+		"nowhere":     {[]Contract{with(ok("a"), func(c *Contract) { c.DependsOn = []ContractID{"z"} })}, "depends on z"},
+		"parent":      {[]Contract{with(ok("a"), func(c *Contract) { c.ParentID = "z" })}, "parent z"},
+		"self":        {[]Contract{with(ok("a"), func(c *Contract) { c.DependsOn = []ContractID{"a"} })}, "a -> a"},
+		"no criteria": {[]Contract{with(ok("a"), func(c *Contract) { c.AcceptanceCriteria = nil })}, "no acceptance criteria"},
+		"role":        {[]Contract{with(ok("a"), func(c *Contract) { c.AssignedRole = "overseer" })}, "holds no contracts"},
+		"files":       {[]Contract{with(ok("a"), func(c *Contract) { c.Writes = []string{"a", "b", "c", "c#F"} })}, "changes 3 files"},
+		"lines":       {[]Contract{with(ok("a"), func(c *Contract) { c.EstimatedLines = 11 })}, "11 lines"},
+		"outside":     {[]Contract{with(ok("a"), func(c *Contract) { c.Writes = []string{"x/../../y"} })}, "leaves the repository"},
+		"git":         {[]Contract{with(ok("a"), func(c *Contract) { c.Writes = []string{"sub/.GIT/config"} })}, "git's own"},
+	} {
+		faults := ValidatePlan(tt.plan, rules)
+		switch {
+		case tt.want == "" && len(faults) != 0:
+			t.Errorf("%s: %v", name, faults)
+		case tt.want != "" && (len(faults) != 1 || !strings.Contains(faults[0].String(), tt.want)):
+			t.Errorf("%s: got %v, want one that says %q", name, faults, tt.want)
+		}
+	}
+	cycle := []Contract{ok("a"), ok("b"), ok("c")}
+	cycle[0].DependsOn, cycle[1].DependsOn, cycle[2].DependsOn = []ContractID{"b"}, []ContractID{"c"}, []ContractID{"b"}
+	if got := fmt.Sprint(ValidatePlan(cycle, rules)); !strings.Contains(got, "b -> c -> b") {
+		t.Errorf("cycle is printed as %s", got)
+	}
+}
+
+func TestProve(t *testing.T) {
+	checks := Checks{
+		Base:     map[string]TestStatus{"p.TestOld": TestPassed, "p.TestRed": TestFailed},
+		Claim:    map[string]TestStatus{"p.TestOld": TestPassed, "p.TestRed": TestPassed, "p.TestNew": TestPassed, "p.TestBad": TestFailed},
+		ClaimRef: map[Check]bool{{File: "f"}: true, {Command: "c"}: true}, BaseRef: map[Check]bool{{Command: "c"}: true},
+	}
+	for name, tt := range map[string]struct {
+		check    *Check
+		evidence []Evidence
+		want     ProofKind
+	}{
+		"test that was red":       {&Check{Test: "TestRed"}, nil, ProofVerified},
+		"new test":                {&Check{Test: "p.TestNew"}, nil, ProofVerified},
+		"test green before":       {&Check{Test: "TestOld"}, nil, ProofAsserted},
+		"failing test":            {&Check{Test: "TestBad"}, nil, ProofOpen},
+		"unknown test":            {&Check{Test: "TestNone"}, nil, ProofOpen},
+		"file":                    {&Check{File: "f"}, nil, ProofVerified},
+		"command green before":    {&Check{Command: "c"}, nil, ProofAsserted},
+		"command red":             {&Check{Command: "d"}, nil, ProofOpen},
+		"evidence":                {nil, []Evidence{{"x", CheckTest, "TestNew"}}, ProofVerified},
+		"evidence that is false":  {nil, []Evidence{{"x", CheckTest, "TestBad"}}, ProofAsserted},
+		"evidence of another":     {nil, []Evidence{{"y", CheckTest, "TestBad"}}, ProofVerified},
+		"none: newly passing are": {nil, nil, ProofVerified},
+	} {
+		got := Prove([]Criterion{{ID: "x", Check: tt.check}}, tt.evidence, checks)
+		if got[0].Proof != tt.want {
+			t.Errorf("%s: %s (%s), want %s", name, got[0].Proof, got[0].Note, tt.want)
+		}
+	}
+	if got := Prove([]Criterion{{ID: "x"}}, nil, Checks{}); got[0].Proof != ProofAsserted {
+		t.Errorf("without any test: %s", got[0].Proof)
+	}
+}
+
+func TestWeakened(t *testing.T) {
+	base := map[string]TestStatus{"a": TestPassed, "b": TestPassed, "c": TestSkipped, "d": TestFailed}
+	claim := map[string]TestStatus{"b": TestSkipped, "d": TestFailed, "e": TestPassed}
+	if got := fmt.Sprint(WeakenedTests(base, claim)); got != "[test deleted: a test newly skipped: b]" {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(WeakenedTests(base, nil)); got != "[no tests found any more: all]" {
+		t.Error(got)
+	}
+	if got := Regressions(base, map[string]TestStatus{"a": TestFailed, "d": TestFailed}); fmt.Sprint(got) != "[a]" {
+		t.Error(got)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	cause := errors.New("cause")
+	err := fmt.Errorf("outer: %w", Errorf(KindTransient, "inner: %w", cause).WithMend("try again"))
+	if KindOf(err) != KindTransient || MendOf(err) != "try again" || !errors.Is(err, cause) || err.Error() != "outer: inner: cause" {
+		t.Errorf("%v %v %q", KindOf(err), err, MendOf(err))
+	}
+	if KindOf(cause) != KindInternal || MendOf(cause) != "" {
+		t.Error("a plain error has a kind or a mend")
+	}
+	for k := KindInternal; k <= KindTransient; k++ {
+		if ParseKind(k.String()) != k {
+			t.Errorf("kind %d does not survive its name", k)
+		}
+	}
+}
+
+func TestRunID(t *testing.T) {
+	for _, goal := range []string{"Parse durations like 1h30m in config.Load; add tests", "", "日本語", "-- --", strings.Repeat("a", 100)} {
+		id, err := NewRunID(goal, strings.NewReader("12345678"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckRunID(id); err != nil {
+			t.Errorf("%q: %v", goal, err)
+		}
+	}
+}
+
+func TestMoneyAddsUp(t *testing.T) {
+	p := Price{In: 3, CachedIn: 0.3, Out: 15}
+	u := Usage{In: 1000, Cached: 600, CacheWrite: 100, Out: 10}
+	if got, want := p.Cost(u), USD((300*3+600*0.3+100*3*1.25+10*15)/1e6); got != want {
+		t.Errorf("cost %d, want %d", got, want)
+	}
+	if u.Billed() != 410 {
+		t.Errorf("billed %d", u.Billed())
+	}
+}
+
+func TestRedactor(t *testing.T) {
+	r := NewRedactor("sk-secret-1", "sk-secret-1-longer", "none", "")
+	if got := string(r.Bytes([]byte("a sk-secret-1-longer b sk-secret-1 none"))); got != "a [redacted] b [redacted] none" {
+		t.Error(got)
+	}
+	var none *Redactor
+	if got := string(none.Bytes([]byte("x"))); got != "x" {
+		t.Error(got)
+	}
+}
+
+func TestDetails(t *testing.T) {
+	for word, mk := range details {
+		d := mk()
+		ev := NewEvent("r", SeverityInfo, "s", d)
+		if ev.Type != word || ev.Category == "" {
+			t.Errorf("%s: made an event of type %s in category %q", word, ev.Type, ev.Category)
+		}
+		if _, err := DecodeDetail(ev); err != nil {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+	if len(details) != 46 {
+		t.Errorf("%d types of events, the interface lists 46", len(details))
+	}
+}

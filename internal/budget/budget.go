@@ -1,0 +1,236 @@
+// Package budget is the tree of limits over a run, its contracts and its
+// sessions. Every model request reserves its worst case on the whole chain up
+// to the run before it is sent, and settles what it really cost afterwards, so
+// that spending cannot run away (DESIGN 1.2, 7.2).
+//
+// It counts and refuses; who waits for a person then, and how a request's size
+// is estimated, is decided elsewhere. All amounts of a run change in the
+// transaction of the caller.
+package budget
+
+import (
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrations is this package's schema.
+func Migrations() store.Set { return store.Set{Name: "budget", FS: migrations} }
+
+// Root is the node of the whole run.
+const Root = "run"
+
+// ContractNode and SessionNode name the nodes below the root.
+func ContractNode(id agency.ContractID) string { return "contract/" + string(id) }
+
+// SessionNode names the node of a session.
+func SessionNode(id agency.SessionID) string { return "session/" + string(id) }
+
+// warnAt is the share of a limit at which a warning is raised, once a limit.
+const warnAt = 0.8
+
+// Limits bound a node; zero means none. Wall counts only time at work.
+type Limits struct {
+	Money  agency.Money
+	Tokens int64
+	Wall   time.Duration
+}
+
+// Open adds a node below parent (empty for the root). The same node again is
+// nothing and keeps its limits.
+func Open(tx *store.Tx, run agency.RunID, node, parent string, l Limits) error {
+	_, err := tx.Exec(`INSERT INTO budget_nodes (run_id, node, parent, limit_money, limit_tokens, limit_wall)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, node) DO NOTHING`,
+		string(run), node, parent, int64(l.Money), l.Tokens, int64(l.Wall))
+	return err
+}
+
+// Raise replaces a node's limits by the higher of each: a person granted more.
+// A limit of zero stays none.
+func Raise(tx *store.Tx, run agency.RunID, node string, l Limits) error {
+	_, err := tx.Exec(`UPDATE budget_nodes SET
+		limit_money  = CASE WHEN limit_money  = 0 THEN 0 ELSE max(limit_money, ?) END,
+		limit_tokens = CASE WHEN limit_tokens = 0 THEN 0 ELSE max(limit_tokens, ?) END,
+		limit_wall   = CASE WHEN limit_wall   = 0 THEN 0 ELSE max(limit_wall, ?) END,
+		warned = 0
+		WHERE run_id = ? AND node = ?`, int64(l.Money), l.Tokens, int64(l.Wall), string(run), node)
+	return err
+}
+
+// Request says who asks which model, for the cost report.
+type Request struct {
+	Key      string // unique in the run; a repeated request has a new key
+	Node     string
+	Tokens   int64        // worst case
+	Money    agency.Money // worst case; 0 where the model has no price
+	Agent    agency.AgentID
+	Role     agency.RoleID
+	Tier     string
+	Model    string
+	Contract agency.ContractID
+}
+
+// Exhausted says which limit refused a reservation. Outstanding is set where
+// other requests still hold reservations that may come back: waiting helps.
+type Exhausted struct {
+	Node        string `json:"node"`
+	Limit       string `json:"limit"` // usd, tokens or wall
+	Left        string `json:"left"`
+	Need        string `json:"need"`
+	Outstanding bool   `json:"outstanding,omitempty"`
+}
+
+func (e *Exhausted) Error() string {
+	return fmt.Sprintf("budget of %s: %s left %s, the next request may need %s", e.Node, e.Limit, e.Left, e.Need)
+}
+
+// Reserve holds the worst case of a request on every node from r.Node to the
+// root, or refuses with KindExhausted wrapping *Exhausted and holds nothing. The same
+// key again, while it is reserved, is nothing.
+func Reserve(tx *store.Tx, run agency.RunID, r Request) error {
+	var state string
+	err := tx.QueryRow(`SELECT state FROM budget_requests WHERE run_id = ? AND key = ?`, string(run), r.Key).Scan(&state)
+	switch {
+	case err == nil && state == "reserved":
+		return nil
+	case err == nil:
+		return agency.Errorf(agency.KindConflict, "budget: request %s is %s already", r.Key, state)
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	chain, err := readChain(tx, run, r.Node)
+	if err != nil {
+		return err
+	}
+	for _, n := range chain {
+		if refused := n.refuses(r); refused != nil {
+			return agency.Errorf(agency.KindExhausted, "%w", refused).
+				WithMend("agency approve %s --budget USD", run)
+		}
+	}
+	for _, n := range chain {
+		if _, err := tx.Exec(`UPDATE budget_nodes SET reserved_money = reserved_money + ?, reserved_tokens = reserved_tokens + ?
+			WHERE run_id = ? AND node = ?`, int64(r.Money), r.Tokens, string(run), n.name); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(`INSERT INTO budget_requests (run_id, key, node, state, epoch, money, tokens, agent, role, tier, model, contract_id)
+		VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(run), r.Key, r.Node, tx.Fence.Epoch, int64(r.Money), r.Tokens,
+		string(r.Agent), string(r.Role), r.Tier, r.Model, string(r.Contract))
+	return err
+}
+
+// Settle replaces a reservation by what the request cost. Model is the one
+// that answered, where a fallback did. A settled request again is nothing.
+func Settle(tx *store.Tx, run agency.RunID, key string, model string, u agency.Usage, cost agency.Money, priced bool, wall time.Duration) error {
+	r, err := readRequest(tx, run, key)
+	if err != nil || r.state != "reserved" {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'settled', money = ?, tokens = ?, tokens_in = ?, tokens_cached = ?,
+		tokens_write = ?, tokens_out = ?, unpriced = ?, model = CASE WHEN ? = '' THEN model ELSE ? END WHERE run_id = ? AND key = ?`,
+		int64(cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, flag(!priced), model, model, string(run), key); err != nil {
+		return err
+	}
+	return move(tx, run, r, int64(cost), u.Billed(), int64(wall))
+}
+
+// Release gives a reservation back: the request certainly never reached the
+// provider.
+func Release(tx *store.Tx, run agency.RunID, key string) error {
+	r, err := readRequest(tx, run, key)
+	if err != nil || r.state != "reserved" {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'released', money = 0, tokens = 0 WHERE run_id = ? AND key = ?`,
+		string(run), key); err != nil {
+		return err
+	}
+	return move(tx, run, r, 0, 0, 0)
+}
+
+// Charge turns a reservation into spending at its full worst case: the answer
+// was lost, and nobody knows what the provider counted.
+func Charge(tx *store.Tx, run agency.RunID, key string) error {
+	r, err := readRequest(tx, run, key)
+	if err != nil || r.state != "reserved" {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'lost' WHERE run_id = ? AND key = ?`, string(run), key); err != nil {
+		return err
+	}
+	return move(tx, run, r, r.money, r.tokens, 0)
+}
+
+// ChargeLost charges every reservation that a superseded host left behind and
+// says how many there were. Its transaction carries the new host's epoch.
+func ChargeLost(tx *store.Tx, run agency.RunID) (int, error) {
+	rows, err := tx.Query(`SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`, string(run), tx.Fence.Epoch)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
+	var keys []string
+	for rows.Next() {
+		var k string
+		if err := rows.Scan(&k); err != nil {
+			return 0, err
+		}
+		keys = append(keys, k)
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	for _, k := range keys {
+		if err := Charge(tx, run, k); err != nil {
+			return 0, err
+		}
+	}
+	return len(keys), nil
+}
+
+// move takes a request's reservation off every node of its chain, puts the
+// spending on, and warns where a limit comes near.
+func move(tx *store.Tx, run agency.RunID, r request, money, tokens, wall int64) error {
+	chain, err := readChain(tx, run, r.node)
+	if err != nil {
+		return err
+	}
+	for _, n := range chain {
+		if _, err := tx.Exec(`UPDATE budget_nodes SET
+			reserved_money = reserved_money - ?, reserved_tokens = reserved_tokens - ?,
+			spent_money = spent_money + ?, spent_tokens = spent_tokens + ?, spent_wall = spent_wall + ?
+			WHERE run_id = ? AND node = ?`, r.money, r.tokens, money, tokens, wall, string(run), n.name); err != nil {
+			return err
+		}
+		n.spentMoney, n.spentTokens, n.spentWall = n.spentMoney+money, n.spentTokens+tokens, n.spentWall+wall
+		if err := n.warn(tx, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n node) warn(tx *store.Tx, run agency.RunID) error {
+	used := n.used()
+	if n.warned != 0 || used < warnAt {
+		return nil
+	}
+	if _, err := tx.Exec(`UPDATE budget_nodes SET warned = 1 WHERE run_id = ? AND node = ?`, string(run), n.name); err != nil {
+		return err
+	}
+	ev := agency.NewEvent(run, agency.SeverityWarning, fmt.Sprintf("%.0f %% of the budget of %s is used", used*100, n.name),
+		agency.BudgetWarning{Node: n.name, Used: used})
+	_, err := event.Append(tx, ev)
+	return err
+}

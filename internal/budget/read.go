@@ -1,0 +1,178 @@
+package budget
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/store"
+)
+
+type node struct {
+	name, parent                       string
+	limitMoney, limitTokens, limitWall int64
+	spentMoney, spentTokens, spentWall int64
+	reservedMoney, reservedTokens      int64
+	warned                             int64
+}
+
+const nodeColumns = `SELECT node, parent, limit_money, limit_tokens, limit_wall, spent_money, spent_tokens, spent_wall,
+	reserved_money, reserved_tokens, warned FROM budget_nodes WHERE run_id = ? AND node = ?`
+
+func readNode(q store.Querier, run agency.RunID, name string) (node, error) {
+	var n node
+	err := q.QueryRow(nodeColumns, string(run), name).Scan(&n.name, &n.parent, &n.limitMoney, &n.limitTokens, &n.limitWall,
+		&n.spentMoney, &n.spentTokens, &n.spentWall, &n.reservedMoney, &n.reservedTokens, &n.warned)
+	if errors.Is(err, sql.ErrNoRows) {
+		return n, agency.Errorf(agency.KindNotFound, "budget: run %s has no node %s", run, name)
+	}
+	return n, err
+}
+
+// readChain is the node and everything above it, the root last.
+func readChain(q store.Querier, run agency.RunID, name string) ([]node, error) {
+	var chain []node
+	for name != "" {
+		n, err := readNode(q, run, name)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, n)
+		name = n.parent
+	}
+	return chain, nil
+}
+
+// refuses says which limit does not hold one more request.
+func (n node) refuses(r Request) *Exhausted {
+	leftMoney := n.limitMoney - n.spentMoney - n.reservedMoney
+	leftTokens := n.limitTokens - n.spentTokens - n.reservedTokens
+	switch {
+	case n.limitMoney > 0 && leftMoney < int64(r.Money):
+		return &Exhausted{n.name, "usd", agency.Money(max(0, leftMoney)).String(), r.Money.String(), n.reservedMoney > 0}
+	case n.limitTokens > 0 && leftTokens < r.Tokens:
+		return &Exhausted{n.name, "tokens", fmt.Sprint(max(0, leftTokens)), fmt.Sprint(r.Tokens), n.reservedTokens > 0}
+	case n.limitWall > 0 && n.spentWall >= n.limitWall:
+		return &Exhausted{n.name, "wall", "0s", "more time", false}
+	}
+	return nil
+}
+
+// used is the largest share of any limit that is spent.
+func (n node) used() float64 {
+	share := func(spent, limit int64) float64 {
+		if limit <= 0 {
+			return 0
+		}
+		return float64(spent) / float64(limit)
+	}
+	return max(share(n.spentMoney, n.limitMoney), share(n.spentTokens, n.limitTokens), share(n.spentWall, n.limitWall))
+}
+
+type request struct {
+	node, state   string
+	money, tokens int64
+}
+
+func readRequest(q store.Querier, run agency.RunID, key string) (request, error) {
+	var r request
+	err := q.QueryRow(`SELECT node, state, money, tokens FROM budget_requests WHERE run_id = ? AND key = ?`, string(run), key).
+		Scan(&r.node, &r.state, &r.money, &r.tokens)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, agency.Errorf(agency.KindInternal, "budget: request %s was never reserved", key)
+	}
+	return r, err
+}
+
+// State is how a node stands.
+type State struct {
+	Limits   Limits
+	Money    agency.Money
+	Tokens   int64
+	Wall     time.Duration
+	Reserved agency.Money
+}
+
+// Read tells how a node stands.
+func Read(q store.Querier, run agency.RunID, name string) (State, error) {
+	n, err := readNode(q, run, name)
+	if err != nil {
+		return State{}, err
+	}
+	return State{
+		Limits: Limits{agency.Money(n.limitMoney), n.limitTokens, time.Duration(n.limitWall)},
+		Money:  agency.Money(n.spentMoney), Tokens: n.spentTokens, Wall: time.Duration(n.spentWall),
+		Reserved: agency.Money(n.reservedMoney),
+	}, nil
+}
+
+// Line is what one agent spent with one model on one contract. Lost counts
+// requests that were charged at their reservation; their tokens are unknown.
+type Line struct {
+	Agent    agency.AgentID
+	Role     agency.RoleID
+	Tier     string
+	Model    string
+	Contract agency.ContractID
+	Requests int
+	Lost     int
+	Usage    agency.Usage
+	Billed   int64
+	Money    agency.Money
+	Unpriced bool
+}
+
+// Lines is everything a run spent, by agent, model and contract.
+func Lines(q store.Querier, run agency.RunID) ([]Line, error) {
+	rows, err := q.Query(`SELECT agent, role, tier, model, contract_id, count(*), sum(state = 'lost'),
+		sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced)
+		FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
+		GROUP BY agent, role, tier, model, contract_id ORDER BY agent, model, contract_id`, string(run))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
+	var out []Line
+	for rows.Next() {
+		var l Line
+		var money int64
+		var unpriced int
+		if err := rows.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
+			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced); err != nil {
+			return nil, err
+		}
+		l.Money, l.Unpriced = agency.Money(money), unpriced != 0
+		out = append(out, l)
+	}
+	return out, rows.Err()
+}
+
+// Forget removes what a run spent; the caller removes the run.
+func Forget(tx *store.Tx, run agency.RunID) error {
+	if _, err := tx.Exec(`DELETE FROM budget_requests WHERE run_id = ?`, string(run)); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`DELETE FROM budget_nodes WHERE run_id = ?`, string(run))
+	return err
+}
+
+// Prices are what models cost, by provider/model.
+type Prices map[string]agency.Price
+
+// Cost is what a usage of a model costs; false where the model has no price.
+func (p Prices) Cost(model string, u agency.Usage) (agency.Money, bool) {
+	price, ok := p[model]
+	if !ok {
+		return 0, false
+	}
+	return price.Cost(u), true
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

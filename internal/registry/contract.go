@@ -1,0 +1,167 @@
+package registry
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+// CreateContract adds a contract as pending. The same contract again is
+// nothing, so that a repeated step finds its own work; another one under the
+// same id is a conflict.
+func CreateContract(tx *store.Tx, c agency.Contract) error {
+	if err := agency.CheckContractID(c.ID); err != nil {
+		return err
+	}
+	c.Status, c.Stage, c.CreatedAt = agency.StatusPending, agency.StageReady, tx.Now
+	doc, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	res, err := tx.Exec(`INSERT INTO contracts (run_id, id, seq, status, stage, doc)
+		VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5)
+		ON CONFLICT (run_id, id) DO NOTHING`,
+		string(c.RunID), string(c.ID), string(c.Status), string(c.Stage), string(doc))
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 1 {
+		return nil
+	}
+	old, err := Contract(tx, c.RunID, c.ID)
+	if err != nil {
+		return err
+	}
+	if old.Title != c.Title || old.Description != c.Description {
+		return agency.Errorf(agency.KindConflict, "contract %s exists already with other words", c.ID)
+	}
+	return nil
+}
+
+const contractColumns = `SELECT doc FROM contracts `
+
+// Contract reads one contract.
+func Contract(q store.Querier, run agency.RunID, id agency.ContractID) (agency.Contract, error) {
+	c, err := scanContract(q.QueryRow(contractColumns+`WHERE run_id = ? AND id = ?`, string(run), string(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, agency.Errorf(agency.KindNotFound, "run %s has no contract %s", run, id).WithMend("agency inspect %s", run)
+	}
+	return c, err
+}
+
+// Contracts reads all contracts of a run in the order of their creation.
+func Contracts(q store.Querier, run agency.RunID) ([]agency.Contract, error) {
+	return collect(q, scanContract, contractColumns+`WHERE run_id = ? ORDER BY seq`, string(run))
+}
+
+// Advance applies a fact to a contract by agency.Advance, sets its times, and
+// appends the event of the change. The caller repeats a step by looking first:
+// a fact that the contract has no place for is a conflict.
+func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, f agency.Fact) (agency.Contract, error) {
+	old, err := Contract(tx, run, id)
+	if err != nil {
+		return old, err
+	}
+	c, err := agency.Advance(old, f)
+	if err != nil {
+		return old, err
+	}
+	if c.StartedAt.IsZero() && c.Status == agency.StatusInProgress {
+		c.StartedAt = tx.Now
+	}
+	if c.Status.Final() {
+		c.CompletedAt = tx.Now
+	}
+	doc, err := json.Marshal(c)
+	if err != nil {
+		return old, err
+	}
+	if _, err := tx.Exec(`UPDATE contracts SET status = ?, stage = ?, doc = ? WHERE run_id = ? AND id = ?`,
+		string(c.Status), string(c.Stage), string(doc), string(run), string(id)); err != nil {
+		return old, err
+	}
+	_, err = event.Append(tx, contractEvent(old, c))
+	return c, err
+}
+
+func contractEvent(old, c agency.Contract) agency.Event {
+	var ev agency.Event
+	switch c.Status {
+	case agency.StatusComplete:
+		ev = agency.NewEvent(c.RunID, agency.SeverityInfo, "contract "+string(c.ID)+" is complete", agency.Completed{Outcome: "landed"})
+	case agency.StatusFailed:
+		ev = agency.NewEvent(c.RunID, agency.SeverityError, c.Error, agency.Failed{Reason: c.Error})
+	default:
+		from, to := place(old), place(c)
+		ev = agency.NewEvent(c.RunID, agency.SeverityDebug, from+" to "+to, agency.StateChanged{From: from, To: to, Reason: c.Error})
+	}
+	ev.ContractID, ev.AgentID, ev.Role = c.ID, c.AssignedAgentID, c.AssignedRole
+	return ev
+}
+
+func place(c agency.Contract) string {
+	if c.Stage == "" {
+		return string(c.Status)
+	}
+	return string(c.Stage)
+}
+
+func scanContract(row scanner) (agency.Contract, error) {
+	var doc string
+	if err := row.Scan(&doc); err != nil {
+		return agency.Contract{}, err
+	}
+	var c agency.Contract
+	if err := json.Unmarshal([]byte(doc), &c); err != nil {
+		return c, agency.Errorf(agency.KindInternal, "a contract's record: %w", err)
+	}
+	return c, nil
+}
+
+// PutVerdict records the verdict of a step; the same step again is nothing.
+func PutVerdict(tx *store.Tx, run agency.RunID, step agency.StepKey, v agency.Verdict) error {
+	doc, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	res, err := tx.Exec(`INSERT INTO verdicts (run_id, step, contract_id, seq, doc)
+		VALUES (?1, ?2, ?3, (SELECT count(*) FROM verdicts WHERE run_id = ?1), ?4)
+		ON CONFLICT (run_id, step) DO NOTHING`, string(run), string(step), string(v.ContractID), string(doc))
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return nil
+	}
+	word, severity := "pass", agency.SeverityInfo
+	if !v.Pass {
+		word, severity = "fail", agency.SeverityWarning
+	}
+	summary := "claim verified"
+	if !v.Pass {
+		summary = "claim refused"
+		if len(v.Reasons) > 0 {
+			summary += ": " + v.Reasons[0]
+		}
+	}
+	ev := agency.NewEvent(run, severity, summary, agency.VerdictSubmitted{Verdict: word, Reasons: v.Reasons})
+	ev.ContractID = v.ContractID
+	_, err = event.Append(tx, ev)
+	return err
+}
+
+// Verdicts reads a run's verdicts, oldest first.
+func Verdicts(q store.Querier, run agency.RunID) ([]agency.Verdict, error) {
+	return collect(q, func(row scanner) (agency.Verdict, error) {
+		var doc string
+		var v agency.Verdict
+		if err := row.Scan(&doc); err != nil {
+			return v, err
+		}
+		return v, json.Unmarshal([]byte(doc), &v)
+	}, `SELECT doc FROM verdicts WHERE run_id = ? ORDER BY seq`, string(run))
+}

@@ -1,0 +1,140 @@
+package registry
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+// OpenGate records a gate and announces it. The same id again is nothing: ids
+// derive from the step that opens the gate, so that a repeated step finds it.
+func OpenGate(tx *store.Tx, g agency.Gate) error {
+	g.CreatedAt, g.Decision = tx.Now, agency.Decision{}
+	doc, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	res, err := tx.Exec(`INSERT INTO gates (id, run_id, seq, kind, doc, created_at)
+		VALUES (?1, ?2, (SELECT count(*) FROM gates WHERE run_id = ?2), ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING`,
+		string(g.ID), string(g.RunID), string(g.Kind), string(doc), tx.Now.UnixNano())
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return nil
+	}
+	ev := agency.NewEvent(g.RunID, agency.SeverityWarning, g.Summary, agency.GatePending{Gate: g.ID, Kind: g.Kind})
+	ev.ContractID = g.ContractID
+	_, err = event.Append(tx, ev)
+	return err
+}
+
+const gateColumns = `SELECT doc, verb, decision FROM gates `
+
+// Gate reads one gate.
+func Gate(q store.Querier, id agency.GateID) (agency.Gate, error) {
+	g, err := scanGate(q.QueryRow(gateColumns+`WHERE id = ?`, string(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return g, agency.Errorf(agency.KindNotFound, "gate %s is not known here", id).WithMend("agency ps")
+	}
+	return g, err
+}
+
+// Gates reads all gates of a run, oldest first.
+func Gates(q store.Querier, run agency.RunID) ([]agency.Gate, error) {
+	return collect(q, scanGate, gateColumns+`WHERE run_id = ? ORDER BY seq`, string(run))
+}
+
+// OpenGates reads the gates of a run that still wait, oldest first.
+func OpenGates(q store.Querier, run agency.RunID) ([]agency.Gate, error) {
+	return collect(q, scanGate, gateColumns+`WHERE run_id = ? AND verb = '' ORDER BY seq`, string(run))
+}
+
+// Decide answers a gate. The first answer wins: a later one is a conflict that
+// names it, also where both say the same.
+func Decide(tx *store.Tx, id agency.GateID, d agency.Decision) (agency.Gate, error) {
+	g, err := Gate(tx, id)
+	if err != nil {
+		return g, err
+	}
+	if !g.Open() {
+		return g, agency.Errorf(agency.KindConflict, "gate %s was answered already: %s by %s", id, g.Decision.Verb, g.Decision.By)
+	}
+	if d.Verb != agency.Approve && d.Verb != agency.Reject {
+		return g, agency.Errorf(agency.KindInvalid, "gate %s: answer %q: want approve or reject", id, d.Verb)
+	}
+	d.At = tx.Now
+	doc, err := json.Marshal(d)
+	if err != nil {
+		return g, err
+	}
+	var expired int64
+	if err := tx.QueryRow(`SELECT expired_at FROM gates WHERE id = ?`, string(id)).Scan(&expired); err != nil {
+		return g, err
+	}
+	if _, err := tx.Exec(`UPDATE gates SET verb = ?, decision = ? WHERE id = ? AND verb = ''`,
+		string(d.Verb), string(doc), string(id)); err != nil {
+		return g, err
+	}
+	if expired != 0 {
+		ev := agency.NewEvent(g.RunID, agency.SeverityInfo, "answered after its deadline", agency.GateResumed{Gate: id})
+		if _, err := event.Append(tx, ev); err != nil {
+			return g, err
+		}
+	}
+	g.Decision = d
+	ev := decisionEvent(g)
+	ev.ContractID = g.ContractID
+	_, err = event.Append(tx, ev)
+	return g, err
+}
+
+func decisionEvent(g agency.Gate) agency.Event {
+	d := g.Decision
+	if d.Verb == agency.Approve {
+		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate approved by "+d.By,
+			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note})
+	}
+	return agency.NewEvent(g.RunID, agency.SeverityWarning, string(g.Kind)+" gate rejected by "+d.By+": "+or(d.Note, "no reason given"),
+		agency.GateRejected{Gate: g.ID, Kind: g.Kind, By: d.By, Reason: d.Note})
+}
+
+// ExpireGate records that a gate's deadline has passed. Nothing else changes:
+// the gate stays open and can still be answered (DESIGN 12).
+func ExpireGate(tx *store.Tx, id agency.GateID) error {
+	res, err := tx.Exec(`UPDATE gates SET expired_at = ? WHERE id = ? AND verb = '' AND expired_at = 0`, tx.Now.UnixNano(), string(id))
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return nil
+	}
+	g, err := Gate(tx, id)
+	if err != nil {
+		return err
+	}
+	ev := agency.NewEvent(g.RunID, agency.SeverityWarning, "no answer yet; the run waits, nothing is spent", agency.GatePaused{Gate: id})
+	_, err = event.Append(tx, ev)
+	return err
+}
+
+func scanGate(row scanner) (agency.Gate, error) {
+	var doc, verb, decision string
+	var g agency.Gate
+	if err := row.Scan(&doc, &verb, &decision); err != nil {
+		return g, err
+	}
+	if err := json.Unmarshal([]byte(doc), &g); err != nil {
+		return g, agency.Errorf(agency.KindInternal, "a gate's record: %w", err)
+	}
+	if verb != "" {
+		if err := json.Unmarshal([]byte(decision), &g.Decision); err != nil {
+			return g, agency.Errorf(agency.KindInternal, "gate %s: its decision: %w", g.ID, err)
+		}
+	}
+	return g, nil
+}

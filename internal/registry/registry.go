@@ -1,0 +1,235 @@
+// Package registry keeps runs, contracts, gates and verdicts, and is the only
+// writer of contracts: each change goes through agency.Advance and is an event
+// in the same transaction.
+//
+// It decides nothing and starts nothing. Functions that take a *store.Tx work
+// in the caller's transaction; those that take a store.Querier read in either
+// a transaction or a snapshot.
+package registry
+
+import (
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrations is this package's schema.
+func Migrations() store.Set { return store.Set{Name: "registry", FS: migrations} }
+
+// CreateRun records a run with the configuration it will keep, and its first
+// event. A run with the same id is a conflict: ids come from clients and are
+// never reused.
+func CreateRun(tx *store.Tx, run agency.Run, config json.RawMessage) error {
+	if err := agency.CheckRunID(run.ID); err != nil {
+		return err
+	}
+	run.CreatedAt = tx.Now
+	doc, err := json.Marshal(run)
+	if err != nil {
+		return err
+	}
+	res, err := tx.Exec(`INSERT INTO runs (id, state, doc, copy, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO NOTHING`, string(run.ID), string(run.State), string(doc), string(config), tx.Now.UnixNano())
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return agency.Errorf(agency.KindConflict, "run %s exists already", run.ID)
+	}
+	if _, err := tx.Exec(`INSERT INTO controls (run_id, pause, cancel, by_whom) VALUES (?, 0, 0, '')`, string(run.ID)); err != nil {
+		return err
+	}
+	ev := agency.NewEvent(run.ID, agency.SeverityInfo, run.Goal, agency.RunStarted{
+		Goal: run.Goal, Mode: run.Mode, Base: run.Base, Target: run.Target, Branch: run.Branch,
+	})
+	_, err = event.Append(tx, ev)
+	return err
+}
+
+const runColumns = `SELECT id, state, reason, doc, merged, created_at, finished_at FROM runs `
+
+// Run reads one run; KindNotFound names the command that lists them.
+func Run(q store.Querier, id agency.RunID) (agency.Run, error) {
+	run, err := scanRun(q.QueryRow(runColumns+`WHERE id = ?`, string(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return run, agency.Errorf(agency.KindNotFound, "run %s is not known here", id).WithMend("agency ps")
+	}
+	return run, err
+}
+
+// Runs reads all runs, oldest first.
+func Runs(q store.Querier) ([]agency.Run, error) {
+	return collect(q, scanRun, runColumns+`ORDER BY created_at, id`)
+}
+
+// Copy is the configuration that the run keeps.
+func Copy(q store.Querier, id agency.RunID) (json.RawMessage, error) {
+	var s string
+	err := q.QueryRow(`SELECT copy FROM runs WHERE id = ?`, string(id)).Scan(&s)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, agency.Errorf(agency.KindNotFound, "run %s is not known here", id).WithMend("agency ps")
+	}
+	return json.RawMessage(s), err
+}
+
+// SetState moves a run to another state, with the event of that state. Nothing
+// happens where it stands there already; a final state is never left.
+func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) error {
+	run, err := Run(tx, id)
+	if err != nil {
+		return err
+	}
+	if run.State == to && run.Reason == reason {
+		return nil
+	}
+	if run.State.Final() {
+		if run.State == to {
+			return nil
+		}
+		return agency.Errorf(agency.KindConflict, "run %s has %s already", id, run.State)
+	}
+	var finished int64
+	if to.Final() {
+		finished = tx.Now.UnixNano()
+	}
+	if _, err := tx.Exec(`UPDATE runs SET state = ?, reason = ?, finished_at = ? WHERE id = ?`,
+		string(to), reason, finished, string(id)); err != nil {
+		return err
+	}
+	_, err = event.Append(tx, stateEvent(run, to, reason))
+	return err
+}
+
+// SetMerged records the commit that the run put into its target.
+func SetMerged(tx *store.Tx, id agency.RunID, commit agency.OID) error {
+	_, err := tx.Exec(`UPDATE runs SET merged = ? WHERE id = ?`, string(commit), string(id))
+	return err
+}
+
+func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
+	switch to {
+	case agency.StateSucceeded:
+		return agency.NewEvent(run.ID, agency.SeverityInfo, or(reason, "done"), agency.RunSucceeded{Branch: run.Branch, Commit: run.Merged})
+	case agency.StateFailed:
+		return agency.NewEvent(run.ID, agency.SeverityError, reason, agency.RunFailed{Reason: reason})
+	case agency.StateCancelled:
+		return agency.NewEvent(run.ID, agency.SeverityWarning, or(reason, "cancelled"), agency.RunCancelled{})
+	case agency.StatePaused:
+		return agency.NewEvent(run.ID, agency.SeverityInfo, or(reason, "paused"), agency.RunPaused{})
+	case agency.StateWaiting:
+		return agency.NewEvent(run.ID, agency.SeverityInfo, or(reason, "waiting"), agency.RunWaiting{For: reason})
+	case agency.StateInterrupted:
+		return agency.NewEvent(run.ID, agency.SeverityError, reason,
+			agency.StateChanged{From: string(run.State), To: string(to), Reason: reason})
+	case agency.StateRunning:
+		if run.State == agency.StatePaused || run.State == agency.StateInterrupted {
+			return agency.NewEvent(run.ID, agency.SeverityInfo, or(reason, "goes on"), agency.RunResumed{})
+		}
+	}
+	return agency.NewEvent(run.ID, agency.SeverityDebug, string(run.State)+" to "+string(to),
+		agency.StateChanged{From: string(run.State), To: string(to), Reason: reason})
+}
+
+// DeleteRun removes a finished run's rows; the caller removes its files.
+func DeleteRun(tx *store.Tx, id agency.RunID) error {
+	run, err := Run(tx, id)
+	if err != nil {
+		return err
+	}
+	if !run.State.Final() {
+		return agency.Errorf(agency.KindConflict, "run %s is %s", id, run.State).WithMend("agency cancel %s", id)
+	}
+	_, err = tx.Exec(`DELETE FROM runs WHERE id = ?`, string(id))
+	return err
+}
+
+// Control is what a person asked of a run.
+type Control struct {
+	Pause  bool
+	Cancel bool
+	By     string
+}
+
+// SetControl replaces the control row. A cancel is never taken back.
+func SetControl(tx *store.Tx, id agency.RunID, c Control) error {
+	_, err := tx.Exec(`UPDATE controls SET pause = ?, cancel = max(cancel, ?), by_whom = ? WHERE run_id = ?`,
+		flag(c.Pause), flag(c.Cancel), c.By, string(id))
+	return err
+}
+
+// ReadControl is the control row; a run without one asks for nothing.
+func ReadControl(q store.Querier, id agency.RunID) (Control, error) {
+	var pause, cancel int
+	var c Control
+	err := q.QueryRow(`SELECT pause, cancel, by_whom FROM controls WHERE run_id = ?`, string(id)).Scan(&pause, &cancel, &c.By)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Control{}, nil
+	}
+	c.Pause, c.Cancel = pause != 0, cancel != 0
+	return c, err
+}
+
+type scanner interface{ Scan(...any) error }
+
+func scanRun(row scanner) (agency.Run, error) {
+	var id, state, reason, doc, merged string
+	var created, finished int64
+	if err := row.Scan(&id, &state, &reason, &doc, &merged, &created, &finished); err != nil {
+		return agency.Run{}, err
+	}
+	var run agency.Run
+	if err := json.Unmarshal([]byte(doc), &run); err != nil {
+		return run, agency.Errorf(agency.KindInternal, "run %s: its record: %w", id, err)
+	}
+	run.State, run.Reason, run.Merged = agency.RunState(state), reason, agency.OID(merged)
+	run.CreatedAt = at(created)
+	run.FinishedAt = at(finished)
+	return run, nil
+}
+
+func collect[T any](q store.Querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // the loop's error is the one that counts
+	var out []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+func at(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos).UTC()
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
