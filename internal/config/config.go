@@ -1,0 +1,249 @@
+package config
+
+import "agency/internal/agency"
+
+// Config is every setting with its effective value. It is copied into the run
+// as JSON and holds no secret: see Secret.
+//
+// The tags drive everything that is generated or checked from this type: doc
+// (meaning, for the schema and the reference), enum, min and max (inclusive)
+// and above (exclusive), form (see forms.go), keys (allowed names of a map),
+// expand (${NAME} is replaced).
+type Config struct {
+	Version           int                 `json:"version" doc:"version of this file's form" min:"1" max:"1"`
+	Mode              agency.Mode         `json:"mode" doc:"which agents stand at which step of a run" enum:"single,contract,producer_critic,multi_agent,tiered,full"`
+	Triggers          []string            `json:"triggers" doc:"when a single-mode run moves up by itself" enum:"feature_size_large,manual_request,single_agent_failure"`
+	MaxParallelAgents int                 `json:"max_parallel_agents" doc:"agents at work at the same time" min:"1" max:"1000"`
+	RetryBudget       int                 `json:"retry_budget" doc:"attempts at a contract: failed verification, conflict and runtime death count alike" min:"1" max:"100"`
+	OnError           string              `json:"on_error" doc:"what a failed plan falls back to" enum:"single,stop"`
+	BranchPrefix      string              `json:"branch_prefix" doc:"first part of the names of the run's branches" form:"ref"`
+	SharedWrites      []string            `json:"shared_writes" doc:"globs of files that do not count as overlap between contracts" form:"glob"`
+	Budget            Budget              `json:"budget" doc:"the run stops at a gate before passing one of these"`
+	Land              agency.LandMode     `json:"land" doc:"what happens to the run's branch after the merge gate" enum:"branch,merge,pull_request"`
+	Providers         map[string]Provider `json:"providers" doc:"model providers by name; any number, any names" form:"name"`
+	Prices            map[string]Price    `json:"prices" doc:"provider/model: price in USD per million tokens; laid over the catalogue" form:"model"`
+	Models            map[string][]string `json:"models" doc:"capability level: provider/model in order of fallback; without this key the first of anthropic, openai, google whose key is set" keys:"reasoning-heavy,capable,fast-cheap" form:"model"`
+	Routing           Routing             `json:"routing" doc:"how a contract's complexity picks a capability level"`
+	Commands          Commands            `json:"commands" doc:"the repository's own commands, run in the sandbox; ${NAME} in them is the shell's"`
+	Agents            map[string]Agent    `json:"agents" doc:"settings per role" keys:"project_manager,scaffolder,test_engineer,reviewer,overseer,cleanup,generalist,t1_visionary,t2_lead,t2_architect,t3_lead,t4_implementer,t5_verifier" alias:"pm=project_manager,producer=scaffolder,critic=reviewer,tester=test_engineer"`
+	ProducerCritic    ProducerCritic      `json:"producer_critic" doc:"the loop of producer and critic"`
+	Tiers             Tiers               `json:"tiers" doc:"tiered runs"`
+	Overseer          Overseer            `json:"overseer" doc:"the watcher of sessions"`
+	Board             Board               `json:"board" doc:"messages between agents"`
+	Contracts         Contracts           `json:"contracts" doc:"what a contract may look like"`
+	Context           Context             `json:"context" doc:"what is staged for a session"`
+	Quality           Quality             `json:"quality" doc:"the quality score; it never outvotes a failed test"`
+	Sandbox           Sandbox             `json:"sandbox" doc:"what commands may reach and use"`
+	MCP               map[string]MCP      `json:"mcp" doc:"MCP servers by name" form:"name"`
+	Visibility        Visibility          `json:"visibility" doc:"what people see and decide"`
+	Notify            []Notify            `json:"notify" doc:"where gates and ends of runs are announced"`
+	VCS               VCS                 `json:"vcs" doc:"where the repository is hosted"`
+	Improve           Improve             `json:"improve" doc:"the self-improvement loop"`
+	Store             Store               `json:"store" doc:"where runs are recorded"`
+}
+
+// Budget caps a run. Money holds only for models with a price.
+type Budget struct {
+	USD         float64 `json:"usd" doc:"US dollars" above:"0" max:"1000000"`
+	Tokens      int64   `json:"tokens" doc:"output plus uncached input tokens" min:"1"`
+	WallMinutes int     `json:"wall_minutes" doc:"minutes with a session or check at work" min:"1" max:"525600"`
+}
+
+// Provider is one place that answers model requests.
+type Provider struct {
+	Type    string `json:"type" doc:"the wire it speaks" enum:"anthropic,openai,gemini,rehearsal" required:"true"`
+	BaseURL string `json:"base_url,omitempty" doc:"what the vendor's SDK takes: with /v1 for openai, without for anthropic; empty: the vendor's own" form:"url" expand:"true"`
+	APIKey  Secret `json:"api_key,omitempty" doc:"the key, as ${NAME}; none where the server wants none" expand:"secret"`
+	API     string `json:"api,omitempty" doc:"which of OpenAI's APIs; chat where empty" enum:",chat,responses"`
+	Script  string `json:"script,omitempty" doc:"rehearsal script file; empty: the embedded one" expand:"true"`
+}
+
+// Price is what a model costs in US dollars per million tokens. It converts
+// to agency.Price.
+type Price struct {
+	In       float64 `json:"in" doc:"USD per million input tokens" min:"0" max:"1000000" required:"true"`
+	CachedIn float64 `json:"cached_in" doc:"USD per million input tokens read from the provider's cache; the price of in where absent" min:"0" max:"1000000"`
+	Out      float64 `json:"out" doc:"USD per million output tokens" min:"0" max:"1000000" required:"true"`
+}
+
+// Routing turns the size of a contract into a capability level (DESIGN 9).
+type Routing struct {
+	Strategy           string `json:"strategy" doc:"what decides the level" enum:"complexity,cost,fixed"`
+	SimpleMaxFiles     int    `json:"simple_max_files" doc:"files up to which a contract is simple" min:"0" max:"100000"`
+	SimpleMaxCriteria  int    `json:"simple_max_criteria" doc:"criteria up to which a contract is simple" min:"0" max:"100000"`
+	ComplexMinFiles    int    `json:"complex_min_files" doc:"files above which a contract is complex" min:"1" max:"100000"`
+	ComplexMinCriteria int    `json:"complex_min_criteria" doc:"criteria above which a contract is complex" min:"1" max:"100000"`
+}
+
+// Commands are the repository's own. An empty one does not exist.
+type Commands struct {
+	Test           string `json:"test" doc:"runs the tests" form:"command"`
+	Lint           string `json:"lint" doc:"runs the linters" form:"command"`
+	Typecheck      string `json:"typecheck" doc:"checks types" form:"command"`
+	Build          string `json:"build" doc:"builds everything" form:"command"`
+	Setup          string `json:"setup" doc:"prepares a fresh checkout" form:"command"`
+	TimeoutSeconds int    `json:"timeout_seconds" doc:"seconds that one of these may take" min:"1" max:"86400"`
+}
+
+// Agent is the settings of a role.
+type Agent struct {
+	Model               string `json:"model" doc:"capability level or provider/model" form:"level_or_model"`
+	Talent              string `json:"talent" doc:"id of a roster file: personality and expertise; empty: the role's own" form:"talent"`
+	MaxTokens           int    `json:"max_tokens" doc:"output tokens of one answer" min:"1" max:"1000000"`
+	MaxTokensPerSession int64  `json:"max_tokens_per_session" doc:"output plus uncached input tokens of a session" min:"1"`
+	TimeoutSeconds      int    `json:"timeout_seconds" doc:"seconds of a session" min:"1" max:"604800"`
+	MaxTurns            int    `json:"max_turns" doc:"turns of a session" min:"1" max:"10000"`
+	Runtime             string `json:"runtime" doc:"what runs the session: native, auto, claude, codex, gemini, opencode or acp:COMMAND" form:"runtime"`
+}
+
+// ProducerCritic is the loop of DESIGN 10.
+type ProducerCritic struct {
+	MaxIterations              int  `json:"max_iterations" doc:"rounds of produce, verify, review" min:"1" max:"100"`
+	RequireLintPass            bool `json:"require_lint_pass" doc:"no approval while lint fails"`
+	RequireTestsPass           bool `json:"require_tests_pass" doc:"no approval while tests fail"`
+	AllowMajorIssuesOnApproval bool `json:"allow_major_issues_on_approval" doc:"an approval may leave major issues"`
+	RequirePerfect             bool `json:"require_perfect" doc:"an approval may not leave minor issues either"`
+	TimeoutSeconds             int  `json:"timeout_seconds" doc:"seconds of the whole loop" min:"1" max:"604800"`
+}
+
+// Tiers is for tiered runs.
+type Tiers struct {
+	T3MeshTimeoutMinutes int `json:"t3_mesh_timeout_minutes" doc:"minutes in which squad leads must commit" min:"1" max:"10080"`
+	T2ConflictCycles     int `json:"t2_conflict_cycles" doc:"rounds of conflict resolution" min:"1" max:"100"`
+}
+
+// Overseer watches sessions (DESIGN 13).
+type Overseer struct {
+	Enabled                  bool             `json:"enabled" doc:"the deterministic detectors run"`
+	CheckIntervalSeconds     int              `json:"check_interval_seconds" doc:"seconds between looks" min:"1" max:"86400"`
+	NudgeCooldownSeconds     int              `json:"nudge_cooldown_seconds" doc:"seconds between nudges of one agent" min:"0" max:"86400"`
+	MaxNudgesPerAgent        int              `json:"max_nudges_per_agent" doc:"nudges before escalation" min:"0" max:"1000"`
+	HaltOnCritical           bool             `json:"halt_on_critical" doc:"a critical finding halts the agent"`
+	MaxTokens                int64            `json:"max_tokens" doc:"tokens of an agent at which it counts as exhausted" min:"1"`
+	TokenWarningThreshold    int64            `json:"token_warning_threshold" doc:"tokens of an agent at which it is warned" min:"1"`
+	TimeoutSeconds           int              `json:"timeout_seconds" doc:"seconds of an agent at which it counts as timed out" min:"1" max:"604800"`
+	SnapshotHistorySize      int              `json:"snapshot_history_size" doc:"looks that are remembered" min:"1" max:"10000"`
+	LoopDetectionWindow      int              `json:"loop_detection_window" doc:"calls among which a loop is sought" min:"2" max:"1000"`
+	StagnationTokenThreshold int64            `json:"stagnation_token_threshold" doc:"tokens spent without accepted progress" min:"1"`
+	FailureIncreaseThreshold int              `json:"failure_increase_threshold" doc:"repeated failures" min:"1" max:"1000"`
+	Model                    string           `json:"model" doc:"capability level or provider/model of the model-backed overseer; empty: none" form:"level_or_model"`
+	Patterns                 OverseerPatterns `json:"patterns" doc:"detectors that are on"`
+	WarnThreshold            string           `json:"warn_threshold" doc:"severity that warns" enum:"low,medium,high,critical"`
+	ForceStopThreshold       string           `json:"force_stop_threshold" doc:"severity that halts" enum:"low,medium,high,critical"`
+}
+
+// OverseerPatterns switches detectors.
+type OverseerPatterns struct {
+	LoopDetection       bool `json:"loop_detection" doc:"loops, oscillation, repeated failures"`
+	StagnationDetection bool `json:"stagnation_detection" doc:"tokens spent without progress"`
+	DangerDetection     bool `json:"danger_detection" doc:"dangerous commands"`
+}
+
+// Board is the limits of messages.
+type Board struct {
+	MaxQueueSize           int `json:"max_queue_size" doc:"pending messages of one recipient" min:"1" max:"1000000"`
+	ReceiveTimeoutSeconds  int `json:"receive_timeout_seconds" doc:"seconds that a receive waits" min:"1" max:"86400"`
+	RetentionHours         int `json:"retention_hours" doc:"hours that processed mail is kept after the run's end" min:"0" max:"87600"`
+	CleanupIntervalSeconds int `json:"cleanup_interval_seconds" doc:"seconds between sweeps" min:"1" max:"604800"`
+}
+
+// Contracts is what a plan's contracts must keep to.
+type Contracts struct {
+	RequireAcceptanceCriteria bool `json:"require_acceptance_criteria" doc:"a contract without criteria is refused"`
+	AutoDecompose             bool `json:"auto_decompose" doc:"a too large contract is decomposed instead of refused"`
+	MaxFiles                  int  `json:"max_files" doc:"files of a contract" min:"1" max:"100000"`
+	MaxLines                  int  `json:"max_lines" doc:"changed lines of a contract" min:"1" max:"10000000"`
+	MaxVerificationSteps      int  `json:"max_verification_steps" doc:"verification steps of a feature" min:"1" max:"1000"`
+}
+
+// Context is what brief stages.
+type Context struct {
+	MaxTokens      int  `json:"max_tokens" doc:"tokens of the staged context" min:"1000" max:"100000000"`
+	IncludeTests   bool `json:"include_tests" doc:"stage the tests of relevant files"`
+	IncludeSimilar bool `json:"include_similar" doc:"stage similar code"`
+	VectorSearch   bool `json:"vector_search" doc:"find similar code by embeddings of a provider"`
+}
+
+// Quality is the score of DESIGN 8. Scores run from 0 to 100.
+type Quality struct {
+	Enabled             bool      `json:"enabled" doc:"the score is computed"`
+	MinOverallScore     int       `json:"min_overall_score" doc:"lowest overall score" min:"0" max:"100"`
+	MinCorrectnessScore int       `json:"min_correctness_score" doc:"lowest correctness score" min:"0" max:"100"`
+	MinSecurityScore    int       `json:"min_security_score" doc:"lowest security score" min:"0" max:"100"`
+	BlockOnLowScore     bool      `json:"block_on_low_score" doc:"a low score blocks the landing"`
+	Analyzers           Analyzers `json:"analyzers" doc:"analyzers that are on"`
+}
+
+// Analyzers switches the dimensions of the score.
+type Analyzers struct {
+	Security        bool `json:"security" doc:"security findings"`
+	Readability     bool `json:"readability" doc:"readability findings"`
+	Maintainability bool `json:"maintainability" doc:"maintainability findings"`
+	Performance     bool `json:"performance" doc:"performance findings"`
+}
+
+// Sandbox is the walls and limits of every command.
+type Sandbox struct {
+	Mode           string   `json:"mode" doc:"auto: the strongest tier that works here; full: refuse where that is not the full tier; off: no walls, shown in every report" enum:"auto,full,off"`
+	Network        string   `json:"network" doc:"what commands can reach" enum:"none"`
+	TimeoutSeconds int      `json:"timeout_seconds" doc:"seconds of an agent's command" min:"1" max:"86400"`
+	MemoryMB       int      `json:"memory_mb" doc:"memory of a command's process tree in MiB" min:"16" max:"16777216"`
+	Processes      int      `json:"processes" doc:"processes and threads of a command" min:"8" max:"1000000"`
+	OutputKB       int      `json:"output_kb" doc:"output of a command that is kept, head and tail, in KiB" min:"1" max:"65536"`
+	AllowHosts     []string `json:"allow_hosts" doc:"hosts that commands may reach on port 443" form:"host"`
+	SetupHosts     []string `json:"setup_hosts" doc:"hosts that the setup command may reach on port 443" form:"host"`
+	Read           []string `json:"read" doc:"folders outside the repository that builds need, read-only: absolute, ~/ or relative to the repository" form:"path" expand:"true"`
+	Loopback       string   `json:"loopback" doc:"whether commands without a network of their own may use 127.0.0.1" enum:"deny,allow"`
+}
+
+// MCP is a server that gives tools.
+type MCP struct {
+	Command []string `json:"command,omitempty" doc:"program and arguments of a server on stdio; it runs in the sandbox" form:"argv"`
+	URL     string   `json:"url,omitempty" doc:"address of a server over HTTP" form:"url" expand:"true"`
+	Roles   []string `json:"roles,omitempty" doc:"roles that get its tools" form:"role"`
+}
+
+// Visibility is what people see and decide.
+type Visibility struct {
+	StrictMode         bool            `json:"strict_mode" doc:"all inspection gates are on"`
+	LogLevel           string          `json:"log_level" doc:"detail of the live log" enum:"normal,verbose"`
+	InspectionGates    InspectionGates `json:"inspection_gates" doc:"gates beside those that always exist: merge, budget, question, dependencies, danger, escalation"`
+	GateTimeoutMinutes int             `json:"gate_timeout_minutes" doc:"minutes without an answer until the run is announced as waiting; nothing is spent, nothing lost" min:"1" max:"525600"`
+	MaxWaitingGates    int             `json:"max_waiting_gates" doc:"while as many gates wait, no new contract starts" min:"1" max:"1000"`
+}
+
+// InspectionGates are the optional ones.
+type InspectionGates struct {
+	Plan        bool `json:"plan" doc:"a manager's plan"`
+	T1Plan      bool `json:"t1_plan" doc:"the visionary's plan; cannot be turned off, only answered by --yes" fixed:"true"`
+	T2Lead      bool `json:"t2_lead" doc:"a lead's boundaries"`
+	T2Synthesis bool `json:"t2_synthesis" doc:"the canonical architecture"`
+	T3Plan      bool `json:"t3_plan" doc:"a squad lead's tasks"`
+	T5Verdict   bool `json:"t5_verdict" doc:"the joint verdict"`
+}
+
+// Notify is one place to announce to.
+type Notify struct {
+	Type string   `json:"type" doc:"kind of place" enum:"webhook,slack,email,desktop" required:"true"`
+	URL  Secret   `json:"url,omitempty" doc:"where a webhook or slack message goes (https://...), the mail server (smtp://user:password@host:587)" expand:"secret"`
+	To   []string `json:"to,omitempty" doc:"recipients of an email" form:"email"`
+}
+
+// VCS is the forge.
+type VCS struct {
+	Type string `json:"type" doc:"git: no forge" enum:"git,github,gitlab,gitea"`
+}
+
+// Improve is the self-improvement loop.
+type Improve struct {
+	Enabled               bool `json:"enabled" doc:"agents may propose improvements"`
+	AllowToolCreation     bool `json:"allow_tool_creation" doc:"proposals may add tools"`
+	AllowToolModification bool `json:"allow_tool_modification" doc:"proposals may change tools"`
+	AutoApproveLowRisk    bool `json:"auto_approve_low_risk" doc:"low-risk proposals need no person"`
+	RequireHumanApproval  bool `json:"require_human_approval" doc:"every proposal needs a person"`
+}
+
+// Store is where runs are recorded.
+type Store struct {
+	URL Secret `json:"url" doc:"empty: SQLite in the user's state folder; postgres://... for a fleet" expand:"secret"`
+}

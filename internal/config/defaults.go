@@ -1,0 +1,115 @@
+package config
+
+import "agency/internal/agency"
+
+// Defaults is the configuration without any file: the values that INTERFACES
+// 2 prints, and DESIGN 15 for the roles.
+func Defaults() Config {
+	return Config{
+		Version:           1,
+		Mode:              agency.ModeSingle,
+		Triggers:          []string{"feature_size_large", "manual_request", "single_agent_failure"},
+		MaxParallelAgents: 3,
+		RetryBudget:       3,
+		OnError:           "single",
+		BranchPrefix:      "agency",
+		SharedWrites:      []string{"**/go.sum", "**/package-lock.json", "CHANGELOG.md"},
+		Budget:            Budget{USD: 20, Tokens: 5_000_000, WallMinutes: 480},
+		Land:              agency.LandMerge,
+		Providers:         defaultProviders(),
+		Prices:            map[string]Price{},
+		Models: map[string][]string{
+			LevelReasoningHeavy: {"anthropic/claude-opus-4-1"},
+			LevelCapable:        {"anthropic/claude-sonnet-4-5"},
+			LevelFastCheap:      {"anthropic/claude-haiku-4-5"},
+		},
+		Routing: Routing{
+			Strategy: "complexity", SimpleMaxFiles: 2, SimpleMaxCriteria: 3,
+			ComplexMinFiles: 5, ComplexMinCriteria: 7,
+		},
+		Commands:       Commands{TimeoutSeconds: 1800},
+		Agents:         defaultAgents(),
+		ProducerCritic: ProducerCritic{MaxIterations: 5, RequireLintPass: true, RequireTestsPass: true, TimeoutSeconds: 3600},
+		Tiers:          Tiers{T3MeshTimeoutMinutes: 10, T2ConflictCycles: 2},
+		Overseer:       defaultOverseer(),
+		Board:          Board{MaxQueueSize: 1000, ReceiveTimeoutSeconds: 30, RetentionHours: 24, CleanupIntervalSeconds: 3600},
+		Contracts:      Contracts{RequireAcceptanceCriteria: true, MaxFiles: 5, MaxLines: 500, MaxVerificationSteps: 5},
+		Context:        Context{MaxTokens: 100_000, IncludeTests: true, IncludeSimilar: true},
+		Quality: Quality{
+			Enabled: true, MinOverallScore: 70, MinCorrectnessScore: 80, MinSecurityScore: 60,
+			Analyzers: Analyzers{Security: true, Readability: true, Maintainability: true},
+		},
+		Sandbox: Sandbox{
+			Mode: "auto", Network: "none", TimeoutSeconds: 120, MemoryMB: 2048, Processes: 256, OutputKB: 256,
+			AllowHosts: []string{}, SetupHosts: []string{}, Read: []string{}, Loopback: "deny",
+		},
+		MCP: map[string]MCP{},
+		Visibility: Visibility{
+			LogLevel: "normal", InspectionGates: InspectionGates{T1Plan: true, T2Synthesis: true},
+			GateTimeoutMinutes: 60, MaxWaitingGates: 5,
+		},
+		Notify:  []Notify{},
+		VCS:     VCS{Type: "git"},
+		Improve: Improve{RequireHumanApproval: true},
+	}
+}
+
+// The capability levels, strongest first.
+const (
+	LevelReasoningHeavy = "reasoning-heavy"
+	LevelCapable        = "capable"
+	LevelFastCheap      = "fast-cheap"
+)
+
+func levels() []string { return []string{LevelReasoningHeavy, LevelCapable, LevelFastCheap} }
+
+func defaultProviders() map[string]Provider {
+	return map[string]Provider{
+		"anthropic": {Type: "anthropic", APIKey: "${ANTHROPIC_API_KEY}"},
+		"openai":    {Type: "openai", APIKey: "${OPENAI_API_KEY}"},
+		"google":    {Type: "gemini", APIKey: "${GEMINI_API_KEY}"},
+		"local":     {Type: "openai", BaseURL: "http://127.0.0.1:11434/v1", APIKey: NoKey},
+		"rehearsal": {Type: "rehearsal"},
+	}
+}
+
+func defaultOverseer() Overseer {
+	return Overseer{
+		Enabled: true, CheckIntervalSeconds: 10, NudgeCooldownSeconds: 60, MaxNudgesPerAgent: 5, HaltOnCritical: true,
+		MaxTokens: 150_000, TokenWarningThreshold: 100_000, TimeoutSeconds: 1800, SnapshotHistorySize: 20,
+		LoopDetectionWindow: 5, StagnationTokenThreshold: 10_000, FailureIncreaseThreshold: 5,
+		Patterns:      OverseerPatterns{LoopDetection: true, StagnationDetection: true, DangerDetection: true},
+		WarnThreshold: "medium", ForceStopThreshold: "critical",
+	}
+}
+
+// Role ids of the generalist and the other roles stand in the keys tag of
+// Config.Agents; here only what differs from the common limits (DESIGN 15).
+func defaultAgents() map[string]Agent {
+	common := Agent{
+		Model: LevelCapable, MaxTokens: 8192, MaxTokensPerSession: 100_000,
+		TimeoutSeconds: 1800, MaxTurns: 50, Runtime: RuntimeNative,
+	}
+	agents := map[string]Agent{}
+	for _, role := range roles() {
+		agents[role] = common
+	}
+	set := func(role string, change func(*Agent)) {
+		a := agents[role]
+		change(&a)
+		agents[role] = a
+	}
+	set("project_manager", func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 30, 4096, 900 })
+	set("scaffolder", func(a *Agent) { a.Talent, a.MaxTokensPerSession = "senior-developer", 150_000 })
+	set("test_engineer", func(a *Agent) { a.MaxTurns, a.TimeoutSeconds = 40, 1200 })
+	set("reviewer", func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 20, 4096, 600 })
+	set("overseer", func(a *Agent) { a.MaxTurns, a.MaxTokens, a.Model = 100, 2048, LevelFastCheap })
+	set("cleanup", func(a *Agent) { a.Model = LevelFastCheap })
+	for _, role := range []string{"t1_visionary", "t2_lead", "t2_architect"} {
+		set(role, func(a *Agent) { a.Model = LevelReasoningHeavy })
+	}
+	return agents
+}
+
+// RuntimeNative is the session loop of the program itself.
+const RuntimeNative = "native"

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// ModelRef names a model of a provider.
+type ModelRef struct {
+	Provider string `json:"provider"`
+	Name     string `json:"name"` // everything after the first '/'
+}
+
+// String is provider/model.
+func (r ModelRef) String() string { return r.Provider + "/" + r.Name }
+
+// ParseModel splits provider/model at the first '/'. Its error is
+// KindInvalid.
+func ParseModel(s string) (ModelRef, error) {
+	provider, name, ok := strings.Cut(s, "/")
+	if !ok || provider == "" || name == "" || strings.ContainsAny(s, " \t\r\n") {
+		return ModelRef{}, agency.Errorf(agency.KindInvalid, "model %q: want provider/model, for instance anthropic/claude-sonnet-4-5", s)
+	}
+	return ModelRef{Provider: provider, Name: name}, nil
+}
+
+// IsLevel tells whether s is a capability level.
+func IsLevel(s string) bool {
+	return s == LevelReasoningHeavy || s == LevelCapable || s == LevelFastCheap
+}
+
+// Resolve turns a capability level into its list of fallback and a
+// provider/model into a list of one. Its error is KindInvalid.
+func (c Config) Resolve(levelOrModel string) ([]ModelRef, error) {
+	names := []string{levelOrModel}
+	if IsLevel(levelOrModel) {
+		names = c.Models[levelOrModel]
+	}
+	refs := make([]ModelRef, 0, len(names))
+	for _, n := range names {
+		r, err := ParseModel(n)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := c.Providers[r.Provider]; !ok {
+			return nil, agency.Errorf(agency.KindInvalid, "model %s: no provider %q in the configuration", n, r.Provider).
+				WithMend("add it under providers: in agency.yaml")
+		}
+		refs = append(refs, r)
+	}
+	if len(refs) == 0 {
+		return nil, agency.Errorf(agency.KindInvalid, "no model for the level %s", levelOrModel).
+			WithMend("add one under models: in agency.yaml")
+	}
+	return refs, nil
+}
+
+// ModelsOf is the list of fallback of a role's model.
+func (c Config) ModelsOf(role agency.RoleID) ([]ModelRef, error) {
+	a, ok := c.Agents[string(role)]
+	if !ok {
+		return nil, agency.Errorf(agency.KindInvalid, "no role %q", role)
+	}
+	return c.Resolve(a.Model)
+}
+
+// ProvidersOf are the distinct providers of a list of models, in its order.
+func ProvidersOf(refs []ModelRef) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, r := range refs {
+		if !seen[r.Provider] {
+			seen[r.Provider] = true
+			names = append(names, r.Provider)
+		}
+	}
+	return names
+}
+
+// PriceOf is the configured price of a model; ok is false where the file has
+// none and the catalogue decides.
+func (c Config) PriceOf(r ModelRef) (agency.Price, bool) {
+	p, ok := c.Prices[r.String()]
+	return agency.Price(p), ok
+}
