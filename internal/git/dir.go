@@ -1,0 +1,118 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"regexp"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// Dir is a git directory with what a command is to use of it. It is a value:
+// the With methods give changed copies.
+type Dir struct {
+	host *Host
+	// GitDir is the git directory, absolute.
+	GitDir string
+	// WorkTree is the folder of files, or "" where no command touches files.
+	WorkTree string
+	// Index is the index file; empty: GitDir's own.
+	Index string
+
+	objects string
+	config  []string
+	user    bool
+}
+
+// WithWorkTree is the directory with another work tree and index.
+func (d Dir) WithWorkTree(workTree, index string) Dir {
+	d.WorkTree, d.Index = workTree, index
+	return d
+}
+
+// WithObjects is the directory writing its objects elsewhere: into the folder
+// of objects of another repository.
+func (d Dir) WithObjects(objects string) Dir {
+	d.objects = objects
+	return d
+}
+
+// WithConfig is the directory with further key=value settings.
+func (d Dir) WithConfig(kv ...string) Dir {
+	d.config = append(d.config[:len(d.config):len(d.config)], kv...)
+	return d
+}
+
+// Host is the git command that the directory is used with.
+func (d Dir) Host() *Host { return d.host }
+
+func (d Dir) workingDir() string {
+	if d.WorkTree != "" {
+		return d.WorkTree
+	}
+	return d.GitDir
+}
+
+// env names everything explicitly: git never discovers, and core.worktree and
+// core.bare of a configuration never decide.
+func (d Dir) env() []string {
+	tree := d.WorkTree
+	if tree == "" {
+		tree = d.GitDir
+	}
+	env := []string{"GIT_DIR=" + d.GitDir, "GIT_WORK_TREE=" + tree}
+	if d.Index != "" {
+		env = append(env, "GIT_INDEX_FILE="+d.Index)
+	}
+	if d.objects != "" {
+		env = append(env, "GIT_OBJECT_DIRECTORY="+d.objects)
+	}
+	return env
+}
+
+func (d Dir) run(ctx context.Context, args ...string) ([]byte, error) {
+	return d.host.run(ctx, command{dir: &d, args: args})
+}
+
+func (d Dir) feed(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
+	return d.host.run(ctx, command{dir: &d, args: args, stdin: in})
+}
+
+var oidForm = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// checkOID refuses what is not a full object id, so that nothing from outside
+// is ever parsed as a revision or an option.
+func checkOID(ids ...agency.OID) error {
+	for _, id := range ids {
+		if !oidForm.MatchString(string(id)) {
+			return agency.Errorf(agency.KindInvalid, "%q is not a full object id", id)
+		}
+	}
+	return nil
+}
+
+func parseOID(out []byte) (agency.OID, error) {
+	id := agency.OID(bytes.TrimSpace(out))
+	return id, checkOID(id)
+}
+
+// fields splits NUL-terminated output.
+func fields(out []byte) []string {
+	s := strings.TrimSuffix(string(out), "\x00")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\x00")
+}
+
+// lines is a reader of NUL-terminated items.
+func lines(items []string) io.Reader {
+	var b bytes.Buffer
+	for _, it := range items {
+		b.WriteString(it)
+		b.WriteByte(0)
+	}
+	return &b
+}

@@ -1,0 +1,222 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// hardening is given to every command (RELIABILITY 2). An empty value after
+// "=" unsets what a repository's own configuration may have set.
+var hardening = [...]string{
+	"core.hooksPath=/dev/null",
+	"core.fsmonitor=false",
+	"core.attributesFile=/dev/null",
+	"core.pager=cat",
+	"core.editor=false",
+	"core.askPass=",
+	"core.sshCommand=false",
+	"core.alternateRefsCommand=",
+	"core.safecrlf=false",
+	"core.quotePath=false",
+	"core.useReplaceRefs=false",
+	"safe.bareRepository=explicit",
+	"protocol.allow=never",
+	"protocol.ext.allow=never",
+	"submodule.recurse=false",
+	"diff.ignoreSubmodules=all",
+	"diff.external=",
+	"credential.helper=",
+	"gc.auto=0",
+	"maintenance.auto=false",
+	"commit.gpgSign=false",
+	"gpg.program=false",
+	"log.showSignature=false",
+	"advice.addEmbeddedRepo=false",
+}
+
+// command is one invocation of git.
+type command struct {
+	args   []string // after the global options
+	dir    *Dir     // nil with bare
+	bare   bool     // no repository: `git version`
+	env    []string // further variables
+	config []string // further key=value
+	stdin  io.Reader
+	stdout io.Writer // nil: collected and returned, up to the cap
+	user   bool      // read the user's own global configuration as data
+}
+
+// Failure is a git command that ended with a status other than zero.
+type Failure struct {
+	Verb   string // the git command, such as "update-ref"
+	Status int    // -1: killed
+	Stderr string // the end of what it said
+}
+
+func (f *Failure) Error() string {
+	msg := strings.TrimSpace(f.Stderr)
+	if msg == "" {
+		msg = fmt.Sprintf("status %d", f.Status)
+	}
+	return "git " + f.Verb + ": " + msg
+}
+
+const (
+	stderrCap = 64 << 10
+	killDelay = 2 * time.Second
+)
+
+// run starts git, waits for it and gives its standard output. The process
+// group dies with ctx, and git dies with this process.
+func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.binary, h.argv(c)...)
+	cmd.Env = h.env(c)
+	cmd.Dir = "/"
+	if c.dir != nil {
+		cmd.Dir = c.dir.workingDir()
+	}
+	cmd.Stdin = c.stdin
+	out := &capped{max: h.opts.OutputCap}
+	cmd.Stdout = out
+	if c.stdout != nil {
+		cmd.Stdout = c.stdout
+	}
+	stderr := &tail{max: stderrCap}
+	cmd.Stderr = stderr
+	cmd.WaitDelay = killDelay
+	isolate(cmd)
+
+	// The kernel's death signal belongs to the thread that forked: the thread
+	// must not end before the child does.
+	runtime.LockOSThread()
+	err := cmd.Run()
+	runtime.UnlockOSThread()
+	if out.over {
+		return nil, agency.Errorf(agency.KindExhausted, "git %s wrote more than %d bytes", c.args[0], h.opts.OutputCap)
+	}
+	if err != nil {
+		return out.buf.Bytes(), h.explain(ctx, c.args[0], err, stderr.String())
+	}
+	return out.buf.Bytes(), nil
+}
+
+func (h *Host) argv(c command) []string {
+	args := make([]string, 0, 2*len(hardening)+len(c.args)+8)
+	args = append(args, "--no-pager", "--literal-pathspecs")
+	for _, kv := range hardening {
+		args = append(args, "-c", kv)
+	}
+	if c.dir != nil {
+		for _, kv := range c.dir.config {
+			args = append(args, "-c", kv)
+		}
+	}
+	for _, kv := range c.config {
+		args = append(args, "-c", kv)
+	}
+	return append(args, c.args...)
+}
+
+func (h *Host) env(c command) []string {
+	env := []string{
+		"PATH=" + filepath.Dir(h.binary) + ":/usr/bin:/bin",
+		"LC_ALL=C",
+		"GIT_TERMINAL_PROMPT=0",
+		"GIT_OPTIONAL_LOCKS=0",
+		"GIT_NO_LAZY_FETCH=1",
+		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_ALLOW_PROTOCOL=",
+		"GIT_ATTR_NOSYSTEM=1",
+	}
+	if c.user {
+		env = append(env, "HOME="+h.opts.Getenv("HOME"))
+		for _, k := range []string{"XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"} {
+			if v := h.opts.Getenv(k); v != "" {
+				env = append(env, k+"="+v)
+			}
+		}
+	} else {
+		env = append(env, "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+	}
+	if c.dir != nil {
+		env = append(env, c.dir.env()...)
+	}
+	return append(env, c.env...)
+}
+
+// explain turns an exit status into an error with a kind where the cause is
+// outside of the program; all else stays a *Failure for the caller to read.
+func (h *Host) explain(ctx context.Context, verb string, err error, stderr string) error {
+	if cause := ctx.Err(); cause != nil {
+		return agency.Errorf(agency.KindTransient, "git %s was stopped: %w", verb, cause)
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return agency.Errorf(agency.KindTransient, "starting git %s: %w", verb, err)
+	}
+	f := &Failure{Verb: verb, Status: exit.ExitCode(), Stderr: stderr}
+	return classify(f)
+}
+
+// classify names the causes that lie outside: disk, rights, stale locks.
+func classify(f *Failure) error {
+	switch s := f.Stderr; {
+	case strings.Contains(s, "No space left on device"), strings.Contains(s, "Disk quota exceeded"):
+		return agency.Errorf(agency.KindTransient, "disk full: %w", f).WithMend("free space on the disk of the path named above")
+	case strings.Contains(s, "Permission denied"), strings.Contains(s, "Read-only file system"), strings.Contains(s, "insufficient permission"):
+		return agency.Errorf(agency.KindTransient, "no right to write: %w", f).WithMend("give your user the right to write the path named above")
+	case lockForm.MatchString(s):
+		lock := lockForm.FindStringSubmatch(s)[1]
+		return &Locked{Path: lock, Err: f}
+	case strings.Contains(s, "unable to read tree"), strings.Contains(s, "unable to read "), strings.Contains(s, "bad object"),
+		strings.Contains(s, "missing blob"), strings.Contains(s, "invalid object"), strings.Contains(s, "object file"):
+		return agency.Errorf(agency.KindNotFound, "an object is missing: %w", f).WithMend("git fsck names what is missing; a partial or damaged clone must be completed first (git fetch --refetch)")
+	}
+	return f
+}
+
+// capped collects output up to a limit and then refuses, so that the writer
+// is ended by a broken pipe.
+type capped struct {
+	buf  bytes.Buffer
+	max  int64
+	over bool
+}
+
+var errOver = errors.New("output over its cap")
+
+func (c *capped) Write(p []byte) (int, error) {
+	if int64(c.buf.Len()+len(p)) > c.max {
+		c.over = true
+		return 0, errOver
+	}
+	return c.buf.Write(p)
+}
+
+// tail keeps the last max bytes.
+type tail struct {
+	b   []byte
+	max int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > t.max {
+		t.b = append(t.b[:0], t.b[len(t.b)-t.max:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.b), "?") }

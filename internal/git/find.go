@@ -1,0 +1,211 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// Location is a user's repository as found on disk: absolute paths with
+// symbolic links resolved.
+type Location struct {
+	// WorkTree is the folder that holds the user's files.
+	WorkTree string `json:"work_tree"`
+	// GitDir belongs to this worktree: HEAD and index lie here.
+	GitDir string `json:"git_dir"`
+	// CommonDir is shared by all worktrees: objects, refs and configuration.
+	// It equals GitDir in the main worktree.
+	CommonDir string `json:"common_dir"`
+}
+
+// Linked tells whether the worktree is a linked one of `git worktree add`.
+func (l Location) Linked() bool { return l.GitDir != l.CommonDir }
+
+// Index is the path of the worktree's index.
+func (l Location) Index() string { return filepath.Join(l.GitDir, "index") }
+
+// Objects is the folder of the repository's objects.
+func (l Location) Objects() string { return filepath.Join(l.CommonDir, "objects") }
+
+// Find walks up from dir to the repository that dir lies in. It reads the
+// layout of git itself (gitrepository-layout(5)) and never runs git, so that
+// nothing of the repository is obeyed.
+func Find(dir string) (Location, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Location{}, err
+	}
+	start, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return Location{}, agency.Errorf(agency.KindInvalid, "folder %s: %w", dir, err)
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		loc, found, err := locate(at)
+		if err != nil || found {
+			return loc, err
+		}
+		if isGitDir(at) {
+			return Location{}, bareError(at)
+		}
+		if at == filepath.Dir(at) {
+			return Location{}, agency.Errorf(agency.KindInvalid, "%s is not in a git repository", dir).
+				WithMend("git init")
+		}
+	}
+}
+
+func locate(at string) (loc Location, found bool, err error) {
+	dot := filepath.Join(at, ".git")
+	info, err := os.Stat(dot)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return loc, false, nil
+	case err != nil:
+		return loc, false, agency.Errorf(agency.KindInvalid, "looking at %s: %w", dot, err)
+	}
+	gitDir := dot
+	if info.Mode().IsRegular() {
+		if gitDir, err = readGitFile(dot); err != nil {
+			return loc, false, err
+		}
+	}
+	if gitDir, err = filepath.EvalSymlinks(gitDir); err != nil {
+		return loc, false, agency.Errorf(agency.KindInvalid, "%s points to a folder that is not there: %w", dot, err).
+			WithMend("git worktree repair")
+	}
+	if !isGitDir(gitDir) {
+		if info.IsDir() {
+			return loc, false, nil // an empty or broken .git folder: git, too, looks further up
+		}
+		return loc, false, agency.Errorf(agency.KindInvalid, "%s points to %s, which is no git directory", dot, gitDir).
+			WithMend("git worktree repair")
+	}
+	common, err := commonDir(gitDir)
+	if err != nil {
+		return loc, false, err
+	}
+	return Location{WorkTree: at, GitDir: gitDir, CommonDir: common}, true, nil
+}
+
+func readGitFile(path string) (string, error) {
+	b, err := readCapped(path, 1<<16)
+	if err != nil {
+		return "", agency.Errorf(agency.KindInvalid, "reading %s: %w", path, err)
+	}
+	target, ok := strings.CutPrefix(strings.TrimRight(string(b), "\r\n"), "gitdir: ")
+	if !ok || target == "" {
+		return "", agency.Errorf(agency.KindInvalid, "%s is a file, but not one that git writes", path)
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(path), target)
+	}
+	return target, nil
+}
+
+func commonDir(gitDir string) (string, error) {
+	b, err := readCapped(filepath.Join(gitDir, "commondir"), 1<<16)
+	if errors.Is(err, fs.ErrNotExist) {
+		return gitDir, nil
+	}
+	if err != nil {
+		return "", agency.Errorf(agency.KindInvalid, "reading %s/commondir: %w", gitDir, err)
+	}
+	dir := strings.TrimRight(string(b), "\r\n")
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(gitDir, dir)
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", agency.Errorf(agency.KindInvalid, "the main repository of this worktree is gone: %w", err).
+			WithMend("git worktree repair")
+	}
+	return dir, nil
+}
+
+// isGitDir is git's own test: HEAD, objects and refs, the latter two possibly
+// in the common folder.
+func isGitDir(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil {
+		return false
+	}
+	common, err := commonDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{"objects", "refs"} {
+		if info, err := os.Stat(filepath.Join(common, name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+func bareError(at string) error {
+	if filepath.Base(at) == ".git" {
+		return agency.Errorf(agency.KindInvalid, "%s is the inside of a repository", at).
+			WithMend("cd %s", filepath.Dir(at))
+	}
+	return agency.Errorf(agency.KindInvalid, "%s is a bare repository, it has no files to work on", at).
+		WithMend("git -C %s worktree add ../work, then start there", at)
+}
+
+// ObjectDirs is the folder of objects and all that it borrows from, link by
+// link (objects/info/alternates), each once. A link that is gone is an error.
+func ObjectDirs(objects string) ([]string, error) {
+	var dirs []string
+	seen := map[string]bool{}
+	var walk func(string, int) error
+	walk = func(dir string, depth int) error {
+		resolved, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return agency.Errorf(agency.KindInvalid, "objects of the repository: %w", err).
+				WithMend("git repack -ad makes a repository independent of others, while they still exist")
+		}
+		if seen[resolved] {
+			return nil
+		}
+		if depth > 5 {
+			return agency.Errorf(agency.KindInvalid, "%s: object alternates nest deeper than git allows", objects)
+		}
+		seen[resolved] = true
+		dirs = append(dirs, resolved)
+		b, err := readCapped(filepath.Join(resolved, "info", "alternates"), 1<<20)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(b)) {
+			line = strings.TrimRight(line, "\n")
+			if line == "" || line[0] == '#' {
+				continue
+			}
+			if !filepath.IsAbs(line) {
+				line = filepath.Join(resolved, line)
+			}
+			if err := walk(line, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return dirs, walk(objects, 0)
+}
+
+// readCapped reads a small file of a repository; a huge or endless one is an
+// error, not a stall.
+func readCapped(path string, max int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > max {
+		return nil, agency.Errorf(agency.KindInvalid, "%s is not a plain file of at most %d bytes", path, max)
+	}
+	return os.ReadFile(path)
+}

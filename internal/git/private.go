@@ -1,0 +1,165 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// Private describes a git directory of our own.
+type Private struct {
+	// Path is where it is made.
+	Path string
+	// Borrow are the folders of objects that it reads but never writes.
+	Borrow []string
+	// Settings of the user that decide how files look; filters, hooks, drivers
+	// and remotes are never among them.
+	Settings Settings
+	// Head is the full ref name or commit that HEAD names; empty:
+	// refs/heads/main.
+	Head string
+	// Refs are further refs with what they point to.
+	Refs map[string]agency.OID
+	// ForTool is set for a directory that others use inside the sandbox: the
+	// identity and the excludes are written down for them.
+	ForTool bool
+	// Sparse is set where the directory stands in for a worktree's own.
+	Sparse bool
+}
+
+// Create writes a private git directory. It is idempotent: files are replaced,
+// objects are kept.
+func (h *Host) Create(p Private) (Dir, error) {
+	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "info"} {
+		if err := os.MkdirAll(filepath.Join(p.Path, dir), 0o700); err != nil {
+			return Dir{}, Disk(err)
+		}
+	}
+	head := p.Head
+	if head == "" {
+		head = "refs/heads/main"
+	}
+	if strings.HasPrefix(head, "refs/") {
+		head = "ref: " + head
+	}
+	files := map[string]string{
+		"HEAD":                    head + "\n",
+		"config":                  p.config(),
+		"objects/info/alternates": alternates(p.Borrow),
+		"info/exclude":            p.Settings.Excludes,
+		"info/attributes":         p.Settings.Attributes,
+	}
+	if p.Settings.Shallow != "" {
+		files["shallow"] = p.Settings.Shallow
+	}
+	if p.Sparse && p.Settings.Sparse != "" {
+		files["info/sparse-checkout"] = p.Settings.Sparse
+	}
+	for ref, id := range p.Refs {
+		if err := errors.Join(CheckRef(ref), checkOID(id)); err != nil {
+			return Dir{}, err
+		}
+		files[ref] = string(id) + "\n"
+	}
+	for name, text := range files {
+		if err := WriteFile(filepath.Join(p.Path, name), []byte(text)); err != nil {
+			return Dir{}, err
+		}
+	}
+	return h.Open(p.Path), nil
+}
+
+func (p Private) config() string {
+	var b strings.Builder
+	version := 0
+	if p.Settings.ObjectFormat != "" {
+		version = 1
+	}
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n\tlogallrefupdates = false\n", version)
+	keys := make([]string, 0, len(p.Settings.Core))
+	for key := range p.Settings.Core {
+		if !p.Sparse && strings.HasPrefix(key, "core.sparse") {
+			continue
+		}
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		fmt.Fprintf(&b, "\t%s = %s\n", strings.TrimPrefix(key, "core."), quote(p.Settings.Core[key]))
+	}
+	if p.Settings.ObjectFormat != "" {
+		fmt.Fprintf(&b, "[extensions]\n\tobjectformat = %s\n", quote(p.Settings.ObjectFormat))
+	}
+	if p.ForTool {
+		who := p.Settings.Identity.OrDefault()
+		fmt.Fprintf(&b, "[user]\n\tname = %s\n\temail = %s\n", quote(who.Name), quote(who.Email))
+		b.WriteString("[gc]\n\tauto = 0\n[init]\n\tdefaultBranch = main\n")
+	}
+	return b.String()
+}
+
+// quote writes a configuration value so that it can only be read as a value.
+func quote(s string) string {
+	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\x00", "")
+	return `"` + r.Replace(s) + `"`
+}
+
+func alternates(dirs []string) string {
+	var b strings.Builder
+	for _, d := range dirs {
+		b.WriteString(quoteAlternate(d))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// quoteAlternate keeps paths that begin with a quote or a comment sign, or hold
+// a line break, in git's C-style quoting.
+func quoteAlternate(path string) string {
+	if !strings.ContainsAny(path, "\n\"#") {
+		return path
+	}
+	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	return `"` + r.Replace(path) + `"`
+}
+
+// WriteFile replaces a file in one step: a reader, or a process that was
+// killed, sees the old or the new content, never a part. Errors have a kind.
+func WriteFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return Disk(err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return Disk(err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return Disk(err)
+}
+
+// Disk gives an error of the file system its kind: a full disk and missing
+// rights lie outside of the program. The path stands in the error's text.
+func Disk(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isFull(err):
+		return agency.Errorf(agency.KindTransient, "disk full: %w", err).WithMend("free space on that disk")
+	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
+		return agency.Errorf(agency.KindTransient, "no right to write: %w", err).WithMend("give your user the right to write there")
+	}
+	return err
+}
