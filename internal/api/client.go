@@ -1,0 +1,217 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"syscall"
+
+	"agency/internal/agency"
+)
+
+// MaxAnswer bounds the body of an answer that is one document, in bytes.
+const MaxAnswer = 256 << 20
+
+// Client speaks to one host. It is safe for concurrent use.
+type Client struct{ http *http.Client }
+
+// Dial makes a client for the host that listens on a unix socket; nothing is
+// sent yet. Close ends its connections.
+func Dial(socket string) *Client {
+	d := net.Dialer{}
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", socket)
+		},
+		DisableCompression: true,
+		MaxIdleConns:       2,
+	}
+	return &Client{http: &http.Client{Transport: t}}
+}
+
+// Close ends the client's idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Hello asks who listens. It is the same in all versions of the wire.
+func (c *Client) Hello(ctx context.Context) (Hello, error) {
+	return get[Hello](ctx, c, "/hello", nil)
+}
+
+// Drain asks the host to stop its runs at their next turn boundary and to
+// leave; it answers when they stand still. It is the same in all versions.
+func (c *Client) Drain(ctx context.Context) (DrainDoc, error) {
+	return post[DrainDoc](ctx, c, "/drain", struct{}{})
+}
+
+// Runs lists the runs of the repository, oldest first.
+func (c *Client) Runs(ctx context.Context) ([]RunDoc, error) {
+	return get[[]RunDoc](ctx, c, "/v1/runs", nil)
+}
+
+// Inspect gives a run with everything that it did.
+func (c *Client) Inspect(ctx context.Context, run agency.RunID) (InspectDoc, error) {
+	return get[InspectDoc](ctx, c, runPath(run, ""), nil)
+}
+
+// Cost gives what a run spent.
+func (c *Client) Cost(ctx context.Context, run agency.RunID) (CostDoc, error) {
+	return get[CostDoc](ctx, c, runPath(run, "/cost"), nil)
+}
+
+// Diff gives what a run would land.
+func (c *Client) Diff(ctx context.Context, run agency.RunID) (DiffDoc, error) {
+	return get[DiffDoc](ctx, c, runPath(run, "/diff"), nil)
+}
+
+// Transcript gives a session's conversation.
+func (c *Client) Transcript(ctx context.Context, run agency.RunID, session agency.SessionID) (TranscriptDoc, error) {
+	return get[TranscriptDoc](ctx, c, runPath(run, "/transcript"), url.Values{"session": {string(session)}})
+}
+
+// Messages gives the messages of a run, oldest first.
+func (c *Client) Messages(ctx context.Context, run agency.RunID) ([]agency.Message, error) {
+	return get[[]agency.Message](ctx, c, runPath(run, "/messages"), nil)
+}
+
+// Gates gives the gates of a run, answered ones too, oldest first.
+func (c *Client) Gates(ctx context.Context, run agency.RunID) ([]agency.Gate, error) {
+	return get[[]agency.Gate](ctx, c, runPath(run, "/gates"), nil)
+}
+
+// Copy gives the configuration that a run keeps, so that a client knows which
+// keys to bring.
+func (c *Client) Copy(ctx context.Context, run agency.RunID) (CopyDoc, error) {
+	return get[CopyDoc](ctx, c, runPath(run, "/copy"), nil)
+}
+
+// Start starts a run.
+func (c *Client) Start(ctx context.Context, r RunRequest) (RunStarted, error) {
+	return post[RunStarted](ctx, c, "/v1/runs", r)
+}
+
+// Resume makes a run go on.
+func (c *Client) Resume(ctx context.Context, run agency.RunID, r ResumeRequest) (RunDoc, error) {
+	return post[RunDoc](ctx, c, runPath(run, "/resume"), r)
+}
+
+// Pause stops a run at its next turn boundary.
+func (c *Client) Pause(ctx context.Context, run agency.RunID, r ByRequest) (RunDoc, error) {
+	return post[RunDoc](ctx, c, runPath(run, "/pause"), r)
+}
+
+// Cancel ends a run.
+func (c *Client) Cancel(ctx context.Context, run agency.RunID, r ByRequest) (RunDoc, error) {
+	return post[RunDoc](ctx, c, runPath(run, "/cancel"), r)
+}
+
+// Answer decides a gate.
+func (c *Client) Answer(ctx context.Context, run agency.RunID, r AnswerRequest) (Answered, error) {
+	return post[Answered](ctx, c, runPath(run, "/answer"), r)
+}
+
+// Say sends a person's message into a run.
+func (c *Client) Say(ctx context.Context, run agency.RunID, r SayRequest) (agency.Message, error) {
+	return post[agency.Message](ctx, c, runPath(run, "/say"), r)
+}
+
+// Merge lands a run that ended on its branch.
+func (c *Client) Merge(ctx context.Context, run agency.RunID, r ByRequest) (RunDoc, error) {
+	return post[RunDoc](ctx, c, runPath(run, "/merge"), r)
+}
+
+// Remove deletes a finished run's record, workspaces and branch.
+func (c *Client) Remove(ctx context.Context, run agency.RunID, r ByRequest) error {
+	_, err := post[struct{}](ctx, c, runPath(run, "/remove"), r)
+	return err
+}
+
+func runPath(run agency.RunID, rest string) string {
+	return "/v1/runs/" + string(run) + rest
+}
+
+func get[T any](ctx context.Context, c *Client, path string, q url.Values) (T, error) {
+	return call[T](ctx, c, http.MethodGet, path, q, nil)
+}
+
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	var none T
+	b, err := json.Marshal(body)
+	if err != nil {
+		return none, fmt.Errorf("request: %w", err)
+	}
+	return call[T](ctx, c, http.MethodPost, path, nil, b)
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string, q url.Values, body []byte) (T, error) {
+	var out T
+	resp, err := c.do(ctx, method, path, q, body)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
+	if err := json.NewDecoder(io.LimitReader(resp.Body, MaxAnswer)).Decode(&out); err != nil {
+		return out, lost(err)
+	}
+	return out, nil
+}
+
+// do sends a request and turns an answer that is an error into that error.
+func (c *Client) do(ctx context.Context, method, path string, q url.Values, body []byte) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: "agency", Path: path, RawQuery: q.Encode()}
+	var in io.Reader
+	if body != nil {
+		in = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), in)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Agency-Wire", strconv.Itoa(Wire))
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, lost(err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }() // the error below is the one that counts
+	var e envelope
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&e); err != nil || e.Error.Text == "" {
+		return nil, agency.Errorf(agency.KindInternal, "the host answered %s", resp.Status)
+	}
+	return nil, e.Error.Err()
+}
+
+// Unreachable tells whether an error means that no host answers: it is gone,
+// or was never there.
+func Unreachable(err error) bool {
+	var gone *goneError
+	return errors.As(err, &gone)
+}
+
+// goneError marks a connection that could not be made or that broke.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string { return e.err.Error() }
+func (e *goneError) Unwrap() error { return e.err }
+
+func lost(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		return agency.Errorf(agency.KindTransient, "the host of this repository went away: %w", &goneError{err})
+	}
+	return agency.Errorf(agency.KindTransient, "the host of this repository: %w", err)
+}

@@ -1,0 +1,46 @@
+// Package api is what a client and the host of a repository say to each other:
+// the documents that commands print as JSON (INTERFACES 7), the requests that
+// change something, errors as they cross the wire, and the client that speaks
+// HTTP over the host's unix socket.
+//
+// It knows neither the store nor the host: serve answers these requests, and
+// host/view reads the same documents where no host lives.
+package api
+
+import (
+	"context"
+	"iter"
+
+	"agency/internal/agency"
+)
+
+// Wire is the version of this package's requests and documents. Two builds
+// with the same Wire can talk; hello and drain stay the same in all versions.
+const Wire = 1
+
+// Looker answers what a command asks that only looks. Errors are those of
+// agency: KindNotFound for an unknown run.
+type Looker interface {
+	Runs(ctx context.Context) ([]RunDoc, error)
+	Inspect(ctx context.Context, run agency.RunID) (InspectDoc, error)
+	Cost(ctx context.Context, run agency.RunID) (CostDoc, error)
+	// Events gives the log after an id in order, without loss or repetition.
+	// With Follow it goes on until the context ends or the host leaves.
+	Events(ctx context.Context, q EventQuery) iter.Seq2[agency.Event, error]
+}
+
+// Recorder reads what a run recorded in full.
+type Recorder interface {
+	Diff(ctx context.Context, run agency.RunID) (DiffDoc, error)
+	Transcript(ctx context.Context, run agency.RunID, session agency.SessionID) (TranscriptDoc, error)
+	Messages(ctx context.Context, run agency.RunID) ([]agency.Message, error)
+	Gates(ctx context.Context, run agency.RunID) ([]agency.Gate, error)
+}
+
+// View is everything that can be looked at, live or at rest.
+type View interface {
+	Looker
+	Recorder
+}
+
+var _ View = (*Client)(nil)

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// RunDoc is one run as ps shows it.
+type RunDoc struct {
+	ID    agency.RunID    `json:"id"`
+	Goal  string          `json:"goal"`
+	Mode  agency.Mode     `json:"mode"`
+	State agency.RunState `json:"state"`
+	// Reason says why the state is what it is, for people.
+	Reason string `json:"reason,omitempty"`
+	// Progress is the share of contracts that are complete, 0 to 1.
+	Progress       float64    `json:"progress"`
+	ContractsDone  int        `json:"contracts_done"`
+	ContractsTotal int        `json:"contracts_total"`
+	Tokens         int64      `json:"tokens"` // output plus uncached input
+	CostUSD        float64    `json:"cost_usd"`
+	Unpriced       bool       `json:"unpriced,omitempty"` // some model has no price
+	Target         string     `json:"target"`
+	Branch         string     `json:"branch"`
+	Base           agency.OID `json:"base"`
+	Merged         agency.OID `json:"merged_commit,omitempty"`
+	Repo           string     `json:"repo"`
+	Yes            bool       `json:"yes,omitempty"`
+	CreatedAt      time.Time  `json:"created_at"`
+	FinishedAt     time.Time  `json:"finished_at,omitzero"`
+	Gates          []GateDoc  `json:"gates"` // that wait
+	// Live tells that a host works on it now.
+	Live bool `json:"live,omitempty"`
+	// LastEvent is the id of the newest event, to follow from here.
+	LastEvent int64 `json:"last_event"`
+}
+
+// GateDoc is a waiting gate in a list; Recorder.Gates gives all of it.
+type GateDoc struct {
+	ID        agency.GateID   `json:"id"`
+	Kind      agency.GateKind `json:"kind"`
+	Summary   string          `json:"summary"`
+	CreatedAt time.Time       `json:"created_at"`
+}
+
+// InspectDoc is a run with everything that it did.
+type InspectDoc struct {
+	RunDoc
+	Contracts     []ContractDoc     `json:"contracts"`
+	Sessions      []SessionDoc      `json:"sessions"`
+	Receipts      []ReceiptDoc      `json:"receipts"`
+	Reviews       []json.RawMessage `json:"reviews"`
+	Verdicts      []agency.Verdict  `json:"verdicts"`
+	Landings      []LandingDoc      `json:"landings"`
+	Interventions []agency.Event    `json:"interventions"`
+}
+
+// ContractDoc is a contract with the proof of each criterion.
+type ContractDoc struct {
+	agency.Contract
+	Criteria []agency.Proof `json:"criteria"`
+}
+
+// SessionDoc is one session. Outcome is empty while it is at work.
+type SessionDoc struct {
+	ID       agency.SessionID  `json:"id"`
+	Role     agency.RoleID     `json:"role"`
+	Agent    agency.AgentID    `json:"agent"`
+	Contract agency.ContractID `json:"contract_id"`
+	Attempt  int               `json:"attempt"`
+	Turns    int               `json:"turns"`
+	Tokens   int64             `json:"tokens"`
+	CostUSD  float64           `json:"cost_usd"`
+	Outcome  string            `json:"outcome"`
+	Health   string            `json:"health"`
+}
+
+// ReceiptDoc is a receipt without its output.
+type ReceiptDoc struct {
+	ID       agency.ReceiptID  `json:"id"`
+	Contract agency.ContractID `json:"contract_id"`
+	Kind     agency.CheckKind  `json:"kind"`
+	Command  string            `json:"command"`
+	ExitCode int               `json:"exit_code"`
+	Cause    string            `json:"cause,omitempty"`
+	Passed   int               `json:"passed"`
+	Failed   int               `json:"failed"`
+	Skipped  int               `json:"skipped"`
+	Tree     agency.OID        `json:"tree"`
+}
+
+// LandingDoc is a commit that the run put on a branch.
+type LandingDoc struct {
+	Contract agency.ContractID `json:"contract_id"`
+	Branch   string            `json:"branch"`
+	Commit   agency.OID        `json:"commit"`
+	Step     agency.StepKey    `json:"step"`
+}
+
+// CostDoc is what a run spent, in total and by each way of looking at it.
+type CostDoc struct {
+	Total      Spend            `json:"total"`
+	ByRole     map[string]Spend `json:"by_role"`
+	ByTier     map[string]Spend `json:"by_tier"`
+	ByModel    map[string]Spend `json:"by_model"`
+	ByContract map[string]Spend `json:"by_contract"`
+	ByAgent    map[string]Spend `json:"by_agent"`
+	Limits     LimitsDoc        `json:"limits"`
+}
+
+// Spend is tokens and money. Lost counts requests whose answer a crash lost:
+// they are charged at their worst case, their tokens are unknown.
+type Spend struct {
+	In       int64   `json:"tokens_in"`
+	Cached   int64   `json:"tokens_cached"`
+	Out      int64   `json:"tokens_out"`
+	CostUSD  float64 `json:"cost_usd"`
+	Unpriced bool    `json:"unpriced"`
+	Requests int     `json:"requests"`
+	Lost     int     `json:"lost,omitempty"`
+}
+
+// LimitsDoc is what the run may spend at most; zero is no limit.
+type LimitsDoc struct {
+	USD         float64 `json:"usd"`
+	Tokens      int64   `json:"tokens"`
+	WallMinutes float64 `json:"wall_minutes"`
+	// WallUsed is the time with a session or check at work.
+	WallUsed float64 `json:"wall_used_minutes"`
+}
+
+// DiffDoc is what the run would land, or has landed, against its base.
+type DiffDoc struct {
+	Base   agency.OID `json:"base"`
+	Head   agency.OID `json:"head"`
+	Branch string     `json:"branch"`
+	Stat   string     `json:"stat"`
+	Patch  string     `json:"patch"`
+}
+
+// TranscriptDoc is a session's conversation.
+type TranscriptDoc struct {
+	Session SessionDoc    `json:"session"`
+	System  string        `json:"system"`
+	Lines   []MessageLine `json:"messages"`
+}
+
+// MessageLine is one block of a conversation. Kind is text, reasoning,
+// tool_call or tool_result.
+type MessageLine struct {
+	Turn   int             `json:"turn"`
+	Role   string          `json:"role"`
+	Kind   string          `json:"kind"`
+	Tool   string          `json:"tool,omitempty"`
+	CallID string          `json:"call_id,omitempty"`
+	Args   json.RawMessage `json:"args,omitempty"`
+	Text   string          `json:"text,omitempty"`
+	Error  bool            `json:"error,omitempty"`
+}
+
+// ResultDoc is the last line of `run --json`.
+type ResultDoc struct {
+	RunID    agency.RunID    `json:"run_id"`
+	State    agency.RunState `json:"state"`
+	Branch   string          `json:"branch"`
+	Merged   agency.OID      `json:"merged_commit"`
+	CostUSD  float64         `json:"cost_usd"`
+	Tokens   int64           `json:"tokens"`
+	ExitCode int             `json:"exit_code"`
+}
+
+// StartedDoc is the first line of `run --json`, and all of it with --detach.
+type StartedDoc struct {
+	RunID agency.RunID `json:"run_id"`
+}

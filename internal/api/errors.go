@@ -1,0 +1,68 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"agency/internal/agency"
+)
+
+// Fault is an error as it crosses the wire.
+type Fault struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	Mend string `json:"mend,omitempty"`
+}
+
+// FaultOf keeps an error's kind, text and mending step.
+func FaultOf(err error) Fault {
+	return Fault{Kind: agency.KindOf(err).String(), Text: err.Error(), Mend: agency.MendOf(err)}
+}
+
+// Err is the error again on the other side.
+func (f Fault) Err() error {
+	err := &agency.Error{Kind: agency.ParseKind(f.Kind), Err: errors.New(f.Text)}
+	err.Mend = f.Mend
+	return err
+}
+
+// StatusOf is the HTTP status of an error's kind.
+func StatusOf(kind agency.Kind) int {
+	switch kind {
+	case agency.KindInvalid:
+		return http.StatusBadRequest
+	case agency.KindNotFound:
+		return http.StatusNotFound
+	case agency.KindConflict:
+		return http.StatusConflict
+	case agency.KindDenied:
+		return http.StatusForbidden
+	case agency.KindExhausted:
+		return http.StatusPaymentRequired
+	case agency.KindTransient:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// Frame is one line of an event stream: an event, or the error that ends it.
+type Frame struct {
+	Event *agency.Event `json:"event,omitempty"`
+	Error *Fault        `json:"error,omitempty"`
+}
+
+// envelope is the body of an answer that is an error.
+type envelope struct {
+	Error Fault `json:"error"`
+}
+
+// EncodeFault is the body of an answer that is an error.
+func EncodeFault(err error) []byte {
+	b, merr := json.Marshal(envelope{FaultOf(err)})
+	if merr != nil { // a Fault is three strings
+		return []byte(`{"error":{"kind":"internal","text":"the error could not be encoded"}}`)
+	}
+	return b
+}

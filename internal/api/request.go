@@ -1,0 +1,117 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// Hello is the first thing that both sides say.
+type Hello struct {
+	Wire  int    `json:"wire"`
+	Build Build  `json:"build"`
+	PID   int    `json:"pid"`
+	Repo  string `json:"repo_id"`
+	// Draining is set while the host hands over: it takes no new work.
+	Draining bool `json:"draining,omitempty"`
+}
+
+// Build says which program this is.
+type Build struct {
+	Version string    `json:"version"`
+	Commit  string    `json:"commit,omitempty"`
+	Made    time.Time `json:"made,omitzero"` // when the binary was written
+}
+
+// NewerThan tells whether b should take over from an older host: another
+// program that was made later.
+func (b Build) NewerThan(old Build) bool {
+	if b == old || b.Made.IsZero() || old.Made.IsZero() {
+		return false
+	}
+	return b.Made.After(old.Made)
+}
+
+// RunRequest starts a run. Its ID is chosen by the client, so that a request
+// whose answer was lost can be made again.
+type RunRequest struct {
+	ID           agency.RunID      `json:"id"`
+	Goal         string            `json:"goal"`
+	Repo         string            `json:"repo"` // the working tree's absolute path
+	Mode         agency.Mode       `json:"mode"`
+	Target       string            `json:"target,omitempty"` // empty: the branch that is checked out
+	Land         agency.LandMode   `json:"land"`
+	Yes          bool              `json:"yes,omitempty"`
+	Strict       bool              `json:"strict,omitempty"`
+	IncludeDirty bool              `json:"include_dirty,omitempty"`
+	Config       json.RawMessage   `json:"config"`            // resolved, without secrets
+	Env          map[string]string `json:"env"`               // of the caller, what toolchains need
+	Secrets      map[string]string `json:"secrets,omitempty"` // by provider; stay in the host's memory
+	By           string            `json:"by"`
+}
+
+// RunStarted answers a RunRequest. Notes are for people, one line each.
+type RunStarted struct {
+	Run   RunDoc   `json:"run"`
+	Notes []string `json:"notes,omitempty"`
+}
+
+// ResumeRequest makes a paused, waiting or interrupted run go on. Secrets are
+// those that the run's copy names.
+type ResumeRequest struct {
+	Secrets map[string]string `json:"secrets,omitempty"`
+	Yes     bool              `json:"yes,omitempty"`
+	By      string            `json:"by"`
+}
+
+// ByRequest is a request that needs no more than who asks.
+type ByRequest struct {
+	By string `json:"by"`
+}
+
+// AnswerRequest answers a gate; an empty Gate means the only one that waits.
+// Secrets let the run go on where the host that ran it is gone.
+type AnswerRequest struct {
+	Gate      agency.GateID     `json:"gate,omitempty"`
+	Verb      agency.Verb       `json:"verb"`
+	Note      string            `json:"note,omitempty"`
+	BudgetUSD float64           `json:"budget_usd,omitempty"`
+	By        string            `json:"by"`
+	Secrets   map[string]string `json:"secrets,omitempty"`
+}
+
+// Answered is the gate after its decision. Note says what does not go on by
+// itself, for instance because a key is missing.
+type Answered struct {
+	Gate agency.Gate `json:"gate"`
+	Run  RunDoc      `json:"run"`
+	Note string      `json:"note,omitempty"`
+}
+
+// SayRequest is a person's message into a run. ID is chosen by the client.
+type SayRequest struct {
+	ID   agency.MessageID `json:"id"`
+	To   string           `json:"to,omitempty"` // an agent's id or role; empty: whoever leads the run
+	Text string           `json:"text"`
+	By   string           `json:"by"`
+}
+
+// CopyDoc is the configuration that a run keeps; it holds no secret.
+type CopyDoc struct {
+	Config json.RawMessage `json:"config"`
+}
+
+// DrainDoc names the runs that a draining host left for its successor.
+type DrainDoc struct {
+	Runs []agency.RunID `json:"runs"`
+}
+
+// EventQuery selects events. An empty Run means all runs of the repository.
+type EventQuery struct {
+	Run         agency.RunID
+	After       int64 // ids greater than this
+	Category    agency.Category
+	MinSeverity agency.Severity
+	Follow      bool
+}
