@@ -1,0 +1,244 @@
+package llm
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+)
+
+// FromStatus names what an HTTP status and its body mean. The forms of the
+// body are those that OpenAI, Anthropic and the compatible servers send; a body
+// of no known form is quoted in one line.
+func FromStatus(at Endpoint, status int, header http.Header, body []byte) *Fault {
+	e := readError(body)
+	f := &Fault{
+		Status: status, Provider: at.Provider, Detail: e.Message,
+		RetryAfter: retryAfter(header, time.Now()),
+		RequestID:  firstOf(header, "Request-Id", "X-Request-Id"),
+	}
+	f.Kind = kindOfStatus(status, e)
+	if status >= 300 && status < 400 {
+		f.Detail = "redirected to " + header.Get("Location")
+	}
+	f.Mend = mendOf(f.Kind, at, status)
+	return f
+}
+
+// FromEvent names an error that came inside a stream, where there is no status.
+func FromEvent(at Endpoint, data []byte) *Fault {
+	e := readError(data)
+	f := &Fault{Provider: at.Provider, Detail: e.Message}
+	f.Kind = kindOfStatus(statusOfType(e), e)
+	f.Mend = mendOf(f.Kind, at, 0)
+	return f
+}
+
+// apiError is what the vendors' error bodies have in common.
+type apiError struct {
+	Message string
+	Type    string
+	Code    string
+}
+
+func readError(body []byte) apiError {
+	var outer struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+		Object  string          `json:"object"`
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		return apiError{Message: quotePage(body)}
+	}
+	var inner struct {
+		Message string          `json:"message"`
+		Type    string          `json:"type"`
+		Code    json.RawMessage `json:"code"`
+	}
+	if len(outer.Error) > 0 && json.Unmarshal(outer.Error, &inner) == nil {
+		return apiError{Message: oneLine(inner.Message), Type: inner.Type, Code: strings.Trim(string(inner.Code), `"`)}
+	}
+	var text string
+	switch {
+	case json.Unmarshal(outer.Error, &text) == nil && text != "":
+		return apiError{Message: oneLine(text)}
+	case outer.Message != "":
+		return apiError{Message: oneLine(outer.Message)}
+	case len(outer.Detail) > 0:
+		return apiError{Message: oneLine(strings.Trim(string(outer.Detail), `"`))}
+	}
+	return apiError{Message: quotePage(body)}
+}
+
+var htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+
+func quotePage(body []byte) string {
+	if LooksLikeHTML(body) {
+		if m := htmlTitle.FindSubmatch(body); m != nil {
+			return "an HTML page titled " + strconv.Quote(oneLine(string(m[1])))
+		}
+		return "an HTML page"
+	}
+	return oneLine(string(body))
+}
+
+const detailLimit = 300
+
+// oneLine makes foreign text fit for one line of a terminal or a log.
+func oneLine(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
+	if len(s) <= detailLimit {
+		return s
+	}
+	cut := detailLimit
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}
+
+func statusOfType(e apiError) int {
+	switch e.Type {
+	case "overloaded_error":
+		return 529
+	case "rate_limit_error", "rate_limit_exceeded", "tokens", "requests":
+		return http.StatusTooManyRequests
+	case "authentication_error":
+		return http.StatusUnauthorized
+	case "permission_error":
+		return http.StatusForbidden
+	case "invalid_request_error":
+		return http.StatusBadRequest
+	case "not_found_error":
+		return http.StatusNotFound
+	case "request_too_large":
+		return http.StatusRequestEntityTooLarge
+	}
+	if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n < 600 {
+		return n
+	}
+	return http.StatusInternalServerError
+}
+
+var (
+	overflowWords = regexp.MustCompile(`(?i)context[ _](length|window|size)|prompt is too long|maximum context|too many (input )?tokens|input is too long|exceeds? the (available|model'?s?) context`)
+	quotaWords    = regexp.MustCompile(`(?i)insufficient[_ ]quota|credit balance is too low|exceeded your current quota|billing`)
+	modelWords    = regexp.MustCompile(`(?i)model`)
+)
+
+func kindOfStatus(status int, e apiError) FaultKind {
+	words := e.Code + " " + e.Type + " " + e.Message
+	switch {
+	case status == http.StatusRequestEntityTooLarge,
+		status >= 400 && status < 600 && status != 401 && status != 403 && status != 429 && overflowWords.MatchString(words):
+		return ContextOverflow
+	case status == http.StatusPaymentRequired,
+		(status == 429 || status == 400 || status == 403) && quotaWords.MatchString(words):
+		return Quota
+	case status == http.StatusTooManyRequests:
+		return RateLimited
+	case status == 529, status == http.StatusServiceUnavailable:
+		return Overloaded
+	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:
+		return Timeout
+	case status >= 500, status == http.StatusConflict, status == http.StatusTooEarly:
+		return Server
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return Auth
+	case status == http.StatusNotFound && modelWords.MatchString(words),
+		status == http.StatusBadRequest && (e.Code == "model_not_found" || strings.Contains(e.Message, "invalid model")):
+		return ModelNotFound
+	}
+	return InvalidRequest
+}
+
+func mendOf(kind FaultKind, at Endpoint, status int) string {
+	switch kind {
+	case Auth:
+		if at.KeyEnv != "" {
+			return "set " + at.KeyEnv + " to a valid key, or providers." + at.Provider + ".api_key"
+		}
+		return "set providers." + at.Provider + ".api_key to a valid key"
+	case Quota:
+		return "add credit to the account behind providers." + at.Provider + ".api_key, then agency resume"
+	case ModelNotFound:
+		return "name a model of provider " + at.Provider + " under models in agency.yaml"
+	case ContextOverflow:
+		return "lower context.max_tokens, or name a model with a larger window under models"
+	case RefusedConnection:
+		if at.BaseURL != "" {
+			return "start the server at " + safeURL(at.BaseURL) + " or mend providers." + at.Provider + ".base_url"
+		}
+		return "check the network; agency resume goes on"
+	case InvalidRequest:
+		if status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status < 400 {
+			return "check providers." + at.Provider + ".base_url (type openai: with /v1, type anthropic: without)"
+		}
+	case BadAnswer:
+		if at.BaseURL != "" {
+			return "check that providers." + at.Provider + ".base_url is the address of a model server"
+		}
+	}
+	return ""
+}
+
+// FromError names a failure of the connection.
+func FromError(at Endpoint, err error) *Fault {
+	var known *Fault
+	if errors.As(err, &known) {
+		return known
+	}
+	f := &Fault{Kind: Network, Provider: at.Provider, Detail: oneLine(err.Error()), cause: err}
+	var dns *net.DNSError
+	var op *net.OpError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &dns), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENETUNREACH),
+		errors.Is(err, syscall.EHOSTUNREACH), errors.As(err, &op) && op.Op == "dial":
+		f.Kind = RefusedConnection
+	case isTLS(err):
+		f.Kind = RefusedConnection
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		f.Kind = Network
+	case errors.As(err, &timeout) && timeout.Timeout():
+		f.Kind = Timeout
+	}
+	f.Mend = mendOf(f.Kind, at, 0)
+	return f
+}
+
+// retryAfter reads the three forms of the header; the most exact wins.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if v, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && v > 0 && v < 1e12 {
+		return time.Duration(v * float64(time.Millisecond))
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		if s > 0 && s < 1e9 {
+			return time.Duration(s * float64(time.Second))
+		}
+		return 0
+	}
+	if t, err := http.ParseTime(v); err == nil && t.After(now) {
+		return t.Sub(now)
+	}
+	return 0
+}
+
+func firstOf(h http.Header, names ...string) string {
+	for _, n := range names {
+		if v := h.Get(n); v != "" {
+			return v
+		}
+	}
+	return ""
+}

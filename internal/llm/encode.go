@@ -1,0 +1,173 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Encode is the canonical form of a request: one line with everything but the
+// messages, then one line a message. Encode of a request is a byte prefix of
+// Encode of the same request with messages appended. Tools are sorted by name;
+// Session is left out.
+func Encode(req Request) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	head := header{Model: req.Model, MaxOutput: req.MaxOutput, System: req.System, Tools: SortedTools(req.Tools)}
+	_ = enc.Encode(head) // strings, numbers and JSON made valid by SortedTools
+	for _, m := range req.Messages {
+		_ = enc.Encode(m)
+	}
+	return b.Bytes()
+}
+
+type header struct {
+	Model     string `json:"model"`
+	MaxOutput int64  `json:"max_output"`
+	System    string `json:"system"`
+	Tools     []Tool `json:"tools"`
+}
+
+// Bytes is the size of a request, for the reservation before it is sent and
+// for estimates where a provider gives no usage.
+func Bytes(req Request) int64 {
+	n := int64(len(req.System))
+	for _, t := range req.Tools {
+		n += int64(len(t.Name) + len(t.Description) + len(t.Schema) + 32)
+	}
+	for _, m := range req.Messages {
+		n += messageBytes(m)
+	}
+	return n
+}
+
+func messageBytes(m Message) int64 {
+	n := 16
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case Text:
+			n += len(b.Text) + 16
+		case ToolUse:
+			n += len(b.ID) + len(b.Name) + len(b.Args) + 32
+		case ToolResult:
+			n += len(b.ID) + len(b.Text) + 32
+		case Reasoning:
+			n += max(len(b.Opaque), len(b.Text)) + 16
+		}
+	}
+	return int64(n)
+}
+
+// EstimateTokens turns bytes into tokens, on the high side for English and
+// code (DESIGN 7).
+func EstimateTokens(bytes int64) int64 { return (bytes + 2) / 3 }
+
+// SortedTools is a copy sorted by name, with each schema compacted; a schema
+// that is no JSON object becomes one that accepts every object.
+func SortedTools(tools []Tool) []Tool {
+	out := make([]Tool, 0, len(tools))
+	for _, t := range tools {
+		t.Schema = compactObject(t.Schema)
+		out = append(out, t)
+	}
+	slices.SortStableFunc(out, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func compactObject(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil || b.Len() == 0 || b.Bytes()[0] != '{' {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return b.Bytes()
+}
+
+// wireBlock is the JSON form of every block.
+type wireBlock struct {
+	Type     string          `json:"type"`
+	ID       string          `json:"id,omitempty"`
+	Name     string          `json:"name,omitempty"`
+	Args     json.RawMessage `json:"args,omitempty"`
+	Invalid  string          `json:"invalid,omitempty"`
+	Text     *string         `json:"text,omitempty"`
+	IsError  bool            `json:"is_error,omitempty"`
+	Provider string          `json:"provider,omitempty"`
+	Opaque   json.RawMessage `json:"opaque,omitempty"`
+}
+
+type wireMessage struct {
+	Role   Role        `json:"role"`
+	Blocks []wireBlock `json:"blocks"`
+}
+
+// MarshalJSON gives the canonical bytes.
+func (m Message) MarshalJSON() ([]byte, error) {
+	out := wireMessage{Role: m.Role, Blocks: make([]wireBlock, 0, len(m.Blocks))}
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case Text:
+			out.Blocks = append(out.Blocks, wireBlock{Type: "text", Text: &b.Text})
+		case ToolUse:
+			if len(b.Args) > 0 && !json.Valid(b.Args) {
+				b.Args = quoteJSON(string(b.Args))
+			}
+			out.Blocks = append(out.Blocks, wireBlock{Type: "tool_use", ID: b.ID, Name: b.Name, Args: b.Args, Invalid: b.Invalid})
+		case ToolResult:
+			out.Blocks = append(out.Blocks, wireBlock{Type: "tool_result", ID: b.ID, Text: &b.Text, IsError: b.IsError})
+		case Reasoning:
+			out.Blocks = append(out.Blocks, wireBlock{Type: "reasoning", Provider: b.Provider, Opaque: b.Opaque, Text: &b.Text})
+		default:
+			return nil, fmt.Errorf("message block of unknown type %T", b)
+		}
+	}
+	return marshal(out)
+}
+
+// marshal is json.Marshal without the escapes that only HTML needs.
+func marshal(v wireMessage) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (m *Message) UnmarshalJSON(data []byte) error {
+	var in wireMessage
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	m.Role, m.Blocks = in.Role, make([]Block, 0, len(in.Blocks))
+	for _, b := range in.Blocks {
+		block, err := b.canonical()
+		if err != nil {
+			return err
+		}
+		m.Blocks = append(m.Blocks, block)
+	}
+	return nil
+}
+
+func (b wireBlock) canonical() (Block, error) {
+	var text string
+	if b.Text != nil {
+		text = *b.Text
+	}
+	switch b.Type {
+	case "text":
+		return Text{Text: text}, nil
+	case "tool_use":
+		return ToolUse{ID: b.ID, Name: b.Name, Args: b.Args, Invalid: b.Invalid}, nil
+	case "tool_result":
+		return ToolResult{ID: b.ID, Text: text, IsError: b.IsError}, nil
+	case "reasoning":
+		return Reasoning{Provider: b.Provider, Opaque: b.Opaque, Text: text}, nil
+	}
+	return nil, fmt.Errorf("message block of unknown type %q", b.Type)
+}

@@ -1,0 +1,145 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+)
+
+// Switched announces that the next model of the fallback list is asked. What
+// was streamed of the broken answer is void, and so is the prompt cache.
+type Switched struct {
+	From, To string // as in Named.Name
+	Cause    *Fault
+}
+
+// Named is one entry of a fallback list.
+type Named struct {
+	Name     string // provider/model, as configured
+	Provider string // configured name of the provider: reasoning of others is dropped
+	ID       string // the provider's own name of the model; put in Request.Model
+	Model    Model
+}
+
+// FallbackOptions tune Fallback; the zero value is ready for use.
+type FallbackOptions struct {
+	// Rest is how long a model that failed is passed over; default 10 min, so
+	// that a provider that is down costs its tries once and not every turn.
+	Rest time.Duration
+	Now  func() time.Time // default time.Now
+}
+
+// Fallback asks the first model of the list and, when it ends in a fault of
+// any kind, the next. Each is usually wrapped in Retry. When all fail, the
+// error is the last fault.
+func Fallback(models []Named, opts FallbackOptions) (Model, error) {
+	if len(models) == 0 {
+		return nil, fmt.Errorf("fallback list is empty")
+	}
+	if opts.Rest <= 0 {
+		opts.Rest = 10 * time.Minute
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &fallback{models: models, opts: opts, until: make([]time.Time, len(models))}, nil
+}
+
+type fallback struct {
+	models []Named
+	opts   FallbackOptions
+	mu     sync.Mutex
+	until  []time.Time // when a rested model may be asked again
+}
+
+func (f *fallback) Ask(ctx context.Context, req Request) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		order := f.order()
+		for n, i := range order {
+			m := f.models[i]
+			fault, done := forward(m.Model.Ask(ctx, m.adapt(req)), yield)
+			if done {
+				return
+			}
+			f.rest(i)
+			if n == len(order)-1 {
+				yield(nil, fault)
+				return
+			}
+			if !yield(Switched{From: m.Name, To: f.models[order[n+1]].Name, Cause: fault}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// order lists the models at hand in the order of the list, then the resting
+// ones: a bad chance is better than none.
+func (f *fallback) order() []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.opts.Now()
+	var fresh, resting []int
+	for i := range f.models {
+		if f.until[i].After(now) {
+			resting = append(resting, i)
+		} else {
+			fresh = append(fresh, i)
+		}
+	}
+	return append(fresh, resting...)
+}
+
+func (f *fallback) rest(i int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.until[i] = f.opts.Now().Add(f.opts.Rest)
+}
+
+// adapt is the request as this model may see it.
+func (n Named) adapt(req Request) Request {
+	if n.ID != "" {
+		req.Model = n.ID
+	}
+	req.Messages = DropForeign(req.Messages, n.Provider)
+	return req
+}
+
+// DropForeign leaves out the reasoning blocks of other providers, which would
+// be refused. It copies only where there is something to leave out.
+func DropForeign(messages []Message, provider string) []Message {
+	out, copied := messages, false
+	for i, m := range messages {
+		kept := keepOwn(m.Blocks, provider)
+		if len(kept) == len(m.Blocks) {
+			continue
+		}
+		if !copied {
+			out, copied = append([]Message(nil), messages...), true
+		}
+		out[i].Blocks = kept
+	}
+	return out
+}
+
+func keepOwn(blocks []Block, provider string) []Block {
+	foreign := 0
+	for _, b := range blocks {
+		if r, ok := b.(Reasoning); ok && r.Provider != provider {
+			foreign++
+		}
+	}
+	if foreign == 0 {
+		return blocks
+	}
+	kept := make([]Block, 0, len(blocks)-foreign)
+	for _, b := range blocks {
+		if r, ok := b.(Reasoning); ok && r.Provider != provider {
+			continue
+		}
+		kept = append(kept, b)
+	}
+	return kept
+}

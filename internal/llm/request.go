@@ -1,0 +1,113 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"agency/internal/agency"
+)
+
+// Tool is what a model may call. Schema is the JSON schema of its arguments,
+// an object.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+}
+
+// Request is one question to a model. Adapters send the tools sorted by name
+// and change nothing else, so that a request which only appends messages to
+// an earlier one repeats it byte for byte and finds the provider's cache.
+type Request struct {
+	Model     string // the provider's own name of the model
+	System    string
+	Tools     []Tool
+	Messages  []Message
+	MaxOutput int64 // tokens; 0 is DefaultMaxOutput
+	// Session names the conversation in traces. It is not sent.
+	Session string
+}
+
+// DefaultMaxOutput is the output limit, in tokens, of a request that names
+// none.
+const DefaultMaxOutput = 8192
+
+// Model answers requests. The sequence gives any number of deltas and then
+// ends in one of two ways: with exactly one Done, or with exactly one error,
+// which is a *Fault, or the context's error when the context ended. After a
+// Retrying or Switched event the deltas seen so far are void.
+// Leaving the loop early gives the request up and frees what it held.
+type Model interface {
+	Ask(ctx context.Context, req Request) iter.Seq2[Event, error]
+}
+
+// Event is a step of an answer; the set is closed.
+type Event interface{ event() }
+
+// TextDelta is a piece of the answer's text.
+type TextDelta struct{ Text string }
+
+// ReasoningDelta is a piece of what the model thinks, where it shows it.
+type ReasoningDelta struct{ Text string }
+
+// ToolDelta is a piece of a tool call: the Index-th of the answer. Name is set
+// once it is known; Args is a piece of the arguments' text.
+type ToolDelta struct {
+	Index int
+	Name  string
+	Args  string
+}
+
+// Done ends a successful answer.
+type Done struct{ Answer Answer }
+
+func (TextDelta) event()      {}
+func (ReasoningDelta) event() {}
+func (ToolDelta) event()      {}
+func (Done) event()           {}
+func (Retrying) event()       {}
+func (Switched) event()       {}
+
+// Answer is what a model said, complete. Tool calls have ids that are unique
+// in the conversation.
+type Answer struct {
+	Message Message
+	Stop    StopReason
+	Usage   agency.Usage
+	// CacheKnown says that the provider told how much of the prompt came from
+	// its cache; where it did not, Usage.Cached is 0 for want of knowledge.
+	CacheKnown bool
+	Provider   string // configured name of the provider that answered
+	Model      string // as the provider reports it, else as requested
+	RequestID  string // the provider's id of the request, for its support
+	Raw        string // the provider's own stop reason
+}
+
+// StopReason says why an answer ended.
+type StopReason string
+
+// The closed set of stop reasons.
+const (
+	StopEndTurn StopReason = "end_turn" // the model has said what it wanted
+	StopToolUse StopReason = "tool_use" // at least one tool call waits for its result
+	StopLength  StopReason = "length"   // the output limit cut the answer; its last tool call may be Invalid
+	StopRefusal StopReason = "refusal"  // the model or its provider declined
+	StopEmpty   StopReason = "empty"    // neither text nor tool call
+	StopPause   StopReason = "pause"    // ask again with the message appended unchanged
+	StopContext StopReason = "context"  // the model's context window is full
+)
+
+// Collect drains an answer and drops its deltas.
+func Collect(seq iter.Seq2[Event, error]) (Answer, error) {
+	var out Answer
+	for ev, err := range seq {
+		if err != nil {
+			return Answer{}, err
+		}
+		if d, ok := ev.(Done); ok {
+			out = d.Answer
+		}
+	}
+	return out, nil
+}
