@@ -1,18 +1,68 @@
 package sandbox
 
-import "context"
+import (
+	"context"
+	"os"
+	"strings"
 
-type machine struct{}
+	"agency/internal/agency"
+)
 
-// New makes a Runner. Where the machine refuses the full tier the error is
-// KindTransient and names the setting in force and sandbox.mode: off.
+// machine is what New found out about this kernel.
+type machine struct{ cgroup hierarchy }
+
+// New makes a Runner, and tries the full tier once unless the mode is off.
+// Where the machine refuses it the error is KindTransient and names the
+// setting in force and the other way out, sandbox.mode: off.
 func New(o Options) (*Runner, error) {
-	if o.Mode == ModeOff {
-		return &Runner{mode: o.Mode, tier: TierNone, stateDir: o.StateDir}, nil
+	r := &Runner{mode: o.Mode, tier: TierFull, stateDir: o.StateDir}
+	switch o.Mode {
+	case "", ModeAuto, ModeFull:
+	case ModeOff:
+		r.tier = TierNone
+		return r, nil
+	default:
+		return nil, agency.Errorf(agency.KindInvalid, "sandbox.mode %q: want auto, full or off", o.Mode)
 	}
-	return &Runner{mode: o.Mode, tier: TierFull, stateDir: o.StateDir}, nil
+	r.machine.cgroup = findHierarchy()
+	if err := r.try(context.Background()); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
-func (r *Runner) runFull(ctx context.Context, s Spec) (Result, error) { return r.runPlain(ctx, s) }
+// try runs nothing in a full sandbox: a command that is not there. Whatever
+// the machine refuses, it refuses now.
+func (r *Runner) try(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "agency-try-")
+	if err != nil {
+		return agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	_, err = r.runFull(ctx, Spec{
+		Place: Place{Root: dir, At: "/work", ReadOnly: true}, Argv: []string{"/dev/null/nothing"},
+		Limits: Limits{}.orDefault(),
+	})
+	return err
+}
 
-func probe(context.Context) Report { return Report{} }
+// settings are the system settings that refuse user namespaces, each with the
+// value that does and the command that mends it.
+var settings = [...]struct{ path, refuses, name, allow string }{
+	{"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone", "1"},
+	{"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces", "15000"},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns", "0"},
+}
+
+// waysOut names the system setting that is in force, and the mode without a
+// sandbox.
+func waysOut() string {
+	const off = "or set sandbox.mode: off to run without a sandbox"
+	for _, s := range settings {
+		b, err := os.ReadFile(s.path)
+		if err == nil && strings.TrimSpace(string(b)) == s.refuses {
+			return s.name + " is " + s.refuses + ": sudo sysctl -w " + s.name + "=" + s.allow + ", " + off
+		}
+	}
+	return "allow unprivileged user namespaces and a fresh /proc (in a container: start it without its seccomp and /proc masks), " + off
+}

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Mount shows the host's file or folder Host at the path At inside.
+// Mount shows the host's file or folder Host at the path At inside, read-only.
 type Mount struct {
 	Host, At string
-	Writable bool
 }
 
 // Overlay shows the host's folder Lower at At, writable, with every change

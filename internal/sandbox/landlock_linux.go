@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Landlock doubles what the mounts say: should a mount or a /proc file be
+// writable by mistake, it still is not. The calls are made here and not
+// through a library because the rules must hold for one thread, the one that
+// forks the command, and not for PID 1's others, which count memory.
+
+const (
+	landlockMinABI = 2 // the first that lets files be renamed between folders
+	landlockMaxABI = 7 // the newest that this code was tried on
+)
+
+const (
+	landlockRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
+		unix.LANDLOCK_ACCESS_FS_READ_DIR
+	landlockFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	landlockBase = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1 // all of the first ABI
+)
+
+// landlockABI is the kernel's, 0 where it has none.
+func landlockABI() int {
+	n, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if e != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// landlockRights are the file rights that an ABI knows.
+func landlockRights(abi int) uint64 {
+	rights := uint64(landlockBase)
+	if abi >= 2 {
+		rights |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if abi >= 3 {
+		rights |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if abi >= 5 {
+		rights |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	return rights
+}
+
+// lockPaths allows reading everything in the view, which is only what is
+// listed, and writing what the plan has writable. A kernel without Landlock,
+// or with one too old to rename files under, is left with the mounts alone.
+func lockPaths(p plan) error {
+	abi := min(landlockABI(), landlockMaxABI)
+	if abi < landlockMinABI {
+		return nil
+	}
+	rights := landlockRights(abi)
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights}
+	size := unsafe.Sizeof(attr.Handled_access_fs)
+	if abi >= 6 {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
+	}
+	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if e != 0 {
+		return fmt.Errorf("landlock ruleset: %w", e)
+	}
+	defer func() { _ = unix.Close(int(fd)) }()
+	if err := allow(int(fd), "/", landlockRead); err != nil {
+		return err
+	}
+	for _, path := range append(writablePaths(p), "/dev") {
+		if err := allow(int(fd), path, rights); err != nil {
+			return err
+		}
+	}
+	if _, _, e := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); e != 0 {
+		return fmt.Errorf("landlock: %w", e)
+	}
+	return nil
+}
+
+func writablePaths(p plan) []string {
+	var out []string
+	for _, it := range p.Items {
+		if it.Kind == kindMemory || it.Writable {
+			out = append(out, it.At)
+		}
+	}
+	return out
+}
+
+func allow(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("landlock %s: %w", path, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("landlock %s: %w", path, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= landlockFile
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	_, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if e != 0 {
+		return fmt.Errorf("landlock %s: %w", path, e)
+	}
+	return nil
+}
