@@ -1,0 +1,97 @@
+// Package brief writes what a session is told before it begins: the system
+// prompt of its role and the first user message, and the messages that the
+// harness itself adds later. What came from outside stands in a block whose
+// marker the text cannot forge.
+//
+// It reads no file and asks nobody: the caller hands in what there is to tell.
+// Which messages a conversation holds, and when, is decided by package session.
+package brief
+
+import (
+	"embed"
+	"strings"
+	"text/template"
+
+	"agency/internal/agency"
+	"agency/internal/roster"
+)
+
+//go:embed texts/*.md
+var texts embed.FS
+
+// Input is everything that the first request of a session tells.
+type Input struct {
+	Role     roster.Role
+	Contract agency.Contract // Attempts is the attempt that begins
+	Repo     string          // path at which the agent sees its repository
+	Network  bool            // commands may reach hosts that the user granted
+	Limits   roster.Limits
+	Commands []Command
+	Overview string // listing of the repository's files
+	Guides   []Source
+	Feedback *Feedback
+}
+
+// Command is one of the repository's own commands; Tool runs it.
+type Command struct{ Kind, Line, Tool string }
+
+// Source is a text from outside with its name.
+type Source struct{ Name, Text string }
+
+// Feedback is why an earlier attempt was not enough.
+type Feedback struct {
+	Attempt int    `json:"attempt"` // that failed
+	Reason  string `json:"reason"`
+	// Note is what a person said about it.
+	Note     string           `json:"note,omitempty"`
+	Verdict  *agency.Verdict  `json:"verdict,omitempty"`
+	Conflict *agency.Conflict `json:"conflict,omitempty"`
+	// Receipts are those of the verdict; the session fills them in.
+	Receipts []agency.Receipt `json:"receipts,omitempty"`
+}
+
+// Brief is the beginning of a conversation.
+type Brief struct {
+	System string
+	First  string
+}
+
+// Render writes the beginning of a session.
+func Render(in Input) (Brief, error) {
+	system, err := in.Role.Prompt(roster.View{Repo: in.Repo, Network: in.Network})
+	if err != nil {
+		return Brief{}, err
+	}
+	block, err := in.Contract.Block()
+	if err != nil {
+		return Brief{}, err
+	}
+	first, err := execute("first.md", firstView{Input: in, Block: block})
+	if err != nil {
+		return Brief{}, err
+	}
+	return Brief{System: system, First: first}, nil
+}
+
+// execute renders one of the embedded texts.
+func execute(name string, view any) (string, error) {
+	text, err := texts.ReadFile("texts/" + name)
+	if err != nil {
+		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
+	}
+	t, err := template.New(name).Option("missingkey=error").
+		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail}).Parse(string(text))
+	if err != nil {
+		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, view); err != nil {
+		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
+	}
+	return b.String(), nil
+}
+
+type firstView struct {
+	Input
+	Block string
+}

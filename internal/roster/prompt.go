@@ -1,0 +1,41 @@
+package roster
+
+import (
+	"embed"
+	"io/fs"
+	"strings"
+	"text/template"
+
+	"agency/internal/agency"
+)
+
+//go:embed prompts/*.md
+var prompts embed.FS
+
+// View is what a role's prompt may name.
+type View struct {
+	Title, ID string
+	Repo      string // path at which the agent sees its repository
+	Network   bool   // commands may reach the hosts that the user granted
+	// AskPerson tells whether the role may ask a person.
+	AskPerson bool
+}
+
+// Prompt renders the role's system prompt, whose first line is
+// "# TITLE (ID)". A role without a prompt is not in this version: KindInvalid.
+func (r Role) Prompt(v View) (string, error) {
+	text, err := fs.ReadFile(prompts, "prompts/"+string(r.ID)+".md")
+	if err != nil {
+		return "", agency.Errorf(agency.KindInvalid, "role %s is not in this version", r.ID)
+	}
+	t, err := template.New(string(r.ID)).Option("missingkey=error").Parse(string(text))
+	if err != nil {
+		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)
+	}
+	v.Title, v.ID, v.AskPerson = r.Title, string(r.ID), r.Offers("request_human_input")
+	var b strings.Builder
+	if err := t.Execute(&b, v); err != nil {
+		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,205 @@
+// Package session runs one agent at work on one contract: it asks the model,
+// persists the answer before anything acts on it, runs the tool calls, takes a
+// snapshot, settles what it cost, and goes on until a tool ends it, a limit is
+// reached or it has to wait (DESIGN 7). Each turn is durable: after a crash a
+// stored answer is never asked for again, and the transcript is always one
+// that a model accepts.
+//
+// It does not decide what becomes of a claim (verify, land), how a wait is met
+// (mode), what a tool does (tool) or what the agent is told at the start
+// (brief). Conversations are not compacted: a session that nears its model's
+// window ends with that as its reason.
+package session
+
+import (
+	"context"
+
+	"agency/internal/agency"
+	"agency/internal/brief"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/flow"
+	"agency/internal/llm"
+	"agency/internal/roster"
+	"agency/internal/tool"
+)
+
+// Activity is a part of a session as a durable step: Runner.Do.
+var Activity = flow.Activity[Spec, Outcome]{Name: "session"}
+
+// Spec says which session, and which part of it. It holds only what is the
+// same on every replay; everything else is the Host's to tell.
+type Spec struct {
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract"`
+	Attempt  int               `json:"attempt"` // from 1; a new attempt is a new conversation
+	Part     int               `json:"part"`    // from 1; the next part goes on after a Parked one
+	Role     agency.RoleID     `json:"role"`
+	Agent    agency.AgentID    `json:"agent"`
+	Tier     string            `json:"tier,omitempty"`
+	// Feedback is what the attempt before was lacking.
+	Feedback *Feedback `json:"feedback,omitempty"`
+	// Answer is what the part before waited for; nil where nothing is to tell.
+	Answer *Answer `json:"answer,omitempty"`
+}
+
+// ID is the session's id: RUN/CONTRACT/attempt-N.
+func (s Spec) ID() agency.SessionID { return sessionID(s.Run, s.Contract, s.Attempt) }
+
+// Feedback is why an earlier attempt was not enough.
+type Feedback = brief.Feedback
+
+// Answer is the result of the tool call that parked a session.
+type Answer struct {
+	ToolUse string `json:"tool_use_id"`
+	Text    string `json:"text"`
+}
+
+// Kind says how a part of a session ended.
+type Kind string
+
+// The closed set of outcomes.
+const (
+	Claimed    Kind = "claimed"    // Claim is set
+	Blocked    Kind = "blocked"    // Reason and Attempted are set
+	Incomplete Kind = "incomplete" // Cause and Reason are set
+	Parked     Kind = "parked"     // For is set
+	Reported   Kind = "reported"   // Report is set
+	HandedOff  Kind = "handed_off" // To and Report are set
+	Stopped    Kind = "stopped"    // Reason is set: a person cancelled the run
+)
+
+// Wait is what a parked session waits for.
+type Wait string
+
+// The closed set of waits.
+const (
+	ForHuman  Wait = "human"  // Question, Options and ToolUse are set
+	ForAgents Wait = "agents" // ToolUse is set
+	ForBudget Wait = "budget" // Reason and Exhausted are set
+	ForPause  Wait = "pause"
+	ForInbox  Wait = "inbox" // ToolUse is set
+)
+
+// Cause names why a session ended without an ending tool.
+type Cause string
+
+// The closed set of causes.
+const (
+	CauseTurns    Cause = "turns"    // limit of turns
+	CauseTokens   Cause = "tokens"   // limit of session tokens
+	CauseTime     Cause = "time"     // limit of time at work
+	CauseWindow   Cause = "window"   // the conversation does not fit the model's context window any more
+	CauseNoEnding Cause = "ending"   // stopped without an ending tool, was asked once, and stopped again
+	CauseRefusal  Cause = "refusal"  // the model or its provider declined
+	CauseEmpty    Cause = "empty"    // empty answers in a row
+	CauseLength   Cause = "length"   // answers cut at the output limit in a row
+	CauseRequest  Cause = "request"  // the provider refuses the request's form for good
+	CauseRefusals Cause = "refusals" // turn after turn without one call that could run
+)
+
+// Outcome is how a part of a session ended. Kind says which fields are set.
+type Outcome struct {
+	Kind      Kind              `json:"kind"`
+	Claim     *agency.Claim     `json:"claim,omitempty"`
+	Reason    string            `json:"reason,omitempty"` // for people
+	Attempted string            `json:"attempted,omitempty"`
+	Cause     Cause             `json:"cause,omitempty"`
+	For       Wait              `json:"for,omitempty"`
+	Question  string            `json:"question,omitempty"`
+	Options   []string          `json:"options,omitempty"`
+	ToolUse   string            `json:"tool_use_id,omitempty"`
+	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
+	Report    string            `json:"report,omitempty"`
+	To        agency.AgentID    `json:"to,omitempty"`
+	// Tree is the workspace as the part left it.
+	Tree agency.OID `json:"tree,omitempty"`
+}
+
+// Event is what a watcher sees while a part of a session runs. It is lossy and
+// stored nowhere; what is durable stands in the event log. The set is closed.
+type Event interface{ event() }
+
+type (
+	// TextDelta is a piece of what the model writes.
+	TextDelta struct{ Text string }
+	// Voided says that what was streamed of this turn is void: the request is
+	// made again, or another model is asked.
+	Voided struct{ Cause string }
+	// TurnStarted says that a request is about to be sent.
+	TurnStarted struct{ Turn int }
+	// ToolStarted and ToolEnded frame a tool call.
+	ToolStarted struct {
+		Turn, Index int
+		Tool        string
+	}
+	ToolEnded struct {
+		Turn, Index int
+		Tool        string
+		Failed      bool
+	}
+	// TurnEnded says that a turn is settled.
+	TurnEnded struct {
+		Turn  int
+		Usage agency.Usage
+	}
+	// Ended is the last event of a sequence that ends without an error.
+	Ended struct{ Outcome Outcome }
+)
+
+func (TextDelta) event()   {}
+func (Voided) event()      {}
+func (TurnStarted) event() {}
+func (ToolStarted) event() {}
+func (ToolEnded) event()   {}
+func (TurnEnded) event()   {}
+func (Ended) event()       {}
+
+// Host is what the process that owns the run gives its sessions.
+type Host interface {
+	// Setup is what the run's own copy of the configuration says for a session.
+	Setup(ctx context.Context, spec Spec) (Setup, error)
+	// Desk opens the contract's workspace with the tools' environment. The
+	// session closes it.
+	Desk(ctx context.Context, spec Spec) (*Desk, error)
+	// Fence is the token under which the run's rows are written.
+	Fence(run agency.RunID) agency.Fence
+	// Cancelled is closed when a person cancels the run; nil never is.
+	Cancelled(run agency.RunID) <-chan struct{}
+}
+
+// Setup is the configuration of one session.
+type Setup struct {
+	// Model answers; retries and the fallback list are already in it.
+	Model llm.Model
+	// Name is the first of the list, as configured: provider/model.
+	Name string
+	// Window is the context window in tokens; 0 where nobody knows it.
+	Window int64
+	Prices budget.Prices
+	Limits roster.Limits
+	// Repo is the user's repository path, at which the agent sees its files.
+	Repo     string
+	Network  bool
+	Commands check.Commands
+	// Parent is the budget node above the session's; empty: budget.Root.
+	Parent string
+}
+
+// Desk is a workspace with what the tools of a session reach.
+type Desk struct {
+	Files    *tool.Files
+	Commands tool.Commands
+	Checks   tool.Checks
+	History  tool.History
+	Tree     Tree
+}
+
+// Tree is a workspace's content as git trees.
+type Tree interface {
+	// Snapshot names the files as they are; ignored files do not count. Problems
+	// are what would make a claim worthless, such as a nested .git.
+	Snapshot(ctx context.Context) (tree agency.OID, problems []string, err error)
+	// Restore makes the files those of a tree.
+	Restore(ctx context.Context, tree agency.OID) error
+}

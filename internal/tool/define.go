@@ -1,0 +1,197 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"agency/internal/bug"
+
+	"github.com/invopop/jsonschema"
+)
+
+// define makes a tool from a function over typed arguments. The description is
+// the file NAME.md beside the code.
+func define[A any](name string, access Access, fn func(context.Context, *Env, A) (Result, error)) Tool {
+	text, err := texts.ReadFile(name + ".md")
+	if err != nil {
+		panic(bug.Errorf("tool %s has no description: %v", name, err))
+	}
+	s := shapeOf(reflect.TypeFor[A]())
+	t := Tool{
+		Name: name, Description: strings.TrimSpace(string(text)),
+		Schema: s.schema, Access: access, form: s.form,
+	}
+	t.run = func(ctx context.Context, env *Env, raw json.RawMessage) (Result, error) {
+		var args A
+		if err := s.decode(raw, &args); err != nil {
+			return t.Malformed(err.Error()), nil
+		}
+		return fn(ctx, env, args)
+	}
+	return t
+}
+
+// last marks a tool that ends or parks its session.
+func (t Tool) last() Tool {
+	t.Last, t.Scope = true, Board
+	return t
+}
+
+// shape is the form of a tool's arguments.
+type shape struct {
+	schema   json.RawMessage
+	form     string // {"path": string, "offset"?: integer}
+	names    []string
+	required []string
+}
+
+func shapeOf(t reflect.Type) shape {
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
+	sc := r.ReflectFromType(t)
+	sc.Version = ""
+	if sc.Properties == nil {
+		sc.Properties = jsonschema.NewProperties()
+	}
+	raw, err := json.Marshal(sc)
+	if err != nil {
+		panic(bug.Errorf("schema of %v: %v", t, err))
+	}
+	if sc.Properties.Len() == 0 {
+		raw = json.RawMessage(`{"properties":{},"additionalProperties":false,"type":"object"}`)
+	}
+	out := shape{schema: raw, required: sc.Required}
+	var parts []string
+	for p := sc.Properties.Oldest(); p != nil; p = p.Next() {
+		out.names = append(out.names, p.Key)
+		mark := "?"
+		if slices.Contains(sc.Required, p.Key) {
+			mark = ""
+		}
+		parts = append(parts, fmt.Sprintf("%q%s: %s", p.Key, mark, kindOf(p.Value)))
+	}
+	out.form = "{" + strings.Join(parts, ", ") + "}"
+	return out
+}
+
+// kindOf says in a word what a value must be.
+func kindOf(s *jsonschema.Schema) string {
+	switch {
+	case len(s.OneOf) > 0:
+		var alternatives []string
+		for _, o := range s.OneOf {
+			alternatives = append(alternatives, kindOf(o))
+		}
+		return strings.Join(alternatives, " or ")
+	case len(s.Enum) > 0:
+		var values []string
+		for _, v := range s.Enum {
+			values = append(values, fmt.Sprintf("%q", v))
+		}
+		return strings.Join(values, "|")
+	case s.Type == "array" && s.Items != nil:
+		return "[" + kindOf(s.Items) + ", ...]"
+	case s.Type == "object" && s.Properties != nil:
+		var parts []string
+		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+			parts = append(parts, fmt.Sprintf("%q: %s", p.Key, kindOf(p.Value)))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	default:
+		return s.Type
+	}
+}
+
+// decode is strict where encoding/json is lenient: names must match in case,
+// occur once and be known, required ones must be there, null is no value.
+func (s shape) decode(raw json.RawMessage, into any) error {
+	fields, err := objectFields(raw)
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		if !slices.Contains(s.names, f.name) {
+			return fmt.Errorf("unknown argument %s", quoteName(f.name))
+		}
+		if f.null {
+			return fmt.Errorf("argument %q is null", f.name)
+		}
+	}
+	for _, name := range s.required {
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
+			return fmt.Errorf("argument %q is missing", name)
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return sayDecode(err)
+	}
+	return nil
+}
+
+type field struct {
+	name string
+	null bool
+}
+
+// objectFields lists the names of a JSON object, once each.
+func objectFields(raw json.RawMessage) ([]field, error) {
+	if !json.Valid(raw) {
+		return nil, errors.New("the arguments are not valid JSON")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("the arguments are not a JSON object")
+	}
+	var out []field
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		name, _ := key.(string) // keys of an object are strings
+		if slices.ContainsFunc(out, func(f field) bool { return f.name == name }) {
+			return nil, fmt.Errorf("argument %s occurs twice", quoteName(name))
+		}
+		out = append(out, field{name, string(value) == "null"})
+	}
+	return out, nil
+}
+
+// sayDecode puts an error of encoding/json into the words of the caller.
+func sayDecode(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		where := wrong.Field
+		if where == "" {
+			return fmt.Errorf("the arguments are a %s, not an object", wrong.Value)
+		}
+		return fmt.Errorf("argument %q is a %s, not %s", where, wrong.Value, goKind(wrong.Type))
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func goKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Int, reflect.Int64:
+		return "an integer"
+	case reflect.Slice:
+		return "a list"
+	default:
+		return "an object"
+	}
+}

@@ -1,0 +1,66 @@
+package tool
+
+import (
+	"context"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// Env is everything that a tool may reach.
+type Env struct {
+	Files       *Files
+	Commands    Commands
+	Checks      Checks
+	History     History
+	Checkpoints Checkpoints
+	// Criteria are the ids of the contract's acceptance criteria.
+	Criteria []string
+}
+
+// Commands runs what an agent typed, in the sandbox, in the workspace.
+type Commands interface {
+	// Command runs a shell line to its end. A command that fails is an Output;
+	// the error says that the sandbox itself could not run.
+	Command(ctx context.Context, line string, timeout time.Duration) (Output, error)
+}
+
+// Output is what a command did.
+type Output struct {
+	ExitCode int
+	Cause    string // why it ended where not by itself: timeout, memory, ...; else empty
+	Text     []byte // standard output and error as they came, head and tail
+	Dropped  int64  // bytes left out of Text
+}
+
+// Checks runs the repository's own commands.
+type Checks interface {
+	// Check runs the command of a kind, narrowed to target where that is not
+	// empty, and records a receipt. KindNotFound: the run has no such command.
+	Check(ctx context.Context, kind agency.CheckKind, target string) (agency.Receipt, error)
+}
+
+// History compares the workspace with where the contract began.
+type History interface {
+	// Diff is the unified diff from the contract's base to the files as they
+	// are, of one path or of all where it is empty.
+	Diff(ctx context.Context, path string) (string, error)
+	// Log is the history before the contract's base, newest first, at most n
+	// commits.
+	Log(ctx context.Context, path string, n int) (string, error)
+}
+
+// Checkpoint is a named tree of the workspace.
+type Checkpoint struct {
+	ID    string
+	Label string
+	Tree  agency.OID
+}
+
+// Checkpoints names trees and goes back to them.
+type Checkpoints interface {
+	Create(ctx context.Context, label string) (Checkpoint, error)
+	// Rollback makes the workspace's files those of the checkpoint.
+	// KindNotFound names the checkpoints that there are.
+	Rollback(ctx context.Context, id string) (Checkpoint, error)
+}

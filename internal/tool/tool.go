@@ -1,0 +1,145 @@
+// Package tool is what an agent can do: one file of Go and one of Markdown for
+// each tool of INTERFACES 5. A tool has typed arguments, from which its JSON
+// schema is made and against which a call is decoded strictly; it reaches the
+// world only through its Env; and it answers with text that a model reads.
+//
+// A call that is wrong, refused or fails in a way that the model can mend is a
+// Result that begins "error: ". An error of Go means that the world itself did
+// not answer (no sandbox, disk full, cancelled), and the session decides.
+//
+// Which role is offered which tool is decided by package roster, when a call
+// runs and what becomes of its effect by package session.
+package tool
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+//go:embed *.md
+var texts embed.FS
+
+// Access says whether a tool changes anything: reads of one turn run beside
+// each other, writes in order (DESIGN 7.4).
+type Access uint8
+
+// The two kinds of access.
+const (
+	Read Access = iota
+	Write
+)
+
+// Scope says what a tool touches. After a crash, calls on the workspace run
+// again on the restored tree; calls on the board are idempotent by (session,
+// turn, index) and run by a session in the transaction that settles the turn.
+type Scope uint8
+
+// The scopes.
+const (
+	Workspace Scope = iota
+	Board
+)
+
+// Tool is one tool. It is immutable and shared by all sessions.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // of an object, with additionalProperties false
+	Access      Access
+	Scope       Scope
+	// Last is set for tools that end or park the session: they run after every
+	// other call of their turn.
+	Last bool
+
+	form string // the right form of its arguments, for errors
+	run  func(ctx context.Context, env *Env, raw json.RawMessage) (Result, error)
+}
+
+// Result is what a call answers.
+type Result struct {
+	Text string
+	// Failed is set where Text begins "error: ".
+	Failed bool
+	// Refused is set where the call did not run at all: its arguments, a path
+	// or a rule forbade it.
+	Refused bool
+	// Effect is what the session has to do about it; nil for most calls.
+	Effect Effect
+}
+
+// Effect is what a call asks of its session. The set is closed: the types
+// below.
+type Effect interface{ effect() }
+
+type (
+	// Complete ends the session with a claim.
+	Complete struct {
+		Summary  string
+		Evidence []agency.Evidence
+		Outputs  agency.Outputs
+	}
+	// Blocked ends the session without one.
+	Blocked struct{ Reason, Attempted string }
+	// Question parks the session until a person has answered.
+	Question struct {
+		Text    string
+		Options []string
+	}
+)
+
+func (Complete) effect() {}
+func (Blocked) effect()  {}
+func (Question) effect() {}
+
+// Run decodes the arguments and runs the call. The text is capped and valid
+// UTF-8.
+func (t Tool) Run(ctx context.Context, env *Env, raw json.RawMessage) (Result, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = json.RawMessage(`{}`)
+	}
+	if len(raw) > maxArguments {
+		return t.Malformed("the arguments have " + size(int64(len(raw))) + ", the most is " + size(maxArguments)), nil
+	}
+	res, err := t.run(ctx, env, raw)
+	if err != nil {
+		return answer(err)
+	}
+	res.Text = Cap(res.Text, MaxResult)
+	return res, nil
+}
+
+// Malformed is the answer to a call whose arguments are not of the right form:
+// what is wrong, and the form.
+func (t Tool) Malformed(what string) Result {
+	return refuse(what + "\nThe right form: " + t.Name + " " + t.form)
+}
+
+// Unknown is the answer to a call of a tool that is not offered.
+func Unknown(name string, offered []Tool) Result {
+	names := make([]string, 0, len(offered))
+	for _, t := range offered {
+		names = append(names, t.Name)
+	}
+	slices.Sort(names)
+	return refuse("there is no tool " + quoteName(name) + " here. Your tools: " + strings.Join(names, ", "))
+}
+
+// All are the tools of this version, sorted by name.
+func All() []Tool {
+	return []Tool{
+		createCheckpoint(), deleteFile(), editFile(), gitDiff(), gitLog(), listDirectory(), readFile(),
+		requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTypeCheck(),
+		searchFiles(), signalBlocked(), signalComplete(), writeFile(),
+	}
+}
+
+// Named are the tools of these names, in the order of All.
+func Named(names []string) []Tool {
+	return slices.DeleteFunc(All(), func(t Tool) bool { return !slices.Contains(names, t.Name) })
+}
