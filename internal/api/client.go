@@ -20,7 +20,10 @@ import (
 const MaxAnswer = 256 << 20
 
 // Client speaks to one host. It is safe for concurrent use.
-type Client struct{ http *http.Client }
+type Client struct {
+	http   *http.Client
+	socket string
+}
 
 // Dial makes a client for the host that listens on a unix socket; nothing is
 // sent yet. Close ends its connections.
@@ -33,8 +36,11 @@ func Dial(socket string) *Client {
 		DisableCompression: true,
 		MaxIdleConns:       2,
 	}
-	return &Client{http: &http.Client{Transport: t}}
+	return &Client{http: &http.Client{Transport: t}, socket: socket}
 }
+
+// Socket is where the client's host listens.
+func (c *Client) Socket() string { return c.socket }
 
 // Close ends the client's idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }

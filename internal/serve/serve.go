@@ -1,0 +1,282 @@
+// Package serve answers the requests of package api over HTTP: it checks who
+// asks, how large a request is and that a request that only looks changes
+// nothing, and hands the rest to small interfaces.
+//
+// It decides nothing about runs and keeps no state but the count of requests
+// in flight. It listens on a unix socket that belongs to one user.
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+)
+
+// Worker starts runs and ends them.
+type Worker interface {
+	Start(ctx context.Context, r api.RunRequest) (api.RunStarted, error)
+	Resume(ctx context.Context, run agency.RunID, r api.ResumeRequest) (api.RunDoc, error)
+	Merge(ctx context.Context, run agency.RunID, r api.ByRequest) (api.RunDoc, error)
+	Remove(ctx context.Context, run agency.RunID, r api.ByRequest) error
+}
+
+// Steerer changes the course of a run.
+type Steerer interface {
+	Pause(ctx context.Context, run agency.RunID, r api.ByRequest) (api.RunDoc, error)
+	Cancel(ctx context.Context, run agency.RunID, r api.ByRequest) (api.RunDoc, error)
+	Answer(ctx context.Context, run agency.RunID, r api.AnswerRequest) (api.Answered, error)
+	Say(ctx context.Context, run agency.RunID, r api.SayRequest) (agency.Message, error)
+}
+
+// Keeper is the host's own life.
+type Keeper interface {
+	Hello() api.Hello
+	// Drain answers when every run stands still, and the host then leaves.
+	Drain(ctx context.Context) (api.DrainDoc, error)
+	// Begin is called when a request begins, its result when it ends.
+	Begin() (end func())
+}
+
+// Copier reads the configuration that a run keeps.
+type Copier interface {
+	Copy(ctx context.Context, run agency.RunID) (api.CopyDoc, error)
+}
+
+// Options are what a Server serves.
+type Options struct {
+	View  api.View
+	Copy  Copier
+	Work  Worker
+	Steer Steerer
+	Keep  Keeper
+	// Log takes what went wrong while answering; nil discards it.
+	Log *slog.Logger
+	// WriteTimeout bounds one write to a reader that does not read; 30 s.
+	WriteTimeout time.Duration
+}
+
+// MaxBody bounds the body of a request in bytes.
+const MaxBody = 8 << 20
+
+// Server is the handlers over one host.
+type Server struct {
+	o   Options
+	mux *http.ServeMux
+}
+
+// New makes a server; it does no I/O.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.WriteTimeout == 0 {
+		o.WriteTimeout = 30 * time.Second
+	}
+	s := &Server{o: o, mux: http.NewServeMux()}
+	s.routes()
+	return s
+}
+
+// routes is the whole api. What only looks is GET; everything else is POST.
+func (s *Server) routes() {
+	s.mux.HandleFunc("GET /hello", answer(s, func(*http.Request) (api.Hello, error) { return s.o.Keep.Hello(), nil }))
+	s.mux.HandleFunc("POST /drain", answer(s, func(r *http.Request) (api.DrainDoc, error) { return s.o.Keep.Drain(r.Context()) }))
+
+	v := s.o.View
+	s.mux.HandleFunc("GET /v1/runs", answer(s, func(r *http.Request) ([]api.RunDoc, error) { return v.Runs(r.Context()) }))
+	s.mux.HandleFunc("GET /v1/runs/{run}", look(s, v.Inspect))
+	s.mux.HandleFunc("GET /v1/runs/{run}/cost", look(s, v.Cost))
+	s.mux.HandleFunc("GET /v1/runs/{run}/diff", look(s, v.Diff))
+	s.mux.HandleFunc("GET /v1/runs/{run}/messages", look(s, v.Messages))
+	s.mux.HandleFunc("GET /v1/runs/{run}/gates", look(s, v.Gates))
+	s.mux.HandleFunc("GET /v1/runs/{run}/copy", look(s, s.o.Copy.Copy))
+	s.mux.HandleFunc("GET /v1/runs/{run}/transcript", answer(s, s.transcript))
+	s.mux.HandleFunc("GET /v1/events", s.events)
+
+	s.mux.HandleFunc("POST /v1/runs", answer(s, s.start))
+	s.mux.HandleFunc("POST /v1/runs/{run}/resume", change(s, s.o.Work.Resume))
+	s.mux.HandleFunc("POST /v1/runs/{run}/merge", change(s, s.o.Work.Merge))
+	s.mux.HandleFunc("POST /v1/runs/{run}/remove", change(s, s.remove))
+	s.mux.HandleFunc("POST /v1/runs/{run}/pause", change(s, s.o.Steer.Pause))
+	s.mux.HandleFunc("POST /v1/runs/{run}/cancel", change(s, s.o.Steer.Cancel))
+	s.mux.HandleFunc("POST /v1/runs/{run}/answer", change(s, s.o.Steer.Answer))
+	s.mux.HandleFunc("POST /v1/runs/{run}/say", change(s, s.o.Steer.Say))
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, agency.Errorf(agency.KindNotFound, "%s %s is not known to this version", r.Method, r.URL.Path))
+	})
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer s.o.Keep.Begin()()
+	if err := admit(r); err != nil {
+		s.fail(w, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	s.mux.ServeHTTP(w, r)
+}
+
+// admit refuses what no client of ours sends: a browser's request, a body that
+// is not JSON, another version of the wire.
+func admit(r *http.Request) error {
+	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		return agency.Errorf(agency.KindDenied, "a page of a browser may not speak to the host")
+	}
+	if r.Method == http.MethodPost {
+		if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+			return agency.Errorf(agency.KindInvalid, "content type %q: want application/json", r.Header.Get("Content-Type"))
+		}
+	}
+	if r.URL.Path == "/hello" || r.URL.Path == "/drain" {
+		return nil
+	}
+	if have := r.Header.Get("Agency-Wire"); have != strconv.Itoa(api.Wire) {
+		return agency.Errorf(agency.KindConflict, "the host speaks wire version %d, the client %q", api.Wire, have).
+			WithMend("use one build of agency, or wait until the host is idle and leaves")
+	}
+	return nil
+}
+
+// Serve answers connections of l until ctx ends, then lets requests in flight
+// end for a second and returns. Connections of other users are refused.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	hs := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
+	}
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if hs.Shutdown(end) != nil {
+			_ = hs.Close() // the readers that are left have had their second
+		}
+	})
+	err := hs.Serve(OwnPeers(l, s.o.Log))
+	if !stop() {
+		<-stopped
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func look[T any](s *Server, fn func(context.Context, agency.RunID) (T, error)) http.HandlerFunc {
+	return answer(s, func(r *http.Request) (T, error) {
+		run, err := runOf(r)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return fn(r.Context(), run)
+	})
+}
+
+func change[I, O any](s *Server, fn func(context.Context, agency.RunID, I) (O, error)) http.HandlerFunc {
+	return answer(s, func(r *http.Request) (O, error) {
+		var none O
+		run, err := runOf(r)
+		if err != nil {
+			return none, err
+		}
+		in, err := body[I](r)
+		if err != nil {
+			return none, err
+		}
+		return fn(r.Context(), run, in)
+	})
+}
+
+func (s *Server) start(r *http.Request) (api.RunStarted, error) {
+	in, err := body[api.RunRequest](r)
+	if err != nil {
+		return api.RunStarted{}, err
+	}
+	return s.o.Work.Start(r.Context(), in)
+}
+
+func (s *Server) remove(ctx context.Context, run agency.RunID, in api.ByRequest) (struct{}, error) {
+	return struct{}{}, s.o.Work.Remove(ctx, run, in)
+}
+
+func (s *Server) transcript(r *http.Request) (api.TranscriptDoc, error) {
+	run, err := runOf(r)
+	if err != nil {
+		return api.TranscriptDoc{}, err
+	}
+	return s.o.View.Transcript(r.Context(), run, agency.SessionID(r.URL.Query().Get("session")))
+}
+
+func runOf(r *http.Request) (agency.RunID, error) {
+	run := agency.RunID(r.PathValue("run"))
+	return run, agency.CheckRunID(run)
+}
+
+func body[T any](r *http.Request) (T, error) {
+	var in T
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&in)
+	if err == nil {
+		var extra json.RawMessage
+		if derr := dec.Decode(&extra); !errors.Is(derr, io.EOF) {
+			err = errors.New("something follows the document")
+		}
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return in, agency.Errorf(agency.KindInvalid, "the request is larger than %d bytes", large.Limit)
+	case err != nil:
+		return in, agency.Errorf(agency.KindInvalid, "the request's body: %w", err)
+	}
+	return in, nil
+}
+
+func answer[T any](s *Server, fn func(*http.Request) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		out, err := fn(r)
+		if err != nil {
+			s.fail(w, err)
+			return
+		}
+		b, err := json.Marshal(out)
+		if err != nil {
+			s.fail(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		s.write(w, b)
+	}
+}
+
+func (s *Server) fail(w http.ResponseWriter, err error) {
+	kind := agency.KindOf(err)
+	if kind == agency.KindInternal {
+		s.o.Log.Error("request", "error", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(api.StatusOf(kind))
+	s.write(w, api.EncodeFault(err))
+}
+
+func (s *Server) write(w http.ResponseWriter, b []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) // not every connection has deadlines
+	if _, err := w.Write(b); err != nil {
+		s.o.Log.Debug("client left", "error", err)
+	}
+}
