@@ -1,0 +1,173 @@
+// Package event keeps the log of what happened and hands it to those who
+// follow it. An event is appended in the transaction of the fact that it
+// tells, and reaches followers after that transaction is durable. Followers
+// are served from a ring in memory, those that lag behind it from the
+// database, without loss and without repetition either way.
+//
+// It does not decide what is worth an event, and views are folds of others.
+package event
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/store"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations is the log's schema.
+func Migrations() store.Set { return store.Set{Name: "event", FS: files} }
+
+// appended carries events to the logs of this process.
+func appended() store.Topic[agency.Event] { return store.Topic[agency.Event]{Name: "event"} }
+
+const insert = `INSERT INTO event
+(run_id, time, category, type, severity, rank, agent_id, role, tier, contract_id, summary, details)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+// Append adds an event to the transaction and returns it as stored: with its
+// ID, the transaction's time and secrets redacted. Followers see it after the
+// commit.
+func Append(tx *store.Tx, ev agency.Event) (agency.Event, error) {
+	ev.Time = tx.Now
+	ev.Summary = string(tx.Redact([]byte(ev.Summary)))
+	var details any
+	if len(ev.Details) > 0 {
+		ev.Details = json.RawMessage(tx.Redact(ev.Details))
+		details = string(ev.Details)
+	} else {
+		ev.Details = nil
+	}
+	res, err := tx.Exec(insert, string(ev.RunID), store.Micros(ev.Time), string(ev.Category), string(ev.Type),
+		string(ev.Severity), rank(ev.Severity), string(ev.AgentID), string(ev.Role), ev.Tier,
+		string(ev.ContractID), ev.Summary, details)
+	if err != nil {
+		return ev, err
+	}
+	if ev.ID, err = res.LastInsertId(); err != nil {
+		return ev, err
+	}
+	store.Publish(tx, appended(), ev)
+	return ev, nil
+}
+
+// severities, lowest first: the rank of a severity is its index.
+func severities() [5]agency.Severity {
+	return [...]agency.Severity{
+		agency.SeverityDebug, agency.SeverityInfo, agency.SeverityWarning, agency.SeverityError, agency.SeverityCritical,
+	}
+}
+
+func rank(s agency.Severity) int {
+	for i, v := range severities() {
+		if v == s {
+			return i
+		}
+	}
+	return 0
+}
+
+// Filter narrows a log; a zero field lets everything pass.
+type Filter struct {
+	Run         agency.RunID
+	Category    agency.Category
+	MinSeverity agency.Severity
+	Contract    agency.ContractID
+}
+
+// Matches tells whether an event passes.
+func (f Filter) Matches(ev *agency.Event) bool {
+	return (f.Run == "" || ev.RunID == f.Run) &&
+		(f.Category == "" || ev.Category == f.Category) &&
+		(f.Contract == "" || ev.ContractID == f.Contract) &&
+		(f.MinSeverity == "" || rank(ev.Severity) >= rank(f.MinSeverity))
+}
+
+// where is the same filter in SQL.
+func (f Filter) where(after int64) (clause string, args []any) {
+	terms := []string{"id > ?"}
+	args = []any{after}
+	add := func(term string, v any) {
+		terms = append(terms, term)
+		args = append(args, v)
+	}
+	if f.Run != "" {
+		add("run_id = ?", string(f.Run))
+	}
+	if f.Category != "" {
+		add("category = ?", string(f.Category))
+	}
+	if f.Contract != "" {
+		add("contract_id = ?", string(f.Contract))
+	}
+	if f.MinSeverity != "" {
+		add("rank >= ?", rank(f.MinSeverity))
+	}
+	return strings.Join(terms, " AND "), args
+}
+
+const columns = `id, run_id, time, category, type, severity, agent_id, role, tier, contract_id, summary, details`
+
+// Since reads the events after an id, oldest first, at most limit; limit 0
+// reads all.
+func Since(q store.Querier, after int64, f Filter, limit int) ([]agency.Event, error) {
+	clause, args := f.where(after)
+	if limit <= 0 {
+		limit = -1
+	}
+	rows, err := q.Query("SELECT "+columns+" FROM event WHERE "+clause+" ORDER BY id LIMIT ?", append(args, limit)...)
+	if err != nil {
+		return nil, err
+	}
+	var out []agency.Event
+	for rows.Next() {
+		var ev agency.Event
+		var micros int64
+		var details sql.NullString
+		err := rows.Scan(&ev.ID, &ev.RunID, &micros, &ev.Category, &ev.Type, &ev.Severity,
+			&ev.AgentID, &ev.Role, &ev.Tier, &ev.ContractID, &ev.Summary, &details)
+		if err != nil {
+			return nil, err
+		}
+		ev.Time = store.Time(micros)
+		if details.Valid {
+			ev.Details = json.RawMessage(details.String)
+		}
+		out = append(out, ev)
+	}
+	return out, rows.Err()
+}
+
+// DeleteRun removes a run's events.
+func DeleteRun(tx *store.Tx, run agency.RunID) error {
+	_, err := tx.Exec("DELETE FROM event WHERE run_id = ?", string(run))
+	return err
+}
+
+// Append writes events in one transaction of their own.
+func (l *Log) Append(ctx context.Context, evs ...agency.Event) error {
+	return l.db.Write(ctx, func(tx *store.Tx) error {
+		for _, ev := range evs {
+			if _, err := Append(tx, ev); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Since reads the events after an id, oldest first, at most limit; limit 0
+// reads all.
+func (l *Log) Since(ctx context.Context, after int64, f Filter, limit int) (out []agency.Event, err error) {
+	err = l.db.Read(ctx, func(s *store.Snapshot) error {
+		out, err = Since(s, after, f, limit)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+
+	"agency/internal/agency"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// MaxBlob is the largest blob, in bytes before compression.
+const MaxBlob = 64 << 20
+
+// The forms in which a blob's data is kept.
+const (
+	codecPlain = 0
+	codecZstd  = 1
+)
+
+// zipper compresses blobs. Both halves may be used by several goroutines.
+type zipper struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}
+
+func newZipper() (zipper, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		return zipper{}, err
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxBlob+1))
+	return zipper{enc: enc, dec: dec}, err
+}
+
+// HashOf is the name that a blob of these bytes gets.
+func HashOf(b []byte) agency.Hash {
+	sum := sha256.Sum256(b)
+	return agency.Hash(hex.EncodeToString(sum[:]))
+}
+
+// PutBlob stores b, redacted, and returns the hash of what was stored. The
+// same content is stored once.
+func (tx *Tx) PutBlob(b []byte) (agency.Hash, error) {
+	b = tx.Redact(b)
+	if len(b) > MaxBlob {
+		return "", agency.Errorf(agency.KindInvalid, "blob of %d bytes: at most %d are stored", len(b), MaxBlob)
+	}
+	hash := HashOf(b)
+	var one int
+	switch err := tx.QueryRow("SELECT 1 FROM store_blob WHERE hash = ?", hash).Scan(&one); {
+	case err == nil:
+		return hash, nil
+	case !errors.Is(err, sql.ErrNoRows):
+		return "", err
+	}
+	codec, data := codecPlain, b
+	if packed := tx.batch.db.zip.enc.EncodeAll(b, nil); len(packed) < len(b) {
+		codec, data = codecZstd, packed
+	}
+	if data == nil {
+		data = []byte{} // a nil slice would be NULL
+	}
+	// Straight to the session: redacting compressed bytes would destroy them.
+	_, err := tx.batch.db.writer.exec(
+		"INSERT INTO store_blob (hash, size, codec, data) VALUES (?, ?, ?, ?)", string(hash), len(b), codec, data)
+	return hash, tx.note(err)
+}
+
+// Blob reads a blob; KindNotFound when there is none of this hash.
+func (tx *Tx) Blob(h agency.Hash) ([]byte, error) { return tx.batch.db.readBlob(tx, h) }
+
+// Blob reads a blob; KindNotFound when there is none of this hash.
+func (s *Snapshot) Blob(h agency.Hash) ([]byte, error) { return s.db.readBlob(s, h) }
+
+// Blob reads a blob; KindNotFound when there is none of this hash.
+func (db *DB) Blob(ctx context.Context, h agency.Hash) (b []byte, err error) {
+	err = db.Read(ctx, func(s *Snapshot) error {
+		b, err = s.Blob(h)
+		return err
+	})
+	return b, err
+}
+
+func (db *DB) readBlob(q Querier, h agency.Hash) ([]byte, error) {
+	var codec int
+	var data []byte
+	err := q.QueryRow("SELECT codec, data FROM store_blob WHERE hash = ?", h).Scan(&codec, &data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, agency.Errorf(agency.KindNotFound, "blob %s is not in the store", h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if codec == codecZstd {
+		if data, err = db.zip.dec.DecodeAll(data, nil); err != nil {
+			return nil, corrupt(db.path, "blob "+string(h)+": "+err.Error())
+		}
+	}
+	if HashOf(data) != h {
+		return nil, corrupt(db.path, "blob "+string(h)+" has other content")
+	}
+	return data, nil
+}

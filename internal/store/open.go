@@ -1,0 +1,407 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"agency/internal/agency"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// Options say what to open.
+type Options struct {
+	// Path is the database file. Its folder must exist; the file is created
+	// with mode 0600.
+	Path string
+	// Sets are the owners' migrations, in order of dependency.
+	Sets []Set
+	// Now is the wall clock; default time.Now.
+	Now func() time.Time
+	// Mono is the host's monotonic clock, which stands still while the machine
+	// sleeps; default the time since Open.
+	Mono func() time.Duration
+	// ReadOnly opens for looking: nothing is created or migrated.
+	ReadOnly bool
+	// Redact is applied to every string and byte slice that is bound and to
+	// every blob; nil changes nothing. It must be pure and idempotent.
+	Redact func([]byte) []byte
+
+	seams seams
+}
+
+// seams are what tests replace. The planted faults show that the suite sees
+// them.
+type seams struct {
+	fsType   func(dir string) (name string, network bool, err error)
+	version  string // reported SQLite version
+	maxPages int    // size limit of the file, as a small disk would set
+	noGather bool
+	ackEarly bool // planted: acknowledge before the commit
+	noFence  bool // planted: no check of the epoch
+}
+
+// DB is an open store. Its methods may be called by any goroutine.
+type DB struct {
+	path     string
+	readOnly bool
+	now      func() time.Time
+	mono     func() time.Duration
+	redact   atomic.Pointer[func([]byte) []byte]
+	zip      zipper
+	readers  *readers
+	topics   topics
+
+	gate     sync.RWMutex // closed, and sending on requests
+	closed   bool
+	requests chan *request
+	drained  chan struct{}
+	shut     sync.Once
+	shutErr  error
+
+	// The writer's own.
+	writerDB                    *sql.DB
+	writer                      *session
+	batch                       *batch
+	rhythm                      rhythm
+	noGather, ackEarly, noFence bool
+}
+
+// minSQLite is the first version without the reset of a write-ahead log that
+// lost committed pages.
+const minSQLite = "3.51.3"
+
+// busyTimeout is how long the writer waits for another process's lock before
+// the clients see an error.
+const busyTimeout = 15 * time.Second
+
+// quickCheckMax is the largest file that is looked through after an unclean
+// end; a larger one would delay the recovery of its runs, and agency doctor
+// checks it.
+const quickCheckMax = 32 << 20
+
+// Open opens the store, creating and migrating it unless ReadOnly. Every
+// refusal says what mends it: a network file system, a SQLite with a known
+// bug, a schema newer than this binary (KindInvalid), a damaged file
+// (ErrCorrupt), a missing or older store with ReadOnly (KindNotFound,
+// KindConflict).
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if err := checkPlace(o); err != nil {
+		return nil, err
+	}
+	zip, err := newZipper()
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{
+		path: o.Path, readOnly: o.ReadOnly, now: o.Now, mono: o.Mono, zip: zip,
+		topics:   topics{lists: map[any]any{}},
+		requests: make(chan *request, maxBatch), drained: make(chan struct{}),
+		noGather: o.seams.noGather, ackEarly: o.seams.ackEarly, noFence: o.seams.noFence,
+	}
+	if db.now == nil {
+		db.now = time.Now
+	}
+	if db.mono == nil {
+		begun := time.Now()
+		db.mono = func() time.Duration { return time.Since(begun) }
+	}
+	db.SetRedact(o.Redact)
+	if err := db.open(ctx, o); err != nil {
+		return nil, errors.Join(explain(o.Path, err), db.Close())
+	}
+	return db, nil
+}
+
+// open leaves half-opened parts to Close.
+func (db *DB) open(ctx context.Context, o Options) error {
+	begun := false
+	defer func() {
+		if !begun {
+			close(db.drained)
+		}
+	}()
+	unclean := fileSize(o.Path+"-wal") > 0
+	pool, err := sql.Open("sqlite", dsn(o.Path, true, 0))
+	if err != nil {
+		return err
+	}
+	db.readers = newReaders(pool, o.Path)
+	if o.ReadOnly {
+		return db.checkReadOnly(ctx, o)
+	}
+	if err := createFile(o.Path); err != nil {
+		return err
+	}
+	if db.writerDB, err = sql.Open("sqlite", dsn(o.Path, false, o.seams.maxPages)); err != nil {
+		return err
+	}
+	db.writerDB.SetMaxOpenConns(1)
+	if err := db.prepareFile(ctx, o, unclean); err != nil {
+		return err
+	}
+	if db.writer, err = newSession(ctx, db.writerDB, o.Path); err != nil {
+		return err
+	}
+	begun = true
+	go db.writeLoop()
+	return nil
+}
+
+// prepareFile checks what is there and brings it up to date.
+func (db *DB) prepareFile(ctx context.Context, o Options, unclean bool) error {
+	if err := checkVersion(ctx, db.writerDB, o.seams.version); err != nil {
+		return err
+	}
+	if unclean && fileSize(o.Path) <= quickCheckMax {
+		if err := integrity(ctx, db.writerDB, o.Path, "PRAGMA quick_check(10)"); err != nil {
+			return err
+		}
+	}
+	found, err := readSchema(ctx, db.writerDB)
+	if err != nil {
+		return err
+	}
+	sets := append([]Set{ownSet()}, o.Sets...)
+	todo, err := found.behind(sets)
+	if err != nil {
+		return err
+	}
+	return migrate(ctx, db.writerDB, todo)
+}
+
+func (db *DB) checkReadOnly(ctx context.Context, o Options) error {
+	if err := checkVersion(ctx, db.readers.db, o.seams.version); err != nil {
+		return err
+	}
+	found, err := readSchema(ctx, db.readers.db)
+	if err != nil {
+		return err
+	}
+	todo, err := found.behind(append([]Set{ownSet()}, o.Sets...))
+	if err != nil || len(todo) == 0 {
+		return err
+	}
+	return agency.Errorf(agency.KindConflict, "%s has an older schema (%s)", o.Path, todo[0].Name).
+		WithMend("start the host of this version once, for example with agency resume: it brings the store up to date")
+}
+
+// checkPlace looks at the folder and the file before SQLite does.
+func checkPlace(o Options) error {
+	dir := filepath.Dir(o.Path)
+	if _, err := os.Stat(dir); err != nil {
+		return agency.Errorf(agency.KindNotFound, "the folder of the store: %w", err).WithMend("mkdir -p -m 700 %s", dir)
+	}
+	probe := o.seams.fsType
+	if probe == nil {
+		probe = fsType
+	}
+	name, network, err := probe(dir)
+	if err != nil {
+		return fmt.Errorf("look at the file system of %s: %w", dir, err)
+	}
+	if network {
+		return agency.Errorf(agency.KindTransient,
+			"%s is on a network file system (%s), whose locks cannot be trusted with a database", dir, name).
+			WithMend("set XDG_STATE_HOME to a folder on a local disk")
+	}
+	if o.ReadOnly {
+		if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
+			return agency.Errorf(agency.KindNotFound, "no store at %s: nothing has been run here yet", o.Path).
+				WithMend("start a run with agency run")
+		}
+	}
+	return nil
+}
+
+// createFile makes the file private before SQLite gives its mode to the log
+// and the shared memory file.
+func createFile(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return agency.Errorf(agency.KindTransient, "the store: %w", err).
+			WithMend("make %s writable for this user", filepath.Dir(path))
+	}
+	return f.Close()
+}
+
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// dsn names the file for the driver. Pragmas run in this order on each new
+// connection.
+func dsn(path string, readOnly bool, maxPages int) string {
+	q := url.Values{}
+	q.Set("_dqs", "0")
+	q.Set("_error_rc", "1")
+	q.Set("_time_format", "sqlite")
+	q.Set("_timezone", "UTC")
+	q.Add("_pragma", "busy_timeout("+strconv.FormatInt(busyTimeout.Milliseconds(), 10)+")")
+	if readOnly {
+		q.Set("mode", "ro")
+		q.Add("_pragma", "query_only(1)")
+		q.Add("_pragma", "cache_size(-2000)")
+	} else {
+		q.Add("_pragma", "journal_mode(WAL)")
+		q.Add("_pragma", "synchronous(FULL)")
+		q.Add("_pragma", "foreign_keys(1)")
+		q.Add("_pragma", "cache_size(-8000)")
+		// Cut the log back after a burst, instead of keeping its largest size.
+		q.Add("_pragma", "journal_size_limit(16777216)")
+		if maxPages > 0 {
+			q.Add("_pragma", "max_page_count("+strconv.Itoa(maxPages)+")")
+		}
+	}
+	q.Add("_pragma", "temp_store(MEMORY)")
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}
+	return u.String()
+}
+
+func checkVersion(ctx context.Context, db *sql.DB, reported string) error {
+	if reported == "" {
+		if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&reported); err != nil {
+			return err
+		}
+	}
+	if versionLess(reported, minSQLite) {
+		return agency.Errorf(agency.KindInternal,
+			"this binary holds SQLite %s, which can damage a database when its log is reset; at least %s is needed", reported, minSQLite).
+			WithMend("build agency with a newer modernc.org/sqlite")
+	}
+	return nil
+}
+
+func versionLess(a, b string) bool {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range max(len(x), len(y)) {
+		var m, n int
+		if i < len(x) {
+			m, _ = strconv.Atoi(x[i]) // not a number counts as 0
+		}
+		if i < len(y) {
+			n, _ = strconv.Atoi(y[i])
+		}
+		if m != n {
+			return m < n
+		}
+	}
+	return false
+}
+
+// integrity runs one of SQLite's own checks.
+func integrity(ctx context.Context, db *sql.DB, path, pragma string) error {
+	rows, err := db.QueryContext(ctx, pragma)
+	if err != nil {
+		return explain(path, err)
+	}
+	var faults []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		if line != "ok" {
+			faults = append(faults, line)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return explain(path, err)
+	}
+	if len(faults) > 0 {
+		return corrupt(path, strings.Join(faults, "; "))
+	}
+	return nil
+}
+
+// Check looks through the whole file, for doctor: SQLite's integrity_check
+// and foreign keys. It reads beside the writer.
+func (db *DB) Check(ctx context.Context) error {
+	if err := integrity(ctx, db.readers.db, db.path, "PRAGMA integrity_check(20)"); err != nil {
+		return err
+	}
+	var table string
+	err := db.readers.db.QueryRowContext(ctx, `SELECT "table" FROM pragma_foreign_key_check LIMIT 1`).Scan(&table)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return explain(db.path, err)
+	}
+	return corrupt(db.path, "a row of "+table+" refers to a row that does not exist")
+}
+
+// Close ends the store after the writes and reads under way. It is
+// idempotent.
+func (db *DB) Close() error {
+	db.shut.Do(func() {
+		db.gate.Lock()
+		db.closed = true
+		close(db.requests)
+		db.gate.Unlock()
+		<-db.drained
+		var errs []error
+		if db.readers != nil { // first: the last connection to close must be one that may checkpoint
+			errs = append(errs, db.readers.close())
+		}
+		if db.writer != nil {
+			errs = append(errs, db.writer.close())
+		}
+		if db.writerDB != nil {
+			errs = append(errs, db.writerDB.Close())
+		}
+		db.zip.dec.Close()
+		errs = append(errs, db.zip.enc.Close())
+		db.shutErr = explain(db.path, errors.Join(errs...))
+	})
+	return db.shutErr
+}
+
+// Path is the database file.
+func (db *DB) Path() string { return db.path }
+
+// Mono is the monotonic clock that transactions carry.
+func (db *DB) Mono() time.Duration { return db.mono() }
+
+// SetRedact replaces the redaction for the transactions that begin later; nil
+// switches it off.
+func (db *DB) SetRedact(redact func([]byte) []byte) {
+	if redact == nil {
+		db.redact.Store(nil)
+		return
+	}
+	db.redact.Store(&redact)
+}
+
+// Redact applies the current redaction.
+func (db *DB) Redact(b []byte) []byte {
+	if f := db.redact.Load(); f != nil {
+		return (*f)(b)
+	}
+	return b
+}
+
+// RaiseEpoch takes the store for this host: writes fenced with an older epoch
+// are refused from now on, in this process and in others.
+func (db *DB) RaiseEpoch(ctx context.Context) (epoch int64, err error) {
+	err = db.Write(ctx, func(tx *Tx) error {
+		tx.batch.epochOK = false
+		return tx.QueryRow("UPDATE store_epoch SET epoch = epoch + 1 RETURNING epoch").Scan(&epoch)
+	})
+	return epoch, err
+}

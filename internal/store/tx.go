@@ -1,0 +1,107 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"time"
+
+	"agency/internal/agency"
+)
+
+var errTxDone = errors.New("the transaction's closure has ended")
+
+// Tx is a closure's view of the write transaction it runs in. It is valid
+// until the closure returns and belongs to the closure's goroutine.
+type Tx struct {
+	// Now is the wall time of the transaction: UTC, whole microseconds, so that
+	// what is stored reads back equal.
+	Now time.Time
+	// Mono is the host's monotonic clock at Now: time since the store was
+	// opened, without the time that the machine was asleep. It is comparable
+	// only between transactions of one epoch.
+	Mono time.Duration
+	// Fence is the token of the run that writes, zero outside WriteFenced.
+	Fence agency.Fence
+
+	batch *batch
+	hooks []func()
+	dead  error // set by an error after which SQLite may have rolled back all
+	done  bool
+}
+
+func (tx *Tx) ready(query string) error {
+	switch {
+	case tx.done:
+		return errTxDone
+	case tx.dead != nil:
+		return tx.dead
+	}
+	return checkQuery(query)
+}
+
+func (tx *Tx) note(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = explain(tx.batch.db.path, err)
+	if fatal(err) {
+		tx.dead = err
+	}
+	return err
+}
+
+// Exec runs a statement that returns no rows. Strings and byte slices among
+// args are redacted.
+func (tx *Tx) Exec(query string, args ...any) (sql.Result, error) {
+	if err := tx.ready(query); err != nil {
+		return nil, err
+	}
+	args, err := redactArgs(tx.batch.redact, args)
+	if err != nil {
+		return nil, err
+	}
+	res, err := tx.batch.db.writer.exec(query, args...)
+	return res, tx.note(err)
+}
+
+// Query runs a statement that returns rows, an INSERT ... RETURNING too; args
+// are redacted as those of Exec, so that a lookup finds what was stored.
+func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
+	if err := tx.ready(query); err != nil {
+		return nil, err
+	}
+	args, err := redactArgs(tx.batch.redact, args)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.batch.db.writer.query(query, args...)
+	return rows, tx.note(err)
+}
+
+// QueryRow is Query for at most one row.
+func (tx *Tx) QueryRow(query string, args ...any) *Row {
+	rows, err := tx.Query(query, args...)
+	return &Row{rows: rows, err: err}
+}
+
+// Redact is the store's redaction, for an owner that hands on what it stores.
+func (tx *Tx) Redact(b []byte) []byte {
+	if tx.batch.redact == nil {
+		return b
+	}
+	return tx.batch.redact(b)
+}
+
+// Epoch is the store's epoch: the number of hosts that have taken it.
+func (tx *Tx) Epoch() (int64, error) { return tx.batch.currentEpoch() }
+
+// AfterCommit has fn run when the transaction is durable, in the order of the
+// calls and before Write returns. It is dropped when the closure fails. fn
+// runs on the writer's goroutine: it must be quick and must not write.
+func (tx *Tx) AfterCommit(fn func()) { tx.hooks = append(tx.hooks, fn) }
+
+// Micros is a time as it is stored.
+func Micros(t time.Time) int64 { return t.UnixMicro() }
+
+// Time is the inverse of Micros, in UTC.
+func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

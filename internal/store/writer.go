@@ -1,0 +1,328 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// maxBatch bounds how many closures share a transaction, and with it how long
+// the first of them waits.
+const maxBatch = 256
+
+// maxGather bounds the wait for callers that are expected back. Half the
+// measured time of a commit is the other bound: a wait may cost less than the
+// commit that it saves.
+const maxGather = time.Millisecond
+
+// stale is how long the size of the last batch says something about the next.
+const stale = 5 * time.Millisecond
+
+// The states of a request: a caller whose context ends may take back a
+// request that has not begun.
+const (
+	queued int32 = iota
+	running
+	takenBack
+)
+
+type request struct {
+	fn    func(*Tx) error
+	fence *agency.Fence
+	state atomic.Int32
+	tx    Tx
+	err   error
+	done  chan struct{}
+}
+
+// Write runs fn in a write transaction and returns when it is durable, or
+// when fn or the commit has failed and nothing of it is kept. Closures run
+// one at a time, in the order in which they arrive. A context that ends before
+// fn has begun returns its error and fn does not run; one that ends later has
+// no effect.
+func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	return db.submit(ctx, &request{fn: fn})
+}
+
+// WriteFenced is Write with tx.Fence set, for a run's own writes: refused
+// (KindDenied, ErrFenced) when the fence's epoch is not the store's.
+func (db *DB) WriteFenced(ctx context.Context, fence agency.Fence, fn func(*Tx) error) error {
+	return db.submit(ctx, &request{fn: fn, fence: &fence})
+}
+
+func (db *DB) submit(ctx context.Context, r *request) error {
+	if db.readOnly {
+		return agency.Errorf(agency.KindDenied, "%s was opened for reading only", db.path)
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	r.done = make(chan struct{})
+	db.gate.RLock()
+	if db.closed {
+		db.gate.RUnlock()
+		return ErrClosed
+	}
+	db.requests <- r
+	db.gate.RUnlock()
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+	}
+	if r.state.CompareAndSwap(queued, takenBack) {
+		return context.Cause(ctx)
+	}
+	<-r.done
+	return r.err
+}
+
+// batch is one transaction and the closures that share it.
+type batch struct {
+	db      *DB
+	now     time.Time
+	mono    time.Duration
+	redact  func([]byte) []byte
+	members []*request
+	kept    int   // members whose savepoint was released
+	dead    error // the transaction is gone
+	epoch   int64
+	epochOK bool
+	outbox  map[any]deliverer
+	order   []deliverer
+}
+
+// rhythm is what the writer knows about its callers, to tell a crowd that
+// will be back in a moment from a lone caller.
+type rhythm struct {
+	crowd  int           // callers of the last batch plus those queued at its end
+	commit time.Duration // moving average of a commit
+	ended  time.Time
+}
+
+// writeLoop is the writer: the only goroutine that uses db.writer after Open.
+func (db *DB) writeLoop() {
+	orderly := false
+	defer func() {
+		if !orderly { // a closure has called runtime.Goexit; the next goroutine goes on
+			go db.writeLoop()
+			return
+		}
+		close(db.drained)
+	}()
+	for r := range db.requests {
+		db.runBatch(r)
+	}
+	orderly = true
+}
+
+func (db *DB) runBatch(first *request) {
+	if !first.state.CompareAndSwap(queued, running) {
+		return
+	}
+	b := &batch{db: db, now: db.now().UTC().Truncate(time.Microsecond).Round(0), mono: db.mono()}
+	if f := db.redact.Load(); f != nil {
+		b.redact = *f
+	}
+	db.batch = b
+	defer func() { // only a Goexit in a closure comes here with a batch still set
+		if db.batch != nil {
+			b.finish()
+		}
+	}()
+	if _, err := db.writer.exec("BEGIN IMMEDIATE"); err != nil {
+		b.dead = explain(db.path, err)
+	}
+	b.run(first)
+	for len(b.members) < maxBatch && b.dead == nil {
+		r := db.another(b)
+		if r == nil {
+			break
+		}
+		if r.state.CompareAndSwap(queued, running) {
+			b.run(r)
+		}
+	}
+	b.finish()
+}
+
+// another is the next request for the batch: one that is queued, or one that
+// is likely to come within less than the commit it would otherwise cost.
+// Callers that were acknowledged together come back together, while those
+// that were queued meanwhile are already here: without a wait they would form
+// two cohorts that commit in turn.
+func (db *DB) another(b *batch) *request {
+	select {
+	case r := <-db.requests:
+		return r // nil once closed
+	default:
+	}
+	if db.noGather || len(b.members) >= db.rhythm.crowd || time.Since(db.rhythm.ended) > stale {
+		return nil
+	}
+	timer := time.NewTimer(min(db.rhythm.commit/2, maxGather))
+	defer timer.Stop()
+	select {
+	case r := <-db.requests:
+		return r
+	case <-timer.C:
+		return nil
+	}
+}
+
+// run executes one closure inside its savepoint.
+func (b *batch) run(r *request) {
+	b.members = append(b.members, r)
+	if b.dead != nil {
+		return
+	}
+	if r.err = b.admit(r); r.err != nil {
+		return
+	}
+	if _, r.err = b.db.writer.exec("SAVEPOINT closure"); r.err != nil {
+		b.dead = explain(b.db.path, r.err)
+		return
+	}
+	r.tx = Tx{Now: b.now, Mono: b.mono, batch: b}
+	if r.fence != nil {
+		r.tx.Fence = *r.fence
+	}
+	defer b.leave(r)
+	r.err = errGoexit // stays when fn never returns
+	r.err = call(r.fn, &r.tx)
+}
+
+// leave releases or rolls back the savepoint.
+func (b *batch) leave(r *request) {
+	r.tx.done = true
+	w := b.db.writer
+	w.closeRows()
+	if r.err == nil {
+		r.err = r.tx.dead // the closure has ignored it; the store must not
+	}
+	if r.err == nil {
+		_, r.err = w.exec("RELEASE closure")
+		if r.err == nil {
+			b.kept++
+			return
+		}
+	}
+	b.epochOK = false // the closure may have raised it
+	if _, err := w.exec("ROLLBACK TO closure"); err != nil {
+		b.dead = explain(b.db.path, r.err)
+		return
+	}
+	if _, err := w.exec("RELEASE closure"); err != nil {
+		b.dead = explain(b.db.path, err)
+	}
+}
+
+func call(fn func(*Tx) error, tx *Tx) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicError("a store transaction", v, debug.Stack())
+		}
+	}()
+	return fn(tx)
+}
+
+// admit refuses a writer of another epoch.
+func (b *batch) admit(r *request) error {
+	if r.fence == nil || b.db.noFence {
+		return nil
+	}
+	epoch, err := b.currentEpoch()
+	if err != nil {
+		return err
+	}
+	if r.fence.Epoch != epoch {
+		return agency.Errorf(agency.KindDenied, "write of epoch %d, the store is at %d: %w", r.fence.Epoch, epoch, ErrFenced).
+			WithMend("nothing is lost: the host that has taken over goes on")
+	}
+	return nil
+}
+
+// currentEpoch is read once a transaction: BEGIN IMMEDIATE keeps other
+// processes from raising it meanwhile.
+func (b *batch) currentEpoch() (int64, error) {
+	if b.epochOK {
+		return b.epoch, nil
+	}
+	rows, err := b.db.writer.query("SELECT epoch FROM store_epoch")
+	row := &Row{rows: rows, err: err}
+	if err := row.Scan(&b.epoch); err != nil {
+		return 0, explain(b.db.path, err)
+	}
+	b.epochOK = true
+	return b.epoch, nil
+}
+
+// finish commits, runs the hooks and acknowledges, in this order.
+func (b *batch) finish() {
+	db := b.db
+	db.batch = nil
+	if db.ackEarly {
+		b.acknowledge()
+	}
+	begun := time.Now()
+	err := b.commit()
+	ended := time.Now()
+	if err == nil && b.kept > 0 {
+		db.rhythm.commit += (ended.Sub(begun) - db.rhythm.commit) / 8
+	}
+	for _, r := range b.members {
+		switch {
+		case err != nil && r.err == nil:
+			r.err = err
+		case r.err == nil:
+			for _, hook := range r.tx.hooks {
+				guard("an after-commit hook", hook)
+			}
+		}
+	}
+	for _, box := range b.order {
+		box.deliver(&db.topics)
+	}
+	db.rhythm.crowd = len(b.members) + len(db.requests)
+	if !db.ackEarly {
+		b.acknowledge()
+	}
+	db.rhythm.ended = time.Now()
+}
+
+func (b *batch) acknowledge() {
+	for _, r := range b.members {
+		close(r.done)
+	}
+}
+
+// commit makes the batch durable, or leaves the connection outside any
+// transaction.
+func (b *batch) commit() error {
+	w := b.db.writer
+	if b.dead == nil && b.kept > 0 {
+		_, err := w.exec("COMMIT")
+		if err == nil {
+			return nil
+		}
+		b.dead = explain(b.db.path, err)
+	}
+	// SQLite may have rolled back by itself, then this says so and is right.
+	_, _ = w.exec("ROLLBACK")
+	return b.dead
+}
+
+// guard runs code of others on the writer's goroutine, whose panic must not
+// end the writer: what it wrote is durable already.
+func guard(what string, fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			slog.Error("panic after a commit", "error", panicError(what, v, debug.Stack()))
+		}
+	}()
+	fn()
+}
