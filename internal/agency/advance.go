@@ -23,6 +23,8 @@ type (
 	LandingBegun struct{}
 	// Landing is done: merged onto the parent branch, or accepted with no diff.
 	HasLanded struct{}
+	// Granted: a person allowed more attempts; it stays where it stands.
+	Granted struct{ Attempts int }
 	// Blocking: something that it depends on failed for good.
 	Blocking struct{ Reason string }
 	// Unblocked: a new plan mended what blocked it.
@@ -42,6 +44,7 @@ func (Returned) fact() string     { return "returned" }
 func (Reviewed) fact() string     { return "approved" }
 func (LandingBegun) fact() string { return "landing begun" }
 func (HasLanded) fact() string    { return "landed" }
+func (Granted) fact() string      { return "granted" }
 func (Blocking) fact() string     { return "blocked" }
 func (Unblocked) fact() string    { return "unblocked" }
 func (GaveUp) fact() string       { return "given up" }
@@ -70,7 +73,7 @@ var (
 var anywhereAlive = []position{atReady, atWorking, atParked, atVerifying, atReviewing, atQueued, atLanding, atBlocked}
 
 // transitions is the whole table: from where a fact may come, and where it
-// leads. Verified leads to reviewing or queued by its field.
+// leads. Verified leads to reviewing or queued by its field, granted nowhere.
 var transitions = map[string]struct {
 	from []position
 	to   position
@@ -84,6 +87,7 @@ var transitions = map[string]struct {
 	"approved":      {[]position{atReviewing}, atQueued},
 	"landing begun": {[]position{atQueued}, atLanding},
 	"landed":        {[]position{atLanding}, atComplete},
+	"granted":       {anywhereAlive, position{}},
 	"blocked":       {[]position{atReady}, atBlocked},
 	"unblocked":     {[]position{atBlocked}, atReady},
 	"given up":      {anywhereAlive, atFailed},
@@ -114,6 +118,9 @@ func Advance(c Contract, f Fact) (Contract, error) {
 		c.Attempts++
 		c.AssignedAgentID = f.Agent
 		c.Error = ""
+	case Granted:
+		c.RetryBudget += f.Attempts
+		to = at
 	case ClaimMade:
 		c.ActualOutputs = f.Outputs
 	case Verified:

@@ -1,6 +1,10 @@
 package agency
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Mode says which agents stand at which arrow of a run (DESIGN 9).
 type Mode string
@@ -141,6 +145,18 @@ type Decision struct {
 	BudgetUSD float64   `json:"budget_usd,omitempty"`
 	By        string    `json:"by"` // the user's name, or "--yes"
 	At        time.Time `json:"at"`
+}
+
+// Answer is what a person said at a question: an option's number stands for the
+// option.
+func (d Decision) Answer(options []string) string {
+	if n, err := strconv.Atoi(strings.TrimSpace(d.Note)); err == nil && n >= 1 && n <= len(options) {
+		return options[n-1]
+	}
+	if d.Note == "" {
+		return "yes"
+	}
+	return d.Note
 }
 
 // Open tells whether the gate still waits.

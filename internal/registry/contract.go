@@ -59,12 +59,20 @@ func Contracts(q store.Querier, run agency.RunID) ([]agency.Contract, error) {
 }
 
 // Advance applies a fact to a contract by agency.Advance, sets its times, and
-// appends the event of the change. The caller repeats a step by looking first:
-// a fact that the contract has no place for is a conflict.
-func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, f agency.Fact) (agency.Contract, error) {
+// appends the event of the change. The same step again changes nothing and
+// gives the contract as it stands; a fact that the contract has no place for
+// is a conflict.
+func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.StepKey, f agency.Fact) (agency.Contract, error) {
 	old, err := Contract(tx, run, id)
 	if err != nil {
 		return old, err
+	}
+	res, err := tx.Exec(`INSERT INTO contract_steps (run_id, step) VALUES (?, ?) ON CONFLICT DO NOTHING`, string(run), string(step))
+	if err != nil {
+		return old, err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return old, nil
 	}
 	c, err := agency.Advance(old, f)
 	if err != nil {

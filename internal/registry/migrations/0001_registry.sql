@@ -31,6 +31,13 @@ CREATE TABLE contracts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX contracts_status ON contracts (run_id, status);
 
+-- Steps that have advanced a contract, so that none does so twice.
+CREATE TABLE contract_steps (
+    run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    step   TEXT NOT NULL,
+    PRIMARY KEY (run_id, step)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE gates (
     id         TEXT PRIMARY KEY,
     run_id     TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,

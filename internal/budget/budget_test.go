@@ -1,0 +1,209 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+const run = agency.RunID("run-1")
+
+func open(t testing.TB, dir string) *store.DB {
+	t.Helper()
+	db, err := store.Open(context.Background(), store.Options{
+		Path: filepath.Join(dir, "t.db"), Sets: []store.Set{event.Migrations(), Migrations()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func write(t interface{ Fatal(...any) }, db *store.DB, fn func(*store.Tx) error) {
+	if err := db.Write(context.Background(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reserve(db *store.DB, key, node string, money agency.Money, tokens int64) error {
+	return db.Write(context.Background(), func(tx *store.Tx) error {
+		return Reserve(tx, run, Request{Key: key, Node: node, Money: money, Tokens: tokens, Agent: "a", Model: "m"})
+	})
+}
+
+func tree(t testing.TB, db *store.DB, l Limits) {
+	write(t, db, func(tx *store.Tx) error {
+		if err := Open(tx, run, Root, "", l); err != nil {
+			return err
+		}
+		if err := Open(tx, run, "contract/a", Root, Limits{}); err != nil {
+			return err
+		}
+		return Open(tx, run, "session/s", "contract/a", Limits{})
+	})
+}
+
+func state(t testing.TB, db *store.DB, node string) State {
+	t.Helper()
+	var s State
+	if err := db.Read(context.Background(), func(q *store.Snapshot) (err error) { s, err = Read(q, run, node); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestReserveHoldsTheWholeChain(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer func() { _ = db.Close() }()
+	tree(t, db, Limits{Money: 100, Tokens: 1000})
+	if err := reserve(db, "1", "session/s", 60, 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := reserve(db, "1", "session/s", 60, 10); err != nil {
+		t.Errorf("the same reservation again: %v", err)
+	}
+	err := reserve(db, "2", "contract/a", 50, 10)
+	var ex *Exhausted
+	if !errors.As(err, &ex) || agency.KindOf(err) != agency.KindExhausted || ex.Node != Root || ex.Limit != "usd" || !ex.Outstanding {
+		t.Fatalf("a sibling took what is reserved: %v", err)
+	}
+	write(t, db, func(tx *store.Tx) error {
+		return Settle(tx, run, "1", "other-model", agency.Usage{In: 5, Out: 5}, 20, true, time.Second)
+	})
+	if err := reserve(db, "2", "contract/a", 50, 10); err != nil {
+		t.Errorf("what was settled is free again: %v", err)
+	}
+	write(t, db, func(tx *store.Tx) error { return Release(tx, run, "2") })
+	if s := state(t, db, Root); s.Money != 20 || s.Reserved != 0 || s.Tokens != 10 || s.Wall != time.Second {
+		t.Errorf("the root stands at %+v", s)
+	}
+	_ = db.Read(context.Background(), func(q *store.Snapshot) error {
+		lines, err := Lines(q, run)
+		if err != nil || len(lines) != 1 || lines[0].Model != "other-model" || lines[0].Money != 20 {
+			t.Errorf("lines %+v, %v", lines, err)
+		}
+		return err
+	})
+}
+
+func TestLostRequestsAreChargedInFull(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer func() { _ = db.Close() }()
+	tree(t, db, Limits{Money: 100})
+	ctx := context.Background()
+	first, err := db.RaiseEpoch(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fenced := func(epoch int64, fn func(*store.Tx) error) {
+		t.Helper()
+		if err := db.WriteFenced(ctx, agency.Fence{Epoch: epoch}, fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fenced(first, func(tx *store.Tx) error { return Reserve(tx, run, Request{Key: "1", Node: "session/s", Money: 40}) })
+	second, err := db.RaiseEpoch(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want := 1; want >= 0; want-- {
+		fenced(second, func(tx *store.Tx) error {
+			n, err := ChargeLost(tx, run)
+			if n != want {
+				t.Errorf("charged %d, want %d", n, want)
+			}
+			return err
+		})
+	}
+	if s := state(t, db, Root); s.Money != 40 || s.Reserved != 0 {
+		t.Errorf("the root stands at %+v", s)
+	}
+}
+
+func TestRaise(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer func() { _ = db.Close() }()
+	tree(t, db, Limits{Money: 100})
+	write(t, db, func(tx *store.Tx) error { return Raise(tx, run, Root, Limits{Money: 50}) })
+	write(t, db, func(tx *store.Tx) error { return Raise(tx, run, Root, Limits{Money: 200, Tokens: 5}) })
+	if s := state(t, db, Root); s.Limits.Money != 200 || s.Limits.Tokens != 0 {
+		t.Errorf("limits %+v", s.Limits)
+	}
+}
+
+func TestWarnsOnce(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer func() { _ = db.Close() }()
+	tree(t, db, Limits{Money: 100})
+	for _, key := range []string{"1", "2", "3"} {
+		if err := reserve(db, key, "session/s", 30, 0); err != nil {
+			t.Fatal(err)
+		}
+		write(t, db, func(tx *store.Tx) error { return Settle(tx, run, key, "", agency.Usage{}, 30, true, 0) })
+	}
+	evs, err := event.NewLog(db).Since(context.Background(), 0, event.Filter{}, 10)
+	if err != nil || len(evs) != 1 || evs[0].Type != "budget_warning" {
+		t.Errorf("events %+v, %v", evs, err)
+	}
+}
+
+// TestNeverAboveTheLimit: whatever is reserved, settled, released, charged and
+// raised in whatever order, spending passes a limit by nothing more than what
+// providers counted above the reservations, and nodes add up.
+func TestNeverAboveTheLimit(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		db := open(t, dir)
+		defer func() { _ = db.Close() }()
+		write(rt, db, func(tx *store.Tx) error { return Forget(tx, run) })
+		tree(t, db, Limits{Money: 1000, Tokens: 1000})
+		type held struct {
+			money  agency.Money
+			tokens int64
+		}
+		reserved := map[string]held{}
+		var spent agency.Money
+		for i := range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			key := string(rune('a' + i%26))
+			h := held{agency.Money(rapid.IntRange(0, 400).Draw(rt, "money")), int64(rapid.IntRange(0, 400).Draw(rt, "tokens"))}
+			switch err := reserve(db, key, "session/s", h.money, h.tokens); {
+			case err == nil:
+				reserved[key] = h
+			case agency.KindOf(err) != agency.KindExhausted && agency.KindOf(err) != agency.KindConflict:
+				rt.Fatal(err)
+			}
+			h, ok := reserved[key]
+			if !ok {
+				continue
+			}
+			write(rt, db, func(tx *store.Tx) error {
+				switch rapid.IntRange(0, 2).Draw(rt, "end") {
+				case 0:
+					spent += h.money / 2
+					return Settle(tx, run, key, "", agency.Usage{Out: h.tokens / 2}, h.money/2, true, 0)
+				case 1:
+					return Release(tx, run, key)
+				default:
+					spent += h.money
+					return Charge(tx, run, key)
+				}
+			})
+			delete(reserved, key)
+		}
+		root := state(t, db, Root)
+		if root.Money != spent || root.Money > 1000 || root.Reserved != 0 {
+			rt.Fatalf("spent %d by the root, %d by the requests, %d reserved", root.Money, spent, root.Reserved)
+		}
+		if s := state(t, db, "session/s"); s.Money != root.Money || s.Tokens != root.Tokens {
+			rt.Fatalf("session %+v, root %+v", s, root)
+		}
+	})
+}

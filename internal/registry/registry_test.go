@@ -1,0 +1,225 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+func open(t *testing.T) *store.DB {
+	t.Helper()
+	db, err := store.Open(context.Background(), store.Options{
+		Path: filepath.Join(t.TempDir(), "t.db"), Sets: []store.Set{event.Migrations(), Migrations()},
+		Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func write(t *testing.T, db *store.DB, fn func(*store.Tx) error) {
+	t.Helper()
+	if err := db.Write(context.Background(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var sample = agency.Run{ID: "run-1", Goal: "do it", Mode: agency.ModeSingle, State: agency.StatePlanning, Branch: "agency/run-1/main"}
+
+func withRun(t *testing.T) *store.DB {
+	db := open(t)
+	write(t, db, func(tx *store.Tx) error { return CreateRun(tx, sample, json.RawMessage(`{"version":1}`)) })
+	return db
+}
+
+func events(t *testing.T, db *store.DB) string {
+	t.Helper()
+	evs, err := event.NewLog(db).Since(context.Background(), 0, event.Filter{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, e := range evs {
+		words = append(words, string(e.Type))
+	}
+	return strings.Join(words, " ")
+}
+
+func TestRunKeepsItsStart(t *testing.T) {
+	db := withRun(t)
+	if err := db.Write(context.Background(), func(tx *store.Tx) error { return CreateRun(tx, sample, nil) }); agency.KindOf(err) != agency.KindConflict {
+		t.Errorf("the same id again: %v", err)
+	}
+	write(t, db, func(tx *store.Tx) error { return SetState(tx, sample.ID, agency.StateRunning, "") })
+	write(t, db, func(tx *store.Tx) error { return SetState(tx, sample.ID, agency.StateRunning, "") })
+	write(t, db, func(tx *store.Tx) error { return SetMerged(tx, sample.ID, "abc") })
+	write(t, db, func(tx *store.Tx) error { return SetState(tx, sample.ID, agency.StateSucceeded, "") })
+	err := db.Write(context.Background(), func(tx *store.Tx) error { return SetState(tx, sample.ID, agency.StateRunning, "") })
+	if agency.KindOf(err) != agency.KindConflict {
+		t.Errorf("a finished run ran again: %v", err)
+	}
+	if got := events(t, db); got != "run_started state_changed run_succeeded" {
+		t.Errorf("events: %s", got)
+	}
+	err = db.Read(context.Background(), func(q *store.Snapshot) error {
+		run, err := Run(q, sample.ID)
+		if err != nil {
+			return err
+		}
+		config, err := Copy(q, sample.ID)
+		if run.Goal != "do it" || run.Merged != "abc" || run.FinishedAt.IsZero() || string(config) != `{"version":1}` {
+			t.Errorf("read %+v with %s", run, config)
+		}
+		if _, err := Run(q, "nope"); agency.KindOf(err) != agency.KindNotFound || agency.MendOf(err) != "agency ps" {
+			t.Errorf("an unknown run: %v", err)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAdvanceOncePerStep(t *testing.T) {
+	db := withRun(t)
+	c := agency.Contract{ID: "main", RunID: sample.ID, Title: "t", RetryBudget: 2}
+	for range 2 {
+		write(t, db, func(tx *store.Tx) error { return CreateContract(tx, c) })
+		write(t, db, func(tx *store.Tx) error {
+			got, err := Advance(tx, sample.ID, "main", "s1", agency.Started{Agent: "g"})
+			if err == nil && (got.Attempts != 1 || got.StartedAt.IsZero()) {
+				t.Errorf("after the start: %+v", got)
+			}
+			return err
+		})
+	}
+	other := c
+	other.Title = "another"
+	if err := db.Write(context.Background(), func(tx *store.Tx) error { return CreateContract(tx, other) }); agency.KindOf(err) != agency.KindConflict {
+		t.Errorf("other words under the same id: %v", err)
+	}
+	err := db.Write(context.Background(), func(tx *store.Tx) error {
+		_, err := Advance(tx, sample.ID, "main", "s2", agency.HasLanded{})
+		return err
+	})
+	if agency.KindOf(err) != agency.KindConflict {
+		t.Errorf("landed while working: %v", err)
+	}
+	// The refused step left no mark: the same key may still be used.
+	write(t, db, func(tx *store.Tx) error {
+		_, err := Advance(tx, sample.ID, "main", "s2", agency.ClaimMade{})
+		return err
+	})
+}
+
+func TestGateHasOneDecision(t *testing.T) {
+	db := withRun(t)
+	g := agency.Gate{ID: "run-1.merge-1", RunID: sample.ID, Kind: agency.GateMerge, Summary: "ready"}
+	for range 2 {
+		write(t, db, func(tx *store.Tx) error { return OpenGate(tx, g) })
+		write(t, db, func(tx *store.Tx) error { return ExpireGate(tx, g.ID) })
+	}
+	decide := func(verb agency.Verb, by string) error {
+		return db.Write(context.Background(), func(tx *store.Tx) error {
+			_, err := Decide(tx, g.ID, agency.Decision{Verb: verb, By: by})
+			return err
+		})
+	}
+	if err := decide("maybe", "x"); agency.KindOf(err) != agency.KindInvalid {
+		t.Errorf("an answer that is none: %v", err)
+	}
+	answers := make(chan error, 8)
+	for i := range 8 {
+		verb := agency.Approve
+		if i%2 == 1 {
+			verb = agency.Reject
+		}
+		go func() { answers <- decide(verb, "x") }()
+	}
+	won := 0
+	for range 8 {
+		switch err := <-answers; {
+		case err == nil:
+			won++
+		case agency.KindOf(err) != agency.KindConflict || !strings.Contains(err.Error(), "answered already"):
+			t.Errorf("a late answer: %v", err)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d answers won", won)
+	}
+	if got := events(t, db); strings.Count(got, "gate_pending") != 1 || strings.Count(got, "gate_paused") != 1 ||
+		strings.Count(got, "gate_resumed") != 1 || strings.Count(got, "gate_approved")+strings.Count(got, "gate_rejected") != 1 {
+		t.Errorf("events: %s", got)
+	}
+	_ = db.Read(context.Background(), func(q *store.Snapshot) error {
+		open, err := OpenGates(q, sample.ID)
+		if err != nil || len(open) != 0 {
+			t.Errorf("still open: %v %v", open, err)
+		}
+		return err
+	})
+}
+
+func TestCancelIsNotTakenBack(t *testing.T) {
+	db := withRun(t)
+	write(t, db, func(tx *store.Tx) error { return SetControl(tx, sample.ID, Control{Cancel: true, By: "me"}) })
+	write(t, db, func(tx *store.Tx) error { return SetControl(tx, sample.ID, Control{Pause: true, By: "me"}) })
+	_ = db.Read(context.Background(), func(q *store.Snapshot) error {
+		c, err := ReadControl(q, sample.ID)
+		if err != nil || !c.Cancel || !c.Pause {
+			t.Errorf("control %+v, %v", c, err)
+		}
+		return err
+	})
+}
+
+func TestVerdictOncePerStep(t *testing.T) {
+	db := withRun(t)
+	for range 2 {
+		write(t, db, func(tx *store.Tx) error {
+			return PutVerdict(tx, sample.ID, "v1", agency.Verdict{ContractID: "main", Reasons: []string{"red"}})
+		})
+	}
+	_ = db.Read(context.Background(), func(q *store.Snapshot) error {
+		vs, err := Verdicts(q, sample.ID)
+		if err != nil || len(vs) != 1 || vs[0].Reasons[0] != "red" {
+			t.Errorf("verdicts %+v, %v", vs, err)
+		}
+		return err
+	})
+}
+
+func TestOnlyFinishedRunsAreDeleted(t *testing.T) {
+	db := withRun(t)
+	del := func() error {
+		return db.Write(context.Background(), func(tx *store.Tx) error { return DeleteRun(tx, sample.ID) })
+	}
+	if err := del(); agency.KindOf(err) != agency.KindConflict || agency.MendOf(err) == "" {
+		t.Errorf("a run at work was deleted: %v", err)
+	}
+	write(t, db, func(tx *store.Tx) error { return CreateContract(tx, agency.Contract{ID: "main", RunID: sample.ID}) })
+	write(t, db, func(tx *store.Tx) error { return SetState(tx, sample.ID, agency.StateCancelled, "") })
+	if err := del(); err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Read(context.Background(), func(q *store.Snapshot) error {
+		if cs, err := Contracts(q, sample.ID); err != nil || len(cs) != 0 {
+			t.Errorf("its contracts are still there: %v %v", cs, err)
+		}
+		return nil
+	})
+	if !errors.As(del(), new(*agency.Error)) {
+		t.Error("a deleted run was deleted again")
+	}
+}
