@@ -127,6 +127,20 @@ func (d Dir) Untracked(ctx context.Context, excludes string) ([]string, error) {
 	return fields(out), err
 }
 
+// UntrackedStandard lists the files that the index does not know, obeying the
+// ignore files of the work tree: for the user's own checkout, whose rules count.
+func (d Dir) UntrackedStandard(ctx context.Context) ([]string, error) {
+	out, err := d.run(ctx, "ls-files", "-z", "--others", "--exclude-standard")
+	return fields(out), err
+}
+
+// TrackedIgnored lists the files of the index that the rules in the file
+// excludes match.
+func (d Dir) TrackedIgnored(ctx context.Context, excludes string) ([]string, error) {
+	out, err := d.run(ctx, "ls-files", "-z", "--cached", "--ignored", "--exclude-from="+excludes)
+	return fields(out), err
+}
+
 // Differing lists the files of the work tree that differ from the index or
 // are gone.
 func (d Dir) Differing(ctx context.Context) ([]string, error) {

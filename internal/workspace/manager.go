@@ -1,0 +1,243 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+	"agency/internal/sandbox"
+	"agency/internal/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrations are the tables of this package.
+func Migrations() store.Set { return store.Set{Name: "workspace", FS: migrations} }
+
+// Options of a Manager.
+type Options struct {
+	Git *git.Host
+	DB  *store.DB
+	// ObjectsAt tells at which paths inside the sandbox the object folders of a
+	// place appear (sandbox.Runner.ObjectsAt). Nil: at their own.
+	ObjectsAt func(sandbox.Place) []string
+}
+
+// Manager opens the workspaces of runs. It is safe for concurrent use.
+type Manager struct {
+	opts Options
+	mu   sync.Mutex
+	runs map[agency.RunID]*Run
+}
+
+// New makes a Manager. It does no I/O.
+func New(opts Options) *Manager {
+	if opts.ObjectsAt == nil {
+		opts.ObjectsAt = func(p sandbox.Place) []string { return p.Objects }
+	}
+	return &Manager{opts: opts, runs: map[agency.RunID]*Run{}}
+}
+
+// RunInfo is what the workspaces of a run are made from. It is fixed when the
+// run starts.
+type RunInfo struct {
+	Run  agency.RunID `json:"run"`
+	Repo git.Location `json:"repo"`
+	// Base is the commit that the run starts from.
+	Base agency.OID `json:"base"`
+	// StateDir is the repository's state folder; the run lives in
+	// StateDir/runs/RUN.
+	StateDir string `json:"state_dir"`
+	// Dirty is the commit of the user's local edits where the base is one, made
+	// by Manager.Dirty; else empty.
+	Dirty agency.OID `json:"dirty,omitempty"`
+	// Settings of the user's git, read as data. OpenRun fills them in the first
+	// time; from then on the stored copy counts.
+	Settings git.Settings `json:"settings"`
+}
+
+func (i RunInfo) dir() string { return filepath.Join(i.StateDir, "runs", string(i.Run)) }
+
+// OpenRun makes or reopens the private git directory of a run. It is
+// idempotent; the info of the first call is stored and counts. A repository
+// that is encrypted by git-crypt is refused, so is one whose borrowed objects
+// are gone.
+func (m *Manager) OpenRun(ctx context.Context, info RunInfo) (*Run, error) {
+	if err := checkInfo(info); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.runs[info.Run]; r != nil {
+		return r, r.sameAs(info)
+	}
+	stored, err := m.load(ctx, info.Run)
+	switch {
+	case err == nil:
+		if err := (&Run{info: stored}).sameAs(info); err != nil {
+			return nil, err
+		}
+		return m.open(ctx, stored)
+	case agency.KindOf(err) != agency.KindNotFound:
+		return nil, err
+	}
+	if info.Settings, err = m.opts.Git.ReadSettings(ctx, info.Repo); err != nil {
+		return nil, err
+	}
+	run, err := m.open(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	if err := run.refuseEncrypted(ctx); err != nil {
+		return nil, err
+	}
+	return run, m.save(ctx, info)
+}
+
+// Run is an open or stored run. KindNotFound where OpenRun never saw it.
+func (m *Manager) Run(ctx context.Context, id agency.RunID) (*Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.runs[id]; r != nil {
+		return r, nil
+	}
+	info, err := m.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return m.open(ctx, info)
+}
+
+// Forget drops a run's folder and record: everything but its branch in the
+// user's repository.
+func (m *Manager) Forget(ctx context.Context, id agency.RunID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	info, err := m.load(ctx, id)
+	if agency.KindOf(err) == agency.KindNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	delete(m.runs, id)
+	if err := removeAll(info.dir()); err != nil {
+		return err
+	}
+	return m.opts.DB.Write(ctx, func(tx *store.Tx) error {
+		for _, q := range []string{
+			"DELETE FROM workspace_checkpoint WHERE run_id = ?",
+			"DELETE FROM workspace_run WHERE run_id = ?",
+		} {
+			if _, err := tx.Exec(q, string(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Orphans lists the folders of StateDir/runs that belong to no run of keep.
+func Orphans(stateDir string, keep []agency.RunID) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(stateDir, "runs"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	known := map[string]bool{}
+	for _, id := range keep {
+		known[string(id)] = true
+	}
+	var orphans []string
+	for _, e := range entries {
+		if !known[e.Name()] {
+			orphans = append(orphans, filepath.Join(stateDir, "runs", e.Name()))
+		}
+	}
+	return orphans, err
+}
+
+func checkInfo(info RunInfo) error {
+	if err := agency.CheckRunID(info.Run); err != nil {
+		return err
+	}
+	for _, p := range []string{info.StateDir, info.Repo.WorkTree, info.Repo.GitDir, info.Repo.CommonDir} {
+		if !filepath.IsAbs(p) {
+			return agency.Errorf(agency.KindInternal, "workspace: path %q is not absolute", p)
+		}
+	}
+	if info.Repo.WorkTree == "/" {
+		return agency.Errorf(agency.KindInvalid, "a repository that is the root folder cannot be worked on")
+	}
+	if within(info.StateDir, info.Repo.WorkTree) {
+		return agency.Errorf(agency.KindInvalid, "the state folder %s lies inside the repository %s", info.StateDir, info.Repo.WorkTree).
+			WithMend("export XDG_STATE_HOME=FOLDER outside of the repository")
+	}
+	return nil
+}
+
+// within tells whether path is root or lies below it; "root-evil" does not.
+func within(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func (m *Manager) load(ctx context.Context, id agency.RunID) (RunInfo, error) {
+	var info RunInfo
+	var text string
+	err := m.opts.DB.Read(ctx, func(s *store.Snapshot) error {
+		return s.QueryRow("SELECT info FROM workspace_run WHERE run_id = ?", string(id)).Scan(&text)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return info, agency.Errorf(agency.KindNotFound, "run %s has no workspace", id)
+	}
+	if err != nil {
+		return info, fmt.Errorf("workspace of run %s: %w", id, err)
+	}
+	return info, json.Unmarshal([]byte(text), &info)
+}
+
+func (m *Manager) save(ctx context.Context, info RunInfo) error {
+	text, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	return m.opts.DB.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec("INSERT INTO workspace_run (run_id, info) VALUES (?, ?) ON CONFLICT DO NOTHING", string(info.Run), string(text))
+		return err
+	})
+}
+
+// open makes the private git directory and the handle. m.mu is held.
+func (m *Manager) open(ctx context.Context, info RunInfo) (*Run, error) {
+	dir, err := m.private(info)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := dir.ResolveTree(ctx, info.Base)
+	if err != nil {
+		return nil, fmt.Errorf("base of run %s: %w", info.Run, err)
+	}
+	r := &Run{m: m, info: info, dir: dir, baseTree: tree, open: map[string]*Workspace{}}
+	m.runs[info.Run] = r
+	return r, nil
+}
+
+func (m *Manager) private(info RunInfo) (git.Dir, error) {
+	borrow, err := git.ObjectDirs(info.Repo.Objects())
+	if err != nil {
+		return git.Dir{}, err
+	}
+	return m.opts.Git.Create(git.Private{
+		Path: filepath.Join(info.dir(), "git"), Borrow: borrow, Settings: info.Settings,
+	})
+}

@@ -1,0 +1,15 @@
+-- +goose Up
+CREATE TABLE workspace_run (
+    run_id TEXT PRIMARY KEY,
+    info   TEXT NOT NULL -- JSON: location, base, state folder and the user's settings, fixed when the run starts
+) STRICT;
+
+CREATE TABLE workspace_checkpoint (
+    run_id     TEXT NOT NULL,
+    workspace  TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    label      TEXT NOT NULL,
+    tree       TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (run_id, workspace, id)
+) STRICT;
