@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"agency/internal/agency"
 )
 
 // Encode is the canonical form of a request: one line with everything but the
@@ -64,6 +66,11 @@ func messageBytes(m Message) int64 {
 // EstimateTokens turns bytes into tokens, on the high side for English and
 // code (DESIGN 7).
 func EstimateTokens(bytes int64) int64 { return (bytes + 2) / 3 }
+
+// EstimateUsage counts bytes where a provider gives no usage.
+func EstimateUsage(req Request, answer Message) agency.Usage {
+	return agency.Usage{In: EstimateTokens(Bytes(req)), Out: EstimateTokens(messageBytes(answer)), Estimated: true}
+}
 
 // SortedTools is a copy sorted by name, with each schema compacted; a schema
 // that is no JSON object becomes one that accepts every object.

@@ -1,4 +1,6 @@
-// Package anthropic asks models over the Anthropic messages wire.
+// Package anthropic asks models over the Anthropic messages wire. It marks
+// what the provider shall cache: the tools, the system prompt and the end of
+// the conversation.
 //
 // It sends what it is given; retries, fallback and budgets are others' work.
 package anthropic
@@ -8,11 +10,15 @@ import (
 	"iter"
 	"net/http"
 
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
+
 	"agency/internal/llm"
 )
 
-// Options name the server. BaseURL is what the vendor's SDK takes, without /v1;
-// empty is Anthropic's own.
+// Options name the server. BaseURL is what the vendor's SDK takes, without
+// /v1; empty is Anthropic's own.
 type Options struct {
 	Name    string // the provider's configured name, for faults and reasoning blocks
 	BaseURL string
@@ -23,14 +29,32 @@ type Options struct {
 
 // Model is an llm.Model; it is safe for concurrent use.
 type Model struct {
-	opts   Options
-	client *http.Client
+	at       llm.Endpoint
+	client   *http.Client
+	messages sdk.MessageService
 }
 
-// New makes the adapter; it does no I/O and reads no environment.
+// vendorURL is where the SDK goes without a base URL.
+const vendorURL = "https://api.anthropic.com/"
+
+// New makes the adapter; it does no I/O and reads no environment. The service
+// is made directly, because the SDK's NewClient looks for credentials in the
+// environment and in files.
 func New(opts Options) *Model {
 	at := llm.Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
-	return &Model{opts: opts, client: llm.NewHTTPClient(at, opts.HTTP)}
+	base := opts.BaseURL
+	if base == "" {
+		base = vendorURL
+	}
+	m := &Model{at: at, client: llm.NewHTTPClient(at, opts.HTTP)}
+	with := []option.RequestOption{
+		option.WithBaseURL(base), option.WithHTTPClient(m.client), option.WithMaxRetries(0),
+	}
+	if opts.APIKey != "" {
+		with = append(with, option.WithAPIKey(opts.APIKey))
+	}
+	m.messages = sdk.NewMessageService(with...)
+	return m
 }
 
 // Close drops idle connections; a model can be asked again afterwards.
@@ -39,6 +63,41 @@ func (m *Model) Close() { m.client.CloseIdleConnections() }
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		yield(nil, &llm.Fault{Kind: llm.InvalidRequest, Provider: m.opts.Name})
+		var res *http.Response
+		err := m.messages.NewStreaming(ctx, m.params(req), option.WithResponseInto(&res)).Err()
+		if err != nil {
+			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
+			return
+		}
+		defer func() { _ = res.Body.Close() }()
+		a := &answer{at: m.at, req: req, requestID: res.Header.Get("Request-Id")}
+		left, err := a.read(res, yield)
+		switch {
+		case left:
+		case err != nil:
+			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
+		default:
+			yield(llm.Done{Answer: a.finish()}, nil)
+		}
 	}
+}
+
+// read takes the answer in whatever form it came. left says that the caller
+// has left the loop.
+func (a *answer) read(res *http.Response, yield func(llm.Event, error) bool) (left bool, err error) {
+	form, err := llm.Sniff(a.at, res)
+	if err != nil {
+		return false, err
+	}
+	if form == llm.FormJSON {
+		return a.readJSON(res, yield)
+	}
+	events := ssestream.NewDecoder(&http.Response{Body: res.Body, Header: http.Header{}})
+	for !a.stopped && events.Next() {
+		left, err := a.take(events.Event().Data, yield)
+		if left || err != nil {
+			return left, err
+		}
+	}
+	return false, a.end(events.Err())
 }

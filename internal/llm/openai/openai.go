@@ -7,8 +7,16 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"agency/internal/llm"
 )
@@ -25,14 +33,41 @@ type Options struct {
 
 // Model is an llm.Model; it is safe for concurrent use.
 type Model struct {
-	opts   Options
+	at     llm.Endpoint
 	client *http.Client
+	chat   sdk.ChatCompletionService
+
+	// What this server turned out to refuse, learned from its own error.
+	noStreamOptions atomic.Bool
+	otherLimit      atomic.Bool // the other of max_tokens and max_completion_tokens
+	vendor          bool        // OpenAI's own server, or its twin at Azure
 }
 
-// New makes the adapter; it does no I/O and reads no environment.
+// vendorURL is where the SDK goes without a base URL.
+const vendorURL = "https://api.openai.com/v1/"
+
+// New makes the adapter; it does no I/O and reads no environment. The service
+// is made directly, because the SDK's NewClient looks into the environment.
 func New(opts Options) *Model {
 	at := llm.Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
-	return &Model{opts: opts, client: llm.NewHTTPClient(at, opts.HTTP)}
+	base := opts.BaseURL
+	if base == "" {
+		base = vendorURL
+	}
+	m := &Model{at: at, client: llm.NewHTTPClient(at, opts.HTTP), vendor: isVendor(base)}
+	with := []option.RequestOption{
+		option.WithBaseURL(base), option.WithHTTPClient(m.client), option.WithMaxRetries(0),
+	}
+	if opts.APIKey != "" {
+		with = append(with, option.WithAPIKey(opts.APIKey))
+	}
+	m.chat = sdk.NewChatCompletionService(with...)
+	return m
+}
+
+func isVendor(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
 }
 
 // Close drops idle connections; a model can be asked again afterwards.
@@ -41,6 +76,76 @@ func (m *Model) Close() { m.client.CloseIdleConnections() }
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		yield(nil, &llm.Fault{Kind: llm.InvalidRequest, Provider: m.opts.Name})
+		res, err := m.post(ctx, req)
+		if err != nil {
+			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
+			return
+		}
+		defer func() { _ = res.Body.Close() }()
+		a := &answer{at: m.at, req: req, requestID: res.Header.Get("X-Request-Id")}
+		left, err := a.read(res, yield)
+		switch {
+		case left:
+		case err != nil:
+			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
+		default:
+			yield(llm.Done{Answer: a.finish()}, nil)
+		}
 	}
+}
+
+// post sends the request; a second time when the server's error says which
+// parameter it does not know.
+func (m *Model) post(ctx context.Context, req llm.Request) (*http.Response, error) {
+	for {
+		var res *http.Response
+		err := m.chat.NewStreaming(ctx, m.params(req), option.WithResponseInto(&res)).Err()
+		if err == nil {
+			return res, nil
+		}
+		if !m.learn(err) {
+			return nil, err
+		}
+	}
+}
+
+// learn looks for a parameter that the server refuses and that can be left
+// out or named otherwise. It answers true at most once for each.
+func (m *Model) learn(err error) bool {
+	var f *llm.Fault
+	if !errors.As(err, &f) || f.Kind != llm.InvalidRequest {
+		return false
+	}
+	switch {
+	case strings.Contains(f.Detail, "stream_options"):
+		return m.noStreamOptions.CompareAndSwap(false, true)
+	case strings.Contains(f.Detail, "max_tokens"), strings.Contains(f.Detail, "max_completion_tokens"):
+		return m.otherLimit.CompareAndSwap(false, true)
+	}
+	return false
+}
+
+// read takes the answer in whatever form it came. left says that the caller
+// has left the loop.
+func (a *answer) read(res *http.Response, yield func(llm.Event, error) bool) (left bool, err error) {
+	form, err := llm.Sniff(a.at, res)
+	if err != nil {
+		return false, err
+	}
+	if form == llm.FormJSON {
+		return a.readJSON(res, yield)
+	}
+	events := ssestream.NewDecoder(&http.Response{Body: res.Body, Header: http.Header{}})
+	for events.Next() {
+		data := strings.TrimSpace(string(events.Event().Data))
+		if strings.HasPrefix(data, "[DONE]") {
+			a.done = true
+			break
+		}
+		left, err := a.take([]byte(data), yield)
+		if left || err != nil {
+			return left, err
+		}
+	}
+	return false, a.end(events.Err())
 }

@@ -1,0 +1,398 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/llm"
+)
+
+// event is any event of the stream, or a whole unstreamed message. The SDK's
+// own type is not used: reasoning must be kept as the provider wrote it, and
+// what a compatible server leaves out must not cost the answer.
+type event struct {
+	Type    string          `json:"type"`
+	Index   int             `json:"index"`
+	Message *document       `json:"message"`
+	Block   json.RawMessage `json:"content_block"`
+	Delta   delta           `json:"delta"`
+	Usage   *usage          `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type document struct {
+	ID         string            `json:"id"`
+	Type       string            `json:"type"`
+	Model      string            `json:"model"`
+	Content    []json.RawMessage `json:"content"`
+	StopReason string            `json:"stop_reason"`
+	Usage      *usage            `json:"usage"`
+	Error      json.RawMessage   `json:"error"`
+}
+
+type delta struct {
+	Type        string `json:"type"`
+	Text        string `json:"text"`
+	PartialJSON string `json:"partial_json"`
+	Thinking    string `json:"thinking"`
+	Signature   string `json:"signature"`
+	StopReason  string `json:"stop_reason"`
+}
+
+// usage fields are pointers: a later event repeats only some of them.
+type usage struct {
+	Input      *int64 `json:"input_tokens"`
+	Output     *int64 `json:"output_tokens"`
+	CacheRead  *int64 `json:"cache_read_input_tokens"`
+	CacheWrite *int64 `json:"cache_creation_input_tokens"`
+}
+
+// block gathers one content block.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+
+	raw  json.RawMessage
+	text strings.Builder // text, thinking or arguments, by type
+}
+
+// answer gathers one answer.
+type answer struct {
+	at        llm.Endpoint
+	req       llm.Request
+	blocks    []*block
+	byIndex   map[int]*block
+	stop      string // the provider's stop reason
+	stopped   bool   // message_stop came
+	events    int
+	usage     usage
+	model     string
+	id        string
+	requestID string
+}
+
+func (a *answer) readJSON(res *http.Response, yield func(llm.Event, error) bool) (bool, error) {
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return false, err
+	}
+	var d document
+	if err := a.decode(body, &d); err != nil {
+		return false, err
+	}
+	if len(d.Error) > 0 && string(d.Error) != "null" {
+		return false, llm.FromEvent(a.at, body)
+	}
+	if d.Content == nil && d.StopReason == "" {
+		return false, llm.BadBody(a.at, res.StatusCode, body)
+	}
+	a.head(&d)
+	a.stopped = true
+	for i, raw := range d.Content {
+		b, err := a.open(i, raw)
+		if err != nil {
+			return false, err
+		}
+		for _, ev := range b.whole(a.callIndex(b)) {
+			if !yield(ev, nil) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// whole are the deltas of a block that came in one piece.
+func (b *block) whole(call int) []llm.Event {
+	switch b.Type {
+	case "text":
+		return []llm.Event{llm.TextDelta{Text: b.Text}}
+	case "thinking":
+		return []llm.Event{llm.ReasoningDelta{Text: b.Thinking}}
+	case "tool_use":
+		return []llm.Event{llm.ToolDelta{Index: call, Name: b.Name, Args: string(b.Input)}}
+	}
+	return nil
+}
+
+func (a *answer) decode(data []byte, into *document) error {
+	return a.check(data, json.Unmarshal(data, into))
+}
+
+// check names JSON that does not parse: half of it is a stream that was cut. A
+// field of a wrong type is passed over.
+func (a *answer) check(data []byte, err error) error {
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case err == nil, errors.As(err, &wrongType):
+		return nil
+	case strings.Contains(err.Error(), "unexpected end of JSON input"):
+		return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "within an event"}
+	}
+	return llm.BadBody(a.at, http.StatusOK, data)
+}
+
+// take reads one event and hands its delta on.
+func (a *answer) take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return false, nil
+	}
+	var e event
+	if err := a.check(data, json.Unmarshal(data, &e)); err != nil {
+		return false, err
+	}
+	a.events++
+	switch e.Type {
+	case "message_start":
+		a.head(e.Message)
+	case "content_block_start":
+		return a.start(e, yield)
+	case "content_block_delta":
+		return a.delta(e, yield)
+	case "message_delta":
+		a.stop = last(a.stop, e.Delta.StopReason)
+		a.merge(e.Usage)
+	case "message_stop":
+		a.stopped = true
+	case "error":
+		return false, llm.FromEvent(a.at, data)
+	default: // ping, content_block_stop and what is not known yet
+		if len(e.Error) > 0 && string(e.Error) != "null" {
+			return false, llm.FromEvent(a.at, data)
+		}
+	}
+	return false, nil
+}
+
+func (a *answer) head(d *document) {
+	if d == nil {
+		return
+	}
+	a.id, a.model, a.stop = last(a.id, d.ID), last(a.model, d.Model), last(a.stop, d.StopReason)
+	a.merge(d.Usage)
+}
+
+func (a *answer) merge(u *usage) {
+	if u == nil {
+		return
+	}
+	for _, f := range [...]struct{ to, from **int64 }{
+		{&a.usage.Input, &u.Input},
+		{&a.usage.Output, &u.Output},
+		{&a.usage.CacheRead, &u.CacheRead},
+		{&a.usage.CacheWrite, &u.CacheWrite},
+	} {
+		if *f.from != nil {
+			*f.to = *f.from
+		}
+	}
+}
+
+func last(old, now string) string {
+	if now != "" {
+		return now
+	}
+	return old
+}
+
+// open adds the block at an index.
+func (a *answer) open(index int, raw json.RawMessage) (*block, error) {
+	b := &block{raw: raw}
+	if len(raw) > 0 {
+		if err := a.check(raw, json.Unmarshal(raw, b)); err != nil {
+			return nil, err
+		}
+	}
+	switch b.Type {
+	case "text":
+		b.text.WriteString(b.Text)
+	case "thinking":
+		b.text.WriteString(b.Thinking)
+	}
+	if a.byIndex == nil {
+		a.byIndex = map[int]*block{}
+	}
+	a.byIndex[index] = b
+	a.blocks = append(a.blocks, b)
+	return b, nil
+}
+
+func (a *answer) start(e event, yield func(llm.Event, error) bool) (bool, error) {
+	b, err := a.open(e.Index, e.Block)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case b.Type == "tool_use":
+		return !yield(llm.ToolDelta{Index: a.callIndex(b), Name: b.Name}, nil), nil
+	case b.Type == "text" && b.Text != "":
+		return !yield(llm.TextDelta{Text: b.Text}, nil), nil
+	}
+	return false, nil
+}
+
+// delta adds a piece to its block; a piece of a block that was never opened
+// opens it.
+func (a *answer) delta(e event, yield func(llm.Event, error) bool) (bool, error) {
+	b := a.byIndex[e.Index]
+	if b == nil {
+		var err error
+		if b, err = a.open(e.Index, nil); err != nil {
+			return false, err
+		}
+	}
+	d := e.Delta
+	switch d.Type {
+	case "text_delta":
+		b.Type = last(b.Type, "text")
+		b.text.WriteString(d.Text)
+		return !yield(llm.TextDelta{Text: d.Text}, nil), nil
+	case "input_json_delta":
+		b.Type = last(b.Type, "tool_use")
+		b.text.WriteString(d.PartialJSON)
+		if b.Type == "tool_use" {
+			return !yield(llm.ToolDelta{Index: a.callIndex(b), Name: b.Name, Args: d.PartialJSON}, nil), nil
+		}
+	case "thinking_delta":
+		b.Type = last(b.Type, "thinking")
+		b.text.WriteString(d.Thinking)
+		return !yield(llm.ReasoningDelta{Text: d.Thinking}, nil), nil
+	case "signature_delta":
+		b.Signature += d.Signature
+	}
+	return false, nil
+}
+
+// callIndex counts the calls before a block.
+func (a *answer) callIndex(b *block) int {
+	n := 0
+	for _, c := range a.blocks {
+		if c == b {
+			break
+		}
+		if c.Type == "tool_use" {
+			n++
+		}
+	}
+	return n
+}
+
+// end decides whether the answer is complete: the wire always says why it
+// stopped.
+func (a *answer) end(err error) error {
+	switch {
+	case a.stopped, a.stop != "":
+		return nil
+	case err != nil:
+		return err
+	case a.events == 0:
+		return &llm.Fault{Kind: llm.BadAnswer, Provider: a.at.Provider, Detail: "no event in the answer"}
+	}
+	return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "ended without stop_reason and message_stop"}
+}
+
+func (a *answer) finish() llm.Answer {
+	out := llm.Answer{
+		Provider: a.at.Provider, Model: last(a.req.Model, a.model),
+		RequestID: last(a.id, a.requestID), Raw: a.stop,
+	}
+	out.Message.Role = llm.Assistant
+	out.Message.Blocks = a.canonical()
+	out.Stop = llm.FinishStop(stopReason(a.stop), out.Message.Blocks)
+	out.Usage, out.CacheKnown = a.count(out.Message)
+	return out
+}
+
+func stopReason(s string) llm.StopReason {
+	switch s {
+	case "max_tokens":
+		return llm.StopLength
+	case "refusal":
+		return llm.StopRefusal
+	case "pause_turn":
+		return llm.StopPause
+	case "model_context_window_exceeded":
+		return llm.StopContext
+	}
+	return llm.StopEndTurn
+}
+
+// canonical turns the blocks into the common form, in their order.
+func (a *answer) canonical() []llm.Block {
+	var raw []llm.RawCall
+	for _, b := range a.blocks {
+		if b.Type == "tool_use" {
+			raw = append(raw, llm.RawCall{ID: b.ID, Name: b.Name, Args: b.args()})
+		}
+	}
+	calls := llm.FinishCalls(a.req, raw)
+	var out []llm.Block
+	for _, b := range a.blocks {
+		switch b.Type {
+		case "text":
+			if b.text.Len() > 0 {
+				out = append(out, llm.Text{Text: b.text.String()})
+			}
+		case "tool_use":
+			out, calls = append(out, calls[0]), calls[1:]
+		default:
+			if r, ok := b.reasoning(a.at.Provider); ok {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// args are the streamed arguments, or those that the opening of the block
+// already held.
+func (b *block) args() string {
+	if b.text.Len() == 0 {
+		return string(b.Input)
+	}
+	return b.text.String()
+}
+
+// reasoning keeps every block that is neither text nor a call as the provider
+// wrote it.
+func (b *block) reasoning(provider string) (llm.Reasoning, bool) {
+	if b.Type != "thinking" {
+		return llm.Reasoning{Provider: provider, Opaque: b.raw}, len(b.raw) > 0
+	}
+	opaque, err := json.Marshal(struct {
+		Type      string `json:"type"`
+		Thinking  string `json:"thinking"`
+		Signature string `json:"signature"`
+	}{"thinking", b.text.String(), b.Signature})
+	return llm.Reasoning{Provider: provider, Opaque: opaque, Text: b.text.String()}, err == nil
+}
+
+// count takes the provider's usage, or estimates from bytes. Here the input
+// tokens are those that no cache took part in; the canonical In is all.
+func (a *answer) count(m llm.Message) (agency.Usage, bool) {
+	u := a.usage
+	if value(u.Input)+value(u.CacheRead)+value(u.CacheWrite) == 0 {
+		return llm.EstimateUsage(a.req, m), false
+	}
+	return agency.Usage{
+		In:     value(u.Input) + value(u.CacheRead) + value(u.CacheWrite),
+		Cached: value(u.CacheRead), CacheWrite: value(u.CacheWrite), Out: value(u.Output),
+	}, u.CacheRead != nil
+}
+
+func value(p *int64) int64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}

@@ -1,0 +1,344 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/llm"
+)
+
+// chunk is a piece of a streamed answer, or a whole unstreamed one. The SDK's
+// own type is not used: what compatible servers leave out or write in another
+// type must not cost the answer.
+type chunk struct {
+	ID      string          `json:"id"`
+	Model   string          `json:"model"`
+	Choices []choice        `json:"choices"`
+	Usage   *usage          `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Delta        message `json:"delta"`
+	Message      message `json:"message"`
+	FinishReason string  `json:"finish_reason"`
+}
+
+type message struct {
+	Content          flexText  `json:"content"`
+	Refusal          flexText  `json:"refusal"`
+	ReasoningContent flexText  `json:"reasoning_content"`
+	Reasoning        flexText  `json:"reasoning"`
+	ToolCalls        []call    `json:"tool_calls"`
+	FunctionCall     *function `json:"function_call"`
+}
+
+type call struct {
+	Index    *int      `json:"index"`
+	ID       flexText  `json:"id"`
+	Function *function `json:"function"`
+}
+
+type function struct {
+	Name      flexText `json:"name"`
+	Arguments flexText `json:"arguments"`
+}
+
+type usage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Details    *struct {
+		Cached *int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// flexText is a string that may also come as null, as a list of text parts or
+// as any other JSON, whose text is then taken.
+type flexText string
+
+// UnmarshalJSON never fails.
+func (t *flexText) UnmarshalJSON(data []byte) error {
+	var s string
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	switch {
+	case string(data) == "null":
+	case json.Unmarshal(data, &s) == nil:
+		*t = flexText(s)
+	case json.Unmarshal(data, &parts) == nil:
+		for _, p := range parts {
+			*t += flexText(p.Text)
+		}
+	default:
+		*t = flexText(data)
+	}
+	return nil
+}
+
+// reasoningFields are the two names under which servers show reasoning.
+var reasoningFields = [...]string{"reasoning_content", "reasoning"}
+
+// answer gathers one answer.
+type answer struct {
+	at        llm.Endpoint
+	req       llm.Request
+	text      strings.Builder
+	refusal   strings.Builder
+	reasoning [len(reasoningFields)]strings.Builder
+	calls     []*gathered
+	finished  string // the last finish_reason
+	done      bool   // [DONE] came, or the answer was one document
+	events    int
+	usage     *usage
+	model     string
+	id        string
+	requestID string
+}
+
+// gathered is a call whose pieces are still coming.
+type gathered struct {
+	index    int
+	hasIndex bool
+	id, name string
+	args     strings.Builder
+}
+
+func (a *answer) readJSON(res *http.Response, yield func(llm.Event, error) bool) (bool, error) {
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return false, err
+	}
+	a.done = true
+	left, err := a.take(body, yield)
+	if err == nil && a.events == 0 {
+		err = llm.BadBody(a.at, res.StatusCode, body)
+	}
+	return left, err
+}
+
+// take reads one chunk and hands its deltas on.
+func (a *answer) take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+	if len(data) == 0 {
+		return false, nil
+	}
+	var c chunk
+	var wrongType *json.UnmarshalTypeError
+	if err := json.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
+		return false, a.broken(data, err)
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return false, llm.FromEvent(a.at, data)
+	}
+	if len(c.Choices) > 0 || c.Usage != nil {
+		a.events++
+	}
+	a.id, a.model = last(a.id, c.ID), last(a.model, c.Model)
+	if c.Usage != nil {
+		a.usage = c.Usage
+	}
+	if len(c.Choices) == 0 {
+		return false, nil
+	}
+	first := c.Choices[0]
+	a.finished = last(a.finished, first.FinishReason)
+	return !(a.add(first.Delta, yield) && a.add(first.Message, yield)), nil
+}
+
+func last(old, now string) string {
+	if now != "" {
+		return now
+	}
+	return old
+}
+
+// broken names JSON that does not parse: half of it is a stream that was cut.
+func (a *answer) broken(data []byte, err error) error {
+	if strings.Contains(err.Error(), "unexpected end of JSON input") {
+		return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "within an event"}
+	}
+	return llm.BadBody(a.at, http.StatusOK, data)
+}
+
+// add takes a message or a piece of one; false: the caller has left.
+func (a *answer) add(m message, yield func(llm.Event, error) bool) bool {
+	for i, piece := range [...]flexText{m.ReasoningContent, m.Reasoning} {
+		if piece == "" {
+			continue
+		}
+		a.reasoning[i].WriteString(string(piece))
+		if !yield(llm.ReasoningDelta{Text: string(piece)}, nil) {
+			return false
+		}
+	}
+	a.refusal.WriteString(string(m.Refusal))
+	if m.Content != "" {
+		a.text.WriteString(string(m.Content))
+		if !yield(llm.TextDelta{Text: string(m.Content)}, nil) {
+			return false
+		}
+	}
+	if m.FunctionCall != nil {
+		m.ToolCalls = append(m.ToolCalls, call{Function: m.FunctionCall})
+	}
+	for _, c := range m.ToolCalls {
+		if !yield(a.addCall(c), nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *answer) addCall(c call) llm.ToolDelta {
+	var f function
+	if c.Function != nil {
+		f = *c.Function
+	}
+	i := a.place(c, f)
+	if i < 0 {
+		i = len(a.calls)
+		g := &gathered{}
+		if c.Index != nil {
+			g.index, g.hasIndex = *c.Index, true
+		}
+		a.calls = append(a.calls, g)
+	}
+	g := a.calls[i]
+	if g.id == "" {
+		g.id = string(c.ID)
+	}
+	if g.name != string(f.Name) && g.args.Len() == 0 {
+		g.name += string(f.Name)
+	}
+	g.args.WriteString(string(f.Arguments))
+	return llm.ToolDelta{Index: i, Name: g.name, Args: string(f.Arguments)}
+}
+
+// place finds the call that a piece belongs to, -1 for a new one. The index
+// decides where there is one, except that some servers give every parallel
+// call index 0 and only another id. Without an index a piece with a name
+// begins a call, unless it repeats that of a call still open.
+func (a *answer) place(c call, f function) int {
+	if c.Index != nil {
+		for i := len(a.calls) - 1; i >= 0; i-- {
+			g := a.calls[i]
+			if g.hasIndex && g.index == *c.Index {
+				if c.ID != "" && g.id != "" && string(c.ID) != g.id && f.Name != "" {
+					return -1
+				}
+				return i
+			}
+		}
+		return -1
+	}
+	if len(a.calls) == 0 {
+		return -1
+	}
+	i := len(a.calls) - 1
+	g := a.calls[i]
+	switch {
+	case f.Name == "" && c.ID == "":
+		return i
+	case c.ID != "" && string(c.ID) == g.id && (f.Name == "" || string(f.Name) == g.name) && !json.Valid([]byte(g.args.String())):
+		return i
+	case f.Name == "" && c.ID != "" && g.id == "":
+		return i
+	}
+	return -1
+}
+
+// end decides whether the answer is complete. A server that closes in order
+// without finish_reason and [DONE] is believed where something else shows
+// the end: the usage, or calls whose arguments are whole. A text alone could
+// be half of one.
+func (a *answer) end(err error) error {
+	if a.done || a.finished != "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if a.events == 0 {
+		return &llm.Fault{Kind: llm.BadAnswer, Provider: a.at.Provider, Detail: "no event in the answer"}
+	}
+	if a.usage != nil && a.usage.Completion > 0 || a.callsWhole() {
+		return nil
+	}
+	return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "ended without finish_reason and [DONE]"}
+}
+
+func (a *answer) callsWhole() bool {
+	for _, c := range a.calls {
+		if !json.Valid([]byte(c.args.String())) {
+			return false
+		}
+	}
+	return len(a.calls) > 0
+}
+
+func (a *answer) finish() llm.Answer {
+	out := llm.Answer{
+		Provider: a.at.Provider, Model: last(a.req.Model, a.model),
+		RequestID: last(a.id, a.requestID), Raw: a.finished,
+	}
+	out.Message.Role = llm.Assistant
+	out.Message.Blocks = a.blocks()
+	out.Stop = llm.FinishStop(a.stop(), out.Message.Blocks)
+	out.Usage, out.CacheKnown = a.count(out.Message)
+	return out
+}
+
+func (a *answer) blocks() []llm.Block {
+	var out []llm.Block
+	for i := range a.reasoning {
+		if a.reasoning[i].Len() == 0 {
+			continue
+		}
+		text := a.reasoning[i].String()
+		opaque, _ := json.Marshal(map[string]string{reasoningFields[i]: text}) // strings always encode
+		out = append(out, llm.Reasoning{Provider: a.at.Provider, Opaque: opaque, Text: text})
+	}
+	text := a.text.String()
+	if text == "" {
+		text = a.refusal.String()
+	}
+	if text != "" {
+		out = append(out, llm.Text{Text: text})
+	}
+	raw := make([]llm.RawCall, 0, len(a.calls))
+	for _, c := range a.calls {
+		raw = append(raw, llm.RawCall{ID: c.id, Name: c.name, Args: c.args.String()})
+	}
+	for _, u := range llm.FinishCalls(a.req, raw) {
+		out = append(out, u)
+	}
+	return out
+}
+
+func (a *answer) stop() llm.StopReason {
+	switch {
+	case a.finished == "content_filter", a.refusal.Len() > 0:
+		return llm.StopRefusal
+	case a.finished == "length", a.finished == "max_tokens":
+		return llm.StopLength
+	}
+	return llm.StopEndTurn
+}
+
+// count takes the provider's usage, or estimates from bytes.
+func (a *answer) count(m llm.Message) (agency.Usage, bool) {
+	u := a.usage
+	if u == nil || u.Prompt == 0 && u.Completion == 0 {
+		return llm.EstimateUsage(a.req, m), false
+	}
+	out := agency.Usage{In: u.Prompt, Out: u.Completion}
+	if u.Details == nil || u.Details.Cached == nil {
+		return out, false
+	}
+	out.Cached = min(*u.Details.Cached, out.In)
+	return out, true
+}

@@ -1,0 +1,81 @@
+package llm
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+)
+
+// Form is what the body of a successful answer turned out to be.
+type Form int
+
+// The two forms that adapters read.
+const (
+	FormEvents Form = iota // server-sent events
+	FormJSON               // one JSON document, from a server that does not stream
+)
+
+// Sniff looks at the first bytes of an answer, whatever its content type
+// says, and gives a body that starts with them. An HTML page and an empty body
+// are faults. The body of an event stream gets the blank line at its end that
+// some servers leave out after their last event.
+func Sniff(at Endpoint, res *http.Response) (Form, error) {
+	r := bufio.NewReaderSize(res.Body, 4096)
+	head, err := skipSpace(r)
+	if err == io.EOF {
+		return 0, &Fault{Kind: StreamCut, Provider: at.Provider, Status: res.StatusCode, Detail: "the body is empty"}
+	}
+	if err != nil {
+		return 0, err
+	}
+	switch head {
+	case '<':
+		page, _ := io.ReadAll(io.LimitReader(r, errorBodyLimit))
+		return 0, BadBody(at, res.StatusCode, page)
+	case '{':
+		res.Body = joined{r, res.Body}
+		return FormJSON, nil
+	}
+	res.Body = joined{io.MultiReader(r, bytes.NewReader([]byte("\n\n"))), res.Body}
+	return FormEvents, nil
+}
+
+// BadBody names a body that is not the protocol.
+func BadBody(at Endpoint, status int, body []byte) *Fault {
+	return &Fault{
+		Kind: BadAnswer, Provider: at.Provider, Status: status,
+		Detail: quotePage(body), Mend: mendOf(BadAnswer, at, status),
+	}
+}
+
+func skipSpace(r *bufio.Reader) (byte, error) {
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		switch b {
+		case ' ', '\t', '\r', '\n', 0xef, 0xbb, 0xbf: // the last three are a byte order mark
+			continue
+		}
+		return b, r.UnreadByte()
+	}
+}
+
+type joined struct {
+	io.Reader
+	io.Closer
+}
+
+// Explain gives an error of an exchange its final form: the context's own error
+// where that ended, else a Fault that knows the model.
+func Explain(ctx context.Context, at Endpoint, model string, err error) error {
+	if e := ctx.Err(); e != nil {
+		return e
+	}
+	f := *FromError(at, err)
+	f.Model = model
+	return &f
+}
