@@ -1,0 +1,157 @@
+// Package tui is how runs look on a terminal and in a log file: one aligned
+// line an event, a progress line that is redrawn in place, gates with the
+// commands that answer them, and tables.
+//
+// It prints what it is given and asks nobody: it does not know where events
+// come from, and it reads no key. Everything that agents, models and
+// repositories wrote is stripped of what could move a terminal's cursor.
+package tui
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Style says what the output can show.
+type Style struct {
+	Color bool // ANSI colours
+	Live  bool // a progress line may be redrawn in place
+	Width int  // columns; 0: unknown, nothing is cut
+}
+
+// The colours that are used, by meaning.
+const (
+	plain  = ""
+	dim    = "2"
+	bold   = "1"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (s Style) paint(code, text string) string {
+	if !s.Color || code == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Clean is text that somebody else wrote, safe for a terminal: no escape
+// sequences, no control characters, no direction marks; invalid UTF-8 becomes
+// the replacement character. Tabs and line ends stay.
+func Clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == 0x1b:
+			n = escapeLen(s[i:])
+		case unsafe(r): // left out
+		case r == utf8.RuneError && n <= 1:
+			b.WriteRune(utf8.RuneError)
+		default:
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Line is Clean on one line: line ends and tabs become spaces.
+func Line(s string) string {
+	return strings.Join(strings.Fields(Clean(s)), " ")
+}
+
+func isClean(s string) bool {
+	for _, r := range s {
+		if r == utf8.RuneError || unsafe(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// unsafe characters move the cursor, ring, or turn the direction of what
+// follows around, so that a reader sees other text than is there.
+func unsafe(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case unicode.IsControl(r):
+		return true
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
+		return true
+	}
+	return r == 0xfeff || (r >= 0xe0000 && r <= 0xe007f)
+}
+
+// escapeLen is the length of the escape sequence at the start of s: control
+// sequences to their final byte, strings to their terminator.
+func escapeLen(s string) int {
+	if len(s) < 2 {
+		return len(s)
+	}
+	switch s[1] {
+	case '[':
+		for i := 2; i < len(s); i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7e {
+				return i + 1
+			}
+			if s[i] < 0x20 || s[i] > 0x7e {
+				return i
+			}
+		}
+		return len(s)
+	case ']', 'P', 'X', '^', '_':
+		return stringLen(s)
+	}
+	for i := 1; i < len(s); i++ {
+		if s[i] < 0x20 || s[i] > 0x2f {
+			if s[i] <= 0x7e && s[i] >= 0x30 {
+				return i + 1
+			}
+			return i
+		}
+	}
+	return len(s)
+}
+
+// stringLen is the length of an operating system command and its like. One
+// without an end hides no more than its own line.
+func stringLen(s string) int {
+	for i := 2; i < len(s); i++ {
+		switch {
+		case s[i] == 0x07:
+			return i + 1
+		case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\':
+			return i + 2
+		case s[i] == '\n':
+			return i
+		}
+	}
+	return len(s)
+}
+
+// cut shortens a text to a number of columns.
+func cut(s string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	r := []rune(s)
+	if width == 1 {
+		return "…"
+	}
+	return string(r[:width-1]) + "…"
+}
+
+func pad(s string, width int) string {
+	if n := width - utf8.RuneCountInString(s); n > 0 {
+		return s + strings.Repeat(" ", n)
+	}
+	return s
+}

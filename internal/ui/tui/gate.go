@@ -1,0 +1,119 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// Gate is a waiting gate with everything that is needed to answer it, and the
+// commands that do. Several says that more gates of the run wait.
+func Gate(st Style, g agency.Gate, several bool) string {
+	var b strings.Builder
+	title := strings.ToUpper(string(g.Kind)) + " GATE"
+	fmt.Fprintf(&b, "\n%s  %s\n", st.paint(bold+";"+yellow, title), st.paint(bold, Line(g.Summary)))
+	if body := strings.TrimSpace(Clean(g.Body)); body != "" {
+		b.WriteByte('\n')
+		for line := range strings.Lines(body) {
+			b.WriteString("  " + st.markdown(strings.TrimRight(line, "\n")) + "\n")
+		}
+	}
+	for i, o := range g.Options {
+		fmt.Fprintf(&b, "  %d. %s\n", i+1, Line(o))
+	}
+	b.WriteByte('\n')
+	for _, c := range Answers(g, several) {
+		fmt.Fprintf(&b, "  %s%s\n", st.paint(cyan, pad(c.Command, 46)), "  "+st.paint(dim, c.What))
+	}
+	return b.String()
+}
+
+// Answer is a command that answers a gate, and what it means.
+type Answer struct{ Command, What string }
+
+// Answers are the commands that answer a gate.
+func Answers(g agency.Gate, several bool) []Answer {
+	run := string(g.RunID)
+	if several {
+		run += " --gate " + string(g.ID)
+	}
+	approve, reject := "agency approve "+run, "agency reject "+run
+	switch g.Kind {
+	case agency.GateMerge:
+		return []Answer{
+			{"agency diff " + string(g.RunID), "the whole change"},
+			{approve, "land it"},
+			{reject + " --reason TEXT", "send it back once; a second time ends the run"},
+		}
+	case agency.GateQuestion:
+		how := "your answer"
+		if len(g.Options) > 0 {
+			how = "your answer, or an option's number"
+		}
+		return []Answer{{approve + " --note TEXT", how}, {reject, "no answer; the agent goes on without"}}
+	case agency.GateBudget:
+		return []Answer{
+			{approve + " --budget USD", "a new limit for the whole run"},
+			{approve, "double what is used up"},
+			{reject, "end the run"},
+		}
+	case agency.GateEscalation:
+		return []Answer{{approve + " --note TEXT", "one more attempt, with your hint"}, {reject, "end the run"}}
+	case agency.GateFault:
+		return []Answer{{approve, "try to go on"}, {reject, "end the run; its branch and record stay"}}
+	default:
+		return []Answer{{approve, "go on"}, {reject + " --reason TEXT", "not like this"}}
+	}
+}
+
+// markdown paints headings, bold words and code of one line; the text itself
+// stays as it is.
+func (s Style) markdown(line string) string {
+	if !s.Color {
+		return line
+	}
+	if t := strings.TrimLeft(line, "#"); t != line && strings.HasPrefix(t, " ") {
+		return s.paint(bold, strings.TrimSpace(t))
+	}
+	line = s.between(line, "**", bold)
+	return s.between(line, "`", cyan)
+}
+
+func (s Style) between(line, mark, code string) string {
+	parts := strings.Split(line, mark)
+	if len(parts)%2 == 0 { // a mark without its other half is text
+		return line
+	}
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = s.paint(code, parts[i])
+	}
+	return strings.Join(parts, "")
+}
+
+// Diff is a patch, coloured line by line.
+func Diff(st Style, patch string) string {
+	if !st.Color {
+		return Clean(patch)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(Clean(patch)) {
+		text := strings.TrimRight(line, "\n")
+		b.WriteString(st.paint(diffColor(text), text) + "\n")
+	}
+	return b.String()
+}
+
+func diffColor(line string) string {
+	switch {
+	case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
+		return bold
+	case strings.HasPrefix(line, "@@"):
+		return cyan
+	case strings.HasPrefix(line, "+"):
+		return green
+	case strings.HasPrefix(line, "-"):
+		return red
+	}
+	return plain
+}

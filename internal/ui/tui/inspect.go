@@ -1,0 +1,132 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+)
+
+// Inspect is a run as a tree: its contracts with their proof, under each its
+// sessions, then what was checked and what landed.
+func Inspect(st Style, d api.InspectDoc) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, string(d.ID)), st.paint(stateColor(d.State), string(d.State)), Line(d.Reason))
+	fmt.Fprintf(&b, "  goal    %s\n", strings.ReplaceAll(strings.TrimSpace(Clean(d.Goal)), "\n", "\n          "))
+	fmt.Fprintf(&b, "  branch  %s, from %s, for %s\n", d.Branch, short(d.Base), d.Target)
+	if d.Merged != "" {
+		fmt.Fprintf(&b, "  merged  %s\n", short(d.Merged))
+	}
+	fmt.Fprintf(&b, "  cost    %s, %s tokens\n", Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), Count(d.Tokens))
+	for _, c := range d.Contracts {
+		b.WriteString(contract(st, d, c))
+	}
+	b.WriteString(receipts(st, d.Receipts))
+	b.WriteString(landings(st, d.Landings))
+	for _, ev := range d.Interventions {
+		fmt.Fprintf(&b, "%s  %s\n", st.paint(yellow, string(ev.Type)), Line(ev.Summary))
+	}
+	return b.String()
+}
+
+func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
+	var b strings.Builder
+	state := string(c.Status)
+	if c.Stage != "" {
+		state += ", " + string(c.Stage)
+	}
+	fmt.Fprintf(&b, "\n%s  %s  %s  attempt %d of %d\n", st.paint(bold, string(c.ID)), Line(c.Title), st.paint(statusColor(c.Status), state), c.Attempts, c.RetryBudget)
+	if c.Error != "" {
+		fmt.Fprintf(&b, "  %s\n", st.paint(red, Line(c.Error)))
+	}
+	for _, p := range c.Criteria {
+		line := fmt.Sprintf("  %s  %s", st.paint(proofColor(p.Proof), pad(string(p.Proof), 8)), Line(p.Text))
+		if p.Note != "" {
+			line += st.paint(dim, " ("+Line(p.Note)+")")
+		}
+		b.WriteString(line + "\n")
+		for _, t := range p.Tests {
+			fmt.Fprintf(&b, "            %s\n", st.paint(dim, Line(t)))
+		}
+	}
+	for _, s := range d.Sessions {
+		if s.Contract != c.ID {
+			continue
+		}
+		fmt.Fprintf(&b, "  session %s  %s  %d turns  %s  %s\n", s.ID, s.Role, s.Turns,
+			Cost(agency.USD(s.CostUSD), s.Tokens, s.CostUSD == 0 && s.Tokens > 0 && d.Unpriced), orDash(Line(s.Outcome)))
+	}
+	return b.String()
+}
+
+func receipts(st Style, rs []api.ReceiptDoc) string {
+	if len(rs) == 0 {
+		return ""
+	}
+	t := table{head: []string{"CHECK", "EXIT", "PASSED", "FAILED", "SKIPPED", "TREE", "COMMAND"}, right: []bool{false, true, true, true, true, false, false}}
+	for _, r := range rs {
+		exit := fmt.Sprint(r.ExitCode)
+		if r.Cause != "" {
+			exit += " " + r.Cause
+		}
+		t.add(string(r.Kind), exit, fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped), short(r.Tree), Line(r.Command))
+	}
+	return "\n" + t.render(st, "")
+}
+
+func landings(st Style, ls []api.LandingDoc) string {
+	if len(ls) == 0 {
+		return ""
+	}
+	t := table{head: []string{"LANDED", "COMMIT", "BRANCH"}}
+	for _, l := range ls {
+		name := string(l.Contract)
+		if name == "" {
+			name = "final merge"
+		}
+		t.add(name, short(l.Commit), l.Branch)
+	}
+	return "\n" + t.render(st, "")
+}
+
+func short(id agency.OID) string {
+	if len(id) > 10 {
+		return string(id[:10])
+	}
+	return string(id)
+}
+
+func stateColor(s agency.RunState) string {
+	switch s {
+	case agency.StateSucceeded:
+		return green
+	case agency.StateFailed, agency.StateInterrupted:
+		return red
+	case agency.StateWaiting, agency.StatePaused:
+		return yellow
+	}
+	return cyan
+}
+
+func statusColor(s agency.Status) string {
+	switch s {
+	case agency.StatusComplete:
+		return green
+	case agency.StatusFailed:
+		return red
+	case agency.StatusBlocked:
+		return yellow
+	}
+	return cyan
+}
+
+func proofColor(p agency.ProofKind) string {
+	switch p {
+	case agency.ProofVerified, agency.ProofReviewed:
+		return green
+	case agency.ProofOpen:
+		return red
+	}
+	return yellow
+}

@@ -1,0 +1,156 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// Progress is a run as its events tell it: a fold, so that a watcher that
+// comes late and reads the log from its start knows the same.
+type Progress struct {
+	Turns    int
+	Tests    string // of the last run of tests
+	Cost     agency.Money
+	Tokens   int64
+	Unpriced bool
+	State    agency.RunState
+	Doing    string // the last thing that the agent did
+	Gates    int    // that wait
+}
+
+// Add takes one event in. Events of a newer version change nothing.
+func (p *Progress) Add(ev agency.Event) {
+	d, err := agency.DecodeDetail(ev)
+	if err != nil {
+		return
+	}
+	switch d := d.(type) {
+	case *agency.TurnCompleted:
+		p.Turns++
+		p.Cost += agency.USD(d.CostUSD)
+		p.Tokens += d.Out + max(0, d.In-d.Cached)
+		p.Unpriced = p.Unpriced || d.Unpriced
+		p.Doing = ""
+	case *agency.TestsRun:
+		p.Tests = testsWord(*d)
+	case *agency.ToolCalled:
+		p.Doing = Line(d.Tool)
+	case *agency.GatePending:
+		p.Gates++
+	case *agency.GateApproved, *agency.GateRejected:
+		p.Gates = max(0, p.Gates-1)
+	}
+	if s := StateAfter(ev); s != "" {
+		p.State = s
+	}
+}
+
+// StateAfter is the state into which an event moved its run, or "".
+func StateAfter(ev agency.Event) agency.RunState {
+	switch ev.Type {
+	case "run_succeeded":
+		return agency.StateSucceeded
+	case "run_failed":
+		return agency.StateFailed
+	case "run_cancelled":
+		return agency.StateCancelled
+	case "run_paused":
+		return agency.StatePaused
+	case "run_waiting":
+		return agency.StateWaiting
+	case "run_resumed", "run_started":
+		return agency.StateRunning
+	case "state_changed":
+		if ev.ContractID != "" {
+			return ""
+		}
+		if d, err := agency.DecodeDetail(ev); err == nil {
+			if c, ok := d.(*agency.StateChanged); ok {
+				return agency.RunState(c.To)
+			}
+		}
+	}
+	return ""
+}
+
+func testsWord(d agency.TestsRun) string {
+	if d.Passed+d.Failed+d.Skipped == 0 {
+		if d.ExitCode == 0 {
+			return "tests pass"
+		}
+		return fmt.Sprintf("tests: exit code %d", d.ExitCode)
+	}
+	s := fmt.Sprintf("tests %d passed", d.Passed)
+	if d.Failed > 0 {
+		s += fmt.Sprintf(", %d failed", d.Failed)
+	}
+	if d.Skipped > 0 {
+		s += fmt.Sprintf(", %d skipped", d.Skipped)
+	}
+	return s
+}
+
+func (p *Progress) line(elapsed time.Duration) string {
+	if p.State.Final() || p.State == "" {
+		return ""
+	}
+	parts := []string{string(p.State)}
+	if p.Turns > 0 {
+		parts = append(parts, fmt.Sprintf("turn %d", p.Turns))
+	}
+	if p.Tests != "" {
+		parts = append(parts, p.Tests)
+	}
+	parts = append(parts, Cost(p.Cost, p.Tokens, p.Unpriced))
+	if elapsed >= time.Second {
+		parts = append(parts, Elapsed(elapsed))
+	}
+	if p.Gates > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting for you", p.Gates))
+	} else if p.Doing != "" {
+		parts = append(parts, p.Doing)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// Cost is an amount as people read it: money where it is known, else tokens.
+func Cost(m agency.Money, tokens int64, unpriced bool) string {
+	switch {
+	case unpriced && m == 0:
+		return Count(tokens) + " tokens, unpriced"
+	case unpriced:
+		return m.String() + " and unpriced models"
+	default:
+		return m.String()
+	}
+}
+
+// Count is a number of tokens in at most four digits.
+func Count(n int64) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%d M", n/1_000_000)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f M", float64(n)/1e6)
+	case n >= 10_000:
+		return fmt.Sprintf("%d k", n/1000)
+	default:
+		return fmt.Sprint(n)
+	}
+}
+
+// Elapsed is a duration in its two largest units.
+func Elapsed(d time.Duration) string {
+	d = d.Round(time.Second)
+	switch {
+	case d >= time.Hour:
+		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+}

@@ -1,0 +1,210 @@
+package tui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+)
+
+// table aligns columns; the last one is not padded. A column of numbers is
+// aligned to its right end.
+type table struct {
+	head  []string
+	right []bool
+	rows  [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) render(st Style, indent string) string {
+	widths := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	var b strings.Builder
+	if len(t.head) > 0 && t.head[0] != "" {
+		b.WriteString(indent + st.paint(dim, t.line(t.head, widths)) + "\n")
+	}
+	for _, row := range t.rows {
+		line := indent + t.line(row, widths)
+		if st.Live {
+			line = cut(line, st.Width)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+func (t *table) line(row []string, widths []int) string {
+	cells := make([]string, len(row))
+	for i, c := range row {
+		switch {
+		case i < len(t.right) && t.right[i]:
+			cells[i] = strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)) + c
+		case i == len(row)-1:
+			cells[i] = c
+		default:
+			cells[i] = pad(c, widths[i])
+		}
+	}
+	return strings.TrimRight(strings.Join(cells, "  "), " ")
+}
+
+// Runs is the table of ps, newest first, with the gates that wait below their
+// run.
+func Runs(st Style, runs []api.RunDoc, now time.Time) string {
+	if len(runs) == 0 {
+		return "no runs yet; start one with: agency run \"GOAL\"\n"
+	}
+	t := table{head: []string{"RUN", "STATE", "MODE", "DONE", "COST", "AGE", "GOAL"}, right: []bool{false, false, false, true, true, true, false}}
+	var waiting []string
+	for _, r := range slices.Backward(runs) {
+		t.add(string(r.ID), string(r.State), string(r.Mode), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
+			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
+		for _, g := range r.Gates {
+			waiting = append(waiting, fmt.Sprintf("%s  waits at its %s gate: %s", r.ID, g.Kind, Line(g.Summary)))
+		}
+	}
+	out := t.render(st, "")
+	for _, w := range waiting {
+		out += st.paint(yellow, w) + "\n"
+	}
+	if len(waiting) > 0 {
+		out += st.paint(dim, "show a gate with: agency inspect RUN; answer it with: agency approve RUN, agency reject RUN") + "\n"
+	}
+	return out
+}
+
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d d", int(d.Hours()/24))
+	}
+}
+
+// Cost is the tables of cost: the total, then each way of looking at it that
+// tells more than the total does.
+func Costs(st Style, c api.CostDoc) string {
+	var b strings.Builder
+	t := spendTable("")
+	addSpend(&t, "total", c.Total)
+	b.WriteString(t.render(st, ""))
+	for _, by := range []struct {
+		name string
+		rows map[string]api.Spend
+	}{{"model", c.ByModel}, {"contract", c.ByContract}, {"agent", c.ByAgent}, {"role", c.ByRole}, {"tier", c.ByTier}} {
+		if len(by.rows) == 0 {
+			continue
+		}
+		t := spendTable("by " + by.name)
+		for _, name := range slices.Sorted(maps.Keys(by.rows)) {
+			addSpend(&t, name, by.rows[name])
+		}
+		b.WriteString("\n" + t.render(st, ""))
+	}
+	b.WriteString("\n" + limits(c) + "\n")
+	if c.Total.Lost > 0 {
+		fmt.Fprintf(&b, "%d answers were lost in a crash; they are charged at the most that they can have cost\n", c.Total.Lost)
+	}
+	if c.Total.Unpriced {
+		b.WriteString("unpriced: no price is known for the model; set prices: in agency.yaml. The token limit holds all the same.\n")
+	}
+	return b.String()
+}
+
+func spendTable(name string) table {
+	return table{
+		head:  []string{pad(name, 12), "REQUESTS", "TOKENS IN", "CACHED", "OUT", "COST"},
+		right: []bool{false, true, true, true, true, true},
+	}
+}
+
+func addSpend(t *table, name string, s api.Spend) {
+	cost := agency.USD(s.CostUSD).String()
+	if s.Unpriced {
+		cost = "unpriced"
+		if s.CostUSD > 0 {
+			cost = agency.USD(s.CostUSD).String() + " + unpriced"
+		}
+	}
+	t.add(Line(name), fmt.Sprint(s.Requests), fmt.Sprint(s.In), fmt.Sprint(s.Cached), fmt.Sprint(s.Out), cost)
+}
+
+func limits(c api.CostDoc) string {
+	var parts []string
+	if c.Limits.USD > 0 {
+		parts = append(parts, agency.USD(c.Limits.USD).String())
+	}
+	if c.Limits.Tokens > 0 {
+		parts = append(parts, Count(c.Limits.Tokens)+" tokens")
+	}
+	if c.Limits.WallMinutes > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f min at work (%.1f used)", c.Limits.WallMinutes, c.Limits.WallUsed))
+	}
+	if len(parts) == 0 {
+		return "no limits"
+	}
+	return "limits: " + strings.Join(parts, ", ")
+}
+
+// Messages is the list of a run's messages with how far each has come.
+func Messages(st Style, ms []agency.Message) string {
+	if len(ms) == 0 {
+		return "no messages\n"
+	}
+	t := table{head: []string{"TIME", "FROM", "TO", "STATUS", "TEXT"}}
+	for _, m := range ms {
+		text := Line(m.Body)
+		if m.Reason != "" {
+			text += " (" + Line(m.Reason) + ")"
+		}
+		t.add(m.CreatedAt.Format(time.TimeOnly), m.From, m.To, string(m.Status), text)
+	}
+	return t.render(st, "")
+}
+
+// Transcript is a session's conversation, block by block.
+func Transcript(st Style, d api.TranscriptDoc) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, string(d.Session.ID)), d.Session.Role, orDash(d.Session.Outcome))
+	block := func(head, text string) {
+		b.WriteString("\n" + st.paint(cyan, head) + "\n")
+		for line := range strings.Lines(strings.TrimRight(Clean(text), "\n")) {
+			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
+	block("system", d.System)
+	for _, l := range d.Lines {
+		head := fmt.Sprintf("turn %d  %s  %s", l.Turn, l.Role, l.Kind)
+		switch {
+		case l.Kind == "tool_call":
+			block(head+"  "+Line(l.Tool), string(l.Args))
+		case l.Error:
+			block(head+"  error", l.Text)
+		default:
+			block(head, l.Text)
+		}
+	}
+	return b.String()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "at work"
+	}
+	return s
+}

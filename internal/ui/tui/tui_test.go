@@ -1,0 +1,197 @@
+package tui
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+)
+
+func TestCleanTakesWhatMovesATerminal(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plain täxt\n\tok", "plain täxt\n\tok"},
+		{"\x1b[31mred\x1b[0m", "red"},
+		{"a\x1b[2J\x1b[Hb", "ab"},
+		{"\x1b]0;title\x07x", "x"},
+		{"\x1b]8;;http://e\x1b\\link\x1b]8;;\x1b\\", "link"},
+		{"\x1b]0;no end\nnext", "\nnext"},
+		{"\x1bPq#0\x1b\\y", "y"},
+		{"\x1b(Bz", "z"},
+		{"\x1bcreset", "reset"},
+		{"a\rb\bc\x07", "abc"},
+		{"x\r\ny", "x\ny"},
+		{"\u009b31mcsi", "31mcsi"}, // one character, the eight-bit form
+		{"safe\u202eevil", "safeevil"},
+		{"bad\xffutf", "bad\ufffdutf"},
+		{"\x1b", ""},
+		{"\x1b[", ""},
+		{"\x1b[1;\nx", "\nx"},
+	}
+	for _, tt := range tests {
+		if got := Clean(tt.in); got != tt.want {
+			t.Errorf("Clean(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("\x1b[31mx\x1b]0;t\x07")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Clean(s)
+		if strings.ContainsAny(got, "\x1b\r\x07\x08") || !utf8.ValidString(got) {
+			t.Errorf("Clean(%q) = %q", s, got)
+		}
+		if Clean(got) != got {
+			t.Errorf("Clean is not idempotent on %q", s)
+		}
+	})
+}
+
+func event(id int64, role agency.RoleID, sev agency.Severity, text string, d agency.Detail) agency.Event {
+	ev := agency.NewEvent("fix-it-abcd2345", sev, text, d)
+	ev.ID, ev.Role = id, role
+	ev.Time = time.Date(2026, 3, 1, 22, 4, int(id), 0, time.UTC)
+	return ev
+}
+
+func someEvents() []agency.Event {
+	merged := event(6, "", agency.SeverityInfo, "merged into main", agency.Merged{Branch: "main"})
+	tier := event(7, "t4_implementer", agency.SeverityInfo, "done", agency.Completed{})
+	tier.Tier, tier.ContractID = "t4", "parser"
+	return []agency.Event{
+		event(1, "", agency.SeverityInfo, "fix it", agency.RunStarted{Goal: "fix it"}),
+		event(2, "generalist", agency.SeverityDebug, "turn 1", agency.TurnCompleted{Turn: 1, In: 100, Out: 20, CostUSD: 0.25}),
+		event(3, "generalist", agency.SeverityInfo, "go test\n\x1b[31m./...", agency.TestsRun{Passed: 3, Failed: 1}),
+		event(4, "", agency.SeverityWarning, "ready to merge", agency.GatePending{Gate: "g", Kind: agency.GateMerge}),
+		event(5, "", agency.SeverityInfo, "approved", agency.GateApproved{Gate: "g", Kind: agency.GateMerge}),
+		merged, tier,
+	}
+}
+
+// The plain log is a promise: one line an event, no escape sequence, columns
+// in place.
+func TestPlainLog(t *testing.T) {
+	var out bytes.Buffer
+	l := NewLog(&out, LogOptions{})
+	for _, ev := range someEvents() {
+		if err := l.Event(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `[fix-it-abcd2345] 22:04:01  state           run_started        fix it
+[fix-it-abcd2345] 22:04:03  generalist      tests_run          go test ./...
+[fix-it-abcd2345] 22:04:04  gate            gate_pending       ready to merge
+[fix-it-abcd2345] 22:04:05  gate            gate_approved      approved
+[fix-it-abcd2345] 22:04:06  git             merged             merged into main
+[fix-it-abcd2345] 22:04:07  t4|t4_impleme…  completed          parser: done
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestVerboseLogShowsAll(t *testing.T) {
+	var out bytes.Buffer
+	l := NewLog(&out, LogOptions{Verbose: true})
+	for _, ev := range someEvents() {
+		_ = l.Event(ev)
+	}
+	if n := strings.Count(out.String(), "\n"); n != len(someEvents()) {
+		t.Errorf("%d lines of %d events", n, len(someEvents()))
+	}
+}
+
+func TestProgressLineIsRedrawnInPlace(t *testing.T) {
+	var out bytes.Buffer
+	start := time.Date(2026, 3, 1, 22, 4, 0, 0, time.UTC)
+	l := NewLog(&out, LogOptions{Style: Style{Live: true, Width: 100}, Start: start, Now: func() time.Time { return start.Add(75 * time.Second) }})
+	for _, ev := range someEvents()[:4] {
+		_ = l.Event(ev)
+	}
+	const want = "running · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 15 s · 1 waiting for you"
+	if got := out.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("ends %q", got[max(0, len(got)-120):])
+	}
+	if strings.Count(out.String(), "running ·") != strings.Count(out.String(), "\r\x1b[K")+1 {
+		t.Errorf("a progress line was left standing: %q", out.String())
+	}
+	_ = l.Stop()
+	_ = l.Tick()
+	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
+		t.Error("the progress line stands after Stop")
+	}
+	if n := utf8.RuneCountInString(l.o.Style.paint("", cut(want, 20))); n != 20 {
+		t.Errorf("cut to %d", n)
+	}
+}
+
+func TestGateNamesTheCommandsThatAnswerIt(t *testing.T) {
+	for _, kind := range []agency.GateKind{
+		agency.GatePlan, agency.GateInspection, agency.GateMerge, agency.GateBudget, agency.GateQuestion, agency.GateDependencies,
+		agency.GateDanger, agency.GateEscalation, agency.GateWeakened, agency.GateFault,
+	} {
+		g := agency.Gate{ID: "r.g-1", RunID: "run-1", Kind: kind, Summary: "s\x1b[2J", Body: "b\x1b[2J", Options: []string{"one", "two"}}
+		for _, several := range []bool{false, true} {
+			out := Gate(Style{}, g, several)
+			run := "run-1"
+			if several {
+				run = "run-1 --gate r.g-1"
+			}
+			for _, want := range []string{"agency approve " + run, "agency reject " + run, "2. two"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("%s: no %q in\n%s", kind, want, out)
+				}
+			}
+			if strings.Contains(out, "\x1b") {
+				t.Errorf("%s: an escape sequence in %q", kind, out)
+			}
+		}
+	}
+}
+
+func TestNoColourWithoutStyle(t *testing.T) {
+	doc := api.InspectDoc{
+		RunDoc:    api.RunDoc{ID: "run-1", State: agency.StateFailed, Goal: "g\n\x1b[31mx"},
+		Contracts: []api.ContractDoc{{Contract: agency.Contract{ID: "main", Title: "t"}, Criteria: []agency.Proof{{Proof: agency.ProofVerified}}}},
+		Receipts:  []api.ReceiptDoc{{Command: "go test"}},
+		Landings:  []api.LandingDoc{{Commit: "0123456789abcdef"}},
+	}
+	for name, out := range map[string]string{
+		"inspect":    Inspect(Style{}, doc),
+		"runs":       Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now()),
+		"cost":       Costs(Style{}, api.CostDoc{ByModel: map[string]api.Spend{"m\x1b[1m": {}}}),
+		"diff":       Diff(Style{}, "+a\x1b[1m\n"),
+		"messages":   Messages(Style{}, []agency.Message{{Body: "\x1b[1mx"}}),
+		"transcript": Transcript(Style{}, api.TranscriptDoc{Lines: []api.MessageLine{{Text: "\x1b[1mx"}}}),
+	} {
+		if strings.Contains(out, "\x1b") {
+			t.Errorf("%s: %q", name, out)
+		}
+	}
+	if !strings.Contains(Inspect(Style{Color: true}, doc), "\x1b[31mfailed") {
+		t.Error("no colour with a style")
+	}
+}
+
+func TestCostInWords(t *testing.T) {
+	tests := []struct {
+		m        agency.Money
+		tokens   int64
+		unpriced bool
+		want     string
+	}{
+		{agency.USD(1.5), 10, false, "$1.50"},
+		{agency.USD(0.0123), 10, false, "$0.0123"},
+		{0, 12345, true, "12 k tokens, unpriced"},
+		{agency.USD(2), 10, true, "$2.00 and unpriced models"},
+	}
+	for _, tt := range tests {
+		if got := Cost(tt.m, tt.tokens, tt.unpriced); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
