@@ -1,0 +1,8 @@
+// Package detect finds out how a repository is built and tested, and what its
+// commands need around them in the sandbox: toolchain, caches, environment.
+//
+// It reads files and asks the toolchain about itself, outside the repository
+// and in an environment of its own making. Nothing of the repository is
+// executed on the host: the one question that only the repository's module
+// graph can answer, which modules are missing, is asked inside the sandbox.
+package detect

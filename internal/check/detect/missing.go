@@ -1,0 +1,97 @@
+package detect
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/sandbox"
+)
+
+// listErrors prints every error of the packages that builds and tests of a
+// folder need, their dependencies' too.
+const listErrors = `go list -e -deps -test -f '{{with .Error}}{{.}}{{end}}{{range .DepsErrors}}{{.}}{{"\n"}}{{end}}'`
+
+var (
+	missingModule = regexp.MustCompile(`([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)@(v[0-9][^\s:,]*)`)
+	lookupOff     = "GOPROXY=off"
+)
+
+// maxNamed is how many missing modules an error names.
+const maxNamed = 8
+
+// MissingModules refuses a base whose modules are not all in the module cache:
+// the sandbox has no network to fetch them with. The module graph is read by
+// the go command inside of the sandbox, on a checkout of the base. A base that
+// is broken in other ways passes: mending it may be the goal.
+func MissingModules(ctx context.Context, run check.Runner, spec sandbox.Spec, repo fs.FS) error {
+	dirs := findModules(repo)
+	if len(dirs) == 0 {
+		return nil
+	}
+	var line []string
+	for _, d := range dirs {
+		line = append(line, "(cd "+shellWord("./"+d.dir)+" && "+listErrors+" "+d.patterns()+")")
+	}
+	spec.Argv = []string{"/bin/sh", "-c", strings.Join(line, "; ")}
+	res, err := run.Run(ctx, spec)
+	if err != nil {
+		return fmt.Errorf("modules of the base: %w", err)
+	}
+	if res.Cause == sandbox.CauseCancelled {
+		return context.Cause(ctx)
+	}
+	missing := missingIn(string(res.Output))
+	if len(missing) == 0 {
+		return nil
+	}
+	named := strings.Join(missing[:min(len(missing), maxNamed)], ", ")
+	if len(missing) > maxNamed {
+		named += fmt.Sprintf(" and %d more", len(missing)-maxNamed)
+	}
+	return agency.Errorf(agency.KindInvalid, "not in the module cache, and the sandbox has no network: %s", named).
+		WithMend("%s", downloadCommand(dirs))
+}
+
+// missingIn finds the modules that the go command would have fetched.
+func missingIn(output string) []string {
+	var out []string
+	for line := range strings.Lines(output) {
+		if !strings.Contains(line, lookupOff) {
+			continue
+		}
+		m := missingModule.FindStringSubmatch(line)
+		if m != nil && !slices.Contains(out, m[0]) {
+			out = append(out, m[0])
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func downloadCommand(dirs []goDir) string {
+	var parts []string
+	for _, d := range dirs {
+		mods := []string{d.dir}
+		if d.uses != nil {
+			mods = nil
+			for _, u := range d.uses {
+				mods = append(mods, path.Join(d.dir, u))
+			}
+		}
+		for _, m := range mods {
+			if m == "." {
+				parts = append(parts, "go mod download")
+			} else {
+				parts = append(parts, "(cd "+shellWord(m)+" && go mod download)")
+			}
+		}
+	}
+	return strings.Join(parts, " && ")
+}

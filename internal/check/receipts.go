@@ -1,0 +1,223 @@
+package check
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+//go:embed sql/insert.sql
+var insertReceipt string
+
+//go:embed sql/select.sql
+var selectReceipt string
+
+// Migrations are the tables of receipts.
+func Migrations() store.Set { return store.Set{Name: "check", FS: migrations} }
+
+// detail is the part of a receipt that lies in a blob.
+type detail struct {
+	Tests  []agency.TestResult `json:"tests,omitempty"`
+	Output string              `json:"output,omitempty"`
+}
+
+// Cached finds the newest receipt of an equal check that came to its end by
+// itself. An empty tree has none.
+func (c *Checker) Cached(ctx context.Context, tree agency.OID, line string, env agency.Hash) (r agency.Receipt, ok bool, err error) {
+	if tree == "" {
+		return r, false, nil
+	}
+	err = c.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		rows, err := s.Query(selectReceipt+` WHERE tree = ? AND command = ? AND env = ? AND reusable = 1
+			ORDER BY at DESC, n DESC LIMIT 1`, string(tree), line, string(env))
+		if err != nil {
+			return err
+		}
+		found, err := scanAll(rows, s)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		r, ok = found[0], true
+		return nil
+	})
+	if err != nil {
+		return r, false, fmt.Errorf("receipts: %w", err)
+	}
+	return r, ok, nil
+}
+
+// Receipts are those of a run in the order in which they were made, with tests
+// and output.
+func Receipts(q Reader, run agency.RunID) ([]agency.Receipt, error) {
+	rows, err := q.Query(selectReceipt+` WHERE run_id = ? ORDER BY n`, string(run))
+	if err != nil {
+		return nil, fmt.Errorf("receipts of %s: %w", run, err)
+	}
+	return scanAll(rows, q)
+}
+
+// Receipt is one by its id; KindNotFound where there is none.
+func Receipt(q Reader, id agency.ReceiptID) (agency.Receipt, error) {
+	rows, err := q.Query(selectReceipt+` WHERE id = ?`, string(id))
+	if err != nil {
+		return agency.Receipt{}, fmt.Errorf("receipt %s: %w", id, err)
+	}
+	found, err := scanAll(rows, q)
+	if err != nil {
+		return agency.Receipt{}, err
+	}
+	if len(found) == 0 {
+		return agency.Receipt{}, agency.Errorf(agency.KindNotFound, "receipt %s: there is none", id)
+	}
+	return found[0], nil
+}
+
+// Reader is a transaction or a snapshot of the store.
+type Reader interface {
+	Query(query string, args ...any) (*store.Rows, error)
+	Blob(agency.Hash) ([]byte, error)
+}
+
+// Forget removes a run's receipts, when the run's record is removed.
+func Forget(tx *store.Tx, run agency.RunID) error {
+	_, err := tx.Exec(`DELETE FROM receipts WHERE run_id = ?`, string(run))
+	return err
+}
+
+func scanAll(rows *store.Rows, q Reader) (out []agency.Receipt, err error) {
+	var blobs []agency.Hash
+	for rows.Next() {
+		var r agency.Receipt
+		var blob string
+		var at int64
+		err := rows.Scan(&r.ID, &r.RunID, &r.ContractID, &r.Kind, &r.Command, &r.Tree, &r.Env, &r.ExitCode,
+			&r.Cause, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &blob, &at)
+		if err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		r.At = store.Time(at)
+		out, blobs = append(out, r), append(blobs, agency.Hash(blob))
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, err
+	}
+	for i, h := range blobs {
+		b, err := q.Blob(h)
+		if err != nil {
+			return nil, fmt.Errorf("receipt %s: %w", out[i].ID, err)
+		}
+		var d detail
+		if err := json.Unmarshal(b, &d); err != nil {
+			return nil, fmt.Errorf("receipt %s: %w", out[i].ID, err)
+		}
+		out[i].Tests, out[i].Output = d.Tests, d.Output
+	}
+	return out, nil
+}
+
+// takeOver makes another run's, contract's or stage's receipt this one's. The
+// same check of the same stage keeps the receipt that it has.
+func (c *Checker) takeOver(ctx context.Context, s Subject, cmd Command, old agency.Receipt) (agency.Receipt, error) {
+	var have agency.Receipt
+	err := c.o.DB.Read(ctx, func(snap *store.Snapshot) error {
+		rows, err := snap.Query(selectReceipt+` WHERE run_id = ? AND contract_id = ? AND stage = ? AND kind = ?
+			AND tree = ? AND command = ? AND env = ? AND reusable = 1 ORDER BY n DESC LIMIT 1`,
+			string(s.Run), string(s.Contract), string(s.Stage), string(cmd.Kind), string(s.Tree), cmd.Line, string(old.Env))
+		if err != nil {
+			return err
+		}
+		found, err := scanAll(rows, snap)
+		if err == nil && len(found) > 0 {
+			have = found[0]
+		}
+		return err
+	})
+	if err != nil || have.ID != "" {
+		return have, err
+	}
+	from := old.ID
+	old.RunID, old.ContractID, old.Kind = s.Run, s.Contract, cmd.Kind
+	return c.keep(ctx, s, old, from, true)
+}
+
+// keep writes the receipt and its event, and returns it as it was stored.
+func (c *Checker) keep(ctx context.Context, s Subject, r agency.Receipt, from agency.ReceiptID, reusable bool) (agency.Receipt, error) {
+	r.Output = string(c.o.DB.Redact([]byte(r.Output)))
+	for i := range r.Tests {
+		r.Tests[i].Name = string(c.o.DB.Redact([]byte(r.Tests[i].Name)))
+		r.Tests[i].Output = string(c.o.DB.Redact([]byte(r.Tests[i].Output)))
+	}
+	b, err := json.Marshal(detail{Tests: r.Tests, Output: r.Output})
+	if err != nil {
+		return r, fmt.Errorf("receipt: %w", err)
+	}
+	write := func(tx *store.Tx) error { return insert(tx, s, &r, from, reusable, b) }
+	if s.Fence == (agency.Fence{}) {
+		err = c.o.DB.Write(ctx, write)
+	} else {
+		err = c.o.DB.WriteFenced(ctx, s.Fence, write)
+	}
+	if err != nil {
+		return agency.Receipt{}, fmt.Errorf("receipt of `%s`: %w", r.Command, err)
+	}
+	return r, nil
+}
+
+func insert(tx *store.Tx, s Subject, r *agency.Receipt, from agency.ReceiptID, reusable bool, blob []byte) error {
+	var n sql.NullInt64
+	if err := tx.QueryRow(`SELECT max(n) FROM receipts WHERE run_id = ?`, string(s.Run)).Scan(&n); err != nil {
+		return err
+	}
+	r.ID = agency.ReceiptID(fmt.Sprintf("%s/receipt-%d", s.Run, n.Int64+1))
+	if from == "" {
+		r.At = tx.Now
+	}
+	h, err := tx.PutBlob(blob)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(insertReceipt, string(r.ID), string(r.RunID), n.Int64+1, string(r.ContractID), string(s.Agent),
+		string(s.Stage), string(r.Kind), r.Command, string(r.Tree), string(r.Env), r.ExitCode, r.Cause, r.Duration,
+		r.Passed, r.Failed, r.Skipped, r.Parsed, reusable, string(from), string(h), store.Micros(r.At))
+	if err != nil {
+		return err
+	}
+	ev := eventOf(s, *r, from != "")
+	_, err = event.Append(tx, ev)
+	return err
+}
+
+// eventOf is the receipt as the log tells it.
+func eventOf(s Subject, r agency.Receipt, again bool) agency.Event {
+	severity := agency.SeverityInfo
+	if !r.OK() {
+		severity = agency.SeverityWarning
+	}
+	var d agency.Detail = agency.LintRun{Command: r.Command, Kind: r.Kind, ExitCode: r.ExitCode, Receipt: r.ID, Stage: string(s.Stage)}
+	if r.Kind == agency.CheckTest || r.Parsed {
+		d = agency.TestsRun{
+			Command: r.Command, Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped,
+			ExitCode: r.ExitCode, Receipt: r.ID, Stage: string(s.Stage),
+		}
+	}
+	summary := Headline(r)
+	if s.Stage != "" {
+		summary = string(s.Stage) + ": " + summary
+	}
+	if again {
+		summary += " (known from before)"
+	}
+	ev := agency.NewEvent(s.Run, severity, summary, d)
+	ev.AgentID, ev.ContractID = s.Agent, s.Contract
+	return ev
+}

@@ -1,0 +1,3 @@
+SELECT id, run_id, contract_id, kind, command, tree, env, exit_code, cause, duration, passed, failed, skipped,
+    parsed, detail, at
+FROM receipts
