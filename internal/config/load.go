@@ -1,5 +1,10 @@
 package config
 
+import (
+	"reflect"
+	"strings"
+)
+
 // Source is the text of one file. A nil Data means that there is no file.
 type Source struct {
 	Path string // as shown in faults
@@ -72,5 +77,99 @@ type Loaded struct {
 	// further than the user's own; they need trust (RELIABILITY 3).
 	Widenings []Widening
 
-	trusted bool
+	trusted bool // by the store or by AGENCY_TRUST=1
+	state   *state
+	env     Env
+	texts   map[string]*text
+}
+
+// Load layers defaults, the user's file, the repository's file and flags. Its
+// error holds every Fault of every file and is KindInvalid.
+func Load(in Input) (*Loaded, error) {
+	if in.Env == nil {
+		in.Env = func(string) (string, bool) { return "", false }
+	}
+	c := &collector{}
+	user, userText := readTree(in.UserFile, c)
+	repo, repoText := readTree(in.RepoFile, c)
+	flags := flagTrees(in.Flags, c)
+	s := newState()
+	for _, l := range append([]laid{{LayerUser, user, userText}, {LayerRepo, repo, repoText}}, flags...) {
+		s.lay(l, in.Env, c)
+	}
+	l := &Loaded{state: s, env: in.Env, texts: map[string]*text{userText.path: userText, repoText.path: repoText}}
+	s.complete(in)
+	l.check(in, c)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	l.Widenings = l.widenings(in, laid{LayerUser, user, userText}, laid{LayerRepo, repo, repoText})
+	l.trusted = len(l.Widenings) == 0 || TrustFromEnv(in.Env)
+	l.Config, l.Warnings = s.config, s.warnings
+	return l, nil
+}
+
+// laid is one layer, parsed.
+type laid struct {
+	layer Layer
+	root  *node
+	text  *text
+}
+
+func newState() *state {
+	return &state{config: Defaults(), origins: map[string]Origin{}, raw: map[string]string{}}
+}
+
+func (s *state) lay(l laid, env Env, c *collector) {
+	if l.root == nil {
+		return
+	}
+	d := &decoder{state: s, layer: l.layer, text: l.text, faults: c, env: env}
+	d.object(reflect.ValueOf(&s.config).Elem(), l.root, "")
+}
+
+// flagTrees makes each flag a layer of its own, so that its faults carry the
+// name that the user typed.
+func flagTrees(flags []Flag, c *collector) []laid {
+	var out []laid
+	for _, f := range flags {
+		t := &text{path: f.Name}
+		sub := &collector{}
+		n, _ := readTree(Source{Path: f.Name, Data: []byte("value: " + f.Value + "\n")}, sub)
+		if len(sub.faults) > 0 || n == nil || len(n.entries) != 1 {
+			c.add(t, 0, 0, "%s is no value for %s", clip(f.Value), f.Key)
+			continue
+		}
+		v := n.entries[0].value
+		v.flatten()
+		parts := strings.Split(f.Key, ".")
+		for i := len(parts) - 1; i >= 0; i-- {
+			v = &node{shape: isMap, entries: []entry{{key: parts[i], value: v}}}
+		}
+		out = append(out, laid{LayerFlag, v, t})
+	}
+	return out
+}
+
+// flatten takes the positions away: a flag has none.
+func (n *node) flatten() {
+	n.line, n.col = 0, 0
+	for i := range n.entries {
+		n.entries[i].line, n.entries[i].col = 0, 0
+		n.entries[i].value.flatten()
+	}
+	for _, m := range n.items {
+		m.flatten()
+	}
+}
+
+// Origin is where a dotted key's effective value came from: the key's own
+// line, else that of the mapping it stands in.
+func (l *Loaded) Origin(key string) Origin { return l.state.origin(key) }
+
+func (s *state) origin(key string) Origin {
+	if o, ok := s.origins[key]; ok {
+		return o
+	}
+	return Origin{Layer: LayerDefault}
 }

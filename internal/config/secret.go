@@ -1,6 +1,11 @@
 package config
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+
+	"agency/internal/agency"
+)
 
 // Secret is a setting that may hold a key. A Config that Load returned holds
 // never the key itself, only how to find it: "" (none given), "none" (none
@@ -32,4 +37,71 @@ func (s Secret) safe() Secret {
 		return s
 	}
 	return Literal
+}
+
+// Secrets expands the keys of the named providers from the environment, for
+// the host to hold in memory. An unset ${NAME} is KindInvalid and names the
+// variable; so is a repository's file that needs trust and has none.
+func (l *Loaded) Secrets(providers []string) (map[string]string, error) {
+	return l.SecretsFor(l.Config, providers)
+}
+
+// SecretsFor does the same for the providers as a run's copy has them: a
+// client that resumes or answers brings the keys that the copy names. A key
+// written in a file is taken from the provider of the same name in the
+// client's own configuration.
+func (l *Loaded) SecretsFor(run Config, providers []string) (map[string]string, error) {
+	if err := l.untrusted(); err != nil {
+		return nil, err
+	}
+	secrets := map[string]string{}
+	for _, name := range providers {
+		p, ok := run.Providers[name]
+		if !ok {
+			return nil, agency.Errorf(agency.KindInvalid, "config: no provider %q", name).
+				WithMend("add it under providers: in agency.yaml")
+		}
+		if err := l.providerReady(name, p); err != nil {
+			return nil, err
+		}
+		value, unset := l.state.secret(name, p, l.env)
+		switch {
+		case len(unset) > 0:
+			return nil, l.unset(name, "api_key", unset[0])
+		case value == "" && p.Type != "rehearsal":
+			return nil, agency.Errorf(agency.KindInvalid, "config: provider %s has no api_key", name).
+				WithMend("set providers.%s.api_key in your own file, or write none where the server wants no key", name)
+		case value != "" && value != string(NoKey):
+			secrets[name] = value
+		}
+	}
+	return secrets, nil
+}
+
+// providerReady refuses what is not in this version and what an unset
+// variable left open.
+func (l *Loaded) providerReady(name string, p Provider) error {
+	if what := unsupportedProvider(p); what != "" {
+		return agency.Errorf(agency.KindInvalid, "config: providers.%s: %s is not in this version", name, what).
+			WithMend("name a model of another provider under models: in agency.yaml")
+	}
+	for field, value := range map[string]string{"base_url": p.BaseURL, "script": p.Script} {
+		if _, unset := expand(value, l.env); len(unset) > 0 {
+			return l.unset(name, field, unset[0])
+		}
+	}
+	return nil
+}
+
+func (l *Loaded) unset(provider, field, variable string) error {
+	where := ""
+	if o := l.Origin("providers." + provider + "." + field); o.Line > 0 {
+		where = fmt.Sprintf("%s:%d:%d: ", o.File, o.Line, o.Col)
+	}
+	mend := "export " + variable + "=..."
+	if o := l.state.nearest([]string{"models"}); !l.state.modelsIn && o.Layer == LayerDefault {
+		mend += ", or OPENAI_API_KEY for OpenAI, or name your own under models: in agency.yaml"
+	}
+	return agency.Errorf(agency.KindInvalid, "config: %sproviders.%s.%s: %s is not set", where, provider, field, variable).
+		WithMend("%s", mend)
 }

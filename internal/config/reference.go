@@ -1,0 +1,203 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Reference is the configuration's manual in Markdown, generated from Config.
+func Reference() []byte {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	d := reflect.ValueOf(Defaults())
+	b.WriteString("\n## Top level\n\n")
+	tableHead(&b)
+	var sections []field
+	for _, f := range fieldsOf(d.Type()) {
+		if f.typ.Kind() == reflect.Struct || f.typ.Kind() == reflect.Map || isStructList(f.typ) {
+			sections = append(sections, f)
+			continue
+		}
+		row(&b, f, f.name, d.Field(f.index))
+	}
+	for _, f := range sections {
+		section(&b, f, d.Field(f.index))
+	}
+	return []byte(b.String())
+}
+
+const referenceHead = `# Configuration
+
+<!-- Generated from internal/config; a test compares. Do not edit. -->
+
+Settings are laid over each other, the later wins: the defaults below, your own file
+(` + "`$XDG_CONFIG_HOME/agency/config.yaml`" + `, by default ` + "`~/.config/agency/config.yaml`" + `), the repository's
+` + "`agency.yaml`" + `, the flags of the command. Mappings merge key by key, lists are replaced. The result is
+copied into each run; a run never reads a file that an agent can write.
+
+- ` + "`agency config show`" + ` prints the effective settings and where each came from, ` + "`validate`" + ` only checks,
+  ` + "`schema`" + ` prints the JSON schema.
+- ` + "`${NAME}`" + ` is replaced by an environment variable in your own file (not in commands, whose ` + "`${NAME}`" + ` is the
+  shell's) and, in a repository's file, in keys that need trust. A plain ` + "`${`" + ` is written ` + "`$${`" + `. A variable that is
+  not set is an error only when a model needs it. Keys are never written to the record of a run or to a log.
+- A repository's file may narrow but not widen ` + "`sandbox`, `providers`, `notify`, `vcs`, `mcp`, `store`" + ` and
+  ` + "`agents.*.runtime`" + `; what widens needs your trust, once, by ` + "`agency trust`" + `. Smaller limits, a stricter mode and
+  fewer hosts need none.
+- Keys marked *not yet* are accepted and checked but have no effect in this version.
+- A file has at most 1 MiB.
+`
+
+func isStructList(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct
+}
+
+func tableHead(b *strings.Builder) {
+	b.WriteString("| key | value | default | meaning |\n| --- | --- | --- | --- |\n")
+}
+
+func section(b *strings.Builder, f field, v reflect.Value) {
+	fmt.Fprintf(b, "\n## %s\n\n%s.\n\n", f.name, escapeCell(f.doc))
+	switch {
+	case f.typ.Kind() == reflect.Struct:
+		tableHead(b)
+		rows(b, f.name, f.typ, v)
+	case f.name == "agents":
+		agentsSection(b, f, v)
+	case f.name == "providers":
+		tableHead(b)
+		rows(b, "providers.NAME", f.typ.Elem(), reflect.Value{})
+		b.WriteString("\nBy default:\n\n")
+		defaultsBlock(b, v, f)
+	case isStructList(f.typ):
+		tableHead(b)
+		rows(b, f.name+"[]", f.typ.Elem(), reflect.Value{})
+	case f.typ.Elem().Kind() == reflect.Struct:
+		tableHead(b)
+		rows(b, f.name+".NAME", f.typ.Elem(), reflect.Value{})
+	default:
+		b.WriteString("By default:\n\n")
+		defaultsBlock(b, v, f)
+	}
+}
+
+func defaultsBlock(b *strings.Builder, v reflect.Value, f field) {
+	p := &printer{loaded: &Loaded{state: newState()}}
+	for _, k := range mapKeys(v, f) {
+		e := v.MapIndex(reflect.ValueOf(k))
+		if e.Kind() == reflect.Struct {
+			var parts []string
+			for _, ef := range fieldsOf(e.Type()) {
+				if fv := e.Field(ef.index); !fv.IsZero() {
+					parts = append(parts, ef.name+": "+plainValue(fv))
+				}
+			}
+			p.line(k+": {"+strings.Join(parts, ", ")+"}", "")
+			continue
+		}
+		p.line(k+": "+plainValue(e), "")
+	}
+	b.WriteString("```yaml\n" + f.name + ":\n")
+	for line := range strings.Lines(p.b.String()) {
+		b.WriteString("  " + line)
+	}
+	b.WriteString("```\n")
+}
+
+func agentsSection(b *strings.Builder, f field, v reflect.Value) {
+	tableHead(b)
+	rows(b, "agents.ROLE", f.typ.Elem(), reflect.Value{})
+	var aliases []string
+	for _, a := range sortedKeys(f.alias) {
+		aliases = append(aliases, fmt.Sprintf("`%s` for `%s`", a, f.alias[a]))
+	}
+	fmt.Fprintf(b, "\nAlso accepted: %s. In this version only `generalist` runs. By default:\n\n", strings.Join(aliases, ", "))
+	fields := fieldsOf(f.typ.Elem())
+	head, rule := "| role |", "| --- |"
+	for _, ef := range fields {
+		head, rule = head+" "+ef.name+" |", rule+" --- |"
+	}
+	b.WriteString(head + "\n" + rule + "\n")
+	for _, role := range f.keys {
+		a := v.MapIndex(reflect.ValueOf(role))
+		b.WriteString("| `" + role + "` |")
+		for _, ef := range fields {
+			b.WriteString(" " + plainValue(a.Field(ef.index)) + " |")
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func rows(b *strings.Builder, key string, t reflect.Type, v reflect.Value) {
+	for _, f := range fieldsOf(t) {
+		var fv reflect.Value
+		if v.IsValid() {
+			fv = v.Field(f.index)
+		}
+		if f.typ.Kind() == reflect.Struct {
+			rows(b, key+"."+f.name, f.typ, fv)
+			continue
+		}
+		row(b, f, key+"."+f.name, fv)
+	}
+}
+
+func row(b *strings.Builder, f field, key string, v reflect.Value) {
+	def := ""
+	if v.IsValid() {
+		def = "`" + plainValue(v) + "`"
+	}
+	doc := f.doc
+	if f.required {
+		doc += "; required"
+	}
+	if !InEffect(strings.NewReplacer("ROLE", "generalist", "[]", "").Replace(key)) {
+		doc += " (*not yet*)"
+	}
+	fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", key, valueOf(f), escapeCell(def), escapeCell(doc))
+}
+
+// valueOf describes what a key takes.
+func valueOf(f field) string {
+	if f.enum != nil {
+		var words []string
+		for _, e := range f.enum {
+			if e != "" {
+				words = append(words, "`"+e+"`")
+			}
+		}
+		list := strings.Join(words, " or ")
+		if f.typ.Kind() == reflect.Slice {
+			return "list of " + list
+		}
+		return list
+	}
+	switch f.typ.Kind() {
+	case reflect.Bool:
+		return "`true` or `false`"
+	case reflect.Slice:
+		return "list of texts"
+	case reflect.String:
+		return "text"
+	case reflect.Float64:
+		return "number" + rangeOf(f)
+	default:
+		return "whole number" + rangeOf(f)
+	}
+}
+
+func rangeOf(f field) string {
+	switch {
+	case f.min != "" && f.min == f.max:
+		return ", " + f.min
+	case f.above != "" && f.max != "":
+		return ", more than " + f.above + ", at most " + f.max
+	case f.min != "" && f.max != "":
+		return ", " + f.min + " to " + f.max
+	case f.min != "":
+		return ", at least " + f.min
+	}
+	return ""
+}
+
+func escapeCell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -1,0 +1,308 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// Security is the part of a configuration that decides what a run may reach,
+// with references unexpanded and secrets in the clear: it is compared and
+// hashed, never stored or shown.
+type Security struct {
+	Sandbox    Sandbox
+	Providers  map[string]Provider
+	Notify     []Notify
+	VCS        VCS
+	MCP        map[string]MCP
+	Store      Store
+	Runtimes   map[string]string      // by role
+	AgentFiles map[string]agency.Hash // by slash path
+}
+
+// Widening is one setting that reaches further than the user's own.
+type Widening struct {
+	Key  string // dotted, or the path of an agent file
+	Have string // the user's value, secrets masked
+	Want string // the repository's value, secrets masked
+	Line int    // in the repository's file; 0 for a file of its own
+	bind string // the exact value, which the trust is bound to
+}
+
+// String is the line that `agency trust` shows.
+func (w Widening) String() string {
+	if w.Have == "" {
+		return fmt.Sprintf("%s: %s", w.Key, w.Want)
+	}
+	return fmt.Sprintf("%s: %s instead of %s", w.Key, w.Want, w.Have)
+}
+
+// Widens compares what a repository's file leads to with the user's own
+// effective settings. A setting that only narrows is not in the result:
+// smaller limits, fewer hosts and paths, a stricter mode, the native runtime.
+// What cannot be ordered counts as wider when it differs.
+func Widens(want, have Security) []Widening {
+	w := &widener{}
+	w.sandbox(want.Sandbox, have.Sandbox)
+	for _, name := range sortedKeys(want.Providers) {
+		w.provider(name, want.Providers[name], have.Providers)
+	}
+	for _, name := range sortedKeys(want.MCP) {
+		w.server(name, want.MCP[name], have.MCP)
+	}
+	for i, n := range want.Notify {
+		if !slices.ContainsFunc(have.Notify, func(m Notify) bool { return bindOf(m.bound()) == bindOf(n.bound()) }) {
+			w.add(fmt.Sprintf("notify[%d]", i), "", n.Type+" "+masked(n.URL), bindOf(n.bound()))
+		}
+	}
+	w.differs("vcs.type", have.VCS.Type, want.VCS.Type, want.VCS.Type == "git")
+	if want.Store.URL != have.Store.URL {
+		w.add("store.url", masked(have.Store.URL), masked(want.Store.URL), bindOf(string(want.Store.URL)))
+	}
+	for _, role := range sortedKeys(want.Runtimes) {
+		r := want.Runtimes[role]
+		w.differs("agents."+role+".runtime", have.Runtimes[role], r, r == RuntimeNative)
+	}
+	for _, p := range sortedKeys(want.AgentFiles) {
+		if have.AgentFiles[p] != want.AgentFiles[p] {
+			w.add(p, "", "an agent file of the repository", string(want.AgentFiles[p]))
+		}
+	}
+	return w.found
+}
+
+type widener struct{ found []Widening }
+
+func (w *widener) add(key, have, want, bind string) {
+	w.found = append(w.found, Widening{Key: key, Have: have, Want: want, bind: bind})
+}
+
+func (w *widener) differs(key, have, want string, narrow bool) {
+	if have != want && !narrow {
+		w.add(key, shownEmpty(have), shownEmpty(want), bindOf(want))
+	}
+}
+
+func (w *widener) more(key string, have, want int) {
+	if want > have {
+		w.add(key, fmt.Sprint(have), fmt.Sprint(want), bindOf(fmt.Sprint(want)))
+	}
+}
+
+// superset adds the entries that the user's list does not have.
+func (w *widener) superset(key string, have, want []string) {
+	var extra []string
+	for _, s := range want {
+		if !slices.Contains(have, s) {
+			extra = append(extra, s)
+		}
+	}
+	if len(extra) > 0 {
+		slices.Sort(extra)
+		w.add(key, "", "adds "+strings.Join(extra, ", "), bindOf(extra))
+	}
+}
+
+func (w *widener) sandbox(want, have Sandbox) {
+	strict := []string{"full", "auto", "off"}
+	w.differs("sandbox.mode", have.Mode, want.Mode, slices.Index(strict, want.Mode) < slices.Index(strict, have.Mode))
+	w.differs("sandbox.network", have.Network, want.Network, want.Network == "none")
+	w.more("sandbox.timeout_seconds", have.TimeoutSeconds, want.TimeoutSeconds)
+	w.more("sandbox.memory_mb", have.MemoryMB, want.MemoryMB)
+	w.more("sandbox.processes", have.Processes, want.Processes)
+	w.more("sandbox.output_kb", have.OutputKB, want.OutputKB)
+	w.superset("sandbox.allow_hosts", have.AllowHosts, want.AllowHosts)
+	w.superset("sandbox.setup_hosts", have.SetupHosts, want.SetupHosts)
+	w.superset("sandbox.read", have.Read, want.Read)
+	w.differs("sandbox.loopback", have.Loopback, want.Loopback, want.Loopback == "deny")
+}
+
+func (w *widener) provider(name string, want Provider, all map[string]Provider) {
+	key := "providers." + name
+	have, ok := all[name]
+	if !ok {
+		text := fmt.Sprintf("type %s at %s with key %s", want.Type, shownEmpty(want.BaseURL), masked(want.APIKey))
+		w.add(key, "", text, bindOf(want.bound()))
+		return
+	}
+	w.differs(key+".type", have.Type, want.Type, false)
+	w.differs(key+".base_url", have.BaseURL, want.BaseURL, false)
+	if have.APIKey != want.APIKey {
+		// bound to where the key goes: the same key to another place is
+		// another wish
+		w.add(key+".api_key", masked(have.APIKey), masked(want.APIKey), bindOf(want.bound()))
+	}
+	w.differs(key+".api", have.API, want.API, apiName(have.API) == apiName(want.API))
+	w.differs(key+".script", have.Script, want.Script, false)
+}
+
+func apiName(api string) string {
+	if api == "" {
+		return "chat"
+	}
+	return api
+}
+
+func (w *widener) server(name string, want MCP, all map[string]MCP) {
+	have, ok := all[name]
+	same := ok && slices.Equal(have.Command, want.Command) && have.URL == want.URL
+	fewer := !slices.ContainsFunc(want.Roles, func(r string) bool { return !slices.Contains(have.Roles, r) })
+	if same && fewer {
+		return
+	}
+	text := want.URL
+	if text == "" {
+		text = strings.Join(want.Command, " ")
+	}
+	slices.Sort(want.Roles)
+	w.add("mcp."+name, "", fmt.Sprintf("%s for %s", text, strings.Join(want.Roles, ", ")), bindOf([][]string{want.Command, {want.URL}, want.Roles}))
+}
+
+func (p Provider) bound() []string {
+	return []string{p.Type, p.BaseURL, string(p.APIKey), apiName(p.API), p.Script}
+}
+
+func (n Notify) bound() []string { return append([]string{n.Type, string(n.URL)}, n.To...) }
+
+// bindOf is canonical JSON: no maps, no floats, one form for each value.
+func bindOf[T string | []string | [][]string](v T) string {
+	b, _ := json.Marshal(v) // texts and lists of texts cannot fail
+	return string(b)
+}
+
+func shownEmpty(s string) string {
+	if s == "" {
+		return "the vendor's default"
+	}
+	return s
+}
+
+func masked(s Secret) string {
+	switch safe := s.safe(); safe {
+	case "":
+		return "none"
+	case Literal:
+		return "********"
+	default:
+		return string(safe)
+	}
+}
+
+// security reads the subset out of a state. Texts are as written, before
+// expansion: trust is given to a reference, not to what it means today.
+func (s *state) security() Security {
+	c := s.config
+	sec := Security{
+		Sandbox: c.Sandbox, VCS: c.VCS, Store: Store{URL: s.written("store.url", c.Store.URL)},
+		Providers: map[string]Provider{}, MCP: map[string]MCP{}, Runtimes: map[string]string{},
+	}
+	sec.Sandbox.Read = make([]string, len(c.Sandbox.Read))
+	for i, p := range c.Sandbox.Read {
+		sec.Sandbox.Read[i] = s.writtenText(fmt.Sprintf("sandbox.read[%d]", i), p)
+	}
+	for name, p := range c.Providers {
+		key := "providers." + name + "."
+		p.APIKey = s.written(key+"api_key", p.APIKey)
+		p.BaseURL = s.writtenText(key+"base_url", p.BaseURL)
+		p.Script = s.writtenText(key+"script", p.Script)
+		sec.Providers[name] = p
+	}
+	for name, m := range c.MCP {
+		m.URL = s.writtenText("mcp."+name+".url", m.URL)
+		m.Roles = slices.Clone(m.Roles)
+		sec.MCP[name] = m
+	}
+	for i, n := range c.Notify {
+		n.URL = s.written(fmt.Sprintf("notify[%d].url", i), n.URL)
+		sec.Notify = append(sec.Notify, n)
+	}
+	for role, a := range c.Agents {
+		sec.Runtimes[role] = a.Runtime
+	}
+	return sec
+}
+
+func (s *state) written(key string, safe Secret) Secret {
+	return Secret(s.writtenText(key, string(safe)))
+}
+
+func (s *state) writtenText(key, value string) string {
+	if raw, ok := s.raw[key]; ok {
+		return raw
+	}
+	return value
+}
+
+// widenings lays the two files once more, without flags and without what
+// depends on the environment.
+func (l *Loaded) widenings(in Input, user, repo laid) []Widening {
+	quiet := &collector{} // both files have been read without a fault
+	have, want := newState(), newState()
+	have.lay(user, in.Env, quiet)
+	want.lay(user, in.Env, quiet)
+	want.lay(repo, in.Env, quiet)
+	wanted := want.security()
+	wanted.AgentFiles = map[string]agency.Hash{}
+	for p, data := range in.AgentFiles {
+		sum := sha256.Sum256(data)
+		wanted.AgentFiles[p] = agency.Hash(hex.EncodeToString(sum[:]))
+	}
+	ws := Widens(wanted, have.security())
+	for i := range ws {
+		ws[i].Line = want.nearest([]string{ws[i].Key}).Line
+	}
+	return ws
+}
+
+// TrustHash binds a user's trust to what the repository's file widens, as the
+// SHA-256 of canonical JSON. Comments, order, anchors, equivalent spellings and
+// settings that narrow do not change it; "" when nothing is widened.
+func (l *Loaded) TrustHash() agency.Hash {
+	if len(l.Widenings) == 0 {
+		return ""
+	}
+	pairs := make([]string, 0, len(l.Widenings))
+	for _, w := range l.Widenings {
+		pairs = append(pairs, bindOf([]string{w.Key, w.bind}))
+	}
+	slices.Sort(pairs)
+	h := sha256.New()
+	_, _ = io.WriteString(h, "agency trust 1\n"+strings.Join(pairs, "\n")) // a hash takes every write
+	return agency.Hash(hex.EncodeToString(h.Sum(nil)))
+}
+
+// RequireTrust fails with KindInvalid, naming `agency trust`, unless nothing
+// is widened, the store trusts it for this repository, or AGENCY_TRUST=1.
+func (l *Loaded) RequireTrust(ts *TrustStore, repo string) error {
+	if l.trusted {
+		return nil
+	}
+	ok, err := ts.Trusted(repo, l.TrustHash())
+	if err != nil {
+		return err
+	}
+	l.trusted = ok
+	return l.untrusted()
+}
+
+func (l *Loaded) untrusted() error {
+	if l.trusted {
+		return nil
+	}
+	lines := make([]string, len(l.Widenings))
+	for i, w := range l.Widenings {
+		where := w.Key
+		if w.Line > 0 {
+			where = fmt.Sprintf("line %d", w.Line)
+		}
+		lines[i] = fmt.Sprintf("\n  %s: %s", where, w)
+	}
+	return agency.Errorf(agency.KindInvalid, "config: the repository's configuration asks for more than your own allows:%s", strings.Join(lines, "")).
+		WithMend("agency trust")
+}

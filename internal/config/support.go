@@ -1,0 +1,141 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// inEffect is the one list of keys whose feature is in this version; all
+// others are accepted, checked and marked in `config show`. A "*" stands for
+// any one part; a mapping's name stands for all that is in it.
+func inEffect() []string {
+	return []string{
+		"version",
+		"mode",
+		"retry_budget",
+		"branch_prefix",
+		"budget",
+		"land",
+		"providers",
+		"prices",
+		"models",
+		"commands",
+		"agents.generalist.model",
+		"agents.generalist.max_tokens",
+		"agents.generalist.max_tokens_per_session",
+		"agents.generalist.timeout_seconds",
+		"agents.generalist.max_turns",
+		"agents.*.runtime",
+		"sandbox",
+		"visibility.gate_timeout_minutes",
+		"visibility.inspection_gates.t1_plan", // fixed in every version
+		"store",
+	}
+}
+
+// InEffect tells whether a dotted key does something in this version.
+func InEffect(key string) bool {
+	parts := strings.Split(key, ".")
+	return slices.ContainsFunc(inEffect(), func(pattern string) bool {
+		want := strings.Split(pattern, ".")
+		if len(want) > len(parts) {
+			return false
+		}
+		for i, w := range want {
+			if w != "*" && w != parts[i] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// absent is a value whose feature is not in this version and that a run could
+// not pass over in silence.
+type absent struct{ key, what string }
+
+func (c Config) absent() []absent {
+	var out []absent
+	add := func(bad bool, key, what string) {
+		if bad {
+			out = append(out, absent{key, what})
+		}
+	}
+	add(c.Mode != agency.ModeSingle, "mode", "mode "+string(c.Mode))
+	add(c.Land == agency.LandPullRequest, "land", "land: pull_request")
+	add(c.Sandbox.Network != "none", "sandbox.network", "sandbox.network: "+c.Sandbox.Network)
+	add(len(c.Sandbox.AllowHosts) > 0, "sandbox.allow_hosts", "sandbox.allow_hosts")
+	add(len(c.Sandbox.SetupHosts) > 0, "sandbox.setup_hosts", "sandbox.setup_hosts")
+	add(c.Sandbox.Loopback != "deny", "sandbox.loopback", "sandbox.loopback: "+c.Sandbox.Loopback)
+	add(c.Store.URL != "", "store.url", "store.url")
+	for _, role := range sortedKeys(c.Agents) {
+		r := c.Agents[role].Runtime
+		add(r != RuntimeNative, "agents."+role+".runtime", "runtime "+r)
+	}
+	for _, p := range c.neededProviders() {
+		what := unsupportedProvider(c.Providers[p])
+		add(what != "", "providers."+p, "providers."+p+": "+what)
+	}
+	return out
+}
+
+// unsupportedProvider says which part of a provider is not in this version.
+func unsupportedProvider(p Provider) string {
+	switch {
+	case p.Type == "gemini":
+		return "type gemini"
+	case p.API == "responses":
+		return "api: responses"
+	}
+	return ""
+}
+
+// neededProviders are those of the roles that this version runs.
+func (c Config) neededProviders() []string {
+	refs, err := c.ModelsOf("generalist")
+	if err != nil {
+		return nil
+	}
+	return ProvidersOf(refs)
+}
+
+// Supported names every setting whose feature is not in this version and that
+// a run could not honour; its error is KindInvalid. Commands that only look
+// do not ask.
+func (l *Loaded) Supported() error {
+	c := &collector{}
+	ch := &checker{state: l.state, texts: l.texts, faults: c}
+	for _, a := range l.Config.absent() {
+		ch.fault("%s is not in this version", []any{a.what}, a.key)
+	}
+	return c.err()
+}
+
+// mark is what `config show` says about a key beside its origin.
+func (l *Loaded) mark(key string, absents []absent) string {
+	for _, a := range absents {
+		if a.key == key || strings.HasPrefix(key, a.key+".") {
+			return "not in this version"
+		}
+	}
+	if !InEffect(key) {
+		return "no effect yet"
+	}
+	return ""
+}
+
+func (o Origin) String() string {
+	switch o.Layer {
+	case LayerUser, LayerRepo:
+		return fmt.Sprintf("%s:%d", o.File, o.Line)
+	case LayerFlag:
+		return o.File
+	case LayerCatalogue:
+		return "catalogue of " + o.File
+	default:
+		return string(o.Layer)
+	}
+}
