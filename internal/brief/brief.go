@@ -80,7 +80,7 @@ func execute(name string, view any) (string, error) {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}
 	t, err := template.New(name).Option("missingkey=error").
-		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail}).Parse(string(text))
+		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail, "failures": failures}).Parse(string(text))
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}

@@ -1,0 +1,112 @@
+package roster
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestGeneralist(t *testing.T) {
+	r, err := Find(Generalist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"create_checkpoint", "delete_file", "edit_file", "get_git_diff", "get_git_log", "list_directory", "read_file",
+		"request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests", "run_type_check",
+		"search_files", "signal_blocked", "signal_complete", "write_file",
+	}
+	if diff := cmp.Diff(want, r.Tools()); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"signal_blocked", "signal_complete"}, r.Endings()); diff != "" {
+		t.Errorf("endings (-want +got):\n%s", diff)
+	}
+	if got, want := r.Limits, (Limits{50, 32, 8192, 100_000, 1800}); got != want {
+		t.Errorf("limits %+v, want %+v", got, want)
+	}
+}
+
+func TestRows(t *testing.T) {
+	letters := ""
+	for _, r := range Roles() {
+		letters += string(r.Letter)
+		if r.Offers("write_file") != strings.ContainsRune("STCGI", rune(r.Letter)) {
+			t.Errorf("role %s: write_file offered: %v", r.ID, r.Offers("write_file"))
+		}
+		if r.ID == Overseer && len(r.Tools()) != 0 {
+			t.Errorf("the overseer is offered %v", r.Tools())
+		}
+		if r.Offers("no_such_tool") {
+			t.Errorf("role %s is offered a tool that does not exist", r.ID)
+		}
+		for _, e := range r.Endings() {
+			if !slices.Contains(r.Tools(), e) {
+				t.Errorf("role %s: ending %s is not among its tools", r.ID, e)
+			}
+		}
+	}
+	for _, row := range rows() {
+		for _, l := range row.roles {
+			if !strings.ContainsRune(letters, l) {
+				t.Errorf("row %s names %c, which is no role", row.tool, l)
+			}
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	if _, err := Find("critic"); agency.KindOf(err) != agency.KindInvalid {
+		t.Errorf("an unknown role gives %v", err)
+	}
+}
+
+func TestPrompt(t *testing.T) {
+	r, err := Find(Generalist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Prompt(View{Repo: "/home/ann/shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "testdata/generalist.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the prompt changed (-golden +now), run with -update if that is meant:\n%s", diff)
+	}
+	if !strings.HasPrefix(got, "# Generalist (generalist)\n") {
+		t.Errorf("first line: %q", got[:40])
+	}
+	granted, err := r.Prompt(View{Repo: "/r", Network: true})
+	if err != nil || !strings.Contains(granted, "hosts that the user granted") {
+		t.Errorf("with network: %v\n%s", err, granted)
+	}
+}
+
+// A role without a prompt is not in this version, and says so.
+func TestPromptOfLaterRole(t *testing.T) {
+	r, err := Find(Reviewer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Prompt(View{}); agency.KindOf(err) != agency.KindInvalid {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,76 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+)
+
+type readFileArgs struct {
+	Path   string `json:"path" jsonschema_description:"File, relative to the repository's root."`
+	Offset int    `json:"offset,omitempty" jsonschema:"minimum=1" jsonschema_description:"First line to show, from 1."`
+	Limit  int    `json:"limit,omitempty" jsonschema:"minimum=1" jsonschema_description:"Most lines to show; 2000 where absent."`
+}
+
+const (
+	maxLines = 2000
+	// maxLine is how much of a line is shown; longer ones are generated.
+	maxLine = 2000
+)
+
+func readFile() Tool {
+	return define("read_file", Read, func(_ context.Context, env *Env, a readFileArgs) (Result, error) {
+		if a.Offset < 0 || a.Limit < 0 {
+			return refuse("offset and limit count lines from 1"), nil
+		}
+		t, err := env.Files.load(a.Path)
+		if err != nil {
+			return Result{}, err
+		}
+		if len(t.data) == 0 {
+			return ok("(the file is empty)"), nil
+		}
+		return showLines(t.data, max(1, a.Offset), a.Limit), nil
+	})
+}
+
+// showLines numbers lines as "   12\ttext" until the limit or the cap is
+// reached, and says how to go on.
+func showLines(data []byte, from, limit int) Result {
+	if limit == 0 || limit > maxLines {
+		limit = maxLines
+	}
+	total := bytes.Count(data, []byte("\n"))
+	if data[len(data)-1] != '\n' {
+		total++
+	}
+	if from > total {
+		return fail("offset %d is behind the end: the file has %d lines", from, total)
+	}
+	var b strings.Builder
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if n < from {
+			continue
+		}
+		if n >= from+limit || b.Len() > MaxResult-2*maxLine {
+			fmt.Fprintf(&b, "[lines %d to %d of %d shown; go on with offset %d]\n", from, n-1, total, n)
+			return ok(b.String())
+		}
+		fmt.Fprintf(&b, "%6d\t%s\n", n, clip(strings.TrimRight(string(line), "\r\n"), maxLine))
+	}
+	if from > 1 {
+		fmt.Fprintf(&b, "[lines %d to %d of %d shown]\n", from, n, total)
+	}
+	return ok(b.String())
+}
+
+// clip shortens a line and says so.
+func clip(line string, most int) string {
+	if len(line) <= most {
+		return line
+	}
+	return cutHead(line, most) + fmt.Sprintf(" [... %s more]", size(int64(len(line)-most)))
+}

@@ -1,0 +1,71 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+type runCommandArgs struct {
+	Command        string `json:"command" jsonschema_description:"A line of POSIX shell, run by sh -c in the repository's root."`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"minimum=1,maximum=1800" jsonschema_description:"The command is killed after it; 120 where absent."`
+}
+
+const (
+	defaultTimeout = 120 * time.Second
+	maxTimeout     = 1800 * time.Second
+)
+
+func runCommand() Tool {
+	return define("run_command", Write, func(ctx context.Context, env *Env, a runCommandArgs) (Result, error) {
+		if strings.TrimSpace(a.Command) == "" {
+			return refuse("the command is empty"), nil
+		}
+		if strings.ContainsRune(a.Command, 0) {
+			return refuse("the command contains a NUL byte"), nil
+		}
+		timeout := time.Duration(a.TimeoutSeconds) * time.Second
+		if timeout < 0 || timeout > maxTimeout {
+			return refuse(fmt.Sprintf("timeout_seconds is 1 to %d", int(maxTimeout.Seconds()))), nil
+		}
+		if timeout == 0 {
+			timeout = defaultTimeout
+		}
+		out, err := env.Commands.Command(ctx, a.Command, timeout)
+		if err != nil {
+			return Result{}, err
+		}
+		return ok(out.show(timeout)), nil
+	})
+}
+
+func (o Output) show(timeout time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "exit code %d\n", o.ExitCode)
+	if o.Cause != "" {
+		fmt.Fprintf(&b, "ended by: %s\n", sayCause(o.Cause, timeout))
+	}
+	if o.Dropped > 0 {
+		fmt.Fprintf(&b, "[%s of output left out of the middle]\n", size(o.Dropped))
+	}
+	b.Write(o.Text)
+	return b.String()
+}
+
+// sayCause adds to a cause what a model can do about it.
+func sayCause(cause string, timeout time.Duration) string {
+	switch cause {
+	case "timeout":
+		if timeout > 0 {
+			return fmt.Sprintf("timeout after %s; it must end by itself, or needs a larger timeout_seconds", timeout)
+		}
+	case "memory":
+		return "memory; it used more than the sandbox allows"
+	case "processes":
+		return "processes; it started more than the sandbox allows"
+	case "file_size":
+		return "file_size; it wrote a file larger than the sandbox allows"
+	}
+	return cause
+}
