@@ -142,6 +142,9 @@ type Settings struct {
 	Attributes string `json:"attributes,omitempty"`
 	// Filters are the names of the filters that the configuration defines.
 	Filters []string `json:"filters,omitempty"`
+	// Neutral takes the dangerous keys of the configuration out of force in
+	// commands that run with the user's own git directory.
+	Neutral []string `json:"neutral,omitempty"`
 	// Shallow is the repository's list of commits without parents.
 	Shallow string `json:"shallow,omitempty"`
 	// Sparse is the worktree's sparse checkout, "" where it has none.
@@ -165,6 +168,7 @@ func (h *Host) ReadSettings(ctx context.Context, loc Location) (Settings, error)
 		Sign:         truth(cfg.Get("commit.gpgsign")),
 		ObjectFormat: strings.ToLower(cfg.Get("extensions.objectformat")),
 		Core:         map[string]string{},
+		Neutral:      cfg.Neutral(),
 	}
 	for _, key := range coreKeys {
 		if v := cfg.Get(key); v != "" {

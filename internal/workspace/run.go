@@ -51,7 +51,23 @@ func (r *Run) Base() agency.OID { return r.info.Base }
 func (r *Run) BaseTree() agency.OID { return r.baseTree }
 
 // User is the user's own repository, for refs and objects only.
-func (r *Run) User() git.Dir { return r.m.opts.Git.At(r.info.Repo) }
+func (r *Run) User() git.Dir {
+	return r.m.opts.Git.At(r.info.Repo).WithConfig(r.info.Settings.Neutral...)
+}
+
+// Folder is the run's folder in the state folder. Names in it other than those
+// of this package are free for land.
+func (r *Run) Folder() string { return r.info.dir() }
+
+// SettingsAt are the user's settings with what belongs to one of the user's
+// worktrees: its sparse checkout.
+func (r *Run) SettingsAt(ctx context.Context, loc git.Location) (git.Settings, error) {
+	s := r.info.Settings
+	if loc == r.info.Repo {
+		return s, nil
+	}
+	return r.m.opts.Git.ReadSettings(ctx, loc)
+}
 
 func (r *Run) sameAs(info RunInfo) error {
 	if r.info.Base != info.Base || r.info.Repo != info.Repo || r.info.StateDir != info.StateDir {

@@ -46,6 +46,49 @@ func (w *Workspace) Run() *Run { return w.run }
 // Root, never by joining paths.
 func (w *Workspace) Path() string { return w.root }
 
+// Start is the commit or tree that the checkout was made at, or was last
+// rebased onto: the base of its change.
+func (w *Workspace) Start() (agency.OID, error) {
+	m, err := readMark(w.ready)
+	return m.At, err
+}
+
+// Rebase carries the checkout's change onto a commit of the run: the merge of
+// both is checked out, with conflict marks in the files that do not merge, which
+// it names. From then on the change counts from that commit.
+func (w *Workspace) Rebase(ctx context.Context, onto agency.OID) (conflicts []string, err error) {
+	from, err := w.Start()
+	if err != nil || from == onto {
+		return nil, err
+	}
+	tree, err := w.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := w.run.dir
+	mine, err := d.CommitTree(ctx, tree, []agency.OID{from}, "work of "+w.name, w.run.info.Settings.Identity)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := d.MergeTree(ctx, onto, mine)
+	if err != nil {
+		return nil, err
+	}
+	// The files first: cut short between the two, the change holds both sides
+	// and merges as such; the other way round it would undo what it lacks.
+	if err := w.Restore(ctx, merged.Tree); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(mark{At: onto})
+	if err != nil {
+		return nil, err
+	}
+	if err := git.WriteFile(w.ready, text); err != nil {
+		return nil, err
+	}
+	return merged.Conflicts, w.makeSynthetic(ctx, onto)
+}
+
 // Root opens the checkout so that no path and no symbolic link leads out of
 // it. The caller closes it.
 func (w *Workspace) Root() (*os.Root, error) {

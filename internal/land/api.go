@@ -1,0 +1,138 @@
+package land
+
+import (
+	"context"
+
+	"agency/internal/agency"
+	"agency/internal/flow"
+)
+
+// The activities. Queue performs the first two, Target the third; Bind
+// registers all.
+var (
+	BranchActivity = flow.Activity[BranchSpec, Branch]{Name: "land.branch"}
+	Activity       = flow.Activity[Spec, Outcome]{Name: "land"}
+	MergeActivity  = flow.Activity[MergeSpec, MergeOutcome]{Name: "land.merge"}
+)
+
+// BranchSpec asks for the run's branch at the run's base.
+type BranchSpec struct {
+	Run  agency.RunID `json:"run"`
+	Base agency.OID   `json:"base"`
+}
+
+// Branch is the run's branch.
+type Branch struct {
+	Ref  string     `json:"ref"` // full name
+	Head agency.OID `json:"head"`
+}
+
+// Spec asks for the landing of a claim: the tree of the workspace named like
+// the contract, or of Workspace where that is set.
+type Spec struct {
+	Run       agency.RunID      `json:"run"`
+	Contract  agency.ContractID `json:"contract"`
+	Tree      agency.OID        `json:"tree"`
+	Workspace string            `json:"workspace,omitempty"`
+}
+
+// Outcome is how a landing ended. Exactly one of Landed, Conflict, Red and
+// Refused is set; Reason says in a sentence why it did not land.
+type Outcome struct {
+	Landed   *Landed          `json:"landed,omitempty"`
+	Conflict *agency.Conflict `json:"conflict,omitempty"` // also with Red: what landed meanwhile
+	Red      *Red             `json:"red,omitempty"`
+	Refused  *Refusal         `json:"refused,omitempty"`
+	Reason   string           `json:"reason,omitempty"`
+}
+
+// Landed is work on the run's branch. Already is set where an earlier try of
+// the same step had landed it.
+type Landed struct {
+	Commit  agency.OID `json:"commit"`
+	Tree    agency.OID `json:"tree"`
+	Already bool       `json:"already,omitempty"`
+	// Empty is set where the claim changes nothing: Commit is the head as it
+	// was, and no commit was made.
+	Empty bool `json:"empty,omitempty"`
+}
+
+// Red is a merged tree that failed its checks.
+type Red struct {
+	Tree    agency.OID `json:"tree"`
+	Reasons []string   `json:"reasons"`
+}
+
+// Cause says why a landing or a merge was refused with nothing touched.
+type Cause string
+
+// The causes.
+const (
+	CauseCaseClash Cause = "case_clash" // two paths that differ only in case
+	CauseNestedGit Cause = "nested_git" // a gitlink that the base does not have
+	CauseFiltered  Cause = "filtered"   // a path that the base hands to a filter such as LFS
+	CauseConflict  Cause = "conflict"   // target and run changed the same lines
+	CauseOverlap   Cause = "overlap"    // local edits of the user are in the way
+	CauseLocked    Cause = "locked"     // a lock of git stands in the user's repository
+	CauseBusy      Cause = "busy"       // the target is in the middle of a merge, a rebase or the like
+	CauseMissing   Cause = "missing"    // the target branch does not exist
+	CauseUnborn    Cause = "no_branch"  // the run's branch does not exist
+	CauseUnusual   Cause = "unusual"    // a checkout that cannot be written safely
+)
+
+// Refusal is a closed reason with the paths it is about.
+type Refusal struct {
+	Cause Cause    `json:"cause"`
+	Paths []string `json:"paths,omitempty"`
+}
+
+// MergeSpec asks for the final merge of the run's branch into a target.
+type MergeSpec struct {
+	Run agency.RunID `json:"run"`
+	// Target is the short name of a branch.
+	Target string `json:"target"`
+	// Verified is the Moved of an earlier call after the caller has verified
+	// its tree: the merge is done only where the target still is there. Nil
+	// means that the target must be where the run started.
+	Verified *Moved `json:"verified,omitempty"`
+}
+
+// MergeOutcome is how a merge ended. Exactly one of Merged, Moved and Refused
+// is set; with Refused, Reason is a sentence for a person that names what is in
+// the way and how to mend it, and nothing has been touched.
+type MergeOutcome struct {
+	Merged  *Merged  `json:"merged,omitempty"`
+	Moved   *Moved   `json:"moved,omitempty"`
+	Refused *Refusal `json:"refused,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+}
+
+// Merged is the run's work in the target. Already is set where an earlier try
+// had merged it.
+type Merged struct {
+	Commit  agency.OID `json:"commit"`
+	Already bool       `json:"already,omitempty"`
+}
+
+// Moved says that the target is not where it was when its merge was verified:
+// Target is where it is now, Tree what the merge with it would be.
+type Moved struct {
+	Target agency.OID `json:"target"`
+	Tree   agency.OID `json:"tree"`
+}
+
+// Candidate is a merged tree on its way to the run's branch.
+type Candidate struct {
+	Run      agency.RunID
+	Contract agency.ContractID
+	Step     agency.StepKey
+	Head     agency.OID // the commit it goes on top of
+	Claim    agency.OID // the tree that was claimed
+	Tree     agency.OID // the merged tree; equal to Claim where nothing landed meanwhile
+}
+
+// Verifier runs the whole suite on a merged tree before it becomes the head of
+// the run's branch. Reasons is empty where it passes.
+type Verifier interface {
+	VerifyLanding(ctx context.Context, c Candidate) (reasons []string, err error)
+}

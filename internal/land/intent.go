@@ -1,0 +1,145 @@
+package land
+
+import (
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"errors"
+
+	"agency/internal/agency"
+	"agency/internal/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrations are the tables of this package.
+func Migrations() store.Set { return store.Set{Name: "land", FS: migrations} }
+
+// intent is a move of a ref that is about to happen, or has.
+type intent struct {
+	Step     agency.StepKey
+	Run      agency.RunID
+	Contract agency.ContractID // "" for the final merge
+	Ref      string
+	Old, New agency.OID
+	Checkout *checkout // where the ref is checked out
+	Done     bool
+}
+
+func putIntent(tx *store.Tx, in intent) error {
+	where := ""
+	if in.Checkout != nil {
+		b, err := json.Marshal(in.Checkout)
+		if err != nil {
+			return err
+		}
+		where = string(b)
+	}
+	_, err := tx.Exec(`INSERT INTO land_intent (step, run_id, contract, ref, old, new, checkout, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (step) DO UPDATE SET ref = excluded.ref, old = excluded.old, new = excluded.new, checkout = excluded.checkout`,
+		string(in.Step), string(in.Run), string(in.Contract), in.Ref, string(in.Old), string(in.New), where, store.Micros(tx.Now))
+	return err
+}
+
+// closeIntent marks a move as done; first tells whether it was not before. A
+// move whose row is missing is recorded.
+func closeIntent(tx *store.Tx, in intent) (first bool, err error) {
+	if _, err := tx.Exec(`INSERT INTO land_intent (step, run_id, contract, ref, old, new, created_at)
+		VALUES (?, ?, ?, ?, '', ?, ?) ON CONFLICT (step) DO NOTHING`,
+		string(in.Step), string(in.Run), string(in.Contract), in.Ref, string(in.New), store.Micros(tx.Now)); err != nil {
+		return false, err
+	}
+	res, err := tx.Exec("UPDATE land_intent SET done = 1, new = ? WHERE step = ? AND done = 0", string(in.New), string(in.Step))
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n == 1, err
+}
+
+func dropIntent(tx *store.Tx, step agency.StepKey) error {
+	_, err := tx.Exec("DELETE FROM land_intent WHERE step = ? AND done = 0", string(step))
+	return err
+}
+
+const intentColumns = "SELECT step, run_id, contract, ref, old, new, checkout, done FROM land_intent "
+
+// openMerges are the final merges that were begun and not acknowledged, of one
+// run or, where it is empty, of all.
+func openMerges(q store.Querier, run agency.RunID) ([]intent, error) {
+	rows, err := q.Query(intentColumns+"WHERE done = 0 AND contract = '' AND (? = '' OR run_id = ?) ORDER BY created_at, step", string(run), string(run))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []intent
+	for rows.Next() {
+		in, err := scanIntent(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, in)
+	}
+	return list, rows.Err()
+}
+
+// lastDone is the newest acknowledged move of a ref, zero where there is none.
+func lastDone(q store.Querier, run agency.RunID, ref string) (intent, error) {
+	in, err := scanIntent(q.QueryRow(intentColumns+"WHERE done = 1 AND run_id = ? AND ref = ? ORDER BY created_at DESC, rowid DESC LIMIT 1", string(run), ref))
+	if errors.Is(err, sql.ErrNoRows) {
+		return intent{}, nil
+	}
+	return in, err
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+func scanIntent(row scanner) (intent, error) {
+	var in intent
+	var step, run, contract, old, new, where string
+	if err := row.Scan(&step, &run, &contract, &in.Ref, &old, &new, &where, &in.Done); err != nil {
+		return in, err
+	}
+	in.Step, in.Run, in.Contract = agency.StepKey(step), agency.RunID(run), agency.ContractID(contract)
+	in.Old, in.New = agency.OID(old), agency.OID(new)
+	if where != "" {
+		in.Checkout = &checkout{}
+		return in, json.Unmarshal([]byte(where), in.Checkout)
+	}
+	return in, nil
+}
+
+// Landing is one entry of a run's list of landings (INTERFACES 7).
+type Landing struct {
+	Contract agency.ContractID `json:"contract_id"`
+	Branch   string            `json:"branch"`
+	Commit   agency.OID        `json:"commit"`
+	Step     agency.StepKey    `json:"step"`
+}
+
+// Landings lists what a run has landed, oldest first; the final merge has no
+// contract.
+func Landings(q store.Querier, run agency.RunID) ([]Landing, error) {
+	rows, err := q.Query(intentColumns+"WHERE done = 1 AND run_id = ? ORDER BY created_at, rowid", string(run))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []Landing
+	for rows.Next() {
+		in, err := scanIntent(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Landing{Contract: in.Contract, Branch: in.Ref[len("refs/heads/"):], Commit: in.New, Step: in.Step})
+	}
+	return list, rows.Err()
+}
+
+// DeleteRun drops a run's rows.
+func DeleteRun(tx *store.Tx, run agency.RunID) error {
+	_, err := tx.Exec("DELETE FROM land_intent WHERE run_id = ?", string(run))
+	return err
+}

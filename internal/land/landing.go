@@ -1,0 +1,361 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// landing is one claim on its way to the run's branch.
+type landing struct {
+	o        Options
+	run      *workspace.Run
+	record   agency.Run
+	contract agency.Contract
+	spec     Spec
+	key      agency.StepKey
+	ref      string
+}
+
+// try goes once from the branch's head to its next commit. again is set where
+// the branch moved meanwhile.
+func (l *landing) try(ctx context.Context) (out Outcome, again bool, err error) {
+	head, err := l.run.User().Ref(ctx, l.ref)
+	if err != nil {
+		return out, false, err
+	}
+	if head == "" {
+		return out, false, l.branchGone(ctx)
+	}
+	if out.Landed, err = l.already(ctx, head); err != nil || out.Landed != nil {
+		return out, false, err
+	}
+	l.o.reached("land.begin")
+	cand, out, err := l.merge(ctx, head)
+	if err != nil || cand == nil {
+		return out, false, err
+	}
+	reasons, err := l.o.Verifier.VerifyLanding(ctx, *cand)
+	if err != nil {
+		return out, false, err
+	}
+	if len(reasons) > 0 {
+		return l.red(ctx, *cand, reasons)
+	}
+	commit, err := l.run.Dir().CommitTree(ctx, cand.Tree, []agency.OID{head}, l.message(), identity(l.run))
+	if err != nil {
+		return out, false, err
+	}
+	return l.move(ctx, head, commit, cand.Tree)
+}
+
+// branchGone names how to bring the branch back: what has landed is still in
+// the run's own objects.
+func (l *landing) branchGone(ctx context.Context) error {
+	last := l.run.Base()
+	err := l.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		in, err := lastDone(s, l.spec.Run, l.ref)
+		if err == nil && in.New != "" {
+			last = in.New
+		}
+		return err
+	})
+	short := strings.TrimPrefix(l.ref, "refs/heads/")
+	return errors.Join(err, agency.Errorf(agency.KindTransient, "branch %s was deleted", short).WithMend("git branch %s %s", short, last))
+}
+
+// already looks for the step on the branch.
+func (l *landing) already(ctx context.Context, head agency.OID) (*Landed, error) {
+	commits, err := l.run.Dir().Log(ctx, head, git.LogOptions{Not: []agency.OID{l.run.Base()}, FirstParent: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range commits {
+		if c.Trailer(trailerStep) == string(l.key) && c.Trailer(trailerRun) == string(l.spec.Run) {
+			return &Landed{Commit: c.ID, Tree: c.Tree, Already: true}, l.done(ctx, c.ID)
+		}
+	}
+	return nil, nil
+}
+
+// merge makes the candidate: the claim's change on top of head. A nil
+// candidate comes with the outcome that says why.
+func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outcome, error) {
+	name := l.spec.Workspace
+	if name == "" {
+		name = string(l.spec.Contract)
+	}
+	w, err := l.run.Open(ctx, name, workspace.Work)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	from, err := w.Start()
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	if refused, err := l.refuseClaim(ctx, from); err != nil || refused.Refused != nil {
+		return nil, refused, err
+	}
+	tree, conflict, err := l.mergedTree(ctx, from, head)
+	if err != nil || conflict != nil {
+		return nil, Outcome{Conflict: conflict, Reason: conflictReason(conflict)}, err
+	}
+	before, err := l.run.Dir().ResolveTree(ctx, head)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	if before == tree {
+		// Nothing to land: the verdict on the unchanged tree is the result.
+		return nil, Outcome{Landed: &Landed{Commit: head, Tree: tree, Empty: true}}, nil
+	}
+	if refused, err := l.refuseClash(ctx, before, tree); err != nil || refused.Refused != nil {
+		return nil, refused, err
+	}
+	return &Candidate{
+		Run: l.spec.Run, Contract: l.spec.Contract, Step: l.key, Head: head, Claim: l.spec.Tree, Tree: tree,
+	}, Outcome{}, nil
+}
+
+func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (agency.OID, *agency.Conflict, error) {
+	if from == head {
+		return l.spec.Tree, nil, nil
+	}
+	d := l.run.Dir()
+	claim, err := d.CommitTree(ctx, l.spec.Tree, []agency.OID{from}, "claim of "+string(l.key), identity(l.run))
+	if err != nil {
+		return "", nil, err
+	}
+	m, err := d.MergeTree(ctx, head, claim)
+	if err != nil || len(m.Conflicts) == 0 {
+		return m.Tree, nil, err
+	}
+	theirs, err := l.landedSince(ctx, from, head)
+	if err != nil {
+		return "", nil, err
+	}
+	c := &agency.Conflict{Head: head, Paths: m.Conflicts, Ours: l.intent(), Theirs: theirs}
+	return "", c, l.o.write(ctx, func(tx *store.Tx) error {
+		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityWarning, "conflict in "+strings.Join(m.Conflicts, ", "),
+			agency.MergeConflicted{Contract: l.spec.Contract, Paths: m.Conflicts}), l.spec.Contract)
+	})
+}
+
+func conflictReason(c *agency.Conflict) string {
+	if c == nil {
+		return ""
+	}
+	return "it conflicts with what landed meanwhile in " + strings.Join(c.Paths, ", ")
+}
+
+func (l *landing) intent() string {
+	return strings.TrimSpace(l.contract.Title + "\n" + l.contract.Description)
+}
+
+// landedSince is a line for each landing after a commit.
+func (l *landing) landedSince(ctx context.Context, from, head agency.OID) (string, error) {
+	commits, err := l.run.Dir().Log(ctx, head, git.LogOptions{Not: []agency.OID{from}, FirstParent: true})
+	if err != nil {
+		return "", err
+	}
+	slices.Reverse(commits)
+	var b strings.Builder
+	for _, c := range commits {
+		title, _, _ := strings.Cut(c.Message, "\n")
+		if id := c.Trailer(trailerContract); id != "" {
+			title = id + ": " + title
+		}
+		fmt.Fprintln(&b, title)
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// refuseClaim names what of a claim may not land whatever it is merged with.
+func (l *landing) refuseClaim(ctx context.Context, from agency.OID) (Outcome, error) {
+	changes, err := l.run.Changes(ctx, from, l.spec.Tree)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var links, paths []string
+	for _, c := range changes {
+		paths = append(paths, c.Path)
+		if c.New.Mode == git.ModeGitlink {
+			links = append(links, c.Path)
+		}
+	}
+	if len(links) > 0 {
+		return refusal(CauseNestedGit, links, "a git repository inside of the workspace cannot land"), nil
+	}
+	filtered, err := l.run.Filtered(ctx, paths)
+	if err != nil || len(filtered) == 0 {
+		return Outcome{}, err
+	}
+	paths = paths[:0]
+	for p := range filtered {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	return refusal(CauseFiltered, paths, "files kept by a git filter such as LFS cannot be changed by a run"), nil
+}
+
+// refuseClash names new paths that differ from another path of the tree only
+// in case: such a tree cannot be checked out everywhere.
+func (l *landing) refuseClash(ctx context.Context, before, after agency.OID) (Outcome, error) {
+	changes, err := l.run.Changes(ctx, before, after)
+	if err != nil {
+		return Outcome{}, err
+	}
+	added := map[string]bool{}
+	for _, c := range changes {
+		if c.Status == 'A' {
+			added[c.Path] = true
+		}
+	}
+	if len(added) == 0 {
+		return Outcome{}, nil
+	}
+	entries, err := l.run.Dir().Tree(ctx, after)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if clashes := caseClashes(entries, added); len(clashes) > 0 {
+		return refusal(CauseCaseClash, clashes, "paths differ from others only in upper and lower case"), nil
+	}
+	return Outcome{}, nil
+}
+
+// caseClashes are the pairs of paths, folders included, that are equal but for
+// case and of which one is new.
+func caseClashes(entries []git.Entry, added map[string]bool) []string {
+	seen := map[string]string{} // folded → as first written
+	fresh := map[string]bool{}
+	for p := range added {
+		for ; p != "."; p = path.Dir(p) {
+			fresh[p] = true
+		}
+	}
+	var clashes []string
+	for _, e := range entries {
+		for p := e.Path; p != "."; p = path.Dir(p) {
+			folded := strings.ToLower(p)
+			other, ok := seen[folded]
+			if !ok {
+				seen[folded] = p
+				continue
+			}
+			if other == p {
+				break // its folders have been looked at
+			}
+			if fresh[p] || fresh[other] {
+				clashes = append(clashes, other, p)
+			}
+		}
+	}
+	slices.Sort(clashes)
+	return slices.Compact(clashes)
+}
+
+func refusal(cause Cause, paths []string, what string) Outcome {
+	return Outcome{Refused: &Refusal{Cause: cause, Paths: paths}, Reason: what + ": " + strings.Join(paths, ", ")}
+}
+
+func (l *landing) red(ctx context.Context, c Candidate, reasons []string) (Outcome, bool, error) {
+	out := Outcome{
+		Red:    &Red{Tree: c.Tree, Reasons: reasons},
+		Reason: "merged with what landed meanwhile it fails its checks: " + strings.Join(reasons, "; "),
+	}
+	if c.Tree == c.Claim {
+		out.Reason = "it fails the full checks: " + strings.Join(reasons, "; ")
+		return out, false, nil
+	}
+	w, err := l.run.Open(ctx, l.workspaceName(), workspace.Work)
+	if err != nil {
+		return out, false, err
+	}
+	from, err := w.Start()
+	if err != nil {
+		return out, false, err
+	}
+	theirs, err := l.landedSince(ctx, from, c.Head)
+	out.Conflict = &agency.Conflict{Head: c.Head, Ours: l.intent(), Theirs: theirs, Detail: strings.Join(reasons, "\n")}
+	return out, false, err
+}
+
+func (l *landing) workspaceName() string {
+	if l.spec.Workspace != "" {
+		return l.spec.Workspace
+	}
+	return string(l.spec.Contract)
+}
+
+// message is title, description and the trailers in a paragraph of their own,
+// so that nothing in the description can pass for one.
+func (l *landing) message() string {
+	title := strings.TrimSpace(plain(l.contract.Title))
+	if title == "" {
+		title = string(l.spec.Contract)
+	}
+	title, _, _ = strings.Cut(title, "\n")
+	body := strings.TrimSpace(plain(l.contract.Description))
+	if body != "" {
+		body += "\n\n"
+	}
+	return fmt.Sprintf("%s\n\n%s%s: %s\n%s: %s\n%s: %s\n", title, body,
+		trailerRun, l.spec.Run, trailerContract, l.spec.Contract, trailerStep, l.key)
+}
+
+// plain drops what a terminal would obey.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// move is the effect: intent, objects, swap, acknowledgement.
+func (l *landing) move(ctx context.Context, head, commit, tree agency.OID) (Outcome, bool, error) {
+	in := intent{Step: l.key, Run: l.spec.Run, Contract: l.spec.Contract, Ref: l.ref, Old: head, New: commit}
+	l.o.reached("land.intent.before")
+	if err := l.o.write(ctx, func(tx *store.Tx) error { return putIntent(tx, in) }); err != nil {
+		return Outcome{}, false, err
+	}
+	l.o.reached("land.intent.after")
+	if err := send(ctx, l.run, commit, head); err != nil {
+		return Outcome{}, false, err
+	}
+	l.o.reached("land.objects")
+	err := l.run.User().UpdateRef(ctx, l.ref, commit, head, "agency: "+string(l.key), identity(l.run))
+	if moved := (*git.Moved)(nil); errors.As(err, &moved) {
+		return Outcome{}, true, nil
+	}
+	if err != nil {
+		return Outcome{}, false, err
+	}
+	l.o.reached("land.ref")
+	if err := l.done(ctx, commit); err != nil {
+		return Outcome{}, false, err
+	}
+	l.o.reached("land.done")
+	return Outcome{Landed: &Landed{Commit: commit, Tree: tree}}, false, nil
+}
+
+// done closes the intent and appends the event, once.
+func (l *landing) done(ctx context.Context, commit agency.OID) error {
+	return l.o.write(ctx, func(tx *store.Tx) error {
+		first, err := closeIntent(tx, intent{Step: l.key, Run: l.spec.Run, Contract: l.spec.Contract, Ref: l.ref, New: commit})
+		if err != nil || !first {
+			return err
+		}
+		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityInfo, l.contract.Title+" landed on "+l.record.Branch,
+			agency.Merged{Contract: l.spec.Contract, Commit: commit, Step: l.key, Branch: l.record.Branch}), l.spec.Contract)
+	})
+}

@@ -1,0 +1,14 @@
+-- +goose Up
+-- One row for each move of a ref, written before it (RELIABILITY 4).
+CREATE TABLE land_intent (
+    step       TEXT PRIMARY KEY,
+    run_id     TEXT NOT NULL,
+    contract   TEXT NOT NULL, -- '' for the final merge
+    ref        TEXT NOT NULL,
+    old        TEXT NOT NULL,
+    new        TEXT NOT NULL,
+    checkout   TEXT NOT NULL DEFAULT '', -- JSON: the checked-out target, with what recovery needs
+    done       INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX land_intent_run ON land_intent (run_id);

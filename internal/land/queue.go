@@ -1,0 +1,226 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/git"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// Runs finds the private git directory of a run (workspace.Manager).
+type Runs interface {
+	Run(ctx context.Context, id agency.RunID) (*workspace.Run, error)
+}
+
+// Options of Queue and Target.
+type Options struct {
+	DB       *store.DB
+	Runs     Runs
+	Verifier Verifier     // of the Queue
+	Fence    agency.Fence // of the host; a write by a superseded host is refused
+	// Reached is called at named points between effects. Tests end the process
+	// there; nil in production.
+	Reached func(point string)
+}
+
+func (o Options) reached(point string) {
+	if o.Reached != nil {
+		o.Reached(point)
+	}
+}
+
+// Queue lands claims on the branches of runs, one at a time per run.
+type Queue struct {
+	o     Options
+	locks keyed
+}
+
+// NewQueue makes a Queue. It does no I/O.
+func NewQueue(o Options) *Queue { return &Queue{o: o} }
+
+// Bind registers the activities of both.
+func Bind(r *flow.Registry, q *Queue, t *Target) {
+	flow.Bind(r, BranchActivity, q.Branch)
+	flow.Bind(r, Activity, q.Land)
+	flow.Bind(r, MergeActivity, t.Merge)
+}
+
+// keyed is one lock a name.
+type keyed struct {
+	mu    sync.Mutex
+	locks map[string]*sync.Mutex
+}
+
+func (k *keyed) lock(name string) (unlock func()) {
+	k.mu.Lock()
+	if k.locks == nil {
+		k.locks = map[string]*sync.Mutex{}
+	}
+	l := k.locks[name]
+	if l == nil {
+		l = &sync.Mutex{}
+		k.locks[name] = l
+	}
+	k.mu.Unlock()
+	l.Lock()
+	return l.Unlock
+}
+
+// The trailers of commits (INTERFACES 7).
+const (
+	trailerRun      = "Agency-Run"
+	trailerContract = "Agency-Contract"
+	trailerStep     = "Agency-Step"
+)
+
+func branchRef(short string) string { return "refs/heads/" + short }
+
+// Branch creates the run's branch at its base, which pins the base. It is
+// idempotent. A branch of the user whose name is in the way is KindInvalid and
+// names branch_prefix.
+func (q *Queue) Branch(ctx context.Context, _ agency.StepKey, spec BranchSpec) (Branch, error) {
+	defer q.locks.lock(string(spec.Run))()
+	run, record, err := q.o.open(ctx, spec.Run)
+	if err != nil {
+		return Branch{}, err
+	}
+	b := Branch{Ref: branchRef(record.Branch), Head: spec.Base}
+	user := run.User()
+	got, err := user.Ref(ctx, b.Ref)
+	if err != nil {
+		return b, err
+	}
+	if got != "" && got != spec.Base {
+		b.Head = got
+		return b, ours(ctx, run, b.Ref, got, spec)
+	}
+	if got == spec.Base {
+		return b, nil
+	}
+	if err := pinDirty(ctx, run, user, spec.Base); err != nil {
+		return b, err
+	}
+	q.o.reached("branch.before")
+	err = user.UpdateRef(ctx, b.Ref, spec.Base, "", "agency: run "+string(spec.Run)+" begins", identity(run))
+	q.o.reached("branch.after")
+	if blocked := (*git.Blocked)(nil); errors.As(err, &blocked) {
+		return b, agency.Errorf(agency.KindInvalid, "the run's branch cannot be made: %w", err).
+			WithMend("set branch_prefix in agency.yaml to a word that is no branch, or: git branch -m %s NEWNAME", strings.TrimPrefix(blocked.By, "refs/heads/"))
+	}
+	return b, mendable(err)
+}
+
+// ours accepts a branch that an earlier process of this run has moved on.
+func ours(ctx context.Context, run *workspace.Run, ref string, head agency.OID, spec BranchSpec) error {
+	d := run.Dir()
+	if ok, err := d.IsAncestor(ctx, spec.Base, head); err != nil {
+		return err
+	} else if ok {
+		commits, err := d.Log(ctx, head, git.LogOptions{Not: []agency.OID{spec.Base}, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(commits) == 1 && commits[0].Trailer(trailerRun) == string(spec.Run) {
+			return nil
+		}
+	}
+	short := strings.TrimPrefix(ref, "refs/heads/")
+	return agency.Errorf(agency.KindConflict, "branch %s exists and is not of this run", short).
+		WithMend("git branch -m %s NEWNAME", short)
+}
+
+// pinDirty brings the commit of --include-dirty into the user's repository,
+// where the branch is about to name it. Any other base is there already.
+func pinDirty(ctx context.Context, run *workspace.Run, user git.Dir, base agency.OID) error {
+	_, err := user.Type(ctx, base)
+	if agency.KindOf(err) != agency.KindNotFound {
+		return err
+	}
+	commits, err := run.Dir().Log(ctx, base, git.LogOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	return send(ctx, run, base, commits[0].Parents...)
+}
+
+// Land lands a claim. It is idempotent by the key: after a crash it first looks
+// for the trailer on the branch. Errors of the kind transient are of the world
+// outside; the same call goes on once they are mended.
+func (q *Queue) Land(ctx context.Context, key agency.StepKey, spec Spec) (Outcome, error) {
+	if strings.ContainsAny(string(key), "\r\n") || key == "" {
+		return Outcome{}, agency.Errorf(agency.KindInternal, "landing: step key %q", key)
+	}
+	defer q.locks.lock(string(spec.Run))()
+	run, record, err := q.o.open(ctx, spec.Run)
+	if err != nil {
+		return Outcome{}, err
+	}
+	l := &landing{o: q.o, run: run, record: record, spec: spec, key: key, ref: branchRef(record.Branch)}
+	if err := q.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		l.contract, err = registry.Contract(s, spec.Run, spec.Contract)
+		return err
+	}); err != nil {
+		return Outcome{}, err
+	}
+	for range maxSwaps {
+		out, again, err := l.try(ctx)
+		if err != nil || !again {
+			return out, mendable(err)
+		}
+	}
+	return Outcome{}, agency.Errorf(agency.KindTransient, "%s was moved by somebody else at each of %d tries", l.ref, maxSwaps)
+}
+
+// maxSwaps bounds how often a landing starts over because the branch moved.
+const maxSwaps = 5
+
+func (o Options) open(ctx context.Context, id agency.RunID) (*workspace.Run, agency.Run, error) {
+	run, err := o.Runs.Run(ctx, id)
+	if err != nil {
+		return nil, agency.Run{}, err
+	}
+	var record agency.Run
+	err = o.DB.Read(ctx, func(s *store.Snapshot) error {
+		record, err = registry.Run(s, id)
+		return err
+	})
+	return run, record, err
+}
+
+func identity(run *workspace.Run) git.Identity { return run.Info().Settings.Identity }
+
+// send brings a commit into the user's repository, checked and on disk.
+func send(ctx context.Context, run *workspace.Run, tip agency.OID, not ...agency.OID) error {
+	return run.Dir().Send(ctx, run.Info().Repo.Objects(), []agency.OID{tip}, not)
+}
+
+// mendable turns a lock of git that stands in the way into an error that ends
+// the run as interrupted, not as failed: it is mended outside.
+func mendable(err error) error {
+	if locked := (*git.Locked)(nil); errors.As(err, &locked) {
+		return agency.Errorf(agency.KindTransient, "%w", err).WithMend("%s", agency.MendOf(locked))
+	}
+	return err
+}
+
+// write is one fenced transaction.
+func (o Options) write(ctx context.Context, fn func(*store.Tx) error) error {
+	return o.DB.WriteFenced(ctx, o.Fence, fn)
+}
+
+func appendEvent(tx *store.Tx, ev agency.Event, contract agency.ContractID) error {
+	ev.ContractID = contract
+	_, err := event.Append(tx, ev)
+	return err
+}
+
+func (l *landing) String() string { return fmt.Sprintf("landing %s", l.key) }

@@ -1,0 +1,230 @@
+package land
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// Recover finishes or undoes every merge that a process which is gone had
+// begun. A host calls it when it starts. A lock of the user's git in the way is
+// an error with the mending step; the call may be repeated.
+func (t *Target) Recover(ctx context.Context) error {
+	return t.recoverRun(ctx, "")
+}
+
+func (t *Target) recoverRun(ctx context.Context, id agency.RunID) error {
+	var open []intent
+	if err := t.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		var err error
+		open, err = openMerges(s, id)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, in := range open {
+		run, err := t.o.Runs.Run(ctx, in.Run)
+		if err != nil {
+			return err
+		}
+		if err := t.reconcile(ctx, run, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reconcile looks at the ref to learn which half of a merge has happened.
+func (t *Target) reconcile(ctx context.Context, run *workspace.Run, in intent) error {
+	at, err := run.User().Ref(ctx, in.Ref)
+	if err != nil {
+		return err
+	}
+	moved := at == in.New
+	if !moved && at != "" && at != in.Old {
+		if moved, err = run.Dir().IsAncestor(ctx, in.New, at); err != nil {
+			return err
+		}
+	}
+	if !moved {
+		if in.Checkout != nil {
+			if err := undo(ctx, run, in); err != nil {
+				return err
+			}
+		}
+		return t.o.forget(ctx, in.Step)
+	}
+	if in.Checkout != nil {
+		if err := t.finish(ctx, run, in, at == in.New); err != nil {
+			return err
+		}
+	}
+	return t.o.write(ctx, func(tx *store.Tx) error {
+		first, err := closeIntent(tx, in)
+		if err != nil || !first {
+			return err
+		}
+		return recordMerge(tx, in.Run, in.Ref, in.New)
+	})
+}
+
+// finish puts the new index in place where the ref has moved already. exact is
+// false where somebody has gone on from there: then the index is theirs.
+func (t *Target) finish(ctx context.Context, run *workspace.Run, in intent, exact bool) error {
+	c := in.Checkout
+	index, err := hashFile(c.index())
+	if err != nil {
+		return err
+	}
+	lock, err := hashFile(c.lock())
+	if err != nil {
+		return err
+	}
+	switch {
+	case index == c.After || !exact:
+		return unlockIndex(c, in.Step)
+	case lock == c.After: // killed between the two renames
+		return git.Disk(os.Rename(c.lock(), c.index()))
+	}
+	if err := lockIndex(ctx, c, in.Step); err != nil {
+		return err
+	}
+	fresh, err := hashFile(c.fresh())
+	if err != nil {
+		return err
+	}
+	if index == c.Before && fresh == c.After {
+		return t.o.install(c)
+	}
+	return errors.Join(t.rebuild(ctx, run, in), unlockIndex(c, in.Step))
+}
+
+// rebuild makes the new index from the user's present one, which is another
+// than the merge began with: its lock was removed by hand meanwhile.
+func (t *Target) rebuild(ctx context.Context, run *workspace.Run, in intent) error {
+	c := in.Checkout
+	d, done, err := mirrorOf(ctx, run, c.Repo)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := d.AdvanceIndex(ctx, c.From, c.Tree); err != nil {
+		return agency.Errorf(agency.KindConflict, "%s was merged, but the index of %s has changed since: %w", in.Ref, c.Repo.WorkTree, err).
+			WithMend("git -C %s reset (keeps all files)", c.Repo.WorkTree)
+	}
+	if err := d.Refresh(ctx); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(d.Index)
+	if err != nil {
+		return git.Disk(err)
+	}
+	if err := writeSynced(c.fresh(), b, modeOf(c.index())); err != nil {
+		return err
+	}
+	return t.o.install(c)
+}
+
+// undo puts the files back that a merge had carried on before its ref moved,
+// and gives the lock back. A file that is neither the old one nor what the
+// merge wrote is the user's since, and stays.
+func undo(ctx context.Context, run *workspace.Run, in intent) error {
+	c := in.Checkout
+	if c.From == "" { // no file was touched
+		return unlockIndex(c, in.Step)
+	}
+	if err := lockIndex(ctx, c, in.Step); err != nil {
+		return err
+	}
+	d, done, err := mirrorOf(ctx, run, c.Repo)
+	if err != nil {
+		return err
+	}
+	defer done()
+	changes, err := d.Changes(ctx, c.From, c.Tree)
+	if err != nil {
+		return err
+	}
+	d = d.WithWorkTree(c.Repo.WorkTree, d.Index+".undo")
+	defer os.Remove(d.Index)
+	if err := d.ReadTree(ctx, c.From); err != nil {
+		return err
+	}
+	var write []string
+	for _, change := range changes {
+		ours, err := writtenByUs(ctx, d, change)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !ours:
+		case change.Old.Mode == 0:
+			if err := removeFile(c.Repo.WorkTree, change.Path); err != nil {
+				return err
+			}
+		default:
+			write = append(write, change.Path)
+		}
+	}
+	if err := d.CheckoutPaths(ctx, write); err != nil {
+		return err
+	}
+	return unlockIndex(c, in.Step)
+}
+
+// writtenByUs tells whether a file is what the merge made of it, whole or cut
+// short.
+func writtenByUs(ctx context.Context, d git.Dir, change git.Change) (bool, error) {
+	if change.Old.Mode == git.ModeGitlink || change.New.Mode == git.ModeGitlink {
+		return false, nil // folders of submodules are left alone
+	}
+	have, err := d.HashFile(ctx, change.Path)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case same(have, change.Old):
+		return false, nil
+	case have.Mode == 0: // removed, or removed to be written anew
+		return change.Old.Mode != 0, nil
+	case have.ID == change.New.ID:
+		return true, nil
+	case change.New.Mode == 0 || have.Mode == git.ModeSymlink:
+		return false, nil
+	}
+	want, err := d.Smudged(ctx, change.New.ID, change.Path)
+	if err != nil {
+		return false, err
+	}
+	got, err := os.ReadFile(filepath.Join(d.WorkTree, filepath.FromSlash(change.Path)))
+	return err == nil && bytes.HasPrefix(want, got), nil
+}
+
+// removeFile removes a file that a merge had added, and the folders that were
+// made for it.
+func removeFile(workTree, p string) error {
+	root, err := os.OpenRoot(workTree)
+	if err != nil {
+		return git.Disk(err)
+	}
+	defer root.Close()
+	if err := root.Remove(filepath.FromSlash(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return git.Disk(err)
+	}
+	for dir := path.Dir(p); dir != "." && !strings.HasPrefix(dir, ".."); dir = path.Dir(dir) {
+		if root.Remove(filepath.FromSlash(dir)) != nil {
+			break // not empty
+		}
+	}
+	return nil
+}

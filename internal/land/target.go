@@ -1,0 +1,299 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// Target merges runs into the user's branches at their end.
+type Target struct {
+	o     Options
+	locks keyed
+}
+
+// NewTarget makes a Target. It does no I/O.
+func NewTarget(o Options) *Target { return &Target{o: o} }
+
+// Merge merges the run's branch into the target as one commit with two
+// parents. It is idempotent: what an earlier process began is first finished
+// or undone, and a merge that is in the target already is found there. Errors
+// of the kind transient are of the world outside.
+func (t *Target) Merge(ctx context.Context, key agency.StepKey, spec MergeSpec) (MergeOutcome, error) {
+	defer t.locks.lock(spec.Target)()
+	if err := t.recoverRun(ctx, spec.Run); err != nil {
+		return refusedOr(err)
+	}
+	run, record, err := t.o.open(ctx, spec.Run)
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	m := &merge{o: t.o, run: run, record: record, spec: spec, key: key, ref: branchRef(spec.Target)}
+	if err := git.CheckRef(m.ref); err != nil {
+		return MergeOutcome{}, err
+	}
+	out, err := m.perform(ctx)
+	if err != nil {
+		return refusedOr(err)
+	}
+	return out, nil
+}
+
+// stop is a refusal on its way up: nothing has been touched, or all of it has
+// been put back.
+type stop struct {
+	refusal Refusal
+	reason  string
+}
+
+func (s *stop) Error() string { return s.reason }
+
+func refuse(cause Cause, paths []string, format string, args ...any) error {
+	return &stop{refusal: Refusal{Cause: cause, Paths: paths}, reason: fmt.Sprintf(format, args...)}
+}
+
+// refusedOr makes an outcome of a refusal and of a lock in the way; all other
+// errors stay errors.
+func refusedOr(err error) (MergeOutcome, error) {
+	if s := (*stop)(nil); errors.As(err, &s) {
+		return MergeOutcome{Refused: &s.refusal, Reason: s.reason}, nil
+	}
+	if l := (*git.Locked)(nil); errors.As(err, &l) {
+		return MergeOutcome{
+			Refused: &Refusal{Cause: CauseLocked, Paths: []string{l.Path}},
+			Reason:  fmt.Sprintf("%s; mend: %s", l, agency.MendOf(l)),
+		}, nil
+	}
+	return MergeOutcome{}, err
+}
+
+// merge is one final merge under way.
+type merge struct {
+	o      Options
+	run    *workspace.Run
+	record agency.Run
+	spec   MergeSpec
+	key    agency.StepKey
+	ref    string
+}
+
+func (m *merge) perform(ctx context.Context) (MergeOutcome, error) {
+	user := m.run.User()
+	target, err := user.Ref(ctx, m.ref)
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	if target == "" {
+		return MergeOutcome{}, refuse(CauseMissing, []string{m.spec.Target}, "branch %s does not exist (any more); mend: git branch %s %s", m.spec.Target, m.spec.Target, m.run.Base())
+	}
+	head, err := user.Ref(ctx, branchRef(m.record.Branch))
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	if head == "" {
+		return MergeOutcome{}, refuse(CauseUnborn, []string{m.record.Branch}, "the run's branch %s does not exist (any more)", m.record.Branch)
+	}
+	if merged, err := m.already(ctx, target, head); err != nil || merged != nil {
+		return MergeOutcome{Merged: merged}, err
+	}
+	tree, err := m.tree(ctx, target, head)
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	if ok, err := m.verified(ctx, target, tree); err != nil || !ok {
+		return MergeOutcome{Moved: &Moved{Target: target, Tree: tree}}, err
+	}
+	commit, err := m.run.Dir().CommitTree(ctx, tree, []agency.OID{target, head}, m.message(), identity(m.run))
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	return m.move(ctx, target, commit, tree)
+}
+
+// already finds the run's work in the target.
+func (m *merge) already(ctx context.Context, target, head agency.OID) (*Merged, error) {
+	in, err := m.run.Dir().IsAncestor(ctx, head, target)
+	if err != nil || !in {
+		return nil, err
+	}
+	commits, err := m.run.Dir().Log(ctx, target, git.LogOptions{Not: []agency.OID{head}})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range commits {
+		if len(c.Parents) == 2 && c.Trailer(trailerRun) == string(m.spec.Run) && c.Trailer(trailerContract) == "" {
+			return &Merged{Commit: c.ID, Already: true}, m.done(ctx, c.ID)
+		}
+	}
+	return &Merged{Commit: target, Already: true}, nil // merged by hand, or nothing to merge
+}
+
+// tree is what the merge of both would be.
+func (m *merge) tree(ctx context.Context, target, head agency.OID) (agency.OID, error) {
+	r, err := m.run.Dir().MergeTree(ctx, target, head)
+	if err != nil {
+		return "", err
+	}
+	if len(r.Conflicts) > 0 {
+		paths := strings.Join(r.Conflicts, ", ")
+		return "", refuse(CauseConflict, r.Conflicts, "%s has changed where the run has, too: %s; mend: git switch %s && git merge %s, or approve with the note \"branch\" to keep the work on its branch",
+			m.spec.Target, paths, m.spec.Target, m.record.Branch)
+	}
+	return r.Tree, nil
+}
+
+// verified tells whether this very merge has been verified: the target is
+// where the run started, so that the branch's own tree is the merge, or where
+// the caller verified it.
+func (m *merge) verified(ctx context.Context, target, tree agency.OID) (bool, error) {
+	if v := m.spec.Verified; v != nil {
+		return v.Target == target && v.Tree == tree, nil
+	}
+	start := m.run.Base()
+	if target == start {
+		return true, nil
+	}
+	if m.run.Info().Dirty != start {
+		return false, nil
+	}
+	// The base is the commit of the user's local edits on top of the target.
+	commits, err := m.run.Dir().Log(ctx, start, git.LogOptions{Limit: 1})
+	return err == nil && len(commits) == 1 && slices.Contains(commits[0].Parents, target), err
+}
+
+func (m *merge) message() string {
+	goal, _, _ := strings.Cut(strings.TrimSpace(plain(m.record.Goal)), "\n")
+	return fmt.Sprintf("Merge run %s: %s\n\n%s: %s\n", m.spec.Run, goal, trailerRun, m.spec.Run)
+}
+
+// move is the effect. Where the target is checked out its files and index move
+// with it.
+func (m *merge) move(ctx context.Context, target, commit, tree agency.OID) (MergeOutcome, error) {
+	loc, err := m.checkedOut(ctx)
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	in := intent{Step: m.key, Run: m.spec.Run, Ref: m.ref, Old: target, New: commit}
+	if loc != nil {
+		in.Checkout = &checkout{Repo: *loc, Tree: tree}
+	}
+	m.o.reached("merge.intent.before")
+	if err := m.o.write(ctx, func(tx *store.Tx) error { return putIntent(tx, in) }); err != nil {
+		return MergeOutcome{}, err
+	}
+	m.o.reached("merge.intent.after")
+	err = send(ctx, m.run, commit, target)
+	if err == nil {
+		m.o.reached("merge.objects")
+		if loc == nil {
+			err = m.swap(ctx, m.run.User(), in)
+		} else {
+			err = m.intoCheckout(ctx, in)
+		}
+	}
+	if err != nil {
+		if after := m.o.forget(ctx, in.Step); after != nil {
+			return MergeOutcome{}, errors.Join(err, after)
+		}
+		return m.afterMove(ctx, err)
+	}
+	if err := m.done(ctx, commit); err != nil {
+		return MergeOutcome{}, err
+	}
+	m.o.reached("merge.done")
+	return MergeOutcome{Merged: &Merged{Commit: commit}}, nil
+}
+
+// forget drops the intent of a move that did not happen.
+func (o Options) forget(ctx context.Context, step agency.StepKey) error {
+	return o.write(ctx, func(tx *store.Tx) error { return dropIntent(tx, step) })
+}
+
+// afterMove turns a target that moved in the last moment into Moved.
+func (m *merge) afterMove(ctx context.Context, cause error) (MergeOutcome, error) {
+	moved := (*git.Moved)(nil)
+	if !errors.As(cause, &moved) || moved.Got == "" {
+		return MergeOutcome{}, cause
+	}
+	head, err := m.run.User().Ref(ctx, branchRef(m.record.Branch))
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	tree, err := m.tree(ctx, moved.Got, head)
+	return MergeOutcome{Moved: &Moved{Target: moved.Got, Tree: tree}}, err
+}
+
+// swap moves the ref, in the git directory whose HEAD may name it, so that its
+// reflog follows.
+func (m *merge) swap(ctx context.Context, d git.Dir, in intent) error {
+	err := d.UpdateRef(ctx, in.Ref, in.New, in.Old, "agency: merge of run "+string(in.Run), identity(m.run))
+	if err == nil {
+		m.o.reached("merge.ref")
+	}
+	return err
+}
+
+// done closes the intent, records the commit and appends the event, once.
+func (m *merge) done(ctx context.Context, commit agency.OID) error {
+	return m.o.write(ctx, func(tx *store.Tx) error {
+		first, err := closeIntent(tx, intent{Step: m.key, Run: m.spec.Run, Ref: m.ref, New: commit})
+		if err != nil || !first {
+			return err
+		}
+		return recordMerge(tx, m.spec.Run, m.ref, commit)
+	})
+}
+
+func recordMerge(tx *store.Tx, run agency.RunID, ref string, commit agency.OID) error {
+	branch := strings.TrimPrefix(ref, "refs/heads/")
+	if err := registry.SetMerged(tx, run, commit); err != nil {
+		return err
+	}
+	return appendEvent(tx, agency.NewEvent(run, agency.SeverityInfo, "merged into "+branch,
+		agency.Merged{Commit: commit, Branch: branch}), "")
+}
+
+// checkedOut is the one worktree of the user that has the target checked out,
+// nil where none has. A rebase or the like that is under way on the branch is
+// a refusal.
+func (m *merge) checkedOut(ctx context.Context) (*git.Location, error) {
+	trees, err := m.run.User().Worktrees(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if by := rebasing(m.run.Info().Repo.CommonDir, m.ref); by != "" {
+		return nil, refuse(CauseBusy, []string{by}, "%s is being rebased (%s); mend: git rebase --continue or --abort", m.spec.Target, by)
+	}
+	var at []string
+	for _, w := range trees {
+		if w.Branch == m.ref && !w.Gone && !w.Bare {
+			at = append(at, w.Path)
+		}
+	}
+	switch len(at) {
+	case 0:
+		return nil, nil
+	case 1:
+	default:
+		return nil, refuse(CauseUnusual, at, "%s is checked out more than once: %s; mend: git switch another branch in all but one", m.spec.Target, strings.Join(at, ", "))
+	}
+	loc, err := git.Find(at[0])
+	if err != nil {
+		return nil, err
+	}
+	if loc.CommonDir != m.run.Info().Repo.CommonDir {
+		return nil, refuse(CauseUnusual, at, "%s belongs to another repository than git says", at[0])
+	}
+	if busy := underWay(loc.GitDir); busy != "" {
+		return nil, refuse(CauseBusy, []string{busy}, "%s is in the middle of something (%s); mend: git status in %s", m.spec.Target, busy, loc.WorkTree)
+	}
+	return &loc, nil
+}
