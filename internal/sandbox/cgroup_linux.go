@@ -10,6 +10,8 @@ func findHierarchy() hierarchy { return hierarchy{} }
 
 func (h hierarchy) open(Limits) *group { return nil }
 
+func (h hierarchy) version() string { return "" }
+
 func (g *group) close()                    {}
 func (g *group) adopt(int)                 {}
 func (g *group) into(*syscall.SysProcAttr) {}

@@ -55,8 +55,8 @@ func landlockRights(abi int) uint64 {
 // listed, and writing what the plan has writable. A kernel without Landlock,
 // or with one too old to rename files under, is left with the mounts alone.
 func lockPaths(p plan) error {
-	abi := min(landlockABI(), landlockMaxABI)
-	if abi < landlockMinABI {
+	abi := landlockInForce()
+	if abi == 0 {
 		return nil
 	}
 	rights := landlockRights(abi)

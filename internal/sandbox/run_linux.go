@@ -33,12 +33,18 @@ func (r *Runner) runFull(ctx context.Context, s Spec) (Result, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Limits.Wall, errWall)
 	defer cancel()
+	if c, over := endedBy(ctx); over {
+		return Result{Cause: c, ExitCode: killedCode}, nil
+	}
 	group := r.machine.cgroup.open(s.Limits)
 	defer group.close()
 	out := newOutput(s.Limits.OutputKB)
 	began := time.Now()
 	rep, err := runChild(ctx, p, s.Stdin, out, group)
 	if err != nil {
+		if c, over := endedBy(ctx); over { // between the look above and the start
+			return Result{Cause: c, ExitCode: killedCode}, nil
+		}
 		return Result{}, err
 	}
 	if rep.Setup != "" {
@@ -123,9 +129,6 @@ func startChild(ctx context.Context, stdin []byte, out *output, group *group) (c
 	cmd.ExtraFiles = []*os.File{controlR, statusW}
 	if err := cmd.Start(); err != nil {
 		_, _ = control.Close(), status.Close()
-		if ctx.Err() != nil {
-			return nil, nil, nil, agency.Errorf(agency.KindTransient, "sandbox: not started: %w", context.Cause(ctx))
-		}
 		return nil, nil, nil, agency.Errorf(agency.KindTransient, "sandbox: new namespaces: %w", err).WithMend("%s", waysOut())
 	}
 	group.adopt(cmd.Process.Pid)
@@ -151,7 +154,8 @@ func childCommand(ctx context.Context, stdin []byte, out *output, group *group) 
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: insideID(os.Getgid()), HostID: os.Getgid(), Size: 1}},
 		// Enough to build the view, nothing outside: these hold in the new
 		// namespaces only, and are gone before the command starts.
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP},
+		// The last is for overlays, whose work folder nobody may enter.
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE},
 	}
 	group.into(cmd.SysProcAttr)
 	return cmd

@@ -1,0 +1,188 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// attacker runs inside the sandbox as an enemy. It exits with 0 when it was
+// stopped, 1 when it got through, 2 when it does not know what to do.
+func attacker(args []string) int {
+	f, ok := attackers()[args[0]]
+	if !ok {
+		fmt.Println("no attacker", args[0])
+		return 2
+	}
+	if err := f(args[1:]); err != nil {
+		fmt.Println("stopped:", err)
+		return 0
+	}
+	fmt.Println("got through:", args)
+	return 1
+}
+
+func attackers() map[string]func([]string) error {
+	return map[string]func([]string) error{
+		"read":      func(a []string) error { _, err := os.ReadFile(a[0]); return err },
+		"list":      func(a []string) error { _, err := os.ReadDir(a[0]); return err },
+		"write":     func(a []string) error { return os.WriteFile(a[0], []byte("escaped"), 0o644) },
+		"rename":    func(a []string) error { return os.Rename(a[0], a[1]) },
+		"remove":    func(a []string) error { return os.RemoveAll(a[0]) },
+		"hard link": hardLink,
+		"dial":      func(a []string) error { return dialed(a[0], a[1]) },
+		"datagram":  datagram,
+		"memory":    func([]string) error { return eatMemory(0) },
+		"memory of many": func([]string) error {
+			return manyEaters()
+		},
+		"eat": func(a []string) error {
+			n, err := strconv.Atoi(a[0])
+			return errors.Join(err, eatMemory(n))
+		},
+		"shared memory": func([]string) error { return eatShared() },
+		"files":         func([]string) error { return openMany() },
+		"loopback": func([]string) error {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			return dialed("tcp", l.Addr().String())
+		},
+		"memfd": func([]string) error {
+			_, err := unix.MemfdCreate("x", 0)
+			return err
+		},
+	}
+}
+
+// hardLink tries to give a file from outside a second name that is writable.
+func hardLink(a []string) error {
+	if err := os.Link(a[0], a[1]); err != nil {
+		return err
+	}
+	return os.WriteFile(a[1], []byte("escaped"), 0o644)
+}
+
+// datagram sends, and can only say that sending was refused; whether anything
+// arrived is seen by the host.
+func datagram(a []string) error {
+	c, err := net.Dial("udp", a[0])
+	if err != nil {
+		return err
+	}
+	for range 3 {
+		if _, err = c.Write([]byte("escaped")); err != nil {
+			return err
+		}
+	}
+	return errors.New("sent; the host knows whether it arrived")
+}
+
+const chunk = 16 << 20
+
+// eatMemory takes chunks, n or without end, and holds them.
+func eatMemory(n int) error {
+	for i := 0; n == 0 || i < n; i++ {
+		b, err := unix.Mmap(-1, 0, chunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			return err
+		}
+		for j := 0; j < len(b); j += 4096 {
+			b[j] = 1
+		}
+	}
+	select {}
+}
+
+// manyEaters stays under the limit in each process and passes it in all.
+func manyEaters() error {
+	for range 8 {
+		p, err := os.StartProcess(attackerAt, []string{attackerAt, attackerArg, "eat", "3"},
+			&os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = p.Release() }()
+	}
+	select {}
+}
+
+// eatShared leaves memory behind in segments that no process has attached.
+func eatShared() error {
+	for {
+		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, chunk, unix.IPC_CREAT|0o600)
+		if err != nil {
+			return err
+		}
+		b, err := unix.SysvShmAttach(id, 0, 0)
+		if err != nil {
+			return err
+		}
+		for j := 0; j < len(b); j += 4096 {
+			b[j] = 1
+		}
+		if err := unix.SysvShmDetach(b); err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func openMany() error {
+	var held []*os.File
+	for range 100_000 {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return fmt.Errorf("after %d files: %w", len(held), err)
+		}
+		held = append(held, f)
+	}
+	return nil
+}
+
+// hostArg starts the test binary as a host that runs one command and is then
+// killed.
+const hostArg = "sandbox-host"
+
+// host runs a command that opens the pipe in dir, in two processes of which
+// one has left its session, and waits for ever.
+func host(dir string) int {
+	r, err := New(Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	spec := Spec{
+		Place:  Place{Root: filepath.Join(dir, "tree"), At: at},
+		Argv:   []string{"/bin/sh", "-c", holdPipe + "; sleep 1000"},
+		Limits: Limits{Wall: time.Minute},
+	}
+	_, err = r.Run(testContext(), spec)
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// attemptArg starts the test binary to make one attempt without a sandbox.
+const attemptArg = "sandbox-attempt"
+
+func oneAttempt(name string) int {
+	for _, a := range attempts() {
+		if a.name != name {
+			continue
+		}
+		if err := a.try(); err != nil {
+			fmt.Println("stopped:", err)
+			return 1
+		}
+		fmt.Println("through")
+		return 0
+	}
+	return 2
+}

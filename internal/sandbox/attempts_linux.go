@@ -1,0 +1,183 @@
+package sandbox
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// attempt tries to break out from inside. It returns why it could not; nil
+// means that it got through.
+type attempt struct {
+	name string
+	try  func() error
+}
+
+// attempts are what doctor shows, made by the probe inside and, one by one, by
+// the tests. None needs anything of the host but that it is there.
+func attempts() []attempt {
+	return []attempt{
+		{"read the host's password file", func() error { return opened("/etc/shadow", os.O_RDONLY) }},
+		{"see the host's processes", seeProcesses},
+		{"write to the system", func() error { return opened("/usr/agency-escape", os.O_CREATE|os.O_WRONLY) }},
+		{"write a kernel setting", func() error { return opened("/proc/sys/kernel/core_pattern", os.O_WRONLY) }},
+		{"reach the network", func() error { return dialed("tcp", "192.0.2.1:443") }},
+		{"send a datagram out", func() error { return dialed("udp", "192.0.2.1:53") }},
+		{"open a socket to the hypervisor", func() error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
+		{"open a raw packet socket", func() error { return socket(unix.AF_PACKET, unix.SOCK_RAW) }},
+		{"make a user namespace by unshare", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+		{"make a user namespace by clone", func() error { return cloned(unix.CLONE_NEWUSER) }},
+		{"make a user namespace by clone3", clone3},
+		{"enter another namespace", setns},
+		{"mount", func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") }},
+		{"change the root", func() error { return unix.Chroot("/tmp") }},
+		{"trace a process", func() error { return call(unix.SYS_PTRACE, unix.PTRACE_TRACEME) }},
+		{"read another process's memory", func() error { return opened("/proc/1/mem", os.O_RDONLY) }},
+		{"use the kernel's keyring", func() error { _, err := unix.KeyctlGetKeyringID(-4, true); return err }},
+		{"load a program into the kernel", func() error { return call(unix.SYS_BPF, 0) }},
+		{"start io_uring", func() error { return call(unix.SYS_IO_URING_SETUP, 8) }},
+		{"start userfaultfd", func() error { return call(unix.SYS_USERFAULTFD, 1) }},
+		{"watch the kernel's events", func() error { return call(unix.SYS_PERF_EVENT_OPEN) }},
+		{"type into a terminal", typeInto},
+		{"make a device", makeDevice},
+		{"make a set-user-id file", makeSetUID},
+		{"keep a capability", capabilities},
+	}
+}
+
+func opened(path string, flags int) error {
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err == nil {
+		_ = f.Close()
+	}
+	return err
+}
+
+func dialed(network, addr string) error {
+	c, err := net.DialTimeout(network, addr, time.Second)
+	if err == nil {
+		_ = c.Close()
+	}
+	return err
+}
+
+func socket(family, kind int) error {
+	fd, err := unix.Socket(family, kind, 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err
+}
+
+func call(nr uintptr, args ...uintptr) error {
+	var a [6]uintptr
+	copy(a[:], args)
+	// A null argument is enough: a call that is let through answers EFAULT,
+	// EINVAL or success, never EPERM.
+	if _, _, e := unix.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5]); e != 0 {
+		return refusedOnly(e)
+	}
+	return nil
+}
+
+// refusedOnly turns an answer that is not a refusal into a success.
+func refusedOnly(e syscall.Errno) error {
+	if e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS {
+		return e
+	}
+	return nil
+}
+
+// seeProcesses looks for a process that is not of the sandbox: the namespace
+// begins with PID 1, this program's init.
+func seeProcesses() error {
+	b, err := os.ReadFile("/proc/1/cmdline")
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(string(b), childName) {
+		return nil
+	}
+	if err := opened("/proc/1/environ", os.O_RDONLY); err == nil {
+		return nil
+	}
+	return errors.New("only the sandbox's own")
+}
+
+func cloned(flags uintptr) error {
+	pid, _, e := unix.RawSyscall(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0)
+	if e != 0 {
+		return e
+	}
+	if pid == 0 {
+		for {
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+	}
+	return nil
+}
+
+func clone3() error {
+	args := [11]uint64{unix.CLONE_NEWUSER}
+	_, _, e := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), 0, 0)
+	return refusedOnly(e)
+}
+
+func setns() error {
+	fd, err := unix.Open("/proc/self/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	_, _, e := unix.RawSyscall(unix.SYS_SETNS, uintptr(fd), 0, 0)
+	return refusedOnly(e)
+}
+
+func typeInto() error {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	c := byte('x')
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
+	return refusedOnly(e)
+}
+
+func makeDevice() error {
+	return unix.Mknod("/tmp/agency-escape", unix.S_IFBLK|0o600, int(unix.Mkdev(254, 0)))
+}
+
+func makeSetUID() error {
+	const name = "/tmp/agency-setuid"
+	fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return unix.Fchmod(fd, unix.S_ISUID|0o755)
+}
+
+// capabilities succeeds, which is the failure, when /proc says that anything
+// is left of them, or that a lock is open.
+func capabilities() error {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	for _, want := range []string{
+		"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapBnd:\t0000000000000000",
+		"CapAmb:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2",
+	} {
+		if !strings.Contains(string(b), want+"\n") {
+			return nil
+		}
+	}
+	return errors.New("none, no_new_privs, seccomp filter")
+}
