@@ -77,6 +77,7 @@ func (n *node) describe() string {
 }
 
 func clip(s string) string {
+	s = maskKnown(s)
 	if len(s) > 40 {
 		s = strings.ToValidUTF8(s[:40], "") + "…"
 	}
@@ -356,7 +357,7 @@ func (d *decoder) string(v reflect.Value, n *node, f field, key string) bool {
 }
 
 func shownText(value string, f field) string {
-	if f.expand == "secret" {
+	if f.expand == "secret" || f.form == "url" {
 		return "the value"
 	}
 	return clip(value)

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -96,6 +95,9 @@ func (t *text) line(n int) string {
 	if n < 1 || n > len(t.lines) {
 		return ""
 	}
+	if t.insideSecret(n) {
+		return strings.Repeat("*", utf8.RuneCountInString(t.lines[n-1]))
+	}
 	return maskLine(t.lines[n-1])
 }
 
@@ -118,29 +120,3 @@ func window(line string, col int) (string, int) {
 	}
 	return strings.TrimRight(string(rs), " "), at - from
 }
-
-var (
-	secretValue = regexp.MustCompile(`(?i)((?:base_url|api_?key|token|secret|password|passwd|url)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}\]#]+)`)
-	userInfo    = regexp.MustCompile(`(://)[^/@\s"']+@`)
-)
-
-// maskLine hides what may be a key in a line that is shown. References,
-// "none" and addresses without credentials stay readable; the length stays,
-// so that the caret does too.
-func maskLine(line string) string {
-	line = secretValue.ReplaceAllStringFunc(line, func(m string) string {
-		parts := secretValue.FindStringSubmatch(m)
-		value := strings.Trim(parts[2], `"'`)
-		plainURL := strings.HasPrefix(value, "http") && strings.Contains(parts[1], "base_url")
-		if value == "" || value == string(NoKey) || pureRef(value) != "" || plainURL || tooShort(value) {
-			return m
-		}
-		return parts[1] + strings.Repeat("*", utf8.RuneCountInString(parts[2]))
-	})
-	return userInfo.ReplaceAllStringFunc(line, func(m string) string {
-		return "://" + strings.Repeat("*", utf8.RuneCountInString(m)-4) + "@"
-	})
-}
-
-// tooShort is for values that cannot be a key: numbers, true, null.
-func tooShort(v string) bool { return len(v) < 6 }

@@ -161,15 +161,18 @@ var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+=-
 func quote(s string) string {
 	switch strings.ToLower(s) {
 	case "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf":
-		if s != "off" && s != "none" { // off is text in YAML 1.2 and reads better plain
+		if s != "off" { // text in YAML 1.2, and what the manual writes
 			return strconv.Quote(s)
 		}
 	}
 	if plainText.MatchString(s) {
 		return s
 	}
-	b, _ := json.Marshal(s) // a JSON text is a YAML text
-	return string(b)
+	var b strings.Builder
+	e := json.NewEncoder(&b) // a JSON text is a YAML text
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a text cannot fail
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func quoteKey(s string) string {

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	_ "embed"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -24,6 +25,7 @@ var templateText string
 // Template is the agency.yaml that init writes. Loading it gives the defaults
 // with the detected commands.
 func Template(d Detected) []byte {
+	d.Notes = slices.Clone(d.Notes)
 	for i, n := range d.Notes {
 		d.Notes[i] = strings.Join(strings.Fields(n), " ")
 	}
