@@ -1,0 +1,579 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/flow"
+	"agency/internal/store"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testRun agency.RunID = "test-run"
+
+// rig is a store with an engine and an activity that adds one, counted.
+type rig struct {
+	*testing.T
+	db    *store.DB
+	e     *Engine
+	reg   *flow.Registry
+	calls atomic.Int64
+	fence agency.Fence
+}
+
+var plus = flow.Activity[int, int]{Name: "plus"}
+
+func openStore(t *testing.T, o store.Options) *store.DB {
+	t.Helper()
+	if o.Path == "" {
+		o.Path = filepath.Join(t.TempDir(), "s.db")
+	}
+	o.Sets = []store.Set{Migrations()}
+	db, err := store.Open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{T: t, db: openStore(t, store.Options{}), reg: flow.NewRegistry()}
+	epoch, err := r.db.RaiseEpoch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.fence = agency.Fence{Epoch: epoch, N: 1}
+	flow.Bind(r.reg, plus, func(_ context.Context, _ agency.StepKey, in int) (int, error) {
+		r.calls.Add(1)
+		return in + 1, nil
+	})
+	r.e = New(Options{DB: r.db, Registry: r.reg, Version: "v1"})
+	return r
+}
+
+func (r *rig) run(main func(flow.Ctx) error) error {
+	r.Helper()
+	return r.e.Run(r.Context(), testRun, r.fence, main, Hooks{})
+}
+
+func (r *rig) must(main func(flow.Ctx) error) {
+	r.Helper()
+	if err := r.run(main); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) send(name, id, payload string) {
+	r.Helper()
+	err := r.db.Write(r.Context(), func(tx *store.Tx) error { return Send(tx, testRun, name, id, []byte(payload)) })
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) history() []Record {
+	r.Helper()
+	h, err := ReadHistory(r.Context(), r.db, testRun)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return h.Records
+}
+
+func wantFault(t *testing.T, err error, words string) {
+	t.Helper()
+	var f *Fault
+	if !errors.As(err, &f) || !strings.Contains(f.Error(), words) {
+		t.Fatalf("got %v, want a fault that says %q", err, words)
+	}
+}
+
+func TestCallRunsOnce(t *testing.T) {
+	r := newRig(t)
+	main := func(c flow.Ctx) error {
+		v, err := flow.Call(c, plus, "a", 1)
+		if err != nil || v != 2 {
+			return fmt.Errorf("got %d, %w", v, err)
+		}
+		v, err = flow.Call(c, plus, "b", v)
+		if err != nil || v != 3 {
+			return fmt.Errorf("got %d, %w", v, err)
+		}
+		return nil
+	}
+	for range 3 {
+		r.must(main)
+	}
+	if n := r.calls.Load(); n != 2 {
+		t.Fatalf("%d executions of 2 steps", n)
+	}
+}
+
+func TestActivityErrors(t *testing.T) {
+	for _, kind := range []agency.Kind{
+		agency.KindInternal, agency.KindInvalid, agency.KindNotFound, agency.KindConflict,
+		agency.KindDenied, agency.KindExhausted, agency.KindTransient,
+	} {
+		t.Run(kind.String(), func(t *testing.T) {
+			r := newRig(t)
+			tries := 0
+			bad := flow.Activity[flow.None, int]{Name: "bad"}
+			flow.Bind(r.reg, bad, func(context.Context, agency.StepKey, flow.None) (int, error) {
+				tries++
+				return 0, agency.Errorf(kind, "no luck").WithMend("try harder")
+			})
+			var seen error
+			main := func(c flow.Ctx) error {
+				_, seen = flow.Call(c, bad, "k", flow.None{})
+				return nil
+			}
+			first := r.run(main)
+			second := r.run(main)
+			var i *Interrupt
+			if kind == agency.KindTransient {
+				if !errors.As(first, &i) || !errors.As(second, &i) || tries != 2 || i.Key != "test-run/k" || agency.MendOf(second) != "try harder" {
+					t.Fatalf("%v, %v, %d tries", first, second, tries)
+				}
+				return
+			}
+			if first != nil || second != nil || tries != 1 {
+				t.Fatalf("%v, %v, %d tries", first, second, tries)
+			}
+			if agency.KindOf(seen) != kind || seen.Error() != "no luck" || agency.MendOf(seen) != "try harder" {
+				t.Fatalf("replayed error %#v", seen)
+			}
+		})
+	}
+}
+
+func TestPanicAndGoexitInterrupt(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "goexit": func() { goexit() }} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			mended := false
+			act := flow.Activity[flow.None, flow.None]{Name: "act"}
+			flow.Bind(r.reg, act, func(context.Context, agency.StepKey, flow.None) (flow.None, error) {
+				if !mended {
+					end()
+				}
+				return flow.None{}, nil
+			})
+			main := func(c flow.Ctx) error {
+				_, err := flow.Call(c, act, "k", flow.None{})
+				return err
+			}
+			var i *Interrupt
+			if err := r.run(main); !errors.As(err, &i) || !errors.Is(err, flow.ErrPanic) {
+				t.Fatalf("got %v", err)
+			}
+			mended = true
+			r.must(main)
+		})
+	}
+}
+
+func TestMainPanics(t *testing.T) {
+	r := newRig(t)
+	bad := true
+	main := func(c flow.Ctx) error {
+		if _, err := flow.Call(c, plus, "a", 1); err != nil {
+			return err
+		}
+		if bad {
+			panic("boom")
+		}
+		return nil
+	}
+	if err := r.run(main); err == nil || agency.KindOf(err) != agency.KindInternal {
+		t.Fatalf("got %v", err)
+	}
+	bad = false
+	r.must(main)
+	if r.calls.Load() != 1 {
+		t.Fatalf("the result before the panic was lost: %d executions", r.calls.Load())
+	}
+}
+
+func TestFaults(t *testing.T) {
+	first := func(c flow.Ctx) error {
+		f := flow.Start(c, plus, "a", 1)
+		if err := flow.Sleep(c, "nap", time.Millisecond); err != nil {
+			return err
+		}
+		_, err := f.Get(c)
+		return err
+	}
+	tests := []struct {
+		name, words string
+		second      func(flow.Ctx) error
+	}{
+		{"other input", "another input", func(c flow.Ctx) error { _, err := flow.Call(c, plus, "a", 2); return err }},
+		{"other key", `call "b"`, func(c flow.Ctx) error { _, err := flow.Call(c, plus, "b", 1); return err }},
+		{"other primitive", "now", func(c flow.Ctx) error { flow.Now(c, "a"); return nil }},
+		{"less", "the code does end", func(c flow.Ctx) error { flow.Start(c, plus, "a", 1); return nil }},
+		{"missing command", "which the code does not do", func(c flow.Ctx) error { _, err := flow.Call(c, plus, "a", 1); return err }},
+		{"more", "where the journal has", func(c flow.Ctx) error {
+			if err := first(c); err != nil {
+				return err
+			}
+			_, err := flow.Call(c, plus, "z", 1)
+			return err
+		}},
+		{"other timer", "another input", func(c flow.Ctx) error {
+			flow.Start(c, plus, "a", 1)
+			return flow.Sleep(c, "nap", time.Second)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			r.must(first)
+			before := r.history()
+			wantFault(t, r.run(tt.second), tt.words)
+			if diff := cmp.Diff(before, r.history()); diff != "" {
+				t.Fatalf("a fault changed the journal:\n%s", diff)
+			}
+			r.must(first)
+		})
+	}
+}
+
+func TestKeyUsedTwice(t *testing.T) {
+	r := newRig(t)
+	wantFault(t, r.run(func(c flow.Ctx) error {
+		flow.Start(c, plus, "a", 1)
+		flow.Start(c, plus, "a", 1)
+		return nil
+	}), "used twice")
+}
+
+func TestBranchKeysAreUnique(t *testing.T) {
+	r := newRig(t)
+	wantFault(t, r.run(func(c flow.Ctx) error {
+		f := flow.Go(c, "ws", func(c flow.Ctx) error { _, err := flow.Call(c, plus, "x", 1); return err })
+		flow.Start(c, plus, "ws/x", 1)
+		_, err := f.Get(c)
+		return err
+	}), "used twice")
+}
+
+func TestForeignContext(t *testing.T) {
+	r := newRig(t)
+	wantFault(t, r.run(func(outer flow.Ctx) error {
+		_, err := flow.Go(outer, "b", func(flow.Ctx) error {
+			_, err := flow.Call(outer, plus, "x", 1)
+			return err
+		}).Get(outer)
+		return err
+	}), "used in another branch")
+}
+
+func TestDeadlock(t *testing.T) {
+	r := newRig(t)
+	wantFault(t, r.run(func(c flow.Ctx) error {
+		var f flow.Future[flow.None]
+		f = flow.Go(c, "self", func(c flow.Ctx) error { _, err := f.Get(c); return err })
+		_, err := f.Get(c)
+		return err
+	}), "waits for another")
+}
+
+func TestCodeVersion(t *testing.T) {
+	r := newRig(t)
+	stop := errors.New("stop here")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	hold := flow.Activity[flow.None, flow.None]{Name: "hold"}
+	first := true
+	flow.Bind(r.reg, hold, func(ctx context.Context, _ agency.StepKey, _ flow.None) (flow.None, error) {
+		if first {
+			first = false
+			cancel(stop)
+			<-ctx.Done()
+			return flow.None{}, ctx.Err()
+		}
+		return flow.None{}, nil
+	})
+	versions := func(out *int) func(flow.Ctx) error {
+		return func(c flow.Ctx) error {
+			*out = flow.Version(c, "change", 1)
+			if _, err := flow.Call(c, hold, "hold", flow.None{}); err != nil {
+				return err
+			}
+			if v := flow.Version(c, "later", 3); v != 3 {
+				return fmt.Errorf("a change reached live: version %d", v)
+			}
+			return nil
+		}
+	}
+	old := func(c flow.Ctx) error {
+		_, err := flow.Call(c, hold, "hold", flow.None{})
+		return err
+	}
+	if err := r.e.Run(ctx, testRun, r.fence, old, Hooks{}); !errors.Is(err, stop) {
+		t.Fatalf("got %v", err)
+	}
+	v2 := New(Options{DB: r.db, Registry: r.reg, Version: "v2"})
+	err := v2.Run(t.Context(), testRun, r.fence, func(c flow.Ctx) error { flow.Now(c, "other"); return nil }, Hooks{})
+	wantFault(t, err, "recorded by version v1, this is version v2")
+	got := -1
+	for range 2 { // goes on, then repeats
+		if err := v2.Run(t.Context(), testRun, r.fence, versions(&got), Hooks{}); err != nil {
+			t.Fatal(err)
+		}
+		if got != 0 {
+			t.Fatalf("a run that had passed the change got version %d", got)
+		}
+	}
+	if err := v2.Run(t.Context(), "fresh-run", r.fence, versions(&got), Hooks{}); err != nil || got != 1 {
+		t.Fatalf("a fresh run got version %d, %v", got, err)
+	}
+}
+
+func TestRaceCancelsTheOthers(t *testing.T) {
+	r := newRig(t)
+	var stopped, unwound atomic.Int64
+	hold := flow.Activity[flow.None, flow.None]{Name: "hold"}
+	flow.Bind(r.reg, hold, func(ctx context.Context, _ agency.StepKey, _ flow.None) (flow.None, error) {
+		<-ctx.Done()
+		stopped.Add(1)
+		return flow.None{}, ctx.Err()
+	})
+	main := func(c flow.Ctx) error {
+		slow := func(c flow.Ctx) error {
+			defer unwound.Add(1)
+			_, err := flow.Go(c, "inner", func(c flow.Ctx) error {
+				defer unwound.Add(1)
+				_, err := flow.Call(c, hold, "hold", flow.None{})
+				return err
+			}).Get(c)
+			return fmt.Errorf("went on after being cancelled: %w", err)
+		}
+		i, err := flow.Race(c, "race",
+			flow.Member{Key: "slow", Run: slow},
+			flow.Member{Key: "quick", Run: func(c flow.Ctx) error { _, err := flow.Call(c, plus, "p", 1); return err }},
+			flow.Member{Key: "signal", Run: func(c flow.Ctx) error {
+				defer unwound.Add(1)
+				_, err := flow.Receive(c, flow.Signal[string]{Name: "s"}, "s")
+				return err
+			}})
+		if i != 1 || err != nil {
+			return fmt.Errorf("race: %d, %w", i, err)
+		}
+		got, err := flow.Receive(c, flow.Signal[string]{Name: "s"}, "after") // not eaten by the cancelled member
+		if err != nil || got != "hello" {
+			return fmt.Errorf("receive: %q, %w", got, err)
+		}
+		return nil
+	}
+	raced := make(chan struct{}, 1)
+	hooks := Hooks{Quiet: func(q bool) {
+		if q {
+			select {
+			case raced <- struct{}{}:
+			default:
+			}
+		}
+	}}
+	r2 := agency.RunID("race-run")
+	done := make(chan error, 1)
+	go func() { done <- r.e.Run(context.Background(), r2, r.fence, main, hooks) }()
+	<-raced
+	err := r.db.Write(t.Context(), func(tx *store.Tx) error { return SendTo(tx, r2, flow.Signal[string]{Name: "s"}, "1", "hello") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if stopped.Load() != 1 || unwound.Load() != 3 {
+		t.Fatalf("%d activities stopped, %d branches unwound", stopped.Load(), unwound.Load())
+	}
+	if err := r.e.Run(t.Context(), r2, r.fence, main, Hooks{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGroupJoinsErrorsInOrder(t *testing.T) {
+	r := newRig(t)
+	err := r.run(func(c flow.Ctx) error {
+		return flow.Group(c, "g",
+			flow.Member{Key: "a", Run: func(c flow.Ctx) error {
+				_, err := flow.Call(c, plus, "x", 1)
+				return errors.Join(err, errors.New("one"))
+			}},
+			flow.Member{Key: "b", Run: func(flow.Ctx) error { return errors.New("two") }})
+	})
+	if err == nil || err.Error() != "one\ntwo" {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestSignalsInOrderAndOnce(t *testing.T) {
+	r := newRig(t)
+	s := flow.Signal[int]{Name: "n"}
+	for i := range 3 {
+		r.send("n", fmt.Sprint(i), fmt.Sprint(i))
+		r.send("n", fmt.Sprint(i), "99") // the id again: nothing
+	}
+	main := func(c flow.Ctx) error {
+		for i := range 3 {
+			n, err := flow.Select(c, fmt.Sprintf("sel%d", i), flow.OnTimer(time.Hour), flow.OnSignal(s))
+			if err != nil || n != 1 {
+				return fmt.Errorf("select %d, %w", n, err)
+			}
+			v, err := flow.Receive(c, s, fmt.Sprintf("recv%d", i))
+			if err != nil || v != i {
+				return fmt.Errorf("signal %d: got %d, %w", i, v, err)
+			}
+		}
+		n, err := flow.Select(c, "none", flow.OnSignal(s), flow.OnTimer(0))
+		if err != nil || n != 1 {
+			return fmt.Errorf("a signal that was taken is ready again: %d, %w", n, err)
+		}
+		return nil
+	}
+	r.must(main)
+	r.must(main)
+}
+
+func TestNowIsStable(t *testing.T) {
+	r := newRig(t)
+	var seen []time.Time
+	main := func(c flow.Ctx) error { seen = append(seen, flow.Now(c, "t")); return nil }
+	r.must(main)
+	r.must(main)
+	if !seen[0].Equal(seen[1]) || seen[0].Location() != time.UTC {
+		t.Fatalf("%v", seen)
+	}
+}
+
+func TestResultIsTheRedactedOne(t *testing.T) {
+	r := newRig(t)
+	r.db.SetRedact(func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "hunter2", "[redacted]")) })
+	leak := flow.Activity[string, string]{Name: "leak"}
+	flow.Bind(r.reg, leak, func(_ context.Context, _ agency.StepKey, in string) (string, error) {
+		if in == "fail" {
+			return "", agency.Errorf(agency.KindInvalid, "no hunter2").WithMend("use hunter2")
+		}
+		return "hunter2", nil
+	})
+	var seen []string
+	main := func(c flow.Ctx) error {
+		v, err := flow.Call(c, leak, "ok", "x")
+		if err != nil {
+			return err
+		}
+		_, err = flow.Call(c, leak, "bad", "fail")
+		seen = append(seen, v, err.Error(), agency.MendOf(err))
+		return nil
+	}
+	r.must(main)
+	r.must(main)
+	want := []string{"[redacted]", "no [redacted]", "use [redacted]"}
+	if diff := cmp.Diff(append(want, want...), seen); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestLargeResultsAreBlobs(t *testing.T) {
+	r := newRig(t)
+	big := flow.Activity[flow.None, string]{Name: "big"}
+	flow.Bind(r.reg, big, func(context.Context, agency.StepKey, flow.None) (string, error) {
+		return strings.Repeat("large ", 100_000), nil
+	})
+	main := func(c flow.Ctx) error {
+		v, err := flow.Call(c, big, "k", flow.None{})
+		if len(v) != 600_000 {
+			return fmt.Errorf("%d bytes, %w", len(v), err)
+		}
+		return nil
+	}
+	r.must(main)
+	r.must(main)
+}
+
+func TestSupersededHostCannotWrite(t *testing.T) {
+	r := newRig(t)
+	steal := flow.Activity[flow.None, flow.None]{Name: "steal"}
+	flow.Bind(r.reg, steal, func(ctx context.Context, key agency.StepKey, _ flow.None) (flow.None, error) {
+		if s := flow.ScopeOf(ctx); s.Run != testRun || s.Key != key || s.Fence != r.fence {
+			return flow.None{}, agency.Errorf(agency.KindInvalid, "scope %+v", s)
+		}
+		_, err := r.db.RaiseEpoch(ctx)
+		return flow.None{}, err
+	})
+	main := func(c flow.Ctx) error { _, err := flow.Call(c, steal, "k", flow.None{}); return err }
+	err := r.run(main)
+	if !errors.Is(err, store.ErrFenced) || agency.KindOf(err) != agency.KindDenied {
+		t.Fatalf("got %v", err)
+	}
+	if h := r.history(); h[len(h)-1].Kind != KindCall {
+		t.Fatalf("a superseded host has written %v", h[len(h)-1])
+	}
+}
+
+func TestOneRunAtATime(t *testing.T) {
+	r := newRig(t)
+	err := r.run(func(c flow.Ctx) error {
+		if err := r.run(func(flow.Ctx) error { return nil }); agency.KindOf(err) != agency.KindConflict {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKeptResultIsNotPaidTwice(t *testing.T) {
+	r := newRig(t)
+	entered := make(chan struct{})
+	slow := flow.Activity[flow.None, int]{Name: "slow"}
+	bad := flow.Activity[flow.None, int]{Name: "bad"}
+	ran := 0
+	flow.Bind(r.reg, slow, func(ctx context.Context, _ agency.StepKey, _ flow.None) (int, error) {
+		ran++
+		close(entered)
+		<-ctx.Done() // told to stop, it ends with its result nevertheless
+		return 7, nil
+	})
+	fails := true
+	flow.Bind(r.reg, bad, func(context.Context, agency.StepKey, flow.None) (int, error) {
+		<-entered
+		if fails {
+			return 0, agency.Errorf(agency.KindTransient, "down")
+		}
+		return 1, nil
+	})
+	main := func(c flow.Ctx) error {
+		f := flow.Start(c, slow, "slow", flow.None{})
+		if _, err := flow.Call(c, bad, "bad", flow.None{}); err != nil {
+			return err
+		}
+		v, err := f.Get(c)
+		if v != 7 {
+			return fmt.Errorf("got %d, %w", v, err)
+		}
+		return nil
+	}
+	if err := r.run(main); agency.KindOf(err) != agency.KindTransient {
+		t.Fatalf("got %v", err)
+	}
+	fails = false
+	r.must(main)
+	if ran != 1 {
+		t.Fatalf("a finished step ran %d times", ran)
+	}
+}
