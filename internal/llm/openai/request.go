@@ -14,7 +14,7 @@ import (
 // and every field in a fixed order, so that a request which appends messages
 // repeats the bytes of the earlier one up to its last message.
 func (m *Model) params(req llm.Request) sdk.ChatCompletionNewParams {
-	p := sdk.ChatCompletionNewParams{Model: req.Model, Messages: messages(req), Tools: tools(req.Tools)}
+	p := sdk.ChatCompletionNewParams{Model: req.Model, Messages: m.messages(req), Tools: tools(req.Tools)}
 	limit := param.NewOpt(req.MaxOutput)
 	if req.MaxOutput <= 0 {
 		limit = param.NewOpt[int64](llm.DefaultMaxOutput)
@@ -30,17 +30,17 @@ func (m *Model) params(req llm.Request) sdk.ChatCompletionNewParams {
 	return p
 }
 
-func messages(req llm.Request) []sdk.ChatCompletionMessageParamUnion {
+func (m *Model) messages(req llm.Request) []sdk.ChatCompletionMessageParamUnion {
 	out := make([]sdk.ChatCompletionMessageParamUnion, 0, len(req.Messages)+1)
 	if req.System != "" {
 		out = append(out, sdk.SystemMessage(req.System))
 	}
-	for _, m := range req.Messages {
-		if m.Role == llm.Assistant {
-			out = appendAssistant(out, m)
+	for _, msg := range req.Messages {
+		if msg.Role == llm.Assistant {
+			out = m.appendAssistant(out, msg)
 			continue
 		}
-		out = appendUser(out, m)
+		out = appendUser(out, msg)
 	}
 	return out
 }
@@ -66,8 +66,8 @@ func appendUser(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) []sdk.
 // appendAssistant gives an answer back. Without text its content is null, as
 // the vendor itself writes it: servers differ on a missing one. An empty
 // message is left out, nobody takes it back.
-func appendAssistant(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) []sdk.ChatCompletionMessageParamUnion {
-	text, calls := m.Words(), m.Calls()
+func (m *Model) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, msg llm.Message) []sdk.ChatCompletionMessageParamUnion {
+	text, calls := msg.Words(), msg.Calls()
 	if text == "" && len(calls) == 0 {
 		return out
 	}
@@ -84,7 +84,7 @@ func appendAssistant(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) [
 		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: f})
 	}
 	if len(calls) > 0 {
-		addReasoning(extra, m)
+		m.addReasoning(extra, msg)
 	}
 	if len(extra) > 0 {
 		a.SetExtraFields(extra)
@@ -93,12 +93,11 @@ func appendAssistant(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) [
 }
 
 // addReasoning gives a server its own reasoning back under the field in which
-// it came; several demand it between a tool call and its result. DropForeign
-// has taken out that of others.
-func addReasoning(extra map[string]any, m llm.Message) {
-	for _, b := range m.Blocks {
+// it came; several demand it between a tool call and its result.
+func (m *Model) addReasoning(extra map[string]any, msg llm.Message) {
+	for _, b := range msg.Blocks {
 		r, ok := b.(llm.Reasoning)
-		if !ok {
+		if !ok || r.Provider != m.at.Provider {
 			continue
 		}
 		var fields map[string]json.RawMessage

@@ -1,0 +1,209 @@
+package llmtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"agency/internal/llm"
+)
+
+// conversation plays a conversation with everything that must be sent back in
+// a form that the wire accepts; the server refuses what the vendors refuse.
+// Each request must repeat the bytes of the one before up to its last message.
+func (s Suite) conversation(t *testing.T) {
+	server := s.Serve(t, `
+version: 1
+rules:
+  - {name: bad, when: {turn: 1}, text: one, calls: [{tool: read_file, args: {path: a}}], fault: bad_args}
+  - {name: unknown, when: {turn: 2}, calls: [{tool: read_file, args: {path: a}}], fault: unknown_tool}
+  - {name: twins, when: {turn: 3}, calls: [{tool: read_file, id: same, args: {path: a}}, {tool: read_file, id: same, args: {path: b}}]}
+  - {name: again, when: {turn: 4}, calls: [{tool: "odd name!", id: same, args: {}}, {tool: read_file, id: "functions.read:0/x", raw: "[1]"}]}
+  - {name: silent, when: {turn: 5}, fault: empty}
+  - {name: think, when: {turn: 6}, reasoning: hm, text: two, calls: [{tool: read_file, args: {path: a}}]}
+  - {name: end, text: three}
+`)
+	m := s.New(t, server.URL, llm.HTTPOptions{})
+	req := Ask()
+	seen := map[string]bool{}
+	for turn := 1; turn <= 7; turn++ {
+		a, err := llm.Collect(m.Ask(t.Context(), req))
+		if err != nil {
+			t.Fatalf("turn %d: %v", turn, err)
+		}
+		answer := llm.Message{Role: llm.User}
+		for i, c := range a.Message.Calls() {
+			if seen[c.ID] {
+				t.Errorf("turn %d: id %q came before", turn, c.ID)
+			}
+			seen[c.ID] = true
+			answer.Blocks = append(answer.Blocks, llm.ToolResult{ID: c.ID, Text: []string{"done", ""}[i%2], IsError: c.Invalid != ""})
+		}
+		if turn%2 == 0 || len(answer.Blocks) == 0 {
+			answer.Blocks = append(answer.Blocks, llm.Text{Text: "Go on."})
+		}
+		req.Messages = append(req.Messages, a.Message, answer)
+	}
+	s.prefixes(t, server.Bodies())
+}
+
+func (s Suite) prefixes(t *testing.T, bodies [][]byte) {
+	t.Helper()
+	var before []byte
+	for i, b := range bodies {
+		b = s.Unmark(b)
+		head := untilMessagesEnd(t, before)
+		if !bytes.HasPrefix(b, head) {
+			t.Errorf("request %d does not repeat request %d:\n%.2000s\n%.2000s", i+1, i, head, b)
+		}
+		before = b
+	}
+	if len(bodies) != 7 {
+		t.Errorf("%d requests, want 7", len(bodies))
+	}
+}
+
+// untilMessagesEnd is a body up to the end of its last message.
+func untilMessagesEnd(t *testing.T, body []byte) []byte {
+	t.Helper()
+	if body == nil {
+		return nil
+	}
+	at := bytes.Index(body, []byte(`"messages":[`))
+	if at < 0 {
+		t.Fatalf("no messages in %.200s", body)
+	}
+	depth, inString := 0, false
+	for i := at + len(`"messages":`); i < len(body); i++ {
+		switch c := body[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			if depth--; depth == 0 {
+				return body[:i]
+			}
+		}
+	}
+	t.Fatal("messages do not end")
+	return nil
+}
+
+// reasoning must come back unchanged, and that of others not at all.
+func (s Suite) reasoning(t *testing.T) {
+	server := s.Serve(t, `
+version: 1
+rules:
+  - {name: think, when: {turn: 1}, reasoning: "deep <thought> 🙂", text: one, calls: [{tool: read_file, args: {path: a}}]}
+  - {name: end, text: two}
+`)
+	m := s.New(t, server.URL, llm.HTTPOptions{})
+	req := Ask()
+	a, err := llm.Collect(m.Ask(t.Context(), req))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, ok := a.Message.Blocks[0].(llm.Reasoning)
+	if !ok || r.Text != "deep <thought> 🙂" || r.Provider != "test" {
+		t.Fatalf("first block %+v", a.Message.Blocks[0])
+	}
+	req.Messages = append(req.Messages, a.Message, llm.Message{Role: llm.User, Blocks: []llm.Block{
+		llm.ToolResult{ID: a.Message.Calls()[0].ID, Text: "done"},
+	}})
+	if _, err := llm.Collect(m.Ask(t.Context(), req)); err != nil {
+		t.Fatal(err)
+	}
+	foreign := req
+	foreign.Messages = append([]llm.Message(nil), req.Messages...)
+	r.Provider = "other"
+	foreign.Messages[1].Blocks = append([]llm.Block{r}, a.Message.Blocks[1:]...)
+	if _, err := llm.Collect(m.Ask(t.Context(), foreign)); err != nil {
+		t.Fatal(err)
+	}
+	bodies := server.Bodies()
+	if !bytes.Contains(bodies[1], []byte("thought")) {
+		t.Errorf("own reasoning is not given back: %s", bodies[1])
+	}
+	if bytes.Contains(bodies[2], []byte("thought")) {
+		t.Errorf("foreign reasoning is sent: %s", bodies[2])
+	}
+}
+
+// bounds are those of HTTPOptions.
+func (s Suite) bounds(t *testing.T) {
+	slow := script("    fault: {kind: drip, over: 60s}")
+	for name, c := range map[string]struct {
+		script string
+		opts   llm.HTTPOptions
+		want   llm.FaultKind
+	}{
+		"size":  {script("    fault: huge"), llm.HTTPOptions{MaxBytes: 1 << 20}, llm.BadAnswer},
+		"total": {slow, llm.HTTPOptions{Total: 300 * time.Millisecond}, llm.Timeout},
+		"idle":  {script("    latency: 60s"), llm.HTTPOptions{Idle: 100 * time.Millisecond, FirstByte: 300 * time.Millisecond}, llm.Timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := s.New(t, s.Serve(t, c.script).URL, c.opts)
+			_, err := llm.Collect(m.Ask(t.Context(), Ask()))
+			if f := asFault(t, err); f.Kind != c.want {
+				t.Errorf("fault %q, want %q: %v", f.Kind, c.want, err)
+			}
+		})
+	}
+}
+
+// leaving: the caller's context and the caller's break both end the exchange.
+func (s Suite) leaving(t *testing.T) {
+	t.Run("context in a hang", func(t *testing.T) {
+		m := s.start(t, script("    fault: hang"))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := llm.Collect(m.Ask(ctx, Ask())); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want the context's", err)
+		}
+	})
+	t.Run("context in a stream", func(t *testing.T) {
+		m := s.start(t, script("    fault: {kind: drip, over: 4s}"))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var err error
+		for _, err = range m.Ask(ctx, Ask()) {
+			cancel()
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want the context's", err)
+		}
+	})
+	t.Run("break", func(t *testing.T) {
+		m := s.start(t, script("    fault: {kind: drip, over: 4s}"))
+		for range m.Ask(t.Context(), Ask()) {
+			break
+		}
+	})
+}
+
+// concurrent: one adapter serves many sessions.
+func (s Suite) concurrent(t *testing.T) {
+	m := s.start(t, script("    latency: 1ms"))
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			req := Ask()
+			req.System += strings.Repeat(" ", i)
+			a, err := llm.Collect(m.Ask(t.Context(), req))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			check(t, a)
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,65 @@
+package openai_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"agency/internal/llm"
+	"agency/internal/llm/llmtest"
+	"agency/internal/llm/openai"
+	"agency/internal/llm/rehearsal"
+	"agency/internal/llm/rehearsal/wire"
+)
+
+// TestMain points every look-up of the SDK's environment at a wrong place: a
+// test that reaches it fails.
+func TestMain(m *testing.M) {
+	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"} {
+		_ = os.Setenv(name, "from-the-environment")
+	}
+	_ = os.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
+	_ = os.Setenv("OPENAI_CUSTOM_HEADERS", "X-Canary: from-the-environment")
+	_ = os.Setenv("HTTP_PROXY", "http://127.0.0.1:1/")
+	goleak.VerifyTestMain(m)
+}
+
+const key = "sk-test-key"
+
+func serve(t *testing.T, script string) llmtest.Server {
+	t.Helper()
+	s, err := rehearsal.Parse("test.yaml", []byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := wire.New(rehearsal.NewPlayer(s), wire.Options{Key: key, KeepBodies: true})
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return llmtest.Server{URL: srv.URL + "/v1", Bodies: func() [][]byte {
+		var out [][]byte
+		for _, r := range h.Recorder().Records() {
+			out = append(out, r.Body)
+		}
+		return out
+	}}
+}
+
+func newModel(t *testing.T, url string, opts llm.HTTPOptions) llm.Model {
+	m := openai.New(openai.Options{Name: "test", BaseURL: url, APIKey: key, KeyEnv: "OPENAI_API_KEY", HTTP: opts})
+	t.Cleanup(m.Close)
+	return m
+}
+
+func TestSuite(t *testing.T) {
+	llmtest.Suite{
+		Serve: serve,
+		New:   newModel,
+		Quirks: []string{
+			"no_stream", "no_id", "no_usage", "no_cache_usage", "no_finish", "no_done", "no_index", "no_call_id",
+			"index_zero", "null_content", "whole_args", "object_args", "comments",
+		},
+		Unmark: func(b []byte) []byte { return b },
+	}.Run(t)
+}

@@ -1,0 +1,107 @@
+package rehearsal
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"agency/internal/llm"
+)
+
+// facts are what rules look at, read off a request.
+type facts struct {
+	role     string
+	contract string
+	title    string
+	goal     string
+	attempt  int
+	turn     int
+	model    string
+	offers   map[string]bool
+	last     string   // the last user message: tool results and text
+	recent   []result // tool results of the last message
+	results  []result // of the whole conversation
+}
+
+type result struct {
+	tool    string
+	text    string
+	isError bool
+}
+
+var (
+	roleLine    = regexp.MustCompile(`\A#[^\n]*\(([A-Za-z0-9_]+)\)[ \t\r]*(?:\n|\z)`)
+	contractTop = "```json contract\n"
+)
+
+// readFacts reads a request, or what it was a few turns ago: messages is a
+// prefix of its messages that ends before an assistant's.
+func readFacts(req llm.Request, messages []llm.Message) facts {
+	f := facts{model: req.Model, attempt: 1, turn: 1, offers: map[string]bool{}}
+	if m := roleLine.FindStringSubmatch(req.System); m != nil {
+		f.role = m[1]
+	}
+	for _, t := range req.Tools {
+		f.offers[t.Name] = true
+	}
+	names := map[string]string{}
+	for _, m := range messages {
+		if m.Role == llm.Assistant {
+			f.turn++
+			for _, u := range m.Calls() {
+				names[u.ID] = u.Name
+			}
+			continue
+		}
+		f.recent = f.recent[:0:0]
+		f.last = f.readUser(m, names)
+	}
+	for _, m := range messages {
+		if m.Role == llm.User && f.readContract(m.Words()) {
+			break
+		}
+	}
+	return f
+}
+
+// readUser gathers a user message; it returns its whole text.
+func (f *facts) readUser(m llm.Message, names map[string]string) string {
+	var parts []string
+	for _, b := range m.Blocks {
+		switch b := b.(type) {
+		case llm.ToolResult:
+			r := result{tool: names[b.ID], text: b.Text, isError: b.IsError || strings.HasPrefix(b.Text, "error: ")}
+			f.recent = append(f.recent, r)
+			f.results = append(f.results, r)
+			parts = append(parts, b.Text)
+		case llm.Text:
+			parts = append(parts, b.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// readContract reads the first contract block (INTERFACES 4).
+func (f *facts) readContract(text string) bool {
+	_, rest, ok := strings.Cut(text, contractTop)
+	if !ok {
+		return false
+	}
+	body, _, _ := strings.Cut(rest, "\n```")
+	var c struct {
+		ID          string `json:"id"`
+		Title       string `json:"title"`
+		Description string `json:"description"`
+		GoalAnchor  string `json:"goal_anchor"`
+		Attempts    int    `json:"attempts"`
+	}
+	if json.Unmarshal([]byte(body), &c) != nil {
+		return false
+	}
+	f.contract, f.title, f.goal = c.ID, c.Title, c.Description
+	if f.goal == "" {
+		f.goal = c.GoalAnchor
+	}
+	f.attempt = max(1, c.Attempts)
+	return true
+}

@@ -1,0 +1,186 @@
+package rehearsal
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"agency/internal/llm"
+)
+
+// Model is the player as an in-process llm.Model.
+type Model struct {
+	name   string
+	player *Player
+	opts   ModelOptions
+}
+
+// ModelOptions tune Model; the zero value is ready for use.
+type ModelOptions struct {
+	// Idle is how long a hang lasts before it is a timeout; default 2 min.
+	Idle time.Duration
+	// Sleep waits or returns the context's error; default a timer.
+	Sleep func(context.Context, time.Duration) error
+}
+
+// NewModel wraps a player; name is the provider's configured name.
+func NewModel(name string, p *Player, opts ModelOptions) *Model {
+	if opts.Idle <= 0 {
+		opts.Idle = 2 * time.Minute
+	}
+	if opts.Sleep == nil {
+		opts.Sleep = sleep
+	}
+	return &Model{name: name, player: p, opts: opts}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Ask plays one answer, with the script's latency; the context ends it.
+func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		t := m.player.Play(req)
+		if t.Fault != nil && t.Fault.Kind == FaultDrip {
+			t.Latency += t.Fault.Over
+			t.Fault = nil
+		}
+		if t.Fault != nil && t.Fault.Kind != FaultCutText && t.Fault.Kind != FaultCutCall {
+			yield(nil, m.fail(ctx, t))
+			return
+		}
+		left, err := m.stream(ctx, t, yield)
+		switch {
+		case left:
+		case err != nil:
+			yield(nil, err)
+		default:
+			yield(llm.Done{Answer: m.answer(req, t)}, nil)
+		}
+	}
+}
+
+// fail is a fault in which nothing of the answer is seen.
+func (m *Model) fail(ctx context.Context, t Take) error {
+	wait := t.Latency
+	if t.Fault.Kind == FaultHang {
+		wait = m.opts.Idle
+	}
+	if err := m.opts.Sleep(ctx, wait); err != nil {
+		return err
+	}
+	f := &llm.Fault{Provider: m.name, Model: t.Model, Detail: "played by rule " + t.Rule, RetryAfter: t.Fault.RetryAfter}
+	f.Kind, f.Status = t.Fault.Kind.canonical()
+	return f
+}
+
+// canonical is what a fault is for llm, and the status it has over HTTP.
+func (k FaultKind) canonical() (llm.FaultKind, int) {
+	switch k {
+	case FaultRateLimited:
+		return llm.RateLimited, 429
+	case FaultQuota:
+		return llm.Quota, 429
+	case FaultOverloaded:
+		return llm.Overloaded, 529
+	case FaultServer:
+		return llm.Server, 500
+	case FaultHang:
+		return llm.Timeout, 0
+	case FaultReset:
+		return llm.Network, 0
+	case FaultCutText, FaultCutCall:
+		return llm.StreamCut, 0
+	case FaultAuth:
+		return llm.Auth, 401
+	case FaultNoModel:
+		return llm.ModelNotFound, 404
+	case FaultOverflow:
+		return llm.ContextOverflow, 400
+	case FaultInvalid:
+		return llm.InvalidRequest, 400
+	}
+	return llm.BadAnswer, 200
+}
+
+// Wants is the fault as llm names it, for tests that compare.
+func (k FaultKind) Wants() llm.FaultKind {
+	kind, _ := k.canonical()
+	return kind
+}
+
+// deltas are the events of an answer before its end.
+func (t Take) deltas() []llm.Event {
+	var out []llm.Event
+	for _, s := range t.Split(t.Reasoning) {
+		out = append(out, llm.ReasoningDelta{Text: s})
+	}
+	for _, s := range t.Split(t.Text) {
+		out = append(out, llm.TextDelta{Text: s})
+	}
+	for i, c := range t.Calls {
+		out = append(out, llm.ToolDelta{Index: i, Name: c.Name})
+		for _, s := range t.Split(c.Args) {
+			out = append(out, llm.ToolDelta{Index: i, Name: c.Name, Args: s})
+		}
+	}
+	return out
+}
+
+func (m *Model) stream(ctx context.Context, t Take, yield func(llm.Event, error) bool) (left bool, err error) {
+	deltas := t.deltas()
+	cut := -1
+	if t.Fault != nil {
+		cut = len(deltas) / 2
+	}
+	first, each := t.Pace(len(deltas))
+	if err := m.opts.Sleep(ctx, first); err != nil {
+		return false, err
+	}
+	for i, d := range deltas {
+		if i == cut {
+			break
+		}
+		if i > 0 {
+			if err := m.opts.Sleep(ctx, each); err != nil {
+				return false, err
+			}
+		}
+		if !yield(d, nil) {
+			return true, nil
+		}
+	}
+	if cut >= 0 {
+		return false, &llm.Fault{Kind: llm.StreamCut, Provider: m.name, Model: t.Model, Detail: "played by rule " + t.Rule}
+	}
+	return false, nil
+}
+
+func (m *Model) answer(req llm.Request, t Take) llm.Answer {
+	out := llm.Answer{
+		Usage: t.Usage, CacheKnown: true, Provider: m.name, Model: t.Model, RequestID: t.ID, Raw: string(t.Stop),
+	}
+	out.Message.Role = llm.Assistant
+	if t.Reasoning != "" {
+		out.Message.Blocks = append(out.Message.Blocks, llm.Reasoning{Provider: m.name, Text: t.Reasoning})
+	}
+	if t.Text != "" {
+		out.Message.Blocks = append(out.Message.Blocks, llm.Text{Text: t.Text})
+	}
+	for _, u := range llm.FinishCalls(req, t.Calls) {
+		out.Message.Blocks = append(out.Message.Blocks, u)
+	}
+	out.Stop = llm.FinishStop(t.Stop, out.Message.Blocks)
+	return out
+}
