@@ -50,6 +50,10 @@ type Subject struct {
 	Agent    agency.AgentID
 	Stage    Stage
 	Layer    Layer // default LayerAgents
+	// Scratch, where set, names a cache layer of this subject alone, thrown
+	// away by Checker.Drop: the tests of a claim are an agent's code and can
+	// write into the build cache that they see.
+	Scratch string
 	// Fresh runs the command even where a receipt of the same key exists.
 	Fresh bool
 	// Fence, where set, is checked in the transaction that writes the receipt.
@@ -99,13 +103,9 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 		return agency.Receipt{}, agency.Errorf(agency.KindInvalid, "%s: no command is configured", cmd.Kind).
 			WithMend("set commands.%s in agency.yaml", cmd.Kind)
 	}
-	env := c.Env(s, cmd)
 	if !s.Fresh {
-		if old, ok, err := c.Cached(ctx, s.Tree, cmd.Line, env); err != nil || ok {
-			if err != nil {
-				return agency.Receipt{}, err
-			}
-			return c.takeOver(ctx, s, cmd, old)
+		if old, ok, err := c.Known(ctx, s, cmd); err != nil || ok {
+			return old, err
 		}
 	}
 	started := time.Now()
@@ -113,10 +113,32 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 	if err != nil {
 		return agency.Receipt{}, err
 	}
-	r.Env, r.Tree, r.RunID, r.ContractID = env, s.Tree, s.Run, s.Contract
+	r.Env, r.Tree, r.RunID, r.ContractID = c.Env(s, cmd), s.Tree, s.Run, s.Contract
 	r.Duration = time.Since(started).Seconds()
 	return c.keep(ctx, s, r, "", whole)
 }
+
+// Known is the receipt of an equal check, made the subject's own, without
+// running anything; of the subject's place only At is looked at.
+func (c *Checker) Known(ctx context.Context, s Subject, cmd Command) (agency.Receipt, bool, error) {
+	old, ok, err := c.Cached(ctx, s.Tree, cmd.Line, c.Env(s, cmd))
+	if err != nil || !ok {
+		return agency.Receipt{}, false, err
+	}
+	r, err := c.takeOver(ctx, s, cmd, old)
+	return r, err == nil, err
+}
+
+// Drop removes a scratch layer.
+func (c *Checker) Drop(scratch string) error {
+	if scratch == "" || !filepath.IsLocal(scratch) {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(c.o.LayerDir, scratchDir, scratch))
+}
+
+// scratchDir holds the scratch layers.
+const scratchDir = "scratch"
 
 // execute runs the command and reads its results. whole is false when a later
 // run could end otherwise for reasons outside the tree.
@@ -174,7 +196,7 @@ func read(res sandbox.Result, goCalls int, root *os.Root, before reportFiles) (o
 		suite, complete := parseGo(res.Stdout, res.StdoutDropped > 0)
 		complete = complete || (res.Cause != sandbox.CauseExited && res.StdoutDropped == 0)
 		o = suite.outcome(complete, stray(res.Output), newDeclaredTests(root).has)
-		return o, suite.results > 0
+		return o, suite.results > 0 || res.ExitCode == 0
 	}
 	text := string(res.Output)
 	t := newTally()
@@ -212,10 +234,17 @@ func (c *Checker) spec(s Subject, cmd Command, line string) sandbox.Spec {
 }
 
 func (c *Checker) layer(s Subject) string {
-	if s.Layer == "" {
-		s.Layer = LayerAgents
+	if s.Scratch != "" {
+		return filepath.Join(c.o.LayerDir, scratchDir, s.Scratch)
 	}
-	return filepath.Join(c.o.LayerDir, string(s.Layer))
+	return filepath.Join(c.o.LayerDir, string(s.layer()))
+}
+
+func (s Subject) layer() Layer {
+	if s.Layer == "" {
+		return LayerAgents
+	}
+	return s.Layer
 }
 
 // Env is the hash of everything but tree and command that a result depends on:
@@ -228,10 +257,10 @@ func (c *Checker) Env(s Subject, cmd Command) agency.Hash {
 		Version string
 		Tools   sandbox.Toolchain
 		At, Dir string
-		Layer   string
+		Layer   Layer
 		Limits  sandbox.Limits
 		Reads   []sandbox.Mount
-	}{1, c.o.Runner.Mode(), c.o.Version, spec.Tools, spec.Place.At, spec.Dir, filepath.Base(spec.LayerDir), spec.Limits, spec.Reads})
+	}{1, c.o.Runner.Mode(), c.o.Version, spec.Tools, spec.Place.At, spec.Dir, s.layer(), spec.Limits, spec.Reads})
 	if err != nil { // plain data
 		return ""
 	}

@@ -1,0 +1,144 @@
+package verify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/sandbox"
+	"agency/internal/workspace"
+)
+
+// bench is a clean checkout of one tree on which commands run. The checkout is
+// made when the first command must really run: what is known needs none.
+type bench struct {
+	j     *job
+	name  string // of the checkout and of its cache layer
+	stage check.Stage
+	tree  agency.OID
+
+	ready bool
+	place sandbox.Place
+	setup *agency.Receipt
+	made  []agency.ReceiptID
+}
+
+// newBench names the checkout by the step, so that a crash leaves nothing that
+// cannot be found again.
+func newBench(j *job, stage check.Stage, tree agency.OID) *bench {
+	sum := sha256.Sum256([]byte(string(j.task.Run) + "\x00" + string(j.key) + "\x00" + string(stage)))
+	return &bench{j: j, name: string(stage) + "-" + hex.EncodeToString(sum[:8]), stage: stage, tree: tree}
+}
+
+// subject is what a command runs on. The base is the user's code and shares the
+// caches of all verifications; a claim has caches of its own.
+func (b *bench) subject() check.Subject {
+	s := check.Subject{
+		Place: b.place, Tree: b.tree, Run: b.j.task.Run, Contract: b.j.task.Contract,
+		Stage: b.stage, Layer: check.LayerVerify, Fence: b.j.fence,
+	}
+	s.Place.At = b.j.run.Info().Repo.WorkTree
+	if b.stage != check.StageBase {
+		s.Scratch = b.name
+	}
+	return s
+}
+
+// run gives the receipt of a command, known or new.
+func (b *bench) run(ctx context.Context, cmd check.Command) (agency.Receipt, error) {
+	if cmd.Kind == agency.CheckSetup {
+		return b.runSetup(ctx, cmd)
+	}
+	r, ok, err := b.j.checker.Known(ctx, b.subject(), cmd)
+	if err != nil || ok {
+		return b.note(r), err
+	}
+	return b.fresh(ctx, cmd)
+}
+
+// fresh runs a command even where its receipt is known.
+func (b *bench) fresh(ctx context.Context, cmd check.Command) (agency.Receipt, error) {
+	if err := b.prepare(ctx); err != nil {
+		return agency.Receipt{}, err
+	}
+	s := b.subject()
+	s.Fresh = true
+	r, err := b.j.checker.Run(ctx, s, cmd)
+	return b.note(r), err
+}
+
+// runSetup tells whether the checkout can be set up. A known receipt is enough
+// to judge; the command runs again when a later one needs what it makes.
+func (b *bench) runSetup(ctx context.Context, cmd check.Command) (agency.Receipt, error) {
+	if b.setup != nil {
+		return *b.setup, nil
+	}
+	r, ok, err := b.j.checker.Known(ctx, b.subject(), cmd)
+	if err != nil {
+		return r, err
+	}
+	if ok {
+		return b.note(r), nil
+	}
+	if err := b.prepare(ctx); err != nil {
+		return r, err
+	}
+	return *b.setup, nil
+}
+
+// prepare makes the checkout and sets it up.
+func (b *bench) prepare(ctx context.Context) error {
+	if b.ready {
+		return nil
+	}
+	w, err := b.j.run.Clean(ctx, b.name, b.tree)
+	if err != nil {
+		return err
+	}
+	if b.place, err = w.Place(); err != nil {
+		return err
+	}
+	b.ready = true
+	cmd := b.j.task.Commands.Command(agency.CheckSetup)
+	if cmd.Line == "" {
+		return nil
+	}
+	s := b.subject()
+	s.Fresh = true
+	r, err := b.j.checker.Run(ctx, s, cmd)
+	if err != nil {
+		return err
+	}
+	r = b.note(r)
+	b.setup = &r
+	return nil
+}
+
+// renew makes the next command find a clean checkout again: what ran before may
+// have changed files.
+func (b *bench) renew() { b.ready = false }
+
+func (b *bench) note(r agency.Receipt) agency.Receipt {
+	for _, id := range b.made {
+		if id == r.ID {
+			return r
+		}
+	}
+	if r.ID != "" {
+		b.made = append(b.made, r.ID)
+	}
+	return r
+}
+
+// close removes the checkout and its caches. It also runs when the context has
+// ended.
+func (b *bench) close(ctx context.Context) error {
+	var err error
+	if b.place.Root != "" {
+		err = b.j.run.Remove(context.WithoutCancel(ctx), b.name, workspace.Verify)
+	}
+	return errors.Join(err, b.j.checker.Drop(b.name))
+}

@@ -1,0 +1,123 @@
+package verify
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/git"
+)
+
+// maxChecks bounds the commands that a claim's evidence can have the harness
+// run.
+const maxChecks = 20
+
+// criteria looks at the checks of the criteria, and at what the evidence names
+// for those that have none: commands run on clean checkouts of both sides, files
+// are looked up in the trees.
+func (j *job) criteria(ctx context.Context, f *facts, claim, base *bench) error {
+	f.claimRef, f.baseRef = map[agency.Check]bool{}, map[agency.Check]bool{}
+	f.refs = map[agency.Check]agency.Receipt{}
+	for _, c := range checksOf(j.task) {
+		switch {
+		case c.File != "":
+			if err := j.files(ctx, f, c); err != nil {
+				return err
+			}
+		case c.Command != "":
+			if err := j.command(ctx, f, c, claim, base); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checksOf are the checks of criteria and evidence, each once, in order.
+func checksOf(t task) []agency.Check {
+	var out []agency.Check
+	add := func(c agency.Check) {
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	own := map[string]bool{}
+	for _, cr := range t.Criteria {
+		if cr.Check != nil {
+			own[cr.ID] = true
+			add(*cr.Check)
+		}
+	}
+	limit := len(out) + maxChecks
+	for _, e := range t.ClaimInfo.Evidence {
+		known := slices.ContainsFunc(t.Criteria, func(c agency.Criterion) bool { return c.ID == e.Criterion })
+		if !known || own[e.Criterion] || e.Ref == "" || len(out) >= limit {
+			continue
+		}
+		switch e.Kind {
+		case agency.CheckCommand:
+			add(agency.Check{Command: e.Ref})
+		case agency.CheckFile:
+			add(agency.Check{File: e.Ref})
+		case agency.CheckTest:
+			add(agency.Check{Test: e.Ref})
+		}
+	}
+	return out
+}
+
+// files looks whether a file or folder is in the trees.
+func (j *job) files(ctx context.Context, f *facts, c agency.Check) error {
+	now, err := j.run.Dir().Tree(ctx, j.task.claim)
+	if err != nil {
+		return err
+	}
+	was, err := j.run.Dir().Tree(ctx, j.task.base)
+	if err != nil {
+		return err
+	}
+	f.claimRef[c], f.baseRef[c] = hasFile(now, c.File), hasFile(was, c.File)
+	return nil
+}
+
+func hasFile(entries []git.Entry, name string) bool {
+	name = path.Clean(name)
+	return slices.ContainsFunc(entries, func(e git.Entry) bool {
+		return e.Path == name || strings.HasPrefix(e.Path, name+"/")
+	})
+}
+
+// command runs a check on the claim, and on the base when it passes there: only
+// then the base decides what it proves.
+func (j *job) command(ctx context.Context, f *facts, c agency.Check, claim, base *bench) error {
+	cmd := check.Command{Kind: agency.CheckCommand, Line: c.Command, Timeout: j.task.Commands.Command(agency.CheckTest).Timeout}
+	r, err := onClean(ctx, claim, cmd)
+	if err != nil {
+		return err
+	}
+	f.refs[c], f.claimRef[c] = r, passes(r)
+	if !f.claimRef[c] {
+		return nil
+	}
+	if r, err = onClean(ctx, base, cmd); err != nil {
+		return err
+	}
+	f.baseRef[c] = passes(r)
+	return nil
+}
+
+// onClean runs a command on a checkout that nothing but setup has touched: the
+// tests of a claim could have left what its command looks for.
+func onClean(ctx context.Context, b *bench, cmd check.Command) (agency.Receipt, error) {
+	b.renew()
+	return b.run(ctx, cmd)
+}
+
+// passes tells whether a command proves something: `go test -run TestX` exits 0
+// where there is no TestX.
+func passes(r agency.Receipt) bool {
+	return r.OK() && (!r.Parsed || r.Passed > 0)
+}

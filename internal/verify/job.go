@@ -1,0 +1,134 @@
+package verify
+
+import (
+	"context"
+	"errors"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/workspace"
+)
+
+// task is what is judged, and by what.
+type task struct {
+	Spec
+	stage       check.Stage
+	base, claim agency.OID // trees
+	fault       string     // of the workspace
+}
+
+// isClaim tells a claim from a tree that is merged from claims.
+func (t task) isClaim() bool { return t.stage == check.StageClaim }
+
+// refused tells whether the claim fails before anything is run.
+func (t task) refused() bool { return t.fault != "" || t.unchanged() }
+
+func (t task) unchanged() bool {
+	return t.isClaim() && t.base == t.claim && judgesChange(t.Type)
+}
+
+// job is one verification at work.
+type job struct {
+	task    task
+	key     agency.StepKey
+	run     *workspace.Run
+	checker *check.Checker
+	fence   agency.Fence
+}
+
+// gates are the commands before the tests, in order. A new failure of the first
+// two ends the verification: what follows would only repeat it.
+var gates = []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.CheckTypecheck, agency.CheckLint}
+
+// stopsAt tells whether nothing is run after a failure of this kind.
+func stopsAt(kind agency.CheckKind) bool {
+	return kind == agency.CheckSetup || kind == agency.CheckBuild
+}
+
+// work finds out everything that is to be known of a claim and judges it.
+func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
+	f := facts{task: j.task}
+	if f.refused() {
+		return judge(f), nil
+	}
+	claim, base := newBench(j, j.task.stage, j.task.claim), newBench(j, check.StageBase, j.task.base)
+	defer func() { err = errors.Join(err, claim.close(ctx), base.close(ctx)) }()
+	if err := j.find(ctx, &f, claim, base); err != nil {
+		return v, err
+	}
+	f.receipts = append(base.made, claim.made...)
+	return judge(f), nil
+}
+
+// find runs what must be run, in order, and gathers the facts.
+func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
+	for _, kind := range gates {
+		g, err := j.gate(ctx, kind, claim, base)
+		if err != nil {
+			return err
+		}
+		if g.ran {
+			f.gates = append(f.gates, g)
+		}
+		if g.failed() && stopsAt(kind) {
+			return nil
+		}
+	}
+	if err := j.tests(ctx, f, claim, base); err != nil {
+		return err
+	}
+	if err := j.criteria(ctx, f, claim, base); err != nil {
+		return err
+	}
+	if !j.task.isClaim() {
+		return nil
+	}
+	control, err := j.control(ctx)
+	f.control = control
+	return err
+}
+
+// gate runs one command before the tests; on the base only when it fails on the
+// claim.
+func (j *job) gate(ctx context.Context, kind agency.CheckKind, claim, base *bench) (gateFact, error) {
+	cmd := j.task.Commands.Command(kind)
+	if cmd.Line == "" {
+		return gateFact{}, nil
+	}
+	g := gateFact{ran: true}
+	var err error
+	if g.claim, err = claim.run(ctx, cmd); err != nil || g.claim.OK() {
+		return g, err
+	}
+	g.base, err = base.run(ctx, cmd)
+	return g, err
+}
+
+// tests runs the test command on both sides, and again what is newly red.
+func (j *job) tests(ctx context.Context, f *facts, claim, base *bench) error {
+	cmd := j.task.Commands.Command(agency.CheckTest)
+	if cmd.Line == "" {
+		return nil
+	}
+	r, err := claim.run(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	b, err := base.run(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	f.claimSuite, f.baseSuite = readSuite(r), readSuite(b)
+	f.tests = compare(f.baseSuite, f.claimSuite)
+	f.flaky, err = j.flaky(ctx, cmd, f.tests, f.baseSuite, claim, base)
+	return err
+}
+
+// judgesChange tells whether a contract of this type is there to change files.
+func judgesChange(t agency.ContractType) bool {
+	switch t {
+	case agency.TypeReview, agency.TypeVerify, agency.TypeDesign:
+		return false
+	}
+	return true
+}

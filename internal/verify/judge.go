@@ -1,0 +1,299 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+)
+
+// facts is all that a verdict rests on. judge reads nothing else.
+type facts struct {
+	task
+	gates      []gateFact
+	baseSuite  suite
+	claimSuite suite
+	tests      comparison
+	flaky      []string
+	claimRef   map[agency.Check]bool
+	baseRef    map[agency.Check]bool
+	refs       map[agency.Check]agency.Receipt
+	control    []agency.Weakening
+	receipts   []agency.ReceiptID
+}
+
+// gateFact is one command before the tests on both sides.
+type gateFact struct {
+	ran         bool
+	claim, base agency.Receipt // base is empty where the claim passes
+}
+
+// failed tells whether the claim broke it.
+func (g gateFact) failed() bool { return g.ran && !g.claim.OK() && g.base.OK() }
+
+// report gathers the lines of a verdict: reasons fail it, notes do not.
+type report struct{ reasons, notes []string }
+
+func (r *report) fail(format string, args ...any) {
+	r.reasons = append(r.reasons, fmt.Sprintf(format, args...))
+}
+
+func (r *report) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// judge is pure: the verdict on the facts.
+func judge(f facts) agency.Verdict {
+	v := agency.Verdict{
+		ContractID: f.Contract, Attempt: f.Attempt, Tree: f.claim, Base: f.base, Receipts: f.receipts,
+		NoTests: f.Commands.Command(agency.CheckTest).Line == "",
+	}
+	var r report
+	if f.refused() {
+		f.judgeRefused(&r)
+		v.Proofs = openProofs(f.Criteria, "not checked")
+		v.Reasons = r.reasons
+		return v
+	}
+	f.judgeGates(&r)
+	if slices.ContainsFunc(f.gates, gateFact.stops) {
+		v.Proofs = openProofs(f.Criteria, "not checked: the commands before the tests fail")
+		v.Reasons = append(r.reasons, r.notes...)
+		return v
+	}
+	f.judgeTests(&v, &r)
+	f.judgeCriteria(&v, &r)
+	f.judgeWeakened(&v, &r)
+	v.Pass = len(r.reasons) == 0
+	v.Reasons = append(r.reasons, r.notes...)
+	return v
+}
+
+// stops tells whether nothing after it was run.
+func (g gateFact) stops() bool {
+	return g.failed() && stopsAt(g.claim.Kind)
+}
+
+func (f facts) judgeRefused(r *report) {
+	if f.fault != "" {
+		r.fail("%s", f.fault)
+		return
+	}
+	r.fail("the claim changes nothing: its files equal those that the work began from")
+}
+
+func (f facts) judgeGates(r *report) {
+	for _, g := range f.gates {
+		switch {
+		case g.failed():
+			r.fail("%s: `%s` fails: %s", g.claim.Kind, g.claim.Command, outline(g.claim))
+		case !g.claim.OK():
+			r.note("pre-existing: %s: `%s` fails on the base too", g.claim.Kind, g.claim.Command)
+		}
+	}
+}
+
+// outline is why a command failed, in a few words.
+func outline(r agency.Receipt) string {
+	var why []string
+	if r.Cause != "" {
+		why = append(why, r.Cause)
+	}
+	for line := range strings.Lines(r.Output) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		why = append(why, shorten(line, 200))
+		break
+	}
+	if len(why) == 0 {
+		return fmt.Sprintf("exit code %d", r.ExitCode)
+	}
+	return strings.Join(why, ": ")
+}
+
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "..."
+}
+
+// maxLines is how many tests of one kind a verdict has lines for; its lists
+// hold all of them.
+const maxLines = 12
+
+func (f facts) judgeTests(v *agency.Verdict, r *report) {
+	if !f.claimSuite.ran {
+		r.note("no test command is configured: nothing was tested")
+		return
+	}
+	now, was := f.claimSuite.receipt, f.baseSuite.receipt
+	v.WeakProof = !now.Parsed
+	v.NewlyPass = agency.NewlyPassing(f.baseSuite.tests, f.claimSuite.tests)
+	v.Flaky = f.flaky
+	solid := func(tests []string) []string {
+		return slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return slices.Contains(f.flaky, t) })
+	}
+	v.Regressions = solid(f.tests.regressed)
+	for _, name := range f.tests.broken {
+		r.fail("tests: %s: %s", name, firstFailure(now, name))
+	}
+	broken := func(t string) bool {
+		pkg, _, ok := check.SplitGo(t)
+		_, down := f.claimSuite.broken[pkg]
+		return ok && down
+	}
+	lines(r.fail, "regression: %s passed before and fails now", slices.DeleteFunc(slices.Clone(v.Regressions), broken))
+	lines(r.fail, "new test fails: %s", solid(f.tests.newRed))
+	lines(r.note, "pre-existing: %s failed before and still fails", slices.DeleteFunc(slices.Clone(f.tests.stillRed), broken))
+	lines(r.note, "flaky: %s gives mixed results", f.flaky)
+	f.judgeSuite(r, now, was)
+}
+
+// judgeSuite looks at the command as a whole: stopped, cut, or red without a
+// failed test.
+func (f facts) judgeSuite(r *report, now, was agency.Receipt) {
+	named := len(f.tests.regressed)+len(f.tests.newRed)+len(f.tests.broken)+len(f.tests.stillRed) > 0
+	switch {
+	case now.Cause != "" && now.Cause != was.Cause:
+		r.fail("tests: `%s` did not come to its end: %s", now.Command, now.Cause)
+	case now.Cause != "":
+		r.note("pre-existing: `%s` does not come to its end on the base either: %s", now.Command, now.Cause)
+	case now.OK() || (named && now.Parsed):
+	case was.OK():
+		r.fail("tests: `%s` fails: %s", now.Command, outline(now))
+	default:
+		r.note("pre-existing: `%s` fails on the base too", now.Command)
+	}
+	if now.Parsed && len(f.claimSuite.tests) == 0 && len(f.baseSuite.tests) == 0 {
+		r.note("no tests were found")
+	}
+}
+
+func lines(say func(string, ...any), format string, tests []string) {
+	for i, t := range tests {
+		if i == maxLines {
+			say("and %d more of these", len(tests)-i)
+			return
+		}
+		say(format, t)
+	}
+}
+
+// firstFailure is the first line of what a failed test printed.
+func firstFailure(r agency.Receipt, name string) string {
+	for _, t := range r.Tests {
+		if t.Name == name {
+			return outline(agency.Receipt{ExitCode: r.ExitCode, Output: t.Output})
+		}
+	}
+	return fmt.Sprintf("exit code %d", r.ExitCode)
+}
+
+func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
+	receipts := map[agency.Check]agency.ReceiptID{{}: f.claimSuite.receipt.ID}
+	for c, receipt := range f.refs {
+		receipts[c] = receipt.ID
+	}
+	v.Proofs = agency.Prove(f.Criteria, f.ClaimInfo.Evidence, agency.Checks{
+		Claim: f.claimSuite.tests, Base: f.baseSuite.tests,
+		ClaimRef: f.claimRef, BaseRef: f.baseRef, Receipts: receipts,
+	})
+	for _, p := range v.Proofs {
+		if p.Proof == agency.ProofOpen && p.Check != nil {
+			r.fail("criterion %s: %s does not pass%s", p.ID, describe(*p.Check), f.because(*p.Check))
+		}
+	}
+	if f.isClaim() {
+		f.judgeEvidence(r)
+	}
+}
+
+// judgeEvidence fails a claim that names evidence which is there and says
+// otherwise. Evidence that cannot be found only proves nothing.
+func (f facts) judgeEvidence(r *report) {
+	for _, cr := range f.Criteria {
+		if cr.Check != nil {
+			continue
+		}
+		for _, e := range f.ClaimInfo.Evidence {
+			if e.Criterion != cr.ID || e.Ref == "" {
+				continue
+			}
+			switch e.Kind {
+			case agency.CheckTest:
+				name, ok := agency.FindTest(f.claimSuite.tests, e.Ref)
+				if ok && f.claimSuite.tests[name] == agency.TestFailed && !slices.Contains(f.flaky, name) {
+					r.fail("criterion %s: the claim names the test %s as evidence, and it fails", cr.ID, name)
+				}
+			case agency.CheckCommand:
+				got, ok := f.refs[agency.Check{Command: e.Ref}]
+				if ok && !got.OK() && got.ExitCode != 126 && got.ExitCode != 127 {
+					r.fail("criterion %s: the claim names `%s` as evidence, and it fails: %s", cr.ID, e.Ref, outline(got))
+				}
+			}
+		}
+	}
+}
+
+func describe(c agency.Check) string {
+	switch {
+	case c.Test != "":
+		return "the test " + c.Test
+	case c.Command != "":
+		return "`" + c.Command + "`"
+	default:
+		return "the file " + c.File
+	}
+}
+
+// because is what is known of why a check does not pass.
+func (f facts) because(c agency.Check) string {
+	switch {
+	case c.Test != "":
+		name, ok := agency.FindTest(f.claimSuite.tests, c.Test)
+		if !ok {
+			return ": it was not run"
+		}
+		if slices.Contains(f.flaky, name) {
+			return ": its results are mixed"
+		}
+	case c.Command != "":
+		if r, ok := f.refs[c]; ok && !r.OK() {
+			return ": " + outline(r)
+		} else if ok {
+			return ": it runs no test"
+		}
+	default:
+		return ": it does not exist"
+	}
+	return ""
+}
+
+func openProofs(criteria []agency.Criterion, why string) []agency.Proof {
+	out := make([]agency.Proof, 0, len(criteria))
+	for _, c := range criteria {
+		out = append(out, agency.Proof{Criterion: c, Proof: agency.ProofOpen, Note: why})
+	}
+	return out
+}
+
+// judgeWeakened names what got weaker. It fails the claim the first time only;
+// then a person decides.
+func (f facts) judgeWeakened(v *agency.Verdict, r *report) {
+	if !f.isClaim() {
+		return
+	}
+	for _, w := range append(slices.Clone(f.tests.weakened), f.control...) {
+		v.Weakened = append(v.Weakened, w)
+		if !slices.Contains(f.WeakenedBefore, w) {
+			r.fail("weakened: %s", w)
+		} else {
+			r.note("weakened: %s: a person has to accept it", w)
+		}
+	}
+}

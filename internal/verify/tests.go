@@ -1,0 +1,180 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+)
+
+// suite is what a test command said on one tree.
+type suite struct {
+	receipt agency.Receipt
+	ran     bool // there is a test command and it was run
+	tests   map[string]agency.TestStatus
+	broken  map[string]string // packages that failed as a whole, with what failed
+}
+
+// readSuite parts the results of tests from those of whole packages.
+func readSuite(r agency.Receipt) suite {
+	s := suite{receipt: r, ran: true, broken: map[string]string{}}
+	if !r.Parsed {
+		return s
+	}
+	s.tests = map[string]agency.TestStatus{}
+	for _, t := range r.Tests {
+		if pkg, ok := check.IsPackage(t.Name); ok {
+			s.broken[pkg] = t.Name
+			continue
+		}
+		s.tests[t.Name] = t.Status
+	}
+	return s
+}
+
+// whole tells whether every test had its chance: the command was not stopped.
+func (s suite) whole() bool { return s.receipt.Cause == "" }
+
+// fillBroken gives the tests that the base has in a package that is broken on
+// the claim the status of failures: they did not run, they are not deleted.
+func (s suite) fillBroken(base suite) {
+	for name := range base.tests {
+		if _, ok := s.tests[name]; ok {
+			continue
+		}
+		pkg, _, ok := check.SplitGo(name)
+		if _, broken := s.broken[pkg]; ok && broken {
+			s.tests[name] = agency.TestFailed
+		}
+	}
+}
+
+// comparison is what tests did on the base and do on the claim.
+type comparison struct {
+	regressed []string // passed there, fail here
+	newRed    []string // not there, fail here
+	stillRed  []string // fail on both
+	broken    []string // packages that fail as a whole here and did not there
+	weakened  []agency.Weakening
+}
+
+// compare is pure. Tests that fail only because a subtest does, or because
+// their package is broken, are not named beside it.
+func compare(base, claim suite) comparison {
+	claim.fillBroken(base)
+	var c comparison
+	for pkg, name := range claim.broken {
+		if _, ok := base.broken[pkg]; !ok {
+			c.broken = append(c.broken, name)
+		}
+	}
+	slices.Sort(c.broken)
+	c.regressed = leaves(agency.Regressions(base.tests, claim.tests))
+	var newRed, stillRed []string
+	for name, s := range claim.tests {
+		if s != agency.TestFailed {
+			continue
+		}
+		switch was, there := base.tests[name]; {
+		case !there:
+			newRed = append(newRed, name)
+		case was != agency.TestPassed:
+			stillRed = append(stillRed, name)
+		}
+	}
+	slices.Sort(newRed)
+	slices.Sort(stillRed)
+	c.newRed, c.stillRed = leaves(newRed), leaves(stillRed)
+	if claim.whole() && base.whole() && (claim.receipt.Parsed || claim.receipt.OK()) {
+		c.weakened = weakened(base.tests, claim.tests)
+	}
+	return c
+}
+
+// leaves leaves out the tests of which a subtest is in the list.
+func leaves(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if !slices.ContainsFunc(names, func(m string) bool { return strings.HasPrefix(m, n+"/") }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// weakened is agency.WeakenedTests without what only looks like it: a test that
+// moved to another package, cases of a table that were renamed, and cases that
+// were not reached because their test failed first.
+func weakened(base, claim map[string]agency.TestStatus) []agency.Weakening {
+	all := agency.WeakenedTests(base, claim)
+	gone := map[string]bool{}
+	for _, w := range all {
+		if w.Kind == agency.WeakDeleted {
+			gone[w.Name] = true
+		}
+	}
+	moved := movedTests(gone, base, claim)
+	before, after := countCases(base), countCases(claim)
+	var out []agency.Weakening
+	for _, w := range all {
+		top := topOf(w.Name)
+		isCase := top != w.Name
+		switch {
+		case w.Kind == agency.WeakDeleted && moved[top]:
+		case isCase && w.Kind == agency.WeakDeleted && gone[top]:
+		case isCase && w.Kind == agency.WeakDeleted && (claim[top] == agency.TestFailed || after[top] >= before[top]):
+		case isCase && claim[top] == agency.TestSkipped:
+		default:
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// topOf is the test that a case belongs to.
+func topOf(name string) string {
+	if pkg, test, ok := check.SplitGo(name); ok {
+		top, _, _ := strings.Cut(test, "/")
+		return pkg + "." + top
+	}
+	return name
+}
+
+func countCases(tests map[string]agency.TestStatus) map[string]int {
+	out := map[string]int{}
+	for name, s := range tests {
+		if top := topOf(name); top != name && s != agency.TestSkipped {
+			out[top]++
+		}
+	}
+	return out
+}
+
+// movedTests pairs tests that are gone with tests of the same name that are new
+// in another package, one to one.
+func movedTests(gone map[string]bool, base, claim map[string]agency.TestStatus) map[string]bool {
+	fresh := map[string]int{}
+	for name, s := range claim {
+		if _, old := base[name]; old || s == agency.TestSkipped || topOf(name) != name {
+			continue
+		}
+		if _, test, ok := check.SplitGo(name); ok {
+			fresh[test]++
+		}
+	}
+	names := make([]string, 0, len(gone))
+	for name := range gone {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	moved := map[string]bool{}
+	for _, name := range names {
+		_, test, ok := check.SplitGo(name)
+		if ok && topOf(name) == name && fresh[test] > 0 {
+			fresh[test]--
+			moved[name] = true
+		}
+	}
+	return moved
+}

@@ -1,0 +1,162 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/flow"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// The activities, bound to Verifier.Verify and Verifier.VerifyTree by Bind.
+var (
+	Activity     = flow.Activity[Spec, agency.Verdict]{Name: "verify"}
+	TreeActivity = flow.Activity[Spec, agency.Verdict]{Name: "verify.tree"}
+)
+
+// Spec is one claim and what it is judged by. All of it is fixed when the claim
+// is made, so that a repeated step judges the same.
+type Spec struct {
+	Run      agency.RunID        `json:"run"`
+	Contract agency.ContractID   `json:"contract"`
+	Type     agency.ContractType `json:"type,omitempty"`
+	Attempt  int                 `json:"attempt"`
+	Criteria []agency.Criterion  `json:"criteria"`
+	// Base is what the work began from, Claim what is claimed: commits or trees
+	// that the run's private git directory has.
+	Base      agency.OID   `json:"base"`
+	Claim     agency.OID   `json:"claim"`
+	ClaimInfo agency.Claim `json:"claim_info,omitzero"`
+	// Commands are those of the run's own copy of the configuration.
+	Commands check.Commands `json:"commands"`
+	// WeakenedBefore has been fed back in earlier verdicts: what of it stays is
+	// named and no longer fails the claim.
+	WeakenedBefore []agency.Weakening `json:"weakened_before,omitempty"`
+}
+
+// Options make a Verifier.
+type Options struct {
+	DB         *store.DB
+	Workspaces *workspace.Manager
+	// Checker gives the checker of a run: its toolchain is found when the run
+	// starts.
+	Checker func(ctx context.Context, run agency.RunID) (*check.Checker, error)
+}
+
+// Verifier verifies claims. It is safe for concurrent use.
+type Verifier struct{ o Options }
+
+// New makes a Verifier; it does nothing yet.
+func New(o Options) *Verifier { return &Verifier{o: o} }
+
+// Bind registers the activities.
+func Bind(r *flow.Registry, v *Verifier) {
+	flow.Bind(r, Activity, v.Verify)
+	flow.Bind(r, TreeActivity, v.VerifyTree)
+}
+
+// Verify judges a claim and records the verdict. The error says that there is
+// no verdict: the sandbox or the store refused, or the context ended. A claim
+// that fails is a verdict. A step that is repeated with the same key returns the
+// verdict that it gave.
+func (v *Verifier) Verify(ctx context.Context, key agency.StepKey, spec Spec) (agency.Verdict, error) {
+	if old, ok, err := v.stored(ctx, spec.Run, key); err != nil || ok {
+		return old, err
+	}
+	j, err := v.job(ctx, key, check.StageClaim, spec)
+	if err != nil {
+		return agency.Verdict{}, err
+	}
+	if j.task.fault, err = j.fault(ctx); err != nil {
+		return agency.Verdict{}, err
+	}
+	verdict, err := j.work(ctx)
+	if err != nil {
+		return agency.Verdict{}, fmt.Errorf("verify %s: %w", spec.Contract, err)
+	}
+	return v.keep(ctx, key, spec, verdict)
+}
+
+// VerifyTree judges the tree that a landing, or without a contract the final
+// merge, would make: the whole suite on Claim, the merged tree, against what
+// Base, the head that it goes on top of, did. Whether a claim changed anything
+// or made the checks weaker was judged before, and evidence is not looked at. A
+// merged tree that equals a claim which passed on the same base passes by that
+// verdict; otherwise its receipts are reused as far as they fit. The verdict is
+// not recorded: it belongs to the landing.
+func (v *Verifier) VerifyTree(ctx context.Context, key agency.StepKey, spec Spec) (agency.Verdict, error) {
+	stage := check.StageTarget
+	if spec.Contract != "" {
+		stage = check.StageLanding
+	}
+	spec.ClaimInfo.Evidence = nil
+	// A landing is tried again, under the same key, when its branch has moved.
+	key = agency.StepKey(fmt.Sprintf("%s %s %s", key, spec.Base, spec.Claim))
+	j, err := v.job(ctx, key, stage, spec)
+	if err != nil {
+		return agency.Verdict{}, err
+	}
+	if old, ok, err := v.passed(ctx, spec.Run, j.task); err != nil || ok {
+		return old, err
+	}
+	verdict, err := j.work(ctx)
+	if err != nil {
+		return agency.Verdict{}, fmt.Errorf("verify %s: %w", stage, err)
+	}
+	return verdict, nil
+}
+
+// job opens what a verification works with.
+func (v *Verifier) job(ctx context.Context, key agency.StepKey, stage check.Stage, spec Spec) (*job, error) {
+	run, err := v.o.Workspaces.Run(ctx, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	checker, err := v.o.Checker(ctx, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	t := task{Spec: spec, stage: stage}
+	if t.base, err = run.Dir().ResolveTree(ctx, spec.Base); err != nil {
+		return nil, fmt.Errorf("base of %s: %w", stage, err)
+	}
+	if t.claim, err = run.Dir().ResolveTree(ctx, spec.Claim); err != nil {
+		return nil, fmt.Errorf("tree of %s: %w", stage, err)
+	}
+	return &job{task: t, key: key, run: run, checker: checker, fence: flow.ScopeOf(ctx).Fence}, nil
+}
+
+// passed finds the verdict of a claim that is this very tree on this base.
+func (v *Verifier) passed(ctx context.Context, run agency.RunID, t task) (out agency.Verdict, ok bool, err error) {
+	err = v.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		all, err := Verdicts(s, run)
+		for _, w := range all {
+			if w.Pass && w.Tree == t.claim && w.Base == t.base {
+				out, ok = w, true
+			}
+		}
+		return err
+	})
+	return out, ok, err
+}
+
+// fault looks whether the workspace of the claim holds what no tree can show: a
+// repository inside of it, or something at its .git.
+func (j *job) fault(ctx context.Context) (string, error) {
+	w, err := j.run.Open(ctx, string(j.task.Contract), workspace.Work)
+	if agency.KindOf(err) == agency.KindNotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	err = w.Check(ctx)
+	if f := (*workspace.Fault)(nil); errors.As(err, &f) {
+		return f.Error(), nil
+	}
+	return "", err
+}
