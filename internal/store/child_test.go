@@ -1,0 +1,4 @@
+package store
+
+// runChild is the process that the crash tests kill.
+func runChild() bool { return false }
