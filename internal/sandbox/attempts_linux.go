@@ -155,13 +155,12 @@ func makeDevice() error {
 }
 
 func makeSetUID() error {
-	const name = "/tmp/agency-setuid"
-	fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o755)
+	f, err := os.CreateTemp("", "agency-setuid-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	return unix.Fchmod(fd, unix.S_ISUID|0o755)
+	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
+	return unix.Fchmod(int(f.Fd()), unix.S_ISUID|0o755)
 }
 
 // capabilities succeeds, which is the failure, when /proc says that anything

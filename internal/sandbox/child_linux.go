@@ -81,6 +81,9 @@ func runPlan(p plan) report {
 	w := newWatch(p.Limits)
 	pid, err := syscall.ForkExec(program, p.Argv, &syscall.ProcAttr{
 		Dir: p.Dir, Env: p.Env, Files: []uintptr{0, 1, 2},
+		// A session of its own is also a scheduling group of its own, so that
+		// a fork bomb does not keep PID 1 from the processor.
+		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		err = &os.PathError{Op: "exec", Path: p.Argv[0], Err: err}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -36,7 +37,8 @@ func takeLayers(dir string, overlays []Overlay) (*layerSet, error) {
 }
 
 func (s *layerSet) release() {
-	for _, l := range s.locks {
+	for i, l := range s.locks {
+		_ = removeWork(s.layers[i].Work) // else whoever takes the layer next does it
 		_ = l.Close()
 	}
 }
@@ -74,7 +76,7 @@ func openLayer(base, dir string) (layer, error) {
 		Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"),
 		Own: filepath.Join(base, "own"),
 	}
-	if err := os.RemoveAll(l.Work); err != nil {
+	if err := removeWork(l.Work); err != nil {
 		return layer{}, err
 	}
 	for _, d := range []string{l.Upper, l.Work, l.Own} {
@@ -83,4 +85,19 @@ func openLayer(base, dir string) (layer, error) {
 		}
 	}
 	return l, nil
+}
+
+// removeWork removes a work folder, in which the kernel leaves folders that
+// nobody may enter, not even their owner. Nothing of it is ever seen inside.
+func removeWork(work string) error {
+	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.RemoveAll(work)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
 )
@@ -151,6 +152,7 @@ func TestGo(t *testing.T) {
 	}
 	env := strings.Fields(string(out))
 	w := newWorkspace(t, "go", "test", "./...")
+	w.spec.Limits.Wall = 5 * time.Minute // an empty cache on a busy machine
 	w.write("tree/go.mod", "module example\n\ngo 1.21\n")
 	w.write("tree/x_test.go", "package x\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) {}\n")
 	w.spec.Tools.ReadOnly = append(w.spec.Tools.ReadOnly, Mount{Host: env[0], At: env[0]})

@@ -171,7 +171,7 @@ func makeNode(at int, name string, dir bool) error {
 // proc mounts a /proc of the new pid namespace, read-only: as the host's root
 // one could otherwise write kernel settings that ask for no capability. Files
 // that show the kernel's or the host's memory are covered.
-func (v *view) proc() error {
+func (v *view) proc(p plan) error {
 	at, err := v.mountPoint("/proc", false, true)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (v *view) proc() error {
 	if err != nil {
 		return err
 	}
-	limitTasks(v.root)
+	limitTasks(v.root, p.Limits.tasks())
 	if at, err = v.mountPoint("/proc", false, true); err != nil {
 		return err
 	}

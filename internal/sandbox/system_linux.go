@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -139,13 +140,15 @@ func (v *view) syntheticEtc(p plan) error {
 	return nil
 }
 
-// pidMax bounds the tasks of the namespace: the only wall against a fork bomb
-// of the host's root without a cgroup.
-const pidMax = "4096\n"
+// reservedPIDs are numbers that the kernel does not hand out again after the
+// first round.
+const reservedPIDs = 300
 
-// limitTasks writes pid_max, on kernels where each pid namespace has its own
+// limitTasks bounds the tasks of the namespace by the numbers there are for
+// them: the only wall against a fork bomb of the host's root without a cgroup.
+// It writes pid_max, on kernels where each pid namespace has its own
 // (6.14). Before that the host's root would change the whole machine's.
-func limitTasks(root int) {
+func limitTasks(root, tasks int) {
 	if !kernelAtLeast(6, 14) {
 		return
 	}
@@ -153,7 +156,7 @@ func limitTasks(root int) {
 	if err != nil {
 		return
 	}
-	_, _ = unix.Write(fd, []byte(pidMax))
+	_, _ = unix.Write(fd, []byte(strconv.Itoa(tasks+reservedPIDs)))
 	_ = unix.Close(fd)
 }
 

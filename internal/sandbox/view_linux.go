@@ -32,7 +32,7 @@ func buildView(p plan) (ownCaches []string, err error) {
 			return nil, fmt.Errorf("%s: %w", it.At, err)
 		}
 	}
-	if err := v.proc(); err != nil {
+	if err := v.proc(p); err != nil {
 		return nil, fmt.Errorf("/proc: %w", err)
 	}
 	if err := v.enter(); err != nil {
