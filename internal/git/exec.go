@@ -180,7 +180,7 @@ func classify(f *Failure) error {
 	case lockForm.MatchString(s):
 		lock := lockForm.FindStringSubmatch(s)[1]
 		return &Locked{Path: lock, Err: f}
-	case strings.Contains(s, "unable to read tree"), strings.Contains(s, "unable to read "), strings.Contains(s, "bad object"),
+	case strings.Contains(s, "unable to read tree"), strings.Contains(s, "unable to read "), strings.Contains(s, "cannot read object"), strings.Contains(s, "bad object"),
 		strings.Contains(s, "missing blob"), strings.Contains(s, "invalid object"), strings.Contains(s, "object file"):
 		return agency.Errorf(agency.KindNotFound, "an object is missing: %w", f).WithMend("git fsck names what is missing; a partial or damaged clone must be completed first (git fetch --refetch)")
 	}

@@ -102,7 +102,7 @@ func (m *Manager) Dirty(ctx context.Context, info RunInfo, head agency.OID) (age
 		return head, l, err
 	}
 	d := m.opts.Git.Open(filepath.Join(info.dir(), "git"))
-	index := filepath.Join(info.dir(), "local", "attr")
+	index := filepath.Join(d.GitDir, "index.head")
 	defer os.Remove(index)
 	attrs := d.WithWorkTree("", index)
 	if err := attrs.ReadTree(ctx, head); err != nil {

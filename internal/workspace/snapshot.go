@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -57,12 +58,18 @@ func (w *Workspace) Check(ctx context.Context) error {
 	if err := w.readFolders(ctx); err != nil {
 		return err
 	}
+	if seen := w.sweep(w.known(), base); len(seen.nested) > 0 {
+		return &Fault{Kind: NestedGit, Paths: seen.nested}
+	}
 	others, err := w.dir.Untracked(ctx, base.excludes)
 	if err != nil {
 		return err
 	}
 	return w.checkNew(others)
 }
+
+// known are the folders that hold tracked files.
+func (w *Workspace) known() []string { return slices.Collect(maps.Keys(w.folders)) }
 
 // readFolders learns which folders hold tracked files, once.
 func (w *Workspace) readFolders(ctx context.Context) error {
@@ -84,10 +91,7 @@ func (w *Workspace) readFolders(ctx context.Context) error {
 // fast takes the snapshot with the ignore files as they lie there. ok is false
 // where these differ from the base's, so that the result does not count.
 func (w *Workspace) fast(ctx context.Context, base *baseFacts) (tree agency.OID, ok bool, err error) {
-	known := make([]string, 0, len(w.folders))
-	for f := range w.folders {
-		known = append(known, f)
-	}
+	known := w.known() // the map belongs to this goroutine
 	swept := make(chan sweep, 1)
 	go func() { swept <- w.sweep(known, base) }()
 	added, err := w.dir.AddAll(ctx)
@@ -162,11 +166,7 @@ func (w *Workspace) careful(ctx context.Context, base *baseFacts) (agency.OID, e
 	if err != nil {
 		return "", err
 	}
-	known := make([]string, 0, len(w.folders))
-	for f := range w.folders {
-		known = append(known, f)
-	}
-	w.slow = differ || w.sweep(known, base).foreignIgnore
+	w.slow = differ || w.sweep(w.known(), base).foreignIgnore
 	return tree, nil
 }
 

@@ -112,7 +112,7 @@ func (w *Workspace) finished() bool {
 }
 
 func (w *Workspace) remove() error {
-	return errors.Join(removeAll(w.ready), removeAll(w.root), removeAll(w.index), removeAll(w.synthetic))
+	return errors.Join(removeAll(w.ready), removeAll(w.root), removeAll(w.index), removeAll(w.index+".lock"), removeAll(w.synthetic))
 }
 
 // create makes the checkout; the mark is written last, so that one cut short
