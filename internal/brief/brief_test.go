@@ -119,7 +119,7 @@ func TestMessages(t *testing.T) {
 }
 
 func TestReminders(t *testing.T) {
-	for _, r := range []Reminder{NoEnding, Empty, Length, Continue} {
+	for _, r := range []Reminder{NoEnding, Empty, Length} {
 		if text, err := r.Text(); err != nil || text == "" {
 			t.Errorf("%s: %q, %v", r, text, err)
 		}

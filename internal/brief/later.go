@@ -14,7 +14,6 @@ const (
 	NoEnding Reminder = "no_ending" // stopped without an ending tool
 	Empty    Reminder = "empty"     // said nothing
 	Length   Reminder = "length"    // was cut at the output limit
-	Continue Reminder = "continue"  // was paused
 )
 
 // Text is what the reminder says.

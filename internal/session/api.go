@@ -12,16 +12,12 @@
 package session
 
 import (
-	"context"
+	"fmt"
 
 	"agency/internal/agency"
 	"agency/internal/brief"
 	"agency/internal/budget"
-	"agency/internal/check"
 	"agency/internal/flow"
-	"agency/internal/llm"
-	"agency/internal/roster"
-	"agency/internal/tool"
 )
 
 // Activity is a part of a session as a durable step: Runner.Do.
@@ -44,7 +40,9 @@ type Spec struct {
 }
 
 // ID is the session's id: RUN/CONTRACT/attempt-N.
-func (s Spec) ID() agency.SessionID { return sessionID(s.Run, s.Contract, s.Attempt) }
+func (s Spec) ID() agency.SessionID {
+	return agency.SessionID(fmt.Sprintf("%s/%s/attempt-%d", s.Run, s.Contract, s.Attempt))
+}
 
 // Feedback is why an earlier attempt was not enough.
 type Feedback = brief.Feedback
@@ -154,52 +152,3 @@ func (ToolStarted) event() {}
 func (ToolEnded) event()   {}
 func (TurnEnded) event()   {}
 func (Ended) event()       {}
-
-// Host is what the process that owns the run gives its sessions.
-type Host interface {
-	// Setup is what the run's own copy of the configuration says for a session.
-	Setup(ctx context.Context, spec Spec) (Setup, error)
-	// Desk opens the contract's workspace with the tools' environment. The
-	// session closes it.
-	Desk(ctx context.Context, spec Spec) (*Desk, error)
-	// Fence is the token under which the run's rows are written.
-	Fence(run agency.RunID) agency.Fence
-	// Cancelled is closed when a person cancels the run; nil never is.
-	Cancelled(run agency.RunID) <-chan struct{}
-}
-
-// Setup is the configuration of one session.
-type Setup struct {
-	// Model answers; retries and the fallback list are already in it.
-	Model llm.Model
-	// Name is the first of the list, as configured: provider/model.
-	Name string
-	// Window is the context window in tokens; 0 where nobody knows it.
-	Window int64
-	Prices budget.Prices
-	Limits roster.Limits
-	// Repo is the user's repository path, at which the agent sees its files.
-	Repo     string
-	Network  bool
-	Commands check.Commands
-	// Parent is the budget node above the session's; empty: budget.Root.
-	Parent string
-}
-
-// Desk is a workspace with what the tools of a session reach.
-type Desk struct {
-	Files    *tool.Files
-	Commands tool.Commands
-	Checks   tool.Checks
-	History  tool.History
-	Tree     Tree
-}
-
-// Tree is a workspace's content as git trees.
-type Tree interface {
-	// Snapshot names the files as they are; ignored files do not count. Problems
-	// are what would make a claim worthless, such as a nested .git.
-	Snapshot(ctx context.Context) (tree agency.OID, problems []string, err error)
-	// Restore makes the files those of a tree.
-	Restore(ctx context.Context, tree agency.OID) error
-}

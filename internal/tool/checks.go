@@ -2,10 +2,10 @@ package tool
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 )
 
 type checkArgs struct {
@@ -23,42 +23,10 @@ func checkTool(name string, kind agency.CheckKind) Tool {
 		if err != nil {
 			return Result{}, err
 		}
-		return ok(showReceipt(r)), nil
+		return ok(check.Summary(r)), nil
 	})
 }
 
 func runTests() Tool     { return checkTool("run_tests", agency.CheckTest) }
 func runLint() Tool      { return checkTool("run_lint", agency.CheckLint) }
 func runTypeCheck() Tool { return checkTool("run_type_check", agency.CheckTypecheck) }
-
-// maxFailures is how many failed tests are shown with their output.
-const maxFailures = 20
-
-// showReceipt is a receipt as a model reads it (INTERFACES 7): the exit code,
-// the counts where the tests are known by name, failures first, then output.
-func showReceipt(r agency.Receipt) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "exit code %d\n", r.ExitCode)
-	if r.Parsed {
-		fmt.Fprintf(&b, "passed %d, failed %d, skipped %d\n", r.Passed, r.Failed, r.Skipped)
-	}
-	if r.Cause != "" && r.Cause != "exited" {
-		fmt.Fprintf(&b, "ended by: %s\n", sayCause(r.Cause, 0))
-	}
-	fmt.Fprintf(&b, "command: %s\n", r.Command)
-	shown := 0
-	for _, t := range r.Tests {
-		if t.Status != agency.TestFailed {
-			continue
-		}
-		if shown++; shown > maxFailures {
-			fmt.Fprintf(&b, "[%d more failed tests]\n", r.Failed-maxFailures)
-			break
-		}
-		fmt.Fprintf(&b, "--- failed: %s\n%s\n", t.Name, strings.TrimRight(Cap(t.Output, 4<<10), "\n"))
-	}
-	if r.Output != "" && !(r.Parsed && r.OK()) {
-		b.WriteString("--- output\n" + r.Output)
-	}
-	return b.String()
-}

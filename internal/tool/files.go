@@ -106,3 +106,9 @@ func (f *Files) writeNew(name string, data []byte, mode fs.FileMode) error {
 	// The umask must not take away what the file had.
 	return errors.Join(err, file.Chmod(mode.Perm()), file.Close())
 }
+
+// Text is a text file whole, for a brief.
+func (f *Files) Text(p string) (string, error) {
+	t, err := f.load(p)
+	return string(t.data), err
+}

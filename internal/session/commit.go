@@ -1,0 +1,522 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/brief"
+	"agency/internal/budget"
+	"agency/internal/event"
+	"agency/internal/llm"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/tool"
+)
+
+// draft is the conversation as a transaction will leave it. It becomes the
+// conversation only after the commit.
+type draft struct {
+	c    *conversation
+	tx   *store.Tx
+	st   state
+	turn turn
+	out  []llm.Message // appended
+	end  *Outcome
+}
+
+// queue puts a message into the next commit.
+func (c *conversation) queue(m message) { c.pending = append(c.pending, m) }
+
+// commit settles the open turn, where d says what came of it, and opens the
+// next one: its messages, the person's mail and the reservation are durable
+// before the request is sent. An outcome means that the part ended instead.
+func (c *conversation) commit(ctx context.Context, d *done) (*Outcome, error) {
+	if err := c.queueSay(d); err != nil {
+		return nil, err
+	}
+	var w *draft
+	err := c.write(ctx, func(tx *store.Tx) error {
+		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn}
+		return w.fill(d)
+	})
+	if err != nil {
+		return nil, err
+	}
+	settled := c.turn
+	c.adopt(w)
+	if d != nil {
+		c.emit(TurnEnded{Turn: settled.n, Usage: settled.usage})
+	}
+	return w.end, c.r.o.between("committed")
+}
+
+func (c *conversation) queueSay(d *done) error {
+	if d == nil || d.say == nil {
+		return nil
+	}
+	m, err := c.pack(*d.say)
+	if err == nil {
+		c.queue(m)
+	}
+	return err
+}
+
+// write is a transaction under the run's fence.
+func (c *conversation) write(ctx context.Context, fn func(*store.Tx) error) error {
+	if err := c.r.o.between("commit"); err != nil {
+		return err
+	}
+	return c.r.o.DB.WriteFenced(ctx, c.fence, fn)
+}
+
+// adopt makes a committed draft the conversation.
+func (c *conversation) adopt(w *draft) {
+	c.stored, c.st, c.turn, c.pending = true, w.st, w.turn, nil
+	for _, m := range w.out {
+		c.append(m)
+	}
+}
+
+// fill writes the draft's transaction.
+func (w *draft) fill(d *done) error {
+	if !w.c.stored {
+		if err := w.create(); err != nil {
+			return err
+		}
+	}
+	if d != nil {
+		if err := w.settle(d); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func() error{w.loseTry, w.stopped, w.mail, w.say, w.reserve, w.save} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create inserts the session with its rendered prompt.
+func (w *draft) create() error {
+	c := w.c
+	system, err := w.tx.PutBlob([]byte(c.req.System))
+	if err != nil {
+		return err
+	}
+	tools, err := w.tx.PutBlob(c.kit.json)
+	if err != nil {
+		return err
+	}
+	_, err = w.tx.Exec(`INSERT INTO session (id, run_id, contract_id, attempt, role, agent, tier, model, system, tools, max_output, state, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?)`,
+		string(c.id), string(c.spec.Run), string(c.spec.Contract), c.spec.Attempt, string(c.spec.Role), string(c.spec.Agent),
+		c.spec.Tier, c.req.Model, string(system), string(tools), c.req.MaxOutput, store.Micros(w.tx.Now))
+	if err != nil {
+		return err
+	}
+	parent := c.setup.Parent
+	if parent == "" {
+		parent = budget.Root
+	}
+	if err := budget.Open(w.tx, c.spec.Run, budget.SessionNode(c.id), parent, budget.Limits{}); err != nil {
+		return err
+	}
+	return w.log(agency.SeverityInfo, fmt.Sprintf("%s begins attempt %d with %s", c.spec.Agent, c.spec.Attempt, c.req.Model),
+		agency.Spawned{Session: c.id, Attempt: c.spec.Attempt, Model: c.req.Model})
+}
+
+// settle closes the open turn with what came of it.
+func (w *draft) settle(d *done) error {
+	c, t := w.c, w.turn
+	w.st = d.st
+	w.st.Turn, w.st.Tree = t.n, d.tree
+	if d.st.Open != nil {
+		packed, err := c.pack(*d.st.Open)
+		if err != nil {
+			return err
+		}
+		w.st.Open = &packed.Message
+	}
+	if _, err := w.tx.Exec(`UPDATE session_turn SET phase = 'settled', tree = ? WHERE session_id = ? AND turn = ?`,
+		string(d.tree), string(c.id), t.n); err != nil {
+		return err
+	}
+	for _, k := range d.calls {
+		if err := w.called(k, d.end); err != nil {
+			return err
+		}
+	}
+	if err := board.MarkProcessed(w.tx, c.spec.Run, w.st.Mail); err != nil {
+		return err
+	}
+	w.st.Mail = nil
+	w.turn = turn{}
+	w.end = d.end
+	return w.log(agency.SeverityInfo, turnLine(t), agency.TurnCompleted{
+		Session: c.id, Turn: t.n, In: t.usage.In, Cached: t.usage.Cached, Out: t.usage.Out,
+		CostUSD: t.cost.Float(), Unpriced: t.free, Model: t.model,
+	})
+}
+
+func turnLine(t turn) string {
+	cost := t.cost.String()
+	if t.free {
+		cost = "unpriced"
+	}
+	return fmt.Sprintf("turn %d: %d tokens in (%d cached), %d out, %s", t.n, t.usage.In, t.usage.Cached, t.usage.Out, cost)
+}
+
+// called records a call and tells it.
+func (w *draft) called(k call, end *Outcome) error {
+	c, status := w.c, "ok"
+	switch {
+	case k.res.Refused:
+		status = "refused"
+	case k.res.Failed:
+		status = "failed"
+	case end != nil && end.Kind == Parked && end.ToolUse == k.use.ID:
+		status = "waiting"
+	case !k.ran:
+		status = "failed" // cut off when time was up
+	}
+	if _, err := w.tx.Exec(`INSERT INTO session_call (session_id, turn, idx, use_id, tool, status) VALUES (?, ?, ?, ?, ?, ?)`,
+		string(c.id), w.turn.n, k.idx, k.use.ID, k.use.Name, status); err != nil {
+		return err
+	}
+	if status == "refused" {
+		return w.log(agency.SeverityWarning, clip(k.use.Name+": "+k.res.Text, 200),
+			agency.ToolRefused{Session: c.id, Turn: w.turn.n, Tool: clip(k.use.Name, 64), Reason: clip(k.res.Text, 500)})
+	}
+	failed := ""
+	if status == "failed" {
+		failed = clip(k.res.Text, 500)
+	}
+	return w.log(agency.SeverityInfo, k.use.Name+gist(k.use.Args),
+		agency.ToolCalled{Session: c.id, Turn: w.turn.n, Tool: k.use.Name, Error: failed})
+}
+
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// loseTry charges a request whose answer was lost: nobody knows what the
+// provider counted.
+func (w *draft) loseTry() error {
+	if w.turn.phase != phaseAsked {
+		return nil
+	}
+	return budget.Charge(w.tx, w.c.spec.Run, w.c.key(w.turn))
+}
+
+// stopped looks at limits and at the run's control row.
+func (w *draft) stopped() error {
+	if w.end != nil {
+		return nil
+	}
+	ctl, err := registry.ReadControl(w.tx, w.c.spec.Run)
+	if err != nil {
+		return err
+	}
+	if ctl.Cancel {
+		w.end = &Outcome{Kind: Stopped, Reason: "the run was cancelled", Tree: w.st.Tree}
+		return nil
+	}
+	if cause, over := w.st.over(w.c.setup.Limits); over {
+		w.give(cause, "")
+		return nil
+	}
+	if ctl.Pause {
+		w.end = &Outcome{Kind: Parked, For: ForPause, Reason: "the run is paused", Tree: w.st.Tree}
+	}
+	return nil
+}
+
+func (w *draft) give(cause Cause, detail string) {
+	w.end = &Outcome{Kind: Incomplete, Cause: cause, Reason: because(cause, detail), Tree: w.st.Tree}
+}
+
+// mail takes what waits for the agent into the request, as read.
+func (w *draft) mail() error {
+	if w.end != nil {
+		return nil
+	}
+	c := w.c
+	ms, err := board.Deliver(w.tx, c.spec.Run, c.spec.Agent)
+	if err != nil || len(ms) == 0 {
+		return err
+	}
+	text, err := brief.Messages(ms)
+	if err != nil {
+		return err
+	}
+	w.out = append(w.out, userText(text))
+	which := make([]agency.MessageID, len(ms))
+	for i, m := range ms {
+		which[i] = m.ID
+	}
+	w.st.Mail = append(slices.Clone(w.st.Mail), which...)
+	return board.MarkRead(w.tx, c.spec.Run, which)
+}
+
+// reserve holds the worst case of the next request, or parks the session where
+// that is not to be had.
+func (w *draft) reserve() error {
+	if w.end != nil {
+		return nil
+	}
+	c := w.c
+	need := w.st.promptTokens() + maxOutput(c.req)
+	if window := c.setup.Window; window > 0 && need > window {
+		w.give(CauseWindow, fmt.Sprintf("about %d tokens, the window has %d", need, window))
+		return nil
+	}
+	t := turn{n: w.st.Turn + 1, phase: phaseAsked, try: w.turn.try + 1}
+	in, out := llm.EstimateTokens(w.st.Bytes), maxOutput(c.req)
+	err := budget.Reserve(w.tx, c.spec.Run, budget.Request{
+		Key: c.key(t), Node: budget.SessionNode(c.id), Tokens: in + out, Money: c.setup.worst(in, out),
+		Agent: c.spec.Agent, Role: c.spec.Role, Tier: c.spec.Tier, Model: c.setup.Models[0], Contract: c.spec.Contract,
+	})
+	var spent *budget.Exhausted
+	switch {
+	case errors.As(err, &spent):
+		w.end = &Outcome{Kind: Parked, For: ForBudget, Reason: spent.Error(), Exhausted: spent, Tree: w.st.Tree}
+		return nil
+	case err != nil:
+		return err
+	}
+	w.turn = t
+	_, err = w.tx.Exec(`INSERT INTO session_turn (session_id, turn, try, phase) VALUES (?, ?, ?, 'asked')
+		ON CONFLICT (session_id, turn) DO UPDATE SET try = excluded.try, phase = 'asked'`, string(c.id), t.n, t.try)
+	return err
+}
+
+// key names a request in the budget; a repeated one has another.
+func (c *conversation) key(t turn) string { return fmt.Sprintf("%s/turn-%d/try-%d", c.id, t.n, t.try) }
+
+// worst is the most that a request may cost with any model of the list.
+func (s Setup) worst(in, out int64) agency.Money {
+	var most agency.Money
+	for _, m := range s.Models {
+		cost, _ := s.Prices.Cost(m, agency.Usage{In: in, CacheWrite: in, Out: out})
+		most = max(most, cost)
+	}
+	return most
+}
+
+func maxOutput(req llm.Request) int64 {
+	if req.MaxOutput > 0 {
+		return req.MaxOutput
+	}
+	return llm.DefaultMaxOutput
+}
+
+// say stores the messages that the commit appends. A part that ends still
+// keeps them: the next part goes on from there.
+func (w *draft) say() error {
+	c := w.c
+	seq := len(c.req.Messages)
+	packed := slices.Clone(c.pending)
+	for _, m := range w.out {
+		p, err := c.pack(m)
+		if err != nil {
+			return err
+		}
+		packed = append(packed, p)
+	}
+	w.out = w.out[:0]
+	for i, p := range packed {
+		if err := insertMessage(w.tx, c.id, seq+i, w.st.Turn+1, p); err != nil {
+			return err
+		}
+		w.out = append(w.out, p.Message)
+		w.st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{p.Message}})
+	}
+	return nil
+}
+
+func insertMessage(tx *store.Tx, id agency.SessionID, seq, turn int, m message) error {
+	blob, err := tx.PutBlob(m.data)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO session_message (session_id, seq, turn, blob) VALUES (?, ?, ?, ?)`,
+		string(id), seq, turn, string(blob))
+	return err
+}
+
+// save stores the state and, where the part ends, its outcome.
+func (w *draft) save() error {
+	doc, err := json.Marshal(w.st)
+	if err != nil {
+		return err
+	}
+	parts := w.c.spec.Part - 1
+	if w.end != nil {
+		parts++
+		if err := w.ended(); err != nil {
+			return err
+		}
+	}
+	_, err = w.tx.Exec(`UPDATE session SET state = ?, parts = ? WHERE id = ?`, string(doc), parts, string(w.c.id))
+	return err
+}
+
+// ended stores how the part ended and tells it.
+func (w *draft) ended() error {
+	c, o := w.c, *w.end
+	doc, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	// What the caller gets is what a later process would read.
+	doc = w.tx.Redact(doc)
+	w.end = &Outcome{}
+	if err := json.Unmarshal(doc, w.end); err != nil {
+		return err
+	}
+	if _, err := w.tx.Exec(`INSERT INTO session_part (session_id, part, outcome, ended_at) VALUES (?, ?, ?, ?)`,
+		string(c.id), c.spec.Part, string(doc), store.Micros(w.tx.Now)); err != nil {
+		return err
+	}
+	switch o.Kind {
+	case Claimed:
+		return w.log(agency.SeverityInfo, "claims to be complete: "+clip(o.Claim.Summary, 120), agency.Claimed{Session: c.id, Summary: o.Claim.Summary})
+	case Parked:
+		return w.log(agency.SeverityInfo, "waits for "+string(o.For), agency.SessionParked{Session: c.id, For: string(o.For)})
+	case Blocked:
+		return w.log(agency.SeverityWarning, "blocked: "+clip(o.Reason, 200), agency.Escalated{Reason: clip(o.Reason, 1000)})
+	case Incomplete:
+		return w.log(agency.SeverityWarning, "incomplete: "+clip(o.Reason, 200), agency.Failed{Session: c.id, Reason: o.Reason})
+	default:
+		return w.log(agency.SeverityInfo, "session ended: "+string(o.Kind), agency.Completed{Session: c.id, Outcome: string(o.Kind)})
+	}
+}
+
+func (w *draft) log(s agency.Severity, summary string, d agency.Detail) error {
+	ev := agency.NewEvent(w.c.spec.Run, s, summary, d)
+	ev.AgentID, ev.Role, ev.Tier, ev.ContractID = w.c.spec.Agent, w.c.spec.Role, w.c.spec.Tier, w.c.spec.Contract
+	_, err := event.Append(w.tx, ev)
+	return err
+}
+
+// persist stores an answer and what it cost, before anything acts on it, also
+// when the host is going down.
+func (c *conversation) persist(ctx context.Context, a asked, took time.Duration) error {
+	t := c.turn
+	m, err := c.pack(c.tidy(a.Message))
+	if err != nil {
+		return err
+	}
+	t.phase, t.stop, t.model, t.usage, t.call = phaseAnswered, a.Stop, a.model, a.Usage, m
+	t.said = len(m.Calls()) > 0 || m.Words() != ""
+	cost, priced := c.setup.Prices.Cost(a.model, a.Usage)
+	t.cost, t.free = cost, !priced
+	st := c.st
+	st.charge(a.Answer)
+	wall := took + st.Carry
+	st.Work, st.Carry = st.Work+took, 0
+	if t.said {
+		st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{m.Message}})
+	}
+	doc, err := json.Marshal(st)
+	if err != nil {
+		return err
+	}
+	err = c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := budget.Settle(tx, c.spec.Run, c.key(t), a.model, a.Usage, cost, priced, wall); err != nil {
+			return err
+		}
+		if t.said {
+			if err := insertMessage(tx, c.id, len(c.req.Messages), t.n, m); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(`UPDATE session_turn SET phase = 'answered', stop = ?, said = ?, model = ?, tokens_in = ?, tokens_cached = ?,
+			tokens_write = ?, tokens_out = ?, cost = ?, unpriced = ? WHERE session_id = ? AND turn = ?`,
+			string(t.stop), t.said, t.model, t.usage.In, t.usage.Cached, t.usage.CacheWrite, t.usage.Out, int64(t.cost), t.free,
+			string(c.id), t.n); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`UPDATE session SET state = ? WHERE id = ?`, string(doc), string(c.id))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.st, c.turn = st, t
+	if t.said {
+		c.append(m.Message)
+	}
+	return c.r.o.between("answered")
+}
+
+// maxText is the most bytes of one text block that a transcript keeps.
+const maxText = 256 << 10
+
+// tidy makes an answer fit for the transcript: ids of calls are there and
+// unique in the conversation, texts have a bound, empty ones are left out.
+func (c *conversation) tidy(m llm.Message) llm.Message {
+	seen := map[string]bool{}
+	out := llm.Message{Role: llm.Assistant}
+	for i, b := range m.Blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			if b.Text == "" {
+				continue
+			}
+			b.Text = tool.Cap(b.Text, maxText)
+			out.Blocks = append(out.Blocks, b)
+		case llm.ToolUse:
+			if b.ID == "" || c.used[b.ID] || seen[b.ID] {
+				b.ID = fmt.Sprintf("call_%d_%d", c.turn.n, i)
+			}
+			seen[b.ID] = true
+			out.Blocks = append(out.Blocks, b)
+		default:
+			out.Blocks = append(out.Blocks, b)
+		}
+	}
+	return out
+}
+
+// forgo gives a reservation back where the request cost nothing for certain,
+// and charges it otherwise.
+func (c *conversation) forgo(ctx context.Context, free bool) error {
+	give := budget.Charge
+	if free {
+		give = budget.Release
+	}
+	err := c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		return give(tx, c.spec.Run, c.key(c.turn))
+	})
+	return err
+}
+
+// end ends the part outside of a turn's commit: a request that is still open
+// is charged.
+func (c *conversation) end(ctx context.Context, out Outcome) (Outcome, error) {
+	var w *draft
+	err := c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn, end: &out}
+		if c.turn.phase == phaseAsked {
+			if err := budget.Charge(tx, c.spec.Run, c.key(c.turn)); err != nil {
+				return err
+			}
+		}
+		return w.save()
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	return *w.end, nil
+}

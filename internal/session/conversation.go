@@ -1,0 +1,238 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/brief"
+	"agency/internal/check"
+	"agency/internal/llm"
+	"agency/internal/registry"
+	"agency/internal/roster"
+	"agency/internal/store"
+	"agency/internal/tool"
+)
+
+// conversation is one session in memory while a part of it runs. What it holds
+// is what is stored; it changes only after the commit that stores it.
+type conversation struct {
+	r     *Runner
+	spec  Spec
+	id    agency.SessionID
+	emit  func(Event)
+	fence agency.Fence
+
+	setup    Setup
+	role     roster.Role
+	kit      *kit
+	desk     *Desk
+	criteria []string
+
+	stored bool // the session's row exists
+	st     state
+	turn   turn // open, or the zero turn
+	req    llm.Request
+	used   map[string]bool // ids of tool calls
+
+	pending []message // for the next commit
+}
+
+// turn is the open turn.
+type turn struct {
+	n     int
+	try   int
+	phase phase
+	call  message // the model's answer, in phase answered
+	said  bool    // the answer is a message of the transcript
+	stop  llm.StopReason
+	model string
+	usage agency.Usage
+	cost  agency.Money
+	free  bool // the model has no price
+}
+
+// phase is how far a turn has come, durably.
+type phase string
+
+const (
+	phaseAsked    phase = "asked"    // the request may have been sent
+	phaseAnswered phase = "answered" // the answer is stored and paid for
+	phaseSettled  phase = "settled"  // its calls have their results
+)
+
+// message is a message with the bytes under which it is stored.
+type message struct {
+	llm.Message
+	data []byte
+}
+
+// pack gives a message the form in which it is stored and sent: without
+// secrets, and equal to what a later process reads back.
+func (c *conversation) pack(m llm.Message) (message, error) {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return message{}, err
+	}
+	if clean := c.r.o.DB.Redact(data); !bytes.Equal(clean, data) {
+		data = clean
+		if err := json.Unmarshal(data, &m); err != nil {
+			return message{}, fmt.Errorf("redacted message: %w", err)
+		}
+	}
+	return message{m, data}, nil
+}
+
+func userText(text string) llm.Message {
+	return llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: text}}}
+}
+
+// open gets the setup and the desk; a new session gets its brief.
+func (c *conversation) open(ctx context.Context) error {
+	var err error
+	if c.setup, err = c.r.o.Host.Setup(ctx, c.spec); err != nil {
+		return err
+	}
+	if c.setup.Model == nil || len(c.setup.Models) == 0 {
+		return agency.Errorf(agency.KindInternal, "session %s: the host gives no model", c.id)
+	}
+	if c.role, err = roster.Find(c.spec.Role); err != nil {
+		return err
+	}
+	if c.kit, err = c.r.kit(c.role); err != nil {
+		return err
+	}
+	if c.desk, err = c.r.o.Host.Desk(ctx, c.spec); err != nil {
+		return err
+	}
+	if c.stored {
+		err = c.resume(ctx)
+	} else {
+		err = c.begin(ctx)
+	}
+	if err != nil {
+		_ = c.desk.Files.Close() // only a folder's handle
+	}
+	return err
+}
+
+// begin renders the prompt; the first commit stores it.
+func (c *conversation) begin(ctx context.Context) error {
+	contract, receipts, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	contract.Attempts = c.spec.Attempt // an attempt is one, however often it starts
+	in := brief.Input{
+		Role: c.role, Contract: contract, Repo: c.setup.Repo, Network: c.setup.Network,
+		Limits: c.setup.Limits, Commands: commands(c.setup.Commands),
+	}
+	if f := c.spec.Feedback; f != nil {
+		told := *f
+		told.Receipts = receipts
+		in.Feedback = &told
+	}
+	if in.Overview, err = c.desk.Files.List(ctx, ".", overviewDepth, overviewEntries); err != nil {
+		return err
+	}
+	in.Guides = guides(c.desk.Files)
+	b, err := brief.Render(in)
+	if err != nil {
+		return err
+	}
+	if c.st.Tree, err = c.desk.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
+		return err
+	}
+	c.criteria = ids(contract)
+	c.req = llm.Request{
+		Model: c.setup.Models[0], System: string(c.r.o.DB.Redact([]byte(b.System))), Tools: c.kit.shown,
+		MaxOutput: c.setup.Limits.MaxOutput, Session: string(c.id),
+	}
+	c.st.Bytes = llm.Bytes(c.req)
+	c.used = map[string]bool{}
+	first, err := c.pack(userText(b.First))
+	if err != nil {
+		return err
+	}
+	c.queue(first)
+	return nil
+}
+
+// read gets what the store knows of the contract.
+func (c *conversation) read(ctx context.Context) (contract agency.Contract, receipts []agency.Receipt, err error) {
+	err = c.r.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		if contract, err = registry.Contract(s, c.spec.Run, c.spec.Contract); err != nil {
+			return err
+		}
+		if c.spec.Feedback == nil || c.spec.Feedback.Verdict == nil {
+			return nil
+		}
+		for _, id := range c.spec.Feedback.Verdict.Receipts {
+			r, err := check.Receipt(s, id)
+			if agency.KindOf(err) == agency.KindNotFound {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			receipts = append(receipts, r)
+		}
+		return nil
+	})
+	return contract, receipts, err
+}
+
+func ids(c agency.Contract) []string {
+	out := make([]string, 0, len(c.AcceptanceCriteria))
+	for _, cr := range c.AcceptanceCriteria {
+		out = append(out, cr.ID)
+	}
+	return out
+}
+
+const (
+	overviewDepth   = 3
+	overviewEntries = 300
+	// maxGuide is how much of a note for contributors a brief holds.
+	maxGuide = 12 << 10
+)
+
+// guideNames are the notes for contributors that people keep, one of a kind.
+func guideNames() []string {
+	return []string{"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md"}
+}
+
+// guides are the first two of the notes that there are. One that cannot be
+// read is as good as none.
+func guides(files *tool.Files) []brief.Source {
+	var out []brief.Source
+	for _, name := range guideNames() {
+		text, err := files.Text(name)
+		if err != nil || strings.TrimSpace(text) == "" {
+			continue
+		}
+		if out = append(out, brief.Source{Name: name, Text: tool.Cap(text, maxGuide)}); len(out) == 2 {
+			break
+		}
+	}
+	return out
+}
+
+// commands are the repository's own in the order in which they are run.
+func commands(c check.Commands) []brief.Command {
+	var out []brief.Command
+	add := func(kind agency.CheckKind, toolName string) {
+		if line := c.Command(kind).Line; line != "" {
+			out = append(out, brief.Command{Kind: string(kind), Line: line, Tool: toolName})
+		}
+	}
+	add(agency.CheckSetup, "")
+	add(agency.CheckBuild, "")
+	add(agency.CheckTypecheck, "run_type_check")
+	add(agency.CheckLint, "run_lint")
+	add(agency.CheckTest, "run_tests")
+	return out
+}

@@ -1,0 +1,215 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/git"
+	"agency/internal/sandbox"
+	"agency/internal/tool"
+	"agency/internal/workspace"
+)
+
+// DeskOptions are what a desk is made of. Everything but the workspace is the
+// run's own configuration.
+type DeskOptions struct {
+	Workspace *workspace.Workspace
+	Runner    *sandbox.Runner
+	Checker   *check.Checker
+	// Tools, LayerDir, Limits and Reads are those of an agent's command; the
+	// layers are never those of a verification.
+	Tools    sandbox.Toolchain
+	LayerDir string
+	Limits   sandbox.Limits
+	Reads    []sandbox.Mount
+	Commands check.Commands
+	// Repo is the path at which the agent sees the workspace.
+	Repo     string
+	Run      agency.RunID
+	Contract agency.ContractID
+	Agent    agency.AgentID
+	Fence    agency.Fence
+}
+
+// NewDesk makes the desk of a workspace: commands and checks in the sandbox,
+// history and trees by the host's git.
+func NewDesk(o DeskOptions) (*Desk, error) {
+	files, err := tool.OpenFiles(o.Workspace.Path(), o.Repo)
+	if err != nil {
+		return nil, fmt.Errorf("workspace %s: %w", o.Workspace.Name(), err)
+	}
+	return &Desk{
+		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
+	}, nil
+}
+
+// shell runs what the agent types.
+type shell struct{ o DeskOptions }
+
+func (s shell) Command(ctx context.Context, line string, timeout time.Duration) (tool.Output, error) {
+	place, err := s.o.Workspace.Place()
+	if err != nil {
+		return tool.Output{}, err
+	}
+	limits := s.o.Limits
+	limits.Wall = timeout
+	res, err := s.o.Runner.Run(ctx, sandbox.Spec{
+		Place: place, Tools: s.o.Tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads,
+		Argv: []string{"/bin/sh", "-c", line}, Limits: limits,
+	})
+	if err != nil {
+		return tool.Output{}, err
+	}
+	out := tool.Output{ExitCode: res.ExitCode, Text: res.Output, Dropped: res.Dropped}
+	switch res.Cause {
+	case sandbox.CauseExited, sandbox.CauseSignalled, sandbox.CauseNotStarted:
+	default:
+		out.Cause = string(res.Cause)
+	}
+	return out, nil
+}
+
+// checks runs the repository's own commands on the workspace as it is.
+type checks struct{ o DeskOptions }
+
+func (c checks) Check(ctx context.Context, kind agency.CheckKind, target string) (agency.Receipt, error) {
+	cmd := c.o.Commands.Command(kind)
+	if cmd.Line == "" && kind == agency.CheckTypecheck {
+		cmd = c.o.Commands.Command(agency.CheckBuild)
+	}
+	if cmd.Line == "" {
+		return agency.Receipt{}, agency.Errorf(agency.KindNotFound, "this run has no %s command; find out how the repository does it and use run_command", kind)
+	}
+	if target != "" {
+		line, err := narrow(cmd.Line, target)
+		if err != nil {
+			return agency.Receipt{}, err
+		}
+		cmd.Line = line
+	}
+	place, err := c.o.Workspace.Place()
+	if err != nil {
+		return agency.Receipt{}, err
+	}
+	tree, err := c.o.Workspace.Snapshot(ctx)
+	if err != nil && agency.KindOf(err) != agency.KindInvalid {
+		return agency.Receipt{}, err
+	}
+	return c.o.Checker.Run(ctx, check.Subject{
+		Place: place, Tree: tree, Run: c.o.Run, Contract: c.o.Contract, Agent: c.o.Agent,
+		Stage: check.StageWork, Layer: check.LayerAgents, Fresh: true, Fence: c.o.Fence,
+	}, cmd)
+}
+
+var (
+	safeTarget = regexp.MustCompile(`^[A-Za-z0-9_./@:+-]+$`)
+	goTestName = regexp.MustCompile(`^(Test|Example|Fuzz)[A-Za-z0-9_]*(/[A-Za-z0-9_./-]+)?$`)
+	allOfGo    = regexp.MustCompile(`(^|\s)\./\.\.\.(\s|$)`)
+	goTestCall = regexp.MustCompile(`(^|\s|;|&)go test(\s|$)`)
+)
+
+// narrow makes a command look at one package, folder or test only.
+func narrow(line, target string) (string, error) {
+	cannot := func(why string) (string, error) {
+		return "", agency.Errorf(agency.KindInvalid, "%s; call it without target, or use run_command", why)
+	}
+	if !safeTarget.MatchString(target) || strings.HasPrefix(target, "-") {
+		return cannot("the target is neither a package or folder such as ./internal/config nor the name of a test")
+	}
+	if rerun, ok := check.Rerun(line, []string{target}); ok {
+		return rerun, nil
+	}
+	if goTestName.MatchString(target) {
+		if len(goTestCall.FindAllString(line, -1)) != 1 {
+			return cannot("the test command cannot be narrowed to a test")
+		}
+		return goTestCall.ReplaceAllStringFunc(line, func(call string) string {
+			return strings.TrimRight(call, " \t") + " -run '" + check.RunPattern([]string{target}) + "' "
+		}), nil
+	}
+	if len(allOfGo.FindAllString(line, -1)) != 1 {
+		return cannot("the command `" + line + "` cannot be narrowed")
+	}
+	pkg := "./" + path.Clean(strings.TrimPrefix(target, "./"))
+	if strings.HasPrefix(target, "/") {
+		return cannot("the target is relative to the repository")
+	}
+	return allOfGo.ReplaceAllString(line, "${1}"+pkg+"${2}"), nil
+}
+
+// history compares with where the contract began.
+type history struct{ o DeskOptions }
+
+func (h history) Diff(ctx context.Context, p string) (string, error) {
+	base, err := h.o.Workspace.Start()
+	if err != nil {
+		return "", err
+	}
+	now, err := h.o.Workspace.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	opts := git.PatchOptions{Renames: true}
+	if p != "" {
+		opts.Paths = []string{p}
+	}
+	patch, err := h.o.Workspace.Run().Diff(ctx, base, now, opts)
+	return string(patch), err
+}
+
+func (h history) Log(ctx context.Context, p string, n int) (string, error) {
+	base, err := h.o.Workspace.Start()
+	if err != nil {
+		return "", err
+	}
+	commits, err := h.o.Workspace.Run().Dir().Log(ctx, base, git.LogOptions{Limit: n, Path: p})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, c := range commits {
+		subject, body, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
+		fmt.Fprintf(&b, "%.12s %s %s: %s\n", c.ID, c.Time.UTC().Format(time.DateOnly), c.Author.Name, subject)
+		for line := range strings.Lines(strings.TrimSpace(body)) {
+			b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
+	return b.String(), nil
+}
+
+// tree is the workspace as git trees.
+type tree struct{ w *workspace.Workspace }
+
+func (t tree) Snapshot(ctx context.Context) (agency.OID, error) { return t.w.Snapshot(ctx) }
+
+func (t tree) Restore(ctx context.Context, id agency.OID) error { return t.w.Restore(ctx, id) }
+
+func (t tree) Checkpoint(ctx context.Context, id, label string) (tool.Checkpoint, error) {
+	c, err := t.w.CreateCheckpoint(ctx, id, label)
+	return tool.Checkpoint{ID: c.ID, Label: c.Label, Tree: c.Tree}, err
+}
+
+func (t tree) Rollback(ctx context.Context, id string) (tool.Checkpoint, error) {
+	c, err := t.w.Rollback(ctx, id)
+	if agency.KindOf(err) == agency.KindNotFound {
+		all, listErr := t.w.Checkpoints(ctx)
+		if listErr != nil {
+			return tool.Checkpoint{}, listErr
+		}
+		names := make([]string, 0, len(all))
+		for _, c := range all {
+			names = append(names, c.ID+" ("+c.Label+")")
+		}
+		if len(names) == 0 {
+			names = []string{"none"}
+		}
+		err = agency.Errorf(agency.KindNotFound, "there is no checkpoint %q; there are: %s", id, strings.Join(names, ", "))
+	}
+	return tool.Checkpoint{ID: c.ID, Label: c.Label, Tree: c.Tree}, err
+}

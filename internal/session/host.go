@@ -1,0 +1,65 @@
+package session
+
+import (
+	"context"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/llm"
+	"agency/internal/roster"
+	"agency/internal/tool"
+)
+
+// Host is what the process that owns the run gives its sessions. The fence of
+// their writes comes with the activity's context (flow.ScopeOf).
+type Host interface {
+	// Setup is what the run's own copy of the configuration says for a session.
+	Setup(ctx context.Context, spec Spec) (Setup, error)
+	// Desk opens the contract's workspace. The session closes its Files.
+	Desk(ctx context.Context, spec Spec) (*Desk, error)
+	// Cancelled is closed when a person cancels the run: the session ends its
+	// turn at once as Stopped. A nil channel never is.
+	Cancelled(run agency.RunID) <-chan struct{}
+}
+
+// Setup is the configuration of one session.
+type Setup struct {
+	// Model answers; retries and the fallback list are already in it.
+	Model llm.Model
+	// Models is that list as configured, provider/model, in order; never empty.
+	Models []string
+	// Window is the context window in tokens; 0 where nobody knows it.
+	Window int64
+	Prices budget.Prices
+	Limits roster.Limits
+	// Repo is the user's repository path, at which the agent sees its files.
+	Repo     string
+	Network  bool
+	Commands check.Commands
+	// Parent is the budget node above the session's; empty: budget.Root.
+	Parent string
+}
+
+// Desk is a workspace with what the tools of a session reach.
+type Desk struct {
+	Files    *tool.Files
+	Commands tool.Commands
+	Checks   tool.Checks
+	History  tool.History
+	Tree     Tree
+}
+
+// Tree is a workspace's content as git trees.
+type Tree interface {
+	// Snapshot names the files as they are; ignored files do not count.
+	// KindInvalid: the workspace holds what would make a claim worthless, such as
+	// a nested .git, and the text says how to mend it.
+	Snapshot(ctx context.Context) (agency.OID, error)
+	// Restore makes the files those of a tree.
+	Restore(ctx context.Context, tree agency.OID) error
+	// Checkpoint names a snapshot; the same id again is the first one's.
+	Checkpoint(ctx context.Context, id, label string) (tool.Checkpoint, error)
+	// Rollback restores a checkpoint; KindNotFound names those that there are.
+	Rollback(ctx context.Context, id string) (tool.Checkpoint, error)
+}
