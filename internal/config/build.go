@@ -190,7 +190,7 @@ func (b *builder) mapping(n *node, values []*ast.MappingValueNode) {
 			continue
 		}
 		if i, twice := at[e.key]; twice {
-			b.faults.add(b.text, e.line, e.col, "%s twice: it stands already on line %d", e.key, n.entries[i].line)
+			b.faults.add(b.text, e.line, e.col, "%s twice: it stands already on line %d", clipKey(e.key), n.entries[i].line)
 			continue
 		}
 		at[e.key] = len(n.entries)

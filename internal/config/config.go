@@ -8,7 +8,9 @@ import "agency/internal/agency"
 // The tags drive everything that is generated or checked from this type: doc
 // (meaning, for the schema and the reference), enum, min and max (inclusive)
 // and above (exclusive), form (see forms.go), keys (allowed names of a map),
-// expand (${NAME} is replaced).
+// alias (other names of them), fixed (the only value), required ("true", or
+// "new": only where no weaker layer has the entry), expand ("true": ${NAME} is
+// replaced, "secret": at use only).
 type Config struct {
 	Version           int                 `json:"version" doc:"version of this file's form" min:"1" max:"1"`
 	Mode              agency.Mode         `json:"mode" doc:"which agents stand at which step of a run" enum:"single,contract,producer_critic,multi_agent,tiered,full"`
@@ -51,7 +53,7 @@ type Budget struct {
 
 // Provider is one place that answers model requests.
 type Provider struct {
-	Type    string `json:"type" doc:"the wire it speaks" enum:"anthropic,openai,gemini,rehearsal" required:"true"`
+	Type    string `json:"type" doc:"the wire it speaks" enum:"anthropic,openai,gemini,rehearsal" required:"new"`
 	BaseURL string `json:"base_url,omitempty" doc:"what the vendor's SDK takes: with /v1 for openai, without for anthropic; empty: the vendor's own" form:"url" expand:"true"`
 	APIKey  Secret `json:"api_key,omitempty" doc:"the key, as ${NAME}; none where the server wants none" expand:"secret"`
 	API     string `json:"api,omitempty" doc:"which of OpenAI's APIs; chat where empty" enum:",chat,responses"`

@@ -177,6 +177,8 @@ func (d *decoder) mapKey(e entry, f field, key string) (string, bool) {
 			d.faults.add(d.text, e.line, e.col, "unknown key %s%s", clipKey(join(key, name)), suggestion(name, f.keys))
 			return "", false
 		}
+	case unprintable(name, false) != 0:
+		what = "contains a character that does not print"
 	case f.form != "":
 		what = checkForm(f.form, name)
 	}
@@ -227,7 +229,7 @@ func (d *decoder) replaces(old reflect.Value, n *node, key string) bool {
 func (d *decoder) required(t reflect.Type, n *node, key string) {
 	for _, f := range fieldsOf(t) {
 		has := slices.ContainsFunc(n.entries, func(e entry) bool { return e.key == f.name })
-		if f.required && !has {
+		if f.required != "" && !has {
 			d.fault(n, "%s has no %s: %s", key, f.name, f.doc)
 		}
 	}
@@ -338,8 +340,8 @@ func (d *decoder) string(v reflect.Value, n *node, f field, key string) bool {
 	if !d.want(n, isText, key) {
 		return false
 	}
-	if strings.ContainsRune(n.text, 0) {
-		d.fault(n, "%s contains a zero byte", key)
+	if r := unprintable(n.text, f.form == "command"); r != 0 {
+		d.fault(n, "%s contains the character %U, which does not print", key, r)
 		return false
 	}
 	value, done := n.text, false

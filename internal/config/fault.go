@@ -71,11 +71,12 @@ func (c *collector) err() error {
 		return nil
 	}
 	fs := slices.Clone(c.faults)
+	first := map[string]int{} // files stay in the order they were read
+	for i, f := range slices.Backward(fs) {
+		first[f.File] = i
+	}
 	slices.SortStableFunc(fs, func(a, b Fault) int {
-		if a.File != b.File {
-			return 0 // files stay in the order they were read
-		}
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+		return cmp.Or(cmp.Compare(first[a.File], first[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 	fs = slices.CompactFunc(fs, func(a, b Fault) bool { return a == b })
 	if len(fs) > maxFaults {

@@ -20,7 +20,7 @@ type field struct {
 	above    string // exclusive
 	expand   string // "", "true" or "secret"
 	fixed    string // the only value that is allowed
-	required bool
+	required string // as the tag
 }
 
 // fieldsOf reads a struct's tags, in the order of the struct.
@@ -32,7 +32,7 @@ func fieldsOf(t reflect.Type) []field {
 		f := field{
 			name: name, index: i, typ: sf.Type, doc: sf.Tag.Get("doc"), form: sf.Tag.Get("form"),
 			min: sf.Tag.Get("min"), max: sf.Tag.Get("max"), above: sf.Tag.Get("above"),
-			expand: sf.Tag.Get("expand"), fixed: sf.Tag.Get("fixed"), required: sf.Tag.Get("required") == "true",
+			expand: sf.Tag.Get("expand"), fixed: sf.Tag.Get("fixed"), required: sf.Tag.Get("required"),
 		}
 		if e, ok := sf.Tag.Lookup("enum"); ok {
 			f.enum = strings.Split(e, ",")

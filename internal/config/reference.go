@@ -57,7 +57,7 @@ func tableHead(b *strings.Builder) {
 }
 
 func section(b *strings.Builder, f field, v reflect.Value) {
-	fmt.Fprintf(b, "\n## %s\n\n%s.\n\n", f.name, escapeCell(f.doc))
+	fmt.Fprintf(b, "\n## %s\n\n%s.\n\n", f.name, escapeCell(strings.ToUpper(f.doc[:1])+f.doc[1:]))
 	switch {
 	case f.typ.Kind() == reflect.Struct:
 		tableHead(b)
@@ -148,7 +148,7 @@ func row(b *strings.Builder, f field, key string, v reflect.Value) {
 		def = "`" + plainValue(v) + "`"
 	}
 	doc := f.doc
-	if f.required {
+	if f.required != "" {
 		doc += "; required"
 	}
 	if !InEffect(strings.NewReplacer("ROLE", "generalist", "[]", "").Replace(key)) {

@@ -33,7 +33,7 @@ func annotate(root *jsonschema.Schema, t reflect.Type, defaults reflect.Value) {
 		if !ok {
 			continue
 		}
-		if f.required {
+		if f.required == "true" {
 			def.Required = append(def.Required, f.name)
 		}
 		var value reflect.Value

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -95,11 +96,25 @@ func (w *widener) more(key string, have, want int) {
 	}
 }
 
-// superset adds the entries that the user's list does not have.
-func (w *widener) superset(key string, have, want []string) {
+// below tells whether a path is the user's or lies in it, as written: a
+// reference may lead anywhere and is compared as text.
+func below(have, want string) bool {
+	if have == want {
+		return true
+	}
+	if strings.Contains(have+want, "${") {
+		return false
+	}
+	have, want = path.Clean(have), path.Clean(want)
+	rest, ok := strings.CutPrefix(want, have+"/")
+	return have == want || ok && rest != ".." && !strings.HasPrefix(rest, "../")
+}
+
+// superset adds the entries that none of the user's covers.
+func (w *widener) superset(key string, have, want []string, covers func(have, want string) bool) {
 	var extra []string
 	for _, s := range want {
-		if !slices.Contains(have, s) {
+		if !slices.ContainsFunc(have, func(h string) bool { return covers(h, s) }) {
 			extra = append(extra, s)
 		}
 	}
@@ -117,9 +132,10 @@ func (w *widener) sandbox(want, have Sandbox) {
 	w.more("sandbox.memory_mb", have.MemoryMB, want.MemoryMB)
 	w.more("sandbox.processes", have.Processes, want.Processes)
 	w.more("sandbox.output_kb", have.OutputKB, want.OutputKB)
-	w.superset("sandbox.allow_hosts", have.AllowHosts, want.AllowHosts)
-	w.superset("sandbox.setup_hosts", have.SetupHosts, want.SetupHosts)
-	w.superset("sandbox.read", have.Read, want.Read)
+	same := func(have, want string) bool { return have == want }
+	w.superset("sandbox.allow_hosts", have.AllowHosts, want.AllowHosts, same)
+	w.superset("sandbox.setup_hosts", have.SetupHosts, want.SetupHosts, same)
+	w.superset("sandbox.read", have.Read, want.Read, below)
 	w.differs("sandbox.loopback", have.Loopback, want.Loopback, want.Loopback == "deny")
 }
 

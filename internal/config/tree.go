@@ -20,7 +20,7 @@ import (
 const (
 	maxFile     = 1 << 20
 	maxTokens   = 20_000
-	maxBlank    = 100 // blank lines in a row
+	maxBlank    = 30 // blank lines in a row
 	maxDepth    = 32
 	maxLine     = 16 << 10
 	maxExpanded = 10_000 // entries that merge keys may add
