@@ -1,4 +1,4 @@
-// Package registry keeps runs, contracts, gates and verdicts, and is the only
+// Package registry keeps runs, contracts and gates, and is the only
 // writer of contracts: each change goes through agency.Advance and is an event
 // in the same transaction.
 //

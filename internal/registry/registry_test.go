@@ -184,22 +184,6 @@ func TestCancelIsNotTakenBack(t *testing.T) {
 	})
 }
 
-func TestVerdictOncePerStep(t *testing.T) {
-	db := withRun(t)
-	for range 2 {
-		write(t, db, func(tx *store.Tx) error {
-			return PutVerdict(tx, sample.ID, "v1", agency.Verdict{ContractID: "main", Reasons: []string{"red"}})
-		})
-	}
-	_ = db.Read(context.Background(), func(q *store.Snapshot) error {
-		vs, err := Verdicts(q, sample.ID)
-		if err != nil || len(vs) != 1 || vs[0].Reasons[0] != "red" {
-			t.Errorf("verdicts %+v, %v", vs, err)
-		}
-		return err
-	})
-}
-
 func TestOnlyFinishedRunsAreDeleted(t *testing.T) {
 	db := withRun(t)
 	del := func() error {

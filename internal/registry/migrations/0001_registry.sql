@@ -51,13 +51,3 @@ CREATE TABLE gates (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX gates_run ON gates (run_id, seq);
 CREATE INDEX gates_open ON gates (run_id) WHERE verb = '';
-
--- Verdicts of claims; one an attempt and stage.
-CREATE TABLE verdicts (
-    run_id      TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-    step        TEXT NOT NULL,
-    contract_id TEXT NOT NULL,
-    seq         INTEGER NOT NULL,
-    doc         TEXT NOT NULL,
-    PRIMARY KEY (run_id, step)
-) STRICT, WITHOUT ROWID;

@@ -1,0 +1,152 @@
+package mode
+
+import (
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/flow"
+	"agency/internal/session"
+)
+
+// generalist is both the role and, in this mode, the one agent.
+const generalist = "generalist"
+
+// resume is the signal by which a person lets a paused run go on.
+var resume = flow.Signal[struct{}]{Name: "resume"}
+
+// ResumeSignal is the name under which the host sends a resume.
+const ResumeSignal = "resume"
+
+// work is the session of an attempt, part after part: whenever it parks, what
+// it waits for is met and the same conversation goes on with the answer.
+func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
+	spec := session.Spec{
+		Run: a.in.Run, Contract: a.contract.ID, Role: generalist, Agent: generalist, Attempt: a.n,
+	}
+	if a.n > 1 {
+		spec.Feedback = &a.feedback
+	}
+	for part := 1; ; part++ {
+		spec.Part = part
+		out, err := flow.Call(c, session.Activity, a.key(fmt.Sprintf("session/%d", part)), spec)
+		if err != nil || out.Kind != session.Parked {
+			return out, err
+		}
+		if err := a.advance(c, fmt.Sprintf("park/%d", part), step{Parking: &agency.Parking{For: string(out.For)}}); err != nil {
+			return out, err
+		}
+		answer, stop, err := a.meet(c, out, part)
+		if err != nil {
+			return out, err
+		}
+		if stop != "" {
+			return session.Outcome{Kind: session.Stopped, Reason: stop}, nil
+		}
+		if err := a.advance(c, fmt.Sprintf("unpark/%d", part), step{Unparked: &agency.Unparked{}}); err != nil {
+			return out, err
+		}
+		spec.Answer = answer
+	}
+}
+
+// meet waits for what a parked session needs. Stop is the reason why the run
+// must end instead.
+func (a *attempts) meet(c flow.Ctx, out session.Outcome, part int) (answer *session.Answer, stop string, err error) {
+	name := fmt.Sprintf("%s-%d-%d", a.contract.ID, a.n, part)
+	switch out.For {
+	case session.ForPause:
+		_, err := flow.Receive(c, resume, a.key(fmt.Sprintf("resume/%d", part)))
+		return nil, "", err
+	case session.ForBudget:
+		return a.meetBudget(c, out, name)
+	case session.ForHuman:
+		return a.meetQuestion(c, out, name)
+	default:
+		return nil, fmt.Sprintf("a session waits for %q, which nothing in this mode can give", out.For), nil
+	}
+}
+
+func (a *attempts) meetQuestion(c flow.Ctx, out session.Outcome, name string) (*session.Answer, string, error) {
+	d, err := ask(c, agency.Gate{
+		ID: gateID(a.in.Run, "question-"+name), RunID: a.in.Run, Kind: agency.GateQuestion,
+		ContractID: a.contract.ID, Summary: firstLine(out.Question), Body: out.Question, Options: out.Options,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if d.Verb == agency.Reject {
+		return &session.Answer{ToolUse: out.ToolUse, Text: "No answer was given: " + orElse(d.Note, "the person declined") + ". Go on with your own judgement and say in your evidence what you assumed."}, "", nil
+	}
+	return &session.Answer{ToolUse: out.ToolUse, Text: d.Answer(out.Options)}, "", nil
+}
+
+func (a *attempts) meetBudget(c flow.Ctx, out session.Outcome, name string) (*session.Answer, string, error) {
+	d, err := ask(c, agency.Gate{
+		ID: gateID(a.in.Run, "budget-"+name), RunID: a.in.Run, Kind: agency.GateBudget,
+		ContractID: a.contract.ID, Summary: "the budget is used up: " + out.Reason,
+		Body: out.Reason + "\n\nNothing more is spent until this is answered. Approve with `--budget USD` to set a new limit in dollars for the whole run; without it the limit that is reached is doubled. Reject to end the run.",
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if d.Verb == agency.Reject {
+		return nil, "the budget is used up: " + out.Reason, nil
+	}
+	more := grant{Run: a.in.Run, Node: budget.Root, USD: d.BudgetUSD}
+	if out.Exhausted != nil {
+		more.Limit = out.Exhausted.Limit
+	}
+	_, err = flow.Call(c, raiseBudget, a.key("raise/"+name), more)
+	return nil, "", err
+}
+
+// ask opens a gate and waits for its one decision.
+func ask(c flow.Ctx, g agency.Gate) (agency.Decision, error) {
+	if _, err := flow.Call(c, openGate, path("gate", string(g.ID)), g); err != nil {
+		return agency.Decision{}, err
+	}
+	return flow.Receive(c, GateSignal(g.ID), path("answer", string(g.ID)))
+}
+
+// GateSignal is the signal that carries a gate's decision into the run; the
+// host sends it in the transaction that records the decision.
+func GateSignal(id agency.GateID) flow.Signal[agency.Decision] {
+	return flow.Signal[agency.Decision]{Name: "gate/" + string(id)}
+}
+
+// gateID derives a gate's id from the step that opens it.
+func gateID(run agency.RunID, name string) agency.GateID {
+	return agency.GateID(string(run) + "." + name)
+}
+
+func path(parts ...any) string {
+	s := make([]string, len(parts))
+	for i, p := range parts {
+		s[i] = fmt.Sprint(p)
+	}
+	return strings.Join(s, "/")
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if r := []rune(line); len(r) > 100 {
+		return string(r[:99]) + "…"
+	}
+	return line
+}
+
+func firstReason(v agency.Verdict) string {
+	if len(v.Reasons) == 0 {
+		return "the claim was not verified"
+	}
+	return v.Reasons[0]
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,243 @@
+// Package mode is the programs of the run: which agents stand at which arrow of
+// DESIGN 3. A mode is an ordinary function over flow that reads from top to
+// bottom; how an arrow works is the business of session, verify and land.
+//
+// Code here is deterministic: no clock, no goroutine, no map order. What acts
+// is a named activity; those that only touch the registry are in steps.go.
+package mode
+
+import (
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/flow"
+	"agency/internal/land"
+	"agency/internal/session"
+	"agency/internal/verify"
+)
+
+// Input is what a run of mode single is told; all of it comes from the run's
+// own copy of the configuration, so that a resumed run is told the same.
+type Input struct {
+	Run         agency.RunID
+	Goal        string
+	Base        agency.OID
+	Target      string
+	Land        agency.LandMode
+	RetryBudget int
+	Commands    check.Commands
+}
+
+// Result is how a run ended.
+type Result struct {
+	Succeeded bool
+	Reason    string
+	Commit    agency.OID // in the target, where it was merged
+}
+
+// Single is one generalist: work, verify, land on the run's branch, merge gate.
+// A first reject of the merge gate opens one more contract with the reason, on
+// top of what landed; a second one fails the run (DESIGN 9, 12).
+func Single(c flow.Ctx, in Input) (Result, error) {
+	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
+		return Result{}, err
+	}
+	contract, base := mainContract(in), in.Base
+	for {
+		landed, failure, err := fulfil(c, &attempts{in: in, contract: contract, base: base})
+		if err != nil || failure != "" {
+			return Result{Reason: failure}, err
+		}
+		end, decision, err := finish(c, in, contract, landed)
+		if err != nil || decision.Verb != agency.Reject {
+			return end, err
+		}
+		if contract.ID != "main" {
+			return Result{Reason: "the merge gate was rejected again: " + decision.Note}, nil
+		}
+		contract, base = secondContract(in, decision.Note), landed.Commit
+	}
+}
+
+// mainContract is the goal as a contract (INTERFACES 7).
+func mainContract(in Input) agency.Contract {
+	return agency.Contract{
+		ID: "main", RunID: in.Run, Type: agency.TypeFeature, AssignedRole: "generalist",
+		Title: firstLine(in.Goal), Description: in.Goal, GoalAnchor: in.Goal,
+		AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: in.Goal}},
+		RetryBudget:        in.RetryBudget,
+	}
+}
+
+// secondContract is what a rejected merge gate asks for.
+func secondContract(in Input, reason string) agency.Contract {
+	second := mainContract(in)
+	second.ID = "main-2"
+	second.Title = firstLine("After review: " + reason)
+	second.Description = in.Goal + "\n\nThis was done and landed on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
+	second.AcceptanceCriteria = append(second.AcceptanceCriteria, agency.Criterion{ID: "review", Text: reason})
+	return second
+}
+
+// fulfil takes one contract to its landing. A failure is the reason why it
+// failed for good.
+func fulfil(c flow.Ctx, a *attempts) (landed land.Landed, failure string, err error) {
+	if _, err := flow.Call(c, createContract, path(a.contract.ID, "create"), a.contract); err != nil {
+		return landed, "", err
+	}
+	for a.next() {
+		work, err := a.run(c)
+		switch {
+		case err != nil:
+			return landed, "", err
+		case work.landed != nil:
+			return *work.landed, "", nil
+		case work.final != "":
+			return landed, work.final, a.giveUp(c, work.final)
+		}
+		a.feedback = work.feedback
+	}
+	failure = fmt.Sprintf("all %d attempts are used; the last one: %s", a.contract.RetryBudget+a.granted, a.feedback.Reason)
+	return landed, failure, a.giveUp(c, failure)
+}
+
+// attempts walks the attempts of one contract.
+type attempts struct {
+	in       Input
+	contract agency.Contract
+	base     agency.OID // what the work begins from
+	n        int
+	granted  int                // attempts beyond the budget that a person granted
+	weakened []agency.Weakening // what has been fed back once
+	feedback session.Feedback
+}
+
+func (a *attempts) next() bool {
+	a.n++
+	return a.n <= a.contract.RetryBudget+a.granted
+}
+
+func (a *attempts) last() bool { return a.n == a.contract.RetryBudget+a.granted }
+
+func (a *attempts) key(step string) string {
+	return path(a.contract.ID, fmt.Sprintf("attempt-%d", a.n), step)
+}
+
+// outcome of one attempt: exactly one of its fields says how it ended.
+type attemptEnd struct {
+	landed   *land.Landed
+	final    string           // failed for good
+	feedback session.Feedback // what the next attempt is told
+}
+
+// run makes one attempt: a session to its claim, verification, landing.
+func (a *attempts) run(c flow.Ctx) (attemptEnd, error) {
+	if err := a.advance(c, "start", step{Started: &agency.Started{Agent: generalist}}); err != nil {
+		return attemptEnd{}, err
+	}
+	out, err := a.work(c)
+	if err != nil {
+		return attemptEnd{}, err
+	}
+	switch out.Kind {
+	case session.Claimed:
+		return a.judge(c, *out.Claim)
+	case session.Blocked:
+		return a.blocked(c, out)
+	case session.Stopped:
+		return attemptEnd{final: out.Reason}, nil
+	default:
+		return a.failed(c, session.Feedback{Attempt: a.n, Reason: out.Reason})
+	}
+}
+
+// judge verifies a claim and lands it.
+func (a *attempts) judge(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
+	if err := a.advance(c, "claim", step{ClaimMade: &agency.ClaimMade{Outputs: claim.Outputs}}); err != nil {
+		return attemptEnd{}, err
+	}
+	verdict, err := a.verify(c, "verify", claim)
+	if err != nil {
+		return attemptEnd{}, err
+	}
+	if !verdict.Pass {
+		return a.failed(c, session.Feedback{Attempt: a.n, Reason: firstReason(verdict), Verdict: &verdict})
+	}
+	if err := a.advance(c, "verified", step{Verified: &agency.Verified{}}); err != nil {
+		return attemptEnd{}, err
+	}
+	return a.land(c, claim)
+}
+
+// verify judges a claim. A weakening goes back once; if it stays, or if there
+// is no attempt left to mend it, the merge gate names it and a person decides.
+func (a *attempts) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verdict, error) {
+	spec := verify.Spec{
+		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,
+		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Commands: a.in.Commands, WeakenedBefore: a.weakened,
+	}
+	verdict, err := flow.Call(c, verify.Activity, a.key(key), spec)
+	if err != nil {
+		return verdict, err
+	}
+	a.weakened = append(a.weakened, verdict.Weakened...)
+	if verdict.Pass || len(verdict.Weakened) == 0 || !a.last() {
+		return verdict, nil
+	}
+	spec.WeakenedBefore = a.weakened
+	return flow.Call(c, verify.Activity, a.key(key+"/again"), spec)
+}
+
+func (a *attempts) land(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
+	if err := a.advance(c, "landing", step{LandingBegun: &agency.LandingBegun{}}); err != nil {
+		return attemptEnd{}, err
+	}
+	out, err := flow.Call(c, land.Activity, a.key("land"), land.Spec{Run: a.in.Run, Contract: a.contract.ID, Tree: claim.Tree})
+	switch {
+	case err != nil:
+		return attemptEnd{}, err
+	case out.Landed == nil:
+		return a.failed(c, session.Feedback{Attempt: a.n, Reason: out.Reason, Conflict: out.Conflict})
+	}
+	return attemptEnd{landed: out.Landed}, a.advance(c, "landed", step{HasLanded: &agency.HasLanded{}})
+}
+
+// blocked asks a person: an approval with a note is one more attempt.
+func (a *attempts) blocked(c flow.Ctx, out session.Outcome) (attemptEnd, error) {
+	d, err := ask(c, agency.Gate{
+		ID: gateID(a.in.Run, fmt.Sprintf("escalation-%s-%d", a.contract.ID, a.n)), RunID: a.in.Run,
+		Kind: agency.GateEscalation, ContractID: a.contract.ID,
+		Summary: "the agent is blocked: " + firstLine(out.Reason),
+		Body:    "**Blocked:** " + out.Reason + "\n\n**Tried:** " + out.Attempted + "\n\nApprove with a note for one more attempt; reject to end the run.",
+	})
+	if err != nil {
+		return attemptEnd{}, err
+	}
+	if d.Verb == agency.Reject {
+		return attemptEnd{final: "blocked: " + out.Reason}, nil
+	}
+	if a.last() {
+		a.granted++
+		if err := a.advance(c, "grant", step{Granted: &agency.Granted{Attempts: 1}}); err != nil {
+			return attemptEnd{}, err
+		}
+	}
+	return a.failed(c, session.Feedback{Attempt: a.n, Reason: "blocked: " + out.Reason, Note: d.Note})
+}
+
+func (a *attempts) failed(c flow.Ctx, f session.Feedback) (attemptEnd, error) {
+	return attemptEnd{feedback: f}, a.advance(c, "returned", step{Returned: &agency.Returned{Reason: f.Reason}})
+}
+
+func (a *attempts) giveUp(c flow.Ctx, reason string) error {
+	_, err := flow.Call(c, advanceContract, path(a.contract.ID, "give-up"),
+		step{Run: a.in.Run, Contract: a.contract.ID, GaveUp: &agency.GaveUp{Reason: reason}})
+	return err
+}
+
+func (a *attempts) advance(c flow.Ctx, key string, s step) error {
+	s.Run, s.Contract = a.in.Run, a.contract.ID
+	_, err := flow.Call(c, advanceContract, a.key(key), s)
+	return err
+}

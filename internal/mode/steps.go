@@ -1,0 +1,299 @@
+package mode
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/flow"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/verify"
+)
+
+// The activities of this package only touch the registry and the budget; each
+// is one transaction that a repetition leaves as it is.
+var (
+	createContract  = flow.Activity[agency.Contract, flow.None]{Name: "mode.create_contract"}
+	advanceContract = flow.Activity[step, flow.None]{Name: "mode.advance"}
+	openGate        = flow.Activity[agency.Gate, flow.None]{Name: "mode.gate"}
+	openMergeGate   = flow.Activity[mergeGateSpec, flow.None]{Name: "mode.merge_gate"}
+	raiseBudget     = flow.Activity[grant, flow.None]{Name: "mode.raise_budget"}
+)
+
+// step is one fact about one contract, as the journal keeps it: exactly one of
+// the pointers is set.
+type step struct {
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract"`
+
+	Started      *agency.Started      `json:"started,omitempty"`
+	Parking      *agency.Parking      `json:"parked,omitempty"`
+	Unparked     *agency.Unparked     `json:"unparked,omitempty"`
+	ClaimMade    *agency.ClaimMade    `json:"claimed,omitempty"`
+	Verified     *agency.Verified     `json:"verified,omitempty"`
+	Returned     *agency.Returned     `json:"returned,omitempty"`
+	LandingBegun *agency.LandingBegun `json:"landing,omitempty"`
+	HasLanded    *agency.HasLanded    `json:"landed,omitempty"`
+	Granted      *agency.Granted      `json:"granted,omitempty"`
+	GaveUp       *agency.GaveUp       `json:"given_up,omitempty"`
+}
+
+func (s step) fact() (agency.Fact, error) {
+	switch {
+	case s.Started != nil:
+		return *s.Started, nil
+	case s.Parking != nil:
+		return *s.Parking, nil
+	case s.Unparked != nil:
+		return *s.Unparked, nil
+	case s.ClaimMade != nil:
+		return *s.ClaimMade, nil
+	case s.Verified != nil:
+		return *s.Verified, nil
+	case s.Returned != nil:
+		return *s.Returned, nil
+	case s.LandingBegun != nil:
+		return *s.LandingBegun, nil
+	case s.HasLanded != nil:
+		return *s.HasLanded, nil
+	case s.Granted != nil:
+		return *s.Granted, nil
+	case s.GaveUp != nil:
+		return *s.GaveUp, nil
+	}
+	return nil, agency.Errorf(agency.KindInternal, "contract %s: a step without a fact", s.Contract)
+}
+
+type grant struct {
+	Run   agency.RunID `json:"run"`
+	Node  string       `json:"node"`
+	Limit string       `json:"limit"` // that was reached: usd, tokens or wall
+	USD   float64      `json:"usd,omitempty"`
+}
+
+type mergeGateSpec struct {
+	Run      agency.RunID      `json:"run"`
+	Gate     agency.GateID     `json:"gate"`
+	Contract agency.ContractID `json:"contract"`
+	Target   string            `json:"target"`
+	Land     agency.LandMode   `json:"land"`
+	Base     agency.OID        `json:"base"`
+	Head     agency.OID        `json:"head"`
+	Problem  string            `json:"problem,omitempty"`
+}
+
+// Changes shows what a run changed.
+type Changes interface {
+	// Stat is the summary of a difference of two commits of a run, a line a
+	// file.
+	Stat(ctx context.Context, run agency.RunID, from, to agency.OID) (string, error)
+}
+
+// Steps performs this package's activities.
+type Steps struct {
+	db         *store.DB
+	fence      agency.Fence
+	changes    Changes
+	sandboxOff bool
+}
+
+// NewSteps makes the performer of a host's runs; fence is the host's.
+func NewSteps(db *store.DB, fence agency.Fence, changes Changes, sandboxOff bool) *Steps {
+	return &Steps{db: db, fence: fence, changes: changes, sandboxOff: sandboxOff}
+}
+
+// Bind registers the activities.
+func (s *Steps) Bind(r *flow.Registry) {
+	flow.Bind(r, createContract, s.create)
+	flow.Bind(r, advanceContract, s.advance)
+	flow.Bind(r, openGate, s.gate)
+	flow.Bind(r, openMergeGate, s.mergeGate)
+	flow.Bind(r, raiseBudget, s.raise)
+}
+
+func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {
+	return flow.None{}, s.db.WriteFenced(ctx, s.fence, fn)
+}
+
+func (s *Steps) create(ctx context.Context, _ agency.StepKey, c agency.Contract) (flow.None, error) {
+	return s.write(ctx, func(tx *store.Tx) error {
+		if err := budget.Open(tx, c.RunID, budget.ContractNode(c.ID), budget.Root, budget.Limits{}); err != nil {
+			return err
+		}
+		return registry.CreateContract(tx, c)
+	})
+}
+
+func (s *Steps) advance(ctx context.Context, key agency.StepKey, in step) (flow.None, error) {
+	fact, err := in.fact()
+	if err != nil {
+		return flow.None{}, err
+	}
+	return s.write(ctx, func(tx *store.Tx) error {
+		_, err := registry.Advance(tx, in.Run, in.Contract, key, fact)
+		return err
+	})
+}
+
+func (s *Steps) gate(ctx context.Context, _ agency.StepKey, g agency.Gate) (flow.None, error) {
+	return s.write(ctx, func(tx *store.Tx) error { return registry.OpenGate(tx, g) })
+}
+
+func (s *Steps) raise(ctx context.Context, _ agency.StepKey, g grant) (flow.None, error) {
+	return s.write(ctx, func(tx *store.Tx) error {
+		now, err := budget.Read(tx, g.Run, g.Node)
+		if err != nil {
+			return err
+		}
+		return budget.Raise(tx, g.Run, g.Node, raised(now.Limits, g))
+	})
+}
+
+// raised are the limits after a person granted more: a sum named is the new
+// money limit; without one, or where another limit was reached, that limit is
+// doubled.
+func raised(now budget.Limits, g grant) budget.Limits {
+	switch {
+	case g.Limit == "tokens":
+		now.Tokens *= 2
+	case g.Limit == "wall":
+		now.Wall *= 2
+	case g.USD == 0:
+		now.Money *= 2
+	}
+	if g.USD > 0 {
+		now.Money = agency.USD(g.USD)
+	}
+	return now
+}
+
+//go:embed merge_gate.md
+var mergeGateText string
+
+type mergeGateView struct {
+	mergeGateSpec
+	Goal, Branch, Stat, Cost       string
+	Proofs                         []agency.Proof
+	Weakened                       []agency.Weakening
+	Receipts                       []string
+	NoTests, WeakProof, SandboxOff bool
+}
+
+func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpec) (flow.None, error) {
+	view := mergeGateView{mergeGateSpec: in, SandboxOff: s.sandboxOff}
+	var err error
+	if view.Stat, err = s.changes.Stat(ctx, in.Run, in.Base, in.Head); err != nil {
+		return flow.None{}, err
+	}
+	if err := s.db.Read(ctx, view.fill); err != nil {
+		return flow.None{}, err
+	}
+	body, err := view.render()
+	if err != nil {
+		return flow.None{}, err
+	}
+	return s.gate(ctx, "", agency.Gate{
+		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
+		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || in.Problem != "",
+	})
+}
+
+// fill gathers what the gate shows: the last verdict with its receipts, and
+// what the run cost.
+func (v *mergeGateView) fill(q *store.Snapshot) error {
+	run, err := registry.Run(q, v.Run)
+	if err != nil {
+		return err
+	}
+	v.Goal, v.Branch = run.Goal, run.Branch
+	verdicts, err := verify.Verdicts(q, v.Run)
+	if err != nil {
+		return err
+	}
+	kept := map[agency.ReceiptID]bool{}
+	for _, verdict := range verdicts {
+		if !verdict.Pass || verdict.ContractID == "" {
+			continue
+		}
+		v.Weakened = append(v.Weakened, verdict.Weakened...)
+		if verdict.ContractID != v.Contract {
+			continue
+		}
+		v.Proofs, v.NoTests, v.WeakProof = verdict.Proofs, verdict.NoTests, verdict.WeakProof
+		for _, id := range verdict.Receipts {
+			kept[id] = true
+		}
+	}
+	receipts, err := check.Receipts(q, v.Run)
+	if err != nil {
+		return err
+	}
+	for _, r := range receipts {
+		if kept[r.ID] {
+			v.Receipts = append(v.Receipts, receiptLine(r))
+		}
+	}
+	return v.addCost(q)
+}
+
+func (v *mergeGateView) addCost(q *store.Snapshot) error {
+	lines, err := budget.Lines(q, v.Run)
+	if err != nil {
+		return err
+	}
+	var total budget.Line
+	for _, l := range lines {
+		total.Usage = total.Usage.Add(l.Usage)
+		total.Money += l.Money
+		total.Requests += l.Requests
+		total.Unpriced = total.Unpriced || l.Unpriced
+	}
+	v.Cost = fmt.Sprintf("%s for %d requests, %d tokens in (%d cached), %d out", total.Money, total.Requests,
+		total.Usage.In, total.Usage.Cached, total.Usage.Out)
+	if total.Unpriced {
+		v.Cost += "; some models have no known price and are not in the sum"
+	}
+	return nil
+}
+
+func (v *mergeGateView) summary() string {
+	switch {
+	case v.Problem != "":
+		return "the merge was not done: " + firstLine(v.Problem)
+	case len(v.Weakened) > 0:
+		return fmt.Sprintf("ready, but %d checks were weakened", len(v.Weakened))
+	case v.Land == agency.LandBranch:
+		return "ready on " + v.Branch
+	default:
+		return "ready to merge into " + v.Target
+	}
+}
+
+func (v *mergeGateView) render() (string, error) {
+	t, err := template.New("merge_gate.md").Option("missingkey=error").Parse(mergeGateText)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, v); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+func receiptLine(r agency.Receipt) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s `%s`: exit code %d", r.Kind, r.Command, r.ExitCode)
+	if r.Parsed {
+		fmt.Fprintf(&b, ", passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
+	}
+	fmt.Fprintf(&b, ", %.1f s", r.Duration)
+	return b.String()
+}
