@@ -1,0 +1,281 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// noCanary looks at the bytes of the file and its log.
+func noCanary(t *testing.T, path, canary string) {
+	t.Helper()
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(path + suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if bytes.Contains(b, []byte(canary)) {
+			t.Fatalf("a secret stands in %s", path+suffix)
+		}
+	}
+}
+
+func refused(t *testing.T, o Options, kind agency.Kind) {
+	t.Helper()
+	db, err := Open(t.Context(), o)
+	if err == nil {
+		_ = db.Close()
+		t.Fatal("opened")
+	}
+	wantKind(t, err, kind)
+	if agency.MendOf(err) == "" {
+		t.Fatalf("%v does not say how to mend it", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	tests := []struct {
+		name  string
+		kind  agency.Kind
+		spoil func(*testing.T, *Options)
+	}{
+		{"network file system", agency.KindTransient, func(_ *testing.T, o *Options) {
+			o.seams.fsType = func(string) (string, bool, error) { return "nfs", true, nil }
+		}},
+		{"old SQLite", agency.KindInternal, func(_ *testing.T, o *Options) { o.seams.version = "3.51.2" }},
+		{"no folder", agency.KindNotFound, func(_ *testing.T, o *Options) { o.Path = filepath.Join(o.Path, "none", "s.db") }},
+		{"newer schema", agency.KindInvalid, func(t *testing.T, o *Options) {
+			alter(t, o.Path, "INSERT INTO schema_notes (version_id, is_applied) VALUES (9, 1)")
+		}},
+		{"unknown set", agency.KindInvalid, func(_ *testing.T, o *Options) { o.Sets = nil }},
+		{"older schema, looking", agency.KindConflict, func(_ *testing.T, o *Options) {
+			o.ReadOnly = true
+			o.Sets = append(o.Sets, Set{Name: "more", FS: fstest.MapFS{"0001_x.sql": {Data: []byte("-- +goose Up\nCREATE TABLE m (i INTEGER);\n")}}})
+		}},
+		{"nothing there, looking", agency.KindNotFound, func(_ *testing.T, o *Options) {
+			o.ReadOnly = true
+			o.Path += "x"
+		}},
+		{"not a database", agency.KindTransient, func(t *testing.T, o *Options) {
+			overwrite(t, o.Path, 0, bytes.Repeat([]byte("no database "), 1000))
+		}},
+		{"damaged after an unclean end", agency.KindTransient, func(t *testing.T, o *Options) {
+			overwrite(t, o.Path, 4096, bytes.Repeat([]byte{0xa5}, 3*4096))
+			overwrite(t, o.Path+"-wal", 0, []byte("a log that ends in the middle"))
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := at(t)
+			db := open(t, o)
+			mustWrite(t, db, put("a"))
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			tt.spoil(t, &o)
+			refused(t, o, tt.kind)
+		})
+	}
+}
+
+func alter(t *testing.T, path, query string) {
+	t.Helper()
+	db := raw(t, path)
+	if _, err := db.Exec(query); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func overwrite(t *testing.T, path string, at int64, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err == nil {
+		_, err = f.WriteAt(b, at)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLocalDisksAreAllowed(t *testing.T) {
+	if name, network, err := fsType(t.TempDir()); err != nil || network {
+		t.Skipf("the temporary folder is on %s, %v", name, err)
+	}
+}
+
+func TestVersionLess(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{{"3.51.2", "3.51.3", true}, {"3.51.3", "3.51.3", false}, {"3.54.1", "3.51.3", false}, {"3.9.0", "3.51.3", true}, {"4.0", "3.51.3", false}} {
+		if got := versionLess(tt.a, tt.b); got != tt.want {
+			t.Errorf("%s < %s: %v", tt.a, tt.b, got)
+		}
+	}
+}
+
+func TestFilesArePrivate(t *testing.T) {
+	o := at(t)
+	db := open(t, o)
+	mustWrite(t, db, put("a"))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(o.Path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %o", suffix, info.Mode().Perm())
+		}
+	}
+}
+
+func TestCloseIsIdempotent(t *testing.T) {
+	o := at(t)
+	db := open(t, o)
+	for range 3 {
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Write(t.Context(), put("a")); !errors.Is(err, ErrClosed) {
+		t.Fatalf("got %v", err)
+	}
+	if err := db.Read(t.Context(), func(*Snapshot) error { return nil }); !errors.Is(err, ErrClosed) {
+		t.Fatalf("got %v", err)
+	}
+	if fileSize(o.Path+"-wal") != 0 {
+		t.Fatal("a clean end leaves a log")
+	}
+}
+
+// TestLookingBesideAndAfter opens for reading while a host writes, after it
+// ended, and after it died.
+func TestLookingBesideAndAfter(t *testing.T) {
+	o := at(t)
+	host := open(t, o)
+	mustWrite(t, host, put("a"))
+	look := o
+	look.ReadOnly = true
+	eye := open(t, look)
+	if !tokens(t, eye)["a"] {
+		t.Fatal("does not see what was committed")
+	}
+	mustWrite(t, host, put("b"))
+	if !tokens(t, eye)["b"] {
+		t.Fatal("does not see what is committed later")
+	}
+	if err := eye.Write(t.Context(), put("c")); agency.KindOf(err) != agency.KindDenied {
+		t.Fatalf("wrote: %v", err)
+	}
+	dead := copyStore(t, o.Path, -1)
+	if err := errors.Join(eye.Close(), host.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{o.Path, dead} {
+		look.Path = path
+		if have := tokens(t, open(t, look)); len(have) != 2 {
+			t.Fatalf("%s: %v", path, have)
+		}
+	}
+}
+
+// copyStore copies the file and the first n bytes of its log, as a crash
+// would leave them; n < 0 copies all.
+func copyStore(t *testing.T, path string, n int) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "s.db")
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if suffix != "" && n >= 0 {
+			b = b[:n]
+		}
+		if err := os.WriteFile(to+suffix, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+func TestLogCutAnywhere(t *testing.T) {
+	o := at(t)
+	db := open(t, o)
+	type write struct {
+		token string
+		end   int
+	}
+	var writes []write
+	for i := range 80 {
+		token := fmt.Sprint("w", i)
+		mustWrite(t, db, put(token))
+		writes = append(writes, write{token, int(fileSize(o.Path + "-wal"))})
+	}
+	size := writes[len(writes)-1].end
+	random := rand.New(rand.NewPCG(7, 7))
+	cuts := []int{0, size, size - 1, writes[40].end, writes[40].end - 1, writes[40].end + 1, 31, 32, 33}
+	for len(cuts) < 200 {
+		cuts = append(cuts, random.IntN(size))
+	}
+	slices.Sort(cuts)
+	for _, cut := range cuts {
+		o.Path = copyStore(t, o.Path, cut)
+		after := open(t, o)
+		if err := after.Check(t.Context()); err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		have := tokens(t, after)
+		for _, w := range writes {
+			if w.end <= cut && !have[w.token] {
+				t.Fatalf("cut at %d: %s, synced up to %d, is lost", cut, w.token, w.end)
+			}
+		}
+		if err := after.Close(); err != nil {
+			t.Fatal(err)
+		}
+		o.Path = db.path
+	}
+}
+
+func TestClocks(t *testing.T) {
+	o := at(t)
+	wall := time.Date(2026, 3, 4, 5, 6, 7, 123456789, time.FixedZone("x", 3600))
+	o.Now = func() time.Time { return wall }
+	o.Mono = func() time.Duration { return 42 }
+	db := open(t, o)
+	mustWrite(t, db, func(tx *Tx) error {
+		if tx.Mono != 42 || tx.Now.Location() != time.UTC || !Time(Micros(tx.Now)).Equal(tx.Now) || wall.Sub(tx.Now) >= time.Microsecond {
+			t.Errorf("%v, %v", tx.Now, tx.Mono)
+		}
+		return nil
+	})
+}
+
+func BenchmarkOpen(b *testing.B) {
+	o := at(b)
+	for b.Loop() {
+		db, err := Open(context.Background(), o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
