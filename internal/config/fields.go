@@ -27,35 +27,43 @@ type field struct {
 func fieldsOf(t reflect.Type) []field {
 	fs := make([]field, 0, t.NumField())
 	for i := range t.NumField() {
-		sf := t.Field(i)
-		name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		f := field{
-			name: name, index: i, typ: sf.Type, doc: sf.Tag.Get("doc"), form: sf.Tag.Get("form"),
-			min: sf.Tag.Get("min"), max: sf.Tag.Get("max"), above: sf.Tag.Get("above"),
-			expand: sf.Tag.Get("expand"), fixed: sf.Tag.Get("fixed"), required: sf.Tag.Get("required"),
-		}
-		if e, ok := sf.Tag.Lookup("enum"); ok {
-			f.enum = strings.Split(e, ",")
-		}
-		if k, ok := sf.Tag.Lookup("keys"); ok {
-			f.keys = strings.Split(k, ",")
-		}
-		if a, ok := sf.Tag.Lookup("alias"); ok {
-			f.alias = map[string]string{}
-			for pair := range strings.SplitSeq(a, ",") {
-				from, to, _ := strings.Cut(pair, "=")
-				f.alias[from] = to
-			}
-		}
-		fs = append(fs, f)
+		fs = append(fs, fieldAt(t, i))
 	}
 	return fs
 }
 
+func fieldAt(t reflect.Type, i int) field {
+	sf := t.Field(i)
+	f := field{
+		name: jsonName(sf), index: i, typ: sf.Type, doc: sf.Tag.Get("doc"), form: sf.Tag.Get("form"),
+		min: sf.Tag.Get("min"), max: sf.Tag.Get("max"), above: sf.Tag.Get("above"),
+		expand: sf.Tag.Get("expand"), fixed: sf.Tag.Get("fixed"), required: sf.Tag.Get("required"),
+	}
+	if e, ok := sf.Tag.Lookup("enum"); ok {
+		f.enum = strings.Split(e, ",")
+	}
+	if k, ok := sf.Tag.Lookup("keys"); ok {
+		f.keys = strings.Split(k, ",")
+	}
+	if a, ok := sf.Tag.Lookup("alias"); ok {
+		f.alias = map[string]string{}
+		for pair := range strings.SplitSeq(a, ",") {
+			from, to, _ := strings.Cut(pair, "=")
+			f.alias[from] = to
+		}
+	}
+	return f
+}
+
+func jsonName(sf reflect.StructField) string {
+	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	return name
+}
+
 func fieldNamed(t reflect.Type, name string) (field, bool) {
-	for _, f := range fieldsOf(t) {
-		if f.name == name {
-			return f, true
+	for i := range t.NumField() {
+		if jsonName(t.Field(i)) == name {
+			return fieldAt(t, i), true
 		}
 	}
 	return field{}, false
