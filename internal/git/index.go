@@ -70,12 +70,12 @@ func (d Dir) WriteTree(ctx context.Context) (agency.OID, error) {
 	return parseOID(out)
 }
 
-// Added is what AddAll did. Paths are those whose entry was written or
-// removed; Exact is false where a path holds a line break, so that the list
-// cannot be trusted.
+// Added is what AddAll did: the paths whose entry was written and those whose
+// entry was removed. Exact is false where a path holds a line break, so that
+// the lists cannot be trusted.
 type Added struct {
-	Paths []string
-	Exact bool
+	Paths, Removed []string
+	Exact          bool
 }
 
 // AddAll brings the index up to the work tree, obeying the ignore files that
@@ -88,24 +88,18 @@ func (d Dir) AddAll(ctx context.Context) (Added, error) {
 	}
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSuffix(line, "\n")
-		path, ok := strings.CutPrefix(line, "add '")
-		if !ok {
-			path, ok = strings.CutPrefix(line, "remove '")
-		}
-		if path, ok = cutSuffixIf(path, "'", ok); !ok {
+		verb, path, _ := strings.Cut(line, " '")
+		path, whole := strings.CutSuffix(path, "'")
+		switch {
+		case whole && verb == "add":
+			a.Paths = append(a.Paths, path)
+		case whole && verb == "remove":
+			a.Removed = append(a.Removed, path)
+		default:
 			a.Exact = false
-			continue
 		}
-		a.Paths = append(a.Paths, path)
 	}
 	return a, nil
-}
-
-func cutSuffixIf(s, suffix string, ok bool) (string, bool) {
-	if !ok {
-		return s, false
-	}
-	return strings.CutSuffix(s, suffix)
 }
 
 // AddPaths brings the index up to the work tree for exactly these paths,

@@ -102,7 +102,7 @@ func (w *Workspace) fast(ctx context.Context, base *baseFacts) (tree agency.OID,
 	if err != nil {
 		return "", false, w.whyNotAdded(ctx, base, err)
 	}
-	if seen.foreignIgnore || !added.Exact || slices.ContainsFunc(added.Paths, isIgnoreFile) {
+	if seen.foreignIgnore || !added.Exact || slices.ContainsFunc(added.Paths, isIgnoreFile) || slices.ContainsFunc(added.Removed, isIgnoreFile) {
 		w.slow = true
 		return "", false, nil
 	}
