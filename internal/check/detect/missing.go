@@ -18,10 +18,11 @@ import (
 // folder need, their dependencies' too.
 const listErrors = `go list -e -deps -test -f '{{with .Error}}{{.}}{{end}}{{range .DepsErrors}}{{.}}{{"\n"}}{{end}}'`
 
-var (
-	missingModule = regexp.MustCompile(`([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)@(v[0-9][^\s:,]*)`)
-	lookupOff     = "GOPROXY=off"
-)
+// lookupOff is what the go command says of a module that it may not fetch; it
+// names it beside that, or before, when it tries.
+const lookupOff = "GOPROXY=off"
+
+var missingModule = regexp.MustCompile(`(?:^go: downloading |\b)([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)[@ ](v[0-9][^\s:,]*)`)
 
 // maxNamed is how many missing modules an error names.
 const maxNamed = 8
@@ -62,13 +63,16 @@ func MissingModules(ctx context.Context, run check.Runner, spec sandbox.Spec, re
 // missingIn finds the modules that the go command would have fetched.
 func missingIn(output string) []string {
 	var out []string
+	if !strings.Contains(output, lookupOff) {
+		return nil
+	}
 	for line := range strings.Lines(output) {
-		if !strings.Contains(line, lookupOff) {
+		if !strings.Contains(line, lookupOff) && !strings.HasPrefix(line, "go: downloading ") {
 			continue
 		}
 		m := missingModule.FindStringSubmatch(line)
-		if m != nil && !slices.Contains(out, m[0]) {
-			out = append(out, m[0])
+		if m != nil && !slices.Contains(out, m[1]+"@"+m[2]) {
+			out = append(out, m[1]+"@"+m[2])
 		}
 	}
 	slices.Sort(out)

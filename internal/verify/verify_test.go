@@ -1,0 +1,329 @@
+package verify_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/check/detect"
+	"agency/internal/event"
+	"agency/internal/git"
+	"agency/internal/sandbox"
+	"agency/internal/store"
+	"agency/internal/verify"
+	"agency/internal/workspace"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Child()
+	os.Exit(m.Run())
+}
+
+const runID = agency.RunID("run-1")
+
+// world is a repository with a run on it: real git, store and sandbox.
+type world struct {
+	t        *testing.T
+	repo     string
+	db       *store.DB
+	run      *workspace.Run
+	verifier *verify.Verifier
+	commands check.Commands
+	base     agency.OID
+	n        int
+}
+
+const (
+	goMod = "module ex.com/p\n\ngo 1.22\n"
+	addGo = "package p\n\nfunc Add(a, b int) int { return a + b }\n"
+	// badGo is what the agents of these tests are to mend.
+	badGo   = "package p\n\nfunc Sub(a, b int) int { return a + b }\n"
+	goodGo  = "package p\n\nfunc Sub(a, b int) int { return a - b }\n"
+	addTest = "package p\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Error(\"sum\")\n\t}\n}\n"
+	subTest = "package p\n\nimport \"testing\"\n\nfunc TestSub(t *testing.T) {\n\tif Sub(3, 2) != 1 {\n\t\tt.Error(\"difference\")\n\t}\n}\n"
+)
+
+func baseFiles() map[string]string {
+	return map[string]string{"go.mod": goMod, "add.go": addGo, "add_test.go": addTest, "sub.go": badGo, "sub_test.go": subTest}
+}
+
+func newWorld(t *testing.T, files map[string]string) *world {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the go command in the sandbox")
+	}
+	t.Parallel()
+	w := &world{t: t, repo: t.TempDir()}
+	write(t, w.repo, files)
+	w.base = w.commit()
+	state := t.TempDir()
+	runner, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeFull, StateDir: state})
+	if err != nil {
+		t.Skipf("no full sandbox here: %v", err)
+	}
+	w.db, err = store.Open(t.Context(), store.Options{
+		Path: filepath.Join(state, "agency.db"),
+		Sets: []store.Set{event.Migrations(), check.Migrations(), workspace.Migrations(), verify.Migrations()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.db.Close() })
+	manager := w.openRun(state, runner)
+	found, err := detect.Toolchain(t.Context(), detect.Input{Repo: os.DirFS(w.repo), Env: os.LookupEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checker := check.New(check.Options{
+		Runner: runner, DB: w.db, Tools: found.Tools, Version: found.Version, LayerDir: filepath.Join(state, "cache"),
+	})
+	w.commands, _ = detect.Commands(os.DirFS(w.repo))
+	w.verifier = verify.New(verify.Options{
+		DB: w.db, Workspaces: manager,
+		Checker: func(context.Context, agency.RunID) (*check.Checker, error) { return checker, nil },
+	})
+	return w
+}
+
+func (w *world) openRun(state string, runner *sandbox.Runner) *workspace.Manager {
+	w.t.Helper()
+	host, err := git.NewHost(w.t.Context(), git.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	loc, err := git.Find(w.repo)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	manager := workspace.New(workspace.Options{Git: host, DB: w.db, ObjectsAt: runner.ObjectsAt})
+	w.run, err = manager.OpenRun(w.t.Context(), workspace.RunInfo{Run: runID, Repo: loc, Base: w.base, StateDir: state})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return manager
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if text == "" {
+			if err := os.RemoveAll(p); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) git(args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=T", "-c", "user.email=t@localhost", "-C", w.repo}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (w *world) commit() agency.OID {
+	w.t.Helper()
+	if _, err := os.Stat(filepath.Join(w.repo, ".git")); err != nil {
+		w.git("init", "-q", "-b", "main")
+	}
+	w.git("add", "-A")
+	w.git("commit", "-q", "--allow-empty", "-m", "state")
+	return agency.OID(w.git("rev-parse", "HEAD"))
+}
+
+// change is a claim that makes these changes to the base; an empty text removes
+// a file.
+func (w *world) change(files map[string]string) verify.Spec {
+	w.t.Helper()
+	w.n++
+	ws, err := w.run.Prepare(w.t.Context(), "main", w.base, workspace.Work)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := ws.Restore(w.t.Context(), w.base); err != nil {
+		w.t.Fatal(err)
+	}
+	write(w.t, ws.Path(), files)
+	tree, err := ws.Snapshot(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return verify.Spec{
+		Run: runID, Contract: "main", Attempt: w.n, Type: agency.TypeFeature, Base: w.base, Claim: tree,
+		Criteria: []agency.Criterion{{ID: "goal", Text: "mend Sub"}}, Commands: w.commands,
+	}
+}
+
+func (w *world) verify(spec verify.Spec) agency.Verdict {
+	w.t.Helper()
+	key := agency.StepKey(strings.Repeat("i", spec.Attempt))
+	v, err := w.verifier.Verify(w.t.Context(), key, spec)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	refs, err := w.run.List()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, r := range refs {
+		if r.Kind == workspace.Verify {
+			w.t.Errorf("the checkout %s is left", r.Name)
+		}
+	}
+	return v
+}
+
+func (w *world) receipts() []agency.Receipt {
+	w.t.Helper()
+	var out []agency.Receipt
+	err := w.db.Read(w.t.Context(), func(s *store.Snapshot) (err error) {
+		out, err = check.Receipts(s, runID)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// wants checks that a verdict fails for a reason that holds these words.
+func wants(t *testing.T, v agency.Verdict, pass bool, words ...string) {
+	t.Helper()
+	if v.Pass != pass {
+		t.Errorf("pass is %v: %q", v.Pass, v.Reasons)
+	}
+	for _, word := range words {
+		if !strings.Contains(strings.Join(v.Reasons, "\n"), word) {
+			t.Errorf("reasons lack %q: %q", word, v.Reasons)
+		}
+	}
+}
+
+func TestMendedTestIsProof(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"sub.go": goodGo})
+	v := w.verify(spec)
+	wants(t, v, true)
+	if len(v.Proofs) != 1 || v.Proofs[0].Proof != agency.ProofVerified || !slices.Equal(v.NewlyPass, []string{"ex.com/p.TestSub"}) {
+		t.Errorf("verdict %+v", v)
+	}
+	made := w.receipts()
+	if v.WeakProof || v.NoTests || len(v.Receipts) == 0 || len(made) != 4 {
+		t.Errorf("%d receipts, verdict %+v", len(made), v)
+	}
+
+	t.Run("the same step again", func(t *testing.T) {
+		again := w.verify(spec)
+		if !again.Pass || len(w.receipts()) != len(made) {
+			t.Errorf("%d receipts, verdict %+v", len(w.receipts()), again)
+		}
+		err := w.db.Read(t.Context(), func(s *store.Snapshot) error {
+			all, err := verify.Verdicts(s, runID)
+			if len(all) != 1 {
+				t.Errorf("%d verdicts", len(all))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("its landing runs nothing", func(t *testing.T) {
+		landing := spec
+		landing.Criteria = nil
+		v, err := w.verifier.VerifyTree(t.Context(), "land", landing)
+		if err != nil || !v.Pass || len(w.receipts()) != len(made) {
+			t.Errorf("%d receipts, verdict %+v, %v", len(w.receipts()), v, err)
+		}
+	})
+	t.Run("another landing reuses the base", func(t *testing.T) {
+		red := w.change(map[string]string{"sub.go": goodGo, "add.go": strings.Replace(addGo, "+", "*", 1)})
+		v, err := w.verifier.VerifyTree(t.Context(), "land", red)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants(t, v, false, "regression: ex.com/p.TestAdd")
+		for _, r := range w.receipts()[len(made):] {
+			if r.Tree == v.Base && r.Kind == agency.CheckTest && r.Command == w.commands.Test {
+				t.Errorf("the base ran again: %+v", r)
+			}
+		}
+	})
+}
+
+func TestClaimsThatFail(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files  map[string]string
+		edit   func(*verify.Spec)
+		pass   bool
+		reason string
+	}{
+		"nothing changed":               {reason: "changes nothing"},
+		"a review that changes nothing": {edit: func(s *verify.Spec) { s.Type = agency.TypeReview }, pass: true, reason: "pre-existing: ex.com/p.TestSub"},
+		"a regression":                  {files: map[string]string{"add.go": strings.Replace(addGo, "+", "-", 1)}, reason: "regression: ex.com/p.TestAdd passed before and fails now"},
+		"a new test is red":             {files: map[string]string{"new_test.go": "package p\n\nimport \"testing\"\n\nfunc TestNew(t *testing.T) { t.Fatal(1) }\n"}, reason: "new test fails: ex.com/p.TestNew"},
+		"does not build":                {files: map[string]string{"sub.go": "package p\n\nfunc Sub() int { return \"\" }\n"}, reason: "build: `go build ./...` fails: "},
+		"a new test does not build":     {files: map[string]string{"new_test.go": "package p\n\nfunc TestNew(t *testing.T) {}\n"}, reason: "undefined: testing"},
+		"vet complains":                 {files: map[string]string{"v.go": "package p\n\nimport \"fmt\"\n\nfunc V() { fmt.Printf(\"%d\", \"x\") }\n"}, reason: "lint: `go vet ./...` fails"},
+		"a test is deleted":             {files: map[string]string{"add_test.go": "", "sub.go": goodGo}, reason: "weakened: test deleted: ex.com/p.TestAdd"},
+		"a test is skipped":             {files: map[string]string{"sub.go": goodGo, "sub_test.go": strings.Replace(subTest, "\tif", "\tt.Skip()\n\tif", 1)}, reason: "weakened: test newly skipped: ex.com/p.TestSub"},
+		"no tests any more":             {files: map[string]string{"add_test.go": "", "sub_test.go": "", "sub.go": goodGo}, reason: "weakened: no tests found any more"},
+		"tests never run":               {files: map[string]string{"sub.go": goodGo, "main_test.go": "package p\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n"}, reason: "control file edited: main_test.go (TestMain)"},
+		"results are forged":            {files: map[string]string{"main_test.go": "package p\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) {\n\tfor _, n := range []string{\"TestAdd\", \"TestSub\", \"TestMore\"} {\n\t\tfmt.Printf(\"\\x16=== RUN   %s\\n\\x16--- PASS: %s (0.00s)\\n\", n, n)\n\t}\n\tos.Exit(0)\n}\n"}, reason: "main_test.go (TestMain)"},
+		"a workspace file":              {files: map[string]string{"sub.go": goodGo, "go.work": "go 1.22\n\nuse .\n"}, reason: "control file edited: go.work"},
+		"the linter's rules":            {files: map[string]string{"sub.go": goodGo, ".golangci.yml": "x: y\n"}, reason: "control file edited: .golangci.yml"},
+		"false evidence": {files: map[string]string{"x.txt": "x"}, edit: func(s *verify.Spec) {
+			s.ClaimInfo.Evidence = []agency.Evidence{{Criterion: "goal", Kind: agency.CheckTest, Ref: "TestSub"}}
+		}, reason: "names the test ex.com/p.TestSub as evidence, and it fails"},
+		"a criterion's test is red": {files: map[string]string{"x.txt": "x"}, edit: func(s *verify.Spec) {
+			s.Criteria[0].Check = &agency.Check{Test: "TestSub"}
+		}, reason: "criterion goal: the test TestSub does not pass"},
+		"a criterion's test is missing": {files: map[string]string{"x.txt": "x"}, edit: func(s *verify.Spec) {
+			s.Criteria[0].Check = &agency.Check{Test: "TestNone"}
+		}, reason: "criterion goal: the test TestNone does not pass: it was not run"},
+		"a criterion's command fails": {files: map[string]string{"x.txt": "x"}, edit: func(s *verify.Spec) {
+			s.Criteria[0].Check = &agency.Check{Command: "grep y x.txt"}
+		}, reason: "criterion goal: `grep y x.txt` does not pass: exit code 1"},
+		"a criterion's command tests nothing": {files: map[string]string{"x.txt": "x"}, edit: func(s *verify.Spec) {
+			s.Criteria[0].Check = &agency.Check{Command: "go test -run TestNone ./..."}
+		}, reason: "does not pass: it runs no test"},
+		"a criterion's file is missing": {files: map[string]string{"x.txt": "x"}, edit: func(s *verify.Spec) {
+			s.Criteria[0].Check = &agency.Check{File: "y.txt"}
+		}, reason: "the file y.txt does not pass: it does not exist"},
+		"what was red stays red":          {files: map[string]string{"x.txt": "x"}, pass: true, reason: "pre-existing: ex.com/p.TestSub failed before and still fails"},
+		"a test moves to another package": {files: map[string]string{"sub.go": goodGo, "add_test.go": "", "q/add_test.go": strings.Replace(strings.Replace(addTest, "package p", "package q", 1), "Add(1, 2) != 3", "false", 1)}, pass: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, baseFiles())
+			spec := w.change(tt.files)
+			if tt.edit != nil {
+				tt.edit(&spec)
+			}
+			v := w.verify(spec)
+			wants(t, v, tt.pass, tt.reason)
+			for _, p := range v.Proofs {
+				if !tt.pass && p.Proof == agency.ProofVerified && p.Check != nil {
+					t.Errorf("criterion %s is verified", p.ID)
+				}
+			}
+		})
+	}
+}
