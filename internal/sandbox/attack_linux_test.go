@@ -334,6 +334,9 @@ func TestControlEnds(t *testing.T) {
 	if err := writeFrame(control, p); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := control.Write([]byte{0}); err != nil {
+		t.Fatal(err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)

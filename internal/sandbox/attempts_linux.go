@@ -117,7 +117,7 @@ func cloned(flags uintptr) error {
 	}
 	if pid == 0 {
 		for {
-			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 		}
 	}
 	return nil

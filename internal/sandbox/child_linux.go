@@ -46,11 +46,7 @@ func initProcess() int {
 	if err := readFrame(control, &p); err != nil {
 		return hostGone
 	}
-	go func() {
-		_, _ = io.Copy(io.Discard, control)
-		os.Exit(hostGone)
-	}()
-	if err := writeFrame(status, runPlan(p)); err != nil {
+	if err := writeFrame(status, runPlan(p, control)); err != nil {
 		return hostGone
 	}
 	return 0
@@ -62,8 +58,9 @@ func catchSignals() {
 	signal.Notify(make(chan os.Signal, 1))
 }
 
-// runPlan does everything and reports it.
-func runPlan(p plan) report {
+// runPlan does everything and reports it. The command starts when the host says
+// so, with a byte, and ends when control does.
+func runPlan(p plan, control *os.File) report {
 	own, err := buildView(p)
 	if err != nil {
 		return report{Setup: err.Error()}
@@ -78,6 +75,13 @@ func runPlan(p plan) report {
 	if err := giveUp(p); err != nil {
 		return report{Setup: err.Error()}
 	}
+	if _, err := io.ReadFull(control, make([]byte, 1)); err != nil {
+		os.Exit(hostGone)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, control)
+		os.Exit(hostGone)
+	}()
 	w := newWatch(p.Limits)
 	pid, err := syscall.ForkExec(program, p.Argv, &syscall.ProcAttr{
 		Dir: p.Dir, Env: p.Env, Files: []uintptr{0, 1, 2},

@@ -27,6 +27,7 @@ func full(t testing.TB, o Options) *Runner {
 	if err != nil {
 		t.Skipf("needs user namespaces: %v", err)
 	}
+	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
 

@@ -95,6 +95,12 @@ func runChild(ctx context.Context, p plan, stdin []byte, out *output, group *gro
 		return report{}, err
 	}
 	sent := writeFrame(control, p)
+	// While the child builds its view: it waits for the byte before it starts
+	// the command.
+	group.adopt(cmd.Process.Pid)
+	if _, err := control.Write([]byte{0}); sent == nil {
+		sent = err
+	}
 	waited := cmd.Wait()
 	_ = control.Close()
 	var rep report
@@ -131,7 +137,6 @@ func startChild(ctx context.Context, stdin []byte, out *output, group *group) (c
 		_, _ = control.Close(), status.Close()
 		return nil, nil, nil, agency.Errorf(agency.KindTransient, "sandbox: new namespaces: %w", err).WithMend("%s", waysOut())
 	}
-	group.adopt(cmd.Process.Pid)
 	return cmd, control, status, nil
 }
 

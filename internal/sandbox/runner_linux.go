@@ -9,7 +9,9 @@ import (
 )
 
 // machine is what New found out about this kernel.
-type machine struct{ cgroup hierarchy }
+type machine struct{ cgroup *hierarchy }
+
+func (m machine) close() { m.cgroup.close() }
 
 // New makes a Runner, and tries the full tier once unless the mode is off.
 // Where the machine refuses it the error is KindTransient and names the
@@ -25,7 +27,13 @@ func New(o Options) (*Runner, error) {
 		return nil, agency.Errorf(agency.KindInvalid, "sandbox.mode %q: want auto, full or off", o.Mode)
 	}
 	r.machine.cgroup = findHierarchy()
-	if err := r.try(context.Background()); err != nil {
+	err := r.try(context.Background())
+	if err != nil && r.machine.cgroup != nil {
+		r.machine.cgroup.close() // it may be the cgroup that is refused
+		r.machine.cgroup = nil
+		err = r.try(context.Background())
+	}
+	if err != nil {
 		return nil, err
 	}
 	return r, nil

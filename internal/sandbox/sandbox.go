@@ -48,8 +48,8 @@ type Place struct {
 type Limits struct {
 	Wall time.Duration // from start to end by the monotonic clock; time asleep does not count
 	CPU  time.Duration // of all processes together; zero: no limit but the wall's
-	// MemoryMB bounds the memory of all processes together; files in /tmp and
-	// /dev/shm may take half of it again.
+	// MemoryMB bounds the memory of all processes together; files in /tmp may
+	// take half of it again, and those in /dev/shm too.
 	MemoryMB   int
 	Processes  int // processes alive at one time; threads: eight times that
 	OpenFiles  int // a process
@@ -144,8 +144,7 @@ type Options struct {
 	StateDir string
 }
 
-// Runner runs commands. It is safe for concurrent use and holds nothing that
-// must be closed.
+// Runner runs commands. It is safe for concurrent use.
 type Runner struct {
 	mode     Mode
 	tier     Tier
@@ -159,6 +158,14 @@ func (r *Runner) Mode() Mode {
 		return ModeOff
 	}
 	return ModeFull
+}
+
+// Close gives back what the machine keeps for later commands: empty control
+// groups, which the next New would otherwise remove. Commands still run after
+// it. Close is idempotent.
+func (r *Runner) Close() error {
+	r.machine.close()
+	return nil
 }
 
 // Tier is the tier in force.
