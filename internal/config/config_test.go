@@ -206,7 +206,7 @@ func keysOf(n int) string {
 }
 
 func TestLayers(t *testing.T) {
-	in := repoInput("budget:\n  usd: 7\nagents: {generalist: {max_turns: 9}}\ncommands: {test: 'echo ${HOME}'}\n")
+	in := repoInput("budget:\n  usd: 7\nagents: {generalist: {max_turns: 9}}\ncommands: {test: 'echo ${HOME}'}\nshared_writes: ['${BASE}/x']\n")
 	in.UserFile = Source{Path: "own.yaml", Data: []byte("budget: {usd: 5, tokens: 9}\nmax_parallel_agents: 2\nproviders: {mine: {type: openai, base_url: '${BASE}/v1', api_key: none}}\n")}
 	in.Flags = []Flag{{Key: "budget.usd", Value: "3", Name: "--budget"}}
 	in.Env = envOf("BASE", "http://127.0.0.1:9")
@@ -219,6 +219,9 @@ func TestLayers(t *testing.T) {
 	}
 	if l.Config.Commands.Test != "echo ${HOME}" {
 		t.Errorf("command %q: its reference is the shell's", l.Config.Commands.Test)
+	}
+	if l.Config.SharedWrites[0] != "${BASE}/x" {
+		t.Errorf("%q: a repository's file expands in trusted keys only", l.Config.SharedWrites)
 	}
 	if p := l.Config.Providers["mine"]; p.BaseURL != "http://127.0.0.1:9/v1" {
 		t.Errorf("provider %+v", p)
@@ -378,9 +381,15 @@ func TestFaultsShowNoSecret(t *testing.T) {
 		"providers:\n  x:\n    api_key: |\n      a\n      " + canary + "\n     x\n",
 		"providers: {x: {type: openai, api_key: >-\n  " + canary + "\n  x: y}}",
 	} {
-		_, err := Load(repoInput(yaml))
-		if err == nil || strings.Contains(err.Error(), canary) {
-			t.Errorf("%s:\n%v", yaml, err)
+		// a key of a known form is hidden anywhere, another one by its place
+		for _, key := range []string{canary, "hunter-canary-012345"} {
+			if key != canary && strings.Contains(yaml, "anthropic: ") {
+				continue
+			}
+			_, err := Load(repoInput(strings.ReplaceAll(yaml, canary, key)))
+			if err == nil || strings.Contains(err.Error(), key) {
+				t.Errorf("%s:\n%v", yaml, err)
+			}
 		}
 	}
 }
