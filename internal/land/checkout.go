@@ -53,7 +53,7 @@ func lockIndex(ctx context.Context, c *checkout, step agency.StepKey) error {
 	if err := git.WriteFile(tmp, token(step)); err != nil {
 		return err
 	}
-	defer os.Remove(tmp)
+	defer func() { _ = os.Remove(tmp) }()
 	for try := 0; ; try++ {
 		err := os.Link(tmp, c.lock())
 		if errors.Is(err, fs.ErrExist) {

@@ -73,7 +73,7 @@ func openMerges(q store.Querier, run agency.RunID) ([]intent, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	var list []intent
 	for rows.Next() {
 		in, err := scanIntent(rows)
@@ -126,7 +126,7 @@ func Landings(q store.Querier, run agency.RunID) ([]Landing, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	var list []Landing
 	for rows.Next() {
 		in, err := scanIntent(rows)

@@ -221,7 +221,7 @@ func treeWith(ctx context.Context, d git.Dir, commit agency.OID, entries []git.E
 		return tree, err
 	}
 	scratch := d.WithWorkTree("", d.Index+".scratch")
-	defer os.Remove(scratch.Index)
+	defer func() { _ = os.Remove(scratch.Index) }()
 	if err := scratch.ReadTree(ctx, tree); err != nil {
 		return "", err
 	}

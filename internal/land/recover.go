@@ -156,7 +156,7 @@ func undo(ctx context.Context, run *workspace.Run, in intent) error {
 		return err
 	}
 	d = d.WithWorkTree(c.Repo.WorkTree, d.Index+".undo")
-	defer os.Remove(d.Index)
+	defer func() { _ = os.Remove(d.Index) }()
 	if err := d.ReadTree(ctx, c.From); err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func removeFile(workTree, p string) error {
 	if err != nil {
 		return git.Disk(err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	if err := root.Remove(filepath.FromSlash(p)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return git.Disk(err)
 	}

@@ -58,7 +58,7 @@ func (w *Workspace) Checkpoints(ctx context.Context) ([]Checkpoint, error) {
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
+		defer func() { _ = rows.Close() }()
 		for rows.Next() {
 			c, err := scanCheckpoint(rows)
 			if err != nil {

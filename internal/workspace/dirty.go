@@ -103,7 +103,7 @@ func (m *Manager) Dirty(ctx context.Context, info RunInfo, head agency.OID) (age
 	}
 	d := m.opts.Git.Open(filepath.Join(info.dir(), "git"))
 	index := filepath.Join(d.GitDir, "index.head")
-	defer os.Remove(index)
+	defer func() { _ = os.Remove(index) }()
 	attrs := d.WithWorkTree("", index)
 	if err := attrs.ReadTree(ctx, head); err != nil {
 		return "", l, err
@@ -181,7 +181,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return git.Disk(err)

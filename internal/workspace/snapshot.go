@@ -330,7 +330,7 @@ func (w *Workspace) delete(paths []string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	for _, p := range paths {
 		p = strings.TrimSuffix(p, "/")
 		if err := root.RemoveAll(filepath.FromSlash(p)); err != nil {
