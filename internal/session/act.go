@@ -166,6 +166,9 @@ func (k *call) waits() bool { return !k.ran && !k.tool.Last }
 // run runs one call. What only the host can mend is an error; what else goes
 // wrong is told to the model, which may find another way.
 func (c *conversation) run(ctx context.Context, k *call) error {
+	if err := c.r.o.between("call"); err != nil {
+		return err
+	}
 	res, err := k.tool.Run(ctx, c.env(k.idx), k.use.Args)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // a command that was killed is no result

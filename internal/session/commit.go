@@ -26,6 +26,7 @@ type draft struct {
 	tx   *store.Tx
 	st   state
 	turn turn
+	news string        // mail that this commit shows
 	out  []llm.Message // appended
 	end  *Outcome
 }
@@ -259,7 +260,7 @@ func (w *draft) mail() error {
 	if err != nil {
 		return err
 	}
-	w.out = append(w.out, userText(text))
+	w.news = text
 	which := make([]agency.MessageID, len(ms))
 	for i, m := range ms {
 		which[i] = m.ID
@@ -324,24 +325,34 @@ func maxOutput(req llm.Request) int64 {
 // keeps them: the next part goes on from there.
 func (w *draft) say() error {
 	c := w.c
-	seq := len(c.req.Messages)
-	packed := slices.Clone(c.pending)
-	for _, m := range w.out {
-		p, err := c.pack(m)
-		if err != nil {
-			return err
-		}
-		packed = append(packed, p)
+	packed, err := w.withNews()
+	if err != nil {
+		return err
 	}
-	w.out = w.out[:0]
 	for i, p := range packed {
-		if err := insertMessage(w.tx, c.id, seq+i, w.st.Turn+1, p); err != nil {
+		if err := insertMessage(w.tx, c.id, len(c.req.Messages)+i, w.st.Turn+1, p); err != nil {
 			return err
 		}
 		w.out = append(w.out, p.Message)
 		w.st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{p.Message}})
 	}
 	return nil
+}
+
+// withNews adds the mail to the user message that is about to be sent, which
+// may hold results; where there is none, it is a message of its own.
+func (w *draft) withNews() ([]message, error) {
+	packed := slices.Clone(w.c.pending)
+	if w.news == "" {
+		return packed, nil
+	}
+	m := userText(w.news)
+	if last := len(packed) - 1; last >= 0 {
+		m.Blocks = append(slices.Clone(packed[last].Blocks), m.Blocks...)
+		packed = packed[:last]
+	}
+	p, err := w.c.pack(m)
+	return append(packed, p), err
 }
 
 func insertMessage(tx *store.Tx, id agency.SessionID, seq, turn int, m message) error {

@@ -58,7 +58,9 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 		return tool.Output{}, err
 	}
 	limits := s.o.Limits
-	limits.Wall = timeout
+	if timeout > 0 {
+		limits.Wall = timeout
+	}
 	res, err := s.o.Runner.Run(ctx, sandbox.Spec{
 		Place: place, Tools: s.o.Tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: limits,

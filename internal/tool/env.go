@@ -20,7 +20,8 @@ type Env struct {
 
 // Commands runs what an agent typed, in the sandbox, in the workspace.
 type Commands interface {
-	// Command runs a shell line to its end. A command that fails is an Output;
+	// Command runs a shell line to its end; a timeout of zero is the run's
+	// default. A command that fails is an Output;
 	// the error says that the sandbox itself could not run.
 	Command(ctx context.Context, line string, timeout time.Duration) (Output, error)
 }

@@ -9,13 +9,10 @@ import (
 
 type runCommandArgs struct {
 	Command        string `json:"command" jsonschema_description:"A line of POSIX shell, run by sh -c in the repository's root."`
-	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"minimum=1,maximum=1800" jsonschema_description:"The command is killed after it; 120 where absent."`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"minimum=1,maximum=1800" jsonschema_description:"The command is killed after it; the run's default, mostly 120, where absent."`
 }
 
-const (
-	defaultTimeout = 120 * time.Second
-	maxTimeout     = 1800 * time.Second
-)
+const maxTimeout = 1800 * time.Second
 
 func runCommand() Tool {
 	return define("run_command", Write, func(ctx context.Context, env *Env, a runCommandArgs) (Result, error) {
@@ -28,9 +25,6 @@ func runCommand() Tool {
 		timeout := time.Duration(a.TimeoutSeconds) * time.Second
 		if timeout < 0 || timeout > maxTimeout {
 			return refuse(fmt.Sprintf("timeout_seconds is 1 to %d", int(maxTimeout.Seconds()))), nil
-		}
-		if timeout == 0 {
-			timeout = defaultTimeout
 		}
 		out, err := env.Commands.Command(ctx, a.Command, timeout)
 		if err != nil {
@@ -58,8 +52,9 @@ func sayCause(cause string, timeout time.Duration) string {
 	switch cause {
 	case "timeout":
 		if timeout > 0 {
-			return fmt.Sprintf("timeout after %s; it must end by itself, or needs a larger timeout_seconds", timeout)
+			cause += " after " + timeout.String()
 		}
+		return cause + "; it must end by itself, or needs a larger timeout_seconds"
 	case "memory":
 		return "memory; it used more than the sandbox allows"
 	case "processes":
