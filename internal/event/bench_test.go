@@ -3,7 +3,6 @@ package event_test
 import (
 	"context"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -80,15 +79,6 @@ func tail(b *testing.B, log *event.Log, read func(ctx context.Context, n int)) {
 	readers.Wait()
 	b.ReportMetric(float64(b.N*followers)/b.Elapsed().Seconds(), "deliveries/s")
 	b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/float64(b.N), "cpu-us/event")
-}
-
-// cpuTime is what this process has used.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkTailReading is the reading alone: the events are there, sixteen

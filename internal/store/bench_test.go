@@ -67,7 +67,7 @@ func BenchmarkSend(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer st.Close()
+		defer func() { _ = st.Close() }()
 		senders(b, 64, func(n int64) error {
 			_, err := st.Exec(strconv.FormatInt(n, 10), "a message of about one hundred bytes, as agents send them to each other many times in a session ...")
 			return err

@@ -27,8 +27,7 @@ type handle struct {
 	waiters   []*branch
 
 	// Of a call at work.
-	launched bool
-	stop     context.CancelFunc
+	stop context.CancelFunc
 
 	// Of a timer.
 	wait      time.Duration

@@ -165,7 +165,7 @@ func fate(seed uint64) func(*execution) (event, bool) {
 			return event{}, false
 		}
 		h := fnv.New64a()
-		fmt.Fprint(h, seed, x.seq)
+		_, _ = fmt.Fprint(h, seed, x.seq) // a hash never fails
 		i := int(h.Sum64() % uint64(len(options)))
 		if i < len(x.inbox.events) {
 			x.inbox.events = slices.Delete(x.inbox.events, i, i+1)
