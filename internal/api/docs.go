@@ -74,6 +74,7 @@ type SessionDoc struct {
 	Tokens   int64             `json:"tokens"`
 	CostUSD  float64           `json:"cost_usd"`
 	Outcome  string            `json:"outcome"`
+	Reason   string            `json:"reason,omitempty"`
 	Health   string            `json:"health"`
 }
 

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
@@ -59,6 +60,9 @@ type Options struct {
 	Work  Worker
 	Steer Steerer
 	Keep  Keeper
+	// Connections, where set, is told how many clients are connected whenever
+	// that changes.
+	Connections func(int)
 	// Log takes what went wrong while answering; nil discards it.
 	Log *slog.Logger
 	// WriteTimeout bounds one write to a reader that does not read; 30 s.
@@ -156,6 +160,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
 	}
+	if s.o.Connections != nil {
+		hs.ConnState = counter(s.o.Connections)
+	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -173,6 +180,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return err
+}
+
+// counter counts open connections; clients keep theirs while they live.
+func counter(tell func(int)) func(net.Conn, http.ConnState) {
+	var open atomic.Int64
+	return func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			tell(int(open.Add(1)))
+		case http.StateClosed, http.StateHijacked:
+			tell(int(open.Add(-1)))
+		}
+	}
 }
 
 func look[T any](s *Server, fn func(context.Context, agency.RunID) (T, error)) http.HandlerFunc {

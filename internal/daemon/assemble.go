@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/flow/local"
+	"agency/internal/git"
+	"agency/internal/host"
+	"agency/internal/host/view"
+	"agency/internal/host/workshop"
+	"agency/internal/land"
+	"agency/internal/lease"
+	"agency/internal/llm/catalog"
+	"agency/internal/mode"
+	"agency/internal/registry"
+	"agency/internal/session"
+	"agency/internal/store"
+	"agency/internal/verify"
+	"agency/internal/workspace"
+)
+
+// Migrations are the schemas of all packages that keep rows, in the order of
+// their dependencies.
+func Migrations() []store.Set {
+	return []store.Set{
+		event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
+		workspace.Migrations(), check.Migrations(), verify.Migrations(), session.Migrations(), land.Migrations(),
+	}
+}
+
+// parts is everything that one host is put together from.
+type parts struct {
+	db     *store.DB
+	events *event.Log
+	host   *host.Host
+	view   *view.Reader
+}
+
+// assemble opens the store, takes it over from an earlier host, and builds and
+// binds what runs need. Nothing runs yet.
+func assemble(ctx context.Context, o Options) (*parts, error) {
+	g, err := git.NewHost(ctx, git.Options{Getenv: func(name string) string { v, _ := o.Getenv(name); return v }})
+	if err != nil {
+		return nil, err
+	}
+	known, err := catalog.Load()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, store.Options{Path: o.Place.DB(), Sets: Migrations()})
+	if err != nil {
+		return nil, err
+	}
+	epoch, err := db.RaiseEpoch(ctx)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	fence := agency.Fence{Epoch: epoch}
+	vault := host.NewVault()
+	db.SetRedact(vault.Redact)
+	p := &parts{db: db, events: event.NewLog(db)}
+	shop := workshop.New(workshop.Options{
+		DB: db, Git: g, Vault: vault, Catalog: known, StateDir: o.Place.State, Log: o.Log,
+	})
+	engine := local.New(local.Options{DB: db, Registry: bind(db, fence, shop), Version: o.Build.Version, Now: o.Now})
+	p.view = view.New(view.Options{
+		DB: db, Events: p.events, Live: func(id agency.RunID) bool { return p.host.Live(id) },
+		Git: func(context.Context) (*git.Host, error) { return g, nil }, StateDir: o.Place.State,
+	})
+	p.host = host.New(host.Options{
+		DB: db, Events: p.events, Engine: engine, Fence: fence, Shop: shop, Docs: p.view, Vault: vault,
+		Version: o.Build.Version, Now: o.Now, Log: o.Log,
+	})
+	shop.SetCancelled(p.host.Cancelled)
+	return p, nil
+}
+
+// bind says who carries out which step. This list is the whole of it.
+func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop) *flow.Registry {
+	reg := flow.NewRegistry()
+	verifier := verify.New(verify.Options{DB: db, Workspaces: shop.Spaces(), Checker: shop.Checker})
+	verify.Bind(reg, verifier)
+	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop}).Do)
+	lands := land.Options{DB: db, Runs: shop.Spaces(), Verifier: &workshop.Landing{Shop: shop, Verify: verifier}, Fence: fence}
+	target := land.NewTarget(lands)
+	land.Bind(reg, land.NewQueue(lands), target)
+	shop.SetRecover(target.Recover)
+	mode.NewSteps(db, fence, shop, false).Bind(reg)
+	return reg
+}
+
+func (p *parts) close() error { return errors.Join(p.events.Close(), p.db.Close()) }
+
+// LookAt opens what a repository has recorded, read-only, where no host lives.
+func LookAt(ctx context.Context, p Place) (*view.Reader, func() error, error) {
+	db, err := store.Open(ctx, store.Options{Path: p.DB(), Sets: Migrations(), ReadOnly: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := view.New(view.Options{
+		DB: db, StateDir: p.State,
+		Git: func(ctx context.Context) (*git.Host, error) { return git.NewHost(ctx, git.Options{}) },
+	})
+	return r, db.Close, nil
+}

@@ -1,0 +1,134 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+)
+
+// Want says what a client needs a host for.
+type Want struct {
+	// Work is set for run and resume: they let a newer build take over from an
+	// older host.
+	Work bool
+}
+
+// Connected is a client with what happened on the way.
+type Connected struct {
+	*api.Client
+	Hello api.Hello
+	// Drained are the runs that an older host left for this one; whoever
+	// connected resumes them with the keys that it can bring.
+	Drained []agency.RunID
+}
+
+// connectTimeout bounds the time in which a host must be found or started. A
+// hand-over is not bounded: it waits for the end of a turn.
+const connectTimeout = 20 * time.Second
+
+// Connect finds the repository's host or starts one. Two clients that do so at
+// once end at the same host: the lock decides which of their children lives.
+func Connect(ctx context.Context, o Options, want Want) (*Connected, error) {
+	limit, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var drained []agency.RunID
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		c, err := greet(limit, o)
+		switch {
+		case err == nil && mustHandOver(c.Hello, o.Build, want):
+			runs, derr := handOver(ctx, c)
+			if derr != nil {
+				return nil, derr
+			}
+			drained = append(drained, runs...)
+			limit, cancel = context.WithTimeout(ctx, connectTimeout) //nolint:govet // the deferred cancel frees the first, the process the second
+			defer cancel()
+		case err == nil:
+			c.Drained = drained
+			return c, talks(c)
+		case !api.Unreachable(err):
+			return nil, err
+		}
+		err = spawn(limit, o)
+		var held *Held
+		switch {
+		case err == nil:
+			continue
+		case errors.As(err, &held) && held.By.Foreign():
+			return nil, foreign(held, o.Place)
+		case errors.As(err, &held): // it is starting or leaving
+		default:
+			return nil, err
+		}
+		if err := pause(limit, wait); err != nil {
+			return nil, noAnswer(ctx, held, o.Place)
+		}
+	}
+}
+
+// Find connects to a host that lives, and starts none; api.Unreachable where
+// there is none.
+func Find(ctx context.Context, p Place) (*Connected, error) {
+	return greet(ctx, Options{Place: p})
+}
+
+func greet(ctx context.Context, o Options) (*Connected, error) {
+	c := &Connected{Client: api.Dial(o.Place.Socket)}
+	var err error
+	if c.Hello, err = c.Client.Hello(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func mustHandOver(h api.Hello, mine api.Build, want Want) bool {
+	return want.Work && (mine.NewerThan(h.Build) || h.Wire < api.Wire)
+}
+
+// handOver lets the older host stop its runs at their next turn boundary and
+// leave.
+func handOver(ctx context.Context, c *Connected) ([]agency.RunID, error) {
+	defer c.Close()
+	doc, err := c.Drain(ctx)
+	if err != nil && !api.Unreachable(err) {
+		return nil, err
+	}
+	return doc.Runs, nil
+}
+
+func talks(c *Connected) error {
+	if c.Hello.Wire == api.Wire {
+		return nil
+	}
+	c.Close()
+	return agency.Errorf(agency.KindConflict, "the host of this repository is build %s and speaks wire version %d, this build %d",
+		c.Hello.Build.Version, c.Hello.Wire, api.Wire).WithMend("use one build, or wait until the host (process %d) is idle and leaves", c.Hello.PID)
+}
+
+func foreign(h *Held, p Place) error {
+	return agency.Errorf(agency.KindTransient, "the state folder %s is in use by %s", p.State, h.By).
+		WithMend("run agency there, or give this one a state folder of its own: export XDG_STATE_HOME=FOLDER")
+}
+
+func noAnswer(ctx context.Context, h *Held, p Place) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return agency.Errorf(agency.KindTransient, "the host of this repository (%s) holds %s and does not answer on %s", h.By, p.LockFile(), p.Socket).
+		WithMend("if it hangs, end it: kill %d", h.By.PID)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/host"
+	"agency/internal/host/view"
+	"agency/internal/serve"
+)
+
+// Options say which host to start.
+type Options struct {
+	Place Place         `json:"place"`
+	Build api.Build     `json:"build"`
+	Idle  time.Duration `json:"idle"` // after which a host with nothing to do leaves; 0: never
+	// Log takes what nobody asked for; nil discards it.
+	Log *slog.Logger `json:"-"`
+	// Getenv is the host's environment; nil: os.LookupEnv. Keys never come
+	// from here.
+	Getenv func(string) (string, bool) `json:"-"`
+	// Now is the wall clock; nil: the real one.
+	Now func() time.Time `json:"-"`
+}
+
+// Daemon is a running host with its socket.
+type Daemon struct {
+	o      Options
+	parts  *parts
+	lock   *lock
+	listen net.Listener
+	stop   context.CancelFunc // of the socket
+	served chan error
+	idle   *idle
+	once   sync.Once
+	done   chan struct{}
+	err    error
+}
+
+// Start takes the repository's lock, opens its store, recovers what an earlier
+// host left, and serves. *Held: somebody else is its host.
+func Start(ctx context.Context, o Options) (*Daemon, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.LookupEnv
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	l, err := takeLock(o.Place.LockFile(), self(o.Build, o.Now()))
+	if err != nil {
+		return nil, err
+	}
+	d := &Daemon{o: o, lock: l, served: make(chan error, 1), done: make(chan struct{})}
+	if err := d.open(ctx); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return d, nil
+}
+
+func (d *Daemon) open(ctx context.Context) error {
+	var err error
+	if d.parts, err = assemble(ctx, d.o); err != nil {
+		return err
+	}
+	d.idle = newIdle(d.o.Idle, d.parts.host.AtWork)
+	d.parts.host.OnChange(d.idle.look)
+	if err = d.parts.host.Open(ctx); err == nil {
+		d.listen, err = serve.Listen(d.o.Place.Socket)
+	}
+	if err != nil {
+		d.parts.host.Close()
+		return errors.Join(err, d.parts.close())
+	}
+	serving, stop := context.WithCancel(context.Background())
+	d.stop = stop
+	s := serve.New(serve.Options{
+		View: d.parts.view, Copy: d.parts.host, Work: d.parts.host, Steer: d.parts.host, Keep: (*keeper)(d), Log: d.o.Log,
+		Connections: d.idle.connections,
+	})
+	go func() { d.served <- s.Serve(serving, d.listen) }()
+	go d.await()
+	d.idle.look()
+	return nil
+}
+
+// await ends the host when it has nothing to do any more, or its socket fails.
+func (d *Daemon) await() {
+	select {
+	case <-d.idle.over:
+		d.o.Log.Info("nothing to do; leaving")
+	case err := <-d.served:
+		d.served <- err
+	}
+	d.Close()
+}
+
+// Done is closed when the host has ended.
+func (d *Daemon) Done() <-chan struct{} { return d.done }
+
+// Err is why the host ended, once it has; nil where it was asked to or had
+// nothing to do.
+func (d *Daemon) Err() error {
+	<-d.done
+	return d.err
+}
+
+// Socket is where the host listens.
+func (d *Daemon) Socket() string { return d.o.Place.Socket }
+
+// View reads what runs recorded without the socket.
+func (d *Daemon) View() *view.Reader { return d.parts.view }
+
+// Host is the live runs, for in-process use.
+func (d *Daemon) Host() *host.Host { return d.parts.host }
+
+// Close stops every run where it stands, then the socket, then the store, and
+// gives the lock back last, so that a successor finds everything in order.
+func (d *Daemon) Close() {
+	d.once.Do(func() {
+		d.idle.close()
+		d.parts.host.Close()
+		d.stop()
+		serr := <-d.served
+		_ = os.Remove(d.o.Place.Socket) // gone with the listener as a rule
+		d.err = errors.Join(serr, d.parts.close(), d.lock.release())
+		close(d.done)
+	})
+	<-d.done
+}
+
+// keeper is what serve asks of the daemon itself.
+type keeper Daemon
+
+func (k *keeper) Hello() api.Hello {
+	return api.Hello{Wire: api.Wire, Build: k.o.Build, PID: os.Getpid(), Repo: k.o.Place.ID}
+}
+
+// Drain answers when all runs stand still; the host ends after the answer.
+func (k *keeper) Drain(ctx context.Context) (api.DrainDoc, error) {
+	doc, err := k.parts.host.Drain(ctx)
+	if err != nil {
+		return doc, agency.Errorf(agency.KindTransient, "the hand-over was stopped: %w", err)
+	}
+	k.idle.leave()
+	return doc, nil
+}
+
+func (k *keeper) Begin() (end func()) { return k.idle.begin() }

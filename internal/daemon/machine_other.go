@@ -1,0 +1,6 @@
+//go:build !linux
+
+package daemon
+
+func bootID() string   { return "" }
+func pidSpace() string { return "" }

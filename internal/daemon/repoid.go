@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// idFile stands in the git common dir: all worktrees of a repository share it,
+// and `git clean` does not reach it.
+const idFile = "agency-id"
+
+// identity is what idFile holds: the id, and the folder that it was given to.
+// A copy of a repository is another folder and gets an id of its own. Device
+// numbers may change when a machine starts again, so the same inode at the
+// same path is the same folder too.
+type identity struct {
+	ID    string `json:"id"`
+	Dev   uint64 `json:"dev"`
+	Inode uint64 `json:"inode"`
+	Path  string `json:"path"`
+}
+
+var idForm = regexp.MustCompile(`^[a-z2-7]{12}$`)
+
+func (a identity) sameFolder(b identity) bool {
+	return a.Inode == b.Inode && (a.Dev == b.Dev || a.Path == b.Path)
+}
+
+// readID is the id of the repository whose common dir this is, or "".
+func readID(common string) (string, error) {
+	here, err := folderOf(common)
+	if err != nil {
+		return "", err
+	}
+	have, err := loadID(common)
+	if err != nil || !have.sameFolder(here) {
+		return "", err
+	}
+	return have.ID, nil
+}
+
+func loadID(common string) (identity, error) {
+	var have identity
+	b, err := os.ReadFile(filepath.Join(common, idFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return have, nil
+	case err != nil:
+		return have, agency.Errorf(agency.KindTransient, "the repository's id: %w", err)
+	}
+	// A file that is cut or edited is no id; the next run gives a new one.
+	if json.Unmarshal(b, &have) != nil || !idForm.MatchString(have.ID) {
+		return identity{}, nil
+	}
+	return have, nil
+}
+
+// ensureID gives the repository an id where it has none. Two processes that do
+// so at once agree on one.
+func ensureID(common string) (string, error) {
+	unlock, err := lockFolder(common)
+	if err != nil {
+		return "", agency.Errorf(agency.KindTransient, "the repository's id: %w", err)
+	}
+	defer unlock()
+	if id, err := readID(common); err != nil || id != "" {
+		return id, err
+	}
+	here, err := folderOf(common)
+	if err != nil {
+		return "", err
+	}
+	if here.ID, err = newID(); err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(here)
+	if err != nil {
+		return "", err
+	}
+	return here.ID, writeWhole(filepath.Join(common, idFile), append(b, '\n'))
+}
+
+func newID() (string, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))[:12], nil
+}
+
+// writeWhole replaces a file so that a reader sees the old or the new one.
+func writeWhole(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".agency-*")
+	if err != nil {
+		return agency.Errorf(agency.KindTransient, "%s: %w", path, err)
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the error is already on its way
+		return agency.Errorf(agency.KindTransient, "%s: %w", path, err)
+	}
+	return nil
+}

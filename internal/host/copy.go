@@ -1,0 +1,50 @@
+package host
+
+import (
+	"encoding/json"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/config"
+	"agency/internal/store"
+
+	"agency/internal/registry"
+)
+
+// Copy is the configuration that a run keeps from its start to its end. It
+// holds no secret: a key is named by the variable that it came from.
+type Copy struct {
+	Config config.Config `json:"config"`
+	// Env is what toolchains need of the environment of whoever started the
+	// run: PATH, HOME, GOCACHE and their like.
+	Env map[string]string `json:"env,omitempty"`
+}
+
+// Getenv looks a variable of the copy up, as os.LookupEnv does.
+func (c Copy) Getenv(name string) (string, bool) {
+	v, ok := c.Env[name]
+	return v, ok
+}
+
+// gateTimeout is how long a gate waits until the run is announced as waiting.
+func (c Copy) gateTimeout() time.Duration {
+	return time.Duration(c.Config.Visibility.GateTimeoutMinutes) * time.Minute
+}
+
+// ReadCopy is the copy of a run.
+func ReadCopy(q store.Querier, run agency.RunID) (Copy, error) {
+	raw, err := registry.Copy(q, run)
+	if err != nil {
+		return Copy{}, err
+	}
+	return ParseCopy(raw)
+}
+
+// ParseCopy reads a copy as the registry keeps it.
+func ParseCopy(raw json.RawMessage) (Copy, error) {
+	var c Copy
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, agency.Errorf(agency.KindInternal, "the run's configuration: %w", err)
+	}
+	return c, nil
+}

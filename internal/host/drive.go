@@ -1,0 +1,367 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/flow"
+	"agency/internal/flow/local"
+	"agency/internal/mode"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// live is one run that this host holds.
+type live struct {
+	run       agency.Run
+	stop      context.CancelFunc
+	cancelled chan struct{} // closed when a person cancels
+	done      chan struct{} // closed when nothing of it is left
+	kick      chan struct{} // its state may have changed
+
+	mu     sync.Mutex
+	quiet  bool
+	moved  chan struct{} // closed and replaced when quiet changes
+	ending bool          // the engine has let go, what remains is to record it
+	once   sync.Once
+}
+
+func newLive(run agency.Run, stop context.CancelFunc) *live {
+	return &live{
+		run: run, stop: stop, cancelled: make(chan struct{}), done: make(chan struct{}),
+		kick: make(chan struct{}, 1), moved: make(chan struct{}),
+	}
+}
+
+func (l *live) isQuiet() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.quiet
+}
+
+func (l *live) setQuiet(q bool) {
+	l.mu.Lock()
+	l.quiet = q
+	close(l.moved)
+	l.moved = make(chan struct{})
+	l.mu.Unlock()
+	l.poke()
+}
+
+func (l *live) setEnding() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ending = true
+}
+
+func (l *live) isEnding() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ending
+}
+
+// still waits until nothing of the run is at work.
+func (l *live) still(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		quiet, moved := l.quiet, l.moved
+		l.mu.Unlock()
+		if quiet {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-l.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// poke asks for a look at the run's state; looks that come close together are
+// one.
+func (l *live) poke() {
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (l *live) cancel() { l.once.Do(func() { close(l.cancelled) }) }
+
+// begin takes a run up unless it is live already. The caller has recorded why.
+func (h *Host) begin(run agency.Run) error {
+	var c Copy
+	err := h.read(h.ctx, func(q store.Querier) (err error) {
+		c, err = ReadCopy(q, run.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed, h.draining:
+		return errDraining
+	case h.live[run.ID] != nil:
+		return nil
+	}
+	ctx, stop := context.WithCancel(h.ctx)
+	l := newLive(run, stop)
+	h.live[run.ID] = l
+	h.work.Add(1)
+	go func() {
+		defer h.work.Done()
+		h.drive(ctx, l, c)
+	}()
+	return nil
+}
+
+// drive executes a run until it ends, waits for what only a later host can
+// give, or is stopped; then it records where the run stands.
+func (h *Host) drive(ctx context.Context, l *live, c Copy) {
+	h.changed()
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		h.settle(ctx, l)
+	}()
+	h.rearm(ctx, l.run)
+	end, err := h.execute(ctx, l, c)
+	l.setEnding()
+	l.stop()
+	<-settled
+	h.conclude(l, end, err)
+	h.mu.Lock()
+	delete(h.live, l.run.ID)
+	h.mu.Unlock()
+	close(l.done)
+	h.changed()
+}
+
+func (h *Host) execute(ctx context.Context, l *live, c Copy) (mode.Result, error) {
+	var end mode.Result
+	err := h.o.Engine.Run(ctx, l.run.ID, h.o.Fence, func(fc flow.Ctx) error {
+		r, err := mode.Single(fc, inputOf(l.run, c))
+		end = r
+		return err
+	}, local.Hooks{Quiet: func(quiet bool) {
+		l.setQuiet(quiet)
+		h.changed()
+	}})
+	return end, err
+}
+
+func inputOf(run agency.Run, c Copy) mode.Input {
+	return mode.Input{
+		Run: run.ID, Goal: run.Goal, Base: run.Base, Target: run.Target, Land: run.Land,
+		RetryBudget: c.Config.RetryBudget,
+	}
+}
+
+// settle keeps the recorded state in step with what the run does: running,
+// waiting at a gate, or paused by a person.
+func (h *Host) settle(ctx context.Context, l *live) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.kick:
+		}
+		err := h.record(func(tx *store.Tx) error { return h.place(tx, l) })
+		if err != nil {
+			h.o.Log.Error("state of a run", "run", l.run.ID, "error", err)
+		}
+	}
+}
+
+func (h *Host) place(tx *store.Tx, l *live) error {
+	run, err := registry.Run(tx, l.run.ID)
+	if err != nil || run.State.Final() {
+		return err
+	}
+	ctl, err := registry.ReadControl(tx, l.run.ID)
+	if err != nil {
+		return err
+	}
+	gates, err := registry.OpenGates(tx, l.run.ID)
+	if err != nil {
+		return err
+	}
+	state, reason := stand(l.isQuiet(), ctl, gates)
+	return registry.SetState(tx, l.run.ID, state, reason)
+}
+
+// stand is where a run stands, by what it does, what a person asked of it and
+// which gates wait.
+func stand(quiet bool, ctl registry.Control, gates []agency.Gate) (agency.RunState, string) {
+	switch {
+	case !quiet:
+		return agency.StateRunning, ""
+	case ctl.Pause && ctl.By == handOver && len(gates) == 0:
+		return agency.StateInterrupted, stoppedReason
+	case ctl.Pause && ctl.By != handOver:
+		return agency.StatePaused, "paused by " + by(ctl.By)
+	case len(gates) > 0:
+		return agency.StateWaiting, string(gates[0].Kind) + " gate: " + gates[0].Summary
+	default:
+		return agency.StateRunning, ""
+	}
+}
+
+func by(name string) string {
+	if name == "" {
+		return "a person"
+	}
+	return name
+}
+
+// conclude records how a run left the engine.
+func (h *Host) conclude(l *live, end mode.Result, err error) {
+	var fault *flow.Fault
+	switch {
+	case err == nil:
+		err = h.record(func(tx *store.Tx) error { return h.finish(tx, l.run.ID, end) })
+	case l.wasCancelled():
+		err = h.record(func(tx *store.Tx) error { return h.withdraw(tx, l.run.ID) })
+	case errors.Is(err, store.ErrFenced):
+		h.o.Log.Warn("another host has taken the store", "run", l.run.ID)
+		return
+	case errors.As(err, &fault):
+		err = h.openFault(l.run.ID, "the run's record and this build disagree", faultText(fault))
+	case diskFull(err):
+		err = h.openFault(l.run.ID, "the disk is full", "Nothing is lost. Make room and approve to go on.\n\n"+err.Error())
+	case h.ctx.Err() != nil || isStopped(err):
+		err = h.record(func(tx *store.Tx) error { return h.leave(tx, l) })
+	default:
+		err = h.interrupt(l.run.ID, err)
+	}
+	if err != nil {
+		h.o.Log.Error("end of a run", "run", l.run.ID, "error", err)
+	}
+}
+
+func (l *live) wasCancelled() bool {
+	select {
+	case <-l.cancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// agentName is the one agent of this version, to whom messages go.
+const agentName = agency.AgentID("generalist")
+
+// finish records the end that the run's own program reached.
+func (h *Host) finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
+	if end.Commit != "" {
+		if err := registry.SetMerged(tx, id, end.Commit); err != nil {
+			return err
+		}
+	}
+	ctl, err := registry.ReadControl(tx, id)
+	if err != nil {
+		return err
+	}
+	state := agency.StateFailed
+	switch {
+	case end.Succeeded:
+		state = agency.StateSucceeded
+	case ctl.Cancel:
+		return h.withdraw(tx, id)
+	}
+	if _, err := board.Bury(tx, id, agentName, "the run has ended"); err != nil {
+		return err
+	}
+	return registry.SetState(tx, id, state, end.Reason)
+}
+
+// withdraw ends a cancelled run. One whose work is in the target already has
+// succeeded: a cancel that comes late does not take it back.
+func (h *Host) withdraw(tx *store.Tx, id agency.RunID) error {
+	run, err := registry.Run(tx, id)
+	if err != nil || run.State.Final() {
+		return err
+	}
+	if run.Merged != "" {
+		return h.finish(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
+	}
+	contracts, err := registry.Contracts(tx, id)
+	if err != nil {
+		return err
+	}
+	for _, c := range contracts {
+		if c.Status.Final() {
+			continue
+		}
+		step := agency.StepKey(string(c.ID) + "/withdrawn")
+		if _, err := registry.Advance(tx, id, c.ID, step, agency.Withdrawn{Reason: "the run was cancelled"}); err != nil {
+			return err
+		}
+	}
+	if _, err := board.Bury(tx, id, agentName, "the run was cancelled"); err != nil {
+		return err
+	}
+	return registry.SetState(tx, id, agency.StateCancelled, "")
+}
+
+// leave records where a run stands whose host goes: one that waited or was
+// paused stays so, one that worked is interrupted.
+func (h *Host) leave(tx *store.Tx, l *live) error {
+	if l.isQuiet() {
+		return h.place(tx, l)
+	}
+	run, err := registry.Run(tx, l.run.ID)
+	if err != nil || run.State.Final() {
+		return err
+	}
+	return registry.SetState(tx, l.run.ID, agency.StateInterrupted, stoppedReason)
+}
+
+const (
+	stoppedReason = "its host was stopped; go on with: agency resume"
+	crashReason   = "its host died; go on with: agency resume"
+)
+
+// interrupt records a failure of the world outside: nothing is lost, and a
+// person may let the run go on.
+func (h *Host) interrupt(id agency.RunID, cause error) error {
+	if k := agency.KindOf(cause); k == agency.KindInternal {
+		h.o.Log.Error("a step of a run", "run", id, "error", cause)
+	}
+	reason := cause.Error()
+	if mend := agency.MendOf(cause); mend != "" {
+		reason += "; " + mend
+	}
+	return h.record(func(tx *store.Tx) error {
+		run, err := registry.Run(tx, id)
+		if err != nil || run.State.Final() {
+			return err
+		}
+		return registry.SetState(tx, id, agency.StateInterrupted, reason)
+	})
+}
+
+func diskFull(err error) bool {
+	return errors.Is(err, store.ErrDiskFull) || errors.Is(err, syscall.ENOSPC)
+}
+
+func faultText(f *flow.Fault) string {
+	text := f.Error() + "\n\nNothing was done that the record does not show."
+	if f.OtherVersion() {
+		return text + " The build that wrote the record can go on with it; approve to try again with the build of the day."
+	}
+	return text + " Approve to try again; reject to end the run."
+}
+
+// retryFull is how long the host waits before it tries to write again that
+// the disk is full.
+const retryFull = 5 * time.Second

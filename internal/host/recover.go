@@ -1,0 +1,77 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// recover puts in order what an earlier host left: what its lost requests may
+// have cost is charged, runs that it worked on are interrupted, gates whose
+// deadline passed meanwhile are announced, and leftovers on disk are cleared.
+// No run is taken up.
+func (h *Host) recover(ctx context.Context) error {
+	var runs []agency.Run
+	err := h.write(ctx, func(tx *store.Tx) (err error) {
+		runs, err = registry.Runs(tx)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			if run.State.Final() {
+				continue
+			}
+			if err := h.recoverRun(tx, run); err != nil {
+				return fmt.Errorf("run %s: %w", run.ID, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := h.o.Shop.Recover(ctx, runs); err != nil { // a leftover is no reason to refuse all work
+		h.o.Log.Error("recovery", "error", err)
+	}
+	return ctx.Err()
+}
+
+func (h *Host) recoverRun(tx *store.Tx, run agency.Run) error {
+	if _, err := budget.ChargeLost(tx, run.ID); err != nil {
+		return err
+	}
+	c, err := ReadCopy(tx, run.ID)
+	if err != nil {
+		return err
+	}
+	gates, err := registry.OpenGates(tx, run.ID)
+	if err != nil {
+		return err
+	}
+	for _, g := range gates {
+		if g.CreatedAt.Add(c.gateTimeout()).After(h.o.Now()) {
+			continue
+		}
+		if err := registry.ExpireGate(tx, g.ID); err != nil {
+			return err
+		}
+	}
+	if run.State != agency.StateRunning && run.State != agency.StatePlanning {
+		return nil
+	}
+	ctl, err := registry.ReadControl(tx, run.ID)
+	if err != nil {
+		return err
+	}
+	if ctl.Cancel {
+		return h.withdraw(tx, run.ID)
+	}
+	if state, reason := stand(true, ctl, gates); state != agency.StateRunning {
+		return registry.SetState(tx, run.ID, state, reason)
+	}
+	return registry.SetState(tx, run.ID, agency.StateInterrupted, crashReason)
+}

@@ -1,0 +1,234 @@
+package host
+
+import (
+	"context"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/board"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// Pause stops a run at its next turn boundary. One that waits stands still
+// already; its gate can still be answered, which takes the pause back.
+func (h *Host) Pause(ctx context.Context, id agency.RunID, r api.ByRequest) (api.RunDoc, error) {
+	err := h.write(ctx, func(tx *store.Tx) error {
+		run, err := registry.Run(tx, id)
+		if err != nil || run.State.Final() {
+			return err
+		}
+		if err := registry.SetControl(tx, id, registry.Control{Pause: true, By: r.By}); err != nil {
+			return err
+		}
+		if h.Live(id) {
+			return nil
+		}
+		return registry.SetState(tx, id, agency.StatePaused, "paused by "+by(r.By))
+	})
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	if l := h.find(id); l != nil {
+		l.poke()
+	}
+	return h.o.Docs.Doc(ctx, id)
+}
+
+// Cancel ends a run: its processes are killed, what it landed on its branch
+// stays. It answers when nothing of the run is at work any more.
+func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (api.RunDoc, error) {
+	err := h.write(ctx, func(tx *store.Tx) error {
+		run, err := registry.Run(tx, id)
+		if err != nil || run.State.Final() {
+			return err
+		}
+		return registry.SetControl(tx, id, registry.Control{Cancel: true, By: r.By})
+	})
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	if l := h.find(id); l != nil {
+		l.cancel()
+		l.stop()
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return api.RunDoc{}, ctx.Err()
+		}
+		return h.o.Docs.Doc(ctx, id)
+	}
+	err = h.write(ctx, func(tx *store.Tx) error { return h.withdraw(tx, id) })
+	return h.docOr(ctx, id, err)
+}
+
+// Answer decides a gate; the first answer wins. The run goes on by it, also
+// where it was paused or its host had gone.
+func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest) (api.Answered, error) {
+	if err := h.admit(); err != nil {
+		return api.Answered{}, err
+	}
+	h.o.Vault.Put(id, r.Secrets)
+	var g agency.Gate
+	err := h.write(ctx, func(tx *store.Tx) error {
+		run, err := registry.Run(tx, id)
+		if err != nil {
+			return err
+		}
+		if g, err = pick(tx, run, r.Gate); err != nil {
+			return err
+		}
+		d := agency.Decision{Verb: r.Verb, Note: r.Note, BudgetUSD: r.BudgetUSD, By: r.By}
+		if err := checkAnswer(g, d); err != nil {
+			return err
+		}
+		if err := decide(tx, g, d); err != nil {
+			return err
+		}
+		if g.Kind == agency.GateFault && d.Verb == agency.Reject {
+			return registry.SetState(tx, id, agency.StateFailed, g.Summary)
+		}
+		return h.release(tx, id, "answer/"+string(g.ID))
+	})
+	if err != nil {
+		return api.Answered{}, err
+	}
+	note := ""
+	if run, err := h.run(ctx, id); err == nil && !run.State.Final() {
+		if err := h.takeUp(ctx, id); err != nil {
+			note = "the answer is stored; the run does not go on: " + err.Error()
+		}
+	}
+	return h.answered(ctx, id, g.ID, note)
+}
+
+func (h *Host) answered(ctx context.Context, id agency.RunID, gate agency.GateID, note string) (api.Answered, error) {
+	out := api.Answered{Note: note}
+	err := h.read(ctx, func(q store.Querier) (err error) {
+		out.Gate, err = registry.Gate(q, gate)
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Run, err = h.o.Docs.Doc(ctx, id)
+	return out, err
+}
+
+// pick is the gate that is meant: the one named, else the only one that waits.
+func pick(tx *store.Tx, run agency.Run, named agency.GateID) (agency.Gate, error) {
+	if named != "" {
+		g, err := registry.Gate(tx, named)
+		if err == nil && g.RunID != run.ID {
+			return g, agency.Errorf(agency.KindNotFound, "gate %s is not one of run %s", named, run.ID).WithMend("agency inspect %s", run.ID)
+		}
+		return g, err
+	}
+	gates, err := registry.OpenGates(tx, run.ID)
+	switch {
+	case err != nil:
+		return agency.Gate{}, err
+	case run.State.Final():
+		return agency.Gate{}, agency.Errorf(agency.KindConflict, "run %s has %s; nothing waits for an answer", run.ID, run.State)
+	case len(gates) == 0:
+		return agency.Gate{}, agency.Errorf(agency.KindConflict, "no gate of run %s waits for an answer", run.ID).WithMend("agency watch %s", run.ID)
+	case len(gates) > 1:
+		ids := ""
+		for _, g := range gates {
+			ids += " " + string(g.ID)
+		}
+		return agency.Gate{}, agency.Errorf(agency.KindInvalid, "%d gates of run %s wait:%s", len(gates), run.ID, ids).
+			WithMend("add --gate ID")
+	}
+	return gates[0], nil
+}
+
+func checkAnswer(g agency.Gate, d agency.Decision) error {
+	switch {
+	case d.Verb == agency.Approve && g.Kind == agency.GateQuestion && d.Note == "":
+		return agency.Errorf(agency.KindInvalid, "a question needs an answer").WithMend("agency approve %s --note TEXT", g.RunID)
+	case d.BudgetUSD != 0 && g.Kind != agency.GateBudget:
+		return agency.Errorf(agency.KindInvalid, "--budget answers a budget gate; this is a %s gate", g.Kind)
+	case d.BudgetUSD < 0:
+		return agency.Errorf(agency.KindInvalid, "a budget of %g USD", d.BudgetUSD)
+	}
+	return nil
+}
+
+// Say sends a person's message into a run; its agent reads it before its next
+// turn.
+func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agency.Message, error) {
+	to, err := recipient(id, r.To)
+	if err != nil {
+		return agency.Message{}, err
+	}
+	m := agency.Message{ID: r.ID, RunID: id, From: "human", To: string(to), Type: "note", Body: r.Text}
+	err = h.write(ctx, func(tx *store.Tx) error {
+		run, err := registry.Run(tx, id)
+		if err != nil {
+			return err
+		}
+		if run.State.Final() {
+			return agency.Errorf(agency.KindConflict, "run %s has %s; nobody would read it", id, run.State)
+		}
+		return board.Send(tx, m)
+	})
+	if err != nil {
+		return agency.Message{}, err
+	}
+	return h.message(ctx, m)
+}
+
+// recipient is the agent that is meant. In this version there is one, and it
+// leads.
+func recipient(id agency.RunID, to string) (agency.AgentID, error) {
+	switch to {
+	case "", "manager", string(agentName):
+		return agentName, nil
+	}
+	return "", agency.Errorf(agency.KindNotFound, "run %s has no agent %s", id, to).WithMend("agency say %s --to %s TEXT", id, agentName)
+}
+
+func (h *Host) message(ctx context.Context, m agency.Message) (agency.Message, error) {
+	err := h.read(ctx, func(q store.Querier) error {
+		ms, err := board.Messages(q, m.RunID)
+		for _, have := range ms {
+			if have.ID == m.ID {
+				m = have
+			}
+		}
+		return err
+	})
+	return m, err
+}
+
+// Drain stops every run at its next turn boundary and takes no new work. It
+// answers, with the runs that were at work, when all stand still; the caller
+// closes the host then.
+func (h *Host) Drain(ctx context.Context) (api.DrainDoc, error) {
+	h.mu.Lock()
+	h.draining = true
+	var working []*live
+	for _, l := range h.live {
+		if !l.isQuiet() {
+			working = append(working, l)
+		}
+	}
+	h.mu.Unlock()
+	doc := api.DrainDoc{Runs: []agency.RunID{}}
+	for _, l := range working {
+		doc.Runs = append(doc.Runs, l.run.ID)
+		if _, err := h.Pause(ctx, l.run.ID, api.ByRequest{By: handOver}); err != nil {
+			return doc, err
+		}
+	}
+	for _, l := range working {
+		if err := l.still(ctx); err != nil {
+			return doc, err
+		}
+	}
+	return doc, nil
+}
+
+// handOver is who paused a run that a newer build takes up.
+const handOver = "the hand-over to a newer build"

@@ -1,0 +1,76 @@
+package view
+
+import (
+	"context"
+	"path/filepath"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/check"
+	"agency/internal/git"
+	"agency/internal/host"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// Diff is what a run would land, or has landed: its branch against its base;
+// before anything landed, the agent's workspace as its last turn left it.
+func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error) {
+	var run agency.Run
+	err := r.read(ctx, func(q *store.Snapshot) (err error) {
+		run, err = registry.Run(q, id)
+		return err
+	})
+	if err != nil {
+		return api.DiffDoc{}, err
+	}
+	h, err := r.o.Git(ctx)
+	if err != nil {
+		return api.DiffDoc{}, err
+	}
+	loc, err := git.Find(run.Repo)
+	if err != nil {
+		return api.DiffDoc{}, err
+	}
+	user := h.At(loc)
+	head, err := user.Ref(ctx, "refs/heads/"+run.Branch)
+	if err != nil {
+		return api.DiffDoc{}, err
+	}
+	doc := api.DiffDoc{Base: run.Base, Head: head, Branch: run.Branch}
+	if head != "" && head != run.Base {
+		return fill(ctx, user, doc)
+	}
+	if doc.Head, err = r.workTree(ctx, id); err != nil || doc.Head == "" {
+		doc.Head = run.Base
+		return doc, err
+	}
+	return fill(ctx, h.Open(filepath.Join(r.o.StateDir, "runs", string(id), "git")), doc)
+}
+
+// workTree is the newest tree of an agent's workspace that something ran on.
+func (r *Reader) workTree(ctx context.Context, id agency.RunID) (tree agency.OID, err error) {
+	err = r.read(ctx, func(q *store.Snapshot) error {
+		rs, err := check.Receipts(q, id)
+		for _, receipt := range rs {
+			if receipt.Tree != "" {
+				tree = receipt.Tree
+			}
+		}
+		return err
+	})
+	return tree, err
+}
+
+func fill(ctx context.Context, d git.Dir, doc api.DiffDoc) (api.DiffDoc, error) {
+	patch, err := d.Patch(ctx, doc.Base, doc.Head, git.PatchOptions{Renames: true})
+	if err != nil {
+		return doc, err
+	}
+	stats, err := d.Stats(ctx, doc.Base, doc.Head)
+	if err != nil {
+		return doc, err
+	}
+	doc.Patch, doc.Stat = string(patch), host.StatText(stats)
+	return doc, nil
+}

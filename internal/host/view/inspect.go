@@ -1,0 +1,137 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/check"
+	"agency/internal/event"
+	"agency/internal/registry"
+	"agency/internal/session"
+	"agency/internal/store"
+	"agency/internal/verify"
+)
+
+// Inspect is a run with everything that it did.
+func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectDoc, err error) {
+	err = r.read(ctx, func(q *store.Snapshot) error {
+		run, err := registry.Run(q, id)
+		if err != nil {
+			return err
+		}
+		if doc.RunDoc, err = r.doc(q, run); err != nil {
+			return err
+		}
+		doc.Reviews = []json.RawMessage{}
+		if doc.Contracts, doc.Verdicts, err = contracts(q, id); err != nil {
+			return err
+		}
+		if doc.Receipts, err = receipts(q, id); err != nil {
+			return err
+		}
+		if doc.Sessions, err = sessions(q, id); err != nil {
+			return err
+		}
+		return fold(q, id, &doc)
+	})
+	return doc, err
+}
+
+// contracts are the run's contracts, each with the proofs of its last verdict,
+// before that with its criteria as open.
+func contracts(q store.Querier, id agency.RunID) ([]api.ContractDoc, []agency.Verdict, error) {
+	cs, err := registry.Contracts(q, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	verdicts, err := verify.Verdicts(q, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	docs := make([]api.ContractDoc, 0, len(cs))
+	for _, c := range cs {
+		d := api.ContractDoc{Contract: c, Criteria: []agency.Proof{}}
+		for _, cr := range c.AcceptanceCriteria {
+			d.Criteria = append(d.Criteria, agency.Proof{Criterion: cr, Proof: agency.ProofOpen})
+		}
+		for _, v := range verdicts {
+			if v.ContractID == c.ID && len(v.Proofs) > 0 {
+				d.Criteria = v.Proofs
+			}
+		}
+		docs = append(docs, d)
+	}
+	return docs, orEmpty(verdicts), nil
+}
+
+func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
+	rs, err := check.Receipts(q, id)
+	docs := make([]api.ReceiptDoc, 0, len(rs))
+	for _, x := range rs {
+		docs = append(docs, api.ReceiptDoc{
+			ID: x.ID, Contract: x.ContractID, Kind: x.Kind, Command: x.Command, ExitCode: x.ExitCode, Cause: x.Cause,
+			Passed: x.Passed, Failed: x.Failed, Skipped: x.Skipped, Tree: x.Tree,
+		})
+	}
+	return docs, err
+}
+
+func sessions(q store.Querier, id agency.RunID) ([]api.SessionDoc, error) {
+	infos, err := session.Sessions(q, id)
+	docs := make([]api.SessionDoc, 0, len(infos))
+	for _, i := range infos {
+		docs = append(docs, api.SessionDoc{
+			ID: i.ID, Role: i.Role, Agent: i.Agent, Contract: i.Contract, Attempt: i.Attempt, Turns: i.Turns,
+			Tokens: i.Usage.Billed(), CostUSD: i.Cost.Float(), Outcome: i.Outcome, Reason: i.Reason, Health: health(i.Outcome),
+		})
+	}
+	return docs, err
+}
+
+// health is what this version can tell without an overseer.
+func health(outcome string) string {
+	switch outcome {
+	case "running":
+		return "working"
+	case string(session.Parked):
+		return "waiting"
+	default:
+		return "ended"
+	}
+}
+
+// fold takes landings and interventions from the run's events.
+func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
+	doc.Landings, doc.Interventions = []api.LandingDoc{}, []agency.Event{}
+	for _, category := range []agency.Category{agency.CategoryGit, agency.CategoryAgent} {
+		for after := int64(0); ; {
+			evs, err := event.Since(q, after, event.Filter{Run: id, Category: category}, page)
+			if err != nil {
+				return err
+			}
+			for _, ev := range evs {
+				add(doc, ev)
+				after = ev.ID
+			}
+			if len(evs) < page {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func add(doc *api.InspectDoc, ev agency.Event) {
+	d, err := agency.DecodeDetail(ev)
+	if err != nil { // of a newer version
+		return
+	}
+	switch d := d.(type) {
+	case *agency.Merged:
+		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step})
+	case *agency.Nudged, *agency.Halted:
+		doc.Interventions = append(doc.Interventions, ev)
+	}
+}

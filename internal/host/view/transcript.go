@@ -1,0 +1,74 @@
+package view
+
+import (
+	"context"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/llm"
+	"agency/internal/session"
+	"agency/internal/store"
+)
+
+// Transcript is a session's conversation, block by block. An empty name is the
+// run's last session.
+func (r *Reader) Transcript(ctx context.Context, id agency.RunID, name agency.SessionID) (api.TranscriptDoc, error) {
+	doc, err := r.Inspect(ctx, id)
+	if err != nil {
+		return api.TranscriptDoc{}, err
+	}
+	s, err := pick(doc, name)
+	if err != nil {
+		return api.TranscriptDoc{}, err
+	}
+	out := api.TranscriptDoc{Session: s, Lines: []api.MessageLine{}}
+	var messages []llm.Message
+	err = r.read(ctx, func(q *store.Snapshot) (err error) {
+		out.System, messages, err = session.Transcript(q, s.ID)
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	turn := 1
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			out.Lines = append(out.Lines, line(turn, m.Role, b))
+		}
+		if m.Role == llm.Assistant {
+			turn++
+		}
+	}
+	return out, nil
+}
+
+func pick(doc api.InspectDoc, name agency.SessionID) (api.SessionDoc, error) {
+	var names []string
+	for i, s := range doc.Sessions {
+		if s.ID == name || strings.HasSuffix(string(s.ID), "/"+string(name)) || name == "" && i == len(doc.Sessions)-1 {
+			return s, nil
+		}
+		names = append(names, string(s.ID))
+	}
+	err := agency.Errorf(agency.KindNotFound, "run %s has no session %q", doc.ID, name)
+	if len(names) == 0 {
+		return api.SessionDoc{}, agency.Errorf(agency.KindNotFound, "run %s has no session yet", doc.ID)
+	}
+	return api.SessionDoc{}, err.WithMend("its sessions: %s", strings.Join(names, ", "))
+}
+
+func line(turn int, role llm.Role, b llm.Block) api.MessageLine {
+	l := api.MessageLine{Turn: turn, Role: string(role)}
+	switch b := b.(type) {
+	case llm.Text:
+		l.Kind, l.Text = "text", b.Text
+	case llm.ToolUse:
+		l.Kind, l.Tool, l.CallID, l.Args = "tool_call", b.Name, b.ID, b.Args
+	case llm.ToolResult:
+		l.Kind, l.CallID, l.Text, l.Error = "tool_result", b.ID, b.Text, b.IsError
+	case llm.Reasoning:
+		l.Kind, l.Text = "reasoning", b.Text
+	}
+	return l
+}

@@ -1,0 +1,191 @@
+// Package view reads what runs recorded: the documents of package api, from
+// the store alone. The host serves it while it lives; without a host a command
+// opens the store read-only and asks it itself, so that looking starts
+// nothing and changes nothing.
+package view
+
+import (
+	"context"
+	"iter"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/board"
+	"agency/internal/budget"
+	"agency/internal/event"
+	"agency/internal/git"
+	"agency/internal/host"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// Options are what a Reader reads from.
+type Options struct {
+	DB *store.DB
+	// Events follows the log; nil where nobody writes to it.
+	Events *event.Log
+	// Live tells whether a host holds a run now; nil: none does.
+	Live func(agency.RunID) bool
+	// Git makes the host's git, for diffs. It is made when it is needed.
+	Git func(context.Context) (*git.Host, error)
+	// StateDir holds the runs' private git directories.
+	StateDir string
+}
+
+// Reader is the read model. It is safe for concurrent use.
+type Reader struct{ o Options }
+
+var _ api.View = (*Reader)(nil)
+
+// New makes a reader; it does no I/O.
+func New(o Options) *Reader {
+	if o.Live == nil {
+		o.Live = func(agency.RunID) bool { return false }
+	}
+	return &Reader{o: o}
+}
+
+func (r *Reader) read(ctx context.Context, fn func(q *store.Snapshot) error) error {
+	return r.o.DB.Read(ctx, fn)
+}
+
+// Runs lists all runs, oldest first.
+func (r *Reader) Runs(ctx context.Context) (docs []api.RunDoc, err error) {
+	docs = []api.RunDoc{}
+	err = r.read(ctx, func(q *store.Snapshot) error {
+		runs, err := registry.Runs(q)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			d, err := r.doc(q, run)
+			if err != nil {
+				return err
+			}
+			docs = append(docs, d)
+		}
+		return nil
+	})
+	return docs, err
+}
+
+// Doc is one run as ps shows it.
+func (r *Reader) Doc(ctx context.Context, id agency.RunID) (doc api.RunDoc, err error) {
+	err = r.read(ctx, func(q *store.Snapshot) error {
+		run, err := registry.Run(q, id)
+		if err != nil {
+			return err
+		}
+		doc, err = r.doc(q, run)
+		return err
+	})
+	return doc, err
+}
+
+func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
+	d := api.RunDoc{
+		ID: run.ID, Goal: run.Goal, Mode: run.Mode, State: run.State, Reason: run.Reason, Target: run.Target,
+		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes,
+		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Gates: []api.GateDoc{}, Live: r.o.Live(run.ID),
+	}
+	contracts, err := registry.Contracts(q, run.ID)
+	if err != nil {
+		return d, err
+	}
+	d.ContractsTotal = len(contracts)
+	for _, c := range contracts {
+		if c.Status == agency.StatusComplete {
+			d.ContractsDone++
+		}
+	}
+	if d.ContractsTotal > 0 {
+		d.Progress = float64(d.ContractsDone) / float64(d.ContractsTotal)
+	}
+	lines, err := budget.Lines(q, run.ID)
+	if err != nil {
+		return d, err
+	}
+	var money agency.Money
+	for _, l := range lines {
+		money += l.Money
+		d.Tokens += l.Billed
+		d.Unpriced = d.Unpriced || l.Unpriced
+	}
+	d.CostUSD = money.Float()
+	if d.LastEvent, err = host.LastEvent(q, run.ID); err != nil || run.State.Final() {
+		return d, err
+	}
+	gates, err := registry.OpenGates(q, run.ID)
+	for _, g := range gates {
+		d.Gates = append(d.Gates, api.GateDoc{ID: g.ID, Kind: g.Kind, Summary: g.Summary, CreatedAt: g.CreatedAt})
+	}
+	return d, err
+}
+
+// Messages are all messages of a run, oldest first.
+func (r *Reader) Messages(ctx context.Context, id agency.RunID) (ms []agency.Message, err error) {
+	err = r.read(ctx, func(q *store.Snapshot) error {
+		if _, err := registry.Run(q, id); err != nil {
+			return err
+		}
+		ms, err = board.Messages(q, id)
+		return err
+	})
+	return orEmpty(ms), err
+}
+
+// Gates are all gates of a run, answered ones too, oldest first.
+func (r *Reader) Gates(ctx context.Context, id agency.RunID) (gates []agency.Gate, err error) {
+	err = r.read(ctx, func(q *store.Snapshot) error {
+		if _, err := registry.Run(q, id); err != nil {
+			return err
+		}
+		gates, err = registry.Gates(q, id)
+		return err
+	})
+	return orEmpty(gates), err
+}
+
+// Events gives the log, and follows it where somebody writes to it.
+func (r *Reader) Events(ctx context.Context, q api.EventQuery) iter.Seq2[agency.Event, error] {
+	f := event.Filter{Run: q.Run, Category: q.Category, MinSeverity: q.MinSeverity}
+	if q.Follow && r.o.Events != nil {
+		return r.o.Events.Tail(ctx, q.After, f)
+	}
+	return r.stored(ctx, q.After, f)
+}
+
+// page is how many events are read at a time.
+const page = 1000
+
+func (r *Reader) stored(ctx context.Context, after int64, f event.Filter) iter.Seq2[agency.Event, error] {
+	return func(yield func(agency.Event, error) bool) {
+		for {
+			var evs []agency.Event
+			err := r.read(ctx, func(q *store.Snapshot) (err error) {
+				evs, err = event.Since(q, after, f, page)
+				return err
+			})
+			if err != nil {
+				yield(agency.Event{}, err)
+				return
+			}
+			for _, ev := range evs {
+				if !yield(ev, nil) {
+					return
+				}
+				after = ev.ID
+			}
+			if len(evs) < page {
+				return
+			}
+		}
+	}
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -1,0 +1,326 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/board"
+	"agency/internal/budget"
+	"agency/internal/config"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/flow/local"
+	"agency/internal/mode"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// Start starts a run. The same request again, because its answer was lost,
+// finds the run that it started.
+func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, error) {
+	if err := h.admit(); err != nil {
+		return api.RunStarted{}, err
+	}
+	c, err := checkRequest(r)
+	if err != nil {
+		return api.RunStarted{}, err
+	}
+	if doc, ok, err := h.started(ctx, r); ok || err != nil {
+		return api.RunStarted{Run: doc}, err
+	}
+	p, err := h.o.Shop.Prepare(ctx, r, c)
+	if err != nil {
+		return api.RunStarted{}, err
+	}
+	run := agency.Run{
+		ID: r.ID, Goal: r.Goal, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
+		Branch: p.Branch, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Version: h.o.Version,
+	}
+	h.o.Vault.Put(run.ID, r.Secrets)
+	if err := h.create(ctx, run, c); err != nil {
+		return api.RunStarted{}, err
+	}
+	if err := h.begin(run); err != nil {
+		return api.RunStarted{}, err
+	}
+	doc, err := h.o.Docs.Doc(ctx, run.ID)
+	return api.RunStarted{Run: doc, Notes: p.Notes}, err
+}
+
+func checkRequest(r api.RunRequest) (Copy, error) {
+	var c Copy
+	if err := agency.CheckRunID(r.ID); err != nil {
+		return c, err
+	}
+	if strings.TrimSpace(r.Goal) == "" {
+		return c, agency.Errorf(agency.KindInvalid, "the goal is empty").WithMend(`agency run "what should be different"`)
+	}
+	if r.Mode != agency.ModeSingle {
+		return c, agency.Errorf(agency.KindInvalid, "mode %s: not in this version", r.Mode).WithMend("agency run --mode single")
+	}
+	if r.Land != agency.LandBranch && r.Land != agency.LandMerge {
+		return c, agency.Errorf(agency.KindInvalid, "land: %s: not in this version", r.Land).WithMend("set land: merge or land: branch")
+	}
+	if err := json.Unmarshal(r.Config, &c.Config); err != nil {
+		return c, agency.Errorf(agency.KindInvalid, "the run's configuration: %w", err)
+	}
+	c.Env = r.Env
+	return c, nil
+}
+
+// started finds the run of an earlier request with the same id.
+func (h *Host) started(ctx context.Context, r api.RunRequest) (api.RunDoc, bool, error) {
+	doc, err := h.o.Docs.Doc(ctx, r.ID)
+	switch {
+	case agency.KindOf(err) == agency.KindNotFound:
+		return doc, false, nil
+	case err != nil:
+		return doc, false, err
+	case doc.Goal != r.Goal || doc.Repo != r.Repo:
+		return doc, false, agency.Errorf(agency.KindConflict, "run %s exists already", r.ID)
+	}
+	return doc, true, nil
+}
+
+func (h *Host) create(ctx context.Context, run agency.Run, c Copy) error {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return h.write(ctx, func(tx *store.Tx) error {
+		if err := registry.CreateRun(tx, run, raw); err != nil {
+			return err
+		}
+		return budget.Open(tx, run.ID, budget.Root, "", limitsOf(c.Config.Budget))
+	})
+}
+
+func limitsOf(b config.Budget) budget.Limits {
+	return budget.Limits{Money: agency.USD(b.USD), Tokens: b.Tokens, Wall: time.Duration(b.WallMinutes) * time.Minute}
+}
+
+// Resume makes a run go on that is paused, interrupted or waits. A run that
+// has ended, or is at work, stays as it is.
+func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest) (api.RunDoc, error) {
+	if err := h.admit(); err != nil {
+		return api.RunDoc{}, err
+	}
+	run, err := h.run(ctx, id)
+	if err != nil || run.State.Final() {
+		return h.docOr(ctx, id, err)
+	}
+	h.o.Vault.Put(id, r.Secrets)
+	err = h.write(ctx, func(tx *store.Tx) error {
+		if r.Yes {
+			if err := setYes(tx, id); err != nil {
+				return err
+			}
+		}
+		return h.release(tx, id, "resume")
+	})
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	return h.docOr(ctx, id, h.takeUp(ctx, id))
+}
+
+// release takes a pause back and notes that the run goes on.
+func (h *Host) release(tx *store.Tx, id agency.RunID, why string) error {
+	run, err := registry.Run(tx, id)
+	if err != nil {
+		return err
+	}
+	ctl, err := registry.ReadControl(tx, id)
+	if err != nil {
+		return err
+	}
+	if ctl.Pause {
+		if err := registry.SetControl(tx, id, registry.Control{}); err != nil {
+			return err
+		}
+		// One signal a pause: the id makes a repeated resume the same one.
+		at := fmt.Sprintf("%s/%s/%d", why, mode.ResumeSignal, tx.Now.UnixNano())
+		if err := local.Send(tx, id, mode.ResumeSignal, at, []byte("{}")); err != nil {
+			return err
+		}
+	}
+	if run.State != agency.StateInterrupted {
+		return nil
+	}
+	if run.Reason == crashReason {
+		ev := agency.NewEvent(id, agency.SeverityInfo, "a new host takes the run up", agency.ResumedAfterCrash{Epoch: h.o.Fence.Epoch})
+		if _, err := event.Append(tx, ev); err != nil {
+			return err
+		}
+	}
+	return registry.SetState(tx, id, agency.StateRunning, "")
+}
+
+// takeUp begins a run, or lets a live one look again.
+func (h *Host) takeUp(ctx context.Context, id agency.RunID) error {
+	run, err := h.run(ctx, id)
+	if err != nil {
+		return err
+	}
+	l := h.find(id)
+	if l != nil && !l.isEnding() {
+		l.poke()
+		h.rearm(ctx, run)
+		return nil
+	}
+	if l != nil { // it has stopped, and what it stopped by is being recorded
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return h.begin(run)
+}
+
+func (h *Host) run(ctx context.Context, id agency.RunID) (run agency.Run, err error) {
+	err = h.read(ctx, func(q store.Querier) error {
+		run, err = registry.Run(q, id)
+		return err
+	})
+	return run, err
+}
+
+func (h *Host) docOr(ctx context.Context, id agency.RunID, err error) (api.RunDoc, error) {
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	return h.o.Docs.Doc(ctx, id)
+}
+
+// Merge lands a run that ended on its branch.
+func (h *Host) Merge(ctx context.Context, id agency.RunID, _ api.ByRequest) (api.RunDoc, error) {
+	if err := h.admit(); err != nil {
+		return api.RunDoc{}, err
+	}
+	run, err := h.run(ctx, id)
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	if err := mergeable(run); err != nil {
+		return api.RunDoc{}, err
+	}
+	var c Copy
+	var n int
+	err = h.read(ctx, func(q store.Querier) error {
+		if c, err = ReadCopy(q, id); err != nil {
+			return err
+		}
+		n, err = countMerges(q, id)
+		return err
+	})
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	h.work.Add(1)
+	defer h.work.Done()
+	end, err := h.merge(ctx, run, c, n)
+	switch {
+	case err != nil:
+		return api.RunDoc{}, err
+	case !end.Succeeded:
+		return api.RunDoc{}, agency.Errorf(agency.KindConflict, "%s", end.Reason).WithMend("mend it, then: agency merge %s", id)
+	}
+	err = h.record(func(tx *store.Tx) error { return registry.SetMerged(tx, id, end.Commit) })
+	return h.docOr(ctx, id, err)
+}
+
+func mergeable(run agency.Run) error {
+	switch {
+	case run.State == agency.StateWaiting:
+		return agency.Errorf(agency.KindConflict, "run %s waits: %s", run.ID, run.Reason).WithMend("agency approve %s", run.ID)
+	case run.State != agency.StateSucceeded:
+		return agency.Errorf(agency.KindConflict, "run %s is %s: only a run that succeeded is merged", run.ID, run.State).WithMend("agency inspect %s", run.ID)
+	case run.Merged != "":
+		return agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", run.ID, run.Merged)
+	}
+	return nil
+}
+
+// merge is a program of its own beside the run's: a merge that was refused is
+// tried again as a new one.
+func (h *Host) merge(ctx context.Context, run agency.Run, c Copy, n int) (mode.Result, error) {
+	id := agency.RunID(fmt.Sprintf("%s.merge-%d", run.ID, n+1))
+	if err := h.record(func(tx *store.Tx) error { return noteMerge(tx, run.ID) }); err != nil {
+		return mode.Result{}, err
+	}
+	var end mode.Result
+	err := h.o.Engine.Run(ctx, id, h.o.Fence, func(fc flow.Ctx) error {
+		r, err := mode.Merge(fc, inputOf(run, c))
+		end = r
+		return err
+	}, local.Hooks{Quiet: func(bool) {}})
+	return end, err
+}
+
+const mergeNote = "a person asked for the merge"
+
+func noteMerge(tx *store.Tx, id agency.RunID) error {
+	_, err := event.Append(tx, agency.NewEvent(id, agency.SeverityInfo, mergeNote, agency.Log{Text: mergeNote}))
+	return err
+}
+
+// countMerges is how often a merge was asked for, so that each try has a
+// journal of its own.
+func countMerges(q store.Querier, id agency.RunID) (int, error) {
+	evs, err := event.Since(q, 0, event.Filter{Run: id, Category: agency.CategorySystem}, 10_000)
+	n := 0
+	for _, ev := range evs {
+		if ev.Type == "log" && ev.Summary == mergeNote {
+			n++
+		}
+	}
+	return n, err
+}
+
+// Remove deletes a run that has ended: its branch, workspaces and record. What
+// it merged stays.
+func (h *Host) Remove(ctx context.Context, id agency.RunID, _ api.ByRequest) error {
+	run, err := h.run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !run.State.Final() || h.Live(id) {
+		return agency.Errorf(agency.KindConflict, "run %s is %s", id, run.State).WithMend("agency cancel %s", id)
+	}
+	if err := h.o.Shop.Remove(ctx, run); err != nil {
+		return err
+	}
+	return h.write(ctx, func(tx *store.Tx) error {
+		merges, err := countMerges(tx, id)
+		if err != nil {
+			return err
+		}
+		for n := range merges {
+			if err := local.DeleteRun(tx, agency.RunID(fmt.Sprintf("%s.merge-%d", id, n+1))); err != nil {
+				return err
+			}
+		}
+		for _, forget := range []func(*store.Tx, agency.RunID) error{h.o.Shop.Forget, local.DeleteRun, board.Forget, budget.Forget, registry.DeleteRun, event.DeleteRun} {
+			if err := forget(tx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Copy reads the configuration that a run keeps.
+func (h *Host) Copy(ctx context.Context, id agency.RunID) (api.CopyDoc, error) {
+	var raw json.RawMessage
+	err := h.read(ctx, func(q store.Querier) (err error) {
+		raw, err = registry.Copy(q, id)
+		return err
+	})
+	return api.CopyDoc{Config: raw}, err
+}

@@ -1,0 +1,143 @@
+package workshop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/git"
+	"agency/internal/land"
+	"agency/internal/registry"
+	"agency/internal/session"
+	"agency/internal/store"
+	"agency/internal/verify"
+	"agency/internal/workspace"
+)
+
+func (s *Shop) record(ctx context.Context, id agency.RunID) (run agency.Run, err error) {
+	err = s.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		run, err = registry.Run(q, id)
+		return err
+	})
+	return run, err
+}
+
+// Recover clears what a killed host left on disk: halves of merges, checkouts
+// that nobody works in, folders of runs that never began.
+func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
+	var errs []error
+	if s.o.Recover != nil {
+		if err := s.o.Recover(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("a merge that was begun: %w", err))
+		}
+	}
+	keep := make([]agency.RunID, 0, len(runs))
+	for _, run := range runs {
+		keep = append(keep, run.ID)
+		if run.State.Final() {
+			continue
+		}
+		if err := s.sweep(ctx, run.ID); err != nil {
+			errs = append(errs, fmt.Errorf("run %s: %w", run.ID, err))
+		}
+	}
+	orphans, err := workspace.Orphans(s.o.StateDir, keep)
+	errs = append(errs, err)
+	for _, dir := range orphans {
+		errs = append(errs, removeTree(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// sweep removes checkouts that are made anew each time they are needed.
+func (s *Shop) sweep(ctx context.Context, id agency.RunID) error {
+	run, err := s.spaces.Run(ctx, id)
+	if agency.KindOf(err) == agency.KindNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	refs, err := run.List()
+	if err != nil {
+		return err
+	}
+	var keep []workspace.Ref
+	for _, r := range refs {
+		if r.Kind == workspace.Work {
+			keep = append(keep, r)
+		}
+	}
+	_, err = run.Sweep(ctx, keep)
+	return err
+}
+
+// Remove deletes a run's branch and files. A branch that somebody has checked
+// out stays, and is named.
+func (s *Shop) Remove(ctx context.Context, run agency.Run) error {
+	if err := s.removeBranch(ctx, run); err != nil {
+		return err
+	}
+	s.forget(run.ID)
+	return s.spaces.Forget(ctx, run.ID)
+}
+
+func (s *Shop) removeBranch(ctx context.Context, run agency.Run) error {
+	loc, err := git.Find(run.Repo)
+	if err != nil {
+		if _, serr := os.Stat(run.Repo); errors.Is(serr, os.ErrNotExist) {
+			return nil // the worktree is gone, and so is what could be mended here
+		}
+		return err
+	}
+	user := s.o.Git.At(loc)
+	ref := "refs/heads/" + run.Branch
+	at, err := user.Ref(ctx, ref)
+	if err != nil || at == "" {
+		return err
+	}
+	trees, err := user.Worktrees(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		if t.Branch == ref {
+			return agency.Errorf(agency.KindConflict, "the branch %s is checked out in %s", run.Branch, t.Path).
+				WithMend("git -C %s switch %s", t.Path, run.Target)
+		}
+	}
+	settings, err := s.o.Git.ReadSettings(ctx, loc)
+	if err != nil {
+		return err
+	}
+	return user.UpdateRef(ctx, ref, "", at, "agency rm "+string(run.ID), settings.Identity)
+}
+
+// Forget deletes the rows that the run's steps kept.
+func (s *Shop) Forget(tx *store.Tx, id agency.RunID) error {
+	for _, forget := range []func(*store.Tx, agency.RunID) error{session.Forget, verify.Forget, check.Forget, land.DeleteRun} {
+		if err := forget(tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTree deletes a folder, also where folders in it were made read-only.
+func removeTree(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error { // the removal below is what counts
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,141 @@
+package workshop
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/config"
+	"agency/internal/llm"
+	"agency/internal/llm/anthropic"
+	"agency/internal/llm/openai"
+	"agency/internal/llm/rehearsal"
+)
+
+// lineup is the models of a role in order of fallback.
+type lineup struct {
+	model  llm.Model
+	names  []string
+	window int64
+	prices budget.Prices
+}
+
+func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID) (lineup, error) {
+	refs, err := b.copy.Config.ModelsOf(role)
+	if err != nil {
+		return lineup{}, err
+	}
+	out := lineup{prices: budget.Prices{}}
+	var named []llm.Named
+	for _, ref := range refs {
+		m, err := s.model(run, b, ref)
+		if err != nil {
+			return lineup{}, err
+		}
+		named = append(named, llm.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: llm.Retry(m, llm.RetryOptions{})})
+		out.names = append(out.names, ref.String())
+		s.describe(&out, b.copy.Config, ref)
+	}
+	out.model, err = llm.Fallback(named, llm.FallbackOptions{})
+	return out, err
+}
+
+// describe adds what is known about a model: its price, and its window, of
+// which the smallest of the list counts.
+func (s *Shop) describe(l *lineup, c config.Config, ref config.ModelRef) {
+	known, ok := s.o.Catalog.Lookup(c.Providers[ref.Provider].Type, ref.Name)
+	if ok && known.Context > 0 && (l.window == 0 || known.Context < l.window) {
+		l.window = known.Context
+	}
+	if p, set := c.PriceOf(ref); set {
+		l.prices[ref.String()] = p
+	} else if ok {
+		l.prices[ref.String()] = known.Price
+	}
+}
+
+func (s *Shop) model(run agency.RunID, b *bench, ref config.ModelRef) (llm.Model, error) {
+	p := b.copy.Config.Providers[ref.Provider]
+	if p.Type == "rehearsal" {
+		player, err := s.players.get(run, ref.Provider, b.repo, p.Script)
+		if err != nil {
+			return nil, err
+		}
+		return rehearsal.NewModel(ref.Provider, player, rehearsal.ModelOptions{}), nil
+	}
+	key, err := s.key(run, ref.Provider, p)
+	if err != nil {
+		return nil, err
+	}
+	opts := llm.HTTPOptions{Proxy: http.ProxyFromEnvironment}
+	switch p.Type {
+	case "openai":
+		return openai.New(openai.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}), nil
+	}
+	return nil, agency.Errorf(agency.KindInvalid, "provider %s: type %s: not in this version", ref.Provider, p.Type)
+}
+
+// key is a provider's key as a client brought it. Without one the run is left
+// interrupted until a client comes that has it.
+func (s *Shop) key(run agency.RunID, name string, p config.Provider) (string, error) {
+	if p.APIKey == config.NoKey || p.APIKey == "" {
+		return "", nil
+	}
+	if key, ok := s.o.Vault.Key(run, name); ok {
+		return key, nil
+	}
+	err := agency.Errorf(agency.KindTransient, "the host has no key for the provider %s", name)
+	if env := p.APIKey.Env(); env != "" {
+		return "", err.WithMend("export %s=KEY; agency resume %s", env, run)
+	}
+	return "", err.WithMend("agency resume %s", run)
+}
+
+// players keeps one rehearsal player a run and provider, so that a fault that
+// a script plays once is played once.
+type players struct {
+	mu   sync.Mutex
+	have map[string]*rehearsal.Player
+}
+
+func (p *players) get(run agency.RunID, provider, repo, script string) (*rehearsal.Player, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := string(run) + "\x00" + provider
+	if have := p.have[key]; have != nil {
+		return have, nil
+	}
+	s, err := readScript(repo, script)
+	if err != nil {
+		return nil, err
+	}
+	if p.have == nil {
+		p.have = map[string]*rehearsal.Player{}
+	}
+	p.have[key] = rehearsal.NewPlayer(s)
+	return p.have[key], nil
+}
+
+func readScript(repo, script string) (*rehearsal.Script, error) {
+	if script == "" {
+		return rehearsal.Default()
+	}
+	if !filepath.IsAbs(script) {
+		script = filepath.Join(repo, script)
+	}
+	b, err := os.ReadFile(script)
+	if err != nil {
+		return nil, agency.Errorf(agency.KindInvalid, "rehearsal script: %w", err).WithMend("set providers.NAME.script to a file that exists")
+	}
+	s, err := rehearsal.Parse(script, b)
+	if err != nil {
+		return nil, fmt.Errorf("rehearsal script: %w", err)
+	}
+	return s, nil
+}

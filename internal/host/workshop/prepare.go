@@ -1,0 +1,167 @@
+package workshop
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/check/detect"
+	"agency/internal/git"
+	"agency/internal/host"
+	"agency/internal/sandbox"
+	"agency/internal/workspace"
+)
+
+// mainContract is the one contract whose workspace is made before the run: the
+// base is looked at in it.
+const mainContract = "main"
+
+// Prepare checks a request against the repository and makes the run's private
+// git directory and first workspace. Nothing of the user's is touched.
+func (s *Shop) Prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host.Prepared, error) {
+	p, err := s.prepare(ctx, r, c)
+	if err != nil {
+		if cerr := s.spaces.Forget(context.WithoutCancel(ctx), r.ID); cerr != nil {
+			s.o.Log.Error("a run that was refused left files", "run", r.ID, "error", cerr)
+		}
+	}
+	return p, err
+}
+
+func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host.Prepared, error) {
+	loc, err := git.Find(r.Repo)
+	if err != nil {
+		return host.Prepared{}, err
+	}
+	if loc.WorkTree != r.Repo {
+		return host.Prepared{}, agency.Errorf(agency.KindInvalid, "%s is not the top folder of a working tree", r.Repo)
+	}
+	head, target, err := s.head(ctx, loc, r.Target)
+	if err != nil {
+		return host.Prepared{}, err
+	}
+	p := host.Prepared{Base: head, Target: target, Branch: c.Config.BranchPrefix + "/" + string(r.ID) + "/main"}
+	if err := s.free(ctx, loc, p.Branch, c.Config.BranchPrefix); err != nil {
+		return p, err
+	}
+	b, err := s.build(ctx, r.Repo, c)
+	if err != nil {
+		return p, err
+	}
+	info := workspace.RunInfo{Run: r.ID, Repo: loc, Base: head, StateDir: s.o.StateDir}
+	if err := s.local(ctx, r, &info, &p); err != nil {
+		return p, err
+	}
+	if err := s.base(ctx, info, b); err != nil {
+		return p, err
+	}
+	if commandsOf(c.Config.Commands).Test == "" {
+		p.Notes = append(p.Notes, "no test command is known: the work is checked by build and vet only; set commands.test in agency.yaml")
+	}
+	if b.runner.Tier() == sandbox.TierNone {
+		p.Notes = append(p.Notes, "the sandbox is off: commands of this run have the rights of your user")
+	}
+	return p, nil
+}
+
+// head is the commit that a run starts from and the branch that it is for.
+func (s *Shop) head(ctx context.Context, loc git.Location, target string) (agency.OID, string, error) {
+	user := s.o.Git.At(loc)
+	h, err := user.Head(ctx)
+	switch {
+	case err != nil:
+		return "", "", err
+	case h.Unborn():
+		return "", "", agency.Errorf(agency.KindInvalid, "the repository %s has no commit yet", loc.WorkTree).
+			WithMend("git add -A && git commit -m %q", "first commit")
+	case target == "" && h.Detached():
+		return "", "", agency.Errorf(agency.KindInvalid, "HEAD is detached: the run does not know which branch its work is for").
+			WithMend("agency run --target BRANCH, or git switch BRANCH")
+	case target == "":
+		return h.Commit, strings.TrimPrefix(h.Ref, "refs/heads/"), nil
+	}
+	ref := "refs/heads/" + strings.TrimPrefix(target, "refs/heads/")
+	if err := git.CheckRef(ref); err != nil {
+		return "", "", err
+	}
+	at, err := user.Ref(ctx, ref)
+	if err == nil && at == "" {
+		err = agency.Errorf(agency.KindInvalid, "--target %s: there is no such branch", target).WithMend("git branch %s", target)
+	}
+	return h.Commit, strings.TrimPrefix(ref, "refs/heads/"), err
+}
+
+// free refuses a branch name that the repository has no room for: a branch
+// named like the prefix takes the place of its folder.
+func (s *Shop) free(ctx context.Context, loc git.Location, branch, prefix string) error {
+	by, err := s.o.Git.At(loc).Blocker(ctx, "refs/heads/"+branch)
+	if err != nil || by == "" {
+		return err
+	}
+	return agency.Errorf(agency.KindInvalid, "the branch %s is in the way: the run's branches are called %s/RUN/main", strings.TrimPrefix(by, "refs/heads/"), prefix).
+		WithMend("set branch_prefix in agency.yaml to another word, or rename the branch")
+}
+
+// local looks at the user's uncommitted work: it is left out and said so, or
+// becomes the base where the user asked for it.
+func (s *Shop) local(ctx context.Context, r api.RunRequest, info *workspace.RunInfo, p *host.Prepared) error {
+	if !r.IncludeDirty {
+		l, err := s.spaces.Local(ctx, *info, p.Base)
+		if err == nil && len(l.Paths) > 0 {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and not part of the run, which starts from %.10s: %s (use --include-dirty to include)",
+				plural(len(l.Paths), "file is", "files are"), p.Base, some(l.Paths)))
+		}
+		return err
+	}
+	commit, l, err := s.spaces.Dirty(ctx, *info, p.Base)
+	if err != nil || len(l.Paths) == 0 {
+		return err
+	}
+	p.Base, p.Dirty = commit, true
+	info.Base, info.Dirty = commit, commit
+	p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and part of the run: %s", plural(len(l.Paths), "file is", "files are"), some(l.Paths)))
+	return nil
+}
+
+// base makes the first workspace and looks whether everything is there that
+// its builds need.
+func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench) error {
+	run, err := s.spaces.OpenRun(ctx, info)
+	if err != nil {
+		return err
+	}
+	w, err := run.Prepare(ctx, mainContract, info.Base, workspace.Work)
+	if err != nil {
+		return err
+	}
+	place, err := w.Place()
+	if err != nil {
+		return err
+	}
+	root, err := w.Root()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // only read
+	place.ReadOnly = true
+	spec := sandbox.Spec{Place: place, Tools: b.tools.Tools, LayerDir: s.agentLayer(), Reads: b.reads}
+	return detect.MissingModules(ctx, b.runner, spec, root.FS())
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// some names a few of many paths.
+func some(paths []string) string {
+	const few = 5
+	if len(paths) <= few {
+		return strings.Join(paths, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(paths[:few], ", "), len(paths)-few)
+}

@@ -1,0 +1,137 @@
+package workshop
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/config"
+	"agency/internal/flow"
+	"agency/internal/land"
+	"agency/internal/roster"
+	"agency/internal/sandbox"
+	"agency/internal/session"
+	"agency/internal/verify"
+	"agency/internal/workspace"
+)
+
+var (
+	_ session.Host  = (*Shop)(nil)
+	_ land.Verifier = (*Landing)(nil)
+)
+
+// agentLayer is where agents' commands keep their caches; verification never
+// reads it.
+func (s *Shop) agentLayer() string { return filepath.Join(s.layers(), string(check.LayerAgents)) }
+
+// Cancelled is closed when a person cancels the run.
+func (s *Shop) Cancelled(run agency.RunID) <-chan struct{} {
+	if s.o.Cancelled == nil {
+		return nil
+	}
+	return s.o.Cancelled(run)
+}
+
+// Setup is what the run's own copy of the configuration says for a session.
+func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, error) {
+	b, err := s.bench(ctx, spec.Run)
+	if err != nil {
+		return session.Setup{}, err
+	}
+	role, err := roster.Find(spec.Role)
+	if err != nil {
+		return session.Setup{}, err
+	}
+	m, err := s.models(spec.Run, b, spec.Role)
+	if err != nil {
+		return session.Setup{}, err
+	}
+	return session.Setup{
+		Model: m.model, Models: m.names, Window: m.window, Prices: m.prices,
+		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
+		Repo:   b.repo, Network: b.copy.Config.Sandbox.Network != "none", Commands: commandsOf(b.copy.Config.Commands),
+		Parent: budget.ContractNode(spec.Contract),
+	}, nil
+}
+
+func limitsOf(l roster.Limits, a config.Agent) roster.Limits {
+	l.Turns, l.MaxOutput, l.Tokens, l.Seconds = a.MaxTurns, int64(a.MaxTokens), a.MaxTokensPerSession, a.TimeoutSeconds
+	return l
+}
+
+// Desk opens the contract's workspace.
+func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, error) {
+	b, err := s.bench(ctx, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	run, err := s.spaces.Run(ctx, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	head, err := s.start(ctx, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	w, err := run.Prepare(ctx, string(spec.Contract), head, workspace.Work)
+	if err != nil {
+		return nil, err
+	}
+	return session.NewDesk(session.DeskOptions{
+		Workspace: w, Runner: b.runner, Checker: b.checks, Tools: b.tools.Tools, LayerDir: s.agentLayer(),
+		Limits: agentLimits(b.copy.Config.Sandbox), Reads: b.reads, Commands: commandsOf(b.copy.Config.Commands),
+		Repo: b.repo, Run: spec.Run, Contract: spec.Contract, Agent: spec.Agent, Fence: flow.ScopeOf(ctx).Fence,
+	})
+}
+
+// start is where a contract's work begins: the head of the run's branch, so
+// that a second contract stands on what the first landed.
+func (s *Shop) start(ctx context.Context, id agency.RunID) (agency.OID, error) {
+	run, err := s.spaces.Run(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	r, err := s.record(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	head, err := run.User().Ref(ctx, "refs/heads/"+r.Branch)
+	if err != nil || head != "" {
+		return head, err
+	}
+	return run.Base(), nil
+}
+
+func agentLimits(c config.Sandbox) sandbox.Limits {
+	l := sandbox.DefaultLimits()
+	l.Wall = time.Duration(c.TimeoutSeconds) * time.Second
+	l.MemoryMB, l.Processes, l.OutputKB = c.MemoryMB, c.Processes, c.OutputKB
+	return l
+}
+
+// Landing verifies merged trees for the queue with the run's own commands.
+type Landing struct {
+	Shop   *Shop
+	Verify *verify.Verifier
+}
+
+// VerifyLanding runs the whole suite on a merged tree. No reasons: it passes.
+func (l *Landing) VerifyLanding(ctx context.Context, c land.Candidate) ([]string, error) {
+	cmds, err := l.Shop.Commands(ctx, c.Run)
+	if err != nil {
+		return nil, err
+	}
+	v, err := l.Verify.VerifyTree(ctx, c.Step+"/verify", verify.Spec{
+		Run: c.Run, Contract: c.Contract, Base: c.Head, Claim: c.Tree, Commands: cmds,
+	})
+	switch {
+	case err != nil || v.Pass:
+		return nil, err
+	case len(v.Reasons) == 0:
+		return []string{"the merged tree fails its checks"}, nil
+	}
+	return v.Reasons, nil
+}
