@@ -116,15 +116,21 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case Text:
+			b.Text = Clean(b.Text)
 			out.Blocks = append(out.Blocks, wireBlock{Type: "text", Text: &b.Text})
 		case ToolUse:
-			if len(b.Args) > 0 && !json.Valid(b.Args) {
-				b.Args = quoteJSON(string(b.Args))
+			if len(b.Args) > 0 {
+				b.Args = CanonicalJSON(b.Args)
 			}
-			out.Blocks = append(out.Blocks, wireBlock{Type: "tool_use", ID: b.ID, Name: b.Name, Args: b.Args, Invalid: b.Invalid})
+			out.Blocks = append(out.Blocks, wireBlock{Type: "tool_use", ID: b.ID, Name: Clean(b.Name), Args: b.Args, Invalid: b.Invalid})
 		case ToolResult:
+			b.Text = Clean(b.Text)
 			out.Blocks = append(out.Blocks, wireBlock{Type: "tool_result", ID: b.ID, Text: &b.Text, IsError: b.IsError})
 		case Reasoning:
+			b.Text = Clean(b.Text)
+			if len(b.Opaque) > 0 {
+				b.Opaque = CanonicalJSON(b.Opaque)
+			}
 			out.Blocks = append(out.Blocks, wireBlock{Type: "reasoning", Provider: b.Provider, Opaque: b.Opaque, Text: &b.Text})
 		default:
 			return nil, fmt.Errorf("message block of unknown type %T", b)
@@ -132,6 +138,11 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	}
 	return marshal(out)
 }
+
+// Clean is a text as it is stored and sent: bytes that are no UTF-8 become the
+// replacement character. Encoders would write them differently before and
+// after they were stored, and a resumed conversation would miss the cache.
+func Clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // marshal is json.Marshal without the escapes that only HTML needs.
 func marshal(v wireMessage) ([]byte, error) {
@@ -170,11 +181,19 @@ func (b wireBlock) canonical() (Block, error) {
 	case "text":
 		return Text{Text: text}, nil
 	case "tool_use":
-		return ToolUse{ID: b.ID, Name: b.Name, Args: b.Args, Invalid: b.Invalid}, nil
+		return ToolUse{ID: b.ID, Name: b.Name, Args: kept(b.Args), Invalid: b.Invalid}, nil
 	case "tool_result":
 		return ToolResult{ID: b.ID, Text: text, IsError: b.IsError}, nil
 	case "reasoning":
-		return Reasoning{Provider: b.Provider, Opaque: b.Opaque, Text: text}, nil
+		return Reasoning{Provider: b.Provider, Opaque: kept(b.Opaque), Text: text}, nil
 	}
 	return nil, fmt.Errorf("message block of unknown type %q", b.Type)
+}
+
+// kept undoes what the encoder around a message did to JSON inside it.
+func kept(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	return CanonicalJSON(raw)
 }

@@ -42,7 +42,7 @@ func FinishCalls(req Request, calls []RawCall) []ToolUse {
 		id = unique(id, taken)
 		taken[id] = true
 		args, invalid := CheckArgs(c.Args)
-		out = append(out, ToolUse{ID: id, Name: strings.TrimSpace(c.Name), Args: args, Invalid: invalid})
+		out = append(out, ToolUse{ID: id, Name: Clean(strings.TrimSpace(c.Name)), Args: args, Invalid: invalid})
 	}
 	return out
 }
@@ -84,6 +84,7 @@ func safe(s string, limit int) string {
 // CheckArgs gives arguments as valid JSON and says what is wrong with them.
 // Nothing at all and null are an empty object, for tools without parameters.
 func CheckArgs(text string) (args json.RawMessage, invalid string) {
+	text = Clean(text)
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed == "null" {
 		return json.RawMessage(`{}`), ""
@@ -95,15 +96,7 @@ func CheckArgs(text string) (args json.RawMessage, invalid string) {
 	if b.Bytes()[0] != '{' {
 		return quoteJSON(text), "arguments are not a JSON object"
 	}
-	return b.Bytes(), ""
-}
-
-func quoteJSON(s string) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return unescapeHTML(b.Bytes()), ""
 }
 
 // WireArgs is a call's arguments as they are sent back to a provider: always

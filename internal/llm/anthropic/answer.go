@@ -367,14 +367,14 @@ func (b *block) args() string {
 // wrote it.
 func (b *block) reasoning(provider string) (llm.Reasoning, bool) {
 	if b.Type != "thinking" {
-		return llm.Reasoning{Provider: provider, Opaque: b.raw}, len(b.raw) > 0
+		return llm.Reasoning{Provider: provider, Opaque: llm.CanonicalJSON(b.raw)}, len(b.raw) > 0
 	}
 	opaque, err := json.Marshal(struct {
 		Type      string `json:"type"`
 		Thinking  string `json:"thinking"`
 		Signature string `json:"signature"`
 	}{"thinking", b.text.String(), b.Signature})
-	return llm.Reasoning{Provider: provider, Opaque: opaque, Text: b.text.String()}, err == nil
+	return llm.Reasoning{Provider: provider, Opaque: llm.CanonicalJSON(opaque), Text: b.text.String()}, err == nil
 }
 
 // count takes the provider's usage, or estimates from bytes. Here the input

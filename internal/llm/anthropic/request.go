@@ -22,7 +22,7 @@ func (m *Model) params(req llm.Request) sdk.MessageNewParams {
 		p.MaxTokens = llm.DefaultMaxOutput
 	}
 	if req.System != "" {
-		p.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+		p.System = []sdk.TextBlockParam{{Text: llm.Clean(req.System), CacheControl: sdk.NewCacheControlEphemeralParam()}}
 	}
 	return p
 }
@@ -52,12 +52,12 @@ func (m *Model) userBlocks(msg llm.Message) []sdk.ContentBlockParamUnion {
 		case llm.ToolResult:
 			r := &sdk.ToolResultBlockParam{ToolUseID: b.ID, IsError: param.NewOpt(b.IsError)}
 			if b.Text != "" {
-				r.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: b.Text}}}
+				r.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: llm.Clean(b.Text)}}}
 			}
 			results = append(results, sdk.ContentBlockParamUnion{OfToolResult: r})
 		case llm.Text:
 			if strings.TrimSpace(b.Text) != "" {
-				words = append(words, sdk.NewTextBlock(b.Text))
+				words = append(words, sdk.NewTextBlock(llm.Clean(b.Text)))
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func (m *Model) assistantBlocks(msg llm.Message) []sdk.ContentBlockParamUnion {
 		case llm.Text:
 			if strings.TrimSpace(b.Text) != "" {
 				substance = true
-				out = append(out, sdk.NewTextBlock(b.Text))
+				out = append(out, sdk.NewTextBlock(llm.Clean(b.Text)))
 			}
 		case llm.ToolUse:
 			substance = true

@@ -4,6 +4,12 @@
 package catalog
 
 import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"regexp"
+
 	"agency/internal/agency"
 )
 
@@ -17,6 +23,9 @@ const (
 	FastCheap      Level = "fast-cheap"
 )
 
+// Levels lists them from the dearest.
+func Levels() []Level { return []Level{ReasoningHeavy, Capable, FastCheap} }
+
 // Model is one entry. Numbers are tokens; zero is unknown.
 type Model struct {
 	ID        string       `json:"id"`
@@ -25,11 +34,22 @@ type Model struct {
 	Context   int64        `json:"context"`
 	MaxOutput int64        `json:"max_output"`
 	Price     agency.Price `json:"price"`
+	// LongPrice holds for requests whose prompt is longer than LongAbove; 0:
+	// there is one price.
+	LongAbove int64        `json:"long_above,omitempty"`
+	LongPrice agency.Price `json:"long_price,omitzero"`
 	// Fictive prices are made up, for the rehearsal player.
 	Fictive bool `json:"fictive,omitempty"`
-	// Note names what the price does not say, such as a surcharge on long
-	// prompts.
+	// Note says what the numbers do not.
 	Note string `json:"note,omitempty"`
+}
+
+// PriceFor is the price of a request whose prompt has so many tokens.
+func (m Model) PriceFor(promptTokens int64) agency.Price {
+	if m.LongAbove > 0 && promptTokens > m.LongAbove {
+		return m.LongPrice
+	}
+	return m.Price
 }
 
 // Catalog is the embedded list.
@@ -38,14 +58,62 @@ type Catalog struct {
 	Providers map[string][]Model `json:"providers"`
 }
 
+//go:embed models.json
+var models []byte
+
 // Load reads the embedded list; an error is a bug of the build.
-func Load() (*Catalog, error) { return nil, nil }
+func Load() (*Catalog, error) {
+	dec := json.NewDecoder(bytes.NewReader(models))
+	dec.DisallowUnknownFields()
+	var c Catalog
+	if err := dec.Decode(&c); err != nil {
+		return nil, fmt.Errorf("embedded model catalog: %w", err)
+	}
+	return &c, nil
+}
+
+// rehearsalType is the provider type whose every model is the player.
+const rehearsalType = "rehearsal"
+
+var dated = regexp.MustCompile(`[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 
 // Lookup finds a model by the provider's type (anthropic, openai, gemini,
 // rehearsal) and the vendor's name of the model, also where that carries a
-// dated suffix. A model that is not found counts tokens only.
-func (c *Catalog) Lookup(providerType, model string) (Model, bool) { return Model{}, false }
+// date that the list does not have. A model that is not found counts tokens
+// only and shows as unpriced.
+func (c *Catalog) Lookup(providerType, model string) (Model, bool) {
+	if providerType == rehearsalType && len(c.Providers[rehearsalType]) > 0 {
+		m := c.Providers[rehearsalType][0]
+		m.ID = model
+		return m, true
+	}
+	for _, name := range []string{model, dated.ReplaceAllString(model, "")} {
+		for _, m := range c.Providers[providerType] {
+			if m.ID == name {
+				return m, true
+			}
+		}
+	}
+	return Model{}, false
+}
 
 // Defaults gives the default model of each level for a provider type, for a
 // configuration without a models key; nil for an unknown type.
-func (c *Catalog) Defaults(providerType string) map[Level]string { return nil }
+func (c *Catalog) Defaults(providerType string) map[Level]string {
+	if c.Providers[providerType] == nil {
+		return nil
+	}
+	out := map[Level]string{}
+	for _, m := range c.Providers[providerType] {
+		switch {
+		case !m.Default:
+		case providerType == rehearsalType:
+			for _, l := range Levels() {
+				out[l] = m.ID
+			}
+		default:
+			out[m.Level] = m.ID
+		}
+	}
+	return out
+}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"agency/internal/llm"
 )
 
@@ -183,7 +185,10 @@ func (s Suite) leaving(t *testing.T) {
 	})
 	t.Run("break", func(t *testing.T) {
 		m := s.start(t, script("    fault: {kind: drip, over: 4s}"))
-		for range m.Ask(t.Context(), Ask()) {
+		for _, err := range m.Ask(t.Context(), Ask()) {
+			if err != nil {
+				t.Error(err)
+			}
 			break
 		}
 	})
@@ -206,4 +211,41 @@ func (s Suite) concurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// retried: each fault that may pass is met twice and then answered; the
+// provider's wish is honoured and each try announced.
+func (s Suite) retried(t *testing.T) {
+	for _, kind := range []string{"rate_limited", "overloaded", "server", "reset", "cut_text", "cut_call", "html", "hang"} {
+		t.Run(kind, func(t *testing.T) {
+			server := s.Serve(t, script("    fault: {kind: "+kind+", times: 2, retry_after: 7s}"))
+			var waits []time.Duration
+			m := llm.Retry(s.New(t, server.URL, llm.HTTPOptions{FirstByte: 200 * time.Millisecond}), llm.RetryOptions{
+				Random: func() float64 { return 0.5 },
+				Sleep:  func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil },
+			})
+			announced := 0
+			for ev, err := range m.Ask(t.Context(), Ask()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch ev := ev.(type) {
+				case llm.Retrying:
+					announced++
+				case llm.Done:
+					check(t, ev.Answer)
+				}
+			}
+			want := []time.Duration{750 * time.Millisecond, 1500 * time.Millisecond}
+			if kind == "rate_limited" || kind == "overloaded" || kind == "server" {
+				want = []time.Duration{7 * time.Second, 7 * time.Second}
+			}
+			if diff := cmp.Diff(want, waits); diff != "" || announced != 2 || len(server.Bodies()) != 3 {
+				t.Errorf("%d announced, %d requests, waits (-want +got):\n%s", announced, len(server.Bodies()), diff)
+			}
+			if !bytes.Equal(server.Bodies()[0], server.Bodies()[2]) {
+				t.Error("the third try sends other bytes than the first")
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"agency/internal/agency"
 	"agency/internal/llm"
@@ -53,6 +54,7 @@ type usage struct {
 	Completion int64 `json:"completion_tokens"`
 	Details    *struct {
 		Cached *int64 `json:"cached_tokens"`
+		Write  int64  `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 }
 
@@ -87,6 +89,7 @@ var reasoningFields = [...]string{"reasoning_content", "reasoning"}
 type answer struct {
 	at        llm.Endpoint
 	req       llm.Request
+	ends      *ends
 	text      strings.Builder
 	refusal   strings.Builder
 	reasoning [len(reasoningFields)]strings.Builder
@@ -251,12 +254,21 @@ func (a *answer) place(c call, f function) int {
 	return -1
 }
 
-// end decides whether the answer is complete. A server that closes in order
-// without finish_reason and [DONE] is believed where something else shows
-// the end: the usage, or calls whose arguments are whole. A text alone could
-// be half of one.
+// ends is what an adapter has learned about how its server ends a stream.
+type ends struct {
+	marked   atomic.Bool  // it has sent finish_reason, [DONE] or the usage
+	unmarked atomic.Int32 // orderly ends with nothing of the kind
+}
+
+// unmarkedTrust is after how many ends without a mark a server is believed to
+// never send one; until then such an answer is a cut stream and asked again.
+const unmarkedTrust = 2
+
+// end decides whether the answer is complete. An orderly end of the
+// connection alone proves little: proxies write one when the server died.
 func (a *answer) end(err error) error {
-	if a.done || a.finished != "" {
+	if a.done || a.finished != "" || err == nil && a.usage != nil && a.usage.Completion > 0 {
+		a.ends.marked.Store(true)
 		return nil
 	}
 	if err != nil {
@@ -265,19 +277,10 @@ func (a *answer) end(err error) error {
 	if a.events == 0 {
 		return &llm.Fault{Kind: llm.BadAnswer, Provider: a.at.Provider, Detail: "no event in the answer"}
 	}
-	if a.usage != nil && a.usage.Completion > 0 || a.callsWhole() {
+	if !a.ends.marked.Load() && a.ends.unmarked.Add(1) > unmarkedTrust {
 		return nil
 	}
 	return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "ended without finish_reason and [DONE]"}
-}
-
-func (a *answer) callsWhole() bool {
-	for _, c := range a.calls {
-		if !json.Valid([]byte(c.args.String())) {
-			return false
-		}
-	}
-	return len(a.calls) > 0
 }
 
 func (a *answer) finish() llm.Answer {
@@ -300,7 +303,7 @@ func (a *answer) blocks() []llm.Block {
 		}
 		text := a.reasoning[i].String()
 		opaque, _ := json.Marshal(map[string]string{reasoningFields[i]: text}) // strings always encode
-		out = append(out, llm.Reasoning{Provider: a.at.Provider, Opaque: opaque, Text: text})
+		out = append(out, llm.Reasoning{Provider: a.at.Provider, Opaque: llm.CanonicalJSON(opaque), Text: text})
 	}
 	text := a.text.String()
 	if text == "" {
@@ -340,5 +343,6 @@ func (a *answer) count(m llm.Message) (agency.Usage, bool) {
 		return out, false
 	}
 	out.Cached = min(*u.Details.Cached, out.In)
+	out.CacheWrite = min(u.Details.Write, out.In-out.Cached)
 	return out, true
 }

@@ -40,7 +40,8 @@ type Model struct {
 	// What this server turned out to refuse, learned from its own error.
 	noStreamOptions atomic.Bool
 	otherLimit      atomic.Bool // the other of max_tokens and max_completion_tokens
-	vendor          bool        // OpenAI's own server, or its twin at Azure
+	ends            ends
+	vendor          bool // OpenAI's own server, or its twin at Azure
 }
 
 // vendorURL is where the SDK goes without a base URL.
@@ -82,7 +83,7 @@ func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, e
 			return
 		}
 		defer func() { _ = res.Body.Close() }()
-		a := &answer{at: m.at, req: req, requestID: res.Header.Get("X-Request-Id")}
+		a := &answer{at: m.at, req: req, ends: &m.ends, requestID: res.Header.Get("X-Request-Id")}
 		left, err := a.read(res, yield)
 		switch {
 		case left:

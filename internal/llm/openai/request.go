@@ -33,7 +33,7 @@ func (m *Model) params(req llm.Request) sdk.ChatCompletionNewParams {
 func (m *Model) messages(req llm.Request) []sdk.ChatCompletionMessageParamUnion {
 	out := make([]sdk.ChatCompletionMessageParamUnion, 0, len(req.Messages)+1)
 	if req.System != "" {
-		out = append(out, sdk.SystemMessage(req.System))
+		out = append(out, sdk.SystemMessage(llm.Clean(req.System)))
 	}
 	for _, msg := range req.Messages {
 		if msg.Role == llm.Assistant {
@@ -52,9 +52,9 @@ func appendUser(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) []sdk.
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case llm.ToolResult:
-			out = append(out, sdk.ToolMessage(b.Text, b.ID))
+			out = append(out, sdk.ToolMessage(llm.Clean(b.Text), b.ID))
 		case llm.Text:
-			words = append(words, b.Text)
+			words = append(words, llm.Clean(b.Text))
 		}
 	}
 	if len(words) > 0 {
@@ -67,7 +67,7 @@ func appendUser(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) []sdk.
 // the vendor itself writes it: servers differ on a missing one. An empty
 // message is left out, nobody takes it back.
 func (m *Model) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, msg llm.Message) []sdk.ChatCompletionMessageParamUnion {
-	text, calls := msg.Words(), msg.Calls()
+	text, calls := llm.Clean(msg.Words()), msg.Calls()
 	if text == "" && len(calls) == 0 {
 		return out
 	}

@@ -134,6 +134,10 @@ type str struct {
 
 func (s *str) UnmarshalYAML(n ast.Node) error {
 	s.node = n
+	switch n.Type() {
+	case ast.SequenceType, ast.MappingType, ast.MappingValueType:
+		return wrong(n, "want a text")
+	}
 	return yaml.NodeToValue(n, &s.s)
 }
 

@@ -102,9 +102,17 @@ func (f *aliasFinder) Visit(n ast.Node) ast.Visitor {
 // wrong is an error at a place of the script.
 func wrong(n ast.Node, format string, args ...any) error {
 	e := &yaml.SyntaxError{Message: fmt.Sprintf(format, args...)}
-	if n != nil {
-		e.Token = n.GetToken()
+	switch m := n.(type) {
+	case nil:
+		return e
+	case *ast.MappingNode:
+		if len(m.Values) > 0 {
+			n = m.Values[0].Key // the mapping's own token is its first colon
+		}
+	case *ast.MappingValueNode:
+		n = m.Key
 	}
+	e.Token = n.GetToken()
 	return e
 }
 

@@ -172,6 +172,7 @@ type chatUsage struct {
 
 type chatDetails struct {
 	Cached int64 `json:"cached_tokens"`
+	Write  int64 `json:"cache_write_tokens,omitempty"`
 }
 
 func (openaiWire) chunk(t rehearsal.Take) chatChunk {
@@ -265,7 +266,7 @@ func (openaiWire) callDeltas(t rehearsal.Take, i int, c llm.RawCall) []chatCall 
 func (openaiWire) usage(t rehearsal.Take) *chatUsage {
 	u := &chatUsage{Prompt: t.Usage.In, Completion: t.Usage.Out, Total: t.Usage.In + t.Usage.Out}
 	if !t.Has("no_cache_usage") {
-		u.Details = &chatDetails{t.Usage.Cached}
+		u.Details = &chatDetails{t.Usage.Cached, t.Usage.CacheWrite}
 	}
 	return u
 }
