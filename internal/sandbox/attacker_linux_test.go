@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agency/internal/agency"
 )
 
 // attacker runs inside the sandbox as an enemy. It exits with 0 when it was
@@ -54,6 +56,14 @@ func attackers() map[string]func([]string) error {
 				return err
 			}
 			return dialed("tcp", l.Addr().String())
+		},
+		"uncounted": func([]string) error { return eatUncounted() },
+		"nested": func([]string) error {
+			_, err := New(Options{})
+			if err != nil {
+				err = fmt.Errorf("%s: %w; %s", agency.KindOf(err), err, agency.MendOf(err))
+			}
+			return err
 		},
 		"memfd": func([]string) error {
 			_, err := unix.MemfdCreate("x", 0)
@@ -132,6 +142,23 @@ func eatShared() error {
 			return err
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// eatUncounted fills shared memory and tells the kernel not to count it as
+// resident here.
+func eatUncounted() error {
+	for {
+		b, err := unix.Mmap(-1, 0, chunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_SHARED)
+		if err != nil {
+			return err
+		}
+		for j := 0; j < len(b); j += 4096 {
+			b[j] = 1
+		}
+		if err := unix.Madvise(b, unix.MADV_DONTNEED); err != nil {
+			return err
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ func newWorkspace(t testing.TB, argv ...string) *workspace {
 		LayerDir: filepath.Join(dir, "layers"),
 		Argv:     argv,
 		Tools:    Toolchain{ReadOnly: []Mount{{Host: self, At: attackerAt}}},
+		Env:      []string{"GORACE=atexit_sleep_ms=0"},
 		Limits:   Limits{Wall: 20 * time.Second},
 	}
 	return w

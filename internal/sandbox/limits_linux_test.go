@@ -24,8 +24,17 @@ func sh(script string) []string { return []string{"/bin/sh", "-c", script} }
 
 func eater(name string) []string { return []string{attackerAt, attackerArg, name} }
 
-// TestLimits passes each limit and wants its name.
+// TestLimits passes each limit and wants its name, with nothing but the watch
+// first: that is all there is for root where no control group can be written.
 func TestLimits(t *testing.T) {
+	r := full(t, Options{})
+	t.Run("watched", func(t *testing.T) { eachLimit(t, &Runner{tier: TierFull}) })
+	if r.machine.cgroup != nil {
+		t.Run("cgroup", func(t *testing.T) { eachLimit(t, r) })
+	}
+}
+
+func eachLimit(t *testing.T, r *Runner) {
 	for _, c := range []struct {
 		name   string
 		argv   []string
@@ -48,7 +57,9 @@ func TestLimits(t *testing.T) {
 		{"not a program", []string{"/etc/hosts"}, Limits{}, CauseNotStarted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			res := shell(t, "", limited(c.argv, c.limits))
+			w := newWorkspace(t)
+			limited(c.argv, c.limits)(&w.spec)
+			res := run(t, r, w.spec)
 			wantCause(t, res, c.want)
 			if res.Duration > 15*time.Second {
 				t.Errorf("took %v", res.Duration)
@@ -156,5 +167,78 @@ func TestErrorsAreTheSandboxs(t *testing.T) {
 	w.spec.Reads = []Mount{{Host: "/no/such/folder", At: "/opt/x"}}
 	if _, err := r.Run(context.Background(), w.spec); err == nil || errors.Is(err, context.Canceled) {
 		t.Fatal(err)
+	}
+}
+
+// TestUncountedMemory takes memory that is in no process's resident size and
+// in no folder: only a control group sees it.
+func TestUncountedMemory(t *testing.T) {
+	r := full(t, Options{})
+	if r.machine.cgroup == nil {
+		t.Skip("needs a writable control group")
+	}
+	w := newWorkspace(t, eater("uncounted")...)
+	w.spec.Limits.MemoryMB = 64
+	wantCause(t, run(t, r, w.spec), CauseMemory)
+}
+
+// TestCgroupFolders reads what three kinds of machine say.
+func TestCgroupFolders(t *testing.T) {
+	const v1 = `36 25 0:31 / /sys/fs/cgroup/memory rw shared:1 - cgroup cgroup rw,memory
+37 25 0:32 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids
+38 25 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
+`
+	const v2 = "30 25 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+	for _, c := range []struct{ name, mounts, own, memory string }{
+		{"v1", v1, "4:memory:/a/b\n8:pids:/\n0::/\n", "/sys/fs/cgroup/memory/a/b"},
+		{"v2", v2, "0::/user.slice/app.scope\n", "/sys/fs/cgroup/user.slice"},
+		{"v2 at its root", v2, "0::/\n", "/sys/fs/cgroup"},
+		{"none", "", "", ""},
+	} {
+		h := cgroupFolders(c.mounts, c.own)
+		if c.memory == "" {
+			if h != nil {
+				t.Errorf("%s: %+v", c.name, h)
+			}
+			continue
+		}
+		if h == nil || h.roots["memory"] != c.memory {
+			t.Errorf("%s: %+v, want %s", c.name, h, c.memory)
+		}
+	}
+}
+
+// TestRefused makes a Runner where namespaces are refused: inside a sandbox.
+func TestRefused(t *testing.T) {
+	w := newWorkspace(t, attackerAt, attackerArg, "nested")
+	res := run(t, full(t, Options{}), w.spec)
+	wantStopped(t, res)
+	for _, want := range []string{"transient", "operation not permitted", "sandbox.mode: off"} {
+		if !strings.Contains(text(res), want) {
+			t.Errorf("no %q in %s", want, res.Output)
+		}
+	}
+}
+
+func TestWaysOut(t *testing.T) {
+	for file, want := range map[string]string{
+		"kernel/unprivileged_userns_clone=0":             "sudo sysctl -w kernel.unprivileged_userns_clone=1",
+		"user/max_user_namespaces=0":                     "sudo sysctl -w user.max_user_namespaces=15000",
+		"kernel/apparmor_restrict_unprivileged_userns=1": "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+		"kernel/apparmor_restrict_unprivileged_userns=0": "allow unprivileged user namespaces",
+	} {
+		dir := t.TempDir()
+		name, value, _ := strings.Cut(file, "=")
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(value+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := waysOutOf(dir)
+		if !strings.Contains(got, want) || !strings.Contains(got, "sandbox.mode: off") {
+			t.Errorf("%s: %s", file, got)
+		}
 	}
 }

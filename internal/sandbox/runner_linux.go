@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"agency/internal/agency"
@@ -57,17 +58,19 @@ func (r *Runner) try(ctx context.Context) error {
 // settings are the system settings that refuse user namespaces, each with the
 // value that does and the command that mends it.
 var settings = [...]struct{ path, refuses, name, allow string }{
-	{"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone", "1"},
-	{"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces", "15000"},
-	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns", "0"},
+	{"kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone", "1"},
+	{"user/max_user_namespaces", "0", "user.max_user_namespaces", "15000"},
+	{"kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns", "0"},
 }
 
 // waysOut names the system setting that is in force, and the mode without a
 // sandbox.
-func waysOut() string {
+func waysOut() string { return waysOutOf("/proc/sys") }
+
+func waysOutOf(sys string) string {
 	const off = "or set sandbox.mode: off to run without a sandbox"
 	for _, s := range settings {
-		b, err := os.ReadFile(s.path)
+		b, err := os.ReadFile(filepath.Join(sys, s.path))
 		if err == nil && strings.TrimSpace(string(b)) == s.refuses {
 			return s.name + " is " + s.refuses + ": sudo sysctl -w " + s.name + "=" + s.allow + ", " + off
 		}

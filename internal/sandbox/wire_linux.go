@@ -39,7 +39,6 @@ type item struct {
 	Kind     kind
 	Host, At string
 	Writable bool
-	Missing  bool // the host's path may be missing: then nothing is shown
 	Inside   bool // lies below the repository: no symbolic link on the way counts
 	Place    bool // is the repository: made read-only last, for the mount points in it
 	Layer    layer
@@ -69,7 +68,6 @@ type report struct {
 	CPUMicros  int64
 	MaxRSSKB   int64
 	OwnCaches  []string
-	Landlock   int
 }
 
 // maxFrame bounds a frame, so that a broken peer cannot ask for memory.
