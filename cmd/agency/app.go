@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"agency/internal/agency"
+	"agency/internal/ui/tui"
+)
+
+// app is one command's surroundings.
+type app struct {
+	out, err io.Writer
+	env      func(string) (string, bool)
+	now      func() time.Time
+	style    tui.Style
+	dir      string // --repo
+}
+
+// run parses and performs one command and returns its exit code.
+func run(args []string) int {
+	a := &app{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, style: styleOf(os.Stdout)}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	if ctx.Err() != nil && err != nil {
+		err = errInterrupted
+	}
+	a.report(err)
+	return codeOf(err)
+}
+
+// styleOf says what a file can show. NO_COLOR, CI and a file that is no
+// terminal turn colour and animation off.
+func styleOf(f *os.File) tui.Style {
+	fd := int(f.Fd())
+	_, plain := os.LookupEnv("NO_COLOR")
+	_, ci := os.LookupEnv("CI")
+	if plain || ci || os.Getenv("TERM") == "dumb" || !term.IsTerminal(fd) {
+		return tui.Style{}
+	}
+	width, _, err := term.GetSize(fd)
+	if err != nil {
+		width = 0
+	}
+	return tui.Style{Color: true, Live: true, Width: width}
+}
+
+// exit is an end of a command with a code of its own; its text has been said.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Exit codes (INTERFACES 1).
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitWaiting     = 3
+	exitEnvironment = 4
+	exitInterrupted = 130
+)
+
+var errInterrupted = exit(exitInterrupted)
+
+// codeOf is the exit code of an error by its kind: 2 for what is mended by
+// typing or editing, 4 for what is outside.
+func codeOf(err error) int {
+	var e exit
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return int(e)
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	switch agency.KindOf(err) {
+	case agency.KindInvalid, agency.KindNotFound, agency.KindConflict, agency.KindDenied:
+		return exitUsage
+	case agency.KindTransient:
+		return exitEnvironment
+	default:
+		return exitFailed
+	}
+}
+
+// report says an error once: what failed and why, and the step that mends it.
+func (a *app) report(err error) {
+	var e exit
+	if err == nil || errors.As(err, &e) || errors.Is(err, context.Canceled) {
+		return
+	}
+	text := strings.TrimRight(tui.Clean(err.Error()), "\n")
+	fmt.Fprintln(a.err, "agency: "+text)
+	if mend := agency.MendOf(err); mend != "" && !strings.Contains(text, mend) {
+		fmt.Fprintln(a.err, "  mend: "+tui.Clean(mend))
+	}
+}
+
+// note is for people, beside what a command prints.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintf(a.err, "agency: "+format+"\n", args...)
+}
+
+func usage(format string, args ...any) error {
+	return agency.Errorf(agency.KindInvalid, format, args...)
+}
+
+// who is the name under which a person's answers are kept.
+func who() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return fmt.Sprintf("user %d", os.Getuid())
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/daemon"
+	"agency/internal/ui/tui"
+)
+
+// followOptions say how a run is followed.
+type followOptions struct {
+	yes, noWait, json, verbose bool
+	pauses                     bool  // Ctrl-C pauses the run
+	stays                      bool  // a run that waits or is paused is followed on
+	after                      int64 // events up to here are not shown again
+	known                      int64 // events up to here are history: they are shown and end nothing
+}
+
+// follower prints a run until it ends, waits or is paused.
+type follower struct {
+	a   *app
+	c   *daemon.Connected
+	run api.RunDoc
+	o   followOptions
+	log *tui.Log
+}
+
+func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o followOptions) error {
+	f := &follower{a: a, c: c, run: run, o: o}
+	f.log = tui.NewLog(a.out, tui.LogOptions{
+		Style: a.style, Verbose: o.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt,
+	})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := f.onInterrupt(ctx, cancel)
+	defer stop()
+	if a.style.Live && !o.json {
+		defer f.tick(ctx)()
+	}
+	err := f.events(ctx)
+	return f.end(context.WithoutCancel(ctx), err)
+}
+
+// errLeft is the second Ctrl-C.
+var errLeft = errors.New("left")
+
+// onInterrupt lets the first Ctrl-C pause the run and the second one leave.
+func (f *follower) onInterrupt(ctx context.Context, leave context.CancelCauseFunc) (stop func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-signals:
+			}
+			if n > 0 || !f.o.pauses {
+				leave(errLeft)
+				return
+			}
+			f.say("pausing at the end of this turn; Ctrl-C again leaves at once")
+			if _, err := f.c.Pause(ctx, f.run.ID, api.ByRequest{By: who()}); err != nil {
+				leave(err)
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		leave(nil)
+		<-done
+	}
+}
+
+func (f *follower) tick(ctx context.Context) (stop func()) {
+	t := time.NewTicker(time.Second)
+	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+				_ = f.log.Tick() // a terminal that is gone is noticed by the next event
+			}
+		}
+	}()
+	return func() {
+		t.Stop()
+		cancel()
+		<-done
+	}
+}
+
+// events prints the log until an event ends the command.
+func (f *follower) events(ctx context.Context) error {
+	after := f.o.after
+	if err := f.waiting(ctx); err != nil {
+		return err
+	}
+	for ev, err := range f.c.Events(ctx, api.EventQuery{Run: f.run.ID, After: after, Follow: true}) {
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+		if err := f.show(ev); err != nil {
+			return err
+		}
+		if ev.ID <= f.o.known {
+			continue
+		}
+		if err := f.react(ctx, ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *follower) show(ev agency.Event) error {
+	if f.o.json {
+		return f.a.printLine(ev)
+	}
+	return f.log.Event(ev)
+}
+
+// react decides whether an event ends the command; its error is the end.
+func (f *follower) react(ctx context.Context, ev agency.Event) error {
+	d, err := agency.DecodeDetail(ev)
+	if err != nil { // of a newer version
+		return nil
+	}
+	switch d := d.(type) {
+	case *agency.GatePending:
+		return f.gate(ctx, d.Gate)
+	case *agency.GatePaused:
+		if f.o.stays {
+			return nil
+		}
+		f.say("no answer for a while; the run waits and nothing is spent")
+		return exit(exitWaiting)
+	}
+	switch s := tui.StateAfter(ev); {
+	case s.Final(), s == agency.StateInterrupted:
+		return exit(s.ExitCode())
+	case s == agency.StatePaused && !f.o.stays:
+		return exit(exitInterrupted)
+	}
+	return nil
+}
+
+// waiting shows the gates that wait already when following begins.
+func (f *follower) waiting(ctx context.Context) error {
+	for _, g := range f.run.Gates {
+		if err := f.gate(ctx, g.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gate shows a gate that waits, with the commands that answer it.
+func (f *follower) gate(ctx context.Context, id agency.GateID) error {
+	gates, err := f.c.Gates(ctx, f.run.ID)
+	if err != nil {
+		return err
+	}
+	var this agency.Gate
+	open := 0
+	for _, g := range gates {
+		if g.ID == id {
+			this = g
+		}
+		if g.Open() {
+			open++
+		}
+	}
+	if !this.Open() || f.o.yes && this.Kind.YesAnswers() && !this.NoYes {
+		return nil
+	}
+	if !f.o.json {
+		if err := f.log.Print(tui.Gate(f.a.style, this, open > 1) + "\n"); err != nil {
+			return err
+		}
+	}
+	if f.o.noWait {
+		return exit(exitWaiting)
+	}
+	return nil
+}
+
+func (f *follower) say(text string) {
+	if f.o.json {
+		f.a.note("%s", text)
+		return
+	}
+	_ = f.log.Print("agency: " + text + "\n") // a terminal that is gone is noticed by the next event
+}
+
+// end says how the run stands and returns the command's exit.
+func (f *follower) end(ctx context.Context, err error) error {
+	_ = f.log.Stop() // the terminal is left as it was found
+	var code exit
+	switch {
+	case errors.Is(err, errLeft):
+		code = exitInterrupted
+	case api.Unreachable(err):
+		return f.lost()
+	case errors.As(err, &code):
+	default:
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	doc, derr := f.c.Inspect(ctx, f.run.ID)
+	if derr != nil {
+		return derr
+	}
+	if f.o.json {
+		perr := f.a.printLine(api.ResultDoc{
+			RunID: doc.ID, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code),
+		})
+		if perr != nil {
+			return perr
+		}
+	} else {
+		fmt.Fprint(f.a.out, summary(doc.RunDoc, code))
+	}
+	if code == 0 {
+		return nil
+	}
+	return code
+}
+
+// lost is the end where the host died: nothing is lost, and nothing goes on.
+func (f *follower) lost() error {
+	return agency.Errorf(agency.KindTransient, "the host of this repository ended while run %s was followed; its record is kept", f.run.ID).
+		WithMend("agency resume %s", f.run.ID)
+}
+
+// summary is the last lines of a run that was followed: where it stands, where
+// the work is, and the command that comes next.
+func summary(d api.RunDoc, code exit) string {
+	cost := tui.Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
+	s := fmt.Sprintf("\n%s  %s  %s\n", d.ID, d.State, tui.Line(d.Reason))
+	s += fmt.Sprintf("  branch %s, cost %s\n", d.Branch, cost)
+	switch {
+	case d.State == agency.StateSucceeded && d.Merged != "":
+		s += fmt.Sprintf("  merged into %s as %.10s\n", d.Target, d.Merged)
+	case d.State == agency.StateSucceeded:
+		s += fmt.Sprintf("  land it with: agency merge %s\n", d.ID)
+	case d.State == agency.StatePaused, d.State == agency.StateInterrupted:
+		s += fmt.Sprintf("  go on with: agency resume %s\n", d.ID)
+	case d.State == agency.StateWaiting:
+		s += fmt.Sprintf("  answer with: agency approve %s, agency reject %s --reason TEXT\n", d.ID, d.ID)
+	case d.State.Final():
+		s += fmt.Sprintf("  see why with: agency inspect %s\n", d.ID)
+	case code == exitInterrupted:
+		s += fmt.Sprintf("  it goes on to the end of its turn; follow it with: agency watch %s\n", d.ID)
+	}
+	return s
+}
+
+func (a *app) printLine(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(append(b, '\n'))
+	return err
+}

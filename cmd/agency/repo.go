@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/daemon"
+	"agency/internal/git"
+	"agency/internal/host"
+	"agency/internal/llm/catalog"
+)
+
+// here is the repository that a command is about.
+type here struct {
+	loc     git.Location
+	folders config.Folders
+	place   daemon.Place
+}
+
+func (a *app) find() (git.Location, config.Folders, error) {
+	loc, err := git.Find(a.dir)
+	if err != nil {
+		return loc, config.Folders{}, err
+	}
+	f, err := config.FindFolders(a.env)
+	return loc, f, err
+}
+
+// look finds the repository and changes nothing.
+func (a *app) look() (here, error) {
+	loc, f, err := a.find()
+	if err != nil {
+		return here{}, err
+	}
+	p, err := daemon.Look(loc, f)
+	return here{loc, f, p}, err
+}
+
+// claim finds the repository and makes its state folder where there is none.
+func (a *app) claim() (here, error) {
+	loc, f, err := a.find()
+	if err != nil {
+		return here{}, err
+	}
+	if err := f.Make(); err != nil {
+		return here{}, err
+	}
+	p, err := daemon.Claim(loc, f)
+	return here{loc, f, p}, err
+}
+
+// connect finds the repository's host or starts it.
+func (a *app) connect(ctx context.Context, h here, want daemon.Want) (*daemon.Connected, error) {
+	idle, err := config.HostIdle(a.env)
+	if err != nil {
+		return nil, err
+	}
+	return daemon.Connect(ctx, daemon.Options{Place: h.place, Build: build(), Idle: idle}, want)
+}
+
+// view looks at the host where one lives, else at the store itself.
+func (a *app) view(ctx context.Context, h here) (v api.View, live bool, closeIt func(), err error) {
+	if !h.place.Exists() {
+		return nil, false, func() {}, agency.Errorf(agency.KindNotFound, "no run was ever started in %s", h.loc.WorkTree).WithMend(`agency run "GOAL"`)
+	}
+	c, err := daemon.Find(ctx, h.place)
+	switch {
+	case err == nil && c.Hello.Wire == api.Wire:
+		return c, true, c.Close, nil
+	case err == nil:
+		c.Close()
+	case !api.Unreachable(err):
+		return nil, false, func() {}, err
+	}
+	r, closeDB, err := daemon.LookAt(ctx, h.place)
+	if err != nil {
+		return nil, false, func() {}, err
+	}
+	return r, false, func() { _ = closeDB() }, nil // it was only read
+}
+
+// pick finds the run that is meant: its id, or the beginning or end of one
+// that fits no other. An empty name is the newest.
+func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
+	runs, err := v.Runs(ctx)
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	var fits []api.RunDoc
+	for _, r := range runs {
+		if string(r.ID) == name {
+			return r, nil
+		}
+		if strings.HasPrefix(string(r.ID), name) || strings.HasSuffix(string(r.ID), "-"+name) {
+			fits = append(fits, r)
+		}
+	}
+	switch {
+	case len(runs) == 0:
+		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "there is no run here yet").WithMend(`agency run "GOAL"`)
+	case name == "":
+		return runs[len(runs)-1], nil
+	case len(fits) == 0:
+		return api.RunDoc{}, agency.Errorf(agency.KindNotFound, "run %s is not known here", name).WithMend("agency ps")
+	case len(fits) > 1:
+		return api.RunDoc{}, usage("run %s: %d runs are called like that", name, len(fits))
+	}
+	return fits[0], nil
+}
+
+// maxConfig bounds a configuration file in bytes.
+const maxConfig = 1 << 20
+
+func readSource(path string) (config.Source, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return config.Source{Path: path}, nil
+	}
+	if err != nil {
+		return config.Source{}, usage("%v", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil {
+		return config.Source{}, usage("%v", err)
+	}
+	if len(b) > maxConfig {
+		return config.Source{}, usage("%s is larger than %d bytes", path, maxConfig)
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return config.Source{Path: path, Data: b}, nil
+}
+
+// repoFile is where a repository's configuration stands.
+const repoFile = "agency.yaml"
+
+// load reads the configuration as it counts here and now.
+func (a *app) load(h here, flags []config.Flag) (*config.Loaded, error) {
+	own, err := readSource(h.folders.ConfigFile())
+	if err != nil {
+		return nil, err
+	}
+	repo := config.Source{Path: repoFile}
+	if h.loc.WorkTree != "" {
+		if repo, err = readSource(filepath.Join(h.loc.WorkTree, repoFile)); err != nil {
+			return nil, err
+		}
+		repo.Path = repoFile
+	}
+	known, err := catalog.Load()
+	if err != nil {
+		return nil, err
+	}
+	home, _ := a.env("HOME")
+	return config.Load(config.Input{
+		UserFile: own, RepoFile: repo, Flags: flags, Env: a.env, Catalogue: catalogue(known),
+		Home: home, Repo: h.loc.WorkTree, State: h.folders.State,
+	})
+}
+
+func catalogue(known *catalog.Catalog) map[string]map[string][]string {
+	out := map[string]map[string][]string{}
+	for _, provider := range []string{"anthropic", "openai", "gemini"} {
+		levels := map[string][]string{}
+		for level, model := range known.Defaults(provider) {
+			levels[string(level)] = []string{model}
+		}
+		out[provider] = levels
+	}
+	return out
+}
+
+// secretsOf are the keys that a run's copy names, as far as this environment
+// has them.
+func (a *app) secretsOf(ctx context.Context, h here, c *daemon.Connected, run agency.RunID) (map[string]string, error) {
+	doc, err := c.Copy(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := host.ParseCopy(doc.Config)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := kept.Config.ModelsOf("generalist")
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := a.load(h, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.trusted(h, loaded); err != nil {
+		return nil, err
+	}
+	return loaded.SecretsFor(kept.Config, config.ProvidersOf(refs))
+}
+
+func (a *app) trusted(h here, l *config.Loaded) error {
+	return l.RequireTrust(config.NewTrustStore(h.folders.State, a.now), h.place.ID)
+}

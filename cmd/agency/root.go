@@ -1,0 +1,74 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+const longHelp = `agency turns a goal into a verified, merged change of a git repository.
+
+An agent works in a worktree of its own, every command it runs is in a sandbox,
+its claim is verified on a clean checkout, and nothing reaches your branch
+before you have seen it at the merge gate.
+
+  agency demo                          the whole pipeline, offline, no key
+  agency run "Parse durations in config.Load; add tests"
+  agency approve RUN                   land it
+
+Exit codes: 0 success; 1 the run ended without success; 2 usage or
+configuration; 3 a gate waits and the command was told not to wait;
+4 provider or environment; 130 interrupted (agency resume goes on).`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "agency", Short: "Delegate work on a git repository and trust what comes back", Long: longHelp,
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.PersistentFlags().StringVar(&a.dir, "repo", ".", "work on the repository that holds `DIR`")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return agencyUsage(cmd, err)
+	})
+	groups := []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"work", "Start and steer work:", []*cobra.Command{
+			a.initCommand(), a.runCommand(), a.approveCommand(), a.rejectCommand(), a.sayCommand(),
+			a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.mergeCommand(), a.rmCommand(),
+		}},
+		{"look", "Look (starts nothing, changes nothing):", []*cobra.Command{
+			a.psCommand(), a.watchCommand(), a.inspectCommand(), a.costCommand(), a.diffCommand(),
+		}},
+		{"set", "Set up and check:", []*cobra.Command{
+			a.demoCommand(), a.doctorCommand(), a.trustCommand(), a.configCommand(), a.rehearseCommand(), a.versionCommand(),
+		}},
+	}
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(absentCommands()...)
+	root.SetCompletionCommandGroupID("set")
+	root.SetHelpCommandGroupID("set")
+	return root
+}
+
+func agencyUsage(cmd *cobra.Command, err error) error {
+	return wrapUsage(err, cmd.CommandPath()+" --help")
+}
+
+// absentCommands are those of later versions: their names are promised, so
+// that a script learns why they fail.
+func absentCommands() []*cobra.Command {
+	var out []*cobra.Command
+	for _, name := range []string{"replay", "eval", "agents", "features", "code", "improve", "serve", "worker", "mcp"} {
+		out = append(out, &cobra.Command{
+			Use: name, Hidden: true, DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error { return usage("%s: not in this version", name) },
+		})
+	}
+	return out
+}

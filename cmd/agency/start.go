@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/check/detect"
+	"agency/internal/config"
+	"agency/internal/daemon"
+)
+
+// runFlags are those of run.
+type runFlags struct {
+	mode, target, feature, agent string
+	budget                       float64
+	parallel                     int
+	yes, noWait, detach, json    bool
+	dirty, strict, dry, noRepo   bool
+	verbose                      bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "run GOAL", Short: "Start a run and follow it",
+		Long: `Starts a run on the repository of the working directory and follows it.
+
+The run starts from HEAD; uncommitted files are left out and named. Its work
+lands on the branch agency/RUN/main, and in your branch only after you have
+approved the merge gate. Ctrl-C pauses the run.`,
+		Example: `  agency run "Parse durations like 1h30m in config.Load; add tests"
+  agency run "Fix the flaky test in ./queue" --budget 2 --yes
+  agency run "Drop the v1 endpoints" --detach`,
+		Args: oneGoal,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.start(cmd.Context(), args[0], f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent)")
+	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
+	fl.Float64Var(&f.budget, "budget", 0, "stop at a gate before spending more than `USD`")
+	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust or weakened tests)")
+	fl.BoolVar(&f.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
+	fl.BoolVar(&f.detach, "detach", false, "print the run's id and leave")
+	fl.BoolVar(&f.dirty, "include-dirty", false, "start from HEAD with your uncommitted files")
+	fl.BoolVar(&f.strict, "strict", false, "turn all gates on")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
+	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
+	fl.StringVar(&f.feature, "feature", "", "")
+	fl.StringVar(&f.agent, "agent", "", "")
+	fl.IntVar(&f.parallel, "max-parallel", 0, "")
+	fl.BoolVar(&f.dry, "dry-run", false, "")
+	fl.BoolVar(&f.noRepo, "no-repo", false, "")
+	for _, later := range laterFlags {
+		_ = fl.MarkHidden(later) // it was added above
+	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		for _, later := range laterFlags {
+			if cmd.Flags().Changed(later) {
+				return usage("--%s: not in this version", later)
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// laterFlags belong to features of later versions.
+var laterFlags = []string{"feature", "agent", "max-parallel", "dry-run", "no-repo"}
+
+func oneGoal(cmd *cobra.Command, args []string) error {
+	for _, later := range laterFlags {
+		if cmd.Flags().Changed(later) {
+			return usage("--%s: not in this version", later)
+		}
+	}
+	switch {
+	case len(args) == 0:
+		return agency.Errorf(agency.KindInvalid, "run: say what should be different").WithMend(`agency run "GOAL"`)
+	case len(args) > 1:
+		return agency.Errorf(agency.KindInvalid, "run: the goal is one argument, here are %d", len(args)).WithMend(`agency run %q`, strings.Join(args, " "))
+	case strings.TrimSpace(args[0]) == "":
+		return agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
+	case strings.HasSuffix(args[0], ".yaml") && fileExists(args[0]):
+		return usage("run %s: team files: not in this version", args[0])
+	}
+	return nil
+}
+
+func fileExists(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (a *app) start(ctx context.Context, goal string, f runFlags) error {
+	h, err := a.claim()
+	if err != nil {
+		return err
+	}
+	req, err := a.request(h, goal, f)
+	if err != nil {
+		return err
+	}
+	c, err := a.connect(ctx, h, daemon.Want{Work: true})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	a.resumeDrained(ctx, h, c)
+	started, err := c.Start(ctx, req)
+	if err != nil {
+		return err
+	}
+	for _, n := range started.Notes {
+		a.note("%s", n)
+	}
+	if err := a.announce(started.Run.ID, f.json, f.detach); err != nil || f.detach {
+		return err
+	}
+	return a.follow(ctx, c, started.Run, followOptions{yes: f.yes, noWait: f.noWait, json: f.json, verbose: f.verbose, pauses: true})
+}
+
+// announce prints the first line of a run.
+func (a *app) announce(id agency.RunID, asJSON, detach bool) error {
+	switch {
+	case asJSON:
+		return a.printLine(api.StartedDoc{RunID: id})
+	case detach:
+		_, err := fmt.Fprintln(a.out, id)
+		return err
+	}
+	_, err := fmt.Fprintln(a.out, "run", id)
+	return err
+}
+
+// request is everything that a run is started with.
+func (a *app) request(h here, goal string, f runFlags) (api.RunRequest, error) {
+	loaded, err := a.load(h, f.layer())
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	for _, w := range loaded.Warnings {
+		a.note("%s: %s", w.Origin, w.Text)
+	}
+	if err := loaded.Supported(); err != nil {
+		return api.RunRequest{}, err
+	}
+	if err := a.trusted(h, loaded); err != nil {
+		return api.RunRequest{}, err
+	}
+	cfg := loaded.Config
+	refs, err := cfg.ModelsOf("generalist")
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	secrets, err := loaded.Secrets(config.ProvidersOf(refs))
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	if err := a.detect(h, loaded, &cfg); err != nil {
+		return api.RunRequest{}, err
+	}
+	raw, err := json.Marshal(cfg)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	id, err := agency.NewRunID(goal, rand.Reader)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	return api.RunRequest{
+		ID: id, Goal: goal, Repo: h.loc.WorkTree, Mode: cfg.Mode, Target: f.target, Land: cfg.Land, Yes: f.yes, Strict: f.strict,
+		IncludeDirty: f.dirty, Config: raw, Env: a.toolEnv(), Secrets: secrets, By: who(),
+	}, nil
+}
+
+// layer is the flags that are settings.
+func (f runFlags) layer() []config.Flag {
+	var out []config.Flag
+	if f.mode != "" {
+		out = append(out, config.Flag{Key: "mode", Value: f.mode, Name: "--mode"})
+	}
+	if f.budget != 0 {
+		out = append(out, config.Flag{Key: "budget.usd", Value: strconv.FormatFloat(f.budget, 'f', -1, 64), Name: "--budget"})
+	}
+	return out
+}
+
+// detect fills in the commands that no file names, and says so where there is
+// no file at all.
+func (a *app) detect(h here, l *config.Loaded, cfg *config.Config) error {
+	root, err := os.OpenRoot(h.loc.WorkTree)
+	if err != nil {
+		return usage("%v", err)
+	}
+	defer func() { _ = root.Close() }() // only read
+	found, languages := detect.Commands(root.FS())
+	for _, c := range []struct {
+		key  string
+		have *string
+		want string
+	}{
+		{"test", &cfg.Commands.Test, found.Test},
+		{"lint", &cfg.Commands.Lint, found.Lint},
+		{"typecheck", &cfg.Commands.Typecheck, found.Typecheck},
+		{"build", &cfg.Commands.Build, found.Build},
+		{"setup", &cfg.Commands.Setup, found.Setup},
+	} {
+		if l.Origin("commands."+c.key).Layer == config.LayerDefault {
+			*c.have = c.want
+		}
+	}
+	if fileExists(h.loc.WorkTree + "/" + repoFile) {
+		return nil
+	}
+	var names []string
+	for _, lang := range languages {
+		names = append(names, lang.Name)
+	}
+	a.note("no %s; found %s", repoFile, orNone(strings.Join(names, ", ")))
+	a.note("commands: test %s; lint %s; build %s", quoted(cfg.Commands.Test), quoted(cfg.Commands.Lint), quoted(cfg.Commands.Build))
+	refs, err := cfg.ModelsOf("generalist")
+	if err != nil {
+		return err
+	}
+	a.note("model: %s; write all of it into a file with: agency init", refs[0])
+	return nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "nothing that is known"
+	}
+	return s
+}
+
+func quoted(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return strconv.Quote(s)
+}
+
+// toolEnv is what toolchains need of this environment. No variable that can
+// hold a key is in the list: it is stored with the run.
+func (a *app) toolEnv() map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{
+		"PATH", "HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOENV", "GOFLAGS",
+		"GOTOOLCHAIN", "GOEXPERIMENT", "GOPRIVATE", "GOAMD64", "GOARM64", "GO111MODULE", "GOWORK", "CGO_ENABLED", "CC", "CXX",
+	} {
+		if v, ok := a.env(name); ok {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// resumeDrained takes up the runs that an older host left.
+func (a *app) resumeDrained(ctx context.Context, h here, c *daemon.Connected) {
+	for _, run := range c.Drained {
+		secrets, err := a.secretsOf(ctx, h, c, run)
+		if err == nil {
+			_, err = c.Resume(ctx, run, api.ResumeRequest{Secrets: secrets, By: who()})
+		}
+		if err != nil {
+			a.note("run %s was handed over by an older host and does not go on by itself: %v; agency resume %s", run, err, run)
+			continue
+		}
+		a.note("run %s was handed over by an older host and goes on", run)
+	}
+}
