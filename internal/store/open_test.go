@@ -144,6 +144,21 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 }
 
+func TestOddPaths(t *testing.T) {
+	for _, name := range []string{"with space", "per%20cent", "quest?ion=1", "ha#sh", "ümlaut"} {
+		o := at(t)
+		o.Path = filepath.Join(filepath.Dir(o.Path), name+".db")
+		mustWrite(t, open(t, o), put("a"))
+		if fileSize(o.Path) == 0 {
+			t.Errorf("%s was not written", o.Path)
+		}
+		o.ReadOnly = true
+		if !tokens(t, open(t, o))["a"] {
+			t.Errorf("%s is not read", o.Path)
+		}
+	}
+}
+
 func TestCloseIsIdempotent(t *testing.T) {
 	o := at(t)
 	db := open(t, o)
