@@ -18,11 +18,14 @@ import (
 // folder need, their dependencies' too.
 const listErrors = `go list -e -deps -test -f '{{with .Error}}{{.}}{{end}}{{range .DepsErrors}}{{.}}{{"\n"}}{{end}}'`
 
-// lookupOff is what the go command says of a module that it may not fetch; it
-// names it beside that, or before, when it tries.
-const lookupOff = "GOPROXY=off"
-
-var missingModule = regexp.MustCompile(`(?:^go: downloading |\b)([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)[@ ](v[0-9][^\s:,]*)`)
+// The ways in which the go command tells that it would fetch a module: before it
+// tries, when it may not ask, and when the read-only cache refuses.
+var (
+	downloading = regexp.MustCompile(`^go: downloading (\S+) (v\S+)`)
+	lookupOff   = regexp.MustCompile(`([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)@(v[0-9][^\s:,]*)\S* .*GOPROXY=off`)
+	cacheLocked = regexp.MustCompile(`/cache/download/(\S+)/@v/(v[^\s/]+)\.[a-z]+: read-only file system`)
+	upperCase   = regexp.MustCompile(`![a-z]`) // how the cache writes a capital
+)
 
 // maxNamed is how many missing modules an error names.
 const maxNamed = 8
@@ -63,16 +66,17 @@ func MissingModules(ctx context.Context, run check.Runner, spec sandbox.Spec, re
 // missingIn finds the modules that the go command would have fetched.
 func missingIn(output string) []string {
 	var out []string
-	if !strings.Contains(output, lookupOff) {
-		return nil
-	}
 	for line := range strings.Lines(output) {
-		if !strings.Contains(line, lookupOff) && !strings.HasPrefix(line, "go: downloading ") {
-			continue
-		}
-		m := missingModule.FindStringSubmatch(line)
-		if m != nil && !slices.Contains(out, m[1]+"@"+m[2]) {
-			out = append(out, m[1]+"@"+m[2])
+		for _, form := range []*regexp.Regexp{downloading, lookupOff, cacheLocked} {
+			m := form.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			name := upperCase.ReplaceAllStringFunc(m[1], func(s string) string { return strings.ToUpper(s[1:]) }) + "@" + m[2]
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+			break
 		}
 	}
 	slices.Sort(out)

@@ -1,0 +1,224 @@
+package verify_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency/internal/agency"
+	"agency/internal/verify"
+	"agency/internal/workspace"
+)
+
+func TestWeakeningGoesBackOnce(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"sub.go": goodGo, "add_test.go": ""})
+	v := w.verify(spec)
+	wants(t, v, false, "weakened: test deleted: ex.com/p.TestAdd")
+	spec.Attempt++
+	spec.WeakenedBefore = v.Weakened
+	v = w.verify(spec)
+	wants(t, v, true, "a person has to accept it")
+	want := []agency.Weakening{{Kind: agency.WeakDeleted, Name: "ex.com/p.TestAdd"}}
+	if diff := cmp.Diff(want, v.Weakened); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// flakyTest fails in every second run on one checkout: a checkout is clean at
+// first, so that its first run is red.
+const flakyTest = `package p
+
+import (
+	"os"
+	"testing"
+)
+
+func TestFlaky(t *testing.T) {
+	if _, err := os.Stat("ran"); err != nil {
+		_ = os.WriteFile("ran", nil, 0o600)
+		t.Fatal("first run")
+	}
+	_ = os.Remove("ran")
+}
+`
+
+func TestFlaky(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"sub.go": goodGo, "flaky_test.go": flakyTest})
+	v := w.verify(spec)
+	wants(t, v, true, "flaky: ex.com/p.TestFlaky gives mixed results")
+	if !slices.Equal(v.Flaky, []string{"ex.com/p.TestFlaky"}) || len(v.Regressions) > 0 {
+		t.Errorf("verdict %+v", v)
+	}
+	spec.Attempt++
+	spec.Criteria = []agency.Criterion{{ID: "steady", Text: "x", Check: &agency.Check{Test: "TestFlaky"}}}
+	wants(t, w.verify(spec), false, "the test TestFlaky does not pass: its results are mixed")
+}
+
+func TestCriteriaAreProved(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"sub.go": goodGo, "doc/x.txt": "words", "more_test.go": "package p\n\nimport \"testing\"\n\nfunc TestMore(t *testing.T) {}\n"})
+	spec.Criteria = []agency.Criterion{
+		{ID: "file", Check: &agency.Check{File: "doc/x.txt"}},
+		{ID: "old file", Check: &agency.Check{File: "add.go"}},
+		{ID: "command", Check: &agency.Check{Command: "grep -q words doc/x.txt"}},
+		{ID: "true", Check: &agency.Check{Command: "true"}},
+		{ID: "test", Check: &agency.Check{Test: "TestSub"}},
+		{ID: "new test", Check: &agency.Check{Command: "go test -run '^TestMore$' ./..."}},
+		{ID: "evidence"},
+		{ID: "bad evidence"},
+		{ID: "none"},
+	}
+	spec.ClaimInfo.Evidence = []agency.Evidence{
+		{Criterion: "evidence", Kind: agency.CheckTest, Ref: "ex.com/p.TestMore"},
+		{Criterion: "bad evidence", Kind: agency.CheckTest, Ref: "all of them"},
+		{Criterion: "unknown", Kind: agency.CheckCommand, Ref: "exit 1"},
+	}
+	v := w.verify(spec)
+	wants(t, v, true)
+	got := map[string]agency.ProofKind{}
+	for _, p := range v.Proofs {
+		got[p.ID] = p.Proof
+		if p.Proof == agency.ProofVerified && p.Check != nil && p.Check.File == "" && p.Receipt == "" {
+			t.Errorf("%s has no receipt", p.ID)
+		}
+	}
+	want := map[string]agency.ProofKind{
+		"file": "verified", "old file": "asserted", "command": "verified", "true": "asserted", "test": "verified",
+		"new test": "verified", "evidence": "verified", "bad evidence": "asserted", "none": "verified",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What the tests of a claim leave behind proves nothing: neither files nor
+// entries of the build cache.
+func TestTestsLeaveNothing(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"sub.go": goodGo, "leave_test.go": `package p
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestLeave(t *testing.T) {
+	if err := os.WriteFile("planted.txt", []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(os.Getenv("GOCACHE"), "planted.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+`})
+	spec.Criteria = []agency.Criterion{{ID: "file", Check: &agency.Check{Command: "test -e planted.txt"}}}
+	wants(t, w.verify(spec), false, "criterion file: `test -e planted.txt` does not pass")
+	state := w.run.Info().StateDir
+	err := filepath.WalkDir(filepath.Join(state, "cache"), func(p string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == "planted.txt" {
+			t.Errorf("%s is left", p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(strings.TrimSpace(string(out)), "planted.txt")); err == nil {
+		t.Error("the user's own build cache was written")
+	}
+}
+
+func TestPreExistingFaults(t *testing.T) {
+	files := baseFiles()
+	files["vet.go"] = "package p\n\nimport \"fmt\"\n\nfunc V() { fmt.Printf(\"%d\", \"x\") }\n"
+	files["broken/b.go"] = "package broken\n\nfunc F() int { return \"\" }\n"
+	w := newWorld(t, files)
+	w.commands.Test = "go test -vet=off ./..."
+	v := w.verify(w.change(map[string]string{"sub.go": goodGo}))
+	wants(t, v, true, "pre-existing: lint: `go vet ./...` fails on the base too", "pre-existing: build: `go build ./...` fails on the base too")
+	if !slices.Equal(v.NewlyPass, []string{"ex.com/p.TestSub"}) {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+func TestNoTestCommand(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	w.commands.Test = ""
+	v := w.verify(w.change(map[string]string{"sub.go": goodGo}))
+	wants(t, v, true, "no test command is configured")
+	if !v.NoTests || v.WeakProof || v.Proofs[0].Proof != agency.ProofAsserted {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+func TestExitCodesOnly(t *testing.T) {
+	files := baseFiles()
+	files["run.sh"] = "go test ./... > /dev/null\n"
+	w := newWorld(t, files)
+	w.commands.Test = "sh run.sh"
+	v := w.verify(w.change(map[string]string{"sub.go": goodGo}))
+	wants(t, v, true)
+	if !v.WeakProof || v.Proofs[0].Proof != agency.ProofAsserted {
+		t.Errorf("verdict %+v", v)
+	}
+	v = w.verify(w.change(map[string]string{"sub.go": goodGo, "run.sh": "exit 0\n"}))
+	wants(t, v, false, "weakened: control file edited: run.sh")
+}
+
+func TestSetupComesFirst(t *testing.T) {
+	files := baseFiles()
+	files["gen.sh"] = "echo 'package p' > gen.go; echo 'const Generated = 1' >> gen.go\n"
+	files["use.go"] = "package p\n\nvar Used = Generated\n"
+	files[".gitignore"] = "gen.go\n"
+	w := newWorld(t, files)
+	w.commands.Setup = "sh gen.sh"
+	spec := w.change(map[string]string{"sub.go": goodGo})
+	wants(t, w.verify(spec), true)
+	// Its receipts are known, and what setup makes is needed all the same.
+	spec.Attempt++
+	spec.Criteria = []agency.Criterion{{ID: "gen", Check: &agency.Check{Command: "test -e gen.go"}}}
+	wants(t, w.verify(spec), true)
+	w.n = spec.Attempt
+	spec = w.change(map[string]string{"sub.go": goodGo, "gen.sh": "exit 1\n"})
+	wants(t, w.verify(spec), false, "setup: `sh gen.sh` fails")
+}
+
+func TestFaultOfTheWorkspace(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"sub.go": goodGo})
+	ws, err := w.run.Open(t.Context(), "main", workspace.Work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, ws.Path(), map[string]string{"inner/.git/HEAD": "ref: refs/heads/x\n", "inner/x": "x"})
+	wants(t, w.verify(spec), false, "inner")
+}
+
+func TestFeedback(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	v := w.verify(w.change(map[string]string{"add.go": strings.Replace(addGo, "+", "-", 1), "add_test.go": strings.Replace(addTest, "\"sum\"", "\"sum ``` of two\"", 1)}))
+	got := verify.Feedback(v, w.receipts())
+	for _, want := range []string{
+		"The claim failed verification on a clean checkout:\n- regression: ex.com/p.TestAdd passed before and fails now\n",
+		"\n`go test ./...`\n\n````\nexit code 1\npassed 0, failed 2, skipped 0\n", "sum ``` of two",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %q:\n%s", want, got)
+		}
+	}
+	if len(got) > 8<<10 {
+		t.Errorf("%d bytes", len(got))
+	}
+}
