@@ -216,6 +216,7 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 		{"core.askPass", evil},
 		{"core.editor", evil},
 		{"core.alternateRefsCommand", evil},
+		{"core.worktree", "/tmp"},
 		{"include.path", "more"},
 		{"uploadpack.packObjectsHook", evil},
 		{"core.hooksPath", filepath.Join(r.Dir, ".git", "hooks")},

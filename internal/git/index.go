@@ -192,18 +192,27 @@ func (d Dir) SetEntries(ctx context.Context, entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	var b bytes.Buffer
+	var set bytes.Buffer
+	var drop []string
 	for _, e := range entries {
 		if e.Mode == 0 {
-			fmt.Fprintf(&b, "0 %s\t%s\x00", strings.Repeat("0", max(40, len(e.ID))), e.Path)
+			drop = append(drop, e.Path)
 			continue
 		}
 		if err := checkOID(e.ID); err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "%o %s 0\t%s\x00", e.Mode, e.ID, e.Path)
+		fmt.Fprintf(&set, "%o %s 0\t%s\x00", e.Mode, e.ID, e.Path)
 	}
-	_, err := d.feed(ctx, &b, "update-index", "-z", "--index-info")
+	if len(drop) > 0 {
+		if _, err := d.feed(ctx, lines(drop), "update-index", "--force-remove", "-z", "--stdin"); err != nil {
+			return err
+		}
+	}
+	if set.Len() == 0 {
+		return nil
+	}
+	_, err := d.feed(ctx, &set, "update-index", "-z", "--index-info")
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -440,4 +441,30 @@ func TestSupersededHostCannotLand(t *testing.T) {
 	if w.repo.Rev(branch) != w.run().Base() {
 		t.Error("the branch moved")
 	}
+}
+
+// Claims that land at the same time land one after the other, each once.
+func TestConcurrentLandings(t *testing.T) {
+	w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
+	base := w.run().Base()
+	specs := map[agency.StepKey]land.Spec{}
+	for _, id := range []string{"main", "other"} {
+		specs[agency.StepKey(id)] = w.claim(id, base, id+".txt", id)
+	}
+	q := w.queue()
+	var wg sync.WaitGroup
+	for key, spec := range specs {
+		for range 2 { // the same step twice, as after a lost answer
+			wg.Go(func() {
+				if out, err := q.Land(t.Context(), key, spec); err != nil || out.Landed == nil {
+					t.Errorf("%s: %+v %v", key, out, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if n := len(w.log(branch)); n != 2 || w.mergedEvents() != 2 {
+		t.Errorf("%d commits, %d events", n, w.mergedEvents())
+	}
+	w.clean()
 }

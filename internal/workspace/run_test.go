@@ -223,3 +223,23 @@ func TestRebaseCarriesTheChange(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestSHA256Repository(t *testing.T) {
+	r := gittest.Init(t)
+	if err := os.RemoveAll(filepath.Join(r.Dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := r.Try("init", "-q", "-b", "main", "--object-format=sha256"); err != nil {
+		t.Skipf("this git has no SHA-256: %s", out)
+	}
+	r.Write("a.go", "a", ".gitignore", "*.log\n")
+	r.Commit("start")
+	b := setup(t, r)
+	w := b.work()
+	snap(t, w)
+	// An agent's ignore file takes the careful way, which removes entries.
+	gittest.WriteFiles(t, w.Path(), ".gitignore", "!*.log\n", "x.log", "x", "b.go", "b")
+	if diff := cmp.Diff([]string{".gitignore !*.log", "a.go a", "b.go b"}, files(t, w, snap(t, w))); diff != "" {
+		t.Error(diff)
+	}
+}
