@@ -178,6 +178,6 @@ func FuzzParseGo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, complete := parseGo(b, false)
 		s.outcome(complete, stray(b), everything)
-		parseJUnit(b, newTally())
+		_, _ = parseJUnit(b, newTally()) // whether it is a report is all the same
 	})
 }
