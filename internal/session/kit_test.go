@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -31,6 +32,11 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Child()
+	// Each example is a repository, a store and a sandbox: fewer than by default,
+	// and -rapid.checks for more.
+	if err := flag.Set("rapid.checks", "12"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 

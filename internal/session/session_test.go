@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -376,29 +377,34 @@ func TestFaultInterrupts(t *testing.T) {
 	}
 }
 
-// The host going down is no outcome.
+// The host going down is no outcome; the request that was under way is
+// charged, by the next host or by this one if it goes on after all.
 func TestHostGoesDown(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	k := newKit(t, budget.Limits{}, complete)
-	k.model.hook = func(n int) {
-		if n == 1 {
-			cancel()
+	for _, next := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		k := newKit(t, budget.Limits{}, func(ctx context.Context, _ llm.Request) any {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return complete
+		})
+		k.model.hook = func(n int) {
+			if n == 1 {
+				cancel()
+			}
 		}
-	}
-	k.model.say = []any{func(ctx context.Context, _ llm.Request) any {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if _, err := k.do(ctx, spec()); !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v", err)
 		}
-		return complete
-	}}
-	if _, err := k.do(ctx, spec()); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v", err)
+		if next {
+			k.takeOver()
+		}
+		if out := k.must(spec()); out.Kind != Claimed {
+			t.Errorf("%+v", out)
+		}
+		checkRequests(t, k.model)
+		k.checkBooks(fmt.Sprint("next host: ", next))
 	}
-	k.takeOver()
-	if out := k.must(spec()); out.Kind != Claimed {
-		t.Errorf("%+v", out)
-	}
-	checkRequests(t, k.model)
 }
 
 // Leaving the loop stops the session where it stands.

@@ -100,16 +100,17 @@ func (f *Files) Resolve(p string) (string, error) {
 		return rel, err
 	}
 	done, rest, links := "", strings.Split(rel, "/"), 0
+	linked := 0 // how many of rest come from a link: these must exist
 	for len(rest) > 0 {
-		name := rest[0]
-		rest = rest[1:]
+		name, ofLink := rest[0], linked > 0
+		rest, linked = rest[1:], max(0, linked-1)
 		next := path.Join(done, name)
 		if next == ".." || strings.HasPrefix(next, "../") {
 			return "", denied("path %s leads out of the repository", quoteName(p))
 		}
 		info, err := f.root.Lstat(orDot(next))
 		if errors.Is(err, fs.ErrNotExist) {
-			if links > 0 {
+			if ofLink {
 				return "", denied("path %s goes through a link to %s, which does not exist", quoteName(p), next)
 			}
 			return path.Join(append([]string{next}, rest...)...), nil
@@ -134,7 +135,8 @@ func (f *Files) Resolve(p string) (string, error) {
 		if err := checkNames(p, filepath.ToSlash(target)); err != nil {
 			return "", err
 		}
-		rest = append(strings.Split(filepath.ToSlash(target), "/"), rest...)
+		names := strings.Split(filepath.ToSlash(target), "/")
+		rest, linked = append(names, rest...), linked+len(names)
 	}
 	return orDot(done), checkNames(p, done)
 }
