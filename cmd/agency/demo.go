@@ -1,13 +1,195 @@
 package main
 
 import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/daemon"
+	"agency/internal/demo"
+	"agency/internal/git"
+	"agency/internal/sandbox"
+	"agency/internal/ui/tui"
 )
 
+type demoFlags struct {
+	keep, mode string
+	watch      bool
+}
+
 func (a *app) demoCommand() *cobra.Command {
-	return &cobra.Command{Use: "demo", RunE: func(*cobra.Command, []string) error { return agency.Errorf(agency.KindInternal, "later") }}
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use: "demo", Short: "Show the whole pipeline on a sample repository, offline, without a key", Args: cobra.NoArgs,
+		Long: `Makes a sample repository in a temporary folder, runs an agent on it with the
+embedded rehearsal model, shows the live log, approves its own merge gate and
+ends with the merged, tested change. It needs Go and git and no network.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.keep, "keep", "", "keep everything in `DIR` (default: a temporary folder, removed)")
+	cmd.Flags().StringVar(&f.mode, "mode", "single", "how the work is organised: `single`")
+	cmd.Flags().BoolVar(&f.watch, "watch", false, "show every event")
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context, f demoFlags) error {
+	if f.mode != string(agency.ModeSingle) {
+		return usage("--mode %s: not in this version", f.mode)
+	}
+	s, remove, err := a.makeSample(ctx, f.keep)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	cfg := s.Config(config.Defaults())
+	if _, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto}); err != nil {
+		a.say("this machine refuses the sandbox (%v); the demo runs its own commands without it", err)
+		cfg.Sandbox.Mode = string(sandbox.ModeOff)
+	}
+	d, err := a.demoHost(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	c := &daemon.Connected{Client: api.Dial(d.Socket())}
+	defer c.Close()
+	run, err := a.demoRun(ctx, c, s, cfg)
+	if err != nil {
+		return err
+	}
+	if err := a.follow(ctx, c, run, followOptions{yes: true, verbose: f.watch, pauses: false}); err != nil {
+		return err
+	}
+	return a.demoResult(ctx, c, s, run.ID, f.keep)
+}
+
+func (a *app) say(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+
+func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func(), error) {
+	dir := keep
+	if dir == "" {
+		made, err := os.MkdirTemp("", "agency-demo-")
+		if err != nil {
+			return nil, nil, agency.Errorf(agency.KindTransient, "a temporary folder: %w", err)
+		}
+		dir = made
+	}
+	s, err := demo.Make(ctx, dir)
+	if err != nil {
+		if keep == "" {
+			_ = os.RemoveAll(dir) // the error is already on its way
+		}
+		return nil, nil, err
+	}
+	a.say("sample repository: %s", s.Repo)
+	a.say("goal: %s\n", demo.Goal)
+	return s, func() {
+		if keep != "" {
+			return
+		}
+		if err := s.Remove(); err != nil {
+			a.report(err)
+		}
+	}, nil
+}
+
+// demoHost starts a host of the sample in this process; it ends with it.
+func (a *app) demoHost(ctx context.Context, s *demo.Sample) (*daemon.Daemon, error) {
+	loc, err := git.Find(s.Repo)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := os.MkdirTemp("", "agency-s-") // a socket's path must be short
+	if err != nil {
+		return nil, agency.Errorf(agency.KindTransient, "a temporary folder: %w", err)
+	}
+	f := config.Folders{Config: filepath.Join(s.Dir, "config"), State: filepath.Join(s.Dir, "state"), Cache: filepath.Join(s.Dir, "cache"), Socket: socket}
+	p, err := daemon.Claim(loc, f)
+	if err == nil {
+		var d *daemon.Daemon
+		if d, err = daemon.Start(ctx, daemon.Options{Place: p, Build: build(), Getenv: a.env}); err == nil {
+			go func() {
+				<-d.Done()
+				_ = os.RemoveAll(socket) // an empty folder
+			}()
+			return d, nil
+		}
+	}
+	return nil, errors.Join(err, os.RemoveAll(socket))
+}
+
+func (a *app) demoRun(ctx context.Context, c *daemon.Connected, s *demo.Sample, cfg config.Config) (api.RunDoc, error) {
+	raw, err := json.Marshal(cfg)
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	id, err := agency.NewRunID("demo", rand.Reader)
+	if err != nil {
+		return api.RunDoc{}, err
+	}
+	started, err := c.Start(ctx, api.RunRequest{
+		ID: id, Goal: demo.Goal, Repo: s.Repo, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: true,
+		Config: raw, Env: a.toolEnv(), By: "demo",
+	})
+	for _, n := range started.Notes {
+		a.say("%s", n)
+	}
+	return started.Run, err
+}
+
+// demoResult shows what a run leaves: the gate that was answered, the commit,
+// the tests of the result, and what it cost.
+func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sample, id agency.RunID, keep string) error {
+	gates, err := c.Gates(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, g := range gates {
+		if g.Kind != agency.GateMerge {
+			continue
+		}
+		a.say("\nThis is what the merge gate showed. The demo approved it itself, with --yes; in a real run you are asked.")
+		for line := range strings.Lines(strings.TrimSpace(tui.Clean(g.Body))) {
+			a.say("  %s", strings.TrimRight(line, "\n"))
+		}
+	}
+	log, err := s.Git(ctx, "log", "--graph", "--oneline", "--decorate")
+	if err != nil {
+		return err
+	}
+	a.say("\n$ git log --graph --oneline --decorate\n%s", strings.TrimRight(log, "\n"))
+	doc, err := c.Inspect(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, r := range doc.Receipts {
+		if r.Kind == agency.CheckTest && r.Contract != "" {
+			a.say("\n$ %s   (tree %.10s)\npassed %d, failed %d, skipped %d", r.Command, r.Tree, r.Passed, r.Failed, r.Skipped)
+			break
+		}
+	}
+	costs, err := c.Cost(ctx, id)
+	if err != nil {
+		return err
+	}
+	a.say("\ncost: $%.4f for %d requests, %d tokens in, %d out (made-up prices of the rehearsal model)",
+		costs.Total.CostUSD, costs.Total.Requests, costs.Total.In, costs.Total.Out)
+	if keep != "" {
+		a.say("kept: %s", s.Dir)
+		return nil
+	}
+	a.say("\nNow in a repository of yours:  agency init;  agency run \"GOAL\"")
+	return nil
 }
 
 func (a *app) doctorCommand() *cobra.Command {

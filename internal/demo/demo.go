@@ -1,0 +1,144 @@
+// Package demo is a sample repository with work to do in it, and the script by
+// which the rehearsal model does that work: everything that `agency demo`
+// needs to show the whole pipeline offline.
+//
+// It starts no run and no host; the command does, with the same parts as for
+// a real run.
+package demo
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/config"
+)
+
+//go:embed sample/*.txt
+var files embed.FS
+
+//go:embed script.yaml
+var script []byte
+
+// Goal is what the demo's run is asked for.
+const Goal = "Parse durations like 1h30m in config.Timeout, plain seconds must go on; add tests"
+
+// The sample's files by their path in the repository.
+var layout = []struct{ path, from string }{
+	{"go.mod", "go.mod.txt"},
+	{"README.md", "README.md.txt"},
+	{"config/timeout.go", "timeout.go.txt"},
+	{"config/timeout_test.go", "timeout_test.go.txt"},
+}
+
+// Sample is a demo's folder.
+type Sample struct {
+	Dir    string // holds everything
+	Repo   string // the sample repository
+	Script string // what the rehearsal model plays
+	git    string
+}
+
+// Make writes the sample into an empty or new folder and commits it.
+func Make(ctx context.Context, dir string) (*Sample, error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, agency.Errorf(agency.KindTransient, "the git command was not found: %w", err).WithMend("install git 2.38 or newer")
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, agency.Errorf(agency.KindTransient, "the demo's folder: %w", err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	s := &Sample{Dir: dir, Repo: filepath.Join(dir, "service"), Script: filepath.Join(dir, "script.yaml"), git: git}
+	if err := s.write(); err != nil {
+		return nil, err
+	}
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main"},
+		{"config", "user.name", "Demo"},
+		{"config", "user.email", "demo@localhost"},
+		{"add", "-A"},
+		{"commit", "-q", "-m", "Read timeouts in seconds"},
+	} {
+		if _, err := s.Git(ctx, args...); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Sample) write() error {
+	if _, err := os.Stat(s.Repo); err == nil {
+		return agency.Errorf(agency.KindInvalid, "%s exists already", s.Repo).WithMend("agency demo --keep another folder")
+	}
+	for _, f := range layout {
+		b, err := files.ReadFile("sample/" + f.from)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(s.Repo, filepath.FromSlash(f.path))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return agency.Errorf(agency.KindTransient, "the sample: %w", err)
+		}
+		if err := os.WriteFile(to, b, 0o644); err != nil {
+			return agency.Errorf(agency.KindTransient, "the sample: %w", err)
+		}
+	}
+	if err := os.WriteFile(s.Script, script, 0o644); err != nil {
+		return agency.Errorf(agency.KindTransient, "the sample: %w", err)
+	}
+	return nil
+}
+
+// Git runs git in the sample repository, without the user's configuration.
+func (s *Sample) Git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, s.git, args...)
+	cmd.Dir = s.Repo
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_TERMINAL_PROMPT=0", "LC_ALL=C",
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return "", agency.Errorf(agency.KindTransient, "git %s in the sample: %w: %s", args[0], err, strings.TrimSpace(out.String()))
+	}
+	return out.String(), nil
+}
+
+// Config is the configuration of the demo's run: the rehearsal model plays the
+// script, everything else is as in a repository without a file.
+func (s *Sample) Config(c config.Config) config.Config {
+	c.Providers = map[string]config.Provider{"rehearsal": {Type: "rehearsal", Script: s.Script}}
+	c.Models = map[string][]string{}
+	for _, level := range []string{config.LevelReasoningHeavy, config.LevelCapable, config.LevelFastCheap} {
+		c.Models[level] = []string{"rehearsal/demo"}
+	}
+	c.Commands.Test, c.Commands.Lint, c.Commands.Build = "go test ./...", "go vet ./...", "go build ./..."
+	return c
+}
+
+// Remove deletes the sample with everything in it; folders that a cache made
+// read-only too.
+func (s *Sample) Remove() error {
+	_ = filepath.WalkDir(s.Dir, func(p string, d os.DirEntry, err error) error { // what counts is the removal
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	if err := os.RemoveAll(s.Dir); err != nil {
+		return agency.Errorf(agency.KindTransient, "the demo's folder: %w", err)
+	}
+	return nil
+}
