@@ -123,8 +123,13 @@ func (w *draft) create() error {
 		return err
 	}
 	parent := c.setup.Parent
-	if parent == "" {
+	switch parent {
+	case "":
 		parent = budget.Root
+	case budget.ContractNode(c.spec.Contract):
+		if err := budget.Open(w.tx, c.spec.Run, parent, budget.Root, budget.Limits{}); err != nil {
+			return err
+		}
 	}
 	if err := budget.Open(w.tx, c.spec.Run, budget.SessionNode(c.id), parent, budget.Limits{}); err != nil {
 		return err

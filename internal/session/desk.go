@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -110,40 +109,38 @@ func (c checks) Check(ctx context.Context, kind agency.CheckKind, target string)
 }
 
 var (
-	safeTarget = regexp.MustCompile(`^[A-Za-z0-9_./@:+-]+$`)
-	goTestName = regexp.MustCompile(`^(Test|Example|Fuzz)[A-Za-z0-9_]*(/[A-Za-z0-9_./-]+)?$`)
+	safeTarget = regexp.MustCompile(`^[A-Za-z0-9_./@:+ -]+$`)
 	allOfGo    = regexp.MustCompile(`(^|\s)\./\.\.\.(\s|$)`)
-	goTestCall = regexp.MustCompile(`(^|\s|;|&)go test(\s|$)`)
 )
 
-// narrow makes a command look at one package, folder or test only.
+// narrow makes a command look at one package, folder or test only: a test line
+// as package check knows it, any other that names all of Go's packages.
 func narrow(line, target string) (string, error) {
-	cannot := func(why string) (string, error) {
-		return "", agency.Errorf(agency.KindInvalid, "%s; call it without target, or use run_command", why)
-	}
-	if !safeTarget.MatchString(target) || strings.HasPrefix(target, "-") {
-		return cannot("the target is neither a package or folder such as ./internal/config nor the name of a test")
+	if !safeTarget.MatchString(target) || strings.HasPrefix(target, "-") || strings.HasPrefix(target, "/") {
+		return "", agency.Errorf(agency.KindInvalid,
+			"target %q is neither a package or folder such as ./internal/config nor the name of a test; leave it out, or use run_command", target)
 	}
 	if rerun, ok := check.Rerun(line, []string{target}); ok {
 		return rerun, nil
 	}
-	if goTestName.MatchString(target) {
-		if len(goTestCall.FindAllString(line, -1)) != 1 {
-			return cannot("the test command cannot be narrowed to a test")
-		}
-		return goTestCall.ReplaceAllStringFunc(line, func(call string) string {
-			return strings.TrimRight(call, " \t") + " -run '" + check.RunPattern([]string{target}) + "' "
-		}), nil
+	if check.GoTest(line) {
+		return check.Narrow(line, dotted(target))
 	}
-	if len(allOfGo.FindAllString(line, -1)) != 1 {
-		return cannot("the command `" + line + "` cannot be narrowed")
+	if len(allOfGo.FindAllString(line, -1)) != 1 || strings.Contains(target, " ") {
+		return "", agency.Errorf(agency.KindInvalid, "the command `%s` cannot be narrowed; leave target out, or use run_command", line)
 	}
-	pkg := "./" + path.Clean(strings.TrimPrefix(target, "./"))
-	if strings.HasPrefix(target, "/") {
-		return cannot("the target is relative to the repository")
-	}
-	return allOfGo.ReplaceAllString(line, "${1}"+pkg+"${2}"), nil
+	return allOfGo.ReplaceAllString(line, "${1}"+dotted(target)+"${2}"), nil
 }
+
+// dotted makes a folder a package pattern of Go: internal/x is ./internal/x.
+func dotted(target string) string {
+	if strings.ContainsAny(target, " ") || !strings.Contains(target, "/") || strings.HasPrefix(target, ".") || isTest.MatchString(target) {
+		return target
+	}
+	return "./" + target
+}
+
+var isTest = regexp.MustCompile(`^(Test|Example|Fuzz|Benchmark)([^a-z]|$)`)
 
 // history compares with where the contract began.
 type history struct{ o DeskOptions }

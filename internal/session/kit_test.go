@@ -89,6 +89,7 @@ func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 		Model: k.model, Models: []string{"test/model"}, Repo: k.repo.Dir,
 		Limits:   roster.Limits{Turns: 20, CallsPerTurn: 8, MaxOutput: 1000, Tokens: 1_000_000, Seconds: 600},
 		Commands: check.Commands{Test: "sh ./check.sh"},
+		Parent:   budget.ContractNode("main"),
 		Prices:   budget.Prices{"test/model": {In: 1, CachedIn: 0.1, Out: 2}},
 	}
 	k.takeOver()

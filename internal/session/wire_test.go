@@ -1,0 +1,62 @@
+package session
+
+import (
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/llm"
+	"agency/internal/llm/anthropic"
+	"agency/internal/llm/openai"
+	"agency/internal/llm/rehearsal"
+	"agency/internal/llm/rehearsal/wire"
+)
+
+// Over real HTTP, with faults on the way: what the adapters make of two wires
+// leads to the same claim.
+func TestOverTheWires(t *testing.T) {
+	data, err := os.ReadFile("testdata/fix.yaml")
+	must(t, err)
+	for _, name := range []string{"openai", "anthropic"} {
+		t.Run(name, func(t *testing.T) {
+			script, err := rehearsal.Parse("fix.yaml", data)
+			must(t, err)
+			server := wire.New(rehearsal.NewPlayer(script), wire.Options{Key: "test-key"})
+			web := httptest.NewServer(server)
+			defer web.Close()
+			var m llm.Model = openai.New(openai.Options{Name: "test", BaseURL: web.URL + "/v1", APIKey: "test-key"})
+			if name == "anthropic" {
+				m = anthropic.New(anthropic.Options{Name: "test", BaseURL: web.URL, APIKey: "test-key"})
+			}
+			k := newKit(t, budget.Limits{Money: agency.Dollar})
+			k.setup.Model = llm.Retry(m, llm.RetryOptions{Base: time.Millisecond})
+			k.setup.Models = []string{"test/model"}
+			deaths := 0
+			k.between = func(point string) error {
+				if deaths++; deaths == 9 {
+					return errDied
+				}
+				return nil
+			}
+			if _, err := k.do(t.Context(), spec()); err == nil {
+				t.Fatal("the process did not die")
+			}
+			k.takeOver()
+			k.between = nil
+			out := k.must(spec())
+			if out.Kind != Claimed {
+				t.Fatalf("%+v", out)
+			}
+			if got := k.file("main.txt"); got != "one\nthree\n" {
+				t.Errorf("main.txt is %q", got)
+			}
+			if again := server.Recorder().Again(); len(again) > 0 {
+				t.Errorf("asked again for stored answers: %v", again)
+			}
+			k.checkBooks(name)
+		})
+	}
+}
