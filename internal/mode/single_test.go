@@ -91,13 +91,15 @@ func (s *stage) registry() *flow.Registry {
 		s.log("merge into %s, verified %v: %v", in.Target, in.Verified != nil, out.Merged != nil)
 		return out, nil
 	})
-	NewSteps(s.db, agency.Fence{}, stat{}, false).Bind(r)
+	NewSteps(s.db, agency.Fence{}, shop{}).Bind(r)
 	return r
 }
 
-type stat struct{}
+type shop struct{ off bool }
 
-func (stat) Stat(context.Context, agency.RunID, agency.OID, agency.OID) (string, error) {
+func (s shop) SandboxOff(context.Context, agency.RunID) (bool, error) { return s.off, nil }
+
+func (shop) Stat(context.Context, agency.RunID, agency.OID, agency.OID) (string, error) {
 	return " a.go | 2 +-\n", nil
 }
 
@@ -395,7 +397,7 @@ func TestBudgetIsRaised(t *testing.T) {
 func TestMergeGateText(t *testing.T) {
 	s := newStage(t)
 	spec := mergeGateSpec{Run: run, Gate: "run-1.merge-1", Contract: "main", Target: "trunk", Land: agency.LandMerge, Problem: "a.go has local edits"}
-	steps := NewSteps(s.db, agency.Fence{}, stat{}, true)
+	steps := NewSteps(s.db, agency.Fence{}, shop{off: true})
 	if _, err := steps.mergeGate(context.Background(), "", spec); err != nil {
 		t.Fatal(err)
 	}

@@ -89,24 +89,25 @@ type mergeGateSpec struct {
 	Problem  string            `json:"problem,omitempty"`
 }
 
-// Changes shows what a run changed.
-type Changes interface {
+// Shop knows a run's work.
+type Shop interface {
 	// Stat is the summary of a difference of two commits of a run, a line a
 	// file.
 	Stat(ctx context.Context, run agency.RunID, from, to agency.OID) (string, error)
+	// SandboxOff tells whether the run's commands had the rights of the user.
+	SandboxOff(ctx context.Context, run agency.RunID) (bool, error)
 }
 
 // Steps performs this package's activities.
 type Steps struct {
-	db         *store.DB
-	fence      agency.Fence
-	changes    Changes
-	sandboxOff bool
+	db    *store.DB
+	fence agency.Fence
+	shop  Shop
 }
 
 // NewSteps makes the performer of a host's runs; fence is the host's.
-func NewSteps(db *store.DB, fence agency.Fence, changes Changes, sandboxOff bool) *Steps {
-	return &Steps{db: db, fence: fence, changes: changes, sandboxOff: sandboxOff}
+func NewSteps(db *store.DB, fence agency.Fence, shop Shop) *Steps {
+	return &Steps{db: db, fence: fence, shop: shop}
 }
 
 // Bind registers the activities.
@@ -187,9 +188,12 @@ type mergeGateView struct {
 }
 
 func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpec) (flow.None, error) {
-	view := mergeGateView{mergeGateSpec: in, SandboxOff: s.sandboxOff}
+	view := mergeGateView{mergeGateSpec: in}
 	var err error
-	if view.Stat, err = s.changes.Stat(ctx, in.Run, in.Base, in.Head); err != nil {
+	if view.SandboxOff, err = s.shop.SandboxOff(ctx, in.Run); err != nil {
+		return flow.None{}, err
+	}
+	if view.Stat, err = s.shop.Stat(ctx, in.Run, in.Base, in.Head); err != nil {
 		return flow.None{}, err
 	}
 	if err := s.db.Read(ctx, view.fill); err != nil {

@@ -1,0 +1,204 @@
+//go:build linux
+
+package torture
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "embed"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/git/gittest"
+	"agency/internal/llm/rehearsal"
+	"agency/internal/llm/rehearsal/wire"
+	"agency/internal/sandbox"
+)
+
+// binary is the built command, made once for all tests.
+var binary string
+
+func TestMain(m *testing.M) {
+	sandbox.Child()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "agency-torture-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "agency")
+	build := exec.Command("go", "build", "-o", binary, "agency/cmd/agency")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+//go:embed testdata/script.yaml
+var script []byte
+
+// rig is one user with one repository and one model server that outlives
+// every kill.
+type rig struct {
+	t      *testing.T
+	home   string
+	repo   *gittest.Repo
+	server *wire.Server
+	env    []string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	parsed, err := rehearsal.Parse("script.yaml", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, home: t.TempDir(), server: wire.New(rehearsal.NewPlayer(parsed), wire.Options{})}
+	web := httptest.NewServer(r.server)
+	t.Cleanup(web.Close)
+	r.repo = gittest.Init(t)
+	gittest.WriteFiles(t, r.repo.Dir,
+		"go.mod", "module sample\n\ngo 1.24\n",
+		"sum.go", "// Package sample adds.\npackage sample\n\n// Sum adds two numbers.\nfunc Sum(a, b int) int { return a - b }\n",
+		"sum_test.go", "package sample\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif got := Sum(2, 3); got != 5 {\n\t\tt.Errorf(\"Sum(2, 3) = %d\", got)\n\t}\n}\n",
+	)
+	r.repo.Commit("start")
+	sockets := filepath.Join(r.home, "run")
+	config := filepath.Join(r.home, "config", "agency", "config.yaml")
+	for _, d := range []string{sockets, filepath.Dir(config)} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := fmt.Sprintf("version: 1\nproviders:\n  server: {type: openai, base_url: %s/v1, api_key: none}\nmodels:\n  capable: [server/m]\n  fast-cheap: [server/m]\n  reasoning-heavy: [server/m]\nprices:\n  server/m: {in: 1, cached_in: 0.1, out: 5}\n", web.URL)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.env = append(os.Environ(), "HOME="+r.home, "XDG_CONFIG_HOME="+filepath.Join(r.home, "config"), "XDG_STATE_HOME="+filepath.Join(r.home, "state"),
+		"XDG_CACHE_HOME="+filepath.Join(r.home, "cache"), "XDG_RUNTIME_DIR="+sockets, "AGENCY_HOST_IDLE=2s", "NO_COLOR=1")
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // kept: they are not what is tested
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.env = append(r.env, name+"="+strings.TrimSpace(string(out)))
+	}
+	t.Cleanup(r.killAll)
+	return r
+}
+
+// agency runs the command to its end, with its exit code.
+func (r *rig) agency(args ...string) (stdout, stderr string, code int) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir, cmd.Env = r.repo.Dir, r.env
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		r.t.Fatalf("agency %s: %v", strings.Join(args, " "), err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func (r *rig) must(args ...string) string {
+	r.t.Helper()
+	out, errs, code := r.agency(args...)
+	if code != 0 {
+		r.t.Fatalf("agency %s: exit %d\n%s%s", strings.Join(args, " "), code, out, errs)
+	}
+	return out
+}
+
+func (r *rig) start() agency.RunID {
+	r.t.Helper()
+	return agency.RunID(strings.TrimSpace(r.must("run", "Mend Sum so that its test passes", "--yes", "--detach")))
+}
+
+func (r *rig) inspect(id agency.RunID) api.InspectDoc {
+	r.t.Helper()
+	var doc api.InspectDoc
+	if err := json.Unmarshal([]byte(r.must("inspect", string(id), "--json")), &doc); err != nil {
+		r.t.Fatal(err)
+	}
+	return doc
+}
+
+// processes are those that run our binary, sandboxed ones too: inside, the
+// child is the same file.
+func processes() []int {
+	var pids []int
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if exe, err := os.Readlink(filepath.Join("/proc", e.Name(), "exe")); err == nil && strings.HasPrefix(exe, binary) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (r *rig) killAll() {
+	for _, pid := range processes() {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
+	}
+}
+
+// killHosts kills every process of the binary at once, as a power cut would.
+func (r *rig) killHosts() int {
+	pids := processes()
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
+	}
+	return len(pids)
+}
+
+// settle waits until none of our processes is left, and says which stayed.
+func settle(ctx context.Context) []int {
+	for ctx.Err() == nil {
+		if pids := processes(); len(pids) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return processes()
+}
+
+// tree is the tree of the branch the user works on.
+func (r *rig) tree() string { return strings.TrimSpace(r.repo.Git("rev-parse", "HEAD^{tree}")) }
+
+// steps are the step keys in the history, sorted.
+func (r *rig) steps() []string {
+	out := r.repo.Git("log", "--format=%(trailers:key=Agency-Step,valueonly,separator=%x2c)", "HEAD")
+	steps := strings.Fields(out)
+	slices.Sort(steps)
+	return steps
+}
