@@ -1,0 +1,2 @@
+-- +goose Up
+CREATE TABLE message (id INTEGER PRIMARY KEY, sender INTEGER NOT NULL, body TEXT NOT NULL);

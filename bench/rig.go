@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"agency/bench/peer"
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/git"
+	"agency/internal/llm"
+	"agency/internal/registry"
+	"agency/internal/roster"
+	"agency/internal/sandbox"
+	"agency/internal/session"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+const benchRun agency.RunID = "bench-run"
+
+// rig is the product's own parts around a session, assembled as the host
+// does: store, repository, private git directory, checkout, sandbox.
+type rig struct {
+	repo   string
+	state  string
+	db     *store.DB
+	runner *sandbox.Runner
+	work   *workspace.Run
+	base   agency.OID
+	fence  agency.Fence
+	setup  session.Setup
+	// shared: every contract works in one checkout.
+	shared string
+}
+
+// newRig makes a repository with the files that fill writes and an open run on it.
+func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir string) error) (*rig, error) {
+	r := &rig{repo: filepath.Join(dir, "repo"), state: filepath.Join(dir, "state")}
+	if err := errors.Join(os.Mkdir(r.repo, 0o755), os.Mkdir(r.state, 0o700)); err != nil {
+		return nil, err
+	}
+	if err := fill(r.repo); err != nil {
+		return nil, err
+	}
+	if err := commitAll(ctx, r.repo); err != nil {
+		return nil, err
+	}
+	if err := r.open(ctx); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	role, err := roster.Find(roster.Generalist)
+	if err != nil {
+		return nil, err
+	}
+	limits := role.Limits
+	limits.Turns, limits.Tokens, limits.Seconds = 10_000, 1_000_000_000, 100_000
+	r.setup = session.Setup{
+		Model: model, Models: []string{modelName}, Repo: r.repo, Limits: limits,
+		Prices: budget.Prices{modelName: {In: 1, CachedIn: 0.1, Out: 2}},
+	}
+	return r, nil
+}
+
+// open opens the store, the sandbox and the run.
+func (r *rig) open(ctx context.Context) (err error) {
+	r.db, err = store.Open(ctx, store.Options{Path: filepath.Join(r.state, "agency.db"), Sets: []store.Set{
+		event.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
+		workspace.Migrations(), check.Migrations(), session.Migrations(),
+	}})
+	if err != nil {
+		return err
+	}
+	if r.runner, err = sandbox.New(sandbox.Options{StateDir: r.state}); err != nil {
+		// The figures without commands do not depend on the tier.
+		if r.runner, err = sandbox.New(sandbox.Options{Mode: sandbox.ModeOff, StateDir: r.state}); err != nil {
+			return err
+		}
+	}
+	epoch, err := r.db.RaiseEpoch(ctx)
+	if err != nil {
+		return err
+	}
+	r.fence = agency.Fence{Epoch: epoch, N: 1}
+	if err := r.createRun(ctx); err != nil {
+		return err
+	}
+	return r.openWork(ctx)
+}
+
+func (r *rig) createRun(ctx context.Context) error {
+	return r.write(ctx, func(tx *store.Tx) error {
+		run := agency.Run{ID: benchRun, Goal: "read the notes", Mode: agency.ModeSingle, State: agency.StateRunning}
+		if err := registry.CreateRun(tx, run, json.RawMessage(`{}`)); err != nil {
+			return err
+		}
+		return budget.Open(tx, benchRun, budget.Root, "", budget.Limits{})
+	})
+}
+
+func (r *rig) openWork(ctx context.Context) error {
+	host, err := git.NewHost(ctx, git.Options{})
+	if err != nil {
+		return err
+	}
+	loc, err := git.Find(r.repo)
+	if err != nil {
+		return err
+	}
+	head, err := host.At(loc).Head(ctx)
+	if err != nil {
+		return err
+	}
+	r.base = head.Commit
+	spaces := workspace.New(workspace.Options{Git: host, DB: r.db, ObjectsAt: r.runner.ObjectsAt})
+	r.work, err = spaces.OpenRun(ctx, workspace.RunInfo{Run: benchRun, Repo: loc, Base: r.base, StateDir: r.state})
+	return err
+}
+
+func (r *rig) close() error {
+	var errs []error
+	if r.runner != nil {
+		errs = append(errs, r.runner.Close())
+	}
+	if r.db != nil {
+		errs = append(errs, r.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (r *rig) write(ctx context.Context, fn func(*store.Tx) error) error {
+	return r.db.WriteFenced(ctx, r.fence, fn)
+}
+
+// contract records a contract for sessions to work on.
+func (r *rig) contract(tx *store.Tx, id agency.ContractID) error {
+	return registry.CreateContract(tx, agency.Contract{
+		ID: id, RunID: benchRun, AssignedRole: roster.Generalist, Title: "read the notes", Description: "Read all notes.",
+		AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: "the notes are read"}}, RetryBudget: 3,
+	})
+}
+
+// Setup is for session.Host.
+func (r *rig) Setup(context.Context, session.Spec) (session.Setup, error) { return r.setup, nil }
+
+// Cancelled is for session.Host.
+func (r *rig) Cancelled(agency.RunID) <-chan struct{} { return nil }
+
+// Desk is for session.Host.
+func (r *rig) Desk(ctx context.Context, s session.Spec) (*session.Desk, error) {
+	name := string(s.Contract)
+	if r.shared != "" {
+		name = r.shared
+	}
+	w, err := r.work.Prepare(ctx, name, r.base, workspace.Work)
+	if err != nil {
+		return nil, err
+	}
+	layers := filepath.Join(r.state, "cache")
+	return session.NewDesk(session.DeskOptions{
+		Workspace: w, Runner: r.runner, LayerDir: filepath.Join(layers, "agents"),
+		Checker: check.New(check.Options{Runner: r.runner, DB: r.db, LayerDir: layers}),
+		Repo:    r.repo, Run: s.Run, Contract: s.Contract, Agent: s.Agent, Fence: r.fence,
+	})
+}
+
+// hold runs a session to its end.
+func (r *rig) hold(ctx context.Context, c agency.ContractID, attempt int, live func(agency.SessionID, session.Event)) (session.Outcome, error) {
+	runner := session.New(session.Options{DB: r.db, Host: r, Live: live})
+	spec := session.Spec{Run: benchRun, Contract: c, Attempt: attempt, Part: 1, Role: roster.Generalist, Agent: "generalist"}
+	return runner.Do(flow.WithScope(ctx, flow.Scope{Run: benchRun, Fence: r.fence}), "", spec)
+}
+
+// commitAll makes a repository of a folder.
+func commitAll(ctx context.Context, dir string) error {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "start"}} {
+		if _, err := userGit(ctx, dir, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// userGit runs git as a user would, without the user's configuration.
+func userGit(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "LC_ALL=C",
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.org",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(out))
+	}
+	return string(bytes.TrimSpace(out)), nil
+}
+
+// notes fills a repository with files to read.
+func notes(n, size int) func(string) error {
+	return func(dir string) error { return peer.WriteFiles(dir, n, size) }
+}
