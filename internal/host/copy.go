@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/config"
-	"agency/internal/store"
-
 	"agency/internal/registry"
+	"agency/internal/store"
 )
 
 // Copy is the configuration that a run keeps from its start to its end. It
@@ -24,6 +24,14 @@ type Copy struct {
 func (c Copy) Getenv(name string) (string, bool) {
 	v, ok := c.Env[name]
 	return v, ok
+}
+
+// Commands are the run's own commands.
+func (c Copy) Commands() check.Commands {
+	k := c.Config.Commands
+	return check.Commands{
+		Setup: k.Setup, Build: k.Build, Typecheck: k.Typecheck, Lint: k.Lint, Test: k.Test, TimeoutSeconds: k.TimeoutSeconds,
+	}
 }
 
 // gateTimeout is how long a gate waits until the run is announced as waiting.

@@ -134,6 +134,7 @@ func (h *Host) drive(ctx context.Context, l *live, c Copy) {
 		h.settle(ctx, l)
 	}()
 	h.rearm(ctx, l.run)
+	l.poke()
 	end, err := h.execute(ctx, l, c)
 	l.setEnding()
 	l.stop()
@@ -162,7 +163,7 @@ func (h *Host) execute(ctx context.Context, l *live, c Copy) (mode.Result, error
 func inputOf(run agency.Run, c Copy) mode.Input {
 	return mode.Input{
 		Run: run.ID, Goal: run.Goal, Base: run.Base, Target: run.Target, Land: run.Land,
-		RetryBudget: c.Config.RetryBudget,
+		RetryBudget: c.Config.RetryBudget, Commands: c.Commands(),
 	}
 }
 

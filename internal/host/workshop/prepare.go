@@ -57,7 +57,7 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	if err := s.base(ctx, info, b); err != nil {
 		return p, err
 	}
-	if commandsOf(c.Config.Commands).Test == "" {
+	if c.Config.Commands.Test == "" {
 		p.Notes = append(p.Notes, "no test command is known: the work is checked by build and vet only; set commands.test in agency.yaml")
 	}
 	if b.runner.Tier() == sandbox.TierNone {

@@ -52,7 +52,7 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 	return session.Setup{
 		Model: m.model, Models: m.names, Window: m.window, Prices: m.prices,
 		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
-		Repo:   b.repo, Network: b.copy.Config.Sandbox.Network != "none", Commands: commandsOf(b.copy.Config.Commands),
+		Repo:   b.repo, Network: b.copy.Config.Sandbox.Network != "none", Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
 	}, nil
 }
@@ -82,7 +82,7 @@ func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, erro
 	}
 	return session.NewDesk(session.DeskOptions{
 		Workspace: w, Runner: b.runner, Checker: b.checks, Tools: b.tools.Tools, LayerDir: s.agentLayer(),
-		Limits: agentLimits(b.copy.Config.Sandbox), Reads: b.reads, Commands: commandsOf(b.copy.Config.Commands),
+		Limits: agentLimits(b.copy.Config.Sandbox), Reads: b.reads, Commands: b.copy.Commands(),
 		Repo: b.repo, Run: spec.Run, Contract: spec.Contract, Agent: spec.Agent, Fence: flow.ScopeOf(ctx).Fence,
 	})
 }

@@ -18,7 +18,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/check/detect"
-	"agency/internal/config"
 	"agency/internal/git"
 	"agency/internal/host"
 	"agency/internal/llm/catalog"
@@ -176,19 +175,13 @@ func (s *Shop) SandboxOff(ctx context.Context, id agency.RunID) (bool, error) {
 	return b.runner.Tier() == sandbox.TierNone, nil
 }
 
-func commandsOf(c config.Commands) check.Commands {
-	return check.Commands{
-		Setup: c.Setup, Build: c.Build, Typecheck: c.Typecheck, Lint: c.Lint, Test: c.Test, TimeoutSeconds: c.TimeoutSeconds,
-	}
-}
-
 // Commands are the commands of a run's own copy.
 func (s *Shop) Commands(ctx context.Context, id agency.RunID) (check.Commands, error) {
 	b, err := s.bench(ctx, id)
 	if err != nil {
 		return check.Commands{}, err
 	}
-	return commandsOf(b.copy.Config.Commands), nil
+	return b.copy.Commands(), nil
 }
 
 // forget lets go of what was built for a run.

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"agency/internal/daemon"
+	"agency/internal/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Child()
+	daemon.Child()
+	testscript.Main(m, map[string]func(){
+		"agency": func() { os.Exit(run(os.Args[1:])) },
+	})
+}
+
+// The behaviour of the command, as people see it: every script has folders of
+// its own, so that its host is its own too, and that host ends with it.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               surroundings,
+		Cmds:                commands(),
+		Condition:           conditions,
+	})
+}
+
+// surroundings gives a script a home, the machine's Go, and nothing else of
+// whoever runs the tests.
+func surroundings(e *testscript.Env) error {
+	runtime, err := os.MkdirTemp("", "ag") // a socket's path must be short
+	if err != nil {
+		return err
+	}
+	e.Defer(func() { _ = os.RemoveAll(runtime) })
+	home := filepath.Join(e.WorkDir, ".home")
+	for k, v := range map[string]string{
+		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, "config"), "XDG_STATE_HOME": filepath.Join(home, "state"),
+		"XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_RUNTIME_DIR": runtime, "AGENCY_HOST_IDLE": "2s",
+		"GOCACHE": goEnv("GOCACHE"), "GOMODCACHE": goEnv("GOMODCACHE"), "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod",
+		"GIT_CONFIG_GLOBAL": filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1",
+	} {
+		e.Setenv(k, v)
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(home, ".gitconfig"),
+		[]byte("[user]\n\tname = Tess\n\temail = tess@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"agency/internal/sandbox"
+)
+
+var goEnvs = sync.OnceValue(func() map[string]string {
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	lines := strings.Split(string(out), "\n")
+	if err != nil || len(lines) < 2 {
+		return map[string]string{}
+	}
+	return map[string]string{"GOCACHE": lines[0], "GOMODCACHE": lines[1]}
+})
+
+func goEnv(name string) string { return goEnvs()[name] }
+
+// conditions of scripts: sandbox holds where the full tier is to be had.
+func conditions(cond string) (bool, error) {
+	if cond == "sandbox" {
+		_, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeFull})
+		return err == nil, nil
+	}
+	return false, os.ErrInvalid
+}
+
+func commands() map[string]func(*testscript.TestScript, bool, []string) {
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"repo":   makeRepo,
+		"setrun": setRun,
+		"code":   wantCode,
+		"state":  waitState,
+	}
+}
+
+// repo DIR makes a git repository of the files that the script has there.
+func makeRepo(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	for _, a := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "--allow-empty", "-m", "first"}} {
+		cmd := exec.Command("git", a...)
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "GIT_CONFIG_NOSYSTEM=1"}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			ts.Fatalf("git %v: %v\n%s", a, err, out)
+		}
+	}
+}
+
+var firstLine = regexp.MustCompile(`(?m)^run ([a-z0-9-]+)$`)
+
+// setrun sets $RUN from the first line that the last command printed.
+func setRun(ts *testscript.TestScript, _ bool, _ []string) {
+	out := ts.ReadFile("stdout")
+	if m := firstLine.FindStringSubmatch(out); m != nil {
+		ts.Setenv("RUN", m[1])
+		return
+	}
+	id := strings.TrimSpace(out)
+	if strings.ContainsAny(id, " \n") || id == "" {
+		ts.Fatalf("no run id in %q", out)
+	}
+	ts.Setenv("RUN", id)
+}
+
+// code N COMMAND... runs a command and wants its exit code; the output is what
+// stdout and stderr look at.
+func wantCode(ts *testscript.TestScript, _ bool, args []string) {
+	want := args[0]
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if e, ok := err.(*exec.ExitError); ok {
+		got = e.ProcessState.String()
+		got = strings.TrimPrefix(got, "exit status ")
+	} else if err != nil {
+		ts.Fatalf("%v: %v", args[1:], err)
+	}
+	if got != want {
+		ts.Fatalf("%v: exit code %s, want %s", args[1:], got, want)
+	}
+}
+
+// state RUN STATE waits until ps says that the run is in a state.
+func waitState(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var last string
+	for ctx.Err() == nil {
+		if err := ts.Exec("agency", "ps", "--json"); err != nil {
+			ts.Fatalf("ps: %v", err)
+		}
+		last = ts.ReadFile("stdout")
+		_, rest, ok := strings.Cut(last, `"id": "`+args[0]+`"`)
+		if ok {
+			if _, s, ok := strings.Cut(rest, `"state": "`); ok && strings.HasPrefix(s, args[1]+`"`) {
+				return
+			}
+		}
+	}
+	ts.Fatalf("run %s is not %s:\n%s", args[0], args[1], last)
+}
