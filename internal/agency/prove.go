@@ -1,6 +1,7 @@
 package agency
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -35,7 +36,7 @@ func Prove(criteria []Criterion, evidence []Evidence, c Checks) []Proof {
 			c.judge(&p, check, cr.Check == nil)
 		case len(newly) > 0:
 			p.Proof, p.Tests, p.Receipt = ProofVerified, newly, c.Receipts[Check{}]
-			p.Note = "by tests that newly pass"
+			p.Note = "by tests that newly pass; " + authors(newly, c.Base)
 		}
 		out = append(out, p)
 	}
@@ -91,6 +92,28 @@ func (c Checks) judge(p *Proof, check Check, byAgent bool) {
 		p.Proof, p.Note = ProofAsserted, "its check passed before the change too"
 	default:
 		p.Proof = ProofVerified
+		if len(p.Tests) > 0 {
+			p.Note = authors(p.Tests, c.Base)
+		}
+	}
+}
+
+// authors says who wrote the tests that are a proof: a test of the agent's own
+// is worth less than one that was there before.
+func authors(tests []string, base map[string]TestStatus) string {
+	written := 0
+	for _, name := range tests {
+		if _, ok := base[name]; !ok {
+			written++
+		}
+	}
+	switch written {
+	case 0:
+		return "there before the run, not passing"
+	case len(tests):
+		return "written in this run"
+	default:
+		return fmt.Sprintf("%d of %d written in this run", written, len(tests))
 	}
 }
 

@@ -221,7 +221,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	kept := map[agency.ReceiptID]bool{}
+	kept := map[agency.ReceiptID]agency.OID{} // with the tree that was judged: the base's are not shown
 	for _, verdict := range verdicts {
 		if !verdict.Pass || verdict.ContractID == "" {
 			continue
@@ -232,7 +232,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 		}
 		v.Proofs, v.NoTests, v.WeakProof = verdict.Proofs, verdict.NoTests, verdict.WeakProof
 		for _, id := range verdict.Receipts {
-			kept[id] = true
+			kept[id] = verdict.Tree
 		}
 	}
 	receipts, err := check.Receipts(q, v.Run)
@@ -240,7 +240,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 		return err
 	}
 	for _, r := range receipts {
-		if kept[r.ID] {
+		if tree, ok := kept[r.ID]; ok && r.Tree == tree {
 			v.Receipts = append(v.Receipts, receiptLine(r))
 		}
 	}
