@@ -302,3 +302,23 @@ func TestDetails(t *testing.T) {
 		t.Errorf("%d types of events, the interface lists 46", len(details))
 	}
 }
+
+func TestIDForms(t *testing.T) {
+	for id, want := range map[string]bool{
+		"a": true, "A.b_c-9": true, "9": true, strings.Repeat("x", 64): true,
+		"": false, strings.Repeat("x", 65): false, "-a": false, ".a": false, "_a": false, "a b": false, "a/b": false,
+		"a$b": false, "ä": false, "a..b": false, "a.": false, "a.lock": false, "a\n": false, "a\x00": false,
+	} {
+		if got := CheckContractID(ContractID(id)) == nil; got != want {
+			t.Errorf("contract id %q: %v", id, got)
+		}
+	}
+	for id, want := range map[string]bool{
+		"abcd": true, "a-1-b": true, strings.Repeat("a", 40): true,
+		"abc": false, strings.Repeat("a", 41): false, "ABCD": false, "a.bc": false, "../x": false, "ab\ncd": false,
+	} {
+		if got := CheckRunID(RunID(id)) == nil; got != want {
+			t.Errorf("run id %q: %v", id, got)
+		}
+	}
+}
