@@ -191,7 +191,3 @@ func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sampl
 	a.say("\nNow in a repository of yours:  agency init;  agency run \"GOAL\"")
 	return nil
 }
-
-func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{Use: "doctor", RunE: func(*cobra.Command, []string) error { return agency.Errorf(agency.KindInternal, "later") }}
-}

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -36,10 +40,12 @@ func conditions(cond string) (bool, error) {
 
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"repo":   makeRepo,
-		"setrun": setRun,
-		"code":   wantCode,
-		"state":  waitState,
+		"repo":     makeRepo,
+		"setrun":   setRun,
+		"code":     wantCode,
+		"state":    waitState,
+		"killhost": killHost,
+		"newest":   newest,
 	}
 }
 
@@ -107,4 +113,37 @@ func waitState(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("run %s is not %s:\n%s", args[0], args[1], last)
+}
+
+// killhost ends the repository's host without a word to it, as a crash does.
+func killHost(ts *testscript.TestScript, _ bool, _ []string) {
+	locks, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "agency", "repos", "*", "host.lock"))
+	if err != nil || len(locks) != 1 {
+		ts.Fatalf("locks: %v %v", locks, err)
+	}
+	var holder struct{ PID int }
+	b, err := os.ReadFile(locks[0])
+	if err == nil {
+		err = json.Unmarshal(b, &holder)
+	}
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if err := syscall.Kill(holder.PID, syscall.SIGKILL); err != nil {
+		ts.Fatalf("kill %d: %v", holder.PID, err)
+	}
+	for syscall.Kill(holder.PID, 0) == nil { // a zombie of nobody's is gone at once, one of ours when it is reaped
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", holder.PID)); err != nil || strings.Contains(string(b), ") Z ") {
+			return
+		}
+	}
+}
+
+// newest sets $RUN to the last run that ps shows.
+func newest(ts *testscript.TestScript, _ bool, _ []string) {
+	ids := regexp.MustCompile(`(?m)^    "id": "([^"]+)"`).FindAllStringSubmatch(ts.ReadFile("stdout"), -1)
+	if len(ids) == 0 {
+		ts.Fatalf("no run")
+	}
+	ts.Setenv("RUN", ids[len(ids)-1][1])
 }

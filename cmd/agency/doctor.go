@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/agency"
+	"agency/internal/config"
+	"agency/internal/daemon"
+	"agency/internal/doctor"
+	"agency/internal/git"
+	"agency/internal/store"
+	"agency/internal/ui/tui"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var run string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check the machine, or with --run a run's record, tree and leftovers", Args: cobra.NoArgs,
+		Long: `Checks git, the sandbox (by trying to break out of it), keys, commands, disk and
+the store. With --run it checks one run: its record, its history, its sums, and
+that nothing of it was left behind. Exit code 4 when something is bad.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found, err := a.examine(cmd.Context(), run, cmd.Flags().Changed("run"))
+			if err != nil {
+				return err
+			}
+			if err := a.show(asJSON, found, func() string { return a.findings(found) }); err != nil {
+				return err
+			}
+			if doctor.Worst(found) == doctor.Bad {
+				return exit(exitEnvironment)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&run, "run", "", "check the `RUN`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) findings(fs []doctor.Finding) string {
+	out := ""
+	for _, f := range fs {
+		out += fmt.Sprintf("%-8s %-18s %s\n", f.Level, f.Name, tui.Line(f.Detail))
+		if f.Mend != "" {
+			out += fmt.Sprintf("%-8s %-18s mend: %s\n", "", "", tui.Line(f.Mend))
+		}
+	}
+	return out
+}
+
+func (a *app) examine(ctx context.Context, run string, named bool) ([]doctor.Finding, error) {
+	if named {
+		return a.examineRun(ctx, run)
+	}
+	m := doctor.Machine{Sets: daemon.Migrations(), Commands: map[string]string{}}
+	h, l, err := a.loadHere()
+	if err != nil {
+		return nil, err
+	}
+	m.StateDir = h.folders.State
+	if h.place.Exists() {
+		m.DB = h.place.DB()
+	}
+	cfg := l.Config
+	if h.loc.WorkTree != "" {
+		quiet := *a
+		quiet.err = discard{}
+		if err := quiet.detect(h, l, &cfg); err != nil {
+			return nil, err
+		}
+	}
+	m.Commands["test"], m.Commands["lint"], m.Commands["build"] = cfg.Commands.Test, cfg.Commands.Lint, cfg.Commands.Build
+	m.Keys = keysOf(l)
+	return m.Check(ctx), nil
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func keysOf(l *config.Loaded) []doctor.Key {
+	refs, err := l.Config.ModelsOf("generalist")
+	if err != nil {
+		return []doctor.Key{{Provider: "models", Err: err}}
+	}
+	var keys []doctor.Key
+	for _, ref := range refs {
+		_, err := l.Secrets([]string{ref.Provider})
+		keys = append(keys, doctor.Key{Provider: ref.Provider, Model: ref.String(), Err: err})
+	}
+	return keys
+}
+
+func (a *app) examineRun(ctx context.Context, name string) ([]doctor.Finding, error) {
+	h, err := a.look()
+	if err != nil {
+		return nil, err
+	}
+	v, _, done, err := a.view(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	run, err := pick(ctx, v, name)
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, store.Options{Path: h.place.DB(), Sets: daemon.Migrations(), ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }() // only read
+	g, err := git.NewHost(ctx, git.Options{})
+	if err != nil {
+		return nil, err
+	}
+	live := run.Live && run.State == agency.StateRunning
+	return doctor.Run{DB: db, Git: g, StateDir: h.place.State, ID: run.ID, Live: live}.Check(ctx), nil
+}

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package doctor
+
+import "errors"
+
+func freeMB(string) (uint64, error) { return 0, errors.New("not known on this system") }
+
+func existing(dir string) string { return dir }

@@ -1,0 +1,191 @@
+// Package doctor looks whether everything is as it should be: the machine and
+// the configuration before a run, and the record, tree and leftovers of a run
+// after it. Every integration test ends with the second.
+//
+// It only looks; what mends a finding is named, never done.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+	"agency/internal/sandbox"
+	"agency/internal/store"
+)
+
+// Level says how bad a finding is.
+type Level string
+
+// The levels.
+const (
+	OK   Level = "ok"
+	Warn Level = "warning"
+	Bad  Level = "bad"
+)
+
+// Finding is the outcome of one look.
+type Finding struct {
+	Name   string `json:"name"`
+	Level  Level  `json:"level"`
+	Detail string `json:"detail,omitempty"`
+	Mend   string `json:"mend,omitempty"`
+}
+
+// Worst is the worst level of a list.
+func Worst(fs []Finding) Level {
+	worst := OK
+	for _, f := range fs {
+		if f.Level == Bad || f.Level == Warn && worst == OK {
+			worst = f.Level
+		}
+	}
+	return worst
+}
+
+func ok(name, format string, args ...any) Finding {
+	return Finding{Name: name, Level: OK, Detail: fmt.Sprintf(format, args...)}
+}
+
+func warn(name, mend, format string, args ...any) Finding {
+	return Finding{Name: name, Level: Warn, Detail: fmt.Sprintf(format, args...), Mend: mend}
+}
+
+func bad(name, mend, format string, args ...any) Finding {
+	return Finding{Name: name, Level: Bad, Detail: fmt.Sprintf(format, args...), Mend: mend}
+}
+
+func ofError(name string, err error) Finding {
+	return bad(name, agency.MendOf(err), "%v", err)
+}
+
+// Machine says what to look at before a run.
+type Machine struct {
+	StateDir string
+	// Commands are the repository's own, by what they are for.
+	Commands map[string]string
+	// Keys names the provider of each model and whether its key is there.
+	Keys []Key
+	// DB is the store's file; empty where there is none yet.
+	DB   string
+	Sets []store.Set
+}
+
+// Key is whether a provider can be asked.
+type Key struct {
+	Provider, Model string
+	Err             error
+}
+
+// Check looks at git, sandbox, keys, commands, disk and store.
+func (m Machine) Check(ctx context.Context) []Finding {
+	fs := []Finding{checkGit(ctx)}
+	fs = append(fs, checkSandbox(sandbox.Probe(ctx))...)
+	fs = append(fs, m.checkKeys()...)
+	fs = append(fs, m.checkCommands()...)
+	return append(fs, checkDisk(m.StateDir), m.checkStore(ctx))
+}
+
+func checkGit(ctx context.Context) Finding {
+	h, err := git.NewHost(ctx, git.Options{})
+	if err != nil {
+		return ofError("git", err)
+	}
+	return ok("git", "%s", h.Version())
+}
+
+// checkSandbox reports the tier and each attempt to break out of it.
+func checkSandbox(r sandbox.Report) []Finding {
+	if r.Err != nil {
+		return []Finding{bad("sandbox", agency.MendOf(r.Err), "%v", r.Err)}
+	}
+	parts := fmt.Sprintf("tier %s, Landlock ABI %d, seccomp %v, limits by %s", r.Tier, r.Landlock, r.Seccomp, orCount(r.Cgroup))
+	fs := []Finding{ok("sandbox", "%s", parts)}
+	escaped := 0
+	for _, a := range r.Attempts {
+		if !a.Stopped {
+			escaped++
+			fs = append(fs, bad("sandbox: "+a.Name, "report this, and do not run agents here", "was not stopped: %s", a.Detail))
+		}
+	}
+	if escaped == 0 {
+		fs = append(fs, ok("sandbox escapes", "%d attempts, all stopped", len(r.Attempts)))
+	}
+	return fs
+}
+
+func orCount(cgroup string) string {
+	if cgroup == "" {
+		return "counting"
+	}
+	return "cgroup " + cgroup
+}
+
+func (m Machine) checkKeys() []Finding {
+	var fs []Finding
+	for _, k := range m.Keys {
+		if k.Err != nil {
+			fs = append(fs, warn("key of "+k.Provider, agency.MendOf(k.Err), "%v", k.Err))
+			continue
+		}
+		fs = append(fs, ok("key of "+k.Provider, "for %s", k.Model))
+	}
+	return fs
+}
+
+func (m Machine) checkCommands() []Finding {
+	if m.Commands["test"] == "" {
+		return []Finding{warn("commands", "set commands.test in agency.yaml", "no test command is known: claims are checked by build and vet only")}
+	}
+	return []Finding{ok("commands", "test %q, lint %q, build %q", m.Commands["test"], m.Commands["lint"], m.Commands["build"])}
+}
+
+// wantFree is the room that a run may need for checkouts and caches, in MiB.
+const wantFree = 1024
+
+func checkDisk(dir string) Finding {
+	free, err := freeMB(existing(dir))
+	switch {
+	case err != nil:
+		return warn("disk", "", "the free room cannot be told: %v", err)
+	case free < wantFree:
+		return warn("disk", "make room, or export XDG_STATE_HOME=a folder with more", "%d MiB free at %s", free, dir)
+	}
+	return ok("disk", "%d MiB free at %s", free, dir)
+}
+
+func (m Machine) checkStore(ctx context.Context) Finding {
+	if m.DB == "" {
+		return ok("store", "none yet")
+	}
+	db, err := store.Open(ctx, store.Options{Path: m.DB, Sets: m.Sets, ReadOnly: true})
+	if err != nil {
+		return ofError("store", err)
+	}
+	err = errors.Join(db.Check(ctx), db.Close())
+	if err != nil {
+		return ofError("store", err)
+	}
+	return ok("store", "%s is whole", m.DB)
+}
+
+// fsck checks a git directory. Git runs as for a stranger's repository: no
+// configuration but its own, no hooks, no prompt.
+func fsck(ctx context.Context, gitDir string) error {
+	cmd := exec.CommandContext(ctx, "git", "-c", "core.hooksPath="+os.DevNull, "-c", "core.fsmonitor=false", "fsck",
+		"--no-dangling", "--no-progress", "--connectivity-only")
+	cmd.Dir = "/"
+	cmd.Env = []string{
+		"GIT_DIR=" + gitDir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_TERMINAL_PROMPT=0",
+		"PATH=" + os.Getenv("PATH"), "LC_ALL=C",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("git fsck of %s: %w: %s", gitDir, err, out)
+	}
+	return nil
+}
