@@ -57,6 +57,9 @@ type stage struct {
 	between func(string) error
 	ws      *workspace.Run
 	runner  *sandbox.Runner
+
+	mu   sync.Mutex
+	work *workspace.Workspace
 }
 
 func sets() []store.Set {
@@ -124,6 +127,7 @@ func (k *stage) takeOver() {
 	m := workspace.New(workspace.Options{Git: k.git, DB: k.db, ObjectsAt: k.runner.ObjectsAt})
 	k.ws, err = m.OpenRun(k.t.Context(), workspace.RunInfo{Run: testRun, Repo: loc, Base: k.repo.Rev("HEAD"), StateDir: k.state})
 	must(k.t, err)
+	k.work = nil
 }
 
 func (k *stage) write(fn func(*store.Tx) error) {
@@ -140,8 +144,20 @@ func (k *stage) Setup(context.Context, Spec) (Setup, error) { return k.setup, ni
 
 func (k *stage) Cancelled(agency.RunID) <-chan struct{} { return k.cancel }
 
+// workspace opens the checkout once a process.
+func (k *stage) workspace(ctx context.Context, s Spec) (*workspace.Workspace, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.work != nil {
+		return k.work, nil
+	}
+	var err error
+	k.work, err = k.ws.Prepare(ctx, string(s.Contract), k.repo.Rev("HEAD"), workspace.Work)
+	return k.work, err
+}
+
 func (k *stage) Desk(ctx context.Context, s Spec) (*Desk, error) {
-	w, err := k.ws.Prepare(ctx, string(s.Contract), k.repo.Rev("HEAD"), workspace.Work)
+	w, err := k.workspace(ctx, s)
 	if err != nil {
 		return nil, err
 	}

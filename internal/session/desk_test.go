@@ -1,0 +1,28 @@
+package session
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNarrow(t *testing.T) {
+	for _, tc := range []struct{ line, target, want string }{
+		{"go test ./...", "./internal/config", "go test ./internal/config"},
+		{"go test ./...", "internal/config", "go test ./internal/config"},
+		{"go test ./...", "TestLoad", "go test -run '^(TestLoad)$' ./..."},
+		{"go vet ./...", "./internal/config", "go vet ./internal/config"},
+		{"go vet ./... && staticcheck x", "internal/config/...", "go vet ./internal/config/... && staticcheck x"},
+	} {
+		got, err := narrow(tc.line, tc.target)
+		if err != nil || strings.Join(strings.Fields(got), " ") != tc.want {
+			t.Errorf("%s to %s: %q, %v, want %q", tc.line, tc.target, got, err, tc.want)
+		}
+	}
+	for _, tc := range []struct{ line, target string }{
+		{"make test", "./internal/config"}, {"go vet ./...", "$(id)"}, {"go vet ./...", "-o x"}, {"go test ./...", "; id"}, {"go vet ./...", "/etc"},
+	} {
+		if got, err := narrow(tc.line, tc.target); err == nil {
+			t.Errorf("%s to %s: %q", tc.line, tc.target, got)
+		}
+	}
+}
