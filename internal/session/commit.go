@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
@@ -16,7 +15,6 @@ import (
 	"agency/internal/llm"
 	"agency/internal/registry"
 	"agency/internal/store"
-	"agency/internal/tool"
 )
 
 // draft is the conversation as a transaction will leave it. It becomes the
@@ -423,116 +421,4 @@ func (w *draft) log(s agency.Severity, summary string, d agency.Detail) error {
 	ev.AgentID, ev.Role, ev.Tier, ev.ContractID = w.c.spec.Agent, w.c.spec.Role, w.c.spec.Tier, w.c.spec.Contract
 	_, err := event.Append(w.tx, ev)
 	return err
-}
-
-// persist stores an answer and what it cost, before anything acts on it, also
-// when the host is going down.
-func (c *conversation) persist(ctx context.Context, a asked, took time.Duration) error {
-	t := c.turn
-	m, err := c.pack(c.tidy(a.Message))
-	if err != nil {
-		return err
-	}
-	t.phase, t.stop, t.model, t.usage, t.call = phaseAnswered, a.Stop, a.model, a.Usage, m
-	t.said = len(m.Calls()) > 0 || m.Words() != ""
-	cost, priced := c.setup.Prices.Cost(a.model, a.Usage)
-	t.cost, t.free = cost, !priced
-	st := c.st
-	st.charge(a.Answer)
-	wall := took + st.Carry
-	st.Work, st.Carry = st.Work+took, 0
-	if t.said {
-		st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{m.Message}})
-	}
-	doc, err := json.Marshal(st)
-	if err != nil {
-		return err
-	}
-	err = c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		if err := budget.Settle(tx, c.spec.Run, c.key(t), a.model, a.Usage, cost, priced, wall); err != nil {
-			return err
-		}
-		if t.said {
-			if err := insertMessage(tx, c.id, len(c.req.Messages), t.n, m); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec(`UPDATE session_turn SET phase = 'answered', stop = ?, said = ?, model = ?, tokens_in = ?, tokens_cached = ?,
-			tokens_write = ?, tokens_out = ?, cost = ?, unpriced = ? WHERE session_id = ? AND turn = ?`,
-			string(t.stop), t.said, t.model, t.usage.In, t.usage.Cached, t.usage.CacheWrite, t.usage.Out, int64(t.cost), t.free,
-			string(c.id), t.n); err != nil {
-			return err
-		}
-		_, err := tx.Exec(`UPDATE session SET state = ? WHERE id = ?`, string(doc), string(c.id))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	c.st, c.turn = st, t
-	if t.said {
-		c.append(m.Message)
-	}
-	return c.r.o.between("answered")
-}
-
-// maxText is the most bytes of one text block that a transcript keeps.
-const maxText = 256 << 10
-
-// tidy makes an answer fit for the transcript: ids of calls are there and
-// unique in the conversation, texts have a bound, empty ones are left out.
-func (c *conversation) tidy(m llm.Message) llm.Message {
-	seen := map[string]bool{}
-	out := llm.Message{Role: llm.Assistant}
-	for i, b := range m.Blocks {
-		switch b := b.(type) {
-		case llm.Text:
-			if b.Text == "" {
-				continue
-			}
-			b.Text = tool.Cap(b.Text, maxText)
-			out.Blocks = append(out.Blocks, b)
-		case llm.ToolUse:
-			if b.ID == "" || c.used[b.ID] || seen[b.ID] {
-				b.ID = fmt.Sprintf("call_%d_%d", c.turn.n, i)
-			}
-			seen[b.ID] = true
-			out.Blocks = append(out.Blocks, b)
-		default:
-			out.Blocks = append(out.Blocks, b)
-		}
-	}
-	return out
-}
-
-// forgo gives a reservation back where the request cost nothing for certain,
-// and charges it otherwise.
-func (c *conversation) forgo(ctx context.Context, free bool) error {
-	give := budget.Charge
-	if free {
-		give = budget.Release
-	}
-	err := c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		return give(tx, c.spec.Run, c.key(c.turn))
-	})
-	return err
-}
-
-// end ends the part outside of a turn's commit: a request that is still open
-// is charged.
-func (c *conversation) end(ctx context.Context, out Outcome) (Outcome, error) {
-	var w *draft
-	err := c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn, end: &out}
-		if c.turn.phase == phaseAsked {
-			if err := budget.Charge(tx, c.spec.Run, c.key(c.turn)); err != nil {
-				return err
-			}
-		}
-		return w.save()
-	})
-	if err != nil {
-		return Outcome{}, err
-	}
-	return *w.end, nil
 }
