@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/session"
 	"agency/internal/store"
+	"agency/internal/workspace"
 )
 
 const (
@@ -48,6 +51,7 @@ func measureCrowd(ctx context.Context, b *bench) ([]figure, error) {
 	return []figure{
 		{"crowd/resident", each / crowdAim, atMost(1), []string{
 			fmt.Sprintf("%.1f KB a session, %.1f after a collection", each/1024, settled/1024),
+			r.Memory,
 			fmt.Sprintf("%.1f s of wall, %.1f s of CPU for %d turns", r.Wall.Seconds(), r.CPU.Seconds(), r.Turns),
 		}},
 		{"crowd/failures", float64(r.Failures), atMost(0), []string{"first: " + r.Note}},
@@ -103,7 +107,9 @@ func crowdContender(ctx context.Context, job peer.Job) (report peer.Report, err 
 		return report, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	r.shared = "shared"
+	if r.shared, err = r.work.Prepare(ctx, "shared", r.base, workspace.Work); err != nil {
+		return report, err
+	}
 	ids := make([]agency.ContractID, job.Sessions)
 	if err := r.write(ctx, func(tx *store.Tx) error { return r.contracts(tx, ids) }); err != nil {
 		return report, err
@@ -113,18 +119,18 @@ func crowdContender(ctx context.Context, job peer.Job) (report peer.Report, err 
 	if err != nil {
 		return report, err
 	}
-	m := peer.NewMeter(job)
+	m := peer.NewMeter(peer.Job{}) // the job's profile is of the heap here
 	m.Start()
 	var all sync.WaitGroup
 	errs := make([]error, len(ids))
 	for i, id := range ids {
 		all.Go(func() { errs[i] = r.toClaim(ctx, id) })
 	}
-	grown, settled, lookErr := look(job.URL, before)
+	grown, settled, memory, lookErr := look(job, before)
 	all.Wait()
 	m.Stop(len(ids) * (job.Turns + 1))
 	report = m.Report()
-	report.Resident, report.Settled = grown, settled
+	report.Resident, report.Settled, report.Memory = grown, settled, memory
 	for _, err := range errs {
 		if err != nil {
 			if report.Failures++; report.Note == "" {
@@ -147,23 +153,42 @@ func (r *rig) contracts(tx *store.Tx, ids []agency.ContractID) error {
 
 // toClaim holds a session; anything but a claim is an error.
 func (r *rig) toClaim(ctx context.Context, id agency.ContractID) error {
-	out, err := r.hold(ctx, id, 1, nil)
+	out, err := r.hold(ctx, id, 1)
 	if err == nil && out.Kind != session.Claimed {
 		err = fmt.Errorf("session of %s ended as %s: %s", id, out.Kind, out.Reason)
 	}
 	return err
 }
 
-// look waits until all sessions are held, measures, and lets them go.
-func look(url string, before int64) (grown, settled int64, err error) {
-	root := strings.TrimSuffix(url, "/v1")
+// look waits until all sessions are held, measures, and lets them go. What the
+// memory is used for is told of the process after a collection.
+func look(job peer.Job, before int64) (grown, settled int64, memory string, err error) {
+	root := strings.TrimSuffix(job.URL, "/v1")
 	if err := get(root + "/all"); err != nil {
-		return 0, 0, err
+		return 0, 0, "", err
 	}
 	now, err := resident()
 	debug.FreeOSMemory()
 	after, afterErr := resident()
-	return now - before, after - before, errors.Join(err, afterErr, get(root+"/open"))
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	memory = fmt.Sprintf("%.1f KB live heap, %.1f KB heap spans, %.1f KB stacks, %.1f KB of the runtime", kb(m.HeapAlloc), kb(m.HeapInuse), kb(m.StackInuse), kb(m.MSpanInuse+m.GCSys+m.OtherSys))
+	return now - before, after - before, memory, errors.Join(err, afterErr, writeHeap(job.Profile), get(root+"/open"))
+}
+
+// kb is a number of bytes as kilobytes a session.
+func kb(bytes uint64) float64 { return float64(bytes) / 1024 / crowdSessions }
+
+// writeHeap writes what the process holds to a file; empty: nowhere.
+func writeHeap(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
 }
 
 func get(url string) error {

@@ -43,7 +43,7 @@ func rows() []row {
 // contenders are the sides of a comparison that are this binary again.
 func contenders() map[string]func(context.Context, peer.Job) (peer.Report, error) {
 	return map[string]func(context.Context, peer.Job) (peer.Report, error){
-		"ours": oursContender, "bare": bareContender, "crowd": crowdContender,
+		"ours": oursContender, "bare": bareContender, "bare-whole": bareWholeContender, "crowd": crowdContender,
 	}
 }
 

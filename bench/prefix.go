@@ -118,11 +118,12 @@ func (b *bench) talk(ctx context.Context, m llm.Model) (requests [][]byte, err e
 		return nil, err
 	}
 	var mailErr error
-	out, err := r.hold(ctx, "main", 1, func(_ agency.SessionID, ev session.Event) {
-		if end, ok := ev.(session.TurnStarted); ok && end.Turn%4 == 2 {
-			mailErr = errors.Join(mailErr, r.mail(ctx, end.Turn))
+	r.live = func(_ agency.SessionID, ev session.Event) {
+		if begun, ok := ev.(session.TurnStarted); ok && begun.Turn%4 == 2 {
+			mailErr = errors.Join(mailErr, r.mail(ctx, begun.Turn))
 		}
-	})
+	}
+	out, err := r.hold(ctx, "main", 1)
 	if err = errors.Join(err, mailErr); err == nil && out.Kind != session.Claimed {
 		err = fmt.Errorf("session ended as %s: %s", out.Kind, out.Reason)
 	}

@@ -40,8 +40,11 @@ type rig struct {
 	base   agency.OID
 	fence  agency.Fence
 	setup  session.Setup
-	// shared: every contract works in one checkout.
-	shared string
+	// sessions runs all of the rig's sessions, as the host's one does.
+	sessions *session.Runner
+	live     func(agency.SessionID, session.Event) // may be nil
+	// shared is the checkout of every contract; nil: each has its own.
+	shared *workspace.Workspace
 }
 
 // newRig makes a repository with the files that fill writes and an open run on it.
@@ -59,6 +62,11 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 	if err := r.open(ctx); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
+	r.sessions = session.New(session.Options{DB: r.db, Host: r, Live: func(id agency.SessionID, ev session.Event) {
+		if r.live != nil {
+			r.live(id, ev)
+		}
+	}})
 	role, err := roster.Find(roster.Generalist)
 	if err != nil {
 		return nil, err
@@ -158,13 +166,12 @@ func (r *rig) Cancelled(agency.RunID) <-chan struct{} { return nil }
 
 // Desk is for session.Host.
 func (r *rig) Desk(ctx context.Context, s session.Spec) (*session.Desk, error) {
-	name := string(s.Contract)
-	if r.shared != "" {
-		name = r.shared
-	}
-	w, err := r.work.Prepare(ctx, name, r.base, workspace.Work)
-	if err != nil {
-		return nil, err
+	w := r.shared
+	if w == nil {
+		var err error
+		if w, err = r.work.Prepare(ctx, string(s.Contract), r.base, workspace.Work); err != nil {
+			return nil, err
+		}
 	}
 	layers := filepath.Join(r.state, "cache")
 	return session.NewDesk(session.DeskOptions{
@@ -175,10 +182,9 @@ func (r *rig) Desk(ctx context.Context, s session.Spec) (*session.Desk, error) {
 }
 
 // hold runs a session to its end.
-func (r *rig) hold(ctx context.Context, c agency.ContractID, attempt int, live func(agency.SessionID, session.Event)) (session.Outcome, error) {
-	runner := session.New(session.Options{DB: r.db, Host: r, Live: live})
+func (r *rig) hold(ctx context.Context, c agency.ContractID, attempt int) (session.Outcome, error) {
 	spec := session.Spec{Run: benchRun, Contract: c, Attempt: attempt, Part: 1, Role: roster.Generalist, Agent: "generalist"}
-	return runner.Do(flow.WithScope(ctx, flow.Scope{Run: benchRun, Fence: r.fence}), "", spec)
+	return r.sessions.Do(flow.WithScope(ctx, flow.Scope{Run: benchRun, Fence: r.fence}), "", spec)
 }
 
 // commitAll makes a repository of a folder.

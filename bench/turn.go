@@ -39,7 +39,8 @@ rules:
 
 // turnRow compares the CPU of a turn that reads a file: the product's session,
 // durable; a bare loop over the same SDK that commits a row a turn; adk-go with
-// its SQLite sessions. All send the same prompt and tools to the same server,
+// its SQLite sessions. -v also shows the bare loop with answers that come whole
+// instead of streamed. All send the same prompt and tools to the same server,
 // which runs in this process and is not counted.
 func turnRow() row {
 	return row{
@@ -60,6 +61,9 @@ func measureTurn(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	job.Opening = json.RawMessage(srv.Recorder().Records()[0].Body)
 	job.Sessions = turnSessions
+	if b.profiles != "" {
+		job.Sessions *= 10
+	}
 	own, _, err := modules(ctx)
 	if err != nil {
 		return nil, err
@@ -71,7 +75,7 @@ func measureTurn(ctx context.Context, b *bench) ([]figure, error) {
 	cpu := func(run func(context.Context) (peer.Report, error)) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			r, err := run(ctx)
-			if err == nil && r.Turns != (turnSessions-1)*(turnTurns-1) {
+			if err == nil && r.Turns != (job.Sessions-1)*(turnTurns-1) {
 				err = fmt.Errorf("%d turns were counted", r.Turns)
 			}
 			return float64(r.CPU) / float64(max(1, r.Turns)), err
@@ -81,15 +85,15 @@ func measureTurn(ctx context.Context, b *bench) ([]figure, error) {
 		ctx,
 		contender{"ours", cpu(func(ctx context.Context) (peer.Report, error) { return b.again(ctx, "ours", job) })},
 		contender{"bare", cpu(func(ctx context.Context) (peer.Report, error) { return b.again(ctx, "bare", job) })},
+		contender{"bare-whole", cpu(func(ctx context.Context) (peer.Report, error) { return b.again(ctx, "bare-whole", job) })},
 		contender{"adk", cpu(func(ctx context.Context) (peer.Report, error) { return b.process(ctx, "adk", job, adk) })},
 	)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}
-	unit := "us CPU a turn"
-	ours, bare, other := s.raw("ours", float64(time.Microsecond), unit), s.raw("bare", float64(time.Microsecond), unit), s.raw("adk", float64(time.Microsecond), unit)
+	raw := func(name string) string { return s.raw(name, float64(time.Microsecond), "us CPU a turn") }
 	return []figure{
-		{"turn/cpu-vs-bare", s.ratio("ours", "bare"), atMost(1.5), []string{ours, bare}},
-		{"turn/cpu-vs-adk", s.ratio("ours", "adk"), atMost(0.5), []string{ours, other}},
+		{"turn/cpu-vs-bare", s.ratio("ours", "bare"), atMost(1.5), []string{raw("ours"), raw("bare"), raw("bare-whole")}},
+		{"turn/cpu-vs-adk", s.ratio("ours", "adk"), atMost(0.5), []string{raw("ours"), raw("adk")}},
 	}, nil
 }

@@ -16,11 +16,21 @@ import (
 
 // bareContender is what one writes in an afternoon: ask, read the file, commit
 // a row that holds the turn, go on.
-func bareContender(ctx context.Context, job peer.Job) (report peer.Report, err error) {
+func bareContender(ctx context.Context, job peer.Job) (peer.Report, error) {
+	return bare(ctx, job, false)
+}
+
+// bareWholeContender is the same with answers that are not streamed.
+func bareWholeContender(ctx context.Context, job peer.Job) (peer.Report, error) {
+	return bare(ctx, job, true)
+}
+
+func bare(ctx context.Context, job peer.Job, whole bool) (report peer.Report, err error) {
 	chat, err := peer.NewChat(job)
 	if err != nil {
 		return report, err
 	}
+	chat.Whole = whole
 	if err := peer.WriteFiles(job.Dir, job.Turns, 1000); err != nil {
 		return report, err
 	}

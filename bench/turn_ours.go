@@ -28,12 +28,15 @@ func oursContender(ctx context.Context, job peer.Job) (report peer.Report, err e
 		return report, err
 	}
 	m := peer.NewMeter(job)
+	warm := false
+	r.live = func(_ agency.SessionID, ev session.Event) {
+		if end, ok := ev.(session.TurnEnded); ok && warm {
+			count(m, end.Turn, job.Turns)
+		}
+	}
 	for n := range job.Sessions {
-		out, err := r.hold(ctx, "main", n+1, func(_ agency.SessionID, ev session.Event) {
-			if end, ok := ev.(session.TurnEnded); ok && n > 0 {
-				count(m, end.Turn, job.Turns)
-			}
-		})
+		out, err := r.hold(ctx, "main", n+1)
+		warm = true
 		if err == nil && out.Kind != session.Claimed {
 			err = fmt.Errorf("session ended as %s: %s", out.Kind, out.Reason)
 		}

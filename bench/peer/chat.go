@@ -21,6 +21,8 @@ type Chat struct {
 	// are its tools.
 	System, First string
 	Functions     []Function
+	// Whole asks for answers that are not streamed.
+	Whole bool
 }
 
 // Function is a tool as the opening request offers it.
@@ -70,17 +72,23 @@ func NewChat(job Job) (*Chat, error) {
 
 // Ask sends the conversation and gives the whole answer.
 func (c *Chat) Ask(ctx context.Context, messages []openai.ChatCompletionMessageParamUnion) (*openai.ChatCompletion, error) {
-	stream := c.client.Chat.Completions.NewStreaming(ctx, openai.ChatCompletionNewParams{
-		Model: c.model, Messages: messages, Tools: c.tools, MaxTokens: openai.Int(8192),
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
-	})
+	params := openai.ChatCompletionNewParams{Model: c.model, Messages: messages, Tools: c.tools, MaxTokens: openai.Int(8192)}
+	if c.Whole {
+		answer, err := c.client.Chat.Completions.New(ctx, params)
+		return answer, hasChoice(answer, err)
+	}
+	params.StreamOptions.IncludeUsage = openai.Bool(true)
+	stream := c.client.Chat.Completions.NewStreaming(ctx, params)
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
 		acc.AddChunk(stream.Current())
 	}
-	err := errors.Join(stream.Err(), stream.Close())
-	if err == nil && len(acc.Choices) == 0 {
-		err = errors.New("the answer has no choice")
+	return &acc.ChatCompletion, hasChoice(&acc.ChatCompletion, errors.Join(stream.Err(), stream.Close()))
+}
+
+func hasChoice(answer *openai.ChatCompletion, err error) error {
+	if err == nil && len(answer.Choices) == 0 {
+		return errors.New("the answer has no choice")
 	}
-	return &acc.ChatCompletion, err
+	return err
 }

@@ -44,6 +44,7 @@ type Report struct {
 	// Resident is the growth of the resident set over the idle process, in
 	// bytes; Settled the same after a collection.
 	Resident, Settled int64
+	Memory            string // what it is used for
 	Failures          int
 	Note              string
 }
