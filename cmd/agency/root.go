@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"agency/internal/agency"
 )
 
 const longHelp = `agency turns a goal into a verified, merged change of a git repository.
@@ -53,7 +55,25 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(absentCommands()...)
 	root.SetCompletionCommandGroupID("set")
 	root.SetHelpCommandGroupID("set")
+	sayUsage(root)
 	return root
+}
+
+// sayUsage makes what is wrong with arguments an error of usage, with the way
+// to the command's help.
+func sayUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if err == nil || agency.KindOf(err) != agency.KindInternal {
+				return err
+			}
+			return agencyUsage(cmd, err)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		sayUsage(sub)
+	}
 }
 
 func agencyUsage(cmd *cobra.Command, err error) error {

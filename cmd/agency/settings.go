@@ -142,7 +142,6 @@ bound to exactly these settings of this repository; a change asks again.`,
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "accept what is shown")
 	cmd.Flags().BoolVar(&f.show, "show", false, "only show")
 	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "take the trust back")
-	cmd.MarkFlagsMutuallyExclusive("yes", "show", "revoke")
 	return cmd
 }
 
