@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"agency/internal/agency"
@@ -23,7 +24,10 @@ var errDied = errors.New("the process died here")
 // says afterwards whether it got that far.
 func (k *stage) dieAt(n int) func() string {
 	died := ""
+	var mu sync.Mutex // reads of a turn run beside each other
 	k.between = func(point string) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if n--; n == 0 {
 			died = point
 			return errDied

@@ -34,13 +34,7 @@ func TestOverTheWires(t *testing.T) {
 			k := newKit(t, budget.Limits{Money: agency.Dollar})
 			k.setup.Model = llm.Retry(m, llm.RetryOptions{Base: time.Millisecond})
 			k.setup.Models = []string{"test/model"}
-			deaths := 0
-			k.between = func(point string) error {
-				if deaths++; deaths == 9 {
-					return errDied
-				}
-				return nil
-			}
+			k.dieAt(9)
 			if _, err := k.do(t.Context(), spec()); err == nil {
 				t.Fatal("the process did not die")
 			}
