@@ -109,6 +109,22 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 	return err
 }
 
+// SetYes makes --yes last: a run that was started without it may be resumed
+// with it.
+func SetYes(tx *store.Tx, id agency.RunID) error {
+	run, err := Run(tx, id)
+	if err != nil || run.Yes {
+		return err
+	}
+	run.Yes = true
+	doc, err := json.Marshal(run)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE runs SET doc = ? WHERE id = ?`, string(doc), string(id))
+	return err
+}
+
 // SetMerged records the commit that the run put into its target.
 func SetMerged(tx *store.Tx, id agency.RunID, commit agency.OID) error {
 	_, err := tx.Exec(`UPDATE runs SET merged = ? WHERE id = ?`, string(commit), string(id))

@@ -33,9 +33,11 @@ type Run struct {
 	dir      git.Dir
 	baseTree agency.OID
 
-	mu    sync.Mutex
-	open  map[string]*Workspace
-	facts *baseFacts
+	mu   sync.Mutex // taken before that of a Workspace, never after it
+	open map[string]*Workspace
+
+	factsMu sync.Mutex // taken last
+	facts   *baseFacts
 }
 
 // Info is what the run was opened with, with the user's settings filled in.
@@ -240,12 +242,8 @@ type baseFacts struct {
 
 // base reads the facts once.
 func (r *Run) base(ctx context.Context) (*baseFacts, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.baseLocked(ctx)
-}
-
-func (r *Run) baseLocked(ctx context.Context) (*baseFacts, error) {
+	r.factsMu.Lock()
+	defer r.factsMu.Unlock()
 	if r.facts != nil {
 		return r.facts, nil
 	}
@@ -329,8 +327,8 @@ func (r *Run) baseIndex(ctx context.Context) (git.Dir, error) {
 // ignoredOfBase lists, once, the files that the base tracks although its own
 // rules ignore them: those stay tracked even after having been away.
 func (r *Run) ignoredOfBase(ctx context.Context, base *baseFacts) ([]string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.factsMu.Lock()
+	defer r.factsMu.Unlock()
 	if base.listed {
 		return base.ignored, nil
 	}

@@ -212,7 +212,7 @@ func (w *Workspace) checkMountPoint() error {
 // folders, where the agent may have put a repository with a configuration of
 // its own.
 func (w *Workspace) hideGitlinks(ctx context.Context) error {
-	base, err := w.run.baseLocked(ctx)
+	base, err := w.run.base(ctx)
 	if err != nil || len(base.gitlinks) == 0 {
 		return err
 	}
@@ -232,7 +232,7 @@ func (w *Workspace) hideGitlinks(ctx context.Context) error {
 // dropForeignGitlinks takes out of the index what a snapshot that was killed
 // may have put there, before any command compares it with the files.
 func (w *Workspace) dropForeignGitlinks(ctx context.Context) error {
-	base, err := w.run.baseLocked(ctx)
+	base, err := w.run.base(ctx)
 	if err != nil {
 		return err
 	}
