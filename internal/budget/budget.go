@@ -117,11 +117,9 @@ func Reserve(tx *store.Tx, run agency.RunID, r Request) error {
 				WithMend("agency approve %s --budget USD", run)
 		}
 	}
-	for _, n := range chain {
-		if _, err := tx.Exec(`UPDATE budget_nodes SET reserved_money = reserved_money + ?, reserved_tokens = reserved_tokens + ?
-			WHERE run_id = ? AND node = ?`, int64(r.Money), r.Tokens, string(run), n.name); err != nil {
-			return err
-		}
+	where, args := chainWhere(run, chain, int64(r.Money), r.Tokens)
+	if _, err := tx.Exec(`UPDATE budget_nodes SET reserved_money = reserved_money + ?, reserved_tokens = reserved_tokens + ?`+where, args...); err != nil {
+		return err
 	}
 	_, err = tx.Exec(`INSERT INTO budget_requests (run_id, key, node, state, epoch, money, tokens, agent, role, tier, model, contract_id)
 		VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -206,13 +204,13 @@ func move(tx *store.Tx, run agency.RunID, r request, money, tokens, wall int64) 
 	if err != nil {
 		return err
 	}
+	where, args := chainWhere(run, chain, r.money, r.tokens, money, tokens, wall)
+	if _, err := tx.Exec(`UPDATE budget_nodes SET
+		reserved_money = reserved_money - ?, reserved_tokens = reserved_tokens - ?,
+		spent_money = spent_money + ?, spent_tokens = spent_tokens + ?, spent_wall = spent_wall + ?`+where, args...); err != nil {
+		return err
+	}
 	for _, n := range chain {
-		if _, err := tx.Exec(`UPDATE budget_nodes SET
-			reserved_money = reserved_money - ?, reserved_tokens = reserved_tokens - ?,
-			spent_money = spent_money + ?, spent_tokens = spent_tokens + ?, spent_wall = spent_wall + ?
-			WHERE run_id = ? AND node = ?`, r.money, r.tokens, money, tokens, wall, string(run), n.name); err != nil {
-			return err
-		}
 		n.spentMoney, n.spentTokens, n.spentWall = n.spentMoney+money, n.spentTokens+tokens, n.spentWall+wall
 		if err := n.warn(tx, run); err != nil {
 			return err

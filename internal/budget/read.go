@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -18,31 +19,59 @@ type node struct {
 	warned                             int64
 }
 
-const nodeColumns = `SELECT node, parent, limit_money, limit_tokens, limit_wall, spent_money, spent_tokens, spent_wall,
-	reserved_money, reserved_tokens, warned FROM budget_nodes WHERE run_id = ? AND node = ?`
+const nodeColumns = `node, parent, limit_money, limit_tokens, limit_wall, spent_money, spent_tokens, spent_wall,
+	reserved_money, reserved_tokens, warned`
 
 func readNode(q store.Querier, run agency.RunID, name string) (node, error) {
-	var n node
-	err := q.QueryRow(nodeColumns, string(run), name).Scan(&n.name, &n.parent, &n.limitMoney, &n.limitTokens, &n.limitWall,
-		&n.spentMoney, &n.spentTokens, &n.spentWall, &n.reservedMoney, &n.reservedTokens, &n.warned)
+	n, err := scanNode(q.QueryRow(`SELECT `+nodeColumns+` FROM budget_nodes WHERE run_id = ? AND node = ?`, string(run), name))
 	if errors.Is(err, sql.ErrNoRows) {
 		return n, agency.Errorf(agency.KindNotFound, "budget: run %s has no node %s", run, name)
 	}
 	return n, err
 }
 
-// readChain is the node and everything above it, the root last.
-func readChain(q store.Querier, run agency.RunID, name string) ([]node, error) {
-	var chain []node
-	for name != "" {
-		n, err := readNode(q, run, name)
+func scanNode(row interface{ Scan(...any) error }) (n node, err error) {
+	err = row.Scan(&n.name, &n.parent, &n.limitMoney, &n.limitTokens, &n.limitWall,
+		&n.spentMoney, &n.spentTokens, &n.spentWall, &n.reservedMoney, &n.reservedTokens, &n.warned)
+	return n, err
+}
+
+// readChain is the node and everything above it, the root last, in one query:
+// every request of every session asks for it twice.
+func readChain(q store.Querier, run agency.RunID, name string) (chain []node, err error) {
+	rows, err := q.Query(`WITH RECURSIVE chain (depth, name) AS (
+			SELECT 0, ?2
+			UNION ALL
+			SELECT depth + 1, n.parent FROM chain JOIN budget_nodes n ON n.run_id = ?1 AND n.node = chain.name WHERE n.parent <> ''
+		)
+		SELECT `+nodeColumns+` FROM chain JOIN budget_nodes ON run_id = ?1 AND node = chain.name ORDER BY depth`, string(run), name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
+	for rows.Next() {
+		n, err := scanNode(rows)
 		if err != nil {
 			return nil, err
 		}
 		chain = append(chain, n)
-		name = n.parent
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if len(chain) == 0 {
+		return nil, agency.Errorf(agency.KindNotFound, "budget: run %s has no node %s", run, name)
 	}
 	return chain, nil
+}
+
+// chainWhere addresses every node of a chain in one statement.
+func chainWhere(run agency.RunID, chain []node, args ...any) (string, []any) {
+	args = append(args, string(run))
+	for _, n := range chain {
+		args = append(args, n.name)
+	}
+	return ` WHERE run_id = ? AND node IN (?` + strings.Repeat(", ?", len(chain)-1) + `)`, args
 }
 
 // refuses says which limit does not hold one more request.
