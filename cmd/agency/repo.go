@@ -71,7 +71,7 @@ func (a *app) view(ctx context.Context, h here) (v api.View, live bool, closeIt 
 	if !h.place.Exists() {
 		return nil, false, func() {}, agency.Errorf(agency.KindNotFound, "no run was ever started in %s", h.loc.WorkTree).WithMend(`agency run "GOAL"`)
 	}
-	c, err := daemon.Find(ctx, h.place)
+	c, err := daemon.Await(ctx, h.place)
 	switch {
 	case err == nil && c.Hello.Wire == api.Wire:
 		return c, true, c.Close, nil

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -139,11 +141,17 @@ func killHost(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// newest sets $RUN to the last run that ps shows.
+// newest sets $RUN to the last run that ps shows, as soon as there is one.
 func newest(ts *testscript.TestScript, _ bool, _ []string) {
-	ids := regexp.MustCompile(`(?m)^    "id": "([^"]+)"`).FindAllStringSubmatch(ts.ReadFile("stdout"), -1)
-	if len(ids) == 0 {
-		ts.Fatalf("no run")
+	ids := regexp.MustCompile(`(?m)^    "id": "([^"]+)"`)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if err := ts.Exec("agency", "ps", "--json"); err != nil {
+			ts.Fatalf("ps: %v", err)
+		}
+		if found := ids.FindAllStringSubmatch(ts.ReadFile("stdout"), -1); len(found) > 0 {
+			ts.Setenv("RUN", found[len(found)-1][1])
+			return
+		}
 	}
-	ts.Setenv("RUN", ids[len(ids)-1][1])
+	ts.Fatalf("no run")
 }

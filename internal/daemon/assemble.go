@@ -92,7 +92,7 @@ func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop) *flow.Registry 
 	target := land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), target)
 	shop.SetRecover(target.Recover)
-	mode.NewSteps(db, fence, shop, false).Bind(reg)
+	mode.NewSteps(db, fence, shop).Bind(reg)
 	return reg
 }
 

@@ -75,6 +75,26 @@ func Find(ctx context.Context, p Place) (*Connected, error) {
 	return greet(ctx, Options{Place: p})
 }
 
+// Await is Find, and waits for a host that is just starting or leaving: until
+// it answers, or has given the lock back.
+func Await(ctx context.Context, p Place) (*Connected, error) {
+	limit, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	for {
+		c, err := Find(limit, p)
+		if err == nil || !api.Unreachable(err) {
+			return c, err
+		}
+		by, held, herr := HolderOf(p)
+		if herr != nil || !held || by.Foreign() {
+			return nil, err // what is recorded can be read without it
+		}
+		if pause(limit, 10*time.Millisecond) != nil {
+			return nil, err
+		}
+	}
+}
+
 func greet(ctx context.Context, o Options) (*Connected, error) {
 	c := &Connected{Client: api.Dial(o.Place.Socket)}
 	var err error

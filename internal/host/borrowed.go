@@ -1,7 +1,10 @@
 package host
 
 import (
+	"errors"
+
 	"agency/internal/agency"
+	"agency/internal/budget"
 	"agency/internal/store"
 )
 
@@ -16,4 +19,30 @@ func LastEvent(q store.Querier, run agency.RunID) (last int64, err error) {
 func setYes(tx *store.Tx, run agency.RunID) error {
 	_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.yes', json('true')) WHERE id = ?`, string(run))
 	return err
+}
+
+// chargeOpen charges every request of a run whose answer nobody waits for any
+// more: the run has been stopped in the middle of it.
+func chargeOpen(tx *store.Tx, run agency.RunID) error {
+	rows, err := tx.Query(`SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved'`, string(run))
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for rows.Next() {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		keys = append(keys, key)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := budget.Charge(tx, run, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -295,6 +295,9 @@ func (h *Host) withdraw(tx *store.Tx, id agency.RunID) error {
 	if run.Merged != "" {
 		return h.finish(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
 	}
+	if err := chargeOpen(tx, id); err != nil {
+		return err
+	}
 	contracts, err := registry.Contracts(tx, id)
 	if err != nil {
 		return err
@@ -324,6 +327,9 @@ func (h *Host) leave(tx *store.Tx, l *live) error {
 	if err != nil || run.State.Final() {
 		return err
 	}
+	if err := chargeOpen(tx, l.run.ID); err != nil {
+		return err
+	}
 	return registry.SetState(tx, l.run.ID, agency.StateInterrupted, stoppedReason)
 }
 
@@ -345,6 +351,9 @@ func (h *Host) interrupt(id agency.RunID, cause error) error {
 	return h.record(func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil || run.State.Final() {
+			return err
+		}
+		if err := chargeOpen(tx, id); err != nil {
 			return err
 		}
 		return registry.SetState(tx, id, agency.StateInterrupted, reason)
