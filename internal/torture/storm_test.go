@@ -40,27 +40,32 @@ func TestStorm(t *testing.T) {
 		n = min(n, 3)
 	}
 	var recoveries []time.Duration
+	hits := 0
 	for range n {
 		s := *seed
 		if s == 0 {
 			s = rand.Uint64()
 		}
 		t.Run(fmt.Sprintf("seed-%d", s), func(t *testing.T) {
-			recoveries = append(recoveries, once(t, rand.New(rand.NewPCG(s, s)), length, want)...)
+			times, hit := once(t, rand.New(rand.NewPCG(s, s)), length, want)
+			recoveries, hits = append(recoveries, times...), hits+hit
 		})
 		if t.Failed() {
 			t.Fatalf("repeat it with -seed %d", s)
 		}
 	}
+	if n >= 10 && hits == 0 {
+		t.Errorf("none of %d kills hit a run at work: the storm proves nothing", len(recoveries))
+	}
 	slices.Sort(recoveries)
 	if len(recoveries) > 0 {
-		t.Logf("%d kills; from resume to the first sign of life: median %v, p95 %v", len(recoveries),
+		t.Logf("%d kills, %d of them hit a run at work; from resume to the first sign of life: median %v, p95 %v", len(recoveries), hits,
 			recoveries[len(recoveries)/2], recoveries[len(recoveries)*95/100])
 	}
 }
 
 // once is one run with up to three kills.
-func once(t *testing.T, r *rand.Rand, length time.Duration, want string) (recoveries []time.Duration) {
+func once(t *testing.T, r *rand.Rand, length time.Duration, want string) (recoveries []time.Duration, hits int) {
 	rig := newRig(t)
 	id := rig.start()
 	var acked []string
@@ -85,7 +90,7 @@ func once(t *testing.T, r *rand.Rand, length time.Duration, want string) (recove
 		t.Fatalf("the run ended with %d\n%s%s", code, out, errs)
 	}
 	rig.invariants(id, want, acked)
-	return recoveries
+	return recoveries, strings.Count(rig.must("watch", string(id), "--json"), `"resumed_after_crash"`)
 }
 
 func wait(d time.Duration) { <-time.After(d) }
