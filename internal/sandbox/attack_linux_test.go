@@ -245,6 +245,19 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestDeviceNodes changes nothing about a device, not even to what it is, and
+// still writes to it.
+func TestDeviceNodes(t *testing.T) {
+	res := shell(t, `for d in null zero full random urandom tty; do
+		chmod 666 /dev/$d 2>/dev/null && echo mode of $d
+		touch -m -r /dev/$d /dev/$d 2>/dev/null && echo times of $d
+	done
+	echo x >/dev/null && echo x >>/dev/zero && head -c 2 /dev/zero | wc -c`)
+	if got := strings.TrimSpace(text(res)); got != "2" {
+		t.Errorf("got through or broken: %s", got)
+	}
+}
+
 // holdPipe makes a shell open the pipe in its folder, and a daemon with a
 // session of its own open it too.
 const holdPipe = `exec 3>pipe; setsid sh -c 'setsid sh -c "echo daemon >&3; exec sleep 1000" & echo child >&3' & wait; echo ready >&3`

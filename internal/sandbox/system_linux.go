@@ -93,7 +93,9 @@ func (v *view) showSystem(name string) error {
 		return err
 	}
 	if strings.HasPrefix(name, "/dev/") {
-		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}
+		// Read-only does not keep anybody from writing to a device, but the
+		// host's root, who owns it, from changing its mode and times.
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC}
 		return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr)
 	}
 	return readOnly(fd)
