@@ -81,6 +81,11 @@ const (
 func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.Timeout)
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if c.dir != nil && c.dir.WorkTree != "" {
+		defer watchPipes(ctx, c.dir.WorkTree, end)()
+	}
 	cmd := exec.CommandContext(ctx, h.binary, h.argv(c)...)
 	cmd.Env = h.env(c)
 	cmd.Dir = "/"
@@ -159,6 +164,9 @@ func (h *Host) env(c command) []string {
 // explain turns an exit status into an error with a kind where the cause is
 // outside of the program; all else stays a *Failure for the caller to read.
 func (h *Host) explain(ctx context.Context, verb string, err error, stderr string) error {
+	if stuck := (*Stuck)(nil); errors.As(context.Cause(ctx), &stuck) {
+		return stuck
+	}
 	if cause := ctx.Err(); cause != nil {
 		return agency.Errorf(agency.KindTransient, "git %s was stopped: %w", verb, cause)
 	}

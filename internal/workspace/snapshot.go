@@ -25,6 +25,11 @@ import (
 func (w *Workspace) Snapshot(ctx context.Context) (agency.OID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	tree, err := w.snapshot(ctx)
+	return tree, w.explain(err)
+}
+
+func (w *Workspace) snapshot(ctx context.Context) (agency.OID, error) {
 	if err := w.checkMountPoint(); err != nil {
 		return "", err
 	}
@@ -48,6 +53,10 @@ func (w *Workspace) Snapshot(ctx context.Context) (agency.OID, error) {
 func (w *Workspace) Check(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.explain(w.check(ctx))
+}
+
+func (w *Workspace) check(ctx context.Context) error {
 	if err := w.checkMountPoint(); err != nil {
 		return err
 	}
@@ -282,6 +291,10 @@ func (w *Workspace) dropForeign(ctx context.Context, base *baseFacts) error {
 func (w *Workspace) Restore(ctx context.Context, tree agency.OID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.explain(w.restore(ctx, tree))
+}
+
+func (w *Workspace) restore(ctx context.Context, tree agency.OID) error {
 	base, err := w.run.base(ctx)
 	if err != nil {
 		return err
