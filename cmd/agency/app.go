@@ -105,15 +105,19 @@ func (a *app) report(err error) {
 		return
 	}
 	text := strings.TrimRight(tui.Clean(err.Error()), "\n")
-	fmt.Fprintln(a.err, "agency: "+text)
+	a.printf(a.err, "%s\n", "agency: "+text)
 	if mend := agency.MendOf(err); mend != "" && !strings.Contains(text, mend) {
-		fmt.Fprintln(a.err, "  mend: "+tui.Clean(mend))
+		a.printf(a.err, "%s\n", "  mend: "+tui.Clean(mend))
 	}
 }
 
+// printf prints for people. A reader that has gone is no failure of what the
+// command did.
+func (a *app) printf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
+
 // note is for people, beside what a command prints.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintf(a.err, "agency: "+format+"\n", args...)
+	a.printf(a.err, "agency: "+format+"\n", args...)
 }
 
 func usage(format string, args ...any) error {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +72,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	return a.demoResult(ctx, c, s, run.ID, f.keep)
 }
 
-func (a *app) say(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+func (a *app) say(format string, args ...any) { a.printf(a.out, format+"\n", args...) }
 
 func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func(), error) {
 	dir := keep

@@ -238,7 +238,7 @@ func (f *follower) end(ctx context.Context, err error) error {
 			return perr
 		}
 	} else {
-		fmt.Fprint(f.a.out, summary(doc.RunDoc, code))
+		f.a.printf(f.a.out, "%s", summary(doc.RunDoc, code))
 	}
 	if code == 0 {
 		return nil

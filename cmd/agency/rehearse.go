@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -49,7 +48,7 @@ func (a *app) rehearse(ctx context.Context, file, listen string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	fmt.Fprintf(a.out, "playing %s\n  openai     base_url: http://%s/v1\n  anthropic  base_url: http://%s\n", script.Name(), l.Addr(), l.Addr())
+	a.printf(a.out, "playing %s\n  openai     base_url: http://%s/v1\n  anthropic  base_url: http://%s\n", script.Name(), l.Addr(), l.Addr())
 	s := &http.Server{Handler: wire.New(rehearsal.NewPlayer(script), wire.Options{}), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -154,9 +154,9 @@ func (a *app) trust(f trustFlags) error {
 	if f.revoke {
 		had, err := ts.Revoke(h.place.ID)
 		if err == nil && had {
-			fmt.Fprintln(a.out, "this repository is not trusted any more")
+			a.printf(a.out, "%s\n", "this repository is not trusted any more")
 		} else if err == nil {
-			fmt.Fprintln(a.out, "this repository was not trusted")
+			a.printf(a.out, "%s\n", "this repository was not trusted")
 		}
 		return err
 	}
@@ -165,19 +165,19 @@ func (a *app) trust(f trustFlags) error {
 		return err
 	}
 	if len(l.Widenings) == 0 {
-		fmt.Fprintln(a.out, "the repository's configuration asks for nothing that needs trust")
+		a.printf(a.out, "%s\n", "the repository's configuration asks for nothing that needs trust")
 		return nil
 	}
-	fmt.Fprintf(a.out, "%s of %s asks for:\n", repoFile, h.loc.WorkTree)
+	a.printf(a.out, "%s of %s asks for:\n", repoFile, h.loc.WorkTree)
 	for _, w := range l.Widenings {
-		fmt.Fprintf(a.out, "  %s\n", w)
+		a.printf(a.out, "  %s\n", w)
 	}
 	if l.RequireTrust(ts, h.place.ID) == nil {
-		fmt.Fprintln(a.out, "it is trusted; take it back with: agency trust --revoke")
+		a.printf(a.out, "%s\n", "it is trusted; take it back with: agency trust --revoke")
 		return nil
 	}
 	if f.show {
-		fmt.Fprintln(a.out, "it is not trusted; accept it with: agency trust --yes")
+		a.printf(a.out, "%s\n", "it is not trusted; accept it with: agency trust --yes")
 		return nil
 	}
 	if !f.yes && !a.confirm("trust these settings in this repository?") {
@@ -186,7 +186,7 @@ func (a *app) trust(f trustFlags) error {
 	if err := ts.Accept(h.place.ID, l.TrustHash()); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out, "trusted")
+	a.printf(a.out, "%s\n", "trusted")
 	return nil
 }
 
@@ -195,7 +195,7 @@ func (a *app) confirm(question string) bool {
 	if !a.asksPeople() {
 		return false
 	}
-	fmt.Fprintf(a.out, "%s [y/N] ", question)
+	a.printf(a.out, "%s [y/N] ", question)
 	var answer string
 	_, err := fmt.Fscanln(os.Stdin, &answer)
 	answer = strings.ToLower(answer)
@@ -227,7 +227,7 @@ func (a *app) init() error {
 	}
 	f, err := root.OpenFile(repoFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		fmt.Fprintf(a.out, "%s exists and stays as it is; check it with: agency config validate\n", repoFile)
+		a.printf(a.out, "%s exists and stays as it is; check it with: agency config validate\n", repoFile)
 		return nil
 	}
 	if err != nil {
@@ -237,7 +237,7 @@ func (a *app) init() error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return agency.Errorf(agency.KindTransient, "%s: %w", filepath.Join(h.loc.WorkTree, repoFile), err)
 	}
-	fmt.Fprintf(a.out, "wrote %s: test %s, lint %s, build %s\n", repoFile, quoted(cmds.Test), quoted(cmds.Lint), quoted(cmds.Build))
+	a.printf(a.out, "wrote %s: test %s, lint %s, build %s\n", repoFile, quoted(cmds.Test), quoted(cmds.Lint), quoted(cmds.Build))
 	l, err := a.load(h, nil)
 	if err != nil || len(l.Widenings) == 0 {
 		return err

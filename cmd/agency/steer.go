@@ -85,7 +85,7 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 			return err
 		}
 		word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb]
-		fmt.Fprintf(a.out, "%s gate of %s %s\n", got.Gate.Kind, run.ID, word)
+		a.printf(a.out, "%s gate of %s %s\n", got.Gate.Kind, run.ID, word)
 		if got.Note != "" {
 			a.note("%s", got.Note)
 			return exit(exitEnvironment)
@@ -94,7 +94,7 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(a.out, after(doc))
+		a.printf(a.out, "%s", after(doc))
 		return nil
 	})
 }
@@ -147,7 +147,7 @@ func (a *app) sayCommand() *cobra.Command {
 				}
 				m, err := c.Say(cmd.Context(), run.ID, api.SayRequest{ID: agency.MessageID(id), To: to, Text: args[1], By: who()})
 				if err == nil {
-					fmt.Fprintf(a.out, "message %s to %s: %s\n", m.ID, m.To, m.Status)
+					a.printf(a.out, "message %s to %s: %s\n", m.ID, m.To, m.Status)
 				}
 				return err
 			})
@@ -171,7 +171,7 @@ func (a *app) change(ctx context.Context, name string, fn change, say func(api.R
 	return a.withRun(ctx, name, daemon.Want{}, func(_ here, c *daemon.Connected, run api.RunDoc) error {
 		doc, err := fn(c, ctx, run.ID, api.ByRequest{By: who()})
 		if err == nil {
-			fmt.Fprintln(a.out, say(doc))
+			a.printf(a.out, "%s\n", say(doc))
 		}
 		return err
 	})
@@ -247,7 +247,7 @@ func (a *app) resumeCommand() *cobra.Command {
 
 func (a *app) resume(ctx context.Context, h here, c *daemon.Connected, run api.RunDoc, o followOptions, detach bool) error {
 	if run.State.Final() {
-		fmt.Fprintf(a.out, "run %s has %s already%s\n", run.ID, run.State, because(run.Reason))
+		a.printf(a.out, "run %s has %s already%s\n", run.ID, run.State, because(run.Reason))
 		if code := run.State.ExitCode(); code != 0 {
 			return exit(code)
 		}
@@ -304,8 +304,8 @@ func (a *app) remove(ctx context.Context, c *daemon.Connected, run api.RunDoc) e
 	if err := c.Remove(ctx, run.ID, api.ByRequest{By: who()}); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "removed %s\n", run.ID)
-	return err
+	a.printf(a.out, "removed %s\n", run.ID)
+	return nil
 }
 
 func (a *app) removeOlder(ctx context.Context, older string) error {

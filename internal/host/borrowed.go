@@ -15,12 +15,6 @@ func LastEvent(q store.Querier, run agency.RunID) (last int64, err error) {
 	return last, err
 }
 
-// setYes makes --yes the run's from now on.
-func setYes(tx *store.Tx, run agency.RunID) error {
-	_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.yes', json('true')) WHERE id = ?`, string(run))
-	return err
-}
-
 // chargeOpen charges every request of a run whose answer nobody waits for any
 // more: the run has been stopped in the middle of it.
 func chargeOpen(tx *store.Tx, run agency.RunID) error {

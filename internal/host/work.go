@@ -117,7 +117,7 @@ func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest)
 	h.o.Vault.Put(id, r.Secrets)
 	err = h.write(ctx, func(tx *store.Tx) error {
 		if r.Yes {
-			if err := setYes(tx, id); err != nil {
+			if err := registry.SetYes(tx, id); err != nil {
 				return err
 			}
 		}

@@ -270,7 +270,7 @@ func TestStuckReaderHoldsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = stuck.Close() }()
-	fmt.Fprintf(stuck, "GET /v1/events?run=run-1 HTTP/1.1\r\nHost: agency\r\nAgency-Wire: %d\r\n\r\n", api.Wire)
+	_, _ = fmt.Fprintf(stuck, "GET /v1/events?run=run-1 HTTP/1.1\r\nHost: agency\r\nAgency-Wire: %d\r\n\r\n", api.Wire)
 	n := 0
 	for _, err := range c.Events(t.Context(), api.EventQuery{}) {
 		if err != nil {
