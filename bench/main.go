@@ -93,19 +93,19 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	b, err := parse(args, out, errs)
 	if err != nil {
 		if err != flag.ErrHelp {
-			fmt.Fprintln(errs, "bench:", err)
+			say(errs, "bench: %v\n", err)
 		}
 		return 2
 	}
 	scratch, err := os.MkdirTemp(b.dir, "agency-bench-")
 	if err != nil {
-		fmt.Fprintln(errs, "bench:", err)
+		say(errs, "bench: %v\n", err)
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	b.dir = scratch
 	if load := loadAverage(); load > float64(runtime.NumCPU())/2 {
-		fmt.Fprintf(errs, "bench: the machine is busy (load %.1f on %d cores): figures are noisy\n", load, runtime.NumCPU())
+		say(errs, "bench: the machine is busy (load %.1f on %d cores): figures are noisy\n", load, runtime.NumCPU())
 	}
 	code := 0
 	for _, r := range rows() {
@@ -127,8 +127,8 @@ func (b *bench) wants(r row) bool {
 func (b *bench) one(ctx context.Context, r row) bool {
 	figures, err := r.measure(ctx, b)
 	if err != nil {
-		fmt.Fprintf(b.out, "%-28s %8s %7s  not measured\n", strings.Join(r.figures, " "), "-", "-")
-		fmt.Fprintf(b.err, "bench: %s: %v\n", r.figures[0], err)
+		say(b.out, "%-28s %8s %7s  not measured\n", strings.Join(r.figures, " "), "-", "-")
+		say(b.err, "bench: %s: %v\n", r.figures[0], err)
 		return false
 	}
 	well := true
@@ -136,10 +136,10 @@ func (b *bench) one(ctx context.Context, r row) bool {
 		if !b.wanted.MatchString(f.name) {
 			continue
 		}
-		fmt.Fprintf(b.out, "%-28s %8.3f %7s  %s\n", f.name, f.ratio, f.aim, f.verdict())
+		say(b.out, "%-28s %8.3f %7s  %s\n", f.name, f.ratio, f.aim, f.verdict())
 		if b.verbose {
 			for _, line := range f.raw {
-				fmt.Fprintf(b.out, "    %s\n", line)
+				say(b.out, "    %s\n", line)
 			}
 		}
 		well = well && (!b.strict || f.aim.kept(f.ratio))
@@ -156,6 +156,9 @@ func loadAverage() (load float64) {
 	_, _ = fmt.Sscan(string(text), &load) // 0 stays
 	return load
 }
+
+// say prints; where nobody reads there is nobody to tell.
+func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 // folder makes an empty scratch folder.
 func (b *bench) folder() (string, error) { return os.MkdirTemp(b.dir, "") }
