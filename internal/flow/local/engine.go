@@ -65,7 +65,8 @@ type Options struct {
 // Run's goroutine.
 type Hooks struct {
 	// Quiet is called with true when every branch waits for signals or timers
-	// only, and with false when work starts again.
+	// only, and with false when work starts again. A run that is stopped while
+	// it is quiet stays so.
 	Quiet func(bool)
 }
 

@@ -338,9 +338,6 @@ func (x *execution) wind() {
 		}
 	}
 	x.joined.Wait()
-	if x.quiet {
-		x.setQuiet(false)
-	}
 }
 
 func (x *execution) setQuiet(q bool) {

@@ -187,3 +187,23 @@ func TestQuiet(t *testing.T) {
 		t.Fatalf("quiet while an activity was at work: %v", <-quiet)
 	}
 }
+
+// A host that leaves while a run waits must still see it waiting.
+func TestStoppedWhileQuiet(t *testing.T) {
+	r := newRig(t)
+	ctx, stop := context.WithCancel(context.Background())
+	var last []bool
+	err := r.e.Run(ctx, testRun, r.fence, func(c flow.Ctx) error {
+		_, err := flow.Receive(c, flow.Signal[int]{Name: "go"}, "go")
+		return err
+	}, Hooks{Quiet: func(q bool) {
+		last = append(last, q)
+		stop()
+	}})
+	if err == nil {
+		t.Fatal("the stopped run says that it has ended")
+	}
+	if len(last) != 1 || !last[0] {
+		t.Fatalf("quiet was told %v", last)
+	}
+}
