@@ -55,11 +55,14 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 		a.say("this machine refuses the sandbox (%v); the demo runs its own commands without it", err)
 		cfg.Sandbox.Mode = string(sandbox.ModeOff)
 	}
-	d, err := a.demoHost(ctx, s)
+	if err := s.Warm(ctx, a.toolEnv()); err != nil {
+		return err
+	}
+	d, end, err := a.demoHost(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer end()
 	c := &daemon.Connected{Client: api.Dial(d.Socket())}
 	defer c.Close()
 	run, err := a.demoRun(ctx, c, s, cfg)
@@ -103,28 +106,27 @@ func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func()
 }
 
 // demoHost starts a host of the sample in this process; it ends with it.
-func (a *app) demoHost(ctx context.Context, s *demo.Sample) (*daemon.Daemon, error) {
+func (a *app) demoHost(ctx context.Context, s *demo.Sample) (d *daemon.Daemon, end func(), err error) {
 	loc, err := git.Find(s.Repo)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	socket, err := os.MkdirTemp("", "agency-s-") // a socket's path must be short
 	if err != nil {
-		return nil, agency.Errorf(agency.KindTransient, "a temporary folder: %w", err)
+		return nil, nil, agency.Errorf(agency.KindTransient, "a temporary folder: %w", err)
 	}
 	f := config.Folders{Config: filepath.Join(s.Dir, "config"), State: filepath.Join(s.Dir, "state"), Cache: filepath.Join(s.Dir, "cache"), Socket: socket}
 	p, err := daemon.Claim(loc, f)
 	if err == nil {
-		var d *daemon.Daemon
-		if d, err = daemon.Start(ctx, daemon.Options{Place: p, Build: build(), Getenv: a.env}); err == nil {
-			go func() {
-				<-d.Done()
-				_ = os.RemoveAll(socket) // an empty folder
-			}()
-			return d, nil
-		}
+		d, err = daemon.Start(ctx, daemon.Options{Place: p, Build: build(), Getenv: a.env})
 	}
-	return nil, errors.Join(err, os.RemoveAll(socket))
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(socket))
+	}
+	return d, func() {
+		d.Close()
+		_ = os.RemoveAll(socket) // an empty folder
+	}, nil
 }
 
 func (a *app) demoRun(ctx context.Context, c *daemon.Connected, s *demo.Sample, cfg config.Config) (api.RunDoc, error) {
@@ -171,11 +173,8 @@ func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sampl
 	if err != nil {
 		return err
 	}
-	for _, r := range doc.Receipts {
-		if r.Kind == agency.CheckTest && r.Contract != "" {
-			a.say("\n$ %s   (tree %.10s)\npassed %d, failed %d, skipped %d", r.Command, r.Tree, r.Passed, r.Failed, r.Skipped)
-			break
-		}
+	if r, ok := proof(doc); ok {
+		a.say("\n$ %s   (of what was merged, tree %.10s)\npassed %d, failed %d, skipped %d", r.Command, r.Tree, r.Passed, r.Failed, r.Skipped)
 	}
 	costs, err := c.Cost(ctx, id)
 	if err != nil {
@@ -189,4 +188,18 @@ func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sampl
 	}
 	a.say("\nNow in a repository of yours:  agency init;  agency run \"GOAL\"")
 	return nil
+}
+
+// proof is the test receipt of the verified tree.
+func proof(doc api.InspectDoc) (api.ReceiptDoc, bool) {
+	if len(doc.Verdicts) == 0 {
+		return api.ReceiptDoc{}, false
+	}
+	tree := doc.Verdicts[len(doc.Verdicts)-1].Tree
+	for _, r := range doc.Receipts {
+		if r.Kind == agency.CheckTest && r.Tree == tree {
+			return r, true
+		}
+	}
+	return api.ReceiptDoc{}, false
 }

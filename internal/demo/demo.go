@@ -116,6 +116,27 @@ func (s *Sample) Git(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
+// Warm compiles what the sample's tests need into the user's own build cache,
+// which sandboxes then read: the first demo on a machine compiles the standard
+// library once and not for each cache. The sample is this program's own code.
+// A failure is no failure of the demo; the sandbox will tell.
+func (s *Sample) Warm(ctx context.Context, env map[string]string) error {
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		return agency.Errorf(agency.KindTransient, "the go command was not found: %w", err).WithMend("install Go from https://go.dev/dl")
+	}
+	for _, args := range [][]string{{"vet", "./..."}, {"test", "-run", "^$", "./..."}} {
+		cmd := exec.CommandContext(ctx, goCommand, args...)
+		cmd.Dir = s.Repo
+		cmd.Env = []string{"GOTOOLCHAIN=local", "GOPROXY=off"}
+		for k, v := range env {
+			cmd.Env = append(cmd.Env, k+"="+v)
+		}
+		_ = cmd.Run() // see above
+	}
+	return ctx.Err()
+}
+
 // Config is the configuration of the demo's run: the rehearsal model plays the
 // script, everything else is as in a repository without a file.
 func (s *Sample) Config(c config.Config) config.Config {
