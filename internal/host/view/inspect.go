@@ -6,6 +6,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/event"
 	"agency/internal/registry"
@@ -50,8 +51,13 @@ func contracts(q store.Querier, id agency.RunID) ([]api.ContractDoc, []agency.Ve
 	if err != nil {
 		return nil, nil, err
 	}
+	lines, err := budget.Lines(q, id)
+	if err != nil {
+		return nil, nil, err
+	}
 	docs := make([]api.ContractDoc, 0, len(cs))
 	for _, c := range cs {
+		c.TokensUsed, c.CostUSD = spent(lines, c.ID)
 		d := api.ContractDoc{Contract: c, Criteria: []agency.Proof{}}
 		for _, cr := range c.AcceptanceCriteria {
 			d.Criteria = append(d.Criteria, agency.Proof{Criterion: cr, Proof: agency.ProofOpen})
@@ -64,6 +70,17 @@ func contracts(q store.Querier, id agency.RunID) ([]api.ContractDoc, []agency.Ve
 		docs = append(docs, d)
 	}
 	return docs, orEmpty(verdicts), nil
+}
+
+// spent is what the requests of one contract came to.
+func spent(lines []budget.Line, id agency.ContractID) (tokens int64, usd float64) {
+	var money agency.Money
+	for _, l := range lines {
+		if l.Contract == id {
+			tokens, money = tokens+l.Billed, money+l.Money
+		}
+	}
+	return tokens, money.Float()
 }
 
 func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
