@@ -76,7 +76,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	})
 	p.host = host.New(host.Options{
 		DB: db, Events: p.events, Engine: engine, Fence: fence, Shop: shop, Docs: p.view, Vault: vault,
-		Version: o.Build.Version, Now: o.Now, Log: o.Log,
+		Version: o.Build.Version, Now: o.Now, After: o.After, Log: o.Log,
 	})
 	shop.SetCancelled(p.host.Cancelled)
 	return p, nil

@@ -26,8 +26,9 @@ type Options struct {
 	// Getenv is the host's environment; nil: os.LookupEnv. Keys never come
 	// from here.
 	Getenv func(string) (string, bool) `json:"-"`
-	// Now is the wall clock; nil: the real one.
-	Now func() time.Time `json:"-"`
+	// Now is the wall clock, After times people's deadlines; nil: the real ones.
+	Now   func() time.Time                               `json:"-"`
+	After func(time.Duration, func()) (stop func() bool) `json:"-"`
 }
 
 // Daemon is a running host with its socket.

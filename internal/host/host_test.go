@@ -1,0 +1,124 @@
+package host
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/config"
+	"agency/internal/registry"
+)
+
+func TestWhereARunStands(t *testing.T) {
+	gate := []agency.Gate{{Kind: agency.GateMerge, Summary: "ready"}}
+	tests := []struct {
+		name  string
+		quiet bool
+		ctl   registry.Control
+		gates []agency.Gate
+		want  agency.RunState
+	}{
+		{"at work", false, registry.Control{}, nil, agency.StateRunning},
+		{"at work, told to pause", false, registry.Control{Pause: true}, nil, agency.StateRunning},
+		{"at work, a gate open", false, registry.Control{}, gate, agency.StateRunning},
+		{"at a gate", true, registry.Control{}, gate, agency.StateWaiting},
+		{"paused", true, registry.Control{Pause: true}, nil, agency.StatePaused},
+		{"paused at a gate", true, registry.Control{Pause: true}, gate, agency.StatePaused},
+		{"handed over", true, registry.Control{Pause: true, By: handOver}, nil, agency.StateInterrupted},
+		{"handed over at a gate", true, registry.Control{Pause: true, By: handOver}, gate, agency.StateWaiting},
+		{"a timer", true, registry.Control{}, nil, agency.StateRunning},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, _ := stand(tt.quiet, tt.ctl, tt.gates); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestVaultTakesKeysOut(t *testing.T) {
+	v := NewVault()
+	if got := v.Redact([]byte("text")); string(got) != "text" {
+		t.Errorf("empty vault: %q", got)
+	}
+	v.Put("run-1", map[string]string{"a": "sk-0123456789", "b": "sk-0123456789-long", "c": "short", "d": `with"quote\slash`})
+	quoted, err := json.Marshal(`with"quote\slash`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in, want := range map[string]string{
+		"a sk-0123456789 b":            "a [redacted] b",
+		"a sk-0123456789-long b":       "a [redacted] b",
+		"short stays":                  "short stays",
+		`with"quote\slash`:             "[redacted]",
+		string(quoted):                 `"[redacted]"`,
+		strings.Repeat("sk-", 3):       "sk-sk-sk-",
+		"sk-0123456789sk-0123456789 x": "[redacted][redacted] x",
+	} {
+		if got := string(v.Redact([]byte(in))); got != want {
+			t.Errorf("Redact(%q) = %q, want %q", in, got, want)
+		}
+	}
+	v.Put("run-1", map[string]string{"a": ""})
+	if key, ok := v.Key("run-1", "a"); !ok || key != "sk-0123456789" {
+		t.Error("a client without a key took another's away")
+	}
+	if _, ok := v.Key("run-2", "a"); ok {
+		t.Error("a run sees another's key")
+	}
+}
+
+func TestAnswersFitTheirGate(t *testing.T) {
+	tests := []struct {
+		name string
+		kind agency.GateKind
+		d    agency.Decision
+		ok   bool
+	}{
+		{"approve a merge", agency.GateMerge, agency.Decision{Verb: agency.Approve}, true},
+		{"answer a question", agency.GateQuestion, agency.Decision{Verb: agency.Approve, Note: "x"}, true},
+		{"approve a question without an answer", agency.GateQuestion, agency.Decision{Verb: agency.Approve}, false},
+		{"decline a question", agency.GateQuestion, agency.Decision{Verb: agency.Reject}, true},
+		{"grant a budget", agency.GateBudget, agency.Decision{Verb: agency.Approve, BudgetUSD: 5}, true},
+		{"grant a negative budget", agency.GateBudget, agency.Decision{Verb: agency.Approve, BudgetUSD: -5}, false},
+		{"a budget at a merge", agency.GateMerge, agency.Decision{Verb: agency.Approve, BudgetUSD: 5}, false},
+	}
+	for _, tt := range tests {
+		if err := checkAnswer(agency.Gate{Kind: tt.kind}, tt.d); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+func TestCopySurvivesTheStore(t *testing.T) {
+	c := Copy{Config: config.Defaults(), Env: map[string]string{"PATH": "/bin"}}
+	c.Config.Commands.Test = "go test ./..."
+	b, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseCopy(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(got)
+	if err != nil || string(again) != string(b) {
+		t.Errorf("changed: %v\n%s\n%s", err, b, again)
+	}
+	if got.Commands().Test != "go test ./..." {
+		t.Errorf("commands %+v", got.Commands())
+	}
+}
+
+func TestUnknownRecipientsAreRefused(t *testing.T) {
+	for _, to := range []string{"", "manager", "generalist"} {
+		if got, err := recipient("run-1", to); err != nil || got != agentName {
+			t.Errorf("%q: %v %v", to, got, err)
+		}
+	}
+	if _, err := recipient("run-1", "reviewer"); agency.KindOf(err) != agency.KindNotFound || agency.MendOf(err) == "" {
+		t.Errorf("got %v", err)
+	}
+}
