@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 	"agency/internal/doctor"
 	"agency/internal/git"
 	"agency/internal/sandbox"
+	"agency/internal/store"
 )
 
 // work is a repository with a rehearsal script; it has no language, so that a
@@ -339,4 +341,125 @@ func TestCancelLeavesNothing(t *testing.T) {
 	if err != nil || len(runs) != 0 {
 		t.Errorf("runs %v %v", runs, err)
 	}
+}
+
+// tamper changes the recorded goal while no host lives: the record of the
+// run's steps then fits no more.
+func (w *work) tamper(goal string) {
+	w.t.Helper()
+	db, err := store.Open(w.t.Context(), store.Options{Path: w.place.DB(), Sets: Migrations()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	err = db.Write(w.t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.goal', ?)`, goal)
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A record that this build cannot follow stops the run at a gate; nothing is
+// lost, and a build that can goes on.
+func TestFaultStopsAtAGate(t *testing.T) {
+	w := newWork(t, quick)
+	d, c := w.start(Options{})
+	if _, err := c.Start(t.Context(), w.request("run-1", false)); err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", 0, "run_waiting")
+	c.Close()
+	d.Close()
+	w.tamper("another goal")
+	d, c = w.start(Options{})
+	doc, err := c.Inspect(t.Context(), "run-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Answer(t.Context(), "run-1", api.AnswerRequest{Verb: agency.Approve, By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", doc.LastEvent, "gate_pending")
+	w.until(c, "run-1", doc.LastEvent, "run_waiting")
+	c.Close()
+	d.Close()
+	w.tamper("add a file")
+	d, c = w.start(Options{})
+	gates, err := c.Gates(t.Context(), "run-1")
+	if err != nil || len(gates) != 2 || gates[1].Kind != agency.GateFault || !gates[1].Open() {
+		t.Fatalf("gates %+v %v", gates, err)
+	}
+	if _, err := c.Answer(t.Context(), "run-1", api.AnswerRequest{Verb: agency.Approve, By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", 0, "run_succeeded")
+	w.healthy(d, "run-1")
+}
+
+// Rejecting a fault ends the run.
+func TestRejectedFaultEndsTheRun(t *testing.T) {
+	w := newWork(t, quick)
+	d, c := w.start(Options{})
+	if _, err := c.Start(t.Context(), w.request("run-1", false)); err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", 0, "run_waiting")
+	c.Close()
+	d.Close()
+	w.tamper("another goal")
+	d, c = w.start(Options{})
+	doc, err := c.Resume(t.Context(), "run-1", api.ResumeRequest{By: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", doc.LastEvent, "gate_pending")
+	gates, err := c.Gates(t.Context(), "run-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Answer(t.Context(), "run-1", api.AnswerRequest{Gate: gates[len(gates)-1].ID, Verb: agency.Reject, By: "test"})
+	if err != nil || got.Run.State != agency.StateFailed {
+		t.Errorf("%s %v", got.Run.State, err)
+	}
+	w.healthy(d, "run-1")
+}
+
+// The branch only: nothing reaches the target until somebody says merge.
+func TestMergeOfABranch(t *testing.T) {
+	w := newWork(t, quick)
+	d, c := w.start(Options{})
+	req := w.request("run-1", true)
+	req.Land = agency.LandBranch
+	if _, err := c.Start(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", 0, "run_succeeded")
+	file := filepath.Join(w.place.Repo.WorkTree, "new.txt")
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("the target has the file already: %v", err)
+	}
+	if err := os.WriteFile(file, []byte("mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Merge(t.Context(), "run-1", api.ByRequest{By: "test"}); err == nil || agency.MendOf(err) == "" {
+		t.Errorf("a merge over a local file: %v", err)
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != "mine\n" {
+		t.Errorf("the local file is %q, %v", b, err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := c.Merge(t.Context(), "run-1", api.ByRequest{By: "test"})
+	if err != nil || doc.Merged == "" {
+		t.Fatalf("%+v %v", doc, err)
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != "CONTENT\n" {
+		t.Errorf("merged file %q, %v", b, err)
+	}
+	if _, err := c.Merge(t.Context(), "run-1", api.ByRequest{By: "test"}); agency.KindOf(err) != agency.KindConflict {
+		t.Errorf("a second merge: %v", err)
+	}
+	w.healthy(d, "run-1")
 }

@@ -295,6 +295,13 @@ func (h *Host) withdraw(tx *store.Tx, id agency.RunID) error {
 	if run.Merged != "" {
 		return h.finish(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
 	}
+	return end(tx, id, agency.StateCancelled, "", agency.Withdrawn{Reason: "the run was cancelled"})
+}
+
+// end takes a run that its own program did not end to its last state: what was
+// asked and not answered is charged, contracts are closed by a fact, mail that
+// nobody will read is a dead letter.
+func end(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, close agency.Fact) error {
 	if err := chargeOpen(tx, id); err != nil {
 		return err
 	}
@@ -306,15 +313,15 @@ func (h *Host) withdraw(tx *store.Tx, id agency.RunID) error {
 		if c.Status.Final() {
 			continue
 		}
-		step := agency.StepKey(string(c.ID) + "/withdrawn")
-		if _, err := registry.Advance(tx, id, c.ID, step, agency.Withdrawn{Reason: "the run was cancelled"}); err != nil {
+		step := agency.StepKey(string(c.ID) + "/" + string(state))
+		if _, err := registry.Advance(tx, id, c.ID, step, close); err != nil {
 			return err
 		}
 	}
-	if _, err := board.Bury(tx, id, agentName, "the run was cancelled"); err != nil {
+	if _, err := board.Bury(tx, id, agentName, "the run has "+string(state)); err != nil {
 		return err
 	}
-	return registry.SetState(tx, id, agency.StateCancelled, "")
+	return registry.SetState(tx, id, state, reason)
 }
 
 // leave records where a run stands whose host goes: one that waited or was

@@ -86,7 +86,7 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 			return err
 		}
 		if g.Kind == agency.GateFault && d.Verb == agency.Reject {
-			return registry.SetState(tx, id, agency.StateFailed, g.Summary)
+			return end(tx, id, agency.StateFailed, g.Summary, agency.GaveUp{Reason: g.Summary})
 		}
 		return h.release(tx, id, "answer/"+string(g.ID))
 	})
