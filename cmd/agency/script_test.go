@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"agency/internal/llm/rehearsal"
+	"agency/internal/llm/rehearsal/wire"
 	"agency/internal/sandbox"
 )
 
@@ -48,6 +51,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"state":    waitState,
 		"killhost": killHost,
 		"newest":   newest,
+		"model":    serveModel,
 	}
 }
 
@@ -154,4 +158,16 @@ func newest(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 	}
 	ts.Fatalf("no run")
+}
+
+// model FILE KEY serves a script over the providers' wires at $URL, to who has
+// the key.
+func serveModel(ts *testscript.TestScript, _ bool, args []string) {
+	script, err := rehearsal.Parse(args[0], []byte(ts.ReadFile(args[0])))
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	s := httptest.NewServer(wire.New(rehearsal.NewPlayer(script), wire.Options{Key: args[1]}))
+	ts.Defer(s.Close)
+	ts.Setenv("URL", s.URL)
 }
