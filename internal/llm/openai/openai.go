@@ -35,7 +35,8 @@ type Options struct {
 type Model struct {
 	at     llm.Endpoint
 	client *http.Client
-	chat   sdk.ChatCompletionService
+	sdk    sdk.Client // with its options alone: transport, authentication, errors
+	tools  toolMemo
 
 	// What this server turned out to refuse, learned from its own error.
 	noStreamOptions atomic.Bool
@@ -47,7 +48,7 @@ type Model struct {
 // vendorURL is where the SDK goes without a base URL.
 const vendorURL = "https://api.openai.com/v1/"
 
-// New makes the adapter; it does no I/O and reads no environment. The service
+// New makes the adapter; it does no I/O and reads no environment. The client
 // is made directly, because the SDK's NewClient looks into the environment.
 func New(opts Options) *Model {
 	at := llm.Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
@@ -62,7 +63,7 @@ func New(opts Options) *Model {
 	if opts.APIKey != "" {
 		with = append(with, option.WithAPIKey(opts.APIKey))
 	}
-	m.chat = sdk.NewChatCompletionService(with...)
+	m.sdk = sdk.Client{Options: with}
 	return m
 }
 
@@ -100,7 +101,7 @@ func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, e
 func (m *Model) post(ctx context.Context, req llm.Request) (*http.Response, error) {
 	for {
 		var res *http.Response
-		err := m.chat.NewStreaming(ctx, m.params(req), option.WithResponseInto(&res)).Err()
+		err := m.sdk.Post(ctx, "chat/completions", m.body(req), &res)
 		if err == nil {
 			return res, nil
 		}

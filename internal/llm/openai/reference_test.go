@@ -1,43 +1,54 @@
 package openai
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 
 	"agency/internal/llm"
 )
 
-// params is the request in the SDK's form. The SDK writes the messages first
-// and every field in a fixed order, so that a request which appends messages
-// repeats the bytes of the earlier one up to its last message.
-func (m *Model) params(req llm.Request) sdk.ChatCompletionNewParams {
-	p := sdk.ChatCompletionNewParams{Model: req.Model, Messages: m.messages(req), Tools: tools(req.Tools)}
+// reference sends a request as the SDK itself encodes it. What the adapter
+// writes must be the same, byte for byte.
+type reference struct{ m *Model }
+
+func (r reference) send(ctx context.Context, req llm.Request, extra ...option.RequestOption) (*http.Response, error) {
+	var res *http.Response
+	chat := sdk.NewChatCompletionService(r.m.sdk.Options...)
+	err := chat.NewStreaming(ctx, r.params(req), append(extra, option.WithResponseInto(&res))...).Err()
+	return res, err
+}
+
+func (r reference) params(req llm.Request) sdk.ChatCompletionNewParams {
+	p := sdk.ChatCompletionNewParams{Model: req.Model, Messages: r.messages(req), Tools: referenceTools(req.Tools)}
 	limit := param.NewOpt(req.MaxOutput)
 	if req.MaxOutput <= 0 {
 		limit = param.NewOpt[int64](llm.DefaultMaxOutput)
 	}
-	if m.vendor != m.otherLimit.Load() {
+	if r.m.vendor != r.m.otherLimit.Load() {
 		p.MaxCompletionTokens = limit
 	} else {
 		p.MaxTokens = limit
 	}
-	if !m.noStreamOptions.Load() {
+	if !r.m.noStreamOptions.Load() {
 		p.StreamOptions.IncludeUsage = param.NewOpt(true)
 	}
 	return p
 }
 
-func (m *Model) messages(req llm.Request) []sdk.ChatCompletionMessageParamUnion {
+func (r reference) messages(req llm.Request) []sdk.ChatCompletionMessageParamUnion {
 	out := make([]sdk.ChatCompletionMessageParamUnion, 0, len(req.Messages)+1)
 	if req.System != "" {
 		out = append(out, sdk.SystemMessage(llm.Clean(req.System)))
 	}
 	for _, msg := range req.Messages {
 		if msg.Role == llm.Assistant {
-			out = m.appendAssistant(out, msg)
+			out = r.appendAssistant(out, msg)
 			continue
 		}
 		out = appendUser(out, msg)
@@ -45,8 +56,6 @@ func (m *Model) messages(req llm.Request) []sdk.ChatCompletionMessageParamUnion 
 	return out
 }
 
-// appendUser splits a user message: each tool result is a message of its own
-// here, and they must follow the calls directly.
 func appendUser(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) []sdk.ChatCompletionMessageParamUnion {
 	var words []string
 	for _, b := range m.Blocks {
@@ -63,10 +72,7 @@ func appendUser(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) []sdk.
 	return out
 }
 
-// appendAssistant gives an answer back. Without text its content is null, as
-// the vendor itself writes it: servers differ on a missing one. An empty
-// message is left out, nobody takes it back.
-func (m *Model) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, msg llm.Message) []sdk.ChatCompletionMessageParamUnion {
+func (r reference) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, msg llm.Message) []sdk.ChatCompletionMessageParamUnion {
 	text, calls := llm.Clean(msg.Words()), msg.Calls()
 	if text == "" && len(calls) == 0 {
 		return out
@@ -84,7 +90,7 @@ func (m *Model) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, msg l
 		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: f})
 	}
 	if len(calls) > 0 {
-		m.addReasoning(extra, msg)
+		r.addReasoning(extra, msg)
 	}
 	if len(extra) > 0 {
 		a.SetExtraFields(extra)
@@ -92,16 +98,14 @@ func (m *Model) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, msg l
 	return append(out, sdk.ChatCompletionMessageParamUnion{OfAssistant: &a})
 }
 
-// addReasoning gives a server its own reasoning back under the field in which
-// it came; several demand it between a tool call and its result.
-func (m *Model) addReasoning(extra map[string]any, msg llm.Message) {
+func (r reference) addReasoning(extra map[string]any, msg llm.Message) {
 	for _, b := range msg.Blocks {
-		r, ok := b.(llm.Reasoning)
-		if !ok || r.Provider != m.at.Provider {
+		b, ok := b.(llm.Reasoning)
+		if !ok || b.Provider != r.m.at.Provider {
 			continue
 		}
 		var fields map[string]json.RawMessage
-		if json.Unmarshal(r.Opaque, &fields) != nil {
+		if json.Unmarshal(b.Opaque, &fields) != nil {
 			continue
 		}
 		for _, name := range reasoningFields {
@@ -112,25 +116,14 @@ func (m *Model) addReasoning(extra map[string]any, msg llm.Message) {
 	}
 }
 
-// tool is a function tool on this wire, written here because the SDK's type
-// would decode the schema into a map for each request.
-type tool struct {
-	Type     string `json:"type"`
-	Function struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		Parameters  json.RawMessage `json:"parameters"`
-	} `json:"function"`
-}
-
-func tools(in []llm.Tool) []sdk.ChatCompletionToolUnionParam {
+func referenceTools(in []llm.Tool) []sdk.ChatCompletionToolUnionParam {
 	out := make([]sdk.ChatCompletionToolUnionParam, 0, len(in))
 	for _, t := range llm.SortedTools(in) {
 		w := tool{Type: "function"}
 		w.Function.Name, w.Function.Description, w.Function.Parameters = t.Name, t.Description, t.Schema
 		raw, err := json.Marshal(w)
 		if err != nil {
-			continue // cannot happen: SortedTools has made the schema valid
+			continue
 		}
 		f := param.Override[sdk.ChatCompletionFunctionToolParam](json.RawMessage(raw))
 		out = append(out, sdk.ChatCompletionToolUnionParam{OfFunction: &f})
