@@ -311,9 +311,13 @@ func (l *landing) message() string {
 		trailerRun, l.spec.Run, trailerContract, l.spec.Contract, trailerStep, l.key)
 }
 
-// plain drops what a terminal would obey.
+// plain drops what a terminal would obey, and what turns the direction of the
+// text after it around.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
+		if r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c || r >= 0xe0000 && r <= 0xe007f {
+			return -1
+		}
 		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
 			return r
 		}

@@ -54,6 +54,18 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 }
 
+// The checkout's own folder gets its mode back.
+func TestClosedCheckout(t *testing.T) {
+	w := setup(t, gittest.New(t, "a.go", "a")).work()
+	base := snap(t, w)
+	if err := os.Chmod(w.Path(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := snap(t, w); got != base {
+		t.Errorf("%s instead of %s", got, base)
+	}
+}
+
 func pipe(name string) func(string) error {
 	return func(at string) error {
 		_ = os.Remove(at + "/" + name)

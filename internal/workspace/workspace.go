@@ -189,6 +189,9 @@ func (w *Workspace) mountPoint() error {
 func (w *Workspace) checkMountPoint() error {
 	dot := filepath.Join(w.root, ".git")
 	info, err := os.Lstat(dot)
+	if errors.Is(err, fs.ErrPermission) && os.Chmod(w.root, 0o700) == nil {
+		info, err = os.Lstat(dot) // the folder is ours, and its mode part of no tree
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Fault{Kind: GitReplaced, Paths: []string{".git"}}
 	}
