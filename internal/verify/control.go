@@ -33,7 +33,7 @@ func (j *job) control(ctx context.Context) ([]agency.Weakening, error) {
 			out = append(out, agency.Weakening{Kind: agency.WeakControl, Name: c.Path})
 			continue
 		}
-		if !strings.HasSuffix(c.Path, "_test.go") || c.Status == 'D' {
+		if !strings.HasSuffix(c.Path, ".go") || c.Status == 'D' {
 			continue
 		}
 		var before []byte
@@ -46,8 +46,11 @@ func (j *job) control(ctx context.Context) ([]agency.Weakening, error) {
 		if err != nil {
 			return nil, err
 		}
-		if testMainWeaker(before, after) {
+		if strings.HasSuffix(c.Path, "_test.go") && testMainWeaker(before, after) {
 			out = append(out, agency.Weakening{Kind: agency.WeakControl, Name: c.Path + " (TestMain)"})
+		}
+		if initExits(after) && !initExits(before) {
+			out = append(out, agency.Weakening{Kind: agency.WeakControl, Name: c.Path + " (init ends the process)"})
 		}
 	}
 	return out, nil
@@ -59,6 +62,8 @@ func isControl(c git.Change, named map[string]bool) bool {
 	base := path.Base(c.Path)
 	switch {
 	case named[c.Path]:
+		return true
+	case c.Path == "agency.yaml": // decides with what the next run is verified
 		return true
 	case base == "go.work", base == "staticcheck.conf", strings.HasPrefix(base, ".golangci."):
 		return true
@@ -171,4 +176,30 @@ func testMain(src []byte) (text string, runs bool) {
 		return "", false
 	}
 	return b.String(), runs
+}
+
+// initExits tells whether an init function ends its process: it runs before
+// any test, so that it can print what a test binary prints and leave with 0.
+// It sees only calls that stand in the function itself.
+func initExits(src []byte) (exits bool) {
+	if !bytes.Contains(src, []byte("Exit")) {
+		return false
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
+	if err != nil {
+		return false
+	}
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); !ok || f.Recv != nil || f.Name.Name != "init" {
+			continue
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				sel, ok := call.Fun.(*ast.SelectorExpr)
+				exits = exits || ok && (sel.Sel.Name == "Exit" || sel.Sel.Name == "Goexit")
+			}
+			return true
+		})
+	}
+	return exits
 }

@@ -65,7 +65,7 @@ func TestIsControl(t *testing.T) {
 	named := namedFiles(check.Commands{Test: "cd ci && ./run.sh --config=conf/t.yml && go test -run 'x y' ./..."})
 	for path, want := range map[string]bool{
 		"ci/run.sh": true, "ci/conf/t.yml": true, "run.sh": true, "main.go": false, "go.mod": false, "go.work": true,
-		"Makefile": true, "sub/.golangci.toml": true, "x.go": false,
+		"agency.yaml": true, "sub/agency.yaml": false, "Makefile": true, "sub/.golangci.toml": true, "x.go": false,
 	} {
 		if got := isControl(git.Change{Path: path, Status: 'M'}, named); got != want {
 			t.Errorf("%s: %v", path, got)
@@ -92,6 +92,19 @@ func TestTestMainWeaker(t *testing.T) {
 	} {
 		if got := testMainWeaker([]byte(tt.before), []byte(tt.after)); got != tt.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestInitExits(t *testing.T) {
+	for src, want := range map[string]bool{
+		"package x\n\nimport \"os\"\n\nfunc init() {\n\tif true {\n\t\tos.Exit(0)\n\t}\n}\n": true,
+		"package x\n\nimport \"os\"\n\nfunc main() { os.Exit(0) }\n":                         false,
+		"package x\n\nfunc init() { println(\"Exit\") }\n":                                   false,
+		"no Go, Exit": false,
+	} {
+		if got := initExits([]byte(src)); got != want {
+			t.Errorf("%q: %v", src, got)
 		}
 	}
 }
