@@ -99,7 +99,7 @@ type inspectFlags struct {
 func (a *app) inspectCommand() *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
-		Use: "inspect [RUN]", Short: "Show what a run did, and how each criterion is proved", Args: cobra.MaximumNArgs(1),
+		Use: "inspect [RUN]", Short: "Show what a run did, and how each criterion is proved", Args: atMostOne,
 		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
 		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -179,7 +179,7 @@ func (a *app) openGates(run api.RunDoc, gates []agency.Gate) string {
 func (a *app) costCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "cost [RUN]", Short: "Show tokens and money by model, contract, agent and role", Args: cobra.MaximumNArgs(1),
+		Use: "cost [RUN]", Short: "Show tokens and money by model, contract, agent and role", Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, _ bool) error {
 				c, err := v.Cost(cmd.Context(), run.ID)
@@ -197,7 +197,7 @@ func (a *app) costCommand() *cobra.Command {
 func (a *app) diffCommand() *cobra.Command {
 	var asJSON, stat bool
 	cmd := &cobra.Command{
-		Use: "diff [RUN]", Short: "Show what a run would land", Args: cobra.MaximumNArgs(1),
+		Use: "diff [RUN]", Short: "Show what a run would land", Args: atMostOne,
 		Long: "Shows the change of a run's branch against its base; before anything landed, the agent's files as they\nwere last tested.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, _ bool) error {
@@ -227,7 +227,7 @@ type watchFlags struct {
 func (a *app) watchCommand() *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
-		Use: "watch [RUN]", Short: "Follow the live log of a run; Ctrl-C only leaves", Args: cobra.MaximumNArgs(1),
+		Use: "watch [RUN]", Short: "Follow the live log of a run; Ctrl-C only leaves", Args: atMostOne,
 		Example: "  agency watch k3f9d2ab --verbose\n  agency watch k3f9d2ab --since 10m\n  agency watch k3f9d2ab --json | jq .summary",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, live bool) error {

@@ -95,8 +95,25 @@ func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.A
 			return err
 		}
 		a.printf(a.out, "%s", after(doc))
-		return nil
+		return cameTo(got.Gate, doc)
 	})
+}
+
+// cameTo is the exit code of an approval: a script that goes on after it must
+// not take a merge for done that was not.
+func cameTo(answered agency.Gate, doc api.RunDoc) error {
+	if answered.Decision.Verb != agency.Approve {
+		return nil
+	}
+	if doc.State == agency.StateFailed {
+		return exit(exitFailed)
+	}
+	for _, g := range doc.Gates {
+		if answered.Kind == agency.GateMerge && g.Kind == agency.GateMerge {
+			return exit(exitWaiting)
+		}
+	}
+	return nil
 }
 
 // settleTime is how long a command waits to be able to say what an answer led
@@ -279,7 +296,7 @@ func because(reason string) string {
 func (a *app) rmCommand() *cobra.Command {
 	var older string
 	cmd := &cobra.Command{
-		Use: "rm RUN | rm --older 30d", Short: "Remove finished runs: record, workspaces and branch", Args: cobra.MaximumNArgs(1),
+		Use: "rm RUN | rm --older 30d", Short: "Remove finished runs: record, workspaces and branch", Args: atMostOne,
 		Long:    "Removes the record, the workspaces and the branch of runs that have ended. What they merged stays.",
 		Example: "  agency rm k3f9d2ab\n  agency rm --older 30d",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -363,10 +380,29 @@ func oneRun(cmd *cobra.Command, args []string) error {
 func exactly(n int, use string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == n {
-			return nil
+			return named(args)
 		}
 		return agency.Errorf(agency.KindInvalid, "want %d arguments, got %d", n, len(args)).WithMend("agency %s", use)
 	}
+}
+
+// atMostOne accepts a run's name or none.
+func atMostOne(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage("want one argument or none, got %d", len(args))
+	}
+	return named(args)
+}
+
+// named refuses an empty argument: an unset variable of a script must not mean
+// whichever run there is.
+func named(args []string) error {
+	for _, arg := range args {
+		if strings.TrimSpace(arg) == "" {
+			return usage("an argument is empty")
+		}
+	}
+	return nil
 }
 
 func wrapUsage(err error, mend string) error {
