@@ -230,6 +230,9 @@ func (f *follower) end(ctx context.Context, err error) error {
 	if derr != nil {
 		return derr
 	}
+	if code == exitWaiting && len(doc.Gates) > 0 {
+		doc.State = agency.StateWaiting // the host records it a moment after the gate's event
+	}
 	if f.o.json {
 		perr := f.a.printLine(api.ResultDoc{
 			RunID: doc.ID, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code),

@@ -119,11 +119,23 @@ func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 // maxConfig bounds a configuration file in bytes.
 const maxConfig = 1 << 20
 
-func readSource(path string) (config.Source, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// readSource reads a configuration file that may not be there. It opens nothing
+// but plain files: a pipe would never end, and a link in a repository would
+// show what it points to in an error.
+func readSource(path string, stat func(string) (fs.FileInfo, error)) (config.Source, error) {
+	info, err := stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return config.Source{Path: path}, nil
+	case err != nil:
+		return config.Source{}, usage("%v", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return config.Source{}, agency.Errorf(agency.KindInvalid, "%s is a link; a repository's configuration must be a file of its own", path).
+			WithMend("rm %s, then agency init", path)
+	case !info.Mode().IsRegular():
+		return config.Source{}, agency.Errorf(agency.KindInvalid, "%s is not a plain file", path).WithMend("remove it, then agency init")
 	}
+	f, err := os.Open(path)
 	if err != nil {
 		return config.Source{}, usage("%v", err)
 	}
@@ -146,13 +158,13 @@ const repoFile = "agency.yaml"
 
 // load reads the configuration as it counts here and now.
 func (a *app) load(h here, flags []config.Flag) (*config.Loaded, error) {
-	own, err := readSource(h.folders.ConfigFile())
+	own, err := readSource(h.folders.ConfigFile(), os.Stat)
 	if err != nil {
 		return nil, err
 	}
 	repo := config.Source{Path: repoFile}
 	if h.loc.WorkTree != "" {
-		if repo, err = readSource(filepath.Join(h.loc.WorkTree, repoFile)); err != nil {
+		if repo, err = readSource(filepath.Join(h.loc.WorkTree, repoFile), os.Lstat); err != nil {
 			return nil, err
 		}
 		repo.Path = repoFile

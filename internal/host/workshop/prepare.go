@@ -83,12 +83,12 @@ func (s *Shop) head(ctx context.Context, loc git.Location, target string) (agenc
 		return h.Commit, strings.TrimPrefix(h.Ref, "refs/heads/"), nil
 	}
 	ref := "refs/heads/" + strings.TrimPrefix(target, "refs/heads/")
-	if err := git.CheckRef(ref); err != nil {
-		return "", "", err
+	if git.CheckRef(ref) != nil {
+		return "", "", agency.Errorf(agency.KindInvalid, "--target %s: not the name of a branch", target).WithMend("git branch --list")
 	}
 	at, err := user.Ref(ctx, ref)
 	if err == nil && at == "" {
-		err = agency.Errorf(agency.KindInvalid, "--target %s: there is no such branch", target).WithMend("git branch %s", target)
+		err = agency.Errorf(agency.KindInvalid, "--target %s: there is no such branch", target).WithMend("git branch --list")
 	}
 	return h.Commit, strings.TrimPrefix(ref, "refs/heads/"), err
 }
