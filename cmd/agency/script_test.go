@@ -51,6 +51,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"state":    waitState,
 		"killhost": killHost,
 		"newest":   newest,
+		"until":    until,
 		"model":    serveModel,
 	}
 }
@@ -170,4 +171,24 @@ func serveModel(ts *testscript.TestScript, _ bool, args []string) {
 	s := httptest.NewServer(wire.New(rehearsal.NewPlayer(script), wire.Options{Key: args[1]}))
 	ts.Defer(s.Close)
 	ts.Setenv("URL", s.URL)
+}
+
+// until waits for a file to contain a text: what a command in the background
+// has printed shows how far it is.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: until FILE TEXT")
+	}
+	deadline := time.After(time.Minute)
+	for {
+		b, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && strings.Contains(string(b), args[1]) {
+			return
+		}
+		select {
+		case <-deadline:
+			ts.Fatalf("%s does not say %q:\n%s", args[0], args[1], b)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }

@@ -176,16 +176,26 @@ func CopyIndex(repo git.Location, folder, to string) error {
 	return err
 }
 
+// copyFile keeps the time of the original: git compares an index entry's time
+// with the index file's own to know that a file may have been edited in the
+// instant in which the index was written. A copy of now would hide such edits.
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()
+	defer func() { _ = in.Close() }() // only read
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return git.Disk(err)
 	}
 	_, err = io.Copy(out, in)
-	return git.Disk(errors.Join(err, out.Close()))
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Chtimes(to, info.ModTime(), info.ModTime())
+	}
+	return git.Disk(err)
 }
