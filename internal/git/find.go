@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"agency/internal/agency"
@@ -185,6 +186,7 @@ func ObjectDirs(objects string) ([]string, error) {
 			if line == "" || line[0] == '#' {
 				continue
 			}
+			line = unquoteAlternate(line)
 			if !filepath.IsAbs(line) {
 				line = filepath.Join(resolved, line)
 			}
@@ -195,6 +197,48 @@ func ObjectDirs(objects string) ([]string, error) {
 		return nil
 	}
 	return dirs, walk(objects, 0)
+}
+
+// unquoteAlternate undoes git's C-style quoting. A line that only looks quoted
+// is a path as it stands, as git has it.
+func unquoteAlternate(line string) string {
+	inner, ok := strings.CutPrefix(line, `"`)
+	if inner, ok2 := strings.CutSuffix(inner, `"`); ok && ok2 {
+		if path, ok := unquoteC(inner); ok {
+			return path
+		}
+	}
+	return line
+}
+
+// escapes are the letters that git's C-style quoting writes after a backslash.
+const escapes = "a\ab\bf\fn\nr\rt\tv\v\\\\\"\""
+
+func unquoteC(s string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return "", false
+		case s[i] != '\\':
+			b.WriteByte(s[i])
+			continue
+		}
+		if i++; i >= len(s) {
+			return "", false
+		}
+		if at := strings.IndexByte(escapes, s[i]); at >= 0 && at%2 == 0 {
+			b.WriteByte(escapes[at+1])
+			continue
+		}
+		n, err := strconv.ParseUint(s[i:min(i+3, len(s))], 8, 8)
+		if err != nil || i+3 > len(s) {
+			return "", false
+		}
+		b.WriteByte(byte(n))
+		i += 2
+	}
+	return b.String(), true
 }
 
 // readCapped reads a small file of a repository; a huge or endless one is an

@@ -442,3 +442,39 @@ func TestObjectDirsFollowsEachLinkOnce(t *testing.T) {
 		t.Errorf("a lost alternate: %v", err)
 	}
 }
+
+// A private git dir borrows from a folder whose path git writes in quotes, and
+// the chain of it is found again.
+func TestObjectDirsOfAQuotedPath(t *testing.T) {
+	for _, name := range []string{`a "q" $x`, `"`, "#b", `c\d"`, "line\nbreak", "ünï \"é\""} {
+		first := gittest.New(t, "a", "1")
+		odd := filepath.Join(t.TempDir(), name)
+		if err := os.Rename(first.Dir, odd); err != nil {
+			t.Fatal(err)
+		}
+		objects := filepath.Join(odd, ".git", "objects")
+		private := filepath.Join(t.TempDir(), "git")
+		if _, err := host(t).Create(git.Private{Path: private, Borrow: []string{objects}}); err != nil {
+			t.Fatal(err)
+		}
+		dirs, err := git.ObjectDirs(filepath.Join(private, "objects"))
+		if err != nil || len(dirs) != 2 || dirs[1] != objects {
+			t.Errorf("%q: %q %v", name, dirs, err)
+		}
+	}
+	octal := filepath.Join(t.TempDir(), "objects")
+	if err := os.MkdirAll(filepath.Join(octal, "info"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "é")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	quoted := `"` + filepath.Join(filepath.Dir(other), `\303\251`) + `"`
+	if err := os.WriteFile(filepath.Join(octal, "info", "alternates"), []byte(quoted+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if dirs, err := git.ObjectDirs(octal); err != nil || len(dirs) != 2 || dirs[1] != other {
+		t.Errorf("octal: %q %v", dirs, err)
+	}
+}
