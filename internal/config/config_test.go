@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -423,6 +424,25 @@ func TestHostIdle(t *testing.T) {
 	for _, v := range []string{"-1s", "soon", "9999999h"} {
 		if _, err := HostIdle(envOf("AGENCY_HOST_IDLE", v)); agency.KindOf(err) != agency.KindInvalid {
 			t.Errorf("%q: %v", v, err)
+		}
+	}
+}
+
+// Names of local models hold colons, which stay part of the word in every way
+// to write a list.
+func TestModelNamesWithColons(t *testing.T) {
+	const provider = "providers: {p: {type: openai, base_url: \"http://127.0.0.1:1/v1\", api_key: none}}\n"
+	for _, models := range []string{
+		"models: {capable: [p/m:7b, p/a/b:1:2-c]}",
+		"models: {capable: [p/m:7b , p/a/b:1:2-c ]}",
+		"models: {capable: [\"p/m:7b\", 'p/a/b:1:2-c']}",
+		"models: {capable: [\n  p/m:7b,\n  p/a/b:1:2-c\n]}",
+		"models:\n  capable: [p/m:7b, p/a/b:1:2-c]",
+		"models:\n  capable:\n    - p/m:7b\n    - p/a/b:1:2-c",
+	} {
+		l := load(t, repoInput(provider+models))
+		if got := l.Config.Models["capable"]; !slices.Equal(got, []string{"p/m:7b", "p/a/b:1:2-c"}) {
+			t.Errorf("%s: %q", models, got)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func parse(data []byte, t *text, c *collector) (file *ast.File, ok bool) {
 			file, ok = nil, false
 		}
 	}()
-	tokens := lexer.Tokenize(string(data))
+	tokens := joinColons(lexer.Tokenize(string(data)))
 	if !bounded(tokens, t, c) {
 		return nil, false
 	}
@@ -149,6 +149,49 @@ func parse(data []byte, t *text, c *collector) (file *ast.File, ok bool) {
 		return nil, false
 	}
 	return file, true
+}
+
+// joinColons mends the lexer, which below a brace splits [server/model:7b] at
+// the colon: between brackets a colon that a word follows at once is part of
+// the word.
+func joinColons(in token.Tokens) token.Tokens {
+	var out token.Tokens
+	var open []token.Type
+	for i := 0; i < len(in); i++ {
+		tk := in[i]
+		switch tk.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			open = append(open, tk.Type)
+		case token.SequenceEndType, token.MappingEndType:
+			open = open[:max(len(open)-1, 0)]
+		case token.MappingValueType:
+			inList := len(open) > 0 && open[len(open)-1] == token.SequenceStartType
+			if inList && i+1 < len(in) && len(out) > 0 && touch(out[len(out)-1], tk) && touch(tk, in[i+1]) {
+				word, rest := out[len(out)-1], in[i+1]
+				word.Type = token.StringType
+				word.Value += ":" + rest.Value
+				word.Origin += ":" + rest.Origin
+				i++
+				continue
+			}
+		}
+		out.Add(tk)
+	}
+	if len(out) > 0 {
+		out[len(out)-1].Next = nil
+	}
+	return out
+}
+
+// touch tells whether b follows a with nothing between, and neither is quoted
+// or a sign other than the colon.
+func touch(a, b *token.Token) bool {
+	plain := func(tk *token.Token) bool {
+		return tk.Type == token.MappingValueType ||
+			tk.CharacterType == token.CharacterTypeMiscellaneous && tk.Indicator == token.NotIndicator
+	}
+	return plain(a) && plain(b) && a.Position.Line == b.Position.Line &&
+		a.Position.Column+utf8.RuneCountInString(a.Value) == b.Position.Column
 }
 
 func firstLine(s string) string {
