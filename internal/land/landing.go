@@ -57,19 +57,25 @@ func (l *landing) try(ctx context.Context) (out Outcome, again bool, err error) 
 	return l.move(ctx, head, commit, cand.Tree)
 }
 
-// branchGone names how to bring the branch back: what has landed is still in
-// the run's own objects.
+// branchGone names how to bring the branch back.
 func (l *landing) branchGone(ctx context.Context) error {
-	last := l.run.Base()
-	err := l.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		in, err := lastDone(s, l.spec.Run, l.ref)
+	last, err := lastOn(ctx, l.o.DB, l.run, l.spec.Run, l.ref)
+	short := strings.TrimPrefix(l.ref, "refs/heads/")
+	return errors.Join(err, agency.Errorf(agency.KindTransient, "branch %s was deleted", short).WithMend("git branch %s %s", short, last))
+}
+
+// lastOn is the commit that a run's branch was left at: the base before the
+// first landing. What has landed is still in the run's own objects.
+func lastOn(ctx context.Context, db *store.DB, run *workspace.Run, id agency.RunID, ref string) (agency.OID, error) {
+	last := run.Base()
+	err := db.Read(ctx, func(s *store.Snapshot) error {
+		in, err := lastDone(s, id, ref)
 		if err == nil && in.New != "" {
 			last = in.New
 		}
 		return err
 	})
-	short := strings.TrimPrefix(l.ref, "refs/heads/")
-	return errors.Join(err, agency.Errorf(agency.KindTransient, "branch %s was deleted", short).WithMend("git branch %s %s", short, last))
+	return last, err
 }
 
 // already looks for the step on the branch.

@@ -266,7 +266,7 @@ func TestRefusalsAtTheMerge(t *testing.T) {
 	}{
 		"stale index.lock": {land.CauseLocked, "rm '", func(w *world) { w.repo.Write(".git/index.lock", "") }},
 		"deleted target":   {land.CauseMissing, "git branch main ", func(w *world) { w.repo.Git("checkout", "-q", "--detach"); w.repo.Git("branch", "-D", target) }},
-		"deleted branch":   {land.CauseUnborn, branch, func(w *world) { w.repo.Git("branch", "-D", branch) }},
+		"deleted branch":   {land.CauseUnborn, "git branch " + branch + " ", func(w *world) { w.repo.Git("branch", "-D", branch) }},
 		"merge under way":  {land.CauseBusy, "git status", func(w *world) { w.repo.Write(".git/MERGE_HEAD", string(w.repo.Rev("HEAD"))+"\n") }},
 		"rebase under way": {land.CauseBusy, "git rebase", func(w *world) {
 			w.repo.Git("checkout", "-q", "--detach")

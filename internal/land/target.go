@@ -99,7 +99,11 @@ func (m *merge) perform(ctx context.Context) (MergeOutcome, error) {
 		return MergeOutcome{}, err
 	}
 	if head == "" {
-		return MergeOutcome{}, refuse(CauseUnborn, []string{m.record.Branch}, "the run's branch %s does not exist (any more)", m.record.Branch)
+		last, err := lastOn(ctx, m.o.DB, m.run, m.spec.Run, branchRef(m.record.Branch))
+		if err != nil {
+			return MergeOutcome{}, err
+		}
+		return MergeOutcome{}, refuse(CauseUnborn, []string{m.record.Branch}, "the run's branch %s does not exist (any more); mend: git branch %s %s", m.record.Branch, m.record.Branch, last)
 	}
 	if merged, err := m.already(ctx, target, head); err != nil || merged != nil {
 		return MergeOutcome{Merged: merged}, err
