@@ -270,7 +270,8 @@ func (v *mergeGateView) addCost(q *store.Snapshot) error {
 func (v *mergeGateView) summary() string {
 	switch {
 	case v.Problem != "":
-		return "the merge was not done: " + firstLine(v.Problem)
+		why, _, _ := strings.Cut(v.Problem, "; mend: ") // whole in the text; half a command would mislead
+		return "the merge was not done: " + firstLine(why)
 	case len(v.Weakened) > 0:
 		return fmt.Sprintf("ready, but %d checks were weakened", len(v.Weakened))
 	case v.Land == agency.LandBranch:
