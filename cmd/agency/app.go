@@ -25,6 +25,7 @@ type app struct {
 	now      func() time.Time
 	style    tui.Style
 	dir      string // --repo
+	signals  chan os.Signal
 }
 
 // run parses and performs one command and returns its exit code.

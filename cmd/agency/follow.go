@@ -52,10 +52,19 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 // errLeft is the second Ctrl-C.
 var errLeft = errors.New("left")
 
+// catch begins to take Ctrl-C. It is called before the request that starts a
+// run, so that none is lost between the request and the following.
+func (a *app) catch() chan os.Signal {
+	if a.signals == nil {
+		a.signals = make(chan os.Signal, 2)
+		signal.Notify(a.signals, os.Interrupt)
+	}
+	return a.signals
+}
+
 // onInterrupt lets the first Ctrl-C pause the run and the second one leave.
 func (f *follower) onInterrupt(ctx context.Context, leave context.CancelCauseFunc) (stop func()) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt)
+	signals := f.a.catch()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

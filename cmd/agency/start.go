@@ -115,6 +115,9 @@ func (a *app) start(ctx context.Context, goal string, f runFlags) error {
 	}
 	defer c.Close()
 	a.resumeDrained(ctx, h, c)
+	if !f.detach {
+		a.catch()
+	}
 	started, err := c.Start(ctx, req)
 	if err != nil {
 		return err

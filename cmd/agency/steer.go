@@ -274,6 +274,9 @@ func (a *app) resume(ctx context.Context, h here, c *daemon.Connected, run api.R
 	if err != nil && len(run.Gates) == 0 { // at a gate no key may be needed any more
 		return err
 	}
+	if !detach {
+		a.catch()
+	}
 	doc, err := c.Resume(ctx, run.ID, api.ResumeRequest{Secrets: secrets, Yes: o.yes, By: who()})
 	if err != nil {
 		return err

@@ -463,3 +463,30 @@ func TestMergeOfABranch(t *testing.T) {
 	}
 	w.healthy(d, "run-1")
 }
+
+// A git that died with its host leaves its lock on the run's branch: the next
+// host takes it away, and that of another branch stays.
+func TestDeadLockOfTheRunsBranchIsRemoved(t *testing.T) {
+	w := newWork(t, quick)
+	d, c := w.start(Options{})
+	if _, err := c.Start(t.Context(), w.request("run-1", false)); err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", 0, "run_waiting")
+	c.Close()
+	d.Close()
+	heads := filepath.Join(w.place.Repo.CommonDir, "refs", "heads")
+	ours, theirs := filepath.Join(heads, "agency", "run-1", "main.lock"), filepath.Join(heads, "other.lock")
+	for _, p := range []string{ours, theirs} {
+		if err := os.WriteFile(p, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start(Options{})
+	if _, err := os.Lstat(ours); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lock of the run's branch stands: %v", err)
+	}
+	if _, err := os.Lstat(theirs); err != nil {
+		t.Errorf("a foreign lock is gone: %v", err)
+	}
+}

@@ -42,7 +42,7 @@ func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 		if run.State.Final() {
 			continue
 		}
-		if err := s.sweep(ctx, run.ID); err != nil {
+		if err := errors.Join(unlockBranch(run), s.sweep(ctx, run.ID)); err != nil {
 			errs = append(errs, fmt.Errorf("run %s: %w", run.ID, err))
 		}
 	}
@@ -52,6 +52,26 @@ func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 		errs = append(errs, removeTree(dir))
 	}
 	return errors.Join(errs...)
+}
+
+// unlockBranch removes the lock that a git which died with its host left on
+// the run's own branch. Nobody else moves that branch, and git's processes of
+// the earlier host are gone with it; locks of other branches are not touched.
+func unlockBranch(run agency.Run) error {
+	loc, err := git.Find(run.Repo)
+	if err != nil {
+		return nil //nolint:nilerr // the worktree is gone, and its locks with it
+	}
+	refs, err := os.OpenRoot(filepath.Join(loc.CommonDir, "refs", "heads"))
+	if err != nil {
+		return nil //nolint:nilerr // refs are kept in another form
+	}
+	defer func() { _ = refs.Close() }() // nothing was written
+	err = refs.Remove(filepath.FromSlash(run.Branch) + ".lock")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // sweep removes checkouts that are made anew each time they are needed.
