@@ -141,7 +141,7 @@ func checkHost(s string) string {
 		return "is an address: name the host"
 	}
 	if !hostRule.MatchString(s) || len(s) > 253 {
-		return "is no host name, for instance proxy.golang.org"
+		return "is no host name, for instance packages.example.com"
 	}
 	return ""
 }
