@@ -138,6 +138,7 @@ func (h *house) Drain(context.Context) (api.DrainDoc, error) {
 	_, err := h.change()
 	return api.DrainDoc{}, err
 }
+
 func (h *house) Begin() func() {
 	h.busy.Add(1)
 	return func() {
