@@ -176,6 +176,8 @@ func (x *execution) result(ev event) (Record, error) {
 			r.Data = nil
 			r.Error = &Failure{Kind: agency.KindInternal.String(), Text: "the redacted result of " + h.name + " is no JSON"}
 		}
+	case interrupts(ev) && x.ctx.Err() != nil:
+		return r, context.Cause(x.ctx) // the stop of the run has ended the step: it is no fault of the step
 	case interrupts(ev):
 		return r, &flow.Interrupt{Key: x.stepKey(h), Err: ev.err}
 	default:

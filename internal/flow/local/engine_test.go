@@ -290,6 +290,35 @@ func TestDeadlock(t *testing.T) {
 	}), "waits for another")
 }
 
+// A step that ends because the run is stopped says the stop's cause, also where
+// its end is seen before the stop.
+func TestStopIsNoInterrupt(t *testing.T) {
+	r := newRig(t)
+	stop := errors.New("stop here")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	hold := flow.Activity[flow.None, flow.None]{Name: "hold"}
+	flow.Bind(r.reg, hold, func(ctx context.Context, _ agency.StepKey, _ flow.None) (flow.None, error) {
+		cancel(stop)
+		<-ctx.Done()
+		return flow.None{}, ctx.Err()
+	})
+	r.e.seams.choose = func(x *execution) (event, bool) {
+		for {
+			if ev, ok, _ := x.inbox.take(); ok {
+				return ev, true
+			}
+			<-x.inbox.notify
+		}
+	}
+	err := r.e.Run(ctx, testRun, r.fence, func(c flow.Ctx) error {
+		_, err := flow.Call(c, hold, "hold", flow.None{})
+		return err
+	}, Hooks{})
+	if !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestCodeVersion(t *testing.T) {
 	r := newRig(t)
 	stop := errors.New("stop here")
