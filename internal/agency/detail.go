@@ -19,12 +19,14 @@ type (
 		Gate GateID   `json:"gate_id"`
 		Kind GateKind `json:"kind"`
 	}
-	// GateApproved is the decision of a gate.
+	// GateApproved is the decision of a gate. Accepted are the weakened checks
+	// that it named.
 	GateApproved struct {
-		Gate GateID   `json:"gate_id"`
-		Kind GateKind `json:"kind"`
-		By   string   `json:"by"`
-		Note string   `json:"note,omitempty"`
+		Gate     GateID      `json:"gate_id"`
+		Kind     GateKind    `json:"kind"`
+		By       string      `json:"by"`
+		Note     string      `json:"note,omitempty"`
+		Accepted []Weakening `json:"accepted,omitempty"`
 	}
 	// GateRejected is the decision of a gate.
 	GateRejected struct {

@@ -55,6 +55,11 @@ type Receipt struct {
 	Tree       OID          `json:"tree"`
 	Env        Hash         `json:"env"` // of toolchain, sandbox tier and limits
 	At         time.Time    `json:"at"`
+	// Stage says on what it ran: work, base, claim, landing or target.
+	Stage string `json:"stage,omitempty"`
+	// CopyOf is the receipt of an equal check that was taken over instead of
+	// running it again.
+	CopyOf ReceiptID `json:"copy_of,omitempty"`
 }
 
 // OK tells whether the check passed.
@@ -96,36 +101,15 @@ type Verdict struct {
 	Flaky       []string    `json:"flaky,omitempty"`
 	WeakProof   bool        `json:"weak_proof,omitempty"` // no test names, exit codes only
 	NoTests     bool        `json:"no_tests,omitempty"`   // no test command
+	NoneRan     bool        `json:"none_ran,omitempty"`   // the test command passed without running a test
+	Partial     bool        `json:"partial,omitempty"`    // only the tests that the change can affect ran; the rest runs at the landing
+	Coverage    *Coverage   `json:"coverage,omitempty"`   // of the changed lines, where the test command measures it
 }
 
-// WeakeningKind says how the checks got weaker.
-type WeakeningKind string
-
-// The kinds of weakening (DESIGN 8).
-const (
-	WeakDeleted WeakeningKind = "deleted" // a test of the base is gone
-	WeakSkipped WeakeningKind = "skipped" // a test that ran is now skipped
-	WeakZero    WeakeningKind = "zero"    // no tests where there were some
-	WeakControl WeakeningKind = "control" // a file that decides how tests run was edited
-)
-
-// Weakening is one way in which a claim made the checks weaker. It goes back
-// once as feedback; if it stays, a person accepts it by name.
-type Weakening struct {
-	Kind WeakeningKind `json:"kind"`
-	Name string        `json:"name"` // test or file
-}
-
-// String is the line that people and agents read.
-func (w Weakening) String() string {
-	switch w.Kind {
-	case WeakDeleted:
-		return "test deleted: " + w.Name
-	case WeakSkipped:
-		return "test newly skipped: " + w.Name
-	case WeakZero:
-		return "no tests found any more: " + w.Name
-	default:
-		return "control file edited: " + w.Name
-	}
+// Coverage is how many of the changed lines that can run did run in the tests.
+type Coverage struct {
+	Covered int `json:"covered"`
+	Lines   int `json:"lines"`
+	// Missed are changed lines that no test runs, as file:line or file:from-to.
+	Missed []string `json:"missed,omitempty"`
 }

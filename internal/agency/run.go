@@ -133,9 +133,11 @@ type Gate struct {
 	ContractID ContractID `json:"contract_id,omitempty"`
 	// NoYes is set where --yes must not answer although the kind allows it:
 	// a merge gate that names weakened tests.
-	NoYes     bool      `json:"no_yes,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	Decision  Decision  `json:"decision,omitzero"`
+	NoYes bool `json:"no_yes,omitempty"`
+	// Weakened is what approving accepts, each by its name.
+	Weakened  []Weakening `json:"weakened,omitempty"`
+	CreatedAt time.Time   `json:"created_at"`
+	Decision  Decision    `json:"decision,omitzero"`
 }
 
 // Decision is how a gate was answered.

@@ -101,7 +101,7 @@ func scanAll(rows *store.Rows, q Reader) (out []agency.Receipt, err error) {
 		var blob string
 		var at int64
 		err := rows.Scan(&r.ID, &r.RunID, &r.ContractID, &r.Kind, &r.Command, &r.Tree, &r.Env, &r.ExitCode,
-			&r.Cause, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &blob, &at)
+			&r.Cause, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &blob, &at, &r.Stage, &r.CopyOf)
 		if err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
@@ -179,6 +179,7 @@ func insert(tx *store.Tx, s Subject, r *agency.Receipt, from agency.ReceiptID, r
 		return err
 	}
 	r.ID = agency.ReceiptID(fmt.Sprintf("%s/receipt-%d", s.Run, n.Int64+1))
+	r.Stage, r.CopyOf = string(s.Stage), from
 	if from == "" {
 		r.At = tx.Now
 	}

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/event"
@@ -96,11 +97,23 @@ func Decide(tx *store.Tx, id agency.GateID, d agency.Decision) (agency.Gate, err
 func decisionEvent(g agency.Gate) agency.Event {
 	d := g.Decision
 	if d.Verb == agency.Approve {
-		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate approved by "+d.By,
-			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note})
+		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate approved by "+d.By+accepting(g.Weakened),
+			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note, Accepted: g.Weakened})
 	}
 	return agency.NewEvent(g.RunID, agency.SeverityWarning, string(g.Kind)+" gate rejected by "+d.By+": "+or(d.Note, "no reason given"),
 		agency.GateRejected{Gate: g.ID, Kind: g.Kind, By: d.By, Reason: d.Note})
+}
+
+// accepting names what an approval accepts.
+func accepting(weakened []agency.Weakening) string {
+	if len(weakened) == 0 {
+		return ""
+	}
+	names := make([]string, len(weakened))
+	for i, w := range weakened {
+		names[i] = w.String()
+	}
+	return ", accepting " + strings.Join(names, "; ")
 }
 
 // ExpireGate records that a gate's deadline has passed. Nothing else changes:
