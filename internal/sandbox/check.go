@@ -59,6 +59,9 @@ func checkSpec(s Spec, stateDir string) error {
 	if s.Dir != "" && !filepath.IsLocal(s.Dir) {
 		return agency.Errorf(agency.KindInvalid, "sandbox: working folder %q leaves the repository", s.Dir)
 	}
+	if s.Out != "" && !clean(s.Out) {
+		return agency.Errorf(agency.KindInvalid, "sandbox: output folder %q is not an absolute clean path", s.Out)
+	}
 	for _, ms := range [][]Mount{s.Tools.ReadOnly, s.Reads} {
 		for _, m := range ms {
 			if err := checkClean("mount", m.Host, m.At); err != nil {

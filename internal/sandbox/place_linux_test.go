@@ -191,3 +191,15 @@ func BenchmarkOff(b *testing.B) {
 		}
 	}
 }
+
+// TestOut hands a file back through the folder that is there for it.
+func TestOut(t *testing.T) {
+	w := newWorkspace(t, sh("echo report > \"$OUT/report\"")...)
+	w.spec.Out = t.TempDir()
+	w.spec.Env = append(w.spec.Env, "OUT="+w.spec.Out)
+	res := run(t, full(t, Options{}), w.spec)
+	got, err := os.ReadFile(filepath.Join(w.spec.Out, "report"))
+	if err != nil || string(got) != "report\n" {
+		t.Fatalf("%q, %v: %s", got, err, res.Output)
+	}
+}

@@ -42,6 +42,9 @@ func makePlan(s Spec, layers []layer) (plan, error) {
 			items = append(items, item{Kind: kindBind, Host: m.Host, At: m.At})
 		}
 	}
+	if s.Out != "" {
+		items = append(items, item{Kind: kindBind, Host: s.Out, At: s.Out, Writable: true})
+	}
 	for i, o := range s.Tools.Overlays {
 		items = append(items, item{Kind: kindOverlay, Host: o.Lower, At: o.At, Writable: true, Layer: layers[i]})
 	}

@@ -76,6 +76,9 @@ type Spec struct {
 	Limits   Limits
 	Stdin    []byte
 	Reads    []Mount // siblings that the user granted (sandbox.read); always read-only
+	// Out, where set, is a host folder that appears at its own path, writable in
+	// every tier: what a command hands back beside its output.
+	Out string
 }
 
 // Cause names why a command ended.
