@@ -24,14 +24,20 @@ func runChild() bool {
 	case "writer":
 		childWriter(os.Getenv("STORE_CHILD_PATH"), os.Getenv("STORE_CHILD_NAME"), os.Getenv("STORE_CHILD_PLANT") != "")
 	case "small disk":
-		if err := childSmallDisk(os.Getenv("STORE_CHILD_PATH"), os.Getenv("STORE_CHILD_NAME")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+		orExit(childSmallDisk(os.Getenv("STORE_CHILD_PATH"), os.Getenv("STORE_CHILD_NAME")))
+	case "reserve":
+		orExit(childReserve(os.Getenv("STORE_CHILD_PATH"), os.Getenv("STORE_CHILD_NAME")))
 	default:
 		return false
 	}
 	return true
+}
+
+func orExit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 func childCommand(t *testing.T, what, path, name string) *exec.Cmd {
@@ -230,20 +236,7 @@ func surviveFullDiskAgain(db *DB) error {
 
 func TestDiskFullOnSmallDisks(t *testing.T) {
 	for _, size := range []string{"512k", "1m", "2m", "6m"} {
-		t.Run(size, func(t *testing.T) {
-			dir := t.TempDir()
-			cmd := childCommand(t, "small disk", dir, size)
-			if !isolate(cmd) {
-				t.Skip("mount namespaces are for Linux")
-			}
-			out, err := cmd.Output()
-			if strings.HasPrefix(string(out), "skip") || cmd.ProcessState == nil {
-				t.Skipf("no mounts here: %s %v", out, err)
-			}
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-		})
+		t.Run(size, func(t *testing.T) { onSmallDisk(t, "small disk", size) })
 	}
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"agency/internal/agency"
 
@@ -57,8 +58,14 @@ func explain(path string, err error) error {
 	}
 	switch codeOf(err) {
 	case sqlite3.SQLITE_FULL:
-		return agency.Errorf(agency.KindTransient, "%w: writing %s: %w", ErrDiskFull, path, err).
-			WithMend("free space on the file system of %s, then agency resume", path)
+		return diskFull(path, err)
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		// SQLite says this too where its log or its shared memory cannot grow.
+		if Full(filepath.Dir(path)) {
+			return diskFull(path, err)
+		}
+	}
+	switch codeOf(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return agency.Errorf(agency.KindTransient, "%s is locked by another process: %w", path, err).
 			WithMend("end the program that holds %s open (fuser %s names it), then try again", path, path)
@@ -72,6 +79,11 @@ func explain(path string, err error) error {
 			WithMend("make %s and its folder readable and writable for this user", path)
 	}
 	return err
+}
+
+func diskFull(path string, err error) error {
+	return agency.Errorf(agency.KindTransient, "%w: writing %s: %w", ErrDiskFull, path, err).
+		WithMend("free space on the file system of %s, then agency resume", path)
 }
 
 func corrupt(path, detail string) error {

@@ -31,3 +31,16 @@ func fsType(dir string) (name string, network bool, err error) {
 	name, network = networkMagic[int64(uint32(st.Type))]
 	return name, network, nil
 }
+
+// Room is how many bytes this user may still write to the disk of a folder; 0
+// where it has no file left to give.
+func Room(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	if st.Files > 0 && st.Ffree == 0 {
+		return 0, nil
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // the types differ by platform
+}

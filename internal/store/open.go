@@ -37,6 +37,9 @@ type Options struct {
 	// Redact is applied to every string and byte slice that is bound and to
 	// every blob; nil changes nothing. It must be pure and idempotent.
 	Redact func([]byte) []byte
+	// Reserve is how many bytes of disk are kept back for writes that are
+	// Needed; 0 keeps none.
+	Reserve int64
 
 	seams seams
 }
@@ -60,6 +63,7 @@ type DB struct {
 	mono     func() time.Duration
 	redact   atomic.Pointer[func([]byte) []byte]
 	zip      zipper
+	reserve  *reserve // nil: none is kept
 	readers  *readers
 	topics   topics
 
@@ -133,14 +137,14 @@ func (db *DB) open(ctx context.Context, o Options) error {
 		}
 	}()
 	unclean := fileSize(o.Path+"-wal") > 0
+	if o.ReadOnly {
+		return db.openReadOnly(ctx, o)
+	}
 	pool, err := sql.Open("sqlite", dsn(o.Path, true, 0))
 	if err != nil {
 		return err
 	}
 	db.readers = newReaders(pool, o.Path)
-	if o.ReadOnly {
-		return db.checkReadOnly(ctx, o)
-	}
 	if err := createFile(o.Path); err != nil {
 		return err
 	}
@@ -154,6 +158,8 @@ func (db *DB) open(ctx context.Context, o Options) error {
 	if db.writer, err = newSession(ctx, db.writerDB, o.Path); err != nil {
 		return err
 	}
+	db.reserve = newReserve(o.Path, o.Reserve)
+	db.reserve.refill(db.mono())
 	begun = true
 	go db.writeLoop()
 	return nil
@@ -179,6 +185,36 @@ func (db *DB) prepareFile(ctx context.Context, o Options, unclean bool) error {
 		return err
 	}
 	return migrate(ctx, db.writerDB, todo)
+}
+
+// openReadOnly opens for looking. Where the disk is full, or may not be
+// written, SQLite's shared memory file cannot be made; a database that nobody
+// has open and whose log is empty is then read as a file that does not change.
+func (db *DB) openReadOnly(ctx context.Context, o Options) error {
+	plain := dsn(o.Path, true, 0)
+	// The shared memory of a live store has at least 32 KiB.
+	rests := fileSize(o.Path+"-wal") == 0 && fileSize(o.Path+"-shm") < 32<<10
+	if !rests || !Full(filepath.Dir(o.Path)) {
+		err := db.look(ctx, o, plain)
+		if !rests || agency.KindOf(err) != agency.KindTransient {
+			return err
+		}
+		readers := db.readers
+		db.readers = nil
+		if cerr := readers.close(); cerr != nil {
+			return errors.Join(err, cerr)
+		}
+	}
+	return db.look(ctx, o, plain+"&immutable=1")
+}
+
+func (db *DB) look(ctx context.Context, o Options, source string) error {
+	pool, err := sql.Open("sqlite", source)
+	if err != nil {
+		return err
+	}
+	db.readers = newReaders(pool, o.Path)
+	return explain(o.Path, db.checkReadOnly(ctx, o))
 }
 
 func (db *DB) checkReadOnly(ctx context.Context, o Options) error {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
@@ -43,15 +44,26 @@ type request struct {
 // when fn or the commit has failed and nothing of it is kept. Closures run
 // one at a time, in the order in which they arrive. A context that ends before
 // fn has begun returns its error and fn does not run; one that ends later has
-// no effect.
+// no effect. fn runs once more where the disk was full and the context is
+// Needed.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return db.submit(ctx, &request{fn: fn})
+	return db.insist(ctx, fn, nil)
 }
 
 // WriteFenced is Write with tx.Fence set, for a run's own writes: refused
 // (KindDenied, ErrFenced) when the fence's epoch is not the store's.
 func (db *DB) WriteFenced(ctx context.Context, fence agency.Fence, fn func(*Tx) error) error {
-	return db.submit(ctx, &request{fn: fn, fence: &fence})
+	return db.insist(ctx, fn, &fence)
+}
+
+// insist tries once more with the room of the reserve where the disk is full
+// and the write is needed.
+func (db *DB) insist(ctx context.Context, fn func(*Tx) error, fence *agency.Fence) error {
+	err := db.submit(ctx, &request{fn: fn, fence: fence})
+	if errors.Is(err, ErrDiskFull) && isNeeded(ctx) && db.reserve.release() {
+		return db.submit(ctx, &request{fn: fn, fence: fence})
+	}
+	return err
 }
 
 func (db *DB) submit(ctx context.Context, r *request) error {
@@ -272,6 +284,7 @@ func (b *batch) finish() {
 	err := b.commit()
 	ended := time.Now()
 	if err == nil && b.kept > 0 {
+		db.reserve.refill(b.mono)
 		db.rhythm.commit += (ended.Sub(begun) - db.rhythm.commit) / 8
 	}
 	for _, r := range b.members {
