@@ -140,6 +140,9 @@ type Settings struct {
 	// of the repository's info/attributes.
 	Excludes   string `json:"excludes,omitempty"`
 	Attributes string `json:"attributes,omitempty"`
+	// GlobalAttributes is the text of the user's own attributes, which give way
+	// to those of a repository.
+	GlobalAttributes string `json:"global_attributes,omitempty"`
 	// Filters are the names of the filters that the configuration defines.
 	Filters []string `json:"filters,omitempty"`
 	// Neutral takes the dangerous keys of the configuration out of force in
@@ -196,18 +199,17 @@ func (s *Settings) readFiles(h *Host, cfg Config, loc Location) {
 		}
 		return string(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
 	}
-	global := expandHome(cfg.Get("core.excludesfile"), h.opts.Getenv("HOME"))
-	if global == "" {
-		base := h.opts.Getenv("XDG_CONFIG_HOME")
-		if base == "" && h.opts.Getenv("HOME") != "" {
-			base = filepath.Join(h.opts.Getenv("HOME"), ".config")
+	own := func(key, name string) string {
+		if p := expandHome(cfg.Get(key), h.opts.Getenv("HOME")); p != "" {
+			return p
 		}
-		if base != "" {
-			global = filepath.Join(base, "git", "ignore")
-		}
+		return h.userFile(name)
 	}
-	if filepath.IsAbs(global) {
-		s.Excludes = withNewline(text(global))
+	if p := own("core.excludesfile", "ignore"); filepath.IsAbs(p) {
+		s.Excludes = withNewline(text(p))
+	}
+	if p := own("core.attributesfile", "attributes"); filepath.IsAbs(p) {
+		s.GlobalAttributes = text(p)
 	}
 	s.Excludes += withNewline(text(filepath.Join(loc.CommonDir, "info", "exclude")))
 	s.Attributes = text(filepath.Join(loc.CommonDir, "info", "attributes"))
@@ -219,6 +221,18 @@ func (s *Settings) readFiles(h *Host, cfg Config, loc Location) {
 			s.Core["core.sparseCheckoutCone"] = "true"
 		}
 	}
+}
+
+// userFile is a file of the user's own git folder, "" where there is none.
+func (h *Host) userFile(name string) string {
+	base := h.opts.Getenv("XDG_CONFIG_HOME")
+	if home := h.opts.Getenv("HOME"); base == "" && home != "" {
+		base = filepath.Join(home, ".config")
+	}
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(base, "git", name)
 }
 
 func withNewline(s string) string {

@@ -124,6 +124,9 @@ func (h *Host) argv(c command) []string {
 		args = append(args, "-c", kv)
 	}
 	if c.dir != nil {
+		if !c.dir.user {
+			args = append(args, "-c", "core.attributesFile="+filepath.Join(c.dir.GitDir, globalAttributes))
+		}
 		for _, kv := range c.dir.config {
 			args = append(args, "-c", kv)
 		}

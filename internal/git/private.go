@@ -33,6 +33,10 @@ type Private struct {
 	Sparse bool
 }
 
+// globalAttributes is the file of a private git directory that stands in for
+// the user's own attributes file: the weakest rules, as in the user's git.
+const globalAttributes = "attributes"
+
 // Create writes a private git directory. It is idempotent: files are replaced,
 // objects are kept.
 func (h *Host) Create(p Private) (Dir, error) {
@@ -54,6 +58,7 @@ func (h *Host) Create(p Private) (Dir, error) {
 		"objects/info/alternates": alternates(p.Borrow),
 		"info/exclude":            p.Settings.Excludes,
 		"info/attributes":         p.Settings.Attributes,
+		globalAttributes:          p.Settings.GlobalAttributes,
 	}
 	if p.Settings.Shallow != "" {
 		files["shallow"] = p.Settings.Shallow

@@ -154,7 +154,12 @@ func (w *world) run() *workspace.Run {
 // it; content "-" deletes.
 func (w *world) claim(contract string, at agency.OID, files ...string) land.Spec {
 	w.t.Helper()
-	ws, err := w.run().Prepare(w.t.Context(), contract, at, workspace.Work)
+	return w.claimIn(workspace.Work, contract, at, files...)
+}
+
+func (w *world) claimIn(kind workspace.Kind, contract string, at agency.OID, files ...string) land.Spec {
+	w.t.Helper()
+	ws, err := w.run().Prepare(w.t.Context(), contract, at, kind)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -384,7 +389,10 @@ func TestRefusedClaims(t *testing.T) {
 		if err := w.run().Remove(t.Context(), "main", workspace.Work); err != nil {
 			t.Fatal(err)
 		}
-		out := w.land(agency.StepKey(name), w.claim("main", base, c.files...))
+		// The claim is made in a checkout of a kind that names no faults early:
+		// landing refuses by itself.
+		w.claim("main", base)
+		out := w.land(agency.StepKey(name), w.claimIn(workspace.Verify, "main", base, c.files...))
 		if out.Refused == nil || out.Refused.Cause != c.cause || !slices.Contains(out.Refused.Paths, c.path) || !strings.Contains(out.Reason, c.path) {
 			t.Errorf("%s: %+v", name, out)
 		}

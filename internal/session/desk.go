@@ -43,6 +43,7 @@ func NewDesk(o DeskOptions) (*Desk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace %s: %w", o.Workspace.Name(), err)
 	}
+	files.SetGuard(o.Workspace.MayWrite)
 	return &Desk{
 		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
 	}, nil

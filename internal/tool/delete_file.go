@@ -12,12 +12,12 @@ type deleteFileArgs struct {
 }
 
 func deleteFile() Tool {
-	return define("delete_file", Write, func(_ context.Context, env *Env, a deleteFileArgs) (Result, error) {
+	return define("delete_file", Write, func(ctx context.Context, env *Env, a deleteFileArgs) (Result, error) {
 		rel, err := env.Files.Rel(a.Path)
 		if err != nil {
 			return Result{}, err
 		}
-		if err := env.Files.remove(rel, a.Path); err != nil {
+		if err := env.Files.remove(ctx, rel, a.Path); err != nil {
 			return Result{}, err
 		}
 		return ok(fmt.Sprintf("deleted %s", rel)), nil
@@ -25,7 +25,7 @@ func deleteFile() Tool {
 }
 
 // remove deletes a file, or a link itself and never what it leads to.
-func (f *Files) remove(rel, shown string) error {
+func (f *Files) remove(ctx context.Context, rel, shown string) error {
 	// The folder is resolved, the name is not: the link is what is meant.
 	dir, name := split(rel)
 	dir, err := f.Resolve(dir)
@@ -39,6 +39,9 @@ func (f *Files) remove(rel, shown string) error {
 	}
 	if info.IsDir() {
 		return agency.Errorf(agency.KindInvalid, "%s is a folder; delete its files one by one, or use run_command", shown)
+	}
+	if err := f.mayWrite(ctx, rel); err != nil {
+		return err
 	}
 	if err := f.root.Remove(rel); err != nil {
 		return says(err, shown)

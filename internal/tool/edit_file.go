@@ -15,9 +15,12 @@ type editFileArgs struct {
 }
 
 func editFile() Tool {
-	return define("edit_file", Write, func(_ context.Context, env *Env, a editFileArgs) (Result, error) {
+	return define("edit_file", Write, func(ctx context.Context, env *Env, a editFileArgs) (Result, error) {
 		t, err := env.Files.load(a.Path)
 		if err != nil {
+			return Result{}, err
+		}
+		if err := env.Files.mayWrite(ctx, t.rel); err != nil {
 			return Result{}, err
 		}
 		e, err := applyEdit(string(t.data), a.OldText, a.NewText, a.ReplaceAll)

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -158,4 +159,32 @@ func FuzzResolve(f *testing.F) {
 			t.Errorf("%q resolves to %q, inside of .git", p, rel)
 		}
 	})
+}
+
+func TestGuardedFilesAreNotWritten(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := OpenFiles(dir, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = files.Close() }()
+	files.SetGuard(func(_ context.Context, rel string) error {
+		return agency.Errorf(agency.KindDenied, "%s is kept", rel)
+	})
+	for name, args := range map[string]string{
+		"write_file": `{"path":"new/b.go","content":"b"}`, "edit_file": `{"path":"a.go","old_text":"a","new_text":"b"}`, "delete_file": `{"path":"a.go"}`,
+	} {
+		if res := run(t, files, name, args); !res.Failed || !strings.HasPrefix(res.Text, "error: ") || !strings.Contains(res.Text, "is kept") {
+			t.Errorf("%s: %+v", name, res)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "a.go")); err != nil || string(b) != "a\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); !os.IsNotExist(err) {
+		t.Errorf("a folder was made: %v", err)
+	}
 }

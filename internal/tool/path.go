@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,8 +16,22 @@ import (
 // that no link and no race leads outside; on top of it paths are resolved here
 // once, so that what is refused is refused with the reason.
 type Files struct {
-	root *os.Root
-	at   string
+	root  *os.Root
+	at    string
+	guard func(ctx context.Context, rel string) error
+}
+
+// SetGuard sets what is asked before a file is written or deleted, with its
+// path below the root; its error refuses the call. Set it before the first
+// call.
+func (f *Files) SetGuard(guard func(ctx context.Context, rel string) error) { f.guard = guard }
+
+// mayWrite asks the guard.
+func (f *Files) mayWrite(ctx context.Context, rel string) error {
+	if f.guard == nil {
+		return nil
+	}
+	return f.guard(ctx, rel)
 }
 
 // OpenFiles opens the checkout at root. At is the path at which the agent sees

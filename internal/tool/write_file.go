@@ -16,13 +16,16 @@ type writeFileArgs struct {
 }
 
 func writeFile() Tool {
-	return define("write_file", Write, func(_ context.Context, env *Env, a writeFileArgs) (Result, error) {
+	return define("write_file", Write, func(ctx context.Context, env *Env, a writeFileArgs) (Result, error) {
 		rel, mode, existed, err := env.Files.target(a.Path)
 		if err != nil {
 			return Result{}, err
 		}
 		if len(a.Content) > maxFile {
 			return refuse("the content has " + size(int64(len(a.Content))) + ", the most is " + size(maxFile)), nil
+		}
+		if err := env.Files.mayWrite(ctx, rel); err != nil {
+			return Result{}, err
 		}
 		if err := env.Files.save(rel, []byte(a.Content), mode); err != nil {
 			return Result{}, err

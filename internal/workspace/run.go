@@ -238,6 +238,8 @@ type baseFacts struct {
 	excludes string   // file with the translated ignore rules
 	ignored  []string // files that the base tracks although it ignores them
 	listed   bool     // ignored is filled in
+
+	attributes []string // the texts of the rules of attributes
 }
 
 // base reads the facts once.
@@ -263,6 +265,9 @@ func (r *Run) base(ctx context.Context) (*baseFacts, error) {
 		case path.Base(e.Path) == ".gitignore" && e.Mode != git.ModeSymlink:
 			f.ignores[e.Path] = e.ID
 		}
+	}
+	if f.attributes, err = r.attributeTexts(ctx, entries); err != nil {
+		return nil, err
 	}
 	text, err := r.translated(ctx, f)
 	if err != nil {
@@ -301,16 +306,6 @@ func (r *Run) translated(ctx context.Context, f *baseFacts) (string, error) {
 	return b.String(), nil
 }
 
-// Filtered gives, of the paths, those that the base hands to a filter such as
-// LFS, with the filter's name. No contract may write them (RELIABILITY 2).
-func (r *Run) Filtered(ctx context.Context, paths []string) (map[string]string, error) {
-	d, err := r.baseIndex(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return d.Attr(ctx, "filter", paths)
-}
-
 // baseIndex is the private directory with an index that holds the base.
 func (r *Run) baseIndex(ctx context.Context) (git.Dir, error) {
 	index := filepath.Join(r.info.dir(), "index", "base")
@@ -339,32 +334,6 @@ func (r *Run) ignoredOfBase(ctx context.Context, base *baseFacts) ([]string, err
 	base.ignored, err = d.TrackedIgnored(ctx, base.excludes)
 	base.listed = err == nil
 	return base.ignored, err
-}
-
-// refuseEncrypted refuses repositories whose files git-crypt must decrypt.
-func (r *Run) refuseEncrypted(ctx context.Context) error {
-	entries, err := r.dir.Tree(ctx, r.baseTree)
-	if err != nil {
-		return err
-	}
-	texts := []string{r.info.Settings.Attributes}
-	for _, e := range entries {
-		if path.Base(e.Path) != ".gitattributes" || e.Mode == git.ModeSymlink {
-			continue
-		}
-		text, err := r.dir.Content(ctx, e.ID)
-		if err != nil {
-			return err
-		}
-		texts = append(texts, string(text))
-	}
-	for _, text := range texts {
-		if strings.Contains(text, "filter=git-crypt") {
-			return agency.Errorf(agency.KindInvalid, "the repository is encrypted by git-crypt, which agents cannot work on").
-				WithMend("work on a clone without the filter=git-crypt lines in .gitattributes")
-		}
-	}
-	return nil
 }
 
 // mark is the file that says that a checkout is finished.

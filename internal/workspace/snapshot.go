@@ -25,16 +25,22 @@ import (
 func (w *Workspace) Snapshot(ctx context.Context) (agency.OID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	tree, err := w.snapshot(ctx)
-	return tree, w.explain(err)
-}
-
-func (w *Workspace) snapshot(ctx context.Context) (agency.OID, error) {
-	if err := w.checkMountPoint(); err != nil {
-		return "", err
-	}
 	base, err := w.run.base(ctx)
 	if err != nil {
+		return "", err
+	}
+	tree, err := w.snapshot(ctx, base)
+	if err == nil {
+		err = w.checkFiltered(ctx, base, tree)
+	}
+	if err = w.explain(err); err != nil {
+		return "", err
+	}
+	return tree, nil
+}
+
+func (w *Workspace) snapshot(ctx context.Context, base *baseFacts) (agency.OID, error) {
+	if err := w.checkMountPoint(); err != nil {
 		return "", err
 	}
 	if err := w.readFolders(ctx); err != nil {

@@ -30,7 +30,9 @@ type Workspace struct {
 	folders map[string]bool // folders that hold tracked files; nil: not read yet
 	slow    bool            // ignore files differ from the base's
 	unknown bool            // whether they do must be found out
-	checked bool            // entries of the index have been looked at since it was opened
+	// unfiltered is the last tree in which no change of a filtered path was seen.
+	unfiltered agency.OID
+	checked    bool // entries of the index have been looked at since it was opened
 }
 
 // Name is the name that Prepare was given, Kind what the checkout is for.

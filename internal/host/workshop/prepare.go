@@ -57,6 +57,9 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	if err := s.base(ctx, info, b); err != nil {
 		return p, err
 	}
+	if err := s.kept(ctx, r.ID, &p); err != nil {
+		return p, err
+	}
 	if c.Config.Commands.Test == "" {
 		p.Notes = append(p.Notes, "no test command is known: the work is checked by build and vet only; set commands.test in agency.yaml")
 	}
@@ -148,6 +151,21 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench) error
 	place.ReadOnly = true
 	spec := sandbox.Spec{Place: place, Tools: b.tools.Tools, LayerDir: s.agentLayer(), Reads: b.reads}
 	return detect.MissingModules(ctx, b.runner, spec, root.FS())
+}
+
+// kept says what of the repository no agent may change, because a filter of
+// git keeps it.
+func (s *Shop) kept(ctx context.Context, id agency.RunID, p *host.Prepared) error {
+	run, err := s.spaces.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	k, err := run.Kept(ctx)
+	if err == nil && k.Files > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s kept by a git filter (%s): agents see them as git stores them and cannot change them",
+			plural(k.Files, "file is", "files are"), strings.Join(k.Filters, ", ")))
+	}
+	return err
 }
 
 func plural(n int, one, many string) string {

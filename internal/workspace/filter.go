@@ -1,0 +1,150 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+)
+
+// Files that the base hands to a filter, such as LFS, lie in every checkout as
+// they lie in git: filters are programs, and the host runs none. An agent that
+// wrote them would land what the filter should have cleaned, so no contract
+// may write them (RELIABILITY 2).
+
+// attributeTexts are the rules of attributes that count for the base's files.
+func (r *Run) attributeTexts(ctx context.Context, entries []git.Entry) ([]string, error) {
+	texts := []string{r.info.Settings.Attributes, r.info.Settings.GlobalAttributes}
+	for _, e := range entries {
+		if path.Base(e.Path) != ".gitattributes" || e.Mode == git.ModeSymlink {
+			continue
+		}
+		text, err := r.dir.Content(ctx, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(text))
+	}
+	return texts, nil
+}
+
+// filters tells whether any rule may hand a path to a filter: most repositories
+// have none, and nothing has to be asked for them.
+func (f *baseFacts) filters() bool { return mentions(f.attributes, "filter") }
+
+// refuseEncrypted refuses repositories whose files git-crypt must decrypt.
+func (r *Run) refuseEncrypted(ctx context.Context) error {
+	base, err := r.base(ctx)
+	if err != nil || !mentions(base.attributes, "filter=git-crypt") {
+		return err
+	}
+	return agency.Errorf(agency.KindInvalid, "the repository is encrypted by git-crypt, which agents cannot work on").
+		WithMend("work on a clone without the filter=git-crypt lines in .gitattributes")
+}
+
+func mentions(texts []string, what string) bool {
+	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, what) })
+}
+
+// Filtered gives, of the paths, those that the base hands to a filter such as
+// LFS, with the filter's name.
+func (r *Run) Filtered(ctx context.Context, paths []string) (map[string]string, error) {
+	base, err := r.base(ctx)
+	if err != nil || !base.filters() || len(paths) == 0 {
+		return nil, err
+	}
+	d, err := r.baseIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set, err := d.Attr(ctx, "filter", paths)
+	maps.DeleteFunc(set, func(_, name string) bool { return name == "set" }) // names no filter
+	return set, err
+}
+
+// Kept is what of the base is kept by filters.
+type Kept struct {
+	Filters []string // their names, sorted
+	Files   int      // how many files they keep
+	Others  int      // how many files they do not keep, but for git's own (.gitignore and the like)
+}
+
+// Kept counts the base's files that filters keep. A repository of which
+// nothing else is left has no work for an agent: KindInvalid.
+func (r *Run) Kept(ctx context.Context) (Kept, error) {
+	var k Kept
+	base, err := r.base(ctx)
+	if err != nil || !base.filters() {
+		return k, err
+	}
+	set, err := r.Filtered(ctx, slices.Collect(maps.Keys(base.files)))
+	if err != nil {
+		return k, err
+	}
+	names := map[string]bool{}
+	for p := range base.files {
+		switch name, kept := set[p]; {
+		case kept:
+			names[name] = true
+			k.Files++
+		case !strings.HasPrefix(path.Base(p), ".git"):
+			k.Others++
+		}
+	}
+	k.Filters = slices.Sorted(maps.Keys(names))
+	if k.Files > 0 && k.Others == 0 {
+		return k, agency.Errorf(agency.KindInvalid, "every file of the repository is kept by a git filter (%s), and agents cannot change such files", strings.Join(k.Filters, ", ")).
+			WithMend("take the filter= of the files to be changed out of .gitattributes, and commit")
+	}
+	return k, nil
+}
+
+// MayWrite refuses, by name, a path that the base hands to a filter:
+// KindDenied.
+func (w *Workspace) MayWrite(ctx context.Context, rel string) error {
+	set, err := w.run.Filtered(ctx, []string{rel})
+	if err != nil {
+		return err
+	}
+	if name, kept := set[rel]; kept {
+		return agency.Errorf(agency.KindDenied, "%s is kept by the git filter %q (.gitattributes), which does not run here: files of a filter cannot be changed", rel, name)
+	}
+	return nil
+}
+
+// checkFiltered names the changes of a tree that a filter keeps.
+func (w *Workspace) checkFiltered(ctx context.Context, base *baseFacts, tree agency.OID) error {
+	if !base.filters() || w.kind != Work || tree == w.unfiltered {
+		return nil
+	}
+	from, err := w.Start()
+	if err != nil {
+		return err
+	}
+	changes, err := w.dir.Changes(ctx, from, tree)
+	if err != nil {
+		return err
+	}
+	paths := make([]string, 0, len(changes))
+	for _, c := range changes {
+		paths = append(paths, c.Path)
+	}
+	set, err := w.run.Filtered(ctx, paths)
+	if err != nil {
+		return err
+	}
+	if len(set) == 0 {
+		w.unfiltered = tree
+		return nil
+	}
+	named := make([]string, 0, len(set))
+	for _, p := range slices.Sorted(maps.Keys(set)) {
+		named = append(named, fmt.Sprintf("%s (filter %s)", p, set[p]))
+	}
+	return &Fault{Kind: Filtered, Paths: named}
+}
