@@ -30,6 +30,8 @@ type Input struct {
 	Overview string // listing of the repository's files
 	Guides   []Source
 	Feedback *Feedback
+	// Standing is set where a conversation goes on in a new epoch.
+	Standing *Standing
 }
 
 // Command is one of the repository's own commands; Tool runs it.
@@ -80,7 +82,7 @@ func execute(name string, view any) (string, error) {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}
 	t, err := template.New(name).Option("missingkey=error").
-		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail, "failures": failures}).Parse(string(text))
+		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail, "failures": failures, "message": message}).Parse(string(text))
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}

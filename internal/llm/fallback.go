@@ -63,7 +63,9 @@ func (f *fallback) Ask(ctx context.Context, req Request) iter.Seq2[Event, error]
 			if done {
 				return
 			}
-			f.rest(i)
+			if fault.Kind != ContextOverflow { // the request is at fault, not the model
+				f.rest(i)
+			}
 			if n == len(order)-1 {
 				yield(nil, fault)
 				return

@@ -315,6 +315,7 @@ func (c *conversation) conclude(d *done, problem string) {
 	if refused < len(d.calls) {
 		d.st.Barren, d.st.Empty, d.st.Cut = 0, 0, 0
 	}
+	say = c.fitted(say)
 	switch {
 	case d.end == nil:
 		c.remind(d, &say)
@@ -336,7 +337,10 @@ func (c *conversation) remind(d *done, say *llm.Message) {
 	case stop == llm.StopRefusal:
 		d.give(CauseRefusal)
 	case stop == llm.StopContext:
-		d.give(CauseWindow)
+		d.st.Due = &due{Cause: dueOverflow}
+		if calls == 0 {
+			r = brief.Length
+		}
 	case stop == llm.StopLength:
 		if d.st.Cut++; d.st.Cut > 1 {
 			d.give(CauseLength)

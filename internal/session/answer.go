@@ -26,21 +26,26 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 	t.cost, t.free = cost, !priced
 	st := c.st
 	st.charge(a.Answer)
+	var stored state
 	wall := took + st.Carry
 	st.Work, st.Carry = st.Work+took, 0
 	if t.said {
 		st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{m.Message}})
 	}
-	doc, err := json.Marshal(st)
-	if err != nil {
-		return err
-	}
 	err = c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if err := budget.Settle(tx, c.spec.Run, c.key(t), a.model, a.Usage, cost, priced, wall); err != nil {
 			return err
 		}
+		w := &draft{c: c, tx: tx, st: st}
+		if err := w.switched(a.model); err != nil {
+			return err
+		}
+		doc, err := json.Marshal(w.st)
+		if err != nil {
+			return err
+		}
 		if t.said {
-			if err := insertMessage(tx, c.id, len(c.req.Messages), t.n, m); err != nil {
+			if err := insertMessage(tx, c.id, c.st.First+len(c.req.Messages), t.n, m, false); err != nil {
 				return err
 			}
 		}
@@ -50,13 +55,14 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 			string(c.id), t.n); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE session SET state = ? WHERE id = ?`, string(doc), string(c.id))
+		stored = w.st
+		_, err = tx.Exec(`UPDATE session SET state = ? WHERE id = ?`, string(doc), string(c.id))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	c.st, c.turn = st, t
+	c.st, c.turn = stored, t
 	if t.said {
 		c.append(m.Message)
 	}

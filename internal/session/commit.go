@@ -141,6 +141,9 @@ func (w *draft) settle(d *done) error {
 	c, t := w.c, w.turn
 	w.st = d.st
 	w.st.Turn, w.st.Tree = t.n, d.tree
+	if w.st.Due == nil {
+		w.st.Folds = 0
+	}
 	if d.st.Open != nil {
 		packed, err := c.pack(*d.st.Open)
 		if err != nil {
@@ -279,10 +282,11 @@ func (w *draft) reserve() error {
 		return nil
 	}
 	c := w.c
-	need := w.st.promptTokens() + maxOutput(c.req)
-	if window := c.setup.Window; window > 0 && need > window {
-		w.give(CauseWindow, fmt.Sprintf("about %d tokens, the window has %d", need, window))
-		return nil
+	if w.st.Due == nil && c.full(w.st.promptTokens()+maxOutput(c.req)) {
+		w.st.Due = &due{Cause: dueNear}
+	}
+	if w.st.Due != nil {
+		return nil // compact comes first
 	}
 	t := turn{n: w.st.Turn + 1, phase: phaseAsked, try: w.turn.try + 1}
 	in, out := llm.EstimateTokens(w.st.Bytes), maxOutput(c.req)
@@ -333,7 +337,7 @@ func (w *draft) say() error {
 		return err
 	}
 	for i, p := range packed {
-		if err := insertMessage(w.tx, c.id, len(c.req.Messages)+i, w.st.Turn+1, p); err != nil {
+		if err := insertMessage(w.tx, c.id, c.st.First+len(c.req.Messages)+i, w.st.Turn+1, p, false); err != nil {
 			return err
 		}
 		w.out = append(w.out, p.Message)
@@ -358,13 +362,13 @@ func (w *draft) withNews() ([]message, error) {
 	return append(packed, p), err
 }
 
-func insertMessage(tx *store.Tx, id agency.SessionID, seq, turn int, m message) error {
+func insertMessage(tx *store.Tx, id agency.SessionID, seq, turn int, m message, copied bool) error {
 	blob, err := tx.PutBlob(m.data)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO session_message (session_id, seq, turn, blob) VALUES (?, ?, ?, ?)`,
-		string(id), seq, turn, string(blob))
+	_, err = tx.Exec(`INSERT INTO session_message (session_id, seq, turn, blob, copied) VALUES (?, ?, ?, ?, ?)`,
+		string(id), seq, turn, string(blob), copied)
 	return err
 }
 

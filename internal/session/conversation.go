@@ -31,6 +31,7 @@ type conversation struct {
 	kit      *kit
 	desk     *Desk
 	criteria []string
+	learned  int64 // window that a provider has shown, in tokens; 0: none
 
 	stored bool // the session's row exists
 	st     state
@@ -108,10 +109,12 @@ func (c *conversation) open(ctx context.Context) error {
 	if c.desk, err = c.r.o.Host.Desk(ctx, c.spec); err != nil {
 		return err
 	}
-	if c.stored {
-		err = c.resume(ctx)
-	} else {
-		err = c.begin(ctx)
+	if err = c.recall(ctx); err == nil {
+		if c.stored {
+			err = c.resume(ctx)
+		} else {
+			err = c.begin(ctx)
+		}
 	}
 	if err != nil {
 		_ = c.desk.Files.Close() // only a folder's handle
@@ -126,39 +129,72 @@ func (c *conversation) begin(ctx context.Context) error {
 		return err
 	}
 	contract.Attempts = c.spec.Attempt // an attempt is one, however often it starts
+	system, err := c.role.Prompt(roster.View{Repo: c.setup.Repo, Network: c.setup.Network})
+	if err != nil {
+		return err
+	}
+	c.criteria = ids(contract)
+	c.req = llm.Request{
+		Model: c.setup.Models[0], System: string(c.r.o.DB.Redact([]byte(system))), Tools: c.kit.shown,
+		MaxOutput: c.output(), Session: string(c.id),
+	}
+	if c.st.Tree, err = c.desk.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
+		return err
+	}
+	first, err := c.firstMessage(ctx, contract, receipts, nil, c.foldRoom())
+	if err != nil {
+		return err
+	}
+	c.st.Bytes = llm.Bytes(c.req)
+	c.used = map[string]bool{}
+	c.queue(first)
+	return nil
+}
+
+// firstMessage writes the first message of an epoch: the brief, and where the
+// session stands. What is only convenient, the overview and the notes, is
+// there as far as it fits the room.
+func (c *conversation) firstMessage(ctx context.Context, contract agency.Contract, receipts []agency.Receipt, standing *brief.Standing, room int64) (message, error) {
 	in := brief.Input{
 		Role: c.role, Contract: contract, Repo: c.setup.Repo, Network: c.setup.Network,
-		Limits: c.setup.Limits, Commands: commands(c.setup.Commands),
+		Limits: c.setup.Limits, Commands: commands(c.setup.Commands), Standing: standing,
 	}
 	if f := c.spec.Feedback; f != nil {
 		told := *f
 		told.Receipts = receipts
 		in.Feedback = &told
 	}
-	if in.Overview, err = c.desk.Files.List(ctx, ".", overviewDepth, overviewEntries); err != nil {
-		return err
+	var m message
+	for _, size := range contextSizes() {
+		var err error
+		if in.Overview, err = c.overview(ctx, size); err != nil {
+			return m, err
+		}
+		in.Guides = guides(c.desk.Files, size.guide)
+		b, err := brief.Render(in)
+		if err != nil {
+			return m, err
+		}
+		if m, err = c.pack(userText(b.First)); err != nil || messageBytes(m) <= room {
+			return m, err
+		}
 	}
-	in.Guides = guides(c.desk.Files)
-	b, err := brief.Render(in)
-	if err != nil {
-		return err
+	return m, nil
+}
+
+// contextSize is how much of the context a first message holds.
+type contextSize struct{ depth, entries, guide int }
+
+// contextSizes are tried in order until one fits.
+func contextSizes() []contextSize {
+	return []contextSize{{overviewDepth, overviewEntries, maxGuide}, {2, 100, maxGuide / 3}, {1, 40, maxGuide / 12}, {}}
+}
+
+func (c *conversation) overview(ctx context.Context, size contextSize) (string, error) {
+	if size.entries == 0 {
+		return "", nil
 	}
-	if c.st.Tree, err = c.desk.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
-		return err
-	}
-	c.criteria = ids(contract)
-	c.req = llm.Request{
-		Model: c.setup.Models[0], System: string(c.r.o.DB.Redact([]byte(b.System))), Tools: c.kit.shown,
-		MaxOutput: c.setup.Limits.MaxOutput, Session: string(c.id),
-	}
-	c.st.Bytes = llm.Bytes(c.req)
-	c.used = map[string]bool{}
-	first, err := c.pack(userText(b.First))
-	if err != nil {
-		return err
-	}
-	c.queue(first)
-	return nil
+	return c.desk.Files.List(ctx, ".", size.depth, size.entries)
 }
 
 // read gets what the store knows of the contract.
@@ -207,14 +243,17 @@ func guideNames() []string {
 
 // guides are the first two of the notes that there are. One that cannot be
 // read is as good as none.
-func guides(files *tool.Files) []brief.Source {
+func guides(files *tool.Files, most int) []brief.Source {
 	var out []brief.Source
+	if most == 0 {
+		return nil
+	}
 	for _, name := range guideNames() {
 		text, err := files.Text(name)
 		if err != nil || strings.TrimSpace(text) == "" {
 			continue
 		}
-		if out = append(out, brief.Source{Name: name, Text: tool.Cap(text, maxGuide)}); len(out) == 2 {
+		if out = append(out, brief.Source{Name: name, Text: tool.Cap(text, most)}); len(out) == 2 {
 			break
 		}
 	}

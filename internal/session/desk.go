@@ -163,6 +163,26 @@ func (h history) Diff(ctx context.Context, p string) (string, error) {
 	return string(patch), err
 }
 
+func (h history) Changed(ctx context.Context) ([]string, error) {
+	base, err := h.o.Workspace.Start()
+	if err != nil {
+		return nil, err
+	}
+	now, err := h.o.Workspace.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := h.o.Workspace.Run().Changes(ctx, base, now)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(changes))
+	for i, c := range changes {
+		out[i] = string(c.Status) + " " + c.Path
+	}
+	return out, nil
+}
+
 func (h history) Log(ctx context.Context, p string, n int) (string, error) {
 	base, err := h.o.Workspace.Start()
 	if err != nil {

@@ -27,6 +27,7 @@ import (
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/store"
+	"agency/internal/tool"
 	"agency/internal/workspace"
 )
 
@@ -338,4 +339,13 @@ func within(t testing.TB, d time.Duration) context.Context {
 
 func withScope(t testing.TB, k *stage) context.Context {
 	return flow.WithScope(t.Context(), flow.Scope{Run: testRun, Fence: k.fence})
+}
+
+func writeIndex() int {
+	for i, t := range tool.All() {
+		if t.Name == "write_file" {
+			return i
+		}
+	}
+	return -1
 }

@@ -94,7 +94,7 @@ func (c *conversation) loadPrompt(s *store.Snapshot, system, tools agency.Hash) 
 }
 
 func (c *conversation) loadMessages(s *store.Snapshot) error {
-	rows, err := s.Query(`SELECT blob FROM session_message WHERE session_id = ? ORDER BY seq`, string(c.id))
+	rows, err := s.Query(`SELECT blob FROM session_message WHERE session_id = ? AND seq >= ? ORDER BY seq`, string(c.id), c.st.First)
 	if err != nil {
 		return err
 	}

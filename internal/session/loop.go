@@ -25,6 +25,12 @@ func (c *conversation) loop(ctx context.Context) (Outcome, error) {
 		if err != nil || out != nil {
 			return orZero(out), err
 		}
+		if c.st.Due != nil {
+			if out, err := c.compact(ctx); err != nil || out != nil {
+				return orZero(out), err
+			}
+			continue
+		}
 		if out, err = c.ask(ctx); err != nil || out != nil {
 			return orZero(out), err
 		}
@@ -69,7 +75,7 @@ func (c *conversation) ask(ctx context.Context) (*Outcome, error) {
 	began := c.r.o.Now()
 	bounded, cancel := c.atWork(ctx)
 	defer cancel()
-	a, err := c.answer(bounded)
+	a, err := c.stream(bounded, c.req)
 	took := c.r.o.Now().Sub(began)
 	if err == nil {
 		return nil, c.persist(ctx, a, took)
@@ -88,10 +94,9 @@ type asked struct {
 	door bool
 }
 
-// answer streams one request.
-func (c *conversation) answer(ctx context.Context) (asked, error) {
+// stream streams one request.
+func (c *conversation) stream(ctx context.Context, req llm.Request) (asked, error) {
 	a := asked{model: c.setup.Models[0], door: true}
-	req := c.req
 	for ev, err := range c.setup.Model.Ask(ctx, req) {
 		if err != nil {
 			var f *llm.Fault
@@ -105,8 +110,13 @@ func (c *conversation) answer(ctx context.Context) (asked, error) {
 			a.door = a.door && ev.Cause != nil && atDoor(ev.Cause)
 			c.emit(Voided{Cause: faultText(ev.Cause)})
 		case llm.Switched:
-			a.model = ev.To
 			a.door = a.door && ev.Cause != nil && atDoor(ev.Cause)
+			if ev.Cause != nil && ev.Cause.Kind == llm.ContextOverflow && c.st.Folds < maxFolds {
+				// A shorter request may do for this model; the next one may have a
+				// smaller window still.
+				return a, ev.Cause
+			}
+			a.model = ev.To
 			c.emit(Voided{Cause: faultText(ev.Cause)})
 		case llm.Done:
 			a.Answer = ev.Answer
@@ -149,7 +159,7 @@ func (c *conversation) noAnswer(ctx, bounded context.Context, a asked, err error
 	}
 	switch f.Kind {
 	case llm.ContextOverflow:
-		return c.incomplete(ctx, CauseWindow, f.Error())
+		return nil, c.overflow(ctx, a.model, f.Detail)
 	case llm.InvalidRequest:
 		return c.incomplete(ctx, CauseRequest, f.Error())
 	case llm.Auth, llm.ModelNotFound:

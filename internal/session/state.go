@@ -23,6 +23,16 @@ type state struct {
 	SeenBytes int64      `json:"seen_bytes,omitempty"`
 	Tree      agency.OID `json:"tree,omitempty"` // after the last settled turn; empty: unknown
 
+	// Epoch counts from 1, where 0 is 1 too; First is the seq of its first
+	// message.
+	Epoch int    `json:"epoch,omitempty"`
+	First int    `json:"first,omitempty"`
+	Model string `json:"model,omitempty"` // that answered last
+	// Due is set while the conversation waits to be compacted; Folds counts how
+	// often it was without a turn between.
+	Due   *due `json:"due,omitempty"`
+	Folds int  `json:"folds,omitempty"`
+
 	Reminded bool `json:"reminded,omitempty"` // was asked for an ending once
 	Empty    int  `json:"empty,omitempty"`    // empty answers in a row
 	Cut      int  `json:"cut,omitempty"`      // answers cut at the output limit in a row

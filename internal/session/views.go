@@ -28,6 +28,7 @@ type Info struct {
 	Tier     string            `json:"tier,omitempty"`
 	Model    string            `json:"model"`
 	Turns    int               `json:"turns"`
+	Epochs   int               `json:"epochs"` // from 1; each compaction and each other model begins one
 	Usage    agency.Usage      `json:"usage"`
 	Cost     agency.Money      `json:"cost"`
 	Unpriced bool              `json:"unpriced,omitempty"`
@@ -39,10 +40,14 @@ type Info struct {
 // Sessions are those of a run, oldest first.
 func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
 	rows, err := q.Query(`SELECT s.id, s.contract_id, s.attempt, s.role, s.agent, s.tier, s.model, s.created_at,
-		count(t.turn), coalesce(sum(t.tokens_in), 0), coalesce(sum(t.tokens_cached), 0), coalesce(sum(t.tokens_write), 0),
+		count(CASE WHEN t.summary = 0 THEN 1 END), coalesce(sum(t.tokens_in), 0), coalesce(sum(t.tokens_cached), 0), coalesce(sum(t.tokens_write), 0),
 		coalesce(sum(t.tokens_out), 0), coalesce(sum(t.cost), 0), coalesce(max(t.unpriced), 0),
-		coalesce((SELECT outcome FROM session_part p WHERE p.session_id = s.id AND p.part = s.parts), '{}')
-		FROM session s LEFT JOIN session_turn t ON t.session_id = s.id AND t.phase <> 'asked'
+		max(1, coalesce(json_extract(s.state, '$.epoch'), 1)), coalesce((SELECT outcome FROM session_part p WHERE p.session_id = s.id AND p.part = s.parts), '{}')
+		FROM session s LEFT JOIN (
+			SELECT session_id, 0 AS summary, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced FROM session_turn WHERE phase <> 'asked'
+			UNION ALL
+			SELECT session_id, 1, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced FROM session_epoch
+		) t ON t.session_id = s.id
 		WHERE s.run_id = ? GROUP BY s.id ORDER BY s.created_at, s.id`, string(run))
 	if err != nil {
 		return nil, err
@@ -54,7 +59,7 @@ func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
 		var at int64
 		var doc string
 		if err := rows.Scan(&i.ID, &i.Contract, &i.Attempt, &i.Role, &i.Agent, &i.Tier, &i.Model, &at, &i.Turns,
-			&i.Usage.In, &i.Usage.Cached, &i.Usage.CacheWrite, &i.Usage.Out, &i.Cost, &i.Unpriced, &doc); err != nil {
+			&i.Usage.In, &i.Usage.Cached, &i.Usage.CacheWrite, &i.Usage.Out, &i.Cost, &i.Unpriced, &i.Epochs, &doc); err != nil {
 			return nil, err
 		}
 		var o Outcome
@@ -77,7 +82,7 @@ type Reader interface {
 }
 
 // Transcript is a session's conversation: its system prompt and its messages,
-// as a model was sent them.
+// as a model was sent them. What a later epoch repeats stands in it once.
 func Transcript(q Reader, id agency.SessionID) (system string, messages []llm.Message, err error) {
 	var h agency.Hash
 	if err := q.QueryRow(`SELECT system FROM session WHERE id = ?`, string(id)).Scan(&h); err != nil {
@@ -87,7 +92,7 @@ func Transcript(q Reader, id agency.SessionID) (system string, messages []llm.Me
 	if err != nil {
 		return "", nil, err
 	}
-	rows, err := q.Query(`SELECT blob FROM session_message WHERE session_id = ? ORDER BY seq`, string(id))
+	rows, err := q.Query(`SELECT blob FROM session_message WHERE session_id = ? AND NOT copied ORDER BY seq`, string(id))
 	if err != nil {
 		return "", nil, err
 	}
@@ -117,11 +122,14 @@ func Transcript(q Reader, id agency.SessionID) (system string, messages []llm.Me
 
 // Forget removes a run's sessions; the caller removes the run.
 func Forget(tx *store.Tx, run agency.RunID) error {
-	for _, table := range []string{"session_call", "session_message", "session_turn", "session_part"} {
+	for _, table := range []string{"session_call", "session_message", "session_turn", "session_part", "session_epoch"} {
 		q := `DELETE FROM ` + table + ` WHERE session_id IN (SELECT id FROM session WHERE run_id = ?)`
 		if _, err := tx.Exec(q, string(run)); err != nil {
 			return err
 		}
+	}
+	if _, err := tx.Exec(`DELETE FROM session_window WHERE run_id = ?`, string(run)); err != nil {
+		return err
 	}
 	_, err := tx.Exec(`DELETE FROM session WHERE run_id = ?`, string(run))
 	return err

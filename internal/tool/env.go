@@ -49,6 +49,9 @@ type History interface {
 	// Log is the history before the contract's base, newest first, at most n
 	// commits.
 	Log(ctx context.Context, path string, n int) (string, error)
+	// Changed names the files that differ from the contract's base, each after
+	// its status: A, M or D.
+	Changed(ctx context.Context) ([]string, error)
 }
 
 // Checkpoint is a named tree of the workspace.

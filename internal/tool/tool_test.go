@@ -46,6 +46,8 @@ func (w *world) Check(_ context.Context, kind agency.CheckKind, target string) (
 
 func (w *world) Diff(_ context.Context, p string) (string, error) { return "diff of " + p, nil }
 
+func (w *world) Changed(context.Context) ([]string, error) { return []string{"M a.txt"}, nil }
+
 func (w *world) Log(_ context.Context, p string, n int) (string, error) { return "", nil }
 
 func (w *world) Create(_ context.Context, label string) (Checkpoint, error) {

@@ -1,0 +1,394 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/brief"
+	"agency/internal/budget"
+	"agency/internal/llm"
+	"agency/internal/store"
+)
+
+// A conversation that comes near its model's window goes on in a new epoch: a
+// first message that is written anew from the store, with a summary of what
+// was said, and the last turns as they are. The order is: the need is stored
+// (state.Due), the summary is reserved, asked, and stored in one commit with
+// the whole new epoch. A process that dies before that commit does it again;
+// after it nothing is asked again.
+
+// due says that the conversation must be compacted before the next request.
+type due struct {
+	Cause dueCause `json:"cause"`
+	Try   int      `json:"try,omitempty"` // of the summary's request
+}
+
+type dueCause string
+
+const (
+	dueNear     dueCause = "near"     // the next request would come too near the window
+	dueOverflow dueCause = "overflow" // the provider refused one as too long
+)
+
+const (
+	// summaryOut is the most tokens of a summary, digestBytes what it is made
+	// from at most.
+	summaryOut  = 2048
+	digestBytes = 96 << 10
+	maxSummary  = 12 << 10
+	// summaryTries is how many processes may die over one summary before it is
+	// written without a model.
+	summaryTries = 3
+)
+
+// fold is how a new epoch will look.
+type fold struct {
+	head    message
+	kept    []message     // the last turns
+	middle  []llm.Message // what the summary stands for
+	summary string
+	by      string // model, harness
+	asked   asked
+	settle  bool // the summary was asked for
+	took    time.Duration
+}
+
+// compact begins a new epoch. An outcome means that the part has ended: not
+// even what must be told fits the window.
+func (c *conversation) compact(ctx context.Context) (*Outcome, error) {
+	if c.st.Folds >= maxFolds {
+		return c.tooSmall(ctx)
+	}
+	if err := c.r.o.between("compact"); err != nil {
+		return nil, err
+	}
+	about, err := c.about(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := &fold{by: "harness"}
+	room := c.foldRoom()
+	if f.head, err = c.headMessage(ctx, about, room); err != nil {
+		return nil, err
+	}
+	if f.middle, f.kept, err = c.split(room - messageBytes(f.head)); err != nil {
+		return nil, err
+	}
+	if f.summary = about.summary; len(f.middle) > 0 {
+		if out, err := c.summarise(ctx, about, f); out != nil || err != nil {
+			return out, err
+		}
+	}
+	about.standing.Summary = f.summary
+	about.drop(f.kept)
+	if f.head, err = c.headMessage(ctx, about, room); err != nil {
+		return nil, err
+	}
+	next := c.next(f)
+	if c.full(llm.EstimateTokens(llm.Bytes(next)) + next.MaxOutput) {
+		if len(f.kept) == 0 {
+			return c.tooSmall(ctx)
+		}
+		f.middle, f.kept = append(f.middle, plain(f.kept)...), nil
+		next = c.next(f)
+		if c.full(llm.EstimateTokens(llm.Bytes(next)) + next.MaxOutput) {
+			return c.tooSmall(ctx)
+		}
+	}
+	return nil, c.beginEpoch(ctx, f, next)
+}
+
+func (c *conversation) tooSmall(ctx context.Context) (*Outcome, error) {
+	return c.incomplete(ctx, CauseWindow, fmt.Sprintf("the window counts as %d tokens, and not even the contract fits it; set windows in agency.yaml, or name a model with a larger one", c.window()))
+}
+
+// foldRoom is how many bytes the messages of the next epoch may have: half of
+// what the window leaves, and half again for each try that was not enough.
+func (c *conversation) foldRoom() int64 {
+	fixed := llm.Bytes(llm.Request{System: c.req.System, Tools: c.req.Tools})
+	room := (c.window()-c.output())*3 - fixed
+	return max(0, room/2>>c.st.Folds)
+}
+
+func messageBytes(m message) int64 {
+	return llm.Bytes(llm.Request{Messages: []llm.Message{m.Message}})
+}
+
+func plain(in []message) []llm.Message {
+	out := make([]llm.Message, len(in))
+	for i, m := range in {
+		out[i] = m.Message
+	}
+	return out
+}
+
+// split parts the conversation after its first message: as many of the last
+// turns as fit are kept, from an answer on, so that each call has its result.
+// Of the last turn alone, results are shortened where it does not fit whole.
+func (c *conversation) split(room int64) (middle []llm.Message, kept []message, err error) {
+	rest := c.req.Messages[min(1, len(c.req.Messages)):]
+	from, last := len(rest), len(rest)
+	size := int64(0)
+	for i := len(rest) - 1; i >= 0; i-- {
+		size += llm.Bytes(llm.Request{Messages: rest[i : i+1]})
+		if rest[i].Role != llm.Assistant {
+			continue
+		}
+		if last == len(rest) {
+			last = i
+		}
+		if size > room {
+			break
+		}
+		from = i
+	}
+	tail := rest[from:]
+	if from == len(rest) && last < len(rest) {
+		if short := shorten(rest[last:], room); short != nil {
+			from, tail = last, short
+		}
+	}
+	for _, m := range tail {
+		p, err := c.pack(m)
+		if err != nil {
+			return nil, nil, err
+		}
+		kept = append(kept, p)
+	}
+	return rest[:from], kept, nil
+}
+
+// shorten caps the results of one turn so that it fits; nil where it cannot.
+func shorten(turn []llm.Message, room int64) []llm.Message {
+	results, texts := 0, int64(0)
+	for _, m := range turn {
+		for _, b := range m.Blocks {
+			if r, ok := b.(llm.ToolResult); ok {
+				results, texts = results+1, texts+int64(len(r.Text))
+			}
+		}
+	}
+	fixed := llm.Bytes(llm.Request{Messages: turn}) - texts
+	if results == 0 || room-fixed < int64(results)*leastResult {
+		return nil
+	}
+	return capResults(turn, int((room-fixed)/int64(results))-64)
+}
+
+// next is the first request of the new epoch.
+func (c *conversation) next(f *fold) llm.Request {
+	req := c.req
+	req.MaxOutput = c.output()
+	req.Messages = append([]llm.Message{f.head.Message}, plain(f.kept)...)
+	return req
+}
+
+// summarise has the middle summed up by the model, in one small request of its
+// own, and without a model where that fails.
+func (c *conversation) summarise(ctx context.Context, about *about, f *fold) (*Outcome, error) {
+	f.summary = extract(about.summary, f.middle)
+	req, err := c.summaryRequest(about, f.middle)
+	if err != nil {
+		return nil, err
+	}
+	ok, err := c.reserveSummary(ctx, req)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if err := c.r.o.between("summary asked"); err != nil {
+		return nil, err
+	}
+	began := c.r.o.Now()
+	bounded, cancel := c.atWork(ctx)
+	defer cancel()
+	a, err := c.stream(bounded, req)
+	f.took, f.asked = c.r.o.Now().Sub(began), a
+	var fault *llm.Fault
+	switch {
+	case err == nil:
+		f.settle = true
+		if text := a.Message.Words(); text != "" && len(a.Message.Calls()) == 0 && (a.Stop == llm.StopEndTurn || a.Stop == llm.StopLength) {
+			f.summary, f.by = clip(text, maxSummary), "model"
+		}
+		return nil, nil
+	case errors.Is(context.Cause(bounded), errTime) && ctx.Err() == nil:
+		if err := c.giveBack(ctx, false); err != nil {
+			return nil, err
+		}
+		return c.incomplete(ctx, CauseTime, "")
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case !errors.As(err, &fault):
+		return nil, err
+	}
+	return nil, c.giveBack(ctx, a.door)
+}
+
+// summaryRequest asks for the summary. It is bounded whatever the
+// conversation was.
+func (c *conversation) summaryRequest(about *about, middle []llm.Message) (llm.Request, error) {
+	room := min(digestBytes, int(c.window()))
+	b, err := brief.Record(brief.RecordInput{
+		Role: c.role, Contract: about.contract, Before: about.summary, Digest: digest(middle, room),
+	})
+	if err != nil {
+		return llm.Request{}, err
+	}
+	first, err := c.pack(userText(b.First))
+	if err != nil {
+		return llm.Request{}, err
+	}
+	return llm.Request{
+		Model: c.req.Model, System: b.System, Messages: []llm.Message{first.Message},
+		MaxOutput: min(summaryOut, c.output()), Session: c.req.Session,
+	}, nil
+}
+
+func (c *conversation) summaryKey(try int) string {
+	return fmt.Sprintf("%s/epoch-%d/try-%d", c.id, c.st.epoch()+1, try)
+}
+
+// reserveSummary holds the worst case of the summary's request. It is not to
+// be had where the budget does not allow it or too many processes died over it.
+func (c *conversation) reserveSummary(ctx context.Context, req llm.Request) (ok bool, err error) {
+	st := c.st
+	d := *st.Due
+	st.Due = &d
+	err = c.write(ctx, func(tx *store.Tx) error {
+		ok = false
+		if d.Try = c.st.Due.Try; d.Try > 0 { // lost in a crash
+			if err := budget.Charge(tx, c.spec.Run, c.summaryKey(d.Try)); err != nil {
+				return err
+			}
+		}
+		if d.Try >= summaryTries {
+			return nil
+		}
+		d.Try++
+		in, out := llm.EstimateTokens(llm.Bytes(req)), req.MaxOutput
+		err := budget.Reserve(tx, c.spec.Run, budget.Request{
+			Key: c.summaryKey(d.Try), Node: budget.SessionNode(c.id), Tokens: in + out, Money: c.setup.worst(in, out),
+			Agent: c.spec.Agent, Role: c.spec.Role, Tier: c.spec.Tier, Model: c.setup.Models[0], Contract: c.spec.Contract,
+		})
+		var spent *budget.Exhausted
+		switch {
+		case errors.As(err, &spent):
+			return nil
+		case err != nil:
+			return err
+		}
+		ok = true
+		return (&draft{c: c, tx: tx, st: st, turn: c.turn}).save()
+	})
+	if ok && err == nil {
+		c.st = st
+	}
+	return ok, err
+}
+
+// giveBack settles a summary's request that had no answer.
+func (c *conversation) giveBack(ctx context.Context, free bool) error {
+	give := budget.Charge
+	if free {
+		give = budget.Release
+	}
+	return c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		return give(tx, c.spec.Run, c.summaryKey(c.st.Due.Try))
+	})
+}
+
+// beginEpoch stores the new epoch whole: what the summary cost, its messages,
+// the state, and the event.
+func (c *conversation) beginEpoch(ctx context.Context, f *fold, next llm.Request) error {
+	st, before := c.st, c.st.Bytes
+	st.First += len(c.req.Messages)
+	st.Epoch, st.Due, st.Folds = st.epoch()+1, nil, st.Folds+1
+	st.Bytes, st.SeenIn, st.SeenBytes = llm.Bytes(next), 0, 0
+	st.Work += f.took
+	st.Tokens += f.asked.Usage.Billed()
+	cost, priced := c.setup.Prices.Cost(f.asked.model, f.asked.Usage)
+	err := c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		w := &draft{c: c, tx: tx, st: st, turn: c.turn}
+		if f.settle {
+			if err := budget.Settle(tx, c.spec.Run, c.summaryKey(c.st.Due.Try), f.asked.model, f.asked.Usage, cost, priced, f.took); err != nil {
+				return err
+			}
+		}
+		if err := w.epochRow(f, before, cost, f.settle && !priced); err != nil {
+			return err
+		}
+		for i, m := range append([]message{f.head}, f.kept...) {
+			if err := insertMessage(tx, c.id, st.First+i, st.Turn+1, m, i > 0); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(`UPDATE session SET max_output = ? WHERE id = ?`, next.MaxOutput, string(c.id)); err != nil {
+			return err
+		}
+		return w.save()
+	})
+	if err != nil {
+		return err
+	}
+	c.st, c.req = st, next
+	return c.r.o.between("epoch begun")
+}
+
+func (w *draft) epochRow(f *fold, before int64, cost agency.Money, unpriced bool) error {
+	c, st, u := w.c, w.st, f.asked.Usage
+	blob, err := w.tx.PutBlob([]byte(f.summary))
+	if err != nil {
+		return err
+	}
+	model := ""
+	if f.settle {
+		model = f.asked.model
+	}
+	if _, err := w.tx.Exec(`INSERT INTO session_epoch (session_id, epoch, turn, cause, first_seq, folded, bytes_before, bytes_after,
+		summary, written_by, model, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced, began_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(c.id), st.Epoch, st.Turn, string(c.st.Due.Cause), st.First, len(f.middle), before, st.Bytes, string(blob), f.by,
+		model, u.In, u.Cached, u.CacheWrite, u.Out, int64(cost), unpriced, store.Micros(w.tx.Now)); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("epoch %d begins after turn %d: %d messages became a summary, about %d tokens became %d",
+		st.Epoch, st.Turn, len(f.middle), llm.EstimateTokens(before), llm.EstimateTokens(st.Bytes))
+	if c.st.Due.Cause == dueOverflow {
+		text += " (the model refused the request as too long)"
+	}
+	return w.log(agency.SeverityInfo, text, agency.Log{Text: text})
+}
+
+// epoch is the number of the current one, from 1.
+func (s state) epoch() int { return max(1, s.Epoch) }
+
+// switched begins an epoch where another model answered than before: its
+// cache knows nothing of the conversation.
+func (w *draft) switched(model string) error {
+	before := w.st.Model
+	w.st.Model = model
+	if before == "" || before == model {
+		return nil
+	}
+	w.st.Epoch = w.st.epoch() + 1
+	text := fmt.Sprintf("epoch %d begins: %s answers instead of %s", w.st.Epoch, model, before)
+	return w.log(agency.SeverityInfo, text, agency.Log{Text: text})
+}
+
+// summaryOf reads the summary that the current epoch began with.
+func summaryOf(s *store.Snapshot, id agency.SessionID) (string, error) {
+	var h agency.Hash
+	err := s.QueryRow(`SELECT summary FROM session_epoch WHERE session_id = ? ORDER BY epoch DESC LIMIT 1`, string(id)).Scan(&h)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	text, err := s.Blob(h)
+	return string(text), err
+}

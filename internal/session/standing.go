@@ -1,0 +1,173 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/brief"
+	"agency/internal/check"
+	"agency/internal/event"
+	"agency/internal/llm"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/tool"
+)
+
+// about is what the store, and not the model's memory, knows of a session.
+type about struct {
+	contract agency.Contract
+	receipts []agency.Receipt // of the feedback
+	standing brief.Standing
+	summary  string // that the current epoch began with
+}
+
+const (
+	// maxMail is how much of one message of a person a new epoch repeats.
+	maxMail = 16 << 10
+	// maxReceipts is how many commands are named with their last result.
+	maxReceipts = 12
+	// maxChanged is how many changed files are named.
+	maxChanged = 200
+)
+
+// about reads everything that a new epoch tells again.
+func (c *conversation) about(ctx context.Context) (*about, error) {
+	a := &about{}
+	var err error
+	if a.contract, a.receipts, err = c.read(ctx); err != nil {
+		return nil, err
+	}
+	a.contract.Attempts = c.spec.Attempt
+	s := &a.standing
+	s.Epoch, s.Turn = c.st.epoch()+1, c.st.Turn
+	s.Criteria, s.Constraints = a.contract.AcceptanceCriteria, a.contract.Constraints
+	err = c.r.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		if a.summary, err = summaryOf(q, c.id); err != nil {
+			return err
+		}
+		return c.standing(q, s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Changed, err = c.desk.History.Changed(ctx)
+	if agency.KindOf(err) == agency.KindInvalid { // the model was told already what is wrong with the files
+		s.Changed, err = []string{err.Error()}, nil
+	}
+	if len(s.Changed) > maxChanged {
+		more := len(s.Changed) - maxChanged
+		s.Changed = append(s.Changed[:maxChanged:maxChanged], fmt.Sprintf("and %d more", more))
+	}
+	return a, err
+}
+
+func (c *conversation) standing(q *store.Snapshot, s *brief.Standing) error {
+	receipts, err := check.Receipts(q, c.spec.Run)
+	if err != nil {
+		return err
+	}
+	s.Receipts = latest(receipts, c.spec.Contract)
+	gates, err := registry.Gates(q, c.spec.Run)
+	if err != nil {
+		return err
+	}
+	for _, g := range gates {
+		if d := decisionOf(g); g.ContractID == c.spec.Contract && d != nil {
+			s.Decisions = append(s.Decisions, *d)
+		}
+	}
+	mail, err := board.Messages(q, c.spec.Run)
+	if err != nil {
+		return err
+	}
+	for _, m := range mail {
+		if m.To == string(c.spec.Agent) && (m.Status == agency.MailRead || m.Status == agency.MailProcessed) {
+			s.Messages = append(s.Messages, m)
+		}
+	}
+	most := min(maxMail, int(c.window())/4/max(1, len(s.Messages)/4))
+	for i := range s.Messages {
+		s.Messages[i].Body = tool.Cap(s.Messages[i].Body, most)
+	}
+	s.Checkpoints, err = checkpointsOf(q, c.spec)
+	return err
+}
+
+// latest is the last receipt of each command that ran for a contract, oldest
+// first.
+func latest(all []agency.Receipt, contract agency.ContractID) []agency.Receipt {
+	var out []agency.Receipt
+	for _, r := range all {
+		if r.ContractID != contract {
+			continue
+		}
+		out = slices.DeleteFunc(out, func(o agency.Receipt) bool { return o.Kind == r.Kind && o.Command == r.Command })
+		out = append(out, r)
+	}
+	return out[max(0, len(out)-maxReceipts):]
+}
+
+// decisionOf is what a person decided at a gate that a session hears of.
+func decisionOf(g agency.Gate) *brief.Decision {
+	if g.Open() {
+		return nil
+	}
+	d := &brief.Decision{Question: g.Summary, Answer: string(g.Decision.Verb)}
+	switch {
+	case g.Kind == agency.GateQuestion && g.Decision.Verb == agency.Approve:
+		d.Question, d.Answer = g.Body, g.Decision.Answer(g.Options)
+	case g.Kind == agency.GateQuestion:
+		d.Question, d.Answer = g.Body, "no answer: use your own judgement"
+	case g.Kind == agency.GateBudget, g.Kind == agency.GateFault:
+		return nil
+	case g.Decision.Note != "":
+		d.Answer += ": " + g.Decision.Note
+	}
+	return d
+}
+
+// checkpointsOf are the checkpoints of the contract, by their events.
+func checkpointsOf(q store.Querier, spec Spec) ([]string, error) {
+	evs, err := event.Since(q, 0, event.Filter{Run: spec.Run, Contract: spec.Contract, Category: agency.CategoryState}, 0)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, ev := range evs {
+		if ev.Type != "checkpoint_created" {
+			continue
+		}
+		d, err := agency.DecodeDetail(ev)
+		if err != nil {
+			return nil, err
+		}
+		if cp, ok := d.(*agency.CheckpointCreated); ok {
+			out = append(out, cp.Checkpoint+" ("+cp.Label+")")
+		}
+	}
+	return out, nil
+}
+
+// drop leaves out the messages of people that the kept turns show whole.
+func (a *about) drop(kept []message) {
+	var words strings.Builder
+	for _, m := range kept {
+		if m.Role == llm.User {
+			words.WriteString(m.Words())
+		}
+	}
+	text := words.String()
+	a.standing.Messages = slices.DeleteFunc(a.standing.Messages, func(m agency.Message) bool {
+		return strings.Contains(text, brief.Mark(m))
+	})
+}
+
+// headMessage is the first message of an epoch, with as much context as fits
+// the room.
+func (c *conversation) headMessage(ctx context.Context, a *about, room int64) (message, error) {
+	return c.firstMessage(ctx, a.contract, a.receipts, &a.standing, room)
+}
