@@ -17,6 +17,7 @@ import (
 
 	"agency/bench/peer"
 	"agency/internal/agency"
+	"agency/internal/daemon"
 	"agency/internal/session"
 	"agency/internal/store"
 	"agency/internal/workspace"
@@ -98,6 +99,7 @@ func (g *gate) hold() {
 
 // crowdContender holds all of the job's sessions at one time.
 func crowdContender(ctx context.Context, job peer.Job) (report peer.Report, err error) {
+	daemon.TuneMemory() // as the host does
 	model, err := openaiModel(job.URL)
 	if err != nil {
 		return report, err

@@ -7,6 +7,7 @@ import (
 
 	"agency/bench/peer"
 	"agency/internal/agency"
+	"agency/internal/daemon"
 	"agency/internal/session"
 	"agency/internal/store"
 )
@@ -15,6 +16,7 @@ import (
 // a real checkout. What is counted goes from the end of the first turn to the
 // end of the last that reads.
 func oursContender(ctx context.Context, job peer.Job) (report peer.Report, err error) {
+	daemon.TuneMemory() // as the host does
 	model, err := openaiModel(job.URL)
 	if err != nil {
 		return report, err

@@ -37,6 +37,7 @@ func Child() {
 }
 
 func runChild() int {
+	TuneMemory()
 	tell := os.NewFile(3, "ready")
 	o, err := readOptions(os.Stdin)
 	if err != nil {

@@ -51,6 +51,11 @@ type Endpoint struct {
 // error and a title.
 const errorBodyLimit = 64 << 10
 
+// wireBuffer is the size of a connection's two buffers: there are as many
+// connections as sessions that wait for an answer, an answer comes in small
+// pieces, and a body that is larger than the buffer goes around it.
+const wireBuffer = 2 << 10
+
 // NewHTTPClient makes the client that adapters hand to an SDK. Every way in
 // which the exchange can go wrong comes back as a *Fault: statuses from 300 up
 // (redirects are not followed, they would carry the key elsewhere), silence
@@ -67,6 +72,8 @@ func NewHTTPClient(at Endpoint, opts HTTPOptions) *http.Client {
 		MaxIdleConnsPerHost:   32,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
+		WriteBufferSize:       wireBuffer,
+		ReadBufferSize:        wireBuffer,
 	}
 	return &http.Client{
 		Transport:     &guard{at: at, opts: opts, next: base},

@@ -38,9 +38,9 @@ func longTalk(turns int) llm.Request {
 // written by the adapter, and by the SDK for comparison.
 func BenchmarkRequest(b *testing.B) {
 	m := New(Options{Name: "p", APIKey: "k", BaseURL: "http://127.0.0.1:1/v1"})
-	drop := option.WithMiddleware(func(r *http.Request, _ option.MiddlewareNext) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-	})
+	drop := option.WithHTTPClient(&http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, r.Body.Close()
+	})})
 	asked := New(Options{Name: "p"})
 	asked.sdk.Options = append(m.sdk.Options[:len(m.sdk.Options):len(m.sdk.Options)], drop)
 	for _, turns := range []int{5, 50} {
@@ -64,7 +64,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Run(fmt.Sprintf("turn=%d/by=encoder", turns), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				b.SetBytes(int64(len(m.body(req))))
+				b.SetBytes(int64(len(m.body(nil, req))))
 			}
 		})
 	}

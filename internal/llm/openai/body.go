@@ -16,11 +16,10 @@ import (
 // fixed place, so that a request which appends messages repeats the bytes of
 // the earlier one up to its last message.
 //
-// The bytes belong to the caller alone; a transport may still read them after
-// its answer has begun, so they are never used again.
-func (m *Model) body(req llm.Request) []byte {
+// It is appended to dst.
+func (m *Model) body(dst []byte, req llm.Request) []byte {
 	tools := m.tools.encode(req.Tools)
-	e := encoder{provider: m.at.Provider, buf: make([]byte, 0, len(tools)+sizeOf(req))}
+	e := encoder{provider: m.at.Provider, buf: slices.Grow(dst, len(tools)+sizeOf(req))}
 	e.raw(`{"messages":[`)
 	e.messages(req)
 	e.raw(`]`)

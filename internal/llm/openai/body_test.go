@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -29,12 +30,17 @@ type sent struct {
 
 // capture ends a request before the network and keeps what would be sent.
 func capture(to *sent) option.RequestOption {
-	return option.WithMiddleware(func(r *http.Request, _ option.MiddlewareNext) (*http.Response, error) {
+	return option.WithHTTPClient(&http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
 		*to = sent{r.Method, r.URL.String(), r.Header.Clone(), r.ContentLength, string(body)}
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, err
-	})
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, errors.Join(err, r.Body.Close())
+	})})
 }
+
+// transport is a function in the place of the network.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // both sends a request through the adapter and through the SDK alone.
 func both(ctx context.Context, m *Model, req llm.Request) (got, want sent, err error) {
@@ -73,7 +79,7 @@ func TestBodyIsTheSDKs(t *testing.T) {
 			t.Fatalf("-SDK +adapter:\n%s", diff)
 		}
 		for range 2 { // the second time with the tools that were kept
-			if body := string(m.body(req)); body != want.Body {
+			if body := string(m.body(nil, req)); body != want.Body {
 				t.Fatalf("again:\n%s\n%s", want.Body, body)
 			}
 		}
@@ -131,7 +137,7 @@ func TestBodiesAreSeparate(t *testing.T) {
 			for n := range 20 {
 				req.Tools[0].Name = fmt.Sprintf("tool_%d", i)
 				req.Tools[0].Schema[5] = byte('0' + n%10)
-				body := m.body(req)
+				body := m.body(nil, req)
 				want := fmt.Sprintf(`{"messages":[],"max_completion_tokens":8192,"stream_options":{"include_usage":true},`+
 					`"tools":[{"type":"function","function":{"name":"tool_%d","parameters":{"n":%d}}}],"stream":true}`, i, n%10)
 				if string(body) != want {
@@ -143,7 +149,7 @@ func TestBodiesAreSeparate(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range 2 * toolsKept {
-		m.body(llm.Request{Tools: []llm.Tool{{Name: fmt.Sprint(i)}}})
+		m.body(nil, llm.Request{Tools: []llm.Tool{{Name: fmt.Sprint(i)}}})
 	}
 	if n := len(*m.tools.sets.Load()); n != toolsKept {
 		t.Errorf("%d sets of tools are kept, not %d", n, toolsKept)

@@ -37,6 +37,7 @@ type Model struct {
 	client *http.Client
 	sdk    sdk.Client // with its options alone: transport, authentication, errors
 	tools  toolMemo
+	bodies llm.Bodies
 
 	// What this server turned out to refuse, learned from its own error.
 	noStreamOptions atomic.Bool
@@ -101,7 +102,11 @@ func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, e
 func (m *Model) post(ctx context.Context, req llm.Request) (*http.Response, error) {
 	for {
 		var res *http.Response
-		err := m.sdk.Post(ctx, "chat/completions", m.body(req), &res)
+		err := m.sdk.Post(ctx, "chat/completions", nil, &res, option.WithMiddleware(
+			func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+				m.bodies.Set(r, func(dst []byte) []byte { return m.body(dst, req) })
+				return next(r)
+			}))
 		if err == nil {
 			return res, nil
 		}

@@ -117,7 +117,7 @@ func FuzzStream(f *testing.F) {
 		}
 		m := New(Options{Name: "p"})
 		req := llm.Request{Messages: []llm.Message{a.Message}}
-		if body := m.body(req); !json.Valid(body) {
+		if body := m.body(nil, req); !json.Valid(body) {
 			t.Fatalf("no JSON: %s", body)
 		}
 	})

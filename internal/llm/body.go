@@ -1,0 +1,70 @@
+package llm
+
+import (
+	"io"
+	"net/http"
+	"sync"
+)
+
+// Bodies sends requests from buffers that are used again. A body exists while
+// it is being written and no longer: while a thousand sessions wait for their
+// answers, none keeps its conversation a second time. The zero value is ready
+// for use; it is safe for concurrent use.
+type Bodies struct {
+	free sync.Pool // of *[]byte
+}
+
+// keptBody is the largest buffer that is kept for the next request.
+const keptBody = 1 << 20
+
+// Set gives a request a JSON body. encode appends it to a buffer; it is called
+// again when the transport has to send the request a second time, and must
+// then give the same bytes.
+func (b *Bodies) Set(r *http.Request, encode func(dst []byte) []byte) {
+	first := b.fill(encode)
+	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = int64(len(*first.buf))
+	r.Body = first
+	r.GetBody = func() (io.ReadCloser, error) { return b.fill(encode), nil }
+}
+
+func (b *Bodies) fill(encode func([]byte) []byte) *body {
+	buf, ok := b.free.Get().(*[]byte)
+	if !ok {
+		buf = new([]byte)
+	}
+	*buf = encode((*buf)[:0])
+	return &body{from: b, buf: buf}
+}
+
+// body is one reading of a buffer. A transport closes a body when it is done
+// with it, also while another of its goroutines still reads.
+type body struct {
+	from *Bodies
+	mu   sync.Mutex
+	buf  *[]byte // nil once closed
+	off  int
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.buf == nil {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n := copy(p, (*b.buf)[b.off:])
+	if b.off += n; n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (b *body) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.buf != nil && cap(*b.buf) <= keptBody {
+		b.from.free.Put(b.buf)
+	}
+	b.buf = nil
+	return nil
+}
