@@ -20,6 +20,7 @@ type checker struct {
 func (l *Loaded) check(in Input, c *collector) {
 	ch := &checker{state: l.state, texts: l.texts, faults: c, in: in}
 	ch.limits()
+	ch.raised()
 	ch.contradictions()
 	for _, name := range sortedKeys(l.state.config.Providers) {
 		ch.provider(name, l.state.config.Providers[name])
@@ -97,6 +98,20 @@ func (ch *checker) limits() {
 	if slices.Index(severities, o.WarnThreshold) > slices.Index(severities, o.ForceStopThreshold) {
 		ch.fault("overseer.warn_threshold (%s) must not be above overseer.force_stop_threshold (%s)",
 			[]any{o.WarnThreshold, o.ForceStopThreshold}, "overseer.warn_threshold", "overseer.force_stop_threshold")
+	}
+}
+
+// raised warns of a repository that may spend more than the defaults where the
+// user's own file says nothing: it needs no trust, but a person should see it.
+func (ch *checker) raised() {
+	b, d := ch.state.config.Budget, Defaults().Budget
+	for _, limit := range []struct {
+		key  string
+		more bool
+	}{{"budget.usd", b.USD > d.USD}, {"budget.tokens", b.Tokens > d.Tokens}, {"budget.wall_minutes", b.WallMinutes > d.WallMinutes}} {
+		if limit.more && ch.state.origins[limit.key].Layer == LayerRepo {
+			ch.warn(limit.key, "the repository raises it above the default; your own limit, set in your own file, would need your trust to be passed")
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"agency/internal/agency"
 )
@@ -76,6 +78,60 @@ func (l *Loaded) SecretsFor(run Config, providers []string) (map[string]string, 
 		}
 	}
 	return secrets, nil
+}
+
+// wellKnown are the variables that hold keys of the providers that the defaults
+// name, and their usual other names.
+var wellKnown = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
+
+// WellKnownKeys are the keys that an environment has under the usual names.
+func WellKnownKeys(env Env) []string {
+	var out []string
+	for _, name := range wellKnown {
+		if text, ok := env(name); ok && text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// Hidden are all secrets that this configuration and environment know, whether
+// a run needs them or not, so that the host writes none of them anywhere. What
+// a repository's file names counts only once it is trusted.
+func (l *Loaded) Hidden() []string {
+	found := map[string]bool{}
+	add := func(text string) {
+		if text != "" && text != string(NoKey) && !strings.Contains(text, "${") {
+			found[text] = true
+		}
+	}
+	for _, text := range WellKnownKeys(l.env) {
+		add(text)
+	}
+	if l.untrusted() != nil {
+		return sortedKeys(found)
+	}
+	for name, p := range l.Config.Providers {
+		if text, unset := l.state.secret(name, p, l.env); len(unset) == 0 {
+			add(text)
+		}
+	}
+	for key, raw := range l.state.raw {
+		if !strings.HasPrefix(key, "notify[") && key != "store.url" && !strings.HasSuffix(key, ".api_key") {
+			continue
+		}
+		for _, ref := range anyForm.FindAllString(raw, -1) { // a part of an address is a secret of its own
+			text, _ := expand(ref, l.env)
+			add(text)
+		}
+		text, _ := expand(raw, l.env)
+		if u, err := url.Parse(text); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			add(password)
+		}
+		add(text)
+	}
+	return sortedKeys(found)
 }
 
 // providerReady refuses what is not in this version and what an unset

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"agency/internal/agency"
@@ -23,6 +24,8 @@ type Security struct {
 	VCS        VCS
 	MCP        map[string]MCP
 	Store      Store
+	Budget     Budget                 // 0: none of the user's own
+	Prices     map[string]Price       // cached_in filled in
 	Runtimes   map[string]string      // by role
 	AgentFiles map[string]agency.Hash // by slash path
 }
@@ -65,6 +68,10 @@ func Widens(want, have Security) []Widening {
 	w.differs("vcs.type", have.VCS.Type, want.VCS.Type, want.VCS.Type == "git")
 	if want.Store.URL != have.Store.URL {
 		w.add("store.url", masked(have.Store.URL), masked(want.Store.URL), bindOf(string(want.Store.URL)))
+	}
+	w.budget(want.Budget, have.Budget)
+	for _, model := range sortedKeys(want.Prices) {
+		w.price(model, want.Prices[model], have.Prices)
 	}
 	for _, role := range sortedKeys(want.Runtimes) {
 		r := want.Runtimes[role]
@@ -158,6 +165,42 @@ func (w *widener) provider(name string, want Provider, all map[string]Provider) 
 	w.differs(key+".script", have.Script, want.Script, false)
 }
 
+// budget: a repository may spend less of its user's money than the user set,
+// not more. Where the user set nothing there is nothing to widen.
+func (w *widener) budget(want, have Budget) {
+	for _, b := range []struct {
+		key        string
+		want, have float64
+	}{
+		{"usd", want.USD, have.USD},
+		{"tokens", float64(want.Tokens), float64(have.Tokens)},
+		{"wall_minutes", float64(want.WallMinutes), float64(have.WallMinutes)},
+	} {
+		if b.have > 0 && b.want > b.have {
+			w.add("budget."+b.key, number(b.have), number(b.want), bindOf(number(b.want)))
+		}
+	}
+}
+
+// price: a model that is called cheap is a budget that never ends. What the
+// user said a model costs may be called dearer.
+func (w *widener) price(model string, want Price, all map[string]Price) {
+	have, ok := all[model]
+	if ok && want.In >= have.In && want.CachedIn >= have.CachedIn && want.Out >= have.Out {
+		return
+	}
+	text := func(p Price) string {
+		return fmt.Sprintf("%s in, %s cached, %s out", number(p.In), number(p.CachedIn), number(p.Out))
+	}
+	was := ""
+	if ok {
+		was = text(have)
+	}
+	w.add("prices."+model, was, text(want), bindOf(text(want)))
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
 func apiName(api string) string {
 	if api == "" {
 		return "chat"
@@ -216,7 +259,14 @@ func (s *state) security() Security {
 	c := s.config
 	sec := Security{
 		Sandbox: c.Sandbox, VCS: c.VCS, Store: Store{URL: s.written("store.url", c.Store.URL)},
-		Providers: map[string]Provider{}, MCP: map[string]MCP{}, Runtimes: map[string]string{},
+		Providers: map[string]Provider{}, MCP: map[string]MCP{}, Runtimes: map[string]string{}, Prices: map[string]Price{},
+		Budget: s.ownBudget(),
+	}
+	for model, p := range c.Prices {
+		if _, own := s.origins["prices."+model+".cached_in"]; !own {
+			p.CachedIn = p.In
+		}
+		sec.Prices[model] = p
 	}
 	sec.Sandbox.Read = make([]string, len(c.Sandbox.Read))
 	for i, p := range c.Sandbox.Read {
@@ -242,6 +292,21 @@ func (s *state) security() Security {
 		sec.Runtimes[role] = a.Runtime
 	}
 	return sec
+}
+
+// ownBudget is what some file sets; a default is nobody's wish.
+func (s *state) ownBudget() (b Budget) {
+	has := func(key string) bool { _, ok := s.origins["budget."+key]; return ok }
+	if has("usd") {
+		b.USD = s.config.Budget.USD
+	}
+	if has("tokens") {
+		b.Tokens = s.config.Budget.Tokens
+	}
+	if has("wall_minutes") {
+		b.WallMinutes = s.config.Budget.WallMinutes
+	}
+	return b
 }
 
 func (s *state) written(key string, safe Secret) Secret {

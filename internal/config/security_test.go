@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,13 @@ func TestWidens(t *testing.T) {
 		{"runtime", "", "agents: {reviewer: {runtime: 'acp:./evil'}}", "agents.reviewer.runtime"},
 		{"native", "agents: {reviewer: {runtime: claude}}", "agents: {reviewer: {runtime: native}}", ""},
 		{"runtime under an alias", "", "agents: {critic: {runtime: claude}}", "agents.reviewer.runtime"},
+		{"less budget", "budget: {usd: 5, tokens: 1000, wall_minutes: 10}", "budget: {usd: 4.5, tokens: 1000, wall_minutes: 9}", ""},
+		{"more budget", "budget: {usd: 5, tokens: 1000, wall_minutes: 10}", "budget: {usd: 5.01, tokens: 1001, wall_minutes: 11}", "budget.usd budget.tokens budget.wall_minutes"},
+		{"more than the user's, less than the default", "budget: {usd: 5}", "budget: {usd: 6}", "budget.usd"},
+		{"the user's budget has no tokens", "budget: {usd: 5}", "budget: {tokens: 9000000000}", ""},
+		{"a price", "", "prices: {anthropic/x: {in: 0, out: 0}}", "prices.anthropic/x"},
+		{"a lower price", "prices: {openai/x: {in: 2, out: 3}}", "prices: {openai/x: {in: 2, cached_in: 0, out: 3}}", "prices.openai/x"},
+		{"a higher price", "prices: {openai/x: {in: 2, out: 3}}", "prices: {openai/x: {in: 2.5, out: 3}}", ""},
 		{"merge key", "", "agents:\n  cleanup: &a {max_turns: 3, runtime: claude}\n  reviewer: {<<: *a}", "agents.cleanup.runtime agents.reviewer.runtime"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -115,6 +123,29 @@ func TestTrustHash(t *testing.T) {
 	// is a new wish, though the repository's file is the same.
 	if hash("sandbox: {mode: full}", base+"\n") != want || hash("sandbox: {mode: full}", strings.Replace(base, "{memory", "{mode: auto, memory", 1)) == want {
 		t.Error("the user's own setting does not count")
+	}
+}
+
+// Hidden knows every secret of the configuration and the environment; of an
+// untrusted repository it takes no name, which could be HOME.
+func TestHidden(t *testing.T) {
+	in := repoInput("providers: {theirs: {type: openai, base_url: 'https://h/v1', api_key: '${HOME}'}}")
+	in.UserFile = Source{Path: "own.yaml", Data: []byte(`
+providers:
+  mine: {type: openai, base_url: 'https://h/v1', api_key: 'literal-key'}
+  lab: {type: openai, base_url: 'https://h/v1', api_key: '${LAB}'}
+notify: [{type: email, url: 'smtp://me:${MAIL}@host:587', to: [a@b.org]}, {type: slack, url: 'https://hooks/${HOOK}/${UNSET}'}]
+`)}
+	in.Env = envOf("HOME", "/home/u", "LAB", "lab-key", "MAIL", "mail-key", "HOOK", "hook-key", "GOOGLE_API_KEY", "g-key", "OPENAI_API_KEY", "")
+	l := load(t, in)
+	want := []string{"g-key"}
+	if got := l.Hidden(); !slices.Equal(got, want) {
+		t.Errorf("untrusted: %q", got)
+	}
+	l.trusted = true
+	want = []string{"/home/u", "g-key", "hook-key", "lab-key", "literal-key", "mail-key", "smtp://me:mail-key@host:587"}
+	if got := l.Hidden(); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 
