@@ -26,12 +26,40 @@ type here struct {
 }
 
 func (a *app) find() (git.Location, config.Folders, error) {
+	if err := checkFolder(a.dir); err != nil {
+		return git.Location{}, config.Folders{}, err
+	}
 	loc, err := git.Find(a.dir)
 	if err != nil {
 		return loc, config.Folders{}, err
 	}
 	f, err := config.FindFolders(a.env)
 	return loc, f, err
+}
+
+// checkFolder says what is wrong with --repo before anything is looked for in
+// it.
+func checkFolder(dir string) error {
+	const mend = "cd into the repository, or name it: --repo DIR"
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return agency.Errorf(agency.KindInvalid, "--repo %s: there is no such folder", dir).WithMend(mend)
+	case err != nil:
+		return agency.Errorf(agency.KindInvalid, "--repo %s: %w", dir, bare(err)).WithMend(mend)
+	case !info.IsDir():
+		return agency.Errorf(agency.KindInvalid, "--repo %s: this is a file, not a folder", dir).WithMend(mend)
+	}
+	return nil
+}
+
+// bare is the cause of a failed system call without the call's name, which
+// tells people nothing.
+func bare(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }
 
 // look finds the repository and changes nothing.
@@ -63,7 +91,26 @@ func (a *app) connect(ctx context.Context, h here, want daemon.Want) (*daemon.Co
 	if err != nil {
 		return nil, err
 	}
-	return daemon.Connect(ctx, daemon.Options{Place: h.place, Build: build(), Idle: idle}, want)
+	c, err := daemon.Connect(ctx, daemon.Options{Place: h.place, Build: build(), Idle: idle}, want)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Hide(ctx, api.HideRequest{Texts: a.hidden(h)}); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// hidden are the keys that the host must write nowhere. A configuration that
+// cannot be read is said by whoever needs it.
+func (a *app) hidden(h here) []string {
+	loaded, err := a.load(h, nil)
+	if err != nil {
+		return config.WellKnownKeys(a.env)
+	}
+	_ = a.trusted(h, loaded) // without trust what the repository names does not count
+	return loaded.Hidden()
 }
 
 // view looks at the host where one lives, else at the store itself.
@@ -128,7 +175,7 @@ func readSource(path string, stat func(string) (fs.FileInfo, error)) (config.Sou
 	case errors.Is(err, fs.ErrNotExist):
 		return config.Source{Path: path}, nil
 	case err != nil:
-		return config.Source{}, usage("%v", err)
+		return config.Source{}, usage("%s: %v", path, bare(err))
 	case info.Mode()&fs.ModeSymlink != 0:
 		return config.Source{}, agency.Errorf(agency.KindInvalid, "%s is a link; a repository's configuration must be a file of its own", path).
 			WithMend("rm %s, then agency init", path)
@@ -137,12 +184,12 @@ func readSource(path string, stat func(string) (fs.FileInfo, error)) (config.Sou
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return config.Source{}, usage("%v", err)
+		return config.Source{}, usage("%s: %v", path, bare(err))
 	}
 	defer func() { _ = f.Close() }() // only read
 	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	if err != nil {
-		return config.Source{}, usage("%v", err)
+		return config.Source{}, usage("%s: %v", path, bare(err))
 	}
 	if len(b) > maxConfig {
 		return config.Source{}, usage("%s is larger than %d bytes", path, maxConfig)

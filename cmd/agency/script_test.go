@@ -53,6 +53,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"newest":   newest,
 		"until":    until,
 		"model":    serveModel,
+		"nowhere":  nowhere,
 	}
 }
 

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -89,10 +93,23 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 		return agency.Errorf(agency.KindInvalid, "run: the goal is one argument, here are %d", len(args)).WithMend(`agency run %q`, strings.Join(args, " "))
 	case strings.TrimSpace(args[0]) == "":
 		return agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
-	case strings.HasSuffix(args[0], ".yaml") && fileExists(args[0]):
-		return usage("run %s: team files: not in this version", args[0])
+	case !utf8.ValidString(args[0]):
+		return usage("run: the goal is not UTF-8")
+	case isTeamFile(args[0]):
+		return agency.Errorf(agency.KindInvalid, "run %s: team files: not in this version", args[0]).
+			WithMend("say as a goal what should be different: agency run \"GOAL\"")
 	}
 	return nil
+}
+
+// isTeamFile tells a file's name from a goal: one word that ends like one,
+// whether there is such a file or not. A typing error must not become a goal
+// that costs money.
+func isTeamFile(arg string) bool {
+	arg = strings.TrimSpace(arg)
+	low := strings.ToLower(arg)
+	named := strings.HasSuffix(low, ".yaml") || strings.HasSuffix(low, ".yml")
+	return named && (!strings.ContainsFunc(arg, unicode.IsSpace) || fileExists(arg))
 }
 
 func fileExists(path string) bool {
@@ -175,7 +192,7 @@ func (a *app) request(h here, goal string, f runFlags) (api.RunRequest, error) {
 	if err != nil {
 		return api.RunRequest{}, err
 	}
-	id, err := agency.NewRunID(goal, rand.Reader)
+	id, err := agency.NewRunID(nameable(goal, loaded.Hidden()), rand.Reader)
 	if err != nil {
 		return api.RunRequest{}, err
 	}
@@ -183,6 +200,24 @@ func (a *app) request(h here, goal string, f runFlags) (api.RunRequest, error) {
 		ID: id, Goal: goal, Repo: h.loc.WorkTree, Mode: cfg.Mode, Target: f.target, Land: cfg.Land, Yes: f.yes, Strict: f.strict,
 		IncludeDirty: f.dirty, Config: raw, Env: a.toolEnv(), Secrets: secrets, By: who(),
 	}, nil
+}
+
+// nameable is a goal without what must not stand in a run's id, which is a
+// branch's name too: the user's keys, and words that look like one.
+func nameable(goal string, keys []string) string {
+	for _, key := range keys {
+		goal = strings.ReplaceAll(goal, key, " ")
+	}
+	words := strings.FieldsFunc(goal, unicode.IsSpace)
+	return strings.Join(slices.DeleteFunc(words, looksSecret), " ")
+}
+
+// looksSecret: no word of a language or of code is so long without a sign in
+// between and holds digits.
+var longRun = regexp.MustCompile(`[A-Za-z0-9]{16,}`)
+
+func looksSecret(word string) bool {
+	return strings.ContainsAny(longRun.FindString(word), "0123456789")
 }
 
 // layer is the flags that are settings.

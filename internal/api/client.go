@@ -56,6 +56,13 @@ func (c *Client) Drain(ctx context.Context) (DrainDoc, error) {
 	return post[DrainDoc](ctx, c, "/drain", struct{}{})
 }
 
+// Hide tells the host texts that it must write nowhere: keys of this user that
+// no run may need. They stay in its memory.
+func (c *Client) Hide(ctx context.Context, r HideRequest) error {
+	_, err := post[struct{}](ctx, c, "/v1/hide", r)
+	return err
+}
+
 // Runs lists the runs of the repository, oldest first.
 func (c *Client) Runs(ctx context.Context) ([]RunDoc, error) {
 	return get[[]RunDoc](ctx, c, "/v1/runs", nil)
@@ -170,7 +177,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, q url.Valu
 
 // do sends a request and turns an answer that is an error into that error.
 func (c *Client) do(ctx context.Context, method, path string, q url.Values, body []byte) (*http.Response, error) {
-	u := url.URL{Scheme: "http", Host: "agency", Path: path, RawQuery: q.Encode()}
+	u := url.URL{Scheme: "http", Host: HostName, Path: path, RawQuery: q.Encode()}
 	var in io.Reader
 	if body != nil {
 		in = bytes.NewReader(body)

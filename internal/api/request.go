@@ -33,6 +33,11 @@ func (b Build) NewerThan(old Build) bool {
 	return b.Made.After(old.Made)
 }
 
+// HideRequest names texts that are taken out of whatever is written.
+type HideRequest struct {
+	Texts []string `json:"texts"`
+}
+
 // RunRequest starts a run. Its ID is chosen by the client, so that a request
 // whose answer was lost can be made again.
 type RunRequest struct {

@@ -40,6 +40,7 @@ type parts struct {
 	db     *store.DB
 	events *event.Log
 	host   *host.Host
+	vault  *host.Vault
 	view   *view.Reader
 }
 
@@ -65,7 +66,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	fence := agency.Fence{Epoch: epoch}
 	vault := host.NewVault()
 	db.SetRedact(vault.Redact)
-	p := &parts{db: db, events: event.NewLog(db)}
+	p := &parts{db: db, events: event.NewLog(db), vault: vault}
 	shop := workshop.New(workshop.Options{
 		DB: db, Git: g, Vault: vault, Catalog: known, StateDir: o.Place.State, Log: o.Log,
 	})

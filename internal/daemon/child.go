@@ -58,6 +58,7 @@ func runChild() int {
 		o.Log.Error("not started", "error", err)
 		return 1
 	}
+	out.hide(d.Redact)
 	o.Log.Info("host started", "pid", os.Getpid(), "repository", o.Place.Repo.WorkTree, "build", o.Build.Version)
 	end := context.AfterFunc(ctx, d.Close)
 	defer end()

@@ -124,6 +124,9 @@ func (d *Daemon) View() *view.Reader { return d.parts.view }
 // Host is the live runs, for in-process use.
 func (d *Daemon) Host() *host.Host { return d.parts.host }
 
+// Redact takes every key that clients brought out of a text.
+func (d *Daemon) Redact(b []byte) []byte { return d.parts.vault.Redact(b) }
+
 // Close stops every run where it stands, then the socket, then the store, and
 // gives the lock back last, so that a successor finds everything in order.
 func (d *Daemon) Close() {
@@ -155,5 +158,7 @@ func (k *keeper) Drain(ctx context.Context) (api.DrainDoc, error) {
 	k.idle.leave()
 	return doc, nil
 }
+
+func (k *keeper) Hide(texts []string) { k.parts.vault.Hide(texts) }
 
 func (k *keeper) Begin() (end func()) { return k.idle.begin() }

@@ -19,6 +19,15 @@ type capped struct {
 	path string
 	size int64
 	cap  int64
+	// redact takes keys out of each line; nil until a host can have any.
+	redact func([]byte) []byte
+}
+
+// hide sets what takes keys out of what is written from now on.
+func (c *capped) hide(redact func([]byte) []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.redact = redact
 }
 
 func openLog(path string) (*capped, error) {
@@ -42,6 +51,10 @@ func (c *capped) open() error {
 func (c *capped) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	whole := len(b)
+	if c.redact != nil {
+		b = c.redact(b)
+	}
 	if c.size+int64(len(b)) > c.cap && c.size > 0 {
 		if err := c.turn(); err != nil {
 			return 0, err
@@ -49,7 +62,10 @@ func (c *capped) Write(b []byte) (int, error) {
 	}
 	n, err := c.f.Write(b)
 	c.size += int64(n)
-	return n, err
+	if err != nil {
+		return n, err
+	}
+	return whole, nil
 }
 
 func (c *capped) turn() error {

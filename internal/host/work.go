@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -30,6 +31,8 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	if err != nil {
 		return api.RunStarted{}, err
 	}
+	h.o.Vault.Put(r.ID, r.Secrets)
+	r.Goal = string(h.o.Vault.Redact([]byte(r.Goal)))
 	if doc, ok, err := h.started(ctx, r); ok || err != nil {
 		return api.RunStarted{Run: doc}, err
 	}
@@ -41,7 +44,6 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 		ID: r.ID, Goal: r.Goal, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
 		Branch: p.Branch, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Version: h.o.Version,
 	}
-	h.o.Vault.Put(run.ID, r.Secrets)
 	if err := h.create(ctx, run, c); err != nil {
 		return api.RunStarted{}, err
 	}
@@ -60,6 +62,9 @@ func checkRequest(r api.RunRequest) (Copy, error) {
 	if strings.TrimSpace(r.Goal) == "" {
 		return c, agency.Errorf(agency.KindInvalid, "the goal is empty").WithMend(`agency run "what should be different"`)
 	}
+	if err := checkGoal(r.Goal); err != nil {
+		return c, err
+	}
 	if r.Mode != agency.ModeSingle {
 		return c, agency.Errorf(agency.KindInvalid, "mode %s: not in this version", r.Mode).WithMend("agency run --mode single")
 	}
@@ -71,6 +76,21 @@ func checkRequest(r api.RunRequest) (Copy, error) {
 	}
 	c.Env = r.Env
 	return c, nil
+}
+
+// MaxGoal bounds a goal in bytes: what is longer belongs into a file of the
+// repository that the goal names.
+const MaxGoal = 100_000
+
+func checkGoal(goal string) error {
+	switch {
+	case len(goal) > MaxGoal:
+		return agency.Errorf(agency.KindInvalid, "the goal has %d bytes, more than %d", len(goal), MaxGoal).
+			WithMend("commit what is long as a file, and name the file in the goal")
+	case strings.ContainsRune(goal, 0) || !utf8.ValidString(goal):
+		return agency.Errorf(agency.KindInvalid, "the goal is not text: it holds a NUL, or is not UTF-8")
+	}
+	return nil
 }
 
 // started finds the run of an earlier request with the same id.

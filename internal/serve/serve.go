@@ -46,6 +46,8 @@ type Keeper interface {
 	Drain(ctx context.Context) (api.DrainDoc, error)
 	// Begin is called when a request begins, its result when it ends.
 	Begin() (end func())
+	// Hide keeps texts out of everything that is written from now on.
+	Hide(texts []string)
 }
 
 // Copier reads the configuration that a run keeps.
@@ -96,6 +98,8 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("GET /hello", answer(s, func(*http.Request) (api.Hello, error) { return s.o.Keep.Hello(), nil }))
 	s.mux.HandleFunc("POST /drain", answer(s, func(r *http.Request) (api.DrainDoc, error) { return s.o.Keep.Drain(r.Context()) }))
 
+	s.mux.HandleFunc("POST /v1/hide", answer(s, s.hide))
+
 	v := s.o.View
 	s.mux.HandleFunc("GET /v1/runs", answer(s, func(r *http.Request) ([]api.RunDoc, error) { return v.Runs(r.Context()) }))
 	s.mux.HandleFunc("GET /v1/runs/{run}", look(s, v.Inspect))
@@ -131,9 +135,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// admit refuses what no client of ours sends: a browser's request, a body that
-// is not JSON, another version of the wire.
+// admit refuses what no client of ours sends: a browser's request, another host
+// name, a body that is not JSON, another version of the wire.
 func admit(r *http.Request) error {
+	if r.Host != api.HostName {
+		return agency.Errorf(agency.KindDenied, "host %q: this is not who answers here", r.Host)
+	}
 	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return agency.Errorf(agency.KindDenied, "a page of a browser may not speak to the host")
 	}
@@ -227,6 +234,14 @@ func (s *Server) start(r *http.Request) (api.RunStarted, error) {
 		return api.RunStarted{}, err
 	}
 	return s.o.Work.Start(r.Context(), in)
+}
+
+func (s *Server) hide(r *http.Request) (struct{}, error) {
+	in, err := body[api.HideRequest](r)
+	if err == nil {
+		s.o.Keep.Hide(in.Texts)
+	}
+	return struct{}{}, err
 }
 
 func (s *Server) remove(ctx context.Context, run agency.RunID, in api.ByRequest) (struct{}, error) {

@@ -139,6 +139,8 @@ func (h *house) Drain(context.Context) (api.DrainDoc, error) {
 	return api.DrainDoc{}, err
 }
 
+func (h *house) Hide([]string) {}
+
 func (h *house) Begin() func() {
 	h.busy.Add(1)
 	return func() {
@@ -321,6 +323,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"wire", "GET", "/v1/runs", "", map[string]string{"Agency-Wire": "0"}, 409, "speaks wire version"},
 		{"no wire", "GET", "/v1/runs", "", map[string]string{"Agency-Wire": ""}, 409, "speaks wire version"},
+		{"host", "GET", "http://evil.example/v1/runs", "", nil, 403, "evil.example"},
+		{"host with a port", "GET", "http://agency:80/hello", "", nil, 403, "agency:80"},
+		{"no host", "GET", "http://agency/hello", "", map[string]string{"Host": ""}, 403, "host"},
 		{"page", "GET", "/v1/runs", "", map[string]string{"Origin": "http://127.0.0.1"}, 403, "browser"},
 		{"page's fetch", "POST", "/v1/runs/run-1/cancel", "{}", map[string]string{"Sec-Fetch-Site": "none"}, 403, "browser"},
 		{"form", "POST", "/v1/runs/run-1/cancel", "{}", map[string]string{"Content-Type": "text/plain"}, 400, "application/json"},
@@ -341,8 +346,14 @@ func TestRefusals(t *testing.T) {
 			r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
 			r.Header.Set("Agency-Wire", wire)
 			r.Header.Set("Content-Type", "application/json")
+			if strings.HasPrefix(tt.path, "/") {
+				r.Host = api.HostName
+			}
 			for k, v := range tt.header {
 				r.Header.Set(k, v)
+			}
+			if host, given := tt.header["Host"]; given {
+				r.Host = host
 			}
 			w := httptest.NewRecorder()
 			h.server(0).ServeHTTP(w, r)
@@ -363,6 +374,7 @@ func TestGetChangesNothing(t *testing.T) {
 	for _, p := range []string{"", "/cost", "/diff", "/gates", "/messages", "/copy", "/transcript?session=s", "/resume", "/pause", "/cancel", "/answer", "/say", "/merge", "/remove"} {
 		r := httptest.NewRequest(http.MethodGet, "/v1/runs/run-1"+p, nil)
 		r.Header.Set("Agency-Wire", fmt.Sprint(api.Wire))
+		r.Host = api.HostName
 		s.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	if h.changed != 0 {
