@@ -201,6 +201,9 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	if !this.Open() || f.o.yes && this.Kind.YesAnswers() && !this.NoYes {
 		return nil
 	}
+	if f.o.json || f.o.yes && !f.a.style.Live {
+		f.a.note("%s", tui.GateNotice(this, open > 1)) // whoever reads the output does not read this
+	}
 	if !f.o.json {
 		if err := f.log.Print(tui.Gate(f.a.style, this, open > 1) + "\n"); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
@@ -65,6 +67,9 @@ func sayUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
+			if err == nil {
+				err = flagsNamed(cmd)
+			}
 			if err == nil || agency.KindOf(err) != agency.KindInternal {
 				return err
 			}
@@ -74,6 +79,25 @@ func sayUsage(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		sayUsage(sub)
 	}
+}
+
+// nameFlags are the flags whose text names something.
+var nameFlags = []string{
+	"repo", "mode", "target", "gate", "reason", "to", "older", "run", "since", "contract", "brief", "keep", "script", "listen",
+}
+
+// flagsNamed refuses such a flag when it is empty, as named does for arguments:
+// --repo "$UNSET" must not mean this folder, nor --gate "" the only gate.
+func flagsNamed(cmd *cobra.Command) error {
+	for _, name := range nameFlags {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if text, err := cmd.Flags().GetString(name); err == nil && strings.TrimSpace(text) == "" {
+			return usage("--%s is empty", name)
+		}
+	}
+	return nil
 }
 
 func agencyUsage(cmd *cobra.Command, err error) error {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"agency/internal/agency"
 )
@@ -86,7 +87,22 @@ func ensureID(common string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return here.ID, writeWhole(filepath.Join(common, idFile), append(b, '\n'))
+	return here.ID, notOurs(common, writeWhole(filepath.Join(common, idFile), append(b, '\n')))
+}
+
+// notOurs says of a repository that may not be written what else can be done:
+// its run's branch could not be made there either.
+func notOurs(common string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return err
+	}
+	return agency.Errorf(agency.KindTransient, "a run writes its branch into %s, and this user may not: %w", common, err).
+		WithMend("run it as the user who owns the repository, or in a clone of your own: git clone %s", shown(common))
+}
+
+// shown is the path by which people know a repository.
+func shown(common string) string {
+	return strings.TrimSuffix(common, string(filepath.Separator)+".git")
 }
 
 func newID() (string, error) {

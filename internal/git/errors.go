@@ -16,6 +16,10 @@ type Locked struct {
 
 var lockForm = regexp.MustCompile(`(?:Unable|unable) to create '([^'\n]+\.lock)': File exists`)
 
+// badConfig names the file of a configuration that git gives up on: a line of
+// it is none, or it may not be read.
+var badConfig = regexp.MustCompile(`bad (?:[a-z]+ )?config (?:line|variable|value)[^\n]*? in file '?([^\n':]+)|unable to access '([^'\n]+)': Permission denied`)
+
 func (l *Locked) Error() string {
 	return fmt.Sprintf("%s exists: another git is at work there, or one has died", l.Path)
 }

@@ -184,6 +184,10 @@ func (h *Host) explain(ctx context.Context, verb string, err error, stderr strin
 // classify names the causes that lie outside: disk, rights, stale locks.
 func classify(f *Failure) error {
 	switch s := f.Stderr; {
+	case badConfig.MatchString(s):
+		m := badConfig.FindStringSubmatch(s)
+		return agency.Errorf(agency.KindInvalid, "the git configuration cannot be read: %w", f).
+			WithMend("correct %s, or take its include out of the repository's .git/config", filepath.Clean(m[1]+m[2]))
 	case strings.Contains(s, "No space left on device"), strings.Contains(s, "Disk quota exceeded"):
 		return agency.Errorf(agency.KindTransient, "disk full: %w", f).WithMend("free space on the disk of the path named above")
 	case strings.Contains(s, "Permission denied"), strings.Contains(s, "Read-only file system"), strings.Contains(s, "insufficient permission"):

@@ -29,6 +29,20 @@ func Gate(st Style, g agency.Gate, several bool) string {
 	return b.String()
 }
 
+// GateNotice is a gate in few lines, for standard error where a program reads
+// the rest: its kind, what it is about, and the commands that answer it.
+func GateNotice(g agency.Gate, several bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %s waits at the %s gate %s: %s", g.RunID, g.Kind, g.ID, Line(g.Summary))
+	for i, o := range g.Options {
+		fmt.Fprintf(&b, "\n  %d. %s", i+1, Line(o))
+	}
+	for _, c := range Answers(g, several) {
+		fmt.Fprintf(&b, "\n  %s  %s", pad(c.Command, 46), c.What)
+	}
+	return b.String()
+}
+
 // Answer is a command that answers a gate, and what it means.
 type Answer struct{ Command, What string }
 

@@ -1,0 +1,108 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/daemon"
+	"agency/internal/git"
+	"agency/internal/git/gittest"
+)
+
+// --yes does not answer a refused merge, and after the gate's time the command
+// leaves with the code of a gate that waits. A program that reads the events
+// has the commands on standard error.
+func TestYesLeavesARefusedMergeAfterItsTime(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		d, req := hostOf(t, impatient)
+		c := &daemon.Connected{Client: api.Dial(d.Socket())}
+		defer c.Close()
+		if err := os.WriteFile(filepath.Join(req.Repo, "new.txt"), []byte("mine\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		started, err := c.Start(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out, said bytes.Buffer
+		a := &app{out: &out, err: &said, now: time.Now}
+		err = a.follow(t.Context(), c, started.Run, followOptions{yes: true, json: asJSON})
+		if codeOf(err) != exitWaiting {
+			t.Errorf("json %v: %v\n%s%s", asJSON, err, &out, &said)
+		}
+		for _, want := range []string{"waits at the merge gate", "new.txt", "agency approve " + string(req.ID), "agency reject " + string(req.ID)} {
+			if !strings.Contains(said.String(), want) {
+				t.Errorf("json %v: no %q on standard error:\n%s", asJSON, want, &said)
+			}
+		}
+	}
+}
+
+// impatient lets every deadline of a person pass at once.
+func impatient(_ time.Duration, f func()) (stop func() bool) {
+	go f()
+	return func() bool { return false }
+}
+
+// hostOf starts a host in this process, of a repository without a language,
+// and gives the request of a run that adds new.txt.
+func hostOf(t *testing.T, after func(time.Duration, func()) func() bool) (*daemon.Daemon, api.RunRequest) {
+	t.Helper()
+	dir := gittest.New(t, "README", "A repository without a language.\n").Dir
+	loc, err := git.Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := os.MkdirTemp("", "ag") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(short) })
+	p, err := daemon.Claim(loc, config.Folders{State: t.TempDir(), Socket: filepath.Join(short, "s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := daemon.Start(context.Background(), daemon.Options{Place: p, After: after})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	script := filepath.Join(short, "script.yaml")
+	if err := os.WriteFile(script, []byte(adds), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Defaults()
+	cfg.Providers = map[string]config.Provider{"rehearsal": {Type: "rehearsal", Script: script}}
+	cfg.Sandbox.Mode = "off"
+	for level := range cfg.Models {
+		cfg.Models[level] = []string{"rehearsal/x"}
+	}
+	raw, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, api.RunRequest{
+		ID: "add-a-file", Goal: "Add a file", Repo: loc.WorkTree, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: true, Config: raw, By: "Tess",
+	}
+}
+
+const adds = `
+version: 1
+name: adds
+rules:
+  - when: {turn: 1}
+    calls: [{tool: write_file, args: {path: new.txt, content: "theirs\n"}}]
+  - when: {turn: "2+"}
+    calls: [{tool: signal_complete, args: {evidence: done}}]
+`
