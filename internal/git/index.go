@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"agency/internal/agency"
@@ -168,6 +169,12 @@ const (
 	ModeTree    = 0o040000
 )
 
+// Files lists the paths of the index.
+func (d Dir) Files(ctx context.Context) ([]string, error) {
+	out, err := d.run(ctx, "ls-files", "-z")
+	return fields(out), err
+}
+
 // Entries lists the index.
 func (d Dir) Entries(ctx context.Context) ([]Entry, error) {
 	out, err := d.run(ctx, "ls-files", "--stage", "-z")
@@ -176,13 +183,15 @@ func (d Dir) Entries(ctx context.Context) ([]Entry, error) {
 	}
 	var entries []Entry
 	for _, rec := range fields(out) {
-		meta, path, ok := strings.Cut(rec, "\t")
-		var e Entry
-		if n, _ := fmt.Sscanf(meta, "%o %s %d", &e.Mode, &e.ID, &e.Stage); !ok || n != 3 {
+		meta, path, _ := strings.Cut(rec, "\t")
+		mode, rest, _ := strings.Cut(meta, " ")
+		id, stage, _ := strings.Cut(rest, " ")
+		m, modeErr := strconv.ParseUint(mode, 8, 32)
+		n, stageErr := strconv.Atoi(stage)
+		if modeErr != nil || stageErr != nil || path == "" {
 			return nil, agency.Errorf(agency.KindInternal, "ls-files wrote %q", rec)
 		}
-		e.Path = path
-		entries = append(entries, e)
+		entries = append(entries, Entry{Mode: uint32(m), ID: agency.OID(id), Stage: n, Path: path})
 	}
 	return entries, nil
 }

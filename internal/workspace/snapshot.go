@@ -47,6 +47,9 @@ func (w *Workspace) snapshot(ctx context.Context, base *baseFacts) (agency.OID, 
 		return "", err
 	}
 	if !w.slow {
+		if tree, ok := w.quick(ctx); ok {
+			return tree, nil
+		}
 		tree, ok, err := w.fast(ctx, base)
 		if err != nil || ok {
 			return tree, err
@@ -86,31 +89,55 @@ func (w *Workspace) check(ctx context.Context) error {
 // known are the folders that hold tracked files.
 func (w *Workspace) known() []string { return slices.Collect(maps.Keys(w.folders)) }
 
-// readFolders learns which folders hold tracked files, once.
+// readFolders learns which files are tracked, and which folders hold them,
+// once.
 func (w *Workspace) readFolders(ctx context.Context) error {
 	if w.folders != nil {
 		return nil
 	}
-	entries, err := w.dir.Entries(ctx)
+	files, err := w.dir.Files(ctx)
 	if err != nil {
 		return err
 	}
-	set := map[string]bool{}
-	for _, e := range entries {
-		parents(set, e.Path)
+	folders, tracked := map[string]bool{}, make(map[string]struct{}, len(files))
+	for _, p := range files {
+		tracked[p] = struct{}{}
+		parents(folders, p)
 	}
-	w.folders = set
+	w.folders, w.tracked = folders, tracked
 	return nil
+}
+
+// note brings the tracked files up to what git said it added and removed.
+func (w *Workspace) note(a git.Added) {
+	for _, p := range a.Paths {
+		w.tracked[p] = struct{}{}
+	}
+	for _, p := range a.Removed {
+		delete(w.tracked, p)
+	}
 }
 
 // fast takes the snapshot with the ignore files as they lie there. ok is false
 // where these differ from the base's, so that the result does not count.
 func (w *Workspace) fast(ctx context.Context, base *baseFacts) (tree agency.OID, ok bool, err error) {
-	known := w.known() // the map belongs to this goroutine
-	swept := make(chan sweep, 1)
+	defer func() {
+		if !ok {
+			w.folders, w.tracked, w.memo = nil, nil, nil // the index holds what is not noted
+		}
+	}()
+	known, tracked := w.known(), len(w.tracked) // the maps belong to this goroutine
+	swept, remembered := make(chan sweep, 1), make(chan *memo, 1)
 	go func() { swept <- w.sweep(known, base) }()
+	go func() {
+		if len(base.gitlinks) > 0 || !w.worthIt() {
+			remembered <- nil
+			return
+		}
+		remembered <- w.remember(ctx, tracked)
+	}()
 	added, err := w.dir.AddAll(ctx)
-	seen := <-swept
+	seen, m := <-swept, <-remembered
 	if len(seen.nested) > 0 {
 		return "", false, errors.Join(w.dropForeign(ctx, base), &Fault{Kind: NestedGit, Paths: seen.nested})
 	}
@@ -124,9 +151,17 @@ func (w *Workspace) fast(ctx context.Context, base *baseFacts) (tree agency.OID,
 	if err := w.checkNew(added.Paths); err != nil {
 		return "", false, errors.Join(w.dropForeign(ctx, base), err)
 	}
+	w.note(added)
 	tree, err = w.dir.WriteTree(ctx)
-	if err != nil || !w.unknown {
-		return tree, err == nil, err
+	if err != nil {
+		return "", false, err
+	}
+	if m != nil {
+		m.tree, w.memo = tree, m
+		m.keep(w.tracked)
+	}
+	if !w.unknown {
+		return tree, true, nil
 	}
 	changed, err := w.ignoresChanged(ctx, tree)
 	if err != nil {
@@ -138,6 +173,11 @@ func (w *Workspace) fast(ctx context.Context, base *baseFacts) (tree agency.OID,
 
 // careful takes the snapshot by rules that nothing in the checkout can change.
 func (w *Workspace) careful(ctx context.Context, base *baseFacts) (agency.OID, error) {
+	w.memo = nil
+	if err := w.readFolders(ctx); err != nil {
+		return "", err
+	}
+	defer func() { w.folders, w.tracked = nil, nil }() // nothing below tells what became tracked
 	if err := w.dropForeign(ctx, base); err != nil {
 		return "", err
 	}
@@ -322,7 +362,7 @@ func (w *Workspace) restore(ctx context.Context, tree agency.OID) error {
 	if err := w.delete(others); err != nil {
 		return err
 	}
-	w.unknown, w.slow, w.folders = true, false, nil
+	w.unknown, w.slow, w.folders, w.tracked, w.memo = true, false, nil, nil, nil
 	if err := w.dir.Checkout(ctx, tree); err != nil {
 		return err
 	}

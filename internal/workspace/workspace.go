@@ -27,9 +27,12 @@ type Workspace struct {
 	root, index, synthetic, ready string
 
 	mu      sync.Mutex
-	folders map[string]bool // folders that hold tracked files; nil: not read yet
-	slow    bool            // ignore files differ from the base's
-	unknown bool            // whether they do must be found out
+	folders map[string]bool     // folders that hold tracked files; nil: not read yet
+	tracked map[string]struct{} // the files that the index knows; read with folders
+	memo    *memo               // what the last snapshot saw; nil: nothing to go by
+	missed  int                 // how often in a row the memo did not serve
+	slow    bool                // ignore files differ from the base's
+	unknown bool                // whether they do must be found out
 	// unfiltered is the last tree in which no change of a filtered path was seen.
 	unfiltered agency.OID
 	checked    bool // entries of the index have been looked at since it was opened

@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,10 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Child()
+	// A case costs some git commands; -rapid.checks asks for more.
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
