@@ -65,6 +65,8 @@ type Runner interface {
 	// Run returns an error only when the sandbox itself could not run.
 	Run(context.Context, sandbox.Spec) (sandbox.Result, error)
 	Mode() sandbox.Mode
+	// Release ends what still shows a folder that is about to be removed.
+	Release(dir string)
 }
 
 // Options make a Checker.
@@ -134,7 +136,9 @@ func (c *Checker) Drop(scratch string) error {
 	if scratch == "" || !filepath.IsLocal(scratch) {
 		return nil
 	}
-	return os.RemoveAll(filepath.Join(c.o.LayerDir, scratchDir, scratch))
+	dir := filepath.Join(c.o.LayerDir, scratchDir, scratch)
+	c.o.Runner.Release(dir)
+	return os.RemoveAll(dir)
 }
 
 // scratchDir holds the scratch layers.

@@ -101,9 +101,9 @@ func TestWriteThroughLink(t *testing.T) {
 	if err := os.Symlink(victim, filepath.Join(w.spec.Place.Root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	wantStopped(t, run(t, full(t, Options{}), w.spec))
+	eachForm(t, func(t *testing.T, r *Runner) { wantStopped(t, run(t, r, w.spec)) })
 	w.spec.Argv = []string{attackerAt, attackerArg, "hard link", "/etc/services", at + "/linked"}
-	wantStopped(t, run(t, full(t, Options{}), w.spec))
+	eachForm(t, func(t *testing.T, r *Runner) { wantStopped(t, run(t, r, w.spec)) })
 	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
 		t.Fatalf("%s %v", b, err)
 	}
@@ -335,31 +335,33 @@ func TestControlEnds(t *testing.T) {
 	w := newWorkspace(t, "/bin/sh", "-c", holdPipe+"; sleep 1000")
 	path := w.pipe()
 	w.spec.Limits = w.spec.Limits.orDefault()
-	p, err := makePlan(w.spec, nil)
+	p, err := makePlan(w.spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, control, status, err := startChild(context.Background(), nil, newOutput(64), nil)
+	b, err := openBox(context.Background(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = status.Close() }()
-	if err := writeFrame(control, p); err != nil {
+	st, err := openStreams(nil, newOutput(64))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := control.Write([]byte{0}); err != nil {
+	if err := b.send(makeRequest(w.spec, p, nil), st.theirs); err != nil {
 		t.Fatal(err)
 	}
+	st.handOver()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
 	readUntil(t, f, "ready")
-	if err := control.Close(); err != nil {
+	if err := b.conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait()
+	<-b.dead
+	st.wait()
 	if _, err := io.ReadAll(f); err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,18 @@ func attackers() map[string]func([]string) error {
 		},
 		"shared memory": func([]string) error { return eatShared() },
 		"files":         func([]string) error { return openMany() },
+		"hold a port": func([]string) error {
+			l, err := net.Listen("tcp", "127.0.0.1:4242")
+			if err != nil {
+				return err
+			}
+			_, err = net.Listen("unix", "@held")
+			return errors.Join(err, dialed("tcp", l.Addr().String()))
+		},
+		"leave shared memory": func([]string) error {
+			_, err := unix.SysvShmGet(4242, 4096, unix.IPC_CREAT|0o600)
+			return errors.Join(err, errors.New("left"))
+		},
 		"loopback": func([]string) error {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {

@@ -169,11 +169,10 @@ func (h *hierarchy) open(l Limits) *group {
 	if err != nil {
 		return nil
 	}
-	if err := g.limit(l); err != nil {
+	if err := g.ready(l); err != nil {
 		g.remove()
 		return nil
 	}
-	g.kills = g.killed()
 	return g
 }
 
@@ -231,6 +230,18 @@ func (g *group) limit(l Limits) error {
 		}
 	}
 	g.limits = l
+	return nil
+}
+
+// ready prepares a group that is in use for its next command.
+func (g *group) ready(l Limits) error {
+	if g == nil {
+		return nil
+	}
+	if err := g.limit(l); err != nil {
+		return err
+	}
+	g.kills = g.killed()
 	return nil
 }
 

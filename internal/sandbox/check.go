@@ -47,7 +47,7 @@ var systemDirs = [...]string{
 }
 
 // kernelDirs are folders that a repository may not lie in.
-var kernelDirs = [...]string{"/dev", "/proc", "/sys", objectsRoot}
+var kernelDirs = [...]string{"/dev", "/proc", "/sys", objectsRoot, hiddenRoot}
 
 func checkSpec(s Spec, stateDir string) error {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
@@ -151,6 +151,10 @@ func resolved(p string) string {
 	}
 	return p
 }
+
+// hiddenRoot is where a sandbox keeps what its overlays are made of. No command
+// sees it.
+const hiddenRoot = "/run/agency/hidden"
 
 // objectsRoot holds object folders that cannot keep their own path.
 const objectsRoot = "/run/agency/objects"

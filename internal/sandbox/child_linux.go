@@ -2,10 +2,11 @@ package sandbox
 
 import (
 	"errors"
-	"io"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -27,107 +28,220 @@ func Child() {
 // hostGone is PID 1's exit code when the host is no more; nobody reads it.
 const hostGone = 1
 
-// initProcess is PID 1 of the sandbox: it builds the view, starts the command,
-// reaps what the command leaves, and ends when the command does, a limit is
-// passed, or the host is gone. The kernel then kills every other process of
-// the namespace.
+// memoryOfInit bounds what PID 1 leaves to its garbage collector, which
+// otherwise is off.
+const memoryOfInit = 32 << 20
+
+// initProcess is PID 1 of the sandbox: it builds what all commands see, then
+// runs one command after the other, each in a pid namespace of its own, which
+// the kernel empties when it ends. It keeps the capabilities of its own
+// namespaces and shows itself to no command. It ends when the host does.
 func initProcess() int {
-	// The thread that gives up its rights is the one that forks the command,
-	// which inherits them. The others stay as they are and run only this
-	// package.
+	// One thread enters the namespaces of commands and leaves them again; the
+	// others stay.
 	runtime.LockOSThread()
-	control := os.NewFile(fdControl, "control")
-	status := os.NewFile(fdStatus, "status")
 	if err := unix.CloseRange(fdControl, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return hostGone
 	}
+	debug.SetMemoryLimit(memoryOfInit)
 	catchSignals()
+	c := &control{fd: fdControl}
 	var p plan
-	if err := readFrame(control, &p); err != nil {
+	if _, err := c.receive(&p); err != nil {
 		return hostGone
 	}
-	if err := writeFrame(status, runPlan(p, control)); err != nil {
+	init, err := newInit(p)
+	if err != nil {
+		_ = writeFrame(c, report{Setup: err.Error()})
 		return hostGone
+	}
+	if err := writeFrame(c, report{}); err != nil {
+		return hostGone
+	}
+	for in := range c.requests() {
+		if err := writeFrame(c, init.run(&in)); err != nil {
+			return hostGone
+		}
 	}
 	return 0
 }
 
-// catchSignals keeps a signal that the command sends to PID 1 from ending it.
-// They are caught, not ignored: ignored ones would stay so in the command.
+// catchSignals keeps a signal from ending PID 1. They are caught, not ignored:
+// ignored ones would stay so in the command.
 func catchSignals() {
 	signal.Notify(make(chan os.Signal, 1))
 }
 
-// runPlan does everything and reports it. The command starts when the host says
-// so, with a byte, and ends when control does.
-func runPlan(p plan, control *os.File) report {
-	own, err := buildView(p)
+// initState is what PID 1 keeps between commands.
+type initState struct {
+	plan plan
+	home []namespace // of its own threads, to come back to
+}
+
+type namespace struct {
+	fd   int
+	flag int
+}
+
+func newInit(p plan) (*initState, error) {
+	if err := buildView(p); err != nil {
+		return nil, err
+	}
+	s := &initState{plan: p}
+	for name, flag := range map[string]int{"mnt": unix.CLONE_NEWNS, "ipc": unix.CLONE_NEWIPC, "net": unix.CLONE_NEWNET} {
+		fd, err := unix.Open("/proc/thread-self/ns/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, fmt.Errorf("namespace %s: %w", name, err)
+		}
+		s.home = append(s.home, namespace{fd, flag})
+	}
+	// PID 1's memory, environment and files are nobody's business inside.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("dumpable: %w", err)
+	}
+	return s, nil
+}
+
+// run runs one command to its end. When it returns, no process of the command
+// is left, and nothing that was made for it alone.
+func (s *initState) run(in *incoming) report {
+	rep, err := s.try(in)
+	for _, n := range s.home {
+		// A sandbox that cannot come back is of no more use: its host sees that
+		// it ends.
+		if unix.Setns(n.fd, n.flag) != nil {
+			os.Exit(hostGone)
+		}
+	}
 	if err != nil {
 		return report{Setup: err.Error()}
 	}
-	program, err := findProgram(p.Argv[0], getEnv(p.Env, "PATH"))
-	if err == nil {
-		err = os.Chdir(p.Dir)
-	}
-	if err != nil {
-		return report{NotStarted: err.Error(), Code: notStartedCode(err), OwnCaches: own}
-	}
-	if err := giveUp(p); err != nil {
-		return report{Setup: err.Error()}
-	}
-	if _, err := io.ReadFull(control, make([]byte, 1)); err != nil {
-		os.Exit(hostGone)
-	}
-	go func() {
-		_, _ = io.Copy(io.Discard, control)
-		os.Exit(hostGone)
-	}()
-	w := newWatch(p.Limits)
-	pid, err := syscall.ForkExec(program, p.Argv, &syscall.ProcAttr{
-		Dir: p.Dir, Env: p.Env, Files: []uintptr{0, 1, 2},
-		// A session of its own is also a scheduling group of its own, so that
-		// a fork bomb does not keep PID 1 from the processor.
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		err = &os.PathError{Op: "exec", Path: p.Argv[0], Err: err}
-		return report{NotStarted: err.Error(), Code: notStartedCode(err), OwnCaches: own}
-	}
-	rep := await(pid, w)
-	rep.OwnCaches = own
 	return rep
 }
 
-// await reaps until the command ends or the watch says that a limit is passed.
-func await(pid int, w *watch) report {
-	ended := make(chan syscall.WaitStatus, 1)
-	go reap(pid, ended)
+func (s *initState) try(in *incoming) (rep report, err error) {
+	defer in.close()
+	if len(in.files) != 3 {
+		return rep, fmt.Errorf("%d streams came with a request", len(in.files))
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET); err != nil {
+		return rep, fmt.Errorf("namespaces: %w", err)
+	}
+	if err := loopbackUp(); err != nil {
+		return rep, fmt.Errorf("loopback: %w", err)
+	}
+	own, err := dress(s.plan, in.request)
+	if err != nil {
+		return rep, err
+	}
+	rules, err := rulesOf(s.plan)
+	if err != nil {
+		return rep, err
+	}
+	defer func() { _ = unix.Close(rules) }()
+	rep, err = command(in, rules)
+	rep.OwnCaches = own
+	return rep, err
+}
+
+// command forks and awaits.
+func command(in *incoming, rules int) (report, error) {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return report{}, err
+	}
+	told := os.NewFile(uintptr(pipe[0]), "told")
+	defer func() { _ = told.Close() }()
+	all := [4]int{in.files[0], in.files[1], in.files[2], pipe[1]}
+	fds, err := above(all)
+	if err != nil {
+		_ = unix.Close(pipe[1])
+		return report{}, err
+	}
+	script := writeScript(in.request, fds, rules)
+	w := newWatch(in.request.Limits)
+	pid, err := script.fork()
+	for _, fd := range append(fds[:], pipe[1]) {
+		_ = unix.Close(fd)
+	}
+	in.close()
+	if err != nil {
+		return report{}, fmt.Errorf("fork: %w", err)
+	}
+	w.first = pid
+	return await(script, told, w)
+}
+
+// above gives the files numbers that are none of those which the script hands
+// out.
+func above(all [4]int) (out [4]int, err error) {
+	const free = 16
+	for i, fd := range all {
+		if out[i], err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, free); err != nil {
+			for _, made := range out[:i] {
+				_ = unix.Close(made)
+			}
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// await waits until the command ends or the watch says that a limit is passed,
+// and takes all of its processes with it.
+func await(s *script, told *os.File, w *watch) (report, error) {
+	records := make(chan record, 1)
+	go func() {
+		defer close(records)
+		b := make([]byte, recordSize)
+		if n, err := told.Read(b); err == nil && n == recordSize {
+			records <- readRecord(b)
+		}
+	}()
 	tick := time.NewTimer(firstLook)
 	defer tick.Stop()
 	for {
 		select {
-		case ws := <-ended:
-			return w.report(report{Wait: uint32(ws)})
+		case r, ok := <-records:
+			ru := end(w.first)
+			if !ok {
+				return w.report(report{Cause: causeKilled}, ru), nil
+			}
+			return w.reportOf(s, r, ru)
 		case <-tick.C:
 			if cause := w.look(); cause != "" {
-				return w.report(report{Cause: cause})
+				return w.report(report{Cause: cause}, end(w.first)), nil
 			}
 			tick.Reset(nextLook)
 		}
 	}
 }
 
-// reap collects every child, the orphans that PID 1 inherits among them.
-func reap(pid int, ended chan<- syscall.WaitStatus) {
+// end kills the first process of a namespace, and so all of them, and waits
+// for it, which ends after them.
+func end(pid int) *syscall.Rusage {
+	_ = unix.Kill(pid, unix.SIGKILL)
+	ru := &syscall.Rusage{}
 	for {
-		var ws syscall.WaitStatus
-		got, err := syscall.Wait4(-1, &ws, 0, nil)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-		case err != nil:
-			return // no child is left: the command has been reported
-		case got == pid:
-			ended <- ws
+		if _, err := syscall.Wait4(pid, nil, 0, ru); !errors.Is(err, syscall.EINTR) {
+			return ru
 		}
 	}
+}
+
+// reportOf is what a record says.
+func (w *watch) reportOf(s *script, r record, ru *syscall.Rusage) (report, error) {
+	e := syscall.Errno(r.Value)
+	switch r.What {
+	case tellEnded:
+		return w.report(report{Wait: uint32(r.Value)}, ru), nil
+	case tellNoStart:
+		err := &os.PathError{Op: "exec", Path: s.program, Err: e}
+		return report{NotStarted: err.Error(), Code: notStartedCode(e)}, nil
+	}
+	if name := s.name(int(r.Which)); name != stepChdir {
+		return report{}, fmt.Errorf("%s: %w", name, e)
+	}
+	err := &os.PathError{Op: "chdir", Path: s.dir, Err: e}
+	return report{NotStarted: err.Error(), Code: notStartedCode(e)}, nil
 }

@@ -10,8 +10,8 @@ import (
 
 // Landlock doubles what the mounts say: should a mount or a /proc file be
 // writable by mistake, it still is not. The calls are made here and not
-// through a library because the rules must hold for one thread, the one that
-// forks the command, and not for PID 1's others, which count memory.
+// through a library because the rules must hold for the command alone, and not
+// for PID 1, which counts memory.
 
 const (
 	landlockMinABI = 2 // the first that lets files be renamed between folders
@@ -51,13 +51,14 @@ func landlockRights(abi int) uint64 {
 	return rights
 }
 
-// lockPaths allows reading everything in the view, which is only what is
-// listed, and writing what the plan has writable. A kernel without Landlock,
-// or with one too old to rename files under, is left with the mounts alone.
-func lockPaths(p plan) error {
+// rulesOf makes the rules of one command, -1 where the kernel has no Landlock or
+// one too old to rename files under: then the mounts stand alone. Everything
+// in the view, which is only what is listed, can be read; written can be what
+// the plan has writable.
+func rulesOf(p plan) (int, error) {
 	abi := landlockInForce()
 	if abi == 0 {
-		return nil
+		return -1, nil
 	}
 	rights := landlockRights(abi)
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights}
@@ -66,23 +67,22 @@ func lockPaths(p plan) error {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
 	}
-	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	made, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if e != 0 {
-		return fmt.Errorf("landlock ruleset: %w", e)
+		return -1, fmt.Errorf("landlock ruleset: %w", e)
 	}
-	defer func() { _ = unix.Close(int(fd)) }()
-	if err := allow(int(fd), "/", landlockRead); err != nil {
-		return err
-	}
+	fd := int(made)
+	err := allow(fd, "/", landlockRead)
 	for _, path := range append(writablePaths(p), "/dev") {
-		if err := allow(int(fd), path, rights); err != nil {
-			return err
+		if err == nil {
+			err = allow(fd, path, rights)
 		}
 	}
-	if _, _, e := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); e != 0 {
-		return fmt.Errorf("landlock: %w", e)
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
 	}
-	return nil
+	return fd, nil
 }
 
 func writablePaths(p plan) []string {

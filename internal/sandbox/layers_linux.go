@@ -16,29 +16,40 @@ const maxLayers = 4096
 
 // layerSet holds the layers of one command while it runs.
 type layerSet struct {
-	layers []layer
+	layers map[string]layer // by where the overlay appears
 	locks  []*os.File
 }
+
+// layer is the host side of one overlay: a folder name in base.
+type layer struct{ base, name string }
+
+func upperOf(base, name string) string { return filepath.Join(base, name, "upper") }
+func workOf(base, name string) string  { return filepath.Join(base, name, "work") }
+
+// ownOf is the cache to use where the overlay is refused.
+func ownOf(base string) string { return filepath.Join(base, "own") }
 
 // takeLayers takes the first free layer of each overlay. A layer is held by a
 // lock on an open file, so that the kernel frees it when the host dies.
 func takeLayers(dir string, overlays []Overlay) (*layerSet, error) {
-	set := &layerSet{}
+	set := &layerSet{layers: map[string]layer{}}
 	for _, o := range overlays {
 		l, lock, err := takeLayer(filepath.Join(dir, o.Name))
 		if err != nil {
 			set.release()
 			return nil, err
 		}
-		set.layers = append(set.layers, l)
+		set.layers[o.At] = l
 		set.locks = append(set.locks, lock)
 	}
 	return set, nil
 }
 
 func (s *layerSet) release() {
-	for i, l := range s.locks {
-		_ = removeWork(s.layers[i].Work) // else whoever takes the layer next does it
+	for _, l := range s.layers {
+		_ = removeWork(workOf(l.base, l.name)) // else whoever takes the layer next does it
+	}
+	for _, l := range s.locks {
 		_ = l.Close()
 	}
 }
@@ -55,7 +66,7 @@ func takeLayer(base string) (layer, *os.File, error) {
 		}
 		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			l, err := openLayer(base, dir)
+			l, err := openLayer(base, strconv.Itoa(n))
 			if err != nil {
 				_ = lock.Close()
 			}
@@ -71,20 +82,16 @@ func takeLayer(base string) (layer, *os.File, error) {
 
 // openLayer makes the folders of a layer. The work folder is new each time: a
 // volatile overlay marks it, and the mark would refuse the next mount.
-func openLayer(base, dir string) (layer, error) {
-	l := layer{
-		Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"),
-		Own: filepath.Join(base, "own"),
-	}
-	if err := removeWork(l.Work); err != nil {
+func openLayer(base, name string) (layer, error) {
+	if err := removeWork(workOf(base, name)); err != nil {
 		return layer{}, err
 	}
-	for _, d := range []string{l.Upper, l.Work, l.Own} {
+	for _, d := range []string{upperOf(base, name), workOf(base, name), ownOf(base)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return layer{}, err
 		}
 	}
-	return l, nil
+	return layer{base, name}, nil
 }
 
 // removeWork removes a work folder, in which the kernel leaves folders that

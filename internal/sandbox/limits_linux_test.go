@@ -27,11 +27,9 @@ func eater(name string) []string { return []string{attackerAt, attackerArg, name
 // TestLimits passes each limit and wants its name, with nothing but the watch
 // first: that is all there is for root where no control group can be written.
 func TestLimits(t *testing.T) {
-	r := full(t, Options{})
-	t.Run("watched", func(t *testing.T) { eachLimit(t, &Runner{tier: TierFull}) })
-	if r.machine.cgroup != nil {
-		t.Run("cgroup", func(t *testing.T) { eachLimit(t, r) })
-	}
+	full(t, Options{})
+	t.Run("cold, watched", func(t *testing.T) { eachLimit(t, &Runner{tier: TierFull, machine: newMachine(nil, -1)}) })
+	t.Run("warm", func(t *testing.T) { eachLimit(t, warm(t)) })
 }
 
 func eachLimit(t *testing.T, r *Runner) {
@@ -106,7 +104,7 @@ func TestMemoryFolders(t *testing.T) {
 func TestOpenFiles(t *testing.T) {
 	w := newWorkspace(t, eater("files")...)
 	w.spec.Limits.OpenFiles = 64
-	wantStopped(t, run(t, full(t, Options{}), w.spec))
+	eachForm(t, func(t *testing.T, r *Runner) { wantStopped(t, run(t, r, w.spec)) })
 }
 
 func TestMemfd(t *testing.T) { attack(t, "memfd") }

@@ -18,7 +18,13 @@ func TestMain(m *testing.M) {
 			os.Exit(host(os.Args[2]))
 		}
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, r := range shared {
+		if r, err := r(); err == nil {
+			_ = r.Close()
+		}
+	}
+	os.Exit(code)
 }
 
 func testContext() context.Context { return context.Background() }

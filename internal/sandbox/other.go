@@ -14,6 +14,8 @@ type machine struct{}
 
 func (machine) close() {}
 
+func (machine) release(string) {}
+
 // Child does nothing: only Linux starts this program as a sandbox.
 func Child() {}
 

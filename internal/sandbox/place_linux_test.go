@@ -46,7 +46,7 @@ func TestUserInside(t *testing.T) {
 func TestReadOnlyPlace(t *testing.T) {
 	w := newWorkspace(t, attackerAt, attackerArg, "write", at+"/file")
 	w.spec.Place.ReadOnly = true
-	wantStopped(t, run(t, full(t, Options{}), w.spec))
+	eachForm(t, func(t *testing.T, r *Runner) { wantStopped(t, run(t, r, w.spec)) })
 }
 
 // TestPlaceInside shows caches and siblings around and inside the repository,
@@ -201,5 +201,17 @@ func TestOut(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(w.spec.Out, "report"))
 	if err != nil || string(got) != "report\n" {
 		t.Fatalf("%q, %v: %s", got, err, res.Output)
+	}
+}
+
+// BenchmarkWarm is a command in a sandbox that waits for it.
+func BenchmarkWarm(b *testing.B) {
+	r := fullOf(b, Options{})
+	w := newWorkspace(b, "/bin/true")
+	warmUp(b, r, w.spec)
+	for b.Loop() {
+		if res, err := r.Run(context.Background(), w.spec); err != nil || res.ExitCode != 0 {
+			b.Fatal(res, err)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // rootInside is the user that the host's root is inside: many programs refuse
@@ -18,19 +20,14 @@ func insideID(id int) int {
 	return id
 }
 
-// makePlan lays out the file system of one command. Paths are sorted parents
+// makePlan lays out the file system of a sandbox. Paths are sorted parents
 // first, so that the repository lies over the system, caches inside the
 // repository over it, and none is hidden by what is mounted later.
-func makePlan(s Spec, layers []layer) (plan, error) {
-	p := plan{
-		At: s.Place.At, UID: insideID(os.Getuid()), GID: insideID(os.Getgid()),
-		Dir: filepath.Join(s.Place.At, s.Dir), Argv: s.Argv, Limits: s.Limits,
-		Env: environment(home, "/tmp", s.Tools.Env, s.Env),
-	}
-	tmp := s.Limits.tmpMB()
+func makePlan(s Spec) (plan, error) {
+	p := plan{Once: s.Out != "", At: s.Place.At, UID: insideID(os.Getuid()), GID: insideID(os.Getgid())}
 	items := []item{
-		{Kind: kindMemory, At: "/tmp", SizeMB: tmp},
-		{Kind: kindMemory, At: "/dev/shm", SizeMB: tmp},
+		{Kind: kindMemory, At: "/tmp"},
+		{Kind: kindMemory, At: "/dev/shm"},
 		{Kind: kindBind, Host: s.Place.Root, At: s.Place.At, Writable: !s.Place.ReadOnly, Place: true},
 		gitItem(s.Place),
 	}
@@ -45,8 +42,10 @@ func makePlan(s Spec, layers []layer) (plan, error) {
 	if s.Out != "" {
 		items = append(items, item{Kind: kindBind, Host: s.Out, At: s.Out, Writable: true})
 	}
-	for i, o := range s.Tools.Overlays {
-		items = append(items, item{Kind: kindOverlay, Host: o.Lower, At: o.At, Writable: true, Layer: layers[i]})
+	for _, o := range s.Tools.Overlays {
+		items = append(items, item{
+			Kind: kindOverlay, Host: o.Lower, At: o.At, Writable: true, Layers: filepath.Join(s.LayerDir, o.Name),
+		})
 	}
 	for i := range items {
 		if err := resolveItem(&items[i]); err != nil {
@@ -55,8 +54,37 @@ func makePlan(s Spec, layers []layer) (plan, error) {
 		items[i].Inside = items[i].At != p.At && within(items[i].At, p.At)
 	}
 	sort.SliceStable(items, func(i, j int) bool { return parentFirst(items[i].At, items[j].At) })
+	nest(items)
 	p.Items = items
 	return p, nil
+}
+
+// nest finds what each item lies in: the last before it that contains it.
+func nest(items []item) {
+	for i := range items {
+		items[i].Under = -1
+		for j := i - 1; j >= 0; j-- {
+			if within(items[i].At, items[j].At) {
+				items[i].Under = j
+				break
+			}
+		}
+	}
+}
+
+// makeRequest is one command in the sandbox of a plan, whose overlays lie in
+// these layers.
+func makeRequest(s Spec, p plan, layers map[string]layer) request {
+	r := request{
+		Dir: filepath.Join(s.Place.At, s.Dir), Argv: s.Argv, Limits: s.Limits,
+		Env: environment(home, "/tmp", s.Tools.Env, s.Env),
+	}
+	for _, it := range p.Items {
+		if it.Kind == kindOverlay {
+			r.Layers = append(r.Layers, layers[it.At].name)
+		}
+	}
+	return r
 }
 
 func gitItem(p Place) item {
@@ -70,22 +98,46 @@ func gitItem(p Place) item {
 // resolveItem follows the host's symbolic links now, in the host's own view;
 // an overlay whose lower folder does not exist becomes a cache of its own.
 func resolveItem(it *item) error {
-	if it.Host == "" {
-		return nil
-	}
-	real, err := filepath.EvalSymlinks(it.Host)
-	if err != nil {
-		if it.Kind == kindOverlay && os.IsNotExist(err) {
-			it.Host = ""
-			return nil
+	for _, path := range []*string{&it.Host, &it.Layers} {
+		if *path == "" {
+			continue
 		}
-		return err
+		real, err := filepath.EvalSymlinks(*path)
+		if err == nil {
+			*path = real
+			err = it.identify(real)
+		}
+		if err != nil && path == &it.Host && it.Kind == kindOverlay && os.IsNotExist(err) {
+			it.Host, err = "", nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	it.Host = real
+	return nil
+}
+
+func (it *item) identify(path string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	it.IDs = append(it.IDs, [2]uint64{uint64(st.Dev), st.Ino})
 	return nil
 }
 
 // parentFirst orders paths so that a folder comes before what lies in it.
 func parentFirst(a, b string) bool {
 	return strings.ReplaceAll(a, "/", "\x00") < strings.ReplaceAll(b, "/", "\x00")
+}
+
+// shows says whether anything of a folder of the host is mounted.
+func (p plan) shows(dir string) bool {
+	dir = resolved(dir)
+	for _, it := range p.Items {
+		if it.Host != "" && within(it.Host, dir) || it.Layers != "" && within(it.Layers, dir) {
+			return true
+		}
+	}
+	return false
 }

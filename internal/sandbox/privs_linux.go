@@ -1,105 +1,81 @@
 package sandbox
 
 import (
-	"fmt"
-	"syscall"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// giveUp takes from the calling thread, and so from the command it forks,
-// everything that the view alone does not keep away. It cannot be undone.
-func giveUp(p plan) error {
-	if err := setLimits(p.Limits); err != nil {
-		return err
+// topCapability is above every capability that Linux has.
+const topCapability = 63
+
+// lastCapability is the kernel's own last, or above it.
+func lastCapability() uintptr {
+	b, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	if n, bad := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && bad == nil && n < topCapability {
+		return uintptr(n)
 	}
-	if err := dropCapabilities(); err != nil {
-		return err
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no_new_privs: %w", err)
-	}
-	// PID 1's memory, environment and files are nobody's business inside.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("dumpable: %w", err)
-	}
-	if err := lockPaths(p); err != nil {
-		return err
-	}
-	return filterCalls()
+	return topCapability
 }
 
-// setLimits sets what the kernel counts for each process. Memory of all
-// processes is the watch's: a limit on address space breaks every runtime that
-// reserves more than it uses.
-func setLimits(l Limits) error {
-	for _, r := range []struct {
-		name string
-		id   int
-		v    uint64
-	}{
-		// One byte, not none: with none a core still goes to a program that
-		// the host has set up for it.
-		{"core", unix.RLIMIT_CORE, 1},
-		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSizeMB) << 20},
-		{"processes", unix.RLIMIT_NPROC, uint64(l.tasks())},
-		{"message queues", unix.RLIMIT_MSGQUEUE, 819200},
-		{"pending signals", unix.RLIMIT_SIGPENDING, 4096},
-	} {
-		if err := lower(r.id, r.v); err != nil {
-			return fmt.Errorf("limit of %s: %w", r.name, err)
-		}
+// giveUp takes from the first process, and so from the command, every
+// capability, the way back to them, and what others could learn of its memory.
+// It cannot be undone.
+func (s *script) giveUp() {
+	// The ambient set first: it would pass through exec. The bounding set would
+	// give back what a file grants.
+	s.add(partShared, "ambient capabilities", 0, unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	for c := range lastCapability() + 1 {
+		// Past the kernel's last it is no number of a capability.
+		s.add(partShared, "bounding capability", uintptr(unix.EINVAL), unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 	}
-	if s := l.cpuSeconds(); s > 0 {
-		if err := lower(unix.RLIMIT_CPU, s); err != nil {
-			return fmt.Errorf("limit of cpu: %w", err)
-		}
-	}
-	// By package syscall, which otherwise restores at exec what the runtime
-	// had raised at start.
-	var now syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &now); err != nil {
-		return fmt.Errorf("limit of open files: %w", err)
-	}
-	n := min(uint64(l.OpenFiles), now.Max)
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
-		return fmt.Errorf("limit of open files: %w", err)
-	}
-	return nil
+	head := binary.NativeEndian.AppendUint32(nil, unix.LINUX_CAPABILITY_VERSION_3)
+	head = binary.NativeEndian.AppendUint32(head, 0)
+	none := make([]byte, 24) // two of three words each
+	s.add(partShared, "capabilities", 0, unix.SYS_CAPSET, s.bytes(head), s.bytes(none))
+	s.add(partShared, "no_new_privs", 0, unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	s.add(partShared, "dumpable", 0, unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// lower sets a limit, or leaves a stricter one that the host runs under.
-func lower(id int, v uint64) error {
-	var now unix.Rlimit
-	if err := unix.Prlimit(0, id, nil, &now); err != nil {
-		return err
+// reservedPIDs are numbers that the kernel does not hand out again after the
+// first round.
+const reservedPIDs = 300
+
+// limitTasks bounds the tasks of the namespace by the numbers there are for
+// them: the only wall against a fork bomb of the host's root without a cgroup.
+// It writes pid_max, on kernels where each pid namespace has its own
+// (6.14). Before that the host's root would change the whole machine's.
+func (s *script) limitTasks(tasks int) {
+	if !kernelAtLeast(6, 14) {
+		return
 	}
-	v = min(v, now.Max)
-	return unix.Prlimit(0, id, &unix.Rlimit{Cur: v, Max: v}, nil)
+	const opened = fdRules + 1
+	cwd := unix.AT_FDCWD
+	text := strconv.Itoa(tasks + reservedPIDs)
+	s.add(partShared, "tasks", anyError, unix.SYS_OPENAT, uintptr(cwd), s.text("/proc/sys/kernel/pid_max"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	for _, fd := range []uintptr{opened - 1, opened} { // the first where there are no rules
+		if fd == fdRules && landlockInForce() != 0 {
+			continue
+		}
+		s.add(partShared, "tasks", anyError, unix.SYS_WRITE, fd, s.text(text), uintptr(len(text)))
+		s.add(partShared, "tasks", anyError, unix.SYS_CLOSE, fd)
+	}
 }
 
-// lastCapability is above every capability that Linux has.
-const lastCapability = 63
-
-// dropCapabilities empties every set, the ambient and the bounding one too:
-// the first would pass through exec, the second would come back with a file
-// that grants it.
-func dropCapabilities() error {
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return fmt.Errorf("ambient capabilities: %w", err)
+// candidates are the paths at which a program is looked for, in order.
+func candidates(name, path string) []string {
+	if strings.ContainsRune(name, '/') {
+		return []string{name}
 	}
-	for c := uintptr(0); c <= lastCapability; c++ {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
-			if err == unix.EINVAL { // past the kernel's last
-				break
-			}
-			return fmt.Errorf("bounding capability %d: %w", c, err)
+	var out []string
+	for _, dir := range filepath.SplitList(path) {
+		if filepath.IsAbs(dir) {
+			out = append(out, filepath.Join(dir, name))
 		}
 	}
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	if err := unix.Capset(&head, &none[0]); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
-	}
-	return nil
+	return out
 }

@@ -5,14 +5,34 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 )
 
-// machine is what New found out about this kernel.
-type machine struct{ cgroup *hierarchy }
+// machine is what New found out about this kernel, and what is kept on it.
+type machine struct {
+	cgroup *hierarchy
+	pool   *pool
+}
 
-func (m machine) close() { m.cgroup.close() }
+func newMachine(h *hierarchy, idle time.Duration) machine {
+	if idle == 0 {
+		idle = defaultIdle
+	}
+	return machine{cgroup: h, pool: &pool{cgroup: h, idle: idle}}
+}
+
+func (m machine) release(dir string) {
+	if m.pool != nil {
+		m.pool.release(dir)
+	}
+}
+
+func (m machine) close() {
+	m.pool.close()
+	m.cgroup.close()
+}
 
 // New makes a Runner, and tries the full tier once unless the mode is off.
 // Where the machine refuses it the error is KindTransient and names the
@@ -27,16 +47,19 @@ func New(o Options) (*Runner, error) {
 	default:
 		return nil, agency.Errorf(agency.KindInvalid, "sandbox.mode %q: want auto, full or off", o.Mode)
 	}
-	r.machine.cgroup = findHierarchy()
+	h := findHierarchy()
+	r.machine = newMachine(h, -1)
 	err := r.try(context.Background())
-	if err != nil && r.machine.cgroup != nil {
-		r.machine.cgroup.close() // it may be the cgroup that is refused
-		r.machine.cgroup = nil
+	if err != nil && h != nil {
+		h.close() // it may be the cgroup that is refused
+		h = nil
+		r.machine = newMachine(h, -1)
 		err = r.try(context.Background())
 	}
 	if err != nil {
 		return nil, err
 	}
+	r.machine = newMachine(h, o.Idle)
 	return r, nil
 }
 

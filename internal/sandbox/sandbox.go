@@ -145,6 +145,10 @@ type Options struct {
 	// StateDir is the host's state folder: a repository that contains it is
 	// refused.
 	StateDir string
+	// Idle is how long a sandbox waits for the next command that is to see the
+	// same checkout, caches and tools; zero: a minute. Negative: each command
+	// gets a sandbox of its own, which costs more time and keeps no process.
+	Idle time.Duration
 }
 
 // Runner runs commands. It is safe for concurrent use.
@@ -163,13 +167,18 @@ func (r *Runner) Mode() Mode {
 	return ModeFull
 }
 
-// Close gives back what the machine keeps for later commands: empty control
-// groups, which the next New would otherwise remove. Commands still run after
-// it. Close is idempotent.
+// Close gives back what the machine keeps for later commands: sandboxes that
+// wait, and empty control groups, which the next New would otherwise remove.
+// Commands still run after it. Close is idempotent.
 func (r *Runner) Close() error {
 	r.machine.close()
 	return nil
 }
+
+// Release ends the sandboxes that wait for another command and show anything of
+// a folder of the host: the folder is about to be removed. A command that runs
+// goes on.
+func (r *Runner) Release(dir string) { r.machine.release(dir) }
 
 // Tier is the tier in force.
 func (r *Runner) Tier() Tier { return r.tier }

@@ -3,8 +3,7 @@
 package sandbox
 
 import (
-	"fmt"
-	"unsafe"
+	"encoding/binary"
 
 	"golang.org/x/sys/unix"
 )
@@ -191,13 +190,16 @@ func socketRule(call uint32) []unix.SockFilter {
 // seccompSetModeFilter is SECCOMP_SET_MODE_FILTER.
 const seccompSetModeFilter = 1
 
-// filterCalls puts the calling thread under the filter.
-func filterCalls() error {
+// filter puts the first process, and so the command, under the filter.
+func (s *script) filter() {
 	p := filter()
-	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
-	_, _, e := unix.RawSyscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&prog)))
-	if e != 0 {
-		return fmt.Errorf("seccomp: %w", e)
+	raw := make([]byte, 0, len(p)*8)
+	for _, f := range p {
+		raw = binary.NativeEndian.AppendUint16(raw, f.Code)
+		raw = append(raw, f.Jt, f.Jf)
+		raw = binary.NativeEndian.AppendUint32(raw, f.K)
 	}
-	return nil
+	prog := binary.NativeEndian.AppendUint64(nil, uint64(len(p))) // a length of 16 bits, padded: little-endian machines both
+	prog = binary.NativeEndian.AppendUint64(prog, uint64(s.bytes(raw)))
+	s.add(partShared, "seccomp", 0, unix.SYS_SECCOMP, seccompSetModeFilter, 0, s.bytes(prog))
 }

@@ -5,50 +5,99 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// show mounts one item of the plan.
-func (v *view) show(it item) error {
-	dir := true
-	if it.Kind == kindBind {
-		var st unix.Stat_t
-		if err := unix.Fstat(v.fds[bindKey(it.At)], &st); err != nil {
+func hiddenLower(i int) string  { return fmt.Sprintf("%s/lower/%d", hiddenRoot, i) }
+func hiddenLayers(i int) string { return fmt.Sprintf("%s/layers/%d", hiddenRoot, i) }
+
+// showStatic mounts one item of the plan that stays; of one that is made anew
+// for each command only the place where it will be.
+func (v *view) showStatic(p plan, i int) error {
+	it := p.Items[i]
+	if it.Kind == kindOverlay {
+		if err := v.hide(i, it); err != nil {
 			return err
 		}
-		dir = st.Mode&unix.S_IFMT == unix.S_IFDIR
+	}
+	if it.Kind.fresh() && p.under(i, kind.fresh) {
+		return nil
+	}
+	dir, err := v.isDir(it)
+	if err != nil {
+		return err
 	}
 	at, err := v.mountPoint(it.At, it.Inside, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unix.Close(at) }()
-	switch it.Kind {
-	case kindMemory:
-		return mountMemory(at, it.SizeMB, "1777", 0)
-	case kindEmpty:
+	switch {
+	case it.Kind.fresh():
+		return nil
+	case it.Kind == kindEmpty:
 		return mountMemory(at, 0, "555", unix.MS_RDONLY)
-	case kindOverlay:
-		return v.showOverlay(it, at)
 	default:
 		return v.showBind(it, at)
 	}
 }
 
-func (v *view) showBind(it item, at int) error {
-	fd := v.fds[bindKey(it.At)]
-	if err := unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
-		return fmt.Errorf("mount: %w", err)
+// under says whether what the item lies in, at whatever depth, is of a kind.
+func (p plan) under(i int, is func(kind) bool) bool {
+	for j := p.Items[i].Under; j >= 0; j = p.Items[j].Under {
+		if is(p.Items[j].Kind) {
+			return true
+		}
 	}
-	if it.Place {
-		place, err := unix.Openat(fd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	return false
+}
+
+func (v *view) isDir(it item) (bool, error) {
+	if it.Kind != kindBind {
+		return true, nil
+	}
+	var st unix.Stat_t
+	err := unix.Fstat(v.fds[bindKey(it.At)], &st)
+	return st.Mode&unix.S_IFMT == unix.S_IFDIR, err
+}
+
+// hide mounts what an overlay will be made of where no command sees it.
+func (v *view) hide(i int, it item) error {
+	for _, at := range []string{hiddenLower(i), hiddenLayers(i)} {
+		fd, ok := v.fds[bindKey(at)]
+		if !ok {
+			continue
+		}
+		point, err := v.mountPoint(at, false, true)
 		if err != nil {
 			return err
 		}
-		v.place = place
+		err = v.move(fd, point)
+		_ = unix.Close(point)
+		if err != nil {
+			return fmt.Errorf("parts of an overlay: %w", err)
+		}
+		set := writable
+		if at == hiddenLower(i) {
+			set = readOnly
+		}
+		if err := set(fd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) move(fd, at int) error {
+	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+func (v *view) showBind(it item, at int) error {
+	fd := v.fds[bindKey(it.At)]
+	if err := v.move(fd, at); err != nil {
+		return fmt.Errorf("mount: %w", err)
 	}
 	switch {
 	case it.Writable:
@@ -59,24 +108,6 @@ func (v *view) showBind(it item, at int) error {
 	default:
 		return readOnly(fd)
 	}
-}
-
-// showOverlay mounts an overlay, or, where the kernel refuses or there is
-// nothing below, the cache that stands in for it.
-func (v *view) showOverlay(it item, at int) error {
-	if it.Host != "" {
-		opts := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr,index=off",
-			fdPath(v.fds[pathKey(it.Host)]), fdPath(v.fds[pathKey(it.Layer.Upper)]), fdPath(v.fds[pathKey(it.Layer.Work)]))
-		// Volatile: the end of a command must not sync the host's whole disk.
-		// What a power loss takes is a cache, whose readers check it.
-		for _, o := range []string{opts + ",volatile", opts} {
-			if unix.Mount("overlay", fdPath(at), "overlay", unix.MS_NOSUID|unix.MS_NODEV, o) == nil {
-				return nil
-			}
-		}
-	}
-	v.own = append(v.own, it.At)
-	return v.showBind(it, at)
 }
 
 func fdPath(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
@@ -97,11 +128,8 @@ func mountMemory(at, sizeMB int, mode string, flags uintptr) error {
 // the repository no symbolic link on the way is followed: its content is not
 // the user's.
 func (v *view) mountPoint(at string, inside, dir bool) (int, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	how := how(inside)
 	root, rel := v.root, strings.TrimPrefix(at, "/")
-	if inside && v.place > 0 {
-		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
-	}
 	fd, err := openBeneath(root, rel, how)
 	if errors.Is(err, unix.ENOENT) {
 		if err := v.makePath(root, rel, how, dir); err != nil {
@@ -122,6 +150,14 @@ func (v *view) mountPoint(at string, inside, dir bool) (int, error) {
 		return -1, errors.New("a file where a folder must be, or the reverse")
 	}
 	return fd, nil
+}
+
+func how(inside bool) unix.OpenHow {
+	h := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	if inside {
+		h.Resolve |= unix.RESOLVE_NO_SYMLINKS
+	}
+	return h
 }
 
 // openBeneath is openat2, again when the tree moved underneath.
@@ -168,49 +204,13 @@ func makeNode(at int, name string, dir bool) error {
 	return unix.Close(fd)
 }
 
-// proc mounts a /proc of the new pid namespace, read-only: as the host's root
-// one could otherwise write kernel settings that ask for no capability. Files
-// that show the kernel's or the host's memory are covered.
-func (v *view) proc(p plan) error {
+// proc mounts PID 1's own /proc, in which it counts what its commands use. Each
+// command gets another of its own over it.
+func (v *view) proc() error {
 	at, err := v.mountPoint("/proc", false, true)
 	if err != nil {
 		return err
 	}
-	err = unix.Mount("proc", fdPath(at), "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-	_ = unix.Close(at)
-	if err != nil {
-		return err
-	}
-	limitTasks(v.root, p.Limits.tasks())
-	if at, err = v.mountPoint("/proc", false, true); err != nil {
-		return err
-	}
 	defer func() { _ = unix.Close(at) }()
-	for _, name := range hiddenProc {
-		if err := v.cover(filepath.Join("/proc", name)); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	return unix.MountSetattr(at, "", unix.AT_EMPTY_PATH, &attr)
-}
-
-// cover lays the null device over a file, if it is there.
-func (v *view) cover(name string) error {
-	at, err := v.mountPoint(name, false, false)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = unix.Close(at) }()
-	null, err := v.mountPoint("/dev/null", false, false)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(null) }()
-	fd, err := openBind(fdPath(null))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return unix.Mount("proc", fdPath(at), "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 	"unsafe"
 
@@ -59,9 +58,6 @@ func (v *view) skeleton(p plan) error {
 		if err := unix.Symlinkat(l[0], v.root, l[1]); err != nil {
 			return fmt.Errorf("/%s: %w", l[1], err)
 		}
-	}
-	if err := v.terminals(); err != nil {
-		return fmt.Errorf("/dev/pts: %w", err)
 	}
 	return v.syntheticEtc(p)
 }
@@ -140,26 +136,6 @@ func (v *view) syntheticEtc(p plan) error {
 		}
 	}
 	return nil
-}
-
-// reservedPIDs are numbers that the kernel does not hand out again after the
-// first round.
-const reservedPIDs = 300
-
-// limitTasks bounds the tasks of the namespace by the numbers there are for
-// them: the only wall against a fork bomb of the host's root without a cgroup.
-// It writes pid_max, on kernels where each pid namespace has its own
-// (6.14). Before that the host's root would change the whole machine's.
-func limitTasks(root, tasks int) {
-	if !kernelAtLeast(6, 14) {
-		return
-	}
-	fd, err := unix.Openat(root, "proc/sys/kernel/pid_max", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	_, _ = unix.Write(fd, []byte(strconv.Itoa(tasks+reservedPIDs)))
-	_ = unix.Close(fd)
 }
 
 func kernelAtLeast(major, minor int) bool {

@@ -8,57 +8,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildView makes the file system that the command sees, in the order: system,
-// then the plan's items parents first, then /proc, and moves into it. It
-// returns the overlays that were refused. What is shown is opened before the
-// new root covers anything, so that no path of the host is looked up after.
-func buildView(p plan) (ownCaches []string, err error) {
+// buildView makes what stays the same for all commands of a sandbox, in the
+// order: system, then the plan's items parents first, then PID 1's own /proc,
+// and moves into it. What is shown is opened before the new root covers
+// anything, so that no path of the host is looked up after.
+func buildView(p plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return nil, fmt.Errorf("private mounts: %w", err)
+		return fmt.Errorf("private mounts: %w", err)
 	}
 	v := &view{fds: map[string]int{}, links: map[string]string{}}
 	defer v.close()
 	if err := v.openSources(p); err != nil {
-		return nil, err
+		return err
 	}
 	if err := v.newRoot(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := v.skeleton(p); err != nil {
-		return nil, err
+		return err
 	}
-	for _, it := range p.Items {
-		if err := v.show(it); err != nil {
-			return nil, fmt.Errorf("%s: %w", it.At, err)
+	for i, it := range p.Items {
+		if err := v.showStatic(p, i); err != nil {
+			return fmt.Errorf("%s: %w", it.At, err)
 		}
 	}
-	if err := v.proc(p); err != nil {
-		return nil, fmt.Errorf("/proc: %w", err)
+	if err := v.proc(); err != nil {
+		return fmt.Errorf("/proc: %w", err)
 	}
 	if err := v.enter(); err != nil {
-		return nil, err
-	}
-	if err := os.Mkdir(home, 0o700); err != nil {
-		return nil, err
-	}
-	if err := loopbackUp(); err != nil {
-		return nil, fmt.Errorf("loopback: %w", err)
+		return err
 	}
 	// A name that tells nothing of the host's.
 	if err := unix.Sethostname([]byte("sandbox")); err != nil {
-		return nil, fmt.Errorf("host name: %w", err)
+		return fmt.Errorf("host name: %w", err)
 	}
-	return v.own, nil
+	return nil
 }
 
 // view is a root file system under construction.
 type view struct {
 	root  int            // the new root
-	fds   map[string]int // host path to its opened mount or folder
+	fds   map[string]int // path inside to the opened copy of what is shown there
 	late  []int          // mounts that become read-only at the end
 	own   []string
 	links map[string]string // paths of the system that are links on the host
-	place int               // the repository's folder, 0 until it is mounted
 }
 
 func (v *view) close() {
@@ -68,15 +61,10 @@ func (v *view) close() {
 	if v.root > 0 {
 		_ = unix.Close(v.root)
 	}
-	if v.place > 0 {
-		_ = unix.Close(v.place)
-	}
 }
 
-// bindKey and pathKey keep the two ways apart in which a host path is opened:
-// as a copy of its mount, and as the folder itself for an overlay.
+// bindKey names the opened copy of what is shown at a path.
 func bindKey(p string) string { return "bind:" + p }
-func pathKey(p string) string { return "path:" + p }
 
 // openBind copies the mount tree at a host path, not yet shown anywhere. Each
 // use needs a copy of its own.
@@ -101,47 +89,30 @@ func (v *view) openSources(p plan) error {
 			return err
 		}
 	}
-	for _, it := range p.Items {
-		if err := v.openItem(it); err != nil {
+	for i, it := range p.Items {
+		if err := v.openItem(i, it); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *view) openItem(it item) error {
-	switch it.Kind {
-	case kindBind:
-		fd, err := openBind(it.Host)
+func (v *view) openItem(i int, it item) error {
+	hosts := map[string]string{it.At: it.Host}
+	if it.Kind == kindOverlay {
+		hosts = map[string]string{hiddenLower(i): it.Host, hiddenLayers(i): it.Layers}
+	}
+	for at, host := range hosts {
+		if host == "" {
+			continue
+		}
+		fd, err := openBind(host)
 		if err != nil {
 			return err
 		}
-		v.fds[bindKey(it.At)] = fd
-	case kindOverlay:
-		fd, err := openBind(it.Layer.Own)
-		if err != nil {
-			return err
-		}
-		v.fds[bindKey(it.At)] = fd
-		for _, path := range []string{it.Host, it.Layer.Upper, it.Layer.Work} {
-			if path == "" {
-				continue
-			}
-			fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return &os.PathError{Op: "open", Path: path, Err: err}
-			}
-			v.replace(pathKey(path), fd)
-		}
+		v.fds[bindKey(at)] = fd
 	}
 	return nil
-}
-
-func (v *view) replace(key string, fd int) {
-	if old, ok := v.fds[key]; ok {
-		_ = unix.Close(old)
-	}
-	v.fds[key] = fd
 }
 
 // stages are folders of the host of which one is there on any machine; the new

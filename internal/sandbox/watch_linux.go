@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,7 @@ const (
 
 type watch struct {
 	limits    Limits
+	first     int // the first process of the command's namespace, itself no part of the command
 	page      int64
 	peakKB    int64
 	cpu       time.Duration
@@ -44,17 +46,18 @@ type usage struct {
 
 // look counts once and names the limit that is passed, if any.
 func (w *watch) look() Cause {
-	pids := processes()
+	pids := w.processes()
 	if len(pids) > w.limits.Processes {
 		return CauseProcesses
 	}
-	var u usage
+	var u, first usage
 	for _, pid := range pids {
 		w.add(&u, pid)
 	}
+	w.add(&first, strconv.Itoa(w.first)) // what it has reaped has used processor time
 	u.bytes += detachedShared()
 	w.peakKB = max(w.peakKB, u.bytes>>10)
-	w.cpu = max(w.cpu, reaped()+time.Duration(u.ticks)*time.Second/clockTicks)
+	w.cpu = max(w.cpu, time.Duration(u.ticks+first.ticks)*time.Second/clockTicks)
 	if w.limits.CPU > 0 && w.cpu > w.limits.CPU {
 		return CauseCPU
 	}
@@ -65,13 +68,11 @@ func (w *watch) look() Cause {
 	return ""
 }
 
-// report adds what was counted.
-func (w *watch) report(rep report) report {
-	var ru unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_CHILDREN, &ru) == nil {
-		w.peakKB = max(w.peakKB, ru.Maxrss)
-	}
-	rep.CPUMicros = max(reaped(), w.cpu).Microseconds()
+// report adds what was counted, ru by the kernel for all processes that have
+// ended.
+func (w *watch) report(rep report, ru *syscall.Rusage) report {
+	w.peakKB = max(w.peakKB, ru.Maxrss)
+	rep.CPUMicros = max(time.Duration(ru.Utime.Nano()+ru.Stime.Nano()), w.cpu).Microseconds()
 	rep.MaxRSSKB = w.peakKB
 	return rep
 }
@@ -79,8 +80,8 @@ func (w *watch) report(rep report) report {
 // clockTicks is USER_HZ, 100 on every machine Linux has now.
 const clockTicks = 100
 
-// processes lists every process of the namespace but PID 1.
-func processes() []string {
+// processes lists every process of the command.
+func (w *watch) processes() []string {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -90,9 +91,10 @@ func processes() []string {
 	if err != nil {
 		return nil
 	}
+	first := strconv.Itoa(w.first)
 	pids := names[:0]
 	for _, n := range names {
-		if n[0] >= '0' && n[0] <= '9' && n != "1" {
+		if n[0] >= '0' && n[0] <= '9' && n != "1" && n != first {
 			pids = append(pids, n)
 		}
 	}
@@ -178,15 +180,6 @@ func rollup(b []byte, name string) (int64, bool) {
 		return 0, false
 	}
 	return number(f[0]) << 10, true
-}
-
-// reaped is the processor time of all children that have been waited for.
-func reaped() time.Duration {
-	var ru unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_CHILDREN, &ru) != nil {
-		return 0
-	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
 // Columns of /proc/sysvipc/shm.

@@ -7,12 +7,10 @@ import (
 	"io"
 )
 
-// The child finds these open: the plan comes through control, whose end is
-// also the sign that the host is gone; its report goes into status.
-const (
-	fdControl = 3
-	fdStatus  = 4
-)
+// fdControl is the child's end of the socket to its host. What comes through
+// it is the plan, then one request after the other; its end is also the sign
+// that the host is gone.
+const fdControl = 3
 
 // childName is the child's argv[0]. Nobody starts a program under this name by
 // chance.
@@ -28,11 +26,9 @@ const (
 	kindEmpty   kind = "empty"  // an empty read-only folder
 )
 
-// layer is the host side of one overlay.
-type layer struct {
-	Upper, Work string
-	Own         string // the cache to use instead when the overlay is refused
-}
+// fresh says whether what is shown is made anew for every command; all else
+// stays mounted as long as the sandbox lives.
+func (k kind) fresh() bool { return k == kindOverlay || k == kindMemory }
 
 // item is one thing to show, in the order of mounting.
 type item struct {
@@ -41,22 +37,34 @@ type item struct {
 	Writable bool
 	Inside   bool // lies below the repository: no symbolic link on the way counts
 	Place    bool // is the repository: made read-only last, for the mount points in it
-	Layer    layer
-	SizeMB   int
+	Layers   string
+	// Under is the index of the nearest item that this one lies in, -1 for
+	// none.
+	Under int
+	// IDs are device and inode of Host and Layers: a folder that was made anew
+	// at the same path is not the one that is mounted.
+	IDs [][2]uint64
 }
 
-// plan is all that a child must know.
+// plan is what a sandbox shows, the same for all its commands.
 type plan struct {
+	// Once says that no second command will see the same.
+	Once     bool
 	At       string
 	Items    []item
 	UID, GID int // inside
-	Dir      string
-	Argv     []string
-	Env      []string
-	Limits   Limits
 }
 
-// report is all that a child tells.
+// request is one command; its three streams come with it as open files.
+type request struct {
+	Dir    string
+	Argv   []string
+	Env    []string
+	Limits Limits
+	Layers []string // of each overlay in the plan's order, the folder in Layers
+}
+
+// report is all that a child tells of one request, or of the plan.
 type report struct {
 	// Setup is what went wrong before the command; then nothing else is set.
 	Setup string
@@ -73,14 +81,22 @@ type report struct {
 // maxFrame bounds a frame, so that a broken peer cannot ask for memory.
 const maxFrame = 64 << 20
 
-// writeFrame sends v as its length in four bytes and its JSON.
-func writeFrame(w io.Writer, v any) error {
+// frame is v as its length in four bytes and its JSON.
+func frame(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	out := binary.LittleEndian.AppendUint32(make([]byte, 0, len(b)+4), uint32(len(b)))
+	return append(out, b...), nil
+}
+
+func writeFrame(w io.Writer, v any) error {
+	b, err := frame(v)
 	if err != nil {
 		return err
 	}
-	out := binary.LittleEndian.AppendUint32(make([]byte, 0, len(b)+4), uint32(len(b)))
-	_, err = w.Write(append(out, b...))
+	_, err = w.Write(b)
 	return err
 }
 

@@ -61,7 +61,7 @@ func New(o Options) *Shop {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Shop{o: o, benches: map[agency.RunID]*bench{}}
-	s.spaces = workspace.New(workspace.Options{Git: o.Git, DB: o.DB, ObjectsAt: objectsAt})
+	s.spaces = workspace.New(workspace.Options{Git: o.Git, DB: o.DB, ObjectsAt: objectsAt()})
 	return s
 }
 
@@ -76,13 +76,19 @@ func (s *Shop) SetRecover(f func(context.Context) error) { s.o.Recover = f }
 
 // objectsAt is where the objects of a place appear. It does not depend on a
 // run's own tier: paths below the checkout are moved in the full tier, and the
-// other tier reads the same alternates from the host's paths.
-func objectsAt(p sandbox.Place) []string {
-	r, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto})
-	if err != nil {
-		return p.Objects
+// other tier reads the same alternates from the host's paths. Which of them the
+// machine has is found out once.
+func objectsAt() func(sandbox.Place) []string {
+	runner := sync.OnceValues(func() (*sandbox.Runner, error) {
+		return sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto})
+	})
+	return func(p sandbox.Place) []string {
+		r, err := runner()
+		if err != nil {
+			return p.Objects
+		}
+		return r.ObjectsAt(p)
 	}
-	return r.ObjectsAt(p)
 }
 
 // bench is what the steps of one run work with.
@@ -187,8 +193,12 @@ func (s *Shop) Commands(ctx context.Context, id agency.RunID) (check.Commands, e
 // forget lets go of what was built for a run.
 func (s *Shop) forget(id agency.RunID) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	b := s.benches[id]
 	delete(s.benches, id)
+	s.mu.Unlock()
+	if b != nil {
+		_ = b.runner.Close() // never fails
+	}
 }
 
 // Stat is the summary of a difference of two commits of a run, a line a file.

@@ -1,0 +1,288 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"agency/internal/agency"
+)
+
+// causeKilled stands in a report that was never written, until it is known who
+// killed the command.
+const causeKilled Cause = "killed"
+
+// box is one sandbox: a PID 1 with its namespaces, that runs one command after
+// the other.
+type box struct {
+	cmd   *exec.Cmd
+	conn  *net.UnixConn
+	group *group
+	dead  chan struct{} // closed when PID 1 is gone, and so everything inside
+	spent bool          // must not run another command
+	plan  plan
+	key   string // the plan as text: what another command must equal to run here
+}
+
+// openBox starts a sandbox and waits until it has built its view. The end of
+// ctx ends the waiting and the sandbox.
+func openBox(ctx context.Context, p plan, g *group) (*box, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, agency.Errorf(agency.KindTransient, "sandbox: %w", err)
+	}
+	b := &box{cmd: initCommand(theirs, g), conn: ours, group: g, dead: make(chan struct{}), plan: p}
+	started := make(chan error)
+	go b.hold(started)
+	err = <-started
+	_ = theirs.Close()
+	if err != nil {
+		_ = ours.Close()
+		return nil, agency.Errorf(agency.KindTransient, "sandbox: new namespaces: %w", err).WithMend("%s", waysOut())
+	}
+	if err := b.build(ctx, p); err != nil {
+		b.end()
+		return nil, err
+	}
+	return b, nil
+}
+
+// build hands PID 1 the plan and waits for its answer.
+func (b *box) build(ctx context.Context, p plan) error {
+	stop := context.AfterFunc(ctx, b.kill)
+	sent := writeFrame(b.conn, p)
+	// While PID 1 builds its view: no command runs yet.
+	b.group.adopt(b.cmd.Process.Pid)
+	var rep report
+	told := readFrame(b.conn, &rep)
+	switch stopped := stop(); {
+	case !stopped:
+		return ctx.Err()
+	case told != nil:
+		return agency.Errorf(agency.KindInternal,
+			"sandbox: the child did not answer: sandbox.Child must be the first statement of main: %w", errors.Join(sent, told))
+	case rep.Setup != "":
+		return setupError(rep.Setup)
+	}
+	return nil
+}
+
+func setupError(text string) error {
+	return agency.Errorf(agency.KindTransient, "sandbox: %s", text).WithMend("%s", waysOut())
+}
+
+// hold starts PID 1 and stays until it has ended. The parent-death signal
+// follows the thread that forked, so that this one must live as long.
+func (b *box) hold(started chan<- error) {
+	runtime.LockOSThread()
+	err := b.cmd.Start()
+	started <- err
+	if err == nil {
+		_ = b.cmd.Wait()
+	}
+	close(b.dead)
+}
+
+func initCommand(control *os.File, g *group) *exec.Cmd {
+	// The program of this very process, also when its file is gone.
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{childName}
+	// The last is for builds with the race detector, which else waits a second
+	// at the end.
+	cmd.Env = []string{"GOGC=off", "GOMAXPROCS=2", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"}
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{control} // fdControl
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid:    true,
+		Pdeathsig: syscall.SIGKILL,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
+			unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: insideID(os.Getuid()), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: insideID(os.Getgid()), HostID: os.Getgid(), Size: 1}},
+		// Enough to build the view, nothing outside: these hold in the new
+		// namespaces only, and no command has them. CHROOT is for coming back
+		// from a command's mounts, DAC_OVERRIDE for overlays, whose work folder
+		// nobody may enter.
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE},
+	}
+	g.into(cmd.SysProcAttr)
+	return cmd
+}
+
+func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs = os.NewFile(uintptr(fds[1]), "sandbox")
+	f := os.NewFile(uintptr(fds[0]), "sandbox")
+	defer func() { _ = f.Close() }()
+	c, err := net.FileConn(f)
+	if err != nil {
+		_ = theirs.Close()
+		return nil, nil, err
+	}
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		_, _ = c.Close(), theirs.Close()
+		return nil, nil, errors.New("not a unix socket")
+	}
+	return conn, theirs, nil
+}
+
+// errStale says that a sandbox cannot run the command, and has not begun to.
+var errStale = errors.New("stale sandbox")
+
+// run runs one command. After an error, as after a report that is not clean,
+// the sandbox is spent. When run returns, no process of the command is left.
+func (b *box) run(ctx context.Context, req request, stdin []byte, out *output) (rep report, memory bool, err error) {
+	b.spent = true
+	if err := b.group.ready(req.Limits); err != nil {
+		return rep, false, errors.Join(errStale, err)
+	}
+	st, err := openStreams(stdin, out)
+	if err != nil {
+		return rep, false, err
+	}
+	stop := context.AfterFunc(ctx, b.kill)
+	sent := b.send(req, st.theirs)
+	st.handOver()
+	told := sent
+	if sent == nil {
+		told = readFrame(b.conn, &rep)
+	}
+	stopped := stop()
+	if told != nil || !stopped { // PID 1 that is killed cannot tell; all it ran went with it
+		b.end()
+	}
+	st.wait()
+	memory = b.group.outOfMemory()
+	switch {
+	case sent != nil && ctx.Err() == nil:
+		return rep, false, errors.Join(errStale, sent)
+	case told != nil:
+		return report{Cause: causeKilled}, memory, nil
+	case rep.Setup != "":
+		return rep, false, errors.Join(errStale, setupError(rep.Setup))
+	}
+	b.spent = !stopped || memory || rep.Cause != ""
+	return rep, memory, nil
+}
+
+// send sends a request with its streams.
+func (b *box) send(req request, files []*os.File) error {
+	text, err := frame(req)
+	if err != nil {
+		return err
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	// The files go with the first bytes; the rest may need more than one write.
+	const head = 4
+	if _, _, err := b.conn.WriteMsgUnix(text[:head], unix.UnixRights(fds...), nil); err != nil {
+		return err
+	}
+	_, err = b.conn.Write(text[head:])
+	return err
+}
+
+func (b *box) alive() bool {
+	select {
+	case <-b.dead:
+		return false
+	default:
+		return true
+	}
+}
+
+func (b *box) kill() { _ = b.cmd.Process.Kill() }
+
+// end ends the sandbox and waits until it is gone. It is idempotent.
+func (b *box) end() {
+	b.kill()
+	<-b.dead
+	_ = b.conn.Close()
+}
+
+// close ends the sandbox and gives its group back.
+func (b *box) close() {
+	b.end()
+	b.group.close()
+}
+
+// streams are a command's three, seen from the host.
+type streams struct {
+	theirs []*os.File
+	input  *os.File
+	copies sync.WaitGroup
+}
+
+func openStreams(stdin []byte, out *output) (*streams, error) {
+	s := &streams{}
+	in, err := s.openInput(stdin)
+	if err != nil {
+		return nil, agency.Errorf(agency.KindTransient, "sandbox: %w", err)
+	}
+	s.theirs = []*os.File{in}
+	var ours []*os.File
+	for range 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for _, f := range append(s.theirs, ours...) {
+				_ = f.Close()
+			}
+			s.closeInput()
+			return nil, agency.Errorf(agency.KindTransient, "sandbox: %w", err)
+		}
+		ours, s.theirs = append(ours, r), append(s.theirs, w)
+	}
+	for i, f := range ours {
+		s.copies.Go(func() {
+			_, _ = io.Copy(stream{out, i == 0}, f)
+			_ = f.Close()
+		})
+	}
+	if s.input != nil {
+		s.copies.Go(func() {
+			_, _ = s.input.Write(stdin) // who does not read it all ends without
+			s.closeInput()
+		})
+	}
+	return s, nil
+}
+
+func (s *streams) openInput(stdin []byte) (*os.File, error) {
+	if len(stdin) == 0 {
+		return os.Open(os.DevNull)
+	}
+	r, w, err := os.Pipe()
+	s.input = w
+	return r, err
+}
+
+func (s *streams) closeInput() {
+	if s.input != nil {
+		_ = s.input.Close()
+	}
+}
+
+// handOver closes the host's copies of what the command has now.
+func (s *streams) handOver() {
+	for _, f := range s.theirs {
+		_ = f.Close()
+	}
+}
+
+// wait waits until everything is read. The command's processes are gone, and so
+// the other ends closed.
+func (s *streams) wait() { s.copies.Wait() }

@@ -1,0 +1,152 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A sandbox is kept for the next command that is to see the same: starting one
+// costs ten times what a command in it costs. What a command could leave behind
+// is gone with its namespaces, and one that was killed takes its sandbox along.
+
+const (
+	// defaultIdle is how long a sandbox waits for its next command.
+	defaultIdle = time.Minute
+	// maxIdle sandboxes wait at one time; the one that has waited longest
+	// makes room.
+	maxIdle = 8
+)
+
+// pool keeps the sandboxes of a Runner.
+type pool struct {
+	cgroup *hierarchy
+	idle   time.Duration // negative: none is kept
+
+	mu     sync.Mutex
+	kept   []*keptBox // the longest waiting first
+	closed bool
+	ending sync.WaitGroup
+}
+
+type keptBox struct {
+	*box
+	timer *time.Timer
+}
+
+// run runs a command in a sandbox of its plan, one that waits for it or a new
+// one.
+func (p *pool) run(ctx context.Context, pl plan, req request, stdin []byte, out *output) (report, bool, error) {
+	text, err := json.Marshal(pl)
+	if err != nil {
+		return report{}, false, err
+	}
+	key := string(text)
+	if b := p.take(key); b != nil {
+		rep, memory, err := p.in(ctx, b, req, stdin, out)
+		if !errors.Is(err, errStale) {
+			return rep, memory, err
+		}
+	}
+	g := p.cgroup.open(req.Limits)
+	b, err := openBox(ctx, pl, g)
+	if err != nil {
+		g.close()
+		return report{}, false, err
+	}
+	b.key = key
+	return p.in(ctx, b, req, stdin, out)
+}
+
+// in runs a command in a sandbox, and keeps the sandbox if nothing happened to
+// it.
+func (p *pool) in(ctx context.Context, b *box, req request, stdin []byte, out *output) (report, bool, error) {
+	rep, memory, err := b.run(ctx, req, stdin, out)
+	if b.spent || b.plan.Once || !p.keep(b) {
+		b.close()
+	}
+	return rep, memory, err
+}
+
+// take takes a sandbox that waits.
+func (p *pool) take(key string) *box {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(p.kept) - 1; i >= 0; i-- {
+		k := p.kept[i]
+		if k.key != key || !k.alive() {
+			continue
+		}
+		p.drop(i)
+		return k.box
+	}
+	return nil
+}
+
+// drop forgets the i-th sandbox. p.mu is held.
+func (p *pool) drop(i int) {
+	p.kept[i].timer.Stop()
+	p.kept = append(p.kept[:i:i], p.kept[i+1:]...)
+}
+
+// keep keeps a sandbox for its next command, if sandboxes are kept.
+func (p *pool) keep(b *box) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.idle < 0 {
+		return false
+	}
+	if len(p.kept) >= maxIdle {
+		old := p.kept[0]
+		p.drop(0)
+		p.ending.Go(old.close)
+	}
+	k := &keptBox{box: b}
+	k.timer = time.AfterFunc(p.idle, func() { p.expire(k) })
+	p.kept = append(p.kept, k)
+	return true
+}
+
+// expire ends a sandbox that nobody has used for long, unless it was taken in
+// this very moment.
+func (p *pool) expire(k *keptBox) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.kept {
+		if other == k {
+			p.drop(i)
+			p.ending.Go(k.close)
+			return
+		}
+	}
+}
+
+// release ends the sandboxes that wait and show anything of a folder.
+func (p *pool) release(dir string) {
+	p.mu.Lock()
+	for i := len(p.kept) - 1; i >= 0; i-- {
+		if k := p.kept[i]; k.plan.shows(dir) {
+			p.drop(i)
+			p.ending.Go(k.close)
+		}
+	}
+	p.mu.Unlock()
+}
+
+// close ends the sandboxes that wait, and keeps none from now on.
+func (p *pool) close() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.closed = true
+	for len(p.kept) > 0 {
+		k := p.kept[0]
+		p.drop(0)
+		p.ending.Go(k.close)
+	}
+	p.mu.Unlock()
+	p.ending.Wait()
+}
