@@ -219,14 +219,12 @@ func TestReceiptsAreReused(t *testing.T) {
 			t.Errorf("%s: was not run", name)
 		}
 	}
-	slow := check.Command{Kind: agency.CheckBuild, Line: "echo x >> runs; sleep 60", Timeout: 300 * time.Millisecond}
+	// How far the command comes within its limit is the machine's affair.
+	slow := check.Command{Kind: agency.CheckBuild, Line: "sleep 60", Timeout: 300 * time.Millisecond}
 	for range 2 {
-		if r := w.run(s, slow); r.Cause != "timeout" || r.OK() {
-			t.Errorf("stopped by its limit: %+v", r)
+		if r := w.run(s, slow); r.Cause != "timeout" || r.OK() || r.CopyOf != "" || r.Duration < 0.3 {
+			t.Errorf("stopped by its limit, then not run again: %+v", r)
 		}
-	}
-	if runs() != 7 {
-		t.Errorf("a stopped command was not run again: %d", runs())
 	}
 }
 
