@@ -105,8 +105,11 @@ func cameTo(answered agency.Gate, doc api.RunDoc) error {
 	if answered.Decision.Verb != agency.Approve {
 		return nil
 	}
-	if doc.State == agency.StateFailed {
+	switch doc.State {
+	case agency.StateFailed:
 		return exit(exitFailed)
+	case agency.StateInterrupted:
+		return exit(exitEnvironment)
 	}
 	for _, g := range doc.Gates {
 		if answered.Kind == agency.GateMerge && g.Kind == agency.GateMerge {

@@ -18,6 +18,7 @@ import (
 	"agency/internal/registry"
 	"agency/internal/store"
 	"agency/internal/verify"
+	"agency/internal/workspace"
 )
 
 // Run says which run's record, tree and leftovers to look at.
@@ -41,6 +42,8 @@ type look struct {
 type record struct {
 	Run
 	run       agency.Run
+	repo      git.Location // zero where it is gone: repoErr says so
+	repoErr   error
 	contracts []agency.Contract
 	messages  []agency.Message
 	verdicts  []agency.Verdict
@@ -88,6 +91,7 @@ func (r Run) read(ctx context.Context) (*record, error) {
 		if rec.run, err = registry.Run(q, r.ID); err != nil {
 			return err
 		}
+		rec.repo, rec.repoErr = workspace.Locate(q, rec.run)
 		if rec.contracts, err = registry.Contracts(q, r.ID); err != nil {
 			return err
 		}
@@ -220,11 +224,10 @@ func objectsWhole(ctx context.Context, r *record) (string, error) {
 // stepsOnce: each step's key stands once in the history of the run's branch,
 // and the run was merged into its target at most once.
 func stepsOnce(ctx context.Context, r *record) (string, error) {
-	loc, err := git.Find(r.run.Repo)
-	if err != nil {
-		return "", err
+	if r.repoErr != nil {
+		return "", r.repoErr
 	}
-	user := r.Git.At(loc)
+	user := r.Git.At(r.repo)
 	head, err := user.Ref(ctx, "refs/heads/"+r.run.Branch)
 	if err != nil {
 		return "", err
@@ -277,11 +280,10 @@ func mergedOnce(ctx context.Context, user git.Dir, r *record) (string, error) {
 // nothingLeft: the user's repository has no worktree and no lock of ours, and
 // the run's folder no checkout that is made anew each time.
 func nothingLeft(ctx context.Context, r *record) (string, error) {
-	loc, err := git.Find(r.run.Repo)
-	if err != nil {
-		return "", err
+	if r.repoErr != nil {
+		return "", r.repoErr
 	}
-	trees, err := r.Git.At(loc).Worktrees(ctx)
+	trees, err := r.Git.At(r.repo).Worktrees(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -293,8 +295,8 @@ func nothingLeft(ctx context.Context, r *record) (string, error) {
 	if r.Live {
 		return "", nil
 	}
-	if _, err := os.Lstat(filepath.Join(loc.GitDir, "index.lock")); err == nil {
-		return "an index.lock stands in " + loc.GitDir, nil
+	if _, err := os.Lstat(filepath.Join(r.repo.GitDir, "index.lock")); err == nil {
+		return "an index.lock stands in " + r.repo.GitDir, nil
 	}
 	for _, kind := range []string{"verify", "integrate"} {
 		entries, err := os.ReadDir(filepath.Join(r.StateDir, "runs", string(r.ID), kind))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 
@@ -24,6 +25,22 @@ type Dir struct {
 	objects string
 	config  []string
 	user    bool
+	common  string // of a user's repository
+}
+
+// living is a user's repository as far as it is still there: a linked worktree
+// may have been deleted, and pruned, while branches and objects live on.
+func (d Dir) living() Dir {
+	if !d.user {
+		return d
+	}
+	if _, err := os.Stat(d.WorkTree); err != nil {
+		d.WorkTree = ""
+	}
+	if _, err := os.Stat(d.GitDir); err != nil && d.common != "" {
+		d.GitDir = d.common
+	}
+	return d
 }
 
 // WithWorkTree is the directory with another work tree and index.

@@ -79,6 +79,10 @@ const (
 // run starts git, waits for it and gives its standard output. The process
 // group dies with ctx, and git dies with this process.
 func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
+	if c.dir != nil {
+		living := c.dir.living()
+		c.dir = &living
+	}
 	ctx, cancel := context.WithTimeout(ctx, h.opts.Timeout)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)

@@ -100,7 +100,7 @@ func (h *Host) Version() string { return h.version }
 // At is the user's repository. It is meant for refs, configuration and reading
 // objects; whatever touches files runs in a private directory (see Create).
 func (h *Host) At(loc Location) Dir {
-	return Dir{host: h, GitDir: loc.GitDir, WorkTree: loc.WorkTree, user: true}
+	return Dir{host: h, GitDir: loc.GitDir, WorkTree: loc.WorkTree, common: loc.CommonDir, user: true}
 }
 
 // Open is a private git directory that Create has made.

@@ -11,24 +11,25 @@ import (
 	"agency/internal/host"
 	"agency/internal/registry"
 	"agency/internal/store"
+	"agency/internal/workspace"
 )
 
 // Diff is what a run would land, or has landed: its branch against its base;
 // before anything landed, the agent's workspace as its last turn left it.
 func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error) {
 	var run agency.Run
+	var loc git.Location
 	err := r.read(ctx, func(q *store.Snapshot) (err error) {
-		run, err = registry.Run(q, id)
+		if run, err = registry.Run(q, id); err != nil {
+			return err
+		}
+		loc, err = workspace.Locate(q, run)
 		return err
 	})
 	if err != nil {
 		return api.DiffDoc{}, err
 	}
 	h, err := r.o.Git(ctx)
-	if err != nil {
-		return api.DiffDoc{}, err
-	}
-	loc, err := git.Find(run.Repo)
 	if err != nil {
 		return api.DiffDoc{}, err
 	}

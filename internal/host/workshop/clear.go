@@ -42,7 +42,7 @@ func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 		if run.State.Final() {
 			continue
 		}
-		if err := errors.Join(unlockBranch(run), s.sweep(ctx, run.ID)); err != nil {
+		if err := errors.Join(s.unlockBranch(ctx, run), s.sweep(ctx, run.ID)); err != nil {
 			errs = append(errs, fmt.Errorf("run %s: %w", run.ID, err))
 		}
 	}
@@ -57,10 +57,10 @@ func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 // unlockBranch removes the lock that a git which died with its host left on
 // the run's own branch. Nobody else moves that branch, and git's processes of
 // the earlier host are gone with it; locks of other branches are not touched.
-func unlockBranch(run agency.Run) error {
-	loc, err := git.Find(run.Repo)
+func (s *Shop) unlockBranch(ctx context.Context, run agency.Run) error {
+	loc, err := s.locate(ctx, run)
 	if err != nil {
-		return nil //nolint:nilerr // the worktree is gone, and its locks with it
+		return nil //nolint:nilerr // the repository is gone, and its locks with it
 	}
 	refs, err := os.OpenRoot(filepath.Join(loc.CommonDir, "refs", "heads"))
 	if err != nil {
@@ -107,11 +107,19 @@ func (s *Shop) Remove(ctx context.Context, run agency.Run) error {
 	return s.spaces.Forget(ctx, run.ID)
 }
 
+func (s *Shop) locate(ctx context.Context, run agency.Run) (loc git.Location, err error) {
+	err = s.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		loc, err = workspace.Locate(q, run)
+		return err
+	})
+	return loc, err
+}
+
 func (s *Shop) removeBranch(ctx context.Context, run agency.Run) error {
-	loc, err := git.Find(run.Repo)
+	loc, err := s.locate(ctx, run)
 	if err != nil {
 		if _, serr := os.Stat(run.Repo); errors.Is(serr, os.ErrNotExist) {
-			return nil // the worktree is gone, and so is what could be mended here
+			return nil // the repository is gone, and so is what could be mended here
 		}
 		return err
 	}
