@@ -67,6 +67,9 @@ type Runner interface {
 	Mode() sandbox.Mode
 	// Release ends what still shows a folder that is about to be removed.
 	Release(dir string)
+	// Tier is what is in force of the sandbox: results of one tier do not stand
+	// for another.
+	Tier() sandbox.Tier
 }
 
 // Options make a Checker.
@@ -258,13 +261,14 @@ func (c *Checker) Env(s Subject, cmd Command) agency.Hash {
 	b, err := json.Marshal(struct {
 		Form    int
 		Mode    sandbox.Mode
+		Tier    sandbox.Tier
 		Version string
 		Tools   sandbox.Toolchain
 		At, Dir string
 		Layer   Layer
 		Limits  sandbox.Limits
 		Reads   []sandbox.Mount
-	}{1, c.o.Runner.Mode(), c.o.Version, spec.Tools, spec.Place.At, spec.Dir, s.layer(), spec.Limits, spec.Reads})
+	}{2, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, spec.Tools, spec.Place.At, spec.Dir, s.layer(), spec.Limits, spec.Reads})
 	if err != nil { // plain data
 		return ""
 	}

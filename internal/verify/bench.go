@@ -52,6 +52,13 @@ func (b *bench) run(ctx context.Context, cmd check.Command) (agency.Receipt, err
 	if cmd.Kind == agency.CheckSetup {
 		return b.runSetup(ctx, cmd)
 	}
+	if b.stage == check.StageBase { // once a base tree, whoever needs it first
+		done, err := b.j.v.baselines.take(ctx, string(b.tree)+"\x00"+cmd.Line)
+		if err != nil {
+			return agency.Receipt{}, err
+		}
+		defer done()
+	}
 	r, ok, err := b.j.checker.Known(ctx, b.subject(), cmd)
 	if err != nil || ok {
 		return b.note(r), err

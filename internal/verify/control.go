@@ -2,7 +2,7 @@ package verify
 
 import (
 	"bytes"
-	"context"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/printer"
@@ -18,42 +18,47 @@ import (
 	"agency/internal/git"
 )
 
-// control names the files that decide how tests run and that the claim edited
+// control names what the claim edited of the files that decide how tests run
 // (DESIGN 8).
-func (j *job) control(ctx context.Context) ([]agency.Weakening, error) {
-	base, claim := j.task.base, j.task.claim
-	changes, err := j.run.Changes(ctx, base, claim)
-	if err != nil {
-		return nil, err
-	}
+func (j *job) control(changes []git.Change, files []source) []agency.Weakening {
 	named := namedFiles(j.task.Commands)
 	var out []agency.Weakening
+	add := func(name, detail string) {
+		out = append(out, agency.Weakening{Kind: agency.WeakControl, Name: name, Detail: detail})
+	}
+	whole := map[string]bool{}
+	vendored := 0
 	for _, c := range changes {
-		if isControl(c, named) {
-			out = append(out, agency.Weakening{Kind: agency.WeakControl, Name: c.Path})
-			continue
-		}
-		if !strings.HasSuffix(c.Path, ".go") || c.Status == 'D' {
-			continue
-		}
-		var before []byte
-		if c.Status != 'A' {
-			if before, err = j.run.Dir().Blob(ctx, base, c.Path); err != nil {
-				return nil, err
-			}
-		}
-		after, err := j.run.Dir().Blob(ctx, claim, c.Path)
-		if err != nil {
-			return nil, err
-		}
-		if strings.HasSuffix(c.Path, "_test.go") && testMainWeaker(before, after) {
-			out = append(out, agency.Weakening{Kind: agency.WeakControl, Name: c.Path + " (TestMain)"})
-		}
-		if initExits(after) && !initExits(before) {
-			out = append(out, agency.Weakening{Kind: agency.WeakControl, Name: c.Path + " (init ends the process)"})
+		switch {
+		case isControl(c, named):
+			whole[c.Path] = true
+			add(c.Path, "")
+		case c.Status != 'A' && isVendored(c.Path):
+			vendored++
 		}
 	}
-	return out, nil
+	if vendored > 0 {
+		add("vendored code", fmt.Sprintf("%d files that were there are changed", vendored))
+	}
+	for _, f := range files {
+		if whole[f.path] {
+			continue
+		}
+		if part := changedPart(f.path, f.before, f.after); part != "" {
+			add(f.path, part)
+		}
+		if f.lang == golang && f.test && f.after != nil && testMainWeaker(f.before, f.after) {
+			add(f.path, "TestMain")
+		}
+	}
+	return out
+}
+
+// isVendored tells whether a path is of others' code that is kept in the
+// repository: a test library among it asserts what it is edited to.
+func isVendored(p string) bool {
+	first, _, _ := strings.Cut(p, "/")
+	return first == "vendor" || strings.Contains("/"+p, "/node_modules/") || strings.Contains("/"+p, "/site-packages/")
 }
 
 // isControl tells whether a change is one of a control file. A runner's
@@ -65,13 +70,48 @@ func isControl(c git.Change, named map[string]bool) bool {
 		return true
 	case c.Path == "agency.yaml": // decides with what the next run is verified
 		return true
-	case base == "go.work", base == "staticcheck.conf", strings.HasPrefix(base, ".golangci."):
+	case isRunner(c.Path):
 		return true
-	case base == "Makefile", base == "makefile", base == "GNUmakefile", base == "Taskfile.yml", base == "Taskfile.yaml",
-		base == "justfile", base == "magefile.go", base == ".gotestsum.yaml":
+	case isRecipe(base):
 		return c.Status != 'A'
 	}
 	return false
+}
+
+// isRecipe tells a file of recipes, which does nothing until a command names
+// one.
+func isRecipe(base string) bool {
+	switch base {
+	case "Makefile", "makefile", "GNUmakefile", "Taskfile.yml", "Taskfile.yaml", "justfile", "Justfile", "magefile.go",
+		"noxfile.py", "tasks.py", "Rakefile", "turbo.json", "nx.json", "lerna.json":
+		return true
+	}
+	return false
+}
+
+// runners are configurations of test runners, linters and type checkers that
+// take effect by being there.
+var runners = []string{
+	"go.work", "staticcheck.conf", ".golangci.*", ".gotestsum.yaml",
+	"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", ".coveragerc", ".flake8", "mypy.ini", ".mypy.ini", "pyrightconfig.json",
+	"ruff.toml", ".ruff.toml", ".pylintrc", "pylintrc", "nose.cfg", "*.pth",
+	"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", "vite.config.*", ".mocharc*",
+	"mocha.opts", "ava.config.*", "karma.conf.*", "playwright.config.*", "cypress.config.*", ".nycrc*", ".c8rc*", "babel.config.*", ".babelrc*",
+	"tsconfig*.json", ".eslintrc*", "eslint.config.*", ".eslintignore", "biome.json*", ".npmrc", ".yarnrc*", ".pnpmfile.cjs", "setupTests.*",
+	"clippy.toml", ".clippy.toml", "nextest.toml",
+	"junit-platform.properties", "testng.xml", "gradle.properties", "maven.config", "jvm.config", "checkstyle*.xml", "pmd*.xml", "detekt*.yml", ".editorconfig-checker.json",
+}
+
+// isRunner tells whether a file is such a configuration.
+func isRunner(p string) bool {
+	base := path.Base(p)
+	if path.Base(path.Dir(p)) == ".cargo" && strings.HasPrefix(base, "config") {
+		return true
+	}
+	return slices.ContainsFunc(runners, func(glob string) bool {
+		ok, err := path.Match(glob, base)
+		return ok && err == nil
+	})
 }
 
 // namedFiles are the words of the commands that can be paths of the repository,
@@ -176,30 +216,4 @@ func testMain(src []byte) (text string, runs bool) {
 		return "", false
 	}
 	return b.String(), runs
-}
-
-// initExits tells whether an init function ends its process: it runs before
-// any test, so that it can print what a test binary prints and leave with 0.
-// It sees only calls that stand in the function itself.
-func initExits(src []byte) (exits bool) {
-	if !bytes.Contains(src, []byte("Exit")) {
-		return false
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
-	if err != nil {
-		return false
-	}
-	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); !ok || f.Recv != nil || f.Name.Name != "init" {
-			continue
-		}
-		ast.Inspect(d, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok {
-				sel, ok := call.Fun.(*ast.SelectorExpr)
-				exits = exits || ok && (sel.Sel.Name == "Exit" || sel.Sel.Name == "Goexit")
-			}
-			return true
-		})
-	}
-	return exits
 }

@@ -71,11 +71,11 @@ func checksOf(t task) []agency.Check {
 
 // files looks whether a file or folder is in the trees.
 func (j *job) files(ctx context.Context, f *facts, c agency.Check) error {
-	now, err := j.run.Dir().Tree(ctx, j.task.claim)
+	now, err := j.tree(ctx, j.task.claim)
 	if err != nil {
 		return err
 	}
-	was, err := j.run.Dir().Tree(ctx, j.task.base)
+	was, err := j.tree(ctx, j.task.base)
 	if err != nil {
 		return err
 	}

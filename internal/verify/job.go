@@ -6,6 +6,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/git"
 	"agency/internal/workspace"
 )
 
@@ -31,9 +32,27 @@ func (t task) unchanged() bool {
 type job struct {
 	task    task
 	key     agency.StepKey
+	v       *Verifier
 	run     *workspace.Run
 	checker *check.Checker
 	fence   agency.Fence
+	trees   map[agency.OID][]git.Entry
+}
+
+// tree lists the files of a tree, once.
+func (j *job) tree(ctx context.Context, id agency.OID) ([]git.Entry, error) {
+	if have, ok := j.trees[id]; ok {
+		return have, nil
+	}
+	entries, err := j.run.Dir().Tree(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if j.trees == nil {
+		j.trees = map[agency.OID][]git.Entry{}
+	}
+	j.trees[id] = entries
+	return entries, nil
 }
 
 // gates are the commands before the tests, in order. A new failure of the first
@@ -50,6 +69,9 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 	f := facts{task: j.task}
 	if f.refused() {
 		return judge(f), nil
+	}
+	if f.changes, err = j.run.Changes(ctx, j.task.base, j.task.claim); err != nil {
+		return v, err
 	}
 	claim, base := newBench(j, j.task.stage, j.task.claim), newBench(j, check.StageBase, j.task.base)
 	defer func() { err = errors.Join(err, claim.close(ctx), base.close(ctx)) }()
@@ -83,8 +105,8 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 	if !j.task.isClaim() {
 		return nil
 	}
-	control, err := j.control(ctx)
-	f.control = control
+	var err error
+	f.weaker, err = j.weaker(ctx, f)
 	return err
 }
 
@@ -104,23 +126,47 @@ func (j *job) gate(ctx context.Context, kind agency.CheckKind, claim, base *benc
 	return g, err
 }
 
-// tests runs the test command on both sides, and again what is newly red.
+// tests runs the test command on the claim, on the base where its results are
+// needed to judge, and again what is newly red.
 func (j *job) tests(ctx context.Context, f *facts, claim, base *bench) error {
 	cmd := j.task.Commands.Command(agency.CheckTest)
 	if cmd.Line == "" {
 		return nil
 	}
-	r, err := claim.run(ctx, cmd)
-	if err != nil {
+	if err := j.suite(ctx, f, cmd, claim); err != nil {
 		return err
+	}
+	if !f.needsBase() {
+		return nil
 	}
 	b, err := base.run(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	f.claimSuite, f.baseSuite = readSuite(r), readSuite(b)
+	f.baseSuite = f.scope.cut(readSuite(b))
 	f.tests = compare(f.baseSuite, f.claimSuite)
-	f.flaky, err = j.flaky(ctx, cmd, f.tests, f.baseSuite, claim, base)
+	f.retried, err = j.retry(ctx, f.scope.of(cmd), f, claim, base)
+	return err
+}
+
+// suite runs the tests of the claim: those that the change can affect where
+// that is known and worth it, else all.
+func (j *job) suite(ctx context.Context, f *facts, cmd check.Command, claim *bench) error {
+	var err error
+	if f.scope, err = j.affected(ctx, f.changes, cmd, claim); err != nil {
+		return err
+	}
+	r, err := claim.run(ctx, f.scope.of(cmd))
+	if err != nil {
+		return err
+	}
+	f.claimSuite = readSuite(r)
+	if !f.scope.partial || f.hasNamedTests() {
+		return nil
+	}
+	f.scope = scope{}
+	r, err = claim.run(ctx, cmd)
+	f.claimSuite = readSuite(r)
 	return err
 }
 

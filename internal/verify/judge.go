@@ -7,20 +7,23 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/git"
 )
 
 // facts is all that a verdict rests on. judge reads nothing else.
 type facts struct {
 	task
+	changes    []git.Change // from base to claim
 	gates      []gateFact
-	baseSuite  suite
+	scope      scope // of the claim's tests
+	baseSuite  suite // not run where nothing of it is needed
 	claimSuite suite
 	tests      comparison
-	flaky      []string
+	retried    retrial
 	claimRef   map[agency.Check]bool
 	baseRef    map[agency.Check]bool
 	refs       map[agency.Check]agency.Receipt
-	control    []agency.Weakening
+	weaker     []agency.Weakening // what the sources show
 	receipts   []agency.ReceiptID
 }
 
@@ -133,10 +136,12 @@ func (f facts) judgeTests(v *agency.Verdict, r *report) {
 	}
 	now, was := f.claimSuite.receipt, f.baseSuite.receipt
 	v.WeakProof = !now.Parsed
-	v.NewlyPass = agency.NewlyPassing(f.baseSuite.tests, f.claimSuite.tests)
-	v.Flaky = f.flaky
+	v.Flaky, v.Partial = f.retried.flaky, f.scope.partial
+	if f.baseSuite.ran {
+		v.NewlyPass = agency.NewlyPassing(f.baseSuite.tests, f.claimSuite.tests)
+	}
 	solid := func(tests []string) []string {
-		return slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return slices.Contains(f.flaky, t) })
+		return slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return slices.Contains(f.retried.flaky, t) })
 	}
 	v.Regressions = solid(f.tests.regressed)
 	for _, name := range f.tests.broken {
@@ -150,7 +155,11 @@ func (f facts) judgeTests(v *agency.Verdict, r *report) {
 	lines(r.fail, "regression: %s passed before and fails now", slices.DeleteFunc(slices.Clone(v.Regressions), broken))
 	lines(r.fail, "new test fails: %s", solid(f.tests.newRed))
 	lines(r.note, "pre-existing: %s failed before and still fails", slices.DeleteFunc(slices.Clone(f.tests.stillRed), broken))
-	lines(r.note, "flaky: %s gives mixed results", f.flaky)
+	lines(r.note, "flaky: %s gives mixed results", f.retried.flaky)
+	for _, n := range append(slices.Clone(f.retried.notes), f.scope.note...) {
+		r.note("%s", n)
+	}
+	v.NoneRan = f.noneRan()
 	f.judgeSuite(r, now, was)
 }
 
@@ -169,9 +178,25 @@ func (f facts) judgeSuite(r *report, now, was agency.Receipt) {
 	default:
 		r.note("pre-existing: `%s` fails on the base too", now.Command)
 	}
-	if now.Parsed && len(f.claimSuite.tests) == 0 && len(f.baseSuite.tests) == 0 {
-		r.note("no tests were found")
+	if f.noneRan() && len(f.baseSuite.tests) == 0 {
+		r.note("`%s` passes and no test ran: nothing was tested", now.Command)
 	}
+}
+
+// noneRan tells whether the test command passed without running a test.
+func (f facts) noneRan() bool {
+	if !f.claimSuite.ran || f.scope.partial || !f.claimSuite.receipt.OK() {
+		return false
+	}
+	if !f.claimSuite.receipt.Parsed {
+		return doesNothing(f.claimSuite.receipt.Command)
+	}
+	for _, s := range f.claimSuite.tests {
+		if s != agency.TestSkipped {
+			return false
+		}
+	}
+	return true
 }
 
 func lines(say func(string, ...any), format string, tests []string) {
@@ -199,10 +224,11 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 	for c, receipt := range f.refs {
 		receipts[c] = receipt.ID
 	}
-	v.Proofs = agency.Prove(f.Criteria, f.ClaimInfo.Evidence, agency.Checks{
-		Claim: f.claimSuite.tests, Base: f.baseSuite.tests,
-		ClaimRef: f.claimRef, BaseRef: f.baseRef, Receipts: receipts,
-	})
+	known := agency.Checks{ClaimRef: f.claimRef, BaseRef: f.baseRef, Receipts: receipts}
+	if f.baseSuite.ran { // else no test is anybody's proof
+		known.Claim, known.Base = f.claimSuite.tests, f.baseSuite.tests
+	}
+	v.Proofs = agency.Prove(f.Criteria, f.ClaimInfo.Evidence, known)
 	for _, p := range v.Proofs {
 		if p.Proof == agency.ProofOpen && p.Check != nil {
 			r.fail("criterion %s: %s does not pass%s", p.ID, describe(*p.Check), f.because(*p.Check))
@@ -227,7 +253,7 @@ func (f facts) judgeEvidence(r *report) {
 			switch e.Kind {
 			case agency.CheckTest:
 				name, ok := agency.FindTest(f.claimSuite.tests, e.Ref)
-				if ok && f.claimSuite.tests[name] == agency.TestFailed && !slices.Contains(f.flaky, name) {
+				if ok && f.claimSuite.tests[name] == agency.TestFailed && !slices.Contains(f.retried.flaky, name) {
 					r.fail("criterion %s: the claim names the test %s as evidence, and it fails", cr.ID, name)
 				}
 			case agency.CheckCommand:
@@ -259,7 +285,7 @@ func (f facts) because(c agency.Check) string {
 		if !ok {
 			return ": it was not run"
 		}
-		if slices.Contains(f.flaky, name) {
+		if slices.Contains(f.retried.flaky, name) {
 			return ": its results are mixed"
 		}
 	case c.Command != "":
@@ -288,9 +314,9 @@ func (f facts) judgeWeakened(v *agency.Verdict, r *report) {
 	if !f.isClaim() {
 		return
 	}
-	for _, w := range append(slices.Clone(f.tests.weakened), f.control...) {
+	for _, w := range append(slices.Clone(f.tests.weakened), f.weaker...) {
 		v.Weakened = append(v.Weakened, w)
-		if !slices.Contains(f.WeakenedBefore, w) {
+		if !slices.ContainsFunc(f.WeakenedBefore, w.Same) {
 			r.fail("weakened: %s", w)
 		} else {
 			r.note("weakened: %s: a person has to accept it", w)

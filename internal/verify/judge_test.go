@@ -95,16 +95,3 @@ func TestTestMainWeaker(t *testing.T) {
 		}
 	}
 }
-
-func TestInitExits(t *testing.T) {
-	for src, want := range map[string]bool{
-		"package x\n\nimport \"os\"\n\nfunc init() {\n\tif true {\n\t\tos.Exit(0)\n\t}\n}\n": true,
-		"package x\n\nimport \"os\"\n\nfunc main() { os.Exit(0) }\n":                         false,
-		"package x\n\nfunc init() { println(\"Exit\") }\n":                                   false,
-		"no Go, Exit": false,
-	} {
-		if got := initExits([]byte(src)); got != want {
-			t.Errorf("%q: %v", src, got)
-		}
-	}
-}

@@ -36,6 +36,30 @@ func readSuite(r agency.Receipt) suite {
 // whole tells whether every test had its chance: the command was not stopped.
 func (s suite) whole() bool { return s.receipt.Cause == "" }
 
+// standing leaves out the tests of packages that failed as a whole.
+func (s suite) standing(tests []string) []string {
+	return slices.DeleteFunc(tests, func(name string) bool {
+		pkg, _, ok := check.SplitGo(name)
+		_, broken := s.broken[pkg]
+		return ok && broken
+	})
+}
+
+// crashed are the packages in which a failed test took its process with it: the
+// tests after it were not reached, and say nothing by being absent.
+func (s suite) crashed() map[string]bool {
+	out := map[string]bool{}
+	for _, t := range s.receipt.Tests {
+		pkg, _, ok := check.SplitGo(t.Name)
+		if ok && t.Status == agency.TestFailed && slices.ContainsFunc(crashMarks, func(m string) bool { return strings.Contains(t.Output, m) }) {
+			out[pkg] = true
+		}
+	}
+	return out
+}
+
+var crashMarks = []string{"panic: ", "fatal error: ", "signal: ", "exit status "}
+
 // fillBroken gives the tests that the base has in a package that is broken on
 // the claim the status of failures: they did not run, they are not deleted.
 func (s suite) fillBroken(base suite) {
@@ -87,9 +111,18 @@ func compare(base, claim suite) comparison {
 	slices.Sort(stillRed)
 	c.newRed, c.stillRed = leaves(newRed), leaves(stillRed)
 	if claim.whole() && base.whole() && (claim.receipt.Parsed || claim.receipt.OK()) {
-		c.weakened = weakened(base.tests, claim.tests)
+		c.weakened = reached(weakened(base.tests, claim.tests), claim)
 	}
 	return c
+}
+
+// reached leaves out deleted tests of packages whose process ended early.
+func reached(all []agency.Weakening, claim suite) []agency.Weakening {
+	crashed := claim.crashed()
+	return slices.DeleteFunc(all, func(w agency.Weakening) bool {
+		pkg, _, ok := check.SplitGo(w.Name)
+		return ok && w.Kind == agency.WeakDeleted && crashed[pkg]
+	})
 }
 
 // leaves leaves out the tests of which a subtest is in the list.

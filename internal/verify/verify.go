@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -31,6 +32,9 @@ type Spec struct {
 	Base      agency.OID   `json:"base"`
 	Claim     agency.OID   `json:"claim"`
 	ClaimInfo agency.Claim `json:"claim_info,omitzero"`
+	// Writes are the contract's declared writes; empty where it declares none.
+	// A test that was there before and lies outside of them must not change.
+	Writes []string `json:"writes,omitempty"`
 	// Commands are those of the run's own copy of the configuration.
 	Commands check.Commands `json:"commands"`
 	// WeakenedBefore has been fed back in earlier verdicts: what of it stays is
@@ -45,13 +49,26 @@ type Options struct {
 	// Checker gives the checker of a run: its toolchain is found when the run
 	// starts.
 	Checker func(ctx context.Context, run agency.RunID) (*check.Checker, error)
+	// AffectedAbove is how long the whole suite must have taken before a claim
+	// runs only the tests that its change can affect: below, telling them apart
+	// costs more than it saves. Zero: a minute.
+	AffectedAbove time.Duration
 }
 
 // Verifier verifies claims. It is safe for concurrent use.
-type Verifier struct{ o Options }
+type Verifier struct {
+	o Options
+	// baselines has a turn a base tree: two claims on one base run it once.
+	baselines turns
+}
 
 // New makes a Verifier; it does nothing yet.
-func New(o Options) *Verifier { return &Verifier{o: o} }
+func New(o Options) *Verifier {
+	if o.AffectedAbove <= 0 {
+		o.AffectedAbove = time.Minute
+	}
+	return &Verifier{o: o}
+}
 
 // Bind registers the activities.
 func Bind(r *flow.Registry, v *Verifier) {
@@ -127,7 +144,7 @@ func (v *Verifier) job(ctx context.Context, key agency.StepKey, stage check.Stag
 	if t.claim, err = run.Dir().ResolveTree(ctx, spec.Claim); err != nil {
 		return nil, fmt.Errorf("tree of %s: %w", stage, err)
 	}
-	return &job{task: t, key: key, run: run, checker: checker, fence: flow.ScopeOf(ctx).Fence}, nil
+	return &job{task: t, key: key, v: v, run: run, checker: checker, fence: flow.ScopeOf(ctx).Fence}, nil
 }
 
 // passed finds the verdict of a claim that is this very tree on this base.
@@ -135,7 +152,7 @@ func (v *Verifier) passed(ctx context.Context, run agency.RunID, t task) (out ag
 	err = v.o.DB.Read(ctx, func(s *store.Snapshot) error {
 		all, err := Verdicts(s, run)
 		for _, w := range all {
-			if w.Pass && w.Tree == t.claim && w.Base == t.base {
+			if w.Pass && !w.Partial && w.Tree == t.claim && w.Base == t.base {
 				out, ok = w, true
 			}
 		}

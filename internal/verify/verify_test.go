@@ -33,6 +33,7 @@ type world struct {
 	repo     string
 	db       *store.DB
 	run      *workspace.Run
+	options  verify.Options
 	verifier *verify.Verifier
 	commands check.Commands
 	base     agency.OID
@@ -84,10 +85,11 @@ func newWorld(t *testing.T, files map[string]string) *world {
 		Runner: runner, DB: w.db, Tools: found.Tools, Version: found.Version, LayerDir: filepath.Join(state, "cache"),
 	})
 	w.commands, _ = detect.Commands(os.DirFS(w.repo))
-	w.verifier = verify.New(verify.Options{
+	w.options = verify.Options{
 		DB: w.db, Workspaces: manager,
 		Checker: func(context.Context, agency.RunID) (*check.Checker, error) { return checker, nil },
-	})
+	}
+	w.verifier = verify.New(w.options)
 	return w
 }
 

@@ -1,0 +1,75 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/sandbox"
+	"agency/internal/store"
+)
+
+// plainFlags are the flags of `go test` that change nothing about which
+// packages there are and what they import.
+var plainFlags = []string{
+	"v", "race", "count", "short", "timeout", "shuffle", "cover", "covermode", "coverprofile", "failfast", "parallel", "p", "vet", "cpu", "json",
+	"fullpath",
+}
+
+// GoList makes of a test line that is one plain `go test` the line that lists
+// its packages in a format (go help list). False where the line is anything
+// else, or has a flag that changes which files count.
+func GoList(line, format string) (string, bool) {
+	calls := goTests(line)
+	if len(calls) != 1 || calls[0].selects || len(calls[0].packages) == 0 {
+		return "", false
+	}
+	c := calls[0]
+	var pkgs []string
+	for _, s := range c.packages {
+		pkgs = append(pkgs, line[s.from:s.to])
+	}
+	for _, w := range strings.Fields(line[c.after:c.end]) {
+		if name, isFlag := flagName(w); isFlag && !slices.Contains(plainFlags, name) {
+			return "", false
+		}
+	}
+	return line[:c.after-len("test")] + "list -e -f " + quote(format) + " " + strings.Join(pkgs, " ") + line[c.end:], true
+}
+
+// Output is the standard output of a command that only asks, such as `go list`:
+// no receipt is kept of it. False where it failed or wrote more than is kept.
+func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout time.Duration) ([]byte, bool, error) {
+	res, err := c.o.Runner.Run(ctx, c.spec(s, Command{Line: line, Timeout: timeout}, line))
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", line, err)
+	}
+	if res.Cause == sandbox.CauseCancelled {
+		if err := context.Cause(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	return res.Stdout, res.Cause == sandbox.CauseExited && res.ExitCode == 0 && res.StdoutDropped == 0, nil
+}
+
+// Took is how long the newest equal command took on any tree; zero where it has
+// not come to its end yet.
+func (c *Checker) Took(ctx context.Context, s Subject, cmd Command) (time.Duration, error) {
+	var found []agency.Receipt
+	err := c.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		rows, err := q.Query(selectReceipt+` WHERE command = ? AND env = ? AND reusable = 1 AND copy_of = ''
+			ORDER BY at DESC, n DESC LIMIT 1`, cmd.Line, string(c.Env(s, cmd)))
+		if err != nil {
+			return err
+		}
+		found, err = scanAll(rows, q)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return time.Duration(found[0].Duration * float64(time.Second)), nil
+}

@@ -1,0 +1,174 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency/internal/check"
+	"agency/internal/git"
+)
+
+// scope is which tests of the claim ran: all of them, or those that the change
+// can affect.
+type scope struct {
+	partial bool
+	line    string          // the narrowed command
+	skipped map[string]bool // packages that exist and did not run
+	note    []string
+}
+
+// of is the command of the scope.
+func (s scope) of(cmd check.Command) check.Command {
+	if s.partial {
+		cmd.Line = s.line
+	}
+	return cmd
+}
+
+// cut leaves out of the base's results those of packages that the claim has and
+// did not run. A package that the claim has no more stays: its tests are gone.
+func (s scope) cut(base suite) suite {
+	if !s.partial {
+		return base
+	}
+	for name := range base.tests {
+		if pkg, _, ok := check.SplitGo(name); ok && s.skipped[pkg] {
+			delete(base.tests, name)
+		}
+	}
+	for pkg := range base.broken {
+		if s.skipped[pkg] {
+			delete(base.broken, pkg)
+		}
+	}
+	return base
+}
+
+// affected tells which tests a change can affect, where the suite takes long
+// enough for that to be worth it. The whole suite runs at the landing.
+func (j *job) affected(ctx context.Context, changes []git.Change, cmd check.Command, claim *bench) (scope, error) {
+	list, ok := check.GoList(cmd.Line, goListForm)
+	if !ok || !j.task.isClaim() {
+		return scope{}, nil
+	}
+	took, err := j.checker.Took(ctx, claim.subject(), cmd)
+	if err != nil || took < j.v.o.AffectedAbove {
+		return scope{}, err
+	}
+	if err := claim.prepare(ctx); err != nil {
+		return scope{}, err
+	}
+	out, ok, err := j.checker.Output(ctx, claim.subject(), list, cmd.Timeout)
+	if err != nil || !ok {
+		return scope{}, err
+	}
+	pkgs := parseGoList(string(out), j.run.Info().Repo.WorkTree)
+	hit, known := affectedBy(changes, pkgs)
+	if !known || len(hit) == 0 || len(hit) == len(pkgs) || len(hit) > maxAffected {
+		return scope{}, nil
+	}
+	line, err := check.Narrow(cmd.Line, strings.Join(hit, " "))
+	if err != nil {
+		return scope{}, nil //nolint:nilerr // then all of them run
+	}
+	s := scope{partial: true, line: line, skipped: map[string]bool{}}
+	for _, p := range pkgs {
+		if !slices.Contains(hit, p.path) {
+			s.skipped[p.path] = true
+		}
+	}
+	s.note = []string{fmt.Sprintf("the tests of %d of %d packages ran, which the change can affect; all run when it lands", len(hit), len(pkgs))}
+	return s, nil
+}
+
+// maxAffected bounds the packages that a command line names.
+const maxAffected = 400
+
+// goListForm is a line a package: path, folder, imports, imports of tests.
+const goListForm = `{{.ImportPath}}|{{.Dir}}|{{join .Imports " "}}|{{join .TestImports " "}} {{join .XTestImports " "}}|{{if .Error}}error{{end}}`
+
+// goPkg is a package of Go as `go list` tells it.
+type goPkg struct {
+	path, dir            string // dir is relative to the repository
+	imports, testImports []string
+	bad                  bool
+}
+
+func parseGoList(out, root string) []goPkg {
+	var pkgs []goPkg
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "|")
+		if len(f) != 5 {
+			continue
+		}
+		dir, err := filepath.Rel(root, f[1])
+		pkgs = append(pkgs, goPkg{
+			path: f[0], dir: filepath.ToSlash(dir), imports: strings.Fields(f[2]), testImports: strings.Fields(f[3]),
+			bad: err != nil || f[4] != "" || f[1] == "",
+		})
+	}
+	return pkgs
+}
+
+// affectedBy names the packages whose tests a change can affect: those that it
+// touches, those that depend on them, and those whose tests do. It is known only
+// where each changed file belongs to a package: others may be read by any test.
+func affectedBy(changes []git.Change, pkgs []goPkg) (hit []string, known bool) {
+	if slices.ContainsFunc(pkgs, func(p goPkg) bool { return p.bad }) {
+		return nil, false
+	}
+	byDir := map[string]string{}
+	for _, p := range pkgs {
+		byDir[p.dir] = p.path
+	}
+	code, tests := map[string]bool{}, map[string]bool{}
+	for _, c := range changes {
+		pkg, ok := owner(c, byDir)
+		switch {
+		case !ok:
+			return nil, false
+		case strings.HasSuffix(c.Path, "_test.go"):
+			tests[pkg] = true
+		default:
+			code[pkg] = true
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range pkgs {
+			if !code[p.path] && slices.ContainsFunc(p.imports, func(i string) bool { return code[i] }) {
+				code[p.path], grown = true, true
+			}
+		}
+	}
+	for _, p := range pkgs {
+		if code[p.path] || tests[p.path] || slices.ContainsFunc(p.testImports, func(i string) bool { return code[i] }) {
+			hit = append(hit, p.path)
+		}
+	}
+	return hit, true
+}
+
+// owner is the package that a changed file belongs to: its folder's, or for
+// data the nearest above. What decides for all packages belongs to none.
+func owner(c git.Change, byDir map[string]string) (string, bool) {
+	switch path.Base(c.Path) {
+	case "go.mod", "go.sum", "go.work", "go.work.sum", "modules.txt":
+		return "", false
+	}
+	dir := path.Dir(c.Path)
+	if path.Ext(c.Path) == ".go" && !strings.Contains("/"+dir+"/", "/testdata/") {
+		pkg, ok := byDir[dir]
+		return pkg, ok
+	}
+	for ; dir != "."; dir = path.Dir(dir) {
+		if pkg, ok := byDir[dir]; ok {
+			return pkg, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,128 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+)
+
+// unit is a piece of a test file that can assert: a test, or a helper of tests.
+type unit struct {
+	name    string
+	test    bool
+	asserts int
+	skips   int // marks that leave the test, or others, out
+}
+
+// edited names tests that were there before and changed although the contract's
+// declared writes do not hold them. Without declared writes tests may be edited.
+func edited(changes []git.Change, writes []string) []agency.Weakening {
+	var out []agency.Weakening
+	for _, c := range changes {
+		if len(writes) == 0 || c.Status == 'A' || !isTestFile(c.Path) {
+			continue
+		}
+		if _, _, declared := agency.Overlap([]string{c.Path}, writes, nil); !declared {
+			out = append(out, agency.Weakening{Kind: agency.WeakEdited, Name: c.Path})
+		}
+	}
+	return out
+}
+
+// place is where a unit stands.
+type place struct{ file, name string }
+
+// lessAsserted compares the tests of the changed files one by one. A test that
+// moved to another changed file is found there by its name. Where the results
+// name no tests, nameless, it also tells what the results then cannot: tests
+// that are gone or left out.
+func lessAsserted(files []source, nameless bool) []agency.Weakening {
+	was, now := map[place]unit{}, map[place]unit{}
+	homes := map[string][]place{} // of what is new, by name
+	var order []place
+	for _, f := range files {
+		if !f.test && f.lang != rust {
+			continue
+		}
+		for _, u := range units(f.lang, f.before) {
+			at := place{f.path, u.name}
+			if _, dup := was[at]; !dup {
+				order = append(order, at)
+			}
+			was[at] = plus(was[at], u)
+		}
+		for _, u := range units(f.lang, f.after) {
+			at := place{f.path, u.name}
+			now[at] = plus(now[at], u)
+		}
+	}
+	for at := range now {
+		if _, old := was[at]; !old {
+			homes[at.name] = append(homes[at.name], at)
+		}
+	}
+	var out []agency.Weakening
+	for _, at := range order {
+		out = append(out, compareUnit(at, was[at], now, homes, nameless)...)
+	}
+	return append(out, newSkips(files, was, now, nameless)...)
+}
+
+func plus(a, b unit) unit {
+	return unit{name: b.name, test: a.test || b.test, asserts: a.asserts + b.asserts, skips: a.skips + b.skips}
+}
+
+func compareUnit(at place, old unit, now map[place]unit, homes map[string][]place, nameless bool) []agency.Weakening {
+	name := at.file + ": " + at.name
+	got, ok := now[at]
+	if !ok && len(homes[at.name]) > 0 {
+		slices.SortFunc(homes[at.name], func(a, b place) int { return strings.Compare(a.file, b.file) })
+		got, ok = now[homes[at.name][0]], true
+		homes[at.name] = homes[at.name][1:]
+	}
+	switch {
+	case !ok && nameless && old.test:
+		return []agency.Weakening{{Kind: agency.WeakDeleted, Name: name}}
+	case ok && got.asserts < old.asserts:
+		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: fmt.Sprintf("%d, was %d", got.asserts, old.asserts)}}
+	}
+	return nil
+}
+
+// newSkips names files whose tests are left out by marks that were not there,
+// where the results do not tell.
+func newSkips(files []source, was, now map[place]unit, nameless bool) []agency.Weakening {
+	if !nameless {
+		return nil
+	}
+	count := func(units map[place]unit, file string) (n int) {
+		for at, u := range units {
+			if at.file == file {
+				n += u.skips
+			}
+		}
+		return n
+	}
+	var out []agency.Weakening
+	for _, f := range files {
+		if f.before != nil && count(now, f.path) > count(was, f.path) {
+			out = append(out, agency.Weakening{Kind: agency.WeakSkipped, Name: f.path})
+		}
+	}
+	return out
+}
+
+// units are the tests and helpers of a file.
+func units(lang language, src []byte) []unit {
+	switch {
+	case len(src) == 0:
+		return nil
+	case lang == golang:
+		return goUnits(src)
+	default:
+		return textUnits(lang, string(src))
+	}
+}

@@ -1,0 +1,186 @@
+package verify
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+)
+
+// goUnits are the functions of a test file of Go. An assertion is a call of a
+// method that fails a test, or one that is handed the test: t.Errorf,
+// require.Equal(t, ...), checkSum(t, ...). One in a loop over a table counts for
+// each of the table's rows, so that a table is no weaker than what it replaces.
+func goUnits(src []byte) []unit {
+	file, err := parser.ParseFile(token.NewFileSet(), "", src, parser.ParseComments|parser.SkipObjectResolution)
+	if file == nil || err != nil && len(file.Decls) == 0 {
+		return nil
+	}
+	var out []unit
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Body == nil {
+			continue
+		}
+		c := goCounter{file: file, tests: testParams(f.Type), rows: rowsOf(f.Body)}
+		c.block(f.Body, 1)
+		u := unit{name: funcName(f), test: isGoTest(f), asserts: c.asserts, skips: c.skips}
+		if strings.HasPrefix(f.Name.Name, "Example") {
+			u.asserts += outputs(file, f)
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+func isGoTest(f *ast.FuncDecl) bool {
+	if f.Recv != nil {
+		return strings.HasPrefix(f.Name.Name, "Test") // a suite's method
+	}
+	for _, p := range []string{"Test", "Example", "Fuzz"} {
+		if strings.HasPrefix(f.Name.Name, p) && f.Name.Name != "TestMain" {
+			return true
+		}
+	}
+	return false
+}
+
+func funcName(f *ast.FuncDecl) string {
+	if f.Recv == nil || len(f.Recv.List) == 0 {
+		return f.Name.Name
+	}
+	t := f.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name + "." + f.Name.Name
+	}
+	return f.Name.Name
+}
+
+// testParams are the parameters of a function that are a test: *testing.T and
+// its like, and interfaces of that name.
+func testParams(f *ast.FuncType) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range f.Params.List {
+		t := p.Type
+		if star, ok := t.(*ast.StarExpr); ok {
+			t = star.X
+		}
+		sel, ok := t.(*ast.SelectorExpr)
+		if !ok || !(sel.Sel.Name == "T" || sel.Sel.Name == "B" || sel.Sel.Name == "F" || sel.Sel.Name == "TB" || sel.Sel.Name == "TestingT") {
+			continue
+		}
+		for _, n := range p.Names {
+			out[n.Name] = true
+		}
+	}
+	return out
+}
+
+// rowsOf is the size of the largest literal of a function: its table.
+func rowsOf(body *ast.BlockStmt) int {
+	rows := 1
+	ast.Inspect(body, func(n ast.Node) bool {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		switch lit.Type.(type) {
+		case *ast.ArrayType, *ast.MapType:
+			rows = max(rows, len(lit.Elts))
+		}
+		return true
+	})
+	return rows
+}
+
+type goCounter struct {
+	file    *ast.File
+	tests   map[string]bool
+	rows    int
+	asserts int
+	skips   int
+}
+
+// block counts in a statement; weight is how often a loop over the table runs
+// it.
+func (c *goCounter) block(n ast.Node, weight int) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		switch m := m.(type) {
+		case *ast.RangeStmt:
+			if weight == 1 && m != n {
+				c.block(m.Body, c.rows)
+				return false
+			}
+		case *ast.FuncLit:
+			inner := testParams(m.Type)
+			for name := range inner {
+				c.tests[name] = true
+			}
+		case *ast.CallExpr:
+			c.call(m, weight)
+		}
+		return true
+	})
+}
+
+// quiet are methods of a test that assert nothing.
+var quiet = map[string]bool{
+	"Run": true, "Log": true, "Logf": true, "Helper": true, "Parallel": true, "Cleanup": true, "TempDir": true, "Setenv": true,
+	"Name": true, "Context": true, "Deadline": true, "Failed": true, "Skipped": true, "Chdir": true, "Fuzz": true, "Add": true,
+	"Skip": true, "Skipf": true, "SkipNow": true, "Output": true, "Attr": true, "N": true, "Loop": true, "ReportAllocs": true,
+	"ResetTimer": true, "StartTimer": true, "StopTimer": true, "SetBytes": true, "ReportMetric": true,
+}
+
+// asserters are packages and values whose methods assert without being handed
+// the test each time.
+var asserters = map[string]bool{
+	"assert": true, "require": true, "is": true, "qt": true, "check": true, "must": true, "should": true, "g": true, "suite": true, "s": true,
+}
+
+func (c *goCounter) call(call *ast.CallExpr, weight int) {
+	sel, isSel := call.Fun.(*ast.SelectorExpr)
+	if isSel {
+		if id, ok := sel.X.(*ast.Ident); ok {
+			switch {
+			case c.tests[id.Name] && strings.HasPrefix(sel.Sel.Name, "Skip"):
+				c.skips++
+				return
+			case c.tests[id.Name]:
+				if !quiet[sel.Sel.Name] {
+					c.asserts += weight
+				}
+				return
+			case asserters[id.Name] && !quiet[sel.Sel.Name]:
+				c.asserts += weight
+				return
+			}
+		}
+	}
+	if id, ok := call.Fun.(*ast.Ident); ok && (id.Name == "Expect" || id.Name == "panic") {
+		c.asserts += weight
+		return
+	}
+	for _, a := range call.Args {
+		if id, ok := a.(*ast.Ident); ok && c.tests[id.Name] {
+			c.asserts += weight
+			return
+		}
+	}
+}
+
+// outputs counts the comments by which an example asserts.
+func outputs(file *ast.File, f *ast.FuncDecl) (n int) {
+	for _, g := range file.Comments {
+		if g.Pos() < f.Body.Pos() || g.End() > f.Body.End() {
+			continue
+		}
+		text := strings.ToLower(strings.TrimSpace(g.Text()))
+		if strings.HasPrefix(text, "output:") || strings.HasPrefix(text, "unordered output:") {
+			n++
+		}
+	}
+	return n
+}

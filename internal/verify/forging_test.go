@@ -1,0 +1,73 @@
+package verify
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+func TestForging(t *testing.T) {
+	goSrc := func(body string) string { return "package p\n\nimport (\n\t\"os\"\n)\n\n" + body }
+	for name, tt := range map[string]struct{ path, before, after, want string }{
+		"honest":            {"a.go", "", goSrc("func A() int { return 1 }\n\nvar x = A()\n\nfunc init() { x++ }\n"), ""},
+		"init exits":        {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nfunc init() {\n\tif true {\n\t\tos.Exit(0)\n\t}\n}\n", "an initialiser ends the process"},
+		"a variable exits":  {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nvar _ = f()\n\nfunc f() int { g(); return 1 }\n\nfunc g() { os.Exit(0) }\n", "an initialiser ends the process"},
+		"a method exits":    {"cmd/main.go", "", "package main\n\nimport \"os\"\n\ntype T struct{}\n\nfunc (T) g() int { os.Exit(0); return 1 }\n\nvar _ = T{}.g()\n", "an initialiser ends the process"},
+		"a goroutine exits": {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nfunc init() { go func() { os.Exit(0) }() }\n", "an initialiser ends the process"},
+		"a command's table": {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nvar cmd = New(&Command{Run: func() { os.Exit(1) }})\n\nfunc New(c *Command) *Command { return c }\n\ntype Command struct{ Run func() }\n", ""},
+		"main exits":        {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nfunc main() { os.Exit(1) }\n", ""},
+		"a library exits":   {"a.go", goSrc("func A() {}\n"), goSrc("func A() { os.Exit(0) }\n"), "ends the process (os.Exit)"},
+		"it did before":     {"a.go", goSrc("func A() { os.Exit(0) }\n"), goSrc("func A() { os.Exit(0) }\n\nfunc B() {}\n"), ""},
+		"twice, was once":   {"a.go", goSrc("func A() { os.Exit(0) }\n"), goSrc("func A() { os.Exit(0) }\n\nfunc B() { os.Exit(0) }\n"), "ends the process (os.Exit)"},
+		"asks":              {"a.go", "", goSrc("func A() bool { return testing.Testing() }\n"), "asks whether it is tested (testing.Testing)"},
+		"looks at its name": {"a.go", "", goSrc("func A() bool { return strings.HasSuffix(os.Args[0], \".test\") }\n"), "looks who runs it (\".test\"), looks who runs it (os.Args)"},
+		"looks up a flag":   {"a.go", "", goSrc("func A() bool { return flag.Lookup(\"test.v\") != nil }\n"), "looks who runs it (\"test.v\"), looks who runs it (flag.Lookup)"},
+		"prints results":    {"a.go", "", goSrc("func A() { println(\"\\x16--- PASS: TestA (0.00s)\") }\n"), "prints like a test run, writes the mark of a test's result"},
+		"linkname":          {"a.go", "", "package p\n\nimport _ \"unsafe\"\n\n//go:linkname exit os.runtime_beforeExit\nfunc exit(int)\n", "reaches into other packages by linkname"},
+		"a syscall":         {"a_test.go", "", goSrc("func TestA(t *testing.T) { syscall.Exit(0) }\n"), "ends or takes over the process (syscall.Exit)"},
+		"cgo":               {"a.go", "", "package p\n\nimport \"C\"\n", "runs C"},
+		"a test of flags":   {"a_test.go", "", goSrc("func TestA(t *testing.T) { _ = \"--- PASS\"; _ = testing.Short() }\n"), ""},
+
+		"python: asks":       {"a.py", "", "import os\nif os.environ.get('PYTEST_CURRENT_TEST'):\n    pass\n", "reads pytest's environment"},
+		"python: modules":    {"a.py", "", "import sys\nx = 'pytest' in sys.modules\n", "looks at the loaded modules"},
+		"python: exits":      {"a.py", "def a(): pass\n", "import os\ndef a(): os._exit(0)\n", "ends the process"},
+		"python: at import":  {"pkg/__init__.py", "", "import sys\nsys.exit(0)\n", "exits when it is imported"},
+		"python: a function": {"a.py", "", "import sys\ndef main():\n    sys.exit(1)\n", ""},
+		"python: a hook":     {"plug.py", "", "def pytest_runtest_makereport(item, call):\n    pass\n", "hooks into pytest"},
+		"python: site":       {"sitecustomize.py", "", "x = 1\n", "loaded before everything else"},
+		"python: a shadow":   {"pytest/__init__.py", "", "def raises(*a): pass\n", "takes the place of the test runner"},
+		"python: a comment":  {"a.py", "", "# unlike os._exit this returns\n", ""},
+		"python: tests":      {"tests/test_a.py", "", "import pytest, sys\ndef test_a():\n    assert 'x' in sys.modules\n", ""},
+
+		"js: asks":      {"a.js", "", "if (process.env.NODE_TEST_CONTEXT) {}\n", "reads the test runner's environment"},
+		"js: exits":     {"a.ts", "", "process.exit(0);\n", "ends the process"},
+		"js: the code":  {"a.js", "", "process.on('exit', () => { process.exitCode = 0 })\n", "decides the exit code"},
+		"js: NODE_ENV":  {"a.js", "", "const t = process.env.NODE_ENV === 'test'\n", "asks whether it is tested"},
+		"js: an import": {"src/a.js", "", "import { mock } from 'node:test'\n", "imports the test runner"},
+		"js: a test":    {"a.test.js", "", "const test = require('node:test')\nconst assert = require('assert')\n", ""},
+
+		"rust: asks":  {"src/a.rs", "", "fn a() -> bool { cfg!(test) }\n", "asks whether it is tested"},
+		"rust: tests": {"src/a.rs", "", "#[cfg(test)]\nmod tests {}\n", ""},
+		"rust: exits": {"src/a.rs", "", "fn a() { std::process::exit(0) }\n", "ends the process"},
+		"java: exits": {"src/main/java/A.java", "", "class A { void a() { System.exit(0); } }\n", "ends the process"},
+		"java: knows": {"src/main/java/A.java", "", "class A { String s = \"org.junit.Test\"; }\n", "knows the test runner"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := source{path: tt.path, lang: languageOf(tt.path), test: isTestFile(tt.path), after: []byte(tt.after)}
+			if tt.before != "" {
+				f.before = []byte(tt.before)
+			}
+			got, err := (&job{}).forging(context.Background(), []source{f})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var words []string
+			for _, w := range got {
+				words = append(words, w.Detail)
+			}
+			if s := strings.Join(words, "; "); s != tt.want {
+				t.Errorf("got %q, want %q", s, tt.want)
+			}
+		})
+	}
+}

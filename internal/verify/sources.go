@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// language is one whose sources are looked at for weakened tests.
+type language string
+
+const (
+	golang     language = "go"
+	python     language = "python"
+	javascript language = "javascript" // and TypeScript
+	rust       language = "rust"
+	java       language = "java" // and Kotlin
+)
+
+func languageOf(p string) language {
+	switch path.Ext(p) {
+	case ".go":
+		return golang
+	case ".py", ".pyi":
+		return python
+	case ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte":
+		return javascript
+	case ".rs":
+		return rust
+	case ".java", ".kt", ".kts":
+		return java
+	}
+	return ""
+}
+
+// isTestFile tells whether a path is one where its ecosystem keeps tests. A
+// Rust source counts only below tests: its other tests stand beside the code.
+func isTestFile(p string) bool {
+	base := path.Base(p)
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	below := func(names ...string) bool {
+		return slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return slices.Contains(names, d) })
+	}
+	switch languageOf(p) {
+	case golang:
+		return strings.HasSuffix(stem, "_test")
+	case python:
+		return strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_test") || stem == "tests" || below("tests", "test")
+	case javascript:
+		return strings.HasSuffix(stem, ".test") || strings.HasSuffix(stem, ".spec") || strings.HasSuffix(stem, "-test") ||
+			strings.HasSuffix(stem, "_test") || stem == "test" || below("__tests__", "test", "tests", "spec")
+	case rust:
+		return below("tests", "benches") || stem == "tests"
+	case java:
+		return below("test", "androidTest", "integrationTest") || strings.HasSuffix(stem, "Test") || strings.HasSuffix(stem, "Tests") ||
+			strings.HasSuffix(stem, "IT") || strings.HasSuffix(stem, "Spec")
+	}
+	return false
+}
+
+// source is a changed file on both sides; nil where it is absent.
+type source struct {
+	path          string
+	lang          language
+	test          bool
+	before, after []byte
+}
+
+// Bounds of what is read of a change.
+const (
+	maxSources    = 1500
+	maxSourceSize = 4 << 20
+)
+
+// sources reads the changed files that are looked at. More than the bounds is
+// itself a weakening: nobody has looked.
+func (j *job) sources(ctx context.Context, f *facts) (out []source, unread []agency.Weakening, err error) {
+	skipped := 0
+	for _, c := range f.changes {
+		s := source{path: c.Path, lang: languageOf(c.Path), test: isTestFile(c.Path)}
+		if s.lang == "" && !hasParts(c.Path) {
+			continue
+		}
+		if len(out) >= maxSources {
+			skipped++
+			continue
+		}
+		if s.before, err = j.text(ctx, c.Old.Mode, c.Old.ID); err != nil {
+			return nil, nil, err
+		}
+		if s.after, err = j.text(ctx, c.New.Mode, c.New.ID); err != nil {
+			return nil, nil, err
+		}
+		if len(s.before) > maxSourceSize || len(s.after) > maxSourceSize {
+			skipped++
+			continue
+		}
+		out = append(out, s)
+	}
+	if skipped > 0 {
+		unread = append(unread, agency.Weakening{Kind: agency.WeakControl, Name: fmt.Sprintf("%d changed files are too large or too many to be looked at", skipped)})
+	}
+	return out, unread, nil
+}
+
+func (j *job) text(ctx context.Context, mode uint32, id agency.OID) ([]byte, error) {
+	if mode != 0o100644 && mode != 0o100755 {
+		return nil, nil
+	}
+	b, err := j.run.Dir().Content(ctx, id)
+	if b == nil && err == nil {
+		b = []byte{}
+	}
+	return b, err
+}
+
+// weaker names what the change itself shows: assertions that are gone, tests
+// edited where the contract declares no writes, files that decide how tests
+// run, and code that knows of its tests.
+func (j *job) weaker(ctx context.Context, f *facts) ([]agency.Weakening, error) {
+	files, out, err := j.sources(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, j.control(f.changes, files)...)
+	out = append(out, edited(f.changes, f.Writes)...)
+	out = append(out, lessAsserted(files, !f.claimSuite.receipt.Parsed)...)
+	forged, err := j.forging(ctx, files)
+	out = append(out, forged...)
+	slices.SortStableFunc(out, func(a, b agency.Weakening) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) })
+	return slices.CompactFunc(out, agency.Weakening.Same), err
+}
