@@ -13,6 +13,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"agency/internal/agency"
@@ -173,7 +174,19 @@ func Charge(tx *store.Tx, run agency.RunID, key string) error {
 // ChargeLost charges every reservation that a superseded host left behind and
 // says how many there were. Its transaction carries the new host's epoch.
 func ChargeLost(tx *store.Tx, run agency.RunID) (int, error) {
-	rows, err := tx.Query(`SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`, string(run), tx.Fence.Epoch)
+	return chargeAll(tx, run, tx.Fence.Epoch)
+}
+
+// ChargeOpen charges every request of a run whose answer nobody waits for any
+// more, because the run was stopped in the middle of it, and says how many
+// there were.
+func ChargeOpen(tx *store.Tx, run agency.RunID) (int, error) {
+	return chargeAll(tx, run, math.MaxInt64)
+}
+
+// chargeAll charges the reservations of epochs below a bound.
+func chargeAll(tx *store.Tx, run agency.RunID, below int64) (int, error) {
+	rows, err := tx.Query(`SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`, string(run), below)
 	if err != nil {
 		return 0, err
 	}

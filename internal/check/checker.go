@@ -161,6 +161,9 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		before = findReports(root)
 	}
 	res, err := c.o.Runner.Run(ctx, c.spec(s, cmd, line))
+	if err == nil {
+		err = c.outOfRoom(s, res)
+	}
 	if err != nil {
 		return r, false, fmt.Errorf("%s: %w", cmd.Line, err)
 	}

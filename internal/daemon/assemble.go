@@ -35,6 +35,11 @@ func Migrations() []store.Set {
 	}
 }
 
+// keptBack is the room in bytes that is kept for a full disk: enough for a
+// model's longest answer, the gate at which the run stops and what a person
+// says to it.
+const keptBack = 1 << 20
+
 // parts is everything that one host is put together from.
 type parts struct {
 	db     *store.DB
@@ -55,7 +60,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, store.Options{Path: o.Place.DB(), Sets: Migrations()})
+	db, err := store.Open(ctx, store.Options{Path: o.Place.DB(), Sets: Migrations(), Reserve: keptBack})
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +78,10 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	engine := local.New(local.Options{DB: db, Registry: bind(db, fence, shop), Version: o.Build.Version, Now: o.Now})
 	p.view = view.New(view.Options{
 		DB: db, Events: p.events, Live: func(id agency.RunID) bool { return p.host.Live(id) },
+		Held: func(id agency.RunID) error { return p.host.Held(id) },
+		Following: func(ctx context.Context, id agency.RunID) (context.Context, context.CancelFunc) {
+			return p.host.Following(ctx, id)
+		},
 		Git: func(context.Context) (*git.Host, error) { return g, nil }, StateDir: o.Place.State,
 	})
 	p.host = host.New(host.Options{

@@ -144,6 +144,13 @@ func Since(q store.Querier, after int64, f Filter, limit int) ([]agency.Event, e
 	return out, rows.Err()
 }
 
+// Last is the highest id of an event of a run, or of all where run is empty; 0
+// where there is none.
+func Last(q store.Querier, run agency.RunID) (last int64, err error) {
+	err = q.QueryRow("SELECT coalesce(max(id), 0) FROM event WHERE ?1 = '' OR run_id = ?1", string(run)).Scan(&last)
+	return last, err
+}
+
 // DeleteRun removes a run's events.
 func DeleteRun(tx *store.Tx, run agency.RunID) error {
 	_, err := tx.Exec("DELETE FROM event WHERE run_id = ?", string(run))

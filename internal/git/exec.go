@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"agency/internal/agency"
@@ -116,7 +117,7 @@ func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 		return nil, agency.Errorf(agency.KindExhausted, "git %s wrote more than %d bytes", c.args[0], h.opts.OutputCap)
 	}
 	if err != nil {
-		return out.buf.Bytes(), h.explain(ctx, c.args[0], err, stderr.String())
+		return out.buf.Bytes(), h.explain(ctx, c.dir, c.args[0], err, stderr.String())
 	}
 	return out.buf.Bytes(), nil
 }
@@ -170,7 +171,7 @@ func (h *Host) env(c command) []string {
 
 // explain turns an exit status into an error with a kind where the cause is
 // outside of the program; all else stays a *Failure for the caller to read.
-func (h *Host) explain(ctx context.Context, verb string, err error, stderr string) error {
+func (h *Host) explain(ctx context.Context, d *Dir, verb string, err error, stderr string) error {
 	if stuck := (*Stuck)(nil); errors.As(context.Cause(ctx), &stuck) {
 		return stuck
 	}
@@ -182,8 +183,27 @@ func (h *Host) explain(ctx context.Context, verb string, err error, stderr strin
 		return agency.Errorf(agency.KindTransient, "starting git %s: %w", verb, err)
 	}
 	f := &Failure{Verb: verb, Status: exit.ExitCode(), Stderr: stderr}
+	if f.fatal() && d != nil && (roomless(d.GitDir) || d.objects != "" && roomless(d.objects) || d.WorkTree != "" && roomless(d.WorkTree)) {
+		return full(f) // it does not always say so
+	}
 	return classify(f)
 }
+
+// fatal tells a command that broke off from one that answers no by its status.
+func (f *Failure) fatal() bool { return f.Status < 0 || f.Status >= 128 }
+
+func full(f *Failure) error {
+	return agency.Errorf(agency.KindTransient, "disk full: %w", &noSpace{f}).WithMend("free space on the disk of the path named above")
+}
+
+// noSpace is a failure that a full disk caused, whatever git called it.
+type noSpace struct{ *Failure }
+
+// Is tells that the cause is the operating system's.
+func (*noSpace) Is(target error) bool { return target == syscall.ENOSPC }
+
+// Unwrap gives what git said.
+func (n *noSpace) Unwrap() error { return n.Failure }
 
 // classify names the causes that lie outside: disk, rights, stale locks.
 func classify(f *Failure) error {
@@ -193,7 +213,7 @@ func classify(f *Failure) error {
 		return agency.Errorf(agency.KindInvalid, "the git configuration cannot be read: %w", f).
 			WithMend("correct %s, or take its include out of the repository's .git/config", filepath.Clean(m[1]+m[2]))
 	case strings.Contains(s, "No space left on device"), strings.Contains(s, "Disk quota exceeded"):
-		return agency.Errorf(agency.KindTransient, "disk full: %w", f).WithMend("free space on the disk of the path named above")
+		return full(f)
 	case strings.Contains(s, "Permission denied"), strings.Contains(s, "Read-only file system"), strings.Contains(s, "insufficient permission"):
 		return agency.Errorf(agency.KindTransient, "no right to write: %w", f).WithMend("give your user the right to write the path named above")
 	case lockForm.MatchString(s):

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"syscall"
-	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/budget"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
 	"agency/internal/mode"
@@ -179,6 +178,7 @@ func (h *Host) settle(ctx context.Context, l *live) {
 		err := h.record(func(tx *store.Tx) error { return h.place(tx, l) })
 		if err != nil {
 			h.o.Log.Error("state of a run", "run", l.run.ID, "error", err)
+			h.later(err, l.poke)
 		}
 	}
 }
@@ -226,27 +226,40 @@ func by(name string) string {
 
 // conclude records how a run left the engine.
 func (h *Host) conclude(l *live, end mode.Result, err error) {
-	var fault *flow.Fault
-	switch {
-	case err == nil:
-		err = h.record(func(tx *store.Tx) error { return h.finish(tx, l.run.ID, end) })
-	case l.wasCancelled():
-		err = h.record(func(tx *store.Tx) error { return h.withdraw(tx, l.run.ID) })
-	case errors.Is(err, store.ErrFenced):
+	if errors.Is(err, store.ErrFenced) {
 		h.o.Log.Warn("another host has taken the store", "run", l.run.ID)
 		return
-	case errors.As(err, &fault):
-		err = h.openFault(l.run.ID, "the run's record and this build disagree", faultText(fault))
-	case diskFull(err):
-		err = h.openFault(l.run.ID, "the disk is full", "Nothing is lost. Make room and approve to go on.\n\n"+err.Error())
-	case h.ctx.Err() != nil || isStopped(err):
-		err = h.record(func(tx *store.Tx) error { return h.leave(tx, l) })
-	default:
-		err = h.interrupt(l.run.ID, err)
 	}
+	stand := h.conclusion(l, end, err)
+	err = h.insist(l, func(tx *store.Tx) error {
+		if l.wasCancelled() && err != nil { // perhaps only now, while there was no room to write
+			return h.withdraw(tx, l.run.ID)
+		}
+		return stand(tx)
+	})
 	if err != nil {
 		h.o.Log.Error("end of a run", "run", l.run.ID, "error", err)
 	}
+}
+
+// conclusion is what is written of a run that left the engine.
+func (h *Host) conclusion(l *live, end mode.Result, err error) func(*store.Tx) error {
+	id := l.run.ID
+	var fault *flow.Fault
+	switch {
+	case err == nil:
+		return func(tx *store.Tx) error { return h.finish(tx, id, end) }
+	case errors.As(err, &fault):
+		return func(tx *store.Tx) error {
+			return stopAtFault(tx, agency.Gate{RunID: id, Summary: "the run's record and this build disagree", Body: faultText(fault)})
+		}
+	case store.IsFull(err):
+		h.o.Log.Error("the disk is full", "run", id, "error", err)
+		return func(tx *store.Tx) error { return stopAtFault(tx, h.fullDisk(id, err)) }
+	case h.ctx.Err() != nil || isStopped(err):
+		return func(tx *store.Tx) error { return h.leave(tx, l) }
+	}
+	return h.interrupt(id, err)
 }
 
 func (l *live) wasCancelled() bool {
@@ -302,7 +315,7 @@ func (h *Host) withdraw(tx *store.Tx, id agency.RunID) error {
 // asked and not answered is charged, contracts are closed by a fact, mail that
 // nobody will read is a dead letter.
 func end(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, close agency.Fact) error {
-	if err := chargeOpen(tx, id); err != nil {
+	if _, err := budget.ChargeOpen(tx, id); err != nil {
 		return err
 	}
 	contracts, err := registry.Contracts(tx, id)
@@ -334,20 +347,20 @@ func (h *Host) leave(tx *store.Tx, l *live) error {
 	if err != nil || run.State.Final() {
 		return err
 	}
-	if err := chargeOpen(tx, l.run.ID); err != nil {
+	if _, err := budget.ChargeOpen(tx, l.run.ID); err != nil {
 		return err
 	}
 	return registry.SetState(tx, l.run.ID, agency.StateInterrupted, stoppedReason)
 }
 
-const (
-	stoppedReason = "its host was stopped; go on with: agency resume"
-	crashReason   = "its host died; go on with: agency resume"
-)
+const stoppedReason = "its host was stopped; go on with: agency resume"
+
+// CrashReason is why a run is interrupted whose host had no time to write it.
+const CrashReason = "its host died; go on with: agency resume"
 
 // interrupt records a failure of the world outside: nothing is lost, and a
 // person may let the run go on.
-func (h *Host) interrupt(id agency.RunID, cause error) error {
+func (h *Host) interrupt(id agency.RunID, cause error) func(*store.Tx) error {
 	if k := agency.KindOf(cause); k == agency.KindInternal {
 		h.o.Log.Error("a step of a run", "run", id, "error", cause)
 	}
@@ -355,20 +368,16 @@ func (h *Host) interrupt(id agency.RunID, cause error) error {
 	if mend := agency.MendOf(cause); mend != "" {
 		reason += "; " + mend
 	}
-	return h.record(func(tx *store.Tx) error {
+	return func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil || run.State.Final() {
 			return err
 		}
-		if err := chargeOpen(tx, id); err != nil {
+		if _, err := budget.ChargeOpen(tx, id); err != nil {
 			return err
 		}
 		return registry.SetState(tx, id, agency.StateInterrupted, reason)
-	})
-}
-
-func diskFull(err error) bool {
-	return errors.Is(err, store.ErrDiskFull) || errors.Is(err, syscall.ENOSPC)
+	}
 }
 
 func faultText(f *flow.Fault) string {
@@ -378,7 +387,3 @@ func faultText(f *flow.Fault) string {
 	}
 	return text + " Approve to try again; reject to end the run."
 }
-
-// retryFull is how long the host waits before it tries to write again that
-// the disk is full.
-const retryFull = 5 * time.Second

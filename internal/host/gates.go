@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"agency/internal/agency"
@@ -38,7 +37,7 @@ func (h *Host) watchGates(ctx context.Context) error {
 
 func (h *Host) lastEvent(ctx context.Context) (last int64, err error) {
 	err = h.read(ctx, func(q store.Querier) error {
-		last, err = LastEvent(q, "")
+		last, err = event.Last(q, "")
 		return err
 	})
 	return last, err
@@ -68,6 +67,7 @@ func (h *Host) opened(id agency.GateID) {
 	err := h.attend(id)
 	if err != nil && h.ctx.Err() == nil {
 		h.o.Log.Error("gate", "gate", id, "error", err)
+		h.later(err, func() { h.opened(id) })
 	}
 }
 
@@ -151,43 +151,6 @@ func (h *Host) expire(id agency.GateID) {
 	h.disarm(id)
 	if err := h.record(func(tx *store.Tx) error { return registry.ExpireGate(tx, id) }); err != nil && h.ctx.Err() == nil {
 		h.o.Log.Error("deadline of a gate", "gate", id, "error", err)
-	}
-}
-
-// openFault stops a run at a gate of its own: the program cannot go on with it
-// as things are. Where even that cannot be written, because the disk is full,
-// it is tried again until there is room.
-func (h *Host) openFault(id agency.RunID, summary, body string) error {
-	for {
-		err := h.record(func(tx *store.Tx) error {
-			gates, err := registry.Gates(tx, id)
-			if err != nil {
-				return err
-			}
-			n := 1
-			for _, g := range gates {
-				if g.Kind == agency.GateFault {
-					n++
-				}
-			}
-			g := agency.Gate{
-				ID: agency.GateID(fmt.Sprintf("%s.fault-%d", id, n)), RunID: id, Kind: agency.GateFault, Summary: summary, Body: body,
-			}
-			if err := registry.OpenGate(tx, g); err != nil {
-				return err
-			}
-			return registry.SetState(tx, id, agency.StateWaiting, "fault gate: "+summary)
-		})
-		if !diskFull(err) {
-			return err
-		}
-		again := make(chan struct{})
-		stop := h.o.After(retryFull, func() { close(again) })
-		select {
-		case <-again:
-		case <-h.ctx.Done():
-			stop()
-			return err
-		}
+		h.later(err, func() { h.expire(id) })
 	}
 }

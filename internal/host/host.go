@@ -77,10 +77,13 @@ type Host struct {
 	mu       sync.Mutex
 	live     map[agency.RunID]*live
 	timers   map[agency.GateID]func() bool
+	holds    map[agency.RunID]*hold
 	draining bool
 	closed   bool
 	work     sync.WaitGroup
 	changed  func() // told when work began or ended
+
+	holdMoved chan struct{} // closed and replaced when holds changes
 }
 
 // New makes a host; nothing runs yet.
@@ -98,6 +101,7 @@ func New(o Options) *Host {
 	return &Host{
 		o: o, ctx: ctx, stop: stop, changed: func() {},
 		live: map[agency.RunID]*live{}, timers: map[agency.GateID]func() bool{},
+		holds: map[agency.RunID]*hold{}, holdMoved: make(chan struct{}),
 	}
 }
 
@@ -162,8 +166,9 @@ func (h *Host) find(run agency.RunID) *live {
 	return h.live[run]
 }
 
+// write is small and must not be lost: what a person asked, where a run stands.
 func (h *Host) write(ctx context.Context, fn func(*store.Tx) error) error {
-	return h.o.DB.WriteFenced(ctx, h.o.Fence, fn)
+	return h.o.DB.WriteFenced(store.Needed(ctx), h.o.Fence, fn)
 }
 
 // record writes what must be written although the caller's context may have

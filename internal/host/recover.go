@@ -73,5 +73,5 @@ func (h *Host) recoverRun(tx *store.Tx, run agency.Run) error {
 	if state, reason := stand(true, ctl, gates); state != agency.StateRunning {
 		return registry.SetState(tx, run.ID, state, reason)
 	}
-	return registry.SetState(tx, run.ID, agency.StateInterrupted, crashReason)
+	return registry.SetState(tx, run.ID, agency.StateInterrupted, CrashReason)
 }

@@ -51,13 +51,16 @@ func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (ap
 	if l := h.find(id); l != nil {
 		l.cancel()
 		l.stop()
+		if err := h.unhold(ctx, id); err != nil {
+			return api.RunDoc{}, err
+		}
 		select {
 		case <-l.done:
 		case <-ctx.Done():
 			return api.RunDoc{}, ctx.Err()
 		}
-		return h.o.Docs.Doc(ctx, id)
 	}
+	// Also where it was live: it may have stopped at a fault just before.
 	err = h.write(ctx, func(tx *store.Tx) error { return h.withdraw(tx, id) })
 	return h.docOr(ctx, id, err)
 }
@@ -66,6 +69,9 @@ func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (ap
 // where it was paused or its host had gone.
 func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest) (api.Answered, error) {
 	if err := h.admit(); err != nil {
+		return api.Answered{}, err
+	}
+	if err := h.unhold(ctx, id); err != nil {
 		return api.Answered{}, err
 	}
 	h.o.Vault.Put(id, r.Secrets)

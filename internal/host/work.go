@@ -130,6 +130,9 @@ func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest)
 	if err := h.admit(); err != nil {
 		return api.RunDoc{}, err
 	}
+	if err := h.unhold(ctx, id); err != nil {
+		return api.RunDoc{}, err
+	}
 	run, err := h.run(ctx, id)
 	if err != nil || run.State.Final() {
 		return h.docOr(ctx, id, err)
@@ -141,12 +144,33 @@ func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest)
 				return err
 			}
 		}
+		if err := passFaults(tx, id, r.By); err != nil {
+			return err
+		}
 		return h.release(tx, id, "resume")
 	})
 	if err != nil {
 		return api.RunDoc{}, err
 	}
 	return h.docOr(ctx, id, h.takeUp(ctx, id))
+}
+
+// passFaults approves the fault at which a run stands: to resume it is to let
+// it try again.
+func passFaults(tx *store.Tx, id agency.RunID, who string) error {
+	gates, err := registry.OpenGates(tx, id)
+	if err != nil {
+		return err
+	}
+	for _, g := range gates {
+		if g.Kind != agency.GateFault {
+			continue
+		}
+		if err := decide(tx, g, agency.Decision{Verb: agency.Approve, By: who, Note: "resumed"}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // release takes a pause back and notes that the run goes on.
@@ -172,7 +196,7 @@ func (h *Host) release(tx *store.Tx, id agency.RunID, why string) error {
 	if run.State != agency.StateInterrupted {
 		return nil
 	}
-	if run.Reason == crashReason {
+	if run.Reason == CrashReason {
 		ev := agency.NewEvent(id, agency.SeverityInfo, "a new host takes the run up", agency.ResumedAfterCrash{Epoch: h.o.Fence.Epoch})
 		if _, err := event.Append(tx, ev); err != nil {
 			return err

@@ -32,7 +32,7 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 	if t.said {
 		st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{m.Message}})
 	}
-	err = c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	err = c.write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		if err := budget.Settle(tx, c.spec.Run, c.key(t), a.model, a.Usage, cost, priced, wall); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (c *conversation) forgo(ctx context.Context, free bool) error {
 	if free {
 		give = budget.Release
 	}
-	err := c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	err := c.write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		return give(tx, c.spec.Run, c.key(c.turn))
 	})
 	return err
@@ -115,7 +115,7 @@ func (c *conversation) forgo(ctx context.Context, free bool) error {
 // is charged.
 func (c *conversation) end(ctx context.Context, out Outcome) (Outcome, error) {
 	var w *draft
-	err := c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	err := c.write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn, end: &out}
 		if c.turn.phase == phaseAsked {
 			if err := budget.Charge(tx, c.spec.Run, c.key(c.turn)); err != nil {

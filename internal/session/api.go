@@ -92,7 +92,6 @@ const (
 	CauseRefusal  Cause = "refusal"  // the model or its provider declined
 	CauseEmpty    Cause = "empty"    // empty answers in a row
 	CauseLength   Cause = "length"   // answers cut at the output limit in a row
-	CauseRequest  Cause = "request"  // the provider refuses the request's form for good
 	CauseRefusals Cause = "refusals" // turn after turn without one call that could run
 )
 

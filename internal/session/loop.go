@@ -161,7 +161,10 @@ func (c *conversation) noAnswer(ctx, bounded context.Context, a asked, err error
 	case llm.ContextOverflow:
 		return nil, c.overflow(ctx, a.model, f.Detail)
 	case llm.InvalidRequest:
-		return c.incomplete(ctx, CauseRequest, f.Error())
+		// Asked again, it would be refused again: a person looks at what the
+		// provider said.
+		return nil, agency.Errorf(agency.KindTransient, "%w", err).
+			WithMend("mend the provider's settings or its server, then agency resume %s", c.spec.Run)
 	case llm.Auth, llm.ModelNotFound:
 		// A person mends it outside; the run goes on where it stands.
 		return nil, agency.Errorf(agency.KindTransient, "%w", err).WithMend("%s", orMend(f.Mend, c.spec.Run))

@@ -101,7 +101,6 @@ func TestIncomplete(t *testing.T) {
 		{"context", []any{stop(llm.StopContext)}, nil, CauseWindow, 9},
 		{"window", []any{look}, func(s *Setup) { s.Window = 2000 }, CauseWindow, 0},
 		{"overflow", []any{fault(llm.ContextOverflow)}, nil, CauseWindow, 1},
-		{"request", []any{fault(llm.InvalidRequest)}, nil, CauseRequest, 1},
 		{"unknown tools", []any{
 			calls("no_such", `{}`), calls("no_such", `{}`), calls("no_such", `{}`), calls("no_such", `{}`), calls("no_such", `{}`), calls("no_such", `{}`),
 		}, nil, CauseRefusals, 6},
@@ -351,7 +350,7 @@ func TestFaultInterrupts(t *testing.T) {
 	for _, tc := range []struct {
 		kind llm.FaultKind
 		free bool
-	}{{llm.Overloaded, true}, {llm.RefusedConnection, true}, {llm.StreamCut, false}, {llm.Auth, true}, {llm.Timeout, false}} {
+	}{{llm.Overloaded, true}, {llm.RefusedConnection, true}, {llm.StreamCut, false}, {llm.Auth, true}, {llm.InvalidRequest, true}, {llm.Timeout, false}} {
 		t.Run(string(tc.kind), func(t *testing.T) {
 			down := true
 			k := newKit(t, budget.Limits{}, func(context.Context, llm.Request) any {

@@ -105,8 +105,6 @@ func (c Cause) reason() string {
 		return "the model gave empty answers"
 	case CauseLength:
 		return "the model's answers were cut at the limit of output again"
-	case CauseRequest:
-		return "the provider refuses the request"
 	case CauseRefusals:
 		return "turn after turn, no call could run"
 	}

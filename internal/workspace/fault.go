@@ -7,6 +7,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/git"
+	"agency/internal/store"
 )
 
 // FaultKind says what is wrong with a checkout.
@@ -61,7 +62,7 @@ func unreadable(cause error) error {
 		return &Fault{Kind: Unreadable, Paths: s.Paths, Why: "(pipes: remove them)"}
 	}
 	f := (*git.Failure)(nil)
-	if !errors.As(cause, &f) {
+	if store.IsFull(cause) || !errors.As(cause, &f) {
 		return cause
 	}
 	for _, outside := range []string{"No space left", "quota", "insufficient permission for adding an object"} {

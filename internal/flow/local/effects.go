@@ -192,7 +192,8 @@ func (x *execution) result(ev event) (Record, error) {
 // yet, rather than that this is its result.
 func interrupts(ev event) bool {
 	return ev.stopped || agency.KindOf(ev.err) == agency.KindTransient ||
-		errors.Is(ev.err, context.Canceled) || errors.Is(ev.err, flow.ErrPanic) || errors.Is(ev.err, store.ErrFenced)
+		errors.Is(ev.err, context.Canceled) || errors.Is(ev.err, flow.ErrPanic) || errors.Is(ev.err, store.ErrFenced) ||
+		store.IsFull(ev.err)
 }
 
 func (x *execution) stepKey(h *handle) agency.StepKey {

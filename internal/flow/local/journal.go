@@ -157,12 +157,16 @@ func (x *execution) readSignals(ctx context.Context) error {
 // write is one durable, fenced write of this run. It is not given up when the
 // run is told to stop: what it says has happened.
 func (x *execution) write(fn func(*store.Tx) error) error {
+	return x.writeWith(context.WithoutCancel(x.ctx), fn)
+}
+
+func (x *execution) writeWith(ctx context.Context, fn func(*store.Tx) error) error {
 	if hook := x.e.seams.beforeWrite; hook != nil {
 		if err := hook(); err != nil {
 			return err
 		}
 	}
-	if err := x.e.o.DB.WriteFenced(context.WithoutCancel(x.ctx), x.fence, fn); err != nil {
+	if err := x.e.o.DB.WriteFenced(ctx, x.fence, fn); err != nil {
 		return err
 	}
 	if hook := x.e.seams.afterWrite; hook != nil {
@@ -240,7 +244,7 @@ func (x *execution) keep() error {
 		}
 	}
 	if len(results) > 0 {
-		err := x.write(func(tx *store.Tx) error {
+		err := x.writeWith(store.Needed(context.WithoutCancel(x.ctx)), func(tx *store.Tx) error {
 			for key, r := range results {
 				body, blob, err := encodeRecord(tx, r)
 				if err != nil {

@@ -24,8 +24,13 @@ type Options struct {
 	DB *store.DB
 	// Events follows the log; nil where nobody writes to it.
 	Events *event.Log
-	// Live tells whether a host holds a run now; nil: none does.
+	// Live tells whether a host holds a run now; nil: there is no host.
 	Live func(agency.RunID) bool
+	// Held is why the record does not say where a run stands; nil: it does.
+	Held func(agency.RunID) error
+	// Following gives a context for one who follows a run; its cause ends what
+	// is followed. Nil: nothing does.
+	Following func(context.Context, agency.RunID) (context.Context, context.CancelFunc)
 	// Git makes the host's git, for diffs. It is made when it is needed.
 	Git func(context.Context) (*git.Host, error)
 	// StateDir holds the runs' private git directories.
@@ -33,16 +38,29 @@ type Options struct {
 }
 
 // Reader is the read model. It is safe for concurrent use.
-type Reader struct{ o Options }
+type Reader struct {
+	o      Options
+	nobody bool // no host lives
+}
 
 var _ api.View = (*Reader)(nil)
 
 // New makes a reader; it does no I/O.
 func New(o Options) *Reader {
+	r := &Reader{nobody: o.Live == nil}
 	if o.Live == nil {
 		o.Live = func(agency.RunID) bool { return false }
 	}
-	return &Reader{o: o}
+	if o.Held == nil {
+		o.Held = func(agency.RunID) error { return nil }
+	}
+	if o.Following == nil {
+		o.Following = func(ctx context.Context, _ agency.RunID) (context.Context, context.CancelFunc) {
+			return context.WithCancel(ctx)
+		}
+	}
+	r.o = o
+	return r
 }
 
 func (r *Reader) read(ctx context.Context, fn func(q *store.Snapshot) error) error {
@@ -88,6 +106,13 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes,
 		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Gates: []api.GateDoc{}, Live: r.o.Live(run.ID),
 	}
+	if held := r.o.Held(run.ID); held != nil {
+		d.State, d.Reason = agency.StateInterrupted, held.Error()+"; "+agency.MendOf(held)
+	}
+	if r.nobody && (run.State == agency.StateRunning || run.State == agency.StatePlanning) {
+		// Its host had no time to write it; the next one will.
+		d.State, d.Reason = agency.StateInterrupted, host.CrashReason
+	}
 	contracts, err := registry.Contracts(q, run.ID)
 	if err != nil {
 		return d, err
@@ -112,7 +137,7 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 		d.Unpriced = d.Unpriced || l.Unpriced
 	}
 	d.CostUSD = money.Float()
-	if d.LastEvent, err = host.LastEvent(q, run.ID); err != nil || run.State.Final() {
+	if d.LastEvent, err = event.Last(q, run.ID); err != nil || run.State.Final() {
 		return d, err
 	}
 	gates, err := registry.OpenGates(q, run.ID)
@@ -150,9 +175,21 @@ func (r *Reader) Gates(ctx context.Context, id agency.RunID) (gates []agency.Gat
 func (r *Reader) Events(ctx context.Context, q api.EventQuery) iter.Seq2[agency.Event, error] {
 	f := event.Filter{Run: q.Run, Category: q.Category, MinSeverity: q.MinSeverity}
 	if q.Follow && r.o.Events != nil {
-		return r.o.Events.Tail(ctx, q.After, f)
+		return r.followed(ctx, q.After, f)
 	}
 	return r.stored(ctx, q.After, f)
+}
+
+func (r *Reader) followed(ctx context.Context, after int64, f event.Filter) iter.Seq2[agency.Event, error] {
+	return func(yield func(agency.Event, error) bool) {
+		ctx, stop := r.o.Following(ctx, f.Run)
+		defer stop()
+		for ev, err := range r.o.Events.Tail(ctx, after, f) {
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
 }
 
 // page is how many events are read at a time.

@@ -1,0 +1,34 @@
+package check
+
+import (
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/sandbox"
+	"agency/internal/store"
+)
+
+// scarce is the free room in bytes below which a command that complains of a
+// full disk is believed: its own /tmp has a limit of its own, and what it
+// deletes as it ends gives room back.
+const scarce = 256 << 20
+
+// outOfRoom tells whether a command failed because the disk of its checkout or
+// of its caches is full. That is no result of the tree: it would cost an
+// attempt that the agent is not to blame for.
+func (c *Checker) outOfRoom(s Subject, res sandbox.Result) error {
+	if res.ExitCode == 0 {
+		return nil
+	}
+	complains := strings.Contains(strings.ToLower(string(res.Output)+string(res.Stdout)), "no space left on device")
+	for _, dir := range []string{s.Place.Root, c.o.LayerDir} {
+		if dir == "" {
+			continue
+		}
+		free, err := store.Room(dir)
+		if store.Full(dir) || complains && err == nil && free < scarce {
+			return agency.Errorf(agency.KindTransient, "%w: %s", store.ErrDiskFull, dir).WithMend("free space on the disk of %s", dir)
+		}
+	}
+	return nil
+}
