@@ -26,11 +26,16 @@ type app struct {
 	style    tui.Style
 	dir      string // --repo
 	signals  chan os.Signal
+	// width is how many columns the terminal has now; nil where there is none.
+	width func() int
 }
 
 // run parses and performs one command and returns its exit code.
 func run(args []string) int {
 	a := &app{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, style: styleOf(os.Stdout)}
+	if a.style.Live {
+		a.width = func() int { return widthOf(os.Stdout) }
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := a.root()
@@ -48,17 +53,21 @@ func run(args []string) int {
 // styleOf says what a file can show. NO_COLOR, CI and a file that is no
 // terminal turn colour and animation off.
 func styleOf(f *os.File) tui.Style {
-	fd := int(f.Fd())
 	_, plain := os.LookupEnv("NO_COLOR")
 	_, ci := os.LookupEnv("CI")
-	if plain || ci || os.Getenv("TERM") == "dumb" || !term.IsTerminal(fd) {
+	if plain || ci || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
 		return tui.Style{}
 	}
-	width, _, err := term.GetSize(fd)
+	return tui.Style{Color: true, Live: true, Width: widthOf(f)}
+}
+
+// widthOf is how many columns a terminal has; 0: unknown.
+func widthOf(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		width = 0
+		return 0
 	}
-	return tui.Style{Color: true, Live: true, Width: width}
+	return width
 }
 
 // exit is an end of a command with a code of its own; its text has been said.

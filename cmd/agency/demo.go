@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,7 +95,7 @@ func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func()
 		return nil, nil, err
 	}
 	a.say("sample repository: %s", s.Repo)
-	a.say("goal: %s\n", demo.Goal)
+	a.say("%s\n", tui.Wrap(a.style, "", "goal: "+demo.Goal))
 	return s, func() {
 		if keep != "" {
 			return
@@ -159,10 +160,8 @@ func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sampl
 		if g.Kind != agency.GateMerge {
 			continue
 		}
-		a.say("\nThis is what the merge gate showed. The demo approved it itself, with --yes; in a real run you are asked.")
-		for line := range strings.Lines(strings.TrimSpace(tui.Clean(g.Body))) {
-			a.say("  %s", strings.TrimRight(line, "\n"))
-		}
+		a.say("\n%s", tui.Wrap(a.style, "", "This is what the merge gate showed. The demo approved it itself, with --yes; in a real run you are asked."))
+		a.say("%s", tui.Wrap(a.style, "  ", strings.TrimSpace(tui.Clean(g.Body))))
 	}
 	log, err := s.Git(ctx, "log", "--graph", "--oneline", "--decorate")
 	if err != nil {
@@ -180,8 +179,9 @@ func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sampl
 	if err != nil {
 		return err
 	}
-	a.say("\ncost: $%.4f for %d requests, %d tokens in, %d out (made-up prices of the rehearsal model)",
+	spent := fmt.Sprintf("cost: $%.4f for %d requests, %d tokens in, %d out (made-up prices of the rehearsal model)",
 		costs.Total.CostUSD, costs.Total.Requests, costs.Total.In, costs.Total.Out)
+	a.say("\n%s", tui.Wrap(a.style, "", spent))
 	if keep != "" {
 		a.say("kept: %s", s.Dir)
 		return nil

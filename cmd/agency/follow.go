@@ -36,7 +36,7 @@ type follower struct {
 func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o followOptions) error {
 	f := &follower{a: a, c: c, run: run, o: o}
 	f.log = tui.NewLog(a.out, tui.LogOptions{
-		Style: a.style, Verbose: o.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt,
+		Style: a.style, Verbose: o.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width,
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

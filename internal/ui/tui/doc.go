@@ -136,22 +136,3 @@ func stringLen(s string) int {
 	}
 	return len(s)
 }
-
-// cut shortens a text to a number of columns.
-func cut(s string, width int) string {
-	if width <= 0 || utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	r := []rune(s)
-	if width == 1 {
-		return "…"
-	}
-	return string(r[:width-1]) + "…"
-}
-
-func pad(s string, width int) string {
-	if n := width - utf8.RuneCountInString(s); n > 0 {
-		return s + strings.Repeat(" ", n)
-	}
-	return s
-}

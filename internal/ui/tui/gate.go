@@ -16,7 +16,9 @@ func Gate(st Style, g agency.Gate, several bool) string {
 	if body := strings.TrimSpace(Clean(g.Body)); body != "" {
 		b.WriteByte('\n')
 		for line := range strings.Lines(body) {
-			b.WriteString("  " + st.markdown(strings.TrimRight(line, "\n")) + "\n")
+			for part := range strings.SplitSeq(Wrap(st, "  ", strings.TrimRight(line, "\n")), "\n") {
+				b.WriteString("  " + st.markdown(strings.TrimPrefix(part, "  ")) + "\n")
+			}
 		}
 	}
 	for i, o := range g.Options {

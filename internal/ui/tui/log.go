@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"agency/internal/agency"
 )
@@ -17,6 +16,9 @@ type LogOptions struct {
 	Verbose bool           // also events that matter only to whoever looks for a fault
 	Zone    *time.Location // of the times shown; nil: UTC
 	Now     func() time.Time
+	// Width asks for the terminal's columns, which may change while it is
+	// written to; nil: those of Style.
+	Width func() int
 	// Start is when the run started, for the progress line's clock.
 	Start time.Time
 }
@@ -29,7 +31,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	progress Progress
-	shown    bool // the progress line stands on the terminal
+	shown    int // columns of the progress line that stands on the terminal
 	runWidth int
 	stopped  bool
 }
@@ -103,12 +105,28 @@ func (l *Log) emit(s string) error {
 	return err
 }
 
+// erase takes the progress line away. A terminal that became narrower has
+// broken it, and the cursor stands on its last row.
 func (l *Log) erase() string {
-	if !l.shown {
+	if l.shown == 0 {
 		return ""
 	}
-	l.shown = false
-	return "\r\x1b[K"
+	rows := 0
+	if width := l.width(); width > 0 {
+		rows = (l.shown - 1) / width
+	}
+	l.shown = 0
+	if rows == 0 {
+		return "\r\x1b[K"
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", rows)
+}
+
+func (l *Log) width() int {
+	if l.o.Width != nil {
+		return l.o.Width()
+	}
+	return l.o.Style.Width
 }
 
 func (l *Log) draw() string {
@@ -119,8 +137,9 @@ func (l *Log) draw() string {
 	if text == "" {
 		return ""
 	}
-	l.shown = true
-	return l.o.Style.paint(dim, cut(text, l.o.Style.Width-1))
+	text = cut(text, l.width()-1)
+	l.shown = columns(text)
+	return l.o.Style.paint(dim, text)
 }
 
 func (l *Log) elapsed() time.Duration {
@@ -140,19 +159,42 @@ func (l *Log) line(ev agency.Event) string {
 	} else {
 		run = pad(run, l.runWidth)
 	}
-	who := pad(cut(who(ev), 14), 14)
-	kind := pad(string(ev.Type), 17)
 	text := Line(ev.Summary)
 	if ev.ContractID != "" && ev.ContractID != "main" {
 		text = string(ev.ContractID) + ": " + text
 	}
-	head := fmt.Sprintf("%s %s  %s  %s  ", run, ev.Time.In(l.o.Zone).Format(time.TimeOnly), who, kind)
-	if st.Live && st.Width > 0 {
-		text = cut(text, max(20, st.Width-1-utf8.RuneCountInString(head)))
+	head := []column{
+		{run + " ", dim, 100},
+		{ev.Time.In(l.o.Zone).Format(time.TimeOnly) + "  ", dim, 50},
+		{pad(cut(who(ev), 14), 14) + "  ", dim, 64},
+		{pad(string(ev.Type), 17) + "  ", colorOf(ev), 0},
 	}
-	code := colorOf(ev)
-	return fmt.Sprintf("%s %s  %s  %s  %s", st.paint(dim, run), st.paint(dim, ev.Time.In(l.o.Zone).Format(time.TimeOnly)),
-		st.paint(dim, who), st.paint(code, kind), strings.TrimRight(st.paint(textColor(ev), text), " "))
+	width := 0
+	if st.Live {
+		width = l.width()
+	}
+	var b strings.Builder
+	left := width - 1
+	for _, c := range head {
+		if width > 0 && width < c.from {
+			continue
+		}
+		left -= columns(c.text)
+		word := strings.TrimRight(c.text, " ")
+		b.WriteString(st.paint(c.color, word) + c.text[len(word):])
+	}
+	if width > 0 {
+		text = cut(text, max(8, left))
+	}
+	b.WriteString(strings.TrimRight(st.paint(textColor(ev), text), " "))
+	return b.String()
+}
+
+// column is a part of a line that a terminal shows from a width on: what is
+// said matters more there than when, to whom and in which run.
+type column struct {
+	text, color string
+	from        int
 }
 
 // shortRun is the end of a run's id, which tells runs apart and which every

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -26,7 +25,7 @@ func (t *table) render(st Style, indent string) string {
 	widths := make([]int, len(t.head))
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+			widths[i] = max(widths[i], columns(c))
 		}
 	}
 	var b strings.Builder
@@ -48,7 +47,7 @@ func (t *table) line(row []string, widths []int) string {
 	for i, c := range row {
 		switch {
 		case i < len(t.right) && t.right[i]:
-			cells[i] = strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)) + c
+			cells[i] = strings.Repeat(" ", widths[i]-columns(c)) + c
 		case i == len(row)-1:
 			cells[i] = c
 		default:

@@ -129,6 +129,93 @@ func TestProgressLineIsRedrawnInPlace(t *testing.T) {
 	}
 }
 
+// A terminal that became narrower has broken the progress line into rows: all
+// of them are taken away, and the next one fits.
+func TestProgressLineFollowsTheWidth(t *testing.T) {
+	var out bytes.Buffer
+	width := 100
+	start := time.Date(2026, 3, 1, 22, 4, 0, 0, time.UTC)
+	l := NewLog(&out, LogOptions{
+		Style: Style{Live: true, Width: 100}, Width: func() int { return width }, Start: start, Now: func() time.Time { return start.Add(75 * time.Second) },
+	})
+	for _, ev := range someEvents()[:4] {
+		_ = l.Event(ev)
+	}
+	_ = l.Tick()
+	for _, step := range []struct {
+		width int
+		want  string
+	}{
+		{40, "\r\x1b[2A\x1b[Jrunning · turn 1 · tests 3 passed, 1 f…"},
+		{20, "\r\x1b[1A\x1b[Jrunning · turn 1 ·…"},
+		{120, "\r\x1b[Krunning · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 15 s · 1 waiting for you"},
+		{83, "\r\x1b[1A\x1b[Jrunning · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 15 s · 1 waiting for …"},
+	} {
+		out.Reset()
+		width = step.width
+		_ = l.Tick()
+		if got := out.String(); got != step.want {
+			t.Errorf("%d columns: got %q, want %q", width, got, step.want)
+		}
+	}
+}
+
+// No line of the log is broken by the terminal, whatever script it is in.
+func TestLogLinesFitTheTerminal(t *testing.T) {
+	for _, width := range []int{30, 40, 50, 64, 80, 100, 120} {
+		var out bytes.Buffer
+		l := NewLog(&out, LogOptions{Style: Style{Live: true, Width: width}})
+		for _, text := range []string{"設定ファイルを読み込むときに期間を解析してテストを追加する、秒だけの値も", "🚀🚀🚀 ship ✅ it 👩‍💻 now ❤️ and then some more of it 🎉🎉🎉🎉🎉🎉🎉🎉", strings.Repeat("é", 200), strings.Repeat("e\u0301", 100)} {
+			_ = l.Event(event(1, "generalist", agency.SeverityInfo, text, agency.RunStarted{Goal: text}))
+		}
+		_ = l.Stop()
+		for line := range strings.Lines(out.String()) {
+			_, line, _ = strings.Cut("\r\x1b[K"+line, "\r\x1b[K") // the progress line before it is gone
+			line = line[strings.LastIndex(line, "\x1b[K")+1:]
+			line = strings.TrimRight(strings.TrimPrefix(line, "[K"), "\n")
+			if n := columns(line); n > width-1 && width >= 40 {
+				t.Errorf("width %d: %d columns in %q", width, n, line)
+			}
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	for s, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "期間": 4, "한글": 4, "🚀": 2, "ｆ": 2, "·…": 2, "⚡": 2, "\u200b": 0} {
+		if got := columns(s); got != want {
+			t.Errorf("%q: %d columns, want %d", s, got, want)
+		}
+	}
+	for _, c := range []struct {
+		s     string
+		width int
+		want  string
+	}{{"abcdef", 4, "abc…"}, {"期間期間", 5, "期間…"}, {"期間期間", 6, "期間…"}, {"期間", 4, "期間"}, {"abc", 1, "…"}, {"abc", 0, "abc"}, {"e\u0301e\u0301e\u0301", 2, "e\u0301…"}} {
+		if got := cut(c.s, c.width); got != c.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", c.s, c.width, got, c.want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	st := Style{Live: true, Width: 25}
+	for in, want := range map[string]string{
+		"short":                               "  short",
+		"words that are more than a line":     "  words that are more\n  than a line",
+		"- an item of a list that goes on":    "  - an item of a list\n    that goes on",
+		"code `go test ./... -run X` stays":   "  code\n  `go test ./... -run X`\n  stays",
+		"a\n\nb":                              "  a\n  \n  b",
+		"verylongwordwithoutanyspaceinit end": "  verylongwordwithoutanyspaceinit\n  end",
+	} {
+		if got := Wrap(st, "  ", in); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	if long := strings.Repeat("x ", 100); Wrap(Style{}, "", long) != long {
+		t.Error("broken without a terminal")
+	}
+}
+
 func TestGateNamesTheCommandsThatAnswerIt(t *testing.T) {
 	for _, kind := range []agency.GateKind{
 		agency.GatePlan, agency.GateInspection, agency.GateMerge, agency.GateBudget, agency.GateQuestion, agency.GateDependencies,

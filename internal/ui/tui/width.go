@@ -1,0 +1,168 @@
+package tui
+
+import (
+	"strings"
+	"unicode"
+)
+
+// wide are the characters that take two columns of a terminal: the ranges W and
+// F of Unicode's East Asian Width, and emoji. A range too many only cuts a line
+// early; one too few would wrap the progress line.
+var wide = [...][2]rune{
+	{0x1100, 0x115f},
+	{0x231a, 0x231b},
+	{0x2329, 0x232a},
+	{0x23e9, 0x23f3},
+	{0x25fd, 0x25fe},
+	{0x2614, 0x2615},
+	{0x2648, 0x2653},
+	{0x267f, 0x267f},
+	{0x2693, 0x2693},
+	{0x26a1, 0x26a1},
+	{0x26aa, 0x26ab},
+	{0x26bd, 0x26be},
+	{0x26c4, 0x26c5},
+	{0x26ce, 0x26ce},
+	{0x26d4, 0x26d4},
+	{0x26ea, 0x26ea},
+	{0x26f2, 0x26f5},
+	{0x26fa, 0x26fd},
+	{0x2705, 0x2705},
+	{0x270a, 0x270b},
+	{0x2728, 0x2728},
+	{0x274c, 0x274e},
+	{0x2753, 0x2757},
+	{0x2795, 0x2797},
+	{0x27b0, 0x27bf},
+	{0x2b1b, 0x2b1c},
+	{0x2b50, 0x2b55},
+	{0x2e80, 0x303e},
+	{0x3041, 0x33ff},
+	{0x3400, 0x4dbf},
+	{0x4e00, 0xa4cf},
+	{0xa960, 0xa97f},
+	{0xac00, 0xd7a3},
+	{0xf900, 0xfaff},
+	{0xfe10, 0xfe19},
+	{0xfe30, 0xfe6f},
+	{0xff00, 0xff60},
+	{0xffe0, 0xffe6},
+	{0x16fe0, 0x18dff},
+	{0x1b000, 0x1b2ff},
+	{0x1f004, 0x1f004},
+	{0x1f0cf, 0x1f0cf},
+	{0x1f18e, 0x1f19a},
+	{0x1f1e6, 0x1f64f},
+	{0x1f680, 0x1f6ff},
+	{0x1f7e0, 0x1f7eb},
+	{0x1f900, 0x1faff},
+	{0x20000, 0x3fffd},
+}
+
+// columnsOf is how many columns a character takes.
+func columnsOf(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case r == 0xfe0f: // asks for the emoji's picture, which is wide
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	}
+	for _, w := range wide {
+		if r < w[0] {
+			return 1
+		}
+		if r <= w[1] {
+			return 2
+		}
+	}
+	return 1
+}
+
+// columns is how many columns a text takes.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += columnsOf(r)
+	}
+	return n
+}
+
+// cut shortens a text to a number of columns; 0 or less: unknown.
+func cut(s string, width int) string {
+	if width <= 0 || columns(s) <= width {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n += columnsOf(r); n > width-1 { // the last column is the sign's
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+func pad(s string, width int) string {
+	if n := width - columns(s); n > 0 {
+		return s + strings.Repeat(" ", n)
+	}
+	return s
+}
+
+// Wrap indents the lines of a text and breaks them between words, so that a
+// terminal need not break them within; what follows a line hangs below its
+// first word. Code between backticks stays whole. Where the width is not known
+// nothing is broken.
+func Wrap(st Style, indent, text string) string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		line = indent + line
+		if st.Live && st.Width >= 20 {
+			line = wrapLine(line, st.Width-1)
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+func wrapLine(line string, width int) string {
+	if columns(line) <= width {
+		return line
+	}
+	body := strings.TrimLeft(line, " ")
+	hang := len(line) - len(body)
+	if strings.HasPrefix(body, "- ") {
+		hang += 2
+	}
+	hang = min(hang, width/2)
+	var b strings.Builder
+	b.WriteString(line[:len(line)-len(body)])
+	at, first := len(line)-len(body), true
+	for _, word := range words(body) {
+		n := columns(word)
+		switch {
+		case first:
+		case at+1+n > width:
+			b.WriteString("\n" + strings.Repeat(" ", hang))
+			at = hang
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at, first = at+n, false
+	}
+	return b.String()
+}
+
+// words are parted by spaces outside of backticks.
+func words(s string) []string {
+	code := false
+	return strings.FieldsFunc(s, func(r rune) bool {
+		if r == '`' {
+			code = !code
+		}
+		return r == ' ' && !code
+	})
+}
