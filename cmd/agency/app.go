@@ -70,6 +70,15 @@ func widthOf(f *os.File) int {
 	return width
 }
 
+// styleNow is the style in the terminal's present width.
+func (a *app) styleNow() tui.Style {
+	st := a.style
+	if a.width != nil {
+		st.Width = a.width()
+	}
+	return st
+}
+
 // exit is an end of a command with a code of its own; its text has been said.
 type exit int
 

@@ -33,7 +33,8 @@ func (a *app) demoCommand() *cobra.Command {
 		Use: "demo", Short: "Show the whole pipeline on a sample repository, offline, without a key", Args: cobra.NoArgs,
 		Long: `Makes a sample repository in a temporary folder, runs an agent on it with the
 embedded rehearsal model, shows the live log, approves its own merge gate and
-ends with the merged, tested change. It needs Go and git and no network.`,
+ends with the merged, tested change. It needs git, and no network; the sample is
+in Go where there is a go command, else in shell, checked by this program.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.keep, "keep", "", "keep everything in `DIR` (default: a temporary folder, removed)")
@@ -76,6 +77,20 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	return a.demoResult(ctx, c, s, run.ID, f.keep)
 }
 
+// demoCheckCommand is what the sample's checks run where there is no Go.
+func (a *app) demoCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: demo.CheckCommand + " test|lint", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := demo.Check(cmd.Context(), ".", args[0], a.out)
+			if errors.Is(err, demo.ErrFailed) {
+				return exit(exitFailed)
+			}
+			return err
+		},
+	}
+}
+
 func (a *app) say(format string, args ...any) { a.printf(a.out, format+"\n", args...) }
 
 func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func(), error) {
@@ -87,7 +102,7 @@ func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func()
 		}
 		dir = made
 	}
-	s, err := demo.Make(ctx, dir)
+	s, err := demo.Make(ctx, dir, selfFile())
 	if err != nil {
 		if keep == "" {
 			_ = os.RemoveAll(dir) // the error is already on its way
@@ -95,7 +110,7 @@ func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func()
 		return nil, nil, err
 	}
 	a.say("sample repository: %s", s.Repo)
-	a.say("%s\n", tui.Wrap(a.style, "", "goal: "+demo.Goal))
+	a.say("%s\n", tui.Wrap(a.style, "", "goal: "+s.Goal))
 	return s, func() {
 		if keep != "" {
 			return
@@ -140,7 +155,7 @@ func (a *app) demoRun(ctx context.Context, c *daemon.Connected, s *demo.Sample, 
 		return api.RunDoc{}, err
 	}
 	started, err := c.Start(ctx, api.RunRequest{
-		ID: id, Goal: demo.Goal, Repo: s.Repo, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: true,
+		ID: id, Goal: s.Goal, Repo: s.Repo, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: true,
 		Config: raw, Env: a.toolEnv(), By: "demo",
 	})
 	for _, n := range started.Notes {

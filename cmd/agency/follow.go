@@ -205,7 +205,7 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 		f.a.note("%s", tui.GateNotice(this, open > 1)) // whoever reads the output does not read this
 	}
 	if !f.o.json {
-		if err := f.log.Print(tui.Gate(f.a.style, this, open > 1) + "\n"); err != nil {
+		if err := f.log.Print(tui.Gate(f.a.styleNow(), this, open > 1) + "\n"); err != nil {
 			return err
 		}
 	}

@@ -54,6 +54,7 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	root.AddCommand(a.demoCheckCommand())
 	root.AddCommand(absentCommands()...)
 	root.SetCompletionCommandGroupID("set")
 	root.SetHelpCommandGroupID("set")

@@ -10,6 +10,8 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,21 +21,45 @@ import (
 	"agency/internal/config"
 )
 
-//go:embed sample/*.txt
+//go:embed sample/*.txt shell/*.txt script.yaml shell.yaml
 var files embed.FS
 
-//go:embed script.yaml
-var script []byte
+// kind is one of the two samples.
+type kind struct {
+	goal   string
+	script string
+	layout []file
+}
 
-// Goal is what the demo's run is asked for.
-const Goal = "Parse durations like 1h30m in config.Timeout, plain seconds must go on; add tests"
+// file is one of a sample, by its path in the repository.
+type file struct{ path, from string }
 
-// The sample's files by their path in the repository.
-var layout = []struct{ path, from string }{
-	{"go.mod", "go.mod.txt"},
-	{"README.md", "README.md.txt"},
-	{"config/timeout.go", "timeout.go.txt"},
-	{"config/timeout_test.go", "timeout_test.go.txt"},
+// inGo is the sample where there is a go command.
+func inGo() kind {
+	return kind{
+		goal:   "Parse durations like 1h30m in config.Timeout, plain seconds must go on; add tests",
+		script: "script.yaml",
+		layout: []file{
+			{"go.mod", "sample/go.mod.txt"},
+			{"README.md", "sample/README.md.txt"},
+			{"config/timeout.go", "sample/timeout.go.txt"},
+			{"config/timeout_test.go", "sample/timeout_test.go.txt"},
+		},
+	}
+}
+
+// inShell is the sample that this program can check alone: see Check.
+func inShell() kind {
+	return kind{
+		goal:   "Parse durations like 1h30m in config/timeout.sh, plain seconds must go on; add tests",
+		script: "shell.yaml",
+		layout: []file{
+			{".gitignore", "shell/gitignore.txt"},
+			{"README.md", "shell/README.md.txt"},
+			{"config/timeout.sh", "shell/timeout.sh.txt"},
+			{"config/timeout_test.sh", "shell/timeout_test.sh.txt"},
+		},
+	}
 }
 
 // Sample is a demo's folder.
@@ -41,11 +67,17 @@ type Sample struct {
 	Dir    string // holds everything
 	Repo   string // the sample repository
 	Script string // what the rehearsal model plays
+	Goal   string // what the demo's run is asked for
+	// Checks is a copy of this program where the sample is in shell and it runs
+	// the checks; empty where the go command does.
+	Checks string
+	kind   kind
 	git    string
 }
 
-// Make writes the sample into an empty or new folder and commits it.
-func Make(ctx context.Context, dir string) (*Sample, error) {
+// Make writes the sample into an empty or new folder and commits it. Without a
+// go command it is in shell, and self, this program, is copied beside it.
+func Make(ctx context.Context, dir, self string) (*Sample, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return nil, agency.Errorf(agency.KindTransient, "the git command was not found: %w", err).WithMend("install git 2.38 or newer")
@@ -59,8 +91,16 @@ func Make(ctx context.Context, dir string) (*Sample, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	s := &Sample{Dir: dir, Repo: filepath.Join(dir, "service"), Script: filepath.Join(dir, "script.yaml"), git: git}
+	s := &Sample{Dir: dir, Repo: filepath.Join(dir, "service"), Script: filepath.Join(dir, "script.yaml"), git: git, kind: inGo()}
+	if _, err := exec.LookPath("go"); err != nil {
+		s.kind = inShell()
+		s.Checks = filepath.Join(dir, "bin", "agency")
+	}
+	s.Goal = s.kind.goal
 	if err := s.write(); err != nil {
+		return nil, err
+	}
+	if err := s.bring(self); err != nil {
 		return nil, err
 	}
 	for _, args := range [][]string{
@@ -81,8 +121,8 @@ func (s *Sample) write() error {
 	if _, err := os.Stat(s.Repo); err == nil {
 		return agency.Errorf(agency.KindInvalid, "%s exists already", s.Repo).WithMend("agency demo --keep another folder")
 	}
-	for _, f := range layout {
-		b, err := files.ReadFile("sample/" + f.from)
+	for _, f := range s.kind.layout {
+		b, err := files.ReadFile(f.from)
 		if err != nil {
 			return err
 		}
@@ -94,8 +134,40 @@ func (s *Sample) write() error {
 			return agency.Errorf(agency.KindTransient, "the sample: %w", err)
 		}
 	}
+	script, err := files.ReadFile(s.kind.script)
+	if err != nil {
+		return err
+	}
 	if err := os.WriteFile(s.Script, script, 0o644); err != nil {
 		return agency.Errorf(agency.KindTransient, "the sample: %w", err)
+	}
+	return nil
+}
+
+// bring copies this program to where the sandbox shows it: its own folder may
+// hold anything, and go run deletes it.
+func (s *Sample) bring(self string) error {
+	if s.Checks == "" {
+		return nil
+	}
+	err := func() (err error) {
+		from, err := os.Open(self)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = from.Close() }() // only read
+		if err := os.MkdirAll(filepath.Dir(s.Checks), 0o755); err != nil {
+			return err
+		}
+		to, err := os.OpenFile(s.Checks, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(to, from)
+		return errors.Join(err, to.Close())
+	}()
+	if err != nil {
+		return agency.Errorf(agency.KindTransient, "a copy of this program for the sample's checks: %w", err)
 	}
 	return nil
 }
@@ -121,6 +193,9 @@ func (s *Sample) Git(ctx context.Context, args ...string) (string, error) {
 // library once and not for each cache. The sample is this program's own code.
 // A failure is no failure of the demo; the sandbox will tell.
 func (s *Sample) Warm(ctx context.Context, env map[string]string) error {
+	if s.Checks != "" {
+		return nil
+	}
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		return agency.Errorf(agency.KindTransient, "the go command was not found: %w", err).WithMend("install Go from https://go.dev/dl")
@@ -145,7 +220,12 @@ func (s *Sample) Config(c config.Config) config.Config {
 	for _, level := range []string{config.LevelReasoningHeavy, config.LevelCapable, config.LevelFastCheap} {
 		c.Models[level] = []string{"rehearsal/demo"}
 	}
-	c.Commands.Test, c.Commands.Lint, c.Commands.Build = "go test ./...", "go vet ./...", "go build ./..."
+	if s.Checks == "" {
+		c.Commands.Test, c.Commands.Lint, c.Commands.Build = "go test ./...", "go vet ./...", "go build ./..."
+		return c
+	}
+	c.Commands.Test, c.Commands.Lint = s.Checks+" "+CheckCommand+" test", s.Checks+" "+CheckCommand+" lint"
+	c.Sandbox.Read = []string{filepath.Dir(s.Checks)}
 	return c
 }
 

@@ -17,7 +17,8 @@ func Gate(st Style, g agency.Gate, several bool) string {
 		b.WriteByte('\n')
 		for line := range strings.Lines(body) {
 			for part := range strings.SplitSeq(Wrap(st, "  ", strings.TrimRight(line, "\n")), "\n") {
-				b.WriteString("  " + st.markdown(strings.TrimPrefix(part, "  ")) + "\n")
+				text := strings.TrimPrefix(part, "  ")
+				b.WriteString(part[:len(part)-len(text)] + st.markdown(text) + "\n")
 			}
 		}
 	}

@@ -204,7 +204,7 @@ func TestWrap(t *testing.T) {
 		"words that are more than a line":     "  words that are more\n  than a line",
 		"- an item of a list that goes on":    "  - an item of a list\n    that goes on",
 		"code `go test ./... -run X` stays":   "  code\n  `go test ./... -run X`\n  stays",
-		"a\n\nb":                              "  a\n  \n  b",
+		"a\n\nb":                              "  a\n\n  b",
 		"verylongwordwithoutanyspaceinit end": "  verylongwordwithoutanyspaceinit\n  end",
 	} {
 		if got := Wrap(st, "  ", in); got != want {

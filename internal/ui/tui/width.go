@@ -117,7 +117,9 @@ func pad(s string, width int) string {
 func Wrap(st Style, indent, text string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
-		line = indent + line
+		if line != "" {
+			line = indent + line
+		}
 		if st.Live && st.Width >= 20 {
 			line = wrapLine(line, st.Width-1)
 		}
