@@ -109,6 +109,10 @@ func datagram(a []string) error {
 
 const chunk = 16 << 20
 
+// stay ends only when it is killed. Without cgo, select {} in the only
+// goroutine would end the process as a deadlock.
+func stay() { time.Sleep(time.Hour) }
+
 // eatMemory takes chunks, n or without end, and holds them.
 func eatMemory(n int) error {
 	for i := 0; n == 0 || i < n; i++ {
@@ -120,7 +124,8 @@ func eatMemory(n int) error {
 			b[j] = 1
 		}
 	}
-	select {}
+	stay()
+	return nil
 }
 
 // manyEaters stays under the limit in each process and passes it in all.
@@ -133,7 +138,8 @@ func manyEaters() error {
 		}
 		defer func() { _ = p.Release() }()
 	}
-	select {}
+	stay()
+	return nil
 }
 
 // eatShared leaves memory behind in segments that no process has attached.
