@@ -20,6 +20,8 @@ var lockForm = regexp.MustCompile(`(?:Unable|unable) to create '([^'\n]+\.lock)'
 // it is none, or it may not be read.
 var badConfig = regexp.MustCompile(`bad (?:[a-z]+ )?config (?:line|variable|value)[^\n]*? in file '?([^\n':]+)|unable to access '([^'\n]+)': Permission denied`)
 
+var extensionForm = regexp.MustCompile(`unknown repository extensions? found:\s+(\S+)`)
+
 func (l *Locked) Error() string {
 	return fmt.Sprintf("%s exists: another git is at work there, or one has died", l.Path)
 }

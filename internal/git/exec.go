@@ -216,12 +216,15 @@ func classify(f *Failure) error {
 		return full(f)
 	case strings.Contains(s, "Permission denied"), strings.Contains(s, "Read-only file system"), strings.Contains(s, "insufficient permission"):
 		return agency.Errorf(agency.KindTransient, "no right to write: %w", f).WithMend("give your user the right to write the path named above")
+	case extensionForm.MatchString(s):
+		return agency.Errorf(agency.KindInvalid, "the repository is kept in a form that this git does not know (%s): %w", extensionForm.FindStringSubmatch(s)[1], f).
+			WithMend("install a git that knows it")
 	case lockForm.MatchString(s):
 		lock := lockForm.FindStringSubmatch(s)[1]
 		return &Locked{Path: lock, Err: f}
 	case strings.Contains(s, "unable to read tree"), strings.Contains(s, "unable to read "), strings.Contains(s, "cannot read object"), strings.Contains(s, "bad object"),
 		strings.Contains(s, "missing blob"), strings.Contains(s, "invalid object"), strings.Contains(s, "object file"):
-		return agency.Errorf(agency.KindNotFound, "an object is missing: %w", f).WithMend("git fsck names what is missing; a partial or damaged clone must be completed first (git fetch --refetch)")
+		return agency.Errorf(agency.KindNotFound, "an object is missing: %w", f).WithMend("git fsck names what is missing; a partial clone or a damaged one must be completed first (git fetch --refetch --no-filter)")
 	}
 	return f
 }

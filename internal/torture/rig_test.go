@@ -72,9 +72,20 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, home: t.TempDir(), server: wire.New(rehearsal.NewPlayer(parsed), wire.Options{})}
-	web := httptest.NewServer(r.server)
+	server := wire.New(rehearsal.NewPlayer(parsed), wire.Options{})
+	web := httptest.NewServer(server)
 	t.Cleanup(web.Close)
+	r := newUser(t, fmt.Sprintf(`version: 1
+providers:
+  server: {type: openai, base_url: %s/v1, api_key: none}
+models:
+  capable: [server/m]
+  fast-cheap: [server/m]
+  reasoning-heavy: [server/m]
+prices:
+  server/m: {in: 1, cached_in: 0.1, out: 5}
+`, web.URL))
+	r.server = server
 	r.repo = gittest.Init(t)
 	gittest.WriteFiles(t, r.repo.Dir,
 		"go.mod", "module sample\n\ngo 1.24\n",
@@ -82,19 +93,6 @@ func newRig(t *testing.T) *rig {
 		"sum_test.go", "package sample\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif got := Sum(2, 3); got != 5 {\n\t\tt.Errorf(\"Sum(2, 3) = %d\", got)\n\t}\n}\n",
 	)
 	r.repo.Commit("start")
-	sockets := filepath.Join(r.home, "run")
-	config := filepath.Join(r.home, "config", "agency", "config.yaml")
-	for _, d := range []string{sockets, filepath.Dir(config)} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text := fmt.Sprintf("version: 1\nproviders:\n  server: {type: openai, base_url: %s/v1, api_key: none}\nmodels:\n  capable: [server/m]\n  fast-cheap: [server/m]\n  reasoning-heavy: [server/m]\nprices:\n  server/m: {in: 1, cached_in: 0.1, out: 5}\n", web.URL)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.env = append(os.Environ(), "HOME="+r.home, "XDG_CONFIG_HOME="+filepath.Join(r.home, "config"), "XDG_STATE_HOME="+filepath.Join(r.home, "state"),
-		"XDG_CACHE_HOME="+filepath.Join(r.home, "cache"), "XDG_RUNTIME_DIR="+sockets, "AGENCY_HOST_IDLE=2s", "NO_COLOR=1")
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // kept: they are not what is tested
 		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {
@@ -102,6 +100,25 @@ func newRig(t *testing.T) *rig {
 		}
 		r.env = append(r.env, name+"="+strings.TrimSpace(string(out)))
 	}
+	return r
+}
+
+// newUser is a rig without a repository: a home with a configuration.
+func newUser(t *testing.T, settings string) *rig {
+	t.Helper()
+	r := &rig{t: t, home: t.TempDir()}
+	sockets := filepath.Join(r.home, "run")
+	config := filepath.Join(r.home, "config", "agency", "config.yaml")
+	for _, d := range []string{sockets, filepath.Dir(config)} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.env = append(os.Environ(), "HOME="+r.home, "XDG_CONFIG_HOME="+filepath.Join(r.home, "config"), "XDG_STATE_HOME="+filepath.Join(r.home, "state"),
+		"XDG_CACHE_HOME="+filepath.Join(r.home, "cache"), "XDG_RUNTIME_DIR="+sockets, "AGENCY_HOST_IDLE=2s", "NO_COLOR=1")
 	t.Cleanup(r.killAll)
 	return r
 }
@@ -109,10 +126,15 @@ func newRig(t *testing.T) *rig {
 // agency runs the command to its end, with its exit code.
 func (r *rig) agency(args ...string) (stdout, stderr string, code int) {
 	r.t.Helper()
+	return r.agencyIn(r.repo.Dir, args...)
+}
+
+func (r *rig) agencyIn(dir string, args ...string) (stdout, stderr string, code int) {
+	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir, cmd.Env = r.repo.Dir, r.env
+	cmd.Dir, cmd.Env = dir, r.env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -163,9 +185,13 @@ func processes() []int {
 	return pids
 }
 
+// killAll ends what this user has started; a host's commands die with it.
 func (r *rig) killAll() {
 	for _, pid := range processes() {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
+		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+		if err == nil && bytes.Contains(env, []byte(r.home+"/")) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	GitReplaced FaultKind = "git_replaced"      // .git at the root is not our empty mount point
 	NestedGit   FaultKind = "nested_repository" // a .git below the root, or a gitlink that the base does not have
 	Filtered    FaultKind = "filtered_path"     // a change to a path that the base hands to a filter such as LFS
+	Submodule   FaultKind = "submodule"         // a change inside of a submodule; it has been put back
 	Unreadable  FaultKind = "unreadable"        // something that git cannot take into a tree
 )
 
@@ -38,6 +39,8 @@ func (f *Fault) Error() string {
 		return fmt.Sprintf("a git repository inside of the workspace cannot be part of the work: %s (remove its .git)", paths)
 	case Filtered:
 		return fmt.Sprintf("files kept by a git filter such as LFS cannot be changed here: %s (restore them)", paths)
+	case Submodule:
+		return fmt.Sprintf("submodules are read-only here, what was changed in them has been put back: %s", paths)
 	case Unreadable:
 		return "git cannot take the files of the workspace into a tree: " + strings.TrimSpace(paths+" "+f.Why)
 	default:

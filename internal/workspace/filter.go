@@ -104,9 +104,16 @@ func (r *Run) Kept(ctx context.Context) (Kept, error) {
 	return k, nil
 }
 
-// MayWrite refuses, by name, a path that the base hands to a filter:
-// KindDenied.
+// MayWrite refuses, by name, a path that the base hands to a filter, or that
+// lies in a submodule: KindDenied.
 func (w *Workspace) MayWrite(ctx context.Context, rel string) error {
+	base, err := w.run.base(ctx)
+	if err != nil {
+		return err
+	}
+	if link := base.inModule(rel); link != "" {
+		return agency.Errorf(agency.KindDenied, "%s is in the submodule %s, which is read-only here: its files cannot be changed", rel, link)
+	}
 	set, err := w.run.Filtered(ctx, []string{rel})
 	if err != nil {
 		return err

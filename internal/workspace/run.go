@@ -239,6 +239,7 @@ type baseFacts struct {
 	ignored  []string // files that the base tracks although it ignores them
 	listed   bool     // ignored is filled in
 
+	modules    []module // submodules that are checked out
 	attributes []string // the texts of the rules of attributes
 }
 
@@ -257,14 +258,19 @@ func (r *Run) base(ctx context.Context) (*baseFacts, error) {
 		ignores: map[string]agency.OID{}, files: make(map[string]bool, len(entries)),
 		excludes: filepath.Join(r.info.dir(), "ignore"),
 	}
+	var links []git.Entry
 	for _, e := range entries {
 		f.files[e.Path] = true
 		switch {
 		case e.Mode == git.ModeGitlink:
+			links = append(links, e)
 			f.gitlinks = append(f.gitlinks, e.Path)
 		case path.Base(e.Path) == ".gitignore" && e.Mode != git.ModeSymlink:
 			f.ignores[e.Path] = e.ID
 		}
+	}
+	if f.modules, err = r.findModules(ctx, links); err != nil {
+		return nil, err
 	}
 	if f.attributes, err = r.attributeTexts(ctx, entries); err != nil {
 		return nil, err

@@ -33,6 +33,9 @@ func (w *Workspace) Snapshot(ctx context.Context) (agency.OID, error) {
 	if err == nil {
 		err = w.checkFiltered(ctx, base, tree)
 	}
+	if err == nil {
+		err = w.checkModules(ctx, base)
+	}
 	if err = w.explain(err); err != nil {
 		return "", err
 	}
@@ -368,7 +371,7 @@ func (w *Workspace) restore(ctx context.Context, tree agency.OID) error {
 	}
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()
-	return w.hideGitlinks(ctx)
+	return errors.Join(w.hideGitlinks(ctx), w.fillModules(ctx, base))
 }
 
 // resetMountPoint puts the empty folder at .git back.

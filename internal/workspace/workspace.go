@@ -117,7 +117,7 @@ func (w *Workspace) finished() bool {
 }
 
 func (w *Workspace) remove() error {
-	return errors.Join(removeAll(w.ready), removeAll(w.root), removeAll(w.index), removeAll(w.index+".lock"), removeAll(w.synthetic))
+	return errors.Join(removeAll(w.ready), removeAll(w.root), removeAll(w.index), removeAll(w.index+".lock"), removeAll(w.synthetic), removeAll(w.moduleIndexes()))
 }
 
 // create makes the checkout; the mark is written last, so that one cut short
@@ -139,6 +139,13 @@ func (w *Workspace) create(ctx context.Context, at agency.OID) error {
 		return err
 	}
 	if err := w.hideGitlinks(ctx); err != nil {
+		return err
+	}
+	base, err := w.run.base(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.fillModules(ctx, base); err != nil {
 		return err
 	}
 	if err := w.makeSynthetic(ctx, at); err != nil {

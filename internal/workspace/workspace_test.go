@@ -304,6 +304,13 @@ func TestNothingInAWorkspaceRuns(t *testing.T) {
 	if err := os.Chtimes(lib, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
+	f := (*workspace.Fault)(nil)
+	if _, err := w.Snapshot(t.Context()); !errors.As(err, &f) || f.Kind != workspace.Submodule {
+		t.Errorf("a change in a submodule is not named: %v", err)
+	}
+	if b, err := os.ReadFile(filepath.Join(lib, "lib.txt")); err != nil || string(b) == "changed\n" {
+		t.Errorf("the submodule's file was not put back: %q, %v", b, err)
+	}
 	if got := snap(t, w); got != tree {
 		t.Errorf("a submodule's content changed the tree: %q", files(t, w, got))
 	}

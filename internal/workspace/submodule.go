@@ -1,0 +1,187 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+)
+
+// Submodules that the user has checked out are in every checkout with the
+// files of the commit that the base names, read by a private git directory
+// that borrows the submodule's objects. Nothing of them can land: the index
+// never looks into their folders, and what an agent changes there is put back
+// and named.
+
+// module is a submodule of the base that the user has checked out.
+type module struct {
+	path string // of its folder
+	tree agency.OID
+	dir  git.Dir
+}
+
+// findModules opens the submodules of the base. One that the user has not
+// checked out, or not at a commit that is there, is an empty folder, as in the
+// user's own checkout.
+func (r *Run) findModules(ctx context.Context, links []git.Entry) ([]module, error) {
+	var found []module
+	for i, link := range links {
+		at := filepath.Join(r.info.Repo.WorkTree, filepath.FromSlash(link.Path))
+		loc, err := git.Find(at)
+		if err != nil || loc.WorkTree != at {
+			continue
+		}
+		m, err := r.openModule(ctx, i, link, loc)
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			found = append(found, *m)
+		}
+	}
+	return found, nil
+}
+
+func (r *Run) openModule(ctx context.Context, i int, link git.Entry, loc git.Location) (*module, error) {
+	borrow, err := git.ObjectDirs(loc.Objects())
+	if err != nil {
+		return nil, fmt.Errorf("submodule %s: %w", link.Path, err)
+	}
+	settings, err := r.m.opts.Git.ReadSettings(ctx, loc)
+	if err != nil {
+		return nil, fmt.Errorf("submodule %s: %w", link.Path, err)
+	}
+	dir, err := r.m.opts.Git.Create(git.Private{
+		Path: filepath.Join(r.info.dir(), "modules", strconv.Itoa(i)), Borrow: borrow, Settings: settings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	tree, err := dir.ResolveTree(ctx, link.ID)
+	if err != nil {
+		return nil, ctx.Err() // the commit is not there: an empty folder
+	}
+	return &module{path: link.Path, tree: tree, dir: dir}, nil
+}
+
+func (w *Workspace) moduleIndexes() string {
+	return filepath.Join(w.run.info.dir(), "index", "modules", string(w.kind), w.name)
+}
+
+// at is the module's git directory for a checkout: its files and an index.
+func (m module) at(w *Workspace) git.Dir {
+	index := filepath.Join(w.moduleIndexes(), filepath.Base(m.dir.GitDir))
+	return m.dir.WithWorkTree(filepath.Join(w.root, filepath.FromSlash(m.path)), index)
+}
+
+// fillModules writes the files of the submodules into the checkout, and puts
+// back those that were changed.
+func (w *Workspace) fillModules(ctx context.Context, base *baseFacts) error {
+	if len(base.modules) == 0 {
+		return nil
+	}
+	root, err := w.Root()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // nothing was written through it that could be lost
+	for _, m := range base.modules {
+		if err := realFolder(root, m.path); err != nil {
+			return git.Disk(err)
+		}
+		d := m.at(w)
+		if err := os.MkdirAll(filepath.Dir(d.Index), 0o700); err != nil {
+			return git.Disk(err)
+		}
+		// The lock of a git that was killed: nobody else uses this index.
+		if err := removeAll(d.Index + ".lock"); err != nil {
+			return err
+		}
+		if err := d.Checkout(ctx, m.tree); err != nil {
+			return fmt.Errorf("submodule %s: %w", m.path, err)
+		}
+	}
+	return nil
+}
+
+// realFolder makes a path a folder, each part of it one and none a link: git
+// writes there.
+func realFolder(root *os.Root, p string) error {
+	for end := 0; end < len(p); end++ {
+		if next := strings.IndexByte(p[end+1:], '/'); next >= 0 {
+			end += 1 + next
+		} else {
+			end = len(p)
+		}
+		part := filepath.FromSlash(p[:end])
+		info, err := root.Lstat(part)
+		if err == nil && info.IsDir() {
+			continue
+		}
+		if err == nil {
+			err = root.Remove(part)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := root.Mkdir(part, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkModules names what was changed in submodules, and puts it back.
+func (w *Workspace) checkModules(ctx context.Context, base *baseFacts) error {
+	if w.kind != Work || len(base.modules) == 0 {
+		return nil
+	}
+	var changed []string
+	for _, m := range base.modules {
+		names, err := w.changedIn(ctx, m)
+		if err != nil {
+			return err
+		}
+		changed = append(changed, names...)
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return errors.Join(w.fillModules(ctx, base), &Fault{Kind: Submodule, Paths: changed})
+}
+
+func (w *Workspace) changedIn(ctx context.Context, m module) ([]string, error) {
+	root, err := w.Root()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // only looked through
+	for p := m.path; p != "."; p = path.Dir(p) {
+		if info, err := root.Lstat(filepath.FromSlash(p)); err != nil || !info.IsDir() {
+			return []string{p}, nil
+		}
+	}
+	names, err := m.at(w).Differing(ctx)
+	for i := range names {
+		names[i] = path.Join(m.path, names[i])
+	}
+	return names, err
+}
+
+// inModule is the submodule that a path lies in, "" where it lies in none.
+func (f *baseFacts) inModule(rel string) string {
+	for _, link := range f.gitlinks {
+		if rel == link || strings.HasPrefix(rel, link+"/") {
+			return link
+		}
+	}
+	return ""
+}
