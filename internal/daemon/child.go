@@ -116,6 +116,9 @@ func passed(environ []string) []string {
 		"PATH": true, "HOME": true, "USER": true, "LOGNAME": true, "LANG": true, "TZ": true, "TMPDIR": true,
 		"SSL_CERT_FILE": true, "SSL_CERT_DIR": true, "HTTPS_PROXY": true, "HTTP_PROXY": true, "NO_PROXY": true,
 		"https_proxy": true, "http_proxy": true, "no_proxy": true, "GOTRACEBACK": true, "GOCOVERDIR": true,
+		// What the user's git and a signer of the final merge are set up by.
+		"GIT_CONFIG_GLOBAL": true, "GIT_CONFIG_SYSTEM": true, "GIT_CONFIG_NOSYSTEM": true, "GNUPGHOME": true, "GPG_TTY": true,
+		"SSH_AUTH_SOCK": true, "SSH_ASKPASS": true, "DISPLAY": true, "WAYLAND_DISPLAY": true, "XAUTHORITY": true, "DBUS_SESSION_BUS_ADDRESS": true,
 		"SystemRoot": true, "TEMP": true, "TMP": true, "USERPROFILE": true, "APPDATA": true, "LOCALAPPDATA": true,
 	}
 	var out []string

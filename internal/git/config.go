@@ -27,6 +27,11 @@ func (c Config) Get(key string) string {
 // repository: system, global, local and worktree, with its includes. Nothing
 // of it is obeyed here.
 func (h *Host) ReadConfig(ctx context.Context, loc Location) (Config, error) {
+	return h.readConfig(ctx, loc)
+}
+
+// readConfig reads the keys of some scopes, or of all where none is named.
+func (h *Host) readConfig(ctx context.Context, loc Location, scopes ...string) (Config, error) {
 	d := h.At(loc)
 	// The hardening settings come by -c and would be listed, too: --show-scope
 	// tells them apart.
@@ -38,7 +43,7 @@ func (h *Host) ReadConfig(ctx context.Context, loc Location) (Config, error) {
 	cfg := Config{}
 	parts := fields(out)
 	for i := 0; i+1 < len(parts); i += 2 {
-		if parts[i] == "command" {
+		if parts[i] == "command" || len(scopes) > 0 && !slices.Contains(scopes, parts[i]) {
 			continue
 		}
 		key, value, ok := strings.Cut(parts[i+1], "\n")
@@ -129,7 +134,7 @@ func (c Config) Neutral() []string {
 // as data.
 type Settings struct {
 	Identity Identity `json:"identity"`
-	// Sign is set where the user signs commits; shown at the gate, not obeyed.
+	// Sign is set where the user signs commits: the final merge is (Host.Signing).
 	Sign bool `json:"sign,omitempty"`
 	// ObjectFormat is "" for SHA-1.
 	ObjectFormat string `json:"object_format,omitempty"`

@@ -173,17 +173,21 @@ func parseLog(out []byte) ([]Commit, error) {
 // CommitTree writes a commit. The message is taken as it is, apart from bytes
 // that are not UTF-8 and NUL. Nothing is signed and no hook runs.
 func (d Dir) CommitTree(ctx context.Context, tree agency.OID, parents []agency.OID, message string, by Identity) (agency.OID, error) {
+	return d.commit(ctx, "--no-gpg-sign", tree, parents, message, by, nil, nil)
+}
+
+func (d Dir) commit(ctx context.Context, sign string, tree agency.OID, parents []agency.OID, message string, by Identity, config, env []string) (agency.OID, error) {
 	if err := checkOID(append([]agency.OID{tree}, parents...)...); err != nil {
 		return "", err
 	}
-	args := []string{"commit-tree", "--no-gpg-sign"}
+	args := []string{"commit-tree", sign}
 	for _, p := range parents {
 		args = append(args, "-p", string(p))
 	}
 	message = strings.ReplaceAll(strings.ToValidUTF8(message, "?"), "\x00", "")
 	out, err := d.host.run(ctx, command{
-		dir: &d, args: append(args, string(tree)), env: by.env(d.host.opts.Now()),
-		stdin: strings.NewReader(message), config: []string{"i18n.commitEncoding=UTF-8"},
+		dir: &d, args: append(args, string(tree)), env: append(by.env(d.host.opts.Now()), env...),
+		stdin: strings.NewReader(message), config: append([]string{"i18n.commitEncoding=UTF-8"}, config...),
 	})
 	if err != nil {
 		return "", err

@@ -78,6 +78,8 @@ const (
 	CauseMissing   Cause = "missing"    // the target branch does not exist
 	CauseUnborn    Cause = "no_branch"  // the run's branch does not exist
 	CauseUnusual   Cause = "unusual"    // a checkout that cannot be written safely
+	CauseSigner    Cause = "signer"     // the user signs commits, and the signer failed
+	CauseOwner     Cause = "owner"      // the repository belongs to another user than this process
 )
 
 // Refusal is a closed reason with the paths it is about.

@@ -58,7 +58,9 @@ func (w *world) VerifyLanding(context.Context, land.Candidate) ([]string, error)
 
 func newHost(ctx context.Context) (*git.Host, error) {
 	return git.NewHost(ctx, git.Options{Getenv: func(k string) string {
-		return map[string]string{"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}[k]
+		return map[string]string{
+			"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.Getenv("LAND_GITCONFIG"), "GNUPGHOME": os.Getenv("LAND_GNUPGHOME"),
+		}[k]
 	}})
 }
 

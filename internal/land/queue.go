@@ -93,6 +93,9 @@ func (q *Queue) Branch(ctx context.Context, _ agency.StepKey, spec BranchSpec) (
 	if err != nil {
 		return Branch{}, err
 	}
+	if err := foreign(run.Info().Repo.CommonDir); err != nil {
+		return Branch{}, agency.Errorf(agency.KindDenied, "%w", err)
+	}
 	b := Branch{Ref: branchRef(record.Branch), Head: spec.Base}
 	user := run.User()
 	got, err := user.Ref(ctx, b.Ref)

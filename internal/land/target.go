@@ -36,6 +36,9 @@ func (t *Target) Merge(ctx context.Context, key agency.StepKey, spec MergeSpec) 
 	if err != nil {
 		return MergeOutcome{}, err
 	}
+	if err := foreign(run.Info().Repo.CommonDir); err != nil {
+		return refusedOr(err)
+	}
 	m := &merge{o: t.o, run: run, record: record, spec: spec, key: key, ref: branchRef(spec.Target)}
 	if err := git.CheckRef(m.ref); err != nil {
 		return MergeOutcome{}, err
@@ -115,11 +118,31 @@ func (m *merge) perform(ctx context.Context) (MergeOutcome, error) {
 	if ok, err := m.verified(ctx, target, tree); err != nil || !ok {
 		return MergeOutcome{Moved: &Moved{Target: target, Tree: tree}}, err
 	}
-	commit, err := m.run.Dir().CommitTree(ctx, tree, []agency.OID{target, head}, m.message(), identity(m.run))
+	commit, err := m.commit(ctx, tree, target, head)
 	if err != nil {
 		return MergeOutcome{}, err
 	}
 	return m.move(ctx, target, commit, tree)
+}
+
+// commit makes the merge commit, signed where the user signs commits: the
+// configuration is read again here, so that a signer can be mended while the
+// gate waits. Nothing has been touched when it fails.
+func (m *merge) commit(ctx context.Context, tree, target, head agency.OID) (agency.OID, error) {
+	d, parents := m.run.Dir(), []agency.OID{target, head}
+	signing, err := d.Host().Signing(ctx, m.run.Info().Repo)
+	if err != nil {
+		return "", err
+	}
+	if signing == nil {
+		return d.CommitTree(ctx, tree, parents, m.message(), identity(m.run))
+	}
+	commit, err := d.SignCommit(ctx, tree, parents, m.message(), identity(m.run), *signing)
+	if unsigned := (*git.Unsigned)(nil); errors.As(err, &unsigned) {
+		return "", refuse(CauseSigner, nil,
+			"%s; mend: see that `git commit -S` works here without a terminal (an agent that holds the key), or git config commit.gpgSign false, and approve again", unsigned)
+	}
+	return commit, err
 }
 
 // already finds the run's work in the target.
@@ -204,7 +227,8 @@ func (m *merge) move(ctx context.Context, target, commit, tree agency.OID) (Merg
 		}
 	}
 	if err != nil {
-		if after := m.o.forget(ctx, in.Step); after != nil {
+		after := freeRef(m.run.Info().Repo.CommonDir, in) // of a git that was stopped
+		if after = errors.Join(after, m.o.forget(context.WithoutCancel(ctx), in.Step)); after != nil {
 			return MergeOutcome{}, errors.Join(err, after)
 		}
 		return m.afterMove(ctx, err)
@@ -295,6 +319,9 @@ func (m *merge) checkedOut(ctx context.Context) (*git.Location, error) {
 	}
 	if loc.CommonDir != m.run.Info().Repo.CommonDir {
 		return nil, refuse(CauseUnusual, at, "%s belongs to another repository than git says", at[0])
+	}
+	if err := foreign(loc.WorkTree, loc.GitDir); err != nil {
+		return nil, err
 	}
 	if busy := underWay(loc.GitDir); busy != "" {
 		return nil, refuse(CauseBusy, []string{busy}, "%s is in the middle of something (%s); mend: git status in %s", m.spec.Target, busy, loc.WorkTree)

@@ -26,7 +26,7 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 		}
 		spec := mergeGateSpec{
 			Run: in.Run, Gate: gateID(in.Run, name), Contract: contract.ID, Target: in.Target, Land: in.Land,
-			Base: in.Base, Head: landed.Commit, Problem: problem,
+			Base: in.Base, Head: landed.Commit, Tree: landed.Tree, Problem: problem,
 		}
 		if _, err := flow.Call(c, openMergeGate, path("gate", name), spec); err != nil {
 			return Result{}, agency.Decision{}, err

@@ -175,7 +175,8 @@ func (a *attempts) judge(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 func (a *attempts) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verdict, error) {
 	spec := verify.Spec{
 		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,
-		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Commands: a.in.Commands, WeakenedBefore: a.weakened,
+		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.contract.Writes,
+		Commands: a.in.Commands, WeakenedBefore: a.weakened,
 	}
 	verdict, err := flow.Call(c, verify.Activity, a.key(key), spec)
 	if err != nil {

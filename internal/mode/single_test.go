@@ -99,6 +99,8 @@ type shop struct{ off bool }
 
 func (s shop) SandboxOff(context.Context, agency.RunID) (bool, error) { return s.off, nil }
 
+func (shop) Signing(context.Context, agency.RunID) (string, error) { return "", nil }
+
 func (shop) Stat(context.Context, agency.RunID, agency.OID, agency.OID) (string, error) {
 	return " a.go | 2 +-\n", nil
 }

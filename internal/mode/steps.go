@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -87,6 +88,8 @@ type mergeGateSpec struct {
 	Base     agency.OID        `json:"base"`
 	Head     agency.OID        `json:"head"`
 	Problem  string            `json:"problem,omitempty"`
+	// Tree is what landed; empty in runs of earlier versions.
+	Tree agency.OID `json:"tree,omitempty"`
 }
 
 // Shop knows a run's work.
@@ -96,6 +99,8 @@ type Shop interface {
 	Stat(ctx context.Context, run agency.RunID, from, to agency.OID) (string, error)
 	// SandboxOff tells whether the run's commands had the rights of the user.
 	SandboxOff(ctx context.Context, run agency.RunID) (bool, error)
+	// Signing tells with what the user's git signs commits; "" where not.
+	Signing(ctx context.Context, run agency.RunID) (string, error)
 }
 
 // Steps performs this package's activities.
@@ -180,11 +185,12 @@ var mergeGateText string
 
 type mergeGateView struct {
 	mergeGateSpec
-	Goal, Branch, Stat, Cost       string
-	Proofs                         []agency.Proof
-	Weakened                       []agency.Weakening
-	Receipts                       []string
-	NoTests, WeakProof, SandboxOff bool
+	Goal, Branch, Stat, Cost, Signing       string
+	Proofs                                  []agency.Proof
+	Weakened                                []agency.Weakening
+	Receipts, Flaky                         []string
+	Coverage                                *agency.Coverage
+	NoTests, NoneRan, WeakProof, SandboxOff bool
 }
 
 func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpec) (flow.None, error) {
@@ -196,6 +202,9 @@ func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpe
 	if view.Stat, err = s.shop.Stat(ctx, in.Run, in.Base, in.Head); err != nil {
 		return flow.None{}, err
 	}
+	if view.Signing, err = s.shop.Signing(ctx, in.Run); err != nil {
+		view.Signing = "its configuration is refused: " + err.Error() // told again, and mended, at the merge
+	}
 	if err := s.db.Read(ctx, view.fill); err != nil {
 		return flow.None{}, err
 	}
@@ -206,6 +215,7 @@ func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpe
 	return s.gate(ctx, "", agency.Gate{
 		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
 		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || in.Problem != "",
+		Weakened: view.Weakened,
 	})
 }
 
@@ -221,18 +231,27 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	kept := map[agency.ReceiptID]agency.OID{} // with the tree that was judged: the base's are not shown
+	kept := map[agency.ReceiptID]bool{}
+	judged := v.Tree
 	for _, verdict := range verdicts {
 		if !verdict.Pass || verdict.ContractID == "" {
 			continue
 		}
-		v.Weakened = append(v.Weakened, verdict.Weakened...)
+		for _, w := range verdict.Weakened { // a second verdict on one claim names them again
+			if !slices.ContainsFunc(v.Weakened, w.Same) {
+				v.Weakened = append(v.Weakened, w)
+			}
+		}
 		if verdict.ContractID != v.Contract {
 			continue
 		}
-		v.Proofs, v.NoTests, v.WeakProof = verdict.Proofs, verdict.NoTests, verdict.WeakProof
+		v.Proofs, v.NoTests, v.NoneRan, v.WeakProof = verdict.Proofs, verdict.NoTests, verdict.NoneRan, verdict.WeakProof
+		v.Flaky, v.Coverage = verdict.Flaky, verdict.Coverage
 		for _, id := range verdict.Receipts {
-			kept[id] = verdict.Tree
+			kept[id] = true
+		}
+		if v.Tree == "" {
+			judged = verdict.Tree
 		}
 	}
 	receipts, err := check.Receipts(q, v.Run)
@@ -240,7 +259,8 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 		return err
 	}
 	for _, r := range receipts {
-		if tree, ok := kept[r.ID]; ok && r.Tree == tree {
+		landed := r.Stage == string(check.StageLanding) && r.ContractID == v.Contract
+		if r.Tree == judged && (kept[r.ID] || landed) {
 			v.Receipts = append(v.Receipts, receiptLine(r))
 		}
 	}
@@ -300,5 +320,8 @@ func receiptLine(r agency.Receipt) string {
 		fmt.Fprintf(&b, ", passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
 	}
 	fmt.Fprintf(&b, ", %.1f s", r.Duration)
+	if r.CopyOf != "" {
+		fmt.Fprintf(&b, ", known from %s", r.CopyOf)
+	}
 	return b.String()
 }

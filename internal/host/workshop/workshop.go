@@ -201,6 +201,19 @@ func (s *Shop) forget(id agency.RunID) {
 	}
 }
 
+// Signing tells with what the user's git signs commits.
+func (s *Shop) Signing(ctx context.Context, id agency.RunID) (string, error) {
+	run, err := s.spaces.Run(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	signing, err := s.o.Git.Signing(ctx, run.Info().Repo)
+	if err != nil || signing == nil {
+		return "", err
+	}
+	return signing.String(), nil
+}
+
 // Stat is the summary of a difference of two commits of a run, a line a file.
 func (s *Shop) Stat(ctx context.Context, id agency.RunID, from, to agency.OID) (string, error) {
 	run, err := s.spaces.Run(ctx, id)
