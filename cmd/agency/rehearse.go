@@ -20,8 +20,8 @@ func (a *app) rehearseCommand() *cobra.Command {
 	var script, listen string
 	cmd := &cobra.Command{
 		Use: "rehearse", Short: "Serve the rehearsal player over the providers' wires, on loopback", Args: cobra.NoArgs,
-		Long: `Plays a script as if it were a model, over the OpenAI and Anthropic wires, so that
-a configuration can be tried without a key and faults can be injected.`,
+		Long: `Plays a script as if it were a model, over the wires of OpenAI (chat and responses),
+Anthropic and Gemini, so that a configuration can be tried without a key and faults can be injected.`,
 		Example: `  agency rehearse --script team.yaml --listen 127.0.0.1:8080
   # providers: {local: {type: openai, base_url: http://127.0.0.1:8080/v1, api_key: none}}`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.rehearse(cmd.Context(), script, listen) },
@@ -48,7 +48,7 @@ func (a *app) rehearse(ctx context.Context, file, listen string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	a.printf(a.out, "playing %s\n  openai     base_url: http://%s/v1\n  anthropic  base_url: http://%s\n", script.Name(), l.Addr(), l.Addr())
+	a.printf(a.out, "playing %s\n  openai     base_url: http://%s/v1\n  anthropic  base_url: http://%s\n  gemini     base_url: http://%s\n", script.Name(), l.Addr(), l.Addr(), l.Addr())
 	s := &http.Server{Handler: wire.New(rehearsal.NewPlayer(script), wire.Options{}), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {

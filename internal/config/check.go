@@ -127,6 +127,9 @@ func (ch *checker) contradictions() {
 	}
 }
 
+// minThinking is the smallest budget for thinking that Anthropic takes.
+const minThinking = 1024
+
 func (ch *checker) provider(name string, p Provider) {
 	key := "providers." + name
 	only := func(field, value, typ string) {
@@ -136,6 +139,12 @@ func (ch *checker) provider(name string, p Provider) {
 	}
 	only("api", p.API, "openai")
 	only("script", p.Script, "rehearsal")
+	if p.Thinking != 0 {
+		only("thinking_tokens", "set", "anthropic")
+		if p.Thinking < minThinking {
+			ch.fault("%s.thinking_tokens: the provider takes no less than %d", []any{key, minThinking}, key+".thinking_tokens")
+		}
+	}
 	if p.Type == "rehearsal" {
 		if p.BaseURL != "" {
 			ch.fault("%s.base_url: type rehearsal is in the program itself and has no address", []any{key}, key+".base_url")

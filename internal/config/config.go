@@ -53,11 +53,12 @@ type Budget struct {
 
 // Provider is one place that answers model requests.
 type Provider struct {
-	Type    string `json:"type" doc:"the wire it speaks" enum:"anthropic,openai,gemini,rehearsal" required:"new"`
-	BaseURL string `json:"base_url,omitempty" doc:"what the vendor's SDK takes: with /v1 for openai, without for anthropic; empty: the vendor's own" form:"url" expand:"true"`
-	APIKey  Secret `json:"api_key,omitempty" doc:"the key, as ${NAME}; none where the server wants none" expand:"secret"`
-	API     string `json:"api,omitempty" doc:"which of OpenAI's APIs; chat where empty" enum:",chat,responses"`
-	Script  string `json:"script,omitempty" doc:"rehearsal script file; empty: the embedded one" expand:"true"`
+	Type     string `json:"type" doc:"the wire it speaks" enum:"anthropic,openai,gemini,rehearsal" required:"new"`
+	BaseURL  string `json:"base_url,omitempty" doc:"what the vendor's SDK takes: with /v1 for openai, without for anthropic and gemini; empty: the vendor's own" form:"url" expand:"true"`
+	APIKey   Secret `json:"api_key,omitempty" doc:"the key, as ${NAME}; none where the server wants none" expand:"secret"`
+	API      string `json:"api,omitempty" doc:"which of OpenAI's APIs; chat where empty" enum:",chat,responses"`
+	Thinking int    `json:"thinking_tokens,omitempty" doc:"Anthropic: how many tokens of an answer the model may think, at least 1024; 0: no extended thinking" min:"0" max:"1000000"`
+	Script   string `json:"script,omitempty" doc:"rehearsal script file; empty: the embedded one" expand:"true"`
 }
 
 // Price is what a model costs in US dollars per million tokens. It converts

@@ -134,13 +134,8 @@ func (l *Loaded) Hidden() []string {
 	return sortedKeys(found)
 }
 
-// providerReady refuses what is not in this version and what an unset
-// variable left open.
+// providerReady refuses what an unset variable left open.
 func (l *Loaded) providerReady(name string, p Provider) error {
-	if what := unsupportedProvider(p); what != "" {
-		return agency.Errorf(agency.KindInvalid, "config: providers.%s: %s is not in this version", name, what).
-			WithMend("name a model of another provider under models: in agency.yaml")
-	}
 	for field, value := range map[string]string{"base_url": p.BaseURL, "script": p.Script} {
 		if _, unset := expand(value, l.env); len(unset) > 0 {
 			return l.unset(name, field, unset[0])

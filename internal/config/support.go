@@ -75,31 +75,7 @@ func (c Config) absent() []absent {
 		r := c.Agents[role].Runtime
 		add(r != RuntimeNative, "agents."+role+".runtime", "runtime "+r)
 	}
-	for _, p := range c.neededProviders() {
-		what := unsupportedProvider(c.Providers[p])
-		add(what != "", "providers."+p, "providers."+p+": "+what)
-	}
 	return out
-}
-
-// unsupportedProvider says which part of a provider is not in this version.
-func unsupportedProvider(p Provider) string {
-	switch {
-	case p.Type == "gemini":
-		return "type gemini"
-	case p.API == "responses":
-		return "api: responses"
-	}
-	return ""
-}
-
-// neededProviders are those of the roles that this version runs.
-func (c Config) neededProviders() []string {
-	refs, err := c.ModelsOf("generalist")
-	if err != nil {
-		return nil
-	}
-	return ProvidersOf(refs)
 }
 
 // Supported names every setting whose feature is not in this version and that

@@ -68,3 +68,25 @@ func (b *body) Close() error {
 	b.buf = nil
 	return nil
 }
+
+// SizeHint guesses the encoded size of a request without its tools, on the high
+// side for code, so that a buffer for it is made once.
+func SizeHint(req Request) int {
+	n := 512 + len(req.System) + len(req.System)/8
+	for _, msg := range req.Messages {
+		n += 64
+		for _, b := range msg.Blocks {
+			switch b := b.(type) {
+			case Text:
+				n += len(b.Text) + len(b.Text)/8
+			case ToolResult:
+				n += 96 + len(b.ID) + len(b.Text) + len(b.Text)/8
+			case ToolUse:
+				n += 128 + len(b.ID) + len(b.Name) + len(b.Args) + len(b.Args)/4
+			case Reasoning:
+				n += len(b.Opaque)
+			}
+		}
+	}
+	return n
+}

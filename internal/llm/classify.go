@@ -24,6 +24,9 @@ func FromStatus(at Endpoint, status int, header http.Header, body []byte) *Fault
 		RetryAfter: retryAfter(header, time.Now()),
 		RequestID:  firstOf(header, "Request-Id", "X-Request-Id"),
 	}
+	if f.RetryAfter == 0 {
+		f.RetryAfter = e.Wait
+	}
 	f.Kind = kindOfStatus(status, e)
 	if status >= 300 && status < 400 {
 		f.Detail = "redirected to " + header.Get("Location")
@@ -35,7 +38,7 @@ func FromStatus(at Endpoint, status int, header http.Header, body []byte) *Fault
 // FromEvent names an error that came inside a stream, where there is no status.
 func FromEvent(at Endpoint, data []byte) *Fault {
 	e := readError(data)
-	f := &Fault{Provider: at.Provider, Detail: e.Message}
+	f := &Fault{Provider: at.Provider, Detail: e.Message, RetryAfter: e.Wait}
 	f.Kind = kindOfStatus(statusOfType(e), e)
 	f.Mend = mendOf(f.Kind, at, 0)
 	return f
@@ -46,14 +49,41 @@ type apiError struct {
 	Message string
 	Type    string
 	Code    string
+	Wait    time.Duration // the provider's wish in the body
+}
+
+// errorDetail is what Google says beside the message.
+type errorDetail struct {
+	Reason     string `json:"reason"`
+	RetryDelay string `json:"retryDelay"`
+}
+
+// google takes what only its errors have: the status in words, a reason, and
+// when to ask again.
+func (e *apiError) google(status string, details []errorDetail) {
+	if e.Type == "" {
+		e.Type = status
+	}
+	for _, d := range details {
+		if d.Reason == "API_KEY_INVALID" {
+			e.Type = "authentication_error"
+		}
+		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
+			e.Wait = wait
+		}
+	}
 }
 
 func readError(body []byte) apiError {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 { // Google's, where no events were asked for
+		body = list[0]
+	}
 	var outer struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
-		Object  string          `json:"object"`
+		Code    json.RawMessage `json:"code"`
 	}
 	if json.Unmarshal(body, &outer) != nil {
 		return apiError{Message: quotePage(body)}
@@ -62,18 +92,22 @@ func readError(body []byte) apiError {
 		Message string          `json:"message"`
 		Type    string          `json:"type"`
 		Code    json.RawMessage `json:"code"`
+		Status  string          `json:"status"`
+		Details []errorDetail   `json:"details"`
 	}
 	if len(outer.Error) > 0 && json.Unmarshal(outer.Error, &inner) == nil {
-		return apiError{Message: oneLine(inner.Message), Type: inner.Type, Code: strings.Trim(string(inner.Code), `"`)}
+		e := apiError{Message: OneLine(inner.Message), Type: inner.Type, Code: strings.Trim(string(inner.Code), `"`)}
+		e.google(inner.Status, inner.Details)
+		return e
 	}
 	var text string
 	switch {
 	case json.Unmarshal(outer.Error, &text) == nil && text != "":
-		return apiError{Message: oneLine(text)}
+		return apiError{Message: OneLine(text)}
 	case outer.Message != "":
-		return apiError{Message: oneLine(outer.Message)}
+		return apiError{Message: OneLine(outer.Message), Code: strings.Trim(string(outer.Code), `"`)}
 	case len(outer.Detail) > 0:
-		return apiError{Message: oneLine(strings.Trim(string(outer.Detail), `"`))}
+		return apiError{Message: OneLine(strings.Trim(string(outer.Detail), `"`))}
 	}
 	return apiError{Message: quotePage(body)}
 }
@@ -83,17 +117,17 @@ var htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
 func quotePage(body []byte) string {
 	if LooksLikeHTML(body) {
 		if m := htmlTitle.FindSubmatch(body); m != nil {
-			return "an HTML page titled " + strconv.Quote(oneLine(string(m[1])))
+			return "an HTML page titled " + strconv.Quote(OneLine(string(m[1])))
 		}
 		return "an HTML page"
 	}
-	return oneLine(string(body))
+	return OneLine(string(body))
 }
 
 const detailLimit = 300
 
-// oneLine makes foreign text fit for one line of a terminal or a log.
-func oneLine(s string) string {
+// OneLine makes foreign text fit for one line of a terminal or a log.
+func OneLine(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
 	if len(s) <= detailLimit {
@@ -107,21 +141,10 @@ func oneLine(s string) string {
 }
 
 func statusOfType(e apiError) int {
-	switch e.Type {
-	case "overloaded_error":
-		return 529
-	case "rate_limit_error", "rate_limit_exceeded", "tokens", "requests":
-		return http.StatusTooManyRequests
-	case "authentication_error":
-		return http.StatusUnauthorized
-	case "permission_error":
-		return http.StatusForbidden
-	case "invalid_request_error":
-		return http.StatusBadRequest
-	case "not_found_error":
-		return http.StatusNotFound
-	case "request_too_large":
-		return http.StatusRequestEntityTooLarge
+	for _, word := range []string{e.Type, e.Code} {
+		if status := statusOfWord(word); status != 0 {
+			return status
+		}
 	}
 	if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n < 600 {
 		return n
@@ -129,8 +152,28 @@ func statusOfType(e apiError) int {
 	return http.StatusInternalServerError
 }
 
+func statusOfWord(word string) int {
+	switch word {
+	case "overloaded_error", "UNAVAILABLE", "server_is_overloaded", "slow_down":
+		return 529
+	case "rate_limit_error", "rate_limit_exceeded", "tokens", "requests":
+		return http.StatusTooManyRequests
+	case "authentication_error":
+		return http.StatusUnauthorized
+	case "permission_error":
+		return http.StatusForbidden
+	case "invalid_request_error", "invalid_prompt", "context_length_exceeded":
+		return http.StatusBadRequest
+	case "not_found_error":
+		return http.StatusNotFound
+	case "request_too_large":
+		return http.StatusRequestEntityTooLarge
+	}
+	return 0
+}
+
 var (
-	overflowWords = regexp.MustCompile(`(?i)context[ _](length|window|size)|prompt is too long|maximum context|too many (input )?tokens|input is too long|exceeds? the (available|model'?s?) context`)
+	overflowWords = regexp.MustCompile(`(?i)context[ _](length|window|size)|prompt is too long|maximum context|too many (input )?tokens|input is too long|exceeds? the (available|model'?s?) context|input token count`)
 	quotaWords    = regexp.MustCompile(`(?i)insufficient[_ ]quota|credit balance is too low|exceeded your current quota|billing`)
 	modelWords    = regexp.MustCompile(`(?i)model`)
 )
@@ -141,6 +184,8 @@ func kindOfStatus(status int, e apiError) FaultKind {
 	case status == http.StatusRequestEntityTooLarge,
 		status >= 400 && status < 600 && status != 401 && status != 403 && status != 429 && overflowWords.MatchString(words):
 		return ContextOverflow
+	case status == 429 && e.Wait > 0: // a quota of a minute, whatever it is called
+		return RateLimited
 	case status == http.StatusPaymentRequired,
 		(status == 429 || status == 400 || status == 403) && quotaWords.MatchString(words):
 		return Quota
@@ -152,7 +197,7 @@ func kindOfStatus(status int, e apiError) FaultKind {
 		return Timeout
 	case status >= 500, status == http.StatusConflict, status == http.StatusTooEarly:
 		return Server
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusBadRequest && e.Type == "authentication_error":
 		return Auth
 	case status == http.StatusNotFound && modelWords.MatchString(words),
 		status == http.StatusBadRequest && (e.Code == "model_not_found" || strings.Contains(e.Message, "invalid model")):
@@ -181,7 +226,7 @@ func mendOf(kind FaultKind, at Endpoint, status int) string {
 		return "check the network; agency resume goes on"
 	case InvalidRequest:
 		if status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status < 400 {
-			return "check providers." + at.Provider + ".base_url (type openai: with /v1, type anthropic: without)"
+			return "check providers." + at.Provider + ".base_url (type openai: with /v1, anthropic and gemini: without)"
 		}
 	case BadAnswer:
 		if at.BaseURL != "" {
@@ -197,7 +242,7 @@ func FromError(at Endpoint, err error) *Fault {
 	if errors.As(err, &known) {
 		return known
 	}
-	f := &Fault{Kind: Network, Provider: at.Provider, Detail: oneLine(err.Error()), cause: err}
+	f := &Fault{Kind: Network, Provider: at.Provider, Detail: OneLine(err.Error()), cause: err}
 	var dns *net.DNSError
 	var op *net.OpError
 	var timeout net.Error

@@ -12,6 +12,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/llm"
 	"agency/internal/llm/anthropic"
+	"agency/internal/llm/gemini"
 	"agency/internal/llm/openai"
 	"agency/internal/llm/rehearsal"
 )
@@ -74,9 +75,17 @@ func (s *Shop) model(run agency.RunID, b *bench, ref config.ModelRef) (llm.Model
 	opts := llm.HTTPOptions{Proxy: http.ProxyFromEnvironment}
 	switch p.Type {
 	case "openai":
-		return openai.New(openai.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}), nil
+		o := openai.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}
+		if p.API == "responses" {
+			return openai.NewResponses(o), nil
+		}
+		return openai.New(o), nil
 	case "anthropic":
-		return anthropic.New(anthropic.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}), nil
+		return anthropic.New(anthropic.Options{
+			Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts, Thinking: int64(p.Thinking),
+		}), nil
+	case "gemini":
+		return gemini.New(gemini.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}), nil
 	}
 	return nil, agency.Errorf(agency.KindInvalid, "provider %s: type %s: not in this version", ref.Provider, p.Type)
 }

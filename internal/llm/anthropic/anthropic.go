@@ -25,6 +25,9 @@ type Options struct {
 	APIKey  string
 	KeyEnv  string // environment variable named in the mending step of a refused key
 	HTTP    llm.HTTPOptions
+	// Thinking is how many tokens of an answer the model may think, also
+	// between its calls; below 1024 it does not.
+	Thinking int64
 }
 
 // Model is an llm.Model; it is safe for concurrent use.
@@ -32,6 +35,7 @@ type Model struct {
 	at       llm.Endpoint
 	client   *http.Client
 	messages sdk.MessageService
+	thinking int64
 }
 
 // vendorURL is where the SDK goes without a base URL.
@@ -46,12 +50,15 @@ func New(opts Options) *Model {
 	if base == "" {
 		base = vendorURL
 	}
-	m := &Model{at: at, client: llm.NewHTTPClient(at, opts.HTTP)}
+	m := &Model{at: at, client: llm.NewHTTPClient(at, opts.HTTP), thinking: opts.Thinking}
 	with := []option.RequestOption{
 		option.WithBaseURL(base), option.WithHTTPClient(m.client), option.WithMaxRetries(0),
 	}
 	if opts.APIKey != "" {
 		with = append(with, option.WithAPIKey(opts.APIKey))
+	}
+	if m.thinks() {
+		with = append(with, option.WithHeader("anthropic-beta", "interleaved-thinking-2025-05-14"))
 	}
 	m.messages = sdk.NewMessageService(with...)
 	return m

@@ -21,10 +21,36 @@ func (m *Model) params(req llm.Request) sdk.MessageNewParams {
 	if p.MaxTokens <= 0 {
 		p.MaxTokens = llm.DefaultMaxOutput
 	}
+	if budget := min(m.thinking, p.MaxTokens-minThinking); budget >= minThinking && m.mayThink(req.Messages) {
+		p.Thinking = sdk.ThinkingConfigParamOfEnabled(budget)
+	}
 	if req.System != "" {
 		p.System = []sdk.TextBlockParam{{Text: llm.Clean(req.System), CacheControl: sdk.NewCacheControlEphemeralParam()}}
 	}
 	return p
+}
+
+// minThinking is the smallest budget for thinking that the wire takes, and
+// what is left for the answer beside it.
+const minThinking = 1024
+
+func (m *Model) thinks() bool { return m.thinking >= minThinking }
+
+// mayThink tells whether thinking may be asked for: while calls wait for their
+// results, the answer that made them must begin with a thought, and that of
+// another provider's model does not.
+func (m *Model) mayThink(in []llm.Message) bool {
+	for i := len(in) - 1; i >= 0; i-- {
+		if in[i].Role != llm.Assistant {
+			continue
+		}
+		if len(in[i].Calls()) == 0 {
+			return true
+		}
+		r, ok := in[i].Blocks[0].(llm.Reasoning)
+		return ok && r.Provider == m.at.Provider
+	}
+	return true
 }
 
 func (m *Model) conversation(in []llm.Message) []sdk.MessageParam {

@@ -75,12 +75,17 @@ func untilMessagesEnd(t *testing.T, body []byte) []byte {
 	if body == nil {
 		return nil
 	}
-	at := bytes.Index(body, []byte(`"messages":[`))
+	at := -1
+	for _, name := range []string{`"messages":[`, `"contents":[`, `"input":[`} {
+		if i := bytes.Index(body, []byte(name)); at < 0 && i >= 0 {
+			at = i + len(name) - 1
+		}
+	}
 	if at < 0 {
 		t.Fatalf("no messages in %.200s", body)
 	}
 	depth, inString := 0, false
-	for i := at + len(`"messages":`); i < len(body); i++ {
+	for i := at; i < len(body); i++ {
 		switch c := body[i]; {
 		case inString && c == '\\':
 			i++
@@ -125,8 +130,14 @@ rules:
 	}
 	foreign := req
 	foreign.Messages = append([]llm.Message(nil), req.Messages...)
-	r.Provider = "other"
-	foreign.Messages[1].Blocks = append([]llm.Block{r}, a.Message.Blocks[1:]...)
+	foreign.Messages[1].Blocks = nil
+	for _, b := range a.Message.Blocks {
+		if r, ok := b.(llm.Reasoning); ok {
+			r.Provider = "other"
+			b = r
+		}
+		foreign.Messages[1].Blocks = append(foreign.Messages[1].Blocks, b)
+	}
 	if _, err := llm.Collect(m.Ask(t.Context(), foreign)); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"agency/internal/llm"
 )
@@ -18,14 +17,14 @@ import (
 //
 // It is appended to dst.
 func (m *Model) body(dst []byte, req llm.Request) []byte {
-	tools := m.tools.encode(req.Tools)
-	e := encoder{provider: m.at.Provider, buf: slices.Grow(dst, len(tools)+sizeOf(req))}
+	tools := m.tools.Encode(req.Tools, encodeTools)
+	e := encoder{provider: m.at.Provider, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req))}
 	e.raw(`{"messages":[`)
 	e.messages(req)
 	e.raw(`]`)
 	if req.Model != "" {
 		e.raw(`,"model":`)
-		e.buf = quote(e.buf, req.Model)
+		e.buf = llm.AppendQuoted(e.buf, req.Model)
 	}
 	if m.vendor != m.otherLimit.Load() {
 		e.raw(`,"max_completion_tokens":`)
@@ -46,28 +45,6 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 	return e.buf
 }
 
-// sizeOf guesses the encoded size of a request without its tools, on the high
-// side for code, so that the buffer is made once.
-func sizeOf(req llm.Request) int {
-	n := 512 + len(req.System) + len(req.System)/8
-	for _, msg := range req.Messages {
-		n += 64
-		for _, b := range msg.Blocks {
-			switch b := b.(type) {
-			case llm.Text:
-				n += len(b.Text) + len(b.Text)/8
-			case llm.ToolResult:
-				n += 96 + len(b.ID) + len(b.Text) + len(b.Text)/8
-			case llm.ToolUse:
-				n += 128 + len(b.ID) + len(b.Name) + len(b.Args) + len(b.Args)/4
-			case llm.Reasoning:
-				n += len(b.Opaque)
-			}
-		}
-	}
-	return n
-}
-
 // encoder appends messages to one buffer.
 type encoder struct {
 	provider string // whose reasoning is given back
@@ -76,13 +53,7 @@ type encoder struct {
 
 func (e *encoder) raw(s string) { e.buf = append(e.buf, s...) }
 
-// text appends what people and models write; see llm.Clean.
-func (e *encoder) text(s string) {
-	if !utf8.ValidString(s) { // it asks much faster than Clean looks
-		s = llm.Clean(s)
-	}
-	e.buf = quote(e.buf, s)
-}
+func (e *encoder) text(s string) { e.buf = llm.AppendText(e.buf, s) }
 
 // next begins an element of a list.
 func (e *encoder) next() {
@@ -122,7 +93,7 @@ func (e *encoder) user(msg llm.Message) {
 			e.raw(`{"content":`)
 			e.text(b.Text)
 			e.raw(`,"tool_call_id":`)
-			e.buf = quote(e.buf, b.ID)
+			e.buf = llm.AppendQuoted(e.buf, b.ID)
 			e.raw(`,"role":"tool"}`)
 		case llm.Text:
 			words = append(words, b.Text)
@@ -176,11 +147,11 @@ func (e *encoder) calls(msg llm.Message) {
 		}
 		e.next()
 		e.raw(`{"id":`)
-		e.buf = quote(e.buf, c.ID)
+		e.buf = llm.AppendQuoted(e.buf, c.ID)
 		e.raw(`,"function":{"arguments":`)
-		e.buf = quote(e.buf, llm.WireArgs(c))
+		e.buf = llm.AppendQuoted(e.buf, llm.WireArgs(c))
 		e.raw(`,"name":`)
-		e.buf = quote(e.buf, llm.WireName(c.Name))
+		e.buf = llm.AppendQuoted(e.buf, llm.WireName(c.Name))
 		e.raw(`},"type":"function"}`)
 	}
 	e.raw(`],`)

@@ -1,6 +1,7 @@
-// Package openai asks models over the OpenAI chat completions wire: OpenAI
-// itself and every server that is compatible with it, also where it leaves
-// out what the protocol calls required.
+// Package openai asks models over the OpenAI chat completions wire (Model):
+// OpenAI itself and every server that is compatible with it, also where it
+// leaves out what the protocol calls required; and over OpenAI's responses API
+// (Responses).
 //
 // It sends what it is given; retries, fallback and budgets are others' work.
 package openai
@@ -36,7 +37,7 @@ type Model struct {
 	at     llm.Endpoint
 	client *http.Client
 	sdk    sdk.Client // with its options alone: transport, authentication, errors
-	tools  toolMemo
+	tools  llm.Memo
 	bodies llm.Bodies
 
 	// What this server turned out to refuse, learned from its own error.
@@ -52,23 +53,31 @@ const vendorURL = "https://api.openai.com/v1/"
 // New makes the adapter; it does no I/O and reads no environment. The client
 // is made directly, because the SDK's NewClient looks into the environment.
 func New(opts Options) *Model {
+	at, client, with := connect(opts)
+	return &Model{at: at, client: client, vendor: isVendor(opts.BaseURL), sdk: sdk.Client{Options: with}}
+}
+
+// connect makes what both of OpenAI's APIs need.
+func connect(opts Options) (llm.Endpoint, *http.Client, []option.RequestOption) {
 	at := llm.Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
 	base := opts.BaseURL
 	if base == "" {
 		base = vendorURL
 	}
-	m := &Model{at: at, client: llm.NewHTTPClient(at, opts.HTTP), vendor: isVendor(base)}
+	client := llm.NewHTTPClient(at, opts.HTTP)
 	with := []option.RequestOption{
-		option.WithBaseURL(base), option.WithHTTPClient(m.client), option.WithMaxRetries(0),
+		option.WithBaseURL(base), option.WithHTTPClient(client), option.WithMaxRetries(0),
 	}
 	if opts.APIKey != "" {
 		with = append(with, option.WithAPIKey(opts.APIKey))
 	}
-	m.sdk = sdk.Client{Options: with}
-	return m
+	return at, client, with
 }
 
 func isVendor(base string) bool {
+	if base == "" {
+		return true
+	}
 	u, err := url.Parse(base)
 	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
 }

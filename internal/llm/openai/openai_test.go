@@ -53,6 +53,7 @@ func newModel(t *testing.T, url string, opts llm.HTTPOptions) llm.Model {
 }
 
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	llmtest.Suite{
 		Serve: serve,
 		New:   newModel,

@@ -32,6 +32,7 @@ type rule struct {
 var quirkNames = []string{
 	"no_id", "no_usage", "no_cache_usage", "no_finish", "no_done", "no_stream", "no_index", "no_call_id",
 	"index_zero", "null_content", "whole_args", "object_args", "comments",
+	"redacted_thinking",
 }
 
 var stops = []llm.StopReason{

@@ -20,7 +20,11 @@ type messagesRequest struct {
 	Stream    bool   `json:"stream"`
 	MaxTokens int64  `json:"max_tokens"`
 	System    loose  `json:"system"`
-	Messages  []struct {
+	Thinking  struct {
+		Type   string `json:"type"`
+		Budget int64  `json:"budget_tokens"`
+	} `json:"thinking"`
+	Messages []struct {
 		Role    string    `json:"role"`
 		Content blockList `json:"content"`
 	} `json:"messages"`
@@ -43,6 +47,8 @@ type inBlock struct {
 	ToolUseID string          `json:"tool_use_id"`
 	IsError   bool            `json:"is_error"`
 	Content   loose           `json:"content"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
 }
 
 func (l *blockList) UnmarshalJSON(data []byte) error {
@@ -69,6 +75,9 @@ func (anthropicWire) read(body []byte) (llm.Request, bool, error) {
 	if n := strings.Count(string(body), `"cache_control"`); n > 4 {
 		return req, false, fmt.Errorf("a maximum of 4 blocks with cache_control may be provided, found %d", n)
 	}
+	if err := in.checkThinking(); err != nil {
+		return req, false, err
+	}
 	c := conversation{open: map[string]bool{}}
 	for i, m := range in.Messages {
 		if err := c.message(m.Role, m.Content); err != nil {
@@ -80,6 +89,29 @@ func (anthropicWire) read(body []byte) (llm.Request, bool, error) {
 	}
 	req.Messages = c.messages
 	return req, in.Stream, nil
+}
+
+// checkThinking refuses what the vendor refuses while a model shall think.
+func (in messagesRequest) checkThinking() error {
+	if in.Thinking.Type != "enabled" {
+		return nil
+	}
+	if b := in.Thinking.Budget; b < 1024 || b >= in.MaxTokens {
+		return errors.New("thinking.budget_tokens: want at least 1024 and less than max_tokens")
+	}
+	for i := len(in.Messages) - 1; i >= 0; i-- {
+		m := in.Messages[i]
+		if m.Role != "assistant" {
+			continue
+		}
+		for _, b := range m.Content {
+			if b.Type == "tool_use" && !strings.HasSuffix(m.Content[0].Type, "thinking") {
+				return fmt.Errorf("messages.%d.content.0.type: expected thinking or redacted_thinking, found %s", i, m.Content[0].Type)
+			}
+		}
+		break
+	}
+	return nil
 }
 
 // message takes one message of the wire.
@@ -111,6 +143,9 @@ func (c *conversation) message(role string, blocks []inBlock) error {
 			answer = append(answer, llm.ToolUse{ID: b.ID, Name: b.Name, Args: args})
 		case (b.Type == "thinking" || b.Type == "redacted_thinking") && role == "assistant":
 			// Reasoning takes no part in what the player answers.
+			if !strings.HasPrefix(b.Signature+b.Data, "rehearsal/") {
+				return fmt.Errorf("content.%d: invalid signature in %s block", i, b.Type)
+			}
 		default:
 			return fmt.Errorf("content.%d: no block of type %q in a message of role %q", i, b.Type, role)
 		}
@@ -169,6 +204,7 @@ type outBlock struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 	Thinking  *string         `json:"thinking,omitempty"`
 	Signature *string         `json:"signature,omitempty"`
+	Data      string          `json:"data,omitempty"`
 }
 
 type outDelta struct {
@@ -257,6 +293,9 @@ func (w anthropicWire) frames(t rehearsal.Take) []frame {
 	if t.Reasoning != "" {
 		block(frameOther, outBlock{Type: "thinking", Thinking: &empty, Signature: &empty}, thinkingDeltas(t))
 	}
+	if t.Has("redacted_thinking") {
+		block(frameOther, redacted(t), nil)
+	}
 	if t.Text != "" {
 		block(frameText, outBlock{Type: "text", Text: &empty}, textDeltas(t))
 	}
@@ -286,6 +325,11 @@ func textDeltas(t rehearsal.Take) []outDelta {
 // signature stands for the provider's proof that the reasoning is its own.
 func signature(t rehearsal.Take) string { return "rehearsal/" + t.Hash[:16] }
 
+// redacted is what the provider thought and does not show.
+func redacted(t rehearsal.Take) outBlock {
+	return outBlock{Type: "redacted_thinking", Data: signature(t) + "/redacted"}
+}
+
 func thinkingDeltas(t rehearsal.Take) []outDelta {
 	var out []outDelta
 	for _, s := range t.Split(t.Reasoning) {
@@ -310,6 +354,9 @@ func (w anthropicWire) document(t rehearsal.Take) []byte {
 	if t.Reasoning != "" {
 		sig := signature(t)
 		d.Content = append(d.Content, outBlock{Type: "thinking", Thinking: &t.Reasoning, Signature: &sig})
+	}
+	if t.Has("redacted_thinking") {
+		d.Content = append(d.Content, redacted(t))
 	}
 	if t.Text != "" {
 		d.Content = append(d.Content, outBlock{Type: "text", Text: &t.Text})

@@ -15,7 +15,7 @@ type Recorder struct {
 // Record is one request that came in.
 type Record struct {
 	Seq      int    // from 1, in order of arrival
-	Wire     string // openai or anthropic
+	Wire     string // openai, responses, anthropic or gemini
 	Hash     string // of the canonical request: equal questions have equal hashes
 	Rule     string // the script's rule that answered, "" for none
 	Fault    string // the fault of the exchange that was played, "" for an answer

@@ -1,5 +1,6 @@
 // Package wire serves the rehearsal player over HTTP: POST
-// /v1/chat/completions, POST /v1/messages, both streamed or not, and GET
+// /v1/chat/completions, /v1/responses, /v1/messages and
+// /v1beta/models/MODEL:streamGenerateContent, streamed or not, and GET
 // /v1/models, with every fault of a script as real behaviour of a server:
 // resets, cut streams, silence, pages of a proxy.
 //
@@ -22,7 +23,7 @@ import (
 
 // Options tune a server; the zero value is ready for use.
 type Options struct {
-	Key        string // demanded as bearer token or x-api-key; "" takes anything
+	Key        string // demanded as bearer token, x-api-key or x-goog-api-key; "" takes anything
 	KeepBodies bool   // the recorder keeps the requests' bodies
 	// Sleep waits or returns the context's error; default a timer.
 	Sleep func(context.Context, time.Duration) error
@@ -45,6 +46,8 @@ func New(p *rehearsal.Player, opts Options) *Server {
 	s := &Server{player: p, opts: opts, mux: http.NewServeMux()}
 	s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, openaiWire{}) })
 	s.mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, anthropicWire{}) })
+	s.mux.HandleFunc("POST /v1/responses", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, responsesWire{}) })
+	s.mux.HandleFunc("POST /v1beta/models/{call...}", s.generate)
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	return s
 }
@@ -69,7 +72,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// protocol is what differs between the two wires.
+// generate answers the wire on which the path says model and method.
+func (s *Server) generate(w http.ResponseWriter, r *http.Request) {
+	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	p := geminiWire{model, method}
+	if method != "generateContent" && method != "streamGenerateContent" {
+		writeJSON(w, http.StatusNotFound, p.failure("not_found_error", "", "no method "+method))
+		return
+	}
+	s.answer(w, r, p)
+}
+
+// protocol is what differs between the wires.
 type protocol interface {
 	name() string
 	// read decodes a request; stream says that its answer shall be streamed.
@@ -135,7 +149,7 @@ func (s *Server) allowed(r *http.Request) bool {
 	if s.opts.Key == "" {
 		return true
 	}
-	given := r.Header.Get("X-Api-Key")
+	given := r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		given = token
 	}

@@ -1,12 +1,21 @@
-package openai
+package llm
 
 import "unicode/utf8"
 
+// AppendText appends what people and models write as a JSON string, cleaned
+// (see Clean).
+func AppendText(dst []byte, s string) []byte {
+	if !utf8.ValidString(s) { // it asks much faster than Clean looks
+		s = Clean(s)
+	}
+	return AppendQuoted(dst, s)
+}
+
 const hexDigits = "0123456789abcdef"
 
-// quote appends s as a JSON string, with the escapes of encoding/json where
+// AppendQuoted appends s as a JSON string, with the escapes of encoding/json where
 // those for HTML are off.
-func quote[S ~string | ~[]byte](dst []byte, s S) []byte {
+func AppendQuoted[S ~string | ~[]byte](dst []byte, s S) []byte {
 	dst = append(dst, '"')
 	done := 0
 	for i := 0; i < len(s); {

@@ -1,0 +1,24 @@
+package llm
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What is kept is bounded, and given again only for equal tools.
+func TestMemo(t *testing.T) {
+	var m Memo
+	encoded := 0
+	encode := func(in []Tool) []byte { encoded++; return []byte(in[0].Name) }
+	for i := range 3 * toolsKept {
+		tools := []Tool{{Name: fmt.Sprint(i)}}
+		for range 2 {
+			if got := string(m.Encode(tools, encode)); got != fmt.Sprint(i) {
+				t.Errorf("tools %d give %s", i, got)
+			}
+		}
+	}
+	if n := len(*m.sets.Load()); n != toolsKept || encoded != 3*toolsKept {
+		t.Errorf("%d sets kept, want %d; %d encoded", n, toolsKept, encoded)
+	}
+}

@@ -1,0 +1,456 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/llm"
+)
+
+// responseEvent is any event of the stream.
+type responseEvent struct {
+	Type     string          `json:"type"`
+	Response *responseDoc    `json:"response"`
+	Index    *int            `json:"output_index"`
+	ItemID   string          `json:"item_id"`
+	Item     json.RawMessage `json:"item"`
+	Delta    flexText        `json:"delta"`
+	Error    json.RawMessage `json:"error"`
+}
+
+// responseDoc is the answer as a whole.
+type responseDoc struct {
+	ID         string            `json:"id"`
+	Object     string            `json:"object"`
+	Status     string            `json:"status"`
+	Model      string            `json:"model"`
+	Output     []json.RawMessage `json:"output"`
+	Error      json.RawMessage   `json:"error"`
+	Incomplete *struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Usage *responseUsage `json:"usage"`
+}
+
+// responseUsage counts what was thought within the output.
+type responseUsage struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Details *struct {
+		Cached *int64 `json:"cached_tokens"`
+		Write  int64  `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+}
+
+// outputItem is an item of the answer. What arrives in pieces is gathered
+// beside it, for servers that never say the whole.
+type outputItem struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	CallID  string `json:"call_id"`
+	Name    string `json:"name"`
+	Content []struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	} `json:"content"`
+	Summary []struct {
+		Text string `json:"text"`
+	} `json:"summary"`
+	Arguments flexText `json:"arguments"`
+
+	raw   json.RawMessage
+	index int
+	whole bool // the item's own end came
+	text  strings.Builder
+	args  strings.Builder
+	no    strings.Builder // a refusal
+}
+
+// response gathers one answer.
+type response struct {
+	at        llm.Endpoint
+	req       llm.Request
+	items     []*outputItem
+	doc       responseDoc
+	ended     bool // the event that ends the answer came
+	marked    bool // [DONE] came
+	events    int
+	requestID string
+}
+
+// read takes the answer in whatever form it came. left says that the caller
+// has left the loop.
+func (a *response) read(res *http.Response, yield func(llm.Event, error) bool) (left bool, err error) {
+	form, err := llm.Sniff(a.at, res)
+	if err != nil {
+		return false, err
+	}
+	if form == llm.FormJSON {
+		return a.readJSON(res, yield)
+	}
+	err = llm.ReadEvents(res.Body, func(data []byte) error {
+		if bytes.HasPrefix(data, []byte("[DONE]")) {
+			a.marked = true
+			return llm.ErrLeave
+		}
+		if left, err = a.take(data, yield); left || a.ended {
+			return llm.ErrLeave
+		}
+		return err
+	})
+	if left || err != nil && !a.ended {
+		return left, err
+	}
+	return false, a.end()
+}
+
+func (a *response) readJSON(res *http.Response, yield func(llm.Event, error) bool) (bool, error) {
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return false, err
+	}
+	var d responseDoc
+	if err := a.check(body, json.Unmarshal(body, &d)); err != nil {
+		return false, err
+	}
+	if d.Output == nil && d.Status == "" && !some(d.Error) {
+		return false, llm.BadBody(a.at, res.StatusCode, body)
+	}
+	if err := a.close(&d, body); err != nil {
+		return false, err
+	}
+	calls := 0
+	for _, it := range a.items {
+		for _, ev := range it.deltas(calls) {
+			if !yield(ev, nil) {
+				return true, nil
+			}
+		}
+		if it.Type == "function_call" {
+			calls++
+		}
+	}
+	return false, nil
+}
+
+// deltas are those of an item that came in one piece.
+func (it *outputItem) deltas(call int) []llm.Event {
+	switch it.Type {
+	case "message":
+		return []llm.Event{llm.TextDelta{Text: it.words()}}
+	case "reasoning":
+		return []llm.Event{llm.ReasoningDelta{Text: it.thought()}}
+	case "function_call":
+		return []llm.Event{llm.ToolDelta{Index: call, Name: it.Name, Args: string(it.Arguments)}}
+	}
+	return nil
+}
+
+func some(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// check names JSON that does not parse: half of it is a stream that was cut. A
+// field of a wrong type is passed over.
+func (a *response) check(data []byte, err error) error {
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case err == nil, errors.As(err, &wrongType):
+		return nil
+	case strings.Contains(err.Error(), "unexpected end of JSON input"):
+		return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "within an event"}
+	}
+	return llm.BadBody(a.at, http.StatusOK, data)
+}
+
+// take reads one event and hands its delta on.
+func (a *response) take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+	if len(data) == 0 {
+		return false, nil
+	}
+	var e responseEvent
+	if err := a.check(data, json.Unmarshal(data, &e)); err != nil {
+		return false, err
+	}
+	a.events++
+	switch e.Type {
+	case "response.created", "response.in_progress":
+		if e.Response != nil {
+			a.doc.ID, a.doc.Model = e.Response.ID, e.Response.Model
+		}
+	case "response.output_item.added":
+		it, err := a.open(e)
+		if err != nil || it.Type != "function_call" {
+			return false, err
+		}
+		return !yield(llm.ToolDelta{Index: a.callIndex(it), Name: it.Name}, nil), nil
+	case "response.output_item.done":
+		return a.done(e, yield)
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		a.ended = true
+		return false, a.close(e.Response, data)
+	case "error":
+		return false, llm.FromEvent(a.at, data)
+	default:
+		if some(e.Error) {
+			return false, llm.FromEvent(a.at, data)
+		}
+		return a.delta(e, yield), nil
+	}
+	return false, nil
+}
+
+// delta adds a piece to its item.
+func (a *response) delta(e responseEvent, yield func(llm.Event, error) bool) (left bool) {
+	piece := string(e.Delta)
+	it := a.find(e)
+	if piece == "" || it == nil {
+		return false
+	}
+	switch e.Type {
+	case "response.output_text.delta":
+		it.text.WriteString(piece)
+		return !yield(llm.TextDelta{Text: piece}, nil)
+	case "response.refusal.delta":
+		it.no.WriteString(piece)
+	case "response.function_call_arguments.delta":
+		it.args.WriteString(piece)
+		return !yield(llm.ToolDelta{Index: a.callIndex(it), Name: it.Name, Args: piece}, nil)
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		it.text.WriteString(piece)
+		return !yield(llm.ReasoningDelta{Text: piece}, nil)
+	}
+	return false
+}
+
+// find is the item that an event belongs to: by its place, by its id, else the
+// one that is open.
+func (a *response) find(e responseEvent) *outputItem {
+	for i := len(a.items) - 1; i >= 0; i-- {
+		it := a.items[i]
+		if e.Index != nil && it.index == *e.Index || e.Index == nil && e.ItemID != "" && it.ID == e.ItemID {
+			return it
+		}
+	}
+	if e.Index == nil && len(a.items) > 0 {
+		return a.items[len(a.items)-1]
+	}
+	return nil
+}
+
+func (a *response) open(e responseEvent) (*outputItem, error) {
+	it := &outputItem{index: len(a.items)}
+	if e.Index != nil {
+		it.index = *e.Index
+	}
+	if err := a.fill(it, e.Item); err != nil {
+		return nil, err
+	}
+	a.items = append(a.items, it)
+	return it, nil
+}
+
+func (a *response) fill(it *outputItem, raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	it.raw = raw
+	return a.check(raw, json.Unmarshal(raw, it))
+}
+
+// done takes an item as its server says it is complete.
+func (a *response) done(e responseEvent, yield func(llm.Event, error) bool) (left bool, err error) {
+	it := a.find(e)
+	if it == nil || it.whole {
+		if it, err = a.open(e); err != nil {
+			return false, err
+		}
+	}
+	it.whole = true
+	if err := a.fill(it, e.Item); err != nil {
+		return false, err
+	}
+	if it.Type == "function_call" && it.args.Len() == 0 && it.Arguments != "" {
+		return !yield(llm.ToolDelta{Index: a.callIndex(it), Name: it.Name, Args: string(it.Arguments)}, nil), nil
+	}
+	return false, nil
+}
+
+// callIndex counts the calls before an item.
+func (a *response) callIndex(it *outputItem) int {
+	n := 0
+	for _, before := range a.items {
+		if before == it {
+			break
+		}
+		if before.Type == "function_call" {
+			n++
+		}
+	}
+	return n
+}
+
+// close takes the answer as a whole. Its list of items wins over what was
+// gathered, where there is one.
+func (a *response) close(d *responseDoc, data []byte) error {
+	if d == nil {
+		return nil
+	}
+	if some(d.Error) || d.Status == "failed" {
+		return a.failed(d, data)
+	}
+	d.ID, d.Model = last(a.doc.ID, d.ID), last(a.doc.Model, d.Model)
+	a.doc = *d
+	a.ended = true
+	if len(d.Output) == 0 {
+		return nil
+	}
+	a.items = nil
+	for i, raw := range d.Output {
+		it := &outputItem{index: i, whole: true}
+		if err := a.fill(it, raw); err != nil {
+			return err
+		}
+		a.items = append(a.items, it)
+	}
+	return nil
+}
+
+func (a *response) failed(d *responseDoc, data []byte) error {
+	if !some(d.Error) {
+		return llm.FromEvent(a.at, data)
+	}
+	wrapped := append(append([]byte(`{"error":`), d.Error...), '}')
+	return llm.FromEvent(a.at, wrapped)
+}
+
+// end decides whether the answer is complete.
+func (a *response) end() error {
+	open := slices.ContainsFunc(a.items, func(it *outputItem) bool { return !it.whole })
+	switch {
+	case a.ended, a.marked && !open && len(a.items) > 0:
+		return nil
+	case a.events == 0:
+		return &llm.Fault{Kind: llm.BadAnswer, Provider: a.at.Provider, Detail: "no event in the answer"}
+	}
+	return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "ended without response.completed"}
+}
+
+func (a *response) finish() llm.Answer {
+	out := llm.Answer{
+		Provider: a.at.Provider, Model: last(a.req.Model, a.doc.Model),
+		RequestID: last(a.requestID, a.doc.ID), Raw: a.doc.Status,
+	}
+	if a.doc.Incomplete != nil {
+		out.Raw = a.doc.Incomplete.Reason
+	}
+	out.Message.Role = llm.Assistant
+	out.Message.Blocks = a.blocks()
+	out.Stop = llm.FinishStop(a.stop(), out.Message.Blocks)
+	out.Usage, out.CacheKnown = a.count(out.Message)
+	return out
+}
+
+func (a *response) stop() llm.StopReason {
+	if slices.ContainsFunc(a.items, func(it *outputItem) bool { return it.refusal() != "" }) {
+		return llm.StopRefusal
+	}
+	switch {
+	case a.doc.Incomplete == nil:
+	case a.doc.Incomplete.Reason == "content_filter":
+		return llm.StopRefusal
+	case strings.HasPrefix(a.doc.Incomplete.Reason, "max_"):
+		return llm.StopLength
+	}
+	return llm.StopEndTurn
+}
+
+// blocks turns the items into the common form, in their order. Reasoning stays
+// as the server wrote it.
+func (a *response) blocks() []llm.Block {
+	var raw []llm.RawCall
+	for _, it := range a.items {
+		if it.Type == "function_call" {
+			raw = append(raw, llm.RawCall{ID: it.CallID, Name: it.Name, Args: it.arguments()})
+		}
+	}
+	calls := llm.FinishCalls(a.req, raw)
+	var out []llm.Block
+	for _, it := range a.items {
+		switch it.Type {
+		case "function_call":
+			out, calls = append(out, calls[0]), calls[1:]
+		case "reasoning":
+			out = append(out, llm.Reasoning{Provider: a.at.Provider, Opaque: llm.CanonicalJSON(it.raw), Text: it.thought()})
+		default:
+			text := it.words()
+			if text == "" {
+				text = it.refusal()
+			}
+			if text != "" {
+				out = append(out, llm.Text{Text: text})
+			}
+		}
+	}
+	return out
+}
+
+func (it *outputItem) arguments() string {
+	if it.Arguments != "" {
+		return string(it.Arguments)
+	}
+	return it.args.String()
+}
+
+func (it *outputItem) words() string {
+	var out strings.Builder
+	for _, c := range it.Content {
+		out.WriteString(c.Text)
+	}
+	if out.Len() == 0 {
+		return it.text.String()
+	}
+	return out.String()
+}
+
+func (it *outputItem) refusal() string {
+	var out strings.Builder
+	for _, c := range it.Content {
+		out.WriteString(c.Refusal)
+	}
+	if out.Len() == 0 {
+		return it.no.String()
+	}
+	return out.String()
+}
+
+func (it *outputItem) thought() string {
+	var parts []string
+	for _, s := range it.Summary {
+		parts = append(parts, s.Text)
+	}
+	if len(parts) == 0 {
+		return it.text.String()
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// count takes the provider's usage, or estimates from bytes.
+func (a *response) count(m llm.Message) (agency.Usage, bool) {
+	u := a.doc.Usage
+	if u == nil || u.Input == 0 && u.Output == 0 {
+		return llm.EstimateUsage(a.req, m), false
+	}
+	out := agency.Usage{In: u.Input, Out: u.Output}
+	if u.Details == nil || u.Details.Cached == nil {
+		return out, false
+	}
+	out.Cached = min(*u.Details.Cached, out.In)
+	out.CacheWrite = min(u.Details.Write, out.In-out.Cached)
+	return out, true
+}
