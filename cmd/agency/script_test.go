@@ -54,6 +54,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"until":    until,
 		"model":    serveModel,
 		"nowhere":  nowhere,
+		"fill":     fill,
 	}
 }
 
@@ -172,6 +173,19 @@ func serveModel(ts *testscript.TestScript, _ bool, args []string) {
 	s := httptest.NewServer(wire.New(rehearsal.NewPlayer(script), wire.Options{Key: args[1]}))
 	ts.Defer(s.Close)
 	ts.Setenv("URL", s.URL)
+}
+
+// fill FILE... replaces ${NAME} in files by the script's own variables.
+func fill(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		text := os.Expand(ts.ReadFile(name), func(v string) string {
+			if s := ts.Getenv(v); s != "" {
+				return s
+			}
+			return "${" + v + "}"
+		})
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
+	}
 }
 
 // until waits for a file to contain a text: what a command in the background
