@@ -294,6 +294,9 @@ func (a *app) toolEnv() map[string]string {
 	for _, name := range []string{
 		"PATH", "HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOENV", "GOFLAGS",
 		"GOTOOLCHAIN", "GOEXPERIMENT", "GOPRIVATE", "GOAMD64", "GOARM64", "GO111MODULE", "GOWORK", "CGO_ENABLED", "CC", "CXX",
+		"VIRTUAL_ENV", "PYENV_ROOT", "PYENV_VERSION", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "UV_CACHE_DIR",
+		"NVM_DIR", "VOLTA_HOME", "FNM_DIR", "COREPACK_HOME", "npm_config_cache",
+		"CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "JAVA_HOME", "SDKMAN_DIR", "GRADLE_USER_HOME",
 	} {
 		if v, ok := a.env(name); ok {
 			out[name] = v

@@ -43,7 +43,11 @@ func GoList(line, format string) (string, bool) {
 // Output is the standard output of a command that only asks, such as `go list`:
 // no receipt is kept of it. False where it failed or wrote more than is kept.
 func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout time.Duration) ([]byte, bool, error) {
-	res, err := c.o.Runner.Run(ctx, c.spec(s, Command{Line: line, Timeout: timeout}, line))
+	spec, err := c.spec(s, Command{Line: line, Timeout: timeout}, line)
+	if err != nil {
+		return nil, false, err
+	}
+	res, err := c.Exec(ctx, spec)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", line, err)
 	}

@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"agency/internal/agency"
@@ -58,6 +60,9 @@ type Subject struct {
 	Fresh bool
 	// Fence, where set, is checked in the transaction that writes the receipt.
 	Fence agency.Fence
+	// Coverage asks the runners for the lines that the tests reach; the receipt
+	// is then never one of another check.
+	Coverage bool
 }
 
 // Runner runs a command: *sandbox.Runner.
@@ -85,12 +90,17 @@ type Options struct {
 	LayerDir string
 	Reads    []sandbox.Mount
 	Limits   sandbox.Limits // zero fields: MachineLimits; Wall is the command's
+	// Dependencies are the folders of the user's checkout that checkouts share.
+	Dependencies []Dependency
 }
 
 // Checker runs checks of one repository. It is safe for concurrent use.
 type Checker struct {
 	o      Options
 	limits sandbox.Limits
+
+	mu       sync.Mutex
+	overlays overlayState // what the kernel makes of dependency folders
 }
 
 // New makes a Checker; it does nothing yet.
@@ -155,25 +165,16 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		return r, false, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	line, goCalls := instrument(cmd.Line)
-	var before reportFiles
-	if goCalls == 0 {
-		before = findReports(root)
-	}
-	res, err := c.o.Runner.Run(ctx, c.spec(s, cmd, line))
-	if err == nil {
-		err = c.outOfRoom(s, res)
+	got, err := c.ask(ctx, s, cmd, root, true)
+	if err == nil && got.refused() {
+		got, err = c.ask(ctx, s, cmd, root, false)
 	}
 	if err != nil {
-		return r, false, fmt.Errorf("%s: %w", cmd.Line, err)
+		return r, false, err
 	}
-	if res.Cause == sandbox.CauseCancelled {
-		if err := context.Cause(ctx); err != nil {
-			return r, false, err
-		}
-	}
-	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: res.ExitCode, Cause: cause(res.Cause)}
-	o, ok := read(res, goCalls, root, before)
+	defer got.close()
+	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, Cause: cause(got.res.Cause)}
+	o, ok := got.read()
 	r.Output = clip(o.text, maxOutput)
 	if ok {
 		r.Tests, r.Parsed = o.tests, o.complete
@@ -185,8 +186,54 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 	return r, r.Cause == "" && s.Tree != "", nil
 }
 
-// CauseIncomplete is the cause of a receipt whose output was cut, so that
-// results are missing: its exit code is true, its tests are not all.
+// ask runs a command; its runners are asked for the names of their tests, or it
+// runs as the user wrote it.
+func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root, names bool) (r reader, err error) {
+	r = reader{root: root, roots: []string{s.Place.At, s.Place.Root}, plan: plan{line: cmd.Line}, close: func() {}}
+	files := checkoutFiles{root}
+	if names {
+		r.plan = makePlan(cmd.Line, files, "", false)
+	}
+	// Only what is asked to write a report gets a folder for it: a sandbox with
+	// one serves no other command.
+	if names && (s.Coverage || len(findCalls(cmd.Line, files)) > 0) {
+		var remove func()
+		if r.out, remove, err = outDir(c.o.LayerDir); err != nil {
+			return r, fmt.Errorf("%s: folder for reports: %w", cmd.Line, err)
+		}
+		r.close = remove
+		r.plan = makePlan(cmd.Line, files, r.out, s.Coverage)
+		if err := r.plan.writeReporters(r.out); err != nil {
+			return r, errors.Join(fmt.Errorf("%s: reporters: %w", cmd.Line, err), os.RemoveAll(r.out))
+		}
+	}
+	if r.plan.goCalls == 0 {
+		r.before = findReports(root)
+	}
+	spec, err := c.spec(s, cmd, r.plan.line)
+	if err == nil {
+		spec.Out = r.out
+		r.res, err = c.Exec(ctx, spec)
+	}
+	if err == nil {
+		err = c.outOfRoom(s, r.res)
+	}
+	if err != nil {
+		r.close()
+		return r, fmt.Errorf("%s: %w", cmd.Line, err)
+	}
+	if r.res.Cause == sandbox.CauseCancelled {
+		if err := context.Cause(ctx); err != nil {
+			r.close()
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// CauseIncomplete is the cause of a receipt of which results are missing: its
+// output was cut, or not every test came to its turn. Its exit code is true,
+// its tests are not all.
 const CauseIncomplete = "incomplete"
 
 // cause is why a command ended, where not by itself. Death by a signal is told
@@ -199,48 +246,21 @@ func cause(c sandbox.Cause) string {
 	return string(c)
 }
 
-// read finds the results in what a command printed or wrote; ok is false where
-// only the exit code counts.
-func read(res sandbox.Result, goCalls int, root *os.Root, before reportFiles) (o outcome, ok bool) {
-	if goCalls > 0 {
-		suite, complete := parseGo(res.Stdout, res.StdoutDropped > 0)
-		complete = complete || (res.Cause != sandbox.CauseExited && res.StdoutDropped == 0)
-		o = suite.outcome(complete, stray(res.Output), newDeclaredTests(root).has)
-		return o, suite.results > 0 || res.ExitCode == 0
-	}
-	text := string(res.Output)
-	t := newTally()
-	if complete, err := parseJUnit(res.Stdout, t); err == nil || (len(t.order) > 0 && res.StdoutDropped > 0) {
-		return outcome{tests: t.list(), text: failures(t) + text, complete: complete && err == nil && res.StdoutDropped == 0}, true
-	}
-	if t, complete, ok := readReports(root, before.newReports(root)); ok && len(t.order) > 0 {
-		return outcome{tests: t.list(), text: text, complete: complete && t.dropped == 0}, true
-	}
-	return outcome{text: text}, false
+func (c *Checker) spec(s Subject, cmd Command, line string) (sandbox.Spec, error) {
+	tools, err := c.Tools(s.Place)
+	return sandbox.Spec{
+		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
+		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
+	}, err
 }
 
-// failures is the output of the failed tests of a report that is itself the
-// output: people want those first.
-func failures(t *tally) string {
-	var b strings.Builder
-	for _, r := range t.list() {
-		if r.Status == agency.TestFailed {
-			fmt.Fprintf(&b, "--- FAIL: %s\n%s\n", r.Name, r.Output)
-		}
-	}
-	return b.String()
-}
-
-func (c *Checker) spec(s Subject, cmd Command, line string) sandbox.Spec {
+func (c *Checker) limitsOf(cmd Command) sandbox.Limits {
 	limits := c.limits
 	limits.Wall = cmd.Timeout
 	if limits.Wall <= 0 {
 		limits.Wall = DefaultTimeout
 	}
-	return sandbox.Spec{
-		Place: s.Place, Tools: c.o.Tools, LayerDir: c.layer(s), Dir: s.Dir,
-		Argv: []string{"/bin/sh", "-c", line}, Limits: limits, Reads: c.o.Reads,
-	}
+	return limits
 }
 
 func (c *Checker) layer(s Subject) string {
@@ -258,20 +278,26 @@ func (s Subject) layer() Layer {
 }
 
 // Env is the hash of everything but tree and command that a result depends on:
-// toolchain, sandbox, limits, the path and the caches.
+// toolchain, sandbox, limits, the path, the caches and what is installed. Which
+// of what is installed a tree can use is decided by the tree.
 func (c *Checker) Env(s Subject, cmd Command) agency.Hash {
-	spec := c.spec(s, cmd, cmd.Line)
+	var installed []string
+	for _, d := range c.o.Dependencies {
+		installed = append(installed, d.sign())
+	}
 	b, err := json.Marshal(struct {
-		Form    int
-		Mode    sandbox.Mode
-		Tier    sandbox.Tier
-		Version string
-		Tools   sandbox.Toolchain
-		At, Dir string
-		Layer   Layer
-		Limits  sandbox.Limits
-		Reads   []sandbox.Mount
-	}{2, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, spec.Tools, spec.Place.At, spec.Dir, s.layer(), spec.Limits, spec.Reads})
+		Form      int
+		Mode      sandbox.Mode
+		Tier      sandbox.Tier
+		Version   string
+		Tools     sandbox.Toolchain
+		At, Dir   string
+		Layer     Layer
+		Limits    sandbox.Limits
+		Reads     []sandbox.Mount
+		Installed []string `json:",omitempty"`
+		Coverage  bool     `json:",omitempty"`
+	}{3, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage})
 	if err != nil { // plain data
 		return ""
 	}

@@ -19,11 +19,9 @@ import (
 // run's own configuration.
 type DeskOptions struct {
 	Workspace *workspace.Workspace
-	Runner    *sandbox.Runner
 	Checker   *check.Checker
-	// Tools, LayerDir, Limits and Reads are those of an agent's command; the
-	// layers are never those of a verification.
-	Tools    sandbox.Toolchain
+	// LayerDir, Limits and Reads are those of an agent's command; the layers are
+	// never those of a verification.
 	LayerDir string
 	Limits   sandbox.Limits
 	Reads    []sandbox.Mount
@@ -61,8 +59,12 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 	if timeout > 0 {
 		limits.Wall = timeout
 	}
-	res, err := s.o.Runner.Run(ctx, sandbox.Spec{
-		Place: place, Tools: s.o.Tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads,
+	tools, err := s.o.Checker.Tools(place)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	res, err := s.o.Checker.Exec(ctx, sandbox.Spec{
+		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: limits,
 	})
 	if err != nil {

@@ -164,7 +164,7 @@ func (k *stage) Desk(ctx context.Context, s Spec) (*Desk, error) {
 	}
 	layers := filepath.Join(k.state, "cache")
 	return NewDesk(DeskOptions{
-		Workspace: w, Runner: k.runner, LayerDir: filepath.Join(layers, "agents"), Commands: k.setup.Commands,
+		Workspace: w, LayerDir: filepath.Join(layers, "agents"), Commands: k.setup.Commands,
 		Checker: check.New(check.Options{Runner: k.runner, DB: k.db, LayerDir: layers}),
 		Repo:    k.repo.Dir, Run: s.Run, Contract: s.Contract, Agent: s.Agent, Fence: k.fence,
 	})

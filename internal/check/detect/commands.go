@@ -17,59 +17,83 @@ import (
 type Language struct {
 	Name     string // "Go"
 	Manifest string // the file that shows it, relative to the repository
-	// Note says what is missing: the language is recognised but this version
-	// does not know its commands.
+	// Note says what is missing: no command is known, or tests count by the exit
+	// code of their command only.
 	Note string
 }
 
-// notYet is the note of a language that only later versions know.
-const notYet = "not in this version: set commands in agency.yaml"
-
-// manifests are the files that show a language, Go aside.
-var manifests = []struct{ pattern, language string }{
-	{"package.json", "JavaScript"},
-	{"tsconfig.json", "TypeScript"},
-	{"pyproject.toml", "Python"},
-	{"setup.py", "Python"},
-	{"requirements.txt", "Python"},
-	{"Cargo.toml", "Rust"},
-	{"pom.xml", "Java"},
-	{"build.gradle", "Java"},
-	{"build.gradle.kts", "Kotlin"},
-	{"Gemfile", "Ruby"},
-	{"composer.json", "PHP"},
-	{"mix.exs", "Elixir"},
-	{"CMakeLists.txt", "C or C++"},
-	{"*.csproj", "C#"},
-	{"*.sln", "C#"},
-	{"Package.swift", "Swift"},
-	{"build.zig", "Zig"},
-	{"deno.json", "TypeScript"},
-	{"Makefile", "make"},
-}
-
-// maxNested bounds how many nested modules get commands of their own: a
+// maxNested bounds how many parts of one language get commands of their own: a
 // repository with more has a runner of its own.
 const maxNested = 12
 
-// Commands reads which commands a repository has. Languages lists what was
-// recognised, those of this version first; with none of them the commands are
-// empty.
+// part is a folder with a manifest, and the commands that belong to it.
+type part struct {
+	language, manifest, dir string
+	cmds                    check.Commands
+	note                    string
+}
+
+// Commands reads which commands a repository has: those of each of its parts,
+// each started in the part's own folder. Languages lists what was recognised;
+// with none the commands are empty.
 func Commands(root fs.FS) (check.Commands, []Language) {
+	parts := findParts(root)
+	if len(parts) == 0 {
+		parts = fallback(root)
+	}
 	var languages []Language
 	var cmds check.Commands
-	if mods := findModules(root); len(mods) > 0 {
-		languages = append(languages, Language{Name: "Go", Manifest: path.Join(mods[0].dir, mods[0].manifest())})
-		cmds = goCommands(root, mods)
-	}
-	for _, m := range manifests {
-		found, err := fs.Glob(root, m.pattern)
-		if err != nil || len(found) == 0 || slices.ContainsFunc(languages, func(l Language) bool { return l.Name == m.language }) {
-			continue
+	for _, p := range parts {
+		if p.cmds.Test == "" {
+			p.note = noTests
 		}
-		languages = append(languages, Language{Name: m.language, Manifest: found[0], Note: notYet})
+		if !slices.ContainsFunc(languages, func(l Language) bool { return l.Name == p.language }) {
+			languages = append(languages, Language{Name: p.language, Manifest: p.manifest, Note: p.note})
+		}
+		for _, c := range []struct{ to, line *string }{
+			{&cmds.Test, &p.cmds.Test}, {&cmds.Lint, &p.cmds.Lint}, {&cmds.Typecheck, &p.cmds.Typecheck}, {&cmds.Build, &p.cmds.Build},
+		} {
+			*c.to = join(*c.to, inDir(p.dir, *c.line))
+		}
+	}
+	if cmds != (check.Commands{}) {
+		cmds.TimeoutSeconds = int(check.DefaultTimeout.Seconds())
 	}
 	return cmds, languages
+}
+
+// noTests is the note of a part of which no test command is known.
+const noTests = "no test command is known: set commands in agency.yaml"
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " && " + b
+}
+
+func inDir(dir, line string) string {
+	if dir == "." || line == "" {
+		return line
+	}
+	return "(cd " + shellWord(dir) + " && " + line + ")"
+}
+
+// findParts finds the parts of a repository, by language, the root first.
+func findParts(root fs.FS) []part {
+	var parts []part
+	for _, g := range findModules(root) {
+		pat := g.patterns()
+		parts = append(parts, part{
+			language: "Go", manifest: path.Join(g.dir, g.manifest()), dir: g.dir,
+			cmds: check.Commands{Test: "go test " + pat, Lint: "go vet " + pat, Build: "go build " + pat},
+		})
+	}
+	f := survey(root)
+	parts = append(parts, nodeParts(root, f)...)
+	parts = append(parts, pythonParts(root, f)...)
+	parts = append(parts, rustParts(root, f)...)
+	return append(parts, javaParts(root, f)...)
 }
 
 // goDir is a folder in which the go command is started.
@@ -83,26 +107,6 @@ func (g goDir) manifest() string {
 		return "go.work"
 	}
 	return "go.mod"
-}
-
-// goCommands are the three that every Go repository has, in each folder where
-// the go command must be started.
-func goCommands(root fs.FS, dirs []goDir) check.Commands {
-	line := func(verb string) string {
-		var parts []string
-		for _, g := range dirs {
-			call := "go " + verb + " " + g.patterns()
-			if g.dir != "." {
-				call = "(cd " + shellWord(g.dir) + " && " + call + ")"
-			}
-			parts = append(parts, call)
-		}
-		return strings.Join(parts, " && ")
-	}
-	return check.Commands{
-		Test: line("test"), Lint: line("vet"), Build: line("build"),
-		TimeoutSeconds: int(check.DefaultTimeout.Seconds()),
-	}
 }
 
 // patterns are the packages of a folder: ./... does not reach the modules of a

@@ -117,7 +117,7 @@ func TestToolchain(t *testing.T) {
 	if f, err = Toolchain(t.Context(), in); err != nil || strings.Contains(env(f.Tools, "GOFLAGS"), "-mod") {
 		t.Errorf("vendored: GOFLAGS %q, %v", env(f.Tools, "GOFLAGS"), err)
 	}
-	if f, err = Toolchain(t.Context(), Input{Repo: files("package.json={}"), Env: in.Env}); err != nil || f.Version != "" {
+	if f, err = Toolchain(t.Context(), Input{Repo: files("README.md="), Env: in.Env}); err != nil || f.GoRoot != "" {
 		t.Errorf("without Go: %+v, %v", f, err)
 	}
 }

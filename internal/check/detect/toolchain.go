@@ -15,24 +15,35 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/sandbox"
 )
 
 // Input is what Toolchain looks at.
 type Input struct {
-	// Repo is the base of the run as files: only go.mod, go.work and vendor are
-	// read. Commands says whether there is Go at all.
+	// Repo is the user's checkout as files: manifests and lockfiles are read.
 	Repo fs.FS
-	// Env is the environment of the user who started the run. Nothing of it
-	// but the variables of the go command, PATH and HOME is used.
+	// Dir is the user's checkout on the host; empty: its dependency folders and
+	// virtual environments are left out.
+	Dir string
+	// Env is the environment of the user who started the run. Only variables
+	// that name toolchains and caches are used, PATH and HOME.
 	Env func(name string) (string, bool)
 }
 
-// Found is a toolchain with what tells it from another at the same path.
+// Found is what commands need around them, with what tells it from others at
+// the same paths.
 type Found struct {
 	Tools   sandbox.Toolchain
-	Version string // "go1.26.8 linux/amd64"; empty where the repository has no Go
+	Version string // "go1.26.8 linux/amd64, node v20.20.2"; empty where nothing is needed
 	GoRoot  string
+	// Missing are the languages of the repository whose toolchain was not found,
+	// with what was looked for. Go is never among them: without it there is an
+	// error.
+	Missing []string
+	// Dependencies are the folders of the checkout that builds need and git
+	// ignores.
+	Dependencies []check.Dependency
 }
 
 // askTimeout bounds the questions to the go command; they take milliseconds.
@@ -45,16 +56,56 @@ type goEnv struct {
 	GOARM64, GOPRIVATE                                   string
 }
 
-// Toolchain finds the Go toolchain that the user's own builds of this
-// repository use, and describes it for the sandbox: GOROOT and the module cache
-// read-only, no network, the build cache an overlay over the user's own
-// (RELIABILITY 1). A repository without Go needs none. KindInvalid, with the
-// command that mends it: no go command, or a newer Go than is installed.
+// Toolchain finds the toolchains that the user's own builds of this repository
+// use, one for each language in it, and describes them for the sandbox:
+// programs and caches read-only or as overlays, no network (RELIABILITY 1).
+// KindInvalid, with the command that mends it: no go command, or a newer Go
+// than is installed; other toolchains that are not there are only named.
 func Toolchain(ctx context.Context, in Input) (Found, error) {
-	dirs := findModules(in.Repo)
-	if len(dirs) == 0 {
-		return Found{}, nil
+	var f Found
+	var k kit
+	if dirs := findModules(in.Repo); len(dirs) > 0 {
+		g, err := goToolchain(ctx, in, dirs)
+		if err != nil {
+			return Found{}, err
+		}
+		f.GoRoot = g.GoRoot
+		k.take(g)
 	}
+	seen := survey(in.Repo)
+	for _, l := range []struct {
+		name  string
+		files []string
+		find  func(context.Context, Input) (Found, error)
+	}{
+		{"node", []string{"package.json"}, nodeToolchain},
+		{"python3", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "pytest.ini", "tox.ini"}, pythonToolchain},
+		{"rustc and cargo", []string{"Cargo.toml"}, rustToolchain},
+		{"java", []string{"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"}, javaToolchain},
+	} {
+		if len(seen.with(l.files...)) == 0 && (l.name != "python3" || !seen.any(".", func(_, n string) bool { return pyTestFile.MatchString(n) })) {
+			continue
+		}
+		g, err := l.find(ctx, in)
+		if ctx.Err() != nil {
+			return Found{}, context.Cause(ctx)
+		}
+		if err != nil {
+			f.Missing = append(f.Missing, fmt.Sprintf("%s: %v", l.name, err))
+			continue
+		}
+		k.take(g)
+	}
+	f.Tools, f.Version = k.tools(), strings.Join(k.versions, ", ")
+	if in.Dir != "" {
+		f.Dependencies = dependencies(in.Dir, in.Repo, seen)
+	}
+	return f, nil
+}
+
+// goToolchain shows GOROOT and the module cache read-only; the build cache is
+// an overlay over the user's own.
+func goToolchain(ctx context.Context, in Input, dirs []goDir) (Found, error) {
 	bin, err := lookGo(in.Env)
 	if err != nil {
 		return Found{}, err
@@ -137,7 +188,7 @@ func describe(e goEnv, vendored bool) Found {
 	root, mod, cache := filepath.Clean(e.GOROOT), filepath.Clean(e.GOMODCACHE), filepath.Clean(e.GOCACHE)
 	t := sandbox.Toolchain{
 		Env: []string{
-			"PATH=" + filepath.Join(root, "bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+			"PATH=" + filepath.Join(root, "bin"),
 			"GOROOT=" + root, "GOMODCACHE=" + mod, "GOCACHE=" + cache, "GOPATH=/tmp/home/go", "GOENV=off",
 			"GOTOOLCHAIN=local", "GOPROXY=off", "GOSUMDB=off", "GOTELEMETRY=off",
 			"GOFLAGS=" + flags(e.GOFLAGS, vendored), "CGO_ENABLED=" + cgo(e),

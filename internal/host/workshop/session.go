@@ -81,7 +81,7 @@ func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, erro
 		return nil, err
 	}
 	return session.NewDesk(session.DeskOptions{
-		Workspace: w, Runner: b.runner, Checker: b.checks, Tools: b.tools.Tools, LayerDir: s.agentLayer(),
+		Workspace: w, Checker: b.checks, LayerDir: s.agentLayer(),
 		Limits: agentLimits(b.copy.Config.Sandbox), Reads: b.reads, Commands: b.copy.Commands(),
 		Repo: b.repo, Run: spec.Run, Contract: spec.Contract, Agent: spec.Agent, Fence: flow.ScopeOf(ctx).Fence,
 	})

@@ -139,12 +139,13 @@ func (s *Shop) build(ctx context.Context, repo string, c host.Copy) (*bench, err
 		return nil, agency.Errorf(agency.KindTransient, "the repository's folder: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	if b.tools, err = detect.Toolchain(ctx, detect.Input{Repo: root.FS(), Env: c.Getenv}); err != nil {
+	if b.tools, err = detect.Toolchain(ctx, detect.Input{Repo: root.FS(), Dir: repo, Env: c.Getenv}); err != nil {
 		return nil, err
 	}
 	b.reads = readsOf(repo, c.Config.Sandbox.Read)
 	b.checks = check.New(check.Options{
 		Runner: b.runner, DB: s.o.DB, Tools: b.tools.Tools, Version: b.tools.Version, LayerDir: s.layers(), Reads: b.reads,
+		Dependencies: b.tools.Dependencies,
 	})
 	return b, nil
 }
