@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 	sandbox.Child()
 	daemon.Child()
 	testscript.Main(m, map[string]func(){
-		"agency": func() { os.Exit(run(os.Args[1:])) },
+		"agency":   func() { os.Exit(run(os.Args[1:])) },
+		"nouserns": func() { os.Exit(withoutNamespaces(os.Args)) },
 	})
 }
 

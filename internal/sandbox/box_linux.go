@@ -46,7 +46,7 @@ func openBox(ctx context.Context, p plan, g *group) (*box, error) {
 	_ = theirs.Close()
 	if err != nil {
 		_ = ours.Close()
-		return nil, agency.Errorf(agency.KindTransient, "sandbox: new namespaces: %w", err).WithMend("%s", waysOut())
+		return nil, agency.Errorf(agency.KindTransient, "sandbox: new namespaces: %w", nameRefusal(err)).WithMend("%s", waysOut())
 	}
 	if err := b.build(ctx, p); err != nil {
 		b.end()
@@ -73,6 +73,17 @@ func (b *box) build(ctx context.Context, p plan) error {
 		return setupError(rep.Setup)
 	}
 	return nil
+}
+
+// nameRefusal says in words what the kernel says in two odd ways.
+func nameRefusal(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
+		return errors.New("the machine allows no more user namespaces")
+	case errors.Is(err, unix.EPERM):
+		return errors.New("the machine refuses user namespaces: operation not permitted")
+	}
+	return err
 }
 
 func setupError(text string) error {

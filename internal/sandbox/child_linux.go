@@ -74,8 +74,9 @@ func catchSignals() {
 
 // initState is what PID 1 keeps between commands.
 type initState struct {
-	plan plan
-	home []namespace // of its own threads, to come back to
+	plan  plan
+	home  []namespace // of its own threads, to come back to
+	disks disks
 }
 
 type namespace struct {
@@ -87,7 +88,7 @@ func newInit(p plan) (*initState, error) {
 	if err := buildView(p); err != nil {
 		return nil, err
 	}
-	s := &initState{plan: p}
+	s := &initState{plan: p, disks: openDisks(p)}
 	for name, flag := range map[string]int{"mnt": unix.CLONE_NEWNS, "ipc": unix.CLONE_NEWIPC, "net": unix.CLONE_NEWNET} {
 		fd, err := unix.Open("/proc/thread-self/ns/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -139,13 +140,13 @@ func (s *initState) try(in *incoming) (rep report, err error) {
 		return rep, err
 	}
 	defer func() { _ = unix.Close(rules) }()
-	rep, err = command(in, rules)
+	rep, err = s.command(in, rules)
 	rep.OwnCaches = own
 	return rep, err
 }
 
 // command forks and awaits.
-func command(in *incoming, rules int) (report, error) {
+func (s *initState) command(in *incoming, rules int) (report, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return report{}, err
@@ -159,7 +160,7 @@ func command(in *incoming, rules int) (report, error) {
 		return report{}, err
 	}
 	script := writeScript(in.request, fds, rules)
-	w := newWatch(in.request.Limits)
+	w := newWatch(in.request.Limits, s.disks)
 	pid, err := script.fork()
 	for _, fd := range append(fds[:], pipe[1]) {
 		_ = unix.Close(fd)

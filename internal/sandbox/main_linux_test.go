@@ -14,6 +14,8 @@ func TestMain(m *testing.M) {
 			os.Exit(attacker(os.Args[2:]))
 		case attemptArg:
 			os.Exit(oneAttempt(os.Args[2]))
+		case smallDiskArg:
+			os.Exit(smallDisk(os.Args[2]))
 		case hostArg:
 			os.Exit(host(os.Args[2]))
 		}

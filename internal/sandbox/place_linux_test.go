@@ -111,11 +111,11 @@ func TestOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
 	}
-	w := newWorkspace(t, "/bin/true")
+	r, w := full(t, Options{}), newWorkspace(t, "/bin/true")
 	if err := os.Chown(w.spec.Place.Root, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	_, err := full(t, Options{}).Run(context.Background(), w.spec)
+	_, err := r.Run(context.Background(), w.spec)
 	if agency.KindOf(err) != agency.KindDenied || !strings.Contains(agency.MendOf(err), "sudo -u nobody") {
 		t.Fatalf("%v; %s", err, agency.MendOf(err))
 	}

@@ -94,7 +94,11 @@ const (
 	CauseMemory     Cause = "memory"      // Limits.MemoryMB
 	CauseProcesses  Cause = "processes"   // Limits.Processes
 	CauseFileSize   Cause = "file_size"   // Limits.FileSizeMB
-	CauseCancelled  Cause = "cancelled"   // the caller's context ended
+	// CauseDisk: it would have filled a disk of the host. A command leaves free
+	// what is larger of 1 GiB and a twentieth of the disk, but where less than
+	// twice that is free when it starts, half of it.
+	CauseDisk      Cause = "disk"
+	CauseCancelled Cause = "cancelled" // the caller's context ended
 )
 
 // Result is what one command did.

@@ -25,6 +25,8 @@ const (
 
 type watch struct {
 	limits    Limits
+	disks     disks
+	floors    []uint64
 	first     int // the first process of the command's namespace, itself no part of the command
 	page      int64
 	peakKB    int64
@@ -33,8 +35,8 @@ type watch struct {
 	buf       []byte
 }
 
-func newWatch(l Limits) *watch {
-	return &watch{limits: l, page: int64(os.Getpagesize()), buf: make([]byte, 4096)}
+func newWatch(l Limits, d disks) *watch {
+	return &watch{limits: l, disks: d, floors: d.floors(), page: int64(os.Getpagesize()), buf: make([]byte, 4096)}
 }
 
 // usage is what one look found.
@@ -60,6 +62,9 @@ func (w *watch) look() Cause {
 	w.cpu = max(w.cpu, time.Duration(u.ticks+first.ticks)*time.Second/clockTicks)
 	if w.limits.CPU > 0 && w.cpu > w.limits.CPU {
 		return CauseCPU
+	}
+	if w.disks.below(w.floors) {
+		return CauseDisk
 	}
 	limit := int64(w.limits.MemoryMB) << 20
 	if u.bytes > limit && w.exact(pids) > limit {

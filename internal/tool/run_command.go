@@ -59,6 +59,8 @@ func sayCause(cause string, timeout time.Duration) string {
 		return "memory; it used more than the sandbox allows"
 	case "processes":
 		return "processes; it started more than the sandbox allows"
+	case "disk":
+		return "disk; it would have filled the disk: write less, and remove what is no longer needed"
 	case "file_size":
 		return "file_size; it wrote a file larger than the sandbox allows"
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/sandbox"
 )
 
 var (
@@ -23,6 +24,9 @@ var (
 
 // TestStorm kills one contract's run at random instants (RELIABILITY 5).
 func TestStorm(t *testing.T) {
+	if _, err := sandbox.New(sandbox.Options{}); err != nil {
+		t.Skipf("needs user namespaces: %v", err)
+	}
 	calm := newRig(t)
 	began := time.Now()
 	id := calm.start()

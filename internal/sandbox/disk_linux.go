@@ -1,0 +1,73 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+// The disk of the checkout is the user's, and often that of the store: a
+// command may not fill it. It must leave room, and may in no case take more
+// than half of what was free.
+
+// keepFree is what a command must leave free, in bytes, of a disk of this size.
+func keepFree(size uint64) uint64 { return max(1<<30, size/20) }
+
+// disks are what a command can fill, each by an open folder on it.
+type disks []int
+
+// openDisks opens one folder of each disk that the commands of a plan can write
+// to.
+func openDisks(p plan) disks {
+	var out disks
+	seen := map[uint64]bool{}
+	for i, it := range p.Items {
+		path := it.At
+		switch {
+		case it.Kind == kindOverlay:
+			path = hiddenLayers(i)
+		case it.Kind != kindBind || !it.Writable:
+			continue
+		}
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil || seen[uint64(st.Dev)] {
+			_ = unix.Close(fd)
+			continue
+		}
+		seen[uint64(st.Dev)] = true
+		out = append(out, fd)
+	}
+	return out
+}
+
+// floors are what must stay free of each, from now on.
+func (d disks) floors() []uint64 {
+	out := make([]uint64, len(d))
+	for i, fd := range d {
+		if free, size, ok := room(fd); ok {
+			out[i] = min(keepFree(size), free/2)
+		}
+	}
+	return out
+}
+
+// below says whether one of them has less free than its floor.
+func (d disks) below(floors []uint64) bool {
+	for i, fd := range d {
+		if free, _, ok := room(fd); ok && free < floors[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// room is what a disk has free for everybody, and its size; false for one that
+// does not tell.
+func room(fd int) (free, size uint64, ok bool) {
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil || st.Blocks == 0 {
+		return 0, 0, false
+	}
+	block := uint64(st.Bsize)
+	return st.Bavail * block, st.Blocks * block, true
+}
