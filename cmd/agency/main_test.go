@@ -37,6 +37,15 @@ func TestScript(t *testing.T) {
 	})
 }
 
+// managed is where a version manager of whoever runs the tests keeps its
+// toolchains.
+func managed(name, inHome string) string {
+	if at := os.Getenv(name); at != "" {
+		return at
+	}
+	return filepath.Join(os.Getenv("HOME"), inHome)
+}
+
 // surroundings gives a script a home, the machine's Go, and nothing else of
 // whoever runs the tests.
 func surroundings(e *testscript.Env) error {
@@ -51,6 +60,7 @@ func surroundings(e *testscript.Env) error {
 		"XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_RUNTIME_DIR": runtime, "AGENCY_HOST_IDLE": "2s",
 		"GOCACHE": goEnv("GOCACHE"), "GOMODCACHE": goEnv("GOMODCACHE"), "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod",
 		"GIT_CONFIG_GLOBAL": filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1",
+		"RUSTUP_HOME": managed("RUSTUP_HOME", ".rustup"), "PYENV_ROOT": managed("PYENV_ROOT", ".pyenv"),
 	} {
 		e.Setenv(k, v)
 	}
