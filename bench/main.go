@@ -36,7 +36,7 @@ func main() {
 // rows are all that there are, in the order of the table.
 func rows() []row {
 	return []row{
-		durableRow(), turnRow(), prefixRow(), tailRow(), snapshotRow(), sandboxRow(), startRow(), crowdRow(),
+		durableRow(), turnRow(), prefixRow(), tailRow(), snapshotRow(), sandboxRow(), startRow(), crowdRow(), bigRow(),
 	}
 }
 
@@ -53,6 +53,7 @@ type bench struct {
 	dir      string // scratch
 	profiles string // folder for CPU profiles of the contenders; empty: none
 	short    bool
+	long     bool
 	verbose  bool
 	strict   bool
 	wanted   *regexp.Regexp
@@ -64,6 +65,7 @@ func parse(args []string, out, errs io.Writer) (*bench, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.BoolVar(&b.short, "short", false, "only the cheap figures")
+	f.BoolVar(&b.long, "long", false, "those, too, that take minutes")
 	f.BoolVar(&b.verbose, "v", false, "show what was measured below each figure")
 	f.BoolVar(&b.strict, "strict", false, "exit 1 where a figure is short")
 	f.IntVar(&b.n, "rounds", 5, "how often each contender measures")
@@ -120,7 +122,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 }
 
 func (b *bench) wants(r row) bool {
-	return (r.cheap || !b.short) && slices.ContainsFunc(r.figures, b.wanted.MatchString)
+	return (r.cheap || !b.short) && (b.long || !r.long) && slices.ContainsFunc(r.figures, b.wanted.MatchString)
 }
 
 // one measures a row and prints its figures. It tells whether all is well.

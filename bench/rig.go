@@ -36,6 +36,7 @@ type rig struct {
 	state  string
 	db     *store.DB
 	runner *sandbox.Runner
+	spaces *workspace.Manager
 	work   *workspace.Run
 	base   agency.OID
 	fence  agency.Fence
@@ -130,8 +131,8 @@ func (r *rig) openWork(ctx context.Context) error {
 		return err
 	}
 	r.base = head.Commit
-	spaces := workspace.New(workspace.Options{Git: host, DB: r.db, ObjectsAt: r.runner.ObjectsAt})
-	r.work, err = spaces.OpenRun(ctx, workspace.RunInfo{Run: benchRun, Repo: loc, Base: r.base, StateDir: r.state})
+	r.spaces = workspace.New(workspace.Options{Git: host, DB: r.db, ObjectsAt: r.runner.ObjectsAt})
+	r.work, err = r.spaces.OpenRun(ctx, workspace.RunInfo{Run: benchRun, Repo: loc, Base: r.base, StateDir: r.state})
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 type row struct {
 	figures []string // the names of what it gives
 	cheap   bool     // belongs to -short
+	long    bool     // only with -long
 	measure func(context.Context, *bench) ([]figure, error)
 }
 
