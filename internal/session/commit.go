@@ -289,11 +289,7 @@ func (w *draft) reserve() error {
 		return nil // compact comes first
 	}
 	t := turn{n: w.st.Turn + 1, phase: phaseAsked, try: w.turn.try + 1}
-	in, out := llm.EstimateTokens(w.st.Bytes), maxOutput(c.req)
-	err := budget.Reserve(w.tx, c.spec.Run, budget.Request{
-		Key: c.key(t), Node: budget.SessionNode(c.id), Tokens: in + out, Money: c.setup.worst(in, out),
-		Agent: c.spec.Agent, Role: c.spec.Role, Tier: c.spec.Tier, Model: c.setup.Models[0], Contract: c.spec.Contract,
-	})
+	err := c.hold(w.tx, t, w.st.Bytes)
 	var spent *budget.Exhausted
 	switch {
 	case errors.As(err, &spent):
@@ -303,9 +299,7 @@ func (w *draft) reserve() error {
 		return err
 	}
 	w.turn = t
-	_, err = w.tx.Exec(`INSERT INTO session_turn (session_id, turn, try, phase) VALUES (?, ?, ?, 'asked')
-		ON CONFLICT (session_id, turn) DO UPDATE SET try = excluded.try, phase = 'asked'`, string(c.id), t.n, t.try)
-	return err
+	return nil
 }
 
 // key names a request in the budget; a repeated one has another.

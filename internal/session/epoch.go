@@ -205,7 +205,7 @@ func (c *conversation) summarise(ctx context.Context, about *about, f *fold) (*O
 	began := c.r.o.Now()
 	bounded, cancel := c.atWork(ctx)
 	defer cancel()
-	a, err := c.stream(bounded, req)
+	a, err := c.stream(bounded, req, onlyOnce)
 	f.took, f.asked = c.r.o.Now().Sub(began), a
 	var fault *llm.Fault
 	switch {
@@ -222,11 +222,18 @@ func (c *conversation) summarise(ctx context.Context, about *about, f *fold) (*O
 		return c.incomplete(ctx, CauseTime, "")
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case !errors.As(err, &fault):
+	case !errors.As(err, &fault) && !errors.Is(err, errOnce):
 		return nil, err
 	}
 	return nil, c.giveBack(ctx, a.door)
 }
+
+// errOnce ends a request that is not worth a second try.
+var errOnce = errors.New("the answer was lost")
+
+// onlyOnce lets no try follow one that the provider may have counted: a summary
+// can be written without a model.
+func onlyOnce(context.Context) error { return errOnce }
 
 // summaryRequest asks for the summary. It is bounded whatever the
 // conversation was.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/budget"
 	"agency/internal/llm"
 )
 
@@ -75,7 +76,7 @@ func (c *conversation) ask(ctx context.Context) (*Outcome, error) {
 	began := c.r.o.Now()
 	bounded, cancel := c.atWork(ctx)
 	defer cancel()
-	a, err := c.stream(bounded, c.req)
+	a, err := c.stream(bounded, c.req, c.again)
 	took := c.r.o.Now().Sub(began)
 	if err == nil {
 		return nil, c.persist(ctx, a, took)
@@ -89,13 +90,27 @@ func (c *conversation) ask(ctx context.Context) (*Outcome, error) {
 type asked struct {
 	llm.Answer
 	model string // provider/model, as configured
-	// door is true while every fault was one that costs nothing: the provider
-	// refused the request before it began.
+	// door is true while every fault of this try was one that costs nothing: the
+	// provider refused the request before it began.
 	door bool
 }
 
-// stream streams one request.
-func (c *conversation) stream(ctx context.Context, req llm.Request) (asked, error) {
+// lost takes a fault after which the request is made once more. Where the
+// provider may have counted tokens, again pays for the try and reserves the
+// next, or refuses it.
+func (a *asked) lost(ctx context.Context, f *llm.Fault, again func(context.Context) error) error {
+	if f != nil && atDoor(f) {
+		return nil
+	}
+	if err := again(ctx); err != nil {
+		a.door = false
+		return err
+	}
+	return nil
+}
+
+// stream streams one request. An error of again ends it.
+func (c *conversation) stream(ctx context.Context, req llm.Request, again func(context.Context) error) (asked, error) {
 	a := asked{model: c.setup.Models[0], door: true}
 	for ev, err := range c.setup.Model.Ask(ctx, req) {
 		if err != nil {
@@ -107,10 +122,11 @@ func (c *conversation) stream(ctx context.Context, req llm.Request) (asked, erro
 		case llm.TextDelta:
 			c.emit(TextDelta{Text: ev.Text})
 		case llm.Retrying:
-			a.door = a.door && ev.Cause != nil && atDoor(ev.Cause)
 			c.emit(Voided{Cause: faultText(ev.Cause)})
+			if err := a.lost(ctx, ev.Cause, again); err != nil {
+				return a, err
+			}
 		case llm.Switched:
-			a.door = a.door && ev.Cause != nil && atDoor(ev.Cause)
 			if ev.Cause != nil && ev.Cause.Kind == llm.ContextOverflow && c.st.Folds < maxFolds {
 				// A shorter request may do for this model; the next one may have a
 				// smaller window still.
@@ -118,6 +134,9 @@ func (c *conversation) stream(ctx context.Context, req llm.Request) (asked, erro
 			}
 			a.model = ev.To
 			c.emit(Voided{Cause: faultText(ev.Cause)})
+			if err := a.lost(ctx, ev.Cause, again); err != nil {
+				return a, err
+			}
 		case llm.Done:
 			a.Answer = ev.Answer
 			return a, nil
@@ -146,11 +165,15 @@ func atDoor(f *llm.Fault) bool {
 // noAnswer decides what a request without an answer means.
 func (c *conversation) noAnswer(ctx, bounded context.Context, a asked, err error) (*Outcome, error) {
 	var f *llm.Fault
+	var spent *budget.Exhausted
 	switch {
 	case errors.Is(context.Cause(bounded), errTime) && ctx.Err() == nil:
 		return c.incomplete(ctx, CauseTime, "")
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case errors.As(err, &spent):
+		out, err := c.end(ctx, Outcome{Kind: Parked, For: ForBudget, Reason: spent.Error(), Exhausted: spent, Tree: c.st.Tree})
+		return &out, err
 	case !errors.As(err, &f):
 		return nil, err
 	}

@@ -9,30 +9,24 @@ import (
 	"agency/internal/agency"
 	"agency/internal/budget"
 	"agency/internal/llm"
-	"agency/internal/llm/anthropic"
-	"agency/internal/llm/openai"
 	"agency/internal/llm/rehearsal"
 	"agency/internal/llm/rehearsal/wire"
 )
 
-// Over real HTTP, with faults on the way: what the adapters make of two wires
+// Over real HTTP, with faults on the way: what the adapters make of the wires
 // leads to the same claim.
 func TestOverTheWires(t *testing.T) {
 	data, err := os.ReadFile("testdata/fix.yaml")
 	must(t, err)
-	for _, name := range []string{"openai", "anthropic"} {
+	for _, name := range wires {
 		t.Run(name, func(t *testing.T) {
 			script, err := rehearsal.Parse("fix.yaml", data)
 			must(t, err)
-			server := wire.New(rehearsal.NewPlayer(script), wire.Options{Key: "test-key"})
+			server := wire.New(rehearsal.NewPlayer(script), wire.Options{})
 			web := httptest.NewServer(server)
 			defer web.Close()
-			var m llm.Model = openai.New(openai.Options{Name: "test", BaseURL: web.URL + "/v1", APIKey: "test-key"})
-			if name == "anthropic" {
-				m = anthropic.New(anthropic.Options{Name: "test", BaseURL: web.URL, APIKey: "test-key"})
-			}
 			k := newKit(t, budget.Limits{Money: agency.Dollar})
-			k.setup.Model = llm.Retry(m, llm.RetryOptions{Base: time.Millisecond})
+			k.setup.Model = llm.Retry(overWire(name, web.URL, llm.HTTPOptions{}), llm.RetryOptions{Base: time.Millisecond})
 			k.setup.Models = []string{"test/model"}
 			k.dieAt(9)
 			if _, err := k.do(t.Context(), spec()); err == nil {

@@ -3,6 +3,8 @@ package wire
 import (
 	"slices"
 	"sync"
+
+	"agency/internal/agency"
 )
 
 // Recorder keeps what a server was asked, in memory. It is safe for concurrent
@@ -14,15 +16,16 @@ type Recorder struct {
 
 // Record is one request that came in.
 type Record struct {
-	Seq      int    // from 1, in order of arrival
-	Wire     string // openai, responses, anthropic or gemini
-	Hash     string // of the canonical request: equal questions have equal hashes
-	Rule     string // the script's rule that answered, "" for none
-	Fault    string // the fault of the exchange that was played, "" for an answer
-	Session  string // the header X-Rehearsal-Session, "" where not given
-	Finished bool   // the answer was written to its end
-	Ended    bool   // the handler has returned
-	Body     []byte // as received; nil unless bodies are kept
+	Seq      int          // from 1, in order of arrival
+	Wire     string       // openai, responses, anthropic or gemini
+	Hash     string       // of the canonical request: equal questions have equal hashes
+	Rule     string       // the script's rule that answered, "" for none
+	Fault    string       // the fault of the exchange that was played, "" for an answer
+	Usage    agency.Usage // what the answer costs or would have cost
+	Session  string       // the header X-Rehearsal-Session, "" where not given
+	Finished bool         // the answer was written to its end
+	Ended    bool         // the handler has returned
+	Body     []byte       // as received; nil unless bodies are kept
 }
 
 // Records is a copy of what came in so far.

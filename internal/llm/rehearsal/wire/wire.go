@@ -128,7 +128,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 		return
 	}
 	t := s.player.Play(req)
-	rec := Record{Wire: p.name(), Hash: t.Hash, Rule: t.Rule, Session: sessionOf(r)}
+	rec := Record{Wire: p.name(), Hash: t.Hash, Rule: t.Rule, Usage: t.Usage, Session: sessionOf(r)}
 	if s.opts.KeepBodies {
 		rec.Body = body
 	}
