@@ -69,9 +69,25 @@ func judge(f facts) agency.Verdict {
 	f.judgeTests(&v, &r)
 	f.judgeCriteria(&v, &r)
 	f.judgeWeakened(&v, &r)
+	distrust(&v)
 	v.Pass = len(r.reasons) == 0
 	v.Reasons = append(r.reasons, r.notes...)
 	return v
+}
+
+// distrust takes the word of tests for no more than the agent's where the
+// change can tell that it is tested or end its own test run: such results are
+// its own to write.
+func distrust(v *agency.Verdict) {
+	if !slices.ContainsFunc(v.Weakened, func(w agency.Weakening) bool { return w.Kind == agency.WeakForging }) {
+		return
+	}
+	for i, p := range v.Proofs {
+		if p.Proof == agency.ProofVerified && (p.Check == nil || p.Check.File == "") {
+			v.Proofs[i].Proof = agency.ProofAsserted
+			v.Proofs[i].Note = "its checks pass, but the change holds code that knows of its tests"
+		}
+	}
 }
 
 // stops tells whether nothing after it was run.

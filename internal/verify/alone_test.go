@@ -1,0 +1,109 @@
+package verify_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+)
+
+// needyTest passes only after TestAdd has run in the same process: alone it
+// fails on any tree.
+const needyTest = `package p
+
+import "testing"
+
+var warm bool
+
+func TestAaFirst(t *testing.T) { warm = true }
+
+func TestNeedy(t *testing.T) {
+	if !warm {
+		t.Fatal("cold")
+	}
+	if Add(1, 2) != 3 {
+		t.Error("sum")
+	}
+}
+`
+
+// A regression is never washed out as chance: not where the test fails alone on
+// the base too, and not where no test can be run alone.
+func TestRegressionsAreNotFlaky(t *testing.T) {
+	files := baseFiles()
+	files["aa_test.go"] = needyTest
+	w := newWorld(t, files)
+	wrong := map[string]string{"sub.go": goodGo, "add.go": strings.Replace(addGo, "+", "-", 1)}
+	v := w.verify(w.change(wrong))
+	wants(t, v, false, "regression: ex.com/p.TestAdd", "regression: ex.com/p.TestNeedy", "ex.com/p.TestNeedy fails alone on the base too, so it was judged by a second run")
+	if len(v.Flaky) > 0 || !slices.Equal(v.Regressions, []string{"ex.com/p.TestAdd", "ex.com/p.TestNeedy"}) {
+		t.Errorf("verdict %+v", v)
+	}
+	w.commands.Test = "go test -run . ./..."
+	v = w.verify(w.change(wrong))
+	wants(t, v, false, "regression: ex.com/p.TestAdd", "cannot run a single test")
+	if len(v.Flaky) > 0 {
+		t.Errorf("flaky: %v", v.Flaky)
+	}
+}
+
+// A test that ends its process takes those after it along: they are not
+// deleted. One that is gone is, whatever else fails.
+func TestCrashedTestsAreNotDeleted(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	v := w.verify(w.change(map[string]string{"add.go": "package p\n\nfunc Add(a, b int) int { panic(a) }\n"}))
+	wants(t, v, false, "regression: ex.com/p.TestAdd")
+	if len(v.Weakened) > 0 {
+		t.Errorf("weakened: %v", v.Weakened)
+	}
+}
+
+func TestCommandsThatRunNothing(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	none := func() agency.Verdict { return w.verify(w.change(map[string]string{"x.txt": "x"})) }
+	w.commands.Test = "echo all tests pass"
+	if v := none(); !v.NoneRan || !v.WeakProof {
+		t.Errorf("verdict %+v", v)
+	}
+	w.commands.Test = "go test -run TestNobodyHasThis ./..."
+	v := none()
+	wants(t, v, true, "passes and no test ran: nothing was tested")
+	if !v.NoneRan || v.Proofs[0].Proof != agency.ProofAsserted {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// What ends the tests may stand in a file that the change leaves alone, and be
+// called by one that is new.
+func TestForgingThroughTheRestOfThePackage(t *testing.T) {
+	files := map[string]string{
+		"go.mod": goMod, "main.go": "package main\n\nimport \"os\"\n\nfunc main() { fail(1) }\n\nfunc fail(code int) int {\n\tos.Exit(code)\n\treturn 0\n}\n",
+		"main_test.go": "package main\n\nimport \"testing\"\n\nfunc TestWrong(t *testing.T) { t.Error(1) }\n",
+	}
+	w := newWorld(t, files)
+	v := w.verify(w.change(map[string]string{"start.go": "package main\n\nvar _ = fail(0)\n"}))
+	wants(t, v, false, "weakened: code that knows of its tests: start.go (an initialiser ends the process)")
+	for _, p := range v.Proofs {
+		if p.Proof == agency.ProofVerified {
+			t.Errorf("verified by tests that the change ends: %+v", p)
+		}
+	}
+}
+
+// The tests that a contract did not say it would write stay as they are; what it
+// declares it may change, but not to assert less.
+func TestDeclaredWrites(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{
+		"sub.go":      goodGo,
+		"add_test.go": strings.Replace(addTest, "Add(1, 2) != 3", "Add(1, 2) != 3 || Add(0, 0) != 0", 1),
+		"sub_test.go": strings.Replace(subTest, "\t\tt.Error(\"difference\")\n", "", 1),
+	})
+	spec.Writes = []string{"sub*.go"}
+	v := w.verify(spec)
+	wants(t, v, false, "weakened: test edited outside of the declared writes: add_test.go", "weakened: fewer assertions: sub_test.go: TestSub (0, was 1)")
+	if len(v.Weakened) != 2 {
+		t.Errorf("weakened: %v", v.Weakened)
+	}
+}
