@@ -34,10 +34,11 @@ func runAttempts() int {
 }
 
 func probe(ctx context.Context) Report {
-	r, err := New(Options{Mode: ModeFull})
+	r, err := New(Options{Mode: ModeFull, Idle: -1})
 	if err != nil {
 		return Report{Mode: ModeFull, Tier: TierNone, Err: err}
 	}
+	defer func() { _ = r.Close() }() // never fails
 	rep := Report{
 		Mode: ModeFull, Tier: TierFull, Seccomp: true,
 		Landlock: landlockInForce(), Cgroup: r.machine.cgroup.version(),
@@ -49,7 +50,7 @@ func probe(ctx context.Context) Report {
 }
 
 func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
-	dir, err := os.MkdirTemp("", "agency-probe-")
+	dir, err := tempDir("agency-probe-")
 	if err != nil {
 		return agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
 	}
@@ -59,7 +60,7 @@ func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
 		return agency.Errorf(agency.KindTransient, "sandbox: own program: %w", err)
 	}
 	res, err := r.Run(ctx, Spec{
-		Place: Place{Root: dir, At: "/srv/probe"}, LayerDir: dir,
+		Place: Place{Root: dir, At: dir}, LayerDir: dir,
 		Tools: Toolchain{
 			ReadOnly: []Mount{{Host: self, At: probeAt}},
 			Overlays: []Overlay{{Lower: "/usr", At: "/opt/overlay", Name: "probe"}},

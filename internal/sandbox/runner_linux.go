@@ -66,13 +66,13 @@ func New(o Options) (*Runner, error) {
 // try runs nothing in a full sandbox: a command that is not there. Whatever
 // the machine refuses, it refuses now.
 func (r *Runner) try(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "agency-try-")
+	dir, err := tempDir("agency-try-")
 	if err != nil {
 		return agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	_, err = r.runFull(ctx, Spec{
-		Place: Place{Root: dir, At: "/work", ReadOnly: true}, Argv: []string{"/dev/null/nothing"},
+		Place: Place{Root: dir, At: dir, ReadOnly: true}, Argv: []string{"/dev/null/nothing"},
 		Limits: Limits{}.orDefault(),
 	})
 	return err
@@ -99,4 +99,13 @@ func waysOutOf(sys string) string {
 		}
 	}
 	return "allow unprivileged user namespaces and a fresh /proc (in a container: start it without its seccomp and /proc masks), " + off
+}
+
+// tempDir is a folder of its own, by its real path.
+func tempDir(pattern string) (string, error) {
+	dir, err := os.MkdirTemp("", pattern)
+	if err != nil {
+		return "", err
+	}
+	return resolved(dir), nil
 }
