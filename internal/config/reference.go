@@ -45,7 +45,9 @@ copied into each run; a run never reads a file that an agent can write.
   ` + "`agents.*.runtime`" + `; what widens needs your trust, once, by ` + "`agency trust`" + `. Smaller limits, a stricter mode and
   fewer hosts need none. The same holds for a ` + "`budget`" + ` above one that your own file sets and for ` + "`prices`" + ` that
   are new or lower: they decide when spending stops. A repository that raises a budget above the default, where your
-  file sets none, is named when a run starts. Its ` + "`commands`" + ` and ` + "`retry_budget`" + ` need no trust: every command runs in the
+  file sets none, is named when a run starts. Gates, checks and detectors that your own file
+  turns on (` + "`visibility`, `overseer`, `producer_critic`, `quality`, `improve`, `land: branch`" + `) cannot be turned off without trust either.
+  Its ` + "`commands`" + ` and ` + "`retry_budget`" + ` need no trust: every command runs in the
   sandbox, and every attempt within the budget.
 - The keys of all configured providers, and those in ` + "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` and `GOOGLE_API_KEY`" + `,
   are handed to the repository's host, in memory only, and replaced by ` + "`[redacted]`" + ` in all that it writes, whether the run

@@ -26,6 +26,7 @@ type Security struct {
 	Store      Store
 	Budget     Budget                 // 0: none of the user's own
 	Prices     map[string]Price       // cached_in filled in
+	Guards     map[string]string      // those that a file sets, by key
 	Runtimes   map[string]string      // by role
 	AgentFiles map[string]agency.Hash // by slash path
 }
@@ -70,6 +71,7 @@ func Widens(want, have Security) []Widening {
 		w.add("store.url", masked(have.Store.URL), masked(want.Store.URL), bindOf(string(want.Store.URL)))
 	}
 	w.budget(want.Budget, have.Budget)
+	w.guards(want.Guards, have.Guards)
 	for _, model := range sortedKeys(want.Prices) {
 		w.price(model, want.Prices[model], have.Prices)
 	}
@@ -260,7 +262,7 @@ func (s *state) security() Security {
 	sec := Security{
 		Sandbox: c.Sandbox, VCS: c.VCS, Store: Store{URL: s.written("store.url", c.Store.URL)},
 		Providers: map[string]Provider{}, MCP: map[string]MCP{}, Runtimes: map[string]string{}, Prices: map[string]Price{},
-		Budget: s.ownBudget(),
+		Budget: s.ownBudget(), Guards: s.guarded(),
 	}
 	for model, p := range c.Prices {
 		if _, own := s.origins["prices."+model+".cached_in"]; !own {

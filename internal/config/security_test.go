@@ -70,6 +70,12 @@ func TestWidens(t *testing.T) {
 		{"a price", "", "prices: {anthropic/x: {in: 0, out: 0}}", "prices.anthropic/x"},
 		{"a lower price", "prices: {openai/x: {in: 2, out: 3}}", "prices: {openai/x: {in: 2, cached_in: 0, out: 3}}", "prices.openai/x"},
 		{"a higher price", "prices: {openai/x: {in: 2, out: 3}}", "prices: {openai/x: {in: 2.5, out: 3}}", ""},
+		{"gates that the user wants", "visibility: {strict_mode: true, inspection_gates: {plan: true}}", "visibility: {strict_mode: false, inspection_gates: {plan: false}}", "visibility.strict_mode visibility.inspection_gates.plan"},
+		{"more gates", "visibility: {strict_mode: false}", "visibility: {strict_mode: true}\nquality: {block_on_low_score: true}", ""},
+		{"gates of nobody's", "", "visibility: {strict_mode: false}\noverseer: {enabled: false}\nimprove: {enabled: true}", ""},
+		{"the overseer", "overseer: {enabled: true}", "overseer: {enabled: false}", "overseer.enabled"},
+		{"landing", "land: branch", "land: merge", "land"},
+		{"a narrower landing", "land: merge", "land: branch", ""},
 		{"merge key", "", "agents:\n  cleanup: &a {max_turns: 3, runtime: claude}\n  reviewer: {<<: *a}", "agents.cleanup.runtime agents.reviewer.runtime"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -134,7 +134,7 @@ func parse(data []byte, t *text, c *collector) (file *ast.File, ok bool) {
 		}
 	}()
 	tokens := joinColons(lexer.Tokenize(string(data)))
-	if !bounded(tokens, t, c) {
+	if !bounded(tokens, t, c) || !oneDocument(tokens, t, c) {
 		return nil, false
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
@@ -149,6 +149,31 @@ func parse(data []byte, t *text, c *collector) (file *ast.File, ok bool) {
 		return nil, false
 	}
 	return file, true
+}
+
+// oneDocument refuses a second document here, because the parser drops what
+// follows an empty one without a word.
+func oneDocument(tokens token.Tokens, t *text, c *collector) bool {
+	content, header, ended := false, false, false
+	for _, tk := range tokens {
+		second := false
+		switch tk.Type {
+		case token.CommentType:
+		case token.DocumentEndType:
+			ended = true
+		case token.DocumentHeaderType:
+			second = content || header || ended
+			header = true
+		default:
+			second = ended
+			content = true
+		}
+		if second {
+			c.add(t, tk.Position.Line, tk.Position.Column, "a second document: one file holds one configuration")
+			return false
+		}
+	}
+	return true
 }
 
 // joinColons mends the lexer, which below a brace splits [server/model:7b] at
