@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -26,13 +27,14 @@ type app struct {
 	style    tui.Style
 	dir      string // --repo
 	signals  chan os.Signal
+	goos     string // the system, as runtime.GOOS names it
 	// width is how many columns the terminal has now; nil where there is none.
 	width func() int
 }
 
 // run parses and performs one command and returns its exit code.
 func run(args []string) int {
-	a := &app{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, style: styleOf(os.Stdout)}
+	a := &app{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, style: styleOf(os.Stdout), goos: runtime.GOOS}
 	if a.style.Live {
 		a.width = func() int { return widthOf(os.Stdout) }
 	}

@@ -47,6 +47,9 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	if f.mode != string(agency.ModeSingle) {
 		return usage("--mode %s: not in this version", f.mode)
 	}
+	if err := a.agentsRun(); err != nil {
+		return err
+	}
 	s, remove, err := a.makeSample(ctx, f.keep)
 	if err != nil {
 		return err

@@ -118,6 +118,9 @@ func fileExists(path string) bool {
 }
 
 func (a *app) start(ctx context.Context, goal string, f runFlags) error {
+	if err := a.agentsRun(); err != nil {
+		return err
+	}
 	h, err := a.claim()
 	if err != nil {
 		return err
@@ -177,6 +180,9 @@ func (a *app) request(h here, goal string, f runFlags) (api.RunRequest, error) {
 		return api.RunRequest{}, err
 	}
 	cfg := loaded.Config
+	if err := a.walls(cfg); err != nil {
+		return api.RunRequest{}, err
+	}
 	refs, err := cfg.ModelsOf("generalist")
 	if err != nil {
 		return api.RunRequest{}, err

@@ -18,6 +18,9 @@ import (
 
 // withRun connects to the host and finds the run that is meant.
 func (a *app) withRun(ctx context.Context, name string, want daemon.Want, fn func(here, *daemon.Connected, api.RunDoc) error) error {
+	if err := a.agentsRun(); err != nil {
+		return err
+	}
 	h, err := a.look()
 	if err != nil {
 		return err
