@@ -23,7 +23,9 @@ var insertReceipt string
 var selectReceipt string
 
 // Migrations are the tables of receipts.
-func Migrations() store.Set { return store.Set{Name: "check", FS: migrations} }
+func Migrations() store.Set {
+	return store.Set{Name: "check", FS: migrations, Blobs: []string{"SELECT detail FROM receipts"}}
+}
 
 // detail is the part of a receipt that lies in a blob.
 type detail struct {

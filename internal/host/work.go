@@ -355,7 +355,8 @@ func (h *Host) Remove(ctx context.Context, id agency.RunID, _ api.ByRequest) err
 				return err
 			}
 		}
-		return nil
+		_, err = tx.SweepBlobs()
+		return err
 	})
 }
 

@@ -16,7 +16,11 @@ import (
 var migrations embed.FS
 
 // Migrations is this package's schema.
-func Migrations() store.Set { return store.Set{Name: "session", FS: migrations} }
+func Migrations() store.Set {
+	return store.Set{Name: "session", FS: migrations, Blobs: []string{
+		"SELECT system FROM session", "SELECT tools FROM session", "SELECT blob FROM session_message", "SELECT summary FROM session_epoch",
+	}}
+}
 
 // Info is a session as people look at it.
 type Info struct {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"strings"
 
 	"agency/internal/agency"
 
@@ -69,6 +70,21 @@ func (tx *Tx) PutBlob(b []byte) (agency.Hash, error) {
 	_, err := tx.batch.db.writer.exec(
 		"INSERT INTO store_blob (hash, size, codec, data) VALUES (?, ?, ?, ?)", string(hash), len(b), codec, data)
 	return hash, tx.note(err)
+}
+
+// SweepBlobs deletes the blobs that no row of any set names and says how many
+// there were. A closure that stores a blob stores the row that names it too,
+// so what is under way elsewhere is safe: it comes wholly before or after.
+func (tx *Tx) SweepBlobs() (int64, error) {
+	if len(tx.batch.db.named) == 0 {
+		return 0, nil
+	}
+	res, err := tx.Exec("WITH named (hash) AS (" + strings.Join(tx.batch.db.named, " UNION ") + `)
+		DELETE FROM store_blob WHERE hash NOT IN (SELECT hash FROM named WHERE hash IS NOT NULL)`)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
 }
 
 // Blob reads a blob; KindNotFound when there is none of this hash.

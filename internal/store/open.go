@@ -64,6 +64,7 @@ type DB struct {
 	redact   atomic.Pointer[func([]byte) []byte]
 	zip      zipper
 	reserve  *reserve // nil: none is kept
+	named    []string // queries of the blobs that rows name
 	readers  *readers
 	topics   topics
 
@@ -120,6 +121,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if db.mono == nil {
 		begun := time.Now()
 		db.mono = func() time.Duration { return time.Since(begun) }
+	}
+	for _, s := range o.Sets {
+		db.named = append(db.named, s.Blobs...)
 	}
 	db.SetRedact(o.Redact)
 	if err := db.open(ctx, o); err != nil {

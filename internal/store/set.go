@@ -23,6 +23,9 @@ import (
 type Set struct {
 	Name string
 	FS   fs.FS
+	// Blobs are queries of one column that give the hashes of all blobs that
+	// the set's rows name. What no set names is swept.
+	Blobs []string
 }
 
 //go:embed migrations/*.sql

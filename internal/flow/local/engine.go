@@ -33,7 +33,9 @@ import (
 var files embed.FS
 
 // Migrations is the schema of journals and signals.
-func Migrations() store.Set { return store.Set{Name: "flow", FS: files} }
+func Migrations() store.Set {
+	return store.Set{Name: "flow", FS: files, Blobs: []string{"SELECT blob FROM flow_journal", "SELECT blob FROM flow_kept"}}
+}
 
 // Fault is flow's: the journal and the code disagree.
 type Fault = flow.Fault
