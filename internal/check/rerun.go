@@ -31,11 +31,14 @@ func RunPattern(tests []string) string {
 }
 
 // Rerun makes a test line that runs only these tests, named as in a receipt.
-// False where the line is not one plain `go test` of packages, or a name has no
-// package.
+// False where the line is not one plain `go test` of packages or calls of other
+// runners that can select, or a name belongs to none of them.
 func Rerun(line string, tests []string) (string, bool) {
 	calls := goTests(line)
-	if len(calls) != 1 || calls[0].selects || len(tests) == 0 {
+	if len(calls) == 0 && len(tests) > 0 {
+		return rerunOthers(line, tests)
+	}
+	if len(calls) != 1 || calls[0].selects || len(tests) == 0 || len(findCalls(line, nil)) > 0 {
 		return "", false
 	}
 	var pkgs, names []string

@@ -81,8 +81,8 @@ func Failed(tests []agency.TestResult) []agency.TestResult {
 		if t.Status != agency.TestFailed {
 			continue
 		}
-		for i, c := range t.Name {
-			if c == '/' {
+		for i := range t.Name {
+			if t.Name[i] == '/' || strings.HasPrefix(t.Name[i:], between) {
 				parents[t.Name[:i]] = true
 			}
 		}

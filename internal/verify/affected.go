@@ -16,6 +16,7 @@ import (
 // can affect.
 type scope struct {
 	partial bool
+	both    bool            // the base runs the narrowed command too
 	line    string          // the narrowed command
 	skipped map[string]bool // packages that exist and did not run
 	note    []string
@@ -25,6 +26,14 @@ type scope struct {
 func (s scope) of(cmd check.Command) check.Command {
 	if s.partial {
 		cmd.Line = s.line
+	}
+	return cmd
+}
+
+// ofBase is the command that the base runs.
+func (s scope) ofBase(cmd check.Command) check.Command {
+	if s.both {
+		return s.of(cmd)
 	}
 	return cmd
 }
@@ -51,13 +60,19 @@ func (s scope) cut(base suite) suite {
 // affected tells which tests a change can affect, where the suite takes long
 // enough for that to be worth it. The whole suite runs at the landing.
 func (j *job) affected(ctx context.Context, changes []git.Change, cmd check.Command, claim *bench) (scope, error) {
+	if !j.task.isClaim() {
+		return scope{}, nil
+	}
 	list, ok := check.GoList(cmd.Line, goListForm)
-	if !ok || !j.task.isClaim() {
+	if !ok && len(check.Parts(cmd.Line)) < 2 {
 		return scope{}, nil
 	}
 	took, err := j.checker.Took(ctx, claim.subject(), cmd)
 	if err != nil || took < j.v.o.AffectedAbove {
 		return scope{}, err
+	}
+	if !ok {
+		return touched(changes, cmd.Line), nil
 	}
 	if err := claim.prepare(ctx); err != nil {
 		return scope{}, err
@@ -83,6 +98,21 @@ func (j *job) affected(ctx context.Context, changes []git.Change, cmd check.Comm
 	}
 	s.note = []string{fmt.Sprintf("the tests of %d of %d packages ran, which the change can affect; all run when it lands", len(hit), len(pkgs))}
 	return s, nil
+}
+
+// touched is the scope of a repository of several parts: those whose folders
+// the change touches. The base then runs the same.
+func touched(changes []git.Change, line string) scope {
+	paths := make([]string, 0, len(changes))
+	for _, c := range changes {
+		paths = append(paths, c.Path)
+	}
+	narrowed, left := check.Touched(line, paths)
+	if len(left) == 0 {
+		return scope{}
+	}
+	return scope{partial: true, line: narrowed, both: true, note: []string{fmt.Sprintf(
+		"only the tests of the parts that the change touches ran, not those of %s; all run when it lands", strings.Join(left, ", "))}}
 }
 
 // maxAffected bounds the packages that a command line names.

@@ -139,7 +139,7 @@ func (j *job) tests(ctx context.Context, f *facts, claim, base *bench) error {
 	if !f.needsBase() {
 		return nil
 	}
-	b, err := base.run(ctx, cmd)
+	b, err := base.run(ctx, f.scope.ofBase(cmd))
 	if err != nil {
 		return err
 	}

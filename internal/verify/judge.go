@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/check"
 	"agency/internal/git"
 )
 
@@ -163,11 +162,7 @@ func (f facts) judgeTests(v *agency.Verdict, r *report) {
 	for _, name := range f.tests.broken {
 		r.fail("tests: %s: %s", name, firstFailure(now, name))
 	}
-	broken := func(t string) bool {
-		pkg, _, ok := check.SplitGo(t)
-		_, down := f.claimSuite.broken[pkg]
-		return ok && down
-	}
+	broken := f.claimSuite.down
 	lines(r.fail, "regression: %s passed before and fails now", slices.DeleteFunc(slices.Clone(v.Regressions), broken))
 	lines(r.fail, "new test fails: %s", solid(f.tests.newRed))
 	lines(r.note, "pre-existing: %s failed before and still fails", slices.DeleteFunc(slices.Clone(f.tests.stillRed), broken))

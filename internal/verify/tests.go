@@ -38,11 +38,18 @@ func (s suite) whole() bool { return s.receipt.Cause == "" }
 
 // standing leaves out the tests of packages that failed as a whole.
 func (s suite) standing(tests []string) []string {
-	return slices.DeleteFunc(tests, func(name string) bool {
-		pkg, _, ok := check.SplitGo(name)
-		_, broken := s.broken[pkg]
-		return ok && broken
-	})
+	return slices.DeleteFunc(tests, s.down)
+}
+
+// down tells whether a test belongs to a package, file or module that failed as
+// a whole.
+func (s suite) down(name string) bool {
+	for group := range s.broken {
+		if check.InGroup(name, group) {
+			return true
+		}
+	}
+	return false
 }
 
 // crashed are the packages in which a failed test took its process with it: the
@@ -67,8 +74,7 @@ func (s suite) fillBroken(base suite) {
 		if _, ok := s.tests[name]; ok {
 			continue
 		}
-		pkg, _, ok := check.SplitGo(name)
-		if _, broken := s.broken[pkg]; ok && broken {
+		if s.down(name) {
 			s.tests[name] = agency.TestFailed
 		}
 	}
@@ -129,7 +135,7 @@ func reached(all []agency.Weakening, claim suite) []agency.Weakening {
 func leaves(names []string) []string {
 	var out []string
 	for _, n := range names {
-		if !slices.ContainsFunc(names, func(m string) bool { return strings.HasPrefix(m, n+"/") }) {
+		if !slices.ContainsFunc(names, func(m string) bool { return check.Within(m, n) }) {
 			out = append(out, n)
 		}
 	}
