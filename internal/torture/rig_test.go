@@ -62,7 +62,8 @@ type rig struct {
 	t      *testing.T
 	home   string
 	repo   *gittest.Repo
-	server *wire.Server
+	server *wire.Server // nil: the host's own player
+	bin    string       // the command
 	env    []string
 }
 
@@ -106,7 +107,7 @@ prices:
 // newUser is a rig without a repository: a home with a configuration.
 func newUser(t *testing.T, settings string) *rig {
 	t.Helper()
-	r := &rig{t: t, home: t.TempDir()}
+	r := &rig{t: t, home: t.TempDir(), bin: binary}
 	sockets := filepath.Join(r.home, "run")
 	config := filepath.Join(r.home, "config", "agency", "config.yaml")
 	for _, d := range []string{sockets, filepath.Dir(config)} {
@@ -133,7 +134,7 @@ func (r *rig) agencyIn(dir string, args ...string) (stdout, stderr string, code 
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, r.bin, args...)
 	cmd.Dir, cmd.Env = dir, r.env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

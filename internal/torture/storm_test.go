@@ -19,8 +19,20 @@ import (
 
 var (
 	storm = flag.Int("storm", 15, "how many runs are killed")
-	seed  = flag.Uint64("seed", 0, "repeat the one run of this seed; 0: fresh seeds")
+	seed  = flag.Uint64("seed", 0, "repeat what this seed chose; 0: fresh seeds")
+	long  = flag.Bool("long", false, "the whole programme: hours")
 )
+
+// freshSeed is the seed of a choice, told so that it can be repeated.
+func freshSeed(t *testing.T) uint64 {
+	t.Helper()
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("repeat it with -seed %d", s)
+	return s
+}
 
 // TestStorm kills one contract's run at random instants (RELIABILITY 5).
 func TestStorm(t *testing.T) {
@@ -37,6 +49,9 @@ func TestStorm(t *testing.T) {
 		t.Fatalf("the undisturbed run ended %s: %s", got.State, got.Reason)
 	}
 	n := *storm
+	if *long {
+		n = max(n, 200)
+	}
 	if *seed != 0 {
 		n = 1
 	}
@@ -102,18 +117,7 @@ func wait(d time.Duration) { <-time.After(d) }
 // invariants holds what is left against what must never be broken.
 func (r *rig) invariants(id agency.RunID, want string, acked []string) {
 	r.t.Helper()
-	if got := r.tree(); got != want {
-		r.t.Errorf("the tree is %s, an undisturbed run's %s:\n%s", got, want, r.repo.Git("show", "--stat", "HEAD"))
-	}
-	if out := r.repo.Git("status", "--porcelain"); out != "" {
-		r.t.Errorf("the checkout is not clean:\n%s", out)
-	}
-	if steps := r.steps(); len(steps) != 1 || len(slices.Compact(steps)) != len(steps) {
-		r.t.Errorf("landed steps: %v", steps)
-	}
-	if merges := strings.Fields(r.repo.Git("rev-list", "--merges", "HEAD")); len(merges) != 1 {
-		r.t.Errorf("%d merges in the target's history", len(merges))
-	}
+	r.whole(want)
 	if again := r.askedAgain(); len(again) != 0 {
 		r.t.Errorf("%d stored answers were asked for again: %v", len(again), again)
 	}
@@ -125,6 +129,24 @@ func (r *rig) invariants(id agency.RunID, want string, acked []string) {
 	defer cancel()
 	if left := settle(ctx); len(left) != 0 {
 		r.t.Errorf("processes are left behind: %v", left)
+	}
+}
+
+// whole looks at the user's repository after one run: its tree, landed once
+// and merged once, nothing left beside it.
+func (r *rig) whole(want string) {
+	r.t.Helper()
+	if got := r.tree(); got != want {
+		r.t.Errorf("the tree is %s, an undisturbed run's %s:\n%s", got, want, r.repo.Git("show", "--stat", "HEAD"))
+	}
+	if out := r.repo.Git("status", "--porcelain"); out != "" {
+		r.t.Errorf("the checkout is not clean:\n%s", out)
+	}
+	if steps := r.steps(); len(steps) != 1 || len(slices.Compact(steps)) != len(steps) {
+		r.t.Errorf("landed steps: %v", steps)
+	}
+	if merges := strings.Fields(r.repo.Git("rev-list", "--merges", "HEAD")); len(merges) != 1 {
+		r.t.Errorf("%d merges in the target's history", len(merges))
 	}
 	if out := r.repo.Git("worktree", "list"); strings.Count(out, "\n") > 1 {
 		r.t.Errorf("worktrees are left behind:\n%s", out)

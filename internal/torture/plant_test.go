@@ -1,0 +1,103 @@
+//go:build linux
+
+package torture
+
+import (
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// plant is a bug that the suite must catch: the edit that plants it and the
+// test that turns red.
+type plant struct {
+	name    string
+	edits   []edit
+	pkg     string
+	catches string
+}
+
+func plants() []plant {
+	return []plant{
+		{
+			"ack before commit",
+			[]edit{
+				{"internal/store/writer.go", "if db.ackEarly {", "if true {"},
+				{"internal/store/writer.go", "if !db.ackEarly {", "if false {"},
+			},
+			"./internal/store", "TestKill9LosesNothing",
+		},
+		{
+			"no intent row",
+			[]edit{{"internal/land/intent.go", "func putIntent(tx *store.Tx, in intent) error {\n", "func putIntent(tx *store.Tx, in intent) error {\n\tif true {\n\t\treturn nil\n\t}\n"}},
+			"./internal/land", "TestMergeSurvivesAKillAtEachPoint",
+		},
+		{
+			"no fencing",
+			[]edit{{"internal/store/writer.go", "if r.fence == nil || b.db.noFence {", "if true {"}},
+			"./internal/flow/local", "TestSupersededHostCannotWrite",
+		},
+		{
+			"lock without expiry",
+			[]edit{{"internal/lease/lease.go", "left > 0 && left <= l.TTL", "true"}},
+			"./internal/lease", "TestExpiryIsMonotonic",
+		},
+		{
+			"wall-clock lease",
+			[]edit{
+				{"internal/lease/lease.go", "left := time.Duration(expires) - tx.Mono", "left := time.Duration(expires) - time.Duration(tx.Now.UnixNano())"},
+				{"internal/lease/lease.go", "int64(ttl), int64(tx.Mono+ttl))", "int64(ttl), tx.Now.UnixNano()+int64(ttl))"},
+				{"internal/lease/lease.go", "int64(tx.Mono+l.TTL), name)", "tx.Now.UnixNano()+int64(l.TTL), name)"},
+			},
+			"./internal/lease", "TestExpiryIsMonotonic",
+		},
+		{
+			"merge without compare-and-swap",
+			[]edit{{"internal/git/refs.go", `"--end-of-options", ref, string(new), string(old)},`, `"--end-of-options", ref, string(new)},`}},
+			"./internal/land", "TestTargetMovedUnderneath",
+		},
+		{
+			"forgotten clean-up",
+			[]edit{{"internal/workspace/run.go", "if slices.Contains(keep, ref) {", "if true {"}},
+			"./internal/workspace", "TestSweepRemovesOrphans",
+		},
+	}
+}
+
+// TestPlantedBugsAreCaught plants each bug of the programme into a build of its
+// own and holds that the suite turns red; without -long two of them, by the
+// seed.
+func TestPlantedBugsAreCaught(t *testing.T) {
+	all := plants()
+	if !*long {
+		if testing.Short() {
+			t.Skip("builds packages anew")
+		}
+		s := freshSeed(t)
+		rand.New(rand.NewPCG(s, s)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		all = all[:2]
+	}
+	for _, p := range all {
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
+			test := func(flags ...string) (string, error) {
+				args := append([]string{"test", "-count=1", "-run", "^" + p.catches + "$"}, flags...)
+				cmd := exec.CommandContext(t.Context(), "go", append(args, p.pkg)...)
+				cmd.Dir = moduleRoot(t)
+				out, err := cmd.CombinedOutput()
+				return string(out), err
+			}
+			out, err := test(overlay(t, p.edits, nil))
+			if err == nil {
+				t.Errorf("%s stays green in %s", p.catches, p.pkg)
+			} else if !strings.Contains(out, "--- FAIL: "+p.catches) {
+				t.Errorf("not the test, but something else has failed:\n%s", out)
+			}
+			if *long { // red because of the bug, and of nothing else
+				if out, err := test(); err != nil {
+					t.Errorf("red without the bug, too:\n%s", out)
+				}
+			}
+		})
+	}
+}
