@@ -117,15 +117,16 @@ func authors(tests []string, base map[string]TestStatus) string {
 	}
 }
 
-// FindTest looks a test up by its full name, or by the end of it after a dot
-// or slash where that is unique: people write TestParse, not the whole path.
+// FindTest looks a test up by its full name, or by the end of it after what
+// parts names in its ecosystem, where that is unique: people write TestParse or
+// test_parse, not the whole path.
 func FindTest(tests map[string]TestStatus, name string) (string, bool) {
 	if _, ok := tests[name]; ok {
 		return name, true
 	}
 	var found []string
 	for full := range tests {
-		if strings.HasSuffix(full, "."+name) || strings.HasSuffix(full, "/"+name) {
+		if rest, ok := strings.CutSuffix(full, name); ok && slices.ContainsFunc(nameEnds, func(end string) bool { return strings.HasSuffix(rest, end) }) {
 			found = append(found, full)
 		}
 	}
@@ -134,6 +135,10 @@ func FindTest(tests map[string]TestStatus, name string) (string, bool) {
 	}
 	return found[0], true
 }
+
+// nameEnds part the names of tests: packages and classes, folders and subtests,
+// files of Python and modules of Rust, titles of JavaScript.
+var nameEnds = []string{".", "/", "::", " > ", "#"}
 
 // NewlyPassing are the tests that pass on the claim and did not on the base,
 // sorted.

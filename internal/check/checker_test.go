@@ -228,6 +228,36 @@ func TestReceiptsAreReused(t *testing.T) {
 	}
 }
 
+// A receipt stands for no other toolchain, sandbox, limits or siblings.
+func TestReceiptsOfAnotherEnvironment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"x.txt": "x"})
+	off, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeOff, StateDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, cmd := w.subject("tree-1"), check.Command{Kind: agency.CheckBuild, Line: "true"}
+	options := check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Version: "go1"}
+	base := check.New(options)
+	if _, err := base.Run(t.Context(), s, cmd); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*check.Options){
+		"itself":    func(*check.Options) {},
+		"toolchain": func(o *check.Options) { o.Version = "go2" },
+		"sandbox":   func(o *check.Options) { o.Runner = off },
+		"limits":    func(o *check.Options) { o.Limits.MemoryMB = 4096 },
+		"variables": func(o *check.Options) { o.Tools.Env = []string{"X=1"} },
+		"siblings":  func(o *check.Options) { o.Reads = []sandbox.Mount{{Host: w.layers, At: w.layers}} },
+	} {
+		o := options
+		change(&o)
+		if _, known, err := check.New(o).Known(t.Context(), s, cmd); err != nil || known != (name == "itself") {
+			t.Errorf("%s: known %v, %v", name, known, err)
+		}
+	}
+}
+
 func TestOtherResults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]string{

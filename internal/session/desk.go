@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -91,7 +90,7 @@ func (c checks) Check(ctx context.Context, kind agency.CheckKind, target string)
 		return agency.Receipt{}, agency.Errorf(agency.KindNotFound, "this run has no %s command; find out how the repository does it and use run_command", kind)
 	}
 	if target != "" {
-		line, err := narrow(cmd.Line, target)
+		line, err := check.Target(cmd.Line, target)
 		if err != nil {
 			return agency.Receipt{}, err
 		}
@@ -110,40 +109,6 @@ func (c checks) Check(ctx context.Context, kind agency.CheckKind, target string)
 		Stage: check.StageWork, Layer: check.LayerAgents, Fresh: true, Fence: c.o.Fence,
 	}, cmd)
 }
-
-var (
-	safeTarget = regexp.MustCompile(`^[A-Za-z0-9_./@:+ -]+$`)
-	allOfGo    = regexp.MustCompile(`(^|\s)\./\.\.\.(\s|$)`)
-)
-
-// narrow makes a command look at one package, folder or test only: a test line
-// as package check knows it, any other that names all of Go's packages.
-func narrow(line, target string) (string, error) {
-	if !safeTarget.MatchString(target) || strings.HasPrefix(target, "-") || strings.HasPrefix(target, "/") {
-		return "", agency.Errorf(agency.KindInvalid,
-			"target %q is neither a package or folder such as ./internal/config nor the name of a test; leave it out, or use run_command", target)
-	}
-	if rerun, ok := check.Rerun(line, []string{target}); ok {
-		return rerun, nil
-	}
-	if check.GoTest(line) {
-		return check.Narrow(line, dotted(target))
-	}
-	if len(allOfGo.FindAllString(line, -1)) != 1 || strings.Contains(target, " ") {
-		return "", agency.Errorf(agency.KindInvalid, "the command `%s` cannot be narrowed; leave target out, or use run_command", line)
-	}
-	return allOfGo.ReplaceAllString(line, "${1}"+dotted(target)+"${2}"), nil
-}
-
-// dotted makes a folder a package pattern of Go: internal/x is ./internal/x.
-func dotted(target string) string {
-	if strings.ContainsAny(target, " ") || !strings.Contains(target, "/") || strings.HasPrefix(target, ".") || isTest.MatchString(target) {
-		return target
-	}
-	return "./" + target
-}
-
-var isTest = regexp.MustCompile(`^(Test|Example|Fuzz|Benchmark)([^a-z]|$)`)
 
 // history compares with where the contract began.
 type history struct{ o DeskOptions }

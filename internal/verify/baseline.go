@@ -8,6 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 )
 
 // needsBase tells whether the results of the claim's tests can only be judged
@@ -59,7 +60,7 @@ func doesNothing(line string) bool {
 			return true
 		}
 		calls++
-		switch literal(call.Args[0]) {
+		switch check.Word(call.Args[0]) {
 		case "true", ":", "echo", "printf", "exit":
 			idle++
 		}

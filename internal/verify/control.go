@@ -130,9 +130,9 @@ func namedFiles(c check.Commands) map[string]bool {
 				return true
 			}
 			for i, a := range call.Args {
-				w := literal(a)
+				w := check.Word(a)
 				words = append(words, w)
-				if i == 1 && literal(call.Args[0]) == "cd" {
+				if i == 1 && check.Word(call.Args[0]) == "cd" {
 					dirs = append(dirs, w)
 				}
 				if _, value, ok := strings.Cut(w, "="); ok {
@@ -149,25 +149,6 @@ func namedFiles(c check.Commands) map[string]bool {
 	}
 	delete(out, ".")
 	return out
-}
-
-func literal(w *syntax.Word) string {
-	var b strings.Builder
-	for _, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			b.WriteString(p.Value)
-		case *syntax.SglQuoted:
-			b.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			for _, q := range p.Parts {
-				if l, ok := q.(*syntax.Lit); ok {
-					b.WriteString(l.Value)
-				}
-			}
-		}
-	}
-	return b.String()
 }
 
 // testMainWeaker tells whether a TestMain was changed, or is new and never runs
