@@ -118,19 +118,19 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 		return agency.Receipt{}, agency.Errorf(agency.KindInvalid, "%s: no command is configured", cmd.Kind).
 			WithMend("set commands.%s in agency.yaml", cmd.Kind)
 	}
-	if !s.Fresh {
+	if !s.Fresh && !s.Coverage {
 		if old, ok, err := c.Known(ctx, s, cmd); err != nil || ok {
 			return old, err
 		}
 	}
 	started := time.Now()
-	r, whole, err := c.execute(ctx, s, cmd)
+	r, cover, whole, err := c.execute(ctx, s, cmd)
 	if err != nil {
 		return agency.Receipt{}, err
 	}
 	r.Env, r.Tree, r.RunID, r.ContractID = c.Env(s, cmd), s.Tree, s.Run, s.Contract
 	r.Duration = time.Since(started).Seconds()
-	return c.keep(ctx, s, r, "", whole)
+	return c.keep(ctx, s, r, cover, "", whole && !s.Coverage)
 }
 
 // Known is the receipt of an equal check, made the subject's own, without
@@ -157,12 +157,13 @@ func (c *Checker) Drop(scratch string) error {
 // scratchDir holds the scratch layers.
 const scratchDir = "scratch"
 
-// execute runs the command and reads its results. whole is false when a later
+// execute runs the command and reads its results, and what the tests reached
+// where that is asked for. whole is false when a later
 // run could end otherwise for reasons outside the tree.
-func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency.Receipt, whole bool, err error) {
+func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency.Receipt, cover []FileCoverage, whole bool, err error) {
 	root, err := os.OpenRoot(s.Place.Root)
 	if err != nil {
-		return r, false, fmt.Errorf("checkout: %w", err)
+		return r, nil, false, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
 	got, err := c.ask(ctx, s, cmd, root, true)
@@ -170,7 +171,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		got, err = c.ask(ctx, s, cmd, root, false)
 	}
 	if err != nil {
-		return r, false, err
+		return r, nil, false, err
 	}
 	defer got.close()
 	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, Cause: cause(got.res.Cause)}
@@ -183,7 +184,10 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 			r.Cause = CauseIncomplete
 		}
 	}
-	return r, r.Cause == "" && s.Tree != "", nil
+	if s.Coverage {
+		cover = got.coverage()
+	}
+	return r, cover, r.Cause == "" && s.Tree != "", nil
 }
 
 // ask runs a command; its runners are asked for the names of their tests, or it

@@ -31,6 +31,8 @@ func Migrations() store.Set {
 type detail struct {
 	Tests  []agency.TestResult `json:"tests,omitempty"`
 	Output string              `json:"output,omitempty"`
+	// Coverage is there where it was asked for.
+	Coverage []FileCoverage `json:"coverage,omitempty"`
 }
 
 // Cached finds the newest receipt of an equal check that came to its end by
@@ -96,35 +98,45 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 	return err
 }
 
-func scanAll(rows *store.Rows, q Reader) (out []agency.Receipt, err error) {
+func scanAll(rows *store.Rows, q Reader) ([]agency.Receipt, error) {
+	out, _, err := scanDetails(rows, q)
+	return out, err
+}
+
+// scanDetails reads receipts with what lies in their blobs.
+func scanDetails(rows *store.Rows, q Reader) (out []agency.Receipt, details []detail, err error) {
 	var blobs []agency.Hash
 	for rows.Next() {
-		var r agency.Receipt
-		var blob string
-		var at int64
-		err := rows.Scan(&r.ID, &r.RunID, &r.ContractID, &r.Kind, &r.Command, &r.Tree, &r.Env, &r.ExitCode,
-			&r.Cause, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &blob, &at, &r.Stage, &r.CopyOf)
+		r, blob, err := scanRow(rows)
 		if err != nil {
-			return nil, errors.Join(err, rows.Close())
+			return nil, nil, errors.Join(err, rows.Close())
 		}
-		r.At = store.Time(at)
-		out, blobs = append(out, r), append(blobs, agency.Hash(blob))
+		out, blobs = append(out, r), append(blobs, blob)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	details = make([]detail, len(blobs))
 	for i, h := range blobs {
 		b, err := q.Blob(h)
 		if err != nil {
-			return nil, fmt.Errorf("receipt %s: %w", out[i].ID, err)
+			return nil, nil, fmt.Errorf("receipt %s: %w", out[i].ID, err)
 		}
-		var d detail
-		if err := json.Unmarshal(b, &d); err != nil {
-			return nil, fmt.Errorf("receipt %s: %w", out[i].ID, err)
+		if err := json.Unmarshal(b, &details[i]); err != nil {
+			return nil, nil, fmt.Errorf("receipt %s: %w", out[i].ID, err)
 		}
-		out[i].Tests, out[i].Output = d.Tests, d.Output
+		out[i].Tests, out[i].Output = details[i].Tests, details[i].Output
 	}
-	return out, nil
+	return out, details, nil
+}
+
+func scanRow(rows *store.Rows) (r agency.Receipt, blob agency.Hash, err error) {
+	var hash string
+	var at int64
+	err = rows.Scan(&r.ID, &r.RunID, &r.ContractID, &r.Kind, &r.Command, &r.Tree, &r.Env, &r.ExitCode,
+		&r.Cause, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &hash, &at, &r.Stage, &r.CopyOf)
+	r.At = store.Time(at)
+	return r, agency.Hash(hash), err
 }
 
 // takeOver makes another run's, contract's or stage's receipt this one's. The
@@ -149,17 +161,17 @@ func (c *Checker) takeOver(ctx context.Context, s Subject, cmd Command, old agen
 	}
 	from := old.ID
 	old.RunID, old.ContractID, old.Kind = s.Run, s.Contract, cmd.Kind
-	return c.keep(ctx, s, old, from, true)
+	return c.keep(ctx, s, old, nil, from, true)
 }
 
 // keep writes the receipt and its event, and returns it as it was stored.
-func (c *Checker) keep(ctx context.Context, s Subject, r agency.Receipt, from agency.ReceiptID, reusable bool) (agency.Receipt, error) {
+func (c *Checker) keep(ctx context.Context, s Subject, r agency.Receipt, cover []FileCoverage, from agency.ReceiptID, reusable bool) (agency.Receipt, error) {
 	r.Output = string(c.o.DB.Redact([]byte(r.Output)))
 	for i := range r.Tests {
 		r.Tests[i].Name = string(c.o.DB.Redact([]byte(r.Tests[i].Name)))
 		r.Tests[i].Output = string(c.o.DB.Redact([]byte(r.Tests[i].Output)))
 	}
-	b, err := json.Marshal(detail{Tests: r.Tests, Output: r.Output})
+	b, err := json.Marshal(detail{Tests: r.Tests, Output: r.Output, Coverage: cover})
 	if err != nil {
 		return r, fmt.Errorf("receipt: %w", err)
 	}

@@ -20,8 +20,10 @@ func TestGeneralist(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"create_checkpoint", "delete_file", "edit_file", "get_git_diff", "get_git_log", "list_directory", "read_file",
-		"request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests", "run_type_check",
+		"create_checkpoint", "delete_file", "edit_file", "get_coverage_report", "get_git_diff", "get_git_log", "list_directory",
+		"list_uncovered_lines", "read_file",
+		"request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
+		"run_tests_with_coverage", "run_type_check",
 		"search_files", "signal_blocked", "signal_complete", "write_file",
 	}
 	if diff := cmp.Diff(want, r.Tools()); diff != "" {

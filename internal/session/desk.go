@@ -82,6 +82,19 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 type checks struct{ o DeskOptions }
 
 func (c checks) Check(ctx context.Context, kind agency.CheckKind, target string) (agency.Receipt, error) {
+	return c.check(ctx, kind, target, false)
+}
+
+func (c checks) Cover(ctx context.Context, target string) (agency.Receipt, error) {
+	return c.check(ctx, agency.CheckTest, target, true)
+}
+
+func (c checks) Coverage(ctx context.Context) ([]check.FileCoverage, error) {
+	files, _, err := c.o.Checker.LastCoverage(ctx, c.o.Run, c.o.Contract)
+	return files, err
+}
+
+func (c checks) check(ctx context.Context, kind agency.CheckKind, target string, cover bool) (agency.Receipt, error) {
 	cmd := c.o.Commands.Command(kind)
 	if cmd.Line == "" && kind == agency.CheckTypecheck {
 		cmd = c.o.Commands.Command(agency.CheckBuild)
@@ -107,6 +120,7 @@ func (c checks) Check(ctx context.Context, kind agency.CheckKind, target string)
 	return c.o.Checker.Run(ctx, check.Subject{
 		Place: place, Tree: tree, Run: c.o.Run, Contract: c.o.Contract, Agent: c.o.Agent,
 		Stage: check.StageWork, Layer: check.LayerAgents, Fresh: true, Fence: c.o.Fence,
+		Coverage: cover,
 	}, cmd)
 }
 

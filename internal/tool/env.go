@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 )
 
 // Env is everything that a tool may reach.
@@ -39,6 +40,10 @@ type Checks interface {
 	// Check runs the command of a kind, narrowed to target where that is not
 	// empty, and records a receipt. KindNotFound: the run has no such command.
 	Check(ctx context.Context, kind agency.CheckKind, target string) (agency.Receipt, error)
+	// Cover runs the tests as Check does and measures what they reach.
+	Cover(ctx context.Context, target string) (agency.Receipt, error)
+	// Coverage is what the last Cover measured. KindNotFound: nothing has been.
+	Coverage(ctx context.Context) ([]check.FileCoverage, error)
 }
 
 // History compares the workspace with where the contract began.

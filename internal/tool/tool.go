@@ -133,8 +133,9 @@ func Unknown(name string, offered []Tool) Result {
 // All are the tools of this version, sorted by name.
 func All() []Tool {
 	return []Tool{
-		createCheckpoint(), deleteFile(), editFile(), gitDiff(), gitLog(), listDirectory(), readFile(),
-		requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTypeCheck(),
+		createCheckpoint(), deleteFile(), editFile(), getCoverageReport(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
+		readFile(),
+		requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
 		searchFiles(), signalBlocked(), signalComplete(), writeFile(),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/roster"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,17 @@ func (w *world) Command(_ context.Context, line string, timeout time.Duration) (
 	}
 	w.out.Text = fmt.Appendf(nil, "%s within %s\n", line, timeout)
 	return w.out, nil
+}
+
+func (w *world) Cover(ctx context.Context, target string) (agency.Receipt, error) {
+	return w.Check(ctx, agency.CheckTest, target)
+}
+
+func (w *world) Coverage(context.Context) ([]check.FileCoverage, error) {
+	return []check.FileCoverage{
+		{Path: "a/x.go", Ran: []check.Lines{{From: 1, To: 3}}, Missed: []check.Lines{{From: 5, To: 5}, {From: 7, To: 9}}},
+		{Path: "b/y.go", Ran: []check.Lines{{From: 1, To: 2}}},
+	}, nil
 }
 
 func (w *world) Check(_ context.Context, kind agency.CheckKind, target string) (agency.Receipt, error) {
@@ -411,4 +423,18 @@ func FuzzArguments(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestCoverageTools(t *testing.T) {
+	for _, tt := range []struct{ tool, args, want string }{
+		{"get_coverage_report", `{}`, "coverage 55%: 5 of 9 lines\n  42%  3 of 7 lines  a/x.go\n 100%  2 of 2 lines  b/y.go\n"},
+		{"get_coverage_report", `{"path": "b/"}`, "coverage 100%: 2 of 2 lines\n 100%  2 of 2 lines  b/y.go\n"},
+		{"list_uncovered_lines", `{"path": "./a"}`, "a/x.go: 5, 7-9\n"},
+		{"list_uncovered_lines", `{"path": "b"}`, "the tests reach every line\n"},
+		{"list_uncovered_lines", `{"path": "c"}`, "no file of \"c\" was measured\n"},
+	} {
+		if got := run(t, nil, tt.tool, tt.args); got.Text != tt.want {
+			t.Errorf("%s %s: %q", tt.tool, tt.args, got.Text)
+		}
+	}
 }

@@ -1,0 +1,182 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/store"
+)
+
+// Lines are lines From to To of a file, counted from 1.
+type Lines struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// FileCoverage is what the tests of a receipt reached in one file. Lines that
+// hold nothing to run are in neither list.
+type FileCoverage struct {
+	Path   string  `json:"path"` // relative to the repository
+	Ran    []Lines `json:"ran,omitempty"`
+	Missed []Lines `json:"missed,omitempty"`
+}
+
+// Counts are how many of the lines that can run did.
+func (f FileCoverage) Counts() (ran, all int) {
+	for _, l := range f.Ran {
+		ran += l.To - l.From + 1
+	}
+	all = ran
+	for _, l := range f.Missed {
+		all += l.To - l.From + 1
+	}
+	return ran, all
+}
+
+// maxMissed is how many stretches of missed lines are named.
+const maxMissed = 50
+
+// OfChange is the coverage of the changed lines, which are given by file.
+func OfChange(files []FileCoverage, changed map[string][]Lines) agency.Coverage {
+	var out agency.Coverage
+	for _, f := range files {
+		for _, c := range changed[f.Path] {
+			out.Covered += overlap(f.Ran, c, nil)
+			out.Lines += overlap(f.Missed, c, func(l Lines) {
+				if len(out.Missed) < maxMissed {
+					out.Missed = append(out.Missed, f.Path+":"+l.String())
+				}
+			})
+		}
+	}
+	out.Lines += out.Covered
+	return out
+}
+
+// String is N or N-M.
+func (l Lines) String() string {
+	if l.From == l.To {
+		return fmt.Sprint(l.From)
+	}
+	return fmt.Sprintf("%d-%d", l.From, l.To)
+}
+
+func overlap(all []Lines, in Lines, each func(Lines)) (n int) {
+	for _, l := range all {
+		if from, to := max(l.From, in.From), min(l.To, in.To); from <= to {
+			n += to - from + 1
+			if each != nil {
+				each(Lines{from, to})
+			}
+		}
+	}
+	return n
+}
+
+// profile gathers how often lines ran, by file.
+type profile map[string]map[int]int
+
+// maxProfileLine bounds the number of a line that a report may name.
+const maxProfileLine = 1 << 20
+
+func (p profile) hit(file string, line, count int) {
+	if line < 1 || line > maxProfileLine || file == "" {
+		return
+	}
+	if p[file] == nil {
+		p[file] = map[int]int{}
+	}
+	p[file][line] = max(p[file][line], count)
+}
+
+// files are the files of the checkout; what lies outside is left out.
+func (p profile) files() []FileCoverage {
+	var out []FileCoverage
+	for name, lines := range p {
+		if path.IsAbs(name) || strings.HasPrefix(name, "../") || thirdParty(name) {
+			continue
+		}
+		f := FileCoverage{Path: name}
+		numbers := make([]int, 0, len(lines))
+		for n := range lines {
+			numbers = append(numbers, n)
+		}
+		slices.Sort(numbers)
+		for _, n := range numbers {
+			to := &f.Ran
+			if lines[n] == 0 {
+				to = &f.Missed
+			}
+			if k := len(*to); k > 0 && (*to)[k-1].To == n-1 {
+				(*to)[k-1].To = n
+			} else {
+				*to = append(*to, Lines{n, n})
+			}
+		}
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b FileCoverage) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+func thirdParty(name string) bool {
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), skipFolder)
+}
+
+// coverage reads what the runners measured.
+func (r reader) coverage() []FileCoverage {
+	root, err := os.OpenRoot(r.out)
+	if err != nil || r.out == "" {
+		return nil
+	}
+	defer func() { _ = root.Close() }() // only read
+	p := profile{}
+	at := func(c planned) paths {
+		if c.dir == unknownDir {
+			return paths{roots: r.roots}
+		}
+		return paths{roots: r.roots, dir: c.dir}
+	}
+	for i := range r.plan.goCalls {
+		p.goProfile(readSome(root, fmt.Sprintf("go-%d.cover", i), maxOutBytes), newDeclaredTests(r.root).modules)
+	}
+	for i, c := range r.plan.calls {
+		base := fmt.Sprintf("report-%d", i)
+		p.lcov(readSome(root, base+".lcov", maxOutBytes), at(c))
+		p.lcov(readSome(root, base+"-cov/lcov.info", maxOutBytes), at(c))
+		p.v8(root, base+"-v8", r.root, at(c))
+	}
+	if len(p) == 0 {
+		p.reports(r.root, paths{roots: r.roots, dir: "."})
+	}
+	return p.files()
+}
+
+// LastCoverage is that of the newest test run of a contract that measured it.
+// KindNotFound where there is none.
+func (c *Checker) LastCoverage(ctx context.Context, run agency.RunID, contract agency.ContractID) (files []FileCoverage, of agency.ReceiptID, err error) {
+	err = c.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		rows, err := q.Query(selectReceipt+` WHERE run_id = ? AND contract_id = ? AND kind = ? ORDER BY n DESC LIMIT 50`,
+			string(run), string(contract), string(agency.CheckTest))
+		if err != nil {
+			return err
+		}
+		receipts, details, err := scanDetails(rows, q)
+		for i, d := range details {
+			if len(d.Coverage) > 0 {
+				files, of = d.Coverage, receipts[i].ID
+				break
+			}
+		}
+		return err
+	})
+	if err == nil && files == nil {
+		err = agency.Errorf(agency.KindNotFound, "no test run of this contract has measured coverage yet; call run_tests_with_coverage first")
+	}
+	return files, of, err
+}

@@ -1,0 +1,122 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"agency/internal/check"
+)
+
+// maxListed is how many files a list of coverage names.
+const maxListed = 200
+
+func runTestsWithCoverage() Tool {
+	return define("run_tests_with_coverage", Write, func(ctx context.Context, env *Env, a checkArgs) (Result, error) {
+		if strings.ContainsAny(a.Target, "\x00\n") || len(a.Target) > 1000 {
+			return refuse("the target is one line of at most 1000 letters"), nil
+		}
+		r, err := env.Checks.Cover(ctx, strings.TrimSpace(a.Target))
+		if err != nil {
+			return Result{}, err
+		}
+		files, err := env.Checks.Coverage(ctx)
+		if err != nil {
+			return ok(check.Summary(r) + "\ncoverage: the test command gives none\n"), nil //nolint:nilerr // the tests did run
+		}
+		return ok(check.Summary(r) + "\n" + coverageTable(files, "")), nil
+	})
+}
+
+type pathArg struct {
+	Path string `json:"path,omitempty" jsonschema_description:"A file or folder; everything where absent."`
+}
+
+func getCoverageReport() Tool {
+	return define("get_coverage_report", Read, func(ctx context.Context, env *Env, a pathArg) (Result, error) {
+		files, err := env.Checks.Coverage(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		return ok(coverageTable(files, a.Path)), nil
+	})
+}
+
+func listUncoveredLines() Tool {
+	return define("list_uncovered_lines", Read, func(ctx context.Context, env *Env, a pathArg) (Result, error) {
+		files, err := env.Checks.Coverage(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+		return ok(uncovered(files, a.Path)), nil
+	})
+}
+
+// coverageTable is a line a file and one for all, of the files below a path.
+func coverageTable(files []check.FileCoverage, below string) string {
+	var b strings.Builder
+	ran, all, listed := 0, 0, 0
+	for _, f := range files {
+		if !isBelow(f.Path, below) {
+			continue
+		}
+		r, a := f.Counts()
+		ran, all = ran+r, all+a
+		if listed++; listed <= maxListed {
+			fmt.Fprintf(&b, "%5s  %d of %d lines  %s\n", percent(r, a), r, a, f.Path)
+		}
+	}
+	if listed == 0 {
+		return "no file of " + orAll(below) + " was measured\n"
+	}
+	if listed > maxListed {
+		fmt.Fprintf(&b, "and %d more files\n", listed-maxListed)
+	}
+	return fmt.Sprintf("coverage %s: %d of %d lines\n%s", percent(ran, all), ran, all, b.String())
+}
+
+func uncovered(files []check.FileCoverage, below string) string {
+	var b strings.Builder
+	seen := false
+	for _, f := range files {
+		if !isBelow(f.Path, below) {
+			continue
+		}
+		seen = true
+		if len(f.Missed) == 0 {
+			continue
+		}
+		lines := make([]string, len(f.Missed))
+		for i, l := range f.Missed {
+			lines[i] = l.String()
+		}
+		fmt.Fprintf(&b, "%s: %s\n", f.Path, strings.Join(lines, ", "))
+	}
+	switch {
+	case !seen:
+		return "no file of " + orAll(below) + " was measured\n"
+	case b.Len() == 0:
+		return "the tests reach every line\n"
+	}
+	return b.String()
+}
+
+func isBelow(file, at string) bool {
+	at = path.Clean(at)
+	return at == "." || at == "/" || file == at || strings.HasPrefix(file, at+"/")
+}
+
+func orAll(p string) string {
+	if p == "" {
+		return "the repository"
+	}
+	return quoteName(p)
+}
+
+func percent(part, all int) string {
+	if all == 0 {
+		return "100%"
+	}
+	return fmt.Sprintf("%d%%", part*100/all) // rounded down: 100 % means all
+}
