@@ -135,7 +135,9 @@ type (
 		Out      int64     `json:"tokens_out"`
 		CostUSD  float64   `json:"cost_usd"`
 		Unpriced bool      `json:"unpriced,omitempty"`
-		Model    string    `json:"model,omitempty"`
+		// Estimated is set where the provider gave no counts.
+		Estimated bool   `json:"estimated,omitempty"`
+		Model     string `json:"model,omitempty"`
 	}
 	// ToolCalled is one tool call with its outcome.
 	ToolCalled struct {

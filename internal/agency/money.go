@@ -55,6 +55,25 @@ type Price struct {
 	In       float64 `json:"in" yaml:"in"`
 	CachedIn float64 `json:"cached_in" yaml:"cached_in"`
 	Out      float64 `json:"out" yaml:"out"`
+	// Long holds for requests with a long prompt; nil: there is one price.
+	Long *LongPrice `json:"long,omitempty" yaml:"-"`
+}
+
+// LongPrice is what a whole request costs whose prompt has more than Above
+// tokens, in dollars per million tokens.
+type LongPrice struct {
+	Above    int64   `json:"above"`
+	In       float64 `json:"in"`
+	CachedIn float64 `json:"cached_in"`
+	Out      float64 `json:"out"`
+}
+
+// For is the price of a request whose prompt has so many tokens.
+func (p Price) For(promptTokens int64) Price {
+	if p.Long == nil || promptTokens <= p.Long.Above {
+		return Price{In: p.In, CachedIn: p.CachedIn, Out: p.Out}
+	}
+	return Price{In: p.Long.In, CachedIn: p.Long.CachedIn, Out: p.Long.Out}
 }
 
 // cacheWriteFactor is the surcharge on prompt tokens written to a cache, the
@@ -63,6 +82,7 @@ const cacheWriteFactor = 1.25
 
 // Cost is what a usage costs at this price.
 func (p Price) Cost(u Usage) Money {
+	p = p.For(u.In)
 	plain := float64(max(0, u.In-u.Cached-u.CacheWrite))
 	perMillion := plain*p.In + float64(u.Cached)*p.CachedIn +
 		float64(u.CacheWrite)*p.In*cacheWriteFactor + float64(u.Out)*p.Out

@@ -119,8 +119,10 @@ type Spend struct {
 	Out      int64   `json:"tokens_out"`
 	CostUSD  float64 `json:"cost_usd"`
 	Unpriced bool    `json:"unpriced"`
-	Requests int     `json:"requests"`
-	Lost     int     `json:"lost,omitempty"`
+	// Estimated: for some requests the provider gave no counts.
+	Estimated bool `json:"estimated,omitempty"`
+	Requests  int  `json:"requests"`
+	Lost      int  `json:"lost,omitempty"`
 }
 
 // LimitsDoc is what the run may spend at most; zero is no limit.

@@ -137,8 +137,8 @@ func Settle(tx *store.Tx, run agency.RunID, key string, model string, u agency.U
 		return err
 	}
 	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'settled', money = ?, tokens = ?, tokens_in = ?, tokens_cached = ?,
-		tokens_write = ?, tokens_out = ?, unpriced = ?, model = CASE WHEN ? = '' THEN model ELSE ? END WHERE run_id = ? AND key = ?`,
-		int64(cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, flag(!priced), model, model, string(run), key); err != nil {
+		tokens_write = ?, tokens_out = ?, unpriced = ?, estimated = ?, model = CASE WHEN ? = '' THEN model ELSE ? END WHERE run_id = ? AND key = ?`,
+		int64(cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, flag(!priced), flag(u.Estimated), model, model, string(run), key); err != nil {
 		return err
 	}
 	return move(tx, run, r, int64(cost), u.Billed(), int64(wall))

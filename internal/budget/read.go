@@ -156,7 +156,7 @@ type Line struct {
 // Lines is everything a run spent, by agent, model and contract.
 func Lines(q store.Querier, run agency.RunID) ([]Line, error) {
 	rows, err := q.Query(`SELECT agent, role, tier, model, contract_id, count(*), sum(state = 'lost'),
-		sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced)
+		sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced), max(estimated)
 		FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
 		GROUP BY agent, role, tier, model, contract_id ORDER BY agent, model, contract_id`, string(run))
 	if err != nil {
@@ -167,12 +167,12 @@ func Lines(q store.Querier, run agency.RunID) ([]Line, error) {
 	for rows.Next() {
 		var l Line
 		var money int64
-		var unpriced int
+		var unpriced, estimated int
 		if err := rows.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
-			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced); err != nil {
+			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced, &estimated); err != nil {
 			return nil, err
 		}
-		l.Money, l.Unpriced = agency.Money(money), unpriced != 0
+		l.Money, l.Unpriced, l.Usage.Estimated = agency.Money(money), unpriced != 0, estimated != 0
 		out = append(out, l)
 	}
 	return out, rows.Err()

@@ -82,5 +82,5 @@ func ProvidersOf(refs []ModelRef) []string {
 // none and the catalogue decides.
 func (c Config) PriceOf(r ModelRef) (agency.Price, bool) {
 	p, ok := c.Prices[r.String()]
-	return agency.Price(p), ok
+	return agency.Price{In: p.In, CachedIn: p.CachedIn, Out: p.Out}, ok
 }

@@ -50,8 +50,8 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 			}
 		}
 		if _, err := tx.Exec(`UPDATE session_turn SET phase = 'answered', stop = ?, said = ?, model = ?, tokens_in = ?, tokens_cached = ?,
-			tokens_write = ?, tokens_out = ?, cost = ?, unpriced = ? WHERE session_id = ? AND turn = ?`,
-			string(t.stop), t.said, t.model, t.usage.In, t.usage.Cached, t.usage.CacheWrite, t.usage.Out, int64(t.cost), t.free,
+			tokens_write = ?, tokens_out = ?, cost = ?, unpriced = ?, estimated = ? WHERE session_id = ? AND turn = ?`,
+			string(t.stop), t.said, t.model, t.usage.In, t.usage.Cached, t.usage.CacheWrite, t.usage.Out, int64(t.cost), t.free, t.usage.Estimated,
 			string(c.id), t.n); err != nil {
 			return err
 		}

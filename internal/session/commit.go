@@ -168,7 +168,7 @@ func (w *draft) settle(d *done) error {
 	w.end = d.end
 	return w.log(agency.SeverityInfo, turnLine(t), agency.TurnCompleted{
 		Session: c.id, Turn: t.n, In: t.usage.In, Cached: t.usage.Cached, Out: t.usage.Out,
-		CostUSD: t.cost.Float(), Unpriced: t.free, Model: t.model,
+		CostUSD: t.cost.Float(), Unpriced: t.free, Estimated: t.usage.Estimated, Model: t.model,
 	})
 }
 
@@ -177,7 +177,11 @@ func turnLine(t turn) string {
 	if t.free {
 		cost = "unpriced"
 	}
-	return fmt.Sprintf("turn %d: %d tokens in (%d cached), %d out, %s", t.n, t.usage.In, t.usage.Cached, t.usage.Out, cost)
+	line := fmt.Sprintf("turn %d: %d tokens in (%d cached), %d out, %s", t.n, t.usage.In, t.usage.Cached, t.usage.Out, cost)
+	if t.usage.Estimated {
+		line += ", estimated"
+	}
+	return line
 }
 
 // called records a call and tells it.

@@ -136,9 +136,9 @@ func (c *conversation) append(m llm.Message) {
 func (c *conversation) loadTurn(s *store.Snapshot) error {
 	t := turn{n: c.st.Turn + 1}
 	var write int64
-	err := s.QueryRow(`SELECT try, phase, stop, said, model, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced
+	err := s.QueryRow(`SELECT try, phase, stop, said, model, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced, estimated
 		FROM session_turn WHERE session_id = ? AND turn = ?`, string(c.id), t.n).
-		Scan(&t.try, &t.phase, &t.stop, &t.said, &t.model, &t.usage.In, &t.usage.Cached, &write, &t.usage.Out, &t.cost, &t.free)
+		Scan(&t.try, &t.phase, &t.stop, &t.said, &t.model, &t.usage.In, &t.usage.Cached, &write, &t.usage.Out, &t.cost, &t.free, &t.usage.Estimated)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

@@ -47,6 +47,7 @@ func (p *purse) add(l budget.Line) {
 	p.Requests += l.Requests
 	p.Lost += l.Lost
 	p.Unpriced = p.Unpriced || l.Unpriced
+	p.Estimated = p.Estimated || l.Usage.Estimated
 	p.money += l.Money
 	p.CostUSD = p.money.Float()
 }

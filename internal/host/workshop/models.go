@@ -55,7 +55,7 @@ func (s *Shop) describe(l *lineup, c config.Config, ref config.ModelRef) {
 	if p, set := c.PriceOf(ref); set {
 		l.prices[ref.String()] = p
 	} else if ok {
-		l.prices[ref.String()] = known.Price
+		l.prices[ref.String()] = known.Pricing()
 	}
 }
 

@@ -44,12 +44,13 @@ type Model struct {
 	Note string `json:"note,omitempty"`
 }
 
-// PriceFor is the price of a request whose prompt has so many tokens.
-func (m Model) PriceFor(promptTokens int64) agency.Price {
-	if m.LongAbove > 0 && promptTokens > m.LongAbove {
-		return m.LongPrice
+// Pricing is the model's price with that of long prompts.
+func (m Model) Pricing() agency.Price {
+	p := m.Price
+	if m.LongAbove > 0 {
+		p.Long = &agency.LongPrice{Above: m.LongAbove, In: m.LongPrice.In, CachedIn: m.LongPrice.CachedIn, Out: m.LongPrice.Out}
 	}
-	return m.Price
+	return p
 }
 
 // Catalog is the embedded list.

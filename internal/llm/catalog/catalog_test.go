@@ -89,13 +89,13 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestPriceFor(t *testing.T) {
+func TestPricing(t *testing.T) {
 	m, _ := load(t).Lookup("anthropic", "claude-haiku-5-5")
-	if got := m.PriceFor(100_000); got != m.Price {
+	if got := m.Pricing().For(100_000); got != m.Price {
 		t.Errorf("at the limit: %+v", got)
 	}
 	want := agency.Price{In: 0.5, CachedIn: 0.05, Out: 2.5}
-	if diff := cmp.Diff(want, m.PriceFor(100_001)); diff != "" {
+	if diff := cmp.Diff(want, m.Pricing().For(100_001)); diff != "" {
 		t.Errorf("above it (-want +got):\n%s", diff)
 	}
 }

@@ -117,10 +117,13 @@ func Costs(st Style, c api.CostDoc) string {
 	}
 	b.WriteString("\n" + limits(c) + "\n")
 	if c.Total.Lost > 0 {
-		fmt.Fprintf(&b, "%d answers were lost in a crash; they are charged at the most that they can have cost\n", c.Total.Lost)
+		fmt.Fprintf(&b, "%d answers were lost, in a crash or on their way; they are charged at the most that they can have cost\n", c.Total.Lost)
 	}
 	if c.Total.Unpriced {
 		b.WriteString("unpriced: no price is known for the model; set prices: in agency.yaml. The token limit holds all the same.\n")
+	}
+	if c.Total.Estimated {
+		b.WriteString("estimated: a provider gives no token counts; bytes were counted instead.\n")
 	}
 	return b.String()
 }
@@ -139,6 +142,9 @@ func addSpend(t *table, name string, s api.Spend) {
 		if s.CostUSD > 0 {
 			cost = agency.USD(s.CostUSD).String() + " + unpriced"
 		}
+	}
+	if s.Estimated {
+		cost += ", estimated"
 	}
 	t.add(Line(name), fmt.Sprint(s.Requests), fmt.Sprint(s.In), fmt.Sprint(s.Cached), fmt.Sprint(s.Out), cost)
 }
