@@ -34,6 +34,13 @@ var binary string
 
 func TestMain(m *testing.M) {
 	sandbox.Child()
+	if n, err := strconv.Atoi(os.Getenv("TORTURE_ORDER")); err == nil {
+		if err := orderChild(os.Getenv("TORTURE_DIR"), n); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(run(m))
 }
 
