@@ -237,7 +237,9 @@ func (a *app) init() error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return agency.Errorf(agency.KindTransient, "%s: %w", filepath.Join(h.loc.WorkTree, repoFile), err)
 	}
-	a.printf(a.out, "wrote %s: test %s, lint %s, build %s\n", repoFile, quoted(cmds.Test), quoted(cmds.Lint), quoted(cmds.Build))
+	a.printf(a.out, "wrote %s: %s\n", repoFile, shownCommands(config.Commands{
+		Test: cmds.Test, Lint: cmds.Lint, Typecheck: cmds.Typecheck, Build: cmds.Build, Setup: cmds.Setup,
+	}))
 	l, err := a.load(h, nil)
 	if err != nil || len(l.Widenings) == 0 {
 		return err

@@ -270,13 +270,32 @@ func (a *app) detect(h here, l *config.Loaded, cfg *config.Config) error {
 		names = append(names, lang.Name)
 	}
 	a.note("no %s; found %s", repoFile, orNone(strings.Join(names, ", ")))
-	a.note("commands: test %s; lint %s; build %s", quoted(cfg.Commands.Test), quoted(cfg.Commands.Lint), quoted(cfg.Commands.Build))
+	for _, lang := range languages {
+		if lang.Note != "" {
+			a.note("%s: %s", lang.Name, lang.Note)
+		}
+	}
+	a.note("commands: %s", shownCommands(cfg.Commands))
 	refs, err := cfg.ModelsOf("generalist")
 	if err != nil {
 		return err
 	}
 	a.note("model: %s; write all of it into a file with: agency init", refs[0])
 	return nil
+}
+
+// shownCommands are the commands in a line: those that a claim is always judged
+// by, and others where there are some.
+func shownCommands(c config.Commands) string {
+	parts := []string{"test " + quoted(c.Test), "lint " + quoted(c.Lint)}
+	if c.Typecheck != "" {
+		parts = append(parts, "types "+quoted(c.Typecheck))
+	}
+	parts = append(parts, "build "+quoted(c.Build))
+	if c.Setup != "" {
+		parts = append(parts, "setup "+quoted(c.Setup))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func orNone(s string) string {
