@@ -242,8 +242,11 @@ func (f *follower) end(ctx context.Context, err error) error {
 	if derr != nil {
 		return derr
 	}
-	if code == exitWaiting && len(doc.Gates) > 0 {
-		doc.State = agency.StateWaiting // the host records it a moment after the gate's event
+	if code == exitWaiting && len(doc.Gates) > 0 && doc.State == agency.StateRunning {
+		// The host records it a moment after the gate's event, and the next
+		// command is to see what this one says.
+		_, _ = f.a.settled(ctx, f.c, doc.RunDoc) // what it would say is said here
+		doc.State = agency.StateWaiting
 	}
 	if f.o.json {
 		perr := f.a.printLine(api.ResultDoc{
