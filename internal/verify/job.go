@@ -79,7 +79,9 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		return v, err
 	}
 	f.receipts = append(base.made, claim.made...)
-	return judge(f), nil
+	v = judge(f)
+	v.Coverage, err = j.coverage(ctx)
+	return v, err
 }
 
 // find runs what must be run, in order, and gathers the facts.

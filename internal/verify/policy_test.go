@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/verify"
 	"agency/internal/workspace"
 )
@@ -220,5 +221,35 @@ func TestFeedback(t *testing.T) {
 	}
 	if len(got) > 8<<10 {
 		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// Where the test command measures, the verdict tells how much of the change the
+// tests reach.
+func TestCoverageOfTheChange(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"sub.go": goodGo + "\nfunc Unused(a int) int {\n\treturn a\n}\n"})
+	ws, err := w.run.Open(t.Context(), "main", workspace.Work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := ws.Place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checker, err := w.options.Checker(t.Context(), runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = checker.Run(t.Context(), check.Subject{
+		Place: place, Tree: spec.Claim, Run: runID, Contract: "main", Stage: check.StageWork, Fresh: true, Coverage: true,
+	}, w.commands.Command(agency.CheckTest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := w.verify(spec)
+	wants(t, v, true)
+	if v.Coverage == nil || v.Coverage.Covered != 1 || v.Coverage.Lines <= v.Coverage.Covered || !strings.Contains(strings.Join(v.Coverage.Missed, " "), "sub.go:") {
+		t.Errorf("coverage %+v", v.Coverage)
 	}
 }

@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/git"
+	"agency/internal/store"
+)
+
+// coverage is how much of the change the tests reach, where a test run of this
+// contract on this very tree has measured it: the repository's own command, or
+// the agent's with the harness looking on. Nothing is run to find out.
+func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
+	if !j.task.isClaim() {
+		return nil, nil
+	}
+	files, id, err := j.checker.LastCoverage(ctx, j.task.Run, j.task.Contract)
+	if agency.KindOf(err) == agency.KindNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var of agency.Receipt
+	err = j.v.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		of, err = check.Receipt(s, id)
+		return err
+	})
+	if err != nil || of.Tree != j.task.claim {
+		return nil, err
+	}
+	patch, err := j.run.Dir().Patch(ctx, j.task.base, j.task.claim, git.PatchOptions{Context: 1})
+	if err != nil {
+		return nil, err
+	}
+	c := check.OfChange(files, addedLines(string(patch)))
+	return &c, nil
+}
+
+// addedLines are the lines that a unified diff adds, by file.
+func addedLines(patch string) map[string][]check.Lines {
+	out := map[string][]check.Lines{}
+	file, at, left := "", 0, 0 // left: lines of the hunk's new side still to come
+	for line := range strings.Lines(patch) {
+		switch {
+		case left <= 0 && strings.HasPrefix(line, "+++ "):
+			file = strings.TrimSuffix(strings.TrimPrefix(strings.TrimRight(line, "\n"), "+++ b/"), "\t")
+		case left <= 0 && strings.HasPrefix(line, "@@ "):
+			at, left = newSide(line)
+		case left > 0 && strings.HasPrefix(line, "+"):
+			add(out, file, at)
+			at, left = at+1, left-1
+		case left > 0 && strings.HasPrefix(line, " "):
+			at, left = at+1, left-1
+		}
+	}
+	return out
+}
+
+// newSide reads where a hunk begins in the new file, and how many lines it has
+// there.
+func newSide(head string) (at, n int) {
+	_, rest, _ := strings.Cut(head, " +")
+	if _, err := fmt.Sscanf(rest, "%d,%d", &at, &n); err != nil {
+		n = 1 // "+7 @@": one line
+	}
+	return at, n
+}
+
+func add(out map[string][]check.Lines, file string, at int) {
+	all := out[file]
+	if n := len(all); n > 0 && all[n-1].To == at-1 {
+		all[n-1].To = at
+		return
+	}
+	out[file] = append(all, check.Lines{From: at, To: at})
+}
