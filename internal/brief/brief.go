@@ -30,6 +30,8 @@ type Input struct {
 	Overview string // listing of the repository's files
 	Guides   []Source
 	Feedback *Feedback
+	// Staged are files that were picked for the contract, best first.
+	Staged []Staged
 	// Standing is set where a conversation goes on in a new epoch.
 	Standing *Standing
 }
@@ -39,6 +41,14 @@ type Command struct{ Kind, Line, Tool string }
 
 // Source is a text from outside with its name.
 type Source struct{ Name, Text string }
+
+// Staged is a file, or parts of one, that was picked for the contract.
+type Staged struct {
+	Path, Text, Why string
+	// Kind is source, tests, apis or examples; Whole tells whether Text is all.
+	Kind  string
+	Whole bool
+}
 
 // Feedback is why an earlier attempt was not enough.
 type Feedback struct {
