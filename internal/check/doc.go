@@ -1,8 +1,21 @@
 // Package check runs one command of a repository in the sandbox and keeps what
 // happened as a receipt: command, exit code, output, the tests by name, and the
-// tree and environment that it is true of (DESIGN 8). It reads the results of
-// `go test` and of anything that writes JUnit XML; of other commands only the
-// exit code counts.
+// tree and environment that it is true of (DESIGN 8). Of commands whose results
+// it cannot read only the exit code counts.
+//
+// # How results are read
+//
+// The runners in a line are found by reading it as shell, and behind npm, pnpm
+// and yarn by reading package.json. Each is asked, by options and environment
+// and without a change of any file, to report what it did: go test and cargo on
+// their output, the others to a file outside of the checkout: node:test, Mocha,
+// pytest and unittest by a reporter of this package (folder reporters), Jest and
+// Vitest in their own JSON, Maven, Gradle and nextest in JUnit XML. A runner
+// that refuses is run again as the user wrote it. Of other commands a JUnit
+// report or TAP on standard output counts, or JUnit files that they write.
+//
+// Names are unique in a repository: Go's begin with the import path, those of
+// files with the file's path, all others with the folder of their part.
 //
 // It does not judge. Whether a receipt is good enough, what the base did and
 // which criterion it proves is the work of package verify; which commands a
@@ -21,4 +34,10 @@
 // output of the go command through /proc, can report a declared test as passed
 // that never ran. Nothing of that happens by accident, it stands in the diff,
 // and package verify names a changed TestMain as an edited control file.
+//
+// The same holds for reports: the runner is told their path by a variable that
+// is gone before the tests start, but a test runs as the same user and can look
+// for the folder and write there. What tests print cannot be taken for results,
+// except of TAP, which is what they print. A target of cargo whose number of
+// results is not the one that it announced is incomplete.
 package check

@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -37,7 +38,7 @@ func parseJest(doc []byte, p paths, t *tally) (complete bool) {
 			status := jestStatus(a.Status)
 			failed = failed || status == agency.TestFailed
 			out := strings.Join(a.FailureMessages, "\n")
-			name := append(append([]string{}, a.AncestorTitles...), a.Title)
+			name := slices.DeleteFunc(append(slices.Clone(a.AncestorTitles), a.Title), func(s string) bool { return s == "" }) // Vitest's root has no title
 			addEvent(reportEvent{File: f.Name, Name: name, Status: status, Out: clip(ansi.ReplaceAllString(out, ""), maxTestOutput)}, p, t, seen)
 		}
 		if f.Status == "failed" && !failed { // the file could not be loaded, or a hook failed

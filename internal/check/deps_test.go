@@ -1,0 +1,57 @@
+package check_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agency/internal/check"
+	"agency/internal/sandbox"
+)
+
+// TestDependencies shows a checkout the user's node_modules while the lockfile
+// is the user's, and keeps what is written there from the user.
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"package-lock.json": "1", "web/x": ""})
+	user := t.TempDir()
+	for name, text := range map[string]string{"package-lock.json": "1", "web/node_modules/dep": "from the user\n"} {
+		p := filepath.Join(user, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dep := check.Dependency{
+		Folder: "web/node_modules", Locks: []string{"package-lock.json"},
+		Host: filepath.Join(user, "web/node_modules"), Repo: user,
+	}
+	for _, off := range []bool{false, true} {
+		runner := w.runner
+		if off {
+			var err error
+			if runner, err = sandbox.New(sandbox.Options{Mode: sandbox.ModeOff}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.checker = check.New(check.Options{Runner: runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{dep}})
+		line := "cd web && cat node_modules/dep && echo mine > node_modules/dep"
+		if r := w.run(w.subject(""), test(line)); r.ExitCode != 0 || !strings.Contains(r.Output, "from the user") {
+			t.Errorf("off %t: exit code %d: %s", off, r.ExitCode, r.Output)
+		}
+		if b, err := os.ReadFile(filepath.Join(user, "web/node_modules/dep")); err != nil || string(b) != "from the user\n" {
+			t.Errorf("off %t: the user's folder holds %q, %v", off, b, err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(w.dir, "web/node_modules")); err != nil { // the copy
+		t.Fatal(err)
+	}
+	w.write(map[string]string{"package-lock.json": "2"})
+	w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{dep}})
+	if r := w.run(w.subject(""), test("test ! -e web/node_modules/dep")); r.ExitCode != 0 {
+		t.Errorf("dependencies of another lockfile are shown: %s", r.Output)
+	}
+}

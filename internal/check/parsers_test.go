@@ -1,0 +1,149 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency/internal/agency"
+)
+
+func byName(t *tally) map[string]agency.TestStatus {
+	out := map[string]agency.TestStatus{}
+	for _, r := range t.list() {
+		out[r.Name] = r.Status
+	}
+	return out
+}
+
+// TestRecorded reads what runners wrote that this machine need not have.
+func TestRecorded(t *testing.T) {
+	p := paths{roots: []string{"/repo"}, dir: "web"}
+	for name, read := range map[string]func([]byte, *tally) bool{
+		"jest.json":    func(b []byte, t *tally) bool { return parseJest(b, p, t) },
+		"vitest.json":  func(b []byte, t *tally) bool { return parseJest(b, p, t) },
+		"mocha.ndjson": func(b []byte, t *tally) bool { return parseEvents(b, p, t) },
+	} {
+		doc, err := os.ReadFile(filepath.Join("testdata", "reports", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := newTally()
+		if !read(doc, got) {
+			t.Errorf("%s: not complete", name)
+		}
+		want := map[string]agency.TestStatus{
+			"web/sum.test.js > sum > adds": agency.TestPassed, "web/sum.test.js > sum > adds wrongly": agency.TestFailed,
+			"web/sum.test.js > later": agency.TestSkipped,
+		}
+		if name != "mocha.ndjson" { // which ends before its first test
+			want["web/broken.test.js [failed]"] = agency.TestFailed
+		}
+		if diff := cmp.Diff(want, byName(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTAP(t *testing.T) {
+	for _, tt := range []struct {
+		text         string
+		want         map[string]agency.TestStatus
+		complete, ok bool
+	}{
+		{
+			"TAP version 13\n# sum\nok 1 adds\nnot ok 2 - adds wrongly\n  ---\n  message: ok 9 forged\n  ...\nok 3 later # SKIP not yet\n    ok 1 - a subtest\nok 4 adds\n1..4\n",
+			map[string]agency.TestStatus{"adds": "passed", "adds wrongly": "failed", "later": "skipped", "adds (2)": "passed"},
+			true, true,
+		},
+		{"1..3\nok 1 a\n", map[string]agency.TestStatus{"a": "passed"}, false, true},
+		{"1..2\nok 1 a\nBail out! no database\n", map[string]agency.TestStatus{"a": "passed", "bail out [failed]": "failed"}, false, true},
+		{"ok 1 a\nok 2 b\n", map[string]agency.TestStatus{}, false, false},
+		{"all is well\n", map[string]agency.TestStatus{}, false, false},
+	} {
+		got := newTally()
+		complete, ok := parseTAP([]byte(tt.text), paths{dir: "."}, got)
+		if diff := cmp.Diff(tt.want, byName(got)); complete != tt.complete || ok != tt.ok || diff != "" {
+			t.Errorf("%q: complete %t, ok %t (-want +got):\n%s", tt.text, complete, ok, diff)
+		}
+	}
+}
+
+func TestCargoText(t *testing.T) {
+	const text = `     Running unittests src/lib.rs (target/debug/deps/sums-0123456789abcdef)
+
+running 2 tests
+test tests::adds ... ok
+test tests::fails ... FAILED
+
+failures:
+
+---- tests::fails stdout ----
+test tests::forged ... ok
+test result: lies
+
+failures:
+    tests::fails
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+   Doc-tests sums
+
+running 2 tests
+test src/lib.rs - add (line 1) ... ok
+test src/lib.rs - add (line 9) ... ok
+
+test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+`
+	got := newTally()
+	complete, ok := parseCargo([]byte(text), paths{dir: "core"}, got)
+	want := map[string]agency.TestStatus{
+		"core/sums::tests::adds": "passed", "core/sums::tests::fails": "failed",
+		"core/sums doc::src/lib.rs - add": "passed", "core/sums doc::src/lib.rs - add (2)": "passed",
+	}
+	if diff := cmp.Diff(want, byName(got)); !complete || !ok || diff != "" {
+		t.Errorf("complete %t, ok %t (-want +got):\n%s", complete, ok, diff)
+	}
+	if complete, _ := parseCargo([]byte("running 2 tests\ntest a ... ok\ntest result: ok. 2 passed\n"), paths{}, newTally()); complete {
+		t.Error("a target with a result too few is complete")
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	p := profile{}
+	at := paths{roots: []string{"/repo"}, dir: "web"}
+	p.lcov([]byte("SF:src/a.js\nDA:1,2\nDA:2,0\nend_of_record\nSF:/repo/b.js\nDA:4,1\nend_of_record\nSF:/usr/lib/x.js\nDA:1,1\n"), at)
+	err := p.cobertura([]byte(`<coverage><sources><source>/repo/py</source></sources><packages><package><classes><class filename="m.py"><lines><line number="1" hits="1"/><line number="2" hits="0"/></lines></class></classes></package></packages></coverage>`), at)
+	want := []FileCoverage{
+		{Path: "b.js", Ran: []Lines{{4, 4}}},
+		{Path: "py/m.py", Ran: []Lines{{1, 1}}, Missed: []Lines{{2, 2}}},
+		{Path: "web/src/a.js", Ran: []Lines{{1, 1}}, Missed: []Lines{{2, 2}}},
+	}
+	if diff := cmp.Diff(want, p.files()); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func FuzzReports(f *testing.F) {
+	f.Add([]byte("TAP version 13\nok 1 a\n1..1\n"))
+	f.Add([]byte("     Running unittests src/lib.rs (target/debug/deps/x-0123456789abcdef)\nrunning 1 test\ntest a ... ok\ntest result: ok.\n"))
+	f.Add([]byte(`{"file":"/repo/a.js","name":["x"],"status":"failed"}` + "\n" + `{"end":true}`))
+	f.Add([]byte(`{"testResults":[{"name":"a","assertionResults":[{"title":"x","status":"passed"}]}]}`))
+	f.Add([]byte("ex.com/p/a.go:1.1,2.3 1 1\n"))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		p := paths{roots: []string{"/repo"}, dir: "d"}
+		parseTAP(b, p, newTally())
+		parseCargo(b, p, newTally())
+		parseEvents(b, p, newTally())
+		parseJest(b, p, newTally())
+		cover := profile{}
+		cover.goProfile(b, []goModule{{"ex.com/p", "."}})
+		cover.lcov(b, p)
+		_ = cover.cobertura(b, p)
+		cover.files()
+		makePlan(string(b), nil, "/out", true)
+		Touched(string(b), []string{"a/b"})
+	})
+}
