@@ -176,7 +176,7 @@ func (r *rig) Desk(ctx context.Context, s session.Spec) (*session.Desk, error) {
 	}
 	layers := filepath.Join(r.state, "cache")
 	return session.NewDesk(session.DeskOptions{
-		Workspace: w, Runner: r.runner, LayerDir: filepath.Join(layers, "agents"),
+		Workspace: w, LayerDir: filepath.Join(layers, "agents"),
 		Checker: check.New(check.Options{Runner: r.runner, DB: r.db, LayerDir: layers}),
 		Repo:    r.repo, Run: s.Run, Contract: s.Contract, Agent: s.Agent, Fence: r.fence,
 	})
