@@ -38,13 +38,13 @@ in Go where there is a go command, else in shell, checked by this program.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.keep, "keep", "", "keep everything in `DIR` (default: a temporary folder, removed)")
-	cmd.Flags().StringVar(&f.mode, "mode", "single", "how the work is organised: `single`")
+	cmd.Flags().StringVar(&f.mode, "mode", "single", "how the work is organised: `single` or contract")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "show every event")
 	return cmd
 }
 
 func (a *app) demo(ctx context.Context, f demoFlags) error {
-	if f.mode != string(agency.ModeSingle) {
+	if f.mode != string(agency.ModeSingle) && f.mode != string(agency.ModeContract) {
 		return usage("--mode %s: not in this version", f.mode)
 	}
 	if err := a.agentsRun(); err != nil {
@@ -56,6 +56,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	}
 	defer remove()
 	cfg := s.Config(config.Defaults())
+	cfg.Mode = agency.Mode(f.mode)
 	if _, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto}); err != nil {
 		a.say("this machine refuses the sandbox (%v); the demo runs its own commands without it", err)
 		cfg.Sandbox.Mode = string(sandbox.ModeOff)
@@ -158,7 +159,7 @@ func (a *app) demoRun(ctx context.Context, c *daemon.Connected, s *demo.Sample, 
 		return api.RunDoc{}, err
 	}
 	started, err := c.Start(ctx, api.RunRequest{
-		ID: id, Goal: s.Goal, Repo: s.Repo, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: true,
+		ID: id, Goal: s.Goal, Repo: s.Repo, Mode: cfg.Mode, Land: agency.LandMerge, Yes: true,
 		Config: raw, Env: a.toolEnv(), By: "demo",
 	})
 	for _, n := range started.Notes {

@@ -84,7 +84,7 @@ type discard struct{}
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 func keysOf(l *config.Loaded) []doctor.Key {
-	refs, err := l.Config.ModelsOf("generalist")
+	refs, err := l.Config.RunModels()
 	if err != nil {
 		return []doctor.Key{{Provider: "models", Err: err}}
 	}

@@ -250,7 +250,7 @@ func (a *app) secretsOf(ctx context.Context, h here, c *daemon.Connected, run ag
 	if err != nil {
 		return nil, err
 	}
-	refs, err := kept.Config.ModelsOf("generalist")
+	refs, err := kept.Config.RunModels()
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ approved the merge gate. Ctrl-C pauses the run.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.start(cmd.Context(), args[0], f) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent)")
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent) or contract (the goal becomes a formal contract first)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Float64Var(&f.budget, "budget", 0, "stop at a gate before spending more than `USD`")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust or weakened tests)")
@@ -183,7 +183,10 @@ func (a *app) request(h here, goal string, f runFlags) (api.RunRequest, error) {
 	if err := a.walls(cfg); err != nil {
 		return api.RunRequest{}, err
 	}
-	refs, err := cfg.ModelsOf("generalist")
+	if f.mode != "" && loaded.Origin("triggers").Layer == config.LayerDefault {
+		cfg.Triggers = nil // a mode that was asked for is kept to
+	}
+	refs, err := cfg.RunModels()
 	if err != nil {
 		return api.RunRequest{}, err
 	}
@@ -276,7 +279,7 @@ func (a *app) detect(h here, l *config.Loaded, cfg *config.Config) error {
 		}
 	}
 	a.note("commands: %s", shownCommands(cfg.Commands))
-	refs, err := cfg.ModelsOf("generalist")
+	refs, err := cfg.RunModels()
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ func Defaults() Config {
 		Land:              agency.LandMerge,
 		Providers:         defaultProviders(),
 		Prices:            map[string]Price{},
+		Windows:           map[string]int{},
 		Models: map[string][]string{
 			LevelReasoningHeavy: {"anthropic/claude-opus-4-1"},
 			LevelCapable:        {"anthropic/claude-sonnet-4-5"},

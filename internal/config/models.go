@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -64,6 +65,27 @@ func (c Config) ModelsOf(role agency.RoleID) ([]ModelRef, error) {
 	}
 	return c.Resolve(a.Model)
 }
+
+// RunModels are the models that a run of this configuration asks: those of
+// the generalist, and in mode contract the project manager's after them. A run
+// of mode single that moves up stays with the generalist's.
+func (c Config) RunModels() ([]ModelRef, error) {
+	refs, err := c.ModelsOf("generalist")
+	if err != nil || c.Mode != agency.ModeContract {
+		return refs, err
+	}
+	more, err := c.ModelsOf("project_manager")
+	for _, ref := range more {
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs, err
+}
+
+// WindowOf is the configured context window of a model in tokens; 0 where the
+// file has none and the catalogue decides.
+func (c Config) WindowOf(r ModelRef) int64 { return int64(c.Windows[r.String()]) }
 
 // ProvidersOf are the distinct providers of a list of models, in its order.
 func ProvidersOf(refs []ModelRef) []string {

@@ -83,6 +83,8 @@ func section(b *strings.Builder, f field, v reflect.Value) {
 	case f.typ.Elem().Kind() == reflect.Struct:
 		tableHead(b)
 		rows(b, f.name+".NAME", f.typ.Elem(), reflect.Value{})
+	case f.typ.Elem().Kind() == reflect.Int:
+		fmt.Fprintf(b, "By default empty; for instance `%s: {local/model: 32768}`.\n", f.name)
 	default:
 		b.WriteString("By default:\n\n")
 		defaultsBlock(b, v, f)
@@ -119,7 +121,7 @@ func agentsSection(b *strings.Builder, f field, v reflect.Value) {
 	for _, a := range sortedKeys(f.alias) {
 		aliases = append(aliases, fmt.Sprintf("`%s` for `%s`", a, f.alias[a]))
 	}
-	fmt.Fprintf(b, "\nAlso accepted: %s. In this version only `generalist` runs. By default:\n\n", strings.Join(aliases, ", "))
+	fmt.Fprintf(b, "\nAlso accepted: %s. In this version `generalist` runs, and in mode `contract` `project_manager` before it. By default:\n\n", strings.Join(aliases, ", "))
 	fields := fieldsOf(f.typ.Elem())
 	head, rule := "| role |", "| --- |"
 	for _, ef := range fields {

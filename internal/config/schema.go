@@ -106,10 +106,13 @@ func annotateMap(root, s *jsonschema.Schema, f field) {
 		names.Pattern = nameRule.String()
 	}
 	s.PropertyNames = names
-	if e.typ.Kind() == reflect.Struct {
+	switch {
+	case e.typ.Kind() == reflect.Struct:
 		annotate(root, e.typ, reflect.Value{})
-	} else if s.AdditionalProperties != nil {
+	case e.typ.Kind() == reflect.Slice && s.AdditionalProperties != nil:
 		annotateList(root, s.AdditionalProperties, e)
+	case s.AdditionalProperties != nil:
+		s.AdditionalProperties.Minimum, s.AdditionalProperties.Maximum = json.Number(e.min), json.Number(e.max)
 	}
 }
 

@@ -15,14 +15,28 @@ func inEffect() []string {
 	return []string{
 		"version",
 		"mode",
+		"triggers",
+		"on_error",
+		"contracts.require_acceptance_criteria",
+		"contracts.max_files",
+		"contracts.max_lines",
+		"context.max_tokens",
+		"context.include_tests",
+		"context.include_similar",
 		"retry_budget",
 		"branch_prefix",
 		"budget",
 		"land",
 		"providers",
 		"prices",
+		"windows",
 		"models",
 		"commands",
+		"agents.project_manager.model",
+		"agents.project_manager.max_tokens",
+		"agents.project_manager.max_tokens_per_session",
+		"agents.project_manager.timeout_seconds",
+		"agents.project_manager.max_turns",
 		"agents.generalist.model",
 		"agents.generalist.max_tokens",
 		"agents.generalist.max_tokens_per_session",
@@ -31,6 +45,8 @@ func inEffect() []string {
 		"agents.*.runtime",
 		"sandbox",
 		"visibility.gate_timeout_minutes",
+		"visibility.strict_mode",
+		"visibility.inspection_gates.plan",
 		"visibility.inspection_gates.t1_plan", // fixed in every version
 		"store",
 	}
@@ -64,7 +80,7 @@ func (c Config) absent() []absent {
 			out = append(out, absent{key, what})
 		}
 	}
-	add(c.Mode != agency.ModeSingle, "mode", "mode "+string(c.Mode))
+	add(c.Mode != agency.ModeSingle && c.Mode != agency.ModeContract, "mode", "mode "+string(c.Mode))
 	add(c.Land == agency.LandPullRequest, "land", "land: pull_request")
 	add(c.Sandbox.Network != "none", "sandbox.network", "sandbox.network: "+c.Sandbox.Network)
 	add(len(c.Sandbox.AllowHosts) > 0, "sandbox.allow_hosts", "sandbox.allow_hosts")

@@ -124,13 +124,13 @@ func (r Run) read(ctx context.Context) (*record, error) {
 }
 
 // contractsFit: a run that has ended has no contract that could go on, and one
-// that succeeded has them all complete.
+// that succeeded has them all complete, but for those that a new plan withdrew.
 func contractsFit(_ context.Context, r *record) (string, error) {
 	for _, c := range r.contracts {
 		switch {
 		case r.run.State.Final() && !c.Status.Final() && c.Status != agency.StatusBlocked:
 			return fmt.Sprintf("the run has %s and contract %s is %s", r.run.State, c.ID, c.Status), nil
-		case r.run.State == agency.StateSucceeded && c.Status != agency.StatusComplete:
+		case r.run.State == agency.StateSucceeded && c.Status != agency.StatusComplete && c.Status != agency.StatusCancelled:
 			return fmt.Sprintf("the run has succeeded and contract %s is %s", c.ID, c.Status), nil
 		}
 	}

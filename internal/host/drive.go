@@ -149,7 +149,7 @@ func (h *Host) drive(ctx context.Context, l *live, c Copy) {
 func (h *Host) execute(ctx context.Context, l *live, c Copy) (mode.Result, error) {
 	var end mode.Result
 	err := h.o.Engine.Run(ctx, l.run.ID, h.o.Fence, func(fc flow.Ctx) error {
-		r, err := mode.Single(fc, inputOf(l.run, c))
+		r, err := program(l.run.Mode)(fc, inputOf(l.run, c))
 		end = r
 		return err
 	}, local.Hooks{Quiet: func(quiet bool) {
@@ -159,10 +159,20 @@ func (h *Host) execute(ctx context.Context, l *live, c Copy) (mode.Result, error
 	return end, err
 }
 
+// program is what a run of a mode executes.
+func program(m agency.Mode) func(flow.Ctx, mode.Input) (mode.Result, error) {
+	if m == agency.ModeContract {
+		return mode.Contract
+	}
+	return mode.Single
+}
+
 func inputOf(run agency.Run, c Copy) mode.Input {
 	return mode.Input{
 		Run: run.ID, Goal: run.Goal, Base: run.Base, Target: run.Target, Land: run.Land,
 		RetryBudget: c.Config.RetryBudget, Commands: c.Commands(),
+		Triggers: c.Config.Triggers, OnError: c.Config.OnError,
+		PlanGate: run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 	}
 }
 

@@ -10,8 +10,11 @@ import (
 	"agency/internal/session"
 )
 
-// generalist is both the role and, in this mode, the one agent.
-const generalist = "generalist"
+// The roles of these modes; each has one agent, of the same name.
+const (
+	generalist = "generalist"
+	manager    = "project_manager"
+)
 
 // resume is the signal by which a person lets a paused run go on.
 var resume = flow.Signal[struct{}]{Name: "resume"}
@@ -23,7 +26,16 @@ const ResumeSignal = "resume"
 // it waits for is met and the same conversation goes on with the answer.
 func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	spec := session.Spec{
-		Run: a.in.Run, Contract: a.contract.ID, Role: generalist, Agent: generalist, Attempt: a.n,
+		Run: a.in.Run, Contract: a.contract.ID, Role: a.role, Agent: agency.AgentID(a.role), Attempt: a.n, Staged: a.how.staged,
+	}
+	if a.role == manager {
+		spec.MaxContracts = 1
+	}
+	if before := a.how.before; before != nil && a.n == 1 {
+		spec.From = before.tree
+		if before.feedback.Reason != "" {
+			spec.Feedback = &before.feedback
+		}
 	}
 	if a.n > 1 {
 		spec.Feedback = &a.feedback
@@ -31,6 +43,9 @@ func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	for part := 1; ; part++ {
 		spec.Part = part
 		out, err := flow.Call(c, session.Activity, a.key(fmt.Sprintf("session/%d", part)), spec)
+		if out.Tree != "" {
+			a.tree = out.Tree
+		}
 		if err != nil || out.Kind != session.Parked {
 			return out, err
 		}

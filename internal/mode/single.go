@@ -8,6 +8,7 @@ package mode
 
 import (
 	"fmt"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -17,7 +18,7 @@ import (
 	"agency/internal/verify"
 )
 
-// Input is what a run of mode single is told; all of it comes from the run's
+// Input is what a run is told; all of it comes from the run's
 // own copy of the configuration, so that a resumed run is told the same.
 type Input struct {
 	Run         agency.RunID
@@ -27,6 +28,12 @@ type Input struct {
 	Land        agency.LandMode
 	RetryBudget int
 	Commands    check.Commands
+	// Triggers move a run of mode single up by itself; OnError is single where a
+	// failed plan falls back to one agent.
+	Triggers []string
+	OnError  string
+	// PlanGate asks a person before a plan is carried out.
+	PlanGate bool
 }
 
 // Result is how a run ended.
@@ -38,26 +45,64 @@ type Result struct {
 
 // Single is one generalist: work, verify, land on the run's branch, merge gate.
 // A first reject of the merge gate opens one more contract with the reason, on
-// top of what landed; a second one fails the run (DESIGN 9, 12).
+// top of what landed; a second one fails the run (DESIGN 9, 12). The run's
+// triggers move it up to a formal contract: at the start for what its goal
+// says, or once when its attempts were used up by claims that do not hold.
 func Single(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
-	contract, base := mainContract(in), in.Base
-	for {
-		landed, failure, err := fulfil(c, &attempts{in: in, contract: contract, base: base})
-		if err != nil || failure != "" {
-			return Result{Reason: failure}, err
+	if trigger, why := moveUp(in); trigger != "" && flow.Version(c, "triggers", 1) >= 1 {
+		if err := escalated(c, in, trigger, "single to contract, "+trigger+": "+why); err != nil {
+			return Result{}, err
+		}
+		return formal(c, in, nil)
+	}
+	return pursue(c, in, mainContract(in), workOn{up: slices.Contains(in.Triggers, onFailure)})
+}
+
+// workOn says how a contract is pursued.
+type workOn struct {
+	staged bool    // its context is staged
+	before *handed // what another contract left
+	up     bool    // a failure of verification moves the run up
+}
+
+// pursue takes a contract to its landing and through the merge gate.
+func pursue(c flow.Ctx, in Input, contract agency.Contract, how workOn) (Result, error) {
+	base := in.Base
+	for second := false; ; second = true {
+		a := &attempts{in: in, contract: contract, base: base, role: generalist, how: how}
+		landed, failure, err := fulfil(c, a)
+		switch {
+		case err != nil:
+			return Result{}, err
+		case failure != "" && how.up && a.unproved && !second && flow.Version(c, "triggers", 1) >= 1:
+			return a.moveUp(c, failure)
+		case failure != "":
+			return Result{Reason: failure}, a.giveUp(c, failure)
 		}
 		end, decision, err := finish(c, in, contract, landed)
 		if err != nil || decision.Verb != agency.Reject {
 			return end, err
 		}
-		if contract.ID != "main" {
+		if second {
 			return Result{Reason: "the merge gate was rejected again: " + decision.Note}, nil
 		}
-		contract, base = secondContract(in, decision.Note), landed.Commit
+		contract, base, how.before = secondContract(contract, decision.Note), landed.Commit, nil
 	}
+}
+
+// moveUp has a formal contract made of what one agent did not get verified;
+// the files and the feedback go on.
+func (a *attempts) moveUp(c flow.Ctx, failure string) (Result, error) {
+	if err := a.withdraw(c, "moved up to a formal contract: "+failure); err != nil {
+		return Result{}, err
+	}
+	if err := escalated(c, a.in, onFailure, "single to contract, "+onFailure+": "+failure); err != nil {
+		return Result{}, err
+	}
+	return formal(c, a.in, &handed{tree: a.tree, feedback: a.feedback})
 }
 
 // mainContract is the goal as a contract (INTERFACES 7).
@@ -71,17 +116,17 @@ func mainContract(in Input) agency.Contract {
 }
 
 // secondContract is what a rejected merge gate asks for.
-func secondContract(in Input, reason string) agency.Contract {
-	second := mainContract(in)
-	second.ID = "main-2"
+func secondContract(first agency.Contract, reason string) agency.Contract {
+	second := first
+	second.ID = first.ID + "-2"
 	second.Title = firstLine("After review: " + reason)
-	second.Description = in.Goal + "\n\nThis was done and landed on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
-	second.AcceptanceCriteria = append(second.AcceptanceCriteria, agency.Criterion{ID: "review", Text: reason})
+	second.Description = first.Description + "\n\nThis was done and landed on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
+	second.AcceptanceCriteria = append(slices.Clone(first.AcceptanceCriteria), agency.Criterion{ID: "review", Text: reason})
 	return second
 }
 
 // fulfil takes one contract to its landing. A failure is the reason why it
-// failed for good.
+// failed for good; the caller records it.
 func fulfil(c flow.Ctx, a *attempts) (landed land.Landed, failure string, err error) {
 	if _, err := flow.Call(c, createContract, path(a.contract.ID, "create"), a.contract); err != nil {
 		return landed, "", err
@@ -94,12 +139,13 @@ func fulfil(c flow.Ctx, a *attempts) (landed land.Landed, failure string, err er
 		case work.landed != nil:
 			return *work.landed, "", nil
 		case work.final != "":
-			return landed, work.final, a.giveUp(c, work.final)
+			a.unproved = false
+			return landed, work.final, nil
 		}
 		a.feedback = work.feedback
 	}
 	failure = fmt.Sprintf("all %d attempts are used; the last one: %s", a.contract.RetryBudget+a.granted, a.feedback.Reason)
-	return landed, failure, a.giveUp(c, failure)
+	return landed, failure, nil
 }
 
 // attempts walks the attempts of one contract.
@@ -111,6 +157,10 @@ type attempts struct {
 	granted  int                // attempts beyond the budget that a person granted
 	weakened []agency.Weakening // what has been fed back once
 	feedback session.Feedback
+	role     agency.RoleID // also the agent
+	how      workOn
+	unproved bool       // a claim was not verified
+	tree     agency.OID // the files as the last session left them
 }
 
 func (a *attempts) next() bool {
@@ -133,7 +183,7 @@ type attemptEnd struct {
 
 // run makes one attempt: a session to its claim, verification, landing.
 func (a *attempts) run(c flow.Ctx) (attemptEnd, error) {
-	if err := a.advance(c, "start", step{Started: &agency.Started{Agent: generalist}}); err != nil {
+	if err := a.advance(c, "start", step{Started: &agency.Started{Agent: agency.AgentID(a.role)}}); err != nil {
 		return attemptEnd{}, err
 	}
 	out, err := a.work(c)
@@ -162,6 +212,7 @@ func (a *attempts) judge(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 		return attemptEnd{}, err
 	}
 	if !verdict.Pass {
+		a.unproved = true
 		return a.failed(c, session.Feedback{Attempt: a.n, Reason: firstReason(verdict), Verdict: &verdict})
 	}
 	if err := a.advance(c, "verified", step{Verified: &agency.Verified{}}); err != nil {
@@ -218,17 +269,30 @@ func (a *attempts) blocked(c flow.Ctx, out session.Outcome) (attemptEnd, error) 
 	if d.Verb == agency.Reject {
 		return attemptEnd{final: "blocked: " + out.Reason}, nil
 	}
-	if a.last() {
-		a.granted++
-		if err := a.advance(c, "grant", step{Granted: &agency.Granted{Attempts: 1}}); err != nil {
-			return attemptEnd{}, err
-		}
+	if err := a.grant(c); err != nil {
+		return attemptEnd{}, err
 	}
 	return a.failed(c, session.Feedback{Attempt: a.n, Reason: "blocked: " + out.Reason, Note: d.Note})
 }
 
 func (a *attempts) failed(c flow.Ctx, f session.Feedback) (attemptEnd, error) {
 	return attemptEnd{feedback: f}, a.advance(c, "returned", step{Returned: &agency.Returned{Reason: f.Reason}})
+}
+
+// grant allows one more attempt where none is left.
+func (a *attempts) grant(c flow.Ctx) error {
+	if !a.last() {
+		return nil
+	}
+	a.granted++
+	return a.advance(c, "grant", step{Granted: &agency.Granted{Attempts: 1}})
+}
+
+// withdraw ends a contract that a new plan replaces.
+func (a *attempts) withdraw(c flow.Ctx, reason string) error {
+	_, err := flow.Call(c, advanceContract, path(a.contract.ID, "withdraw"),
+		step{Run: a.in.Run, Contract: a.contract.ID, Withdrawn: &agency.Withdrawn{Reason: reason}})
+	return err
 }
 
 func (a *attempts) giveUp(c flow.Ctx, reason string) error {

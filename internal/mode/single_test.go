@@ -32,6 +32,7 @@ type stage struct {
 	db *store.DB
 
 	mu       sync.Mutex
+	plans    []session.Outcome // of the manager
 	sessions []session.Outcome
 	verdicts []agency.Verdict
 	landings []land.Outcome
@@ -40,6 +41,10 @@ type stage struct {
 	said     []string                   // what happened, in order
 	specs    []session.Spec
 	claims   []verify.Spec
+	// die is asked before and after each effect: an error is a process that
+	// dies there.
+	die func() error
+	did map[agency.StepKey]any
 }
 
 func (s *stage) log(format string, args ...any) {
@@ -63,36 +68,81 @@ func claimed() session.Outcome {
 
 func (s *stage) registry() *flow.Registry {
 	r := flow.NewRegistry()
-	flow.Bind(r, land.BranchActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
+	bind(s, r, land.BranchActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
 		return land.Branch{Ref: "refs/heads/agency/run-1/main"}, nil
 	})
-	flow.Bind(r, session.Activity, func(_ context.Context, _ agency.StepKey, in session.Spec) (session.Outcome, error) {
+	bind(s, r, session.Activity, func(_ context.Context, _ agency.StepKey, in session.Spec) (session.Outcome, error) {
 		s.specs = append(s.specs, in)
 		s.log("session %s %d.%d", in.Contract, in.Attempt, in.Part)
+		if in.Role == manager {
+			return take(s, &s.plans, planned()), nil
+		}
 		return take(s, &s.sessions, claimed()), nil
 	})
-	flow.Bind(r, verify.Activity, func(_ context.Context, _ agency.StepKey, in verify.Spec) (agency.Verdict, error) {
+	bind(s, r, verify.Activity, func(_ context.Context, _ agency.StepKey, in verify.Spec) (agency.Verdict, error) {
 		s.claims = append(s.claims, in)
 		v := take(s, &s.verdicts, agency.Verdict{Pass: true, Proofs: []agency.Proof{{Criterion: agency.Criterion{ID: "goal", Text: "the goal"}, Proof: agency.ProofVerified}}})
 		s.log("verify %s %d: %v", in.Contract, in.Attempt, v.Pass)
 		return v, nil
 	})
-	flow.Bind(r, verify.TreeActivity, func(_ context.Context, _ agency.StepKey, in verify.Spec) (agency.Verdict, error) {
+	bind(s, r, verify.TreeActivity, func(_ context.Context, _ agency.StepKey, in verify.Spec) (agency.Verdict, error) {
 		s.log("verify tree %s on %s", in.Claim, in.Base)
 		return take(s, &s.verdicts, agency.Verdict{Pass: true}), nil
 	})
-	flow.Bind(r, land.Activity, func(_ context.Context, _ agency.StepKey, in land.Spec) (land.Outcome, error) {
+	bind(s, r, land.Activity, func(_ context.Context, _ agency.StepKey, in land.Spec) (land.Outcome, error) {
 		out := take(s, &s.landings, land.Outcome{Landed: &land.Landed{Commit: "c-" + agency.OID(in.Contract), Tree: in.Tree}})
 		s.log("land %s: %v", in.Contract, out.Landed != nil)
 		return out, nil
 	})
-	flow.Bind(r, land.MergeActivity, func(_ context.Context, _ agency.StepKey, in land.MergeSpec) (land.MergeOutcome, error) {
+	bind(s, r, land.MergeActivity, func(_ context.Context, _ agency.StepKey, in land.MergeSpec) (land.MergeOutcome, error) {
 		out := take(s, &s.merges, land.MergeOutcome{Merged: &land.Merged{Commit: "merged"}})
 		s.log("merge into %s, verified %v: %v", in.Target, in.Verified != nil, out.Merged != nil)
 		return out, nil
 	})
-	NewSteps(s.db, agency.Fence{}, shop{}).Bind(r)
+	steps := NewSteps(s.db, agency.Fence{}, shop{})
+	if s.die == nil {
+		steps.Bind(r)
+		return r
+	}
+	mortal(s, r, createContract, steps.create)
+	mortal(s, r, advanceContract, steps.advance)
+	mortal(s, r, openGate, steps.gate)
+	mortal(s, r, openMergeGate, steps.mergeGate)
+	mortal(s, r, raiseBudget, steps.raise)
+	mortal(s, r, noteEscalation, steps.escalate)
 	return r
+}
+
+// bind binds a played activity: done again, it finds what it did.
+func bind[I, O any](s *stage, r *flow.Registry, a flow.Activity[I, O], fn func(context.Context, agency.StepKey, I) (O, error)) {
+	mortal(s, r, a, func(ctx context.Context, key agency.StepKey, in I) (O, error) {
+		if old, ok := s.did[key]; ok {
+			return old.(O), nil
+		}
+		out, err := fn(ctx, key, in)
+		if s.did == nil {
+			s.did = map[agency.StepKey]any{}
+		}
+		s.did[key] = out
+		return out, err
+	})
+}
+
+// mortal binds an activity whose process may die before it, or after its
+// effect and before its result is recorded.
+func mortal[I, O any](s *stage, r *flow.Registry, a flow.Activity[I, O], fn func(context.Context, agency.StepKey, I) (O, error)) {
+	flow.Bind(r, a, func(ctx context.Context, key agency.StepKey, in I) (out O, err error) {
+		if s.die == nil {
+			return fn(ctx, key, in)
+		}
+		if err := s.die(); err != nil {
+			return out, err
+		}
+		if out, err = fn(ctx, key, in); err != nil {
+			return out, err
+		}
+		return out, s.die()
+	})
 }
 
 type shop struct{ off bool }
@@ -176,15 +226,20 @@ func newStage(t *testing.T) *stage {
 
 var input = Input{Run: run, Goal: "the goal", Base: "base", Target: "trunk", Land: agency.LandMerge, RetryBudget: 2}
 
-// play runs a mode to its end and replays its history, which must take the
-// same way without anything acting.
 func (s *stage) play(in Input) Result {
+	s.t.Helper()
+	return s.run(Single, in)
+}
+
+// run runs a mode to its end and replays its history, which must take the
+// same way without anything acting.
+func (s *stage) run(mode func(flow.Ctx, Input) (Result, error), in Input) Result {
 	s.t.Helper()
 	engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
 	var res, again Result
 	program := func(into *Result) func(flow.Ctx) error {
 		return func(c flow.Ctx) (err error) {
-			*into, err = Single(c, in)
+			*into, err = mode(c, in)
 			return err
 		}
 	}

@@ -44,6 +44,7 @@ type step struct {
 	HasLanded    *agency.HasLanded    `json:"landed,omitempty"`
 	Granted      *agency.Granted      `json:"granted,omitempty"`
 	GaveUp       *agency.GaveUp       `json:"given_up,omitempty"`
+	Withdrawn    *agency.Withdrawn    `json:"withdrawn,omitempty"`
 }
 
 func (s step) fact() (agency.Fact, error) {
@@ -68,6 +69,8 @@ func (s step) fact() (agency.Fact, error) {
 		return *s.Granted, nil
 	case s.GaveUp != nil:
 		return *s.GaveUp, nil
+	case s.Withdrawn != nil:
+		return *s.Withdrawn, nil
 	}
 	return nil, agency.Errorf(agency.KindInternal, "contract %s: a step without a fact", s.Contract)
 }
@@ -122,6 +125,7 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, openGate, s.gate)
 	flow.Bind(r, openMergeGate, s.mergeGate)
 	flow.Bind(r, raiseBudget, s.raise)
+	flow.Bind(r, noteEscalation, s.escalate)
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {

@@ -17,6 +17,8 @@ type View struct {
 	Title, ID string
 	Repo      string // path at which the agent sees its repository
 	Network   bool   // commands may reach the hosts that the user granted
+	// Contracts is how many contracts a plan of the role may have; 0 is any.
+	Contracts int
 	// AskPerson tells whether the role may ask a person.
 	AskPerson bool
 }

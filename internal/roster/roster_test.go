@@ -72,15 +72,21 @@ func TestFind(t *testing.T) {
 }
 
 func TestPrompt(t *testing.T) {
-	r, err := Find(Generalist)
+	golden(t, Generalist, View{Repo: "/home/ann/shop"}, "testdata/generalist.md")
+	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Contracts: 1}, "testdata/project_manager.md")
+	golden(t, ProjectManager, View{Repo: "/home/ann/shop"}, "testdata/project_manager_many.md")
+}
+
+func golden(t *testing.T, role agency.RoleID, v View, file string) {
+	t.Helper()
+	r, err := Find(role)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Prompt(View{Repo: "/home/ann/shop"})
+	got, err := r.Prompt(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const file = "testdata/generalist.md"
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -93,8 +99,11 @@ func TestPrompt(t *testing.T) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the prompt changed (-golden +now), run with -update if that is meant:\n%s", diff)
 	}
-	if !strings.HasPrefix(got, "# Generalist (generalist)\n") {
+	if !strings.HasPrefix(got, "# "+r.Title+" ("+string(role)+")\n") {
 		t.Errorf("first line: %q", got[:40])
+	}
+	if role != Generalist {
+		return
 	}
 	granted, err := r.Prompt(View{Repo: "/r", Network: true})
 	if err != nil || !strings.Contains(granted, "hosts that the user granted") {

@@ -33,6 +33,8 @@ func rows() []row {
 		{"get_git_log", exceptOverseer, false},
 		{"create_checkpoint", "STCGI", false},
 		{"rollback_checkpoint", "STCGI", false},
+		{"create_subcontract", "P", false},
+		{"submit_plan", "PV", true},
 		{"request_human_input", "PVQG", false},
 		{"signal_complete", "STCGILA", true},
 		{"signal_blocked", exceptOverseer, true},

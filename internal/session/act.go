@@ -109,6 +109,7 @@ func (c *conversation) work(ctx context.Context, d *done) error {
 		}
 		i += n
 	}
+	c.notes(d)
 	problem, err := c.snapshot(ctx, d)
 	if err != nil {
 		return err
@@ -275,6 +276,8 @@ func (c *conversation) effect(d *done, k *call, problem string) {
 		d.end = &Outcome{Kind: Claimed, Tree: d.tree, Claim: &agency.Claim{
 			Session: c.id, Contract: c.spec.Contract, Summary: e.Summary, Evidence: e.Evidence, Outputs: e.Outputs, Tree: d.tree,
 		}}
+	case tool.Plan:
+		c.submit(d, k, e.Contracts)
 	case tool.Blocked:
 		d.end = &Outcome{Kind: Blocked, Reason: e.Reason, Attempted: e.Attempted, Tree: d.tree}
 	case tool.Question:
@@ -378,7 +381,7 @@ func gist(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &args) != nil {
 		return ""
 	}
-	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "question", "reason"} {
+	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "id", "question", "reason"} {
 		if s, ok := args[name].(string); ok && s != "" {
 			s = strings.Join(strings.Fields(s), " ")
 			if r := []rune(s); len(r) > 80 {

@@ -7,8 +7,8 @@
 //
 // It does not decide what becomes of a claim (verify, land), how a wait is met
 // (mode), what a tool does (tool) or what the agent is told at the start
-// (brief). Conversations are not compacted: a session that nears its model's
-// window ends with that as its reason.
+// (brief). A conversation that nears its model's window goes on in a new epoch:
+// what binds it is read from the store again, what was said is summed up.
 package session
 
 import (
@@ -37,6 +37,13 @@ type Spec struct {
 	Feedback *Feedback `json:"feedback,omitempty"`
 	// Answer is what the part before waited for; nil where nothing is to tell.
 	Answer *Answer `json:"answer,omitempty"`
+	// MaxContracts bounds the plan of a session that ends by one; 0 is any.
+	MaxContracts int `json:"max_contracts,omitempty"`
+	// Staged has the contract's context staged: in the brief, and as files.
+	Staged bool `json:"staged,omitempty"`
+	// From is the tree that the first attempt begins with where that is not the
+	// base: what another contract left.
+	From agency.OID `json:"from,omitempty"`
 }
 
 // ID is the session's id: RUN/CONTRACT/attempt-N.
@@ -64,6 +71,7 @@ const (
 	Parked     Kind = "parked"     // For is set
 	Reported   Kind = "reported"   // Report is set
 	HandedOff  Kind = "handed_off" // To and Report are set
+	Planned    Kind = "planned"    // Plan is set; Faults where it was faulty to the end
 	Stopped    Kind = "stopped"    // Reason is set: a person cancelled the run
 )
 
@@ -109,6 +117,9 @@ type Outcome struct {
 	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
 	Report    string            `json:"report,omitempty"`
 	To        agency.AgentID    `json:"to,omitempty"`
+	// Plan is what was submitted, Faults what is wrong with it.
+	Plan   []agency.Contract  `json:"plan,omitempty"`
+	Faults []agency.PlanFault `json:"faults,omitempty"`
 	// Tree is the workspace as the part left it.
 	Tree agency.OID `json:"tree,omitempty"`
 }

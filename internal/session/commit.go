@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/board"
@@ -407,6 +408,12 @@ func (w *draft) ended() error {
 	switch o.Kind {
 	case Claimed:
 		return w.log(agency.SeverityInfo, "claims to be complete: "+clip(o.Claim.Summary, 120), agency.Claimed{Session: c.id, Summary: o.Claim.Summary})
+	case Planned:
+		if len(o.Faults) > 0 {
+			return w.log(agency.SeverityWarning, fmt.Sprintf("the plan is faulty to the end: %s", clip(o.Faults[0].String(), 200)),
+				agency.Failed{Session: c.id, Reason: o.Faults[0].String()})
+		}
+		return w.log(agency.SeverityInfo, planLine(o.Plan), agency.PlanSubmitted{Contracts: len(o.Plan)})
 	case Parked:
 		return w.log(agency.SeverityInfo, "waits for "+string(o.For), agency.SessionParked{Session: c.id, For: string(o.For)})
 	case Blocked:
@@ -416,6 +423,18 @@ func (w *draft) ended() error {
 	default:
 		return w.log(agency.SeverityInfo, "session ended: "+string(o.Kind), agency.Completed{Session: c.id, Outcome: string(o.Kind)})
 	}
+}
+
+func planLine(plan []agency.Contract) string {
+	var b strings.Builder
+	b.WriteString("plan: ")
+	for i, c := range plan {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s, %d criteria: %s", c.ID, len(c.AcceptanceCriteria), clip(c.Title, 80))
+	}
+	return clip(b.String(), 400)
 }
 
 func (w *draft) log(s agency.Severity, summary string, d agency.Detail) error {

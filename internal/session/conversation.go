@@ -129,7 +129,7 @@ func (c *conversation) begin(ctx context.Context) error {
 		return err
 	}
 	contract.Attempts = c.spec.Attempt // an attempt is one, however often it starts
-	system, err := c.role.Prompt(roster.View{Repo: c.setup.Repo, Network: c.setup.Network})
+	system, err := c.role.Prompt(roster.View{Repo: c.setup.Repo, Network: c.setup.Network, Contracts: c.spec.MaxContracts})
 	if err != nil {
 		return err
 	}
@@ -138,10 +138,24 @@ func (c *conversation) begin(ctx context.Context) error {
 		Model: c.setup.Models[0], System: string(c.r.o.DB.Redact([]byte(system))), Tools: c.kit.shown,
 		MaxOutput: c.output(), Session: string(c.id),
 	}
+	if c.spec.From != "" && c.spec.Attempt == 1 {
+		if err := c.desk.Tree.Restore(ctx, c.spec.From); err != nil {
+			return err
+		}
+	}
 	if c.st.Tree, err = c.desk.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
 		return err
 	}
-	first, err := c.firstMessage(ctx, contract, receipts, nil, c.foldRoom())
+	staged, err := c.pick(ctx, contract)
+	if err != nil {
+		return err
+	}
+	room := c.foldRoom()
+	staged = staged.Fit(min(room, max(c.setup.Limits.Tokens, 0)))
+	if err := c.lay(contract, staged); err != nil {
+		return err
+	}
+	first, err := c.firstMessage(ctx, &about{contract: contract, receipts: receipts, staged: staged}, nil, room)
 	if err != nil {
 		return err
 	}
@@ -154,14 +168,14 @@ func (c *conversation) begin(ctx context.Context) error {
 // firstMessage writes the first message of an epoch: the brief, and where the
 // session stands. What is only convenient, the overview and the notes, is
 // there as far as it fits the room.
-func (c *conversation) firstMessage(ctx context.Context, contract agency.Contract, receipts []agency.Receipt, standing *brief.Standing, room int64) (message, error) {
+func (c *conversation) firstMessage(ctx context.Context, a *about, standing *brief.Standing, room int64) (message, error) {
 	in := brief.Input{
-		Role: c.role, Contract: contract, Repo: c.setup.Repo, Network: c.setup.Network,
+		Role: c.role, Contract: a.contract, Repo: c.setup.Repo, Network: c.setup.Network,
 		Limits: c.setup.Limits, Commands: commands(c.setup.Commands), Standing: standing,
 	}
 	if f := c.spec.Feedback; f != nil {
 		told := *f
-		told.Receipts = receipts
+		told.Receipts = a.receipts
 		in.Feedback = &told
 	}
 	var m message
@@ -171,6 +185,7 @@ func (c *conversation) firstMessage(ctx context.Context, contract agency.Contrac
 			return m, err
 		}
 		in.Guides = guides(c.desk.Files, size.guide)
+		in.Staged = shown(a.staged.Fit(room / size.share))
 		b, err := brief.Render(in)
 		if err != nil {
 			return m, err
@@ -183,11 +198,16 @@ func (c *conversation) firstMessage(ctx context.Context, contract agency.Contrac
 }
 
 // contextSize is how much of the context a first message holds.
-type contextSize struct{ depth, entries, guide int }
+type contextSize struct {
+	depth, entries, guide int
+	share                 int64 // of the room, for what is staged: one over this
+}
 
 // contextSizes are tried in order until one fits.
 func contextSizes() []contextSize {
-	return []contextSize{{overviewDepth, overviewEntries, maxGuide}, {2, 100, maxGuide / 3}, {1, 40, maxGuide / 12}, {}}
+	return []contextSize{
+		{overviewDepth, overviewEntries, maxGuide, 1}, {2, 100, maxGuide / 3, 2}, {1, 40, maxGuide / 12, 4}, {share: 1 << 40},
+	}
 }
 
 func (c *conversation) overview(ctx context.Context, size contextSize) (string, error) {

@@ -43,6 +43,7 @@ func NewDesk(o DeskOptions) (*Desk, error) {
 	files.SetGuard(o.Workspace.MayWrite)
 	return &Desk{
 		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
+		Recent: history{o}.recent,
 	}, nil
 }
 
@@ -182,6 +183,37 @@ func (h history) Log(ctx context.Context, p string, n int) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// recentCommits is how far back is looked for what changes together.
+const recentCommits = 30
+
+func (h history) recent(ctx context.Context) ([][]string, error) {
+	base, err := h.o.Workspace.Start()
+	if err != nil {
+		return nil, err
+	}
+	dir := h.o.Workspace.Run().Dir()
+	commits, err := dir.Log(ctx, base, git.LogOptions{Limit: recentCommits})
+	if err != nil {
+		return nil, err
+	}
+	var out [][]string
+	for _, c := range commits {
+		if len(c.Parents) != 1 {
+			continue
+		}
+		changes, err := dir.Changes(ctx, c.Parents[0], c.ID)
+		if err != nil {
+			continue // of a shallow clone, the last parent is not here
+		}
+		files := make([]string, len(changes))
+		for i, ch := range changes {
+			files[i] = ch.Path
+		}
+		out = append(out, files)
+	}
+	return out, nil
 }
 
 // tree is the workspace as git trees.

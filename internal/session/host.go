@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"agency/internal/agency"
+	"agency/internal/brief/staging"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/llm"
@@ -37,6 +38,10 @@ type Setup struct {
 	Repo     string
 	Network  bool
 	Commands check.Commands
+	// Rules hold for the plan of a session that ends by one.
+	Rules agency.PlanRules
+	// Context bounds what is staged for a contract.
+	Context staging.Limits
 	// Parent is the budget node above the session's; empty: budget.Root.
 	Parent string
 }
@@ -48,6 +53,9 @@ type Desk struct {
 	Checks   tool.Checks
 	History  tool.History
 	Tree     Tree
+	// Recent are the files of recent commits before the contract, newest first;
+	// nil where nobody asks for a staged context.
+	Recent func(context.Context) ([][]string, error)
 }
 
 // Tree is a workspace's content as git trees.

@@ -9,6 +9,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/brief"
+	"agency/internal/brief/staging"
 	"agency/internal/check"
 	"agency/internal/event"
 	"agency/internal/llm"
@@ -23,6 +24,7 @@ type about struct {
 	receipts []agency.Receipt // of the feedback
 	standing brief.Standing
 	summary  string // that the current epoch began with
+	staged   staging.Context
 }
 
 const (
@@ -42,6 +44,10 @@ func (c *conversation) about(ctx context.Context) (*about, error) {
 		return nil, err
 	}
 	a.contract.Attempts = c.spec.Attempt
+	if a.staged, err = c.pick(ctx, a.contract); err != nil {
+		return nil, err
+	}
+	a.staged = a.staged.Fit(c.foldRoom() / 4) // most of it was read by now
 	s := &a.standing
 	s.Epoch, s.Turn = c.st.epoch()+1, c.st.Turn
 	s.Criteria, s.Constraints = a.contract.AcceptanceCriteria, a.contract.Constraints
@@ -169,5 +175,5 @@ func (a *about) drop(kept []message) {
 // headMessage is the first message of an epoch, with as much context as fits
 // the room.
 func (c *conversation) headMessage(ctx context.Context, a *about, room int64) (message, error) {
-	return c.firstMessage(ctx, a.contract, a.receipts, &a.standing, room)
+	return c.firstMessage(ctx, a, &a.standing, room)
 }

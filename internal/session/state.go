@@ -38,6 +38,10 @@ type state struct {
 	Cut      int  `json:"cut,omitempty"`      // answers cut at the output limit in a row
 	Barren   int  `json:"barren,omitempty"`   // turns in a row without one call that ran
 
+	// Drafts are contracts noted for the plan, Returns how often it came back.
+	Drafts  []agency.Contract `json:"drafts,omitempty"`
+	Returns int               `json:"returns,omitempty"`
+
 	// Mail are messages that the open turn shows.
 	Mail []agency.MessageID `json:"mail,omitempty"`
 	// Open is the message of results that waits for an answer from outside.

@@ -99,7 +99,11 @@ func kindOf(s *jsonschema.Schema) string {
 	case s.Type == "object" && s.Properties != nil:
 		var parts []string
 		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
-			parts = append(parts, fmt.Sprintf("%q: %s", p.Key, kindOf(p.Value)))
+			mark := "?"
+			if slices.Contains(s.Required, p.Key) {
+				mark = ""
+			}
+			parts = append(parts, fmt.Sprintf("%q%s: %s", p.Key, mark, kindOf(p.Value)))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	default:

@@ -133,10 +133,10 @@ func Unknown(name string, offered []Tool) Result {
 // All are the tools of this version, sorted by name.
 func All() []Tool {
 	return []Tool{
-		createCheckpoint(), deleteFile(), editFile(), getCoverageReport(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
+		createCheckpoint(), createSubcontract(), deleteFile(), editFile(), getCoverageReport(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
 		readFile(),
 		requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
-		searchFiles(), signalBlocked(), signalComplete(), writeFile(),
+		searchFiles(), signalBlocked(), signalComplete(), submitPlan(), writeFile(),
 	}
 }
 

@@ -94,6 +94,7 @@ func (m *Manager) OpenRun(ctx context.Context, info RunInfo) (*Run, error) {
 	if info.Settings, err = m.opts.Git.ReadSettings(ctx, info.Repo); err != nil {
 		return nil, err
 	}
+	info.Settings.Excludes += stagedContext
 	run, err := m.open(ctx, info)
 	if err != nil {
 		return nil, err

@@ -286,6 +286,10 @@ func (r *Run) base(ctx context.Context) (*baseFacts, error) {
 	return f, nil
 }
 
+// stagedContext is where a contract's context is staged in a checkout: never
+// part of a snapshot, whatever a repository's own rules say.
+const stagedContext = "/.agency/task-context/\n"
+
 // translated writes the user's own ignore rules and those of every .gitignore
 // of the base as one list anchored at the root: what comes later wins, as the
 // deeper file does in git.
@@ -309,6 +313,7 @@ func (r *Run) translated(ctx context.Context, f *baseFacts) (string, error) {
 		}
 		b.WriteString(translateIgnore(path.Dir(p), string(text)))
 	}
+	b.WriteString(stagedContext)
 	return b.String(), nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"agency/internal/llm/gemini"
 	"agency/internal/llm/openai"
 	"agency/internal/llm/rehearsal"
+	"agency/internal/roster"
 )
 
 // lineup is the models of a role in order of fallback.
@@ -26,6 +27,9 @@ type lineup struct {
 }
 
 func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID) (lineup, error) {
+	if b.copy.Config.Mode == agency.ModeSingle {
+		role = roster.Generalist // a run that moves up asks no model that it was not started with
+	}
 	refs, err := b.copy.Config.ModelsOf(role)
 	if err != nil {
 		return lineup{}, err
@@ -49,7 +53,10 @@ func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID) (lineup, e
 // which the smallest of the list counts.
 func (s *Shop) describe(l *lineup, c config.Config, ref config.ModelRef) {
 	known, ok := s.o.Catalog.Lookup(c.Providers[ref.Provider].Type, ref.Name)
-	if ok && known.Context > 0 && (l.window == 0 || known.Context < l.window) {
+	if w := c.WindowOf(ref); w > 0 {
+		known.Context = w
+	}
+	if known.Context > 0 && (l.window == 0 || known.Context < l.window) {
 		l.window = known.Context
 	}
 	if p, set := c.PriceOf(ref); set {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/brief/staging"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/config"
@@ -54,12 +55,27 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
 		Repo:   b.repo, Network: b.copy.Config.Sandbox.Network != "none", Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
+		Rules:  rulesOf(b.copy.Config.Contracts), Context: contextOf(b.copy.Config.Context),
 	}, nil
 }
 
 func limitsOf(l roster.Limits, a config.Agent) roster.Limits {
 	l.Turns, l.MaxOutput, l.Tokens, l.Seconds = a.MaxTurns, int64(a.MaxTokens), a.MaxTokensPerSession, a.TimeoutSeconds
 	return l
+}
+
+// rulesOf are the limits that a plan is held to. In the modes of this version
+// one generalist works, whatever role a contract names.
+func rulesOf(c config.Contracts) agency.PlanRules {
+	holders := map[agency.RoleID]bool{}
+	for _, r := range roster.Roles() {
+		holders[r.ID] = r.Holds
+	}
+	return agency.PlanRules{MaxFiles: c.MaxFiles, MaxLines: c.MaxLines, RequireCriteria: c.RequireAcceptanceCriteria, Holders: holders}
+}
+
+func contextOf(c config.Context) staging.Limits {
+	return staging.Limits{MaxTokens: int64(c.MaxTokens), Tests: c.IncludeTests, Similar: c.IncludeSimilar}
 }
 
 // Desk opens the contract's workspace.

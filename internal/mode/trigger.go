@@ -1,0 +1,108 @@
+package mode
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/store"
+)
+
+// The triggers that move a run of mode single up (DESIGN 9).
+const (
+	onLargeGoal = "feature_size_large"
+	onWish      = "manual_request"
+	onFailure   = "single_agent_failure"
+)
+
+// moveUp says why a goal wants more than one agent alone, by the triggers of
+// the run; empty where it does not.
+func moveUp(in Input) (trigger, why string) {
+	if slices.Contains(in.Triggers, onWish) {
+		if words := wish.FindString(in.Goal); words != "" {
+			return onWish, fmt.Sprintf("the goal asks for it: %q", words)
+		}
+	}
+	if slices.Contains(in.Triggers, onLargeGoal) {
+		if files, points := goalSize(in.Goal); agency.Large == complexity(files, points) {
+			return onLargeGoal, fmt.Sprintf("the goal is large: it names %d files and %d things to do", files, points)
+		}
+	}
+	return "", ""
+}
+
+// wish is an explicit wish for a formal contract. It is narrow: a goal about
+// contracts is no wish for one.
+var wish = regexp.MustCompile(`(?i)\b(?:in|use|using|with) (?:the )?(?:mode [\x60"']?contract[\x60"']?|[\x60"']?contract[\x60"']? mode)\b|\b(?:write|draft|make) a formal contract (?:first|before)\b|--mode[ =]contract\b`)
+
+var (
+	fileName = regexp.MustCompile(`(?:^|[\s(\x60"'])((?:[\w.-]+/)*[\w-]+\.(?:go|py|js|jsx|ts|tsx|mjs|rs|java|kt|rb|php|cs|c|h|cc|cpp|hpp|sh|sql|html|css|scss|vue|svelte|ya?ml|toml|json|md|proto|tf))\b`)
+	listItem = regexp.MustCompile(`(?m)^\s*(?:[-*+]|\d+[.)])\s+\S`)
+)
+
+// goalSize counts what a goal's words name: files, and things to do as a list.
+func goalSize(goal string) (files, points int) {
+	names := map[string]bool{}
+	for _, m := range fileName.FindAllStringSubmatch(goal, -1) {
+		names[m[1]] = true
+	}
+	return len(names), len(listItem.FindAllString(goal, -1))
+}
+
+// complexity is the routing rule of DESIGN 9 for work that depends on nothing.
+func complexity(files, criteria int) agency.Complexity {
+	points := 0
+	for _, n := range []struct{ have, some, many int }{{files, 2, 5}, {criteria, 3, 7}} {
+		switch {
+		case n.have > n.many:
+			points += 2
+		case n.have > n.some:
+			points++
+		}
+	}
+	switch {
+	case points >= 4:
+		return agency.Large
+	case points >= 2:
+		return agency.Medium
+	}
+	return agency.Small
+}
+
+// escalation is one move of a run, for its log.
+type escalation struct {
+	Run    agency.RunID `json:"run"`
+	Reason string       `json:"reason"`
+}
+
+var noteEscalation = flow.Activity[escalation, flow.None]{Name: "mode.escalated"}
+
+// escalated tells the log that a run moves, and why.
+func escalated(c flow.Ctx, in Input, key, reason string) error {
+	_, err := flow.Call(c, noteEscalation, path("escalated", key), escalation{Run: in.Run, Reason: reason})
+	return err
+}
+
+// escalate appends the event, once.
+func (s *Steps) escalate(ctx context.Context, _ agency.StepKey, in escalation) (flow.None, error) {
+	return s.write(ctx, func(tx *store.Tx) error {
+		ev := agency.NewEvent(in.Run, agency.SeverityWarning, firstLine(in.Reason), agency.Escalated{Reason: in.Reason})
+		old, err := event.Since(tx, 0, event.Filter{Run: in.Run, Category: ev.Category, MinSeverity: ev.Severity}, 0)
+		if err != nil {
+			return err
+		}
+		said := strings.TrimSpace(string(tx.Redact(ev.Details)))
+		for _, o := range old {
+			if o.Type == ev.Type && string(o.Details) == said {
+				return nil
+			}
+		}
+		_, err = event.Append(tx, ev)
+		return err
+	})
+}
