@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +19,7 @@ import (
 	"agency/internal/check/detect"
 	"agency/internal/config"
 	"agency/internal/daemon"
+	"agency/internal/host"
 )
 
 // runFlags are those of run.
@@ -93,8 +93,8 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 		return agency.Errorf(agency.KindInvalid, "run: the goal is one argument, here are %d", len(args)).WithMend(`agency run %q`, strings.Join(args, " "))
 	case strings.TrimSpace(args[0]) == "":
 		return agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
-	case !utf8.ValidString(args[0]):
-		return usage("run: the goal is not UTF-8")
+	case host.CheckGoal(args[0]) != nil:
+		return host.CheckGoal(args[0])
 	case isTeamFile(args[0]):
 		return agency.Errorf(agency.KindInvalid, "run %s: team files: not in this version", args[0]).
 			WithMend("say as a goal what should be different: agency run \"GOAL\"")

@@ -62,7 +62,7 @@ func checkRequest(r api.RunRequest) (Copy, error) {
 	if strings.TrimSpace(r.Goal) == "" {
 		return c, agency.Errorf(agency.KindInvalid, "the goal is empty").WithMend(`agency run "what should be different"`)
 	}
-	if err := checkGoal(r.Goal); err != nil {
+	if err := CheckGoal(r.Goal); err != nil {
 		return c, err
 	}
 	if r.Mode != agency.ModeSingle && r.Mode != agency.ModeContract {
@@ -82,7 +82,8 @@ func checkRequest(r api.RunRequest) (Copy, error) {
 // repository that the goal names.
 const MaxGoal = 100_000
 
-func checkGoal(goal string) error {
+// CheckGoal refuses what is no text that a person would have written.
+func CheckGoal(goal string) error {
 	switch {
 	case len(goal) > MaxGoal:
 		return agency.Errorf(agency.KindInvalid, "the goal has %d bytes, more than %d", len(goal), MaxGoal).
