@@ -14,7 +14,7 @@ type Form int
 // The two forms that adapters read.
 const (
 	FormEvents Form = iota // server-sent events
-	FormJSON               // one JSON document, from a server that does not stream
+	FormJSON               // JSON in one piece, from a server that does not stream
 )
 
 // Sniff looks at the first bytes of an answer, whatever its content type
@@ -34,7 +34,7 @@ func Sniff(at Endpoint, res *http.Response) (Form, error) {
 	case '<':
 		page, _ := io.ReadAll(io.LimitReader(r, errorBodyLimit))
 		return 0, BadBody(at, res.StatusCode, page)
-	case '{':
+	case '{', '[':
 		res.Body = joined{r, res.Body}
 		return FormJSON, nil
 	}

@@ -120,7 +120,10 @@ func TestModelFaults(t *testing.T) {
 			t.Parallel()
 			for round := range *faultRounds {
 				for _, calls := range []float64{1000, 2.5} {
-					newFaultRig(t, name, modelFaults(size), round, calls).play()
+					// A test of its own, so that what it used is free again.
+					t.Run(fmt.Sprintf("round %d, %g calls", round+1, calls), func(t *testing.T) {
+						newFaultRig(t, name, modelFaults(size), round, calls).play()
+					})
 				}
 			}
 		})
