@@ -123,4 +123,13 @@ func TestBaseIsNotRunWithoutNeed(t *testing.T) {
 	if diff := cmp.Diff([]string{"claim: go test ./..."}, w.ran(0)); diff != "" {
 		t.Error(diff)
 	}
+	at := len(w.receipts())
+	merged := w.change(map[string]string{"add_test.go": addTest + "\nfunc TestMore(t *testing.T) {}\n"})
+	merged.Criteria = nil
+	if v, err := w.verifier.VerifyTree(t.Context(), "land", merged); err != nil || !v.Pass {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if diff := cmp.Diff([]string{"landing: go test ./..."}, w.ran(at)); diff != "" {
+		t.Errorf("a green merged tree needs nothing of its base: %s", diff)
+	}
 }
