@@ -60,7 +60,7 @@ func modelFaults(size int) []modelFault {
 		}
 		out = append(out, modelFault{f.kind, f.play, 2, passes}, modelFault{f.kind, f.play, 0, []string{f.stays}})
 	}
-	for _, f := range []modelFault{
+	return append(out, []modelFault{
 		{"slow drip", "kind: drip, over: 30ms", 0, []string{claimed}},
 		{"bad JSON arguments", "kind: bad_args", 0, []string{claimed}},
 		{"unknown tool", "kind: unknown_tool", 0, []string{claimed}},
@@ -70,10 +70,7 @@ func modelFaults(size int) []modelFault {
 		{"refusal", "kind: refusal", 0, []string{string(CauseRefusal)}},
 		{"length stop", "kind: length", 0, []string{claimed}},
 		{"duplicate ids", "kind: duplicate_ids", 0, []string{claimed}},
-	} {
-		out = append(out, f)
-	}
-	return out
+	}...)
 }
 
 // faultScript plays the i-th fault in the first turn of attempt i+1.
