@@ -88,7 +88,18 @@ func (a *app) runs(ctx context.Context) ([]api.RunDoc, error) {
 		return nil, err
 	}
 	defer done()
-	return v.Runs(ctx)
+	runs, err := v.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if use, err := v.DiskUse(ctx); err == nil { // a host of an older build does not know it
+		for i := range runs {
+			if n, ok := use[runs[i].ID]; ok {
+				runs[i].DiskBytes = &n
+			}
+		}
+	}
+	return runs, nil
 }
 
 type inspectFlags struct {

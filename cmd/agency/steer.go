@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -352,15 +353,16 @@ func (a *app) removeOlder(ctx context.Context, older string) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, run := range runs {
 		if !run.State.Final() || a.now().Sub(run.FinishedAt) < age {
 			continue
 		}
-		if err := a.remove(ctx, c, run); err != nil {
-			return err
+		if err := a.remove(ctx, c, run); err != nil { // the others are no worse for it
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // parseAge reads 30d, 2w or anything that a Go duration is.

@@ -68,6 +68,12 @@ func (c *Client) Runs(ctx context.Context) ([]RunDoc, error) {
 	return get[[]RunDoc](ctx, c, "/v1/runs", nil)
 }
 
+// DiskUse gives what the files of each run take, in bytes. Hosts of older
+// builds do not know it: KindNotFound.
+func (c *Client) DiskUse(ctx context.Context) (map[agency.RunID]int64, error) {
+	return get[map[agency.RunID]int64](ctx, c, "/v1/disk", nil)
+}
+
 // Inspect gives a run with everything that it did.
 func (c *Client) Inspect(ctx context.Context, run agency.RunID) (InspectDoc, error) {
 	return get[InspectDoc](ctx, c, runPath(run, ""), nil)

@@ -45,6 +45,9 @@ type Recorder interface {
 type View interface {
 	Looker
 	Recorder
+	// DiskUse is what the files of each run take, in bytes; a run that could
+	// not be measured in a moment is missing.
+	DiskUse(ctx context.Context) (map[agency.RunID]int64, error)
 }
 
 var _ View = (*Client)(nil)

@@ -35,6 +35,9 @@ type RunDoc struct {
 	Live bool `json:"live,omitempty"`
 	// LastEvent is the id of the newest event, to follow from here.
 	LastEvent int64 `json:"last_event"`
+	// DiskBytes is what the run's files take; only ps gives it, and not where it
+	// takes too long to be measured.
+	DiskBytes *int64 `json:"disk_bytes,omitempty"`
 }
 
 // GateDoc is a waiting gate in a list; Recorder.Gates gives all of it.

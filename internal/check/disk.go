@@ -1,6 +1,9 @@
 package check
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"agency/internal/agency"
@@ -31,4 +34,11 @@ func (c *Checker) outOfRoom(s Subject, res sandbox.Result) error {
 		}
 	}
 	return nil
+}
+
+// Sweep removes from a folder of layers what a check makes for itself and
+// removes again: a host that was killed leaves it behind. No check may be at
+// work there.
+func Sweep(layers string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(layers, scratchDir)), os.RemoveAll(filepath.Join(layers, reportsDir)))
 }

@@ -245,12 +245,15 @@ func (c checkoutFiles) readFile(name string) []byte {
 	return readSome(c.root, filepath.FromSlash(path.Clean(name)), maxGoMod)
 }
 
+// reportsDir holds the folders for reports.
+const reportsDir = "reports"
+
 // outDir makes a folder for reports; remove is to be called when they are read.
 func outDir(layers string) (dir string, remove func(), err error) {
 	if layers == "" {
 		layers = os.TempDir()
 	}
-	base := filepath.Join(layers, "reports")
+	base := filepath.Join(layers, reportsDir)
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return "", nil, err
 	}

@@ -45,6 +45,9 @@ func runChild() int {
 		return 1
 	}
 	out, err := openLog(o.Place.LogFile())
+	if err == nil {
+		err = ownTemp(o.Place)
+	}
 	if err != nil {
 		say(tell, err)
 		return 1

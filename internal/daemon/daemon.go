@@ -69,7 +69,10 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 }
 
 func (d *Daemon) open(ctx context.Context) error {
-	var err error
+	err := sweep(d.o.Place)
+	if err != nil { // a leftover is no reason to refuse all work
+		d.o.Log.Error("leftovers", "error", err)
+	}
 	if d.parts, err = assemble(ctx, d.o); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/store"
 )
 
 // Holder says who holds a host's lock, for people: the lock itself is the
@@ -73,6 +74,9 @@ func takeLock(path string, me Holder) (*lock, error) {
 	}
 	if err == nil {
 		err = writeHolder(f, me)
+		if store.IsFull(err) {
+			err = nil // the lock is the system's; its text is for people
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

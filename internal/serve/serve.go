@@ -102,6 +102,7 @@ func (s *Server) routes() {
 
 	v := s.o.View
 	s.mux.HandleFunc("GET /v1/runs", answer(s, func(r *http.Request) ([]api.RunDoc, error) { return v.Runs(r.Context()) }))
+	s.mux.HandleFunc("GET /v1/disk", answer(s, func(r *http.Request) (map[agency.RunID]int64, error) { return v.DiskUse(r.Context()) }))
 	s.mux.HandleFunc("GET /v1/runs/{run}", look(s, v.Inspect))
 	s.mux.HandleFunc("GET /v1/runs/{run}/cost", look(s, v.Cost))
 	s.mux.HandleFunc("GET /v1/runs/{run}/diff", look(s, v.Diff))

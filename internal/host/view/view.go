@@ -41,6 +41,7 @@ type Options struct {
 type Reader struct {
 	o      Options
 	nobody bool // no host lives
+	disk   usage
 }
 
 var _ api.View = (*Reader)(nil)

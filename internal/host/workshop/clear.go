@@ -49,8 +49,9 @@ func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 	orphans, err := workspace.Orphans(s.o.StateDir, keep)
 	errs = append(errs, err)
 	for _, dir := range orphans {
-		errs = append(errs, removeTree(dir))
+		errs = append(errs, RemoveTree(dir))
 	}
+	errs = append(errs, check.Sweep(s.layers()))
 	return errors.Join(errs...)
 }
 
@@ -156,8 +157,8 @@ func (s *Shop) Forget(tx *store.Tx, id agency.RunID) error {
 	return nil
 }
 
-// removeTree deletes a folder, also where folders in it were made read-only.
-func removeTree(dir string) error {
+// RemoveTree deletes a folder, also where folders in it were made read-only.
+func RemoveTree(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}

@@ -63,11 +63,11 @@ func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 	if len(runs) == 0 {
 		return "no runs yet; start one with: agency run \"GOAL\"\n"
 	}
-	t := table{head: []string{"RUN", "STATE", "MODE", "DONE", "COST", "AGE", "GOAL"}, right: []bool{false, false, false, true, true, true, false}}
+	t := table{head: []string{"RUN", "STATE", "MODE", "DONE", "COST", "DISK", "AGE", "GOAL"}, right: []bool{false, false, false, true, true, true, true, false}}
 	var waiting []string
 	for _, r := range slices.Backward(runs) {
 		t.add(string(r.ID), string(r.State), string(r.Mode), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
-			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
+			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), disk(r.DiskBytes), age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
 		for _, g := range r.Gates {
 			waiting = append(waiting, fmt.Sprintf("%s  waits at its %s gate: %s", r.ID, g.Kind, Line(g.Summary)))
 		}
@@ -80,6 +80,20 @@ func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 		out += st.paint(dim, "show a gate with: agency inspect RUN; answer it with: agency approve RUN, agency reject RUN") + "\n"
 	}
 	return out
+}
+
+// disk is a size for people; "" where it is not known.
+func disk(n *int64) string {
+	switch {
+	case n == nil:
+		return ""
+	case *n < 1<<20:
+		return fmt.Sprintf("%d KiB", *n>>10)
+	case *n < 1<<30:
+		return fmt.Sprintf("%d MiB", *n>>20)
+	default:
+		return fmt.Sprintf("%.1f GiB", float64(*n)/(1<<30))
+	}
 }
 
 func age(d time.Duration) string {
