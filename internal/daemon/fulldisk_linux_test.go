@@ -158,24 +158,10 @@ func TestFullDiskByTheAgent(t *testing.T) {
 	if doc, err = c.Inspect(t.Context(), "run-1"); err != nil || len(doc.Contracts) != 1 || doc.Contracts[0].Attempts != 1 {
 		t.Errorf("contracts %+v %v", doc.Contracts, err)
 	}
-	if turns := turnsOf(t, c, "run-1"); turns != 3 {
+	if turns := count(t, c, "run-1", "turn_completed"); turns != 3 {
 		t.Errorf("%d turns for a script of 3", turns)
 	}
 	w.healthy(d, "run-1")
-}
-
-// turnsOf counts the answers that were asked for.
-func turnsOf(t *testing.T, c *api.Client, id agency.RunID) (n int) {
-	t.Helper()
-	for ev, err := range c.Events(t.Context(), api.EventQuery{Run: id}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ev.Type == "turn_completed" {
-			n++
-		}
-	}
-	return n
 }
 
 // Not a byte is left, not even for the gate: followers are told at once, those

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
@@ -84,6 +85,7 @@ type Host struct {
 	changed  func() // told when work began or ended
 
 	holdMoved chan struct{} // closed and replaced when holds changes
+	resumes   atomic.Int64  // numbers the signals of this epoch
 }
 
 // New makes a host; nothing runs yet.

@@ -188,8 +188,9 @@ func (h *Host) release(tx *store.Tx, id agency.RunID, why string) error {
 		if err := registry.SetControl(tx, id, registry.Control{}); err != nil {
 			return err
 		}
-		// One signal a pause: the id makes a repeated resume the same one.
-		at := fmt.Sprintf("%s/%s/%d", why, mode.ResumeSignal, tx.Now.UnixNano())
+		// One signal a pause. Not the time: a clock that is set back gives an
+		// hour twice.
+		at := fmt.Sprintf("%s/%s/%d.%d", why, mode.ResumeSignal, h.o.Fence.Epoch, h.resumes.Add(1))
 		if err := local.Send(tx, id, mode.ResumeSignal, at, []byte("{}")); err != nil {
 			return err
 		}
