@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"agency":   func() { os.Exit(run(os.Args[1:])) },
 		"nouserns": func() { os.Exit(withoutNamespaces(os.Args)) },
+		"nowalls":  func() { os.Exit(withoutNamespaces(os.Args)) },
 	})
 }
 

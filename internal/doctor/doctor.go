@@ -84,7 +84,7 @@ type Key struct {
 // Check looks at git, sandbox, keys, commands, disk and store.
 func (m Machine) Check(ctx context.Context) []Finding {
 	fs := []Finding{checkGit(ctx)}
-	fs = append(fs, checkSandbox(sandbox.Probe(ctx))...)
+	fs = append(fs, checkSandbox(sandbox.Probe(ctx, sandbox.ModeAuto))...)
 	fs = append(fs, m.checkKeys()...)
 	fs = append(fs, m.checkCommands()...)
 	return append(fs, checkDisk(m.StateDir), m.checkStore(ctx))
@@ -98,24 +98,35 @@ func checkGit(ctx context.Context) Finding {
 	return ok("git", "%s", h.Version())
 }
 
-// checkSandbox reports the tier and each attempt to break out of it.
+// checkSandbox reports the tier, its gaps, and each attempt to break out of it
+// that was not stopped.
 func checkSandbox(r sandbox.Report) []Finding {
 	if r.Err != nil {
 		return []Finding{bad("sandbox", agency.MendOf(r.Err), "%v", r.Err)}
 	}
 	parts := fmt.Sprintf("tier %s, Landlock ABI %d, seccomp %v, limits by %s", r.Tier, r.Landlock, r.Seccomp, orCount(r.Cgroup))
 	fs := []Finding{ok("sandbox", "%s", parts)}
-	escaped := 0
+	if r.Refused != nil {
+		fs = []Finding{warn("sandbox", agency.MendOf(r.Refused), "%s; no full tier: %v", parts, r.Refused)}
+	}
+	for _, gap := range r.Gaps {
+		fs = append(fs, warn("sandbox gap", "", "%s", gap))
+	}
+	stopped := 0
 	for _, a := range r.Attempts {
-		if !a.Stopped {
-			escaped++
+		switch {
+		case a.Stopped:
+			stopped++
+		case a.Gap:
+			fs = append(fs, warn("sandbox gap", "", "%s: %s", a.Name, a.Detail))
+		default:
 			fs = append(fs, bad("sandbox: "+a.Name, "report this, and do not run agents here", "was not stopped: %s", a.Detail))
 		}
 	}
-	if escaped == 0 {
-		fs = append(fs, ok("sandbox escapes", "%d attempts, all stopped", len(r.Attempts)))
+	if stopped == len(r.Attempts) {
+		return append(fs, ok("sandbox escapes", "%d attempts, all stopped", stopped))
 	}
-	return fs
+	return append(fs, ok("sandbox escapes", "%d attempts, %d stopped", len(r.Attempts), stopped))
 }
 
 func orCount(cgroup string) string {

@@ -40,7 +40,7 @@ func TestAttempts(t *testing.T) {
 // TestProbe has doctor's own look at the machine.
 func TestProbe(t *testing.T) {
 	full(t, Options{})
-	rep := Probe(testContext())
+	rep := Probe(testContext(), ModeFull)
 	if rep.Err != nil || rep.Tier != TierFull || !rep.Seccomp || len(rep.Attempts) != len(attempts()) {
 		t.Fatalf("%+v", rep)
 	}
@@ -298,13 +298,18 @@ func TestOrphans(t *testing.T) {
 
 func TestHostKilled(t *testing.T) {
 	full(t, Options{})
+	hostKilled(t, string(ModeFull))
+}
+
+func hostKilled(t *testing.T, mode string) {
+	t.Helper()
 	w := newWorkspace(t)
 	path := w.pipe()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, hostArg, w.dir)
+	cmd := exec.Command(self, hostArg, w.dir, mode)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

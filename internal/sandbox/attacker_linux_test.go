@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -58,6 +61,14 @@ func attackers() map[string]func([]string) error {
 			_, err = net.Listen("unix", "@held")
 			return errors.Join(err, dialed("tcp", l.Addr().String()))
 		},
+		"need loopback": func([]string) error {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				fmt.Println(err)
+				return nil // an exit code of 1
+			}
+			return errors.Join(errors.New("has it"), l.Close())
+		},
 		"leave shared memory": func([]string) error {
 			_, err := unix.SysvShmGet(4242, 4096, unix.IPC_CREAT|0o600)
 			return errors.Join(err, errors.New("left"))
@@ -71,7 +82,7 @@ func attackers() map[string]func([]string) error {
 		},
 		"uncounted": func([]string) error { return eatUncounted() },
 		"nested": func([]string) error {
-			_, err := New(Options{})
+			_, err := New(Options{Mode: ModeFull})
 			if err != nil {
 				err = fmt.Errorf("%s: %w; %s", agency.KindOf(err), err, agency.MendOf(err))
 			}
@@ -198,8 +209,8 @@ const hostArg = "sandbox-host"
 
 // host runs a command that opens the pipe in dir, in two processes of which
 // one has left its session, and waits for ever.
-func host(dir string) int {
-	r, err := New(Options{})
+func host(dir, mode string) int {
+	r, err := New(Options{Mode: Mode(mode)})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -228,6 +239,52 @@ func oneAttempt(name string) int {
 		}
 		fmt.Println("through")
 		return 0
+	}
+	return 2
+}
+
+// tierArg starts the test binary to say which tier it gets.
+const tierArg = "sandbox-tier"
+
+func sayTier() int {
+	r, err := New(Options{})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Printf("%s\nrefused: %v\n", r.Tier(), r.Refused() != nil)
+	return 0
+}
+
+// inLimitArg is the half of withoutNamespaces that is inside.
+const inLimitArg = "sandbox-in-limit"
+
+// withoutNamespaces starts the test binary as on a machine that refuses user
+// namespaces: in one of its own, whose limit of further ones is none.
+func withoutNamespaces(t *testing.T, arg string) string {
+	t.Helper()
+	cmd := exec.Command(self(t), inLimitArg, arg)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+		AmbientCaps: []uintptr{unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE},
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	return string(out)
+}
+
+func inLimit(arg string) int {
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	switch arg {
+	case tierArg:
+		return sayTier()
 	}
 	return 2
 }

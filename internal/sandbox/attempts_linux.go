@@ -40,12 +40,12 @@ func attempts() []attempt {
 		{"mount by the new calls", mountNew},
 		{"open a file by its handle", openByHandle},
 		{"trace a process", func() error { return call(unix.SYS_PTRACE, unix.PTRACE_TRACEME) }},
-		{"trace the supervisor", func() error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 1) }},
-		{"read another process's memory", func() error { return opened("/proc/1/mem", os.O_RDONLY) }},
+		{"trace the supervisor", func() error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(os.Getppid())) }},
+		{"read another process's memory", func() error { return opened(parent("mem"), os.O_RDONLY) }},
 		{"read the supervisor's memory by call", readMemory},
 		{"take a file of the supervisor", takeFile},
 		{"open the supervisor's files", openFiles},
-		{"enter the supervisor's root", func() error { _, err := os.ReadDir("/proc/1/root"); return err }},
+		{"enter the supervisor's root", func() error { _, err := os.ReadDir(parent("root")); return err }},
 		{"end the supervisor", endSupervisor},
 		{"use the kernel's keyring", func() error { _, err := unix.KeyctlGetKeyringID(-4, true); return err }},
 		{"add a key", func() error { _, err := unix.AddKey("user", "agency", []byte("x"), -4); return err }},
@@ -198,12 +198,17 @@ func capabilities() error {
 		return err
 	}
 	for _, want := range []string{
-		"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapBnd:\t0000000000000000",
+		"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000",
 		"CapAmb:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2",
 	} {
 		if !strings.Contains(string(b), want+"\n") {
 			return nil
 		}
+	}
+	// Without a namespace only root can empty the bounding set, and
+	// no_new_privs makes it worth nothing.
+	if os.Getppid() == 1 && !strings.Contains(string(b), "CapBnd:\t0000000000000000\n") {
+		return nil
 	}
 	return errors.New("none, no_new_privs, seccomp filter")
 }

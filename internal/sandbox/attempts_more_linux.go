@@ -39,13 +39,17 @@ func openByHandle() error {
 
 func readMemory() error {
 	b := make([]byte, 8)
-	_, err := unix.ProcessVMReadv(1, []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
+	_, err := unix.ProcessVMReadv(os.Getppid(), []unix.Iovec{{Base: &b[0], Len: 8}}, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
 	return err
 }
 
+// parent is a file of the process that has started this one: the first of the
+// namespace, where there is one.
+func parent(name string) string { return fmt.Sprintf("/proc/%d/%s", os.Getppid(), name) }
+
 // takeFile copies a file descriptor of the namespace's first process.
 func takeFile() error {
-	pid, err := unix.PidfdOpen(1, 0)
+	pid, err := unix.PidfdOpen(os.Getppid(), 0)
 	if err != nil {
 		return err
 	}
@@ -63,7 +67,7 @@ func openFiles() error {
 	var last error
 	for fd := range 64 {
 		for _, flags := range []int{os.O_RDONLY, os.O_WRONLY} {
-			if last = opened(fmt.Sprintf("/proc/1/fd/%d", fd), flags); last == nil {
+			if last = opened(parent(fmt.Sprintf("fd/%d", fd)), flags); last == nil {
 				return nil
 			}
 		}
@@ -74,10 +78,13 @@ func openFiles() error {
 // endSupervisor sends what the kernel would have to let through. It is stopped
 // when this process is still there to tell.
 func endSupervisor() error {
-	for s := unix.Signal(1); s <= 31; s++ {
-		_ = unix.Kill(1, s)
+	if openHere := openAttempts(); len(openHere) > 0 && landlockInForce() < 6 {
+		return nil // it would, and nobody could tell
 	}
-	if err := unix.Kill(1, 0); err != nil && !errors.Is(err, unix.EPERM) {
+	for s := unix.Signal(1); s <= 31; s++ {
+		_ = unix.Kill(os.Getppid(), s)
+	}
+	if err := unix.Kill(os.Getppid(), 0); err != nil && !errors.Is(err, unix.EPERM) {
 		return nil
 	}
 	return errors.New("it does not listen")

@@ -39,7 +39,7 @@ func openBox(ctx context.Context, p plan, g *group) (*box, error) {
 	if err != nil {
 		return nil, agency.Errorf(agency.KindTransient, "sandbox: %w", err)
 	}
-	b := &box{cmd: initCommand(theirs, g), conn: ours, group: g, dead: make(chan struct{}), plan: p}
+	b := &box{cmd: boxCommand(p.Tier, theirs, g), conn: ours, group: g, dead: make(chan struct{}), plan: p}
 	started := make(chan error)
 	go b.hold(started)
 	err = <-started
@@ -102,7 +102,7 @@ func (b *box) hold(started chan<- error) {
 	close(b.dead)
 }
 
-func initCommand(control *os.File, g *group) *exec.Cmd {
+func boxCommand(t Tier, control *os.File, g *group) *exec.Cmd {
 	// The program of this very process, also when its file is gone.
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{childName}
@@ -111,7 +111,20 @@ func initCommand(control *os.File, g *group) *exec.Cmd {
 	cmd.Env = []string{"GOGC=off", "GOMAXPROCS=2", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{control} // fdControl
-	cmd.SysProcAttr = &syscall.SysProcAttr{
+	if t == TierLandlock {
+		cmd.Args = []string{keeperName}
+		// No parent-death signal: at the end of its control it has processes to
+		// end first.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	} else {
+		cmd.SysProcAttr = namespaces()
+	}
+	g.into(cmd.SysProcAttr)
+	return cmd
+}
+
+func namespaces() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
 		Setsid:    true,
 		Pdeathsig: syscall.SIGKILL,
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
@@ -124,8 +137,6 @@ func initCommand(control *os.File, g *group) *exec.Cmd {
 		// nobody may enter.
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE},
 	}
-	g.into(cmd.SysProcAttr)
-	return cmd
 }
 
 func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
@@ -216,7 +227,15 @@ func (b *box) alive() bool {
 	}
 }
 
-func (b *box) kill() { _ = b.cmd.Process.Kill() }
+// kill ends PID 1, and the kernel ends the rest. The keeper of the landlock tier
+// has no namespace to take along: it ends its processes itself when it is told.
+func (b *box) kill() {
+	if b.plan.Tier == TierLandlock {
+		_ = b.conn.CloseWrite()
+		return
+	}
+	_ = b.cmd.Process.Kill()
+}
 
 // end ends the sandbox and waits until it is gone. It is idempotent.
 func (b *box) end() {

@@ -20,7 +20,9 @@ func Child() {
 	switch {
 	case len(os.Args) == 1 && os.Args[0] == childName && os.Getpid() == 1:
 		os.Exit(initProcess())
-	case len(os.Args) == 2 && os.Args[1] == probeArg && os.Getppid() == 1:
+	case len(os.Args) == 1 && os.Args[0] == keeperName:
+		os.Exit(keeperProcess())
+	case len(os.Args) == 2 && os.Args[1] == probeArg && inSandbox():
 		os.Exit(runAttempts())
 	}
 }
@@ -37,6 +39,18 @@ const memoryOfInit = 32 << 20
 // the kernel empties when it ends. It keeps the capabilities of its own
 // namespaces and shows itself to no command. It ends when the host does.
 func initProcess() int {
+	return serve(func() {}, func(p plan) (func(*incoming) report, error) {
+		init, err := newInit(p)
+		if err != nil {
+			return nil, err
+		}
+		return init.run, nil
+	})
+}
+
+// serve answers a host: first its plan, then one request after the other. gone
+// is called when the host is.
+func serve(gone func(), build func(plan) (func(*incoming) report, error)) int {
 	// One thread enters the namespaces of commands and leaves them again; the
 	// others stay.
 	runtime.LockOSThread()
@@ -50,7 +64,7 @@ func initProcess() int {
 	if _, err := c.receive(&p); err != nil {
 		return hostGone
 	}
-	init, err := newInit(p)
+	run, err := build(p)
 	if err != nil {
 		_ = writeFrame(c, report{Setup: err.Error()})
 		return hostGone
@@ -58,8 +72,9 @@ func initProcess() int {
 	if err := writeFrame(c, report{}); err != nil {
 		return hostGone
 	}
-	for in := range c.requests() {
-		if err := writeFrame(c, init.run(&in)); err != nil {
+	for in := range c.requests(gone) {
+		if err := writeFrame(c, run(&in)); err != nil {
+			gone()
 			return hostGone
 		}
 	}
@@ -140,13 +155,13 @@ func (s *initState) try(in *incoming) (rep report, err error) {
 		return rep, err
 	}
 	defer func() { _ = unix.Close(rules) }()
-	rep, err = s.command(in, rules)
+	rep, err = command(s.plan, in, rules, s.disks)
 	rep.OwnCaches = own
 	return rep, err
 }
 
 // command forks and awaits.
-func (s *initState) command(in *incoming, rules int) (report, error) {
+func command(p plan, in *incoming, rules int, d disks) (report, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return report{}, err
@@ -159,8 +174,9 @@ func (s *initState) command(in *incoming, rules int) (report, error) {
 		_ = unix.Close(pipe[1])
 		return report{}, err
 	}
-	script := writeScript(in.request, fds, rules)
-	w := newWatch(in.request.Limits, s.disks)
+	script := writeScript(p, in.request, fds, rules)
+	w := newWatch(in.request.Limits, d)
+	w.open = p.Tier == TierLandlock
 	pid, err := script.fork()
 	for _, fd := range append(fds[:], pipe[1]) {
 		_ = unix.Close(fd)
@@ -204,30 +220,37 @@ func await(s *script, told *os.File, w *watch) (report, error) {
 	for {
 		select {
 		case r, ok := <-records:
-			ru := end(w.first)
+			ru := w.end()
 			if !ok {
 				return w.report(report{Cause: causeKilled}, ru), nil
 			}
 			return w.reportOf(s, r, ru)
 		case <-tick.C:
 			if cause := w.look(); cause != "" {
-				return w.report(report{Cause: cause}, end(w.first)), nil
+				return w.report(report{Cause: cause}, w.end()), nil
 			}
-			tick.Reset(nextLook)
+			tick.Reset(w.pause)
 		}
 	}
 }
 
 // end kills the first process of a namespace, and so all of them, and waits
-// for it, which ends after them.
-func end(pid int) *syscall.Rusage {
-	_ = unix.Kill(pid, unix.SIGKILL)
+// for it, which ends after them. Without a namespace it kills one by one.
+func (w *watch) end() *syscall.Rusage {
+	if w.open {
+		killDescendants(w.first)
+	}
+	_ = unix.Kill(w.first, unix.SIGKILL)
 	ru := &syscall.Rusage{}
 	for {
-		if _, err := syscall.Wait4(pid, nil, 0, ru); !errors.Is(err, syscall.EINTR) {
-			return ru
+		if _, err := syscall.Wait4(w.first, nil, 0, ru); !errors.Is(err, syscall.EINTR) {
+			break
 		}
 	}
+	if w.open {
+		killDescendants(os.Getpid())
+	}
+	return ru
 }
 
 // reportOf is what a record says.

@@ -28,14 +28,15 @@ func (in *incoming) close() {
 }
 
 // requests are all that come. When the host is gone, so is the sandbox, also in
-// the middle of a command.
-func (c *control) requests() <-chan incoming {
+// the middle of a command, after gone.
+func (c *control) requests(gone func()) <-chan incoming {
 	out := make(chan incoming)
 	go func() {
 		for {
 			var in incoming
 			var err error
 			if in.files, err = c.receive(&in.request); err != nil {
+				gone()
 				os.Exit(hostGone)
 			}
 			out <- in

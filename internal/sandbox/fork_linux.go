@@ -18,7 +18,7 @@ func (s *script) fork() (pid int, err error) {
 	return int(got), nil
 }
 
-// forkFirst forks the first process of a namespace, which in turn forks the
+// forkFirst forks the first process, as a rule of a namespace, which in turn forks the
 // command, waits for it and for every orphan that it leaves, and tells how the
 // command ended. Below the fork there are only system calls and numbers: no
 // allocation, no growing stack, no pointer is stored, nothing that a thread of
@@ -28,7 +28,7 @@ func (s *script) fork() (pid int, err error) {
 //go:nocheckptr
 //go:noinline
 func forkFirst(s *script) (pid uintptr, e syscall.Errno) {
-	pid, _, e = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD)|unix.CLONE_NEWPID|unix.CLONE_NEWNS, 0, 0, 0, 0, 0)
+	pid, _, e = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD)|s.flags, 0, 0, 0, 0, 0)
 	if e != 0 || pid != 0 {
 		return pid, e
 	}

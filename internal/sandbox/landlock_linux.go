@@ -51,11 +51,26 @@ func landlockRights(abi int) uint64 {
 	return rights
 }
 
-// rulesOf makes the rules of one command, -1 where the kernel has no Landlock or
-// one too old to rename files under: then the mounts stand alone. Everything
-// in the view, which is only what is listed, can be read; written can be what
-// the plan has writable.
+// grant is what a command may do below a path.
+type grant struct {
+	path  string
+	write bool
+}
+
+// rulesOf makes the rules of one command of the full tier. Everything in the
+// view, which is only what is listed, can be read; written can be what the plan
+// has writable.
 func rulesOf(p plan) (int, error) {
+	grants := []grant{{"/", false}, {"/dev", true}}
+	for _, path := range writablePaths(p) {
+		grants = append(grants, grant{path, true})
+	}
+	return makeRules(grants)
+}
+
+// makeRules gives -1 where the kernel has no Landlock or one too old to rename
+// files under.
+func makeRules(grants []grant) (int, error) {
 	abi := landlockInForce()
 	if abi == 0 {
 		return -1, nil
@@ -72,15 +87,15 @@ func rulesOf(p plan) (int, error) {
 		return -1, fmt.Errorf("landlock ruleset: %w", e)
 	}
 	fd := int(made)
-	err := allow(fd, "/", landlockRead)
-	for _, path := range append(writablePaths(p), "/dev") {
-		if err == nil {
-			err = allow(fd, path, rights)
+	for _, g := range grants {
+		r := uint64(landlockRead)
+		if g.write {
+			r = rights
 		}
-	}
-	if err != nil {
-		_ = unix.Close(fd)
-		return -1, err
+		if err := allow(fd, g.path, r); err != nil {
+			_ = unix.Close(fd)
+			return -1, err
+		}
 	}
 	return fd, nil
 }

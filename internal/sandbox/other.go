@@ -35,10 +35,12 @@ func errNoSandbox() error {
 	return agency.Errorf(agency.KindTransient, "sandbox: none on %s", runtime.GOOS).WithMend("%s", noSandboxMend)
 }
 
-func (r *Runner) runFull(context.Context, Spec) (Result, error) {
+func (Tier) gaps(bool) []string { return nil }
+
+func (r *Runner) runWalled(context.Context, Spec) (Result, error) {
 	return Result{}, errNoSandbox()
 }
 
-func probe(context.Context) Report {
+func probe(context.Context, Mode) Report {
 	return Report{Mode: ModeOff, Tier: TierNone, Err: errNoSandbox()}
 }

@@ -24,7 +24,7 @@ func insideID(id int) int {
 // first, so that the repository lies over the system, caches inside the
 // repository over it, and none is hidden by what is mounted later.
 func makePlan(s Spec) (plan, error) {
-	p := plan{Once: s.Out != "", At: s.Place.At, UID: insideID(os.Getuid()), GID: insideID(os.Getgid())}
+	p := plan{Tier: TierFull, Once: s.Out != "", At: s.Place.At, UID: insideID(os.Getuid()), GID: insideID(os.Getgid())}
 	items := []item{
 		{Kind: kindMemory, At: "/tmp"},
 		{Kind: kindMemory, At: "/dev/shm"},

@@ -25,13 +25,16 @@ func lastCapability() uintptr {
 // giveUp takes from the first process, and so from the command, every
 // capability, the way back to them, and what others could learn of its memory.
 // It cannot be undone.
-func (s *script) giveUp() {
+func (s *script) giveUp(t Tier) {
 	// The ambient set first: it would pass through exec. The bounding set would
 	// give back what a file grants.
 	s.add(partShared, "ambient capabilities", 0, unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	may := uintptr(unix.EINVAL) // past the kernel's last it is no number of a capability
+	if t == TierLandlock {
+		may = uintptr(unix.EPERM) // who is not root cannot, and needs not: no_new_privs
+	}
 	for c := range lastCapability() + 1 {
-		// Past the kernel's last it is no number of a capability.
-		s.add(partShared, "bounding capability", uintptr(unix.EINVAL), unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		s.add(partShared, "bounding capability", may, unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 	}
 	head := binary.NativeEndian.AppendUint32(nil, unix.LINUX_CAPABILITY_VERSION_3)
 	head = binary.NativeEndian.AppendUint32(head, 0)

@@ -11,20 +11,20 @@ import (
 	"agency/internal/agency"
 )
 
-// runFull runs one command in the full tier.
-func (r *Runner) runFull(ctx context.Context, s Spec) (Result, error) {
+// runWalled runs one command in the tier in force.
+func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	if err := checkOwner(s.Place); err != nil {
 		return Result{}, err
 	}
-	layers, err := takeLayers(s.LayerDir, s.Tools.Overlays)
-	if err != nil {
-		return Result{}, agency.Errorf(agency.KindTransient, "sandbox: cache layers: %w", err)
+	prepare := r.prepareFull
+	if r.tier == TierLandlock {
+		prepare = r.prepareLandlock
 	}
-	defer layers.release()
-	p, err := makePlan(s)
+	p, req, release, err := prepare(s)
 	if err != nil {
-		return Result{}, agency.Errorf(agency.KindInvalid, "sandbox: %w", err)
+		return Result{}, err
 	}
+	defer release()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Limits.Wall, errWall)
 	defer cancel()
 	if c, over := endedBy(ctx); over {
@@ -32,7 +32,7 @@ func (r *Runner) runFull(ctx context.Context, s Spec) (Result, error) {
 	}
 	out := newOutput(s.Limits.OutputKB)
 	began := time.Now()
-	rep, memory, err := r.machine.pool.run(ctx, p, makeRequest(s, p, layers.layers), s.Stdin, out)
+	rep, memory, err := r.machine.pool.run(ctx, p, req, s.Stdin, out)
 	if err != nil {
 		if c, over := endedBy(ctx); over { // between the look above and the start
 			return Result{Cause: c, ExitCode: killedCode}, nil
@@ -42,7 +42,23 @@ func (r *Runner) runFull(ctx context.Context, s Spec) (Result, error) {
 	res := Result{Duration: time.Since(began)}
 	out.into(&res)
 	rep.into(&res, ctx, memory)
+	if r.tier == TierLandlock {
+		r.tellOpen(s, &res)
+	}
 	return res, nil
+}
+
+func (r *Runner) prepareFull(s Spec) (plan, request, func(), error) {
+	layers, err := takeLayers(s.LayerDir, s.Tools.Overlays)
+	if err != nil {
+		return plan{}, request{}, nil, agency.Errorf(agency.KindTransient, "sandbox: cache layers: %w", err)
+	}
+	p, err := makePlan(s)
+	if err != nil {
+		layers.release()
+		return plan{}, request{}, nil, agency.Errorf(agency.KindInvalid, "sandbox: %w", err)
+	}
+	return p, makeRequest(s, p, layers.layers), layers.release, nil
 }
 
 // checkOwner refuses root in a checkout that is another user's: what the

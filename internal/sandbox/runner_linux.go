@@ -34,19 +34,42 @@ func (m machine) close() {
 	m.cgroup.close()
 }
 
-// New makes a Runner, and tries the full tier once unless the mode is off.
-// Where the machine refuses it the error is KindTransient and names the
-// setting in force and the other way out, sandbox.mode: off.
+// New makes a Runner. Unless the mode is off it tries the full tier once, and
+// in mode auto, where the machine refuses that, the landlock tier. Where there
+// is none the error is KindTransient and names the setting in force and the
+// other way out, sandbox.mode: off.
 func New(o Options) (*Runner, error) {
-	r := &Runner{mode: o.Mode, tier: TierFull, stateDir: o.StateDir}
+	r := &Runner{mode: o.Mode, tier: TierFull, stateDir: o.StateDir, loopback: o.Loopback}
+	tiers := []Tier{TierFull, TierLandlock}
 	switch o.Mode {
-	case "", ModeAuto, ModeFull:
+	case "", ModeAuto:
+	case ModeFull:
+		tiers = tiers[:1]
+	case ModeLandlock:
+		tiers = tiers[1:]
 	case ModeOff:
 		r.tier = TierNone
 		return r, nil
 	default:
 		return nil, agency.Errorf(agency.KindInvalid, "sandbox.mode %q: want auto, full or off", o.Mode)
 	}
+	var first error
+	for _, t := range tiers {
+		r.tier = t
+		err := r.settle(o.Idle)
+		if err == nil {
+			r.refused = first
+			return r, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// settle tries the tier, with control groups if it can.
+func (r *Runner) settle(idle time.Duration) error {
 	h := findHierarchy()
 	r.machine = newMachine(h, -1)
 	err := r.try(context.Background())
@@ -56,11 +79,8 @@ func New(o Options) (*Runner, error) {
 		r.machine = newMachine(h, -1)
 		err = r.try(context.Background())
 	}
-	if err != nil {
-		return nil, err
-	}
-	r.machine = newMachine(h, o.Idle)
-	return r, nil
+	r.machine = newMachine(h, idle)
+	return err
 }
 
 // try runs nothing in a full sandbox: a command that is not there. Whatever
@@ -71,7 +91,7 @@ func (r *Runner) try(ctx context.Context) error {
 		return agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	_, err = r.runFull(ctx, Spec{
+	_, err = r.runWalled(ctx, Spec{
 		Place: Place{Root: dir, At: dir, ReadOnly: true}, Argv: []string{"/dev/null/nothing"},
 		Limits: Limits{}.orDefault(),
 	})

@@ -132,6 +132,9 @@ const (
 	ModeAuto Mode = "auto" // the strongest tier that the machine allows
 	ModeFull Mode = "full" // the full tier or nothing
 	ModeOff  Mode = "off"  // no sandbox; every report shows it
+	// ModeLandlock is the landlock tier or nothing. No configuration names it:
+	// doctor and tests do.
+	ModeLandlock Mode = "landlock"
 )
 
 // Tier is what is in force.
@@ -140,7 +143,10 @@ type Tier string
 // The tiers, weakest last.
 const (
 	TierFull Tier = "full"
-	TierNone Tier = "none"
+	// TierLandlock needs no user namespaces: Landlock, seccomp and limits, with
+	// the gaps that Runner.Gaps names. Commands work at Place.Root.
+	TierLandlock Tier = "landlock"
+	TierNone     Tier = "none"
 )
 
 // Options make a Runner.
@@ -153,20 +159,31 @@ type Options struct {
 	// same checkout, caches and tools; zero: a minute. Negative: each command
 	// gets a sandbox of its own, which costs more time and keeps no process.
 	Idle time.Duration
+	// Loopback opens internet sockets in the landlock tier, which cannot tell
+	// loopback from the world.
+	Loopback bool
 }
 
 // Runner runs commands. It is safe for concurrent use.
 type Runner struct {
 	mode     Mode
 	tier     Tier
+	loopback bool
+	refused  error // why there is no full tier
 	stateDir string
 	machine  machine
 }
 
 // Mode is the configured mode, "auto" resolved to what it became.
 func (r *Runner) Mode() Mode {
-	if r.tier == TierNone {
+	switch r.tier {
+	case TierNone:
 		return ModeOff
+	case TierLandlock:
+		if r.loopback {
+			return ModeLandlock + ", loopback" // a receipt of one is none of the other
+		}
+		return ModeLandlock
 	}
 	return ModeFull
 }
@@ -201,23 +218,31 @@ func (r *Runner) Run(ctx context.Context, spec Spec) (Result, error) {
 	if r.tier == TierNone {
 		return r.runPlain(ctx, spec)
 	}
-	return r.runFull(ctx, spec)
+	return r.runWalled(ctx, spec)
 }
 
 // ObjectsAt tells the path inside of each of p.Objects, in order: what the
 // file objects/info/alternates of the synthetic git dir must name. An object
 // folder keeps its own path, except one below p.At, which the checkout covers.
 func (r *Runner) ObjectsAt(p Place) []string {
-	if r.tier == TierNone {
+	if r.tier != TierFull {
 		return append([]string(nil), p.Objects...)
 	}
 	return objectsAt(p)
 }
 
+// Refused tells why the machine has no full tier; nil where it has.
+func (r *Runner) Refused() error { return r.refused }
+
+// Gaps are what the tier in force does not keep from a command, each in a few
+// words; none in the full tier.
+func (r *Runner) Gaps() []string { return r.tier.gaps(r.loopback) }
+
 // Attempt is one try to break out, made from inside.
 type Attempt struct {
 	Name    string
 	Stopped bool
+	Gap     bool   // the tier is known not to stop it
 	Detail  string // what the kernel answered, or what was reached
 }
 
@@ -225,14 +250,16 @@ type Attempt struct {
 type Report struct {
 	Mode     Mode
 	Tier     Tier
-	Err      error // why the full tier is not to be had; nil when it is
-	Landlock int   // ABI in force, 0 for none
+	Err      error // why the tier that was asked for is not to be had; nil when it is
+	Refused  error // why there is no full tier, where a weaker one is in force
+	Gaps     []string
+	Landlock int // ABI in force, 0 for none
 	Seccomp  bool
 	Cgroup   string // "v1", "v2" or "" where processes are counted instead
 	Overlay  bool
 	Attempts []Attempt
 }
 
-// Probe runs a command in the strongest tier of this machine that tries to
-// break out, and reports each attempt.
-func Probe(ctx context.Context) Report { return probe(ctx) }
+// Probe runs a command in the tier that a mode gets on this machine, ModeAuto
+// the strongest, that tries to break out, and reports each attempt.
+func Probe(ctx context.Context, mode Mode) Report { return probe(ctx, mode) }

@@ -34,6 +34,7 @@ type script struct {
 	shared, guard, command []step
 	programs               []uintptr
 	argv, envp             uintptr
+	flags                  uintptr // of the fork
 	dir, program           string
 	names                  [3][]string // of the steps, for messages
 	record                 *record     // what is written to fdStatus
@@ -127,14 +128,23 @@ const signalSet = 8
 // writeScript writes down one command. rules is -1 where there is no Landlock.
 // fds are the command's three streams and where records go, all above the
 // numbers that they get.
-func writeScript(req request, fds [4]int, rules int) *script {
+func writeScript(p plan, req request, fds [4]int, rules int) *script {
 	s := &script{record: &record{}, dir: req.Dir, program: req.Argv[0]}
 	s.takeFiles(fds, rules)
-	s.freshProc(req.Limits.tasks())
-	s.limits(req.Limits)
+	tasks := uint64(req.Limits.tasks())
+	if p.Tier == TierLandlock {
+		tasks += machineTasks() // the kernel counts all of the user's
+		s.add(partShared, "orphans", 0, unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+		s.add(partShared, "death signal", 0, unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
+		s.add(partCommand, "death signal", 0, unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
+	} else {
+		s.flags = unix.CLONE_NEWPID | unix.CLONE_NEWNS
+		s.freshProc(req.Limits.tasks())
+	}
+	s.limits(req.Limits, tasks)
 	s.add(partShared, stepChdir, 0, unix.SYS_CHDIR, s.text(req.Dir))
-	s.giveUp()
-	s.filter()
+	s.giveUp(p.Tier)
+	s.filter(p.Tier == TierLandlock && !p.Loopback)
 	s.add(partCommand, "session", 0, unix.SYS_SETSID)
 	if rules >= 0 {
 		s.add(partCommand, "landlock", 0, unix.SYS_LANDLOCK_RESTRICT_SELF, fdRules, 0)
@@ -199,7 +209,7 @@ func (s *script) freshProc(tasks int) {
 // limits sets what the kernel counts for each process. Memory of all
 // processes is the watch's: a limit on address space breaks every runtime that
 // reserves more than it uses.
-func (s *script) limits(l Limits) {
+func (s *script) limits(l Limits, tasks uint64) {
 	for _, r := range []struct {
 		name string
 		id   int
@@ -209,7 +219,7 @@ func (s *script) limits(l Limits) {
 		// the host has set up for it.
 		{"core", unix.RLIMIT_CORE, 1},
 		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSizeMB) << 20},
-		{"processes", unix.RLIMIT_NPROC, uint64(l.tasks())},
+		{"processes", unix.RLIMIT_NPROC, tasks},
 		{"message queues", unix.RLIMIT_MSGQUEUE, 819200},
 		{"pending signals", unix.RLIMIT_SIGPENDING, 4096},
 		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles)},

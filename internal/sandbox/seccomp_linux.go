@@ -94,7 +94,7 @@ const makesFile = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // filter is the program, one rule after the other; a rule that looks at
 // arguments ends in a return, because the number is then no longer loaded.
-func filter() []unix.SockFilter {
+func filter(noInternet bool) []unix.SockFilter {
 	p := []unix.SockFilter{
 		{Code: opLoad, K: offArch},
 		{Code: opJEQ, Jt: 1, K: auditArch},
@@ -121,8 +121,8 @@ func filter() []unix.SockFilter {
 	}
 	p = append(p, terminalRule()...)
 	p = append(p, personalityRule()...)
-	p = append(p, socketRule(unix.SYS_SOCKET)...)
-	p = append(p, socketRule(unix.SYS_SOCKETPAIR)...)
+	p = append(p, socketRule(unix.SYS_SOCKET, noInternet)...)
+	p = append(p, socketRule(unix.SYS_SOCKETPAIR, noInternet)...)
 	return append(p, unix.SockFilter{Code: opRet, K: retAllow})
 }
 
@@ -174,10 +174,19 @@ func personalityRule() []unix.SockFilter {
 // socketRule leaves unix and internet sockets, of which there is only a
 // loopback inside, and of netlink the one that lists interfaces. A socket to
 // the machine's hypervisor (AF_VSOCK) is among what it refuses.
-func socketRule(call uint32) []unix.SockFilter {
+//
+// Where the network is the machine's own, internet sockets are refused in the
+// way of a machine that has none: programs know that, and say it.
+func socketRule(call uint32, noInternet bool) []unix.SockFilter {
+	internet := uint32(retAllow)
+	if noInternet {
+		internet = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
+	}
 	body := []unix.SockFilter{load(0)}
-	for _, family := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
-		body = append(body, unix.SockFilter{Code: opJEQ, Jf: 1, K: family}, unix.SockFilter{Code: opRet, K: retAllow})
+	for _, f := range []struct{ family, ret uint32 }{
+		{unix.AF_UNIX, retAllow}, {unix.AF_INET, internet}, {unix.AF_INET6, internet},
+	} {
+		body = append(body, unix.SockFilter{Code: opJEQ, Jf: 1, K: f.family}, unix.SockFilter{Code: opRet, K: f.ret})
 	}
 	body = append(body,
 		unix.SockFilter{Code: opJEQ, Jt: 1, K: unix.AF_NETLINK}, unix.SockFilter{Code: opRet, K: retEPERM},
@@ -191,8 +200,8 @@ func socketRule(call uint32) []unix.SockFilter {
 const seccompSetModeFilter = 1
 
 // filter puts the first process, and so the command, under the filter.
-func (s *script) filter() {
-	p := filter()
+func (s *script) filter(noInternet bool) {
+	p := filter(noInternet)
 	raw := make([]byte, 0, len(p)*8)
 	for _, f := range p {
 		raw = binary.NativeEndian.AppendUint16(raw, f.Code)

@@ -27,7 +27,9 @@ type watch struct {
 	limits    Limits
 	disks     disks
 	floors    []uint64
-	first     int // the first process of the command's namespace, itself no part of the command
+	first     int  // the first process of the command's namespace, itself no part of the command
+	open      bool // no namespace of its own: the command's processes are first's descendants
+	pause     time.Duration
 	page      int64
 	peakKB    int64
 	cpu       time.Duration
@@ -36,7 +38,7 @@ type watch struct {
 }
 
 func newWatch(l Limits, d disks) *watch {
-	return &watch{limits: l, disks: d, floors: d.floors(), page: int64(os.Getpagesize()), buf: make([]byte, 4096)}
+	return &watch{limits: l, disks: d, floors: d.floors(), pause: nextLook, page: int64(os.Getpagesize()), buf: make([]byte, 4096)}
 }
 
 // usage is what one look found.
@@ -48,8 +50,8 @@ type usage struct {
 
 // look counts once and names the limit that is passed, if any.
 func (w *watch) look() Cause {
-	pids := w.processes()
-	if len(pids) > w.limits.Processes {
+	pids, loose := w.processes()
+	if len(pids)+loose > w.limits.Processes {
 		return CauseProcesses
 	}
 	var u, first usage
@@ -57,7 +59,7 @@ func (w *watch) look() Cause {
 		w.add(&u, pid)
 	}
 	w.add(&first, strconv.Itoa(w.first)) // what it has reaped has used processor time
-	u.bytes += detachedShared()
+	u.bytes += w.detachedShared()
 	w.peakKB = max(w.peakKB, u.bytes>>10)
 	w.cpu = max(w.cpu, time.Duration(u.ticks+first.ticks)*time.Second/clockTicks)
 	if w.limits.CPU > 0 && w.cpu > w.limits.CPU {
@@ -86,24 +88,30 @@ func (w *watch) report(rep report, ru *syscall.Rusage) report {
 const clockTicks = 100
 
 // processes lists every process of the command.
-func (w *watch) processes() []string {
+func (w *watch) processes() (pids []string, loose int) {
+	if w.open {
+		began := time.Now()
+		pids, loose = descendants(w.first)
+		w.pause = max(nextLook, exactPause*time.Since(began))
+		return pids, loose
+	}
 	d, err := os.Open("/proc")
 	if err != nil {
-		return nil
+		return nil, 0
 	}
 	defer func() { _ = d.Close() }()
 	names, err := d.Readdirnames(-1)
 	if err != nil {
-		return nil
+		return nil, 0
 	}
 	first := strconv.Itoa(w.first)
-	pids := names[:0]
+	pids = names[:0]
 	for _, n := range names {
 		if n[0] >= '0' && n[0] <= '9' && n != "1" && n != first {
 			pids = append(pids, n)
 		}
 	}
-	return pids
+	return pids, 0
 }
 
 // Fields of /proc/PID/stat, counted from the one after the program's name.
@@ -156,7 +164,7 @@ func (w *watch) exact(pids []string) int64 {
 	if now.Before(w.nextExact) {
 		return 0
 	}
-	sum := detachedShared()
+	sum := w.detachedShared()
 	for _, pid := range pids {
 		b := w.read("/proc/" + pid + "/smaps_rollup")
 		anon, ok := rollup(b, "Pss_Anon:")
@@ -194,8 +202,12 @@ const (
 )
 
 // detachedShared is the memory of System V segments that no process has
-// attached: it belongs to no process's resident size.
-func detachedShared() int64 {
+// attached: it belongs to no process's resident size. Without an ipc namespace
+// they are the whole machine's.
+func (w *watch) detachedShared() int64 {
+	if w.open {
+		return 0
+	}
 	b, err := os.ReadFile("/proc/sysvipc/shm")
 	if err != nil {
 		return 0

@@ -16,6 +16,9 @@ const fdControl = 3
 // chance.
 const childName = "agency: sandbox"
 
+// keeperName is the same in the landlock tier.
+const keeperName = "agency: landlock"
+
 // kind says what is shown at a path.
 type kind string
 
@@ -48,6 +51,8 @@ type item struct {
 
 // plan is what a sandbox shows, the same for all its commands.
 type plan struct {
+	Tier     Tier
+	Loopback bool // landlock tier: internet sockets are open
 	// Once says that no second command will see the same.
 	Once     bool
 	At       string
@@ -62,6 +67,7 @@ type request struct {
 	Env    []string
 	Limits Limits
 	Layers []string // of each overlay in the plan's order, the folder in Layers
+	Tmp    string   // landlock tier: the command's own folder for temporary files
 }
 
 // report is all that a child tells of one request, or of the plan.

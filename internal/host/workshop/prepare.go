@@ -63,10 +63,20 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	if c.Config.Commands.Test == "" {
 		p.Notes = append(p.Notes, "no test command is known: the work is checked by build and vet only; set commands.test in agency.yaml")
 	}
-	if b.runner.Tier() == sandbox.TierNone {
-		p.Notes = append(p.Notes, "the sandbox is off: commands of this run have the rights of your user")
-	}
+	p.Notes = append(p.Notes, tierNotes(b.runner)...)
 	return p, nil
+}
+
+// tierNotes tell what a weaker tier leaves open.
+func tierNotes(r *sandbox.Runner) []string {
+	switch r.Tier() {
+	case sandbox.TierNone:
+		return []string{"the sandbox is off: commands of this run have the rights of your user"}
+	case sandbox.TierLandlock:
+		return []string{fmt.Sprintf("the sandbox is the landlock tier (%v); what it leaves open: %s; for the full tier: %s",
+			r.Refused(), strings.Join(r.Gaps(), "; "), agency.MendOf(r.Refused()))}
+	}
+	return nil
 }
 
 // head is the commit that a run starts from and the branch that it is for.

@@ -76,7 +76,7 @@ func (s *Shop) SetRecover(f func(context.Context) error) { s.o.Recover = f }
 
 // objectsAt is where the objects of a place appear. It does not depend on a
 // run's own tier: paths below the checkout are moved in the full tier, and the
-// other tier reads the same alternates from the host's paths. Which of them the
+// other tiers read the same alternates from the host's paths. Which of them the
 // machine has is found out once.
 func objectsAt() func(sandbox.Place) []string {
 	runner := sync.OnceValues(func() (*sandbox.Runner, error) {
@@ -131,7 +131,9 @@ func (s *Shop) bench(ctx context.Context, id agency.RunID) (*bench, error) {
 func (s *Shop) build(ctx context.Context, repo string, c host.Copy) (*bench, error) {
 	b := &bench{repo: repo, copy: c}
 	var err error
-	if b.runner, err = sandbox.New(sandbox.Options{Mode: sandbox.Mode(c.Config.Sandbox.Mode), StateDir: s.o.StateDir}); err != nil {
+	if b.runner, err = sandbox.New(sandbox.Options{
+		Mode: sandbox.Mode(c.Config.Sandbox.Mode), StateDir: s.o.StateDir, Loopback: c.Config.Sandbox.Loopback == "allow",
+	}); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(repo)

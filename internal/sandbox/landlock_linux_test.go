@@ -1,0 +1,257 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// open gives a runner of the landlock tier.
+func open(t *testing.T, o Options) *Runner {
+	t.Helper()
+	o.Mode = ModeLandlock
+	r, err := New(o)
+	if err != nil {
+		t.Skipf("needs Landlock: %v", err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// openly runs argv in the landlock tier, twice where sandboxes are kept.
+func openly(t *testing.T, r *Runner, w *workspace) Result {
+	t.Helper()
+	w.spec.Argv[0] = strings.Replace(w.spec.Argv[0], attackerAt, self(t), 1)
+	res, err := r.Run(context.Background(), w.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestLandlockAttempts makes every attempt of doctor's; what gets through is a
+// gap that the tier names.
+func TestLandlockAttempts(t *testing.T) {
+	r := open(t, Options{})
+	for range 2 { // cold, then warm
+		res := openly(t, r, newWorkspace(t, attackerAt, probeArg))
+		var told []Attempt
+		if err := json.Unmarshal(res.Stdout, &told); err != nil || len(told) != len(attempts()) {
+			t.Fatalf("%v: %s %d %s", err, res.Cause, res.ExitCode, res.Output)
+		}
+		for _, a := range told {
+			if !a.Stopped && !a.Gap {
+				t.Errorf("%s: %s", a.Name, a.Detail)
+			}
+			t.Logf("%-45s %s", a.Name, a.Detail)
+		}
+	}
+}
+
+// TestLandlockAttacks runs the attackers of the full tier that need nothing of
+// its view.
+func TestLandlockAttacks(t *testing.T) {
+	r, w := open(t, Options{}), newWorkspace(t)
+	secret := w.write("home/.ssh/id_ed25519", "secret")
+	victim := w.write("victim", "mine")
+	if err := os.Symlink(victim, filepath.Join(w.spec.Place.Root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	abstract, err := net.Listen("unix", fmt.Sprintf("@agency-landlock-%d", os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = abstract.Close() }()
+	host, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = host.Close() }()
+	for _, argv := range [][]string{
+		{"read", secret},
+		{"list", filepath.Dir(secret)},
+		{"list", "/"},
+		{"list", os.TempDir()},
+		{"list", "/dev/shm"},
+		{"read", "/etc/shadow"},
+		{"read", fmt.Sprintf("/proc/%d/environ", os.Getpid())},
+		{"read", fmt.Sprintf("/proc/%d/maps", os.Getpid())},
+		{"read", fmt.Sprintf("/proc/%d/fd/0", os.Getpid())},
+		{"list", fmt.Sprintf("/proc/%d/cwd", os.Getpid())},
+		{"write", victim},
+		{"write", w.spec.Place.Root + "/link"},
+		{"write", "/usr/bin/agency-escape"},
+		{"write", "/etc/passwd"},
+		{"write", "/tmp/agency-escape"},
+		{"write", "/dev/shm/agency-escape"},
+		{"write", "/proc/sysrq-trigger"},
+		{"remove", victim},
+		{"rename", victim, w.spec.Place.Root + "/mine"},
+		{"hard link", victim, w.spec.Place.Root + "/linked"},
+		{"hard link", "/etc/services", w.spec.Place.Root + "/linked"},
+		{"dial", "tcp", host.Addr().String()},
+		{"dial", "unix", abstract.Addr().String()},
+		{"memfd", ""},
+	} {
+		if argv[0] == "dial" && argv[1] == "unix" && landlockInForce() < 6 {
+			continue
+		}
+		w.spec.Argv = append([]string{attackerAt, attackerArg}, argv...)
+		if res := openly(t, r, w); res.ExitCode != 0 || res.Cause != CauseExited {
+			t.Errorf("%v: %s %d %s", argv, res.Cause, res.ExitCode, res.Output)
+		}
+	}
+	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+		t.Fatalf("%s %v", b, err)
+	}
+}
+
+// TestLandlockGaps walks through the open gaps, each of which the tier names.
+func TestLandlockGaps(t *testing.T) {
+	r, w := open(t, Options{}), newWorkspace(t)
+	path := filepath.Join(w.dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	victim := w.write("victim", "mine")
+	w.spec.Argv = []string{attackerAt, attackerArg, "dial", "unix", path}
+	through := openly(t, r, w).ExitCode == 1
+	w.spec.Argv = sh("chmod 600 " + victim + " && mkdir .git && echo x > .git/config && ls -d /proc/1")
+	res := openly(t, r, w)
+	t.Logf("sockets with a path: %v; the rest: %d %s", through, res.ExitCode, res.Output)
+	all := strings.Join(r.Gaps(), "\n")
+	for _, want := range []string{"sockets that have a path", "modes, owners and times", ".git below", "a process that a command leaves", "command lines"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no gap %q", want)
+		}
+	}
+	if n := len(full(t, Options{}).Gaps()); n != 0 {
+		t.Errorf("%d gaps of the full tier", n)
+	}
+}
+
+// TestLandlockLeavesNothing has no process of a command after it, nor its
+// temporary files, nor a secret of the host within it.
+func TestLandlockLeavesNothing(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "canary-51c1f2")
+	for _, idle := range []time.Duration{-1, time.Hour} {
+		r, w := open(t, Options{Idle: idle}), newWorkspace(t)
+		w.spec.Argv = sh(holdPipe + "; cat </dev/null >$TMPDIR/left; env")
+		path := w.pipe()
+		read := make(chan string, 1)
+		go func() {
+			b, err := os.ReadFile(path)
+			read <- fmt.Sprint(string(b), err)
+		}()
+		res := openly(t, r, w)
+		wantCause(t, res, CauseExited)
+		if got := <-read; !strings.Contains(got, "ready") || !strings.HasSuffix(got, "<nil>") {
+			t.Fatal(got)
+		}
+		if strings.Contains(string(res.Output), "canary") {
+			t.Errorf("%s", res.Output)
+		}
+		_, rest, _ := strings.Cut(string(res.Output), "TMPDIR=")
+		tmp, _, _ := strings.Cut(rest, "\n")
+		if _, err := os.Stat(tmp); !os.IsNotExist(err) {
+			t.Errorf("%q is left: %v", tmp, err)
+		}
+	}
+}
+
+func TestLandlockHostKilled(t *testing.T) {
+	open(t, Options{})
+	hostKilled(t, string(ModeLandlock))
+}
+
+func TestLandlockLimits(t *testing.T) {
+	r := open(t, Options{})
+	for _, c := range []struct {
+		name   string
+		argv   []string
+		limits Limits
+		want   Cause
+	}{
+		{"wall", sh("trap '' TERM INT HUP; setsid sleep 100 & sleep 100"), Limits{Wall: 300 * time.Millisecond}, CauseTimeout},
+		{"cpu of a child", sh("sh -c 'while :; do :; done'; true"), Limits{CPU: 200 * time.Millisecond}, CauseCPU},
+		{"fork bomb", sh("f() { f | f & }; f & while :; do :; done"), Limits{Processes: 64}, CauseProcesses},
+		{"memory", eater("memory"), Limits{MemoryMB: 128}, CauseMemory},
+		{"file size", sh("head -c 20000000 /dev/zero > big"), Limits{FileSizeMB: 8}, CauseFileSize},
+		{"own exit", sh("exit 7"), Limits{}, CauseExited},
+		{"own signal", sh("kill -KILL $$"), Limits{}, CauseSignalled},
+		{"no such program", []string{"/usr/bin/no-such-program"}, Limits{}, CauseNotStarted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorkspace(t)
+			limited(slices.Clone(c.argv), c.limits)(&w.spec)
+			wantCause(t, openly(t, r, w), c.want)
+		})
+	}
+}
+
+// TestLandlockLoopback says what a command needs that fails for want of it, and
+// has it where the user allows it.
+func TestLandlockLoopback(t *testing.T) {
+	w := newWorkspace(t, attackerAt, attackerArg, "need loopback")
+	res := openly(t, open(t, Options{}), w)
+	if res.ExitCode != 1 || !strings.Contains(string(res.Output), "needs loopback") {
+		t.Errorf("%d %s", res.ExitCode, res.Output)
+	}
+	r := open(t, Options{Loopback: true})
+	if res := openly(t, r, w); res.ExitCode != 0 {
+		t.Errorf("%d %s", res.ExitCode, res.Output)
+	}
+	if !strings.Contains(strings.Join(r.Gaps(), "\n"), "the network is open") {
+		t.Error("the gap is not named")
+	}
+}
+
+// TestLandlockPlace works in the checkout at the host's path, with its git dir,
+// caches that stand in for the user's, and what the user granted.
+func TestLandlockPlace(t *testing.T) {
+	r, w := open(t, Options{}), newWorkspace(t)
+	granted, cache := w.write("granted/file", "granted\n"), w.write("cache/x", "user's")
+	w.spec.Place.GitDir = filepath.Dir(w.write("git/HEAD", "ref: refs/heads/x\n"))
+	w.spec.Reads = []Mount{{Host: filepath.Dir(granted), At: filepath.Dir(granted)}}
+	w.spec.Tools.Overlays = []Overlay{{Lower: filepath.Dir(cache), At: filepath.Dir(cache), Name: "c"}}
+	w.spec.Tools.Env = []string{"CACHE=" + filepath.Dir(cache)}
+	w.spec.Dir, w.spec.Out = "sub", t.TempDir()
+	w.write("tree/sub/x", "")
+	w.spec.Argv = sh(`pwd; cat $GIT_DIR/HEAD ` + granted + `; echo y > $CACHE/y; ls $CACHE; echo out > ` + w.spec.Out + `/o`)
+	res := openly(t, r, w)
+	want := filepath.Join(w.spec.Place.Root, "sub") + "\nref: refs/heads/x\ngranted\ny"
+	if text(res) != want || res.ExitCode != 0 || len(res.OwnCaches) != 1 {
+		t.Fatalf("%d %s, want %s; %v", res.ExitCode, res.Output, want, res.OwnCaches)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(cache), "y")); !os.IsNotExist(err) {
+		t.Fatalf("the user's cache was written: %v", err)
+	}
+}
+
+// TestLandlockChosen takes the tier where namespaces are refused.
+func TestLandlockChosen(t *testing.T) {
+	open(t, Options{})
+	full(t, Options{})
+	out := withoutNamespaces(t, tierArg)
+	if out != "landlock\nrefused: true\n" {
+		t.Fatalf("%s", out)
+	}
+}

@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// prepareLandlock lays out a command of the landlock tier: it works in the
+// checkout at the host's own path, with a folder for temporary files of its own
+// and caches of its own.
+func (r *Runner) prepareLandlock(s Spec) (plan, request, func(), error) {
+	fail := func(kind agency.Kind, err error) (plan, request, func(), error) {
+		return plan{}, request{}, nil, agency.Errorf(kind, "sandbox: %w", err)
+	}
+	caches := map[string]string{}
+	for _, o := range s.Tools.Overlays {
+		own := ownOf(filepath.Join(s.LayerDir, o.Name))
+		if err := os.MkdirAll(own, 0o700); err != nil {
+			return fail(agency.KindTransient, err)
+		}
+		caches[o.At] = own
+	}
+	p, err := openPlan(s, r.loopback, caches)
+	if err != nil {
+		return fail(agency.KindInvalid, err)
+	}
+	tmp, err := tempDir("agency-landlock-")
+	if err != nil {
+		return fail(agency.KindTransient, err)
+	}
+	req := request{
+		Dir: filepath.Join(s.Place.Root, s.Dir), Argv: s.Argv, Limits: s.Limits, Tmp: tmp,
+		Env: environment(tmp, tmp, moved(s.Tools.Env, caches), plainGit(s.Place), moved(s.Env, caches)),
+	}
+	return p, req, func() { _ = os.RemoveAll(tmp) }, nil
+}
+
+// openPlan lists what a command of the landlock tier can reach.
+func openPlan(s Spec, loopback bool, caches map[string]string) (plan, error) {
+	p := plan{Tier: TierLandlock, Loopback: loopback, Once: s.Out != "", At: s.Place.Root}
+	add := func(host string, writable bool) {
+		if host != "" {
+			p.Items = append(p.Items, item{Kind: kindBind, Host: host, At: host, Writable: writable, Under: -1})
+		}
+	}
+	add(s.Place.Root, !s.Place.ReadOnly)
+	add(s.Place.GitDir, true)
+	add(s.Out, true)
+	for _, o := range s.Place.Objects {
+		add(o, false)
+	}
+	for _, ms := range [][]Mount{s.Tools.ReadOnly, s.Reads} {
+		for _, m := range ms {
+			add(m.Host, false)
+		}
+	}
+	for _, o := range s.Tools.Overlays {
+		add(caches[o.At], true)
+	}
+	for i := range p.Items {
+		if err := resolveItem(&p.Items[i]); err != nil {
+			return plan{}, err
+		}
+		p.Items[i].At = p.Items[i].Host
+	}
+	return p, nil
+}
+
+// moved makes variables that name a cache name the one that stands in for it.
+func moved(env []string, caches map[string]string) []string {
+	out := make([]string, len(env))
+	for i, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		for at, own := range caches {
+			if within(value, at) {
+				kv = name + "=" + own + strings.TrimPrefix(value, at)
+			}
+		}
+		out[i] = kv
+	}
+	return out
+}
+
+// gaps are what the landlock tier leaves open, by the kernel's age.
+func (t Tier) gaps(loopback bool) []string {
+	if t != TierLandlock {
+		return nil
+	}
+	gaps := []string{
+		"sockets that have a path, such as a container daemon's, can be reached",
+		"modes, owners and times of your files outside can be changed, where your user may",
+		"names, sizes and command lines of files and processes outside can be seen",
+		"a process that a command leaves ends with the next look, not at once, and lives on if its keeper is killed",
+		".git below a checkout can be written; the host never reads it",
+		"temporary files and shared memory are the machine's own",
+	}
+	if landlockInForce() < 6 {
+		gaps = append(gaps, "your other processes can be sent signals (Linux before 6.12)")
+	}
+	if loopback {
+		gaps = append(gaps, "the network is open (sandbox.loopback: allow)")
+	}
+	return gaps
+}
+
+// refusedSocket is how programs say that there are no internet sockets.
+var refusedSocket = []byte("ddress family not supported")
+
+// tellOpen tells a command that failed for want of loopback what it needs, and
+// whose caches stood in for the user's.
+func (r *Runner) tellOpen(s Spec, res *Result) {
+	for _, o := range s.Tools.Overlays {
+		res.OwnCaches = append(res.OwnCaches, o.At)
+	}
+	if r.loopback || res.ExitCode == 0 || !bytes.Contains(res.Output, refusedSocket) {
+		return
+	}
+	res.Output = append(res.Output, "sandbox: needs loopback: this machine's tier has no network of its own and denies internet sockets; sandbox.loopback: allow opens them\n"...)
+}
