@@ -34,7 +34,7 @@ func parts() []part {
 		{"death at each point of a session", "./internal/session", "TestDeath", 1, nil},
 		{"death at each point of a landing", "./internal/land", "Kill|Recover", 1, nil},
 		{"faults of models, 20 times", "./internal/session", "TestModelFaults", 1, []string{"-faults", "20"}},
-		{"answers at gates: twice, late, at once", "./internal/host/...", ".", 1, nil},
+		{"answers at gates: twice, late, at once", "./internal/daemon", "Gate|Answer", 1, nil},
 		{"attacks on the sandbox", "./internal/sandbox/...", ".", 1, nil},
 		{"attacks on the api", "./internal/serve", ".", 1, nil},
 	}
