@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,7 +90,9 @@ type Options struct {
 	// LayerDir is the host folder that holds a folder for each Layer.
 	LayerDir string
 	Reads    []sandbox.Mount
-	Limits   sandbox.Limits // zero fields: MachineLimits; Wall is the command's
+	// Hosts can be reached by every command, SetupHosts by setup besides.
+	Hosts, SetupHosts []string
+	Limits            sandbox.Limits // zero fields: MachineLimits; Wall is the command's
 	// Dependencies are the folders of the user's checkout that checkouts share.
 	Dependencies []Dependency
 }
@@ -255,7 +258,16 @@ func (c *Checker) spec(s Subject, cmd Command, line string) (sandbox.Spec, error
 	return sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
+		Hosts: c.hosts(cmd),
 	}, err
+}
+
+// hosts are those that a command may reach: setup has more.
+func (c *Checker) hosts(cmd Command) []string {
+	if cmd.Kind != agency.CheckSetup {
+		return c.o.Hosts
+	}
+	return append(slices.Clone(c.o.Hosts), c.o.SetupHosts...)
 }
 
 func (c *Checker) limitsOf(cmd Command) sandbox.Limits {
@@ -301,7 +313,8 @@ func (c *Checker) Env(s Subject, cmd Command) agency.Hash {
 		Reads     []sandbox.Mount
 		Installed []string `json:",omitempty"`
 		Coverage  bool     `json:",omitempty"`
-	}{3, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage})
+		Hosts     []string `json:",omitempty"`
+	}{3, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage, c.hosts(cmd)})
 	if err != nil { // plain data
 		return ""
 	}

@@ -83,8 +83,6 @@ func (c Config) absent() []absent {
 	add(c.Mode != agency.ModeSingle && c.Mode != agency.ModeContract, "mode", "mode "+string(c.Mode))
 	add(c.Land == agency.LandPullRequest, "land", "land: pull_request")
 	add(c.Sandbox.Network != "none", "sandbox.network", "sandbox.network: "+c.Sandbox.Network)
-	add(len(c.Sandbox.AllowHosts) > 0, "sandbox.allow_hosts", "sandbox.allow_hosts")
-	add(len(c.Sandbox.SetupHosts) > 0, "sandbox.setup_hosts", "sandbox.setup_hosts")
 	add(c.Store.URL != "", "store.url", "store.url")
 	for _, role := range sortedKeys(c.Agents) {
 		r := c.Agents[role].Runtime

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -60,6 +61,17 @@ func attackers() map[string]func([]string) error {
 			}
 			_, err = net.Listen("unix", "@held")
 			return errors.Join(err, dialed("tcp", l.Addr().String()))
+		},
+		"fetch": func(a []string) error { return fetch(a[0]) },
+		"hang on the proxy": func([]string) error {
+			c, err := net.Dial("tcp", proxyAddr)
+			if err == nil {
+				_, err = io.WriteString(c, "CONNECT proxy.golang.example:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+			}
+			if err == nil {
+				_, err = c.Read(make([]byte, 16))
+			}
+			return errors.Join(err, errors.New("left open"))
 		},
 		"need loopback": func([]string) error {
 			l, err := net.Listen("tcp", "127.0.0.1:0")

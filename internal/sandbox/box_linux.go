@@ -165,14 +165,24 @@ var errStale = errors.New("stale sandbox")
 
 // run runs one command. After an error, as after a report that is not clean,
 // the sandbox is spent. When run returns, no process of the command is left.
-func (b *box) run(ctx context.Context, req request, stdin []byte, out *output) (rep report, memory bool, err error) {
+func (b *box) run(ctx context.Context, req request, o ends) (rep report, memory bool, err error) {
 	b.spent = true
 	if err := b.group.ready(req.Limits); err != nil {
 		return rep, false, errors.Join(errStale, err)
 	}
-	st, err := openStreams(stdin, out)
+	st, err := openStreams(o.stdin, o.out)
 	if err != nil {
 		return rep, false, err
+	}
+	if o.proxy != nil {
+		channel, end, err := openProxy(o.proxy)
+		if err != nil {
+			st.handOver()
+			st.wait()
+			return rep, false, agency.Errorf(agency.KindTransient, "sandbox: proxy: %w", err)
+		}
+		defer end()
+		st.theirs = append(st.theirs, channel)
 	}
 	stop := context.AfterFunc(ctx, b.kill)
 	sent := b.send(req, st.theirs)
@@ -248,6 +258,13 @@ func (b *box) end() {
 func (b *box) close() {
 	b.end()
 	b.group.close()
+}
+
+// ends are what a command is joined to on the host.
+type ends struct {
+	stdin []byte
+	out   *output
+	proxy *proxy // nil: it reaches nobody
 }
 
 // streams are a command's three, seen from the host.

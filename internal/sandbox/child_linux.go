@@ -137,14 +137,23 @@ func (s *initState) run(in *incoming) report {
 
 func (s *initState) try(in *incoming) (rep report, err error) {
 	defer in.close()
-	if len(in.files) != 3 {
-		return rep, fmt.Errorf("%d streams came with a request", len(in.files))
+	if n := len(in.files); n != 3 && n != 4 {
+		return rep, fmt.Errorf("%d files came with a request", n)
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET); err != nil {
 		return rep, fmt.Errorf("namespaces: %w", err)
 	}
 	if err := loopbackUp(); err != nil {
 		return rep, fmt.Errorf("loopback: %w", err)
+	}
+	if len(in.files) == 4 {
+		channel := in.files[3]
+		in.files = in.files[:3]
+		k, err := carry(channel)
+		if err != nil {
+			return rep, fmt.Errorf("proxy: %w", err)
+		}
+		defer k.close()
 	}
 	own, err := dress(s.plan, in.request)
 	if err != nil {

@@ -40,7 +40,7 @@ type keeper struct {
 func (k *keeper) run(in *incoming) report {
 	defer in.close()
 	if len(in.files) != 3 {
-		return report{Setup: fmt.Sprintf("%d streams came with a request", len(in.files))}
+		return report{Setup: fmt.Sprintf("%d files came with a request", len(in.files))}
 	}
 	rules, err := makeRules(append(grantsOf(k.plan), grant{in.request.Tmp, true}))
 	if err != nil {

@@ -97,6 +97,7 @@ func (t Tier) gaps(loopback bool) []string {
 		"a process that a command leaves ends with the next look, not at once, and lives on if its keeper is killed",
 		".git below a checkout can be written; the host never reads it",
 		"temporary files and shared memory are the machine's own",
+		"sandbox.allow_hosts and setup_hosts have no effect: there is no network of its own for the proxy",
 	}
 	if landlockInForce() < 6 {
 		gaps = append(gaps, "your other processes can be sent signals (Linux before 6.12)")

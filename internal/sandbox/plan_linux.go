@@ -77,7 +77,7 @@ func nest(items []item) {
 func makeRequest(s Spec, p plan, layers map[string]layer) request {
 	r := request{
 		Dir: filepath.Join(s.Place.At, s.Dir), Argv: s.Argv, Limits: s.Limits,
-		Env: environment(home, "/tmp", s.Tools.Env, s.Env),
+		Env: environment(home, "/tmp", s.Tools.Env, proxyOf(s), s.Env),
 	}
 	for _, it := range p.Items {
 		if it.Kind == kindOverlay {
@@ -140,4 +140,11 @@ func (p plan) shows(dir string) bool {
 		}
 	}
 	return false
+}
+
+func proxyOf(s Spec) []string {
+	if len(s.Hosts) == 0 {
+		return nil
+	}
+	return proxyEnv()
 }

@@ -38,14 +38,14 @@ type keptBox struct {
 
 // run runs a command in a sandbox of its plan, one that waits for it or a new
 // one.
-func (p *pool) run(ctx context.Context, pl plan, req request, stdin []byte, out *output) (report, bool, error) {
+func (p *pool) run(ctx context.Context, pl plan, req request, o ends) (report, bool, error) {
 	text, err := json.Marshal(pl)
 	if err != nil {
 		return report{}, false, err
 	}
 	key := string(text)
 	if b := p.take(key); b != nil {
-		rep, memory, err := p.in(ctx, b, req, stdin, out)
+		rep, memory, err := p.in(ctx, b, req, o)
 		if !errors.Is(err, errStale) {
 			return rep, memory, err
 		}
@@ -57,13 +57,13 @@ func (p *pool) run(ctx context.Context, pl plan, req request, stdin []byte, out 
 		return report{}, false, err
 	}
 	b.key = key
-	return p.in(ctx, b, req, stdin, out)
+	return p.in(ctx, b, req, o)
 }
 
 // in runs a command in a sandbox, and keeps the sandbox if nothing happened to
 // it.
-func (p *pool) in(ctx context.Context, b *box, req request, stdin []byte, out *output) (report, bool, error) {
-	rep, memory, err := b.run(ctx, req, stdin, out)
+func (p *pool) in(ctx context.Context, b *box, req request, o ends) (report, bool, error) {
+	rep, memory, err := b.run(ctx, req, o)
 	if b.spent || b.plan.Once || !p.keep(b) {
 		b.close()
 	}

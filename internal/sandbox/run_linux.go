@@ -32,7 +32,7 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	}
 	out := newOutput(s.Limits.OutputKB)
 	began := time.Now()
-	rep, memory, err := r.machine.pool.run(ctx, p, req, s.Stdin, out)
+	rep, memory, err := r.machine.pool.run(ctx, p, req, ends{s.Stdin, out, r.proxyFor(s)})
 	if err != nil {
 		if c, over := endedBy(ctx); over { // between the look above and the start
 			return Result{Cause: c, ExitCode: killedCode}, nil
@@ -46,6 +46,19 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 		r.tellOpen(s, &res)
 	}
 	return res, nil
+}
+
+// proxyFor is the way out of a command, nil for none. The landlock tier has no
+// network of its own in which there could be one.
+func (r *Runner) proxyFor(s Spec) *proxy {
+	if len(s.Hosts) == 0 || r.tier != TierFull {
+		return nil
+	}
+	p := newProxy(s.Hosts)
+	if r.machine.world != nil {
+		r.machine.world(p)
+	}
+	return p
 }
 
 func (r *Runner) prepareFull(s Spec) (plan, request, func(), error) {

@@ -14,6 +14,7 @@ import (
 type machine struct {
 	cgroup *hierarchy
 	pool   *pool
+	world  func(*proxy) // of tests: replaces the internet
 }
 
 func newMachine(h *hierarchy, idle time.Duration) machine {

@@ -60,7 +60,8 @@ type plan struct {
 	UID, GID int // inside
 }
 
-// request is one command; its three streams come with it as open files.
+// request is one command; its three streams come with it as open files, and
+// where it has hosts to reach the channel to the proxy.
 type request struct {
 	Dir    string
 	Argv   []string

@@ -24,6 +24,7 @@ type DeskOptions struct {
 	LayerDir string
 	Limits   sandbox.Limits
 	Reads    []sandbox.Mount
+	Hosts    []string // that commands may reach
 	Commands check.Commands
 	// Repo is the path at which the agent sees the workspace.
 	Repo     string
@@ -64,7 +65,7 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 		return tool.Output{}, err
 	}
 	res, err := s.o.Checker.Exec(ctx, sandbox.Spec{
-		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads,
+		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads, Hosts: s.o.Hosts,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: limits,
 	})
 	if err != nil {

@@ -53,7 +53,7 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 	return session.Setup{
 		Model: m.model, Models: m.names, Window: m.window, Prices: m.prices,
 		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
-		Repo:   b.repo, Network: b.copy.Config.Sandbox.Network != "none", Commands: b.copy.Commands(),
+		Repo:   b.repo, Network: len(b.copy.Config.Sandbox.AllowHosts) > 0 && b.runner.Tier() == sandbox.TierFull, Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
 		Rules:  rulesOf(b.copy.Config.Contracts), Context: contextOf(b.copy.Config.Context),
 	}, nil
@@ -99,7 +99,8 @@ func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, erro
 	return session.NewDesk(session.DeskOptions{
 		Workspace: w, Checker: b.checks, LayerDir: s.agentLayer(),
 		Limits: agentLimits(b.copy.Config.Sandbox), Reads: b.reads, Commands: b.copy.Commands(),
-		Repo: b.repo, Run: spec.Run, Contract: spec.Contract, Agent: spec.Agent, Fence: flow.ScopeOf(ctx).Fence,
+		Hosts: b.copy.Config.Sandbox.AllowHosts,
+		Repo:  b.repo, Run: spec.Run, Contract: spec.Contract, Agent: spec.Agent, Fence: flow.ScopeOf(ctx).Fence,
 	})
 }
 

@@ -147,7 +147,7 @@ func (s *Shop) build(ctx context.Context, repo string, c host.Copy) (*bench, err
 	b.reads = readsOf(repo, c.Config.Sandbox.Read)
 	b.checks = check.New(check.Options{
 		Runner: b.runner, DB: s.o.DB, Tools: b.tools.Tools, Version: b.tools.Version, LayerDir: s.layers(), Reads: b.reads,
-		Dependencies: b.tools.Dependencies,
+		Dependencies: b.tools.Dependencies, Hosts: c.Config.Sandbox.AllowHosts, SetupHosts: c.Config.Sandbox.SetupHosts,
 	})
 	return b, nil
 }
