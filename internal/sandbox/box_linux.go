@@ -163,23 +163,24 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 // errStale says that a sandbox cannot run the command, and has not begun to.
 var errStale = errors.New("stale sandbox")
 
-// run runs one command. After an error, as after a report that is not clean,
-// the sandbox is spent. When run returns, no process of the command is left.
-func (b *box) run(ctx context.Context, req request, o ends) (rep report, memory bool, err error) {
+// run runs one command; wall is what the kernel held against it. After an
+// error, as after a report that is not clean, the sandbox is spent. When run
+// returns, no process of the command is left.
+func (b *box) run(ctx context.Context, req request, o ends) (rep report, wall Cause, err error) {
 	b.spent = true
 	if err := b.group.ready(req.Limits); err != nil {
-		return rep, false, errors.Join(errStale, err)
+		return rep, "", errors.Join(errStale, err)
 	}
 	st, err := openStreams(o.stdin, o.out)
 	if err != nil {
-		return rep, false, err
+		return rep, "", err
 	}
 	if o.proxy != nil {
 		channel, end, err := openProxy(o.proxy)
 		if err != nil {
 			st.handOver()
 			st.wait()
-			return rep, false, agency.Errorf(agency.KindTransient, "sandbox: proxy: %w", err)
+			return rep, "", agency.Errorf(agency.KindTransient, "sandbox: proxy: %w", err)
 		}
 		defer end()
 		st.theirs = append(st.theirs, channel)
@@ -196,17 +197,17 @@ func (b *box) run(ctx context.Context, req request, o ends) (rep report, memory 
 		b.end()
 	}
 	st.wait()
-	memory = b.group.outOfMemory()
+	wall = b.group.passed()
 	switch {
 	case sent != nil && ctx.Err() == nil:
-		return rep, false, errors.Join(errStale, sent)
+		return rep, "", errors.Join(errStale, sent)
 	case told != nil:
-		return report{Cause: causeKilled}, memory, nil
+		return report{Cause: causeKilled}, wall, nil
 	case rep.Setup != "":
-		return rep, false, errors.Join(errStale, setupError(rep.Setup))
+		return rep, "", errors.Join(errStale, setupError(rep.Setup))
 	}
-	b.spent = !stopped || memory || rep.Cause != ""
-	return rep, memory, nil
+	b.spent = !stopped || wall != "" || rep.Cause != ""
+	return rep, wall, nil
 }
 
 // send sends a request with its streams.

@@ -34,6 +34,7 @@ type group struct {
 	fd     *os.File          // v2: the folder, for clone to start in
 	limits Limits
 	kills  int64 // of the kernel's memory killer before this command
+	denied int64 // tasks that the kernel has refused, before this command
 }
 
 // groupPrefix begins a group's name, before the host's process id.
@@ -241,7 +242,7 @@ func (g *group) ready(l Limits) error {
 	if err := g.limit(l); err != nil {
 		return err
 	}
-	g.kills = g.killed()
+	g.kills, g.denied = g.killed(), g.refusedTasks()
 	return nil
 }
 
@@ -264,16 +265,22 @@ func (g *group) adopt(pid int) {
 
 // killed counts the processes that the kernel has killed for memory.
 func (g *group) killed() int64 {
-	name := "memory.oom_control"
 	if g.h.ver == "v2" {
-		name = "memory.events"
+		return g.count("memory", "memory.events", "oom_kill ")
 	}
-	b, err := os.ReadFile(filepath.Join(g.dirs["memory"], name))
+	return g.count("memory", "memory.oom_control", "oom_kill ")
+}
+
+// refusedTasks counts the forks that the kernel has refused.
+func (g *group) refusedTasks() int64 { return g.count("pids", "pids.events", "max ") }
+
+func (g *group) count(controller, file, name string) int64 {
+	b, err := os.ReadFile(filepath.Join(g.dirs[controller], file))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(line, "oom_kill "); ok {
+		if v, ok := strings.CutPrefix(line, name); ok {
 			n, _ := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
 			return n
 		}
@@ -281,8 +288,18 @@ func (g *group) killed() int64 {
 	return 0
 }
 
-// outOfMemory says whether the kernel killed one of this command's.
-func (g *group) outOfMemory() bool { return g != nil && g.killed() > g.kills }
+// passed names the wall that the kernel held against this command, if any.
+func (g *group) passed() Cause {
+	switch {
+	case g == nil:
+		return ""
+	case g.killed() > g.kills:
+		return CauseMemory
+	case g.refusedTasks() > g.denied:
+		return CauseProcesses
+	}
+	return ""
+}
 
 // close gives the group back.
 func (g *group) close() {

@@ -38,23 +38,23 @@ type keptBox struct {
 
 // run runs a command in a sandbox of its plan, one that waits for it or a new
 // one.
-func (p *pool) run(ctx context.Context, pl plan, req request, o ends) (report, bool, error) {
+func (p *pool) run(ctx context.Context, pl plan, req request, o ends) (report, Cause, error) {
 	text, err := json.Marshal(pl)
 	if err != nil {
-		return report{}, false, err
+		return report{}, "", err
 	}
 	key := string(text)
 	if b := p.take(key); b != nil {
-		rep, memory, err := p.in(ctx, b, req, o)
+		rep, wall, err := p.in(ctx, b, req, o)
 		if !errors.Is(err, errStale) {
-			return rep, memory, err
+			return rep, wall, err
 		}
 	}
 	g := p.cgroup.open(req.Limits)
 	b, err := openBox(ctx, pl, g)
 	if err != nil {
 		g.close()
-		return report{}, false, err
+		return report{}, "", err
 	}
 	b.key = key
 	return p.in(ctx, b, req, o)
@@ -62,12 +62,12 @@ func (p *pool) run(ctx context.Context, pl plan, req request, o ends) (report, b
 
 // in runs a command in a sandbox, and keeps the sandbox if nothing happened to
 // it.
-func (p *pool) in(ctx context.Context, b *box, req request, o ends) (report, bool, error) {
-	rep, memory, err := b.run(ctx, req, o)
+func (p *pool) in(ctx context.Context, b *box, req request, o ends) (report, Cause, error) {
+	rep, wall, err := b.run(ctx, req, o)
 	if b.spent || b.plan.Once || !p.keep(b) {
 		b.close()
 	}
-	return rep, memory, err
+	return rep, wall, err
 }
 
 // take takes a sandbox that waits.

@@ -32,7 +32,7 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	}
 	out := newOutput(s.Limits.OutputKB)
 	began := time.Now()
-	rep, memory, err := r.machine.pool.run(ctx, p, req, ends{s.Stdin, out, r.proxyFor(s)})
+	rep, wall, err := r.machine.pool.run(ctx, p, req, ends{s.Stdin, out, r.proxyFor(s)})
 	if err != nil {
 		if c, over := endedBy(ctx); over { // between the look above and the start
 			return Result{Cause: c, ExitCode: killedCode}, nil
@@ -41,7 +41,7 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	}
 	res := Result{Duration: time.Since(began)}
 	out.into(&res)
-	rep.into(&res, ctx, memory)
+	rep.into(&res, ctx, wall)
 	if r.tier == TierLandlock {
 		r.tellOpen(s, &res)
 	}
@@ -100,9 +100,9 @@ func checkOwner(p Place) error {
 	return nil
 }
 
-// into turns a child's report into a result.
-// memory says whether the kernel killed one of the command's for memory.
-func (rep report) into(res *Result, ctx context.Context, memory bool) {
+// into turns a child's report into a result. wall is what the kernel held
+// against the command.
+func (rep report) into(res *Result, ctx context.Context, wall Cause) {
 	res.CPU = time.Duration(rep.CPUMicros) * time.Microsecond
 	res.MaxRSSKB = rep.MaxRSSKB
 	res.OwnCaches = rep.OwnCaches
@@ -120,7 +120,7 @@ func (rep report) into(res *Result, ctx context.Context, memory bool) {
 	default:
 		res.setStatus(syscall.WaitStatus(rep.Wait))
 	}
-	if memory && (res.Cause == CauseSignalled || res.Cause == CauseExited && res.ExitCode != 0) {
-		res.Cause, res.ExitCode = CauseMemory, killedCode
+	if wall != "" && (res.Cause == CauseSignalled || res.Cause == CauseTimeout || res.Cause == CauseExited && res.ExitCode != 0) {
+		res.Cause, res.ExitCode = wall, killedCode
 	}
 }

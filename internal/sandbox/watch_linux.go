@@ -21,6 +21,8 @@ const (
 	// exactPause is how many times the cost of an exact count passes before
 	// the next one, so that a tree that shares much memory is not slowed down.
 	exactPause = 8
+	// openPause is the same for a look at the whole machine.
+	openPause = 3
 )
 
 type watch struct {
@@ -92,7 +94,7 @@ func (w *watch) processes() (pids []string, loose int) {
 	if w.open {
 		began := time.Now()
 		pids, loose = descendants(w.first)
-		w.pause = max(nextLook, exactPause*time.Since(began))
+		w.pause = max(nextLook, openPause*time.Since(began))
 		return pids, loose
 	}
 	d, err := os.Open("/proc")
