@@ -12,6 +12,7 @@ type idle struct {
 	atWork func() int
 	over   chan struct{} // closed when the host may leave
 
+	order    sync.Mutex // held while the host is asked and the clock is set by its answer
 	mu       sync.Mutex
 	requests int
 	conns    int
@@ -60,6 +61,8 @@ func (i *idle) leave() {
 
 // look starts or stops the clock by what goes on now.
 func (i *idle) look() {
+	i.order.Lock() // an answer that is acted on late would stop a clock that nobody starts again
+	defer i.order.Unlock()
 	working := i.atWork() // before the lock: it has one of its own
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -77,6 +80,8 @@ func (i *idle) look() {
 
 // rung looks once more: something may have begun while the clock rang.
 func (i *idle) rung() {
+	i.order.Lock()
+	defer i.order.Unlock()
 	working := i.atWork()
 	i.mu.Lock()
 	i.timer = nil

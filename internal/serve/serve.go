@@ -16,7 +16,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"agency/internal/agency"
@@ -190,16 +190,23 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// counter counts open connections; clients keep theirs while they live.
+// counter counts open connections; clients keep theirs while they live. It
+// tells in the order in which it counts: a count told late would stay.
 func counter(tell func(int)) func(net.Conn, http.ConnState) {
-	var open atomic.Int64
+	var mu sync.Mutex
+	open := 0
 	return func(_ net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
 		switch state {
 		case http.StateNew:
-			tell(int(open.Add(1)))
+			open++
 		case http.StateClosed, http.StateHijacked:
-			tell(int(open.Add(-1)))
+			open--
+		default:
+			return
 		}
+		tell(open)
 	}
 }
 

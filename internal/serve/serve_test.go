@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -384,6 +385,32 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 	if h.changed != 0 {
 		t.Errorf("%d changes", h.changed)
+	}
+}
+
+// When two connections end at once, the last count told is the true one: a host
+// that was told of one too many would never be idle.
+func TestConnectionsAreToldInOrder(t *testing.T) {
+	var last int
+	var other sync.WaitGroup
+	var state func(net.Conn, http.ConnState)
+	closing := false
+	state = counter(func(n int) {
+		if closing && n == 1 {
+			other.Go(func() { state(nil, http.StateClosed) })
+			for range 1000 {
+				runtime.Gosched() // time enough for the other to be faster
+			}
+		}
+		last = n
+	})
+	state(nil, http.StateNew)
+	state(nil, http.StateNew)
+	closing = true
+	state(nil, http.StateClosed)
+	other.Wait()
+	if last != 0 {
+		t.Errorf("%d connections are told where none is left", last)
 	}
 }
 
