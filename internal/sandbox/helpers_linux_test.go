@@ -96,7 +96,7 @@ func newWorkspace(t testing.TB, argv ...string) *workspace {
 		Argv:     argv,
 		Tools:    Toolchain{ReadOnly: []Mount{{Host: self, At: attackerAt}}},
 		Env:      []string{"GORACE=atexit_sleep_ms=0"},
-		Limits:   Limits{Wall: 20 * time.Second},
+		Limits:   Limits{Wall: 2 * time.Minute},
 	}
 	return w
 }
