@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,6 +25,7 @@ type hierarchy struct {
 	mu     sync.Mutex
 	free   []*group
 	made   int
+	mark   uint64 // tells its groups from those of another of this process
 	closed bool
 }
 
@@ -65,6 +67,7 @@ func findHierarchy() *hierarchy {
 		return nil
 	}
 	h.sweep()
+	h.mark = rand.Uint64()
 	return h
 }
 
@@ -166,15 +169,17 @@ func (h *hierarchy) open(l Limits) *group {
 	if h == nil {
 		return nil
 	}
-	g, err := h.take()
-	if err != nil {
-		return nil
-	}
-	if err := g.ready(l); err != nil {
+	for range maxFree + 1 { // one that was kept may be gone
+		g, err := h.take()
+		if err != nil {
+			return nil
+		}
+		if g.ready(l) == nil {
+			return g
+		}
 		g.remove()
-		return nil
 	}
-	return g
+	return nil
 }
 
 func (h *hierarchy) take() (*group, error) {
@@ -186,7 +191,8 @@ func (h *hierarchy) take() (*group, error) {
 		return g, nil
 	}
 	h.made++
-	name := fmt.Sprintf("%s%d-%d", groupPrefix, os.Getpid(), h.made)
+	// Another Runner of this process has groups of its own beside these.
+	name := fmt.Sprintf("%s%d-%x-%d", groupPrefix, os.Getpid(), h.mark, h.made)
 	h.mu.Unlock()
 	g := &group{h: h, dirs: map[string]string{}}
 	for c, root := range h.roots {

@@ -246,3 +246,23 @@ func TestWaysOut(t *testing.T) {
 		}
 	}
 }
+
+// Two runners of one process have groups of their own: what one gives back the
+// other still holds, with its limits.
+func TestRunnersShareNoGroup(t *testing.T) {
+	one, two := findHierarchy(), findHierarchy()
+	if one == nil || two == nil {
+		t.Skip("needs a writable control group")
+	}
+	g, other := one.open(Limits{}.orDefault()), two.open(Limits{}.orDefault())
+	if g == nil || other == nil || g.dirs["memory"] == other.dirs["memory"] {
+		t.Fatalf("groups %+v %+v", g, other)
+	}
+	other.close()
+	two.close()
+	if _, err := os.Stat(g.dirs["memory"]); err != nil {
+		t.Error(err)
+	}
+	g.close()
+	one.close()
+}
