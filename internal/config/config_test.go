@@ -296,15 +296,17 @@ func TestPriceWithoutCachedInIsNeverCheaper(t *testing.T) {
 
 func TestSupported(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"mode: tiered":       "agency.yaml:1:7: mode tiered is not in this version",
-		"land: pull_request": "land: pull_request is not in this version",
-		"agents: {generalist: {runtime: claude}}":                              "runtime claude is not in this version",
-		"store: {url: 'postgres://h/db'}":                                      "store.url is not in this version",
-		"models: {capable: [google/gemini-x]}":                                 "",
+		"mode: tiered":                            "agency.yaml:1:7: mode tiered is not in this version",
+		"land: pull_request":                      "land: pull_request is not in this version",
+		"agents: {generalist: {runtime: claude}}": "runtime claude is not in this version",
+		"store: {url: 'postgres://h/db'}":         "store.url is not in this version",
+
 		"models: {capable: [openai/x]}\nproviders: {openai: {api: responses}}": "",
-		"providers: {openai: {api: responses}}":                                "",
-		"notify: [{type: desktop}]":                                            "",
-		"mode: single":                                                         "",
+
+		"models: {capable: [google/gemini-x]}":  "",
+		"providers: {openai: {api: responses}}": "",
+		"notify: [{type: desktop}]":             "",
+		"mode: single":                          "",
 	} {
 		err := load(t, repoInput(yaml)).Supported()
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
