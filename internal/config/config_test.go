@@ -296,8 +296,9 @@ func TestPriceWithoutCachedInIsNeverCheaper(t *testing.T) {
 
 func TestSupported(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"mode: tiered":                            "agency.yaml:1:7: mode tiered is not in this version",
-		"land: pull_request":                      "land: pull_request is not in this version",
+		"mode: tiered":       "agency.yaml:1:7: mode tiered is not in this version",
+		"land: pull_request": "land: pull_request is not in this version",
+
 		"agents: {generalist: {runtime: claude}}": "runtime claude is not in this version",
 		"store: {url: 'postgres://h/db'}":         "store.url is not in this version",
 
