@@ -1,6 +1,10 @@
 package agency
 
-import "time"
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
 
 // MessageStatus says how far a message has come. A message is visible until
 // it is acted on.
@@ -15,17 +19,115 @@ const (
 	MailFailed    MessageStatus = "failed"    // dead letter, with the reason
 )
 
-// Message is what one party tells another. A person's messages have From
-// "human".
+// MessageType says what a message is for. The set is closed.
+type MessageType string
+
+// The types of messages. Note is what a person says into a run.
+const (
+	MessageNote MessageType = "note"
+
+	MessageTaskAssignment MessageType = "task_assignment"
+	MessageTaskAccepted   MessageType = "task_accepted"
+	MessageTaskRejected   MessageType = "task_rejected"
+	MessageTaskStarted    MessageType = "task_started"
+	MessageTaskProgress   MessageType = "task_progress"
+	MessageTaskComplete   MessageType = "task_complete"
+	MessageTaskBlocked    MessageType = "task_blocked"
+	MessageTaskFailed     MessageType = "task_failed"
+
+	MessageSubmitForReview   MessageType = "submit_for_review"
+	MessageReviewFeedback    MessageType = "review_feedback"
+	MessageReviewApproved    MessageType = "review_approved"
+	MessageReviewRejected    MessageType = "review_rejected"
+	MessageRevisionRequested MessageType = "revision_requested"
+
+	MessageRequestToken     MessageType = "request_token"
+	MessageTokenGranted     MessageType = "token_granted"
+	MessageTokenDenied      MessageType = "token_denied"
+	MessageTokenReleased    MessageType = "token_released"
+	MessageRequestFileLock  MessageType = "request_file_lock"
+	MessageFileLockGranted  MessageType = "file_lock_granted"
+	MessageFileLockDenied   MessageType = "file_lock_denied"
+	MessageFileLockReleased MessageType = "file_lock_released"
+
+	MessageRequestClarification MessageType = "request_clarification"
+	MessageProvideClarification MessageType = "provide_clarification"
+	MessageRequestInput         MessageType = "request_input"
+	MessageProvideInput         MessageType = "provide_input"
+
+	MessageNudge     MessageType = "nudge"
+	MessageHalt      MessageType = "halt"
+	MessageResume    MessageType = "resume"
+	MessageTerminate MessageType = "terminate"
+	MessageEscalate  MessageType = "escalate"
+
+	MessageStateChanged  MessageType = "state_changed"
+	MessageFileModified  MessageType = "file_modified"
+	MessageTestResult    MessageType = "test_result"
+	MessageErrorOccurred MessageType = "error_occurred"
+)
+
+// MessageTypes are all types, those that belong together side by side.
+func MessageTypes() []MessageType {
+	return []MessageType{
+		MessageNote,
+		MessageTaskAssignment, MessageTaskAccepted, MessageTaskRejected, MessageTaskStarted, MessageTaskProgress,
+		MessageTaskComplete, MessageTaskBlocked, MessageTaskFailed,
+		MessageSubmitForReview, MessageReviewFeedback, MessageReviewApproved, MessageReviewRejected, MessageRevisionRequested,
+		MessageRequestToken, MessageTokenGranted, MessageTokenDenied, MessageTokenReleased,
+		MessageRequestFileLock, MessageFileLockGranted, MessageFileLockDenied, MessageFileLockReleased,
+		MessageRequestClarification, MessageProvideClarification, MessageRequestInput, MessageProvideInput,
+		MessageNudge, MessageHalt, MessageResume, MessageTerminate, MessageEscalate,
+		MessageStateChanged, MessageFileModified, MessageTestResult, MessageErrorOccurred,
+	}
+}
+
+// Known tells whether t is one of MessageTypes.
+func (t MessageType) Known() bool { return slices.Contains(MessageTypes(), t) }
+
+// Senders that are no agents. They may write to anyone.
+const (
+	FromHuman  = "human"  // a person, by `agency say`
+	FromSystem = "system" // the harness itself
+)
+
+// Everyone as Message.To is a broadcast: each live agent of the run but the
+// sender gets a delivery of its own.
+const Everyone = "*"
+
+// Message is what one party tells another: an agent (To is its id), whoever
+// of a role claims it first (ToRole), or every live agent (To is Everyone).
+// What stands under the delivery is that of the whole message: a broadcast
+// is as far as its least advanced delivery, and each has its own record.
 type Message struct {
-	ID        MessageID     `json:"id"`
-	RunID     RunID         `json:"run_id"`
-	From      string        `json:"from"`
-	To        string        `json:"to"` // an agent's id, or "manager"
-	Type      string        `json:"type"`
-	Subject   string        `json:"subject,omitempty"`
-	Body      string        `json:"body"`
-	Status    MessageStatus `json:"status"`
-	Reason    string        `json:"reason,omitempty"` // of a dead letter
-	CreatedAt time.Time     `json:"created_at"`
+	ID    MessageID `json:"id"`
+	RunID RunID     `json:"run_id"`
+
+	From     string `json:"from"` // an agent's id, FromHuman or FromSystem
+	FromRole RoleID `json:"from_role,omitempty"`
+	To       string `json:"to"` // an agent's id or Everyone; for a role, its claimant once there is one
+	ToRole   RoleID `json:"to_role,omitempty"`
+
+	Type    MessageType     `json:"type"`
+	Subject string          `json:"subject,omitempty"`
+	Body    string          `json:"body"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// PayloadHash names the blob of a payload that is too large to stand in
+	// the message; Payload is empty then.
+	PayloadHash Hash `json:"payload_hash,omitempty"`
+
+	ContractID ContractID `json:"contract_id,omitempty"`
+	InReplyTo  MessageID  `json:"in_reply_to,omitempty"`
+	ThreadRoot MessageID  `json:"thread_root_id,omitempty"` // the message that began the thread; its own id there
+
+	Priority         int           `json:"priority,omitempty"` // higher is read first
+	TTL              time.Duration `json:"ttl,omitempty"`      // nanoseconds awake until an unread message is a dead letter; 0: never
+	RequiresResponse bool          `json:"requires_response,omitempty"`
+	RespondWithin    time.Duration `json:"respond_within,omitempty"` // nanoseconds awake; 0: no deadline
+
+	Status      MessageStatus `json:"status"`
+	Reason      string        `json:"reason,omitempty"` // of a dead letter
+	CreatedAt   time.Time     `json:"created_at"`
+	ReadAt      time.Time     `json:"read_at,omitzero"`
+	ProcessedAt time.Time     `json:"processed_at,omitzero"`
 }

@@ -1,0 +1,48 @@
+package roster
+
+import (
+	"testing"
+
+	"agency/internal/agency"
+)
+
+func TestMaySend(t *testing.T) {
+	for _, c := range []struct {
+		from, to agency.RoleID
+		want     bool
+	}{
+		{ProjectManager, Overseer, true},
+		{Scaffolder, ProjectManager, true},
+		{Scaffolder, TestEngineer, true},
+		{Scaffolder, Reviewer, false},
+		{TestEngineer, Scaffolder, true},
+		{Reviewer, TestEngineer, true},
+		{Reviewer, Overseer, false},
+		{Generalist, Generalist, false},
+		{Implementer, SquadLead, true},
+		{Implementer, Visionary, false},
+		{"critic", ProjectManager, false},
+		{ProjectManager, "critic", false},
+	} {
+		if got := MaySend(c.from, c.to); got != c.want {
+			t.Errorf("%s to %s: %v", c.from, c.to, got)
+		}
+	}
+}
+
+// Whoever may be written to exists, and every role that holds contracts can
+// report to somebody.
+func TestReach(t *testing.T) {
+	for from, to := range reach() {
+		for _, id := range append(to, from) {
+			if _, err := Find(id); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, r := range Roles() {
+		if len(reach()[r.ID]) == 0 {
+			t.Errorf("role %s can write to nobody", r.ID)
+		}
+	}
+}
