@@ -102,6 +102,7 @@ type wireBlock struct {
 	Text     *string         `json:"text,omitempty"`
 	IsError  bool            `json:"is_error,omitempty"`
 	Provider string          `json:"provider,omitempty"`
+	Model    string          `json:"model,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
 }
 
@@ -131,7 +132,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 			if len(b.Opaque) > 0 {
 				b.Opaque = CanonicalJSON(b.Opaque)
 			}
-			out.Blocks = append(out.Blocks, wireBlock{Type: "reasoning", Provider: b.Provider, Opaque: b.Opaque, Text: &b.Text})
+			out.Blocks = append(out.Blocks, wireBlock{Type: "reasoning", Provider: b.Provider, Model: b.Model, Opaque: b.Opaque, Text: &b.Text})
 		default:
 			return nil, fmt.Errorf("message block of unknown type %T", b)
 		}
@@ -185,7 +186,7 @@ func (b wireBlock) canonical() (Block, error) {
 	case "tool_result":
 		return ToolResult{ID: b.ID, Text: text, IsError: b.IsError}, nil
 	case "reasoning":
-		return Reasoning{Provider: b.Provider, Opaque: kept(b.Opaque), Text: text}, nil
+		return Reasoning{Provider: b.Provider, Model: b.Model, Opaque: kept(b.Opaque), Text: text}, nil
 	}
 	return nil, fmt.Errorf("message block of unknown type %q", b.Type)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,8 +19,8 @@ type Switched struct {
 // Named is one entry of a fallback list.
 type Named struct {
 	Name     string // provider/model, as configured
-	Provider string // configured name of the provider: reasoning of others is dropped
-	ID       string // the provider's own name of the model; put in Request.Model
+	Provider string // configured name of the provider
+	ID       string // the provider's own name of the model; put in Request.Model. Reasoning of others is dropped
 	Model    Model
 }
 
@@ -105,43 +106,26 @@ func (n Named) adapt(req Request) Request {
 	if n.ID != "" {
 		req.Model = n.ID
 	}
-	req.Messages = DropForeign(req.Messages, n.Provider)
+	req.Messages = DropForeign(req.Messages, n.Provider, req.Model)
 	return req
 }
 
-// DropForeign leaves out the reasoning blocks of other providers, which would
-// be refused. It copies only where there is something to leave out.
-func DropForeign(messages []Message, provider string) []Message {
+// DropForeign leaves out the reasoning blocks of other models, which would be
+// refused. It copies only where there is something to leave out.
+func DropForeign(messages []Message, provider, model string) []Message {
+	foreign := func(b Block) bool {
+		r, ok := b.(Reasoning)
+		return ok && !r.By(provider, model)
+	}
 	out, copied := messages, false
 	for i, m := range messages {
-		kept := keepOwn(m.Blocks, provider)
-		if len(kept) == len(m.Blocks) {
+		if !slices.ContainsFunc(m.Blocks, foreign) {
 			continue
 		}
 		if !copied {
-			out, copied = append([]Message(nil), messages...), true
+			out, copied = slices.Clone(messages), true
 		}
-		out[i].Blocks = kept
+		out[i].Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), foreign)
 	}
 	return out
-}
-
-func keepOwn(blocks []Block, provider string) []Block {
-	foreign := 0
-	for _, b := range blocks {
-		if r, ok := b.(Reasoning); ok && r.Provider != provider {
-			foreign++
-		}
-	}
-	if foreign == 0 {
-		return blocks
-	}
-	kept := make([]Block, 0, len(blocks)-foreign)
-	for _, b := range blocks {
-		if r, ok := b.(Reasoning); ok && r.Provider != provider {
-			continue
-		}
-		kept = append(kept, b)
-	}
-	return kept
 }

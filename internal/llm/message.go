@@ -47,12 +47,20 @@ type ToolResult struct {
 }
 
 // Reasoning is what a model thought before it answered. Opaque is the
-// provider's own record of it, given back unchanged to the same provider and
-// to no other; Text is for people and may be empty.
+// provider's own record of it, given back unchanged to the model that wrote it
+// and to no other: no vendor promises that another model of its own reads it,
+// and some refuse it. Text is for people and may be empty.
 type Reasoning struct {
-	Provider string
+	Provider string // configured name
+	Model    string // as it was asked for, the provider's own name
 	Opaque   json.RawMessage
 	Text     string
+}
+
+// By tells whether a provider's model wrote it. What names no model was stored
+// by a version that did not ask, and is nobody's.
+func (r Reasoning) By(provider, model string) bool {
+	return r.Provider == provider && r.Model == model && model != ""
 }
 
 func (Text) block()       {}

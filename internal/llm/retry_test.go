@@ -143,7 +143,11 @@ func TestFallback(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Blocks: []llm.Block{
-		llm.Reasoning{Provider: "a"}, llm.Text{Text: "x"}, llm.Reasoning{Provider: "b"},
+		llm.Reasoning{Provider: "a", Model: "one"},
+		llm.Text{Text: "x"},
+		llm.Reasoning{Provider: "b", Model: "two"},
+		llm.Reasoning{Provider: "b", Model: "one"},
+		llm.Reasoning{Provider: "b"},
 	}}}}
 	var switched []llm.Switched
 	for ev, err := range m.Ask(t.Context(), req) {
@@ -157,11 +161,11 @@ func TestFallback(t *testing.T) {
 	if len(switched) != 1 || switched[0].From != "a/one" || switched[0].To != "b/two" {
 		t.Fatalf("switched %+v", switched)
 	}
-	want := []llm.Block{llm.Text{Text: "x"}, llm.Reasoning{Provider: "b"}}
+	want := []llm.Block{llm.Text{Text: "x"}, llm.Reasoning{Provider: "b", Model: "two"}}
 	if diff := cmp.Diff(want, second.asked[0].Messages[0].Blocks); diff != "" || second.asked[0].Model != "two" {
 		t.Errorf("second was asked for %q, blocks (-want +got):\n%s", second.asked[0].Model, diff)
 	}
-	if len(req.Messages[0].Blocks) != 3 {
+	if len(req.Messages[0].Blocks) != 5 {
 		t.Error("the caller's request was changed")
 	}
 	// The first rests, then gets its chance again.

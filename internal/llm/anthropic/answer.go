@@ -346,7 +346,7 @@ func (a *answer) canonical() []llm.Block {
 		case "tool_use":
 			out, calls = append(out, calls[0]), calls[1:]
 		default:
-			if r, ok := b.reasoning(a.at.Provider); ok {
+			if r, ok := b.reasoning(a.at.Provider, a.req.Model); ok {
 				out = append(out, r)
 			}
 		}
@@ -365,16 +365,16 @@ func (b *block) args() string {
 
 // reasoning keeps every block that is neither text nor a call as the provider
 // wrote it.
-func (b *block) reasoning(provider string) (llm.Reasoning, bool) {
+func (b *block) reasoning(provider, model string) (llm.Reasoning, bool) {
 	if b.Type != "thinking" {
-		return llm.Reasoning{Provider: provider, Opaque: llm.CanonicalJSON(b.raw)}, len(b.raw) > 0
+		return llm.Reasoning{Provider: provider, Model: model, Opaque: llm.CanonicalJSON(b.raw)}, len(b.raw) > 0
 	}
 	opaque, err := json.Marshal(struct {
 		Type      string `json:"type"`
 		Thinking  string `json:"thinking"`
 		Signature string `json:"signature"`
 	}{"thinking", b.text.String(), b.Signature})
-	return llm.Reasoning{Provider: provider, Opaque: llm.CanonicalJSON(opaque), Text: b.text.String()}, err == nil
+	return llm.Reasoning{Provider: provider, Model: model, Opaque: llm.CanonicalJSON(opaque), Text: b.text.String()}, err == nil
 }
 
 // count takes the provider's usage, or estimates from bytes. Here the input

@@ -16,12 +16,12 @@ import (
 func (m *Model) params(req llm.Request) sdk.MessageNewParams {
 	p := sdk.MessageNewParams{
 		Model: sdk.Model(req.Model), MaxTokens: req.MaxOutput,
-		Messages: m.conversation(req.Messages), Tools: tools(req.Tools),
+		Messages: m.conversation(req.Messages, req.Model), Tools: tools(req.Tools),
 	}
 	if p.MaxTokens <= 0 {
 		p.MaxTokens = llm.DefaultMaxOutput
 	}
-	if budget := min(m.thinking, p.MaxTokens-minThinking); budget >= minThinking && m.mayThink(req.Messages) {
+	if budget := min(m.thinking, p.MaxTokens-minThinking); budget >= minThinking && m.mayThink(req) {
 		p.Thinking = sdk.ThinkingConfigParamOfEnabled(budget)
 	}
 	if req.System != "" {
@@ -38,8 +38,9 @@ func (m *Model) thinks() bool { return m.thinking >= minThinking }
 
 // mayThink tells whether thinking may be asked for: while calls wait for their
 // results, the answer that made them must begin with a thought, and that of
-// another provider's model does not.
-func (m *Model) mayThink(in []llm.Message) bool {
+// another model does not.
+func (m *Model) mayThink(req llm.Request) bool {
+	in := req.Messages
 	for i := len(in) - 1; i >= 0; i-- {
 		if in[i].Role != llm.Assistant {
 			continue
@@ -48,18 +49,18 @@ func (m *Model) mayThink(in []llm.Message) bool {
 			return true
 		}
 		r, ok := in[i].Blocks[0].(llm.Reasoning)
-		return ok && r.Provider == m.at.Provider
+		return ok && r.By(m.at.Provider, req.Model)
 	}
 	return true
 }
 
-func (m *Model) conversation(in []llm.Message) []sdk.MessageParam {
+func (m *Model) conversation(in []llm.Message, model string) []sdk.MessageParam {
 	out := make([]sdk.MessageParam, 0, len(in))
 	for _, msg := range in {
 		blocks := m.userBlocks(msg)
 		role := sdk.MessageParamRoleUser
 		if msg.Role == llm.Assistant {
-			blocks, role = m.assistantBlocks(msg), sdk.MessageParamRoleAssistant
+			blocks, role = m.assistantBlocks(msg, model), sdk.MessageParamRoleAssistant
 		}
 		if len(blocks) > 0 {
 			out = append(out, sdk.MessageParam{Role: role, Content: blocks})
@@ -92,13 +93,13 @@ func (m *Model) userBlocks(msg llm.Message) []sdk.ContentBlockParamUnion {
 
 // assistantBlocks gives an answer back. One that holds reasoning alone is left
 // out: the wire refuses it.
-func (m *Model) assistantBlocks(msg llm.Message) []sdk.ContentBlockParamUnion {
+func (m *Model) assistantBlocks(msg llm.Message, model string) []sdk.ContentBlockParamUnion {
 	var out []sdk.ContentBlockParamUnion
 	substance := false
 	for _, b := range msg.Blocks {
 		switch b := b.(type) {
 		case llm.Reasoning:
-			if b.Provider == m.at.Provider && json.Valid(b.Opaque) {
+			if b.By(m.at.Provider, model) && json.Valid(b.Opaque) {
 				t := param.Override[sdk.ThinkingBlockParam](b.Opaque)
 				out = append(out, sdk.ContentBlockParamUnion{OfThinking: &t})
 			}

@@ -94,29 +94,37 @@ func TestThinkingIsGivenBack(t *testing.T) {
 	}
 }
 
-// Another provider's model made the open calls: its thoughts are dropped, and
-// thinking is asked for again only when a call of this one may be open.
+// Another model made the open calls, of this provider or of another one: its
+// thoughts are dropped, and thinking is asked for again only when a call of
+// this one may be open.
 func TestThinkingAfterAnotherModel(t *testing.T) {
-	server := serve(t, thinkingScript)
-	m := anthropic.New(anthropic.Options{Name: "test", BaseURL: server.URL, APIKey: key, Thinking: 4000})
-	t.Cleanup(m.Close)
-	req := llmtest.Ask()
-	req.MaxOutput = 8000
-	call := llm.ToolUse{ID: "c1", Name: "read_file", Args: json.RawMessage(`{"path":"x"}`)}
-	req.Messages = append(req.Messages,
-		llm.Message{Role: llm.Assistant, Blocks: []llm.Block{llm.Reasoning{Provider: "other", Opaque: json.RawMessage(`{"x":1}`)}, call}},
-		llm.Message{Role: llm.User, Blocks: []llm.Block{llm.ToolResult{ID: "c1", Text: "done"}}})
-	for range 2 {
-		a, err := llm.Collect(m.Ask(t.Context(), req))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Messages = append(req.Messages, a.Message, results(a))
-	}
-	for i, want := range []bool{false, true} {
-		if asked, kinds, _ := sentMessages(t, server.Bodies()[i]); asked != want || kinds[1][0] != "tool_use" {
-			t.Errorf("request %d: thinking asked for: %v, blocks %v", i+1, asked, kinds)
-		}
+	for name, by := range map[string]llm.Reasoning{
+		"other provider": {Provider: "other", Model: "rehearsal"}, "other model": {Provider: "test", Model: "rehearsal-2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := serve(t, thinkingScript)
+			m := anthropic.New(anthropic.Options{Name: "test", BaseURL: server.URL, APIKey: key, Thinking: 4000})
+			t.Cleanup(m.Close)
+			by.Opaque = json.RawMessage(`{"type":"thinking","thinking":"x","signature":"rehearsal/x"}`)
+			req := llmtest.Ask()
+			req.MaxOutput = 8000
+			call := llm.ToolUse{ID: "c1", Name: "read_file", Args: json.RawMessage(`{"path":"x"}`)}
+			req.Messages = append(req.Messages,
+				llm.Message{Role: llm.Assistant, Blocks: []llm.Block{by, call}},
+				llm.Message{Role: llm.User, Blocks: []llm.Block{llm.ToolResult{ID: "c1", Text: "done"}}})
+			for range 2 {
+				a, err := llm.Collect(m.Ask(t.Context(), req))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Messages = append(req.Messages, a.Message, results(a))
+			}
+			for i, want := range []bool{false, true} {
+				if asked, kinds, _ := sentMessages(t, server.Bodies()[i]); asked != want || kinds[1][0] != "tool_use" {
+					t.Errorf("request %d: thinking asked for: %v, blocks %v", i+1, asked, kinds)
+				}
+			}
+		})
 	}
 }
 

@@ -312,7 +312,7 @@ func renamed(raw []llm.RawCall, calls []llm.ToolUse) bool {
 
 func (a *answer) reasoning(m mark) llm.Reasoning {
 	opaque, _ := json.Marshal(m) // strings always encode
-	return llm.Reasoning{Provider: a.at.Provider, Opaque: llm.CanonicalJSON(opaque)}
+	return llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(opaque)}
 }
 
 // count takes the provider's usage, or estimates from bytes. Thoughts are paid

@@ -14,7 +14,7 @@ import (
 // repeats the bytes of the earlier one up to its last message.
 func (m *Model) body(dst []byte, req llm.Request) []byte {
 	tools := m.tools.Encode(req.Tools, encodeTools)
-	e := encoder{provider: m.at.Provider, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req)), signs: signs(req.Model)}
+	e := encoder{provider: m.at.Provider, asked: req.Model, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req)), signs: signs(req.Model)}
 	e.raw(`{"contents":[`)
 	e.contents(req.Messages)
 	e.raw(`]`)
@@ -40,11 +40,11 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 
 // encoder appends contents to one buffer.
 type encoder struct {
-	provider string // whose reasoning is given back
-	buf      []byte
-	signs    bool              // the model refuses a call that nobody signed
-	names    map[string]string // of the calls so far, by id
-	ids      map[string]string // the provider's own, by id
+	provider, asked string // whose reasoning is given back
+	buf             []byte
+	signs           bool              // the model refuses a call that nobody signed
+	names           map[string]string // of the calls so far, by id
+	ids             map[string]string // the provider's own, by id
 }
 
 func (e *encoder) raw(s string)  { e.buf = append(e.buf, s...) }
@@ -207,7 +207,7 @@ func signs(model string) bool {
 
 // thought takes a reasoning block; what it marks comes next.
 func (e *encoder) thought(held mark, r llm.Reasoning) mark {
-	if r.Provider != e.provider {
+	if !r.By(e.provider, e.asked) {
 		return held
 	}
 	var m mark

@@ -1,6 +1,8 @@
 package gemini_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -52,6 +54,22 @@ func newModel(t *testing.T, url string, opts llm.HTTPOptions) llm.Model {
 	return m
 }
 
+// brand makes a signature, and the id that comes with it, one of its own: this
+// wire gives back nothing else of what was thought.
+func brand(r *llm.Reasoning, word string) string {
+	var m map[string]string
+	if json.Unmarshal(r.Opaque, &m) != nil {
+		return word
+	}
+	sign := base64.StdEncoding.EncodeToString([]byte("rehearsal/" + word))
+	m["thoughtSignature"] = sign
+	if m["id"] != "" {
+		m["id"] = word
+	}
+	r.Opaque, _ = json.Marshal(m) // strings always encode
+	return sign
+}
+
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	llmtest.Suite{
@@ -60,5 +78,6 @@ func TestSuite(t *testing.T) {
 		Quirks:       []string{"no_stream", "no_id", "no_usage", "no_cache_usage", "no_call_id", "comments"},
 		NoCacheWrite: true,
 		Unmark:       func(b []byte) []byte { return b },
+		Brand:        brand,
 	}.Run(t)
 }

@@ -161,7 +161,9 @@ func TestSignatures(t *testing.T) {
 		"data: " + chunk(`{"functionCall":{"id":"f1","name":"read_file","args":{"path":"x"}},"thoughtSignature":"`+two+`"},{"functionCall":{"id":"f2","name":"read_file","args":{"path":"y"}}}`, "") + "\n\n" +
 		"data: " + chunk(`{"text":"","thoughtSignature":"`+three+`"}`, "STOP") + "\n\n"
 	m := newModel(t, oddServer(t, http.StatusOK, "text/event-stream", stream), llm.HTTPOptions{})
-	a, err := llm.Collect(m.Ask(t.Context(), llmtest.Ask()))
+	req := llmtest.Ask()
+	req.Model = "gemini-2.5-pro"
+	a, err := llm.Collect(m.Ask(t.Context(), req))
 	if err != nil {
 		t.Fatal(err)
 	}

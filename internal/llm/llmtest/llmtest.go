@@ -38,6 +38,9 @@ type Suite struct {
 	// Unmark takes out of a body what may differ between two requests of one
 	// conversation: the cache marks.
 	Unmark func(body []byte) []byte
+	// Brand writes a word into what a wire gives back of a reasoning block, and
+	// says in which form a body shows it; nil is into the text.
+	Brand func(r *llm.Reasoning, word string) string
 }
 
 // Run runs the suite.

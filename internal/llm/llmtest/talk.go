@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"agency/internal/llm"
 )
@@ -128,26 +130,65 @@ rules:
 	if _, err := llm.Collect(m.Ask(t.Context(), req)); err != nil {
 		t.Fatal(err)
 	}
-	foreign := req
-	foreign.Messages = append([]llm.Message(nil), req.Messages...)
-	foreign.Messages[1].Blocks = nil
-	for _, b := range a.Message.Blocks {
-		if r, ok := b.(llm.Reasoning); ok {
-			r.Provider = "other"
-			b = r
-		}
-		foreign.Messages[1].Blocks = append(foreign.Messages[1].Blocks, b)
+	if bodies := server.Bodies(); !bytes.Contains(bodies[1], []byte("thought")) {
+		t.Errorf("own reasoning is not given back: %s", bodies[1])
 	}
-	if _, err := llm.Collect(m.Ask(t.Context(), foreign)); err != nil {
+	rapid.Check(t, func(t *rapid.T) { s.owners(t, m, server, a.Message) })
+}
+
+// owners plays a conversation in which several models took turns: each is
+// given back what it thought itself and nothing that another one did, be it of
+// another provider or of its own. What was said and called stays.
+func (s Suite) owners(t *rapid.T, m llm.Model, server Server, answer llm.Message) {
+	models := rapid.SampledFrom([]string{"rehearsal", "rehearsal-2", "rehearsal-2-dated"})
+	req := Ask()
+	req.Model = models.Draw(t, "asked")
+	own := map[string]bool{}
+	for turn := range rapid.IntRange(1, 6).Draw(t, "turns") {
+		by := llm.Reasoning{
+			Provider: rapid.SampledFrom([]string{"test", "test", "other"}).Draw(t, "provider"),
+			Model:    rapid.OneOf(models, rapid.Just("")).Draw(t, "by"),
+		}
+		word, id := fmt.Sprintf("mark-%d-", turn), fmt.Sprintf("c%d", turn)
+		mine := by.Provider == "test" && by.Model == req.Model
+		said := llm.Message{Role: llm.Assistant}
+		for _, b := range answer.Blocks {
+			switch b := b.(type) {
+			case llm.Reasoning:
+				b.Provider, b.Model = by.Provider, by.Model
+				own[s.brand(&b, word)] = mine
+				said.Blocks = append(said.Blocks, b)
+			case llm.ToolUse:
+				b.ID = id
+				said.Blocks = append(said.Blocks, b)
+			default:
+				said.Blocks = append(said.Blocks, b)
+			}
+		}
+		req.Messages = append(req.Messages, said, llm.Message{Role: llm.User, Blocks: []llm.Block{llm.ToolResult{ID: id, Text: "done"}}})
+	}
+	if _, err := llm.Collect(m.Ask(context.Background(), req)); err != nil {
 		t.Fatal(err)
 	}
 	bodies := server.Bodies()
-	if !bytes.Contains(bodies[1], []byte("thought")) {
-		t.Errorf("own reasoning is not given back: %s", bodies[1])
+	body := bodies[len(bodies)-1]
+	for word, want := range own {
+		if bytes.Contains(body, []byte(word)) != want {
+			t.Fatalf("%s: own %v, asked %s: %s", word, want, req.Model, body)
+		}
 	}
-	if bytes.Contains(bodies[2], []byte("thought")) {
-		t.Errorf("foreign reasoning is sent: %s", bodies[2])
+	if n := bytes.Count(body, []byte(`"done"`)); n != len(req.Messages)/2 {
+		t.Fatalf("%d results are sent: %s", n, body)
 	}
+}
+
+func (s Suite) brand(r *llm.Reasoning, word string) string {
+	if s.Brand != nil {
+		return s.Brand(r, word)
+	}
+	r.Text = strings.ReplaceAll(r.Text, "<thought>", word)
+	r.Opaque = bytes.ReplaceAll(r.Opaque, []byte("<thought>"), []byte(word))
+	return word
 }
 
 // bounds are those of HTTPOptions.

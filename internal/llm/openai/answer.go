@@ -303,7 +303,7 @@ func (a *answer) blocks() []llm.Block {
 		}
 		text := a.reasoning[i].String()
 		opaque, _ := json.Marshal(map[string]string{reasoningFields[i]: text}) // strings always encode
-		out = append(out, llm.Reasoning{Provider: a.at.Provider, Opaque: llm.CanonicalJSON(opaque), Text: text})
+		out = append(out, llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(opaque), Text: text})
 	}
 	text := a.text.String()
 	if text == "" {

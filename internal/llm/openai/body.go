@@ -18,7 +18,7 @@ import (
 // It is appended to dst.
 func (m *Model) body(dst []byte, req llm.Request) []byte {
 	tools := m.tools.Encode(req.Tools, encodeTools)
-	e := encoder{provider: m.at.Provider, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req))}
+	e := encoder{provider: m.at.Provider, model: req.Model, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req))}
 	e.raw(`{"messages":[`)
 	e.messages(req)
 	e.raw(`]`)
@@ -47,8 +47,8 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 
 // encoder appends messages to one buffer.
 type encoder struct {
-	provider string // whose reasoning is given back
-	buf      []byte
+	provider, model string // whose reasoning is given back
+	buf             []byte
 }
 
 func (e *encoder) raw(s string) { e.buf = append(e.buf, s...) }
@@ -163,7 +163,7 @@ func (e *encoder) reasoning(msg llm.Message) {
 	var values [len(reasoningFields)]json.RawMessage
 	for _, b := range msg.Blocks {
 		r, ok := b.(llm.Reasoning)
-		if !ok || r.Provider != e.provider {
+		if !ok || !r.By(e.provider, e.model) {
 			continue
 		}
 		var fields map[string]json.RawMessage

@@ -92,8 +92,9 @@ func TestBody(t *testing.T) {
 	req := llm.Request{Model: "m", System: "s<\u2028\xff", MaxOutput: 5, Messages: []llm.Message{
 		{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: "a"}, llm.Text{Text: "b"}}},
 		{Role: llm.Assistant, Blocks: []llm.Block{
-			llm.Reasoning{Provider: "p", Opaque: json.RawMessage(`{"reasoning": "<", "reasoning_content":null}`)},
-			llm.Reasoning{Provider: "other", Opaque: json.RawMessage(`{"reasoning":"secret"}`)},
+			llm.Reasoning{Provider: "p", Model: "m", Opaque: json.RawMessage(`{"reasoning": "<", "reasoning_content":null}`)},
+			llm.Reasoning{Provider: "other", Model: "m", Opaque: json.RawMessage(`{"reasoning":"secret"}`)},
+			llm.Reasoning{Provider: "p", Model: "other", Opaque: json.RawMessage(`{"reasoning":"secret"}`)},
 			llm.ToolUse{ID: "1", Name: "f", Args: json.RawMessage(`{"a":"\n"}`)},
 			llm.ToolUse{ID: "2", Name: "g h", Args: json.RawMessage(`"x"`), Invalid: "no object"},
 		}},
@@ -220,7 +221,7 @@ func anyBlock() *rapid.Generator[llm.Block] {
 		case 2:
 			return llm.ToolResult{ID: text.Draw(t, "id"), Text: text.Draw(t, "result"), IsError: rapid.Bool().Draw(t, "error")}
 		case 3:
-			return llm.Reasoning{Provider: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "provider"), Opaque: anyJSON().Draw(t, "opaque"), Text: "t"}
+			return llm.Reasoning{Provider: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "provider"), Model: rapid.SampledFrom([]string{"m", "n", ""}).Draw(t, "of"), Opaque: anyJSON().Draw(t, "opaque"), Text: "t"}
 		}
 		return llm.ToolUse{ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Args: anyJSON().Draw(t, "args"), Invalid: text.Draw(t, "invalid")}
 	})
@@ -238,7 +239,7 @@ func anyRequest() *rapid.Generator[llm.Request] {
 	})
 	return rapid.Custom(func(t *rapid.T) llm.Request {
 		return llm.Request{
-			Model:     anyText().Draw(t, "model"),
+			Model:     rapid.OneOf(rapid.SampledFrom([]string{"m", "n"}), anyText()).Draw(t, "model"),
 			System:    anyText().Draw(t, "system"),
 			Tools:     rapid.SliceOfN(tool, 0, 4).Draw(t, "tools"),
 			Messages:  rapid.SliceOfN(message, 0, 6).Draw(t, "messages"),

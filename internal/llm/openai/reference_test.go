@@ -48,7 +48,7 @@ func (r reference) messages(req llm.Request) []sdk.ChatCompletionMessageParamUni
 	}
 	for _, msg := range req.Messages {
 		if msg.Role == llm.Assistant {
-			out = r.appendAssistant(out, msg)
+			out = r.appendAssistant(out, msg, req.Model)
 			continue
 		}
 		out = appendUser(out, msg)
@@ -72,7 +72,7 @@ func appendUser(out []sdk.ChatCompletionMessageParamUnion, m llm.Message) []sdk.
 	return out
 }
 
-func (r reference) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, msg llm.Message) []sdk.ChatCompletionMessageParamUnion {
+func (r reference) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, msg llm.Message, model string) []sdk.ChatCompletionMessageParamUnion {
 	text, calls := llm.Clean(msg.Words()), msg.Calls()
 	if text == "" && len(calls) == 0 {
 		return out
@@ -90,7 +90,7 @@ func (r reference) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, ms
 		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: f})
 	}
 	if len(calls) > 0 {
-		r.addReasoning(extra, msg)
+		r.addReasoning(extra, msg, model)
 	}
 	if len(extra) > 0 {
 		a.SetExtraFields(extra)
@@ -98,10 +98,10 @@ func (r reference) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, ms
 	return append(out, sdk.ChatCompletionMessageParamUnion{OfAssistant: &a})
 }
 
-func (r reference) addReasoning(extra map[string]any, msg llm.Message) {
+func (r reference) addReasoning(extra map[string]any, msg llm.Message, model string) {
 	for _, b := range msg.Blocks {
 		b, ok := b.(llm.Reasoning)
-		if !ok || b.Provider != r.m.at.Provider {
+		if !ok || !b.By(r.m.at.Provider, model) {
 			continue
 		}
 		var fields map[string]json.RawMessage

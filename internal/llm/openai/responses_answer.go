@@ -386,7 +386,7 @@ func (a *response) blocks() []llm.Block {
 		case "function_call":
 			out, calls = append(out, calls[0]), calls[1:]
 		case "reasoning":
-			out = append(out, llm.Reasoning{Provider: a.at.Provider, Opaque: llm.CanonicalJSON(it.raw), Text: it.thought()})
+			out = append(out, llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(it.raw), Text: it.thought()})
 		default:
 			text := it.words()
 			if text == "" {

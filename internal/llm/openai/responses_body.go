@@ -14,7 +14,7 @@ import (
 // repeats the bytes of the earlier one up to its last message.
 func (m *Responses) body(dst []byte, req llm.Request) []byte {
 	tools := m.tools.Encode(req.Tools, encodeFunctions)
-	e := items{encoder{provider: m.at.Provider, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req))}}
+	e := items{encoder{provider: m.at.Provider, model: req.Model, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req))}}
 	e.raw(`{"input":[`)
 	for _, msg := range req.Messages {
 		if msg.Role == llm.Assistant {
@@ -85,7 +85,7 @@ func (e *items) assistant(msg llm.Message) {
 	for _, b := range msg.Blocks {
 		switch b := b.(type) {
 		case llm.Reasoning:
-			if b.Provider == e.provider && hasContent(b.Opaque) {
+			if b.By(e.provider, e.model) && hasContent(b.Opaque) {
 				thought = append(thought, b.Opaque)
 			}
 		case llm.Text:

@@ -173,7 +173,7 @@ func (m *Model) answer(req llm.Request, t Take) llm.Answer {
 	}
 	out.Message.Role = llm.Assistant
 	if t.Reasoning != "" {
-		out.Message.Blocks = append(out.Message.Blocks, llm.Reasoning{Provider: m.name, Text: t.Reasoning})
+		out.Message.Blocks = append(out.Message.Blocks, llm.Reasoning{Provider: m.name, Model: req.Model, Text: t.Reasoning})
 	}
 	if t.Text != "" {
 		out.Message.Blocks = append(out.Message.Blocks, llm.Text{Text: t.Text})
