@@ -181,6 +181,21 @@ type (
 		Session SessionID `json:"session_id"`
 		For     string    `json:"for"`
 	}
+	// EpochBegun says that a session's next request does not repeat the one
+	// before: the conversation was compacted, or another model answered.
+	EpochBegun struct {
+		Session SessionID `json:"session_id"`
+		Epoch   int       `json:"epoch"` // from 2: the first begins with the session
+		Turn    int       `json:"turn"`  // after which it begins
+		Cause   string    `json:"cause"` // near or overflow of the window, or model
+		Model   string    `json:"model,omitempty"`
+		From    string    `json:"from,omitempty"` // the model before
+		// Folded are the messages that a summary stands for, Before and After
+		// the request's size in tokens, estimated.
+		Folded int   `json:"folded,omitempty"`
+		Before int64 `json:"tokens_before,omitempty"`
+		After  int64 `json:"tokens_after,omitempty"`
+	}
 	// RunWaiting says that nothing goes on until a person acts.
 	RunWaiting struct {
 		For string `json:"for"`
@@ -286,6 +301,7 @@ func (TestsRun) eventType() EventType          { return "tests_run" }
 func (LintRun) eventType() EventType           { return "lint_run" }
 func (Claimed) eventType() EventType           { return "claimed" }
 func (SessionParked) eventType() EventType     { return "session_parked" }
+func (EpochBegun) eventType() EventType        { return "epoch_begun" }
 func (RunWaiting) eventType() EventType        { return "run_waiting" }
 func (RunPaused) eventType() EventType         { return "run_paused" }
 func (RunResumed) eventType() EventType        { return "run_resumed" }
@@ -333,6 +349,7 @@ func (TestsRun) category() Category          { return CategoryVerification }
 func (LintRun) category() Category           { return CategoryVerification }
 func (Claimed) category() Category           { return CategoryAgent }
 func (SessionParked) category() Category     { return CategoryAgent }
+func (EpochBegun) category() Category        { return CategoryAgent }
 func (RunWaiting) category() Category        { return CategoryState }
 func (RunPaused) category() Category         { return CategoryState }
 func (RunResumed) category() Category        { return CategoryState }
@@ -381,6 +398,7 @@ var details = map[EventType]func() Detail{
 	"lint_run":            func() Detail { return new(LintRun) },
 	"claimed":             func() Detail { return new(Claimed) },
 	"session_parked":      func() Detail { return new(SessionParked) },
+	"epoch_begun":         func() Detail { return new(EpochBegun) },
 	"run_waiting":         func() Detail { return new(RunWaiting) },
 	"run_paused":          func() Detail { return new(RunPaused) },
 	"run_resumed":         func() Detail { return new(RunResumed) },

@@ -74,6 +74,7 @@ type SessionDoc struct {
 	Contract agency.ContractID `json:"contract_id"`
 	Attempt  int               `json:"attempt"`
 	Turns    int               `json:"turns"`
+	Epochs   int               `json:"epochs"` // from 1; each compaction and each other model begins one
 	Tokens   int64             `json:"tokens"`
 	CostUSD  float64           `json:"cost_usd"`
 	Outcome  string            `json:"outcome"`

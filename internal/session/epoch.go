@@ -34,6 +34,9 @@ const (
 	dueOverflow dueCause = "overflow" // the provider refused one as too long
 )
 
+// causeModel is the third cause of an epoch: another model answered.
+const causeModel = "model"
+
 const (
 	// summaryOut is the most tokens of a summary, digestBytes what it is made
 	// from at most.
@@ -367,7 +370,10 @@ func (w *draft) epochRow(f *fold, before int64, cost agency.Money, unpriced bool
 	if c.st.Due.Cause == dueOverflow {
 		text += " (the model refused the request as too long)"
 	}
-	return w.log(agency.SeverityInfo, text, agency.Log{Text: text})
+	return w.log(agency.SeverityInfo, text, agency.EpochBegun{
+		Session: c.id, Epoch: st.Epoch, Turn: st.Turn, Cause: string(c.st.Due.Cause), Model: st.Model,
+		Folded: len(f.middle), Before: llm.EstimateTokens(before), After: llm.EstimateTokens(st.Bytes),
+	})
 }
 
 // epoch is the number of the current one, from 1.
@@ -383,7 +389,9 @@ func (w *draft) switched(model string) error {
 	}
 	w.st.Epoch = w.st.epoch() + 1
 	text := fmt.Sprintf("epoch %d begins: %s answers instead of %s", w.st.Epoch, model, before)
-	return w.log(agency.SeverityInfo, text, agency.Log{Text: text})
+	return w.log(agency.SeverityInfo, text, agency.EpochBegun{
+		Session: w.c.id, Epoch: w.st.Epoch, Turn: w.st.Turn, Cause: causeModel, Model: model, From: before,
+	})
 }
 
 // summaryOf reads the summary that the current epoch began with.

@@ -125,7 +125,7 @@ func TestLongSessionInASmallWindow(t *testing.T) {
 	if out.Kind != Claimed || k.turns() != 200 {
 		t.Fatalf("ended %+v after %d turns", out, k.turns())
 	}
-	if n := k.count("log"); n < 5 || n != w.records {
+	if n := k.count("epoch_begun"); n < 5 || n != w.records {
 		t.Errorf("%d epochs were logged, %d summaries asked for", n, w.records)
 	}
 	facts, epochs := 0, 0
@@ -411,7 +411,7 @@ func TestAnotherModelIsAnEpoch(t *testing.T) {
 		}
 		return w.switched("a/c")
 	})
-	if k.count("log") != 1 {
-		t.Errorf("%d epochs logged", k.count("log"))
+	if n := k.count("epoch_begun"); n != 1 {
+		t.Errorf("%d epochs logged", n)
 	}
 }

@@ -100,7 +100,7 @@ func sessions(q store.Querier, id agency.RunID) ([]api.SessionDoc, error) {
 	docs := make([]api.SessionDoc, 0, len(infos))
 	for _, i := range infos {
 		docs = append(docs, api.SessionDoc{
-			ID: i.ID, Role: i.Role, Agent: i.Agent, Contract: i.Contract, Attempt: i.Attempt, Turns: i.Turns,
+			ID: i.ID, Role: i.Role, Agent: i.Agent, Contract: i.Contract, Attempt: i.Attempt, Turns: i.Turns, Epochs: i.Epochs,
 			Tokens: i.Usage.Billed(), CostUSD: i.Cost.Float(), Outcome: i.Outcome, Reason: i.Reason, Health: health(i.Outcome),
 		})
 	}

@@ -54,7 +54,11 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 		if s.Contract != c.ID {
 			continue
 		}
-		fmt.Fprintf(&b, "  session %s  %s  %d turns  %s  %s\n", s.ID, s.Role, s.Turns,
+		turns := fmt.Sprintf("%d turns", s.Turns)
+		if s.Epochs > 1 {
+			turns += fmt.Sprintf(" in %d epochs", s.Epochs)
+		}
+		fmt.Fprintf(&b, "  session %s  %s  %s  %s  %s\n", s.ID, s.Role, turns,
 			Cost(agency.USD(s.CostUSD), s.Tokens, s.CostUSD == 0 && s.Tokens > 0 && d.Unpriced), orDash(Line(s.Outcome)))
 	}
 	return b.String()
