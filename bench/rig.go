@@ -18,6 +18,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/git"
+	"agency/internal/lease"
 	"agency/internal/llm"
 	"agency/internal/registry"
 	"agency/internal/roster"
@@ -84,7 +85,7 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 // open opens the store, the sandbox and the run.
 func (r *rig) open(ctx context.Context) (err error) {
 	r.db, err = store.Open(ctx, store.Options{Path: filepath.Join(r.state, "agency.db"), Sets: []store.Set{
-		event.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
+		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
 		workspace.Migrations(), check.Migrations(), session.Migrations(),
 	}})
 	if err != nil {

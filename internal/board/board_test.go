@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/event"
+	"agency/internal/lease"
 	"agency/internal/store"
 )
 
@@ -16,7 +17,7 @@ const run = agency.RunID("run-1")
 func open(t *testing.T) *store.DB {
 	t.Helper()
 	db, err := store.Open(context.Background(), store.Options{
-		Path: filepath.Join(t.TempDir(), "t.db"), Sets: []store.Set{event.Migrations(), Migrations()},
+		Path: filepath.Join(t.TempDir(), "t.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), Migrations()},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"agency/internal/flow"
 	"agency/internal/flow/local"
 	"agency/internal/land"
+	"agency/internal/lease"
 	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/store"
@@ -203,7 +204,7 @@ func newStage(t *testing.T) *stage {
 	db, err := store.Open(context.Background(), store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"),
 		Sets: []store.Set{
-			event.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
+			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
 			check.Migrations(), verify.Migrations(),
 		},
 	})

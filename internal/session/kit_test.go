@@ -22,6 +22,7 @@ import (
 	"agency/internal/flow"
 	"agency/internal/git"
 	"agency/internal/git/gittest"
+	"agency/internal/lease"
 	"agency/internal/llm"
 	"agency/internal/registry"
 	"agency/internal/roster"
@@ -65,7 +66,7 @@ type stage struct {
 
 func sets() []store.Set {
 	return []store.Set{
-		event.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
+		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
 		workspace.Migrations(), check.Migrations(), Migrations(),
 	}
 }

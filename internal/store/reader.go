@@ -6,6 +6,7 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
+	"time"
 )
 
 // Snapshot is a consistent view of the database for one closure: everything
@@ -16,6 +17,9 @@ type Snapshot struct {
 	s    *session
 	done bool
 }
+
+// Mono is the host's monotonic clock, as Tx.Mono.
+func (s *Snapshot) Mono() time.Duration { return s.db.mono() }
 
 // Query runs a statement that returns rows.
 func (s *Snapshot) Query(query string, args ...any) (*Rows, error) {

@@ -1,0 +1,268 @@
+package board
+
+import (
+	"slices"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+// AgentStatus says what an agent is doing (R5 2.2). An agent whose status is
+// completed, failed or terminated has ended; it lives again when it joins.
+type AgentStatus string
+
+// The statuses of an agent.
+const (
+	AgentInitializing AgentStatus = "initializing"
+	AgentActive       AgentStatus = "active"
+	AgentWaiting      AgentStatus = "waiting" // for a message, a token, a person; needs no heartbeat
+	AgentBlocked      AgentStatus = "blocked" // cannot go on by itself; needs no heartbeat
+	AgentCompleted    AgentStatus = "completed"
+	AgentFailed       AgentStatus = "failed"
+	AgentTerminated   AgentStatus = "terminated"
+)
+
+// Ended tells whether an agent of this status will not act any more.
+func (s AgentStatus) Ended() bool {
+	return s == AgentCompleted || s == AgentFailed || s == AgentTerminated
+}
+
+// works tells whether a heartbeat is expected.
+func (s AgentStatus) works() bool { return s == AgentInitializing || s == AgentActive }
+
+func (s AgentStatus) live() bool { return s.works() || s == AgentWaiting || s == AgentBlocked }
+
+// Metrics are what an agent has used and done, over all of its sessions.
+type Metrics struct {
+	Turns     int64 `json:"turns_completed"`
+	Tokens    int64 `json:"tokens_used"`
+	Files     int64 `json:"files_modified"`
+	ToolCalls int64 `json:"tool_calls"`
+	Errors    int64 `json:"error_count"`
+}
+
+// Agent is one agent of a run as the others see it.
+type Agent struct {
+	Run      agency.RunID      `json:"run_id"`
+	ID       agency.AgentID    `json:"agent_id"`
+	Role     agency.RoleID     `json:"role"`
+	Name     string            `json:"display_name,omitempty"`
+	Contract agency.ContractID `json:"contract_id,omitempty"`
+	Status   AgentStatus       `json:"status"`
+	Activity string            `json:"current_activity,omitempty"`
+	Metrics
+	LastTool          string        `json:"last_tool_call,omitempty"`
+	LastFile          string        `json:"last_file_modified,omitempty"`
+	Progress          float64       `json:"progress_percent"` // 0 to 1
+	StartedAt         time.Time     `json:"started_at"`
+	LastActivityAt    time.Time     `json:"last_activity_at"`
+	LastHeartbeatAt   time.Time     `json:"last_heartbeat_at"`
+	CompletedAt       time.Time     `json:"completed_at,omitzero"`
+	HeartbeatInterval time.Duration `json:"heartbeat_interval"` // nanoseconds
+	Missed            int           `json:"missed_heartbeats"`
+}
+
+// HeartbeatInterval is what an agent that names no other is held to.
+const HeartbeatInterval = 5 * time.Second
+
+// Join makes an agent known to its run, live and able to get mail. Joining
+// again changes role, name and contract and, where the agent had ended, opens
+// it again; what it has used before goes on counting.
+func Join(tx *store.Tx, a Agent) error {
+	if a.Status == "" {
+		a.Status = AgentInitializing
+	}
+	if a.HeartbeatInterval == 0 {
+		a.HeartbeatInterval = HeartbeatInterval
+	}
+	switch {
+	case a.Run == "" || a.ID == "" || a.Role == "":
+		return agency.Errorf(agency.KindInvalid, "agent %q of role %q in run %q: want all three", a.ID, a.Role, a.Run)
+	case a.ID == agency.FromHuman || a.ID == agency.FromSystem || a.ID == agency.Everyone:
+		return agency.Errorf(agency.KindInvalid, "agent %q: the name is taken by a party that is no agent", a.ID)
+	case !a.Status.live():
+		return agency.Errorf(agency.KindInvalid, "agent %s joins as %q: want a status of a live agent", a.ID, a.Status)
+	case a.HeartbeatInterval < 0:
+		return agency.Errorf(agency.KindInvalid, "agent %s: a heartbeat every %s", a.ID, a.HeartbeatInterval)
+	}
+	beat, err := clock(tx)
+	if err != nil {
+		return err
+	}
+	now := store.Micros(tx.Now)
+	_, err = tx.Exec(`INSERT INTO board_agent (run_id, agent_id, role, name, contract_id, status, activity,
+	started_at, last_activity_at, last_heartbeat_at, heartbeat, beat) VALUES (?, ?, ?, ?, ?, ?, ?, ?8, ?8, ?8, ?, ?)
+ON CONFLICT DO UPDATE SET role = excluded.role, name = excluded.name, contract_id = excluded.contract_id,
+	status = CASE WHEN completed_at = 0 THEN status ELSE excluded.status END,
+	completed_at = 0, last_heartbeat_at = ?8, heartbeat = excluded.heartbeat, missed = 0, beat = excluded.beat`,
+		string(a.Run), string(a.ID), string(a.Role), a.Name, string(a.Contract), string(a.Status), a.Activity,
+		now, int64(a.HeartbeatInterval), int64(beat))
+	return err
+}
+
+// Change is what an agent tells of itself; a zero field stays as it was, Add is
+// added.
+type Change struct {
+	Status   AgentStatus
+	Activity string
+	Add      Metrics
+	LastTool string
+	LastFile string
+	Progress float64
+}
+
+// Update tells what an agent is doing; it counts as a heartbeat. KindNotFound
+// for an agent that never joined, KindConflict for one that has ended.
+func Update(tx *store.Tx, run agency.RunID, id agency.AgentID, c Change) error {
+	if c.Status != "" && !c.Status.live() {
+		return agency.Errorf(agency.KindInvalid, "agent %s: status %q: want active, waiting or blocked; an agent ends by leaving", id, c.Status)
+	}
+	if c.Progress < 0 || c.Progress > 1 {
+		return agency.Errorf(agency.KindInvalid, "agent %s: progress %g: want 0 to 1", id, c.Progress)
+	}
+	beat, err := clock(tx)
+	if err != nil {
+		return err
+	}
+	res, err := tx.Exec(`UPDATE board_agent SET
+	status = coalesce(nullif(?, ''), status), activity = coalesce(nullif(?, ''), activity),
+	turns = turns + ?, tokens = tokens + ?, files = files + ?, tool_calls = tool_calls + ?, errors = errors + ?,
+	last_tool = coalesce(nullif(?, ''), last_tool), last_file = coalesce(nullif(?, ''), last_file),
+	progress = CASE WHEN ?10 > 0 THEN ?10 ELSE progress END,
+	last_activity_at = ?11, last_heartbeat_at = ?11, missed = 0, beat = ?
+WHERE run_id = ? AND agent_id = ? AND completed_at = 0`,
+		string(c.Status), c.Activity, c.Add.Turns, c.Add.Tokens, c.Add.Files, c.Add.ToolCalls, c.Add.Errors,
+		c.LastTool, c.LastFile, c.Progress, store.Micros(tx.Now), int64(beat), string(run), string(id))
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return absent(tx, run, id)
+	}
+	return nil
+}
+
+// Heartbeat says that an agent is there.
+func Heartbeat(tx *store.Tx, run agency.RunID, id agency.AgentID) error {
+	beat, err := clock(tx)
+	if err != nil {
+		return err
+	}
+	res, err := tx.Exec(`UPDATE board_agent SET last_heartbeat_at = ?, missed = 0, beat = ?
+WHERE run_id = ? AND agent_id = ? AND completed_at = 0`, store.Micros(tx.Now), int64(beat), string(run), string(id))
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return absent(tx, run, id)
+	}
+	return nil
+}
+
+// absent is the error of an operation that found no live agent.
+func absent(q store.Querier, run agency.RunID, id agency.AgentID) error {
+	a, err := AgentOf(q, run, id)
+	if err != nil {
+		return err
+	}
+	return agency.Errorf(agency.KindConflict, "agent %s of run %s has ended: %s", id, run, a.Status)
+}
+
+// Leave ends an agent as completed, failed or terminated. What it holds goes to
+// whoever waits for it, mail that only it could read becomes dead letters.
+// Leaving again changes nothing.
+func Leave(tx *store.Tx, run agency.RunID, id agency.AgentID, status AgentStatus, reason string) error {
+	if !status.Ended() {
+		return agency.Errorf(agency.KindInvalid, "agent %s leaves as %q: want completed, failed or terminated", id, status)
+	}
+	a, err := AgentOf(tx, run, id)
+	if err != nil || a.Status.Ended() {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE board_agent SET status = ?, activity = ?, completed_at = ?3, last_activity_at = ?3
+WHERE run_id = ? AND agent_id = ?`, string(status), reason, store.Micros(tx.Now), string(run), string(id)); err != nil {
+		return err
+	}
+	_, err = Bury(tx, run, id, "the recipient has ended: "+string(status))
+	return err
+}
+
+// Missed counts the heartbeats that the working agents of a run owe and
+// returns those that owe one or more; the first that is missed is an event.
+func Missed(tx *store.Tx, run agency.RunID) ([]Agent, error) {
+	now, err := clock(tx)
+	if err != nil {
+		return nil, err
+	}
+	late, err := agents(tx, `WHERE run_id = ? AND status IN ('initializing', 'active') AND heartbeat <= ? - beat`, string(run), int64(now))
+	if err != nil {
+		return nil, err
+	}
+	for i := range late {
+		a := &late[i]
+		known := a.Missed
+		if err := tx.QueryRow(`UPDATE board_agent SET missed = (? - beat) / heartbeat WHERE run_id = ? AND agent_id = ? RETURNING missed`,
+			int64(now), string(run), string(a.ID)).Scan(&a.Missed); err != nil {
+			return nil, err
+		}
+		if known > 0 {
+			continue
+		}
+		ev := agency.NewEvent(run, agency.SeverityWarning, "no heartbeat of "+string(a.ID)+" for "+(time.Duration(a.Missed)*a.HeartbeatInterval).String(), agency.Log{})
+		ev.AgentID, ev.Role, ev.ContractID = a.ID, a.Role, a.Contract
+		if _, err := event.Append(tx, ev); err != nil {
+			return nil, err
+		}
+	}
+	return late, nil
+}
+
+// Live are the agents of a run that have not ended, by id.
+func Live(q store.Querier, run agency.RunID) ([]Agent, error) {
+	return agents(q, `WHERE run_id = ? AND completed_at = 0`, string(run))
+}
+
+// Agents are all agents that ever joined a run, by id.
+func Agents(q store.Querier, run agency.RunID) ([]Agent, error) {
+	return agents(q, `WHERE run_id = ?`, string(run))
+}
+
+// AgentOf reads one agent; KindNotFound where it never joined.
+func AgentOf(q store.Querier, run agency.RunID, id agency.AgentID) (Agent, error) {
+	found, err := agents(q, `WHERE run_id = ? AND agent_id = ?`, string(run), string(id))
+	if err != nil {
+		return Agent{}, err
+	}
+	if len(found) == 0 {
+		return Agent{}, agency.Errorf(agency.KindNotFound, "run %s has no agent %q", run, id).
+			WithMend("agency inspect %s --json lists the agents of the run", run)
+	}
+	return found[0], nil
+}
+
+func agents(q store.Querier, where string, args ...any) ([]Agent, error) {
+	rows, err := q.Query(`SELECT run_id, agent_id, role, name, contract_id, status, activity, turns, tokens, files, tool_calls,
+errors, last_tool, last_file, progress, started_at, last_activity_at, last_heartbeat_at, completed_at, heartbeat, missed
+FROM board_agent `+where+` ORDER BY agent_id`, args...)
+	if err != nil {
+		return nil, err
+	}
+	var out []Agent
+	for rows.Next() {
+		var a Agent
+		var started, active, beat, completed int64
+		if err := rows.Scan(&a.Run, &a.ID, &a.Role, &a.Name, &a.Contract, &a.Status, &a.Activity, &a.Turns, &a.Tokens,
+			&a.Files, &a.ToolCalls, &a.Errors, &a.LastTool, &a.LastFile, &a.Progress, &started, &active, &beat, &completed,
+			&a.HeartbeatInterval, &a.Missed); err != nil {
+			return nil, err
+		}
+		a.StartedAt, a.LastActivityAt, a.LastHeartbeatAt = store.Time(started), store.Time(active), store.Time(beat)
+		if completed != 0 {
+			a.CompletedAt = store.Time(completed)
+		}
+		out = append(out, a)
+	}
+	return slices.Clip(out), rows.Err()
+}
