@@ -84,36 +84,46 @@ type (
 		Message MessageID `json:"message_id"`
 		Status  string    `json:"status"`
 	}
-	// StateChanged says that a run or contract moved to another state.
+	// StateChanged says that a run, a contract or an agent moved to another
+	// state, or, where Key is set, that a key of the shared state moved from one
+	// version to another.
 	StateChanged struct {
 		From   string `json:"from"`
 		To     string `json:"to"`
 		Reason string `json:"reason,omitempty"`
+
+		Namespace string `json:"namespace,omitempty"`
+		Key       string `json:"key,omitempty"`
 	}
 	// LockAcquired says who holds a lease.
 	LockAcquired struct {
 		Name   string `json:"name"`
 		Holder string `json:"holder"`
+		Shared bool   `json:"shared,omitempty"`
 	}
-	// LockDenied says who was refused a lease.
+	// LockDenied says who was refused a lease, and because of whom.
 	LockDenied struct {
-		Name   string `json:"name"`
-		Holder string `json:"holder"`
+		Name   string   `json:"name"`
+		Holder string   `json:"holder"`
+		HeldBy []string `json:"held_by,omitempty"`
 	}
-	// LockReleased says who gave a lease back.
+	// LockReleased says who gave a lease back, or lost it for a reason.
 	LockReleased struct {
 		Name   string `json:"name"`
 		Holder string `json:"holder"`
+		Reason string `json:"reason,omitempty"`
 	}
 	// TokenGranted says who holds an execution token.
 	TokenGranted struct {
 		Name   string `json:"name"`
 		Holder string `json:"holder"`
 	}
-	// TokenReleased says who gave an execution token back.
+	// TokenReleased says who gave an execution token back, or lost it for a
+	// reason.
 	TokenReleased struct {
 		Name   string `json:"name"`
 		Holder string `json:"holder"`
+		Reason string `json:"reason,omitempty"`
 	}
 	// CheckpointCreated names a tree that can be rolled back to.
 	CheckpointCreated struct {

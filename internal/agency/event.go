@@ -43,18 +43,22 @@ type EventType string
 // Event is one entry of a run's log: what happened, never what should. ID
 // increases in commit order. Details holds the JSON of a Detail.
 type Event struct {
-	ID         int64           `json:"id"`
-	RunID      RunID           `json:"run_id"`
-	Time       time.Time       `json:"time"`
-	Category   Category        `json:"category"`
-	Type       EventType       `json:"type"`
-	Severity   Severity        `json:"severity"`
-	AgentID    AgentID         `json:"agent_id,omitempty"`
-	Role       RoleID          `json:"role,omitempty"`
-	Tier       string          `json:"tier,omitempty"`
-	ContractID ContractID      `json:"contract_id,omitempty"`
-	Summary    string          `json:"summary"`
-	Details    json.RawMessage `json:"details,omitempty"`
+	ID         int64      `json:"id"`
+	RunID      RunID      `json:"run_id"`
+	Time       time.Time  `json:"time"`
+	Category   Category   `json:"category"`
+	Type       EventType  `json:"type"`
+	Severity   Severity   `json:"severity"`
+	AgentID    AgentID    `json:"agent_id,omitempty"`
+	Role       RoleID     `json:"role,omitempty"`
+	Tier       string     `json:"tier,omitempty"`
+	ContractID ContractID `json:"contract_id,omitempty"`
+	// What on the board it is about, where it is about that: the message, or
+	// the entry of the shared state's history.
+	RelatedMessage MessageID       `json:"related_message_id,omitempty"`
+	RelatedState   int64           `json:"related_state_id,omitempty"`
+	Summary        string          `json:"summary"`
+	Details        json.RawMessage `json:"details,omitempty"`
 }
 
 // Detail is what an event of one type says. The set is closed: the types of
@@ -65,7 +69,7 @@ type Detail interface {
 }
 
 // NewEvent makes the event of a detail. The store sets ID and Time when it is
-// appended; the caller may set AgentID, Role and ContractID on the result.
+// appended; the caller may set AgentID, Role, ContractID and what is related.
 func NewEvent(run RunID, severity Severity, summary string, d Detail) Event {
 	b, err := json.Marshal(d)
 	if err != nil { // a Detail is a plain struct of this file

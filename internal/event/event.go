@@ -12,7 +12,9 @@ import (
 	"database/sql"
 	"embed"
 	"encoding/json"
+	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/store"
@@ -28,8 +30,8 @@ func Migrations() store.Set { return store.Set{Name: "event", FS: files} }
 func appended() store.Topic[agency.Event] { return store.Topic[agency.Event]{Name: "event"} }
 
 const insert = `INSERT INTO event
-(run_id, time, category, type, severity, rank, agent_id, role, tier, contract_id, summary, details)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+(run_id, time, category, type, severity, rank, agent_id, role, tier, contract_id, message_id, state_id, summary, details)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // Append adds an event to the transaction and returns it as stored: with its
 // ID, the transaction's time and secrets redacted. Followers see it after the
@@ -46,7 +48,7 @@ func Append(tx *store.Tx, ev agency.Event) (agency.Event, error) {
 	}
 	res, err := tx.Exec(insert, string(ev.RunID), store.Micros(ev.Time), string(ev.Category), string(ev.Type),
 		string(ev.Severity), rank(ev.Severity), string(ev.AgentID), string(ev.Role), ev.Tier,
-		string(ev.ContractID), ev.Summary, details)
+		string(ev.ContractID), string(ev.RelatedMessage), ev.RelatedState, ev.Summary, details)
 	if err != nil {
 		return ev, err
 	}
@@ -79,6 +81,8 @@ type Filter struct {
 	Category    agency.Category
 	MinSeverity agency.Severity
 	Contract    agency.ContractID
+	Agent       agency.AgentID
+	Types       []agency.EventType // any of them
 }
 
 // Matches tells whether an event passes.
@@ -86,6 +90,8 @@ func (f Filter) Matches(ev *agency.Event) bool {
 	return (f.Run == "" || ev.RunID == f.Run) &&
 		(f.Category == "" || ev.Category == f.Category) &&
 		(f.Contract == "" || ev.ContractID == f.Contract) &&
+		(f.Agent == "" || ev.AgentID == f.Agent) &&
+		(len(f.Types) == 0 || slices.Contains(f.Types, ev.Type)) &&
 		(f.MinSeverity == "" || rank(ev.Severity) >= rank(f.MinSeverity))
 }
 
@@ -106,13 +112,22 @@ func (f Filter) where(after int64) (clause string, args []any) {
 	if f.Contract != "" {
 		add("contract_id = ?", string(f.Contract))
 	}
+	if f.Agent != "" {
+		add("agent_id = ?", string(f.Agent))
+	}
+	if len(f.Types) > 0 {
+		terms = append(terms, "type IN (?"+strings.Repeat(", ?", len(f.Types)-1)+")")
+		for _, t := range f.Types {
+			args = append(args, string(t))
+		}
+	}
 	if f.MinSeverity != "" {
 		add("rank >= ?", rank(f.MinSeverity))
 	}
 	return strings.Join(terms, " AND "), args
 }
 
-const columns = `id, run_id, time, category, type, severity, agent_id, role, tier, contract_id, summary, details`
+const columns = `id, run_id, time, category, type, severity, agent_id, role, tier, contract_id, message_id, state_id, summary, details`
 
 // Since reads the events after an id, oldest first, at most limit; limit 0
 // reads all.
@@ -131,7 +146,7 @@ func Since(q store.Querier, after int64, f Filter, limit int) ([]agency.Event, e
 		var micros int64
 		var details sql.NullString
 		err := rows.Scan(&ev.ID, &ev.RunID, &micros, &ev.Category, &ev.Type, &ev.Severity,
-			&ev.AgentID, &ev.Role, &ev.Tier, &ev.ContractID, &ev.Summary, &details)
+			&ev.AgentID, &ev.Role, &ev.Tier, &ev.ContractID, &ev.RelatedMessage, &ev.RelatedState, &ev.Summary, &details)
 		if err != nil {
 			return nil, err
 		}
@@ -154,6 +169,13 @@ func Last(q store.Querier, run agency.RunID) (last int64, err error) {
 // DeleteRun removes a run's events.
 func DeleteRun(tx *store.Tx, run agency.RunID) error {
 	_, err := tx.Exec("DELETE FROM event WHERE run_id = ?", string(run))
+	return err
+}
+
+// DeleteBefore removes what a run logged before a time. A run that may go on
+// needs its log: the caller asks only for one that has ended.
+func DeleteBefore(tx *store.Tx, run agency.RunID, before time.Time) error {
+	_, err := tx.Exec("DELETE FROM event WHERE run_id = ? AND time < ?", string(run), store.Micros(before))
 	return err
 }
 

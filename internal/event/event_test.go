@@ -85,7 +85,8 @@ func TestStoredEqualsFollowed(t *testing.T) {
 	db.SetRedact(func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "canary", "[redacted]")) })
 	full := agency.Event{
 		RunID: "r", Category: agency.CategoryGate, Type: "gate_opened", Severity: agency.SeverityWarning,
-		AgentID: "a", Role: "generalist", Tier: "t4", ContractID: "main", Summary: "a canary", Details: []byte(`{"k":"canary"}`),
+		AgentID: "a", Role: "generalist", Tier: "t4", ContractID: "main", RelatedMessage: "m", RelatedState: 7,
+		Summary: "a canary", Details: []byte(`{"k":"canary"}`),
 	}
 	bare := agency.Event{RunID: "r", Summary: "bare"}
 	appendNotes(t, log, "r", 0, 1) // the ring begins here
@@ -164,9 +165,9 @@ func TestNoLossNoRepetition(t *testing.T) {
 func TestFilter(t *testing.T) {
 	_, log := open(t)
 	evs := []agency.Event{
-		{RunID: "a", Category: agency.CategoryGit, Severity: agency.SeverityDebug, ContractID: "x", Summary: "0"},
-		{RunID: "a", Category: agency.CategoryGate, Severity: agency.SeverityError, ContractID: "y", Summary: "1"},
-		{RunID: "b", Category: agency.CategoryGate, Severity: agency.SeverityCritical, ContractID: "x", Summary: "2"},
+		{RunID: "a", Type: "merged", Category: agency.CategoryGit, Severity: agency.SeverityDebug, ContractID: "x", Summary: "0"},
+		{RunID: "a", Type: "log", AgentID: "ada", Category: agency.CategoryGate, Severity: agency.SeverityError, ContractID: "y", Summary: "1"},
+		{RunID: "b", Type: "nudged", AgentID: "ada", Category: agency.CategoryGate, Severity: agency.SeverityCritical, ContractID: "x", Summary: "2"},
 	}
 	if err := log.Append(t.Context(), append([]agency.Event{{RunID: "z"}}, evs...)...); err != nil {
 		t.Fatal(err)
@@ -181,6 +182,9 @@ func TestFilter(t *testing.T) {
 		{event.Filter{MinSeverity: agency.SeverityError}, "1 2"},
 		{event.Filter{MinSeverity: agency.SeverityCritical}, "2"},
 		{event.Filter{Contract: "x"}, "0 2"},
+		{event.Filter{Agent: "ada"}, "1 2"},
+		{event.Filter{Types: []agency.EventType{"nudged", "merged"}}, "0 2"},
+		{event.Filter{Types: []agency.EventType{"log"}, Agent: "ada", Run: "b"}, ""},
 		{event.Filter{Run: "a", Contract: "x", MinSeverity: agency.SeverityInfo}, ""},
 	}
 	for _, tt := range tests {
@@ -242,4 +246,53 @@ func TestAFewMillionBytesLeaveTheRing(t *testing.T) {
 		}
 	}
 	inOrder(t, follow(t, log, 0, event.Filter{}, 30), 0)
+}
+
+// TestHundredsFollow has many followers, each with a filter of its own, while
+// writers append: each sees all that passes its filter, once and in order.
+func TestHundredsFollow(t *testing.T) {
+	_, log := open(t)
+	const followers, agents, each = 400, 20, 30
+	var wg sync.WaitGroup
+	for n := range followers {
+		f := event.Filter{Run: "r", Agent: agency.AgentID(fmt.Sprint(n % agents))}
+		wg.Go(func() { inOrder(t, follow(t, log, 0, f, each), 0) })
+	}
+	var writers sync.WaitGroup
+	for n := range agents {
+		writers.Go(func() {
+			for i := range each {
+				ev := note("r", i)
+				ev.AgentID = agency.AgentID(fmt.Sprint(n))
+				if err := log.Append(context.Background(), ev); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	wg.Wait()
+}
+
+func TestDeleteBefore(t *testing.T) {
+	wall := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	db, err := store.Open(t.Context(), store.Options{
+		Path: filepath.Join(t.TempDir(), "s.db"), Sets: []store.Set{event.Migrations()}, Now: func() time.Time { return wall },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := event.NewLog(db)
+	t.Cleanup(func() { _ = errors.Join(log.Close(), db.Close()) })
+	appendNotes(t, log, "r", 0, 2)
+	appendNotes(t, log, "other", 0, 1)
+	wall = wall.Add(time.Hour)
+	appendNotes(t, log, "r", 2, 1)
+	if err := db.Write(t.Context(), func(tx *store.Tx) error { return event.DeleteBefore(tx, "r", wall) }); err != nil {
+		t.Fatal(err)
+	}
+	left, err := log.Since(t.Context(), 0, event.Filter{}, 0)
+	if err != nil || len(left) != 2 || left[0].RunID != "other" || left[1].Summary != "2" {
+		t.Fatalf("%v, %v", left, err)
+	}
 }
