@@ -1,10 +1,8 @@
 package anthropic
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 
@@ -81,20 +79,17 @@ type answer struct {
 	requestID string
 }
 
-func (a *answer) readJSON(res *http.Response, yield func(llm.Event, error) bool) (bool, error) {
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return false, err
-	}
+// Whole takes an answer in one document.
+func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (bool, error) {
 	var d document
-	if err := a.decode(body, &d); err != nil {
+	if err := llm.Parsed(a.at, body, json.Unmarshal(body, &d)); err != nil {
 		return false, err
 	}
-	if len(d.Error) > 0 && string(d.Error) != "null" {
+	if llm.Some(d.Error) {
 		return false, llm.FromEvent(a.at, body)
 	}
 	if d.Content == nil && d.StopReason == "" {
-		return false, llm.BadBody(a.at, res.StatusCode, body)
+		return false, llm.BadBody(a.at, http.StatusOK, body)
 	}
 	a.head(&d)
 	a.stopped = true
@@ -125,30 +120,10 @@ func (b *block) whole(call int) []llm.Event {
 	return nil
 }
 
-func (a *answer) decode(data []byte, into *document) error {
-	return a.check(data, json.Unmarshal(data, into))
-}
-
-// check names JSON that does not parse: half of it is a stream that was cut. A
-// field of a wrong type is passed over.
-func (a *answer) check(data []byte, err error) error {
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case err == nil, errors.As(err, &wrongType):
-		return nil
-	case strings.Contains(err.Error(), "unexpected end of JSON input"):
-		return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "within an event"}
-	}
-	return llm.BadBody(a.at, http.StatusOK, data)
-}
-
-// take reads one event and hands its delta on.
-func (a *answer) take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return false, nil
-	}
+// Take reads one event and hands its delta on.
+func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
 	var e event
-	if err := a.check(data, json.Unmarshal(data, &e)); err != nil {
+	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &e)); err != nil {
 		return false, err
 	}
 	a.events++
@@ -160,14 +135,15 @@ func (a *answer) take(data []byte, yield func(llm.Event, error) bool) (left bool
 	case "content_block_delta":
 		return a.delta(e, yield)
 	case "message_delta":
-		a.stop = last(a.stop, e.Delta.StopReason)
+		a.stop = cmp.Or(e.Delta.StopReason, a.stop)
 		a.merge(e.Usage)
 	case "message_stop":
 		a.stopped = true
+		return false, llm.ErrLeave
 	case "error":
 		return false, llm.FromEvent(a.at, data)
 	default: // ping, content_block_stop and what is not known yet
-		if len(e.Error) > 0 && string(e.Error) != "null" {
+		if llm.Some(e.Error) {
 			return false, llm.FromEvent(a.at, data)
 		}
 	}
@@ -178,7 +154,7 @@ func (a *answer) head(d *document) {
 	if d == nil {
 		return
 	}
-	a.id, a.model, a.stop = last(a.id, d.ID), last(a.model, d.Model), last(a.stop, d.StopReason)
+	a.id, a.model, a.stop = cmp.Or(d.ID, a.id), cmp.Or(d.Model, a.model), cmp.Or(d.StopReason, a.stop)
 	a.merge(d.Usage)
 }
 
@@ -198,18 +174,11 @@ func (a *answer) merge(u *usage) {
 	}
 }
 
-func last(old, now string) string {
-	if now != "" {
-		return now
-	}
-	return old
-}
-
 // open adds the block at an index.
 func (a *answer) open(index int, raw json.RawMessage) (*block, error) {
 	b := &block{raw: raw}
 	if len(raw) > 0 {
-		if err := a.check(raw, json.Unmarshal(raw, b)); err != nil {
+		if err := llm.Parsed(a.at, raw, json.Unmarshal(raw, b)); err != nil {
 			return nil, err
 		}
 	}
@@ -254,17 +223,17 @@ func (a *answer) delta(e event, yield func(llm.Event, error) bool) (bool, error)
 	d := e.Delta
 	switch d.Type {
 	case "text_delta":
-		b.Type = last(b.Type, "text")
+		b.Type = cmp.Or(b.Type, "text")
 		b.text.WriteString(d.Text)
 		return !yield(llm.TextDelta{Text: d.Text}, nil), nil
 	case "input_json_delta":
-		b.Type = last(b.Type, "tool_use")
+		b.Type = cmp.Or(b.Type, "tool_use")
 		b.text.WriteString(d.PartialJSON)
 		if b.Type == "tool_use" {
 			return !yield(llm.ToolDelta{Index: a.callIndex(b), Name: b.Name, Args: d.PartialJSON}, nil), nil
 		}
 	case "thinking_delta":
-		b.Type = last(b.Type, "thinking")
+		b.Type = cmp.Or(b.Type, "thinking")
 		b.text.WriteString(d.Thinking)
 		return !yield(llm.ReasoningDelta{Text: d.Thinking}, nil), nil
 	case "signature_delta":
@@ -287,30 +256,26 @@ func (a *answer) callIndex(b *block) int {
 	return n
 }
 
-// end decides whether the answer is complete: the wire always says why it
+// End decides whether the answer is complete: the wire always says why it
 // stopped.
-func (a *answer) end(err error) error {
+func (a *answer) End(err error) error {
 	switch {
 	case a.stopped, a.stop != "":
 		return nil
 	case err != nil:
 		return err
-	case a.events == 0:
-		return &llm.Fault{Kind: llm.BadAnswer, Provider: a.at.Provider, Detail: "no event in the answer"}
 	}
-	return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "ended without stop_reason and message_stop"}
+	return llm.Unended(a.at, a.events, "stop_reason and message_stop")
 }
 
-func (a *answer) finish() llm.Answer {
-	out := llm.Answer{
-		Provider: a.at.Provider, Model: last(a.req.Model, a.model),
-		RequestID: last(a.id, a.requestID), Raw: a.stop,
+// Answer is what was gathered, in the common form.
+func (a *answer) Answer() llm.Answer {
+	g := llm.Gathered{
+		At: a.at, Request: a.req, Model: a.model, RequestID: cmp.Or(a.requestID, a.id),
+		Raw: a.stop, Blocks: a.canonical(), Stop: stopReason(a.stop),
 	}
-	out.Message.Role = llm.Assistant
-	out.Message.Blocks = a.canonical()
-	out.Stop = llm.FinishStop(stopReason(a.stop), out.Message.Blocks)
-	out.Usage, out.CacheKnown = a.count(out.Message)
-	return out
+	g.Usage, g.CacheKnown = a.count()
+	return g.Answer()
 }
 
 func stopReason(s string) llm.StopReason {
@@ -377,17 +342,15 @@ func (b *block) reasoning(provider, model string) (llm.Reasoning, bool) {
 	return llm.Reasoning{Provider: provider, Model: model, Opaque: llm.CanonicalJSON(opaque), Text: b.text.String()}, err == nil
 }
 
-// count takes the provider's usage, or estimates from bytes. Here the input
+// count is the provider's usage, nil where it counted nothing. Here the input
 // tokens are those that no cache took part in; the canonical In is all.
-func (a *answer) count(m llm.Message) (agency.Usage, bool) {
+func (a *answer) count() (*agency.Usage, bool) {
 	u := a.usage
-	if value(u.Input)+value(u.CacheRead)+value(u.CacheWrite) == 0 {
-		return llm.EstimateUsage(a.req, m), false
+	in := value(u.Input) + value(u.CacheRead) + value(u.CacheWrite)
+	if in == 0 {
+		return nil, false
 	}
-	return agency.Usage{
-		In:     value(u.Input) + value(u.CacheRead) + value(u.CacheWrite),
-		Cached: value(u.CacheRead), CacheWrite: value(u.CacheWrite), Out: value(u.Output),
-	}, u.CacheRead != nil
+	return &agency.Usage{In: in, Cached: value(u.CacheRead), CacheWrite: value(u.CacheWrite), Out: value(u.Output)}, u.CacheRead != nil
 }
 
 func value(p *int64) int64 {

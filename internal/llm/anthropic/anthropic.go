@@ -12,7 +12,6 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"agency/internal/llm"
 )
@@ -69,42 +68,12 @@ func (m *Model) Close() { m.client.CloseIdleConnections() }
 
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
+	post := func() (*http.Response, error) {
 		var res *http.Response
 		err := m.messages.NewStreaming(ctx, m.params(req), option.WithResponseInto(&res)).Err()
-		if err != nil {
-			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
-			return
-		}
-		defer func() { _ = res.Body.Close() }()
-		a := &answer{at: m.at, req: req, requestID: res.Header.Get("Request-Id")}
-		left, err := a.read(res, yield)
-		switch {
-		case left:
-		case err != nil:
-			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
-		default:
-			yield(llm.Done{Answer: a.finish()}, nil)
-		}
+		return res, err
 	}
-}
-
-// read takes the answer in whatever form it came. left says that the caller
-// has left the loop.
-func (a *answer) read(res *http.Response, yield func(llm.Event, error) bool) (left bool, err error) {
-	form, err := llm.Sniff(a.at, res)
-	if err != nil {
-		return false, err
-	}
-	if form == llm.FormJSON {
-		return a.readJSON(res, yield)
-	}
-	events := ssestream.NewDecoder(&http.Response{Body: res.Body, Header: http.Header{}})
-	for !a.stopped && events.Next() {
-		left, err := a.take(events.Event().Data, yield)
-		if left || err != nil {
-			return left, err
-		}
-	}
-	return false, a.end(events.Err())
+	return llm.Exchange(ctx, m.at, req.Model, post, func(res *http.Response) llm.Reply {
+		return &answer{at: m.at, req: req, requestID: res.Header.Get("Request-Id")}
+	})
 }

@@ -34,10 +34,10 @@ func streamed(t testing.TB, quirks string) []byte {
 func take(data []byte) (llm.Answer, error) {
 	a := &answer{at: llm.Endpoint{Provider: "p"}}
 	res := &http.Response{StatusCode: 200, Body: io.NopCloser(bytes.NewReader(data))}
-	if _, err := a.read(res, func(llm.Event, error) bool { return true }); err != nil {
+	if _, err := llm.Receive(a.at, res, a, func(llm.Event, error) bool { return true }); err != nil {
 		return llm.Answer{}, err
 	}
-	return a.finish(), nil
+	return a.Answer(), nil
 }
 
 // A stream that ends at any byte is the whole answer or a named fault.

@@ -2,9 +2,8 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 
@@ -77,78 +76,48 @@ type answer struct {
 	id       string
 }
 
-// read takes the answer in whatever form it came. left says that the caller
-// has left the loop.
-func (a *answer) read(res *http.Response, yield func(llm.Event, error) bool) (left bool, err error) {
-	form, err := llm.Sniff(a.at, res)
-	if err != nil {
-		return false, err
-	}
-	if form == llm.FormJSON {
-		return a.readJSON(res, yield)
-	}
-	err = llm.ReadEvents(res.Body, func(data []byte) error {
-		if bytes.HasPrefix(data, []byte("[DONE]")) {
-			return llm.ErrLeave
-		}
-		if left, err = a.take(data, yield); left {
-			return llm.ErrLeave
-		}
-		return err
-	})
-	if left || a.finished == "" && err != nil {
-		return left, err
-	}
-	return false, a.end()
-}
-
-// readJSON takes a whole answer: a document, or the list of them that the wire
+// Whole takes a whole answer: a document, or the list of them that the wire
 // gives where no events were asked for.
-func (a *answer) readJSON(res *http.Response, yield func(llm.Event, error) bool) (left bool, err error) {
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return false, err
-	}
+func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (left bool, err error) {
 	all := []json.RawMessage{body}
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		if err := json.Unmarshal(body, &all); err != nil {
-			return false, a.broken(body, err)
+		if err := llm.Parsed(a.at, body, json.Unmarshal(body, &all)); err != nil {
+			return false, err
 		}
 	}
 	for _, one := range all {
-		if left, err := a.take(one, yield); left || err != nil {
+		if left, err := a.Take(one, yield); left || err != nil {
 			return left, err
 		}
 	}
 	if a.events == 0 {
-		return false, llm.BadBody(a.at, res.StatusCode, body)
+		return false, llm.BadBody(a.at, http.StatusOK, body)
 	}
-	a.finished = either(a.finished, "STOP") // it came whole
-	return false, a.end()
+	a.finished = cmp.Or(a.finished, "STOP") // it came whole
+	return false, a.End(nil)
 }
 
-// take reads one chunk and hands its deltas on.
-func (a *answer) take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
-	if len(data) == 0 {
-		return false, nil
+// Take reads one chunk and hands its deltas on.
+func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+	if bytes.HasPrefix(data, []byte("[DONE]")) {
+		return false, llm.ErrLeave
 	}
 	var c chunk
-	var wrongType *json.UnmarshalTypeError
-	if err := json.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
-		return false, a.broken(data, err)
+	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &c)); err != nil {
+		return false, err
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
+	if llm.Some(c.Error) {
 		return false, llm.FromEvent(a.at, data)
 	}
 	if len(c.Candidates) > 0 || c.Usage != nil || c.Feedback != nil {
 		a.events++
 	}
-	a.id, a.model = either(c.ID, a.id), either(c.Model, a.model)
+	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
 	if c.Usage != nil {
 		a.usage = c.Usage
 	}
 	if c.Feedback != nil {
-		a.blocked = either(c.Feedback.BlockReason, a.blocked)
+		a.blocked = cmp.Or(c.Feedback.BlockReason, a.blocked)
 	}
 	if len(c.Candidates) == 0 {
 		return false, nil
@@ -159,16 +128,8 @@ func (a *answer) take(data []byte, yield func(llm.Event, error) bool) (left bool
 			return true, nil
 		}
 	}
-	a.finished, a.message = either(first.FinishReason, a.finished), either(first.FinishMessage, a.message)
+	a.finished, a.message = cmp.Or(first.FinishReason, a.finished), cmp.Or(first.FinishMessage, a.message)
 	return false, nil
-}
-
-// broken names JSON that does not parse: half of it is a stream that was cut.
-func (a *answer) broken(data []byte, err error) error {
-	if strings.Contains(err.Error(), "unexpected end of JSON input") {
-		return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "within an event"}
-	}
-	return llm.BadBody(a.at, http.StatusOK, data)
 }
 
 // add takes a part. Pieces of one text are put together; a signed one stands
@@ -212,15 +173,15 @@ func (a *answer) last() *piece {
 	return a.pieces[len(a.pieces)-1]
 }
 
-// end decides whether the answer is complete and of use.
-func (a *answer) end() error {
+// End decides whether the answer is complete and of use.
+func (a *answer) End(err error) error {
 	switch {
 	case a.blocked != "" && len(a.pieces) == 0:
 		return nil
-	case a.events == 0:
-		return &llm.Fault{Kind: llm.BadAnswer, Provider: a.at.Provider, Detail: "no event in the answer"}
+	case a.finished == "" && err != nil:
+		return err
 	case a.finished == "":
-		return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "ended without finishReason"}
+		return llm.Unended(a.at, a.events, "finishReason")
 	case a.calls == 0 && unreadable(a.finished):
 		// What the model wrote is not given; asked again it writes another.
 		return &llm.Fault{
@@ -239,16 +200,14 @@ func unreadable(reason string) bool {
 	return false
 }
 
-func (a *answer) finish() llm.Answer {
-	out := llm.Answer{
-		Provider: a.at.Provider, Model: either(a.model, a.req.Model),
-		RequestID: a.id, Raw: either(a.finished, a.blocked),
+// Answer is what was gathered, in the common form.
+func (a *answer) Answer() llm.Answer {
+	g := llm.Gathered{
+		At: a.at, Request: a.req, Model: a.model, RequestID: a.id,
+		Raw: cmp.Or(a.finished, a.blocked), Blocks: a.blocks(), Stop: a.stop(),
 	}
-	out.Message.Role = llm.Assistant
-	out.Message.Blocks = a.blocks()
-	out.Stop = llm.FinishStop(a.stop(), out.Message.Blocks)
-	out.Usage, out.CacheKnown = a.count(out.Message)
-	return out
+	g.Usage, g.CacheKnown = a.count()
+	return g.Answer()
 }
 
 func (a *answer) stop() llm.StopReason {
@@ -315,14 +274,14 @@ func (a *answer) reasoning(m mark) llm.Reasoning {
 	return llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(opaque)}
 }
 
-// count takes the provider's usage, or estimates from bytes. Thoughts are paid
-// for as output.
-func (a *answer) count(m llm.Message) (agency.Usage, bool) {
+// count is the provider's usage, nil where it counted nothing. Thoughts are
+// paid for as output.
+func (a *answer) count() (*agency.Usage, bool) {
 	u := a.usage
 	if u == nil || u.Prompt == 0 && u.Candidates == 0 && u.Thoughts == 0 {
-		return llm.EstimateUsage(a.req, m), false
+		return nil, false
 	}
-	out := agency.Usage{In: u.Prompt + u.ToolPrompt, Out: u.Candidates + u.Thoughts}
+	out := &agency.Usage{In: u.Prompt + u.ToolPrompt, Out: u.Candidates + u.Thoughts}
 	if u.Cached == nil {
 		return out, u.Total > 0
 	}

@@ -60,23 +60,9 @@ func (m *Model) Close() { m.client.CloseIdleConnections() }
 
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		res, err := m.post(ctx, req)
-		if err != nil {
-			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
-			return
-		}
-		defer func() { _ = res.Body.Close() }()
-		a := &answer{at: m.at, req: req}
-		left, err := a.read(res, yield)
-		switch {
-		case left:
-		case err != nil:
-			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
-		default:
-			yield(llm.Done{Answer: a.finish()}, nil)
-		}
-	}
+	return llm.Exchange(ctx, m.at, req.Model,
+		func() (*http.Response, error) { return m.post(ctx, req) },
+		func(*http.Response) llm.Reply { return &answer{at: m.at, req: req} })
 }
 
 func (m *Model) post(ctx context.Context, req llm.Request) (*http.Response, error) {

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -120,7 +121,7 @@ func (t *translator) schema(raw json.RawMessage, depth int) *schema {
 	}
 	if len(in.AllOf) == 1 {
 		if out := t.schema(in.AllOf[0], depth+1); out != nil {
-			out.Description = either(in.Description, out.Description)
+			out.Description = cmp.Or(in.Description, out.Description)
 			return out
 		}
 	}
@@ -146,16 +147,9 @@ func (t *translator) refer(in source, depth int) *schema {
 	name := in.Ref[strings.LastIndexByte(in.Ref, '/')+1:]
 	out := t.schema(t.defs[name], depth+1)
 	if out != nil {
-		out.Description = either(in.Description, out.Description)
+		out.Description = cmp.Or(in.Description, out.Description)
 	}
 	return out
-}
-
-func either(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // kind settles the type; of several the first that is not null, the others are
@@ -225,7 +219,7 @@ func (t *translator) choices(out *schema, in []json.RawMessage, depth int) {
 	if len(out.AnyOf) == 1 && out.Type == "" {
 		only := out.AnyOf[0]
 		only.Nullable = only.Nullable || out.Nullable
-		only.Description = either(out.Description, only.Description)
+		only.Description = cmp.Or(out.Description, only.Description)
 		*out = *only
 	}
 }

@@ -1,9 +1,9 @@
 package openai
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -50,12 +50,9 @@ type function struct {
 }
 
 type usage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Details    *struct {
-		Cached *int64 `json:"cached_tokens"`
-		Write  int64  `json:"cache_write_tokens"`
-	} `json:"prompt_tokens_details"`
+	Prompt     int64    `json:"prompt_tokens"`
+	Completion int64    `json:"completion_tokens"`
+	Details    *details `json:"prompt_tokens_details"`
 }
 
 // flexText is a string that may also come as null, as a list of text parts or
@@ -111,36 +108,33 @@ type gathered struct {
 	args     strings.Builder
 }
 
-func (a *answer) readJSON(res *http.Response, yield func(llm.Event, error) bool) (bool, error) {
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return false, err
-	}
+// Whole takes an answer in one document.
+func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (bool, error) {
 	a.done = true
-	left, err := a.take(body, yield)
+	left, err := a.Take(body, yield)
 	if err == nil && a.events == 0 {
-		err = llm.BadBody(a.at, res.StatusCode, body)
+		err = llm.BadBody(a.at, http.StatusOK, body)
 	}
 	return left, err
 }
 
-// take reads one chunk and hands its deltas on.
-func (a *answer) take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
-	if len(data) == 0 {
-		return false, nil
+// Take reads one chunk and hands its deltas on.
+func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+	if bytes.HasPrefix(data, []byte("[DONE]")) {
+		a.done = true
+		return false, llm.ErrLeave
 	}
 	var c chunk
-	var wrongType *json.UnmarshalTypeError
-	if err := json.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
-		return false, a.broken(data, err)
+	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &c)); err != nil {
+		return false, err
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
+	if llm.Some(c.Error) {
 		return false, llm.FromEvent(a.at, data)
 	}
 	if len(c.Choices) > 0 || c.Usage != nil {
 		a.events++
 	}
-	a.id, a.model = last(a.id, c.ID), last(a.model, c.Model)
+	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
 	if c.Usage != nil {
 		a.usage = c.Usage
 	}
@@ -148,23 +142,8 @@ func (a *answer) take(data []byte, yield func(llm.Event, error) bool) (left bool
 		return false, nil
 	}
 	first := c.Choices[0]
-	a.finished = last(a.finished, first.FinishReason)
+	a.finished = cmp.Or(first.FinishReason, a.finished)
 	return !(a.add(first.Delta, yield) && a.add(first.Message, yield)), nil
-}
-
-func last(old, now string) string {
-	if now != "" {
-		return now
-	}
-	return old
-}
-
-// broken names JSON that does not parse: half of it is a stream that was cut.
-func (a *answer) broken(data []byte, err error) error {
-	if strings.Contains(err.Error(), "unexpected end of JSON input") {
-		return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "within an event"}
-	}
-	return llm.BadBody(a.at, http.StatusOK, data)
 }
 
 // add takes a message or a piece of one; false: the caller has left.
@@ -264,9 +243,9 @@ type ends struct {
 // never send one; until then such an answer is a cut stream and asked again.
 const unmarkedTrust = 2
 
-// end decides whether the answer is complete. An orderly end of the
+// End decides whether the answer is complete. An orderly end of the
 // connection alone proves little: proxies write one when the server died.
-func (a *answer) end(err error) error {
+func (a *answer) End(err error) error {
 	if a.done || a.finished != "" || err == nil && a.usage != nil && a.usage.Completion > 0 {
 		a.ends.marked.Store(true)
 		return nil
@@ -274,25 +253,22 @@ func (a *answer) end(err error) error {
 	if err != nil {
 		return err
 	}
-	if a.events == 0 {
-		return &llm.Fault{Kind: llm.BadAnswer, Provider: a.at.Provider, Detail: "no event in the answer"}
-	}
-	if !a.ends.marked.Load() && a.ends.unmarked.Add(1) > unmarkedTrust {
+	if a.events > 0 && !a.ends.marked.Load() && a.ends.unmarked.Add(1) > unmarkedTrust {
 		return nil
 	}
-	return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "ended without finish_reason and [DONE]"}
+	return llm.Unended(a.at, a.events, "finish_reason and [DONE]")
 }
 
-func (a *answer) finish() llm.Answer {
-	out := llm.Answer{
-		Provider: a.at.Provider, Model: last(a.req.Model, a.model),
-		RequestID: last(a.id, a.requestID), Raw: a.finished,
+// Answer is what was gathered, in the common form.
+func (a *answer) Answer() llm.Answer {
+	g := llm.Gathered{
+		At: a.at, Request: a.req, Model: a.model, RequestID: cmp.Or(a.requestID, a.id),
+		Raw: a.finished, Blocks: a.blocks(), Stop: a.stop(),
 	}
-	out.Message.Role = llm.Assistant
-	out.Message.Blocks = a.blocks()
-	out.Stop = llm.FinishStop(a.stop(), out.Message.Blocks)
-	out.Usage, out.CacheKnown = a.count(out.Message)
-	return out
+	if u := a.usage; u != nil {
+		g.Usage, g.CacheKnown = counted(u.Prompt, u.Completion, u.Details)
+	}
+	return g.Answer()
 }
 
 func (a *answer) blocks() []llm.Block {
@@ -332,17 +308,22 @@ func (a *answer) stop() llm.StopReason {
 	return llm.StopEndTurn
 }
 
-// count takes the provider's usage, or estimates from bytes.
-func (a *answer) count(m llm.Message) (agency.Usage, bool) {
-	u := a.usage
-	if u == nil || u.Prompt == 0 && u.Completion == 0 {
-		return llm.EstimateUsage(a.req, m), false
+// details are what both of OpenAI's APIs say of the prompt.
+type details struct {
+	Cached *int64 `json:"cached_tokens"`
+	Write  int64  `json:"cache_write_tokens"`
+}
+
+// counted is the provider's usage, nil where it counted nothing.
+func counted(in, out int64, of *details) (u *agency.Usage, cacheKnown bool) {
+	if in == 0 && out == 0 {
+		return nil, false
 	}
-	out := agency.Usage{In: u.Prompt, Out: u.Completion}
-	if u.Details == nil || u.Details.Cached == nil {
-		return out, false
+	u = &agency.Usage{In: in, Out: out}
+	if of == nil || of.Cached == nil {
+		return u, false
 	}
-	out.Cached = min(*u.Details.Cached, out.In)
-	out.CacheWrite = min(u.Details.Write, out.In-out.Cached)
-	return out, true
+	u.Cached = min(*of.Cached, in)
+	u.CacheWrite = min(of.Write, in-u.Cached)
+	return u, true
 }

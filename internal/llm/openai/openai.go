@@ -17,7 +17,6 @@ import (
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"agency/internal/llm"
 )
@@ -34,11 +33,8 @@ type Options struct {
 
 // Model is an llm.Model; it is safe for concurrent use.
 type Model struct {
-	at     llm.Endpoint
-	client *http.Client
-	sdk    sdk.Client // with its options alone: transport, authentication, errors
-	tools  llm.Memo
-	bodies llm.Bodies
+	server
+	tools llm.Memo
 
 	// What this server turned out to refuse, learned from its own error.
 	noStreamOptions atomic.Bool
@@ -53,12 +49,18 @@ const vendorURL = "https://api.openai.com/v1/"
 // New makes the adapter; it does no I/O and reads no environment. The client
 // is made directly, because the SDK's NewClient looks into the environment.
 func New(opts Options) *Model {
-	at, client, with := connect(opts)
-	return &Model{at: at, client: client, vendor: isVendor(opts.BaseURL), sdk: sdk.Client{Options: with}}
+	return &Model{server: connect(opts), vendor: isVendor(opts.BaseURL)}
 }
 
-// connect makes what both of OpenAI's APIs need.
-func connect(opts Options) (llm.Endpoint, *http.Client, []option.RequestOption) {
+// server is what both of OpenAI's APIs ask.
+type server struct {
+	at     llm.Endpoint
+	client *http.Client
+	sdk    sdk.Client // with its options alone: transport, authentication, errors
+	bodies *llm.Bodies
+}
+
+func connect(opts Options) server {
 	at := llm.Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
 	base := opts.BaseURL
 	if base == "" {
@@ -71,7 +73,21 @@ func connect(opts Options) (llm.Endpoint, *http.Client, []option.RequestOption) 
 	if opts.APIKey != "" {
 		with = append(with, option.WithAPIKey(opts.APIKey))
 	}
-	return at, client, with
+	return server{at: at, client: client, sdk: sdk.Client{Options: with}, bodies: new(llm.Bodies)}
+}
+
+// Close drops idle connections; a model can be asked again afterwards.
+func (s *server) Close() { s.client.CloseIdleConnections() }
+
+// send posts a body that is written straight into the connection.
+func (s *server) send(ctx context.Context, path string, body func(dst []byte) []byte) (*http.Response, error) {
+	var res *http.Response
+	err := s.sdk.Post(ctx, path, nil, &res, option.WithMiddleware(
+		func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+			s.bodies.Set(r, body)
+			return next(r)
+		}))
+	return res, err
 }
 
 func isVendor(base string) bool {
@@ -82,40 +98,20 @@ func isVendor(base string) bool {
 	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
 }
 
-// Close drops idle connections; a model can be asked again afterwards.
-func (m *Model) Close() { m.client.CloseIdleConnections() }
-
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		res, err := m.post(ctx, req)
-		if err != nil {
-			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
-			return
-		}
-		defer func() { _ = res.Body.Close() }()
-		a := &answer{at: m.at, req: req, ends: &m.ends, requestID: res.Header.Get("X-Request-Id")}
-		left, err := a.read(res, yield)
-		switch {
-		case left:
-		case err != nil:
-			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
-		default:
-			yield(llm.Done{Answer: a.finish()}, nil)
-		}
-	}
+	return llm.Exchange(ctx, m.at, req.Model,
+		func() (*http.Response, error) { return m.post(ctx, req) },
+		func(res *http.Response) llm.Reply {
+			return &answer{at: m.at, req: req, ends: &m.ends, requestID: res.Header.Get("X-Request-Id")}
+		})
 }
 
 // post sends the request; a second time when the server's error says which
 // parameter it does not know.
 func (m *Model) post(ctx context.Context, req llm.Request) (*http.Response, error) {
 	for {
-		var res *http.Response
-		err := m.sdk.Post(ctx, "chat/completions", nil, &res, option.WithMiddleware(
-			func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-				m.bodies.Set(r, func(dst []byte) []byte { return m.body(dst, req) })
-				return next(r)
-			}))
+		res, err := m.send(ctx, "chat/completions", func(dst []byte) []byte { return m.body(dst, req) })
 		if err == nil {
 			return res, nil
 		}
@@ -139,29 +135,4 @@ func (m *Model) learn(err error) bool {
 		return m.otherLimit.CompareAndSwap(false, true)
 	}
 	return false
-}
-
-// read takes the answer in whatever form it came. left says that the caller
-// has left the loop.
-func (a *answer) read(res *http.Response, yield func(llm.Event, error) bool) (left bool, err error) {
-	form, err := llm.Sniff(a.at, res)
-	if err != nil {
-		return false, err
-	}
-	if form == llm.FormJSON {
-		return a.readJSON(res, yield)
-	}
-	events := ssestream.NewDecoder(&http.Response{Body: res.Body, Header: http.Header{}})
-	for events.Next() {
-		data := strings.TrimSpace(string(events.Event().Data))
-		if strings.HasPrefix(data, "[DONE]") {
-			a.done = true
-			break
-		}
-		left, err := a.take([]byte(data), yield)
-		if left || err != nil {
-			return left, err
-		}
-	}
-	return false, a.end(events.Err())
 }

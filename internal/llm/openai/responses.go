@@ -8,9 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"agency/internal/llm"
 )
 
@@ -19,11 +16,8 @@ import (
 // conversation, and what the model thought goes back as the encrypted items
 // in which it came. It is safe for concurrent use.
 type Responses struct {
-	at     llm.Endpoint
-	client *http.Client
-	sdk    sdk.Client // with its options alone: transport, authentication, errors
-	tools  llm.Memo
-	bodies llm.Bodies
+	server
+	tools llm.Memo
 
 	// noEncrypted is learned from the server's error: models that do not reason
 	// refuse to be asked for what they thought.
@@ -39,44 +33,23 @@ func NewResponses(opts Options) *Responses {
 	if opts.HTTP.MaxBytes <= 0 {
 		opts.HTTP.MaxBytes = responseBytes
 	}
-	at, client, with := connect(opts)
-	return &Responses{at: at, client: client, sdk: sdk.Client{Options: with}}
+	return &Responses{server: connect(opts)}
 }
-
-// Close drops idle connections; a model can be asked again afterwards.
-func (m *Responses) Close() { m.client.CloseIdleConnections() }
 
 // Ask streams one answer.
 func (m *Responses) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		res, err := m.post(ctx, req)
-		if err != nil {
-			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
-			return
-		}
-		defer func() { _ = res.Body.Close() }()
-		a := &response{at: m.at, req: req, requestID: res.Header.Get("X-Request-Id")}
-		left, err := a.read(res, yield)
-		switch {
-		case left:
-		case err != nil:
-			yield(nil, llm.Explain(ctx, m.at, req.Model, err))
-		default:
-			yield(llm.Done{Answer: a.finish()}, nil)
-		}
-	}
+	return llm.Exchange(ctx, m.at, req.Model,
+		func() (*http.Response, error) { return m.post(ctx, req) },
+		func(res *http.Response) llm.Reply {
+			return &response{at: m.at, req: req, requestID: res.Header.Get("X-Request-Id")}
+		})
 }
 
 // post sends the request; a second time when the server's error says that the
 // model gives no encrypted reasoning.
 func (m *Responses) post(ctx context.Context, req llm.Request) (*http.Response, error) {
 	for {
-		var res *http.Response
-		err := m.sdk.Post(ctx, "responses", nil, &res, option.WithMiddleware(
-			func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-				m.bodies.Set(r, func(dst []byte) []byte { return m.body(dst, req) })
-				return next(r)
-			}))
+		res, err := m.send(ctx, "responses", func(dst []byte) []byte { return m.body(dst, req) })
 		if err == nil {
 			return res, nil
 		}

@@ -2,14 +2,12 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
 
-	"agency/internal/agency"
 	"agency/internal/llm"
 )
 
@@ -40,12 +38,9 @@ type responseDoc struct {
 
 // responseUsage counts what was thought within the output.
 type responseUsage struct {
-	Input   int64 `json:"input_tokens"`
-	Output  int64 `json:"output_tokens"`
-	Details *struct {
-		Cached *int64 `json:"cached_tokens"`
-		Write  int64  `json:"cache_write_tokens"`
-	} `json:"input_tokens_details"`
+	Input   int64    `json:"input_tokens"`
+	Output  int64    `json:"output_tokens"`
+	Details *details `json:"input_tokens_details"`
 }
 
 // outputItem is an item of the answer. What arrives in pieces is gathered
@@ -85,43 +80,14 @@ type response struct {
 	requestID string
 }
 
-// read takes the answer in whatever form it came. left says that the caller
-// has left the loop.
-func (a *response) read(res *http.Response, yield func(llm.Event, error) bool) (left bool, err error) {
-	form, err := llm.Sniff(a.at, res)
-	if err != nil {
-		return false, err
-	}
-	if form == llm.FormJSON {
-		return a.readJSON(res, yield)
-	}
-	err = llm.ReadEvents(res.Body, func(data []byte) error {
-		if bytes.HasPrefix(data, []byte("[DONE]")) {
-			a.marked = true
-			return llm.ErrLeave
-		}
-		if left, err = a.take(data, yield); left || a.ended {
-			return llm.ErrLeave
-		}
-		return err
-	})
-	if left || err != nil && !a.ended {
-		return left, err
-	}
-	return false, a.end()
-}
-
-func (a *response) readJSON(res *http.Response, yield func(llm.Event, error) bool) (bool, error) {
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return false, err
-	}
+// Whole takes an answer in one document.
+func (a *response) Whole(body []byte, yield func(llm.Event, error) bool) (bool, error) {
 	var d responseDoc
-	if err := a.check(body, json.Unmarshal(body, &d)); err != nil {
+	if err := llm.Parsed(a.at, body, json.Unmarshal(body, &d)); err != nil {
 		return false, err
 	}
-	if d.Output == nil && d.Status == "" && !some(d.Error) {
-		return false, llm.BadBody(a.at, res.StatusCode, body)
+	if d.Output == nil && d.Status == "" && !llm.Some(d.Error) {
+		return false, llm.BadBody(a.at, http.StatusOK, body)
 	}
 	if err := a.close(&d, body); err != nil {
 		return false, err
@@ -153,28 +119,14 @@ func (it *outputItem) deltas(call int) []llm.Event {
 	return nil
 }
 
-func some(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
-// check names JSON that does not parse: half of it is a stream that was cut. A
-// field of a wrong type is passed over.
-func (a *response) check(data []byte, err error) error {
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case err == nil, errors.As(err, &wrongType):
-		return nil
-	case strings.Contains(err.Error(), "unexpected end of JSON input"):
-		return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "within an event"}
-	}
-	return llm.BadBody(a.at, http.StatusOK, data)
-}
-
-// take reads one event and hands its delta on.
-func (a *response) take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
-	if len(data) == 0 {
-		return false, nil
+// Take reads one event and hands its delta on.
+func (a *response) Take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+	if bytes.HasPrefix(data, []byte("[DONE]")) {
+		a.marked = true
+		return false, llm.ErrLeave
 	}
 	var e responseEvent
-	if err := a.check(data, json.Unmarshal(data, &e)); err != nil {
+	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &e)); err != nil {
 		return false, err
 	}
 	a.events++
@@ -193,11 +145,11 @@ func (a *response) take(data []byte, yield func(llm.Event, error) bool) (left bo
 		return a.done(e, yield)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		a.ended = true
-		return false, a.close(e.Response, data)
+		return false, cmp.Or(a.close(e.Response, data), llm.ErrLeave)
 	case "error":
 		return false, llm.FromEvent(a.at, data)
 	default:
-		if some(e.Error) {
+		if llm.Some(e.Error) {
 			return false, llm.FromEvent(a.at, data)
 		}
 		return a.delta(e, yield), nil
@@ -260,7 +212,7 @@ func (a *response) fill(it *outputItem, raw json.RawMessage) error {
 		return nil
 	}
 	it.raw = raw
-	return a.check(raw, json.Unmarshal(raw, it))
+	return llm.Parsed(a.at, raw, json.Unmarshal(raw, it))
 }
 
 // done takes an item as its server says it is complete.
@@ -301,10 +253,10 @@ func (a *response) close(d *responseDoc, data []byte) error {
 	if d == nil {
 		return nil
 	}
-	if some(d.Error) || d.Status == "failed" {
+	if llm.Some(d.Error) || d.Status == "failed" {
 		return a.failed(d, data)
 	}
-	d.ID, d.Model = last(a.doc.ID, d.ID), last(a.doc.Model, d.Model)
+	d.ID, d.Model = cmp.Or(d.ID, a.doc.ID), cmp.Or(d.Model, a.doc.Model)
 	a.doc = *d
 	a.ended = true
 	if len(d.Output) == 0 {
@@ -322,38 +274,38 @@ func (a *response) close(d *responseDoc, data []byte) error {
 }
 
 func (a *response) failed(d *responseDoc, data []byte) error {
-	if !some(d.Error) {
+	if !llm.Some(d.Error) {
 		return llm.FromEvent(a.at, data)
 	}
 	wrapped := append(append([]byte(`{"error":`), d.Error...), '}')
 	return llm.FromEvent(a.at, wrapped)
 }
 
-// end decides whether the answer is complete.
-func (a *response) end() error {
+// End decides whether the answer is complete.
+func (a *response) End(err error) error {
 	open := slices.ContainsFunc(a.items, func(it *outputItem) bool { return !it.whole })
 	switch {
 	case a.ended, a.marked && !open && len(a.items) > 0:
 		return nil
-	case a.events == 0:
-		return &llm.Fault{Kind: llm.BadAnswer, Provider: a.at.Provider, Detail: "no event in the answer"}
+	case err != nil:
+		return err
 	}
-	return &llm.Fault{Kind: llm.StreamCut, Provider: a.at.Provider, Detail: "ended without response.completed"}
+	return llm.Unended(a.at, a.events, "response.completed")
 }
 
-func (a *response) finish() llm.Answer {
-	out := llm.Answer{
-		Provider: a.at.Provider, Model: last(a.req.Model, a.doc.Model),
-		RequestID: last(a.requestID, a.doc.ID), Raw: a.doc.Status,
+// Answer is what was gathered, in the common form.
+func (a *response) Answer() llm.Answer {
+	g := llm.Gathered{
+		At: a.at, Request: a.req, Model: a.doc.Model, RequestID: cmp.Or(a.doc.ID, a.requestID),
+		Raw: a.doc.Status, Blocks: a.blocks(), Stop: a.stop(),
 	}
 	if a.doc.Incomplete != nil {
-		out.Raw = a.doc.Incomplete.Reason
+		g.Raw = a.doc.Incomplete.Reason
 	}
-	out.Message.Role = llm.Assistant
-	out.Message.Blocks = a.blocks()
-	out.Stop = llm.FinishStop(a.stop(), out.Message.Blocks)
-	out.Usage, out.CacheKnown = a.count(out.Message)
-	return out
+	if u := a.doc.Usage; u != nil {
+		g.Usage, g.CacheKnown = counted(u.Input, u.Output, u.Details)
+	}
+	return g.Answer()
 }
 
 func (a *response) stop() llm.StopReason {
@@ -438,19 +390,4 @@ func (it *outputItem) thought() string {
 		return it.text.String()
 	}
 	return strings.Join(parts, "\n\n")
-}
-
-// count takes the provider's usage, or estimates from bytes.
-func (a *response) count(m llm.Message) (agency.Usage, bool) {
-	u := a.doc.Usage
-	if u == nil || u.Input == 0 && u.Output == 0 {
-		return llm.EstimateUsage(a.req, m), false
-	}
-	out := agency.Usage{In: u.Input, Out: u.Output}
-	if u.Details == nil || u.Details.Cached == nil {
-		return out, false
-	}
-	out.Cached = min(*u.Details.Cached, out.In)
-	out.CacheWrite = min(u.Details.Write, out.In-out.Cached)
-	return out, true
 }

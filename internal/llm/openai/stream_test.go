@@ -36,10 +36,10 @@ func take(data []byte) (llm.Answer, error) { return read(data, &ends{}) }
 func read(data []byte, learned *ends) (llm.Answer, error) {
 	a := &answer{at: llm.Endpoint{Provider: "p"}, ends: learned}
 	res := &http.Response{StatusCode: 200, Body: io.NopCloser(bytes.NewReader(data))}
-	if _, err := a.read(res, func(llm.Event, error) bool { return true }); err != nil {
+	if _, err := llm.Receive(a.at, res, a, func(llm.Event, error) bool { return true }); err != nil {
 		return llm.Answer{}, err
 	}
-	return a.finish(), nil
+	return a.Answer(), nil
 }
 
 // A stream that ends at any byte is the whole answer or a named fault.

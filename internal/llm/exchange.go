@@ -1,0 +1,135 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// Reply gathers one answer as an adapter's wire writes it.
+type Reply interface {
+	// Whole takes a body that came in one piece, Take the data of one event of a
+	// stream; both hand the deltas to yield. left says that yield answered false.
+	// Take gives ErrLeave where the answer ends.
+	Whole(body []byte, yield func(Event, error) bool) (left bool, err error)
+	Take(data []byte, yield func(Event, error) bool) (left bool, err error)
+	// End decides whether the answer is complete after its stream ended, in
+	// order or with an error.
+	End(err error) error
+	Answer() Answer
+}
+
+// Exchange is one request and its answer: the shape of Model.Ask. post sends
+// the request, reply is made from the answer's header.
+func Exchange(ctx context.Context, at Endpoint, model string, post func() (*http.Response, error), reply func(*http.Response) Reply) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		res, err := post()
+		if err != nil {
+			yield(nil, Explain(ctx, at, model, err))
+			return
+		}
+		defer func() { _ = res.Body.Close() }() // what mattered of it was read
+		r := reply(res)
+		left, err := Receive(at, res, r, yield)
+		switch {
+		case left:
+		case err != nil:
+			yield(nil, Explain(ctx, at, model, err))
+		default:
+			yield(Done{Answer: r.Answer()}, nil)
+		}
+	}
+}
+
+// Receive reads an answer in whatever form it came. left says that the caller
+// has left the loop.
+func Receive(at Endpoint, res *http.Response, r Reply, yield func(Event, error) bool) (left bool, err error) {
+	form, err := Sniff(at, res)
+	if err != nil {
+		return false, err
+	}
+	if form == FormJSON {
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			return false, err
+		}
+		return r.Whole(body, yield)
+	}
+	var took error
+	err = ReadEvents(res.Body, func(data []byte) error {
+		if len(data) == 0 {
+			return nil
+		}
+		if left, took = r.Take(data, yield); left {
+			return ErrLeave
+		}
+		return took
+	})
+	if left || took != nil && !errors.Is(took, ErrLeave) {
+		return left, took
+	}
+	return false, r.End(err)
+}
+
+// Parsed names JSON that does not parse: half of it is a stream that was cut.
+// A field of a wrong type is passed over.
+func Parsed(at Endpoint, data []byte, err error) error {
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case err == nil, errors.As(err, &wrongType):
+		return nil
+	case strings.Contains(err.Error(), "unexpected end of JSON input"):
+		return &Fault{Kind: StreamCut, Provider: at.Provider, Detail: "within an event"}
+	}
+	return BadBody(at, http.StatusOK, data)
+}
+
+// Some tells whether a field of JSON is there.
+func Some(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// Unended is the fault of a stream that ended too soon, after so many events;
+// want says what never came.
+func Unended(at Endpoint, events int, want string) *Fault {
+	if events == 0 {
+		return &Fault{Kind: BadAnswer, Provider: at.Provider, Detail: "no event in the answer"}
+	}
+	return &Fault{Kind: StreamCut, Provider: at.Provider, Detail: "ended without " + want}
+}
+
+// Gathered is an answer as an adapter found it.
+type Gathered struct {
+	At        Endpoint
+	Request   Request
+	Model     string // as the provider reports it, "" where it does not
+	RequestID string
+	Raw       string
+	Blocks    []Block
+	Stop      StopReason
+	// Usage is the provider's count, nil where it gave none; CacheKnown as in
+	// Answer.
+	Usage      *agency.Usage
+	CacheKnown bool
+}
+
+// Answer settles what every wire settles alike: the stop reason, and an
+// estimate where the provider counted nothing.
+func (g Gathered) Answer() Answer {
+	out := Answer{Provider: g.At.Provider, Model: g.Model, RequestID: g.RequestID, Raw: g.Raw, CacheKnown: g.CacheKnown}
+	if out.Model == "" {
+		out.Model = g.Request.Model
+	}
+	out.Message = Message{Role: Assistant, Blocks: g.Blocks}
+	out.Stop = FinishStop(g.Stop, g.Blocks)
+	if g.Usage == nil {
+		out.Usage, out.CacheKnown = EstimateUsage(g.Request, out.Message), false
+		return out
+	}
+	out.Usage = *g.Usage
+	return out
+}
