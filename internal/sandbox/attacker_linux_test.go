@@ -63,6 +63,7 @@ func attackers() map[string]func([]string) error {
 			return errors.Join(err, dialed("tcp", l.Addr().String()))
 		},
 		"fetch": func(a []string) error { return fetch(a[0]) },
+		"front": func([]string) error { return front() },
 		"hang on the proxy": func([]string) error {
 			c, err := net.Dial("tcp", proxyAddr)
 			if err == nil {

@@ -24,11 +24,20 @@ type proxy struct {
 	// The world, replaced in tests.
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial   func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+
+	mu      sync.Mutex
+	refused error // the first tunnel that was
 }
 
 const (
 	proxyPort    = "443"
 	proxyTimeout = 30 * time.Second // to resolve and connect
+	// maxProxied connections a command may have open at one time: package
+	// managers use fifty. Each is two open files on either side.
+	maxProxied = 128
+	// maxAnswerHead bounds what a server may answer before its content, where
+	// the proxy speaks TLS itself.
+	maxAnswerHead = 256 << 10
 )
 
 func newProxy(hosts []string) *proxy {
@@ -134,7 +143,7 @@ func (p *proxy) open(ctx context.Context, host string) (net.Conn, error) {
 func closedRanges() []string {
 	return []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32",
+		"203.0.113.0/24", "240.0.0.0/4", "::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32",
 		"2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
 	}
 }
@@ -149,7 +158,15 @@ func public(a netip.Addr) bool {
 			return false
 		}
 	}
-	return true
+	return !throughTunnel(a)
+}
+
+// throughTunnel says whether an address carries one of IPv4 in its lower half
+// (ISATAP), whatever its network. A network's own prefix for translation to IPv4
+// cannot be told from any other network.
+func throughTunnel(a netip.Addr) bool {
+	b := a.As16()
+	return a.Is6() && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
 func (p *proxy) connect(w http.ResponseWriter, r *http.Request, host string) {
@@ -168,7 +185,38 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request, host string) {
 	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
+	hello, err := greet(r.Context(), near, buffered, host)
+	if err != nil {
+		p.refuse(err)
+		_, _ = near.Write(accessDenied[:])
+		return
+	}
+	if _, err := far.Write(hello); err != nil {
+		return
+	}
 	join(near, buffered, far)
+}
+
+// refuse keeps the first reason why a tunnel was refused after it was there:
+// TLS has no words to tell its client.
+func (p *proxy) refuse(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refused == nil {
+		p.refused = err
+	}
+}
+
+// tell adds to a command's output why a tunnel was refused.
+func (p *proxy) tell(res *Result) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refused != nil {
+		res.Output = append(res.Output, ("sandbox: proxy: " + p.refused.Error() + "\n")...)
+	}
 }
 
 // join carries bytes both ways until either side ends. first is read in place
@@ -188,7 +236,7 @@ func join(near net.Conn, first io.Reader, far net.Conn) {
 func (p *proxy) forward(w http.ResponseWriter, r *http.Request, host string) {
 	t := &http.Transport{
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return p.open(ctx, host) },
-		DisableKeepAlives: true,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswerHead, TLSHandshakeTimeout: helloTimeout,
 	}
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Host, out.URL.Host = "", host, host

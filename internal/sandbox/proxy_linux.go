@@ -43,7 +43,7 @@ func openProxy(p *proxy) (theirs *os.File, end func(), err error) {
 		return nil, nil, err
 	}
 	server := &http.Server{
-		Handler: p, ReadHeaderTimeout: proxyTimeout, MaxHeaderBytes: 64 << 10,
+		Handler: p, ReadHeaderTimeout: helloTimeout, IdleTimeout: proxyTimeout, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), // the command is told itself
 	}
 	var served sync.WaitGroup
@@ -86,7 +86,7 @@ type carrier struct {
 	channel  *net.UnixConn
 
 	mu    sync.Mutex
-	conns []net.Conn
+	pairs map[net.Conn]net.Conn // near to far, of what is carried now
 	done  bool
 	all   sync.WaitGroup
 }
@@ -107,7 +107,7 @@ func carry(channel int) (*carrier, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	k := &carrier{listener: l, channel: conn}
+	k := &carrier{listener: l, channel: conn, pairs: map[net.Conn]net.Conn{}}
 	k.all.Go(k.accept)
 	return k, nil
 }
@@ -118,13 +118,32 @@ func (k *carrier) accept() {
 		if err != nil {
 			return
 		}
-		far, err := k.handOver()
-		if err != nil || !k.keep(near, far) {
+		if k.full() {
 			_ = near.Close()
 			continue
 		}
-		k.all.Go(func() { join(near, near, far) })
+		far, err := k.handOver()
+		if err != nil {
+			_ = near.Close()
+			continue
+		}
+		if !k.keep(near, far) {
+			_, _ = near.Close(), far.Close()
+			continue
+		}
+		k.all.Go(func() {
+			join(near, near, far)
+			k.forget(near)
+		})
 	}
+}
+
+// full says whether there are as many connections as there may be: PID 1's open
+// files are also those by which it counts what a command uses.
+func (k *carrier) full() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.pairs) >= maxProxied
 }
 
 // handOver makes a pair of sockets and gives one to the host.
@@ -140,17 +159,19 @@ func (k *carrier) handOver() (net.Conn, error) {
 	return ours, nil
 }
 
-func (k *carrier) keep(conns ...net.Conn) bool {
+func (k *carrier) keep(near, far net.Conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.done {
-		for _, c := range conns {
-			_ = c.Close()
-		}
-		return false
+	if !k.done {
+		k.pairs[near] = far
 	}
-	k.conns = append(k.conns, conns...)
-	return true
+	return !k.done
+}
+
+func (k *carrier) forget(near net.Conn) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.pairs, near)
 }
 
 // close ends every connection and waits until nothing is carried any more.
@@ -161,8 +182,8 @@ func (k *carrier) close() {
 	_, _ = k.listener.Close(), k.channel.Close()
 	k.mu.Lock()
 	k.done = true
-	for _, c := range k.conns {
-		_ = c.Close()
+	for near, far := range k.pairs {
+		_, _ = near.Close(), far.Close()
 	}
 	k.mu.Unlock()
 	k.all.Wait()

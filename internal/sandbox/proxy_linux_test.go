@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -69,4 +70,98 @@ func TestHostsEnds(t *testing.T) {
 	if n := len(r.waiting()); n != 1 {
 		t.Errorf("%d wait", n)
 	}
+}
+
+// TestCarrierCap opens more connections than there may be: the one beyond is
+// closed at once and never reaches the host, and there is room again when one
+// has ended.
+func TestCarrierCap(t *testing.T) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = theirs.Close() }()
+	f, err := net.FileConn(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &carrier{listener: l, channel: f.(*net.UnixConn), pairs: map[net.Conn]net.Conn{}}
+	k.all.Go(k.accept)
+	defer k.close()
+	host := &handOver{ours}
+	defer func() { _ = host.Close() }()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	var first net.Conn
+	for range maxProxied {
+		dial()
+		far, err := host.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = far.Close() })
+		if first == nil {
+			first = far
+		}
+	}
+	if n, err := dial().Read(make([]byte, 1)); err == nil {
+		t.Fatalf("one beyond the cap was told %d bytes", n)
+	}
+	_ = first.Close()
+	came := make(chan error, 1)
+	go func() {
+		c, err := host.Accept()
+		if err == nil {
+			_, err = c.Write([]byte{1})
+			_ = c.Close()
+		}
+		came <- err
+	}()
+	for {
+		if _, err := dial().Read(make([]byte, 1)); err == nil {
+			break
+		}
+	}
+	if err := <-came; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProxyTold ends a command whose TLS names another host than its tunnel with
+// the reason in its output.
+func TestProxyTold(t *testing.T) {
+	w := newWorld(t)
+	r := *full(t, Options{})
+	r.machine.world = w.attach
+	ws := newWorkspace(t, attackerAt, attackerArg, "front")
+	ws.spec.Hosts = []string{"proxy.golang.example"}
+	res := run(t, &r, ws.spec)
+	wantStopped(t, res)
+	if !strings.Contains(text(res), "sandbox: proxy: proxy.golang.example: TLS names the host \"evil.example.org\"") {
+		t.Errorf("%s", res.Output)
+	}
+}
+
+// front asks for one host, and for another in TLS.
+func front() error {
+	c, err := net.Dial("tcp", proxyAddr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	_, _ = io.WriteString(c, "CONNECT proxy.golang.example:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+	if _, err := io.ReadFull(c, make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))); err != nil {
+		return err
+	}
+	return tls.Client(c, &tls.Config{ServerName: "evil.example.org", InsecureSkipVerify: true}).Handshake()
 }

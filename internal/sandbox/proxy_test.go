@@ -61,7 +61,8 @@ func newWorld(t *testing.T) *world {
 		"proxy.golang.example": {"93.184.216.34"}, "evil.example.org": {"93.184.216.35"},
 		"private.example": {"93.184.216.34", "10.0.0.1"}, "mapped.example": {"::ffff:127.0.0.1"}, "nat64.example": {"64:ff9b::7f00:1"},
 		"metadata.example": {"169.254.169.254"}, "local.example": {"fd00::1"}, "shared.example": {"100.64.0.1"}, "zero.example": {"0.0.0.0"},
-		"sixto4.example": {"2002:7f00:1::"},
+		"sixto4.example": {"2002:7f00:1::"}, "isatap.example": {"2606:4700::5efe:7f00:1"}, "translated.example": {"::ffff:0:7f00:1"},
+		"xn--bcher-kva.example": {"93.184.216.34"},
 	}}
 }
 
@@ -71,7 +72,7 @@ func TestProxyRefuses(t *testing.T) {
 	w := newWorld(t)
 	p := newProxy([]string{
 		"proxy.golang.example", "private.example", "mapped.example", "nat64.example", "metadata.example", "local.example", "shared.example",
-		"zero.example", "sixto4.example", "127.0.0.1", "2130706433", "0x7f.1", "gone.example",
+		"zero.example", "sixto4.example", "isatap.example", "translated.example", "xn--bcher-kva.example", "127.0.0.1", "2130706433", "0x7f.1", "gone.example",
 	})
 	w.attach(p)
 	s := httptest.NewServer(p)
@@ -107,6 +108,14 @@ func TestProxyRefuses(t *testing.T) {
 		"CONNECT shared.example:443":                             "502",
 		"CONNECT zero.example:443":                               "502",
 		"CONNECT sixto4.example:443":                             "502",
+		"CONNECT isatap.example:443":                             "502",
+		"CONNECT translated.example:443":                         "502",
+		"CONNECT xn--bcher-kva.example:443":                      "200",
+		"CONNECT b\u00fccher.example:443":                        "40",
+		"CONNECT [::ffff:93.184.216.34]:443":                     "403",
+		"CONNECT 0177.0.0.1:443":                                 "403",
+		"CONNECT proxy.golang.example :443":                      "40",
+		"CONNECT proxy_golang.example:443":                       "403",
 		"CONNECT gone.example:443":                               "502",
 		"GET http://proxy.golang.example/":                       "403",
 		"GET https://evil.example.org/":                          "403",
@@ -151,6 +160,7 @@ func TestPublic(t *testing.T) {
 		"100.64.0.1": false, "198.18.0.1": false, "224.0.0.1": false, "255.255.255.255": false, "240.0.0.1": false, "192.0.2.1": false,
 		"::": false, "::1": false, "::7f00:1": false, "::ffff:127.0.0.1": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false,
 		"64:ff9b::a00:1": false, "2002:a00:1::": false, "2001::1": false, "ff02::1": false,
+		"::ffff:0:a00:1": false, "2606:4700::5efe:a00:1": false, "2606:4700::200:5efe:a00:1": false, "2606:4700::5efe": true,
 	} {
 		if got := public(netip.MustParseAddr(addr)); got != want {
 			t.Errorf("%s: %v", addr, got)

@@ -32,7 +32,8 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	}
 	out := newOutput(s.Limits.OutputKB)
 	began := time.Now()
-	rep, wall, err := r.machine.pool.run(ctx, p, req, ends{s.Stdin, out, r.proxyFor(s)})
+	way := r.proxyFor(s)
+	rep, wall, err := r.machine.pool.run(ctx, p, req, ends{s.Stdin, out, way})
 	if err != nil {
 		if c, over := endedBy(ctx); over { // between the look above and the start
 			return Result{Cause: c, ExitCode: killedCode}, nil
@@ -42,6 +43,7 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	res := Result{Duration: time.Since(began)}
 	out.into(&res)
 	rep.into(&res, ctx, wall)
+	way.tell(&res)
 	if r.tier == TierLandlock {
 		r.tellOpen(s, &res)
 	}
