@@ -135,7 +135,7 @@ func (c *Checker) Tools(place sandbox.Place) (sandbox.Toolchain, error) {
 		if !d.fits(root) {
 			continue
 		}
-		if c.o.Runner.Mode() == sandbox.ModeOff {
+		if c.o.Runner.Tier() != sandbox.TierFull {
 			if err := copyInto(d.Host, root, d.Folder); err != nil {
 				return t, fmt.Errorf("copy of %s: %w", d.Folder, err)
 			}

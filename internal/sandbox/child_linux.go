@@ -186,6 +186,7 @@ func command(p plan, in *incoming, rules int, d disks) (report, error) {
 	script := writeScript(p, in.request, fds, rules)
 	w := newWatch(in.request.Limits, d)
 	w.open = p.Tier == TierLandlock
+	w.temp = temp{dir: in.request.Tmp, limit: int64(in.request.Limits.tmpMB()) << 20}
 	pid, err := script.fork()
 	for _, fd := range append(fds[:], pipe[1]) {
 		_ = unix.Close(fd)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -195,6 +196,7 @@ func TestLandlockLimits(t *testing.T) {
 		{"many processes", sh("while :; do sleep 100 & done"), Limits{Processes: 32}, CauseProcesses},
 		{"memory", eater("memory"), Limits{MemoryMB: 128}, CauseMemory},
 		{"file size", sh("head -c 20000000 /dev/zero > big"), Limits{FileSizeMB: 8}, CauseFileSize},
+		{"temporary files", sh("mkdir $TMPDIR/d; head -c 200000000 /dev/zero > $TMPDIR/d/big; sleep 100"), Limits{MemoryMB: 64}, CauseDisk},
 		{"own exit", sh("exit 7"), Limits{}, CauseExited},
 		{"own signal", sh("kill -KILL $$"), Limits{}, CauseSignalled},
 		{"no such program", []string{"/usr/bin/no-such-program"}, Limits{}, CauseNotStarted},
@@ -248,7 +250,7 @@ func TestLandlockPlace(t *testing.T) {
 	w.write("tree/sub/x", "")
 	w.spec.Argv = sh(`pwd; cat $GIT_DIR/HEAD ` + granted + `; echo y > $CACHE/y; ls $CACHE; echo out > ` + w.spec.Out + `/o`)
 	res := openly(t, r, w)
-	want := filepath.Join(w.spec.Place.Root, "sub") + "\nref: refs/heads/x\ngranted\ny"
+	want := filepath.Join(w.spec.Place.Root, "sub") + "\nref: refs/heads/x\ngranted\nx\ny"
 	if text(res) != want || res.ExitCode != 0 || len(res.OwnCaches) != 1 {
 		t.Fatalf("%d %s, want %s; %v", res.ExitCode, res.Output, want, res.OwnCaches)
 	}
@@ -264,5 +266,82 @@ func TestLandlockChosen(t *testing.T) {
 	out := withoutNamespaces(t, tierArg)
 	if out != "landlock\nrefused: true\n" {
 		t.Fatalf("%s", out)
+	}
+}
+
+// TestLandlockCaches begins a cache with the user's: small files can be changed,
+// large ones read, and neither is the user's that changes.
+func TestLandlockCaches(t *testing.T) {
+	r, w := open(t, Options{}), newWorkspace(t)
+	large := strings.Repeat("large", linkFrom)
+	lower := filepath.Dir(w.write("cache/small", "small\n"))
+	w.write("cache/deep/er/large", large)
+	w.write("elsewhere", "secret\n")
+	if err := os.Symlink("../small", filepath.Join(lower, "deep/link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../elsewhere", filepath.Join(lower, "out")); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Unix(1e9, 0)
+	if err := os.Chtimes(filepath.Join(lower, "small"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	w.spec.Tools.Overlays = []Overlay{{Lower: lower, At: lower, Name: "c"}, {Lower: w.dir + "/none", At: "/srv/none", Name: "n"}}
+	w.spec.Tools.Env = []string{"CACHE=" + lower, "NONE=/srv/none/x"}
+	w.spec.Argv = sh(`cd $CACHE && cat small deep/link && wc -c <deep/er/large && date -r small +%s
+		echo mine >small; echo new >new; echo x >$NONE || mkdir -p $NONE
+		echo evil >deep/er/large && echo wrote a linked file
+		cat out && echo followed a link out; true`)
+	res := openly(t, r, w)
+	got := text(res)
+	if want := fmt.Sprintf("small\nsmall\n%d\n1000000000", len(large)); !strings.HasPrefix(got, want) ||
+		strings.Contains(got, "wrote") || strings.Contains(got, "followed") {
+		t.Fatalf("%d %s", res.ExitCode, got)
+	}
+	for name, want := range map[string]string{"small": "small\n", "deep/er/large": large} {
+		if b, err := os.ReadFile(filepath.Join(lower, name)); err != nil || string(b) != want {
+			t.Errorf("the user's %s: %.20s, %v", name, b, err)
+		}
+	}
+	w.spec.Argv = sh(`cd $CACHE && rm deep/er/large && cat small new`)
+	if res := openly(t, r, w); text(res) != "mine\nnew" {
+		t.Errorf("what was kept: %s", res.Output)
+	}
+	if _, err := os.Stat(filepath.Join(lower, "deep/er/large")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWarmCache fills a cache once, also for two that come at the same time, and
+// again where whoever did it died in the middle.
+func TestWarmCache(t *testing.T) {
+	w := newWorkspace(t)
+	for i := range 50 {
+		w.write(fmt.Sprintf("lower/%d/f", i), "x")
+	}
+	base, lower := filepath.Join(w.dir, "base"), filepath.Join(w.dir, "lower")
+	w.write("base/own.new/half", "")
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			own, err := warmCache(base, lower)
+			if entries, bad := os.ReadDir(own); err != nil || bad != nil || len(entries) != 50 {
+				t.Errorf("%d entries, %v, %v", len(entries), err, bad)
+			}
+		})
+	}
+	all.Wait()
+	if left, err := filepath.Glob(base + "/*"); err != nil || len(left) != 2 {
+		t.Errorf("%v %v", left, err)
+	}
+}
+
+// TestLandlockHosts says that hosts cannot be reached to a command that failed.
+func TestLandlockHosts(t *testing.T) {
+	r, w := open(t, Options{}), newWorkspace(t, sh("exit 3")...)
+	w.spec.Hosts = []string{"proxy.golang.example"}
+	if res := openly(t, r, w); !strings.Contains(text(res), "proxy.golang.example cannot be reached") {
+		t.Errorf("%s", res.Output)
 	}
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,16 +12,16 @@ import (
 
 // prepareLandlock lays out a command of the landlock tier: it works in the
 // checkout at the host's own path, with a folder for temporary files of its own
-// and caches of its own.
+// and caches of its own, which begin with the user's.
 func (r *Runner) prepareLandlock(s Spec) (plan, request, func(), error) {
 	fail := func(kind agency.Kind, err error) (plan, request, func(), error) {
 		return plan{}, request{}, nil, agency.Errorf(kind, "sandbox: %w", err)
 	}
 	caches := map[string]string{}
 	for _, o := range s.Tools.Overlays {
-		own := ownOf(filepath.Join(s.LayerDir, o.Name))
-		if err := os.MkdirAll(own, 0o700); err != nil {
-			return fail(agency.KindTransient, err)
+		own, err := warmCache(filepath.Join(s.LayerDir, o.Name), o.Lower)
+		if err != nil {
+			return fail(agency.KindTransient, fmt.Errorf("cache %s: %w", o.At, err))
 		}
 		caches[o.At] = own
 	}
@@ -60,6 +61,9 @@ func openPlan(s Spec, loopback bool, caches map[string]string) (plan, error) {
 	}
 	for _, o := range s.Tools.Overlays {
 		add(caches[o.At], true)
+		if _, err := os.Stat(o.Lower); err == nil {
+			add(o.Lower, false) // its large files are linked
+		}
 	}
 	for i := range p.Items {
 		if err := resolveItem(&p.Items[i]); err != nil {
@@ -96,7 +100,8 @@ func (t Tier) gaps(loopback bool) []string {
 		"names, sizes and command lines of files and processes outside can be seen",
 		"a process that a command leaves ends with the next look, not at once, and lives on if its keeper is killed",
 		".git below a checkout can be written; the host never reads it",
-		"temporary files and shared memory are the machine's own",
+		"temporary files are on the machine's disk and bounded by counting, shared memory is the machine's own",
+		"caches begin with a part of yours, and dependency folders are copied into each checkout",
 		"sandbox.allow_hosts and setup_hosts have no effect: there is no network of its own for the proxy",
 	}
 	if landlockInForce() < 6 {
@@ -117,7 +122,14 @@ func (r *Runner) tellOpen(s Spec, res *Result) {
 	for _, o := range s.Tools.Overlays {
 		res.OwnCaches = append(res.OwnCaches, o.At)
 	}
-	if r.loopback || res.ExitCode == 0 || !bytes.Contains(res.Output, refusedSocket) {
+	if res.ExitCode == 0 {
+		return
+	}
+	if len(s.Hosts) > 0 && !r.loopback {
+		res.Output = append(res.Output, ("sandbox: this machine's tier has no network of its own in which a proxy could be: " +
+			strings.Join(s.Hosts, ", ") + " cannot be reached; " + waysOut() + "\n")...)
+	}
+	if r.loopback || !bytes.Contains(res.Output, refusedSocket) {
 		return
 	}
 	res.Output = append(res.Output, "sandbox: needs loopback: this machine's tier has no network of its own and denies internet sockets; sandbox.loopback: allow opens them\n"...)

@@ -99,7 +99,8 @@ const (
 	CauseFileSize   Cause = "file_size"   // Limits.FileSizeMB
 	// CauseDisk: it would have filled a disk of the host. A command leaves free
 	// what is larger of 1 GiB and a twentieth of the disk, but where less than
-	// twice that is free when it starts, half of it.
+	// twice that is free when it starts, half of it. In the landlock tier also
+	// when its temporary files take more than those of the full tier may.
 	CauseDisk      Cause = "disk"
 	CauseCancelled Cause = "cancelled" // the caller's context ended
 )
@@ -123,7 +124,8 @@ type Result struct {
 	// together at one look, whichever is larger.
 	MaxRSSKB int64
 	// OwnCaches are the At of overlays that the kernel refused, or whose lower
-	// folder does not exist: they began empty.
+	// folder does not exist: they began empty, in the landlock tier with a part
+	// of the lower folder.
 	OwnCaches []string
 }
 

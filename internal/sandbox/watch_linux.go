@@ -31,6 +31,7 @@ type watch struct {
 	floors    []uint64
 	first     int  // the first process of the command's namespace, itself no part of the command
 	open      bool // no namespace of its own: the command's processes are first's descendants
+	temp      temp // landlock tier
 	pause     time.Duration
 	page      int64
 	peakKB    int64
@@ -67,7 +68,7 @@ func (w *watch) look() Cause {
 	if w.limits.CPU > 0 && w.cpu > w.limits.CPU {
 		return CauseCPU
 	}
-	if w.disks.below(w.floors) {
+	if w.disks.below(w.floors) || w.temp.full() {
 		return CauseDisk
 	}
 	limit := int64(w.limits.MemoryMB) << 20
