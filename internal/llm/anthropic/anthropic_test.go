@@ -2,8 +2,6 @@ package anthropic_test
 
 import (
 	"bytes"
-	"net/http/httptest"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -15,15 +13,9 @@ import (
 	"agency/internal/llm/rehearsal/wire"
 )
 
-// TestMain points every look-up of the SDK's environment at a wrong place: a
-// test that reaches it fails.
+// What the environment says is not for this package to read.
 func TestMain(m *testing.M) {
-	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"} {
-		_ = os.Setenv(name, "from-the-environment")
-	}
-	_ = os.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/")
-	_ = os.Setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Canary: from-the-environment")
-	_ = os.Setenv("HTTP_PROXY", "http://127.0.0.1:1/")
+	llmtest.Environment("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS")
 	goleak.VerifyTestMain(m)
 }
 
@@ -36,15 +28,7 @@ func serve(t *testing.T, script string) llmtest.Server {
 		t.Fatal(err)
 	}
 	h := wire.New(rehearsal.NewPlayer(s), wire.Options{Key: key, KeepBodies: true})
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return llmtest.Server{URL: srv.URL, Bodies: func() [][]byte {
-		var out [][]byte
-		for _, r := range h.Recorder().Records() {
-			out = append(out, r.Body)
-		}
-		return out
-	}}
+	return llmtest.Start(t, h, "", h.Recorder().Bodies)
 }
 
 func newModel(t *testing.T, url string, opts llm.HTTPOptions) llm.Model {

@@ -3,8 +3,6 @@ package gemini_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"net/http/httptest"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -16,15 +14,9 @@ import (
 	"agency/internal/llm/rehearsal/wire"
 )
 
-// TestMain points the environment's keys and addresses at a wrong place: a
-// test that reaches it fails.
+// What the environment says is not for this package to read.
 func TestMain(m *testing.M) {
-	for _, name := range []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"} {
-		_ = os.Setenv(name, "from-the-environment")
-	}
-	_ = os.Setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1/")
-	_ = os.Setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
-	_ = os.Setenv("HTTP_PROXY", "http://127.0.0.1:1/")
+	llmtest.Environment("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GEMINI_BASE_URL")
 	goleak.VerifyTestMain(m)
 }
 
@@ -37,15 +29,7 @@ func serve(t *testing.T, script string) llmtest.Server {
 		t.Fatal(err)
 	}
 	h := wire.New(rehearsal.NewPlayer(s), wire.Options{Key: key, KeepBodies: true})
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return llmtest.Server{URL: srv.URL, Bodies: func() [][]byte {
-		var out [][]byte
-		for _, r := range h.Recorder().Records() {
-			out = append(out, r.Body)
-		}
-		return out
-	}}
+	return llmtest.Start(t, h, "", h.Recorder().Bodies)
 }
 
 func newModel(t *testing.T, url string, opts llm.HTTPOptions) llm.Model {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,18 +14,6 @@ import (
 	"agency/internal/llm"
 	"agency/internal/llm/llmtest"
 )
-
-// oddServer answers every request with one body.
-func oddServer(t *testing.T, status int, contentType, body string) string {
-	t.Helper()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body))
-	}))
-	t.Cleanup(srv.Close)
-	return srv.URL
-}
 
 func chunk(parts, finish string) string {
 	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"},"finishReason":"` + finish + `"}]}`
@@ -59,18 +46,8 @@ func TestEnds(t *testing.T) {
 		"CRLF and keepalive": {": x\r\n\r\ndata: " + chunk(text, "STOP") + "\r\n\r\n", llm.StopEndTurn, "", "hi"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, oddServer(t, http.StatusOK, "text/event-stream", tc.body), llm.HTTPOptions{})
-			a, err := llm.Collect(m.Ask(t.Context(), llmtest.Ask()))
-			var f *llm.Fault
-			if errors.As(err, &f) {
-				if f.Kind != tc.fault || !strings.Contains(f.Error(), tc.words) {
-					t.Errorf("fault %v, want %q with %q", err, tc.fault, tc.words)
-				}
-				return
-			}
-			if err != nil || tc.fault != "" || a.Stop != tc.stop || a.Message.Words() != tc.words {
-				t.Errorf("error %v, stop %q, words %q; want fault %q, stop %q, words %q", err, a.Stop, a.Message.Words(), tc.fault, tc.stop, tc.words)
-			}
+			m := newModel(t, llmtest.Odd(t, http.StatusOK, "text/event-stream", tc.body), llm.HTTPOptions{})
+			llmtest.Served{Stop: tc.stop, Fault: tc.fault, Words: tc.words, Calls: strings.Count(tc.body, "functionCall\"")}.Check(t, m)
 		})
 	}
 }
@@ -90,7 +67,7 @@ func TestErrors(t *testing.T) {
 		"long":  {400, `{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`, llm.ContextOverflow, 0},
 		"list":  {503, `[{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}]`, llm.Overloaded, 0},
 	} {
-		m := newModel(t, oddServer(t, tc.status, "application/json", tc.body), llm.HTTPOptions{})
+		m := newModel(t, llmtest.Odd(t, tc.status, "application/json", tc.body), llm.HTTPOptions{})
 		_, err := llm.Collect(m.Ask(t.Context(), llmtest.Ask()))
 		var f *llm.Fault
 		if !errors.As(err, &f) || f.Kind != tc.want || f.RetryAfter != tc.wait {
@@ -102,7 +79,7 @@ func TestErrors(t *testing.T) {
 // Thoughts are paid for as output; the cache's share is known.
 func TestUsage(t *testing.T) {
 	body := `data: {"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":7,"thoughtsTokenCount":30,"totalTokenCount":137}}` + "\n\n"
-	m := newModel(t, oddServer(t, http.StatusOK, "text/event-stream", body), llm.HTTPOptions{})
+	m := newModel(t, llmtest.Odd(t, http.StatusOK, "text/event-stream", body), llm.HTTPOptions{})
 	a, err := llm.Collect(m.Ask(t.Context(), llmtest.Ask()))
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +137,7 @@ func TestSignatures(t *testing.T) {
 	stream := "data: " + chunk(`{"text":"hmm","thought":true},{"text":"a"},{"text":"b","thoughtSignature":"`+one+`"},{"text":"c"}`, "") + "\n\n" +
 		"data: " + chunk(`{"functionCall":{"id":"f1","name":"read_file","args":{"path":"x"}},"thoughtSignature":"`+two+`"},{"functionCall":{"id":"f2","name":"read_file","args":{"path":"y"}}}`, "") + "\n\n" +
 		"data: " + chunk(`{"text":"","thoughtSignature":"`+three+`"}`, "STOP") + "\n\n"
-	m := newModel(t, oddServer(t, http.StatusOK, "text/event-stream", stream), llm.HTTPOptions{})
+	m := newModel(t, llmtest.Odd(t, http.StatusOK, "text/event-stream", stream), llm.HTTPOptions{})
 	req := llmtest.Ask()
 	req.Model = "gemini-2.5-pro"
 	a, err := llm.Collect(m.Ask(t.Context(), req))

@@ -1,27 +1,14 @@
 package openai_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"agency/internal/llm"
 	"agency/internal/llm/llmtest"
 )
-
-// oddServer answers every request with one body.
-func oddServer(t *testing.T, contentType, body string) string {
-	t.Helper()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		_, _ = w.Write([]byte(body))
-	}))
-	t.Cleanup(srv.Close)
-	return srv.URL + "/v1"
-}
 
 // events makes a stream of chunks.
 func events(lines ...string) string {
@@ -82,25 +69,8 @@ func TestOddServers(t *testing.T) {
 		"a JSON of no answer":   {"application/json", `{"status":"ok"}`, "", llm.BadAnswer, `"status"`, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t, oddServer(t, tc.contentType, tc.body), llm.HTTPOptions{})
-			a, err := llm.Collect(m.Ask(t.Context(), llmtest.Ask()))
-			var f *llm.Fault
-			if errors.As(err, &f) {
-				if f.Kind != tc.fault || !strings.Contains(f.Error(), tc.words) {
-					t.Errorf("fault %v, want %q with %q", err, tc.fault, tc.words)
-				}
-				return
-			}
-			if err != nil || tc.fault != "" || a.Stop != tc.stop || a.Message.Words() != tc.words {
-				t.Errorf("error %v, stop %q, words %q; want fault %q, stop %q, words %q", err, a.Stop, a.Message.Words(), tc.fault, tc.stop, tc.words)
-			}
-			calls := a.Message.Calls()
-			if len(calls) != tc.calls || tc.calls > 0 && string(calls[0].Args) != tc.args {
-				t.Errorf("calls %+v, want %d with %s", calls, tc.calls, tc.args)
-			}
-			if a.Usage.In <= 0 {
-				t.Errorf("usage %+v", a.Usage)
-			}
+			m := newModel(t, llmtest.Odd(t, http.StatusOK, tc.contentType, tc.body)+"/v1", llm.HTTPOptions{})
+			llmtest.Served{Stop: tc.stop, Fault: tc.fault, Words: tc.words, Calls: tc.calls, Args: tc.args}.Check(t, m)
 		})
 	}
 }

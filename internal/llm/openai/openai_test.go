@@ -1,8 +1,6 @@
 package openai_test
 
 import (
-	"net/http/httptest"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,15 +12,9 @@ import (
 	"agency/internal/llm/rehearsal/wire"
 )
 
-// TestMain points every look-up of the SDK's environment at a wrong place: a
-// test that reaches it fails.
+// What the environment says is not for this package to read.
 func TestMain(m *testing.M) {
-	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"} {
-		_ = os.Setenv(name, "from-the-environment")
-	}
-	_ = os.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
-	_ = os.Setenv("OPENAI_CUSTOM_HEADERS", "X-Canary: from-the-environment")
-	_ = os.Setenv("HTTP_PROXY", "http://127.0.0.1:1/")
+	llmtest.Environment("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_BASE_URL", "OPENAI_CUSTOM_HEADERS")
 	goleak.VerifyTestMain(m)
 }
 
@@ -35,15 +27,7 @@ func serve(t *testing.T, script string) llmtest.Server {
 		t.Fatal(err)
 	}
 	h := wire.New(rehearsal.NewPlayer(s), wire.Options{Key: key, KeepBodies: true})
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return llmtest.Server{URL: srv.URL + "/v1", Bodies: func() [][]byte {
-		var out [][]byte
-		for _, r := range h.Recorder().Records() {
-			out = append(out, r.Body)
-		}
-		return out
-	}}
+	return llmtest.Start(t, h, "/v1", h.Recorder().Bodies)
 }
 
 func newModel(t *testing.T, url string, opts llm.HTTPOptions) llm.Model {

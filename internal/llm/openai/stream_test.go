@@ -1,18 +1,12 @@
 package openai
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"agency/internal/llm"
+	"agency/internal/llm/llmtest"
 	"agency/internal/llm/rehearsal"
 	"agency/internal/llm/rehearsal/wire"
 )
@@ -20,53 +14,21 @@ import (
 // streamed is what a server sends for an answer with text and two calls.
 func streamed(t testing.TB, quirks string) []byte {
 	t.Helper()
-	s, err := rehearsal.Parse("t.yaml", []byte(fmt.Sprintf(
-		"version: 1\nrules:\n  - {text: \"t é 🙂\", reasoning: r, calls: [{tool: a, args: {p: \"x\\\"<ü\"}}, {tool: b, args: {}}], quirks: [%s]}\n", quirks)))
+	s, err := rehearsal.Parse("t.yaml", []byte(llmtest.StreamScript(quirks)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
 	wire.New(rehearsal.NewPlayer(s), wire.Options{}).ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat/completions",
-		bytes.NewReader([]byte(`{"model":"m","stream":true,"messages":[{"role":"user","content":"go"}]}`))))
+		strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"go"}]}`)))
 	return w.Body.Bytes()
 }
 
-func take(data []byte) (llm.Answer, error) { return read(data, &ends{}) }
+func fresh() llm.Reply { return &answer{at: llm.Endpoint{Provider: "p"}, ends: &ends{}} }
 
-func read(data []byte, learned *ends) (llm.Answer, error) {
-	a := &answer{at: llm.Endpoint{Provider: "p"}, ends: learned}
-	res := &http.Response{StatusCode: 200, Body: io.NopCloser(bytes.NewReader(data))}
-	if _, err := llm.Receive(a.at, res, a, func(llm.Event, error) bool { return true }); err != nil {
-		return llm.Answer{}, err
-	}
-	return a.Answer(), nil
-}
-
-// A stream that ends at any byte is the whole answer or a named fault.
 func TestCutAtEveryByte(t *testing.T) {
 	for _, quirks := range []string{"", "no_finish, no_usage", "no_index", "no_stream", "comments, no_done"} {
-		t.Run(quirks, func(t *testing.T) {
-			all := streamed(t, quirks)
-			want, err := take(all)
-			if err != nil {
-				t.Fatal(err)
-			}
-			whole := 0
-			for i := range all {
-				got, err := take(all[:i])
-				var f *llm.Fault
-				switch {
-				case err == nil:
-					whole++
-					if diff := cmp.Diff(want.Message, got.Message); diff != "" {
-						t.Fatalf("cut at %d of %d (-want +got):\n%s", i, len(all), diff)
-					}
-				case !errors.As(err, &f) || f.Kind != llm.StreamCut && f.Kind != llm.BadAnswer:
-					t.Fatalf("cut at %d: %v", i, err)
-				}
-			}
-			t.Logf("%d of %d cuts hold the whole answer", whole, len(all))
-		})
+		t.Run(quirks, func(t *testing.T) { llmtest.CutAtEveryByte(t, streamed(t, quirks), fresh) })
 	}
 }
 
@@ -85,7 +47,7 @@ func TestUnmarkedEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			learned := &ends{}
 			for i, data := range tc.streams {
-				_, err := read(data, learned)
+				_, err := llmtest.Take(&answer{at: llm.Endpoint{Provider: "p"}, ends: learned}, data)
 				if (err == nil) != tc.want[i] {
 					t.Errorf("answer %d: %v", i+1, err)
 				}
@@ -104,21 +66,6 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":-1,\"function\":{\"arguments\":\"\"}}]},\"finish_reason\":7}]}\n\n"))
 	f.Add([]byte("{\"error\":{\"message\":\"x\"}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := take(data)
-		if err != nil {
-			var fault *llm.Fault
-			if !errors.As(err, &fault) && err.Error() != "bufio.Scanner: token too long" {
-				t.Fatalf("%T: %v", err, err)
-			}
-			return
-		}
-		if _, err := json.Marshal(a.Message); err != nil {
-			t.Fatal(err)
-		}
-		m := New(Options{Name: "p"})
-		req := llm.Request{Messages: []llm.Message{a.Message}}
-		if body := m.body(nil, req); !json.Valid(body) {
-			t.Fatalf("no JSON: %s", body)
-		}
+		llmtest.Fuzzed(t, fresh(), data, func(req llm.Request) ([]byte, error) { return New(Options{Name: "p"}).body(nil, req), nil })
 	})
 }

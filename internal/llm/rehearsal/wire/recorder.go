@@ -35,6 +35,17 @@ func (r *Recorder) Records() []Record {
 	return slices.Clone(r.records)
 }
 
+// Bodies are those of the requests that came in so far, where they are kept.
+func (r *Recorder) Bodies() [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([][]byte, len(r.records))
+	for i, rec := range r.records {
+		out[i] = rec.Body
+	}
+	return out
+}
+
 // Count is how many requests came in.
 func (r *Recorder) Count() int {
 	r.mu.Lock()
