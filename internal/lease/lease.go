@@ -1,17 +1,15 @@
-// Package lease says who owns what: exclusive leases with a fencing token and
-// an expiry.
+// Package lease says who owns what: exclusive or shared, with a fencing token
+// and an expiry.
 //
-// Expiry is counted on the host's monotonic clock (store.Tx.Mono), so neither
-// a change of the wall clock nor a sleep of the machine takes a lease away or
-// prolongs it. Leases of an older epoch are free: their host is gone.
+// Expiry is counted on the awake clock, so neither a change of the wall clock
+// nor a sleep of the machine takes a lease away or prolongs it. Leases of an
+// older epoch are free, since their host is gone, unless they are adopted.
 //
-// It does not wait for a lease, renew by itself, or hold shared leases.
+// It does not wait for a lease, renew by itself, or know what a name means.
 package lease
 
 import (
-	"database/sql"
 	"embed"
-	"errors"
 	"time"
 
 	"agency/internal/agency"
@@ -21,92 +19,94 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations is the schema of leases.
+// Migrations is the schema of leases and of the awake clock.
 func Migrations() store.Set { return store.Set{Name: "lease", FS: files} }
 
-// Lease is one row as it stands; Live says whether it counts now.
-type Lease struct {
+// Request asks for a lease. Note is what it is wanted for, told to those who
+// are refused.
+type Request struct {
 	Name   string
 	Holder string
-	Fence  agency.Fence
+	Shared bool
 	TTL    time.Duration
-	Left   time.Duration // until expiry; 0 when not live
-	Live   bool
+	Note   string
 }
 
-// Get reads a lease; a name that nobody ever held gives a Lease that is not
-// live.
-func Get(tx *store.Tx, name string) (Lease, error) {
-	l := Lease{Name: name}
-	epoch, err := tx.Epoch()
-	if err != nil {
-		return l, err
-	}
-	var ttl, expires int64
-	err = tx.QueryRow("SELECT holder, epoch, n, ttl, expires FROM lease WHERE name = ?", name).
-		Scan(&l.Holder, &l.Fence.Epoch, &l.Fence.N, &ttl, &expires)
-	if errors.Is(err, sql.ErrNoRows) {
-		return l, nil
-	}
-	if err != nil {
-		return l, err
-	}
-	l.TTL = time.Duration(ttl)
-	left := time.Duration(expires) - tx.Mono
-	// More left than was ever given: another clock wrote it, which only a host
-	// that did not raise the epoch can be.
-	l.Live = l.Holder != "" && l.Fence.Epoch == epoch && left > 0 && left <= l.TTL
-	if l.Live {
-		l.Left = left
-	}
-	return l, nil
+// Lease is a request that was granted. It is live until it expires, is
+// released, or another host takes the store.
+type Lease struct {
+	Request
+	Fence agency.Fence
+	Since time.Time
+	Left  time.Duration // until expiry, 0 or less after it
+	Live  bool
 }
 
-// Acquire gives the lease called name to holder for ttl. A new holder, or an
-// old one after expiry, gets a higher token; the present holder keeps its
-// token and begins its ttl anew, so that a repeated call is harmless. While
-// another holds it: KindConflict.
-func Acquire(tx *store.Tx, name, holder string, ttl time.Duration) (agency.Fence, error) {
-	if name == "" || holder == "" || ttl <= 0 {
+// Acquire grants a lease. A repeated request keeps its token and begins its
+// ttl anew, so that it is harmless; a holder that shares becomes exclusive
+// only when it is alone, with a new token, and one that is exclusive stays so.
+// While others hold what does not go together with it: KindConflict.
+func Acquire(tx *store.Tx, r Request) (agency.Fence, error) {
+	if r.Name == "" || r.Holder == "" || r.TTL <= 0 {
 		return agency.Fence{}, agency.Errorf(agency.KindInvalid,
-			"lease %q for %q over %s: want a name, a holder and a time above 0", name, holder, ttl)
+			"lease %q for %q over %s: want a name, a holder and a time above 0", r.Name, r.Holder, r.TTL)
 	}
-	l, err := Get(tx, name)
+	held, err := Holders(tx, r.Name)
 	if err != nil {
 		return agency.Fence{}, err
 	}
-	f := l.Fence
-	switch {
-	case l.Live && l.Holder != holder:
-		return agency.Fence{}, agency.Errorf(agency.KindConflict, "%s is held by %s for another %s", name, l.Holder, l.Left.Round(time.Second))
-	case !l.Live:
-		epoch, err := tx.Epoch()
-		if err != nil {
-			return agency.Fence{}, err
+	for _, l := range held {
+		switch {
+		case l.Holder == r.Holder && (l.Shared == r.Shared || !l.Shared):
+			return l.Fence, extend(tx, l, r.TTL)
+		case l.Holder != r.Holder && !(l.Shared && r.Shared):
+			return agency.Fence{}, agency.Errorf(agency.KindConflict, "%s is held by %s for another %s", r.Name, l.Holder, l.Left.Round(time.Second))
 		}
-		f = agency.Fence{Epoch: epoch, N: l.Fence.N + 1}
 	}
-	_, err = tx.Exec(`INSERT INTO lease (name, holder, epoch, n, ttl, expires) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, epoch = excluded.epoch, n = excluded.n,
-ttl = excluded.ttl, expires = excluded.expires`, name, holder, f.Epoch, f.N, int64(ttl), int64(tx.Mono+ttl))
+	return grant(tx, r)
+}
+
+// grant gives the lease a token that no lease had before.
+func grant(tx *store.Tx, r Request) (f agency.Fence, err error) {
+	now, err := Awake(tx)
+	if err != nil {
+		return f, err
+	}
+	if f.Epoch, err = tx.Epoch(); err != nil {
+		return f, err
+	}
+	if err := tx.QueryRow("UPDATE lease_last SET n = n + 1 RETURNING n").Scan(&f.N); err != nil {
+		return f, err
+	}
+	_, err = tx.Exec("INSERT OR REPLACE INTO lease_held (name, holder, shared, note, since, epoch, n, ttl, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		r.Name, r.Holder, r.Shared, r.Note, store.Micros(tx.Now), f.Epoch, f.N, int64(r.TTL), int64(now+r.TTL))
 	return f, err
 }
 
-// Renew begins the ttl anew; KindDenied when the token is superseded or has
-// expired.
+// extend begins the ttl anew.
+func extend(tx *store.Tx, l Lease, ttl time.Duration) error {
+	now, err := Awake(tx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec("UPDATE lease_held SET ttl = ?, expires = ? WHERE name = ? AND holder = ?", int64(ttl), int64(now+ttl), l.Name, l.Holder)
+	return err
+}
+
+// Renew begins the ttl anew; KindDenied when the token is superseded, released
+// or expired.
 func Renew(tx *store.Tx, name string, f agency.Fence) error {
 	l, err := checked(tx, name, f)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec("UPDATE lease SET expires = ? WHERE name = ?", int64(tx.Mono+l.TTL), name)
-	return err
+	return extend(tx, l, l.TTL)
 }
 
 // Release gives the lease back. A token that no longer holds it releases
 // nothing and is no error: what it wanted is the case.
 func Release(tx *store.Tx, name string, f agency.Fence) error {
-	_, err := tx.Exec("UPDATE lease SET holder = '' WHERE name = ? AND epoch = ? AND n = ?", name, f.Epoch, f.N)
+	_, err := tx.Exec("DELETE FROM lease_held WHERE name = ? AND epoch = ? AND n = ?", name, f.Epoch, f.N)
 	return err
 }
 
@@ -118,14 +118,35 @@ func Check(tx *store.Tx, name string, f agency.Fence) error {
 }
 
 func checked(tx *store.Tx, name string, f agency.Fence) (Lease, error) {
-	l, err := Get(tx, name)
-	switch {
-	case err != nil:
-		return l, err
-	case l.Live && l.Fence == f:
-		return l, nil
-	case l.Live:
-		return l, agency.Errorf(agency.KindDenied, "token %d.%d of %s is superseded: %s holds it now", f.Epoch, f.N, name, l.Holder)
+	held, err := Holders(tx, name)
+	if err != nil {
+		return Lease{}, err
 	}
-	return l, agency.Errorf(agency.KindDenied, "token %d.%d of %s has expired or was released", f.Epoch, f.N, name)
+	for _, l := range held {
+		if l.Fence == f {
+			return l, nil
+		}
+	}
+	if len(held) > 0 {
+		return Lease{}, agency.Errorf(agency.KindDenied, "token %d.%d of %s is superseded: %s holds it now", f.Epoch, f.N, name, held[0].Holder)
+	}
+	return Lease{}, agency.Errorf(agency.KindDenied, "token %d.%d of %s has expired or was released", f.Epoch, f.N, name)
+}
+
+// Adopt takes a lease of an earlier host over into this epoch: the same holder
+// with a new token and the time that was left. It is for a host that has found
+// the holder still at work; KindConflict where another has it meanwhile.
+func Adopt(tx *store.Tx, l Lease) (f agency.Fence, err error) {
+	if l.Live {
+		return l.Fence, nil
+	}
+	if l.Left <= 0 {
+		return f, agency.Errorf(agency.KindDenied, "%s of %s has expired", l.Name, l.Holder)
+	}
+	if f, err = Acquire(tx, l.Request); err != nil {
+		return f, err
+	}
+	_, err = tx.Exec("UPDATE lease_held SET expires = expires - ttl + ?, since = ? WHERE name = ? AND holder = ?",
+		int64(min(l.Left, l.TTL)), store.Micros(l.Since), l.Name, l.Holder)
+	return f, err
 }

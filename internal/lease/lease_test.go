@@ -35,7 +35,7 @@ func open(t *testing.T) *host {
 func (h *host) acquire(t *testing.T, holder string) (f agency.Fence, err error) {
 	t.Helper()
 	err = h.Write(t.Context(), func(tx *store.Tx) error {
-		f, err = lease.Acquire(tx, "slot", holder, time.Minute)
+		f, err = lease.Acquire(tx, lease.Request{Name: "slot", Holder: holder, TTL: time.Minute})
 		return err
 	})
 	return f, err
@@ -136,4 +136,107 @@ func TestAcquireRefusesNonsense(t *testing.T) {
 	h := open(t)
 	_, err := h.acquire(t, "")
 	wantKind(t, err, agency.KindInvalid)
+}
+
+func (h *host) share(t *testing.T, holder string) (f agency.Fence, err error) {
+	t.Helper()
+	err = h.Write(t.Context(), func(tx *store.Tx) error {
+		f, err = lease.Acquire(tx, lease.Request{Name: "slot", Holder: holder, TTL: time.Minute, Shared: true})
+		return err
+	})
+	return f, err
+}
+
+func TestSharedHolders(t *testing.T) {
+	h := open(t)
+	f, err := h.share(t, "ada")
+	must(t, f, err)
+	g, err := h.share(t, "bob")
+	must(t, g, err)
+	if f == g {
+		t.Fatal("two holders with one token")
+	}
+	for _, holder := range []string{"ada", "cid"} { // an upgrade while not alone, and a stranger
+		_, err = h.acquire(t, holder)
+		wantKind(t, err, agency.KindConflict)
+	}
+	if err := h.do(t, lease.Release, g); err != nil {
+		t.Fatal(err)
+	}
+	up, err := h.acquire(t, "ada") // alone
+	if must(t, up, err); !f.Less(up) {
+		t.Fatalf("the upgrade got %v after %v", up, f)
+	}
+	wantKind(t, h.do(t, lease.Check, f), agency.KindDenied)
+	_, err = h.share(t, "bob")
+	wantKind(t, err, agency.KindConflict)
+	same, err := h.share(t, "ada") // an exclusive holder stays one
+	if must(t, same, err) != up {
+		t.Fatalf("sharing what it holds alone: %v, then %v", up, same)
+	}
+	h.mono = time.Minute
+	g, err = h.share(t, "bob")
+	must(t, g, err)
+}
+
+func TestAdopt(t *testing.T) {
+	h := open(t)
+	f, err := h.acquire(t, "ada")
+	must(t, f, err)
+	h.mono = 20 * time.Second
+	adopt := func(holder string) (l lease.Lease, got agency.Fence, err error) {
+		err = h.Write(t.Context(), func(tx *store.Tx) error {
+			all, err := lease.List(tx, "sl")
+			for _, l = range all {
+				if err == nil && l.Holder == holder {
+					got, err = lease.Adopt(tx, l)
+					return err
+				}
+			}
+			return err
+		})
+		return l, got, err
+	}
+	if _, got, err := adopt("ada"); must(t, got, err) != f {
+		t.Fatalf("a live lease was adopted as %v, had %v", got, f)
+	}
+	if _, err := h.RaiseEpoch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, h.do(t, lease.Check, f), agency.KindDenied)
+	_, g, err := adopt("ada")
+	if must(t, g, err); !f.Less(g) {
+		t.Fatalf("adopted with %v after %v", g, f)
+	}
+	h.mono = time.Minute - 1
+	if err := h.do(t, lease.Check, g); err != nil {
+		t.Fatal(err)
+	}
+	h.mono++ // what was left, not more
+	wantKind(t, h.do(t, lease.Check, g), agency.KindDenied)
+	if _, err := h.RaiseEpoch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = adopt("ada")
+	wantKind(t, err, agency.KindDenied)
+}
+
+func TestAdoptedByNobodyElse(t *testing.T) {
+	h := open(t)
+	f, err := h.acquire(t, "ada")
+	must(t, f, err)
+	if _, err := h.RaiseEpoch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g, err := h.acquire(t, "bob")
+	must(t, g, err)
+	err = h.Write(t.Context(), func(tx *store.Tx) error {
+		all, err := lease.List(tx, "slot")
+		if err != nil || len(all) != 2 || all[0].Holder != "ada" || all[0].Live || !all[1].Live {
+			t.Errorf("%+v, %v", all, err)
+		}
+		_, err = lease.Adopt(tx, all[0])
+		return err
+	})
+	wantKind(t, err, agency.KindConflict)
 }

@@ -40,16 +40,12 @@ func plants() []plant {
 		},
 		{
 			"lock without expiry",
-			[]edit{{"internal/lease/lease.go", "left > 0 && left <= l.TTL", "true"}},
+			[]edit{{"internal/lease/read.go", "l.Left > 0 && ", ""}},
 			"./internal/lease", "TestExpiryIsMonotonic",
 		},
 		{
 			"wall-clock lease",
-			[]edit{
-				{"internal/lease/lease.go", "left := time.Duration(expires) - tx.Mono", "left := time.Duration(expires) - time.Duration(tx.Now.UnixNano())"},
-				{"internal/lease/lease.go", "int64(ttl), int64(tx.Mono+ttl))", "int64(ttl), tx.Now.UnixNano()+int64(ttl))"},
-				{"internal/lease/lease.go", "int64(tx.Mono+l.TTL), name)", "tx.Now.UnixNano()+int64(l.TTL), name)"},
-			},
+			[]edit{{"internal/lease/clock.go", "mono = v.Mono\n", "mono = time.Duration(v.Now.UnixNano())\n"}},
 			"./internal/lease", "TestExpiryIsMonotonic",
 		},
 		{

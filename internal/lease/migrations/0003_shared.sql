@@ -1,0 +1,18 @@
+-- +goose Up
+-- A name has one exclusive holder or any number of shared ones. What is held
+-- is a row; lease_last.n rises over all names, so that no token repeats.
+CREATE TABLE lease_held (
+    name    TEXT NOT NULL,
+    holder  TEXT NOT NULL,
+    shared  INTEGER NOT NULL,
+    note    TEXT NOT NULL,
+    since   INTEGER NOT NULL, -- microseconds since 1970
+    epoch   INTEGER NOT NULL,
+    n       INTEGER NOT NULL,
+    ttl     INTEGER NOT NULL, -- nanoseconds
+    expires INTEGER NOT NULL, -- nanoseconds of the awake clock
+    PRIMARY KEY (name, holder)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE lease_last (n INTEGER NOT NULL) STRICT;
+INSERT INTO lease_last SELECT coalesce(max(n), 0) FROM lease;
+DROP TABLE lease;
