@@ -120,5 +120,5 @@ func (a *app) examineRun(ctx context.Context, name string) ([]doctor.Finding, er
 		return nil, err
 	}
 	live := run.Live && run.State == agency.StateRunning
-	return doctor.Run{DB: db, Git: g, StateDir: h.place.State, ID: run.ID, Live: live}.Check(ctx), nil
+	return doctor.Run{DB: db, Git: g, Repo: h.loc, StateDir: h.place.State, ID: run.ID, Live: live}.Check(ctx), nil
 }

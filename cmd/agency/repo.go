@@ -124,6 +124,8 @@ func (a *app) view(ctx context.Context, h here) (v api.View, live bool, closeIt 
 		return c, true, c.Close, nil
 	case err == nil:
 		c.Close()
+	case errors.Is(err, daemon.ErrSilent):
+		a.note("the host of this repository does not answer; this is what it has recorded")
 	case !api.Unreachable(err):
 		return nil, false, func() {}, err
 	}

@@ -110,7 +110,7 @@ func cameTo(answered agency.Gate, doc api.RunDoc) error {
 		return nil
 	}
 	switch doc.State {
-	case agency.StateFailed:
+	case agency.StateFailed, agency.StateCancelled:
 		return exit(exitFailed)
 	case agency.StateInterrupted:
 		return exit(exitEnvironment)

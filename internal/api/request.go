@@ -13,6 +13,9 @@ type Hello struct {
 	Build Build  `json:"build"`
 	PID   int    `json:"pid"`
 	Repo  string `json:"repo_id"`
+	// CommonDir is the repository's folder as the host found it; empty from
+	// hosts of older builds.
+	CommonDir string `json:"common_dir,omitempty"`
 	// Draining is set while the host hands over: it takes no new work.
 	Draining bool `json:"draining,omitempty"`
 }

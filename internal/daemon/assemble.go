@@ -73,7 +73,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	db.SetRedact(vault.Redact)
 	p := &parts{db: db, events: event.NewLog(db), vault: vault}
 	shop := workshop.New(workshop.Options{
-		DB: db, Git: g, Vault: vault, Catalog: known, StateDir: o.Place.State, Log: o.Log,
+		DB: db, Git: g, Vault: vault, Catalog: known, Repo: o.Place.Repo, StateDir: o.Place.State, Log: o.Log,
 	})
 	engine := local.New(local.Options{DB: db, Registry: bind(db, fence, shop), Version: o.Build.Version, Now: o.Now})
 	p.view = view.New(view.Options{
@@ -82,7 +82,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		Following: func(ctx context.Context, id agency.RunID) (context.Context, context.CancelFunc) {
 			return p.host.Following(ctx, id)
 		},
-		Git: func(context.Context) (*git.Host, error) { return g, nil }, StateDir: o.Place.State,
+		Git: func(context.Context) (*git.Host, error) { return g, nil }, Repo: o.Place.Repo, StateDir: o.Place.State,
 	})
 	p.host = host.New(host.Options{
 		DB: db, Events: p.events, Engine: engine, Fence: fence, Shop: shop, Docs: p.view, Vault: vault,
@@ -115,7 +115,7 @@ func LookAt(ctx context.Context, p Place) (*view.Reader, func() error, error) {
 		return nil, nil, err
 	}
 	r := view.New(view.Options{
-		DB: db, StateDir: p.State,
+		DB: db, Repo: p.Repo, StateDir: p.State,
 		Git: func(ctx context.Context) (*git.Host, error) { return git.NewHost(ctx, git.Options{}) },
 	})
 	return r, db.Close, nil

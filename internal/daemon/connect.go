@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"agency/internal/agency"
@@ -36,9 +37,9 @@ func Connect(ctx context.Context, o Options, want Want) (*Connected, error) {
 	defer cancel()
 	var drained []agency.RunID
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
-		c, err := greet(limit, o)
+		c, err := greet(limit, o.Place, answerTimeout)
 		switch {
-		case err == nil && mustHandOver(c.Hello, o.Build, want):
+		case err == nil && (mustHandOver(c.Hello, o.Build, want) || c.lost(o.Place)):
 			runs, derr := handOver(ctx, c)
 			if derr != nil {
 				return nil, derr
@@ -49,7 +50,9 @@ func Connect(ctx context.Context, o Options, want Want) (*Connected, error) {
 		case err == nil:
 			c.Drained = drained
 			return c, talks(c)
-		case !api.Unreachable(err):
+		case limit.Err() != nil:
+			return nil, noAnswer(ctx, holderOf(o.Place), o.Place)
+		case !api.Unreachable(err) && !silent(err):
 			return nil, err
 		}
 		err = spawn(limit, o)
@@ -69,20 +72,60 @@ func Connect(ctx context.Context, o Options, want Want) (*Connected, error) {
 	}
 }
 
+// holderOf is the holder of a place's lock as an error, nobody's where it is
+// free.
+func holderOf(p Place) *Held {
+	by, _, _ := HolderOf(p) // it is only named
+	return &Held{by}
+}
+
+// answerTimeout is how long a host may take to say that it is there. One that
+// is stopped (a debugger, SIGSTOP) accepts connections and never answers.
+const answerTimeout = 5 * time.Second
+
+// silent tells that a host listens and does not answer.
+func silent(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+
+// lost tells whether the host serves the repository at a path where it no
+// longer is: the folder was moved while the host lived.
+func (c *Connected) lost(p Place) bool {
+	if c.Hello.CommonDir == "" || c.Hello.CommonDir == p.Repo.CommonDir {
+		return false
+	}
+	there, err := os.Stat(c.Hello.CommonDir)
+	if err != nil {
+		return true
+	}
+	here, err := os.Stat(p.Repo.CommonDir)
+	return err == nil && !os.SameFile(there, here)
+}
+
 // Find connects to a host that lives, and starts none; api.Unreachable where
 // there is none.
 func Find(ctx context.Context, p Place) (*Connected, error) {
-	return greet(ctx, Options{Place: p})
+	return greet(ctx, p, answerTimeout)
 }
 
+// ErrSilent is a host that lives and cannot be asked; what is recorded can be
+// read without it.
+var ErrSilent = errors.New("the host of this repository does not answer")
+
 // Await is Find, and waits for a host that is just starting or leaving: until
-// it answers, or has given the lock back.
-func Await(ctx context.Context, p Place) (*Connected, error) {
+// it answers, or has given the lock back. ErrSilent: it does neither.
+func Await(ctx context.Context, p Place) (*Connected, error) { return await(ctx, p, answerTimeout) }
+
+func await(ctx context.Context, p Place, answer time.Duration) (*Connected, error) {
 	limit, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	for {
-		c, err := Find(limit, p)
-		if err == nil || !api.Unreachable(err) {
+		c, err := greet(limit, p, answer)
+		switch {
+		case err == nil && c.lost(p):
+			c.Close()
+			return nil, ErrSilent // what it knows of files is of another place
+		case silent(err) && ctx.Err() == nil:
+			return nil, ErrSilent
+		case err == nil || !api.Unreachable(err):
 			return c, err
 		}
 		by, held, herr := HolderOf(p)
@@ -95,10 +138,12 @@ func Await(ctx context.Context, p Place) (*Connected, error) {
 	}
 }
 
-func greet(ctx context.Context, o Options) (*Connected, error) {
-	c := &Connected{Client: api.Dial(o.Place.Socket)}
+func greet(ctx context.Context, p Place, answer time.Duration) (*Connected, error) {
+	c := &Connected{Client: api.Dial(p.Socket)}
+	limit, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
 	var err error
-	if c.Hello, err = c.Client.Hello(ctx); err != nil {
+	if c.Hello, err = c.Client.Hello(limit); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -139,7 +184,7 @@ func noAnswer(ctx context.Context, h *Held, p Place) error {
 		return ctx.Err()
 	}
 	return agency.Errorf(agency.KindTransient, "the host of this repository (%s) holds %s and does not answer on %s", h.By, p.LockFile(), p.Socket).
-		WithMend("if it hangs, end it: kill %d", h.By.PID)
+		WithMend("if it is stopped, let it go on: kill -CONT %d; if it hangs, end it: kill -9 %d, then agency resume", h.By.PID, h.By.PID)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -149,7 +149,7 @@ func (d *Daemon) Close() {
 type keeper Daemon
 
 func (k *keeper) Hello() api.Hello {
-	return api.Hello{Wire: api.Wire, Build: k.o.Build, PID: os.Getpid(), Repo: k.o.Place.ID}
+	return api.Hello{Wire: api.Wire, Build: k.o.Build, PID: os.Getpid(), Repo: k.o.Place.ID, CommonDir: k.o.Place.Repo.CommonDir}
 }
 
 // Drain answers when all runs stand still; the host ends after the answer.

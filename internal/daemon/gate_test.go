@@ -77,6 +77,41 @@ func TestGateOutlivesHostsAndClocks(t *testing.T) {
 	}
 }
 
+// A whole run ends as it should on a clock that jumps by an hour or a year at
+// every event: nothing waits for a time that never comes, nothing expires, no
+// gate opens that would not have.
+func TestWholeRunUnderAJumpingClock(t *testing.T) {
+	const year = 366 * 24 * time.Hour
+	for _, jump := range []time.Duration{time.Hour, -time.Hour, year, -year} {
+		w := newWork(t, quick)
+		clock := &wall{}
+		d, c := w.start(Options{Now: clock.now})
+		if _, err := c.Start(t.Context(), w.request("run-1", true)); err != nil {
+			t.Fatal(err)
+		}
+		seen, last := 0, agency.Event{}
+		for ev, err := range c.Events(t.Context(), api.EventQuery{Run: "run-1", Follow: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, last = seen+1, ev
+			clock.set(jump * time.Duration(seen%2))
+			if ev.Type == "run_succeeded" || ev.Type == "run_failed" {
+				break
+			}
+		}
+		if last.Type != "run_succeeded" || seen < 5 {
+			t.Errorf("jumping by %v: %d events, the last one %s: %s", jump, seen, last.Type, last.Summary)
+		}
+		for _, never := range []agency.EventType{"gate_paused", "failed", "retried"} {
+			if n := count(t, c, "run-1", never); n != 0 {
+				t.Errorf("jumping by %v: %d times %s", jump, n, never)
+			}
+		}
+		w.healthy(d, "run-1")
+	}
+}
+
 func count(t *testing.T, c *api.Client, id agency.RunID, what agency.EventType) (n int) {
 	t.Helper()
 	for ev, err := range c.Events(t.Context(), api.EventQuery{Run: id}) {

@@ -25,6 +25,7 @@ import (
 type Run struct {
 	DB       *store.DB
 	Git      *git.Host
+	Repo     git.Location // as whoever asks stands in it
 	StateDir string
 	ID       agency.RunID
 	// Live tells that a host works on it now: then what it is in the middle of
@@ -91,7 +92,7 @@ func (r Run) read(ctx context.Context) (*record, error) {
 		if rec.run, err = registry.Run(q, r.ID); err != nil {
 			return err
 		}
-		rec.repo, rec.repoErr = workspace.Locate(q, rec.run)
+		rec.repo, rec.repoErr = workspace.Locate(q, rec.run, r.Repo)
 		if rec.contracts, err = registry.Contracts(q, r.ID); err != nil {
 			return err
 		}

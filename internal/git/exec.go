@@ -205,6 +205,20 @@ func (*noSpace) Is(target error) bool { return target == syscall.ENOSPC }
 // Unwrap gives what git said.
 func (n *noSpace) Unwrap() error { return n.Failure }
 
+// missing is a failure for want of an object.
+type missing struct{ *Failure }
+
+// Unwrap gives what git said.
+func (m *missing) Unwrap() error { return m.Failure }
+
+// IsMissing tells that an object is not where it should be: the repository is
+// damaged, partial, or away for a moment. It is no fact of the step that met
+// it, so that a run can go on when it is back.
+func IsMissing(err error) bool {
+	var m *missing
+	return errors.As(err, &m)
+}
+
 // classify names the causes that lie outside: disk, rights, stale locks.
 func classify(f *Failure) error {
 	switch s := f.Stderr; {
@@ -224,7 +238,7 @@ func classify(f *Failure) error {
 		return &Locked{Path: lock, Err: f}
 	case strings.Contains(s, "unable to read tree"), strings.Contains(s, "unable to read "), strings.Contains(s, "cannot read object"), strings.Contains(s, "bad object"),
 		strings.Contains(s, "missing blob"), strings.Contains(s, "invalid object"), strings.Contains(s, "object file"):
-		return agency.Errorf(agency.KindNotFound, "an object is missing: %w", f).WithMend("git fsck names what is missing; a partial clone or a damaged one must be completed first (git fetch --refetch --no-filter)")
+		return agency.Errorf(agency.KindTransient, "an object is missing: %w", &missing{f}).WithMend("git fsck names what is missing; a partial clone or a damaged one must be completed first (git fetch --refetch --no-filter)")
 	}
 	return f
 }

@@ -38,7 +38,7 @@ func (l Location) Objects() string { return filepath.Join(l.CommonDir, "objects"
 func Find(dir string) (Location, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return Location{}, err
+		return Location{}, agency.Errorf(agency.KindInvalid, "the working directory was removed: %w", err).WithMend("cd to a folder that exists")
 	}
 	start, err := filepath.EvalSymlinks(abs)
 	if err != nil {

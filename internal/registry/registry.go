@@ -131,6 +131,12 @@ func SetMerged(tx *store.Tx, id agency.RunID, commit agency.OID) error {
 	return err
 }
 
+// SetRepo records where the run's working tree is now: its folder was moved.
+func SetRepo(tx *store.Tx, id agency.RunID, path string) error {
+	_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.repo', ?) WHERE id = ?`, path, string(id))
+	return err
+}
+
 func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
 	switch to {
 	case agency.StateSucceeded:

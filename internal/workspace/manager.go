@@ -192,24 +192,6 @@ func within(path, root string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// Locate finds the user's repository of a run. Where the worktree in which it
-// was started is gone, the repository that it belonged to still is where the
-// run found it: its branches and objects can be used, its files cannot.
-func Locate(q store.Querier, run agency.Run) (git.Location, error) {
-	loc, err := git.Find(run.Repo)
-	if err == nil {
-		return loc, nil
-	}
-	info, lerr := readInfo(q, run.ID)
-	if lerr != nil {
-		return loc, err
-	}
-	if _, serr := os.Stat(info.Repo.CommonDir); serr != nil {
-		return loc, err
-	}
-	return info.Repo, nil
-}
-
 func (m *Manager) load(ctx context.Context, id agency.RunID) (info RunInfo, err error) {
 	err = m.opts.DB.Read(ctx, func(s *store.Snapshot) error {
 		info, err = readInfo(s, id)

@@ -174,7 +174,7 @@ func TestMissingObjectIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = run.Prepare(t.Context(), "main", run.Base(), workspace.Work)
-	if agency.MendOf(err) == "" || !strings.Contains(fmt.Sprint(err), "object is missing") {
+	if agency.MendOf(err) == "" || agency.KindOf(err) != agency.KindTransient || !git.IsMissing(err) || !strings.Contains(fmt.Sprint(err), "object is missing") {
 		t.Errorf("%v (kind %v)", err, agency.KindOf(err))
 	}
 }

@@ -23,7 +23,7 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 		if run, err = registry.Run(q, id); err != nil {
 			return err
 		}
-		loc, err = workspace.Locate(q, run)
+		loc, err = workspace.Locate(q, run, r.o.Repo)
 		return err
 	})
 	if err != nil {

@@ -33,6 +33,8 @@ type Options struct {
 	Following func(context.Context, agency.RunID) (context.Context, context.CancelFunc)
 	// Git makes the host's git, for diffs. It is made when it is needed.
 	Git func(context.Context) (*git.Host, error)
+	// Repo is the repository as whoever looks stands in it.
+	Repo git.Location
 	// StateDir holds the runs' private git directories.
 	StateDir string
 }

@@ -31,6 +31,9 @@ func (s *Shop) record(ctx context.Context, id agency.RunID) (run agency.Run, err
 // that nobody works in, folders of runs that never began.
 func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 	var errs []error
+	if err := s.follow(ctx, runs); err != nil {
+		errs = append(errs, fmt.Errorf("the repository's new path: %w", err))
+	}
 	if s.o.Recover != nil {
 		if err := s.o.Recover(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("a merge that was begun: %w", err))
@@ -53,6 +56,39 @@ func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 	}
 	errs = append(errs, check.Sweep(s.layers()))
 	return errors.Join(errs...)
+}
+
+// follow points runs to their repository's new path where its folder was moved
+// since, or to another worktree where their own is gone.
+func (s *Shop) follow(ctx context.Context, runs []agency.Run) error {
+	if s.o.Repo.CommonDir == "" {
+		return nil
+	}
+	moved := map[agency.RunID]git.Location{}
+	err := s.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		for _, run := range runs {
+			home, away, err := workspace.Home(q, run.ID, s.o.Repo)
+			switch {
+			case agency.KindOf(err) == agency.KindNotFound:
+			case err != nil:
+				return err
+			case away:
+				moved[run.ID] = home
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for id, home := range moved {
+		s.o.Log.Info("a run goes on at another path", "run", id, "path", home.WorkTree)
+		err := s.spaces.MoveTo(ctx, id, home, func(tx *store.Tx) error { return registry.SetRepo(tx, id, home.WorkTree) })
+		if err != nil {
+			return fmt.Errorf("run %s: %w", id, err)
+		}
+	}
+	return nil
 }
 
 // unlockBranch removes the lock that a git which died with its host left on
@@ -110,7 +146,7 @@ func (s *Shop) Remove(ctx context.Context, run agency.Run) error {
 
 func (s *Shop) locate(ctx context.Context, run agency.Run) (loc git.Location, err error) {
 	err = s.o.DB.Read(ctx, func(q *store.Snapshot) error {
-		loc, err = workspace.Locate(q, run)
+		loc, err = workspace.Locate(q, run, s.o.Repo)
 		return err
 	})
 	return loc, err

@@ -22,6 +22,9 @@ const mainContract = "main"
 // git directory and first workspace. Nothing of the user's is touched.
 func (s *Shop) Prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host.Prepared, error) {
 	p, err := s.prepare(ctx, r, c)
+	if git.IsMissing(err) { // before the run begins it is the repository that is to be mended
+		err = agency.Errorf(agency.KindInvalid, "%w", err).WithMend("%s", agency.MendOf(err))
+	}
 	if err != nil {
 		if cerr := s.spaces.Forget(context.WithoutCancel(ctx), r.ID); cerr != nil {
 			s.o.Log.Error("a run that was refused left files", "run", r.ID, "error", cerr)
