@@ -75,11 +75,19 @@ type (
 	}
 	// MessageSent says that a message is durable.
 	MessageSent struct {
-		Message MessageID `json:"message_id"`
-		From    string    `json:"from"`
-		To      string    `json:"to"`
+		Message MessageID   `json:"message_id"`
+		From    string      `json:"from"`
+		To      string      `json:"to"` // an agent, a role or Everyone
+		Type    MessageType `json:"type,omitempty"`
 	}
-	// MessageProcessed says that the recipient acted on a message.
+	// MessageDelivered says who was handed a message.
+	MessageDelivered struct {
+		Message MessageID `json:"message_id"`
+		To      AgentID   `json:"to"`
+		Session SessionID `json:"session_id,omitempty"`
+	}
+	// MessageProcessed says what has become of a message: its status, or that a
+	// response is overdue.
 	MessageProcessed struct {
 		Message MessageID `json:"message_id"`
 		Status  string    `json:"status"`
@@ -295,6 +303,7 @@ func (Escalated) eventType() EventType         { return "escalated" }
 func (Retried) eventType() EventType           { return "retried" }
 func (PathAmendment) eventType() EventType     { return "path_amendment" }
 func (MessageSent) eventType() EventType       { return "message_sent" }
+func (MessageDelivered) eventType() EventType  { return "message_delivered" }
 func (MessageProcessed) eventType() EventType  { return "message_processed" }
 func (StateChanged) eventType() EventType      { return "state_changed" }
 func (LockAcquired) eventType() EventType      { return "lock_acquired" }
@@ -343,6 +352,7 @@ func (Escalated) category() Category         { return CategoryAgent }
 func (Retried) category() Category           { return CategoryAgent }
 func (PathAmendment) category() Category     { return CategoryAgent }
 func (MessageSent) category() Category       { return CategoryMessage }
+func (MessageDelivered) category() Category  { return CategoryMessage }
 func (MessageProcessed) category() Category  { return CategoryMessage }
 func (StateChanged) category() Category      { return CategoryState }
 func (LockAcquired) category() Category      { return CategoryCoordination }
@@ -392,6 +402,7 @@ var details = map[EventType]func() Detail{
 	"retried":             func() Detail { return new(Retried) },
 	"path_amendment":      func() Detail { return new(PathAmendment) },
 	"message_sent":        func() Detail { return new(MessageSent) },
+	"message_delivered":   func() Detail { return new(MessageDelivered) },
 	"message_processed":   func() Detail { return new(MessageProcessed) },
 	"state_changed":       func() Detail { return new(StateChanged) },
 	"lock_acquired":       func() Detail { return new(LockAcquired) },

@@ -302,7 +302,7 @@ func (h *Host) finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	case ctl.Cancel:
 		return h.withdraw(tx, id)
 	}
-	if _, err := board.Bury(tx, id, agentName, "the run has ended"); err != nil {
+	if err := board.BuryRun(tx, id, "the run has ended"); err != nil {
 		return err
 	}
 	return registry.SetState(tx, id, state, end.Reason)
@@ -341,7 +341,7 @@ func end(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, cl
 			return err
 		}
 	}
-	if _, err := board.Bury(tx, id, agentName, "the run has "+string(state)); err != nil {
+	if err := board.BuryRun(tx, id, "the run has "+string(state)); err != nil {
 		return err
 	}
 	return registry.SetState(tx, id, state, reason)

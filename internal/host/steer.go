@@ -7,6 +7,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/board"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -168,7 +169,7 @@ func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agen
 	if err != nil {
 		return agency.Message{}, err
 	}
-	m := agency.Message{ID: r.ID, RunID: id, From: "human", To: string(to), Type: "note", Body: r.Text}
+	m := agency.Message{ID: r.ID, RunID: id, From: agency.FromHuman, To: string(to), Type: agency.MessageNote, Body: r.Text}
 	err = h.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil {
@@ -176,6 +177,9 @@ func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agen
 		}
 		if run.State.Final() {
 			return agency.Errorf(agency.KindConflict, "run %s has %s; nobody would read it", id, run.State)
+		}
+		if err := expect(tx, id); err != nil {
+			return err
 		}
 		return board.Send(tx, m)
 	})
@@ -195,13 +199,21 @@ func recipient(id agency.RunID, to string) (agency.AgentID, error) {
 	return "", agency.Errorf(agency.KindNotFound, "run %s has no agent %s", id, to).WithMend("agency say %s --to %s TEXT", id, agentName)
 }
 
+// expect makes the agent that leads known before its first session, so that it
+// has an inbox from the beginning.
+func expect(tx *store.Tx, id agency.RunID) error {
+	_, err := board.AgentOf(tx, id, agentName)
+	if agency.KindOf(err) != agency.KindNotFound {
+		return err
+	}
+	return board.Join(tx, board.Agent{Run: id, ID: agentName, Role: roster.Generalist})
+}
+
 func (h *Host) message(ctx context.Context, m agency.Message) (agency.Message, error) {
 	err := h.read(ctx, func(q store.Querier) error {
-		ms, err := board.Messages(q, m.RunID)
-		for _, have := range ms {
-			if have.ID == m.ID {
-				m = have
-			}
+		have, err := board.Get(q, m.RunID, m.ID)
+		if err == nil {
+			m = have
 		}
 		return err
 	})

@@ -121,6 +121,11 @@ func (w *draft) create() error {
 	if err != nil {
 		return err
 	}
+	if err := board.Join(w.tx, board.Agent{
+		Run: c.spec.Run, ID: c.spec.Agent, Role: c.spec.Role, Contract: c.spec.Contract, Status: board.AgentActive,
+	}); err != nil {
+		return err
+	}
 	parent := c.setup.Parent
 	switch parent {
 	case "":
@@ -161,7 +166,7 @@ func (w *draft) settle(d *done) error {
 			return err
 		}
 	}
-	if err := board.MarkProcessed(w.tx, c.spec.Run, w.st.Mail); err != nil {
+	if err := board.MarkProcessed(w.tx, c.recipient(), w.st.Mail...); err != nil {
 		return err
 	}
 	w.st.Mail = nil
@@ -263,7 +268,7 @@ func (w *draft) mail() error {
 		return nil
 	}
 	c := w.c
-	ms, err := board.Deliver(w.tx, c.spec.Run, c.spec.Agent)
+	ms, err := board.ClaimAll(w.tx, c.recipient(), maxClaim)
 	if err != nil || len(ms) == 0 {
 		return err
 	}
@@ -277,7 +282,16 @@ func (w *draft) mail() error {
 		which[i] = m.ID
 	}
 	w.st.Mail = append(slices.Clone(w.st.Mail), which...)
-	return board.MarkRead(w.tx, c.spec.Run, which)
+	return board.MarkRead(w.tx, c.recipient(), which...)
+}
+
+// maxClaim is how many messages one request shows; others wait for the next.
+const maxClaim = 100
+
+// recipient is the conversation as a reader of mail: the agent's own and its
+// role's.
+func (c *conversation) recipient() board.Recipient {
+	return board.Recipient{Run: c.spec.Run, Agent: c.spec.Agent, Role: c.spec.Role, Session: c.id}
 }
 
 // reserve holds the worst case of the next request, or parks the session where

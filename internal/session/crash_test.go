@@ -167,7 +167,7 @@ func play(t *testing.T, say []any, deaths []int) (Outcome, *stage) {
 	k := newKit(t, budget.Limits{}, say...)
 	k.watchRequests()
 	k.write(func(tx *store.Tx) error {
-		return board.Send(tx, agency.Message{ID: "m1", RunID: testRun, From: "human", To: "generalist", Type: "say", Body: "hello"})
+		return board.Send(tx, agency.Message{ID: "m1", RunID: testRun, From: "human", To: "generalist", Type: agency.MessageNote, Body: "hello"})
 	})
 	s := spec()
 	for ; ; s.Part++ {

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -106,12 +105,7 @@ func (c checks) check(ctx context.Context, kind agency.CheckKind, target string,
 		return agency.Receipt{}, agency.Errorf(agency.KindNotFound, "this run has no %s command; find out how the repository does it and use run_command", kind)
 	}
 	if target != "" {
-		root, err := os.OpenRoot(c.o.Workspace.Path())
-		if err != nil {
-			return agency.Receipt{}, err
-		}
-		line, err := check.Target(cmd.Line, target, root.FS())
-		_ = root.Close() // only read
+		line, err := check.Target(cmd.Line, target)
 		if err != nil {
 			return agency.Receipt{}, err
 		}

@@ -72,7 +72,7 @@ func record() any {
 // bound gives the contract of the test what must survive.
 func (k *stage) bound() {
 	k.write(func(tx *store.Tx) error {
-		if err := board.Send(tx, agency.Message{ID: "m1", RunID: testRun, From: "human", To: "generalist", Type: "say", Body: "Never touch check.sh, says ANN."}); err != nil {
+		if err := board.Send(tx, agency.Message{ID: "m1", RunID: testRun, From: "human", To: "generalist", Type: agency.MessageNote, Body: "Never touch check.sh, says ANN."}); err != nil {
 			return err
 		}
 		if err := registry.OpenGate(tx, agency.Gate{ID: "test-run.q", RunID: testRun, Kind: agency.GateQuestion, ContractID: "long", Summary: "Which form?", Body: "Which form?"}); err != nil {

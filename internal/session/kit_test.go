@@ -106,6 +106,9 @@ func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 		if err := budget.Open(tx, testRun, budget.Root, "", limits); err != nil {
 			return err
 		}
+		if err := board.Join(tx, board.Agent{Run: testRun, ID: "generalist", Role: roster.Generalist}); err != nil {
+			return err
+		}
 		return registry.CreateContract(tx, agency.Contract{
 			ID: "main", RunID: testRun, AssignedRole: roster.Generalist, Title: "change it", Description: "change it",
 			AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: "changed"}}, RetryBudget: 3,

@@ -324,7 +324,7 @@ func TestMail(t *testing.T) {
 	k.model.hook = func(n int) {
 		if n == 1 {
 			k.write(func(tx *store.Tx) error {
-				return board.Send(tx, agency.Message{ID: "m1", RunID: testRun, From: "human", To: "generalist", Type: "say", Body: "use five"})
+				return board.Send(tx, agency.Message{ID: "m1", RunID: testRun, From: "human", To: "generalist", Type: agency.MessageNote, Body: "use five"})
 			})
 		}
 		statuses = append(statuses, mail())

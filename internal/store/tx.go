@@ -25,6 +25,7 @@ type Tx struct {
 
 	batch *batch
 	hooks []func()
+	undo  []func()
 	dead  error // set by an error after which SQLite may have rolled back all
 	done  bool
 }
@@ -99,6 +100,11 @@ func (tx *Tx) Epoch() (int64, error) { return tx.batch.currentEpoch() }
 // calls and before Write returns. It is dropped when the closure fails. fn
 // runs on the writer's goroutine: it must be quick and must not write.
 func (tx *Tx) AfterCommit(fn func()) { tx.hooks = append(tx.hooks, fn) }
+
+// OnAbort has fn run when nothing of the transaction is kept: the closure has
+// failed, or the commit. It is for what the closure has changed in memory, and
+// runs as AfterCommit does.
+func (tx *Tx) OnAbort(fn func()) { tx.undo = append(tx.undo, fn) }
 
 // Micros is a time as it is stored.
 func Micros(t time.Time) int64 { return t.UnixMicro() }

@@ -295,6 +295,10 @@ func (b *batch) finish() {
 			for _, hook := range r.tx.hooks {
 				guard("an after-commit hook", hook)
 			}
+			continue
+		}
+		for _, undo := range r.tx.undo {
+			guard("an abort hook", undo)
 		}
 	}
 	for _, box := range b.order {

@@ -1,0 +1,187 @@
+package board
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+const reasonExpired = "its time to live is over"
+
+// Bury makes dead letters of what only an agent could have read and has not,
+// and returns them; their senders are told. What it has claimed of its role's
+// mail waits for the others.
+func Bury(tx *store.Tx, run agency.RunID, id agency.AgentID, reason string) ([]agency.Message, error) {
+	hs, err := scanHeads(tx.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM board_delivery d JOIN board_message m ON m.seq = d.message
+WHERE d.run_id = ?1 AND (d.box = ?2 AND d.status = 'pending' OR d.agent = ?3 AND d.status = 'delivered') ORDER BY d.seq`,
+		string(run), agentBox(id), string(id)))
+	if err != nil {
+		return nil, err
+	}
+	var out []agency.Message
+	for _, h := range hs {
+		if h.ToRole != "" {
+			if err := h.back(tx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := h.bury(tx, reason, true); err != nil {
+			return nil, err
+		}
+		h.Status, h.Reason = agency.MailFailed, reason
+		out = append(out, h.Message)
+	}
+	return out, nil
+}
+
+// BuryRun makes dead letters of all mail of a run that was not read: the run
+// has ended, nobody is told and nothing is overdue any more.
+func BuryRun(tx *store.Tx, run agency.RunID, reason string) error {
+	hs, err := scanHeads(tx.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM board_delivery d JOIN board_message m ON m.seq = d.message
+WHERE d.run_id = ? AND d.status IN ('pending', 'delivered') ORDER BY d.seq`, string(run)))
+	if err != nil {
+		return err
+	}
+	for _, h := range hs {
+		if err := h.bury(tx, reason, false); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(`UPDATE board_message SET due = 0 WHERE run_id = ? AND due > 0`, string(run))
+	return err
+}
+
+// bury makes a delivery a dead letter, and tells the sender where there is one
+// that lives.
+func (h head) bury(tx *store.Tx, reason string, tell bool) error {
+	if _, err := tx.Exec(`UPDATE board_delivery SET status = 'failed', reason = ? WHERE seq = ?`, reason, h.seq); err != nil {
+		return err
+	}
+	switch h.status {
+	case agency.MailPending:
+		publish(tx, change{key: keyOf(h.RunID, h.box), pending: -1})
+	case agency.MailDelivered:
+		publish(tx, change{key: keyOf(h.RunID, agentBox(h.agent)), session: h.session, taken: -1})
+	}
+	to := cmp.Or(string(h.agent), string(h.ToRole))
+	if err := h.tell(tx, agency.SeverityWarning, "message of "+h.From+" to "+to+" was not read: "+reason, agency.MailFailed); err != nil {
+		return err
+	}
+	if !tell {
+		return nil
+	}
+	return notice(tx, h.Message, fmt.Sprintf("%s/%d/failed", h.ID, h.seq),
+		"your message was not read", fmt.Sprintf("Your message %s to %s was not read: %s.", h.ID, to, reason))
+}
+
+// notice tells the sender of a message what has become of it. There is none
+// about a notice, and none to a sender that has ended or has no inbox.
+func notice(tx *store.Tx, m agency.Message, id, subject, body string) error {
+	if m.FromRole == "" {
+		return nil
+	}
+	to, err := AgentOf(tx, m.RunID, agency.AgentID(m.From))
+	if err != nil || to.Status.Ended() {
+		return err
+	}
+	n := agency.Message{
+		ID: agency.MessageID(id), RunID: m.RunID, From: agency.FromSystem, To: m.From, Type: agency.MessageErrorOccurred,
+		Subject: subject, Body: body, ContractID: m.ContractID, InReplyTo: m.ID, ThreadRoot: cmp.Or(m.ThreadRoot, m.ID), CreatedAt: tx.Now,
+	}
+	return put(tx, nil, n)
+}
+
+// answered notes that a message has the response that it required. A word of
+// the sender itself, or of the harness about it, is none.
+func answered(tx *store.Tx, m agency.Message) error {
+	if m.From == agency.FromSystem {
+		return nil
+	}
+	_, err := tx.Exec(`UPDATE board_message SET due = 0 WHERE run_id = ? AND id = ? AND due > 0 AND sender <> ?`,
+		string(m.RunID), string(m.InReplyTo), m.From)
+	return err
+}
+
+// Sweep makes dead letters of mail whose time to live is over, and tells the
+// senders of messages whose response is overdue: at most most of each. It
+// returns how many there were.
+func Sweep(tx *store.Tx, most int) (n int, err error) {
+	now, err := clock(tx)
+	if err != nil {
+		return 0, err
+	}
+	hs, err := scanHeads(tx.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM board_delivery d JOIN board_message m ON m.seq = d.message
+WHERE d.expires > 0 AND d.expires <= ? AND d.status IN ('pending', 'delivered') ORDER BY d.expires LIMIT ?`, int64(now), most))
+	if err != nil {
+		return 0, err
+	}
+	for _, h := range hs {
+		if err := h.bury(tx, reasonExpired, true); err != nil {
+			return 0, err
+		}
+	}
+	late, err := overdue(tx, now, most)
+	return len(hs) + late, err
+}
+
+func overdue(tx *store.Tx, now time.Duration, most int) (int, error) {
+	rows, err := tx.Query(`UPDATE board_message SET due = 0 WHERE seq IN
+(SELECT seq FROM board_message WHERE due > 0 AND due <= ? ORDER BY due LIMIT ?) RETURNING run_id, id`, int64(now), most)
+	if err != nil {
+		return 0, err
+	}
+	type key struct {
+		run agency.RunID
+		id  agency.MessageID
+	}
+	var late []key
+	for rows.Next() {
+		var k key
+		if err := rows.Scan(&k.run, &k.id); err != nil {
+			return 0, err
+		}
+		late = append(late, k)
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	for _, k := range late {
+		m, err := one(tx, k.run, k.id)
+		if err != nil {
+			return 0, err
+		}
+		if err := tellOverdue(tx, m); err != nil {
+			return 0, err
+		}
+	}
+	return len(late), nil
+}
+
+func tellOverdue(tx *store.Tx, m agency.Message) error {
+	to := cmp.Or(m.To, string(m.ToRole))
+	text := fmt.Sprintf("no response of %s to message %s within %s", to, m.ID, m.RespondWithin)
+	ev := agency.NewEvent(m.RunID, agency.SeverityWarning, text, agency.MessageProcessed{Message: m.ID, Status: "overdue"})
+	ev.ContractID = m.ContractID
+	if _, err := event.Append(tx, ev); err != nil {
+		return err
+	}
+	return notice(tx, m, string(m.ID)+"/overdue", "no response in time", "There is "+text+".")
+}
+
+// Due is when the next Sweep has something to do, in time of the awake clock
+// from now; ok is false while nothing is timed.
+func Due(q store.Querier) (in time.Duration, ok bool, err error) {
+	var at int64
+	if err := q.QueryRow(`SELECT coalesce(min(at), 0) FROM (
+SELECT min(expires) AS at FROM board_delivery WHERE expires > 0 AND status IN ('pending', 'delivered')
+UNION ALL SELECT min(due) FROM board_message WHERE due > 0)`).Scan(&at); err != nil || at == 0 {
+		return 0, false, err
+	}
+	now, err := clock(q)
+	return max(0, time.Duration(at)-now), true, err
+}

@@ -1,0 +1,186 @@
+package board
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/store"
+)
+
+const messageColumns = `m.run_id, m.id, m.sender, m.sender_role, m.recipient, m.role, m.type, m.subject, m.body, m.payload,
+m.payload_hash, m.contract_id, m.in_reply_to, m.root, m.priority, m.ttl, m.wants, m.within, m.created_at`
+
+type scanner interface{ Scan(dest ...any) error }
+
+// scanMessage reads the columns of messageColumns, and more behind them.
+func scanMessage(row scanner, more ...any) (agency.Message, error) {
+	var m agency.Message
+	var payload string
+	var created int64
+	err := row.Scan(append([]any{
+		&m.RunID, &m.ID, &m.From, &m.FromRole, &m.To, &m.ToRole, &m.Type, &m.Subject, &m.Body, &payload,
+		&m.PayloadHash, &m.ContractID, &m.InReplyTo, &m.ThreadRoot, &m.Priority, &m.TTL, &m.RequiresResponse, &m.RespondWithin, &created,
+	}, more...)...)
+	if payload != "" {
+		m.Payload = json.RawMessage(payload)
+	}
+	m.Status, m.CreatedAt = agency.MailProcessed, store.Time(created)
+	return m, err
+}
+
+// Delivery is how far a message has come with one recipient.
+type Delivery struct {
+	Message     agency.MessageID     `json:"message_id"`
+	Agent       agency.AgentID       `json:"agent_id,omitempty"` // "" for a role's message that nobody has claimed
+	Role        agency.RoleID        `json:"role,omitempty"`     // where it was sent to a role
+	Session     agency.SessionID     `json:"session_id,omitempty"`
+	Status      agency.MessageStatus `json:"status"`
+	Reason      string               `json:"reason,omitempty"` // of a dead letter
+	DeliveredAt time.Time            `json:"delivered_at,omitzero"`
+	ReadAt      time.Time            `json:"read_at,omitzero"`
+	ProcessedAt time.Time            `json:"processed_at,omitzero"`
+}
+
+const deliveryColumns = `coalesce(d.agent, ''), coalesce(d.session, ''), coalesce(d.status, ''), coalesce(d.reason, ''),
+coalesce(d.delivered_at, 0), coalesce(d.read_at, 0), coalesce(d.processed_at, 0)`
+
+// post is a message with its deliveries.
+type post struct {
+	agency.Message
+	deliveries []Delivery
+}
+
+// read gives the messages that match, each with its deliveries, in the order
+// in which they were sent.
+func read(q store.Querier, where string, args ...any) ([]post, error) {
+	rows, err := q.Query(`SELECT `+messageColumns+`, `+deliveryColumns+`
+FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq `+where+` ORDER BY m.seq, d.seq`, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
+	var out []post
+	for rows.Next() {
+		var d Delivery
+		var at, readAt, processedAt int64
+		m, err := scanMessage(rows, &d.Agent, &d.Session, &d.Status, &d.Reason, &at, &readAt, &processedAt)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(out); n == 0 || out[n-1].ID != m.ID {
+			out = append(out, post{Message: m})
+		}
+		if d.Status == "" { // a broadcast that nobody was there to get
+			continue
+		}
+		d.Message, d.Role = m.ID, m.ToRole
+		d.DeliveredAt, d.ReadAt, d.ProcessedAt = moment(at), moment(readAt), moment(processedAt)
+		out[len(out)-1].deliveries = append(out[len(out)-1].deliveries, d)
+	}
+	for i := range out {
+		out[i].sum()
+	}
+	return out, rows.Err()
+}
+
+// sum sets how far the whole message is: as far as its least advanced
+// delivery, and failed where one has failed and none is still under way.
+func (p *post) sum() {
+	for i, d := range p.deliveries {
+		if i == 0 || order(d.Status) < order(p.Status) {
+			p.Status, p.Reason, p.ReadAt, p.ProcessedAt = d.Status, d.Reason, d.ReadAt, d.ProcessedAt
+		}
+	}
+	if p.ToRole != "" && len(p.deliveries) == 1 && p.deliveries[0].Agent != "" {
+		p.To = string(p.deliveries[0].Agent)
+	}
+}
+
+func order(s agency.MessageStatus) int {
+	return slices.Index([]agency.MessageStatus{
+		agency.MailPending, agency.MailDelivered, agency.MailRead, agency.MailFailed, agency.MailProcessed,
+	}, s)
+}
+
+func moment(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return store.Time(micros)
+}
+
+func messages(q store.Querier, where string, args ...any) ([]agency.Message, error) {
+	ps, err := read(q, where, args...)
+	out := make([]agency.Message, len(ps))
+	for i, p := range ps {
+		out[i] = p.Message
+	}
+	return out, err
+}
+
+// Messages are all messages of a run in the order in which they were sent.
+func Messages(q store.Querier, run agency.RunID) ([]agency.Message, error) {
+	return messages(q, `WHERE m.run_id = ?`, string(run))
+}
+
+// Get reads one message; KindNotFound where the run has none of this id.
+func Get(q store.Querier, run agency.RunID, id agency.MessageID) (agency.Message, error) {
+	ms, err := messages(q, `WHERE m.run_id = ? AND m.id = ?`, string(run), string(id))
+	if err == nil && len(ms) == 0 {
+		_, err = one(q, run, id)
+	}
+	if err != nil {
+		return agency.Message{}, err
+	}
+	return ms[0], nil
+}
+
+// Thread is the conversation that a message belongs to, in the order in which
+// it was held; KindNotFound where the run has no such message.
+func Thread(q store.Querier, run agency.RunID, id agency.MessageID) ([]agency.Message, error) {
+	m, err := one(q, run, id)
+	if err != nil {
+		return nil, err
+	}
+	return messages(q, `WHERE m.run_id = ?1 AND (m.id = ?2 OR m.root = ?2 AND m.in_reply_to <> '')`, string(run), string(m.ThreadRoot))
+}
+
+// Conversation is what was said about a contract, in order.
+func Conversation(q store.Querier, run agency.RunID, contract agency.ContractID) ([]agency.Message, error) {
+	return messages(q, `WHERE m.run_id = ? AND m.contract_id = ? AND m.contract_id <> ''`, string(run), string(contract))
+}
+
+// Deliveries are those of one message, in the order in which they were made.
+func Deliveries(q store.Querier, run agency.RunID, id agency.MessageID) ([]Delivery, error) {
+	if _, err := one(q, run, id); err != nil {
+		return nil, err
+	}
+	ps, err := read(q, `WHERE m.run_id = ? AND m.id = ?`, string(run), string(id))
+	if err != nil {
+		return nil, err
+	}
+	return ps[0].deliveries, nil
+}
+
+// DeadLetters are the deliveries of a run that will never be read, each with
+// its message and the reason.
+func DeadLetters(q store.Querier, run agency.RunID) ([]DeadLetter, error) {
+	ps, err := read(q, `WHERE m.run_id = ? AND m.seq IN (SELECT message FROM board_delivery WHERE run_id = m.run_id AND status = 'failed')`, string(run))
+	var out []DeadLetter
+	for _, p := range ps {
+		for _, d := range p.deliveries {
+			if d.Status == agency.MailFailed {
+				out = append(out, DeadLetter{Message: p.Message, Delivery: d})
+			}
+		}
+	}
+	return out, err
+}
+
+// DeadLetter is a delivery that failed, with its message.
+type DeadLetter struct {
+	Message  agency.Message
+	Delivery Delivery
+}

@@ -1,0 +1,258 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/store"
+)
+
+// ErrNoMail is what Receive returns when no message came in time.
+var ErrNoMail = errors.New("no message came in time")
+
+// ErrClosed is what those who wait get when the board is closed.
+var ErrClosed = errors.New("the board is closed")
+
+// receiver is one Receive that waits. All but arrived is the boxes' own, under
+// their lock.
+type receiver struct {
+	who   Recipient
+	types []agency.MessageType
+	state receiving
+	// arrived gets one value: the message, or nil to look for it oneself.
+	arrived chan *agency.Message
+}
+
+type receiving uint8
+
+const (
+	away     receiving = iota // looks for itself
+	parked                    // sleeps at its boxes
+	promised                  // a transaction that is not durable yet has a message for it
+	leaving                   // promised, but its time is over: it takes what comes
+)
+
+func (r *receiver) wants(t agency.MessageType) bool {
+	return len(r.types) == 0 || slices.Contains(r.types, t)
+}
+
+// Receive is Claim that waits: until a message comes, the context ends (its
+// cause is the error) or the board's ReceiveTimeout is over (ErrNoMail). A
+// waiting receiver costs no query; a sender hands it the message in its own
+// transaction. Several receivers of a role are served in the order in which
+// they came. The message is delivered when Receive returns it.
+func (b *Board) Receive(ctx context.Context, who Recipient, types ...agency.MessageType) (agency.Message, error) {
+	timeout := time.NewTimer(b.o.ReceiveTimeout)
+	defer timeout.Stop()
+	for {
+		r := &receiver{who: who, types: types, arrived: make(chan *agency.Message, 1)}
+		if !b.boxes.parkIdle(r) {
+			m, ok, err := b.claimOrPark(ctx, r)
+			if ok || err != nil {
+				return m, err
+			}
+		}
+		var err error
+		select {
+		case m := <-r.arrived:
+			if m != nil {
+				return *m, nil
+			}
+			continue
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-timeout.C:
+			err = ErrNoMail
+		case <-b.over:
+			err = ErrClosed
+		}
+		if m := b.boxes.leave(r); m != nil {
+			return *m, nil
+		}
+		return agency.Message{}, err
+	}
+}
+
+// claimOrPark looks in the database and, where there is nothing, parks the
+// receiver before any later sender's transaction begins.
+func (b *Board) claimOrPark(ctx context.Context, r *receiver) (m agency.Message, ok bool, err error) {
+	err = b.db.Write(ctx, func(tx *store.Tx) error {
+		m, ok, err = Claim(tx, r.who, r.types...)
+		if err == nil && !ok {
+			b.boxes.park(r)
+			tx.OnAbort(func() { b.boxes.unpark(r) })
+		}
+		return err
+	})
+	return m, ok, err
+}
+
+// parkIdle parks a receiver for whom nothing waits or is about to.
+func (b *boxes) parkIdle(r *receiver) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.idle(r.who) {
+		return false
+	}
+	for _, key := range r.who.boxes() {
+		if b.coming[key] > 0 {
+			return false
+		}
+	}
+	b.enter(r)
+	return true
+}
+
+func (b *boxes) park(r *receiver) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.enter(r)
+}
+
+// unpark takes back a park. It runs on the writer, so it waits for nothing.
+func (b *boxes) unpark(r *receiver) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.state == parked {
+		b.exit(r, away)
+	}
+}
+
+func (b *boxes) enter(r *receiver) {
+	r.state = parked
+	for _, key := range r.who.boxes() {
+		b.parked[key] = append(b.parked[key], r)
+	}
+}
+
+// exit takes a parked receiver out of its boxes.
+func (b *boxes) exit(r *receiver, to receiving) {
+	r.state = to
+	for _, key := range r.who.boxes() {
+		list := b.parked[key]
+		i := slices.Index(list, r)
+		if list = slices.Delete(list, i, i+1); len(list) == 0 {
+			delete(b.parked, key)
+		} else {
+			b.parked[key] = list
+		}
+	}
+}
+
+// poke has the first receiver that wants such a message look for it.
+func (b *boxes) poke(key boxKey, t agency.MessageType) {
+	for _, r := range b.parked[key] {
+		if r.wants(t) {
+			b.exit(r, away)
+			r.arrived <- nil
+			return
+		}
+	}
+}
+
+// promise finds a parked receiver for a message that a transaction is about to
+// write, if nothing is before it in its box. The receiver gets it after the
+// commit; where there is none, it waits on.
+func (b *boxes) promise(tx *store.Tx, key boxKey, m agency.Message) *receiver {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.first(key, m.Type); r != nil {
+		b.exit(r, promised)
+		if m.ToRole != "" {
+			m.To = string(r.who.Agent)
+		}
+		m.Status = agency.MailDelivered
+		tx.AfterCommit(func() { b.keep(r, &m) })
+		tx.OnAbort(func() { b.breakOff(r) })
+		return r
+	}
+	b.coming[key]++
+	arrived := func() { b.arrived(key) }
+	tx.AfterCommit(arrived)
+	tx.OnAbort(arrived)
+	return nil
+}
+
+func (b *boxes) first(key boxKey, t agency.MessageType) *receiver {
+	if b.n.pending[key]+b.coming[key] > 0 {
+		return nil
+	}
+	for _, r := range b.parked[key] {
+		if r.wants(t) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (b *boxes) arrived(key boxKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.coming[key]--; b.coming[key] == 0 {
+		delete(b.coming, key)
+	}
+}
+
+// keep keeps a promise.
+func (b *boxes) keep(r *receiver, m *agency.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.state = away
+	r.arrived <- m
+}
+
+// breakOff ends a promise that will not be kept: the receiver looks again.
+func (b *boxes) breakOff(r *receiver) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.state = away
+	r.arrived <- nil
+}
+
+// leave ends the waiting of a receiver. What was handed to it at the last
+// moment is returned and is its own; where it was woken for a message that it
+// will not fetch now, the next is.
+func (b *boxes) leave(r *receiver) *agency.Message {
+	b.mu.Lock()
+	switch r.state {
+	case parked:
+		b.exit(r, away)
+		b.mu.Unlock()
+		return nil
+	case promised:
+		r.state = leaving
+	case away, leaving:
+	}
+	b.mu.Unlock()
+	m := <-r.arrived
+	if m == nil {
+		b.passOn(r)
+	}
+	return m
+}
+
+// passOn wakes another receiver for what one was woken for.
+func (b *boxes) passOn(r *receiver) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, key := range r.who.boxes() {
+		if b.n.pending[key] == 0 {
+			continue
+		}
+		for _, other := range slices.Clone(b.parked[key]) {
+			b.exit(other, away)
+			other.arrived <- nil
+		}
+	}
+}
+
+func (w Recipient) boxes() []boxKey {
+	keys := []boxKey{keyOf(w.Run, agentBox(w.Agent))}
+	if w.Role != "" {
+		keys = append(keys, keyOf(w.Run, roleBox(w.Role)))
+	}
+	return keys
+}

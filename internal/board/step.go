@@ -1,0 +1,149 @@
+package board
+
+import (
+	"database/sql"
+	"errors"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+// A delivery goes forward only: pending, delivered, read, processed, or from
+// any of the first three to failed. The one way back is Return, of what nobody
+// has seen.
+
+// MarkRead belongs into the commit that puts messages into the recipient's
+// context. For a message that is read or processed already it is nothing.
+// KindConflict for one that the recipient has not claimed, that another
+// session of it has, or that has become a dead letter: such a message must not
+// be shown. KindNotFound for one that was never for this agent.
+func MarkRead(tx *store.Tx, who Recipient, which ...agency.MessageID) error {
+	return each(tx, who, which, func(h head) error {
+		switch h.status {
+		case agency.MailRead, agency.MailProcessed:
+			return nil
+		case agency.MailDelivered:
+			if h.session != who.Session {
+				return agency.Errorf(agency.KindConflict, "message %s is with session %s, not with %s", h.ID, h.session, who.Session)
+			}
+		default:
+			return h.illegal(agency.MailRead)
+		}
+		publish(tx, change{key: keyOf(who.Run, agentBox(who.Agent)), session: h.session, taken: -1})
+		return h.set(tx, agency.MailRead, "read_at")
+	})
+}
+
+// MarkProcessed belongs into the commit that settles the turn that showed the
+// messages. For a message that is processed already it is nothing.
+// KindConflict for one that was not read.
+func MarkProcessed(tx *store.Tx, who Recipient, which ...agency.MessageID) error {
+	return each(tx, who, which, func(h head) error {
+		switch h.status {
+		case agency.MailProcessed:
+			return nil
+		case agency.MailRead:
+		default:
+			return h.illegal(agency.MailProcessed)
+		}
+		if err := h.set(tx, agency.MailProcessed, "processed_at"); err != nil {
+			return err
+		}
+		return h.tell(tx, agency.SeverityInfo, "message acted on", agency.MailProcessed)
+	})
+}
+
+// Fail makes a dead letter of a message that the recipient cannot act on, and
+// tells its sender. For a dead letter it is nothing. KindConflict for a
+// message that is processed.
+func Fail(tx *store.Tx, who Recipient, id agency.MessageID, reason string) error {
+	return each(tx, who, []agency.MessageID{id}, func(h head) error {
+		switch h.status {
+		case agency.MailFailed:
+			return nil
+		case agency.MailProcessed:
+			return h.illegal(agency.MailFailed)
+		}
+		return h.bury(tx, reason, true)
+	})
+}
+
+// Return puts back what the recipient has claimed and will not show: it waits
+// again, in its old place, for this agent or for another of the role. What is
+// not delivered is left as it is.
+func Return(tx *store.Tx, who Recipient, which ...agency.MessageID) error {
+	return each(tx, who, which, func(h head) error {
+		if h.status != agency.MailDelivered || h.session != who.Session {
+			return nil
+		}
+		return h.back(tx)
+	})
+}
+
+// each finds the delivery of each message to an agent.
+func each(tx *store.Tx, who Recipient, which []agency.MessageID, fn func(head) error) error {
+	for _, id := range which {
+		h, err := scanHead(tx.QueryRow(`SELECT `+messageColumns+`, `+headColumns+` FROM board_message m JOIN board_delivery d ON d.message = m.seq
+WHERE m.run_id = ?1 AND m.id = ?2 AND (d.agent = ?3 OR d.agent = '' AND d.box = ?4) LIMIT 1`,
+			string(who.Run), string(id), string(who.Agent), roleBox(who.Role)))
+		if errors.Is(err, sql.ErrNoRows) {
+			return agency.Errorf(agency.KindNotFound, "agent %s of run %s was not sent a message %q", who.Agent, who.Run, clip(string(id)))
+		}
+		if err != nil {
+			return err
+		}
+		if err := fn(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h head) illegal(to agency.MessageStatus) error {
+	return agency.Errorf(agency.KindConflict, "message %s is %s and cannot become %s", h.ID, h.status, to)
+}
+
+func (h head) set(tx *store.Tx, to agency.MessageStatus, at string) error {
+	_, err := tx.Exec(`UPDATE board_delivery SET status = ?, `+at+` = ? WHERE seq = ?`, string(to), store.Micros(tx.Now), h.seq)
+	return err
+}
+
+// back makes a delivery wait again.
+func (h head) back(tx *store.Tx) error {
+	owner := h.agent
+	if h.ToRole != "" {
+		owner = ""
+	}
+	if _, err := tx.Exec(`UPDATE board_delivery SET status = 'pending', agent = ?, session = '', delivered_at = 0 WHERE seq = ?`,
+		string(owner), h.seq); err != nil {
+		return err
+	}
+	publish(tx, change{key: keyOf(h.RunID, agentBox(h.agent)), session: h.session, taken: -1})
+	publish(tx, change{key: keyOf(h.RunID, h.box), typ: h.Type, pending: 1})
+	return nil
+}
+
+// ReturnAll makes everything of a run wait again, in its old place, that was
+// handed over and not read: its sessions are gone with their host.
+func ReturnAll(tx *store.Tx, run agency.RunID) error {
+	hs, err := scanHeads(tx.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM board_delivery d JOIN board_message m ON m.seq = d.message
+WHERE d.run_id = ? AND d.status = 'delivered' ORDER BY d.seq`, string(run)))
+	if err != nil {
+		return err
+	}
+	for _, h := range hs {
+		if err := h.back(tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell appends the event of a delivery's end.
+func (h head) tell(tx *store.Tx, s agency.Severity, text string, status agency.MessageStatus) error {
+	ev := agency.NewEvent(h.RunID, s, text, agency.MessageProcessed{Message: h.ID, Status: string(status)})
+	ev.AgentID, ev.ContractID = h.agent, h.ContractID
+	_, err := event.Append(tx, ev)
+	return err
+}
