@@ -185,6 +185,9 @@ func Leave(tx *store.Tx, run agency.RunID, id agency.AgentID, status AgentStatus
 WHERE run_id = ? AND agent_id = ?`, string(status), reason, store.Micros(tx.Now), string(run), string(id)); err != nil {
 		return err
 	}
+	if err := disownAll(tx, run, id); err != nil {
+		return err
+	}
 	_, err = Bury(tx, run, id, "the recipient has ended: "+string(status))
 	return err
 }

@@ -1,0 +1,32 @@
+-- +goose Up
+-- The shared state: every version of a key is a row that is never changed, the
+-- head of the key says which one counts, who owns it and until when.
+CREATE TABLE board_state (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT, -- rises in commit order: what watchers go by
+    run_id     TEXT NOT NULL, -- '' in the namespace global
+    space      TEXT NOT NULL, -- 'global', 'run/RUN', 'contract/RUN/ID', 'agent/RUN/ID'
+    key        TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    previous   INTEGER NOT NULL, -- id of the version before, 0: none
+    deleted    INTEGER NOT NULL,
+    type       TEXT NOT NULL,
+    value      TEXT NOT NULL, -- JSON; '' where deleted
+    author     TEXT NOT NULL,
+    token      TEXT NOT NULL, -- the client's id of the write, or ''
+    created_at INTEGER NOT NULL,
+    UNIQUE (space, key, version)
+) STRICT;
+CREATE UNIQUE INDEX board_state_token ON board_state (space, key, token) WHERE token <> '';
+CREATE INDEX board_state_run ON board_state (run_id);
+
+CREATE TABLE board_state_head (
+    space   TEXT NOT NULL,
+    key     TEXT NOT NULL,
+    run_id  TEXT NOT NULL,
+    id      INTEGER NOT NULL, -- 0: owned before it was written
+    owner   TEXT NOT NULL,
+    expires INTEGER NOT NULL, -- nanoseconds of the awake clock; 0: never
+    PRIMARY KEY (space, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX board_state_owner ON board_state_head (run_id, owner) WHERE owner <> '';
+CREATE INDEX board_state_expires ON board_state_head (expires) WHERE expires > 0;
