@@ -21,7 +21,7 @@ var rows = [][]string{
 	{"store", "git", "sandbox", "llm", "notify", "forge", "mcp", "config", "api"},
 	{"event", "lease"},
 	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "code"},
-	{"tool", "verify", "brief"},
+	{"tool", "verify", "brief", "deps"},
 	{"session", "land"},
 	{"schedule", "critic", "pattern", "oversee", "agentcli"},
 	{"mode"},

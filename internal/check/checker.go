@@ -95,6 +95,14 @@ type Options struct {
 	Limits            sandbox.Limits // zero fields: MachineLimits; Wall is the command's
 	// Dependencies are the folders of the user's checkout that checkouts share.
 	Dependencies []Dependency
+	// Finder, Caches and Online are what setup needs besides: what it makes, the
+	// caches that it fills, and the environment in which package managers go out.
+	// InstallDir is the host folder that keeps what setups of the run installed;
+	// empty: Install is refused.
+	Finder     Finder
+	Caches     []Cache
+	Online     []string
+	InstallDir string
 }
 
 // Checker runs checks of one repository. It is safe for concurrent use.
@@ -104,6 +112,11 @@ type Checker struct {
 
 	mu       sync.Mutex
 	overlays overlayState // what the kernel makes of dependency folders
+
+	installing sync.Mutex // one setup at a time
+	layersMu   sync.Mutex
+	layersRead bool
+	layers     []layer // what setups installed, the oldest first
 }
 
 // New makes a Checker; it does nothing yet.
@@ -169,6 +182,10 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		return r, nil, false, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
+	if done, ok, err := c.setUp(root, cmd); err != nil || ok {
+		r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: done.ExitCode, Output: "installed before, by receipt " + string(done.ID) + "\n"}
+		return r, nil, false, err
+	}
 	got, err := c.ask(ctx, s, cmd, root, true)
 	if err == nil && got.refused() {
 		got, err = c.ask(ctx, s, cmd, root, false)
@@ -253,13 +270,20 @@ func cause(c sandbox.Cause) string {
 	return string(c)
 }
 
+// Spec is how a command of no receipt runs on a subject.
+func (c *Checker) Spec(s Subject, cmd Command) (sandbox.Spec, error) { return c.spec(s, cmd, cmd.Line) }
+
 func (c *Checker) spec(s Subject, cmd Command, line string) (sandbox.Spec, error) {
 	tools, err := c.Tools(s.Place)
-	return sandbox.Spec{
+	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
 		Hosts: c.hosts(cmd),
-	}, err
+	}
+	if cmd.Kind == agency.CheckSetup {
+		spec.Env = slices.Clone(c.o.Online)
+	}
+	return spec, err
 }
 
 // hosts are those that a command may reach: setup has more.
@@ -314,7 +338,8 @@ func (c *Checker) Env(s Subject, cmd Command) agency.Hash {
 		Installed []string `json:",omitempty"`
 		Coverage  bool     `json:",omitempty"`
 		Hosts     []string `json:",omitempty"`
-	}{3, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage, c.hosts(cmd)})
+		Layers    []string `json:",omitempty"`
+	}{3, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage, c.hosts(cmd), c.layerNames()})
 	if err != nil { // plain data
 		return ""
 	}

@@ -28,8 +28,12 @@ type Dependency struct {
 	// Locks are the files that decide what is in it, relative to the
 	// repository. None: a cache, which is good for every tree.
 	Locks []string
-	Host  string // the folder on the host
-	Repo  string // the user's checkout on the host
+	// Cache names a cache outside of checkouts instead of a folder.
+	Cache string
+	// Manager is the package manager that fills it, Dir where it is started.
+	Manager, Dir string
+	Host         string // the folder on the host
+	Repo         string // the user's checkout on the host
 }
 
 // maxLock bounds a lockfile.
@@ -74,11 +78,15 @@ var (
 	projectParts = regexp.MustCompile(`(?ms)^\s*(?:dependencies|requires)\s*=\s*\[.*?\]|^\[[^\]\n]*dependenc[^\]\n]*\].*?(?:^\[|\z)`)
 )
 
-// lockText is what of a file decides which dependencies there are. Of a
+// lockText is what of a file decides which dependencies there are.
+func lockText(root *os.Root, name string) []byte {
+	return Deciding(name, readSome(root, filepath.FromSlash(name), maxLock))
+}
+
+// Deciding is what of a file's text decides which dependencies there are. Of a
 // manifest that stands in for a lockfile only those parts count: everything
 // else of it changes every day.
-func lockText(root *os.Root, name string) []byte {
-	b := readSome(root, filepath.FromSlash(name), maxLock)
+func Deciding(name string, b []byte) []byte {
 	switch path.Base(name) {
 	case "package.json":
 		return bytes.Join(packageParts.FindAll(b, -1), []byte("\n"))
@@ -91,20 +99,23 @@ func lockText(root *os.Root, name string) []byte {
 // fits tells whether a checkout can use a dependency folder: its lockfiles are
 // the user's, and nothing is in its place.
 func (d Dependency) fits(root *os.Root) bool {
-	dir := path.Dir(d.Folder)
-	for at := dir; at != "."; at = path.Dir(at) {
-		if info, err := root.Lstat(filepath.FromSlash(at)); err != nil || !info.IsDir() {
-			return false
-		}
-	}
-	info, err := root.Lstat(filepath.FromSlash(d.Folder))
-	if err == nil && (!info.IsDir() || !emptyDir(root, d.Folder)) {
+	if !vacant(root, d.Folder) {
 		return false
 	}
 	if info, err := os.Stat(d.Host); err != nil || !info.IsDir() {
 		return false
 	}
 	return len(d.Changed(root)) == 0
+}
+
+// vacant tells whether a folder can be shown at a path: what it lies in are
+// folders, and nothing is in its place.
+func vacant(root *os.Root, folder string) bool {
+	if dir := path.Dir(folder); dir != "." && !realFolder(root, dir) {
+		return false
+	}
+	info, err := root.Lstat(filepath.FromSlash(folder))
+	return err != nil || info.IsDir() && emptyDir(root, folder)
 }
 
 func emptyDir(root *os.Root, name string) bool {
@@ -122,8 +133,9 @@ func emptyDir(root *os.Root, name string) bool {
 // nothing they are copied into it.
 func (c *Checker) Tools(place sandbox.Place) (sandbox.Toolchain, error) {
 	t := c.o.Tools
-	if len(c.o.Dependencies) == 0 || place.Root == "" {
-		return t, nil
+	layers, err := c.installed()
+	if err != nil || len(c.o.Dependencies)+len(layers) == 0 || place.Root == "" {
+		return t, err
 	}
 	root, err := os.OpenRoot(place.Root)
 	if err != nil {
@@ -131,8 +143,12 @@ func (c *Checker) Tools(place sandbox.Place) (sandbox.Toolchain, error) {
 	}
 	defer func() { _ = root.Close() }() // only read
 	t.Overlays = slices.Clone(t.Overlays)
+	shown, err := c.showInstalled(&t, root, place.At)
+	if err != nil {
+		return t, err
+	}
 	for _, d := range c.o.Dependencies {
-		if !d.fits(root) {
+		if shown[d.Folder+"\x00"] || !d.fits(root) {
 			continue
 		}
 		if c.o.Runner.Tier() != sandbox.TierFull {

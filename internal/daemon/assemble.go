@@ -8,6 +8,7 @@ import (
 	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/check"
+	"agency/internal/deps"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
@@ -97,6 +98,7 @@ func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop) *flow.Registry 
 	reg := flow.NewRegistry()
 	verifier := verify.New(verify.Options{DB: db, Workspaces: shop.Spaces(), Checker: shop.Checker})
 	verify.Bind(reg, verifier)
+	deps.Bind(reg, deps.New(deps.Options{Workspaces: shop.Spaces(), Checker: shop.Checker, Grant: shop.Grant}))
 	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop}).Do)
 	lands := land.Options{DB: db, Runs: shop.Spaces(), Verifier: &workshop.Landing{Shop: shop, Verify: verifier}, Fence: fence}
 	target := land.NewTarget(lands)

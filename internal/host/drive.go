@@ -172,7 +172,8 @@ func inputOf(run agency.Run, c Copy) mode.Input {
 		Run: run.ID, Goal: run.Goal, Base: run.Base, Target: run.Target, Land: run.Land,
 		RetryBudget: c.Config.RetryBudget, Commands: c.Commands(),
 		Triggers: c.Config.Triggers, OnError: c.Config.OnError,
-		PlanGate: run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
+		PlanGate:       run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
+		DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
 	}
 }
 

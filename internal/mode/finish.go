@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/deps"
 	"agency/internal/flow"
 	"agency/internal/land"
 	"agency/internal/verify"
@@ -38,7 +39,7 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 		if in.Land == agency.LandBranch || strings.EqualFold(strings.TrimSpace(d.Note), leaveOnBranch) {
 			return Result{Succeeded: true, Reason: "landed on its branch"}, d, nil
 		}
-		commit, why, err := merge(c, in, name)
+		commit, why, err := merge(c, in, name, contract.ID)
 		if err != nil || why == "" {
 			return Result{Succeeded: true, Reason: "merged into " + in.Target, Commit: commit}, d, err
 		}
@@ -48,7 +49,7 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 
 // Merge lands a run that ended on its branch.
 func Merge(c flow.Ctx, in Input) (Result, error) {
-	commit, why, err := merge(c, in, "merge")
+	commit, why, err := merge(c, in, "merge", "")
 	if err != nil {
 		return Result{}, err
 	}
@@ -62,8 +63,9 @@ func Merge(c flow.Ctx, in Input) (Result, error) {
 const mergeTries = 5
 
 // merge puts the run's branch into the target. Where the target has moved, the
-// merged tree is verified first. Why says what a person must mend.
-func merge(c flow.Ctx, in Input, name string) (commit agency.OID, why string, err error) {
+// merged tree is verified first. Why says what a person must mend. Without a
+// contract nobody is there to answer a gate.
+func merge(c flow.Ctx, in Input, name string, contract agency.ContractID) (commit agency.OID, why string, err error) {
 	spec := land.MergeSpec{Run: in.Run, Target: in.Target}
 	for try := 1; try <= mergeTries; try++ {
 		out, err := flow.Call(c, land.MergeActivity, path(name, "into", in.Target, try), spec)
@@ -76,6 +78,15 @@ func merge(c flow.Ctx, in Input, name string) (commit agency.OID, why string, er
 			return "", out.Reason, nil
 		}
 		// The target moved: what would land there is tested before it does.
+		if contract != "" {
+			refused, note, err := supply{
+				in: in, contract: contract, key: path(name, "dependencies", try), gate: fmt.Sprintf("dependencies-%s-%d", name, try),
+				spec: deps.Spec{Run: in.Run, Contract: contract, Base: out.Moved.Target, Claim: out.Moved.Tree, Commands: in.Commands},
+			}.install(c)
+			if err != nil || refused != "" {
+				return "", strings.TrimSpace(refused + " " + note), err
+			}
+		}
 		v, err := flow.Call(c, verify.TreeActivity, path(name, "verify", try), verify.Spec{
 			Run: in.Run, Type: agency.TypeVerify, Base: out.Moved.Target, Claim: out.Moved.Tree, Commands: in.Commands,
 		})

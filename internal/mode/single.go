@@ -34,6 +34,9 @@ type Input struct {
 	OnError  string
 	// PlanGate asks a person before a plan is carried out.
 	PlanGate bool
+	// DependencyGate asks a person before anything is installed, also where the
+	// configuration allows it.
+	DependencyGate bool
 }
 
 // Result is how a run ended.
@@ -206,6 +209,12 @@ func (a *attempts) run(c flow.Ctx) (attemptEnd, error) {
 func (a *attempts) judge(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 	if err := a.advance(c, "claim", step{ClaimMade: &agency.ClaimMade{Outputs: claim.Outputs}}); err != nil {
 		return attemptEnd{}, err
+	}
+	if refused, err := a.dependencies(c, claim); err != nil || refused != nil {
+		if err != nil {
+			return attemptEnd{}, err
+		}
+		return a.failed(c, *refused)
 	}
 	verdict, err := a.verify(c, "verify", claim)
 	if err != nil {

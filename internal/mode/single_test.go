@@ -13,6 +13,7 @@ import (
 	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/check"
+	"agency/internal/deps"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
@@ -38,6 +39,8 @@ type stage struct {
 	verdicts []agency.Verdict
 	landings []land.Outcome
 	merges   []land.MergeOutcome
+	needs    []deps.Need
+	installs []deps.Installed
 	answers  map[string]agency.Decision // by the gate's name
 	said     []string                   // what happened, in order
 	specs    []session.Spec
@@ -89,6 +92,14 @@ func (s *stage) registry() *flow.Registry {
 	bind(s, r, verify.TreeActivity, func(_ context.Context, _ agency.StepKey, in verify.Spec) (agency.Verdict, error) {
 		s.log("verify tree %s on %s", in.Claim, in.Base)
 		return take(s, &s.verdicts, agency.Verdict{Pass: true}), nil
+	})
+	bind(s, r, deps.LookActivity, func(_ context.Context, _ agency.StepKey, _ deps.Spec) (deps.Need, error) {
+		return take(s, &s.needs, deps.Need{}), nil
+	})
+	bind(s, r, deps.InstallActivity, func(_ context.Context, _ agency.StepKey, in deps.InstallSpec) (deps.Installed, error) {
+		out := take(s, &s.installs, deps.Installed{OK: true})
+		s.log("install %s by %q from %v: %v", in.Tree, in.Line, in.Hosts, out.OK)
+		return out, nil
 	})
 	bind(s, r, land.Activity, func(_ context.Context, _ agency.StepKey, in land.Spec) (land.Outcome, error) {
 		out := take(s, &s.landings, land.Outcome{Landed: &land.Landed{Commit: "c-" + agency.OID(in.Contract), Tree: in.Tree}})

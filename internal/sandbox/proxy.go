@@ -29,6 +29,13 @@ type proxy struct {
 	refused error // the first tunnel that was
 }
 
+// proxyAddr is where a command finds the proxy, in its own network namespace.
+const proxyAddr = "127.0.0.1:18443"
+
+// JavaProxy is what a virtual machine of Java is told of the proxy: it does not
+// read the variables that others do.
+const JavaProxy = "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=18443"
+
 const (
 	proxyPort    = "443"
 	proxyTimeout = 30 * time.Second // to resolve and connect

@@ -17,9 +17,6 @@ import (
 // pair of sockets for each, and hands one over through the channel that came
 // with the request.
 
-// proxyAddr is where a command finds the proxy, in its own network namespace.
-const proxyAddr = "127.0.0.1:18443"
-
 // proxyEnv tells programs of it in the spellings that they read.
 func proxyEnv() []string {
 	var env []string

@@ -20,7 +20,7 @@ var depKinds = []struct {
 	{
 		[]string{"package.json"},
 		[]string{"node_modules"},
-		[]string{"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"},
+		nodeLocks,
 		"",
 	},
 	{

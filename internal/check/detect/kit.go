@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/check"
 	"agency/internal/sandbox"
 )
 
@@ -27,6 +28,8 @@ type kit struct {
 	path     []string
 	all      sandbox.Toolchain
 	versions []string
+	caches   []check.Cache
+	online   []string
 }
 
 // take adds a toolchain; PATH of its environment is put behind those before.
@@ -44,6 +47,7 @@ func (k *kit) take(f Found) {
 		}
 	}
 	k.all.Overlays = append(k.all.Overlays, f.Tools.Overlays...)
+	k.caches, k.online = append(k.caches, f.Caches...), append(k.online, f.Online...)
 	if f.Version != "" {
 		k.versions = append(k.versions, f.Version)
 	}

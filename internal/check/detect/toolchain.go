@@ -2,11 +2,13 @@ package detect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +46,10 @@ type Found struct {
 	// Dependencies are the folders of the checkout that builds need and git
 	// ignores.
 	Dependencies []check.Dependency
+	// Caches are what setup fills outside of the checkout; Online is the
+	// environment in which package managers may ask their hosts.
+	Caches []check.Cache
+	Online []string
 }
 
 // askTimeout bounds the questions to the go command; they take milliseconds.
@@ -53,7 +59,8 @@ const askTimeout = 30 * time.Second
 type goEnv struct {
 	GOROOT, GOMODCACHE, GOCACHE, GOVERSION, GOOS, GOARCH string
 	GOFLAGS, CGO_ENABLED, CC, CXX, GOEXPERIMENT, GOAMD64 string
-	GOARM64, GOPRIVATE                                   string
+	GOARM64, GOPRIVATE, GOPROXY, GOSUMDB, GONOSUMDB      string
+	GONOPROXY                                            string
 }
 
 // Toolchain finds the toolchains that the user's own builds of this repository
@@ -96,7 +103,7 @@ func Toolchain(ctx context.Context, in Input) (Found, error) {
 		}
 		k.take(g)
 	}
-	f.Tools, f.Version = k.tools(), strings.Join(k.versions, ", ")
+	f.Tools, f.Version, f.Caches, f.Online = k.tools(), strings.Join(k.versions, ", "), k.caches, k.online
 	if in.Dir != "" {
 		f.Dependencies = dependencies(in.Dir, in.Repo, seen)
 	}
@@ -144,6 +151,7 @@ func lookGo(env func(string) (string, bool)) (string, error) {
 var passedOn = []string{
 	"HOME", "PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOENV",
 	"GOFLAGS", "CGO_ENABLED", "CC", "CXX", "GOEXPERIMENT", "GOAMD64", "GOARM64",
+	"GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOSUMDB", "GONOPROXY",
 }
 
 // askGo runs `go env` in an empty folder, so that no file of a repository is
@@ -211,7 +219,24 @@ func describe(e goEnv, vendored bool) Found {
 			}
 		}
 	}
-	return Found{Tools: t, Version: e.GOVERSION + " " + e.GOOS + "/" + e.GOARCH, GoRoot: root}
+	return Found{
+		Tools: t, Version: e.GOVERSION + " " + e.GOOS + "/" + e.GOARCH, GoRoot: root,
+		Caches: []check.Cache{{Name: cacheGo, Env: []string{"GOMODCACHE={}"}, Fixed: true}},
+		Online: online(e, flags(e.GOFLAGS, vendored)),
+	}
+}
+
+// online lets the go command download what the user's module cache lacks from
+// where the user has it downloaded. What the cache has is taken from it.
+func online(e goEnv, flags string) []string {
+	have := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(e.GOMODCACHE, "cache", "download"))}
+	env := []string{"GOPROXY=" + have.String() + "," + cmp.Or(e.GOPROXY, "direct"), "GOFLAGS=" + flags + " -modcacherw"}
+	for _, kv := range [][2]string{{"GOSUMDB", e.GOSUMDB}, {"GOPRIVATE", e.GOPRIVATE}, {"GONOSUMDB", e.GONOSUMDB}, {"GONOPROXY", e.GONOPROXY}} {
+		if kv[1] != "" {
+			env = append(env, kv[0]+"="+kv[1])
+		}
+	}
+	return env
 }
 
 // keptFlags are those of the user's GOFLAGS that change what is built and can

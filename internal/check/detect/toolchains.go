@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"agency/internal/check"
+	"agency/internal/sandbox"
 )
 
 // nodeToolchain shows the installation that node itself names, the package
@@ -50,6 +53,7 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 		b.cache(filepath.Join(npm, "_cacache"), "npm")
 		b.env("npm_config_cache", npm)
 	}
+	b.f.Online = []string{"COREPACK_ENABLE_NETWORK=1"}
 	b.f.Version = "node " + strings.TrimSpace(version)
 	return b.f, nil
 }
@@ -141,6 +145,7 @@ func (b *builder) uv(in Input) {
 	for _, kv := range [][2]string{{"UV_OFFLINE", "1"}, {"UV_PYTHON_DOWNLOADS", "never"}, {"UV_NO_SYNC", "1"}} {
 		b.env(kv[0], kv[1])
 	}
+	b.f.Online = append(b.f.Online, "UV_OFFLINE=0", "UV_NO_SYNC=0", "UV_LINK_MODE=copy")
 	if cache := value(in, "UV_CACHE_DIR", home(in, ".cache", "uv")); exist(cache) {
 		b.cache(cache, "uv")
 		b.env("UV_CACHE_DIR", cache)
@@ -237,6 +242,8 @@ func rustToolchain(ctx context.Context, in Input) (Found, error) {
 	if config := filepath.Join(cargo, "config.toml"); !strings.Contains(fileText(config), "token") {
 		b.show(config)
 	}
+	b.f.Caches = []check.Cache{{Name: cacheCargo, Env: []string{"CARGO_HOME={}"}}}
+	b.f.Online = []string{"CARGO_NET_OFFLINE=false"}
 	b.f.Version = version
 	return b.f, nil
 }
@@ -298,6 +305,11 @@ func javaToolchain(_ context.Context, in Input) (Found, error) {
 	b.cache(filepath.Join(gradle, "caches"), "gradle-caches")
 	b.cache(filepath.Join(gradle, "wrapper"), "gradle-wrapper")
 	b.env("GRADLE_USER_HOME", gradle)
+	b.f.Caches = []check.Cache{
+		{Name: cacheMaven, Env: []string{"MAVEN_OPTS=-Dmaven.repo.local={} " + sandbox.JavaProxy}},
+		{Name: cacheGradle, Env: []string{"GRADLE_USER_HOME={}"}},
+	}
+	b.f.Online = []string{"MAVEN_ARGS=-B", "GRADLE_OPTS=" + sandbox.JavaProxy}
 	b.f.Version = "java " + filepath.Base(jdk) + " " + javaRelease(jdk)
 	return b.f, nil
 }

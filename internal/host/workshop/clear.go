@@ -45,7 +45,7 @@ func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 		if run.State.Final() {
 			continue
 		}
-		if err := errors.Join(s.unlockBranch(ctx, run), s.sweep(ctx, run.ID)); err != nil {
+		if err := errors.Join(s.unlockBranch(ctx, run), s.sweep(ctx, run.ID), check.SweepInstalled(installDir(s.o.StateDir, run.ID))); err != nil {
 			errs = append(errs, fmt.Errorf("run %s: %w", run.ID, err))
 		}
 	}

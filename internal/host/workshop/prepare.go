@@ -49,7 +49,7 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	if err := s.free(ctx, loc, p.Branch, c.Config.BranchPrefix); err != nil {
 		return p, err
 	}
-	b, err := s.build(ctx, r.Repo, c)
+	b, err := s.build(ctx, r.Repo, installDir(s.o.StateDir, r.ID), c)
 	if err != nil {
 		return p, err
 	}

@@ -13,11 +13,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/deps"
 	"agency/internal/git"
 	"agency/internal/host"
 	"agency/internal/llm/catalog"
@@ -120,7 +122,7 @@ func (s *Shop) bench(ctx context.Context, id agency.RunID) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.build(ctx, run.Repo, c)
+	b, err := s.build(ctx, run.Repo, installDir(s.o.StateDir, id), c)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +130,12 @@ func (s *Shop) bench(ctx context.Context, id agency.RunID) (*bench, error) {
 	return b, nil
 }
 
-func (s *Shop) build(ctx context.Context, repo string, c host.Copy) (*bench, error) {
+// installDir is where what setups of a run installed lies.
+func installDir(stateDir string, id agency.RunID) string {
+	return filepath.Join(stateDir, "runs", string(id), "installed")
+}
+
+func (s *Shop) build(ctx context.Context, repo, installed string, c host.Copy) (*bench, error) {
 	b := &bench{repo: repo, copy: c}
 	var err error
 	if b.runner, err = sandbox.New(sandbox.Options{
@@ -148,6 +155,7 @@ func (s *Shop) build(ctx context.Context, repo string, c host.Copy) (*bench, err
 	b.checks = check.New(check.Options{
 		Runner: b.runner, DB: s.o.DB, Tools: b.tools.Tools, Version: b.tools.Version, LayerDir: s.layers(), Reads: b.reads,
 		Dependencies: b.tools.Dependencies, Hosts: c.Config.Sandbox.AllowHosts, SetupHosts: c.Config.Sandbox.SetupHosts,
+		Finder: detect.Finder{}, Caches: b.tools.Caches, Online: b.tools.Online, InstallDir: installed,
 	})
 	return b, nil
 }
@@ -182,6 +190,16 @@ func (s *Shop) SandboxOff(ctx context.Context, id agency.RunID) (bool, error) {
 		return false, err
 	}
 	return b.runner.Tier() == sandbox.TierNone, nil
+}
+
+// Grant is what the run's configuration says about setup.
+func (s *Shop) Grant(ctx context.Context, id agency.RunID) (deps.Grant, error) {
+	b, err := s.bench(ctx, id)
+	if err != nil {
+		return deps.Grant{}, err
+	}
+	hosts := slices.Concat(b.copy.Config.Sandbox.SetupHosts, b.copy.Config.Sandbox.AllowHosts)
+	return deps.Grant{Hosts: hosts, Env: b.copy.Getenv}, nil
 }
 
 // Commands are the commands of a run's own copy.

@@ -1,0 +1,274 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"agency/internal/agency"
+	"agency/internal/sandbox"
+)
+
+// Finder knows what package managers make of a checkout (check/detect).
+type Finder interface {
+	// Units are what a checkout's manifests ask to be installed: a folder or a
+	// cache each with the lockfiles that decide, sorted, whether it is there or
+	// not.
+	Units(root fs.FS) []Dependency
+	// Folders are the dependency folders that are there; dir is the checkout on
+	// the host.
+	Folders(dir string, root fs.FS) []Dependency
+}
+
+// Install is a setup whose result is kept.
+type Install struct {
+	Command
+	Hosts []string // that it may reach, on port 443
+}
+
+// Install runs setup on a clean checkout and keeps what it installed as a layer
+// that later commands of the run see on every checkout with the same lockfiles.
+// It is idempotent: what is installed already is only told. A setup that fails
+// is a receipt, and leaves nothing. An error means that there is no receipt.
+func (c *Checker) Install(ctx context.Context, s Subject, in Install) (agency.Receipt, error) {
+	if c.o.InstallDir == "" || c.o.Finder == nil {
+		return agency.Receipt{}, agency.Errorf(agency.KindInternal, "setup: no folder for what it installs")
+	}
+	c.installing.Lock()
+	defer c.installing.Unlock()
+	root, err := os.OpenRoot(s.Place.Root)
+	if err != nil {
+		return agency.Receipt{}, fmt.Errorf("checkout: %w", err)
+	}
+	defer func() { _ = root.Close() }() // renamed from, and read
+	units := c.o.Finder.Units(root.FS())
+	key := state(root, in.Line, units)
+	if l, ok, err := c.layerOf(key); err != nil || ok {
+		return l.Receipt, err
+	}
+	made := filepath.Join(c.o.InstallDir, halfMade+key)
+	out := filepath.Join(made, "out")
+	if err := errors.Join(os.RemoveAll(made), os.MkdirAll(out, 0o700)); err != nil {
+		return agency.Receipt{}, fmt.Errorf("folder for what setup installs: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(made) }() // a host sweeps what stays
+	r, err := c.runSetup(ctx, s, in, out)
+	if err != nil || !r.OK() {
+		return r, err
+	}
+	l := layer{dir: filepath.Join(c.o.InstallDir, key), State: key, Receipt: r}
+	if l.Parts, err = c.collect(root, s.Place.Root, made, units); err != nil {
+		return r, fmt.Errorf("what setup installed: %w", err)
+	}
+	return r, c.commit(l, made)
+}
+
+func (c *Checker) layerOf(key string) (layer, bool, error) {
+	layers, err := c.installed()
+	i := slices.IndexFunc(layers, func(l layer) bool { return l.State == key })
+	if err != nil || i < 0 {
+		return layer{}, false, err
+	}
+	return layers[i], true, nil
+}
+
+// runSetup runs the command with the hosts and folders that only it has.
+func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out string) (r agency.Receipt, err error) {
+	in.Kind = agency.CheckSetup
+	started := time.Now()
+	spec, err := c.spec(s, in.Command, in.Line)
+	if err != nil {
+		return r, err
+	}
+	spec.Out, spec.Hosts = out, append(slices.Clone(c.o.Hosts), in.Hosts...)
+	for _, cache := range c.o.Caches {
+		dir := filepath.Join(out, cache.Name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return r, err
+		}
+		spec.Env = append(spec.Env, cache.env(dir)...)
+	}
+	res, err := c.Exec(ctx, spec)
+	if err == nil {
+		err = c.outOfRoom(s, res)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", in.Line, err)
+	}
+	if res.Cause == sandbox.CauseCancelled && context.Cause(ctx) != nil {
+		return r, context.Cause(ctx)
+	}
+	r = agency.Receipt{
+		Kind: agency.CheckSetup, Command: in.Line, ExitCode: res.ExitCode, Cause: cause(res.Cause),
+		Output: clip(string(res.Output), maxOutput), Tree: s.Tree, RunID: s.Run, ContractID: s.Contract,
+		Env: c.Env(s, in.Command), Duration: time.Since(started).Seconds(),
+	}
+	return c.keep(ctx, s, r, nil, "", false)
+}
+
+// collect moves what setup made into the folder of a layer that is being made.
+func (c *Checker) collect(root *os.Root, dir, made string, units []Dependency) ([]part, error) {
+	var parts []part
+	take := func(from string, p part) error {
+		p.Data = fmt.Sprint(len(parts))
+		parts = append(parts, p)
+		return os.Rename(from, filepath.Join(made, p.Data))
+	}
+	for _, d := range c.o.Finder.Folders(dir, root.FS()) {
+		if len(d.Locks) == 0 || !realFolder(root, d.Folder) || emptyDir(root, d.Folder) {
+			continue // a mount point of what fitted, or a cache of builds
+		}
+		if err := take(filepath.Join(dir, filepath.FromSlash(d.Folder)), part{Folder: d.Folder, Locks: locksOf(root, d.Locks)}); err != nil {
+			return nil, err
+		}
+	}
+	outs, err := os.OpenRoot(filepath.Join(made, "out"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = outs.Close() }() // renamed from
+	for _, d := range units {
+		if d.Cache == "" || !realFolder(outs, d.Cache) || emptyDir(outs, d.Cache) {
+			continue
+		}
+		if err := take(filepath.Join(made, "out", d.Cache), part{Cache: d.Cache, Locks: locksOf(root, d.Locks)}); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// realFolder tells whether a path below a root is a folder, and no link on the
+// way: what setup ran can have put one there.
+func realFolder(root *os.Root, name string) bool {
+	for at := name; at != "."; at = path.Dir(at) {
+		if info, err := root.Lstat(filepath.FromSlash(at)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+// commit makes a layer appear.
+func (c *Checker) commit(l layer, made string) error {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.RemoveAll(filepath.Join(made, "out")), os.WriteFile(filepath.Join(made, layerFile), b, 0o600)); err != nil {
+		return err
+	}
+	if err := os.Rename(made, l.dir); err != nil {
+		return err
+	}
+	c.layersMu.Lock()
+	defer c.layersMu.Unlock()
+	c.layers = append(c.layers, l)
+	return nil
+}
+
+// setUp tells whether a setup line was run on these very lockfiles and what it
+// installed is shown, so that it need not run again: its receipt.
+func (c *Checker) setUp(root *os.Root, cmd Command) (agency.Receipt, bool, error) {
+	if cmd.Kind != agency.CheckSetup || c.o.Finder == nil || !OnlyInstalls(cmd.Line) {
+		return agency.Receipt{}, false, nil
+	}
+	if layers, err := c.installed(); err != nil || len(layers) == 0 {
+		return agency.Receipt{}, false, err
+	}
+	l, ok, err := c.layerOf(state(root, cmd.Line, c.o.Finder.Units(root.FS())))
+	return l.Receipt, ok, err
+}
+
+// Satisfied tells whether a checkout sees a dependency: the user's own folder,
+// or what a setup of the run installed, for the lockfiles that it has.
+func (c *Checker) Satisfied(root *os.Root, d Dependency) (bool, error) {
+	for _, o := range c.o.Dependencies {
+		if d.Folder != "" && o.Folder == d.Folder && o.fits(root) {
+			return true, nil
+		}
+	}
+	layers, err := c.installed()
+	for _, l := range layers {
+		for _, p := range l.Parts {
+			if p.Folder == d.Folder && p.Cache == d.Cache && p.fits(root) {
+				return true, nil
+			}
+		}
+	}
+	return false, err
+}
+
+// OnlyInstalls tells whether every command of a line is one of a package
+// manager that does nothing but install what a lockfile or manifest names.
+func OnlyInstalls(line string) bool {
+	calls, ok := simpleCalls(line)
+	return ok && len(calls) > 0 && !slices.ContainsFunc(calls, func(words []string) bool { return !installs(words) })
+}
+
+// installers are the words by which commands that only install begin; "" stands
+// for a command without further words than options.
+var installers = map[string][]string{
+	"npm": {"ci", "install", "i", "clean-install"}, "pnpm": {"install", "i"}, "yarn": {"install", ""}, "bun": {"install", "i"},
+	"uv": {"sync", "venv", "pip"}, "pip": {"install"}, "pip3": {"install"}, "poetry": {"install"}, "pdm": {"install", "sync"}, "pipenv": {"install", "sync"},
+	"cargo": {"fetch"}, "bundle": {"install", ""}, "composer": {"install"}, "mix": {"deps.get"}, "cd": nil,
+}
+
+func installs(words []string) bool {
+	name, rest := path.Base(words[0]), words[1:]
+	switch {
+	case name == "go" && len(rest) >= 2:
+		return rest[0] == "mod" && (rest[1] == "download" || rest[1] == "vendor")
+	case strings.HasPrefix(name, "python") && len(rest) >= 2:
+		return rest[0] == "-m" && (rest[1] == "venv" || rest[1] == "pip" && slices.Contains(rest, "install"))
+	case name == "mvn" || name == "mvnw" || name == "gradle" || name == "gradlew":
+		return len(rest) > 0 && !slices.ContainsFunc(rest, func(w string) bool {
+			return !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "dependency:") && w != "dependencies"
+		})
+	}
+	verbs, known := installers[name]
+	if !known {
+		return false
+	}
+	first := ""
+	if i := slices.IndexFunc(rest, func(w string) bool { return !strings.HasPrefix(w, "-") }); i >= 0 {
+		first = rest[i]
+	}
+	return verbs == nil || slices.Contains(verbs, first)
+}
+
+// simpleCalls are the commands of a line, each as its words; false for a line
+// of which not all is known before a shell reads it.
+func simpleCalls(line string) (calls [][]string, ok bool) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return nil, false
+	}
+	ok = true
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.FuncDecl, *syntax.ParamExp:
+			ok = false
+		case *syntax.CallExpr:
+			var words []string
+			for _, a := range n.Args {
+				words = append(words, wordText(a))
+			}
+			if len(words) > 0 {
+				calls = append(calls, words)
+			}
+		}
+		return ok
+	})
+	return calls, ok
+}

@@ -1,0 +1,242 @@
+package deps
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/check/detect"
+	"agency/internal/sandbox"
+)
+
+// look is one change as it is looked at.
+type look struct {
+	*checkout
+	p     *Provider
+	spec  Spec
+	blob  func(tree agency.OID, path string) ([]byte, error)
+	files []string // changed files that decide what is installed
+}
+
+// Look finds out what a change asks to be installed. It changes nothing.
+func (p *Provider) Look(ctx context.Context, key agency.StepKey, in Spec) (need Need, err error) {
+	run, err := p.o.Workspaces.Run(ctx, in.Run)
+	if err != nil {
+		return need, err
+	}
+	changes, err := run.Changes(ctx, in.Base, in.Claim)
+	if err != nil {
+		return need, fmt.Errorf("dependencies: %w", err)
+	}
+	l := look{p: p, spec: in}
+	for _, c := range changes {
+		if c.Status != 'D' && detect.Decides(c.Path) {
+			l.files = append(l.files, c.Path)
+		}
+	}
+	if len(l.files) == 0 { // the way of almost every change: no checkout
+		return need, nil
+	}
+	l.blob = func(tree agency.OID, path string) ([]byte, error) {
+		b, err := run.Dir().Blob(ctx, tree, path)
+		if agency.KindOf(err) == agency.KindNotFound {
+			return nil, nil
+		}
+		return b, err
+	}
+	if l.checkout, err = p.open(ctx, key, in.Run, in.Contract, in.Claim); err != nil {
+		return need, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	units, err := l.units(ctx)
+	if err != nil || len(units) == 0 {
+		return need, err
+	}
+	return l.need(ctx, units)
+}
+
+// units are those that changed and are not installed as they are now.
+func (l *look) units(ctx context.Context) ([]check.Dependency, error) {
+	var out []check.Dependency
+	for _, u := range (detect.Finder{}).Units(l.root.FS()) {
+		files, err := l.changed(u)
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			continue
+		}
+		ok, err := l.checker.Satisfied(l.root, u)
+		if err == nil && !ok {
+			ok, err = l.probe(ctx, u, files)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			out = append(out, u)
+		}
+	}
+	return out, nil
+}
+
+// changed are the files of a unit of which the part that decides is another
+// one than at the base.
+func (l *look) changed(u check.Dependency) ([]string, error) {
+	var out []string
+	for _, name := range u.Locks {
+		if !slices.Contains(l.files, name) {
+			continue
+		}
+		was, is, err := l.sides(name)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(check.Deciding(name, was), check.Deciding(name, is)) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+func (l *look) sides(name string) (was, is []byte, err error) {
+	if was, err = l.blob(l.spec.Base, name); err != nil {
+		return nil, nil, err
+	}
+	is, err = l.blob(l.spec.Claim, name)
+	return was, is, err
+}
+
+// probe asks the package manager itself, in the sandbox and without network,
+// whether what a unit needs is there.
+func (l *look) probe(ctx context.Context, u check.Dependency, files []string) (bool, error) {
+	packages, err := l.packages(files)
+	if err != nil {
+		return false, err
+	}
+	line := detect.Probe(l.root.FS(), u, packages)
+	switch line {
+	case "":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	spec, err := l.checker.Spec(l.subject, check.Command{Kind: agency.CheckCommand, Line: line})
+	if err != nil {
+		return false, err
+	}
+	res, err := l.checker.Exec(ctx, spec)
+	if err != nil {
+		return false, fmt.Errorf("dependencies: %w", err)
+	}
+	if res.Cause == sandbox.CauseCancelled && context.Cause(ctx) != nil {
+		return false, context.Cause(ctx)
+	}
+	return detect.Answered(u, res.ExitCode, string(res.Output)), nil
+}
+
+// packages are what differs in files, as the lockfile tells it where there is
+// one.
+func (l *look) packages(files []string) ([]detect.Package, error) {
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b string) int { return manifestLast(a) - manifestLast(b) })
+	var out []detect.Package
+	for _, name := range files {
+		was, is, err := l.sides(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range detect.Packages(name, was, is) {
+			if !slices.ContainsFunc(out, func(o detect.Package) bool { return o.Name == p.Name }) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
+}
+
+func manifestLast(name string) int {
+	switch path.Base(name) {
+	case "package.json", "pyproject.toml", "Cargo.toml", "Pipfile":
+		return 1
+	case "go.sum":
+		return 2
+	}
+	return 0
+}
+
+// need describes what is to be installed, how, and from where.
+func (l *look) need(ctx context.Context, units []check.Dependency) (n Need, err error) {
+	grant, err := l.p.o.Grant(ctx, l.spec.Run)
+	if err != nil {
+		return n, err
+	}
+	n.Granted = grant.Hosts
+	var from detect.Hosts
+	for _, u := range units {
+		files, err := l.changed(u)
+		if err != nil {
+			return n, err
+		}
+		n.Files = append(n.Files, files...)
+		if err := l.hosts(&from, u); err != nil {
+			return n, err
+		}
+		if unlocked(u, files) {
+			n.Unlocked = append(n.Unlocked, files...)
+		}
+	}
+	slices.Sort(n.Files)
+	n.Files = slices.Compact(n.Files)
+	if n.Packages, err = l.packages(n.Files); err != nil {
+		return n, err
+	}
+	n.Setup = l.spec.Commands.Command(agency.CheckSetup).Line
+	if n.Setup == "" {
+		n.Setup, n.Proposed = detect.Setup(l.root.FS(), units, len(n.Unlocked) > 0), true
+	}
+	trusted := append(from.Base, detect.HostsOfTools(ctx, units, grant.Env)...)
+	for _, h := range trusted {
+		if !slices.Contains(n.Granted, h) && !slices.Contains(n.Lacking, h) {
+			n.Lacking = append(n.Lacking, h)
+		}
+	}
+	for _, h := range from.Claim {
+		if !slices.Contains(n.Granted, h) && !slices.Contains(trusted, h) && !slices.Contains(n.Foreign, h) {
+			n.Foreign = append(n.Foreign, h)
+		}
+	}
+	return n, nil
+}
+
+// hosts adds those that the files of a unit name, at the base and in the claim.
+func (l *look) hosts(to *detect.Hosts, u check.Dependency) error {
+	for _, name := range detect.HostFiles(u) {
+		was, is, err := l.sides(name)
+		if err != nil {
+			return err
+		}
+		to.Base = append(to.Base, detect.HostsIn(name, was)...)
+		to.Claim = append(to.Claim, detect.HostsIn(name, is)...)
+	}
+	return nil
+}
+
+// unlocked tells whether a manifest changed and the lockfile beside it did not.
+func unlocked(u check.Dependency, changed []string) bool {
+	locks := 0
+	for _, l := range u.Locks {
+		if manifestLast(l) != 1 && path.Base(l) != "pom.xml" {
+			locks++
+			if slices.Contains(changed, l) {
+				return false
+			}
+		}
+	}
+	return locks > 0
+}
