@@ -67,11 +67,13 @@ const (
 // Run is one execution of a goal against one repository. Everything but State,
 // Reason, Merged and the times is fixed when the run starts.
 type Run struct {
-	ID     RunID    `json:"id"`
-	Goal   string   `json:"goal"`
-	Mode   Mode     `json:"mode"`
-	State  RunState `json:"state"`
-	Reason string   `json:"reason,omitempty"` // why the state is what it is, for people
+	ID   RunID  `json:"id"`
+	Goal string `json:"goal"`
+	Mode Mode   `json:"mode"`
+	// MovedTo is the mode in which it works since it moved; empty: it did not.
+	MovedTo Mode     `json:"moved_to,omitempty"`
+	State   RunState `json:"state"`
+	Reason  string   `json:"reason,omitempty"` // why the state is what it is, for people
 	// Repo is the working tree's absolute path; agents see their files there.
 	Repo   string `json:"repo"`
 	Base   OID    `json:"base"`   // commit the run starts from

@@ -9,10 +9,12 @@ import (
 
 // RunDoc is one run as ps shows it.
 type RunDoc struct {
-	ID    agency.RunID    `json:"id"`
-	Goal  string          `json:"goal"`
-	Mode  agency.Mode     `json:"mode"`
-	State agency.RunState `json:"state"`
+	ID   agency.RunID `json:"id"`
+	Goal string       `json:"goal"`
+	Mode agency.Mode  `json:"mode"`
+	// MovedTo is the mode in which the run works since it moved by itself.
+	MovedTo agency.Mode     `json:"moved_to,omitempty"`
+	State   agency.RunState `json:"state"`
 	// Reason says why the state is what it is, for people.
 	Reason string `json:"reason,omitempty"`
 	// Progress is the share of contracts that are complete, 0 to 1.

@@ -45,7 +45,7 @@ func formal(c flow.Ctx, in Input, before *handed) (Result, error) {
 	case d.stopped || in.OnError != "single" || before != nil:
 		return Result{Reason: failure}, nil
 	}
-	if err := escalated(c, in, "plan-failed", "the plan failed, one agent works on the goal itself: "+failure); err != nil {
+	if err := escalated(c, in, "plan-failed", "the plan failed, one agent works on the goal itself: "+failure, agency.ModeSingle); err != nil {
 		return Result{}, err
 	}
 	return pursue(c, in, mainContract(in), workOn{})

@@ -231,6 +231,9 @@ func TestTriggers(t *testing.T) {
 			if tt.why == "" && len(why) > 0 || tt.why != "" && (len(why) != 1 || !strings.HasPrefix(why[0], tt.why)) {
 				t.Errorf("escalated %q, want %q", why, tt.why)
 			}
+			if to := s.movedTo(); (to == agency.ModeContract) != (tt.why != "") {
+				t.Errorf("the record says that it moved to %q", to)
+			}
 			s.settled(tt.want.Succeeded)
 			if name == "failure" {
 				i := slices.IndexFunc(s.specs, func(sp session.Spec) bool { return sp.Contract == "fix" })
@@ -240,6 +243,15 @@ func TestTriggers(t *testing.T) {
 			}
 		})
 	}
+}
+
+func (s *stage) movedTo() (to agency.Mode) {
+	_ = s.db.Read(context.Background(), func(q *store.Snapshot) error {
+		r, err := registry.Run(q, run)
+		to = r.MovedTo
+		return err
+	})
+	return to
 }
 
 func (s *stage) escalations() (out []string) {

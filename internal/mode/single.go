@@ -56,7 +56,7 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 		return Result{}, err
 	}
 	if trigger, why := moveUp(in); trigger != "" && flow.Version(c, "triggers", 1) >= 1 {
-		if err := escalated(c, in, trigger, "single to contract, "+trigger+": "+why); err != nil {
+		if err := escalated(c, in, trigger, "single to contract, "+trigger+": "+why, agency.ModeContract); err != nil {
 			return Result{}, err
 		}
 		return formal(c, in, nil)
@@ -102,7 +102,7 @@ func (a *attempts) moveUp(c flow.Ctx, failure string) (Result, error) {
 	if err := a.withdraw(c, "moved up to a formal contract: "+failure); err != nil {
 		return Result{}, err
 	}
-	if err := escalated(c, a.in, onFailure, "single to contract, "+onFailure+": "+failure); err != nil {
+	if err := escalated(c, a.in, onFailure, "single to contract, "+onFailure+": "+failure, agency.ModeContract); err != nil {
 		return Result{}, err
 	}
 	return formal(c, a.in, &handed{tree: a.tree, feedback: a.feedback})

@@ -122,6 +122,7 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, openMergeGate, steps.mergeGate)
 	mortal(s, r, raiseBudget, steps.raise)
 	mortal(s, r, noteEscalation, steps.escalate)
+	mortal(s, r, noteMove, steps.moved)
 	return r
 }
 

@@ -126,6 +126,7 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, openMergeGate, s.mergeGate)
 	flow.Bind(r, raiseBudget, s.raise)
 	flow.Bind(r, noteEscalation, s.escalate)
+	flow.Bind(r, noteMove, s.moved)
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {

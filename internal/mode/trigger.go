@@ -10,6 +10,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/flow"
+	"agency/internal/registry"
 	"agency/internal/store"
 )
 
@@ -82,10 +83,29 @@ type escalation struct {
 
 var noteEscalation = flow.Activity[escalation, flow.None]{Name: "mode.escalated"}
 
-// escalated tells the log that a run moves, and why.
-func escalated(c flow.Ctx, in Input, key, reason string) error {
-	_, err := flow.Call(c, noteEscalation, path("escalated", key), escalation{Run: in.Run, Reason: reason})
+// move is a run's change of mode, for its record.
+type move struct {
+	Run agency.RunID `json:"run"`
+	To  agency.Mode  `json:"to"`
+}
+
+var noteMove = flow.Activity[move, flow.None]{Name: "mode.moved"}
+
+// escalated tells the log that a run moves, and why, and the record where to.
+func escalated(c flow.Ctx, in Input, key, reason string, to agency.Mode) error {
+	if _, err := flow.Call(c, noteEscalation, path("escalated", key), escalation{Run: in.Run, Reason: reason}); err != nil {
+		return err
+	}
+	if flow.Version(c, "moved/"+key, 1) < 1 {
+		return nil // it began with a build that kept no record of it
+	}
+	_, err := flow.Call(c, noteMove, path("moved", key), move{Run: in.Run, To: to})
 	return err
+}
+
+// moved records the mode in which a run works from now on.
+func (s *Steps) moved(ctx context.Context, _ agency.StepKey, in move) (flow.None, error) {
+	return s.write(ctx, func(tx *store.Tx) error { return registry.SetMoved(tx, in.Run, in.To) })
 }
 
 // escalate appends the event, once.

@@ -137,6 +137,12 @@ func SetRepo(tx *store.Tx, id agency.RunID, path string) error {
 	return err
 }
 
+// SetMoved records the mode in which a run works since it moved up, or back.
+func SetMoved(tx *store.Tx, id agency.RunID, to agency.Mode) error {
+	_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.moved_to', ?) WHERE id = ?`, string(to), string(id))
+	return err
+}
+
 func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
 	switch to {
 	case agency.StateSucceeded:

@@ -14,6 +14,9 @@ func Inspect(st Style, d api.InspectDoc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, string(d.ID)), st.paint(stateColor(d.State), string(d.State)), Line(d.Reason))
 	fmt.Fprintf(&b, "  goal    %s\n", strings.ReplaceAll(strings.TrimSpace(Clean(d.Goal)), "\n", "\n          "))
+	if m := modes(d.RunDoc); m != string(d.Mode) {
+		fmt.Fprintf(&b, "  mode    %s: agency watch %s says why it moved\n", m, d.ID)
+	}
 	fmt.Fprintf(&b, "  branch  %s, from %s, for %s\n", d.Branch, short(d.Base), d.Target)
 	if d.Merged != "" {
 		fmt.Fprintf(&b, "  merged  %s\n", short(d.Merged))

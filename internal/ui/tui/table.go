@@ -66,7 +66,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 	t := table{head: []string{"RUN", "STATE", "MODE", "DONE", "COST", "DISK", "AGE", "GOAL"}, right: []bool{false, false, false, true, true, true, true, false}}
 	var waiting []string
 	for _, r := range slices.Backward(runs) {
-		t.add(string(r.ID), string(r.State), string(r.Mode), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
+		t.add(string(r.ID), string(r.State), modes(r), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
 			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), disk(r.DiskBytes), age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
 		for _, g := range r.Gates {
 			waiting = append(waiting, fmt.Sprintf("%s  waits at its %s gate: %s", r.ID, g.Kind, Line(g.Summary)))
@@ -80,6 +80,14 @@ func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 		out += st.paint(dim, "show a gate with: agency inspect RUN; answer it with: agency approve RUN, agency reject RUN") + "\n"
 	}
 	return out
+}
+
+// modes is a run's mode, with the one that it moved to by itself.
+func modes(r api.RunDoc) string {
+	if r.MovedTo == "" || r.MovedTo == r.Mode {
+		return string(r.Mode)
+	}
+	return string(r.Mode) + "→" + string(r.MovedTo)
 }
 
 // disk is a size for people; "" where it is not known.
