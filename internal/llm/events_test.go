@@ -20,6 +20,8 @@ func TestReadEvents(t *testing.T) {
 	}{
 		"plain":          {"data: a\n\ndata: b\n\n", []string{"a", "b"}},
 		"CRLF":           {"event: e\r\ndata: a\r\n\r\ndata: b\r\n\r\n", []string{"a", "b"}},
+		"CR":             {"event: e\rdata: a\r\rdata: b\r\r", []string{"a", "b"}},
+		"CR and no end":  {"data: a\r\rdata: b", []string{"a", "b"}},
 		"comments":       {": hello\n\ndata: a\n: there\n\n:\n\ndata: b\n\n", []string{"a", "b"}},
 		"several lines":  {"data: a\ndata: b\n\n", []string{"a\nb"}},
 		"no space":       {"data:a\n\n", []string{"a"}},

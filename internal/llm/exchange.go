@@ -84,7 +84,7 @@ func Parsed(at Endpoint, data []byte, err error) error {
 	switch {
 	case err == nil, errors.As(err, &wrongType):
 		return nil
-	case strings.Contains(err.Error(), "unexpected end of JSON input"):
+	case errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "unexpected end of JSON input"):
 		return &Fault{Kind: StreamCut, Provider: at.Provider, Detail: "within an event"}
 	}
 	return BadBody(at, http.StatusOK, data)

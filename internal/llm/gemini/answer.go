@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -24,6 +25,7 @@ type chunk struct {
 }
 
 type candidate struct {
+	Index   int `json:"index"`
 	Content struct {
 		Parts []part `json:"parts"`
 	} `json:"content"`
@@ -71,9 +73,11 @@ type answer struct {
 	message  string // the provider's words on it
 	blocked  string
 	events   int
-	usage    *usage
-	model    string
-	id       string
+	// candidate is the one that is read: the lowest that came first.
+	candidate int
+	usage     *usage
+	model     string
+	id        string
 }
 
 // Whole takes a whole answer: a document, or the list of them that the wire
@@ -122,7 +126,13 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 	if len(c.Candidates) == 0 {
 		return false, nil
 	}
-	first := c.Candidates[0]
+	first := slices.MinFunc(c.Candidates, func(x, y candidate) int { return x.Index - y.Index })
+	if a.events == 1 {
+		a.candidate = first.Index
+	}
+	if first.Index != a.candidate {
+		return false, nil // nobody asked for a second answer
+	}
 	for _, p := range first.Content.Parts {
 		if ev := a.add(p); ev != nil && !yield(ev, nil) {
 			return true, nil

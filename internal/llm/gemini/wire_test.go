@@ -42,6 +42,7 @@ func TestEnds(t *testing.T) {
 		"a list":             {"[" + chunk(text, "") + ",\n" + chunk(`{"text":"!"}`, "STOP") + "]", llm.StopEndTurn, "", "hi!"},
 		"a document":         {chunk(text, "STOP"), llm.StopEndTurn, "", "hi"},
 		"an error inside":    {`data: {"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}` + "\n\n", "", llm.Overloaded, "overloaded"},
+		"two candidates":     {`data: {"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]},"finishReason":"MAX_TOKENS"},{"content":{"parts":[{"text":"h"}]}}]}` + "\n\n" + `data: {"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]}}]}` + "\n\ndata: " + chunk(`{"text":"i"}`, "STOP") + "\n\n", llm.StopEndTurn, "", "hi"},
 		"unknown parts":      {"data: " + chunk(`{"executableCode":{"code":"x"}},`+text, "STOP") + "\n\n", llm.StopEndTurn, "", "hi"},
 		"CRLF and keepalive": {": x\r\n\r\ndata: " + chunk(text, "STOP") + "\r\n\r\n", llm.StopEndTurn, "", "hi"},
 	} {

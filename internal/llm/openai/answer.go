@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -24,6 +27,7 @@ type chunk struct {
 }
 
 type choice struct {
+	Index        int     `json:"index"`
 	Delta        message `json:"delta"`
 	Message      message `json:"message"`
 	FinishReason string  `json:"finish_reason"`
@@ -50,9 +54,21 @@ type function struct {
 }
 
 type usage struct {
-	Prompt     int64    `json:"prompt_tokens"`
-	Completion int64    `json:"completion_tokens"`
+	Prompt     amount   `json:"prompt_tokens"`
+	Completion amount   `json:"completion_tokens"`
 	Details    *details `json:"prompt_tokens_details"`
+}
+
+// amount is a whole number that may also come as a fraction or in quotes.
+type amount int64
+
+// UnmarshalJSON never fails; what is no number is 0.
+func (n *amount) UnmarshalJSON(data []byte) error {
+	f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	if err == nil && f > 0 && f < 1<<53 {
+		*n = amount(f)
+	}
+	return nil
 }
 
 // flexText is a string that may also come as null, as a list of text parts or
@@ -94,6 +110,7 @@ type answer struct {
 	finished  string // the last finish_reason
 	done      bool   // [DONE] came, or the answer was one document
 	events    int
+	choice    int // the one that is read: the lowest that came first
 	usage     *usage
 	model     string
 	id        string
@@ -108,14 +125,28 @@ type gathered struct {
 	args     strings.Builder
 }
 
-// Whole takes an answer in one document.
+// Whole takes an answer in one document, or chunks that stand one after the
+// other without being events.
 func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (bool, error) {
-	a.done = true
-	left, err := a.Take(body, yield)
-	if err == nil && a.events == 0 {
-		err = llm.BadBody(a.at, http.StatusOK, body)
+	docs := json.NewDecoder(bytes.NewReader(body))
+	for n := 0; ; n++ {
+		var one json.RawMessage
+		err := docs.Decode(&one)
+		if err == io.EOF {
+			a.done = n == 1
+			break
+		}
+		if err := llm.Parsed(a.at, body, err); err != nil {
+			return false, err
+		}
+		if left, err := a.Take(one, yield); left || err != nil {
+			return left, err
+		}
 	}
-	return left, err
+	if a.events == 0 {
+		return false, llm.BadBody(a.at, http.StatusOK, body)
+	}
+	return false, a.End(nil)
 }
 
 // Take reads one chunk and hands its deltas on.
@@ -131,6 +162,9 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 	if llm.Some(c.Error) {
 		return false, llm.FromEvent(a.at, data)
 	}
+	if len(c.Choices) > 0 && a.events == 0 {
+		a.choice = slices.MinFunc(c.Choices, func(x, y choice) int { return x.Index - y.Index }).Index
+	}
 	if len(c.Choices) > 0 || c.Usage != nil {
 		a.events++
 	}
@@ -138,12 +172,16 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 	if c.Usage != nil {
 		a.usage = c.Usage
 	}
-	if len(c.Choices) == 0 {
-		return false, nil
+	for _, one := range c.Choices {
+		if one.Index != a.choice {
+			continue // nobody asked for a second answer
+		}
+		a.finished = cmp.Or(one.FinishReason, a.finished)
+		if !a.add(one.Delta, yield) || !a.add(one.Message, yield) {
+			return true, nil
+		}
 	}
-	first := c.Choices[0]
-	a.finished = cmp.Or(first.FinishReason, a.finished)
-	return !(a.add(first.Delta, yield) && a.add(first.Message, yield)), nil
+	return false, nil
 }
 
 // add takes a message or a piece of one; false: the caller has left.
@@ -266,7 +304,7 @@ func (a *answer) Answer() llm.Answer {
 		Raw: a.finished, Blocks: a.blocks(), Stop: a.stop(),
 	}
 	if u := a.usage; u != nil {
-		g.Usage, g.CacheKnown = counted(u.Prompt, u.Completion, u.Details)
+		g.Usage, g.CacheKnown = counted(int64(u.Prompt), int64(u.Completion), u.Details)
 	}
 	return g.Answer()
 }

@@ -36,6 +36,15 @@ func TestOddServers(t *testing.T) {
 		args              string // of the only call
 		calls             int
 	}{
+		"two choices":           {stream, events(`{"choices":[{"index":1,"delta":{"content":"other"}},{"index":0,"delta":{"content":"h"}}]}`, `{"choices":[{"index":1,"delta":{"content":" words"}}]}`, `{"choices":[{"index":0,"delta":{"content":"i"},"finish_reason":"stop"}]}`, `{"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}`, "[DONE]"), llm.StopEndTurn, "", "hi", "", 0},
+		"a choice from 1":       {stream, events(`{"choices":[{"index":1,"delta":{"content":"hi"},"finish_reason":"stop"}]}`, "[DONE]"), llm.StopEndTurn, "", "hi", "", 0},
+		"two whole choices":     {"application/json", `{"choices":[{"index":1,"message":{"content":"other"},"finish_reason":"length"},{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}`, llm.StopEndTurn, "", "hi", "", 0},
+		"chunks a line":         {"application/x-ndjson", delta(`{"content":"h"}`, `null`) + "\n" + delta(`{"content":"i"}`, `"stop"`) + "\n", llm.StopEndTurn, "", "hi", "", 0},
+		"chunks a line, cut":    {"application/x-ndjson", delta(`{"content":"h"}`, `null`) + "\n" + delta(`{"content":"i"}`, `"stop"`)[:20], "", llm.StreamCut, "", "", 0},
+		"ids as numbers":        {stream, events(`{"id":7,"object":1,"model":null,"choices":[{"delta":{"role":null,"tool_calls":[{"id":100,"function":{"name":"read_file"}}]}}]}`, delta(`{"tool_calls":[{"function":{"arguments":"{}"}}]}`, `"tool_calls"`), "[DONE]"), llm.StopToolUse, "", "", `{}`, 1},
+		"CR alone":              {stream, strings.ReplaceAll(events(delta(`{"content":"hi"}`, `"stop"`), "[DONE]"), "\n", "\r"), llm.StopEndTurn, "", "hi", "", 0},
+		"a mark of byte order":  {stream, "\ufeff" + events(delta(`{"content":"hi"}`, `"stop"`), "[DONE]"), llm.StopEndTurn, "", "hi", "", 0},
+		"null everywhere":       {stream, events(`{"choices":null,"usage":null,"error":null}`, `{"choices":[{"delta":null,"message":null}]}`, delta(`{"content":"hi","tool_calls":null,"function_call":null,"refusal":null}`, `"stop"`), "[DONE]  "), llm.StopEndTurn, "", "hi", "", 0},
 		"no usage":              {stream, events(delta(`{"content":"hi"}`, `"stop"`), "[DONE]"), llm.StopEndTurn, "", "hi", "", 0},
 		"null content":          {stream, events(delta(`{"role":"assistant","content":null}`, `null`), delta(call, `"tool_calls"`), "[DONE]"), llm.StopToolUse, "", "", `{"path":"a"}`, 1},
 		"no id of a call":       {stream, events(delta(`{"tool_calls":[{"index":0,"function":{"name":"read_file","arguments":"{}"}}]}`, `"tool_calls"`)), llm.StopToolUse, "", "", `{}`, 1},
@@ -72,5 +81,21 @@ func TestOddServers(t *testing.T) {
 			m := newModel(t, llmtest.Odd(t, http.StatusOK, tc.contentType, tc.body)+"/v1", llm.HTTPOptions{})
 			llmtest.Served{Stop: tc.stop, Fault: tc.fault, Words: tc.words, Calls: tc.calls, Args: tc.args}.Check(t, m)
 		})
+	}
+}
+
+// Usage counts wherever it stands and however it is written.
+func TestOddUsage(t *testing.T) {
+	for name, tail := range map[string]string{
+		"in the last chunk":    `{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":5}}`,
+		"without choices":      `{"usage":{"prompt_tokens":11,"completion_tokens":5,"prompt_tokens_details":null}}`,
+		"fractions and quotes": `{"choices":null,"usage":{"prompt_tokens":"11","completion_tokens":5.0,"total_tokens":"16"}}`,
+	} {
+		body := events(`{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}],"usage":null}`, tail, "[DONE]")
+		m := newModel(t, llmtest.Odd(t, http.StatusOK, "text/event-stream", body)+"/v1", llm.HTTPOptions{})
+		a, err := llm.Collect(m.Ask(t.Context(), llmtest.Ask()))
+		if err != nil || a.Usage.In != 11 || a.Usage.Out != 5 || a.Usage.Estimated {
+			t.Errorf("%s: %+v, %v", name, a.Usage, err)
+		}
 	}
 }
