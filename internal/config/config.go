@@ -197,7 +197,7 @@ type Sandbox struct {
 	AllowHosts     []string `json:"allow_hosts" doc:"hosts that commands may reach on port 443" form:"host"`
 	SetupHosts     []string `json:"setup_hosts" doc:"hosts that the setup command may reach on port 443" form:"host"`
 	Read           []string `json:"read" doc:"folders outside the repository that builds need, read-only: absolute, ~/ or relative to the repository" form:"path" expand:"true"`
-	Loopback       string   `json:"loopback" doc:"whether commands without a network of their own may use 127.0.0.1" enum:"deny,allow"`
+	Loopback       string   `json:"loopback" doc:"whether commands without a network of their own may open sockets: 127.0.0.1, and those that have a path" enum:"deny,allow"`
 }
 
 // MCP is a server that gives tools.

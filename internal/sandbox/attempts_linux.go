@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,7 +23,7 @@ type attempt struct {
 // attempts are what doctor shows, made by the probe inside and, one by one, by
 // the tests. None needs anything of the host but that it is there.
 func attempts() []attempt {
-	return []attempt{
+	return slices.Concat([]attempt{
 		{"read the host's password file", func() error { return opened("/etc/shadow", os.O_RDONLY) }},
 		{"see the host's processes", seeProcesses},
 		{"write to the system", func() error { return opened("/usr/agency-escape", os.O_CREATE|os.O_WRONLY) }},
@@ -71,11 +72,11 @@ func attempts() []attempt {
 			return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 20})
 		}},
 		{"change the host's name", func() error { return unix.Sethostname([]byte("escaped")) }},
-		{"type into a terminal", typeInto},
+		{"type into a terminal", func() error { return typeBy(unix.TIOCSTI) }},
 		{"make a device", makeDevice},
 		{"make a set-user-id file", makeSetUID},
 		{"keep a capability", capabilities},
-	}
+	}, callAttempts(), fileAttempts())
 }
 
 func opened(path string, flags int) error {
@@ -163,17 +164,6 @@ func setns() error {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	_, _, e := unix.RawSyscall(unix.SYS_SETNS, uintptr(fd), 0, 0)
-	return refusedOnly(e)
-}
-
-func typeInto() error {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	c := byte('x')
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
 	return refusedOnly(e)
 }
 

@@ -134,8 +134,10 @@ func namespaces() *syscall.SysProcAttr {
 		// Enough to build the view, nothing outside: these hold in the new
 		// namespaces only, and no command has them. CHROOT is for coming back
 		// from a command's mounts, DAC_OVERRIDE for overlays, whose work folder
-		// nobody may enter.
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE},
+		// nobody may enter, SYS_RESOURCE for the counts of the user namespace.
+		AmbientCaps: []uintptr{
+			unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
+		},
 	}
 }
 

@@ -103,6 +103,7 @@ func newInit(p plan) (*initState, error) {
 	if err := buildView(p); err != nil {
 		return nil, err
 	}
+	bound()
 	s := &initState{plan: p, disks: openDisks(p)}
 	for name, flag := range map[string]int{"mnt": unix.CLONE_NEWNS, "ipc": unix.CLONE_NEWIPC, "net": unix.CLONE_NEWNET} {
 		fd, err := unix.Open("/proc/thread-self/ns/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -9,6 +9,9 @@ import "golang.org/x/sys/unix"
 // keepFree is what a command must leave free, in bytes, of a disk of this size.
 func keepFree(size uint64) uint64 { return max(1<<30, size/20) }
 
+// keepFiles is the same for files, of a disk that has room for so many.
+func keepFiles(all uint64) uint64 { return max(10_000, all/20) }
+
 // disks are what a command can fill, each by an open folder on it.
 type disks []int
 
@@ -40,34 +43,37 @@ func openDisks(p plan) disks {
 	return out
 }
 
+// space is what a disk has free for everybody, in bytes and in files. A disk that
+// does not count files has none and needs none.
+type space struct{ bytes, files uint64 }
+
 // floors are what must stay free of each, from now on.
-func (d disks) floors() []uint64 {
-	out := make([]uint64, len(d))
+func (d disks) floors() []space {
+	out := make([]space, len(d))
 	for i, fd := range d {
-		if free, size, ok := room(fd); ok {
-			out[i] = min(keepFree(size), free/2)
+		if free, all, ok := room(fd); ok {
+			out[i] = space{min(keepFree(all.bytes), free.bytes/2), min(keepFiles(all.files), free.files/2)}
 		}
 	}
 	return out
 }
 
 // below says whether one of them has less free than its floor.
-func (d disks) below(floors []uint64) bool {
+func (d disks) below(floors []space) bool {
 	for i, fd := range d {
-		if free, _, ok := room(fd); ok && free < floors[i] {
+		if free, _, ok := room(fd); ok && (free.bytes < floors[i].bytes || free.files < floors[i].files) {
 			return true
 		}
 	}
 	return false
 }
 
-// room is what a disk has free for everybody, and its size; false for one that
-// does not tell.
-func room(fd int) (free, size uint64, ok bool) {
+// room is what a disk has free, and in all; false for one that does not tell.
+func room(fd int) (free, all space, ok bool) {
 	var st unix.Statfs_t
 	if unix.Fstatfs(fd, &st) != nil || st.Blocks == 0 {
-		return 0, 0, false
+		return space{}, space{}, false
 	}
 	block := uint64(st.Bsize)
-	return st.Bavail * block, st.Blocks * block, true
+	return space{st.Bavail * block, st.Ffree}, space{st.Blocks * block, st.Files}, true
 }

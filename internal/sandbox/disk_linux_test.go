@@ -17,7 +17,8 @@ import (
 // smallDiskArg starts the test binary on a disk of its own.
 const smallDiskArg = "sandbox-small-disk"
 
-// TestDisk fills a small disk, and then runs a command on what is left of it.
+// TestDisk fills a small disk, runs a command on what is left of it, and fills it
+// again, with empty files.
 func TestDisk(t *testing.T) {
 	full(t, Options{})
 	self, err := os.Executable()
@@ -32,14 +33,14 @@ func TestDisk(t *testing.T) {
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 	}
 	out, err := cmd.CombinedOutput()
-	if want := "disk\nexited\n"; err != nil || string(out) != want {
+	if want := "disk\nexited\ndisk\n"; err != nil || string(out) != want {
 		t.Fatalf("%v %s, want %s", err, out, want)
 	}
 }
 
 // smallDisk tells how a command ends that fills the disk, and one that does not.
 func smallDisk(dir string) int {
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,nr_inodes=40000"); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -54,7 +55,10 @@ func smallDisk(dir string) int {
 		return 1
 	}
 	defer func() { _ = r.Close() }()
-	for _, script := range []string{"while :; do head -c 200000 /dev/zero >> big; done", "echo x > small"} {
+	for _, script := range []string{
+		"while :; do head -c 200000 /dev/zero >> big; done", "echo x > small",
+		"rm big; i=0; while :; do : > $i; i=$((i+1)); done", // no bytes, only files
+	} {
 		res, err := r.Run(context.Background(), Spec{
 			Place: Place{Root: root, At: at}, Argv: sh(script), Limits: Limits{Wall: time.Minute},
 		})

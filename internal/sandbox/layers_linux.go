@@ -94,8 +94,8 @@ func openLayer(base, name string) (layer, error) {
 	return layer{base, name}, nil
 }
 
-// removeWork removes a work folder, in which the kernel leaves folders that
-// nobody may enter, not even their owner. Nothing of it is ever seen inside.
+// removeWork removes a folder in which the kernel, or a command, has left folders
+// that nobody may enter, not even their owner. No command is in it any more.
 func removeWork(work string) error {
 	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {

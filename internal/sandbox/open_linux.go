@@ -37,7 +37,7 @@ func (r *Runner) prepareLandlock(s Spec) (plan, request, func(), error) {
 		Dir: filepath.Join(s.Place.Root, s.Dir), Argv: s.Argv, Limits: s.Limits, Tmp: tmp,
 		Env: environment(tmp, tmp, moved(s.Tools.Env, caches), plainGit(s.Place), moved(s.Env, caches)),
 	}
-	return p, req, func() { _ = os.RemoveAll(tmp) }, nil
+	return p, req, func() { _ = removeWork(tmp) }, nil
 }
 
 // openPlan lists what a command of the landlock tier can reach.
@@ -95,9 +95,9 @@ func (t Tier) gaps(loopback bool) []string {
 		return nil
 	}
 	gaps := []string{
-		"sockets that have a path, such as a container daemon's, can be reached",
 		"modes, owners and times of your files outside can be changed, where your user may",
-		"names, sizes and command lines of files and processes outside can be seen",
+		"names, sizes and command lines of files and processes outside can be seen, and what /proc tells your user of the kernel",
+		"all that the kernel has of file watches for your user can be held while a command runs",
 		"a process that a command leaves ends with the next look, not at once, and lives on if its keeper is killed",
 		".git below a checkout can be written; the host never reads it",
 		"temporary files are on the machine's disk and bounded by counting, shared memory is the machine's own",
@@ -108,12 +108,13 @@ func (t Tier) gaps(loopback bool) []string {
 		gaps = append(gaps, "your other processes can be sent signals (Linux before 6.12)")
 	}
 	if loopback {
-		gaps = append(gaps, "the network is open (sandbox.loopback: allow)")
+		gaps = append(gaps, "the network is open (sandbox.loopback: allow)",
+			"sockets that have a path, such as a container daemon's, can be reached (sandbox.loopback: allow)")
 	}
 	return gaps
 }
 
-// refusedSocket is how programs say that there are no internet sockets.
+// refusedSocket is how programs say that there are no such sockets.
 var refusedSocket = []byte("ddress family not supported")
 
 // tellOpen tells a command that failed for want of loopback what it needs, and
@@ -132,5 +133,5 @@ func (r *Runner) tellOpen(s Spec, res *Result) {
 	if r.loopback || !bytes.Contains(res.Output, refusedSocket) {
 		return
 	}
-	res.Output = append(res.Output, "sandbox: needs loopback: this machine's tier has no network of its own and denies internet sockets; sandbox.loopback: allow opens them\n"...)
+	res.Output = append(res.Output, "sandbox: needs loopback: this machine's tier has no network of its own and denies sockets; sandbox.loopback: allow opens them\n"...)
 }

@@ -99,7 +99,7 @@ const (
 	CauseFileSize   Cause = "file_size"   // Limits.FileSizeMB
 	// CauseDisk: it would have filled a disk of the host. A command leaves free
 	// what is larger of 1 GiB and a twentieth of the disk, but where less than
-	// twice that is free when it starts, half of it. In the landlock tier also
+	// twice that is free when it starts, half of it; of files 10 000 likewise. In the landlock tier also
 	// when its temporary files take more than those of the full tier may.
 	CauseDisk      Cause = "disk"
 	CauseCancelled Cause = "cancelled" // the caller's context ended
@@ -164,8 +164,8 @@ type Options struct {
 	// same checkout, caches and tools; zero: a minute. Negative: each command
 	// gets a sandbox of its own, which costs more time and keeps no process.
 	Idle time.Duration
-	// Loopback opens internet sockets in the landlock tier, which cannot tell
-	// loopback from the world.
+	// Loopback opens sockets in the landlock tier, which cannot tell loopback from
+	// the world, nor a socket of the command's own from one of a daemon.
 	Loopback bool
 }
 

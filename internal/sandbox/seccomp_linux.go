@@ -61,9 +61,10 @@ var refused = [...]uint32{
 }
 
 // absent are calls for which every caller has a second way, and whose
-// arguments a filter cannot see, or whose memory nobody could count.
+// arguments a filter cannot see, or whose memory nobody could count, or of which
+// the whole machine has only so many (asynchronous I/O).
 var absent = [...]uint32{
-	unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET,
+	unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_IO_SETUP,
 }
 
 // masked refuses a call when an argument has one of the bits.
@@ -79,6 +80,8 @@ var maskedCalls = [...]masked{
 	{call: unix.SYS_FCHMODAT, arg: 2, bits: setIDBits},
 	{call: unix.SYS_FCHMODAT2, arg: 2, bits: setIDBits},
 	{call: unix.SYS_MKNODAT, arg: 2, bits: setIDBits},
+	// Huge pages are set aside for somebody, and in no process's resident size.
+	{call: unix.SYS_MMAP, arg: 3, bits: unix.MAP_HUGETLB},
 }
 
 // opening is a call that may make a file; its mode, the argument after its
@@ -94,7 +97,7 @@ const makesFile = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // filter is the program, one rule after the other; a rule that looks at
 // arguments ends in a return, because the number is then no longer loaded.
-func filter(noInternet bool) []unix.SockFilter {
+func filter(closed bool) []unix.SockFilter {
 	p := []unix.SockFilter{
 		{Code: opLoad, K: offArch},
 		{Code: opJEQ, Jt: 1, K: auditArch},
@@ -121,8 +124,8 @@ func filter(noInternet bool) []unix.SockFilter {
 	}
 	p = append(p, terminalRule()...)
 	p = append(p, personalityRule()...)
-	p = append(p, socketRule(unix.SYS_SOCKET, noInternet)...)
-	p = append(p, socketRule(unix.SYS_SOCKETPAIR, noInternet)...)
+	p = append(p, socketRule(unix.SYS_SOCKET, closed)...)
+	p = append(p, socketRule(unix.SYS_SOCKETPAIR, false)...)
 	return append(p, unix.SockFilter{Code: opRet, K: retAllow})
 }
 
@@ -175,18 +178,18 @@ func personalityRule() []unix.SockFilter {
 // loopback inside, and of netlink the one that lists interfaces. A socket to
 // the machine's hypervisor (AF_VSOCK) is among what it refuses.
 //
-// Where the network is the machine's own, internet sockets are refused in the
-// way of a machine that has none: programs know that, and say it.
-func socketRule(call uint32, noInternet bool) []unix.SockFilter {
-	internet := uint32(retAllow)
-	if noInternet {
-		internet = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
+// Where the network and the file system are the machine's own, so are all that
+// listen there, and a filter cannot see whom a socket is for. Sockets but pairs
+// are then refused in the way of a machine that has none: programs know that,
+// and say it.
+func socketRule(call uint32, closed bool) []unix.SockFilter {
+	ret := uint32(retAllow)
+	if closed {
+		ret = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
 	}
 	body := []unix.SockFilter{load(0)}
-	for _, f := range []struct{ family, ret uint32 }{
-		{unix.AF_UNIX, retAllow}, {unix.AF_INET, internet}, {unix.AF_INET6, internet},
-	} {
-		body = append(body, unix.SockFilter{Code: opJEQ, Jf: 1, K: f.family}, unix.SockFilter{Code: opRet, K: f.ret})
+	for _, family := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
+		body = append(body, unix.SockFilter{Code: opJEQ, Jf: 1, K: family}, unix.SockFilter{Code: opRet, K: ret})
 	}
 	body = append(body,
 		unix.SockFilter{Code: opJEQ, Jt: 1, K: unix.AF_NETLINK}, unix.SockFilter{Code: opRet, K: retEPERM},
@@ -200,8 +203,8 @@ func socketRule(call uint32, noInternet bool) []unix.SockFilter {
 const seccompSetModeFilter = 1
 
 // filter puts the first process, and so the command, under the filter.
-func (s *script) filter(noInternet bool) {
-	p := filter(noInternet)
+func (s *script) filter(closed bool) {
+	p := filter(closed)
 	raw := make([]byte, 0, len(p)*8)
 	for _, f := range p {
 		raw = binary.NativeEndian.AppendUint16(raw, f.Code)

@@ -28,7 +28,7 @@ const (
 type watch struct {
 	limits    Limits
 	disks     disks
-	floors    []uint64
+	floors    []space
 	first     int  // the first process of the command's namespace, itself no part of the command
 	open      bool // no namespace of its own: the command's processes are first's descendants
 	temp      temp // landlock tier
