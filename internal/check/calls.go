@@ -62,8 +62,9 @@ func findCalls(line string, repo repository) []call {
 }
 
 type finder struct {
-	repo  repository
-	calls []call
+	repo   repository
+	calls  []call
+	goDirs []string // the folders of the calls of go test
 }
 
 // place is where in a line a statement stands.
@@ -112,6 +113,10 @@ func (f *finder) call(s *syntax.Stmt, e *syntax.CallExpr, at place) place {
 	}
 	if len(words) > 0 && words[0] == "cd" {
 		at.dir = changeDir(at.dir, words, e)
+		return at
+	}
+	if _, ok := goTest(e); ok {
+		f.goDirs = append(f.goDirs, at.dir)
 		return at
 	}
 	c := call{dir: at.dir, loop: at.loop, stmt: s, expr: e, words: words}

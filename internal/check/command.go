@@ -73,6 +73,7 @@ func instrument(line string) (string, int) {
 
 // goCall is one plain `go test` of a line.
 type goCall struct {
+	start    int // offset of the call, with its assignments
 	after    int // offset behind the word test
 	end      int // offset behind the call
 	json     bool
@@ -151,7 +152,7 @@ func goTest(call *syntax.CallExpr) (goCall, bool) {
 	if len(args) < 2 || args[0].Lit() != "go" || args[1].Lit() != "test" {
 		return goCall{}, false
 	}
-	c := goCall{after: int(args[1].End().Offset()), end: int(call.End().Offset())}
+	c := goCall{start: int(call.Pos().Offset()), after: int(args[1].End().Offset()), end: int(call.End().Offset())}
 	for i, a := range args[2:] {
 		word := wordText(a)
 		name, isFlag := flagName(word)
@@ -247,12 +248,14 @@ func Narrow(line, target string) (string, error) {
 			return "", agency.Errorf(agency.KindInvalid, "target %q: %s is a flag; want a package or a test's name", target, p)
 		}
 	}
-	return calls[0].narrow(line, pkgs, tests), nil
+	c := calls[0]
+	return line[:c.start] + c.narrow(line, pkgs, tests) + line[c.end:], nil
 }
 
+// narrow is the call's own text, for these packages and tests only.
 func (c goCall) narrow(line string, pkgs, tests []string) string {
 	var b strings.Builder
-	b.WriteString(line[:c.after])
+	b.WriteString(line[c.start:c.after])
 	if len(tests) > 0 {
 		fmt.Fprintf(&b, " -run %s", quote(RunPattern(tests)))
 	}
@@ -271,7 +274,6 @@ func (c goCall) narrow(line string, pkgs, tests []string) string {
 	if len(pkgs) > 0 && len(c.packages) == 0 {
 		b.WriteString(" " + quoteAll(pkgs))
 	}
-	b.WriteString(line[c.end:])
 	return b.String()
 }
 

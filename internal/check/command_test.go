@@ -74,16 +74,16 @@ func TestNarrow(t *testing.T) {
 }
 
 func TestRerun(t *testing.T) {
-	line, ok := Rerun("go test -race ./...", []string{"ex.com/b.TestB/case.with/slash", "ex.com/a.TestA", "ex.com/a.TestA/x"})
+	line, ok := Rerun("go test -race ./...", []string{"ex.com/b.TestB/case.with/slash", "ex.com/a.TestA", "ex.com/a.TestA/x"}, nil)
 	if want := "go test -run '^(TestA|TestB)$' -race ex.com/a ex.com/b"; !ok || line != want {
 		t.Errorf("got %s, %v\nwant %s", line, ok, want)
 	}
 	for _, bad := range [][]string{nil, {"suite.case"}} {
-		if _, ok := Rerun("go test ./...", bad); ok {
+		if _, ok := Rerun("go test ./...", bad, nil); ok {
 			t.Errorf("%v can be run again", bad)
 		}
 	}
-	if _, ok := Rerun("go test -run X ./...", []string{"ex.com/a.TestA"}); ok {
+	if _, ok := Rerun("go test -run X ./...", []string{"ex.com/a.TestA"}, nil); ok {
 		t.Error("a line with a -run of its own can be narrowed")
 	}
 }

@@ -1,9 +1,13 @@
 package check
 
 import (
+	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // RunPattern is the value of -run that matches these tests of Go, written
@@ -30,23 +34,81 @@ func RunPattern(tests []string) string {
 	return strings.Join(out, "/")
 }
 
-// Rerun makes a test line that runs only these tests, named as in a receipt.
-// False where the line is not one plain `go test` of packages or calls of other
-// runners that can select, or a name belongs to none of them.
-func Rerun(line string, tests []string) (string, bool) {
-	calls := goTests(line)
-	if len(calls) == 0 && len(tests) > 0 {
-		return rerunOthers(line, tests)
+// Rerun makes a test line that runs only these tests, named as in a receipt. In
+// repo are the files of the repository, for package scripts; it may be nil.
+// False where a name belongs to no call of the line, or its runner cannot
+// select.
+func Rerun(line string, tests []string, repo fs.FS) (string, bool) {
+	f := files{repo}
+	calls, goDirs := allCalls(line, f)
+	byGo, others := map[string][]string{}, []string(nil)
+	for _, t := range tests {
+		switch dir, sure, ok := goOwner(goDirs, t, f); {
+		case sure, ok && owner(calls, t) < 0:
+			byGo[dir] = append(byGo[dir], t)
+		default:
+			others = append(others, t)
+		}
 	}
-	if len(calls) != 1 || calls[0].selects || len(tests) == 0 || len(findCalls(line, nil)) > 0 {
+	choose, ok := rerunOthers(calls, others)
+	if !ok || len(tests) == 0 {
 		return "", false
 	}
-	var pkgs, names []string
-	for _, t := range tests {
-		pkg, name, ok := SplitGo(t)
-		if !ok {
+	able := true
+	ch := chooser{repo: f, call: choose, plain: func(c goCall, dir string) (string, bool) {
+		own := byGo[dir]
+		if len(own) == 0 {
 			return "", false
 		}
+		pkgs, names := goParts(own)
+		able = able && !c.selects
+		return c.narrow(line, pkgs, names), true
+	}}
+	out, ok := ch.apply(line, ".")
+	return out, ok && able
+}
+
+// allCalls finds the calls of all runners.
+func allCalls(line string, repo files) (calls []call, goDirs []string) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return nil, nil
+	}
+	f := finder{repo: repo}
+	f.stmts(file.Stmts, place{dir: "."})
+	return f.calls, f.goDirs
+}
+
+// goOwner is the folder of the one call of go test that reported a test: the
+// only one, or, surely, that of the module whose path the test's package begins
+// with.
+func goOwner(dirs []string, test string, repo files) (dir string, sure, ok bool) {
+	pkg, _, ok := SplitGo(test)
+	if !ok {
+		return "", false, false
+	}
+	best, longest, several := "", -1, false
+	for _, d := range dirs {
+		module := ""
+		if m := moduleLine.FindSubmatch(repo.readFile(path.Join(d, "go.mod"))); m != nil {
+			module = string(m[1])
+		}
+		switch {
+		case module == "" && len(dirs) > 1, module != "" && !strings.HasPrefix(pkg+"/", module+"/"):
+		case len(module) == longest:
+			several = true
+		case len(module) > longest:
+			best, longest, several = d, len(module), false
+		}
+	}
+	ok = longest >= 0 && !several && best != unknownDir
+	return best, ok && longest > 0, ok
+}
+
+// goParts are the packages and top-level tests of names in a receipt, each once.
+func goParts(tests []string) (pkgs, names []string) {
+	for _, t := range tests {
+		pkg, name, _ := SplitGo(t)
 		top, _, _ := strings.Cut(name, "/")
 		if !slices.Contains(pkgs, pkg) {
 			pkgs = append(pkgs, pkg)
@@ -57,7 +119,7 @@ func Rerun(line string, tests []string) (string, bool) {
 	}
 	slices.Sort(pkgs)
 	slices.Sort(names)
-	return calls[0].narrow(line, pkgs, names), true
+	return pkgs, names
 }
 
 // SplitGo parts the name of a Go test in a receipt into package and test with

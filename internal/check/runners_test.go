@@ -69,6 +69,20 @@ test('parent', async (t) => { await t.test('child', () => {}); });
 			t.Errorf("`%s` does not show why: %s", line, r.Output)
 		}
 	}
+	sum := map[string]agency.TestStatus{}
+	for name, s := range want {
+		if strings.HasPrefix(name, "test/sum.test.js > ") {
+			sum[name] = s
+		}
+	}
+	delete(sum, "test/sum.test.js > skips")
+	alone(t, w, "npm test", "test/sum.test.js", 1, sum)
+	alone(t, w, "npm test", "test/sum.test.js > a suite > works", 1, map[string]agency.TestStatus{
+		"test/sum.test.js > a suite > works": passed, "test/sum.test.js > a suite > fails": failed, // node runs all of a suite that is named
+	})
+	alone(t, w, "npm test", "test/sum.test.js > parent > child", 0, map[string]agency.TestStatus{
+		"test/sum.test.js > parent": passed, "test/sum.test.js > parent > child": passed,
+	})
 }
 
 func TestUnittest(t *testing.T) {
@@ -92,6 +106,9 @@ class TestSum(unittest.TestCase):
 	wantTests(t, w, "(cd svc && python3 -m unittest discover -s tests)", 1, map[string]agency.TestStatus{
 		"svc/test_sum.TestSum.test_zero": passed, "svc/test_sum.TestSum.test_one": failed, "svc/test_sum.TestSum.test_later": skipped,
 		"svc/test_sum.TestSum.test_sub": failed, "svc/test_broken [failed]": failed,
+	})
+	alone(t, w, "(cd svc && python3 -m unittest discover -s tests)", "svc/test_sum.TestSum.test_zero", 1, map[string]agency.TestStatus{
+		"svc/test_sum.TestSum.test_zero": passed, "svc/test_broken [failed]": failed, // a module that does not load has no names
 	})
 	if left, err := filepath.Glob(filepath.Join(w.dir, "svc/tests/*")); err != nil || len(left) != 2 {
 		t.Errorf("the tests left files: %v, %v", left, err)
@@ -124,6 +141,10 @@ def test_fixture(broken): pass
 	}
 	wantTests(t, w, "/usr/bin/python3 -m pytest --continue-on-collection-errors", 1, want)
 	wantTests(t, w, "cd a && /usr/bin/python3 -m pytest --continue-on-collection-errors -q", 1, want)
+	alone(t, w, "cd a && /usr/bin/python3 -m pytest -q", "a/test_sum.py::test_n[1]", 0, map[string]agency.TestStatus{"a/test_sum.py::test_n[1]": passed})
+	alone(t, w, "/usr/bin/python3 -m pytest", "a/test_sum.py test_n", 0, map[string]agency.TestStatus{
+		"a/test_sum.py::test_n[1]": passed, "a/test_sum.py::test_n[2]": passed,
+	})
 }
 
 func TestCargo(t *testing.T) {
@@ -141,6 +162,8 @@ func TestCargo(t *testing.T) {
 	if !strings.Contains(check.Summary(r), "left: 3") {
 		t.Errorf("%s", check.Summary(r))
 	}
+	alone(t, w, "cargo test", "tests/all.rs", 0, map[string]agency.TestStatus{"all::outside": passed})
+	alone(t, w, "cargo test", "sums::tests::adds", 0, map[string]agency.TestStatus{"sums::tests::adds": passed})
 }
 
 // TestParts runs the parts of a repository of several languages; one that fails
@@ -158,4 +181,24 @@ func TestParts(t *testing.T) {
 	wantTests(t, w, cmds.Test, 1, map[string]agency.TestStatus{
 		"ex.com/p.TestX": failed, "web/a.test.js > x": passed, "api/test_x.X.test_x": passed,
 	})
+}
+
+// alone runs a line narrowed to a target and wants these results only.
+func alone(t *testing.T, w *world, line, target string, exit int, want map[string]agency.TestStatus) {
+	t.Helper()
+	narrowed, err := check.Target(line, target, os.DirFS(w.dir))
+	if err != nil {
+		t.Errorf("`%s` to %s: %v", line, target, err)
+		return
+	}
+	r := w.run(w.subject(""), test(narrowed))
+	got := statuses(r)
+	for name, s := range got {
+		if s == skipped && want[name] == "" {
+			delete(got, name) // runners that select by name skip the others
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || r.ExitCode != exit {
+		t.Errorf("`%s` to %s, `%s`: exit code %d (-want +got):\n%s\n%s", line, target, narrowed, r.ExitCode, diff, r.Output)
+	}
 }

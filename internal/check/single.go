@@ -5,39 +5,155 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
-// rerunOthers makes a line that runs only these tests of runners other than
-// Go's: the calls that the tests belong to, each told to select them. False
-// where a test belongs to no call that can select.
-func rerunOthers(line string, tests []string) (string, bool) {
-	calls := findCalls(line, nil)
-	byCall := make([][]string, len(calls))
+// selection is what a call is to run: whole files or folders, tests, or tests
+// in files. Paths are relative to the folder of the call.
+type selection struct {
+	paths []string
+	names []string // without their file; parts of a name stand between " > "
+	// exact: the names are whole ones, as a receipt has them; else what a person
+	// wrote of them.
+	exact bool
+}
+
+// chooser says what of the calls of a line is to run; false: nothing of it.
+type chooser struct {
+	repo  files
+	call  func(call) (selection, bool)
+	plain func(goCall, string) (string, bool) // the text behind the words go test
+	depth int
+}
+
+// apply is the line with its chosen calls narrowed. A part of the chain that
+// holds only tests of which none is chosen is left out; any other test command
+// does nothing. False where a chosen call cannot select.
+func (ch chooser) apply(line, dir string) (string, bool) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
+	if err != nil || len(file.Stmts) == 0 {
+		return "", false
+	}
+	f := finder{repo: ch.repo}
+	f.stmts(file.Stmts, place{dir: dir})
+	var edits []edit
+	chosen := map[uint]bool{}
+	for _, c := range f.calls {
+		text, ok := "true", true
+		if sel, want := ch.call(c); want {
+			if text, ok = ch.narrowed(line, c, sel); !ok || c.dir == unknownDir || c.loop {
+				return "", false
+			}
+			chosen[c.expr.Pos().Offset()] = true
+		}
+		edits = append(edits, edit{int(c.expr.Pos().Offset()), int(c.expr.End().Offset()), text})
+	}
+	for i, c := range goTests(line) {
+		text, want := "", false
+		if ch.plain != nil {
+			text, want = ch.plain(c, f.goDirs[i])
+		}
+		if !want {
+			edits = append(edits, edit{c.start, c.end, "true"})
+			continue
+		}
+		chosen[uint(c.start)] = true
+		edits = append(edits, edit{c.start, c.end, text})
+	}
+	if len(chosen) == 0 {
+		return "", false
+	}
+	return ch.join(line, file, edits, chosen), true
+}
+
+// join puts the edited line together, without the tests that nobody chose.
+func (ch chooser) join(line string, file *syntax.File, edits []edit, chosen map[uint]bool) string {
+	if len(file.Stmts) != 1 || file.Stmts[0].Negated || file.Stmts[0].Background {
+		return apply(line, edits)
+	}
+	elements, _ := chain(file.Stmts[0])
+	f := finder{repo: ch.repo}
+	var parts []string
+	for _, e := range elements {
+		from, to := e.Pos().Offset(), e.End().Offset()
+		hit := false
+		for at := range chosen {
+			hit = hit || at >= from && at < to
+		}
+		if !hit && f.onlyTests(e, place{dir: "."}) {
+			continue
+		}
+		var own []edit
+		for _, d := range edits {
+			if d.from >= int(from) && d.to <= int(to) {
+				own = append(own, edit{d.from - int(from), d.to - int(from), d.text})
+			}
+		}
+		parts = append(parts, apply(line[from:to], own))
+	}
+	return strings.Join(parts, " && ")
+}
+
+// narrowed is one call made to run a selection only.
+func (ch chooser) narrowed(line string, c call, sel selection) (string, bool) {
+	if c.script != "" {
+		return ch.script(c, sel)
+	}
+	at := int(c.expr.Pos().Offset())
+	edits, ok := c.selecting(sel, ch.repo)
+	for i := range edits {
+		edits[i].from -= at
+		edits[i].to -= at
+	}
+	return apply(line[at:c.expr.End().Offset()], edits), ok
+}
+
+// script puts the text of a package script in place of its call: only what a
+// script says itself can be told what to run, whatever stands around it.
+func (ch chooser) script(c call, sel selection) (string, bool) {
+	if ch.depth++; ch.depth > maxScripts || ch.repo.FS == nil {
+		return "", false
+	}
+	scripts := (&finder{repo: ch.repo}).scripts(c.dir)
+	text := scripts[c.script]
+	for _, w := range c.words[c.at+1:] {
+		if w != "--" {
+			text += " " + quote(w)
+		}
+	}
+	ch.call = func(inner call) (selection, bool) { return sel, inner.runner == c.runner }
+	ch.plain = nil
+	narrowed, ok := ch.apply(text, c.dir)
+	if !ok {
+		return "", false
+	}
+	before := ""
+	if scripts["pre"+c.script] != "" {
+		before = path.Base(c.words[0]) + " run pre" + c.script + " && "
+	}
+	return `(PATH="$PWD/node_modules/.bin:$PATH"; export PATH; ` + before + narrowed + ")", true
+}
+
+// rerunOthers chooses single tests of runners other than Go's, named as in a
+// receipt. False where a test belongs to no call.
+func rerunOthers(calls []call, tests []string) (func(call) (selection, bool), bool) {
+	by := map[uint][]string{}
 	for _, t := range tests {
 		if _, whole := IsPackage(t); whole {
-			return "", false
+			return nil, false
 		}
 		i := owner(calls, t)
 		if i < 0 {
-			return "", false
+			return nil, false
 		}
-		byCall[i] = append(byCall[i], t)
+		at := calls[i].expr.Pos().Offset()
+		by[at] = append(by[at], t)
 	}
-	var parts []string
-	for i, c := range calls {
-		if len(byCall[i]) == 0 {
-			continue
-		}
-		one, ok := c.selecting(line, byCall[i])
-		if !ok {
-			return "", false
-		}
-		if c.dir != "." {
-			one = "(cd " + quote(c.dir) + " && " + one + ")"
-		}
-		parts = append(parts, one)
-	}
-	return strings.Join(parts, " && "), len(parts) > 0
+	return func(c call) (selection, bool) {
+		own := by[c.expr.Pos().Offset()]
+		return c.exactly(own), len(own) > 0
+	}, true
 }
 
 // owner is the call that reported a test: that of the deepest folder which the
@@ -63,102 +179,39 @@ func (c call) names(test string) bool {
 		return inFile && path.Ext(file) != ""
 	case runPytest:
 		return strings.Contains(test, ".py::")
-	case runCargo:
+	case runCargo, runNextest:
 		return strings.Contains(test, "::") && !strings.Contains(test, " doc::") && !strings.Contains(test, ".py::")
-	case runUnittest, runMaven:
-		return !inFile && !strings.Contains(test, "::")
+	case runUnittest, runMaven, runGradle:
+		return !inFile && !strings.Contains(test, "::") && strings.Contains(test, ".")
 	}
 	return false
 }
 
-// selecting is the call's own text, made to run these tests.
-func (c call) selecting(line string, tests []string) (string, bool) {
-	own := make([]string, len(tests))
-	for i, t := range tests {
-		own[i] = strings.TrimPrefix(t, c.dir+"/")
-	}
-	whole := line[c.expr.Pos().Offset():c.expr.End().Offset()]
-	start := func(last int) string { return line[c.expr.Pos().Offset():c.expr.Args[last].End().Offset()] }
-	module := c.at
-	switch c.runner {
-	case runPytest:
-		if m := moduleOf(c.words[c.at:]); m > 0 {
-			module += m
-		}
-		return start(module) + " " + quoteAll(own), true
-	case runUnittest:
-		for _, id := range own {
-			whole += " -k " + quote(id)
-		}
-		return whole, true
-	case runCargo:
-		if slices.Contains(c.words, "--") {
-			return "", false
-		}
-		for i, t := range own {
-			_, own[i], _ = strings.Cut(t, "::")
-		}
-		return whole + " -- --exact " + quoteAll(own), true
-	case runNode:
-		files, names := parted(own)
-		var words []string
-		for _, n := range names {
-			words = append(words, strings.Split(n, between)...)
-		}
-		test := slices.Index(c.words, "--test")
-		return start(test) + " --test-name-pattern=" + quote(anyOf(words)) + " " + quoteAll(files), true
-	case runJest, runVitest, runMocha:
-		files, names := parted(own)
-		for i, n := range names {
-			names[i] = strings.ReplaceAll(n, between, " ")
-		}
-		flag := map[runner]string{runJest: " -t ", runVitest: " run -t ", runMocha: " --grep "}[c.runner]
-		return start(c.at) + flag + quote(anyOf(names)) + " " + quoteAll(files), true
-	case runMaven:
-		return whole + " -Dsurefire.failIfNoSpecifiedTests=false -DfailIfNoTests=false -Dtest=" + quote(mavenTests(own)), true
-	}
-	return "", false
-}
-
 var repeated = regexp.MustCompile(` \(\d+\)$`)
 
-// parted are the files and the names in them, each once.
-func parted(tests []string) (files, names []string) {
+// exactly parts the names of a receipt into files and what is selected in them.
+func (c call) exactly(tests []string) selection {
+	sel := selection{exact: true}
+	add := func(to *[]string, s string) {
+		if !slices.Contains(*to, s) {
+			*to = append(*to, s)
+		}
+	}
 	for _, t := range tests {
-		file, name, _ := strings.Cut(t, between)
-		name = repeated.ReplaceAllString(name, "")
-		if !slices.Contains(files, file) {
-			files = append(files, file)
+		if c.dir != "." {
+			t = strings.TrimPrefix(t, c.dir+"/")
 		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return files, names
-}
-
-func anyOf(names []string) string {
-	slices.Sort(names)
-	quoted := slices.Compact(names)
-	for i, n := range quoted {
-		quoted[i] = regexp.QuoteMeta(n)
-	}
-	return "^(" + strings.Join(quoted, "|") + ")$"
-}
-
-// mavenTests are tests as surefire selects them, without their parameters.
-func mavenTests(tests []string) string {
-	var out []string
-	for _, t := range tests {
-		if i := strings.IndexAny(t, "([{"); i > 0 {
-			t = t[:i]
-		}
-		if i := strings.LastIndexByte(t, '.'); i > 0 {
-			t = t[:i] + "#" + t[i+1:]
-		}
-		if !slices.Contains(out, t) {
-			out = append(out, t)
+		switch c.runner {
+		case runNode, runJest, runVitest, runMocha:
+			file, name, _ := strings.Cut(t, between)
+			add(&sel.paths, file)
+			add(&sel.names, repeated.ReplaceAllString(name, ""))
+		case runCargo:
+			_, name, _ := strings.Cut(t, "::")
+			add(&sel.names, name)
+		default:
+			add(&sel.names, t)
 		}
 	}
-	return strings.Join(out, ",")
+	return sel
 }

@@ -12,17 +12,17 @@ func TestRerunOthers(t *testing.T) {
 		tests []string
 		want  string
 	}{
-		{"python3 -m pytest -q tests", []string{"tests/test_a.py::T::test_x"}, "python3 -m pytest tests/test_a.py::T::test_x"},
+		{"python3 -m pytest -q tests", []string{"tests/test_a.py::T::test_x"}, "python3 -m pytest tests/test_a.py::T::test_x -q"},
 		{"(cd svc && python3 -m unittest)", []string{"svc/test_a.T.test_x"}, "(cd svc && python3 -m unittest -k test_a.T.test_x)"},
 		{"cargo test --workspace", []string{"sums::tests::adds"}, "cargo test --workspace -- --exact tests::adds"},
 		{"node --test test/", []string{"test/a.js > s > it's", "test/b.js > x (2)"}, `node --test --test-name-pattern="^(it's|s|x)\$" test/a.js test/b.js`},
-		{"npx jest --ci", []string{"a.test.js > s > x"}, "npx jest -t '^(s x)$' a.test.js"},
+		{"npx jest --ci", []string{"a.test.js > s > x"}, "npx jest --ci -t '^(s x)$' --runTestsByPath a.test.js"},
 		{"mvn test", []string{"com.x.ATest.adds(int)[1]"}, "mvn test -Dsurefire.failIfNoSpecifiedTests=false -DfailIfNoTests=false -Dtest='com.x.ATest#adds'"},
-		{"(cd web && npx vitest run) && (cd api && pytest)", []string{"web/a.test.ts > x"}, "(cd web && npx vitest run -t '^(x)$' a.test.ts)"},
+		{"(cd web && npx vitest run) && (cd api && pytest)", []string{"web/a.test.ts > x"}, "(cd web && npx vitest run -t '^\\s*(x)$' a.test.ts)"},
 		{"npm test", []string{"a.js > x"}, ""},
 		{"pytest", []string{"tests/test_a.py [failed]"}, ""},
 	} {
-		if got, _ := Rerun(tt.line, tt.tests); got != tt.want {
+		if got, _ := Rerun(tt.line, tt.tests, nil); got != tt.want {
 			t.Errorf("%s: got %s", tt.line, got)
 		}
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -105,7 +106,12 @@ func (c checks) check(ctx context.Context, kind agency.CheckKind, target string,
 		return agency.Receipt{}, agency.Errorf(agency.KindNotFound, "this run has no %s command; find out how the repository does it and use run_command", kind)
 	}
 	if target != "" {
-		line, err := check.Target(cmd.Line, target)
+		root, err := os.OpenRoot(c.o.Workspace.Path())
+		if err != nil {
+			return agency.Receipt{}, err
+		}
+		line, err := check.Target(cmd.Line, target, root.FS())
+		_ = root.Close() // only read
 		if err != nil {
 			return agency.Receipt{}, err
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -122,6 +123,20 @@ func (b *bench) prepare(ctx context.Context) error {
 	r = b.note(r)
 	b.setup = &r
 	return nil
+}
+
+// rerunLine makes a test line that runs only these tests on this checkout.
+func (b *bench) rerunLine(ctx context.Context, line string, tests []string) (string, bool, error) {
+	if err := b.prepare(ctx); err != nil {
+		return "", false, err
+	}
+	root, err := os.OpenRoot(b.place.Root)
+	if err != nil {
+		return "", false, err
+	}
+	defer func() { _ = root.Close() }() // only read
+	out, ok := check.Rerun(line, tests, root.FS())
+	return out, ok, nil
 }
 
 // renew makes the next command find a clean checkout again: what ran before may

@@ -29,13 +29,17 @@ type retrial struct {
 func (j *job) retry(ctx context.Context, cmd check.Command, f *facts, claim, base *bench) (retrial, error) {
 	red := f.claimSuite.standing(append(slices.Clone(f.tests.regressed), f.tests.newRed...))
 	t := trial{j: j, cmd: cmd, claim: claim, base: base, red: red, mixed: map[string]bool{}}
-	line, ok := rerunLine(cmd.Line, red)
 	switch {
 	case len(red) == 0:
 		return retrial{}, nil
 	case len(red) > maxReruns:
 		t.note("%d tests are newly red: too many to run each of them alone, so none is taken as flaky", len(red))
 		return t.result(), nil
+	}
+	line, ok, err := claim.rerunLine(ctx, cmd.Line, red)
+	switch {
+	case err != nil:
+		return retrial{}, err
 	case !ok:
 		t.note("`%s` cannot run a single test: what is newly red is taken as it is", cmd.Line)
 		return t.result(), nil
@@ -104,11 +108,14 @@ func (t *trial) baseAlone(ctx context.Context, before suite) error {
 	known := slices.DeleteFunc(slices.Clone(t.red), func(n string) bool {
 		return t.mixed[n] || before.tests[n] != agency.TestPassed
 	})
-	line, ok := rerunLine(t.cmd.Line, known)
-	if !ok || len(known) == 0 {
+	if len(known) == 0 {
 		return nil
 	}
 	t.base.renew()
+	line, ok, err := t.base.rerunLine(ctx, t.cmd.Line, known)
+	if err != nil || !ok {
+		return err
+	}
 	r, err := t.base.fresh(ctx, t.alone(line))
 	if err != nil {
 		return err
@@ -142,12 +149,4 @@ func (t *trial) suites(ctx context.Context) (now, was suite, err error) {
 	t.base.renew()
 	b, err := t.base.fresh(ctx, t.cmd)
 	return readSuite(r), readSuite(b), err
-}
-
-// rerunLine makes a test line that runs only these tests.
-func rerunLine(line string, tests []string) (string, bool) {
-	if len(tests) == 0 {
-		return "", false
-	}
-	return check.Rerun(line, tests)
 }
