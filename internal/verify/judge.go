@@ -19,15 +19,11 @@ type facts struct {
 	claimSuite suite
 	tests      comparison
 	retried    retrial
-	// withoutTests are the claim's tests on the base's code, where that was
-	// needed to judge.
-	withoutTests map[string]agency.TestStatus
-	madeWithout  []agency.ReceiptID
-	claimRef     map[agency.Check]bool
-	baseRef      map[agency.Check]bool
-	refs         map[agency.Check]agency.Receipt
-	weaker       []agency.Weakening // what the sources show
-	receipts     []agency.ReceiptID
+	claimRef   map[agency.Check]bool
+	baseRef    map[agency.Check]bool
+	refs       map[agency.Check]agency.Receipt
+	weaker     []agency.Weakening // what the sources show
+	receipts   []agency.ReceiptID
 }
 
 // gateFact is one command before the tests on both sides.
@@ -239,10 +235,7 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 	for c, receipt := range f.refs {
 		receipts[c] = receipt.ID
 	}
-	known := agency.Checks{
-		ClaimRef: f.claimRef, BaseRef: f.baseRef, Without: f.withoutTests, Receipts: receipts,
-		Nameless: f.claimSuite.ran && f.claimSuite.receipt.OK() && !f.claimSuite.receipt.Parsed && !f.noneRan(),
-	}
+	known := agency.Checks{ClaimRef: f.claimRef, BaseRef: f.baseRef, Receipts: receipts}
 	if f.baseSuite.ran { // else no test is anybody's proof
 		known.Claim, known.Base = f.claimSuite.tests, f.baseSuite.tests
 	}
@@ -270,9 +263,9 @@ func (f facts) judgeEvidence(r *report) {
 			}
 			switch e.Kind {
 			case agency.CheckTest:
-				found, ok := agency.LookUp(f.claimSuite.tests, e.Ref)
-				if ok && found.Status == agency.TestFailed && !f.byChance(found) {
-					r.fail("criterion %s: the claim names the test %s as evidence, and it fails", cr.ID, found.Name)
+				name, ok := agency.FindTest(f.claimSuite.tests, e.Ref)
+				if ok && f.claimSuite.tests[name] == agency.TestFailed && !slices.Contains(f.retried.flaky, name) {
+					r.fail("criterion %s: the claim names the test %s as evidence, and it fails", cr.ID, name)
 				}
 			case agency.CheckCommand:
 				got, ok := f.refs[agency.Check{Command: e.Ref}]
@@ -282,13 +275,6 @@ func (f facts) judgeEvidence(r *report) {
 			}
 		}
 	}
-}
-
-// byChance tells whether all that failed of a test gave mixed results.
-func (f facts) byChance(found agency.Found) bool {
-	return !slices.ContainsFunc(found.Tests, func(name string) bool {
-		return f.claimSuite.tests[name] == agency.TestFailed && !slices.Contains(f.retried.flaky, name)
-	})
 }
 
 func describe(c agency.Check) string {
@@ -306,11 +292,11 @@ func describe(c agency.Check) string {
 func (f facts) because(c agency.Check) string {
 	switch {
 	case c.Test != "":
-		found, ok := agency.LookUp(f.claimSuite.tests, c.Test)
+		name, ok := agency.FindTest(f.claimSuite.tests, c.Test)
 		if !ok {
 			return ": it was not run"
 		}
-		if found.Status == agency.TestFailed && f.byChance(found) {
+		if slices.Contains(f.retried.flaky, name) {
 			return ": its results are mixed"
 		}
 	case c.Command != "":
