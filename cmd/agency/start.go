@@ -43,7 +43,8 @@ lands on the branch agency/RUN/main, and in your branch only after you have
 approved the merge gate. Ctrl-C pauses the run.`,
 		Example: `  agency run "Parse durations like 1h30m in config.Load; add tests"
   agency run "Fix the flaky test in ./queue" --budget 2 --yes
-  agency run "Drop the v1 endpoints" --detach`,
+  agency run "Drop the v1 endpoints" --detach
+  agency run "Drop the v1 endpoints" --mode contract --dry-run`,
 		Args: oneGoal,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.start(cmd.Context(), args[0], f) },
 	}
@@ -61,7 +62,7 @@ approved the merge gate. Ctrl-C pauses the run.`,
 	fl.StringVar(&f.feature, "feature", "", "")
 	fl.StringVar(&f.agent, "agent", "", "")
 	fl.IntVar(&f.parallel, "max-parallel", 0, "")
-	fl.BoolVar(&f.dry, "dry-run", false, "")
+	fl.BoolVar(&f.dry, "dry-run", false, "show plan, gates and the most that it can cost; start and spend nothing")
 	fl.BoolVar(&f.noRepo, "no-repo", false, "")
 	for _, later := range laterFlags {
 		_ = fl.MarkHidden(later) // it was added above
@@ -78,7 +79,7 @@ approved the merge gate. Ctrl-C pauses the run.`,
 }
 
 // laterFlags belong to features of later versions.
-var laterFlags = []string{"feature", "agent", "max-parallel", "dry-run", "no-repo"}
+var laterFlags = []string{"feature", "agent", "max-parallel", "no-repo"}
 
 func oneGoal(cmd *cobra.Command, args []string) error {
 	for _, later := range laterFlags {
@@ -120,6 +121,9 @@ func fileExists(path string) bool {
 func (a *app) start(ctx context.Context, goal string, f runFlags) error {
 	if err := a.agentsRun(); err != nil {
 		return err
+	}
+	if f.dry {
+		return a.dryRun(ctx, goal, f)
 	}
 	h, err := a.claim()
 	if err != nil {

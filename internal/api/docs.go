@@ -42,6 +42,47 @@ type RunDoc struct {
 	DiskBytes *int64 `json:"disk_bytes,omitempty"`
 }
 
+// DryDoc is what a run would do and may cost at most; nothing was started.
+type DryDoc struct {
+	Goal     string            `json:"goal"`
+	Mode     agency.Mode       `json:"mode"`
+	MovesUp  string            `json:"moves_up,omitempty"` // why it begins as mode contract
+	Land     agency.LandMode   `json:"land"`
+	Base     agency.OID        `json:"base"`
+	Target   string            `json:"target"`
+	Sandbox  string            `json:"sandbox"` // the tier in force
+	Commands map[string]string `json:"commands"`
+	Steps    []DryStep         `json:"contracts"`
+	Gates    []DryGate         `json:"gates"`
+	// WorstUSD and WorstTokens are the most that the run takes before a person
+	// grants more; the budget is the limit where the attempts could take more.
+	// Models of Unpriced are not in WorstUSD.
+	WorstUSD     float64  `json:"worst_usd"`
+	WorstTokens  int64    `json:"worst_tokens"`
+	BudgetUSD    float64  `json:"budget_usd"`
+	BudgetTokens int64    `json:"budget_tokens"`
+	Unpriced     []string `json:"unpriced"`
+}
+
+// DryStep is a contract that a run would pursue.
+type DryStep struct {
+	Contract      string        `json:"id"`
+	Title         string        `json:"title"`
+	Role          agency.RoleID `json:"role"`
+	Models        []string      `json:"models"`
+	Only          string        `json:"only_if,omitempty"`
+	Attempts      int           `json:"attempts"` // at most
+	Turns         int           `json:"turns"`    // an attempt, at most
+	SessionTokens int64         `json:"session_tokens"`
+	SessionUSD    float64       `json:"session_usd"` // an attempt, at most
+}
+
+// DryGate is a place where a run would wait, or may.
+type DryGate struct {
+	Kind agency.GateKind `json:"kind"`
+	When string          `json:"when"`
+}
+
 // GateDoc is a waiting gate in a list; Recorder.Gates gives all of it.
 type GateDoc struct {
 	ID        agency.GateID   `json:"id"`

@@ -18,8 +18,11 @@ import (
 const (
 	onLargeGoal = "feature_size_large"
 	onWish      = "manual_request"
-	onFailure   = "single_agent_failure"
+	onFailure   = OnFailure
 )
+
+// OnFailure is the trigger that moves a run up whose claims do not hold.
+const OnFailure = "single_agent_failure"
 
 // moveUp says why a goal wants more than one agent alone, by the triggers of
 // the run; empty where it does not.
@@ -35,6 +38,13 @@ func moveUp(in Input) (trigger, why string) {
 		}
 	}
 	return "", ""
+}
+
+// MovesUp says why a run of mode single with these triggers would begin with a
+// formal contract; empty where it would not.
+func MovesUp(goal string, triggers []string) string {
+	_, why := moveUp(Input{Goal: goal, Triggers: triggers})
+	return why
 }
 
 // wish is an explicit wish for a formal contract. It is narrow: a goal about

@@ -12,6 +12,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/llm"
 	"agency/internal/llm/anthropic"
+	"agency/internal/llm/catalog"
 	"agency/internal/llm/gemini"
 	"agency/internal/llm/openai"
 	"agency/internal/llm/rehearsal"
@@ -52,18 +53,31 @@ func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID) (lineup, e
 // describe adds what is known about a model: its price, and its window, of
 // which the smallest of the list counts.
 func (s *Shop) describe(l *lineup, c config.Config, ref config.ModelRef) {
-	known, ok := s.o.Catalog.Lookup(c.Providers[ref.Provider].Type, ref.Name)
-	if w := c.WindowOf(ref); w > 0 {
-		known.Context = w
+	price, window := Known(s.o.Catalog, c, ref)
+	if window > 0 && (l.window == 0 || window < l.window) {
+		l.window = window
 	}
-	if known.Context > 0 && (l.window == 0 || known.Context < l.window) {
-		l.window = known.Context
+	if price != nil {
+		l.prices[ref.String()] = *price
+	}
+}
+
+// Known is what a configuration and the catalogue know about a model: its
+// price, nil where there is none, and its window in tokens, 0 where unknown.
+func Known(known *catalog.Catalog, c config.Config, ref config.ModelRef) (price *agency.Price, window int64) {
+	m, ok := known.Lookup(c.Providers[ref.Provider].Type, ref.Name)
+	window = m.Context
+	if w := c.WindowOf(ref); w > 0 {
+		window = w
 	}
 	if p, set := c.PriceOf(ref); set {
-		l.prices[ref.String()] = p
-	} else if ok {
-		l.prices[ref.String()] = known.Pricing()
+		return &p, window
 	}
+	if ok {
+		p := m.Pricing()
+		return &p, window
+	}
+	return nil, window
 }
 
 func (s *Shop) model(run agency.RunID, b *bench, ref config.ModelRef) (llm.Model, error) {

@@ -41,7 +41,7 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	if loc.WorkTree != r.Repo {
 		return host.Prepared{}, agency.Errorf(agency.KindInvalid, "%s is not the top folder of a working tree", r.Repo)
 	}
-	head, target, err := s.head(ctx, loc, r.Target)
+	head, target, err := Start(ctx, s.o.Git, loc, r.Target)
 	if err != nil {
 		return host.Prepared{}, err
 	}
@@ -82,9 +82,10 @@ func tierNotes(r *sandbox.Runner) []string {
 	return nil
 }
 
-// head is the commit that a run starts from and the branch that it is for.
-func (s *Shop) head(ctx context.Context, loc git.Location, target string) (agency.OID, string, error) {
-	user := s.o.Git.At(loc)
+// Start is the commit that a run starts from and the branch that it is for;
+// an empty target is the branch that is checked out.
+func Start(ctx context.Context, g *git.Host, loc git.Location, target string) (agency.OID, string, error) {
+	user := g.At(loc)
 	h, err := user.Head(ctx)
 	switch {
 	case err != nil:

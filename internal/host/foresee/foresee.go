@@ -1,0 +1,127 @@
+// Package foresee says what a run would do and what it may cost at most, from
+// its goal and configuration alone. It asks no model, starts nothing and
+// writes nothing; what a manager would plan it cannot know.
+package foresee
+
+import (
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/mode"
+	"agency/internal/roster"
+)
+
+// Model is what is known about a model: no price where the cost cannot be
+// told, no window where the provider is the only one to know it.
+type Model struct {
+	Name   string
+	Price  *agency.Price // dollars per million tokens
+	Window int64         // tokens; 0: unknown
+}
+
+// Input is a run that is not started.
+type Input struct {
+	Goal   string
+	Strict bool
+	Config config.Config
+	// Models of a role, in order of fallback.
+	Models func(agency.RoleID) ([]Model, error)
+}
+
+// Run foresees a run: its plan, its gates and its worst case.
+func Run(in Input) (api.DryDoc, error) {
+	c := in.Config
+	doc := api.DryDoc{
+		Goal: in.Goal, Mode: c.Mode, Land: c.Land, BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens,
+		Steps: []api.DryStep{}, Gates: gates(in), Unpriced: []string{},
+	}
+	if c.Mode == agency.ModeSingle {
+		doc.MovesUp = mode.MovesUp(in.Goal, c.Triggers)
+	}
+	var worst agency.Money
+	for _, s := range steps(c, doc.MovesUp != "") {
+		most, tokens, err := in.step(&s, &doc)
+		if err != nil {
+			return doc, err
+		}
+		worst, doc.WorstTokens = worst+most, doc.WorstTokens+tokens
+		doc.Steps = append(doc.Steps, s)
+	}
+	doc.WorstUSD = min(worst, agency.USD(c.Budget.USD)).Float()
+	doc.WorstTokens = min(doc.WorstTokens, c.Budget.Tokens)
+	return doc, nil
+}
+
+// steps are the contracts of a run as far as they are known before it begins.
+func steps(c config.Config, formal bool) []api.DryStep {
+	plan := api.DryStep{Contract: "plan", Title: "the goal becomes one formal contract", Role: roster.ProjectManager}
+	work := api.DryStep{Contract: "(as planned)", Title: "the contract, by one agent with its context staged", Role: roster.Generalist}
+	alone := api.DryStep{Contract: "main", Title: "the goal, by one agent", Role: roster.Generalist}
+	if formal || c.Mode == agency.ModeContract {
+		return []api.DryStep{plan, work}
+	}
+	if !slices.Contains(c.Triggers, mode.OnFailure) {
+		return []api.DryStep{alone}
+	}
+	plan.Only, work.Only = "no attempt at main is verified", "no attempt at main is verified"
+	return []api.DryStep{alone, plan, work}
+}
+
+// step fills in how much work a step may take, and gives what all its attempts
+// cost at most.
+func (in Input) step(s *api.DryStep, doc *api.DryDoc) (agency.Money, int64, error) {
+	models, err := in.Models(s.Role)
+	if err != nil {
+		return 0, 0, err
+	}
+	l := in.Config.Agents[string(s.Role)]
+	s.Attempts, s.Turns, s.SessionTokens = in.Config.RetryBudget, l.MaxTurns, l.MaxTokensPerSession
+	var most agency.Money
+	for _, m := range models {
+		s.Models = append(s.Models, m.Name)
+		if m.Price == nil {
+			if !slices.Contains(doc.Unpriced, m.Name) {
+				doc.Unpriced = append(doc.Unpriced, m.Name)
+			}
+			continue
+		}
+		most = max(most, session(*m.Price, m.Window, s.SessionTokens, s.Turns))
+	}
+	s.SessionUSD = most.Float()
+	return most * agency.Money(s.Attempts), s.SessionTokens * int64(s.Attempts), nil
+}
+
+// session is the most that a session costs: its tokens at the dearest they can
+// be, and each turn a prompt from the cache, as long as the window or as all
+// that the session was ever charged for.
+func session(p agency.Price, window, tokens int64, turns int) agency.Money {
+	if window == 0 || window > tokens {
+		window = tokens
+	}
+	long := p.For(window)
+	fresh := max(p.Cost(agency.Usage{Out: tokens}), long.Cost(agency.Usage{Out: tokens}), long.Cost(agency.Usage{In: tokens, CacheWrite: tokens}))
+	again := long.Cost(agency.Usage{In: window, Cached: window})
+	return fresh + agency.Money(turns)*again
+}
+
+// gates are those at which the run will wait, and those at which it may.
+func gates(in Input) []api.DryGate {
+	var out []api.DryGate
+	v := in.Config.Visibility
+	if in.Strict || v.StrictMode || v.InspectionGates.Plan {
+		out = append(out, api.DryGate{Kind: agency.GatePlan, When: "where a formal contract is made"})
+	}
+	merge := "always, before the work is merged; --yes answers it"
+	if in.Config.Land == agency.LandBranch {
+		merge = "always, when the work is on its branch; --yes answers it"
+	}
+	return append(
+		out, api.DryGate{Kind: agency.GateMerge, When: merge},
+		api.DryGate{Kind: agency.GateBudget, When: "before the budget would be passed"},
+		api.DryGate{Kind: agency.GateEscalation, When: "when the agent is blocked"},
+		api.DryGate{Kind: agency.GateWeakened, When: "at the merge, where tests were weakened"},
+		api.DryGate{Kind: agency.GateFault, When: "on a full disk"},
+	)
+}

@@ -1,0 +1,78 @@
+package foresee
+
+import (
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/config"
+)
+
+func models(priced bool) func(agency.RoleID) ([]Model, error) {
+	return func(agency.RoleID) ([]Model, error) {
+		m := Model{Name: "p/m", Window: 200_000}
+		if priced {
+			m.Price = &agency.Price{In: 1, CachedIn: 0.1, Out: 5}
+		}
+		return []Model{m}, nil
+	}
+}
+
+func TestRun(t *testing.T) {
+	tests := map[string]struct {
+		goal   string
+		priced bool
+		set    func(*config.Config)
+		steps  []string
+		first  agency.GateKind
+		worst  float64
+		tokens int64
+	}{
+		// A session is 100 000 tokens at 5 dollars a million and 50 prompts of
+		// 100 000 from the cache at 0.1: 0.5 + 0.5; three attempts.
+		"single alone": {
+			goal: "do it", priced: true, set: func(c *config.Config) { c.Triggers = nil },
+			steps: []string{"main"}, first: agency.GateMerge, worst: 3, tokens: 300_000,
+		},
+		"single, and what it moves up to": {
+			goal: "do it", priced: true, set: func(*config.Config) {},
+			steps: []string{"main", "plan", "(as planned)"}, first: agency.GateMerge, worst: 3 * (1 + 0.8 + 1), tokens: 900_000,
+		},
+		"the budget is the limit": {
+			goal: "do it", priced: true, set: func(c *config.Config) { c.Budget.USD, c.Budget.Tokens = 2, 1000 },
+			steps: []string{"main", "plan", "(as planned)"}, first: agency.GateMerge, worst: 2, tokens: 1000,
+		},
+		"a wish moves up at once": {
+			goal: "do it, in contract mode", priced: true, set: func(*config.Config) {},
+			steps: []string{"plan", "(as planned)"}, first: agency.GateMerge, worst: 3 * (0.8 + 1), tokens: 600_000,
+		},
+		"contract with a plan gate, unpriced": {
+			goal: "do it", set: func(c *config.Config) {
+				c.Mode, c.Visibility.InspectionGates.Plan = agency.ModeContract, true
+			},
+			steps: []string{"plan", "(as planned)"}, first: agency.GatePlan, tokens: 600_000,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := config.Defaults()
+			tt.set(&c)
+			doc, err := Run(Input{Goal: tt.goal, Config: c, Models: models(tt.priced)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var steps []string
+			for _, s := range doc.Steps {
+				steps = append(steps, s.Contract)
+			}
+			if len(steps) != len(tt.steps) || steps[0] != tt.steps[0] || doc.Gates[0].Kind != tt.first {
+				t.Errorf("steps %v, first gate %s", steps, doc.Gates[0].Kind)
+			}
+			if d := doc.WorstUSD - tt.worst; d > 1e-6 || d < -1e-6 || doc.WorstTokens != tt.tokens {
+				t.Errorf("at most $%v and %d tokens, want $%v and %d", doc.WorstUSD, doc.WorstTokens, tt.worst, tt.tokens)
+			}
+			if (len(doc.Unpriced) == 1) == tt.priced {
+				t.Errorf("unpriced: %v", doc.Unpriced)
+			}
+		})
+	}
+}
