@@ -1,11 +1,13 @@
 package board
 
 import (
+	"errors"
 	"slices"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/event"
+	"agency/internal/lease"
 	"agency/internal/store"
 )
 
@@ -141,10 +143,10 @@ WHERE run_id = ? AND agent_id = ? AND completed_at = 0`,
 	if n, _ := res.RowsAffected(); n == 0 {
 		return absent(tx, run, id)
 	}
-	return nil
+	return lease.RenewAll(tx, lockPrefix(run), string(id))
 }
 
-// Heartbeat says that an agent is there.
+// Heartbeat says that an agent is there; it renews the agent's locks.
 func Heartbeat(tx *store.Tx, run agency.RunID, id agency.AgentID) error {
 	beat, err := clock(tx)
 	if err != nil {
@@ -158,7 +160,17 @@ WHERE run_id = ? AND agent_id = ? AND completed_at = 0`, store.Micros(tx.Now), i
 	if n, _ := res.RowsAffected(); n == 0 {
 		return absent(tx, run, id)
 	}
-	return nil
+	return lease.RenewAll(tx, lockPrefix(run), string(id))
+}
+
+// mustLive refuses an agent that never joined or has ended: what it would get
+// nobody would release.
+func mustLive(q store.Querier, run agency.RunID, id agency.AgentID) error {
+	a, err := AgentOf(q, run, id)
+	if err == nil && a.Status.Ended() {
+		err = absent(q, run, id)
+	}
+	return err
 }
 
 // absent is the error of an operation that found no live agent.
@@ -185,11 +197,20 @@ func Leave(tx *store.Tx, run agency.RunID, id agency.AgentID, status AgentStatus
 WHERE run_id = ? AND agent_id = ?`, string(status), reason, store.Micros(tx.Now), string(run), string(id)); err != nil {
 		return err
 	}
-	if err := disownAll(tx, run, id); err != nil {
+	if err := releaseAll(tx, run, id, "its holder has "+string(status)); err != nil {
 		return err
 	}
 	_, err = Bury(tx, run, id, "the recipient has ended: "+string(status))
 	return err
+}
+
+// releaseAll gives away what an agent holds or waits for.
+func releaseAll(tx *store.Tx, run agency.RunID, id agency.AgentID, reason string) error {
+	return errors.Join(
+		disownAll(tx, run, id),
+		releaseLocks(tx, run, id, reason),
+		releaseTokens(tx, run, id, reason),
+	)
 }
 
 // Missed counts the heartbeats that the working agents of a run owe and

@@ -162,3 +162,22 @@ func TestMissedHeartbeats(t *testing.T) {
 		t.Errorf("events: %+v", evs)
 	}
 }
+
+// board opens the board of the desk.
+func (d *desk) board() *Board {
+	d.Helper()
+	b, err := Open(d.Context(), d.DB, Options{})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+// until waits for what another goroutine writes.
+func (d *desk) until(ok func(*store.Tx) bool) {
+	d.Helper()
+	for is := false; !is; {
+		d.do(func(tx *store.Tx) error { is = ok(tx); return nil })
+	}
+}

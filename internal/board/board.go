@@ -54,11 +54,13 @@ type Options struct {
 // Board is the board of one store in this process. Its methods may be called
 // by any goroutine.
 type Board struct {
-	db    *store.DB
-	o     Options
-	boxes *boxes
-	stop  func()
-	over  chan struct{} // closed by Close
+	db      *store.DB
+	o       Options
+	boxes   *boxes
+	turns   *turns
+	watches *watches
+	stop    func()
+	over    chan struct{} // closed by Close
 }
 
 // Open makes the board of a store and counts what waits there. There is one a
@@ -73,8 +75,17 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Board, error) {
 	if o.Retention == 0 {
 		o.Retention = 24 * time.Hour
 	}
-	b := &Board{db: db, o: o, boxes: newBoxes(), over: make(chan struct{})}
-	b.stop = store.Subscribe(db, moved(), b.boxes.feed)
+	b := &Board{db: db, o: o, boxes: newBoxes(), turns: newTurns(), watches: newWatches(), over: make(chan struct{})}
+	stops := []func(){
+		store.Subscribe(db, moved(), b.boxes.feed),
+		store.Subscribe(db, tokenGranted(), b.turns.feed),
+		store.Subscribe(db, stateChanged(), b.watches.feed),
+	}
+	b.stop = func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
 	if err := db.Write(ctx, census); err != nil {
 		b.stop()
 		return nil, err

@@ -72,12 +72,10 @@ type Entry struct {
 	expires time.Duration
 }
 
-// MaxValue is the largest value in bytes, MaxKey the longest name of a key,
-// MaxTTL the longest time to live.
+// MaxValue is the largest value in bytes, MaxKey the longest name of a key.
 const (
 	MaxValue = 1 << 20
 	MaxKey   = 256
-	MaxTTL   = 30 * 24 * time.Hour
 )
 
 // Write is a new version of a key.
@@ -236,8 +234,8 @@ func (w *Write) check() error {
 		return agency.Errorf(agency.KindInvalid, "%s: nobody is named as the writer", w.Key)
 	case w.Namespace == OfAgent && w.By != w.Of && w.By != agency.FromSystem:
 		return agency.Errorf(agency.KindDenied, "%s belongs to %s alone", w.Key, w.Of)
-	case w.TTL < 0 || w.TTL > MaxTTL:
-		return agency.Errorf(agency.KindInvalid, "%s: a time to live of %s: want 0 to %s", w.Key, w.TTL, MaxTTL)
+	case w.TTL < 0 || w.TTL > MaxTime:
+		return agency.Errorf(agency.KindInvalid, "%s: a time to live of %s: want 0 to %s", w.Key, w.TTL, MaxTime)
 	case len(w.Value) > MaxValue:
 		return agency.Errorf(agency.KindInvalid, "%s: the value has %d bytes, the most is %d", w.Key, len(w.Value), MaxValue)
 	case !w.deleted && !w.Type.holds(w.Value):
@@ -247,6 +245,16 @@ func (w *Write) check() error {
 }
 
 func (k Key) check() error {
+	if err := k.checkSpace(); err != nil {
+		return err
+	}
+	if k.Name == "" || len(k.Name) > MaxKey || !utf8.ValidString(k.Name) {
+		return agency.Errorf(agency.KindInvalid, "key %.40q: want 1 to %d bytes of UTF-8", k.Name, MaxKey)
+	}
+	return nil
+}
+
+func (k Key) checkSpace() error {
 	ok := false
 	switch k.Namespace {
 	case Global:
@@ -256,13 +264,8 @@ func (k Key) check() error {
 	case OfContract, OfAgent:
 		ok = k.Run != "" && k.Of != ""
 	}
-	switch {
-	case !ok:
+	if !ok || strings.Contains(string(k.Run), "/") {
 		return agency.Errorf(agency.KindInvalid, "a key of namespace %q, run %q, of %q: want global, or run with a run, or contract or agent with both", k.Namespace, k.Run, k.Of)
-	case strings.Contains(string(k.Run), "/"):
-		return agency.Errorf(agency.KindInvalid, "key %.40q: run %q is no run", k.Name, k.Run)
-	case k.Name == "" || len(k.Name) > MaxKey || !utf8.ValidString(k.Name):
-		return agency.Errorf(agency.KindInvalid, "key %.40q: want 1 to %d bytes of UTF-8", k.Name, MaxKey)
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ func missing(k Key) error {
 
 // States reads the entries of a namespace whose keys begin with k.Name, by key.
 func States(q store.Querier, k Key) ([]Entry, error) {
+	if err := k.checkSpace(); err != nil {
+		return nil, err
+	}
 	now, err := clock(q)
 	if err != nil {
 		return nil, err

@@ -158,7 +158,7 @@ func TestStateExpires(t *testing.T) {
 		return nil
 	})
 	d.do(func(tx *store.Tx) error { _, err := SwapState(tx, value("k", "2"), 2); return err }) // its end was version 2
-	d.mono += MaxTTL
+	d.mono += MaxTime
 	d.see(key("k"), "3:2")
 }
 
@@ -218,7 +218,7 @@ func TestBadState(t *testing.T) {
 		"odd type":         func(w *Write) { w.Type = "float" },
 		"too long":         func(w *Write) { w.Value = []byte(`"` + strings.Repeat("x", MaxValue) + `"`) },
 		"lives backwards":  func(w *Write) { w.TTL = -1 },
-		"lives for ever":   func(w *Write) { w.TTL = MaxTTL + 1 },
+		"lives for ever":   func(w *Write) { w.TTL = MaxTime + 1 },
 	} {
 		t.Run(name, func(*testing.T) {
 			w := value("k", "1")

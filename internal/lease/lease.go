@@ -22,13 +22,14 @@ var files embed.FS
 // Migrations is the schema of leases and of the awake clock.
 func Migrations() store.Set { return store.Set{Name: "lease", FS: files} }
 
-// Request asks for a lease. Note is what it is wanted for, told to those who
-// are refused.
+// Request asks for a lease. Label is the name as people know it, Note what the
+// lease is wanted for; neither means anything here.
 type Request struct {
 	Name   string
 	Holder string
 	Shared bool
 	TTL    time.Duration
+	Label  string
 	Note   string
 }
 
@@ -78,8 +79,8 @@ func grant(tx *store.Tx, r Request) (f agency.Fence, err error) {
 	if err := tx.QueryRow("UPDATE lease_last SET n = n + 1 RETURNING n").Scan(&f.N); err != nil {
 		return f, err
 	}
-	_, err = tx.Exec("INSERT OR REPLACE INTO lease_held (name, holder, shared, note, since, epoch, n, ttl, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		r.Name, r.Holder, r.Shared, r.Note, store.Micros(tx.Now), f.Epoch, f.N, int64(r.TTL), int64(now+r.TTL))
+	_, err = tx.Exec("INSERT OR REPLACE INTO lease_held (name, holder, shared, label, note, since, epoch, n, ttl, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		r.Name, r.Holder, r.Shared, r.Label, r.Note, store.Micros(tx.Now), f.Epoch, f.N, int64(r.TTL), int64(now+r.TTL))
 	return f, err
 }
 
@@ -101,6 +102,21 @@ func Renew(tx *store.Tx, name string, f agency.Fence) error {
 		return err
 	}
 	return extend(tx, l, l.TTL)
+}
+
+// RenewAll renews what a holder has of the names that begin with prefix.
+func RenewAll(tx *store.Tx, prefix, holder string) error {
+	now, err := Awake(tx)
+	if err != nil {
+		return err
+	}
+	epoch, err := tx.Epoch()
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE lease_held SET expires = ?1 + ttl
+WHERE name >= ?2 AND name < ?2 || char(0x10FFFF) AND holder = ?3 AND epoch = ?4 AND expires > ?1`, int64(now), prefix, holder, epoch)
+	return err
 }
 
 // Release gives the lease back. A token that no longer holds it releases

@@ -29,7 +29,7 @@ func read(tx *store.Tx, where string, args ...any) ([]Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.Query("SELECT name, holder, shared, note, since, epoch, n, ttl, expires FROM lease_held "+where, args...)
+	rows, err := tx.Query("SELECT name, holder, shared, label, note, since, epoch, n, ttl, expires FROM lease_held "+where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func read(tx *store.Tx, where string, args ...any) ([]Lease, error) {
 		var l Lease
 		var since int64
 		var expires time.Duration
-		if err := rows.Scan(&l.Name, &l.Holder, &l.Shared, &l.Note, &since, &l.Fence.Epoch, &l.Fence.N, &l.TTL, &expires); err != nil {
+		if err := rows.Scan(&l.Name, &l.Holder, &l.Shared, &l.Label, &l.Note, &since, &l.Fence.Epoch, &l.Fence.N, &l.TTL, &expires); err != nil {
 			return nil, err
 		}
 		l.Since = store.Time(since)

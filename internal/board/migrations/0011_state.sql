@@ -17,6 +17,7 @@ CREATE TABLE board_state (
     UNIQUE (space, key, version)
 ) STRICT;
 CREATE UNIQUE INDEX board_state_token ON board_state (space, key, token) WHERE token <> '';
+CREATE INDEX board_state_order ON board_state (space, id);
 CREATE INDEX board_state_run ON board_state (run_id);
 
 CREATE TABLE board_state_head (

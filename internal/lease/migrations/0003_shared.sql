@@ -5,6 +5,7 @@ CREATE TABLE lease_held (
     name    TEXT NOT NULL,
     holder  TEXT NOT NULL,
     shared  INTEGER NOT NULL,
+    label   TEXT NOT NULL,
     note    TEXT NOT NULL,
     since   INTEGER NOT NULL, -- microseconds since 1970
     epoch   INTEGER NOT NULL,
