@@ -211,7 +211,14 @@ func askPython(c call, lib, base, report string, cover bool) ([]edit, bool) {
 		return []edit{insertAt(after, " --junitxml="+quote(base+".xml"))}, true
 	}
 	text += "PYTHONPATH=" + quote(lib) + `"${PYTHONPATH:+:$PYTHONPATH}" `
-	return []edit{insertAt(start, text), insertAt(after, " -p agency_pytest")}, true
+	return []edit{insertAt(start, text), insertAt(after, " -p "+pytestPlugin(lib))}, true
+}
+
+// pytestPlugin is the name by which pytest finds our plugin: one that nobody can
+// know before the run, for a file of the repository of that name would come
+// first.
+func pytestPlugin(lib string) string {
+	return "agency_pytest_" + strings.TrimPrefix(path.Base(path.Dir(lib)), outPrefix)
 }
 
 func askCargo(c call, lib, base string) ([]edit, bool) {
@@ -323,7 +330,11 @@ func (p plan) writeReporters(out string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(lib, f.Name()), b, 0o644); err != nil {
+		name := f.Name()
+		if name == "agency_pytest.py" {
+			name = pytestPlugin(lib) + ".py"
+		}
+		if err := os.WriteFile(filepath.Join(lib, name), b, 0o644); err != nil {
 			return err
 		}
 	}

@@ -245,6 +245,9 @@ func (c checkoutFiles) readFile(name string) []byte {
 	return readSome(c.root, filepath.FromSlash(path.Clean(name)), maxGoMod)
 }
 
+// outPrefix is what the names of those folders begin with, before chance.
+const outPrefix = "r-"
+
 // reportsDir holds the folders for reports.
 const reportsDir = "reports"
 
@@ -257,7 +260,7 @@ func outDir(layers string) (dir string, remove func(), err error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return "", nil, err
 	}
-	dir, err = os.MkdirTemp(base, "r-")
+	dir, err = os.MkdirTemp(base, outPrefix)
 	if err != nil {
 		return "", nil, err
 	}

@@ -141,6 +141,8 @@ def test_fixture(broken): pass
 	}
 	wantTests(t, w, "/usr/bin/python3 -m pytest --continue-on-collection-errors", 1, want)
 	wantTests(t, w, "cd a && /usr/bin/python3 -m pytest --continue-on-collection-errors -q", 1, want)
+	// Modules of the repository by the names of ours do not stand in for them.
+	w.write(map[string]string{"agency_pytest.py": "x = 1\n", "agency_report.py": "def asked(): return False\n"})
 	alone(t, w, "cd a && /usr/bin/python3 -m pytest -q", "a/test_sum.py::test_n[1]", 0, map[string]agency.TestStatus{"a/test_sum.py::test_n[1]": passed})
 	alone(t, w, "/usr/bin/python3 -m pytest", "a/test_sum.py test_n", 0, map[string]agency.TestStatus{
 		"a/test_sum.py::test_n[1]": passed, "a/test_sum.py::test_n[2]": passed,

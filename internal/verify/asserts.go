@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,6 +16,8 @@ type unit struct {
 	test    bool
 	asserts int
 	skips   int // marks that leave the test, or others, out
+	returns int // ways out before its end that fail nothing
+	text    string
 }
 
 // edited names tests that were there before and changed although the contract's
@@ -22,11 +25,47 @@ type unit struct {
 func edited(changes []git.Change, writes []string) []agency.Weakening {
 	var out []agency.Weakening
 	for _, c := range changes {
-		if len(writes) == 0 || c.Status == 'A' || !isTestFile(c.Path) {
+		if len(writes) == 0 || c.Status == 'A' || !isTestFile(c.Path) && !isTestData(c.Path) {
 			continue
 		}
 		if _, _, declared := agency.Overlap([]string{c.Path}, writes, nil); !declared {
 			out = append(out, agency.Weakening{Kind: agency.WeakEdited, Name: c.Path})
+		}
+	}
+	return out
+}
+
+// isTestData tells whether a file is what tests compare with.
+func isTestData(p string) bool {
+	for _, dir := range strings.Split(path.Dir(p), "/") {
+		switch dir {
+		case "testdata", "__snapshots__", "snapshots", "fixtures", "__fixtures__", "golden", "goldens":
+			return true
+		}
+	}
+	switch path.Ext(p) {
+	case ".snap", ".golden", ".approved":
+		return true
+	}
+	return false
+}
+
+// rewritten are the tests that were there before and say something else now, by
+// the name of their function or title.
+func rewritten(files []source) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range files {
+		if f.before == nil || f.after == nil || !f.test && f.lang != rust {
+			continue
+		}
+		was := map[string]string{}
+		for _, u := range units(f.lang, f.before) {
+			was[u.name] += u.text
+		}
+		for _, u := range units(f.lang, f.after) {
+			if old, ok := was[u.name]; ok && u.test && !strings.Contains(old, u.text) {
+				out[u.name] = true
+			}
 		}
 	}
 	return out
@@ -72,7 +111,7 @@ func lessAsserted(files []source, nameless bool) []agency.Weakening {
 }
 
 func plus(a, b unit) unit {
-	return unit{name: b.name, test: a.test || b.test, asserts: a.asserts + b.asserts, skips: a.skips + b.skips}
+	return unit{name: b.name, test: a.test || b.test, asserts: a.asserts + b.asserts, skips: a.skips + b.skips, returns: a.returns + b.returns, text: a.text + b.text}
 }
 
 func compareUnit(at place, old unit, now map[place]unit, homes map[string][]place, nameless bool) []agency.Weakening {
@@ -88,6 +127,8 @@ func compareUnit(at place, old unit, now map[place]unit, homes map[string][]plac
 		return []agency.Weakening{{Kind: agency.WeakDeleted, Name: name}}
 	case ok && got.asserts < old.asserts:
 		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: fmt.Sprintf("%d, was %d", got.asserts, old.asserts)}}
+	case ok && old.test && got.returns > old.returns:
+		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "it can return before them"}}
 	}
 	return nil
 }

@@ -24,7 +24,10 @@ func goUnits(src []byte) []unit {
 		}
 		c := goCounter{file: file, tests: testParams(f.Type), rows: rowsOf(f.Body)}
 		c.block(f.Body, 1)
-		u := unit{name: funcName(f), test: isGoTest(f), asserts: c.asserts, skips: c.skips}
+		u := unit{name: funcName(f), test: isGoTest(f), asserts: c.asserts, skips: c.skips, text: string(src[f.Pos()-1 : min(int(f.End())-1, len(src))])}
+		if f.Type.Results == nil {
+			u.returns = c.quietReturns(f.Body)
+		}
 		if strings.HasPrefix(f.Name.Name, "Example") {
 			u.asserts += outputs(file, f)
 		}
@@ -124,6 +127,37 @@ func (c *goCounter) block(n ast.Node, weight int) {
 		}
 		return true
 	})
+}
+
+// quietReturns counts the returns of a function, and of its subtests, before
+// which the same block fails nothing.
+func (c *goCounter) quietReturns(body ast.Node) (n int) {
+	ast.Inspect(body, func(m ast.Node) bool {
+		if lit, ok := m.(*ast.FuncLit); ok && len(testParams(lit.Type)) == 0 {
+			return false // a helper's
+		}
+		var list []ast.Stmt
+		switch m := m.(type) {
+		case *ast.BlockStmt:
+			list = m.List
+		case *ast.CaseClause:
+			list = m.Body
+		}
+		for i, s := range list {
+			if _, ok := s.(*ast.ReturnStmt); ok && (i == 0 || !c.asserting(list[i-1])) {
+				n++
+			}
+		}
+		return true
+	})
+	return n
+}
+
+// asserting tells whether a statement can fail the test.
+func (c *goCounter) asserting(s ast.Stmt) bool {
+	inner := goCounter{file: c.file, tests: c.tests, rows: 1}
+	inner.block(s, 1)
+	return inner.asserts > 0
 }
 
 // quiet are methods of a test that assert nothing.

@@ -69,13 +69,20 @@ func textUnits(lang language, src string) []unit {
 			end = starts[i+1][0]
 		}
 		body := bare[m[0]:end]
-		out = append(out, unit{
+		u := unit{
 			name: lastGroup(src, m), test: f.test.MatchString(src[m[0]:m[1]]),
 			asserts: len(f.assert.FindAllStringIndex(body, -1)), skips: len(f.skip.FindAllStringIndex(body, -1)),
-		})
+			text: strings.TrimSpace(src[m[0]:end]),
+		}
+		if lang == python && u.test {
+			u.returns = len(pythonReturn.FindAllStringIndex(body, -1))
+		}
+		out = append(out, u)
 	}
 	return out
 }
+
+var pythonReturn = regexp.MustCompile(`(?m)^[ \t]+return\b|:[ \t]*return\b`)
 
 // notNames are words of Java that look like a method's name before a block.
 var notNames = map[string]bool{"if": true, "for": true, "while": true, "switch": true, "catch": true, "synchronized": true, "when": true, "try": true}

@@ -11,17 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"agency/internal/agency"
-	"agency/internal/check"
 	"agency/internal/git"
 )
 
 // control names what the claim edited of the files that decide how tests run
 // (DESIGN 8).
-func (j *job) control(changes []git.Change, files []source) []agency.Weakening {
-	named := namedFiles(j.task.Commands)
+func control(changes []git.Change, files []source, named map[string]bool) []agency.Weakening {
 	var out []agency.Weakening
 	add := func(name, detail string) {
 		out = append(out, agency.Weakening{Kind: agency.WeakControl, Name: name, Detail: detail})
@@ -33,12 +29,15 @@ func (j *job) control(changes []git.Change, files []source) []agency.Weakening {
 		case isControl(c, named):
 			whole[c.Path] = true
 			add(c.Path, "")
-		case c.Status != 'A' && isVendored(c.Path):
+		case isVendored(c.Path):
 			vendored++
+		case becameLink(c, changes):
+			whole[c.Path] = true
+			add(c.Path, "it became a link")
 		}
 	}
 	if vendored > 0 {
-		add("vendored code", fmt.Sprintf("%d files that were there are changed", vendored))
+		add("vendored code", fmt.Sprintf("%d files differ", vendored))
 	}
 	for _, f := range files {
 		if whole[f.path] {
@@ -52,6 +51,17 @@ func (j *job) control(changes []git.Change, files []source) []agency.Weakening {
 		}
 	}
 	return out
+}
+
+// becameLink tells whether a path of tests shows another file now: the text of
+// what is tested then stands where nobody compares it.
+func becameLink(c git.Change, all []git.Change) bool {
+	if c.New.Mode != 0o120000 {
+		return false
+	}
+	return c.Old.Mode != 0 || isTestFile(c.Path) || slices.ContainsFunc(all, func(d git.Change) bool {
+		return d.Status == 'D' && strings.HasPrefix(d.Path, c.Path+"/")
+	})
 }
 
 // isVendored tells whether a path is of others' code that is kept in the
@@ -92,63 +102,32 @@ func isRecipe(base string) bool {
 // runners are configurations of test runners, linters and type checkers that
 // take effect by being there.
 var runners = []string{
-	"go.work", "staticcheck.conf", ".golangci.*", ".gotestsum.yaml",
+	"go.work", "rust-toolchain", "rust-toolchain.toml", ".tool-versions", "mise.toml", ".mise.toml", ".python-version", ".nvmrc", ".node-version",
+	"staticcheck.conf", ".golangci.*", ".gotestsum.yaml",
 	"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", ".coveragerc", ".flake8", "mypy.ini", ".mypy.ini", "pyrightconfig.json",
-	"ruff.toml", ".ruff.toml", ".pylintrc", "pylintrc", "nose.cfg", "*.pth",
-	"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", "vite.config.*", ".mocharc*",
+	"ruff.toml", ".ruff.toml", ".pylintrc", "pylintrc", "nose.cfg", "*.pth", "pytest.toml", ".pytest.toml", "entry_points.txt",
+	"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", "vitest.projects.*", "jest-preset.*", "jest.preset.*", ".taprc", "bunfig.toml", ".env.test", "vite.config.*", ".mocharc*",
 	"mocha.opts", "ava.config.*", "karma.conf.*", "playwright.config.*", "cypress.config.*", ".nycrc*", ".c8rc*", "babel.config.*", ".babelrc*",
 	"tsconfig*.json", ".eslintrc*", "eslint.config.*", ".eslintignore", "biome.json*", ".npmrc", ".yarnrc*", ".pnpmfile.cjs", "setupTests.*",
 	"clippy.toml", ".clippy.toml", "nextest.toml",
-	"junit-platform.properties", "testng.xml", "gradle.properties", "maven.config", "jvm.config", "checkstyle*.xml", "pmd*.xml", "detekt*.yml", ".editorconfig-checker.json",
+	"junit-platform.properties", "testng.xml", "gradle.properties", "maven.config", "jvm.config", "gradle-wrapper.*", "maven-wrapper.*", "extensions.xml", "checkstyle*.xml", "pmd*.xml", "detekt*.yml", ".editorconfig-checker.json",
 }
 
 // isRunner tells whether a file is such a configuration.
 func isRunner(p string) bool {
 	base := path.Base(p)
-	if path.Base(path.Dir(p)) == ".cargo" && strings.HasPrefix(base, "config") {
+	switch dir := path.Base(path.Dir(p)); {
+	case dir == ".cargo" && strings.HasPrefix(base, "config"), strings.HasPrefix(p, "buildSrc/"), strings.Contains(p, "/buildSrc/"):
+		return true
+	case strings.Contains("/"+path.Dir(p)+"/", "/__mocks__/"): // stands in for a package without being asked to
+		return true
+	case dir == "services" && strings.HasPrefix(base, "org.junit."), strings.HasSuffix(dir, ".egg-info"), strings.HasSuffix(dir, ".dist-info"):
 		return true
 	}
 	return slices.ContainsFunc(runners, func(glob string) bool {
 		ok, err := path.Match(glob, base)
 		return ok && err == nil
 	})
-}
-
-// namedFiles are the words of the commands that can be paths of the repository,
-// as they stand and below the folders that the commands change to.
-func namedFiles(c check.Commands) map[string]bool {
-	out := map[string]bool{}
-	for _, line := range []string{c.Setup, c.Build, c.Typecheck, c.Lint, c.Test} {
-		file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
-		if err != nil {
-			continue
-		}
-		words, dirs := []string{}, []string{"."}
-		syntax.Walk(file, func(n syntax.Node) bool {
-			call, ok := n.(*syntax.CallExpr)
-			if !ok {
-				return true
-			}
-			for i, a := range call.Args {
-				w := check.Word(a)
-				words = append(words, w)
-				if i == 1 && check.Word(call.Args[0]) == "cd" {
-					dirs = append(dirs, w)
-				}
-				if _, value, ok := strings.Cut(w, "="); ok {
-					words = append(words, value)
-				}
-			}
-			return true
-		})
-		for _, d := range dirs {
-			for _, w := range words {
-				out[path.Join(d, w)] = true
-			}
-		}
-	}
-	delete(out, ".")
-	return out
 }
 
 // testMainWeaker tells whether a TestMain was changed, or is new and never runs

@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -54,53 +53,6 @@ func beyond(after, before []string) []string {
 	return out
 }
 
-// mark is one way by which code can know of its tests, in a language.
-type mark struct {
-	form  *regexp.Regexp
-	word  string
-	tests bool // also looked for in test files
-}
-
-var marks = map[language][]mark{
-	python: {
-		{regexp.MustCompile(`\bPYTEST_\w+|PYTEST_XDIST`), "reads pytest's environment", false},
-		{regexp.MustCompile(`sys\.modules`), "looks at the loaded modules", false},
-		{regexp.MustCompile(`(?m)^\s*(?:import|from)\s+(?:_?pytest|unittest|nose2?)\b`), "imports the test runner", false},
-		{regexp.MustCompile(`\bos\._exit\b|\bos\.abort\b|\bos\.kill(?:pg)?\b|\bos\.exec\w+`), "ends the process", true},
-		{regexp.MustCompile(`(?m)^(?:sys\.exit|exit|quit|raise\s+SystemExit)\b`), "exits when it is imported", true},
-		{regexp.MustCompile(`\batexit\b`), "acts at the process's end", true},
-		{regexp.MustCompile(`\bpytest_(?:configure|unconfigure|sessionfinish|sessionstart|runtest_\w+|collection_\w+|pyfunc_call|report_\w+|terminal_summary|exception_interact)\b`), "hooks into pytest", true},
-		{regexp.MustCompile(`\b_pytest\b|\bunittest\.(?:TestResult|case\.TestCase)\.\w+\s*=|\bunittest\.TestCase\.\w+\s*=`), "reaches into the test runner", true},
-		{regexp.MustCompile(`\bsys\.(?:settrace|setprofile|addaudithook|meta_path|path_hooks|excepthook)\b|\bgc\.get_(?:objects|referrers)\b|\binspect\.(?:stack|currentframe)\b|\bsys\._getframe\b`), "looks at its callers", false},
-		{regexp.MustCompile(`\bsys\.argv\b.*\bpytest\b|\bpytest\b.*\bsys\.argv\b`), "looks who runs it", false},
-		{regexp.MustCompile(`\bctypes\b`), "calls outside of Python", false},
-	},
-	javascript: {
-		{regexp.MustCompile(`\bNODE_TEST_CONTEXT\b|\bJEST_WORKER_ID\b|\bVITEST(?:_\w+)?\b|\bMOCHA_\w+\b|import\.meta\.vitest`), "reads the test runner's environment", false},
-		{regexp.MustCompile(`NODE_ENV\b[^\n]{0,20}['"]test['"]|['"]test['"][^\n]{0,20}NODE_ENV\b`), "asks whether it is tested", false},
-		{regexp.MustCompile(`\bprocess\.(?:exit|reallyExit|abort|kill)\b`), "ends the process", true},
-		{regexp.MustCompile(`\bprocess\.exitCode\b|\bprocess\.(?:on|once)\(\s*['"](?:exit|beforeExit)['"]`), "decides the exit code", true},
-		{regexp.MustCompile(`(?:require\(|from\s+|import\(?\s*)['"](?:node:test|vitest|mocha|@jest/globals|chai|(?:node:)?assert(?:/strict)?)['"]`), "imports the test runner", false},
-		{regexp.MustCompile(`\bglobalThis\.(?:expect|it|test|describe)\b|\btypeof\s+(?:jest|describe|it|expect)\b|\bexpect\.extend\b|\bassert\.\w+\s*=[^=]`), "reaches into the test runner", true},
-		{regexp.MustCompile(`\bModule\._(?:load|resolveFilename|extensions)\b|\brequire\.cache\b|\brequire\.main\b`), "looks at the loaded modules", false},
-		{regexp.MustCompile(`\bprocess\.argv\b`), "looks at the command line", false},
-		{regexp.MustCompile(`new\s+Error\([^)]*\)\.stack|\bcaptureStackTrace\b`), "looks at its callers", false},
-	},
-	rust: {
-		{regexp.MustCompile(`\bprocess::(?:exit|abort)\b|\blibc::(?:_?exit|abort|kill)\b`), "ends the process", true},
-		{regexp.MustCompile(`\bcfg!\(\s*(?:not\(\s*)?test\b|\bcfg\(\s*not\(\s*test\b`), "asks whether it is tested", false},
-		{regexp.MustCompile(`#\[(?:ctor|dtor)\b|\.init_array|#\[(?:link_section|no_mangle)`), "runs before main", true},
-		{regexp.MustCompile(`\bRUST_TEST_\w+|\bpanic::set_hook\b`), "reaches into the test runner", true},
-		{regexp.MustCompile(`\benv::args(?:_os)?\b|\bcurrent_exe\b`), "looks at the command line", false},
-	},
-	java: {
-		{regexp.MustCompile(`\bSystem\.exit\b|\bexitProcess\b|\.halt\s*\(`), "ends the process", true},
-		{regexp.MustCompile(`\borg\.(?:junit|testng|mockito|assertj|hamcrest)\b|\bsurefire\b|\bjava\.class\.path\b`), "knows the test runner", false},
-		{regexp.MustCompile(`\bgetStackTrace\b|\bStackWalker\b`), "looks at its callers", false},
-		{regexp.MustCompile(`\baddShutdownHook\b|\bsetSecurityManager\b`), "acts at the process's end", true},
-	},
-}
-
 // shadows are names by which a file takes the place of a test runner, or is
 // loaded before everything else.
 var shadows = map[string]string{
@@ -113,6 +65,23 @@ var shadows = map[string]string{
 // hold an __init__.py.
 var shadowFolders = []string{"pytest", "_pytest", "unittest", "pluggy"}
 
+// importRoots are folders whose files Python imports by their bare name, before
+// its own library where the runner is started as a module.
+var importRoots = []string{".", "src", "lib", "python", "test", "tests"}
+
+// stdlib are modules that the runners of Python import.
+var stdlib = func() map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(`abc argparse ast attr attrs bdb bisect builtins code codecs collections configparser contextlib copy copyreg
+		coverage csv dataclasses datetime difflib dis doctest enum errno faulthandler fnmatch fractions functools gc genericpath gettext glob
+		importlib iniconfig inspect io itertools json keyword linecache locale logging math numbers opcode operator os packaging pathlib pdb pickle
+		platform posixpath pprint py queue random re reprlib runpy select shlex shutil signal site socket stat string struct subprocess sys
+		sysconfig tempfile textwrap threading time token tokenize tomllib traceback types typing uuid warnings weakref xml zipfile zipimport`) {
+		out[w] = true
+	}
+	return out
+}()
+
 // textMarks are the ways that a file of another language than Go has.
 func textMarks(f source, src []byte) []string {
 	if src == nil {
@@ -123,15 +92,18 @@ func textMarks(f source, src []byte) []string {
 	if why := shadows[base]; why != "" {
 		out = append(out, why)
 	}
+	if stem, ok := strings.CutSuffix(base, ".py"); ok && stdlib[stem] && slices.Contains(importRoots, path.Dir(f.path)) {
+		out = append(out, "takes the place of a module of the runner")
+	}
 	if f.lang == python && base == "__init__.py" && slices.Contains(shadowFolders, dir) {
 		out = append(out, "takes the place of the test runner")
 	}
 	text := uncommented(f.lang, string(src))
-	for _, m := range marks[f.lang] {
-		if f.test && !m.tests {
+	for _, m := range append(slices.Clone(marks[f.lang]), anywhere...) {
+		if f.test && !m.tests && !m.only || !f.test && m.only {
 			continue
 		}
-		for range m.form.FindAllStringIndex(text, -1) {
+		for range m.found(text) {
 			out = append(out, m.word)
 		}
 	}

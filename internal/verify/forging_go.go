@@ -120,6 +120,9 @@ func scanGo(src []byte, test bool) goScan {
 		case *ast.BasicLit:
 			s.literal(n)
 		}
+		if test {
+			s.hollow(n)
+		}
 		return true
 	})
 	return s
@@ -176,6 +179,11 @@ func (s *goScan) literal(lit *ast.BasicLit) {
 	}
 	if strings.Contains(text, "\x16") {
 		s.words = append(s.words, "writes the mark of a test's result")
+	}
+	for _, m := range anywhere {
+		if m.form.MatchString(text) {
+			s.words = append(s.words, m.word)
+		}
 	}
 	if s.test {
 		return

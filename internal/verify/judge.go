@@ -23,6 +23,7 @@ type facts struct {
 	baseRef    map[agency.Check]bool
 	refs       map[agency.Check]agency.Receipt
 	weaker     []agency.Weakening // what the sources show
+	rewritten  map[string]bool    // tests that say something else than before
 	receipts   []agency.ReceiptID
 }
 
@@ -240,6 +241,7 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 		known.Claim, known.Base = f.claimSuite.tests, f.baseSuite.tests
 	}
 	v.Proofs = agency.Prove(f.Criteria, f.ClaimInfo.Evidence, known)
+	f.nameEditors(v.Proofs)
 	for _, p := range v.Proofs {
 		if p.Proof == agency.ProofOpen && p.Check != nil {
 			r.fail("criterion %s: %s does not pass%s", p.ID, describe(*p.Check), f.because(*p.Check))
@@ -247,6 +249,27 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 	}
 	if f.isClaim() {
 		f.judgeEvidence(r)
+	}
+}
+
+// nameEditors says of the tests that are a proof which of them the claim itself
+// rewrote: what such a one proves, the claim has decided.
+func (f facts) nameEditors(proofs []agency.Proof) {
+	for i, p := range proofs {
+		n := 0
+		for _, t := range p.Tests {
+			if _, was := f.baseSuite.tests[t]; was && f.rewritten[functionOf(t)] {
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		note := fmt.Sprintf("%d of %d were there and are edited in this run", n, len(p.Tests))
+		if n == len(p.Tests) {
+			note = "there before the run, edited in it"
+		}
+		proofs[i].Note = note
 	}
 }
 

@@ -62,7 +62,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestIsControl(t *testing.T) {
-	named := namedFiles(check.Commands{Test: "cd ci && ./run.sh --config=conf/t.yml && go test -run 'x y' ./..."})
+	named := namedFiles(check.Commands{Test: "cd ci && ./run.sh --config=conf/t.yml && go test -run 'x y' ./..."}, func(string) []byte { return nil })
 	for path, want := range map[string]bool{
 		"ci/run.sh": true, "ci/conf/t.yml": true, "run.sh": true, "main.go": false, "go.mod": false, "go.work": true,
 		"agency.yaml": true, "sub/agency.yaml": false, "Makefile": true, "sub/.golangci.toml": true, "x.go": false,

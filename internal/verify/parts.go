@@ -53,9 +53,9 @@ func partsOf(p string, src []byte) map[string]string {
 	case "package.json", "deno.json", "deno.jsonc":
 		return jsonParts(src)
 	case "pyproject.toml":
-		return tables(src, regexp.MustCompile(`^tool\.(pytest|coverage|tox|nox|ruff|mypy|pyright|pylint|flake8|hatch\.envs|poe|pdm\.scripts)\b|^build-system`))
+		return tables(src, regexp.MustCompile(`^tool\.(pytest|coverage|tox|nox|ruff|mypy|pyright|pylint|flake8|hatch\.envs|poe|pdm\.scripts)\b|^build-system|^project\.entry-points`))
 	case "setup.cfg":
-		return tables(src, regexp.MustCompile(`^(tool:pytest|pytest|flake8|mypy|coverage|pylint|aliases|tox)\b`))
+		return tables(src, regexp.MustCompile(`^(tool:pytest|pytest|flake8|mypy|coverage|pylint|aliases|tox|options\.entry_points)\b`))
 	case "Cargo.toml":
 		return tables(src, regexp.MustCompile(`^(lib|test|bench|bin|example|profile|lints|workspace\.lints|patch|features)\b`))
 	case "go.mod":

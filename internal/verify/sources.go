@@ -126,7 +126,12 @@ func (j *job) weaker(ctx context.Context, f *facts) ([]agency.Weakening, error) 
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, j.control(f.changes, files)...)
+	named, err := j.namedFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, control(f.changes, files, named)...)
+	f.rewritten = rewritten(files)
 	out = append(out, edited(f.changes, f.Writes)...)
 	out = append(out, lessAsserted(files, !f.claimSuite.receipt.Parsed)...)
 	forged, err := j.forging(ctx, files)

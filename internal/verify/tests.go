@@ -180,6 +180,25 @@ func topOf(name string) string {
 	return name
 }
 
+// functionOf is the function or title of a test's name, without package, file,
+// classes and cases.
+func functionOf(name string) string {
+	if _, test, ok := check.SplitGo(name); ok {
+		top, _, _ := strings.Cut(test, "/")
+		return top
+	}
+	name, _, _ = strings.Cut(name, "[")
+	for _, sep := range []string{" > ", "::"} {
+		if i := strings.LastIndex(name, sep); i >= 0 {
+			return name[i+len(sep):]
+		}
+	}
+	if i := strings.IndexByte(name, '('); i > 0 {
+		name = name[:i]
+	}
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
 func countCases(tests map[string]agency.TestStatus) map[string]int {
 	out := map[string]int{}
 	for name, s := range tests {

@@ -1,7 +1,11 @@
 """A pytest plugin that writes one JSON line a result into a file."""
+import importlib.util
 import os
 
-import agency_report
+# By its place: a module of the repository may come first by its name.
+_SPEC = importlib.util.spec_from_file_location("agency_report", os.path.join(os.path.dirname(__file__), "agency_report.py"))
+agency_report = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(agency_report)
 
 _COVERAGE = agency_report.Coverage()
 

@@ -1,0 +1,200 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"agency/internal/check"
+	"agency/internal/git"
+)
+
+// reach follows the commands through package scripts, makefiles and shell
+// scripts of the base, and gathers the files that decide what they do.
+type reach struct {
+	read  func(name string) []byte // of the base; nil where there is none
+	named map[string]bool
+	seen  map[string]bool
+}
+
+// maxReach bounds how deep recipes that call recipes are followed.
+const maxReach = 6
+
+// namedFiles are the files of the base that the commands name, as they stand and
+// below the folders that the commands change to, and those that the recipes
+// behind them name.
+func (j *job) namedFiles(ctx context.Context) (map[string]bool, error) {
+	entries, err := j.tree(ctx, j.task.base)
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]git.Entry{}
+	for _, e := range entries {
+		at[e.Path] = e
+	}
+	var failed error
+	named := namedFiles(j.task.Commands, func(name string) []byte {
+		e, ok := at[name]
+		if !ok || failed != nil {
+			return nil
+		}
+		b, err := j.text(ctx, e.Mode, e.ID)
+		if failed = err; len(b) > maxSourceSize {
+			return nil
+		}
+		return b
+	})
+	return named, failed
+}
+
+// namedFiles is pure but for read.
+func namedFiles(c check.Commands, read func(name string) []byte) map[string]bool {
+	r := reach{named: map[string]bool{}, seen: map[string]bool{}, read: read}
+	for _, line := range []string{c.Setup, c.Build, c.Typecheck, c.Lint, c.Test} {
+		r.line(line, []string{"."}, 0)
+	}
+	delete(r.named, ".")
+	return r.named
+}
+
+// line reads a line or script of shell that begins in one of dirs.
+func (r *reach) line(text string, dirs []string, depth int) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil || depth > maxReach {
+		return
+	}
+	var calls [][]string
+	syntax.Walk(file, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok {
+			return true
+		}
+		words := make([]string, len(call.Args))
+		for i, a := range call.Args {
+			words[i] = check.Word(a)
+		}
+		calls = append(calls, words)
+		if len(words) > 1 && words[0] == "cd" {
+			dirs = append(slices.Clone(dirs), path.Join(dirs[0], words[1]))
+		}
+		return true
+	})
+	for _, words := range calls {
+		for _, d := range dirs {
+			r.call(words, d, depth)
+		}
+	}
+}
+
+// call names the words of one call that can be files, and follows it.
+func (r *reach) call(words []string, dir string, depth int) {
+	for i, w := range words {
+		option := i > 0 && strings.HasPrefix(words[i-1], "-")
+		r.word(w, dir, depth, option)
+		if _, value, ok := strings.Cut(w, "="); ok {
+			r.word(value, dir, depth, true)
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	switch base := path.Base(words[0]); base {
+	case "npm", "pnpm", "yarn", "bun":
+		for _, w := range words[1:] {
+			r.script(w, dir, depth)
+		}
+	case "make", "gmake":
+		targets := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
+		r.makefile(targets, dir, depth)
+	}
+}
+
+// word names a file. Behind the user's own line only such that are settings or
+// programs of the tests by what they are called: not the code that is tested.
+func (r *reach) word(w, dir string, depth int, option bool) {
+	name := path.Join(dir, w)
+	if depth == 0 || option || isTool(name) {
+		if depth == 0 || !isTestFile(name) {
+			r.named[name] = true
+		}
+	}
+	switch path.Ext(name) {
+	case ".sh", ".bash", "":
+		if src := r.read(name); len(src) > 0 && !r.seen[name] && (path.Ext(name) != "" || strings.HasPrefix(string(src), "#!")) {
+			r.seen[name] = true
+			r.named[name] = true
+			r.line(string(src), []string{dir, path.Dir(name)}, depth+1)
+		}
+	}
+}
+
+// isTool tells files that are made to run or to configure something else.
+func isTool(p string) bool {
+	switch path.Ext(p) {
+	case ".sh", ".bash", ".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".mk", ".xml", ".rc":
+		return true
+	}
+	for _, d := range strings.Split(path.Dir(p), "/") {
+		switch d {
+		case "scripts", "script", "tools", "config", "ci", ".ci", "hack", "bin", "build":
+			return languageOf(p) != ""
+		}
+	}
+	return false
+}
+
+// script follows a script of the package file.
+func (r *reach) script(name, dir string, depth int) {
+	var pkg struct {
+		Scripts map[string]string `json:"scripts"`
+	}
+	file := path.Join(dir, "package.json")
+	if r.seen[file+" "+name] || json.Unmarshal(r.read(file), &pkg) != nil {
+		return
+	}
+	r.seen[file+" "+name] = true
+	for _, s := range []string{"pre" + name, name, "post" + name} {
+		if pkg.Scripts[s] != "" {
+			r.line(pkg.Scripts[s], []string{dir}, depth+1)
+		}
+	}
+}
+
+var makeRule = regexp.MustCompile(`^([^\s:#=][^:=]*):(?:[^=]|$)`)
+
+// makefile follows the recipes of targets and of what they need; without a
+// target the first.
+func (r *reach) makefile(targets []string, dir string, depth int) {
+	for _, base := range []string{"Makefile", "makefile", "GNUmakefile"} {
+		src := string(r.read(path.Join(dir, base)))
+		if src == "" || depth > maxReach {
+			continue
+		}
+		active := false
+		for line := range strings.Lines(src) {
+			line = strings.TrimRight(line, "\n")
+			if m := makeRule.FindStringSubmatch(line); m != nil {
+				names := strings.Fields(m[1])
+				first := len(targets) == 0 && !strings.HasPrefix(names[0], ".")
+				active = first || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(targets, n) })
+				if first {
+					targets = names
+				}
+				if key := path.Join(dir, base) + " " + m[1]; active && !r.seen[key] {
+					r.seen[key] = true
+					if needs := strings.Fields(line[len(m[1])+1:]); len(needs) > 0 {
+						r.makefile(needs, dir, depth+1)
+					}
+				}
+			}
+			if active && strings.HasPrefix(line, "\t") {
+				r.line(strings.TrimLeft(line, "\t@-+ "), []string{dir}, depth+1)
+			}
+		}
+	}
+}
