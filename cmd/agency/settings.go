@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -206,11 +207,26 @@ func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "init", Short: "Write agency.yaml with the commands that were detected", Args: cobra.NoArgs,
 		Long: "Detects languages and the test, lint, type-check and build commands, and writes a commented agency.yaml\nat the repository's root. A file that is there stays as it is.",
-		RunE: func(*cobra.Command, []string) error { return a.init() },
+		RunE: func(c *cobra.Command, _ []string) error { return a.init(c.Context()) },
 	}
 }
 
-func (a *app) init() error {
+// adviceOf is how packages that a change asks for could be installed without a
+// question. It is not written by itself: it lets packages run programs of their
+// own.
+func adviceOf(ctx context.Context, root *os.Root) []string {
+	setup, hosts := detect.Advice(ctx, root.FS(), os.LookupEnv)
+	if setup == "" {
+		return nil
+	}
+	from := "[" + strings.Join(hosts, ", ") + "]"
+	if len(hosts) == 0 {
+		from = "[] with the hosts of your package registry"
+	}
+	return []string{"new packages: a gate asks before they are installed; to allow it, set commands.setup: " + setup + " and sandbox.setup_hosts: " + from}
+}
+
+func (a *app) init(ctx context.Context) error {
 	h, err := a.claim()
 	if err != nil {
 		return err
@@ -225,6 +241,8 @@ func (a *app) init() error {
 	for _, l := range languages {
 		d.Notes = append(d.Notes, strings.TrimSpace(l.Name+" ("+l.Manifest+") "+l.Note))
 	}
+	advice := adviceOf(ctx, root)
+	d.Notes = append(d.Notes, advice...)
 	f, err := root.OpenFile(repoFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		a.printf(a.out, "%s exists and stays as it is; check it with: agency config validate\n", repoFile)
@@ -240,6 +258,9 @@ func (a *app) init() error {
 	a.printf(a.out, "wrote %s: %s\n", repoFile, shownCommands(config.Commands{
 		Test: cmds.Test, Lint: cmds.Lint, Typecheck: cmds.Typecheck, Build: cmds.Build, Setup: cmds.Setup,
 	}))
+	for _, line := range advice {
+		a.printf(a.out, "%s\n", line)
+	}
 	l, err := a.load(h, nil)
 	if err != nil || len(l.Widenings) == 0 {
 		return err

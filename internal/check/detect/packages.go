@@ -76,9 +76,8 @@ var (
 	requirement     = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*([^#;]*)`)
 	quoted          = regexp.MustCompile(`["']([^"'\n]+)["']`)
 	tomlPair        = regexp.MustCompile(`(?m)^([\w-]+)\s*=\s*(?:"([^"]*)"|\{[^}\n]*?version\s*=\s*"([^"]*)"[^}\n]*\}|\{[^}\n]*\})`)
-	tomlTable       = regexp.MustCompile(`(?ms)^\[([^\]\n]*dependencies)\]\s*\n(.*?)(?:^\[|\z)`)
-	projectList     = regexp.MustCompile(`(?ms)^(?:dependencies|[\w-]+)\s*=\s*\[(.*?)^?\]`)
-	projectTable    = regexp.MustCompile(`(?ms)^\[(?:project|project\.optional-dependencies|dependency-groups)\]\s*\n(.*?)(?:^\[[^\]\n"']+\]\s*$|\z)`)
+	tomlHead        = regexp.MustCompile(`(?m)^\[+([^\]\n]+)\]+[ \t]*$`)
+	projectList     = regexp.MustCompile(`(?ms)^(?:dependencies|[\w-]+)\s*=\s*\[(.*?)\]\s*$`)
 )
 
 // add notes a version; a package can have several.
@@ -213,13 +212,16 @@ func pythonName(name string) string { return strings.ToLower(pythonRuns.ReplaceA
 
 func projectPackages(b []byte) map[string]string {
 	out := map[string]string{}
-	for _, table := range projectTable.FindAllSubmatch(b, -1) {
-		for _, list := range projectList.FindAllSubmatch(table[1], -1) {
-			if head := string(list[0]); !strings.HasPrefix(head, "dependencies") && strings.HasPrefix(string(table[0]), "[project]") {
+	for _, t := range tablesOf(string(b)) {
+		if t.name != "project" && t.name != "project.optional-dependencies" && t.name != "dependency-groups" {
+			continue
+		}
+		for _, list := range projectList.FindAllStringSubmatch(t.body, -1) {
+			if t.name == "project" && !strings.HasPrefix(list[0], "dependencies") {
 				continue // classifiers and their like
 			}
-			for _, q := range quoted.FindAllSubmatch(list[1], -1) {
-				for name, version := range requirements(q[1]) {
+			for _, q := range quoted.FindAllStringSubmatch(list[1], -1) {
+				for name, version := range requirements([]byte(q[1])) {
 					add(out, name, version)
 				}
 			}
@@ -235,10 +237,29 @@ func projectPackages(b []byte) map[string]string {
 
 func cargoPackages(b []byte) map[string]string {
 	out := map[string]string{}
-	for _, table := range tomlTable.FindAllSubmatch(b, -1) {
-		for _, m := range tomlPair.FindAllSubmatch(table[2], -1) {
-			add(out, string(m[1]), string(m[2])+string(m[3]))
+	for _, t := range tablesOf(string(b)) {
+		if !strings.HasSuffix(t.name, "dependencies") || t.name == "project.optional-dependencies" {
+			continue
 		}
+		for _, m := range tomlPair.FindAllStringSubmatch(t.body, -1) {
+			add(out, m[1], m[2]+m[3])
+		}
+	}
+	return out
+}
+
+// table is one of a file of TOML, as text.
+type table struct{ name, body string }
+
+func tablesOf(toml string) []table {
+	var out []table
+	heads := tomlHead.FindAllStringSubmatchIndex(toml, -1)
+	for i, h := range heads {
+		end := len(toml)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		out = append(out, table{name: toml[h[2]:h[3]], body: toml[h[1]:end]})
 	}
 	return out
 }

@@ -200,8 +200,8 @@ func Setup(root fs.FS, units []check.Dependency, loose bool) string {
 }
 
 // looser are the forms that also install what a lockfile does not name.
-var looser = strings.NewReplacer("npm ci", "npm install", " --frozen-lockfile", " --no-frozen-lockfile", "yarn install --immutable", "yarn install --no-immutable", " --locked", "",
-	"yarn install --frozen-lockfile", "yarn install")
+var looser = strings.NewReplacer("npm ci", "npm install", "yarn install --frozen-lockfile", "yarn install", "yarn install --immutable", "yarn install --no-immutable",
+	" --frozen-lockfile", " --no-frozen-lockfile", " --locked", "")
 
 func javaSetup(f found, manager string) (line string) {
 	files, wrapper, args := []string{"pom.xml"}, "mvnw", " -B dependency:go-offline"

@@ -7,6 +7,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/check"
 	"agency/internal/check/detect"
 	"agency/internal/git"
 	"agency/internal/host"
@@ -164,7 +165,13 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench) error
 	defer func() { _ = root.Close() }() // only read
 	place.ReadOnly = true
 	spec := sandbox.Spec{Place: place, Tools: b.tools.Tools, LayerDir: s.agentLayer(), Reads: b.reads}
-	return detect.MissingModules(ctx, b.runner, spec, root.FS())
+	if err := detect.MissingModules(ctx, b.runner, spec, root.FS()); err != nil {
+		return err
+	}
+	return detect.AbsentPackages(ctx, detect.Base{
+		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.copy.Commands(),
+		Subject: check.Subject{Place: place, Run: info.Run, Stage: check.StageBase},
+	})
 }
 
 // kept says what of the repository no agent may change, because a filter of
