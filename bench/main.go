@@ -36,7 +36,8 @@ func main() {
 // rows are all that there are, in the order of the table.
 func rows() []row {
 	return []row{
-		durableRow(), turnRow(), prefixRow(), tailRow(), snapshotRow(), sandboxRow(), startRow(), crowdRow(), bigRow(),
+		durableRow(), turnRow(), prefixRow(), tailRow(), snapshotRow(), sandboxRow(), startRow(), crowdRow(),
+		mailRow(), backlogRow(), idleRow(), bigRow(),
 	}
 }
 

@@ -110,8 +110,13 @@ func (h head) late(tx *store.Tx) (bool, error) {
 // that expired before floor. Each part of the query reads the first entries of
 // one partial index, so that its cost does not grow with the backlog.
 func heads(tx *store.Tx, who Recipient, most int, types []agency.MessageType, floor int64) ([]head, error) {
+	query, args := headQuery(who, most, types, floor)
+	return scanHeads(tx.Query(query, args...))
+}
+
+func headQuery(who Recipient, most int, types []agency.MessageType, floor int64) (query string, args []any) {
 	var parts []string
-	args := []any{string(who.Run), string(who.Agent), string(who.Session), most, floor, agentBox(who.Agent)}
+	args = []any{string(who.Run), string(who.Agent), string(who.Session), most, floor, agentBox(who.Agent)}
 	const from = `SELECT * FROM (SELECT seq, priority, %0 AS fresh FROM board_delivery WHERE run_id = ?1 AND (expires = 0 OR expires > ?5) AND %1
 ORDER BY priority DESC, seq LIMIT ?4)`
 	part := func(fresh, where string) {
@@ -121,8 +126,11 @@ ORDER BY priority DESC, seq LIMIT ?4)`
 	if who.Role != "" {
 		args, inboxes = append(args, roleBox(who.Role)), append(inboxes, `box = ?7`)
 	}
+	others := []string{`session < ?3`, `session > ?3`} // each a range of the index, "<>" is none
 	if len(types) == 0 {
-		part("0", `agent = ?2 AND status = 'delivered' AND session <> ?3`)
+		for _, session := range others {
+			part("0", `agent = ?2 AND status = 'delivered' AND `+session)
+		}
 		for _, box := range inboxes {
 			part("1", box+` AND status = 'pending'`)
 		}
@@ -130,15 +138,16 @@ ORDER BY priority DESC, seq LIMIT ?4)`
 	for _, t := range types {
 		args = append(args, string(t))
 		is := ` AND type = ?` + strconv.Itoa(len(args))
-		part("0", `agent = ?2 AND status = 'delivered' AND session <> ?3`+is)
+		for _, session := range others {
+			part("0", `agent = ?2 AND status = 'delivered' AND `+session+is)
+		}
 		for _, box := range inboxes {
 			part("1", box+is+` AND status = 'pending'`)
 		}
 	}
-	rows, err := tx.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM (`+strings.Join(parts, " UNION ALL ")+`) h
+	return `SELECT ` + messageColumns + `, ` + headColumns + ` FROM (` + strings.Join(parts, " UNION ALL ") + `) h
 JOIN board_delivery d ON d.seq = h.seq JOIN board_message m ON m.seq = d.message
-ORDER BY h.fresh, h.priority DESC, h.seq LIMIT ?4`, args...)
-	return scanHeads(rows, err)
+ORDER BY h.fresh, h.priority DESC, h.seq LIMIT ?4`, args
 }
 
 func scanHeads(rows *store.Rows, err error) ([]head, error) {

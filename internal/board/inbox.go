@@ -125,6 +125,7 @@ type boxes struct {
 	n      *counts
 	coming map[boxKey]int // sent in a transaction that is not durable yet
 	parked map[boxKey][]*receiver
+	asleep int // receivers that are parked
 }
 
 func newBoxes() *boxes {

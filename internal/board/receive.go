@@ -112,6 +112,13 @@ func (b *boxes) park(r *receiver) {
 	b.enter(r)
 }
 
+// Receivers is how many wait in Receive at this moment.
+func (b *Board) Receivers() int {
+	b.boxes.mu.Lock()
+	defer b.boxes.mu.Unlock()
+	return b.boxes.asleep
+}
+
 // unpark takes back a park. It runs on the writer, so it waits for nothing.
 func (b *boxes) unpark(r *receiver) {
 	b.mu.Lock()
@@ -123,6 +130,7 @@ func (b *boxes) unpark(r *receiver) {
 
 func (b *boxes) enter(r *receiver) {
 	r.state = parked
+	b.asleep++
 	for _, key := range r.who.boxes() {
 		b.parked[key] = append(b.parked[key], r)
 	}
@@ -131,6 +139,7 @@ func (b *boxes) enter(r *receiver) {
 // exit takes a parked receiver out of its boxes.
 func (b *boxes) exit(r *receiver, to receiving) {
 	r.state = to
+	b.asleep--
 	for _, key := range r.who.boxes() {
 		list := b.parked[key]
 		i := slices.Index(list, r)

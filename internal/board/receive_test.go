@@ -38,27 +38,15 @@ type received struct {
 // receive starts a receiver and comes back when it waits, or has ended.
 func (b *Board) receive(ctx context.Context, who Recipient, types ...agency.MessageType) <-chan received {
 	out := make(chan received, 1)
-	before := b.boxes.sleeping()
+	before := b.Receivers()
 	go func() {
 		m, err := b.Receive(ctx, who, types...)
 		out <- received{m, err, who}
 	}()
-	for b.boxes.sleeping() == before && len(out) == 0 {
+	for b.Receivers() == before && len(out) == 0 {
 		runtime.Gosched()
 	}
 	return out
-}
-
-func (b *boxes) sleeping() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	seen := map[*receiver]bool{}
-	for _, list := range b.parked {
-		for _, r := range list {
-			seen[r] = true
-		}
-	}
-	return len(seen)
 }
 
 func (d *desk) boardSend(b *Board, m agency.Message) {

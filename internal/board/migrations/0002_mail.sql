@@ -50,7 +50,7 @@ CREATE TABLE board_delivery (
 -- and the first entry is the next message, however long the queue.
 CREATE INDEX board_delivery_head ON board_delivery (run_id, box, priority DESC, seq) WHERE status = 'pending';
 CREATE INDEX board_delivery_type ON board_delivery (run_id, box, type, priority DESC, seq) WHERE status = 'pending';
-CREATE INDEX board_delivery_taken ON board_delivery (run_id, agent, priority DESC, seq) WHERE status = 'delivered';
+CREATE INDEX board_delivery_taken ON board_delivery (run_id, agent, session) WHERE status = 'delivered';
 CREATE INDEX board_delivery_expires ON board_delivery (expires) WHERE expires > 0 AND status IN ('pending', 'delivered');
 CREATE INDEX board_delivery_message ON board_delivery (message);
 
