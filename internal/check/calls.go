@@ -37,6 +37,7 @@ type call struct {
 	at     int      // index of the word that names the runner
 	script string   // the package script through which it is called, else empty
 	inner  []string // then the words of the runner in the script
+	buried bool     // the script hands no arguments on to the runner
 }
 
 // unknownDir is the folder of a call after a cd that cannot be read.
@@ -181,7 +182,7 @@ func wrapper(w []string) int {
 	case "pnpm", "yarn", "npm", "bundle":
 		if len(w) > 1 && w[1] == "exec" {
 			n = 2
-		} else if len(w) > 1 && base == "yarn" && isRunnerName(w[1]) {
+		} else if len(w) > 1 && (base == "yarn" || base == "pnpm") && isRunnerName(w[1]) {
 			n = 1
 		}
 	case "uv", "poetry", "pipenv", "pdm", "rye", "hatch":

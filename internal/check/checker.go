@@ -152,7 +152,7 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 // Known is the receipt of an equal check, made the subject's own, without
 // running anything; of the subject's place only At is looked at.
 func (c *Checker) Known(ctx context.Context, s Subject, cmd Command) (agency.Receipt, bool, error) {
-	old, ok, err := c.Cached(ctx, s.Tree, cmd.Line, c.Env(s, cmd))
+	old, ok, err := c.Cached(ctx, s.Run, s.Tree, cmd.Line, c.Env(s, cmd))
 	if err != nil || !ok {
 		return agency.Receipt{}, false, err
 	}
@@ -339,7 +339,7 @@ func (c *Checker) Env(s Subject, cmd Command) agency.Hash {
 		Coverage  bool     `json:",omitempty"`
 		Hosts     []string `json:",omitempty"`
 		Layers    []string `json:",omitempty"`
-	}{3, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage, c.hosts(cmd), c.layerNames()})
+	}{4, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage, c.hosts(cmd), c.layerNames()})
 	if err != nil { // plain data
 		return ""
 	}

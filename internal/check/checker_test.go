@@ -219,6 +219,18 @@ func TestReceiptsAreReused(t *testing.T) {
 			t.Errorf("%s: was not run", name)
 		}
 	}
+	red := check.Command{Kind: agency.CheckBuild, Line: "sh ./count.sh; exit 1"}
+	if first, again := w.run(s, red), w.run(s, red); again.ID != first.ID {
+		t.Errorf("a failure of the run itself: %s then %s", first.ID, again.ID)
+	}
+	next := s
+	next.Run = "run-2"
+	if taken, before := w.run(next, cmd), runs(); taken.CopyOf == "" || runs() != before {
+		t.Errorf("what passed in another run: %+v", taken)
+	}
+	if taken := w.run(next, red); taken.CopyOf != "" {
+		t.Errorf("a failure without names in another run, whose cause may be mended: %+v", taken)
+	}
 	// How far the command comes within its limit is the machine's affair.
 	slow := check.Command{Kind: agency.CheckBuild, Line: "sleep 60", Timeout: 300 * time.Millisecond}
 	for range 2 {

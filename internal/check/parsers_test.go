@@ -55,7 +55,17 @@ func TestTAP(t *testing.T) {
 	}{
 		{
 			"TAP version 13\n# sum\nok 1 adds\nnot ok 2 - adds wrongly\n  ---\n  message: ok 9 forged\n  ...\nok 3 later # SKIP not yet\n    ok 1 - a subtest\nok 4 adds\n1..4\n",
-			map[string]agency.TestStatus{"adds": "passed", "adds wrongly": "failed", "later": "skipped", "adds (2)": "passed"},
+			map[string]agency.TestStatus{"sum > adds": "passed", "sum > adds wrongly": "failed", "sum > later": "skipped", "sum > adds (2)": "passed"},
+			true, true,
+		},
+		{ // tape's: titles part what has one name, and are no comments of a failed point
+			"TAP version 13\n# first\nok 1 should be equal\n# second\nnot ok 2 should be equal\n# its comment\n# and more\nok 3 is\n# SKIP third\n\n1..3\n# tests 3\n# pass 2\n",
+			map[string]agency.TestStatus{"first > should be equal": "passed", "second > should be equal": "failed", "second > is": "passed", "third": "skipped"},
+			true, true,
+		},
+		{ // those of writers that begin with the plan, or have subtests, name nothing
+			"TAP version 13\n1..2\n# noise\nok 1 a\n# Subtest: b\n    ok 1 - inner\n    1..1\nok 2 - b\n",
+			map[string]agency.TestStatus{"a": "passed", "b": "passed"},
 			true, true,
 		},
 		{"1..3\nok 1 a\n", map[string]agency.TestStatus{"a": "passed"}, false, true},

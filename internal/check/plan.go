@@ -2,6 +2,7 @@ package check
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -103,6 +104,9 @@ func ask(c call, out, base string, cover bool) ([]edit, bool) {
 	env := insertAt(c.expr.Args[0].Pos().Offset(), "")
 	end := c.expr.Args[len(c.expr.Args)-1].End().Offset()
 	args := func(text string) edit { return insertAt(end, c.dashes()+text) }
+	if c.buried {
+		args = func(text string) edit { return edit{env.from, env.from, preload(lib, text)} }
+	}
 	report := "AGENCY_REPORT=" + quote(base) + " "
 	switch c.runner {
 	case runNode:
@@ -135,6 +139,27 @@ func ask(c call, out, base string, cover bool) ([]edit, bool) {
 		return []edit{insertAt(c.expr.Args[c.at].End().Offset(), " --offline --continue --no-daemon")}, c.script == ""
 	}
 	return nil, false
+}
+
+// preload has a runner deep in a package script find arguments: node loads what
+// adds them.
+func preload(lib, args string) string {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader("x"+args), "")
+	if err != nil {
+		return ""
+	}
+	var words []string
+	if call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr); ok {
+		for _, w := range call.Args[1:] {
+			words = append(words, wordText(w))
+		}
+	}
+	list, err := json.Marshal(words)
+	if err != nil {
+		return ""
+	}
+	options := quote("--require " + nodeQuote(filepath.Join(lib, "args.cjs")))
+	return "AGENCY_ARGS=" + quote(string(list)) + ` NODE_OPTIONS="${NODE_OPTIONS:+$NODE_OPTIONS }"` + options + " "
 }
 
 // dashes stands before arguments that npm hands on to a script.
@@ -189,6 +214,10 @@ func vitestArgs(c call, base string, cover bool) string {
 	return text
 }
 
+// collect has pytest run what it can load: one file that it cannot would hide
+// the tests of all others, on both sides.
+const collect = " --continue-on-collection-errors"
+
 func askPython(c call, lib, base, report string, cover bool) ([]edit, bool) {
 	if c.script != "" {
 		return nil, false
@@ -208,10 +237,10 @@ func askPython(c call, lib, base, report string, cover bool) ([]edit, bool) {
 	}
 	after := c.expr.Args[module].End().Offset()
 	if module > c.at && has(c.words[c.at:module], "-I", "-E", "-IE", "-EI") { // takes no PYTHONPATH
-		return []edit{insertAt(after, " --junitxml="+quote(base+".xml"))}, true
+		return []edit{insertAt(after, " --junitxml="+quote(base+".xml")+collect)}, true
 	}
 	text += "PYTHONPATH=" + quote(lib) + `"${PYTHONPATH:+:$PYTHONPATH}" `
-	return []edit{insertAt(start, text), insertAt(after, " -p "+pytestPlugin(lib))}, true
+	return []edit{insertAt(start, text), insertAt(after, " -p "+pytestPlugin(lib)+collect)}, true
 }
 
 // pytestPlugin is the name by which pytest finds our plugin: one that nobody can

@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -12,20 +13,36 @@ import (
 const maxScripts = 5
 
 // script follows `npm test`, `yarn run x` and their like into package.json. A
-// script counts as a call of the runner that it ends with; one that runs
-// several runners, or does something after them, only where the runner takes
-// its orders from the environment.
+// script counts as a call of the runner in it; one that runs several runners
+// only where they take their orders from the environment.
 func (f *finder) script(c call) (call, bool) {
-	name, at, ok := scriptName(c.words)
-	if !ok || c.dir == unknownDir || f.repo == nil {
+	if c.dir == unknownDir || f.repo == nil {
+		return c, false
+	}
+	name, at, ok := f.scriptName(c)
+	if !ok {
 		return c, false
 	}
 	inner, ok := f.scriptRunner(c.dir, name, maxScripts)
 	if !ok {
 		return c, false
 	}
-	c.runner, c.at, c.script, c.inner = inner.runner, at, name, inner.words[inner.at:]
+	c.runner, c.at, c.script, c.inner, c.buried = inner.runner, at, name, inner.words[inner.at:], inner.buried
 	return c, true
+}
+
+// scriptName is scriptName, and knows scripts that yarn and pnpm run by their
+// name alone.
+func (f *finder) scriptName(c call) (name string, at int, ok bool) {
+	if name, at, ok = scriptName(c.words); ok || len(c.words) < 2 {
+		return name, at, ok
+	}
+	switch path.Base(c.words[0]) {
+	case "yarn", "pnpm":
+		_, ok = f.scripts(c.dir)[c.words[1]]
+		return c.words[1], 1, ok && onlyOwn(c.words[2:])
+	}
+	return "", 0, false
 }
 
 // scriptName reads `npm test` and its like: the script and the index of the
@@ -79,7 +96,7 @@ func onlyOwn(w []string) bool {
 	return true
 }
 
-// scriptRunner is the runner that a script ends with.
+// scriptRunner is the runner of a script.
 func (f *finder) scriptRunner(dir, name string, depth int) (call, bool) {
 	if depth == 0 {
 		return call{}, false
@@ -96,17 +113,18 @@ func (f *finder) scriptRunner(dir, name string, depth int) (call, bool) {
 	for _, c := range inside.calls {
 		env = env && c.runner == runNode
 	}
-	switch n := len(inside.calls); {
-	case n == 0:
+	n := len(inside.calls)
+	if n == 0 || n > 1 && !env {
 		return call{}, false
-	case n == 1 && inside.calls[0].expr == last, env:
-		c := inside.calls[n-1]
-		if c.script != "" { // a script that calls a script: its words, as if they stood here
-			c.words, c.at = c.inner, 0
-		}
-		return c, true
 	}
-	return call{}, false
+	c := inside.calls[n-1]
+	c.buried = c.buried || c.expr != last
+	if c.script != "" { // a script that calls a script: its words, as if they stood here
+		// npm takes options that follow a script's name for its own.
+		c.buried = c.buried || path.Base(c.words[0]) == "npm" && !slices.Contains(c.words[c.at:], "--")
+		c.words, c.at = c.inner, 0
+	}
+	return c, true
 }
 
 // lastCall is the call to which words at the end of a script belong.

@@ -15,6 +15,8 @@ var (
 	tapVersion = regexp.MustCompile(`^TAP version 1[234]\s*$`)
 	tapPlan    = regexp.MustCompile(`^1\.\.(\d+)(?:\s*#\s*(.*))?$`)
 	tapPoint   = regexp.MustCompile(`^(not )?ok\b(?:\s+(\d+))?(?:\s+-)?\s*(.*)$`)
+	tapTitle   = regexp.MustCompile(`^# (\S.*)$`)
+	tapSkipped = regexp.MustCompile(`^SKIP (.+)$`)
 	tapNote    = regexp.MustCompile(`(?i)\s+#\s*(skip|todo)\b.*$`)
 	ansi       = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 )
@@ -27,8 +29,10 @@ var (
 func parseTAP(text []byte, p paths, t *tally) (complete, ok bool) {
 	plan, points, begun := -1, 0, false
 	seen := map[string]int{}
+	var titles tapTitles
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(ansi.ReplaceAllString(line, ""), "\r\n")
+		titles.see(line, plan < 0, p, t)
 		if !begun {
 			begun = tapVersion.MatchString(line) || tapPlan.MatchString(line)
 			if !begun {
@@ -51,13 +55,43 @@ func parseTAP(text []byte, p paths, t *tally) (complete, ok bool) {
 		}
 		if m := tapPoint.FindStringSubmatch(line); m != nil {
 			points++
-			addPoint(m, p, t, seen)
+			addPoint(m, titles.title, p, t, seen)
 		}
 	}
 	return begun && plan >= 0 && points == plan, begun && (points > 0 || plan == 0)
 }
 
-func addPoint(m []string, p paths, t *tally, seen map[string]int) {
+// tapTitles are the names of tape's tests, which it writes as comments above
+// their points. Comments of other writers are not taken for titles: those of a
+// failed point follow it at once, and a document whose plan comes first is not
+// tape's.
+type tapTitles struct {
+	title             string
+	versioned, failed bool
+}
+
+func (s *tapTitles) see(line string, noPlan bool, p paths, t *tally) {
+	failed := s.failed
+	s.failed = strings.HasPrefix(line, "not ok")
+	if tapVersion.MatchString(line) {
+		s.versioned = true
+	}
+	m := tapTitle.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	s.failed = failed // one comment more of the same point
+	switch {
+	case failed || !s.versioned || !noPlan || strings.HasPrefix(m[1], "Subtest:"):
+	case tapSkipped.MatchString(m[1]):
+		t.add(p.local(oneLine(tapSkipped.FindStringSubmatch(m[1])[1])), agency.TestSkipped, "")
+		s.title = ""
+	default:
+		s.title = oneLine(m[1])
+	}
+}
+
+func addPoint(m []string, title string, p paths, t *tally, seen map[string]int) {
 	status := agency.TestPassed
 	if m[1] != "" {
 		status = agency.TestFailed
@@ -69,6 +103,9 @@ func addPoint(m []string, p paths, t *tally, seen map[string]int) {
 	name = oneLine(strings.ReplaceAll(name, `\#`, "#"))
 	if name == "" {
 		name = "test " + m[2]
+	}
+	if title != "" {
+		name = title + between + name
 	}
 	if seen[name]++; seen[name] > 1 {
 		name = fmt.Sprintf("%s (%d)", name, seen[name])
