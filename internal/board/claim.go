@@ -190,7 +190,7 @@ func (h *head) take(tx *store.Tx, who Recipient) error {
 func taken(tx *store.Tx, m agency.Message, who Recipient) error {
 	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, "message of "+m.From+" handed to "+string(who.Agent)+": "+firstLine(cmp.Or(m.Subject, m.Body)),
 		agency.MessageDelivered{Message: m.ID, To: who.Agent, Session: who.Session})
-	ev.AgentID, ev.Role, ev.ContractID = who.Agent, who.Role, m.ContractID
+	ev.AgentID, ev.Role, ev.ContractID, ev.RelatedMessage = who.Agent, who.Role, m.ContractID, m.ID
 	_, err := event.Append(tx, ev)
 	return err
 }

@@ -166,7 +166,7 @@ func tellOverdue(tx *store.Tx, m agency.Message) error {
 	to := cmp.Or(m.To, string(m.ToRole))
 	text := fmt.Sprintf("no response of %s to message %s within %s", to, m.ID, m.RespondWithin)
 	ev := agency.NewEvent(m.RunID, agency.SeverityWarning, text, agency.MessageProcessed{Message: m.ID, Status: "overdue"})
-	ev.ContractID = m.ContractID
+	ev.ContractID, ev.RelatedMessage = m.ContractID, m.ID
 	if _, err := event.Append(tx, ev); err != nil {
 		return err
 	}

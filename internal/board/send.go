@@ -288,7 +288,7 @@ func sent(tx *store.Tx, m agency.Message) error {
 	to := cmp.Or(m.To, string(m.ToRole))
 	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, m.From+" to "+to+": "+firstLine(cmp.Or(m.Subject, m.Body)),
 		agency.MessageSent{Message: m.ID, From: m.From, To: to, Type: m.Type})
-	ev.Role, ev.ContractID = m.FromRole, m.ContractID
+	ev.Role, ev.ContractID, ev.RelatedMessage = m.FromRole, m.ContractID, m.ID
 	if m.FromRole != "" {
 		ev.AgentID = agency.AgentID(m.From)
 	}

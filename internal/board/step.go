@@ -143,7 +143,7 @@ WHERE d.run_id = ? AND d.status = 'delivered' ORDER BY d.seq`, string(run)))
 // tell appends the event of a delivery's end.
 func (h head) tell(tx *store.Tx, s agency.Severity, text string, status agency.MessageStatus) error {
 	ev := agency.NewEvent(h.RunID, s, text, agency.MessageProcessed{Message: h.ID, Status: string(status)})
-	ev.AgentID, ev.ContractID = h.agent, h.ContractID
+	ev.AgentID, ev.ContractID, ev.RelatedMessage = h.agent, h.ContractID, h.ID
 	_, err := event.Append(tx, ev)
 	return err
 }
