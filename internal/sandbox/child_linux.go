@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"syscall"
@@ -52,13 +51,16 @@ func initProcess() int {
 // is called when the host is.
 func serve(gone func(), build func(plan) (func(*incoming) report, error)) int {
 	// One thread enters the namespaces of commands and leaves them again; the
-	// others stay.
+	// others stay. All that is on a command's way is done on it: to hand work to
+	// another and back costs more than most of the work. Signals stay as the
+	// runtime has them: no command can send one here (fork_linux.go blocks them
+	// in what a command sees as its PID 1), and who sends one from the host ends
+	// the sandbox.
 	runtime.LockOSThread()
 	if err := unix.CloseRange(fdControl, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return hostGone
 	}
 	debug.SetMemoryLimit(memoryOfInit)
-	catchSignals()
 	c := &control{fd: fdControl}
 	var p plan
 	if _, err := c.receive(&p); err != nil {
@@ -69,22 +71,18 @@ func serve(gone func(), build func(plan) (func(*incoming) report, error)) int {
 		_ = writeFrame(c, report{Setup: err.Error()})
 		return hostGone
 	}
-	if err := writeFrame(c, report{}); err != nil {
-		return hostGone
-	}
-	for in := range c.requests(gone) {
-		if err := writeFrame(c, run(&in)); err != nil {
-			gone()
-			return hostGone
+	for rep := (report{}); ; {
+		if err := writeFrame(c, rep); err != nil {
+			break
 		}
+		var in incoming
+		if in.files, err = c.receive(&in.request); err != nil {
+			break
+		}
+		rep = run(&in)
 	}
-	return 0
-}
-
-// catchSignals keeps a signal from ending PID 1. They are caught, not ignored:
-// ignored ones would stay so in the command.
-func catchSignals() {
-	signal.Notify(make(chan os.Signal, 1))
+	gone()
+	return hostGone
 }
 
 // initState is what PID 1 keeps between commands.
@@ -176,8 +174,8 @@ func command(p plan, in *incoming, rules int, d disks) (report, error) {
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return report{}, err
 	}
-	told := os.NewFile(uintptr(pipe[0]), "told")
-	defer func() { _ = told.Close() }()
+	told := pipe[0]
+	defer func() { _ = unix.Close(told) }()
 	all := [4]int{in.files[0], in.files[1], in.files[2], pipe[1]}
 	fds, err := above(all)
 	if err != nil {
@@ -216,33 +214,48 @@ func above(all [4]int) (out [4]int, err error) {
 }
 
 // await waits until the command ends or the watch says that a limit is passed,
-// and takes all of its processes with it.
-func await(s *script, told *os.File, w *watch) (report, error) {
-	records := make(chan record, 1)
-	go func() {
-		defer close(records)
-		b := make([]byte, recordSize)
-		if n, err := told.Read(b); err == nil && n == recordSize {
-			records <- readRecord(b)
-		}
-	}()
-	tick := time.NewTimer(firstLook)
-	defer tick.Stop()
+// and takes all of its processes with it. When the host goes meanwhile, so does
+// this process.
+func await(s *script, told int, w *watch) (report, error) {
+	next := time.Now().Add(firstLook)
 	for {
-		select {
-		case r, ok := <-records:
+		ready, gone, err := poll(told, time.Until(next))
+		switch {
+		case err != nil:
+			return report{}, err
+		case gone:
+			w.end()
+			os.Exit(hostGone)
+		case ready:
+			b := make([]byte, recordSize)
+			n, err := unix.Read(told, b)
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
 			ru := w.end()
-			if !ok {
+			if err != nil || n != recordSize {
 				return w.report(report{Cause: causeKilled}, ru), nil
 			}
-			return w.reportOf(s, r, ru)
-		case <-tick.C:
-			if cause := w.look(); cause != "" {
-				return w.report(report{Cause: cause}, w.end()), nil
-			}
-			tick.Reset(w.pause)
+			return w.reportOf(s, readRecord(b), ru)
+		case time.Now().Before(next):
+			continue
 		}
+		if cause := w.look(); cause != "" {
+			return w.report(report{Cause: cause}, w.end()), nil
+		}
+		next = time.Now().Add(w.pause)
 	}
+}
+
+// poll waits until there is something to read of a command's first process, or
+// until its host is gone: nothing else comes while a command runs.
+func poll(told int, wait time.Duration) (ready, gone bool, err error) {
+	fds := [...]unix.PollFd{{Fd: int32(told), Events: unix.POLLIN}, {Fd: fdControl, Events: unix.POLLIN | unix.POLLRDHUP}}
+	limit := unix.NsecToTimespec(max(wait, 0).Nanoseconds())
+	if _, err := unix.Ppoll(fds[:], &limit, nil); err != nil && !errors.Is(err, unix.EINTR) {
+		return false, false, fmt.Errorf("poll: %w", err)
+	}
+	return fds[0].Revents != 0, fds[1].Revents != 0, nil
 }
 
 // end kills the first process of a namespace, and so all of them, and waits

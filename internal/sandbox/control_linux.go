@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,24 +24,6 @@ func (in *incoming) close() {
 		_ = unix.Close(fd)
 	}
 	in.files = nil
-}
-
-// requests are all that come. When the host is gone, so is the sandbox, also in
-// the middle of a command, after gone.
-func (c *control) requests(gone func()) <-chan incoming {
-	out := make(chan incoming)
-	go func() {
-		for {
-			var in incoming
-			var err error
-			if in.files, err = c.receive(&in.request); err != nil {
-				gone()
-				os.Exit(hostGone)
-			}
-			out <- in
-		}
-	}()
-	return out
 }
 
 // maxFiles are more than come with any frame.

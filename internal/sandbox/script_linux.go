@@ -149,6 +149,7 @@ func writeScript(p plan, req request, fds [4]int, rules int) *script {
 	if rules >= 0 {
 		s.add(partCommand, "landlock", 0, unix.SYS_LANDLOCK_RESTRICT_SELF, fdRules, 0)
 	}
+	s.defaultSignals()
 	none := s.bytes(make([]byte, signalSet))
 	s.add(partCommand, "signals", 0, unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, none, 0, signalSet)
 	s.add(partGuard, "streams", 0, unix.SYS_CLOSE_RANGE, 0, 2, 0)
@@ -157,6 +158,15 @@ func writeScript(p plan, req request, fds [4]int, rules int) *script {
 		s.programs = append(s.programs, s.text(p))
 	}
 	return s
+}
+
+// defaultSignals undoes what a host that was started by nohup, or in the
+// background, ignores; all else that is ignored or caught ends with exec.
+func (s *script) defaultSignals() {
+	none := s.bytes(make([]byte, 64)) // struct sigaction: SIG_DFL, no flags, an empty mask
+	for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGINT} {
+		s.add(partCommand, "signals", 0, unix.SYS_RT_SIGACTION, uintptr(sig), none, 0, signalSet)
+	}
 }
 
 // stepChdir is the one step whose failing is the caller's affair.
