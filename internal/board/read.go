@@ -125,6 +125,13 @@ func Messages(q store.Querier, run agency.RunID) ([]agency.Message, error) {
 	return messages(q, `WHERE m.run_id = ?`, string(run))
 }
 
+// ReadBy are the messages that an agent has been shown, in the order in which
+// they were sent.
+func ReadBy(q store.Querier, run agency.RunID, id agency.AgentID) ([]agency.Message, error) {
+	return messages(q, `WHERE m.run_id = ?1 AND m.seq IN (SELECT message FROM board_delivery
+WHERE run_id = ?1 AND agent = ?2 AND status IN ('read', 'processed'))`, string(run), string(id))
+}
+
 // Get reads one message; KindNotFound where the run has none of this id.
 func Get(q store.Querier, run agency.RunID, id agency.MessageID) (agency.Message, error) {
 	ms, err := messages(q, `WHERE m.run_id = ? AND m.id = ?`, string(run), string(id))

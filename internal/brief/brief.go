@@ -32,6 +32,8 @@ type Input struct {
 	Feedback *Feedback
 	// Staged are files that were picked for the contract, best first.
 	Staged []Staged
+	// Said are the messages of earlier attempts that still hold.
+	Said []agency.Message
 	// Standing is set where a conversation goes on in a new epoch.
 	Standing *Standing
 }

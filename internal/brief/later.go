@@ -7,22 +7,86 @@ import (
 	"agency/internal/roster"
 )
 
-// Messages is the one user message by which messages from outside enter a
-// conversation.
-func Messages(ms []agency.Message) (string, error) { return execute("messages.md", ms) }
-
-// message is one message from outside as a section.
-func message(m agency.Message) string {
-	subject := ""
-	if m.Subject != "" {
-		subject = ": " + oneLine(m.Subject)
+// Messages is the one user message by which messages enter a conversation: what
+// people say is an instruction, what others write is data. more is how many
+// wait beside them.
+func Messages(ms []agency.Message, more int) (string, error) {
+	var in struct {
+		People, Others []agency.Message
+		More           int
 	}
-	return fmt.Sprintf("\n## Message from %s%s\n\n%s", oneLine(m.From), subject, Mark(m))
+	in.More = more
+	for _, m := range ms {
+		if m.From == agency.FromHuman {
+			in.People = append(in.People, m)
+		} else {
+			in.Others = append(in.Others, m)
+		}
+	}
+	return execute("messages.md", in)
+}
+
+// Binds tells whether a message binds its reader for as long as the contract
+// does: a person's word, and what those who lead the agent ask, decide or
+// answer.
+func Binds(m agency.Message) bool {
+	if m.From == agency.FromHuman {
+		return true
+	}
+	switch m.Type {
+	case agency.MessageTaskAssignment, agency.MessageRevisionRequested, agency.MessageReviewRejected, agency.MessageReviewFeedback,
+		agency.MessageProvideClarification, agency.MessageProvideInput, agency.MessageNudge, agency.MessageHalt:
+		return true
+	}
+	return false
+}
+
+// message is one message as a section: who sent it, what for, and its words in
+// a block. Nothing that its sender chose stands outside of the block but names
+// on one line.
+func message(m agency.Message) string {
+	if m.From == agency.FromHuman {
+		subject := ""
+		if m.Subject != "" {
+			subject = ": " + oneLine(m.Subject)
+		}
+		return fmt.Sprintf("\n## Message from %s%s\n\n%s", oneLine(m.From), subject, Mark(m))
+	}
+	from := "`" + oneLine(m.From) + "`"
+	if m.From == agency.FromSystem {
+		from = "the harness"
+	}
+	if m.FromRole != "" {
+		from += " (" + oneLine(m.FromRole) + ")"
+	}
+	head := fmt.Sprintf("%s from %s, id `%s`", oneLine(m.Type), from, oneLine(m.ID))
+	if m.InReplyTo != "" {
+		head += fmt.Sprintf(", in reply to `%s`", oneLine(m.InReplyTo))
+	}
+	if m.ContractID != "" {
+		head += fmt.Sprintf(", about contract `%s`", oneLine(m.ContractID))
+	}
+	if m.RequiresResponse {
+		head += ", wants an answer"
+	}
+	return fmt.Sprintf("\n## Message %s\n\n%s", head, Mark(m))
 }
 
 // Mark is the block of a message. A text that holds it shows the message
 // whole.
-func Mark(m agency.Message) string { return Data(fmt.Sprintf("message %s", m.ID), m.Body) }
+func Mark(m agency.Message) string {
+	text := m.Body
+	if m.From != agency.FromHuman && m.Subject != "" {
+		text = "Subject: " + m.Subject + "\n\n" + text
+	}
+	switch {
+	case len(m.Payload) > 0:
+		text += "\n\nPayload:\n" + string(m.Payload)
+	case m.PayloadHash != "":
+		text += "\n\nIts payload is stored as " + string(m.PayloadHash) + "."
+	}
+	return Data(fmt.Sprintf("message %s", m.ID), text)
+}
 
 // Reminder is a message of the harness itself.
 type Reminder string
@@ -45,7 +109,7 @@ type Standing struct {
 	Constraints []string
 	Receipts    []agency.Receipt // the last of each command
 	Decisions   []Decision
-	Messages    []agency.Message // of people, oldest first
+	Messages    []agency.Message // that bind, oldest first
 	Changed     []string         // files since the base, with their status
 	Checkpoints []string
 	Summary     string

@@ -24,7 +24,7 @@ func TestGeneralist(t *testing.T) {
 		"list_uncovered_lines", "read_file",
 		"request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
 		"run_tests_with_coverage", "run_type_check",
-		"search_files", "signal_blocked", "signal_complete", "write_file",
+		"search_files", "send_message", "signal_blocked", "signal_complete", "write_file",
 	}
 	if diff := cmp.Diff(want, r.Tools()); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
@@ -44,8 +44,11 @@ func TestRows(t *testing.T) {
 		if r.Offers("write_file") != strings.ContainsRune("STCGI", rune(r.Letter)) {
 			t.Errorf("role %s: write_file offered: %v", r.ID, r.Offers("write_file"))
 		}
-		if r.ID == Overseer && len(r.Tools()) != 0 {
+		if r.ID == Overseer && !slices.Equal(r.Tools(), []string{"send_message"}) {
 			t.Errorf("the overseer is offered %v", r.Tools())
+		}
+		if r.Offers("send_message") != (len(reach()[r.ID]) > 0) {
+			t.Errorf("role %s may write to %v", r.ID, reach()[r.ID])
 		}
 		if r.Offers("no_such_tool") {
 			t.Errorf("role %s is offered a tool that does not exist", r.ID)

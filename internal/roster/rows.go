@@ -14,6 +14,9 @@ type row struct {
 // exceptOverseer is every role that may look at the repository.
 const exceptOverseer = "PSTRCGVLAQIF"
 
+// everyone is every role: each may send to some other (reach.go).
+const everyone = "PSTROCGVLAQIF"
+
 func rows() []row {
 	return []row{
 		{"read_file", exceptOverseer, false},
@@ -35,6 +38,8 @@ func rows() []row {
 		{"rollback_checkpoint", "STCGI", false},
 		{"create_subcontract", "P", false},
 		{"submit_plan", "PV", true},
+		{"request_handoff", "STR", false},
+		{"send_message", everyone, false},
 		{"request_human_input", "PVQG", false},
 		{"signal_complete", "STCGILA", true},
 		{"signal_blocked", exceptOverseer, true},

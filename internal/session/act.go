@@ -193,6 +193,7 @@ func (c *conversation) env(idx int) *tool.Env {
 		Files: c.desk.Files, Commands: c.desk.Commands, Checks: c.desk.Checks, History: c.desk.History,
 		Checkpoints: checkpoints{tree: c.desk.Tree, id: fmt.Sprintf("cp-%d-%d-%d", c.spec.Attempt, c.turn.n, idx+1)},
 		Criteria:    c.criteria,
+		Mail:        letters{c, idx},
 	}
 }
 

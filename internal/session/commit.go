@@ -10,7 +10,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/brief"
 	"agency/internal/budget"
 	"agency/internal/event"
 	"agency/internal/llm"
@@ -28,6 +27,8 @@ type draft struct {
 	news string        // mail that this commit shows
 	out  []llm.Message // appended
 	end  *Outcome
+	// joined says that this commit makes the agent known as at work.
+	joined bool
 }
 
 // queue puts a message into the next commit.
@@ -78,6 +79,7 @@ func (c *conversation) write(ctx context.Context, fn func(*store.Tx) error) erro
 // adopt makes a committed draft the conversation.
 func (c *conversation) adopt(w *draft) {
 	c.stored, c.st, c.turn, c.pending = true, w.st, w.turn, nil
+	c.joined = c.joined || w.joined
 	for _, m := range w.out {
 		c.append(m)
 	}
@@ -90,12 +92,16 @@ func (w *draft) fill(d *done) error {
 			return err
 		}
 	}
+	if err := w.join(); err != nil {
+		return err
+	}
 	if d != nil {
 		if err := w.settle(d); err != nil {
 			return err
 		}
 	}
-	for _, step := range []func() error{w.loseTry, w.stopped, w.mail, w.say, w.reserve, w.save} {
+	report := func() error { return w.report(d) }
+	for _, step := range []func() error{report, w.loseTry, w.stopped, w.mail, w.say, w.reserve, w.save} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -119,11 +125,6 @@ func (w *draft) create() error {
 		string(c.id), string(c.spec.Run), string(c.spec.Contract), c.spec.Attempt, string(c.spec.Role), string(c.spec.Agent),
 		c.spec.Tier, c.req.Model, string(system), string(tools), c.req.MaxOutput, store.Micros(w.tx.Now))
 	if err != nil {
-		return err
-	}
-	if err := board.Join(w.tx, board.Agent{
-		Run: c.spec.Run, ID: c.spec.Agent, Role: c.spec.Role, Contract: c.spec.Contract, Status: board.AgentActive,
-	}); err != nil {
 		return err
 	}
 	parent := c.setup.Parent
@@ -262,38 +263,6 @@ func (w *draft) give(cause Cause, detail string) {
 	w.end = &Outcome{Kind: Incomplete, Cause: cause, Reason: because(cause, detail), Tree: w.st.Tree}
 }
 
-// mail takes what waits for the agent into the request, as read.
-func (w *draft) mail() error {
-	if w.end != nil {
-		return nil
-	}
-	c := w.c
-	ms, err := board.ClaimAll(w.tx, c.recipient(), maxClaim)
-	if err != nil || len(ms) == 0 {
-		return err
-	}
-	text, err := brief.Messages(ms)
-	if err != nil {
-		return err
-	}
-	w.news = text
-	which := make([]agency.MessageID, len(ms))
-	for i, m := range ms {
-		which[i] = m.ID
-	}
-	w.st.Mail = append(slices.Clone(w.st.Mail), which...)
-	return board.MarkRead(w.tx, c.recipient(), which...)
-}
-
-// maxClaim is how many messages one request shows; others wait for the next.
-const maxClaim = 100
-
-// recipient is the conversation as a reader of mail: the agent's own and its
-// role's.
-func (c *conversation) recipient() board.Recipient {
-	return board.Recipient{Run: c.spec.Run, Agent: c.spec.Agent, Role: c.spec.Role, Session: c.id}
-}
-
 // reserve holds the worst case of the next request, or parks the session where
 // that is not to be had.
 func (w *draft) reserve() error {
@@ -413,6 +382,9 @@ func (w *draft) ended() error {
 	doc = w.tx.Redact(doc)
 	w.end = &Outcome{}
 	if err := json.Unmarshal(doc, w.end); err != nil {
+		return err
+	}
+	if err := w.left(); err != nil {
 		return err
 	}
 	if _, err := w.tx.Exec(`INSERT INTO session_part (session_id, part, outcome, ended_at) VALUES (?, ?, ?, ?)`,

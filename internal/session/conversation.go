@@ -40,6 +40,9 @@ type conversation struct {
 	used   map[string]bool // ids of tool calls
 
 	pending []message // for the next commit
+
+	joined bool // the board shows the agent as at work in this part
+	beat   *beat
 }
 
 // turn is the open turn.
@@ -172,6 +175,15 @@ func (c *conversation) firstMessage(ctx context.Context, a *about, standing *bri
 	in := brief.Input{
 		Role: c.role, Contract: a.contract, Repo: c.setup.Repo, Network: c.setup.Network,
 		Limits: c.setup.Limits, Commands: commands(c.setup.Commands), Standing: standing,
+	}
+	if standing == nil && c.spec.Attempt > 1 {
+		err := c.r.o.DB.Read(ctx, func(q *store.Snapshot) (err error) {
+			in.Said, err = c.binding(q)
+			return err
+		})
+		if err != nil {
+			return message{}, err
+		}
 	}
 	if f := c.spec.Feedback; f != nil {
 		told := *f

@@ -59,6 +59,8 @@ type stage struct {
 	between func(string) error
 	ws      *workspace.Run
 	runner  *sandbox.Runner
+	mail    Mail
+	beat    time.Duration
 
 	mu   sync.Mutex
 	work *workspace.Workspace
@@ -133,6 +135,9 @@ func (k *stage) takeOver() {
 	k.ws, err = m.OpenRun(k.t.Context(), workspace.RunInfo{Run: testRun, Repo: loc, Base: k.repo.Rev("HEAD"), StateDir: k.state})
 	must(k.t, err)
 	k.work = nil
+	if _, ok := k.mail.(*board.Board); ok {
+		k.office()
+	}
 }
 
 func (k *stage) write(fn func(*store.Tx) error) {
@@ -180,7 +185,7 @@ func spec() Spec {
 
 // do runs a part in a process of its own.
 func (k *stage) do(ctx context.Context, s Spec) (Outcome, error) {
-	r := New(Options{DB: k.db, Host: k, between: k.between})
+	r := New(Options{DB: k.db, Host: k, Mail: k.mail, between: k.between, beat: k.beat})
 	return r.Do(flow.WithScope(ctx, flow.Scope{Run: s.Run, Fence: k.fence}), "", s)
 }
 

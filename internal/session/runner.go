@@ -24,10 +24,15 @@ type Options struct {
 	// Live, where set, is shown what happens while Do runs a part. It must not
 	// block.
 	Live func(agency.SessionID, Event)
+	// Mail is the board of this process. Without one, mail is looked for before
+	// each request, and is sent without limits.
+	Mail Mail
 	Now  func() time.Time // default time.Now
 
 	// between is called after each commit and each effect; a test dies there.
 	between func(point string) error
+	// beat is how far heartbeats are apart while nothing else is written.
+	beat time.Duration
 }
 
 // Runner runs sessions. It is safe for concurrent use; what it holds is shared
@@ -35,6 +40,7 @@ type Options struct {
 type Runner struct {
 	o     Options
 	tools []tool.Tool
+	beats *beats
 
 	mu   sync.Mutex
 	kits map[agency.RoleID]*kit
@@ -48,7 +54,7 @@ func New(o Options) *Runner {
 	if o.between == nil {
 		o.between = func(string) error { return nil }
 	}
-	return &Runner{o: o, tools: tool.All(), kits: map[agency.RoleID]*kit{}}
+	return &Runner{o: o, tools: tool.All(), beats: newBeats(o.DB, o.beat), kits: map[agency.RoleID]*kit{}}
 }
 
 // Do is the activity: it runs a part of a session to its outcome.
@@ -131,6 +137,8 @@ func (r *Runner) part(ctx context.Context, spec Spec, emit func(Event)) (Outcome
 	if err != nil || ended != nil {
 		return orZero(ended), err
 	}
+	c.beat = r.beats.enter(spec, c.fence)
+	defer r.beats.exit(c.beat)
 	if err := c.open(ctx); err != nil {
 		return c.interrupted(ctx, err)
 	}

@@ -15,7 +15,6 @@ import (
 	"agency/internal/llm"
 	"agency/internal/registry"
 	"agency/internal/store"
-	"agency/internal/tool"
 )
 
 // about is what the store, and not the model's memory, knows of a session.
@@ -86,21 +85,26 @@ func (c *conversation) standing(q *store.Snapshot, s *brief.Standing) error {
 			s.Decisions = append(s.Decisions, *d)
 		}
 	}
-	mail, err := board.Messages(q, c.spec.Run)
-	if err != nil {
+	if s.Messages, err = c.binding(q); err != nil {
 		return err
-	}
-	for _, m := range mail {
-		if m.To == string(c.spec.Agent) && (m.Status == agency.MailRead || m.Status == agency.MailProcessed) {
-			s.Messages = append(s.Messages, m)
-		}
-	}
-	most := min(maxMail, int(c.window())/4/max(1, len(s.Messages)/4))
-	for i := range s.Messages {
-		s.Messages[i].Body = tool.Cap(s.Messages[i].Body, most)
 	}
 	s.Checkpoints, err = checkpointsOf(q, c.spec)
 	return err
+}
+
+// binding are the messages that the agent has read and that hold on, each with
+// its share of a quarter of the window.
+func (c *conversation) binding(q store.Querier) ([]agency.Message, error) {
+	out, err := board.ReadBy(q, c.spec.Run, c.spec.Agent)
+	if err != nil {
+		return nil, err
+	}
+	out = slices.DeleteFunc(out, func(m agency.Message) bool { return !brief.Binds(m) })
+	most := min(maxMail, int(c.window())/4/max(1, len(out)/4))
+	for i := range out {
+		out[i] = fitMessage(out[i], most)
+	}
+	return out, nil
 }
 
 // latest is the last receipt of each command that ran for a contract, oldest

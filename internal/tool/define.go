@@ -43,6 +43,12 @@ func (t Tool) last() Tool {
 	return t
 }
 
+// board marks a tool that touches nothing but the board.
+func (t Tool) board() Tool {
+	t.Scope = Board
+	return t
+}
+
 // shape is the form of a tool's arguments.
 type shape struct {
 	schema   json.RawMessage

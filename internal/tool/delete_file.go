@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"fmt"
 
 	"agency/internal/agency"
 )
@@ -20,7 +19,7 @@ func deleteFile() Tool {
 		if err := env.Files.remove(ctx, rel, a.Path); err != nil {
 			return Result{}, err
 		}
-		return ok(fmt.Sprintf("deleted %s", rel)), nil
+		return wrote(rel, "deleted "+rel), nil
 	})
 }
 

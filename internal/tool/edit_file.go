@@ -37,7 +37,7 @@ func editFile() Tool {
 		if e.count > 1 {
 			times = fmt.Sprintf(", %d places", e.count)
 		}
-		return ok(fmt.Sprintf("edited %s at line %d%s\n%s", t.rel, e.line, times, around(e.content, e.line, countLines(a.NewText)))), nil
+		return wrote(t.rel, fmt.Sprintf("edited %s at line %d%s\n%s", t.rel, e.line, times, around(e.content, e.line, countLines(a.NewText)))), nil
 	})
 }
 

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"agency/internal/agency"
@@ -15,8 +16,34 @@ type Env struct {
 	Checks      Checks
 	History     History
 	Checkpoints Checkpoints
+	Mail        Mail
 	// Criteria are the ids of the contract's acceptance criteria.
 	Criteria []string
+}
+
+// Mail sends what an agent writes to others of its run.
+type Mail interface {
+	// Send makes a message durable. KindNotFound, KindDenied and KindConflict say
+	// why a recipient cannot have it: unknown, out of the role's reach, ended,
+	// or with a full inbox.
+	Send(ctx context.Context, m Letter) (Sent, error)
+}
+
+// Letter is a message as an agent writes it.
+type Letter struct {
+	To               string // an agent's id, a role, or agency.Everyone
+	Type             agency.MessageType
+	Subject, Body    string
+	Payload          json.RawMessage
+	InReplyTo        agency.MessageID
+	Priority         int
+	RequiresResponse bool
+}
+
+// Sent is a message that is durable, and who at work may read it.
+type Sent struct {
+	ID        agency.MessageID
+	Listeners []agency.AgentID
 }
 
 // Commands runs what an agent typed, in the sandbox, in the workspace.

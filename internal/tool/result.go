@@ -18,6 +18,9 @@ const (
 
 func ok(text string) Result { return Result{Text: text} }
 
+// wrote is ok of a call that changed one file.
+func wrote(rel, text string) Result { return Result{Text: text, Wrote: rel} }
+
 // fail is the answer to a call that ran and failed.
 func fail(format string, args ...any) Result {
 	return Result{Text: "error: " + fmt.Sprintf(format, args...), Failed: true}

@@ -69,6 +69,8 @@ type Result struct {
 	// Refused is set where the call did not run at all: its arguments, a path
 	// or a rule forbade it.
 	Refused bool
+	// Wrote is the file that the call created, changed or deleted.
+	Wrote string
 	// Effect is what the session has to do about it; nil for most calls.
 	Effect Effect
 }
@@ -135,8 +137,8 @@ func All() []Tool {
 	return []Tool{
 		createCheckpoint(), createSubcontract(), deleteFile(), editFile(), getCoverageReport(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
 		readFile(),
-		requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
-		searchFiles(), signalBlocked(), signalComplete(), submitPlan(), writeFile(),
+		requestHandoff(), requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
+		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), submitPlan(), writeFile(),
 	}
 }
 

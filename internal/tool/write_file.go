@@ -34,7 +34,7 @@ func writeFile() Tool {
 		if existed {
 			verb = "replaced"
 		}
-		return ok(fmt.Sprintf("%s %s (%d lines, %s)", verb, rel, countLines(a.Content), size(int64(len(a.Content))))), nil
+		return wrote(rel, fmt.Sprintf("%s %s (%d lines, %s)", verb, rel, countLines(a.Content), size(int64(len(a.Content))))), nil
 	})
 }
 

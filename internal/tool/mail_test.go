@@ -1,0 +1,92 @@
+package tool
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agency/internal/agency"
+)
+
+// office takes letters to two agents and refuses the rest.
+type office struct{ got []Letter }
+
+func (o *office) Send(_ context.Context, l Letter) (Sent, error) {
+	switch l.To {
+	case "pm", "project_manager":
+		o.got = append(o.got, l)
+		return Sent{ID: "me/main/1/1/1", Listeners: []agency.AgentID{"pm"}}, nil
+	case "reviewer":
+		o.got = append(o.got, l)
+		return Sent{ID: "me/main/1/1/1"}, nil
+	case "verifier":
+		return Sent{}, agency.Errorf(agency.KindDenied, "a scaffolder may not write to a t5_verifier")
+	case "full":
+		return Sent{}, agency.Errorf(agency.KindConflict, "the inbox of full is full")
+	}
+	return Sent{}, agency.Errorf(agency.KindNotFound, "there is no agent and no role %q", l.To)
+}
+
+// A message goes out as it was written; whoever may not have it is an error
+// that the model reads, and so is every malformed one.
+func TestSendMessage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args, want string
+		refused    bool
+		sent       *Letter
+	}{
+		"an answer": {
+			`{"to":"pm","type":"provide_clarification","subject":"port","body":"8080","in_reply_to":"m1","priority":5,"payload":{"port":8080}}`,
+			"sent as me/main/1/1/1; it is read before the next turn of pm", false,
+			&Letter{To: "pm", Type: agency.MessageProvideClarification, Subject: "port", Body: "8080", InReplyTo: "m1", Priority: 5, Payload: []byte(`{"port":8080}`)},
+		},
+		"a question":   {`{"to":"pm","type":"request_input","subject":"s","body":"b"}`, "sent as", false, &Letter{To: "pm", Type: agency.MessageRequestInput, Subject: "s", Body: "b", RequiresResponse: true}},
+		"to nobody":    {`{"to":"reviewer","type":"task_complete","subject":"s","body":"b"}`, "Nobody who could read it is at work now", false, &Letter{To: "reviewer", Type: agency.MessageTaskComplete, Subject: "s", Body: "b"}},
+		"out of reach": {`{"to":"verifier","type":"task_complete","subject":"s","body":"b"}`, "may not write", true, nil},
+		"unknown":      {`{"to":"ann","type":"task_complete","subject":"s","body":"b"}`, `no role "ann"`, false, nil},
+		"full":         {`{"to":"full","type":"task_complete","subject":"s","body":"b"}`, "is full", false, nil},
+		"a note":       {`{"to":"pm","type":"note","subject":"s","body":"b"}`, `type "note"`, true, nil},
+		"a nudge":      {`{"to":"pm","type":"nudge","subject":"s","body":"b"}`, `type "nudge"`, true, nil},
+		"empty":        {`{"to":"pm","type":"task_complete","subject":"s","body":" "}`, "empty", true, nil},
+		"no type":      {`{"to":"pm","subject":"s","body":"b"}`, `"type" is missing`, true, nil},
+		"payload":      {`{"to":"pm","type":"task_complete","subject":"s","body":"b","payload":"x"}`, "not an object", true, nil},
+		"long":         {`{"to":"pm","type":"task_complete","subject":"s","body":"` + strings.Repeat("x", maxLetter+1) + `"}`, "longer than", true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &office{}
+			res, err := sendMessage().Run(t.Context(), &Env{Mail: o}, []byte(tc.args))
+			if err != nil || !strings.Contains(res.Text, tc.want) || res.Refused != tc.refused || res.Failed != (tc.sent == nil) {
+				t.Errorf("%+v, %v", res, err)
+			}
+			if tc.sent != nil {
+				if diff := cmp.Diff([]Letter{*tc.sent}, o.got); diff != "" {
+					t.Error(diff)
+				}
+			} else if len(o.got) > 0 {
+				t.Errorf("sent %+v", o.got)
+			}
+		})
+	}
+}
+
+func TestRequestHandoff(t *testing.T) {
+	o := &office{}
+	res, err := requestHandoff().Run(t.Context(), &Env{Mail: o}, []byte(`{"role":"test_engineer","reason":"only tests are left"}`))
+	if err != nil || res.Failed {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	want := []Letter{{
+		To: "project_manager", Type: agency.MessageRequestInput, Subject: "hand over to a test_engineer", Body: "only tests are left",
+		Payload: []byte(`{"handoff":{"role":"test_engineer","reason":"only tests are left"}}`), RequiresResponse: true,
+	}}
+	if diff := cmp.Diff(want, o.got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{`{"role":"overseer","reason":"x"}`, `{"role":"nobody","reason":"x"}`, `{"role":"reviewer","reason":" "}`} {
+		if res, err := requestHandoff().Run(t.Context(), &Env{Mail: o}, []byte(bad)); err != nil || !res.Refused {
+			t.Errorf("%s: %+v, %v", bad, res, err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+
+	"github.com/invopop/jsonschema"
+)
+
+type sendMessageArgs struct {
+	To        string        `json:"to" jsonschema_description:"An agent's id; or a role, whose first free agent gets it; or * for every agent at work."`
+	Type      letterType    `json:"type"`
+	Subject   string        `json:"subject" jsonschema_description:"What it is about, in one line."`
+	Body      string        `json:"body" jsonschema_description:"Everything that the reader needs; what is large stands in a file that you name."`
+	Payload   letterPayload `json:"payload,omitempty"`
+	InReplyTo string        `json:"in_reply_to,omitempty" jsonschema_description:"Id of the message that this one answers."`
+	Priority  int           `json:"priority,omitempty" jsonschema_description:"Higher is read first; 0 where nothing is urgent."`
+}
+
+// letterTypes are the types that an agent may send. The others are a person's,
+// the overseer's or the harness's own.
+func letterTypes() []agency.MessageType {
+	return []agency.MessageType{
+		agency.MessageTaskAssignment, agency.MessageTaskAccepted, agency.MessageTaskRejected, agency.MessageTaskStarted,
+		agency.MessageTaskProgress, agency.MessageTaskComplete, agency.MessageTaskBlocked, agency.MessageTaskFailed,
+		agency.MessageSubmitForReview, agency.MessageReviewFeedback, agency.MessageReviewApproved, agency.MessageReviewRejected,
+		agency.MessageRevisionRequested,
+		agency.MessageRequestClarification, agency.MessageProvideClarification, agency.MessageRequestInput, agency.MessageProvideInput,
+		agency.MessageEscalate, agency.MessageFileModified, agency.MessageTestResult, agency.MessageErrorOccurred,
+	}
+}
+
+type letterType string
+
+// JSONSchema is called by the schema's maker.
+func (letterType) JSONSchema() *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, t := range letterTypes() {
+		s.Enum = append(s.Enum, string(t))
+	}
+	return s
+}
+
+// letterPayload is any JSON object.
+type letterPayload struct{ raw json.RawMessage }
+
+// JSONSchema is called by the schema's maker.
+func (letterPayload) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Description: "Data for the reader, where there is some."}
+}
+
+// UnmarshalJSON takes an object only.
+func (p *letterPayload) UnmarshalJSON(raw []byte) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		return fmt.Errorf(`argument "payload" is not an object`)
+	}
+	p.raw = bytes.Clone(raw)
+	return nil
+}
+
+// maxLetter is the most bytes of a letter's body and of its payload.
+const maxLetter = 64 << 10
+
+func sendMessage() Tool {
+	return define("send_message", Write, func(ctx context.Context, env *Env, a sendMessageArgs) (Result, error) {
+		typ := agency.MessageType(a.Type)
+		switch {
+		case strings.TrimSpace(a.To) == "":
+			return refuse(`"to" is empty`), nil
+		case !slices.Contains(letterTypes(), typ):
+			return refuse(fmt.Sprintf("type %s is not one that an agent sends", quoteName(string(a.Type)))), nil
+		case strings.TrimSpace(a.Subject) == "" || strings.TrimSpace(a.Body) == "":
+			return refuse("the subject or the body is empty"), nil
+		case len(a.Body) > maxLetter || len(a.Payload.raw) > maxLetter:
+			return refuse("the body or the payload is longer than " + size(maxLetter) + "; write it into a file and name that"), nil
+		}
+		return post(ctx, env, Letter{
+			To: strings.TrimSpace(a.To), Type: typ, Subject: a.Subject, Body: a.Body, Payload: a.Payload.raw,
+			InReplyTo: agency.MessageID(a.InReplyTo), Priority: a.Priority,
+			RequiresResponse: typ == agency.MessageRequestClarification || typ == agency.MessageRequestInput,
+		})
+	}).board()
+}
+
+// post sends a letter and says who will read it.
+func post(ctx context.Context, env *Env, l Letter) (Result, error) {
+	sent, err := env.Mail.Send(ctx, l)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(sent.Listeners) == 0 {
+		return ok(fmt.Sprintf("sent as %s. Nobody who could read it is at work now; it waits.", sent.ID)), nil
+	}
+	var names []string
+	for _, a := range sent.Listeners {
+		names = append(names, string(a))
+	}
+	return ok(fmt.Sprintf("sent as %s; it is read before the next turn of %s", sent.ID, strings.Join(names, " or "))), nil
+}
