@@ -296,14 +296,14 @@ func (h *Host) finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	if err != nil {
 		return err
 	}
-	state := agency.StateFailed
+	state, agents := agency.StateFailed, board.AgentFailed
 	switch {
 	case end.Succeeded:
-		state = agency.StateSucceeded
+		state, agents = agency.StateSucceeded, board.AgentCompleted
 	case ctl.Cancel:
 		return h.withdraw(tx, id)
 	}
-	if err := board.BuryRun(tx, id, "the run has ended"); err != nil {
+	if err := board.End(tx, id, agents, "the run has ended"); err != nil {
 		return err
 	}
 	return registry.SetState(tx, id, state, end.Reason)
@@ -323,8 +323,8 @@ func (h *Host) withdraw(tx *store.Tx, id agency.RunID) error {
 }
 
 // end takes a run that its own program did not end to its last state: what was
-// asked and not answered is charged, contracts are closed by a fact, mail that
-// nobody will read is a dead letter.
+// asked and not answered is charged, contracts are closed by a fact, agents leave
+// the board, mail that nobody will read is a dead letter.
 func end(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, close agency.Fact) error {
 	if _, err := budget.ChargeOpen(tx, id); err != nil {
 		return err
@@ -342,7 +342,7 @@ func end(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, cl
 			return err
 		}
 	}
-	if err := board.BuryRun(tx, id, "the run has "+string(state)); err != nil {
+	if err := board.End(tx, id, board.AgentTerminated, "the run has "+string(state)); err != nil {
 		return err
 	}
 	return registry.SetState(tx, id, state, reason)

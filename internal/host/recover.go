@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/registry"
 	"agency/internal/store"
 )
 
 // recover puts in order what an earlier host left: what its lost requests may
-// have cost is charged, runs that it worked on are interrupted, gates whose
-// deadline passed meanwhile are announced, and leftovers on disk are cleared.
-// No run is taken up.
+// have cost is charged, the board's queues, locks and tokens stand as they did,
+// runs that it worked on are interrupted, gates whose deadline passed meanwhile
+// are announced, and leftovers on disk are cleared. No run is taken up.
 func (h *Host) recover(ctx context.Context) error {
 	var runs []agency.Run
 	err := h.write(ctx, func(tx *store.Tx) (err error) {
@@ -42,6 +43,9 @@ func (h *Host) recover(ctx context.Context) error {
 
 func (h *Host) recoverRun(tx *store.Tx, run agency.Run) error {
 	if _, err := budget.ChargeLost(tx, run.ID); err != nil {
+		return err
+	}
+	if err := board.Recover(tx, run.ID); err != nil {
 		return err
 	}
 	c, err := ReadCopy(tx, run.ID)
