@@ -3,7 +3,9 @@
 package daemon
 
 import (
+	"crypto/rand"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,8 +48,22 @@ func TestRemoveSweepsBlobs(t *testing.T) {
 	if err != nil || len(is.Lines) != len(was.Lines) {
 		t.Errorf("the other run lost its transcript: %d lines, %d before, %v", len(is.Lines), len(was.Lines), err)
 	}
+	noise := make([]byte, 4<<20)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	err = d.parts.db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.PutBlob(noise)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Remove(t.Context(), "run-2", api.ByRequest{By: "test"}); err != nil {
 		t.Fatal(err)
+	}
+	if info, err := os.Stat(w.place.DB()); err != nil || info.Size() > 2<<20 {
+		t.Errorf("the store keeps %d bytes for nothing (%v)", info.Size(), err)
 	}
 	if last := blobNames(t, d.parts.db); last.stored != 0 {
 		t.Errorf("%d blobs are left of no run", last.stored)

@@ -342,6 +342,17 @@ func (h *Host) Remove(ctx context.Context, id agency.RunID, _ api.ByRequest) err
 	if err := h.o.Shop.Remove(ctx, run); err != nil {
 		return err
 	}
+	if err := h.forget(ctx, id); err != nil || h.AtWork() > 0 {
+		return err // while runs work nobody may be kept from writing
+	}
+	if _, err := h.o.DB.Shrink(ctx); err != nil { // what is free is used again
+		h.o.Log.Warn("the store keeps its size", "error", err)
+	}
+	return nil
+}
+
+// forget deletes what is recorded of a run.
+func (h *Host) forget(ctx context.Context, id agency.RunID) error {
 	return h.write(ctx, func(tx *store.Tx) error {
 		merges, err := countMerges(tx, id)
 		if err != nil {

@@ -33,6 +33,7 @@ const (
 
 type request struct {
 	fn    func(*Tx) error
+	alone func() error // runs between transactions instead of fn
 	fence *agency.Fence
 	state atomic.Int32
 	tx    Tx
@@ -127,14 +128,24 @@ func (db *DB) writeLoop() {
 		close(db.drained)
 	}()
 	for r := range db.requests {
-		db.runBatch(r)
+		for r != nil {
+			r = db.runBatch(r)
+		}
 	}
 	orderly = true
 }
 
-func (db *DB) runBatch(first *request) {
+// runBatch runs a request and those that share its transaction, and gives the
+// one that it took from the queue and cannot share.
+func (db *DB) runBatch(first *request) (next *request) {
 	if !first.state.CompareAndSwap(queued, running) {
-		return
+		return nil
+	}
+	if first.alone != nil {
+		first.err = errGoexit
+		defer close(first.done)
+		first.err = first.alone()
+		return nil
 	}
 	b := &batch{db: db, now: db.now().UTC().Truncate(time.Microsecond).Round(0), mono: db.mono()}
 	if f := db.redact.Load(); f != nil {
@@ -155,11 +166,16 @@ func (db *DB) runBatch(first *request) {
 		if r == nil {
 			break
 		}
+		if r.alone != nil {
+			next = r
+			break
+		}
 		if r.state.CompareAndSwap(queued, running) {
 			b.run(r)
 		}
 	}
 	b.finish()
+	return next
 }
 
 // another is the next request for the batch: one that is queued, or one that
