@@ -14,6 +14,11 @@ type Checks struct {
 	Claim, Base map[string]TestStatus
 	// ClaimRef and BaseRef tell whether a command or file check passes there.
 	ClaimRef, BaseRef map[Check]bool
+	// Without are the claim's tests on the base's code: what of a test that both
+	// sides pass under one name needs the change. nil where that was not run.
+	Without map[string]TestStatus
+	// Nameless: the claim's test command passes, and its output names no test.
+	Nameless bool
 	// Receipts names the receipt that shows a check on the claim; a test's is
 	// under the zero Check.
 	Receipts map[Check]ReceiptID
@@ -21,9 +26,11 @@ type Checks struct {
 
 // Prove gives each criterion its proof (DESIGN 1.1, INTERFACES 7). A check
 // proves when it passes on the claim and did not pass on the base; a test that
-// the base does not have did not pass there. A criterion without a check takes
+// the base does not have did not pass there, and one that was changed did not
+// where its new form fails on the base's code. A criterion without a check takes
 // the check that the evidence names; where none is named, the tests that newly
-// pass are it; with neither it is asserted. A failing check leaves it open.
+// pass are it; with neither it is asserted. A failing check leaves it open; a
+// test that cannot be known by name is no failing one.
 func Prove(criteria []Criterion, evidence []Evidence, c Checks) []Proof {
 	newly := NewlyPassing(c.Base, c.Claim)
 	out := make([]Proof, 0, len(criteria))
@@ -65,36 +72,60 @@ func checkOf(cr Criterion, evidence []Evidence) (Check, bool) {
 }
 
 func (c Checks) judge(p *Proof, check Check, byAgent bool) {
-	var now, before bool
 	if check.Test != "" {
-		name := ""
-		name, now = FindTest(c.Claim, check.Test)
-		now = now && c.Claim[name] == TestPassed
-		_, before = FindTest(c.Base, check.Test)
-		if base, ok := FindTest(c.Base, check.Test); ok {
-			before = c.Base[base] == TestPassed
-		}
-		p.Receipt = c.Receipts[Check{}]
-		if name != "" {
-			p.Tests = []string{name}
-		}
-	} else {
-		now, before = c.ClaimRef[check], c.BaseRef[check]
-		p.Receipt = c.Receipts[check]
+		c.judgeTest(p, check.Test, byAgent)
+		return
 	}
+	p.Receipt = c.Receipts[check]
+	p.Proof, p.Note = worth(c.ClaimRef[check], c.BaseRef[check], byAgent)
+}
+
+func (c Checks) judgeTest(p *Proof, name string, byAgent bool) {
+	p.Receipt = c.Receipts[Check{}]
+	claim, there := LookUp(c.Claim, name)
+	if !there && c.Nameless {
+		p.Proof, p.Note = ProofAsserted, "the test command passes, but names no tests"
+		return
+	}
+	if !there && byAgent {
+		p.Proof, p.Note = ProofAsserted, "the test that the evidence names was not run"
+		return
+	}
+	if there {
+		p.Tests = []string{claim.Name}
+	}
+	base, known := LookUp(c.Base, name)
+	p.Proof, p.Note = worth(there && claim.Status == TestPassed, known && base.Status == TestPassed, byAgent)
+	if p.Proof == ProofVerified {
+		p.Note = authors(claim.Tests, c.Base)
+	}
+	if p.Proof != ProofAsserted || claim.Status != TestPassed {
+		return
+	}
+	// It passed under this name before: what of it is new?
+	if without, ok := LookUp(c.Without, name); ok {
+		if without.Status == TestFailed {
+			p.Proof, p.Note = ProofVerified, "changed in this run, fails without the change"
+		}
+		return
+	}
+	if fresh := NewlyPassing(c.Base, casesOf(c.Claim, claim.Name)); len(fresh) > 0 {
+		p.Proof, p.Note, p.Tests = ProofVerified, "by its cases that newly pass; "+authors(fresh, c.Base), fresh
+	}
+}
+
+// worth is what a check proves by its results on both sides.
+func worth(now, before, byAgent bool) (ProofKind, string) {
 	switch {
 	case !now && byAgent:
 		// Evidence that does not hold is worth no more than the agent's word.
-		p.Proof, p.Note = ProofAsserted, "the evidence named does not pass"
+		return ProofAsserted, "the evidence named does not pass"
 	case !now:
-		p.Proof, p.Note = ProofOpen, "its check does not pass"
+		return ProofOpen, "its check does not pass"
 	case before:
-		p.Proof, p.Note = ProofAsserted, "its check passed before the change too"
+		return ProofAsserted, "its check passed before the change too"
 	default:
-		p.Proof = ProofVerified
-		if len(p.Tests) > 0 {
-			p.Note = authors(p.Tests, c.Base)
-		}
+		return ProofVerified, ""
 	}
 }
 
@@ -134,6 +165,79 @@ func FindTest(tests map[string]TestStatus, name string) (string, bool) {
 		return "", false
 	}
 	return found[0], true
+}
+
+// Found is what a name leads to among the results: a test, or a group of them
+// that only stands in the names of its members, such as the title around
+// JavaScript's tests, a test of Python with parameters, or a file.
+type Found struct {
+	Name   string   // in full
+	Tests  []string // sorted
+	Status TestStatus
+}
+
+// LookUp is FindTest for names of groups too. A group has passed when none of
+// its tests failed and one passed. A name that stands for several groups stands
+// for none.
+func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
+	if full, ok := FindTest(tests, name); ok {
+		return Found{Name: full, Tests: []string{full}, Status: tests[full]}, true
+	}
+	group := ""
+	for full := range tests {
+		at, ok := groupIn(full, name)
+		if ok && group != "" && group != at {
+			return Found{}, false
+		}
+		if ok {
+			group = at
+		}
+	}
+	if group == "" {
+		return Found{}, false
+	}
+	f := Found{Name: group, Status: TestSkipped}
+	for full, status := range casesOf(tests, group) {
+		f.Tests = append(f.Tests, full)
+		if status == TestFailed || status == TestPassed && f.Status != TestFailed {
+			f.Status = status
+		}
+	}
+	slices.Sort(f.Tests)
+	return f, true
+}
+
+// casesOf are the tests below a name.
+func casesOf(tests map[string]TestStatus, name string) map[string]TestStatus {
+	out := map[string]TestStatus{}
+	for full, status := range tests {
+		if rest, ok := strings.CutPrefix(full, name); ok && beginsCase(rest) {
+			out[full] = status
+		}
+	}
+	return out
+}
+
+// groupIn is the full name of the group of this name that a test belongs to.
+func groupIn(full, name string) (string, bool) {
+	for from := 0; name != ""; {
+		i := strings.Index(full[from:], name)
+		if i < 0 {
+			return "", false
+		}
+		start, end := from+i, from+i+len(name)
+		before := full[:start]
+		begins := start == 0 || slices.ContainsFunc(nameEnds, func(e string) bool { return strings.HasSuffix(before, e) })
+		if begins && beginsCase(full[end:]) {
+			return full[:end], true
+		}
+		from = start + 1
+	}
+	return "", false
+}
+
+func beginsCase(rest string) bool {
+	return strings.HasPrefix(rest, "[") || slices.ContainsFunc(nameEnds, func(e string) bool { return strings.HasPrefix(rest, e) })
 }
 
 // nameEnds part the names of tests: packages and classes, folders and subtests,

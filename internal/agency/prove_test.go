@@ -1,6 +1,9 @@
 package agency
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestFindTestOfEachEcosystem(t *testing.T) {
 	tests := map[string]TestStatus{}
@@ -18,5 +21,72 @@ func TestFindTestOfEachEcosystem(t *testing.T) {
 		if got, ok := FindTest(tests, name); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v, want %q", name, got, ok, want)
 		}
+	}
+}
+
+func TestLookUpOfGroups(t *testing.T) {
+	tests := map[string]TestStatus{
+		"tests/test_a.py::test_sum[1-2]": TestPassed, "tests/test_a.py::test_sum[3-4]": TestSkipped,
+		"a.test.js > adds > two": TestPassed, "a.test.js > adds > three": TestFailed,
+		"b.test.js > twice > x": TestPassed, "c.test.js > twice > x": TestPassed,
+		"p.TestSkip/a": TestSkipped,
+	}
+	for name, want := range map[string]Found{
+		"test_sum":        {Name: "tests/test_a.py::test_sum", Tests: []string{"tests/test_a.py::test_sum[1-2]", "tests/test_a.py::test_sum[3-4]"}, Status: TestPassed},
+		"tests/test_a.py": {Name: "tests/test_a.py", Tests: []string{"tests/test_a.py::test_sum[1-2]", "tests/test_a.py::test_sum[3-4]"}, Status: TestPassed},
+		"adds":            {Name: "a.test.js > adds", Tests: []string{"a.test.js > adds > three", "a.test.js > adds > two"}, Status: TestFailed},
+		"two":             {Name: "a.test.js > adds > two", Tests: []string{"a.test.js > adds > two"}, Status: TestPassed},
+		"TestSkip":        {Name: "p.TestSkip", Tests: []string{"p.TestSkip/a"}, Status: TestSkipped},
+		"twice":           {}, "x": {}, "sum": {}, "dd": {}, "": {},
+	} {
+		got, ok := LookUp(tests, name)
+		if ok != (want.Name != "") || got.Name != want.Name || got.Status != want.Status || !slices.Equal(got.Tests, want.Tests) {
+			t.Errorf("%q: %+v, %v, want %+v", name, got, ok, want)
+		}
+	}
+}
+
+func TestProofByATestThatWasThere(t *testing.T) {
+	goal := []Criterion{{ID: "goal"}}
+	byName := func(name string) []Evidence { return []Evidence{{Criterion: "goal", Kind: CheckTest, Ref: name}} }
+	old := map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/one": TestPassed, "t.py::test_b[1]": TestPassed}
+	for name, tt := range map[string]struct {
+		evidence string
+		claim    map[string]TestStatus
+		without  map[string]TestStatus
+		nameless bool
+		want     ProofKind
+		note     string
+		test     string
+	}{
+		"its new form fails without the change":  {evidence: "TestA", claim: old, without: map[string]TestStatus{"p.TestA": TestFailed}, want: ProofVerified, note: "changed in this run, fails without the change", test: "p.TestA"},
+		"its new form passes without the change": {evidence: "TestA", claim: old, without: old, want: ProofAsserted, note: "its check passed before the change too", test: "p.TestA"},
+		"a case is new": {
+			evidence: "TestA", claim: map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/one": TestPassed, "p.TestA/two": TestPassed},
+			want: ProofVerified, note: "by its cases that newly pass; written in this run", test: "p.TestA/two",
+		},
+		"a parameter is new": {
+			evidence: "test_b", claim: map[string]TestStatus{"t.py::test_b[1]": TestPassed, "t.py::test_b[2]": TestPassed},
+			want: ProofVerified, note: "by its cases that newly pass; written in this run", test: "t.py::test_b[2]",
+		},
+		"a new case that passes without the change": {
+			evidence: "TestA", claim: map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/two": TestPassed},
+			without: map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/two": TestPassed}, want: ProofAsserted, note: "its check passed before the change too", test: "p.TestA",
+		},
+		"a group with a failure":  {evidence: "test_b", claim: map[string]TestStatus{"t.py::test_b[1]": TestFailed}, without: map[string]TestStatus{}, want: ProofAsserted, note: "the evidence named does not pass", test: "t.py::test_b"},
+		"a test that was not run": {evidence: "TestNone", claim: old, want: ProofAsserted, note: "the test that the evidence names was not run"},
+		"no test has a name":      {evidence: "TestA", nameless: true, want: ProofAsserted, note: "the test command passes, but names no tests"},
+	} {
+		got := Prove(goal, byName(tt.evidence), Checks{Claim: tt.claim, Base: old, Without: tt.without, Nameless: tt.nameless})[0]
+		if got.Proof != tt.want || got.Note != tt.note || (tt.test != "") != slices.Equal(got.Tests, []string{tt.test}) {
+			t.Errorf("%s: %s, %q, %v", name, got.Proof, got.Note, got.Tests)
+		}
+	}
+	named := []Criterion{{ID: "goal", Check: &Check{Test: "TestA"}}}
+	if got := Prove(named, nil, Checks{Nameless: true})[0]; got.Proof != ProofAsserted {
+		t.Errorf("a criterion's test where no test has a name: %+v", got)
+	}
+	if got := Prove(named, nil, Checks{})[0]; got.Proof != ProofOpen {
+		t.Errorf("a criterion's test where the command fails: %+v", got)
 	}
 }

@@ -37,6 +37,7 @@ const (
 	StageWork    Stage = "work"    // an agent's workspace
 	StageBase    Stage = "base"    // the clean checkout of what a claim began from
 	StageClaim   Stage = "claim"   // the clean checkout of a claim
+	StageWithout Stage = "without" // the base's code under the claim's tests
 	StageLanding Stage = "landing" // the merged tree
 	StageTarget  Stage = "target"  // the merge into the target branch
 )

@@ -39,7 +39,7 @@ func (f facts) needsBase() bool {
 // is among the results.
 func (f facts) hasNamedTests() bool {
 	for _, c := range checksOf(f.task) {
-		if _, ok := agency.FindTest(f.claimSuite.tests, c.Test); c.Test != "" && !ok {
+		if _, ok := agency.LookUp(f.claimSuite.tests, c.Test); c.Test != "" && !ok {
 			return false
 		}
 	}

@@ -78,7 +78,7 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 	if err := j.find(ctx, &f, claim, base); err != nil {
 		return v, err
 	}
-	f.receipts = append(base.made, claim.made...)
+	f.receipts = append(append(base.made, claim.made...), f.madeWithout...)
 	v = judge(f)
 	v.Coverage, err = j.coverage(ctx)
 	return v, err
@@ -108,6 +108,9 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 		return nil
 	}
 	var err error
+	if f.madeWithout, err = j.without(ctx, f); err != nil {
+		return err
+	}
 	f.weaker, err = j.weaker(ctx, f)
 	return err
 }

@@ -19,12 +19,16 @@ type facts struct {
 	claimSuite suite
 	tests      comparison
 	retried    retrial
-	claimRef   map[agency.Check]bool
-	baseRef    map[agency.Check]bool
-	refs       map[agency.Check]agency.Receipt
-	weaker     []agency.Weakening // what the sources show
-	rewritten  map[string]bool    // tests that say something else than before
-	receipts   []agency.ReceiptID
+	// withoutTests are the claim's tests on the base's code, where that was
+	// needed to judge.
+	withoutTests map[string]agency.TestStatus
+	madeWithout  []agency.ReceiptID
+	claimRef     map[agency.Check]bool
+	baseRef      map[agency.Check]bool
+	refs         map[agency.Check]agency.Receipt
+	weaker       []agency.Weakening // what the sources show
+	rewritten    map[string]bool    // tests that say something else than before
+	receipts     []agency.ReceiptID
 }
 
 // gateFact is one command before the tests on both sides.
@@ -236,7 +240,10 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 	for c, receipt := range f.refs {
 		receipts[c] = receipt.ID
 	}
-	known := agency.Checks{ClaimRef: f.claimRef, BaseRef: f.baseRef, Receipts: receipts}
+	known := agency.Checks{
+		ClaimRef: f.claimRef, BaseRef: f.baseRef, Without: f.withoutTests, Receipts: receipts,
+		Nameless: f.claimSuite.ran && f.claimSuite.receipt.OK() && !f.claimSuite.receipt.Parsed && !f.noneRan(),
+	}
 	if f.baseSuite.ran { // else no test is anybody's proof
 		known.Claim, known.Base = f.claimSuite.tests, f.baseSuite.tests
 	}
@@ -256,6 +263,9 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 // rewrote: what such a one proves, the claim has decided.
 func (f facts) nameEditors(proofs []agency.Proof) {
 	for i, p := range proofs {
+		if strings.HasPrefix(p.Note, "changed in this run") { // and shown to need the change
+			continue
+		}
 		n := 0
 		for _, t := range p.Tests {
 			if _, was := f.baseSuite.tests[t]; was && f.rewritten[functionOf(t)] {
@@ -286,9 +296,9 @@ func (f facts) judgeEvidence(r *report) {
 			}
 			switch e.Kind {
 			case agency.CheckTest:
-				name, ok := agency.FindTest(f.claimSuite.tests, e.Ref)
-				if ok && f.claimSuite.tests[name] == agency.TestFailed && !slices.Contains(f.retried.flaky, name) {
-					r.fail("criterion %s: the claim names the test %s as evidence, and it fails", cr.ID, name)
+				found, ok := agency.LookUp(f.claimSuite.tests, e.Ref)
+				if ok && found.Status == agency.TestFailed && !f.byChance(found) {
+					r.fail("criterion %s: the claim names the test %s as evidence, and it fails", cr.ID, found.Name)
 				}
 			case agency.CheckCommand:
 				got, ok := f.refs[agency.Check{Command: e.Ref}]
@@ -298,6 +308,13 @@ func (f facts) judgeEvidence(r *report) {
 			}
 		}
 	}
+}
+
+// byChance tells whether all that failed of a test gave mixed results.
+func (f facts) byChance(found agency.Found) bool {
+	return !slices.ContainsFunc(found.Tests, func(name string) bool {
+		return f.claimSuite.tests[name] == agency.TestFailed && !slices.Contains(f.retried.flaky, name)
+	})
 }
 
 func describe(c agency.Check) string {
@@ -315,11 +332,11 @@ func describe(c agency.Check) string {
 func (f facts) because(c agency.Check) string {
 	switch {
 	case c.Test != "":
-		name, ok := agency.FindTest(f.claimSuite.tests, c.Test)
+		found, ok := agency.LookUp(f.claimSuite.tests, c.Test)
 		if !ok {
 			return ": it was not run"
 		}
-		if slices.Contains(f.retried.flaky, name) {
+		if found.Status == agency.TestFailed && f.byChance(found) {
 			return ": its results are mixed"
 		}
 	case c.Command != "":
