@@ -21,6 +21,7 @@ import (
 	"agency/internal/llm/catalog"
 	"agency/internal/mode"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/session"
 	"agency/internal/store"
 	"agency/internal/verify"
@@ -45,6 +46,7 @@ const keptBack = 1 << 20
 type parts struct {
 	db     *store.DB
 	events *event.Log
+	board  *board.Board
 	host   *host.Host
 	vault  *host.Vault
 	view   *view.Reader
@@ -76,7 +78,11 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	shop := workshop.New(workshop.Options{
 		DB: db, Git: g, Vault: vault, Catalog: known, Repo: o.Place.Repo, StateDir: o.Place.State, Log: o.Log,
 	})
-	engine := local.New(local.Options{DB: db, Registry: bind(db, fence, shop), Version: o.Build.Version, Now: o.Now})
+	p.board, err = board.Open(ctx, db, board.Options{MaySend: roster.MaySend, Role: isRole, Events: p.events})
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	engine := local.New(local.Options{DB: db, Registry: bind(db, fence, shop, p.board), Version: o.Build.Version, Now: o.Now})
 	p.view = view.New(view.Options{
 		DB: db, Events: p.events, Live: func(id agency.RunID) bool { return p.host.Live(id) },
 		Held: func(id agency.RunID) error { return p.host.Held(id) },
@@ -94,12 +100,12 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 }
 
 // bind says who carries out which step. This list is the whole of it.
-func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop) *flow.Registry {
+func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop, mail *board.Board) *flow.Registry {
 	reg := flow.NewRegistry()
 	verifier := verify.New(verify.Options{DB: db, Workspaces: shop.Spaces(), Checker: shop.Checker})
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: shop.Spaces(), Checker: shop.Checker, Grant: shop.Grant}))
-	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop}).Do)
+	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop, Mail: mail}).Do)
 	lands := land.Options{DB: db, Runs: shop.Spaces(), Verifier: &workshop.Landing{Shop: shop, Verify: verifier}, Fence: fence}
 	target := land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), target)
@@ -108,7 +114,19 @@ func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop) *flow.Registry 
 	return reg
 }
 
-func (p *parts) close() error { return errors.Join(p.events.Close(), p.db.Close()) }
+func (p *parts) close() error {
+	var mail error
+	if p.board != nil {
+		mail = p.board.Close()
+	}
+	return errors.Join(mail, p.events.Close(), p.db.Close())
+}
+
+// isRole tells whether there is such a role to write to.
+func isRole(id agency.RoleID) bool {
+	_, err := roster.Find(id)
+	return err == nil
+}
 
 // LookAt opens what a repository has recorded, read-only, where no host lives.
 func LookAt(ctx context.Context, p Place) (*view.Reader, func() error, error) {

@@ -282,9 +282,6 @@ func (l *live) wasCancelled() bool {
 	}
 }
 
-// agentName is the one agent of this version, to whom messages go.
-const agentName = agency.AgentID("generalist")
-
 // finish records the end that the run's own program reached.
 func (h *Host) finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	if end.Commit != "" {

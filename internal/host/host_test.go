@@ -2,10 +2,12 @@ package host
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/config"
 	"agency/internal/registry"
 )
@@ -112,13 +114,38 @@ func TestCopySurvivesTheStore(t *testing.T) {
 	}
 }
 
-func TestUnknownRecipientsAreRefused(t *testing.T) {
-	for _, to := range []string{"", "manager", "generalist"} {
-		if got, err := recipient("run-1", to); err != nil || got != agentName {
-			t.Errorf("%q: %v %v", to, got, err)
+// A message reaches whoever leads at the time, also the one who plans before
+// its first session; an agent, a role or a contract that is named; and nobody
+// else.
+func TestRecipients(t *testing.T) {
+	planning := []agency.Contract{{ID: "plan", AssignedRole: "project_manager", Status: agency.StatusInProgress}}
+	planned := append(slices.Clone(planning), agency.Contract{ID: "main", AssignedRole: "generalist", Status: agency.StatusInProgress})
+	planned[0].Status = agency.StatusComplete
+	agents := []board.Agent{{ID: "project_manager", Role: "project_manager"}, {ID: "scaf-1", Role: "scaffolder", Contract: "api"}}
+	for _, tc := range []struct {
+		mode      agency.Mode
+		contracts []agency.Contract
+		to        string
+		agent     agency.AgentID
+		role      agency.RoleID
+	}{
+		{agency.ModeSingle, nil, "", "generalist", ""},
+		{agency.ModeSingle, nil, "generalist", "generalist", ""},
+		{agency.ModeContract, nil, "", "project_manager", ""},
+		{agency.ModeContract, planning, "manager", "project_manager", ""},
+		{agency.ModeContract, planned, "", "generalist", ""},
+		{agency.ModeContract, planned, "project_manager", "project_manager", ""},
+		{agency.ModeMultiAgent, planning, "scaf-1", "scaf-1", ""},
+		{agency.ModeMultiAgent, planning, "scaffolder", "", "scaffolder"},
+		{agency.ModeMultiAgent, planning, "api", "scaf-1", ""},
+	} {
+		agent, role, err := whom(agency.Run{ID: "run-1", Mode: tc.mode}, tc.to, tc.contracts, agents)
+		if err != nil || agent != tc.agent || role != tc.role {
+			t.Errorf("%s to %q: %q %q %v", tc.mode, tc.to, agent, role, err)
 		}
 	}
-	if _, err := recipient("run-1", "reviewer"); agency.KindOf(err) != agency.KindNotFound || agency.MendOf(err) == "" {
+	_, _, err := whom(agency.Run{ID: "run-1", Mode: agency.ModeSingle}, "reviewer", nil, nil)
+	if agency.KindOf(err) != agency.KindNotFound || agency.MendOf(err) == "" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"agency/internal/api"
 	"agency/internal/board"
 	"agency/internal/registry"
-	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -160,53 +159,6 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 		return agency.Errorf(agency.KindInvalid, "a budget of %g USD", d.BudgetUSD)
 	}
 	return nil
-}
-
-// Say sends a person's message into a run; its agent reads it before its next
-// turn.
-func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agency.Message, error) {
-	to, err := recipient(id, r.To)
-	if err != nil {
-		return agency.Message{}, err
-	}
-	m := agency.Message{ID: r.ID, RunID: id, From: agency.FromHuman, To: string(to), Type: agency.MessageNote, Body: r.Text}
-	err = h.write(ctx, func(tx *store.Tx) error {
-		run, err := registry.Run(tx, id)
-		if err != nil {
-			return err
-		}
-		if run.State.Final() {
-			return agency.Errorf(agency.KindConflict, "run %s has %s; nobody would read it", id, run.State)
-		}
-		if err := expect(tx, id); err != nil {
-			return err
-		}
-		return board.Send(tx, m)
-	})
-	if err != nil {
-		return agency.Message{}, err
-	}
-	return h.message(ctx, m)
-}
-
-// recipient is the agent that is meant. In this version there is one, and it
-// leads.
-func recipient(id agency.RunID, to string) (agency.AgentID, error) {
-	switch to {
-	case "", "manager", string(agentName):
-		return agentName, nil
-	}
-	return "", agency.Errorf(agency.KindNotFound, "run %s has no agent %s", id, to).WithMend("agency say %s --to %s TEXT", id, agentName)
-}
-
-// expect makes the agent that leads known before its first session, so that it
-// has an inbox from the beginning.
-func expect(tx *store.Tx, id agency.RunID) error {
-	_, err := board.AgentOf(tx, id, agentName)
-	if agency.KindOf(err) != agency.KindNotFound {
-		return err
-	}
-	return board.Join(tx, board.Agent{Run: id, ID: agentName, Role: roster.Generalist})
 }
 
 func (h *Host) message(ctx context.Context, m agency.Message) (agency.Message, error) {

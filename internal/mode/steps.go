@@ -10,6 +10,7 @@ import (
 	"text/template"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/flow"
@@ -148,9 +149,37 @@ func (s *Steps) advance(ctx context.Context, key agency.StepKey, in step) (flow.
 		return flow.None{}, err
 	}
 	return s.write(ctx, func(tx *store.Tx) error {
-		_, err := registry.Advance(tx, in.Run, in.Contract, key, fact)
-		return err
+		c, err := registry.Advance(tx, in.Run, in.Contract, key, fact)
+		if err != nil || !c.Status.Final() {
+			return err
+		}
+		return leave(tx, c)
 	})
+}
+
+// leave ends the agents of a contract that has ended: mail that only they
+// could read goes back as undeliverable.
+func leave(tx *store.Tx, c agency.Contract) error {
+	live, err := board.Live(tx, c.RunID)
+	if err != nil {
+		return err
+	}
+	status := board.AgentFailed
+	switch c.Status {
+	case agency.StatusComplete:
+		status = board.AgentCompleted
+	case agency.StatusCancelled:
+		status = board.AgentTerminated
+	}
+	for _, a := range live {
+		if a.Contract != c.ID {
+			continue
+		}
+		if err := board.Leave(tx, c.RunID, a.ID, status, fmt.Sprintf("contract %s is %s", c.ID, c.Status)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Steps) gate(ctx context.Context, _ agency.StepKey, g agency.Gate) (flow.None, error) {

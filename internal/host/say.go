@@ -1,0 +1,106 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/board"
+	"agency/internal/registry"
+	"agency/internal/roster"
+	"agency/internal/store"
+)
+
+// Say sends a person's message into a run; whoever it is for reads it before
+// its next turn.
+func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agency.Message, error) {
+	m := agency.Message{ID: r.ID, RunID: id, From: agency.FromHuman, Type: agency.MessageNote, Body: r.Text}
+	err := h.write(ctx, func(tx *store.Tx) error {
+		run, err := registry.Run(tx, id)
+		if err != nil {
+			return err
+		}
+		if run.State.Final() {
+			return agency.Errorf(agency.KindConflict, "run %s has %s; nobody would read it", id, run.State)
+		}
+		m := m
+		if m.To, m.ToRole, err = recipient(tx, run, r.To); err != nil {
+			return err
+		}
+		return board.Send(tx, m)
+	})
+	if err != nil {
+		return agency.Message{}, err
+	}
+	return h.message(ctx, m)
+}
+
+// recipient finds who is meant, and makes the agent that leads known before its
+// first session, so that it has an inbox from the beginning.
+func recipient(tx *store.Tx, run agency.Run, to string) (agent string, role agency.RoleID, err error) {
+	contracts, err := registry.Contracts(tx, run.ID)
+	if err != nil {
+		return "", "", err
+	}
+	agents, err := board.Live(tx, run.ID)
+	if err != nil {
+		return "", "", err
+	}
+	id, role, err := whom(run, to, contracts, agents)
+	if err != nil || id == "" {
+		return "", role, err
+	}
+	if slices.ContainsFunc(agents, func(a board.Agent) bool { return a.ID == id }) {
+		return string(id), "", nil
+	}
+	return string(id), "", board.Join(tx, board.Agent{Run: run.ID, ID: id, Role: agency.RoleID(id), Status: board.AgentWaiting})
+}
+
+// whom says who is meant: the one who leads where nobody is named; else an
+// agent, whoever of a role is at work, or the agent of a contract.
+func whom(run agency.Run, to string, contracts []agency.Contract, agents []board.Agent) (agency.AgentID, agency.RoleID, error) {
+	lead := leader(run, contracts)
+	if to == "" || to == "manager" || to == string(lead) {
+		return agency.AgentID(lead), "", nil
+	}
+	has := func(fits func(board.Agent) bool) (agency.AgentID, bool) {
+		i := slices.IndexFunc(agents, fits)
+		if i < 0 {
+			return "", false
+		}
+		return agents[i].ID, true
+	}
+	if id, ok := has(func(a board.Agent) bool { return string(a.ID) == to }); ok {
+		return id, "", nil
+	}
+	if _, ok := has(func(a board.Agent) bool { return string(a.Role) == to }); ok {
+		return "", agency.RoleID(to), nil
+	}
+	if id, ok := has(func(a board.Agent) bool { return string(a.Contract) == to }); ok {
+		return id, "", nil
+	}
+	known := []string{string(lead)}
+	for _, a := range agents {
+		known = append(known, string(a.ID))
+	}
+	slices.Sort(known)
+	return "", "", agency.Errorf(agency.KindNotFound, "run %s has no agent, role or contract %q at work; there are: %s",
+		run.ID, to, strings.Join(slices.Compact(known), ", ")).WithMend("agency say %s --to %s TEXT", run.ID, lead)
+}
+
+// leader is the role that leads: whose contract is open, the latest first, and
+// before there is one the first that the mode asks. The agent of a role has
+// its name.
+func leader(run agency.Run, contracts []agency.Contract) agency.RoleID {
+	for _, c := range slices.Backward(contracts) {
+		if !c.Status.Final() && c.AssignedRole != "" {
+			return c.AssignedRole
+		}
+	}
+	if run.Mode != agency.ModeSingle && len(contracts) == 0 {
+		return roster.ProjectManager
+	}
+	return roster.Generalist
+}
