@@ -109,7 +109,11 @@ func (c Checks) judgeTest(p *Proof, name string, byAgent bool) {
 		}
 		return
 	}
-	if fresh := NewlyPassing(c.Base, casesOf(c.Claim, claim.Name)); len(fresh) > 0 {
+	members := casesOf(c.Claim, claim.Name)
+	for _, t := range claim.Tests {
+		members[t] = c.Claim[t]
+	}
+	if fresh := NewlyPassing(c.Base, members); len(fresh) > 0 {
 		p.Proof, p.Note, p.Tests = ProofVerified, "by its cases that newly pass; "+authors(fresh, c.Base), fresh
 	}
 }
@@ -148,25 +152,6 @@ func authors(tests []string, base map[string]TestStatus) string {
 	}
 }
 
-// FindTest looks a test up by its full name, or by the end of it after what
-// parts names in its ecosystem, where that is unique: people write TestParse or
-// test_parse, not the whole path.
-func FindTest(tests map[string]TestStatus, name string) (string, bool) {
-	if _, ok := tests[name]; ok {
-		return name, true
-	}
-	var found []string
-	for full := range tests {
-		if rest, ok := strings.CutSuffix(full, name); ok && slices.ContainsFunc(nameEnds, func(end string) bool { return strings.HasSuffix(rest, end) }) {
-			found = append(found, full)
-		}
-	}
-	if len(found) != 1 {
-		return "", false
-	}
-	return found[0], true
-}
-
 // Found is what a name leads to among the results: a test, or a group of them
 // that only stands in the names of its members, such as the title around
 // JavaScript's tests, a test of Python with parameters, or a file.
@@ -176,35 +161,46 @@ type Found struct {
 	Status TestStatus
 }
 
-// LookUp is FindTest for names of groups too. A group has passed when none of
-// its tests failed and one passed. A name that stands for several groups stands
-// for none.
+// LookUp looks a test up by its full name, or by the end of it after what parts
+// names in its ecosystem: people write TestParse or test_parse, not the whole
+// path. A name may be that of a group, and what several tests or groups bear
+// means all of them: they have passed when none failed and one passed.
 func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
-	if full, ok := FindTest(tests, name); ok {
-		return Found{Name: full, Tests: []string{full}, Status: tests[full]}, true
+	if status, ok := tests[name]; ok {
+		return Found{Name: name, Tests: []string{name}, Status: status}, true
 	}
-	group := ""
+	ends, groups := map[string]string{}, map[string]string{} // by test, what bears the name
 	for full := range tests {
-		at, ok := groupIn(full, name)
-		if ok && group != "" && group != at {
-			return Found{}, false
-		}
-		if ok {
-			group = at
+		if rest, ok := strings.CutSuffix(full, name); ok && endsPart(rest) {
+			ends[full] = full
+		} else if group, ok := groupIn(full, name); ok {
+			groups[full] = group
 		}
 	}
-	if group == "" {
+	if len(ends) == 0 {
+		ends = groups
+	}
+	f := Found{Status: TestSkipped}
+	for full, bearer := range ends {
+		if f.Tests = append(f.Tests, full); f.Name == "" {
+			f.Name = bearer
+		} else if f.Name != bearer {
+			f.Name = name
+		}
+		if s := tests[full]; s == TestFailed || s == TestPassed && f.Status != TestFailed {
+			f.Status = s
+		}
+	}
+	if len(f.Tests) == 0 {
 		return Found{}, false
-	}
-	f := Found{Name: group, Status: TestSkipped}
-	for full, status := range casesOf(tests, group) {
-		f.Tests = append(f.Tests, full)
-		if status == TestFailed || status == TestPassed && f.Status != TestFailed {
-			f.Status = status
-		}
 	}
 	slices.Sort(f.Tests)
 	return f, true
+}
+
+// endsPart tells whether a name may begin after this.
+func endsPart(before string) bool {
+	return before == "" || slices.ContainsFunc(nameEnds, func(end string) bool { return strings.HasSuffix(before, end) })
 }
 
 // casesOf are the tests below a name.
@@ -226,9 +222,7 @@ func groupIn(full, name string) (string, bool) {
 			return "", false
 		}
 		start, end := from+i, from+i+len(name)
-		before := full[:start]
-		begins := start == 0 || slices.ContainsFunc(nameEnds, func(e string) bool { return strings.HasSuffix(before, e) })
-		if begins && beginsCase(full[end:]) {
+		if endsPart(full[:start]) && beginsCase(full[end:]) {
 			return full[:end], true
 		}
 		from = start + 1
@@ -237,6 +231,9 @@ func groupIn(full, name string) (string, bool) {
 }
 
 func beginsCase(rest string) bool {
+	if strings.HasPrefix(rest, ".") { // not what is behind the stem of a file's name
+		return !strings.Contains(rest, " > ") && !strings.Contains(rest, "::")
+	}
 	return strings.HasPrefix(rest, "[") || slices.ContainsFunc(nameEnds, func(e string) bool { return strings.HasPrefix(rest, e) })
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFindTestOfEachEcosystem(t *testing.T) {
+func TestLookUpInEachEcosystem(t *testing.T) {
 	tests := map[string]TestStatus{}
 	for _, full := range []string{
 		"ex.com/p.TestParse", "ex.com/p.TestParse/empty", "tests/test_a.py::TestA::test_sum", "web/src/sum.test.js > adds > two numbers",
@@ -16,10 +16,10 @@ func TestFindTestOfEachEcosystem(t *testing.T) {
 	for name, want := range map[string]string{
 		"TestParse": "ex.com/p.TestParse", "TestParse/empty": "ex.com/p.TestParse/empty", "test_sum": "tests/test_a.py::TestA::test_sum",
 		"two numbers": "web/src/sum.test.js > adds > two numbers", "adds > two numbers": "web/src/sum.test.js > adds > two numbers",
-		"works": "crate::tests::works", "adds": "com.ex.SumTest#adds", "TestTwice": "", "numbers": "", "Parse": "", "sum": "",
+		"works": "crate::tests::works", "adds": "com.ex.SumTest#adds", "TestTwice": "TestTwice", "numbers": "", "Parse": "", "sum": "",
 	} {
-		if got, ok := FindTest(tests, name); got != want || ok != (want != "") {
-			t.Errorf("%s: %q, %v, want %q", name, got, ok, want)
+		if got, ok := LookUp(tests, name); got.Name != want || ok != (want != "") {
+			t.Errorf("%s: %+v, %v, want %q", name, got, ok, want)
 		}
 	}
 }
@@ -37,7 +37,9 @@ func TestLookUpOfGroups(t *testing.T) {
 		"adds":            {Name: "a.test.js > adds", Tests: []string{"a.test.js > adds > three", "a.test.js > adds > two"}, Status: TestFailed},
 		"two":             {Name: "a.test.js > adds > two", Tests: []string{"a.test.js > adds > two"}, Status: TestPassed},
 		"TestSkip":        {Name: "p.TestSkip", Tests: []string{"p.TestSkip/a"}, Status: TestSkipped},
-		"twice":           {}, "x": {}, "sum": {}, "dd": {}, "": {},
+		"twice":           {Name: "twice", Tests: []string{"b.test.js > twice > x", "c.test.js > twice > x"}, Status: TestPassed},
+		"x":               {Name: "x", Tests: []string{"b.test.js > twice > x", "c.test.js > twice > x"}, Status: TestPassed},
+		"sum":             {}, "dd": {}, "": {},
 	} {
 		got, ok := LookUp(tests, name)
 		if ok != (want.Name != "") || got.Name != want.Name || got.Status != want.Status || !slices.Equal(got.Tests, want.Tests) {
@@ -49,7 +51,7 @@ func TestLookUpOfGroups(t *testing.T) {
 func TestProofByATestThatWasThere(t *testing.T) {
 	goal := []Criterion{{ID: "goal"}}
 	byName := func(name string) []Evidence { return []Evidence{{Criterion: "goal", Kind: CheckTest, Ref: name}} }
-	old := map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/one": TestPassed, "t.py::test_b[1]": TestPassed}
+	old := map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/one": TestPassed, "t.py::test_b[1]": TestPassed, "t.py::A::test_c": TestPassed}
 	for name, tt := range map[string]struct {
 		evidence string
 		claim    map[string]TestStatus
@@ -73,7 +75,11 @@ func TestProofByATestThatWasThere(t *testing.T) {
 			evidence: "TestA", claim: map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/two": TestPassed},
 			without: map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/two": TestPassed}, want: ProofAsserted, note: "its check passed before the change too", test: "p.TestA",
 		},
-		"a group with a failure":  {evidence: "test_b", claim: map[string]TestStatus{"t.py::test_b[1]": TestFailed}, without: map[string]TestStatus{}, want: ProofAsserted, note: "the evidence named does not pass", test: "t.py::test_b"},
+		"a group with a failure": {evidence: "test_b", claim: map[string]TestStatus{"t.py::test_b[1]": TestFailed}, without: map[string]TestStatus{}, want: ProofAsserted, note: "the evidence named does not pass", test: "t.py::test_b"},
+		"one of two of a name is new": {
+			evidence: "test_c", claim: map[string]TestStatus{"t.py::A::test_c": TestPassed, "t.py::B::test_c": TestPassed},
+			want: ProofVerified, note: "by its cases that newly pass; written in this run", test: "t.py::B::test_c",
+		},
 		"a test that was not run": {evidence: "TestNone", claim: old, want: ProofAsserted, note: "the test that the evidence names was not run"},
 		"no test has a name":      {evidence: "TestA", nameless: true, want: ProofAsserted, note: "the test command passes, but names no tests"},
 	} {

@@ -101,11 +101,13 @@ func addPoint(m []string, title string, p paths, t *tally, seen map[string]int) 
 		status, name = agency.TestSkipped, name[:loc[0]]
 	}
 	name = oneLine(strings.ReplaceAll(name, `\#`, "#"))
-	if name == "" {
-		name = "test " + m[2]
-	}
-	if title != "" {
+	switch {
+	case title != "" && name == "": // its number is of the whole document
+		name = title + between + "unnamed"
+	case title != "":
 		name = title + between + name
+	case name == "":
+		name = "test " + m[2]
 	}
 	if seen[name]++; seen[name] > 1 {
 		name = fmt.Sprintf("%s (%d)", name, seen[name])
