@@ -43,10 +43,31 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 	stop := f.onInterrupt(ctx, cancel)
 	defer stop()
 	if a.style.Live && !o.json {
+		if err := f.history(ctx); err != nil {
+			return err
+		}
 		defer f.tick(ctx)()
 	}
 	err := f.events(ctx)
 	return f.end(context.WithoutCancel(ctx), err)
+}
+
+// history takes in what happened before the first event that is shown, so that
+// the progress line counts the whole run.
+func (f *follower) history(ctx context.Context) error {
+	if f.o.after == 0 {
+		return nil
+	}
+	for ev, err := range f.c.Events(ctx, api.EventQuery{Run: f.run.ID}) {
+		if err != nil {
+			return err
+		}
+		if ev.ID > f.o.after {
+			return nil
+		}
+		f.log.Seen(ev)
+	}
+	return nil
 }
 
 // errLeft is the second Ctrl-C.

@@ -63,6 +63,14 @@ func (l *Log) Print(text string) error {
 	return l.write(text)
 }
 
+// Seen takes an event in that is not shown: what was before the log began
+// counts in its progress line.
+func (l *Log) Seen(ev agency.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.progress.Add(ev)
+}
+
 // Tick redraws the progress line, whose clock went on.
 func (l *Log) Tick() error {
 	l.mu.Lock()

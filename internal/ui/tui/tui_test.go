@@ -129,6 +129,22 @@ func TestProgressLineIsRedrawnInPlace(t *testing.T) {
 	}
 }
 
+// What happened before a log began is not shown and counts.
+func TestProgressCountsWhatWasBefore(t *testing.T) {
+	var out bytes.Buffer
+	l := NewLog(&out, LogOptions{Style: Style{Live: true, Width: 100}})
+	for _, ev := range someEvents()[:3] {
+		l.Seen(ev)
+	}
+	if out.Len() > 0 {
+		t.Errorf("shown: %q", out.String())
+	}
+	_ = l.Event(someEvents()[3])
+	if got := out.String(); !strings.Contains(got, "turn 1 · tests 3 passed, 1 failed · $0.25") {
+		t.Errorf("ends %q", got)
+	}
+}
+
 // A terminal that became narrower has broken the progress line into rows: all
 // of them are taken away, and the next one fits.
 func TestProgressLineFollowsTheWidth(t *testing.T) {
