@@ -32,6 +32,12 @@ type module struct {
 // checked out, or not at a commit that is there, is an empty folder, as in the
 // user's own checkout.
 func (r *Run) findModules(ctx context.Context, links []git.Entry) ([]module, error) {
+	return r.modulesBelow(ctx, "", links)
+}
+
+// modulesBelow opens submodules and those inside of them, the outer ones first.
+// Prefix tells the private directories of the inner ones apart.
+func (r *Run) modulesBelow(ctx context.Context, prefix string, links []git.Entry) ([]module, error) {
 	var found []module
 	for i, link := range links {
 		at := filepath.Join(r.info.Repo.WorkTree, filepath.FromSlash(link.Path))
@@ -39,18 +45,44 @@ func (r *Run) findModules(ctx context.Context, links []git.Entry) ([]module, err
 		if err != nil || loc.WorkTree != at {
 			continue
 		}
-		m, err := r.openModule(ctx, i, link, loc)
+		name := prefix + strconv.Itoa(i)
+		m, err := r.openModule(ctx, name, link, loc)
 		if err != nil {
 			return nil, err
 		}
-		if m != nil {
-			found = append(found, *m)
+		if m == nil {
+			continue
 		}
+		inner, err := m.links(ctx)
+		if err != nil {
+			return nil, err
+		}
+		below, err := r.modulesBelow(ctx, name+".", inner)
+		if err != nil {
+			return nil, err
+		}
+		found = append(append(found, *m), below...)
 	}
 	return found, nil
 }
 
-func (r *Run) openModule(ctx context.Context, i int, link git.Entry, loc git.Location) (*module, error) {
+// links are the submodules of a submodule, by their paths in the whole.
+func (m module) links(ctx context.Context) ([]git.Entry, error) {
+	entries, err := m.dir.Tree(ctx, m.tree)
+	if err != nil {
+		return nil, fmt.Errorf("submodule %s: %w", m.path, err)
+	}
+	var links []git.Entry
+	for _, e := range entries {
+		if e.Mode == git.ModeGitlink {
+			e.Path = path.Join(m.path, e.Path)
+			links = append(links, e)
+		}
+	}
+	return links, nil
+}
+
+func (r *Run) openModule(ctx context.Context, name string, link git.Entry, loc git.Location) (*module, error) {
 	borrow, err := git.ObjectDirs(loc.Objects())
 	if err != nil {
 		return nil, fmt.Errorf("submodule %s: %w", link.Path, err)
@@ -60,7 +92,7 @@ func (r *Run) openModule(ctx context.Context, i int, link git.Entry, loc git.Loc
 		return nil, fmt.Errorf("submodule %s: %w", link.Path, err)
 	}
 	dir, err := r.m.opts.Git.Create(git.Private{
-		Path: filepath.Join(r.info.dir(), "modules", strconv.Itoa(i)), Borrow: borrow, Settings: settings,
+		Path: filepath.Join(r.info.dir(), "modules", name), Borrow: borrow, Settings: settings,
 	})
 	if err != nil {
 		return nil, err

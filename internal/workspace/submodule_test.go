@@ -48,3 +48,35 @@ func TestASubmoduleIsWrittenInTheCheckoutOnly(t *testing.T) {
 		snap(t, w)
 	}
 }
+
+// A submodule of a submodule is there as the commit has it, and what an agent
+// changes in it is put back and named like a change of the outer one.
+func TestSubmodulesInsideOfSubmodules(t *testing.T) {
+	inner := gittest.New(t, "inner.txt", "inner\n")
+	middle := gittest.New(t, "middle.txt", "middle\n")
+	middle.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner.Dir, "in")
+	middle.Commit("submodule")
+	r := gittest.New(t, "a.txt", "a\n")
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", middle.Dir, "lib")
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "--recursive")
+	r.Commit("submodule")
+	w := setup(t, r).work()
+	snap(t, w)
+	for p, text := range map[string]string{"lib/in/inner.txt": "inner\n", "lib/middle.txt": "middle\n"} {
+		at := filepath.Join(w.Path(), p)
+		if b, err := os.ReadFile(at); err != nil || string(b) != text {
+			t.Fatalf("%s: %q, %v", p, b, err)
+		}
+		if err := os.WriteFile(at, []byte("changed\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := (*workspace.Fault)(nil)
+		if _, err := w.Snapshot(t.Context()); !errors.As(err, &f) || f.Kind != workspace.Submodule || len(f.Paths) != 1 || f.Paths[0] != p {
+			t.Errorf("%s: %v", p, err)
+		}
+		if b, err := os.ReadFile(at); err != nil || string(b) != text {
+			t.Errorf("%s is not put back: %q, %v", p, b, err)
+		}
+		snap(t, w)
+	}
+}

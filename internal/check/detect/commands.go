@@ -139,7 +139,7 @@ func findModules(root fs.FS) []goDir {
 		case err != nil:
 			return nil
 		case d.IsDir():
-			if name != "." && goIgnores(d.Name()) {
+			if name != "." && (goIgnores(d.Name()) || foreign(root, name)) {
 				return fs.SkipDir
 			}
 			return nil

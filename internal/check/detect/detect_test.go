@@ -40,6 +40,10 @@ func TestCommands(t *testing.T) {
 		},
 		"workspace with its root": {files("go.work=use .\nuse ./b\n", "go.mod=module r\n", "b/go.mod=module b\n"), "go test ./... ./b/..."},
 		"nothing":                 {files("README.md=hi"), ""},
+		"submodules": {
+			files("go.mod=module r\n", "sub/go.mod=module s\n", "sub/.git=gitdir: x\n", "sub/deep/go.mod=module d\n", "own/go.mod=module o\n"),
+			"go test ./... && (cd own && go test ./...)",
+		},
 	} {
 		cmds, _ := Commands(tt.repo)
 		if cmds.Test != tt.test {

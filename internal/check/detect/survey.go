@@ -32,7 +32,7 @@ func survey(root fs.FS) found {
 		case err != nil:
 			return nil
 		case d.IsDir():
-			if name != "." && (ignored(d.Name()) || strings.Count(name, "/") >= maxDepth) {
+			if name != "." && (ignored(d.Name()) || strings.Count(name, "/") >= maxDepth || foreign(root, name)) {
 				return fs.SkipDir
 			}
 			return nil
@@ -47,6 +47,13 @@ func survey(root fs.FS) found {
 		return nil
 	})
 	return f
+}
+
+// foreign tells a folder that is a repository of its own: a submodule, or a
+// clone within the checkout. Its tests are not those of this repository.
+func foreign(root fs.FS, dir string) bool {
+	_, err := fs.Stat(root, path.Join(dir, ".git"))
+	return err == nil
 }
 
 // ignored tells folders that are no part of a repository's own code.
