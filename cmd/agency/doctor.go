@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,14 +44,22 @@ that nothing of it was left behind. Exit code 4 when something is bad.`,
 }
 
 func (a *app) findings(fs []doctor.Finding) string {
-	out := ""
+	const head, name = 28, 18 // columns before the detail, and of its name
+	indent := strings.Repeat(" ", head)
+	var out strings.Builder
 	for _, f := range fs {
-		out += fmt.Sprintf("%-8s %-18s %s\n", f.Level, f.Name, tui.Line(f.Detail))
+		text := tui.Wrap(a.style, indent, tui.Line(f.Detail))
+		if len(f.Name) <= name && text != "" {
+			text = " " + text[head:]
+		} else if text != "" {
+			text = "\n" + text
+		}
+		out.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-*s%s", f.Level, name, f.Name, text), " \n") + "\n")
 		if f.Mend != "" {
-			out += fmt.Sprintf("%-8s %-18s mend: %s\n", "", "", tui.Line(f.Mend))
+			out.WriteString(tui.Wrap(a.style, indent, "mend: "+tui.Line(f.Mend)) + "\n")
 		}
 	}
-	return out
+	return out.String()
 }
 
 func (a *app) examine(ctx context.Context, run string, named bool) ([]doctor.Finding, error) {

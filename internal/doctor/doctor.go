@@ -112,21 +112,39 @@ func checkSandbox(r sandbox.Report) []Finding {
 	for _, gap := range r.Gaps {
 		fs = append(fs, warn("sandbox gap", "", "%s", gap))
 	}
-	stopped := 0
+	stopped, gaps := 0, 0
 	for _, a := range r.Attempts {
 		switch {
 		case a.Stopped:
 			stopped++
 		case a.Gap:
+			gaps++
 			fs = append(fs, warn("sandbox gap", "", "%s: %s", a.Name, a.Detail))
 		default:
-			fs = append(fs, bad("sandbox: "+a.Name, "report this, and do not run agents here", "was not stopped: %s", a.Detail))
+			fs = append(fs, bad("sandbox: "+a.Name, mendSandbox, "was not stopped: %s", a.Detail))
 		}
 	}
-	if stopped == len(r.Attempts) {
-		return append(fs, ok("sandbox escapes", "%d attempts, all stopped", stopped))
+	return append(fs, sumUp(len(r.Attempts), stopped, gaps))
+}
+
+// mendSandbox is what there is to do about a sandbox that does not hold.
+const mendSandbox = "report this, and do not run agents here"
+
+// sumUp says what all attempts come to. A sandbox that nobody tried is not one
+// that holds.
+func sumUp(all, stopped, gaps int) Finding {
+	const name = "sandbox escapes"
+	switch {
+	case all == 0:
+		return bad(name, mendSandbox, "no attempt was made")
+	case stopped == all:
+		return ok(name, "%d attempts, all stopped", all)
+	case stopped+gaps < all:
+		return bad(name, mendSandbox, "%d attempts, %d stopped", all, stopped)
+	case gaps == 1:
+		return ok(name, "%d attempts, %d stopped, 1 known gap", all, stopped)
 	}
-	return append(fs, ok("sandbox escapes", "%d attempts, %d stopped", len(r.Attempts), stopped))
+	return ok(name, "%d attempts, %d stopped, %d known gaps", all, stopped, gaps)
 }
 
 func orCount(cgroup string) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -63,6 +64,10 @@ func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
 	if err != nil {
 		return agency.Errorf(agency.KindTransient, "sandbox: own program: %w", err)
 	}
+	lower := filepath.Join(dir, "lower")
+	if err := os.Mkdir(lower, 0o700); err != nil {
+		return agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
+	}
 	program := probeAt
 	if r.tier == TierLandlock {
 		program = self
@@ -71,7 +76,7 @@ func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
 		Place: Place{Root: dir, At: dir}, LayerDir: dir,
 		Tools: Toolchain{
 			ReadOnly: []Mount{{Host: self, At: probeAt}},
-			Overlays: []Overlay{{Lower: "/usr", At: "/opt/overlay", Name: "probe"}},
+			Overlays: []Overlay{{Lower: lower, At: "/opt/overlay", Name: "probe"}},
 		},
 		Argv: []string{program, probeArg}, Limits: Limits{Wall: 30 * time.Second},
 	})
