@@ -18,9 +18,16 @@ import (
 // probed is doctor's look at this machine, which must have a tier.
 func probed(t *testing.T) sandbox.Report {
 	t.Helper()
+	runner, err := sandbox.New(sandbox.Options{Idle: -1})
+	if err != nil {
+		t.Skipf("needs a sandbox: %v", err)
+	}
+	if err := runner.Close(); err != nil {
+		t.Fatal(err)
+	}
 	r := sandbox.Probe(t.Context(), sandbox.ModeAuto)
-	if r.Err != nil {
-		t.Skipf("needs a sandbox: %v", r.Err)
+	if r.Err != nil { // there is one, and an attempt made an end of it
+		t.Fatal(r.Err)
 	}
 	return r
 }

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"agency/internal/sandbox"
 )
 
 // plant is a bug that the suite must catch: the edit that plants it and the
@@ -61,11 +63,31 @@ func plants() []plant {
 	}
 }
 
+// brokenWalls are bugs of the sandbox that doctor's own attempts must find, where
+// the machine has the full tier.
+func brokenWalls() []plant {
+	r, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeFull, Idle: -1})
+	if err != nil {
+		return nil
+	}
+	_ = r.Close() // never fails
+	const pkg, catches = "./internal/doctor", "TestSandboxHolds"
+	return []plant{
+		{"sandbox without its filter", []edit{{"internal/sandbox/script_linux.go", "\ts.filter(p.Tier == TierLandlock && !p.Loopback)\n", ""}}, pkg, catches},
+		{"sandbox with capabilities to get back", []edit{{"internal/sandbox/privs_linux.go", "unix.PR_CAPBSET_DROP", "unix.PR_CAPBSET_READ"}}, pkg, catches},
+		{"sandbox with the host's files open", []edit{
+			{"internal/sandbox/child_linux.go", "unix.CloseRange(fdControl, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC)", "error(nil)"},
+			{"internal/sandbox/script_linux.go", "\ts.add(partShared, \"open files\", 0, unix.SYS_CLOSE_RANGE, next, uintptr(^uint32(0)), 0)\n", "\t_ = next\n"},
+			{"internal/sandbox/child_linux.go", "unix.Pipe2(pipe[:], unix.O_CLOEXEC)", "unix.Pipe2(pipe[:], 0)"},
+		}, pkg, catches},
+	}
+}
+
 // TestPlantedBugsAreCaught plants each bug of the programme into a build of its
 // own and holds that the suite turns red; without -long two of them, by the
 // seed.
 func TestPlantedBugsAreCaught(t *testing.T) {
-	all := plants()
+	all := append(plants(), brokenWalls()...)
 	if !*long {
 		if testing.Short() {
 			t.Skip("builds packages anew")
