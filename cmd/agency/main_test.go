@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 		"agency":   func() { os.Exit(run(os.Args[1:])) },
 		"nouserns": func() { os.Exit(withoutNamespaces(os.Args)) },
 		"nowalls":  func() { os.Exit(withoutNamespaces(os.Args)) },
+
+		"withregistry": func() { os.Exit(withRegistry(os.Args)) },
 	})
 }
 

@@ -183,9 +183,8 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		return r, nil, false, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	if done, ok, err := c.setUp(root, cmd); err != nil || ok {
-		r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: done.ExitCode, Output: "installed before, by receipt " + string(done.ID) + "\n"}
-		return r, nil, false, err
+	if how, err := c.setUp(root, cmd); err != nil || how != "" {
+		return agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, Output: how + "\n"}, nil, false, err
 	}
 	got, err := c.ask(ctx, s, cmd, root, true)
 	if err == nil && got.refused() {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -177,17 +178,68 @@ func (c *Checker) commit(l layer, made string) error {
 	return nil
 }
 
-// setUp tells whether a setup line was run on these very lockfiles and what it
-// installed is shown, so that it need not run again: its receipt.
-func (c *Checker) setUp(root *os.Root, cmd Command) (agency.Receipt, bool, error) {
+// setUp tells by what a setup line need not run: it was run on these very
+// lockfiles and what it installed is shown, or the user has it installed. Empty
+// where it must run.
+func (c *Checker) setUp(root *os.Root, cmd Command) (how string, err error) {
 	if cmd.Kind != agency.CheckSetup || c.o.Finder == nil || !OnlyInstalls(cmd.Line) {
-		return agency.Receipt{}, false, nil
+		return "", nil
 	}
-	if layers, err := c.installed(); err != nil || len(layers) == 0 {
-		return agency.Receipt{}, false, err
+	units := c.o.Finder.Units(root.FS())
+	l, ok, err := c.layerOf(state(root, cmd.Line, units))
+	switch {
+	case err != nil || len(units) == 0:
+		return "", err
+	case ok:
+		return "installed before, by receipt " + string(l.Receipt.ID), nil
 	}
-	l, ok, err := c.layerOf(state(root, cmd.Line, c.o.Finder.Units(root.FS())))
-	return l.Receipt, ok, err
+	for _, u := range units {
+		if !slices.ContainsFunc(c.o.Dependencies, func(d Dependency) bool { return d.Folder == u.Folder && d.Cache == "" && d.fits(root) && d.inStep() }) {
+			return "", nil
+		}
+	}
+	return "installed in the user's checkout, as the lockfile names it", nil
+}
+
+// inStep tells whether a folder of the user's holds what its lockfile names, as
+// the package manager itself has noted in it; false where it notes nothing.
+func (d Dependency) inStep() bool {
+	user, err := os.OpenRoot(d.Repo)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = user.Close() }() // only read
+	for _, l := range d.Locks {
+		lock := lockText(user, l)
+		switch path.Base(l) {
+		case "package-lock.json", "npm-shrinkwrap.json":
+			return sameVersions(lock, readSome(user, filepath.FromSlash(d.Folder+"/.package-lock.json"), maxLock))
+		case "pnpm-lock.yaml":
+			return len(lock) > 0 && bytes.Equal(lock, readSome(user, filepath.FromSlash(d.Folder+"/.pnpm/lock.yaml"), maxLock))
+		}
+	}
+	return false
+}
+
+// sameVersions tells whether every package of a lockfile of npm is noted as
+// installed, but for those that another machine needs.
+func sameVersions(lock, noted []byte) bool {
+	type packages struct {
+		Packages map[string]struct {
+			Version  string `json:"version"`
+			Optional bool   `json:"optional"`
+		} `json:"packages"`
+	}
+	var want, have packages
+	if json.Unmarshal(lock, &want) != nil || json.Unmarshal(noted, &have) != nil || len(want.Packages) == 0 {
+		return false
+	}
+	for at, p := range want.Packages {
+		if got, ok := have.Packages[at]; at != "" && (ok || !p.Optional) && (!ok || got.Version != p.Version) {
+			return false
+		}
+	}
+	return true
 }
 
 // Satisfied tells whether a checkout sees a dependency: the user's own folder,

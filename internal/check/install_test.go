@@ -138,3 +138,41 @@ func TestOnlyInstalls(t *testing.T) {
 		}
 	}
 }
+
+// TestSetupOnce does not run a line that only installs where what it would
+// install is there: by a setup of the run, or in the user's own checkout as npm
+// itself has noted it. A line that does more runs each time.
+func TestSetupOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"package.json": "{}", "package-lock.json": lock2})
+	user := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		p := filepath.Join(user, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("package-lock.json", lock2)
+	put("node_modules/.package-lock.json", lock2)
+	dep := check.Dependency{Folder: "node_modules", Locks: []string{"package-lock.json"}, Host: filepath.Join(user, "node_modules"), Repo: user}
+	setup := func(line string) string {
+		t.Helper()
+		return w.run(w.subject(""), check.Command{Kind: agency.CheckSetup, Line: line}).Output
+	}
+	w.installer(sandbox.ModeFull, t.TempDir(), dep)
+	const known = "npm ci --offline"
+	if out := setup(known); !strings.Contains(out, "in the user's checkout") {
+		t.Errorf("ran although it is installed: %s", out)
+	}
+	if out := setup("echo more"); !strings.Contains(out, "more") {
+		t.Errorf("did not run: %s", out)
+	}
+	put("node_modules/.package-lock.json", strings.ReplaceAll(lock2, "2.0.0", "1.0.0"))
+	if out := setup(known); strings.Contains(out, "installed in") {
+		t.Errorf("did not run although another version is installed: %s", out)
+	}
+}

@@ -178,14 +178,19 @@ func (l *look) need(ctx context.Context, units []check.Dependency) (n Need, err 
 	}
 	n.Granted = grant.Hosts
 	var from detect.Hosts
+	var silent []check.Dependency // of which no file of the base names a host
 	for _, u := range units {
 		files, err := l.changed(u)
 		if err != nil {
 			return n, err
 		}
 		n.Files = append(n.Files, files...)
+		before := len(from.Base)
 		if err := l.hosts(&from, u); err != nil {
 			return n, err
+		}
+		if len(from.Base) == before {
+			silent = append(silent, u)
 		}
 		if unlocked(u, files) {
 			n.Unlocked = append(n.Unlocked, files...)
@@ -200,7 +205,7 @@ func (l *look) need(ctx context.Context, units []check.Dependency) (n Need, err 
 	if n.Setup == "" {
 		n.Setup, n.Proposed = detect.Setup(l.root.FS(), units, len(n.Unlocked) > 0), true
 	}
-	trusted := append(from.Base, detect.HostsOfTools(ctx, units, grant.Env)...)
+	trusted := append(from.Base, detect.HostsOfTools(ctx, silent, grant.Env)...)
 	for _, h := range trusted {
 		if !slices.Contains(n.Granted, h) && !slices.Contains(n.Lacking, h) {
 			n.Lacking = append(n.Lacking, h)
