@@ -65,7 +65,13 @@ type Subject struct {
 	// Coverage asks the runners for the lines that the tests reach; the receipt
 	// is then never one of another check.
 	Coverage bool
+	// Measure are files, relative to the repository, whose lines are found out in
+	// passing by runners that can do so at next to no cost. The receipt is that of
+	// the plain check, and kept for others only when it is green.
+	Measure []string
 }
+
+func (s Subject) measure() measure { return measure{all: s.Coverage, files: s.Measure} }
 
 // Runner runs a command: *sandbox.Runner.
 type Runner interface {
@@ -204,29 +210,30 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 			r.Cause = CauseIncomplete
 		}
 	}
-	if s.Coverage {
+	if s.measure().wanted() {
 		cover = got.coverage()
 	}
-	return r, cover, r.Cause == "" && s.Tree != "", nil
+	// A run that was measured in passing stands for a plain one where all is well.
+	return r, cover, r.Cause == "" && s.Tree != "" && (len(s.Measure) == 0 || r.OK()), nil
 }
 
 // ask runs a command; its runners are asked for the names of their tests, or it
 // runs as the user wrote it.
 func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root, names bool) (r reader, err error) {
-	r = reader{root: root, roots: []string{s.Place.At, s.Place.Root}, plan: plan{line: cmd.Line}, close: func() {}}
+	r = reader{root: root, all: s.Coverage, roots: []string{s.Place.At, s.Place.Root}, plan: plan{line: cmd.Line}, close: func() {}}
 	files := checkoutFiles{root}
 	if names {
-		r.plan = makePlan(cmd.Line, files, "", false)
+		r.plan = makePlan(cmd.Line, files, "", measure{})
 	}
 	// Only what is asked to write a report gets a folder for it: a sandbox with
 	// one serves no other command.
-	if names && (s.Coverage || len(findCalls(cmd.Line, files)) > 0) {
+	if names && (s.measure().wanted() || len(findCalls(cmd.Line, files)) > 0) {
 		var remove func()
 		if r.out, remove, err = outDir(c.o.LayerDir); err != nil {
 			return r, fmt.Errorf("%s: folder for reports: %w", cmd.Line, err)
 		}
 		r.close = remove
-		r.plan = makePlan(cmd.Line, files, r.out, s.Coverage)
+		r.plan = makePlan(cmd.Line, files, r.out, s.measure())
 		if err := r.plan.writeReporters(r.out); err != nil {
 			return r, errors.Join(fmt.Errorf("%s: reporters: %w", cmd.Line, err), os.RemoveAll(r.out))
 		}

@@ -151,7 +151,7 @@ func (r reader) coverage() []FileCoverage {
 		p.lcov(readSome(root, base+"-cov/lcov.info", maxOutBytes), at(c))
 		p.v8(root, base+"-v8", r.root, at(c))
 	}
-	if len(p) == 0 {
+	if len(p) == 0 && r.all {
 		p.reports(r.root, paths{roots: r.roots, dir: "."})
 	}
 	return p.files()
@@ -179,4 +179,20 @@ func (c *Checker) LastCoverage(ctx context.Context, run agency.RunID, contract a
 		err = agency.Errorf(agency.KindNotFound, "no test run of this contract has measured coverage yet; call run_tests_with_coverage first")
 	}
 	return files, of, err
+}
+
+// coverageOf is what a receipt measured.
+func (c *Checker) coverageOf(ctx context.Context, id agency.ReceiptID) (files []FileCoverage, err error) {
+	err = c.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		rows, err := q.Query(selectReceipt+` WHERE id = ?`, string(id))
+		if err != nil {
+			return err
+		}
+		_, details, err := scanDetails(rows, q)
+		if err == nil && len(details) > 0 {
+			files = details[0].Coverage
+		}
+		return err
+	})
+	return files, err
 }

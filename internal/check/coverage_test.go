@@ -54,7 +54,38 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}
+	measuredInPassing(t, w)
 	if _, _, err := w.checker.LastCoverage(t.Context(), "another", ""); agency.KindOf(err) != agency.KindNotFound {
 		t.Errorf("%v", err)
+	}
+}
+
+// measuredInPassing finds the same out of the changed files alone, and its green
+// receipt is as good as that of a plain run.
+func measuredInPassing(t *testing.T, w *world) {
+	t.Helper()
+	for line, file := range map[string]string{
+		"go test ./...": "p.go", "/usr/bin/python3 -m unittest": "f.py", "/usr/bin/python3 -m pytest -q test_f.py": "f.py",
+	} {
+		s := w.subject("tree of " + line)
+		s.Measure = []string{"f.js", "f.py", "p.go", "none.py"}
+		r := w.run(s, test(line))
+		files, of, err := w.checker.LastCoverage(t.Context(), s.Run, s.Contract)
+		if err != nil || of != r.ID || !r.OK() {
+			t.Fatalf("%s: %s, %v\n%s", line, of, err, r.Output)
+		}
+		got := check.OfChange(files, map[string][]check.Lines{file: {{From: 1, To: 100}}})
+		if got.Covered+1 != got.Lines || len(got.Missed) != 1 {
+			t.Errorf("%s: %+v of %+v", line, got, files)
+		}
+		plain := w.subject("tree of " + line)
+		plain.Contract = "another"
+		again := w.run(plain, test(line))
+		if again.CopyOf != r.ID {
+			t.Errorf("%s: a plain check ran again: %+v", line, again)
+		}
+		if files, of, err := w.checker.LastCoverage(t.Context(), s.Run, "another"); err != nil || of != again.ID || len(files) == 0 {
+			t.Errorf("%s: what was measured is lost with the copy: %v", line, err)
+		}
 	}
 }

@@ -12,7 +12,7 @@ func Named(line string, repo fs.FS) bool {
 	if strings.TrimSpace(line) == "" {
 		return false
 	}
-	p := makePlan(line, files{repo}, "/out", false)
+	p := makePlan(line, files{repo}, "/out", measure{})
 	return p.asked()
 }
 

@@ -153,7 +153,7 @@ func FuzzReports(f *testing.F) {
 		cover.lcov(b, p)
 		_ = cover.cobertura(b, p)
 		cover.files()
-		makePlan(string(b), nil, "/out", true)
+		makePlan(string(b), nil, "/out", measure{all: true, files: []string{"a/b.go", "c.py", "d.js"}})
 		Touched(string(b), []string{"a/b"})
 	})
 }

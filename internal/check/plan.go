@@ -27,7 +27,8 @@ type plan struct {
 // planned is a call that answers by files whose names begin with base.
 type planned struct {
 	call
-	base string
+	base  string
+	lines []string // files of Python whose lines are found out, relative to the call
 }
 
 // asked tells whether anything of the line is not the user's own.
@@ -44,9 +45,9 @@ func insertAt(at uint, text string) edit { return edit{int(at), int(at), text} }
 // makePlan asks the runners of a line for their tests. out is the folder for
 // their reports; empty: only runners that answer on standard output are asked.
 // Everything else stays as it is, byte for byte.
-func makePlan(line string, repo repository, out string, cover bool) plan {
+func makePlan(line string, repo repository, out string, cover measure) plan {
 	p := plan{goCalls: len(goTests(line))}
-	edits := goEdits(line, out, cover)
+	edits := goEdits(line, repo, out, cover)
 	if out != "" {
 		for i, c := range findCalls(line, repo) {
 			base := filepath.Join(out, fmt.Sprintf("report-%d", i))
@@ -55,7 +56,7 @@ func makePlan(line string, repo repository, out string, cover bool) plan {
 				continue
 			}
 			edits = append(edits, more...)
-			p.calls = append(p.calls, planned{c, base})
+			p.calls = append(p.calls, planned{c, base, cover.of(c.dir, ".py")})
 		}
 	}
 	if len(p.calls)+p.goCalls > 1 {
@@ -81,25 +82,9 @@ func apply(line string, edits []edit) string {
 	return b.String()
 }
 
-func goEdits(line, out string, cover bool) []edit {
-	var edits []edit
-	for i, c := range goTests(line) {
-		text := ""
-		if !c.json {
-			text = " -json"
-		}
-		text += " -count=1"
-		if cover && out != "" {
-			text += " -coverprofile=" + quote(filepath.Join(out, fmt.Sprintf("go-%d.cover", i)))
-		}
-		edits = append(edits, edit{c.after, c.after, text})
-	}
-	return edits
-}
-
 // ask makes a call write a report to files that begin with base. False where
 // it cannot be asked; then only its exit code is known.
-func ask(c call, out, base string, cover bool) ([]edit, bool) {
+func ask(c call, out, base string, cover measure) ([]edit, bool) {
 	lib := filepath.Join(out, "lib")
 	env := insertAt(c.expr.Args[0].Pos().Offset(), "")
 	end := c.expr.Args[len(c.expr.Args)-1].End().Offset()
@@ -111,24 +96,22 @@ func ask(c call, out, base string, cover bool) ([]edit, bool) {
 	switch c.runner {
 	case runNode:
 		env.text = report + nodeOptions(c, filepath.Join(lib, "node.mjs"))
-		if cover {
+		if cover.all {
 			env.text += "NODE_V8_COVERAGE=" + quote(base+"-v8") + " "
 		}
 		return []edit{env}, true
 	case runMocha:
 		env.text = report
-		if cover {
+		if cover.all {
 			env.text += "NODE_V8_COVERAGE=" + quote(base+"-v8") + " "
 		}
 		return []edit{env, args(" --reporter " + quote(filepath.Join(lib, "mocha.cjs")))}, true
 	case runJest:
 		text := " --json --outputFile=" + quote(base+".json")
-		if cover {
-			text += " --coverage --coverageReporters=lcovonly --coverageDirectory=" + quote(base+"-cov")
-		}
+		text += cover.jest(c, base)
 		return []edit{args(text)}, !c.loop
 	case runVitest:
-		return []edit{args(vitestArgs(c, base, cover))}, !c.loop
+		return []edit{args(vitestArgs(c, base, cover.all))}, !c.loop
 	case runPytest, runUnittest:
 		return askPython(c, lib, base, report, cover)
 	case runCargo, runNextest:
@@ -218,14 +201,11 @@ func vitestArgs(c call, base string, cover bool) string {
 // the tests of all others, on both sides.
 const collect = " --continue-on-collection-errors"
 
-func askPython(c call, lib, base, report string, cover bool) ([]edit, bool) {
+func askPython(c call, lib, base, report string, cover measure) ([]edit, bool) {
 	if c.script != "" {
 		return nil, false
 	}
-	text := report
-	if cover {
-		text += "AGENCY_COVERAGE=" + quote(base+".lcov") + " "
-	}
+	text := report + cover.python(c, base)
 	start := c.expr.Args[0].Pos().Offset()
 	module := c.at
 	if m := moduleOf(c.words[c.at:]); m > 0 {
@@ -368,6 +348,9 @@ func (p plan) writeReporters(out string) error {
 		}
 	}
 	for _, c := range p.calls {
+		if err := os.WriteFile(c.base+".lines", []byte(strings.Join(c.lines, "\n")), 0o644); err != nil {
+			return err
+		}
 		if c.runner != runNextest {
 			continue
 		}

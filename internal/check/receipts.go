@@ -164,7 +164,11 @@ func (c *Checker) takeOver(ctx context.Context, s Subject, cmd Command, old agen
 	}
 	from := old.ID
 	old.RunID, old.ContractID, old.Kind = s.Run, s.Contract, cmd.Kind
-	return c.keep(ctx, s, old, nil, from, true)
+	cover, err := c.coverageOf(ctx, from)
+	if err != nil {
+		return have, err
+	}
+	return c.keep(ctx, s, old, cover, from, true)
 }
 
 // keep writes the receipt and its event, and returns it as it was stored.

@@ -69,7 +69,7 @@ func Rerun(line string, tests []string, repo fs.FS) (string, bool) {
 }
 
 // allCalls finds the calls of all runners.
-func allCalls(line string, repo files) (calls []call, goDirs []string) {
+func allCalls(line string, repo repository) (calls []call, goDirs []string) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		return nil, nil

@@ -28,6 +28,7 @@ type reader struct {
 	before reportFiles
 	out    string // the folder of the reports
 	roots  []string
+	all    bool   // coverage of everything was asked for
 	close  func() // removes the reports
 }
 

@@ -32,7 +32,7 @@ func TestRunnersWithinScripts(t *testing.T) {
 		{`"test": "jest | tee log"`, "npm test", "npm test"},
 		{`"test": "tsc"`, "npm test", "npm test"},
 	} {
-		got := makePlan(tt.line, package_(`{"scripts": {`+tt.scripts+`}}`), "/out", false).line
+		got := makePlan(tt.line, package_(`{"scripts": {`+tt.scripts+`}}`), "/out", measure{}).line
 		if tt.want == buried {
 			if !strings.HasPrefix(got, `AGENCY_ARGS='["--json","--outputFile=/out/report-0.json"]' NODE_OPTIONS=`) || !strings.HasSuffix(got, "--require /out/lib/args.cjs' "+tt.line) {
 				t.Errorf("%s: %s", tt.scripts, got)

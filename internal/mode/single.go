@@ -235,7 +235,7 @@ func (a *attempts) judge(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 func (a *attempts) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verdict, error) {
 	spec := verify.Spec{
 		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,
-		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.contract.Writes,
+		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.contract.Writes, Thresholds: a.contract.QualityThresholds,
 		Commands: a.in.Commands, WeakenedBefore: a.weakened,
 	}
 	verdict, err := flow.Call(c, verify.Activity, a.key(key), spec)

@@ -25,6 +25,8 @@ type bench struct {
 	place sandbox.Place
 	setup *agency.Receipt
 	made  []agency.ReceiptID
+	// measure are the files whose lines the suite finds out in passing.
+	measure []string
 }
 
 // newBench names the checkout by the step, so that a crash leaves nothing that
@@ -64,15 +66,23 @@ func (b *bench) run(ctx context.Context, cmd check.Command) (agency.Receipt, err
 	if err != nil || ok {
 		return b.note(r), err
 	}
-	return b.fresh(ctx, cmd)
+	s := b.subject()
+	if cmd.Kind == agency.CheckTest {
+		s.Measure = b.measure
+	}
+	return b.execute(ctx, s, cmd)
 }
 
 // fresh runs a command even where its receipt is known.
 func (b *bench) fresh(ctx context.Context, cmd check.Command) (agency.Receipt, error) {
+	return b.execute(ctx, b.subject(), cmd)
+}
+
+func (b *bench) execute(ctx context.Context, s check.Subject, cmd check.Command) (agency.Receipt, error) {
 	if err := b.prepare(ctx); err != nil {
 		return agency.Receipt{}, err
 	}
-	s := b.subject()
+	s.Place = b.subject().Place
 	s.Fresh = true
 	r, err := b.j.checker.Run(ctx, s, cmd)
 	return b.note(r), err

@@ -12,8 +12,8 @@ import (
 )
 
 // coverage is how much of the change the tests reach, where a test run of this
-// contract on this very tree has measured it: the repository's own command, or
-// the agent's with the harness looking on. Nothing is run to find out.
+// contract on this very tree has measured it: the verification's own, in passing,
+// or the agent's. Nothing is run to find out.
 func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
 	if !j.task.isClaim() {
 		return nil, nil
@@ -40,6 +40,43 @@ func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
 	c := check.OfChange(files, addedLines(string(patch)))
 	return &c, nil
 }
+
+// measured are the changed files whose lines the tests of a claim find out in
+// passing.
+func (j *job) measured(changes []git.Change) []string {
+	if !j.task.isClaim() {
+		return nil
+	}
+	var out []string
+	for _, c := range changes {
+		if c.Status != 'D' && c.New.Mode != 0o120000 && languageOf(c.Path) != "" && !isTestFile(c.Path) && len(out) < maxMeasured {
+			out = append(out, c.Path)
+		}
+	}
+	return out
+}
+
+// maxMeasured bounds the files that are measured in passing.
+const maxMeasured = 200
+
+// judgeCoverage holds the coverage of the changed lines against what the
+// contract asks for; where it asks for nothing it decides nothing.
+func (f facts) judgeCoverage(v *agency.Verdict, r *report) {
+	v.Coverage = f.coverage
+	want, asked := f.Thresholds[CoverageThreshold]
+	switch {
+	case !asked || !f.isClaim():
+	case f.coverage == nil:
+		r.note("the contract asks for %g %% coverage of the changed lines, and its tests do not measure it", want)
+	case f.coverage.Lines > 0 && float64(f.coverage.Covered)*100 < want*float64(f.coverage.Lines):
+		r.fail("coverage: tests reach %d of %d changed lines, the contract asks for %g %%; not run: %s", f.coverage.Covered, f.coverage.Lines,
+			want, strings.Join(f.coverage.Missed[:min(len(f.coverage.Missed), maxLines)], ", "))
+	}
+}
+
+// CoverageThreshold is the key of a contract's quality thresholds for the
+// percentage of the changed lines that tests have to reach.
+const CoverageThreshold = "coverage"
 
 // addedLines are the lines that a unified diff adds, by file.
 func addedLines(patch string) map[string][]check.Lines {

@@ -74,14 +74,16 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		return v, err
 	}
 	claim, base := newBench(j, j.task.stage, j.task.claim), newBench(j, check.StageBase, j.task.base)
+	claim.measure = j.measured(f.changes)
 	defer func() { err = errors.Join(err, claim.close(ctx), base.close(ctx)) }()
 	if err := j.find(ctx, &f, claim, base); err != nil {
 		return v, err
 	}
 	f.receipts = append(append(base.made, claim.made...), f.madeWithout...)
-	v = judge(f)
-	v.Coverage, err = j.coverage(ctx)
-	return v, err
+	if f.coverage, err = j.coverage(ctx); err != nil {
+		return v, err
+	}
+	return judge(f), nil
 }
 
 // find runs what must be run, in order, and gathers the facts.
@@ -149,9 +151,35 @@ func (j *job) tests(ctx context.Context, f *facts, claim, base *bench) error {
 		return err
 	}
 	f.baseSuite = f.scope.cut(readSuite(b))
+	if err := j.compare(ctx, f, cmd, claim, base); err != nil || !f.doubtful(claim) {
+		return err
+	}
+	// What is found out in passing decides nothing: a suite that looks otherwise
+	// under it counts as it is without.
+	claim.renew()
+	r, err := claim.fresh(ctx, f.scope.of(cmd))
+	if err != nil {
+		return err
+	}
+	f.claimSuite = readSuite(r)
+	return j.compare(ctx, f, cmd, claim, base)
+}
+
+// compare holds both sides against each other and runs again what is newly red.
+func (j *job) compare(ctx context.Context, f *facts, cmd check.Command, claim, base *bench) (err error) {
 	f.tests = compare(f.baseSuite, f.claimSuite)
 	f.retried, err = j.retry(ctx, f.scope.of(cmd), f, claim, base)
 	return err
+}
+
+// doubtful tells whether a suite that was measured in passing is red in a way
+// that its tests, run alone and without, did not confirm.
+func (f facts) doubtful(claim *bench) bool {
+	r := f.claimSuite.receipt
+	if len(claim.measure) == 0 || r.OK() {
+		return false
+	}
+	return r.Cause != "" || !r.Parsed || r.Failed == 0 || len(f.tests.broken)+len(f.retried.flaky)+len(f.retried.notes) > 0
 }
 
 // suite runs the tests of the claim: those that the change can affect where

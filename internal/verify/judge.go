@@ -29,6 +29,7 @@ type facts struct {
 	weaker       []agency.Weakening // what the sources show
 	rewritten    map[string]bool    // tests that say something else than before
 	receipts     []agency.ReceiptID
+	coverage     *agency.Coverage // of the changed lines, where it is known
 }
 
 // gateFact is one command before the tests on both sides.
@@ -72,6 +73,7 @@ func judge(f facts) agency.Verdict {
 	}
 	f.judgeTests(&v, &r)
 	f.judgeCriteria(&v, &r)
+	f.judgeCoverage(&v, &r)
 	f.judgeWeakened(&v, &r)
 	distrust(&v)
 	v.Pass = len(r.reasons) == 0

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
-	"agency/internal/check"
 	"agency/internal/verify"
 	"agency/internal/workspace"
 )
@@ -224,32 +223,35 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
-// Where the test command measures, the verdict tells how much of the change the
-// tests reach.
+// The verdict tells how much of the change the tests reach, found out in the
+// run that verifies it; it decides only where the contract asks for it.
 func TestCoverageOfTheChange(t *testing.T) {
 	w := newWorld(t, baseFiles())
 	spec := w.change(map[string]string{"sub.go": goodGo + "\nfunc Unused(a int) int {\n\treturn a\n}\n"})
-	ws, err := w.run.Open(t.Context(), "main", workspace.Work)
-	if err != nil {
-		t.Fatal(err)
-	}
-	place, err := ws.Place()
-	if err != nil {
-		t.Fatal(err)
-	}
-	checker, err := w.options.Checker(t.Context(), runID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = checker.Run(t.Context(), check.Subject{
-		Place: place, Tree: spec.Claim, Run: runID, Contract: "main", Stage: check.StageWork, Fresh: true, Coverage: true,
-	}, w.commands.Command(agency.CheckTest))
-	if err != nil {
-		t.Fatal(err)
-	}
 	v := w.verify(spec)
 	wants(t, v, true)
 	if v.Coverage == nil || v.Coverage.Covered != 1 || v.Coverage.Lines <= v.Coverage.Covered || !strings.Contains(strings.Join(v.Coverage.Missed, " "), "sub.go:") {
 		t.Errorf("coverage %+v", v.Coverage)
+	}
+	if diff := cmp.Diff([]string{"base: go test ./...", "claim: go test ./..."}, sorted(w.ran(0))); diff != "" {
+		t.Errorf("more ran than without: %s", diff)
+	}
+	spec.Attempt++
+	spec.Thresholds = map[string]float64{verify.CoverageThreshold: 90}
+	wants(t, w.verify(spec), false, "coverage: tests reach 1 of 4 changed lines, the contract asks for 90 %")
+	spec.Attempt++
+	spec.Thresholds[verify.CoverageThreshold] = 20
+	wants(t, w.verify(spec), true)
+}
+
+// A test that fails only while lines are found out does not fail the claim.
+func TestMeasuringDecidesNothing(t *testing.T) {
+	files := baseFiles()
+	files["cover_test.go"] = "package p\n\nimport \"testing\"\n\nfunc TestPlain(t *testing.T) {\n\tif testing.CoverMode() != \"\" {\n\t\tt.Fatal(\"measured\")\n\t}\n}\n"
+	w := newWorld(t, files)
+	v := w.verify(w.change(map[string]string{"sub.go": goodGo}))
+	wants(t, v, true)
+	if len(v.Flaky) > 0 || !slices.Equal(v.NewlyPass, []string{"ex.com/p.TestSub"}) {
+		t.Errorf("verdict %+v", v)
 	}
 }

@@ -2,12 +2,17 @@
 import importlib.util
 import os
 
-# By its place: a module of the repository may come first by its name.
-_SPEC = importlib.util.spec_from_file_location("agency_report", os.path.join(os.path.dirname(__file__), "agency_report.py"))
-agency_report = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(agency_report)
 
-_COVERAGE = agency_report.Coverage()
+def _ours(name):
+    """A module by its place: one of the repository may come first by its name."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(os.path.dirname(__file__), name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+agency_report = _ours("agency_report")
+_COVERAGE = agency_report.Coverage(lambda *args: _ours("agency_lines").Lines(*args))
 
 
 def _text(report):

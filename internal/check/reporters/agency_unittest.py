@@ -4,11 +4,12 @@ import os
 import sys
 import unittest
 
+import agency_lines
 import agency_report
 
 sys.path[0] = os.getcwd()
 sys.argv[0] = "python -m unittest"
-_COVERAGE = agency_report.Coverage()
+_COVERAGE = agency_report.Coverage(agency_lines.Lines)
 
 
 class _Result(unittest.TextTestResult):
