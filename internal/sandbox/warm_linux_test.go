@@ -117,14 +117,22 @@ func runOnce(t *testing.T, r *Runner, s Spec) Result {
 
 func living(pid int) bool { return unix.Kill(pid, 0) == nil }
 
-// TestWarmExpires ends a sandbox that nobody uses.
+// TestWarmExpires ends a sandbox that nobody uses, when its time has come.
 func TestWarmExpires(t *testing.T) {
-	r, w := fullOf(t, Options{Idle: time.Millisecond}), newWorkspace(t)
-	runOnce(t, r, w.spec)
-	for len(r.waiting()) > 0 {
-		time.Sleep(time.Millisecond) // the clock is real: the test waits for its event
+	r, w := warm(t), newWorkspace(t)
+	_, pid := one(t, r, w, "true")
+	pool := r.machine.pool
+	pool.mu.Lock()
+	k := pool.kept[0]
+	if !k.timer.Reset(0) {
+		t.Error("no time was set")
 	}
-	r.machine.pool.ending.Wait()
+	pool.mu.Unlock()
+	<-k.dead
+	pool.ending.Wait()
+	if n := len(r.waiting()); n != 0 || living(pid) {
+		t.Errorf("%d wait, alive: %v", n, living(pid))
+	}
 }
 
 // TestWarmRelease ends what shows a folder, and nothing else.
