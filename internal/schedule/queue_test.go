@@ -1,0 +1,220 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"agency/internal/agency"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// drawPlan is a random plan without cycles: a contract depends on earlier ones.
+func drawPlan(t *rapid.T) []agency.Contract {
+	plan := make([]agency.Contract, rapid.IntRange(1, 14).Draw(t, "contracts"))
+	for i := range plan {
+		c := &plan[i]
+		c.ID = agency.ContractID(fmt.Sprintf("c%02d", i))
+		c.Status = agency.StatusPending
+		c.Priority = rapid.IntRange(0, 2).Draw(t, "priority")
+		for range rapid.IntRange(0, 2).Draw(t, "writes") {
+			c.Writes = append(c.Writes, rapid.SampledFrom([]string{"a.go", "b.go", "b.go#F", "b.go#G", "dir/", "dir/x", "go.sum"}).Draw(t, "write"))
+		}
+		if rapid.IntRange(0, 5).Draw(t, "sequential") == 0 {
+			c.ExecutionMode = agency.ExecutionSequential
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "dependencies") {
+			if i > 0 {
+				if d := plan[rapid.IntRange(0, i-1).Draw(t, "dependency")].ID; !slices.Contains(c.DependsOn, d) {
+					c.DependsOn = append(c.DependsOn, d)
+				}
+			}
+		}
+	}
+	return plan
+}
+
+// model is the same policy without any cleverness: every step looks at the
+// whole plan.
+type model struct {
+	limits   Limits
+	plan     []agency.Contract
+	admitted []agency.Contract // in progress, with a slot or without
+	parked   []agency.ContractID
+	back     []agency.ContractID // parked ones that want a slot again
+}
+
+func (m *model) next() (out []Start) {
+	busy := func() int { return len(m.admitted) - len(m.parked) }
+	order := agency.Ready(m.asPending(m.back))
+	for _, id := range order {
+		if slices.Contains(m.back, id) && busy() < m.limits.Parallel {
+			out = append(out, Start{id, true})
+			m.parked = slices.DeleteFunc(m.parked, func(p agency.ContractID) bool { return p == id })
+			m.back = slices.DeleteFunc(m.back, func(p agency.ContractID) bool { return p == id })
+		}
+	}
+	for _, id := range agency.Ready(m.plan) {
+		c := &m.plan[slices.IndexFunc(m.plan, func(c agency.Contract) bool { return c.ID == id })]
+		if busy() >= m.limits.Parallel {
+			break
+		}
+		if _, ok := agency.Admissible(*c, m.admitted, m.limits.Shared); ok {
+			c.Status = agency.StatusInProgress
+			m.admitted = append(m.admitted, *c)
+			out = append(out, Start{ID: id})
+		}
+	}
+	return out
+}
+
+// asPending is the plan as if those contracts had not begun, to order them.
+func (m *model) asPending(ids []agency.ContractID) []agency.Contract {
+	plan := slices.Clone(m.plan)
+	for i := range plan {
+		if slices.Contains(ids, plan[i].ID) {
+			plan[i].Status = agency.StatusPending
+		}
+	}
+	return plan
+}
+
+func (m *model) end(id agency.ContractID, s agency.Status) {
+	m.admitted = slices.DeleteFunc(m.admitted, func(c agency.Contract) bool { return c.ID == id })
+	for i := range m.plan {
+		if m.plan[i].ID == id {
+			m.plan[i].Status = s
+		}
+	}
+}
+
+// block marks what can never start, and names it.
+func (m *model) block() (out []agency.ContractID) {
+	for again := true; again; {
+		again = false
+		for i := range m.plan {
+			c := &m.plan[i]
+			if c.Status != agency.StatusPending {
+				continue
+			}
+			for _, d := range m.plan {
+				if slices.Contains(c.DependsOn, d.ID) && (d.Status == agency.StatusFailed || d.Status == agency.StatusBlocked) {
+					c.Status = agency.StatusBlocked
+					out = append(out, c.ID)
+					again = true
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// The queue is the plain policy: never two that overlap, none early, no slot
+// idle while a contract could have it, and the right one first.
+func TestQueueIsThePolicy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		plan := drawPlan(t)
+		limits := Limits{Parallel: rapid.IntRange(1, 4).Draw(t, "parallel"), Shared: []string{"go.sum"}}
+		q, m := NewQueue(plan, limits), &model{limits: limits, plan: slices.Clone(plan)}
+		for step := 0; ; step++ {
+			got, want := q.Next(), m.next()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("step %d (-want +got):\n%s", step, diff)
+			}
+			if len(m.admitted) == 0 {
+				break
+			}
+			c := rapid.SampledFrom(m.admitted).Draw(t, "which").ID
+			parked := slices.Contains(m.parked, c)
+			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			case parked && !slices.Contains(m.back, c):
+				m.back = append(m.back, c)
+				q.Unpark(c)
+			case parked: // waits for its slot
+			case what == 0:
+				m.parked = append(m.parked, c)
+				q.Park(c)
+			case what == 1:
+				m.end(c, agency.StatusFailed)
+				blocked := q.Fail(c)
+				if diff := cmp.Diff(m.block(), blocked); diff != "" {
+					t.Fatalf("blocked (-want +got):\n%s", diff)
+				}
+			default:
+				m.end(c, agency.StatusComplete)
+				q.Complete(c)
+			}
+		}
+		for _, c := range m.plan {
+			if !c.Status.Final() && c.Status != agency.StatusBlocked {
+				t.Fatalf("%s was forgotten: %s", c.ID, c.Status)
+			}
+		}
+	})
+}
+
+func TestHoldStartsNothingNew(t *testing.T) {
+	q := NewQueue([]agency.Contract{{ID: "a"}, {ID: "b"}}, Limits{Parallel: 1})
+	q.Next()
+	q.Park("a")
+	q.Hold(true)
+	if got := q.Next(); got != nil {
+		t.Fatalf("started %v", got)
+	}
+	q.Unpark("a")
+	if diff := cmp.Diff([]Start{{"a", true}}, q.Next()); diff != "" {
+		t.Fatal(diff)
+	}
+	q.Complete("a")
+	q.Hold(false)
+	if diff := cmp.Diff([]Start{{ID: "b"}}, q.Next()); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestNewPlanMendsTheOld(t *testing.T) {
+	q := NewQueue([]agency.Contract{{ID: "a"}, {ID: "b", DependsOn: []agency.ContractID{"a"}}, {ID: "c", DependsOn: []agency.ContractID{"b"}}}, Limits{Parallel: 1})
+	q.Next()
+	if diff := cmp.Diff([]agency.ContractID{"b", "c"}, q.Fail("a")); diff != "" {
+		t.Fatal(diff)
+	}
+	q.Add([]agency.Contract{{ID: "a2"}, {ID: "b", DependsOn: []agency.ContractID{"a2"}}})
+	for _, want := range []agency.ContractID{"a2", "b"} {
+		if diff := cmp.Diff([]Start{{ID: want}}, q.Next()); diff != "" {
+			t.Fatal(diff)
+		}
+		q.Complete(want)
+	}
+	if q.Next() != nil || q.alive("c") {
+		t.Fatal("c depends on the b that was given up, and no plan mended it")
+	}
+}
+
+// A step at ten thousand contracts looks at few of them.
+func TestLargePlan(t *testing.T) {
+	var plan []agency.Contract
+	for i := range 10_000 {
+		c := agency.Contract{ID: agency.ContractID(fmt.Sprint("c", i)), Writes: []string{fmt.Sprintf("f%d.go", i%50)}}
+		if i >= 100 {
+			c.DependsOn = []agency.ContractID{agency.ContractID(fmt.Sprint("c", i-100))}
+		}
+		plan = append(plan, c)
+	}
+	begun := time.Now()
+	q := NewQueue(plan, Limits{Parallel: 8})
+	running := q.Next()
+	n := 0
+	for len(running) > 0 {
+		n++
+		q.Complete(running[0].ID)
+		running = append(running[1:], q.Next()...)
+	}
+	if n != len(plan) {
+		t.Fatalf("%d of %d contracts ran", n, len(plan))
+	}
+	t.Logf("%d steps in %s", n, time.Since(begun))
+}
