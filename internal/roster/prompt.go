@@ -9,7 +9,7 @@ import (
 	"agency/internal/agency"
 )
 
-//go:embed prompts/*.md
+//go:embed prompts/*.md prompts/parts/*.md
 var prompts embed.FS
 
 // View is what a role's prompt may name.
@@ -23,6 +23,13 @@ type View struct {
 	AskPerson bool
 }
 
+// Works tells whether an agent of the role can fulfil a contract in this
+// version: it may hold one, has a prompt, and a way to say that it is done.
+func (r Role) Works() bool {
+	_, err := fs.Stat(prompts, "prompts/"+string(r.ID)+".md")
+	return err == nil && r.Holds && r.Offers("signal_complete")
+}
+
 // Prompt renders the role's system prompt, whose first line is
 // "# TITLE (ID)". A role without a prompt is not in this version: KindInvalid.
 func (r Role) Prompt(v View) (string, error) {
@@ -30,7 +37,10 @@ func (r Role) Prompt(v View) (string, error) {
 	if err != nil {
 		return "", agency.Errorf(agency.KindInvalid, "role %s is not in this version", r.ID)
 	}
-	t, err := template.New(string(r.ID)).Option("missingkey=error").Parse(string(text))
+	t, err := template.New(string(r.ID)).Option("missingkey=error").ParseFS(prompts, "prompts/parts/*.md")
+	if err == nil {
+		t, err = t.Parse(string(text))
+	}
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)
 	}

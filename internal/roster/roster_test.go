@@ -78,6 +78,9 @@ func TestPrompt(t *testing.T) {
 	golden(t, Generalist, View{Repo: "/home/ann/shop"}, "testdata/generalist.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Contracts: 1}, "testdata/project_manager.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop"}, "testdata/project_manager_many.md")
+	golden(t, Scaffolder, View{Repo: "/home/ann/shop", Network: true}, "testdata/scaffolder.md")
+	golden(t, TestEngineer, View{Repo: "/home/ann/shop"}, "testdata/test_engineer.md")
+	golden(t, Cleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")
 }
 
 func golden(t *testing.T, role agency.RoleID, v View, file string) {
@@ -116,7 +119,7 @@ func golden(t *testing.T, role agency.RoleID, v View, file string) {
 
 // A role without a prompt is not in this version, and says so.
 func TestPromptOfLaterRole(t *testing.T) {
-	r, err := Find(Reviewer)
+	r, err := Find(Visionary)
 	if err != nil {
 		t.Fatal(err)
 	}
