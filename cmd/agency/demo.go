@@ -38,19 +38,19 @@ in Go where there is a go command, else in shell, checked by this program.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.keep, "keep", "", "keep everything in `DIR` (default: a temporary folder, removed)")
-	cmd.Flags().StringVar(&f.mode, "mode", "single", "how the work is organised: `single` or contract")
+	cmd.Flags().StringVar(&f.mode, "mode", "single", "how the work is organised: `single`, contract or multi_agent")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "show every event")
 	return cmd
 }
 
 func (a *app) demo(ctx context.Context, f demoFlags) error {
-	if f.mode != string(agency.ModeSingle) && f.mode != string(agency.ModeContract) {
+	if !agency.Mode(f.mode).Built() {
 		return usage("--mode %s: not in this version", f.mode)
 	}
 	if err := a.agentsRun(); err != nil {
 		return err
 	}
-	s, remove, err := a.makeSample(ctx, f.keep)
+	s, remove, err := a.makeSample(ctx, f.keep, agency.Mode(f.mode))
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (a *app) demoCheckCommand() *cobra.Command {
 
 func (a *app) say(format string, args ...any) { a.printf(a.out, format+"\n", args...) }
 
-func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func(), error) {
+func (a *app) makeSample(ctx context.Context, keep string, mode agency.Mode) (*demo.Sample, func(), error) {
 	dir := keep
 	if dir == "" {
 		made, err := os.MkdirTemp("", "agency-demo-")
@@ -106,7 +106,7 @@ func (a *app) makeSample(ctx context.Context, keep string) (*demo.Sample, func()
 		}
 		dir = made
 	}
-	s, err := demo.Make(ctx, dir, selfFile())
+	s, err := demo.Make(ctx, dir, selfFile(), mode)
 	if err != nil {
 		if keep == "" {
 			_ = os.RemoveAll(dir) // the error is already on its way

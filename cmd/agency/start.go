@@ -49,7 +49,7 @@ approved the merge gate. Ctrl-C pauses the run.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.start(cmd.Context(), args[0], f) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent) or contract (the goal becomes a formal contract first)")
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first) or multi_agent (a team)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Float64Var(&f.budget, "budget", 0, "stop at a gate before spending more than `USD`")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust or weakened tests)")
@@ -61,7 +61,7 @@ approved the merge gate. Ctrl-C pauses the run.`,
 	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
 	fl.StringVar(&f.feature, "feature", "", "")
 	fl.StringVar(&f.agent, "agent", "", "")
-	fl.IntVar(&f.parallel, "max-parallel", 0, "")
+	fl.IntVar(&f.parallel, "max-parallel", 0, "most contracts of a team at work at once, `N` (default: max_parallel_agents)")
 	fl.BoolVar(&f.dry, "dry-run", false, "show plan, gates and the most that it can cost; start and spend nothing")
 	fl.BoolVar(&f.noRepo, "no-repo", false, "")
 	for _, later := range laterFlags {
@@ -73,13 +73,16 @@ approved the merge gate. Ctrl-C pauses the run.`,
 				return usage("--%s: not in this version", later)
 			}
 		}
+		if cmd.Flags().Changed("max-parallel") && f.parallel < 1 {
+			return usage("--max-parallel %d: want 1 or more", f.parallel)
+		}
 		return nil
 	}
 	return cmd
 }
 
 // laterFlags belong to features of later versions.
-var laterFlags = []string{"feature", "agent", "max-parallel", "no-repo"}
+var laterFlags = []string{"feature", "agent", "no-repo"}
 
 func oneGoal(cmd *cobra.Command, args []string) error {
 	for _, later := range laterFlags {
@@ -238,6 +241,9 @@ func (f runFlags) layer() []config.Flag {
 	var out []config.Flag
 	if f.mode != "" {
 		out = append(out, config.Flag{Key: "mode", Value: f.mode, Name: "--mode"})
+	}
+	if f.parallel != 0 {
+		out = append(out, config.Flag{Key: "max_parallel_agents", Value: strconv.Itoa(f.parallel), Name: "--max-parallel"})
 	}
 	if f.budget != 0 {
 		out = append(out, config.Flag{Key: "budget.usd", Value: strconv.FormatFloat(f.budget, 'f', -1, 64), Name: "--budget"})

@@ -13,6 +13,9 @@ type PlanRules struct {
 	MaxLines        int             // most estimated lines of a contract; 0 is no limit
 	RequireCriteria bool            // a contract without criteria is a fault
 	Holders         map[RoleID]bool // roles that may hold contracts; nil skips the check
+
+	// Taken are the ids of contracts that the run has already.
+	Taken map[ContractID]bool
 }
 
 // PlanFault is one thing that is wrong with a plan. Contract is empty where
@@ -44,6 +47,9 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 	for _, c := range contracts {
 		if err := CheckContractID(c.ID); err != nil {
 			add(c.ID, "%v", err)
+		}
+		if rules.Taken[c.ID] {
+			add(c.ID, "the run has a contract of this id already")
 		}
 		fold := strings.ToLower(string(c.ID))
 		if first, ok := byFold[fold]; ok {

@@ -19,6 +19,9 @@ const (
 	ModeFull           Mode = "full"
 )
 
+// Built tells whether this version can run a mode.
+func (m Mode) Built() bool { return m == ModeSingle || m == ModeContract || m == ModeMultiAgent }
+
 // RunState is where a run stands (INTERFACES 7).
 type RunState string
 

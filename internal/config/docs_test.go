@@ -162,7 +162,7 @@ func TestShow(t *testing.T) {
 	in.Flags = []Flag{{Key: "retry_budget", Value: "1", Name: "--retries"}}
 	text := string(Show(load(t, in), ShowOptions{Origins: true}))
 	for _, want := range []string{
-		"  usd: 7  # agency.yaml:1\n", "mode: tiered  # not in this version; agency.yaml:2\n", "max_parallel_agents: 2  # no effect yet; own.yaml:2\n",
+		"  usd: 7  # agency.yaml:1\n", "mode: tiered  # not in this version; agency.yaml:2\n", "max_parallel_agents: 2  # own.yaml:2\n",
 		"retry_budget: 1  # --retries\n", "    api_key: \"********\"  # own.yaml:1\n", "    api_key: \"${OPENAI_API_KEY}\"  # set; default\n",
 		"    api_key: \"${GEMINI_API_KEY}\"  # GEMINI_API_KEY is not set; default\n", "  -\n", "    type: desktop  # no effect yet; agency.yaml:3\n",
 	} {

@@ -67,20 +67,34 @@ func (c Config) ModelsOf(role agency.RoleID) ([]ModelRef, error) {
 }
 
 // RunModels are the models that a run of this configuration asks: those of
-// the generalist, and in mode contract the project manager's after them. A run
-// of mode single that moves up stays with the generalist's.
+// the generalist, then those of the other roles of its mode. A run of mode
+// single that moves up stays with the generalist's.
 func (c Config) RunModels() ([]ModelRef, error) {
-	refs, err := c.ModelsOf("generalist")
-	if err != nil || c.Mode != agency.ModeContract {
-		return refs, err
-	}
-	more, err := c.ModelsOf("project_manager")
-	for _, ref := range more {
-		if !slices.Contains(refs, ref) {
-			refs = append(refs, ref)
+	var refs []ModelRef
+	for _, role := range rolesOf(c.Mode) {
+		more, err := c.ModelsOf(role)
+		if err != nil {
+			return refs, err
+		}
+		for _, ref := range more {
+			if !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
 		}
 	}
-	return refs, err
+	return refs, nil
+}
+
+// rolesOf are the roles that may work in a run of a mode.
+func rolesOf(m agency.Mode) []agency.RoleID {
+	switch m {
+	case agency.ModeMultiAgent:
+		return []agency.RoleID{"generalist", "project_manager", "scaffolder", "test_engineer", "cleanup"}
+	case agency.ModeContract:
+		return []agency.RoleID{"generalist", "project_manager"}
+	default:
+		return []agency.RoleID{"generalist"}
+	}
 }
 
 // WindowOf is the configured context window of a model in tokens; 0 where the

@@ -42,6 +42,24 @@ func inEffect() []string {
 		"agents.generalist.max_tokens_per_session",
 		"agents.generalist.timeout_seconds",
 		"agents.generalist.max_turns",
+		"agents.scaffolder.model",
+		"agents.scaffolder.max_tokens",
+		"agents.scaffolder.max_tokens_per_session",
+		"agents.scaffolder.timeout_seconds",
+		"agents.scaffolder.max_turns",
+		"agents.test_engineer.model",
+		"agents.test_engineer.max_tokens",
+		"agents.test_engineer.max_tokens_per_session",
+		"agents.test_engineer.timeout_seconds",
+		"agents.test_engineer.max_turns",
+		"agents.cleanup.model",
+		"agents.cleanup.max_tokens",
+		"agents.cleanup.max_tokens_per_session",
+		"agents.cleanup.timeout_seconds",
+		"agents.cleanup.max_turns",
+		"max_parallel_agents",
+		"shared_writes",
+		"visibility.max_waiting_gates",
 		"agents.*.runtime",
 		"sandbox",
 		"visibility.gate_timeout_minutes",
@@ -80,7 +98,7 @@ func (c Config) absent() []absent {
 			out = append(out, absent{key, what})
 		}
 	}
-	add(c.Mode != agency.ModeSingle && c.Mode != agency.ModeContract, "mode", "mode "+string(c.Mode))
+	add(!c.Mode.Built(), "mode", "mode "+string(c.Mode))
 	add(c.Land == agency.LandPullRequest, "land", "land: pull_request")
 	add(c.Sandbox.Network != "none", "sandbox.network", "sandbox.network: "+c.Sandbox.Network)
 	add(c.Store.URL != "", "store.url", "store.url")

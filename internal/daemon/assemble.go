@@ -22,6 +22,7 @@ import (
 	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/roster"
+	"agency/internal/schedule"
 	"agency/internal/session"
 	"agency/internal/store"
 	"agency/internal/verify"
@@ -111,6 +112,7 @@ func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop, mail *board.Boa
 	land.Bind(reg, land.NewQueue(lands), target)
 	shop.SetRecover(target.Recover)
 	mode.NewSteps(db, fence, shop).Bind(reg)
+	schedule.Bind(reg, sender{db, fence})
 	return reg
 }
 
@@ -126,6 +128,16 @@ func (p *parts) close() error {
 func isRole(id agency.RoleID) bool {
 	_, err := roster.Find(id)
 	return err == nil
+}
+
+// sender puts a run's signals to itself into the engine's inbox.
+type sender struct {
+	db    *store.DB
+	fence agency.Fence
+}
+
+func (s sender) Signal(ctx context.Context, run agency.RunID, name, id string, payload []byte) error {
+	return s.db.WriteFenced(ctx, s.fence, func(tx *store.Tx) error { return local.Send(tx, run, name, id, payload) })
 }
 
 // LookAt opens what a repository has recorded, read-only, where no host lives.

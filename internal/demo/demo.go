@@ -21,7 +21,7 @@ import (
 	"agency/internal/config"
 )
 
-//go:embed sample/*.txt shell/*.txt script.yaml shell.yaml
+//go:embed sample/*.txt shell/*.txt team/*.txt script.yaml shell.yaml team.yaml
 var files embed.FS
 
 // kind is one of the two samples.
@@ -44,6 +44,20 @@ func inGo() kind {
 			{"README.md", "sample/README.md.txt"},
 			{"config/timeout.go", "sample/timeout.go.txt"},
 			{"config/timeout_test.go", "sample/timeout_test.go.txt"},
+		},
+	}
+}
+
+// ofTeam is the sample for a team, in Go.
+func ofTeam() kind {
+	return kind{
+		goal:   "Give orders discounts and shipping, and write an invoice that shows cents as money; test the edges",
+		script: "team.yaml",
+		layout: []file{
+			{"go.mod", "team/go.mod.txt"},
+			{"README.md", "team/README.md.txt"},
+			{"order/order.go", "team/order.go.txt"},
+			{"order/order_test.go", "team/order_test.go.txt"},
 		},
 	}
 }
@@ -75,9 +89,10 @@ type Sample struct {
 	git    string
 }
 
-// Make writes the sample into an empty or new folder and commits it. Without a
-// go command it is in shell, and self, this program, is copied beside it.
-func Make(ctx context.Context, dir, self string) (*Sample, error) {
+// Make writes the sample of a mode into an empty or new folder and commits it.
+// Without a go command that for one agent is in shell, and self, this program,
+// is copied beside it; a team's is in Go only.
+func Make(ctx context.Context, dir, self string, mode agency.Mode) (*Sample, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return nil, agency.Errorf(agency.KindTransient, "the git command was not found: %w", err).WithMend("install git 2.38 or newer")
@@ -92,7 +107,13 @@ func Make(ctx context.Context, dir, self string) (*Sample, error) {
 		return nil, err
 	}
 	s := &Sample{Dir: dir, Repo: filepath.Join(dir, "service"), Script: filepath.Join(dir, "script.yaml"), git: git, kind: inGo()}
-	if _, err := exec.LookPath("go"); err != nil {
+	_, noGo := exec.LookPath("go")
+	switch {
+	case mode == agency.ModeMultiAgent && noGo != nil:
+		return nil, agency.Errorf(agency.KindInvalid, "the demo of mode %s needs the go command: %w", mode, noGo).WithMend("agency demo, which does without")
+	case mode == agency.ModeMultiAgent:
+		s.kind = ofTeam()
+	case noGo != nil:
 		s.kind = inShell()
 		s.Checks = filepath.Join(dir, "bin", "agency")
 	}
@@ -108,7 +129,7 @@ func Make(ctx context.Context, dir, self string) (*Sample, error) {
 		{"config", "user.name", "Demo"},
 		{"config", "user.email", "demo@localhost"},
 		{"add", "-A"},
-		{"commit", "-q", "-m", "Read timeouts in seconds"},
+		{"commit", "-q", "-m", "First version"},
 	} {
 		if _, err := s.Git(ctx, args...); err != nil {
 			return nil, err

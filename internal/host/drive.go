@@ -161,10 +161,14 @@ func (h *Host) execute(ctx context.Context, l *live, c Copy) (mode.Result, error
 
 // program is what a run of a mode executes.
 func program(m agency.Mode) func(flow.Ctx, mode.Input) (mode.Result, error) {
-	if m == agency.ModeContract {
+	switch m {
+	case agency.ModeMultiAgent:
+		return mode.Team
+	case agency.ModeContract:
 		return mode.Contract
+	default:
+		return mode.Single
 	}
-	return mode.Single
 }
 
 func inputOf(run agency.Run, c Copy) mode.Input {
@@ -174,6 +178,7 @@ func inputOf(run agency.Run, c Copy) mode.Input {
 		Triggers: c.Config.Triggers, OnError: c.Config.OnError,
 		PlanGate:       run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
+		Parallel:       c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
 	}
 }
 

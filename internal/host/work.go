@@ -65,7 +65,7 @@ func checkRequest(r api.RunRequest) (Copy, error) {
 	if err := CheckGoal(r.Goal); err != nil {
 		return c, err
 	}
-	if r.Mode != agency.ModeSingle && r.Mode != agency.ModeContract {
+	if !r.Mode.Built() {
 		return c, agency.Errorf(agency.KindInvalid, "mode %s: not in this version", r.Mode).WithMend("agency run --mode single")
 	}
 	if r.Land != agency.LandBranch && r.Land != agency.LandMerge {

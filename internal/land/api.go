@@ -7,12 +7,13 @@ import (
 	"agency/internal/flow"
 )
 
-// The activities. Queue performs the first two, Target the third; Bind
-// registers all.
+// The activities. Target performs the merge, Queue the others; Bind registers
+// all.
 var (
 	BranchActivity = flow.Activity[BranchSpec, Branch]{Name: "land.branch"}
 	Activity       = flow.Activity[Spec, Outcome]{Name: "land"}
 	MergeActivity  = flow.Activity[MergeSpec, MergeOutcome]{Name: "land.merge"}
+	HeadActivity   = flow.Activity[BranchSpec, Branch]{Name: "land.head"}
 )
 
 // BranchSpec asks for the run's branch at the run's base.
@@ -25,6 +26,7 @@ type BranchSpec struct {
 type Branch struct {
 	Ref  string     `json:"ref"` // full name
 	Head agency.OID `json:"head"`
+	Tree agency.OID `json:"tree,omitempty"` // of Head; where the head was asked for
 }
 
 // Spec asks for the landing of a claim: the tree of the workspace named like

@@ -50,6 +50,7 @@ func NewQueue(o Options) *Queue { return &Queue{o: o} }
 // Bind registers the activities of both.
 func Bind(r *flow.Registry, q *Queue, t *Target) {
 	flow.Bind(r, BranchActivity, q.Branch)
+	flow.Bind(r, HeadActivity, q.Head)
 	flow.Bind(r, Activity, q.Land)
 	flow.Bind(r, MergeActivity, t.Merge)
 }
@@ -120,6 +121,23 @@ func (q *Queue) Branch(ctx context.Context, _ agency.StepKey, spec BranchSpec) (
 			WithMend("set branch_prefix in agency.yaml to a word that is no branch, or: git branch -m %s NEWNAME", strings.TrimPrefix(blocked.By, "refs/heads/"))
 	}
 	return b, mendable(err)
+}
+
+// Head is where the run's branch stands now.
+func (q *Queue) Head(ctx context.Context, _ agency.StepKey, spec BranchSpec) (Branch, error) {
+	run, record, err := q.o.open(ctx, spec.Run)
+	if err != nil {
+		return Branch{}, err
+	}
+	b := Branch{Ref: branchRef(record.Branch)}
+	if b.Head, err = run.User().Ref(ctx, b.Ref); err == nil && b.Head == "" {
+		err = (&landing{o: q.o, run: run, spec: Spec{Run: spec.Run}, ref: b.Ref}).branchGone(ctx)
+	}
+	if err != nil {
+		return b, err
+	}
+	b.Tree, err = run.User().ResolveTree(ctx, b.Head)
+	return b, err
 }
 
 // ours accepts a branch that an earlier process of this run has moved on.

@@ -36,12 +36,12 @@ func formal(c flow.Ctx, in Input, before *handed) (Result, error) {
 			"\n\nThe files are as it left them, and the contract is worked on from there."
 		d.how.before = &handed{tree: before.tree}
 	}
-	contract, failure, err := d.plan(c)
+	plan, failure, err := d.plan(c)
 	switch {
 	case err != nil:
 		return Result{}, err
-	case contract != nil:
-		return pursue(c, in, *contract, workOn{staged: true, before: before})
+	case plan != nil:
+		return pursue(c, in, formalContract(in, plan[0]), workOn{staged: true, before: before})
 	case d.stopped || in.OnError != "single" || before != nil:
 		return Result{Reason: failure}, nil
 	}
@@ -64,12 +64,12 @@ func planContract(in Input) agency.Contract {
 // draft is the making of the contract: attempts that end by a plan.
 type draft struct {
 	attempts
-	stopped  bool // a person ended it
 	rejected bool // the plan gate was rejected once
 }
 
-// plan gives the contract, or the reason why there is none.
-func (d *draft) plan(c flow.Ctx) (contract *agency.Contract, failure string, err error) {
+// plan gives the contracts as they were submitted, or the reason why there are
+// none.
+func (d *draft) plan(c flow.Ctx) (contracts []agency.Contract, failure string, err error) {
 	if _, err := flow.Call(c, createContract, path(d.contract.ID, "create"), d.contract); err != nil {
 		return nil, "", err
 	}
@@ -87,8 +87,7 @@ func (d *draft) plan(c flow.Ctx) (contract *agency.Contract, failure string, err
 		}
 		switch {
 		case end.accepted:
-			formal := formalContract(d.in, out.Plan[0])
-			return &formal, "", nil
+			return out.Plan, "", nil
 		case end.final != "":
 			return nil, end.final, d.withdraw(c, end.final)
 		}
@@ -109,7 +108,7 @@ func (d *draft) outcome(c flow.Ctx, out session.Outcome) (planEnd, error) {
 	case out.Kind == session.Planned && len(out.Faults) > 0:
 		return d.faulty(c, out.Faults)
 	case out.Kind == session.Planned:
-		return d.gate(c, out.Plan[0])
+		return d.gate(c, out.Plan)
 	case out.Kind == session.Blocked:
 		end, err := d.blocked(c, out)
 		d.stopped = end.final != ""
@@ -151,14 +150,14 @@ func (d *draft) faulty(c flow.Ctx, faults []agency.PlanFault) (planEnd, error) {
 
 // gate accepts a plan, by a person where the run is so configured. A first
 // reject has it written again, a second one ends the run.
-func (d *draft) gate(c flow.Ctx, plan agency.Contract) (planEnd, error) {
+func (d *draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 	if err := d.advance(c, "claim", step{ClaimMade: &agency.ClaimMade{}}); err != nil {
 		return planEnd{}, err
 	}
 	if d.in.PlanGate {
 		answer, err := ask(c, agency.Gate{
 			ID: gateID(d.in.Run, fmt.Sprintf("plan-%d", d.n)), RunID: d.in.Run, Kind: agency.GatePlan, ContractID: d.contract.ID,
-			Summary: firstLine("the contract: " + plan.Title), Body: planBody(formalContract(d.in, plan)),
+			Summary: d.summary(plan), Body: d.body(plan),
 		})
 		switch {
 		case err != nil:
@@ -198,6 +197,20 @@ func formalContract(in Input, plan agency.Contract) agency.Contract {
 		plan.Type = agency.TypeFeature
 	}
 	return plan
+}
+
+func (d *draft) summary(plan []agency.Contract) string {
+	if d.how.many {
+		return fmt.Sprintf("the plan: %d contracts", len(plan))
+	}
+	return firstLine("the contract: " + plan[0].Title)
+}
+
+func (d *draft) body(plan []agency.Contract) string {
+	if d.how.many {
+		return teamBody(d.in, teamContracts(d.in, plan))
+	}
+	return planBody(formalContract(d.in, plan[0]))
 }
 
 // planBody is a contract as the person at the plan gate reads it.

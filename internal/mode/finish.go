@@ -22,7 +22,7 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 	problem := ""
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("merge-%d", n)
-		if contract.ID != "main" {
+		if contract.ID != "main" && contract.ID != "" {
 			name = fmt.Sprintf("merge-%s-%d", contract.ID, n)
 		}
 		spec := mergeGateSpec{

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/budget"
 	"agency/internal/flow"
 	"agency/internal/session"
 )
@@ -26,10 +25,13 @@ const ResumeSignal = "resume"
 // it waits for is met and the same conversation goes on with the answer.
 func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	spec := session.Spec{
-		Run: a.in.Run, Contract: a.contract.ID, Role: a.role, Agent: agency.AgentID(a.role), Attempt: a.n, Staged: a.how.staged,
+		Run: a.in.Run, Contract: a.contract.ID, Role: a.role, Agent: a.agent(), Attempt: a.n, Staged: a.how.staged,
 	}
-	if a.role == manager {
+	if a.role == manager && !a.how.many {
 		spec.MaxContracts = 1
+	}
+	if a.slot != nil {
+		spec.Onto = a.base
 	}
 	if before := a.how.before; before != nil && a.n == 1 {
 		spec.From = before.tree
@@ -42,6 +44,9 @@ func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	}
 	for part := 1; ; part++ {
 		spec.Part = part
+		if a.crew != nil {
+			a.raises = a.crew.raises
+		}
 		out, err := flow.Call(c, session.Activity, a.key(fmt.Sprintf("session/%d", part)), spec)
 		if out.Tree != "" {
 			a.tree = out.Tree
@@ -52,7 +57,7 @@ func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 		if err := a.advance(c, fmt.Sprintf("park/%d", part), step{Parking: &agency.Parking{For: string(out.For)}}); err != nil {
 			return out, err
 		}
-		answer, stop, err := a.meet(c, out, part)
+		answer, stop, err := a.wait(c, out, part)
 		if err != nil {
 			return out, err
 		}
@@ -66,13 +71,29 @@ func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	}
 }
 
+// wait is meet without a slot, so that who waits holds up nobody.
+func (a *attempts) wait(c flow.Ctx, out session.Outcome, part int) (*session.Answer, string, error) {
+	if err := a.slot.Leave(c, out.For == session.ForHuman || out.For == session.ForBudget); err != nil {
+		return nil, "", err
+	}
+	answer, stop, err := a.meet(c, out, part)
+	if err != nil {
+		return nil, "", err
+	}
+	return answer, stop, a.slot.Return(c)
+}
+
 // meet waits for what a parked session needs. Stop is the reason why the run
 // must end instead.
 func (a *attempts) meet(c flow.Ctx, out session.Outcome, part int) (answer *session.Answer, stop string, err error) {
 	name := fmt.Sprintf("%s-%d-%d", a.contract.ID, a.n, part)
 	switch out.For {
 	case session.ForPause:
-		_, err := flow.Receive(c, resume, a.key(fmt.Sprintf("resume/%d", part)))
+		key := a.key(fmt.Sprintf("resume/%d", part))
+		if a.crew != nil {
+			return nil, "", a.crew.resumed(c, key)
+		}
+		_, err := flow.Receive(c, resume, key)
 		return nil, "", err
 	case session.ForBudget:
 		return a.meetBudget(c, out, name)
@@ -98,22 +119,14 @@ func (a *attempts) meetQuestion(c flow.Ctx, out session.Outcome, name string) (*
 }
 
 func (a *attempts) meetBudget(c flow.Ctx, out session.Outcome, name string) (*session.Answer, string, error) {
-	d, err := ask(c, agency.Gate{
-		ID: gateID(a.in.Run, "budget-"+name), RunID: a.in.Run, Kind: agency.GateBudget,
-		ContractID: a.contract.ID, Summary: "the budget is used up: " + out.Reason,
-		Body: out.Reason + "\n\nNothing more is spent until this is answered. Approve with `--budget USD` to set a new limit in dollars for the whole run; without it the limit that is reached is doubled. Reject to end the run.",
-	})
-	if err != nil {
-		return nil, "", err
+	if a.crew != nil {
+		stop, err := a.crew.budget(c, a.key("budget"), out, a.raises)
+		return nil, stop, err
 	}
-	if d.Verb == agency.Reject {
+	d, err := askBudget(c, a.in, a.contract.ID, "budget-"+name, a.key("raise/budget-"+name), out)
+	if err == nil && d.Verb == agency.Reject {
 		return nil, "the budget is used up: " + out.Reason, nil
 	}
-	more := grant{Run: a.in.Run, Node: budget.Root, USD: d.BudgetUSD}
-	if out.Exhausted != nil {
-		more.Limit = out.Exhausted.Limit
-	}
-	_, err = flow.Call(c, raiseBudget, a.key("raise/"+name), more)
 	return nil, "", err
 }
 

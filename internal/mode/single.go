@@ -14,6 +14,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/flow"
 	"agency/internal/land"
+	"agency/internal/schedule"
 	"agency/internal/session"
 	"agency/internal/verify"
 )
@@ -37,6 +38,11 @@ type Input struct {
 	// DependencyGate asks a person before anything is installed, also where the
 	// configuration allows it.
 	DependencyGate bool
+
+	// What follows is for teams.
+	Parallel        int      // contracts at work at the same time
+	SharedWrites    []string // globs whose overlap does not count
+	MaxWaitingGates int      // while as many wait, no new contract starts
 }
 
 // Result is how a run ended.
@@ -69,6 +75,7 @@ type workOn struct {
 	staged bool    // its context is staged
 	before *handed // what another contract left
 	up     bool    // a failure of verification moves the run up
+	many   bool    // a plan of many contracts
 }
 
 // pursue takes a contract to its landing and through the merge gate.
@@ -134,7 +141,15 @@ func fulfil(c flow.Ctx, a *attempts) (landed land.Landed, failure string, err er
 	if _, err := flow.Call(c, createContract, path(a.contract.ID, "create"), a.contract); err != nil {
 		return landed, "", err
 	}
+	return a.fulfil(c)
+}
+
+// fulfil is the same for a contract that is known.
+func (a *attempts) fulfil(c flow.Ctx) (landed land.Landed, failure string, err error) {
 	for a.next() {
+		if err := a.stand(c); err != nil {
+			return landed, "", err
+		}
 		work, err := a.run(c)
 		switch {
 		case err != nil:
@@ -162,8 +177,13 @@ type attempts struct {
 	feedback session.Feedback
 	role     agency.RoleID // also the agent
 	how      workOn
-	unproved bool       // a claim was not verified
-	tree     agency.OID // the files as the last session left them
+	unproved bool           // a claim was not verified
+	tree     agency.OID     // the files as the last session left them
+	behind   bool           // others landed what does not go with it
+	crew     *crew          // of a team; nil where one agent works at a time
+	raises   int            // of the crew's budget, when the part at work began
+	stopped  bool           // a person ended it
+	slot     *schedule.Slot // of a team; nil where one agent works at a time
 }
 
 func (a *attempts) next() bool {
@@ -171,10 +191,30 @@ func (a *attempts) next() bool {
 	return a.n <= a.contract.RetryBudget+a.granted
 }
 
+// agent is who works: the one of its role, or, in a team, of its contract.
+func (a *attempts) agent() agency.AgentID {
+	if a.slot == nil {
+		return agency.AgentID(a.role)
+	}
+	return agency.AgentID(string(a.role) + "-" + string(a.contract.ID))
+}
+
 func (a *attempts) last() bool { return a.n == a.contract.RetryBudget+a.granted }
 
 func (a *attempts) key(step string) string {
 	return path(a.contract.ID, fmt.Sprintf("attempt-%d", a.n), step)
+}
+
+// stand makes sure that a member of a team works on what others have landed:
+// from the start, and again after a landing that did not go with it.
+func (a *attempts) stand(c flow.Ctx) error {
+	if a.slot == nil || a.n > 1 && !a.behind {
+		return nil
+	}
+	a.behind = false
+	head, err := flow.Call(c, land.HeadActivity, a.key("head"), land.BranchSpec{Run: a.in.Run})
+	a.base = head.Head
+	return err
 }
 
 // outcome of one attempt: exactly one of its fields says how it ended.
@@ -186,7 +226,7 @@ type attemptEnd struct {
 
 // run makes one attempt: a session to its claim, verification, landing.
 func (a *attempts) run(c flow.Ctx) (attemptEnd, error) {
-	if err := a.advance(c, "start", step{Started: &agency.Started{Agent: agency.AgentID(a.role)}}); err != nil {
+	if err := a.advance(c, "start", step{Started: &agency.Started{Agent: a.agent()}}); err != nil {
 		return attemptEnd{}, err
 	}
 	out, err := a.work(c)
@@ -199,6 +239,7 @@ func (a *attempts) run(c flow.Ctx) (attemptEnd, error) {
 	case session.Blocked:
 		return a.blocked(c, out)
 	case session.Stopped:
+		a.stopped = true
 		return attemptEnd{final: out.Reason}, nil
 	default:
 		return a.failed(c, session.Feedback{Attempt: a.n, Reason: out.Reason})
@@ -259,6 +300,7 @@ func (a *attempts) land(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 	case err != nil:
 		return attemptEnd{}, err
 	case out.Landed == nil:
+		a.behind = true
 		return a.failed(c, session.Feedback{Attempt: a.n, Reason: out.Reason, Conflict: out.Conflict})
 	}
 	return attemptEnd{landed: out.Landed}, a.advance(c, "landed", step{HasLanded: &agency.HasLanded{}})

@@ -23,6 +23,8 @@ import (
 // is one transaction that a repetition leaves as it is.
 var (
 	createContract  = flow.Activity[agency.Contract, flow.None]{Name: "mode.create_contract"}
+	createContracts = flow.Activity[[]agency.Contract, flow.None]{Name: "mode.create_contracts"}
+	blockContracts  = flow.Activity[blocking, flow.None]{Name: "mode.block_contracts"}
 	advanceContract = flow.Activity[step, flow.None]{Name: "mode.advance"}
 	openGate        = flow.Activity[agency.Gate, flow.None]{Name: "mode.gate"}
 	openMergeGate   = flow.Activity[mergeGateSpec, flow.None]{Name: "mode.merge_gate"}
@@ -76,6 +78,13 @@ func (s step) fact() (agency.Fact, error) {
 	return nil, agency.Errorf(agency.KindInternal, "contract %s: a step without a fact", s.Contract)
 }
 
+// blocking says that contracts can never start, and why.
+type blocking struct {
+	Run       agency.RunID        `json:"run"`
+	Contracts []agency.ContractID `json:"contracts"`
+	Reason    string              `json:"reason"`
+}
+
 type grant struct {
 	Run   agency.RunID `json:"run"`
 	Node  string       `json:"node"`
@@ -122,7 +131,10 @@ func NewSteps(db *store.DB, fence agency.Fence, shop Shop) *Steps {
 // Bind registers the activities.
 func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, createContract, s.create)
+	flow.Bind(r, createContracts, s.createAll)
 	flow.Bind(r, advanceContract, s.advance)
+	flow.Bind(r, blockContracts, s.block)
+	flow.Bind(r, isPaused, s.isPaused)
 	flow.Bind(r, openGate, s.gate)
 	flow.Bind(r, openMergeGate, s.mergeGate)
 	flow.Bind(r, raiseBudget, s.raise)
@@ -134,12 +146,33 @@ func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None,
 	return flow.None{}, s.db.WriteFenced(ctx, s.fence, fn)
 }
 
-func (s *Steps) create(ctx context.Context, _ agency.StepKey, c agency.Contract) (flow.None, error) {
+func (s *Steps) create(ctx context.Context, key agency.StepKey, c agency.Contract) (flow.None, error) {
+	return s.createAll(ctx, key, []agency.Contract{c})
+}
+
+// createAll makes the contracts of a plan known, all of them or none.
+func (s *Steps) createAll(ctx context.Context, _ agency.StepKey, all []agency.Contract) (flow.None, error) {
 	return s.write(ctx, func(tx *store.Tx) error {
-		if err := budget.Open(tx, c.RunID, budget.ContractNode(c.ID), budget.Root, budget.Limits{}); err != nil {
-			return err
+		for _, c := range all {
+			if err := budget.Open(tx, c.RunID, budget.ContractNode(c.ID), budget.Root, budget.Limits{}); err != nil {
+				return err
+			}
+			if err := registry.CreateContract(tx, c); err != nil {
+				return err
+			}
 		}
-		return registry.CreateContract(tx, c)
+		return nil
+	})
+}
+
+func (s *Steps) block(ctx context.Context, key agency.StepKey, in blocking) (flow.None, error) {
+	return s.write(ctx, func(tx *store.Tx) error {
+		for _, id := range in.Contracts {
+			if _, err := registry.Advance(tx, in.Run, id, key+"/"+agency.StepKey(id), agency.Blocking{Reason: in.Reason}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -266,6 +299,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 		return err
 	}
 	kept := map[agency.ReceiptID]bool{}
+	last := map[agency.ContractID]agency.Verdict{}
 	judged := v.Tree
 	for _, verdict := range verdicts {
 		if !verdict.Pass || verdict.ContractID == "" {
@@ -275,6 +309,10 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 			if !slices.ContainsFunc(v.Weakened, w.Same) {
 				v.Weakened = append(v.Weakened, w)
 			}
+		}
+		if v.Contract == "" {
+			last[verdict.ContractID] = verdict
+			continue
 		}
 		if verdict.ContractID != v.Contract {
 			continue
@@ -288,17 +326,48 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 			judged = verdict.Tree
 		}
 	}
+	if v.Contract == "" {
+		if err := v.fillTeam(q, last, kept); err != nil {
+			return err
+		}
+	}
 	receipts, err := check.Receipts(q, v.Run)
 	if err != nil {
 		return err
 	}
 	for _, r := range receipts {
-		landed := r.Stage == string(check.StageLanding) && r.ContractID == v.Contract
+		landed := r.Stage == string(check.StageLanding) && (v.Contract == "" || r.ContractID == v.Contract)
 		if r.Tree == judged && (kept[r.ID] || landed) {
 			v.Receipts = append(v.Receipts, receiptLine(r))
 		}
 	}
 	return v.addCost(q)
+}
+
+// fillTeam gathers what the last verdicts on the contracts that landed say,
+// in the plan's order.
+func (v *mergeGateView) fillTeam(q store.Querier, last map[agency.ContractID]agency.Verdict, kept map[agency.ReceiptID]bool) error {
+	contracts, err := registry.Contracts(q, v.Run)
+	if err != nil {
+		return err
+	}
+	for _, c := range contracts {
+		verdict, ok := last[c.ID]
+		if !ok || c.Status != agency.StatusComplete {
+			continue
+		}
+		for _, p := range verdict.Proofs {
+			p.ID = string(c.ID) + "/" + p.ID
+			p.Text = string(c.ID) + ": " + p.Text
+			v.Proofs = append(v.Proofs, p)
+		}
+		v.NoTests, v.NoneRan, v.WeakProof = v.NoTests || verdict.NoTests, v.NoneRan || verdict.NoneRan, v.WeakProof || verdict.WeakProof
+		v.Flaky = append(v.Flaky, verdict.Flaky...)
+		for _, id := range verdict.Receipts {
+			kept[id] = true
+		}
+	}
+	return nil
 }
 
 func (v *mergeGateView) addCost(q *store.Snapshot) error {

@@ -44,6 +44,9 @@ type Spec struct {
 	// From is the tree that the first attempt begins with where that is not the
 	// base: what another contract left.
 	From agency.OID `json:"from,omitempty"`
+	// Onto is the commit that the work stands on: a workspace whose change counts
+	// from another is carried onto it first. Empty leaves it as it is.
+	Onto agency.OID `json:"onto,omitempty"`
 }
 
 // ID is the session's id: RUN/CONTRACT/attempt-N.

@@ -4,6 +4,7 @@
 package foresee
 
 import (
+	"math"
 	"slices"
 
 	"agency/internal/agency"
@@ -49,6 +50,9 @@ func Run(in Input) (api.DryDoc, error) {
 		worst, doc.WorstTokens = worst+most, doc.WorstTokens+tokens
 		doc.Steps = append(doc.Steps, s)
 	}
+	if c.Mode == agency.ModeMultiAgent { // nobody knows how many contracts there will be
+		worst, doc.WorstTokens = math.MaxInt64, math.MaxInt64
+	}
 	doc.WorstUSD = min(worst, agency.USD(c.Budget.USD)).Float()
 	doc.WorstTokens = min(doc.WorstTokens, c.Budget.Tokens)
 	return doc, nil
@@ -59,6 +63,11 @@ func steps(c config.Config, formal bool) []api.DryStep {
 	plan := api.DryStep{Contract: "plan", Title: "the goal becomes one formal contract", Role: roster.ProjectManager}
 	work := api.DryStep{Contract: "(as planned)", Title: "the contract, by one agent with its context staged", Role: roster.Generalist}
 	alone := api.DryStep{Contract: "main", Title: "the goal, by one agent", Role: roster.Generalist}
+	if c.Mode == agency.ModeMultiAgent {
+		plan.Title = "the goal is split into contracts"
+		work.Contract, work.Title, work.Role = "(each as planned)", "a contract, by an agent of the role that the plan names", roster.Scaffolder
+		return []api.DryStep{plan, work}
+	}
 	if formal || c.Mode == agency.ModeContract {
 		return []api.DryStep{plan, work}
 	}
@@ -111,7 +120,7 @@ func gates(in Input) []api.DryGate {
 	var out []api.DryGate
 	v := in.Config.Visibility
 	if in.Strict || v.StrictMode || v.InspectionGates.Plan {
-		out = append(out, api.DryGate{Kind: agency.GatePlan, When: "where a formal contract is made"})
+		out = append(out, api.DryGate{Kind: agency.GatePlan, When: "where a plan is made"})
 	}
 	merge := "always, before the work is merged; --yes answers it"
 	if in.Config.Land == agency.LandBranch {

@@ -45,6 +45,10 @@ func TestRun(t *testing.T) {
 			goal: "do it, in contract mode", priced: true, set: func(*config.Config) {},
 			steps: []string{"plan", "(as planned)"}, first: agency.GateMerge, worst: 3 * (0.8 + 1), tokens: 600_000,
 		},
+		"a team is bounded by the budget alone": {
+			goal: "do it", priced: true, set: func(c *config.Config) { c.Mode, c.Budget.USD, c.Budget.Tokens = agency.ModeMultiAgent, 7, 1000 },
+			steps: []string{"plan", "(each as planned)"}, first: agency.GateMerge, worst: 7, tokens: 1000,
+		},
 		"contract with a plan gate, unpriced": {
 			goal: "do it", set: func(c *config.Config) {
 				c.Mode, c.Visibility.InspectionGates.Plan = agency.ModeContract, true

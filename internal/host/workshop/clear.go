@@ -27,6 +27,15 @@ func (s *Shop) record(ctx context.Context, id agency.RunID) (run agency.Run, err
 	return run, err
 }
 
+// contracts are those that a run has already.
+func (s *Shop) contracts(ctx context.Context, id agency.RunID) (all []agency.Contract, err error) {
+	err = s.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		all, err = registry.Contracts(q, id)
+		return err
+	})
+	return all, err
+}
+
 // Recover clears what a killed host left on disk: halves of merges, checkouts
 // that nobody works in, folders of runs that never began.
 func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {

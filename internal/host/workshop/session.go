@@ -50,12 +50,16 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 	if err != nil {
 		return session.Setup{}, err
 	}
+	known, err := s.contracts(ctx, spec.Run)
+	if err != nil {
+		return session.Setup{}, err
+	}
 	return session.Setup{
 		Model: m.model, Models: m.names, Window: m.window, Prices: m.prices,
 		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
 		Repo:   b.repo, Network: len(b.copy.Config.Sandbox.AllowHosts) > 0 && b.runner.Tier() == sandbox.TierFull, Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
-		Rules:  rulesOf(b.copy.Config.Contracts), Context: contextOf(b.copy.Config.Context),
+		Rules:  rulesOf(b.copy.Config, known), Context: contextOf(b.copy.Config.Context),
 	}, nil
 }
 
@@ -64,14 +68,20 @@ func limitsOf(l roster.Limits, a config.Agent) roster.Limits {
 	return l
 }
 
-// rulesOf are the limits that a plan is held to. In the modes of this version
-// one generalist works, whatever role a contract names.
-func rulesOf(c config.Contracts) agency.PlanRules {
-	holders := map[agency.RoleID]bool{}
-	for _, r := range roster.Roles() {
-		holders[r.ID] = r.Holds
+// rulesOf are the limits that a plan is held to. Where one generalist works on
+// it, it does not matter which role a contract names.
+func rulesOf(c config.Config, known []agency.Contract) agency.PlanRules {
+	rules := agency.PlanRules{
+		MaxFiles: c.Contracts.MaxFiles, MaxLines: c.Contracts.MaxLines, RequireCriteria: c.Contracts.RequireAcceptanceCriteria,
+		Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{},
 	}
-	return agency.PlanRules{MaxFiles: c.MaxFiles, MaxLines: c.MaxLines, RequireCriteria: c.RequireAcceptanceCriteria, Holders: holders}
+	for _, r := range roster.Roles() {
+		rules.Holders[r.ID] = r.Holds && (c.Mode != agency.ModeMultiAgent || r.Works())
+	}
+	for _, k := range known {
+		rules.Taken[k.ID] = true
+	}
+	return rules
 }
 
 func contextOf(c config.Context) staging.Limits {
@@ -92,9 +102,17 @@ func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, erro
 	if err != nil {
 		return nil, err
 	}
+	if spec.Onto != "" {
+		head = spec.Onto
+	}
 	w, err := run.Prepare(ctx, string(spec.Contract), head, workspace.Work)
 	if err != nil {
 		return nil, err
+	}
+	if spec.Onto != "" {
+		if _, err := w.Rebase(ctx, spec.Onto); err != nil {
+			return nil, err
+		}
 	}
 	return session.NewDesk(session.DeskOptions{
 		Workspace: w, Checker: b.checks, LayerDir: s.agentLayer(),

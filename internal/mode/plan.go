@@ -1,0 +1,53 @@
+package mode
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/schedule"
+)
+
+//go:embed replan.md
+var replanWords string
+
+// replanText is what the manager is told when a part of its plan failed.
+func replanText(in Input, all []agency.Contract, f schedule.Failure) string {
+	var b strings.Builder
+	b.WriteString(in.Goal + "\n\n" + replanWords + "\n")
+	fmt.Fprintf(&b, "Failed for good: %s (%s): %s\n", f.Contract.ID, f.Contract.Title, f.Reason)
+	if len(f.Blocked) > 0 {
+		fmt.Fprintf(&b, "Blocked by it, and replaced by what you submit: %s\n", strings.Join(ids(f.Blocked), ", "))
+	}
+	b.WriteString("\nThe plan so far:\n")
+	for _, c := range all {
+		fmt.Fprintf(&b, "- %s: %s\n", c.ID, c.Title)
+	}
+	return b.String()
+}
+
+// teamBody is a plan as the person at the plan gate reads it.
+func teamBody(in Input, plan []agency.Contract) string {
+	var b strings.Builder
+	path := schedule.Longest(plan)
+	fmt.Fprintf(&b, "%d contracts, at most %d at work at once. The longest chain has %d: %s.\n", len(plan), in.Parallel, len(path), strings.Join(ids(path), ", "))
+	fmt.Fprintf(&b, "At worst %d attempts, %d of each contract.\n", in.RetryBudget*len(plan), in.RetryBudget)
+	for _, p := range plan {
+		fmt.Fprintf(&b, "\n### %s: %s\n\nRole %s", p.ID, p.Title, p.AssignedRole)
+		if len(p.DependsOn) > 0 {
+			fmt.Fprintf(&b, ", after %s", strings.Join(ids(p.DependsOn), ", "))
+		}
+		if w := p.WriteSet(); len(w) > 0 {
+			fmt.Fprintf(&b, ", may change %s", strings.Join(w, ", "))
+		} else {
+			b.WriteString(", does not say what it will change")
+		}
+		b.WriteString(".\n\n")
+		for _, cr := range p.AcceptanceCriteria {
+			fmt.Fprintf(&b, "- %s: %s%s\n", cr.ID, cr.Text, checkText(cr.Check))
+		}
+	}
+	b.WriteString("\nApprove to begin; reject with a reason to have it planned again.\n")
+	return b.String()
+}

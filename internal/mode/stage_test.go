@@ -1,0 +1,306 @@
+package mode
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/deps"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/flow/local"
+	"agency/internal/land"
+	"agency/internal/lease"
+	"agency/internal/registry"
+	"agency/internal/schedule"
+	"agency/internal/session"
+	"agency/internal/store"
+	"agency/internal/verify"
+)
+
+const run = agency.RunID("run-1")
+
+// stage plays the parts that act: sessions, verification and landings answer
+// from lists, a person from a table; engine, store and registry are real.
+type stage struct {
+	t  *testing.T
+	db *store.DB
+
+	mu       sync.Mutex
+	plans    []session.Outcome // of the manager
+	sessions []session.Outcome
+	verdicts []agency.Verdict
+	landings []land.Outcome
+	merges   []land.MergeOutcome
+	needs    []deps.Need
+	installs []deps.Installed
+	answers  map[string]agency.Decision // by the gate's name
+	said     []string                   // what happened, in order
+	specs    []session.Spec
+	claims   []verify.Spec
+	// byAttempt are those of a contract's attempt and part, such as "parser 1.1";
+	// judged and landed the verdicts and landings of its attempts.
+	byAttempt map[string]session.Outcome
+	judged    map[string]agency.Verdict
+	landed    map[string]land.Outcome
+	// die is asked before and after each effect: an error is a process that
+	// dies there.
+	die func() error
+	did map[agency.StepKey]any
+	one sync.Mutex // contracts of a team act beside each other
+}
+
+func (s *stage) log(format string, args ...any) {
+	s.said = append(s.said, fmt.Sprintf(format, args...))
+}
+
+func take[T any](s *stage, list *[]T, otherwise T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(*list) == 0 {
+		return otherwise
+	}
+	v := (*list)[0]
+	*list = (*list)[1:]
+	return v
+}
+
+func claimed() session.Outcome {
+	return session.Outcome{Kind: session.Claimed, Claim: &agency.Claim{Contract: "main", Summary: "done", Tree: "tree"}}
+}
+
+func (s *stage) registry() *flow.Registry {
+	r := flow.NewRegistry()
+	bind(s, r, land.BranchActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
+		return land.Branch{Ref: "refs/heads/agency/run-1/main"}, nil
+	})
+	bind(s, r, land.HeadActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
+		return land.Branch{Head: "head"}, nil
+	})
+	mortal(s, r, schedule.PokeActivity, func(ctx context.Context, key agency.StepKey, in schedule.Poke) (flow.None, error) {
+		return flow.None{}, s.db.Write(ctx, func(tx *store.Tx) error { return local.Send(tx, in.Run, in.Signal, string(key), in.Payload) })
+	})
+	bind(s, r, session.Activity, func(_ context.Context, _ agency.StepKey, in session.Spec) (session.Outcome, error) {
+		s.specs = append(s.specs, in)
+		s.log("session %s %d.%d", in.Contract, in.Attempt, in.Part)
+		if in.Role == manager {
+			return take(s, &s.plans, planned()), nil
+		}
+		if out, ok := s.byAttempt[fmt.Sprintf("%s %d.%d", in.Contract, in.Attempt, in.Part)]; ok {
+			return out, nil
+		}
+		return take(s, &s.sessions, claimed()), nil
+	})
+	bind(s, r, verify.Activity, func(_ context.Context, _ agency.StepKey, in verify.Spec) (agency.Verdict, error) {
+		s.claims = append(s.claims, in)
+		if v, ok := s.judged[fmt.Sprintf("%s %d", in.Contract, in.Attempt)]; ok {
+			s.log("verify %s %d: %v", in.Contract, in.Attempt, v.Pass)
+			return v, nil
+		}
+		v := take(s, &s.verdicts, agency.Verdict{Pass: true, Proofs: []agency.Proof{{Criterion: agency.Criterion{ID: "goal", Text: "the goal"}, Proof: agency.ProofVerified}}})
+		s.log("verify %s %d: %v", in.Contract, in.Attempt, v.Pass)
+		return v, nil
+	})
+	bind(s, r, verify.TreeActivity, func(_ context.Context, _ agency.StepKey, in verify.Spec) (agency.Verdict, error) {
+		s.log("verify tree %s on %s", in.Claim, in.Base)
+		return take(s, &s.verdicts, agency.Verdict{Pass: true}), nil
+	})
+	bind(s, r, deps.LookActivity, func(_ context.Context, _ agency.StepKey, _ deps.Spec) (deps.Need, error) {
+		return take(s, &s.needs, deps.Need{}), nil
+	})
+	bind(s, r, deps.InstallActivity, func(_ context.Context, _ agency.StepKey, in deps.InstallSpec) (deps.Installed, error) {
+		out := take(s, &s.installs, deps.Installed{OK: true})
+		s.log("install %s by %q from %v: %v", in.Tree, in.Line, in.Hosts, out.OK)
+		return out, nil
+	})
+	bind(s, r, land.Activity, func(_ context.Context, key agency.StepKey, in land.Spec) (land.Outcome, error) {
+		_, attempt, _ := strings.Cut(strings.TrimSuffix(string(key), "/land"), "attempt-")
+		if out, ok := s.landed[string(in.Contract)+" "+attempt]; ok {
+			s.log("land %s: %v", in.Contract, out.Landed != nil)
+			return out, nil
+		}
+		out := take(s, &s.landings, land.Outcome{Landed: &land.Landed{Commit: "c-" + agency.OID(in.Contract), Tree: in.Tree}})
+		s.log("land %s: %v", in.Contract, out.Landed != nil)
+		return out, nil
+	})
+	bind(s, r, land.MergeActivity, func(_ context.Context, _ agency.StepKey, in land.MergeSpec) (land.MergeOutcome, error) {
+		out := take(s, &s.merges, land.MergeOutcome{Merged: &land.Merged{Commit: "merged"}})
+		s.log("merge into %s, verified %v: %v", in.Target, in.Verified != nil, out.Merged != nil)
+		return out, nil
+	})
+	steps := NewSteps(s.db, agency.Fence{}, shop{})
+	if s.die == nil {
+		steps.Bind(r)
+		return r
+	}
+	mortal(s, r, createContract, steps.create)
+	mortal(s, r, createContracts, steps.createAll)
+	mortal(s, r, blockContracts, steps.block)
+	mortal(s, r, isPaused, steps.isPaused)
+	mortal(s, r, advanceContract, steps.advance)
+	mortal(s, r, openGate, steps.gate)
+	mortal(s, r, openMergeGate, steps.mergeGate)
+	mortal(s, r, raiseBudget, steps.raise)
+	mortal(s, r, noteEscalation, steps.escalate)
+	mortal(s, r, noteMove, steps.moved)
+	return r
+}
+
+// bind binds a played activity: done again, it finds what it did.
+func bind[I, O any](s *stage, r *flow.Registry, a flow.Activity[I, O], fn func(context.Context, agency.StepKey, I) (O, error)) {
+	mortal(s, r, a, func(ctx context.Context, key agency.StepKey, in I) (O, error) {
+		s.one.Lock()
+		defer s.one.Unlock()
+		if old, ok := s.did[key]; ok {
+			return old.(O), nil
+		}
+		out, err := fn(ctx, key, in)
+		if s.did == nil {
+			s.did = map[agency.StepKey]any{}
+		}
+		s.did[key] = out
+		return out, err
+	})
+}
+
+// mortal binds an activity whose process may die before it, or after its
+// effect and before its result is recorded.
+func mortal[I, O any](s *stage, r *flow.Registry, a flow.Activity[I, O], fn func(context.Context, agency.StepKey, I) (O, error)) {
+	flow.Bind(r, a, func(ctx context.Context, key agency.StepKey, in I) (out O, err error) {
+		if s.die == nil {
+			return fn(ctx, key, in)
+		}
+		if err := s.die(); err != nil {
+			return out, err
+		}
+		if out, err = fn(ctx, key, in); err != nil {
+			return out, err
+		}
+		return out, s.die()
+	})
+}
+
+type shop struct{ off bool }
+
+func (s shop) SandboxOff(context.Context, agency.RunID) (bool, error) { return s.off, nil }
+
+func (shop) Signing(context.Context, agency.RunID) (string, error) { return "", nil }
+
+func (shop) Stat(context.Context, agency.RunID, agency.OID, agency.OID) (string, error) {
+	return " a.go | 2 +-\n", nil
+}
+
+// answer is the host's part: a decision and its signal in one transaction.
+func (s *stage) answer(g agency.Gate) {
+	name := strings.TrimPrefix(string(g.ID), string(run)+".")
+	d, ok := s.answers[name]
+	if !ok {
+		d = agency.Decision{Verb: agency.Approve}
+	}
+	d.By = "tester"
+	s.log("gate %s: %s", name, d.Verb)
+	err := s.db.Write(context.Background(), func(tx *store.Tx) error {
+		g, err := registry.Decide(tx, g.ID, d)
+		if err != nil {
+			return err
+		}
+		return local.SendTo(tx, run, GateSignal(g.ID), string(g.ID), g.Decision)
+	})
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *stage) quiet(idle bool) {
+	if !idle {
+		return
+	}
+	var open []agency.Gate
+	_ = s.db.Read(context.Background(), func(q *store.Snapshot) (err error) {
+		open, err = registry.OpenGates(q, run)
+		return err
+	})
+	if len(open) == 0 { // nothing asks: the run is paused
+		s.log("resume")
+		if err := s.db.Write(context.Background(), func(tx *store.Tx) error {
+			if err := registry.SetControl(tx, run, registry.Control{}); err != nil {
+				return err
+			}
+			return local.SendTo(tx, run, resume, fmt.Sprint(len(s.said)), struct{}{})
+		}); err != nil {
+			s.t.Error(err)
+		}
+	}
+	for _, g := range open {
+		s.answer(g)
+	}
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	db, err := store.Open(context.Background(), store.Options{
+		Path: filepath.Join(t.TempDir(), "t.db"),
+		Sets: []store.Set{
+			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
+			check.Migrations(), verify.Migrations(),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	err = db.Write(context.Background(), func(tx *store.Tx) error {
+		r := agency.Run{ID: run, Goal: "the goal", Mode: agency.ModeSingle, State: agency.StateRunning, Branch: "agency/run-1/main"}
+		if err := registry.CreateRun(tx, r, json.RawMessage("{}")); err != nil {
+			return err
+		}
+		return budget.Open(tx, run, budget.Root, "", budget.Limits{Money: agency.Dollar, Tokens: 100})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{t: t, db: db}
+}
+
+var input = Input{Run: run, Goal: "the goal", Base: "base", Target: "trunk", Land: agency.LandMerge, RetryBudget: 2}
+
+func (s *stage) play(in Input) Result {
+	s.t.Helper()
+	return s.run(Single, in)
+}
+
+// run runs a mode to its end and replays its history, which must take the
+// same way without anything acting.
+func (s *stage) run(mode func(flow.Ctx, Input) (Result, error), in Input) Result {
+	s.t.Helper()
+	engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
+	var res, again Result
+	program := func(into *Result) func(flow.Ctx) error {
+		return func(c flow.Ctx) (err error) {
+			*into, err = mode(c, in)
+			return err
+		}
+	}
+	if err := engine.Run(context.Background(), run, agency.Fence{}, program(&res), local.Hooks{Quiet: s.quiet}); err != nil {
+		s.t.Fatal(err)
+	}
+	h, err := local.ReadHistory(context.Background(), s.db, run)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := local.Replay(context.Background(), "test", h, program(&again)); err != nil {
+		s.t.Errorf("the history does not replay: %v", err)
+	}
+	if again != res {
+		s.t.Errorf("replayed to %+v, was %+v", again, res)
+	}
+	return res
+}

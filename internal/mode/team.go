@@ -1,0 +1,210 @@
+package mode
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/flow"
+	"agency/internal/land"
+	"agency/internal/schedule"
+)
+
+// Team has the project manager split the goal into contracts, which agents of
+// their roles work beside each other, and lands each as it is done (DESIGN 9).
+// What fails for good is planned anew once.
+func Team(c flow.Ctx, in Input) (Result, error) {
+	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
+		return Result{}, err
+	}
+	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager, how: workOn{many: true}, crew: &crew{in: in}}}
+	d.contract.Title = firstLine("Plan for: " + in.Goal)
+	d.contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "the goal is split into contracts whose criteria can be checked"}}
+	plan, failure, err := d.plan(c)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case plan != nil:
+		t := &team{in: in, crew: d.crew, all: teamContracts(in, plan)}
+		return t.carryOut(c)
+	case d.stopped || in.OnError != "single":
+		return Result{Reason: failure}, nil
+	}
+	if err := escalated(c, in, "plan-failed", "the plan failed, one agent works on the goal itself: "+failure, agency.ModeSingle); err != nil {
+		return Result{}, err
+	}
+	return pursue(c, in, mainContract(in), workOn{})
+}
+
+// teamContracts are the submitted contracts with what the run decides itself.
+func teamContracts(in Input, plan []agency.Contract) []agency.Contract {
+	out := slices.Clone(plan)
+	for i := range out {
+		p := &out[i]
+		p.RunID, p.GoalAnchor, p.RetryBudget = in.Run, in.Goal, in.RetryBudget
+		if p.Type == "" {
+			p.Type = agency.TypeFeature
+		}
+	}
+	return out
+}
+
+// team is a plan that is carried out.
+type team struct {
+	crew      *crew
+	in        Input
+	all       []agency.Contract
+	replanned bool // once
+	failures  []string
+}
+
+func (t *team) carryOut(c flow.Ctx) (Result, error) {
+	if _, err := flow.Call(c, createContracts, "contracts", t.all); err != nil {
+		return Result{}, err
+	}
+	out, err := schedule.Run(c, t.all, schedule.Options{
+		Run: t.in.Run, Limits: schedule.Limits{Parallel: t.in.Parallel, Shared: t.in.SharedWrites}, MaxWaiting: t.in.MaxWaitingGates,
+	}, schedule.Work{Fulfil: t.fulfil, Failed: t.failed})
+	if err != nil {
+		return Result{}, err
+	}
+	if out.Stopped != "" {
+		return Result{Reason: out.Stopped}, nil
+	}
+	if why, err := t.incomplete(c, out); err != nil || why != "" {
+		return Result{Reason: why}, err
+	}
+	return t.finish(c)
+}
+
+// fulfil takes one contract to its landing.
+func (t *team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot) (schedule.Ending, error) {
+	a := &attempts{in: t.in, contract: contract, role: contract.AssignedRole, how: workOn{staged: true}, crew: t.crew, slot: slot}
+	_, failure, err := a.fulfil(c)
+	switch {
+	case err != nil:
+		return schedule.Ending{}, err
+	case failure != "":
+		return schedule.Ending{Reason: failure, Stop: a.stopped}, a.giveUp(c, failure)
+	}
+	return schedule.Ending{Landed: true}, nil
+}
+
+// failed blocks what depends on a contract that failed for good and asks the
+// manager, once a run, for other contracts in their place.
+func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
+	t.failures = append(t.failures, fmt.Sprintf("%s: %s", f.Contract.ID, f.Reason))
+	if len(f.Blocked) > 0 {
+		reason := fmt.Sprintf("%s failed, and this depends on it", f.Contract.ID)
+		if _, err := flow.Call(c, blockContracts, "block", blocking{Run: t.in.Run, Contracts: f.Blocked, Reason: reason}); err != nil {
+			return nil, err
+		}
+	}
+	if t.replanned {
+		return nil, nil
+	}
+	t.replanned = true
+	more, err := t.replan(c, f)
+	if err != nil || more == nil {
+		return nil, err
+	}
+	for _, id := range f.Blocked {
+		step := step{Run: t.in.Run, Contract: id, Withdrawn: &agency.Withdrawn{Reason: "replaced by a new plan"}}
+		if _, err := flow.Call(c, advanceContract, path("withdraw", id), step); err != nil {
+			return nil, err
+		}
+	}
+	t.failures = nil
+	t.all = append(t.all, more...)
+	_, err = flow.Call(c, createContracts, "more", more)
+	return more, err
+}
+
+// replan asks the manager what to do instead of what failed. No contracts: it
+// has no better idea, or nobody wants one.
+func (t *team) replan(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
+	d := &draft{attempts: attempts{in: t.in, contract: planContract(t.in), role: manager, how: workOn{many: true}, crew: t.crew}}
+	d.contract.ID = "replan"
+	d.contract.Title = firstLine("New plan after " + string(f.Contract.ID) + " failed")
+	d.contract.Description = replanText(t.in, t.all, f)
+	d.contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "new contracts bring about what the failed one and those that depend on it were to do"}}
+	plan, failure, err := d.plan(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case plan == nil:
+		return nil, escalated(c, t.in, "replan-failed", "no new plan came after "+string(f.Contract.ID)+" failed: "+failure, agency.ModeMultiAgent)
+	}
+	return teamContracts(t.in, plan), nil
+}
+
+// incomplete asks a person what becomes of a plan of which a part failed: an
+// approval takes what landed to the merge gate. Why is the reason to end.
+func (t *team) incomplete(c flow.Ctx, out schedule.Outcome) (why string, err error) {
+	if len(t.failures) == 0 {
+		return "", nil
+	}
+	why = fmt.Sprintf("%d of %d contracts failed: %s", len(t.failures), len(t.all), strings.Join(t.failures, "; "))
+	if len(out.Landed) == 0 {
+		return why, nil
+	}
+	d, err := ask(c, agency.Gate{
+		ID: gateID(t.in.Run, "incomplete"), RunID: t.in.Run, Kind: agency.GateEscalation,
+		Summary: firstLine(fmt.Sprintf("%d contracts landed, %d failed, %d never started", len(out.Landed), len(out.Failed), len(out.Blocked))),
+		Body: "Landed on the run's branch:\n\n- " + strings.Join(ids(out.Landed), "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(t.failures, "\n- ") +
+			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
+	})
+	if err != nil || d.Verb != agency.Reject {
+		return "", err
+	}
+	return orElse(d.Note, why), nil
+}
+
+func blockedText(blocked []agency.ContractID) string {
+	if len(blocked) == 0 {
+		return ""
+	}
+	return "\n\nNever started, because they depend on those:\n\n- " + strings.Join(ids(blocked), "\n- ")
+}
+
+func ids(in []agency.ContractID) []string {
+	out := make([]string, len(in))
+	for i, id := range in {
+		out[i] = string(id)
+	}
+	return out
+}
+
+// finish is the merge gate over all that landed. A first reject opens one more
+// contract with the reason, on top of it; a second one fails the run.
+func (t *team) finish(c flow.Ctx) (Result, error) {
+	var whole agency.Contract // nothing single
+	for second := false; ; second = true {
+		head, err := flow.Call(c, land.HeadActivity, path("head", "after", orElse(string(whole.ID), "plan")), land.BranchSpec{Run: t.in.Run})
+		if err != nil {
+			return Result{}, err
+		}
+		end, d, err := finish(c, t.in, whole, land.Landed{Commit: head.Head, Tree: head.Tree})
+		if err != nil || d.Verb != agency.Reject {
+			return end, err
+		}
+		if second {
+			return Result{Reason: "the merge gate was rejected again: " + d.Note}, nil
+		}
+		rework := mainContract(t.in)
+		rework.ID = "rework"
+		rework.Title = firstLine("After review: " + d.Note)
+		rework.Description += "\n\nA team did this and landed it on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + d.Note
+		rework.AcceptanceCriteria = []agency.Criterion{{ID: "review", Text: d.Note}}
+		a := &attempts{in: t.in, contract: rework, base: head.Head, role: generalist, how: workOn{staged: true}}
+		_, failure, err := fulfil(c, a)
+		switch {
+		case err != nil:
+			return Result{}, err
+		case failure != "":
+			return Result{Reason: failure}, a.giveUp(c, failure)
+		}
+		whole, t.all = rework, append(t.all, rework)
+	}
+}

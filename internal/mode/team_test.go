@@ -1,0 +1,281 @@
+package mode
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/flow"
+	"agency/internal/flow/local"
+	"agency/internal/land"
+	"agency/internal/registry"
+	"agency/internal/session"
+	"agency/internal/store"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func part(id string, after ...agency.ContractID) agency.Contract {
+	return agency.Contract{
+		ID: agency.ContractID(id), Title: "Do " + id, Description: "It is done.", AssignedRole: "scaffolder", DependsOn: after,
+		Writes: []string{id + ".go"}, AcceptanceCriteria: []agency.Criterion{{ID: "c1", Text: "done"}},
+	}
+}
+
+func plan(parts ...agency.Contract) session.Outcome {
+	return session.Outcome{Kind: session.Planned, Plan: parts}
+}
+
+var teamInput = Input{
+	Run: run, Goal: "the goal", Base: "base", Target: "trunk", Land: agency.LandMerge, RetryBudget: 2, Parallel: 2, MaxWaitingGates: 5,
+}
+
+// order asserts that what happened holds these in this order.
+func (s *stage) order(want ...string) {
+	s.t.Helper()
+	at := 0
+	for _, w := range want {
+		i := slices.Index(s.said[at:], w)
+		if i < 0 {
+			s.t.Fatalf("no %q after %q in\n  %s", w, s.said[:at], strings.Join(s.said, "\n  "))
+		}
+		at += i + 1
+	}
+}
+
+func (s *stage) contract(id agency.ContractID) (c agency.Contract) {
+	s.t.Helper()
+	err := s.db.Read(context.Background(), func(q *store.Snapshot) (err error) {
+		c, err = registry.Contract(q, run, id)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// pause is what a person's pause writes.
+func (s *stage) pause() {
+	s.t.Helper()
+	if err := s.db.Write(context.Background(), func(tx *store.Tx) error {
+		return registry.SetControl(tx, run, registry.Control{Pause: true, By: "tester"})
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestTeam(t *testing.T) {
+	conflict := land.Outcome{Conflict: &agency.Conflict{Head: "head", Paths: []string{"b.go"}, Ours: "b", Theirs: "a"}, Reason: "it conflicts"}
+	parked := session.Outcome{Kind: session.Parked, For: session.ForHuman, Question: "which?", ToolUse: "call-1"}
+	for name, tt := range map[string]struct {
+		set   func(*stage, *Input)
+		want  Result
+		order []string
+	}{
+		"straight": {
+			func(*stage, *Input) {}, merged,
+			[]string{"session plan 1.1", "land a: true", "session c 1.1", "land c: true", "gate merge-1: approve", "merge into trunk, verified false: true"},
+		},
+		"a first attempt fails": {
+			func(s *stage, _ *Input) { s.judged = map[string]agency.Verdict{"b 1": red} }, merged,
+			[]string{"verify b 1: false", "session b 2.1", "verify b 2: true", "land b: true", "session c 1.1"},
+		},
+		"a conflict is worked out": {
+			func(s *stage, _ *Input) {
+				s.landed = map[string]land.Outcome{"b 1": conflict}
+			}, merged,
+			[]string{"land b: false", "session b 2.1", "land b: true", "session c 1.1"},
+		},
+		"a question holds up nobody": {
+			func(s *stage, in *Input) {
+				in.Parallel = 1
+				s.byAttempt = map[string]session.Outcome{"a 1.1": parked}
+			}, merged,
+			[]string{"session a 1.1", "land b: true", "gate question-a-1-1: approve", "session a 1.2", "land a: true", "session c 1.1"},
+		},
+		"one resume for all": {
+			func(s *stage, _ *Input) {
+				s.pause()
+				s.byAttempt = map[string]session.Outcome{"a 1.1": {Kind: session.Parked, For: session.ForPause}, "b 1.1": {Kind: session.Parked, For: session.ForPause}}
+			}, merged,
+			[]string{"resume", "land c: true", "gate merge-1: approve"},
+		},
+		"one budget gate for all": {
+			func(s *stage, _ *Input) {
+				out := session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: "r", Exhausted: &budget.Exhausted{Node: budget.Root, Limit: "usd"}}
+				s.byAttempt = map[string]session.Outcome{"a 1.1": out, "b 1.1": out}
+			}, merged,
+			[]string{"gate budget-1: approve", "land c: true", "gate merge-1: approve"},
+		},
+		"no more money": {
+			func(s *stage, _ *Input) {
+				s.byAttempt = map[string]session.Outcome{"a 1.1": {Kind: session.Parked, For: session.ForBudget, Reason: "r"}}
+				s.answers = map[string]agency.Decision{"budget-1": {Verb: agency.Reject}}
+			},
+			Result{Reason: "the budget is used up: r"},
+			[]string{"gate budget-1: reject"},
+		},
+		"planned anew": {
+			func(s *stage, _ *Input) {
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{plan(part("a"), part("b"), part("c", "a", "b")), plan(part("a2"), part("c2", "a2"))}
+			}, merged,
+			[]string{"verify a 2: false", "session replan 1.1", "land a2: true", "session c2 1.1", "land c2: true", "gate merge-1: approve"},
+		},
+		"failed for good, the rest is wanted": {
+			func(s *stage, _ *Input) {
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{
+					plan(part("a"), part("b"), part("c", "a", "b")),
+					{Kind: session.Incomplete, Reason: "no idea"},
+					{Kind: session.Incomplete, Reason: "no idea"},
+				}
+			}, merged,
+			[]string{"land b: true", "gate incomplete: approve", "gate merge-1: approve"},
+		},
+		"failed for good, nobody wants the rest": {
+			func(s *stage, _ *Input) {
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{
+					plan(part("a"), part("b"), part("c", "a", "b")),
+					{Kind: session.Incomplete, Reason: "no idea"},
+					{Kind: session.Incomplete, Reason: "no idea"},
+				}
+				s.answers = map[string]agency.Decision{"incomplete": {Verb: agency.Reject}}
+			},
+			Result{Reason: "1 of 3 contracts failed: a: all 2 attempts are used; the last one: p.TestX fails"},
+			[]string{"gate incomplete: reject"},
+		},
+		"the merge is rejected once": {
+			func(s *stage, _ *Input) {
+				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "handle zero"}}
+			}, merged,
+			[]string{"gate merge-1: reject", "session rework 1.1", "land rework: true", "gate merge-rework-1: approve"},
+		},
+		"no plan comes": {
+			func(s *stage, in *Input) {
+				in.OnError = "stop"
+				s.plans = []session.Outcome{{Kind: session.Incomplete, Reason: "30 turns"}, {Kind: session.Incomplete, Reason: "30 turns"}}
+			}, Result{Reason: "all 2 attempts at a plan are used; the last one: 30 turns"}, []string{"session plan 2.1"},
+		},
+		"one agent instead of a plan": {
+			func(s *stage, in *Input) {
+				in.OnError = "single"
+				s.plans = []session.Outcome{{Kind: session.Incomplete, Reason: "30 turns"}, {Kind: session.Incomplete, Reason: "30 turns"}}
+			}, merged, []string{"session plan 2.1", "session main 1.1", "land main: true"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, in := newStage(t), teamInput
+			s.plans = []session.Outcome{plan(part("a"), part("b"), part("c", "a", "b"))}
+			tt.set(s, &in)
+			if got := s.run(Team, in); got != tt.want {
+				t.Errorf("ended %+v, want %+v", got, tt.want)
+			}
+			s.order(tt.order...)
+			if n := strings.Count(strings.Join(s.said, "\n"), "budget-"); n > 1 {
+				t.Errorf("asked for money %d times", n)
+			}
+		})
+	}
+}
+
+// What a member of a team is told, and where it stands.
+func TestMembersOfATeam(t *testing.T) {
+	s := newStage(t)
+	s.plans = []session.Outcome{plan(part("a"), part("c", "a"))}
+	s.run(Team, teamInput)
+	work := s.specs[slices.IndexFunc(s.specs, func(sp session.Spec) bool { return sp.Contract == "c" })]
+	want := session.Spec{Run: run, Contract: "c", Attempt: 1, Part: 1, Role: "scaffolder", Agent: "scaffolder-c", Staged: true, Onto: "head"}
+	if diff := cmp.Diff(want, work); diff != "" {
+		t.Errorf("the session (-want +got):\n%s", diff)
+	}
+	if m := s.specs[0]; m.MaxContracts != 0 || m.Onto != "" || m.Role != manager {
+		t.Errorf("the manager's session is %+v", m)
+	}
+	if c := s.contract("c"); c.Status != agency.StatusComplete || c.GoalAnchor != "the goal" || c.RetryBudget != 2 {
+		t.Errorf("the contract is %+v", c)
+	}
+}
+
+func TestBlockedContractsSayWhy(t *testing.T) {
+	s := newStage(t)
+	s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+	s.plans = []session.Outcome{
+		plan(part("a"), part("b"), part("c", "a", "b")), {Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"},
+	}
+	s.run(Team, teamInput)
+	if c := s.contract("c"); c.Status != agency.StatusBlocked || !strings.Contains(c.Error, "a failed") {
+		t.Errorf("c is %s: %s", c.Status, c.Error)
+	}
+	if c := s.contract("a"); c.Status != agency.StatusFailed {
+		t.Errorf("a is %s", c.Status)
+	}
+}
+
+// A team whose process dies at any step, with contracts beside each other, does
+// the same work and ends the same; nothing is done twice.
+func TestTeamDiesAtEachStep(t *testing.T) {
+	set := func(s *stage) {
+		s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+		s.byAttempt = map[string]session.Outcome{"b 1.1": {Kind: session.Parked, For: session.ForHuman, Question: "which?", ToolUse: "call-1"}}
+		s.plans = []session.Outcome{plan(part("a"), part("b"), part("c", "a", "b")), plan(part("a2"), part("c2", "a2"))}
+	}
+	calm := newStage(t)
+	set(calm)
+	want := calm.run(Team, teamInput)
+	step := *stride
+	if testing.Short() {
+		step *= 4
+	}
+	for n := 1; ; n += step {
+		s := newStage(t)
+		set(s)
+		var mu sync.Mutex
+		calls, died := 0, false
+		s.die = func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if calls++; calls == n {
+				died = true
+				return errDied
+			}
+			return nil
+		}
+		var got Result
+		program := func(c flow.Ctx) (err error) {
+			got, err = Team(c, teamInput)
+			return err
+		}
+		run := func() error {
+			engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
+			return engine.Run(context.Background(), run, agency.Fence{}, program, local.Hooks{Quiet: s.quiet})
+		}
+		err := run()
+		if !died {
+			if n < 60 {
+				t.Errorf("only %d points", n)
+			}
+			t.Logf("%d points, each %dth", n-1, step)
+			return
+		}
+		if stopped := (*flow.Interrupt)(nil); !errors.As(err, &stopped) {
+			t.Fatalf("death %d: %v", n, err)
+		}
+		if err := run(); err != nil {
+			t.Fatalf("after death %d: %v", n, err)
+		}
+		if got != want {
+			t.Errorf("death %d: ended %+v, undisturbed %+v", n, got, want)
+		}
+		if diff := cmp.Diff(slices.Sorted(slices.Values(calm.said)), slices.Sorted(slices.Values(s.said))); diff != "" {
+			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
+		}
+	}
+}
