@@ -125,7 +125,7 @@ func (a *app) view(ctx context.Context, h here) (v api.View, live bool, closeIt 
 	case err == nil:
 		c.Close()
 	case errors.Is(err, daemon.ErrSilent):
-		a.note("the host of this repository does not answer; this is what it has recorded")
+		a.note("the host of this repository cannot be asked; this is what it has recorded")
 	case !api.Unreachable(err):
 		return nil, false, func() {}, err
 	}

@@ -27,7 +27,7 @@ func (r *Runner) prepareLandlock(s Spec) (plan, request, func(), error) {
 	}
 	p, err := openPlan(s, r.loopback, caches)
 	if err != nil {
-		return fail(agency.KindInvalid, err)
+		return fail(planKind(err), err)
 	}
 	tmp, err := tempDir("agency-landlock-")
 	if err != nil {

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/user"
 	"strconv"
@@ -71,9 +73,19 @@ func (r *Runner) prepareFull(s Spec) (plan, request, func(), error) {
 	p, err := makePlan(s)
 	if err != nil {
 		layers.release()
-		return plan{}, request{}, nil, agency.Errorf(agency.KindInvalid, "sandbox: %w", err)
+		return plan{}, request{}, nil, agency.Errorf(planKind(err), "sandbox: %w", err)
 	}
 	return p, makeRequest(s, p, layers.layers), layers.release, nil
+}
+
+// planKind tells a folder that is not there from one that may not be mounted:
+// the first can come back, as that of a repository that was moved, and is no
+// result of the command.
+func planKind(err error) agency.Kind {
+	if errors.Is(err, fs.ErrNotExist) {
+		return agency.KindTransient
+	}
+	return agency.KindInvalid
 }
 
 // checkOwner refuses root in a checkout that is another user's: what the

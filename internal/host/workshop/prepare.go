@@ -2,7 +2,9 @@ package workshop
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"agency/internal/agency"
@@ -23,7 +25,7 @@ const mainContract = "main"
 // git directory and first workspace. Nothing of the user's is touched.
 func (s *Shop) Prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host.Prepared, error) {
 	p, err := s.prepare(ctx, r, c)
-	if git.IsMissing(err) { // before the run begins it is the repository that is to be mended
+	if git.IsMissing(err) || errors.Is(err, fs.ErrNotExist) { // before the run begins it is the repository or its configuration that is to be mended
 		err = agency.Errorf(agency.KindInvalid, "%w", err).WithMend("%s", agency.MendOf(err))
 	}
 	if err != nil {
