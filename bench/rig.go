@@ -36,6 +36,7 @@ type rig struct {
 	repo   string
 	state  string
 	db     *store.DB
+	office *board.Board
 	runner *sandbox.Runner
 	spaces *workspace.Manager
 	work   *workspace.Run
@@ -64,7 +65,7 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 	if err := r.open(ctx); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	r.sessions = session.New(session.Options{DB: r.db, Host: r, Live: func(id agency.SessionID, ev session.Event) {
+	r.sessions = session.New(session.Options{DB: r.db, Host: r, Mail: r.office, Live: func(id agency.SessionID, ev session.Event) {
 		if r.live != nil {
 			r.live(id, ev)
 		}
@@ -89,6 +90,9 @@ func (r *rig) open(ctx context.Context) (err error) {
 		workspace.Migrations(), check.Migrations(), session.Migrations(),
 	}})
 	if err != nil {
+		return err
+	}
+	if r.office, err = board.Open(ctx, r.db, board.Options{MaySend: roster.MaySend}); err != nil {
 		return err
 	}
 	if r.runner, err = sandbox.New(sandbox.Options{StateDir: r.state}); err != nil {
@@ -141,6 +145,9 @@ func (r *rig) close() error {
 	var errs []error
 	if r.runner != nil {
 		errs = append(errs, r.runner.Close())
+	}
+	if r.office != nil {
+		errs = append(errs, r.office.Close())
 	}
 	if r.db != nil {
 		errs = append(errs, r.db.Close())

@@ -8,6 +8,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/brief"
+	"agency/internal/roster"
 	"agency/internal/store"
 	"agency/internal/tool"
 )
@@ -21,6 +22,8 @@ type Mail interface {
 	Pending(run agency.RunID, agent agency.AgentID, role agency.RoleID) int
 	// SendTx sends within the limits of the configuration.
 	SendTx(tx *store.Tx, m agency.Message) error
+	// RequestHandoffTx asks the project manager to give an agent's work to a role.
+	RequestHandoffTx(tx *store.Tx, id agency.MessageID, run agency.RunID, from agency.AgentID, to agency.RoleID, reason string) error
 }
 
 const (
@@ -115,29 +118,46 @@ type letters struct {
 
 // Send makes a message durable; the error says why it is not.
 func (l letters) Send(ctx context.Context, m tool.Letter) (tool.Sent, error) {
-	c := l.c
-	id := agency.MessageID(fmt.Sprintf("%s/%s/%d/%d/%d", c.spec.Agent, c.spec.Contract, c.spec.Attempt, c.turn.n, l.idx+1))
-	out := tool.Sent{ID: id}
-	err := c.write(ctx, func(tx *store.Tx) error {
-		full := agency.Message{
-			ID: id, RunID: c.spec.Run, From: string(c.spec.Agent), Type: m.Type, Subject: m.Subject, Body: m.Body, Payload: m.Payload,
-			InReplyTo: m.InReplyTo, Priority: m.Priority, RequiresResponse: m.RequiresResponse, ContractID: c.spec.Contract,
+	return l.post(ctx, m.To, func(tx *store.Tx, full agency.Message) error {
+		full.Type, full.Subject, full.Body, full.Payload = m.Type, m.Subject, m.Body, m.Payload
+		full.InReplyTo, full.Priority = m.InReplyTo, m.Priority
+		full.RequiresResponse = m.Type == agency.MessageRequestClarification || m.Type == agency.MessageRequestInput
+		if l.c.r.o.Mail == nil {
+			return board.Send(tx, full)
 		}
+		return l.c.r.o.Mail.SendTx(tx, full)
+	})
+}
+
+// Handoff asks the project manager to give the contract to another role.
+func (l letters) Handoff(ctx context.Context, to agency.RoleID, reason string) (tool.Sent, error) {
+	return l.post(ctx, string(roster.ProjectManager), func(tx *store.Tx, full agency.Message) error {
+		if l.c.r.o.Mail == nil {
+			return agency.Errorf(agency.KindConflict, "there is no board to ask for a handoff; use signal_blocked")
+		}
+		return l.c.r.o.Mail.RequestHandoffTx(tx, full.ID, full.RunID, l.c.spec.Agent, to, reason)
+	})
+}
+
+// post addresses a message and has it sent. What the model cannot mend is
+// transient: the call runs again.
+func (l letters) post(ctx context.Context, to string, send func(*store.Tx, agency.Message) error) (tool.Sent, error) {
+	c := l.c
+	out := tool.Sent{ID: agency.MessageID(fmt.Sprintf("%s/%s/%d/%d/%d", c.spec.Agent, c.spec.Contract, c.spec.Attempt, c.turn.n, l.idx+1))}
+	err := c.write(ctx, func(tx *store.Tx) error {
+		full := agency.Message{ID: out.ID, RunID: c.spec.Run, From: string(c.spec.Agent), ContractID: c.spec.Contract}
 		live, err := board.Live(tx, c.spec.Run)
 		if err != nil {
 			return err
 		}
-		if out.Listeners, err = address(&full, m.To, c.spec.Agent, live); err != nil {
+		if out.Listeners, err = address(&full, to, c.spec.Agent, live); err != nil {
 			return err
 		}
-		if c.r.o.Mail == nil {
-			return board.Send(tx, full)
-		}
-		return c.r.o.Mail.SendTx(tx, full)
+		return send(tx, full)
 	})
 	switch agency.KindOf(err) {
 	case agency.KindInvalid, agency.KindNotFound, agency.KindConflict, agency.KindDenied:
-		return out, err // the model can mend it
+		return out, err
 	}
 	if err != nil {
 		err = agency.Errorf(agency.KindTransient, "message of %s: %w", c.spec.Agent, err)

@@ -27,17 +27,18 @@ type Mail interface {
 	// why a recipient cannot have it: unknown, out of the role's reach, ended,
 	// or with a full inbox.
 	Send(ctx context.Context, m Letter) (Sent, error)
+	// Handoff asks the project manager to give the agent's work to a role.
+	Handoff(ctx context.Context, to agency.RoleID, reason string) (Sent, error)
 }
 
 // Letter is a message as an agent writes it.
 type Letter struct {
-	To               string // an agent's id, a role, or agency.Everyone
-	Type             agency.MessageType
-	Subject, Body    string
-	Payload          json.RawMessage
-	InReplyTo        agency.MessageID
-	Priority         int
-	RequiresResponse bool
+	To            string // an agent's id, a role, or agency.Everyone
+	Type          agency.MessageType
+	Subject, Body string
+	Payload       json.RawMessage
+	InReplyTo     agency.MessageID
+	Priority      int
 }
 
 // Sent is a message that is durable, and who at work may read it.

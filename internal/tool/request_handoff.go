@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"agency/internal/agency"
@@ -14,12 +13,6 @@ type requestHandoffArgs struct {
 	Reason string `json:"reason" jsonschema_description:"Why it is theirs, what is done, and what is open."`
 }
 
-// handoff is what the manager is told in the message's payload.
-type handoff struct {
-	Role   agency.RoleID `json:"role"`
-	Reason string        `json:"reason"`
-}
-
 func requestHandoff() Tool {
 	return define("request_handoff", Write, func(ctx context.Context, env *Env, a requestHandoffArgs) (Result, error) {
 		role, err := roster.Find(agency.RoleID(strings.TrimSpace(a.Role)))
@@ -29,14 +22,7 @@ func requestHandoff() Tool {
 		case strings.TrimSpace(a.Reason) == "" || len(a.Reason) > maxLetter:
 			return refuse("the reason is empty or longer than " + size(maxLetter)), nil
 		}
-		payload, err := json.Marshal(map[string]handoff{"handoff": {role.ID, a.Reason}})
-		if err != nil {
-			return Result{}, err
-		}
-		return post(ctx, env, Letter{
-			To: string(roster.ProjectManager), Type: agency.MessageRequestInput, Subject: "hand over to a " + string(role.ID),
-			Body: a.Reason, Payload: payload, RequiresResponse: true,
-		})
+		return posted(env.Mail.Handoff(ctx, role.ID, a.Reason))
 	}).board()
 }
 

@@ -81,17 +81,15 @@ func sendMessage() Tool {
 		case len(a.Body) > maxLetter || len(a.Payload.raw) > maxLetter:
 			return refuse("the body or the payload is longer than " + size(maxLetter) + "; write it into a file and name that"), nil
 		}
-		return post(ctx, env, Letter{
+		return posted(env.Mail.Send(ctx, Letter{
 			To: strings.TrimSpace(a.To), Type: typ, Subject: a.Subject, Body: a.Body, Payload: a.Payload.raw,
 			InReplyTo: agency.MessageID(a.InReplyTo), Priority: a.Priority,
-			RequiresResponse: typ == agency.MessageRequestClarification || typ == agency.MessageRequestInput,
-		})
+		}))
 	}).board()
 }
 
-// post sends a letter and says who will read it.
-func post(ctx context.Context, env *Env, l Letter) (Result, error) {
-	sent, err := env.Mail.Send(ctx, l)
+// posted says who will read what was sent.
+func posted(sent Sent, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
