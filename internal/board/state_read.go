@@ -49,7 +49,10 @@ func OwnState(tx *store.Tx, k Key, by agency.AgentID) error {
 	if err := (&Write{Key: k, By: string(by), deleted: true}).check(); err != nil {
 		return err
 	}
-	if _, err := AgentOf(tx, k.Run, by); k.Namespace != Global && err != nil {
+	if k.Namespace == Global { // an agent's end gives free what is its run's
+		return agency.Errorf(agency.KindInvalid, "%s is of all runs: no agent can own it", k)
+	}
+	if err := mustLive(tx, k.Run, by); err != nil {
 		return err
 	}
 	now, err := current(tx, k)

@@ -128,6 +128,7 @@ func TestOwnership(t *testing.T) {
 	d.do(func(tx *store.Tx) error { return Leave(tx, run, "ada", AgentFailed, "lost") })
 	d.do(put("bob"))
 	d.refuse(agency.KindNotFound, own("nobody"))
+	d.refuse(agency.KindInvalid, func(tx *store.Tx) error { return OwnState(tx, Key{Namespace: Global, Name: "k"}, "bob") })
 	mine := Write{Key: Key{Namespace: OfAgent, Run: run, Of: "bob", Name: "k"}, Value: []byte("1"), By: "ada"}
 	d.refuse(agency.KindDenied, func(tx *store.Tx) error { _, err := PutState(tx, mine); return err })
 	mine.By = "bob"

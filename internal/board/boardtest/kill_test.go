@@ -1,0 +1,175 @@
+package boardtest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/board/boardtest"
+	"agency/internal/store"
+)
+
+const (
+	childEnv = "AGENCY_BOARDTEST_CHILD"
+	stormRun = agency.RunID("storm")
+	clients  = 8
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		if err := child(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// child is a host whose clients send, write and add, and say what they were
+// told that is done, until it is killed.
+func child(dir string) error {
+	ctx := context.Background()
+	b, err := sqlite(bug{})(ctx, dir, boardtest.NewClock(), stormRun)
+	if err != nil {
+		return err
+	}
+	db := b.(*backend)
+	failed := make(chan error)
+	for n := range clients {
+		go func() {
+			who := fmt.Sprint("a", n)
+			for i := 0; ; i++ {
+				token := fmt.Sprintf("%s/%s/%d", db.session, who, i)
+				if err := db.Write(ctx, func(tx *store.Tx) error { return token3(tx, who, token) }); err != nil {
+					failed <- err
+					return
+				}
+				fmt.Println(token)
+			}
+		}()
+	}
+	return <-failed
+}
+
+// token3 does three things under one token: a message, a key, a sum.
+func token3(tx *store.Tx, who, token string) error {
+	if err := board.Join(tx, board.Agent{Run: stormRun, ID: agency.AgentID(who), Role: "x"}); err != nil {
+		return err
+	}
+	m := agency.Message{ID: agency.MessageID(token), RunID: stormRun, From: agency.FromHuman, To: who, Type: agency.MessageNote, Body: token}
+	if err := board.Send(tx, m); err != nil {
+		return err
+	}
+	own := board.Key{Namespace: board.OfAgent, Run: stormRun, Of: who, Name: "last"}
+	if _, err := board.PutState(tx, board.Write{Key: own, By: who, ID: token, Value: fmt.Appendf(nil, "%q", token)}); err != nil {
+		return err
+	}
+	_, err := board.ModifyState(tx, sum(who, token), func(e board.Entry) (json.RawMessage, error) {
+		var n int
+		if !e.Deleted {
+			if err := json.Unmarshal(e.Value, &n); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(n + 1)
+	})
+	return err
+}
+
+func sum(who, token string) board.Write {
+	return board.Write{Key: board.Key{Namespace: board.OfRun, Run: stormRun, Name: "sum"}, By: who, ID: token + "/sum"}
+}
+
+// TestKilledHostsLoseNothing: what a client was told that is done is there
+// after kill -9, once; what it was not told is there whole or not at all.
+func TestKilledHostsLoseNothing(t *testing.T) {
+	rounds := 8
+	if testing.Short() {
+		rounds = 2
+	}
+	dir := t.TempDir()
+	var told []string
+	for range rounds {
+		told = append(told, storm(t, dir, 1+rand.IntN(150))...)
+	}
+	b, err := sqlite(bug{})(t.Context(), dir, boardtest.NewClock(), stormRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Kill() })
+	if err := b.(*backend).Read(t.Context(), func(q *store.Snapshot) error { return count(t, q, told) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func count(t *testing.T, q *store.Snapshot, told []string) error {
+	ms, err := board.Messages(q, stormRun)
+	if err != nil {
+		return err
+	}
+	sent := map[string]bool{}
+	for _, m := range ms {
+		sent[string(m.ID)] = true
+	}
+	for _, token := range told {
+		if !sent[token] {
+			t.Errorf("%s was acknowledged and is lost", token)
+		}
+	}
+	e, err := board.StateOf(q, sum("a0", "").Key)
+	if got := fmt.Sprint(e.Version, " ", string(e.Value)); got != fmt.Sprint(len(ms), " ", len(ms)) {
+		t.Errorf("%d messages, the sum is at version and value %s", len(ms), got)
+	}
+	written := 0
+	for n := range clients {
+		own, err := board.StateHistory(q, board.Key{Namespace: board.OfAgent, Run: stormRun, Of: fmt.Sprint("a", n), Name: "last"})
+		if err != nil {
+			return err
+		}
+		written += len(own)
+	}
+	if written != len(ms) {
+		t.Errorf("%d messages, %d versions", len(ms), written)
+	}
+	t.Logf("%d told, %d done", len(told), len(ms))
+	return err
+}
+
+// storm lets a host live until it has told of n things.
+func storm(t *testing.T, dir string, n int) (told []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for len(told) < n && lines.Scan() {
+		told = append(told, lines.Text())
+	}
+	_ = cmd.Process.Kill() // a host that has ended by itself is told below
+	for lines.Scan() {     // the last line may be cut
+		if strings.Count(lines.Text(), "/") == 2 {
+			told = append(told, lines.Text())
+		}
+	}
+	if _ = cmd.Wait(); errs.Len() > 0 || len(told) < n {
+		t.Fatalf("the host has ended by itself: %s", errs.String())
+	}
+	return told
+}
