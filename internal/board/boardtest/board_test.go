@@ -3,6 +3,7 @@ package boardtest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,15 @@ import (
 	"agency/internal/store"
 )
 
-func TestBoard(t *testing.T) { boardtest.Run(t, sqlite(bug{})) }
+var programs = flag.Int("programs", 300, "how many random programs the board is held to")
+
+func TestBoard(t *testing.T) {
+	n := *programs
+	if testing.Short() {
+		n = min(n, 20)
+	}
+	boardtest.Run(t, sqlite(bug{}), n)
+}
 
 // backend is the board on SQLite, with or without a bug.
 type backend struct {
@@ -239,7 +248,7 @@ func (b *backend) mail(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardte
 			ID: agency.MessageID(op.Text), RunID: run, From: agency.FromHuman, To: op.At, Type: agency.MessageNote, Body: "text",
 			Priority: int(op.Version),
 		}
-		if role, ok := strings.CutPrefix(op.At, "role "); ok {
+		if role, ok := strings.CutPrefix(op.At, "role:"); ok {
 			m.To, m.ToRole = "", agency.RoleID(role)
 		}
 		return boardtest.Result{Text: "ok"}, board.Send(tx, m)

@@ -9,14 +9,14 @@ package boardtest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"agency/internal/agency"
-
-	"pgregory.net/rapid"
 )
 
 // Op is one operation of one agent. What a field means is said by the model.
@@ -87,27 +87,41 @@ func (c *Clock) reset() {
 	c.mono = 0
 }
 
-// Run runs the suite: as many programs as rapid is told to check, and the
-// histories of concurrent clients.
-func Run(t *testing.T, open Factory) {
+// Run runs the suite: programs from seeds that it logs, and the histories of
+// concurrent clients.
+func Run(t *testing.T, open Factory, programs int) {
+	seed := rand.Uint64()
 	t.Run("Programs", func(t *testing.T) {
 		rig := NewRig(t.TempDir(), open)
 		defer func() { _ = rig.Close() }() // what counts was durable
-		rapid.Check(t, func(t *rapid.T) {
-			if err := rig.Play(context.Background(), Programs().Draw(t, "program")); err != nil {
-				t.Fatal(err)
+		for n := range programs {
+			p := Program(seed + uint64(n))
+			if err := rig.Play(t.Context(), p); err != nil {
+				p, err = rig.shrink(t.Context(), p, err)
+				t.Fatalf("program of seed %d: %v\n%+v", seed+uint64(n), err, p)
 			}
-		})
+		}
 	})
 	t.Run("Concurrent", func(t *testing.T) {
 		rig := NewRig(t.TempDir(), open)
 		defer func() { _ = rig.Close() }() // as above
-		for round := range 3 {
-			if err := rig.Race(t.Context(), int64(round)); err != nil {
-				t.Fatal(err)
+		for round := range uint64(3) {
+			if err := rig.Race(t.Context(), seed+round); err != nil {
+				t.Fatalf("seed %d: %v", seed+round, err)
 			}
 		}
 	})
+}
+
+// shrink leaves out what a failure does not need.
+func (r *Rig) shrink(ctx context.Context, p []Step, err error) ([]Step, error) {
+	for i := len(p) - 1; i >= 0; i-- {
+		less := slices.Delete(slices.Clone(p), i, i+1)
+		if e := r.Play(ctx, less); e != nil {
+			p, err = less, e
+		}
+	}
+	return p, err
 }
 
 // Step is an operation, or what happens to the host between two.
@@ -119,42 +133,56 @@ type Step struct {
 	Wall    time.Duration
 }
 
-// Programs are random programs.
-func Programs() *rapid.Generator[[]Step] { return rapid.SliceOfN(rapid.Custom(step), 1, 60) }
+// faces are the parts of the board with their operations and what they are
+// done to.
+func faces() [][2]string {
+	return [][2]string{
+		{"put swap swap delete own disown get", "k l"},
+		{"lock lock lock unlock checklock locks", "f F f#s f#t"},
+		{"ask ask ask release release cancel checktoken token", "m n"},
+		{"send send claim claim show settle mail", "a b c d role:x *"},
+	}
+}
 
-func step(t *rapid.T) Step {
-	pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
-	s := Step{Op: Op{Who: pick("who", "a", "a", "b", "b", "c", "c", "d")}} // d never joins
-	const join, state, locks, tokens, mail = 4, 12, 22, 32, 44
-	switch kind := rapid.IntRange(0, 49).Draw(t, "kind"); {
-	case kind < join:
-		s.Do = pick("do", "join", "leave", "beat", "beat")
-		if s.Do == "join" && s.Who == "d" {
+// Program is a random program, of one face of the board or of all.
+func Program(seed uint64) []Step {
+	random := rand.New(rand.NewPCG(seed, 0))
+	of := faces()
+	if n := random.IntN(2 * len(of)); n < len(of) {
+		of = of[n : n+1]
+	}
+	out := make([]Step, 10+random.IntN(50))
+	for i := range out {
+		out[i] = step(random, of)
+	}
+	return out
+}
+
+func step(random *rand.Rand, of [][2]string) Step {
+	pick := func(words string) string {
+		list := strings.Fields(words)
+		return list[random.IntN(len(list))]
+	}
+	s := Step{Nth: random.IntN(3), Op: Op{
+		Who: pick("a a b b c c d"), Text: pick("1 2"), Shared: random.IntN(2) == 0, // d never joins
+		Version: random.Int64N(5), For: time.Duration(random.IntN(3)) * 10 * time.Second,
+	}}
+	switch n := random.IntN(40); {
+	case n == 0:
+		return Step{Restart: true}
+	case n == 1:
+		s.Do = "tidy"
+	case n < 5:
+		if s.Do = pick("join leave beat"); s.Do == "join" && s.Who == "d" {
 			s.Who = "a"
 		}
-	case kind < state:
-		s.Do, s.At, s.Text = pick("do", "put", "swap", "swap", "delete", "own", "disown", "get"), pick("key", "k", "l"), pick("value", "1", "2")
-		s.Version = rapid.Int64Range(0, 4).Draw(t, "version")
-	case kind < locks:
-		s.Do, s.At = pick("do", "lock", "lock", "unlock", "checklock", "locks"), pick("path", "f", "F", "f#s", "f#t")
-		s.Shared = rapid.Bool().Draw(t, "shared")
-	case kind < tokens:
-		s.Do, s.At = pick("do", "ask", "ask", "ask", "release", "release", "cancel", "checktoken", "token"), pick("scope", "m", "n")
-	case kind < mail:
-		s.Do, s.At = pick("do", "send", "send", "claim", "claim", "show", "settle", "mail"), pick("to", "a", "b", "c", "d", "role x", "*")
-		s.Version = rapid.Int64Range(0, 1).Draw(t, "priority")
-	case kind == mail:
-		return Step{Restart: true}
-	case kind == mail+1:
-		s.Do = "tidy"
+	case n < 9:
+		hours := []time.Duration{0, 1, 1000, -1000}[random.IntN(4)]
+		return Step{Mono: time.Duration(1+random.IntN(15)) * time.Second, Wall: hours * time.Hour}
 	default:
-		return Step{
-			Mono: time.Duration(rapid.IntRange(1, 15).Draw(t, "seconds")) * time.Second,
-			Wall: time.Duration(rapid.SampledFrom([]int{0, 1, 1000, -1000}).Draw(t, "hours")) * time.Hour,
-		}
+		face := of[random.IntN(len(of))]
+		s.Do, s.At = pick(face[0]), pick(face[1])
 	}
-	s.For = time.Duration(rapid.SampledFrom([]int{0, 10, 20}).Draw(t, "for")) * time.Second
-	s.Nth = rapid.IntRange(0, 2).Draw(t, "nth")
 	return s
 }
 
@@ -252,10 +280,14 @@ func (m *model) judge(op Op, got Result, err error) string {
 		}
 		return ""
 	}
-	if slices.ContainsFunc(m.fences, func(f agency.Fence) bool { return !f.Less(got.Fence) }) {
-		return fmt.Sprintf("fence %v is not above those before it: %v", got.Fence, m.fences)
+	thing := fold(op.At)
+	for _, f := range m.fences { // of other things and sharers, one that was granted earlier may be seen later
+		follows := f.thing == thing && !(f.shared && grant.shared)
+		if f.fence == got.Fence || follows && !f.fence.Less(got.Fence) {
+			return fmt.Sprintf("fence %v after %v", got.Fence, m.fences)
+		}
 	}
 	grant.fence = got.Fence
-	m.fences = append(m.fences, got.Fence)
+	m.fences = append(m.fences, given{thing, grant.shared, got.Fence})
 	return ""
 }

@@ -24,7 +24,7 @@ type Call struct {
 
 // Race has clients use one key, one lock and one token at once, and checks that
 // what they saw of each has an order (Herlihy and Wing 1990).
-func (r *Rig) Race(ctx context.Context, seed int64) error {
+func (r *Rig) Race(ctx context.Context, seed uint64) error {
 	run, err := r.ready(ctx)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (r *Rig) Race(ctx context.Context, seed int64) error {
 	var wg sync.WaitGroup
 	for i, thing := range things {
 		for j, who := range agents {
-			random := rand.New(rand.NewPCG(uint64(seed), uint64(i*len(agents)+j)))
+			random := rand.New(rand.NewPCG(seed, uint64(i*len(agents)+j)))
 			wg.Go(func() {
 				histories[i*len(agents)+j] = client(random, thing, who, &clock, func(op Op) (Result, error) { return r.backend.Do(ctx, run, op) })
 			})

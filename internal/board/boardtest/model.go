@@ -39,8 +39,15 @@ type model struct {
 	locks  map[string][]*grant // by folded path
 	tokens map[string]*queue
 	mail   []*letter
-	fences []agency.Fence // all that were seen
+	fences []given // all that were seen
 	latest map[string]string
+}
+
+// given is a fence of a lock or a token.
+type given struct {
+	thing  string
+	shared bool
+	fence  agency.Fence
 }
 
 type member struct {
@@ -98,7 +105,7 @@ func (m *model) complete(s Step, i int) Op {
 		}
 	}
 	if n := len(m.fences) - 1 - s.Nth; n >= 0 {
-		op.Fence = m.fences[n]
+		op.Fence = m.fences[n].fence
 	}
 	return op
 }
@@ -383,9 +390,8 @@ func (m *model) token(op Op) string {
 		if !fits() {
 			return denied
 		}
-	case "release":
-		m.settle(q)
-		if has() && (q.held.who != op.Who || !fits()) {
+	case "release": // what is denied changes nothing, so that a hold that is over stays to be passed on
+		if has() && (q.held.who != op.Who || !fits()) || !has() && len(q.wait) > 0 {
 			return denied
 		}
 		q.held = nil
@@ -459,7 +465,7 @@ func (l *letter) step(do string) string {
 }
 
 func (m *model) send(op Op) string {
-	role, toRole := strings.CutPrefix(op.At, "role ")
+	role, toRole := strings.CutPrefix(op.At, "role:")
 	switch {
 	case toRole:
 		m.mail = append(m.mail, &letter{id: op.Text, role: role, status: "pending", priority: op.Version})
