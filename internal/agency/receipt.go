@@ -101,7 +101,7 @@ type Verdict struct {
 	Flaky       []string    `json:"flaky,omitempty"`
 	WeakProof   bool        `json:"weak_proof,omitempty"` // no test names, exit codes only
 	NoTests     bool        `json:"no_tests,omitempty"`   // no test command
-	NoneRan     bool        `json:"none_ran,omitempty"`   // the test command passed without running a test
+	NoneRan     bool        `json:"none_ran,omitempty"`   // the test command gave no result of a test, passing or failing on both sides
 	Partial     bool        `json:"partial,omitempty"`    // only the tests that the change can affect ran; the rest runs at the landing
 	Coverage    *Coverage   `json:"coverage,omitempty"`   // of the changed lines, where the test command measures it
 }

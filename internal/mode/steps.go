@@ -398,10 +398,17 @@ func (v *mergeGateView) summary() string {
 	case len(v.Weakened) > 0:
 		return fmt.Sprintf("ready, but %d checks were weakened", len(v.Weakened))
 	case v.Land == agency.LandBranch:
-		return "ready on " + v.Branch
+		return "ready on " + v.Branch + v.untested()
 	default:
-		return "ready to merge into " + v.Target
+		return "ready to merge into " + v.Target + v.untested()
 	}
+}
+
+func (v *mergeGateView) untested() string {
+	if v.NoneRan {
+		return ", but nothing was tested"
+	}
+	return ""
 }
 
 func (v *mergeGateView) render() (string, error) {

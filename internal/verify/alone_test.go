@@ -72,6 +72,10 @@ func TestCommandsThatRunNothing(t *testing.T) {
 	if !v.NoneRan || v.Proofs[0].Proof != agency.ProofAsserted {
 		t.Errorf("verdict %+v", v)
 	}
+	w.commands.Test = "echo a module is missing; exit 1"
+	if v := none(); !v.Pass || !v.NoneRan {
+		t.Errorf("red on both sides: verdict %+v", v)
+	}
 }
 
 // What ends the tests may stand in a file that the change leaves alone, and be

@@ -177,7 +177,7 @@ func (f facts) judgeTests(v *agency.Verdict, r *report) {
 	for _, n := range append(slices.Clone(f.retried.notes), f.scope.note...) {
 		r.note("%s", n)
 	}
-	v.NoneRan = f.noneRan()
+	v.NoneRan = f.noneRan() || f.red()
 	f.judgeSuite(r, now, was)
 }
 
@@ -215,6 +215,12 @@ func (f facts) noneRan() bool {
 		}
 	}
 	return true
+}
+
+// red tells whether the test command fails without the result of a single test:
+// where it does so on the base too, that refuses no claim, and tests none.
+func (f facts) red() bool {
+	return f.claimSuite.ran && !f.claimSuite.receipt.OK() && len(f.claimSuite.tests) == 0 && len(f.claimSuite.broken) == 0
 }
 
 func lines(say func(string, ...any), format string, tests []string) {

@@ -34,8 +34,12 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 		if err != nil || system(real) || strings.HasPrefix(real, filepath.Dir(filepath.Dir(exe))+"/") {
 			continue
 		}
-		b.show(packageOf(real))
+		pkg := packageOf(real)
+		b.show(pkg)
 		b.show(at)
+		if filepath.Base(real) != pm { // a link on the host, and a copy of the program without its package inside
+			dirs = append(dirs, b.alias(pm, real, pkg))
+		}
 		dirs = append(dirs, filepath.Dir(at))
 	}
 	b.env("PATH", strings.Join(dirs, ":"))
@@ -56,6 +60,33 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 	b.f.Online = []string{"COREPACK_ENABLE_NETWORK=1"}
 	b.f.Version = "node " + strings.TrimSpace(version)
 	return b.f, nil
+}
+
+// alias shows a package once more, with its program under the name by which it
+// is called, and gives the program's folder. Programs of JavaScript find their
+// package by the folder that they lie in.
+func (b *builder) alias(name, real, pkg string) (bin string) {
+	at := filepath.Join("/run/agency", name)
+	sub, err := filepath.Rel(pkg, filepath.Dir(real))
+	if err != nil || pkg == real || strings.Contains(sub, "/") || sub == "." {
+		return filepath.Dir(real)
+	}
+	show := func(host, inside string) {
+		b.f.Tools.ReadOnly = append(b.f.Tools.ReadOnly, sandbox.Mount{Host: host, At: filepath.Join(at, inside)})
+	}
+	for _, dir := range []string{"", sub} {
+		entries, err := os.ReadDir(filepath.Join(pkg, dir))
+		if err != nil {
+			return filepath.Dir(real)
+		}
+		for _, e := range entries {
+			if inside := filepath.Join(dir, e.Name()); inside != sub && e.Name() != name {
+				show(filepath.Join(pkg, inside), inside)
+			}
+		}
+	}
+	show(real, filepath.Join(sub, name))
+	return filepath.Join(at, sub)
 }
 
 // packageOf is the package that a program of JavaScript lies in, or the program

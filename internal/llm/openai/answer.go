@@ -240,14 +240,14 @@ func (a *answer) addCall(c call) llm.ToolDelta {
 
 // place finds the call that a piece belongs to, -1 for a new one. The index
 // decides where there is one, except that some servers give every parallel
-// call index 0 and only another id. Without an index a piece with a name
+// call index 0 and only another id, or no id and each call whole. Without an index a piece with a name
 // begins a call, unless it repeats that of a call still open.
 func (a *answer) place(c call, f function) int {
 	if c.Index != nil {
 		for i := len(a.calls) - 1; i >= 0; i-- {
 			g := a.calls[i]
 			if g.hasIndex && g.index == *c.Index {
-				if c.ID != "" && g.id != "" && string(c.ID) != g.id && f.Name != "" {
+				if f.Name != "" && (c.ID != "" && g.id != "" && string(c.ID) != g.id || c.ID == "" && f.Arguments != "" && whole(g)) {
 					return -1
 				}
 				return i
@@ -270,6 +270,9 @@ func (a *answer) place(c call, f function) int {
 	}
 	return -1
 }
+
+// whole tells whether a call has all its arguments.
+func whole(g *gathered) bool { return g.args.Len() > 0 && json.Valid([]byte(g.args.String())) }
 
 // ends is what an adapter has learned about how its server ends a stream.
 type ends struct {

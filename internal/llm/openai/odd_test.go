@@ -48,6 +48,7 @@ func TestOddServers(t *testing.T) {
 		"no usage":              {stream, events(delta(`{"content":"hi"}`, `"stop"`), "[DONE]"), llm.StopEndTurn, "", "hi", "", 0},
 		"null content":          {stream, events(delta(`{"role":"assistant","content":null}`, `null`), delta(call, `"tool_calls"`), "[DONE]"), llm.StopToolUse, "", "", `{"path":"a"}`, 1},
 		"no id of a call":       {stream, events(delta(`{"tool_calls":[{"index":0,"function":{"name":"read_file","arguments":"{}"}}]}`, `"tool_calls"`)), llm.StopToolUse, "", "", `{}`, 1},
+		"no ids, one index":     {stream, events(delta(`{"tool_calls":[{"index":0,"function":{"name":"read_file","arguments":"{}"}}]}`, "null"), delta(`{"tool_calls":[{"index":0,"function":{"name":"read_file","arguments":"{}"}}]}`, `"tool_calls"`)), llm.StopToolUse, "", "", `{}`, 2},
 		"arguments an object":   {stream, events(delta(`{"tool_calls":[{"index":0,"id":"c","function":{"name":"read_file","arguments":{"path":"a"}}}]}`, `"stop"`)), llm.StopToolUse, "", "", `{"path":"a"}`, 1},
 		"no index":              {stream, events(delta(`{"tool_calls":[{"id":"c","function":{"name":"read_file","arguments":"{\"path\""}}]}`, `null`), delta(`{"tool_calls":[{"function":{"arguments":":\"a\"}"}}]}`, `"tool_calls"`)), llm.StopToolUse, "", "", `{"path":"a"}`, 1},
 		"two calls, no index":   {stream, events(delta(`{"tool_calls":[{"id":"c","function":{"name":"read_file","arguments":"{}"}},{"id":"d","function":{"name":"read_file","arguments":"{}"}}]}`, `"tool_calls"`)), llm.StopToolUse, "", "", `{}`, 2},
