@@ -112,7 +112,7 @@ func (a *app) inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "inspect [RUN]", Short: "Show what a run did, and how each criterion is proved", Args: atMostOne,
 		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
-		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --json",
+		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.tier != "" || f.plan {
 				return usage("--tier and --plan: not in this version")
@@ -124,7 +124,7 @@ func (a *app) inspectCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&f.transcript, "transcript", "", "the conversation of a `SESSION`")
-	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people, and how far each has come")
+	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, and how far each has come")
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
 	cmd.Flags().StringVar(&f.tier, "tier", "", "")

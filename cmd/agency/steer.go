@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -161,7 +162,7 @@ func (a *app) sayCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "say RUN TEXT", Short: "Send a message into a run", Args: exactly(2, "say RUN TEXT"),
-		Long:    "Sends a message to the agent that leads a run; it reads it before its next turn. How far it has come\nis shown by: agency inspect RUN --messages.",
+		Long:    "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn. How far it has come is shown by: agency inspect RUN --messages.",
 		Example: `  agency say k3f9d2ab "the parser must also accept 1d"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd.Context(), args[0], daemon.Want{}, func(_ here, c *daemon.Connected, run api.RunDoc) error {
@@ -171,13 +172,13 @@ func (a *app) sayCommand() *cobra.Command {
 				}
 				m, err := c.Say(cmd.Context(), run.ID, api.SayRequest{ID: agency.MessageID(id), To: to, Text: args[1], By: who()})
 				if err == nil {
-					a.printf(a.out, "message %s to %s: %s\n", m.ID, m.To, m.Status)
+					a.printf(a.out, "message %s to %s: %s\n", m.ID, cmp.Or(m.To, string(m.ToRole)), m.Status)
 				}
 				return err
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant (default: whoever leads)")
+	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads)")
 	return cmd
 }
 

@@ -95,8 +95,8 @@ func (c *Client) Transcript(ctx context.Context, run agency.RunID, session agenc
 }
 
 // Messages gives the messages of a run, oldest first.
-func (c *Client) Messages(ctx context.Context, run agency.RunID) ([]agency.Message, error) {
-	return get[[]agency.Message](ctx, c, runPath(run, "/messages"), nil)
+func (c *Client) Messages(ctx context.Context, run agency.RunID) ([]MessageDoc, error) {
+	return get[[]MessageDoc](ctx, c, runPath(run, "/messages"), nil)
 }
 
 // Gates gives the gates of a run, answered ones too, oldest first.

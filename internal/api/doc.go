@@ -37,7 +37,7 @@ type Looker interface {
 type Recorder interface {
 	Diff(ctx context.Context, run agency.RunID) (DiffDoc, error)
 	Transcript(ctx context.Context, run agency.RunID, session agency.SessionID) (TranscriptDoc, error)
-	Messages(ctx context.Context, run agency.RunID) ([]agency.Message, error)
+	Messages(ctx context.Context, run agency.RunID) ([]MessageDoc, error)
 	Gates(ctx context.Context, run agency.RunID) ([]agency.Gate, error)
 }
 

@@ -225,3 +225,22 @@ type ResultDoc struct {
 type StartedDoc struct {
 	RunID agency.RunID `json:"run_id"`
 }
+
+// MessageDoc is a message of a run with how far it has come with each
+// recipient.
+type MessageDoc struct {
+	agency.Message
+	Deliveries []DeliveryDoc `json:"deliveries,omitempty"`
+}
+
+// DeliveryDoc is one recipient's copy of a message. Agent is empty for a
+// role's message that nobody has claimed.
+type DeliveryDoc struct {
+	Agent       agency.AgentID       `json:"agent_id,omitempty"`
+	Session     agency.SessionID     `json:"session_id,omitempty"`
+	Status      agency.MessageStatus `json:"status"`
+	Reason      string               `json:"reason,omitempty"`
+	DeliveredAt time.Time            `json:"delivered_at,omitzero"`
+	ReadAt      time.Time            `json:"read_at,omitzero"`
+	ProcessedAt time.Time            `json:"processed_at,omitzero"`
+}

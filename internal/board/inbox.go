@@ -36,6 +36,7 @@ type change struct {
 	taken   int              // more, or fewer, are with this session and not read
 	all     *counts          // what there is in all boxes as of this change
 	gone    agency.RunID     // this run has been removed
+	timed   bool             // something has a time to live or a deadline
 }
 
 func moved() store.Topic[change] { return store.Topic[change]{Name: "board.mail"} }
@@ -126,10 +127,12 @@ type boxes struct {
 	coming map[boxKey]int // sent in a transaction that is not durable yet
 	parked map[boxKey][]*receiver
 	asleep int // receivers that are parked
+	limits map[agency.RunID]Limits
+	timed  chan struct{} // something new is timed
 }
 
 func newBoxes() *boxes {
-	return &boxes{n: newCounts(), coming: map[boxKey]int{}, parked: map[boxKey][]*receiver{}}
+	return &boxes{n: newCounts(), coming: map[boxKey]int{}, parked: map[boxKey][]*receiver{}, limits: map[agency.RunID]Limits{}, timed: make(chan struct{}, 1)}
 }
 
 // feed runs after each commit that changed an inbox, in commit order.
@@ -142,8 +145,15 @@ func (b *boxes) feed(changes []change) {
 			b.n = c.all
 		case c.gone != "":
 			b.n.forget(c.gone)
+			delete(b.limits, c.gone)
 		default:
 			b.n.add(c)
+		}
+		if c.timed {
+			select {
+			case b.timed <- struct{}{}:
+			default:
+			}
 		}
 		if c.pending > 0 {
 			b.poke(c.key, c.typ)

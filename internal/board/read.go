@@ -46,22 +46,22 @@ type Delivery struct {
 const deliveryColumns = `coalesce(d.agent, ''), coalesce(d.session, ''), coalesce(d.status, ''), coalesce(d.reason, ''),
 coalesce(d.delivered_at, 0), coalesce(d.read_at, 0), coalesce(d.processed_at, 0)`
 
-// post is a message with its deliveries.
-type post struct {
+// Post is a message with its deliveries.
+type Post struct {
 	agency.Message
-	deliveries []Delivery
+	Deliveries []Delivery `json:"deliveries,omitempty"`
 }
 
 // read gives the messages that match, each with its deliveries, in the order
 // in which they were sent.
-func read(q store.Querier, where string, args ...any) ([]post, error) {
+func read(q store.Querier, where string, args ...any) ([]Post, error) {
 	rows, err := q.Query(`SELECT `+messageColumns+`, `+deliveryColumns+`
 FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq `+where+` ORDER BY m.seq, d.seq`, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
-	var out []post
+	var out []Post
 	for rows.Next() {
 		var d Delivery
 		var at, readAt, processedAt int64
@@ -70,14 +70,14 @@ FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq `+where+` O
 			return nil, err
 		}
 		if n := len(out); n == 0 || out[n-1].ID != m.ID {
-			out = append(out, post{Message: m})
+			out = append(out, Post{Message: m})
 		}
 		if d.Status == "" { // a broadcast that nobody was there to get
 			continue
 		}
 		d.Message, d.Role = m.ID, m.ToRole
 		d.DeliveredAt, d.ReadAt, d.ProcessedAt = moment(at), moment(readAt), moment(processedAt)
-		out[len(out)-1].deliveries = append(out[len(out)-1].deliveries, d)
+		out[len(out)-1].Deliveries = append(out[len(out)-1].Deliveries, d)
 	}
 	for i := range out {
 		out[i].sum()
@@ -87,14 +87,14 @@ FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq `+where+` O
 
 // sum sets how far the whole message is: as far as its least advanced
 // delivery, and failed where one has failed and none is still under way.
-func (p *post) sum() {
-	for i, d := range p.deliveries {
+func (p *Post) sum() {
+	for i, d := range p.Deliveries {
 		if i == 0 || order(d.Status) < order(p.Status) {
 			p.Status, p.Reason, p.ReadAt, p.ProcessedAt = d.Status, d.Reason, d.ReadAt, d.ProcessedAt
 		}
 	}
-	if p.ToRole != "" && len(p.deliveries) == 1 && p.deliveries[0].Agent != "" {
-		p.To = string(p.deliveries[0].Agent)
+	if p.ToRole != "" && len(p.Deliveries) == 1 && p.Deliveries[0].Agent != "" {
+		p.To = string(p.Deliveries[0].Agent)
 	}
 }
 
@@ -125,11 +125,17 @@ func Messages(q store.Querier, run agency.RunID) ([]agency.Message, error) {
 	return messages(q, `WHERE m.run_id = ?`, string(run))
 }
 
+// Posts are all messages of a run with their deliveries, in the order in which
+// they were sent.
+func Posts(q store.Querier, run agency.RunID) ([]Post, error) {
+	return read(q, `WHERE m.run_id = ?`, string(run))
+}
+
 // ReadBy are the messages that an agent has been shown, in the order in which
 // they were sent.
 func ReadBy(q store.Querier, run agency.RunID, id agency.AgentID) ([]agency.Message, error) {
-	return messages(q, `WHERE m.run_id = ?1 AND m.seq IN (SELECT message FROM board_delivery
-WHERE run_id = ?1 AND agent = ?2 AND status IN ('read', 'processed'))`, string(run), string(id))
+	return messages(q, `WHERE m.run_id = ?1 AND EXISTS (SELECT 1 FROM board_delivery x
+WHERE x.message = m.seq AND x.agent = ?2 AND x.status IN ('read', 'processed'))`, string(run), string(id))
 }
 
 // Get reads one message; KindNotFound where the run has none of this id.
@@ -168,16 +174,16 @@ func Deliveries(q store.Querier, run agency.RunID, id agency.MessageID) ([]Deliv
 	if err != nil {
 		return nil, err
 	}
-	return ps[0].deliveries, nil
+	return ps[0].Deliveries, nil
 }
 
 // DeadLetters are the deliveries of a run that will never be read, each with
 // its message and the reason.
 func DeadLetters(q store.Querier, run agency.RunID) ([]DeadLetter, error) {
-	ps, err := read(q, `WHERE m.run_id = ? AND m.seq IN (SELECT message FROM board_delivery WHERE run_id = m.run_id AND status = 'failed')`, string(run))
+	ps, err := read(q, `WHERE m.run_id = ? AND EXISTS (SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.status = 'failed')`, string(run))
 	var out []DeadLetter
 	for _, p := range ps {
-		for _, d := range p.deliveries {
+		for _, d := range p.Deliveries {
 			if d.Status == agency.MailFailed {
 				out = append(out, DeadLetter{Message: p.Message, Delivery: d})
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/event"
+	"agency/internal/lease"
 	"agency/internal/store"
 )
 
@@ -330,5 +332,36 @@ func TestSubscribersMissNothing(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+	}
+}
+
+func TestKeepEndsWhatIsOver(t *testing.T) {
+	db, err := store.Open(t.Context(), store.Options{
+		Path: filepath.Join(t.TempDir(), "t.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), Migrations()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{T: t, DB: db}
+	t.Cleanup(func() { _ = db.Close() })
+	d.join("ann", "bob")
+	b := d.newBoard()
+	ctx, cancel := context.WithCancel(t.Context())
+	kept := make(chan error, 1)
+	go func() { kept <- b.Keep(ctx) }()
+	m := msg("1", "bob", "ann")
+	m.TTL, m.RequiresResponse, m.RespondWithin = time.Millisecond, true, 2*time.Millisecond
+	d.boardSend(b, m)
+	want := map[agency.MessageID]bool{"1/1/failed": true, "1/overdue": true}
+	for len(want) > 0 {
+		n, err := b.Receive(t.Context(), as("bob", "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(want, n.ID)
+	}
+	cancel()
+	if err := <-kept; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -167,7 +167,7 @@ func (b *Board) permit(tx *store.Tx, m agency.Message, to agency.RoleID) error {
 	if m.To == agency.Everyone {
 		return nil // a full inbox of one must not silence the others
 	}
-	if n := b.boxes.waiting(keyOf(m.RunID, boxOf(m))); n >= b.o.MaxQueue {
+	if n := b.boxes.waiting(keyOf(m.RunID, boxOf(m))); n >= b.limits(m.RunID).MaxQueue {
 		return agency.Errorf(agency.KindConflict, "message %s: the inbox of %s is full: %d messages wait there", m.ID, cmp.Or(m.To, string(m.ToRole)), n).
 			WithMend("send it again when some have been read, or raise board.max_queue_size")
 	}
@@ -181,6 +181,9 @@ func put(tx *store.Tx, b *Board, m agency.Message) error {
 		return err
 	}
 	due := after(now, m.RespondWithin)
+	if now > 0 {
+		publish(tx, change{timed: true})
+	}
 	res, err := tx.Exec(`INSERT INTO board_message (run_id, id, sender, sender_role, recipient, role, type, subject, body, payload,
 payload_hash, contract_id, in_reply_to, root, priority, ttl, wants, within, due, created_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -93,7 +93,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		Git: func(context.Context) (*git.Host, error) { return g, nil }, Repo: o.Place.Repo, StateDir: o.Place.State,
 	})
 	p.host = host.New(host.Options{
-		DB: db, Events: p.events, Engine: engine, Fence: fence, Shop: shop, Docs: p.view, Vault: vault,
+		DB: db, Events: p.events, Board: p.board, Engine: engine, Fence: fence, Shop: shop, Docs: p.view, Vault: vault,
 		Version: o.Build.Version, Now: o.Now, After: o.After, Log: o.Log,
 	})
 	shop.SetCancelled(p.host.Cancelled)

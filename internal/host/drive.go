@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
@@ -112,6 +113,9 @@ func (h *Host) begin(run agency.Run) error {
 	case h.live[run.ID] != nil:
 		return nil
 	}
+	h.o.Board.Limit(run.ID, board.Limits{
+		MaxQueue: c.Config.Board.MaxQueueSize, ReceiveTimeout: time.Duration(c.Config.Board.ReceiveTimeoutSeconds) * time.Second,
+	})
 	ctx, stop := context.WithCancel(h.ctx)
 	l := newLive(run, stop)
 	h.live[run.ID] = l

@@ -18,6 +18,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/board"
 	"agency/internal/event"
 	"agency/internal/flow/local"
 	"agency/internal/store"
@@ -55,6 +56,7 @@ type Docs interface {
 type Options struct {
 	DB     *store.DB
 	Events *event.Log
+	Board  *board.Board
 	Engine *local.Engine
 	Fence  agency.Fence // of this host's epoch
 	Shop   Shop
@@ -117,7 +119,28 @@ func (h *Host) Open(ctx context.Context) error {
 	if err := h.recover(ctx); err != nil {
 		return err
 	}
+	h.work.Add(1)
+	go func() {
+		defer h.work.Done()
+		h.keep()
+	}()
 	return h.watchGates(ctx)
+}
+
+// keep lets the board end what is over, for as long as the host lives.
+func (h *Host) keep() {
+	const pause = 10 * time.Second // after an error: a full disk, say
+	for {
+		err := h.o.Board.Keep(h.ctx)
+		if h.ctx.Err() != nil || errors.Is(err, board.ErrClosed) {
+			return
+		}
+		h.o.Log.Error("the board's sweep", "error", err)
+		select {
+		case <-h.ctx.Done():
+		case <-time.After(pause):
+		}
+	}
 }
 
 // AtWork counts the runs that do something now; those that wait for a person

@@ -79,7 +79,7 @@ func (h *house) Transcript(_ context.Context, _ agency.RunID, s agency.SessionID
 	return api.TranscriptDoc{Session: api.SessionDoc{ID: s}}, nil
 }
 
-func (h *house) Messages(context.Context, agency.RunID) ([]agency.Message, error) { return nil, nil }
+func (h *house) Messages(context.Context, agency.RunID) ([]api.MessageDoc, error) { return nil, nil }
 
 func (h *house) Gates(context.Context, agency.RunID) ([]agency.Gate, error) { return nil, nil }
 

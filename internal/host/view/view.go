@@ -150,13 +150,23 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	return d, err
 }
 
-// Messages are all messages of a run, oldest first.
-func (r *Reader) Messages(ctx context.Context, id agency.RunID) (ms []agency.Message, err error) {
+// Messages are all messages of a run with their deliveries, oldest first.
+func (r *Reader) Messages(ctx context.Context, id agency.RunID) (ms []api.MessageDoc, err error) {
 	err = r.read(ctx, func(q *store.Snapshot) error {
 		if _, err := registry.Run(q, id); err != nil {
 			return err
 		}
-		ms, err = board.Messages(q, id)
+		posts, err := board.Posts(q, id)
+		for _, p := range posts {
+			doc := api.MessageDoc{Message: p.Message}
+			for _, d := range p.Deliveries {
+				doc.Deliveries = append(doc.Deliveries, api.DeliveryDoc{
+					Agent: d.Agent, Session: d.Session, Status: d.Status, Reason: d.Reason,
+					DeliveredAt: d.DeliveredAt, ReadAt: d.ReadAt, ProcessedAt: d.ProcessedAt,
+				})
+			}
+			ms = append(ms, doc)
+		}
 		return err
 	})
 	return orEmpty(ms), err

@@ -268,7 +268,7 @@ func TestNoColourWithoutStyle(t *testing.T) {
 		"runs":       Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now()),
 		"cost":       Costs(Style{}, api.CostDoc{ByModel: map[string]api.Spend{"m\x1b[1m": {}}}),
 		"diff":       Diff(Style{}, "+a\x1b[1m\n"),
-		"messages":   Messages(Style{}, []agency.Message{{Body: "\x1b[1mx"}}),
+		"messages":   Messages(Style{}, []api.MessageDoc{{Message: agency.Message{Body: "\x1b[1mx"}}}),
 		"transcript": Transcript(Style{}, api.TranscriptDoc{Lines: []api.MessageLine{{Text: "\x1b[1mx"}}}),
 	} {
 		if strings.Contains(out, "\x1b") {
@@ -296,5 +296,31 @@ func TestCostInWords(t *testing.T) {
 		if got := Cost(tt.m, tt.tokens, tt.unpriced); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+	}
+}
+
+func TestMessagesStandInTheirThreads(t *testing.T) {
+	message := func(id, from, to, root string) api.MessageDoc {
+		m := api.MessageDoc{Message: agency.Message{
+			ID: agency.MessageID(id), From: from, To: to, Type: agency.MessageNote, Body: "text " + id,
+			ThreadRoot: agency.MessageID(root), Status: agency.MailPending,
+		}}
+		if root != id {
+			m.InReplyTo = agency.MessageID(root)
+		}
+		return m
+	}
+	all := message("2", "ann", agency.Everyone, "2")
+	all.Deliveries = []api.DeliveryDoc{{Agent: "bob", Status: agency.MailRead}, {Agent: "cid", Status: agency.MailFailed, Reason: "it ended"}}
+	role := message("3", "ann", "", "3")
+	role.ToRole = "reviewer"
+	out := Messages(Style{}, []api.MessageDoc{message("1", "ann", "bob", "1"), all, role, message("4", "bob", "ann", "1")})
+	last := -1
+	for _, want := range []string{"text 1", "└ text 4", "everyone", "bob", "cid", "it ended", "any reviewer"} {
+		at := strings.Index(out[last+1:], want)
+		if at < 0 {
+			t.Fatalf("want %q, in this order:\n%s", want, out)
+		}
+		last += at + 1
 	}
 }
