@@ -40,6 +40,11 @@ func faulty() session.Outcome {
 	return out
 }
 
+// weaker is a verdict on a claim that deletes a test.
+func weaker(pass bool) agency.Verdict {
+	return agency.Verdict{Pass: pass, Reasons: []string{"weakened"}, Weakened: []agency.Weakening{{Kind: agency.WeakDeleted, Name: "p.TestOld"}}}
+}
+
 var (
 	red    = agency.Verdict{Reasons: []string{"p.TestX fails"}}
 	merged = Result{Succeeded: true, Reason: "merged into trunk", Commit: "merged"}
@@ -95,6 +100,20 @@ var contractCases = map[string]struct {
 		func(s *stage, _ *Input) { s.verdicts = []agency.Verdict{red, red} },
 		Result{Reason: "all 2 attempts are used; the last one: p.TestX fails"},
 		"session plan 1.1; session fix 1.1; verify fix 1: false; session fix 2.1; verify fix 2: false",
+	},
+	"weakened, accepted by a person": {
+		func(s *stage, _ *Input) { s.verdicts = []agency.Verdict{weaker(false), weaker(true)} }, merged,
+		"session plan 1.1; session fix 1.1; verify fix 1: false; session fix 2.1; verify fix 2: true; gate weakened-fix-2: approve; " +
+			"land fix: true; gate merge-fix-1: approve; merge into trunk, verified false: true",
+	},
+	"weakened, not accepted": {
+		func(s *stage, in *Input) {
+			in.RetryBudget = 3
+			s.verdicts = []agency.Verdict{weaker(false), weaker(true)}
+			s.answers = map[string]agency.Decision{"weakened-fix-2": {Verb: agency.Reject, Note: "keep TestOld"}}
+		}, merged,
+		"session plan 1.1; session fix 1.1; verify fix 1: false; session fix 2.1; verify fix 2: true; gate weakened-fix-2: reject; " +
+			"session fix 3.1; verify fix 3: true; land fix: true; gate merge-fix-1: approve; merge into trunk, verified false: true",
 	},
 	"merge rejected once": {
 		func(s *stage, _ *Input) {

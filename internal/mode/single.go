@@ -9,6 +9,7 @@ package mode
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -265,14 +266,43 @@ func (a *attempts) judge(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 		a.unproved = true
 		return a.failed(c, session.Feedback{Attempt: a.n, Reason: firstReason(verdict), Verdict: &verdict})
 	}
+	if refused, err := a.accepted(c, verdict); err != nil || refused != nil {
+		if err != nil {
+			return attemptEnd{}, err
+		}
+		return a.failed(c, *refused)
+	}
 	if err := a.advance(c, "verified", step{Verified: &agency.Verified{}}); err != nil {
 		return attemptEnd{}, err
 	}
 	return a.land(c, claim)
 }
 
+// accepted asks a person to accept, each by its name, what a claim weakened
+// and did not mend. One agent alone goes on to the merge gate, which names it.
+func (a *attempts) accepted(c flow.Ctx, v agency.Verdict) (*session.Feedback, error) {
+	if len(v.Weakened) == 0 || a.crew == nil && !a.how.staged || flow.Version(c, "weakened", 1) < 1 {
+		return nil, nil
+	}
+	lines := make([]string, len(v.Weakened))
+	for i, w := range v.Weakened {
+		lines[i] = "- " + w.String()
+	}
+	d, err := ask(c, agency.Gate{
+		ID: gateID(a.in.Run, fmt.Sprintf("weakened-%s-%d", a.contract.ID, a.n)), RunID: a.in.Run, Kind: agency.GateWeakened, ContractID: a.contract.ID,
+		Summary: firstLine(fmt.Sprintf("%s passes, but %d checks were weakened: %s", a.contract.ID, len(v.Weakened), v.Weakened[0])),
+		Body: "The work on " + string(a.contract.ID) + " passes its checks, and weakens some of them. It was sent back once:\n\n" + strings.Join(lines, "\n") +
+			"\n\nApprove to accept each of them by its name and let the work land; reject with a reason to send it back.",
+		NoYes: true, Weakened: v.Weakened,
+	})
+	if err != nil || d.Verb != agency.Reject {
+		return nil, err
+	}
+	return &session.Feedback{Attempt: a.n, Reason: "a person does not accept the weakened checks: " + v.Weakened[0].String(), Note: d.Note, Verdict: &v}, nil
+}
+
 // verify judges a claim. A weakening goes back once; if it stays, or if there
-// is no attempt left to mend it, the merge gate names it and a person decides.
+// is no attempt left to mend it, a person decides.
 func (a *attempts) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verdict, error) {
 	spec := verify.Spec{
 		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,

@@ -298,6 +298,10 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	accepted, err := acceptedWeakenings(q, v.Run)
+	if err != nil {
+		return err
+	}
 	kept := map[agency.ReceiptID]bool{}
 	last := map[agency.ContractID]agency.Verdict{}
 	judged := v.Tree
@@ -306,7 +310,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 			continue
 		}
 		for _, w := range verdict.Weakened { // a second verdict on one claim names them again
-			if !slices.ContainsFunc(v.Weakened, w.Same) {
+			if !slices.ContainsFunc(v.Weakened, w.Same) && !slices.ContainsFunc(accepted, w.Same) {
 				v.Weakened = append(v.Weakened, w)
 			}
 		}
@@ -342,6 +346,18 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 		}
 	}
 	return v.addCost(q)
+}
+
+// acceptedWeakenings are those that a person has accepted at gates of their
+// own.
+func acceptedWeakenings(q store.Querier, run agency.RunID) (out []agency.Weakening, err error) {
+	gates, err := registry.Gates(q, run)
+	for _, g := range gates {
+		if g.Kind == agency.GateWeakened && g.Decision.Verb == agency.Approve {
+			out = append(out, g.Weakened...)
+		}
+	}
+	return out, err
 }
 
 // fillTeam gathers what the last verdicts on the contracts that landed say,

@@ -126,11 +126,15 @@ func gates(in Input) []api.DryGate {
 	if in.Config.Land == agency.LandBranch {
 		merge = "always, when the work is on its branch; --yes answers it"
 	}
+	weakened := "before a contract lands, where it weakens tests"
+	if in.Config.Mode == agency.ModeSingle {
+		weakened = "at the merge, where tests were weakened"
+	}
 	return append(
 		out, api.DryGate{Kind: agency.GateMerge, When: merge},
 		api.DryGate{Kind: agency.GateBudget, When: "before the budget would be passed"},
 		api.DryGate{Kind: agency.GateEscalation, When: "when the agent is blocked"},
-		api.DryGate{Kind: agency.GateWeakened, When: "at the merge, where tests were weakened"},
+		api.DryGate{Kind: agency.GateWeakened, When: weakened},
 		api.DryGate{Kind: agency.GateFault, When: "on a full disk"},
 	)
 }
