@@ -164,6 +164,41 @@ func (c *Checker) Tools(place sandbox.Place) (sandbox.Toolchain, error) {
 	return t, nil
 }
 
+// Withheld tells, for an agent, which dependency folders of the user its
+// checkout does not show because lockfiles have changed; "" where none.
+func (c *Checker) Withheld(place sandbox.Place) (string, error) {
+	if len(c.o.Dependencies) == 0 || place.Root == "" {
+		return "", nil
+	}
+	layers, err := c.installed()
+	if err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(place.Root)
+	if err != nil {
+		return "", fmt.Errorf("checkout: %w", err)
+	}
+	defer func() { _ = root.Close() }() // only read
+	var t sandbox.Toolchain
+	shown := map[string]bool{}
+	if len(layers) > 0 {
+		if shown, err = c.showInstalled(&t, root, place.At); err != nil {
+			return "", err
+		}
+	}
+	var out []string
+	for _, d := range c.o.Dependencies {
+		if locks := d.Changed(root); d.Folder != "" && !shown[d.Folder+"\x00"] && len(locks) > 0 {
+			out = append(out, d.Folder+" ("+strings.Join(locks, ", ")+")")
+		}
+	}
+	if len(out) == 0 {
+		return "", nil
+	}
+	return "note: not here because what decides it has changed: " + strings.Join(out, "; ") +
+		". What a change asks for is installed after the claim, before it is verified; checks that need it cannot pass before.", nil
+}
+
 // Exec runs a command of the sandbox after making sure that its dependency
 // folders are filled where the kernel refuses overlays.
 func (c *Checker) Exec(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {

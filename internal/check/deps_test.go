@@ -53,7 +53,13 @@ func TestDependencies(t *testing.T) {
 			}
 		}
 	}
+	if note, err := w.checker.Withheld(w.subject("").Place); note != "" || err != nil {
+		t.Errorf("nothing is withheld, and it says %q, %v", note, err)
+	}
 	w.write(map[string]string{"package-lock.json": "2"})
+	if note, err := w.checker.Withheld(w.subject("").Place); !strings.Contains(note, "web/node_modules (package-lock.json)") || err != nil {
+		t.Errorf("the agent is told %q, %v", note, err)
+	}
 	w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{dep}})
 	if r := w.run(w.subject(""), test("test ! -e web/node_modules/dep")); r.ExitCode != 0 {
 		t.Errorf("dependencies of another lockfile are shown: %s", r.Output)

@@ -73,6 +73,13 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 		return tool.Output{}, err
 	}
 	out := tool.Output{ExitCode: res.ExitCode, Text: res.Output, Dropped: res.Dropped}
+	if res.ExitCode != 0 {
+		note, err := s.o.Checker.Withheld(place)
+		if err != nil {
+			return tool.Output{}, err
+		}
+		out.Text = []byte(withNote(string(out.Text), note))
+	}
 	switch res.Cause {
 	case sandbox.CauseExited, sandbox.CauseSignalled, sandbox.CauseNotStarted:
 	default:
@@ -125,11 +132,25 @@ func (c checks) check(ctx context.Context, kind agency.CheckKind, target string,
 	if err != nil && agency.KindOf(err) != agency.KindInvalid {
 		return agency.Receipt{}, err
 	}
-	return c.o.Checker.Run(ctx, check.Subject{
+	r, err := c.o.Checker.Run(ctx, check.Subject{
 		Place: place, Tree: tree, Run: c.o.Run, Contract: c.o.Contract, Agent: c.o.Agent,
 		Stage: check.StageWork, Layer: check.LayerAgents, Fresh: true, Fence: c.o.Fence,
 		Coverage: cover,
 	}, cmd)
+	if err != nil || r.ExitCode == 0 {
+		return r, err
+	}
+	note, err := c.o.Checker.Withheld(place)
+	r.Output = withNote(r.Output, note)
+	return r, err
+}
+
+// withNote adds what the agent should know about a failed command.
+func withNote(text, note string) string {
+	if note == "" {
+		return text
+	}
+	return strings.TrimRight(text, "\n") + "\n" + note + "\n"
 }
 
 // history compares with where the contract began.
