@@ -2,6 +2,7 @@ package agency
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -164,9 +165,10 @@ type Found struct {
 // LookUp looks a test up by its full name, or by the end of it after what parts
 // names in its ecosystem: people write TestParse or test_parse, not the whole
 // path. A name may be that of a group, and what several tests or groups bear
-// means all of them: they have passed when none failed and one passed.
+// means all of them: they have passed when none failed and one passed. A test
+// of just this name stands for itself where it ran.
 func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
-	if status, ok := tests[name]; ok {
+	if status, ok := tests[name]; ok && status != TestSkipped {
 		return Found{Name: name, Tests: []string{name}, Status: status}, true
 	}
 	ends, groups := map[string]string{}, map[string]string{} // by test, what bears the name
@@ -177,8 +179,8 @@ func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
 			groups[full] = group
 		}
 	}
-	if len(ends) == 0 {
-		ends = groups
+	if !ranAny(tests, ends) { // a skipped test hides no other of its name
+		maps.Copy(ends, groups)
 	}
 	f := Found{Status: TestSkipped}
 	for full, bearer := range ends {
@@ -196,6 +198,15 @@ func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
 	}
 	slices.Sort(f.Tests)
 	return f, true
+}
+
+func ranAny(tests map[string]TestStatus, of map[string]string) bool {
+	for full := range of {
+		if tests[full] != TestSkipped {
+			return true
+		}
+	}
+	return false
 }
 
 // endsPart tells whether a name may begin after this.

@@ -48,6 +48,25 @@ func TestLookUpOfGroups(t *testing.T) {
 	}
 }
 
+func TestLookUpOfASkippedTestsName(t *testing.T) {
+	for name, tt := range map[string]struct {
+		tests map[string]TestStatus
+		want  Found
+	}{
+		"a group passes":     {map[string]TestStatus{"URN": TestSkipped, "URN > a": TestPassed}, Found{Name: "URN", Tests: []string{"URN", "URN > a"}, Status: TestPassed}},
+		"a group fails":      {map[string]TestStatus{"URN": TestSkipped, "f.js > URN > a": TestFailed}, Found{Name: "URN", Tests: []string{"URN", "f.js > URN > a"}, Status: TestFailed}},
+		"another passes":     {map[string]TestStatus{"URN": TestSkipped, "f.js > URN": TestPassed}, Found{Name: "URN", Tests: []string{"URN", "f.js > URN"}, Status: TestPassed}},
+		"both by the end":    {map[string]TestStatus{"e.js > URN": TestSkipped, "f.js > URN > a": TestPassed}, Found{Name: "URN", Tests: []string{"e.js > URN", "f.js > URN > a"}, Status: TestPassed}},
+		"nothing else":       {map[string]TestStatus{"URN": TestSkipped, "other": TestPassed}, Found{Name: "URN", Tests: []string{"URN"}, Status: TestSkipped}},
+		"it ran, and failed": {map[string]TestStatus{"URN": TestFailed, "URN > a": TestPassed}, Found{Name: "URN", Tests: []string{"URN"}, Status: TestFailed}},
+	} {
+		got, ok := LookUp(tt.tests, "URN")
+		if !ok || got.Name != tt.want.Name || got.Status != tt.want.Status || !slices.Equal(got.Tests, tt.want.Tests) {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
 func TestProofByATestThatWasThere(t *testing.T) {
 	goal := []Criterion{{ID: "goal"}}
 	byName := func(name string) []Evidence { return []Evidence{{Criterion: "goal", Kind: CheckTest, Ref: name}} }
