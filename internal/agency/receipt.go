@@ -97,6 +97,7 @@ type Verdict struct {
 	Proofs      []Proof     `json:"criteria"`
 	Regressions []string    `json:"regressions,omitempty"`
 	Weakened    []Weakening `json:"weakened,omitempty"`
+	Leftovers   []Leftover  `json:"leftovers,omitempty"` // new files that the contract does not name
 	NewlyPass   []string    `json:"newly_passing,omitempty"`
 	Flaky       []string    `json:"flaky,omitempty"`
 	WeakProof   bool        `json:"weak_proof,omitempty"` // no test names, exit codes only

@@ -175,6 +175,7 @@ type attempts struct {
 	n        int
 	granted  int                // attempts beyond the budget that a person granted
 	weakened []agency.Weakening // what has been fed back once
+	left     []string           // leftovers that have been
 	feedback session.Feedback
 	role     agency.RoleID // also the agent
 	how      workOn
@@ -301,23 +302,27 @@ func (a *attempts) accepted(c flow.Ctx, v agency.Verdict) (*session.Feedback, er
 	return &session.Feedback{Attempt: a.n, Reason: "a person does not accept the weakened checks: " + v.Weakened[0].String(), Note: d.Note, Verdict: &v}, nil
 }
 
-// verify judges a claim. A weakening goes back once; if it stays, or if there
-// is no attempt left to mend it, a person decides.
+// verify judges a claim. A weakening or a file left behind goes back once; if it
+// stays, or if there is no attempt left to mend it, a person decides.
 func (a *attempts) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verdict, error) {
 	spec := verify.Spec{
 		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,
 		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.contract.Writes, Thresholds: a.contract.QualityThresholds,
-		Commands: a.in.Commands, WeakenedBefore: a.weakened,
+		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.left,
+		Expected: slices.Concat(a.contract.ExpectedOutputs.FilesCreated, a.contract.ExpectedOutputs.FilesModified),
 	}
 	verdict, err := flow.Call(c, verify.Activity, a.key(key), spec)
 	if err != nil {
 		return verdict, err
 	}
 	a.weakened = append(a.weakened, verdict.Weakened...)
-	if verdict.Pass || len(verdict.Weakened) == 0 || !a.last() {
+	for _, l := range verdict.Leftovers {
+		a.left = append(a.left, l.Path)
+	}
+	if verdict.Pass || len(verdict.Weakened)+len(verdict.Leftovers) == 0 || !a.last() {
 		return verdict, nil
 	}
-	spec.WeakenedBefore = a.weakened
+	spec.WeakenedBefore, spec.LeftBefore = a.weakened, a.left
 	return flow.Call(c, verify.Activity, a.key(key+"/again"), spec)
 }
 

@@ -15,6 +15,7 @@ import (
 
 func TestSingle(t *testing.T) {
 	weak := []agency.Weakening{{Kind: agency.WeakDeleted, Name: "p.TestOld"}}
+	left := []agency.Leftover{{Path: "x.orig", Why: "a backup"}}
 	red := agency.Verdict{Reasons: []string{"p.TestX fails"}}
 	for name, tt := range map[string]struct {
 		set  func(*stage, *Input)
@@ -47,6 +48,14 @@ func TestSingle(t *testing.T) {
 			func(s *stage, in *Input) {
 				in.RetryBudget = 1
 				s.verdicts = []agency.Verdict{{Reasons: []string{"weakened"}, Weakened: weak}, {Pass: true, Weakened: weak}}
+			},
+			Result{Succeeded: true, Reason: "merged into trunk", Commit: "merged"},
+			"session main 1.1; verify main 1: false; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: true",
+		},
+		"left behind to the end": {
+			func(s *stage, in *Input) {
+				in.RetryBudget = 1
+				s.verdicts = []agency.Verdict{{Reasons: []string{"left behind"}, Leftovers: left}, {Pass: true, Leftovers: left}}
 			},
 			Result{Succeeded: true, Reason: "merged into trunk", Commit: "merged"},
 			"session main 1.1; verify main 1: false; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: true",
@@ -166,12 +175,15 @@ func TestAnswersReachTheSession(t *testing.T) {
 
 func TestFeedbackReachesTheNextAttempt(t *testing.T) {
 	s := newStage(t)
-	s.verdicts = []agency.Verdict{{Reasons: []string{"p.TestX fails"}, Weakened: []agency.Weakening{{Kind: agency.WeakSkipped, Name: "p.TestY"}}}}
+	s.verdicts = []agency.Verdict{{Reasons: []string{"p.TestX fails"}, Weakened: []agency.Weakening{{Kind: agency.WeakSkipped, Name: "p.TestY"}}, Leftovers: []agency.Leftover{{Path: "x.orig", Why: "a backup"}}}}
 	s.play(input)
 	if f := s.specs[1].Feedback; f == nil || f.Attempt != 1 || f.Reason != "p.TestX fails" || f.Verdict == nil {
 		t.Errorf("the second attempt was told %+v", f)
 	}
 	if got := s.claims[1].WeakenedBefore; len(got) != 1 || got[0].Name != "p.TestY" {
+		t.Errorf("the second verification tolerates %v", got)
+	}
+	if got := s.claims[1].LeftBefore; len(got) != 1 || got[0] != "x.orig" {
 		t.Errorf("the second verification tolerates %v", got)
 	}
 }
@@ -221,6 +233,31 @@ func TestMergeGateText(t *testing.T) {
 		}
 		if !g.NoYes {
 			t.Error("--yes would answer a merge gate that names a problem")
+		}
+		return err
+	})
+}
+
+// Files that the contract does not name are shown, and hinder nothing.
+func TestMergeGateNamesLeftovers(t *testing.T) {
+	s := newStage(t)
+	ctx := context.Background()
+	err := s.db.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec(`INSERT INTO verdicts (run_id, step, contract_id, verdict, at) VALUES (?, 's', 'main', ?, 0)`, string(run),
+			`{"contract_id": "main", "pass": true, "leftovers": [{"path": "sub.go.orig", "why": "a backup"}, {"path": "extra.go"}]}`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := mergeGateSpec{Run: run, Gate: "run-1.merge-1", Contract: "main", Target: "trunk", Land: agency.LandMerge}
+	if _, err := NewSteps(s.db, agency.Fence{}, shop{}).mergeGate(ctx, "", spec); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.db.Read(ctx, func(q *store.Snapshot) error {
+		g, err := registry.Gate(q, "run-1.merge-1")
+		if want := "\n\nNew files that the contract does not name:\n- sub.go.orig (a backup)\n- extra.go\n\nChanges on"; !strings.Contains(g.Body, want) || g.NoYes {
+			t.Errorf("%v, the gate does not say %q:\n%s", g.NoYes, want, g.Body)
 		}
 		return err
 	})

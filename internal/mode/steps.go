@@ -256,6 +256,7 @@ type mergeGateView struct {
 	Proofs                                  []agency.Proof
 	Weakened                                []agency.Weakening
 	Receipts, Flaky                         []string
+	Left                                    []agency.Leftover // new files that the contract does not name
 	Coverage                                *agency.Coverage
 	NoTests, NoneRan, WeakProof, SandboxOff bool
 }
@@ -322,7 +323,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 			continue
 		}
 		v.Proofs, v.NoTests, v.NoneRan, v.WeakProof = verdict.Proofs, verdict.NoTests, verdict.NoneRan, verdict.WeakProof
-		v.Flaky, v.Coverage = verdict.Flaky, verdict.Coverage
+		v.Flaky, v.Coverage, v.Left = verdict.Flaky, verdict.Coverage, verdict.Leftovers
 		for _, id := range verdict.Receipts {
 			kept[id] = true
 		}
@@ -378,7 +379,7 @@ func (v *mergeGateView) fillTeam(q store.Querier, last map[agency.ContractID]age
 			v.Proofs = append(v.Proofs, p)
 		}
 		v.NoTests, v.NoneRan, v.WeakProof = v.NoTests || verdict.NoTests, v.NoneRan || verdict.NoneRan, v.WeakProof || verdict.WeakProof
-		v.Flaky = append(v.Flaky, verdict.Flaky...)
+		v.Flaky, v.Left = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...)
 		for _, id := range verdict.Receipts {
 			kept[id] = true
 		}

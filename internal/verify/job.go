@@ -113,7 +113,10 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 	if f.madeWithout, err = j.without(ctx, f); err != nil {
 		return err
 	}
-	f.weaker, err = j.weaker(ctx, f)
+	if f.weaker, err = j.weaker(ctx, f); err != nil {
+		return err
+	}
+	f.leftovers, err = j.leftovers(ctx, f.changes)
 	return err
 }
 

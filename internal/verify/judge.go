@@ -29,6 +29,7 @@ type facts struct {
 	weaker       []agency.Weakening // what the sources show
 	rewritten    map[string]bool    // tests that say something else than before
 	receipts     []agency.ReceiptID
+	leftovers    []agency.Leftover
 	coverage     *agency.Coverage // of the changed lines, where it is known
 }
 
@@ -75,6 +76,7 @@ func judge(f facts) agency.Verdict {
 	f.judgeCriteria(&v, &r)
 	f.judgeCoverage(&v, &r)
 	f.judgeWeakened(&v, &r)
+	f.judgeLeftovers(&v, &r)
 	distrust(&v)
 	v.Pass = len(r.reasons) == 0
 	v.Reasons = append(r.reasons, r.notes...)
@@ -271,7 +273,7 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 // rewrote: what such a one proves, the claim has decided.
 func (f facts) nameEditors(proofs []agency.Proof) {
 	for i, p := range proofs {
-		if strings.HasPrefix(p.Note, "changed in this run") { // and shown to need the change
+		if p.Proof == agency.ProofOpen || strings.HasPrefix(p.Note, "changed in this run") { // and shown to need the change
 			continue
 		}
 		n := 0

@@ -30,6 +30,40 @@ func TestWeakeningGoesBackOnce(t *testing.T) {
 	}
 }
 
+// What looks left behind goes back once; then it is named, and hinders nothing.
+func TestLeftoversGoBackOnce(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{
+		"sub.go": goodGo, "sub.go.orig": badGo, "scratch.txt": "x\n", "tmp_dir/y.bak": "y\n", "tool": "\x7fELF\x00", "extra.go": "package p\n",
+		"big.txt": strings.Repeat("0123456789abcde\n", 1<<16+1), "made.bin": "a\x00b", "said.log": "x\n",
+	})
+	spec.ClaimInfo.Outputs.FilesCreated = []string{"made.bin"}
+	spec.Criteria = append(spec.Criteria, agency.Criterion{ID: "log", Text: "It writes said.log."})
+	v := w.verify(spec)
+	wants(t, v, false, "left behind: scratch.txt (a scratch file): remove it", "left behind: sub.go.orig (a backup)", "left behind: made.bin (a binary): the merge gate names it")
+	want := []string{"big.txt (over 1 MB)", "made.bin (a binary)", "scratch.txt (a scratch file)", "sub.go.orig (a backup)", "tmp_dir/ (a scratch folder)", "tool (a binary)"}
+	named := func(v agency.Verdict) (out []string) {
+		for _, l := range v.Leftovers {
+			out = append(out, l.String())
+			spec.LeftBefore = append(spec.LeftBefore, l.Path)
+		}
+		return out
+	}
+	if diff := cmp.Diff(want, named(v)); diff != "" {
+		t.Error(diff)
+	}
+	spec.Attempt++
+	wants(t, w.verify(spec), true, "left behind: scratch.txt (a scratch file): the merge gate names it")
+	// Where files are declared, any other new one is named, and not sent back.
+	spec.Attempt++
+	spec.Writes, spec.Expected = []string{"sub.go", "*.orig", "tmp_dir/"}, []string{"scratch.txt", "tool", "big.txt"}
+	v = w.verify(spec)
+	wants(t, v, true)
+	if diff := cmp.Diff([]string{"extra.go", "made.bin (a binary)"}, named(v)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // flakyTest fails in every second run on one checkout: a checkout is clean at
 // first, so that its first run is red.
 const flakyTest = `package p

@@ -35,6 +35,8 @@ type Spec struct {
 	// Writes are the contract's declared writes; empty where it declares none.
 	// A test that was there before and lies outside of them must not change.
 	Writes []string `json:"writes,omitempty"`
+	// Expected are the files that the contract expects to be made or changed.
+	Expected []string `json:"expected,omitempty"`
 	// Commands are those of the run's own copy of the configuration.
 	Commands check.Commands `json:"commands"`
 	// Thresholds are the contract's quality thresholds; CoverageThreshold is one.
@@ -42,6 +44,8 @@ type Spec struct {
 	// WeakenedBefore has been fed back in earlier verdicts: what of it stays is
 	// named and no longer fails the claim.
 	WeakenedBefore []agency.Weakening `json:"weakened_before,omitempty"`
+	// LeftBefore are the leftovers that have been fed back, likewise.
+	LeftBefore []string `json:"left_before,omitempty"`
 }
 
 // Options make a Verifier.
