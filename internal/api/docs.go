@@ -101,6 +101,49 @@ type InspectDoc struct {
 	Verdicts      []agency.Verdict  `json:"verdicts"`
 	Landings      []LandingDoc      `json:"landings"`
 	Interventions []agency.Event    `json:"interventions"`
+	Agents        []AgentDoc        `json:"agents"`    // that ever joined, by id
+	Conflicts     []ConflictDoc     `json:"conflicts"` // in the order in which they were found
+}
+
+// AgentDoc is an agent as the others see it, over all of its sessions.
+type AgentDoc struct {
+	ID              agency.AgentID    `json:"agent_id"`
+	Role            agency.RoleID     `json:"role"`
+	Name            string            `json:"display_name,omitempty"`
+	Contract        agency.ContractID `json:"contract_id,omitempty"`
+	Status          string            `json:"status"`
+	Activity        string            `json:"current_activity,omitempty"`
+	Turns           int64             `json:"turns_completed"`
+	Tokens          int64             `json:"tokens_used"`
+	Files           int64             `json:"files_modified"`
+	ToolCalls       int64             `json:"tool_calls"`
+	Errors          int64             `json:"error_count"`
+	LastTool        string            `json:"last_tool_call,omitempty"`
+	LastFile        string            `json:"last_file_modified,omitempty"`
+	Progress        float64           `json:"progress_percent"` // 0 to 1
+	StartedAt       time.Time         `json:"started_at"`
+	LastActivityAt  time.Time         `json:"last_activity_at"`
+	LastHeartbeatAt time.Time         `json:"last_heartbeat_at"`
+	CompletedAt     time.Time         `json:"completed_at,omitzero"`
+	HeartbeatMillis int64             `json:"heartbeat_interval_ms"`
+	Missed          int               `json:"missed_heartbeats"`
+}
+
+// ConflictDoc is what agents disagree on. Proof is set where it is resolved.
+type ConflictDoc struct {
+	ID          int64            `json:"id"`
+	Type        string           `json:"type"`
+	Resource    string           `json:"resource"` // the file or the contract
+	Agents      []agency.AgentID `json:"agents"`
+	Evidence    []string         `json:"evidence"` // messages, or the landing, that show it
+	Status      string           `json:"status"`
+	EscalatedTo string           `json:"escalated_to,omitempty"`
+	By          string           `json:"decided_by,omitempty"`
+	How         string           `json:"how,omitempty"`
+	ProofKind   string           `json:"proof_kind,omitempty"`
+	Proof       string           `json:"proof,omitempty"`
+	CreatedAt   time.Time        `json:"created_at"`
+	DecidedAt   time.Time        `json:"decided_at,omitzero"`
 }
 
 // ContractDoc is a contract with the proof of each criterion.

@@ -220,7 +220,7 @@ func Missed(tx *store.Tx, run agency.RunID) ([]Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	late, err := agents(tx, `WHERE run_id = ? AND status IN ('initializing', 'active') AND heartbeat <= ? - beat`, string(run), int64(now))
+	late, err := Late(tx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -241,6 +241,16 @@ func Missed(tx *store.Tx, run agency.RunID) ([]Agent, error) {
 		}
 	}
 	return late, nil
+}
+
+// Late are the working agents of a run that owe a heartbeat or more, with what
+// Missed counted last.
+func Late(q store.Querier, run agency.RunID) ([]Agent, error) {
+	now, err := clock(q)
+	if err != nil {
+		return nil, err
+	}
+	return agents(q, `WHERE run_id = ? AND status IN ('initializing', 'active') AND heartbeat <= ? - beat`, string(run), int64(now))
 }
 
 // Live are the agents of a run that have not ended, by id.

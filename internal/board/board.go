@@ -42,6 +42,10 @@ type Options struct {
 	ReceiveTimeout time.Duration
 	// Retention is how long a run's mail is kept after the run's end; 24 h.
 	Retention time.Duration
+	// Cleanup is the longest time between two looks of Keep; an hour.
+	Cleanup time.Duration
+	// After calls f once after d unless stopped; nil: the real clock.
+	After func(d time.Duration, f func()) (stop func() bool)
 	// MaySend tells whether one role may write to another; nil: any may. People
 	// and the harness may write to anyone.
 	MaySend func(from, to agency.RoleID) bool
@@ -74,6 +78,12 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Board, error) {
 	}
 	if o.Retention == 0 {
 		o.Retention = 24 * time.Hour
+	}
+	if o.Cleanup == 0 {
+		o.Cleanup = time.Hour
+	}
+	if o.After == nil {
+		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	b := &Board{db: db, o: o, boxes: newBoxes(), turns: newTurns(), watches: newWatches(), over: make(chan struct{})}
 	stops := []func(){

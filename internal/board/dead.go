@@ -172,16 +172,3 @@ func tellOverdue(tx *store.Tx, m agency.Message) error {
 	}
 	return notice(tx, m, string(m.ID)+"/overdue", "no response in time", "There is "+text+".")
 }
-
-// Due is when the next Sweep has something to do, in time of the awake clock
-// from now; ok is false while nothing is timed.
-func Due(q store.Querier) (in time.Duration, ok bool, err error) {
-	var at int64
-	if err := q.QueryRow(`SELECT coalesce(min(at), 0) FROM (
-SELECT min(expires) AS at FROM board_delivery WHERE expires > 0 AND status IN ('pending', 'delivered')
-UNION ALL SELECT min(due) FROM board_message WHERE due > 0)`).Scan(&at); err != nil || at == 0 {
-		return 0, false, err
-	}
-	now, err := clock(q)
-	return max(0, time.Duration(at)-now), true, err
-}

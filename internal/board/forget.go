@@ -49,6 +49,26 @@ func Retain(tx *store.Tx, run agency.RunID) error {
 	return nil
 }
 
+// Worn are the runs, ended or not, of which Retain would remove something.
+func Worn(q store.Querier) ([]agency.RunID, error) {
+	rows, err := q.Query(`SELECT run_id FROM board_delivery WHERE status = 'processed'
+UNION SELECT run_id FROM board_message m WHERE NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = m.seq)
+UNION SELECT run_id FROM board_state WHERE run_id <> '' AND id NOT IN (SELECT id FROM board_state_head)
+UNION SELECT run_id FROM board_token ORDER BY run_id`)
+	if err != nil {
+		return nil, err
+	}
+	var out []agency.RunID
+	for rows.Next() {
+		var id agency.RunID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		out = append(out, id)
+	}
+	return out, rows.Err()
+}
+
 // appendEvent logs what has happened.
 func appendEvent(tx *store.Tx, ev agency.Event) error {
 	_, err := event.Append(tx, ev)

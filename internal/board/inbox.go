@@ -135,6 +135,14 @@ func newBoxes() *boxes {
 	return &boxes{n: newCounts(), coming: map[boxKey]int{}, parked: map[boxKey][]*receiver{}, limits: map[agency.RunID]Limits{}, timed: make(chan struct{}, 1)}
 }
 
+// wake has Keep look again.
+func (b *boxes) wake() {
+	select {
+	case b.timed <- struct{}{}:
+	default:
+	}
+}
+
 // feed runs after each commit that changed an inbox, in commit order.
 func (b *boxes) feed(changes []change) {
 	b.mu.Lock()
@@ -150,10 +158,7 @@ func (b *boxes) feed(changes []change) {
 			b.n.add(c)
 		}
 		if c.timed {
-			select {
-			case b.timed <- struct{}{}:
-			default:
-			}
+			b.wake()
 		}
 		if c.pending > 0 {
 			b.poke(c.key, c.typ)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/lease"
 	"agency/internal/store"
 )
 
@@ -14,49 +15,69 @@ import (
 type Limits struct {
 	MaxQueue       int
 	ReceiveTimeout time.Duration
+	// Cleanup is the longest time between two looks of Keep; the shortest of
+	// all runs counts.
+	Cleanup time.Duration
 }
 
 // Limit sets the limits of a run in this process.
 func (b *Board) Limit(run agency.RunID, l Limits) {
 	b.boxes.mu.Lock()
-	defer b.boxes.mu.Unlock()
 	b.boxes.limits[run] = l
+	b.boxes.mu.Unlock()
+	b.boxes.wake()
 }
 
 func (b *Board) limits(run agency.RunID) Limits {
 	b.boxes.mu.Lock()
 	defer b.boxes.mu.Unlock()
 	l := b.boxes.limits[run]
-	return Limits{cmp.Or(l.MaxQueue, b.o.MaxQueue), cmp.Or(l.ReceiveTimeout, b.o.ReceiveTimeout)}
+	return Limits{MaxQueue: cmp.Or(l.MaxQueue, b.o.MaxQueue), ReceiveTimeout: cmp.Or(l.ReceiveTimeout, b.o.ReceiveTimeout)}
+}
+
+// cleanup is the longest time between two looks.
+func (b *Board) cleanup() time.Duration {
+	b.boxes.mu.Lock()
+	defer b.boxes.mu.Unlock()
+	var shortest time.Duration
+	for _, l := range b.boxes.limits {
+		if l.Cleanup > 0 && (shortest == 0 || l.Cleanup < shortest) {
+			shortest = l.Cleanup
+		}
+	}
+	return cmp.Or(shortest, b.o.Cleanup)
 }
 
 // atOnce is how much one transaction of Keep ends, so that senders do not wait
 // for it.
 const atOnce = 200
 
-// between is the longest time between two looks at what tells no time of its
-// own: locks, tokens and keys, whose operations look at the clock themselves.
-const between = 10 * time.Second
+// settling is how long Keep waits where something is due by its own look and
+// not by that of the transaction, whose clock was read a little earlier.
+const settling = 10 * time.Millisecond
 
-// Keep ends what is over, until the context ends or the board is closed: mail
-// past its time to live and overdue responses at once, the rest within some
-// seconds. An error of the store ends it too; it may be called again.
+// Keep ends what is over when its time comes, until the context ends or the
+// board is closed: mail past its time to live, overdue responses, expired keys,
+// locks and holds. While nothing is due it writes nothing, and it looks only
+// every Options.Cleanup. An error of the store ends it too; it may be called
+// again.
 func (b *Board) Keep(ctx context.Context) error {
 	for {
 		in, err := b.tidy(ctx)
 		if err != nil {
 			return err
 		}
-		timer := time.NewTimer(in)
+		rang := make(chan struct{})
+		stop := b.o.After(in, func() { close(rang) })
 		select {
-		case <-timer.C:
+		case <-rang:
 		case <-b.boxes.timed:
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		case <-b.over:
 			err = ErrClosed
 		}
-		timer.Stop()
+		stop()
 		if err != nil {
 			return err
 		}
@@ -66,18 +87,54 @@ func (b *Board) Keep(ctx context.Context) error {
 // tidy ends what is over and tells how long there is nothing to do.
 func (b *Board) tidy(ctx context.Context) (time.Duration, error) {
 	for {
+		in, timed := time.Duration(0), false
+		if err := b.db.Read(ctx, func(q *store.Snapshot) (err error) { in, timed, err = Due(q); return err }); err != nil {
+			return 0, err
+		}
+		switch {
+		case !timed:
+			return b.cleanup(), nil
+		case in > 0:
+			return min(in, b.cleanup()), nil
+		}
 		n := 0
 		if err := b.db.Write(ctx, func(tx *store.Tx) (err error) { n, err = Tidy(tx, atOnce); return err }); err != nil {
 			return 0, err
 		}
-		if n > 0 {
-			continue
+		if n == 0 {
+			return settling, nil
 		}
-		in, timed := between, false
-		err := b.db.Read(ctx, func(q *store.Snapshot) (err error) { in, timed, err = Due(q); return err })
-		if !timed {
-			in = between
-		}
-		return min(max(in, time.Millisecond), between), err // the reader's clock may be ahead by a little
 	}
 }
+
+// Due is when the next Tidy has something to do, in time of the awake clock
+// from now; ok is false while nothing is timed.
+func Due(q store.Querier) (in time.Duration, ok bool, err error) {
+	var at int64
+	if err := q.QueryRow(`SELECT coalesce(min(at), 0) FROM (
+SELECT min(expires) AS at FROM board_delivery WHERE expires > 0 AND status IN ('pending', 'delivered')
+UNION ALL SELECT min(due) FROM board_message WHERE due > 0
+UNION ALL SELECT min(expires) FROM board_state_head WHERE expires > 0)`).Scan(&at); err != nil {
+		return 0, false, err
+	}
+	now, err := clock(q)
+	if err != nil {
+		return 0, false, err
+	}
+	if at > 0 {
+		in, ok = max(0, time.Duration(at)-now), true
+	}
+	for _, prefix := range []string{anyLock, anyToken} {
+		left, held, err := lease.Next(q, prefix)
+		if err != nil {
+			return 0, false, err
+		}
+		if held && (!ok || left < in) {
+			in, ok = left, true
+		}
+	}
+	return in, ok, nil
+}
+
+// wakeKeep has Keep look again once the transaction is durable.
+func wakeKeep(tx *store.Tx) { publish(tx, change{timed: true}) }

@@ -110,6 +110,7 @@ func Lock(tx *store.Tx, r LockRequest) (agency.Fence, error) {
 	if err != nil || f == had {
 		return f, err
 	}
+	wakeKeep(tx)
 	return f, logLock(tx, r.Run, r.Agent, "locks "+p.shown, agency.LockAcquired{Name: p.shown, Holder: string(r.Agent), Shared: r.Shared})
 }
 
@@ -165,7 +166,10 @@ func Locks(tx *store.Tx, run agency.RunID) ([]FileLock, error) {
 	return out, err
 }
 
-func lockPrefix(run agency.RunID) string { return "lock/" + string(run) + "/" }
+// anyLock begins the names of the leases that are locks.
+const anyLock = "lock/"
+
+func lockPrefix(run agency.RunID) string { return anyLock + string(run) + "/" }
 
 func lockOf(run agency.RunID, l lease.Lease) FileLock {
 	return FileLock{
@@ -222,12 +226,12 @@ func releaseLocks(tx *store.Tx, run agency.RunID, agent agency.AgentID, reason s
 
 // sweepLocks tells of the locks whose time is over. Others do not wait for it.
 func sweepLocks(tx *store.Tx) (n int, err error) {
-	all, err := lease.List(tx, "lock/")
+	all, err := lease.List(tx, anyLock)
 	for _, l := range all {
 		if l.Left > 0 {
 			continue
 		}
-		run, _, _ := strings.Cut(strings.TrimPrefix(l.Name, "lock/"), "/")
+		run, _, _ := strings.Cut(strings.TrimPrefix(l.Name, anyLock), "/")
 		if err := release(tx, agency.RunID(run), l, "its time is over"); err != nil {
 			return n, err
 		}

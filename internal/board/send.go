@@ -182,7 +182,7 @@ func put(tx *store.Tx, b *Board, m agency.Message) error {
 	}
 	due := after(now, m.RespondWithin)
 	if now > 0 {
-		publish(tx, change{timed: true})
+		wakeKeep(tx)
 	}
 	res, err := tx.Exec(`INSERT INTO board_message (run_id, id, sender, sender_role, recipient, role, type, subject, body, payload,
 payload_hash, contract_id, in_reply_to, root, priority, ttl, wants, within, due, created_at)

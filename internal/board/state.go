@@ -183,6 +183,7 @@ func add(tx *store.Tx, w Write, prev Entry) (e Entry, err error) {
 			return e, err
 		}
 		e.expires = now + w.TTL
+		wakeKeep(tx)
 	}
 	if err := tx.QueryRow(`INSERT INTO board_state (run_id, space, key, version, previous, deleted, type, value, author, token, created_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, string(w.Run), w.space(), w.Name, e.Version, e.Previous, e.Deleted,

@@ -52,7 +52,10 @@ func (k TokenKey) label() string {
 	return string(k.Type) + "/" + k.Scope
 }
 
-func tokenPrefix(run agency.RunID) string { return "token/" + string(run) + "/" }
+// anyToken begins the names of the leases that are tokens.
+const anyToken = "token/"
+
+func tokenPrefix(run agency.RunID) string { return anyToken + string(run) + "/" }
 
 // TokenRequest asks for a token.
 type TokenRequest struct {
@@ -210,6 +213,7 @@ func settle(tx *store.Tx, k TokenKey) (Token, error) {
 	if err := unqueue(tx, k, next.Agent); err != nil {
 		return t, err
 	}
+	wakeKeep(tx)
 	store.Publish(tx, tokenGranted(), granted{k, next.Agent, f})
 	if err := logLock(tx, k.Run, next.Agent, "has token "+k.label(), agency.TokenGranted{Name: k.label(), Holder: string(next.Agent)}); err != nil {
 		return t, err
@@ -347,7 +351,7 @@ func releaseTokens(tx *store.Tx, run agency.RunID, agent agency.AgentID, reason 
 
 // sweepTokens passes on the tokens whose hold is over.
 func sweepTokens(tx *store.Tx) (n int, err error) {
-	all, err := lease.List(tx, "token/")
+	all, err := lease.List(tx, anyToken)
 	for _, l := range all {
 		if l.Left > 0 {
 			continue

@@ -67,6 +67,9 @@ func inEffect() []string {
 		"visibility.inspection_gates.plan",
 		"visibility.inspection_gates.t1_plan", // fixed in every version
 		"store",
+		"board.max_queue_size",
+		"board.retention_hours",
+		"board.cleanup_interval_seconds",
 	}
 }
 

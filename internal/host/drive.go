@@ -115,6 +115,7 @@ func (h *Host) begin(run agency.Run) error {
 	}
 	h.o.Board.Limit(run.ID, board.Limits{
 		MaxQueue: c.Config.Board.MaxQueueSize, ReceiveTimeout: time.Duration(c.Config.Board.ReceiveTimeoutSeconds) * time.Second,
+		Cleanup: time.Duration(c.Config.Board.CleanupIntervalSeconds) * time.Second,
 	})
 	ctx, stop := context.WithCancel(h.ctx)
 	l := newLive(run, stop)
@@ -136,17 +137,24 @@ func (h *Host) drive(ctx context.Context, l *live, c Copy) {
 		defer close(settled)
 		h.settle(ctx, l)
 	}()
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		h.listen(ctx, l)
+	}()
 	h.rearm(ctx, l.run)
 	l.poke()
 	end, err := h.execute(ctx, l, c)
 	l.setEnding()
 	l.stop()
 	<-settled
+	<-heard
 	h.conclude(l, end, err)
 	h.mu.Lock()
 	delete(h.live, l.run.ID)
 	h.mu.Unlock()
 	close(l.done)
+	h.noteEnd()
 	h.changed()
 }
 

@@ -87,6 +87,7 @@ type Host struct {
 	changed  func() // told when work began or ended
 
 	holdMoved chan struct{} // closed and replaced when holds changes
+	ended     chan struct{} // a run has ended: of one
 	resumes   atomic.Int64  // numbers the signals of this epoch
 }
 
@@ -105,7 +106,7 @@ func New(o Options) *Host {
 	return &Host{
 		o: o, ctx: ctx, stop: stop, changed: func() {},
 		live: map[agency.RunID]*live{}, timers: map[agency.GateID]func() bool{},
-		holds: map[agency.RunID]*hold{}, holdMoved: make(chan struct{}),
+		holds: map[agency.RunID]*hold{}, holdMoved: make(chan struct{}), ended: make(chan struct{}, 1),
 	}
 }
 
@@ -119,28 +120,16 @@ func (h *Host) Open(ctx context.Context) error {
 	if err := h.recover(ctx); err != nil {
 		return err
 	}
-	h.work.Add(1)
+	h.work.Add(2)
 	go func() {
 		defer h.work.Done()
 		h.keep()
 	}()
+	go func() {
+		defer h.work.Done()
+		h.retire()
+	}()
 	return h.watchGates(ctx)
-}
-
-// keep lets the board end what is over, for as long as the host lives.
-func (h *Host) keep() {
-	const pause = 10 * time.Second // after an error: a full disk, say
-	for {
-		err := h.o.Board.Keep(h.ctx)
-		if h.ctx.Err() != nil || errors.Is(err, board.ErrClosed) {
-			return
-		}
-		h.o.Log.Error("the board's sweep", "error", err)
-		select {
-		case <-h.ctx.Done():
-		case <-time.After(pause):
-		}
-	}
 }
 
 // AtWork counts the runs that do something now; those that wait for a person

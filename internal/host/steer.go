@@ -62,6 +62,7 @@ func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (ap
 	}
 	// Also where it was live: it may have stopped at a fault just before.
 	err = h.write(ctx, func(tx *store.Tx) error { return h.withdraw(tx, id) })
+	h.noteEnd()
 	return h.docOr(ctx, id, err)
 }
 

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"database/sql"
 	"slices"
 	"time"
 
@@ -18,6 +19,17 @@ func Holders(tx *store.Tx, name string) ([]Lease, error) {
 // no longer live too, until they are released.
 func List(tx *store.Tx, prefix string) ([]Lease, error) {
 	return read(tx, "WHERE name >= ?1 AND name < ?1 || char(0x10FFFF) ORDER BY name, n", prefix)
+}
+
+// Next is how long the lease with the least time left has, of those whose name
+// begins with prefix; ok is false where there is none.
+func Next(q store.Querier, prefix string) (left time.Duration, ok bool, err error) {
+	var at sql.NullInt64
+	if err := q.QueryRow("SELECT min(expires) FROM lease_held WHERE name >= ?1 AND name < ?1 || char(0x10FFFF)", prefix).Scan(&at); err != nil || !at.Valid {
+		return 0, false, err
+	}
+	now, err := Awake(q)
+	return max(0, time.Duration(at.Int64)-now), true, err
 }
 
 func read(tx *store.Tx, where string, args ...any) ([]Lease, error) {

@@ -35,6 +35,12 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.Sessions, err = sessions(q, id); err != nil {
 			return err
 		}
+		if doc.Agents, err = agents(q, id); err != nil {
+			return err
+		}
+		if doc.Conflicts, err = conflicts(q, id); err != nil {
+			return err
+		}
 		return fold(q, id, &doc)
 	})
 	return doc, err

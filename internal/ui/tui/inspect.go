@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,7 +26,9 @@ func Inspect(st Style, d api.InspectDoc) string {
 	for _, c := range d.Contracts {
 		b.WriteString(contract(st, d, c))
 	}
+	b.WriteString(agents(st, d.Agents))
 	b.WriteString(receipts(st, d.Receipts))
+	b.WriteString(conflicts(st, d.Conflicts))
 	b.WriteString(landings(st, d.Landings))
 	for _, ev := range d.Interventions {
 		fmt.Fprintf(&b, "%s  %s\n", st.paint(yellow, string(ev.Type)), Line(ev.Summary))
@@ -65,6 +68,33 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 			Cost(agency.USD(s.CostUSD), s.Tokens, s.CostUSD == 0 && s.Tokens > 0 && d.Unpriced), orDash(Line(s.Outcome)))
 	}
 	return b.String()
+}
+
+// agents are a line each where several worked: one alone is its contract.
+func agents(st Style, all []api.AgentDoc) string {
+	if len(all) < 2 {
+		return ""
+	}
+	t := table{head: []string{"AGENT", "STATUS", "TURNS", "FILES", "LATE", "DOING"}, right: []bool{false, false, true, true, true, false}}
+	for _, a := range all {
+		t.add(string(a.ID), a.Status, fmt.Sprint(a.Turns), fmt.Sprint(a.Files), fmt.Sprint(a.Missed), cmp.Or(Line(a.Activity), "-"))
+	}
+	return "\n" + t.render(st, "")
+}
+
+func conflicts(st Style, all []api.ConflictDoc) string {
+	if len(all) == 0 {
+		return ""
+	}
+	t := table{head: []string{"CONFLICT", "STATUS", "BETWEEN", "OUTCOME"}}
+	for _, c := range all {
+		names := make([]string, len(c.Agents))
+		for i, a := range c.Agents {
+			names[i] = string(a)
+		}
+		t.add(Line(c.Resource), c.Status, strings.Join(names, ", "), cmp.Or(Line(c.How), "-"))
+	}
+	return "\n" + t.render(st, "")
 }
 
 func receipts(st Style, rs []api.ReceiptDoc) string {

@@ -256,6 +256,26 @@ func TestGateNamesTheCommandsThatAnswerIt(t *testing.T) {
 	}
 }
 
+// One agent alone is not worth a table; conflicts are shown with their outcome.
+func TestInspectShowsATeam(t *testing.T) {
+	one := api.AgentDoc{ID: "scaffolder-a", Status: "waiting", Turns: 3, Files: 2, Missed: 1, Activity: "claimed\x1b[2J"}
+	doc := api.InspectDoc{Agents: []api.AgentDoc{one}}
+	if out := Inspect(Style{}, doc); strings.Contains(out, "scaffolder-a") {
+		t.Errorf("a lone agent in\n%s", out)
+	}
+	doc.Agents = append(doc.Agents, api.AgentDoc{ID: "scaffolder-b", Status: "completed"})
+	doc.Conflicts = []api.ConflictDoc{
+		{Resource: "x.go", Status: "resolved", Agents: []agency.AgentID{"scaffolder-a", "scaffolder-b"}, How: "landed on top"},
+	}
+	got := strings.Fields(strings.ReplaceAll(Inspect(Style{}, doc), "\n", " \n "))
+	out := strings.Join(got, " ")
+	for _, want := range []string{"scaffolder-a waiting 3 2 1 claimed", "scaffolder-b completed 0 0 0 -", "x.go resolved scaffolder-a, scaffolder-b landed on top"} {
+		if !strings.Contains(out, want) || strings.Contains(out, "\x1b") {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
 func TestNoColourWithoutStyle(t *testing.T) {
 	doc := api.InspectDoc{
 		RunDoc:    api.RunDoc{ID: "run-1", State: agency.StateFailed, Goal: "g\n\x1b[31mx"},
