@@ -88,7 +88,7 @@ func debris(p string, base []git.Entry) agency.Leftover {
 	dir := ""
 	for _, part := range strings.Split(path.Dir(p), "/") {
 		dir += part + "/"
-		if why := litter[part]; why != "" && !hasFile(base, strings.TrimSuffix(dir, "/")) {
+		if why := litter[part]; why != "" && !hasFile(base, strings.TrimSuffix(dir, "/")) && (!isWord(part) || isPart(base, path.Dir(path.Clean(dir)))) {
 			return agency.Leftover{Path: dir, Why: why}
 		}
 	}
@@ -104,6 +104,23 @@ func debris(p string, base []git.Entry) agency.Leftover {
 		return agency.Leftover{Path: p, Why: "a scratch file"}
 	}
 	return agency.Leftover{Path: p}
+}
+
+// isWord tells of a folder's name that a package may rightly have as well.
+func isWord(name string) bool {
+	return slices.Contains([]string{"target", "dist", "build", "coverage", "tmp", "temp", "scratch", "venv"}, name)
+}
+
+// isPart tells of a folder in which builds are started: the repository itself,
+// or one with a manifest of its own.
+func isPart(base []git.Entry, dir string) bool {
+	if dir == "." {
+		return true
+	}
+	return slices.ContainsFunc([]string{"go.mod", "package.json", "Cargo.toml", "pyproject.toml", "setup.py", "pom.xml", "build.gradle", "build.gradle.kts"}, func(m string) bool {
+		p := path.Join(dir, m)
+		return slices.ContainsFunc(base, func(e git.Entry) bool { return e.Path == p })
+	})
 }
 
 // litter are folders that tools and agents make beside the work.

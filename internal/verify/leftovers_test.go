@@ -16,7 +16,7 @@ func TestDebrisByName(t *testing.T) {
 		"repro.py": "a scratch file", "tmp-fix.sh": "a scratch file", "cover.out": "a command's output", "testdata/x.orig": "a backup",
 		// and what is none
 		"logs/new.log": "", "build/more.mk": "", "testdata/a.log": "", "pkg/scratch.go": "", "debug.go": "", "pkg/b.go": "", "core.go": "",
-		"temperature.go": "", "reproducible.md": "", "logout.go": "", "new_test.go": "", "docs/build.md": "",
+		"temperature.go": "", "reproducible.md": "", "logout.go": "", "new_test.go": "", "docs/build.md": "", "internal/build/plan.go": "", "pkg/coverage/merge.go": "",
 	} {
 		if got := debris(p, base); got.Why != want || got.Path != p {
 			t.Errorf("%s: %+v, want %q", p, got, want)
