@@ -72,9 +72,26 @@ type rig struct {
 	server *wire.Server // nil: the host's own player
 	bin    string       // the command
 	env    []string
+	goal   []string // what is run, with its flags
+	lands  int      // contracts that land
+	mates  []string // whom a person writes to; nobody: whoever leads
 }
 
 func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := newServed(t, script, "")
+	gittest.WriteFiles(t, r.repo.Dir,
+		"go.mod", "module sample\n\ngo 1.24\n",
+		"sum.go", "// Package sample adds.\npackage sample\n\n// Sum adds two numbers.\nfunc Sum(a, b int) int { return a - b }\n",
+		"sum_test.go", "package sample\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif got := Sum(2, 3); got != 5 {\n\t\tt.Errorf(\"Sum(2, 3) = %d\", got)\n\t}\n}\n",
+	)
+	r.repo.Commit("start")
+	return r
+}
+
+// newServed is a rig with an empty repository and a model server that plays a
+// script; settings are lines of the configuration.
+func newServed(t *testing.T, script []byte, settings string) *rig {
 	t.Helper()
 	parsed, err := rehearsal.Parse("script.yaml", script)
 	if err != nil {
@@ -92,15 +109,9 @@ models:
   reasoning-heavy: [server/m]
 prices:
   server/m: {in: 1, cached_in: 0.1, out: 5}
-`, web.URL))
+%s`, web.URL, settings))
 	r.server = server
 	r.repo = gittest.Init(t)
-	gittest.WriteFiles(t, r.repo.Dir,
-		"go.mod", "module sample\n\ngo 1.24\n",
-		"sum.go", "// Package sample adds.\npackage sample\n\n// Sum adds two numbers.\nfunc Sum(a, b int) int { return a - b }\n",
-		"sum_test.go", "package sample\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif got := Sum(2, 3); got != 5 {\n\t\tt.Errorf(\"Sum(2, 3) = %d\", got)\n\t}\n}\n",
-	)
-	r.repo.Commit("start")
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // kept: they are not what is tested
 		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {
@@ -114,7 +125,7 @@ prices:
 // newUser is a rig without a repository: a home with a configuration.
 func newUser(t *testing.T, settings string) *rig {
 	t.Helper()
-	r := &rig{t: t, home: t.TempDir(), bin: binary}
+	r := &rig{t: t, home: t.TempDir(), bin: binary, goal: []string{"Mend Sum so that its test passes"}, lands: 1}
 	sockets := filepath.Join(r.home, "run")
 	config := filepath.Join(r.home, "config", "agency", "config.yaml")
 	for _, d := range []string{sockets, filepath.Dir(config)} {
@@ -164,7 +175,7 @@ func (r *rig) must(args ...string) string {
 
 func (r *rig) start() agency.RunID {
 	r.t.Helper()
-	return agency.RunID(strings.TrimSpace(r.must("run", "Mend Sum so that its test passes", "--yes", "--detach")))
+	return agency.RunID(strings.TrimSpace(r.must(append([]string{"run", "--yes", "--detach"}, r.goal...)...)))
 }
 
 func (r *rig) inspect(id agency.RunID) api.InspectDoc {

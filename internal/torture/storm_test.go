@@ -4,10 +4,14 @@ package torture
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +22,8 @@ import (
 )
 
 var (
-	storm = flag.Int("storm", 15, "how many runs are killed")
+	storm = flag.Int("storm", 15, "how many runs of one agent are killed")
+	team  = flag.Int("team", 0, "how many runs of a team are killed")
 	seed  = flag.Uint64("seed", 0, "repeat what this seed chose; 0: fresh seeds")
 	long  = flag.Bool("long", false, "the whole programme: hours")
 )
@@ -35,11 +40,14 @@ func freshSeed(t *testing.T) uint64 {
 }
 
 // TestStorm kills one contract's run at random instants (RELIABILITY 5).
-func TestStorm(t *testing.T) {
+func TestStorm(t *testing.T) { runs(t, newRig, *storm, 3) }
+
+// runs makes n storms over rigs of one form, few of them where time is short.
+func runs(t *testing.T, form func(*testing.T) *rig, n, few int) {
 	if _, err := sandbox.New(sandbox.Options{}); err != nil {
 		t.Skipf("needs user namespaces: %v", err)
 	}
-	calm := newRig(t)
+	calm := form(t)
 	began := time.Now()
 	id := calm.start()
 	calm.must("resume", string(id))
@@ -48,7 +56,7 @@ func TestStorm(t *testing.T) {
 	if got := calm.inspect(id); got.State != agency.StateSucceeded {
 		t.Fatalf("the undisturbed run ended %s: %s", got.State, got.Reason)
 	}
-	n := *storm
+	calm.invariants(id, want, nil)
 	if *long {
 		n = max(n, 200)
 	}
@@ -56,43 +64,67 @@ func TestStorm(t *testing.T) {
 		n = 1
 	}
 	if testing.Short() {
-		n = min(n, 3)
+		n = min(n, few)
 	}
-	var recoveries []time.Duration
-	hits := 0
+	var all toll
 	for range n {
 		s := *seed
 		if s == 0 {
 			s = rand.Uint64()
 		}
 		t.Run(fmt.Sprintf("seed-%d", s), func(t *testing.T) {
-			times, hit := once(t, rand.New(rand.NewPCG(s, s)), length, want)
-			recoveries, hits = append(recoveries, times...), hits+hit
+			all.add(once(t, form(t), rand.New(rand.NewPCG(s, s)), length, want))
 		})
 		if t.Failed() {
-			t.Fatalf("repeat it with -seed %d", s)
+			t.Fatalf("repeat it with -run '^%s$' -team 1 -seed %d", t.Name(), s)
 		}
 	}
-	if n >= 10 && hits == 0 {
-		t.Errorf("none of %d kills hit a run at work: the storm proves nothing", len(recoveries))
+	if n >= 10 && all.hits == 0 {
+		t.Errorf("none of %d kills hit a run at work: the storm proves nothing", len(all.lives))
 	}
-	slices.Sort(recoveries)
-	if len(recoveries) > 0 {
-		t.Logf("%d kills, %d of them hit a run at work; from resume to the first sign of life: median %v, p95 %v", len(recoveries), hits,
-			recoveries[len(recoveries)/2], recoveries[len(recoveries)*95/100])
+	if n >= 10 && calm.lands > 1 && all.clashes == 0 {
+		t.Error("no landing conflicted: the storm proves nothing about those")
 	}
+	t.Logf("undisturbed %v; %d kills, %d of them hit a run at work, %d landings conflicted; from resume to the first sign of life: %s; to the first action of the run: %s",
+		length.Round(time.Millisecond), len(all.lives), all.hits, all.clashes, spread(all.lives), spread(all.actions))
+}
+
+// toll is what storms have cost.
+type toll struct {
+	hits    int             // kills of a run at work
+	clashes int             // landings that conflicted
+	lives   []time.Duration // from resume to its answer
+	actions []time.Duration // from resume to the first thing that the run does
+}
+
+func (a *toll) add(b toll) {
+	a.hits += b.hits
+	a.clashes += b.clashes
+	a.lives, a.actions = append(a.lives, b.lives...), append(a.actions, b.actions...)
+}
+
+func spread(d []time.Duration) string {
+	if len(d) == 0 {
+		return "never"
+	}
+	slices.Sort(d)
+	return fmt.Sprintf("median %v, p95 %v", d[len(d)/2].Round(time.Millisecond), d[len(d)*95/100].Round(time.Millisecond))
 }
 
 // once is one run with up to three kills.
-func once(t *testing.T, r *rand.Rand, length time.Duration, want string) (recoveries []time.Duration, hits int) {
-	rig := newRig(t)
+func once(t *testing.T, rig *rig, r *rand.Rand, length time.Duration, want string) (cost toll) {
 	id := rig.start()
 	var acked []string
+	var resumed []time.Time
 	for kill := range 1 + r.IntN(3) {
 		wait(time.Duration(r.Int64N(int64(length))))
 		if r.IntN(2) == 0 {
 			token := fmt.Sprintf("token-%d-%d", kill, r.Uint32())
-			if _, _, code := rig.agency("say", string(id), token); code == 0 {
+			say := []string{"say", string(id), token}
+			if len(rig.mates) > 0 {
+				say = append(say, "--to", rig.mates[r.IntN(len(rig.mates))])
+			}
+			if _, _, code := rig.agency(say...); code == 0 {
 				acked = append(acked, token)
 			}
 			wait(time.Duration(r.Int64N(int64(length / 4))))
@@ -103,13 +135,44 @@ func once(t *testing.T, r *rand.Rand, length time.Duration, want string) (recove
 		if code != 0 && code != 1 {
 			t.Fatalf("resume after the kill: exit %d\n%s%s", code, out, errs)
 		}
-		recoveries = append(recoveries, time.Since(began))
+		resumed = append(resumed, began)
+		cost.lives = append(cost.lives, time.Since(began))
 	}
 	if out, errs, code := rig.agency("resume", string(id), "--yes"); code != 0 {
-		t.Fatalf("the run ended with %d\n%s%s", code, out, errs)
+		t.Fatalf("the run ended with %d\n%s%s\n%s", code, out, errs, rig.must("inspect", string(id)))
 	}
 	rig.invariants(id, want, acked)
-	return recoveries, strings.Count(rig.must("watch", string(id), "--json"), `"resumed_after_crash"`)
+	rig.recoveries(id, resumed, &cost)
+	return cost
+}
+
+// recoveries reads from the log how often a new host took the run up, and how
+// long it was from each resume to the first thing that the run did then.
+func (r *rig) recoveries(id agency.RunID, resumed []time.Time, cost *toll) {
+	r.t.Helper()
+	taken := false
+	for line := range strings.Lines(r.must("watch", string(id), "--json")) {
+		var e agency.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			r.t.Fatalf("%v: %s", err, line)
+		}
+		if e.Type == "merge_conflicted" {
+			cost.clashes++
+		}
+		switch {
+		case e.Type == "resumed_after_crash":
+			cost.hits++
+			taken = true
+		case taken:
+			taken = false
+			for _, at := range slices.Backward(resumed) {
+				if at.Before(e.Time) {
+					cost.actions = append(cost.actions, e.Time.Sub(at))
+					break
+				}
+			}
+		}
+	}
 }
 
 func wait(d time.Duration) { <-time.After(d) }
@@ -130,6 +193,43 @@ func (r *rig) invariants(id agency.RunID, want string, acked []string) {
 	if left := settle(ctx); len(left) != 0 {
 		r.t.Errorf("processes are left behind: %v", left)
 	}
+	if left := r.held(); len(left) != 0 {
+		r.t.Errorf("held, or alive, with nobody left: %v", left)
+	}
+}
+
+// held are leases that the records still know, and agents that never ended,
+// when no process is left.
+func (r *rig) held() (left []string) {
+	r.t.Helper()
+	files, err := filepath.Glob(filepath.Join(r.home, "state", "agency", "repos", "*", "agency.db"))
+	if err != nil || len(files) != 1 {
+		r.t.Fatalf("the records of the repository: %v, %v", files, err)
+	}
+	db, err := sql.Open("sqlite", files[0]) // the driver comes with the store
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }() // only read
+	rows, err := db.QueryContext(r.t.Context(), `
+		SELECT 'lease ' || name || ' of ' || holder FROM lease_held
+		UNION ALL SELECT 'agent ' || agent_id || ', ' || status FROM board_agent WHERE completed_at = 0
+		UNION ALL SELECT agent_id || ' waits for ' || type FROM board_token_wait`)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }() // only read
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			r.t.Fatal(err)
+		}
+		left = append(left, one)
+	}
+	if err := rows.Err(); err != nil {
+		r.t.Fatal(err)
+	}
+	return left
 }
 
 // whole looks at the user's repository after one run: its tree, landed once
@@ -142,8 +242,8 @@ func (r *rig) whole(want string) {
 	if out := r.repo.Git("status", "--porcelain"); out != "" {
 		r.t.Errorf("the checkout is not clean:\n%s", out)
 	}
-	if steps := r.steps(); len(steps) != 1 || len(slices.Compact(steps)) != len(steps) {
-		r.t.Errorf("landed steps: %v", steps)
+	if steps := r.steps(); len(steps) != r.lands || len(slices.Compact(steps)) != r.lands {
+		r.t.Errorf("landed steps, want %d: %v", r.lands, steps)
 	}
 	if merges := strings.Fields(r.repo.Git("rev-list", "--merges", "HEAD")); len(merges) != 1 {
 		r.t.Errorf("%d merges in the target's history", len(merges))
@@ -151,11 +251,30 @@ func (r *rig) whole(want string) {
 	if out := r.repo.Git("worktree", "list"); strings.Count(out, "\n") > 1 {
 		r.t.Errorf("worktrees are left behind:\n%s", out)
 	}
+	if locks := r.locks(); len(locks) != 0 {
+		r.t.Errorf("locks are left behind: %v", locks)
+	}
+}
+
+// locks are git's own in the user's repository.
+func (r *rig) locks() (found []string) {
+	r.t.Helper()
+	err := filepath.WalkDir(filepath.Join(r.repo.Dir, ".git"), func(p string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(p, ".lock") {
+			found = append(found, p)
+		}
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return found
 }
 
 // askedAgain are questions that came again after a later turn of the same
 // conversation had been asked: by then their answer was stored. A question
-// whose answer was on its way when the host died may come twice.
+// whose answer was on its way when the host died may come twice. The rules of
+// conversations beside each other have names in folders.
 func (r *rig) askedAgain() []string {
 	records := r.server.Recorder().Records()
 	last := map[string]int{}
@@ -166,7 +285,7 @@ func (r *rig) askedAgain() []string {
 	for i, rec := range records {
 		if j := last[rec.Hash]; j > i {
 			for _, between := range records[i+1 : j] {
-				if between.Hash != rec.Hash && last[between.Hash] <= j {
+				if path.Dir(between.Rule) == path.Dir(rec.Rule) && between.Hash != rec.Hash && last[between.Hash] <= j {
 					out = append(out, rec.Rule)
 				}
 			}
@@ -188,6 +307,11 @@ func (r *rig) messages(id agency.RunID, acked []string) {
 		count[m.Body]++
 		if m.Status != agency.MailProcessed && (m.Status != agency.MailFailed || m.Reason == "") {
 			r.t.Errorf("message %q is %s when the run is over", m.Body, m.Status)
+		}
+	}
+	for body, n := range count {
+		if n > 1 {
+			r.t.Errorf("message %q is there %d times", body, n)
 		}
 	}
 	for _, token := range acked {
