@@ -65,8 +65,12 @@ func contracts(q store.Querier, id agency.RunID) ([]api.ContractDoc, []agency.Ve
 	for _, c := range cs {
 		c.TokensUsed, c.CostUSD = spent(lines, c.ID)
 		d := api.ContractDoc{Contract: c, Criteria: []agency.Proof{}}
+		unproved := agency.ProofOpen
+		if c.Status == agency.StatusComplete { // a plan: there is nothing to verify in it
+			unproved = agency.ProofAsserted
+		}
 		for _, cr := range c.AcceptanceCriteria {
-			d.Criteria = append(d.Criteria, agency.Proof{Criterion: cr, Proof: agency.ProofOpen})
+			d.Criteria = append(d.Criteria, agency.Proof{Criterion: cr, Proof: unproved})
 		}
 		for _, v := range verdicts {
 			if v.ContractID == c.ID && len(v.Proofs) > 0 {
