@@ -151,7 +151,7 @@ func once(t *testing.T, rig *rig, r *rand.Rand, length time.Duration, want strin
 func (r *rig) recoveries(id agency.RunID, resumed []time.Time, cost *toll) {
 	r.t.Helper()
 	taken := false
-	for line := range strings.Lines(r.must("watch", string(id), "--json")) {
+	for line := range strings.Lines(r.must("watch", string(id), "--json", "--verbose")) {
 		var e agency.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			r.t.Fatalf("%v: %s", err, line)
@@ -163,7 +163,7 @@ func (r *rig) recoveries(id agency.RunID, resumed []time.Time, cost *toll) {
 		case e.Type == "resumed_after_crash":
 			cost.hits++
 			taken = true
-		case taken:
+		case taken && e.Type != "run_resumed": // of the same instant
 			taken = false
 			for _, at := range slices.Backward(resumed) {
 				if at.Before(e.Time) {
