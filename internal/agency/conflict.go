@@ -9,4 +9,6 @@ type Conflict struct {
 	Ours   string   `json:"ours"`   // what this contract meant
 	Theirs string   `json:"theirs"` // what landed meanwhile, a line each
 	Detail string   `json:"detail,omitempty"`
+	// With are the contracts whose landings changed the paths meanwhile.
+	With []ContractID `json:"with,omitempty"`
 }

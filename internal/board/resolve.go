@@ -29,7 +29,7 @@ type Conflict struct {
 	Kind     ConflictKind       `json:"type"`
 	Resource string             `json:"resource"` // the file or the contract
 	Agents   []agency.AgentID   `json:"agents"`
-	Evidence []agency.MessageID `json:"evidence"` // the messages that show it
+	Evidence []agency.MessageID `json:"evidence"` // the messages, or the landings' steps, that show it
 	Status   ConflictStatus     `json:"status"`
 	// EscalatedTo is the gate or the message to the manager.
 	EscalatedTo string    `json:"escalated_to,omitempty"`
@@ -109,6 +109,24 @@ func DetectConflicts(tx *store.Tx, run agency.RunID, built func(commit, on agenc
 	return fresh, nil
 }
 
+// RecordConflict writes down a conflict that something other than messages has
+// shown: c.Kind, Resource, Agents and Evidence, here the steps that failed. The
+// same evidence again is nothing.
+func RecordConflict(tx *store.Tx, run agency.RunID, c Conflict) error {
+	if c.Resource == "" || len(c.Agents) < 2 || len(c.Evidence) == 0 {
+		return agency.Errorf(agency.KindInvalid, "conflict of %v over %q shown by %v: want two agents, a resource and evidence", c.Agents, c.Resource, c.Evidence)
+	}
+	known, err := Conflicts(tx, run)
+	if err != nil {
+		return err
+	}
+	_, fresh, err := record(tx, run, clash{c.Kind, c.Resource, c.Agents, c.Evidence}, known)
+	if err != nil || !fresh {
+		return err
+	}
+	return appendEvent(tx, agency.NewEvent(run, agency.SeverityWarning, "conflict: "+c.String(), agency.Log{}))
+}
+
 // record writes a clash down: as a new conflict, or as what one that is not
 // resolved has grown to. What a resolution was about is not opened again.
 func record(tx *store.Tx, run agency.RunID, c clash, known []Conflict) (id int64, fresh bool, err error) {
@@ -169,11 +187,20 @@ func testimony(tx *store.Tx, run agency.RunID) ([]said, error) {
 // KindConflict where the conflict has been resolved or has grown meanwhile. The
 // same resolution again is nothing.
 func (b *Board) Resolve(ctx context.Context, run agency.RunID, id int64, r Resolution) error {
+	return resolve(ctx, b.db, b.db.Write, run, id, r)
+}
+
+// ResolveFenced is Resolve for a host of this fence.
+func ResolveFenced(ctx context.Context, db *store.DB, f agency.Fence, run agency.RunID, id int64, r Resolution) error {
+	return resolve(ctx, db, func(ctx context.Context, fn func(*store.Tx) error) error { return db.WriteFenced(ctx, f, fn) }, run, id, r)
+}
+
+func resolve(ctx context.Context, db *store.DB, write func(context.Context, func(*store.Tx) error) error, run agency.RunID, id int64, r Resolution) error {
 	if err := r.check(id); err != nil {
 		return err
 	}
 	var c Conflict
-	if err := b.db.Read(ctx, func(s *store.Snapshot) (err error) { c, err = ConflictOf(s, run, id); return err }); err != nil {
+	if err := db.Read(ctx, func(s *store.Snapshot) (err error) { c, err = ConflictOf(s, run, id); return err }); err != nil {
 		return err
 	}
 	if c.Status == ConflictResolved && c.Proof == r.Proof {
@@ -182,7 +209,7 @@ func (b *Board) Resolve(ctx context.Context, run agency.RunID, id int64, r Resol
 	if err := r.Check(ctx, c, r.Proof); err != nil {
 		return agency.Errorf(agency.KindInvalid, "conflict %d is not resolved: %s %s does not show it: %w", id, r.Proof.Kind, r.Proof.Ref, err)
 	}
-	return b.db.Write(ctx, func(tx *store.Tx) error { return settleConflict(tx, c, r) })
+	return write(ctx, func(tx *store.Tx) error { return settleConflict(tx, c, r) })
 }
 
 func (r Resolution) check(id int64) error {

@@ -360,6 +360,27 @@ func TestConflictTellsBothIntents(t *testing.T) {
 	if w.repo.Rev(branch) != head {
 		t.Error("the branch moved")
 	}
+	if !slices.Equal(c.With, []agency.ContractID{"other"}) {
+		t.Errorf("with %v", c.With)
+	}
+
+	// Only the landing on top of the other's holds both.
+	holds := func(commit agency.OID, of agency.ContractID, others ...agency.ContractID) agency.Kind {
+		return agency.KindOf(land.Holds(t.Context(), w.run(), runID, commit, of, others))
+	}
+	if holds(head, "main", "other") != agency.KindInvalid || holds(head, "other") == agency.KindInvalid {
+		t.Error("the first landing is taken for the second's")
+	}
+	merged := w.land("third", w.claim("main", head, "a.txt", "both\n"))
+	if merged.Landed == nil {
+		t.Fatalf("%+v", merged)
+	}
+	if err := land.Holds(t.Context(), w.run(), runID, merged.Landed.Commit, "main", []agency.ContractID{"other"}); err != nil {
+		t.Error(err)
+	}
+	if holds(merged.Landed.Commit, "other", "main") != agency.KindInvalid || holds(merged.Landed.Commit, "main", "third") != agency.KindInvalid {
+		t.Error("a landing is taken for what it is not")
+	}
 }
 
 func TestRedMergedTreeDoesNotLand(t *testing.T) {

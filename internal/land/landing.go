@@ -147,7 +147,11 @@ func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (agency
 	if err != nil {
 		return "", nil, err
 	}
-	c := &agency.Conflict{Head: head, Paths: m.Conflicts, Ours: l.intent(), Theirs: theirs}
+	with, err := l.changers(ctx, from, head, m.Conflicts)
+	if err != nil {
+		return "", nil, err
+	}
+	c := &agency.Conflict{Head: head, Paths: m.Conflicts, Ours: l.intent(), Theirs: theirs, With: with}
 	return "", c, l.o.write(ctx, func(tx *store.Tx) error {
 		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityWarning, "conflict in "+strings.Join(m.Conflicts, ", "),
 			agency.MergeConflicted{Contract: l.spec.Contract, Paths: m.Conflicts}), l.spec.Contract)

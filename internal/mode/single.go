@@ -182,6 +182,7 @@ type attempts struct {
 	unproved bool           // a claim was not verified
 	tree     agency.OID     // the files as the last session left them
 	behind   bool           // others landed what does not go with it
+	clashed  bool           // the board knows of that
 	crew     *crew          // of a team; nil where one agent works at a time
 	raises   int            // of the crew's budget, when the part at work began
 	stopped  bool           // a person ended it
@@ -198,7 +199,7 @@ func (a *attempts) agent() agency.AgentID {
 	if a.slot == nil {
 		return agency.AgentID(a.role)
 	}
-	return agency.AgentID(string(a.role) + "-" + string(a.contract.ID))
+	return member(a.role, a.contract.ID)
 }
 
 func (a *attempts) last() bool { return a.n == a.contract.RetryBudget+a.granted }
@@ -336,7 +337,13 @@ func (a *attempts) land(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 		return attemptEnd{}, err
 	case out.Landed == nil:
 		a.behind = true
+		if err := a.clashes(c, out.Conflict); err != nil {
+			return attemptEnd{}, err
+		}
 		return a.failed(c, session.Feedback{Attempt: a.n, Reason: out.Reason, Conflict: out.Conflict})
+	}
+	if err := a.settled(c, out.Landed.Commit); err != nil {
+		return attemptEnd{}, err
 	}
 	return attemptEnd{landed: out.Landed}, a.advance(c, "landed", step{HasLanded: &agency.HasLanded{}})
 }
@@ -382,6 +389,9 @@ func (a *attempts) withdraw(c flow.Ctx, reason string) error {
 }
 
 func (a *attempts) giveUp(c flow.Ctx, reason string) error {
+	if err := a.settled(c, ""); err != nil {
+		return err
+	}
 	_, err := flow.Call(c, advanceContract, path(a.contract.ID, "give-up"),
 		step{Run: a.in.Run, Contract: a.contract.ID, GaveUp: &agency.GaveUp{Reason: reason}})
 	return err

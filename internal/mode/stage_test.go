@@ -53,9 +53,10 @@ type stage struct {
 	landed    map[string]land.Outcome
 	// die is asked before and after each effect: an error is a process that
 	// dies there.
-	die func() error
-	did map[agency.StepKey]any
-	one sync.Mutex // contracts of a team act beside each other
+	die      func() error
+	did      map[agency.StepKey]any
+	unproved error      // what git says of a landing that is to resolve a conflict
+	one      sync.Mutex // contracts of a team act beside each other
 }
 
 func (s *stage) log(format string, args ...any) {
@@ -136,7 +137,7 @@ func (s *stage) registry() *flow.Registry {
 		s.log("merge into %s, verified %v: %v", in.Target, in.Verified != nil, out.Merged != nil)
 		return out, nil
 	})
-	steps := NewSteps(s.db, agency.Fence{}, shop{})
+	steps := NewSteps(s.db, agency.Fence{}, shop{unproved: s.unproved})
 	if s.die == nil {
 		steps.Bind(r)
 		return r
@@ -151,6 +152,8 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, raiseBudget, steps.raise)
 	mortal(s, r, noteEscalation, steps.escalate)
 	mortal(s, r, noteMove, steps.moved)
+	mortal(s, r, noteClash, steps.clash)
+	mortal(s, r, settleClash, steps.settle)
 	return r
 }
 
@@ -188,7 +191,17 @@ func mortal[I, O any](s *stage, r *flow.Registry, a flow.Activity[I, O], fn func
 	})
 }
 
-type shop struct{ off bool }
+type shop struct {
+	off      bool
+	unproved error // what Landed says
+}
+
+func (s shop) Landed(_ context.Context, _ agency.RunID, commit agency.OID, contract agency.ContractID, others []agency.ContractID) error {
+	if s.unproved == nil && (commit != "c-b" || contract != "b" || len(others) != 1 || others[0] != "a") {
+		return agency.Errorf(agency.KindInternal, "asked for %s of %s on %v", commit, contract, others)
+	}
+	return s.unproved
+}
 
 func (s shop) SandboxOff(context.Context, agency.RunID) (bool, error) { return s.off, nil }
 

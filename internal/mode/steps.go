@@ -114,6 +114,9 @@ type Shop interface {
 	SandboxOff(ctx context.Context, run agency.RunID) (bool, error)
 	// Signing tells with what the user's git signs commits; "" where not.
 	Signing(ctx context.Context, run agency.RunID) (string, error)
+	// Landed refuses a commit that is not the landing of a contract on top of
+	// those of others: KindInvalid.
+	Landed(ctx context.Context, run agency.RunID, commit agency.OID, contract agency.ContractID, others []agency.ContractID) error
 }
 
 // Steps performs this package's activities.
@@ -140,6 +143,8 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, raiseBudget, s.raise)
 	flow.Bind(r, noteEscalation, s.escalate)
 	flow.Bind(r, noteMove, s.moved)
+	flow.Bind(r, noteClash, s.clash)
+	flow.Bind(r, settleClash, s.settle)
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {

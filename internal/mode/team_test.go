@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
@@ -18,6 +19,7 @@ import (
 	"agency/internal/store"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func part(id string, after ...agency.ContractID) agency.Contract {
@@ -181,6 +183,48 @@ func TestTeam(t *testing.T) {
 			s.order(tt.order...)
 			if n := strings.Count(strings.Join(s.said, "\n"), "budget-"); n > 1 {
 				t.Errorf("asked for money %d times", n)
+			}
+		})
+	}
+}
+
+// A conflict stands on the board until a landing holds both sides; a landing
+// that does not, or attempts that are used up, hand it to the manager.
+func TestConflictsOfATeam(t *testing.T) {
+	conflict := land.Outcome{Conflict: &agency.Conflict{Head: "head", Paths: []string{"x.go"}, With: []agency.ContractID{"a"}}, Reason: "it conflicts"}
+	for name, tt := range map[string]struct {
+		set  func(*stage)
+		want board.Conflict
+	}{
+		"landed on top": {func(*stage) {}, board.Conflict{
+			Status: board.ConflictResolved, By: agency.FromSystem, How: "contract b landed on top of the other's work", Proof: board.Proof{Kind: board.ProofCommit, Ref: "c-b"},
+		}},
+		"git does not show it": {
+			func(s *stage) { s.unproved = agency.Errorf(agency.KindInvalid, "not in it") },
+			board.Conflict{Status: board.ConflictEscalated},
+		},
+		"no attempt is left": {
+			func(s *stage) {
+				s.landed["b 2"] = conflict
+				s.plans = append(s.plans, session.Outcome{Kind: session.Incomplete, Reason: "no idea"}, session.Outcome{Kind: session.Incomplete, Reason: "no idea"})
+			},
+			board.Conflict{Status: board.ConflictEscalated},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.landed = map[string]land.Outcome{"b 1": conflict}
+			s.plans = []session.Outcome{plan(part("a"), part("b", "a"))}
+			tt.set(s)
+			s.run(Team, teamInput)
+			var got []board.Conflict
+			if err := s.db.Read(context.Background(), func(q *store.Snapshot) (err error) { got, err = board.Conflicts(q, run); return err }); err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Run, tt.want.Kind, tt.want.Resource, tt.want.Agents = run, board.FileWrite, "x.go", []agency.AgentID{"scaffolder-b", "scaffolder-a"}
+			opts := cmpopts.IgnoreFields(board.Conflict{}, "ID", "CreatedAt", "DecidedAt", "Evidence", "EscalatedTo")
+			if diff := cmp.Diff([]board.Conflict{tt.want}, got, opts); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}

@@ -22,6 +22,7 @@ import (
 	"agency/internal/deps"
 	"agency/internal/git"
 	"agency/internal/host"
+	"agency/internal/land"
 	"agency/internal/llm/catalog"
 	"agency/internal/registry"
 	"agency/internal/sandbox"
@@ -233,6 +234,16 @@ func (s *Shop) Signing(ctx context.Context, id agency.RunID) (string, error) {
 		return "", err
 	}
 	return signing.String(), nil
+}
+
+// Landed refuses a commit that is not the landing of a contract on top of those
+// of others.
+func (s *Shop) Landed(ctx context.Context, id agency.RunID, commit agency.OID, contract agency.ContractID, others []agency.ContractID) error {
+	run, err := s.spaces.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	return land.Holds(ctx, run, id, commit, contract, others)
 }
 
 // Stat is the summary of a difference of two commits of a run, a line a file.
