@@ -371,7 +371,9 @@ func TestConflictTellsBothIntents(t *testing.T) {
 	if holds(head, "main", "other") != agency.KindInvalid || holds(head, "other") == agency.KindInvalid {
 		t.Error("the first landing is taken for the second's")
 	}
-	merged := w.land("third", w.claim("main", head, "a.txt", "both\n"))
+	again := w.claim("again", head, "a.txt", "both\n")
+	again.Contract, again.Workspace = "main", "again"
+	merged := w.land("third", again)
 	if merged.Landed == nil {
 		t.Fatalf("%+v", merged)
 	}
