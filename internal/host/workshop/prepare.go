@@ -165,6 +165,7 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench) error
 		return err
 	}
 	defer func() { _ = root.Close() }() // only read
+	shared := place                     // with the folders of packages shown in it, whose mount points are made there
 	place.ReadOnly = true
 	spec := sandbox.Spec{Place: place, Tools: b.tools.Tools, LayerDir: s.agentLayer(), Reads: b.reads}
 	if err := detect.MissingModules(ctx, b.runner, spec, root.FS()); err != nil {
@@ -172,7 +173,7 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench) error
 	}
 	return detect.AbsentPackages(ctx, detect.Base{
 		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.copy.Commands(),
-		Subject: check.Subject{Place: place, Run: info.Run, Stage: check.StageBase},
+		Subject: check.Subject{Place: shared, Run: info.Run, Stage: check.StageBase},
 	})
 }
 
