@@ -171,10 +171,14 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench) error
 	if err := detect.MissingModules(ctx, b.runner, spec, root.FS()); err != nil {
 		return err
 	}
-	return detect.AbsentPackages(ctx, detect.Base{
+	err = detect.AbsentPackages(ctx, detect.Base{
 		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.copy.Commands(),
 		Subject: check.Subject{Place: shared, Run: info.Run, Stage: check.StageBase},
 	})
+	if _, absent := root.Stat("Cargo.toml"); err != nil || absent != nil {
+		return err
+	}
+	return w.Restore(ctx, run.BaseTree()) // asking Cargo may have made a lockfile
 }
 
 // kept says what of the repository no agent may change, because a filter of
