@@ -56,7 +56,13 @@ type team struct {
 	in        Input
 	all       []agency.Contract
 	replanned bool // once
-	failures  []string
+	failures  []failure
+}
+
+// failure is a contract that failed for good, and that nothing replaces.
+type failure struct {
+	id   agency.ContractID
+	line string
 }
 
 func (t *team) carryOut(c flow.Ctx) (Result, error) {
@@ -94,7 +100,7 @@ func (t *team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 // failed blocks what depends on a contract that failed for good and asks the
 // manager, once a run, for other contracts in their place.
 func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
-	t.failures = append(t.failures, fmt.Sprintf("%s: %s", f.Contract.ID, f.Reason))
+	t.failures = append(t.failures, failure{f.Contract.ID, fmt.Sprintf("%s: %s", f.Contract.ID, f.Reason)})
 	if len(f.Blocked) > 0 {
 		reason := fmt.Sprintf("%s failed, and this depends on it", f.Contract.ID)
 		if _, err := flow.Call(c, blockContracts, "block", blocking{Run: t.in.Run, Contracts: f.Blocked, Reason: reason}); err != nil {
@@ -115,7 +121,8 @@ func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 			return nil, err
 		}
 	}
-	t.failures = nil
+	// Others may have failed while this one was planned anew; they stay.
+	t.failures = slices.DeleteFunc(t.failures, func(o failure) bool { return o.id == f.Contract.ID })
 	t.all = append(t.all, more...)
 	_, err = flow.Call(c, createContracts, "more", more)
 	return more, err
@@ -145,14 +152,18 @@ func (t *team) incomplete(c flow.Ctx, out schedule.Outcome) (why string, err err
 	if len(t.failures) == 0 {
 		return "", nil
 	}
-	why = fmt.Sprintf("%d of %d contracts failed: %s", len(t.failures), len(t.all), strings.Join(t.failures, "; "))
+	lines := make([]string, len(t.failures))
+	for i, f := range t.failures {
+		lines[i] = f.line
+	}
+	why = fmt.Sprintf("%d of %d contracts failed: %s", len(t.failures), len(t.all), strings.Join(lines, "; "))
 	if len(out.Landed) == 0 {
 		return why, nil
 	}
 	d, err := ask(c, agency.Gate{
 		ID: gateID(t.in.Run, "incomplete"), RunID: t.in.Run, Kind: agency.GateEscalation,
 		Summary: firstLine(fmt.Sprintf("%d contracts landed, %d failed, %d never started", len(out.Landed), len(out.Failed), len(out.Blocked))),
-		Body: "Landed on the run's branch:\n\n- " + strings.Join(ids(out.Landed), "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(t.failures, "\n- ") +
+		Body: "Landed on the run's branch:\n\n- " + strings.Join(ids(out.Landed), "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(lines, "\n- ") +
 			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
 	})
 	if err != nil || d.Verb != agency.Reject {

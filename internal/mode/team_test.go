@@ -130,6 +130,14 @@ func TestTeam(t *testing.T) {
 			}, merged,
 			[]string{"verify a 2: false", "session replan 1.1", "land a2: true", "session c2 1.1", "land c2: true", "gate merge-1: approve"},
 		},
+		"another fails while it is planned anew": {
+			func(s *stage, in *Input) {
+				in.Parallel = 3
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red, "b 1": red, "b 2": red}
+				s.plans = []session.Outcome{plan(part("a"), part("b"), part("c")), plan(part("a2"))}
+			}, merged,
+			[]string{"land a2: true", "gate incomplete: approve", "gate merge-1: approve"},
+		},
 		"failed for good, the rest is wanted": {
 			func(s *stage, _ *Input) {
 				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
