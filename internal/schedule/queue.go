@@ -281,9 +281,6 @@ func (q *Queue) alive(id agency.ContractID) bool {
 	return q.byID[id] != nil && q.byID[id].place != dead
 }
 
-// Unbounded tells whether a contract says nothing of what it will write.
-func Unbounded(c agency.Contract) bool { return len(c.WriteSet()) == 0 }
-
 // line is a heap of contracts, the one that is served first on top.
 type line []*node
 

@@ -43,7 +43,7 @@ var notes = flow.Signal[note]{Name: "slots"}
 
 // Slot is a contract's right to be worked on, of which there are a limited
 // number. A branch that waits for a person or for others gives it back, so
-// that waiting holds up nobody. The zero Slot is of a run without limits.
+// that waiting holds up nobody. A nil Slot is of a run without limits.
 type Slot struct {
 	run   agency.RunID
 	id    agency.ContractID
@@ -52,7 +52,7 @@ type Slot struct {
 
 // Leave gives the slot back; human tells that a person is waited for.
 func (s *Slot) Leave(c flow.Ctx, human bool) error {
-	if s == nil || s.id == "" {
+	if s == nil {
 		return nil
 	}
 	s.times++
@@ -61,7 +61,7 @@ func (s *Slot) Leave(c flow.Ctx, human bool) error {
 
 // Return waits for a slot again. Contracts that began go before others.
 func (s *Slot) Return(c flow.Ctx) error {
-	if s == nil || s.id == "" {
+	if s == nil {
 		return nil
 	}
 	if err := s.tell(c, "back", note{Contract: s.id, Back: true}); err != nil {
