@@ -38,32 +38,32 @@ func (s AgentStatus) live() bool { return s.works() || s == AgentWaiting || s ==
 
 // Metrics are what an agent has used and done, over all of its sessions.
 type Metrics struct {
-	Turns     int64 `json:"turns_completed"`
-	Tokens    int64 `json:"tokens_used"`
-	Files     int64 `json:"files_modified"`
-	ToolCalls int64 `json:"tool_calls"`
-	Errors    int64 `json:"error_count"`
+	Turns     int64
+	Tokens    int64
+	Files     int64
+	ToolCalls int64
+	Errors    int64
 }
 
 // Agent is one agent of a run as the others see it.
 type Agent struct {
-	Run      agency.RunID      `json:"run_id"`
-	ID       agency.AgentID    `json:"agent_id"`
-	Role     agency.RoleID     `json:"role"`
-	Name     string            `json:"display_name,omitempty"`
-	Contract agency.ContractID `json:"contract_id,omitempty"`
-	Status   AgentStatus       `json:"status"`
-	Activity string            `json:"current_activity,omitempty"`
+	Run      agency.RunID
+	ID       agency.AgentID
+	Role     agency.RoleID
+	Name     string
+	Contract agency.ContractID
+	Status   AgentStatus
+	Activity string
 	Metrics
-	LastTool          string        `json:"last_tool_call,omitempty"`
-	LastFile          string        `json:"last_file_modified,omitempty"`
-	Progress          float64       `json:"progress_percent"` // 0 to 1
-	StartedAt         time.Time     `json:"started_at"`
-	LastActivityAt    time.Time     `json:"last_activity_at"`
-	LastHeartbeatAt   time.Time     `json:"last_heartbeat_at"`
-	CompletedAt       time.Time     `json:"completed_at,omitzero"`
-	HeartbeatInterval time.Duration `json:"heartbeat_interval"` // nanoseconds
-	Missed            int           `json:"missed_heartbeats"`
+	LastTool          string
+	LastFile          string
+	Progress          float64 // 0 to 1
+	StartedAt         time.Time
+	LastActivityAt    time.Time
+	LastHeartbeatAt   time.Time
+	CompletedAt       time.Time
+	HeartbeatInterval time.Duration
+	Missed            int
 }
 
 // HeartbeatInterval is what an agent that names no other is held to.
