@@ -78,7 +78,7 @@ func modelsOf(c config.Config) (func(agency.RoleID) ([]foresee.Model, error), er
 		if c.Mode == agency.ModeSingle {
 			role = "generalist"
 		}
-		refs, err := c.ModelsOf(role)
+		refs, err := c.MayAsk(role)
 		if err != nil {
 			return nil, err
 		}

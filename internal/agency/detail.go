@@ -194,6 +194,17 @@ type (
 		Session SessionID `json:"session_id"`
 		Summary string    `json:"summary"`
 	}
+	// ModelRouted says on which level a session works, and why. Up is by how many
+	// levels earlier failures raised it; the estimate is of one attempt.
+	ModelRouted struct {
+		Route
+		Attempt         int     `json:"attempt"`
+		Up              int     `json:"up,omitempty"`
+		Model           string  `json:"model"`
+		EstimatedTokens int64   `json:"estimated_tokens"`
+		EstimatedUSD    float64 `json:"estimated_cost_usd"`
+		Unpriced        bool    `json:"unpriced,omitempty"`
+	}
 	// SessionParked says what a session waits for, holding nothing.
 	SessionParked struct {
 		Session SessionID `json:"session_id"`
@@ -319,6 +330,7 @@ func (ToolRefused) eventType() EventType       { return "tool_refused" }
 func (TestsRun) eventType() EventType          { return "tests_run" }
 func (LintRun) eventType() EventType           { return "lint_run" }
 func (Claimed) eventType() EventType           { return "claimed" }
+func (ModelRouted) eventType() EventType       { return ModelRoutedType }
 func (SessionParked) eventType() EventType     { return "session_parked" }
 func (EpochBegun) eventType() EventType        { return "epoch_begun" }
 func (RunWaiting) eventType() EventType        { return "run_waiting" }
@@ -368,6 +380,7 @@ func (ToolRefused) category() Category       { return CategoryAgent }
 func (TestsRun) category() Category          { return CategoryVerification }
 func (LintRun) category() Category           { return CategoryVerification }
 func (Claimed) category() Category           { return CategoryAgent }
+func (ModelRouted) category() Category       { return CategoryAgent }
 func (SessionParked) category() Category     { return CategoryAgent }
 func (EpochBegun) category() Category        { return CategoryAgent }
 func (RunWaiting) category() Category        { return CategoryState }
@@ -386,6 +399,9 @@ func (RunSucceeded) category() Category      { return CategoryState }
 func (RunFailed) category() Category         { return CategoryState }
 func (RunCancelled) category() Category      { return CategoryState }
 func (Log) category() Category               { return CategorySystem }
+
+// ModelRoutedType is the type of the event of a routing decision.
+const ModelRoutedType EventType = "model_routed"
 
 var details = map[EventType]func() Detail{
 	"run_started":         func() Detail { return new(RunStarted) },
@@ -418,6 +434,7 @@ var details = map[EventType]func() Detail{
 	"tests_run":           func() Detail { return new(TestsRun) },
 	"lint_run":            func() Detail { return new(LintRun) },
 	"claimed":             func() Detail { return new(Claimed) },
+	ModelRoutedType:       func() Detail { return new(ModelRouted) },
 	"session_parked":      func() Detail { return new(SessionParked) },
 	"epoch_begun":         func() Detail { return new(EpochBegun) },
 	"run_waiting":         func() Detail { return new(RunWaiting) },

@@ -99,10 +99,18 @@ type InspectDoc struct {
 	Receipts      []ReceiptDoc      `json:"receipts"`
 	Reviews       []json.RawMessage `json:"reviews"`
 	Verdicts      []agency.Verdict  `json:"verdicts"`
+	Routing       []RoutingDoc      `json:"routing,omitempty"` // in the order of the decisions
 	Landings      []LandingDoc      `json:"landings"`
 	Interventions []agency.Event    `json:"interventions"`
 	Agents        []AgentDoc        `json:"agents"`    // that ever joined, by id
 	Conflicts     []ConflictDoc     `json:"conflicts"` // in the order in which they were found
+}
+
+// RoutingDoc is the decision on which level a contract is worked on.
+type RoutingDoc struct {
+	Contract agency.ContractID `json:"contract_id"`
+	Role     agency.RoleID     `json:"role"`
+	agency.ModelRouted
 }
 
 // AgentDoc is an agent as the others see it, over all of its sessions.
@@ -199,6 +207,19 @@ type CostDoc struct {
 	ByContract map[string]Spend `json:"by_contract"`
 	ByAgent    map[string]Spend `json:"by_agent"`
 	Limits     LimitsDoc        `json:"limits"`
+	// Savings is set where a level was picked for contracts.
+	Savings *SavingsDoc `json:"savings,omitempty"`
+}
+
+// SavingsDoc compares what was spent with what the same tokens would have cost
+// on the highest level. Unpriced are models without a known price: tokens that
+// they answered are in neither sum.
+type SavingsDoc struct {
+	Model      string   `json:"model"` // of the highest level
+	CostUSD    float64  `json:"cost_usd"`
+	HighestUSD float64  `json:"highest_usd"`
+	SavedUSD   float64  `json:"saved_usd"` // negative where the highest level is the cheaper one
+	Unpriced   []string `json:"unpriced,omitempty"`
 }
 
 // Spend is tokens and money. Lost counts requests whose answer a crash lost:

@@ -20,6 +20,12 @@ func (s *state) complete(in Input) {
 	} else {
 		s.chooseModels(in)
 	}
+	if _, own := s.origins["routing.roles"]; !own {
+		s.config.Routing.Roles = slices.DeleteFunc(slices.Clone(s.config.Routing.Roles), func(role string) bool {
+			_, own := s.origins["agents."+role+".model"] // said by a person: it stands
+			return own
+		})
+	}
 	s.resolveReads(in)
 }
 

@@ -72,11 +72,12 @@ type Price struct {
 
 // Routing turns the size of a contract into a capability level (DESIGN 9).
 type Routing struct {
-	Strategy           string `json:"strategy" doc:"what decides the level" enum:"complexity,cost,fixed"`
-	SimpleMaxFiles     int    `json:"simple_max_files" doc:"files up to which a contract is simple" min:"0" max:"100000"`
-	SimpleMaxCriteria  int    `json:"simple_max_criteria" doc:"criteria up to which a contract is simple" min:"0" max:"100000"`
-	ComplexMinFiles    int    `json:"complex_min_files" doc:"files above which a contract is complex" min:"1" max:"100000"`
-	ComplexMinCriteria int    `json:"complex_min_criteria" doc:"criteria above which a contract is complex" min:"1" max:"100000"`
+	Strategy           string   `json:"strategy" doc:"what decides the level: complexity, points for files, dependencies and criteria; cost, the cheapest level first; fixed, each role's own model" enum:"complexity,cost,fixed"`
+	SimpleMaxFiles     int      `json:"simple_max_files" doc:"files up to which a contract is simple" min:"0" max:"100000"`
+	SimpleMaxCriteria  int      `json:"simple_max_criteria" doc:"criteria up to which a contract is simple" min:"0" max:"100000"`
+	ComplexMinFiles    int      `json:"complex_min_files" doc:"files above which a contract is complex" min:"1" max:"100000"`
+	ComplexMinCriteria int      `json:"complex_min_criteria" doc:"criteria above which a contract is complex" min:"1" max:"100000"`
+	Roles              []string `json:"roles" doc:"roles whose contracts are routed, in modes with contracts; where no file says it, those whose model no file names under agents" enum:"scaffolder,test_engineer,cleanup,generalist"`
 }
 
 // Commands are the repository's own. An empty one does not exist.

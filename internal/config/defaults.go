@@ -27,6 +27,7 @@ func Defaults() Config {
 		Routing: Routing{
 			Strategy: "complexity", SimpleMaxFiles: 2, SimpleMaxCriteria: 3,
 			ComplexMinFiles: 5, ComplexMinCriteria: 7,
+			Roles: []string{"scaffolder", "test_engineer", "cleanup", "generalist"},
 		},
 		Commands:       Commands{TimeoutSeconds: 1800},
 		Agents:         defaultAgents(),
@@ -57,9 +58,9 @@ func Defaults() Config {
 
 // The capability levels, strongest first.
 const (
-	LevelReasoningHeavy = "reasoning-heavy"
-	LevelCapable        = "capable"
-	LevelFastCheap      = "fast-cheap"
+	LevelReasoningHeavy = string(agency.ReasoningHeavy)
+	LevelCapable        = string(agency.Capable)
+	LevelFastCheap      = string(agency.FastCheap)
 )
 
 func levels() []string { return []string{LevelReasoningHeavy, LevelCapable, LevelFastCheap} }

@@ -66,23 +66,78 @@ func (c Config) ModelsOf(role agency.RoleID) ([]ModelRef, error) {
 	return c.Resolve(a.Model)
 }
 
-// RunModels are the models that a run of this configuration asks: those of
+// RunModels are the models that a run of this configuration may ask: those of
 // the generalist, then those of the other roles of its mode. A run of mode
 // single that moves up stays with the generalist's.
 func (c Config) RunModels() ([]ModelRef, error) {
 	var refs []ModelRef
 	for _, role := range rolesOf(c.Mode) {
-		more, err := c.ModelsOf(role)
+		more, err := c.MayAsk(role)
 		if err != nil {
 			return refs, err
 		}
-		for _, ref := range more {
-			if !slices.Contains(refs, ref) {
-				refs = append(refs, ref)
-			}
-		}
+		refs = union(refs, more)
 	}
 	return refs, nil
+}
+
+func union(refs, more []ModelRef) []ModelRef {
+	for _, ref := range more {
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// MayAsk are the models that a role's sessions may ask: its own, and, where
+// its contracts are routed, those of every level.
+func (c Config) MayAsk(role agency.RoleID) ([]ModelRef, error) {
+	refs, err := c.ModelsOf(role)
+	if err != nil || !slices.Contains(c.Routed(), role) {
+		return refs, err
+	}
+	for _, level := range levels() {
+		more, err := c.Resolve(level)
+		if err != nil {
+			return refs, err
+		}
+		refs = union(refs, more)
+	}
+	return refs, nil
+}
+
+// Routed are the roles for whose contracts a level is picked: none in mode
+// single, where the levels do not differ, or where each role has its model.
+func (c Config) Routed() []agency.RoleID {
+	if c.Mode == agency.ModeSingle || c.Routing.Strategy == agency.RouteFixed {
+		return nil
+	}
+	same := true
+	for _, level := range levels() {
+		same = same && slices.Equal(c.Models[level], c.Models[LevelCapable])
+	}
+	var out []agency.RoleID
+	for _, role := range rolesOf(c.Mode) {
+		if !same && slices.Contains(c.Routing.Roles, string(role)) {
+			out = append(out, role)
+		}
+	}
+	return out
+}
+
+// RoutingRules are how a run of this configuration picks the level of a
+// contract.
+func (c Config) RoutingRules() agency.Routing {
+	roles := c.Routed()
+	if roles == nil {
+		return agency.Routing{}
+	}
+	r := c.Routing
+	return agency.Routing{Strategy: r.Strategy, Roles: roles, Bounds: agency.Bounds{
+		SimpleFiles: r.SimpleMaxFiles, ComplexFiles: r.ComplexMinFiles,
+		SimpleCriteria: r.SimpleMaxCriteria, ComplexCriteria: r.ComplexMinCriteria,
+	}}
 }
 
 // rolesOf are the roles that may work in a run of a mode.

@@ -31,6 +31,7 @@ func inEffect() []string {
 		"prices",
 		"windows",
 		"models",
+		"routing",
 		"commands",
 		"agents.project_manager.model",
 		"agents.project_manager.max_tokens",

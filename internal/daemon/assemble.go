@@ -8,6 +8,7 @@ import (
 	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/check"
+	"agency/internal/config"
 	"agency/internal/deps"
 	"agency/internal/event"
 	"agency/internal/flow"
@@ -90,7 +91,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		Following: func(ctx context.Context, id agency.RunID) (context.Context, context.CancelFunc) {
 			return p.host.Following(ctx, id)
 		},
-		Git: func(context.Context) (*git.Host, error) { return g, nil }, Repo: o.Place.Repo, StateDir: o.Place.State,
+		Git: func(context.Context) (*git.Host, error) { return g, nil }, Repo: o.Place.Repo, StateDir: o.Place.State, Price: priceOf(known),
 	})
 	p.host = host.New(host.Options{
 		DB: db, Events: p.events, Board: p.board, Engine: engine, Fence: fence, Shop: shop, Docs: p.view, Vault: vault,
@@ -111,7 +112,7 @@ func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop, mail *board.Boa
 	target := land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), target)
 	shop.SetRecover(target.Recover)
-	mode.NewSteps(db, fence, shop).Bind(reg)
+	mode.NewSteps(db, fence, shop, shop).Bind(reg)
 	schedule.Bind(reg, sender{db, fence})
 	return reg
 }
@@ -130,6 +131,14 @@ func isRole(id agency.RoleID) bool {
 	return err == nil
 }
 
+// priceOf is what a model costs, by a configuration and the catalogue.
+func priceOf(known *catalog.Catalog) func(config.Config, config.ModelRef) *agency.Price {
+	return func(c config.Config, ref config.ModelRef) *agency.Price {
+		price, _ := workshop.Known(known, c, ref)
+		return price
+	}
+}
+
 // sender puts a run's signals to itself into the engine's inbox.
 type sender struct {
 	db    *store.DB
@@ -146,8 +155,12 @@ func LookAt(ctx context.Context, p Place) (*view.Reader, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	known, err := catalog.Load()
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
 	r := view.New(view.Options{
-		DB: db, Repo: p.Repo, StateDir: p.State,
+		DB: db, Repo: p.Repo, StateDir: p.State, Price: priceOf(known),
 		Git: func(ctx context.Context) (*git.Host, error) { return git.NewHost(ctx, git.Options{}) },
 	})
 	return r, db.Close, nil

@@ -187,7 +187,7 @@ func inputOf(run agency.Run, c Copy) mode.Input {
 	return mode.Input{
 		Run: run.ID, Goal: run.Goal, Base: run.Base, Target: run.Target, Land: run.Land,
 		RetryBudget: c.Config.RetryBudget, Commands: c.Commands(),
-		Triggers: c.Config.Triggers, OnError: c.Config.OnError,
+		Triggers: c.Config.Triggers, OnError: c.Config.OnError, Routing: c.Config.RoutingRules(),
 		PlanGate:       run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
 		Parallel:       c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,

@@ -24,8 +24,12 @@ const ResumeSignal = "resume"
 // work is the session of an attempt, part after part: whenever it parks, what
 // it waits for is met and the same conversation goes on with the answer.
 func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
+	level, err := a.level(c)
+	if err != nil {
+		return session.Outcome{}, err
+	}
 	spec := session.Spec{
-		Run: a.in.Run, Contract: a.contract.ID, Role: a.role, Agent: a.agent(), Attempt: a.n, Staged: a.how.staged,
+		Run: a.in.Run, Contract: a.contract.ID, Role: a.role, Agent: a.agent(), Attempt: a.n, Staged: a.how.staged, Level: level,
 	}
 	if a.role == manager && !a.how.many {
 		spec.MaxContracts = 1

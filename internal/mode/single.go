@@ -39,6 +39,9 @@ type Input struct {
 	// DependencyGate asks a person before anything is installed, also where the
 	// configuration allows it.
 	DependencyGate bool
+	// Routing picks the models of contracts; its zero value leaves each role its
+	// own.
+	Routing agency.Routing
 
 	// What follows is for teams.
 	Parallel        int      // contracts at work at the same time
@@ -186,6 +189,7 @@ type attempts struct {
 	crew     *crew          // of a team; nil where one agent works at a time
 	raises   int            // of the crew's budget, when the part at work began
 	stopped  bool           // a person ended it
+	up       int            // levels of models above what the contract's size asks for
 	slot     *schedule.Slot // of a team; nil where one agent works at a time
 }
 
@@ -369,6 +373,9 @@ func (a *attempts) blocked(c flow.Ctx, out session.Outcome) (attemptEnd, error) 
 }
 
 func (a *attempts) failed(c flow.Ctx, f session.Feedback) (attemptEnd, error) {
+	if f.Conflict == nil { // that others were faster is no matter of the model
+		a.up++
+	}
 	return attemptEnd{feedback: f}, a.advance(c, "returned", step{Returned: &agency.Returned{Reason: f.Reason}})
 }
 

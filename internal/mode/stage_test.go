@@ -137,7 +137,7 @@ func (s *stage) registry() *flow.Registry {
 		s.log("merge into %s, verified %v: %v", in.Target, in.Verified != nil, out.Merged != nil)
 		return out, nil
 	})
-	steps := NewSteps(s.db, agency.Fence{}, shop{unproved: s.unproved})
+	steps := NewSteps(s.db, agency.Fence{}, shop{unproved: s.unproved}, shop{})
 	if s.die == nil {
 		steps.Bind(r)
 		return r
@@ -150,6 +150,7 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, openGate, steps.gate)
 	mortal(s, r, openMergeGate, steps.mergeGate)
 	mortal(s, r, raiseBudget, steps.raise)
+	mortal(s, r, routeModel, steps.route)
 	mortal(s, r, noteEscalation, steps.escalate)
 	mortal(s, r, noteMove, steps.moved)
 	mortal(s, r, noteClash, steps.clash)
@@ -204,6 +205,14 @@ func (s shop) Landed(_ context.Context, _ agency.RunID, commit agency.OID, contr
 }
 
 func (s shop) SandboxOff(context.Context, agency.RunID) (bool, error) { return s.off, nil }
+
+// Level is a model of the level's name; the cheapest has no price.
+func (shop) Level(_ context.Context, _ agency.RunID, level agency.Level) (string, *agency.Price, error) {
+	if level == agency.FastCheap {
+		return "p/" + string(level), nil, nil
+	}
+	return "p/" + string(level), &agency.Price{In: 3, Out: 15}, nil
+}
 
 func (shop) Signing(context.Context, agency.RunID) (string, error) { return "", nil }
 

@@ -124,11 +124,13 @@ type Steps struct {
 	db    *store.DB
 	fence agency.Fence
 	shop  Shop
+
+	models Models
 }
 
 // NewSteps makes the performer of a host's runs; fence is the host's.
-func NewSteps(db *store.DB, fence agency.Fence, shop Shop) *Steps {
-	return &Steps{db: db, fence: fence, shop: shop}
+func NewSteps(db *store.DB, fence agency.Fence, shop Shop, models Models) *Steps {
+	return &Steps{db: db, fence: fence, shop: shop, models: models}
 }
 
 // Bind registers the activities.
@@ -141,6 +143,7 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, openGate, s.gate)
 	flow.Bind(r, openMergeGate, s.mergeGate)
 	flow.Bind(r, raiseBudget, s.raise)
+	flow.Bind(r, routeModel, s.route)
 	flow.Bind(r, noteEscalation, s.escalate)
 	flow.Bind(r, noteMove, s.moved)
 	flow.Bind(r, noteClash, s.clash)

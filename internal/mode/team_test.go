@@ -279,9 +279,11 @@ func TestTeamDiesAtEachStep(t *testing.T) {
 		s.byAttempt = map[string]session.Outcome{"b 1.1": {Kind: session.Parked, For: session.ForHuman, Question: "which?", ToolUse: "call-1"}}
 		s.plans = []session.Outcome{plan(part("a"), part("b"), part("c", "a", "b")), plan(part("a2"), part("c2", "a2"))}
 	}
+	in := teamInput
+	in.Routing = routing
 	calm := newStage(t)
 	set(calm)
-	want := calm.run(Team, teamInput)
+	want := calm.run(Team, in)
 	step := *stride
 	if testing.Short() {
 		step *= 4
@@ -302,7 +304,7 @@ func TestTeamDiesAtEachStep(t *testing.T) {
 		}
 		var got Result
 		program := func(c flow.Ctx) (err error) {
-			got, err = Team(c, teamInput)
+			got, err = Team(c, in)
 			return err
 		}
 		run := func() error {
@@ -328,6 +330,9 @@ func TestTeamDiesAtEachStep(t *testing.T) {
 		}
 		if diff := cmp.Diff(slices.Sorted(slices.Values(calm.said)), slices.Sorted(slices.Values(s.said))); diff != "" {
 			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
+		}
+		if diff := cmp.Diff(calm.routes(), s.routes()); diff != "" {
+			t.Errorf("death %d, decisions (-undisturbed +died):\n%s", n, diff)
 		}
 	}
 }

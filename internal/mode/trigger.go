@@ -33,7 +33,7 @@ func moveUp(in Input) (trigger, why string) {
 		}
 	}
 	if slices.Contains(in.Triggers, onLargeGoal) {
-		if files, points := goalSize(in.Goal); agency.Large == complexity(files, points) {
+		if files, points := goalSize(in.Goal); agency.DefaultBounds().Complexity(agency.Size{Files: files, Criteria: points}) == agency.Large {
 			return onLargeGoal, fmt.Sprintf("the goal is large: it names %d files and %d things to do", files, points)
 		}
 	}
@@ -63,26 +63,6 @@ func goalSize(goal string) (files, points int) {
 		names[m[1]] = true
 	}
 	return len(names), len(listItem.FindAllString(goal, -1))
-}
-
-// complexity is the routing rule of DESIGN 9 for work that depends on nothing.
-func complexity(files, criteria int) agency.Complexity {
-	points := 0
-	for _, n := range []struct{ have, some, many int }{{files, 2, 5}, {criteria, 3, 7}} {
-		switch {
-		case n.have > n.many:
-			points += 2
-		case n.have > n.some:
-			points++
-		}
-	}
-	switch {
-	case points >= 4:
-		return agency.Large
-	case points >= 2:
-		return agency.Medium
-	}
-	return agency.Small
 }
 
 // escalation is one move of a run, for its log.

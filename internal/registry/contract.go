@@ -58,6 +58,11 @@ func Contracts(q store.Querier, run agency.RunID) ([]agency.Contract, error) {
 	return collect(q, scanContract, contractColumns+`WHERE run_id = ? ORDER BY seq`, string(run))
 }
 
+// Failed reads the contracts of all runs that failed for good, the latest first.
+func Failed(q store.Querier, limit int) ([]agency.Contract, error) {
+	return collect(q, scanContract, contractColumns+`WHERE status = 'failed' ORDER BY doc ->> 'completed_at' DESC LIMIT ?`, limit)
+}
+
 // Advance applies a fact to a contract by agency.Advance, sets its times, and
 // appends the event of the change. The same step again changes nothing and
 // gives the contract as it stands; a fact that the contract has no place for

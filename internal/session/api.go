@@ -33,6 +33,8 @@ type Spec struct {
 	Role     agency.RoleID     `json:"role"`
 	Agent    agency.AgentID    `json:"agent"`
 	Tier     string            `json:"tier,omitempty"`
+	// Level is the capability level of its models; empty: those of its role.
+	Level agency.Level `json:"level,omitempty"`
 	// Feedback is what the attempt before was lacking.
 	Feedback *Feedback `json:"feedback,omitempty"`
 	// Answer is what the part before waited for; nil where nothing is to tell.

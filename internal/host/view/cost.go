@@ -21,6 +21,9 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 			return err
 		}
 		doc = sum(lines)
+		if doc.Savings, err = r.savings(q, id, lines); err != nil {
+			return err
+		}
 		root, err := budget.Read(q, id, budget.Root)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/board"
 	"agency/internal/budget"
+	"agency/internal/config"
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/host"
@@ -37,6 +38,9 @@ type Options struct {
 	Repo git.Location
 	// StateDir holds the runs' private git directories.
 	StateDir string
+	// Price is what a model costs by a run's configuration and the catalogue; nil
+	// where nobody knows.
+	Price func(config.Config, config.ModelRef) *agency.Price
 }
 
 // Reader is the read model. It is safe for concurrent use.

@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -27,11 +28,14 @@ type lineup struct {
 	prices budget.Prices
 }
 
-func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID) (lineup, error) {
+func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID, level agency.Level) (lineup, error) {
 	if b.copy.Config.Mode == agency.ModeSingle {
 		role = roster.Generalist // a run that moves up asks no model that it was not started with
 	}
 	refs, err := b.copy.Config.ModelsOf(role)
+	if level != "" {
+		refs, err = b.copy.Config.Resolve(string(level))
+	}
 	if err != nil {
 		return lineup{}, err
 	}
@@ -48,6 +52,20 @@ func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID) (lineup, e
 	}
 	out.model, err = llm.Fallback(named, llm.FallbackOptions{})
 	return out, err
+}
+
+// Level is the first model of a run's level, and its price where it is known.
+func (s *Shop) Level(ctx context.Context, run agency.RunID, level agency.Level) (string, *agency.Price, error) {
+	b, err := s.bench(ctx, run)
+	if err != nil {
+		return "", nil, err
+	}
+	refs, err := b.copy.Config.Resolve(string(level))
+	if err != nil {
+		return "", nil, err
+	}
+	price, _ := Known(s.o.Catalog, b.copy.Config, refs[0])
+	return refs[0].String(), price, nil
 }
 
 // describe adds what is known about a model: its price, and its window, of

@@ -46,7 +46,7 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 	if err != nil {
 		return session.Setup{}, err
 	}
-	m, err := s.models(spec.Run, b, spec.Role)
+	m, err := s.models(spec.Run, b, spec.Role, spec.Level)
 	if err != nil {
 		return session.Setup{}, err
 	}

@@ -56,6 +56,11 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 			fmt.Fprintf(&b, "            %s\n", st.paint(dim, Line(t)))
 		}
 	}
+	for _, r := range d.Routing {
+		if r.Contract == c.ID {
+			fmt.Fprintf(&b, "  model   attempt %d: %s, %s %s\n", r.Attempt, r.Level, Line(r.Model), st.paint(dim, "("+Line(r.Reason)+")"))
+		}
+	}
 	for _, s := range d.Sessions {
 		if s.Contract != c.ID {
 			continue

@@ -138,7 +138,7 @@ func Costs(st Style, c api.CostDoc) string {
 		}
 		b.WriteString("\n" + t.render(st, ""))
 	}
-	b.WriteString("\n" + limits(c) + "\n")
+	b.WriteString("\n" + limits(c) + "\n" + savings(c.Savings))
 	if c.Total.Lost > 0 {
 		fmt.Fprintf(&b, "%d answers were lost, in a crash or on their way; they are charged at the most that they can have cost\n", c.Total.Lost)
 	}
@@ -170,6 +170,26 @@ func addSpend(t *table, name string, s api.Spend) {
 		cost += ", estimated"
 	}
 	t.add(Line(name), fmt.Sprint(s.Requests), fmt.Sprint(s.In), fmt.Sprint(s.Cached), fmt.Sprint(s.Out), cost)
+}
+
+// savings compares the cost with that of the highest level.
+func savings(s *api.SavingsDoc) string {
+	if s == nil {
+		return ""
+	}
+	var b strings.Builder
+	if s.HighestUSD > 0 || len(s.Unpriced) == 0 {
+		saved := "saved " + agency.USD(s.SavedUSD).String()
+		if s.SavedUSD < 0 {
+			saved = "that is " + agency.USD(-s.SavedUSD).String() + " less"
+		}
+		fmt.Fprintf(&b, "routing: all of it on %s would have cost %s instead of %s: %s\n", Line(s.Model),
+			agency.USD(s.HighestUSD), agency.USD(s.CostUSD), saved)
+	}
+	if len(s.Unpriced) > 0 {
+		fmt.Fprintf(&b, "routing: not compared for want of a price: %s\n", Line(strings.Join(s.Unpriced, ", ")))
+	}
+	return b.String()
 }
 
 func limits(c api.CostDoc) string {

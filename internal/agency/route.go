@@ -1,0 +1,163 @@
+package agency
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Level is a capability level of models.
+type Level string
+
+// The levels, strongest first.
+const (
+	ReasoningHeavy Level = "reasoning-heavy"
+	Capable        Level = "capable"
+	FastCheap      Level = "fast-cheap"
+)
+
+// Levels are all levels, strongest first.
+func Levels() []Level { return []Level{ReasoningHeavy, Capable, FastCheap} }
+
+// Raise is the level n steps stronger, the strongest at most.
+func (l Level) Raise(n int) Level {
+	all := Levels()
+	return all[max(0, slices.Index(all, l)-n)]
+}
+
+// Level is the one on which work of this size begins (DESIGN 9).
+func (c Complexity) Level() Level {
+	switch c {
+	case Large:
+		return ReasoningHeavy
+	case Small:
+		return FastCheap
+	}
+	return Capable
+}
+
+// The strategies of routing.
+const (
+	RouteByComplexity = "complexity" // points for files, dependencies and criteria
+	RouteByCost       = "cost"       // the cheapest level first, whatever the size
+	RouteFixed        = "fixed"      // each role has its own model
+)
+
+// Bounds say up to what work is simple and above what it is complex.
+type Bounds struct {
+	SimpleFiles     int `json:"simple_files"`
+	ComplexFiles    int `json:"complex_files"`
+	SimpleCriteria  int `json:"simple_criteria"`
+	ComplexCriteria int `json:"complex_criteria"`
+}
+
+// DefaultBounds are those of DESIGN 9.
+func DefaultBounds() Bounds {
+	return Bounds{SimpleFiles: 2, ComplexFiles: 5, SimpleCriteria: 3, ComplexCriteria: 7}
+}
+
+// Size is what the complexity of work is told by.
+type Size struct {
+	Files        int `json:"files"`
+	Dependencies int `json:"dependencies"`
+	Criteria     int `json:"criteria"`
+}
+
+// SizeOf counts a contract: the files that it names, to change or to read.
+func SizeOf(c Contract) Size {
+	return Size{Files: countFiles(slices.Concat(c.WriteSet(), c.RelevantFiles)), Dependencies: len(c.DependsOn), Criteria: len(c.AcceptanceCriteria)}
+}
+
+// Points of a size: one each for more than a few files, any dependency and
+// more than a few criteria, two each for many (R4 4.2).
+func (b Bounds) Points(s Size) int {
+	points := 0
+	for _, n := range []struct{ have, some, many int }{
+		{s.Files, b.SimpleFiles, b.ComplexFiles}, {s.Dependencies, 0, 3}, {s.Criteria, b.SimpleCriteria, b.ComplexCriteria},
+	} {
+		switch {
+		case n.have > n.many:
+			points += 2
+		case n.have > n.some:
+			points++
+		}
+	}
+	return points
+}
+
+// Complexity of a size: four points are large, two medium.
+func (b Bounds) Complexity(s Size) Complexity {
+	switch p := b.Points(s); {
+	case p >= 4:
+		return Large
+	case p >= 2:
+		return Medium
+	}
+	return Small
+}
+
+// Routing is how a run picks the level of a contract's sessions. Without roles
+// nothing is picked: each role has its own model.
+type Routing struct {
+	Strategy string   `json:"strategy"`
+	Bounds   Bounds   `json:"bounds"`
+	Roles    []RoleID `json:"roles,omitempty"`
+}
+
+// Route is a decision. Reason is for people.
+type Route struct {
+	Level      Level      `json:"level"`
+	Complexity Complexity `json:"complexity"`
+	Points     int        `json:"points"`
+	Reason     string     `json:"reason"`
+}
+
+// Decide picks the level for a contract. Similar are contracts like it that
+// failed before: they raise it by one level. Up is by how many levels its own
+// failures raise it.
+func (r Routing) Decide(c Contract, similar []string, up int) Route {
+	size := SizeOf(c)
+	out := Route{Complexity: r.Bounds.Complexity(size), Points: r.Bounds.Points(size)}
+	out.Level = out.Complexity.Level()
+	reasons := []string{fmt.Sprintf("%s: %d points for %d files, %d dependencies, %d criteria", out.Complexity, out.Points, size.Files, size.Dependencies, size.Criteria)}
+	if r.Strategy == RouteByCost {
+		out.Level = FastCheap
+		reasons[0] += "; the cheapest level first"
+	}
+	if len(similar) > 0 {
+		out.Level = out.Level.Raise(1)
+		reasons = append(reasons, "one level more: similar work failed before ("+strings.Join(similar, ", ")+")")
+	}
+	if up > 0 {
+		out.Level = out.Level.Raise(up)
+		reasons = append(reasons, fmt.Sprintf("%d more: what was tried below did not do", up))
+	}
+	out.Reason = strings.Join(reasons, "; ")
+	return out
+}
+
+// Similar tells whether two contracts are of one kind: the same role on some
+// of the same files. Without files nothing can be told.
+func Similar(a, b Contract) bool {
+	if a.AssignedRole != b.AssignedRole {
+		return false
+	}
+	_, _, overlap := Overlap(a.WriteSet(), b.WriteSet(), nil)
+	return overlap
+}
+
+// EstimateUsage is a guess at the tokens of one attempt at work of a size: a
+// conversation whose prompt comes from the provider's cache for the most part.
+// It is for comparing models, and no limit.
+func EstimateUsage(c Complexity) Usage {
+	turns := int64(12)
+	switch c {
+	case Small:
+		turns = 6
+	case Large:
+		turns = 25
+	}
+	const prompt, answer = 15_000, 700 // tokens: of the first request, of an answer with its tool calls
+	in := turns*prompt + turns*(turns-1)/2*2*answer
+	return Usage{In: in, Cached: in - prompt - (turns-1)*2*answer, Out: turns * answer}
+}

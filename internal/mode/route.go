@@ -1,0 +1,133 @@
+package mode
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// route asks for the level of a session of one attempt.
+type route struct {
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract"`
+	Attempt  int               `json:"attempt"`
+	Up       int               `json:"up,omitempty"` // levels above what the contract's size asks for
+	Agent    agency.AgentID    `json:"agent"`
+	Role     agency.RoleID     `json:"role"`
+	Routing  agency.Routing    `json:"routing"`
+}
+
+// routeModel decides the level of a session once and for all: what failed
+// before is another matter tomorrow.
+var routeModel = flow.Activity[route, agency.ModelRouted]{Name: "mode.route"}
+
+// Models knows the models of a run's levels.
+type Models interface {
+	// Level is the first model of a level, and its price where that is known.
+	Level(ctx context.Context, run agency.RunID, level agency.Level) (model string, price *agency.Price, err error)
+}
+
+// level is the capability level on which the next session of the attempt
+// works; empty: the role's own models. Each failure that is the work's own
+// raises it by one.
+func (a *attempts) level(c flow.Ctx) (agency.Level, error) {
+	if !slices.Contains(a.in.Routing.Roles, a.role) {
+		return "", nil
+	}
+	r, err := flow.Call(c, routeModel, a.key(fmt.Sprintf("route/%d", a.up)), route{
+		Run: a.in.Run, Contract: a.contract.ID, Attempt: a.n, Up: a.up, Agent: a.agent(), Role: a.role, Routing: a.in.Routing,
+	})
+	return r.Level, err
+}
+
+// route decides and tells the log, in one transaction. Asked again it finds
+// its own decision there.
+func (s *Steps) route(ctx context.Context, _ agency.StepKey, in route) (out agency.ModelRouted, err error) {
+	var c agency.Contract
+	var old *agency.ModelRouted
+	err = s.db.Read(ctx, func(q *store.Snapshot) error {
+		if old, err = routed(q, in); err != nil || old != nil {
+			return err
+		}
+		if c, err = registry.Contract(q, in.Run, in.Contract); err != nil {
+			return err
+		}
+		c.AssignedRole = in.Role
+		similar, err := failedLike(q, c)
+		out.Route = in.Routing.Decide(c, similar, in.Up)
+		return err
+	})
+	if err != nil || old != nil {
+		return orZero(old), err
+	}
+	model, price, err := s.models.Level(ctx, in.Run, out.Level)
+	if err != nil {
+		return out, err
+	}
+	out.Attempt, out.Up, out.Model = in.Attempt, in.Up, model
+	usage := agency.EstimateUsage(out.Complexity)
+	out.EstimatedTokens = usage.Billed()
+	cost := "no price known"
+	if out.Unpriced = price == nil; price != nil {
+		out.EstimatedUSD = price.Cost(usage).Float()
+		cost = "about " + price.Cost(usage).String()
+	}
+	ev := agency.NewEvent(in.Run, agency.SeverityDebug, fmt.Sprintf("%s, %s, %s: %s", out.Level, model, cost, out.Reason), out)
+	ev.ContractID, ev.AgentID, ev.Role = in.Contract, in.Agent, in.Role
+	_, err = s.write(ctx, func(tx *store.Tx) error {
+		_, err := event.Append(tx, ev)
+		return err
+	})
+	return out, err
+}
+
+func orZero(r *agency.ModelRouted) (out agency.ModelRouted) {
+	if r != nil {
+		out = *r
+	}
+	return out
+}
+
+// routed is the decision that the log knows already.
+func routed(q store.Querier, in route) (*agency.ModelRouted, error) {
+	evs, err := event.Since(q, 0, event.Filter{Run: in.Run, Contract: in.Contract, Types: []agency.EventType{agency.ModelRoutedType}}, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range evs {
+		d, err := agency.DecodeDetail(ev)
+		if err != nil {
+			return nil, err
+		}
+		if r, ok := d.(*agency.ModelRouted); ok && r.Attempt == in.Attempt && r.Up == in.Up && ev.Role == in.Role {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// failedLike names the contracts like this one, of this and of earlier runs of
+// the repository, that failed for good.
+func failedLike(q store.Querier, c agency.Contract) ([]string, error) {
+	failed, err := registry.Failed(q, lookBack)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, f := range failed {
+		if (f.RunID != c.RunID || f.ID != c.ID) && agency.Similar(c, f) {
+			out = append(out, string(f.RunID)+"/"+string(f.ID))
+		}
+	}
+	return out[:min(len(out), 3)], nil
+}
+
+// lookBack is how many failed contracts count: what failed long ago was
+// another repository.
+const lookBack = 100
