@@ -81,6 +81,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, Scaffolder, View{Repo: "/home/ann/shop", Network: true}, "testdata/scaffolder.md")
 	golden(t, TestEngineer, View{Repo: "/home/ann/shop"}, "testdata/test_engineer.md")
 	golden(t, Cleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")
+	golden(t, Overseer, View{}, "testdata/overseer.md")
 }
 
 func golden(t *testing.T, role agency.RoleID, v View, file string) {
