@@ -24,6 +24,10 @@ type Base struct {
 	Repo    string   // the user's own, in which packages are installed
 	// Commands are those of the run. Setup installs what is missing by itself.
 	Commands check.Commands
+	// Env is the environment of the user who started the run; Online tells that
+	// commands reach hosts, and may fetch what is missing.
+	Env    func(name string) (string, bool)
+	Online bool
 }
 
 // AbsentPackages refuses a base whose tests cannot run because the packages of

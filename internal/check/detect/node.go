@@ -12,6 +12,8 @@ import (
 
 // manifestJS is the part of package.json that is used.
 type manifestJS struct {
+	Name            string                     `json:"name"`
+	Bin             json.RawMessage            `json:"bin"`
 	Scripts         map[string]string          `json:"scripts"`
 	Dependencies    map[string]json.RawMessage `json:"dependencies"`
 	DevDependencies map[string]json.RawMessage `json:"devDependencies"`

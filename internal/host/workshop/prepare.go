@@ -60,7 +60,7 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	if err := s.local(ctx, r, &info, &p); err != nil {
 		return p, err
 	}
-	if err := s.base(ctx, info, b); err != nil {
+	if err := s.base(ctx, info, b, &p); err != nil {
 		return p, err
 	}
 	if err := s.kept(ctx, r.ID, &p); err != nil {
@@ -147,7 +147,7 @@ func (s *Shop) local(ctx context.Context, r api.RunRequest, info *workspace.RunI
 
 // base makes the first workspace and looks whether everything is there that
 // its builds need.
-func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench) error {
+func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench, p *host.Prepared) error {
 	run, err := s.spaces.OpenRun(ctx, info)
 	if err != nil {
 		return err
@@ -171,10 +171,16 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench) error
 	if err := detect.MissingModules(ctx, b.runner, spec, root.FS()); err != nil {
 		return err
 	}
-	err = detect.AbsentPackages(ctx, detect.Base{
-		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.copy.Commands(),
+	base := detect.Base{
+		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.copy.Commands(), Env: b.copy.Getenv,
 		Subject: check.Subject{Place: shared, Run: info.Run, Stage: check.StageBase},
-	})
+		Online:  b.runner.Tier() == sandbox.TierNone || len(b.copy.Config.Sandbox.AllowHosts) > 0,
+	}
+	if err = detect.AbsentPackages(ctx, base); err == nil {
+		var notes []string
+		notes, err = detect.AbsentPrograms(ctx, base)
+		p.Notes = append(p.Notes, notes...)
+	}
 	if _, absent := root.Stat("Cargo.toml"); err != nil || absent != nil {
 		return err
 	}
