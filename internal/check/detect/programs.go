@@ -55,7 +55,7 @@ func (b Base) unjudged(n check.Need) bool {
 	}
 	root := b.Root.FS()
 	for at := n.Dir; ; at = path.Dir(at) {
-		if exists(root, path.Join(at, ".pnp.cjs")) || exists(root, path.Join(at, ".pnp.js")) ||
+		if exist(filepath.Join(b.Repo, filepath.FromSlash(at), ".pnp.cjs")) || exist(filepath.Join(b.Repo, filepath.FromSlash(at), ".pnp.js")) ||
 			strings.Contains(text(root, path.Join(at, "yarn.lock")), "__metadata:") && !strings.Contains(text(root, path.Join(at, ".yarnrc.yml")), "node-modules") {
 			return true
 		}
