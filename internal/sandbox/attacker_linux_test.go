@@ -65,7 +65,7 @@ func attackers() map[string]func([]string) error {
 		"fetch": func(a []string) error { return fetch(a[0]) },
 		"front": func([]string) error { return front() },
 		"hang on the proxy": func([]string) error {
-			c, err := net.Dial("tcp", proxyAddr)
+			c, err := net.Dial("tcp", proxyAddr())
 			if err == nil {
 				_, err = io.WriteString(c, "CONNECT proxy.golang.example:443 HTTP/1.1\r\nHost: x\r\n\r\n")
 			}
@@ -303,4 +303,12 @@ func inLimit(arg string) int {
 		return sayTier()
 	}
 	return 2
+}
+
+func dialed(network, addr string) error {
+	c, err := net.DialTimeout(network, addr, time.Second)
+	if err == nil {
+		_ = c.Close()
+	}
+	return err
 }

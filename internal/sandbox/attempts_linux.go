@@ -2,12 +2,10 @@ package sandbox
 
 import (
 	"errors"
-	"net"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,10 +26,10 @@ func attempts() []attempt {
 		{"see the host's processes", seeProcesses},
 		{"write to the system", func() error { return opened("/usr/agency-escape", os.O_CREATE|os.O_WRONLY) }},
 		{"write a kernel setting", func() error { return opened("/proc/sys/kernel/hostname", os.O_WRONLY) }},
-		{"reach the network", func() error { return dialed("tcp", "192.0.2.1:443") }},
-		{"send a datagram out", func() error { return dialed("udp", "192.0.2.1:53") }},
-		{"open a socket to the hypervisor", func() error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
-		{"open a raw packet socket", func() error { return socket(unix.AF_PACKET, unix.SOCK_RAW) }},
+		{"reach the network", func() error { return reached(unix.SOCK_STREAM, [4]byte{192, 0, 2, 1}, 443) }},
+		{"send a datagram out", func() error { return reached(unix.SOCK_DGRAM, [4]byte{192, 0, 2, 1}, 53) }},
+		{"open a socket to the hypervisor", func() error { return opensSocket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
+		{"open a raw packet socket", func() error { return opensSocket(unix.AF_PACKET, unix.SOCK_RAW) }},
 		{"make a user namespace by unshare", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 		{"make a user namespace by clone", func() error { return cloned(unix.CLONE_NEWUSER) }},
 		{"make a user namespace by clone3", clone3},
@@ -87,15 +85,28 @@ func opened(path string, flags int) error {
 	return err
 }
 
-func dialed(network, addr string) error {
-	c, err := net.DialTimeout(network, addr, time.Second)
-	if err == nil {
-		_ = c.Close()
+// reached tries to connect to an address of the internet.
+func reached(kind int, ip [4]byte, port int) error {
+	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
 	}
-	return err
+	defer func() { _ = unix.Close(fd) }()
+	err = unix.Connect(fd, &unix.SockaddrInet4{Addr: ip, Port: port})
+	if !errors.Is(err, unix.EINPROGRESS) {
+		return err
+	}
+	const wait = 1000 // milliseconds
+	if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, wait); err != nil {
+		return err
+	}
+	if _, err := unix.Getpeername(fd); err != nil { // also when nothing came
+		return err
+	}
+	return nil
 }
 
-func socket(family, kind int) error {
+func opensSocket(family, kind int) error {
 	fd, err := unix.Socket(family, kind, 0)
 	if err == nil {
 		_ = unix.Close(fd)

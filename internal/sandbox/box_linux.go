@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -24,7 +23,7 @@ const causeKilled Cause = "killed"
 // the other.
 type box struct {
 	cmd   *exec.Cmd
-	conn  *net.UnixConn
+	conn  *socket
 	group *group
 	dead  chan struct{} // closed when PID 1 is gone, and so everything inside
 	spent bool          // must not run another command
@@ -141,27 +140,6 @@ func namespaces() *syscall.SysProcAttr {
 	}
 }
 
-func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("socketpair", err)
-	}
-	theirs = os.NewFile(uintptr(fds[1]), "sandbox")
-	f := os.NewFile(uintptr(fds[0]), "sandbox")
-	defer func() { _ = f.Close() }()
-	c, err := net.FileConn(f)
-	if err != nil {
-		_ = theirs.Close()
-		return nil, nil, err
-	}
-	conn, ok := c.(*net.UnixConn)
-	if !ok {
-		_, _ = c.Close(), theirs.Close()
-		return nil, nil, errors.New("not a unix socket")
-	}
-	return conn, theirs, nil
-}
-
 // errStale says that a sandbox cannot run the command, and has not begun to.
 var errStale = errors.New("stale sandbox")
 
@@ -177,8 +155,8 @@ func (b *box) run(ctx context.Context, req request, o ends) (rep report, wall Ca
 	if err != nil {
 		return rep, "", err
 	}
-	if o.proxy != nil {
-		channel, end, err := openProxy(o.proxy)
+	if o.way != nil {
+		channel, end, err := openChannel(o.way)
 		if err != nil {
 			st.handOver()
 			st.wait()
@@ -224,7 +202,7 @@ func (b *box) send(req request, files []*os.File) error {
 	}
 	// The files go with the first bytes; the rest may need more than one write.
 	const head = 4
-	if _, _, err := b.conn.WriteMsgUnix(text[:head], unix.UnixRights(fds...), nil); err != nil {
+	if err := b.conn.sendFiles(text[:head], fds...); err != nil {
 		return err
 	}
 	_, err = b.conn.Write(text[head:])
@@ -244,7 +222,7 @@ func (b *box) alive() bool {
 // has no namespace to take along: it ends its processes itself when it is told.
 func (b *box) kill() {
 	if b.plan.Tier == TierLandlock {
-		_ = b.conn.CloseWrite()
+		_ = b.conn.closeWrite()
 		return
 	}
 	_ = b.cmd.Process.Kill()
@@ -267,7 +245,7 @@ func (b *box) close() {
 type ends struct {
 	stdin []byte
 	out   *output
-	proxy *proxy // nil: it reaches nobody
+	way   Outlet // nil: it reaches nobody
 }
 
 // streams are a command's three, seen from the host.

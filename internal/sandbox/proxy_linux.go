@@ -3,10 +3,8 @@ package sandbox
 import (
 	"errors"
 	"io"
-	"log"
-	"net"
-	"net/http"
 	"os"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -17,101 +15,69 @@ import (
 // pair of sockets for each, and hands one over through the channel that came
 // with the request.
 
+// maxProxied connections a command may have open at one time: package managers
+// use fifty. Each is two open files on either side.
+const maxProxied = 128
+
 // proxyEnv tells programs of it in the spellings that they read.
 func proxyEnv() []string {
 	var env []string
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
-		env = append(env, name+"=http://"+proxyAddr)
+		env = append(env, name+"=http://"+proxyHost+":"+strconv.Itoa(proxyPort))
 	}
 	return append(env, "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1")
 }
 
-// handOver is the host's end of a channel: a listener whose connections come as
-// open files.
-type handOver struct {
-	conn *net.UnixConn
-}
-
-// openProxy starts a proxy for one command; the file goes with the request. end
-// closes all of it.
-func openProxy(p *proxy) (theirs *os.File, end func(), err error) {
+// openChannel starts the way out of one command; the file goes with the request.
+// end closes all of it.
+func openChannel(way Outlet) (theirs *os.File, end func(), err error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, nil, err
 	}
-	server := &http.Server{
-		Handler: p, ReadHeaderTimeout: helloTimeout, IdleTimeout: proxyTimeout, MaxHeaderBytes: 64 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // the command is told itself
-	}
-	var served sync.WaitGroup
-	served.Go(func() { _ = server.Serve(&handOver{ours}) })
+	served := way.Serve(ours.receiveFile)
 	return theirs, func() {
-		_ = server.Close()
 		_ = ours.Close()
-		served.Wait()
+		served()
 	}, nil
 }
 
-func (h *handOver) Accept() (net.Conn, error) {
-	b, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4*maxFiles))
-	n, oobn, _, _, err := h.conn.ReadMsgUnix(b, oob)
-	if err != nil {
-		return nil, err
-	}
-	if n == 0 {
-		return nil, io.EOF
-	}
-	files, err := filesOf(oob[:oobn])
-	if err != nil || len(files) != 1 {
-		for _, fd := range files {
-			_ = unix.Close(fd)
-		}
-		return nil, errors.Join(err, errors.New("no connection came"))
-	}
-	f := os.NewFile(uintptr(files[0]), "proxied")
-	defer func() { _ = f.Close() }()
-	return net.FileConn(f)
-}
-
-func (h *handOver) Close() error { return h.conn.Close() }
-
-func (h *handOver) Addr() net.Addr { return h.conn.LocalAddr() }
-
 // carrier is PID 1's end: it listens in the command's network.
 type carrier struct {
-	listener net.Listener
-	channel  *net.UnixConn
+	listener *socket
+	channel  *socket
 
 	mu    sync.Mutex
-	pairs map[net.Conn]net.Conn // near to far, of what is carried now
+	pairs map[*socket]*socket // near to far, of what is carried now
 	done  bool
 	all   sync.WaitGroup
 }
 
 // carry starts to listen in the network namespace of the calling thread.
 func carry(channel int) (*carrier, error) {
-	f := os.NewFile(uintptr(channel), "proxy")
-	defer func() { _ = f.Close() }()
-	c, err := net.FileConn(f)
+	conn, err := newSocket(channel)
 	if err != nil {
 		return nil, err
 	}
-	conn, ok := c.(*net.UnixConn)
-	if !ok {
-		return nil, errors.Join(errors.New("the proxy's channel is no unix socket"), c.Close())
-	}
-	l, err := net.Listen("tcp4", proxyAddr)
+	l, err := listenOn([4]byte{127, 0, 0, 1}, proxyPort)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	k := &carrier{listener: l, channel: conn, pairs: map[net.Conn]net.Conn{}}
+	k := newCarrier(l, conn)
 	k.all.Go(k.accept)
 	return k, nil
 }
 
+func newCarrier(listener, channel *socket) *carrier {
+	return &carrier{listener: listener, channel: channel, pairs: map[*socket]*socket{}}
+}
+
 func (k *carrier) accept() {
 	for {
-		near, err := k.listener.Accept()
+		near, err := k.listener.accept()
+		if errors.Is(err, unix.ECONNABORTED) {
+			continue
+		}
 		if err != nil {
 			return
 		}
@@ -129,10 +95,22 @@ func (k *carrier) accept() {
 			continue
 		}
 		k.all.Go(func() {
-			join(near, near, far)
+			join(near, far)
 			k.forget(near)
 		})
 	}
+}
+
+// join carries bytes both ways until either side ends.
+func join(near, far *socket) {
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, _ = io.Copy(far, near)
+		_ = far.Close()
+	})
+	_, _ = io.Copy(near, far)
+	_ = near.Close()
+	both.Wait()
 }
 
 // full says whether there are as many connections as there may be: PID 1's open
@@ -144,19 +122,19 @@ func (k *carrier) full() bool {
 }
 
 // handOver makes a pair of sockets and gives one to the host.
-func (k *carrier) handOver() (net.Conn, error) {
+func (k *carrier) handOver() (*socket, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = theirs.Close() }()
-	if _, _, err := k.channel.WriteMsgUnix([]byte{0}, unix.UnixRights(int(theirs.Fd())), nil); err != nil {
+	if err := k.channel.sendFiles([]byte{0}, int(theirs.Fd())); err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
 	return ours, nil
 }
 
-func (k *carrier) keep(near, far net.Conn) bool {
+func (k *carrier) keep(near, far *socket) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.done {
@@ -165,7 +143,7 @@ func (k *carrier) keep(near, far net.Conn) bool {
 	return !k.done
 }
 
-func (k *carrier) forget(near net.Conn) {
+func (k *carrier) forget(near *socket) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.pairs, near)

@@ -6,9 +6,26 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"agency/internal/sandbox/proxy"
+	"agency/internal/sandbox/proxy/proxytest"
 )
+
+// inWorld leads into the internet of a test.
+type inWorld struct{ *proxytest.World }
+
+func (w inWorld) Open(hosts []string) Outlet {
+	p := proxy.New(hosts)
+	p.Lookup, p.Dial = w.Lookup, w.World.Dial
+	return p
+}
+
+func proxyAddr() string { return fmt.Sprintf("%s:%d", proxyHost, proxyPort) }
 
 // fetch asks for a URL as the environment says, and prints the answer.
 func fetch(url string) error {
@@ -27,10 +44,10 @@ func fetch(url string) error {
 
 // TestHosts reaches what was named from inside either form, and nothing else.
 func TestHosts(t *testing.T) {
-	w := newWorld(t)
+	w := proxytest.New(t)
 	eachForm(t, func(t *testing.T, shared *Runner) {
 		r := *shared
-		r.machine.world = w.attach
+		r.outlets = inWorld{w}
 		ws := newWorkspace(t)
 		ws.spec.Hosts = []string{"proxy.golang.example"}
 		ask := func(want int, says string, argv ...string) {
@@ -49,15 +66,15 @@ func TestHosts(t *testing.T) {
 		ask(stopped, "unreachable", "dial", "tcp", "93.184.216.34:443")
 		ws.spec.Hosts = nil
 		ask(stopped, "stopped", "fetch", "https://proxy.golang.example/mod")
-		ask(stopped, "refused", "dial", "tcp", proxyAddr)
+		ask(stopped, "refused", "dial", "tcp", proxyAddr())
 	})
 }
 
 // TestHostsEnds ends a connection that is open with its command.
 func TestHostsEnds(t *testing.T) {
-	w := newWorld(t)
+	w := proxytest.New(t)
 	r := warm(t)
-	r.machine.world = w.attach
+	r.outlets = inWorld{w}
 	ws := newWorkspace(t)
 	ws.spec.Hosts = []string{"proxy.golang.example"}
 	for range 3 {
@@ -81,31 +98,43 @@ func TestCarrierCap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = theirs.Close() }()
-	f, err := net.FileConn(theirs)
+	channel, err := unix.Dup(int(theirs.Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	far, err := newSocket(channel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &carrier{listener: l, channel: f.(*net.UnixConn), pairs: map[net.Conn]net.Conn{}}
+	l, err := listenOn([4]byte{127, 0, 0, 1}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := newCarrier(l, far)
 	k.all.Go(k.accept)
 	defer k.close()
-	host := &handOver{ours}
-	defer func() { _ = host.Close() }()
+	defer func() { _ = ours.Close() }()
+	raw, err := l.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own unix.Sockaddr
+	if err := raw.Control(func(fd uintptr) { own, err = unix.Getsockname(int(fd)) }); err != nil || own == nil {
+		t.Fatal(err)
+	}
+	addr := fmt.Sprintf("127.0.0.1:%d", own.(*unix.SockaddrInet4).Port)
 	dial := func() net.Conn {
-		c, err := net.Dial("tcp", l.Addr().String())
+		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
-	var first net.Conn
+	var first *os.File
 	for range maxProxied {
 		dial()
-		far, err := host.Accept()
+		far, err := ours.receiveFile()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +149,7 @@ func TestCarrierCap(t *testing.T) {
 	_ = first.Close()
 	came := make(chan error, 1)
 	go func() {
-		c, err := host.Accept()
+		c, err := ours.receiveFile()
 		if err == nil {
 			_, err = c.Write([]byte{1})
 			_ = c.Close()
@@ -140,9 +169,9 @@ func TestCarrierCap(t *testing.T) {
 // TestProxyTold ends a command whose TLS names another host than its tunnel with
 // the reason in its output.
 func TestProxyTold(t *testing.T) {
-	w := newWorld(t)
+	w := proxytest.New(t)
 	r := *full(t, Options{})
-	r.machine.world = w.attach
+	r.outlets = inWorld{w}
 	ws := newWorkspace(t, attackerAt, attackerArg, "front")
 	ws.spec.Hosts = []string{"proxy.golang.example"}
 	res := run(t, &r, ws.spec)
@@ -154,7 +183,7 @@ func TestProxyTold(t *testing.T) {
 
 // front asks for one host, and for another in TLS.
 func front() error {
-	c, err := net.Dial("tcp", proxyAddr)
+	c, err := net.Dial("tcp", proxyAddr())
 	if err != nil {
 		return err
 	}

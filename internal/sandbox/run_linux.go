@@ -27,6 +27,10 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	way, err := r.wayOf(s)
+	if err != nil {
+		return Result{}, err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Limits.Wall, errWall)
 	defer cancel()
 	if c, over := endedBy(ctx); over {
@@ -34,7 +38,6 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	}
 	out := newOutput(s.Limits.OutputKB)
 	began := time.Now()
-	way := r.proxyFor(s)
 	rep, wall, err := r.machine.pool.run(ctx, p, req, ends{s.Stdin, out, way})
 	if err != nil {
 		if c, over := endedBy(ctx); over { // between the look above and the start
@@ -45,24 +48,33 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	res := Result{Duration: time.Since(began)}
 	out.into(&res)
 	rep.into(&res, ctx, wall)
-	way.tell(&res)
+	tellRefused(way, &res)
 	if r.tier == TierLandlock {
 		r.tellOpen(s, &res)
 	}
 	return res, nil
 }
 
-// proxyFor is the way out of a command, nil for none. The landlock tier has no
+// wayOf is the way out of a command, nil for none. The landlock tier has no
 // network of its own in which there could be one.
-func (r *Runner) proxyFor(s Spec) *proxy {
-	if len(s.Hosts) == 0 || r.tier != TierFull {
-		return nil
+func (r *Runner) wayOf(s Spec) (Outlet, error) {
+	switch {
+	case len(s.Hosts) == 0 || r.tier != TierFull:
+		return nil, nil
+	case r.outlets == nil:
+		return nil, agency.Errorf(agency.KindInternal, "sandbox: a command may reach hosts, and nothing was given that leads there")
 	}
-	p := newProxy(s.Hosts)
-	if r.machine.world != nil {
-		r.machine.world(p)
+	return r.outlets.Open(s.Hosts), nil
+}
+
+// tellRefused adds to a command's output why it was refused what it could reach.
+func tellRefused(way Outlet, res *Result) {
+	if way == nil {
+		return
 	}
-	return p
+	if err := way.Refused(); err != nil {
+		res.Output = append(res.Output, ("sandbox: proxy: " + err.Error() + "\n")...)
+	}
 }
 
 func (r *Runner) prepareFull(s Spec) (plan, request, func(), error) {

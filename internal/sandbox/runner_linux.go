@@ -14,7 +14,6 @@ import (
 type machine struct {
 	cgroup *hierarchy
 	pool   *pool
-	world  func(*proxy) // of tests: replaces the internet
 }
 
 func newMachine(h *hierarchy, idle time.Duration) machine {
@@ -40,7 +39,7 @@ func (m machine) close() {
 // is none the error is KindTransient and names the setting in force and the
 // other way out, sandbox.mode: off.
 func New(o Options) (*Runner, error) {
-	r := &Runner{mode: o.Mode, tier: TierFull, stateDir: o.StateDir, loopback: o.Loopback}
+	r := &Runner{mode: o.Mode, tier: TierFull, stateDir: o.StateDir, loopback: o.Loopback, outlets: o.Outlets}
 	tiers := []Tier{TierFull, TierLandlock}
 	switch o.Mode {
 	case "", ModeAuto:

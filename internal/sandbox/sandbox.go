@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"os"
 	"time"
 )
 
@@ -154,6 +155,22 @@ const (
 	TierNone     Tier = "none"
 )
 
+// Outlets make the ways out; package sandbox/proxy has the real ones.
+type Outlets interface {
+	// Open makes the way out of one command, which may reach these hosts.
+	Open(hosts []string) Outlet
+}
+
+// Outlet is the way out of one command to the hosts that it may reach.
+type Outlet interface {
+	// Serve answers the connections that next gives, each an open socket, until it
+	// fails. end, called after that, closes those that are open and waits for them.
+	Serve(next func() (*os.File, error)) (end func())
+	// Refused is the first reason of a refusal that the command itself could not be
+	// told; nil for none.
+	Refused() error
+}
+
 // Options make a Runner.
 type Options struct {
 	Mode Mode // default ModeAuto
@@ -167,6 +184,8 @@ type Options struct {
 	// Loopback opens sockets in the landlock tier, which cannot tell loopback from
 	// the world, nor a socket of the command's own from one of a daemon.
 	Loopback bool
+	// Outlets are needed by commands that have Hosts.
+	Outlets Outlets
 }
 
 // Runner runs commands. It is safe for concurrent use.
@@ -176,6 +195,7 @@ type Runner struct {
 	loopback bool
 	refused  error // why there is no full tier
 	stateDir string
+	outlets  Outlets
 	machine  machine
 }
 

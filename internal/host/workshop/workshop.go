@@ -26,6 +26,7 @@ import (
 	"agency/internal/llm/catalog"
 	"agency/internal/registry"
 	"agency/internal/sandbox"
+	"agency/internal/sandbox/proxy"
 	"agency/internal/store"
 	"agency/internal/workspace"
 )
@@ -136,11 +137,17 @@ func installDir(stateDir string, id agency.RunID) string {
 	return filepath.Join(stateDir, "runs", string(id), "installed")
 }
 
+// outlets are the real ones.
+type outlets struct{}
+
+func (outlets) Open(hosts []string) sandbox.Outlet { return proxy.New(hosts) }
+
 func (s *Shop) build(ctx context.Context, repo, installed string, c host.Copy) (*bench, error) {
 	b := &bench{repo: repo, copy: c}
 	var err error
 	if b.runner, err = sandbox.New(sandbox.Options{
 		Mode: sandbox.Mode(c.Config.Sandbox.Mode), StateDir: s.o.StateDir, Loopback: c.Config.Sandbox.Loopback == "allow",
+		Outlets: outlets{},
 	}); err != nil {
 		return nil, err
 	}

@@ -1,80 +1,31 @@
-package sandbox
+package proxy
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
+
+	"agency/internal/sandbox/proxy/proxytest"
 )
 
-// world is the internet of a test: names, and one server behind every address.
-type world struct {
-	names  map[string][]string
-	server string
-
-	mu     sync.Mutex
-	dialed []string
-}
-
-func (w *world) attach(p *proxy) {
-	p.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
-		var out []netip.Addr
-		for _, a := range w.names[host] {
-			out = append(out, netip.MustParseAddr(a))
-		}
-		if len(out) == 0 {
-			return nil, errors.New("no such host")
-		}
-		return out, nil
-	}
-	p.dial = func(_ context.Context, to netip.AddrPort) (net.Conn, error) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.dialed = append(w.dialed, to.String())
-		return net.Dial("tcp", w.server)
-	}
-}
-
-// newWorld serves over TLS; /away redirects to another host.
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/away" {
-			http.Redirect(w, r, "https://evil.example.org/", http.StatusFound)
-			return
-		}
-		fmt.Fprintf(w, "hello from %s%s", r.Host, r.URL.Path)
-	}))
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // who hangs up is no news
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return &world{server: s.Listener.Addr().String(), names: map[string][]string{
-		"proxy.golang.example": {"93.184.216.34"}, "evil.example.org": {"93.184.216.35"},
-		"private.example": {"93.184.216.34", "10.0.0.1"}, "mapped.example": {"::ffff:127.0.0.1"}, "nat64.example": {"64:ff9b::7f00:1"},
-		"metadata.example": {"169.254.169.254"}, "local.example": {"fd00::1"}, "shared.example": {"100.64.0.1"}, "zero.example": {"0.0.0.0"},
-		"sixto4.example": {"2002:7f00:1::"}, "isatap.example": {"2606:4700::5efe:7f00:1"}, "translated.example": {"::ffff:0:7f00:1"},
-		"xn--bcher-kva.example": {"93.184.216.34"},
-	}}
-}
+// attach puts the proxy into a world.
+func attach(w *proxytest.World, p *Proxy) { p.Lookup, p.Dial = w.Lookup, w.Dial }
 
 // TestProxyRefuses tries each trick to reach what was not named, or what was
 // named and is somewhere else than on the internet.
 func TestProxyRefuses(t *testing.T) {
-	w := newWorld(t)
-	p := newProxy([]string{
+	w := proxytest.New(t)
+	p := New([]string{
 		"proxy.golang.example", "private.example", "mapped.example", "nat64.example", "metadata.example", "local.example", "shared.example",
 		"zero.example", "sixto4.example", "isatap.example", "translated.example", "xn--bcher-kva.example", "127.0.0.1", "2130706433", "0x7f.1", "gone.example",
 	})
-	w.attach(p)
+	attach(w, p)
 	s := httptest.NewServer(p)
 	defer s.Close()
 	for line, want := range map[string]string{
@@ -129,7 +80,7 @@ func TestProxyRefuses(t *testing.T) {
 			t.Errorf("%q: %s, want %s", line, got, want)
 		}
 	}
-	for _, to := range w.dialed {
+	for _, to := range w.Dialed() {
 		if to != "93.184.216.34:443" {
 			t.Errorf("dialed %s", to)
 		}

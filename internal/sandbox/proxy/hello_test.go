@@ -1,4 +1,4 @@
-package sandbox
+package proxy
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"agency/internal/sandbox/proxy/proxytest"
 )
 
 // helloOf is the first message of a TLS client, as one record.
@@ -170,9 +172,9 @@ func tunnel(t *testing.T, host string, hello []byte) (arrived, back []byte, refu
 		got <- b
 		_ = c.Close()
 	}()
-	p := newProxy([]string{host})
-	w := &world{names: map[string][]string{host: {"93.184.216.34"}}, server: l.Addr().String()}
-	w.attach(p)
+	p := New([]string{host})
+	w := &proxytest.World{Names: map[string][]string{host: {"93.184.216.34"}}, Server: l.Addr().String()}
+	attach(w, p)
 	s := httptest.NewServer(p)
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
@@ -195,9 +197,7 @@ func tunnel(t *testing.T, host string, hello []byte) (arrived, back []byte, refu
 	back = readUntilReset(c)
 	_, _ = c.Close(), l.Close()
 	s.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return arrived, back, p.refused
+	return arrived, back, p.Refused()
 }
 
 // readUntilReset reads what came before the other side closed, which may not

@@ -1,4 +1,4 @@
-package sandbox
+package proxy
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func greet(ctx context.Context, near net.Conn, first io.Reader, host string) ([]
 	if err := near.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return nil, err
 	}
-	heard := &listener{Conn: near, from: first}
+	heard := &ear{Conn: near, from: first}
 	var hello *tls.ClientHelloInfo
 	err := tls.Server(heard, &tls.Config{
 		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -61,20 +61,20 @@ func greet(ctx context.Context, near net.Conn, first io.Reader, host string) ([]
 	return heard.bytes.Bytes(), near.SetReadDeadline(time.Time{})
 }
 
-// listener hears a client out and says nothing.
-type listener struct {
+// ear hears a client out and says nothing.
+type ear struct {
 	net.Conn
 	from  io.Reader
 	bytes bytes.Buffer
 }
 
-func (l *listener) Read(p []byte) (int, error) {
-	n, err := l.from.Read(p)
-	l.bytes.Write(p[:n])
+func (e *ear) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p)
+	e.bytes.Write(p[:n])
 	return n, err
 }
 
-func (l *listener) Write(p []byte) (int, error) { return len(p), nil }
+func (e *ear) Write(p []byte) (int, error) { return len(p), nil }
 
 // Close leaves the connection to its owner.
-func (l *listener) Close() error { return nil }
+func (e *ear) Close() error { return nil }

@@ -1,4 +1,8 @@
-package sandbox
+// Package proxy is the one way out of a sandbox to the hosts that the user
+// named. It is apart from package sandbox because it needs HTTP and TLS: a
+// sandbox is this program started again, and what it does not need must not
+// prepare itself there (sandbox/early_linux.go).
+package proxy
 
 import (
 	"context"
@@ -14,46 +18,36 @@ import (
 	"time"
 )
 
-// proxy is the one way out of a sandbox to the hosts that the user named: it
-// runs on the host, takes a connection's target as a name that must be one of
-// them to the letter, resolves and dials it itself on port 443, and never an
-// address that is not of the public internet. What a server answers is between
-// it and the command, redirects too.
-type proxy struct {
+// Proxy runs on the host, takes a connection's target as a name that must be
+// one of those that are allowed to the letter, resolves and dials it itself on
+// port 443, and never an address that is not of the public internet. What a
+// server answers is between it and the command, redirects too.
+type Proxy struct {
 	allowed []string
 	// The world, replaced in tests.
-	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	dial   func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	Dial   func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 
 	mu      sync.Mutex
 	refused error // the first tunnel that was
 }
 
-// proxyAddr is where a command finds the proxy, in its own network namespace.
-const proxyAddr = "127.0.0.1:18443"
-
-// JavaProxy is what a virtual machine of Java is told of the proxy: it does not
-// read the variables that others do.
-const JavaProxy = "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=18443"
-
 const (
 	proxyPort    = "443"
 	proxyTimeout = 30 * time.Second // to resolve and connect
-	// maxProxied connections a command may have open at one time: package
-	// managers use fifty. Each is two open files on either side.
-	maxProxied = 128
 	// maxAnswerHead bounds what a server may answer before its content, where
 	// the proxy speaks TLS itself.
 	maxAnswerHead = 256 << 10
 )
 
-func newProxy(hosts []string) *proxy {
-	return &proxy{
+// New makes the proxy of one command that may reach these hosts.
+func New(hosts []string) *Proxy {
+	return &Proxy{
 		allowed: hosts,
-		lookup: func(ctx context.Context, host string) ([]netip.Addr, error) {
+		Lookup: func(ctx context.Context, host string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		},
-		dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
 		},
 	}
@@ -61,7 +55,7 @@ func newProxy(hosts []string) *proxy {
 
 // ServeHTTP answers CONNECT host:443, and absolute requests for https URLs,
 // for which the proxy speaks TLS itself.
-func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	authority := r.RequestURI
 	if r.Method != http.MethodConnect {
 		if r.URL.Scheme != "https" {
@@ -86,7 +80,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit gives the host of a target that is allowed.
-func (p *proxy) admit(authority string) (string, error) {
+func (p *Proxy) admit(authority string) (string, error) {
 	host, port, ok := strings.Cut(authority, ":")
 	if !ok || port != proxyPort {
 		return "", fmt.Errorf("%q: only port %s of a host by its name", clipText(authority), proxyPort)
@@ -123,10 +117,10 @@ func clipText(s string) string {
 
 // open resolves once and dials what it was told, so that a second answer of a
 // name server cannot lead elsewhere.
-func (p *proxy) open(ctx context.Context, host string) (net.Conn, error) {
+func (p *Proxy) open(ctx context.Context, host string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
 	defer cancel()
-	addrs, err := p.lookup(ctx, host)
+	addrs, err := p.Lookup(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +132,7 @@ func (p *proxy) open(ctx context.Context, host string) (net.Conn, error) {
 	err = errors.New("no address")
 	for _, a := range addrs {
 		var c net.Conn
-		if c, err = p.dial(ctx, netip.AddrPortFrom(a.Unmap(), 443)); err == nil {
+		if c, err = p.Dial(ctx, netip.AddrPortFrom(a.Unmap(), 443)); err == nil {
 			return c, nil
 		}
 	}
@@ -176,7 +170,7 @@ func throughTunnel(a netip.Addr) bool {
 	return a.Is6() && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-func (p *proxy) connect(w http.ResponseWriter, r *http.Request, host string) {
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, host string) {
 	far, err := p.open(r.Context(), host)
 	if err != nil {
 		http.Error(w, "sandbox: "+err.Error(), http.StatusBadGateway)
@@ -206,7 +200,7 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request, host string) {
 
 // refuse keeps the first reason why a tunnel was refused after it was there:
 // TLS has no words to tell its client.
-func (p *proxy) refuse(err error) {
+func (p *Proxy) refuse(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refused == nil {
@@ -214,16 +208,12 @@ func (p *proxy) refuse(err error) {
 	}
 }
 
-// tell adds to a command's output why a tunnel was refused.
-func (p *proxy) tell(res *Result) {
-	if p == nil {
-		return
-	}
+// Refused is the first reason why a tunnel was refused after it was there, nil
+// for none.
+func (p *Proxy) Refused() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.refused != nil {
-		res.Output = append(res.Output, ("sandbox: proxy: " + p.refused.Error() + "\n")...)
-	}
+	return p.refused
 }
 
 // join carries bytes both ways until either side ends. first is read in place
@@ -240,7 +230,7 @@ func join(near net.Conn, first io.Reader, far net.Conn) {
 }
 
 // forward asks for an https URL in the command's place. It follows no redirect.
-func (p *proxy) forward(w http.ResponseWriter, r *http.Request, host string) {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, host string) {
 	t := &http.Transport{
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return p.open(ctx, host) },
 		DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswerHead, TLSHandshakeTimeout: helloTimeout,
