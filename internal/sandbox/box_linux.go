@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -94,8 +95,14 @@ func setupError(text string) error {
 func (b *box) hold(started chan<- error) {
 	runtime.LockOSThread()
 	err := b.cmd.Start()
+	running := err == nil
+	if running && b.plan.Tier != TierLandlock {
+		if err = mapIDs(b.cmd.Process.Pid); err != nil {
+			_ = b.cmd.Process.Kill()
+		}
+	}
 	started <- err
-	if err == nil {
+	if running {
 		_ = b.cmd.Wait()
 	}
 	close(b.dead)
@@ -122,14 +129,30 @@ func boxCommand(t Tier, control *os.File, g *group) *exec.Cmd {
 	return cmd
 }
 
+// mapIDs gives PID 1 the user that it is inside. It may wait for that until it
+// gets its plan: its capabilities do not come from who it is.
+func mapIDs(pid int) error {
+	for _, f := range [...]struct{ name, text string }{
+		{"uid_map", fmt.Sprintf("%d %d 1\n", insideID(os.Getuid()), os.Getuid())},
+		{"setgroups", "deny"}, // else an ordinary user may map no group
+		{"gid_map", fmt.Sprintf("%d %d 1\n", insideID(os.Getgid()), os.Getgid())},
+	} {
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/%s", pid, f.name), []byte(f.text), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func namespaces() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid:    true,
 		Pdeathsig: syscall.SIGKILL,
+		// The last two are what package syscall adds where there is no new user
+		// namespace: without them the host's memory would be copied for a process
+		// that has no use for it.
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
-			unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: insideID(os.Getuid()), HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: insideID(os.Getgid()), HostID: os.Getgid(), Size: 1}},
+			unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_VM | unix.CLONE_VFORK,
 		// Enough to build the view, nothing outside: these hold in the new
 		// namespaces only, and no command has them. CHROOT is for coming back
 		// from a command's mounts, DAC_OVERRIDE for overlays, whose work folder

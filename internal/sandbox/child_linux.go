@@ -88,6 +88,7 @@ func serve(gone func(), build func(plan) (func(*incoming) report, error)) int {
 // initState is what PID 1 keeps between commands.
 type initState struct {
 	plan  plan
+	used  bool        // a command has run
 	home  []namespace // of its own threads, to come back to
 	disks disks
 }
@@ -139,7 +140,13 @@ func (s *initState) try(in *incoming) (rep report, err error) {
 	if n := len(in.files); n != 3 && n != 4 {
 		return rep, fmt.Errorf("%d files came with a request", n)
 	}
-	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET); err != nil {
+	own := unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
+	if !s.used {
+		// Nothing has been in the network of PID 1 itself, nor will be again.
+		own &^= unix.CLONE_NEWNET
+	}
+	s.used = true
+	if err := unix.Unshare(own); err != nil {
 		return rep, fmt.Errorf("namespaces: %w", err)
 	}
 	if err := loopbackUp(); err != nil {
@@ -154,7 +161,7 @@ func (s *initState) try(in *incoming) (rep report, err error) {
 		}
 		defer k.close()
 	}
-	own, err := dress(s.plan, in.request)
+	refused, err := dress(s.plan, in.request)
 	if err != nil {
 		return rep, err
 	}
@@ -164,7 +171,7 @@ func (s *initState) try(in *incoming) (rep report, err error) {
 	}
 	defer func() { _ = unix.Close(rules) }()
 	rep, err = command(s.plan, in, rules, s.disks)
-	rep.OwnCaches = own
+	rep.OwnCaches = refused
 	return rep, err
 }
 

@@ -64,7 +64,7 @@ func (p *pool) run(ctx context.Context, pl plan, req request, o ends) (report, C
 // it.
 func (p *pool) in(ctx context.Context, b *box, req request, o ends) (report, Cause, error) {
 	rep, wall, err := b.run(ctx, req, o)
-	if b.spent || b.plan.Once || !p.keep(b) {
+	if b.spent || !p.keep(b) {
 		b.close()
 	}
 	return rep, wall, err
@@ -91,12 +91,17 @@ func (p *pool) drop(i int) {
 	p.kept = append(p.kept[:i:i], p.kept[i+1:]...)
 }
 
-// keep keeps a sandbox for its next command, if sandboxes are kept.
+// keep keeps a sandbox for its next command. Where none is kept it lets it end by
+// itself: its command is gone, and nobody needs to wait for what it stood in.
 func (p *pool) keep(b *box) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.idle < 0 {
+	if p.closed {
 		return false
+	}
+	if p.idle < 0 || b.plan.Once {
+		p.ending.Go(b.close)
+		return true
 	}
 	if len(p.kept) >= maxIdle {
 		old := p.kept[0]

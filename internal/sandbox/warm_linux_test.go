@@ -68,6 +68,18 @@ func TestWarmLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestWarmNetworks gives no command the network of another: the first has that of
+// PID 1, which no other enters.
+func TestWarmNetworks(t *testing.T) {
+	r, w := warm(t), newWorkspace(t)
+	first, pid := one(t, r, w, "readlink /proc/self/ns/net")
+	for range 3 {
+		if net, again := one(t, r, w, "readlink /proc/self/ns/net"); net == first || again != pid {
+			t.Fatalf("%s in %d after %s in %d", net, again, first, pid)
+		}
+	}
+}
+
 // TestWarmLimits has the limits of each command, not of the one before.
 func TestWarmLimits(t *testing.T) {
 	r, w := warm(t), newWorkspace(t)
