@@ -168,7 +168,7 @@ func tunnel(t *testing.T, host string, hello []byte) (arrived, back []byte, refu
 			got <- nil
 			return
 		}
-		b, _ := io.ReadAll(c)
+		b, _ := io.ReadAll(io.LimitReader(c, int64(len(hello)))) // less where it is refused
 		got <- b
 		_ = c.Close()
 	}()

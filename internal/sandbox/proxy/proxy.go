@@ -186,16 +186,14 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, host string) {
 	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	hello, err := greet(r.Context(), near, buffered, host)
-	if err != nil {
-		p.refuse(err)
+	refusal, err := introduce(r.Context(), near, buffered, far, host)
+	if refusal != nil {
+		p.refuse(refusal)
 		_, _ = near.Write(accessDenied[:])
-		return
 	}
-	if _, err := far.Write(hello); err != nil {
-		return
+	if refusal == nil && err == nil {
+		join(near, buffered, far)
 	}
-	join(near, buffered, far)
 }
 
 // refuse keeps the first reason why a tunnel was refused after it was there:
