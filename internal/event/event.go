@@ -37,6 +37,16 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 // ID, the transaction's time and secrets redacted. Followers see it after the
 // commit.
 func Append(tx *store.Tx, ev agency.Event) (agency.Event, error) {
+	evs := []agency.Event{ev}
+	err := AppendAll(tx, evs)
+	return evs[0], err
+}
+
+// columnCount is how many columns an event's row has.
+const columnCount = 14
+
+// prepare makes an event what is stored of it, and adds its columns to args.
+func prepare(tx *store.Tx, ev *agency.Event, args []any) []any {
 	ev.Time = tx.Now
 	ev.Summary = string(tx.Redact([]byte(ev.Summary)))
 	var details any
@@ -46,17 +56,47 @@ func Append(tx *store.Tx, ev agency.Event) (agency.Event, error) {
 	} else {
 		ev.Details = nil
 	}
-	res, err := tx.Exec(insert, string(ev.RunID), store.Micros(ev.Time), string(ev.Category), string(ev.Type),
+	return append(args, string(ev.RunID), store.Micros(ev.Time), string(ev.Category), string(ev.Type),
 		string(ev.Severity), rank(ev.Severity), string(ev.AgentID), string(ev.Role), ev.Tier,
 		string(ev.ContractID), string(ev.RelatedMessage), ev.RelatedState, ev.Summary, details)
-	if err != nil {
-		return ev, err
+}
+
+// maxRows bounds the rows of one statement.
+const maxRows = 16
+
+// inserts are the texts of AppendAll by number of rows.
+var inserts = func() (all [maxRows + 1]string) {
+	_, row, _ := strings.Cut(insert, "VALUES ")
+	for n := 1; n <= maxRows; n++ {
+		all[n] = insert + strings.Repeat(", "+row, n-1)
 	}
-	if ev.ID, err = res.LastInsertId(); err != nil {
-		return ev, err
+	return all
+}()
+
+// AppendAll is Append of several events, in their order, which costs less than
+// each by itself. It sets in evs what Append returns.
+func AppendAll(tx *store.Tx, evs []agency.Event) error {
+	for len(evs) > 0 {
+		n := min(len(evs), maxRows)
+		args := make([]any, 0, columnCount*n)
+		for i := range evs[:n] {
+			args = prepare(tx, &evs[i], args)
+		}
+		res, err := tx.Exec(inserts[n], args...)
+		if err != nil {
+			return err
+		}
+		last, err := res.LastInsertId()
+		if err != nil {
+			return err
+		}
+		for i := range evs[:n] { // one statement numbers its rows one after the other
+			evs[i].ID = last - int64(n-1-i)
+			store.Publish(tx, appended(), evs[i])
+		}
+		evs = evs[n:]
 	}
-	store.Publish(tx, appended(), ev)
-	return ev, nil
+	return nil
 }
 
 // severities, lowest first: the rank of a severity is its index.

@@ -106,6 +106,14 @@ func (tx *Tx) AfterCommit(fn func()) { tx.hooks = append(tx.hooks, fn) }
 // runs as AfterCommit does.
 func (tx *Tx) OnAbort(fn func()) { tx.undo = append(tx.undo, fn) }
 
+// abort runs what was to be run when nothing is kept.
+func (tx *Tx) abort() {
+	for _, undo := range tx.undo {
+		guard("an abort hook", undo)
+	}
+	tx.undo = nil
+}
+
 // Micros is a time as it is stored.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 

@@ -32,13 +32,15 @@ const (
 )
 
 type request struct {
-	fn    func(*Tx) error
-	alone func() error // runs between transactions instead of fn
-	fence *agency.Fence
-	state atomic.Int32
-	tx    Tx
-	err   error
-	done  chan struct{}
+	fn     func(*Tx) error
+	alone  func() error // runs between transactions instead of fn
+	shared sharer       // runs once for all of its requests in the batch instead of fn
+	item   any          // for shared
+	fence  *agency.Fence
+	state  atomic.Int32
+	tx     Tx
+	err    error
+	done   chan struct{}
 }
 
 // Write runs fn in a write transaction and returns when it is durable, or
@@ -61,10 +63,15 @@ func (db *DB) WriteFenced(ctx context.Context, fence agency.Fence, fn func(*Tx) 
 // and the write is needed.
 func (db *DB) insist(ctx context.Context, fn func(*Tx) error, fence *agency.Fence) error {
 	err := db.submit(ctx, &request{fn: fn, fence: fence})
-	if errors.Is(err, ErrDiskFull) && isNeeded(ctx) && db.reserve.release() {
+	if db.room(ctx, err) {
 		return db.submit(ctx, &request{fn: fn, fence: fence})
 	}
 	return err
+}
+
+// room tells whether a write that has failed for want of room has some now.
+func (db *DB) room(ctx context.Context, err error) bool {
+	return errors.Is(err, ErrDiskFull) && isNeeded(ctx) && db.reserve.release()
 }
 
 func (db *DB) submit(ctx context.Context, r *request) error {
@@ -94,14 +101,20 @@ func (db *DB) submit(ctx context.Context, r *request) error {
 	return r.err
 }
 
-// batch is one transaction and the closures that share it.
+// batch is one transaction and the closures that share it. begun tells whether
+// the transaction is open, clean whether nothing in it is kept yet: a closure
+// that finds it clean needs no savepoint, since all can be rolled back.
 type batch struct {
 	db      *DB
+	begun   bool
+	clean   bool
 	now     time.Time
 	mono    time.Duration
 	redact  func([]byte) []byte
 	members []*request
-	kept    int   // members whose savepoint was released
+	shares  []*share
+	callers int   // those that are to be acknowledged
+	kept    int   // closures whose work is part of the transaction
 	dead    error // the transaction is gone
 	epoch   int64
 	epochOK bool
@@ -157,11 +170,8 @@ func (db *DB) runBatch(first *request) (next *request) {
 			b.finish()
 		}
 	}()
-	if _, err := db.writer.exec("BEGIN IMMEDIATE"); err != nil {
-		b.dead = explain(db.path, err)
-	}
-	b.run(first)
-	for len(b.members) < maxBatch && b.dead == nil {
+	b.take(first)
+	for b.callers < maxBatch && b.dead == nil {
 		r := db.another(b)
 		if r == nil {
 			break
@@ -171,11 +181,22 @@ func (db *DB) runBatch(first *request) (next *request) {
 			break
 		}
 		if r.state.CompareAndSwap(queued, running) {
-			b.run(r)
+			b.take(r)
 		}
 	}
+	b.runShares()
 	b.finish()
 	return next
+}
+
+// take runs a request, or keeps it for the end where it shares its closure.
+func (b *batch) take(r *request) {
+	b.callers++
+	if r.shared != nil {
+		b.join(r)
+		return
+	}
+	b.run(r)
 }
 
 // another is the next request for the batch: one that is queued, or one that
@@ -189,7 +210,7 @@ func (db *DB) another(b *batch) *request {
 		return r // nil once closed
 	default:
 	}
-	if db.noGather || len(b.members) >= db.rhythm.crowd || time.Since(db.rhythm.ended) > stale {
+	if db.noGather || b.callers >= db.rhythm.crowd || time.Since(db.rhythm.ended) > stale {
 		return nil
 	}
 	timer := time.NewTimer(min(db.rhythm.commit/2, maxGather))
@@ -202,44 +223,71 @@ func (db *DB) another(b *batch) *request {
 	}
 }
 
-// run executes one closure inside its savepoint.
+// run executes one closure.
 func (b *batch) run(r *request) {
 	b.members = append(b.members, r)
 	if b.dead != nil {
 		return
 	}
+	if r.err = b.begin(); r.err != nil {
+		return
+	}
 	if r.err = b.admit(r); r.err != nil {
 		return
 	}
-	if _, r.err = b.db.writer.exec("SAVEPOINT closure"); r.err != nil {
-		b.dead = explain(b.db.path, r.err)
-		return
+	solo := b.clean
+	if !solo {
+		if _, r.err = b.db.writer.exec("SAVEPOINT closure"); r.err != nil {
+			b.dead = explain(b.db.path, r.err)
+			return
+		}
 	}
 	r.tx = Tx{Now: b.now, Mono: b.mono, batch: b}
 	if r.fence != nil {
 		r.tx.Fence = *r.fence
 	}
-	defer b.leave(r)
+	defer b.leave(r, solo)
 	r.err = errGoexit // stays when fn never returns
 	r.err = call(r.fn, &r.tx)
 }
 
-// leave releases or rolls back the savepoint.
-func (b *batch) leave(r *request) {
+// begin opens the transaction where it is not open.
+func (b *batch) begin() error {
+	if b.begun {
+		return nil
+	}
+	if _, err := b.db.writer.exec("BEGIN IMMEDIATE"); err != nil {
+		b.dead = explain(b.db.path, err)
+		return b.dead
+	}
+	b.begun, b.clean = true, true
+	return nil
+}
+
+// leave keeps what a closure has done, or undoes it: with the whole
+// transaction where there is nothing else in it.
+func (b *batch) leave(r *request, solo bool) {
 	r.tx.done = true
 	w := b.db.writer
 	w.closeRows()
 	if r.err == nil {
 		r.err = r.tx.dead // the closure has ignored it; the store must not
 	}
-	if r.err == nil {
+	if r.err == nil && !solo {
 		_, r.err = w.exec("RELEASE closure")
-		if r.err == nil {
-			b.kept++
-			return
-		}
+	}
+	if r.err == nil {
+		b.kept++
+		b.clean = false
+		return
 	}
 	b.epochOK = false // the closure may have raised it
+	if solo {
+		// SQLite may have rolled back by itself, then this says so and is right.
+		_, _ = w.exec("ROLLBACK")
+		b.begun = false
+		return
+	}
 	if _, err := w.exec("ROLLBACK TO closure"); err != nil {
 		b.dead = explain(b.db.path, r.err)
 		return
@@ -313,14 +361,12 @@ func (b *batch) finish() {
 			}
 			continue
 		}
-		for _, undo := range r.tx.undo {
-			guard("an abort hook", undo)
-		}
+		r.tx.abort()
 	}
 	for _, box := range b.order {
 		box.deliver(&db.topics)
 	}
-	db.rhythm.crowd = len(b.members) + len(db.requests)
+	db.rhythm.crowd = b.callers + len(db.requests)
 	if !db.ackEarly {
 		b.acknowledge()
 	}
@@ -329,7 +375,9 @@ func (b *batch) finish() {
 
 func (b *batch) acknowledge() {
 	for _, r := range b.members {
-		close(r.done)
+		if r.done != nil { // a share is nobody's own
+			close(r.done)
+		}
 	}
 }
 
@@ -344,8 +392,9 @@ func (b *batch) commit() error {
 		}
 		b.dead = explain(b.db.path, err)
 	}
-	// SQLite may have rolled back by itself, then this says so and is right.
-	_, _ = w.exec("ROLLBACK")
+	if b.begun {
+		_, _ = w.exec("ROLLBACK") // as in leave
+	}
 	return b.dead
 }
 
