@@ -28,8 +28,9 @@ const (
 	mailClaims = 400
 )
 
-// mailRow compares messages of agents, with their deliveries and events, with
-// one bare transaction a message and with NATS JetStream.
+// mailRow compares messages of agents, with their checks and events, with the
+// plain form of the same send, one transaction a message, and with NATS
+// JetStream.
 func mailRow() row {
 	return row{
 		figures: []string{"board/64-vs-plain", "board/64-vs-nats", "board/lone-vs-plain", "board/pingpong-vs-nats"},
@@ -50,7 +51,7 @@ func measureMail(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := openPlain(ctx, filepath.Join(dir, "plain.db"))
+	plain, err := openPlainMail(ctx, filepath.Join(dir, "plain.db"))
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +274,8 @@ func (p post) claims(ctx context.Context) (float64, error) {
 	return median(took), nil
 }
 
-// idleRow is what the inboxes of ten thousand agents that wait keep in memory,
+// idleRow is what the inboxes of ten thousand agents that are parked for mail,
+// each alone woken by its own, keep in memory,
 // and what fails when a hundred write and read at once.
 func idleRow() row {
 	return row{figures: []string{"board/agents-100", "board/idle-10k"}, cheap: true, measure: func(ctx context.Context, b *bench) ([]figure, error) {
@@ -333,18 +335,18 @@ func (b *bench) idle(ctx context.Context) (bytes uint64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
+	var stops []func()
 	before := held()
 	for i := range mailIdle {
-		all.Go(func() { _, _ = p.Receive(ctx, recipientOf(i)) })
+		stops = append(stops, p.Await(recipientOf(i), func() {}))
 	}
-	for p.Receivers() < mailIdle {
-		runtime.Gosched()
+	if n := p.Receivers(); n != mailIdle {
+		return 0, fmt.Errorf("%d agents wait, want %d", n, mailIdle)
 	}
 	after := held()
-	cancel()
-	all.Wait()
+	for _, stop := range stops {
+		stop()
+	}
 	return max(after, before) - before, nil
 }
 

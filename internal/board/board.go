@@ -63,6 +63,8 @@ type Board struct {
 	boxes   *boxes
 	turns   *turns
 	watches *watches
+	sends   *store.Together[agency.Message]
+	crew    *crew // the writer's own
 	stop    func()
 	over    chan struct{} // closed by Close
 }
@@ -86,6 +88,7 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Board, error) {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	b := &Board{db: db, o: o, boxes: newBoxes(), turns: newTurns(), watches: newWatches(), over: make(chan struct{})}
+	b.sends = store.NewTogether(db, func(tx *store.Tx, ms []agency.Message, errs []error) error { return sendAll(tx, b, ms, errs) })
 	stops := []func(){
 		store.Subscribe(db, moved(), b.boxes.feed),
 		store.Subscribe(db, tokenGranted(), b.turns.feed),

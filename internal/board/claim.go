@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/event"
 	"agency/internal/store"
 )
 
@@ -80,22 +79,58 @@ func claim(tx *store.Tx, who Recipient, most int, types []agency.MessageType) ([
 	return out, nil
 }
 
-// head is a delivery that can be taken, with its message.
+// head is how far a message has come with one recipient.
 type head struct {
 	agency.Message
-	seq     int64
-	box     string
+	seq     int64 // of the message
+	copy    bool  // of a message to everyone: the delivery has the state, not the message
 	status  agency.MessageStatus
-	agent   agency.AgentID
+	agent   agency.AgentID // who has it, or alone may have it; "" for a role's that nobody has
 	session agency.SessionID
 	expires int64
 }
 
-const headColumns = `d.seq, d.box, d.status, d.agent, d.session, d.expires`
+const headColumns = `m.seq, d.agent IS NOT NULL, coalesce(d.status, m.status), coalesce(d.agent, m.agent), coalesce(d.session, m.session),
+coalesce(d.expires, m.expires)`
 
 func scanHead(row scanner) (h head, err error) {
-	h.Message, err = scanMessage(row, &h.seq, &h.box, &h.status, &h.agent, &h.session, &h.expires)
+	h.Message, err = scanMessage(row, &h.seq, &h.copy, &h.status, &h.agent, &h.session, &h.expires)
+	if h.agent == "" && h.To != agency.Everyone {
+		h.agent = agency.AgentID(h.To)
+	}
 	return h, err
+}
+
+// box is the inbox in which it waits, or waited.
+func (h head) box() string {
+	if h.copy {
+		return agentBox(h.agent)
+	}
+	return boxOf(h.Message)
+}
+
+// update changes the state, where it stands.
+func (h head) update(tx *store.Tx, set string, args ...any) error {
+	args = append(args, h.seq)
+	if !h.copy {
+		_, err := tx.Exec(`UPDATE board_message SET `+set+` WHERE seq = ?`, args...)
+		return err
+	}
+	_, err := tx.Exec(`UPDATE board_delivery SET `+set+` WHERE message = ? AND agent = ?`, append(args, string(h.agent))...)
+	return err
+}
+
+// lying reads what matches, in messages and in the copies of those to
+// everyone, which have the same columns for it: oldest first, at most most
+// where it is not 0.
+func lying(q store.Querier, most int, messages, copies string, args ...any) ([]head, error) {
+	limit := ""
+	if most > 0 {
+		limit = " LIMIT " + strconv.Itoa(most)
+	}
+	return scanHeads(q.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM (
+SELECT seq, '' AS copy FROM board_message WHERE `+messages+` UNION ALL SELECT message, agent FROM board_delivery WHERE `+copies+`) h
+JOIN board_message m ON m.seq = h.seq LEFT JOIN board_delivery d ON d.message = h.seq AND d.agent = h.copy ORDER BY h.seq, h.copy`+limit, args...))
 }
 
 func (h head) late(tx *store.Tx) (bool, error) {
@@ -116,37 +151,30 @@ func heads(tx *store.Tx, who Recipient, most int, types []agency.MessageType, fl
 
 func headQuery(who Recipient, most int, types []agency.MessageType, floor int64) (query string, args []any) {
 	var parts []string
-	args = []any{string(who.Run), string(who.Agent), string(who.Session), most, floor, agentBox(who.Agent)}
-	const from = `SELECT * FROM (SELECT seq, priority, %0 AS fresh FROM board_delivery WHERE run_id = ?1 AND (expires = 0 OR expires > ?5) AND %1
-ORDER BY priority DESC, seq LIMIT ?4)`
-	part := func(fresh, where string) {
-		parts = append(parts, strings.NewReplacer("%0", fresh, "%1", where).Replace(from))
+	args = []any{string(who.Run), string(who.Agent), string(who.Session), most, floor}
+	typed := ""
+	if len(types) > 0 {
+		typed = ` AND type IN (?` + strings.Repeat(`, ?`, len(types)-1) + `)`
 	}
-	inboxes := []string{`box = ?6`}
+	part := func(fresh, seq, copy, from string) {
+		parts = append(parts, `SELECT * FROM (SELECT `+seq+` AS seq, `+copy+` AS copy, priority, `+fresh+` AS fresh FROM `+from+typed+`
+AND run_id = ?1 AND (expires = 0 OR expires > ?5) ORDER BY priority DESC, `+seq+` LIMIT ?4)`)
+		for _, t := range types {
+			args = append(args, string(t))
+		}
+	}
+	const earlier = ` WHERE agent = ?2 AND status = 'delivered' AND session <> ?3`
+	part("0", "seq", "''", `board_message`+earlier)
+	part("0", "message", "agent", `board_delivery`+earlier)
+	part("1", "seq", "''", `board_message WHERE recipient = ?2 AND role = '' AND status = 'pending'`)
+	part("1", "message", "agent", `board_delivery WHERE agent = ?2 AND status = 'pending'`)
 	if who.Role != "" {
-		args, inboxes = append(args, roleBox(who.Role)), append(inboxes, `box = ?7`)
-	}
-	others := []string{`session < ?3`, `session > ?3`} // each a range of the index, "<>" is none
-	if len(types) == 0 {
-		for _, session := range others {
-			part("0", `agent = ?2 AND status = 'delivered' AND `+session)
-		}
-		for _, box := range inboxes {
-			part("1", box+` AND status = 'pending'`)
-		}
-	}
-	for _, t := range types {
-		args = append(args, string(t))
-		is := ` AND type = ?` + strconv.Itoa(len(args))
-		for _, session := range others {
-			part("0", `agent = ?2 AND status = 'delivered' AND `+session+is)
-		}
-		for _, box := range inboxes {
-			part("1", box+is+` AND status = 'pending'`)
-		}
+		role := `?` + strconv.Itoa(len(args)+1)
+		args = append(args, string(who.Role))
+		part("1", "seq", "''", `board_message WHERE recipient = '' AND role = `+role+` AND status = 'pending'`)
 	}
 	return `SELECT ` + messageColumns + `, ` + headColumns + ` FROM (` + strings.Join(parts, " UNION ALL ") + `) h
-JOIN board_delivery d ON d.seq = h.seq JOIN board_message m ON m.seq = d.message
+JOIN board_message m ON m.seq = h.seq LEFT JOIN board_delivery d ON d.message = h.seq AND d.agent = h.copy
 ORDER BY h.fresh, h.priority DESC, h.seq LIMIT ?4`, args
 }
 
@@ -166,15 +194,18 @@ func scanHeads(rows *store.Rows, err error) ([]head, error) {
 	return out, rows.Err()
 }
 
-// take hands a delivery to a recipient.
+// take hands a message to a recipient.
 func (h *head) take(tx *store.Tx, who Recipient) error {
-	if _, err := tx.Exec(`UPDATE board_delivery SET status = 'delivered', agent = ?, session = ?, delivered_at = ? WHERE seq = ?`,
-		string(who.Agent), string(who.Session), store.Micros(tx.Now), h.seq); err != nil {
+	set, args := `status = 'delivered', session = ?, delivered_at = ?`, []any{string(who.Session), store.Micros(tx.Now)}
+	if !h.copy {
+		set, args = set+`, agent = ?`, append(args, string(who.Agent))
+	}
+	if err := h.update(tx, set, args...); err != nil {
 		return err
 	}
 	own := keyOf(h.RunID, agentBox(who.Agent))
 	if h.status == agency.MailPending {
-		publish(tx, change{key: keyOf(h.RunID, h.box), pending: -1})
+		publish(tx, change{key: keyOf(h.RunID, h.box()), pending: -1})
 	} else {
 		publish(tx, change{key: own, session: h.session, taken: -1})
 	}
@@ -183,14 +214,13 @@ func (h *head) take(tx *store.Tx, who Recipient) error {
 	if h.ToRole != "" {
 		h.To = string(who.Agent)
 	}
-	return taken(tx, h.Message, who)
+	return appendEvent(tx, taken(h.Message, who))
 }
 
 // taken tells that a message was handed over.
-func taken(tx *store.Tx, m agency.Message, who Recipient) error {
+func taken(m agency.Message, who Recipient) agency.Event {
 	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, "message of "+m.From+" handed to "+string(who.Agent)+": "+firstLine(cmp.Or(m.Subject, m.Body)),
 		agency.MessageDelivered{Message: m.ID, To: who.Agent, Session: who.Session})
 	ev.AgentID, ev.Role, ev.ContractID, ev.RelatedMessage = who.Agent, who.Role, m.ContractID, m.ID
-	_, err := event.Append(tx, ev)
-	return err
+	return ev
 }

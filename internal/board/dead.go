@@ -16,9 +16,8 @@ const reasonExpired = "its time to live is over"
 // and returns them; their senders are told. What it has claimed of its role's
 // mail waits for the others.
 func Bury(tx *store.Tx, run agency.RunID, id agency.AgentID, reason string) ([]agency.Message, error) {
-	hs, err := scanHeads(tx.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM board_delivery d JOIN board_message m ON m.seq = d.message
-WHERE d.run_id = ?1 AND (d.box = ?2 AND d.status = 'pending' OR d.agent = ?3 AND d.status = 'delivered') ORDER BY d.seq`,
-		string(run), agentBox(id), string(id)))
+	hs, err := lying(tx, 0, `run_id = ?1 AND (recipient = ?2 AND role = '' AND status = 'pending' OR agent = ?2 AND status = 'delivered')`,
+		`run_id = ?1 AND agent = ?2 AND status IN ('pending', 'delivered')`, string(run), string(id))
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +41,8 @@ WHERE d.run_id = ?1 AND (d.box = ?2 AND d.status = 'pending' OR d.agent = ?3 AND
 // BuryRun makes dead letters of all mail of a run that was not read: the run
 // has ended, nobody is told and nothing is overdue any more.
 func BuryRun(tx *store.Tx, run agency.RunID, reason string) error {
-	hs, err := scanHeads(tx.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM board_delivery d JOIN board_message m ON m.seq = d.message
-WHERE d.run_id = ? AND d.status IN ('pending', 'delivered') ORDER BY d.seq`, string(run)))
+	const where = `run_id = ?1 AND status IN ('pending', 'delivered')`
+	hs, err := lying(tx, 0, where, where, string(run))
 	if err != nil {
 		return err
 	}
@@ -59,12 +58,12 @@ WHERE d.run_id = ? AND d.status IN ('pending', 'delivered') ORDER BY d.seq`, str
 // bury makes a delivery a dead letter, and tells the sender where there is one
 // that lives.
 func (h head) bury(tx *store.Tx, reason string, tell bool) error {
-	if _, err := tx.Exec(`UPDATE board_delivery SET status = 'failed', reason = ? WHERE seq = ?`, reason, h.seq); err != nil {
+	if err := h.update(tx, `status = 'failed', reason = ?`, reason); err != nil {
 		return err
 	}
 	switch h.status {
 	case agency.MailPending:
-		publish(tx, change{key: keyOf(h.RunID, h.box), pending: -1})
+		publish(tx, change{key: keyOf(h.RunID, h.box()), pending: -1})
 	case agency.MailDelivered:
 		publish(tx, change{key: keyOf(h.RunID, agentBox(h.agent)), session: h.session, taken: -1})
 	}
@@ -75,7 +74,7 @@ func (h head) bury(tx *store.Tx, reason string, tell bool) error {
 	if !tell {
 		return nil
 	}
-	return notice(tx, h.Message, fmt.Sprintf("%s/%d/failed", h.ID, h.seq),
+	return notice(tx, h.Message, fmt.Sprintf("%s/%s/failed", h.ID, to),
 		"your message was not read", fmt.Sprintf("Your message %s to %s was not read: %s.", h.ID, to, reason))
 }
 
@@ -93,7 +92,7 @@ func notice(tx *store.Tx, m agency.Message, id, subject, body string) error {
 		ID: agency.MessageID(id), RunID: m.RunID, From: agency.FromSystem, To: m.From, Type: agency.MessageErrorOccurred,
 		Subject: subject, Body: body, ContractID: m.ContractID, InReplyTo: m.ID, ThreadRoot: cmp.Or(m.ThreadRoot, m.ID), CreatedAt: tx.Now,
 	}
-	return put(tx, nil, n)
+	return post(tx, nil, []*parcel{{Message: n}})
 }
 
 // answered notes that a message has the response that it required. A word of
@@ -115,8 +114,8 @@ func Sweep(tx *store.Tx, most int) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	hs, err := scanHeads(tx.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM board_delivery d JOIN board_message m ON m.seq = d.message
-WHERE d.expires > 0 AND d.expires <= ? AND d.status IN ('pending', 'delivered') ORDER BY d.expires LIMIT ?`, int64(now), most))
+	const where = `expires > 0 AND expires <= ?1 AND status IN ('pending', 'delivered')`
+	hs, err := lying(tx, most, where, where, int64(now))
 	if err != nil {
 		return 0, err
 	}

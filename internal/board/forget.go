@@ -38,7 +38,8 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 func Retain(tx *store.Tx, run agency.RunID) error {
 	for _, query := range []string{
 		`DELETE FROM board_delivery WHERE run_id = ? AND status = 'processed'`,
-		`DELETE FROM board_message WHERE run_id = ? AND NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = board_message.seq)`,
+		`DELETE FROM board_message WHERE run_id = ? AND (status = 'processed' OR
+status = '' AND NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = board_message.seq))`,
 		`DELETE FROM board_state WHERE run_id = ? AND id NOT IN (SELECT id FROM board_state_head)`,
 		`DELETE FROM board_token WHERE run_id = ?`,
 	} {
@@ -52,7 +53,8 @@ func Retain(tx *store.Tx, run agency.RunID) error {
 // Worn are the runs, ended or not, of which Retain would remove something.
 func Worn(q store.Querier) ([]agency.RunID, error) {
 	rows, err := q.Query(`SELECT run_id FROM board_delivery WHERE status = 'processed'
-UNION SELECT run_id FROM board_message m WHERE NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = m.seq)
+UNION SELECT run_id FROM board_message m WHERE status = 'processed' OR
+	status = '' AND NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = m.seq)
 UNION SELECT run_id FROM board_state WHERE run_id <> '' AND id NOT IN (SELECT id FROM board_state_head)
 UNION SELECT run_id FROM board_token ORDER BY run_id`)
 	if err != nil {

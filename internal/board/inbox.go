@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"database/sql"
 	"sync"
 
 	"agency/internal/agency"
@@ -91,9 +92,13 @@ func (c *counts) forget(run agency.RunID) {
 // after it is told after it.
 func census(tx *store.Tx) error {
 	all := newCounts()
-	rows, err := tx.Query(`SELECT run_id, box, agent, session, status, count(*) FROM board_delivery
-WHERE status = 'pending' GROUP BY run_id, box UNION ALL
-SELECT run_id, box, agent, session, status, count(*) FROM board_delivery
+	rows, err := tx.Query(`SELECT run_id, recipient, role, '', count(*) FROM board_message
+WHERE status = 'pending' GROUP BY run_id, recipient, role UNION ALL
+SELECT run_id, agent, '', '', count(*) FROM board_delivery
+WHERE status = 'pending' GROUP BY run_id, agent UNION ALL
+SELECT run_id, agent, NULL, session, count(*) FROM board_message
+WHERE status = 'delivered' GROUP BY run_id, agent, session UNION ALL
+SELECT run_id, agent, NULL, session, count(*) FROM board_delivery
 WHERE status = 'delivered' GROUP BY run_id, agent, session`)
 	if err != nil {
 		return err
@@ -102,16 +107,18 @@ WHERE status = 'delivered' GROUP BY run_id, agent, session`)
 		var run agency.RunID
 		var agent agency.AgentID
 		var session agency.SessionID
-		var box string
-		var status agency.MessageStatus
+		var role sql.NullString // NULL: it is with a session
 		var n int
-		if err := rows.Scan(&run, &box, &agent, &session, &status, &n); err != nil {
+		if err := rows.Scan(&run, &agent, &role, &session, &n); err != nil {
 			return err
 		}
-		if status == agency.MailPending {
-			all.add(change{key: keyOf(run, box), pending: n})
-		} else {
+		switch {
+		case !role.Valid:
 			all.add(change{key: keyOf(run, agentBox(agent)), session: session, taken: n})
+		case role.String != "":
+			all.add(change{key: keyOf(run, roleBox(agency.RoleID(role.String))), pending: n})
+		default:
+			all.add(change{key: keyOf(run, agentBox(agent)), pending: n})
 		}
 	}
 	publish(tx, change{all: all})

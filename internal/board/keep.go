@@ -113,6 +113,7 @@ func Due(q store.Querier) (in time.Duration, ok bool, err error) {
 	var at int64
 	if err := q.QueryRow(`SELECT coalesce(min(at), 0) FROM (
 SELECT min(expires) AS at FROM board_delivery WHERE expires > 0 AND status IN ('pending', 'delivered')
+UNION ALL SELECT min(expires) FROM board_message WHERE expires > 0 AND status IN ('pending', 'delivered')
 UNION ALL SELECT min(due) FROM board_message WHERE due > 0
 UNION ALL SELECT min(expires) FROM board_state_head WHERE expires > 0)`).Scan(&at); err != nil {
 		return 0, false, err

@@ -83,7 +83,7 @@ func TestABroadcastHasADeliveryForEachLiveAgent(t *testing.T) {
 	d.do(func(tx *store.Tx) error { return MarkRead(tx, as("ann", ""), "1") })
 	d.do(func(tx *store.Tx) error { return MarkProcessed(tx, as("ann", ""), "1") })
 	d.do(func(tx *store.Tx) error { return Fail(tx, as("cid", ""), "1", "cannot") })
-	d.want("1:failed 1/2/failed:pending") // bob is told
+	d.want("1:failed 1/cid/failed:pending") // bob is told
 	var ds []Delivery
 	d.do(func(tx *store.Tx) (err error) { ds, err = Deliveries(tx, run, "1"); return err })
 	if len(ds) != 2 || ds[0].Agent != "ann" || ds[0].Status != agency.MailProcessed || ds[0].ReadAt.IsZero() || ds[1].Reason != "cannot" {
@@ -137,7 +137,7 @@ func TestEachIllegalStepIsNamed(t *testing.T) {
 	d.do(func(tx *store.Tx) error { return Fail(tx, as("ann", "s1"), "2", "no") })
 	d.do(func(tx *store.Tx) error { return Fail(tx, as("ann", "s1"), "2", "no") })
 	d.refuse(agency.KindConflict, read(as("ann", "s1"), "2")) // a dead letter
-	d.want("1:processed 2:failed 2/2/failed:pending")
+	d.want("1:processed 2:failed 2/ann/failed:pending")
 }
 
 func TestBadMessages(t *testing.T) {
@@ -269,7 +269,7 @@ func TestATimeToLiveCountsTimeAwake(t *testing.T) {
 	if got := d.claim(as("ann", "s1")); got != "long" {
 		t.Errorf("claimed %q", got)
 	}
-	d.want("short:failed long:delivered short/1/failed:pending")
+	d.want("short:failed long:delivered short/ann/failed:pending")
 	d.mono += time.Hour
 	for _, want := range []int{1, 0} {
 		d.do(func(tx *store.Tx) error {
@@ -413,9 +413,9 @@ func TestTheSenderOfADeadLetterIsToldOnce(t *testing.T) {
 	}
 	d.leave("ann")
 	// The role's message waits for others; a person has no inbox to be told in.
-	d.want("1:failed 2:pending 3:failed 1/1/failed:pending")
+	d.want("1:failed 2:pending 3:failed 1/ann/failed:pending")
 	d.leave("bob") // the notice dies with him, and nobody is told about a notice
-	d.want("1:failed 2:pending 3:failed 1/1/failed:failed")
+	d.want("1:failed 2:pending 3:failed 1/ann/failed:failed")
 	if got := d.claim(as("cid", "s1")); got != "2" {
 		t.Errorf("cid claimed %q", got)
 	}

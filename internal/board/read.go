@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -23,6 +24,7 @@ func scanMessage(row scanner, more ...any) (agency.Message, error) {
 		&m.RunID, &m.ID, &m.From, &m.FromRole, &m.To, &m.ToRole, &m.Type, &m.Subject, &m.Body, &payload,
 		&m.PayloadHash, &m.ContractID, &m.InReplyTo, &m.ThreadRoot, &m.Priority, &m.TTL, &m.RequiresResponse, &m.RespondWithin, &created,
 	}, more...)...)
+	m.ThreadRoot = cmp.Or(m.ThreadRoot, m.ID)
 	if payload != "" {
 		m.Payload = json.RawMessage(payload)
 	}
@@ -43,8 +45,10 @@ type Delivery struct {
 	ProcessedAt time.Time            `json:"processed_at,omitzero"`
 }
 
-const deliveryColumns = `coalesce(d.agent, ''), coalesce(d.session, ''), coalesce(d.status, ''), coalesce(d.reason, ''),
-coalesce(d.delivered_at, 0), coalesce(d.read_at, 0), coalesce(d.processed_at, 0)`
+// deliveryColumns are those of a message to everyone where it has one, else the
+// message's own.
+const deliveryColumns = `coalesce(d.agent, nullif(m.agent, ''), m.recipient), coalesce(d.session, m.session), coalesce(d.status, m.status),
+coalesce(d.reason, m.reason), coalesce(d.delivered_at, m.delivered_at), coalesce(d.read_at, m.read_at), coalesce(d.processed_at, m.processed_at)`
 
 // Post is a message with its deliveries.
 type Post struct {
@@ -56,7 +60,7 @@ type Post struct {
 // in which they were sent.
 func read(q store.Querier, where string, args ...any) ([]Post, error) {
 	rows, err := q.Query(`SELECT `+messageColumns+`, `+deliveryColumns+`
-FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq `+where+` ORDER BY m.seq, d.seq`, args...)
+FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq `+where+` ORDER BY m.seq, d.agent`, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +138,8 @@ func Posts(q store.Querier, run agency.RunID) ([]Post, error) {
 // ReadBy are the messages that an agent has been shown, in the order in which
 // they were sent.
 func ReadBy(q store.Querier, run agency.RunID, id agency.AgentID) ([]agency.Message, error) {
-	return messages(q, `WHERE m.run_id = ?1 AND EXISTS (SELECT 1 FROM board_delivery x
-WHERE x.message = m.seq AND x.agent = ?2 AND x.status IN ('read', 'processed'))`, string(run), string(id))
+	return messages(q, `WHERE m.run_id = ?1 AND (m.agent = ?2 AND m.status IN ('read', 'processed') OR EXISTS (
+SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.agent = ?2 AND x.status IN ('read', 'processed')))`, string(run), string(id))
 }
 
 // Get reads one message; KindNotFound where the run has none of this id.
@@ -180,7 +184,8 @@ func Deliveries(q store.Querier, run agency.RunID, id agency.MessageID) ([]Deliv
 // DeadLetters are the deliveries of a run that will never be read, each with
 // its message and the reason.
 func DeadLetters(q store.Querier, run agency.RunID) ([]DeadLetter, error) {
-	ps, err := read(q, `WHERE m.run_id = ? AND EXISTS (SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.status = 'failed')`, string(run))
+	ps, err := read(q, `WHERE m.run_id = ? AND (m.status = 'failed' OR
+EXISTS (SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.status = 'failed'))`, string(run))
 	var out []DeadLetter
 	for _, p := range ps {
 		for _, d := range p.Deliveries {

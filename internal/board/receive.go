@@ -22,8 +22,19 @@ type receiver struct {
 	who   Recipient
 	types []agency.MessageType
 	state receiving
-	// arrived gets one value: the message, or nil to look for it oneself.
+	// arrived gets one value: the message, or nil to look for it oneself; nil
+	// for one of Await.
 	arrived chan *agency.Message
+	wake    func() // of Await
+}
+
+// nudge has a receiver that was parked look for itself.
+func (r *receiver) nudge() {
+	if r.wake != nil {
+		go r.wake() // the caller is the writer
+		return
+	}
+	r.arrived <- nil
 }
 
 type receiving uint8
@@ -76,6 +87,22 @@ func (b *Board) Receive(ctx context.Context, who Recipient, types ...agency.Mess
 	}
 }
 
+// Await calls f once, when something waits for a recipient that Claim would
+// find: at once where it does already. Nothing is taken, and another of the role
+// may be quicker. It is for those that wait long: no goroutine is held, and some
+// hundred bytes. After stop f is not called any more, unless it has begun.
+func (b *Board) Await(who Recipient, f func()) (stop func()) {
+	r := &receiver{who: who, wake: f}
+	b.boxes.mu.Lock()
+	defer b.boxes.mu.Unlock()
+	if !b.boxes.idle(who) {
+		r.nudge()
+		return func() {}
+	}
+	b.boxes.enter(r) // what is sent but not durable yet wakes it with its commit
+	return func() { b.boxes.unpark(r) }
+}
+
 // claimOrPark looks in the database and, where there is nothing, parks the
 // receiver before any later sender's transaction begins.
 func (b *Board) claimOrPark(ctx context.Context, r *receiver) (m agency.Message, ok bool, err error) {
@@ -112,7 +139,7 @@ func (b *boxes) park(r *receiver) {
 	b.enter(r)
 }
 
-// Receivers is how many wait in Receive at this moment.
+// Receivers is how many wait in Receive or by Await at this moment.
 func (b *Board) Receivers() int {
 	b.boxes.mu.Lock()
 	defer b.boxes.mu.Unlock()
@@ -151,13 +178,15 @@ func (b *boxes) exit(r *receiver, to receiving) {
 	}
 }
 
-// poke has the first receiver that wants such a message look for it.
+// poke has the first receiver that wants such a message look for it, and all
+// that are woken without taking anything.
 func (b *boxes) poke(key boxKey, t agency.MessageType) {
-	for _, r := range b.parked[key] {
-		if r.wants(t) {
+	poked := false
+	for _, r := range slices.Clone(b.parked[key]) {
+		if r.wake != nil || !poked && r.wants(t) {
+			poked = poked || r.wake == nil
 			b.exit(r, away)
-			r.arrived <- nil
-			return
+			r.nudge()
 		}
 	}
 }
@@ -165,7 +194,7 @@ func (b *boxes) poke(key boxKey, t agency.MessageType) {
 // promise finds a parked receiver for a message that a transaction is about to
 // write, if nothing is before it in its box. The receiver gets it after the
 // commit; where there is none, it waits on.
-func (b *boxes) promise(tx *store.Tx, key boxKey, m agency.Message) *receiver {
+func (b *boxes) promise(tx *store.Tx, key boxKey, m agency.Message) *promise {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r := b.first(key, m.Type); r != nil {
@@ -174,9 +203,14 @@ func (b *boxes) promise(tx *store.Tx, key boxKey, m agency.Message) *receiver {
 			m.To = string(r.who.Agent)
 		}
 		m.Status = agency.MailDelivered
-		tx.AfterCommit(func() { b.keep(r, &m) })
-		tx.OnAbort(func() { b.breakOff(r) })
-		return r
+		p := &promise{to: r, by: b}
+		tx.AfterCommit(func() {
+			if !p.over {
+				b.keep(r, &m)
+			}
+		})
+		tx.OnAbort(p.void)
+		return p
 	}
 	b.coming[key]++
 	arrived := func() { b.arrived(key) }
@@ -185,12 +219,28 @@ func (b *boxes) promise(tx *store.Tx, key boxKey, m agency.Message) *receiver {
 	return nil
 }
 
+// promise is a message that a parked receiver gets if it is written.
+type promise struct {
+	to   *receiver
+	by   *boxes
+	over bool // it will not be kept
+}
+
+// void ends a promise whose message was not written; once more, or for none,
+// it is nothing.
+func (p *promise) void() {
+	if p != nil && !p.over {
+		p.over = true
+		p.by.breakOff(p.to)
+	}
+}
+
 func (b *boxes) first(key boxKey, t agency.MessageType) *receiver {
 	if b.n.pending[key]+b.coming[key] > 0 {
 		return nil
 	}
 	for _, r := range b.parked[key] {
-		if r.wants(t) {
+		if r.wake == nil && r.wants(t) {
 			return r
 		}
 	}
@@ -253,7 +303,7 @@ func (b *boxes) passOn(r *receiver) {
 		}
 		for _, other := range slices.Clone(b.parked[key]) {
 			b.exit(other, away)
-			other.arrived <- nil
+			other.nudge()
 		}
 	}
 }

@@ -352,7 +352,7 @@ func TestKeepEndsWhatIsOver(t *testing.T) {
 	m := msg("1", "bob", "ann")
 	m.TTL, m.RequiresResponse, m.RespondWithin = time.Millisecond, true, 2*time.Millisecond
 	d.boardSend(b, m)
-	want := map[agency.MessageID]bool{"1/1/failed": true, "1/overdue": true}
+	want := map[agency.MessageID]bool{"1/ann/failed": true, "1/overdue": true}
 	for len(want) > 0 {
 		n, err := b.Receive(t.Context(), as("bob", "s"))
 		if err != nil {
@@ -364,4 +364,62 @@ func TestKeepEndsWhatIsOver(t *testing.T) {
 	if err := <-kept; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// TestAwaitWakesOnceAndTakesNothing: who is parked for mail is woken by its own
+// and its role's mail, by what waits already and by what is put back, and by
+// nothing that is not kept.
+func TestAwaitWakesOnceAndTakesNothing(t *testing.T) {
+	d := newDesk(t)
+	d.join("ann", "bob", "cid")
+	b := d.board()
+	woken := make(chan string, 10)
+	await := func(id agency.AgentID) (stop func()) {
+		return b.Await(Recipient{Run: run, Agent: id, Role: "coder", Session: "s1"}, func() { woken <- string(id) })
+	}
+	none := func(when string) {
+		t.Helper()
+		if n := len(woken); n != 0 {
+			t.Errorf("%s: %d were woken", when, n)
+		}
+	}
+	stopAnn, stopCid := await("ann"), await("cid")
+	if n := b.Receivers(); n != 2 {
+		t.Errorf("%d wait", n)
+	}
+	if err := d.Write(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(b.SendTx(tx, msg("lost", "bob", "ann")), context.Canceled)
+	}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	none("a message that is not kept")
+	d.boardSend(b, msg("1", "bob", "ann"))
+	if got := <-woken; got != "ann" {
+		t.Errorf("%s was woken", got)
+	}
+	d.boardSend(b, msg("2", "bob", "ann"))
+	none("woken once")
+	d.want("1:pending 2:pending")
+	await("ann") // they wait still
+	if got := <-woken; got != "ann" {
+		t.Errorf("%s was woken", got)
+	}
+	stopAnn() // was woken: nothing
+	stopCid()
+	if n := b.Receivers(); n != 0 {
+		t.Errorf("%d wait after stop", n)
+	}
+	who := as("ann", "s1")
+	d.do(func(tx *store.Tx) error { _, err := ClaimAll(tx, who, 10); return err })
+	await("ann")
+	await("cid")
+	d.do(func(tx *store.Tx) error { return Return(tx, who, "2") })
+	if got := <-woken; got != "ann" {
+		t.Errorf("%s was woken", got)
+	}
+	d.boardSend(b, msg("3", "bob", "@coder"))
+	if got := <-woken; got != "cid" {
+		t.Errorf("%s was woken", got)
+	}
+	none("all is told")
 }

@@ -27,7 +27,8 @@ func TestPlantedBugs(t *testing.T) {
 	for name, bug := range map[string]bug{
 		"acknowledges before the commit": {early: true},
 		"a broadcast loses one": {after: map[string]string{"send": `DELETE FROM board_delivery
-WHERE seq = (SELECT max(seq) FROM board_delivery) AND (SELECT recipient FROM board_message ORDER BY seq DESC LIMIT 1) = '*'`}},
+WHERE (message, agent) = (SELECT message, max(agent) FROM board_delivery GROUP BY message ORDER BY message DESC LIMIT 1)
+AND (SELECT recipient FROM board_message ORDER BY seq DESC LIMIT 1) = '*'`}},
 		"a claim is not kept": {repeated: "claim"},
 		"leases by the wall clock": {options: func(o *store.Options) {
 			now := o.Now

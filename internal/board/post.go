@@ -1,0 +1,221 @@
+package board
+
+import (
+	"cmp"
+	"database/sql"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+// post writes parcels: each as a row, those of one shape in one statement, with
+// the events that tell of them. A receiver that waits here gets its message
+// after the commit. An id that is taken is an error of the constraint; nothing
+// is written then.
+func post(tx *store.Tx, b *Board, ps []*parcel) error {
+	var by [shapes][]*parcel
+	for _, p := range ps {
+		if b != nil && p.To != agency.Everyone {
+			p.promised = b.boxes.promise(tx, keyOf(p.RunID, boxOf(p.Message)), p.Message)
+		}
+		by[p.shape()] = append(by[p.shape()], p)
+	}
+	for s, same := range by {
+		for len(same) > 0 {
+			n := min(len(same), maxRows)
+			if err := shape(s).insert(tx, same[:n]); err != nil {
+				return err
+			}
+			same = same[n:]
+		}
+	}
+	evs := make([]agency.Event, 0, 2*len(ps))
+	for _, p := range ps {
+		evs = append(evs, sent(&p.Message))
+		if p.promised != nil {
+			evs = append(evs, taken(p.Message, p.promised.to.who))
+		}
+	}
+	if err := event.AppendAll(tx, evs); err != nil {
+		return err
+	}
+	for _, p := range ps {
+		if err := p.arrive(tx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrive tells what has become of a message that is written; one to everyone
+// is delivered now.
+func (p *parcel) arrive(tx *store.Tx, b *Board) error {
+	switch r := p.promised; {
+	case p.To == agency.Everyone:
+		if err := p.copies(tx, b); err != nil {
+			return err
+		}
+	case r == nil:
+		publish(tx, change{key: keyOf(p.RunID, boxOf(p.Message)), typ: p.Type, pending: 1})
+	default:
+		publish(tx, change{key: keyOf(p.RunID, agentBox(r.to.who.Agent)), session: r.to.who.Session, taken: 1})
+	}
+	if p.InReplyTo == "" {
+		return nil
+	}
+	return answered(tx, p.Message)
+}
+
+// copies puts a message to everyone into the inbox of each live agent but its
+// sender.
+func (p *parcel) copies(tx *store.Tx, b *Board) error {
+	var seq int64
+	if err := tx.QueryRow(`SELECT seq FROM board_message WHERE run_id = ? AND id = ?`, string(p.RunID), string(p.ID)).Scan(&seq); err != nil {
+		return err
+	}
+	live, err := Live(tx, p.RunID)
+	if err != nil {
+		return err
+	}
+	for _, a := range live {
+		if string(a.ID) == p.From {
+			continue
+		}
+		if err := p.copy(tx, b, seq, a.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parcel) copy(tx *store.Tx, b *Board, seq int64, to agency.AgentID) error {
+	key, status := keyOf(p.RunID, agentBox(to)), agency.MailPending
+	var session agency.SessionID
+	var at int64
+	var r *promise
+	if b != nil {
+		if r = b.boxes.promise(tx, key, p.Message); r != nil {
+			session, status, at = r.to.who.Session, agency.MailDelivered, store.Micros(tx.Now)
+		}
+	}
+	if _, err := tx.Exec(`INSERT INTO board_delivery (message, agent, run_id, type, priority, expires, status, session, delivered_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, seq, string(to), string(p.RunID), string(p.Type), p.Priority, p.expires,
+		string(status), string(session), at); err != nil {
+		return err
+	}
+	if r == nil {
+		publish(tx, change{key: key, typ: p.Type, pending: 1})
+		return nil
+	}
+	publish(tx, change{key: key, session: session, taken: 1})
+	return appendEvent(tx, taken(p.Message, r.to.who))
+}
+
+// shape is which columns of a message's row are written: those that each needs,
+// those of one that is not pending, and those that few messages have.
+type shape int
+
+const (
+	placed shape = 1 << iota // not pending in an inbox
+	rich
+	shapes
+)
+
+// maxRows bounds the rows of one statement.
+const maxRows = 16
+
+func (p *parcel) shape() (s shape) {
+	if p.promised != nil || p.To == agency.Everyone {
+		s |= placed
+	}
+	if len(p.Payload) > 0 || p.PayloadHash != "" || p.InReplyTo != "" || p.ThreadRoot != p.ID || p.TTL != 0 || p.RequiresResponse || p.due != 0 {
+		s |= rich
+	}
+	return s
+}
+
+// columns of each part, and how many.
+const (
+	plainColumns  = `run_id, id, sender, sender_role, recipient, role, type, subject, body, contract_id, priority, created_at`
+	placedColumns = `, status, agent, session, delivered_at`
+	richColumns   = `, payload, payload_hash, in_reply_to, root, ttl, wants, within, due, expires`
+)
+
+// statements are the texts by shape and number of rows.
+var statements = func() (all [shapes][maxRows + 1]string) {
+	for s := range shapes {
+		columns := plainColumns
+		if s&placed != 0 {
+			columns += placedColumns
+		}
+		if s&rich != 0 {
+			columns += richColumns
+		}
+		row := `(?` + strings.Repeat(`, ?`, strings.Count(columns, `,`)) + `)`
+		for n := 1; n <= maxRows; n++ {
+			all[s][n] = `INSERT INTO board_message (` + columns + `) VALUES ` + row + strings.Repeat(`, `+row, n-1)
+		}
+	}
+	return all
+}()
+
+func (s shape) insert(tx *store.Tx, ps []*parcel) error {
+	args := make([]any, 0, 25*len(ps))
+	for _, p := range ps {
+		args = append(args, string(p.RunID), string(p.ID), p.From, string(p.FromRole), p.To, string(p.ToRole), string(p.Type), p.Subject, p.Body,
+			string(p.ContractID), p.Priority, store.Micros(tx.Now))
+		if s&placed != 0 {
+			args = p.place(tx, args)
+		}
+		if s&rich != 0 {
+			root := p.ThreadRoot
+			if root == p.ID {
+				root = ""
+			}
+			args = append(args, string(p.Payload), string(p.PayloadHash), string(p.InReplyTo), string(root),
+				int64(p.TTL), p.RequiresResponse, int64(p.RespondWithin), p.due, p.expires)
+		}
+	}
+	_, err := tx.Exec(statements[s][len(ps)], args...)
+	return err
+}
+
+func (p *parcel) place(tx *store.Tx, args []any) []any {
+	if p.promised == nil { // to everyone
+		return append(args, "", "", "", 0)
+	}
+	to := p.promised.to.who
+	return append(args, string(agency.MailDelivered), string(to.Agent), string(to.Session), store.Micros(tx.Now))
+}
+
+func sent(m *agency.Message) agency.Event {
+	to := cmp.Or(m.To, string(m.ToRole))
+	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, m.From+" to "+to+": "+firstLine(cmp.Or(m.Subject, m.Body)),
+		agency.MessageSent{Message: m.ID, From: m.From, To: to, Type: m.Type})
+	ev.Role, ev.ContractID, ev.RelatedMessage = m.FromRole, m.ContractID, m.ID
+	if m.FromRole != "" {
+		ev.AgentID = agency.AgentID(m.From)
+	}
+	return ev
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if utf8.RuneCountInString(line) > 80 {
+		line = string([]rune(line)[:79]) + "…"
+	}
+	return line
+}
+
+// one reads a message as it was sent.
+func one(q store.Querier, run agency.RunID, id agency.MessageID) (agency.Message, error) {
+	m, err := scanMessage(q.QueryRow(`SELECT `+messageColumns+` FROM board_message m WHERE m.run_id = ? AND m.id = ?`, string(run), string(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return m, agency.Errorf(agency.KindNotFound, "run %s has no message %q", run, clip(string(id))).WithMend("agency inspect %s --messages", run)
+	}
+	return m, err
+}
