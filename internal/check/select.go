@@ -88,7 +88,8 @@ var optionValue = func() map[string]bool {
 
 func (c call) selectPytest(sel selection, repo files) ([]edit, bool) {
 	if sel.exact {
-		return append(c.dropped(c.pathWords(repo)), insertAt(c.expr.Args[c.named()].End().Offset(), " "+quoteAll(sel.names))), true
+		first := insertAt(c.expr.Args[c.named()].End().Offset(), " "+quoteAll(sel.names))
+		return append([]edit{first}, c.dropped(c.pathWords(repo))...), true
 	}
 	if len(sel.names) > 0 && has(c.words[c.named()+1:], "-k") {
 		return nil, false
@@ -108,7 +109,7 @@ func (c call) selectPytest(sel selection, repo files) ([]edit, bool) {
 	if len(terms) > 0 {
 		text += " -k " + quote(strings.Join(terms, " or "))
 	}
-	return append(edits, insertAt(c.expr.Args[c.named()].End().Offset(), text)), true
+	return append([]edit{insertAt(c.expr.Args[c.named()].End().Offset(), text)}, edits...), true
 }
 
 // keyword is a name that pytest's -k takes.

@@ -47,6 +47,7 @@ func TestTargets(t *testing.T) {
 
 		{"python3 -m pytest -q -c cfg.ini tests", "tests/test_a.py", py, "python3 -m pytest tests/test_a.py -q -c cfg.ini"},
 		{"pytest", "tests/sub", py, "pytest tests/sub"},
+		{"pytest tests", "tests/sub", py, "pytest tests/sub"},
 		{"pytest -q", "TestA::test_one", py, "pytest -k 'TestA and test_one' -q"},
 		{"pytest", "tests/test_a.py::test_one", py, "pytest tests/test_a.py::test_one"},
 		{"pytest", "tests/test_a.py test_one[1]", py, "pytest tests/test_a.py -k test_one"},

@@ -13,6 +13,7 @@ func TestRerunOthers(t *testing.T) {
 		want  string
 	}{
 		{"python3 -m pytest -q tests", []string{"tests/test_a.py::T::test_x"}, "python3 -m pytest tests/test_a.py::T::test_x -q"},
+		{"pytest tests", []string{"tests/test_a.py::test_x"}, "pytest tests/test_a.py::test_x"},
 		{"(cd svc && python3 -m unittest)", []string{"svc/test_a.T.test_x"}, "(cd svc && python3 -m unittest -k test_a.T.test_x)"},
 		{"cargo test --workspace", []string{"sums::tests::adds"}, "cargo test --workspace -- --exact tests::adds"},
 		{"node --test test/", []string{"test/a.js > s > it's", "test/b.js > x (2)"}, `node --test --test-name-pattern="^(it's|s|x)\$" test/a.js test/b.js`},
