@@ -149,7 +149,11 @@ func (r reader) coverage() []FileCoverage {
 		base := fmt.Sprintf("report-%d", i)
 		p.lcov(readSome(root, base+".lcov", maxOutBytes), at(c))
 		p.lcov(readSome(root, base+"-cov/lcov.info", maxOutBytes), at(c))
-		p.v8(root, base+"-v8", r.root, at(c))
+		var asked []string
+		for _, f := range c.lines {
+			asked = append(asked, path.Join(c.dir, f))
+		}
+		p.v8(root, base+"-v8", r.root, at(c), asked)
 	}
 	if len(p) == 0 && r.all {
 		p.reports(r.root, paths{roots: r.roots, dir: "."})

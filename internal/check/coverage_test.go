@@ -55,6 +55,7 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 	measuredInPassing(t, w)
+	measuredByEngine(t)
 	if _, _, err := w.checker.LastCoverage(t.Context(), "another", ""); agency.KindOf(err) != agency.KindNotFound {
 		t.Errorf("%v", err)
 	}
@@ -66,6 +67,7 @@ func measuredInPassing(t *testing.T, w *world) {
 	t.Helper()
 	for line, file := range map[string]string{
 		"go test ./...": "p.go", "/usr/bin/python3 -m unittest": "f.py", "/usr/bin/python3 -m pytest -q test_f.py": "f.py",
+		"node --test": "f.js",
 	} {
 		s := w.subject("tree of " + line)
 		s.Measure = []string{"f.js", "f.py", "p.go", "none.py"}
@@ -87,5 +89,28 @@ func measuredInPassing(t *testing.T, w *world) {
 		if files, of, err := w.checker.LastCoverage(t.Context(), s.Run, "another"); err != nil || of != again.ID || len(files) == 0 {
 			t.Errorf("%s: what was measured is lost with the copy: %v", line, err)
 		}
+	}
+}
+
+// measuredByEngine finds nothing of a file that ran otherwise than it is written,
+// and that one which nothing loads runs nowhere.
+func measuredByEngine(t *testing.T) {
+	t.Helper()
+	w := newWorld(t, map[string]string{
+		"package.json": `{"scripts": {"test": "node --require ./rewrite.js --test"}}`,
+		"rewrite.js":   "const m = require('module');\nconst fs = require('fs');\nm._extensions['.cjs'] = (mod, f) => mod._compile('/* more */' + fs.readFileSync(f, 'utf8'), f);\n",
+		"lib/a.cjs":    "module.exports = 1;\n", "lib/b.js": "module.exports = (a) => {\n  return a;\n};\n", "lib/c.js": "const x = 1;\n\n// nothing\nmodule.exports = x;\n",
+		"lib/end.test.js": "const { test } = require('node:test');\nrequire('./a.cjs');\nconst b = require('./b.js');\ntest('x', () => { b(1); if (process.env.NODE_V8_COVERAGE) throw new Error('seen'); });\n",
+	})
+	s := w.subject("tree")
+	s.Measure = []string{"lib/a.cjs", "lib/b.js", "lib/c.js"}
+	r := w.run(s, test("npm test"))
+	files, _, err := w.checker.LastCoverage(t.Context(), s.Run, s.Contract)
+	if !r.OK() || err != nil {
+		t.Fatalf("%v\n%s", err, r.Output)
+	}
+	want := []check.FileCoverage{{Path: "lib/b.js", Ran: []check.Lines{{From: 1, To: 2}}}, {Path: "lib/c.js", Missed: []check.Lines{{From: 1, To: 1}, {From: 4, To: 4}}}}
+	if diff := cmp.Diff(want, files); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -22,9 +22,8 @@
 // Every known runner can be told to run a part: files, folders, tests by name
 // (Target, Rerun). A package script is put in place of its call, for only what
 // stands in it can be told. Which lines of a change run is found out in passing
-// where that costs next to nothing (measure.go): Go, Python, Jest. The engine of
-// JavaScript takes a quarter of a run for it, so that node:test, Mocha and Vitest
-// measure only when they are asked to.
+// of the changed files alone (measure.go): Go, Python and Jest do so at next to no
+// cost, node:test and Mocha by the engine, Vitest where it has what measures.
 //
 // It does not judge. Whether a receipt is good enough, what the base did and
 // which criterion it proves is the work of package verify; which commands a

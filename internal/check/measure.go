@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -35,8 +36,71 @@ func (m measure) of(dir string, exts ...string) []string {
 	return out
 }
 
-// jest has Jest rewrite the files only, and never judge by thresholds. Mocha and
-// node find lines out through the engine, which costs a quarter of a run.
+// lineExts are the kinds of files whose lines a runner can be asked for in
+// passing, where that goes by a list: of JavaScript those that run as written.
+var lineExts = map[runner][]string{
+	runPytest: {".py"}, runUnittest: {".py"},
+	runNode: {".js", ".cjs", ".mjs"}, runMocha: {".js", ".cjs", ".mjs"},
+}
+
+// load has the processes of node and Mocha find out lines through the engine,
+// which costs up to a quarter of a run that only computes; of the files alone,
+// for what it would write of all scripts costs more.
+func (m measure) load(c call, lib string) string {
+	if m.all || len(m.of(c.dir, lineExts[c.runner]...)) == 0 || has(c.tool(), "--experimental-test-coverage", "--inspect", "--inspect-brk", "--prof", "--cpu-prof") {
+		return ""
+	}
+	return "--require " + nodeQuote(filepath.Join(lib, "lines.cjs"))
+}
+
+// engine is what reporters/lines.cjs finds in its environment, or the engine
+// itself where everything is measured.
+func (m measure) engine(c call, base string) string {
+	switch {
+	case m.all:
+		return "NODE_V8_COVERAGE=" + quote(base+"-v8") + " "
+	case m.load(c, "") == "":
+		return ""
+	}
+	return "AGENCY_COVERAGE=" + quote(base+"-v8") + " AGENCY_LINES=" + quote(base+".lines") + " "
+}
+
+// shellPlain is a word that a shell leaves as it is, also where it splits what
+// another command printed.
+var shellPlain = regexp.MustCompile(`^[\w./@+=-]+$`)
+
+// vitest asks for the files only where the package that measures is installed:
+// without it Vitest would ask back and end.
+func (m measure) vitest(c call, base string) string {
+	ask := " --coverage.enabled=true --coverage.reporter=lcovonly --coverage.reportsDirectory="
+	if m.all {
+		return ask + quote(base+"-cov")
+	}
+	if c.buried || !shellPlain.MatchString(base) || hasPrefix(c.tool(), "--coverage") {
+		return ""
+	}
+	ask += base + "-cov --coverage.provider=v8"
+	for _, what := range []string{"lines", "functions", "branches", "statements"} {
+		ask += " --coverage.thresholds." + what + "=0"
+	}
+	n := 0
+	for _, f := range m.of(c.dir, ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".vue", ".svelte") {
+		if shellPlain.MatchString(f) {
+			ask += " --coverage.include=" + f
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return " $(test -e node_modules/@vitest/coverage-v8/package.json && echo" + ask + ")"
+}
+
+func hasPrefix(words []string, prefix string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, prefix) })
+}
+
+// jest has Jest rewrite the files only, and never judge by thresholds.
 func (m measure) jest(c call, base string) string {
 	ask := " --coverage --coverageReporters=lcovonly --coverageDirectory=" + quote(base+"-cov")
 	if m.all {

@@ -28,7 +28,7 @@ type plan struct {
 type planned struct {
 	call
 	base  string
-	lines []string // files of Python whose lines are found out, relative to the call
+	lines []string // files whose lines are found out in passing, relative to the call
 }
 
 // asked tells whether anything of the line is not the user's own.
@@ -56,7 +56,7 @@ func makePlan(line string, repo repository, out string, cover measure) plan {
 				continue
 			}
 			edits = append(edits, more...)
-			p.calls = append(p.calls, planned{c, base, cover.of(c.dir, ".py")})
+			p.calls = append(p.calls, planned{c, base, cover.of(c.dir, lineExts[c.runner]...)})
 		}
 	}
 	if len(p.calls)+p.goCalls > 1 {
@@ -90,20 +90,17 @@ func ask(c call, out, base string, cover measure) ([]edit, bool) {
 	end := c.expr.Args[len(c.expr.Args)-1].End().Offset()
 	args := func(text string) edit { return insertAt(end, c.dashes()+text) }
 	if c.buried {
-		args = func(text string) edit { return edit{env.from, env.from, preload(lib, text)} }
+		args = func(text string) edit { return edit{env.from, env.from, preload(lib, text, cover.load(c, lib))} }
 	}
 	report := "AGENCY_REPORT=" + quote(base) + " "
 	switch c.runner {
 	case runNode:
-		env.text = report + nodeOptions(c, filepath.Join(lib, "node.mjs"))
-		if cover.all {
-			env.text += "NODE_V8_COVERAGE=" + quote(base+"-v8") + " "
-		}
+		env.text = report + cover.engine(c, base) + nodeOptions(c, filepath.Join(lib, "node.mjs"), cover.load(c, lib))
 		return []edit{env}, true
 	case runMocha:
-		env.text = report
-		if cover.all {
-			env.text += "NODE_V8_COVERAGE=" + quote(base+"-v8") + " "
+		env.text = report + cover.engine(c, base)
+		if load := cover.load(c, lib); load != "" && !c.buried {
+			env.text += withNodeOptions(load)
 		}
 		return []edit{env, args(" --reporter " + quote(filepath.Join(lib, "mocha.cjs")))}, true
 	case runJest:
@@ -111,7 +108,7 @@ func ask(c call, out, base string, cover measure) ([]edit, bool) {
 		text += cover.jest(c, base)
 		return []edit{args(text)}, !c.loop
 	case runVitest:
-		return []edit{args(vitestArgs(c, base, cover.all))}, !c.loop
+		return []edit{args(vitestArgs(c, base, cover))}, !c.loop
 	case runPytest, runUnittest:
 		return askPython(c, lib, base, report, cover)
 	case runCargo, runNextest:
@@ -126,7 +123,7 @@ func ask(c call, out, base string, cover measure) ([]edit, bool) {
 
 // preload has a runner deep in a package script find arguments: node loads what
 // adds them.
-func preload(lib, args string) string {
+func preload(lib, args, more string) string {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader("x"+args), "")
 	if err != nil {
 		return ""
@@ -141,8 +138,7 @@ func preload(lib, args string) string {
 	if err != nil {
 		return ""
 	}
-	options := quote("--require " + nodeQuote(filepath.Join(lib, "args.cjs")))
-	return "AGENCY_ARGS=" + quote(string(list)) + ` NODE_OPTIONS="${NODE_OPTIONS:+$NODE_OPTIONS }"` + options + " "
+	return "AGENCY_ARGS=" + quote(string(list)) + " " + withNodeOptions(strings.TrimSpace("--require "+nodeQuote(filepath.Join(lib, "args.cjs"))+" "+more))
 }
 
 // dashes stands before arguments that npm hands on to a script.
@@ -167,7 +163,7 @@ func (c call) tool() []string {
 
 // nodeOptions adds our reporter to those that a call of node names, or to the
 // one that node would use: naming one takes that away.
-func nodeOptions(c call, reporter string) string {
+func nodeOptions(c call, reporter, more string) string {
 	options := "--test-reporter=" + nodeQuote(reporter) + " --test-reporter-destination=stderr"
 	switch w := c.tool(); {
 	case !has(w, "--test-reporter"):
@@ -175,6 +171,11 @@ func nodeOptions(c call, reporter string) string {
 	case !has(w, "--test-reporter-destination"):
 		options += " --test-reporter-destination=stdout"
 	}
+	return withNodeOptions(strings.TrimSpace(options + " " + more))
+}
+
+// withNodeOptions adds options to those that every process of node finds.
+func withNodeOptions(options string) string {
 	return `NODE_OPTIONS="${NODE_OPTIONS:+$NODE_OPTIONS }"` + quote(options) + " "
 }
 
@@ -186,15 +187,12 @@ func nodeQuote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-func vitestArgs(c call, base string, cover bool) string {
+func vitestArgs(c call, base string, cover measure) string {
 	text := " --reporter=json --outputFile.json=" + quote(base+".json")
 	if !has(c.tool(), "--reporter") {
 		text = " --reporter=default" + text
 	}
-	if cover {
-		text += " --coverage.enabled=true --coverage.reporter=lcovonly --coverage.reportsDirectory=" + quote(base+"-cov")
-	}
-	return text
+	return text + cover.vitest(c, base)
 }
 
 // collect has pytest run what it can load: one file that it cannot would hide

@@ -126,18 +126,30 @@ type v8Script struct {
 	} `json:"functions"`
 }
 
+// Bounds of what the processes of one command write of the lines that ran.
+const (
+	maxV8Files = 5000
+	maxV8Bytes = 256 << 20
+)
+
 // v8 reads the reports of every process of node below dir. Ranges are offsets
 // into the file as it was run, so that only files which no tool rewrites count.
-func (p profile) v8(out *os.Root, dir string, checkout *os.Root, at paths) {
+// Of the files that were asked for, one that no process loaded ran nowhere.
+func (p profile) v8(out *os.Root, dir string, checkout *os.Root, at paths, asked []string) {
 	names, err := fs.Glob(out.FS(), dir+"/*.json")
-	if err != nil || len(names) > maxOutFiles {
+	if err != nil || len(names) > maxV8Files {
 		return
 	}
+	seen, left := map[string]bool{}, int64(maxV8Bytes)
 	for _, name := range names {
 		var doc struct {
 			Result []v8Script `json:"result"`
 		}
-		if json.Unmarshal(readSome(out, name, maxOutBytes), &doc) != nil {
+		text := readSome(out, name, maxOutBytes)
+		if left -= int64(len(text)); left < 0 {
+			return
+		}
+		if json.Unmarshal(text, &doc) != nil {
 			continue
 		}
 		for _, s := range doc.Result {
@@ -148,24 +160,42 @@ func (p profile) v8(out *os.Root, dir string, checkout *os.Root, at paths) {
 			rel := at.file(file)
 			switch path.Ext(rel) {
 			case ".js", ".cjs", ".mjs":
-				if !path.IsAbs(rel) && !thirdParty(rel) {
+				if seen[rel] = true; !path.IsAbs(rel) && !thirdParty(rel) {
 					p.script(s, rel, readSome(checkout, filepath.FromSlash(rel), maxTestSource))
 				}
 			}
 		}
 	}
+	for _, f := range asked {
+		if len(names) > 0 && !seen[f] && path.Ext(f) != ".py" {
+			p.script(v8Script{}, f, readSome(checkout, filepath.FromSlash(f), maxTestSource))
+		}
+	}
+}
+
+// rewritten tells whether what ran is another text than the file's.
+func (s v8Script) rewritten(src string) bool {
+	if len(s.Functions) == 0 || len(s.Functions[0].Ranges) == 0 {
+		return len(s.Functions) > 0
+	}
+	whole := s.Functions[0].Ranges[0]
+	return whole.Start != 0 || whole.End != units(src)
 }
 
 // script counts the lines of one script: a line ran as often as the innermost
 // range that holds all of it.
 func (p profile) script(s v8Script, file string, src []byte) {
+	if s.rewritten(string(src)) {
+		return
+	}
+	ran := min(len(s.Functions), 1) // the file as a whole
 	type line struct{ from, to, count int }
 	var lines []line
 	offset := 0
 	for text := range strings.Lines(string(src)) {
 		body := strings.TrimRight(text, "\r\n")
 		lead := len(body) - len(strings.TrimLeft(body, " \t"))
-		lines = append(lines, line{offset + lead, offset + units(body), 1})
+		lines = append(lines, line{offset + lead, offset + units(body), ran})
 		offset += units(text)
 	}
 	for _, f := range s.Functions {

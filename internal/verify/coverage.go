@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -41,6 +42,22 @@ func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
 	return &c, nil
 }
 
+// unmeasured are the changed files of which a run that measured says nothing,
+// for they run otherwise than they are written. Of languages other than
+// JavaScript that are files with nothing to run.
+func (j *job) unmeasured(ctx context.Context, files []string, known *agency.Coverage) (out []string, err error) {
+	if known == nil {
+		return files, nil
+	}
+	measured, _, err := j.checker.LastCoverage(ctx, j.task.Run, j.task.Contract)
+	for _, f := range files {
+		if languageOf(f) == javascript && !strings.HasSuffix(f, ".d.ts") && !slices.ContainsFunc(measured, func(m check.FileCoverage) bool { return m.Path == f }) {
+			out = append(out, f)
+		}
+	}
+	return out, err
+}
+
 // measured are the changed files whose lines the tests of a claim find out in
 // passing.
 func (j *job) measured(changes []git.Change) []string {
@@ -68,9 +85,13 @@ func (f facts) judgeCoverage(v *agency.Verdict, r *report) {
 	case !asked || !f.isClaim():
 	case f.coverage == nil:
 		r.note("the contract asks for %g %% coverage of the changed lines, and its tests do not measure it", want)
+		return
 	case f.coverage.Lines > 0 && float64(f.coverage.Covered)*100 < want*float64(f.coverage.Lines):
 		r.fail("coverage: tests reach %d of %d changed lines, the contract asks for %g %%; not run: %s", f.coverage.Covered, f.coverage.Lines,
 			want, strings.Join(f.coverage.Missed[:min(len(f.coverage.Missed), maxLines)], ", "))
+	}
+	if f.coverage != nil && len(f.unmeasured) > 0 {
+		r.note("coverage: the tests do not measure %s", strings.Join(f.unmeasured[:min(len(f.unmeasured), maxLines)], ", "))
 	}
 }
 

@@ -83,6 +83,9 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 	if f.coverage, err = j.coverage(ctx); err != nil {
 		return v, err
 	}
+	if f.unmeasured, err = j.unmeasured(ctx, claim.measure, f.coverage); err != nil {
+		return v, err
+	}
 	return judge(f), nil
 }
 

@@ -31,6 +31,7 @@ type facts struct {
 	receipts     []agency.ReceiptID
 	leftovers    []agency.Leftover
 	coverage     *agency.Coverage // of the changed lines, where it is known
+	unmeasured   []string         // changed files that it says nothing of
 }
 
 // gateFact is one command before the tests on both sides.
