@@ -24,6 +24,8 @@
 // stands in it can be told. Which lines of a change run is found out in passing
 // of the changed files alone (measure.go): Go, Python and Jest do so at next to no
 // cost, node:test and Mocha by the engine, Vitest where it has what measures.
+// Which tests a change can affect is picked by files (Only), from what
+// check/imports reads of a checkout.
 //
 // It does not judge. Whether a receipt is good enough, what the base did and
 // which criterion it proves is the work of package verify; which commands a

@@ -149,3 +149,12 @@ func (f *finder) scripts(dir string) map[string]string {
 	}
 	return pkg.Scripts
 }
+
+// packageKey is the text of one key of a package file.
+func packageKey(manifest []byte, key string) string {
+	var doc map[string]json.RawMessage
+	if json.Unmarshal(manifest, &doc) != nil {
+		return ""
+	}
+	return string(doc[key])
+}

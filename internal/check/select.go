@@ -10,6 +10,9 @@ import (
 // selecting are the edits that make a call run a selection. False where the
 // runner cannot, or the call already selects by name.
 func (c call) selecting(sel selection, repo files) ([]edit, bool) {
+	if sel.affected != nil {
+		return c.selectAffected(sel, repo)
+	}
 	switch c.runner {
 	case runPytest:
 		return c.selectPytest(sel, repo)

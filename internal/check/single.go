@@ -17,6 +17,11 @@ type selection struct {
 	// exact: the names are whole ones, as a receipt has them; else what a person
 	// wrote of them.
 	exact bool
+	// affected, where set, is picked in place of all of this; left is then told
+	// what of the call's tests does not run, of the files in code.
+	affected *Affected
+	left     *func(test string) bool
+	code     map[string]bool
 }
 
 // chooser says what of the calls of a line is to run; false: nothing of it.

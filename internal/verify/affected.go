@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
 )
@@ -20,6 +21,22 @@ type scope struct {
 	line    string          // the narrowed command
 	skipped map[string]bool // packages that exist and did not run
 	note    []string
+	// left tells of a test by its name that it did not run, where that is followed
+	// by what files import; together, that what ran in one process may need what did
+	// not. What such a scope shows counts only while nothing of it is in doubt.
+	left     func(test string) bool
+	together bool
+}
+
+// guessed tells a scope that files' imports decided, which no tool vouches for.
+func (s scope) guessed() bool { return s.partial && s.left != nil }
+
+// again is the command out of which single tests are picked.
+func (s scope) again(cmd check.Command) check.Command {
+	if s.guessed() && !s.both {
+		return cmd
+	}
+	return s.of(cmd)
 }
 
 // of is the command of the scope.
@@ -38,10 +55,15 @@ func (s scope) ofBase(cmd check.Command) check.Command {
 	return cmd
 }
 
-// cut leaves out of the base's results those of packages that the claim has and
-// did not run. A package that the claim has no more stays: its tests are gone.
-func (s scope) cut(base suite) suite {
+// cut leaves out of the base's results those of packages and files that the
+// claim has and did not run. What the claim has no more stays: its tests are
+// gone.
+func (s scope) cut(base, claim suite) suite {
 	if !s.partial {
+		return base
+	}
+	if s.guessed() {
+		s.cutFiles(base, claim)
 		return base
 	}
 	for name := range base.tests {
@@ -57,6 +79,51 @@ func (s scope) cut(base suite) suite {
 	return base
 }
 
+func (s scope) cutFiles(base, claim suite) {
+	ran := map[string]bool{}
+	for name := range claim.tests {
+		ran[check.FileOf(name)] = true
+	}
+	for group := range claim.broken {
+		ran[group] = true
+	}
+	for name := range base.tests {
+		if f := check.FileOf(name); s.left(name) && (f == "" || !ran[f]) {
+			delete(base.tests, name)
+		}
+	}
+	for group, name := range base.broken {
+		if s.left(name) && !ran[group] {
+			delete(base.broken, group)
+		}
+	}
+}
+
+// stands tells whether what a narrowed command showed may stand for the suite:
+// something was tested, and every test that has to be known by name was. What is
+// red stands where the tests that did not run cannot be the reason.
+func (f facts) stands() bool {
+	s := f.claimSuite
+	switch {
+	case !f.hasNamedTests(), s.receipt.Parsed && !s.tested():
+		return false
+	case !f.scope.guessed():
+		return true
+	}
+	red := !s.receipt.OK() && (f.scope.together || s.receipt.Failed == 0)
+	return s.receipt.Parsed && s.whole() && !red
+}
+
+// tested tells whether a test ran.
+func (s suite) tested() bool {
+	for _, status := range s.tests {
+		if status != agency.TestSkipped {
+			return true
+		}
+	}
+	return len(s.broken) > 0
+}
+
 // affected tells which tests a change can affect, where the suite takes long
 // enough for that to be worth it. The whole suite runs at the landing.
 func (j *job) affected(ctx context.Context, changes []git.Change, cmd check.Command, claim *bench) (scope, error) {
@@ -64,15 +131,15 @@ func (j *job) affected(ctx context.Context, changes []git.Change, cmd check.Comm
 		return scope{}, nil
 	}
 	list, ok := check.GoList(cmd.Line, goListForm)
-	if !ok && len(check.Parts(cmd.Line)) < 2 {
-		return scope{}, nil
-	}
 	took, err := j.checker.Took(ctx, claim.subject(), cmd)
 	if err != nil || took < j.v.o.AffectedAbove {
 		return scope{}, err
 	}
-	if !ok {
+	if !ok && len(check.Parts(cmd.Line)) > 1 {
 		return touched(changes, cmd.Line), nil
+	}
+	if !ok {
+		return j.imported(ctx, changes, cmd, claim)
 	}
 	if err := claim.prepare(ctx); err != nil {
 		return scope{}, err

@@ -156,9 +156,15 @@ func (j *job) tests(ctx context.Context, f *facts, claim, base *bench) error {
 	if err != nil {
 		return err
 	}
-	f.baseSuite = f.scope.cut(readSuite(b))
-	if err := j.compare(ctx, f, cmd, claim, base); err != nil || !f.doubtful(claim) {
+	f.baseSuite = f.scope.cut(readSuite(b), f.claimSuite)
+	if err := j.compare(ctx, f, cmd, claim, base); err != nil {
 		return err
+	}
+	if f.scope.guessed() && len(f.tests.weakened) > 0 {
+		return j.widen(ctx, f, cmd, claim, base)
+	}
+	if !f.doubtful(claim) {
+		return nil
 	}
 	// What is found out in passing decides nothing: a suite that looks otherwise
 	// under it counts as it is without.
@@ -171,10 +177,26 @@ func (j *job) tests(ctx context.Context, f *facts, claim, base *bench) error {
 	return j.compare(ctx, f, cmd, claim, base)
 }
 
+// widen judges by the whole suite what looks weaker in a part of it: a test that
+// another file brings along is missing there, and nobody took it away.
+func (j *job) widen(ctx context.Context, f *facts, cmd check.Command, claim, base *bench) error {
+	f.scope = scope{}
+	r, err := claim.run(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	b, err := base.run(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	f.claimSuite, f.baseSuite = readSuite(r), readSuite(b)
+	return j.compare(ctx, f, cmd, claim, base)
+}
+
 // compare holds both sides against each other and runs again what is newly red.
 func (j *job) compare(ctx context.Context, f *facts, cmd check.Command, claim, base *bench) (err error) {
 	f.tests = compare(f.baseSuite, f.claimSuite)
-	f.retried, err = j.retry(ctx, f.scope.of(cmd), f, claim, base)
+	f.retried, err = j.retry(ctx, f.scope.again(cmd), f, claim, base)
 	return err
 }
 
@@ -200,7 +222,7 @@ func (j *job) suite(ctx context.Context, f *facts, cmd check.Command, claim *ben
 		return err
 	}
 	f.claimSuite = readSuite(r)
-	if !f.scope.partial || f.hasNamedTests() {
+	if !f.scope.partial || f.stands() {
 		return nil
 	}
 	f.scope = scope{}

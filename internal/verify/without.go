@@ -32,7 +32,7 @@ func (j *job) without(ctx context.Context, f *facts) (made []agency.ReceiptID, e
 	}
 	b := newBench(j, check.StageWithout, tree)
 	defer func() { err = errors.Join(err, b.close(ctx)) }()
-	cmd := f.scope.of(j.task.Commands.Command(agency.CheckTest))
+	cmd := f.scope.again(j.task.Commands.Command(agency.CheckTest))
 	if len(names) <= maxReruns {
 		line, ok, err := b.rerunLine(ctx, cmd.Line, names)
 		if err != nil {
