@@ -23,7 +23,7 @@ var rows = [][]string{
 	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "code"},
 	{"tool", "verify", "brief", "deps"},
 	{"session", "land"},
-	{"schedule", "critic", "pattern", "oversee", "agentcli"},
+	{"schedule", "critic", "pattern", "oversee", "agentcli", "report"},
 	{"mode"},
 	{"host", "doctor", "demo", "improve", "eval", "replay"},
 	{"serve", "ui", "mcpserver"},

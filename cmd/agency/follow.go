@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
+	"agency/internal/report"
 	"agency/internal/ui/tui"
 )
 
@@ -277,7 +279,7 @@ func (f *follower) end(ctx context.Context, err error) error {
 			return perr
 		}
 	} else {
-		f.a.printf(f.a.out, "%s", summary(doc.RunDoc, code))
+		f.a.printf(f.a.out, "%s%s", summary(doc.RunDoc, code), outcome(doc))
 	}
 	if code == 0 {
 		return nil
@@ -312,6 +314,19 @@ func summary(d api.RunDoc, code exit) string {
 		s += fmt.Sprintf("  it goes on to the end of its turn; follow it with: agency watch %s\n", d.ID)
 	}
 	return s
+}
+
+// outcome is what a run that is over came to, and where to read all of it.
+func outcome(d api.InspectDoc) string {
+	if d.Report == nil || !d.State.Final() {
+		return ""
+	}
+	s := fmt.Sprintf("  %s\n", tui.Line(report.Summary(*d.Report)))
+	if m := d.Report.Manager; m != nil && m.Text != "" {
+		first, _, _ := strings.Cut(m.Text, "\n")
+		s += fmt.Sprintf("  the project manager says: %s\n", tui.Line(first))
+	}
+	return s + fmt.Sprintf("  report: agency inspect %s --report\n", d.ID)
 }
 
 func (a *app) printLine(v any) error {

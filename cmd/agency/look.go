@@ -15,6 +15,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
+	"agency/internal/report"
 	"agency/internal/ui/tui"
 )
 
@@ -104,7 +105,7 @@ func (a *app) runs(ctx context.Context) ([]api.RunDoc, error) {
 
 type inspectFlags struct {
 	tier, brief, contract, transcript string
-	messages, plan, json              bool
+	messages, plan, report, json      bool
 }
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -112,7 +113,7 @@ func (a *app) inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "inspect [RUN]", Short: "Show what a run did, and how each criterion is proved", Args: atMostOne,
 		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
-		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --json",
+		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.tier != "" || f.plan {
 				return usage("--tier and --plan: not in this version")
@@ -125,6 +126,7 @@ func (a *app) inspectCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&f.transcript, "transcript", "", "the conversation of a `SESSION`")
 	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, and how far each has come")
+	cmd.Flags().BoolVar(&f.report, "report", false, "what the run came to, measured, in Markdown; with --json as JSON")
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
 	cmd.Flags().StringVar(&f.tier, "tier", "", "")
@@ -158,6 +160,9 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 			return err
 		}
 	}
+	if f.report {
+		return a.printReport(doc, f.json)
+	}
 	if f.brief != "" {
 		return a.printJSON(doc.Contracts[0])
 	}
@@ -166,6 +171,18 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		return err
 	}
 	return a.show(f.json, doc, func() string { return tui.Inspect(a.style, doc) + a.openGates(doc.RunDoc, gates) })
+}
+
+// printReport prints what a run came to.
+func (a *app) printReport(doc api.InspectDoc, asJSON bool) error {
+	if doc.Report == nil {
+		return agency.Errorf(agency.KindInvalid, "run %s: its host is of an older build, which measures no report", doc.ID).WithMend("wait until the run ends, and ask again")
+	}
+	text, err := report.Markdown(*doc.Report)
+	if err != nil {
+		return err
+	}
+	return a.show(asJSON, doc.Report, func() string { return tui.Clean(text) })
 }
 
 func one(doc api.InspectDoc, id agency.ContractID) ([]api.ContractDoc, error) {

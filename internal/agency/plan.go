@@ -49,7 +49,7 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 			add(c.ID, "%v", err)
 		}
 		if rules.Taken[c.ID] {
-			add(c.ID, "the run has a contract of this id already")
+			add(c.ID, "the id is taken: the run has, or makes itself, a contract of this id")
 		}
 		fold := strings.ToLower(string(c.ID))
 		if first, ok := byFold[fold]; ok {

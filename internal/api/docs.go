@@ -104,6 +104,8 @@ type InspectDoc struct {
 	Interventions []agency.Event    `json:"interventions"`
 	Agents        []AgentDoc        `json:"agents"`    // that ever joined, by id
 	Conflicts     []ConflictDoc     `json:"conflicts"` // in the order in which they were found
+	// Report is what the run came to so far; nil from a host of an older build.
+	Report *agency.Report `json:"report,omitempty"`
 }
 
 // RoutingDoc is the decision on which level a contract is worked on.

@@ -41,8 +41,46 @@ func (d Dir) Staged(ctx context.Context, tree agency.OID) ([]Change, error) {
 	return parseRaw(out)
 }
 
-func parseRaw(out []byte) ([]Change, error) {
+// Landed is a commit with what it changed against its parent.
+type Landed struct {
+	Commit, Tree agency.OID
+	Changes      []Change
+}
+
+// LogChanges lists the commits that head reaches and not does not, newest
+// first, each with what it changed. Merges are left out.
+func (d Dir) LogChanges(ctx context.Context, head, not agency.OID) ([]Landed, error) {
+	if err := checkOID(head, not); err != nil {
+		return nil, err
+	}
+	out, err := d.run(ctx, "log", "-z", "--raw", "--no-merges", "--no-renames", "--full-index", "--no-abbrev", "--no-show-signature",
+		"--no-color", "--no-notes", "--format=%x01%H%T", string(head), "^"+string(not), "--")
+	if err != nil {
+		return nil, err
+	}
+	var all []Landed
 	parts := fields(out)
+	for i := 0; i < len(parts); {
+		ids, ok := strings.CutPrefix(parts[i], "\x01")
+		if !ok {
+			return nil, agency.Errorf(agency.KindInternal, "git log wrote %q for a commit", parts[i])
+		}
+		l := Landed{Commit: agency.OID(ids[:len(ids)/2]), Tree: agency.OID(ids[len(ids)/2:])}
+		from := i + 1
+		for i = from; i < len(parts) && !strings.HasPrefix(parts[i], "\x01"); i += 2 { // a path stands behind each change
+			parts[i] = strings.TrimPrefix(parts[i], "\n")
+		}
+		if l.Changes, err = changesOf(parts[from:min(i, len(parts))]); err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func parseRaw(out []byte) ([]Change, error) { return changesOf(fields(out)) }
+
+func changesOf(parts []string) ([]Change, error) {
 	changes := make([]Change, 0, len(parts)/2)
 	for i := 0; i+1 < len(parts); i += 2 {
 		c := Change{Path: parts[i+1]}

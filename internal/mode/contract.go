@@ -174,17 +174,8 @@ func (d *draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 			return planEnd{attemptEnd: end}, err
 		}
 	}
-	for _, s := range []struct {
-		key  string
-		step step
-	}{
-		{"verified", step{Verified: &agency.Verified{}}},
-		{"landing", step{LandingBegun: &agency.LandingBegun{}}},
-		{"landed", step{HasLanded: &agency.HasLanded{}}},
-	} {
-		if err := d.advance(c, s.key, s.step); err != nil {
-			return planEnd{}, err
-		}
+	if err := d.accept(c); err != nil {
+		return planEnd{}, err
 	}
 	return planEnd{accepted: true}, nil
 }

@@ -34,6 +34,7 @@ func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	if a.role == manager && !a.how.many {
 		spec.MaxContracts = 1
 	}
+	spec.Report = a.how.report
 	if a.slot != nil {
 		spec.Onto = a.base
 	}
@@ -91,9 +92,12 @@ func (a *attempts) wait(c flow.Ctx, out session.Outcome, part int) (*session.Ans
 // must end instead.
 func (a *attempts) meet(c flow.Ctx, out session.Outcome, part int) (answer *session.Answer, stop string, err error) {
 	name := fmt.Sprintf("%s-%d-%d", a.contract.ID, a.n, part)
+	key := a.key(fmt.Sprintf("resume/%d", part))
+	if a.how.report {
+		return a.atTheEnd(c, out, key)
+	}
 	switch out.For {
 	case session.ForPause:
-		key := a.key(fmt.Sprintf("resume/%d", part))
 		if a.crew != nil {
 			return nil, "", a.crew.resumed(c, key)
 		}

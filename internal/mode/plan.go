@@ -12,6 +12,12 @@ import (
 //go:embed replan.md
 var replanWords string
 
+// Reserved are the ids of contracts that a team's run makes itself: no plan may
+// take one.
+func Reserved() []agency.ContractID {
+	return []agency.ContractID{"plan", "replan", "report", "rework"}
+}
+
 // replanText is what the manager is told when a part of its plan failed.
 func replanText(in Input, all []agency.Contract, f schedule.Failure) string {
 	var b strings.Builder

@@ -80,6 +80,7 @@ type workOn struct {
 	before *handed // what another contract left
 	up     bool    // a failure of verification moves the run up
 	many   bool    // a plan of many contracts
+	report bool    // the manager's report on it
 }
 
 // pursue takes a contract to its landing and through the merge gate.
@@ -191,6 +192,7 @@ type attempts struct {
 	stopped  bool           // a person ended it
 	up       int            // levels of models above what the contract's size asks for
 	slot     *schedule.Slot // of a team; nil where one agent works at a time
+	alone    bool           // it ends for want of money, and nothing else does
 }
 
 func (a *attempts) next() bool {

@@ -20,6 +20,7 @@ import (
 	"agency/internal/land"
 	"agency/internal/lease"
 	"agency/internal/registry"
+	"agency/internal/report"
 	"agency/internal/schedule"
 	"agency/internal/session"
 	"agency/internal/store"
@@ -55,8 +56,9 @@ type stage struct {
 	// dies there.
 	die      func() error
 	did      map[agency.StepKey]any
-	unproved error      // what git says of a landing that is to resolve a conflict
-	one      sync.Mutex // contracts of a team act beside each other
+	unproved error             // what git says of a landing that is to resolve a conflict
+	reports  []session.Outcome // how the manager's last session ends, in turn
+	one      sync.Mutex        // contracts of a team act beside each other
 }
 
 func (s *stage) log(format string, args ...any) {
@@ -92,6 +94,9 @@ func (s *stage) registry() *flow.Registry {
 	bind(s, r, session.Activity, func(_ context.Context, _ agency.StepKey, in session.Spec) (session.Outcome, error) {
 		s.specs = append(s.specs, in)
 		s.log("session %s %d.%d", in.Contract, in.Attempt, in.Part)
+		if in.Report {
+			return take(s, &s.reports, session.Outcome{Kind: session.Reported, Report: "All is well."}), nil
+		}
 		if in.Role == manager {
 			return take(s, &s.plans, planned()), nil
 		}
@@ -137,7 +142,8 @@ func (s *stage) registry() *flow.Registry {
 		s.log("merge into %s, verified %v: %v", in.Target, in.Verified != nil, out.Merged != nil)
 		return out, nil
 	})
-	steps := NewSteps(s.db, agency.Fence{}, shop{unproved: s.unproved}, shop{})
+	sh := shop{unproved: s.unproved}
+	steps := NewSteps(s.db, agency.Fence{}, sh, sh, sh)
 	if s.die == nil {
 		steps.Bind(r)
 		return r
@@ -155,6 +161,8 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, noteMove, steps.moved)
 	mortal(s, r, noteClash, steps.clash)
 	mortal(s, r, settleClash, steps.settle)
+	mortal(s, r, measureRun, steps.rollup)
+	mortal(s, r, keepWords, steps.keepWords)
 	return r
 }
 
@@ -218,6 +226,10 @@ func (shop) Signing(context.Context, agency.RunID) (string, error) { return "", 
 
 func (shop) Stat(context.Context, agency.RunID, agency.OID, agency.OID) (string, error) {
 	return " a.go | 2 +-\n", nil
+}
+
+func (shop) Landings(context.Context, agency.RunID) (report.Input, error) {
+	return report.Input{}, nil
 }
 
 // answer is the host's part: a decision and its signal in one transaction.

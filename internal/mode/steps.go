@@ -126,11 +126,12 @@ type Steps struct {
 	shop  Shop
 
 	models Models
+	books  Books
 }
 
 // NewSteps makes the performer of a host's runs; fence is the host's.
-func NewSteps(db *store.DB, fence agency.Fence, shop Shop, models Models) *Steps {
-	return &Steps{db: db, fence: fence, shop: shop, models: models}
+func NewSteps(db *store.DB, fence agency.Fence, shop Shop, models Models, books Books) *Steps {
+	return &Steps{db: db, fence: fence, shop: shop, models: models, books: books}
 }
 
 // Bind registers the activities.
@@ -148,6 +149,8 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, noteMove, s.moved)
 	flow.Bind(r, noteClash, s.clash)
 	flow.Bind(r, settleClash, s.settle)
+	flow.Bind(r, measureRun, s.rollup)
+	flow.Bind(r, keepWords, s.keepWords)
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {
@@ -261,6 +264,7 @@ var mergeGateText string
 type mergeGateView struct {
 	mergeGateSpec
 	Goal, Branch, Stat, Cost, Signing       string
+	Report                                  string // of a run of several contracts
 	Proofs                                  []agency.Proof
 	Weakened                                []agency.Weakening
 	Receipts, Flaky                         []string
@@ -282,6 +286,13 @@ func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpe
 		view.Signing = "its configuration is refused: " + err.Error() // told again, and mended, at the merge
 	}
 	if err := s.db.Read(ctx, view.fill); err != nil {
+		return flow.None{}, err
+	}
+	whole, err := s.measure(ctx, in.Run)
+	if err != nil {
+		return flow.None{}, err
+	}
+	if err := view.fillReport(whole); err != nil {
 		return flow.None{}, err
 	}
 	body, err := view.render()

@@ -78,6 +78,9 @@ func (t *team) carryOut(c flow.Ctx) (Result, error) {
 	if out.Stopped != "" {
 		return Result{Reason: out.Stopped}, nil
 	}
+	if why, err := t.report(c); err != nil || why != "" {
+		return Result{Reason: why}, err
+	}
 	if why, err := t.incomplete(c, out); err != nil || why != "" {
 		return Result{Reason: why}, err
 	}

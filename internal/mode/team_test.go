@@ -123,6 +123,32 @@ func TestTeam(t *testing.T) {
 			Result{Reason: "the budget is used up: r"},
 			[]string{"gate budget-1: reject"},
 		},
+		"no report comes": {
+			func(s *stage, _ *Input) {
+				s.reports = []session.Outcome{{Kind: session.Incomplete, Reason: "30 turns"}}
+			}, merged, []string{"land c: true", "session report 1.1", "gate merge-1: approve"},
+		},
+		"no money is left for a report": {
+			func(s *stage, _ *Input) {
+				s.reports = []session.Outcome{{Kind: session.Parked, For: session.ForBudget, Reason: "r"}}
+			}, merged, []string{"session report 1.1", "gate merge-1: approve"},
+		},
+		"nobody is asked at the end": {
+			func(s *stage, _ *Input) {
+				s.reports = []session.Outcome{{Kind: session.Parked, For: session.ForHuman, Question: "well?", ToolUse: "call-9"}}
+			}, merged, []string{"session report 1.1", "session report 1.2", "gate merge-1: approve"},
+		},
+		"paused before the report": {
+			func(s *stage, _ *Input) {
+				s.reports = []session.Outcome{{Kind: session.Parked, For: session.ForPause}}
+				s.pause()
+			}, merged, []string{"session report 1.1", "resume", "session report 1.2", "gate merge-1: approve"},
+		},
+		"cancelled in the report": {
+			func(s *stage, _ *Input) {
+				s.reports = []session.Outcome{{Kind: session.Stopped, Reason: "cancelled"}}
+			}, Result{Reason: "cancelled"}, []string{"land c: true", "session report 1.1"},
+		},
 		"planned anew": {
 			func(s *stage, _ *Input) {
 				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}

@@ -19,6 +19,8 @@ type View struct {
 	Network   bool   // commands may reach the hosts that the user granted
 	// Contracts is how many contracts a plan of the role may have; 0 is any.
 	Contracts int
+	// Phase is what a manager's session is for.
+	Phase Phase
 	// AskPerson tells whether the role may ask a person.
 	AskPerson bool
 }
@@ -33,7 +35,11 @@ func (r Role) Works() bool {
 // Prompt renders the role's system prompt, whose first line is
 // "# TITLE (ID)". A role without a prompt is not in this version: KindInvalid.
 func (r Role) Prompt(v View) (string, error) {
-	text, err := fs.ReadFile(prompts, "prompts/"+string(r.ID)+".md")
+	name := string(r.ID)
+	if v.Phase == Reporting {
+		name += "_report"
+	}
+	text, err := fs.ReadFile(prompts, "prompts/"+name+".md")
 	if err != nil {
 		return "", agency.Errorf(agency.KindInvalid, "role %s is not in this version", r.ID)
 	}
@@ -44,7 +50,7 @@ func (r Role) Prompt(v View) (string, error) {
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)
 	}
-	v.Title, v.ID, v.AskPerson = r.Title, string(r.ID), r.Offers("request_human_input")
+	v.Title, v.ID, v.AskPerson = r.Title, string(r.ID), r.OffersIn(v.Phase, "request_human_input")
 	var b strings.Builder
 	if err := t.Execute(&b, v); err != nil {
 		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)

@@ -44,7 +44,7 @@ func TestRows(t *testing.T) {
 		if r.Offers("write_file") != strings.ContainsRune("STCGI", rune(r.Letter)) {
 			t.Errorf("role %s: write_file offered: %v", r.ID, r.Offers("write_file"))
 		}
-		if r.ID == Overseer && !slices.Equal(r.Tools(), []string{"send_message"}) {
+		if r.ID == Overseer && !slices.Equal(r.Tools(), []string{"final_report", "send_message"}) {
 			t.Errorf("the overseer is offered %v", r.Tools())
 		}
 		if r.Offers("send_message") != (len(reach()[r.ID]) > 0) {
@@ -68,6 +68,33 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// A manager is offered what its session is for; who has no phase, all.
+func TestPhases(t *testing.T) {
+	r, err := Find(ProjectManager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		phase Phase
+		tool  string
+		want  bool
+	}{
+		{Planning, "submit_plan", true},
+		{Planning, "final_report", false},
+		{Planning, "read_file", true},
+		{Planning, "write_file", false},
+		{Reporting, "submit_plan", false},
+		{Reporting, "create_subcontract", false},
+		{Reporting, "final_report", true},
+		{Reporting, "read_file", true},
+		{Always, "submit_plan", true},
+	} {
+		if got := r.OffersIn(tt.phase, tt.tool); got != tt.want {
+			t.Errorf("phase %q, %s offered: %v", tt.phase, tt.tool, got)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	if _, err := Find("critic"); agency.KindOf(err) != agency.KindInvalid {
 		t.Errorf("an unknown role gives %v", err)
@@ -78,6 +105,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, Generalist, View{Repo: "/home/ann/shop"}, "testdata/generalist.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Contracts: 1}, "testdata/project_manager.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop"}, "testdata/project_manager_many.md")
+	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/project_manager_report.md")
 	golden(t, Scaffolder, View{Repo: "/home/ann/shop", Network: true}, "testdata/scaffolder.md")
 	golden(t, TestEngineer, View{Repo: "/home/ann/shop"}, "testdata/test_engineer.md")
 	golden(t, Cleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")

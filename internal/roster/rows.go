@@ -38,12 +38,38 @@ func rows() []row {
 		{"rollback_checkpoint", "STCGI", false},
 		{"create_subcontract", "P", false},
 		{"submit_plan", "PV", true},
+		{"final_report", "PO", true},
 		{"request_handoff", "STR", false},
 		{"send_message", everyone, false},
 		{"request_human_input", "PVQG", false},
 		{"signal_complete", "STCGILA", true},
 		{"signal_blocked", exceptOverseer, true},
 	}
+}
+
+// Phase is what a manager's session is for: it plans, or it reports on what
+// came of its plan.
+type Phase string
+
+// The phases. Other roles have none.
+const (
+	Always    Phase = ""
+	Planning  Phase = "planning"
+	Reporting Phase = "reporting"
+)
+
+// only are the tools that a manager is offered in one phase and not in another.
+func only() map[string]Phase {
+	return map[string]Phase{
+		"create_subcontract": Planning, "submit_plan": Planning, "request_human_input": Planning, "signal_blocked": Planning,
+		"final_report": Reporting,
+	}
+}
+
+// OffersIn tells whether the role may call a tool in a phase.
+func (r Role) OffersIn(p Phase, tool string) bool {
+	want := only()[tool]
+	return r.Offers(tool) && (p == Always || want == Always || want == p)
 }
 
 func (r row) offers(letter byte) bool { return strings.IndexByte(r.roles, letter) >= 0 }

@@ -279,6 +279,8 @@ func (c *conversation) effect(d *done, k *call, problem string) {
 		}}
 	case tool.Plan:
 		c.submit(d, k, e.Contracts)
+	case tool.Report:
+		d.end = &Outcome{Kind: Reported, Report: e.Text, Tree: d.tree}
 	case tool.Blocked:
 		d.end = &Outcome{Kind: Blocked, Reason: e.Reason, Attempted: e.Attempted, Tree: d.tree}
 	case tool.Question:

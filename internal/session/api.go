@@ -18,6 +18,7 @@ import (
 	"agency/internal/brief"
 	"agency/internal/budget"
 	"agency/internal/flow"
+	"agency/internal/roster"
 )
 
 // Activity is a part of a session as a durable step: Runner.Do.
@@ -41,6 +42,9 @@ type Spec struct {
 	Answer *Answer `json:"answer,omitempty"`
 	// MaxContracts bounds the plan of a session that ends by one; 0 is any.
 	MaxContracts int `json:"max_contracts,omitempty"`
+	// Report has a manager report on a plan that was carried out, instead of
+	// making one.
+	Report bool `json:"report,omitempty"`
 	// Staged has the contract's context staged: in the brief, and as files.
 	Staged bool `json:"staged,omitempty"`
 	// From is the tree that the first attempt begins with where that is not the
@@ -49,6 +53,17 @@ type Spec struct {
 	// Onto is the commit that the work stands on: a workspace whose change counts
 	// from another is carried onto it first. Empty leaves it as it is.
 	Onto agency.OID `json:"onto,omitempty"`
+}
+
+// phase is what a manager does.
+func (s Spec) phase() roster.Phase {
+	switch {
+	case s.Role != roster.ProjectManager:
+		return roster.Always
+	case s.Report:
+		return roster.Reporting
+	}
+	return roster.Planning
 }
 
 // ID is the session's id: RUN/CONTRACT/attempt-N.

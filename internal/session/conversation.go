@@ -106,7 +106,7 @@ func (c *conversation) open(ctx context.Context) error {
 	if c.role, err = roster.Find(c.spec.Role); err != nil {
 		return err
 	}
-	if c.kit, err = c.r.kit(c.role); err != nil {
+	if c.kit, err = c.r.kit(c.role, c.spec.phase()); err != nil {
 		return err
 	}
 	if c.desk, err = c.r.o.Host.Desk(ctx, c.spec); err != nil {
@@ -132,7 +132,7 @@ func (c *conversation) begin(ctx context.Context) error {
 		return err
 	}
 	contract.Attempts = c.spec.Attempt // an attempt is one, however often it starts
-	system, err := c.role.Prompt(roster.View{Repo: c.setup.Repo, Network: c.setup.Network, Contracts: c.spec.MaxContracts})
+	system, err := c.role.Prompt(roster.View{Repo: c.setup.Repo, Network: c.setup.Network, Contracts: c.spec.MaxContracts, Phase: c.spec.phase()})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type Runner struct {
 	beats *beats
 
 	mu   sync.Mutex
-	kits map[agency.RoleID]*kit
+	kits map[string]*kit // by role and phase
 }
 
 // New makes a Runner; it does no I/O.
@@ -54,7 +54,7 @@ func New(o Options) *Runner {
 	if o.between == nil {
 		o.between = func(string) error { return nil }
 	}
-	return &Runner{o: o, tools: tool.All(), beats: newBeats(o.DB, o.beat), kits: map[agency.RoleID]*kit{}}
+	return &Runner{o: o, tools: tool.All(), beats: newBeats(o.DB, o.beat), kits: map[string]*kit{}}
 }
 
 // Do is the activity: it runs a part of a session to its outcome.
@@ -172,16 +172,17 @@ type kit struct {
 	json  []byte // of shown, as it is stored
 }
 
-// kit makes a role's kit once.
-func (r *Runner) kit(role roster.Role) (*kit, error) {
+// kit makes the kit of a role, in a phase of it, once.
+func (r *Runner) kit(role roster.Role, phase roster.Phase) (*kit, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k := r.kits[role.ID]; k != nil {
+	id := string(role.ID) + "/" + string(phase)
+	if k := r.kits[id]; k != nil {
 		return k, nil
 	}
 	k := &kit{}
 	for _, t := range r.tools {
-		if role.Offers(t.Name) {
+		if role.OffersIn(phase, t.Name) {
 			k.tools = append(k.tools, t)
 			k.shown = append(k.shown, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 		}
@@ -191,7 +192,7 @@ func (r *Runner) kit(role roster.Role) (*kit, error) {
 	if k.json, err = json.Marshal(k.shown); err != nil {
 		return nil, err
 	}
-	r.kits[role.ID] = k
+	r.kits[id] = k
 	return k, nil
 }
 

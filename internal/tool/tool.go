@@ -88,6 +88,8 @@ type (
 	}
 	// Blocked ends the session without one.
 	Blocked struct{ Reason, Attempted string }
+	// Report ends the session with an agent's own words, in Markdown.
+	Report struct{ Text string }
 	// Question parks the session until a person has answered.
 	Question struct {
 		Text    string
@@ -97,6 +99,7 @@ type (
 
 func (Complete) effect() {}
 func (Blocked) effect()  {}
+func (Report) effect()   {}
 func (Question) effect() {}
 
 // Run decodes the arguments and runs the call. The text is capped and valid
@@ -135,7 +138,7 @@ func Unknown(name string, offered []Tool) Result {
 // All are the tools of this version, sorted by name.
 func All() []Tool {
 	return []Tool{
-		createCheckpoint(), createSubcontract(), deleteFile(), editFile(), getCoverageReport(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
+		createCheckpoint(), createSubcontract(), deleteFile(), editFile(), finalReport(), getCoverageReport(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
 		readFile(),
 		requestHandoff(), requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
 		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), submitPlan(), writeFile(),

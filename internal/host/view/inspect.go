@@ -43,6 +43,9 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		}
 		return fold(q, id, &doc)
 	})
+	if err == nil {
+		doc.Report, err = r.report(ctx, id)
+	}
 	return doc, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/flow"
 	"agency/internal/land"
+	"agency/internal/mode"
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/session"
@@ -80,6 +81,9 @@ func rulesOf(c config.Config, known []agency.Contract) agency.PlanRules {
 	}
 	for _, k := range known {
 		rules.Taken[k.ID] = true
+	}
+	for _, id := range mode.Reserved() {
+		rules.Taken[id] = true
 	}
 	return rules
 }

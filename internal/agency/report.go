@@ -1,0 +1,163 @@
+package agency
+
+// Report is what a run came to. The harness measured it, from receipts,
+// landings and their differences; only Manager is what an agent says.
+type Report struct {
+	RunID  RunID    `json:"run_id"`
+	Goal   string   `json:"goal"`
+	Mode   Mode     `json:"mode"`
+	State  RunState `json:"state"`
+	Reason string   `json:"reason,omitempty"`
+	Branch string   `json:"branch"`
+	Target string   `json:"target"`
+	Merged OID      `json:"merged_commit,omitempty"`
+
+	Rollup     Rollup           `json:"rollup"`
+	Contracts  []ReportContract `json:"contracts"` // of the work, in the order of the plan
+	CostByRole []RoleCost       `json:"cost_by_role"`
+	LeftOpen   LeftOpen         `json:"left_open"`
+	Manager    *ManagerWords    `json:"manager,omitempty"`
+}
+
+// Rollup is the counts of a run over all its contracts (R1 3.4). A nil count
+// was not measured.
+type Rollup struct {
+	Total      int `json:"total_contracts"`
+	Complete   int `json:"completed_contracts"`
+	Failed     int `json:"failed_contracts"`
+	Blocked    int `json:"blocked_contracts"`
+	Cancelled  int `json:"cancelled_contracts"`
+	Unfinished int `json:"unfinished_contracts"` // still at work or waiting
+
+	Files  *Files     `json:"files,omitempty"` // by what landed
+	Before *TestCount `json:"tests_before,omitempty"`
+	After  *TestCount `json:"tests_after,omitempty"`
+	// TestsAdded pass now and were not there before; nil where names are not
+	// known.
+	TestsAdded *int      `json:"tests_added,omitempty"`
+	LintPassed *bool     `json:"lint_passed,omitempty"`
+	Coverage   *Coverage `json:"coverage,omitempty"` // of the changed lines, without their places
+
+	Attempts   int `json:"attempts"`
+	Iterations int `json:"iterations"`
+	Reviews    int `json:"reviews"`
+	Approvals  int `json:"approvals"`
+
+	Requests    int     `json:"requests"`
+	Tokens      int64   `json:"tokens"` // output plus uncached input
+	CostUSD     float64 `json:"cost_usd"`
+	Unpriced    bool    `json:"unpriced,omitempty"`
+	WallSeconds float64 `json:"wall_seconds"` // with a session or check at work
+}
+
+// TestCount is the results of one run of the tests.
+type TestCount struct {
+	Passed  int `json:"passed"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"`
+}
+
+// Files are those that a change touches, sorted.
+type Files struct {
+	Created  []string `json:"created"`
+	Modified []string `json:"modified"`
+	Deleted  []string `json:"deleted"`
+}
+
+// ReportContract is one contract as a report shows it.
+type ReportContract struct {
+	ID         ContractID `json:"id"`
+	Title      string     `json:"title"`
+	Role       RoleID     `json:"role"`
+	Status     Status     `json:"status"`
+	Error      string     `json:"error,omitempty"`
+	Attempts   int        `json:"attempts"`
+	Iterations int        `json:"iterations,omitempty"`
+	Tokens     int64      `json:"tokens"`
+	CostUSD    float64    `json:"cost_usd"`
+	Commits    []OID      `json:"commits"` // its landings on the run's branch
+	Files      *Files     `json:"files,omitempty"`
+	Criteria   []Proof    `json:"criteria"`
+	Coverage   *Coverage  `json:"coverage,omitempty"`
+}
+
+// RoleCost is what the agents of a role spent.
+type RoleCost struct {
+	Role     RoleID  `json:"role"`
+	Requests int     `json:"requests"`
+	Tokens   int64   `json:"tokens"`
+	CostUSD  float64 `json:"cost_usd"`
+	Unpriced bool    `json:"unpriced,omitempty"`
+}
+
+// LeftOpen is what a run did not settle, or settled by somebody's word.
+type LeftOpen struct {
+	Contracts []OpenContract    `json:"contracts"` // that did not land
+	Asserted  []OpenCriterion   `json:"asserted"`  // of contracts that landed
+	Weakened  []OpenWeakening   `json:"weakened"`  // of contracts that landed
+	Leftovers []OpenFile        `json:"leftovers"`
+	Writes    []UndeclaredWrite `json:"undeclared_writes"`
+	Flaky     []string          `json:"flaky"` // tests
+}
+
+// Empty tells whether nothing is open.
+func (o LeftOpen) Empty() bool {
+	return len(o.Contracts)+len(o.Asserted)+len(o.Weakened)+len(o.Leftovers)+len(o.Writes)+len(o.Flaky) == 0
+}
+
+// OpenContract is one that did not land, and why.
+type OpenContract struct {
+	ID     ContractID `json:"id"`
+	Title  string     `json:"title"`
+	Status Status     `json:"status"`
+	Reason string     `json:"reason,omitempty"`
+}
+
+// OpenCriterion is one that nothing but an agent's word proves.
+type OpenCriterion struct {
+	Contract ContractID `json:"contract_id"`
+	Proof
+}
+
+// OpenWeakening is a check that got weaker. Accepted tells whether a person
+// accepted it by its name.
+type OpenWeakening struct {
+	Contract ContractID `json:"contract_id"`
+	Weakening
+	Accepted bool `json:"accepted"`
+}
+
+// OpenFile is a new file that the contract of its landing does not name.
+type OpenFile struct {
+	Contract ContractID `json:"contract_id"`
+	Leftover
+}
+
+// UndeclaredWrite is the files that a contract changed beyond its write set.
+type UndeclaredWrite struct {
+	Contract ContractID `json:"contract_id"`
+	Files    []string   `json:"files"`
+}
+
+// ManagerWords are the manager's own report, or why there is none. Nothing in
+// it is checked.
+type ManagerWords struct {
+	Session SessionID `json:"session_id,omitempty"`
+	Text    string    `json:"text,omitempty"`
+	Missing string    `json:"missing,omitempty"` // why there is none
+}
+
+// Undeclared are the files of a change that a contract did not declare. One
+// without declared writes may change any.
+func Undeclared(c Contract, files, shared []string) (out []string) {
+	declared := c.WriteSet()
+	if len(declared) == 0 {
+		return nil
+	}
+	for _, f := range files {
+		if _, _, ok := Overlap(declared, []string{f}, nil); !ok && !isShared(f, shared) {
+			out = append(out, f)
+		}
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package view
+
+import (
+	"context"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+	"agency/internal/host"
+	"agency/internal/registry"
+	"agency/internal/report"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// report is what a run came to. Where git cannot be asked, what only it knows
+// is left out: looking works on a repository that is broken.
+func (r *Reader) report(ctx context.Context, id agency.RunID) (doc *agency.Report, err error) {
+	in := r.landed(ctx, id)
+	err = r.read(ctx, func(q *store.Snapshot) error {
+		got, err := report.Gather(q, id, in)
+		doc = &got
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	run, err := r.Doc(ctx, id)
+	doc.State, doc.Reason = run.State, run.Reason
+	return doc, err
+}
+
+// landed are the landings of a run.
+func (r *Reader) landed(ctx context.Context, id agency.RunID) (in report.Input) {
+	var run agency.Run
+	var loc git.Location
+	err := r.read(ctx, func(q *store.Snapshot) (err error) {
+		if run, err = registry.Run(q, id); err != nil {
+			return err
+		}
+		if c, err := host.ReadCopy(q, id); err == nil {
+			in.Shared = c.Config.SharedWrites
+		}
+		loc, err = workspace.Locate(q, run, r.o.Repo)
+		return err
+	})
+	if err != nil {
+		return in
+	}
+	h, err := r.o.Git(ctx)
+	if err != nil {
+		return in
+	}
+	user := h.At(loc)
+	head, err := user.Ref(ctx, "refs/heads/"+run.Branch)
+	if err != nil || head == "" {
+		return in
+	}
+	landed := []git.Landed{}
+	if head != run.Base {
+		if landed, err = user.LogChanges(ctx, head, run.Base); err != nil {
+			return in
+		}
+	}
+	if tree, err := user.ResolveTree(ctx, run.Base); err == nil {
+		in.Landed, in.BaseTree = landed, tree
+	}
+	return in
+}

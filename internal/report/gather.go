@@ -1,0 +1,290 @@
+// Package report folds a run's records into what it came to: contracts by how
+// they ended, files by what landed, tests before and after by receipts, cost
+// by the budget's lines, and what is left open. It reads and never asks an
+// agent; what a manager says stands beside it, marked as such.
+//
+// It decides nothing and stores nothing.
+package report
+
+import (
+	"slices"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/event"
+	"agency/internal/git"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/verify"
+)
+
+// Input is what the store alone does not know.
+type Input struct {
+	// Landed are the commits on the run's branch, newest first; nil where git
+	// could not be asked. BaseTree is the tree that they begin from.
+	Landed   []git.Landed
+	BaseTree agency.OID
+	// Shared are the globs of files that any contract may change.
+	Shared []string
+}
+
+// Gather folds a run's records into its report.
+func Gather(q *store.Snapshot, id agency.RunID, in Input) (agency.Report, error) {
+	r, err := read(q, id)
+	if err != nil {
+		return agency.Report{}, err
+	}
+	return fold(r, in), nil
+}
+
+// records are what a report is measured by.
+type records struct {
+	run       agency.Run
+	contracts []agency.Contract
+	verdicts  []agency.Verdict // in their order
+	gates     []agency.Gate
+	receipts  []agency.Receipt
+	lines     []budget.Line
+	wall      time.Duration
+	commits   map[agency.ContractID][]agency.OID // landings, oldest first
+	words     *agency.ManagerWords
+}
+
+func read(q *store.Snapshot, id agency.RunID) (r records, err error) {
+	for _, one := range []func() error{
+		func() error { r.run, err = registry.Run(q, id); return err },
+		func() error { r.contracts, err = registry.Contracts(q, id); return err },
+		func() error { r.verdicts, err = verify.Verdicts(q, id); return err },
+		func() error { r.gates, err = registry.Gates(q, id); return err },
+		func() error { r.receipts, err = check.Receipts(q, id); return err },
+		func() error { r.lines, err = budget.Lines(q, id); return err },
+		func() error { r.commits, err = landings(q, id); return err },
+		func() error { r.words, err = registry.Words(q, id); return err },
+	} {
+		if err := one(); err != nil {
+			return r, err
+		}
+	}
+	root, err := budget.Read(q, id, budget.Root)
+	r.wall = root.Wall
+	return r, err
+}
+
+// gatherer folds records into a report.
+type gatherer struct {
+	records
+	in       Input
+	r        agency.Report
+	passed   map[agency.ContractID]agency.Verdict // the last that passed
+	accepted []agency.Weakening
+	files    map[agency.OID]agency.Files // by commit
+}
+
+func fold(from records, in Input) agency.Report {
+	g := &gatherer{records: from, in: in, passed: map[agency.ContractID]agency.Verdict{}, files: map[agency.OID]agency.Files{}}
+	g.r = agency.Report{
+		RunID: g.run.ID, Goal: g.run.Goal, Mode: g.run.Mode, State: g.run.State, Reason: g.run.Reason, Branch: g.run.Branch, Target: g.run.Target,
+		Merged: g.run.Merged, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
+		LeftOpen: agency.LeftOpen{
+			Contracts: []agency.OpenContract{}, Asserted: []agency.OpenCriterion{}, Weakened: []agency.OpenWeakening{},
+			Leftovers: []agency.OpenFile{}, Writes: []agency.UndeclaredWrite{}, Flaky: []string{},
+		},
+	}
+	if g.run.MovedTo != "" {
+		g.r.Mode = g.run.MovedTo
+	}
+	for _, v := range g.verdicts {
+		if v.Pass && v.ContractID != "" {
+			g.passed[v.ContractID] = v
+		}
+	}
+	for _, one := range g.gates {
+		if one.Decision.Verb == agency.Approve {
+			g.accepted = append(g.accepted, one.Weakened...)
+		}
+	}
+	for _, l := range in.Landed {
+		g.files[l.Commit] = filesOf(l.Changes)
+	}
+	g.work()
+	g.checks()
+	g.cost()
+	return g.r
+}
+
+func filesOf(changes []git.Change) (f agency.Files) {
+	for _, c := range changes {
+		switch c.Status {
+		case 'A':
+			f.Created = append(f.Created, c.Path)
+		case 'D':
+			f.Deleted = append(f.Deleted, c.Path)
+		default:
+			f.Modified = append(f.Modified, c.Path)
+		}
+	}
+	return f
+}
+
+// landings are the commits of each contract on the run's branch, oldest first.
+func landings(q store.Querier, id agency.RunID) (map[agency.ContractID][]agency.OID, error) {
+	const page = 1000
+	out := map[agency.ContractID][]agency.OID{}
+	for after := int64(0); ; {
+		evs, err := event.Since(q, after, event.Filter{Run: id, Category: agency.CategoryGit}, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, ev := range evs {
+			after = ev.ID
+			d, err := agency.DecodeDetail(ev)
+			if m, ok := d.(*agency.Merged); ok && err == nil && m.Contract != "" {
+				out[m.Contract] = append(out[m.Contract], m.Commit)
+			}
+		}
+		if len(evs) < page {
+			return out, nil
+		}
+	}
+}
+
+// work folds the contracts; what a manager holds is no work.
+func (g *gatherer) work() {
+	for _, c := range g.contracts {
+		if c.AssignedRole != "project_manager" {
+			g.contract(c)
+		}
+	}
+	if g.r.Rollup.Files != nil {
+		tidy(g.r.Rollup.Files)
+	}
+	slices.Sort(g.r.LeftOpen.Flaky)
+	g.r.LeftOpen.Flaky = slices.Compact(g.r.LeftOpen.Flaky)
+}
+
+func (g *gatherer) contract(c agency.Contract) {
+	v := g.passed[c.ID]
+	line := agency.ReportContract{
+		ID: c.ID, Title: c.Title, Role: c.AssignedRole, Status: c.Status, Error: c.Error, Attempts: c.Attempts, Iterations: c.Iterations,
+		Commits: g.commits[c.ID], Criteria: v.Proofs,
+	}
+	if line.Commits == nil {
+		line.Commits = []agency.OID{}
+	}
+	if len(line.Criteria) == 0 || c.Status != agency.StatusComplete {
+		line.Criteria = open(c)
+	}
+	var money agency.Money
+	for _, l := range g.lines {
+		if l.Contract == c.ID {
+			line.Tokens, money = line.Tokens+l.Billed, money+l.Money
+		}
+	}
+	line.CostUSD = money.Float()
+	sum := &g.r.Rollup
+	sum.Total++
+	sum.Attempts += c.Attempts
+	sum.Iterations += c.Iterations
+	*tally(sum, c.Status)++
+	if c.Status == agency.StatusComplete {
+		g.landed(c, v, &line)
+	} else {
+		g.r.LeftOpen.Contracts = append(g.r.LeftOpen.Contracts, agency.OpenContract{ID: c.ID, Title: c.Title, Status: c.Status, Reason: c.Error})
+	}
+	g.r.Contracts = append(g.r.Contracts, line)
+}
+
+// open are a contract's criteria before anything proves them.
+func open(c agency.Contract) []agency.Proof {
+	out := make([]agency.Proof, 0, len(c.AcceptanceCriteria))
+	for _, cr := range c.AcceptanceCriteria {
+		out = append(out, agency.Proof{Criterion: cr, Proof: agency.ProofOpen})
+	}
+	return out
+}
+
+// tally is the count of a status.
+func tally(sum *agency.Rollup, s agency.Status) *int {
+	switch s {
+	case agency.StatusComplete:
+		return &sum.Complete
+	case agency.StatusFailed:
+		return &sum.Failed
+	case agency.StatusBlocked:
+		return &sum.Blocked
+	case agency.StatusCancelled:
+		return &sum.Cancelled
+	default:
+		return &sum.Unfinished
+	}
+}
+
+// landed adds what a contract brought onto the run's branch, and what of it
+// rests on somebody's word.
+func (g *gatherer) landed(c agency.Contract, v agency.Verdict, line *agency.ReportContract) {
+	o := &g.r.LeftOpen
+	for _, p := range line.Criteria {
+		if p.Proof == agency.ProofAsserted || p.Proof == agency.ProofOpen {
+			o.Asserted = append(o.Asserted, agency.OpenCriterion{Contract: c.ID, Proof: p})
+		}
+	}
+	for _, w := range v.Weakened {
+		o.Weakened = append(o.Weakened, agency.OpenWeakening{
+			Contract: c.ID, Weakening: w, Accepted: slices.ContainsFunc(g.accepted, w.Same),
+		})
+	}
+	for _, l := range v.Leftovers {
+		o.Leftovers = append(o.Leftovers, agency.OpenFile{Contract: c.ID, Leftover: l})
+	}
+	o.Flaky = append(o.Flaky, v.Flaky...)
+	if v.Coverage != nil {
+		line.Coverage = v.Coverage
+		if g.r.Rollup.Coverage == nil {
+			g.r.Rollup.Coverage = &agency.Coverage{}
+		}
+		g.r.Rollup.Coverage.Covered += v.Coverage.Covered
+		g.r.Rollup.Coverage.Lines += v.Coverage.Lines
+	}
+	if g.in.Landed == nil {
+		return
+	}
+	line.Files = &agency.Files{}
+	if g.r.Rollup.Files == nil {
+		g.r.Rollup.Files = &agency.Files{}
+	}
+	for _, commit := range line.Commits {
+		add(line.Files, g.files[commit])
+		add(g.r.Rollup.Files, g.files[commit])
+	}
+	tidy(line.Files)
+	if extra := agency.Undeclared(c, slices.Concat(line.Files.Created, line.Files.Modified, line.Files.Deleted), g.in.Shared); len(extra) > 0 {
+		o.Writes = append(o.Writes, agency.UndeclaredWrite{Contract: c.ID, Files: extra})
+	}
+}
+
+func add(to *agency.Files, f agency.Files) {
+	to.Created = append(to.Created, f.Created...)
+	to.Modified = append(to.Modified, f.Modified...)
+	to.Deleted = append(to.Deleted, f.Deleted...)
+}
+
+// tidy sorts and names each file once: one that was created stays created
+// whatever was done to it later, one that is gone again was never there.
+func tidy(f *agency.Files) {
+	for _, list := range []*[]string{&f.Created, &f.Modified, &f.Deleted} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+		if *list == nil {
+			*list = []string{}
+		}
+	}
+	in := func(list []string) func(string) bool {
+		return func(s string) bool { _, ok := slices.BinarySearch(list, s); return ok }
+	}
+	created, deleted := slices.Clone(f.Created), slices.Clone(f.Deleted)
+	f.Created = slices.DeleteFunc(f.Created, in(deleted))
+	f.Deleted = slices.DeleteFunc(f.Deleted, in(created))
+	f.Modified = slices.DeleteFunc(f.Modified, func(s string) bool { return in(created)(s) || in(deleted)(s) })
+}

@@ -1,0 +1,141 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"agency/internal/agency"
+)
+
+//go:embed report.md
+var text string
+
+// Markdown is a report as people read it. What agents wrote stands in single
+// lines or behind quote marks: it cannot look like the harness's own words.
+func Markdown(r agency.Report) (string, error) { return render(r, true) }
+
+// Gate is a report as the merge gate shows it, beside the goal, the criteria
+// and the checks.
+func Gate(r agency.Report) (string, error) { return render(r, false) }
+
+func render(r agency.Report, whole bool) (string, error) {
+	t, err := template.New("report.md").Option("missingkey=error").Funcs(template.FuncMap{
+		"line": line, "quote": quote, "names": names, "tests": tests, "share": share, "money": money, "short": short,
+		"passed": passed, "deref": func(n *int) int { return *n },
+	}).Parse(text)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, struct {
+		agency.Report
+		Whole bool
+	}{r, whole}); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(b.String()) + "\n", nil
+}
+
+// Summary is a report in one line.
+func Summary(r agency.Report) string {
+	s := &r.Rollup
+	parts := []string{fmt.Sprintf("%d of %d contracts landed", s.Complete, s.Total)}
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{s.Failed, "failed"}, {s.Blocked, "blocked"}, {s.Cancelled, "cancelled"}, {s.Unfinished, "unfinished"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
+		}
+	}
+	if f := s.Files; f != nil {
+		parts = append(parts, fmt.Sprintf("%d files created, %d modified, %d deleted", len(f.Created), len(f.Modified), len(f.Deleted)))
+	}
+	if s.After != nil {
+		parts = append(parts, "tests: "+tests(s.After))
+	}
+	return strings.Join(parts, "; ")
+}
+
+const maxLine = 300
+
+// line shows a text within a line.
+func line(v any) string {
+	s := strings.Join(strings.Fields(clean(fmt.Sprint(v))), " ")
+	if r := []rune(s); len(r) > maxLine {
+		s = string(r[:maxLine-1]) + "…"
+	}
+	return s
+}
+
+// quote puts each line of a text behind a quote mark.
+func quote(s string) string {
+	return "> " + strings.ReplaceAll(strings.TrimSpace(clean(s)), "\n", "\n> ")
+}
+
+// clean leaves out letters that cannot be seen or that move the cursor.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+const maxNames = 40
+
+// names lists files, the first of many.
+func names(files []string) string {
+	var out []string
+	for i, f := range files {
+		if i == maxNames {
+			out = append(out, fmt.Sprintf("and %d more", len(files)-maxNames))
+			break
+		}
+		if q := strconv.Quote(f); q != `"`+f+`"` {
+			f = q
+		}
+		out = append(out, "`"+strings.ReplaceAll(f, "`", "'")+"`")
+	}
+	return strings.Join(out, ", ")
+}
+
+func tests(c *agency.TestCount) string {
+	if c == nil {
+		return "not measured"
+	}
+	s := fmt.Sprintf("%d passed, %d failed", c.Passed, c.Failed)
+	if c.Skipped > 0 {
+		s += fmt.Sprintf(", %d skipped", c.Skipped)
+	}
+	return s
+}
+
+func share(c *agency.Coverage) string {
+	if c.Lines == 0 {
+		return "no line that could be measured"
+	}
+	return fmt.Sprintf("%d of %d changed lines (%d %%)", c.Covered, c.Lines, 100*c.Covered/c.Lines)
+}
+
+func passed(ok *bool) string {
+	if *ok {
+		return "passed"
+	}
+	return "failed"
+}
+
+func money(usd float64, unpriced bool) string {
+	s := agency.USD(usd).String()
+	if unpriced {
+		s += " without what has no price"
+	}
+	return s
+}
+
+func short(id agency.OID) string { return fmt.Sprintf("%.10s", string(id)) }

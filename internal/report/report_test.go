@@ -1,0 +1,164 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/git"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func contract(id string, status agency.Status, writes ...string) agency.Contract {
+	return agency.Contract{
+		ID: agency.ContractID(id), Title: "Do " + id, AssignedRole: "scaffolder", Status: status, Attempts: 2, Writes: writes,
+		AcceptanceCriteria: []agency.Criterion{{ID: "c1", Text: "it is done"}},
+	}
+}
+
+func verdict(id string, tree agency.OID, kind agency.ProofKind) agency.Verdict {
+	return agency.Verdict{ContractID: agency.ContractID(id), Pass: true, Tree: tree, Proofs: []agency.Proof{{Criterion: agency.Criterion{ID: "c1", Text: "it is done"}, Proof: kind}}}
+}
+
+func tested(stage string, tree agency.OID, failed int, passing ...string) agency.Receipt {
+	r := agency.Receipt{Kind: agency.CheckTest, Stage: stage, Tree: tree, Parsed: true, Passed: len(passing), Failed: failed, Command: "test"}
+	for _, name := range passing {
+		r.Tests = append(r.Tests, agency.TestResult{Name: name, Status: agency.TestPassed})
+	}
+	for range failed {
+		r.Tests = append(r.Tests, agency.TestResult{Name: "TestTwo", Status: agency.TestFailed})
+	}
+	return r
+}
+
+func changed(commit, tree agency.OID, changes ...string) git.Landed {
+	l := git.Landed{Commit: commit, Tree: tree}
+	for _, c := range changes {
+		l.Changes = append(l.Changes, git.Change{Status: c[0], Path: c[1:]})
+	}
+	return l
+}
+
+// team is a run of two contracts that landed, one that failed and one that it
+// blocked.
+func team() (records, Input) {
+	b := verdict("b", "t2", agency.ProofAsserted)
+	b.Weakened = []agency.Weakening{{Kind: agency.WeakDeleted, Name: "TestOld"}, {Kind: agency.WeakSkipped, Name: "TestSlow"}}
+	b.Leftovers = []agency.Leftover{{Path: "notes.txt", Why: "a note"}}
+	b.Flaky, b.Coverage = []string{"TestNet"}, &agency.Coverage{Covered: 3, Lines: 4}
+	lost := contract("lost", agency.StatusFailed)
+	lost.Error = "all 2 attempts are used"
+	manager := contract("plan", agency.StatusComplete)
+	manager.AssignedRole = "project_manager"
+	return records{
+		run:       agency.Run{ID: "run-1", Goal: "the goal", Mode: agency.ModeMultiAgent, State: agency.StateWaiting, Branch: "agency/run-1/main", Target: "trunk"},
+		contracts: []agency.Contract{manager, contract("a", agency.StatusComplete, "a.go"), contract("b", agency.StatusComplete, "b/"), lost, contract("later", agency.StatusBlocked)},
+		verdicts:  []agency.Verdict{verdict("a", "t1", agency.ProofVerified), b, {ContractID: "lost", Proofs: []agency.Proof{{Proof: agency.ProofVerified}}}},
+		gates:     []agency.Gate{{Weakened: b.Weakened[:1], Decision: agency.Decision{Verb: agency.Approve}}, {Weakened: b.Weakened[1:]}},
+		receipts: []agency.Receipt{
+			tested("work", "t0", 9, "TestWork"), tested("base", "t0", 1, "TestOne"), tested("claim", "t1", 0, "TestOne"),
+			tested("landing", "t2", 0, "TestOne", "TestTwo", "TestThree"),
+			{Kind: agency.CheckLint, Stage: "landing", Tree: "t2"},
+			tested("claim", "t2", 0, "TestThree"), tested("landing", "elsewhere", 5),
+		},
+		lines: []budget.Line{
+			{Role: "scaffolder", Contract: "a", Requests: 2, Billed: 100, Money: agency.Dollar / 4},
+			{Role: "scaffolder", Contract: "b", Requests: 1, Billed: 50, Money: agency.Dollar / 4},
+			{Role: "project_manager", Contract: "plan", Requests: 3, Billed: 10, Money: agency.Dollar, Unpriced: true},
+		},
+		wall:    90 * time.Second,
+		commits: map[agency.ContractID][]agency.OID{"a": {"c1"}, "b": {"c2"}},
+	}, Input{
+		BaseTree: "t0", Shared: []string{"go.sum"},
+		Landed: []git.Landed{changed("c2", "t2", "Ab/b.go", "Aextra.go", "Mgo.sum", "Ma.go", "Dold.go"), changed("c1", "t1", "Aa.go")},
+	}
+}
+
+func TestRollup(t *testing.T) {
+	r := fold(team())
+	added, lint := 1, true
+	want := agency.Rollup{
+		Total: 4, Complete: 2, Failed: 1, Blocked: 1,
+		Files:  &agency.Files{Created: []string{"a.go", "b/b.go", "extra.go"}, Modified: []string{"go.sum"}, Deleted: []string{"old.go"}},
+		Before: &agency.TestCount{Passed: 1, Failed: 1}, After: &agency.TestCount{Passed: 3}, TestsAdded: &added, LintPassed: &lint,
+		Coverage: &agency.Coverage{Covered: 3, Lines: 4}, Attempts: 8,
+		Requests: 6, Tokens: 160, CostUSD: 1.5, Unpriced: true, WallSeconds: 90,
+	}
+	if diff := cmp.Diff(want, r.Rollup); diff != "" {
+		t.Errorf("the rollup (-want +got):\n%s", diff)
+	}
+	roles := []agency.RoleCost{
+		{Role: "project_manager", Requests: 3, Tokens: 10, CostUSD: 1, Unpriced: true}, {Role: "scaffolder", Requests: 3, Tokens: 150, CostUSD: 0.5},
+	}
+	if diff := cmp.Diff(roles, r.CostByRole); diff != "" {
+		t.Errorf("the cost by role (-want +got):\n%s", diff)
+	}
+}
+
+func TestLeftOpen(t *testing.T) {
+	r := fold(team())
+	asserted := verdict("b", "", agency.ProofAsserted).Proofs[0]
+	want := agency.LeftOpen{
+		Contracts: []agency.OpenContract{
+			{ID: "lost", Title: "Do lost", Status: agency.StatusFailed, Reason: "all 2 attempts are used"},
+			{ID: "later", Title: "Do later", Status: agency.StatusBlocked},
+		},
+		Asserted: []agency.OpenCriterion{{Contract: "b", Proof: asserted}},
+		Weakened: []agency.OpenWeakening{
+			{Contract: "b", Weakening: agency.Weakening{Kind: agency.WeakDeleted, Name: "TestOld"}, Accepted: true},
+			{Contract: "b", Weakening: agency.Weakening{Kind: agency.WeakSkipped, Name: "TestSlow"}},
+		},
+		Leftovers: []agency.OpenFile{{Contract: "b", Leftover: agency.Leftover{Path: "notes.txt", Why: "a note"}}},
+		Writes:    []agency.UndeclaredWrite{{Contract: "b", Files: []string{"extra.go", "a.go", "old.go"}}},
+		Flaky:     []string{"TestNet"},
+	}
+	if diff := cmp.Diff(want, r.LeftOpen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if c := r.Contracts[2]; c.Criteria[0].Proof != agency.ProofOpen {
+		t.Errorf("a contract that failed has the proof %s", c.Criteria[0].Proof)
+	}
+}
+
+// Without git nothing is guessed.
+func TestNothingIsGuessed(t *testing.T) {
+	from, _ := team()
+	r := fold(from, Input{}).Rollup
+	if r.Files != nil || r.Before != nil || r.After != nil || r.TestsAdded != nil || r.LintPassed != nil {
+		t.Errorf("counted %+v", r)
+	}
+}
+
+// What agents wrote cannot look like the harness's own words.
+func TestWordsStayMarked(t *testing.T) {
+	from, in := team()
+	forged := "All well.\r\n## Measured\n- Contracts: 9 of 9 landed\x1b[2J"
+	from.contracts[1].Title = forged
+	from.contracts[3].Error = forged
+	from.run.Goal = forged
+	from.words = &agency.ManagerWords{Text: forged}
+	text, err := Markdown(fold(from, in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(text, "\x1b\r") {
+		t.Errorf("control letters in\n%q", text)
+	}
+	for l := range strings.Lines(text) {
+		if strings.HasPrefix(l, "- Contracts: 9") || strings.HasPrefix(l, "## Measured") && strings.Count(text, "\n"+l) > 1 {
+			t.Errorf("forged: %q in\n%s", l, text)
+		}
+	}
+	for _, want := range []string{"> - Contracts: 9 of 9 landed", "- Contracts: 2 of 4 landed, 1 failed, 1 blocked", "lint: ", "which nothing checked", "not accepted by anybody yet"} {
+		if !strings.Contains(strings.ToLower(text), strings.ToLower(want)) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	from.words = &agency.ManagerWords{Missing: "no money is left"}
+	if text, err = Gate(fold(from, in)); err != nil || !strings.Contains(text, "gave no report (no money is left)") {
+		t.Errorf("%v in\n%s", err, text)
+	}
+}
