@@ -96,7 +96,7 @@ func (b Base) uses(u check.Dependency) bool {
 var runners = []string{"jest", "vitest", "mocha"}
 
 // nodeAbsent names the packages that a manifest asks for and node would not
-// find, or find in another version than the lockfile of npm names.
+// find, or find in another version than the lockfile names.
 func (b Base) nodeAbsent(u check.Dependency) []string {
 	dir := u.Dir
 	m := readManifestJS(b.Root.FS(), dir)
@@ -118,7 +118,7 @@ func (b Base) nodeAbsent(u check.Dependency) []string {
 	if len(want) == 0 {
 		return nil
 	}
-	for name, version := range lockedAt(b.Root.FS(), dir) {
+	for name, version := range lockedAt(b.Root.FS(), dir, m) {
 		if _, ok := want[name]; ok {
 			want[name] = version
 		}
@@ -147,29 +147,6 @@ func changedFrom(b Base, u check.Dependency) string {
 		}
 	}
 	return ""
-}
-
-// lockedAt are the versions that a lockfile of npm names for the packages of a
-// folder itself.
-func lockedAt(root fs.FS, dir string) map[string]string {
-	var lock struct {
-		Packages map[string]struct {
-			Version string `json:"version"`
-			Link    bool   `json:"link"`
-		} `json:"packages"`
-	}
-	for _, n := range []string{"package-lock.json", "npm-shrinkwrap.json"} {
-		if b, err := fs.ReadFile(root, path.Join(dir, n)); err == nil && json.Unmarshal(b, &lock) == nil {
-			break
-		}
-	}
-	out := map[string]string{}
-	for at, p := range lock.Packages {
-		if name, ok := strings.CutPrefix(at, "node_modules/"); ok && !p.Link && !strings.Contains(name, "/node_modules/") {
-			out[name] = p.Version
-		}
-	}
-	return out
 }
 
 // installedAt finds a package as node does, from a folder upward.
