@@ -35,15 +35,19 @@ var goEnvs = sync.OnceValue(func() map[string]string {
 func goEnv(name string) string { return goEnvs()[name] }
 
 // conditions of scripts: sandbox holds where the full tier is to be had, maven
-// where the system brings what Maven needs to test without a network.
+// and junit where the system brings what Maven and Gradle need to test without a
+// network, venv where Python makes environments with pip.
 func conditions(cond string) (bool, error) {
 	if cond == "sandbox" {
 		_, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeFull})
 		return err == nil, nil
 	}
-	if cond == "maven" {
-		found, err := filepath.Glob("/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin/2.22.3/*.jar")
+	if jar, ok := map[string]string{"maven": "org/apache/maven/plugins/maven-surefire-plugin/2.22.3/*.jar", "junit": "junit/junit/4.x/*.jar"}[cond]; ok {
+		found, err := filepath.Glob("/usr/share/maven-repo/" + jar)
 		return err == nil && len(found) > 0, nil
+	}
+	if cond == "venv" {
+		return exec.Command("python3", "-c", "import venv, ensurepip").Run() == nil, nil
 	}
 	return false, os.ErrInvalid
 }

@@ -173,7 +173,8 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench, p *ho
 	}
 	base := detect.Base{
 		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.copy.Commands(), Env: b.copy.Getenv,
-		Subject: check.Subject{Place: shared, Run: info.Run, Stage: check.StageBase},
+		// As a verification sees it: what an agent fetched for itself is not there.
+		Subject: check.Subject{Place: shared, Run: info.Run, Stage: check.StageBase, Layer: check.LayerVerify},
 		Online:  b.runner.Tier() == sandbox.TierNone || len(b.copy.Config.Sandbox.AllowHosts) > 0,
 	}
 	if err = detect.AbsentPackages(ctx, base); err == nil {
