@@ -225,11 +225,20 @@ func (b Base) wanted(u check.Dependency) []Package {
 			have = requirements(plainRequirements(ownDependencies(text(b.Root.FS(), l))))
 		}
 		for name, version := range have {
-			out = append(out, Package{Name: name, To: version})
+			if !besideTests[strings.ToLower(name)] {
+				out = append(out, Package{Name: name, To: version})
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+// besideTests are tools that a project lists with what it needs and that no test
+// does.
+var besideTests = map[string]bool{
+	"flake8": true, "black": true, "isort": true, "mypy": true, "pylint": true, "ruff": true, "tox": true, "nox": true, "pre-commit": true,
+	"sphinx": true, "twine": true, "build": true, "wheel": true, "bumpversion": true, "bump2version": true, "codecov": true, "coveralls": true,
 }
 
 // ownDependencies are the entries of [project] dependencies, one a line.

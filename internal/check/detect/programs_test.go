@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +149,23 @@ func TestAbsentPrograms(t *testing.T) {
 				t.Errorf("notes %q", notes)
 			}
 		})
+	}
+}
+
+// What a project lists beside what its tests need does not keep a run from
+// starting.
+func TestWantedByTests(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "requirements.txt"), []byte("Flake8==3.7\npytest==5.3\nattrs\nSphinx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }() // only read
+	got := Base{Root: root}.wanted(check.Dependency{Locks: []string{"requirements.txt"}})
+	if want := []Package{{Name: "attrs", To: "*"}, {Name: "pytest", To: "==5.3"}}; !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
 	}
 }
