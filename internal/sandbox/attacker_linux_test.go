@@ -62,8 +62,17 @@ func attackers() map[string]func([]string) error {
 			_, err = net.Listen("unix", "@held")
 			return errors.Join(err, dialed("tcp", l.Addr().String()))
 		},
-		"fetch": func(a []string) error { return fetch(a[0]) },
-		"front": func([]string) error { return front() },
+		"listen": func([]string) error {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+			if err != nil {
+				return err
+			}
+			return unix.Listen(fd, 1) // at a port that the kernel picks
+		},
+		"send first":    func([]string) error { return sendFirst() },
+		"other streams": func([]string) error { return otherStreams() },
+		"fetch":         func(a []string) error { return fetch(a[0]) },
+		"front":         func([]string) error { return front() },
 		"hang on the proxy": func([]string) error {
 			c, err := net.Dial("tcp", proxyAddr())
 			if err == nil {

@@ -28,6 +28,11 @@ func attempts() []attempt {
 		{"write a kernel setting", func() error { return opened("/proc/sys/kernel/hostname", os.O_WRONLY) }},
 		{"reach the network", func() error { return reached(unix.SOCK_STREAM, [4]byte{192, 0, 2, 1}, 443) }},
 		{"send a datagram out", func() error { return reached(unix.SOCK_DGRAM, [4]byte{192, 0, 2, 1}, 53) }},
+		{"reach the network by other streams", otherStreams},
+		{"reach the network while sending", sendFirst},
+		{"reach the network by IPv6", func() error {
+			return connected(unix.AF_INET6, unix.SOCK_STREAM, 0, &unix.SockaddrInet6{Addr: [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}, Port: 443})
+		}},
 		{"open a socket to the hypervisor", func() error { return opensSocket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
 		{"open a raw packet socket", func() error { return opensSocket(unix.AF_PACKET, unix.SOCK_RAW) }},
 		{"make a user namespace by unshare", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
@@ -87,12 +92,43 @@ func opened(path string, flags int) error {
 
 // reached tries to connect to an address of the internet.
 func reached(kind int, ip [4]byte, port int) error {
-	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	return connected(unix.AF_INET, kind, 0, &unix.SockaddrInet4{Addr: ip, Port: port})
+}
+
+func connected(family, kind, protocol int, to unix.Sockaddr) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	err = unix.Connect(fd, &unix.SockaddrInet4{Addr: ip, Port: port})
+	return answer(fd, unix.Connect(fd, to))
+}
+
+// otherStreams connects by protocols that are streams and not TCP.
+func otherStreams() error {
+	var all error
+	for _, protocol := range []int{unix.IPPROTO_MPTCP, unix.IPPROTO_SCTP} {
+		err := connected(unix.AF_INET, unix.SOCK_STREAM, protocol, &unix.SockaddrInet4{Addr: [4]byte{192, 0, 2, 1}, Port: 443})
+		if err == nil {
+			return nil
+		}
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// sendFirst connects by sending (TCP fast open), without the call to connect.
+func sendFirst() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return answer(fd, unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN|unix.MSG_NOSIGNAL, &unix.SockaddrInet4{Addr: [4]byte{192, 0, 2, 1}, Port: 443}))
+}
+
+// answer waits for the end of a connect that began with err.
+func answer(fd int, err error) error {
 	if !errors.Is(err, unix.EINPROGRESS) {
 		return err
 	}

@@ -42,7 +42,10 @@ func (k *keeper) run(in *incoming) report {
 	if len(in.files) != 3 {
 		return report{Setup: fmt.Sprintf("%d files came with a request", len(in.files))}
 	}
-	rules, err := makeRules(append(grantsOf(k.plan), grant{in.request.Tmp, true}))
+	if in.request.Port != 0 && !knowsPorts() {
+		return report{Setup: "this kernel's Landlock knows no ports"}
+	}
+	rules, err := makeRules(append(grantsOf(k.plan), grant{in.request.Tmp, true}), in.request.Port)
 	if err != nil {
 		return report{Setup: err.Error()}
 	}

@@ -16,6 +16,9 @@ import (
 const (
 	landlockMinABI = 2 // the first that lets files be renamed between folders
 	landlockMaxABI = 7 // the newest that this code was tried on
+	// landlockPortsABI is the first that knows the ports of TCP.
+	landlockPortsABI = 4
+	landlockRulePort = 2 // LANDLOCK_RULE_NET_PORT
 )
 
 const (
@@ -65,12 +68,16 @@ func rulesOf(p plan) (int, error) {
 	for _, path := range writablePaths(p) {
 		grants = append(grants, grant{path, true})
 	}
-	return makeRules(grants)
+	return makeRules(grants, 0)
 }
 
+// knowsPorts says whether a rule can name the port that a command connects to.
+func knowsPorts() bool { return landlockInForce() >= landlockPortsABI }
+
 // makeRules gives -1 where the kernel has no Landlock or one too old to rename
-// files under.
-func makeRules(grants []grant) (int, error) {
+// files under. With a port TCP may connect to that and listen nowhere; without
+// one it is not Landlock's affair.
+func makeRules(grants []grant, port int) (int, error) {
 	abi := landlockInForce()
 	if abi == 0 {
 		return -1, nil
@@ -78,6 +85,10 @@ func makeRules(grants []grant) (int, error) {
 	rights := landlockRights(abi)
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
+	if port != 0 {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		size = unsafe.Offsetof(attr.Scoped)
+	}
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
@@ -97,7 +108,24 @@ func makeRules(grants []grant) (int, error) {
 			return -1, err
 		}
 	}
+	if port != 0 {
+		if err := allowPort(fd, port); err != nil {
+			_ = unix.Close(fd)
+			return -1, err
+		}
+	}
 	return fd, nil
+}
+
+// allowPort lets TCP connect to a port, of whatever machine.
+func allowPort(ruleset, port int) error {
+	rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+	_, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), landlockRulePort,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if e != 0 {
+		return fmt.Errorf("landlock port %d: %w", port, e)
+	}
+	return nil
 }
 
 func writablePaths(p plan) []string {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"agency/internal/sandbox/proxy/proxytest"
 )
 
 // open gives a runner of the landlock tier.
@@ -52,16 +54,23 @@ func TestLandlockAttempts(t *testing.T) {
 	r := open(t, Options{})
 	for range 2 { // cold, then warm
 		res := openly(t, r, newWorkspace(t, attackerAt, probeArg))
-		var told []Attempt
-		if err := json.Unmarshal(res.Stdout, &told); err != nil || len(told) != len(attempts()) {
-			t.Fatalf("%v: %s %d %s", err, res.Cause, res.ExitCode, res.Output)
+		everyAttempt(t, res)
+	}
+}
+
+// everyAttempt wants all of doctor's attempts, of which none got through that the
+// tier does not name.
+func everyAttempt(t *testing.T, res Result) {
+	t.Helper()
+	var told []Attempt
+	if err := json.Unmarshal(res.Stdout, &told); err != nil || len(told) != len(attempts()) {
+		t.Fatalf("%v: %s %d %s", err, res.Cause, res.ExitCode, res.Output)
+	}
+	for _, a := range told {
+		if !a.Stopped && !a.Gap {
+			t.Errorf("%s: %s", a.Name, a.Detail)
 		}
-		for _, a := range told {
-			if !a.Stopped && !a.Gap {
-				t.Errorf("%s: %s", a.Name, a.Detail)
-			}
-			t.Logf("%-45s %s", a.Name, a.Detail)
-		}
+		t.Logf("%-45s %s", a.Name, a.Detail)
 	}
 }
 
@@ -120,6 +129,68 @@ func TestLandlockAttacks(t *testing.T) {
 	}
 	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
 		t.Fatalf("%s %v", b, err)
+	}
+}
+
+// TestLandlockHosts reaches what was named through a proxy, and nothing else: no
+// other port of this machine, by no other protocol, and no way in.
+func TestLandlockHosts(t *testing.T) {
+	world := proxytest.New(t)
+	r, w := open(t, Options{Outlets: inWorld{world}}), newWorkspace(t)
+	if !r.ReachesHosts() {
+		t.Skip("needs a kernel whose Landlock knows ports")
+	}
+	host, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = host.Close() }()
+	path := filepath.Join(w.dir, "s")
+	daemon, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = daemon.Close() }()
+	w.spec.Hosts = []string{"proxy.golang.example"}
+	const through, stopped = 1, 0
+	for range 2 { // cold, then warm
+		for _, c := range []struct {
+			want int
+			says string
+			argv []string
+		}{
+			{through, "hello from proxy.golang.example/mod", []string{"fetch", "https://proxy.golang.example/mod"}},
+			{stopped, "Forbidden", []string{"fetch", "https://evil.example.org/"}},
+			{stopped, "permission denied", []string{"dial", "tcp", host.Addr().String()}},
+			{stopped, "permission denied", []string{"dial", "tcp", "192.0.2.1:443"}},
+			{stopped, "not supported", []string{"dial", "tcp", "[::1]:443"}},
+			{stopped, "not supported", []string{"dial", "udp", "127.0.0.1:53"}},
+			{stopped, "not supported", []string{"dial", "unix", path}},
+			{stopped, "permission denied", []string{"loopback"}},
+			{stopped, "not permitted", []string{"listen"}},
+			{stopped, "not permitted", []string{"send first"}},
+			{stopped, "not supported", []string{"other streams"}},
+		} {
+			w.spec.Argv = append([]string{attackerAt, attackerArg}, c.argv...)
+			if res := openly(t, r, w); res.ExitCode != c.want || !strings.Contains(string(res.Output), c.says) {
+				t.Errorf("%v: %d %s", c.argv, res.ExitCode, res.Output)
+			}
+		}
+		w.spec.Argv = []string{attackerAt, probeArg}
+		everyAttempt(t, openly(t, r, w))
+	}
+	w.spec.Argv, w.spec.Tools.Env = sh("echo $JAVA $https_proxy"), []string{"JAVA=-x " + JavaProxy}
+	var port int
+	var addr string
+	if _, err := fmt.Sscanf(text(openly(t, r, w)), "-x -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=%d http://127.0.0.1:%s", &port, &addr); err != nil || addr != fmt.Sprint(port) {
+		t.Errorf("port %d, address %s, %v", port, addr, err)
+	}
+	if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+		_ = c.Close()
+		t.Errorf("the proxy at %d listens after its command", port)
+	}
+	if all := strings.Join(r.Gaps(), "\n"); !strings.Contains(all, "port of its proxy") {
+		t.Errorf("no gap says what ports leave open: %s", all)
 	}
 }
 
@@ -305,7 +376,7 @@ func TestLandlockCaches(t *testing.T) {
 		echo evil >deep/er/large && echo wrote a linked file
 		cat out && echo followed a link out; true`)
 	res := openly(t, r, w)
-	got := text(res)
+	got := string(res.Stdout)
 	if want := fmt.Sprintf("small\nsmall\n%d\n1000000000", len(large)); !strings.HasPrefix(got, want) ||
 		strings.Contains(got, "wrote") || strings.Contains(got, "followed") {
 		t.Fatalf("%d %s", res.ExitCode, got)
@@ -348,9 +419,11 @@ func TestWarmCache(t *testing.T) {
 	}
 }
 
-// TestLandlockHosts says that hosts cannot be reached to a command that failed.
-func TestLandlockHosts(t *testing.T) {
+// TestLandlockNoHosts says that hosts cannot be reached to a command that failed,
+// where the kernel knows no ports.
+func TestLandlockNoHosts(t *testing.T) {
 	r, w := open(t, Options{}), newWorkspace(t, sh("exit 3")...)
+	r.machine.ports = false
 	w.spec.Hosts = []string{"proxy.golang.example"}
 	if res := openly(t, r, w); !strings.Contains(text(res), "proxy.golang.example cannot be reached") {
 		t.Errorf("%s", res.Output)

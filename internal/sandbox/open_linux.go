@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,11 +34,33 @@ func (r *Runner) prepareLandlock(s Spec) (plan, request, func(), error) {
 	if err != nil {
 		return fail(agency.KindTransient, err)
 	}
-	req := request{
-		Dir: filepath.Join(s.Place.Root, s.Dir), Argv: s.Argv, Limits: s.Limits, Tmp: tmp,
-		Env: environment(tmp, tmp, moved(s.Tools.Env, caches), plainGit(s.Place), moved(s.Env, caches)),
+	req := request{Dir: filepath.Join(s.Place.Root, s.Dir), Argv: s.Argv, Limits: s.Limits, Tmp: tmp}
+	tools, own, ways := s.Tools.Env, s.Env, []string(nil)
+	if len(s.Hosts) > 0 && r.ReachesHosts() {
+		if err := req.listen(); err != nil {
+			_ = removeWork(tmp)
+			return fail(agency.KindTransient, fmt.Errorf("proxy: %w", err))
+		}
+		tools, own, ways = javaProxyAt(tools, req.Port), javaProxyAt(own, req.Port), proxyEnv(req.Port)
 	}
-	return p, req, func() { _ = removeWork(tmp) }, nil
+	req.Env = environment(tmp, tmp, moved(tools, caches), plainGit(s.Place), ways, moved(own, caches))
+	return p, req, func() {
+		if req.door != nil {
+			_ = req.door.Close() // where the command never began
+		}
+		_ = removeWork(tmp)
+	}, nil
+}
+
+// listen opens the door of the command's proxy.
+func (r *request) listen() (err error) {
+	if r.door, err = listenOn([4]byte{127, 0, 0, 1}, 0); err != nil {
+		return err
+	}
+	if r.Port, err = r.door.port(); err != nil {
+		return errors.Join(err, r.door.Close())
+	}
+	return nil
 }
 
 // openPlan lists what a command of the landlock tier can reach.
@@ -102,7 +125,14 @@ func (t Tier) gaps(loopback bool) []string {
 		".git below a checkout can be written; the host never reads it",
 		"temporary files are on the machine's disk and bounded by counting, shared memory is the machine's own",
 		"caches begin with a part of yours, and dependency folders are copied into each checkout",
-		"sandbox.allow_hosts and setup_hosts have no effect: there is no network of its own for the proxy",
+	}
+	switch {
+	case loopback:
+	case knowsPorts():
+		gaps = append(gaps, "a command that may reach hosts (sandbox.allow_hosts, setup_hosts) can connect to the port of its proxy, another each time, "+
+			"on every machine, and other programs of this one can use that proxy")
+	default:
+		gaps = append(gaps, "sandbox.allow_hosts and setup_hosts have no effect: this kernel's Landlock cannot hold a command to the port of a proxy (Linux before 6.7)")
 	}
 	if landlockInForce() < 6 {
 		gaps = append(gaps, "your other processes can be sent signals (Linux before 6.12)")
@@ -126,8 +156,8 @@ func (r *Runner) tellOpen(s Spec, res *Result) {
 	if res.ExitCode == 0 {
 		return
 	}
-	if len(s.Hosts) > 0 && !r.loopback {
-		res.Output = append(res.Output, ("sandbox: this machine's tier has no network of its own in which a proxy could be: " +
+	if len(s.Hosts) > 0 && !r.loopback && !r.ReachesHosts() {
+		res.Output = append(res.Output, ("sandbox: this machine's tier cannot hold a command to a proxy: " +
 			strings.Join(s.Hosts, ", ") + " cannot be reached; " + waysOut() + "\n")...)
 	}
 	if r.loopback || !bytes.Contains(res.Output, refusedSocket) {

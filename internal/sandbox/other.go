@@ -35,6 +35,9 @@ func errNoSandbox() error {
 	return agency.Errorf(agency.KindTransient, "sandbox: none on %s", runtime.GOOS).WithMend("%s", noSandboxMend)
 }
 
+// ReachesHosts is false: there is no sandbox that a proxy could lead out of.
+func (r *Runner) ReachesHosts() bool { return false }
+
 func (Tier) gaps(bool) []string { return nil }
 
 func (r *Runner) runWalled(context.Context, Spec) (Result, error) {

@@ -146,5 +146,5 @@ func proxyOf(s Spec) []string {
 	if len(s.Hosts) == 0 {
 		return nil
 	}
-	return proxyEnv()
+	return proxyEnv(proxyPort)
 }

@@ -20,10 +20,10 @@ import (
 const maxProxied = 128
 
 // proxyEnv tells programs of it in the spellings that they read.
-func proxyEnv() []string {
+func proxyEnv(port int) []string {
 	var env []string
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
-		env = append(env, name+"=http://"+proxyHost+":"+strconv.Itoa(proxyPort))
+		env = append(env, name+"=http://"+proxyHost+":"+strconv.Itoa(port))
 	}
 	return append(env, "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1")
 }
@@ -40,6 +40,26 @@ func openChannel(way Outlet) (theirs *os.File, end func(), err error) {
 		_ = ours.Close()
 		served()
 	}, nil
+}
+
+// openDoor is openChannel in the landlock tier, where the command's loopback
+// address is the host's.
+func openDoor(way Outlet, door *socket) (end func()) {
+	served := way.Serve(func() (*os.File, error) {
+		for {
+			c, err := door.accept()
+			if err == nil {
+				return c.File, nil
+			}
+			if !errors.Is(err, unix.ECONNABORTED) {
+				return nil, err
+			}
+		}
+	})
+	return func() {
+		_ = door.Close()
+		served()
+	}
 }
 
 // carrier is PID 1's end: it listens in the command's network.

@@ -114,15 +114,11 @@ func TestCarrierCap(t *testing.T) {
 	k.all.Go(k.accept)
 	defer k.close()
 	defer func() { _ = ours.Close() }()
-	raw, err := l.SyscallConn()
+	port, err := l.port()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var own unix.Sockaddr
-	if err := raw.Control(func(fd uintptr) { own, err = unix.Getsockname(int(fd)) }); err != nil || own == nil {
-		t.Fatal(err)
-	}
-	addr := fmt.Sprintf("127.0.0.1:%d", own.(*unix.SockaddrInet4).Port)
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {

@@ -38,7 +38,12 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	}
 	out := newOutput(s.Limits.OutputKB)
 	began := time.Now()
-	rep, wall, err := r.machine.pool.run(ctx, p, req, ends{s.Stdin, out, way})
+	to := ends{s.Stdin, out, way}
+	if req.door != nil {
+		to.way = nil
+		defer openDoor(way, req.door)()
+	}
+	rep, wall, err := r.machine.pool.run(ctx, p, req, to)
 	if err != nil {
 		if c, over := endedBy(ctx); over { // between the look above and the start
 			return Result{Cause: c, ExitCode: killedCode}, nil
@@ -55,11 +60,17 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	return res, nil
 }
 
-// wayOf is the way out of a command, nil for none. The landlock tier has no
-// network of its own in which there could be one.
+// ReachesHosts says whether commands reach what Spec.Hosts names, through a
+// proxy: in the full tier, and in the landlock tier where the kernel can hold
+// them to its port and the user has not opened the network anyway.
+func (r *Runner) ReachesHosts() bool {
+	return r.tier == TierFull || r.tier == TierLandlock && !r.loopback && r.machine.ports
+}
+
+// wayOf is the way out of a command, nil for none.
 func (r *Runner) wayOf(s Spec) (Outlet, error) {
 	switch {
-	case len(s.Hosts) == 0 || r.tier != TierFull:
+	case len(s.Hosts) == 0 || !r.ReachesHosts():
 		return nil, nil
 	case r.outlets == nil:
 		return nil, agency.Errorf(agency.KindInternal, "sandbox: a command may reach hosts, and nothing was given that leads there")

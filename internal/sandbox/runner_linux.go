@@ -14,13 +14,14 @@ import (
 type machine struct {
 	cgroup *hierarchy
 	pool   *pool
+	ports  bool // Landlock knows the ports of TCP
 }
 
 func newMachine(h *hierarchy, idle time.Duration) machine {
 	if idle == 0 {
 		idle = defaultIdle
 	}
-	return machine{cgroup: h, pool: &pool{cgroup: h, idle: idle}}
+	return machine{cgroup: h, pool: &pool{cgroup: h, idle: idle}, ports: knowsPorts()}
 }
 
 func (m machine) release(dir string) {

@@ -78,7 +78,7 @@ type Spec struct {
 	Stdin    []byte
 	Reads    []Mount // siblings that the user granted (sandbox.read); always read-only
 	// Hosts are the names of those that the command may reach, on port 443,
-	// through a proxy of the host; in the full tier only.
+	// through a proxy of the host, where Runner.ReachesHosts says so.
 	Hosts []string
 	// Out, where set, is a host folder that appears at its own path, writable in
 	// every tier: what a command hands back beside its output.

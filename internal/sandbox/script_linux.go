@@ -125,6 +125,27 @@ func (s *script) keep() { runtime.KeepAlive(s) }
 // signalSet is the size of the kernel's set of signals.
 const signalSet = 8
 
+// sockets are those that are left to a command.
+type sockets int
+
+const (
+	// socketsAll: the network is the command's own, or the user opened the
+	// machine's.
+	socketsAll   sockets = iota
+	socketsProxy         // TCP, to the port that Landlock leaves, and pairs
+	socketsPairs
+)
+
+func socketsOf(p plan, req request) sockets {
+	switch {
+	case p.Tier != TierLandlock || p.Loopback:
+		return socketsAll
+	case req.Port != 0:
+		return socketsProxy
+	}
+	return socketsPairs
+}
+
 // writeScript writes down one command. rules is -1 where there is no Landlock.
 // fds are the command's three streams and where records go, all above the
 // numbers that they get.
@@ -144,7 +165,7 @@ func writeScript(p plan, req request, fds [4]int, rules int) *script {
 	s.limits(req.Limits, tasks)
 	s.add(partShared, stepChdir, 0, unix.SYS_CHDIR, s.text(req.Dir))
 	s.giveUp(p.Tier)
-	s.filter(p.Tier == TierLandlock && !p.Loopback)
+	s.filter(socketsOf(p, req))
 	s.add(partCommand, "session", 0, unix.SYS_SETSID)
 	if rules >= 0 {
 		s.add(partCommand, "landlock", 0, unix.SYS_LANDLOCK_RESTRICT_SELF, fdRules, 0)

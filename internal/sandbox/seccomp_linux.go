@@ -24,6 +24,7 @@ const (
 	opJEQ  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 	opJGE  = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 	opJSET = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+	opAnd  = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
 	opRet  = unix.BPF_RET | unix.BPF_K
 
 	offNumber = 0
@@ -84,6 +85,16 @@ var maskedCalls = [...]masked{
 	{call: unix.SYS_MMAP, arg: 3, bits: unix.MAP_HUGETLB},
 }
 
+// fastOpens are calls that connect while they send: Landlock does not see it.
+var fastOpens = [...]masked{
+	{call: unix.SYS_SENDTO, arg: 3, bits: unix.MSG_FASTOPEN},
+	{call: unix.SYS_SENDMSG, arg: 2, bits: unix.MSG_FASTOPEN},
+	{call: unix.SYS_SENDMMSG, arg: 3, bits: unix.MSG_FASTOPEN},
+}
+
+// kindOfSocket are the bits of a socket's type that are no flags.
+const kindOfSocket = 0xf
+
 // opening is a call that may make a file; its mode, the argument after its
 // flags, counts only where it does.
 type opening struct {
@@ -97,7 +108,7 @@ const makesFile = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // filter is the program, one rule after the other; a rule that looks at
 // arguments ends in a return, because the number is then no longer loaded.
-func filter(closed bool) []unix.SockFilter {
+func filter(left sockets) []unix.SockFilter {
 	p := []unix.SockFilter{
 		{Code: opLoad, K: offArch},
 		{Code: opJEQ, Jt: 1, K: auditArch},
@@ -113,20 +124,30 @@ func filter(closed bool) []unix.SockFilter {
 		p = append(p, unix.SockFilter{Code: opJEQ, Jf: 1, K: nr}, unix.SockFilter{Code: opRet, K: retNoSys})
 	}
 	for _, m := range append(maskedCalls[:], archMasked()...) {
-		p = append(p, onCall(m.call,
-			load(m.arg),
-			unix.SockFilter{Code: opJSET, Jf: 1, K: m.bits},
-			unix.SockFilter{Code: opRet, K: retEPERM},
-			unix.SockFilter{Code: opRet, K: retAllow})...)
+		p = append(p, m.rule()...)
 	}
 	for _, o := range append(archOpens(), opening{call: unix.SYS_OPENAT, flags: 2}) {
 		p = append(p, openRule(o)...)
 	}
 	p = append(p, terminalRule()...)
 	p = append(p, personalityRule()...)
-	p = append(p, socketRule(unix.SYS_SOCKET, closed)...)
-	p = append(p, socketRule(unix.SYS_SOCKETPAIR, false)...)
+	if left == socketsProxy {
+		p = append(p, unix.SockFilter{Code: opJEQ, Jf: 1, K: unix.SYS_LISTEN}, unix.SockFilter{Code: opRet, K: retEPERM})
+		for _, m := range fastOpens {
+			p = append(p, m.rule()...)
+		}
+	}
+	p = append(p, socketRule(unix.SYS_SOCKET, left)...)
+	p = append(p, socketRule(unix.SYS_SOCKETPAIR, socketsAll)...)
 	return append(p, unix.SockFilter{Code: opRet, K: retAllow})
+}
+
+func (m masked) rule() []unix.SockFilter {
+	return onCall(m.call,
+		load(m.arg),
+		unix.SockFilter{Code: opJSET, Jf: 1, K: m.bits},
+		unix.SockFilter{Code: opRet, K: retEPERM},
+		unix.SockFilter{Code: opRet, K: retAllow})
 }
 
 func load(arg int) unix.SockFilter {
@@ -181,14 +202,25 @@ func personalityRule() []unix.SockFilter {
 // Where the network and the file system are the machine's own, so are all that
 // listen there, and a filter cannot see whom a socket is for. Sockets but pairs
 // are then refused in the way of a machine that has none: programs know that,
-// and say it.
-func socketRule(call uint32, closed bool) []unix.SockFilter {
-	ret := uint32(retAllow)
-	if closed {
+// and say it. With a proxy TCP is left, to which Landlock has a rule.
+func socketRule(call uint32, left sockets) []unix.SockFilter {
+	ret, inet := uint32(retAllow), []unix.SockFilter{{Code: opRet, K: retAllow}}
+	if left != socketsAll {
 		ret = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
+		inet[0].K = ret
 	}
-	body := []unix.SockFilter{load(0)}
-	for _, family := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6} {
+	if left == socketsProxy {
+		// Of a stream, which other protocols are too.
+		inet = append([]unix.SockFilter{
+			load(1),
+			{Code: opAnd, K: kindOfSocket},
+			{Code: opJEQ, Jt: 1, K: unix.SOCK_STREAM},
+			{Code: opRet, K: ret},
+			load(2),
+		}, oneOf([]uint32{0, unix.IPPROTO_TCP}, retAllow, ret)...)
+	}
+	body := append([]unix.SockFilter{load(0), {Code: opJEQ, Jf: uint8(len(inet)), K: unix.AF_INET}}, inet...)
+	for _, family := range []uint32{unix.AF_UNIX, unix.AF_INET6} {
 		body = append(body, unix.SockFilter{Code: opJEQ, Jf: 1, K: family}, unix.SockFilter{Code: opRet, K: ret})
 	}
 	body = append(body,
@@ -203,8 +235,8 @@ func socketRule(call uint32, closed bool) []unix.SockFilter {
 const seccompSetModeFilter = 1
 
 // filter puts the first process, and so the command, under the filter.
-func (s *script) filter(closed bool) {
-	p := filter(closed)
+func (s *script) filter(left sockets) {
+	p := filter(left)
 	raw := make([]byte, 0, len(p)*8)
 	for _, f := range p {
 		raw = binary.NativeEndian.AppendUint16(raw, f.Code)

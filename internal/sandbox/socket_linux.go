@@ -53,6 +53,24 @@ func listenOn(ip [4]byte, port int) (*socket, error) {
 	return newSocket(fd)
 }
 
+// port is the one that it listens on.
+func (s *socket) port() (int, error) {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var own unix.Sockaddr
+	var failed error
+	if err := raw.Control(func(fd uintptr) { own, failed = unix.Getsockname(int(fd)) }); err != nil || failed != nil {
+		return 0, errors.Join(err, failed)
+	}
+	in, ok := own.(*unix.SockaddrInet4)
+	if !ok {
+		return 0, errors.New("no socket of the internet")
+	}
+	return in.Port, nil
+}
+
 // wait does one system call when it does not block.
 func wait(how func(func(fd uintptr) bool) error, once func(fd int) error) error {
 	var err error

@@ -69,6 +69,8 @@ type request struct {
 	Limits Limits
 	Layers []string // of each overlay in the plan's order, the folder in Layers
 	Tmp    string   // landlock tier: the command's own folder for temporary files
+	Port   int      // landlock tier: of the proxy, on the machine's loopback address; 0 for none
+	door   *socket  // where that proxy listens, on the host
 }
 
 // report is all that a child tells of one request, or of the plan.

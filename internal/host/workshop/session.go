@@ -58,7 +58,7 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 	return session.Setup{
 		Model: m.model, Models: m.names, Window: m.window, Prices: m.prices,
 		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
-		Repo:   b.repo, Network: len(b.copy.Config.Sandbox.AllowHosts) > 0 && b.runner.Tier() == sandbox.TierFull, Commands: b.copy.Commands(),
+		Repo:   b.repo, Network: len(b.copy.Config.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
 		Rules:  rulesOf(b.copy.Config, known), Context: contextOf(b.copy.Config.Context),
 	}, nil
