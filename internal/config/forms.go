@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -44,10 +43,10 @@ func checkForm(form, s string) string {
 }
 
 var (
-	nameRule   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-	talentRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	hostRule   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$`)
-	emailRule  = regexp.MustCompile(`^[^@\s<>,;]+@[^@\s<>,;]+$`)
+	nameRule   = form(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	talentRule = form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	hostRule   = form(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$`)
+	emailRule  = form(`^[^@\s<>,;]+@[^@\s<>,;]+$`)
 )
 
 // checkRef follows git-check-ref-format for one component of a branch name.
@@ -140,7 +139,7 @@ func checkHost(s string) string {
 	if _, err := netip.ParseAddr(s); err == nil {
 		return "is an address: name the host"
 	}
-	if !hostRule.MatchString(s) || len(s) > 253 {
+	if !hostRule().MatchString(s) || len(s) > 253 {
 		return "is no host name, for instance packages.example.com"
 	}
 	return ""
@@ -161,7 +160,7 @@ func checkPath(s string) string {
 }
 
 func checkName(s string) string {
-	if !nameRule.MatchString(s) {
+	if !nameRule().MatchString(s) {
 		return "is no name: want a letter or digit, then up to 63 of letters, digits, '_' and '-'"
 	}
 	return ""
@@ -193,14 +192,14 @@ func checkRuntime(s string) string {
 }
 
 func checkTalent(s string) string {
-	if s != "" && !talentRule.MatchString(s) {
+	if s != "" && !talentRule().MatchString(s) {
 		return "is no id of a roster file"
 	}
 	return ""
 }
 
 func checkEmail(s string) string {
-	if !emailRule.MatchString(s) {
+	if !emailRule().MatchString(s) {
 		return "is no e-mail address"
 	}
 	return ""

@@ -103,7 +103,7 @@ func annotateMap(root, s *jsonschema.Schema, f field) {
 	case f.form == "model":
 		names.Pattern = `^[^/\s]+/\S+$`
 	default:
-		names.Pattern = nameRule.String()
+		names.Pattern = nameRule().String()
 	}
 	s.PropertyNames = names
 	switch {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,7 +154,7 @@ func plainValue(v reflect.Value) string {
 	}
 }
 
-var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+=-]+)*$`)
+var plainText = form(`^[A-Za-z][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+=-]+)*$`)
 
 // quote writes a text so that any YAML reader takes it as that text.
 func quote(s string) string {
@@ -165,7 +164,7 @@ func quote(s string) string {
 			return strconv.Quote(s)
 		}
 	}
-	if plainText.MatchString(s) {
+	if plainText().MatchString(s) {
 		return s
 	}
 	var b strings.Builder
@@ -176,7 +175,7 @@ func quote(s string) string {
 }
 
 func quoteKey(s string) string {
-	if plainText.MatchString(s) && !strings.Contains(s, " ") {
+	if plainText().MatchString(s) && !strings.Contains(s, " ") {
 		return s
 	}
 	return quote(s)

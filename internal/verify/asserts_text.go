@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // forms is how a language writes its tests. They are found in the text: a
@@ -16,39 +17,41 @@ type forms struct {
 	skip   *regexp.Regexp
 }
 
-var textForms = map[language]forms{
-	python: {
-		unit:   regexp.MustCompile(`(?m)^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)`),
-		test:   regexp.MustCompile(`def[ \t]+test`),
-		assert: regexp.MustCompile(`(?m)^[ \t]*assert\b|;[ \t]*assert\b|\bself\.(?:assert\w*|fail\w*)\(|\bpytest\.(?:raises|warns|fail|deprecated_call)\(|\.assert_\w+\(|\bassert_\w+\(|\bexpect\(`),
-		skip:   regexp.MustCompile(`\bpytest\.(?:skip|xfail|importorskip)\b|\bmark\.(?:skip|skipif|xfail)\b|\bunittest\.skip|@skip|\bself\.skipTest\b|@expectedFailure|\bunittest\.expectedFailure\b|collect_ignore|__test__\s*=\s*False`),
-	},
-	javascript: {
-		unit:   regexp.MustCompile("\\b(?:it|test|specify|bench)(?:\\.\\w+)*(?:\\([^()\\n]*\\))?\\s*\\(\\s*(?:'([^'\\n]*)'|\"([^\"\\n]*)\"|`([^`]*)`)"),
-		test:   regexp.MustCompile(`.`),
-		assert: regexp.MustCompile(`\bexpect(?:\.\w+)*\s*\(|\bassert(?:\.\w+)*\s*\(|\bt\.(?:is|not|deepEqual|true|false|truthy|falsy|throws\w*|equal|same|ok|match|snapshot|assert)\w*\s*\(|\.should\b|\bsinon\.assert\b`),
-		skip:   regexp.MustCompile(`\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fails|failing|fixme|skipIf|runIf)\b|\bx(?:it|test|describe|context)\b|\bf(?:it|describe)\s*\(|\bskip\s*:\s*(?:true|['"])|\b(?:t|this)\.skip\(|\bonly\s*:\s*true|\btodo\s*:\s*true`),
-	},
-	rust: {
-		unit:   regexp.MustCompile(`#\[(?:\w+::)*(?:test|rstest|test_case|quickcheck|proptest)\b[^\]]*\](?:\s*(?:#\[[^\]]*\]|//[^\n]*))*\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)`),
-		test:   regexp.MustCompile(`.`),
-		assert: regexp.MustCompile(`\b(?:debug_)?assert\w*!|\bpanic!|\bprop_assert\w*!|\bunreachable!|should_panic`),
-		skip:   regexp.MustCompile(`#\[ignore\b|cfg_attr\([^)]*ignore`),
-	},
-	java: {
-		unit:   regexp.MustCompile(`(?m)^[ \t]*(?:@\w+(?:\([^)\n]*\))?\s*)*(?:(?:public|protected|private|internal|open|override|static|final|suspend|fun)\s+)*(?:<[^>\n]*>\s*)?(?:[\w.<>\[\], ?]+\s+)?(?:(\w+)|` + "`([^`\\n]+)`" + `)\s*\([^;{}]*\)\s*(?:throws [\w., ]+|:\s*[\w.<>?]+)?\s*[{=]`),
-		test:   regexp.MustCompile(`@(?:\w*Test\w*|Property|Example|Fuzz\w*)\b|\btest\w*\s*\(`),
-		assert: regexp.MustCompile(`\b(?:\w+\.)*(?:assert\w*|fail|verify\w*|expect\w*|check\w*|should\w*)\s*[({]|\bshould\w+\b|expected\s*=`),
-		skip:   regexp.MustCompile(`@(?:Disabled\w*|Ignore)\b|\bassume\w+\(|enabled\s*=\s*false|\bxit\(|\bxtest\(`),
-	},
-}
+var textForms = sync.OnceValue(func() map[language]forms {
+	return map[language]forms{
+		python: {
+			unit:   regexp.MustCompile(`(?m)^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)`),
+			test:   regexp.MustCompile(`def[ \t]+test`),
+			assert: regexp.MustCompile(`(?m)^[ \t]*assert\b|;[ \t]*assert\b|\bself\.(?:assert\w*|fail\w*)\(|\bpytest\.(?:raises|warns|fail|deprecated_call)\(|\.assert_\w+\(|\bassert_\w+\(|\bexpect\(`),
+			skip:   regexp.MustCompile(`\bpytest\.(?:skip|xfail|importorskip)\b|\bmark\.(?:skip|skipif|xfail)\b|\bunittest\.skip|@skip|\bself\.skipTest\b|@expectedFailure|\bunittest\.expectedFailure\b|collect_ignore|__test__\s*=\s*False`),
+		},
+		javascript: {
+			unit:   regexp.MustCompile("\\b(?:it|test|specify|bench)(?:\\.\\w+)*(?:\\([^()\\n]*\\))?\\s*\\(\\s*(?:'([^'\\n]*)'|\"([^\"\\n]*)\"|`([^`]*)`)"),
+			test:   regexp.MustCompile(`.`),
+			assert: regexp.MustCompile(`\bexpect(?:\.\w+)*\s*\(|\bassert(?:\.\w+)*\s*\(|\bt\.(?:is|not|deepEqual|true|false|truthy|falsy|throws\w*|equal|same|ok|match|snapshot|assert)\w*\s*\(|\.should\b|\bsinon\.assert\b`),
+			skip:   regexp.MustCompile(`\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fails|failing|fixme|skipIf|runIf)\b|\bx(?:it|test|describe|context)\b|\bf(?:it|describe)\s*\(|\bskip\s*:\s*(?:true|['"])|\b(?:t|this)\.skip\(|\bonly\s*:\s*true|\btodo\s*:\s*true`),
+		},
+		rust: {
+			unit:   regexp.MustCompile(`#\[(?:\w+::)*(?:test|rstest|test_case|quickcheck|proptest)\b[^\]]*\](?:\s*(?:#\[[^\]]*\]|//[^\n]*))*\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)`),
+			test:   regexp.MustCompile(`.`),
+			assert: regexp.MustCompile(`\b(?:debug_)?assert\w*!|\bpanic!|\bprop_assert\w*!|\bunreachable!|should_panic`),
+			skip:   regexp.MustCompile(`#\[ignore\b|cfg_attr\([^)]*ignore`),
+		},
+		java: {
+			unit:   regexp.MustCompile(`(?m)^[ \t]*(?:@\w+(?:\([^)\n]*\))?\s*)*(?:(?:public|protected|private|internal|open|override|static|final|suspend|fun)\s+)*(?:<[^>\n]*>\s*)?(?:[\w.<>\[\], ?]+\s+)?(?:(\w+)|` + "`([^`\\n]+)`" + `)\s*\([^;{}]*\)\s*(?:throws [\w., ]+|:\s*[\w.<>?]+)?\s*[{=]`),
+			test:   regexp.MustCompile(`@(?:\w*Test\w*|Property|Example|Fuzz\w*)\b|\btest\w*\s*\(`),
+			assert: regexp.MustCompile(`\b(?:\w+\.)*(?:assert\w*|fail|verify\w*|expect\w*|check\w*|should\w*)\s*[({]|\bshould\w+\b|expected\s*=`),
+			skip:   regexp.MustCompile(`@(?:Disabled\w*|Ignore)\b|\bassume\w+\(|enabled\s*=\s*false|\bxit\(|\bxtest\(`),
+		},
+	}
+})
 
 // wholeFile is the unit of what stands outside of all tests.
 const wholeFile = "the file itself"
 
 // textUnits are the tests and helpers of a file: each reaches to the next.
 func textUnits(lang language, src string) []unit {
-	f, ok := textForms[lang]
+	f, ok := textForms()[lang]
 	if !ok {
 		return nil
 	}

@@ -99,7 +99,7 @@ func textMarks(f source, src []byte) []string {
 		out = append(out, "takes the place of the test runner")
 	}
 	text := uncommented(f.lang, string(src))
-	for _, m := range append(slices.Clone(marks[f.lang]), anywhere...) {
+	for _, m := range append(slices.Clone(marks()[f.lang]), anywhere()...) {
 		if f.test && !m.tests && !m.only || !f.test && m.only {
 			continue
 		}

@@ -180,7 +180,7 @@ func (s *goScan) literal(lit *ast.BasicLit) {
 	if strings.Contains(text, "\x16") {
 		s.words = append(s.words, "writes the mark of a test's result")
 	}
-	for _, m := range anywhere {
+	for _, m := range anywhere() {
 		if m.form.MatchString(text) {
 			s.words = append(s.words, m.word)
 		}
