@@ -49,11 +49,26 @@ func (d Dependency) Changed(root *os.Root) []string {
 	defer func() { _ = user.Close() }() // only read
 	var out []string
 	for _, l := range d.Locks {
-		if !bytes.Equal(lockText(user, l), lockText(root, l)) {
+		if !bytes.Equal(lockText(user, l), lockText(root, l)) && !d.unkept(root, l) {
 			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// unkept tells whether a lockfile is not in a checkout, and a manifest is: some
+// repositories ignore what their package manager writes. Then the manifest
+// decides.
+func (d Dependency) unkept(root *os.Root, lock string) bool {
+	there := func(name string) bool {
+		_, err := root.Lstat(filepath.FromSlash(name))
+		return err == nil
+	}
+	switch path.Base(lock) {
+	case "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "composer.lock", "Gemfile.lock":
+		return !there(lock) && slices.ContainsFunc(d.Locks, func(l string) bool { return l != lock && there(l) })
+	}
+	return false
 }
 
 // sign tells one installed state from another.

@@ -65,3 +65,34 @@ func TestDependencies(t *testing.T) {
 		t.Errorf("dependencies of another lockfile are shown: %s", r.Output)
 	}
 }
+
+// TestUnkeptLock: a repository that ignores its lockfile is judged by its
+// manifest; one whose manifest asks for something else is not shown the user's
+// packages.
+func TestUnkeptLock(t *testing.T) {
+	t.Parallel()
+	const manifest = `{"dependencies": {"dep": "1"}}`
+	w := newWorld(t, map[string]string{"package.json": manifest})
+	user := t.TempDir()
+	for name, text := range map[string]string{"package.json": manifest, "package-lock.json": "1", "node_modules/dep": "from the user\n"} {
+		p := filepath.Join(user, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{{
+		Folder: "node_modules", Locks: []string{"package-lock.json", "package.json"}, Host: filepath.Join(user, "node_modules"), Repo: user,
+	}}})
+	if r := w.run(w.subject(""), test("cat node_modules/dep")); r.ExitCode != 0 {
+		t.Errorf("not shown: %s", r.Output)
+	}
+	for name, text := range map[string]string{"package.json": `{"dependencies": {"dep": "2"}}`, "package-lock.json": "2"} {
+		w.write(map[string]string{"package.json": manifest, name: text})
+		if r := w.run(w.subject(""), test("test ! -e node_modules/dep")); r.ExitCode != 0 {
+			t.Errorf("shown although %s is another: %s", name, r.Output)
+		}
+	}
+}
