@@ -20,7 +20,7 @@ var rows = [][]string{
 	{"agency"},
 	{"store", "git", "sandbox", "llm", "notify", "forge", "mcp", "config", "api"},
 	{"event", "lease"},
-	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "code"},
+	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "code", "textmerge"},
 	{"tool", "verify", "brief", "deps"},
 	{"session", "land"},
 	{"schedule", "critic", "pattern", "oversee", "agentcli", "report"},

@@ -9,6 +9,19 @@ type Conflict struct {
 	Ours   string   `json:"ours"`   // what this contract meant
 	Theirs string   `json:"theirs"` // what landed meanwhile, a line each
 	Detail string   `json:"detail,omitempty"`
+	// OursDiff and TheirsDiff are what either side did to the paths, or to all
+	// files where none are named; cut where they are long.
+	OursDiff   string `json:"ours_diff,omitempty"`
+	TheirsDiff string `json:"theirs_diff,omitempty"`
 	// With are the contracts whose landings changed the paths meanwhile.
 	With []ContractID `json:"with,omitempty"`
+}
+
+// Interwoven says how a landing went together with others.
+type Interwoven struct {
+	// Structural are the files that lines alone would not have merged.
+	Structural []string `json:"structural,omitempty"`
+	// Batch is how many landings were verified as one tree and moved the branch
+	// at once, where it was more than one.
+	Batch int `json:"batch,omitempty"`
 }

@@ -253,6 +253,7 @@ type (
 		Commit   OID        `json:"commit"`
 		Step     StepKey    `json:"step,omitempty"`
 		Branch   string     `json:"branch"`
+		Interwoven
 	}
 	// MergeConflicted says which files two sides changed.
 	MergeConflicted struct {

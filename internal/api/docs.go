@@ -198,6 +198,7 @@ type LandingDoc struct {
 	Branch   string            `json:"branch"`
 	Commit   agency.OID        `json:"commit"`
 	Step     agency.StepKey    `json:"step"`
+	agency.Interwoven
 }
 
 // CostDoc is what a run spent, in total and by each way of looking at it.

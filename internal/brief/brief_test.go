@@ -92,6 +92,7 @@ func TestFeedback(t *testing.T) {
 		Conflict: &agency.Conflict{
 			Head: "0123456789abcdef0123456789abcdef01234567", Paths: []string{"config/config.go"},
 			Ours: "Parse durations", Theirs: "Rename Load to Read\n", Detail: "CONFLICT (content): config/config.go",
+			OursDiff: "+func Parse\n", TheirsDiff: "-func Load\n+func Read\n",
 		},
 	}
 	b, err := Render(in)

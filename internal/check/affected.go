@@ -2,6 +2,8 @@ package check
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,4 +78,20 @@ func (c *Checker) Took(ctx context.Context, s Subject, cmd Command) (time.Durati
 		return 0, err
 	}
 	return time.Duration(found[0].Duration * float64(time.Second)), nil
+}
+
+// Lasted is how long these commands took together when each of them last came
+// to its own end in a run; what has not counts nothing.
+func Lasted(q store.Querier, run agency.RunID, lines []string) (time.Duration, error) {
+	var sum float64
+	for _, line := range lines {
+		var took float64
+		err := q.QueryRow(`SELECT duration FROM receipts WHERE run_id = ? AND command = ? AND reusable = 1 AND copy_of = ''
+			ORDER BY n DESC LIMIT 1`, string(run), line).Scan(&took)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return 0, err
+		}
+		sum += took
+	}
+	return time.Duration(sum * float64(time.Second)), nil
 }

@@ -108,7 +108,8 @@ func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop, mail *board.Boa
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: shop.Spaces(), Checker: shop.Checker, Grant: shop.Grant}))
 	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop, Mail: mail}).Do)
-	lands := land.Options{DB: db, Runs: shop.Spaces(), Verifier: &workshop.Landing{Shop: shop, Verify: verifier}, Fence: fence}
+	suite := &workshop.Landing{Shop: shop, Verify: verifier}
+	lands := land.Options{DB: db, Runs: shop.Spaces(), Verifier: suite, Took: suite.Took, Fence: fence}
 	target := land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), target)
 	shop.SetRecover(target.Recover)

@@ -195,45 +195,6 @@ func (d Dir) commit(ctx context.Context, sign string, tree agency.OID, parents [
 	return parseOID(out)
 }
 
-// Merge is the outcome of a three-way merge. Conflicts are the paths that do
-// not merge; Tree then holds them with conflict marks.
-type Merge struct {
-	Tree      agency.OID
-	Conflicts []string
-	Messages  string
-}
-
-// MergeTree merges two commits without an index or files. The base is the one
-// that git finds in their history.
-func (d Dir) MergeTree(ctx context.Context, ours, theirs agency.OID) (Merge, error) {
-	if err := checkOID(ours, theirs); err != nil {
-		return Merge{}, err
-	}
-	out, err := d.run(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--messages", string(ours), string(theirs))
-	f := (*Failure)(nil)
-	if err != nil && (!errors.As(err, &f) || f.Status != 1) {
-		return Merge{}, err
-	}
-	head, rest, _ := strings.Cut(string(out), "\x00")
-	m := Merge{Tree: agency.OID(head)}
-	if idErr := checkOID(m.Tree); idErr != nil {
-		return m, errors.Join(err, idErr)
-	}
-	if err == nil {
-		return m, nil
-	}
-	for rest != "" {
-		var path string
-		path, rest, _ = strings.Cut(rest, "\x00")
-		if path == "" {
-			break // an empty field ends the list of paths
-		}
-		m.Conflicts = append(m.Conflicts, path)
-	}
-	m.Messages = strings.ReplaceAll(rest, "\x00", "\n")
-	return m, nil
-}
-
 // MergeBase is the best common ancestor of two commits, "" where there is
 // none.
 func (d Dir) MergeBase(ctx context.Context, a, b agency.OID) (agency.OID, error) {

@@ -57,6 +57,7 @@ type Landed struct {
 	// Empty is set where the claim changes nothing: Commit is the head as it
 	// was, and no commit was made.
 	Empty bool `json:"empty,omitempty"`
+	agency.Interwoven
 }
 
 // Red is a merged tree that failed its checks.
@@ -133,6 +134,9 @@ type Candidate struct {
 	Head     agency.OID // the commit it goes on top of
 	Claim    agency.OID // the tree that was claimed
 	Tree     agency.OID // the merged tree; equal to Claim where nothing landed meanwhile
+	// Structural are files that no merge of lines made: nothing that is known of
+	// another tree, and no receipt, counts for this one.
+	Structural []string
 }
 
 // Verifier runs the whole suite on a merged tree before it becomes the head of

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 
 	"agency/internal/git/gittest"
@@ -19,7 +20,9 @@ import (
 type crashSpec struct {
 	State string
 	Point string
+	After int // how often the point is passed before
 	Land  *land.Spec
+	Batch []land.Spec // that land together
 	Merge *land.MergeSpec
 }
 
@@ -37,15 +40,18 @@ func crash(text string) {
 		fmt.Println(err)
 		os.Exit(3)
 	}
+	var passed atomic.Int64
 	w.opts.Reached = func(point string) {
-		if point == spec.Point {
+		if point == spec.Point && passed.Add(1) > int64(spec.After) {
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = self.Kill()
 			}
 			select {}
 		}
 	}
-	if spec.Land != nil {
+	if spec.Batch != nil {
+		_, err = w.landTogether(ctx, spec.Batch)
+	} else if spec.Land != nil {
 		_, err = w.queue().Land(ctx, "land", *spec.Land)
 	} else {
 		_, err = w.target().Merge(ctx, "merge", *spec.Merge)

@@ -25,6 +25,7 @@ type intent struct {
 	Old, New agency.OID
 	Checkout *checkout // where the ref is checked out
 	Done     bool
+	agency.Interwoven
 }
 
 func putIntent(tx *store.Tx, in intent) error {
@@ -36,10 +37,18 @@ func putIntent(tx *store.Tx, in intent) error {
 		}
 		where = string(b)
 	}
-	_, err := tx.Exec(`INSERT INTO land_intent (step, run_id, contract, ref, old, new, checkout, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	how, err := json.Marshal(in.Interwoven)
+	if err != nil {
+		return err
+	}
+	// A try before this one may have stood in another order.
+	if err := dropIntent(tx, in.Step); err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO land_intent (step, run_id, contract, ref, old, new, checkout, interwoven, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (step) DO UPDATE SET ref = excluded.ref, old = excluded.old, new = excluded.new, checkout = excluded.checkout`,
-		string(in.Step), string(in.Run), string(in.Contract), in.Ref, string(in.Old), string(in.New), where, store.Micros(tx.Now))
+		string(in.Step), string(in.Run), string(in.Contract), in.Ref, string(in.Old), string(in.New), where, string(how), store.Micros(tx.Now))
 	return err
 }
 
@@ -64,7 +73,20 @@ func dropIntent(tx *store.Tx, step agency.StepKey) error {
 	return err
 }
 
-const intentColumns = "SELECT step, run_id, contract, ref, old, new, checkout, done FROM land_intent "
+// interwoven is what the intent of a step said.
+func interwoven(q store.Querier, step agency.StepKey) (how agency.Interwoven, err error) {
+	var text string
+	err = q.QueryRow("SELECT interwoven FROM land_intent WHERE step = ?", string(step)).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && text == "" {
+		return how, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &how)
+	}
+	return how, err
+}
+
+const intentColumns = "SELECT step, run_id, contract, ref, old, new, checkout, done, interwoven FROM land_intent "
 
 // openMerges are the final merges that were begun and not acknowledged, of one
 // run or, where it is empty, of all.
@@ -98,9 +120,14 @@ type scanner interface{ Scan(dest ...any) error }
 
 func scanIntent(row scanner) (intent, error) {
 	var in intent
-	var step, run, contract, old, new, where string
-	if err := row.Scan(&step, &run, &contract, &in.Ref, &old, &new, &where, &in.Done); err != nil {
+	var step, run, contract, old, new, where, how string
+	if err := row.Scan(&step, &run, &contract, &in.Ref, &old, &new, &where, &in.Done, &how); err != nil {
 		return in, err
+	}
+	if how != "" {
+		if err := json.Unmarshal([]byte(how), &in.Interwoven); err != nil {
+			return in, err
+		}
 	}
 	in.Step, in.Run, in.Contract = agency.StepKey(step), agency.RunID(run), agency.ContractID(contract)
 	in.Old, in.New = agency.OID(old), agency.OID(new)
@@ -117,6 +144,7 @@ type Landing struct {
 	Branch   string            `json:"branch"`
 	Commit   agency.OID        `json:"commit"`
 	Step     agency.StepKey    `json:"step"`
+	agency.Interwoven
 }
 
 // Landings lists what a run has landed, oldest first; the final merge has no
@@ -133,7 +161,7 @@ func Landings(q store.Querier, run agency.RunID) ([]Landing, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Landing{Contract: in.Contract, Branch: in.Ref[len("refs/heads/"):], Commit: in.New, Step: in.Step})
+		list = append(list, Landing{Contract: in.Contract, Branch: in.Ref[len("refs/heads/"):], Commit: in.New, Step: in.Step, Interwoven: in.Interwoven})
 	}
 	return list, rows.Err()
 }

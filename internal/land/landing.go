@@ -23,6 +23,18 @@ type landing struct {
 	spec     Spec
 	key      agency.StepKey
 	ref      string
+	trial    bool // a conflict is no event: the head that it is with may not come
+}
+
+// alone takes a landing to its end.
+func (l *landing) alone(ctx context.Context) (Outcome, error) {
+	for range maxSwaps {
+		out, again, err := l.try(ctx)
+		if err != nil || !again {
+			return out, err
+		}
+	}
+	return Outcome{}, agency.Errorf(agency.KindTransient, "%s was moved by somebody else at each of %d tries", l.ref, maxSwaps)
 }
 
 // try goes once from the branch's head to its next commit. again is set where
@@ -54,7 +66,12 @@ func (l *landing) try(ctx context.Context) (out Outcome, again bool, err error) 
 	if err != nil {
 		return out, false, err
 	}
-	return l.move(ctx, head, commit, cand.Tree)
+	s := &step{landing: l, cand: *cand, commit: commit}
+	moved, err := moveAll(ctx, head, []*step{s})
+	if err != nil || !moved {
+		return Outcome{}, err == nil, err
+	}
+	return Outcome{Landed: s.landed(1)}, false, nil
 }
 
 // branchGone names how to bring the branch back.
@@ -86,7 +103,13 @@ func (l *landing) already(ctx context.Context, head agency.OID) (*Landed, error)
 	}
 	for _, c := range commits {
 		if c.Trailer(trailerStep) == string(l.key) && c.Trailer(trailerRun) == string(l.spec.Run) {
-			return &Landed{Commit: c.ID, Tree: c.Tree, Already: true}, l.done(ctx, c.ID)
+			out := &Landed{Commit: c.ID, Tree: c.Tree, Already: true}
+			return out, l.o.write(ctx, func(tx *store.Tx) (err error) {
+				if err = l.done(tx, c.ID); err == nil {
+					out.Interwoven, err = interwoven(tx, l.key)
+				}
+				return err
+			})
 		}
 	}
 	return nil, nil
@@ -110,7 +133,7 @@ func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outco
 	if refused, err := l.refuseClaim(ctx, from); err != nil || refused.Refused != nil {
 		return nil, refused, err
 	}
-	tree, conflict, err := l.mergedTree(ctx, from, head)
+	tree, structural, conflict, err := l.mergedTree(ctx, from, head)
 	if err != nil || conflict != nil {
 		return nil, Outcome{Conflict: conflict, Reason: conflictReason(conflict)}, err
 	}
@@ -126,65 +149,40 @@ func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outco
 		return nil, refused, err
 	}
 	return &Candidate{
-		Run: l.spec.Run, Contract: l.spec.Contract, Step: l.key, Head: head, Claim: l.spec.Tree, Tree: tree,
+		Run: l.spec.Run, Contract: l.spec.Contract, Step: l.key, Head: head, Claim: l.spec.Tree, Tree: tree, Structural: structural,
 	}, Outcome{}, nil
 }
 
-func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (agency.OID, *agency.Conflict, error) {
+func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (tree agency.OID, structural []string, _ *agency.Conflict, _ error) {
 	if from == head {
-		return l.spec.Tree, nil, nil
+		return l.spec.Tree, nil, nil, nil
 	}
 	d := l.run.Dir()
 	claim, err := d.CommitTree(ctx, l.spec.Tree, []agency.OID{from}, "claim of "+string(l.key), identity(l.run))
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	m, err := d.MergeTree(ctx, head, claim)
 	if err != nil || len(m.Conflicts) == 0 {
-		return m.Tree, nil, err
+		return m.Tree, nil, nil, err
 	}
-	theirs, err := l.landedSince(ctx, from, head)
+	if tree, structural, err = l.structurally(ctx, m); err != nil || tree != "" {
+		return tree, structural, nil, err
+	}
+	c, err := l.packet(ctx, from, head, m.Conflicts)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
-	with, err := l.changers(ctx, from, head, m.Conflicts)
-	if err != nil {
-		return "", nil, err
+	if c.With, err = l.changers(ctx, from, head, m.Conflicts); err != nil {
+		return "", nil, nil, err
 	}
-	c := &agency.Conflict{Head: head, Paths: m.Conflicts, Ours: l.intent(), Theirs: theirs, With: with}
-	return "", c, l.o.write(ctx, func(tx *store.Tx) error {
+	if l.trial {
+		return "", nil, c, nil
+	}
+	return "", nil, c, l.o.write(ctx, func(tx *store.Tx) error {
 		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityWarning, "conflict in "+strings.Join(m.Conflicts, ", "),
 			agency.MergeConflicted{Contract: l.spec.Contract, Paths: m.Conflicts}), l.spec.Contract)
 	})
-}
-
-func conflictReason(c *agency.Conflict) string {
-	if c == nil {
-		return ""
-	}
-	return "it conflicts with what landed meanwhile in " + strings.Join(c.Paths, ", ")
-}
-
-func (l *landing) intent() string {
-	return strings.TrimSpace(l.contract.Title + "\n" + l.contract.Description)
-}
-
-// landedSince is a line for each landing after a commit.
-func (l *landing) landedSince(ctx context.Context, from, head agency.OID) (string, error) {
-	commits, err := l.run.Dir().Log(ctx, head, git.LogOptions{Not: []agency.OID{from}, FirstParent: true})
-	if err != nil {
-		return "", err
-	}
-	slices.Reverse(commits)
-	var b strings.Builder
-	for _, c := range commits {
-		title, _, _ := strings.Cut(c.Message, "\n")
-		if id := c.Trailer(trailerContract); id != "" {
-			title = id + ": " + title
-		}
-		fmt.Fprintln(&b, title)
-	}
-	return strings.TrimSpace(b.String()), nil
 }
 
 // refuseClaim names what of a claim may not land whatever it is merged with.
@@ -276,28 +274,6 @@ func refusal(cause Cause, paths []string, what string) Outcome {
 	return Outcome{Refused: &Refusal{Cause: cause, Paths: paths}, Reason: what + ": " + strings.Join(paths, ", ")}
 }
 
-func (l *landing) red(ctx context.Context, c Candidate, reasons []string) (Outcome, bool, error) {
-	out := Outcome{
-		Red:    &Red{Tree: c.Tree, Reasons: reasons},
-		Reason: "merged with what landed meanwhile it fails its checks: " + strings.Join(reasons, "; "),
-	}
-	if c.Tree == c.Claim {
-		out.Reason = "it fails the full checks: " + strings.Join(reasons, "; ")
-		return out, false, nil
-	}
-	w, err := l.run.Open(ctx, l.workspaceName(), workspace.Work)
-	if err != nil {
-		return out, false, err
-	}
-	from, err := w.Start()
-	if err != nil {
-		return out, false, err
-	}
-	theirs, err := l.landedSince(ctx, from, c.Head)
-	out.Conflict = &agency.Conflict{Head: c.Head, Ours: l.intent(), Theirs: theirs, Detail: strings.Join(reasons, "\n")}
-	return out, false, err
-}
-
 func (l *landing) workspaceName() string {
 	if l.spec.Workspace != "" {
 		return l.spec.Workspace
@@ -333,43 +309,4 @@ func plain(s string) string {
 		}
 		return -1
 	}, s)
-}
-
-// move is the effect: intent, objects, swap, acknowledgement.
-func (l *landing) move(ctx context.Context, head, commit, tree agency.OID) (Outcome, bool, error) {
-	in := intent{Step: l.key, Run: l.spec.Run, Contract: l.spec.Contract, Ref: l.ref, Old: head, New: commit}
-	l.o.reached("land.intent.before")
-	if err := l.o.write(ctx, func(tx *store.Tx) error { return putIntent(tx, in) }); err != nil {
-		return Outcome{}, false, err
-	}
-	l.o.reached("land.intent.after")
-	if err := send(ctx, l.run, commit, head); err != nil {
-		return Outcome{}, false, err
-	}
-	l.o.reached("land.objects")
-	err := l.run.User().UpdateRef(ctx, l.ref, commit, head, "agency: "+string(l.key), identity(l.run))
-	if moved := (*git.Moved)(nil); errors.As(err, &moved) {
-		return Outcome{}, true, nil
-	}
-	if err != nil {
-		return Outcome{}, false, err
-	}
-	l.o.reached("land.ref")
-	if err := l.done(ctx, commit); err != nil {
-		return Outcome{}, false, err
-	}
-	l.o.reached("land.done")
-	return Outcome{Landed: &Landed{Commit: commit, Tree: tree}}, false, nil
-}
-
-// done closes the intent and appends the event, once.
-func (l *landing) done(ctx context.Context, commit agency.OID) error {
-	return l.o.write(ctx, func(tx *store.Tx) error {
-		first, err := closeIntent(tx, intent{Step: l.key, Run: l.spec.Run, Contract: l.spec.Contract, Ref: l.ref, New: commit})
-		if err != nil || !first {
-			return err
-		}
-		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityInfo, l.contract.Title+" landed on "+l.record.Branch,
-			agency.Merged{Contract: l.spec.Contract, Commit: commit, Step: l.key, Branch: l.record.Branch}), l.spec.Contract)
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/event"
@@ -27,6 +28,11 @@ type Options struct {
 	Runs     Runs
 	Verifier Verifier     // of the Queue
 	Fence    agency.Fence // of the host; a write by a superseded host is refused
+	// Took is how long a run's checks took last, by its own receipts; zero where
+	// that is not known. From BatchAbove on, landings that wait for each other
+	// are verified as one tree. Nil: never. Zero: a minute.
+	Took       func(context.Context, agency.RunID) (time.Duration, error)
+	BatchAbove time.Duration
 	// Reached is called at named points between effects. Tests end the process
 	// there; nil in production.
 	Reached func(point string)
@@ -38,10 +44,12 @@ func (o Options) reached(point string) {
 	}
 }
 
-// Queue lands claims on the branches of runs, one at a time per run.
+// Queue lands claims on the branches of runs, one at a time per run; where the
+// checks take long, those that wait for their turn land together.
 type Queue struct {
-	o     Options
-	locks keyed
+	o       Options
+	locks   keyed
+	waiting waiting
 }
 
 // NewQueue makes a Queue. It does no I/O.
@@ -180,7 +188,6 @@ func (q *Queue) Land(ctx context.Context, key agency.StepKey, spec Spec) (Outcom
 	if strings.ContainsAny(string(key), "\r\n") || key == "" {
 		return Outcome{}, agency.Errorf(agency.KindInternal, "landing: step key %q", key)
 	}
-	defer q.locks.lock(string(spec.Run))()
 	run, record, err := q.o.open(ctx, spec.Run)
 	if err != nil {
 		return Outcome{}, err
@@ -192,13 +199,30 @@ func (q *Queue) Land(ctx context.Context, key agency.StepKey, spec Spec) (Outcom
 	}); err != nil {
 		return Outcome{}, err
 	}
-	for range maxSwaps {
-		out, again, err := l.try(ctx)
-		if err != nil || !again {
-			return out, mendable(err)
-		}
+	w := &waiter{l: l}
+	defer q.waiting.join(spec.Run, w)()
+	q.o.reached("land.waits")
+	defer q.locks.lock(string(spec.Run))()
+	if w.done {
+		return w.out, nil
 	}
-	return Outcome{}, agency.Errorf(agency.KindTransient, "%s was moved by somebody else at each of %d tries", l.ref, maxSwaps)
+	out, err := q.turn(ctx, w)
+	return out, mendable(err)
+}
+
+// turn lands what has the turn, with those that wait where that saves time.
+func (q *Queue) turn(ctx context.Context, w *waiter) (Outcome, error) {
+	batch, err := q.batch(ctx, w)
+	if err == nil && len(batch) > 1 {
+		err = q.together(ctx, batch, "")
+	}
+	if w.done { // what went wrong after that is for those whose landing it is
+		return w.out, nil
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	return w.l.alone(ctx)
 }
 
 // maxSwaps bounds how often a landing starts over because the branch moved.

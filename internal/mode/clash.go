@@ -3,10 +3,12 @@ package mode
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/flow"
+	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/store"
 )
@@ -106,6 +108,18 @@ func (s *Steps) settle(ctx context.Context, _ agency.StepKey, in clash) (flow.No
 		}
 	}
 	return flow.None{}, err
+}
+
+// woven names the files that landings merged structurally, a line a contract.
+func woven(q store.Querier, run agency.RunID) ([]string, error) {
+	all, err := land.Landings(q, run)
+	var out []string
+	for _, l := range all {
+		if len(l.Structural) > 0 {
+			out = append(out, string(l.Contract)+": "+strings.Join(l.Structural, ", "))
+		}
+	}
+	return out, err
 }
 
 // settleOne resolves a conflict where the commit shows that both sides are in

@@ -284,7 +284,7 @@ func newStage(t *testing.T) *stage {
 		Path: filepath.Join(t.TempDir(), "t.db"),
 		Sets: []store.Set{
 			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
-			check.Migrations(), verify.Migrations(),
+			check.Migrations(), verify.Migrations(), land.Migrations(),
 		},
 	})
 	if err != nil {

@@ -267,7 +267,7 @@ type mergeGateView struct {
 	Report                                  string // of a run of several contracts
 	Proofs                                  []agency.Proof
 	Weakened                                []agency.Weakening
-	Receipts, Flaky                         []string
+	Receipts, Flaky, Woven                  []string
 	Left                                    []agency.Leftover // new files that the contract does not name
 	Coverage                                *agency.Coverage
 	NoTests, NoneRan, WeakProof, SandboxOff bool
@@ -364,6 +364,9 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 		if r.Tree == judged && (kept[r.ID] || landed) {
 			v.Receipts = append(v.Receipts, receiptLine(r))
 		}
+	}
+	if v.Woven, err = woven(q, v.Run); err != nil {
+		return err
 	}
 	return v.addCost(q)
 }

@@ -62,9 +62,10 @@ func (b *bench) run(ctx context.Context, cmd check.Command) (agency.Receipt, err
 		}
 		defer done()
 	}
-	r, ok, err := b.j.checker.Known(ctx, b.subject(), cmd)
-	if err != nil || ok {
-		return b.note(r), err
+	if !b.anew() {
+		if r, ok, err := b.j.checker.Known(ctx, b.subject(), cmd); err != nil || ok {
+			return b.note(r), err
+		}
 	}
 	s := b.subject()
 	if cmd.Kind == agency.CheckTest {
@@ -72,6 +73,9 @@ func (b *bench) run(ctx context.Context, cmd check.Command) (agency.Receipt, err
 	}
 	return b.execute(ctx, s, cmd)
 }
+
+// anew tells whether no known receipt counts for this checkout.
+func (b *bench) anew() bool { return b.j.task.Anew && b.stage != check.StageBase }
 
 // fresh runs a command even where its receipt is known.
 func (b *bench) fresh(ctx context.Context, cmd check.Command) (agency.Receipt, error) {
@@ -94,15 +98,13 @@ func (b *bench) runSetup(ctx context.Context, cmd check.Command) (agency.Receipt
 	if b.setup != nil {
 		return *b.setup, nil
 	}
-	r, ok, err := b.j.checker.Known(ctx, b.subject(), cmd)
-	if err != nil {
-		return r, err
-	}
-	if ok {
-		return b.note(r), nil
+	if !b.anew() {
+		if r, ok, err := b.j.checker.Known(ctx, b.subject(), cmd); err != nil || ok {
+			return b.note(r), err
+		}
 	}
 	if err := b.prepare(ctx); err != nil {
-		return r, err
+		return agency.Receipt{}, err
 	}
 	return *b.setup, nil
 }

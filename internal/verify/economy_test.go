@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/store"
 	"agency/internal/verify"
 )
 
@@ -131,5 +133,33 @@ func TestBaseIsNotRunWithoutNeed(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"landing: go test ./..."}, w.ran(at)); diff != "" {
 		t.Errorf("a green merged tree needs nothing of its base: %s", diff)
+	}
+}
+
+// What was merged by no rule of lines is tested whatever is known of its tree:
+// neither the claim's verdict nor a receipt counts. The run's own receipts tell
+// how long that takes.
+func TestAnewReusesNothing(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"add.go": addGo + "\nfunc Inc(a int) int { return Add(a, 1) }\n"})
+	wants(t, w.verify(spec), true)
+	spec.Criteria = nil
+	for _, anew := range []bool{false, true} {
+		at := len(w.receipts())
+		spec.Anew = anew
+		if v, err := w.verifier.VerifyTree(t.Context(), "land", spec); err != nil || !v.Pass {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		ran := slices.Contains(w.ran(at), "landing: go test ./...")
+		if ran != anew {
+			t.Errorf("anew %v ran %q", anew, w.ran(at))
+		}
+	}
+	var took time.Duration
+	if err := w.db.Read(t.Context(), func(q *store.Snapshot) (err error) {
+		took, err = check.Lasted(q, spec.Run, []string{"go test ./...", "never run"})
+		return err
+	}); err != nil || took <= 0 || took > time.Hour {
+		t.Errorf("took %v, %v", took, err)
 	}
 }

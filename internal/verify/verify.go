@@ -46,6 +46,8 @@ type Spec struct {
 	WeakenedBefore []agency.Weakening `json:"weakened_before,omitempty"`
 	// LeftBefore are the leftovers that have been fed back, likewise.
 	LeftBefore []string `json:"left_before,omitempty"`
+	// Anew runs everything on the claim, whatever is known of its tree.
+	Anew bool `json:"anew,omitempty"`
 }
 
 // Options make a Verifier.
@@ -123,7 +125,7 @@ func (v *Verifier) VerifyTree(ctx context.Context, key agency.StepKey, spec Spec
 	if err != nil {
 		return agency.Verdict{}, err
 	}
-	if old, ok, err := v.passed(ctx, spec.Run, j.task); err != nil || ok {
+	if old, ok, err := v.passed(ctx, spec.Run, j.task); !spec.Anew && (err != nil || ok) {
 		return old, err
 	}
 	verdict, err := j.work(ctx)

@@ -160,7 +160,7 @@ func add(doc *api.InspectDoc, ev agency.Event) {
 	}
 	switch d := d.(type) {
 	case *agency.Merged:
-		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step})
+		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step, Interwoven: d.Interwoven})
 	case *agency.ModelRouted:
 		doc.Routing = append(doc.Routing, api.RoutingDoc{Contract: ev.ContractID, Role: ev.Role, ModelRouted: *d})
 	case *agency.Nudged, *agency.Halted:

@@ -16,6 +16,7 @@ import (
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/session"
+	"agency/internal/store"
 	"agency/internal/verify"
 	"agency/internal/workspace"
 )
@@ -165,6 +166,7 @@ func (l *Landing) VerifyLanding(ctx context.Context, c land.Candidate) ([]string
 	}
 	v, err := l.Verify.VerifyTree(ctx, c.Step+"/verify", verify.Spec{
 		Run: c.Run, Contract: c.Contract, Base: c.Head, Claim: c.Tree, Commands: cmds,
+		Anew: len(c.Structural) > 0,
 	})
 	switch {
 	case err != nil || v.Pass:
@@ -173,4 +175,23 @@ func (l *Landing) VerifyLanding(ctx context.Context, c land.Candidate) ([]string
 		return []string{"the merged tree fails its checks"}, nil
 	}
 	return v.Reasons, nil
+}
+
+// Took is how long the run's checks took when they last ran, each by itself.
+func (l *Landing) Took(ctx context.Context, run agency.RunID) (took time.Duration, err error) {
+	cmds, err := l.Shop.Commands(ctx, run)
+	if err != nil {
+		return 0, err
+	}
+	var lines []string
+	for _, k := range []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.CheckTypecheck, agency.CheckLint, agency.CheckTest} {
+		if line := cmds.Command(k).Line; line != "" {
+			lines = append(lines, line)
+		}
+	}
+	err = l.Shop.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		took, err = check.Lasted(q, run, lines)
+		return err
+	})
+	return took, err
 }

@@ -121,15 +121,21 @@ func landings(st Style, ls []api.LandingDoc) string {
 	if len(ls) == 0 {
 		return ""
 	}
-	t := table{head: []string{"LANDED", "COMMIT", "BRANCH"}}
+	t, how := table{head: []string{"LANDED", "COMMIT", "BRANCH"}}, ""
 	for _, l := range ls {
 		name := string(l.Contract)
 		if name == "" {
 			name = "final merge"
 		}
 		t.add(name, short(l.Commit), l.Branch)
+		if len(l.Structural) > 0 {
+			how += fmt.Sprintf("%s was merged structurally in %s.\n", name, Line(strings.Join(l.Structural, ", ")))
+		}
+		if l.Batch > 0 {
+			how += fmt.Sprintf("%s landed in a batch of %d, verified as one tree.\n", name, l.Batch)
+		}
 	}
-	return "\n" + t.render(st, "")
+	return "\n" + t.render(st, "") + how
 }
 
 func short(id agency.OID) string {

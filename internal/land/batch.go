@@ -1,0 +1,163 @@
+package land
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// maxBatch bounds how many landings are verified as one tree: the more there
+// are, the likelier one is red and all of it was for nothing.
+const maxBatch = 8
+
+// waiter is a landing that waits for its run's turn. Whoever has the turn may
+// land it with its own; out and done are of whoever holds the run's lock.
+type waiter struct {
+	l    *landing
+	out  Outcome
+	done bool
+}
+
+func (w *waiter) end(out Outcome) { w.out, w.done = out, true }
+
+// waiting are the landings of each run in the order in which they came.
+type waiting struct {
+	mu  sync.Mutex
+	all map[agency.RunID][]*waiter
+}
+
+func (w *waiting) join(run agency.RunID, x *waiter) (leave func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[agency.RunID][]*waiter{}
+	}
+	w.all[run] = append(w.all[run], x)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.all[run] = slices.DeleteFunc(w.all[run], func(y *waiter) bool { return x == y })
+		if len(w.all[run]) == 0 {
+			delete(w.all, run)
+		}
+	}
+}
+
+func (w *waiting) list(run agency.RunID) []*waiter {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all[run])
+}
+
+// batch are the landings that go together with one that has the turn: itself
+// alone, unless others wait and the run's checks take long.
+func (q *Queue) batch(ctx context.Context, w *waiter) ([]*waiter, error) {
+	run := w.l.spec.Run
+	all := slices.DeleteFunc(q.waiting.list(run), func(x *waiter) bool { return x.done })
+	if len(all) < 2 || q.o.Took == nil {
+		return nil, nil
+	}
+	took, err := q.o.Took(ctx, run)
+	if err != nil || took < q.o.batchAbove() {
+		return nil, err
+	}
+	return all[:min(len(all), maxBatch)], nil
+}
+
+func (o Options) batchAbove() time.Duration {
+	if o.BatchAbove > 0 {
+		return o.BatchAbove
+	}
+	return time.Minute
+}
+
+// together lands as many of a batch as go together, and finds out by halving
+// which make it red: each of those is told alone, on top of what landed before
+// it. Who is left out stays in line: what it does not go with may never land.
+// red is a tree that is known to fail.
+func (q *Queue) together(ctx context.Context, batch []*waiter, red agency.OID) error {
+	for range maxSwaps {
+		head, steps, in, err := stack(ctx, batch)
+		switch {
+		case err != nil || len(steps) == 0:
+			return err
+		case len(steps) == 1:
+			out, err := in[0].l.alone(ctx)
+			if err == nil {
+				in[0].end(out)
+			}
+			return err
+		}
+		tip := steps[len(steps)-1].cand
+		tip.Head = head
+		if tip.Tree == red {
+			return q.halves(ctx, in, red)
+		}
+		reasons, err := q.o.Verifier.VerifyLanding(ctx, tip)
+		if err != nil {
+			return err
+		}
+		if len(reasons) > 0 {
+			return q.halves(ctx, in, tip.Tree)
+		}
+		moved, err := moveAll(ctx, head, steps)
+		if err != nil {
+			return err
+		}
+		if moved {
+			for i, s := range steps {
+				in[i].end(Outcome{Landed: s.landed(len(steps))})
+			}
+			return nil
+		}
+	}
+	return nil // somebody moves the branch; each tries by itself and says so
+}
+
+func (q *Queue) halves(ctx context.Context, batch []*waiter, red agency.OID) error {
+	half := len(batch) / 2
+	if err := q.together(ctx, batch[:half], ""); err != nil {
+		return err
+	}
+	return q.together(ctx, batch[half:], red)
+}
+
+// stack makes the commits of a batch on top of each other, from the branch's
+// head on. A landing that conflicts, needs a structural merge, changes nothing
+// or is refused is left out, and so is one that has landed before.
+func stack(ctx context.Context, batch []*waiter) (head agency.OID, steps []*step, in []*waiter, err error) {
+	first := batch[0].l
+	if head, err = first.run.User().Ref(ctx, first.ref); err != nil || head == "" {
+		return head, nil, nil, err
+	}
+	at := head
+	for _, w := range batch {
+		was, err := w.l.already(ctx, head)
+		if err != nil {
+			return head, nil, nil, err
+		}
+		if was != nil {
+			w.end(Outcome{Landed: was})
+			continue
+		}
+		l := *w.l
+		l.trial = true
+		cand, _, err := l.merge(ctx, at)
+		if err != nil {
+			return head, nil, nil, err
+		}
+		if cand == nil || len(cand.Structural) > 0 {
+			continue
+		}
+		s := &step{landing: w.l, cand: *cand}
+		if s.commit, err = l.run.Dir().CommitTree(ctx, cand.Tree, []agency.OID{at}, l.message(), identity(l.run)); err != nil {
+			return head, nil, nil, err
+		}
+		at, steps, in = s.commit, append(steps, s), append(in, w)
+	}
+	first.o.reached("land.stacked")
+	return head, steps, in, nil
+}
