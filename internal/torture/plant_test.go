@@ -56,6 +56,26 @@ func plants() []plant {
 			"./internal/land", "TestTargetMovedUnderneath",
 		},
 		{
+			"queue that lands untested",
+			[]edit{{"internal/land/landing.go", "	if len(reasons) > 0 {\n", "	if len(reasons) > 99 {\n"}},
+			"./internal/land", "TestRedMergedTreeDoesNotLand",
+		},
+		{
+			"batch that lands untested",
+			[]edit{{"internal/land/batch.go", "		if len(reasons) > 0 {\n", "		if len(reasons) > 99 {\n"}},
+			"./internal/land", "TestRedBatchIsBisected",
+		},
+		{
+			"bisection that blames another",
+			[]edit{{"internal/land/batch.go", "		if tip.Tree == red {\n", "		if red != \"\" {\n			in[0].end(Outcome{Red: &Red{Tree: red, Reasons: []string{\"red\"}}})\n			return nil\n		}\n		if tip.Tree == red {\n"}},
+			"./internal/land", "TestRedBatchIsBisected",
+		},
+		{
+			"structural merge that loses a side",
+			[]edit{{"internal/textmerge/list.go", "out := slices.Concat(ours, theirs)", "out := slices.Clone(ours)"}, {"internal/textmerge/merge.go", "return merged, m.keeps(base, ours, theirs, merged)", "return merged, nil"}},
+			"./internal/textmerge", "TestRandomEdits",
+		},
+		{
 			"forgotten clean-up",
 			[]edit{{"internal/workspace/run.go", "if slices.Contains(keep, ref) {", "if true {"}},
 			"./internal/workspace", "TestSweepRemovesOrphans",
