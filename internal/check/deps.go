@@ -49,26 +49,27 @@ func (d Dependency) Changed(root *os.Root) []string {
 	defer func() { _ = user.Close() }() // only read
 	var out []string
 	for _, l := range d.Locks {
-		if !bytes.Equal(lockText(user, l), lockText(root, l)) && !d.unkept(root, l) {
+		if !bytes.Equal(lockText(user, l), lockText(root, l)) && !unkept(user, root, l) {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
-// unkept tells whether a lockfile is not in a checkout, and a manifest is: some
-// repositories ignore what their package manager writes. Then the manifest
-// decides.
-func (d Dependency) unkept(root *os.Root, lock string) bool {
-	there := func(name string) bool {
-		_, err := root.Lstat(filepath.FromSlash(name))
-		return err == nil
+// unkept tells whether a lockfile is not in a checkout, and the manifest beside
+// it is the user's: some repositories ignore what their package manager writes.
+func unkept(user, root *os.Root, lock string) bool {
+	manifest := map[string]string{
+		"package-lock.json": "package.json", "pnpm-lock.yaml": "package.json", "yarn.lock": "package.json", "bun.lock": "package.json",
+		"uv.lock": "pyproject.toml", "poetry.lock": "pyproject.toml", "pdm.lock": "pyproject.toml", "Pipfile.lock": "Pipfile",
+		"composer.lock": "composer.json", "Gemfile.lock": "Gemfile",
+	}[path.Base(lock)]
+	if _, err := root.Lstat(filepath.FromSlash(lock)); err == nil || manifest == "" {
+		return false
 	}
-	switch path.Base(lock) {
-	case "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "composer.lock", "Gemfile.lock":
-		return !there(lock) && slices.ContainsFunc(d.Locks, func(l string) bool { return l != lock && there(l) })
-	}
-	return false
+	manifest = path.Join(path.Dir(lock), manifest)
+	_, err := root.Lstat(filepath.FromSlash(manifest))
+	return err == nil && bytes.Equal(lockText(user, manifest), lockText(root, manifest))
 }
 
 // sign tells one installed state from another.

@@ -84,7 +84,7 @@ func TestUnkeptLock(t *testing.T) {
 		}
 	}
 	w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{{
-		Folder: "node_modules", Locks: []string{"package-lock.json", "package.json"}, Host: filepath.Join(user, "node_modules"), Repo: user,
+		Folder: "node_modules", Locks: []string{"package-lock.json"}, Host: filepath.Join(user, "node_modules"), Repo: user,
 	}}})
 	if r := w.run(w.subject(""), test("cat node_modules/dep")); r.ExitCode != 0 {
 		t.Errorf("not shown: %s", r.Output)
