@@ -238,7 +238,7 @@ func (p post) fill(ctx context.Context, n int) error {
 			for i := at; i < at+1000; i++ {
 				m := letter("m"+strconv.Itoa(i), 0, 1, "text")
 				m.Priority = i * 7 % 100
-				if err := board.Send(tx, m); err != nil {
+				if err := p.SendTx(tx, m); err != nil {
 					return err
 				}
 			}

@@ -31,6 +31,7 @@ func TestBoard(t *testing.T) {
 // backend is the board on SQLite, with or without a bug.
 type backend struct {
 	*store.DB
+	office  *board.Board
 	bug     bug
 	session agency.SessionID
 	behind  []func() error // acknowledged, not yet durable
@@ -44,6 +45,7 @@ type bug struct {
 	early    bool              // acknowledges before the commit
 	forgets  bool              // does not recover
 	repeated string            // the operation that is not kept
+	anybody  bool              // no role is out of reach
 }
 
 func sqlite(bug bug) boardtest.Factory {
@@ -66,11 +68,19 @@ func sqlite(bug bug) boardtest.Factory {
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		return &backend{DB: db, bug: bug, session: agency.SessionID(fmt.Sprint("s", epoch))}, nil
+		reach := board.Options{MaySend: boardtest.MaySend}
+		if bug.anybody {
+			reach.MaySend = nil
+		}
+		office, err := board.Open(ctx, db, reach)
+		if err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		return &backend{DB: db, office: office, bug: bug, session: agency.SessionID(fmt.Sprint("s", epoch))}, nil
 	}
 }
 
-func (b *backend) Kill() error { return b.Close() }
+func (b *backend) Kill() error { return errors.Join(b.office.Close(), b.Close()) }
 
 var errUndo = errors.New("not kept")
 
@@ -111,7 +121,7 @@ func (b *backend) apply(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardt
 	do := map[string]func(*store.Tx, agency.RunID, boardtest.Op) (boardtest.Result, error){
 		"put": b.state, "swap": b.state, "delete": b.state, "get": b.state,
 		"lock": b.lock, "locks": b.lock, "ask": b.token, "token": b.token,
-		"send": b.mail, "claim": b.mail, "mail": b.mail,
+		"send": b.mail, "write": b.mail, "claim": b.mail, "mail": b.mail,
 	}[op.Do]
 	if instead := b.bug.instead[op.Do]; instead != nil {
 		do = instead
@@ -243,7 +253,7 @@ func (b *backend) token(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardt
 
 func (b *backend) mail(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardtest.Result, error) {
 	switch op.Do {
-	case "send":
+	case "send", "write":
 		m := agency.Message{
 			ID: agency.MessageID(op.Text), RunID: run, From: agency.FromHuman, To: op.At, Type: agency.MessageNote, Body: "text",
 			Priority: int(op.Version),
@@ -251,7 +261,10 @@ func (b *backend) mail(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardte
 		if role, ok := strings.CutPrefix(op.At, "role:"); ok {
 			m.To, m.ToRole = "", agency.RoleID(role)
 		}
-		return boardtest.Result{Text: "ok"}, board.Send(tx, m)
+		if op.Do == "write" {
+			m.From = op.Who
+		}
+		return boardtest.Result{Text: "ok"}, b.office.SendTx(tx, m)
 	case "claim":
 		m, ok, err := board.Claim(tx, b.who(run, op))
 		if !ok {

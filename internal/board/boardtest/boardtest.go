@@ -140,7 +140,7 @@ func faces() [][2]string {
 		{"put swap swap delete own disown get", "k l"},
 		{"lock lock lock unlock checklock locks", "f F f#s f#t"},
 		{"ask ask ask release release cancel checktoken token", "m n"},
-		{"send send claim claim show settle mail", "a b c d role:x *"},
+		{"send write write claim claim show settle mail", "a b c d role:x role:y *"},
 	}
 }
 

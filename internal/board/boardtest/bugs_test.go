@@ -29,7 +29,11 @@ func TestPlantedBugs(t *testing.T) {
 		"a broadcast loses one": {after: map[string]string{"send": `DELETE FROM board_delivery
 WHERE (message, agent) = (SELECT message, max(agent) FROM board_delivery GROUP BY message ORDER BY message DESC LIMIT 1)
 AND (SELECT recipient FROM board_message ORDER BY seq DESC LIMIT 1) = '*'`}},
-		"a claim is not kept": {repeated: "claim"},
+		"a claim is not kept":          {repeated: "claim"},
+		"every role may be written to": {anybody: true},
+		"agents are known by heart":    {after: map[string]string{"join": `DROP TRIGGER IF EXISTS board_agent_changes`}},
+		"no sender is told": {after: map[string]string{"leave": `UPDATE board_message SET status = 'read'
+WHERE sender = 'system' AND status = 'pending'`}},
 		"leases by the wall clock": {options: func(o *store.Options) {
 			now := o.Now
 			o.Mono = func() time.Duration { return now().Sub(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) }

@@ -24,8 +24,12 @@ func RoleOf(agent string) agency.RoleID {
 	return "x"
 }
 
+// MaySend tells whether one role of the suite may write to another.
+func MaySend(from, to agency.RoleID) bool { return from == "y" || to == "x" }
+
 // The words of errors.
 var (
+	invalid  = agency.KindInvalid.String()
 	notFound = agency.KindNotFound.String()
 	conflict = agency.KindConflict.String()
 	denied   = agency.KindDenied.String()
@@ -80,8 +84,8 @@ type queue struct {
 }
 
 type letter struct {
-	id, to, role, status string
-	priority             int64
+	id, from, to, role, status string // from is "" for a person and the harness
+	priority                   int64
 }
 
 func newModel() *model {
@@ -96,7 +100,7 @@ func newModel() *model {
 func (m *model) complete(s Step, i int) Op {
 	op := s.Op
 	switch op.Do {
-	case "send":
+	case "send", "write":
 		op.Text = fmt.Sprint("m", i)
 	case "show", "settle":
 		op.At = m.latest[op.Who]
@@ -204,13 +208,16 @@ func (m *model) leave(who string) {
 			m.settle(q)
 		}
 	}
-	for _, l := range m.mail {
+	for _, l := range slices.Clone(m.mail) {
 		switch {
 		case l.to != who || l.status != "pending" && l.status != "delivered":
 		case l.role != "":
 			l.to, l.status = "", "pending"
 		default:
 			l.status = "failed"
+			if l.from != "" && m.live(l.from) == "" { // it is told
+				m.mail = append(m.mail, &letter{id: l.id + "/" + who + "/failed", to: l.from, status: "pending"})
+			}
 		}
 	}
 }
@@ -421,7 +428,9 @@ func (m *model) token(op Op) string {
 func (m *model) post(op Op) string {
 	switch op.Do {
 	case "send":
-		return m.send(op)
+		return m.send(op, "")
+	case "write":
+		return m.send(op, op.Who)
 	case "claim":
 		var next *letter
 		for _, l := range m.mail {
@@ -464,22 +473,45 @@ func (l *letter) step(do string) string {
 	return "ok"
 }
 
-func (m *model) send(op Op) string {
+// send sends as an agent, or as a person where from is "".
+func (m *model) send(op Op, from string) string {
 	role, toRole := strings.CutPrefix(op.At, "role:")
-	switch {
-	case toRole:
-		m.mail = append(m.mail, &letter{id: op.Text, role: role, status: "pending", priority: op.Version})
-	case op.At == agency.Everyone:
-		for _, who := range []string{"a", "b", "c"} {
-			if m.live(who) == "" {
-				m.mail = append(m.mail, &letter{id: op.Text, to: who, status: "pending", priority: op.Version})
-			}
+	if from != "" {
+		if op.At == from {
+			return invalid
 		}
-	default:
+		if fault := m.live(from); fault != "" {
+			return fault
+		}
+	}
+	one := !toRole && op.At != agency.Everyone
+	if !toRole {
+		role = ""
+	}
+	if one {
 		if fault := m.live(op.At); fault != "" {
 			return fault
 		}
-		m.mail = append(m.mail, &letter{id: op.Text, to: op.At, status: "pending", priority: op.Version})
+		role = string(RoleOf(op.At))
+	}
+	if from != "" && role != "" && !MaySend(RoleOf(from), agency.RoleID(role)) {
+		return denied
+	}
+	l := letter{id: op.Text, from: from, status: "pending", priority: op.Version}
+	switch {
+	case one:
+		l.to = op.At
+		m.mail = append(m.mail, &l)
+	case toRole:
+		l.role = role
+		m.mail = append(m.mail, &l)
+	default:
+		for _, who := range []string{"a", "b", "c"} {
+			if copied := l; m.live(who) == "" && who != from {
+				copied.to = who
+				m.mail = append(m.mail, &copied)
+			}
+		}
 	}
 	return "ok"
 }
