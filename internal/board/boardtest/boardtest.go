@@ -95,6 +95,10 @@ func Run(t *testing.T, open Factory, programs int) {
 		rig := NewRig(t.TempDir(), open)
 		defer func() { _ = rig.Close() }() // what counts was durable
 		for n := range programs {
+			if n%200 == 199 { // what many runs have left would be counted at each start
+				_ = rig.Close()
+				rig = NewRig(t.TempDir(), open)
+			}
 			p := Program(seed + uint64(n))
 			if err := rig.Play(t.Context(), p); err != nil {
 				p, err = rig.shrink(t.Context(), p, err)
