@@ -28,8 +28,11 @@ func TestManySendersAtOnceEachGetTheirOwnAnswer(t *testing.T) {
 		m    agency.Message
 		want agency.Kind
 	}{
-		{other, agency.KindConflict}, {void, agency.KindInvalid}, {msg("gone", "bob", "eve"), agency.KindConflict},
-		{msg("nobody", "bob", "dora"), agency.KindNotFound}, {msg("ghost", "eve", "ann"), agency.KindConflict},
+		{other, agency.KindConflict},
+		{void, agency.KindInvalid},
+		{msg("gone", "bob", "eve"), agency.KindConflict},
+		{msg("nobody", "bob", "dora"), agency.KindNotFound},
+		{msg("ghost", "eve", "ann"), agency.KindConflict},
 	}
 	var all sync.WaitGroup
 	const rounds = 40
