@@ -18,7 +18,7 @@ import (
 // A sub-package has its parent's row and may import its ancestors.
 var rows = [][]string{
 	{"agency"},
-	{"store", "git", "sandbox", "llm", "notify", "forge", "mcp", "config", "api"},
+	{"store", "git", "sandbox", "llm", "notify", "forge", "mcp", "config", "api", "backlog"},
 	{"event", "lease"},
 	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "code", "textmerge"},
 	{"tool", "verify", "brief", "deps"},

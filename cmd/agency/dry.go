@@ -25,7 +25,7 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	req, err := a.request(h, goal, f)
+	req, err := a.request(ctx, h, goal, f)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	doc, err := foresee.Run(foresee.Input{Goal: goal, Strict: f.strict, Config: c, Models: models})
+	doc, err := foresee.Run(foresee.Input{Goal: req.Goal, Strict: f.strict, Config: c, Models: models})
 	if err != nil {
 		return err
 	}

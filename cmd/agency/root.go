@@ -38,7 +38,7 @@ func (a *app) root() *cobra.Command {
 	}{
 		{"work", "Start and steer work:", []*cobra.Command{
 			a.initCommand(), a.runCommand(), a.approveCommand(), a.rejectCommand(), a.sayCommand(),
-			a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.mergeCommand(), a.rmCommand(),
+			a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.mergeCommand(), a.rmCommand(), a.featuresCommand(),
 		}},
 		{"look", "Look (starts nothing, changes nothing):", []*cobra.Command{
 			a.psCommand(), a.watchCommand(), a.inspectCommand(), a.costCommand(), a.diffCommand(),
@@ -84,7 +84,7 @@ func sayUsage(cmd *cobra.Command) {
 
 // nameFlags are the flags whose text names something.
 var nameFlags = []string{
-	"repo", "mode", "target", "gate", "reason", "to", "older", "run", "since", "contract", "brief", "keep", "script", "listen",
+	"repo", "mode", "target", "gate", "reason", "to", "older", "run", "since", "contract", "brief", "keep", "script", "listen", "feature",
 }
 
 // flagsNamed refuses such a flag when it is empty, as named does for arguments:
@@ -109,7 +109,7 @@ func agencyUsage(cmd *cobra.Command, err error) error {
 // that a script learns why they fail.
 func absentCommands() []*cobra.Command {
 	var out []*cobra.Command
-	for _, name := range []string{"replay", "eval", "agents", "features", "code", "improve", "serve", "worker", "mcp"} {
+	for _, name := range []string{"replay", "eval", "agents", "code", "improve", "serve", "worker", "mcp"} {
 		out = append(out, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error { return usage("%s: not in this version", name) },

@@ -44,9 +44,12 @@ approved the merge gate. Ctrl-C pauses the run.`,
 		Example: `  agency run "Parse durations like 1h30m in config.Load; add tests"
   agency run "Fix the flaky test in ./queue" --budget 2 --yes
   agency run "Drop the v1 endpoints" --detach
-  agency run "Drop the v1 endpoints" --mode contract --dry-run`,
+  agency run "Drop the v1 endpoints" --mode contract --dry-run
+  agency run --feature durations`,
 		Args: oneGoal,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.start(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.start(cmd.Context(), strings.Join(args, ""), f)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first) or multi_agent (a team)")
@@ -59,7 +62,7 @@ approved the merge gate. Ctrl-C pauses the run.`,
 	fl.BoolVar(&f.strict, "strict", false, "turn all gates on")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
 	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
-	fl.StringVar(&f.feature, "feature", "", "")
+	fl.StringVar(&f.feature, "feature", "", "work on the feature `ID` of features.json instead of a goal")
 	fl.StringVar(&f.agent, "agent", "", "")
 	fl.IntVar(&f.parallel, "max-parallel", 0, "most contracts of a team at work at once, `N` (default: max_parallel_agents)")
 	fl.BoolVar(&f.dry, "dry-run", false, "show plan, gates and the most that it can cost; start and spend nothing")
@@ -82,13 +85,19 @@ approved the merge gate. Ctrl-C pauses the run.`,
 }
 
 // laterFlags belong to features of later versions.
-var laterFlags = []string{"feature", "agent", "no-repo"}
+var laterFlags = []string{"agent", "no-repo"}
 
 func oneGoal(cmd *cobra.Command, args []string) error {
 	for _, later := range laterFlags {
 		if cmd.Flags().Changed(later) {
 			return usage("--%s: not in this version", later)
 		}
+	}
+	if cmd.Flags().Changed("feature") {
+		if len(args) > 0 {
+			return agency.Errorf(agency.KindInvalid, "run: a feature is a goal already, and here is another").WithMend("agency run --feature ID")
+		}
+		return nil
 	}
 	switch {
 	case len(args) == 0:
@@ -132,7 +141,7 @@ func (a *app) start(ctx context.Context, goal string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	req, err := a.request(h, goal, f)
+	req, err := a.request(ctx, h, goal, f)
 	if err != nil {
 		return err
 	}
@@ -172,7 +181,7 @@ func (a *app) announce(id agency.RunID, asJSON, detach bool) error {
 }
 
 // request is everything that a run is started with.
-func (a *app) request(h here, goal string, f runFlags) (api.RunRequest, error) {
+func (a *app) request(ctx context.Context, h here, goal string, f runFlags) (api.RunRequest, error) {
 	loaded, err := a.load(h, f.layer())
 	if err != nil {
 		return api.RunRequest{}, err
@@ -208,12 +217,23 @@ func (a *app) request(h here, goal string, f runFlags) (api.RunRequest, error) {
 	if err != nil {
 		return api.RunRequest{}, err
 	}
-	id, err := agency.NewRunID(nameable(goal, loaded.Hidden()), rand.Reader)
+	name, of := goal, (*agency.Feature)(nil)
+	if f.feature != "" {
+		found, err := a.feature(ctx, h, f, cfg.Contracts.MaxVerificationSteps)
+		if err != nil {
+			return api.RunRequest{}, err
+		}
+		goal, name, of = found.Goal(), string(found.ID)+" "+found.Description, &found
+		if err := host.CheckGoal(goal); err != nil {
+			return api.RunRequest{}, err
+		}
+	}
+	id, err := agency.NewRunID(nameable(name, loaded.Hidden()), rand.Reader)
 	if err != nil {
 		return api.RunRequest{}, err
 	}
 	return api.RunRequest{
-		ID: id, Goal: goal, Repo: h.loc.WorkTree, Mode: cfg.Mode, Target: f.target, Land: cfg.Land, Yes: f.yes, Strict: f.strict,
+		ID: id, Goal: goal, Feature: of, Repo: h.loc.WorkTree, Mode: cfg.Mode, Target: f.target, Land: cfg.Land, Yes: f.yes, Strict: f.strict,
 		IncludeDirty: f.dirty, Config: raw, Env: a.toolEnv(), Secrets: secrets, By: who(),
 	}, nil
 }

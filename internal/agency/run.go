@@ -73,6 +73,8 @@ type Run struct {
 	ID   RunID  `json:"id"`
 	Goal string `json:"goal"`
 	Mode Mode   `json:"mode"`
+	// Feature is the entry of the backlog that the goal is, where it is one.
+	Feature *Feature `json:"feature,omitempty"`
 	// MovedTo is the mode in which it works since it moved; empty: it did not.
 	MovedTo Mode     `json:"moved_to,omitempty"`
 	State   RunState `json:"state"`

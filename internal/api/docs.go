@@ -42,6 +42,13 @@ type RunDoc struct {
 	DiskBytes *int64 `json:"disk_bytes,omitempty"`
 }
 
+// FeatureDoc is an entry of the backlog with what it waits for.
+type FeatureDoc struct {
+	agency.Feature
+	Ready    bool               `json:"ready"` // may be worked on now
+	WaitsFor []agency.FeatureID `json:"waits_for,omitempty"`
+}
+
 // DryDoc is what a run would do and may cost at most; nothing was started.
 type DryDoc struct {
 	Goal     string            `json:"goal"`

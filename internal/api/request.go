@@ -46,7 +46,8 @@ type HideRequest struct {
 type RunRequest struct {
 	ID           agency.RunID      `json:"id"`
 	Goal         string            `json:"goal"`
-	Repo         string            `json:"repo"` // the working tree's absolute path
+	Feature      *agency.Feature   `json:"feature,omitempty"` // that the goal is
+	Repo         string            `json:"repo"`              // the working tree's absolute path
 	Mode         agency.Mode       `json:"mode"`
 	Target       string            `json:"target,omitempty"` // empty: the branch that is checked out
 	Land         agency.LandMode   `json:"land"`

@@ -113,7 +113,7 @@ func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop, mail *board.Boa
 	target := land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), target)
 	shop.SetRecover(target.Recover)
-	mode.NewSteps(db, fence, shop, shop, shop).Bind(reg)
+	mode.NewSteps(db, fence, shop, shop, shop, shop).Bind(reg)
 	schedule.Bind(reg, sender{db, fence})
 	return reg
 }

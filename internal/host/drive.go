@@ -185,7 +185,7 @@ func program(m agency.Mode) func(flow.Ctx, mode.Input) (mode.Result, error) {
 
 func inputOf(run agency.Run, c Copy) mode.Input {
 	return mode.Input{
-		Run: run.ID, Goal: run.Goal, Base: run.Base, Target: run.Target, Land: run.Land,
+		Run: run.ID, Goal: run.Goal, Feature: run.Feature, Base: run.Base, Target: run.Target, Land: run.Land,
 		RetryBudget: c.Config.RetryBudget, Commands: c.Commands(),
 		Triggers: c.Config.Triggers, OnError: c.Config.OnError, Routing: c.Config.RoutingRules(),
 		PlanGate:       run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,

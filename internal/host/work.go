@@ -41,7 +41,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 		return api.RunStarted{}, err
 	}
 	run := agency.Run{
-		ID: r.ID, Goal: r.Goal, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
+		ID: r.ID, Goal: r.Goal, Feature: r.Feature, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
 		Branch: p.Branch, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Version: h.o.Version,
 	}
 	if err := h.create(ctx, run, c); err != nil {
@@ -64,6 +64,11 @@ func checkRequest(r api.RunRequest) (Copy, error) {
 	}
 	if err := CheckGoal(r.Goal); err != nil {
 		return c, err
+	}
+	if r.Feature != nil {
+		if err := agency.CheckFeatureID(r.Feature.ID); err != nil {
+			return c, err
+		}
 	}
 	if !r.Mode.Built() {
 		return c, agency.Errorf(agency.KindInvalid, "mode %s: not in this version", r.Mode).WithMend("agency run --mode single")

@@ -184,6 +184,7 @@ func (d *draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 func formalContract(in Input, plan agency.Contract) agency.Contract {
 	plan.RunID, plan.AssignedRole, plan.GoalAnchor, plan.RetryBudget = in.Run, generalist, in.Goal, in.RetryBudget
 	plan.ParentID, plan.DependsOn = "", nil
+	ofFeature(in, &plan)
 	if plan.Type == "" {
 		plan.Type = agency.TypeFeature
 	}

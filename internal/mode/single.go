@@ -25,6 +25,7 @@ import (
 type Input struct {
 	Run         agency.RunID
 	Goal        string
+	Feature     *agency.Feature // that the goal is; nil: it is none
 	Base        agency.OID
 	Target      string
 	Land        agency.LandMode
@@ -97,14 +98,18 @@ func pursue(c flow.Ctx, in Input, contract agency.Contract, how workOn) (Result,
 		case failure != "":
 			return Result{Reason: failure}, a.giveUp(c, failure)
 		}
-		end, decision, err := finish(c, in, contract, landed)
+		shown, err := done(c, in, landed, second)
+		if err != nil {
+			return Result{}, err
+		}
+		end, decision, err := finish(c, in, contract, shown)
 		if err != nil || decision.Verb != agency.Reject {
 			return end, err
 		}
 		if second {
 			return Result{Reason: "the merge gate was rejected again: " + decision.Note}, nil
 		}
-		contract, base, how.before = secondContract(contract, decision.Note), landed.Commit, nil
+		contract, base, how.before = secondContract(contract, decision.Note), shown.Commit, nil
 	}
 }
 
@@ -122,11 +127,26 @@ func (a *attempts) moveUp(c flow.Ctx, failure string) (Result, error) {
 
 // mainContract is the goal as a contract (INTERFACES 7).
 func mainContract(in Input) agency.Contract {
-	return agency.Contract{
+	main := agency.Contract{
 		ID: "main", RunID: in.Run, Type: agency.TypeFeature, AssignedRole: "generalist",
 		Title: firstLine(in.Goal), Description: in.Goal, GoalAnchor: in.Goal,
 		AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: in.Goal}},
 		RetryBudget:        in.RetryBudget,
+	}
+	if f := in.Feature; f != nil {
+		main.FeatureID = f.ID
+		if own := f.Criteria(); len(own) > 0 {
+			main.AcceptanceCriteria = own
+		}
+	}
+	return main
+}
+
+// ofFeature notes which feature a submitted contract is for, where its author
+// did not.
+func ofFeature(in Input, c *agency.Contract) {
+	if in.Feature != nil && c.FeatureID == "" {
+		c.FeatureID = in.Feature.ID
 	}
 }
 

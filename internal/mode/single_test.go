@@ -220,7 +220,7 @@ func TestBudgetIsRaised(t *testing.T) {
 func TestMergeGateText(t *testing.T) {
 	s := newStage(t)
 	spec := mergeGateSpec{Run: run, Gate: "run-1.merge-1", Contract: "main", Target: "trunk", Land: agency.LandMerge, Problem: "a.go has local edits"}
-	steps := NewSteps(s.db, agency.Fence{}, shop{off: true}, shop{}, shop{})
+	steps := NewSteps(s.db, agency.Fence{}, shop{off: true}, shop{}, shop{}, s)
 	if _, err := steps.mergeGate(context.Background(), "", spec); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestMergeGateNamesLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := mergeGateSpec{Run: run, Gate: "run-1.merge-1", Contract: "main", Target: "trunk", Land: agency.LandMerge}
-	if _, err := NewSteps(s.db, agency.Fence{}, shop{}, shop{}, shop{}).mergeGate(ctx, "", spec); err != nil {
+	if _, err := NewSteps(s.db, agency.Fence{}, shop{}, shop{}, shop{}, s).mergeGate(ctx, "", spec); err != nil {
 		t.Fatal(err)
 	}
 	_ = s.db.Read(ctx, func(q *store.Snapshot) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +57,7 @@ type stage struct {
 	// dies there.
 	die      func() error
 	did      map[agency.StepKey]any
+	unmarked error             // why a feature cannot be marked
 	unproved error             // what git says of a landing that is to resolve a conflict
 	reports  []session.Outcome // how the manager's last session ends, in turn
 	one      sync.Mutex        // contracts of a team act beside each other
@@ -143,7 +145,7 @@ func (s *stage) registry() *flow.Registry {
 		return out, nil
 	})
 	sh := shop{unproved: s.unproved}
-	steps := NewSteps(s.db, agency.Fence{}, sh, sh, sh)
+	steps := NewSteps(s.db, agency.Fence{}, sh, sh, sh, s)
 	if s.die == nil {
 		steps.Bind(r)
 		return r
@@ -157,6 +159,7 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, openMergeGate, steps.mergeGate)
 	mortal(s, r, raiseBudget, steps.raise)
 	mortal(s, r, routeModel, steps.route)
+	mortal(s, r, markFeature, steps.mark)
 	mortal(s, r, noteEscalation, steps.escalate)
 	mortal(s, r, noteMove, steps.moved)
 	mortal(s, r, noteClash, steps.clash)
@@ -230,6 +233,20 @@ func (shop) Stat(context.Context, agency.RunID, agency.OID, agency.OID) (string,
 
 func (shop) Landings(context.Context, agency.RunID) (report.Input, error) {
 	return report.Input{}, nil
+}
+
+// MarkDone gives the tree in which a feature is done.
+func (s *stage) MarkDone(_ context.Context, _ agency.RunID, name string, at agency.OID, f agency.FeatureID, e agency.FeatureEvidence) (agency.OID, error) {
+	s.one.Lock()
+	defer s.one.Unlock()
+	if s.unmarked != nil {
+		return "", s.unmarked
+	}
+	line := fmt.Sprintf("mark %s in %s at %s: %v", f, name, at, e.Criteria)
+	if !slices.Contains(s.said, line) {
+		s.log("%s", line)
+	}
+	return "marked", nil
 }
 
 // answer is the host's part: a decision and its signal in one transaction.

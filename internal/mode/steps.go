@@ -125,13 +125,14 @@ type Steps struct {
 	fence agency.Fence
 	shop  Shop
 
-	models Models
-	books  Books
+	models  Models
+	books   Books
+	backlog Backlog
 }
 
 // NewSteps makes the performer of a host's runs; fence is the host's.
-func NewSteps(db *store.DB, fence agency.Fence, shop Shop, models Models, books Books) *Steps {
-	return &Steps{db: db, fence: fence, shop: shop, models: models, books: books}
+func NewSteps(db *store.DB, fence agency.Fence, shop Shop, models Models, books Books, list Backlog) *Steps {
+	return &Steps{db: db, fence: fence, shop: shop, models: models, books: books, backlog: list}
 }
 
 // Bind registers the activities.
@@ -145,6 +146,7 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, openMergeGate, s.mergeGate)
 	flow.Bind(r, raiseBudget, s.raise)
 	flow.Bind(r, routeModel, s.route)
+	flow.Bind(r, markFeature, s.mark)
 	flow.Bind(r, noteEscalation, s.escalate)
 	flow.Bind(r, noteMove, s.moved)
 	flow.Bind(r, noteClash, s.clash)

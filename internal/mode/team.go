@@ -43,6 +43,7 @@ func teamContracts(in Input, plan []agency.Contract) []agency.Contract {
 	for i := range out {
 		p := &out[i]
 		p.RunID, p.GoalAnchor, p.RetryBudget = in.Run, in.Goal, in.RetryBudget
+		ofFeature(in, p)
 		if p.Type == "" {
 			p.Type = agency.TypeFeature
 		}
@@ -199,7 +200,13 @@ func (t *team) finish(c flow.Ctx) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		end, d, err := finish(c, t.in, whole, land.Landed{Commit: head.Head, Tree: head.Tree})
+		landed := land.Landed{Commit: head.Head, Tree: head.Tree}
+		if len(t.failures) == 0 {
+			if landed, err = done(c, t.in, landed, second); err != nil {
+				return Result{}, err
+			}
+		}
+		end, d, err := finish(c, t.in, whole, landed)
 		if err != nil || d.Verb != agency.Reject {
 			return end, err
 		}
@@ -211,7 +218,7 @@ func (t *team) finish(c flow.Ctx) (Result, error) {
 		rework.Title = firstLine("After review: " + d.Note)
 		rework.Description += "\n\nA team did this and landed it on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + d.Note
 		rework.AcceptanceCriteria = []agency.Criterion{{ID: "review", Text: d.Note}}
-		a := &attempts{in: t.in, contract: rework, base: head.Head, role: generalist, how: workOn{staged: true}}
+		a := &attempts{in: t.in, contract: rework, base: landed.Commit, role: generalist, how: workOn{staged: true}}
 		_, failure, err := fulfil(c, a)
 		switch {
 		case err != nil:

@@ -20,7 +20,7 @@ func TestGeneralist(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"create_checkpoint", "delete_file", "edit_file", "get_coverage_report", "get_git_diff", "get_git_log", "list_directory",
+		"create_checkpoint", "delete_file", "edit_file", "get_coverage_report", "get_feature_status", "get_git_diff", "get_git_log", "list_directory",
 		"list_uncovered_lines", "read_file",
 		"request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
 		"run_tests_with_coverage", "run_type_check",

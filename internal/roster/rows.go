@@ -39,6 +39,8 @@ func rows() []row {
 		{"create_subcontract", "P", false},
 		{"submit_plan", "PV", true},
 		{"final_report", "PO", true},
+		{"get_feature_status", "PG", false},
+		{"mark_feature_complete", "P", false},
 		{"request_handoff", "STR", false},
 		{"send_message", everyone, false},
 		{"request_human_input", "PVQG", false},

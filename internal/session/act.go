@@ -194,6 +194,7 @@ func (c *conversation) env(idx int) *tool.Env {
 		Checkpoints: checkpoints{tree: c.desk.Tree, id: fmt.Sprintf("cp-%d-%d-%d", c.spec.Attempt, c.turn.n, idx+1)},
 		Criteria:    c.criteria,
 		Mail:        letters{c, idx},
+		Features:    features{c},
 	}
 }
 

@@ -106,13 +106,14 @@ func (c *conversation) open(ctx context.Context) error {
 	if c.role, err = roster.Find(c.spec.Role); err != nil {
 		return err
 	}
-	if c.kit, err = c.r.kit(c.role, c.spec.phase()); err != nil {
-		return err
-	}
 	if c.desk, err = c.r.o.Host.Desk(ctx, c.spec); err != nil {
 		return err
 	}
-	if err = c.recall(ctx); err == nil {
+	c.kit, err = c.r.kit(c.role, c.spec.phase(), c.desk.Files.HasBacklog())
+	if err == nil {
+		err = c.recall(ctx)
+	}
+	if err == nil {
 		if c.stored {
 			err = c.resume(ctx)
 		} else {

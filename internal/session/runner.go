@@ -43,7 +43,7 @@ type Runner struct {
 	beats *beats
 
 	mu   sync.Mutex
-	kits map[string]*kit // by role and phase
+	kits map[kitName]*kit
 }
 
 // New makes a Runner; it does no I/O.
@@ -54,7 +54,7 @@ func New(o Options) *Runner {
 	if o.between == nil {
 		o.between = func(string) error { return nil }
 	}
-	return &Runner{o: o, tools: tool.All(), beats: newBeats(o.DB, o.beat), kits: map[string]*kit{}}
+	return &Runner{o: o, tools: tool.All(), beats: newBeats(o.DB, o.beat), kits: map[kitName]*kit{}}
 }
 
 // Do is the activity: it runs a part of a session to its outcome.
@@ -172,17 +172,25 @@ type kit struct {
 	json  []byte // of shown, as it is stored
 }
 
-// kit makes the kit of a role, in a phase of it, once.
-func (r *Runner) kit(role roster.Role, phase roster.Phase) (*kit, error) {
+// kitName says whose kit it is.
+type kitName struct {
+	role    agency.RoleID
+	phase   roster.Phase
+	backlog bool
+}
+
+// kit makes the kit of a role, in a phase of it, once: with the tools of the
+// backlog where there is one.
+func (r *Runner) kit(role roster.Role, phase roster.Phase, backlog bool) (*kit, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id := string(role.ID) + "/" + string(phase)
-	if k := r.kits[id]; k != nil {
+	name := kitName{role.ID, phase, backlog}
+	if k := r.kits[name]; k != nil {
 		return k, nil
 	}
 	k := &kit{}
 	for _, t := range r.tools {
-		if role.OffersIn(phase, t.Name) {
+		if role.OffersIn(phase, t.Name) && (backlog || !t.OfBacklog()) {
 			k.tools = append(k.tools, t)
 			k.shown = append(k.shown, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 		}
@@ -192,7 +200,7 @@ func (r *Runner) kit(role roster.Role, phase roster.Phase) (*kit, error) {
 	if k.json, err = json.Marshal(k.shown); err != nil {
 		return nil, err
 	}
-	r.kits[id] = k
+	r.kits[name] = k
 	return k, nil
 }
 

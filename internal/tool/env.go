@@ -17,6 +17,7 @@ type Env struct {
 	History     History
 	Checkpoints Checkpoints
 	Mail        Mail
+	Features    Features
 	// Criteria are the ids of the contract's acceptance criteria.
 	Criteria []string
 }

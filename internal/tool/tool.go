@@ -138,7 +138,8 @@ func Unknown(name string, offered []Tool) Result {
 // All are the tools of this version, sorted by name.
 func All() []Tool {
 	return []Tool{
-		createCheckpoint(), createSubcontract(), deleteFile(), editFile(), finalReport(), getCoverageReport(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
+		createCheckpoint(), createSubcontract(), deleteFile(), editFile(), finalReport(), getCoverageReport(), getFeatureStatus(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
+		markFeatureComplete(),
 		readFile(),
 		requestHandoff(), requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
 		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), submitPlan(), writeFile(),
