@@ -19,6 +19,8 @@ type (
 	Returned struct{ Reason string }
 	// Reviewed: a critic's review is an approval.
 	Reviewed struct{}
+	// Reworked: a review asks for changes, the same attempt goes on with them.
+	Reworked struct{ Reason string }
 	// LandingBegun: the merge queue works on it.
 	LandingBegun struct{}
 	// Landing is done: merged onto the parent branch, or accepted with no diff.
@@ -42,6 +44,7 @@ func (ClaimMade) fact() string    { return "claimed" }
 func (Verified) fact() string     { return "verified" }
 func (Returned) fact() string     { return "returned" }
 func (Reviewed) fact() string     { return "approved" }
+func (Reworked) fact() string     { return "reworked" }
 func (LandingBegun) fact() string { return "landing begun" }
 func (HasLanded) fact() string    { return "landed" }
 func (Granted) fact() string      { return "granted" }
@@ -85,6 +88,7 @@ var transitions = map[string]struct {
 	"verified":      {[]position{atVerifying}, atQueued},
 	"returned":      {[]position{atWorking, atParked, atVerifying, atReviewing, atQueued, atLanding}, atReady},
 	"approved":      {[]position{atReviewing}, atQueued},
+	"reworked":      {[]position{atReviewing}, atWorking},
 	"landing begun": {[]position{atQueued}, atLanding},
 	"landed":        {[]position{atLanding}, atComplete},
 	"granted":       {anywhereAlive, position{}},
@@ -117,7 +121,7 @@ func Advance(c Contract, f Fact) (Contract, error) {
 		}
 		c.Attempts++
 		c.AssignedAgentID = f.Agent
-		c.Error = ""
+		c.Error, c.Iterations = "", 0
 	case Granted:
 		c.RetryBudget += f.Attempts
 		to = at
@@ -126,7 +130,10 @@ func Advance(c Contract, f Fact) (Contract, error) {
 	case Verified:
 		if f.Review {
 			to = atReviewing
+			c.Iterations++
 		}
+	case Reworked:
+		c.Error = f.Reason
 	case Returned:
 		c.Error = f.Reason
 	case Blocking:

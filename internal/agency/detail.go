@@ -237,10 +237,19 @@ type (
 	RunResumed struct {
 		By string `json:"by,omitempty"`
 	}
-	// ReviewSubmitted is a critic's review.
+	// ReviewSubmitted is a critic's review. Verdict is the one that counts, Said
+	// the critic's own, Reason why they differ.
 	ReviewSubmitted struct {
-		Verdict string `json:"verdict"`
-		Issues  int    `json:"issues"`
+		Verdict   string `json:"verdict"`
+		Issues    int    `json:"issues"`
+		Iteration int    `json:"iteration,omitempty"`
+		Said      string `json:"said,omitempty"`
+		Reason    string `json:"reason,omitempty"`
+		Summary   string `json:"summary,omitempty"`
+		Critical  int    `json:"critical"`
+		Major     int    `json:"major"`
+		Minor     int    `json:"minor"`
+		Nitpick   int    `json:"nitpick"`
 	}
 	// VerdictSubmitted is the result of verifying a claim.
 	VerdictSubmitted struct {

@@ -20,7 +20,9 @@ const (
 )
 
 // Built tells whether this version can run a mode.
-func (m Mode) Built() bool { return m == ModeSingle || m == ModeContract || m == ModeMultiAgent }
+func (m Mode) Built() bool {
+	return m == ModeSingle || m == ModeContract || m == ModeProducerCritic || m == ModeMultiAgent
+}
 
 // RunState is where a run stands (INTERFACES 7).
 type RunState string
@@ -142,9 +144,13 @@ type Gate struct {
 	// a merge gate that names weakened tests.
 	NoYes bool `json:"no_yes,omitempty"`
 	// Weakened is what approving accepts, each by its name.
-	Weakened  []Weakening `json:"weakened,omitempty"`
-	CreatedAt time.Time   `json:"created_at"`
-	Decision  Decision    `json:"decision,omitzero"`
+	Weakened []Weakening `json:"weakened,omitempty"`
+	// Approving and Rejecting say what the answers do where the kind alone does
+	// not.
+	Approving string    `json:"approving,omitempty"`
+	Rejecting string    `json:"rejecting,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	Decision  Decision  `json:"decision,omitzero"`
 }
 
 // Decision is how a gate was answered.

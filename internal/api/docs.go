@@ -104,7 +104,7 @@ type InspectDoc struct {
 	Contracts     []ContractDoc     `json:"contracts"`
 	Sessions      []SessionDoc      `json:"sessions"`
 	Receipts      []ReceiptDoc      `json:"receipts"`
-	Reviews       []json.RawMessage `json:"reviews"`
+	Reviews       []agency.Review   `json:"reviews"`
 	Verdicts      []agency.Verdict  `json:"verdicts"`
 	Routing       []RoutingDoc      `json:"routing,omitempty"` // in the order of the decisions
 	Landings      []LandingDoc      `json:"landings"`

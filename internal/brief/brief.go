@@ -30,6 +30,8 @@ type Input struct {
 	Overview string // listing of the repository's files
 	Guides   []Source
 	Feedback *Feedback
+	// Review is set for a session that reviews a claim.
+	Review *ReviewRequest
 	// Staged are files that were picked for the contract, best first.
 	Staged []Staged
 	// Said are the messages of earlier attempts that still hold.
@@ -60,6 +62,9 @@ type Feedback struct {
 	Note     string           `json:"note,omitempty"`
 	Verdict  *agency.Verdict  `json:"verdict,omitempty"`
 	Conflict *agency.Conflict `json:"conflict,omitempty"`
+	// Reviews are what critics said of the attempt and nobody has mended yet, the
+	// last one last.
+	Reviews []agency.Review `json:"reviews,omitempty"`
 	// Receipts are those of the verdict; the session fills them in.
 	Receipts []agency.Receipt `json:"receipts,omitempty"`
 }
@@ -94,7 +99,7 @@ func execute(name string, view any) (string, error) {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}
 	t, err := template.New(name).Option("missingkey=error").
-		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail, "failures": failures, "message": message}).Parse(string(text))
+		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail, "failures": failures, "message": message, "review": reviewText, "changes": ChangesText}).Parse(string(text))
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}

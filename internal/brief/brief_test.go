@@ -142,9 +142,15 @@ func TestMessages(t *testing.T) {
 }
 
 func TestReminders(t *testing.T) {
-	for _, r := range []Reminder{NoEnding, Empty, Length} {
-		if text, err := r.Text(); err != nil || text == "" {
-			t.Errorf("%s: %q, %v", r, text, err)
+	for _, role := range roster.Roles() {
+		for _, r := range []Reminder{NoEnding, Empty, Length} {
+			text, err := r.Text(role)
+			if err != nil || text == "" {
+				t.Errorf("%s: %q, %v", r, text, err)
+			}
+			if r == NoEnding && role.ID == roster.Reviewer && (!strings.Contains(text, "submit_review") || strings.Contains(text, "signal_complete")) {
+				t.Errorf("a reviewer is told %q", text)
+			}
 		}
 	}
 }

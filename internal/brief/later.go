@@ -98,8 +98,10 @@ const (
 	Length   Reminder = "length"    // was cut at the output limit
 )
 
-// Text is what the reminder says.
-func (r Reminder) Text() (string, error) { return execute(string(r)+".md", nil) }
+// Text is what the reminder says to a role: each is told its own endings.
+func (r Reminder) Text(role roster.Role) (string, error) {
+	return execute(string(r)+".md", struct{ Review, Plan bool }{role.Offers("submit_review"), role.Offers("submit_plan")})
+}
 
 // Standing is where a session stands when its conversation goes on in a new
 // epoch: everything that must not be lost with what was said, from the store.

@@ -144,7 +144,9 @@ func (c Config) RoutingRules() agency.Routing {
 func rolesOf(m agency.Mode) []agency.RoleID {
 	switch m {
 	case agency.ModeMultiAgent:
-		return []agency.RoleID{"generalist", "project_manager", "scaffolder", "test_engineer", "cleanup"}
+		return []agency.RoleID{"generalist", "project_manager", "scaffolder", "test_engineer", "cleanup", "reviewer"}
+	case agency.ModeProducerCritic:
+		return []agency.RoleID{"generalist", "project_manager", "reviewer"}
 	case agency.ModeContract:
 		return []agency.RoleID{"generalist", "project_manager"}
 	default:

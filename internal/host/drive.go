@@ -9,6 +9,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/budget"
+	"agency/internal/config"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
 	"agency/internal/mode"
@@ -176,6 +177,8 @@ func program(m agency.Mode) func(flow.Ctx, mode.Input) (mode.Result, error) {
 	switch m {
 	case agency.ModeMultiAgent:
 		return mode.Team
+	case agency.ModeProducerCritic:
+		return mode.ProducerCritic
 	case agency.ModeContract:
 		return mode.Contract
 	default:
@@ -191,6 +194,14 @@ func inputOf(run agency.Run, c Copy) mode.Input {
 		PlanGate:       run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
 		Parallel:       c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
+		Review: reviewRules(c.Config.ProducerCritic),
+	}
+}
+
+func reviewRules(c config.ProducerCritic) *agency.ReviewRules {
+	return &agency.ReviewRules{
+		MaxIterations: c.MaxIterations, RequireLint: c.RequireLintPass, RequireTests: c.RequireTestsPass, AllowMajor: c.AllowMajorIssuesOnApproval,
+		Perfect: c.RequirePerfect, Timeout: time.Duration(c.TimeoutSeconds) * time.Second,
 	}
 }
 

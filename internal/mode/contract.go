@@ -17,7 +17,7 @@ func Contract(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
-	return formal(c, in, nil)
+	return formal(c, in, workOn{})
 }
 
 // handed is what a run that moves up hands on: the files as they were left,
@@ -29,7 +29,9 @@ type handed struct {
 
 // formal drafts the contract and pursues it. A plan that failed falls back to
 // one agent on the goal itself, where the run is so configured.
-func formal(c flow.Ctx, in Input, before *handed) (Result, error) {
+func formal(c flow.Ctx, in Input, how workOn) (Result, error) {
+	before := how.before
+	how.staged = true
 	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager}}
 	if before != nil {
 		d.contract.Description += "\n\nOne agent worked on this alone and did not get it verified: " + before.feedback.Reason +
@@ -41,14 +43,14 @@ func formal(c flow.Ctx, in Input, before *handed) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case plan != nil:
-		return pursue(c, in, formalContract(in, plan[0]), workOn{staged: true, before: before})
+		return pursue(c, in, formalContract(in, plan[0]), how)
 	case d.stopped || in.OnError != "single" || before != nil:
 		return Result{Reason: failure}, nil
 	}
 	if err := escalated(c, in, "plan-failed", "the plan failed, one agent works on the goal itself: "+failure, agency.ModeSingle); err != nil {
 		return Result{}, err
 	}
-	return pursue(c, in, mainContract(in), workOn{})
+	return pursue(c, in, mainContract(in), workOn{reviewed: how.reviewed})
 }
 
 // planContract is what the manager's session holds.

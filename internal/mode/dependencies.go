@@ -147,7 +147,7 @@ func yamlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") +
 // that may not have it goes back.
 func (a *attempts) dependencies(c flow.Ctx, claim agency.Claim) (*session.Feedback, error) {
 	refused, note, err := supply{
-		in: a.in, contract: a.contract.ID, key: a.key("dependencies"), gate: fmt.Sprintf("dependencies-%s-%d", a.contract.ID, a.n),
+		in: a.in, contract: a.contract.ID, key: a.key("dependencies"), gate: fmt.Sprintf("dependencies-%s-%s", a.contract.ID, a.nth()),
 		spec: deps.Spec{Run: a.in.Run, Contract: a.contract.ID, Base: a.base, Claim: claim.Tree, Commands: a.in.Commands},
 	}.install(c)
 	if err != nil || refused == "" {

@@ -21,12 +21,27 @@ var resume = flow.Signal[struct{}]{Name: "resume"}
 // ResumeSignal is the name under which the host sends a resume.
 const ResumeSignal = "resume"
 
-// work is the session of an attempt, part after part: whenever it parks, what
-// it waits for is met and the same conversation goes on with the answer.
+// work is the session of an attempt.
 func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
-	level, err := a.level(c)
+	spec, err := a.spec(c)
 	if err != nil {
 		return session.Outcome{}, err
+	}
+	return a.parts(c, spec)
+}
+
+// workOn goes on with the conversation that made the last claim.
+func (a *attempts) workOn(c flow.Ctx, say *session.Answer) (session.Outcome, error) {
+	spec := a.going
+	say.ToolUse, spec.Answer = a.claimCall, say
+	return a.parts(c, spec)
+}
+
+// spec is the session of an attempt before its first part.
+func (a *attempts) spec(c flow.Ctx) (session.Spec, error) {
+	level, err := a.level(c)
+	if err != nil {
+		return session.Spec{}, err
 	}
 	spec := session.Spec{
 		Run: a.in.Run, Contract: a.contract.ID, Role: a.role, Agent: a.agent(), Attempt: a.n, Staged: a.how.staged, Level: level,
@@ -47,8 +62,15 @@ func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	if a.n > 1 {
 		spec.Feedback = &a.feedback
 	}
-	for part := 1; ; part++ {
-		spec.Part = part
+	return spec, nil
+}
+
+// parts carries a conversation on, part after part: whenever it parks, what it
+// waits for is met and it goes on with the answer.
+func (a *attempts) parts(c flow.Ctx, spec session.Spec) (session.Outcome, error) {
+	for {
+		spec.Part++
+		part := spec.Part
 		if a.crew != nil {
 			a.raises = a.crew.raises
 		}
@@ -57,12 +79,17 @@ func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 			a.tree = out.Tree
 		}
 		if err != nil || out.Kind != session.Parked {
+			a.going, a.claimCall = spec, out.ToolUse
 			return out, err
 		}
 		if err := a.advance(c, fmt.Sprintf("park/%d", part), step{Parking: &agency.Parking{For: string(out.For)}}); err != nil {
 			return out, err
 		}
-		answer, stop, err := a.wait(c, out, part)
+		at := place{name: fmt.Sprintf("%d-%d", a.n, part), key: fmt.Sprint(part)}
+		if spec.Round > 0 {
+			at.name = fmt.Sprintf("%d-r%d-%d", a.n, spec.Round, part)
+		}
+		answer, stop, err := a.wait(c, out, at)
 		if err != nil {
 			return out, err
 		}
@@ -76,23 +103,30 @@ func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	}
 }
 
+// place is where a session waits: in the names of gates, and in keys.
+type place struct{ name, key string }
+
 // wait is meet without a slot, so that who waits holds up nobody.
-func (a *attempts) wait(c flow.Ctx, out session.Outcome, part int) (*session.Answer, string, error) {
+func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Answer, string, error) {
+	from := a.clock(c, at.key+"/from")
 	if err := a.slot.Leave(c, out.For == session.ForHuman || out.For == session.ForBudget); err != nil {
 		return nil, "", err
 	}
-	answer, stop, err := a.meet(c, out, part)
+	answer, stop, err := a.meet(c, out, at)
 	if err != nil {
 		return nil, "", err
+	}
+	if a.loop != nil {
+		a.loop.waited += a.clock(c, at.key+"/to").Sub(from)
 	}
 	return answer, stop, a.slot.Return(c)
 }
 
 // meet waits for what a parked session needs. Stop is the reason why the run
 // must end instead.
-func (a *attempts) meet(c flow.Ctx, out session.Outcome, part int) (answer *session.Answer, stop string, err error) {
-	name := fmt.Sprintf("%s-%d-%d", a.contract.ID, a.n, part)
-	key := a.key(fmt.Sprintf("resume/%d", part))
+func (a *attempts) meet(c flow.Ctx, out session.Outcome, at place) (answer *session.Answer, stop string, err error) {
+	name := fmt.Sprintf("%s-%s", a.contract.ID, at.name)
+	key := a.key("resume/" + at.key)
 	if a.how.report {
 		return a.atTheEnd(c, out, key)
 	}

@@ -44,6 +44,9 @@ type Input struct {
 	// own.
 	Routing agency.Routing
 
+	// Review are the rules of a critic, in the modes that have one.
+	Review *agency.ReviewRules
+
 	// What follows is for teams.
 	Parallel        int      // contracts at work at the same time
 	SharedWrites    []string // globs whose overlap does not count
@@ -70,7 +73,7 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 		if err := escalated(c, in, trigger, "single to contract, "+trigger+": "+why, agency.ModeContract); err != nil {
 			return Result{}, err
 		}
-		return formal(c, in, nil)
+		return formal(c, in, workOn{})
 	}
 	return pursue(c, in, mainContract(in), workOn{up: slices.Contains(in.Triggers, onFailure)})
 }
@@ -82,6 +85,8 @@ type workOn struct {
 	up     bool    // a failure of verification moves the run up
 	many   bool    // a plan of many contracts
 	report bool    // the manager's report on it
+	// reviewed has a critic read what its claims change.
+	reviewed bool
 }
 
 // pursue takes a contract to its landing and through the merge gate.
@@ -122,7 +127,7 @@ func (a *attempts) moveUp(c flow.Ctx, failure string) (Result, error) {
 	if err := escalated(c, a.in, onFailure, "single to contract, "+onFailure+": "+failure, agency.ModeContract); err != nil {
 		return Result{}, err
 	}
-	return formal(c, a.in, &handed{tree: a.tree, feedback: a.feedback})
+	return formal(c, a.in, workOn{before: &handed{tree: a.tree, feedback: a.feedback}})
 }
 
 // mainContract is the goal as a contract (INTERFACES 7).
@@ -213,10 +218,19 @@ type attempts struct {
 	up       int            // levels of models above what the contract's size asks for
 	slot     *schedule.Slot // of a team; nil where one agent works at a time
 	alone    bool           // it ends for want of money, and nothing else does
+
+	going session.Spec // the conversation at work
+	// claimCall is the tool call that made its last claim.
+	claimCall string
+	loop      *rounds // of this attempt; nil where nobody reviews
+	round     int     // of the loop, from 1
+	refused   bool    // a person rejected reviewed work once
+	silence   string  // how a critic ended that gave no review
 }
 
 func (a *attempts) next() bool {
 	a.n++
+	a.round = 0
 	return a.n <= a.contract.RetryBudget+a.granted
 }
 
@@ -231,6 +245,9 @@ func (a *attempts) agent() agency.AgentID {
 func (a *attempts) last() bool { return a.n == a.contract.RetryBudget+a.granted }
 
 func (a *attempts) key(step string) string {
+	if a.round > 1 {
+		step = path(fmt.Sprintf("round-%d", a.round), step)
+	}
 	return path(a.contract.ID, fmt.Sprintf("attempt-%d", a.n), step)
 }
 
@@ -255,6 +272,7 @@ type attemptEnd struct {
 
 // run makes one attempt: a session to its claim, verification, landing.
 func (a *attempts) run(c flow.Ctx) (attemptEnd, error) {
+	reviewed := a.reviews(c)
 	if err := a.advance(c, "start", step{Started: &agency.Started{Agent: a.agent()}}); err != nil {
 		return attemptEnd{}, err
 	}
@@ -262,48 +280,57 @@ func (a *attempts) run(c flow.Ctx) (attemptEnd, error) {
 	if err != nil {
 		return attemptEnd{}, err
 	}
+	if out.Kind != session.Claimed {
+		return a.unclaimed(c, out)
+	}
+	verdict, end, err := a.prove(c, *out.Claim)
+	switch {
+	case err != nil || end != nil:
+		return orEnd(end), err
+	case reviewed && verdict.Tree != verdict.Base:
+		return a.review(c, *out.Claim, verdict)
+	}
+	if err := a.advance(c, "verified", step{Verified: &agency.Verified{}}); err != nil {
+		return attemptEnd{}, err
+	}
+	return a.land(c, *out.Claim)
+}
+
+// unclaimed ends an attempt whose session made no claim.
+func (a *attempts) unclaimed(c flow.Ctx, out session.Outcome) (attemptEnd, error) {
 	switch out.Kind {
-	case session.Claimed:
-		return a.judge(c, *out.Claim)
 	case session.Blocked:
 		return a.blocked(c, out)
 	case session.Stopped:
 		a.stopped = true
 		return attemptEnd{final: out.Reason}, nil
 	default:
-		return a.failed(c, session.Feedback{Attempt: a.n, Reason: out.Reason})
+		return a.failed(c, session.Feedback{Attempt: a.n, Reason: out.Reason, Reviews: a.open()})
 	}
 }
 
-// judge verifies a claim and lands it.
-func (a *attempts) judge(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
+// prove verifies a claim. An end: it does not hold, or a person does not accept
+// what it does.
+func (a *attempts) prove(c flow.Ctx, claim agency.Claim) (verdict agency.Verdict, end *attemptEnd, err error) {
 	if err := a.advance(c, "claim", step{ClaimMade: &agency.ClaimMade{Outputs: claim.Outputs}}); err != nil {
-		return attemptEnd{}, err
+		return verdict, nil, err
 	}
-	if refused, err := a.dependencies(c, claim); err != nil || refused != nil {
-		if err != nil {
-			return attemptEnd{}, err
+	refused, err := a.dependencies(c, claim)
+	if err == nil && refused == nil {
+		if verdict, err = a.verify(c, "verify", claim); err == nil && !verdict.Pass {
+			a.unproved = true
+			refused = &session.Feedback{Attempt: a.n, Reason: firstReason(verdict), Verdict: &verdict}
 		}
-		return a.failed(c, *refused)
 	}
-	verdict, err := a.verify(c, "verify", claim)
-	if err != nil {
-		return attemptEnd{}, err
+	if err == nil && refused == nil {
+		refused, err = a.accepted(c, verdict)
 	}
-	if !verdict.Pass {
-		a.unproved = true
-		return a.failed(c, session.Feedback{Attempt: a.n, Reason: firstReason(verdict), Verdict: &verdict})
+	if err != nil || refused == nil {
+		return verdict, nil, err
 	}
-	if refused, err := a.accepted(c, verdict); err != nil || refused != nil {
-		if err != nil {
-			return attemptEnd{}, err
-		}
-		return a.failed(c, *refused)
-	}
-	if err := a.advance(c, "verified", step{Verified: &agency.Verified{}}); err != nil {
-		return attemptEnd{}, err
-	}
-	return a.land(c, claim)
+	refused.Reviews = a.open()
+	e, err := a.failed(c, *refused)
+	return verdict, &e, err
 }
 
 // accepted asks a person to accept, each by its name, what a claim weakened
@@ -317,7 +344,7 @@ func (a *attempts) accepted(c flow.Ctx, v agency.Verdict) (*session.Feedback, er
 		lines[i] = "- " + w.String()
 	}
 	d, err := ask(c, agency.Gate{
-		ID: gateID(a.in.Run, fmt.Sprintf("weakened-%s-%d", a.contract.ID, a.n)), RunID: a.in.Run, Kind: agency.GateWeakened, ContractID: a.contract.ID,
+		ID: gateID(a.in.Run, fmt.Sprintf("weakened-%s-%s", a.contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateWeakened, ContractID: a.contract.ID,
 		Summary: firstLine(fmt.Sprintf("%s passes, but %d checks were weakened: %s", a.contract.ID, len(v.Weakened), v.Weakened[0])),
 		Body: "The work on " + string(a.contract.ID) + " passes its checks, and weakens some of them. It was sent back once:\n\n" + strings.Join(lines, "\n") +
 			"\n\nApprove to accept each of them by its name and let the work land; reject with a reason to send it back.",
@@ -332,12 +359,7 @@ func (a *attempts) accepted(c flow.Ctx, v agency.Verdict) (*session.Feedback, er
 // verify judges a claim. A weakening or a file left behind goes back once; if it
 // stays, or if there is no attempt left to mend it, a person decides.
 func (a *attempts) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verdict, error) {
-	spec := verify.Spec{
-		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,
-		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.contract.Writes, Thresholds: a.contract.QualityThresholds,
-		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.left,
-		Expected: slices.Concat(a.contract.ExpectedOutputs.FilesCreated, a.contract.ExpectedOutputs.FilesModified),
-	}
+	spec := a.verifySpec(claim)
 	verdict, err := flow.Call(c, verify.Activity, a.key(key), spec)
 	if err != nil {
 		return verdict, err
@@ -351,6 +373,16 @@ func (a *attempts) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Ve
 	}
 	spec.WeakenedBefore, spec.LeftBefore = a.weakened, a.left
 	return flow.Call(c, verify.Activity, a.key(key+"/again"), spec)
+}
+
+// verifySpec is how a claim of this attempt is verified.
+func (a *attempts) verifySpec(claim agency.Claim) verify.Spec {
+	return verify.Spec{
+		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,
+		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.contract.Writes, Thresholds: a.contract.QualityThresholds,
+		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.left,
+		Expected: slices.Concat(a.contract.ExpectedOutputs.FilesCreated, a.contract.ExpectedOutputs.FilesModified),
+	}
 }
 
 func (a *attempts) land(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
@@ -377,7 +409,7 @@ func (a *attempts) land(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 // blocked asks a person: an approval with a note is one more attempt.
 func (a *attempts) blocked(c flow.Ctx, out session.Outcome) (attemptEnd, error) {
 	d, err := ask(c, agency.Gate{
-		ID: gateID(a.in.Run, fmt.Sprintf("escalation-%s-%d", a.contract.ID, a.n)), RunID: a.in.Run,
+		ID: gateID(a.in.Run, fmt.Sprintf("escalation-%s-%s", a.contract.ID, a.nth())), RunID: a.in.Run,
 		Kind: agency.GateEscalation, ContractID: a.contract.ID,
 		Summary: "the agent is blocked: " + firstLine(out.Reason),
 		Body:    "**Blocked:** " + out.Reason + "\n\n**Tried:** " + out.Attempted + "\n\nApprove with a note for one more attempt; reject to end the run.",
@@ -391,7 +423,7 @@ func (a *attempts) blocked(c flow.Ctx, out session.Outcome) (attemptEnd, error) 
 	if err := a.grant(c); err != nil {
 		return attemptEnd{}, err
 	}
-	return a.failed(c, session.Feedback{Attempt: a.n, Reason: "blocked: " + out.Reason, Note: d.Note})
+	return a.failed(c, session.Feedback{Attempt: a.n, Reason: "blocked: " + out.Reason, Note: d.Note, Reviews: a.open()})
 }
 
 func (a *attempts) failed(c flow.Ctx, f session.Feedback) (attemptEnd, error) {

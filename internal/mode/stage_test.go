@@ -51,8 +51,11 @@ type stage struct {
 	// byAttempt are those of a contract's attempt and part, such as "parser 1.1";
 	// judged and landed the verdicts and landings of its attempts.
 	byAttempt map[string]session.Outcome
-	judged    map[string]agency.Verdict
-	landed    map[string]land.Outcome
+	// reviews are those of a contract, or of all, in their order; a critic without
+	// one approves.
+	reviews map[agency.ContractID][]session.Outcome
+	judged  map[string]agency.Verdict
+	landed  map[string]land.Outcome
 	// die is asked before and after each effect: an error is a process that
 	// dies there.
 	die      func() error
@@ -95,6 +98,9 @@ func (s *stage) registry() *flow.Registry {
 	})
 	bind(s, r, session.Activity, func(_ context.Context, _ agency.StepKey, in session.Spec) (session.Outcome, error) {
 		s.specs = append(s.specs, in)
+		if in.Review != nil {
+			return s.critic(in), nil
+		}
 		s.log("session %s %d.%d", in.Contract, in.Attempt, in.Part)
 		if in.Report {
 			return take(s, &s.reports, session.Outcome{Kind: session.Reported, Report: "All is well."}), nil
@@ -166,6 +172,7 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, settleClash, steps.settle)
 	mortal(s, r, measureRun, steps.rollup)
 	mortal(s, r, keepWords, steps.keepWords)
+	mortal(s, r, noteReview, steps.review)
 	return r
 }
 

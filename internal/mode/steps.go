@@ -42,6 +42,8 @@ type step struct {
 	Unparked     *agency.Unparked     `json:"unparked,omitempty"`
 	ClaimMade    *agency.ClaimMade    `json:"claimed,omitempty"`
 	Verified     *agency.Verified     `json:"verified,omitempty"`
+	Reviewed     *agency.Reviewed     `json:"approved,omitempty"`
+	Reworked     *agency.Reworked     `json:"reworked,omitempty"`
 	Returned     *agency.Returned     `json:"returned,omitempty"`
 	LandingBegun *agency.LandingBegun `json:"landing,omitempty"`
 	HasLanded    *agency.HasLanded    `json:"landed,omitempty"`
@@ -62,6 +64,10 @@ func (s step) fact() (agency.Fact, error) {
 		return *s.ClaimMade, nil
 	case s.Verified != nil:
 		return *s.Verified, nil
+	case s.Reviewed != nil:
+		return *s.Reviewed, nil
+	case s.Reworked != nil:
+		return *s.Reworked, nil
 	case s.Returned != nil:
 		return *s.Returned, nil
 	case s.LandingBegun != nil:
@@ -153,6 +159,7 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, settleClash, s.settle)
 	flow.Bind(r, measureRun, s.rollup)
 	flow.Bind(r, keepWords, s.keepWords)
+	flow.Bind(r, noteReview, s.review)
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {
@@ -271,6 +278,7 @@ type mergeGateView struct {
 	Weakened                                []agency.Weakening
 	Receipts, Flaky, Woven                  []string
 	Left                                    []agency.Leftover // new files that the contract does not name
+	Reviews                                 []agency.Review   // the last of each contract that landed
 	Coverage                                *agency.Coverage
 	NoTests, NoneRan, WeakProof, SandboxOff bool
 }
@@ -336,8 +344,8 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 				v.Weakened = append(v.Weakened, w)
 			}
 		}
+		last[verdict.ContractID] = verdict
 		if v.Contract == "" {
-			last[verdict.ContractID] = verdict
 			continue
 		}
 		if verdict.ContractID != v.Contract {
@@ -356,6 +364,9 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 		if err := v.fillTeam(q, last, kept); err != nil {
 			return err
 		}
+	}
+	if err := v.fillReviews(q, last); err != nil {
+		return err
 	}
 	receipts, err := check.Receipts(q, v.Run)
 	if err != nil {

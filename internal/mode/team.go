@@ -90,8 +90,14 @@ func (t *team) carryOut(c flow.Ctx) (Result, error) {
 
 // fulfil takes one contract to its landing.
 func (t *team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot) (schedule.Ending, error) {
-	a := &attempts{in: t.in, contract: contract, role: contract.AssignedRole, how: workOn{staged: true}, crew: t.crew, slot: slot}
-	_, failure, err := a.fulfil(c)
+	a := &attempts{in: t.in, contract: contract, role: contract.AssignedRole, how: workOn{staged: true, reviewed: true}, crew: t.crew, slot: slot}
+	var failure string
+	var err error
+	if contract.AssignedRole == reviewer {
+		failure, err = a.giveVerdict(c)
+	} else {
+		_, failure, err = a.fulfil(c)
+	}
 	switch {
 	case err != nil:
 		return schedule.Ending{}, err
@@ -218,7 +224,7 @@ func (t *team) finish(c flow.Ctx) (Result, error) {
 		rework.Title = firstLine("After review: " + d.Note)
 		rework.Description += "\n\nA team did this and landed it on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + d.Note
 		rework.AcceptanceCriteria = []agency.Criterion{{ID: "review", Text: d.Note}}
-		a := &attempts{in: t.in, contract: rework, base: landed.Commit, role: generalist, how: workOn{staged: true}}
+		a := &attempts{in: t.in, contract: rework, base: landed.Commit, role: generalist, how: workOn{staged: true, reviewed: true}}
 		_, failure, err := fulfil(c, a)
 		switch {
 		case err != nil:

@@ -26,10 +26,11 @@ type View struct {
 }
 
 // Works tells whether an agent of the role can fulfil a contract in this
-// version: it may hold one, has a prompt, and a way to say that it is done.
+// version: it may hold one, has a prompt, and a way to say that it is done: a
+// claim, or for a reviewer its review.
 func (r Role) Works() bool {
 	_, err := fs.Stat(prompts, "prompts/"+string(r.ID)+".md")
-	return err == nil && r.Holds && r.Offers("signal_complete")
+	return err == nil && r.Holds && (r.Offers("signal_complete") || r.Offers("submit_review"))
 }
 
 // Prompt renders the role's system prompt, whose first line is

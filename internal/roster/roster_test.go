@@ -110,6 +110,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, TestEngineer, View{Repo: "/home/ann/shop"}, "testdata/test_engineer.md")
 	golden(t, Cleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")
 	golden(t, Overseer, View{}, "testdata/overseer.md")
+	golden(t, Reviewer, View{Repo: "/home/ann/shop"}, "testdata/reviewer.md")
 }
 
 func golden(t *testing.T, role agency.RoleID, v View, file string) {

@@ -44,6 +44,7 @@ func rows() []row {
 		{"request_handoff", "STR", false},
 		{"send_message", everyone, false},
 		{"request_human_input", "PVQG", false},
+		{"submit_review", "R", true},
 		{"signal_complete", "STCGILA", true},
 		{"signal_blocked", exceptOverseer, true},
 	}

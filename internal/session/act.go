@@ -275,13 +275,15 @@ func (c *conversation) effect(d *done, k *call, problem string) {
 			k.res = tool.Refusal("not accepted: %s", why)
 			return
 		}
-		d.end = &Outcome{Kind: Claimed, Tree: d.tree, Claim: &agency.Claim{
+		d.end = &Outcome{Kind: Claimed, Tree: d.tree, ToolUse: k.use.ID, Claim: &agency.Claim{
 			Session: c.id, Contract: c.spec.Contract, Summary: e.Summary, Evidence: e.Evidence, Outputs: e.Outputs, Tree: d.tree,
 		}}
 	case tool.Plan:
 		c.submit(d, k, e.Contracts)
 	case tool.Report:
 		d.end = &Outcome{Kind: Reported, Report: e.Text, Tree: d.tree}
+	case tool.Reviewed:
+		c.reviewed(d, k, e.Review)
 	case tool.Blocked:
 		d.end = &Outcome{Kind: Blocked, Reason: e.Reason, Attempted: e.Attempted, Tree: d.tree}
 	case tool.Question:
@@ -326,7 +328,8 @@ func (c *conversation) conclude(d *done, problem string) {
 	switch {
 	case d.end == nil:
 		c.remind(d, &say)
-	case d.end.Kind == Parked:
+	case d.end.Kind == Parked, d.end.Kind == Claimed:
+		// A claim's conversation may go on, with what a review says of it.
 		d.st.Open, d.st.Waits = &say, d.end.ToolUse
 		return
 	}
@@ -368,7 +371,7 @@ func (c *conversation) remind(d *done, say *llm.Message) {
 	if r == "" || d.end != nil {
 		return
 	}
-	text, err := r.Text()
+	text, err := r.Text(c.role)
 	if err != nil { // an embedded text that a test reads
 		text = string(r)
 	}

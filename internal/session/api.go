@@ -30,7 +30,7 @@ type Spec struct {
 	Run      agency.RunID      `json:"run"`
 	Contract agency.ContractID `json:"contract"`
 	Attempt  int               `json:"attempt"` // from 1; a new attempt is a new conversation
-	Part     int               `json:"part"`    // from 1; the next part goes on after a Parked one
+	Part     int               `json:"part"`    // from 1; the next part goes on after a Parked one, or with an answer after a Claimed one
 	Role     agency.RoleID     `json:"role"`
 	Agent    agency.AgentID    `json:"agent"`
 	Tier     string            `json:"tier,omitempty"`
@@ -38,7 +38,11 @@ type Spec struct {
 	Level agency.Level `json:"level,omitempty"`
 	// Feedback is what the attempt before was lacking.
 	Feedback *Feedback `json:"feedback,omitempty"`
+	// Round, where set, is the round of the attempt with which a new conversation
+	// begins.
+	Round int `json:"round,omitempty"`
 	// Answer is what the part before waited for; nil where nothing is to tell.
+	// After a claim it is why the work goes on.
 	Answer *Answer `json:"answer,omitempty"`
 	// MaxContracts bounds the plan of a session that ends by one; 0 is any.
 	MaxContracts int `json:"max_contracts,omitempty"`
@@ -50,6 +54,9 @@ type Spec struct {
 	// From is the tree that the first attempt begins with where that is not the
 	// base: what another contract left.
 	From agency.OID `json:"from,omitempty"`
+	// Review is set for a session that reviews a claim on the contract instead of
+	// working on it.
+	Review *ReviewOf `json:"review,omitempty"`
 	// Onto is the commit that the work stands on: a workspace whose change counts
 	// from another is carried onto it first. Empty leaves it as it is.
 	Onto agency.OID `json:"onto,omitempty"`
@@ -66,9 +73,40 @@ func (s Spec) phase() roster.Phase {
 	return roster.Planning
 }
 
-// ID is the session's id: RUN/CONTRACT/attempt-N.
+// ReviewOf is what a reviewer's session looks at: the files of a claim in a
+// checkout of its own, against what the work began from.
+type ReviewOf struct {
+	Iteration int `json:"iteration"`     // from 1 in each attempt
+	Try       int `json:"try,omitempty"` // from 1; 0 is 1: one that gave no review is made again
+	// Base is what the work began from, a commit or tree.
+	Base  agency.OID   `json:"base"`
+	Claim agency.Claim `json:"claim,omitzero"`
+	// Verdict is what verification found; nil for a contract that is itself a
+	// review.
+	Verdict *agency.Verdict `json:"verdict,omitempty"`
+	// Frozen says that the review is held to the contract's criteria and to what
+	// the first review found.
+	Frozen bool `json:"frozen,omitempty"`
+	// Quarrel says that producer and critic have gone in a circle: both histories
+	// are to be weighed.
+	Quarrel bool `json:"quarrel,omitempty"`
+}
+
+// ID is the session's id: RUN/CONTRACT/attempt-N, a reviewer's with
+// /review-ITERATION after it, and with /round-N that of a conversation which
+// began within the attempt.
 func (s Spec) ID() agency.SessionID {
-	return agency.SessionID(fmt.Sprintf("%s/%s/attempt-%d", s.Run, s.Contract, s.Attempt))
+	id := fmt.Sprintf("%s/%s/attempt-%d", s.Run, s.Contract, s.Attempt)
+	if s.Round > 0 {
+		id += fmt.Sprintf("/round-%d", s.Round)
+	}
+	if r := s.Review; r != nil {
+		id += fmt.Sprintf("/review-%d", r.Iteration)
+		if r.Try > 1 {
+			id += fmt.Sprintf(".%d", r.Try)
+		}
+	}
+	return agency.SessionID(id)
 }
 
 // Feedback is why an earlier attempt was not enough.
@@ -78,6 +116,10 @@ type Feedback = brief.Feedback
 type Answer struct {
 	ToolUse string `json:"tool_use_id"`
 	Text    string `json:"text"`
+	// Review, where set, is the answer to a claim, with how many rounds are left
+	// after this one.
+	Review *agency.Review `json:"review,omitempty"`
+	Left   int            `json:"left,omitempty"`
 }
 
 // Kind says how a part of a session ended.
@@ -92,6 +134,7 @@ const (
 	Reported   Kind = "reported"   // Report is set
 	HandedOff  Kind = "handed_off" // To and Report are set
 	Planned    Kind = "planned"    // Plan is set; Faults where it was faulty to the end
+	Reviewed   Kind = "reviewed"   // Review is set, as its critic gave it
 	Stopped    Kind = "stopped"    // Reason is set: a person cancelled the run
 )
 
@@ -140,6 +183,8 @@ type Outcome struct {
 	// Plan is what was submitted, Faults what is wrong with it.
 	Plan   []agency.Contract  `json:"plan,omitempty"`
 	Faults []agency.PlanFault `json:"faults,omitempty"`
+	// Review is a critic's; what it comes to is not decided yet.
+	Review *agency.Review `json:"review,omitempty"`
 	// Tree is the workspace as the part left it.
 	Tree agency.OID `json:"tree,omitempty"`
 }

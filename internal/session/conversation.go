@@ -186,6 +186,13 @@ func (c *conversation) firstMessage(ctx context.Context, a *about, standing *bri
 			return message{}, err
 		}
 	}
+	var err error
+	if in.Review, err = c.reviewBrief(ctx, room); err != nil {
+		return message{}, err
+	}
+	if in.Review != nil {
+		in.Review.Receipts = a.receipts
+	}
 	if f := c.spec.Feedback; f != nil {
 		told := *f
 		told.Receipts = a.receipts
@@ -193,7 +200,6 @@ func (c *conversation) firstMessage(ctx context.Context, a *about, standing *bri
 	}
 	var m message
 	for _, size := range contextSizes() {
-		var err error
 		if in.Overview, err = c.overview(ctx, size); err != nil {
 			return m, err
 		}
@@ -236,10 +242,7 @@ func (c *conversation) read(ctx context.Context) (contract agency.Contract, rece
 		if contract, err = registry.Contract(s, c.spec.Run, c.spec.Contract); err != nil {
 			return err
 		}
-		if c.spec.Feedback == nil || c.spec.Feedback.Verdict == nil {
-			return nil
-		}
-		for _, id := range c.spec.Feedback.Verdict.Receipts {
+		for _, id := range c.judgedBy() {
 			r, err := check.Receipt(s, id)
 			if agency.KindOf(err) == agency.KindNotFound {
 				continue
@@ -252,6 +255,17 @@ func (c *conversation) read(ctx context.Context) (contract agency.Contract, rece
 		return nil
 	})
 	return contract, receipts, err
+}
+
+// judgedBy are the receipts of the verdict that the session is told of.
+func (c *conversation) judgedBy() []agency.ReceiptID {
+	switch f, r := c.spec.Feedback, c.spec.Review; {
+	case f != nil && f.Verdict != nil:
+		return f.Verdict.Receipts
+	case r != nil && r.Verdict != nil:
+		return r.Verdict.Receipts
+	}
+	return nil
 }
 
 func ids(c agency.Contract) []string {

@@ -33,6 +33,9 @@ type DeskOptions struct {
 	Contract agency.ContractID
 	Agent    agency.AgentID
 	Fence    agency.Fence
+	// Of, where set, is the tree that history compares with the base, whatever a
+	// command leaves in the workspace: that of a claim under review.
+	Of agency.OID
 }
 
 // NewDesk makes the desk of a workspace: commands and checks in the sandbox,
@@ -161,7 +164,7 @@ func (h history) Diff(ctx context.Context, p string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	now, err := h.o.Workspace.Snapshot(ctx)
+	now, err := h.now(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -173,12 +176,20 @@ func (h history) Diff(ctx context.Context, p string) (string, error) {
 	return string(patch), err
 }
 
+// now is the tree that is compared with the base.
+func (h history) now(ctx context.Context) (agency.OID, error) {
+	if h.o.Of != "" {
+		return h.o.Of, nil
+	}
+	return h.o.Workspace.Snapshot(ctx)
+}
+
 func (h history) Changed(ctx context.Context) ([]string, error) {
 	base, err := h.o.Workspace.Start()
 	if err != nil {
 		return nil, err
 	}
-	now, err := h.o.Workspace.Snapshot(ctx)
+	now, err := h.now(ctx)
 	if err != nil {
 		return nil, err
 	}

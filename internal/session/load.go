@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"agency/internal/agency"
+	"agency/internal/brief"
 	"agency/internal/llm"
 	"agency/internal/registry"
 	"agency/internal/store"
@@ -72,7 +73,7 @@ func (c *conversation) outcome(s *store.Snapshot, parts int) (*Outcome, error) {
 	if last == c.spec.Part {
 		return &out, nil
 	}
-	if out.Kind != Parked {
+	if out.Kind != Parked && (out.Kind != Claimed || c.spec.Answer == nil) {
 		return nil, agency.Errorf(agency.KindConflict, "part %d, but part %d ended as %s", c.spec.Part, last, out.Kind)
 	}
 	return nil, nil
@@ -190,6 +191,12 @@ func (c *conversation) takeAnswer() error {
 	text := "No answer was given. Go on with your own judgement, and say in your evidence what you assumed."
 	if a := c.spec.Answer; a != nil && (a.ToolUse == c.st.Waits || a.ToolUse == "") {
 		text = a.Text
+		if a.Review != nil {
+			var err error
+			if text, err = brief.ReviewFeedback(*a.Review, a.Left); err != nil {
+				return err
+			}
+		}
 	}
 	m := *c.st.Open
 	for i, b := range m.Blocks {

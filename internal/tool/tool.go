@@ -142,7 +142,7 @@ func All() []Tool {
 		markFeatureComplete(),
 		readFile(),
 		requestHandoff(), requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
-		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), submitPlan(), writeFile(),
+		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), submitPlan(), submitReview(), writeFile(),
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 	Work      Kind = "work"      // a contract's own, kept over its attempts
 	Verify    Kind = "verify"    // exactly a tree, always fresh
 	Integrate Kind = "integrate" // a merged tree, always fresh
+	Review    Kind = "review"    // a reviewer's own, always fresh
 )
 
 // Run is the private git directory of a run and its checkouts.
@@ -159,7 +160,7 @@ type Ref struct {
 // List names the checkouts on disk, half-made ones included.
 func (r *Run) List() ([]Ref, error) {
 	var refs []Ref
-	for _, kind := range []Kind{Work, Verify, Integrate} {
+	for _, kind := range []Kind{Work, Verify, Integrate, Review} {
 		for _, part := range []string{"", "index", "synthetic", "ready"} {
 			entries, err := os.ReadDir(filepath.Join(r.info.dir(), part, string(kind)))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -214,7 +215,7 @@ func (r *Run) Objects() ([]string, error) {
 
 func checkName(name string, kind Kind) error {
 	switch kind {
-	case Work, Verify, Integrate:
+	case Work, Verify, Integrate, Review:
 	default:
 		return agency.Errorf(agency.KindInternal, "workspace kind %q", kind)
 	}

@@ -66,7 +66,12 @@ func steps(c config.Config, formal bool) []api.DryStep {
 	if c.Mode == agency.ModeMultiAgent {
 		plan.Title = "the goal is split into contracts"
 		work.Contract, work.Title, work.Role = "(each as planned)", "a contract, by an agent of the role that the plan names", roster.Scaffolder
-		return []api.DryStep{plan, work}
+		review := api.DryStep{Contract: "(each as planned)", Title: "a review of what a contract changes", Role: roster.Reviewer}
+		return []api.DryStep{plan, work, review}
+	}
+	if c.Mode == agency.ModeProducerCritic {
+		review := api.DryStep{Contract: "(as planned)", Title: "a review of each round's change", Role: roster.Reviewer}
+		return []api.DryStep{plan, work, review}
 	}
 	if formal || c.Mode == agency.ModeContract {
 		return []api.DryStep{plan, work}
@@ -87,6 +92,9 @@ func (in Input) step(s *api.DryStep, doc *api.DryDoc) (agency.Money, int64, erro
 	}
 	l := in.Config.Agents[string(s.Role)]
 	s.Attempts, s.Turns, s.SessionTokens = in.Config.RetryBudget, l.MaxTurns, l.MaxTokensPerSession
+	if s.Role == roster.Reviewer { // one in each round
+		s.Attempts *= in.Config.ProducerCritic.MaxIterations
+	}
 	var most agency.Money
 	for _, m := range models {
 		s.Models = append(s.Models, m.Name)

@@ -47,7 +47,13 @@ func TestRun(t *testing.T) {
 		},
 		"a team is bounded by the budget alone": {
 			goal: "do it", priced: true, set: func(c *config.Config) { c.Mode, c.Budget.USD, c.Budget.Tokens = agency.ModeMultiAgent, 7, 1000 },
-			steps: []string{"plan", "(each as planned)"}, first: agency.GateMerge, worst: 7, tokens: 1000,
+			steps: []string{"plan", "(each as planned)", "(each as planned)"}, first: agency.GateMerge, worst: 7, tokens: 1000,
+		},
+		"a critic reads each round": { // of at most 20 turns: 0.5 + 0.2
+			goal: "do it", priced: true, set: func(c *config.Config) {
+				c.Mode, c.Budget.USD, c.Budget.Tokens = agency.ModeProducerCritic, 1000, 1_000_000_000
+			},
+			steps: []string{"plan", "(as planned)", "(as planned)"}, first: agency.GateMerge, worst: 3*(0.8+1) + 15*0.7, tokens: 2_100_000,
 		},
 		"contract with a plan gate, unpriced": {
 			goal: "do it", set: func(c *config.Config) {

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"encoding/json"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -25,8 +24,11 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.RunDoc, err = r.doc(q, run); err != nil {
 			return err
 		}
-		doc.Reviews = []json.RawMessage{}
-		if doc.Contracts, doc.Verdicts, err = contracts(q, id); err != nil {
+		if doc.Reviews, err = registry.Reviews(q, id); err != nil {
+			return err
+		}
+		doc.Reviews = orEmpty(doc.Reviews)
+		if doc.Contracts, doc.Verdicts, err = contracts(q, id, doc.Reviews); err != nil {
 			return err
 		}
 		if doc.Receipts, err = receipts(q, id); err != nil {
@@ -51,7 +53,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 
 // contracts are the run's contracts, each with the proofs of its last verdict,
 // before that with its criteria as open.
-func contracts(q store.Querier, id agency.RunID) ([]api.ContractDoc, []agency.Verdict, error) {
+func contracts(q store.Querier, id agency.RunID, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
 	cs, err := registry.Contracts(q, id)
 	if err != nil {
 		return nil, nil, err
@@ -78,6 +80,11 @@ func contracts(q store.Querier, id agency.RunID) ([]api.ContractDoc, []agency.Ve
 		for _, v := range verdicts {
 			if v.ContractID == c.ID && len(v.Proofs) > 0 {
 				d.Criteria = v.Proofs
+				for _, r := range reviews {
+					if r.ContractID == c.ID && r.Tree == v.Tree {
+						d.Criteria = agency.ProveByReview(d.Criteria, r)
+					}
+				}
 			}
 		}
 		docs = append(docs, d)

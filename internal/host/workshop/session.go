@@ -110,6 +110,9 @@ func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, erro
 	if spec.Onto != "" {
 		head = spec.Onto
 	}
+	if spec.Review != nil {
+		return s.reviewDesk(ctx, b, run, spec)
+	}
 	w, err := run.Prepare(ctx, string(spec.Contract), head, workspace.Work)
 	if err != nil {
 		return nil, err
@@ -119,12 +122,38 @@ func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, erro
 			return nil, err
 		}
 	}
-	return session.NewDesk(session.DeskOptions{
+	return session.NewDesk(s.deskOf(ctx, b, w, spec))
+}
+
+// deskOf is what a session's tools reach of a workspace.
+func (s *Shop) deskOf(ctx context.Context, b *bench, w *workspace.Workspace, spec session.Spec) session.DeskOptions {
+	return session.DeskOptions{
 		Workspace: w, Checker: b.checks, LayerDir: s.agentLayer(),
 		Limits: agentLimits(b.copy.Config.Sandbox), Reads: b.reads, Commands: b.copy.Commands(),
 		Hosts: b.copy.Config.Sandbox.AllowHosts,
 		Repo:  b.repo, Run: spec.Run, Contract: spec.Contract, Agent: spec.Agent, Fence: flow.ScopeOf(ctx).Fence,
-	})
+	}
+}
+
+// reviewDesk is a reviewer's: the files of the claim in a checkout of its own,
+// made anew for each part, so that nobody's work is touched by what its checks
+// leave behind.
+func (s *Shop) reviewDesk(ctx context.Context, b *bench, run *workspace.Run, spec session.Spec) (*session.Desk, error) {
+	of := spec.Review
+	w, err := run.Prepare(ctx, string(spec.Contract), of.Base, workspace.Review)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := run.Dir().ResolveTree(ctx, of.Claim.Tree)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Restore(ctx, tree); err != nil {
+		return nil, err
+	}
+	o := s.deskOf(ctx, b, w, spec)
+	o.Of = tree
+	return session.NewDesk(o)
 }
 
 // start is where a contract's work begins: the head of the run's branch, so

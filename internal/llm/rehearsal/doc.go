@@ -42,6 +42,10 @@
 // groups, or by name), or for role, contract, attempt, turn, title, goal or
 // model.
 //
+// A rule that names no role is none for a reviewer, whose session is about a
+// contract that others work on, unless it calls submit_review.
+//
 // When no rule matches, the answer names the missing rule and ends the
-// session honestly by signal_blocked, where that is offered.
+// session honestly by signal_blocked, where that is offered. A reviewer
+// without a rule approves, and says that it only lets pass what is verified.
 package rehearsal

@@ -53,8 +53,19 @@ func (s *Script) playedBefore(name string, played []int) bool {
 	return i >= 0 && played[i] > 0
 }
 
+// reviewer is the role that is about a contract which others work on: a rule
+// that names no role is theirs, unless it gives a review.
+const reviewer = "reviewer"
+
+func (r *rule) callsReview() bool {
+	return slices.ContainsFunc(r.calls, func(c call) bool { return c.Tool.s == "submit_review" })
+}
+
 func (r *rule) match(f facts) (values, bool) {
 	w := &r.when
+	if len(w.Role) == 0 && f.role == reviewer && !r.callsReview() {
+		return nil, false
+	}
 	if !w.Role.has(f.role) || !w.Contract.has(f.contract) || !w.Model.has(f.model) ||
 		!w.Attempt.has(f.attempt) || !w.Turn.has(f.turn) {
 		return nil, false

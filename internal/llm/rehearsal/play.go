@@ -152,6 +152,9 @@ func (t *Take) missing(script string, f facts) {
 	}
 	id := fmt.Sprintf("call_t%d_1", f.turn)
 	switch {
+	case f.offers["submit_review"]:
+		t.Text = fmt.Sprintf("The rehearsal script %q has no rule for this reviewer. What reaches it is verified, and it lets it pass.", script)
+		t.Calls = []llm.RawCall{{ID: id, Name: "submit_review", Args: args("verdict", "approve", "summary", t.Text)}}
 	case f.offers["signal_blocked"]:
 		t.Calls = []llm.RawCall{{ID: id, Name: "signal_blocked", Args: args("reason", t.Text, "attempted", "nothing: the script ends here")}}
 	case f.offers["final_report"]:

@@ -182,6 +182,32 @@ func TestMissingRuleEndsHonestly(t *testing.T) {
 	}
 }
 
+// A reviewer is not who works on the contract: rules without a role are none of
+// its own, and without any it lets pass what is verified.
+func TestReviewers(t *testing.T) {
+	req := start("reviewer", "parser", 1, "submit_review", "signal_blocked")
+	p := parse(t, `
+version: 1
+rules:
+  - {name: work, when: {contract: parser, turn: 1}, text: I work., calls: [{tool: write_file}]}
+`)
+	take := p.Play(req)
+	if take.Rule != "" || len(take.Calls) != 1 || take.Calls[0].Name != "submit_review" || !strings.Contains(take.Calls[0].Args, `"verdict":"approve"`) {
+		t.Errorf("%+v", take)
+	}
+	if take := p.Play(start("scaffolder", "parser", 1, "signal_blocked")); take.Rule != "work" {
+		t.Errorf("%+v", take)
+	}
+	p = parse(t, `
+version: 1
+rules:
+  - {name: any, when: {contract: parser}, text: no, calls: [{tool: submit_review, args: {verdict: request_changes, summary: no}}]}
+`)
+	if take := p.Play(req); take.Rule != "any" {
+		t.Errorf("%+v", take)
+	}
+}
+
 func TestScriptErrors(t *testing.T) {
 	files, err := os.ReadDir("testdata/errors")
 	if err != nil || len(files) == 0 {

@@ -76,6 +76,9 @@ func Answers(g agency.Gate, several bool) []Answer {
 			{reject, "end the run"},
 		}
 	case agency.GateEscalation:
+		if g.Approving != "" {
+			return []Answer{{approve, g.Approving}, {reject + " --reason TEXT", g.Rejecting}}
+		}
 		return []Answer{{approve + " --note TEXT", "one more attempt, with your hint"}, {reject, "end the run"}}
 	case agency.GateFault:
 		return []Answer{{approve, "try to go on"}, {reject, "end the run; its branch and record stay"}}

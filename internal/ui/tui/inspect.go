@@ -72,6 +72,28 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 		fmt.Fprintf(&b, "  session %s  %s  %s  %s  %s\n", s.ID, s.Role, turns,
 			Cost(agency.USD(s.CostUSD), s.Tokens, s.CostUSD == 0 && s.Tokens > 0 && d.Unpriced), orDash(Line(s.Outcome)))
 	}
+	for _, r := range d.Reviews {
+		if r.ContractID == c.ID {
+			b.WriteString(review(st, r))
+		}
+	}
+	return b.String()
+}
+
+// review is a line, and one for each finding.
+func review(st Style, r agency.Review) string {
+	var b strings.Builder
+	color := yellow
+	if r.Verdict == agency.ReviewApprove {
+		color = green
+	}
+	fmt.Fprintf(&b, "  review  attempt %d, round %d  %s  %s\n", r.Attempt, r.Iteration, st.paint(color, Line(r.Line())), Line(r.Summary))
+	for _, i := range r.Issues {
+		fmt.Fprintf(&b, "            %s  %s\n", pad(string(i.Severity), 8), st.paint(dim, Line(i.Where()+": "+i.Issue)))
+	}
+	for _, i := range r.Notes {
+		fmt.Fprintf(&b, "            %s  %s\n", pad("note", 8), st.paint(dim, Line(i.Where()+": "+i.Issue)))
+	}
 	return b.String()
 }
 

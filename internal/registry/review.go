@@ -1,0 +1,55 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/store"
+)
+
+// AddReview records a review and tells it, once a step.
+func AddReview(tx *store.Tx, run agency.RunID, step agency.StepKey, r agency.Review) error {
+	r.At = tx.Now
+	doc, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	res, err := tx.Exec(`INSERT INTO reviews (run_id, step, seq, contract_id, doc)
+		VALUES (?1, ?2, (SELECT count(*) FROM reviews WHERE run_id = ?1), ?3, ?4) ON CONFLICT (run_id, step) DO NOTHING`,
+		string(run), string(step), string(r.ContractID), string(tx.Redact(doc)))
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return nil
+	}
+	severity := agency.SeverityInfo
+	if r.Verdict != agency.ReviewApprove {
+		severity = agency.SeverityWarning
+	}
+	ev := agency.NewEvent(run, severity, fmt.Sprintf("round %d: %s", r.Iteration, r.Line()), agency.ReviewSubmitted{
+		Verdict: string(r.Verdict), Issues: len(r.Issues), Iteration: r.Iteration, Said: string(r.Said), Reason: r.Reason, Summary: r.Summary,
+		Critical: r.Count(agency.IssueCritical), Major: r.Count(agency.IssueMajor), Minor: r.Count(agency.IssueMinor), Nitpick: r.Count(agency.IssueNitpick),
+	})
+	ev.ContractID, ev.AgentID, ev.Role = r.ContractID, r.Reviewer, "reviewer"
+	_, err = event.Append(tx, ev)
+	return err
+}
+
+// Reviews reads all reviews of a run in the order in which they were given.
+func Reviews(q store.Querier, run agency.RunID) ([]agency.Review, error) {
+	return collect(q, scanReview, `SELECT doc FROM reviews WHERE run_id = ? ORDER BY seq`, string(run))
+}
+
+func scanReview(row scanner) (r agency.Review, err error) {
+	var doc string
+	if err := row.Scan(&doc); err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(doc), &r); err != nil {
+		return r, agency.Errorf(agency.KindInternal, "a review's record: %w", err)
+	}
+	return r, nil
+}
