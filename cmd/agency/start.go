@@ -52,7 +52,7 @@ approved the merge gate. Ctrl-C pauses the run.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first) or multi_agent (a team)")
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands) or multi_agent (a team)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Float64Var(&f.budget, "budget", 0, "stop at a gate before spending more than `USD`")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust or weakened tests)")

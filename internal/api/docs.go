@@ -101,16 +101,16 @@ type GateDoc struct {
 // InspectDoc is a run with everything that it did.
 type InspectDoc struct {
 	RunDoc
-	Contracts     []ContractDoc     `json:"contracts"`
-	Sessions      []SessionDoc      `json:"sessions"`
-	Receipts      []ReceiptDoc      `json:"receipts"`
-	Reviews       []agency.Review   `json:"reviews"`
-	Verdicts      []agency.Verdict  `json:"verdicts"`
-	Routing       []RoutingDoc      `json:"routing,omitempty"` // in the order of the decisions
-	Landings      []LandingDoc      `json:"landings"`
-	Interventions []agency.Event    `json:"interventions"`
-	Agents        []AgentDoc        `json:"agents"`    // that ever joined, by id
-	Conflicts     []ConflictDoc     `json:"conflicts"` // in the order in which they were found
+	Contracts     []ContractDoc    `json:"contracts"`
+	Sessions      []SessionDoc     `json:"sessions"`
+	Receipts      []ReceiptDoc     `json:"receipts"`
+	Reviews       []agency.Review  `json:"reviews"`
+	Verdicts      []agency.Verdict `json:"verdicts"`
+	Routing       []RoutingDoc     `json:"routing,omitempty"` // in the order of the decisions
+	Landings      []LandingDoc     `json:"landings"`
+	Interventions []agency.Event   `json:"interventions"`
+	Agents        []AgentDoc       `json:"agents"`    // that ever joined, by id
+	Conflicts     []ConflictDoc    `json:"conflicts"` // in the order in which they were found
 	// Report is what the run came to so far; nil from a host of an older build.
 	Report *agency.Report `json:"report,omitempty"`
 }
