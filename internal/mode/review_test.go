@@ -304,7 +304,7 @@ func TestLoopIsTimed(t *testing.T) {
 // Two critics of the same files who judge otherwise are a conflict.
 func TestContradictoryReviews(t *testing.T) {
 	s := newStage(t)
-	steps := NewSteps(s.db, agency.Fence{}, shop{}, shop{}, shop{})
+	steps := NewSteps(s.db, agency.Fence{}, shop{}, shop{}, shop{}, s)
 	for i, r := range []agency.Review{
 		{ContractID: "a", Reviewer: "rex", Verdict: ok, Tree: "t"},
 		{ContractID: "a", Reviewer: "rex", Verdict: no, Tree: "t"},
