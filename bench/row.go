@@ -38,6 +38,14 @@ func (a aim) kept(ratio float64) bool {
 	return ratio <= a.bound
 }
 
+// within tells whether a figure misses the aim by a part of it at most.
+func (a aim) within(ratio, part float64) bool {
+	if a.least {
+		part = -part
+	}
+	return aim{a.least, a.bound * (1 + part)}.kept(ratio)
+}
+
 func (a aim) String() string {
 	if a.least {
 		return fmt.Sprintf(">=%g", a.bound)
