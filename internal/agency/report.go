@@ -78,6 +78,7 @@ type ReportContract struct {
 	Commits    []OID      `json:"commits"` // its landings on the run's branch
 	Files      *Files     `json:"files,omitempty"`
 	Criteria   []Proof    `json:"criteria"`
+	Reviews    []Review   `json:"reviews,omitempty"` // in their order
 	Coverage   *Coverage  `json:"coverage,omitempty"`
 }
 

@@ -19,8 +19,8 @@ var reportWords string
 
 // Books knows what a run's landings changed.
 type Books interface {
-	// Landed are the landings of a run, and what else a report wants that the
-	// store does not know.
+	// Landings are those of a run, and what else a report wants that the store
+	// does not know.
 	Landings(ctx context.Context, run agency.RunID) (report.Input, error)
 }
 

@@ -44,6 +44,7 @@ type records struct {
 	run       agency.Run
 	contracts []agency.Contract
 	verdicts  []agency.Verdict // in their order
+	reviews   []agency.Review  // in their order
 	gates     []agency.Gate
 	receipts  []agency.Receipt
 	lines     []budget.Line
@@ -57,6 +58,7 @@ func read(q *store.Snapshot, id agency.RunID) (r records, err error) {
 		func() error { r.run, err = registry.Run(q, id); return err },
 		func() error { r.contracts, err = registry.Contracts(q, id); return err },
 		func() error { r.verdicts, err = verify.Verdicts(q, id); return err },
+		func() error { r.reviews, err = registry.Reviews(q, id); return err },
 		func() error { r.gates, err = registry.Gates(q, id); return err },
 		func() error { r.receipts, err = check.Receipts(q, id); return err },
 		func() error { r.lines, err = budget.Lines(q, id); return err },
@@ -173,6 +175,7 @@ func (g *gatherer) contract(c agency.Contract) {
 	if line.Commits == nil {
 		line.Commits = []agency.OID{}
 	}
+	g.reviewed(v, &line)
 	if len(line.Criteria) == 0 || c.Status != agency.StatusComplete {
 		line.Criteria = open(c)
 	}
@@ -194,6 +197,24 @@ func (g *gatherer) contract(c agency.Contract) {
 		g.r.LeftOpen.Contracts = append(g.r.LeftOpen.Contracts, agency.OpenContract{ID: c.ID, Title: c.Title, Status: c.Status, Reason: c.Error})
 	}
 	g.r.Contracts = append(g.r.Contracts, line)
+}
+
+// reviewed counts a contract's reviews and takes their word for what nothing
+// else proves of the files that landed.
+func (g *gatherer) reviewed(v agency.Verdict, line *agency.ReportContract) {
+	for _, r := range g.reviews {
+		if r.ContractID != line.ID {
+			continue
+		}
+		line.Reviews = append(line.Reviews, r)
+		g.r.Rollup.Reviews++
+		if r.Verdict == agency.ReviewApprove {
+			g.r.Rollup.Approvals++
+		}
+		if r.Tree == v.Tree {
+			line.Criteria = agency.ProveByReview(line.Criteria, r)
+		}
+	}
 }
 
 // open are a contract's criteria before anything proves them.

@@ -98,6 +98,34 @@ func TestRollup(t *testing.T) {
 	}
 }
 
+// A review counts for the files that it read, and an approval alone proves.
+func TestReviews(t *testing.T) {
+	from, in := team()
+	finding := []agency.CriterionFinding{{Criterion: "c1", Met: true, Finding: "b.go does it"}}
+	from.reviews = []agency.Review{
+		{ContractID: "b", Reviewer: "rex", Verdict: agency.ReviewChanges, Tree: "t1", Summary: "not yet\n# done", Issues: []agency.Issue{{Severity: agency.IssueMajor}}},
+		{ContractID: "b", Reviewer: "rex", Verdict: agency.ReviewApprove, Tree: "t2", Criteria: finding},
+	}
+	r := fold(from, in)
+	if r.Rollup.Reviews != 2 || r.Rollup.Approvals != 1 || len(r.Contracts[1].Reviews) != 2 || len(r.Contracts[0].Reviews) != 0 {
+		t.Errorf("%d reviews, %d approve: %+v", r.Rollup.Reviews, r.Rollup.Approvals, r.Contracts)
+	}
+	if got := r.Contracts[1].Criteria[0]; got.Proof != agency.ProofReviewed || len(r.LeftOpen.Asserted) != 0 {
+		t.Errorf("the criterion is %+v, left open %+v", got, r.LeftOpen.Asserted)
+	}
+	if from.verdicts[1].Proofs[0].Proof != agency.ProofAsserted {
+		t.Error("the verdict itself was changed")
+	}
+	text, err := Markdown(r)
+	if err != nil || !strings.Contains(text, "\n- reviewed: c1: it is done (by rex: b.go does it)\n- review by rex: request_changes, 1 issues: not yet # done\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	from.reviews[1].Tree = "t3"
+	if r = fold(from, in); r.Contracts[1].Criteria[0].Proof != agency.ProofAsserted {
+		t.Error("a review of other files proves")
+	}
+}
+
 func TestLeftOpen(t *testing.T) {
 	r := fold(team())
 	asserted := verdict("b", "", agency.ProofAsserted).Proofs[0]
