@@ -53,7 +53,7 @@ func team() (records, Input) {
 	lost.Error = "all 2 attempts are used"
 	manager := contract("plan", agency.StatusComplete)
 	manager.AssignedRole = "project_manager"
-	return records{
+	from := records{
 		run:       agency.Run{ID: "run-1", Goal: "the goal", Mode: agency.ModeMultiAgent, State: agency.StateWaiting, Branch: "agency/run-1/main", Target: "trunk"},
 		contracts: []agency.Contract{manager, contract("a", agency.StatusComplete, "a.go"), contract("b", agency.StatusComplete, "b/"), lost, contract("later", agency.StatusBlocked)},
 		verdicts:  []agency.Verdict{verdict("a", "t1", agency.ProofVerified), b, {ContractID: "lost", Proofs: []agency.Proof{{Proof: agency.ProofVerified}}}},
@@ -71,7 +71,8 @@ func team() (records, Input) {
 		},
 		wall:    90 * time.Second,
 		commits: map[agency.ContractID][]agency.OID{"a": {"c1"}, "b": {"c2"}},
-	}, Input{
+	}
+	return from, Input{
 		BaseTree: "t0", Shared: []string{"go.sum"},
 		Landed: []git.Landed{changed("c2", "t2", "Ab/b.go", "Aextra.go", "Mgo.sum", "Ma.go", "Dold.go"), changed("c1", "t1", "Aa.go")},
 	}
