@@ -72,6 +72,7 @@ func failpointEdits() []edit {
 // elsewhere are points that this scenario cannot come to, with the test that
 // does.
 var elsewhere = map[string]string{
+	"land.stacked":          "internal/land, the tests of batches",
 	"session.compact":       "internal/session, the tests of the context guard",
 	"session.epoch_begun":   "internal/session, the tests of the context guard",
 	"session.overflow":      "internal/session, the tests of the context guard",
