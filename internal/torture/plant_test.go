@@ -76,6 +76,16 @@ func plants() []plant {
 			"./internal/textmerge", "TestRandomEdits",
 		},
 		{
+			"critic that always approves",
+			[]edit{{"internal/agency/review.go", "if why := against(r, u, f); why != \"\" {", "if why := against(r, u, f); false {"}},
+			"./internal/agency", "TestJudgeReview",
+		},
+		{
+			"executor that forgets a dependant",
+			[]edit{{"internal/schedule/queue.go", "if d.missing--; d.missing == 0 && d.place == waiting {", "if d.missing--; d.missing == 0 && d.place == waiting && d == n.dependants[0] {"}},
+			"./internal/schedule", "TestQueueIsThePolicy",
+		},
+		{
 			"forgotten clean-up",
 			[]edit{{"internal/workspace/run.go", "if slices.Contains(keep, ref) {", "if true {"}},
 			"./internal/workspace", "TestSweepRemovesOrphans",
@@ -122,6 +132,7 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 				args := append([]string{"test", "-count=1", "-run", "^" + p.catches + "$"}, flags...)
 				cmd := exec.CommandContext(t.Context(), "go", append(args, p.pkg)...)
 				cmd.Dir = moduleRoot(t)
+				cmd.Env = append(cmd.Environ(), "RAPID_NOFAILFILE=true") // nothing is left among the sources
 				out, err := cmd.CombinedOutput()
 				return string(out), err
 			}
