@@ -128,7 +128,7 @@ rules:
 func TestFullDiskStopsAtAGate(t *testing.T) {
 	sizes := []string{"8m"}
 	if !testing.Short() {
-		sizes = []string{"6m", "8m", "14m", "30m"}
+		sizes = []string{"5m", "8m", "14m", "30m"}
 	}
 	for _, size := range sizes {
 		t.Run(size, func(t *testing.T) { onSmallDisk(t, "TestFullDiskByOthers", size) })

@@ -156,14 +156,16 @@ func (db *DB) open(ctx context.Context, o Options) error {
 		return err
 	}
 	db.writerDB.SetMaxOpenConns(1)
+	// Before the tables, of which there are many by now: on a small disk they
+	// would leave too little to keep anything back.
+	db.reserve = newReserve(o.Path, o.Reserve)
+	db.reserve.refill(db.mono())
 	if err := db.prepareFile(ctx, o, unclean); err != nil {
 		return err
 	}
 	if db.writer, err = newSession(ctx, db.writerDB, o.Path); err != nil {
 		return err
 	}
-	db.reserve = newReserve(o.Path, o.Reserve)
-	db.reserve.refill(db.mono())
 	begun = true
 	go db.writeLoop()
 	return nil
