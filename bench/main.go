@@ -70,7 +70,7 @@ func parse(args []string, out, errs io.Writer) (*bench, error) {
 	f.BoolVar(&b.long, "long", false, "those, too, that take minutes")
 	f.BoolVar(&b.verbose, "v", false, "show what was measured below each figure")
 	f.BoolVar(&b.strict, "strict", false, "exit 1 where a figure is short")
-	f.Float64Var(&b.slack, "slack", 0, "part of its aim by which -strict lets a figure be short, 0.3 say: how much a shared sync is worth is the disk's to decide")
+	f.Float64Var(&b.slack, "slack", 0, "part of its aim by which -strict lets a figure be short, 0.2 say: how much a shared sync is worth is the disk's to decide")
 	f.IntVar(&b.n, "rounds", 5, "how often each contender measures")
 	f.StringVar(&b.dir, "dir", "", "folder for scratch files; its disk is what is measured (default: the system's folder for temporary files)")
 	f.StringVar(&b.profiles, "profiles", "", "folder for CPU profiles of the contenders' last rounds")
