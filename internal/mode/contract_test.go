@@ -293,55 +293,16 @@ func must(d agency.Detail, err error) agency.Detail {
 	return d
 }
 
-var errDied = agency.Errorf(agency.KindTransient, "the process died here")
-
 // A process that dies before or after any effect of a run, before its result is
 // recorded, takes the same way again and ends the same; nothing is done twice.
 func TestDeathAtEachStep(t *testing.T) {
-	set := func(s *stage, in *Input) {
-		in.Triggers = []string{onFailure}
-		s.verdicts = []agency.Verdict{red, red}
-		in.PlanGate = true
-	}
-	calm, in := newStage(t), input
-	set(calm, &in)
+	in := input
+	in.Triggers, in.PlanGate = []string{onFailure}, true
+	set := func(s *stage) { s.verdicts = []agency.Verdict{red, red} }
+	calm := newStage(t)
+	set(calm)
 	want := calm.play(in)
-	for n := 1; ; n += *stride {
-		s, in := newStage(t), input
-		set(s, &in)
-		calls, died := 0, false
-		s.die = func() error {
-			if calls++; calls == n {
-				died = true
-				return errDied
-			}
-			return nil
-		}
-		var got Result
-		program := func(c flow.Ctx) (err error) {
-			got, err = Single(c, in)
-			return err
-		}
-		engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
-		err := engine.Run(context.Background(), run, agency.Fence{}, program, local.Hooks{Quiet: s.quiet})
-		if !died {
-			if n < 40 {
-				t.Errorf("only %d points", n)
-			}
-			t.Logf("%d points, each %dth", n-1, *stride)
-			break
-		}
-		var stopped *flow.Interrupt
-		if !errors.As(err, &stopped) {
-			t.Fatalf("death %d: %v", n, err)
-		}
-		engine = local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
-		if err := engine.Run(context.Background(), run, agency.Fence{}, program, local.Hooks{Quiet: s.quiet}); err != nil {
-			t.Fatalf("after death %d: %v", n, err)
-		}
-		if got != want {
-			t.Errorf("death %d: ended %+v, undisturbed %+v", n, got, want)
-		}
+	diesAtEach(t, Single, in, set, want, 40, *stride, func(n int, s *stage) {
 		if diff := cmp.Diff(calm.said, s.said); diff != "" {
 			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
 		}
@@ -349,7 +310,7 @@ func TestDeathAtEachStep(t *testing.T) {
 			t.Errorf("death %d: escalations\n%s", n, diff)
 		}
 		s.settled(true)
-	}
+	})
 }
 
 // Runs that were recorded take the same way with this code.

@@ -2,18 +2,14 @@ package mode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/flow"
-	"agency/internal/flow/local"
 	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/session"
@@ -370,52 +366,14 @@ func TestReviewDiesAtEachStep(t *testing.T) {
 	if testing.Short() {
 		step *= 4
 	}
-	for n := 1; ; n += step {
-		s := newStage(t)
-		set(s)
-		var mu sync.Mutex
-		calls, died := 0, false
-		s.die = func() error {
-			mu.Lock()
-			defer mu.Unlock()
-			if calls++; calls == n {
-				died = true
-				return errDied
-			}
-			return nil
-		}
-		var got Result
-		program := func(c flow.Ctx) (err error) {
-			got, err = Team(c, in)
-			return err
-		}
-		again := func() error {
-			engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
-			return engine.Run(context.Background(), run, agency.Fence{}, program, local.Hooks{Quiet: s.quiet})
-		}
-		err := again()
-		if !died {
-			if n < 60 {
-				t.Errorf("only %d points", n)
-			}
-			return
-		}
-		if stopped := (*flow.Interrupt)(nil); !errors.As(err, &stopped) {
-			t.Fatalf("death %d: %v", n, err)
-		}
-		if err := again(); err != nil {
-			t.Fatalf("after death %d: %v", n, err)
-		}
-		if got != want {
-			t.Errorf("death %d: ended %+v, undisturbed %+v", n, got, want)
-		}
+	diesAtEach(t, Team, in, set, want, 60, step, func(n int, s *stage) {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(calm.said)), slices.Sorted(slices.Values(s.said))); diff != "" {
 			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
 		}
-		if n, m := len(s.stored()), len(calm.stored()); n != m {
-			t.Errorf("%d reviews, undisturbed %d", n, m)
+		if got, want := len(s.stored()), len(calm.stored()); got != want {
+			t.Errorf("death %d: %d reviews, undisturbed %d", n, got, want)
 		}
-	}
+	})
 }
 
 // A reviewer's own contract lands nothing: an approval completes it, and what it

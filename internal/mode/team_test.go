@@ -2,17 +2,13 @@ package mode
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/budget"
-	"agency/internal/flow"
-	"agency/internal/flow/local"
 	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/session"
@@ -314,51 +310,12 @@ func TestTeamDiesAtEachStep(t *testing.T) {
 	if testing.Short() {
 		step *= 4
 	}
-	for n := 1; ; n += step {
-		s := newStage(t)
-		set(s)
-		var mu sync.Mutex
-		calls, died := 0, false
-		s.die = func() error {
-			mu.Lock()
-			defer mu.Unlock()
-			if calls++; calls == n {
-				died = true
-				return errDied
-			}
-			return nil
-		}
-		var got Result
-		program := func(c flow.Ctx) (err error) {
-			got, err = Team(c, in)
-			return err
-		}
-		run := func() error {
-			engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
-			return engine.Run(context.Background(), run, agency.Fence{}, program, local.Hooks{Quiet: s.quiet})
-		}
-		err := run()
-		if !died {
-			if n < 60 {
-				t.Errorf("only %d points", n)
-			}
-			t.Logf("%d points, each %dth", n-1, step)
-			return
-		}
-		if stopped := (*flow.Interrupt)(nil); !errors.As(err, &stopped) {
-			t.Fatalf("death %d: %v", n, err)
-		}
-		if err := run(); err != nil {
-			t.Fatalf("after death %d: %v", n, err)
-		}
-		if got != want {
-			t.Errorf("death %d: ended %+v, undisturbed %+v", n, got, want)
-		}
+	diesAtEach(t, Team, in, set, want, 60, step, func(n int, s *stage) {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(calm.said)), slices.Sorted(slices.Values(s.said))); diff != "" {
 			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
 		}
 		if diff := cmp.Diff(calm.routes(), s.routes()); diff != "" {
 			t.Errorf("death %d, decisions (-undisturbed +died):\n%s", n, diff)
 		}
-	}
+	})
 }
