@@ -35,6 +35,7 @@ const (
 	waiting  place = iota // for a dependency
 	ready                 // may start, or stands behind one that it may not run beside
 	working               // has a slot
+	withheld              // has not begun, and must not until it is amended
 	parked                // began, has no slot, and its files still count
 	resuming              // parked, and wants a slot again
 	complete
@@ -78,8 +79,9 @@ func NewQueue(contracts []agency.Contract, l Limits) *Queue {
 
 // Add puts more contracts into the queue, whose dependencies are among them or
 // known already. One that is known and dead is replaced: a new plan mended it.
-// One that depends on what can no longer be complete is dead from the start.
-func (q *Queue) Add(contracts []agency.Contract) {
+// Those that depend on what can no longer be complete are dead from the start,
+// and named.
+func (q *Queue) Add(contracts []agency.Contract) (blocked []agency.ContractID) {
 	added := make([]*node, len(contracts))
 	for i, c := range contracts {
 		added[i] = &node{Contract: c, at: len(q.plan)}
@@ -87,23 +89,65 @@ func (q *Queue) Add(contracts []agency.Contract) {
 		q.plan = append(q.plan, added[i])
 	}
 	for _, n := range added {
+		q.link(n)
+	}
+	for _, n := range added {
+		if n.place == dead {
+			doom(n)
+		}
+	}
+	if len(added) == 1 && len(added[0].dependants) == 0 {
+		q.lengthen(added[0])
+	} else {
+		q.measure()
+	}
+	var given []*node
+	for _, n := range added {
+		switch {
+		case n.place == dead:
+			given = append(given, n)
+		case n.missing == 0:
+			q.enter(n)
+		}
+	}
+	return inOrder(given)
+}
+
+// link has a contract wait for what it depends on.
+func (q *Queue) link(n *node) {
+	n.missing = 0
+	for _, d := range n.DependsOn {
+		on := q.byID[d]
+		if on == nil || on.place == complete {
+			continue
+		}
+		on.dependants = append(on.dependants, n)
+		n.missing++
+		if on.place == dead {
+			n.place = dead
+		}
+	}
+}
+
+// lengthen is measure where all that is new is one contract on which nothing
+// depends: only the paths to it have grown.
+func (q *Queue) lengthen(n *node) {
+	n.length = 1
+	moved := false
+	for next := []*node{n}; len(next) > 0; {
+		n := next[len(next)-1]
+		next = next[:len(next)-1]
 		for _, d := range n.DependsOn {
-			on := q.byID[d]
-			if on == nil || on.place == complete {
-				continue
-			}
-			on.dependants = append(on.dependants, n)
-			n.missing++
-			if on.place == dead {
-				n.place = dead
+			if on := q.byID[d]; on != nil && on.length <= n.length {
+				on.length = n.length + 1
+				moved = moved || on.place == ready || on.place == resuming
+				next = append(next, on)
 			}
 		}
 	}
-	q.measure()
-	for _, n := range added {
-		if n.place == waiting && n.missing == 0 {
-			q.enter(n)
-		}
+	if moved {
+		heap.Init(&q.ready)
+		heap.Init(&q.resuming)
 	}
 }
 
@@ -133,6 +177,46 @@ func (q *Queue) measure() {
 		}
 	}
 	heap.Init(&q.ready)
+	heap.Init(&q.resuming)
+}
+
+// Withhold keeps a contract that has not begun from beginning until Amend, and
+// tells whether it could.
+func (q *Queue) Withhold(id agency.ContractID) bool {
+	n := q.byID[id]
+	if n == nil || n.place != waiting && n.place != ready {
+		return false
+	}
+	if n.place == ready {
+		q.unready(n)
+	}
+	n.place = withheld
+	return true
+}
+
+// Amend gives a withheld contract other words; it keeps its place in the plan.
+// Where it depends now on what can no longer be complete, it and what depends
+// on it are given up, and named. One that was given up meanwhile stays so.
+func (q *Queue) Amend(c agency.Contract) (blocked []agency.ContractID) {
+	n := q.byID[c.ID]
+	if n == nil || n.place != withheld {
+		return nil
+	}
+	for _, d := range n.DependsOn {
+		if on := q.byID[d]; on != nil {
+			on.dependants = slices.DeleteFunc(on.dependants, func(o *node) bool { return o == n })
+		}
+	}
+	n.Contract, n.place = c, waiting
+	q.link(n)
+	q.measure()
+	switch {
+	case n.place == dead:
+		return inOrder(append(doom(n), n))
+	case n.missing == 0:
+		q.enter(n)
+	}
+	return nil
 }
 
 // enter makes a contract ready.
@@ -218,21 +302,30 @@ func (q *Queue) Fail(id agency.ContractID) (blocked []agency.ContractID) {
 	}
 	q.leave(n)
 	n.place = dead
-	var hit []*node
+	return inOrder(doom(n))
+}
+
+// inOrder names contracts in the order of the plan.
+func inOrder(nodes []*node) (out []agency.ContractID) {
+	slices.SortFunc(nodes, func(a, b *node) int { return cmp.Compare(a.at, b.at) })
+	for _, n := range nodes {
+		out = append(out, n.ID)
+	}
+	return out
+}
+
+// doom gives up what depends on a dead contract.
+func doom(n *node) (hit []*node) {
 	for next := n.dependants; len(next) > 0; {
 		d := next[0]
 		next = next[1:]
-		if d.place == waiting {
+		if d.place == waiting || d.place == withheld {
 			d.place = dead
 			hit = append(hit, d)
 			next = append(slices.Clip(next), d.dependants...)
 		}
 	}
-	slices.SortFunc(hit, func(a, b *node) int { return cmp.Compare(a.at, b.at) })
-	for _, d := range hit {
-		blocked = append(blocked, d.ID)
-	}
-	return blocked
+	return hit
 }
 
 // leave ends a contract's admission.
@@ -241,10 +334,7 @@ func (q *Queue) leave(n *node) {
 	case working:
 		q.free++
 	case ready:
-		q.ready.remove(n)
-		for _, a := range q.admitted {
-			a.held = slices.DeleteFunc(a.held, func(h *node) bool { return h == n })
-		}
+		q.unready(n)
 	case resuming:
 		q.resuming.remove(n)
 	}
@@ -253,6 +343,14 @@ func (q *Queue) leave(n *node) {
 		heap.Push(&q.ready, h)
 	}
 	n.held = nil
+}
+
+// unready takes back a ready contract, also one that stands behind another.
+func (q *Queue) unready(n *node) {
+	q.ready.remove(n)
+	for _, a := range q.admitted {
+		a.held = slices.DeleteFunc(a.held, func(h *node) bool { return h == n })
+	}
 }
 
 // Longest is a longest chain of contracts of a plan without cycles, each of
@@ -279,6 +377,12 @@ func Longest(plan []agency.Contract) []agency.ContractID {
 // alive tells whether a contract may still be complete.
 func (q *Queue) alive(id agency.ContractID) bool {
 	return q.byID[id] != nil && q.byID[id].place != dead
+}
+
+// begun tells whether a contract has had a slot.
+func (q *Queue) begun(id agency.ContractID) bool {
+	n := q.byID[id]
+	return n != nil && n.place != waiting && n.place != ready && n.place != withheld && n.place != dead
 }
 
 // line is a heap of contracts, the one that is served first on top.

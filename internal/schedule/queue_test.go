@@ -9,6 +9,7 @@ import (
 	"agency/internal/agency"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -45,6 +46,7 @@ type model struct {
 	admitted []agency.Contract // in progress, with a slot or without
 	parked   []agency.ContractID
 	back     []agency.ContractID // parked ones that want a slot again
+	withheld []agency.ContractID // that must not begin
 }
 
 func (m *model) next() (out []Start) {
@@ -61,6 +63,9 @@ func (m *model) next() (out []Start) {
 		c := &m.plan[slices.IndexFunc(m.plan, func(c agency.Contract) bool { return c.ID == id })]
 		if busy() >= m.limits.Parallel {
 			break
+		}
+		if slices.Contains(m.withheld, id) {
+			continue
 		}
 		if _, ok := agency.Admissible(*c, m.admitted, m.limits.Shared); ok {
 			c.Status = agency.StatusInProgress
@@ -113,43 +118,109 @@ func (m *model) block() (out []agency.ContractID) {
 	return slices.Compact(out)
 }
 
+// amend gives the contract at a place other words, which depend on earlier ones.
+func amend(t *rapid.T, plan []agency.Contract, at int) agency.Contract {
+	c := plan[at]
+	c.Priority = rapid.IntRange(0, 2).Draw(t, "new priority")
+	c.Writes = []string{rapid.SampledFrom([]string{"a.go", "b.go", "dir/"}).Draw(t, "new write")}
+	c.DependsOn = nil
+	if at > 0 {
+		c.DependsOn = []agency.ContractID{plan[rapid.IntRange(0, at-1).Draw(t, "new dependency")].ID}
+	}
+	return c
+}
+
+// bout is a queue and the plain policy beside each other.
+type bout struct {
+	q     *Queue
+	m     *model
+	later []agency.Contract // have not come yet
+}
+
+// happen draws the next thing that happens.
+func (b *bout) happen(t *rapid.T) {
+	q, m := b.q, b.m
+	what := rapid.IntRange(0, 7).Draw(t, "what")
+	switch {
+	case len(b.later) > 0 && (what == 5 || len(m.admitted) == 0):
+		n := rapid.IntRange(1, len(b.later)).Draw(t, "come")
+		m.plan = append(m.plan, b.later[:n]...)
+		same(t, m.block(), q.Add(b.later[:n]))
+		b.later = b.later[n:]
+		return
+	case what == 6:
+		c := m.plan[rapid.IntRange(0, len(m.plan)-1).Draw(t, "withhold")]
+		could := c.Status == agency.StatusPending && !slices.Contains(m.withheld, c.ID)
+		if q.Withhold(c.ID) != could {
+			t.Fatalf("withholding %s (%s): %v", c.ID, c.Status, !could)
+		}
+		if could {
+			m.withheld = append(m.withheld, c.ID)
+		}
+		return
+	case what == 7 || len(m.admitted) == 0:
+		b.mend(t)
+		return
+	}
+	c := rapid.SampledFrom(m.admitted).Draw(t, "which").ID
+	switch parked := slices.Contains(m.parked, c); {
+	case parked && !slices.Contains(m.back, c):
+		m.back = append(m.back, c)
+		q.Unpark(c)
+	case parked: // waits for its slot
+	case what == 0:
+		m.parked = append(m.parked, c)
+		q.Park(c)
+	case what == 1:
+		m.end(c, agency.StatusFailed)
+		same(t, m.block(), q.Fail(c))
+	default:
+		m.end(c, agency.StatusComplete)
+		q.Complete(c)
+	}
+}
+
+// mend amends what is withheld.
+func (b *bout) mend(t *rapid.T) {
+	for len(b.m.withheld) > 0 {
+		id := b.m.withheld[0]
+		b.m.withheld = b.m.withheld[1:]
+		at := slices.IndexFunc(b.m.plan, func(c agency.Contract) bool { return c.ID == id })
+		c := amend(t, b.m.plan, at)
+		if b.m.plan[at].Status == agency.StatusPending {
+			b.m.plan[at] = c
+		}
+		same(t, b.m.block(), b.q.Amend(c))
+	}
+}
+
+func same(t *rapid.T, want, got []agency.ContractID) {
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("blocked (-want +got):\n%s", diff)
+	}
+}
+
 // The queue is the plain policy: never two that overlap, none early, no slot
-// idle while a contract could have it, and the right one first.
+// idle while a contract could have it, and the right one first; also of
+// contracts that come late or are amended before they begin.
 func TestQueueIsThePolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plan := drawPlan(t)
 		limits := Limits{Parallel: rapid.IntRange(1, 4).Draw(t, "parallel"), Shared: []string{"go.sum"}}
-		q, m := NewQueue(plan, limits), &model{limits: limits, plan: slices.Clone(plan)}
+		first := rapid.IntRange(1, len(plan)).Draw(t, "known at the start")
+		b := &bout{q: NewQueue(plan[:first], limits), m: &model{limits: limits, plan: slices.Clone(plan[:first])}, later: plan[first:]}
 		for step := 0; ; step++ {
-			got, want := q.Next(), m.next()
+			got, want := b.q.Next(), b.m.next()
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("step %d (-want +got):\n%s", step, diff)
 			}
-			if len(m.admitted) == 0 {
+			if len(b.m.admitted)+len(b.later)+len(b.m.withheld) == 0 {
 				break
 			}
-			c := rapid.SampledFrom(m.admitted).Draw(t, "which").ID
-			parked := slices.Contains(m.parked, c)
-			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
-			case parked && !slices.Contains(m.back, c):
-				m.back = append(m.back, c)
-				q.Unpark(c)
-			case parked: // waits for its slot
-			case what == 0:
-				m.parked = append(m.parked, c)
-				q.Park(c)
-			case what == 1:
-				m.end(c, agency.StatusFailed)
-				blocked := q.Fail(c)
-				if diff := cmp.Diff(m.block(), blocked); diff != "" {
-					t.Fatalf("blocked (-want +got):\n%s", diff)
-				}
-			default:
-				m.end(c, agency.StatusComplete)
-				q.Complete(c)
-			}
+			b.happen(t)
 		}
-		for _, c := range m.plan {
+		for _, c := range b.m.plan {
 			if !c.Status.Final() && c.Status != agency.StatusBlocked {
 				t.Fatalf("%s was forgotten: %s", c.ID, c.Status)
 			}

@@ -52,20 +52,9 @@ type Outcome struct {
 // Run carries out a plan: it returns when nothing more can start and nothing
 // is at work. An error is the run's, not a contract's.
 func Run(c flow.Ctx, plan []agency.Contract, o Options, w Work) (Outcome, error) {
-	x := &executor{o: o, work: w, queue: NewQueue(plan, o.Limits), contracts: map[agency.ContractID]agency.Contract{}}
-	x.know(plan)
-	for x.outcome.Stopped == "" {
-		if err := x.start(c); err != nil {
-			return x.outcome, err
-		}
-		if len(x.branches) == 0 {
-			break
-		}
-		if err := x.hear(c); err != nil {
-			return x.outcome, err
-		}
-	}
-	return x.outcome, nil
+	x := newExecutor(plan, o, w)
+	err := x.run(c)
+	return x.outcome, err
 }
 
 // branch is a part of the run that the executor waits for.
@@ -82,7 +71,29 @@ type executor struct {
 	branches  []branch // in the order of their start
 	heard     int
 	waiting   map[agency.ContractID]bool // for a person
+	open      bool                       // more contracts may come
 	outcome   Outcome
+}
+
+func newExecutor(plan []agency.Contract, o Options, w Work) *executor {
+	x := &executor{o: o, work: w, queue: NewQueue(plan, o.Limits), contracts: map[agency.ContractID]agency.Contract{}}
+	x.know(plan)
+	return x
+}
+
+func (x *executor) run(c flow.Ctx) error {
+	for x.outcome.Stopped == "" {
+		if err := x.start(c); err != nil {
+			return err
+		}
+		if len(x.branches) == 0 && !x.open {
+			break
+		}
+		if err := x.hear(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (x *executor) know(plan []agency.Contract) {
@@ -143,6 +154,9 @@ func (x *executor) noted(c flow.Ctx, key string) error {
 	n, err := flow.Receive(c, notes, key+"/note")
 	if err != nil {
 		return err
+	}
+	if n.Look {
+		return nil
 	}
 	if n.Back {
 		delete(x.waiting, n.Contract)

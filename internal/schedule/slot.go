@@ -8,9 +8,11 @@ import (
 	"agency/internal/flow"
 )
 
-// note is what a contract's branch tells the executor about its slot.
+// note is what a contract's branch tells the executor about its slot, or that
+// the plan has changed.
 type note struct {
 	Contract agency.ContractID `json:"contract"`
+	Look     bool              `json:"look,omitempty"`  // at the plan
 	Back     bool              `json:"back,omitempty"`  // wants a slot again
 	Human    bool              `json:"human,omitempty"` // waits for a person
 }
