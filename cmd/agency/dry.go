@@ -69,12 +69,12 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 
 // modelsOf tells what is known about the models of a role. One that a single
 // run moves up into asks the generalist's.
-func modelsOf(c config.Config) (func(agency.RoleID) ([]foresee.Model, error), error) {
+func modelsOf(c config.Config) (func(agency.RoleID) ([]agency.Offer, error), error) {
 	known, err := catalog.Load()
 	if err != nil {
 		return nil, err
 	}
-	return func(role agency.RoleID) ([]foresee.Model, error) {
+	return func(role agency.RoleID) ([]agency.Offer, error) {
 		if c.Mode == agency.ModeSingle {
 			role = "generalist"
 		}
@@ -82,9 +82,9 @@ func modelsOf(c config.Config) (func(agency.RoleID) ([]foresee.Model, error), er
 		if err != nil {
 			return nil, err
 		}
-		out := make([]foresee.Model, len(refs))
+		out := make([]agency.Offer, len(refs))
 		for i, ref := range refs {
-			out[i].Name = ref.String()
+			out[i].Model = ref.String()
 			out[i].Price, out[i].Window = workshop.Known(known, c, ref)
 		}
 		return out, nil

@@ -205,6 +205,14 @@ type (
 		EstimatedUSD    float64 `json:"estimated_cost_usd"`
 		Unpriced        bool    `json:"unpriced,omitempty"`
 	}
+	// PlanEstimated says what a plan may take; Attempt is the manager's that made
+	// the plan.
+	PlanEstimated struct {
+		Attempt int `json:"attempt"`
+		PlanEstimate
+		// Cut is how many contracts are left out of the list, not of the sums.
+		Cut int `json:"contracts_cut,omitempty"`
+	}
 	// SessionParked says what a session waits for, holding nothing.
 	SessionParked struct {
 		Session SessionID `json:"session_id"`
@@ -341,6 +349,7 @@ func (TestsRun) eventType() EventType          { return "tests_run" }
 func (LintRun) eventType() EventType           { return "lint_run" }
 func (Claimed) eventType() EventType           { return "claimed" }
 func (ModelRouted) eventType() EventType       { return ModelRoutedType }
+func (PlanEstimated) eventType() EventType     { return PlanEstimatedType }
 func (SessionParked) eventType() EventType     { return "session_parked" }
 func (EpochBegun) eventType() EventType        { return "epoch_begun" }
 func (RunWaiting) eventType() EventType        { return "run_waiting" }
@@ -391,6 +400,7 @@ func (TestsRun) category() Category          { return CategoryVerification }
 func (LintRun) category() Category           { return CategoryVerification }
 func (Claimed) category() Category           { return CategoryAgent }
 func (ModelRouted) category() Category       { return CategoryAgent }
+func (PlanEstimated) category() Category     { return CategoryAgent }
 func (SessionParked) category() Category     { return CategoryAgent }
 func (EpochBegun) category() Category        { return CategoryAgent }
 func (RunWaiting) category() Category        { return CategoryState }
@@ -412,6 +422,9 @@ func (Log) category() Category               { return CategorySystem }
 
 // ModelRoutedType is the type of the event of a routing decision.
 const ModelRoutedType EventType = "model_routed"
+
+// PlanEstimatedType is the type of the event of a plan's estimate.
+const PlanEstimatedType EventType = "plan_estimated"
 
 var details = map[EventType]func() Detail{
 	"run_started":         func() Detail { return new(RunStarted) },
@@ -445,6 +458,7 @@ var details = map[EventType]func() Detail{
 	"lint_run":            func() Detail { return new(LintRun) },
 	"claimed":             func() Detail { return new(Claimed) },
 	ModelRoutedType:       func() Detail { return new(ModelRouted) },
+	PlanEstimatedType:     func() Detail { return new(PlanEstimated) },
 	"session_parked":      func() Detail { return new(SessionParked) },
 	"epoch_begun":         func() Detail { return new(EpochBegun) },
 	"run_waiting":         func() Detail { return new(RunWaiting) },

@@ -88,3 +88,18 @@ func (p Price) Cost(u Usage) Money {
 		float64(u.CacheWrite)*p.In*cacheWriteFactor + float64(u.Out)*p.Out
 	return Money(math.Ceil(perMillion * float64(Dollar) / 1e6))
 }
+
+// Count is a number of tokens for people, in thousands or millions where it is
+// large.
+func Count(n int64) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%d M", n/1_000_000)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f M", float64(n)/1e6)
+	case n >= 10_000:
+		return fmt.Sprintf("%d k", n/1000)
+	default:
+		return fmt.Sprint(n)
+	}
+}

@@ -146,17 +146,22 @@ func Similar(a, b Contract) bool {
 	return overlap
 }
 
+// EstimateTurns is a guess at the turns of one attempt at work of a size.
+func EstimateTurns(c Complexity) int64 {
+	switch c {
+	case Small:
+		return 6
+	case Large:
+		return 25
+	}
+	return 12
+}
+
 // EstimateUsage is a guess at the tokens of one attempt at work of a size: a
 // conversation whose prompt comes from the provider's cache for the most part.
 // It is for comparing models, and no limit.
 func EstimateUsage(c Complexity) Usage {
-	turns := int64(12)
-	switch c {
-	case Small:
-		turns = 6
-	case Large:
-		turns = 25
-	}
+	turns := EstimateTurns(c)
 	const prompt, answer = 15_000, 700 // tokens: of the first request, of an answer with its tool calls
 	in := turns*prompt + turns*(turns-1)/2*2*answer
 	return Usage{In: in, Cached: in - prompt - (turns-1)*2*answer, Out: turns * answer}

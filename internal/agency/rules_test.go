@@ -298,8 +298,8 @@ func TestDetails(t *testing.T) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
-	if len(details) != 46+3 { // the interface lists 46; epoch_begun, message_delivered and model_routed were added
-		t.Errorf("%d types of events, want 49", len(details))
+	if len(details) != 46+4 { // the interface lists 46; epoch_begun, message_delivered, model_routed and plan_estimated were added
+		t.Errorf("%d types of events, want 50", len(details))
 	}
 }
 

@@ -32,7 +32,7 @@ type handed struct {
 func formal(c flow.Ctx, in Input, how workOn) (Result, error) {
 	before := how.before
 	how.staged = true
-	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager}}
+	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager}, reviewed: how.reviewed}
 	if before != nil {
 		d.contract.Description += "\n\nOne agent worked on this alone and did not get it verified: " + before.feedback.Reason +
 			"\n\nThe files are as it left them, and the contract is worked on from there."
@@ -67,6 +67,7 @@ func planContract(in Input) agency.Contract {
 type draft struct {
 	attempts
 	rejected bool // the plan gate was rejected once
+	reviewed bool // a critic reads what its contracts change
 }
 
 // plan gives the contracts as they were submitted, or the reason why there are
@@ -156,10 +157,15 @@ func (d *draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 	if err := d.advance(c, "claim", step{ClaimMade: &agency.ClaimMade{}}); err != nil {
 		return planEnd{}, err
 	}
+	will := d.contracts(plan)
+	cost, err := d.forecast(c, will)
+	if err != nil {
+		return planEnd{}, err
+	}
 	if d.in.PlanGate {
 		answer, err := ask(c, agency.Gate{
 			ID: gateID(d.in.Run, fmt.Sprintf("plan-%d", d.n)), RunID: d.in.Run, Kind: agency.GatePlan, ContractID: d.contract.ID,
-			Summary: d.summary(plan), Body: d.body(plan),
+			Summary: d.summary(plan), Body: d.body(will, cost),
 		})
 		switch {
 		case err != nil:
@@ -200,15 +206,23 @@ func (d *draft) summary(plan []agency.Contract) string {
 	return firstLine("the contract: " + plan[0].Title)
 }
 
-func (d *draft) body(plan []agency.Contract) string {
+// contracts are what a plan is carried out as.
+func (d *draft) contracts(plan []agency.Contract) []agency.Contract {
 	if d.how.many {
-		return teamBody(d.in, teamContracts(d.in, plan))
+		return teamContracts(d.in, plan)
 	}
-	return planBody(formalContract(d.in, plan[0]))
+	return []agency.Contract{formalContract(d.in, plan[0])}
+}
+
+func (d *draft) body(will []agency.Contract, cost *forecast) string {
+	if d.how.many {
+		return teamBody(d.in, will, cost)
+	}
+	return planBody(will[0], cost)
 }
 
 // planBody is a contract as the person at the plan gate reads it.
-func planBody(p agency.Contract) string {
+func planBody(p agency.Contract, cost *forecast) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s\n\nCriteria:\n\n", p.Title, p.Description)
 	for _, cr := range p.AcceptanceCriteria {
@@ -223,7 +237,11 @@ func planBody(p agency.Contract) string {
 	list("May change", p.WriteSet())
 	list("To read first", p.RelevantFiles)
 	list("Interfaces", p.APIDefinitions)
-	fmt.Fprintf(&b, "\nComplexity: %s. At most %d attempts.\n\nApprove to begin; reject with a reason to have it written again.\n", p.Complexity, p.RetryBudget)
+	fmt.Fprintf(&b, "\nComplexity: %s. At most %d attempts.\n", p.Complexity, p.RetryBudget)
+	if cost != nil {
+		b.WriteString("\n" + cost.text(1))
+	}
+	b.WriteString("\nApprove to begin; reject with a reason to have it written again.\n")
 	return b.String()
 }
 

@@ -34,12 +34,20 @@ func replanText(in Input, all []agency.Contract, f schedule.Failure) string {
 }
 
 // teamBody is a plan as the person at the plan gate reads it.
-func teamBody(in Input, plan []agency.Contract) string {
+func teamBody(in Input, plan []agency.Contract, cost *forecast) string {
 	var b strings.Builder
 	path := schedule.Longest(plan)
 	fmt.Fprintf(&b, "%d contracts, at most %d at work at once. The longest chain has %d: %s.\n", len(plan), in.Parallel, len(path), strings.Join(ids(path), ", "))
-	fmt.Fprintf(&b, "At worst %d attempts, %d of each contract.\n", in.RetryBudget*len(plan), in.RetryBudget)
-	for _, p := range plan {
+	if cost == nil {
+		fmt.Fprintf(&b, "At worst %d attempts, %d of each contract.\n", in.RetryBudget*len(plan), in.RetryBudget)
+	} else {
+		b.WriteString("\n" + cost.text(in.Parallel))
+	}
+	for i, p := range plan {
+		if cost != nil && i == maxListed {
+			fmt.Fprintf(&b, "\nAnd %d contracts more.\n", len(plan)-i)
+			break
+		}
 		fmt.Fprintf(&b, "\n### %s: %s\n\nRole %s", p.ID, p.Title, p.AssignedRole)
 		if len(p.DependsOn) > 0 {
 			fmt.Fprintf(&b, ", after %s", strings.Join(ids(p.DependsOn), ", "))

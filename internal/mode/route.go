@@ -27,10 +27,13 @@ type route struct {
 // before is another matter tomorrow.
 var routeModel = flow.Activity[route, agency.ModelRouted]{Name: "mode.route"}
 
-// Models knows the models of a run's levels.
+// Models knows the models of a run.
 type Models interface {
 	// Level is the first model of a level, and its price where that is known.
 	Level(ctx context.Context, run agency.RunID, level agency.Level) (model string, price *agency.Price, err error)
+	// Staff is what the sessions of a role ask, on a level or, where it is empty,
+	// of the role's own models, and how far each may go.
+	Staff(ctx context.Context, run agency.RunID, role agency.RoleID, level agency.Level) (agency.Staffing, error)
 }
 
 // level is the capability level on which the next session of the attempt
@@ -55,16 +58,15 @@ func (s *Steps) route(ctx context.Context, _ agency.StepKey, in route) (out agen
 		if old, err = routed(q, in); err != nil || old != nil {
 			return err
 		}
-		if c, err = registry.Contract(q, in.Run, in.Contract); err != nil {
-			return err
-		}
-		c.AssignedRole = in.Role
-		similar, err := failedLike(q, c)
-		out.Route = in.Routing.Decide(c, similar, in.Up)
+		c, err = registry.Contract(q, in.Run, in.Contract)
 		return err
 	})
 	if err != nil || old != nil {
 		return orZero(old), err
+	}
+	c.AssignedRole = in.Role
+	if out.Route, err = s.decide(ctx, in.Routing, c, in.Up); err != nil {
+		return out, err
 	}
 	model, price, err := s.models.Level(ctx, in.Run, out.Level)
 	if err != nil {
@@ -82,6 +84,24 @@ func (s *Steps) route(ctx context.Context, _ agency.StepKey, in route) (out agen
 	ev.ContractID, ev.AgentID, ev.Role = in.Contract, in.Agent, in.Role
 	_, err = s.write(ctx, func(tx *store.Tx) error {
 		_, err := event.Append(tx, ev)
+		return err
+	})
+	return out, err
+}
+
+// decide is the level for a contract, by its size and by what failed before.
+// The level is empty where its role is not routed.
+func (s *Steps) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (out agency.Route, err error) {
+	if !slices.Contains(r.Roles, c.AssignedRole) {
+		b := r.Bounds
+		if b == (agency.Bounds{}) {
+			b = agency.DefaultBounds()
+		}
+		return agency.Route{Complexity: b.Complexity(agency.SizeOf(c)), Points: b.Points(agency.SizeOf(c))}, nil
+	}
+	err = s.db.Read(ctx, func(q *store.Snapshot) error {
+		similar, err := failedLike(q, c)
+		out = r.Decide(c, similar, up)
 		return err
 	})
 	return out, err

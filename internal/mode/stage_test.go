@@ -165,6 +165,7 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, openMergeGate, steps.mergeGate)
 	mortal(s, r, raiseBudget, steps.raise)
 	mortal(s, r, routeModel, steps.route)
+	mortal(s, r, estimatePlan, steps.estimate)
 	mortal(s, r, markFeature, steps.mark)
 	mortal(s, r, noteEscalation, steps.escalate)
 	mortal(s, r, noteMove, steps.moved)
@@ -230,6 +231,16 @@ func (shop) Level(_ context.Context, _ agency.RunID, level agency.Level) (string
 		return "p/" + string(level), nil, nil
 	}
 	return "p/" + string(level), &agency.Price{In: 3, Out: 15}, nil
+}
+
+// Staff asks the model of the level, else the dear one, and is short.
+func (s shop) Staff(ctx context.Context, run agency.RunID, _ agency.RoleID, level agency.Level) (agency.Staffing, error) {
+	if level == "" {
+		level = agency.ReasoningHeavy
+	}
+	model, price, err := s.Level(ctx, run, level)
+	offer := agency.Offer{Model: model, Price: price, Window: 50_000}
+	return agency.Staffing{First: offer, May: []agency.Offer{offer}, Tokens: 100_000, Turns: 10}, err
 }
 
 func (shop) Signing(context.Context, agency.RunID) (string, error) { return "", nil }

@@ -18,7 +18,7 @@ func Team(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
-	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager, how: workOn{many: true}, crew: &crew{in: in}}}
+	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager, how: workOn{many: true}, crew: &crew{in: in}}, reviewed: true}
 	d.contract.Title = firstLine("Plan for: " + in.Goal)
 	d.contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "the goal is split into contracts whose criteria can be checked"}}
 	plan, failure, err := d.plan(c)
@@ -141,7 +141,7 @@ func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 // replan asks the manager what to do instead of what failed. No contracts: it
 // has no better idea, or nobody wants one.
 func (t *team) replan(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
-	d := &draft{attempts: attempts{in: t.in, contract: planContract(t.in), role: manager, how: workOn{many: true}, crew: t.crew}}
+	d := &draft{attempts: attempts{in: t.in, contract: planContract(t.in), role: manager, how: workOn{many: true}, crew: t.crew}, reviewed: true}
 	d.contract.ID = "replan"
 	d.contract.Title = firstLine("New plan after " + string(f.Contract.ID) + " failed")
 	d.contract.Description = replanText(t.in, t.all, f)

@@ -14,21 +14,13 @@ import (
 	"agency/internal/roster"
 )
 
-// Model is what is known about a model: no price where the cost cannot be
-// told, no window where the provider is the only one to know it.
-type Model struct {
-	Name   string
-	Price  *agency.Price // dollars per million tokens
-	Window int64         // tokens; 0: unknown
-}
-
 // Input is a run that is not started.
 type Input struct {
 	Goal   string
 	Strict bool
 	Config config.Config
 	// Models of a role, in order of fallback.
-	Models func(agency.RoleID) ([]Model, error)
+	Models func(agency.RoleID) ([]agency.Offer, error)
 }
 
 // Run foresees a run: its plan, its gates and its worst case.
@@ -95,32 +87,15 @@ func (in Input) step(s *api.DryStep, doc *api.DryDoc) (agency.Money, int64, erro
 	if s.Role == roster.Reviewer { // one in each round
 		s.Attempts *= in.Config.ProducerCritic.MaxIterations
 	}
-	var most agency.Money
 	for _, m := range models {
-		s.Models = append(s.Models, m.Name)
-		if m.Price == nil {
-			if !slices.Contains(doc.Unpriced, m.Name) {
-				doc.Unpriced = append(doc.Unpriced, m.Name)
-			}
-			continue
+		s.Models = append(s.Models, m.Model)
+		if m.Price == nil && !slices.Contains(doc.Unpriced, m.Model) {
+			doc.Unpriced = append(doc.Unpriced, m.Model)
 		}
-		most = max(most, session(*m.Price, m.Window, s.SessionTokens, s.Turns))
 	}
+	most, _ := agency.Staffing{May: models, Tokens: s.SessionTokens, Turns: s.Turns}.SessionMost()
 	s.SessionUSD = most.Float()
 	return most * agency.Money(s.Attempts), s.SessionTokens * int64(s.Attempts), nil
-}
-
-// session is the most that a session costs: its tokens at the dearest they can
-// be, and each turn a prompt from the cache, as long as the window or as all
-// that the session was ever charged for.
-func session(p agency.Price, window, tokens int64, turns int) agency.Money {
-	if window == 0 || window > tokens {
-		window = tokens
-	}
-	long := p.For(window)
-	fresh := max(p.Cost(agency.Usage{Out: tokens}), long.Cost(agency.Usage{Out: tokens}), long.Cost(agency.Usage{In: tokens, CacheWrite: tokens}))
-	again := long.Cost(agency.Usage{In: window, Cached: window})
-	return fresh + agency.Money(turns)*again
 }
 
 // gates are those at which the run will wait, and those at which it may.

@@ -7,13 +7,13 @@ import (
 	"agency/internal/config"
 )
 
-func models(priced bool) func(agency.RoleID) ([]Model, error) {
-	return func(agency.RoleID) ([]Model, error) {
-		m := Model{Name: "p/m", Window: 200_000}
+func models(priced bool) func(agency.RoleID) ([]agency.Offer, error) {
+	return func(agency.RoleID) ([]agency.Offer, error) {
+		m := agency.Offer{Model: "p/m", Window: 200_000}
 		if priced {
 			m.Price = &agency.Price{In: 1, CachedIn: 0.1, Out: 5}
 		}
-		return []Model{m}, nil
+		return []agency.Offer{m}, nil
 	}
 }
 

@@ -68,6 +68,41 @@ func (s *Shop) Level(ctx context.Context, run agency.RunID, level agency.Level) 
 	return refs[0].String(), price, nil
 }
 
+// Staff is what the sessions of a role ask, on a level or of its own models,
+// and how far each may go.
+func (s *Shop) Staff(ctx context.Context, run agency.RunID, role agency.RoleID, level agency.Level) (out agency.Staffing, err error) {
+	b, err := s.bench(ctx, run)
+	if err != nil {
+		return out, err
+	}
+	c := b.copy.Config
+	if c.Mode == agency.ModeSingle {
+		role = roster.Generalist
+	}
+	first, err := c.ModelsOf(role)
+	if level != "" {
+		first, err = c.Resolve(string(level))
+	}
+	if err != nil {
+		return out, err
+	}
+	may, err := c.MayAsk(role)
+	if err != nil {
+		return out, err
+	}
+	offer := func(ref config.ModelRef) agency.Offer {
+		price, window := Known(s.o.Catalog, c, ref)
+		return agency.Offer{Model: ref.String(), Price: price, Window: window}
+	}
+	out.First = offer(first[0])
+	for _, ref := range may {
+		out.May = append(out.May, offer(ref))
+	}
+	a := c.Agents[string(role)]
+	out.Tokens, out.Turns = a.MaxTokensPerSession, a.MaxTurns
+	return out, nil
+}
+
 // describe adds what is known about a model: its price, and its window, of
 // which the smallest of the list counts.
 func (s *Shop) describe(l *lineup, c config.Config, ref config.ModelRef) {

@@ -129,18 +129,7 @@ func Cost(m agency.Money, tokens int64, unpriced bool) string {
 }
 
 // Count is a number of tokens in at most four digits.
-func Count(n int64) string {
-	switch {
-	case n >= 10_000_000:
-		return fmt.Sprintf("%d M", n/1_000_000)
-	case n >= 1_000_000:
-		return fmt.Sprintf("%.1f M", float64(n)/1e6)
-	case n >= 10_000:
-		return fmt.Sprintf("%d k", n/1000)
-	default:
-		return fmt.Sprint(n)
-	}
-}
+func Count(n int64) string { return agency.Count(n) }
 
 // Elapsed is a duration in its two largest units.
 func Elapsed(d time.Duration) string {

@@ -1,0 +1,180 @@
+package mode
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/roster"
+	"agency/internal/store"
+)
+
+// proposal is a plan whose estimate is asked for.
+type proposal struct {
+	Run     agency.RunID      `json:"run"`
+	By      agency.ContractID `json:"by"` // the manager's contract that made it
+	Attempt int               `json:"attempt"`
+	Plan    []agency.Contract `json:"plan"`
+	Routing agency.Routing    `json:"routing"`
+	Shared  []string          `json:"shared,omitempty"`
+	// Rounds is how often a critic reads an attempt at most; 0: nobody does.
+	Rounds int `json:"rounds,omitempty"`
+}
+
+// forecast is what a plan may take, and what of the run's budget is left.
+type forecast struct {
+	agency.PlanEstimate
+	LeftUSD    float64 `json:"left_usd"`
+	LeftTokens int64   `json:"left_tokens"`
+}
+
+// estimatePlan says what a plan may take, once and for all: prices and what
+// failed before are another matter tomorrow.
+var estimatePlan = flow.Activity[proposal, forecast]{Name: "mode.estimate"}
+
+// forecast asks for the estimate of a plan. Nil: the run began with a build
+// that made none.
+func (d *draft) forecast(c flow.Ctx, plan []agency.Contract) (*forecast, error) {
+	if flow.Version(c, "estimate", 1) < 1 {
+		return nil, nil
+	}
+	p := proposal{Run: d.in.Run, By: d.contract.ID, Attempt: d.n, Plan: plan, Routing: d.in.Routing, Shared: d.in.SharedWrites}
+	if d.reviewed && d.in.Review != nil {
+		p.Rounds = d.in.Review.MaxIterations
+	}
+	f, err := flow.Call(c, estimatePlan, d.key("estimate"), p)
+	return &f, err
+}
+
+// maxListed is how many contracts of an estimate the log keeps one by one.
+const maxListed = 200
+
+// estimate reckons and tells the log, which is where an inspection finds it. A
+// repetition finds what it told.
+func (s *Steps) estimate(ctx context.Context, _ agency.StepKey, in proposal) (out forecast, err error) {
+	bids := make([]agency.Bid, len(in.Plan))
+	for i, p := range in.Plan {
+		if bids[i], err = s.bid(ctx, in, p); err != nil {
+			return out, err
+		}
+	}
+	out.PlanEstimate = agency.EstimatePlan(bids, in.Shared)
+	told := agency.PlanEstimated{Attempt: in.Attempt, PlanEstimate: out.PlanEstimate}
+	if n := len(told.Contracts) - maxListed; n > 0 {
+		told.Contracts, told.Cut = told.Contracts[:maxListed], n
+	}
+	ev := agency.NewEvent(in.Run, agency.SeverityInfo, "estimate: "+sums(out.PlanEstimate), told)
+	ev.ContractID = in.By
+	_, err = s.write(ctx, func(tx *store.Tx) error {
+		now, err := budget.Read(tx, in.Run, budget.Root)
+		if err != nil {
+			return err
+		}
+		out.LeftUSD = max(0, now.Limits.Money-now.Money).Float()
+		out.LeftTokens = max(0, now.Limits.Tokens-now.Tokens)
+		if known, err := estimated(tx, in); err != nil || known {
+			return err
+		}
+		_, err = event.Append(tx, ev)
+		return err
+	})
+	return out, err
+}
+
+// estimated tells whether the log knows the estimate of a plan already.
+func estimated(q store.Querier, in proposal) (bool, error) {
+	evs, err := event.Since(q, 0, event.Filter{Run: in.Run, Contract: in.By, Types: []agency.EventType{agency.PlanEstimatedType}}, 0)
+	for _, ev := range evs {
+		d, err := agency.DecodeDetail(ev)
+		if err != nil {
+			return false, err
+		}
+		if e, ok := d.(*agency.PlanEstimated); ok && e.Attempt == in.Attempt {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// bid is who would work on a contract of the plan.
+func (s *Steps) bid(ctx context.Context, in proposal, p agency.Contract) (b agency.Bid, err error) {
+	b = agency.Bid{Contract: p, Works: 1, Looks: p.AssignedRole == roster.Reviewer}
+	if b.Route, err = s.decide(ctx, in.Routing, p, 0); err != nil {
+		return b, err
+	}
+	if b.Work, err = s.models.Staff(ctx, in.Run, p.AssignedRole, b.Route.Level); err != nil || in.Rounds == 0 || b.Looks {
+		return b, err
+	}
+	staff, err := s.models.Staff(ctx, in.Run, roster.Reviewer, "")
+	// Producer and critic that go in a circle begin one conversation afresh.
+	b.Review, b.Works, b.Reads = &staff, 2, in.Rounds*reviewTries
+	return b, err
+}
+
+// sums is an estimate in a line.
+func sums(e agency.PlanEstimate) string {
+	return fmt.Sprintf("%d contracts, about %d turns, %s tokens, %s; at worst %d attempts, %s tokens, %s", len(e.Contracts), e.Turns,
+		agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
+}
+
+func dollars(usd float64, unpriced []string) string {
+	s := agency.USD(usd).String()
+	if len(unpriced) > 0 {
+		s += " and what has no price"
+	}
+	return s
+}
+
+// text is an estimate as the person at the plan gate reads it.
+func (f forecast) text(parallel int) string {
+	var b strings.Builder
+	e := f.PlanEstimate
+	fmt.Fprintf(&b, "Estimate, where each first attempt holds: about %d turns, %s tokens, %s.\n", e.Turns, agency.Count(e.Tokens), dollars(e.USD, e.Unpriced))
+	fmt.Fprintf(&b, "Worst case, all attempts used and each session at its limit: %d attempts, %s tokens, %s.", e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
+	fmt.Fprintf(&b, " What fails for good is planned anew once, which is not in it. The run stops at a gate before it spends the %s or %s tokens that its budget has left.\n",
+		agency.USD(f.LeftUSD), agency.Count(f.LeftTokens))
+	if len(e.Unpriced) > 0 {
+		fmt.Fprintf(&b, "Without a known price, so that only the limit of tokens holds: %s.\n", strings.Join(e.Unpriced, ", "))
+	}
+	if len(e.Contracts) == 1 {
+		return b.String() + "\n" + f.table()
+	}
+	fmt.Fprintf(&b, "Critical path: %s; about %d turns one after the other of %d in all, with at most %d contracts at work at once.\n",
+		strings.Join(ids(e.Path), " -> "), e.PathTurns, e.Turns, parallel)
+	if len(e.Unbounded) > 0 {
+		fmt.Fprintf(&b, "Unbounded, which do not say what they will change: %s.\n", strings.Join(ids(e.Unbounded[:min(len(e.Unbounded), maxListed)]), ", "))
+	}
+	if len(e.Serial) > 0 {
+		b.WriteString("\nNot at the same time, although neither depends on the other:\n\n")
+		for _, p := range e.Serial {
+			fmt.Fprintf(&b, "- %s and %s: %s\n", p.A, p.B, p.Why)
+		}
+		if e.SerialMore {
+			b.WriteString("- and there may be more\n")
+		}
+	}
+	return b.String() + "\n" + f.table()
+}
+
+// table is the estimate by contract.
+func (f forecast) table() string {
+	var b strings.Builder
+	b.WriteString("| contract | size | model | turns | tokens | cost | attempts | worst tokens | worst cost |\n|---|---|---|---|---|---|---|---|---|\n")
+	for i, e := range f.Contracts {
+		if i == maxListed {
+			fmt.Fprintf(&b, "\nAnd %d more.\n", len(f.Contracts)-i)
+			break
+		}
+		cost, worst := agency.USD(e.USD).String(), agency.USD(e.WorstUSD).String()
+		if e.Unpriced {
+			cost, worst = cost+" + unpriced", worst+" + unpriced"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s | %s | %d | %s | %s |\n", e.Contract, e.Complexity, e.Model, e.Turns,
+			agency.Count(e.Tokens), cost, e.Attempts, agency.Count(e.WorstTokens), worst)
+	}
+	return b.String()
+}

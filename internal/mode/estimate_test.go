@@ -1,0 +1,84 @@
+package mode
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/registry"
+	"agency/internal/session"
+	"agency/internal/store"
+)
+
+// estimates are those that the log tells.
+func (s *stage) estimates() (out []agency.PlanEstimated) {
+	s.t.Helper()
+	err := s.db.Read(context.Background(), func(q *store.Snapshot) error {
+		evs, err := event.Since(q, 0, event.Filter{Run: run, Types: []agency.EventType{agency.PlanEstimatedType}}, 0)
+		for _, ev := range evs {
+			d, err := agency.DecodeDetail(ev)
+			if err != nil {
+				return err
+			}
+			out = append(out, *d.(*agency.PlanEstimated))
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+func (s *stage) gateBody(name string) string {
+	s.t.Helper()
+	body := ""
+	err := s.db.Read(context.Background(), func(q *store.Snapshot) error {
+		gates, err := registry.Gates(q, run)
+		for _, g := range gates {
+			if g.ID == gateID(run, name) {
+				body = g.Body
+			}
+		}
+		return err
+	})
+	if err != nil || body == "" {
+		s.t.Fatalf("no gate %s: %v", name, err)
+	}
+	return body
+}
+
+// The plan gate says what the plan may take, by contract and in sum, and so
+// does the log, once.
+func TestPlanGateEstimates(t *testing.T) {
+	s, in := newStage(t), teamInput
+	in.PlanGate, in.Routing, in.Review = true, routing, &agency.ReviewRules{MaxIterations: 5}
+	free := part("d")
+	free.Writes = nil
+	twin := part("b2")
+	twin.Writes = []string{"b.go"}
+	s.plans = []session.Outcome{plan(part("a"), part("b"), part("c", "a", "b"), twin, free)}
+	s.run(Team, in)
+	body := s.gateBody("plan-1")
+	for _, want := range []string{
+		"5 contracts, at most 2 at work at once",
+		"10 attempts", // two of each
+		"Without a known price, so that only the limit of tokens holds: p/fast-cheap.",
+		"Critical path: a -> c; about 24 turns one after the other of 60 in all",
+		"Unbounded, which do not say what they will change: d.",
+		"- b and b2: b.go is also written by b (b.go)",
+		"The run stops at a gate before it spends the $1.00 or 100 tokens that its budget has left.",
+		"| a | small | p/fast-cheap | 12 | ",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in\n%s", want, body)
+		}
+	}
+	told := s.estimates()
+	// Two attempts of each: two of a worker, and five rounds of two tries.
+	if len(told) != 1 || told[0].Attempts != 10 || told[0].WorstTokens != 5*2*12*100_000 || told[0].Attempt != 1 {
+		t.Errorf("the log tells %+v", told)
+	}
+}
