@@ -140,7 +140,7 @@ func TestStagedContext(t *testing.T) {
 		t.Errorf("the brief has no staged context:\n%s", first)
 	}
 	dir := filepath.Join(k.state, "runs", string(testRun), "work", "long", ".agency", "task-context")
-	for _, name := range []string{"contract.json", "source/check.sh"} {
+	for _, name := range []string{"contract.json", "source/check.sh.txt"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}

@@ -17,6 +17,11 @@ const stagedDir = ".agency/task-context"
 // stageMark is the file that tells our folder from one of the repository.
 const stageMark = "# Staged by agency for the contract at hand; never part of a change.\n*\n"
 
+// stagedSuffix ends the name of each staged file. Under its own name a copy of
+// a test is a test to runners that look everywhere (node --test), and it fails
+// for want of what stood beside it.
+const stagedSuffix = ".txt"
+
 // pick picks the context of a contract where the session has one.
 func (c *conversation) pick(ctx context.Context, contract agency.Contract) (staging.Context, error) {
 	if !c.spec.Staged {
@@ -49,11 +54,7 @@ func (c *conversation) lay(contract agency.Contract, staged staging.Context) err
 	}
 	files := map[string]string{".gitignore": stageMark, "contract.json": string(doc) + "\n"}
 	for _, i := range staged.Items {
-		name := i.Path
-		if i.Kind == staging.API {
-			name += ".txt"
-		}
-		files[path.Join(string(i.Kind), name)] = i.Text
+		files[path.Join(string(i.Kind), i.Path+stagedSuffix)] = i.Text
 	}
 	switch err := c.desk.Files.Replace(stagedDir, files); agency.KindOf(err) {
 	case agency.KindInvalid, agency.KindDenied, agency.KindNotFound, agency.KindConflict:
