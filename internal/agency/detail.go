@@ -13,6 +13,9 @@ type (
 	// PlanSubmitted says that a plan passed validation.
 	PlanSubmitted struct {
 		Contracts int `json:"contracts"`
+		// RetryBudgetMultiplier is by how much it raises the attempts of its
+		// contracts; 0: it does not.
+		RetryBudgetMultiplier int `json:"retry_budget_multiplier,omitempty"`
 	}
 	// GatePending says that the run waits for a person.
 	GatePending struct {

@@ -43,7 +43,7 @@ func formal(c flow.Ctx, in Input, how workOn) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case plan != nil:
-		return pursue(c, in, formalContract(in, plan[0]), how)
+		return pursue(c, in, d.contracts(plan)[0], how)
 	case d.stopped || in.OnError != "single" || before != nil:
 		return Result{Reason: failure}, nil
 	}
@@ -68,6 +68,7 @@ type draft struct {
 	attempts
 	rejected bool // the plan gate was rejected once
 	reviewed bool // a critic reads what its contracts change
+	raise    int  // the plan's multiplier of attempts; 0 is 1
 }
 
 // plan gives the contracts as they were submitted, or the reason why there are
@@ -111,6 +112,7 @@ func (d *draft) outcome(c flow.Ctx, out session.Outcome) (planEnd, error) {
 	case out.Kind == session.Planned && len(out.Faults) > 0:
 		return d.faulty(c, out.Faults)
 	case out.Kind == session.Planned:
+		d.raise = out.Multiplier
 		return d.gate(c, out.Plan)
 	case out.Kind == session.Blocked:
 		end, err := d.blocked(c, out)
@@ -208,10 +210,12 @@ func (d *draft) summary(plan []agency.Contract) string {
 
 // contracts are what a plan is carried out as.
 func (d *draft) contracts(plan []agency.Contract) []agency.Contract {
+	in := d.in
+	in.RetryBudget = agency.Plan{RetryBudgetMultiplier: d.raise}.Attempts(in.RetryBudget)
 	if d.how.many {
-		return teamContracts(d.in, plan)
+		return teamContracts(in, plan)
 	}
-	return []agency.Contract{formalContract(d.in, plan[0])}
+	return []agency.Contract{formalContract(in, plan[0])}
 }
 
 func (d *draft) body(will []agency.Contract, cost *forecast) string {

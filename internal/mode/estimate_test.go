@@ -2,11 +2,13 @@ package mode
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/event"
+	"agency/internal/flow"
 	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/store"
@@ -80,5 +82,28 @@ func TestPlanGateEstimates(t *testing.T) {
 	// Two attempts of each: two of a worker, and five rounds of two tries.
 	if len(told) != 1 || told[0].Attempts != 10 || told[0].WorstTokens != 5*2*12*100_000 || told[0].Attempt != 1 {
 		t.Errorf("the log tells %+v", told)
+	}
+}
+
+// A plan's multiplier is honoured: so many attempts, and no more.
+func TestPlanRaisesAttempts(t *testing.T) {
+	for name, program := range map[string]func(flow.Ctx, Input) (Result, error){"a team": Team, "one contract": Contract} {
+		t.Run(name, func(t *testing.T) {
+			s, in := newStage(t), teamInput
+			in.PlanGate = true
+			twice := plan(part("a"))
+			twice.Multiplier = 2
+			s.plans = []session.Outcome{twice, {Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"}}
+			s.verdicts = slices.Repeat([]agency.Verdict{red}, 5)
+			if got, want := s.run(program, in), "all 4 attempts are used"; got.Succeeded || !strings.Contains(got.Reason, want) {
+				t.Errorf("ended %+v, want %s", got, want)
+			}
+			if n := s.contract("a").Attempts; n != 4 {
+				t.Errorf("%d attempts", n)
+			}
+			if body := s.gateBody("plan-1"); !strings.Contains(body, "at its limit: 4 attempts") {
+				t.Errorf("the gate says\n%s", body)
+			}
+		})
 	}
 }

@@ -26,7 +26,7 @@ func Team(c flow.Ctx, in Input) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case plan != nil:
-		t := &team{in: in, crew: d.crew, all: teamContracts(in, plan)}
+		t := &team{in: in, crew: d.crew, all: d.contracts(plan)}
 		return t.carryOut(c)
 	case d.stopped || in.OnError != "single":
 		return Result{Reason: failure}, nil
@@ -153,7 +153,7 @@ func (t *team) replan(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 	case plan == nil:
 		return nil, escalated(c, t.in, "replan-failed", "no new plan came after "+string(f.Contract.ID)+" failed: "+failure, agency.ModeMultiAgent)
 	}
-	return teamContracts(t.in, plan), nil
+	return d.contracts(plan), nil
 }
 
 // incomplete asks a person what becomes of a plan of which a part failed: an

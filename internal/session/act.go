@@ -279,7 +279,7 @@ func (c *conversation) effect(d *done, k *call, problem string) {
 			Session: c.id, Contract: c.spec.Contract, Summary: e.Summary, Evidence: e.Evidence, Outputs: e.Outputs, Tree: d.tree,
 		}}
 	case tool.Plan:
-		c.submit(d, k, e.Contracts)
+		c.submit(d, k, e.Plan)
 	case tool.Report:
 		d.end = &Outcome{Kind: Reported, Report: e.Text, Tree: d.tree}
 	case tool.Reviewed:

@@ -183,6 +183,9 @@ type Outcome struct {
 	// Plan is what was submitted, Faults what is wrong with it.
 	Plan   []agency.Contract  `json:"plan,omitempty"`
 	Faults []agency.PlanFault `json:"faults,omitempty"`
+	// Multiplier is by how much the plan raises the attempts of its contracts;
+	// 0: it does not.
+	Multiplier int `json:"retry_budget_multiplier,omitempty"`
 	// Review is a critic's; what it comes to is not decided yet.
 	Review *agency.Review `json:"review,omitempty"`
 	// Tree is the workspace as the part left it.

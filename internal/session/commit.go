@@ -399,7 +399,7 @@ func (w *draft) ended() error {
 			return w.log(agency.SeverityWarning, fmt.Sprintf("the plan is faulty to the end: %s", clip(o.Faults[0].String(), 200)),
 				agency.Failed{Session: c.id, Reason: o.Faults[0].String()})
 		}
-		return w.log(agency.SeverityInfo, planLine(o.Plan), agency.PlanSubmitted{Contracts: len(o.Plan)})
+		return w.log(agency.SeverityInfo, planLine(o.Plan), agency.PlanSubmitted{Contracts: len(o.Plan), RetryBudgetMultiplier: o.Multiplier})
 	case Parked:
 		return w.log(agency.SeverityInfo, "waits for "+string(o.For), agency.SessionParked{Session: c.id, For: string(o.For)})
 	case Blocked:

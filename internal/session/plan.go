@@ -33,18 +33,21 @@ func (c *conversation) notes(d *done) {
 
 // submit judges a plan. A faulty one goes back with every fault at once, at
 // most twice; then it ends the session with its faults.
-func (c *conversation) submit(d *done, k *call, contracts []agency.Contract) {
-	if len(contracts) == 0 {
-		contracts = d.st.Drafts
+func (c *conversation) submit(d *done, k *call, plan agency.Plan) {
+	if len(plan.Contracts) == 0 {
+		plan.Contracts = d.st.Drafts
 	}
-	faults := c.planFaults(contracts)
+	faults := c.planFaults(plan.Contracts)
 	if len(faults) > 0 && d.st.Returns < maxReturns {
 		d.st.Returns++
 		d.st.Drafts = nil
 		k.res = tool.Refusal("%s", returned(faults, maxReturns-d.st.Returns))
 		return
 	}
-	d.end = &Outcome{Kind: Planned, Plan: contracts, Faults: faults, Tree: d.tree}
+	d.end = &Outcome{Kind: Planned, Plan: plan.Contracts, Faults: faults, Tree: d.tree}
+	if plan.RetryBudgetMultiplier > 1 {
+		d.end.Multiplier = plan.RetryBudgetMultiplier
+	}
 }
 
 func returned(faults []agency.PlanFault, left int) string {

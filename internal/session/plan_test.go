@@ -63,6 +63,20 @@ func TestPlanIsSubmitted(t *testing.T) {
 	}
 }
 
+// A plan may raise the attempts of its contracts, and the log tells.
+func TestPlansMultiplier(t *testing.T) {
+	k, s := drafting(
+		t, calls("submit_plan", `{"plan":{"contracts":[`+good+`],"retry_budget_multiplier":5}}`),
+		calls("submit_plan", `{"plan":{"contracts":[`+good+`],"retry_budget_multiplier":2}}`),
+	)
+	if out := k.must(s); out.Kind != Planned || out.Multiplier != 2 {
+		t.Errorf("ended %+v", out)
+	}
+	if seen := string(k.model.seen[1]); !strings.Contains(seen, "retry_budget_multiplier is 5, want 1 or 2") {
+		t.Errorf("the refusal does not name it:\n%s", seen)
+	}
+}
+
 // A faulty plan comes back with every fault at once, twice; then it ends the
 // session with its faults.
 func TestFaultyPlan(t *testing.T) {

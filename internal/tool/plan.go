@@ -19,9 +19,9 @@ import (
 // plan submits what was noted.
 type Draft struct{ Contract agency.Contract }
 
-// Plan ends the session with a plan. Contracts is empty where those that were
-// noted one by one are the plan.
-type Plan struct{ Contracts []agency.Contract }
+// Plan ends the session with a plan. Its contracts are none where those that
+// were noted one by one are the plan.
+type Plan struct{ agency.Plan }
 
 func (Draft) effect() {}
 func (Plan) effect()  {}
@@ -156,7 +156,7 @@ type submitPlanArgs struct {
 	Plan planArgs `json:"plan,omitempty"`
 }
 
-type planArgs struct{ contracts []agency.Contract }
+type planArgs struct{ agency.Plan }
 
 // JSONSchema is called by the schema's maker.
 func (planArgs) JSONSchema() *jsonschema.Schema {
@@ -165,6 +165,9 @@ func (planArgs) JSONSchema() *jsonschema.Schema {
 	item.Version = ""
 	props := jsonschema.NewProperties()
 	props.Set("contracts", &jsonschema.Schema{Type: "array", Items: item})
+	props.Set("retry_budget_multiplier", &jsonschema.Schema{
+		Type: "integer", Minimum: "1", Maximum: "2", Description: "2 where the work is so uncertain that each contract should have twice the attempts; else 1.",
+	})
 	return &jsonschema.Schema{
 		Type: "object", Properties: props, Required: []string{"contracts"}, AdditionalProperties: jsonschema.FalseSchema,
 		Description: "The plan; absent where its contracts were noted by create_subcontract.",
@@ -174,11 +177,20 @@ func (planArgs) JSONSchema() *jsonschema.Schema {
 // UnmarshalJSON is strict, as the rest of the arguments is.
 func (p *planArgs) UnmarshalJSON(raw []byte) error {
 	var doc struct {
-		Contracts []json.RawMessage `json:"contracts"`
+		Contracts  []json.RawMessage `json:"contracts"`
+		Multiplier *int              `json:"retry_budget_multiplier"`
+		Goal       string            `json:"goal_anchor"` // a plan of another run carries it; the run's own stands
 	}
-	outer := shape{names: []string{"contracts"}, required: []string{"contracts"}}
+	outer := shape{names: []string{"contracts", "retry_budget_multiplier", "goal_anchor"}, required: []string{"contracts"}}
 	if err := outer.decode(raw, &doc); err != nil {
 		return fmt.Errorf("plan: %w", err)
+	}
+	p.GoalAnchor, p.RetryBudgetMultiplier = doc.Goal, 1
+	if m := doc.Multiplier; m != nil {
+		if err := agency.CheckMultiplier(*m); err != nil {
+			return fmt.Errorf("plan: %w", err)
+		}
+		p.RetryBudgetMultiplier = *m
 	}
 	var errs []error
 	for i, one := range doc.Contracts {
@@ -187,7 +199,7 @@ func (p *planArgs) UnmarshalJSON(raw []byte) error {
 			errs = append(errs, fmt.Errorf("contract %d: %w", i+1, err))
 			continue
 		}
-		p.contracts = append(p.contracts, a.contract())
+		p.Contracts = append(p.Contracts, a.contract())
 	}
 	return errors.Join(errs...)
 }
@@ -204,7 +216,7 @@ func draftShape() shape {
 
 func submitPlan() Tool {
 	return define("submit_plan", Write, func(_ context.Context, _ *Env, a submitPlanArgs) (Result, error) {
-		return Result{Text: "plan accepted", Effect: Plan{a.Plan.contracts}}, nil
+		return Result{Text: "plan accepted", Effect: Plan{a.Plan.Plan}}, nil
 	}).last()
 }
 
