@@ -79,6 +79,9 @@ func (t *team) carryOut(c flow.Ctx) (Result, error) {
 	if out.Stopped != "" {
 		return Result{Reason: out.Stopped}, nil
 	}
+	if t.fellThrough(c, out) {
+		return t.alone(c)
+	}
 	if why, err := t.report(c); err != nil || why != "" {
 		return Result{Reason: why}, err
 	}
@@ -166,7 +169,7 @@ func (t *team) incomplete(c flow.Ctx, out schedule.Outcome) (why string, err err
 	for i, f := range t.failures {
 		lines[i] = f.line
 	}
-	why = fmt.Sprintf("%d of %d contracts failed: %s", len(t.failures), len(t.all), strings.Join(lines, "; "))
+	why = t.whatFailed()
 	if len(out.Landed) == 0 {
 		return why, nil
 	}

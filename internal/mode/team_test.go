@@ -196,6 +196,33 @@ func TestTeam(t *testing.T) {
 				s.plans = []session.Outcome{{Kind: session.Incomplete, Reason: "30 turns"}, {Kind: session.Incomplete, Reason: "30 turns"}}
 			}, Result{Reason: "all 2 attempts at a plan are used; the last one: 30 turns"}, []string{"session plan 2.1"},
 		},
+		"nothing of a plan landed": {
+			func(s *stage, in *Input) {
+				in.OnError = "single"
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red, "b 1": red, "b 2": red}
+				s.plans = []session.Outcome{
+					plan(part("a"), part("c", "a")), plan(part("b")),
+				}
+			}, merged,
+			[]string{"session replan 1.1", "verify b 2: false", "session main 1.1", "land main: true", "gate merge-1: approve"},
+		},
+		"nothing of a plan landed, and that is the end": {
+			func(s *stage, in *Input) {
+				in.OnError = "stop"
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{plan(part("a"), part("c", "a")), {Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"}}
+			},
+			Result{Reason: "1 of 2 contracts failed: a: all 2 attempts are used; the last one: p.TestX fails"},
+			[]string{"session replan 2.1", "session report 1.1"},
+		},
+		"what landed is not lost over what failed": {
+			func(s *stage, in *Input) {
+				in.OnError = "single"
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{plan(part("a"), part("b")), {Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"}}
+			}, merged,
+			[]string{"land b: true", "gate incomplete: approve", "gate merge-1: approve"},
+		},
 		"one agent instead of a plan": {
 			func(s *stage, in *Input) {
 				in.OnError = "single"
