@@ -80,6 +80,7 @@ type DB struct {
 	writer                      *session
 	batch                       *batch
 	rhythm                      rhythm
+	longLog                     bool // the log has been lengthened, or cannot be
 	noGather, ackEarly, noFence bool
 }
 

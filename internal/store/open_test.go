@@ -229,6 +229,20 @@ func copyStore(t *testing.T, path string, n int) string {
 	return to
 }
 
+// framesEnd is where a log's frames end: behind them are zeros.
+func framesEnd(t *testing.T, path string) int {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const head, frame = 32, 24 + 4096
+	used := len(bytes.TrimRight(b, "\x00"))
+	return head + (used-head+frame-1)/frame*frame
+}
+
+// TestLogCutAnywhere cuts a log as a crash may: what is behind the cut is
+// missing, or has never been written.
 func TestLogCutAnywhere(t *testing.T) {
 	o := at(t)
 	db := open(t, o)
@@ -240,7 +254,7 @@ func TestLogCutAnywhere(t *testing.T) {
 	for i := range 80 {
 		token := fmt.Sprint("w", i)
 		mustWrite(t, db, put(token))
-		writes = append(writes, write{token, int(fileSize(o.Path + "-wal"))})
+		writes = append(writes, write{token, framesEnd(t, o.Path+"-wal")})
 	}
 	size := writes[len(writes)-1].end
 	random := rand.New(rand.NewPCG(7, 7))
@@ -250,22 +264,55 @@ func TestLogCutAnywhere(t *testing.T) {
 	}
 	slices.Sort(cuts)
 	for _, cut := range cuts {
-		o.Path = copyStore(t, o.Path, cut)
-		after := open(t, o)
-		if err := after.Check(t.Context()); err != nil {
-			t.Fatalf("cut at %d: %v", cut, err)
-		}
-		have := tokens(t, after)
-		for _, w := range writes {
-			if w.end <= cut && !have[w.token] {
-				t.Fatalf("cut at %d: %s, synced up to %d, is lost", cut, w.token, w.end)
+		for _, unwritten := range []bool{false, true} {
+			o.Path = copyStore(t, db.path, cut)
+			if unwritten {
+				if err := os.Truncate(o.Path+"-wal", logRoom); err != nil {
+					t.Fatal(err)
+				}
+			}
+			after := open(t, o)
+			if err := after.Check(t.Context()); err != nil {
+				t.Fatalf("cut at %d: %v", cut, err)
+			}
+			have := tokens(t, after)
+			for _, w := range writes {
+				if w.end <= cut && !have[w.token] {
+					t.Fatalf("cut at %d: %s, synced up to %d, is lost", cut, w.token, w.end)
+				}
+			}
+			if err := after.Close(); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if err := after.Close(); err != nil {
-			t.Fatal(err)
-		}
-		o.Path = db.path
 	}
+}
+
+// TestTheLogIsLong: from the first write on, commits overwrite the log instead
+// of lengthening it, after a checkpoint and after the file was made smaller too.
+func TestTheLogIsLong(t *testing.T) {
+	o := at(t)
+	db := open(t, o)
+	long := func(when string) {
+		t.Helper()
+		mustWrite(t, db, put(when))
+		if size := fileSize(o.Path + "-wal"); size != logRoom {
+			t.Errorf("%s the log has %d bytes, want %d", when, size, logRoom)
+		}
+	}
+	long("at first")
+	for i := range 20 {
+		mustWrite(t, db, func(tx *Tx) error {
+			_, err := tx.Exec("INSERT INTO note (token, body) VALUES (?, zeroblob(400000))", i)
+			return err
+		})
+	}
+	long("after two checkpoints")
+	mustWrite(t, db, func(tx *Tx) error { _, err := tx.Exec("DELETE FROM note"); return err })
+	if freed, err := db.Shrink(t.Context()); err != nil || freed == 0 {
+		t.Fatalf("%d, %v", freed, err)
+	}
+	long("after it was made smaller")
 }
 
 func TestClocks(t *testing.T) {

@@ -46,6 +46,7 @@ func (db *DB) shrink() (int64, error) {
 	if _, err := db.pragma("wal_checkpoint(TRUNCATE)"); err != nil {
 		return 0, err
 	}
+	db.longLog = false
 	now, err := db.pragma("page_count")
 	return (pages - now) * page, err
 }
