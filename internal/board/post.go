@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"agency/internal/agency"
 	"agency/internal/event"
@@ -26,7 +25,7 @@ func post(tx *store.Tx, b *Board, ps []*parcel) error {
 	}
 	for s, same := range by {
 		for len(same) > 0 {
-			n := min(len(same), maxRows)
+			n := ofOneRun(same)
 			if err := shape(s).insert(tx, same[:n]); err != nil {
 				return err
 			}
@@ -138,14 +137,26 @@ func (p *parcel) shape() (s shape) {
 	return s
 }
 
-// columns of each part, and how many.
+// ofOneRun is how many parcels, from the first on, one statement writes.
+func ofOneRun(ps []*parcel) (n int) {
+	for n < min(len(ps), maxRows) && ps[n].RunID == ps[0].RunID {
+		n++
+	}
+	return n
+}
+
+// columns of each part. The shared ones are bound once a statement: with many
+// rows what is bound costs more than what is written.
 const (
-	plainColumns  = `run_id, id, sender, sender_role, recipient, role, type, subject, body, contract_id, priority, created_at`
+	sharedColumns = `run_id, created_at`
+	plainColumns  = `, id, sender, sender_role, recipient, role, type, subject, body, contract_id, priority`
 	placedColumns = `, status, agent, session, delivered_at`
 	richColumns   = `, payload, payload_hash, in_reply_to, root, ttl, wants, within, due, expires`
 )
 
-// statements are the texts by shape and number of rows.
+// statements are the texts by shape and number of rows. A row that is refused
+// is not written, and what is written before it in the statement its caller
+// undoes: with OR FAIL SQLite need not remember for itself how to.
 var statements = func() (all [shapes][maxRows + 1]string) {
 	for s := range shapes {
 		columns := plainColumns
@@ -155,19 +166,20 @@ var statements = func() (all [shapes][maxRows + 1]string) {
 		if s&rich != 0 {
 			columns += richColumns
 		}
-		row := `(?` + strings.Repeat(`, ?`, strings.Count(columns, `,`)) + `)`
+		row := `(?1, ?2` + strings.Repeat(`, ?`, strings.Count(columns, `,`)) + `)`
 		for n := 1; n <= maxRows; n++ {
-			all[s][n] = `INSERT INTO board_message (` + columns + `) VALUES ` + row + strings.Repeat(`, `+row, n-1)
+			all[s][n] = `INSERT OR FAIL INTO board_message (` + sharedColumns + columns + `) VALUES ` + row + strings.Repeat(`, `+row, n-1)
 		}
 	}
 	return all
 }()
 
 func (s shape) insert(tx *store.Tx, ps []*parcel) error {
-	args := make([]any, 0, 25*len(ps))
+	args := make([]any, 0, 2+23*len(ps))
+	args = append(args, string(ps[0].RunID), store.Micros(tx.Now))
 	for _, p := range ps {
-		args = append(args, string(p.RunID), string(p.ID), p.From, string(p.FromRole), p.To, string(p.ToRole), string(p.Type), p.Subject, p.Body,
-			string(p.ContractID), p.Priority, store.Micros(tx.Now))
+		args = append(args, string(p.ID), p.From, string(p.FromRole), p.To, string(p.ToRole), string(p.Type), p.Subject, p.Body,
+			string(p.ContractID), p.Priority)
 		if s&placed != 0 {
 			args = p.place(tx, args)
 		}
@@ -192,6 +204,9 @@ func (p *parcel) place(tx *store.Tx, args []any) []any {
 	return append(args, string(agency.MailDelivered), string(to.Agent), string(to.Session), store.Micros(tx.Now))
 }
 
+// longest is how many runes of a text an event shows.
+const longest = 80
+
 func sent(m *agency.Message) agency.Event {
 	to := cmp.Or(m.To, string(m.ToRole))
 	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, m.From+" to "+to+": "+firstLine(cmp.Or(m.Subject, m.Body)),
@@ -203,10 +218,20 @@ func sent(m *agency.Message) agency.Event {
 	return ev
 }
 
+// firstLine is what an event shows of a text: at most longest runes.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	if utf8.RuneCountInString(line) > 80 {
-		line = string([]rune(line)[:79]) + "…"
+	if len(line) <= longest { // bytes are no fewer than runes
+		return line
+	}
+	n, cut := 0, 0
+	for at := range line {
+		switch n++; {
+		case n == longest:
+			cut = at
+		case n > longest:
+			return line[:cut] + "…"
+		}
 	}
 	return line
 }

@@ -29,10 +29,6 @@ func Migrations() store.Set { return store.Set{Name: "event", FS: files} }
 // appended carries events to the logs of this process.
 func appended() store.Topic[agency.Event] { return store.Topic[agency.Event]{Name: "event"} }
 
-const insert = `INSERT INTO event
-(run_id, time, category, type, severity, rank, agent_id, role, tier, contract_id, message_id, state_id, summary, details)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
 // Append adds an event to the transaction and returns it as stored: with its
 // ID, the transaction's time and secrets redacted. Followers see it after the
 // commit.
@@ -42,10 +38,7 @@ func Append(tx *store.Tx, ev agency.Event) (agency.Event, error) {
 	return evs[0], err
 }
 
-// columnCount is how many columns an event's row has.
-const columnCount = 14
-
-// prepare makes an event what is stored of it, and adds its columns to args.
+// prepare makes an event what is stored of it, and adds its own columns to args.
 func prepare(tx *store.Tx, ev *agency.Event, args []any) []any {
 	ev.Time = tx.Now
 	ev.Summary = string(tx.Redact([]byte(ev.Summary)))
@@ -56,29 +49,54 @@ func prepare(tx *store.Tx, ev *agency.Event, args []any) []any {
 	} else {
 		ev.Details = nil
 	}
-	return append(args, string(ev.RunID), store.Micros(ev.Time), string(ev.Category), string(ev.Type),
-		string(ev.Severity), rank(ev.Severity), string(ev.AgentID), string(ev.Role), ev.Tier,
-		string(ev.ContractID), string(ev.RelatedMessage), ev.RelatedState, ev.Summary, details)
+	return append(args, string(ev.AgentID), string(ev.Role), ev.Tier, string(ev.ContractID),
+		string(ev.RelatedMessage), ev.RelatedState, ev.Summary, details)
 }
 
 // maxRows bounds the rows of one statement.
 const maxRows = 16
 
-// inserts are the texts of AppendAll by number of rows.
+// The columns of an event's row. Those that several events of a transaction
+// have in common are bound once a statement: with many rows what is bound costs
+// more than what is written.
+const (
+	commonColumns = `time, run_id, category, type, severity, rank`
+	ownColumns    = `, agent_id, role, tier, contract_id, message_id, state_id, summary, details`
+	ownCount      = 8
+)
+
+// common are the arguments of the common columns.
+func common(tx *store.Tx, ev *agency.Event) []any {
+	return []any{store.Micros(tx.Now), string(ev.RunID), string(ev.Category), string(ev.Type), string(ev.Severity), rank(ev.Severity)}
+}
+
+// alike is how many events, from the first on, one statement writes.
+func alike(evs []agency.Event) (n int) {
+	first := &evs[0]
+	for n < min(len(evs), maxRows) && evs[n].RunID == first.RunID && evs[n].Type == first.Type &&
+		evs[n].Category == first.Category && evs[n].Severity == first.Severity {
+		n++
+	}
+	return n
+}
+
+// inserts are the texts of AppendAll by number of rows. No row is ever refused:
+// OR FAIL saves SQLite the trouble to remember how to undo the statement.
 var inserts = func() (all [maxRows + 1]string) {
-	_, row, _ := strings.Cut(insert, "VALUES ")
+	row := `(?1, ?2, ?3, ?4, ?5, ?6` + strings.Repeat(`, ?`, ownCount) + `)`
 	for n := 1; n <= maxRows; n++ {
-		all[n] = insert + strings.Repeat(", "+row, n-1)
+		all[n] = `INSERT OR FAIL INTO event (` + commonColumns + ownColumns + `) VALUES ` + row + strings.Repeat(", "+row, n-1)
 	}
 	return all
 }()
 
 // AppendAll is Append of several events, in their order, which costs less than
-// each by itself. It sets in evs what Append returns.
+// each by itself, most where those that are alike stand together. It sets in
+// evs what Append returns.
 func AppendAll(tx *store.Tx, evs []agency.Event) error {
 	for len(evs) > 0 {
-		n := min(len(evs), maxRows)
-		args := make([]any, 0, columnCount*n)
+		n := alike(evs)
+		args := append(make([]any, 0, 6+ownCount*n), common(tx, &evs[0])...)
 		for i := range evs[:n] {
 			args = prepare(tx, &evs[i], args)
 		}
