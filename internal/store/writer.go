@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,10 @@ const maxBatch = 256
 // measured time of a commit is the other bound: a wait may cost less than the
 // commit that it saves.
 const maxGather = time.Millisecond
+
+// maxYields is how often callers that are expected back are let run before the
+// writer goes to sleep for them: waking it up for each costs more.
+const maxYields = 4
 
 // stale is how long the size of the last batch says something about the next.
 const stale = 5 * time.Millisecond
@@ -212,6 +217,14 @@ func (db *DB) another(b *batch) *request {
 	}
 	if db.noGather || b.callers >= db.rhythm.crowd || time.Since(db.rhythm.ended) > stale {
 		return nil
+	}
+	for range maxYields { // those that were just acknowledged are runnable: let them run
+		runtime.Gosched()
+		select {
+		case r := <-db.requests:
+			return r
+		default:
+		}
 	}
 	timer := time.NewTimer(min(db.rhythm.commit/2, maxGather))
 	defer timer.Stop()
