@@ -105,7 +105,7 @@ type Outputs struct {
 }
 
 // Contract is the unit of work (DESIGN 5). Only the registry changes one, and
-// only by Advance.
+// only by Advance, or by Amend before it has begun.
 type Contract struct {
 	ID                 ContractID         `json:"id"`
 	RunID              RunID              `json:"run_id"`
@@ -148,6 +148,18 @@ type Contract struct {
 	CreatedAt          time.Time          `json:"created_at,omitzero"`
 	StartedAt          time.Time          `json:"started_at,omitzero"`
 	CompletedAt        time.Time          `json:"completed_at,omitzero"`
+}
+
+// Amend gives a contract that nobody has begun other words; what the harness
+// counts and decides itself stays. One that has begun is a conflict.
+func Amend(old, words Contract) (Contract, error) {
+	if old.Attempts > 0 || old.Status != StatusPending {
+		return old, Errorf(KindConflict, "contract %s: cannot be amended while %s", old.ID, describe(position{old.Status, old.Stage}))
+	}
+	words.ID, words.RunID, words.GoalAnchor, words.RetryBudget = old.ID, old.RunID, old.GoalAnchor, old.RetryBudget
+	words.Status, words.Stage, words.CreatedAt, words.Error = old.Status, old.Stage, old.CreatedAt, old.Error
+	words.AssignedAgentID, words.ActualOutputs = old.AssignedAgentID, old.ActualOutputs
+	return words, nil
 }
 
 // WriteSet is the files and symbols that the contract expects to change: its

@@ -73,6 +73,11 @@ func slug(s string, max int) string {
 	return out
 }
 
+// MemberID is the agent that works on a contract of a team.
+func MemberID(role RoleID, contract ContractID) AgentID {
+	return AgentID(string(role) + "-" + string(contract))
+}
+
 // CheckRunID says what is wrong with a run id that somebody typed.
 func CheckRunID(id RunID) error {
 	if len(id) < 4 || len(id) > 40 || strings.Trim(string(id), lower+digits+"-") != "" {

@@ -16,6 +16,11 @@ type PlanRules struct {
 
 	// Taken are the ids of contracts that the run has already.
 	Taken map[ContractID]bool
+
+	// Started are the contracts of the run that a plan may build on.
+	Started []Contract
+	// Noted are those that its author means to start later.
+	Noted map[ContractID]bool
 }
 
 // PlanFault is one thing that is wrong with a plan. Contract is empty where
@@ -43,7 +48,10 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 		add("", "the plan has no contracts")
 	}
 	byFold := map[string]ContractID{}
-	known := map[ContractID]bool{}
+	known := map[ContractID]Status{}
+	for _, c := range rules.Started {
+		byFold[strings.ToLower(string(c.ID))], known[c.ID] = c.ID, c.Status
+	}
 	for _, c := range contracts {
 		if err := CheckContractID(c.ID); err != nil {
 			add(c.ID, "%v", err)
@@ -52,33 +60,38 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 			add(c.ID, "the id is taken: the run has, or makes itself, a contract of this id")
 		}
 		fold := strings.ToLower(string(c.ID))
-		if first, ok := byFold[fold]; ok {
-			add(c.ID, "the id is taken by %s", first)
-		} else {
+		if first, ok := byFold[fold]; !ok {
 			byFold[fold] = c.ID
+		} else if !rules.Taken[c.ID] {
+			add(c.ID, "the id is taken by %s", first)
 		}
-		known[c.ID] = true
+		known[c.ID] = StatusPending
 	}
 	for _, c := range contracts {
 		faults = append(faults, contractFaults(c, known, rules)...)
 	}
-	if cycle := findCycle(contracts); cycle != nil {
+	if cycle := findCycle(slices.Concat(contracts, rules.Started)); cycle != nil {
 		add("", "the contracts depend on each other in a circle: %s", joinIDs(cycle, " -> "))
 	}
 	return faults
 }
 
-func contractFaults(c Contract, known map[ContractID]bool, rules PlanRules) []PlanFault {
+func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []PlanFault {
 	var faults []PlanFault
 	add := func(format string, args ...any) {
 		faults = append(faults, PlanFault{c.ID, fmt.Sprintf(format, args...)})
 	}
 	for _, d := range c.DependsOn {
-		if !known[d] {
+		switch status, ok := known[d]; {
+		case !ok && rules.Noted[d]:
+			add("depends on %s, which is only noted: start that one first", d)
+		case !ok:
 			add("depends on %s, which is not in the plan", d)
+		case status == StatusFailed || status == StatusCancelled || status == StatusBlocked:
+			add("depends on %s, which is %s: it could never start", d, status)
 		}
 	}
-	if c.ParentID != "" && !known[c.ParentID] {
+	if _, ok := known[c.ParentID]; c.ParentID != "" && !ok {
 		add("its parent %s is not in the plan", c.ParentID)
 	}
 	if rules.RequireCriteria && len(c.AcceptanceCriteria) == 0 {

@@ -34,7 +34,7 @@ type clash struct {
 
 // member is the agent that works on a contract of a team.
 func member(role agency.RoleID, contract agency.ContractID) agency.AgentID {
-	return agency.AgentID(string(role) + "-" + string(contract))
+	return agency.MemberID(role, contract)
 }
 
 // clashes notes a conflict of a member of a team.

@@ -101,6 +101,38 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	return c, err
 }
 
+// Amend gives a contract that has not begun other words, and tells it. The same
+// step again changes nothing.
+func Amend(tx *store.Tx, step agency.StepKey, words agency.Contract) error {
+	old, err := Contract(tx, words.RunID, words.ID)
+	if err != nil {
+		return err
+	}
+	res, err := tx.Exec(`INSERT INTO contract_steps (run_id, step) VALUES (?, ?) ON CONFLICT DO NOTHING`, string(words.RunID), string(step))
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return nil
+	}
+	c, err := agency.Amend(old, words)
+	if err != nil {
+		return err
+	}
+	doc, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE contracts SET doc = ? WHERE run_id = ? AND id = ?`, string(doc), string(c.RunID), string(c.ID)); err != nil {
+		return err
+	}
+	ev := agency.NewEvent(c.RunID, agency.SeverityInfo, "contract "+string(c.ID)+" is amended before it begins",
+		agency.StateChanged{From: place(old), To: place(c), Reason: "amended"})
+	ev.ContractID, ev.Role = c.ID, c.AssignedRole
+	_, err = event.Append(tx, ev)
+	return err
+}
+
 func contractEvent(old, c agency.Contract) agency.Event {
 	var ev agency.Event
 	switch c.Status {

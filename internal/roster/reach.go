@@ -13,6 +13,19 @@ func MaySend(from, to agency.RoleID) bool {
 	return slices.Contains(reach()[from], to)
 }
 
+// MaySpawn tells whether an agent of one role may start one of another on a
+// contract (R1 1): who leads starts those who do the work; who works starts
+// nobody.
+func MaySpawn(by, role agency.RoleID) bool { return slices.Contains(Spawns(by), role) }
+
+// Spawns are the roles that an agent of a role may start.
+func Spawns(by agency.RoleID) []agency.RoleID {
+	if by == ProjectManager {
+		return []agency.RoleID{Scaffolder, TestEngineer, Reviewer, Cleanup, Generalist}
+	}
+	return nil
+}
+
 func reach() map[agency.RoleID][]agency.RoleID {
 	return map[agency.RoleID][]agency.RoleID{
 		ProjectManager: {Scaffolder, TestEngineer, Reviewer, Overseer, Cleanup, Generalist},

@@ -1,6 +1,9 @@
 package roster
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // row is one line of the table of INTERFACES 5 with the letters of the roles
 // that are offered the tool. Rows of tools that this version does not have are
@@ -37,6 +40,12 @@ func rows() []row {
 		{"create_checkpoint", "STCGI", false},
 		{"rollback_checkpoint", "STCGI", false},
 		{"create_subcontract", "P", false},
+		{"update_subcontract", "P", false},
+		{"get_subcontract_status", "P", false},
+		{"mark_subcontract_complete", "P", false},
+		{"spawn_agent", "P", false},
+		{"wait_for_agents", "P", false},
+		{"collect_results", "P", false},
 		{"submit_plan", "PV", true},
 		{"final_report", "PO", true},
 		{"get_feature_status", "PG", false},
@@ -50,29 +59,33 @@ func rows() []row {
 	}
 }
 
-// Phase is what a manager's session is for: it plans, or it reports on what
-// came of its plan.
+// Phase is what a manager's session is for: it plans one contract or many, it
+// plans and leads those who work, or it reports on what came of its plan.
 type Phase string
 
 // The phases. Other roles have none.
 const (
 	Always    Phase = ""
 	Planning  Phase = "planning"
+	Leading   Phase = "leading"
 	Reporting Phase = "reporting"
 )
 
-// only are the tools that a manager is offered in one phase and not in another.
-func only() map[string]Phase {
-	return map[string]Phase{
-		"create_subcontract": Planning, "submit_plan": Planning, "request_human_input": Planning, "signal_blocked": Planning,
-		"final_report": Reporting,
+// only are the tools that a manager is offered in some phases and not in others.
+func only() map[string][]Phase {
+	plans, leads := []Phase{Planning, Leading}, []Phase{Leading}
+	return map[string][]Phase{
+		"create_subcontract": plans, "submit_plan": plans, "request_human_input": plans, "signal_blocked": plans,
+		"spawn_agent": leads, "wait_for_agents": leads, "collect_results": leads,
+		"update_subcontract": leads, "get_subcontract_status": leads, "mark_subcontract_complete": leads,
+		"final_report": {Reporting},
 	}
 }
 
 // OffersIn tells whether the role may call a tool in a phase.
 func (r Role) OffersIn(p Phase, tool string) bool {
-	want := only()[tool]
-	return r.Offers(tool) && (p == Always || want == Always || want == p)
+	want, some := only()[tool]
+	return r.Offers(tool) && (p == Always || !some || slices.Contains(want, p))
 }
 
 func (r row) offers(letter byte) bool { return strings.IndexByte(r.roles, letter) >= 0 }

@@ -37,6 +37,8 @@ type done struct {
 	end  *Outcome
 	st   state
 	tree agency.OID
+	// known are the contracts that agents work on, where a manager leads them.
+	known []agency.Contract
 }
 
 // act carries out the answer of the open turn.
@@ -195,6 +197,7 @@ func (c *conversation) env(idx int) *tool.Env {
 		Criteria:    c.criteria,
 		Mail:        letters{c, idx},
 		Features:    features{c},
+		Team:        members{c},
 	}
 }
 
@@ -248,13 +251,19 @@ func (c *conversation) claims(d *done) bool {
 // accepted counts; a claim is refused beside a call that failed, over a
 // workspace with a fault, and beside an open question.
 func (c *conversation) runLast(ctx context.Context, d *done, problem string) error {
+	if c.spec.Leads && c.claims(d) {
+		var err error
+		if d.known, err = c.team(ctx); err != nil {
+			return err
+		}
+	}
 	for i := range d.calls {
 		k := &d.calls[i]
 		if k.ran {
 			continue
 		}
 		c.emit(ToolStarted{Turn: c.turn.n, Index: k.idx, Tool: k.use.Name})
-		if d.end != nil {
+		if d.end != nil && !(d.end.For == ForAgents && k.tool.Joins) {
 			k.refuse(tool.Refusal("not run: the call before it already decided how this turn ends"))
 		} else if err := c.run(ctx, k); err != nil {
 			return err
@@ -288,6 +297,14 @@ func (c *conversation) effect(d *done, k *call, problem string) {
 		d.end = &Outcome{Kind: Blocked, Reason: e.Reason, Attempted: e.Attempted, Tree: d.tree}
 	case tool.Question:
 		d.end = &Outcome{Kind: Parked, For: ForHuman, Question: e.Text, Options: e.Options, ToolUse: k.use.ID, Tree: d.tree}
+	case tool.Spawn:
+		c.spawn(d, k, e)
+	case tool.Amend:
+		c.amend(d, k, e)
+	case tool.Await:
+		c.ofAgents(d, k, e.Agents, AgentsAsk{Wait: &Agents{e.Agents}})
+	case tool.Collect:
+		c.ofAgents(d, k, e.Agents, AgentsAsk{Collect: &Agents{e.Agents}})
 	}
 }
 
@@ -330,7 +347,7 @@ func (c *conversation) conclude(d *done, problem string) {
 		c.remind(d, &say)
 	case d.end.Kind == Parked, d.end.Kind == Claimed:
 		// A claim's conversation may go on, with what a review says of it.
-		d.st.Open, d.st.Waits = &say, d.end.ToolUse
+		d.st.Open, d.st.Waits, d.st.Asks = &say, d.end.ToolUse, d.end.Asks
 		return
 	}
 	if d.end == nil && len(say.Blocks) > 0 {
@@ -388,7 +405,7 @@ func gist(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &args) != nil {
 		return ""
 	}
-	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "id", "question", "reason"} {
+	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "id", "subcontract_id", "question", "reason"} {
 		if s, ok := args[name].(string); ok && s != "" {
 			s = strings.Join(strings.Fields(s), " ")
 			if r := []rune(s); len(r) > 80 {

@@ -46,6 +46,9 @@ type Spec struct {
 	Answer *Answer `json:"answer,omitempty"`
 	// MaxContracts bounds the plan of a session that ends by one; 0 is any.
 	MaxContracts int `json:"max_contracts,omitempty"`
+	// Leads has a manager start agents while it plans, wait for them and look at
+	// what they did.
+	Leads bool `json:"leads,omitempty"`
 	// Report has a manager report on a plan that was carried out, instead of
 	// making one.
 	Report bool `json:"report,omitempty"`
@@ -69,6 +72,8 @@ func (s Spec) phase() roster.Phase {
 		return roster.Always
 	case s.Report:
 		return roster.Reporting
+	case s.Leads:
+		return roster.Leading
 	}
 	return roster.Planning
 }
@@ -120,6 +125,9 @@ type Answer struct {
 	// after this one.
 	Review *agency.Review `json:"review,omitempty"`
 	Left   int            `json:"left,omitempty"`
+	// Replies, where set, are the results of several calls that parked the session
+	// together.
+	Replies []Reply `json:"replies,omitempty"`
 }
 
 // Kind says how a part of a session ended.
@@ -144,7 +152,7 @@ type Wait string
 // The closed set of waits.
 const (
 	ForHuman  Wait = "human"  // Question, Options and ToolUse are set
-	ForAgents Wait = "agents" // ToolUse is set
+	ForAgents Wait = "agents" // Asks and the first one's ToolUse are set
 	ForBudget Wait = "budget" // Reason and Exhausted are set
 	ForPause  Wait = "pause"
 	ForInbox  Wait = "inbox" // ToolUse is set
@@ -177,6 +185,7 @@ type Outcome struct {
 	Question  string            `json:"question,omitempty"`
 	Options   []string          `json:"options,omitempty"`
 	ToolUse   string            `json:"tool_use_id,omitempty"`
+	Asks      []AgentsAsk       `json:"asks,omitempty"`
 	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
 	Report    string            `json:"report,omitempty"`
 	To        agency.AgentID    `json:"to,omitempty"`

@@ -199,7 +199,7 @@ func (w *draft) called(k call, end *Outcome) error {
 		status = "refused"
 	case k.res.Failed:
 		status = "failed"
-	case end != nil && end.Kind == Parked && end.ToolUse == k.use.ID:
+	case end.awaits(k.use.ID):
 		status = "waiting"
 	case !k.ran:
 		status = "failed" // cut off when time was up

@@ -29,6 +29,7 @@ import (
 	"agency/internal/sandbox"
 	"agency/internal/store"
 	"agency/internal/tool"
+	"agency/internal/verify"
 	"agency/internal/workspace"
 )
 
@@ -69,7 +70,7 @@ type stage struct {
 func sets() []store.Set {
 	return []store.Set{
 		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
-		workspace.Migrations(), check.Migrations(), Migrations(),
+		workspace.Migrations(), check.Migrations(), verify.Migrations(), Migrations(),
 	}
 }
 

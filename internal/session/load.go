@@ -183,12 +183,14 @@ func mustJSON(v []llm.Tool) []byte {
 	return b
 }
 
+const noAnswer = "No answer was given. Go on with your own judgement, and say in your evidence what you assumed."
+
 // takeAnswer completes the results of the turn that parked the session.
 func (c *conversation) takeAnswer() error {
 	if c.st.Open == nil {
 		return nil
 	}
-	text := "No answer was given. Go on with your own judgement, and say in your evidence what you assumed."
+	text := noAnswer
 	if a := c.spec.Answer; a != nil && (a.ToolUse == c.st.Waits || a.ToolUse == "") {
 		text = a.Text
 		if a.Review != nil {
@@ -200,7 +202,11 @@ func (c *conversation) takeAnswer() error {
 	}
 	m := *c.st.Open
 	for i, b := range m.Blocks {
-		if r, ok := b.(llm.ToolResult); ok && r.ID == c.st.Waits {
+		r, ok := b.(llm.ToolResult)
+		switch {
+		case ok && len(c.st.Asks) > 0:
+			m.Blocks[i] = c.replied(r)
+		case ok && r.ID == c.st.Waits:
 			r.Text = text
 			m.Blocks[i] = r
 		}
@@ -209,7 +215,7 @@ func (c *conversation) takeAnswer() error {
 	if err != nil {
 		return err
 	}
-	c.st.Open, c.st.Waits = nil, ""
+	c.st.Open, c.st.Waits, c.st.Asks = nil, "", nil
 	c.queue(packed)
 	return nil
 }

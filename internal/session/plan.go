@@ -20,15 +20,32 @@ func (c *conversation) notes(d *done) {
 		if !k.ran || !ok {
 			continue
 		}
-		taken := slices.ContainsFunc(d.st.Drafts, func(o agency.Contract) bool {
-			return strings.EqualFold(string(o.ID), string(draft.Contract.ID))
-		})
-		if taken {
-			k.res = tool.Refusal("the id %q is taken by a contract of this plan", clip(string(draft.Contract.ID), 80))
+		if c.taken(d, draft.Contract.ID) {
+			k.res = tool.Refusal("the id %q is taken by a contract of this run", clip(string(draft.Contract.ID), 80))
 			continue
+		}
+		if c.spec.Leads {
+			k.res.Text = fmt.Sprintf("contract %s is noted; spawn_agent starts it now, submit_plan with the rest", draft.Contract.ID)
 		}
 		d.st.Drafts = append(slices.Clone(d.st.Drafts), draft.Contract)
 	}
+}
+
+// taken tells whether an id is that of a noted contract or, where contracts are
+// started one by one, of one that the run has.
+func (c *conversation) taken(d *done, id agency.ContractID) bool {
+	same := func(o agency.ContractID) bool { return strings.EqualFold(string(o), string(id)) }
+	for _, o := range d.st.Drafts {
+		if same(o.ID) {
+			return true
+		}
+	}
+	for o := range c.setup.Rules.Taken {
+		if c.spec.Leads && same(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // submit judges a plan. A faulty one goes back with every fault at once, at
@@ -37,7 +54,14 @@ func (c *conversation) submit(d *done, k *call, plan agency.Plan) {
 	if len(plan.Contracts) == 0 {
 		plan.Contracts = d.st.Drafts
 	}
-	faults := c.planFaults(plan.Contracts)
+	rules := c.setup.Rules
+	if c.spec.Leads {
+		rules = c.building(d.known, nil, "")
+	}
+	var faults []agency.PlanFault
+	if len(plan.Contracts) > 0 || len(d.known) == 0 { // all that there is to do may have been started
+		faults = c.planFaults(plan.Contracts, rules)
+	}
 	if len(faults) > 0 && d.st.Returns < maxReturns {
 		d.st.Returns++
 		d.st.Drafts = nil
@@ -52,21 +76,25 @@ func (c *conversation) submit(d *done, k *call, plan agency.Plan) {
 
 func returned(faults []agency.PlanFault, left int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the plan is not accepted. Its faults, all of them:\n")
-	for _, f := range faults {
-		fmt.Fprintf(&b, "- %s\n", f)
-	}
-	b.WriteString("Submit the whole plan again, mended; contracts that were noted one by one are forgotten.")
+	b.WriteString("the plan is not accepted. Its faults, all of them:\n" + listed(faults) + "Submit the whole plan again, mended; contracts that were noted one by one are forgotten.")
 	if left == 0 {
 		b.WriteString(" This was the last time that it comes back: another fault goes to a person.")
 	}
 	return b.String()
 }
 
+func listed(faults []agency.PlanFault) string {
+	var b strings.Builder
+	for _, f := range faults {
+		fmt.Fprintf(&b, "- %s\n", f)
+	}
+	return b.String()
+}
+
 // planFaults is everything that is wrong with a plan, by the rules of agency
 // and of this run.
-func (c *conversation) planFaults(contracts []agency.Contract) []agency.PlanFault {
-	faults := agency.ValidatePlan(contracts, c.setup.Rules)
+func (c *conversation) planFaults(contracts []agency.Contract, rules agency.PlanRules) []agency.PlanFault {
+	faults := agency.ValidatePlan(contracts, rules)
 	if most := c.spec.MaxContracts; most > 0 && len(contracts) > most {
 		faults = append(faults, agency.PlanFault{What: fmt.Sprintf("the plan has %d contracts, the most is %d", len(contracts), most)})
 	}

@@ -48,6 +48,8 @@ type state struct {
 	Open *llm.Message `json:"open,omitempty"`
 	// Waits is the tool call whose result Open lacks.
 	Waits string `json:"waits,omitempty"`
+	// Asks are those calls where the run's agents are asked about.
+	Asks []AgentsAsk `json:"asks,omitempty"`
 }
 
 // maxBarren is how many turns in a row may pass without one call that could

@@ -18,6 +18,7 @@ type Env struct {
 	Checkpoints Checkpoints
 	Mail        Mail
 	Features    Features
+	Team        Team
 	// Criteria are the ids of the contract's acceptance criteria.
 	Criteria []string
 }

@@ -100,28 +100,41 @@ func (c *criterion) UnmarshalJSON(raw []byte) error {
 
 // contract is what the arguments say, with what they leave out filled in.
 func (a draftArgs) contract() agency.Contract {
-	c := agency.Contract{
+	return agency.Contract{
 		ID: agency.ContractID(a.ID), Title: strings.TrimSpace(a.Title), Description: a.Description,
 		AssignedRole: roleOf(a.AssignedRole), Type: agency.ContractType(a.Type), ParentID: agency.ContractID(a.ParentID),
 		FeatureID: agency.FeatureID(a.FeatureID), Writes: a.Writes, Inputs: a.Inputs, RelevantFiles: a.RelevantFiles,
 		ExpectedOutputs: agency.Outputs(a.ExpectedOutputs), APIDefinitions: a.APIDefinitions, Constraints: a.Constraints,
 		TestRequirements: a.TestRequirements, QualityThresholds: a.QualityThresholds, Priority: a.Priority,
 		ExecutionMode: agency.ExecutionMode(a.ExecutionMode), EstimatedLines: a.Lines, Talent: a.Talent,
-		Complexity: agency.Complexity(a.Complexity),
+		Complexity: complexity(a.Complexity), AcceptanceCriteria: criteria(a.AcceptanceCriteria), DependsOn: contractIDs(a.DependsOn),
 	}
-	if known, err := agency.ParseComplexity(a.Complexity); err == nil {
-		c.Complexity = known
+}
+
+// complexity keeps a word that is none: the plan's rules name it.
+func complexity(s string) agency.Complexity {
+	if known, err := agency.ParseComplexity(s); err == nil {
+		return known
 	}
-	for i, cr := range a.AcceptanceCriteria {
+	return agency.Complexity(s)
+}
+
+// criteria gives those without an id one.
+func criteria(in []criterion) (out []agency.Criterion) {
+	for i, cr := range in {
 		if cr.ID == "" {
 			cr.ID = fmt.Sprintf("c%d", i+1)
 		}
-		c.AcceptanceCriteria = append(c.AcceptanceCriteria, cr.Criterion)
+		out = append(out, cr.Criterion)
 	}
-	for _, d := range a.DependsOn {
-		c.DependsOn = append(c.DependsOn, agency.ContractID(d))
+	return out
+}
+
+func contractIDs(in []string) (out []agency.ContractID) {
+	for _, id := range in {
+		out = append(out, agency.ContractID(id))
 	}
-	return c
+	return out
 }
 
 // roleOf accepts the names that a reference design gives the roles.

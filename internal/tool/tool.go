@@ -56,6 +56,9 @@ type Tool struct {
 	// Last is set for tools that end or park the session: they run after every
 	// other call of their turn.
 	Last bool
+	// Joins is set for those of which several calls of one turn park the session
+	// together.
+	Joins bool
 
 	form string // the right form of its arguments, for errors
 	run  func(ctx context.Context, env *Env, raw json.RawMessage) (Result, error)
@@ -138,11 +141,13 @@ func Unknown(name string, offered []Tool) Result {
 // All are the tools of this version, sorted by name.
 func All() []Tool {
 	return []Tool{
-		createCheckpoint(), createSubcontract(), deleteFile(), editFile(), finalReport(), getCoverageReport(), getFeatureStatus(), gitDiff(), gitLog(), listDirectory(), listUncoveredLines(),
-		markFeatureComplete(),
+		collectResults(), createCheckpoint(), createSubcontract(), deleteFile(), editFile(), finalReport(),
+		getCoverageReport(), getFeatureStatus(), gitDiff(), gitLog(), getSubcontractStatus(), listDirectory(), listUncoveredLines(),
+		markFeatureComplete(), markSubcontractComplete(),
 		readFile(),
 		requestHandoff(), requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
-		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), submitPlan(), submitReview(), writeFile(),
+		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), spawnAgent(), submitPlan(), submitReview(),
+		updateSubcontract(), waitForAgents(), writeFile(),
 	}
 }
 

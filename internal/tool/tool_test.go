@@ -75,7 +75,7 @@ func (w *world) Rollback(_ context.Context, id string) (Checkpoint, error) {
 
 func env(files *Files) *Env {
 	w := &world{}
-	return &Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Criteria: []string{"goal"}}
+	return &Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Team: sampleCrew(), Criteria: []string{"goal"}}
 }
 
 func run(t testing.TB, files *Files, name, args string) Result {
