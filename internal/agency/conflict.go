@@ -24,4 +24,7 @@ type Interwoven struct {
 	// Batch is how many landings were verified as one tree and moved the branch
 	// at once, where it was more than one.
 	Batch int `json:"batch,omitempty"`
+	// Lost are lines of either side of a conflict of which its resolution has no
+	// trace, each behind its path.
+	Lost []string `json:"lost,omitempty"`
 }

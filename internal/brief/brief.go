@@ -62,6 +62,9 @@ type Feedback struct {
 	Note     string           `json:"note,omitempty"`
 	Verdict  *agency.Verdict  `json:"verdict,omitempty"`
 	Conflict *agency.Conflict `json:"conflict,omitempty"`
+	// Lost are lines of the other side of a conflict of which its resolution has
+	// no trace.
+	Lost []string `json:"lost,omitempty"`
 	// Reviews are what critics said of the attempt and nobody has mended yet, the
 	// last one last.
 	Reviews []agency.Review `json:"reviews,omitempty"`
@@ -99,7 +102,7 @@ func execute(name string, view any) (string, error) {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}
 	t, err := template.New(name).Option("missingkey=error").
-		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail, "failures": failures, "message": message, "review": reviewText, "changes": ChangesText}).Parse(string(text))
+		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail, "failures": failures, "message": message, "review": reviewText, "changes": ChangesText, "join": joinLines}).Parse(string(text))
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}
@@ -109,6 +112,8 @@ func execute(name string, view any) (string, error) {
 	}
 	return b.String(), nil
 }
+
+func joinLines(lines []string) string { return strings.Join(lines, "\n") }
 
 type firstView struct {
 	Input

@@ -36,6 +36,9 @@ type Spec struct {
 	Contract  agency.ContractID `json:"contract"`
 	Tree      agency.OID        `json:"tree"`
 	Workspace string            `json:"workspace,omitempty"`
+	// Lost is what the claim lost of a conflict that it resolves; it is recorded
+	// with the landing.
+	Lost []string `json:"lost,omitempty"`
 }
 
 // Outcome is how a landing ended. Exactly one of Landed, Conflict, Red and

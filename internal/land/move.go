@@ -24,7 +24,7 @@ func (s *step) interwoven(batch int) agency.Interwoven {
 	if batch == 1 {
 		batch = 0
 	}
-	return agency.Interwoven{Structural: s.cand.Structural, Batch: batch}
+	return agency.Interwoven{Structural: s.cand.Structural, Batch: batch, Lost: s.spec.Lost}
 }
 
 // moveAll is the effect: intents, objects, one swap from the head to the last

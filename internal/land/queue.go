@@ -60,6 +60,7 @@ func Bind(r *flow.Registry, q *Queue, t *Target) {
 	flow.Bind(r, BranchActivity, q.Branch)
 	flow.Bind(r, HeadActivity, q.Head)
 	flow.Bind(r, Activity, q.Land)
+	flow.Bind(r, ResolutionActivity, q.Resolution)
 	flow.Bind(r, MergeActivity, t.Merge)
 }
 

@@ -110,16 +110,19 @@ func (s *Steps) settle(ctx context.Context, _ agency.StepKey, in clash) (flow.No
 	return flow.None{}, err
 }
 
-// woven names the files that landings merged structurally, a line a contract.
-func woven(q store.Querier, run agency.RunID) ([]string, error) {
+// woven names the files that landings merged structurally, a line a contract,
+// and what resolutions of conflicts lost.
+func woven(q store.Querier, run agency.RunID) (structural, lost []string, err error) {
 	all, err := land.Landings(q, run)
-	var out []string
 	for _, l := range all {
 		if len(l.Structural) > 0 {
-			out = append(out, string(l.Contract)+": "+strings.Join(l.Structural, ", "))
+			structural = append(structural, string(l.Contract)+": "+strings.Join(l.Structural, ", "))
+		}
+		for _, line := range l.Lost {
+			lost = append(lost, string(l.Contract)+": "+line)
 		}
 	}
-	return out, err
+	return structural, lost, err
 }
 
 // settleOne resolves a conflict where the commit shows that both sides are in

@@ -212,6 +212,8 @@ type attempts struct {
 	tree     agency.OID     // the files as the last session left them
 	behind   bool           // others landed what does not go with it
 	clashed  bool           // the board knows of that
+	meeting  *meeting       // the conflict that the next claim resolves
+	lost     []string       // of it, in the last claim
 	crew     *crew          // of a team; nil where one agent works at a time
 	raises   int            // of the crew's budget, when the part at work began
 	stopped  bool           // a person ended it
@@ -323,7 +325,9 @@ func (a *attempts) prove(c flow.Ctx, claim agency.Claim) (verdict agency.Verdict
 		}
 	}
 	if err == nil && refused == nil {
-		refused, err = a.accepted(c, verdict)
+		if refused, err = a.resolves(c, claim); err == nil && refused == nil {
+			refused, err = a.accepted(c, verdict)
+		}
 	}
 	if err != nil || refused == nil {
 		return verdict, nil, err
@@ -389,12 +393,13 @@ func (a *attempts) land(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 	if err := a.advance(c, "landing", step{LandingBegun: &agency.LandingBegun{}}); err != nil {
 		return attemptEnd{}, err
 	}
-	out, err := flow.Call(c, land.Activity, a.key("land"), land.Spec{Run: a.in.Run, Contract: a.contract.ID, Tree: claim.Tree})
+	out, err := flow.Call(c, land.Activity, a.key("land"), land.Spec{Run: a.in.Run, Contract: a.contract.ID, Tree: claim.Tree, Lost: a.lost})
 	switch {
 	case err != nil:
 		return attemptEnd{}, err
 	case out.Landed == nil:
 		a.behind = true
+		a.met(claim, out.Conflict)
 		if err := a.clashes(c, out.Conflict); err != nil {
 			return attemptEnd{}, err
 		}

@@ -42,12 +42,15 @@ type stage struct {
 	verdicts []agency.Verdict
 	landings []land.Outcome
 	merges   []land.MergeOutcome
-	needs    []deps.Need
-	installs []deps.Installed
-	answers  map[string]agency.Decision // by the gate's name
-	said     []string                   // what happened, in order
-	specs    []session.Spec
-	claims   []verify.Spec
+	// resolutions are what is wrong with them.
+	resolutions []land.Resolution
+	needs       []deps.Need
+	installs    []deps.Installed
+	answers     map[string]agency.Decision // by the gate's name
+	said        []string                   // what happened, in order
+	specs       []session.Spec
+	claims      []verify.Spec
+	lands       []land.Spec
 	// byAttempt are those of a contract's attempt and part, such as "parser 1.1";
 	// judged and landed the verdicts and landings of its attempts.
 	byAttempt map[string]session.Outcome
@@ -135,7 +138,12 @@ func (s *stage) registry() *flow.Registry {
 		s.log("install %s by %q from %v: %v", in.Tree, in.Line, in.Hosts, out.OK)
 		return out, nil
 	})
+	bind(s, r, land.ResolutionActivity, func(_ context.Context, _ agency.StepKey, in land.ResolutionSpec) (land.Resolution, error) {
+		s.log("resolution %s of %s and %s from %s in %v", in.Result, in.Ours, in.Theirs, in.From, in.Paths)
+		return take(s, &s.resolutions, land.Resolution{}), nil
+	})
 	bind(s, r, land.Activity, func(_ context.Context, key agency.StepKey, in land.Spec) (land.Outcome, error) {
+		s.lands = append(s.lands, in)
 		_, attempt, _ := strings.Cut(strings.TrimSuffix(string(key), "/land"), "attempt-")
 		if out, ok := s.landed[string(in.Contract)+" "+attempt]; ok {
 			s.log("land %s: %v", in.Contract, out.Landed != nil)

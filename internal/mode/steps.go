@@ -277,7 +277,7 @@ type mergeGateView struct {
 	Report                                  string // of a run of several contracts
 	Proofs                                  []agency.Proof
 	Weakened                                []agency.Weakening
-	Receipts, Flaky, Woven                  []string
+	Receipts, Flaky, Woven, Lost            []string
 	Left                                    []agency.Leftover // new files that the contract does not name
 	Reviews                                 []agency.Review   // the last of each contract that landed
 	Coverage                                *agency.Coverage
@@ -379,7 +379,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 			v.Receipts = append(v.Receipts, receiptLine(r))
 		}
 	}
-	if v.Woven, err = woven(q, v.Run); err != nil {
+	if v.Woven, v.Lost, err = woven(q, v.Run); err != nil {
 		return err
 	}
 	return v.addCost(q)

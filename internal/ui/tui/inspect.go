@@ -153,6 +153,9 @@ func landings(st Style, ls []api.LandingDoc) string {
 		if len(l.Structural) > 0 {
 			how += fmt.Sprintf("%s was merged structurally in %s.\n", name, Line(strings.Join(l.Structural, ", ")))
 		}
+		for _, line := range l.Lost {
+			how += fmt.Sprintf("%s resolved a conflict without %s\n", name, Line(line))
+		}
 		if l.Batch > 0 {
 			how += fmt.Sprintf("%s landed in a batch of %d, verified as one tree.\n", name, l.Batch)
 		}

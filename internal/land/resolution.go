@@ -1,0 +1,91 @@
+package land
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/flow"
+	"agency/internal/store"
+	"agency/internal/textmerge"
+)
+
+// ResolutionActivity compares work that was made to fit with both sides of the
+// conflict that it met; Queue performs it.
+var ResolutionActivity = flow.Activity[ResolutionSpec, Resolution]{Name: "land.resolution"}
+
+// ResolutionSpec names the trees and commits: Ours is the claim that conflicted,
+// made from From, Theirs what it met, Result the claim that holds both.
+type ResolutionSpec struct {
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract"`
+	From     agency.OID        `json:"from"`
+	Ours     agency.OID        `json:"ours"`
+	Theirs   agency.OID        `json:"theirs"`
+	Result   agency.OID        `json:"result"`
+	Paths    []string          `json:"paths"`
+}
+
+// Resolution is what is wrong with it: lines of either side of which it has no
+// trace, each behind its path, and files with conflict marks.
+type Resolution struct {
+	Ours   []string `json:"ours,omitempty"`
+	Theirs []string `json:"theirs,omitempty"`
+	Marked []string `json:"marked,omitempty"`
+}
+
+// String says what matters most of it; empty where nothing of the other side is
+// lost.
+func (r Resolution) String() string {
+	switch {
+	case len(r.Marked) > 0:
+		return "conflict marks are left in " + strings.Join(r.Marked, ", ")
+	case len(r.Theirs) > 0:
+		return fmt.Sprintf("the resolution of the conflict has no trace of %d lines of the other side, such as %s", len(r.Theirs), r.Theirs[0])
+	}
+	return ""
+}
+
+// maxLost bounds the lines of one side that are named.
+const maxLost = 20
+
+// Resolution looks at the files in conflict. One that a side does not have is
+// an empty one.
+func (q *Queue) Resolution(ctx context.Context, _ agency.StepKey, spec ResolutionSpec) (Resolution, error) {
+	run, _, err := q.o.open(ctx, spec.Run)
+	if err != nil {
+		return Resolution{}, err
+	}
+	var out Resolution
+	for _, path := range spec.Paths {
+		var texts [4][]byte
+		for i, tree := range []agency.OID{spec.From, spec.Ours, spec.Theirs, spec.Result} {
+			texts[i], err = run.Dir().Blob(ctx, tree, path)
+			if err != nil && agency.KindOf(err) != agency.KindNotFound {
+				return out, err
+			}
+		}
+		name := func(to []string, lines []string) []string {
+			for _, l := range lines {
+				if len(to) < maxLost {
+					to = append(to, path+": "+l)
+				}
+			}
+			return to
+		}
+		out.Ours = name(out.Ours, textmerge.Lost(texts[0], texts[1], texts[3]))
+		out.Theirs = name(out.Theirs, textmerge.Lost(texts[0], texts[2], texts[3]))
+		if textmerge.Marked(texts[3], texts[:3]...) {
+			out.Marked = append(out.Marked, path)
+		}
+	}
+	said := out.String()
+	if said == "" {
+		return out, nil
+	}
+	return out, q.o.write(ctx, func(tx *store.Tx) error {
+		return appendEvent(tx, agency.NewEvent(spec.Run, agency.SeverityWarning, said,
+			agency.MergeConflicted{Contract: spec.Contract, Paths: spec.Paths}), spec.Contract)
+	})
+}
