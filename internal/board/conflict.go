@@ -1,130 +1,173 @@
 package board
 
 import (
-	"cmp"
 	"encoding/json"
-	"maps"
+	"fmt"
 	"slices"
+	"time"
 
 	"agency/internal/agency"
+	"agency/internal/store"
 )
 
 // ConflictKind says what agents disagree on.
 type ConflictKind string
 
-// The kinds of conflicts (R1 4.5).
+// The kinds of conflicts (R1 4.5). What shows them are the harness's own
+// records, of files and of reviews; an agent's word that it has changed a file
+// shows nothing.
 const (
 	FileWrite          ConflictKind = "file_write"          // two agents have changed a file apart from each other
-	ReviewDisagreement ConflictKind = "review_disagreement" // two reviewers judge a contract differently
+	ReviewDisagreement ConflictKind = "review_disagreement" // two reviewers judge the same files differently
 )
 
-// clash is a conflict as messages show it.
-type clash struct {
-	kind     ConflictKind
-	resource string
-	agents   []agency.AgentID
-	evidence []agency.MessageID
+// ConflictStatus says how far a conflict has come.
+type ConflictStatus string
+
+// The statuses of a conflict. What is escalated can still be resolved.
+const (
+	ConflictOpen      ConflictStatus = "open"
+	ConflictEscalated ConflictStatus = "escalated"
+	ConflictResolved  ConflictStatus = "resolved"
+)
+
+// Conflict is what agents disagree on, until it is resolved with a proof.
+type Conflict struct {
+	ID       int64              `json:"id"`
+	Run      agency.RunID       `json:"run_id"`
+	Kind     ConflictKind       `json:"type"`
+	Resource string             `json:"resource"` // the file or the contract
+	Agents   []agency.AgentID   `json:"agents"`
+	Evidence []agency.MessageID `json:"evidence"` // what shows it: edits, steps that failed or gave a review
+	Status   ConflictStatus     `json:"status"`
+	// EscalatedTo is the gate or the message to the manager.
+	EscalatedTo string    `json:"escalated_to,omitempty"`
+	By          string    `json:"decided_by,omitempty"`
+	How         string    `json:"how,omitempty"`
+	Proof       Proof     `json:"proof,omitzero"`
+	CreatedAt   time.Time `json:"created_at"`
+	DecidedAt   time.Time `json:"decided_at,omitzero"`
 }
 
-// said is a message with its payload, wherever that is kept.
-type said struct {
-	agency.Message
-	payload []byte
+func (c Conflict) String() string {
+	if c.Kind == FileWrite {
+		return fmt.Sprintf("%v have changed %s apart from each other", c.Agents, c.Resource)
+	}
+	return fmt.Sprintf("%v disagree in their reviews of %s", c.Agents, c.Resource)
 }
 
-// clashes finds the conflicts in messages, which stand in the order in which
-// they were sent. built tells whether a commit has another in its history.
-func clashes(all []said, built func(commit, on agency.OID) bool) []clash {
-	return append(fileClashes(all, built), reviewClashes(all)...)
+// RecordConflict writes down what shows a conflict: c.Kind, Resource, Agents and
+// Evidence. It is a new conflict, or what one that is not resolved has grown to;
+// the same evidence again is nothing, and what a resolution was about is not
+// opened again. It returns the conflict as it stands.
+func RecordConflict(tx *store.Tx, run agency.RunID, c Conflict) (Conflict, error) {
+	if c.Resource == "" || len(c.Agents) < 2 || len(c.Evidence) == 0 {
+		return c, agency.Errorf(agency.KindInvalid, "conflict of %v over %q shown by %v: want two agents, a resource and evidence", c.Agents, c.Resource, c.Evidence)
+	}
+	known, err := conflicts(tx, `WHERE run_id = ? AND kind = ? AND resource = ? ORDER BY seq`, string(run), string(c.Kind), c.Resource)
+	if err != nil {
+		return c, err
+	}
+	for _, k := range known {
+		switch {
+		case containsAll(k.Evidence, c.Evidence):
+			return k, nil
+		case k.Status != ConflictResolved:
+			c.ID, c.Agents, c.Evidence = k.ID, union(k.Agents, c.Agents), union(k.Evidence, c.Evidence)
+		}
+	}
+	if c.ID, err = putConflict(tx, run, c); err != nil {
+		return c, err
+	}
+	if c, err = ConflictOf(tx, run, c.ID); err != nil {
+		return c, err
+	}
+	return c, appendEvent(tx, agency.NewEvent(run, agency.SeverityWarning, "conflict: "+c.String(), agency.Log{}))
 }
 
-// fileClashes finds the files that several agents say they have changed, unless
-// the later one had the earlier one's work before it.
-func fileClashes(all []said, built func(commit, on agency.OID) bool) []clash {
-	type work struct {
-		said
-		HandoffPackage
+// putConflict stores an open conflict, a new one where it has no id.
+func putConflict(tx *store.Tx, run agency.RunID, c Conflict) (id int64, err error) {
+	agents, err := json.Marshal(c.Agents)
+	if err != nil {
+		return 0, err
 	}
-	byFile := map[string]map[string]work{} // each agent's last word counts
-	for _, m := range all {
-		w := work{said: m}
-		if m.Type != agency.MessageTaskComplete || json.Unmarshal(m.payload, &w.HandoffPackage) != nil {
-			continue
-		}
-		for _, file := range w.FilesModified {
-			if byFile[file] == nil {
-				byFile[file] = map[string]work{}
-			}
-			byFile[file][m.Message.From] = w
-		}
+	evidence, err := json.Marshal(c.Evidence)
+	if err != nil {
+		return 0, err
 	}
-	follows := func(a, b work) bool {
-		return a.Base != "" && b.Commit != "" && (a.Base == b.Commit || built != nil && built(a.Base, b.Commit))
+	if c.ID != 0 {
+		_, err := tx.Exec(`UPDATE board_conflict SET agents = ?, evidence = ?, status = 'open', escalated = '' WHERE seq = ?`,
+			string(agents), string(evidence), c.ID)
+		return c.ID, err
 	}
-	var out []clash
-	for _, file := range slices.Sorted(maps.Keys(byFile)) {
-		c := clash{kind: FileWrite, resource: file}
-		works := slices.Collect(maps.Values(byFile[file]))
-		slices.SortFunc(works, func(a, b work) int { return cmp.Compare(a.Message.From, b.Message.From) })
-		for _, a := range works {
-			apart := func(b work) bool { return a.Message.From != b.Message.From && !follows(a, b) && !follows(b, a) }
-			if slices.ContainsFunc(works, apart) {
-				c.agents = append(c.agents, agency.AgentID(a.Message.From))
-				c.evidence = append(c.evidence, a.Message.ID)
-			}
-		}
-		if len(c.agents) > 0 {
-			out = append(out, c)
+	res, err := tx.Exec(`INSERT INTO board_conflict (run_id, kind, resource, agents, evidence, status, created_at) VALUES (?, ?, ?, ?, ?, 'open', ?)`,
+		string(run), string(c.Kind), c.Resource, string(agents), string(evidence), store.Micros(tx.Now))
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// union are the members of both, those of a first.
+func union[T comparable](a, b []T) []T {
+	out := slices.Clone(a)
+	for _, v := range b {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
 		}
 	}
 	return out
 }
 
-// reviewClashes finds the contracts of which two reviewers' last verdicts
-// differ, on the same work where they name it.
-func reviewClashes(all []said) []clash {
-	type verdict struct {
-		said
-		good   bool
-		commit agency.OID
+func containsAll(all, some []agency.MessageID) bool {
+	return !slices.ContainsFunc(some, func(id agency.MessageID) bool { return !slices.Contains(all, id) })
+}
+
+// Unresolved are the conflicts of a run that are open or escalated.
+func Unresolved(q store.Querier, run agency.RunID) ([]Conflict, error) {
+	return conflicts(q, `WHERE run_id = ? AND status <> 'resolved' ORDER BY seq`, string(run))
+}
+
+// Conflicts are those of a run, in the order in which they were found.
+func Conflicts(q store.Querier, run agency.RunID) ([]Conflict, error) {
+	return conflicts(q, `WHERE run_id = ? ORDER BY seq`, string(run))
+}
+
+// ConflictOf reads one conflict.
+func ConflictOf(q store.Querier, run agency.RunID, id int64) (Conflict, error) {
+	found, err := conflicts(q, `WHERE run_id = ? AND seq = ?`, string(run), id)
+	if err != nil {
+		return Conflict{}, err
 	}
-	byContract := map[agency.ContractID]map[string]verdict{}
-	for _, m := range all {
-		good := m.Type == agency.MessageReviewApproved
-		bad := m.Type == agency.MessageReviewFeedback || m.Type == agency.MessageReviewRejected || m.Type == agency.MessageRevisionRequested
-		if !good && !bad || m.ContractID == "" {
-			continue
-		}
-		var p struct {
-			Verdict string     `json:"verdict"`
-			Commit  agency.OID `json:"commit"`
-		}
-		_ = json.Unmarshal(m.payload, &p) // without one the type is the verdict
-		if p.Verdict != "" {
-			good = p.Verdict == "approve"
-		}
-		if byContract[m.ContractID] == nil {
-			byContract[m.ContractID] = map[string]verdict{}
-		}
-		byContract[m.ContractID][m.From] = verdict{m, good, p.Commit}
+	if len(found) == 0 {
+		return Conflict{}, agency.Errorf(agency.KindNotFound, "run %s has no conflict %d", run, id)
 	}
-	var out []clash
-	for _, id := range slices.Sorted(maps.Keys(byContract)) {
-		c := clash{kind: ReviewDisagreement, resource: string(id)}
-		verdicts := slices.Collect(maps.Values(byContract[id]))
-		slices.SortFunc(verdicts, func(a, b verdict) int { return cmp.Compare(a.From, b.From) })
-		for _, a := range verdicts {
-			against := func(b verdict) bool {
-				return a.good != b.good && (a.commit == b.commit || a.commit == "" || b.commit == "")
-			}
-			if slices.ContainsFunc(verdicts, against) {
-				c.agents = append(c.agents, agency.AgentID(a.From))
-				c.evidence = append(c.evidence, a.ID)
-			}
-		}
-		if len(c.agents) > 0 {
-			out = append(out, c)
-		}
+	return found[0], nil
+}
+
+func conflicts(q store.Querier, where string, args ...any) ([]Conflict, error) {
+	rows, err := q.Query(`SELECT seq, run_id, kind, resource, agents, evidence, status, escalated, decided_by, how,
+proof_kind, proof, created_at, decided_at FROM board_conflict `+where, args...)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	var out []Conflict
+	for rows.Next() {
+		var c Conflict
+		var agents, evidence string
+		var created, decided int64
+		if err := rows.Scan(&c.ID, &c.Run, &c.Kind, &c.Resource, &agents, &evidence, &c.Status, &c.EscalatedTo, &c.By, &c.How,
+			&c.Proof.Kind, &c.Proof.Ref, &created, &decided); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal([]byte(agents), &c.Agents); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal([]byte(evidence), &c.Evidence); err != nil {
+			return nil, err
+		}
+		c.CreatedAt, c.DecidedAt = store.Time(created), moment(decided)
+		out = append(out, c)
+	}
+	return out, rows.Err()
 }

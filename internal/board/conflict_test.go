@@ -3,64 +3,20 @@ package board
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/store"
 )
 
-func complete(id, from, base, commit string, files ...string) said {
-	return said{
-		agency.Message{ID: agency.MessageID(id), From: from, Type: agency.MessageTaskComplete},
-		fmt.Appendf(nil, `{"base":%q,"commit":%q,"files_modified":["%s"]}`, base, commit, strings.Join(files, `","`)),
-	}
-}
-
-func reviewed(id, from string, typ agency.MessageType, payload string) said {
-	return said{agency.Message{ID: agency.MessageID(id), From: from, Type: typ, ContractID: "main"}, []byte(payload)}
-}
-
-func TestClashes(t *testing.T) {
-	const ok, bad = agency.MessageReviewApproved, agency.MessageReviewFeedback
-	history := func(commit, on agency.OID) bool { return commit == "c9" && on == "c1" }
-	for name, tt := range map[string]struct {
-		all  []said
-		want string
-	}{
-		"nothing":                       {nil, ""},
-		"one agent twice":               {[]said{complete("1", "ada", "", "", "a.go"), complete("2", "ada", "", "", "a.go")}, ""},
-		"two files":                     {[]said{complete("1", "ada", "", "", "a.go"), complete("2", "bob", "", "", "b.go")}, ""},
-		"one file":                      {[]said{complete("1", "bob", "", "", "a.go", "c.go"), complete("2", "ada", "", "", "b.go", "a.go")}, "a.go[ada bob][2 1]"},
-		"one on the other":              {[]said{complete("1", "ada", "c0", "c1", "a.go"), complete("2", "bob", "c1", "c2", "a.go")}, ""},
-		"one on a descendant":           {[]said{complete("1", "ada", "c0", "c1", "a.go"), complete("2", "bob", "c9", "c2", "a.go")}, ""},
-		"from one base":                 {[]said{complete("1", "ada", "c0", "c1", "a.go"), complete("2", "bob", "c0", "c2", "a.go")}, "a.go[ada bob][1 2]"},
-		"a third on one of two":         {[]said{complete("1", "ada", "c0", "c1", "a"), complete("2", "bob", "c1", "c2", "a"), complete("3", "cid", "c1", "c3", "a")}, "a[bob cid][2 3]"},
-		"no payload":                    {[]said{{agency.Message{From: "ada", Type: agency.MessageTaskComplete}, []byte("[]")}}, ""},
-		"one reviewer changes its mind": {[]said{reviewed("1", "rex", bad, ""), reviewed("2", "rex", ok, "")}, ""},
-		"two agree in the end":          {[]said{reviewed("1", "rex", bad, ""), reviewed("2", "sue", ok, ""), reviewed("3", "rex", ok, "")}, ""},
-		"two disagree":                  {[]said{reviewed("1", "rex", bad, ""), reviewed("2", "sue", ok, "")}, "main[rex sue][1 2]"},
-		"not on the same work":          {[]said{reviewed("1", "rex", bad, `{"commit":"c1"}`), reviewed("2", "sue", ok, `{"commit":"c2"}`)}, ""},
-		"the verdict counts":            {[]said{reviewed("1", "rex", bad, `{"verdict":"approve"}`), reviewed("2", "sue", ok, "")}, ""},
-	} {
-		var got []string
-		for _, c := range clashes(tt.all, history) {
-			got = append(got, fmt.Sprintf("%s%v%v", c.resource, c.agents, c.evidence))
-		}
-		if strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %v, want %q", name, got, tt.want)
-		}
-	}
-}
-
-func (d *desk) detect(want int) (cs []Conflict) {
+// clash records that agents have changed a file apart, as a landing shows it.
+func (d *desk) clash(file string, evidence agency.MessageID, agents ...agency.AgentID) (c Conflict) {
 	d.Helper()
-	d.do(func(tx *store.Tx) (err error) { cs, err = DetectConflicts(tx, run, nil); return err })
-	if len(cs) != want {
-		d.Fatalf("found %+v, want %d", cs, want)
-	}
-	return cs
+	d.do(func(tx *store.Tx) (err error) {
+		c, err = RecordConflict(tx, run, Conflict{Kind: FileWrite, Resource: file, Agents: agents, Evidence: []agency.MessageID{evidence}})
+		return err
+	})
+	return c
 }
 
 func (d *desk) conflict(id int64) (c Conflict) {
@@ -69,15 +25,37 @@ func (d *desk) conflict(id int64) (c Conflict) {
 	return c
 }
 
+func (d *desk) conflicts() (cs []Conflict) {
+	d.Helper()
+	d.do(func(tx *store.Tx) (err error) { cs, err = Conflicts(tx, run); return err })
+	return cs
+}
+
+// TestAConflictNeedsEvidence: half of one is refused, with nothing written.
+func TestAConflictNeedsEvidence(t *testing.T) {
+	d := newDesk(t)
+	both := []agency.AgentID{"ada", "bob"}
+	for name, c := range map[string]Conflict{
+		"of one agent": {Kind: FileWrite, Resource: "a.go", Agents: both[:1], Evidence: []agency.MessageID{"1"}},
+		"over nothing": {Kind: FileWrite, Agents: both, Evidence: []agency.MessageID{"1"}},
+		"by nothing":   {Kind: FileWrite, Resource: "a.go", Agents: both},
+	} {
+		t.Run(name, func(*testing.T) {
+			d.refuse(agency.KindInvalid, func(tx *store.Tx) error { _, err := RecordConflict(tx, run, c); return err })
+		})
+	}
+	if cs := d.conflicts(); len(cs) != 0 {
+		t.Errorf("%+v", cs)
+	}
+}
+
 func TestAConflictIsResolvedByAProof(t *testing.T) {
 	d := newDesk(t)
 	b := d.board()
-	d.join("ada", "bob", "cid")
-	d.hand(b, "1", pack("ada", "a.go"))
-	d.detect(0)
-	d.hand(b, "2", pack("bob", "a.go"))
-	id := d.detect(1)[0].ID
-	d.detect(0) // known
+	id := d.clash("a.go", "1", "ada", "bob").ID
+	if again := d.clash("a.go", "1", "ada", "bob"); again.ID != id || len(d.conflicts()) != 1 {
+		t.Fatalf("the same again is %+v of %+v", again, d.conflicts())
+	}
 	holds := func(context.Context, Conflict, Proof) error { return nil }
 	merged := Resolution{By: agency.FromSystem, How: "merged", Proof: Proof{ProofCommit, "c3"}, Check: holds}
 	for name, change := range map[string]func(*Resolution){
@@ -106,14 +84,13 @@ func TestAConflictIsResolvedByAProof(t *testing.T) {
 	}
 	r = merged
 	r.Check = func(context.Context, Conflict, Proof) error { // it grows while the proof is checked
-		d.hand(b, "3", pack("cid", "a.go"))
-		d.detect(1)
+		d.clash("a.go", "3", "cid", "ada")
 		return nil
 	}
 	if err := b.Resolve(t.Context(), run, id, r); agency.KindOf(err) != agency.KindConflict {
 		t.Errorf("a proof of less: %v", err)
 	}
-	if c := d.conflict(id); len(c.Agents) != 3 {
+	if c := d.conflict(id); len(c.Agents) != 3 || len(c.Evidence) != 2 {
 		t.Errorf("%+v", c)
 	}
 	for range 2 {
@@ -124,18 +101,23 @@ func TestAConflictIsResolvedByAProof(t *testing.T) {
 	if c := d.conflict(id); c.Status != ConflictResolved || c.Proof != merged.Proof || c.By != agency.FromSystem {
 		t.Errorf("%+v", c)
 	}
-	d.detect(0)
-	d.hand(b, "4", pack("ada", "a.go")) // apart from what was merged, again
-	d.detect(1)
+	if c := d.clash("a.go", "3", "cid", "ada"); c.Status != ConflictResolved || len(d.conflicts()) != 1 {
+		t.Errorf("what was resolved is open again: %+v", c)
+	}
+	if c := d.clash("a.go", "4", "ada", "bob"); c.ID == id || c.Status != ConflictOpen { // apart from what was merged, again
+		t.Errorf("%+v", c)
+	}
+	var open []Conflict
+	d.do(func(tx *store.Tx) (err error) { open, err = Unresolved(tx, run); return err })
+	if len(open) != 1 || open[0].ID == id {
+		t.Errorf("not resolved: %+v", open)
+	}
 }
 
 func TestAConflictIsEscalated(t *testing.T) {
 	d := newDesk(t)
 	b := d.board()
-	d.join("ada", "bob")
-	d.hand(b, "1", pack("ada", "a.go", "b.go"))
-	d.hand(b, "2", pack("bob", "a.go", "b.go"))
-	found := d.detect(2)
+	found := []Conflict{d.clash("a.go", "1", "ada", "bob"), d.clash("b.go", "1", "ada", "bob")}
 	for range 2 { // the second time is nothing
 		d.do(func(tx *store.Tx) error { return Escalate(tx, run, found[0].ID, "") })
 		d.do(func(tx *store.Tx) error { return Escalate(tx, run, found[1].ID, "gate-1") })
@@ -149,7 +131,7 @@ func TestAConflictIsEscalated(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 		ms, _ := Messages(tx, run)
-		if len(ms) != 3 {
+		if len(ms) != 1 {
 			t.Errorf("%d messages", len(ms))
 		}
 		return err

@@ -10,7 +10,7 @@ import (
 // Forget removes a run from the board.
 func Forget(tx *store.Tx, run agency.RunID) error {
 	for _, table := range []string{
-		"board_delivery", "board_message", "board_agent", "board_state", "board_state_head", "board_token", "board_token_wait", "board_conflict",
+		"board_delivery", "board_message", "board_agent", "board_state", "board_state_head", "board_token", "board_token_wait", "board_conflict", "board_edit", "board_landing",
 	} {
 		if _, err := tx.Exec(`DELETE FROM `+table+` WHERE run_id = ?`, string(run)); err != nil {
 			return err

@@ -6,46 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"agency/internal/agency"
 	"agency/internal/store"
 )
-
-// ConflictStatus says how far a conflict has come.
-type ConflictStatus string
-
-// The statuses of a conflict. What is escalated can still be resolved.
-const (
-	ConflictOpen      ConflictStatus = "open"
-	ConflictEscalated ConflictStatus = "escalated"
-	ConflictResolved  ConflictStatus = "resolved"
-)
-
-// Conflict is what agents disagree on, until it is resolved with a proof.
-type Conflict struct {
-	ID       int64              `json:"id"`
-	Run      agency.RunID       `json:"run_id"`
-	Kind     ConflictKind       `json:"type"`
-	Resource string             `json:"resource"` // the file or the contract
-	Agents   []agency.AgentID   `json:"agents"`
-	Evidence []agency.MessageID `json:"evidence"` // the messages, or the landings' steps, that show it
-	Status   ConflictStatus     `json:"status"`
-	// EscalatedTo is the gate or the message to the manager.
-	EscalatedTo string    `json:"escalated_to,omitempty"`
-	By          string    `json:"decided_by,omitempty"`
-	How         string    `json:"how,omitempty"`
-	Proof       Proof     `json:"proof,omitzero"`
-	CreatedAt   time.Time `json:"created_at"`
-	DecidedAt   time.Time `json:"decided_at,omitzero"`
-}
-
-func (c Conflict) String() string {
-	if c.Kind == FileWrite {
-		return fmt.Sprintf("%v have changed %s apart from each other", c.Agents, c.Resource)
-	}
-	return fmt.Sprintf("%v disagree in their reviews of %s", c.Agents, c.Resource)
-}
 
 // Proof names what shows that a conflict is resolved.
 type Proof struct {
@@ -62,6 +26,10 @@ const (
 	ProofReceipt ProofKind = "receipt" // of a check on it
 	ProofMessage ProofKind = "message" // a later verdict
 	ProofGate    ProofKind = "gate"    // a person's decision
+	// ProofReview is a later review of one of the reviewers, by its step.
+	ProofReview ProofKind = "review"
+	// ProofContract is a contract that has ended and never landed its side.
+	ProofContract ProofKind = "contract"
 )
 
 // Resolution is a way out of a conflict.
@@ -72,113 +40,6 @@ type Resolution struct {
 	// Check looks whether the proof holds: that the commit contains both sides,
 	// that the receipt is there and green. It runs outside of any transaction.
 	Check func(context.Context, Conflict, Proof) error
-}
-
-// DetectConflicts records the conflicts that a run's messages show and returns
-// those that are new. Work built on the other's is no conflict; built tells
-// whether a commit has another in its history, nil: only one begun at it.
-func DetectConflicts(tx *store.Tx, run agency.RunID, built func(commit, on agency.OID) bool) ([]Conflict, error) {
-	all, err := testimony(tx, run)
-	if err != nil {
-		return nil, err
-	}
-	known, err := Conflicts(tx, run)
-	if err != nil {
-		return nil, err
-	}
-	var fresh []Conflict
-	for _, c := range clashes(all, built) {
-		id, ok, err := record(tx, run, c, known)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		now, err := ConflictOf(tx, run, id)
-		if err != nil {
-			return nil, err
-		}
-		ev := agency.NewEvent(run, agency.SeverityWarning, "conflict: "+now.String(), agency.Log{})
-		ev.RelatedMessage = c.evidence[len(c.evidence)-1]
-		if err := appendEvent(tx, ev); err != nil {
-			return nil, err
-		}
-		fresh = append(fresh, now)
-	}
-	return fresh, nil
-}
-
-// RecordConflict writes down a conflict that something other than messages has
-// shown: c.Kind, Resource, Agents and Evidence, here the steps that failed. The
-// same evidence again is nothing.
-func RecordConflict(tx *store.Tx, run agency.RunID, c Conflict) error {
-	if c.Resource == "" || len(c.Agents) < 2 || len(c.Evidence) == 0 {
-		return agency.Errorf(agency.KindInvalid, "conflict of %v over %q shown by %v: want two agents, a resource and evidence", c.Agents, c.Resource, c.Evidence)
-	}
-	known, err := Conflicts(tx, run)
-	if err != nil {
-		return err
-	}
-	_, fresh, err := record(tx, run, clash{c.Kind, c.Resource, c.Agents, c.Evidence}, known)
-	if err != nil || !fresh {
-		return err
-	}
-	return appendEvent(tx, agency.NewEvent(run, agency.SeverityWarning, "conflict: "+c.String(), agency.Log{}))
-}
-
-// record writes a clash down: as a new conflict, or as what one that is not
-// resolved has grown to. What a resolution was about is not opened again.
-func record(tx *store.Tx, run agency.RunID, c clash, known []Conflict) (id int64, fresh bool, err error) {
-	agents, err := json.Marshal(c.agents)
-	if err != nil {
-		return 0, false, err
-	}
-	evidence, err := json.Marshal(c.evidence)
-	if err != nil {
-		return 0, false, err
-	}
-	for _, k := range known {
-		switch {
-		case k.Kind != c.kind || k.Resource != c.resource:
-		case containsAll(k.Evidence, c.evidence):
-			return 0, false, nil
-		case k.Status != ConflictResolved:
-			_, err := tx.Exec(`UPDATE board_conflict SET agents = ?, evidence = ?, status = 'open', escalated = '' WHERE seq = ?`,
-				string(agents), string(evidence), k.ID)
-			return k.ID, true, err
-		}
-	}
-	res, err := tx.Exec(`INSERT INTO board_conflict (run_id, kind, resource, agents, evidence, status, created_at) VALUES (?, ?, ?, ?, ?, 'open', ?)`,
-		string(run), string(c.kind), c.resource, string(agents), string(evidence), store.Micros(tx.Now))
-	if err != nil {
-		return 0, false, err
-	}
-	id, err = res.LastInsertId()
-	return id, true, err
-}
-
-func containsAll(all, some []agency.MessageID) bool {
-	return !slices.ContainsFunc(some, func(id agency.MessageID) bool { return !slices.Contains(all, id) })
-}
-
-// testimony are the messages of a run that can show a conflict.
-func testimony(tx *store.Tx, run agency.RunID) ([]said, error) {
-	ms, err := messages(tx, `WHERE m.run_id = ? AND m.type IN ('task_complete', 'review_approved', 'review_feedback', 'review_rejected', 'revision_requested')`, string(run))
-	if err != nil {
-		return nil, err
-	}
-	out := make([]said, len(ms))
-	for i, m := range ms {
-		out[i] = said{m, m.Payload}
-		if m.PayloadHash == "" {
-			continue
-		}
-		if out[i].payload, err = tx.Blob(m.PayloadHash); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // Resolve stores the resolution of a conflict, if its proof holds and the
@@ -214,8 +75,8 @@ func resolve(ctx context.Context, db *store.DB, write func(context.Context, func
 
 func (r Resolution) check(id int64) error {
 	switch {
-	case !slices.Contains([]ProofKind{ProofCommit, ProofReceipt, ProofMessage, ProofGate}, r.Proof.Kind) || r.Proof.Ref == "":
-		return agency.Errorf(agency.KindInvalid, "conflict %d: proof %q %q: want a commit, receipt, message or gate by name", id, r.Proof.Kind, r.Proof.Ref)
+	case !slices.Contains([]ProofKind{ProofCommit, ProofReceipt, ProofMessage, ProofGate, ProofReview, ProofContract}, r.Proof.Kind) || r.Proof.Ref == "":
+		return agency.Errorf(agency.KindInvalid, "conflict %d: proof %q %q: want a commit, receipt, message, gate, review or contract by name", id, r.Proof.Kind, r.Proof.Ref)
 	case r.Check == nil:
 		return agency.Errorf(agency.KindInvalid, "conflict %d: nobody has looked at %s %s", id, r.Proof.Kind, r.Proof.Ref)
 	case r.By == "" || strings.TrimSpace(r.How) == "":
@@ -274,48 +135,4 @@ func Escalate(tx *store.Tx, run agency.RunID, id int64, gate agency.GateID) erro
 		return err
 	}
 	return appendEvent(tx, agency.NewEvent(run, agency.SeverityWarning, "conflict escalated: "+c.String(), agency.Escalated{Reason: c.String()}))
-}
-
-// Conflicts are those of a run, in the order in which they were found.
-func Conflicts(q store.Querier, run agency.RunID) ([]Conflict, error) {
-	return conflicts(q, `WHERE run_id = ? ORDER BY seq`, string(run))
-}
-
-// ConflictOf reads one conflict.
-func ConflictOf(q store.Querier, run agency.RunID, id int64) (Conflict, error) {
-	found, err := conflicts(q, `WHERE run_id = ? AND seq = ?`, string(run), id)
-	if err != nil {
-		return Conflict{}, err
-	}
-	if len(found) == 0 {
-		return Conflict{}, agency.Errorf(agency.KindNotFound, "run %s has no conflict %d", run, id)
-	}
-	return found[0], nil
-}
-
-func conflicts(q store.Querier, where string, args ...any) ([]Conflict, error) {
-	rows, err := q.Query(`SELECT seq, run_id, kind, resource, agents, evidence, status, escalated, decided_by, how,
-proof_kind, proof, created_at, decided_at FROM board_conflict `+where, args...)
-	if err != nil {
-		return nil, err
-	}
-	var out []Conflict
-	for rows.Next() {
-		var c Conflict
-		var agents, evidence string
-		var created, decided int64
-		if err := rows.Scan(&c.ID, &c.Run, &c.Kind, &c.Resource, &agents, &evidence, &c.Status, &c.EscalatedTo, &c.By, &c.How,
-			&c.Proof.Kind, &c.Proof.Ref, &created, &decided); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(agents), &c.Agents); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(evidence), &c.Evidence); err != nil {
-			return nil, err
-		}
-		c.CreatedAt, c.DecidedAt = store.Time(created), moment(decided)
-		out = append(out, c)
-	}
-	return out, rows.Err()
 }

@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/git/gittest"
 	"agency/internal/land"
+	"agency/internal/lease"
 	"agency/internal/registry"
 	"agency/internal/sandbox"
 	"agency/internal/store"
@@ -77,7 +79,7 @@ func openWorld(ctx context.Context, state string) (*world, error) {
 	w := &world{state: state}
 	w.db, err = store.Open(ctx, store.Options{
 		Path: filepath.Join(state, "agency.db"),
-		Sets: []store.Set{event.Migrations(), registry.Migrations(), workspace.Migrations(), land.Migrations()},
+		Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), registry.Migrations(), workspace.Migrations(), land.Migrations()},
 	})
 	if err != nil {
 		return nil, err

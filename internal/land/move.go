@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/git"
 	"agency/internal/store"
 )
@@ -85,6 +86,9 @@ func (l *landing) done(tx *store.Tx, commit agency.OID) error {
 		return err
 	}
 	how, err := interwoven(tx, l.key)
+	if err == nil {
+		err = board.Landed(tx, l.spec.Run, l.spec.Contract, commit)
+	}
 	if err != nil {
 		return err
 	}

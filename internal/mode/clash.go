@@ -1,7 +1,9 @@
 package mode
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,8 +16,9 @@ import (
 )
 
 // What two members of a team have changed apart from each other stands on the
-// board from the landing that shows it until a landing that holds both, or
-// until the attempts are used up.
+// board from the turn or the landing that shows it until all of them have
+// ended, or until the attempts at one that did not go with the others are used
+// up.
 var (
 	noteClash   = flow.Activity[clash, flow.None]{Name: "mode.conflict"}
 	settleClash = flow.Activity[clash, flow.None]{Name: "mode.conflict_settled"}
@@ -74,7 +77,7 @@ func (s *Steps) clash(ctx context.Context, key agency.StepKey, in clash) (flow.N
 		}
 		for _, p := range in.Paths {
 			c := board.Conflict{Kind: board.FileWrite, Resource: p, Agents: agents, Evidence: []agency.MessageID{agency.MessageID(key)}}
-			if err := board.RecordConflict(tx, in.Run, c); err != nil {
+			if _, err := board.RecordConflict(tx, in.Run, c); err != nil {
 				return err
 			}
 		}
@@ -82,32 +85,179 @@ func (s *Steps) clash(ctx context.Context, key agency.StepKey, in clash) (flow.N
 	})
 }
 
-// settle is idempotent: what is resolved or escalated stays as it is.
+// settle is what a landing means for the conflicts of its contract, before the
+// contract is complete; or, without a commit, that no landing will come: what
+// did not go together when it was to land is escalated.
 func (s *Steps) settle(ctx context.Context, _ agency.StepKey, in clash) (flow.None, error) {
+	var landed *land.Landing
+	if in.Commit != "" {
+		landed = &land.Landing{Contract: in.Contract, Commit: in.Commit}
+	}
+	return flow.None{}, s.settleFiles(ctx, in.Run, in.Agent, landed)
+}
+
+// settleFiles resolves those conflicts over files of an agent of which all
+// sides have ended. now is a landing whose contract is not complete yet. It may
+// be done again: what is resolved or escalated stays as it is.
+func (s *Steps) settleFiles(ctx context.Context, run agency.RunID, agent agency.AgentID, now *land.Landing) error {
 	var open []board.Conflict
-	of := map[agency.AgentID]agency.ContractID{}
+	sides := map[int64][]side{}
 	err := s.db.Read(ctx, func(q *store.Snapshot) error {
-		all, err := board.Conflicts(q, in.Run)
+		all, err := board.Unresolved(q, run)
 		if err != nil {
 			return err
 		}
 		for _, c := range all {
-			if c.Status != board.ConflictResolved && c.Kind == board.FileWrite && slices.Contains(c.Agents, in.Agent) {
+			if c.Kind == board.FileWrite && slices.Contains(c.Agents, agent) {
 				open = append(open, c)
 			}
 		}
-		contracts, err := registry.Contracts(q, in.Run)
-		for _, c := range contracts {
-			of[member(c.AssignedRole, c.ID)] = c.ID
+		if len(open) > 0 {
+			sides, err = sidesOf(q, run, open)
 		}
 		return err
 	})
 	for _, c := range open {
 		if err == nil {
-			err = s.settleOne(ctx, in, c, of)
+			err = s.settleOne(ctx, c, decideFiles(c, withLanding(sides[c.ID], now), agent))
 		}
 	}
-	return flow.None{}, err
+	return err
+}
+
+// side is one of those who have changed a file.
+type side struct {
+	contract agency.ContractID
+	agent    agency.AgentID
+	status   agency.Status
+	landed   agency.OID // where it has
+	order    int        // of its landing
+}
+
+// sidesOf finds the contracts behind conflicts.
+func sidesOf(q store.Querier, run agency.RunID, of []board.Conflict) (map[int64][]side, error) {
+	contracts, err := registry.Contracts(q, run)
+	if err != nil {
+		return nil, err
+	}
+	landings, err := land.Landings(q, run)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int64][]side{}
+	for _, c := range of {
+		for _, k := range contracts {
+			name := member(k.AssignedRole, k.ID)
+			if !slices.Contains(c.Agents, name) {
+				continue
+			}
+			s := side{contract: k.ID, agent: name, status: k.Status}
+			for i, l := range landings {
+				if l.Contract == k.ID {
+					s.landed, s.order = l.Commit, i
+				}
+			}
+			out[c.ID] = append(out[c.ID], s)
+		}
+	}
+	return out, nil
+}
+
+// withLanding counts a landing whose contract is about to be complete.
+func withLanding(sides []side, now *land.Landing) []side {
+	out := slices.Clone(sides)
+	for i := range out {
+		if now != nil && out[i].contract == now.Contract {
+			out[i].landed, out[i].order = now.Commit, math.MaxInt
+		}
+	}
+	return out
+}
+
+// filesEnd is what becomes of a conflict over a file: the commit that has all
+// sides which landed, or the side that never did; or somebody else decides.
+type filesEnd struct {
+	last     *side // whose landing has the others before it
+	before   []agency.ContractID
+	without  *side // that ended and did not land
+	escalate bool
+}
+
+// decideFiles decides on a conflict when one of its agents has ended. Nothing
+// set: others are still at work, or it is with somebody already.
+func decideFiles(c board.Conflict, sides []side, agent agency.AgentID) (end filesEnd) {
+	var landed []*side
+	for i := range sides {
+		s := &sides[i]
+		switch {
+		case s.landed != "":
+			landed = append(landed, s)
+		case s.agent == agent && !c.ByEdits() && s.status != agency.StatusComplete:
+			// It was to land, and did not go with the others.
+			return filesEnd{escalate: c.Status == board.ConflictOpen}
+		case !s.status.Final():
+			return filesEnd{}
+		default:
+			end.without = s
+		}
+	}
+	if len(landed) < 2 {
+		return end
+	}
+	slices.SortFunc(landed, func(a, b *side) int { return cmp.Compare(a.order, b.order) })
+	end = filesEnd{last: landed[len(landed)-1]}
+	for _, s := range landed[:len(landed)-1] {
+		end.before = append(end.before, s.contract)
+	}
+	return end
+}
+
+// settleOne resolves a conflict by what decideFiles says, where git or the
+// record show it, and escalates it where they do not.
+func (s *Steps) settleOne(ctx context.Context, c board.Conflict, end filesEnd) error {
+	r := board.Resolution{By: agency.FromSystem}
+	switch {
+	case end.escalate:
+	case end.last != nil:
+		r.How = "contract " + string(end.last.contract) + " landed on top of the other's work"
+		r.Proof = board.Proof{Kind: board.ProofCommit, Ref: string(end.last.landed)}
+		r.Check = func(ctx context.Context, c board.Conflict, p board.Proof) error {
+			return s.shop.Landed(ctx, c.Run, agency.OID(p.Ref), end.last.contract, end.before)
+		}
+	case end.without != nil:
+		r.How = "contract " + string(end.without.contract) + " ended and changed nothing on the run's branch"
+		r.Proof = board.Proof{Kind: board.ProofContract, Ref: string(end.without.contract)}
+		r.Check = s.neverLanded
+	default:
+		return nil
+	}
+	if !end.escalate {
+		err := board.ResolveFenced(ctx, s.db, s.fence, c.Run, c.ID, r)
+		if kind := agency.KindOf(err); kind != agency.KindInvalid {
+			if kind == agency.KindConflict {
+				err = nil // another side's end has resolved it, or it has grown and waits for more
+			}
+			return err
+		}
+	}
+	_, err := s.write(ctx, func(tx *store.Tx) error { return board.Escalate(tx, c.Run, c.ID, "") })
+	return err
+}
+
+// neverLanded refuses a proof whose contract is at work or has landed.
+func (s *Steps) neverLanded(ctx context.Context, c board.Conflict, p board.Proof) error {
+	return s.db.Read(ctx, func(q *store.Snapshot) error {
+		contract, err := registry.Contract(q, c.Run, agency.ContractID(p.Ref))
+		if err != nil {
+			return err
+		}
+		landings, err := land.Landings(q, c.Run)
+		landed := slices.ContainsFunc(landings, func(l land.Landing) bool { return l.Contract == contract.ID })
+		if err == nil && (!contract.Status.Final() || landed) {
+			err = agency.Errorf(agency.KindInvalid, "contract %s is %s, landed: %t", contract.ID, contract.Status, landed)
+		}
+		return err
+	})
 }
 
 // woven names the files that landings merged structurally, a line a contract,
@@ -123,29 +273,4 @@ func woven(q store.Querier, run agency.RunID) (structural, lost []string, err er
 		}
 	}
 	return structural, lost, err
-}
-
-// settleOne resolves a conflict where the commit shows that both sides are in
-// it, and escalates it otherwise.
-func (s *Steps) settleOne(ctx context.Context, in clash, c board.Conflict, of map[agency.AgentID]agency.ContractID) error {
-	if in.Commit != "" {
-		err := board.ResolveFenced(ctx, s.db, s.fence, in.Run, c.ID, board.Resolution{
-			By: agency.FromSystem, How: "contract " + string(in.Contract) + " landed on top of the other's work",
-			Proof: board.Proof{Kind: board.ProofCommit, Ref: string(in.Commit)},
-			Check: func(ctx context.Context, c board.Conflict, p board.Proof) error {
-				var others []agency.ContractID
-				for _, a := range c.Agents {
-					if a != in.Agent {
-						others = append(others, of[a])
-					}
-				}
-				return s.shop.Landed(ctx, in.Run, agency.OID(p.Ref), in.Contract, others)
-			},
-		})
-		if agency.KindOf(err) != agency.KindInvalid {
-			return err
-		}
-	}
-	_, err := s.write(ctx, func(tx *store.Tx) error { return board.Escalate(tx, in.Run, c.ID, "") })
-	return err
 }

@@ -352,10 +352,11 @@ func (s *Steps) review(ctx context.Context, key agency.StepKey, in reviewNote) (
 		if i < 0 {
 			return nil
 		}
-		return board.RecordConflict(tx, in.Run, board.Conflict{
+		_, err = board.RecordConflict(tx, in.Run, board.Conflict{
 			Kind: board.ReviewDisagreement, Resource: string(in.Review.ContractID),
 			Agents: []agency.AgentID{all[i].Reviewer, in.Review.Reviewer}, Evidence: []agency.MessageID{agency.MessageID(key)},
 		})
+		return err
 	})
 }
 

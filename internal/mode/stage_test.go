@@ -67,6 +67,7 @@ type stage struct {
 	unproved error             // what git says of a landing that is to resolve a conflict
 	reports  []session.Outcome // how the manager's last session ends, in turn
 	one      sync.Mutex        // contracts of a team act beside each other
+	during   func(session.Spec) error
 }
 
 func (s *stage) log(format string, args ...any) {
@@ -101,6 +102,11 @@ func (s *stage) registry() *flow.Registry {
 	})
 	bind(s, r, session.Activity, func(_ context.Context, _ agency.StepKey, in session.Spec) (session.Outcome, error) {
 		s.specs = append(s.specs, in)
+		if s.during != nil && in.Review == nil {
+			if err := s.during(in); err != nil {
+				return session.Outcome{}, err
+			}
+		}
 		if in.Review != nil {
 			return s.critic(in), nil
 		}
@@ -151,7 +157,17 @@ func (s *stage) registry() *flow.Registry {
 		}
 		out := take(s, &s.landings, land.Outcome{Landed: &land.Landed{Commit: "c-" + agency.OID(in.Contract), Tree: in.Tree}})
 		s.log("land %s: %v", in.Contract, out.Landed != nil)
-		return out, nil
+		if out.Landed == nil {
+			return out, nil
+		}
+		return out, s.db.Write(context.Background(), func(tx *store.Tx) error { // as the queue records it
+			_, err := tx.Exec(`INSERT INTO land_intent (step, run_id, contract, ref, old, new, done, created_at) VALUES (?, ?, ?, 'refs/heads/agency/run-1/main', '', ?, 1, ?)`,
+				string(key), string(in.Run), string(in.Contract), string(out.Landed.Commit), store.Micros(tx.Now))
+			if err != nil {
+				return err
+			}
+			return board.Landed(tx, in.Run, in.Contract, out.Landed.Commit)
+		})
 	})
 	bind(s, r, land.MergeActivity, func(_ context.Context, _ agency.StepKey, in land.MergeSpec) (land.MergeOutcome, error) {
 		out := take(s, &s.merges, land.MergeOutcome{Merged: &land.Merged{Commit: "merged"}})

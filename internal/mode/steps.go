@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -202,13 +203,17 @@ func (s *Steps) advance(ctx context.Context, key agency.StepKey, in step) (flow.
 	if err != nil {
 		return flow.None{}, err
 	}
-	return s.write(ctx, func(tx *store.Tx) error {
-		c, err := registry.Advance(tx, in.Run, in.Contract, key, fact)
-		if err != nil || !c.Status.Final() {
+	var c agency.Contract
+	done, err := s.write(ctx, func(tx *store.Tx) error {
+		if c, err = registry.Advance(tx, in.Run, in.Contract, key, fact); err != nil || !c.Status.Final() {
 			return err
 		}
-		return leave(tx, c)
+		return errors.Join(leave(tx, c), board.EndEdits(tx, in.Run, c.ID))
 	})
+	if err == nil && c.Status.Final() {
+		err = s.settleFiles(ctx, in.Run, member(c.AssignedRole, c.ID), nil)
+	}
+	return done, err
 }
 
 // leave ends the agents of a contract that has ended: mail that only they

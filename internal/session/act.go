@@ -39,6 +39,9 @@ type done struct {
 	tree agency.OID
 	// known are the contracts that agents work on, where a manager leads them.
 	known []agency.Contract
+	// edited are the files that the turn may have changed, where others work
+	// beside this session.
+	edited []string
 }
 
 // act carries out the answer of the open turn.
@@ -113,6 +116,9 @@ func (c *conversation) work(ctx context.Context, d *done) error {
 	}
 	c.notes(d)
 	problem, err := c.snapshot(ctx, d)
+	if err == nil {
+		err = c.findEdits(ctx, d)
+	}
 	if err != nil {
 		return err
 	}

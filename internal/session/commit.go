@@ -29,6 +29,7 @@ type draft struct {
 	end  *Outcome
 	// joined says that this commit makes the agent known as at work.
 	joined bool
+	edited []string // files that this commit makes known as changed
 }
 
 // queue puts a message into the next commit.
@@ -80,6 +81,7 @@ func (c *conversation) write(ctx context.Context, fn func(*store.Tx) error) erro
 func (c *conversation) adopt(w *draft) {
 	c.stored, c.st, c.turn, c.pending = true, w.st, w.turn, nil
 	c.joined = c.joined || w.joined
+	c.knowEdits(w.edited)
 	for _, m := range w.out {
 		c.append(m)
 	}
@@ -101,7 +103,8 @@ func (w *draft) fill(d *done) error {
 		}
 	}
 	report := func() error { return w.report(d) }
-	for _, step := range []func() error{report, w.loseTry, w.stopped, w.mail, w.say, w.reserve, w.save} {
+	edits := func() error { return w.noteEdits(d) }
+	for _, step := range []func() error{report, edits, w.loseTry, w.stopped, w.mail, w.say, w.reserve, w.save} {
 		if err := step(); err != nil {
 			return err
 		}

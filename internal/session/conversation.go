@@ -41,7 +41,8 @@ type conversation struct {
 
 	pending []message // for the next commit
 
-	joined bool // the board shows the agent as at work in this part
+	joined bool            // the board shows the agent as at work in this part
+	edited map[string]bool // files that the board knows of as changed by it
 	beat   *beat
 }
 

@@ -38,6 +38,9 @@ type Setup struct {
 	Repo     string
 	Network  bool
 	Commands check.Commands
+	// Shared are the globs of files whose change by several contracts is no
+	// matter.
+	Shared []string
 	// Rules hold for the plan of a session that ends by one.
 	Rules agency.PlanRules
 	// Context bounds what is staged for a contract.

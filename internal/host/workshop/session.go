@@ -61,7 +61,7 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
 		Repo:   b.repo, Network: len(b.copy.Config.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
-		Rules:  rulesOf(b.copy.Config, known), Context: contextOf(b.copy.Config.Context),
+		Rules:  rulesOf(b.copy.Config, known), Context: contextOf(b.copy.Config.Context), Shared: b.copy.Config.SharedWrites,
 	}, nil
 }
 

@@ -1,0 +1,242 @@
+package board
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	"agency/internal/agency"
+	"agency/internal/store"
+)
+
+//go:embed edits.md
+var editsText string
+
+var editsNote = template.Must(template.New("edits.md").Option("missingkey=error").Parse(editsText))
+
+// Edits are files that an agent has changed in a turn.
+type Edits struct {
+	Run      agency.RunID
+	Agent    agency.AgentID
+	Contract agency.ContractID
+	Turn     string // by which the notes about it are named
+	// Base is the commit that the work stands on; First: it is where the run
+	// began.
+	Base  agency.OID
+	First bool
+	Files []string
+	Parts []string // those of Files of which the contract declares symbols only
+	Stray []Stray  // those that it did not declare
+}
+
+// Stray is a file that an agent changed and did not declare. Owner is an agent
+// at work whose contract declares it; empty: nobody's does.
+type Stray struct {
+	File  string
+	Owner agency.AgentID
+}
+
+// NoteEdits records what an agent has changed. A file that another contract has
+// changed apart from it, so that neither stands on the other's work, is an open
+// conflict, an event and a note to both; a stray file is an event and a note to
+// its owner. Nothing is refused. What was recorded before is nothing.
+func NoteEdits(tx *store.Tx, e Edits) error {
+	at, err := standsOn(tx, e)
+	if err != nil {
+		return err
+	}
+	notes := map[agency.AgentID]*editNote{}
+	of := func(other agency.AgentID) *editNote {
+		if notes[other] == nil {
+			notes[other] = &editNote{Edits: e, Other: other}
+		}
+		return notes[other]
+	}
+	for _, file := range e.Files {
+		apart, first, err := edited(tx, e, file, at)
+		if err != nil {
+			return err
+		}
+		if !first {
+			e.Stray = slices.DeleteFunc(slices.Clone(e.Stray), func(s Stray) bool { return s.File == file })
+		}
+		for _, o := range apart {
+			n := of(o.agent)
+			n.Both, n.Landed = append(n.Both, file), o.landed > 0
+		}
+		if len(apart) == 0 {
+			continue
+		}
+		c := Conflict{Kind: FileWrite, Resource: file}
+		for _, o := range append(apart, editor{e.Contract, e.Agent, 0}) {
+			c.Agents = append(c.Agents, o.agent)
+			c.Evidence = append(c.Evidence, editOf(o.contract))
+		}
+		if _, err := RecordConflict(tx, e.Run, c); err != nil {
+			return err
+		}
+	}
+	var stray []string
+	for _, s := range e.Stray {
+		if stray = append(stray, s.File); s.Owner != "" {
+			of(s.Owner).Theirs = append(of(s.Owner).Theirs, s.File)
+		}
+	}
+	if err := tellStray(tx, e, stray); err != nil {
+		return err
+	}
+	for _, other := range slices.Sorted(maps.Keys(notes)) {
+		if err := notes[other].send(tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// editOf is the evidence that a contract has changed a file.
+func editOf(contract agency.ContractID) agency.MessageID {
+	return agency.MessageID("edit/" + string(contract))
+}
+
+// ByEdits tells whether a conflict is known from edits alone: no landing has
+// failed for it yet.
+func (c Conflict) ByEdits() bool {
+	return c.Kind == FileWrite && !slices.ContainsFunc(c.Evidence, func(id agency.MessageID) bool { return !strings.HasPrefix(string(id), "edit/") })
+}
+
+// standsOn is how many landings the work has before it. A commit that is not
+// known is a landing of which the record is on its way: it has all others.
+func standsOn(q store.Querier, e Edits) (n int64, err error) {
+	if e.First {
+		return 0, nil
+	}
+	err = q.QueryRow(`SELECT coalesce((SELECT n FROM board_landing WHERE run_id = ?1 AND commit_id = ?2),
+(SELECT max(n) FROM board_landing WHERE run_id = ?1), 0)`, string(e.Run), string(e.Base)).Scan(&n)
+	return n, err
+}
+
+// editor is a contract that has changed a file.
+type editor struct {
+	contract agency.ContractID
+	agent    agency.AgentID
+	landed   int64 // which landing it was; 0: it has not landed
+}
+
+// edited records one file. Where it is the contract's first change of it, it
+// returns the others who have changed it apart from this contract.
+func edited(tx *store.Tx, e Edits, file string, at int64) (apart []editor, first bool, err error) {
+	part := slices.Contains(e.Parts, file)
+	res, err := tx.Exec(`INSERT INTO board_edit (run_id, path, contract_id, agent, part) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		string(e.Run), file, string(e.Contract), string(e.Agent), part)
+	if err != nil {
+		return nil, false, err
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return nil, false, nil
+	}
+	rows, err := tx.Query(`SELECT contract_id, agent, coalesce((SELECT max(n) FROM board_landing l
+	WHERE l.run_id = e.run_id AND l.contract_id = e.contract_id), 0) AS landed
+FROM board_edit e WHERE run_id = ? AND path = ? AND contract_id <> ? AND NOT (part AND ?) ORDER BY contract_id`,
+		string(e.Run), file, string(e.Contract), part)
+	if err != nil {
+		return nil, false, err
+	}
+	for rows.Next() {
+		var o editor
+		if err := rows.Scan(&o.contract, &o.agent, &o.landed); err != nil {
+			return nil, false, err
+		}
+		if (o.landed == 0 || o.landed > at) && o.agent != e.Agent {
+			apart = append(apart, o)
+		}
+	}
+	return apart, true, rows.Err()
+}
+
+func tellStray(tx *store.Tx, e Edits, files []string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	ev := agency.NewEvent(e.Run, agency.SeverityWarning, fmt.Sprintf("undeclared write: %s changed %s", e.Agent, strings.Join(files, ", ")), agency.Log{})
+	ev.AgentID, ev.ContractID = e.Agent, e.Contract
+	return appendEvent(tx, ev)
+}
+
+// editNote is what two agents are told of each other.
+type editNote struct {
+	Edits
+	Other  agency.AgentID
+	Both   []string // changed by both
+	Landed bool     // the other's change has landed
+	Theirs []string // declared by the other's contract, and changed
+}
+
+// View is the note as one of the two reads it.
+type editView struct {
+	With         string
+	Both, Theirs []string
+	Mine         bool // Theirs are the reader's, changed by With
+	Landed       bool
+}
+
+// send tells both, as far as they are there to be told.
+func (n *editNote) send(tx *store.Tx) error {
+	files := slices.Compact(slices.Sorted(slices.Values(slices.Concat(n.Both, n.Theirs))))
+	for _, v := range []struct {
+		to agency.AgentID
+		editView
+	}{
+		{n.Agent, editView{With: string(n.Other), Both: n.Both, Theirs: n.Theirs, Landed: n.Landed}},
+		{n.Other, editView{With: string(n.Agent), Both: n.Both, Theirs: n.Theirs, Mine: true}},
+	} {
+		a, err := AgentOf(tx, n.Run, v.to)
+		if agency.KindOf(err) == agency.KindNotFound || err == nil && a.Status.Ended() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var body bytes.Buffer
+		if err := editsNote.Execute(&body, v.editView); err != nil {
+			return err
+		}
+		if err := Send(tx, agency.Message{
+			ID: agency.MessageID(fmt.Sprintf("edits/%s/%s/%s", n.Turn, n.Other, v.to)), RunID: n.Run, From: agency.FromSystem, To: string(v.to),
+			Type: agency.MessageFileModified, ContractID: cmp.Or(a.Contract, n.Contract),
+			Subject: "Also changed by " + v.With + ": " + few(files), Body: body.String(),
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// few names the first of a list of files.
+func few(files []string) string {
+	if len(files) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(files[:3], ", "), len(files)-3)
+	}
+	return strings.Join(files, ", ")
+}
+
+// Landed records that a contract has landed as a commit, in the transaction
+// that acknowledges the landing: these come in the order of the branch. Once
+// more is nothing.
+func Landed(tx *store.Tx, run agency.RunID, contract agency.ContractID, commit agency.OID) error {
+	_, err := tx.Exec(`INSERT INTO board_landing (run_id, n, commit_id, contract_id)
+SELECT ?1, 1 + coalesce((SELECT max(n) FROM board_landing WHERE run_id = ?1), 0), ?2, ?3
+WHERE NOT EXISTS (SELECT 1 FROM board_landing WHERE run_id = ?1 AND commit_id = ?2)`, string(run), string(commit), string(contract))
+	return err
+}
+
+// EndEdits forgets what a contract has changed that ended and never landed.
+func EndEdits(tx *store.Tx, run agency.RunID, contract agency.ContractID) error {
+	_, err := tx.Exec(`DELETE FROM board_edit WHERE run_id = ?1 AND contract_id = ?2
+AND NOT EXISTS (SELECT 1 FROM board_landing WHERE run_id = ?1 AND contract_id = ?2)`, string(run), string(contract))
+	return err
+}
