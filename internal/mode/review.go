@@ -1,14 +1,12 @@
 package mode
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"agency/internal/agency"
-	"agency/internal/board"
 	"agency/internal/critic"
 	"agency/internal/flow"
 	"agency/internal/registry"
@@ -93,14 +91,15 @@ func (a *attempts) review(c flow.Ctx, claim agency.Claim, verdict agency.Verdict
 		}
 		r, next := a.loop.Take(*said, agency.ReviewFacts{TestsPassed: verdict.Pass, LintPassed: verdict.Pass}, a.late(c))
 		a.loop.claims, a.loop.verdicts = append(a.loop.claims, claim), append(a.loop.verdicts, verdict)
-		if _, err := flow.Call(c, noteReview, a.key("review"), reviewNote{Run: a.in.Run, Review: r}); err != nil {
+		noted, err := flow.Call(c, noteReview, a.key("review"), reviewNote{Run: a.in.Run, Review: r})
+		if err != nil {
 			return attemptEnd{}, err
 		}
 		switch next {
 		case critic.Land:
-			return a.approve(c, claim)
+			return a.approved(c, claim, r, noted.Against)
 		case critic.Discuss, critic.Dispute:
-			return a.dispute(c, next)
+			return a.dispute(c, next, noted.Against)
 		}
 		again, v, end, err := a.rework(c, r, next == critic.Afresh)
 		if err != nil || end != nil {
@@ -215,6 +214,21 @@ func (a *attempts) workAfresh(c flow.Ctx) (session.Outcome, error) {
 	return a.parts(c, spec)
 }
 
+// approved lands what a review approved of, unless another reviewer did not
+// and a person sides with that one.
+func (a *attempts) approved(c flow.Ctx, claim agency.Claim, r agency.Review, against *contradiction) (attemptEnd, error) {
+	if against != nil {
+		d, err := a.weigh(c, r, *against, "let it land as it is", rejecting)
+		if err != nil {
+			return attemptEnd{}, err
+		}
+		if d.Verb == agency.Reject {
+			return a.sentBack(c, "a person sides with the review of "+string(against.Other.Reviewer), orElse(d.Note, against.Other.Summary))
+		}
+	}
+	return a.approve(c, claim)
+}
+
 // approve lands what a review approved of.
 func (a *attempts) approve(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 	if err := a.advance(c, "approved", step{Reviewed: &agency.Reviewed{}}); err != nil {
@@ -243,16 +257,20 @@ func (a *attempts) unreviewed(c flow.Ctx, claim agency.Claim) (attemptEnd, error
 
 // dispute asks a person what becomes of work on which producer and critic do
 // not agree: an approval takes the best attempt as it is.
-func (a *attempts) dispute(c flow.Ctx, next critic.Next) (attemptEnd, error) {
+func (a *attempts) dispute(c flow.Ctx, next critic.Next, against *contradiction) (attemptEnd, error) {
 	best := len(a.loop.claims) - 1
 	if next == critic.Dispute {
 		best = a.loop.Best()
 	}
 	summary, body := a.disputeText(next, best)
-	d, err := ask(c, agency.Gate{
+	g := agency.Gate{
 		ID: gateID(a.in.Run, fmt.Sprintf("review-%s-%s", a.contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateEscalation, ContractID: a.contract.ID,
 		Summary: firstLine(summary), Body: body, Approving: "let it land as it is", Rejecting: rejecting,
-	})
+	}
+	d, err := ask(c, g)
+	if err == nil && against != nil {
+		err = a.weighed(c, *against, g.ID)
+	}
 	if err != nil {
 		return attemptEnd{}, err
 	}
@@ -323,41 +341,6 @@ func (a *attempts) sentBack(c flow.Ctx, why, note string) (attemptEnd, error) {
 		return attemptEnd{}, err
 	}
 	return a.failed(c, session.Feedback{Attempt: a.n, Reason: why, Note: note, Reviews: a.open()})
-}
-
-// reviewNote is a review for its record.
-type reviewNote struct {
-	Run    agency.RunID  `json:"run"`
-	Review agency.Review `json:"review"`
-}
-
-var noteReview = flow.Activity[reviewNote, flow.None]{Name: "mode.review"}
-
-// review records a review, and on the board that another critic judged the same
-// files otherwise.
-func (s *Steps) review(ctx context.Context, key agency.StepKey, in reviewNote) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		if err := registry.AddReview(tx, in.Run, key, in.Review); err != nil {
-			return err
-		}
-		all, err := registry.Reviews(tx, in.Run)
-		if err != nil {
-			return err
-		}
-		against := func(o agency.Review) bool {
-			return o.Tree == in.Review.Tree && o.Reviewer != in.Review.Reviewer &&
-				(o.Verdict == agency.ReviewApprove) != (in.Review.Verdict == agency.ReviewApprove)
-		}
-		i := slices.IndexFunc(all, against)
-		if i < 0 {
-			return nil
-		}
-		_, err = board.RecordConflict(tx, in.Run, board.Conflict{
-			Kind: board.ReviewDisagreement, Resource: string(in.Review.ContractID),
-			Agents: []agency.AgentID{all[i].Reviewer, in.Review.Reviewer}, Evidence: []agency.MessageID{agency.MessageID(key)},
-		})
-		return err
-	})
 }
 
 // fillReviews gathers the last review of each contract that the gate is about,

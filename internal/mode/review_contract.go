@@ -22,7 +22,11 @@ func (a *attempts) giveVerdict(c flow.Ctx) (failure string, err error) {
 		if err != nil {
 			return "", err
 		}
-		out, err := a.critic(c, &session.ReviewOf{Iteration: 1, Try: 1, Base: a.in.Base, Claim: agency.Claim{Tree: head.Head}})
+		of := head.Head
+		if head.Tree != "" && flow.Version(c, "verdict_tree", 1) >= 1 {
+			of = head.Tree // by which another review of the same files is found
+		}
+		out, err := a.critic(c, &session.ReviewOf{Iteration: 1, Try: 1, Base: a.in.Base, Claim: agency.Claim{Tree: of}})
 		switch {
 		case err != nil:
 			return "", err
@@ -48,7 +52,8 @@ func (a *attempts) takeVerdict(c flow.Ctx, said agency.Review) (failure string, 
 		rules = *a.in.Review
 	}
 	r := agency.JudgeReview(said, rules, agency.ReviewFacts{TestsPassed: true, LintPassed: true}) // what landed was verified
-	if _, err := flow.Call(c, noteReview, a.key("review"), reviewNote{Run: a.in.Run, Review: r}); err != nil {
+	noted, err := flow.Call(c, noteReview, a.key("review"), reviewNote{Run: a.in.Run, Review: r})
+	if err != nil {
 		return "", err
 	}
 	for _, s := range []struct {
@@ -59,22 +64,8 @@ func (a *attempts) takeVerdict(c flow.Ctx, said agency.Review) (failure string, 
 			return "", err
 		}
 	}
-	switch r.Verdict {
-	case agency.ReviewChanges:
-		return verdictText(r), nil
-	case agency.ReviewDiscussion:
-		d, err := ask(c, agency.Gate{
-			ID: gateID(a.in.Run, fmt.Sprintf("review-%s-%d", a.contract.ID, a.n)), RunID: a.in.Run, Kind: agency.GateEscalation, ContractID: a.contract.ID,
-			Summary:   firstLine(fmt.Sprintf("the reviewer of %s wants a person to decide: %s", a.contract.ID, r.Summary)),
-			Body:      verdictText(r) + "\n\nApprove to accept what landed as it is; reject with a reason to have it planned anew.",
-			Approving: "accept what landed as it is", Rejecting: "have it planned anew",
-		})
-		if err != nil {
-			return "", err
-		}
-		if d.Verb == agency.Reject {
-			return orElse(d.Note, verdictText(r)), nil
-		}
+	if failure, err := a.judged(c, r, noted.Against); err != nil || failure != "" {
+		return failure, err
 	}
 	for _, s := range []struct {
 		key  string
@@ -89,6 +80,39 @@ func (a *attempts) takeVerdict(c flow.Ctx, said agency.Review) (failure string, 
 		}
 	}
 	return "", nil
+}
+
+// What the answer to a review contract's gate does.
+const (
+	accepting = "accept what landed as it is"
+	replanned = "have it planned anew"
+)
+
+// judged is what a review contract's verdict comes to: a failure, or nothing. A
+// person decides where its reviewer wants that, and where another reviewer
+// judged the same files otherwise.
+func (a *attempts) judged(c flow.Ctx, r agency.Review, against *contradiction) (failure string, err error) {
+	d := agency.Decision{Verb: agency.Approve}
+	switch {
+	case r.Verdict == agency.ReviewDiscussion:
+		g := agency.Gate{
+			ID: gateID(a.in.Run, fmt.Sprintf("review-%s-%d", a.contract.ID, a.n)), RunID: a.in.Run, Kind: agency.GateEscalation, ContractID: a.contract.ID,
+			Summary:   firstLine(fmt.Sprintf("the reviewer of %s wants a person to decide: %s", a.contract.ID, r.Summary)),
+			Body:      verdictText(r) + "\n\nApprove to " + accepting + "; reject with a reason to " + replanned + ".",
+			Approving: accepting, Rejecting: replanned,
+		}
+		if d, err = ask(c, g); err == nil && against != nil {
+			err = a.weighed(c, *against, g.ID)
+		}
+	case against != nil:
+		d, err = a.weigh(c, r, *against, accepting, replanned)
+	case r.Verdict == agency.ReviewChanges:
+		return verdictText(r), nil
+	}
+	if err == nil && d.Verb == agency.Reject {
+		failure = orElse(d.Note, verdictText(r))
+	}
+	return failure, err
 }
 
 // verdictText is a review as the manager reads it when it plans anew.

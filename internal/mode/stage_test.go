@@ -68,6 +68,7 @@ type stage struct {
 	reports  []session.Outcome // how the manager's last session ends, in turn
 	one      sync.Mutex        // contracts of a team act beside each other
 	during   func(session.Spec) error
+	headTree agency.OID // of the run's branch
 }
 
 func (s *stage) log(format string, args ...any) {
@@ -95,7 +96,7 @@ func (s *stage) registry() *flow.Registry {
 		return land.Branch{Ref: "refs/heads/agency/run-1/main"}, nil
 	})
 	bind(s, r, land.HeadActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
-		return land.Branch{Head: "head"}, nil
+		return land.Branch{Head: "head", Tree: s.headTree}, nil
 	})
 	mortal(s, r, schedule.PokeActivity, func(ctx context.Context, key agency.StepKey, in schedule.Poke) (flow.None, error) {
 		return flow.None{}, s.db.Write(ctx, func(tx *store.Tx) error { return local.Send(tx, in.Run, in.Signal, string(key), in.Payload) })
@@ -198,6 +199,8 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, measureRun, steps.rollup)
 	mortal(s, r, keepWords, steps.keepWords)
 	mortal(s, r, noteReview, steps.review)
+	mortal(s, r, raiseReviews, steps.raiseReviews)
+	mortal(s, r, settleReviews, steps.settleReviews)
 	return r
 }
 

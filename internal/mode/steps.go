@@ -162,6 +162,8 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, measureRun, s.rollup)
 	flow.Bind(r, keepWords, s.keepWords)
 	flow.Bind(r, noteReview, s.review)
+	flow.Bind(r, raiseReviews, s.raiseReviews)
+	flow.Bind(r, settleReviews, s.settleReviews)
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {
