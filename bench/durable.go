@@ -39,7 +39,7 @@ func measureDurable(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, store.Options{Path: filepath.Join(dir, "ours.db"), Sets: []store.Set{ownSet()}})
+	db, err := store.Open(ctx, store.Options{LongLog: true, Path: filepath.Join(dir, "ours.db"), Sets: []store.Set{ownSet()}})
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 
 // open opens the store, the sandbox and the run.
 func (r *rig) open(ctx context.Context) (err error) {
-	r.db, err = store.Open(ctx, store.Options{Path: filepath.Join(r.state, "agency.db"), Sets: []store.Set{
+	r.db, err = store.Open(ctx, store.Options{LongLog: true, Path: filepath.Join(r.state, "agency.db"), Sets: []store.Set{
 		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
 		workspace.Migrations(), check.Migrations(), session.Migrations(),
 	}})

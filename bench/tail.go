@@ -97,7 +97,7 @@ func (b *bench) tail(ctx context.Context, through func(context.Context, *store.D
 	if err != nil {
 		return 0, 0, err
 	}
-	db, err := store.Open(ctx, store.Options{Path: filepath.Join(dir, "tail.db"), Sets: []store.Set{event.Migrations()}})
+	db, err := store.Open(ctx, store.Options{LongLog: true, Path: filepath.Join(dir, "tail.db"), Sets: []store.Set{event.Migrations()}})
 	if err != nil {
 		return 0, 0, err
 	}

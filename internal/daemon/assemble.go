@@ -65,7 +65,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, store.Options{Path: o.Place.DB(), Sets: Migrations(), Reserve: keptBack, Now: o.Now})
+	db, err := store.Open(ctx, store.Options{Path: o.Place.DB(), Sets: Migrations(), Reserve: keptBack, LongLog: true, Now: o.Now})
 	if err != nil {
 		return nil, err
 	}

@@ -6,25 +6,26 @@ import (
 	"path/filepath"
 )
 
-// logRoom is how long the write-ahead log is made ahead of its use: as long as
-// it becomes between two checkpoints of SQLite's 1000 pages, and a batch more.
-const logRoom = 5 << 20
+// logPages is how long a long write-ahead log becomes before the commit that
+// passes it brings its pages into the database: four times SQLite's 1000, since
+// senders wait meanwhile, and a page that was written often is brought over
+// once. Its index is one block up to 4062.
+const logPages = 4000
+
+// logRoom is how long it is made ahead of its use: as long as it becomes, and a
+// large batch more.
+const logRoom = logPages*(4096+24) + 1<<20
 
 // logMargin is how many times that much must be free on the disk.
-const logMargin = 16
+const logMargin = 8
 
-// lengthenLog makes the write-ahead log as long as it will be, once: a sync of
-// a file that has grown makes the file system write its own journal too, and
-// takes twice as long as one of a file that was overwritten. The zeros are no
-// frames to SQLite, as what is left of an older round is none. Only the holder
-// of the write lock may do it, before it writes: nobody else's frames are
-// behind the end of the file then. No room is no error: the log grows as it is
-// used.
+// lengthenLog makes the write-ahead log as long as it will be: a sync of a file
+// that has grown makes the file system write its own journal too, and takes
+// twice as long as one of a file that was overwritten. Zeros are no frames to
+// SQLite, as what is left of an older round is none. They are appended, so that
+// they overwrite nothing that another process may write. No room is no error:
+// the log grows as it is used.
 func (db *DB) lengthenLog() {
-	if db.longLog {
-		return
-	}
-	db.longLog = true
 	if free, err := Room(filepath.Dir(db.path)); err != nil || free < logMargin*logRoom {
 		return
 	}
@@ -32,20 +33,20 @@ func (db *DB) lengthenLog() {
 	if err != nil {
 		return
 	}
-	_ = errors.Join(appendZeros(f), f.Close()) // what is there stays as it was
+	_ = errors.Join(appendZeros(f), f.Close()) // the log is as long as it got
 }
 
-// appendZeros makes a file logRoom long, or leaves it as it was.
+// appendZeros makes a file as long as the log will be. The next commit syncs it.
 func appendZeros(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	zeros := make([]byte, 64<<10)
+	zeros := make([]byte, 256<<10)
 	for at := info.Size(); at < logRoom; {
 		n, err := f.Write(zeros[:min(int64(len(zeros)), logRoom-at)])
 		if err != nil {
-			return errors.Join(err, f.Truncate(info.Size()))
+			return err
 		}
 		at += int64(n)
 	}

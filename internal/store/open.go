@@ -40,6 +40,10 @@ type Options struct {
 	// Reserve is how many bytes of disk are kept back for writes that are
 	// Needed; 0 keeps none.
 	Reserve int64
+	// LongLog takes 17 MB of disk for a write-ahead log that commits overwrite
+	// from the first on, and checkpoints seldom: for a store that is written for
+	// long. It costs some milliseconds once.
+	LongLog bool
 
 	seams seams
 }
@@ -80,7 +84,7 @@ type DB struct {
 	writer                      *session
 	batch                       *batch
 	rhythm                      rhythm
-	longLog                     bool // the log has been lengthened, or cannot be
+	longLog                     bool
 	noGather, ackEarly, noFence bool
 }
 
@@ -114,7 +118,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		path: o.Path, readOnly: o.ReadOnly, now: o.Now, mono: o.Mono, zip: zip,
 		topics:   topics{lists: map[any]any{}},
 		requests: make(chan *request, maxBatch), drained: make(chan struct{}),
-		noGather: o.seams.noGather, ackEarly: o.seams.ackEarly, noFence: o.seams.noFence,
+		longLog: o.LongLog, noGather: o.seams.noGather, ackEarly: o.seams.ackEarly, noFence: o.seams.noFence,
 	}
 	if db.now == nil {
 		db.now = time.Now
@@ -166,6 +170,12 @@ func (db *DB) open(ctx context.Context, o Options) error {
 	}
 	if db.writer, err = newSession(ctx, db.writerDB, o.Path); err != nil {
 		return err
+	}
+	if db.longLog {
+		if _, err := db.pragma("wal_autocheckpoint(" + strconv.Itoa(logPages) + ")"); err != nil {
+			return err
+		}
+		db.lengthenLog()
 	}
 	begun = true
 	go db.writeLoop()
@@ -306,7 +316,7 @@ func dsn(path string, readOnly bool, maxPages int) string {
 		q.Add("_pragma", "foreign_keys(1)")
 		q.Add("_pragma", "cache_size(-8000)")
 		// Cut the log back after a burst, instead of keeping its largest size.
-		q.Add("_pragma", "journal_size_limit(16777216)")
+		q.Add("_pragma", "journal_size_limit("+strconv.Itoa(logRoom)+")")
 		if maxPages > 0 {
 			q.Add("_pragma", "max_page_count("+strconv.Itoa(maxPages)+")")
 		}

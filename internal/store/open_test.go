@@ -292,6 +292,7 @@ func TestLogCutAnywhere(t *testing.T) {
 // of lengthening it, after a checkpoint and after the file was made smaller too.
 func TestTheLogIsLong(t *testing.T) {
 	o := at(t)
+	o.LongLog = true
 	db := open(t, o)
 	long := func(when string) {
 		t.Helper()
@@ -303,7 +304,7 @@ func TestTheLogIsLong(t *testing.T) {
 	long("at first")
 	for i := range 20 {
 		mustWrite(t, db, func(tx *Tx) error {
-			_, err := tx.Exec("INSERT INTO note (token, body) VALUES (?, zeroblob(400000))", i)
+			_, err := tx.Exec("INSERT INTO note (token, body) VALUES (?, zeroblob(2000000))", i)
 			return err
 		})
 	}

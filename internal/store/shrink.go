@@ -46,7 +46,9 @@ func (db *DB) shrink() (int64, error) {
 	if _, err := db.pragma("wal_checkpoint(TRUNCATE)"); err != nil {
 		return 0, err
 	}
-	db.longLog = false
+	if db.longLog {
+		db.lengthenLog()
+	}
 	now, err := db.pragma("page_count")
 	return (pages - now) * page, err
 }

@@ -274,7 +274,6 @@ func (b *batch) begin() error {
 		return b.dead
 	}
 	b.begun, b.clean = true, true
-	b.db.lengthenLog()
 	return nil
 }
 
