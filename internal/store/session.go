@@ -21,8 +21,17 @@ type Querier interface {
 type session struct {
 	conn  *sql.Conn
 	path  string
-	stmts map[string]*stmt
-	open  []*Rows // not yet closed by the closure at work
+	stmts map[string]*stmt    // of query
+	execs map[string]execStmt // of exec
+	args  []driver.NamedValue // of the exec at work
+	open  []*Rows             // not yet closed by the closure at work
+}
+
+// execStmt is the driver's own statement: what database/sql does around it for
+// connections that are shared costs as much as a row.
+type execStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
 }
 
 // stmt is a prepared statement; lent while rows of it are being read, since a
@@ -32,7 +41,7 @@ type stmt struct {
 	lent bool
 }
 
-// maxStmts bounds the cache: queries built with varying lists of parameters
+// maxStmts bounds each cache: queries built with varying lists of parameters
 // would fill it for ever.
 const maxStmts = 512
 
@@ -41,12 +50,21 @@ func newSession(ctx context.Context, db *sql.DB, path string) (*session, error) 
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	return &session{conn: conn, path: path, stmts: map[string]*stmt{}}, nil
+	return &session{conn: conn, path: path, stmts: map[string]*stmt{}, execs: map[string]execStmt{}}, nil
 }
 
 func (s *session) close() error {
 	s.closeRows()
-	return errors.Join(s.dropStmts(), s.conn.Close())
+	return errors.Join(s.dropStmts(), s.dropExecs(), s.conn.Close())
+}
+
+func (s *session) dropExecs() error {
+	var errs []error
+	for _, st := range s.execs {
+		errs = append(errs, st.Close())
+	}
+	clear(s.execs)
+	return errors.Join(errs...)
 }
 
 func (s *session) dropStmts() error {
@@ -84,16 +102,68 @@ func (s *session) prepared(query string) (st *stmt, transient bool, err error) {
 	return fresh, false, nil
 }
 
-func (s *session) exec(query string, args ...any) (sql.Result, error) {
-	st, transient, err := s.prepared(query)
+func (s *session) exec(query string, args ...any) (res sql.Result, err error) {
+	err = s.conn.Raw(func(conn any) error {
+		st, err := s.executable(conn, query)
+		if err != nil {
+			return err
+		}
+		if err := s.bind(args); err != nil {
+			return err
+		}
+		res, err = st.ExecContext(context.Background(), s.args)
+		clear(s.args) // holds nobody's text
+		return err
+	})
+	return res, err
+}
+
+// executable gives the driver's statement of a text.
+func (s *session) executable(conn any, query string) (execStmt, error) {
+	if st := s.execs[query]; st != nil {
+		return st, nil
+	}
+	preparer, ok := conn.(driver.ConnPrepareContext)
+	if !ok {
+		return nil, fmt.Errorf("%T prepares no statements", conn)
+	}
+	p, err := preparer.PrepareContext(context.Background(), query)
 	if err != nil {
 		return nil, err
 	}
-	res, err := st.sql.ExecContext(context.Background(), args...)
-	if transient {
-		err = errors.Join(err, st.sql.Close())
+	st, ok := p.(execStmt)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("%T executes nothing", p), p.Close())
 	}
-	return res, err
+	if len(s.execs) >= maxStmts {
+		if err := s.dropExecs(); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+	}
+	s.execs[query] = st
+	return st, nil
+}
+
+// bind makes arguments what the driver takes, as database/sql does.
+func (s *session) bind(args []any) error {
+	s.args = slices.Grow(s.args[:0], len(args))[:len(args)]
+	for i, a := range args {
+		to := &s.args[i]
+		*to = driver.NamedValue{Ordinal: i + 1}
+		if named, ok := a.(sql.NamedArg); ok {
+			to.Name, a = named.Name, named.Value
+		}
+		switch a.(type) {
+		case string, int64: // most are
+			to.Value = a
+		default:
+			var err error
+			if to.Value, err = driver.DefaultParameterConverter.ConvertValue(a); err != nil {
+				return fmt.Errorf("argument %d: %w", i+1, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (s *session) query(query string, args ...any) (*Rows, error) {
