@@ -3,23 +3,28 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/daemon"
 	"agency/internal/git"
 	"agency/internal/host/foresee"
 	"agency/internal/host/workshop"
 	"agency/internal/llm/catalog"
+	"agency/internal/mode"
 	"agency/internal/sandbox"
 	"agency/internal/ui/tui"
 )
 
 // dryRun shows what a run would do and may cost. Everything is checked that a
 // start checks before it makes anything: configuration, trust, keys, branch
-// and sandbox.
+// and sandbox. What a team would do nobody knows before its manager has planned:
+// that is done, and nothing else.
 func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	h, err := a.look()
 	if err != nil {
@@ -32,6 +37,9 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	var c config.Config // as the run would keep it
 	if err := json.Unmarshal(req.Config, &c); err != nil {
 		return err
+	}
+	if c.Mode.Team() && req.Plan == nil {
+		return a.dryTeam(ctx, req, f)
 	}
 	g, err := git.NewHost(ctx, git.Options{})
 	if err != nil {
@@ -46,11 +54,16 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 		return err
 	}
 	defer func() { _ = walls.Close() }() // nothing ran in it
-	models, err := modelsOf(c)
+	known, err := catalog.Load()
 	if err != nil {
 		return err
 	}
-	doc, err := foresee.Run(foresee.Input{Goal: req.Goal, Strict: f.strict, Config: c, Models: models})
+	doc, err := foresee.Run(foresee.Input{
+		Goal: req.Goal, Strict: f.strict, Config: c, Plan: req.Plan, Models: modelsOf(known, c),
+		Staff: func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
+			return workshop.StaffOf(known, c, role, level)
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -69,11 +82,7 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 
 // modelsOf tells what is known about the models of a role. One that a single
 // run moves up into asks the generalist's.
-func modelsOf(c config.Config) (func(agency.RoleID) ([]agency.Offer, error), error) {
-	known, err := catalog.Load()
-	if err != nil {
-		return nil, err
-	}
+func modelsOf(known *catalog.Catalog, c config.Config) func(agency.RoleID) ([]agency.Offer, error) {
 	return func(role agency.RoleID) ([]agency.Offer, error) {
 		if c.Mode == agency.ModeSingle {
 			role = "generalist"
@@ -88,7 +97,77 @@ func modelsOf(c config.Config) (func(agency.RoleID) ([]agency.Offer, error), err
 			out[i].Price, out[i].Window = workshop.Known(known, c, ref)
 		}
 		return out, nil
-	}, nil
+	}
+}
+
+// dryTeam has a manager plan, shows the plan and what it may take, and removes
+// the run.
+func (a *app) dryTeam(ctx context.Context, req api.RunRequest, f runFlags) error {
+	if f.detach {
+		return usage("--dry-run shows a plan: it cannot be detached")
+	}
+	h, err := a.claim()
+	if err != nil {
+		return err
+	}
+	req.Dry = true
+	var ended exit
+	log := *a
+	if f.json { // one document is the answer
+		log.out = io.Discard
+	} else {
+		a.say("dry run: the plan is made and nothing else; what its making costs is spent")
+	}
+	if err := log.begin(ctx, h, req, f); err != nil && !errors.As(err, &ended) {
+		return err
+	}
+	c, err := a.connect(ctx, h, daemon.Want{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	run, err := c.Inspect(ctx, req.ID)
+	if err != nil {
+		return err
+	}
+	if !run.State.Final() { // it waits, or was paused: whoever answers sees its plan by inspect
+		a.note("the dry run %s is %s; when it is over: agency inspect %s --plan, agency rm %s", run.ID, run.State, run.ID, run.ID)
+		return ended
+	}
+	if err := a.showPlanned(run, req, f); err != nil {
+		return err
+	}
+	if err := c.Remove(ctx, run.ID, api.ByRequest{By: who()}); err != nil {
+		return err
+	}
+	if ended != 0 {
+		return ended
+	}
+	return nil
+}
+
+// showPlanned prints the plan of a dry run, and what it cost.
+func (a *app) showPlanned(run api.InspectDoc, req api.RunRequest, f runFlags) error {
+	var c config.Config
+	if err := json.Unmarshal(req.Config, &c); err != nil {
+		return err
+	}
+	spent := &api.SpentDoc{Run: run.ID, Tokens: run.Tokens, CostUSD: run.CostUSD, Unpriced: run.Unpriced}
+	doc := api.DryDoc{
+		Goal: run.Goal, Mode: run.Mode, Land: c.Land, Base: run.Base, Target: run.Target, Steps: []api.DryStep{}, Gates: []api.DryGate{},
+		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{},
+	}
+	text := ""
+	if plan, err := planOf(run); err == nil {
+		doc.Plan = &plan
+		if e := estimateOf(run); e != nil {
+			doc.Estimate, doc.Unpriced = e, append(doc.Unpriced, e.Unpriced...)
+			doc.WorstUSD, doc.WorstTokens = min(e.WorstUSD, c.Budget.USD), min(e.WorstTokens, c.Budget.Tokens)
+		}
+		text = "\nPLAN\n\n" + tui.Clean(mode.PlanText(plan.Contracts, doc.Estimate, c.MaxParallelAgents))
+	}
+	text += fmt.Sprintf("\nthe plan took %s; the run is removed, and nothing was begun\n", tui.Cost(agency.USD(spent.CostUSD), spent.Tokens, spent.Unpriced))
+	return a.show(f.json, doc, func() string { return text })
 }
 
 func dryText(d api.DryDoc, c config.Config) string {
@@ -101,7 +180,12 @@ func dryText(d api.DryDoc, c config.Config) string {
 	}
 	fmt.Fprintf(&b, "from      %.10s, for %s\n", d.Base, d.Target)
 	fmt.Fprintf(&b, "commands  %s\n", shownCommands(c.Commands))
-	fmt.Fprintf(&b, "sandbox   %s\n\nCONTRACTS\n", d.Sandbox)
+	fmt.Fprintf(&b, "sandbox   %s\n", d.Sandbox)
+	if d.Plan != nil {
+		fmt.Fprintf(&b, "\nPLAN\n\n%s", tui.Clean(mode.PlanText(d.Plan.Contracts, d.Estimate, c.MaxParallelAgents)))
+	} else {
+		b.WriteString("\nCONTRACTS\n")
+	}
 	for _, s := range d.Steps {
 		fmt.Fprintf(&b, "%s  %s\n", s.Contract, s.Title)
 		if s.Only != "" {

@@ -302,6 +302,8 @@ func summary(d api.RunDoc, code exit) string {
 	switch {
 	case d.State == agency.StateSucceeded && d.Merged != "":
 		s += fmt.Sprintf("  merged into %s as %.10s\n", d.Target, d.Merged)
+	case d.State == agency.StateSucceeded && d.Dry:
+		s += fmt.Sprintf("  its plan: agency inspect %s --plan\n", d.ID)
 	case d.State == agency.StateSucceeded:
 		s += fmt.Sprintf("  land it with: agency merge %s\n", d.ID)
 	case d.State == agency.StatePaused, d.State == agency.StateInterrupted:

@@ -115,8 +115,8 @@ func (a *app) inspectCommand() *cobra.Command {
 		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
 		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.tier != "" || f.plan {
-				return usage("--tier and --plan: not in this version")
+			if f.tier != "" {
+				return usage("--tier: not in this version")
 			}
 			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, _ bool) error {
 				return a.inspect(cmd.Context(), v, run, f, cmd.Flags().Changed("transcript"))
@@ -130,9 +130,8 @@ func (a *app) inspectCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
 	cmd.Flags().StringVar(&f.tier, "tier", "", "")
-	cmd.Flags().BoolVar(&f.plan, "plan", false, "")
+	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take; with --json as the file that agency run takes")
 	_ = cmd.Flags().MarkHidden("tier")
-	_ = cmd.Flags().MarkHidden("plan")
 	return cmd
 }
 
@@ -162,6 +161,9 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 	}
 	if f.report {
 		return a.printReport(doc, f.json)
+	}
+	if f.plan {
+		return a.printPlan(doc, f.json)
 	}
 	if f.brief != "" {
 		return a.printJSON(doc.Contracts[0])

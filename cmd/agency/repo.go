@@ -207,6 +207,11 @@ const repoFile = "agency.yaml"
 
 // load reads the configuration as it counts here and now.
 func (a *app) load(h here, flags []config.Flag) (*config.Loaded, error) {
+	return a.loadWith(h, config.Source{}, flags)
+}
+
+// loadWith is load with the file that a run is started with.
+func (a *app) loadWith(h here, team config.Source, flags []config.Flag) (*config.Loaded, error) {
 	own, err := readSource(h.folders.ConfigFile(), os.Stat)
 	if err != nil {
 		return nil, err
@@ -224,7 +229,7 @@ func (a *app) load(h here, flags []config.Flag) (*config.Loaded, error) {
 	}
 	home, _ := a.env("HOME")
 	return config.Load(config.Input{
-		UserFile: own, RepoFile: repo, Flags: flags, Env: a.env, Catalogue: catalogue(known),
+		UserFile: own, TeamFile: team, RepoFile: repo, Flags: flags, Env: a.env, Catalogue: catalogue(known),
 		Home: home, Repo: h.loc.WorkTree, State: h.folders.State,
 	})
 }

@@ -35,24 +35,31 @@ type runFlags struct {
 func (a *app) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "run GOAL", Short: "Start a run and follow it",
+		Use: "run GOAL | run FILE", Short: "Start a run and follow it",
 		Long: `Starts a run on the repository of the working directory and follows it.
 
 The run starts from HEAD; uncommitted files are left out and named. Its work
 lands on the branch agency/RUN/main, and in your branch only after you have
-approved the merge gate. Ctrl-C pauses the run.`,
+approved the merge gate. Ctrl-C pauses the run.
+
+A FILE such as team.yaml or plan.json holds a goal, settings, and, where you do
+not want a manager to plan, contracts; agency inspect RUN --plan --json prints
+such a file. Settings of agency.yaml count more than those of the file, flags
+count most.`,
 		Example: `  agency run "Parse durations like 1h30m in config.Load; add tests"
   agency run "Fix the flaky test in ./queue" --budget 2 --yes
   agency run "Drop the v1 endpoints" --detach
   agency run "Drop the v1 endpoints" --mode contract --dry-run
-  agency run --feature durations`,
+  agency run --feature durations
+  agency run team.yaml
+  agency inspect k3f9d2ab --plan --json >plan.json; agency run plan.json`,
 		Args: oneGoal,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.start(cmd.Context(), strings.Join(args, ""), f)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands) or multi_agent (a team)")
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team) or full (a team with everything that is configured)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Float64Var(&f.budget, "budget", 0, "stop at a gate before spending more than `USD`")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust or weakened tests)")
@@ -65,7 +72,7 @@ approved the merge gate. Ctrl-C pauses the run.`,
 	fl.StringVar(&f.feature, "feature", "", "work on the feature `ID` of features.json instead of a goal")
 	fl.StringVar(&f.agent, "agent", "", "")
 	fl.IntVar(&f.parallel, "max-parallel", 0, "most contracts of a team at work at once, `N` (default: max_parallel_agents)")
-	fl.BoolVar(&f.dry, "dry-run", false, "show plan, gates and the most that it can cost; start and spend nothing")
+	fl.BoolVar(&f.dry, "dry-run", false, "show plan, gates and the most that it can cost; nothing is started or spent, but a team's plan is made")
 	fl.BoolVar(&f.noRepo, "no-repo", false, "")
 	for _, later := range laterFlags {
 		_ = fl.MarkHidden(later) // it was added above
@@ -108,9 +115,6 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 		return agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
 	case host.CheckGoal(args[0]) != nil:
 		return host.CheckGoal(args[0])
-	case isTeamFile(args[0]):
-		return agency.Errorf(agency.KindInvalid, "run %s: team files: not in this version", args[0]).
-			WithMend("say as a goal what should be different: agency run \"GOAL\"")
 	}
 	return nil
 }
@@ -121,7 +125,7 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 func isTeamFile(arg string) bool {
 	arg = strings.TrimSpace(arg)
 	low := strings.ToLower(arg)
-	named := strings.HasSuffix(low, ".yaml") || strings.HasSuffix(low, ".yml")
+	named := strings.HasSuffix(low, ".yaml") || strings.HasSuffix(low, ".yml") || strings.HasSuffix(low, ".json")
 	return named && (!strings.ContainsFunc(arg, unicode.IsSpace) || fileExists(arg))
 }
 
@@ -145,6 +149,11 @@ func (a *app) start(ctx context.Context, goal string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	return a.begin(ctx, h, req, f)
+}
+
+// begin starts a run and follows it.
+func (a *app) begin(ctx context.Context, h here, req api.RunRequest, f runFlags) error {
 	c, err := a.connect(ctx, h, daemon.Want{Work: true})
 	if err != nil {
 		return err
@@ -182,7 +191,11 @@ func (a *app) announce(id agency.RunID, asJSON, detach bool) error {
 
 // request is everything that a run is started with.
 func (a *app) request(ctx context.Context, h here, goal string, f runFlags) (api.RunRequest, error) {
-	loaded, err := a.load(h, f.layer())
+	file, err := a.teamFile(goal)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	loaded, err := a.loadWith(h, file, f.layer())
 	if err != nil {
 		return api.RunRequest{}, err
 	}
@@ -196,6 +209,10 @@ func (a *app) request(ctx context.Context, h here, goal string, f runFlags) (api
 		return api.RunRequest{}, err
 	}
 	cfg := loaded.Config
+	goal, plan, err := given(loaded, &cfg, goal)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
 	if err := a.walls(cfg); err != nil {
 		return api.RunRequest{}, err
 	}
@@ -234,7 +251,7 @@ func (a *app) request(ctx context.Context, h here, goal string, f runFlags) (api
 	}
 	return api.RunRequest{
 		ID: id, Goal: goal, Feature: of, Repo: h.loc.WorkTree, Mode: cfg.Mode, Target: f.target, Land: cfg.Land, Yes: f.yes, Strict: f.strict,
-		IncludeDirty: f.dirty, Config: raw, Env: a.toolEnv(), Secrets: secrets, By: who(),
+		IncludeDirty: f.dirty, Plan: plan, Config: raw, Env: a.toolEnv(), Secrets: secrets, By: who(),
 	}, nil
 }
 

@@ -136,6 +136,19 @@ func (r Routing) Decide(c Contract, similar []string, up int) Route {
 	return out
 }
 
+// Way is Decide for any role: one that is not routed has no level, and its size
+// is told all the same.
+func (r Routing) Way(c Contract, similar []string, up int) Route {
+	if slices.Contains(r.Roles, c.AssignedRole) {
+		return r.Decide(c, similar, up)
+	}
+	b := r.Bounds
+	if b == (Bounds{}) {
+		b = DefaultBounds()
+	}
+	return Route{Complexity: b.Complexity(SizeOf(c)), Points: b.Points(SizeOf(c))}
+}
+
 // Similar tells whether two contracts are of one kind: the same role on some
 // of the same files. Without files nothing can be told.
 func Similar(a, b Contract) bool {

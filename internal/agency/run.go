@@ -21,8 +21,11 @@ const (
 
 // Built tells whether this version can run a mode.
 func (m Mode) Built() bool {
-	return m == ModeSingle || m == ModeContract || m == ModeProducerCritic || m == ModeMultiAgent
+	return m == ModeSingle || m == ModeContract || m == ModeProducerCritic || m.Team()
 }
+
+// Team tells whether many contracts are worked on beside each other.
+func (m Mode) Team() bool { return m == ModeMultiAgent || m == ModeFull }
 
 // RunState is where a run stands (INTERFACES 7).
 type RunState string
@@ -91,6 +94,7 @@ type Run struct {
 	Yes    bool     `json:"yes,omitempty"`
 	Strict bool     `json:"strict,omitempty"`
 	Dirty  bool     `json:"include_dirty,omitempty"` // the base contains local edits
+	Dry    bool     `json:"dry_run,omitempty"`       // it ends with its plan
 	// Version is the build that started the run.
 	Version    string    `json:"version"`
 	Merged     OID       `json:"merged_commit,omitempty"`

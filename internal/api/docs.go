@@ -30,6 +30,7 @@ type RunDoc struct {
 	Merged         agency.OID `json:"merged_commit,omitempty"`
 	Repo           string     `json:"repo"`
 	Yes            bool       `json:"yes,omitempty"`
+	Dry            bool       `json:"dry_run,omitempty"` // it ends with its plan
 	CreatedAt      time.Time  `json:"created_at"`
 	FinishedAt     time.Time  `json:"finished_at,omitzero"`
 	Gates          []GateDoc  `json:"gates"` // that wait
@@ -69,6 +70,19 @@ type DryDoc struct {
 	BudgetUSD    float64  `json:"budget_usd"`
 	BudgetTokens int64    `json:"budget_tokens"`
 	Unpriced     []string `json:"unpriced"`
+	// Plan is set where it is known, with what it may take and what it cost to
+	// make.
+	Plan     *agency.Plan         `json:"plan,omitempty"`
+	Estimate *agency.PlanEstimate `json:"estimate,omitempty"`
+	Spent    *SpentDoc            `json:"spent,omitempty"`
+}
+
+// SpentDoc is what a manager took for its plan.
+type SpentDoc struct {
+	Run      agency.RunID `json:"run_id"`
+	Tokens   int64        `json:"tokens"`
+	CostUSD  float64      `json:"cost_usd"`
+	Unpriced bool         `json:"unpriced,omitempty"`
 }
 
 // DryStep is a contract that a run would pursue.
@@ -101,18 +115,29 @@ type GateDoc struct {
 // InspectDoc is a run with everything that it did.
 type InspectDoc struct {
 	RunDoc
-	Contracts     []ContractDoc    `json:"contracts"`
-	Sessions      []SessionDoc     `json:"sessions"`
-	Receipts      []ReceiptDoc     `json:"receipts"`
-	Reviews       []agency.Review  `json:"reviews"`
-	Verdicts      []agency.Verdict `json:"verdicts"`
-	Routing       []RoutingDoc     `json:"routing,omitempty"` // in the order of the decisions
-	Landings      []LandingDoc     `json:"landings"`
-	Interventions []agency.Event   `json:"interventions"`
-	Agents        []AgentDoc       `json:"agents"`    // that ever joined, by id
-	Conflicts     []ConflictDoc    `json:"conflicts"` // in the order in which they were found
+	Contracts []ContractDoc    `json:"contracts"`
+	Sessions  []SessionDoc     `json:"sessions"`
+	Receipts  []ReceiptDoc     `json:"receipts"`
+	Reviews   []agency.Review  `json:"reviews"`
+	Verdicts  []agency.Verdict `json:"verdicts"`
+	Routing   []RoutingDoc     `json:"routing,omitempty"` // in the order of the decisions
+	// Plans are those that were submitted, in their order.
+	Plans         []SubmittedDoc `json:"plans,omitempty"`
+	Landings      []LandingDoc   `json:"landings"`
+	Interventions []agency.Event `json:"interventions"`
+	Agents        []AgentDoc     `json:"agents"`    // that ever joined, by id
+	Conflicts     []ConflictDoc  `json:"conflicts"` // in the order in which they were found
 	// Report is what the run came to so far; nil from a host of an older build.
 	Report *agency.Report `json:"report,omitempty"`
+}
+
+// SubmittedDoc is a plan that passed validation; its contracts are among those
+// of the run, once it was accepted.
+type SubmittedDoc struct {
+	Contract              agency.ContractID     `json:"contract_id"` // the manager's
+	Contracts             int                   `json:"contracts"`
+	RetryBudgetMultiplier int                   `json:"retry_budget_multiplier"`
+	Estimate              *agency.PlanEstimated `json:"estimate,omitempty"` // none from a build that made none
 }
 
 // RoutingDoc is the decision on which level a contract is worked on.

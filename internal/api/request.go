@@ -54,6 +54,8 @@ type RunRequest struct {
 	Yes          bool              `json:"yes,omitempty"`
 	Strict       bool              `json:"strict,omitempty"`
 	IncludeDirty bool              `json:"include_dirty,omitempty"`
+	Dry          bool              `json:"dry_run,omitempty"` // the run ends with its plan
+	Plan         *agency.Plan      `json:"plan,omitempty"`    // in the place of a manager's
 	Config       json.RawMessage   `json:"config"`            // resolved, without secrets
 	Env          map[string]string `json:"env"`               // of the caller, what toolchains need
 	Secrets      map[string]string `json:"secrets,omitempty"` // by provider; stay in the host's memory

@@ -50,7 +50,7 @@ func (ch *checker) fault(format string, args []any, keys ...string) {
 // nearest is the origin of the strongest layer among keys: of two values that
 // contradict each other the later one is at fault.
 func (s *state) nearest(keys []string) Origin {
-	rank := map[Layer]int{LayerDefault: 0, LayerCatalogue: 1, LayerUser: 2, LayerRepo: 3, LayerFlag: 4}
+	rank := map[Layer]int{LayerDefault: 0, LayerCatalogue: 1, LayerUser: 2, LayerTeam: 3, LayerRepo: 4, LayerFlag: 5}
 	best := Origin{Layer: LayerDefault}
 	for _, k := range keys {
 		for ; k != ""; k = parent(k) {
@@ -109,7 +109,7 @@ func (ch *checker) raised() {
 		key  string
 		more bool
 	}{{"budget.usd", b.USD > d.USD}, {"budget.tokens", b.Tokens > d.Tokens}, {"budget.wall_minutes", b.WallMinutes > d.WallMinutes}} {
-		if limit.more && ch.state.origins[limit.key].Layer == LayerRepo {
+		if by := ch.state.origins[limit.key].Layer; limit.more && (by == LayerRepo || by == LayerTeam) {
 			ch.warn(limit.key, "the repository raises it above the default; your own limit, set in your own file, would need your trust to be passed")
 		}
 	}

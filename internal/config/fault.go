@@ -96,6 +96,9 @@ func (t *text) line(n int) string {
 	if n < 1 || n > len(t.lines) {
 		return ""
 	}
+	if len(t.lines[n-1]) > maxLine {
+		return "…" // a whole file of JSON in a line: nobody reads it, and to mask it takes long
+	}
 	if t.insideSecret(n) {
 		return strings.Repeat("*", utf8.RuneCountInString(t.lines[n-1]))
 	}

@@ -29,8 +29,10 @@ type Input struct {
 	// AgentFiles are the repository's own agent files by slash path, where
 	// this version loads them; each needs trust.
 	AgentFiles map[string][]byte
-	Flags      []Flag
-	Env        Env
+	// TeamFile is a file that a run was started with; no Data: none.
+	TeamFile Source
+	Flags    []Flag
+	Env      Env
 	// Catalogue is provider -> capability level -> model names in order of
 	// fallback, used for the first provider whose key is set when no file
 	// has a models key. It comes from llm/catalog.
@@ -48,6 +50,7 @@ const (
 	LayerDefault     Layer = "default"
 	LayerCatalogue   Layer = "catalogue" // models of the first provider whose key is set
 	LayerUser        Layer = "user"
+	LayerTeam        Layer = "team file"
 	LayerRepo        Layer = "repository"
 	LayerFlag        Layer = "flag"
 	LayerEnvironment Layer = "environment"
@@ -76,6 +79,8 @@ type Loaded struct {
 	// Widenings are the settings of the repository's file that reach
 	// further than the user's own; they need trust (RELIABILITY 3).
 	Widenings []Widening
+	// Team is what the team file says beside settings; nil without one.
+	Team *Team
 
 	trusted bool // by the store or by AGENCY_TRUST=1
 	state   *state
@@ -92,12 +97,16 @@ func Load(in Input) (*Loaded, error) {
 	c := &collector{}
 	user, userText := readTree(in.UserFile, c)
 	repo, repoText := readTree(in.RepoFile, c)
+	own, team, teamText := readTeam(in.TeamFile, c)
 	flags := flagTrees(in.Flags, c)
 	s := newState()
-	for _, l := range append([]laid{{LayerUser, user, userText}, {LayerRepo, repo, repoText}}, flags...) {
+	for _, l := range append([]laid{{LayerUser, user, userText}, {LayerTeam, team, teamText}, {LayerRepo, repo, repoText}}, flags...) {
 		s.lay(l, in.Env, c)
 	}
-	l := &Loaded{state: s, env: in.Env, texts: map[string]*text{userText.path: userText, repoText.path: repoText}}
+	l := &Loaded{state: s, env: in.Env, Team: own, texts: map[string]*text{userText.path: userText, teamText.path: teamText, repoText.path: repoText}}
+	if own != nil && len(c.faults) == 0 {
+		widensNothing(in, laid{LayerUser, user, userText}, laid{LayerTeam, team, teamText}, c)
+	}
 	s.complete(in)
 	l.check(in, c)
 	if err := c.err(); err != nil {

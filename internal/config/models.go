@@ -143,7 +143,7 @@ func (c Config) RoutingRules() agency.Routing {
 // rolesOf are the roles that may work in a run of a mode.
 func rolesOf(m agency.Mode) []agency.RoleID {
 	switch m {
-	case agency.ModeMultiAgent:
+	case agency.ModeMultiAgent, agency.ModeFull:
 		return []agency.RoleID{"generalist", "project_manager", "scaffolder", "test_engineer", "cleanup", "reviewer"}
 	case agency.ModeProducerCritic:
 		return []agency.RoleID{"generalist", "project_manager", "reviewer"}

@@ -32,8 +32,8 @@ const referenceHead = `# Configuration
 <!-- Generated from internal/config; a test compares. Do not edit. -->
 
 Settings are laid over each other, the later wins: the defaults below, your own file
-(` + "`$XDG_CONFIG_HOME/agency/config.yaml`" + `, by default ` + "`~/.config/agency/config.yaml`" + `), the repository's
-` + "`agency.yaml`" + `, the flags of the command. Mappings merge key by key, lists are replaced. The result is
+(` + "`$XDG_CONFIG_HOME/agency/config.yaml`" + `, by default ` + "`~/.config/agency/config.yaml`" + `), the file that
+` + "`agency run FILE`" + ` was given, the repository's ` + "`agency.yaml`" + `, the flags of the command. Mappings merge key by key, lists are replaced. The result is
 copied into each run; a run never reads a file that an agent can write.
 
 - ` + "`agency config show`" + ` prints the effective settings and where each came from, ` + "`validate`" + ` only checks,
@@ -52,6 +52,10 @@ copied into each run; a run never reads a file that an agent can write.
 - The keys of all configured providers, and those in ` + "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` and `GOOGLE_API_KEY`" + `,
   are handed to the repository's host, in memory only, and replaced by ` + "`[redacted]`" + ` in all that it writes, whether the run
   needs them or not.
+- A file for ` + "`agency run FILE`" + `, YAML or JSON by its name, holds settings as below and beside them ` + "`goal`" + ` (or
+  ` + "`goal_anchor`" + `), ` + "`contracts`" + ` as a list in the form of the tool submit_plan, and ` + "`retry_budget_multiplier`" + ` (1 or 2).
+  It may not ask for more than your own file: trust is given to ` + "`agency.yaml`" + ` alone. With contracts the mode
+  is ` + "`multi_agent`" + ` where nobody names one.
 - Keys marked *not yet* are accepted and checked but have no effect in this version.
 - A file has at most 1 MiB.
 `

@@ -120,6 +120,27 @@ func (c Config) absent() []absent {
 	return out
 }
 
+// NotYet names what the mode full brings with it, as it is configured, and what
+// is not in this version: a run does without, and says so.
+func (c Config) NotYet() []string {
+	if c.Mode != agency.ModeFull {
+		return nil
+	}
+	var out []string
+	add := func(wanted bool, key, what string) {
+		if wanted && !InEffect(key) {
+			out = append(out, what+" ("+key+")")
+		}
+	}
+	add(c.Overseer.Enabled, "overseer.enabled", "the overseer")
+	add(c.Overseer.Model != "", "overseer.model", "the model-backed overseer")
+	add(c.Quality.Enabled, "quality.enabled", "the quality score")
+	add(c.Improve.Enabled, "improve.enabled", "the self-improvement loop")
+	add(len(c.MCP) > 0, "mcp", "MCP servers")
+	add(len(c.Notify) > 0, "notify", "announcements")
+	return out
+}
+
 // Supported names every setting whose feature is not in this version and that
 // a run could not honour; its error is KindInvalid. Commands that only look
 // do not ask.
@@ -147,7 +168,7 @@ func (l *Loaded) mark(key string, absents []absent) string {
 
 func (o Origin) String() string {
 	switch o.Layer {
-	case LayerUser, LayerRepo:
+	case LayerUser, LayerTeam, LayerRepo:
 		return fmt.Sprintf("%s:%d", o.File, o.Line)
 	case LayerFlag:
 		return o.File

@@ -18,6 +18,8 @@ type Copy struct {
 	// Env is what toolchains need of the environment of whoever started the
 	// run: PATH, HOME, GOCACHE and their like.
 	Env map[string]string `json:"env,omitempty"`
+	// Plan is what a person gave in the place of a manager's plan.
+	Plan *agency.Plan `json:"plan,omitempty"`
 }
 
 // Getenv looks a variable of the copy up, as os.LookupEnv does.

@@ -175,7 +175,7 @@ func (h *Host) execute(ctx context.Context, l *live, c Copy) (mode.Result, error
 // program is what a run of a mode executes.
 func program(m agency.Mode) func(flow.Ctx, mode.Input) (mode.Result, error) {
 	switch m {
-	case agency.ModeMultiAgent:
+	case agency.ModeMultiAgent, agency.ModeFull:
 		return mode.Team
 	case agency.ModeProducerCritic:
 		return mode.ProducerCritic
@@ -194,7 +194,7 @@ func inputOf(run agency.Run, c Copy) mode.Input {
 		PlanGate:       run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
 		Parallel:       c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
-		Review: reviewRules(c.Config.ProducerCritic),
+		Review: reviewRules(c.Config.ProducerCritic), Dry: run.Dry, Plan: c.Plan,
 	}
 }
 

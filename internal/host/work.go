@@ -42,7 +42,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	}
 	run := agency.Run{
 		ID: r.ID, Goal: r.Goal, Feature: r.Feature, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
-		Branch: p.Branch, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Version: h.o.Version,
+		Branch: p.Branch, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Dry: r.Dry, Version: h.o.Version,
 	}
 	if err := h.create(ctx, run, c); err != nil {
 		return api.RunStarted{}, err
@@ -76,10 +76,13 @@ func checkRequest(r api.RunRequest) (Copy, error) {
 	if r.Land != agency.LandBranch && r.Land != agency.LandMerge {
 		return c, agency.Errorf(agency.KindInvalid, "land: %s: not in this version", r.Land).WithMend("set land: merge or land: branch")
 	}
+	if r.Dry && !r.Mode.Team() {
+		return c, agency.Errorf(agency.KindInvalid, "mode %s: only a team's plan is made for a dry run", r.Mode).WithMend("agency run --mode multi_agent --dry-run")
+	}
 	if err := json.Unmarshal(r.Config, &c.Config); err != nil {
 		return c, agency.Errorf(agency.KindInvalid, "the run's configuration: %w", err)
 	}
-	c.Env = r.Env
+	c.Env, c.Plan = r.Env, r.Plan
 	return c, nil
 }
 
@@ -292,6 +295,8 @@ func mergeable(run agency.Run) error {
 		return agency.Errorf(agency.KindConflict, "run %s waits: %s", run.ID, run.Reason).WithMend("agency approve %s", run.ID)
 	case run.State != agency.StateSucceeded:
 		return agency.Errorf(agency.KindConflict, "run %s is %s: only a run that succeeded is merged", run.ID, run.State).WithMend("agency inspect %s", run.ID)
+	case run.Dry:
+		return agency.Errorf(agency.KindConflict, "run %s was a dry run: it has a plan and no work", run.ID).WithMend("agency rm %s", run.ID)
 	case run.Merged != "":
 		return agency.Errorf(agency.KindConflict, "run %s is merged already, as %s", run.ID, run.Merged)
 	}

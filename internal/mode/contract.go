@@ -74,6 +74,9 @@ type draft struct {
 // plan gives the contracts as they were submitted, or the reason why there are
 // none.
 func (d *draft) plan(c flow.Ctx) (contracts []agency.Contract, failure string, err error) {
+	if d.given() {
+		return d.adopt(c, *d.in.Plan)
+	}
 	if _, err := flow.Call(c, createContract, path(d.contract.ID, "create"), d.contract); err != nil {
 		return nil, "", err
 	}
@@ -164,7 +167,7 @@ func (d *draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 	if err != nil {
 		return planEnd{}, err
 	}
-	if d.in.PlanGate {
+	if d.in.PlanGate && !d.in.Dry {
 		answer, err := ask(c, agency.Gate{
 			ID: gateID(d.in.Run, fmt.Sprintf("plan-%d", d.n)), RunID: d.in.Run, Kind: agency.GatePlan, ContractID: d.contract.ID,
 			Summary: d.summary(plan), Body: d.body(will, cost),
@@ -172,6 +175,9 @@ func (d *draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 		switch {
 		case err != nil:
 			return planEnd{}, err
+		case answer.Verb == agency.Reject && d.given():
+			d.stopped = true
+			return planEnd{attemptEnd: attemptEnd{final: "the plan was rejected: " + answer.Note}}, nil
 		case answer.Verb == agency.Reject && d.rejected:
 			d.stopped = true
 			return planEnd{attemptEnd: attemptEnd{final: "the plan was rejected again: " + answer.Note}}, nil
@@ -243,7 +249,7 @@ func planBody(p agency.Contract, cost *forecast) string {
 	list("Interfaces", p.APIDefinitions)
 	fmt.Fprintf(&b, "\nComplexity: %s. At most %d attempts.\n", p.Complexity, p.RetryBudget)
 	if cost != nil {
-		b.WriteString("\n" + cost.text(1))
+		b.WriteString("\n" + cost.text())
 	}
 	b.WriteString("\nApprove to begin; reject with a reason to have it written again.\n")
 	return b.String()

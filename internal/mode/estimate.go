@@ -101,17 +101,26 @@ func estimated(q store.Querier, in proposal) (bool, error) {
 }
 
 // bid is who would work on a contract of the plan.
-func (s *Steps) bid(ctx context.Context, in proposal, p agency.Contract) (b agency.Bid, err error) {
-	b = agency.Bid{Contract: p, Works: 1, Looks: p.AssignedRole == roster.Reviewer}
-	if b.Route, err = s.decide(ctx, in.Routing, p, 0); err != nil {
+func (s *Steps) bid(ctx context.Context, in proposal, p agency.Contract) (agency.Bid, error) {
+	way, err := s.decide(ctx, in.Routing, p, 0)
+	if err != nil {
+		return agency.Bid{}, err
+	}
+	return BidOn(p, way, in.Rounds, func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
+		return s.models.Staff(ctx, in.Run, role, level)
+	})
+}
+
+// BidOn is who would work on a contract on a way that was decided, and who
+// would read its work; rounds is how often in an attempt at most, 0: nobody.
+func BidOn(p agency.Contract, way agency.Route, rounds int, staff func(agency.RoleID, agency.Level) (agency.Staffing, error)) (b agency.Bid, err error) {
+	b = agency.Bid{Contract: p, Route: way, Works: 1, Looks: p.AssignedRole == roster.Reviewer}
+	if b.Work, err = staff(p.AssignedRole, way.Level); err != nil || rounds == 0 || b.Looks {
 		return b, err
 	}
-	if b.Work, err = s.models.Staff(ctx, in.Run, p.AssignedRole, b.Route.Level); err != nil || in.Rounds == 0 || b.Looks {
-		return b, err
-	}
-	staff, err := s.models.Staff(ctx, in.Run, roster.Reviewer, "")
+	critic, err := staff(roster.Reviewer, "")
 	// Producer and critic that go in a circle begin one conversation afresh.
-	b.Review, b.Works, b.Reads = &staff, 2, in.Rounds*reviewTries
+	b.Review, b.Works, b.Reads = &critic, 2, rounds*reviewTries
 	return b, err
 }
 
@@ -130,21 +139,24 @@ func dollars(usd float64, unpriced []string) string {
 }
 
 // text is an estimate as the person at the plan gate reads it.
-func (f forecast) text(parallel int) string {
+func (f forecast) text() string {
+	return estimateText(f.PlanEstimate, fmt.Sprintf(" The run stops at a gate before it spends the %s or %s tokens that its budget has left.",
+		agency.USD(f.LeftUSD), agency.Count(f.LeftTokens)))
+}
+
+// estimateText is an estimate for people; limit is a sentence on what bounds it.
+func estimateText(e agency.PlanEstimate, limit string) string {
 	var b strings.Builder
-	e := f.PlanEstimate
 	fmt.Fprintf(&b, "Estimate, where each first attempt holds: about %d turns, %s tokens, %s.\n", e.Turns, agency.Count(e.Tokens), dollars(e.USD, e.Unpriced))
 	fmt.Fprintf(&b, "Worst case, all attempts used and each session at its limit: %d attempts, %s tokens, %s.", e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
-	fmt.Fprintf(&b, " What fails for good is planned anew once, which is not in it. The run stops at a gate before it spends the %s or %s tokens that its budget has left.\n",
-		agency.USD(f.LeftUSD), agency.Count(f.LeftTokens))
+	fmt.Fprintf(&b, " What fails for good is planned anew once, which is not in it.%s\n", limit)
 	if len(e.Unpriced) > 0 {
 		fmt.Fprintf(&b, "Without a known price, so that only the limit of tokens holds: %s.\n", strings.Join(e.Unpriced, ", "))
 	}
 	if len(e.Contracts) == 1 {
-		return b.String() + "\n" + f.table()
+		return b.String() + "\n" + estimateTable(e.Contracts)
 	}
-	fmt.Fprintf(&b, "Critical path: %s; about %d turns one after the other of %d in all, with at most %d contracts at work at once.\n",
-		strings.Join(ids(e.Path), " -> "), e.PathTurns, e.Turns, parallel)
+	fmt.Fprintf(&b, "Critical path: %s; about %d turns one after the other of %d in all.\n", strings.Join(ids(e.Path[:min(len(e.Path), maxListed)]), " -> "), e.PathTurns, e.Turns)
 	if len(e.Unbounded) > 0 {
 		fmt.Fprintf(&b, "Unbounded, which do not say what they will change: %s.\n", strings.Join(ids(e.Unbounded[:min(len(e.Unbounded), maxListed)]), ", "))
 	}
@@ -157,16 +169,16 @@ func (f forecast) text(parallel int) string {
 			b.WriteString("- and there may be more\n")
 		}
 	}
-	return b.String() + "\n" + f.table()
+	return b.String() + "\n" + estimateTable(e.Contracts)
 }
 
-// table is the estimate by contract.
-func (f forecast) table() string {
+// estimateTable is an estimate by contract.
+func estimateTable(contracts []agency.ContractEstimate) string {
 	var b strings.Builder
 	b.WriteString("| contract | size | model | turns | tokens | cost | attempts | worst tokens | worst cost |\n|---|---|---|---|---|---|---|---|---|\n")
-	for i, e := range f.Contracts {
+	for i, e := range contracts {
 		if i == maxListed {
-			fmt.Fprintf(&b, "\nAnd %d more.\n", len(f.Contracts)-i)
+			fmt.Fprintf(&b, "\nAnd %d more.\n", len(contracts)-i)
 			break
 		}
 		cost, worst := agency.USD(e.USD).String(), agency.USD(e.WorstUSD).String()

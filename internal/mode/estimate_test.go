@@ -68,7 +68,7 @@ func TestPlanGateEstimates(t *testing.T) {
 		"5 contracts, at most 2 at work at once",
 		"10 attempts", // two of each
 		"Without a known price, so that only the limit of tokens holds: p/fast-cheap.",
-		"Critical path: a -> c; about 24 turns one after the other of 60 in all",
+		"Critical path: a -> c; about 24 turns one after the other of 60 in all.",
 		"Unbounded, which do not say what they will change: d.",
 		"- b and b2: b.go is also written by b (b.go)",
 		"The run stops at a gate before it spends the $1.00 or 100 tokens that its budget has left.",

@@ -33,6 +33,19 @@ func replanText(in Input, all []agency.Contract, f schedule.Failure) string {
 	return b.String()
 }
 
+// PlanText is a plan for people, with what it may take where that is known.
+func PlanText(plan []agency.Contract, e *agency.PlanEstimate, parallel int) string {
+	s := fmt.Sprintf("%d contracts", len(plan))
+	if parallel > 0 {
+		s += fmt.Sprintf(", at most %d at work at once", parallel)
+	}
+	s += ".\n"
+	if e != nil {
+		s += "\n" + estimateText(*e, "")
+	}
+	return s + planList(plan, maxListed)
+}
+
 // teamBody is a plan as the person at the plan gate reads it.
 func teamBody(in Input, plan []agency.Contract, cost *forecast) string {
 	var b strings.Builder
@@ -40,11 +53,22 @@ func teamBody(in Input, plan []agency.Contract, cost *forecast) string {
 	fmt.Fprintf(&b, "%d contracts, at most %d at work at once. The longest chain has %d: %s.\n", len(plan), in.Parallel, len(path), strings.Join(ids(path), ", "))
 	if cost == nil {
 		fmt.Fprintf(&b, "At worst %d attempts, %d of each contract.\n", in.RetryBudget*len(plan), in.RetryBudget)
-	} else {
-		b.WriteString("\n" + cost.text(in.Parallel))
 	}
+	most := len(plan)
+	if cost != nil {
+		b.WriteString("\n" + cost.text())
+		most = maxListed
+	}
+	b.WriteString(planList(plan, most))
+	b.WriteString("\nApprove to begin; reject with a reason to have it planned again.\n")
+	return b.String()
+}
+
+// planList is the contracts of a plan for people, one after the other.
+func planList(plan []agency.Contract, most int) string {
+	var b strings.Builder
 	for i, p := range plan {
-		if cost != nil && i == maxListed {
+		if i == most {
 			fmt.Fprintf(&b, "\nAnd %d contracts more.\n", len(plan)-i)
 			break
 		}
@@ -62,6 +86,5 @@ func teamBody(in Input, plan []agency.Contract, cost *forecast) string {
 			fmt.Fprintf(&b, "- %s: %s%s\n", cr.ID, cr.Text, checkText(cr.Check))
 		}
 	}
-	b.WriteString("\nApprove to begin; reject with a reason to have it planned again.\n")
 	return b.String()
 }

@@ -90,21 +90,15 @@ func (s *Steps) route(ctx context.Context, _ agency.StepKey, in route) (out agen
 }
 
 // decide is the level for a contract, by its size and by what failed before.
-// The level is empty where its role is not routed.
-func (s *Steps) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (out agency.Route, err error) {
-	if !slices.Contains(r.Roles, c.AssignedRole) {
-		b := r.Bounds
-		if b == (agency.Bounds{}) {
-			b = agency.DefaultBounds()
-		}
-		return agency.Route{Complexity: b.Complexity(agency.SizeOf(c)), Points: b.Points(agency.SizeOf(c))}, nil
+func (s *Steps) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (way agency.Route, err error) {
+	var similar []string
+	if slices.Contains(r.Roles, c.AssignedRole) {
+		err = s.db.Read(ctx, func(q *store.Snapshot) (err error) {
+			similar, err = failedLike(q, c)
+			return err
+		})
 	}
-	err = s.db.Read(ctx, func(q *store.Snapshot) error {
-		similar, err := failedLike(q, c)
-		out = r.Decide(c, similar, up)
-		return err
-	})
-	return out, err
+	return r.Way(c, similar, up), err
 }
 
 func orZero(r *agency.ModelRouted) (out agency.ModelRouted) {

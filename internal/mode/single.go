@@ -40,6 +40,10 @@ type Input struct {
 	// DependencyGate asks a person before anything is installed, also where the
 	// configuration allows it.
 	DependencyGate bool
+	// Plan is what a person gave in the place of a manager's plan.
+	Plan *agency.Plan
+	// Dry ends a team's run with its plan and what it may take.
+	Dry bool
 	// Routing picks the models of contracts; its zero value leaves each role its
 	// own.
 	Routing agency.Routing

@@ -191,6 +191,7 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, raiseBudget, steps.raise)
 	mortal(s, r, routeModel, steps.route)
 	mortal(s, r, estimatePlan, steps.estimate)
+	mortal(s, r, adoptPlan, steps.adopt)
 	mortal(s, r, markFeature, steps.mark)
 	mortal(s, r, noteEscalation, steps.escalate)
 	mortal(s, r, noteMove, steps.moved)

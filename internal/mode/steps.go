@@ -154,6 +154,7 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, raiseBudget, s.raise)
 	flow.Bind(r, routeModel, s.route)
 	flow.Bind(r, estimatePlan, s.estimate)
+	flow.Bind(r, adoptPlan, s.adopt)
 	flow.Bind(r, markFeature, s.mark)
 	flow.Bind(r, noteEscalation, s.escalate)
 	flow.Bind(r, noteMove, s.moved)

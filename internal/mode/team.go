@@ -25,6 +25,11 @@ func Team(c flow.Ctx, in Input) (Result, error) {
 	switch {
 	case err != nil:
 		return Result{}, err
+	case in.Dry && plan != nil:
+		_, err := flow.Call(c, createContracts, "contracts", d.contracts(plan))
+		return Result{Succeeded: true, Reason: "a dry run: this is the plan, and nothing of it was begun"}, err
+	case in.Dry:
+		return Result{Reason: failure}, nil
 	case plan != nil:
 		t := &team{in: in, crew: d.crew, all: d.contracts(plan)}
 		return t.carryOut(c)

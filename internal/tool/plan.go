@@ -207,14 +207,42 @@ func (p *planArgs) UnmarshalJSON(raw []byte) error {
 	}
 	var errs []error
 	for i, one := range doc.Contracts {
-		var a draftArgs
-		if err := draftShape().decode(one, &a); err != nil {
+		c, err := ReadDraft(one)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("contract %d: %w", i+1, err))
 			continue
 		}
-		p.Contracts = append(p.Contracts, a.contract())
+		p.Contracts = append(p.Contracts, c)
 	}
 	return errors.Join(errs...)
+}
+
+// DraftFields are the names of all fields of a contract that its author may
+// write, and of those that it must have.
+func DraftFields() (all, required []string) {
+	s := draftShape()
+	return s.names, s.required
+}
+
+// CheckDraftField refuses a value that a field of a contract cannot have.
+func CheckDraftField(name string, value json.RawMessage) error {
+	raw, err := json.Marshal(map[string]json.RawMessage{name: value})
+	if err != nil {
+		return err
+	}
+	var a draftArgs
+	s := draftShape()
+	s.required = nil
+	return s.decode(raw, &a)
+}
+
+// ReadDraft reads a contract as its author writes it.
+func ReadDraft(raw json.RawMessage) (agency.Contract, error) {
+	var a draftArgs
+	if err := draftShape().decode(raw, &a); err != nil {
+		return agency.Contract{}, err
+	}
+	return a.contract(), nil
 }
 
 func draftShape() shape {

@@ -19,8 +19,12 @@ type Input struct {
 	Goal   string
 	Strict bool
 	Config config.Config
+	// Plan is what a person gives in the place of a manager's plan; nil: none.
+	Plan *agency.Plan
 	// Models of a role, in order of fallback.
 	Models func(agency.RoleID) ([]agency.Offer, error)
+	// Staff is what the sessions of a role ask, on a level or of its own models.
+	Staff func(agency.RoleID, agency.Level) (agency.Staffing, error)
 }
 
 // Run foresees a run: its plan, its gates and its worst case.
@@ -33,6 +37,9 @@ func Run(in Input) (api.DryDoc, error) {
 	if c.Mode == agency.ModeSingle {
 		doc.MovesUp = mode.MovesUp(in.Goal, c.Triggers)
 	}
+	if in.Plan != nil {
+		return doc, in.plan(&doc)
+	}
 	var worst agency.Money
 	for _, s := range steps(c, doc.MovesUp != "") {
 		most, tokens, err := in.step(&s, &doc)
@@ -42,7 +49,7 @@ func Run(in Input) (api.DryDoc, error) {
 		worst, doc.WorstTokens = worst+most, doc.WorstTokens+tokens
 		doc.Steps = append(doc.Steps, s)
 	}
-	if c.Mode == agency.ModeMultiAgent { // nobody knows how many contracts there will be
+	if c.Mode.Team() { // nobody knows how many contracts there will be
 		worst, doc.WorstTokens = math.MaxInt64, math.MaxInt64
 	}
 	doc.WorstUSD = min(worst, agency.USD(c.Budget.USD)).Float()
@@ -50,12 +57,39 @@ func Run(in Input) (api.DryDoc, error) {
 	return doc, nil
 }
 
+// plan foresees a plan that is given: nobody has to be asked for it. What failed
+// in earlier runs, which may raise the level of models, is not looked at.
+func (in Input) plan(doc *api.DryDoc) error {
+	c := in.Config
+	rounds := 0
+	if c.Mode != agency.ModeContract {
+		rounds = c.ProducerCritic.MaxIterations
+	}
+	way := c.RoutingRules()
+	var bids []agency.Bid
+	for _, p := range in.Plan.Contracts {
+		p.RetryBudget = in.Plan.Attempts(c.RetryBudget)
+		if !c.Mode.Team() {
+			p.AssignedRole = roster.Generalist
+		}
+		b, err := mode.BidOn(p, way.Way(p, nil, 0), rounds, in.Staff)
+		if err != nil {
+			return err
+		}
+		bids = append(bids, b)
+	}
+	e := agency.EstimatePlan(bids, c.SharedWrites)
+	doc.Plan, doc.Estimate, doc.Unpriced = in.Plan, &e, append(doc.Unpriced, e.Unpriced...)
+	doc.WorstUSD, doc.WorstTokens = min(e.WorstUSD, c.Budget.USD), min(e.WorstTokens, c.Budget.Tokens)
+	return nil
+}
+
 // steps are the contracts of a run as far as they are known before it begins.
 func steps(c config.Config, formal bool) []api.DryStep {
 	plan := api.DryStep{Contract: "plan", Title: "the goal becomes one formal contract", Role: roster.ProjectManager}
 	work := api.DryStep{Contract: "(as planned)", Title: "the contract, by one agent with its context staged", Role: roster.Generalist}
 	alone := api.DryStep{Contract: "main", Title: "the goal, by one agent", Role: roster.Generalist}
-	if c.Mode == agency.ModeMultiAgent {
+	if c.Mode.Team() {
 		plan.Title = "the goal is split into contracts"
 		work.Contract, work.Title, work.Role = "(each as planned)", "a contract, by an agent of the role that the plan names", roster.Scaffolder
 		review := api.DryStep{Contract: "(each as planned)", Title: "a review of what a contract changes", Role: roster.Reviewer}

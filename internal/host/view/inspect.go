@@ -170,6 +170,12 @@ func add(doc *api.InspectDoc, ev agency.Event) {
 		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step, Interwoven: d.Interwoven})
 	case *agency.ModelRouted:
 		doc.Routing = append(doc.Routing, api.RoutingDoc{Contract: ev.ContractID, Role: ev.Role, ModelRouted: *d})
+	case *agency.PlanSubmitted:
+		doc.Plans = append(doc.Plans, api.SubmittedDoc{Contract: ev.ContractID, Contracts: d.Contracts, RetryBudgetMultiplier: max(1, d.RetryBudgetMultiplier)})
+	case *agency.PlanEstimated:
+		if last := len(doc.Plans) - 1; last >= 0 {
+			doc.Plans[last].Estimate = d
+		}
 	case *agency.Nudged, *agency.Halted:
 		doc.Interventions = append(doc.Interventions, ev)
 	}

@@ -75,7 +75,11 @@ func (s *Shop) Staff(ctx context.Context, run agency.RunID, role agency.RoleID, 
 	if err != nil {
 		return out, err
 	}
-	c := b.copy.Config
+	return StaffOf(s.o.Catalog, b.copy.Config, role, level)
+}
+
+// StaffOf is the same of a configuration that no run keeps yet.
+func StaffOf(known *catalog.Catalog, c config.Config, role agency.RoleID, level agency.Level) (out agency.Staffing, err error) {
 	if c.Mode == agency.ModeSingle {
 		role = roster.Generalist
 	}
@@ -91,7 +95,7 @@ func (s *Shop) Staff(ctx context.Context, run agency.RunID, role agency.RoleID, 
 		return out, err
 	}
 	offer := func(ref config.ModelRef) agency.Offer {
-		price, window := Known(s.o.Catalog, c, ref)
+		price, window := Known(known, c, ref)
 		return agency.Offer{Model: ref.String(), Price: price, Window: window}
 	}
 	out.First = offer(first[0])

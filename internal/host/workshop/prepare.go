@@ -49,6 +49,11 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 		return host.Prepared{}, err
 	}
 	p := host.Prepared{Base: head, Target: target, Branch: c.Config.BranchPrefix + "/" + string(r.ID) + "/main"}
+	if r.Plan != nil {
+		if err := checkPlan(c.Config, *r.Plan); err != nil {
+			return p, err
+		}
+	}
 	if err := s.free(ctx, loc, p.Branch, c.Config.BranchPrefix); err != nil {
 		return p, err
 	}
@@ -68,6 +73,9 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	}
 	if c.Config.Commands.Test == "" {
 		p.Notes = append(p.Notes, "no test command is known: the work is checked by build and vet only; set commands.test in agency.yaml")
+	}
+	if later := c.Config.NotYet(); len(later) > 0 {
+		p.Notes = append(p.Notes, "mode full: not in this version, and the run does without: "+strings.Join(later, ", "))
 	}
 	p.Notes = append(p.Notes, tierNotes(b.runner)...)
 	return p, nil

@@ -78,7 +78,7 @@ func rulesOf(c config.Config, known []agency.Contract) agency.PlanRules {
 		Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{},
 	}
 	for _, r := range roster.Roles() {
-		rules.Holders[r.ID] = r.Holds && (c.Mode != agency.ModeMultiAgent || r.Works())
+		rules.Holders[r.ID] = r.Holds && (!c.Mode.Team() || r.Works())
 	}
 	for _, k := range known {
 		rules.Taken[k.ID] = true

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+)
+
+// Team is what a team file says beside settings: the goal, and contracts in
+// the place of a manager's plan.
+type Team struct {
+	Goal Value
+	// Multiplier is the plan's retry_budget_multiplier.
+	Multiplier Value
+	// Contracts are as they stand there; Planned is where they begin, its Line 0
+	// where there are none.
+	Contracts []TeamContract
+	Planned   Value
+
+	text *text
+}
+
+// Value is a text or number of a team file and where it stands; Line is 0
+// where it does not.
+type Value struct {
+	Text      string
+	Line, Col int
+}
+
+// TeamContract is a contract of a team file, for whoever knows what its fields
+// mean.
+type TeamContract struct {
+	Line, Col int
+	Fields    []TeamField
+}
+
+// TeamField is a field of a contract. Its value is given as JSON.
+type TeamField struct {
+	Name      string
+	Line, Col int
+	JSON      json.RawMessage
+}
+
+// The keys of a team file that are no settings. A plan's own form names the
+// goal goal_anchor.
+const (
+	teamGoal       = "goal"
+	teamAnchor     = "goal_anchor"
+	teamMultiplier = "retry_budget_multiplier"
+	teamContracts  = "contracts"
+)
+
+// readTeam parses a team file, JSON by its name and YAML otherwise, and takes
+// what is no setting out of it.
+func readTeam(src Source, c *collector) (*Team, *node, *text) {
+	if src.Data == nil {
+		return nil, nil, &text{path: src.Path}
+	}
+	read := readTree
+	if strings.EqualFold(filepath.Ext(src.Path), ".json") {
+		read = readJSON
+	}
+	root, t := read(src, c)
+	team := &Team{text: t}
+	if root == nil {
+		return team, nil, t
+	}
+	rest := *root
+	rest.entries = nil
+	for _, e := range root.entries {
+		if !team.take(e, c) {
+			rest.entries = append(rest.entries, e)
+		}
+	}
+	return team, &rest, t
+}
+
+// take reads an entry that is no setting.
+func (tm *Team) take(e entry, c *collector) bool {
+	n := e.value
+	switch {
+	case e.key == teamGoal || e.key == teamAnchor:
+		if n.shape != isText {
+			c.add(tm.text, n.line, n.col, "%s must be text, not %s", e.key, n.describe())
+		} else if tm.Goal.Line == 0 || e.key == teamGoal { // the goal, where it has both
+			tm.Goal = Value{Text: n.text, Line: n.line, Col: n.col}
+		}
+	case e.key == teamMultiplier:
+		tm.Multiplier = Value{Text: n.text, Line: n.line, Col: n.col}
+		if n.shape != isInt {
+			c.add(tm.text, n.line, n.col, "%s must be a whole number, not %s", e.key, n.describe())
+		}
+	case e.key == teamContracts && n.shape != isMap: // a mapping is the setting of that name
+		tm.Planned = Value{Line: e.line, Col: e.col}
+		if n.shape != isList {
+			c.add(tm.text, n.line, n.col, "%s must be a list of contracts, or the settings of that name, not %s", e.key, n.describe())
+		}
+		for _, item := range n.items {
+			tm.contract(item, c)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (tm *Team) contract(n *node, c *collector) {
+	one := TeamContract{Line: n.line, Col: n.col}
+	if n.shape != isMap {
+		c.add(tm.text, n.line, n.col, "a contract must be a mapping, not %s", n.describe())
+		return
+	}
+	for _, e := range n.entries {
+		raw, err := json.Marshal(e.value.plain())
+		if err != nil { // .inf and .nan
+			c.add(tm.text, e.value.line, e.value.col, "%s is no value that a contract may have", clip(e.value.text))
+			continue
+		}
+		one.Fields = append(one.Fields, TeamField{Name: e.key, Line: e.value.line, Col: e.value.col, JSON: raw})
+	}
+	tm.Contracts = append(tm.Contracts, one)
+}
+
+// plain is the value as JSON knows it.
+func (n *node) plain() any {
+	switch n.shape {
+	case isBool:
+		return n.bool
+	case isInt:
+		if n.tooBig {
+			return n.float
+		}
+		return n.int
+	case isFloat:
+		return n.float
+	case isText:
+		return n.text
+	case isMap:
+		out := make(map[string]any, len(n.entries))
+		for _, e := range n.entries {
+			out[e.key] = e.value.plain()
+		}
+		return out
+	case isList:
+		out := make([]any, len(n.items))
+		for i, item := range n.items {
+			out[i] = item.plain()
+		}
+		return out
+	}
+	return nil
+}
+
+// TeamFault is one thing that is wrong with a team file, at its place.
+type TeamFault struct {
+	Line, Col int
+	What      string
+}
+
+// Unknown is the fault of a field that no contract has.
+func (f TeamField) Unknown(known []string) TeamFault {
+	return TeamFault{Line: f.Line, Col: f.Col, What: "unknown key " + clipKey(f.Name) + suggestion(f.Name, known)}
+}
+
+// Err names faults at their places; nil where there are none. Its error is
+// KindInvalid.
+func (tm *Team) Err(faults []TeamFault) error {
+	c := &collector{}
+	for _, f := range faults {
+		c.add(tm.text, f.Line, f.Col, "%s", f.What)
+	}
+	return c.err()
+}
+
+// widensNothing refuses a team file that reaches further than the user's own
+// configuration: trust is given to a repository's agency.yaml alone.
+func widensNothing(in Input, user, team laid, c *collector) {
+	quiet := &collector{} // both files have been read without a fault
+	have, want := newState(), newState()
+	have.lay(user, in.Env, quiet)
+	want.lay(user, in.Env, quiet)
+	want.lay(team, in.Env, quiet)
+	for _, w := range Widens(want.security(), have.security()) {
+		at := want.nearest([]string{w.Key})
+		c.add(team.text, at.Line, at.Col, "%s: a team file may not ask for more than your own configuration; set it in agency.yaml, and trust it there", w)
+	}
+}
