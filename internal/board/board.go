@@ -51,6 +51,10 @@ type Options struct {
 	MaySend func(from, to agency.RoleID) bool
 	// Role tells whether there is such a role to write to; nil: any is one.
 	Role func(agency.RoleID) bool
+	// Answered is told of each reply to a question (see Question) in the reply's
+	// own transaction, so that whoever waits for it is woken by the same commit.
+	// It sees replies that are sent by this Board.
+	Answered func(tx *store.Tx, reply agency.Message) error
 	// Events is the log that Subscribe follows.
 	Events *event.Log
 }

@@ -95,15 +95,25 @@ func notice(tx *store.Tx, m agency.Message, id, subject, body string) error {
 	return post(tx, nil, []*parcel{{Message: n}})
 }
 
-// answered notes that a message has the response that it required. A word of
-// the sender itself, or of the harness about it, is none.
-func answered(tx *store.Tx, m agency.Message) error {
+// answered notes that a message has a response. A word of the sender itself, or
+// of the harness about it, is none.
+func answered(tx *store.Tx, b *Board, m agency.Message) error {
 	if m.From == agency.FromSystem {
 		return nil
 	}
 	_, err := tx.Exec(`UPDATE board_message SET due = 0 WHERE run_id = ? AND id = ? AND due > 0 AND sender <> ?`,
 		string(m.RunID), string(m.InReplyTo), m.From)
-	return err
+	if err != nil || b == nil || b.o.Answered == nil {
+		return err
+	}
+	// Also one that comes late wakes who waits.
+	var waits bool
+	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM board_message WHERE run_id = ? AND id = ? AND wants AND within > 0 AND sender <> ?)`,
+		string(m.RunID), string(m.InReplyTo), m.From).Scan(&waits)
+	if err != nil || !waits {
+		return err
+	}
+	return b.o.Answered(tx, m)
 }
 
 // Sweep makes dead letters of mail whose time to live is over, and tells the

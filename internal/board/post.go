@@ -66,7 +66,7 @@ func (p *parcel) arrive(tx *store.Tx, b *Board) error {
 	if p.InReplyTo == "" {
 		return nil
 	}
-	return answered(tx, p.Message)
+	return answered(tx, b, p.Message)
 }
 
 // copies puts a message to everyone into the inbox of each live agent but its
