@@ -23,6 +23,8 @@ type View struct {
 	Phase Phase
 	// AskPerson tells whether the role may ask a person.
 	AskPerson bool
+	// Clarify tells whether the role may ask whoever leads.
+	Clarify bool
 }
 
 // Works tells whether an agent of the role can fulfil a contract in this
@@ -37,7 +39,10 @@ func (r Role) Works() bool {
 // "# TITLE (ID)". A role without a prompt is not in this version: KindInvalid.
 func (r Role) Prompt(v View) (string, error) {
 	name := string(r.ID)
-	if v.Phase == Reporting {
+	switch v.Phase {
+	case Answering:
+		name += "_answer"
+	case Reporting:
 		name += "_report"
 	}
 	text, err := fs.ReadFile(prompts, "prompts/"+name+".md")
@@ -52,6 +57,7 @@ func (r Role) Prompt(v View) (string, error) {
 		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)
 	}
 	v.Title, v.ID, v.AskPerson = r.Title, string(r.ID), r.OffersIn(v.Phase, "request_human_input")
+	v.Clarify = r.OffersIn(v.Phase, "request_clarification")
 	var b strings.Builder
 	if err := t.Execute(&b, v); err != nil {
 		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)

@@ -22,7 +22,7 @@ func TestGeneralist(t *testing.T) {
 	want := []string{
 		"create_checkpoint", "delete_file", "edit_file", "get_coverage_report", "get_feature_status", "get_git_diff", "get_git_log", "list_directory",
 		"list_uncovered_lines", "read_file",
-		"request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
+		"request_clarification", "request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
 		"run_tests_with_coverage", "run_type_check",
 		"search_files", "send_message", "signal_blocked", "signal_complete", "write_file",
 	}
@@ -87,6 +87,11 @@ func TestPhases(t *testing.T) {
 		{Reporting, "create_subcontract", false},
 		{Reporting, "final_report", true},
 		{Reporting, "read_file", true},
+		{Answering, "final_report", true},
+		{Answering, "send_message", true},
+		{Answering, "request_human_input", true},
+		{Answering, "submit_plan", false},
+		{Answering, "mark_feature_complete", false},
 		{Always, "submit_plan", true},
 	} {
 		if got := r.OffersIn(tt.phase, tt.tool); got != tt.want {
@@ -106,6 +111,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Contracts: 1}, "testdata/project_manager.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop"}, "testdata/project_manager_many.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/project_manager_report.md")
+	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/project_manager_answer.md")
 	golden(t, Scaffolder, View{Repo: "/home/ann/shop", Network: true}, "testdata/scaffolder.md")
 	golden(t, TestEngineer, View{Repo: "/home/ann/shop"}, "testdata/test_engineer.md")
 	golden(t, Cleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")

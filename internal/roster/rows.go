@@ -50,6 +50,7 @@ func rows() []row {
 		{"final_report", "PO", true},
 		{"get_feature_status", "PG", false},
 		{"mark_feature_complete", "P", false},
+		{"request_clarification", "STCGI", false},
 		{"request_handoff", "STR", false},
 		{"send_message", everyone, false},
 		{"request_human_input", "PVQG", false},
@@ -60,7 +61,8 @@ func rows() []row {
 }
 
 // Phase is what a manager's session is for: it plans one contract or many, it
-// plans and leads those who work, or it reports on what came of its plan.
+// plans and leads those who work, it answers a question of one of them, or it
+// reports on what came of its plan.
 type Phase string
 
 // The phases. Other roles have none.
@@ -68,6 +70,7 @@ const (
 	Always    Phase = ""
 	Planning  Phase = "planning"
 	Leading   Phase = "leading"
+	Answering Phase = "answering"
 	Reporting Phase = "reporting"
 )
 
@@ -75,10 +78,11 @@ const (
 func only() map[string][]Phase {
 	plans, leads := []Phase{Planning, Leading}, []Phase{Leading}
 	return map[string][]Phase{
-		"create_subcontract": plans, "submit_plan": plans, "request_human_input": plans, "signal_blocked": plans,
+		"create_subcontract": plans, "submit_plan": plans,
+		"request_human_input": {Planning, Leading, Answering}, "signal_blocked": {Planning, Leading, Answering},
 		"spawn_agent": leads, "wait_for_agents": leads, "collect_results": leads,
 		"update_subcontract": leads, "get_subcontract_status": leads, "mark_subcontract_complete": leads,
-		"final_report": {Reporting},
+		"mark_feature_complete": {Planning, Leading, Reporting}, "final_report": {Answering, Reporting},
 	}
 }
 

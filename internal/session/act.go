@@ -204,6 +204,7 @@ func (c *conversation) env(idx int) *tool.Env {
 		Mail:        letters{c, idx},
 		Features:    features{c},
 		Team:        members{c},
+		Questions:   questions{c},
 	}
 }
 
@@ -311,6 +312,8 @@ func (c *conversation) effect(d *done, k *call, problem string) {
 		c.ofAgents(d, k, e.Agents, AgentsAsk{Wait: &Agents{e.Agents}})
 	case tool.Collect:
 		c.ofAgents(d, k, e.Agents, AgentsAsk{Collect: &Agents{e.Agents}})
+	case tool.Clarification:
+		d.end = &Outcome{Kind: Parked, For: ForInbox, Question: e.Text, Awaits: c.askID(k.idx), ToolUse: k.use.ID, Tree: d.tree}
 	}
 }
 

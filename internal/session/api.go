@@ -52,6 +52,9 @@ type Spec struct {
 	// Report has a manager report on a plan that was carried out, instead of
 	// making one.
 	Report bool `json:"report,omitempty"`
+	// Answers is the question that a manager's session answers, instead of making
+	// a plan.
+	Answers agency.MessageID `json:"answers,omitempty"`
 	// Staged has the contract's context staged: in the brief, and as files.
 	Staged bool `json:"staged,omitempty"`
 	// From is the tree that the first attempt begins with where that is not the
@@ -74,6 +77,8 @@ func (s Spec) phase() roster.Phase {
 		return roster.Reporting
 	case s.Leads:
 		return roster.Leading
+	case s.Answers != "":
+		return roster.Answering
 	}
 	return roster.Planning
 }
@@ -128,6 +133,9 @@ type Answer struct {
 	// Replies, where set, are the results of several calls that parked the session
 	// together.
 	Replies []Reply `json:"replies,omitempty"`
+	// Message, where set, is the message that Text is of: it is read by being the
+	// result of the call, and not shown again.
+	Message agency.MessageID `json:"message,omitempty"`
 }
 
 // Kind says how a part of a session ended.
@@ -155,7 +163,7 @@ const (
 	ForAgents Wait = "agents" // Asks and the first one's ToolUse are set
 	ForBudget Wait = "budget" // Reason and Exhausted are set
 	ForPause  Wait = "pause"
-	ForInbox  Wait = "inbox" // ToolUse is set
+	ForInbox  Wait = "inbox" // Question, Awaits and ToolUse are set
 )
 
 // Cause names why a session ended without an ending tool.
@@ -176,16 +184,19 @@ const (
 
 // Outcome is how a part of a session ended. Kind says which fields are set.
 type Outcome struct {
-	Kind      Kind              `json:"kind"`
-	Claim     *agency.Claim     `json:"claim,omitempty"`
-	Reason    string            `json:"reason,omitempty"` // for people
-	Attempted string            `json:"attempted,omitempty"`
-	Cause     Cause             `json:"cause,omitempty"`
-	For       Wait              `json:"for,omitempty"`
-	Question  string            `json:"question,omitempty"`
-	Options   []string          `json:"options,omitempty"`
-	ToolUse   string            `json:"tool_use_id,omitempty"`
-	Asks      []AgentsAsk       `json:"asks,omitempty"`
+	Kind      Kind          `json:"kind"`
+	Claim     *agency.Claim `json:"claim,omitempty"`
+	Reason    string        `json:"reason,omitempty"` // for people
+	Attempted string        `json:"attempted,omitempty"`
+	Cause     Cause         `json:"cause,omitempty"`
+	For       Wait          `json:"for,omitempty"`
+	Question  string        `json:"question,omitempty"`
+	Options   []string      `json:"options,omitempty"`
+	ToolUse   string        `json:"tool_use_id,omitempty"`
+	Asks      []AgentsAsk   `json:"asks,omitempty"`
+	// Awaits is the message whose answer is waited for. It was sent in the commit
+	// that parked the session.
+	Awaits    agency.MessageID  `json:"awaits,omitempty"`
 	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
 	Report    string            `json:"report,omitempty"`
 	To        agency.AgentID    `json:"to,omitempty"`

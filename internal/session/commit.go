@@ -30,6 +30,8 @@ type draft struct {
 	// joined says that this commit makes the agent known as at work.
 	joined bool
 	edited []string // files that this commit makes known as changed
+	// replied says that this commit shows the message that a call waited for.
+	replied bool
 }
 
 // queue puts a message into the next commit.
@@ -82,6 +84,9 @@ func (c *conversation) adopt(w *draft) {
 	c.stored, c.st, c.turn, c.pending = true, w.st, w.turn, nil
 	c.joined = c.joined || w.joined
 	c.knowEdits(w.edited)
+	if w.replied {
+		c.replyID = ""
+	}
 	for _, m := range w.out {
 		c.append(m)
 	}
@@ -104,7 +109,7 @@ func (w *draft) fill(d *done) error {
 	}
 	report := func() error { return w.report(d) }
 	edits := func() error { return w.noteEdits(d) }
-	for _, step := range []func() error{report, edits, w.loseTry, w.stopped, w.mail, w.say, w.reserve, w.save} {
+	for _, step := range []func() error{report, edits, w.loseTry, w.reply, w.stopped, w.mail, w.say, w.reserve, w.save} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -385,6 +390,9 @@ func (w *draft) ended() error {
 	doc = w.tx.Redact(doc)
 	w.end = &Outcome{}
 	if err := json.Unmarshal(doc, w.end); err != nil {
+		return err
+	}
+	if err := w.ask(); err != nil {
 		return err
 	}
 	if err := w.left(); err != nil {

@@ -40,6 +40,8 @@ type conversation struct {
 	used   map[string]bool // ids of tool calls
 
 	pending []message // for the next commit
+	// replyID is the message that is shown as a call's result by the next commit.
+	replyID agency.MessageID
 
 	joined bool            // the board shows the agent as at work in this part
 	edited map[string]bool // files that the board knows of as changed by it

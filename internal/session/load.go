@@ -12,6 +12,7 @@ import (
 	"agency/internal/llm"
 	"agency/internal/registry"
 	"agency/internal/store"
+	"agency/internal/tool"
 )
 
 // load reads what is stored. A part that has ended gives its outcome.
@@ -192,7 +193,10 @@ func (c *conversation) takeAnswer() error {
 	}
 	text := noAnswer
 	if a := c.spec.Answer; a != nil && (a.ToolUse == c.st.Waits || a.ToolUse == "") {
-		text = a.Text
+		text, c.replyID = a.Text, a.Message
+		if a.Message != "" {
+			text = tool.Cap(text, tool.MaxResult)
+		}
 		if a.Review != nil {
 			var err error
 			if text, err = brief.ReviewFeedback(*a.Review, a.Left); err != nil {

@@ -143,7 +143,7 @@ func (l letters) Handoff(ctx context.Context, to agency.RoleID, reason string) (
 // transient: the call runs again.
 func (l letters) post(ctx context.Context, to string, send func(*store.Tx, agency.Message) error) (tool.Sent, error) {
 	c := l.c
-	out := tool.Sent{ID: agency.MessageID(fmt.Sprintf("%s/%s/%d/%d/%d", c.spec.Agent, c.spec.Contract, c.spec.Attempt, c.turn.n, l.idx+1))}
+	out := tool.Sent{ID: agency.MessageID(fmt.Sprintf("%s/%s/%d%s/%d/%d", c.spec.Agent, c.spec.Contract, c.spec.Attempt, c.within(), c.turn.n, l.idx+1))}
 	err := c.write(ctx, func(tx *store.Tx) error {
 		full := agency.Message{ID: out.ID, RunID: c.spec.Run, From: string(c.spec.Agent), ContractID: c.spec.Contract}
 		live, err := board.Live(tx, c.spec.Run)

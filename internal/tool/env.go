@@ -19,6 +19,7 @@ type Env struct {
 	Mail        Mail
 	Features    Features
 	Team        Team
+	Questions   Questions
 	// Criteria are the ids of the contract's acceptance criteria.
 	Criteria []string
 }

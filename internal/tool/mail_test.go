@@ -92,3 +92,35 @@ func TestRequestHandoff(t *testing.T) {
 		}
 	}
 }
+
+// record is what was asked before.
+type record struct{ asked Asked }
+
+func (r record) Asked(context.Context, string) (Asked, error) { return r.asked, nil }
+
+// What is no question is refused before anybody is asked.
+func TestRequestClarification(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args, want string
+		asked      Asked
+		effect     Effect
+	}{
+		"asked":     {`{"question":" Which? "}`, "asked", Asked{Most: 3, Left: 3}, Clarification{"Which?"}},
+		"again":     {`{"question":"Which?"}`, "asked this before. The answer of human was:\n\nb", Asked{Answer: "b", By: "human"}, nil},
+		"too many":  {`{"question":"Which?"}`, "error: too many questions: this attempt has asked all 3", Asked{Most: 3}, nil},
+		"empty":     {`{"question":" "}`, "error: the question is empty", Asked{Left: 1}, nil},
+		"ten MB":    {`{"question":"` + strings.Repeat("x", 10<<20) + `"}`, "error: the arguments have 10 MB", Asked{Left: 1}, nil},
+		"long":      {`{"question":"` + strings.Repeat("x", 9<<10) + `"}`, "error: the question is empty or longer than 8192 bytes", Asked{Left: 1}, nil},
+		"no letter": {`{"question":"` + "\xff" + `"}`, "asked", Asked{Left: 1}, Clarification{"\uFFFD"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, err := requestClarification().Run(t.Context(), &Env{Questions: record{tc.asked}}, []byte(tc.args))
+			if err != nil || !strings.Contains(res.Text, tc.want) || len(res.Text) > 1000 {
+				t.Errorf("%.300s, %v", res.Text, err)
+			}
+			if diff := cmp.Diff(tc.effect, res.Effect); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
