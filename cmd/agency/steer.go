@@ -162,7 +162,7 @@ func (a *app) sayCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "say RUN TEXT", Short: "Send a message into a run", Args: exactly(2, "say RUN TEXT"),
-		Long:    "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn. How far it has come is shown by: agency inspect RUN --messages.",
+		Long:    "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn; to one that waits for an answer it is the answer. How far it has come is shown by: agency inspect RUN --messages.",
 		Example: `  agency say k3f9d2ab "the parser must also accept 1d"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd.Context(), args[0], daemon.Want{}, func(_ here, c *daemon.Connected, run api.RunDoc) error {
@@ -171,10 +171,14 @@ func (a *app) sayCommand() *cobra.Command {
 					return err
 				}
 				m, err := c.Say(cmd.Context(), run.ID, api.SayRequest{ID: agency.MessageID(id), To: to, Text: args[1], By: who()})
-				if err == nil {
-					a.printf(a.out, "message %s to %s: %s\n", m.ID, cmp.Or(m.To, string(m.ToRole)), m.Status)
+				if err != nil {
+					return err
 				}
-				return err
+				a.printf(a.out, "message %s to %s: %s\n", m.ID, cmp.Or(m.To, string(m.ToRole)), m.Status)
+				if m.InReplyTo != "" {
+					a.printf(a.out, "it answers the question %s\n", m.InReplyTo)
+				}
+				return nil
 			})
 		},
 	}

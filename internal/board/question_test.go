@@ -48,7 +48,9 @@ func (d *desk) asked() (question, answer agency.MessageID) {
 // question is what its sender waits for.
 func TestTheFirstReplyIsTheAnswer(t *testing.T) {
 	d := newDesk(t)
-	d.do(func(tx *store.Tx) error { return Join(tx, Agent{Run: run, ID: "ann", Role: "scaffolder", Contract: "c"}) })
+	d.do(func(tx *store.Tx) error {
+		return Join(tx, Agent{Run: run, ID: "ann", Role: "scaffolder", Contract: "c"})
+	})
 	d.join("bob")
 	d.send(wonder("q"))
 	about := func(id, from string) agency.Message {
@@ -80,7 +82,9 @@ func TestAQuestionIsMetWhereverItIs(t *testing.T) {
 	for _, how := range []string{"pending", "delivered", "read", "processed"} {
 		d := newDesk(t)
 		b := d.board()
-		d.do(func(tx *store.Tx) error { return Join(tx, Agent{Run: run, ID: "ann", Role: "scaffolder", Contract: "c"}) })
+		d.do(func(tx *store.Tx) error {
+			return Join(tx, Agent{Run: run, ID: "ann", Role: "scaffolder", Contract: "c"})
+		})
 		d.do(func(tx *store.Tx) error { return Join(tx, Agent{Run: run, ID: "pm", Role: "project_manager"}) })
 		d.send(wonder("q"))
 		pm := Recipient{Run: run, Agent: "pm", Role: "project_manager", Session: "s"}

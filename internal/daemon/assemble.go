@@ -80,7 +80,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	shop := workshop.New(workshop.Options{
 		DB: db, Git: g, Vault: vault, Catalog: known, Repo: o.Place.Repo, StateDir: o.Place.State, Log: o.Log,
 	})
-	p.board, err = board.Open(ctx, db, board.Options{MaySend: roster.MaySend, Role: isRole, Events: p.events})
+	p.board, err = board.Open(ctx, db, board.Options{MaySend: roster.MaySend, Role: isRole, Events: p.events, Answered: answered})
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -130,6 +130,12 @@ func (p *parts) close() error {
 func isRole(id agency.RoleID) bool {
 	_, err := roster.Find(id)
 	return err == nil
+}
+
+// answered wakes the run whose agent waits for a reply, in the reply's own
+// transaction.
+func answered(tx *store.Tx, reply agency.Message) error {
+	return local.SendTo(tx, reply.RunID, mode.ReplySignal(reply.InReplyTo), string(reply.ID), flow.None{})
 }
 
 // priceOf is what a model costs, by a configuration and the catalogue.

@@ -8,14 +8,19 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/board"
+	"agency/internal/flow"
+	"agency/internal/flow/local"
+	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/store"
 )
 
 // Say sends a person's message into a run; whoever it is for reads it before
-// its next turn.
+// its next turn. To an agent that waits for an answer it is the answer: the run
+// is woken in the same transaction, and taken up where it stood at that wait.
 func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agency.Message, error) {
+	waits := false
 	m := agency.Message{ID: r.ID, RunID: id, From: agency.FromHuman, Type: agency.MessageNote, Body: r.Text}
 	err := h.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
@@ -29,12 +34,37 @@ func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agen
 		if m.To, m.ToRole, err = recipient(tx, run, r.To); err != nil {
 			return err
 		}
-		return board.Send(tx, m)
+		if m.InReplyTo, err = asked(tx, m); err != nil {
+			return err
+		}
+		if err := board.Send(tx, m); err != nil || m.InReplyTo == "" {
+			return err
+		}
+		waits = run.State == agency.StateWaiting
+		return local.SendTo(tx, id, mode.ReplySignal(m.InReplyTo), string(m.ID), flow.None{})
 	})
 	if err != nil {
 		return agency.Message{}, err
 	}
+	if waits && !h.Live(id) {
+		if err := h.takeUp(ctx, id); err != nil {
+			h.o.Log.Warn("the answer is stored; the run does not go on", "run", id, "error", err)
+		}
+	}
 	return h.message(ctx, m)
+}
+
+// asked is the question that an agent waits for an answer to; a message that
+// was sent before keeps the one that it had.
+func asked(tx *store.Tx, m agency.Message) (agency.MessageID, error) {
+	if m.To == "" {
+		return "", nil
+	}
+	if old, err := board.Get(tx, m.RunID, m.ID); agency.KindOf(err) != agency.KindNotFound {
+		return old.InReplyTo, err
+	}
+	q, _, err := board.Question(tx, m.RunID, agency.AgentID(m.To))
+	return q.ID, err
 }
 
 // recipient finds who is meant, and makes the agent that leads known before its

@@ -22,6 +22,9 @@ type crew struct {
 	raises int
 	asked  *flow.Future[flow.None] // the budget gate that is open
 	answer agency.Decision
+
+	plan      []agency.Contract       // that is carried out
+	answering *flow.Future[flow.None] // the manager's last session over a question
 }
 
 // isPaused reads what a person wants of the run now.

@@ -49,7 +49,7 @@ func (a *attempts) spec(c flow.Ctx) (session.Spec, error) {
 	if a.role == manager && !a.how.many {
 		spec.MaxContracts = 1
 	}
-	spec.Report = a.how.report
+	spec.Report, spec.Answers = a.how.report, a.how.answers
 	if a.slot != nil {
 		spec.Onto = a.base
 	}
@@ -141,6 +141,8 @@ func (a *attempts) meet(c flow.Ctx, out session.Outcome, at place) (answer *sess
 		return a.meetBudget(c, out, name)
 	case session.ForHuman:
 		return a.meetQuestion(c, out, name)
+	case session.ForInbox:
+		return a.meetInbox(c, out, at)
 	default:
 		return nil, fmt.Sprintf("a session waits for %q, which nothing in this mode can give", out.For), nil
 	}

@@ -84,11 +84,12 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 
 // workOn says how a contract is pursued.
 type workOn struct {
-	staged bool    // its context is staged
-	before *handed // what another contract left
-	up     bool    // a failure of verification moves the run up
-	many   bool    // a plan of many contracts
-	report bool    // the manager's report on it
+	staged  bool             // its context is staged
+	before  *handed          // what another contract left
+	up      bool             // a failure of verification moves the run up
+	many    bool             // a plan of many contracts
+	report  bool             // the manager's report on it
+	answers agency.MessageID // the question that the manager answers
 	// reviewed has a critic read what its claims change.
 	reviewed bool
 }
@@ -242,7 +243,7 @@ func (a *attempts) next() bool {
 
 // agent is who works: the one of its role, or, in a team, of its contract.
 func (a *attempts) agent() agency.AgentID {
-	if a.slot == nil {
+	if a.slot == nil && a.how.answers == "" {
 		return agency.AgentID(a.role)
 	}
 	return member(a.role, a.contract.ID)

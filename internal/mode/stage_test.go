@@ -69,6 +69,16 @@ type stage struct {
 	one      sync.Mutex        // contracts of a team act beside each other
 	during   func(session.Spec) error
 	headTree agency.OID // of the run's branch
+	// managers are how its sessions over questions end, by the contract that asks;
+	// one that is not there reports an answer. says is what it or a person writes
+	// to the agent before that.
+	managers map[agency.ContractID]session.Outcome
+	says     map[agency.ContractID]string
+	// asked is what happens while such a session is at work, before what happens
+	// when a question gate is open: it tells whether the gate is left alone.
+	asked  func(session.Spec)
+	before func(agency.Gate) bool
+	clock  local.Clock
 }
 
 func (s *stage) log(format string, args ...any) {
@@ -112,16 +122,21 @@ func (s *stage) registry() *flow.Registry {
 			return s.critic(in), nil
 		}
 		s.log("session %s %d.%d", in.Contract, in.Attempt, in.Part)
+		s.reads(in)
 		if in.Report {
 			return take(s, &s.reports, session.Outcome{Kind: session.Reported, Report: "All is well."}), nil
+		}
+		if in.Answers != "" {
+			return s.manages(in)
 		}
 		if in.Role == manager {
 			return take(s, &s.plans, planned()), nil
 		}
 		if out, ok := s.byAttempt[fmt.Sprintf("%s %d.%d", in.Contract, in.Attempt, in.Part)]; ok {
-			return out, nil
+			return out, s.asks(in, out)
 		}
-		return take(s, &s.sessions, claimed()), nil
+		out := take(s, &s.sessions, claimed())
+		return out, s.asks(in, out)
 	})
 	bind(s, r, verify.Activity, func(_ context.Context, _ agency.StepKey, in verify.Spec) (agency.Verdict, error) {
 		s.claims = append(s.claims, in)
@@ -202,6 +217,7 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, noteReview, steps.review)
 	mortal(s, r, raiseReviews, steps.raiseReviews)
 	mortal(s, r, settleReviews, steps.settleReviews)
+	mortal(s, r, meetQuestion, steps.answer)
 	return r
 }
 
@@ -337,6 +353,9 @@ func (s *stage) quiet(idle bool) {
 		}
 	}
 	for _, g := range open {
+		if g.Kind == agency.GateQuestion && s.before != nil && s.before(g) {
+			continue
+		}
 		s.answer(g)
 	}
 }
@@ -378,7 +397,7 @@ func (s *stage) play(in Input) Result {
 // same way without anything acting.
 func (s *stage) run(mode func(flow.Ctx, Input) (Result, error), in Input) Result {
 	s.t.Helper()
-	engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
+	engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test", Clock: s.clock})
 	var res, again Result
 	program := func(into *Result) func(flow.Ctx) error {
 		return func(c flow.Ctx) (err error) {

@@ -165,6 +165,7 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, noteReview, s.review)
 	flow.Bind(r, raiseReviews, s.raiseReviews)
 	flow.Bind(r, settleReviews, s.settleReviews)
+	flow.Bind(r, meetQuestion, s.answer)
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {

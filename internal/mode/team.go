@@ -72,6 +72,7 @@ type failure struct {
 }
 
 func (t *team) carryOut(c flow.Ctx) (Result, error) {
+	t.crew.plan = t.all
 	if _, err := flow.Call(c, createContracts, "contracts", t.all); err != nil {
 		return Result{}, err
 	}
@@ -142,6 +143,7 @@ func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 	// Others may have failed while this one was planned anew; they stay.
 	t.failures = slices.DeleteFunc(t.failures, func(o failure) bool { return o.id == f.Contract.ID })
 	t.all = append(t.all, more...)
+	t.crew.plan = t.all
 	_, err = flow.Call(c, createContracts, "more", more)
 	return more, err
 }

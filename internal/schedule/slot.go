@@ -61,6 +61,14 @@ func (s *Slot) Leave(c flow.Ctx, human bool) error {
 	return s.tell(c, "leave", note{Contract: s.id, Human: human})
 }
 
+// Asks tells that a branch without its slot waits for a person from now on.
+func (s *Slot) Asks(c flow.Ctx) error {
+	if s == nil {
+		return nil
+	}
+	return s.tell(c, "asks", note{Contract: s.id, Human: true})
+}
+
 // Return waits for a slot again. Contracts that began go before others.
 func (s *Slot) Return(c flow.Ctx) error {
 	if s == nil {
