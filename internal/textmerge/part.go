@@ -64,9 +64,15 @@ func rename(base, side []part) {
 	for _, p := range side {
 		taken[p.key] = true
 	}
+	var missing []part // of base, as long as no part of the side has its key
+	for _, b := range base {
+		if !taken[b.key] {
+			missing = append(missing, b)
+		}
+	}
 	for i := range side {
 		p := &side[i]
-		for _, b := range base {
+		for _, b := range missing {
 			if b.key == p.key || taken[b.key] || b.kind != p.kind {
 				continue
 			}
