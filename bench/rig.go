@@ -18,6 +18,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/git"
+	"agency/internal/land"
 	"agency/internal/lease"
 	"agency/internal/llm"
 	"agency/internal/registry"
@@ -87,7 +88,7 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 func (r *rig) open(ctx context.Context) (err error) {
 	r.db, err = store.Open(ctx, store.Options{LongLog: true, Path: filepath.Join(r.state, "agency.db"), Sets: []store.Set{
 		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
-		workspace.Migrations(), check.Migrations(), session.Migrations(),
+		workspace.Migrations(), check.Migrations(), session.Migrations(), land.Migrations(),
 	}})
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (r *rig) open(ctx context.Context) (err error) {
 
 func (r *rig) createRun(ctx context.Context) error {
 	return r.write(ctx, func(tx *store.Tx) error {
-		run := agency.Run{ID: benchRun, Goal: "read the notes", Mode: agency.ModeSingle, State: agency.StateRunning}
+		run := agency.Run{ID: benchRun, Goal: "read the notes", Mode: agency.ModeSingle, State: agency.StateRunning, Branch: "agency/bench-run/main"}
 		if err := registry.CreateRun(tx, run, json.RawMessage(`{}`)); err != nil {
 			return err
 		}
