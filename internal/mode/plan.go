@@ -18,16 +18,26 @@ func Reserved() []agency.ContractID {
 	return []agency.ContractID{"plan", "replan", "report", "rework", "main", "main-2", BacklogContract}
 }
 
-// replanText is what the manager is told when a part of its plan failed.
-func replanText(in Input, all []agency.Contract, f schedule.Failure) string {
+// replanText is what the manager is told when a part of its plan failed. Of a
+// long plan it names the first most contracts and blocked ones, all where most
+// is 0: the text must fit into a model's window.
+func replanText(in Input, all []agency.Contract, f schedule.Failure, most int) string {
 	var b strings.Builder
 	b.WriteString(in.Goal + "\n\n" + replanWords + "\n")
 	fmt.Fprintf(&b, "Failed for good: %s (%s): %s\n", f.Contract.ID, f.Contract.Title, f.Reason)
 	if len(f.Blocked) > 0 {
-		fmt.Fprintf(&b, "Blocked by it, and replaced by what you submit: %s\n", strings.Join(ids(f.Blocked), ", "))
+		blocked, more := ids(f.Blocked), ""
+		if n := len(blocked) - most; most > 0 && n > 0 {
+			blocked, more = blocked[:most], fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(&b, "Blocked by it, and replaced by what you submit: %s%s\n", strings.Join(blocked, ", "), more)
 	}
 	b.WriteString("\nThe plan so far:\n")
-	for _, c := range all {
+	for i, c := range all {
+		if most > 0 && i == most {
+			fmt.Fprintf(&b, "And %d contracts more.\n", len(all)-i)
+			break
+		}
 		fmt.Fprintf(&b, "- %s: %s\n", c.ID, c.Title)
 	}
 	return b.String()

@@ -154,7 +154,11 @@ func (t *team) replan(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 	d := &draft{attempts: attempts{in: t.in, contract: planContract(t.in), role: manager, how: workOn{many: true}, crew: t.crew}, reviewed: true}
 	d.contract.ID = "replan"
 	d.contract.Title = firstLine("New plan after " + string(f.Contract.ID) + " failed")
-	d.contract.Description = replanText(t.in, t.all, f)
+	most := 0
+	if len(t.all) > maxListed && flow.Version(c, "short-replan", 1) >= 1 {
+		most = maxListed
+	}
+	d.contract.Description = replanText(t.in, t.all, f, most)
 	d.contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "new contracts bring about what the failed one and those that depend on it were to do"}}
 	plan, failure, err := d.plan(c)
 	switch {
