@@ -75,7 +75,11 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.follow(ctx, c, run, followOptions{yes: true, verbose: f.watch, pauses: false}); err != nil {
+	err = a.follow(ctx, c, run, followOptions{yes: true, noWait: true, verbose: f.watch, pauses: false})
+	if errors.Is(err, exit(exitWaiting)) {
+		return a.demoStuck(ctx, c, run.ID)
+	}
+	if err != nil {
 		return err
 	}
 	return a.demoResult(ctx, c, s, run.ID, f.keep)
@@ -166,6 +170,21 @@ func (a *app) demoRun(ctx context.Context, c *daemon.Connected, s *demo.Sample, 
 		a.say("%s", n)
 	}
 	return started.Run, err
+}
+
+// demoStuck is the end of a demo that waits at a gate which its script did not
+// foresee: nobody is there to answer it, and its host ends with the demo.
+func (a *app) demoStuck(ctx context.Context, c *daemon.Connected, id agency.RunID) error {
+	gates, err := c.Gates(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, g := range gates {
+		if g.Open() {
+			a.note("the demo stops at its %s gate %s, which --yes does not answer: %s", g.Kind, g.ID, tui.Line(g.Summary))
+		}
+	}
+	return exit(exitFailed)
 }
 
 // demoResult shows what a run leaves: the gate that was answered, the commit,

@@ -271,6 +271,9 @@ func (f *follower) end(ctx context.Context, err error) error {
 		_, _ = f.a.settled(ctx, f.c, doc.RunDoc) // what it would say is said here
 		doc.State = agency.StateWaiting
 	}
+	if g := doc.Gates; doc.State == agency.StateWaiting && doc.Reason == "" && len(g) > 0 {
+		doc.Reason = fmt.Sprintf("%s gate: %s", g[0].Kind, g[0].Summary)
+	}
 	if f.o.json {
 		perr := f.a.printLine(api.ResultDoc{
 			RunID: doc.ID, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code),
