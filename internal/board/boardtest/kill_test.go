@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"agency/internal/agency"
@@ -34,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is a host whose clients send, write and add, and say what they were
-// told that is done, until it is killed.
+// child is a host whose clients use all four faces of the board and say what
+// they were told, until it is killed.
 func child(dir string) error {
 	ctx := context.Background()
 	b, err := sqlite(bug{})(ctx, dir, boardtest.NewClock(), stormRun)
@@ -44,16 +46,15 @@ func child(dir string) error {
 	}
 	db := b.(*backend)
 	failed := make(chan error)
+	var clock atomic.Int64
 	for n := range clients {
+		c := &stormer{db: db, who: fmt.Sprint("a", n), next: fmt.Sprint("a", (n+1)%clients), clock: &clock}
 		go func() {
-			who := fmt.Sprint("a", n)
 			for i := 0; ; i++ {
-				token := fmt.Sprintf("%s/%s/%d", db.session, who, i)
-				if err := db.Write(ctx, func(tx *store.Tx) error { return token3(tx, who, token) }); err != nil {
+				if err := c.round(ctx, i); err != nil {
 					failed <- err
 					return
 				}
-				fmt.Println(token)
 			}
 		}()
 	}
@@ -61,11 +62,13 @@ func child(dir string) error {
 }
 
 // token3 does three things under one token: a message, a key, a sum.
-func token3(tx *store.Tx, who, token string) error {
-	if err := board.Join(tx, board.Agent{Run: stormRun, ID: agency.AgentID(who), Role: "x"}); err != nil {
-		return err
+func token3(tx *store.Tx, who, to, token string) error {
+	for _, id := range []string{who, to} {
+		if err := board.Join(tx, board.Agent{Run: stormRun, ID: agency.AgentID(id), Role: "x"}); err != nil {
+			return err
+		}
 	}
-	m := agency.Message{ID: agency.MessageID(token), RunID: stormRun, From: agency.FromHuman, To: who, Type: agency.MessageNote, Body: token}
+	m := agency.Message{ID: agency.MessageID(token), RunID: stormRun, From: agency.FromHuman, To: to, Type: agency.MessageNote, Body: token}
 	if err := board.Send(tx, m); err != nil {
 		return err
 	}
@@ -90,28 +93,38 @@ func sum(who, token string) board.Write {
 }
 
 // TestKilledHostsLoseNothing: what a client was told that is done is there
-// after kill -9, once; what it was not told is there whole or not at all.
+// after kill -9, once; what it was not told is there whole or not at all. What
+// one holds nobody else gets, and its holder has it after the kill.
 func TestKilledHostsLoseNothing(t *testing.T) {
 	rounds := 8
 	if testing.Short() {
 		rounds = 2
 	}
 	dir := t.TempDir()
-	var told []string
-	for range rounds {
-		told = append(told, storm(t, dir, 1+rand.IntN(150))...)
+	var told []word
+	for n := range rounds {
+		for _, w := range storm(t, dir, 1+rand.IntN(400)) {
+			w.host = n
+			told = append(told, w)
+		}
 	}
 	b, err := sqlite(bug{})(t.Context(), dir, boardtest.NewClock(), stormRun)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Kill() })
-	if err := b.(*backend).Read(t.Context(), func(q *store.Snapshot) error { return count(t, q, told) }); err != nil {
+	db := b.(*backend)
+	if err := errors.Join(
+		db.Read(t.Context(), func(q *store.Snapshot) error { return errors.Join(count(t, q, told), mails(t, q, told)) }),
+		db.Write(t.Context(), func(tx *store.Tx) error { return holders(t, tx, told) }),
+	); err != nil {
 		t.Fatal(err)
 	}
+	apart(t, told, "locked", "unlocking")
+	apart(t, told, "held", "releasing")
 }
 
-func count(t *testing.T, q *store.Snapshot, told []string) error {
+func count(t *testing.T, q *store.Snapshot, told []word) error {
 	ms, err := board.Messages(q, stormRun)
 	if err != nil {
 		return err
@@ -120,9 +133,9 @@ func count(t *testing.T, q *store.Snapshot, told []string) error {
 	for _, m := range ms {
 		sent[string(m.ID)] = true
 	}
-	for _, token := range told {
-		if !sent[token] {
-			t.Errorf("%s was acknowledged and is lost", token)
+	for _, w := range told {
+		if w.what == "sent" && !sent[w.of] {
+			t.Errorf("%s was acknowledged and is lost", w.of)
 		}
 	}
 	e, err := board.StateOf(q, sum("a0", "").Key)
@@ -140,12 +153,12 @@ func count(t *testing.T, q *store.Snapshot, told []string) error {
 	if written != len(ms) {
 		t.Errorf("%d messages, %d versions", len(ms), written)
 	}
-	t.Logf("%d told, %d done", len(told), len(ms))
+	t.Logf("%d told, %d messages", len(told), len(ms))
 	return err
 }
 
 // storm lets a host live until it has told of n things.
-func storm(t *testing.T, dir string, n int) (told []string) {
+func storm(t *testing.T, dir string, n int) (told []word) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+dir)
@@ -160,12 +173,12 @@ func storm(t *testing.T, dir string, n int) (told []string) {
 	}
 	lines := bufio.NewScanner(out)
 	for len(told) < n && lines.Scan() {
-		told = append(told, lines.Text())
+		told = append(told, parse(t, lines.Text()))
 	}
 	_ = cmd.Process.Kill() // a host that has ended by itself is told below
 	for lines.Scan() {     // the last line may be cut
-		if strings.Count(lines.Text(), "/") == 2 {
-			told = append(told, lines.Text())
+		if strings.HasSuffix(lines.Text(), ".") {
+			told = append(told, parse(t, lines.Text()))
 		}
 	}
 	if _ = cmd.Wait(); errs.Len() > 0 || len(told) < n {
