@@ -119,9 +119,24 @@ func conflicts(st Style, all []api.ConflictDoc) string {
 		for i, a := range c.Agents {
 			names[i] = string(a)
 		}
-		t.add(Line(c.Resource), c.Status, strings.Join(names, ", "), cmp.Or(Line(c.How), "-"))
+		outcome := cmp.Or(Line(c.How), "-")
+		switch {
+		case c.Proof != "":
+			outcome += " (" + c.ProofKind + " " + Line(shortRef(c)) + ")"
+		case c.EscalatedTo != "":
+			outcome = "with " + Line(c.EscalatedTo)
+		}
+		t.add(Line(c.Resource), c.Status, strings.Join(names, ", "), outcome)
 	}
 	return "\n" + t.render(st, "")
+}
+
+// shortRef is a proof as a table shows it.
+func shortRef(c api.ConflictDoc) string {
+	if c.ProofKind == "commit" {
+		return short(agency.OID(c.Proof))
+	}
+	return c.Proof
 }
 
 func receipts(st Style, rs []api.ReceiptDoc) string {

@@ -265,11 +265,12 @@ func TestInspectShowsATeam(t *testing.T) {
 	}
 	doc.Agents = append(doc.Agents, api.AgentDoc{ID: "scaffolder-b", Status: "completed"})
 	doc.Conflicts = []api.ConflictDoc{
-		{Resource: "x.go", Status: "resolved", Agents: []agency.AgentID{"scaffolder-a", "scaffolder-b"}, How: "landed on top"},
+		{Resource: "x.go", Status: "resolved", Agents: []agency.AgentID{"scaffolder-a", "scaffolder-b"}, How: "landed on top", ProofKind: "commit", Proof: "0123456789abcdef"},
+		{Resource: "y.go", Status: "escalated", Agents: []agency.AgentID{"scaffolder-a"}, EscalatedTo: "run-1.reviews-a-1"},
 	}
 	got := strings.Fields(strings.ReplaceAll(Inspect(Style{}, doc), "\n", " \n "))
 	out := strings.Join(got, " ")
-	for _, want := range []string{"scaffolder-a waiting 3 2 1 claimed", "scaffolder-b completed 0 0 0 -", "x.go resolved scaffolder-a, scaffolder-b landed on top"} {
+	for _, want := range []string{"scaffolder-a waiting 3 2 1 claimed", "scaffolder-b completed 0 0 0 -", "x.go resolved scaffolder-a, scaffolder-b landed on top (commit 0123456789)", "y.go escalated scaffolder-a with run-1.reviews-a-1"} {
 		if !strings.Contains(out, want) || strings.Contains(out, "\x1b") {
 			t.Errorf("no %q in\n%s", want, out)
 		}
