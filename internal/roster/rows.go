@@ -37,6 +37,7 @@ func rows() []row {
 		{"run_type_check", "STRCGIF", false},
 		{"get_git_diff", exceptOverseer, false},
 		{"get_git_log", exceptOverseer, false},
+		{"check_file_sizes", "RF", false},
 		{"create_checkpoint", "STCGI", false},
 		{"rollback_checkpoint", "STCGI", false},
 		{"create_subcontract", "P", false},

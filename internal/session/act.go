@@ -201,6 +201,7 @@ func (c *conversation) env(idx int) *tool.Env {
 		Files: c.desk.Files, Commands: c.desk.Commands, Checks: c.desk.Checks, History: c.desk.History,
 		Checkpoints: checkpoints{tree: c.desk.Tree, id: fmt.Sprintf("cp-%d-%d-%d", c.spec.Attempt, c.turn.n, idx+1)},
 		Criteria:    c.criteria,
+		Limits:      tool.ChangeLimits{Files: c.setup.Rules.MaxFiles, Lines: c.setup.Rules.MaxLines},
 		Mail:        letters{c, idx},
 		Features:    features{c},
 		Team:        members{c},

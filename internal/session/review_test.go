@@ -2,6 +2,8 @@ package session
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,6 +54,30 @@ func TestAClaimGoesOn(t *testing.T) {
 	next.Part, next.Answer = 3, nil
 	if _, err := k.do(t.Context(), next); agency.KindOf(err) != agency.KindConflict {
 		t.Errorf("a claim goes on without a reason: %v", err)
+	}
+}
+
+// A reviewer may ask how large the change is, measured by git.
+func TestReviewerMeasures(t *testing.T) {
+	k := newKit(t, budget.Limits{}, calls("check_file_sizes", `{}`), calls("submit_review", `{"verdict":"approve","summary":"fine","criteria":[{"criterion":"goal","met":true,"finding":"main.txt:2"}]}`))
+	k.setup.Rules = agency.PlanRules{MaxFiles: 1, MaxLines: 500}
+	w, err := k.workspace(t.Context(), spec())
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(w.Path(), "main.txt"), []byte("one\n2\n3\n4"), 0o644))
+	must(t, os.WriteFile(filepath.Join(w.Path(), "new.txt"), []byte("a\n"), 0o644))
+	if out := k.must(reviewSpec("tree")); out.Kind != Reviewed {
+		t.Fatalf("%+v", out)
+	}
+	last := k.model.msgs[1]
+	r, ok := last[len(last)-1].Blocks[0].(llm.ToolResult)
+	if !ok {
+		t.Fatalf("it is told %+v", last[len(last)-1])
+	}
+	text := r.Text
+	for _, want := range []string{"files changed: 2, OVER the limit of 1", " of at most 500, ", "4 lines, before ", "  main.txt", "  +1 -0  1 lines, before 0, 2 bytes  new.txt"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

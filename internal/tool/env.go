@@ -22,6 +22,8 @@ type Env struct {
 	Questions   Questions
 	// Criteria are the ids of the contract's acceptance criteria.
 	Criteria []string
+	// Limits are those of the contract's change.
+	Limits ChangeLimits
 }
 
 // Mail sends what an agent writes to others of its run.
@@ -88,6 +90,8 @@ type History interface {
 	// Changed names the files that differ from the contract's base, each after
 	// its status: A, M or D.
 	Changed(ctx context.Context) ([]string, error)
+	// Sizes are the same files with what changed in them and what they hold.
+	Sizes(ctx context.Context) ([]FileSize, error)
 }
 
 // Checkpoint is a named tree of the workspace.

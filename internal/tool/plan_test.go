@@ -76,3 +76,21 @@ func TestPlanRoundTrip(t *testing.T) {
 		t.Errorf("as a run keeps it (-want +got):\n%s", diff)
 	}
 }
+
+func TestCheckFileSizes(t *testing.T) {
+	e := env(nil)
+	e.Limits = ChangeLimits{Files: 5, Lines: 30}
+	res, err := checkFileSizes().Run(t.Context(), e, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `files changed: 3 of at most 5
+lines changed: 32, OVER the limit of 30, 20 added and 12 deleted
+  +20 -5  115 lines, before 100, 3072 bytes  a.txt
+  binary, 12 KB  b.bin
+  -7  deleted  c.txt
+`
+	if diff := cmp.Diff(want, res.Text); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

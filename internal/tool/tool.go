@@ -141,7 +141,7 @@ func Unknown(name string, offered []Tool) Result {
 // All are the tools of this version, sorted by name.
 func All() []Tool {
 	return []Tool{
-		collectResults(), createCheckpoint(), createSubcontract(), deleteFile(), editFile(), finalReport(),
+		checkFileSizes(), collectResults(), createCheckpoint(), createSubcontract(), deleteFile(), editFile(), finalReport(),
 		getCoverageReport(), getFeatureStatus(), gitDiff(), gitLog(), getSubcontractStatus(), listDirectory(), listUncoveredLines(),
 		markFeatureComplete(), markSubcontractComplete(),
 		readFile(),

@@ -60,6 +60,13 @@ func (w *world) Diff(_ context.Context, p string) (string, error) { return "diff
 
 func (w *world) Changed(context.Context) ([]string, error) { return []string{"M a.txt"}, nil }
 
+func (w *world) Sizes(context.Context) ([]FileSize, error) {
+	return []FileSize{
+		{Path: "a.txt", Added: 20, Deleted: 5, Lines: 115, Bytes: 3 << 10}, {Path: "b.bin", Binary: true, Bytes: 12 << 10},
+		{Path: "c.txt", Deleted: 7, Gone: true},
+	}, nil
+}
+
 func (w *world) Log(_ context.Context, p string, n int) (string, error) { return "", nil }
 
 func (w *world) Create(_ context.Context, label string) (Checkpoint, error) {
