@@ -59,7 +59,7 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 		return err
 	}
 	doc, err := foresee.Run(foresee.Input{
-		Goal: req.Goal, Strict: f.strict, Config: c, Plan: req.Plan, Models: modelsOf(known, c),
+		Goal: req.Goal, Feature: req.Feature, Strict: f.strict, Config: c, Plan: req.Plan, Models: modelsOf(known, c),
 		Staff: func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
 			return workshop.StaffOf(known, c, role, level)
 		},
@@ -176,7 +176,7 @@ func dryText(d api.DryDoc, c config.Config) string {
 	fmt.Fprintf(&b, "goal      %s\n", tui.Line(d.Goal))
 	fmt.Fprintf(&b, "mode      %s\n", d.Mode)
 	if d.MovesUp != "" {
-		fmt.Fprintf(&b, "          it moves up to contract at once: %s\n", tui.Line(d.MovesUp))
+		fmt.Fprintf(&b, "          it moves up to %s at once: %s\n", d.MovesTo, tui.Line(d.MovesUp))
 	}
 	fmt.Fprintf(&b, "from      %.10s, for %s\n", d.Base, d.Target)
 	fmt.Fprintf(&b, "commands  %s\n", shownCommands(c.Commands))

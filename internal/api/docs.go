@@ -54,7 +54,8 @@ type FeatureDoc struct {
 type DryDoc struct {
 	Goal     string            `json:"goal"`
 	Mode     agency.Mode       `json:"mode"`
-	MovesUp  string            `json:"moves_up,omitempty"` // why it begins as mode contract
+	MovesUp  string            `json:"moves_up,omitempty"` // why it begins in another mode
+	MovesTo  agency.Mode       `json:"moves_to,omitempty"`
 	Land     agency.LandMode   `json:"land"`
 	Base     agency.OID        `json:"base"`
 	Target   string            `json:"target"`

@@ -189,6 +189,7 @@ func TestThePlanReachesTheWork(t *testing.T) {
 
 func TestTriggers(t *testing.T) {
 	all := []string{onLargeGoal, onWish, onFailure}
+	const team = "session a 1.1; verify a 1: true; land a: true; session report 1.1; gate merge-1: approve; merge into trunk, verified false: true"
 	large := "Rework the client:\n- a.go\n- b.go\n- c.go\n- d.go\n- e.go\n- f.go\n1. one\n2. two\n"
 	for name, tt := range map[string]struct {
 		set  func(*stage, *Input)
@@ -200,7 +201,32 @@ func TestTriggers(t *testing.T) {
 			func(_ *stage, in *Input) { in.Triggers = all }, merged,
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: true", "",
 		},
-		"large": {func(_ *stage, in *Input) { in.Triggers, in.Goal = all, large }, merged, "session plan 1.1; " + plain, "single to contract, feature_size_large"},
+		"large": {
+			func(s *stage, in *Input) {
+				in.Triggers, in.Goal = all, large
+				s.plans = []session.Outcome{plan(part("a"))}
+			}, merged, "session plan 1.1; " + team, "single to multi_agent, feature_size_large: the goal is large",
+		},
+		"a large feature": {
+			func(s *stage, in *Input) {
+				in.Triggers, in.Feature = all, &agency.Feature{ID: "f", Description: "d", Size: agency.Large}
+				s.plans, s.unmarked = []session.Outcome{plan(part("a"))}, agency.Errorf(agency.KindInvalid, "no backlog")
+			}, merged, "session plan 1.1; " + team, "single to multi_agent, feature_size_large: the backlog says",
+		},
+		"a wish for a critic": {
+			func(s *stage, in *Input) {
+				s.verdicts = []agency.Verdict{{Pass: true, Base: "base", Tree: "tree"}}
+				in.Triggers, in.Goal, in.Review = all, "Fix the parser in mode `producer_critic`", &agency.ReviewRules{MaxIterations: 2}
+			}, merged,
+			"session plan 1.1; session fix 1.1; verify fix 1: true; critic fix 1 round 1.1: approve; land fix: true; gate merge-fix-1: approve; merge into trunk, verified false: true",
+			"single to producer_critic, manual_request",
+		},
+		"a wish for a team": {
+			func(s *stage, in *Input) {
+				in.Triggers, in.Goal = all, "Fix the parser, using multi-agent mode"
+				s.plans = []session.Outcome{plan(part("a"))}
+			}, merged, "session plan 1.1; " + team, "single to multi_agent, manual_request",
+		},
 		"large, not configured": {
 			func(_ *stage, in *Input) { in.Triggers, in.Goal = []string{onFailure}, large }, merged,
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: true", "",
@@ -250,8 +276,9 @@ func TestTriggers(t *testing.T) {
 			if tt.why == "" && len(why) > 0 || tt.why != "" && (len(why) != 1 || !strings.HasPrefix(why[0], tt.why)) {
 				t.Errorf("escalated %q, want %q", why, tt.why)
 			}
-			if to := s.movedTo(); (to == agency.ModeContract) != (tt.why != "") {
-				t.Errorf("the record says that it moved to %q", to)
+			want, _, _ := strings.Cut(strings.TrimPrefix(tt.why, "single to "), ",")
+			if to := s.movedTo(); string(to) != want {
+				t.Errorf("the record says that it moved to %q, want %q", to, want)
 			}
 			s.settled(tt.want.Succeeded)
 			if name == "failure" {

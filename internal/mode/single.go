@@ -67,11 +67,18 @@ type Result struct {
 // Single is one generalist: work, verify, land on the run's branch, merge gate.
 // A first reject of the merge gate opens one more contract with the reason, on
 // top of what landed; a second one fails the run (DESIGN 9, 12). The run's
-// triggers move it up to a formal contract: at the start for what its goal
-// says, or once when its attempts were used up by claims that do not hold.
+// triggers move it up: at the start to a team or to the mode that its goal asks
+// for, or once to a formal contract when its attempts were used up by claims
+// that do not hold.
 func Single(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
+	}
+	if m := movesUp(in); m.to != "" && flow.Version(c, "moves-to", 1) >= 1 {
+		if err := escalated(c, in, m.trigger, fmt.Sprintf("single to %s, %s: %s", m.to, m.trigger, m.why), m.to); err != nil {
+			return Result{}, err
+		}
+		return m.begin(c, in)
 	}
 	if trigger, why := moveUp(in); trigger != "" && flow.Version(c, "triggers", 1) >= 1 {
 		if err := escalated(c, in, trigger, "single to contract, "+trigger+": "+why, agency.ModeContract); err != nil {

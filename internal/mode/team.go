@@ -18,6 +18,11 @@ func Team(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
+	return split(c, in)
+}
+
+// split has the goal planned and the plan carried out.
+func split(c flow.Ctx, in Input) (Result, error) {
 	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager, how: workOn{many: true}, crew: &crew{in: in}}, reviewed: true}
 	d.contract.Title = firstLine("Plan for: " + in.Goal)
 	d.contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "the goal is split into contracts whose criteria can be checked"}}

@@ -24,8 +24,68 @@ const (
 // OnFailure is the trigger that moves a run up whose claims do not hold.
 const OnFailure = "single_agent_failure"
 
-// moveUp says why a goal wants more than one agent alone, by the triggers of
-// the run; empty where it does not.
+// ascent is a run's move to another mode at its start; without to there is none.
+type ascent struct {
+	trigger, why string
+	to           agency.Mode
+}
+
+// movesUp says to which mode a goal moves a run, by the triggers of the run:
+// what is large is decomposed, a wish is followed (R4, migration: contracts
+// first, then a critic, and a team where tasks are complex).
+func movesUp(in Input) ascent {
+	if slices.Contains(in.Triggers, onWish) {
+		if to, words := wishedMode(in.Goal); to != "" {
+			return ascent{onWish, fmt.Sprintf("the goal asks for it: %q", words), to}
+		}
+	}
+	if !slices.Contains(in.Triggers, onLargeGoal) {
+		return ascent{}
+	}
+	if f := in.Feature; f != nil && f.Size == agency.Large {
+		return ascent{onLargeGoal, fmt.Sprintf("the backlog says that the feature %s is large", f.ID), agency.ModeMultiAgent}
+	}
+	if files, points := goalSize(in.Goal); agency.DefaultBounds().Complexity(agency.Size{Files: files, Criteria: points}) == agency.Large {
+		return ascent{onLargeGoal, fmt.Sprintf("the goal is large: it names %d files and %d things to do", files, points), agency.ModeMultiAgent}
+	}
+	return ascent{}
+}
+
+// begin goes on in the mode to which the run moved.
+func (m ascent) begin(c flow.Ctx, in Input) (Result, error) {
+	switch {
+	case m.to.Team():
+		return split(c, in)
+	case m.to == agency.ModeProducerCritic:
+		return formal(c, in, workOn{reviewed: true})
+	}
+	return formal(c, in, workOn{})
+}
+
+// MovesUp says to which mode a run of mode single with these triggers would
+// move at its start, and why; empty where it would not.
+func MovesUp(goal string, f *agency.Feature, triggers []string) (to agency.Mode, why string) {
+	m := movesUp(Input{Goal: goal, Feature: f, Triggers: triggers})
+	return m.to, m.why
+}
+
+// modeWish is an explicit wish for a mode by its name.
+var modeWish = regexp.MustCompile(`(?i)\b(?:in|use|using|with) (?:the )?(?:mode [\x60"']?(contract|producer[_-]critic|multi[_-]agent|full)\b|[\x60"']?(contract|producer[_-]critic|multi[_-]agent)[\x60"']? mode\b)|--mode[ =](contract|producer[_-]critic|multi[_-]agent|full)\b`)
+
+// wishedMode is the mode that a goal asks for, with the words that do.
+func wishedMode(goal string) (agency.Mode, string) {
+	if m := modeWish.FindStringSubmatch(goal); m != nil {
+		name := strings.ReplaceAll(strings.ToLower(m[1]+m[2]+m[3]), "-", "_")
+		return agency.Mode(name), m[0]
+	}
+	if words := wish.FindString(goal); words != "" {
+		return agency.ModeContract, words
+	}
+	return "", ""
+}
+
+// moveUp is movesUp of earlier builds, which knew one mode to move to: runs
+// that they began keep to it.
 func moveUp(in Input) (trigger, why string) {
 	if slices.Contains(in.Triggers, onWish) {
 		if words := wish.FindString(in.Goal); words != "" {
@@ -38,13 +98,6 @@ func moveUp(in Input) (trigger, why string) {
 		}
 	}
 	return "", ""
-}
-
-// MovesUp says why a run of mode single with these triggers would begin with a
-// formal contract; empty where it would not.
-func MovesUp(goal string, triggers []string) string {
-	_, why := moveUp(Input{Goal: goal, Triggers: triggers})
-	return why
 }
 
 // wish is an explicit wish for a formal contract. It is narrow: a goal about

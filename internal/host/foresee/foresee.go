@@ -16,9 +16,10 @@ import (
 
 // Input is a run that is not started.
 type Input struct {
-	Goal   string
-	Strict bool
-	Config config.Config
+	Goal    string
+	Feature *agency.Feature // that the goal is
+	Strict  bool
+	Config  config.Config
 	// Plan is what a person gives in the place of a manager's plan; nil: none.
 	Plan *agency.Plan
 	// Models of a role, in order of fallback.
@@ -35,13 +36,13 @@ func Run(in Input) (api.DryDoc, error) {
 		Steps: []api.DryStep{}, Gates: gates(in), Unpriced: []string{},
 	}
 	if c.Mode == agency.ModeSingle {
-		doc.MovesUp = mode.MovesUp(in.Goal, c.Triggers)
+		doc.MovesTo, doc.MovesUp = mode.MovesUp(in.Goal, in.Feature, c.Triggers)
 	}
 	if in.Plan != nil {
 		return doc, in.plan(&doc)
 	}
 	var worst agency.Money
-	for _, s := range steps(c, doc.MovesUp != "") {
+	for _, s := range steps(c, doc.MovesTo) {
 		most, tokens, err := in.step(&s, &doc)
 		if err != nil {
 			return doc, err
@@ -49,7 +50,7 @@ func Run(in Input) (api.DryDoc, error) {
 		worst, doc.WorstTokens = worst+most, doc.WorstTokens+tokens
 		doc.Steps = append(doc.Steps, s)
 	}
-	if c.Mode.Team() { // nobody knows how many contracts there will be
+	if c.Mode.Team() || doc.MovesTo.Team() { // nobody knows how many contracts there will be
 		worst, doc.WorstTokens = math.MaxInt64, math.MaxInt64
 	}
 	doc.WorstUSD = min(worst, agency.USD(c.Budget.USD)).Float()
@@ -85,21 +86,22 @@ func (in Input) plan(doc *api.DryDoc) error {
 }
 
 // steps are the contracts of a run as far as they are known before it begins.
-func steps(c config.Config, formal bool) []api.DryStep {
+func steps(c config.Config, to agency.Mode) []api.DryStep {
 	plan := api.DryStep{Contract: "plan", Title: "the goal becomes one formal contract", Role: roster.ProjectManager}
 	work := api.DryStep{Contract: "(as planned)", Title: "the contract, by one agent with its context staged", Role: roster.Generalist}
 	alone := api.DryStep{Contract: "main", Title: "the goal, by one agent", Role: roster.Generalist}
-	if c.Mode.Team() {
+	runs := func(m agency.Mode) bool { return c.Mode == m || to == m }
+	if c.Mode.Team() || to.Team() {
 		plan.Title = "the goal is split into contracts"
 		work.Contract, work.Title, work.Role = "(each as planned)", "a contract, by an agent of the role that the plan names", roster.Scaffolder
 		review := api.DryStep{Contract: "(each as planned)", Title: "a review of what a contract changes", Role: roster.Reviewer}
 		return []api.DryStep{plan, work, review}
 	}
-	if c.Mode == agency.ModeProducerCritic {
+	if runs(agency.ModeProducerCritic) {
 		review := api.DryStep{Contract: "(as planned)", Title: "a review of each round's change", Role: roster.Reviewer}
 		return []api.DryStep{plan, work, review}
 	}
-	if formal || c.Mode == agency.ModeContract {
+	if runs(agency.ModeContract) {
 		return []api.DryStep{plan, work}
 	}
 	if !slices.Contains(c.Triggers, mode.OnFailure) {

@@ -56,18 +56,30 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 	if err != nil {
 		return session.Setup{}, err
 	}
+	r, err := s.record(ctx, spec.Run)
+	if err != nil {
+		return session.Setup{}, err
+	}
 	return session.Setup{
 		Model: m.model, Models: m.names, Window: m.window, Prices: m.prices,
 		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
 		Repo:   b.repo, Network: len(b.copy.Config.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
-		Rules:  rulesOf(b.copy.Config, known), Context: contextOf(b.copy.Config.Context), Shared: b.copy.Config.SharedWrites,
+		Rules:  rulesOf(asMoved(b.copy.Config, r), known), Context: contextOf(b.copy.Config.Context), Shared: b.copy.Config.SharedWrites,
 	}, nil
 }
 
 func limitsOf(l roster.Limits, a config.Agent) roster.Limits {
 	l.Turns, l.MaxOutput, l.Tokens, l.Seconds = a.MaxTurns, int64(a.MaxTokens), a.MaxTokensPerSession, a.TimeoutSeconds
 	return l
+}
+
+// asMoved is the configuration of a run in the mode in which it works now.
+func asMoved(c config.Config, r agency.Run) config.Config {
+	if r.MovedTo != "" {
+		c.Mode = r.MovedTo
+	}
+	return c
 }
 
 // rulesOf are the limits that a plan is held to. Where one generalist works on
