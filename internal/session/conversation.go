@@ -245,6 +245,11 @@ func (c *conversation) read(ctx context.Context) (contract agency.Contract, rece
 		if contract, err = registry.Contract(s, c.spec.Run, c.spec.Contract); err != nil {
 			return err
 		}
+		all, err := registry.Contracts(s, c.spec.Run)
+		if err != nil {
+			return err
+		}
+		contract = brief.WithOutputs(contract, c.spec.Role, all)
 		for _, id := range c.judgedBy() {
 			r, err := check.Receipt(s, id)
 			if agency.KindOf(err) == agency.KindNotFound {

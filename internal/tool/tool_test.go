@@ -62,7 +62,8 @@ func (w *world) Changed(context.Context) ([]string, error) { return []string{"M 
 
 func (w *world) Sizes(context.Context) ([]FileSize, error) {
 	return []FileSize{
-		{Path: "a.txt", Added: 20, Deleted: 5, Lines: 115, Bytes: 3 << 10}, {Path: "b.bin", Binary: true, Bytes: 12 << 10},
+		{Path: "a.txt", Added: 20, Deleted: 5, Lines: 115, Bytes: 3 << 10},
+		{Path: "b.bin", Binary: true, Bytes: 12 << 10},
 		{Path: "c.txt", Deleted: 7, Gone: true},
 	}, nil
 }

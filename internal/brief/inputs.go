@@ -1,0 +1,94 @@
+package brief
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/roster"
+)
+
+// Bounds of what one contract hands on to another: names, not words.
+const (
+	maxHandedOn = 50  // contracts
+	maxNames    = 100 // files or tests of a contract
+	maxName     = 200 // bytes of a name
+)
+
+// WithOutputs is a contract with the outputs of others among its inputs, by who
+// may see what (DESIGN 9, R1 4.3): whoever works on it sees what it depends on;
+// a test engineer also what is implemented; a reviewer of all that has landed
+// everything that is complete. The overseer sees states and no outputs. What
+// the contract's author wrote into its inputs stays.
+func WithOutputs(c agency.Contract, role agency.RoleID, all []agency.Contract) agency.Contract {
+	var seen []agency.Contract
+	for _, o := range all {
+		if o.ID != c.ID && o.Status == agency.StatusComplete && sees(c, role, o) {
+			seen = append(seen, o)
+		}
+	}
+	if len(seen) == 0 {
+		return c
+	}
+	inputs := make(map[string]string, len(c.Inputs)+len(seen))
+	for k, v := range c.Inputs {
+		inputs[k] = v
+	}
+	for _, o := range seen[:min(len(seen), maxHandedOn)] {
+		key := "outputs of " + string(o.ID)
+		if _, taken := inputs[key]; !taken {
+			inputs[key] = outputText(o)
+		}
+	}
+	c.Inputs = inputs
+	return c
+}
+
+func sees(c agency.Contract, role agency.RoleID, o agency.Contract) bool {
+	switch role {
+	case roster.Overseer, roster.ProjectManager:
+		return false // states; and the manager is told of the whole run otherwise
+	case roster.TestEngineer:
+		return slices.Contains(c.DependsOn, o.ID) || implements(o)
+	case roster.Reviewer:
+		return slices.Contains(c.DependsOn, o.ID) || c.AssignedRole == roster.Reviewer && (implements(o) || o.AssignedRole == roster.TestEngineer)
+	}
+	return slices.Contains(c.DependsOn, o.ID)
+}
+
+// implements tells whether a contract changes what the product does.
+func implements(c agency.Contract) bool {
+	return c.AssignedRole == roster.Scaffolder || c.AssignedRole == roster.Generalist || c.AssignedRole == roster.Cleanup
+}
+
+// outputText is what a contract brought about, as its agent named it, in JSON.
+func outputText(c agency.Contract) string {
+	doc := struct {
+		Title         string   `json:"title"`
+		FilesCreated  []string `json:"files_created,omitempty"`
+		FilesModified []string `json:"files_modified,omitempty"`
+		TestsPassing  []string `json:"tests_passing,omitempty"`
+	}{tame(c.Title), names(c.ActualOutputs.FilesCreated), names(c.ActualOutputs.FilesModified), names(c.ActualOutputs.TestsPassing)}
+	b, err := json.Marshal(doc)
+	if err != nil { // texts and lists of texts cannot fail
+		return ""
+	}
+	return string(b)
+}
+
+func names(in []string) []string {
+	out := make([]string, 0, min(len(in), maxNames))
+	for _, s := range in[:min(len(in), maxNames)] {
+		out = append(out, tame(s))
+	}
+	return out
+}
+
+// tame is a name on one line that cannot end the block it stands in.
+func tame(s string) string {
+	if len(s) > maxName {
+		s = strings.ToValidUTF8(s[:maxName], "") + "…"
+	}
+	return strings.ReplaceAll(oneLine(s), "`", "'")
+}

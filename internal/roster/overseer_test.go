@@ -1,0 +1,20 @@
+package roster
+
+import "testing"
+
+// The overseer sees states and never code: no tool that shows a file, a diff or
+// what a command prints is offered to it (DESIGN 9, 13).
+func TestOverseerSeesNoCode(t *testing.T) {
+	role, err := Find(Overseer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range []string{
+		"read_file", "list_directory", "search_files", "get_git_diff", "get_git_log", "run_command", "run_tests", "run_lint",
+		"run_type_check", "check_file_sizes", "get_coverage_report", "list_uncovered_lines",
+	} {
+		if role.Offers(tool) {
+			t.Errorf("the overseer is offered %s", tool)
+		}
+	}
+}

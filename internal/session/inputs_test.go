@@ -1,0 +1,66 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/registry"
+	"agency/internal/roster"
+	"agency/internal/store"
+)
+
+// landed makes a contract of the run that is complete, with these outputs.
+func (k *stage) landed(id agency.ContractID, role agency.RoleID, out agency.Outputs) {
+	k.t.Helper()
+	k.write(func(tx *store.Tx) error {
+		c := agency.Contract{ID: id, RunID: testRun, AssignedRole: role, Title: "Do " + string(id), Description: "d", RetryBudget: 1}
+		if err := registry.CreateContract(tx, c); err != nil {
+			return err
+		}
+		for n, f := range []agency.Fact{
+			agency.Started{Agent: "a"}, agency.ClaimMade{Outputs: out}, agency.Verified{}, agency.LandingBegun{}, agency.HasLanded{},
+		} {
+			if _, err := registry.Advance(tx, testRun, id, agency.StepKey(fmt.Sprintf("%s/%d", id, n)), f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// What a contract depends on hands its outputs on: they stand in the block of
+// whoever works on it, and nobody else's do but for a test engineer.
+func TestOutputsOfDependencies(t *testing.T) {
+	for role, want := range map[agency.RoleID][]string{
+		roster.Scaffolder:   {`"outputs of dep"`, `parser.go`},
+		roster.TestEngineer: {`"outputs of dep"`, `parser.go`, `"outputs of other"`, `printer.go`},
+	} {
+		t.Run(string(role), func(t *testing.T) {
+			k := newKit(t, budget.Limits{}, complete)
+			k.landed("dep", roster.Scaffolder, agency.Outputs{FilesCreated: []string{"parser.go"}, TestsPassing: []string{"TestParse"}})
+			k.landed("other", roster.Scaffolder, agency.Outputs{FilesModified: []string{"printer.go"}})
+			k.write(func(tx *store.Tx) error {
+				return registry.CreateContract(tx, agency.Contract{
+					ID: "next", RunID: testRun, AssignedRole: role, Title: "next", Description: "next", DependsOn: []agency.ContractID{"dep"},
+					AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: "done"}}, RetryBudget: 1,
+				})
+			})
+			s := spec()
+			s.Contract, s.Role, s.Agent = "next", role, agency.AgentID(role)
+			k.must(s)
+			first := k.model.msgs[0][0].Words()
+			block, _, _ := strings.Cut(first, "\n```\n")
+			for _, w := range want {
+				if !strings.Contains(block, w) {
+					t.Errorf("the block has no %s:\n%s", w, block)
+				}
+			}
+			if role == roster.Scaffolder && strings.Contains(first, "printer.go") {
+				t.Error("a scaffolder sees the outputs of what it does not depend on")
+			}
+		})
+	}
+}
