@@ -38,6 +38,69 @@ func Append(tx *store.Tx, ev agency.Event) (agency.Event, error) {
 	return evs[0], err
 }
 
+// maxRows bounds the rows of one statement.
+const maxRows = 16
+
+// A statement binds once what its rows have in common: with many rows what is
+// bound costs more than what is written. All of a transaction's events have its
+// time, those of one statement are of one run, and most that are written
+// together are of one kind.
+const (
+	commonColumns = `time, run_id`
+	kindColumns   = `, category, type, severity, rank`
+	ownColumns    = `, agent_id, role, tier, contract_id, message_id, state_id, summary, details`
+	kindCount     = 4
+	ownCount      = 8
+)
+
+// statement is how some events are written.
+type statement struct {
+	rows  int
+	alike bool // of one kind
+}
+
+// next is how the first of some events are written.
+func next(evs []agency.Event) statement {
+	st := statement{rows: 1, alike: true}
+	first := &evs[0]
+	for st.rows < min(len(evs), maxRows) && evs[st.rows].RunID == first.RunID {
+		ev := &evs[st.rows]
+		st.alike = st.alike && ev.Category == first.Category && ev.Type == first.Type && ev.Severity == first.Severity
+		st.rows++
+	}
+	return st
+}
+
+// inserts are the texts of AppendAll. No row is ever refused: OR FAIL saves
+// SQLite the trouble to remember how to undo the statement.
+var inserts = func() map[statement]string {
+	all := map[statement]string{}
+	own := strings.Repeat(`, ?`, ownCount)
+	for n := 1; n <= maxRows; n++ {
+		for alike, row := range map[bool]string{
+			true:  `(?1, ?2, ?3, ?4, ?5, ?6` + own + `)`,
+			false: `(?1, ?2` + strings.Repeat(`, ?`, kindCount) + own + `)`,
+		} {
+			all[statement{n, alike}] = `INSERT OR FAIL INTO event (` + commonColumns + kindColumns + ownColumns + `) VALUES ` + row + strings.Repeat(", "+row, n-1)
+		}
+	}
+	return all
+}()
+
+// arguments make events what is stored of them, and give what is bound.
+func (st statement) arguments(tx *store.Tx, evs []agency.Event) []any {
+	args := make([]any, 0, 2+(kindCount+ownCount)*len(evs))
+	args = append(args, store.Micros(tx.Now), string(evs[0].RunID))
+	for i := range evs {
+		ev := &evs[i]
+		if i == 0 || !st.alike {
+			args = append(args, string(ev.Category), string(ev.Type), string(ev.Severity), rank(ev.Severity))
+		}
+		args = prepare(tx, ev, args)
+	}
+	return args
+}
+
 // prepare makes an event what is stored of it, and adds its own columns to args.
 func prepare(tx *store.Tx, ev *agency.Event, args []any) []any {
 	ev.Time = tx.Now
@@ -53,54 +116,12 @@ func prepare(tx *store.Tx, ev *agency.Event, args []any) []any {
 		string(ev.RelatedMessage), ev.RelatedState, ev.Summary, details)
 }
 
-// maxRows bounds the rows of one statement.
-const maxRows = 16
-
-// The columns of an event's row. Those that several events of a transaction
-// have in common are bound once a statement: with many rows what is bound costs
-// more than what is written.
-const (
-	commonColumns = `time, run_id, category, type, severity, rank`
-	ownColumns    = `, agent_id, role, tier, contract_id, message_id, state_id, summary, details`
-	ownCount      = 8
-)
-
-// common are the arguments of the common columns.
-func common(tx *store.Tx, ev *agency.Event) []any {
-	return []any{store.Micros(tx.Now), string(ev.RunID), string(ev.Category), string(ev.Type), string(ev.Severity), rank(ev.Severity)}
-}
-
-// alike is how many events, from the first on, one statement writes.
-func alike(evs []agency.Event) (n int) {
-	first := &evs[0]
-	for n < min(len(evs), maxRows) && evs[n].RunID == first.RunID && evs[n].Type == first.Type &&
-		evs[n].Category == first.Category && evs[n].Severity == first.Severity {
-		n++
-	}
-	return n
-}
-
-// inserts are the texts of AppendAll by number of rows. No row is ever refused:
-// OR FAIL saves SQLite the trouble to remember how to undo the statement.
-var inserts = func() (all [maxRows + 1]string) {
-	row := `(?1, ?2, ?3, ?4, ?5, ?6` + strings.Repeat(`, ?`, ownCount) + `)`
-	for n := 1; n <= maxRows; n++ {
-		all[n] = `INSERT OR FAIL INTO event (` + commonColumns + ownColumns + `) VALUES ` + row + strings.Repeat(", "+row, n-1)
-	}
-	return all
-}()
-
 // AppendAll is Append of several events, in their order, which costs less than
-// each by itself, most where those that are alike stand together. It sets in
-// evs what Append returns.
+// each by itself. It sets in evs what Append returns.
 func AppendAll(tx *store.Tx, evs []agency.Event) error {
 	for len(evs) > 0 {
-		n := alike(evs)
-		args := append(make([]any, 0, 6+ownCount*n), common(tx, &evs[0])...)
-		for i := range evs[:n] {
-			args = prepare(tx, &evs[i], args)
-		}
-		res, err := tx.Exec(inserts[n], args...)
+		st := next(evs)
+		res, err := tx.Exec(inserts[st], st.arguments(tx, evs[:st.rows])...)
 		if err != nil {
 			return err
 		}
@@ -108,11 +129,11 @@ func AppendAll(tx *store.Tx, evs []agency.Event) error {
 		if err != nil {
 			return err
 		}
-		for i := range evs[:n] { // one statement numbers its rows one after the other
-			evs[i].ID = last - int64(n-1-i)
+		for i := range evs[:st.rows] { // one statement numbers its rows one after the other
+			evs[i].ID = last - int64(st.rows-1-i)
 			store.Publish(tx, appended(), evs[i])
 		}
-		evs = evs[n:]
+		evs = evs[st.rows:]
 	}
 	return nil
 }

@@ -108,6 +108,45 @@ func TestStoredEqualsFollowed(t *testing.T) {
 	}
 }
 
+// TestManyAtOnceAreStoredInOrder: those of one kind, of several and of several
+// runs, fewer and more than one statement takes.
+func TestManyAtOnceAreStoredInOrder(t *testing.T) {
+	db, log := open(t)
+	var want []agency.Event
+	for _, n := range []int{1, 2, 15, 16, 17, 40} {
+		for _, kinds := range []int{1, 2, 3} {
+			evs := make([]agency.Event, n)
+			for i := range evs {
+				run := agency.RunID("r1")
+				if kinds == 3 && i%5 == 4 {
+					run = "r2"
+				}
+				evs[i] = note(run, len(want)+i)
+				if kinds > 1 && i%2 == 1 {
+					evs[i].Category, evs[i].Type, evs[i].Severity = agency.CategorySystem, "host_started", agency.SeverityError
+					evs[i].AgentID, evs[i].RelatedMessage, evs[i].RelatedState, evs[i].Details = "a", "m", int64(i), nil
+				}
+			}
+			if err := db.Write(t.Context(), func(tx *store.Tx) error { return event.AppendAll(tx, evs) }); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, evs...)
+		}
+	}
+	got, err := log.Since(t.Context(), 0, event.Filter{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, got, 0)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	errs, err := log.Since(t.Context(), 0, event.Filter{MinSeverity: agency.SeverityError}, 0)
+	if err != nil || len(errs) == 0 || errs[0].Type != "host_started" {
+		t.Errorf("%d errors, %v", len(errs), err)
+	}
+}
+
 func TestRollbackIsNotFollowed(t *testing.T) {
 	db, log := open(t)
 	err := db.Write(t.Context(), func(tx *store.Tx) error {
