@@ -3,6 +3,7 @@ package mode
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -260,17 +261,25 @@ func (s *Steps) neverLanded(ctx context.Context, c board.Conflict, p board.Proof
 	})
 }
 
-// woven names the files that landings merged structurally, a line a contract,
-// and what resolutions of conflicts lost.
-func woven(q store.Querier, run agency.RunID) (structural, lost []string, err error) {
-	all, err := land.Landings(q, run)
+// fillTogether names the files that landings merged structurally, a line a
+// contract, what resolutions of conflicts lost, and the conflicts that nothing
+// has resolved.
+func (v *mergeGateView) fillTogether(q store.Querier) error {
+	all, err := land.Landings(q, v.Run)
+	if err != nil {
+		return err
+	}
 	for _, l := range all {
 		if len(l.Structural) > 0 {
-			structural = append(structural, string(l.Contract)+": "+strings.Join(l.Structural, ", "))
+			v.Woven = append(v.Woven, string(l.Contract)+": "+strings.Join(l.Structural, ", "))
 		}
 		for _, line := range l.Lost {
-			lost = append(lost, string(l.Contract)+": "+line)
+			v.Lost = append(v.Lost, string(l.Contract)+": "+line)
 		}
 	}
-	return structural, lost, err
+	open, err := board.Unresolved(q, v.Run)
+	for _, c := range open {
+		v.Quarrels = append(v.Quarrels, fmt.Sprintf("%s (%s)", c, c.Status))
+	}
+	return err
 }

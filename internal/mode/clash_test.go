@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/store"
 
@@ -85,8 +87,20 @@ func TestEditsOfATeam(t *testing.T) {
 			if diff := cmp.Diff(tt.want, s.ends()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
+			told := "Conflicts that nothing has resolved:\n- [scaffolder-a scaffolder-b] have changed x.go apart from each other (escalated)\n"
+			if got := strings.Contains(s.mergeGate(), told); got != (s.unproved != nil) {
+				t.Errorf("the merge gate tells of it: %t:\n%s", got, s.mergeGate())
+			}
 		})
 	}
+}
+
+// mergeGate is what the first merge gate shows, if there was one.
+func (s *stage) mergeGate() string {
+	s.t.Helper()
+	var g agency.Gate
+	_ = s.db.Read(context.Background(), func(q *store.Snapshot) (err error) { g, err = registry.Gate(q, "run-1.merge-1"); return err })
+	return g.Body
 }
 
 // A conflict is open while one of its sides is at work, and what has been

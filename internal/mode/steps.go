@@ -286,7 +286,7 @@ type mergeGateView struct {
 	Report                                  string // of a run of several contracts
 	Proofs                                  []agency.Proof
 	Weakened                                []agency.Weakening
-	Receipts, Flaky, Woven, Lost            []string
+	Receipts, Flaky, Woven, Lost, Quarrels  []string
 	Left                                    []agency.Leftover // new files that the contract does not name
 	Reviews                                 []agency.Review   // the last of each contract that landed
 	Coverage                                *agency.Coverage
@@ -388,7 +388,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 			v.Receipts = append(v.Receipts, receiptLine(r))
 		}
 	}
-	if v.Woven, v.Lost, err = woven(q, v.Run); err != nil {
+	if err = v.fillTogether(q); err != nil {
 		return err
 	}
 	return v.addCost(q)
