@@ -98,7 +98,22 @@ func (a *attempts) review(c flow.Ctx, claim agency.Claim, verdict agency.Verdict
 		switch next {
 		case critic.Land:
 			return a.approved(c, claim, r, noted.Against)
-		case critic.Discuss, critic.Dispute:
+		case critic.Discuss:
+			word, err := a.rule(c, claim, r)
+			switch {
+			case err != nil:
+				return attemptEnd{}, err
+			case word.stop != "":
+				a.stopped = true
+				return attemptEnd{final: word.stop}, nil
+			case word.land:
+				return a.approved(c, claim, r, noted.Against)
+			case !word.rework:
+				a.advice = word.text
+				return a.dispute(c, next, noted.Against)
+			}
+			r = ruled(r, word.text)
+		case critic.Dispute:
 			return a.dispute(c, next, noted.Against)
 		}
 		again, v, end, err := a.rework(c, r, next == critic.Afresh)
@@ -312,6 +327,9 @@ func (a *attempts) disputeText(next critic.Next, best int) (summary, body string
 		for _, is := range r.Issues {
 			fmt.Fprintf(&b, "    - %s, %s: %s\n", is.Severity, is.Where(), firstLine(is.Issue))
 		}
+	}
+	if a.advice != "" && next == critic.Discuss {
+		fmt.Fprintf(&b, "\nThe project manager, who was asked first:\n\n%s\n", a.advice)
 	}
 	b.WriteString("\nApprove to let ")
 	if next == critic.Discuss {

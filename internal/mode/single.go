@@ -240,6 +240,7 @@ type attempts struct {
 	round     int     // of the loop, from 1
 	refused   bool    // a person rejected reviewed work once
 	silence   string  // how a critic ended that gave no review
+	advice    string  // the manager's words on a review that a person decides on
 }
 
 func (a *attempts) next() bool {
