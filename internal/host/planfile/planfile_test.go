@@ -89,6 +89,27 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Settings of a team file count more than the user's own, less than those of
+// agency.yaml, and flags count most (DESIGN 15).
+func TestSettingsOfATeamFile(t *testing.T) {
+	l, err := config.Load(config.Input{
+		UserFile: config.Source{Path: "config.yaml", Data: []byte("retry_budget: 1\nmax_parallel_agents: 1\non_error: stop\n")},
+		TeamFile: config.Source{Path: "team.yaml", Data: []byte("goal: x\nretry_budget: 2\nmax_parallel_agents: 2\non_error: single\nland: branch\n")},
+		RepoFile: config.Source{Path: "agency.yaml", Data: []byte("max_parallel_agents: 3\nland: merge\n")},
+		Flags:    []config.Flag{{Key: "land", Value: "branch", Name: "--land"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := l.Config
+	if c.RetryBudget != 2 || c.MaxParallelAgents != 3 || c.OnError != "single" || c.Land != agency.LandBranch {
+		t.Errorf("attempts %d, parallel %d, on_error %s, land %s", c.RetryBudget, c.MaxParallelAgents, c.OnError, c.Land)
+	}
+	if o := l.Origin("retry_budget"); o.Layer != config.LayerTeam || o.String() != "team.yaml:2" {
+		t.Errorf("retry_budget comes from %s (%s)", o, o.Layer)
+	}
+}
+
 // Every fault is named with its file, line and column, all at once.
 func TestFaults(t *testing.T) {
 	contract := func(id, rest string) string {
