@@ -57,7 +57,7 @@ func TestGivenPlan(t *testing.T) {
 func TestGivenPlanDiesAtEachStep(t *testing.T) {
 	in := teamInput
 	in.PlanGate, in.Plan = true, &agency.Plan{Contracts: []agency.Contract{part("a")}}
-	diesAtEach(t, Team, in, func(*stage) {}, merged, 5, *stride, func(n int, s *stage) {
+	diesAtEach(t, Team, in, func(*stage) {}, merged, 5, 1, func(n int, s *stage) {
 		if told := s.estimates(); len(told) != 1 {
 			t.Errorf("death %d: %d estimates", n, len(told))
 		}
