@@ -44,14 +44,11 @@ func (e *Executor) Amend(c flow.Ctx, key string, contract agency.Contract) (neve
 	return never, e.look(c, key)
 }
 
-// Begun tells whether a contract has begun.
-func (e *Executor) Begun(id agency.ContractID) bool { return e.x.queue.begun(id) }
+// Ahead says what keeps a contract from beginning.
+func (e *Executor) Ahead(id agency.ContractID) Ahead { return e.x.queue.Ahead(id) }
 
 // Alive tells whether a contract is complete or may still be.
 func (e *Executor) Alive(id agency.ContractID) bool { return e.x.queue.alive(id) }
-
-// Stopped is the reason why everything was stopped; empty: it was not.
-func (e *Executor) Stopped() string { return e.x.outcome.Stopped }
 
 // Close says that nothing more comes.
 func (e *Executor) Close(c flow.Ctx, key string) error {
@@ -67,4 +64,9 @@ func (e *Executor) Wait(c flow.Ctx) (Outcome, error) {
 
 func (e *Executor) look(c flow.Ctx, key string) error {
 	return poke(c, key, e.x.o.Run, notes, note{Look: true})
+}
+
+// Wake sends a signal without words into the run that calls it.
+func Wake(c flow.Ctx, key string, run agency.RunID, s flow.Signal[flow.None]) error {
+	return poke(c, key, run, s, flow.None{})
 }

@@ -379,10 +379,36 @@ func (q *Queue) alive(id agency.ContractID) bool {
 	return q.byID[id] != nil && q.byID[id].place != dead
 }
 
-// begun tells whether a contract has had a slot.
-func (q *Queue) begun(id agency.ContractID) bool {
+// Ahead is what keeps a contract from beginning: it has begun, or waits for
+// others to be complete, or stands behind one that it may not run beside, or no
+// slot is free. The zero value: nothing does, or nothing is known of it.
+type Ahead struct {
+	Begun  bool
+	For    []agency.ContractID
+	Behind agency.ContractID
+	Slot   bool
+}
+
+// Ahead says what keeps a contract from beginning.
+func (q *Queue) Ahead(id agency.ContractID) (a Ahead) {
 	n := q.byID[id]
-	return n != nil && n.place != waiting && n.place != ready && n.place != withheld && n.place != dead
+	switch {
+	case n == nil || n.place == dead:
+	case n.place == waiting || n.place == withheld:
+		for _, d := range n.DependsOn {
+			if on := q.byID[d]; on != nil && on.place != complete {
+				a.For = append(a.For, d)
+			}
+		}
+	case n.place != ready:
+		a.Begun = true
+	default:
+		if other := q.inTheWay(n); other != nil {
+			a.Behind = other.ID
+		}
+		a.Slot = q.free == 0 || q.paused
+	}
+	return a
 }
 
 // line is a heap of contracts, the one that is served first on top.

@@ -228,6 +228,22 @@ func TestQueueIsThePolicy(t *testing.T) {
 	})
 }
 
+func TestAhead(t *testing.T) {
+	q := NewQueue([]agency.Contract{
+		{ID: "a", Writes: []string{"x"}}, {ID: "b", Writes: []string{"x"}}, {ID: "c", DependsOn: []agency.ContractID{"a", "b"}}, {ID: "d"}, {ID: "e"}, {ID: "f", DependsOn: []agency.ContractID{"e"}},
+	}, Limits{Parallel: 2})
+	q.Next()
+	q.Fail("e")
+	q.Next()
+	for id, want := range map[agency.ContractID]Ahead{
+		"a": {Begun: true}, "b": {Behind: "a", Slot: true}, "c": {For: []agency.ContractID{"a", "b"}}, "d": {Begun: true}, "f": {}, "nobody": {},
+	} {
+		if diff := cmp.Diff(want, q.Ahead(id)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
 func TestHoldStartsNothingNew(t *testing.T) {
 	q := NewQueue([]agency.Contract{{ID: "a"}, {ID: "b"}}, Limits{Parallel: 1})
 	q.Next()
