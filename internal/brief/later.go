@@ -114,6 +114,7 @@ type Standing struct {
 	Messages    []agency.Message // that bind, oldest first
 	Changed     []string         // files since the base, with their status
 	Checkpoints []string
+	Plan        []string // of a manager: its contracts, each with how it stands
 	Summary     string
 }
 

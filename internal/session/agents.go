@@ -158,6 +158,10 @@ func (c *conversation) amend(d *done, k *call, e tool.Amend) {
 		return
 	}
 	changed := e.Change(old)
+	if !roster.MaySpawn(c.spec.Role, changed.AssignedRole) {
+		k.res = tool.Refusal("you may not spawn a %q; you may spawn %s", clip(string(changed.AssignedRole), 80), roleNames(roster.Spawns(c.spec.Role)))
+		return
+	}
 	if faults := c.planFaults([]agency.Contract{changed}, c.building(d.known, d.st.Drafts, old.ID)); len(faults) > 0 {
 		k.res = tool.Refusal("contract %s stays as it is. The faults of what it would be:\n%s", old.ID, listed(faults))
 		return
@@ -286,6 +290,26 @@ func (m members) Contract(ctx context.Context, id agency.ContractID) (out tool.T
 	}
 	return out, m.c.r.o.DB.Read(ctx, func(q *store.Snapshot) error { return measure(q, m.c.spec.Run, &out) })
 }
+
+// planned is the plan of a manager as it stands, a line a contract.
+func (c *conversation) planned(ctx context.Context) (out []string, err error) {
+	if !c.spec.Leads && len(c.st.Drafts) == 0 {
+		return nil, nil
+	}
+	all, err := members{c}.Contracts(ctx)
+	for _, o := range all {
+		if o.Noted || c.spec.Leads {
+			out = append(out, o.Stands())
+		}
+	}
+	if more := len(out) - maxPlanned; more > 0 {
+		out = append(out[:maxPlanned:maxPlanned], fmt.Sprintf("and %d more", more))
+	}
+	return out, err
+}
+
+// maxPlanned is how many contracts of a plan a new epoch names.
+const maxPlanned = 200
 
 // measure adds what the records show of the work on a contract.
 func measure(q *store.Snapshot, run agency.RunID, c *tool.TeamContract) error {

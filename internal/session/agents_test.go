@@ -233,3 +233,31 @@ func TestOnlyLeadersLead(t *testing.T) {
 		t.Errorf("told %q", got)
 	}
 }
+
+// A conversation that is cut goes on with the plan as it stands.
+func TestPlanSurvivesAnEpoch(t *testing.T) {
+	k, s := leading(t)
+	k.started("run")
+	w := &worker{window: 16_000, summary: record}
+	w.lines = func(n int) llm.Answer {
+		switch {
+		case n == 0:
+			return calls("create_subcontract", piece("kept"))
+		case n < 40:
+			return calls("read_file", `{"path":"big.txt"}`)
+		}
+		return calls("submit_plan", `{}`)
+	}
+	w.play(k)
+	k.setup.Window, k.setup.Limits.Turns, k.setup.Limits.Tokens = w.window, 0, 0
+	must(t, writeText(t, k, s, "big.txt", strings.Repeat("a line of text\n", 150)))
+	if out := k.must(s); out.Kind != Planned || len(out.Plan) != 1 || k.count("epoch_begun") == 0 {
+		t.Fatalf("ended %+v after %d epochs", out, k.count("epoch_begun"))
+	}
+	last := fmt.Sprint(k.model.msgs[len(k.model.msgs)-1])
+	for _, want := range []string{"- kept: noted, not started Do kept", "- run: pending, not begun, for scaffolder-run Do run"} {
+		if !strings.Contains(last, want) {
+			t.Errorf("the last request does not hold %q", want)
+		}
+	}
+}

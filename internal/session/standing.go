@@ -59,6 +59,9 @@ func (c *conversation) about(ctx context.Context) (*about, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Plan, err = c.planned(ctx); err != nil {
+		return nil, err
+	}
 	s.Changed, err = c.desk.History.Changed(ctx)
 	if agency.KindOf(err) == agency.KindInvalid { // the model was told already what is wrong with the files
 		s.Changed, err = []string{err.Error()}, nil

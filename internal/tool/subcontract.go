@@ -159,10 +159,15 @@ func getSubcontractStatus() Tool {
 		}
 		var b strings.Builder
 		for _, c := range all {
-			fmt.Fprintf(&b, "%s: %s  %s\n", c.ID, c.stands(), line(c.Title))
+			b.WriteString(c.Stands() + "\n")
 		}
 		return ok(b.String()), nil
 	}).board()
+}
+
+// Stands is the contract on one line, with how it stands.
+func (c TeamContract) Stands() string {
+	return fmt.Sprintf("%s: %s  %s", c.ID, c.stands(), line(c.Title))
 }
 
 // stands says in a few words where a contract stands.
