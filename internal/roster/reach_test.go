@@ -46,3 +46,18 @@ func TestReach(t *testing.T) {
 		}
 	}
 }
+
+// Who leads starts those who can hold a contract; who works starts nobody.
+func TestMaySpawn(t *testing.T) {
+	for _, by := range Roles() {
+		for _, role := range Roles() {
+			want := by.ID == ProjectManager && role.Works()
+			if got := MaySpawn(by.ID, role.ID); got != want {
+				t.Errorf("%s starts %s: %v", by.ID, role.ID, got)
+			}
+		}
+	}
+	if MaySpawn("critic", Scaffolder) || MaySpawn(ProjectManager, "critic") {
+		t.Error("an unknown role starts or is started")
+	}
+}

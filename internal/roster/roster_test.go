@@ -92,6 +92,13 @@ func TestPhases(t *testing.T) {
 		{Answering, "request_human_input", true},
 		{Answering, "submit_plan", false},
 		{Answering, "mark_feature_complete", false},
+		{Leading, "submit_plan", true},
+		{Leading, "create_subcontract", true},
+		{Leading, "spawn_agent", true},
+		{Leading, "final_report", false},
+		{Planning, "spawn_agent", false},
+		{Planning, "update_subcontract", false},
+		{Reporting, "collect_results", false},
 		{Always, "submit_plan", true},
 	} {
 		if got := r.OffersIn(tt.phase, tt.tool); got != tt.want {
@@ -110,6 +117,7 @@ func TestPrompt(t *testing.T) {
 	golden(t, Generalist, View{Repo: "/home/ann/shop"}, "testdata/generalist.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Contracts: 1}, "testdata/project_manager.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop"}, "testdata/project_manager_many.md")
+	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Leading}, "testdata/project_manager_leading.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/project_manager_report.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/project_manager_answer.md")
 	golden(t, Scaffolder, View{Repo: "/home/ann/shop", Network: true}, "testdata/scaffolder.md")
