@@ -94,11 +94,12 @@ func (d *draft) plan(c flow.Ctx) (contracts []agency.Contract, failure string, e
 		}
 		switch {
 		case end.accepted:
-			return out.Plan, "", nil
+			return append([]agency.Contract{}, out.Plan...), "", nil
 		case end.final != "":
 			return nil, end.final, d.withdraw(c, end.final)
 		}
 		d.feedback = end.feedback
+		d.feedback.Reason += d.team.begun()
 	}
 	failure = fmt.Sprintf("all %d attempts at a plan are used; the last one: %s", d.contract.RetryBudget+d.granted, d.feedback.Reason)
 	return nil, failure, d.withdraw(c, failure)
@@ -163,9 +164,12 @@ func (d *draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 		return planEnd{}, err
 	}
 	will := d.contracts(plan)
-	cost, err := d.forecast(c, will)
-	if err != nil {
-		return planEnd{}, err
+	var cost *forecast
+	if len(will) > 0 { // else all was started before
+		var err error
+		if cost, err = d.forecast(c, will); err != nil {
+			return planEnd{}, err
+		}
 	}
 	if d.in.PlanGate && !d.in.Dry {
 		answer, err := ask(c, agency.Gate{

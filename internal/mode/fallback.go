@@ -10,19 +10,43 @@ import (
 	"agency/internal/schedule"
 )
 
-// whatFailed is the reason of a plan of which contracts failed for good.
-func (t *team) whatFailed() string {
+// wholly tells whether all of a plan was carried out.
+func (t *team) wholly() bool { return len(t.failures) == 0 && t.unplanned == "" }
+
+// planless says, before what became of contracts that were started one by one,
+// that the plan for the rest never came.
+func (t *team) planless() string {
+	if t.unplanned == "" {
+		return ""
+	}
+	return "no plan came for the rest; "
+}
+
+// failureLines are what failed for good, a line each.
+func (t *team) failureLines() []string {
 	lines := make([]string, len(t.failures))
 	for i, f := range t.failures {
 		lines[i] = f.line
 	}
-	return fmt.Sprintf("%d of %d contracts failed: %s", len(t.failures), len(t.all), strings.Join(lines, "; "))
+	if t.unplanned != "" {
+		lines = append(lines, "the plan for the rest: "+t.unplanned)
+	}
+	return lines
+}
+
+// whatFailed is the reason of a plan of which a part failed for good.
+func (t *team) whatFailed() string {
+	lines := strings.Join(t.failureLines(), "; ")
+	if len(t.failures) == 0 {
+		return lines
+	}
+	return fmt.Sprintf("%d of %d contracts failed: %s", len(t.failures), len(t.all), lines)
 }
 
 // fellThrough tells whether a plan came to nothing: it failed for good, what
 // replaced it too, and nothing of it landed. A review lands nothing.
 func (t *team) fellThrough(c flow.Ctx, out schedule.Outcome) bool {
-	if t.in.OnError != "single" || len(t.failures) == 0 {
+	if t.in.OnError != "single" || t.wholly() {
 		return false
 	}
 	for _, p := range t.all {

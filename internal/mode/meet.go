@@ -49,7 +49,7 @@ func (a *attempts) spec(c flow.Ctx) (session.Spec, error) {
 	if a.role == manager && !a.how.many {
 		spec.MaxContracts = 1
 	}
-	spec.Report, spec.Answers = a.how.report, a.how.answers
+	spec.Report, spec.Answers, spec.Leads = a.how.report, a.how.answers, a.leads(c)
 	if a.slot != nil {
 		spec.Onto = a.base
 	}
@@ -100,6 +100,9 @@ func (a *attempts) parts(c flow.Ctx, spec session.Spec) (session.Outcome, error)
 			return out, err
 		}
 		spec.Answer = answer
+		if out.For == session.ForAgents {
+			spec.Onto = a.base
+		}
 	}
 }
 
@@ -143,9 +146,12 @@ func (a *attempts) meet(c flow.Ctx, out session.Outcome, at place) (answer *sess
 		return a.meetQuestion(c, out, name)
 	case session.ForInbox:
 		return a.meetInbox(c, out, at)
-	default:
-		return nil, fmt.Sprintf("a session waits for %q, which nothing in this mode can give", out.For), nil
+	case session.ForAgents:
+		if a.team != nil {
+			return a.team.meetAgents(c, a, out, key)
+		}
 	}
+	return nil, fmt.Sprintf("a session waits for %q, which nothing in this mode can give", out.For), nil
 }
 
 func (a *attempts) meetQuestion(c flow.Ctx, out session.Outcome, name string) (*session.Answer, string, error) {

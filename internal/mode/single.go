@@ -232,6 +232,7 @@ type attempts struct {
 	up       int            // levels of models above what the contract's size asks for
 	slot     *schedule.Slot // of a team; nil where one agent works at a time
 	alone    bool           // it ends for want of money, and nothing else does
+	team     *team          // that a manager leads while it plans; nil: it leads none
 
 	going session.Spec // the conversation at work
 	// claimCall is the tool call that made its last claim.

@@ -78,7 +78,9 @@ type stage struct {
 	// when a question gate is open: it tells whether the gate is left alone.
 	asked  func(session.Spec)
 	before func(agency.Gate) bool
-	clock  local.Clock
+	clock  local.Clock // nil: the machine's
+	// hold, where set, is asked before a person answers: true, nobody does yet.
+	hold func(open []agency.Gate) bool
 }
 
 func (s *stage) log(format string, args ...any) {
@@ -218,6 +220,8 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, raiseReviews, steps.raiseReviews)
 	mortal(s, r, settleReviews, steps.settleReviews)
 	mortal(s, r, meetQuestion, steps.answer)
+	mortal(s, r, tellResults, steps.results)
+	mortal(s, r, amendContract, steps.amend)
 	return r
 }
 
@@ -341,6 +345,9 @@ func (s *stage) quiet(idle bool) {
 		open, err = registry.OpenGates(q, run)
 		return err
 	})
+	if s.hold != nil && s.hold(open) {
+		return
+	}
 	if len(open) == 0 { // nothing asks: the run is paused
 		s.log("resume")
 		if err := s.db.Write(context.Background(), func(tx *store.Tx) error {

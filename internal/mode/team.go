@@ -23,7 +23,8 @@ func Team(c flow.Ctx, in Input) (Result, error) {
 
 // split has the goal planned and the plan carried out.
 func split(c flow.Ctx, in Input) (Result, error) {
-	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager, how: workOn{many: true}, crew: &crew{in: in}}, reviewed: true}
+	t := &team{in: in, crew: &crew{in: in}, lead: lead{plans: true}}
+	d := &draft{attempts: attempts{in: in, contract: planContract(in), role: manager, how: workOn{many: true}, crew: t.crew, team: t}, reviewed: true}
 	d.contract.Title = firstLine("Plan for: " + in.Goal)
 	d.contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "the goal is split into contracts whose criteria can be checked"}}
 	plan, failure, err := d.plan(c)
@@ -36,8 +37,10 @@ func split(c flow.Ctx, in Input) (Result, error) {
 	case in.Dry:
 		return Result{Reason: failure}, nil
 	case plan != nil:
-		t := &team{in: in, crew: d.crew, all: d.contracts(plan)}
-		return t.carryOut(c)
+		return t.carryOut(c, d.contracts(plan))
+	case t.exec != nil && !d.stopped:
+		t.unplanned = failure
+		return t.carryOut(c, nil)
 	case d.stopped || in.OnError != "single":
 		return Result{Reason: failure}, nil
 	}
@@ -68,6 +71,7 @@ type team struct {
 	all       []agency.Contract
 	replanned bool // once
 	failures  []failure
+	lead
 }
 
 // failure is a contract that failed for good, and that nothing replaces.
@@ -76,14 +80,24 @@ type failure struct {
 	line string
 }
 
-func (t *team) carryOut(c flow.Ctx) (Result, error) {
+// knows takes more contracts into the plan.
+func (t *team) knows(more []agency.Contract) {
+	t.all = append(t.all, more...)
 	t.crew.plan = t.all
-	if _, err := flow.Call(c, createContracts, "contracts", t.all); err != nil {
-		return Result{}, err
-	}
-	out, err := schedule.Run(c, t.all, schedule.Options{
+}
+
+func (t *team) options() schedule.Options {
+	return schedule.Options{
 		Run: t.in.Run, Limits: schedule.Limits{Parallel: t.in.Parallel, Shared: t.in.SharedWrites}, MaxWaiting: t.in.MaxWaitingGates,
-	}, schedule.Work{Fulfil: t.fulfil, Failed: t.failed})
+	}
+}
+
+func (t *team) work() schedule.Work { return schedule.Work{Fulfil: t.fulfil, Failed: t.failed} }
+
+// carryOut takes the plan to the end of its contracts, and what landed of it to
+// the merge gate.
+func (t *team) carryOut(c flow.Ctx, plan []agency.Contract) (Result, error) {
+	out, err := t.execute(c, plan)
 	if err != nil {
 		return Result{}, err
 	}
@@ -102,6 +116,18 @@ func (t *team) carryOut(c flow.Ctx) (Result, error) {
 	return t.finish(c)
 }
 
+func (t *team) execute(c flow.Ctx, plan []agency.Contract) (schedule.Outcome, error) {
+	if t.exec != nil {
+		return t.goOn(c, plan)
+	}
+	t.plans = false
+	t.knows(plan)
+	if _, err := flow.Call(c, createContracts, "contracts", t.all); err != nil {
+		return schedule.Outcome{}, err
+	}
+	return schedule.Run(c, t.all, t.options(), t.work())
+}
+
 // fulfil takes one contract to its landing.
 func (t *team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot) (schedule.Ending, error) {
 	a := &attempts{in: t.in, contract: contract, role: contract.AssignedRole, how: workOn{staged: true, reviewed: true}, crew: t.crew, slot: slot}
@@ -116,9 +142,13 @@ func (t *team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 	case err != nil:
 		return schedule.Ending{}, err
 	case failure != "":
-		return schedule.Ending{Reason: failure, Stop: a.stopped}, a.giveUp(c, failure)
+		if err := a.giveUp(c, failure); err != nil || !a.stopped {
+			return schedule.Ending{Reason: failure}, err
+		}
+		t.stopping = failure
+		return schedule.Ending{Reason: failure, Stop: true}, t.over(c, true)
 	}
-	return schedule.Ending{Landed: true}, nil
+	return schedule.Ending{Landed: true}, t.over(c, false, contract.ID)
 }
 
 // failed blocks what depends on a contract that failed for good and asks the
@@ -131,26 +161,46 @@ func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 			return nil, err
 		}
 	}
-	if t.replanned {
+	if err := t.over(c, false, append([]agency.ContractID{f.Contract.ID}, f.Blocked...)...); err != nil {
+		return nil, err
+	}
+	if t.plans {
+		t.untold = append(t.untold, f) // its manager hears of it in its own session
 		return nil, nil
 	}
+	if t.replanned || t.unplanned != "" {
+		return nil, nil
+	}
+	return t.mend(c, f)
+}
+
+// mend has the manager plan anew what a failure keeps from being done.
+func (t *team) mend(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
 	t.replanned = true
 	more, err := t.replan(c, f)
 	if err != nil || more == nil {
 		return nil, err
 	}
+	if err := t.replaced(c, f); err != nil {
+		return nil, err
+	}
+	t.knows(more)
+	_, err = flow.Call(c, createContracts, "more", more)
+	return more, err
+}
+
+// replaced records that other contracts stand in for a failed one and for those
+// that depend on it.
+func (t *team) replaced(c flow.Ctx, f schedule.Failure) error {
 	for _, id := range f.Blocked {
 		step := step{Run: t.in.Run, Contract: id, Withdrawn: &agency.Withdrawn{Reason: "replaced by a new plan"}}
 		if _, err := flow.Call(c, advanceContract, path("withdraw", id), step); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	// Others may have failed while this one was planned anew; they stay.
 	t.failures = slices.DeleteFunc(t.failures, func(o failure) bool { return o.id == f.Contract.ID })
-	t.all = append(t.all, more...)
-	t.crew.plan = t.all
-	_, err = flow.Call(c, createContracts, "more", more)
-	return more, err
+	return nil
 }
 
 // replan asks the manager what to do instead of what failed. No contracts: it
@@ -178,20 +228,17 @@ func (t *team) replan(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 // incomplete asks a person what becomes of a plan of which a part failed: an
 // approval takes what landed to the merge gate. Why is the reason to end.
 func (t *team) incomplete(c flow.Ctx, out schedule.Outcome) (why string, err error) {
-	if len(t.failures) == 0 {
+	if t.wholly() {
 		return "", nil
 	}
-	lines := make([]string, len(t.failures))
-	for i, f := range t.failures {
-		lines[i] = f.line
-	}
+	lines := t.failureLines()
 	why = t.whatFailed()
 	if len(out.Landed) == 0 {
 		return why, nil
 	}
 	d, err := ask(c, agency.Gate{
 		ID: gateID(t.in.Run, "incomplete"), RunID: t.in.Run, Kind: agency.GateEscalation,
-		Summary: firstLine(fmt.Sprintf("%d contracts landed, %d failed, %d never started", len(out.Landed), len(out.Failed), len(out.Blocked))),
+		Summary: firstLine(t.planless() + fmt.Sprintf("%d contracts landed, %d failed, %d never started", len(out.Landed), len(out.Failed), len(out.Blocked))),
 		Body: "Landed on the run's branch:\n\n- " + strings.Join(ids(out.Landed), "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(lines, "\n- ") +
 			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
 	})
@@ -226,7 +273,7 @@ func (t *team) finish(c flow.Ctx) (Result, error) {
 			return Result{}, err
 		}
 		landed := land.Landed{Commit: head.Head, Tree: head.Tree}
-		if len(t.failures) == 0 {
+		if t.wholly() {
 			if landed, err = done(c, t.in, landed, second); err != nil {
 				return Result{}, err
 			}

@@ -1,0 +1,234 @@
+package mode
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/flow"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/tool"
+	"agency/internal/verify"
+)
+
+// resultsOf asks what has become of contracts: how they ended, or whole, what
+// they came to.
+type resultsOf struct {
+	Run       agency.RunID        `json:"run"`
+	Contracts []agency.ContractID `json:"contracts"`
+	Wait      bool                `json:"wait,omitempty"`
+	TimedOut  bool                `json:"timed_out,omitempty"`
+}
+
+var (
+	// tellResults answers with the JSON that a manager is shown.
+	tellResults   = flow.Activity[resultsOf, string]{Name: "mode.results"}
+	amendContract = flow.Activity[agency.Contract, flow.None]{Name: "mode.amend"}
+)
+
+// bindResults registers what asks for measured results, and what came of it.
+func (s *Steps) bindResults(r *flow.Registry) {
+	flow.Bind(r, measureRun, s.rollup)
+	flow.Bind(r, keepWords, s.keepWords)
+	flow.Bind(r, tellResults, s.results)
+	flow.Bind(r, amendContract, s.amend)
+}
+
+func (s *Steps) amend(ctx context.Context, key agency.StepKey, c agency.Contract) (flow.None, error) {
+	return s.write(ctx, func(tx *store.Tx) error { return registry.Amend(tx, key, c) })
+}
+
+// standing is how one agent's contract stands.
+type standing struct {
+	Agent    agency.AgentID    `json:"agent_id"`
+	Contract agency.ContractID `json:"subcontract_id"`
+	Status   agency.Status     `json:"status"`
+	Stage    agency.Stage      `json:"stage,omitempty"`
+	Commit   agency.OID        `json:"commit,omitempty"` // of its landing
+	Reason   string            `json:"reason,omitempty"`
+	Attempts int               `json:"attempts"`
+}
+
+// waited is the answer to wait_for_agents.
+type waited struct {
+	TimedOut bool             `json:"timed_out"`
+	AtWork   []agency.AgentID `json:"at_work,omitempty"`
+	Agents   []standing       `json:"agents"`
+}
+
+// result is what an agent's contract came to, all of it measured.
+type result struct {
+	standing
+	Unfinished bool              `json:"unfinished,omitempty"`
+	Commits    []agency.OID      `json:"commits,omitempty"`
+	Outputs    *measured         `json:"actual_outputs,omitempty"` // of what landed
+	Receipts   []receiptResult   `json:"receipts,omitempty"`
+	Criteria   []criterionResult `json:"criteria"`
+	Reviews    []reviewResult    `json:"reviews,omitempty"`
+	Iterations int               `json:"iterations,omitempty"`
+	Tokens     int64             `json:"tokens"`
+	CostUSD    float64           `json:"cost_usd"`
+}
+
+// measured is what landed, by its commits and verdict.
+type measured struct {
+	Created  []string `json:"files_created"`
+	Modified []string `json:"files_modified"`
+	Deleted  []string `json:"files_deleted"`
+	Tests    []string `json:"tests_passing"` // that pass now and did not before
+}
+
+type receiptResult struct {
+	Kind     agency.CheckKind `json:"kind"`
+	Command  string           `json:"command"`
+	On       string           `json:"on"` // work, claim or landing
+	ExitCode int              `json:"exit_code"`
+	Parsed   bool             `json:"parsed"`
+	Passed   int              `json:"passed"`
+	Failed   int              `json:"failed"`
+	Skipped  int              `json:"skipped"`
+}
+
+type criterionResult struct {
+	ID    string           `json:"id"`
+	Text  string           `json:"text"`
+	Proof agency.ProofKind `json:"proof"`
+	Note  string           `json:"note,omitempty"`
+}
+
+type reviewResult struct {
+	Verdict  agency.ReviewVerdict `json:"verdict"`
+	Reviewer agency.AgentID       `json:"reviewer"`
+	Summary  string               `json:"summary"`
+	Blocking []string             `json:"blocking,omitempty"`
+}
+
+// mostOf bounds the lists of one agent's result, so that many fit.
+const mostOf = 40
+
+// results answers from what was measured.
+func (s *Steps) results(ctx context.Context, _ agency.StepKey, q resultsOf) (string, error) {
+	whole, err := s.measure(ctx, q.Run)
+	if err != nil {
+		return "", err
+	}
+	var f findings
+	if err := s.db.Read(ctx, func(sn *store.Snapshot) error { return f.read(sn, q.Run) }); err != nil {
+		return "", err
+	}
+	var all []result
+	for _, id := range q.Contracts {
+		i := slices.IndexFunc(whole.Contracts, func(c agency.ReportContract) bool { return c.ID == id })
+		if i < 0 {
+			return "", agency.Errorf(agency.KindInternal, "contract %s is in no report of run %s", id, q.Run)
+		}
+		all = append(all, f.result(whole.Contracts[i]))
+	}
+	if !q.Wait {
+		return tool.Cap(jsonText(map[string][]result{"agents": all}), tool.MaxResult), nil
+	}
+	w := waited{TimedOut: q.TimedOut}
+	for _, r := range all {
+		w.Agents = append(w.Agents, r.standing)
+		if r.Unfinished {
+			w.AtWork = append(w.AtWork, r.Agent)
+		}
+	}
+	return tool.Cap(jsonText(w), tool.MaxResult), nil
+}
+
+// findings are the records that a report leaves out.
+type findings struct {
+	contracts []agency.Contract
+	receipts  []agency.Receipt
+	verdicts  []agency.Verdict
+}
+
+func (f *findings) read(q *store.Snapshot, run agency.RunID) (err error) {
+	if f.contracts, err = registry.Contracts(q, run); err != nil {
+		return err
+	}
+	if f.receipts, err = check.Receipts(q, run); err != nil {
+		return err
+	}
+	f.verdicts, err = verify.Verdicts(q, run)
+	return err
+}
+
+func (f *findings) result(c agency.ReportContract) result {
+	r := result{
+		standing: standing{
+			Agent: member(c.Role, c.ID), Contract: c.ID, Status: c.Status, Reason: short(c.Error), Attempts: c.Attempts,
+		},
+		Unfinished: !c.Status.Final() && c.Status != agency.StatusBlocked, Commits: c.Commits,
+		Iterations: c.Iterations, Tokens: c.Tokens, CostUSD: c.CostUSD, Criteria: []criterionResult{},
+	}
+	if n := len(c.Commits); n > 0 {
+		r.Commit = c.Commits[n-1]
+	}
+	for _, o := range f.contracts {
+		if o.ID == c.ID && r.Unfinished {
+			r.Stage = o.Stage
+		}
+	}
+	for _, p := range c.Criteria[:min(len(c.Criteria), mostOf)] {
+		r.Criteria = append(r.Criteria, criterionResult{p.ID, short(p.Text), p.Proof, short(p.Note)})
+	}
+	for _, rv := range c.Reviews[max(0, len(c.Reviews)-mostOf):] {
+		one := reviewResult{Verdict: rv.Verdict, Reviewer: rv.Reviewer, Summary: short(rv.Summary)}
+		for _, i := range rv.Blocking() {
+			one.Blocking = append(one.Blocking, short(i.Where()+": "+i.Issue))
+		}
+		r.Reviews = append(r.Reviews, one)
+	}
+	r.Receipts = f.checked(c.ID)
+	r.Outputs = f.outputs(c)
+	return r
+}
+
+// checked are the last receipts of the work on a contract, one for each command
+// and place.
+func (f *findings) checked(id agency.ContractID) (out []receiptResult) {
+	for _, r := range f.receipts {
+		if r.ContractID != id || r.Stage == string(check.StageBase) {
+			continue
+		}
+		one := receiptResult{r.Kind, short(r.Command), r.Stage, r.ExitCode, r.Parsed, r.Passed, r.Failed, r.Skipped}
+		out = slices.DeleteFunc(out, func(o receiptResult) bool { return o.Kind == one.Kind && o.Command == one.Command && o.On == one.On })
+		out = append(out, one)
+	}
+	return out[max(0, len(out)-mostOf):]
+}
+
+// outputs are those of a contract that landed; nil: nothing has.
+func (f *findings) outputs(c agency.ReportContract) *measured {
+	if c.Files == nil || len(c.Commits) == 0 {
+		return nil
+	}
+	m := &measured{Created: firstOf(c.Files.Created), Modified: firstOf(c.Files.Modified), Deleted: firstOf(c.Files.Deleted), Tests: []string{}}
+	for _, v := range f.verdicts {
+		if v.ContractID == c.ID && v.Pass {
+			m.Tests = firstOf(v.NewlyPass)
+		}
+	}
+	return m
+}
+
+func firstOf(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list[:min(len(list), mostOf)]
+}
+
+// short is a text that others wrote, on one line and bounded.
+func short(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 400 {
+		s = string(r[:399]) + "…"
+	}
+	return s
+}
