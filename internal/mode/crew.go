@@ -23,6 +23,7 @@ type crew struct {
 	asked  *flow.Future[flow.None] // the budget gate that is open
 	answer agency.Decision
 
+	fixes     int                     // contracts that mend what tests have shown
 	plan      []agency.Contract       // that is carried out
 	answering *flow.Future[flow.None] // the manager's last session over a question
 }

@@ -100,7 +100,7 @@ func (a *attempts) parts(c flow.Ctx, spec session.Spec) (session.Outcome, error)
 			return out, err
 		}
 		spec.Answer = answer
-		if out.For == session.ForAgents {
+		if out.For == session.ForAgents || answer != nil && answer.Moved {
 			spec.Onto = a.base
 		}
 	}
@@ -112,6 +112,9 @@ type place struct{ name, key string }
 // wait is meet without a slot, so that who waits holds up nobody.
 func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Answer, string, error) {
 	from := a.clock(c, at.key+"/from")
+	if out.Change != nil {
+		return a.meetChange(c, out, at) // in the slot of who asks
+	}
 	if err := a.slot.Leave(c, out.For == session.ForHuman || out.For == session.ForBudget); err != nil {
 		return nil, "", err
 	}

@@ -92,6 +92,7 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 // workOn says how a contract is pursued.
 type workOn struct {
 	staged  bool             // its context is staged
+	stands  bool             // its base is known
 	before  *handed          // what another contract left
 	up      bool             // a failure of verification moves the run up
 	many    bool             // a plan of many contracts
@@ -270,7 +271,7 @@ func (a *attempts) key(step string) string {
 // stand makes sure that a member of a team works on what others have landed:
 // from the start, and again after a landing that did not go with it.
 func (a *attempts) stand(c flow.Ctx) error {
-	if a.slot == nil || a.n > 1 && !a.behind {
+	if a.slot == nil || (a.n > 1 || a.how.stands) && !a.behind {
 		return nil
 	}
 	a.behind = false

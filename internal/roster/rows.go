@@ -53,6 +53,7 @@ func rows() []row {
 		{"mark_feature_complete", "P", false},
 		{"request_clarification", "STCGI", false},
 		{"request_handoff", "STR", false},
+		{"request_implementation_change", "T", false},
 		{"send_message", everyone, false},
 		{"request_human_input", "PVQG", false},
 		{"submit_review", "R", true},

@@ -206,6 +206,7 @@ func (c *conversation) env(idx int) *tool.Env {
 		Features:    features{c},
 		Team:        members{c},
 		Questions:   questions{c},
+		Changes:     changes{c},
 	}
 }
 
@@ -276,7 +277,13 @@ func (c *conversation) runLast(ctx context.Context, d *done, problem string) err
 		} else if err := c.run(ctx, k); err != nil {
 			return err
 		}
-		if k.res.Effect != nil {
+		switch e := k.res.Effect.(type) {
+		case nil:
+		case tool.ImplementationChange:
+			if err := c.change(ctx, d, k, e, problem); err != nil {
+				return err
+			}
+		default:
 			c.effect(d, k, problem)
 		}
 		c.emit(ToolEnded{Turn: c.turn.n, Index: k.idx, Tool: k.use.Name, Failed: k.res.Failed})

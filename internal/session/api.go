@@ -136,6 +136,8 @@ type Answer struct {
 	// Message, where set, is the message that Text is of: it is read by being the
 	// result of the call, and not shown again.
 	Message agency.MessageID `json:"message,omitempty"`
+	// Moved says that the files stand on another commit than before.
+	Moved bool `json:"moved,omitempty"`
 }
 
 // Kind says how a part of a session ended.
@@ -196,7 +198,9 @@ type Outcome struct {
 	Asks      []AgentsAsk   `json:"asks,omitempty"`
 	// Awaits is the message whose answer is waited for. It was sent in the commit
 	// that parked the session.
-	Awaits    agency.MessageID  `json:"awaits,omitempty"`
+	Awaits agency.MessageID `json:"awaits,omitempty"`
+	// Change, where set, is what is asked for instead of an answer.
+	Change    *Change           `json:"change,omitempty"`
 	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
 	Report    string            `json:"report,omitempty"`
 	To        agency.AgentID    `json:"to,omitempty"`

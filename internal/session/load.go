@@ -173,6 +173,11 @@ func (c *conversation) resume(ctx context.Context) error {
 			return err
 		}
 	}
+	if a := c.spec.Answer; a != nil && a.Moved && c.st.Open != nil {
+		if c.st.Tree, err = c.desk.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
+			return err
+		}
+	}
 	return c.takeAnswer()
 }
 

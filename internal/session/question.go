@@ -92,6 +92,11 @@ func (w *draft) ask() error {
 		Type: agency.MessageRequestClarification, Subject: "question on " + string(c.spec.Contract), Body: o.Question,
 		RequiresResponse: true, RespondWithin: AnswerWithin(),
 	}
+	if o.Change != nil {
+		// The harness itself has it mended: nobody is late with an answer.
+		m.Type, m.RespondWithin = agency.MessageRevisionRequested, 0
+		m.Subject, m.Body = "bug shown by "+clip(o.Change.Test, 200), o.Change.Bug
+	}
 	if err := w.join(); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type Env struct {
 	Features    Features
 	Team        Team
 	Questions   Questions
+	Changes     Changes
 	// Criteria are the ids of the contract's acceptance criteria.
 	Criteria []string
 	// Limits are those of the contract's change.

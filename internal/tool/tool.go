@@ -145,7 +145,7 @@ func All() []Tool {
 		getCoverageReport(), getFeatureStatus(), gitDiff(), gitLog(), getSubcontractStatus(), listDirectory(), listUncoveredLines(),
 		markFeatureComplete(), markSubcontractComplete(),
 		readFile(),
-		requestClarification(), requestHandoff(), requestHumanInput(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
+		requestClarification(), requestHandoff(), requestHumanInput(), requestImplementationChange(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
 		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), spawnAgent(), submitPlan(), submitReview(),
 		updateSubcontract(), waitForAgents(), writeFile(),
 	}

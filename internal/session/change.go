@@ -1,0 +1,85 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/tool"
+)
+
+// maxChanges is how many changes of what it tests a contract may ask for: each
+// is a contract of its own.
+const maxChanges = 2
+
+// Change is a bug in what a contract tests, shown by a test that fails.
+type Change struct {
+	Bug     string           `json:"bug"`
+	Test    string           `json:"test"`
+	Receipt agency.ReceiptID `json:"receipt"`
+	// Files are those that the tester has changed.
+	Files []string `json:"files,omitempty"`
+}
+
+func (c *conversation) changePrefix() string { return "change/" + string(c.spec.Contract) + "/" }
+
+// change parks the session until a bug in what it tests is mended.
+func (c *conversation) change(ctx context.Context, d *done, k *call, e tool.ImplementationChange, problem string) error {
+	if problem != "" {
+		k.res = tool.Refusal("not accepted: %s", problem)
+		return nil
+	}
+	ch := &Change{Bug: e.Bug, Test: e.Test, Receipt: e.Receipt}
+	files, err := c.desk.History.Changed(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		_, name, _ := strings.Cut(f, " ")
+		ch.Files = append(ch.Files, name)
+	}
+	tree, err := c.desk.Tree.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	d.tree = tree
+	id := agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", c.changePrefix(), c.spec.Attempt, c.within(), c.turn.n, k.idx+1))
+	d.end = &Outcome{Kind: Parked, For: ForInbox, Question: e.Bug, Awaits: id, Change: ch, ToolUse: k.use.ID, Tree: tree}
+	return nil
+}
+
+// changes is the record of what was asked for, read from the board.
+type changes struct{ c *conversation }
+
+// MayAsk counts what the contract has asked for, and looks for a contract whose
+// code it could be.
+func (h changes) MayAsk(ctx context.Context) error {
+	c, n, deps := h.c, 0, 0
+	err := c.r.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		contract, err := registry.Contract(s, c.spec.Run, c.spec.Contract)
+		if err != nil {
+			return err
+		}
+		deps = len(contract.DependsOn)
+		said, err := board.Conversation(s, c.spec.Run, c.spec.Contract)
+		for _, m := range said {
+			if m.InReplyTo == "" && strings.HasPrefix(string(m.ID), c.changePrefix()) {
+				n++
+			}
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return agency.Errorf(agency.KindTransient, "changes of %s: %w", c.spec.Agent, err)
+	case deps == 0:
+		return agency.Errorf(agency.KindDenied, "no implementation: your contract depends on none whose code it tests; say in your closing words what is wrong, or end by signal_blocked")
+	case n >= maxChanges:
+		return agency.Errorf(agency.KindDenied, "too many changes: this contract has asked for all %d; end by signal_blocked with the failing tests", maxChanges)
+	}
+	return nil
+}
