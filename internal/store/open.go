@@ -154,7 +154,7 @@ func (db *DB) open(ctx context.Context, o Options) error {
 		return err
 	}
 	db.readers = newReaders(pool, o.Path)
-	if err := errors.Join(createFile(o.Path), useLogVFS()); err != nil {
+	if err := createFile(o.Path); err != nil {
 		return err
 	}
 	if db.writerDB, err = sql.Open("sqlite", dsn(o.Path, false, o.seams.maxPages)); err != nil {
@@ -311,7 +311,6 @@ func dsn(path string, readOnly bool, maxPages int) string {
 		q.Add("_pragma", "query_only(1)")
 		q.Add("_pragma", "cache_size(-2000)")
 	} else {
-		q.Set("vfs", logVFS)
 		q.Add("_pragma", "journal_mode(WAL)")
 		q.Add("_pragma", "synchronous(FULL)")
 		q.Add("_pragma", "foreign_keys(1)")
