@@ -144,6 +144,31 @@ func TestAConflictIsEscalated(t *testing.T) {
 	d.refuse(agency.KindConflict, func(tx *store.Tx) error { return Escalate(tx, run, found[1].ID, "") })
 }
 
+// TestARunEndsWithItsConflicts: what nobody has decided is decided by the end of
+// the run, and says so; what was resolved keeps its proof.
+func TestARunEndsWithItsConflicts(t *testing.T) {
+	d := newDesk(t)
+	b := d.board()
+	open, given, done := d.clash("a.go", "1", "ada", "bob"), d.clash("b.go", "1", "ada", "bob"), d.clash("c.go", "1", "ada", "bob")
+	d.do(func(tx *store.Tx) error { return Escalate(tx, run, given.ID, "gate-1") })
+	merged := Resolution{By: "human", How: "kept bob's", Proof: Proof{ProofGate, "gate-1"}, Check: func(context.Context, Conflict, Proof) error { return nil }}
+	if err := b.Resolve(t.Context(), run, done.ID, merged); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // once more is nothing
+		d.do(func(tx *store.Tx) error { return End(tx, run, AgentTerminated, "the run has cancelled") })
+	}
+	for _, id := range []int64{open.ID, given.ID} {
+		c := d.conflict(id)
+		if c.Status != ConflictResolved || c.Proof != (Proof{ProofRun, string(run)}) || c.How != "the run has cancelled; nobody decided between them" || c.DecidedAt.IsZero() {
+			t.Errorf("%+v", c)
+		}
+	}
+	if c := d.conflict(done.ID); c.Proof != merged.Proof || c.How != merged.How {
+		t.Errorf("%+v", c)
+	}
+}
+
 func (d *desk) escalatedTo(tx *store.Tx, id int64) string {
 	c, err := ConflictOf(tx, run, id)
 	if err != nil {

@@ -72,9 +72,10 @@ func endLease(tx *store.Tx, run agency.RunID, l lease.Lease) error {
 }
 
 // End is for a run that has ended: nobody works on it, nothing waits, nobody is
-// told. It can be opened again by agents that join.
+// told, and what agents disagreed on is over. It can be opened again by agents
+// that join.
 func End(tx *store.Tx, run agency.RunID, status AgentStatus, reason string) error {
-	if err := BuryRun(tx, run, reason); err != nil {
+	if err := errors.Join(BuryRun(tx, run, reason), closeConflicts(tx, run, reason)); err != nil {
 		return err
 	}
 	live, err := Live(tx, run)

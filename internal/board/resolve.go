@@ -30,6 +30,8 @@ const (
 	ProofReview ProofKind = "review"
 	// ProofContract is a contract that has ended and never landed its side.
 	ProofContract ProofKind = "contract"
+	// ProofRun is the run that has ended: nothing more of it lands.
+	ProofRun ProofKind = "run"
 )
 
 // Resolution is a way out of a conflict.
@@ -104,6 +106,22 @@ func settleConflict(tx *store.Tx, seen Conflict, r Resolution) error {
 	}
 	text := fmt.Sprintf("conflict over %s resolved by %s: %s (%s %s)", seen.Resource, r.By, r.How, r.Proof.Kind, r.Proof.Ref)
 	return appendEvent(tx, agency.NewEvent(seen.Run, agency.SeverityInfo, text, agency.Log{}))
+}
+
+// closeConflicts resolves what a run leaves undecided that ends in this
+// transaction, which is its proof: none of its sides will land any more.
+func closeConflicts(tx *store.Tx, run agency.RunID, reason string) error {
+	open, err := Unresolved(tx, run)
+	if err != nil {
+		return err
+	}
+	for _, c := range open {
+		r := Resolution{By: agency.FromSystem, How: reason + "; nobody decided between them", Proof: Proof{ProofRun, string(run)}}
+		if err := settleConflict(tx, c, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Escalate hands a conflict to a gate, which the caller has opened, or, where

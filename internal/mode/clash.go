@@ -18,8 +18,8 @@ import (
 
 // What two members of a team have changed apart from each other stands on the
 // board from the turn or the landing that shows it until all of them have
-// ended, or until the attempts at one that did not go with the others are used
-// up.
+// ended. Where the attempts at one that did not go with the others are used up,
+// the manager is told before that.
 var (
 	noteClash   = flow.Activity[clash, flow.None]{Name: "mode.conflict"}
 	settleClash = flow.Activity[clash, flow.None]{Name: "mode.conflict_settled"}
@@ -193,8 +193,8 @@ func decideFiles(c board.Conflict, sides []side, agent agency.AgentID) (end file
 		switch {
 		case s.landed != "":
 			landed = append(landed, s)
-		case s.agent == agent && !c.ByEdits() && s.status != agency.StatusComplete:
-			// It was to land, and did not go with the others.
+		case s.agent == agent && !c.ByEdits() && !s.status.Final():
+			// It was to land, did not go with the others, and will not be tried again.
 			return filesEnd{escalate: c.Status == board.ConflictOpen}
 		case !s.status.Final():
 			return filesEnd{}

@@ -145,7 +145,9 @@ func TestDecideFiles(t *testing.T) {
 		"three, one of them fails":         {edits, append(sides(complete, "cb"), side{"c", "s-c", failed, "", 0}), "s-c", "commit cb of b on [a]"},
 		"three, one of them is at work":    {edits, append(sides(complete, "cb"), side{"c", "s-c", working, "", 0}), "s-b", "waits"},
 		"it failed in the queue":           {queue, sides(working, ""), "s-b", "escalated"},
-		"it is escalated already":          {given, sides(failed, ""), "s-b", "waits"},
+		"it is escalated already":          {given, sides(working, ""), "s-b", "waits"},
+		"it was escalated, and failed":     {given, sides(failed, ""), "s-b", "b never landed"},
+		"it was escalated, and withdrawn":  {given, sides(agency.StatusCancelled, ""), "s-b", "b never landed"},
 		"it went through after all":        {given, sides(complete, "cb"), "s-b", "commit cb of b on [a]"},
 		"the queue's, and nothing changed": {queue, sides(complete, ""), "s-b", "b never landed"},
 	} {

@@ -245,8 +245,9 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// A conflict stands on the board until a landing holds both sides; a landing
-// that does not, or attempts that are used up, hand it to the manager.
+// A conflict stands on the board until a landing holds both sides, or the
+// contract that did not go with the other has failed for good. The manager is
+// told of a landing that does not, and of attempts that are used up.
 func TestConflictsOfATeam(t *testing.T) {
 	conflict := land.Outcome{Conflict: &agency.Conflict{Head: "head", Paths: []string{"x.go"}, With: []agency.ContractID{"a"}}, Reason: "it conflicts"}
 	for name, tt := range map[string]struct {
@@ -265,7 +266,10 @@ func TestConflictsOfATeam(t *testing.T) {
 				s.landed["b 2"] = conflict
 				s.plans = append(s.plans, session.Outcome{Kind: session.Incomplete, Reason: "no idea"}, session.Outcome{Kind: session.Incomplete, Reason: "no idea"})
 			},
-			board.Conflict{Status: board.ConflictEscalated},
+			board.Conflict{
+				Status: board.ConflictResolved, By: agency.FromSystem, How: "contract b ended and changed nothing on the run's branch",
+				Proof: board.Proof{Kind: board.ProofContract, Ref: "b"},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
