@@ -11,7 +11,8 @@ type (
 	Parking struct{ For string }
 	// Unparked: the wait is over, the same attempt goes on.
 	Unparked struct{}
-	// ClaimMade: a session claims it complete.
+	// ClaimMade: a session claims it complete. Outputs are its own words, and
+	// become nobody's inputs.
 	ClaimMade struct{ Outputs Outputs }
 	// Verified: the claim passed; Review says whether a critic is next.
 	Verified struct{ Review bool }
@@ -24,7 +25,9 @@ type (
 	// LandingBegun: the merge queue works on it.
 	LandingBegun struct{}
 	// Landing is done: merged onto the parent branch, or accepted with no diff.
-	HasLanded struct{}
+	HasLanded struct {
+		Results *Results `json:"results,omitempty"` // nil: nothing was measured
+	}
 	// Granted: a person allowed more attempts; it stays where it stands.
 	Granted struct{ Attempts int }
 	// Blocking: something that it depends on failed for good.
@@ -125,8 +128,6 @@ func Advance(c Contract, f Fact) (Contract, error) {
 	case Granted:
 		c.RetryBudget += f.Attempts
 		to = at
-	case ClaimMade:
-		c.ActualOutputs = f.Outputs
 	case Verified:
 		if f.Review {
 			to = atReviewing
@@ -144,6 +145,9 @@ func Advance(c Contract, f Fact) (Contract, error) {
 		c.Error = f.Reason
 	case HasLanded:
 		c.Error = ""
+		if f.Results != nil {
+			c.ActualOutputs = *f.Results
+		}
 	}
 	c.Status, c.Stage = to.status, to.stage
 	return c, nil

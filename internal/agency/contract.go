@@ -2,6 +2,7 @@ package agency
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -97,11 +98,39 @@ type Check struct {
 	File    string `json:"file,omitempty"`    // a file that must exist
 }
 
-// Outputs is what a contract expects to change, or says that it changed.
+// Outputs is what a contract expects to change, or what it did.
 type Outputs struct {
 	FilesCreated  []string `json:"files_created,omitempty"`
 	FilesModified []string `json:"files_modified,omitempty"`
 	TestsPassing  []string `json:"tests_passing,omitempty"`
+}
+
+// Results are what a contract came to when it landed, as the harness measured
+// it: files by its landing, tests by the verdict on its claim. Of a contract
+// that changes nothing, Review is what its reviewer found.
+type Results struct {
+	Outputs
+	FilesDeleted []string `json:"files_deleted,omitempty"`
+	Commit       OID      `json:"commit,omitempty"`
+	Review       string   `json:"review,omitempty"`
+	// LeftOut is how many names the lists do not hold, for they are long.
+	LeftOut int `json:"left_out,omitempty"`
+}
+
+// mostNames bounds each list of a contract's results: its record is read with
+// every step.
+const mostNames = 200
+
+// Measure are the results of a landing that changed these files and made these
+// tests pass. The lists of both stay as they are.
+func Measure(commit OID, f Files, tests []string) Results {
+	r := Results{Commit: commit}
+	cut := func(names []string) []string {
+		r.LeftOut += max(0, len(names)-mostNames)
+		return slices.Clone(names[:min(len(names), mostNames)])
+	}
+	r.FilesCreated, r.FilesModified, r.FilesDeleted, r.TestsPassing = cut(f.Created), cut(f.Modified), cut(f.Deleted), cut(tests)
+	return r
 }
 
 // Contract is the unit of work (DESIGN 5). Only the registry changes one, and
@@ -131,7 +160,7 @@ type Contract struct {
 	ExecutionMode      ExecutionMode      `json:"execution_mode,omitempty"`
 	Inputs             map[string]string  `json:"inputs,omitempty"`
 	ExpectedOutputs    Outputs            `json:"expected_outputs,omitzero"`
-	ActualOutputs      Outputs            `json:"actual_outputs,omitzero"`
+	ActualOutputs      Results            `json:"actual_outputs,omitzero"`
 	TestRequirements   []string           `json:"test_requirements,omitempty"`
 	QualityThresholds  map[string]float64 `json:"quality_thresholds,omitempty"`
 	Priority           int                `json:"priority,omitempty"`

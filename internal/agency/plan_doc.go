@@ -79,7 +79,7 @@ func drafted(c Contract) any {
 		CostUSD     *float64 `json:"cost_usd,omitempty"`
 	}
 	c.Phase, c.AssignedAgentID, c.Tier, c.Domain, c.GoalAnchor, c.StyleGuide = "", "", "", "", "", ""
-	c.ActualOutputs, c.Stage, c.Iterations, c.Error = Outputs{}, "", 0, ""
+	c.ActualOutputs, c.Stage, c.Iterations, c.Error = Results{}, "", 0, ""
 	c.CreatedAt, c.StartedAt, c.CompletedAt = time.Time{}, time.Time{}, time.Time{}
 	return view{contractView: contractView(c)}
 }

@@ -1,6 +1,7 @@
 package agency
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,6 +30,35 @@ func TestAdvance(t *testing.T) {
 	}
 	if done.Status != StatusComplete || done.Attempts != 2 {
 		t.Errorf("ended %s after %d attempts", done.Status, done.Attempts)
+	}
+}
+
+// What a contract came to is what was measured at its landing, not what its
+// agent says.
+func TestResultsAreMeasured(t *testing.T) {
+	did := Measure("c1", Files{Created: []string{"b.go"}, Modified: []string{"a.go"}, Deleted: []string{"old.go"}}, []string{"TestB"})
+	c := Contract{ID: "a", Status: StatusPending, RetryBudget: 1}
+	for _, f := range []Fact{
+		Started{}, ClaimMade{Outputs: Outputs{FilesCreated: []string{"boast.go"}}}, Verified{}, LandingBegun{}, HasLanded{Results: &did},
+	} {
+		var err error
+		if c, err = Advance(c, f); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(c.ActualOutputs.FilesCreated, "boast.go") {
+			t.Errorf("after %s the outputs are the agent's words", f.fact())
+		}
+	}
+	raw, err := json.Marshal(c.ActualOutputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"files_created":["b.go"],"files_modified":["a.go"],"tests_passing":["TestB"],"files_deleted":["old.go"],"commit":"c1"}`; string(raw) != want {
+		t.Errorf("results are %s, want %s", raw, want)
+	}
+	many := Measure("c1", Files{Created: make([]string, mostNames+7)}, make([]string, mostNames+1))
+	if len(many.FilesCreated) != mostNames || many.LeftOut != 8 {
+		t.Errorf("of long lists %d names stay and %d are left out", len(many.FilesCreated), many.LeftOut)
 	}
 }
 

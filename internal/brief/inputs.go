@@ -9,11 +9,13 @@ import (
 	"agency/internal/roster"
 )
 
-// Bounds of what one contract hands on to another: names, not words.
+// Bounds of what one contract hands on to another: names, and of a review its
+// words.
 const (
 	maxHandedOn = 50  // contracts
 	maxNames    = 100 // files or tests of a contract
 	maxName     = 200 // bytes of a name
+	maxReview   = 4000
 )
 
 // WithOutputs is a contract with the outputs of others among its inputs, by who
@@ -62,14 +64,21 @@ func implements(c agency.Contract) bool {
 	return c.AssignedRole == roster.Scaffolder || c.AssignedRole == roster.Generalist || c.AssignedRole == roster.Cleanup
 }
 
-// outputText is what a contract brought about, as its agent named it, in JSON.
+// outputText is what a contract came to, as it was measured, in JSON.
 func outputText(c agency.Contract) string {
+	o := c.ActualOutputs
 	doc := struct {
-		Title         string   `json:"title"`
-		FilesCreated  []string `json:"files_created,omitempty"`
-		FilesModified []string `json:"files_modified,omitempty"`
-		TestsPassing  []string `json:"tests_passing,omitempty"`
-	}{tame(c.Title), names(c.ActualOutputs.FilesCreated), names(c.ActualOutputs.FilesModified), names(c.ActualOutputs.TestsPassing)}
+		Title         string     `json:"title"`
+		FilesCreated  []string   `json:"files_created,omitempty"`
+		FilesModified []string   `json:"files_modified,omitempty"`
+		FilesDeleted  []string   `json:"files_deleted,omitempty"`
+		TestsPassing  []string   `json:"tests_passing,omitempty"` // that did not before
+		Commit        agency.OID `json:"commit,omitempty"`
+		Review        string     `json:"review,omitempty"`
+	}{
+		tame(c.Title), names(o.FilesCreated), names(o.FilesModified), names(o.FilesDeleted), names(o.TestsPassing), o.Commit,
+		tameText(o.Review, maxReview),
+	}
 	b, err := json.Marshal(doc)
 	if err != nil { // texts and lists of texts cannot fail
 		return ""
@@ -86,9 +95,11 @@ func names(in []string) []string {
 }
 
 // tame is a name on one line that cannot end the block it stands in.
-func tame(s string) string {
-	if len(s) > maxName {
-		s = strings.ToValidUTF8(s[:maxName], "") + "…"
+func tame(s string) string { return tameText(s, maxName) }
+
+func tameText(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return strings.ReplaceAll(oneLine(s), "`", "'")
 }

@@ -29,6 +29,33 @@ func (d Dir) Changes(ctx context.Context, a, b agency.OID) ([]Change, error) {
 	return parseRaw(out)
 }
 
+// Changed lists what a commit of one parent changed.
+func (d Dir) Changed(ctx context.Context, commit agency.OID) ([]Change, error) {
+	if err := checkOID(commit); err != nil {
+		return nil, err
+	}
+	out, err := d.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-commit-id", "--no-renames", "--full-index", "--no-abbrev", string(commit))
+	if err != nil {
+		return nil, err
+	}
+	return parseRaw(out)
+}
+
+// FilesOf names the files of changes by what became of them.
+func FilesOf(changes []Change) (f agency.Files) {
+	for _, c := range changes {
+		switch c.Status {
+		case 'A':
+			f.Created = append(f.Created, c.Path)
+		case 'D':
+			f.Deleted = append(f.Deleted, c.Path)
+		default:
+			f.Modified = append(f.Modified, c.Path)
+		}
+	}
+	return f
+}
+
 // Staged lists what differs from a tree to the index.
 func (d Dir) Staged(ctx context.Context, tree agency.OID) ([]Change, error) {
 	if err := checkOID(tree); err != nil {

@@ -60,6 +60,9 @@ type Landed struct {
 	// Empty is set where the claim changes nothing: Commit is the head as it
 	// was, and no commit was made.
 	Empty bool `json:"empty,omitempty"`
+	// Files are what the commit changed; nil where none was made, and in the
+	// journals of earlier versions.
+	Files *agency.Files `json:"files,omitempty"`
 	agency.Interwoven
 }
 

@@ -22,6 +22,8 @@ import (
 	"agency/internal/sandbox"
 	"agency/internal/store"
 	"agency/internal/workspace"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -326,8 +328,19 @@ func TestLanding(t *testing.T) {
 	}
 	// The same step again: found, not repeated.
 	verified := w.verified.Load()
-	if again := w.land("run/main/land", mine); again.Landed == nil || !again.Landed.Already || again.Landed.Commit != out.Landed.Commit {
-		t.Errorf("%+v", again)
+	again := w.land("run/main/land", mine)
+	if again.Landed == nil || !again.Landed.Already || again.Landed.Commit != out.Landed.Commit {
+		t.Fatalf("%+v", again)
+	}
+	// What a landing changed is its own change, found again or not: not its claim's.
+	want := &agency.Files{Created: []string{"new/n.txt"}, Modified: []string{"a.txt"}}
+	for _, o := range []land.Outcome{out, again} {
+		if diff := cmp.Diff(want, o.Landed.Files); diff != "" {
+			t.Errorf("files of the first landing (-want +got):\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff(&agency.Files{Modified: []string{"a.txt"}}, second.Landed.Files); diff != "" {
+		t.Errorf("files of the second landing (-want +got):\n%s", diff)
 	}
 	if w.verified.Load() != verified || w.mergedEvents() != 2 || len(w.log(branch)) != 2 {
 		t.Errorf("a repeated step did something: %d events", w.mergedEvents())

@@ -204,11 +204,25 @@ func (q *Queue) Land(ctx context.Context, key agency.StepKey, spec Spec) (Outcom
 	defer q.waiting.join(spec.Run, w)()
 	q.o.reached("land.waits")
 	defer q.locks.lock(string(spec.Run))()
-	if w.done {
-		return w.out, nil
+	out := w.out
+	if !w.done {
+		out, err = q.turn(ctx, w)
 	}
-	out, err := q.turn(ctx, w)
+	if err == nil {
+		err = measure(ctx, run, out.Landed)
+	}
 	return out, mendable(err)
+}
+
+// measure tells what a landing changed, by its commit.
+func measure(ctx context.Context, run *workspace.Run, done *Landed) error {
+	if done == nil || done.Empty {
+		return nil
+	}
+	changes, err := run.Dir().Changed(ctx, done.Commit)
+	files := git.FilesOf(changes)
+	done.Files = &files
+	return err
 }
 
 // turn lands what has the turn, with those that wait where that saves time.

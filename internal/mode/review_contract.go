@@ -67,13 +67,17 @@ func (a *attempts) takeVerdict(c flow.Ctx, said agency.Review) (failure string, 
 	if failure, err := a.judged(c, r, noted.Against); err != nil || failure != "" {
 		return failure, err
 	}
+	var landed agency.HasLanded
+	if flow.Version(c, "verdict_results", 1) >= 1 {
+		landed.Results = &agency.Results{Review: wholeReview(r)}
+	}
 	for _, s := range []struct {
 		key  string
 		step step
 	}{
 		{"approved", step{Reviewed: &agency.Reviewed{}}},
 		{"landing", step{LandingBegun: &agency.LandingBegun{}}},
-		{"landed", step{HasLanded: &agency.HasLanded{}}},
+		{"landed", step{HasLanded: &landed}},
 	} {
 		if err := a.advance(c, s.key, s.step); err != nil {
 			return "", err
@@ -113,6 +117,26 @@ func (a *attempts) judged(c flow.Ctx, r agency.Review, against *contradiction) (
 		failure = orElse(d.Note, verdictText(r))
 	}
 	return failure, err
+}
+
+// maxReview bounds a review among the results of its contract, in bytes.
+const maxReview = 4000
+
+// wholeReview is a review as those read it whose contracts depend on it: what
+// does not stand against an approval is for them to weigh.
+func wholeReview(r agency.Review) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", r.Line(), r.Summary)
+	for _, i := range r.Issues {
+		fmt.Fprintf(&b, "\n- %s, %s: %s", i.Severity, i.Where(), i.Issue)
+		if i.Suggestion != "" {
+			fmt.Fprintf(&b, " (%s)", i.Suggestion)
+		}
+	}
+	if s := b.String(); len(s) <= maxReview {
+		return s
+	}
+	return strings.ToValidUTF8(b.String()[:maxReview], "") + "…"
 }
 
 // verdictText is a review as the manager reads it when it plans anew.

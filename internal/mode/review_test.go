@@ -420,8 +420,12 @@ func TestContractOfAReviewer(t *testing.T) {
 				t.Errorf("ended %+v, want %+v", got, tt.want)
 			}
 			s.order(tt.order...)
-			if c := s.contract("audit"); c.Status != tt.status {
+			c := s.contract("audit")
+			if c.Status != tt.status {
 				t.Errorf("it is %s: %s", c.Status, c.Error)
+			}
+			if said := c.ActualOutputs.Review; (c.Status == agency.StatusComplete) != (said != "") {
+				t.Errorf("it is %s, and its results have the review %q", c.Status, said)
 			}
 		})
 	}

@@ -221,19 +221,20 @@ type attempts struct {
 	feedback session.Feedback
 	role     agency.RoleID // also the agent
 	how      workOn
-	unproved bool           // a claim was not verified
-	tree     agency.OID     // the files as the last session left them
-	behind   bool           // others landed what does not go with it
-	clashed  bool           // the board knows of that
-	meeting  *meeting       // the conflict that the next claim resolves
-	lost     []string       // of it, in the last claim
-	crew     *crew          // of a team; nil where one agent works at a time
-	raises   int            // of the crew's budget, when the part at work began
-	stopped  bool           // a person ended it
-	up       int            // levels of models above what the contract's size asks for
-	slot     *schedule.Slot // of a team; nil where one agent works at a time
-	alone    bool           // it ends for want of money, and nothing else does
-	team     *team          // that a manager leads while it plans; nil: it leads none
+	unproved bool                    // a claim was not verified
+	proved   map[agency.OID][]string // by the trees of claims that were: the tests that newly pass
+	tree     agency.OID              // the files as the last session left them
+	behind   bool                    // others landed what does not go with it
+	clashed  bool                    // the board knows of that
+	meeting  *meeting                // the conflict that the next claim resolves
+	lost     []string                // of it, in the last claim
+	crew     *crew                   // of a team; nil where one agent works at a time
+	raises   int                     // of the crew's budget, when the part at work began
+	stopped  bool                    // a person ended it
+	up       int                     // levels of models above what the contract's size asks for
+	slot     *schedule.Slot          // of a team; nil where one agent works at a time
+	alone    bool                    // it ends for want of money, and nothing else does
+	team     *team                   // that a manager leads while it plans; nil: it leads none
 
 	going session.Spec // the conversation at work
 	// claimCall is the tool call that made its last claim.
@@ -345,6 +346,10 @@ func (a *attempts) prove(c flow.Ctx, claim agency.Claim) (verdict agency.Verdict
 		}
 	}
 	if err != nil || refused == nil {
+		if a.proved == nil {
+			a.proved = map[agency.OID][]string{}
+		}
+		a.proved[claim.Tree] = verdict.NewlyPass
 		return verdict, nil, err
 	}
 	refused.Reviews = a.open()
@@ -423,7 +428,17 @@ func (a *attempts) land(c flow.Ctx, claim agency.Claim) (attemptEnd, error) {
 	if err := a.settled(c, out.Landed.Commit); err != nil {
 		return attemptEnd{}, err
 	}
-	return attemptEnd{landed: out.Landed}, a.advance(c, "landed", step{HasLanded: &agency.HasLanded{}})
+	return attemptEnd{landed: out.Landed}, a.advance(c, "landed", step{HasLanded: &agency.HasLanded{Results: a.results(claim, *out.Landed)}})
+}
+
+// results are what a landing came to; nil where it changed nothing, or was
+// recorded by a build that did not measure it.
+func (a *attempts) results(claim agency.Claim, l land.Landed) *agency.Results {
+	if l.Files == nil {
+		return nil
+	}
+	r := agency.Measure(l.Commit, *l.Files, a.proved[claim.Tree])
+	return &r
 }
 
 // blocked asks a person: an approval with a note is one more attempt.

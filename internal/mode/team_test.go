@@ -245,6 +245,21 @@ func TestTeam(t *testing.T) {
 	}
 }
 
+// What a contract came to is measured: the files of its landing, and the tests
+// that pass by the verdict on the claim that landed.
+func TestResultsOfATeam(t *testing.T) {
+	s, in := newStage(t), teamInput
+	s.plans = []session.Outcome{plan(part("a"))}
+	verdict := greenOf("ta")
+	verdict.NewlyPass = []string{"TestA"}
+	s.judged = map[string]agency.Verdict{"a 1": verdict}
+	s.run(Team, in)
+	want := agency.Measure("c-a", agency.Files{Modified: []string{"a.go"}}, []string{"TestA"})
+	if diff := cmp.Diff(want, s.contract("a").ActualOutputs); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
 // A conflict stands on the board until a landing holds both sides, or the
 // contract that did not go with the other has failed for good. The manager is
 // told of a landing that does not, and of attempts that are used up.

@@ -108,26 +108,12 @@ func fold(from records, in Input) agency.Report {
 		}
 	}
 	for _, l := range in.Landed {
-		g.files[l.Commit] = filesOf(l.Changes)
+		g.files[l.Commit] = git.FilesOf(l.Changes)
 	}
 	g.work()
 	g.checks()
 	g.cost()
 	return g.r
-}
-
-func filesOf(changes []git.Change) (f agency.Files) {
-	for _, c := range changes {
-		switch c.Status {
-		case 'A':
-			f.Created = append(f.Created, c.Path)
-		case 'D':
-			f.Deleted = append(f.Deleted, c.Path)
-		default:
-			f.Modified = append(f.Modified, c.Path)
-		}
-	}
-	return f
 }
 
 // landings are the commits of each contract on the run's branch, oldest first.

@@ -55,7 +55,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	for i := range run.Contracts { // what became of it is left out
 		c := &run.Contracts[i]
 		c.RunID, c.GoalAnchor, c.RetryBudget, c.Attempts, c.Status, c.TokensUsed, c.CostUSD = "run-1", "the goal", 6, 2, agency.StatusComplete, 7, 0.1
-		c.ActualOutputs, c.AssignedAgentID, c.Error, c.Iterations = agency.Outputs{FilesCreated: []string{"x"}}, "scaffolder-a", "e", 3
+		c.ActualOutputs, c.AssignedAgentID, c.Error, c.Iterations = agency.Measure("c1", agency.Files{Created: []string{"x"}}, nil), "scaffolder-a", "e", 3
 	}
 	raw, err := json.Marshal(run)
 	if err != nil {
