@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"time"
 
@@ -104,8 +105,8 @@ func (a *app) runs(ctx context.Context) ([]api.RunDoc, error) {
 }
 
 type inspectFlags struct {
-	tier, brief, contract, transcript string
-	messages, plan, report, json      bool
+	tier, brief, contract, transcript, thread string
+	messages, plan, report, json              bool
 }
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -125,7 +126,8 @@ func (a *app) inspectCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&f.transcript, "transcript", "", "the conversation of a `SESSION`")
-	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, and how far each has come")
+	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, how far each has come, dead letters and conflicts")
+	cmd.Flags().StringVar(&f.thread, "thread", "", "all that was said in the thread of the message `ID`")
 	cmd.Flags().BoolVar(&f.report, "report", false, "what the run came to, measured, in Markdown; with --json as JSON")
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
@@ -148,11 +150,25 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		if err != nil {
 			return err
 		}
-		return a.show(f.json, ms, func() string { return tui.Messages(a.style, ms) })
+		if f.json {
+			return a.printJSON(ms)
+		}
+		doc, err := v.Inspect(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		return a.show(false, ms, func() string { return tui.Messages(a.style, ms, doc.Conflicts) })
 	}
 	doc, err := v.Inspect(ctx, run.ID)
 	if err != nil {
 		return err
+	}
+	if f.thread != "" {
+		t, err := threadOf(doc, agency.MessageID(f.thread))
+		if err != nil {
+			return err
+		}
+		return a.show(f.json, t, func() string { return tui.Thread(a.style, t) })
 	}
 	if only := f.contract + f.brief; only != "" {
 		if doc.Contracts, err = one(doc, agency.ContractID(only)); err != nil {
@@ -185,6 +201,16 @@ func (a *app) printReport(doc api.InspectDoc, asJSON bool) error {
 		return err
 	}
 	return a.show(asJSON, doc.Report, func() string { return tui.Clean(text) })
+}
+
+// threadOf is the thread in which a message stands.
+func threadOf(doc api.InspectDoc, id agency.MessageID) (api.ThreadDoc, error) {
+	for _, t := range doc.Threads {
+		if slices.ContainsFunc(t.Messages, func(m api.MessageDoc) bool { return m.ID == id }) {
+			return t, nil
+		}
+	}
+	return api.ThreadDoc{}, agency.Errorf(agency.KindNotFound, "run %s has no message %q", doc.ID, id).WithMend("agency inspect %s --messages", doc.ID)
 }
 
 func one(doc api.InspectDoc, id agency.ContractID) ([]api.ContractDoc, error) {

@@ -128,6 +128,7 @@ type InspectDoc struct {
 	Interventions []agency.Event `json:"interventions"`
 	Agents        []AgentDoc     `json:"agents"`    // that ever joined, by id
 	Conflicts     []ConflictDoc  `json:"conflicts"` // in the order in which they were found
+	Threads       []ThreadDoc    `json:"threads"`   // in the order in which they began
 	// Report is what the run came to so far; nil from a host of an older build.
 	Report *agency.Report `json:"report,omitempty"`
 }
@@ -331,6 +332,20 @@ type StartedDoc struct {
 type MessageDoc struct {
 	agency.Message
 	Deliveries []DeliveryDoc `json:"deliveries,omitempty"`
+	// Response is what has become of the response that the message requires:
+	// awaited, given, overdue, late or never; AnsweredBy is the message that it is.
+	Response   string           `json:"response,omitempty"`
+	AnsweredBy agency.MessageID `json:"answered_by,omitempty"`
+}
+
+// ThreadDoc is a message and what was said in answer to it.
+type ThreadDoc struct {
+	ID          agency.MessageID  `json:"id"` // of the message that began it
+	Contract    agency.ContractID `json:"contract_id,omitempty"`
+	Subject     string            `json:"subject,omitempty"`
+	Awaited     int               `json:"awaited"`      // responses that may still come
+	DeadLetters int               `json:"dead_letters"` // deliveries that will never be read
+	Messages    []MessageDoc      `json:"messages"`     // in the order in which they were sent
 }
 
 // DeliveryDoc is one recipient's copy of a message. Agent is empty for a

@@ -102,10 +102,13 @@ type Answered struct {
 
 // SayRequest is a person's message into a run. ID is chosen by the client.
 type SayRequest struct {
-	ID   agency.MessageID `json:"id"`
-	To   string           `json:"to,omitempty"` // an agent's id or role; empty: whoever leads the run
-	Text string           `json:"text"`
-	By   string           `json:"by"`
+	ID agency.MessageID `json:"id"`
+	To string           `json:"to,omitempty"` // an agent's id or role; empty: whoever leads the run
+	// InReplyTo is the message that this one answers; empty: the question that the
+	// agent waits with, if it waits. Without To it goes to that message's sender.
+	InReplyTo agency.MessageID `json:"in_reply_to,omitempty"`
+	Text      string           `json:"text"`
+	By        string           `json:"by"`
 }
 
 // CopyDoc is the configuration that a run keeps; it holds no secret.

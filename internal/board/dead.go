@@ -179,5 +179,9 @@ func tellOverdue(tx *store.Tx, m agency.Message) error {
 	if _, err := event.Append(tx, ev); err != nil {
 		return err
 	}
-	return notice(tx, m, string(m.ID)+"/overdue", "no response in time", "There is "+text+".")
+	return notice(tx, m, string(overdueNotice(m.ID)), "no response in time", "There is "+text+".")
 }
+
+// overdueNotice is the message by which a sender hears that a response is
+// overdue.
+func overdueNotice(id agency.MessageID) agency.MessageID { return id + "/overdue" }

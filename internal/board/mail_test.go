@@ -390,18 +390,23 @@ func TestAThreadIsOneConversation(t *testing.T) {
 	}
 	d.send(a, other, b, c)
 	for _, id := range []agency.MessageID{"a", "b", "c"} {
-		var ms []agency.Message
-		d.do(func(tx *store.Tx) (err error) { ms, err = Thread(tx, run, id); return err })
-		if len(ms) != 3 || ms[0].ID != "a" || ms[1].ID != "b" || ms[2].ID != "c" || ms[2].ThreadRoot != "a" {
-			t.Errorf("the thread of %s: %+v", id, ms)
+		var th Thread
+		d.do(func(tx *store.Tx) (err error) { th, err = ThreadOf(tx, run, id); return err })
+		if ms := th.Posts; th.ID != "a" || len(ms) != 3 || ms[0].ID != "a" || ms[1].ID != "b" || ms[2].ID != "c" || ms[2].ThreadRoot != "a" {
+			t.Errorf("the thread of %s: %+v", id, th)
 		}
+	}
+	var all []Thread
+	d.do(func(tx *store.Tx) (err error) { all, err = Threads(tx, run); return err })
+	if len(all) != 2 || all[0].ID != "a" || len(all[0].Posts) != 3 || all[1].ID != "other" || len(all[1].Posts) != 1 {
+		t.Errorf("the threads: %+v", all)
 	}
 	var ms []agency.Message
 	d.do(func(tx *store.Tx) (err error) { ms, err = Conversation(tx, run, "k"); return err })
 	if len(ms) != 3 {
 		t.Errorf("the conversation: %+v", ms)
 	}
-	d.refuse(agency.KindNotFound, func(tx *store.Tx) error { _, err := Thread(tx, run, "none"); return err })
+	d.refuse(agency.KindNotFound, func(tx *store.Tx) error { _, err := ThreadOf(tx, run, "none"); return err })
 }
 
 func TestTheSenderOfADeadLetterIsToldOnce(t *testing.T) {

@@ -112,8 +112,8 @@ func TestAnOlderBoardLosesNothing(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	d.do(func(tx *store.Tx) error {
-		thread, err := Thread(tx, run, "waits")
-		if len(thread) != 2 || thread[1].ID != "answer" || thread[1].ThreadRoot != "waits" || thread[0].ThreadRoot != "waits" {
+		thread, err := ThreadOf(tx, run, "waits")
+		if ps := thread.Posts; len(ps) != 2 || ps[1].ID != "answer" || ps[1].ThreadRoot != "waits" || ps[0].ThreadRoot != "waits" {
 			t.Errorf("thread: %+v", thread)
 		}
 		if err != nil {

@@ -154,16 +154,6 @@ func Get(q store.Querier, run agency.RunID, id agency.MessageID) (agency.Message
 	return ms[0], nil
 }
 
-// Thread is the conversation that a message belongs to, in the order in which
-// it was held; KindNotFound where the run has no such message.
-func Thread(q store.Querier, run agency.RunID, id agency.MessageID) ([]agency.Message, error) {
-	m, err := one(q, run, id)
-	if err != nil {
-		return nil, err
-	}
-	return messages(q, `WHERE m.run_id = ?1 AND (m.id = ?2 OR m.root = ?2 AND m.in_reply_to <> '')`, string(run), string(m.ThreadRoot))
-}
-
 // Conversation is what was said about a contract, in order.
 func Conversation(q store.Querier, run agency.RunID, contract agency.ContractID) ([]agency.Message, error) {
 	return messages(q, `WHERE m.run_id = ? AND m.contract_id = ? AND m.contract_id <> ''`, string(run), string(contract))

@@ -30,14 +30,16 @@ func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agen
 		if run.State.Final() {
 			return agency.Errorf(agency.KindConflict, "run %s has %s; nobody would read it", id, run.State)
 		}
-		m := m
-		if m.To, m.ToRole, err = recipient(tx, run, r.To); err != nil {
+		m, question := m, false
+		if r.InReplyTo != "" {
+			m, question, err = answer(tx, run, m, r)
+		} else {
+			m, question, err = address(tx, run, m, r.To)
+		}
+		if err != nil {
 			return err
 		}
-		if m.InReplyTo, err = asked(tx, m); err != nil {
-			return err
-		}
-		if err := board.Send(tx, m); err != nil || m.InReplyTo == "" {
+		if err := board.Send(tx, m); err != nil || !question {
 			return err
 		}
 		waits = run.State == agency.StateWaiting
@@ -52,6 +54,40 @@ func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agen
 		}
 	}
 	return h.message(ctx, m)
+}
+
+// address says to whom a message goes, and which question it answers, where
+// its reader waits with one.
+func address(tx *store.Tx, run agency.Run, m agency.Message, to string) (_ agency.Message, question bool, err error) {
+	if m.To, m.ToRole, err = recipient(tx, run, to); err == nil {
+		m.InReplyTo, err = asked(tx, m)
+	}
+	return m, m.InReplyTo != "", err
+}
+
+// answer addresses a message that answers another: to its sender, or to those
+// to whom a person wrote it. It answers a question where somebody waits for it.
+func answer(tx *store.Tx, run agency.Run, m agency.Message, r api.SayRequest) (_ agency.Message, question bool, err error) {
+	to, err := board.Get(tx, run.ID, r.InReplyTo)
+	if err != nil {
+		return m, false, err
+	}
+	m.InReplyTo, m.ContractID = to.ID, to.ContractID
+	question = to.RequiresResponse && to.RespondWithin > 0
+	switch {
+	case r.To != "":
+		m.To, m.ToRole, err = recipient(tx, run, r.To)
+	case to.From == agency.FromSystem:
+		err = agency.Errorf(agency.KindInvalid, "message %s is the harness's own: nobody would read an answer", to.ID).
+			WithMend("agency say %s --reply-to %s --to AGENT TEXT", run.ID, to.ID)
+	case to.From != agency.FromHuman:
+		m.To = to.From
+	case to.To != "":
+		m.To = to.To
+	default:
+		m.ToRole = to.ToRole
+	}
+	return m, question, err
 }
 
 // asked is the question that an agent waits for an answer to; a message that

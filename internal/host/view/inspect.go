@@ -43,6 +43,9 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.Conflicts, err = conflicts(q, id); err != nil {
 			return err
 		}
+		if doc.Threads, err = threads(q, run); err != nil {
+			return err
+		}
 		return fold(q, id, &doc)
 	})
 	if err == nil {

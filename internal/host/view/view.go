@@ -10,7 +10,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
-	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/config"
 	"agency/internal/event"
@@ -152,28 +151,6 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 		d.Gates = append(d.Gates, api.GateDoc{ID: g.ID, Kind: g.Kind, Summary: g.Summary, CreatedAt: g.CreatedAt})
 	}
 	return d, err
-}
-
-// Messages are all messages of a run with their deliveries, oldest first.
-func (r *Reader) Messages(ctx context.Context, id agency.RunID) (ms []api.MessageDoc, err error) {
-	err = r.read(ctx, func(q *store.Snapshot) error {
-		if _, err := registry.Run(q, id); err != nil {
-			return err
-		}
-		posts, err := board.Posts(q, id)
-		for _, p := range posts {
-			doc := api.MessageDoc{Message: p.Message}
-			for _, d := range p.Deliveries {
-				doc.Deliveries = append(doc.Deliveries, api.DeliveryDoc{
-					Agent: d.Agent, Session: d.Session, Status: d.Status, Reason: d.Reason,
-					DeliveredAt: d.DeliveredAt, ReadAt: d.ReadAt, ProcessedAt: d.ProcessedAt,
-				})
-			}
-			ms = append(ms, doc)
-		}
-		return err
-	})
-	return orEmpty(ms), err
 }
 
 // Gates are all gates of a run, answered ones too, oldest first.

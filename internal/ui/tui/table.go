@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -207,55 +206,6 @@ func limits(c api.CostDoc) string {
 		return "no limits"
 	}
 	return "limits: " + strings.Join(parts, ", ")
-}
-
-// Messages is the list of a run's messages with how far each has come; an
-// answer stands below what it answers, a broadcast shows each recipient.
-func Messages(st Style, ms []api.MessageDoc) string {
-	if len(ms) == 0 {
-		return "no messages\n"
-	}
-	t := table{head: []string{"TIME", "FROM", "TO", "TYPE", "STATUS", "TEXT"}}
-	for _, m := range threads(ms) {
-		text := Line(strings.TrimSpace(m.Subject + "  " + m.Body))
-		if m.InReplyTo != "" {
-			text = "└ " + text
-		}
-		if m.Reason != "" {
-			text += " (" + Line(m.Reason) + ")"
-		}
-		to := m.To
-		switch {
-		case m.To == agency.Everyone:
-			to = "everyone"
-		case m.To == "":
-			to = "any " + string(m.ToRole)
-		}
-		t.add(m.CreatedAt.Format(time.TimeOnly), Line(m.From), Line(to), string(m.Type), string(m.Status), text)
-		if m.To != agency.Everyone {
-			continue
-		}
-		for _, d := range m.Deliveries {
-			t.add("", "", "  "+Line(string(d.Agent)), "", string(d.Status), Line(d.Reason))
-		}
-	}
-	return t.render(st, "")
-}
-
-// threads puts the messages of each thread together, the threads in the order
-// in which they began.
-func threads(ms []api.MessageDoc) []api.MessageDoc {
-	begun := map[agency.MessageID]int{}
-	for i, m := range ms {
-		if root := cmp.Or(m.ThreadRoot, m.ID); begun[root] == 0 {
-			begun[root] = i + 1
-		}
-	}
-	ms = slices.Clone(ms)
-	slices.SortStableFunc(ms, func(a, b api.MessageDoc) int {
-		return begun[cmp.Or(a.ThreadRoot, a.ID)] - begun[cmp.Or(b.ThreadRoot, b.ID)]
-	})
-	return ms
 }
 
 // Transcript is a session's conversation, block by block.

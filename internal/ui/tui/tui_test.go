@@ -289,7 +289,7 @@ func TestNoColourWithoutStyle(t *testing.T) {
 		"runs":       Runs(Style{}, []api.RunDoc{doc.RunDoc}, time.Now()),
 		"cost":       Costs(Style{}, api.CostDoc{ByModel: map[string]api.Spend{"m\x1b[1m": {}}}),
 		"diff":       Diff(Style{}, "+a\x1b[1m\n"),
-		"messages":   Messages(Style{}, []api.MessageDoc{{Message: agency.Message{Body: "\x1b[1mx"}}}),
+		"messages":   Messages(Style{}, []api.MessageDoc{{Message: agency.Message{Body: "\x1b[1mx"}}}, nil),
 		"transcript": Transcript(Style{}, api.TranscriptDoc{Lines: []api.MessageLine{{Text: "\x1b[1mx"}}}),
 	} {
 		if strings.Contains(out, "\x1b") {
@@ -335,7 +335,7 @@ func TestMessagesStandInTheirThreads(t *testing.T) {
 	all.Deliveries = []api.DeliveryDoc{{Agent: "bob", Status: agency.MailRead}, {Agent: "cid", Status: agency.MailFailed, Reason: "it ended"}}
 	role := message("3", "ann", "", "3")
 	role.ToRole = "reviewer"
-	out := Messages(Style{}, []api.MessageDoc{message("1", "ann", "bob", "1"), all, role, message("4", "bob", "ann", "1")})
+	out := Messages(Style{}, []api.MessageDoc{message("1", "ann", "bob", "1"), all, role, message("4", "bob", "ann", "1")}, nil)
 	last := -1
 	for _, want := range []string{"text 1", "└ text 4", "everyone", "bob", "cid", "it ended", "any reviewer"} {
 		at := strings.Index(out[last+1:], want)
