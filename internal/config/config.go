@@ -22,6 +22,7 @@ type Config struct {
 	SharedWrites      []string            `json:"shared_writes" doc:"globs of files that do not count as overlap between contracts" form:"glob"`
 	Budget            Budget              `json:"budget" doc:"the run stops at a gate before passing one of these"`
 	Land              agency.LandMode     `json:"land" doc:"what happens to the run's branch after the merge gate" enum:"branch,merge,pull_request"`
+	BatchAboveSeconds int                 `json:"batch_above_seconds" doc:"once a run's checks take longer than this, landings that wait for each other are verified together, as one tree; a red one is halved until the culprit is alone" min:"1" max:"86400"`
 	Providers         map[string]Provider `json:"providers" doc:"model providers by name; any number, any names" form:"name"`
 	Prices            map[string]Price    `json:"prices" doc:"provider/model: price in USD per million tokens; laid over the catalogue" form:"model"`
 	Windows           map[string]int      `json:"windows" doc:"provider/model: tokens of the context window; laid over the catalogue, for models that it does not know" form:"model" min:"1000" max:"100000000"`

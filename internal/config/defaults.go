@@ -16,6 +16,7 @@ func Defaults() Config {
 		SharedWrites:      []string{"**/go.sum", "**/package-lock.json", "CHANGELOG.md"},
 		Budget:            Budget{USD: 20, Tokens: 5_000_000, WallMinutes: 480},
 		Land:              agency.LandMerge,
+		BatchAboveSeconds: 60,
 		Providers:         defaultProviders(),
 		Prices:            map[string]Price{},
 		Windows:           map[string]int{},

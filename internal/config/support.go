@@ -67,6 +67,7 @@ func inEffect() []string {
 		"producer_critic",
 		"max_parallel_agents",
 		"shared_writes",
+		"batch_above_seconds",
 		"visibility.max_waiting_gates",
 		"agents.*.runtime",
 		"sandbox",

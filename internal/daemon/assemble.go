@@ -109,7 +109,7 @@ func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop, mail *board.Boa
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: shop.Spaces(), Checker: shop.Checker, Grant: shop.Grant}))
 	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop, Mail: mail}).Do)
 	suite := &workshop.Landing{Shop: shop, Verify: verifier}
-	lands := land.Options{DB: db, Runs: shop.Spaces(), Verifier: suite, Took: suite.Took, Fence: fence}
+	lands := land.Options{DB: db, Runs: shop.Spaces(), Verifier: suite, Took: suite.Took, BatchAbove: shop.BatchAbove, Fence: fence}
 	target := land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), target)
 	shop.SetRecover(target.Recover)

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -61,17 +62,21 @@ func (q *Queue) batch(ctx context.Context, w *waiter) ([]*waiter, error) {
 		return nil, nil
 	}
 	took, err := q.o.Took(ctx, run)
-	if err != nil || took < q.o.batchAbove() {
+	if err != nil {
+		return nil, err
+	}
+	above, err := q.o.batchAbove(ctx, run)
+	if err != nil || took < above {
 		return nil, err
 	}
 	return all[:min(len(all), maxBatch)], nil
 }
 
-func (o Options) batchAbove() time.Duration {
-	if o.BatchAbove > 0 {
-		return o.BatchAbove
+func (o Options) batchAbove(ctx context.Context, run agency.RunID) (above time.Duration, err error) {
+	if o.BatchAbove != nil {
+		above, err = o.BatchAbove(ctx, run)
 	}
-	return time.Minute
+	return cmp.Or(above, time.Minute), err
 }
 
 // together lands as many of a batch as go together, and finds out by halving

@@ -176,7 +176,7 @@ func TestBatchIsVerifiedOnce(t *testing.T) {
 func TestFastSuiteLandsOneByOne(t *testing.T) {
 	w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
 	specs := w.contracts("a", "b", "c")
-	w.opts.BatchAbove = 3 * time.Minute
+	w.opts.BatchAbove = func(context.Context, agency.RunID) (time.Duration, error) { return 3 * time.Minute, nil }
 	if _, err := w.landTogether(t.Context(), specs); err != nil {
 		t.Fatal(err)
 	}

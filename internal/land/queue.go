@@ -29,10 +29,10 @@ type Options struct {
 	Verifier Verifier     // of the Queue
 	Fence    agency.Fence // of the host; a write by a superseded host is refused
 	// Took is how long a run's checks took last, by its own receipts; zero where
-	// that is not known. From BatchAbove on, landings that wait for each other
-	// are verified as one tree. Nil: never. Zero: a minute.
+	// that is not known. From what BatchAbove says on, landings that wait for each
+	// other are verified as one tree. Took nil: never. BatchAbove nil or zero: a minute.
 	Took       func(context.Context, agency.RunID) (time.Duration, error)
-	BatchAbove time.Duration
+	BatchAbove func(context.Context, agency.RunID) (time.Duration, error)
 	// Reached is called at named points between effects. Tests end the process
 	// there; nil in production.
 	Reached func(point string)

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -217,6 +218,16 @@ func (s *Shop) Commands(ctx context.Context, id agency.RunID) (check.Commands, e
 		return check.Commands{}, err
 	}
 	return b.copy.Commands(), nil
+}
+
+// BatchAbove is how long a run's checks must take for landings to be verified
+// together; zero in the copy of a run that is older than the setting.
+func (s *Shop) BatchAbove(ctx context.Context, id agency.RunID) (time.Duration, error) {
+	b, err := s.bench(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(b.copy.Config.BatchAboveSeconds) * time.Second, nil
 }
 
 // forget lets go of what was built for a run.
