@@ -61,4 +61,7 @@ func TestRedMergedTreeDoesNotLand(t *testing.T) {
 	if out.Red == nil || out.Conflict == nil || out.Conflict.Detail != "TestX fails" || w.repo.Rev(branch) != head || out.Landed != nil {
 		t.Errorf("%+v", out)
 	}
+	if n := w.conflictEvents(); n != 1 {
+		t.Errorf("the log tells %d times that it goes back", n)
+	}
 }

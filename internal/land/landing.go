@@ -179,10 +179,7 @@ func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (tree a
 	if l.trial {
 		return "", nil, c, nil
 	}
-	return "", nil, c, l.o.write(ctx, func(tx *store.Tx) error {
-		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityWarning, "conflict in "+strings.Join(m.Conflicts, ", "),
-			agency.MergeConflicted{Contract: l.spec.Contract, Paths: m.Conflicts}), l.spec.Contract)
-	})
+	return "", nil, c, l.tellConflict(ctx, "conflict in "+strings.Join(m.Conflicts, ", "), m.Conflicts)
 }
 
 // refuseClaim names what of a claim may not land whatever it is merged with.

@@ -3,6 +3,8 @@ package land
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/board"
@@ -92,7 +94,20 @@ func (l *landing) done(tx *store.Tx, commit agency.OID) error {
 	if err != nil {
 		return err
 	}
-	return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityInfo, l.contract.Title+" landed on "+l.record.Branch, agency.Merged{
+	return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityInfo, l.contract.Title+" landed on "+l.record.Branch+howWords(how), agency.Merged{
 		Contract: l.spec.Contract, Commit: commit, Step: l.key, Branch: l.record.Branch, Interwoven: how,
 	}), l.spec.Contract)
+}
+
+// howWords says how a landing came about, where it was more than a merge of
+// lines.
+func howWords(how agency.Interwoven) string {
+	words := ""
+	if len(how.Structural) > 0 {
+		words += ", merged structurally in " + strings.Join(how.Structural, ", ")
+	}
+	if how.Batch > 0 {
+		words += fmt.Sprintf(", in a batch of %d verified as one tree", how.Batch)
+	}
+	return words
 }

@@ -113,7 +113,17 @@ func (l *landing) red(ctx context.Context, c Candidate, reasons []string) (Outco
 	out.Conflict.Detail = strings.Join(reasons, "\n")
 	if len(c.Structural) > 0 {
 		out.Reason = "it was merged structurally with what landed meanwhile in " + strings.Join(c.Structural, ", ") + " and fails its checks: " + strings.Join(reasons, "; ")
-		out.Conflict.With, err = l.changers(ctx, from, c.Head, c.Structural)
+		if out.Conflict.With, err = l.changers(ctx, from, c.Head, c.Structural); err != nil {
+			return out, false, err
+		}
 	}
-	return out, false, err
+	return out, false, l.tellConflict(ctx, out.Reason, c.Structural)
+}
+
+// tellConflict notes that a landing goes back to its owner, and why.
+func (l *landing) tellConflict(ctx context.Context, why string, paths []string) error {
+	return l.o.write(ctx, func(tx *store.Tx) error {
+		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityWarning, why,
+			agency.MergeConflicted{Contract: l.spec.Contract, Paths: paths}), l.spec.Contract)
+	})
 }

@@ -80,6 +80,9 @@ func TestRedStructuralMergeGoesBack(t *testing.T) {
 		c.Detail != "TestB fails" || !strings.Contains(out.Reason, "merged structurally") || w.repo.Rev(branch) != head {
 		t.Errorf("%+v", out)
 	}
+	if n := w.conflictEvents(); n != 1 {
+		t.Errorf("the log tells %d times that it goes back", n)
+	}
 	if !strings.Contains(c.OursDiff, "+func C") || !strings.Contains(c.TheirsDiff, "+func B") {
 		t.Errorf("%+v", c)
 	}
