@@ -13,6 +13,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/git"
+	"agency/internal/host"
 	"agency/internal/host/foresee"
 	"agency/internal/host/workshop"
 	"agency/internal/llm/catalog"
@@ -126,15 +127,29 @@ func (a *app) dryTeam(ctx context.Context, req api.RunRequest, f runFlags) error
 		return err
 	}
 	defer c.Close()
-	run, err := c.Inspect(ctx, req.ID)
+	return a.endDry(ctx, c, req.ID, ended, f.json)
+}
+
+// endDry shows what a dry run came to and removes it, if it has ended, and then
+// exits as it did.
+func (a *app) endDry(ctx context.Context, c *daemon.Connected, id agency.RunID, ended exit, asJSON bool) error {
+	run, err := c.Inspect(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !run.State.Final() { // it waits, or was paused: whoever answers sees its plan by inspect
-		a.note("the dry run %s is %s; when it is over: agency inspect %s --plan, agency rm %s", run.ID, run.State, run.ID, run.ID)
+	if !run.State.Final() { // it waits, or was paused
+		a.note("the dry run %s is %s; its plan is shown by: agency resume %s", run.ID, run.State, run.ID)
 		return ended
 	}
-	if err := a.showPlanned(run, req, f); err != nil {
+	doc, err := c.Copy(ctx, id)
+	if err != nil {
+		return err
+	}
+	kept, err := host.ParseCopy(doc.Config)
+	if err != nil {
+		return err
+	}
+	if err := a.showPlanned(run, kept.Config, asJSON); err != nil {
 		return err
 	}
 	if err := c.Remove(ctx, run.ID, api.ByRequest{By: who()}); err != nil {
@@ -147,11 +162,7 @@ func (a *app) dryTeam(ctx context.Context, req api.RunRequest, f runFlags) error
 }
 
 // showPlanned prints the plan of a dry run, and what it cost.
-func (a *app) showPlanned(run api.InspectDoc, req api.RunRequest, f runFlags) error {
-	var c config.Config
-	if err := json.Unmarshal(req.Config, &c); err != nil {
-		return err
-	}
+func (a *app) showPlanned(run api.InspectDoc, c config.Config, asJSON bool) error {
 	spent := &api.SpentDoc{Run: run.ID, Tokens: run.Tokens, CostUSD: run.CostUSD, Unpriced: run.Unpriced}
 	doc := api.DryDoc{
 		Goal: run.Goal, Mode: run.Mode, Land: c.Land, Base: run.Base, Target: run.Target, Steps: []api.DryStep{}, Gates: []api.DryGate{},
@@ -167,7 +178,7 @@ func (a *app) showPlanned(run api.InspectDoc, req api.RunRequest, f runFlags) er
 		text = "\nPLAN\n\n" + tui.Clean(mode.PlanText(plan.Contracts, doc.Estimate, c.MaxParallelAgents))
 	}
 	text += fmt.Sprintf("\nthe plan took %s; the run is removed, and nothing was begun\n", tui.Cost(agency.USD(spent.CostUSD), spent.Tokens, spent.Unpriced))
-	return a.show(f.json, doc, func() string { return text })
+	return a.show(asJSON, doc, func() string { return text })
 }
 
 func dryText(d api.DryDoc, c config.Config) string {

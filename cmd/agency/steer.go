@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -280,6 +281,9 @@ func (a *app) resumeCommand() *cobra.Command {
 }
 
 func (a *app) resume(ctx context.Context, h here, c *daemon.Connected, run api.RunDoc, o followOptions, detach bool) error {
+	if run.State.Final() && run.Dry && !detach {
+		return a.endDry(ctx, c, run.ID, exit(run.State.ExitCode()), o.json)
+	}
 	if run.State.Final() {
 		a.printf(a.out, "run %s has %s already%s\n", run.ID, run.State, because(run.Reason))
 		if code := run.State.ExitCode(); code != 0 {
@@ -298,12 +302,23 @@ func (a *app) resume(ctx context.Context, h here, c *daemon.Connected, run api.R
 	if err != nil {
 		return err
 	}
-	if err := a.announce(run.ID, o.json, detach); err != nil || detach {
-		return err
+	if !run.Dry || !o.json || detach {
+		if err := a.announce(run.ID, o.json, detach); err != nil || detach {
+			return err
+		}
 	}
 	o.yes, o.pauses = o.yes || run.Yes, true
 	o.after, o.known = run.LastEvent, run.LastEvent
-	return a.follow(ctx, c, doc, o)
+	log := *a
+	if run.Dry && o.json { // one document is the answer
+		log.out = io.Discard
+	}
+	err = log.follow(ctx, c, doc, o)
+	var ended exit
+	if !run.Dry || err != nil && !errors.As(err, &ended) {
+		return err
+	}
+	return a.endDry(ctx, c, run.ID, ended, o.json)
 }
 
 func because(reason string) string {

@@ -86,7 +86,7 @@ func (h *Host) missed(ctx context.Context, run agency.RunID) error {
 }
 
 // retire removes from the board what need not be kept of runs that ended long
-// enough ago, for as long as the host lives.
+// enough ago, and dry runs that nobody removed, for as long as the host lives.
 func (h *Host) retire() {
 	for {
 		in, err := h.retain(h.ctx)
@@ -94,6 +94,12 @@ func (h *Host) retire() {
 			h.o.Log.Error("the board's retention", "error", err)
 			in = pause
 		}
+		more, err := h.drop(h.ctx)
+		if err != nil && h.ctx.Err() == nil {
+			h.o.Log.Error("dry runs that are over", "error", err)
+			more = pause
+		}
+		in = sooner(in, more)
 		if in == 0 { // nothing, until a run ends
 			select {
 			case <-h.ended:

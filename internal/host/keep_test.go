@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/budget"
 	"agency/internal/config"
 	"agency/internal/event"
+	"agency/internal/flow/local"
 	"agency/internal/lease"
 	"agency/internal/registry"
 	"agency/internal/store"
@@ -30,7 +33,7 @@ func newKeeper(t *testing.T) *keeper {
 	k := &keeper{T: t, wall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), set: make(chan time.Duration, 16)}
 	db, err := store.Open(t.Context(), store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"),
-		Sets: []store.Set{event.Migrations(), lease.Migrations(), registry.Migrations(), board.Migrations()},
+		Sets: []store.Set{event.Migrations(), lease.Migrations(), registry.Migrations(), board.Migrations(), budget.Migrations(), local.Migrations()},
 		Now:  func() time.Time { return k.wall }, Mono: func() time.Duration { return k.mono },
 	})
 	if err != nil {
@@ -156,3 +159,51 @@ func TestHeartbeatsAreCountedWhileARunIsAtWork(t *testing.T) {
 		t.Errorf("%d timers run for a run that waits", n)
 	}
 }
+
+// A dry run whose client is gone leaves nothing; one that asked a person
+// something stays for that person.
+func TestDryRunsThatNobodyRemoved(t *testing.T) {
+	k := newKeeper(t)
+	k.o.Shop = noShop{}
+	dry := func(id agency.RunID, state agency.RunState) {
+		k.do(func(tx *store.Tx) error {
+			if err := registry.CreateRun(tx, agency.Run{ID: id, State: agency.StatePlanning, Branch: string(id), Base: "base", Goal: "g", Dry: true}, []byte("{}")); err != nil {
+				return err
+			}
+			return registry.SetState(tx, id, state, "")
+		})
+	}
+	look := func(want time.Duration, left ...agency.RunID) {
+		t.Helper()
+		next, err := k.drop(t.Context())
+		var got []agency.RunID
+		k.do(func(tx *store.Tx) error {
+			runs, err := registry.Runs(tx)
+			for _, r := range runs {
+				got = append(got, r.ID)
+			}
+			return err
+		})
+		slices.Sort(got)
+		if err != nil || next != want || !slices.Equal(got, left) {
+			t.Errorf("more in %s with %v left (%v), want %s and %v", next, got, err, want, left)
+		}
+	}
+	k.run("aaaaaaaa", 1) // no dry run
+	k.do(func(tx *store.Tx) error { return registry.SetState(tx, "aaaaaaaa", agency.StateSucceeded, "") })
+	dry("bbbbbbbb", agency.StateRunning)
+	dry("cccccccc", agency.StateSucceeded)
+	dry("dddddddd", agency.StateFailed)
+	k.do(func(tx *store.Tx) error {
+		return registry.OpenGate(tx, agency.Gate{ID: "dddddddd.q", RunID: "dddddddd", Kind: agency.GateQuestion})
+	})
+	look(forsaken, "aaaaaaaa", "bbbbbbbb", "cccccccc", "dddddddd")
+	k.wall = k.wall.Add(forsaken)
+	look(0, "aaaaaaaa", "bbbbbbbb", "dddddddd")
+}
+
+// noShop keeps nothing on disk.
+type noShop struct{ Shop }
+
+func (noShop) Remove(context.Context, agency.Run) error { return nil }
+func (noShop) Forget(*store.Tx, agency.RunID) error     { return nil }
