@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"agency/internal/agency"
 	"agency/internal/api"
 )
 
@@ -98,17 +97,18 @@ func say(tell *os.File, err error) {
 	_ = tell.Close() // nobody is left to be told
 }
 
-// ask reads that line; a host that ended without it has crashed.
-func (r ready) err(logFile string) error {
+// silent tells that the line never came: the host ended before it.
+func (r ready) silent() bool { return !r.OK && r.Held == nil && r.Fault == nil }
+
+// err is what the line says.
+func (r ready) err() error {
 	switch {
-	case r.OK:
-		return nil
 	case r.Held != nil:
 		return &Held{*r.Held}
 	case r.Fault != nil:
 		return r.Fault.Err()
 	}
-	return agency.Errorf(agency.KindInternal, "the host of this repository ended before it was ready").WithMend("see %s", logFile)
+	return nil
 }
 
 // passed are the variables that a background host gets of its starter's

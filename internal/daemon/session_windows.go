@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -9,3 +10,7 @@ import (
 func ownSession() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS}
 }
+
+// cutOff tells whether a process was ended from outside; here that cannot be
+// known.
+func cutOff(*os.ProcessState) (bool, string) { return false, "" }

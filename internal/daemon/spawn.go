@@ -58,8 +58,27 @@ func spawn(ctx context.Context, o Options) error {
 	}()
 	select {
 	case r := <-answer:
-		return r.err(o.Place.LogFile())
+		if !r.silent() {
+			return r.err()
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	select {
+	case <-exited: // its end closed the line
+		return unready(cmd.ProcessState, o.Place.LogFile())
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// unready is a host that ended without a word. One that somebody else ended
+// (a kill, a machine short of memory) is to be started again; one that ended
+// by itself has a fault, and its log shows it.
+func unready(end *os.ProcessState, logFile string) error {
+	const what = "the host of this repository ended before it was ready"
+	if cut, by := cutOff(end); cut {
+		return agency.Errorf(agency.KindTransient, "%s: it was ended from outside (%s)", what, by).WithMend("type the same again; where it happens again, see %s", logFile)
+	}
+	return agency.Errorf(agency.KindInternal, "%s (%s)", what, end).WithMend("see %s", logFile)
 }
