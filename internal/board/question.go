@@ -32,12 +32,12 @@ WHERE m.run_id = ? AND m.id = ? ORDER BY r.seq LIMIT 1`, string(run), string(id)
 	return reply, err == nil, err
 }
 
-// Question is what an agent waits for an answer to; ok is false where it waits
-// for none.
+// Question is what an agent stands still for until it is answered; ok is false
+// where it works, or waits for something else.
 func Question(q store.Querier, run agency.RunID, agent agency.AgentID) (m agency.Message, ok bool, err error) {
 	var found agency.MessageID
 	err = q.QueryRow(`SELECT m.id FROM board_message m JOIN board_agent a ON a.run_id = m.run_id AND a.agent_id = m.sender
-WHERE m.run_id = ? AND m.sender = ? AND m.contract_id = a.contract_id AND m.contract_id <> '' AND m.wants AND m.within > 0 AND a.completed_at = 0
+WHERE m.run_id = ? AND m.sender = ? AND m.contract_id = a.contract_id AND m.contract_id <> '' AND m.wants AND m.within > 0 AND a.completed_at = 0 AND a.status IN ('waiting', 'blocked')
 AND NOT EXISTS (SELECT 1 FROM board_message r WHERE r.in_reply_to <> '' AND `+isReply+`) ORDER BY m.seq DESC LIMIT 1`,
 		string(run), string(agent)).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -53,6 +53,10 @@ func TestTheFirstReplyIsTheAnswer(t *testing.T) {
 	})
 	d.join("bob")
 	d.send(wonder("q"))
+	if q, _ := d.asked(); q != "" {
+		t.Errorf("an agent at work stands still for %q", q)
+	}
+	d.do(func(tx *store.Tx) error { return Update(tx, run, "ann", Change{Status: AgentWaiting}) })
 	about := func(id, from string) agency.Message {
 		m := reply(id, from, "ann", "q")
 		if from == agency.FromSystem {

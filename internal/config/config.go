@@ -151,6 +151,7 @@ type Board struct {
 	ReceiveTimeoutSeconds  int `json:"receive_timeout_seconds" doc:"seconds that a receive waits" min:"1" max:"86400"`
 	RetentionHours         int `json:"retention_hours" doc:"hours that processed mail is kept after the run's end" min:"0" max:"87600"`
 	CleanupIntervalSeconds int `json:"cleanup_interval_seconds" doc:"seconds between sweeps" min:"1" max:"604800"`
+	ResponseMinutes        int `json:"response_minutes" doc:"minutes after which an agent that asked another hears that no answer came; 0: never" min:"0" max:"43200"`
 }
 
 // Contracts is what a plan's contracts must keep to.

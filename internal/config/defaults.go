@@ -35,7 +35,7 @@ func Defaults() Config {
 		ProducerCritic: ProducerCritic{MaxIterations: 5, RequireLintPass: true, RequireTestsPass: true, TimeoutSeconds: 3600},
 		Tiers:          Tiers{T3MeshTimeoutMinutes: 10, T2ConflictCycles: 2},
 		Overseer:       defaultOverseer(),
-		Board:          Board{MaxQueueSize: 1000, ReceiveTimeoutSeconds: 30, RetentionHours: 24, CleanupIntervalSeconds: 3600},
+		Board:          Board{MaxQueueSize: 1000, ReceiveTimeoutSeconds: 30, RetentionHours: 24, CleanupIntervalSeconds: 3600, ResponseMinutes: 30},
 		Contracts:      Contracts{RequireAcceptanceCriteria: true, MaxFiles: 5, MaxLines: 500, MaxVerificationSteps: 5},
 		Context:        Context{MaxTokens: 100_000, IncludeTests: true, IncludeSimilar: true},
 		Quality: Quality{

@@ -79,6 +79,7 @@ func inEffect() []string {
 		"board.max_queue_size",
 		"board.retention_hours",
 		"board.cleanup_interval_seconds",
+		"board.response_minutes",
 	}
 }
 

@@ -99,7 +99,17 @@ func asked(tx *store.Tx, m agency.Message) (agency.MessageID, error) {
 	if old, err := board.Get(tx, m.RunID, m.ID); agency.KindOf(err) != agency.KindNotFound {
 		return old.InReplyTo, err
 	}
-	q, _, err := board.Question(tx, m.RunID, agency.AgentID(m.To))
+	q, ok, err := board.Question(tx, m.RunID, agency.AgentID(m.To))
+	if err != nil || !ok {
+		return "", err
+	}
+	c, err := registry.Contract(tx, m.RunID, q.ContractID)
+	if agency.KindOf(err) == agency.KindNotFound {
+		return q.ID, nil
+	}
+	if c.Stage != agency.StageWorking && c.Stage != agency.StageParked {
+		return "", err // what it did is being looked at: it waits for that
+	}
 	return q.ID, err
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/brief/staging"
@@ -45,6 +46,9 @@ type Setup struct {
 	Rules agency.PlanRules
 	// Context bounds what is staged for a contract.
 	Context staging.Limits
+	// RespondWithin is in what time a question to another agent is to be answered
+	// where its sender names no time; 0: whenever.
+	RespondWithin time.Duration
 	// Parent is the budget node above the session's; empty: budget.Root.
 	Parent string
 }

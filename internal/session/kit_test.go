@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ type stage struct {
 	runner  *sandbox.Runner
 	mail    Mail
 	beat    time.Duration
+	leap    atomic.Int64 // by how much the awake clock is ahead, in nanoseconds
 
 	mu   sync.Mutex
 	work *workspace.Workspace
@@ -80,13 +82,16 @@ func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 	k := &stage{t: t, repo: gittest.Init(t), state: t.TempDir(), model: &player{say: say}, cancel: make(chan struct{})}
 	gittest.WriteFiles(t, k.repo.Dir, "main.txt", "one\ntwo\n", "AGENTS.md", "Write lower case.\n", "check.sh", "exit 0\n")
 	k.repo.Commit("start")
-	home := t.TempDir()
+	home, began := t.TempDir(), time.Now()
 	var err error
 	k.git, err = git.NewHost(t.Context(), git.Options{Getenv: func(key string) string {
 		return map[string]string{"HOME": home}[key]
 	}})
 	must(t, err)
-	k.db, err = store.Open(t.Context(), store.Options{Path: filepath.Join(k.state, "agency.db"), Sets: sets()})
+	k.db, err = store.Open(t.Context(), store.Options{
+		Path: filepath.Join(k.state, "agency.db"), Sets: sets(),
+		Mono: func() time.Duration { return time.Since(began) + time.Duration(k.leap.Load()) },
+	})
 	must(t, err)
 	t.Cleanup(func() { _ = k.db.Close() })
 	k.runner, err = sandbox.New(sandbox.Options{StateDir: k.state})

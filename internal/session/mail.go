@@ -118,20 +118,25 @@ type letters struct {
 
 // Send makes a message durable; the error says why it is not.
 func (l letters) Send(ctx context.Context, m tool.Letter) (tool.Sent, error) {
-	return l.post(ctx, m.To, func(tx *store.Tx, full agency.Message) error {
+	asks := m.Type == agency.MessageRequestClarification || m.Type == agency.MessageRequestInput
+	if asks && m.Within == 0 {
+		m.Within = l.c.setup.RespondWithin
+	}
+	sent, err := l.post(ctx, m.To, m.InReplyTo, func(tx *store.Tx, full agency.Message) error {
 		full.Type, full.Subject, full.Body, full.Payload = m.Type, m.Subject, m.Body, m.Payload
-		full.InReplyTo, full.Priority = m.InReplyTo, m.Priority
-		full.RequiresResponse = m.Type == agency.MessageRequestClarification || m.Type == agency.MessageRequestInput
+		full.Priority, full.RequiresResponse, full.RespondWithin = m.Priority, asks || m.Within > 0, m.Within
 		if l.c.r.o.Mail == nil {
 			return board.Send(tx, full)
 		}
 		return l.c.r.o.Mail.SendTx(tx, full)
 	})
+	sent.Within = m.Within
+	return sent, err
 }
 
 // Handoff asks the project manager to give the contract to another role.
 func (l letters) Handoff(ctx context.Context, to agency.RoleID, reason string) (tool.Sent, error) {
-	return l.post(ctx, string(roster.ProjectManager), func(tx *store.Tx, full agency.Message) error {
+	return l.post(ctx, string(roster.ProjectManager), "", func(tx *store.Tx, full agency.Message) error {
 		if l.c.r.o.Mail == nil {
 			return agency.Errorf(agency.KindConflict, "there is no board to ask for a handoff; use signal_blocked")
 		}
@@ -139,16 +144,22 @@ func (l letters) Handoff(ctx context.Context, to agency.RoleID, reason string) (
 	})
 }
 
-// post addresses a message and has it sent. What the model cannot mend is
-// transient: the call runs again.
-func (l letters) post(ctx context.Context, to string, send func(*store.Tx, agency.Message) error) (tool.Sent, error) {
+// post addresses a message and has it sent; one that answers another goes to
+// its sender where to names nobody. What the model cannot mend is transient: the
+// call runs again.
+func (l letters) post(ctx context.Context, to string, answers agency.MessageID, send func(*store.Tx, agency.Message) error) (tool.Sent, error) {
 	c := l.c
 	out := tool.Sent{ID: agency.MessageID(fmt.Sprintf("%s/%s/%d%s/%d/%d", c.spec.Agent, c.spec.Contract, c.spec.Attempt, c.within(), c.turn.n, l.idx+1))}
 	err := c.write(ctx, func(tx *store.Tx) error {
-		full := agency.Message{ID: out.ID, RunID: c.spec.Run, From: string(c.spec.Agent), ContractID: c.spec.Contract}
+		full := agency.Message{ID: out.ID, RunID: c.spec.Run, From: string(c.spec.Agent), ContractID: c.spec.Contract, InReplyTo: answers}
 		live, err := board.Live(tx, c.spec.Run)
 		if err != nil {
 			return err
+		}
+		if to == "" {
+			if to, err = writer(tx, c.spec.Run, answers); err != nil {
+				return err
+			}
 		}
 		if out.Listeners, err = address(&full, to, c.spec.Agent, live); err != nil {
 			return err
@@ -163,6 +174,15 @@ func (l letters) post(ctx context.Context, to string, send func(*store.Tx, agenc
 		err = agency.Errorf(agency.KindTransient, "message of %s: %w", c.spec.Agent, err)
 	}
 	return out, err
+}
+
+// writer is the agent that wrote a message.
+func writer(q store.Querier, run agency.RunID, id agency.MessageID) (string, error) {
+	m, err := board.Get(q, run, id)
+	if err == nil && m.FromRole == "" {
+		return "", agency.Errorf(agency.KindInvalid, "message %s is of a person or of the harness: nobody would read an answer to it; name an agent in \"to\"", id)
+	}
+	return m.From, err
 }
 
 // address says to whom a message goes: everyone, an agent, or whoever of a

@@ -207,6 +207,94 @@ func TestRefusedRecipients(t *testing.T) {
 	}
 }
 
+// An answer goes to whoever wrote the message, in its thread; there is none to
+// a person or to the harness.
+func TestAnswers(t *testing.T) {
+	k := newKit(t, budget.Limits{},
+		calls("send_message", `{"type":"provide_input","subject":"s","body":"8080","in_reply_to":"m2"}`),
+		calls("send_message", `{"type":"provide_input","subject":"s","body":"b","in_reply_to":"m3"}`),
+		calls("send_message", `{"type":"provide_input","subject":"s","body":"b","in_reply_to":"m9"}`),
+		calls("send_message", `{"type":"provide_input","subject":"s","body":"b"}`), complete)
+	k.office()
+	k.hires("pm", roster.ProjectManager)
+	k.send(agency.Message{ID: "m1", From: "pm", To: "generalist", Type: agency.MessageNote, Body: "b", RequiresResponse: true, RespondWithin: time.Hour})
+	k.send(agency.Message{ID: "m2", From: "pm", To: "generalist", Type: agency.MessageNote, Body: "b", InReplyTo: "m1"})
+	k.send(agency.Message{ID: "m3", From: "human", To: "generalist", Type: agency.MessageNote, Body: "b"})
+	k.must(spec())
+	for i, want := range []string{
+		"sent as generalist/main/1/1/1; it is read before the next turn of pm.",
+		"error: message m3 is of a person or of the harness: nobody would read an answer to it",
+		`error: run test-run has no message "m9"`, `error: "to" is empty, and so is "in_reply_to"`,
+	} {
+		if got := k.result(i + 1); !strings.HasPrefix(got, want) {
+			t.Errorf("call %d: %s, want %s", i+1, got, want)
+		}
+	}
+	k.read(func(q *store.Snapshot) error {
+		m, err := board.Get(q, testRun, "generalist/main/1/1/1")
+		if m.To != "pm" || m.ThreadRoot != "m1" || m.InReplyTo != "m2" {
+			t.Errorf("%+v", m)
+		}
+		return err
+	})
+}
+
+// A question has a deadline, its own or the configuration's; who asked is told
+// once that nobody answered, in the thread of the question, and not where
+// somebody did.
+func TestQuestionsHaveDeadlines(t *testing.T) {
+	k := newKit(t, budget.Limits{},
+		calls("send_message", `{"to":"pm","type":"request_input","subject":"s","body":"WHICH PORT"}`,
+			"send_message", `{"to":"pm","type":"task_progress","subject":"s","body":"AND THE HOST","respond_within_minutes":5}`,
+			"send_message", `{"to":"pm","type":"task_progress","subject":"s","body":"DONE"}`,
+			"send_message", `{"to":"pm","type":"request_input","subject":"s","body":"ANSWERED","respond_within_minutes":1}`),
+		calls("read_file", `{"path":"main.txt"}`), calls("read_file", `{"path":"main.txt"}`),
+		calls("send_message", `{"to":"pm","type":"request_input","subject":"s","body":"b","respond_within_minutes":-1}`, "send_message", `{"to":"pm","type":"request_input","subject":"s","body":"b","respond_within_minutes":43201}`),
+		complete)
+	k.setup.RespondWithin = 10 * time.Minute
+	k.office()
+	k.hires("pm", roster.ProjectManager)
+	sweep := func() { k.write(func(tx *store.Tx) error { _, err := board.Sweep(tx, 10); return err }) }
+	k.model.hook = func(n int) {
+		switch n {
+		case 2:
+			k.send(agency.Message{ID: "re", From: "pm", To: "generalist", Type: agency.MessageProvideInput, Body: "YES", InReplyTo: "generalist/main/1/1/4"})
+			k.leap.Store(int64(6 * time.Minute))
+			sweep()
+		case 3:
+			k.leap.Store(int64(11 * time.Minute))
+			sweep()
+			sweep() // once is enough
+		}
+	}
+	k.must(spec())
+	if got := k.resultIn(k.model.msgs[1]); !strings.Contains(got, "If no answer has come in") {
+		t.Errorf("%s", got)
+	}
+	for i, want := range map[int]string{1: "", 2: "no response of pm to message generalist/main/1/1/2 within 5m0s", 3: "no response of pm to message generalist/main/1/1/1 within 10m0s"} {
+		last := fmt.Sprint(k.model.msgs[i][len(k.model.msgs[i])-1])
+		if n := strings.Count(last, "no response of"); n != min(1, len(want)) || !strings.Contains(last, want) {
+			t.Errorf("request %d tells %d times: %s", i, n, last)
+		}
+	}
+	last := fmt.Sprint(k.model.msgs[4])
+	if n := strings.Count(last, "respond_within_minutes is -1") + strings.Count(last, "respond_within_minutes is 43201"); n != 2 {
+		t.Errorf("odd times: %s", last)
+	}
+	k.read(func(q *store.Snapshot) error {
+		for id, want := range map[agency.MessageID]board.Response{"1": board.ResponseOverdue, "2": board.ResponseOverdue, "3": "", "4": board.ResponseGiven} {
+			th, err := board.ThreadOf(q, testRun, "generalist/main/1/1/"+id)
+			if err != nil {
+				return err
+			}
+			if r, _ := th.Response(th.Posts[0]); r != want {
+				t.Errorf("the response to %s is %q, want %q", id, r, want)
+			}
+		}
+		return nil
+	})
+}
+
 // What an agent does is on the board with the turn that did it.
 func TestAgentStatus(t *testing.T) {
 	var during []board.Agent

@@ -39,18 +39,22 @@ type Mail interface {
 
 // Letter is a message as an agent writes it.
 type Letter struct {
-	To            string // an agent's id, a role, or agency.Everyone
+	To            string // an agent's id, a role, or agency.Everyone; empty: whoever wrote InReplyTo
 	Type          agency.MessageType
 	Subject, Body string
 	Payload       json.RawMessage
 	InReplyTo     agency.MessageID
 	Priority      int
+	// Within is in what time an answer is needed; 0: it is not.
+	Within time.Duration
 }
 
 // Sent is a message that is durable, and who at work may read it.
 type Sent struct {
 	ID        agency.MessageID
 	Listeners []agency.AgentID
+	// Within is when its sender is told that no answer came; 0: never.
+	Within time.Duration
 }
 
 // Commands runs what an agent typed, in the sandbox, in the workspace.

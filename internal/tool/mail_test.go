@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,9 +19,9 @@ func (o *office) Send(_ context.Context, l Letter) (Sent, error) {
 	case "pm", "project_manager":
 		o.got = append(o.got, l)
 		return Sent{ID: "me/main/1/1/1", Listeners: []agency.AgentID{"pm"}}, nil
-	case "reviewer":
+	case "reviewer", "":
 		o.got = append(o.got, l)
-		return Sent{ID: "me/main/1/1/1"}, nil
+		return Sent{ID: "me/main/1/1/1", Within: l.Within}, nil
 	case "verifier":
 		return Sent{}, agency.Errorf(agency.KindDenied, "a scaffolder may not write to a t5_verifier")
 	case "full":
@@ -47,6 +48,14 @@ func TestSendMessage(t *testing.T) {
 			"sent as me/main/1/1/1; it is read before the next turn of pm", false,
 			&Letter{To: "pm", Type: agency.MessageProvideClarification, Subject: "port", Body: "8080", InReplyTo: "m1", Priority: 5, Payload: []byte(`{"port":8080}`)},
 		},
+		"in time": {
+			`{"type":"task_complete","subject":"s","body":"b","in_reply_to":"m1","respond_within_minutes":90}`, "at work now; it waits. If no answer has come in 1h30m0s, you are told.", false,
+			&Letter{Type: agency.MessageTaskComplete, Subject: "s", Body: "b", InReplyTo: "m1", Within: 90 * time.Minute},
+		},
+		"to no one":    {`{"to":" ","type":"task_complete","subject":"s","body":"b"}`, `"to" is empty`, true, nil},
+		"before":       {`{"to":"pm","type":"task_complete","subject":"s","body":"b","respond_within_minutes":-5}`, "respond_within_minutes is -5", true, nil},
+		"in a century": {`{"to":"pm","type":"task_complete","subject":"s","body":"b","respond_within_minutes":52560000}`, "respond_within_minutes is 52560000", true, nil},
+		"in no number": {`{"to":"pm","type":"task_complete","subject":"s","body":"b","respond_within_minutes":1e30}`, "respond_within_minutes", true, nil},
 		"a question":   {`{"to":"pm","type":"request_input","subject":"s","body":"b"}`, "sent as", false, &Letter{To: "pm", Type: agency.MessageRequestInput, Subject: "s", Body: "b"}},
 		"to nobody":    {`{"to":"reviewer","type":"task_complete","subject":"s","body":"b"}`, "Nobody who could read it is at work now", false, &Letter{To: "reviewer", Type: agency.MessageTaskComplete, Subject: "s", Body: "b"}},
 		"out of reach": {`{"to":"verifier","type":"task_complete","subject":"s","body":"b"}`, "may not write", true, nil},

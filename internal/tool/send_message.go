@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 
@@ -14,13 +15,14 @@ import (
 )
 
 type sendMessageArgs struct {
-	To        string        `json:"to" jsonschema_description:"An agent's id; or a role, whose first free agent gets it; or * for every agent at work."`
+	To        string        `json:"to,omitempty" jsonschema_description:"An agent's id; or a role, whose first free agent gets it; or * for every agent at work. An answer goes to whoever wrote the message where this is left out."`
 	Type      letterType    `json:"type"`
 	Subject   string        `json:"subject" jsonschema_description:"What it is about, in one line."`
 	Body      string        `json:"body" jsonschema_description:"Everything that the reader needs; what is large stands in a file that you name."`
 	Payload   letterPayload `json:"payload,omitempty"`
 	InReplyTo string        `json:"in_reply_to,omitempty" jsonschema_description:"Id of the message that this one answers."`
 	Priority  int           `json:"priority,omitempty" jsonschema_description:"Higher is read first; 0 where nothing is urgent."`
+	Within    int           `json:"respond_within_minutes,omitempty" jsonschema_description:"Set where you need an answer: in how many minutes. Where none has come by then you are told, once."`
 }
 
 // letterTypes are the types that an agent may send. The others are a person's,
@@ -65,15 +67,21 @@ func (p *letterPayload) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// maxLetter is the most bytes of a letter's body and of its payload.
-const maxLetter = 64 << 10
+const (
+	// maxLetter is the most bytes of a letter's body and of its payload.
+	maxLetter = 64 << 10
+	// maxWithin is the most minutes in which an answer can be asked for.
+	maxWithin = 30 * 24 * 60
+)
 
 func sendMessage() Tool {
 	return define("send_message", Write, func(ctx context.Context, env *Env, a sendMessageArgs) (Result, error) {
 		typ := agency.MessageType(a.Type)
 		switch {
-		case strings.TrimSpace(a.To) == "":
-			return refuse(`"to" is empty`), nil
+		case strings.TrimSpace(a.To) == "" && a.InReplyTo == "":
+			return refuse(`"to" is empty, and so is "in_reply_to"`), nil
+		case a.Within < 0 || a.Within > maxWithin:
+			return refuse(fmt.Sprintf("respond_within_minutes is %d: want 1 to %d, or leave it out", a.Within, maxWithin)), nil
 		case !slices.Contains(letterTypes(), typ):
 			return refuse(fmt.Sprintf("type %s is not one that an agent sends", quoteName(string(a.Type)))), nil
 		case strings.TrimSpace(a.Subject) == "" || strings.TrimSpace(a.Body) == "":
@@ -83,7 +91,7 @@ func sendMessage() Tool {
 		}
 		return posted(env.Mail.Send(ctx, Letter{
 			To: strings.TrimSpace(a.To), Type: typ, Subject: a.Subject, Body: a.Body, Payload: a.Payload.raw,
-			InReplyTo: agency.MessageID(a.InReplyTo), Priority: a.Priority,
+			InReplyTo: agency.MessageID(a.InReplyTo), Priority: a.Priority, Within: time.Duration(a.Within) * time.Minute,
 		}))
 	}).board()
 }
@@ -93,12 +101,16 @@ func posted(sent Sent, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	told := ""
+	if sent.Within > 0 {
+		told = fmt.Sprintf(" If no answer has come in %s, you are told.", sent.Within)
+	}
 	if len(sent.Listeners) == 0 {
-		return ok(fmt.Sprintf("sent as %s. Nobody who could read it is at work now; it waits.", sent.ID)), nil
+		return ok(fmt.Sprintf("sent as %s. Nobody who could read it is at work now; it waits.%s", sent.ID, told)), nil
 	}
 	var names []string
 	for _, a := range sent.Listeners {
 		names = append(names, string(a))
 	}
-	return ok(fmt.Sprintf("sent as %s; it is read before the next turn of %s", sent.ID, strings.Join(names, " or "))), nil
+	return ok(fmt.Sprintf("sent as %s; it is read before the next turn of %s.%s", sent.ID, strings.Join(names, " or "), told)), nil
 }

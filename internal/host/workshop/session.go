@@ -66,6 +66,7 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 		Repo:   b.repo, Network: len(b.copy.Config.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
 		Rules:  rulesOf(asMoved(b.copy.Config, r), known), Context: contextOf(b.copy.Config.Context), Shared: b.copy.Config.SharedWrites,
+		RespondWithin: time.Duration(b.copy.Config.Board.ResponseMinutes) * time.Minute,
 	}, nil
 }
 
