@@ -66,7 +66,7 @@ func TestDependencies(t *testing.T) {
 			},
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: false; " +
 				`gate dependencies-merge-1-1-1: approve; install mix by "npm ci" from [registry.example]: true; ` +
-				"verify tree mix on new; merge into trunk, verified true: true",
+				"verify tree mix on new; verify tree mix on base; merge into trunk, verified true: true",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,11 +15,49 @@ import (
 // branch although the run was to merge it.
 const leaveOnBranch = "branch"
 
+// mergeGateSpec is what a merge gate is about.
+type mergeGateSpec struct {
+	Run      agency.RunID      `json:"run"`
+	Gate     agency.GateID     `json:"gate"`
+	Contract agency.ContractID `json:"contract"`
+	Target   string            `json:"target"`
+	Land     agency.LandMode   `json:"land"`
+	Base     agency.OID        `json:"base"`
+	Head     agency.OID        `json:"head"`
+	Problem  string            `json:"problem,omitempty"`
+	// Tree is what landed; empty in runs of earlier versions.
+	Tree agency.OID `json:"tree,omitempty"`
+	// Red is what fails in a target that moved, also without this work.
+	Red []string `json:"red,omitempty"`
+}
+
+// approving is what an approval of the gate does, in a few words.
+func (s mergeGateSpec) approving() string {
+	switch {
+	case len(s.Red) > 0:
+		return "merge into the red " + s.Target + "; verified again if it has moved"
+	case s.Problem != "":
+		return "try the merge again"
+	case s.Land == agency.LandBranch:
+		return "keep the work on its branch"
+	}
+	return "merge into " + s.Target
+}
+
+// obstacle is why a merge was not done; the zero obstacle is none.
+type obstacle struct {
+	why string
+	// red is what fails in the target, also without the run's work, and moved
+	// where it stands: a person may want the merge with it all the same.
+	red   []string
+	moved *land.Moved
+}
+
 // finish is the merge gate and the merge into the target. A merge that cannot
 // be done opens the next merge gate, which says why; nothing is touched until
 // then. The decision is the one that ended it: a reject is the caller's.
 func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) (Result, agency.Decision, error) {
-	problem := ""
+	var last obstacle
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("merge-%d", n)
 		if contract.ID != "main" && contract.ID != "" {
@@ -27,7 +65,7 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 		}
 		spec := mergeGateSpec{
 			Run: in.Run, Gate: gateID(in.Run, name), Contract: contract.ID, Target: in.Target, Land: in.Land,
-			Base: in.Base, Head: landed.Commit, Tree: landed.Tree, Problem: problem,
+			Base: in.Base, Head: landed.Commit, Tree: landed.Tree, Problem: last.why, Red: last.red,
 		}
 		if _, err := flow.Call(c, openMergeGate, path("gate", name), spec); err != nil {
 			return Result{}, agency.Decision{}, err
@@ -39,22 +77,24 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 		if in.Land == agency.LandBranch || strings.EqualFold(strings.TrimSpace(d.Note), leaveOnBranch) {
 			return Result{Succeeded: true, Reason: "landed on its branch"}, d, nil
 		}
-		commit, why, err := merge(c, in, name, contract.ID)
-		if err != nil || why == "" {
+		commit, hindered, err := merge(c, in, name, contract.ID, last.moved)
+		if err != nil || hindered.why == "" {
 			return Result{Succeeded: true, Reason: "merged into " + in.Target, Commit: commit}, d, err
 		}
-		problem = why
+		last = hindered
 	}
 }
 
 // Merge lands a run that ended on its branch.
 func Merge(c flow.Ctx, in Input) (Result, error) {
-	commit, why, err := merge(c, in, "merge", "")
-	if err != nil {
+	commit, o, err := merge(c, in, "merge", "", nil)
+	switch {
+	case err != nil:
 		return Result{}, err
-	}
-	if why != "" {
-		return Result{Reason: why}, nil
+	case len(o.red) > 0:
+		return Result{Reason: fmt.Sprintf("%s: %s; mend %s first, or merge the run's branch with git", o.why, o.red[0], in.Target)}, nil
+	case o.why != "":
+		return Result{Reason: o.why}, nil
 	}
 	return Result{Succeeded: true, Reason: "merged into " + in.Target, Commit: commit}, nil
 }
@@ -63,19 +103,20 @@ func Merge(c flow.Ctx, in Input) (Result, error) {
 const mergeTries = 5
 
 // merge puts the run's branch into the target. Where the target has moved, the
-// merged tree is verified first. Why says what a person must mend. Without a
-// contract nobody is there to answer a gate.
-func merge(c flow.Ctx, in Input, name string, contract agency.ContractID) (commit agency.OID, why string, err error) {
-	spec := land.MergeSpec{Run: in.Run, Target: in.Target}
+// merged tree is verified first, unless it stands where a person accepted it.
+// The obstacle says what a person must mend. Without a contract nobody is there
+// to answer a gate.
+func merge(c flow.Ctx, in Input, name string, contract agency.ContractID, accepted *land.Moved) (agency.OID, obstacle, error) {
+	spec := land.MergeSpec{Run: in.Run, Target: in.Target, Verified: accepted}
 	for try := 1; try <= mergeTries; try++ {
 		out, err := flow.Call(c, land.MergeActivity, path(name, "into", in.Target, try), spec)
 		switch {
 		case err != nil:
-			return "", "", err
+			return "", obstacle{}, err
 		case out.Merged != nil:
-			return out.Merged.Commit, "", nil
+			return out.Merged.Commit, obstacle{}, nil
 		case out.Moved == nil:
-			return "", out.Reason, nil
+			return "", obstacle{why: out.Reason}, nil
 		}
 		// The target moved: what would land there is tested before it does.
 		if contract != "" {
@@ -84,19 +125,36 @@ func merge(c flow.Ctx, in Input, name string, contract agency.ContractID) (commi
 				spec: deps.Spec{Run: in.Run, Contract: contract, Base: out.Moved.Target, Claim: out.Moved.Tree, Commands: in.Commands},
 			}.install(c)
 			if err != nil || refused != "" {
-				return "", strings.TrimSpace(refused + " " + note), err
+				return "", obstacle{why: strings.TrimSpace(refused + " " + note)}, err
 			}
 		}
-		v, err := flow.Call(c, verify.TreeActivity, path(name, "verify", try), verify.Spec{
-			Run: in.Run, Type: agency.TypeVerify, Base: out.Moved.Target, Claim: out.Moved.Tree, Commands: in.Commands,
-		})
-		if err != nil {
-			return "", "", err
-		}
-		if !v.Pass {
-			return "", fmt.Sprintf("%s has moved on, and the merge of both fails its checks: %s", in.Target, strings.Join(v.Reasons, "; ")), nil
+		o, err := verifyMoved(c, in, *out.Moved, path(name, "verify", try))
+		if err != nil || o.why != "" {
+			return "", o, err
 		}
 		spec.Verified = out.Moved
 	}
-	return "", fmt.Sprintf("%s moved %d times while its merge was verified", in.Target, mergeTries), nil
+	return "", obstacle{why: fmt.Sprintf("%s moved %d times while its merge was verified", in.Target, mergeTries)}, nil
+}
+
+// verifyMoved verifies the merge with a target that has moved. What fails there
+// without the run's work as well is no fault of the run; but a person who was
+// shown green checks decides whether it is merged into a red target.
+func verifyMoved(c flow.Ctx, in Input, moved land.Moved, key string) (obstacle, error) {
+	spec := verify.Spec{Run: in.Run, Type: agency.TypeVerify, Base: moved.Target, Claim: moved.Tree, Commands: in.Commands}
+	v, err := flow.Call(c, verify.TreeActivity, key, spec)
+	switch {
+	case err != nil:
+		return obstacle{}, err
+	case !v.Pass:
+		return obstacle{why: fmt.Sprintf("%s has moved on, and the merge of both fails its checks: %s", in.Target, strings.Join(v.Reasons, "; "))}, nil
+	case flow.Version(c, "red-target", 1) < 1:
+		return obstacle{}, nil
+	}
+	spec.Base = in.Base
+	v, err = flow.Call(c, verify.TreeActivity, path(key, "since-base"), spec)
+	if err != nil || v.Pass {
+		return obstacle{}, err
+	}
+	return obstacle{why: in.Target + " has moved on and fails its own checks, with this work and without it", red: v.Reasons, moved: &moved}, nil
 }

@@ -117,7 +117,25 @@ func TestSingle(t *testing.T) {
 				s.merges = []land.MergeOutcome{{Moved: &land.Moved{Target: "new", Tree: "mix"}}}
 			},
 			Result{Succeeded: true, Reason: "merged into trunk", Commit: "merged"},
-			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: false; verify tree mix on new; merge into trunk, verified true: true",
+			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: false; verify tree mix on new; verify tree mix on base; merge into trunk, verified true: true",
+		},
+		"target moved and is red, a person wants it": {
+			func(s *stage, _ *Input) {
+				s.verdicts = []agency.Verdict{{Pass: true}, {Pass: true}, red}
+				s.merges = []land.MergeOutcome{{Moved: &land.Moved{Target: "new", Tree: "mix"}}}
+			},
+			Result{Succeeded: true, Reason: "merged into trunk", Commit: "merged"},
+			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: false; verify tree mix on new; verify tree mix on base; " +
+				"gate merge-2: approve; merge into trunk, verified true: true",
+		},
+		"target moved and is red, and is mended": {
+			func(s *stage, _ *Input) {
+				s.verdicts = []agency.Verdict{{Pass: true}, {Pass: true}, red}
+				s.merges = []land.MergeOutcome{{Moved: &land.Moved{Target: "new", Tree: "mix"}}, {Moved: &land.Moved{Target: "newer", Tree: "mix2"}}}
+			},
+			Result{Succeeded: true, Reason: "merged into trunk", Commit: "merged"},
+			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: false; verify tree mix on new; verify tree mix on base; " +
+				"gate merge-2: approve; merge into trunk, verified true: false; verify tree mix2 on newer; verify tree mix2 on base; merge into trunk, verified true: true",
 		},
 		"target moved, merge is red": {
 			func(s *stage, _ *Input) {
@@ -233,6 +251,32 @@ func TestMergeGateText(t *testing.T) {
 		}
 		if !g.NoYes {
 			t.Error("--yes would answer a merge gate that names a problem")
+		}
+		return err
+	})
+}
+
+// A target that is red by itself is a decision of a person, who sees what fails.
+func TestMergeGateNamesARedTarget(t *testing.T) {
+	s := newStage(t)
+	spec := mergeGateSpec{
+		Run: run, Gate: "run-1.merge-2", Contract: "main", Target: "trunk", Land: agency.LandMerge,
+		Problem: "trunk has moved on and fails its own checks", Red: []string{"regression: TestA passed before and fails now"},
+	}
+	steps := NewSteps(s.db, agency.Fence{}, shop{}, shop{}, shop{}, s)
+	if _, err := steps.mergeGate(context.Background(), "", spec); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.db.Read(context.Background(), func(q *store.Snapshot) error {
+		g, err := registry.Gate(q, "run-1.merge-2")
+		want := "fails its own checks:\n- regression: TestA passed before and fails now\n\nThe work adds no failure to these, and passed on the commit that it began from.\n\n" +
+			"Nothing was touched. There are four answers:\n- mend `trunk` and approve: the merge is verified and tried again;\n" +
+			"- approve as it stands: it is merged into the red `trunk`;\n- approve with `--note branch`"
+		if !strings.Contains(g.Body, want) {
+			t.Errorf("the gate does not say %q:\n%s", want, g.Body)
+		}
+		if !g.NoYes || !strings.Contains(g.Approving, "red trunk") {
+			t.Errorf("%+v", g)
 		}
 		return err
 	})

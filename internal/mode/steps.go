@@ -99,19 +99,6 @@ type grant struct {
 	USD   float64      `json:"usd,omitempty"`
 }
 
-type mergeGateSpec struct {
-	Run      agency.RunID      `json:"run"`
-	Gate     agency.GateID     `json:"gate"`
-	Contract agency.ContractID `json:"contract"`
-	Target   string            `json:"target"`
-	Land     agency.LandMode   `json:"land"`
-	Base     agency.OID        `json:"base"`
-	Head     agency.OID        `json:"head"`
-	Problem  string            `json:"problem,omitempty"`
-	// Tree is what landed; empty in runs of earlier versions.
-	Tree agency.OID `json:"tree,omitempty"`
-}
-
 // Shop knows a run's work.
 type Shop interface {
 	// Stat is the summary of a difference of two commits of a run, a line a
@@ -321,7 +308,7 @@ func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpe
 	return s.gate(ctx, "", agency.Gate{
 		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
 		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || in.Problem != "",
-		Weakened: view.Weakened,
+		Weakened: view.Weakened, Approving: in.approving(),
 	})
 }
 

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -60,7 +61,7 @@ func Answers(g agency.Gate, several bool) []Answer {
 	case agency.GateMerge:
 		return []Answer{
 			{"agency diff " + string(g.RunID), "the whole change"},
-			{approve, "land it"},
+			{approve, cmp.Or(g.Approving, "land it")},
 			{reject + " --reason TEXT", "send it back once; a second time ends the run"},
 		}
 	case agency.GateQuestion:
