@@ -180,7 +180,7 @@ func (c *Checker) LastCoverage(ctx context.Context, run agency.RunID, contract a
 		return err
 	})
 	if err == nil && files == nil {
-		err = agency.Errorf(agency.KindNotFound, "no test run of this contract has measured coverage yet; call run_tests_with_coverage first")
+		err = agency.Errorf(agency.KindNotFound, "no test run of this contract has measured coverage yet; run_tests_with_coverage does, where it is offered")
 	}
 	return files, of, err
 }

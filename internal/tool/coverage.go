@@ -33,23 +33,22 @@ type pathArg struct {
 	Path string `json:"path,omitempty" jsonschema_description:"A file or folder; everything where absent."`
 }
 
-func getCoverageReport() Tool {
-	return define("get_coverage_report", Read, func(ctx context.Context, env *Env, a pathArg) (Result, error) {
-		files, err := env.Checks.Coverage(ctx)
-		if err != nil {
-			return Result{}, err
-		}
-		return ok(coverageTable(files, a.Path)), nil
-	})
-}
+func getCoverageReport() Tool { return measured("get_coverage_report", coverageTable) }
 
-func listUncoveredLines() Tool {
-	return define("list_uncovered_lines", Read, func(ctx context.Context, env *Env, a pathArg) (Result, error) {
+func listUncoveredLines() Tool { return measured("list_uncovered_lines", uncovered) }
+
+// measured shows the coverage of the files below a path.
+func measured(name string, show func(files []check.FileCoverage, below string) string) Tool {
+	return define(name, Read, func(ctx context.Context, env *Env, a pathArg) (Result, error) {
+		below, err := historyPath(env, a.Path) // of a file that is gone, too
+		if err != nil {
+			return Result{}, err
+		}
 		files, err := env.Checks.Coverage(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		return ok(uncovered(files, a.Path)), nil
+		return ok(show(files, below)), nil
 	})
 }
 

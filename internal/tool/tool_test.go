@@ -434,14 +434,22 @@ func FuzzArguments(f *testing.F) {
 }
 
 func TestCoverageTools(t *testing.T) {
+	files, err := OpenFiles(t.TempDir(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = files.Close() }()
 	for _, tt := range []struct{ tool, args, want string }{
 		{"get_coverage_report", `{}`, "coverage 55%: 5 of 9 lines\n  42%  3 of 7 lines  a/x.go\n 100%  2 of 2 lines  b/y.go\n"},
 		{"get_coverage_report", `{"path": "b/"}`, "coverage 100%: 2 of 2 lines\n 100%  2 of 2 lines  b/y.go\n"},
 		{"list_uncovered_lines", `{"path": "./a"}`, "a/x.go: 5, 7-9\n"},
 		{"list_uncovered_lines", `{"path": "b"}`, "the tests reach every line\n"},
 		{"list_uncovered_lines", `{"path": "c"}`, "no file of \"c\" was measured\n"},
+		{"list_uncovered_lines", `{"path": "` + at + `/a/x.go"}`, "a/x.go: 5, 7-9\n"}, // as agents see it
+		{"get_coverage_report", `{"path": "` + at + `"}`, "coverage 55%: 5 of 9 lines\n  42%  3 of 7 lines  a/x.go\n 100%  2 of 2 lines  b/y.go\n"},
+		{"get_coverage_report", `{"path": "../x"}`, "error: path \"../x\" leads out of the repository"},
 	} {
-		if got := run(t, nil, tt.tool, tt.args); got.Text != tt.want {
+		if got := run(t, files, tt.tool, tt.args); got.Text != tt.want {
 			t.Errorf("%s %s: %q", tt.tool, tt.args, got.Text)
 		}
 	}
