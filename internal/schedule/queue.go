@@ -38,6 +38,7 @@ const (
 	withheld              // has not begun, and must not until it is amended
 	parked                // began, has no slot, and its files still count
 	resuming              // parked, and wants a slot again
+	widening              // parked, and wants one in which it may change more
 	complete
 	dead // failed, cancelled or blocked
 )
@@ -48,8 +49,10 @@ type node struct {
 	place      place
 	missing    int // dependencies that are not complete
 	dependants []*node
-	length     int     // contracts on the longest path that begins here
-	held       []*node // ready ones that may not run beside this one
+	length     int      // contracts on the longest path that begins here
+	held       []*node  // ready ones that may not run beside this one
+	wide       bool     // it may change more than its own
+	own        []string // its writes meanwhile
 }
 
 // Queue decides which contract gets a slot: one starts the moment that its
@@ -65,7 +68,8 @@ type Queue struct {
 	byID     map[agency.ContractID]*node
 	ready    line
 	resuming line
-	admitted []*node // working, parked or resuming
+	widening []*node // in the order in which they asked
+	admitted []*node // all that began and have not ended
 	free     int
 	paused   bool
 }
@@ -238,6 +242,7 @@ func (q *Queue) Next() []Start {
 		q.free--
 		out = append(out, Start{ID: n.ID, Again: true})
 	}
+	out = append(out, q.widened()...)
 	for !q.paused && q.free > 0 && q.ready.Len() > 0 {
 		n := q.ready.pop()
 		if other := q.inTheWay(n); other != nil {
@@ -337,8 +342,15 @@ func (q *Queue) leave(n *node) {
 		q.unready(n)
 	case resuming:
 		q.resuming.remove(n)
+	case widening:
+		q.widening = slices.DeleteFunc(q.widening, func(w *node) bool { return w == n })
 	}
 	q.admitted = slices.DeleteFunc(q.admitted, func(a *node) bool { return a == n })
+	q.release(n)
+}
+
+// release has those that stood behind a contract looked at again.
+func (q *Queue) release(n *node) {
 	for _, h := range n.held {
 		heap.Push(&q.ready, h)
 	}
@@ -372,6 +384,16 @@ func Longest(plan []agency.Contract) []agency.ContractID {
 		out = append(out, best.ID)
 		next = best.dependants
 	}
+}
+
+// left are the contracts that have not come to their end.
+func (q *Queue) left() (out []agency.ContractID) {
+	for _, n := range q.plan {
+		if n.place != complete && n.place != dead {
+			out = append(out, n.ID)
+		}
+	}
+	return out
 }
 
 // alive tells whether a contract may still be complete.

@@ -47,6 +47,8 @@ type model struct {
 	parked   []agency.ContractID
 	back     []agency.ContractID // parked ones that want a slot again
 	withheld []agency.ContractID // that must not begin
+	widening []agency.ContractID // parked ones that want a slot in which they may change more
+	own      map[agency.ContractID][]string
 }
 
 func (m *model) next() (out []Start) {
@@ -55,8 +57,17 @@ func (m *model) next() (out []Start) {
 	for _, id := range order {
 		if slices.Contains(m.back, id) && busy() < m.limits.Parallel {
 			out = append(out, Start{id, true})
-			m.parked = slices.DeleteFunc(m.parked, func(p agency.ContractID) bool { return p == id })
-			m.back = slices.DeleteFunc(m.back, func(p agency.ContractID) bool { return p == id })
+			m.parked, m.back = without(m.parked, id), without(m.back, id)
+		}
+	}
+	for _, id := range slices.Clone(m.widening) {
+		c := m.admitted[m.at(id)]
+		if busy() < m.limits.Parallel && !slices.ContainsFunc(m.admitted, func(o agency.Contract) bool {
+			_, _, overlap := agency.Overlap(c.WriteSet(), o.WriteSet(), m.limits.Shared)
+			return overlap && o.ID != id && !slices.Contains(m.widening, o.ID)
+		}) {
+			out = append(out, Start{id, true})
+			m.parked, m.widening = without(m.parked, id), without(m.widening, id)
 		}
 	}
 	for _, id := range agency.Ready(m.plan) {
@@ -76,6 +87,30 @@ func (m *model) next() (out []Start) {
 	return out
 }
 
+func without(ids []agency.ContractID, id agency.ContractID) []agency.ContractID {
+	return slices.DeleteFunc(ids, func(o agency.ContractID) bool { return o == id })
+}
+
+// at is where an admitted contract is.
+func (m *model) at(id agency.ContractID) int {
+	return slices.IndexFunc(m.admitted, func(c agency.Contract) bool { return c.ID == id })
+}
+
+// widen lets a contract change a file more; without one, only its own again.
+func (m *model) widen(id agency.ContractID, file string) {
+	c := &m.admitted[m.at(id)]
+	if m.own == nil {
+		m.own = map[agency.ContractID][]string{}
+	}
+	if file == "" {
+		c.Writes = m.own[id]
+		delete(m.own, id)
+		return
+	}
+	m.own[id], c.Writes = c.Writes, append(slices.Clone(c.Writes), file)
+	m.parked, m.widening = append(m.parked, id), append(m.widening, id)
+}
+
 // asPending is the plan as if those contracts had not begun, to order them.
 func (m *model) asPending(ids []agency.ContractID) []agency.Contract {
 	plan := slices.Clone(m.plan)
@@ -89,6 +124,7 @@ func (m *model) asPending(ids []agency.ContractID) []agency.Contract {
 
 func (m *model) end(id agency.ContractID, s agency.Status) {
 	m.admitted = slices.DeleteFunc(m.admitted, func(c agency.Contract) bool { return c.ID == id })
+	m.parked, m.back, m.widening = without(m.parked, id), without(m.back, id), without(m.widening, id)
 	for i := range m.plan {
 		if m.plan[i].ID == id {
 			m.plan[i].Status = s
@@ -106,7 +142,7 @@ func (m *model) block() (out []agency.ContractID) {
 				continue
 			}
 			for _, d := range m.plan {
-				if slices.Contains(c.DependsOn, d.ID) && (d.Status == agency.StatusFailed || d.Status == agency.StatusBlocked) {
+				if slices.Contains(c.DependsOn, d.ID) && (d.Status == agency.StatusFailed || d.Status == agency.StatusCancelled || d.Status == agency.StatusBlocked) {
 					c.Status = agency.StatusBlocked
 					out = append(out, c.ID)
 					again = true
@@ -140,7 +176,7 @@ type bout struct {
 // happen draws the next thing that happens.
 func (b *bout) happen(t *rapid.T) {
 	q, m := b.q, b.m
-	what := rapid.IntRange(0, 7).Draw(t, "what")
+	what := rapid.IntRange(0, 9).Draw(t, "what")
 	switch {
 	case len(b.later) > 0 && (what == 5 || len(m.admitted) == 0):
 		n := rapid.IntRange(1, len(b.later)).Draw(t, "come")
@@ -161,9 +197,14 @@ func (b *bout) happen(t *rapid.T) {
 	case what == 7 || len(m.admitted) == 0:
 		b.mend(t)
 		return
+	case what == 9:
+		b.withdraw(t)
+		return
 	}
 	c := rapid.SampledFrom(m.admitted).Draw(t, "which").ID
+	_, wide := m.own[c]
 	switch parked := slices.Contains(m.parked, c); {
+	case slices.Contains(m.widening, c): // waits for those at work
 	case parked && !slices.Contains(m.back, c):
 		m.back = append(m.back, c)
 		q.Unpark(c)
@@ -171,12 +212,39 @@ func (b *bout) happen(t *rapid.T) {
 	case what == 0:
 		m.parked = append(m.parked, c)
 		q.Park(c)
+	case what == 8 && wide:
+		m.widen(c, "")
+		q.Narrow(c)
+	case what == 8:
+		file := rapid.SampledFrom([]string{"a.go", "b.go", "dir/", "go.sum"}).Draw(t, "more")
+		m.widen(c, file)
+		q.Widen(c, []string{file})
 	case what == 1:
 		m.end(c, agency.StatusFailed)
 		same(t, m.block(), q.Fail(c))
 	default:
 		m.end(c, agency.StatusComplete)
 		q.Complete(c)
+	}
+}
+
+// withdraw gives up any contract, wherever it stands, that waits for no other.
+func (b *bout) withdraw(t *rapid.T) {
+	c := rapid.SampledFrom(b.m.plan).Draw(t, "withdrawn")
+	for _, o := range b.m.plan {
+		if slices.Contains(c.DependsOn, o.ID) && o.Status != agency.StatusComplete {
+			return
+		}
+	}
+	gone := c.Status.Final() || c.Status == agency.StatusBlocked
+	if !gone {
+		b.m.end(c.ID, agency.StatusCancelled)
+		b.m.withheld = without(b.m.withheld, c.ID)
+	}
+	if blocked := b.q.Fail(c.ID); gone && blocked != nil {
+		t.Fatalf("%s, which is %s, takes %v with it", c.ID, c.Status, blocked)
+	} else if !gone {
+		same(t, b.m.block(), blocked)
 	}
 }
 
@@ -203,7 +271,8 @@ func same(t *rapid.T, want, got []agency.ContractID) {
 
 // The queue is the plain policy: never two that overlap, none early, no slot
 // idle while a contract could have it, and the right one first; also of
-// contracts that come late or are amended before they begin.
+// contracts that come late, are amended before they begin, are withdrawn, or may
+// change more for a while.
 func TestQueueIsThePolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plan := drawPlan(t)

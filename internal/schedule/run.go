@@ -93,6 +93,10 @@ func (x *executor) run(c flow.Ctx) error {
 			return err
 		}
 	}
+	if left := x.queue.left(); len(left) > 0 && x.outcome.Stopped == "" {
+		// Nothing is ever claimed that was not done.
+		return agency.Errorf(agency.KindInternal, "the plan is at its end, and these were forgotten: %v", left)
+	}
 	return nil
 }
 
@@ -155,15 +159,20 @@ func (x *executor) noted(c flow.Ctx, key string) error {
 	if err != nil {
 		return err
 	}
-	if n.Look {
+	switch {
+	case n.Look:
 		return nil
-	}
-	if n.Back {
+	case n.Back:
 		delete(x.waiting, n.Contract)
 		x.queue.Unpark(n.Contract)
 		return nil
-	}
-	if n.Human {
+	case len(n.Widen) > 0:
+		x.queue.Widen(n.Contract, n.Widen)
+		return nil
+	case n.Narrow:
+		x.queue.Narrow(n.Contract)
+		return nil
+	case n.Human:
 		if x.waiting == nil {
 			x.waiting = map[agency.ContractID]bool{}
 		}

@@ -15,6 +15,8 @@ type note struct {
 	Look     bool              `json:"look,omitempty"`  // at the plan
 	Back     bool              `json:"back,omitempty"`  // wants a slot again
 	Human    bool              `json:"human,omitempty"` // waits for a person
+	Widen    []string          `json:"widen,omitempty"` // wants a slot in which it may change these, too
+	Narrow   bool              `json:"narrow,omitempty"`
 }
 
 // Poke asks for a signal into the run itself.
@@ -77,6 +79,32 @@ func (s *Slot) Return(c flow.Ctx) error {
 	if err := s.tell(c, "back", note{Contract: s.id, Back: true}); err != nil {
 		return err
 	}
+	return s.await(c)
+}
+
+// Widen gives the slot back until nobody at work may change these files, and
+// waits for one in which the contract may, until Narrow. Without files it keeps
+// its slot.
+func (s *Slot) Widen(c flow.Ctx, writes []string) error {
+	if s == nil || len(writes) == 0 {
+		return nil
+	}
+	s.times++
+	if err := s.tell(c, "widen", note{Contract: s.id, Widen: writes}); err != nil {
+		return err
+	}
+	return s.await(c)
+}
+
+// Narrow gives up what Widen allowed.
+func (s *Slot) Narrow(c flow.Ctx) error {
+	if s == nil {
+		return nil
+	}
+	return s.tell(c, "narrow", note{Contract: s.id, Narrow: true})
+}
+
+func (s *Slot) await(c flow.Ctx) error {
 	_, err := flow.Receive(c, granted(s.id), fmt.Sprintf("slot/granted/%d", s.times))
 	return err
 }
