@@ -91,14 +91,23 @@ func (c *conversation) team(ctx context.Context) (out []agency.Contract, err err
 	return out, err
 }
 
-// starting are the contracts that earlier calls of the turn start.
-func (d *done) starting() (out []agency.Contract) {
+// standing are the contracts that agents work on, as the calls of the turn so
+// far leave them: what they start is among them.
+func (d *done) standing() []agency.Contract {
+	out := slices.Clone(d.known)
 	if d.end == nil {
-		return nil
+		return out
 	}
 	for _, a := range d.end.Asks {
-		if a.Spawn != nil && a.Spawn.Title != "" {
-			out = append(out, *a.Spawn)
+		switch {
+		case a.Spawn != nil && a.Spawn.Title != "":
+			started := *a.Spawn
+			started.Status = agency.StatusPending
+			out = append(out, started)
+		case a.Amend != nil:
+			if i := slices.IndexFunc(out, func(o agency.Contract) bool { return o.ID == a.Amend.ID }); i >= 0 {
+				out[i] = *a.Amend
+			}
 		}
 	}
 	return out
@@ -117,7 +126,7 @@ func byID(list []agency.Contract, id agency.ContractID) (agency.Contract, bool) 
 // the agent that has it.
 func (c *conversation) spawn(d *done, k *call, e tool.Spawn) {
 	draft, noted := byID(d.st.Drafts, e.Contract)
-	_, started := byID(d.known, e.Contract)
+	_, started := byID(d.standing(), e.Contract)
 	switch {
 	case started:
 		c.asks(d, k, AgentsAsk{Spawn: &agency.Contract{ID: e.Contract}})
@@ -130,7 +139,7 @@ func (c *conversation) spawn(d *done, k *call, e tool.Spawn) {
 		return
 	}
 	draft.AssignedRole = e.Role
-	rules := c.building(slices.Concat(d.known, d.starting()), d.st.Drafts, "")
+	rules := c.building(d.standing(), d.st.Drafts, "")
 	if faults := c.planFaults([]agency.Contract{draft}, rules); len(faults) > 0 {
 		k.res = tool.Refusal("contract %s is not started. Its faults, all of them:\n%sIt stays noted: mend it by update_subcontract, then spawn it again.", draft.ID, listed(faults))
 		return
@@ -141,14 +150,14 @@ func (c *conversation) spawn(d *done, k *call, e tool.Spawn) {
 // amend changes a contract that is only noted at once, and asks the run for
 // one that was started.
 func (c *conversation) amend(d *done, k *call, e tool.Amend) {
-	if draft, noted := byID(d.st.Drafts, e.Contract); noted {
+	old, started := byID(d.standing(), e.Contract)
+	if draft, noted := byID(d.st.Drafts, e.Contract); noted && !started {
 		changed := e.Change(draft)
 		d.st.Drafts = slices.Clone(d.st.Drafts)
 		d.st.Drafts[slices.IndexFunc(d.st.Drafts, func(o agency.Contract) bool { return o.ID == e.Contract })] = changed
 		k.res = tool.Result{Text: fmt.Sprintf("contract %s is changed; it is still only noted", e.Contract)}
 		return
 	}
-	old, started := byID(d.known, e.Contract)
 	switch {
 	case !started:
 		k.res = tool.Refusal("there is no contract %q. Noted: %s; started: %s", clip(string(e.Contract), 80), contractNames(d.st.Drafts), contractNames(d.known))
@@ -162,7 +171,7 @@ func (c *conversation) amend(d *done, k *call, e tool.Amend) {
 		k.res = tool.Refusal("you may not spawn a %q; you may spawn %s", clip(string(changed.AssignedRole), 80), roleNames(roster.Spawns(c.spec.Role)))
 		return
 	}
-	if faults := c.planFaults([]agency.Contract{changed}, c.building(d.known, d.st.Drafts, old.ID)); len(faults) > 0 {
+	if faults := c.planFaults([]agency.Contract{changed}, c.building(d.standing(), d.st.Drafts, old.ID)); len(faults) > 0 {
 		k.res = tool.Refusal("contract %s stays as it is. The faults of what it would be:\n%s", old.ID, listed(faults))
 		return
 	}
@@ -220,7 +229,7 @@ func roleNames(roles []agency.RoleID) string {
 func (c *conversation) unknownAgents(d *done, ids []agency.AgentID) (refusal string) {
 	known := map[agency.AgentID]bool{}
 	var names []string
-	for _, o := range slices.Concat(d.known, d.starting()) {
+	for _, o := range d.standing() {
 		id := agency.MemberID(o.AssignedRole, o.ID)
 		if known[id] = true; len(names) < 50 {
 			names = append(names, string(id))

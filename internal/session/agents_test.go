@@ -209,6 +209,30 @@ func TestLeadingAmends(t *testing.T) {
 	}
 }
 
+// Updates of one turn add up, also to what the same turn starts.
+func TestUpdatesOfOneTurnAddUp(t *testing.T) {
+	k, s := leading(t,
+		calls("create_subcontract", piece("a")),
+		calls("update_subcontract", `{"id":"b","priority":7}`, "update_subcontract", `{"id":"b","title":"Better"}`,
+			"spawn_agent", spawning("a"), "update_subcontract", `{"id":"a","title":"Better","depends_on":["b"]}`,
+			"update_subcontract", `{"id":"b","depends_on":["a"]}`),
+	)
+	k.started("b")
+	out := k.must(s)
+	if len(out.Asks) != 4 {
+		t.Fatalf("asks %+v", out)
+	}
+	if b := out.Asks[1].Amend; b.Title != "Better" || b.Priority != 7 {
+		t.Errorf("b is to be %+v", b)
+	}
+	if a := out.Asks[3].Amend; a == nil || a.ID != "a" || a.Title != "Better" || a.Writes[0] != "a.go" {
+		t.Errorf("a is to be %+v", a)
+	}
+	if k.count("tool_refused") != 1 {
+		t.Errorf("%d refused: a circle within one turn", k.count("tool_refused"))
+	}
+}
+
 // A crash anywhere asks the same, once.
 func TestLeadingSurvives(t *testing.T) {
 	for n := 1; n < 60; n += 2 {
