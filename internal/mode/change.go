@@ -14,7 +14,8 @@ import (
 // A test engineer that finds a bug does not mend it: whoever wrote the code
 // does, by one more contract whose criterion is the failing test. It is worked
 // on in the slot of the tester, which waits meanwhile, from the tester's files,
-// so that the test is there.
+// so that the test is there; and only once nobody else at work may change the
+// files that it may.
 
 // meetChange has a bug mended and brings the tester's files onto the result.
 func (a *attempts) meetChange(c flow.Ctx, out session.Outcome, at place) (*session.Answer, string, error) {
@@ -68,9 +69,8 @@ func (a *attempts) owners() []agency.Contract {
 // fix is the contract that mends a bug. Where several wrote what is tested it
 // may change the files of each; the first of them gives it its name and role.
 func (a *attempts) fix(owners []agency.Contract, ch session.Change) agency.Contract {
-	a.crew.fixes++
 	fix := agency.Contract{
-		ID: fixID(owners[0].ID, a.crew.fixes), RunID: a.in.Run, ParentID: a.contract.ID, FeatureID: a.contract.FeatureID, Type: agency.TypeFeature,
+		ID: a.crew.fixID(owners[0].ID), RunID: a.in.Run, ParentID: a.contract.ID, FeatureID: a.contract.FeatureID, Type: agency.TypeFeature,
 		AssignedRole: owners[0].AssignedRole, Title: firstLine("Mend: " + ch.Bug), GoalAnchor: a.in.Goal, RetryBudget: a.in.RetryBudget,
 		Description: "The tests of contract " + string(a.contract.ID) + " have found a bug in what " + strings.Join(ids(contractIDs(owners)), ", ") +
 			" landed. The test that shows it is in the files. Mend the code, not the test.\n\nThe tester's words:\n\n" + ch.Bug,
@@ -100,13 +100,37 @@ func contractIDs(all []agency.Contract) []agency.ContractID {
 	return out
 }
 
-// fixID keeps within the length of an id.
-func fixID(of agency.ContractID, n int) agency.ContractID {
-	return agency.ContractID(fmt.Sprintf("%.50s-fix-%d", of, n))
+// fixID is an id that the plan leaves free and that is no longer than one may
+// be.
+func (w *crew) fixID(of agency.ContractID) agency.ContractID {
+	for {
+		w.fixes++
+		id := fmt.Sprintf("%.50s-fix-%d", of, w.fixes)
+		if !slices.ContainsFunc(w.plan, func(p agency.Contract) bool { return strings.EqualFold(string(p.ID), id) }) {
+			return agency.ContractID(id)
+		}
+	}
 }
 
-// mend takes the fix to its landing, as any contract of the team.
+// admitsFixes tells whether a fix waits for its files as other contracts do.
+func (a *attempts) admitsFixes(c flow.Ctx) bool { return flow.Version(c, "admits-fixes", 1) >= 1 }
+
+// mend takes the fix to its landing, as any contract of the team, once it may
+// change its files.
 func (a *attempts) mend(c flow.Ctx, fix agency.Contract, out session.Outcome) (landed land.Landed, failure, stop string, err error) {
+	if !a.admitsFixes(c) {
+		return a.fulfilFix(c, fix, out)
+	}
+	if err := a.slot.Widen(c, fix.Writes); err != nil {
+		return landed, "", "", err
+	}
+	if landed, failure, stop, err = a.fulfilFix(c, fix, out); err != nil {
+		return landed, "", "", err
+	}
+	return landed, failure, stop, a.slot.Narrow(c)
+}
+
+func (a *attempts) fulfilFix(c flow.Ctx, fix agency.Contract, out session.Outcome) (landed land.Landed, failure, stop string, err error) {
 	m := &attempts{
 		in: a.in, contract: fix, base: a.base, role: fix.AssignedRole, crew: a.crew, slot: a.slot,
 		how: workOn{staged: true, reviewed: true, stands: true, before: &handed{tree: out.Tree}},

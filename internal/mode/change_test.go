@@ -107,3 +107,48 @@ func TestImplementationChangeDiesAtEachStep(t *testing.T) {
 		}
 	})
 }
+
+// A fix begins when nobody else at work may change its files, and what may is
+// not begun meanwhile.
+func TestFixWaitsForItsFiles(t *testing.T) {
+	s := newStage(t)
+	beside, later := part("beside", "a"), part("later", "a")
+	beside.Writes, later.Writes = []string{"a.go"}, []string{"a.go"}
+	s.plans = []session.Outcome{plan(part("a"), tests("t", "a"), beside, later)}
+	s.byAttempt = map[string]session.Outcome{
+		"t 1.1": bug(), "beside 1.1": {Kind: session.Parked, For: session.ForHuman, Question: "which?", ToolUse: "q"},
+	}
+	in := teamInput
+	in.Parallel = 3
+	if got := s.run(Team, in); got != merged {
+		t.Errorf("ended %+v", got)
+	}
+	s.order("session t 1.1", "gate question-beside-1-1: approve", "land beside: true", "session a-fix-1 1.1", "land a-fix-1: true", "session later 1.1", "gate merge-1: approve")
+}
+
+// Two whose fixes want each other's files do not wait for each other.
+func TestFixesDoNotWaitForEachOther(t *testing.T) {
+	s := newStage(t)
+	a, b, first, second := part("a"), part("b"), tests("t", "a"), tests("u", "b")
+	a.Writes, second.Writes = []string{"y/a.go"}, []string{"y/"}
+	b.Writes, first.Writes = []string{"x/b.go"}, []string{"x/"}
+	s.plans = []session.Outcome{plan(a, b, first, second)}
+	other := bug()
+	other.Awaits = "change/u/1/1/1"
+	s.byAttempt = map[string]session.Outcome{"t 1.1": bug(), "u 1.1": other}
+	if got := s.run(Team, teamInput); got != merged {
+		t.Errorf("ended %+v", got)
+	}
+	s.order("land t: true", "gate merge-1: approve")
+}
+
+// A fix takes an id that the plan leaves free.
+func TestFixHasAnIdOfItsOwn(t *testing.T) {
+	s := newStage(t)
+	s.plans = []session.Outcome{plan(part("a"), tests("t", "a"), part("A-fix-1"))}
+	s.byAttempt = map[string]session.Outcome{"t 1.1": bug()}
+	if got := s.run(Team, teamInput); got != merged {
+		t.Errorf("ended %+v", got)
+	}
+	s.order("land a-fix-2: true", "session t 1.2")
+}

@@ -68,8 +68,12 @@ func (w *crew) resumed(c flow.Ctx, key string) error {
 
 // budget asks a person once for all whose money is used up, and raises the
 // limit. Before is how often it had been raised when the asking part began:
-// one that was out of money until then goes on.
+// one that was out of money until then goes on. A rejection is for all, also for
+// who runs out of money while the run comes to its end.
 func (w *crew) budget(c flow.Ctx, key string, out session.Outcome, before int) (stop string, err error) {
+	if w.answer.Verb == agency.Reject && flow.Version(c, "budget-rejected", 1) >= 1 {
+		return "the budget is used up: " + out.Reason, nil
+	}
 	if w.raises > before {
 		return "", nil
 	}

@@ -143,7 +143,11 @@ func decided(d agency.Decision) string {
 // answer where it sent none.
 func (q *inquiry) manage(c flow.Ctx) error {
 	m := &attempts{in: q.in, contract: q.ofContract(), role: manager, how: workOn{many: true, answers: q.out.Awaits}, crew: q.crew, n: 1}
-	if _, err := flow.Call(c, createContract, path(m.contract.ID, "create"), m.contract); err != nil {
+	switch _, err := flow.Call(c, createContract, path(m.contract.ID, "create"), m.contract); {
+	case agency.KindOf(err) == agency.KindConflict: // the plan has one of this id
+		q.why = fmt.Sprintf("the project manager could not be asked: the plan has a contract %s", m.contract.ID)
+		return nil
+	case err != nil:
 		return err
 	}
 	if err := m.advance(c, "start", step{Started: &agency.Started{Agent: m.agent()}}); err != nil {

@@ -241,6 +241,21 @@ func TestInbox(t *testing.T) {
 	}
 }
 
+// A plan may have taken the id that the question's contract has: a person
+// answers then.
+func TestQuestionWhoseIdIsTaken(t *testing.T) {
+	s := newStage(t)
+	s.plans = []session.Outcome{plan(part("a"), part("ask-a-1-1"))}
+	s.byAttempt = map[string]session.Outcome{"a 1.1": question("a")}
+	s.answers = map[string]agency.Decision{"question-a-1-1": {Verb: agency.Approve, Note: "b"}}
+	if got := s.run(Team, teamInput); got != merged {
+		t.Errorf("ended %+v", got)
+	}
+	if got := s.given("a"); got.Text != "A person answers:\n\nb" {
+		t.Errorf("the answer is %+v", got)
+	}
+}
+
 // Where there is no manager a person answers; a question holds up nobody.
 func TestInboxWithoutManager(t *testing.T) {
 	s := newStage(t)

@@ -112,8 +112,12 @@ type place struct{ name, key string }
 // wait is meet without a slot, so that who waits holds up nobody.
 func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Answer, string, error) {
 	from := a.clock(c, at.key+"/from")
-	if out.Change != nil {
-		return a.meetChange(c, out, at) // in the slot of who asks
+	if out.Change != nil { // met in the slot of who asks
+		answer, stop, err := a.meetChange(c, out, at)
+		if err == nil && a.loop != nil && a.admitsFixes(c) {
+			a.loop.waited += a.clock(c, at.key+"/to").Sub(from)
+		}
+		return answer, stop, err
 	}
 	if err := a.slot.Leave(c, out.For == session.ForHuman || out.For == session.ForBudget); err != nil {
 		return nil, "", err
@@ -131,6 +135,9 @@ func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Ans
 // meet waits for what a parked session needs. Stop is the reason why the run
 // must end instead.
 func (a *attempts) meet(c flow.Ctx, out session.Outcome, at place) (answer *session.Answer, stop string, err error) {
+	if over, stop, err := a.team.isOver(c); over {
+		return nil, stop, err
+	}
 	name := fmt.Sprintf("%s-%s", a.contract.ID, at.name)
 	key := a.key("resume/" + at.key)
 	if a.how.report {

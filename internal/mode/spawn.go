@@ -28,8 +28,9 @@ type lead struct {
 	untold []schedule.Failure // that the manager has not heard of
 	told   []toldFailure
 	// unplanned is why the plan that goes with it never came; stopping is why
-	// everything ends.
+	// everything ends, and fault the error with which it does.
 	unplanned, stopping string
+	fault               error
 }
 
 // toldFailure is one that the manager knew of while it planned; it had started
@@ -62,8 +63,8 @@ func (t *team) meetAgents(c flow.Ctx, a *attempts, out session.Outcome, key stri
 		if err != nil {
 			return nil, "", err
 		}
-		if t.stopping != "" {
-			return nil, t.stopping, nil
+		if t.stopping != "" || t.fault != nil {
+			return nil, t.stopping, t.fault
 		}
 		if refused != "" {
 			text = "error: " + refused
@@ -123,7 +124,10 @@ func (t *team) spawn(c flow.Ctx, key string, contract agency.Contract) (text, re
 		return "", refused, nil
 	}
 	one := teamContracts(t.in, []agency.Contract{contract})
-	if _, err := flow.Call(c, createContracts, path(key, "create"), one); err != nil {
+	switch _, err := flow.Call(c, createContracts, path(key, "create"), one); {
+	case agency.KindOf(err) == agency.KindConflict: // the run made one of this id meanwhile
+		return "", fmt.Sprintf("the id %s is taken by a contract of this run: give it another by create_subcontract", contract.ID), nil
+	case err != nil:
 		return "", "", err
 	}
 	t.knows(one)
@@ -152,8 +156,48 @@ func (t *team) never(c flow.Ctx, key string, blocked []agency.ContractID) error 
 		return nil
 	}
 	t.ended = append(t.ended, blocked...)
+	if flow.Version(c, "never-started", 1) >= 1 {
+		for _, id := range blocked {
+			t.orphaned(id)
+		}
+	}
 	_, err := flow.Call(c, blockContracts, path(key, "block"), blocking{Run: t.in.Run, Contracts: blocked, Reason: "something that this depends on failed"})
 	return err
+}
+
+// orphaned adds a contract that will not start to the failure that keeps it from
+// starting, so that a new plan stands in for both. Where the manager knows of
+// that one already, it is one more failure.
+func (t *team) orphaned(id agency.ContractID) {
+	on := t.all[t.find(id)].DependsOn
+	for i := range t.untold {
+		f := &t.untold[i]
+		if slices.Contains(on, f.Contract.ID) || slices.ContainsFunc(f.Blocked, func(b agency.ContractID) bool { return slices.Contains(on, b) }) {
+			f.Blocked = append(slices.Clone(f.Blocked), id)
+			return
+		}
+	}
+	t.failures = append(t.failures, failure{id, fmt.Sprintf("%s: never started, because something that it depends on failed", id)})
+}
+
+// broke ends everything with the error of a branch: nobody waits on.
+func (t *team) broke(c flow.Ctx, err error) error {
+	if t.fault == nil {
+		t.fault = err
+	}
+	if failed := t.over(c, true); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// isOver tells whether everything ends, why, and with which error: a manager
+// that plans is asked for nothing more then.
+func (t *team) isOver(c flow.Ctx) (over bool, stop string, err error) {
+	if t == nil || t.stopping == "" && t.fault == nil || flow.Version(c, "lead-is-over", 1) < 1 {
+		return false, "", nil
+	}
+	return true, t.stopping, t.fault
 }
 
 func (t *team) spawnedText(contract agency.Contract) string {
@@ -248,7 +292,7 @@ func (t *team) await(c flow.Ctx, key string, agents []agency.AgentID) (text, ref
 	}
 	q := resultsOf{Run: t.in.Run, Contracts: ids, Wait: true}
 	left := slices.DeleteFunc(slices.Clone(ids), func(id agency.ContractID) bool { return slices.Contains(t.ended, id) })
-	if len(left) > 0 && t.stopping == "" {
+	if len(left) > 0 && t.stopping == "" && t.fault == nil {
 		w := &waiter{signal: flow.Signal[flow.None]{Name: "agents/" + key}, left: left}
 		t.wait = w
 		first, err := flow.Race(
@@ -260,7 +304,7 @@ func (t *team) await(c flow.Ctx, key string, agents []agency.AgentID) (text, ref
 			flow.Member{Key: "late", Run: func(c flow.Ctx) error { return flow.Sleep(c, "limit", waitLimit) }},
 		)
 		t.wait = nil
-		if err != nil || t.stopping != "" {
+		if err != nil || t.stopping != "" || t.fault != nil {
 			return "", "", err
 		}
 		q.TimedOut = first == 1
@@ -322,6 +366,9 @@ func (t *team) begun() string {
 // started goes on to its end all the same.
 func (t *team) goOn(c flow.Ctx, rest []agency.Contract) (schedule.Outcome, error) {
 	t.plans = false
+	if over, _, _ := t.isOver(c); over {
+		return t.exec.Wait(c)
+	}
 	if len(rest) > 0 {
 		if _, err := flow.Call(c, createContracts, "contracts", rest); err != nil {
 			return schedule.Outcome{}, err

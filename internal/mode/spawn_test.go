@@ -1,7 +1,9 @@
 package mode
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +12,11 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/flow"
+	"agency/internal/flow/local"
+	"agency/internal/registry"
 	"agency/internal/session"
+	"agency/internal/store"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -54,6 +60,23 @@ func (s *stage) replies() (out []string) {
 	return out
 }
 
+// allEnded asserts that no contract is left where it can never end.
+func (s *stage) allEnded() {
+	s.t.Helper()
+	err := s.db.Read(context.Background(), func(q *store.Snapshot) error {
+		all, err := registry.Contracts(q, run)
+		for _, c := range all {
+			if !c.Status.Final() {
+				s.t.Errorf("%s is left %s when all of the plan is done: %s", c.ID, c.Status, c.Error)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 func has(t *testing.T, texts []string, wants ...string) {
 	t.Helper()
 	at := 0
@@ -65,6 +88,9 @@ func has(t *testing.T, texts []string, wants ...string) {
 		at += i
 	}
 }
+
+// pondering is a manager's part that goes on once nothing else does.
+var pondering = session.Outcome{Kind: session.Parked, For: session.ForHuman, Question: "which?", ToolUse: "q"}
 
 // A manager that starts agents while it plans.
 func TestSpawning(t *testing.T) {
@@ -176,6 +202,33 @@ func TestSpawning(t *testing.T) {
 				s.answers = map[string]agency.Decision{"escalation-plan-1": {Verb: agency.Reject}}
 			}, Result{Reason: "blocked: no way"}, []string{"gate escalation-plan-1: reject"}, nil,
 		},
+		"one fails while what builds on it is handed in": {
+			func(s *stage, _ *Input) {
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{asking(spawn(part("a")), spawn(part("b"))), pondering, plan(part("c", "a"), part("d", "c")), plan(part("a2"))}
+			}, merged, []string{"session plan 1.3", "session replan 1.1", "land a2: true", "gate merge-1: approve"}, nil,
+		},
+		"one fails while what builds on it is handed in, and nobody knows better": {
+			func(s *stage, _ *Input) {
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{asking(spawn(part("a")), spawn(part("b"))), pondering, plan(part("c", "a")), {Kind: session.Blocked, Reason: "no idea"}}
+				s.answers = map[string]agency.Decision{"escalation-replan-1": {Verb: agency.Reject}}
+			}, merged, []string{"session replan 1.1", "gate incomplete: approve", "gate merge-1: approve"}, nil,
+		},
+		"what builds on a known failure is no success": {
+			func(s *stage, _ *Input) {
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{asking(spawn(part("a")), spawn(part("b")), wait("a", "b")), plan(part("c", "a"), part("e"))}
+			}, merged, []string{"session plan 1.2", "gate incomplete: approve", "gate merge-1: approve"}, nil,
+		},
+		"nothing more is asked of a manager when everything ends": {
+			func(s *stage, _ *Input) {
+				out := session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: "r"}
+				s.byAttempt = map[string]session.Outcome{"a 1.1": out}
+				s.answers = map[string]agency.Decision{"budget-1": {Verb: agency.Reject}}
+				s.plans = []session.Outcome{asking(spawn(part("a"))), pondering, out}
+			}, Result{Reason: "the budget is used up: r"}, []string{"gate budget-1: reject", "session plan 1.3"}, nil,
+		},
 		"no more money for those at work": {
 			func(s *stage, _ *Input) {
 				s.byAttempt = map[string]session.Outcome{"a 1.1": {Kind: session.Parked, For: session.ForBudget, Reason: "r"}}
@@ -201,11 +254,18 @@ func TestSpawning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, in := newStage(t), teamInput
 			tt.set(s, &in)
-			if got := s.run(Team, in); got != tt.want {
+			got := s.run(Team, in)
+			if got != tt.want {
 				t.Errorf("ended %+v, want %+v", got, tt.want)
 			}
 			s.order(tt.order...)
 			has(t, s.replies(), tt.replies...)
+			if got == merged && !slices.Contains(tt.order, "gate incomplete: approve") {
+				s.allEnded()
+			}
+			if !tt.want.Succeeded && s.said[len(s.said)-1] != tt.order[len(tt.order)-1] {
+				t.Errorf("it goes on when everything ends:\n%s", strings.Join(s.said, "\n"))
+			}
 			if s.specs[0].Leads == in.Dry {
 				t.Errorf("in a dry run %v the manager leads: %v", in.Dry, s.specs[0].Leads)
 			}
@@ -344,4 +404,32 @@ func TestSpawningDiesAtEachStep(t *testing.T) {
 			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
 		}
 	})
+}
+
+// The error of one branch ends the run at once: no manager waits on for it.
+func TestFaultEndsTheWait(t *testing.T) {
+	s := newStage(t)
+	s.plans = []session.Outcome{asking(spawn(part("a")), wait("a"))}
+	s.byAttempt = map[string]session.Outcome{"a 1.1": pondering}
+	s.during = func(in session.Spec) error {
+		if in.Contract == "a" && in.Part == 2 {
+			return agency.Errorf(agency.KindInternal, "it broke")
+		}
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
+	err := engine.Run(ctx, run, agency.Fence{}, func(c flow.Ctx) error {
+		_, err := Team(c, teamInput)
+		return err
+	}, local.Hooks{Quiet: func(idle bool) {
+		if idle && slices.Contains(s.said, "gate question-a-1-1: approve") {
+			cancel(errors.New("the manager waits on"))
+		}
+		s.quiet(idle)
+	}})
+	if err == nil || !strings.Contains(err.Error(), "it broke") {
+		t.Errorf("ended with %v", err)
+	}
 }

@@ -92,7 +92,15 @@ func (t *team) options() schedule.Options {
 	}
 }
 
-func (t *team) work() schedule.Work { return schedule.Work{Fulfil: t.fulfil, Failed: t.failed} }
+func (t *team) work() schedule.Work {
+	return schedule.Work{Fulfil: t.fulfil, Failed: func(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
+		more, err := t.failed(c, f)
+		if err != nil {
+			err = t.broke(c, err)
+		}
+		return more, err
+	}}
+}
 
 // carryOut takes the plan to the end of its contracts, and what landed of it to
 // the merge gate.
@@ -140,7 +148,7 @@ func (t *team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 	}
 	switch {
 	case err != nil:
-		return schedule.Ending{}, err
+		return schedule.Ending{}, t.broke(c, err)
 	case failure != "":
 		if err := a.giveUp(c, failure); err != nil || !a.stopped {
 			return schedule.Ending{Reason: failure}, err
@@ -161,12 +169,12 @@ func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 			return nil, err
 		}
 	}
-	if err := t.over(c, false, append([]agency.ContractID{f.Contract.ID}, f.Blocked...)...); err != nil {
-		return nil, err
-	}
-	if t.plans {
+	leads := t.plans
+	if leads {
 		t.untold = append(t.untold, f) // its manager hears of it in its own session
-		return nil, nil
+	}
+	if err := t.over(c, false, append([]agency.ContractID{f.Contract.ID}, f.Blocked...)...); err != nil || leads {
+		return nil, err
 	}
 	if t.replanned || t.unplanned != "" {
 		return nil, nil

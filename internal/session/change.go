@@ -42,11 +42,16 @@ func (c *conversation) change(ctx context.Context, d *done, k *call, e tool.Impl
 		_, name, _ := strings.Cut(f, " ")
 		ch.Files = append(ch.Files, name)
 	}
-	tree, err := c.desk.Tree.Snapshot(ctx)
-	if err != nil {
+	tree, err := c.desk.Tree.Snapshot(ctx) // with what the tests have left
+	switch {
+	case err == nil:
+		d.tree = tree
+	case ctx.Err() == nil && agency.KindOf(err) == agency.KindInvalid:
+		k.res, d.tree = tool.Refusal("not accepted: %s", err), ""
+		return nil
+	default:
 		return err
 	}
-	d.tree = tree
 	id := agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", c.changePrefix(), c.spec.Attempt, c.within(), c.turn.n, k.idx+1))
 	d.end = &Outcome{Kind: Parked, For: ForInbox, Question: e.Bug, Awaits: id, Change: ch, ToolUse: k.use.ID, Tree: tree}
 	return nil
