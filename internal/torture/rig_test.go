@@ -75,6 +75,7 @@ type rig struct {
 	goal   []string // what is run, with its flags
 	lands  int      // contracts that land
 	mates  []string // whom a person writes to; nobody: whoever leads
+	answer string   // of a person to questions; empty: nobody asks
 }
 
 func newRig(t *testing.T) *rig {
@@ -176,6 +177,36 @@ func (r *rig) must(args ...string) string {
 func (r *rig) start() agency.RunID {
 	r.t.Helper()
 	return agency.RunID(strings.TrimSpace(r.must(append([]string{"run", "--yes", "--detach"}, r.goal...)...)))
+}
+
+// finish follows a run to its end and answers what it asks a person.
+func (r *rig) finish(id agency.RunID) {
+	r.t.Helper()
+	for range 20 {
+		out, errs, code := r.agency("resume", string(id), "--yes", "--no-wait")
+		if code == 0 {
+			return
+		}
+		if code != 3 || r.answers(id) == 0 {
+			r.t.Fatalf("the run ended with %d\n%s%s\n%s", code, out, errs, r.must("inspect", string(id)))
+		}
+	}
+	r.t.Fatalf("the run comes to no end\n%s", r.must("inspect", string(id)))
+}
+
+// answers answers the questions of a run that wait for a person, and counts
+// them.
+func (r *rig) answers(id agency.RunID) (n int) {
+	r.t.Helper()
+	for _, g := range r.inspect(id).Gates {
+		if g.Kind == agency.GateQuestion && r.answer != "" {
+			n++
+			if out, errs, code := r.agency("approve", string(id), "--gate", string(g.ID), "--note", r.answer); code != 0 {
+				r.t.Fatalf("the answer at %s: exit %d\n%s%s", g.ID, code, out, errs)
+			}
+		}
+	}
+	return n
 }
 
 func (r *rig) inspect(id agency.RunID) api.InspectDoc {

@@ -50,7 +50,7 @@ func runs(t *testing.T, form func(*testing.T) *rig, n, few int) {
 	calm := form(t)
 	began := time.Now()
 	id := calm.start()
-	calm.must("resume", string(id))
+	calm.finish(id)
 	length := time.Since(began)
 	want := calm.tree()
 	if got := calm.inspect(id); got.State != agency.StateSucceeded {
@@ -111,13 +111,13 @@ func spread(d []time.Duration) string {
 	return fmt.Sprintf("median %v, p95 %v", d[len(d)/2].Round(time.Millisecond), d[len(d)*95/100].Round(time.Millisecond))
 }
 
-// once is one run with up to three kills.
+// once is one run with two to four kills, most of which find it at work.
 func once(t *testing.T, rig *rig, r *rand.Rand, length time.Duration, want string) (cost toll) {
 	id := rig.start()
 	var acked []string
 	var resumed []time.Time
-	for kill := range 1 + r.IntN(3) {
-		wait(time.Duration(r.Int64N(int64(length))))
+	for kill := range 2 + r.IntN(3) {
+		wait(time.Duration(r.Int64N(int64(length) * 2 / 3)))
 		if r.IntN(2) == 0 {
 			token := fmt.Sprintf("token-%d-%d", kill, r.Uint32())
 			say := []string{"say", string(id), token}
@@ -129,6 +129,9 @@ func once(t *testing.T, rig *rig, r *rand.Rand, length time.Duration, want strin
 			}
 			wait(time.Duration(r.Int64N(int64(length / 4))))
 		}
+		if r.IntN(3) > 0 {
+			rig.answers(id)
+		}
 		rig.killHosts()
 		began := time.Now()
 		out, errs, code := rig.agency("resume", string(id), "--yes", "--detach")
@@ -138,9 +141,7 @@ func once(t *testing.T, rig *rig, r *rand.Rand, length time.Duration, want strin
 		resumed = append(resumed, began)
 		cost.lives = append(cost.lives, time.Since(began))
 	}
-	if out, errs, code := rig.agency("resume", string(id), "--yes"); code != 0 {
-		t.Fatalf("the run ended with %d\n%s%s\n%s", code, out, errs, rig.must("inspect", string(id)))
-	}
+	rig.finish(id)
 	rig.invariants(id, want, acked)
 	rig.recoveries(id, resumed, &cost)
 	return cost
@@ -151,11 +152,7 @@ func once(t *testing.T, rig *rig, r *rand.Rand, length time.Duration, want strin
 func (r *rig) recoveries(id agency.RunID, resumed []time.Time, cost *toll) {
 	r.t.Helper()
 	taken := false
-	for line := range strings.Lines(r.must("watch", string(id), "--json", "--verbose")) {
-		var e agency.Event
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			r.t.Fatalf("%v: %s", err, line)
-		}
+	for _, e := range r.events(id) {
 		if e.Type == "merge_conflicted" {
 			cost.clashes++
 		}
@@ -184,6 +181,7 @@ func (r *rig) invariants(id agency.RunID, want string, acked []string) {
 	if again := r.askedAgain(); len(again) != 0 {
 		r.t.Errorf("%d stored answers were asked for again: %v", len(again), again)
 	}
+	r.doneOnce(id)
 	r.messages(id, acked)
 	if out, errs, code := r.agency("doctor", "--run", string(id)); code != 0 {
 		r.t.Errorf("doctor --run: exit %d\n%s%s", code, out, errs)
@@ -196,6 +194,69 @@ func (r *rig) invariants(id agency.RunID, want string, acked []string) {
 	if left := r.held(); len(left) != 0 {
 		r.t.Errorf("held, or alive, with nobody left: %v", left)
 	}
+}
+
+// doneOnce holds that no session began twice, no turn of it was counted twice,
+// and what every contract says of itself is what the records show.
+func (r *rig) doneOnce(id agency.RunID) {
+	r.t.Helper()
+	seen := map[string]int{}
+	for _, e := range r.events(id) {
+		var of struct {
+			Session agency.SessionID `json:"session_id"`
+			Turn    int              `json:"turn"`
+		}
+		if e.Type == "spawned" || e.Type == "turn_completed" {
+			if err := json.Unmarshal(e.Details, &of); err != nil {
+				r.t.Errorf("%v: %s", err, e.Details)
+			}
+			seen[fmt.Sprintf("%s of %s, turn %d", e.Type, of.Session, of.Turn)]++
+		}
+	}
+	for what, n := range seen {
+		if n > 1 {
+			r.t.Errorf("%s was done %d times", what, n)
+		}
+	}
+	if len(seen) == 0 {
+		r.t.Error("the log tells of no session")
+	}
+	doc := r.inspect(id)
+	landed := 0
+	for _, c := range doc.Contracts {
+		if c.AssignedRole == "project_manager" {
+			continue // a question that a person answered is none that it answered
+		}
+		if c.Status != agency.StatusComplete {
+			r.t.Errorf("contract %s is %s when the run has %s: %s", c.ID, c.Status, doc.State, c.Error)
+		}
+		for _, cr := range c.Criteria {
+			if cr.Proof == agency.ProofOpen {
+				r.t.Errorf("contract %s is complete, and nothing proves %s", c.ID, cr.ID)
+			}
+		}
+	}
+	for _, l := range doc.Landings {
+		if l.Contract != "" {
+			landed++
+		}
+	}
+	if landed != r.lands {
+		r.t.Errorf("%d landings are on record, want %d", landed, r.lands)
+	}
+}
+
+// events are the run's, in their order.
+func (r *rig) events(id agency.RunID) (out []agency.Event) {
+	r.t.Helper()
+	for line := range strings.Lines(r.must("watch", string(id), "--json", "--verbose")) {
+		var e agency.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			r.t.Fatalf("%v: %s", err, line)
+		}
+		out = append(out, e)
+	}
+	return out
 }
 
 // held are leases that the records still know, and agents that never ended,
