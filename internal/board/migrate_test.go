@@ -73,12 +73,17 @@ func fillFrom(t *testing.T, db *store.DB, name string) {
 	}
 }
 
-// TestAnOlderBoardLosesNothing opens a store in which an older version has left
-// messages of every kind in every state, and goes on with it.
+// TestAnOlderBoardLosesNothing opens stores in which older versions have left
+// messages of every kind in every state, and goes on with them.
 func TestAnOlderBoardLosesNothing(t *testing.T) {
+	t.Run("0020", func(t *testing.T) { losesNothing(t, "0019", "testdata/before_0020.sql") })
+	t.Run("0040", func(t *testing.T) { losesNothing(t, "0039", "testdata/before_0040.sql") })
+}
+
+func losesNothing(t *testing.T, last, content string) {
 	path := filepath.Join(t.TempDir(), "t.db")
-	old := openWith(t, path, until(t, "0019"))
-	fillFrom(t, old, "testdata/before_0020.sql")
+	old := openWith(t, path, until(t, last))
+	fillFrom(t, old, content)
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,63 @@ func TestClaimingNeedsNoScan(t *testing.T) {
 		}
 		if n := strings.Count(text, "USE TEMP B-TREE"); n > 3 {
 			t.Errorf("%d sorts: more than of what was taken, and of the heads:\n%s", n, text)
+		}
+	}
+}
+
+// TestWritingMailFillsNoTable looks at the programs of the statements that write
+// mail: a check that SQLite carries out by a table of its own, filled for each
+// row, costs more than the row.
+func TestWritingMailFillsNoTable(t *testing.T) {
+	d := newDesk(t)
+	const step = ` SET status = 'read', session = 's'`
+	for query, args := range map[string]int{
+		statements[0][1]: 12, statements[placed|rich][maxRows]: 2 + 23*maxRows,
+		`UPDATE board_message` + step: 0, `UPDATE board_delivery` + step: 0,
+		`INSERT INTO board_delivery (message, agent, run_id, type, priority, expires, status) VALUES (1, '', '', '', 0, 0, 'pending')`: 0,
+	} {
+		codes := d.program(query, args)
+		if !slices.Contains(codes, "MakeRecord") {
+			t.Errorf("%s: writes nothing: %q", query, codes)
+		}
+		if slices.Contains(codes, "OpenEphemeral") {
+			t.Errorf("%s: fills a table of its own", query)
+		}
+	}
+}
+
+// program is what SQLite does for a statement, an instruction each.
+func (d *desk) program(query string, args int) (codes []string) {
+	d.do(func(tx *store.Tx) error {
+		rows, err := tx.Query("EXPLAIN "+query, make([]any, args)...)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			var code string
+			var unused any
+			if err := rows.Scan(&unused, &code, &unused, &unused, &unused, &unused, &unused, &unused); err != nil {
+				return err
+			}
+			codes = append(codes, code)
+		}
+		return rows.Err()
+	})
+	return codes
+}
+
+// TestNoOtherStatusIsKept tries one that nobody knows on each of the tables.
+func TestNoOtherStatusIsKept(t *testing.T) {
+	d := newDesk(t)
+	d.join("ann", "bob", "cid")
+	d.send(msg("one", "bob", "ann"), msg("all", "bob", agency.Everyone))
+	for _, table := range []string{"board_message", "board_delivery"} {
+		err := d.DB.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec(`UPDATE ` + table + ` SET status = 'lost'`)
+			return err
+		})
+		if !store.IsConstraint(err) {
+			t.Errorf("%s: %v", table, err)
 		}
 	}
 }
