@@ -3,6 +3,7 @@ package roster
 import (
 	"embed"
 	"io/fs"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -19,12 +20,25 @@ type View struct {
 	Network   bool   // commands may reach the hosts that the user granted
 	// Contracts is how many contracts a plan of the role may have; 0 is any.
 	Contracts int
+	// MaxFiles and MaxLines are the most that a contract of a plan may change; 0
+	// is any.
+	MaxFiles, MaxLines int
 	// Phase is what a manager's session is for.
 	Phase Phase
-	// AskPerson tells whether the role may ask a person.
-	AskPerson bool
-	// Clarify tells whether the role may ask whoever leads.
-	Clarify bool
+	// Backlog tells whether the repository has one.
+	Backlog bool
+
+	role Role
+}
+
+// Has tells whether the session is offered a tool.
+func (v View) Has(tool string) bool {
+	return v.role.OffersIn(v.Phase, tool) && (v.Backlog || !OfBacklog(tool))
+}
+
+// Endings are the tools by which the session ends.
+func (v View) Endings() []string {
+	return slices.DeleteFunc(v.role.Endings(), func(t string) bool { return !v.Has(t) })
 }
 
 // Works tells whether an agent of the role can fulfil a contract in this
@@ -56,8 +70,7 @@ func (r Role) Prompt(v View) (string, error) {
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)
 	}
-	v.Title, v.ID, v.AskPerson = r.Title, string(r.ID), r.OffersIn(v.Phase, "request_human_input")
-	v.Clarify = r.OffersIn(v.Phase, "request_clarification")
+	v.Title, v.ID, v.role = r.Title, string(r.ID), r
 	var b strings.Builder
 	if err := t.Execute(&b, v); err != nil {
 		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)

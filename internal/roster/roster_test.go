@@ -3,6 +3,7 @@ package roster
 import (
 	"flag"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -115,9 +116,9 @@ func TestFind(t *testing.T) {
 
 func TestPrompt(t *testing.T) {
 	golden(t, Generalist, View{Repo: "/home/ann/shop"}, "testdata/generalist.md")
-	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Contracts: 1}, "testdata/project_manager.md")
-	golden(t, ProjectManager, View{Repo: "/home/ann/shop"}, "testdata/project_manager_many.md")
-	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Leading}, "testdata/project_manager_leading.md")
+	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Contracts: 1, Phase: Planning, MaxFiles: 5, MaxLines: 500}, "testdata/project_manager.md")
+	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Planning, MaxFiles: 5, MaxLines: 500, Backlog: true}, "testdata/project_manager_many.md")
+	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Leading, MaxFiles: 5, MaxLines: 500, Backlog: true}, "testdata/project_manager_leading.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/project_manager_report.md")
 	golden(t, ProjectManager, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/project_manager_answer.md")
 	golden(t, Scaffolder, View{Repo: "/home/ann/shop", Network: true}, "testdata/scaffolder.md")
@@ -169,5 +170,31 @@ func TestPromptOfLaterRole(t *testing.T) {
 	}
 	if _, err := r.Prompt(View{}); agency.KindOf(err) != agency.KindInvalid {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A prompt names each tool that its session is offered, and none that it is not.
+func TestPromptsNameTheirTools(t *testing.T) {
+	named := regexp.MustCompile("`([a-z]+(?:_[a-z]+)*)`")
+	for _, role := range Roles() {
+		for _, v := range []View{{}, {Backlog: true}, {Contracts: 1}, {Phase: Planning, Contracts: 1}, {Phase: Leading, Backlog: true}, {Phase: Answering}, {Phase: Reporting, Backlog: true}} {
+			text, err := role.Prompt(v)
+			if v.Phase != Always && role.ID != ProjectManager || agency.KindOf(err) == agency.KindInvalid {
+				continue // no phase of this role, or a role of a later version
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.role = role
+			in := map[string]bool{}
+			for _, m := range named.FindAllStringSubmatch(text, -1) {
+				in[m[1]] = true
+			}
+			for _, row := range rows() {
+				if in[row.tool] != v.Has(row.tool) {
+					t.Errorf("%s, phase %q, backlog %v: %s is named: %v, offered: %v", role.ID, v.Phase, v.Backlog, row.tool, in[row.tool], v.Has(row.tool))
+				}
+			}
+		}
 	}
 }

@@ -88,6 +88,12 @@ func only() map[string][]Phase {
 	}
 }
 
+// OfBacklog tells whether a tool is about the backlog: it is offered only where
+// there is one.
+func OfBacklog(tool string) bool {
+	return tool == "get_feature_status" || tool == "mark_feature_complete"
+}
+
 // OffersIn tells whether the role may call a tool in a phase.
 func (r Role) OffersIn(p Phase, tool string) bool {
 	want, some := only()[tool]

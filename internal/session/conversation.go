@@ -136,7 +136,10 @@ func (c *conversation) begin(ctx context.Context) error {
 		return err
 	}
 	contract.Attempts = c.spec.Attempt // an attempt is one, however often it starts
-	system, err := c.role.Prompt(roster.View{Repo: c.setup.Repo, Network: c.setup.Network, Contracts: c.spec.MaxContracts, Phase: c.spec.phase()})
+	system, err := c.role.Prompt(roster.View{
+		Repo: c.setup.Repo, Network: c.setup.Network, Contracts: c.spec.MaxContracts, Phase: c.spec.phase(), Backlog: c.desk.Files.HasBacklog(),
+		MaxFiles: c.setup.Rules.MaxFiles, MaxLines: c.setup.Rules.MaxLines,
+	})
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func (r *Runner) kit(role roster.Role, phase roster.Phase, backlog bool) (*kit, 
 	}
 	k := &kit{}
 	for _, t := range r.tools {
-		if role.OffersIn(phase, t.Name) && (backlog || !t.OfBacklog()) {
+		if role.OffersIn(phase, t.Name) && (backlog || !roster.OfBacklog(t.Name)) {
 			k.tools = append(k.tools, t)
 			k.shown = append(k.shown, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 		}

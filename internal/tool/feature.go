@@ -138,9 +138,3 @@ func (f *Files) HasBacklog() bool {
 	_, err := f.root.Lstat(backlog.Name)
 	return err == nil
 }
-
-// OfBacklog tells whether a tool is about the backlog: it is offered only where
-// there is one.
-func (t Tool) OfBacklog() bool {
-	return t.Name == "get_feature_status" || t.Name == "mark_feature_complete"
-}
