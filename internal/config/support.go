@@ -12,7 +12,7 @@ import (
 // others are accepted, checked and marked in `config show`. A "*" stands for
 // any one part; a mapping's name stands for all that is in it.
 func inEffect() []string {
-	return []string{
+	keys := []string{
 		"version",
 		"mode",
 		"triggers",
@@ -34,36 +34,6 @@ func inEffect() []string {
 		"models",
 		"routing",
 		"commands",
-		"agents.project_manager.model",
-		"agents.project_manager.max_tokens",
-		"agents.project_manager.max_tokens_per_session",
-		"agents.project_manager.timeout_seconds",
-		"agents.project_manager.max_turns",
-		"agents.generalist.model",
-		"agents.generalist.max_tokens",
-		"agents.generalist.max_tokens_per_session",
-		"agents.generalist.timeout_seconds",
-		"agents.generalist.max_turns",
-		"agents.scaffolder.model",
-		"agents.scaffolder.max_tokens",
-		"agents.scaffolder.max_tokens_per_session",
-		"agents.scaffolder.timeout_seconds",
-		"agents.scaffolder.max_turns",
-		"agents.test_engineer.model",
-		"agents.test_engineer.max_tokens",
-		"agents.test_engineer.max_tokens_per_session",
-		"agents.test_engineer.timeout_seconds",
-		"agents.test_engineer.max_turns",
-		"agents.cleanup.model",
-		"agents.cleanup.max_tokens",
-		"agents.cleanup.max_tokens_per_session",
-		"agents.cleanup.timeout_seconds",
-		"agents.cleanup.max_turns",
-		"agents.reviewer.model",
-		"agents.reviewer.max_tokens",
-		"agents.reviewer.max_tokens_per_session",
-		"agents.reviewer.timeout_seconds",
-		"agents.reviewer.max_turns",
 		"producer_critic",
 		"max_parallel_agents",
 		"shared_writes",
@@ -81,6 +51,12 @@ func inEffect() []string {
 		"board.cleanup_interval_seconds",
 		"board.response_minutes",
 	}
+	for _, role := range []string{"project_manager", "generalist", "scaffolder", "test_engineer", "cleanup", "reviewer"} {
+		for _, key := range []string{"model", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
+			keys = append(keys, "agents."+role+"."+key)
+		}
+	}
+	return keys
 }
 
 // InEffect tells whether a dotted key does something in this version.
