@@ -20,7 +20,7 @@ func (m merger) lists(text []lineInfo, base []string, r region) (patch, error) {
 		return p, nil
 	}
 	if r.a1 != r.a2 {
-		return patch{}, doubt("both sides change the lines %d to %d", r.a1+1, r.a2)
+		return m.values(text, base, r)
 	}
 	ours, theirs := slides(base, r, r.ours), slides(base, r, r.theirs)
 	err := doubt("both sides add different lines after line %d", r.a1)

@@ -262,7 +262,8 @@ func (m merger) both(b, o, t part) ([]string, error) {
 }
 
 // linewise merges by lines. Of a declaration both sides may only have added
-// entries to its lists: two changes of one function are for its owner.
+// entries to its lists or given them other values: two changes of one function
+// are for its owner.
 func (m merger) linewise(b, o, t part) ([]string, error) {
 	text, err := m.lang.scan(b.lines)
 	if err != nil {
@@ -285,14 +286,15 @@ func (m merger) linewise(b, o, t part) ([]string, error) {
 	})
 }
 
-// onlyEntries tells whether a side did no more than add entries to lists.
+// onlyEntries tells whether a side did no more than add entries to lists and
+// give entries other values.
 func (m merger) onlyEntries(text []lineInfo, base, side []string) error {
 	rs, ok := regions(base, side, base)
 	if !ok {
 		return doubt("the sides differ too much")
 	}
 	for _, r := range rs {
-		if _, err := m.entered(text, base, r); err != nil {
+		if _, err := m.entered(text, base, r); err != nil && !m.onlyValues(text, base, r) {
 			return err
 		}
 	}

@@ -45,6 +45,8 @@ func edited(r *rand.Rand, name, text string, n int) string {
 			lines = slices.Insert(lines, at, strings.Split(add, "\n")...)
 		case k < 8 && len(lines) > 1:
 			lines = slices.Delete(lines, at, min(len(lines), at+1+r.IntN(3)))
+		case k < 9 && strings.Contains(lines[at], "1"):
+			lines[at] = strings.ReplaceAll(lines[at], "1", fmt.Sprint(1+r.IntN(30)))
 		default:
 			lines[at] += fmt.Sprint(" ", r.IntN(30))
 		}
