@@ -118,7 +118,9 @@ func kindOf(s *jsonschema.Schema) string {
 }
 
 // decode is strict where encoding/json is lenient: names must match in case,
-// occur once and be known, required ones must be there, null is no value.
+// occur once and be known, required ones must be there, null is no value. An
+// optional argument that is null is one that is not there: many models fill in
+// every name that a schema holds.
 func (s shape) decode(raw json.RawMessage, into any) error {
 	fields, err := objectFields(raw)
 	if err != nil {
@@ -128,9 +130,12 @@ func (s shape) decode(raw json.RawMessage, into any) error {
 		if !slices.Contains(s.names, f.name) {
 			return fmt.Errorf("unknown argument %s", quoteName(f.name))
 		}
-		if f.null {
+		if f.null && slices.Contains(s.required, f.name) {
 			return fmt.Errorf("argument %q is null", f.name)
 		}
+	}
+	if raw, err = withoutNulls(raw, fields); err != nil {
+		return err
 	}
 	for _, name := range s.required {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
@@ -143,6 +148,24 @@ func (s shape) decode(raw json.RawMessage, into any) error {
 		return sayDecode(err)
 	}
 	return nil
+}
+
+// withoutNulls leaves out the fields that are null: a decoder of the caller's
+// would take them for values.
+func withoutNulls(raw json.RawMessage, fields []field) (json.RawMessage, error) {
+	if !slices.ContainsFunc(fields, func(f field) bool { return f.null }) {
+		return raw, nil
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		if f.null {
+			delete(all, f.name)
+		}
+	}
+	return json.Marshal(all)
 }
 
 type field struct {

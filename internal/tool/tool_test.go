@@ -204,6 +204,29 @@ func TestStrictArguments(t *testing.T) {
 	}
 }
 
+// An optional argument that is null is not there: models that fill in every
+// name of a schema could do nothing else. What it would change stays as it was.
+func TestNullIsAbsent(t *testing.T) {
+	files, _ := room(t)
+	got := call(t, files, "read_file", `{"path":"a.txt","offset":null,"limit":1}`)
+	if want := call(t, files, "read_file", `{"path":"a.txt","limit":1}`); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	c, err := ReadDraft(json.RawMessage(`{"id":"a","title":"t","description":"d","assigned_role":"scaffolder","type":null,"writes":null,"estimated_complexity":null,
+		"priority":null,"expected_outputs":null,"acceptance_criteria":[{"id":"c","text":"x","check":null},{"id":"d","text":"y","check":{"test":"T","command":null}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ReadDraft(json.RawMessage(`{"id":"a","title":"t","description":"d","assigned_role":"scaffolder",
+		"acceptance_criteria":[{"id":"c","text":"x"},{"id":"d","text":"y","check":{"test":"T"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("with nulls (-want +got):\n%s", diff)
+	}
+}
+
 func TestReadFile(t *testing.T) {
 	files, root := room(t)
 	if err := os.WriteFile(filepath.Join(root, "long.txt"), []byte(strings.Repeat("line\n", 5000)+strings.Repeat("x", 9000)), 0o644); err != nil {
