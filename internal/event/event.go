@@ -176,8 +176,8 @@ func (f Filter) Matches(ev *agency.Event) bool {
 
 // where is the same filter in SQL.
 func (f Filter) where(after int64) (clause string, args []any) {
-	terms := []string{"id > ?"}
-	args = []any{after}
+	terms := []string{"id > ?", "rank >= ?"} // a row without a rank is no event
+	args = []any{after, rank(f.MinSeverity)}
 	add := func(term string, v any) {
 		terms = append(terms, term)
 		args = append(args, v)
@@ -199,9 +199,6 @@ func (f Filter) where(after int64) (clause string, args []any) {
 		for _, t := range f.Types {
 			args = append(args, string(t))
 		}
-	}
-	if f.MinSeverity != "" {
-		add("rank >= ?", rank(f.MinSeverity))
 	}
 	return strings.Join(terms, " AND "), args
 }
@@ -245,9 +242,10 @@ func Last(q store.Querier, run agency.RunID) (last int64, err error) {
 	return last, err
 }
 
-// DeleteRun removes a run's events.
+// DeleteRun removes a run's events, and what is left of those that were removed
+// before.
 func DeleteRun(tx *store.Tx, run agency.RunID) error {
-	_, err := tx.Exec("DELETE FROM event WHERE run_id = ?", string(run))
+	_, err := tx.Exec("DELETE FROM event WHERE run_id = ? OR run_id = '' AND rank < 0", string(run))
 	return err
 }
 

@@ -262,19 +262,6 @@ func TestTailEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestIDsAreNotGivenAgain(t *testing.T) {
-	db, log := open(t)
-	appendNotes(t, log, "r", 0, 3)
-	if err := db.Write(t.Context(), func(tx *store.Tx) error { return event.DeleteRun(tx, "r") }); err != nil {
-		t.Fatal(err)
-	}
-	appendNotes(t, log, "r", 0, 1)
-	evs, err := log.Since(t.Context(), 0, event.Filter{}, 0)
-	if err != nil || len(evs) != 1 || evs[0].ID != 4 {
-		t.Fatalf("%v, %v", evs, err)
-	}
-}
-
 func TestAFewMillionBytesLeaveTheRing(t *testing.T) {
 	_, log := open(t)
 	for n := range 30 {
