@@ -72,6 +72,7 @@ type Queue struct {
 	admitted []*node // all that began and have not ended
 	free     int
 	paused   bool
+	looked   int // contracts that the steps so far have looked at: what they cost
 }
 
 // NewQueue makes the queue of a valid plan.
@@ -142,7 +143,9 @@ func (q *Queue) lengthen(n *node) {
 		n := next[len(next)-1]
 		next = next[:len(next)-1]
 		for _, d := range n.DependsOn {
-			if on := q.byID[d]; on != nil && on.length <= n.length {
+			q.looked++
+			// Above one that is complete all are, and stand in no line.
+			if on := q.byID[d]; on != nil && on.place != complete && on.length <= n.length {
 				on.length = n.length + 1
 				moved = moved || on.place == ready || on.place == resuming
 				next = append(next, on)
@@ -150,13 +153,20 @@ func (q *Queue) lengthen(n *node) {
 		}
 	}
 	if moved {
-		heap.Init(&q.ready)
-		heap.Init(&q.resuming)
+		q.reorder()
 	}
+}
+
+// reorder puts the lines in order when paths have grown.
+func (q *Queue) reorder() {
+	q.looked += q.ready.Len() + q.resuming.Len()
+	heap.Init(&q.ready)
+	heap.Init(&q.resuming)
 }
 
 // measure finds the longest path from each contract, dependants first.
 func (q *Queue) measure() {
+	q.looked += len(q.plan)
 	left := make(map[*node]int, len(q.plan))
 	var next []*node
 	on := make(map[*node][]*node, len(q.plan))
@@ -180,8 +190,7 @@ func (q *Queue) measure() {
 			}
 		}
 	}
-	heap.Init(&q.ready)
-	heap.Init(&q.resuming)
+	q.reorder()
 }
 
 // Withhold keeps a contract that has not begun from beginning until Amend, and
@@ -260,6 +269,7 @@ func (q *Queue) Next() []Start {
 // inTheWay is an admitted contract that n may not run beside.
 func (q *Queue) inTheWay(n *node) *node {
 	for _, a := range q.admitted {
+		q.looked++
 		if _, ok := agency.Admissible(n.Contract, []agency.Contract{a.Contract}, q.limits.Shared); !ok {
 			return a
 		}
@@ -359,8 +369,10 @@ func (q *Queue) release(n *node) {
 
 // unready takes back a ready contract, also one that stands behind another.
 func (q *Queue) unready(n *node) {
+	q.looked += q.ready.Len()
 	q.ready.remove(n)
 	for _, a := range q.admitted {
+		q.looked += len(a.held)
 		a.held = slices.DeleteFunc(a.held, func(h *node) bool { return h == n })
 	}
 }

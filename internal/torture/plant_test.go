@@ -86,6 +86,21 @@ func plants() []plant {
 			"./internal/schedule", "TestQueueIsThePolicy",
 		},
 		{
+			"executor that forgets a late dependant",
+			[]edit{{"internal/schedule/queue.go", "		on.dependants = append(on.dependants, n)\n", "		if on.place != working {\n			on.dependants = append(on.dependants, n)\n		}\n"}},
+			"./internal/schedule", "TestOpenExecutorKeepsItsPromises",
+		},
+		{
+			"executor that does not look at what comes late",
+			[]edit{{"internal/schedule/open.go", "return poke(c, key, e.x.o.Run, notes, note{Look: true})", "return nil"}},
+			"./internal/schedule", "TestOpenExecutorKeepsItsPromises",
+		},
+		{
+			"executor that lets a fix at the files of others",
+			[]edit{{"internal/schedule/widen.go", "		return overlap\n", "		return false && overlap\n"}},
+			"./internal/schedule", "TestOpenExecutorKeepsItsPromises",
+		},
+		{
 			"forgotten clean-up",
 			[]edit{{"internal/workspace/run.go", "if slices.Contains(keep, ref) {", "if true {"}},
 			"./internal/workspace", "TestSweepRemovesOrphans",
