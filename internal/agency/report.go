@@ -22,6 +22,11 @@ type Report struct {
 // Rollup is the counts of a run over all its contracts (R1 3.4). A nil count
 // was not measured.
 type Rollup struct {
+	FeatureID FeatureID `json:"feature_id,omitempty"`
+	// Success: something landed, nothing failed or is still to come, and what
+	// critics read they approved of in the end.
+	Success bool `json:"success"`
+
 	Total      int `json:"total_contracts"`
 	Complete   int `json:"completed_contracts"`
 	Failed     int `json:"failed_contracts"`
@@ -42,6 +47,11 @@ type Rollup struct {
 	Iterations int `json:"iterations"`
 	Reviews    int `json:"reviews"`
 	Approvals  int `json:"approvals"`
+	// ReviewApproved tells whether the last review of each contract that landed
+	// approves; nil where none was reviewed.
+	ReviewApproved *bool `json:"review_approved,omitempty"`
+
+	Errors []string `json:"errors"` // of contracts that failed for good
 
 	Requests    int     `json:"requests"`
 	Tokens      int64   `json:"tokens"` // output plus uncached input

@@ -88,7 +88,7 @@ func fold(from records, in Input) agency.Report {
 	g := &gatherer{records: from, in: in, passed: map[agency.ContractID]agency.Verdict{}, files: map[agency.OID]agency.Files{}}
 	g.r = agency.Report{
 		RunID: g.run.ID, Goal: g.run.Goal, Mode: g.run.Mode, State: g.run.State, Reason: g.run.Reason, Branch: g.run.Branch, Target: g.run.Target,
-		Merged: g.run.Merged, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
+		Merged: g.run.Merged, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
 		LeftOpen: agency.LeftOpen{
 			Contracts: []agency.OpenContract{}, Asserted: []agency.OpenCriterion{}, Weakened: []agency.OpenWeakening{},
 			Leftovers: []agency.OpenFile{}, Writes: []agency.UndeclaredWrite{}, Flaky: []string{},
@@ -148,6 +148,19 @@ func (g *gatherer) work() {
 	if g.r.Rollup.Files != nil {
 		tidy(g.r.Rollup.Files)
 	}
+	sum := &g.r.Rollup
+	if g.run.Feature != nil {
+		sum.FeatureID = g.run.Feature.ID
+	}
+	for _, c := range g.r.Contracts {
+		n := len(c.Reviews)
+		if c.Status != agency.StatusComplete || n == 0 {
+			continue
+		}
+		approved := c.Reviews[n-1].Verdict == agency.ReviewApprove && (sum.ReviewApproved == nil || *sum.ReviewApproved)
+		sum.ReviewApproved = &approved
+	}
+	sum.Success = sum.Complete > 0 && sum.Failed+sum.Blocked+sum.Unfinished == 0 && (sum.ReviewApproved == nil || *sum.ReviewApproved)
 	slices.Sort(g.r.LeftOpen.Flaky)
 	g.r.LeftOpen.Flaky = slices.Compact(g.r.LeftOpen.Flaky)
 }
@@ -177,6 +190,9 @@ func (g *gatherer) contract(c agency.Contract) {
 	sum.Attempts += c.Attempts
 	sum.Iterations += c.Iterations
 	*tally(sum, c.Status)++
+	if c.Status == agency.StatusFailed {
+		sum.Errors = append(sum.Errors, string(c.ID)+": "+c.Error)
+	}
 	if c.Status == agency.StatusComplete {
 		g.landed(c, v, &line)
 	} else {

@@ -86,6 +86,7 @@ func TestRollup(t *testing.T) {
 		Files:  &agency.Files{Created: []string{"a.go", "b/b.go", "extra.go"}, Modified: []string{"go.sum"}, Deleted: []string{"old.go"}},
 		Before: &agency.TestCount{Passed: 1, Failed: 1}, After: &agency.TestCount{Passed: 3}, TestsAdded: &added, LintPassed: &lint,
 		Coverage: &agency.Coverage{Covered: 3, Lines: 4}, Attempts: 8,
+		Errors:   []string{"lost: all 2 attempts are used"},
 		Requests: 6, Tokens: 160, CostUSD: 1.5, Unpriced: true, WallSeconds: 90,
 	}
 	if diff := cmp.Diff(want, r.Rollup); diff != "" {
@@ -108,6 +109,9 @@ func TestReviews(t *testing.T) {
 		{ContractID: "b", Reviewer: "rex", Verdict: agency.ReviewApprove, Tree: "t2", Criteria: finding},
 	}
 	r := fold(from, in)
+	if ok := r.Rollup.ReviewApproved; ok == nil || !*ok || r.Rollup.Success {
+		t.Errorf("the last review approves: %v; success with a contract that failed: %v", ok, r.Rollup.Success)
+	}
 	if r.Rollup.Reviews != 2 || r.Rollup.Approvals != 1 || len(r.Contracts[1].Reviews) != 2 || len(r.Contracts[0].Reviews) != 0 {
 		t.Errorf("%d reviews, %d approve: %+v", r.Rollup.Reviews, r.Rollup.Approvals, r.Contracts)
 	}
@@ -120,6 +124,15 @@ func TestReviews(t *testing.T) {
 	text, err := Markdown(r)
 	if err != nil || !strings.Contains(text, "\n- reviewed: c1: it is done (by rex: b.go does it)\n- review by rex: request_changes, 1 issues: not yet # done\n") {
 		t.Errorf("%v\n%s", err, text)
+	}
+	whole := from
+	whole.contracts, whole.run.Feature = from.contracts[:3], &agency.Feature{ID: "f1"}
+	if sum := fold(whole, in).Rollup; !sum.Success || sum.FeatureID != "f1" || len(sum.Errors) != 0 {
+		t.Errorf("all landed and approved: %+v", sum)
+	}
+	whole.reviews = from.reviews[:1]
+	if sum := fold(whole, in).Rollup; sum.Success || *sum.ReviewApproved {
+		t.Errorf("a review that asks for changes is the last: %+v", sum)
 	}
 	from.reviews[1].Tree = "t3"
 	if r = fold(from, in); r.Contracts[1].Criteria[0].Proof != agency.ProofAsserted {
