@@ -15,6 +15,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/event"
 	"agency/internal/git"
+	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/store"
 	"agency/internal/verify"
@@ -125,13 +126,18 @@ func (r Run) read(ctx context.Context) (*record, error) {
 }
 
 // contractsFit: a run that has ended has no contract that could go on, and one
-// that succeeded has them all complete, but for those that a new plan withdrew.
+// that succeeded has them all complete, but for those that a new plan withdrew
+// and those whose failure was dealt with.
 func contractsFit(_ context.Context, r *record) (string, error) {
+	excused := r.excused()
 	for _, c := range r.contracts {
 		switch {
 		case r.run.State.Final() && !c.Status.Final() && c.Status != agency.StatusBlocked:
 			return fmt.Sprintf("the run has %s and contract %s is %s", r.run.State, c.ID, c.Status), nil
 		case r.run.State == agency.StateSucceeded && c.Status != agency.StatusComplete && c.Status != agency.StatusCancelled:
+			if excused--; excused >= 0 {
+				continue
+			}
 			return fmt.Sprintf("the run has succeeded and contract %s is %s", c.ID, c.Status), nil
 		}
 	}
@@ -139,6 +145,26 @@ func contractsFit(_ context.Context, r *record) (string, error) {
 		return "the run is recorded as running and no host works on it; agency resume " + string(r.ID), nil
 	}
 	return "", nil
+}
+
+// excused is how many contracts of a run that succeeded may not be complete: one
+// whose place a new plan took; all where the run went on in another way, or where
+// a person took what had landed.
+func (r *record) excused() (n int) {
+	for _, g := range r.gates {
+		if g.ID == mode.IncompleteGate(r.run.ID) && g.Decision.Verb == agency.Approve {
+			return len(r.contracts)
+		}
+	}
+	if r.run.MovedTo != "" {
+		return len(r.contracts)
+	}
+	for _, c := range r.contracts {
+		if c.ID == mode.ReplanContract && c.Status == agency.StatusComplete {
+			n++
+		}
+	}
+	return n
 }
 
 // eventsFit: ids rise, the first event starts the run, and its end is told

@@ -43,6 +43,28 @@ func TestRecord(t *testing.T) {
 		{"good", "", "", func(*record) {}},
 		{"an open contract", "record", "contract c is in_progress", func(r *record) { r.contracts[0].Status = agency.StatusInProgress }},
 		{"a failed contract", "record", "contract c is failed", func(r *record) { r.contracts[0].Status = agency.StatusFailed }},
+		{"a failed contract that a new plan stands in for", "", "", func(r *record) {
+			r.contracts = append(r.contracts, agency.Contract{ID: "f", Status: agency.StatusFailed}, agency.Contract{ID: "replan", Status: agency.StatusComplete})
+		}},
+		{"a second one", "record", "contract g is failed", func(r *record) {
+			r.contracts = append(r.contracts, agency.Contract{ID: "f", Status: agency.StatusFailed}, agency.Contract{ID: "replan", Status: agency.StatusComplete},
+				agency.Contract{ID: "g", Status: agency.StatusFailed})
+		}},
+		{"no new plan came", "record", "contract f is failed", func(r *record) {
+			r.contracts = append(r.contracts, agency.Contract{ID: "f", Status: agency.StatusFailed}, agency.Contract{ID: "replan", Status: agency.StatusFailed})
+		}},
+		{"a person takes what landed", "", "", func(r *record) {
+			r.contracts = append(r.contracts, agency.Contract{ID: "f", Status: agency.StatusFailed}, agency.Contract{ID: "after-f", Status: agency.StatusBlocked})
+			r.gates = []agency.Gate{{ID: "r.incomplete", Decision: agency.Decision{Verb: agency.Approve}}}
+		}},
+		{"a person was asked only", "record", "contract f is failed", func(r *record) {
+			r.contracts = append(r.contracts, agency.Contract{ID: "f", Status: agency.StatusFailed})
+			r.gates = []agency.Gate{{ID: "r.incomplete"}}
+		}},
+		{"one agent does it after the plan failed", "", "", func(r *record) {
+			r.contracts = append(r.contracts, agency.Contract{ID: "plan", Status: agency.StatusFailed})
+			r.run.MovedTo = agency.ModeSingle
+		}},
 		{"nobody works", "record", "no host works on it", func(r *record) {
 			r.run.State, r.contracts, r.events = agency.StateRunning, nil, r.events[:1]
 		}},

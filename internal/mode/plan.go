@@ -15,7 +15,7 @@ var replanWords string
 // Reserved are the ids of contracts that a team's run makes itself: no plan may
 // take one.
 func Reserved() []agency.ContractID {
-	return []agency.ContractID{"plan", "replan", "report", "rework", "main", "main-2", BacklogContract}
+	return []agency.ContractID{"plan", ReplanContract, "report", "rework", "main", "main-2", BacklogContract}
 }
 
 // replanText is what the manager is told when a part of its plan failed. Of a

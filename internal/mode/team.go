@@ -211,11 +211,14 @@ func (t *team) replaced(c flow.Ctx, f schedule.Failure) error {
 	return nil
 }
 
+// ReplanContract is the one in which a manager plans anew what failed.
+const ReplanContract agency.ContractID = "replan"
+
 // replan asks the manager what to do instead of what failed. No contracts: it
 // has no better idea, or nobody wants one.
 func (t *team) replan(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
 	d := &draft{attempts: attempts{in: t.in, contract: planContract(t.in), role: manager, how: workOn{many: true}, crew: t.crew}, reviewed: true}
-	d.contract.ID = "replan"
+	d.contract.ID = ReplanContract
 	d.contract.Title = firstLine("New plan after " + string(f.Contract.ID) + " failed")
 	most := 0
 	if len(t.all) > maxListed && flow.Version(c, "short-replan", 1) >= 1 {
@@ -233,6 +236,9 @@ func (t *team) replan(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 	return d.contracts(plan), nil
 }
 
+// IncompleteGate is where a person decides on a plan of which a part failed.
+func IncompleteGate(run agency.RunID) agency.GateID { return gateID(run, "incomplete") }
+
 // incomplete asks a person what becomes of a plan of which a part failed: an
 // approval takes what landed to the merge gate. Why is the reason to end.
 func (t *team) incomplete(c flow.Ctx, out schedule.Outcome) (why string, err error) {
@@ -245,7 +251,7 @@ func (t *team) incomplete(c flow.Ctx, out schedule.Outcome) (why string, err err
 		return why, nil
 	}
 	d, err := ask(c, agency.Gate{
-		ID: gateID(t.in.Run, "incomplete"), RunID: t.in.Run, Kind: agency.GateEscalation,
+		ID: IncompleteGate(t.in.Run), RunID: t.in.Run, Kind: agency.GateEscalation,
 		Summary: firstLine(t.planless() + fmt.Sprintf("%d contracts landed, %d failed, %d never started", len(out.Landed), len(out.Failed), len(out.Blocked))),
 		Body: "Landed on the run's branch:\n\n- " + strings.Join(ids(out.Landed), "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(lines, "\n- ") +
 			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
