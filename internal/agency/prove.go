@@ -166,8 +166,16 @@ type Found struct {
 // names in its ecosystem: people write TestParse or test_parse, not the whole
 // path. A name may be that of a group, and what several tests or groups bear
 // means all of them: they have passed when none failed and one passed. A test
-// of just this name stands for itself where it ran.
+// of just this name stands for itself where it ran. What no test bears may
+// begin with the file of the test.
 func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
+	if f, ok := lookUp(tests, name); ok {
+		return f, true
+	}
+	return inFile(tests, name)
+}
+
+func lookUp(tests map[string]TestStatus, name string) (Found, bool) {
 	if status, ok := tests[name]; ok && status != TestSkipped {
 		return Found{Name: name, Tests: []string{name}, Status: status}, true
 	}

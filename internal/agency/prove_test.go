@@ -24,6 +24,32 @@ func TestLookUpInEachEcosystem(t *testing.T) {
 	}
 }
 
+// A test is found by its file and its name however its runner spells it, and
+// one of the same name in another file is not meant.
+func TestLookUpByFile(t *testing.T) {
+	tests := map[string]TestStatus{}
+	for _, full := range []string{
+		"ex.com/price.TestTotal", "ex.com/price.TestTotal/empty", "ex.com/slug.TestTotal", "ex.com/slug.TestMake", "price.TestBare",
+		"tests.test_a.SumTest.test_sum", "tests.test_b.SumTest.test_sum", "test/a.test.js > adds > two", "test/b.test.js > adds > two", "a title alone",
+	} {
+		tests[full] = TestPassed
+	}
+	for name, want := range map[string]string{
+		"price/price_test.go::TestTotal": "ex.com/price.TestTotal", "./slug/slug_test.go:TestTotal": "ex.com/slug.TestTotal",
+		"price/price_test.go::TestTotal/empty": "ex.com/price.TestTotal/empty", "price/price_test.go: TestBare": "price.TestBare",
+		"price/price_test.go::TestMake": "", "ice/price_test.go::TestTotal": "", "main_test.go::TestMake": "ex.com/slug.TestMake",
+		"tests/test_a.py::SumTest::test_sum": "tests.test_a.SumTest.test_sum", "tests/test_b.py::test_sum": "tests.test_b.SumTest.test_sum",
+		"tests/test_a.py::SumTest.test_sum": "tests.test_a.SumTest.test_sum", "test_a.py::test_sum": "tests.test_a.SumTest.test_sum",
+		"tests/test_c.py::test_sum": "", "tests/test_a.py::test_su": "",
+		"test/a.test.js: two": "test/a.test.js > adds > two", "b.test.js#two": "test/b.test.js > adds > two", "c.test.js: two": "",
+		"x/y.test.js: a title alone": "a title alone", "note: a title alone": "", "price/price_test.go::": "",
+	} {
+		if got, ok := LookUp(tests, name); got.Name != want || ok != (want != "") {
+			t.Errorf("%s: %+v, %v, want %q", name, got, ok, want)
+		}
+	}
+}
+
 func TestLookUpOfGroups(t *testing.T) {
 	tests := map[string]TestStatus{
 		"tests/test_a.py::test_sum[1-2]": TestPassed, "tests/test_a.py::test_sum[3-4]": TestSkipped,
