@@ -12,6 +12,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/budget"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
 	"agency/internal/registry"
@@ -83,7 +84,7 @@ func (s *stage) reply(from string, question agency.MessageID, text string) error
 			return err
 		}
 		m := agency.Message{
-			ID: agency.MessageID(from + "/" + string(question)), RunID: run, From: from, To: q.From, Type: agency.MessageProvideClarification, Body: text, InReplyTo: question,
+			ID: agency.MessageID(from + "/" + string(question) + "/" + text), RunID: run, From: from, To: q.From, Type: agency.MessageProvideClarification, Body: text, InReplyTo: question,
 		}
 		if err := board.Send(tx, m); err != nil {
 			return err
@@ -195,6 +196,29 @@ func TestInbox(t *testing.T) {
 			[]string{asked, `human to scaffolder-a in "ask/a/1/1/1": SAID`},
 			nil,
 		},
+		"a person writes twice": {
+			func(s *stage) {
+				s.managers["a"] = session.Outcome{Kind: session.Blocked, Reason: "no idea"}
+				s.before = func(agency.Gate) bool {
+					return s.reply(agency.FromHuman, "ask/a/1/1/1", "FIRST") == nil && s.reply(agency.FromHuman, "ask/a/1/1/1", "SECOND") == nil
+				}
+			}, "A person answers:\n\nFIRST",
+			[]string{asked, `human to scaffolder-a in "ask/a/1/1/1": FIRST`, `human to scaffolder-a in "ask/a/1/1/1": SECOND`},
+			[]string{"approve by human: FIRST"},
+		},
+		"the manager is out of money": {
+			func(s *stage) {
+				s.managers["a"] = session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: "r", Exhausted: &budget.Exhausted{Node: budget.Root, Limit: "usd"}}
+				n := 0
+				s.asked = func(session.Spec) {
+					if n++; n > 1 {
+						delete(s.managers, "a")
+					}
+				}
+			}, "The project manager answers:\n\nREPORT",
+			[]string{asked, manager + ` to scaffolder-a in "ask/a/1/1/1": REPORT`},
+			nil,
+		},
 		"a gate is answered after a message": {
 			func(s *stage) {
 				s.managers["a"] = session.Outcome{Kind: session.Blocked, Reason: "no idea"}
@@ -238,6 +262,22 @@ func TestInbox(t *testing.T) {
 				t.Errorf("the question's contract: %+v", ask)
 			}
 		})
+	}
+}
+
+// A person who leaves the budget used up while a question is open ends the run,
+// and the question with it.
+func TestNoMoneyForAnAnswer(t *testing.T) {
+	s := newStage(t)
+	s.plans = []session.Outcome{plan(part("a"), part("b"))}
+	s.byAttempt = map[string]session.Outcome{"a 1.1": question("a")}
+	s.managers = map[agency.ContractID]session.Outcome{"a": {Kind: session.Parked, For: session.ForBudget, Reason: "r"}}
+	s.answers = map[string]agency.Decision{"budget-1": {Verb: agency.Reject}}
+	if got, want := s.run(Team, teamInput), (Result{Reason: "the budget is used up: r"}); got != want {
+		t.Errorf("ended %+v, want %+v", got, want)
+	}
+	if g := s.gates(); len(g) != 0 {
+		t.Errorf("a person was asked: %v", g)
 	}
 }
 

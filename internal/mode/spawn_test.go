@@ -433,3 +433,45 @@ func TestFaultEndsTheWait(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 }
+
+// Ten thousand contracts that are started one by one, and hang by one that
+// fails: each is asked for, blocked once, and the run says what came of them.
+func TestManySpawned(t *testing.T) {
+	n, each := 10_000, 500
+	if testing.Short() {
+		n = 1000
+	}
+	s := newStage(t)
+	s.byAttempt = map[string]session.Outcome{"first 1.1": pondering}
+	s.judged = map[string]agency.Verdict{"first 1": red, "first 2": red}
+	first := []session.AgentsAsk{spawn(part("first")), spawn(part("other"))}
+	for i := 0; i < n; i += each {
+		asks := first
+		for j := range each {
+			asks = append(asks, spawn(part(fmt.Sprint("c", i+j), "first")))
+		}
+		s.plans, first = append(s.plans, asking(asks...)), nil
+	}
+	s.plans = append(s.plans, asking(wait("first", "c0", agency.ContractID(fmt.Sprint("c", n-1)))), session.Outcome{Kind: session.Planned})
+	if got := s.run(Team, teamInput); got != merged {
+		t.Errorf("ended %+v", got)
+	}
+	s.order("session first 1.1", "land other: true", "gate question-first-1-1: approve", "verify first 2: false", "session report 1.1", "gate incomplete: approve")
+	has(t, s.replies()[n+2:], `"status":"blocked"`)
+	err := s.db.Read(context.Background(), func(q *store.Snapshot) error {
+		all, err := registry.Contracts(q, run)
+		blocked := 0
+		for _, c := range all {
+			if c.Status == agency.StatusBlocked {
+				blocked++
+			}
+		}
+		if blocked != n {
+			t.Errorf("%d of %d are blocked", blocked, n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

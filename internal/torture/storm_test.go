@@ -116,8 +116,9 @@ func once(t *testing.T, rig *rig, r *rand.Rand, length time.Duration, want strin
 	id := rig.start()
 	var acked []string
 	var resumed []time.Time
+	apart := length / 3 * time.Duration(1+r.IntN(2)) // the far ones reach the end
 	for kill := range 2 + r.IntN(3) {
-		wait(time.Duration(r.Int64N(int64(length) * 2 / 3)))
+		wait(time.Duration(r.Int64N(int64(apart))))
 		if r.IntN(2) == 0 {
 			token := fmt.Sprintf("token-%d-%d", kill, r.Uint32())
 			say := []string{"say", string(id), token}
@@ -129,8 +130,9 @@ func once(t *testing.T, rig *rig, r *rand.Rand, length time.Duration, want strin
 			}
 			wait(time.Duration(r.Int64N(int64(length / 4))))
 		}
-		if r.IntN(3) > 0 {
+		if rig.answer != "" && r.IntN(3) > 0 {
 			rig.answers(id)
+			wait(time.Duration(r.Int64N(int64(length / 3))))
 		}
 		rig.killHosts()
 		began := time.Now()
