@@ -9,8 +9,14 @@ import (
 	"agency/internal/schedule"
 )
 
-//go:embed replan.md
-var replanWords string
+// replanWords tell a manager how to plan anew; replanApart are those of runs
+// that began when a new plan could not build on the old one.
+var (
+	//go:embed replan.md
+	replanWords string
+	//go:embed replan_apart.md
+	replanApart string
+)
 
 // Reserved are the ids of contracts that a team's run makes itself: no plan may
 // take one.
@@ -21,9 +27,9 @@ func Reserved() []agency.ContractID {
 // replanText is what the manager is told when a part of its plan failed. Of a
 // long plan it names the first most contracts and blocked ones, all where most
 // is 0: the text must fit into a model's window.
-func replanText(in Input, all []agency.Contract, f schedule.Failure, most int) string {
+func replanText(in Input, words string, all []agency.Contract, f schedule.Failure, most int) string {
 	var b strings.Builder
-	b.WriteString(in.Goal + "\n\n" + replanWords + "\n")
+	b.WriteString(in.Goal + "\n\n" + words + "\n")
 	fmt.Fprintf(&b, "Failed for good: %s (%s): %s\n", f.Contract.ID, f.Contract.Title, f.Reason)
 	if len(f.Blocked) > 0 {
 		blocked, more := ids(f.Blocked), ""

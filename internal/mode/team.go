@@ -93,7 +93,7 @@ func (t *team) options() schedule.Options {
 }
 
 func (t *team) work() schedule.Work {
-	return schedule.Work{Fulfil: t.fulfil, Failed: func(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
+	return schedule.Work{Fulfil: t.fulfil, Never: t.doomed, Failed: func(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
 		more, err := t.failed(c, f)
 		if err != nil {
 			err = t.broke(c, err)
@@ -182,6 +182,16 @@ func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 	return t.mend(c, f)
 }
 
+// doomed records that contracts of a new plan can not start: what they depend
+// on has failed while it was made.
+func (t *team) doomed(c flow.Ctx, f schedule.Failure, contracts []agency.ContractID) error {
+	t.ended = append(t.ended, contracts...)
+	_, err := flow.Call(c, blockContracts, path("never", f.Contract.ID), blocking{
+		Run: t.in.Run, Contracts: contracts, Reason: "something that this depends on failed",
+	})
+	return err
+}
+
 // mend has the manager plan anew what a failure keeps from being done.
 func (t *team) mend(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
 	t.replanned = true
@@ -224,7 +234,11 @@ func (t *team) replan(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 	if len(t.all) > maxListed && flow.Version(c, "short-replan", 1) >= 1 {
 		most = maxListed
 	}
-	d.contract.Description = replanText(t.in, t.all, f, most)
+	words := replanWords
+	if flow.Version(c, "replan-builds", 1) < 1 {
+		words = replanApart
+	}
+	d.contract.Description = replanText(t.in, words, t.all, f, most)
 	d.contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "new contracts bring about what the failed one and those that depend on it were to do"}}
 	plan, failure, err := d.plan(c)
 	switch {

@@ -152,6 +152,21 @@ func TestTeam(t *testing.T) {
 			}, merged,
 			[]string{"verify a 2: false", "session replan 1.1", "land a2: true", "session c2 1.1", "land c2: true", "gate merge-1: approve"},
 		},
+		"planned anew on what landed and is at work": {
+			func(s *stage, _ *Input) {
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+				s.plans = []session.Outcome{plan(part("a"), part("b"), part("c", "a", "b")), plan(part("a2"), part("c2", "a2", "b"))}
+			}, merged,
+			[]string{"verify a 2: false", "session replan 1.1", "land a2: true", "session c2 1.1", "land c2: true", "gate merge-1: approve"},
+		},
+		"a new plan builds on what fails meanwhile": {
+			func(s *stage, in *Input) {
+				in.Parallel = 3
+				s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red, "b 1": red, "b 2": red}
+				s.plans = []session.Outcome{plan(part("a"), part("b"), part("c")), plan(part("a2"), part("b2", "b"))}
+			}, merged,
+			[]string{"session replan 1.1", "land a2: true", "gate incomplete: approve", "gate merge-1: approve"},
+		},
 		"another fails while it is planned anew": {
 			func(s *stage, in *Input) {
 				in.Parallel = 3
@@ -242,6 +257,19 @@ func TestTeam(t *testing.T) {
 				t.Errorf("asked for money %d times", n)
 			}
 		})
+	}
+}
+
+// A contract of a new plan that builds on what fails while the plan is made is
+// blocked, whichever comes first.
+func TestNewPlanOnWhatFails(t *testing.T) {
+	s, in := newStage(t), teamInput
+	in.Parallel = 3
+	s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red, "b 1": red, "b 2": red}
+	s.plans = []session.Outcome{plan(part("a"), part("b")), plan(part("a2"), part("b2", "b"))}
+	s.run(Team, in)
+	if c := s.contract("b2"); c.Status != agency.StatusBlocked || c.Error == "" {
+		t.Errorf("it is %s: %q", c.Status, c.Error)
 	}
 }
 

@@ -31,6 +31,9 @@ type Work struct {
 	// Failed records a failure with what it blocks, and may mend the plan: the
 	// contracts that it returns are added. Other work goes on meanwhile.
 	Failed func(c flow.Ctx, f Failure) ([]agency.Contract, error)
+	// Never records which contracts that Failed returned can not start, since what
+	// they depend on has failed meanwhile.
+	Never func(c flow.Ctx, f Failure, contracts []agency.ContractID) error
 }
 
 // Options are those of a run.
@@ -203,18 +206,21 @@ func (x *executor) ended(c flow.Ctx, contract agency.Contract, end Ending) error
 		more, err = x.work.Failed(c, f)
 		return err
 	})
-	x.branches = append(x.branches, branch{done, func(flow.Ctx) error {
-		x.mended(more)
+	x.branches = append(x.branches, branch{done, func(c flow.Ctx) error {
+		if never := x.mended(more); len(never) > 0 {
+			return x.work.Never(c, f, never)
+		}
 		return nil
 	}})
 	return nil
 }
 
 // mended takes a new plan's contracts in: those that were blocked are not any
-// more.
-func (x *executor) mended(more []agency.Contract) {
+// more. Those that can never start are named.
+func (x *executor) mended(more []agency.Contract) (never []agency.ContractID) {
 	x.know(more)
-	x.queue.Add(more)
+	never = x.queue.Add(more)
+	x.outcome.Blocked = append(x.outcome.Blocked, never...)
 	still := x.outcome.Blocked[:0]
 	for _, id := range x.outcome.Blocked {
 		if !x.queue.alive(id) {
@@ -222,4 +228,5 @@ func (x *executor) mended(more []agency.Contract) {
 		}
 	}
 	x.outcome.Blocked = still
+	return never
 }

@@ -23,3 +23,21 @@ func TestReservedIDs(t *testing.T) {
 		t.Errorf("an id of its own has the faults %v", faults)
 	}
 }
+
+// A new plan may build on the one before it, but on nothing that can not land.
+func TestPlansBuildOnWhatIsThere(t *testing.T) {
+	known := []agency.Contract{
+		{ID: "plan", AssignedRole: "project_manager", Status: agency.StatusComplete},
+		{ID: "done", AssignedRole: "scaffolder", Status: agency.StatusComplete},
+		{ID: "busy", AssignedRole: "scaffolder", Status: agency.StatusInProgress},
+		{ID: "lost", AssignedRole: "scaffolder", Status: agency.StatusFailed},
+		{ID: "stuck", AssignedRole: "scaffolder", Status: agency.StatusBlocked},
+	}
+	rules := buildingOn(rulesOf(config.Config{Mode: agency.ModeMultiAgent}, known), known)
+	for id, want := range map[agency.ContractID]string{"done": "", "busy": "", "lost": "is failed", "stuck": "is blocked", "plan": "not in the plan"} {
+		faults := agency.ValidatePlan([]agency.Contract{{ID: "new", AssignedRole: "scaffolder", DependsOn: []agency.ContractID{id}}}, rules)
+		if want == "" && len(faults) > 0 || want != "" && (len(faults) != 1 || !strings.Contains(faults[0].What, want)) {
+			t.Errorf("after %s: %v", id, faults)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 		Limits: limitsOf(role.Limits, b.copy.Config.Agents[string(spec.Role)]),
 		Repo:   b.repo, Network: len(b.copy.Config.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.copy.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
-		Rules:  rulesOf(asMoved(b.copy.Config, r), known), Context: contextOf(b.copy.Config.Context), Shared: b.copy.Config.SharedWrites,
+		Rules:  buildingOn(rulesOf(asMoved(b.copy.Config, r), known), known), Context: contextOf(b.copy.Config.Context), Shared: b.copy.Config.SharedWrites,
 		RespondWithin: time.Duration(b.copy.Config.Board.ResponseMinutes) * time.Minute,
 	}, nil
 }
@@ -98,6 +98,17 @@ func rulesOf(c config.Config, known []agency.Contract) agency.PlanRules {
 	}
 	for _, id := range mode.Reserved() {
 		rules.Taken[id] = true
+	}
+	return rules
+}
+
+// buildingOn are rules for a plan that may depend on the work of the run's
+// plan before it.
+func buildingOn(rules agency.PlanRules, known []agency.Contract) agency.PlanRules {
+	for _, k := range known {
+		if k.AssignedRole != roster.ProjectManager {
+			rules.Started = append(rules.Started, k)
+		}
 	}
 	return rules
 }
