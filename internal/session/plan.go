@@ -20,6 +20,12 @@ func (c *conversation) notes(d *done) {
 		if !k.ran || !ok {
 			continue
 		}
+		if i := c.returnedAs(d, draft.Contract.ID); i >= 0 {
+			d.st.Drafts = slices.Clone(d.st.Drafts)
+			d.st.Drafts[i] = draft.Contract
+			k.res.Text = fmt.Sprintf("contract %s is noted anew, in place of what came back", draft.Contract.ID)
+			continue
+		}
 		if c.taken(d, draft.Contract.ID) {
 			k.res = tool.Refusal("the id %q is taken by a contract of this run", clip(string(draft.Contract.ID), 80))
 			continue
@@ -29,6 +35,15 @@ func (c *conversation) notes(d *done) {
 		}
 		d.st.Drafts = append(slices.Clone(d.st.Drafts), draft.Contract)
 	}
+}
+
+// returnedAs is the place of the noted contract of this id that came back with
+// a faulty plan and is written anew; -1 where there is none.
+func (c *conversation) returnedAs(d *done, id agency.ContractID) int {
+	if d.st.Returns == 0 {
+		return -1
+	}
+	return slices.IndexFunc(d.st.Drafts, func(o agency.Contract) bool { return strings.EqualFold(string(o.ID), string(id)) })
 }
 
 // taken tells whether an id is that of a noted contract or, where contracts are
@@ -49,8 +64,10 @@ func (c *conversation) taken(d *done, id agency.ContractID) bool {
 }
 
 // submit judges a plan. A faulty one goes back with every fault at once, at
-// most twice; then it ends the session with its faults.
+// most twice; then it ends the session with its faults. What a leader noted one
+// by one stays noted: whoever mends one contract must not lose the others.
 func (c *conversation) submit(d *done, k *call, plan agency.Plan) {
+	kept := len(plan.Contracts) == 0 && c.spec.MaxContracts != 1
 	if len(plan.Contracts) == 0 {
 		plan.Contracts = d.st.Drafts
 	}
@@ -64,8 +81,10 @@ func (c *conversation) submit(d *done, k *call, plan agency.Plan) {
 	}
 	if len(faults) > 0 && d.st.Returns < maxReturns {
 		d.st.Returns++
-		d.st.Drafts = nil
-		k.res = tool.Refusal("%s", returned(faults, maxReturns-d.st.Returns))
+		if !kept {
+			d.st.Drafts = nil
+		}
+		k.res = tool.Refusal("%s", c.returned(faults, kept, maxReturns-d.st.Returns))
 		return
 	}
 	d.end = &Outcome{Kind: Planned, Plan: plan.Contracts, Faults: faults, Tree: d.tree}
@@ -74,9 +93,18 @@ func (c *conversation) submit(d *done, k *call, plan agency.Plan) {
 	}
 }
 
-func returned(faults []agency.PlanFault, left int) string {
+func (c *conversation) returned(faults []agency.PlanFault, kept bool, left int) string {
 	var b strings.Builder
-	b.WriteString("the plan is not accepted. Its faults, all of them:\n" + listed(faults) + "Submit the whole plan again, mended; contracts that were noted one by one are forgotten.")
+	b.WriteString("the plan is not accepted. Its faults, all of them:\n" + listed(faults))
+	switch {
+	case kept && c.spec.Leads:
+		b.WriteString("All contracts stay noted. Mend the faulty ones by update_subcontract, or note them again under their ids, and submit_plan without a plan; " +
+			"or submit the whole plan, mended, which replaces what is noted.")
+	case kept:
+		b.WriteString("All contracts stay noted. Note the faulty ones again under their ids and submit_plan without a plan; or submit the whole plan, mended, which replaces what is noted.")
+	default:
+		b.WriteString("Submit the whole plan again, mended; contracts that were noted one by one are forgotten.")
+	}
 	if left == 0 {
 		b.WriteString(" This was the last time that it comes back: another fault goes to a person.")
 	}

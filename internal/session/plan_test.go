@@ -114,6 +114,42 @@ func TestFaultyPlan(t *testing.T) {
 	}
 }
 
+// Whoever mends one of several contracts must not lose the others with it: what
+// was noted stays noted when the plan comes back, and is mended under its id.
+func TestFaultyPlanKeepsWhatWasNoted(t *testing.T) {
+	other := strings.Replace(good, `"fix"`, `"other"`, 1)
+	faulty := strings.Replace(other, `"constraints"`, `"depends_on":["nowhere"],"constraints"`, 1)
+	noted := calls("create_subcontract", good, "create_subcontract", faulty)
+	none := calls("submit_plan", `{}`)
+	for name, tt := range map[string]struct {
+		leads bool
+		mend  []any
+		want  string
+	}{
+		"amended":           {true, []any{calls("update_subcontract", `{"id":"other","depends_on":[]}`), none}, "fix other"},
+		"noted again":       {true, []any{calls("create_subcontract", other), none}, "fix other"},
+		"by who only plans": {false, []any{calls("create_subcontract", other), none}, "fix other"},
+		"submitted whole":   {true, []any{submit(other)}, "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, s := drafting(t, append([]any{noted, none}, tt.mend...)...)
+			s.MaxContracts, s.Leads = 0, tt.leads
+			k.setup.Rules.MaxFiles = 0
+			out := k.must(s)
+			var ids []string
+			for _, c := range out.Plan {
+				ids = append(ids, string(c.ID))
+			}
+			if got := strings.Join(ids, " "); out.Kind != Planned || len(out.Faults) > 0 || got != tt.want {
+				t.Errorf("%v %v: planned %q, want %q", out.Kind, out.Faults, got, tt.want)
+			}
+			if text := fmt.Sprint(k.model.msgs[2]); !strings.Contains(text, "All contracts stay noted") || strings.Contains(text, "update_subcontract") != tt.leads {
+				t.Errorf("the author is told: %s", text)
+			}
+		})
+	}
+}
+
 // A crash anywhere keeps what was noted, once.
 func TestDraftsSurvive(t *testing.T) {
 	for n := 1; n < 40; n += 3 {
