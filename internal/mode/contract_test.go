@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/budget"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
@@ -340,11 +341,49 @@ func TestDeathAtEachStep(t *testing.T) {
 	})
 }
 
+// teamCases are runs of teams as older code carried them out.
+var teamCases = map[string]func(*stage){
+	"that is led": func(s *stage) {
+		s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+		b := part("b", "other")
+		b.Priority = 2
+		s.plans = []session.Outcome{
+			asking(spawn(part("a")), spawn(part("other")), spawn(part("b", "other")), session.AgentsAsk{Amend: &b}, wait("a", "b")),
+			asking(collect("a", "b"), spawn(part("a2"))), plan(part("d", "a2", "b")),
+		}
+	},
+	"that fails beside its plan": func(s *stage) {
+		s.judged = map[string]agency.Verdict{"a 1": red, "a 2": red}
+		s.plans = []session.Outcome{
+			asking(spawn(part("a")), spawn(part("b"))),
+			{Kind: session.Parked, For: session.ForHuman, Question: "which?", ToolUse: "q"},
+			plan(part("c", "b")), plan(part("a2")),
+		}
+	},
+	"that asks": func(s *stage) {
+		s.managers = map[agency.ContractID]session.Outcome{"b": {Kind: session.Blocked, Reason: "no idea"}}
+		s.plans = []session.Outcome{plan(part("a"), part("b"))}
+		s.byAttempt = map[string]session.Outcome{"a 1.1": question("a"), "b 1.1": question("b")}
+	},
+	"that has a bug mended": func(s *stage) {
+		s.plans = []session.Outcome{plan(part("a"), tests("t", "a"), part("b"))}
+		s.byAttempt = map[string]session.Outcome{"t 1.1": bug()}
+	},
+	"that is out of money": func(s *stage) {
+		out := session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: "r", Exhausted: &budget.Exhausted{Node: budget.Root, Limit: "usd"}}
+		s.plans = []session.Outcome{asking(spawn(part("a")), spawn(part("b"))), {Kind: session.Planned}}
+		s.byAttempt = map[string]session.Outcome{"a 1.1": out, "b 1.1": out}
+	},
+}
+
 // Runs that were recorded take the same way with this code.
 func TestRecordedHistories(t *testing.T) {
 	replay := func(name string, mode func(flow.Ctx, Input) (Result, error), set func(*stage, *Input), want Result) {
 		file := filepath.Join("testdata", strings.NewReplacer(" ", "-", ",", "").Replace(name)+".json")
 		in := input
+		if strings.HasPrefix(name, "team ") {
+			in = teamInput
+		}
 		s := newStage(t)
 		set(s, &in)
 		if *record {
@@ -382,6 +421,9 @@ func TestRecordedHistories(t *testing.T) {
 	}
 	replay("single straight", Single, func(*stage, *Input) {}, merged)
 	replay("single red once", Single, func(s *stage, _ *Input) { s.verdicts = []agency.Verdict{red} }, merged)
+	for name, set := range teamCases {
+		replay("team "+name, Team, func(s *stage, _ *Input) { set(s) }, merged)
+	}
 	replay("single moved up", Single, func(s *stage, in *Input) {
 		in.Triggers, s.verdicts = []string{onFailure}, []agency.Verdict{red, red}
 	}, merged)
