@@ -112,12 +112,7 @@ func TestFailpoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command anew")
 	}
-	built := binary + "-failpoints"
-	build := exec.Command("go", "build", overlay(t, failpointEdits(), map[string]string{"internal/bug/failpoint.go": failpointSource}), "-o", built, "agency/cmd/agency")
-	build.Dir = moduleRoot(t)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building with failpoints: %v\n%s", err, out)
-	}
+	built := withFailpoints(t)
 	calm := newFailStage(t, built)
 	calm.goesOn()
 	want, counts := calm.repo.Git("rev-parse", "HEAD^{tree}"), calm.seen()
@@ -153,6 +148,18 @@ func TestFailpoints(t *testing.T) {
 			s.whole(want)
 		})
 	}
+}
+
+// withFailpoints builds the command with its failpoints.
+func withFailpoints(t *testing.T) (built string) {
+	t.Helper()
+	built = binary + "-failpoints"
+	build := exec.Command("go", "build", overlay(t, failpointEdits(), map[string]string{"internal/bug/failpoint.go": failpointSource}), "-o", built, "agency/cmd/agency")
+	build.Dir = moduleRoot(t)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building with failpoints: %v\n%s", err, out)
+	}
+	return built
 }
 
 // commits are the sides of commits at which to die.
@@ -230,12 +237,14 @@ func (f *failStage) whole(want string) {
 	}
 }
 
-// seen is how often each point was passed.
-func (f *failStage) seen() map[string]int {
-	f.t.Helper()
-	b, err := os.ReadFile(filepath.Join(f.points, "seen"))
+func (f *failStage) seen() map[string]int { return seenIn(f.t, f.points) }
+
+// seenIn is how often each point was passed.
+func seenIn(t *testing.T, points string) map[string]int {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(points, "seen"))
 	if err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
 	counts := map[string]int{}
 	for line := range strings.Lines(string(b)) {
