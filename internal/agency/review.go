@@ -387,6 +387,26 @@ func better(a, b Review) int {
 	return cmp.Or(cmp.Compare(rank(a.Verdict), rank(b.Verdict)), cmp.Compare(a.Score, b.Score))
 }
 
+// ProveWithoutVerdict are the proofs of a contract's criteria of which nothing
+// was verified, such as a plan's or a reviewer's: open until it is complete, and
+// then its holder's word, unless its own review names them.
+func ProveWithoutVerdict(c Contract, reviews []Review) []Proof {
+	kind := ProofOpen
+	if c.Status == StatusComplete {
+		kind = ProofAsserted
+	}
+	out := make([]Proof, len(c.AcceptanceCriteria))
+	for i, cr := range c.AcceptanceCriteria {
+		out[i] = Proof{Criterion: cr, Proof: kind}
+	}
+	for _, r := range reviews {
+		if r.ContractID == c.ID {
+			out = ProveByReview(out, r)
+		}
+	}
+	return out
+}
+
 // ProveByReview raises what only the agent said to reviewed where an approving
 // review of the same files names the criterion: as met, in an issue, or at the
 // head of a strength.

@@ -424,6 +424,9 @@ func TestContractOfAReviewer(t *testing.T) {
 			if c.Status != tt.status {
 				t.Errorf("it is %s: %s", c.Status, c.Error)
 			}
+			if told := strings.Contains(s.mergeGate(), ": audit: "); told != (c.Status == agency.StatusComplete) {
+				t.Errorf("it is %s, and the merge gate tells of its criteria: %v\n%s", c.Status, told, s.mergeGate())
+			}
 			if said := c.ActualOutputs.Review; (c.Status == agency.StatusComplete) != (said != "") {
 				t.Errorf("it is %s, and its results have the review %q", c.Status, said)
 			}

@@ -399,9 +399,18 @@ func (v *mergeGateView) fillTeam(q store.Querier, last map[agency.ContractID]age
 	if err != nil {
 		return err
 	}
+	reviews, err := registry.Reviews(q, v.Run)
+	if err != nil {
+		return err
+	}
 	for _, c := range contracts {
 		verdict, ok := last[c.ID]
-		if !ok || c.Status != agency.StatusComplete {
+		if c.AssignedRole == reviewer {
+			verdict.Proofs = agency.ProveWithoutVerdict(c, reviews)
+		} else if !ok {
+			continue
+		}
+		if c.Status != agency.StatusComplete {
 			continue
 		}
 		for _, p := range verdict.Proofs {

@@ -176,7 +176,7 @@ func (g *gatherer) contract(c agency.Contract) {
 	}
 	g.reviewed(v, &line)
 	if len(line.Criteria) == 0 || c.Status != agency.StatusComplete {
-		line.Criteria = open(c)
+		line.Criteria = agency.ProveWithoutVerdict(c, g.reviews)
 	}
 	var money agency.Money
 	for _, l := range g.lines {
@@ -217,15 +217,6 @@ func (g *gatherer) reviewed(v agency.Verdict, line *agency.ReportContract) {
 			line.Criteria = agency.ProveByReview(line.Criteria, r)
 		}
 	}
-}
-
-// open are a contract's criteria before anything proves them.
-func open(c agency.Contract) []agency.Proof {
-	out := make([]agency.Proof, 0, len(c.AcceptanceCriteria))
-	for _, cr := range c.AcceptanceCriteria {
-		out = append(out, agency.Proof{Criterion: cr, Proof: agency.ProofOpen})
-	}
-	return out
 }
 
 // tally is the count of a status.

@@ -125,6 +125,14 @@ func TestReviews(t *testing.T) {
 	if err != nil || !strings.Contains(text, "\n- reviewed: c1: it is done (by rex: b.go does it)\n- review by rex: request_changes, 1 issues: not yet # done\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
+	audit := contract("audit", agency.StatusComplete)
+	audit.AssignedRole = "reviewer"
+	held := from
+	held.contracts = []agency.Contract{audit}
+	held.reviews = []agency.Review{{ContractID: "audit", Reviewer: "rex", Verdict: agency.ReviewApprove, Tree: "t2", Criteria: finding}}
+	if got := fold(held, in); got.Contracts[0].Criteria[0].Proof != agency.ProofReviewed || len(got.LeftOpen.Asserted) != 0 {
+		t.Errorf("a reviewer's own contract: %+v, left open %+v", got.Contracts[0].Criteria, got.LeftOpen)
+	}
 	whole := from
 	whole.contracts, whole.run.Feature = from.contracts[:3], &agency.Feature{ID: "f1"}
 	if sum := fold(whole, in).Rollup; !sum.Success || sum.FeatureID != "f1" || len(sum.Errors) != 0 {

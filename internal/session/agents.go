@@ -345,16 +345,14 @@ func measure(q *store.Snapshot, run agency.RunID, c *tool.TeamContract) error {
 		return err
 	}
 	if c.Proofs = passed.Proofs; !passed.Pass { // a review has none: nothing of it was to be verified
-		for _, cr := range c.AcceptanceCriteria {
-			c.Proofs = append(c.Proofs, agency.Proof{Criterion: cr, Proof: agency.ProofAsserted})
-		}
+		c.Proofs = agency.ProveWithoutVerdict(c.Contract, reviews)
 	}
 	for _, r := range reviews {
 		if r.ContractID != c.ID {
 			continue
 		}
 		c.Reviews = append(c.Reviews, r)
-		if r.Tree == passed.Tree || !passed.Pass {
+		if passed.Pass && r.Tree == passed.Tree {
 			c.Proofs = agency.ProveByReview(c.Proofs, r)
 		}
 	}

@@ -72,14 +72,7 @@ func contracts(q store.Querier, id agency.RunID, reviews []agency.Review) ([]api
 	docs := make([]api.ContractDoc, 0, len(cs))
 	for _, c := range cs {
 		c.TokensUsed, c.CostUSD = spent(lines, c.ID)
-		d := api.ContractDoc{Contract: c, Criteria: []agency.Proof{}}
-		unproved := agency.ProofOpen
-		if c.Status == agency.StatusComplete { // a plan: there is nothing to verify in it
-			unproved = agency.ProofAsserted
-		}
-		for _, cr := range c.AcceptanceCriteria {
-			d.Criteria = append(d.Criteria, agency.Proof{Criterion: cr, Proof: unproved})
-		}
+		d := api.ContractDoc{Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews)}
 		for _, v := range verdicts {
 			if v.ContractID == c.ID && len(v.Proofs) > 0 {
 				d.Criteria = v.Proofs
