@@ -327,11 +327,22 @@ func outcome(d api.InspectDoc) string {
 		return ""
 	}
 	s := fmt.Sprintf("  %s\n", tui.Line(report.Summary(*d.Report)))
-	if m := d.Report.Manager; m != nil && m.Text != "" {
-		first, _, _ := strings.Cut(m.Text, "\n")
-		s += fmt.Sprintf("  the project manager says: %s\n", tui.Line(first))
+	if m := d.Report.Manager; m != nil {
+		if first := firstWords(m.Text); first != "" {
+			s += fmt.Sprintf("  the project manager says: %s\n", tui.Line(first))
+		}
 	}
 	return s + fmt.Sprintf("  report: agency inspect %s --report\n", d.ID)
+}
+
+// firstWords is the first line of a text in Markdown that is no heading.
+func firstWords(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return line
+		}
+	}
+	return ""
 }
 
 func (a *app) printLine(v any) error {

@@ -106,3 +106,15 @@ rules:
   - when: {turn: "2+"}
     calls: [{tool: signal_complete, args: {evidence: done}}]
 `
+
+// What a manager reports begins with a heading more often than not, which says
+// nothing.
+func TestFirstWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"# Report\n\n## Done\nBoth bugs are mended.\nMore.": "Both bugs are mended.", "One line": "One line", "# Only a heading\n": "", "": "",
+	} {
+		if got := firstWords(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
