@@ -1,5 +1,7 @@
 package agency
 
+import "cmp"
+
 // Fact is something that happened to a contract. The set is closed: the types
 // of this file.
 type Fact interface{ fact() string }
@@ -9,8 +11,11 @@ type (
 	Started struct{ Agent AgentID }
 	// Parking: its session waits for a person, other agents or the budget.
 	Parking struct{ For string }
-	// Unparked: the wait is over, the same attempt goes on.
-	Unparked struct{}
+	// Unparked: the wait is over, the same attempt goes on; with another agent,
+	// where one is named.
+	Unparked struct {
+		Agent AgentID `json:"agent,omitempty"`
+	}
 	// ClaimMade: a session claims it complete. Outputs are its own words, and
 	// become nobody's inputs.
 	ClaimMade struct{ Outputs Outputs }
@@ -125,6 +130,8 @@ func Advance(c Contract, f Fact) (Contract, error) {
 		c.Attempts++
 		c.AssignedAgentID = f.Agent
 		c.Error, c.Iterations = "", 0
+	case Unparked:
+		c.AssignedAgentID = cmp.Or(f.Agent, c.AssignedAgentID)
 	case Granted:
 		c.RetryBudget += f.Attempts
 		to = at

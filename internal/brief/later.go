@@ -2,6 +2,7 @@ package brief
 
 import (
 	"fmt"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/roster"
@@ -27,10 +28,10 @@ func Messages(ms []agency.Message, more int) (string, error) {
 }
 
 // Binds tells whether a message binds its reader for as long as the contract
-// does: a person's word, and what those who lead the agent ask, decide or
-// answer.
+// does: a person's word, what those who lead the agent ask, decide or answer,
+// and what was left to it with the contract.
 func Binds(m agency.Message) bool {
-	if m.From == agency.FromHuman {
+	if _, handoff := agency.HandoffOf(m); handoff || m.From == agency.FromHuman {
 		return true
 	}
 	switch m.Type {
@@ -59,6 +60,9 @@ func message(m agency.Message) string {
 	if m.FromRole != "" {
 		from += " (" + oneLine(m.FromRole) + ")"
 	}
+	if p, ok := agency.HandoffOf(m); ok {
+		return fmt.Sprintf("\n## Handoff of contract `%s` from `%s`, id `%s`\n\nYou go on with what it has begun: the files are as it left them, and your contract says what is to be brought about.\n\n%s", oneLine(p.Contract), oneLine(p.From), oneLine(m.ID), Mark(m))
+	}
 	head := fmt.Sprintf("%s from %s, id `%s`", oneLine(m.Type), from, oneLine(m.ID))
 	if m.InReplyTo != "" {
 		head += fmt.Sprintf(", in reply to `%s`", oneLine(m.InReplyTo))
@@ -75,6 +79,9 @@ func message(m agency.Message) string {
 // Mark is the block of a message. A text that holds it shows the message
 // whole.
 func Mark(m agency.Message) string {
+	if p, ok := agency.HandoffOf(m); ok {
+		return Data(fmt.Sprintf("message %s", m.ID), handoffText(p))
+	}
 	text := m.Body
 	if m.From != agency.FromHuman && m.Subject != "" {
 		text = "Subject: " + m.Subject + "\n\n" + text
@@ -86,6 +93,33 @@ func Mark(m agency.Message) string {
 		text += "\n\nIts payload is stored as " + string(m.PayloadHash) + "."
 	}
 	return Data(fmt.Sprintf("message %s", m.ID), text)
+}
+
+// handoffText is a package as its receiver reads it.
+func handoffText(p agency.HandoffPackage) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nContract %s is %s.\n", p.Instructions, p.Contract, p.Status)
+	var deps []string
+	for _, d := range p.DependenciesUsed {
+		deps = append(deps, string(d))
+	}
+	for _, l := range []struct {
+		head  string
+		lines []string
+	}{
+		{"Files that it changed", p.FilesModified},
+		{"Contracts that it builds on", deps},
+		{"Last results of its checks, on the files as they were then", p.Checks},
+		{"Warnings", p.Warnings},
+	} {
+		if len(l.lines) > 0 {
+			fmt.Fprintf(&b, "\n%s:\n- %s\n", l.head, strings.Join(l.lines, "\n- "))
+		}
+	}
+	if len(p.Outputs) > 0 {
+		fmt.Fprintf(&b, "\nOutputs: %s\n", p.Outputs)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // Reminder is a message of the harness itself.

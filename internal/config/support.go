@@ -47,8 +47,7 @@ func inEffect() []string {
 		"store",
 		"board.max_queue_size",
 		"board.retention_hours",
-		"board.cleanup_interval_seconds",
-		"board.response_minutes",
+		"board.cleanup_interval_seconds", "board.response_minutes",
 	}
 	for _, role := range []string{"project_manager", "generalist", "scaffolder", "test_engineer", "cleanup", "reviewer"} {
 		for _, key := range []string{"model", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {

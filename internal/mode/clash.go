@@ -97,6 +97,27 @@ func (s *Steps) settle(ctx context.Context, _ agency.StepKey, in clash) (flow.No
 	return flow.None{}, s.settleFiles(ctx, in.Run, in.Agent, landed)
 }
 
+// settleOf settles what the agents of a contract that has ended disagreed on
+// with others: one, unless it changed hands.
+func (s *Steps) settleOf(ctx context.Context, c agency.Contract) error {
+	agents := []agency.AgentID{member(c.AssignedRole, c.ID)}
+	err := s.db.Read(ctx, func(q *store.Snapshot) error {
+		all, err := board.Agents(q, c.RunID)
+		for _, a := range all {
+			if a.Contract == c.ID && !slices.Contains(agents, a.ID) {
+				agents = append(agents, a.ID)
+			}
+		}
+		return err
+	})
+	for _, agent := range agents {
+		if err == nil {
+			err = s.settleFiles(ctx, c.RunID, agent, nil)
+		}
+	}
+	return err
+}
+
 // settleFiles resolves those conflicts over files of an agent of which all
 // sides have ended. now is a landing whose contract is not complete yet. It may
 // be done again: what is resolved or escalated stays as it is.
@@ -145,11 +166,15 @@ func sidesOf(q store.Querier, run agency.RunID, of []board.Conflict) (map[int64]
 	if err != nil {
 		return nil, err
 	}
+	agents, err := board.Agents(q, run)
+	if err != nil {
+		return nil, err
+	}
 	out := map[int64][]side{}
 	for _, c := range of {
 		for _, k := range contracts {
-			name := member(k.AssignedRole, k.ID)
-			if !slices.Contains(c.Agents, name) {
+			name := agentOf(k, c.Agents, agents)
+			if name == "" {
 				continue
 			}
 			s := side{contract: k.ID, agent: name, status: k.Status}
@@ -162,6 +187,20 @@ func sidesOf(q store.Querier, run agency.RunID, of []board.Conflict) (map[int64]
 		}
 	}
 	return out, nil
+}
+
+// agentOf is which of some agents works on a contract, or did before it changed
+// hands; empty: none.
+func agentOf(k agency.Contract, some []agency.AgentID, all []board.Agent) agency.AgentID {
+	if name := member(k.AssignedRole, k.ID); slices.Contains(some, name) {
+		return name
+	}
+	for _, a := range all {
+		if a.Contract == k.ID && slices.Contains(some, a.ID) {
+			return a.ID
+		}
+	}
+	return ""
 }
 
 // withLanding counts a landing whose contract is about to be complete.

@@ -1,6 +1,7 @@
 package mode
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,22 +36,27 @@ type inquiry struct {
 	why  string        // the manager gave no answer
 	met  *met          // by the manager's report
 	stop string        // the run must end
+	// options are what a person may answer where the question is whether a contract
+	// is handed over: the first one agrees.
+	options []string
+	agrees  agency.MessageType // what a person's answer is then
 }
 
 // meetInbox waits for the answer to what a session has asked.
 func (a *attempts) meetInbox(c flow.Ctx, out session.Outcome, at place) (*session.Answer, string, error) {
 	q := &inquiry{attempts: a, out: out, at: at}
-	if a.crew != nil && a.role != manager {
-		if err := q.ofManager(c); err != nil {
-			return nil, "", err
-		}
-	} else if err := q.ofPerson(c, nil); err != nil {
-		return nil, "", err
-	}
-	if q.stop != "" {
-		return nil, q.stop, nil
+	if err := q.ask(c); err != nil || q.stop != "" {
+		return nil, q.stop, err
 	}
 	return &session.Answer{ToolUse: out.ToolUse, Text: q.met.text(), Message: q.met.Reply}, "", nil
+}
+
+// ask brings the question to its answer, or to the reason why the run ends.
+func (q *inquiry) ask(c flow.Ctx) error {
+	if q.crew != nil && q.role != manager {
+		return q.ofManager(c)
+	}
+	return q.ofPerson(c, nil)
 }
 
 func (q *inquiry) key(step string) string { return q.attempts.key(path("inbox", q.at.key, step)) }
@@ -93,7 +99,7 @@ func (q *inquiry) ofPerson(c flow.Ctx, managed *flow.Future[flow.None]) error {
 	}
 	g := agency.Gate{
 		ID: gateID(q.in.Run, fmt.Sprintf("question-%s-%s", q.contract.ID, q.at.name)), RunID: q.in.Run, Kind: agency.GateQuestion,
-		ContractID: q.contract.ID, Summary: firstLine(q.out.Question), Body: q.body(),
+		ContractID: q.contract.ID, Summary: firstLine(q.out.Question), Body: q.body(), Options: q.options,
 	}
 	q.open = g.ID
 	if _, err := flow.Call(c, openGate, path("gate", string(g.ID)), g); err != nil {
@@ -115,7 +121,7 @@ func (q *inquiry) ofPerson(c flow.Ctx, managed *flow.Future[flow.None]) error {
 			if err != nil {
 				return err
 			}
-			return q.meet(c, agency.FromHuman, decided(d))
+			return q.decided(c, d)
 		}
 		if _, err := managed.Get(c); err != nil || q.stop != "" || q.met != nil {
 			return err
@@ -129,6 +135,17 @@ func (q *inquiry) body() string {
 		return q.out.Question
 	}
 	return fmt.Sprintf("%s\n\n%s asks this about contract %s, and %s.", q.out.Question, q.agent(), q.contract.ID, q.why)
+}
+
+// decided records a person's answer at the gate.
+func (q *inquiry) decided(c flow.Ctx, d agency.Decision) error {
+	text := decided(d)
+	if len(q.options) > 0 && d.Verb != agency.Reject {
+		if text = d.Answer(q.options); text == q.options[0] {
+			q.agrees = agency.MessageTaskAccepted
+		}
+	}
+	return q.meet(c, agency.FromHuman, text)
 }
 
 // decided is what a person's decision at a question says.
@@ -188,8 +205,14 @@ func (q *inquiry) ofContract() agency.Contract {
 	c.ID, c.ParentID, c.RetryBudget = questionID(q.contract.ID, q.at.name), q.contract.ID, 1
 	c.Title = firstLine("Question on " + string(q.contract.ID) + ": " + q.out.Question)
 	c.AcceptanceCriteria = []agency.Criterion{{ID: "answer", Text: "the question is answered so that the agent can go on without asking again"}}
+	if q.out.Handoff != nil {
+		c.AcceptanceCriteria[0].Text = "it is decided whether the contract is handed over, with the reason"
+	}
 	c.Inputs = map[string]string{
 		"question_id": string(q.out.Awaits), "question": q.out.Question, "asked_by": string(q.agent()), "contract": string(doc), "plan": plan.String(),
+	}
+	if h := q.out.Handoff; h != nil {
+		c.Inputs["hand_over_to"] = string(h.Role)
 	}
 	return c
 }
@@ -214,6 +237,8 @@ type reply struct {
 	From     string           `json:"from,omitempty"`
 	Text     string           `json:"text,omitempty"`
 	Gate     agency.GateID    `json:"gate,omitempty"`
+	// Type is provide_clarification where it is empty.
+	Type agency.MessageType `json:"type,omitempty"`
 }
 
 // met is the answer that counts.
@@ -222,6 +247,8 @@ type met struct {
 	From  string           `json:"from"`
 	Role  agency.RoleID    `json:"role,omitempty"`
 	Text  string           `json:"text"`
+	// Type tells an agreement to hand a contract over; empty in runs of earlier versions.
+	Type agency.MessageType `json:"type,omitempty"`
 }
 
 // text is the answer as the result of the call that asked.
@@ -250,7 +277,7 @@ func (q *inquiry) meet(c flow.Ctx, from, text string) error {
 		by = from
 	}
 	m, err := flow.Call(c, meetQuestion, q.key("answer/"+by), reply{
-		Run: q.in.Run, Question: q.out.Awaits, Asker: q.agent(), From: from, Text: text, Gate: q.open,
+		Run: q.in.Run, Question: q.out.Awaits, Asker: q.agent(), From: from, Text: text, Gate: q.open, Type: q.agrees,
 	})
 	if err == nil && q.met == nil {
 		q.met = &m
@@ -279,7 +306,7 @@ func (s *Steps) answer(ctx context.Context, _ agency.StepKey, in reply) (out met
 				return err
 			}
 		}
-		out = met{Reply: first.ID, From: first.From, Role: first.FromRole, Text: first.Body}
+		out = met{Reply: first.ID, From: first.From, Role: first.FromRole, Text: first.Body, Type: first.Type}
 		if g.ID != "" && g.Open() {
 			d := agency.Decision{Verb: agency.Approve, Note: first.Body, By: first.From}
 			if g, err = registry.Decide(tx, g.ID, d); err != nil {
@@ -300,7 +327,7 @@ func (s *Steps) answer(ctx context.Context, _ agency.StepKey, in reply) (out met
 // the harness says it, or it is the result of the call alone.
 func post(tx *store.Tx, in reply, id agency.MessageID) (agency.Message, error) {
 	m := agency.Message{
-		ID: id, RunID: in.Run, From: in.From, To: string(in.Asker), Type: agency.MessageProvideClarification,
+		ID: id, RunID: in.Run, From: in.From, To: string(in.Asker), Type: cmp.Or(in.Type, agency.MessageProvideClarification),
 		Subject: "answer", Body: in.Text, InReplyTo: in.Question,
 	}
 	if in.From == "" || strings.TrimSpace(in.Text) == "" {

@@ -84,7 +84,7 @@ func (s *stage) reply(from string, question agency.MessageID, text string) error
 			return err
 		}
 		m := agency.Message{
-			ID: agency.MessageID(from + "/" + string(question) + "/" + text), RunID: run, From: from, To: q.From, Type: agency.MessageProvideClarification, Body: text, InReplyTo: question,
+			ID: agency.MessageID(from + "/" + string(question) + "/" + text), RunID: run, From: from, To: q.From, Type: s.saysAs(), Body: text, InReplyTo: question,
 		}
 		if err := board.Send(tx, m); err != nil {
 			return err
@@ -430,4 +430,11 @@ func TestInboxDiesAtEachStep(t *testing.T) {
 			}
 		}
 	})
+}
+
+func (s *stage) saysAs() agency.MessageType {
+	if s.sayAs != "" {
+		return s.sayAs
+	}
+	return agency.MessageProvideClarification
 }

@@ -21,6 +21,17 @@ var resume = flow.Signal[struct{}]{Name: "resume"}
 // ResumeSignal is the name under which the host sends a resume.
 const ResumeSignal = "resume"
 
+// key is the key of a step of the attempt, of its round and of who has it.
+func (a *attempts) key(step string) string {
+	if a.round > 1 {
+		step = path(fmt.Sprintf("round-%d", a.round), step)
+	}
+	if a.hands > 0 {
+		step = path(fmt.Sprintf("hand-%d", a.hands), step)
+	}
+	return path(a.contract.ID, fmt.Sprintf("attempt-%d", a.n), step)
+}
+
 // work is the session of an attempt.
 func (a *attempts) work(c flow.Ctx) (session.Outcome, error) {
 	spec, err := a.spec(c)
@@ -49,7 +60,7 @@ func (a *attempts) spec(c flow.Ctx) (session.Spec, error) {
 	if a.role == manager && !a.how.many {
 		spec.MaxContracts = 1
 	}
-	spec.Report, spec.Answers, spec.Leads = a.how.report, a.how.answers, a.leads(c)
+	spec.Report, spec.Answers, spec.Leads, spec.Hand = a.how.report, a.how.answers, a.leads(c), a.hands
 	if a.slot != nil {
 		spec.Onto = a.base
 	}
@@ -89,6 +100,9 @@ func (a *attempts) parts(c flow.Ctx, spec session.Spec) (session.Outcome, error)
 		if spec.Round > 0 {
 			at.name = fmt.Sprintf("%d-r%d-%d", a.n, spec.Round, part)
 		}
+		if spec.Hand > 0 {
+			at.name += fmt.Sprintf("-h%d", spec.Hand)
+		}
 		answer, stop, err := a.wait(c, out, at)
 		if err != nil {
 			return out, err
@@ -96,7 +110,12 @@ func (a *attempts) parts(c flow.Ctx, spec session.Spec) (session.Outcome, error)
 		if stop != "" {
 			return session.Outcome{Kind: session.Stopped, Reason: stop}, nil
 		}
-		if err := a.advance(c, fmt.Sprintf("unpark/%d", part), step{Unparked: &agency.Unparked{}}); err != nil {
+		on := agency.Unparked{}
+		if out.Handoff != nil && answer == nil {
+			on.Agent = a.agent()
+			spec = a.takenOver(spec, out.Tree)
+		}
+		if err := a.advance(c, fmt.Sprintf("unpark/%d", part), step{Unparked: &on}); err != nil {
 			return out, err
 		}
 		spec.Answer = answer
@@ -115,6 +134,13 @@ func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Ans
 	if out.Change != nil { // met in the slot of who asks
 		answer, stop, err := a.meetChange(c, out, at)
 		if err == nil && a.loop != nil && a.admitsFixes(c) {
+			a.loop.waited += a.clock(c, at.key+"/to").Sub(from)
+		}
+		return answer, stop, err
+	}
+	if out.Handoff != nil {
+		answer, stop, err := a.meetHandoff(c, out, at)
+		if err == nil && a.loop != nil {
 			a.loop.waited += a.clock(c, at.key+"/to").Sub(from)
 		}
 		return answer, stop, err

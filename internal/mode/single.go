@@ -235,6 +235,7 @@ type attempts struct {
 	slot     *schedule.Slot          // of a team; nil where one agent works at a time
 	alone    bool                    // it ends for want of money, and nothing else does
 	team     *team                   // that a manager leads while it plans; nil: it leads none
+	hands    int                     // how often it was handed over
 
 	going session.Spec // the conversation at work
 	// claimCall is the tool call that made its last claim.
@@ -261,13 +262,6 @@ func (a *attempts) agent() agency.AgentID {
 }
 
 func (a *attempts) last() bool { return a.n == a.contract.RetryBudget+a.granted }
-
-func (a *attempts) key(step string) string {
-	if a.round > 1 {
-		step = path(fmt.Sprintf("round-%d", a.round), step)
-	}
-	return path(a.contract.ID, fmt.Sprintf("attempt-%d", a.n), step)
-}
 
 // stand makes sure that a member of a team works on what others have landed:
 // from the start, and again after a landing that did not go with it.

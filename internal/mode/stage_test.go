@@ -51,7 +51,8 @@ type stage struct {
 	specs       []session.Spec
 	claims      []verify.Spec
 	lands       []land.Spec
-	// byAttempt are those of a contract's attempt and part, such as "parser 1.1";
+	// byAttempt are those of a contract's attempt and part, such as "parser 1.1", or
+	// "parser 1.1h2" when it has changed hands twice;
 	// judged and landed the verdicts and landings of its attempts.
 	byAttempt map[string]session.Outcome
 	// reviews are those of a contract, or of all, in their order; a critic without
@@ -74,6 +75,7 @@ type stage struct {
 	// to the agent before that.
 	managers map[agency.ContractID]session.Outcome
 	says     map[agency.ContractID]string
+	sayAs    agency.MessageType // of these; provide_clarification where it is empty
 	// asked is what happens while such a session is at work, before what happens
 	// when a question gate is open: it tells whether the gate is left alone.
 	asked  func(session.Spec)
@@ -134,7 +136,11 @@ func (s *stage) registry() *flow.Registry {
 		if in.Role == manager {
 			return take(s, &s.plans, planned()), nil
 		}
-		if out, ok := s.byAttempt[fmt.Sprintf("%s %d.%d", in.Contract, in.Attempt, in.Part)]; ok {
+		part := fmt.Sprintf("%s %d.%d", in.Contract, in.Attempt, in.Part)
+		if in.Hand > 0 {
+			part += fmt.Sprintf("h%d", in.Hand)
+		}
+		if out, ok := s.byAttempt[part]; ok {
 			return out, s.asks(in, out)
 		}
 		out := take(s, &s.sessions, claimed())
@@ -222,6 +228,7 @@ func (s *stage) registry() *flow.Registry {
 	mortal(s, r, raiseReviews, steps.raiseReviews)
 	mortal(s, r, settleReviews, steps.settleReviews)
 	mortal(s, r, meetQuestion, steps.answer)
+	mortal(s, r, handOver, steps.handOver)
 	mortal(s, r, tellResults, steps.results)
 	mortal(s, r, amendContract, steps.amend)
 	return r

@@ -152,6 +152,7 @@ func (s *Steps) Bind(r *flow.Registry) {
 	flow.Bind(r, raiseReviews, s.raiseReviews)
 	flow.Bind(r, settleReviews, s.settleReviews)
 	flow.Bind(r, meetQuestion, s.answer)
+	flow.Bind(r, handOver, s.handOver)
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {
@@ -201,7 +202,7 @@ func (s *Steps) advance(ctx context.Context, key agency.StepKey, in step) (flow.
 		return errors.Join(leave(tx, c), board.EndEdits(tx, in.Run, c.ID))
 	})
 	if err == nil && c.Status.Final() {
-		err = s.settleFiles(ctx, in.Run, member(c.AssignedRole, c.ID), nil)
+		err = s.settleOf(ctx, c)
 	}
 	return done, err
 }

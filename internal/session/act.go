@@ -207,6 +207,7 @@ func (c *conversation) env(idx int) *tool.Env {
 		Team:        members{c},
 		Questions:   questions{c},
 		Changes:     changes{c},
+		Handoffs:    handoffs{c},
 	}
 }
 
@@ -281,6 +282,10 @@ func (c *conversation) runLast(ctx context.Context, d *done, problem string) err
 		case nil:
 		case tool.ImplementationChange:
 			if err := c.change(ctx, d, k, e, problem); err != nil {
+				return err
+			}
+		case tool.Handoff:
+			if err := c.handOff(ctx, d, k, e, problem); err != nil {
 				return err
 			}
 		default:

@@ -41,6 +41,9 @@ type Spec struct {
 	// Round, where set, is the round of the attempt with which a new conversation
 	// begins.
 	Round int `json:"round,omitempty"`
+	// Hand is how often the contract was handed over: who takes it begins a new
+	// conversation within the attempt.
+	Hand int `json:"hand,omitempty"`
 	// Answer is what the part before waited for; nil where nothing is to tell.
 	// After a claim it is why the work goes on.
 	Answer *Answer `json:"answer,omitempty"`
@@ -58,7 +61,7 @@ type Spec struct {
 	// Staged has the contract's context staged: in the brief, and as files.
 	Staged bool `json:"staged,omitempty"`
 	// From is the tree that the first attempt begins with where that is not the
-	// base: what another contract left.
+	// base, or one that takes a contract over: what another has left.
 	From agency.OID `json:"from,omitempty"`
 	// Review is set for a session that reviews a claim on the contract instead of
 	// working on it.
@@ -103,12 +106,15 @@ type ReviewOf struct {
 }
 
 // ID is the session's id: RUN/CONTRACT/attempt-N, a reviewer's with
-// /review-ITERATION after it, and with /round-N that of a conversation which
-// began within the attempt.
+// /review-ITERATION after it, and with /round-N or /hand-N that of a conversation
+// which began within the attempt.
 func (s Spec) ID() agency.SessionID {
 	id := fmt.Sprintf("%s/%s/attempt-%d", s.Run, s.Contract, s.Attempt)
 	if s.Round > 0 {
 		id += fmt.Sprintf("/round-%d", s.Round)
+	}
+	if s.Hand > 0 {
+		id += fmt.Sprintf("/hand-%d", s.Hand)
 	}
 	if r := s.Review; r != nil {
 		id += fmt.Sprintf("/review-%d", r.Iteration)
@@ -199,8 +205,10 @@ type Outcome struct {
 	// Awaits is the message whose answer is waited for. It was sent in the commit
 	// that parked the session.
 	Awaits agency.MessageID `json:"awaits,omitempty"`
-	// Change, where set, is what is asked for instead of an answer.
+	// Change, where set, is what is asked for instead of an answer, and Handoff
+	// what is to be done by another role if the answer agrees.
 	Change    *Change           `json:"change,omitempty"`
+	Handoff   *Handoff          `json:"handoff,omitempty"`
 	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
 	Report    string            `json:"report,omitempty"`
 	To        agency.AgentID    `json:"to,omitempty"`

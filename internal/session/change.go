@@ -34,13 +34,9 @@ func (c *conversation) change(ctx context.Context, d *done, k *call, e tool.Impl
 		return nil
 	}
 	ch := &Change{Bug: e.Bug, Test: e.Test, Receipt: e.Receipt}
-	files, err := c.desk.History.Changed(ctx)
-	if err != nil {
+	var err error
+	if ch.Files, err = c.changed(ctx); err != nil {
 		return err
-	}
-	for _, f := range files {
-		_, name, _ := strings.Cut(f, " ")
-		ch.Files = append(ch.Files, name)
 	}
 	tree, err := c.desk.Tree.Snapshot(ctx) // with what the tests have left
 	switch {

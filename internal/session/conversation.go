@@ -148,7 +148,7 @@ func (c *conversation) begin(ctx context.Context) error {
 		Model: c.setup.Models[0], System: string(c.r.o.DB.Redact([]byte(system))), Tools: c.kit.shown,
 		MaxOutput: c.output(), Session: string(c.id),
 	}
-	if c.spec.From != "" && c.spec.Attempt == 1 {
+	if c.spec.From != "" && c.spec.Round == 0 && (c.spec.Attempt == 1 || c.spec.Hand > 0) {
 		if err := c.desk.Tree.Restore(ctx, c.spec.From); err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/brief"
-	"agency/internal/roster"
 	"agency/internal/store"
 	"agency/internal/tool"
 )
@@ -22,8 +21,6 @@ type Mail interface {
 	Pending(run agency.RunID, agent agency.AgentID, role agency.RoleID) int
 	// SendTx sends within the limits of the configuration.
 	SendTx(tx *store.Tx, m agency.Message) error
-	// RequestHandoffTx asks the project manager to give an agent's work to a role.
-	RequestHandoffTx(tx *store.Tx, id agency.MessageID, run agency.RunID, from agency.AgentID, to agency.RoleID, reason string) error
 }
 
 const (
@@ -125,23 +122,17 @@ func (l letters) Send(ctx context.Context, m tool.Letter) (tool.Sent, error) {
 	sent, err := l.post(ctx, m.To, m.InReplyTo, func(tx *store.Tx, full agency.Message) error {
 		full.Type, full.Subject, full.Body, full.Payload = m.Type, m.Subject, m.Body, m.Payload
 		full.Priority, full.RequiresResponse, full.RespondWithin = m.Priority, asks || m.Within > 0, m.Within
-		if l.c.r.o.Mail == nil {
-			return board.Send(tx, full)
-		}
-		return l.c.r.o.Mail.SendTx(tx, full)
+		return l.send(tx, full)
 	})
 	sent.Within = m.Within
 	return sent, err
 }
 
-// Handoff asks the project manager to give the contract to another role.
-func (l letters) Handoff(ctx context.Context, to agency.RoleID, reason string) (tool.Sent, error) {
-	return l.post(ctx, string(roster.ProjectManager), "", func(tx *store.Tx, full agency.Message) error {
-		if l.c.r.o.Mail == nil {
-			return agency.Errorf(agency.KindConflict, "there is no board to ask for a handoff; use signal_blocked")
-		}
-		return l.c.r.o.Mail.RequestHandoffTx(tx, full.ID, full.RunID, l.c.spec.Agent, to, reason)
-	})
+func (l letters) send(tx *store.Tx, m agency.Message) error {
+	if l.c.r.o.Mail == nil {
+		return board.Send(tx, m)
+	}
+	return l.c.r.o.Mail.SendTx(tx, m)
 }
 
 // post addresses a message and has it sent; one that answers another goes to

@@ -171,10 +171,7 @@ type blind struct{}
 
 func (blind) Waiting(board.Recipient) bool                            { return false }
 func (blind) Pending(agency.RunID, agency.AgentID, agency.RoleID) int { return 0 }
-func (blind) RequestHandoffTx(*store.Tx, agency.MessageID, agency.RunID, agency.AgentID, agency.RoleID, string) error {
-	return nil
-}
-func (blind) SendTx(*store.Tx, agency.Message) error { return nil }
+func (blind) SendTx(*store.Tx, agency.Message) error                  { return nil }
 
 // Who may not be written to is an error that the model reads, and nothing is
 // half sent.

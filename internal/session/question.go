@@ -100,6 +100,12 @@ func (w *draft) ask() error {
 	if err := w.join(); err != nil {
 		return err
 	}
+	if h := o.Handoff; h != nil {
+		var err error
+		if m, err = handoffRequest(m, h.Role, h.Reason); err != nil {
+			return err
+		}
+	}
 	// A full inbox must not take the question away: the harness sends it. Nor is
 	// the turn lost over an agent that somebody ended; its question is asked all
 	// the same.

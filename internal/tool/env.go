@@ -21,6 +21,7 @@ type Env struct {
 	Team        Team
 	Questions   Questions
 	Changes     Changes
+	Handoffs    Handoffs
 	// Criteria are the ids of the contract's acceptance criteria.
 	Criteria []string
 	// Limits are those of the contract's change.
@@ -33,8 +34,6 @@ type Mail interface {
 	// why a recipient cannot have it: unknown, out of the role's reach, ended,
 	// or with a full inbox.
 	Send(ctx context.Context, m Letter) (Sent, error)
-	// Handoff asks the project manager to give the agent's work to a role.
-	Handoff(ctx context.Context, to agency.RoleID, reason string) (Sent, error)
 }
 
 // Letter is a message as an agent writes it.

@@ -30,11 +30,6 @@ func (o *office) Send(_ context.Context, l Letter) (Sent, error) {
 	return Sent{}, agency.Errorf(agency.KindNotFound, "there is no agent and no role %q", l.To)
 }
 
-func (o *office) Handoff(_ context.Context, to agency.RoleID, reason string) (Sent, error) {
-	o.got = append(o.got, Letter{To: string(to), Body: reason})
-	return Sent{ID: "me/main/1/1/1", Listeners: []agency.AgentID{"pm"}}, nil
-}
-
 // A message goes out as it was written; whoever may not have it is an error
 // that the model reads, and so is every malformed one.
 func TestSendMessage(t *testing.T) {
@@ -85,19 +80,35 @@ func TestSendMessage(t *testing.T) {
 	}
 }
 
+// desk lets everything be handed over but to a generalist.
+type desk struct{}
+
+func (desk) MayHandOver(_ context.Context, to agency.RoleID) error {
+	if to == "generalist" {
+		return agency.Errorf(agency.KindDenied, "not to you")
+	}
+	return nil
+}
+
 func TestRequestHandoff(t *testing.T) {
-	o := &office{}
-	res, err := requestHandoff().Run(t.Context(), &Env{Mail: o}, []byte(`{"role":"test_engineer","reason":"only tests are left"}`))
+	res, err := requestHandoff().Run(t.Context(), &Env{Handoffs: desk{}}, []byte(`{"role":" test_engineer ","reason":" only tests are left "}`))
 	if err != nil || res.Failed {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	want := []Letter{{To: "test_engineer", Body: "only tests are left"}}
-	if diff := cmp.Diff(want, o.got); diff != "" {
+	if diff := cmp.Diff(Effect(Handoff{"test_engineer", "only tests are left"}), res.Effect); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []string{`{"role":"overseer","reason":"x"}`, `{"role":"nobody","reason":"x"}`, `{"role":"reviewer","reason":" "}`} {
-		if res, err := requestHandoff().Run(t.Context(), &Env{Mail: o}, []byte(bad)); err != nil || !res.Refused {
-			t.Errorf("%s: %+v, %v", bad, res, err)
+	for args, want := range map[string]string{
+		`{"role":"overseer","reason":"x"}`:                                         `no work can be handed to a role "overseer"; roles: `,
+		`{"role":"reviewer","reason":"x"}`:                                         `no work can be handed to a role "reviewer"`, // it changes nothing
+		`{"role":"nobody","reason":"x"}`:                                           `no work can be handed to a role "nobody"`,
+		`{"role":"test_engineer","reason":" "}`:                                    "the reason is empty",
+		`{"role":"generalist","reason":"x"}`:                                       "not to you",
+		`{"role":"test_engineer"}`:                                                 `"reason" is missing`,
+		`{"role":"cleanup","reason":"` + strings.Repeat("x", maxQuestion+1) + `"}`: "longer than",
+	} {
+		if res, err := requestHandoff().Run(t.Context(), &Env{Handoffs: desk{}}, []byte(args)); err != nil || !res.Failed || res.Effect != nil || !strings.Contains(res.Text, want) {
+			t.Errorf("%.60s: %+v, %v", args, res, err)
 		}
 	}
 }
