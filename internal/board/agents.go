@@ -101,6 +101,7 @@ ON CONFLICT DO UPDATE SET role = excluded.role, name = excluded.name, contract_i
 	completed_at = 0, last_heartbeat_at = ?8, heartbeat = excluded.heartbeat, missed = 0, beat = excluded.beat`,
 		string(a.Run), string(a.ID), string(a.Role), a.Name, string(a.Contract), string(a.Status), a.Activity,
 		now, int64(a.HeartbeatInterval), int64(beat))
+	delete(crewOf(tx), member{a.Run, string(a.ID)})
 	return err
 }
 
@@ -197,6 +198,7 @@ func Leave(tx *store.Tx, run agency.RunID, id agency.AgentID, status AgentStatus
 WHERE run_id = ? AND agent_id = ?`, string(status), reason, store.Micros(tx.Now), string(run), string(id)); err != nil {
 		return err
 	}
+	delete(crewOf(tx), member{run, string(id)})
 	if err := releaseAll(tx, run, id, "its holder has "+string(status)); err != nil {
 		return err
 	}

@@ -68,7 +68,6 @@ type Board struct {
 	turns   *turns
 	watches *watches
 	sends   *store.Together[agency.Message]
-	crew    *crew // the writer's own
 	stop    func()
 	over    chan struct{} // closed by Close
 }

@@ -8,15 +8,10 @@ import (
 	"agency/internal/store"
 )
 
-// crew is what is known of the agents, so that a sender costs no query for
-// itself and its recipient. It is of one version of the table of agents, which
-// a trigger changes with each agent that comes, goes or gets another role, and
-// is used only where the version is the same in the transaction at work. It
-// belongs to the writer's goroutine.
-type crew struct {
-	version int64
-	known   map[member]party
-}
+// crew is what is remembered of the agents, so that a sender costs no query for
+// itself and its recipient. Whatever changes who an agent is forgets it. It
+// belongs to the writer.
+type crew map[member]party
 
 type member struct {
 	run   agency.RunID
@@ -32,29 +27,23 @@ type party struct {
 // maxCrew bounds what is remembered.
 const maxCrew = 20_000
 
-// crewOf gives what is known in this transaction: to begin with nothing, where
-// there is no board to remember it.
-func crewOf(tx *store.Tx, b *Board) (*crew, error) {
-	if b == nil {
-		return &crew{known: map[member]party{}}, nil
+// crewOf gives what is remembered.
+func crewOf(tx *store.Tx) crew {
+	type key struct{}
+	c, ok := tx.Memory()[key{}].(crew)
+	if !ok || len(c) >= maxCrew {
+		c = crew{}
+		tx.Memory()[key{}] = c
 	}
-	var version int64
-	if err := tx.QueryRow(`SELECT version FROM board_crew`).Scan(&version); err != nil {
-		return nil, err
-	}
-	if c := b.crew; c != nil && c.version == version && len(c.known) < maxCrew {
-		return c, nil
-	}
-	b.crew = &crew{version, map[member]party{}}
-	return b.crew, nil
+	return c
 }
 
-func (c *crew) party(tx *store.Tx, run agency.RunID, id string) (p party, err error) {
+func (c crew) party(tx *store.Tx, run agency.RunID, id string) (p party, err error) {
 	if id == agency.FromHuman || id == agency.FromSystem {
 		return p, nil
 	}
 	k := member{run, id}
-	if p, ok := c.known[k]; ok {
+	if p, ok := c[k]; ok {
 		return p, nil
 	}
 	err = tx.QueryRow(`SELECT role, completed_at <> 0 FROM board_agent WHERE run_id = ? AND agent_id = ?`, string(run), id).Scan(&p.role, &p.ended)
@@ -62,7 +51,7 @@ func (c *crew) party(tx *store.Tx, run agency.RunID, id string) (p party, err er
 		return p, nil // not remembered: anybody may ask for anything
 	}
 	if err == nil {
-		c.known[k] = p
+		c[k] = p
 	}
 	return p, err
 }

@@ -16,6 +16,7 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 			return err
 		}
 	}
+	clear(crewOf(tx))
 	for _, prefix := range []string{lockPrefix(run), tokenPrefix(run)} {
 		held, err := lease.List(tx, prefix)
 		if err != nil {

@@ -95,10 +95,7 @@ type parcel struct {
 // nor is what was sent before. Without a board there is no limit: that is how
 // the board itself writes.
 func screen(tx *store.Tx, b *Board, ms []agency.Message, errs []error) ([]*parcel, error) {
-	crew, err := crewOf(tx, b)
-	if err != nil {
-		return nil, err
-	}
+	crew := crewOf(tx)
 	ps := make([]*parcel, 0, len(ms))
 	for i := range ms {
 		p := &parcel{Message: ms[i]}
@@ -113,7 +110,7 @@ func screen(tx *store.Tx, b *Board, ms []agency.Message, errs []error) ([]*parce
 
 var errSentBefore = errors.New("the message was sent before")
 
-func (p *parcel) screen(tx *store.Tx, b *Board, crew *crew) error {
+func (p *parcel) screen(tx *store.Tx, b *Board, crew crew) error {
 	if err := check(p.Message); err != nil {
 		return err
 	}
@@ -152,7 +149,7 @@ func after(now, span time.Duration) int64 {
 
 // allow checks a message against the board, and completes it with what the
 // board knows.
-func (p *parcel) allow(tx *store.Tx, b *Board, crew *crew) error {
+func (p *parcel) allow(tx *store.Tx, b *Board, crew crew) error {
 	m := &p.Message
 	m.ThreadRoot = m.ID
 	if m.InReplyTo != "" {

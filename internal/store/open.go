@@ -84,6 +84,7 @@ type DB struct {
 	writer                      *session
 	batch                       *batch
 	rhythm                      rhythm
+	memory                      memory
 	longLog                     bool
 	noGather, ackEarly, noFence bool
 }
@@ -117,6 +118,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db := &DB{
 		path: o.Path, readOnly: o.ReadOnly, now: o.Now, mono: o.Mono, zip: zip,
 		topics:   topics{lists: map[any]any{}},
+		memory:   memory{values: map[any]any{}},
 		requests: make(chan *request, maxBatch), drained: make(chan struct{}),
 		longLog: o.LongLog, noGather: o.seams.noGather, ackEarly: o.seams.ackEarly, noFence: o.seams.noFence,
 	}

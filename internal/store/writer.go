@@ -274,6 +274,7 @@ func (b *batch) begin() error {
 		return b.dead
 	}
 	b.begun, b.clean = true, true
+	b.db.memory.begin(b.db.writer)
 	return nil
 }
 
@@ -295,6 +296,7 @@ func (b *batch) leave(r *request, solo bool) {
 		return
 	}
 	b.epochOK = false // the closure may have raised it
+	b.db.memory.forget()
 	if solo {
 		// SQLite may have rolled back by itself, then this says so and is right.
 		_, _ = w.exec("ROLLBACK")
@@ -401,8 +403,10 @@ func (b *batch) commit() error {
 	if b.dead == nil && b.kept > 0 {
 		_, err := w.exec("COMMIT")
 		if err == nil {
+			b.db.memory.commit(w)
 			return nil
 		}
+		b.db.memory.forget()
 		b.dead = explain(b.db.path, err)
 	}
 	if b.begun {
