@@ -157,6 +157,7 @@ type Contract struct {
 	StyleGuide         string             `json:"style_guide,omitempty"`
 	Writes             []string           `json:"writes,omitempty"`
 	DependsOn          []ContractID       `json:"depends_on,omitempty"`
+	Blocks             []ContractID       `json:"blocks,omitempty"` // as an author wrote it; Ordered makes it DependsOn of the others
 	ExecutionMode      ExecutionMode      `json:"execution_mode,omitempty"`
 	Inputs             map[string]string  `json:"inputs,omitempty"`
 	ExpectedOutputs    Outputs            `json:"expected_outputs,omitzero"`

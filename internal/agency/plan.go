@@ -37,6 +37,32 @@ func (f PlanFault) String() string {
 	return string(f.Contract) + ": " + f.What
 }
 
+// Ordered is a plan in which what a contract blocks depends on it (DESIGN 5).
+// What a contract blocks and the plan does not have stays with it.
+func Ordered(contracts []Contract) []Contract {
+	if !slices.ContainsFunc(contracts, func(c Contract) bool { return len(c.Blocks) > 0 }) {
+		return contracts
+	}
+	out, at := slices.Clone(contracts), make(map[ContractID]int, len(contracts))
+	for i, c := range out {
+		at[c.ID] = i
+	}
+	for i := range out {
+		var unknown []ContractID
+		for _, id := range out[i].Blocks {
+			j, ok := at[id]
+			switch {
+			case !ok:
+				unknown = append(unknown, id)
+			case !slices.Contains(out[j].DependsOn, out[i].ID):
+				out[j].DependsOn = append(slices.Clone(out[j].DependsOn), out[i].ID)
+			}
+		}
+		out[i].Blocks = unknown
+	}
+	return out
+}
+
 // ValidatePlan names every fault of a plan at once (DESIGN 5); a plan without
 // faults may run.
 func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
@@ -89,6 +115,15 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 			add("depends on %s, which is not in the plan", d)
 		case status == StatusFailed || status == StatusCancelled || status == StatusBlocked:
 			add("depends on %s, which is %s: it could never start", d, status)
+		}
+	}
+	for _, b := range c.Blocks {
+		if status, ok := known[b]; !ok {
+			add("blocks %s, which is not in the plan", b)
+		} else if status != StatusPending {
+			add("blocks %s, which is %s already", b, status)
+		} else {
+			add("blocks %s, which was started before: let that one depend on it", b)
 		}
 	}
 	if _, ok := known[c.ParentID]; c.ParentID != "" && !ok {

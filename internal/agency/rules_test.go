@@ -352,3 +352,28 @@ func TestIDForms(t *testing.T) {
 		}
 	}
 }
+
+// What a contract blocks depends on it, once; what nobody knows is a fault.
+func TestOrdered(t *testing.T) {
+	plan := []Contract{
+		{ID: "a", Blocks: []ContractID{"b", "c", "later"}},
+		{ID: "b", DependsOn: []ContractID{"a"}},
+		{ID: "c", Blocks: []ContractID{"b"}},
+	}
+	got := Ordered(plan)
+	for i, want := range []string{"", "a c", "a"} {
+		if s := joinIDs(got[i].DependsOn, " "); s != want {
+			t.Errorf("%s depends on %q, want %q", got[i].ID, s, want)
+		}
+	}
+	if s := joinIDs(got[0].Blocks, " "); s != "later" || len(got[2].Blocks) > 0 || len(plan[2].DependsOn) > 0 {
+		t.Errorf("a still blocks %q, c %v; the plan given has %v", s, got[2].Blocks, plan)
+	}
+	faults := ValidatePlan(got, PlanRules{})
+	if len(faults) != 1 || faults[0].String() != "a: blocks later, which is not in the plan" {
+		t.Errorf("faults %v", faults)
+	}
+	if faults := ValidatePlan(Ordered([]Contract{{ID: "a", Blocks: []ContractID{"b"}}, {ID: "b", Blocks: []ContractID{"a"}}}), PlanRules{}); len(faults) != 1 {
+		t.Errorf("a circle of blocks has the faults %v", faults)
+	}
+}

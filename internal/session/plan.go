@@ -23,6 +23,7 @@ func (c *conversation) notes(d *done) {
 		if i := c.returnedAs(d, draft.Contract.ID); i >= 0 {
 			d.st.Drafts = slices.Clone(d.st.Drafts)
 			d.st.Drafts[i] = draft.Contract
+			d.st.Drafts = agency.Ordered(d.st.Drafts)
 			k.res.Text = fmt.Sprintf("contract %s is noted anew, in place of what came back", draft.Contract.ID)
 			continue
 		}
@@ -33,7 +34,7 @@ func (c *conversation) notes(d *done) {
 		if c.spec.Leads {
 			k.res.Text = fmt.Sprintf("contract %s is noted; spawn_agent starts it now, submit_plan with the rest", draft.Contract.ID)
 		}
-		d.st.Drafts = append(slices.Clone(d.st.Drafts), draft.Contract)
+		d.st.Drafts = agency.Ordered(append(slices.Clone(d.st.Drafts), draft.Contract))
 	}
 }
 
@@ -71,6 +72,7 @@ func (c *conversation) submit(d *done, k *call, plan agency.Plan) {
 	if len(plan.Contracts) == 0 {
 		plan.Contracts = d.st.Drafts
 	}
+	plan.Contracts = agency.Ordered(plan.Contracts)
 	rules := c.setup.Rules
 	if c.spec.Leads {
 		rules = c.building(d.known, nil, "")

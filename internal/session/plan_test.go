@@ -63,6 +63,28 @@ func TestPlanIsSubmitted(t *testing.T) {
 	}
 }
 
+// What a contract says that it blocks depends on it, noted or submitted at once.
+func TestPlanThatBlocks(t *testing.T) {
+	first := strings.Replace(good, `"constraints"`, `"blocks":["then"],"constraints"`, 1)
+	then := strings.Replace(good, `"fix"`, `"then"`, 1)
+	for name, say := range map[string][]any{
+		"at once":    {submit(first, then)},
+		"one by one": {calls("create_subcontract", first, "create_subcontract", then), calls("submit_plan", `{}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, s := drafting(t, say...)
+			s.MaxContracts = 0
+			out := k.must(s)
+			if out.Kind != Planned || len(out.Faults) != 0 || len(out.Plan) != 2 {
+				t.Fatalf("ended %+v", out)
+			}
+			if on := out.Plan[1].DependsOn; len(on) != 1 || on[0] != "fix" || len(out.Plan[0].Blocks) != 0 {
+				t.Errorf("the second depends on %v, the first blocks %v", on, out.Plan[0].Blocks)
+			}
+		})
+	}
+}
+
 // A plan may raise the attempts of its contracts, and the log tells.
 func TestPlansMultiplier(t *testing.T) {
 	k, s := drafting(

@@ -37,6 +37,7 @@ type draftArgs struct {
 	ParentID           string             `json:"parent_id,omitempty"`
 	FeatureID          string             `json:"feature_id,omitempty"`
 	DependsOn          []string           `json:"depends_on,omitempty"`
+	Blocks             []string           `json:"blocks,omitempty" jsonschema_description:"Contracts that depend on it: the other way round of depends_on."`
 	Writes             []string           `json:"writes,omitempty" jsonschema_description:"Files, globs or file#Symbol that it may change."`
 	Inputs             map[string]string  `json:"inputs,omitempty"`
 	ExpectedOutputs    outputs            `json:"expected_outputs,omitempty"`
@@ -108,6 +109,7 @@ func (a draftArgs) contract() agency.Contract {
 		TestRequirements: a.TestRequirements, QualityThresholds: a.QualityThresholds, Priority: a.Priority,
 		ExecutionMode: agency.ExecutionMode(a.ExecutionMode), EstimatedLines: a.Lines, Talent: a.Talent,
 		Complexity: complexity(a.Complexity), AcceptanceCriteria: criteria(a.AcceptanceCriteria), DependsOn: contractIDs(a.DependsOn),
+		Blocks: contractIDs(a.Blocks),
 	}
 }
 
@@ -247,7 +249,7 @@ func ReadDraft(raw json.RawMessage) (agency.Contract, error) {
 
 func draftShape() shape {
 	names := []string{
-		"assigned_role", "type", "parent_id", "feature_id", "depends_on", "writes", "inputs", "expected_outputs", "relevant_files",
+		"assigned_role", "type", "parent_id", "feature_id", "depends_on", "blocks", "writes", "inputs", "expected_outputs", "relevant_files",
 		"api_definitions", "constraints", "test_requirements", "quality_thresholds", "execution_mode", "priority",
 		"estimated_complexity", "estimated_lines", "talent",
 	}

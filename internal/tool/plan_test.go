@@ -2,6 +2,8 @@ package tool
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,5 +94,20 @@ lines changed: 32, OVER the limit of 30, 20 added and 12 deleted
 `
 	if diff := cmp.Diff(want, res.Text); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Every field that a model is shown of a contract is one that a plan may have.
+func TestDraftShapeIsWhole(t *testing.T) {
+	all, _ := DraftFields()
+	fields := reflect.TypeFor[draftArgs]()
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
+		if !slices.Contains(all, name) {
+			t.Errorf("submit_plan refuses the field %s", name)
+		}
+	}
+	if len(all) != fields.NumField() {
+		t.Errorf("%d fields are taken, %d are shown", len(all), fields.NumField())
 	}
 }

@@ -34,6 +34,7 @@ func Read(team *config.Team, c config.Config, judge func(config.Config, agency.P
 	for i, one := range team.Contracts {
 		r.contract(i+1, one)
 	}
+	r.plan.Contracts = agency.Ordered(r.plan.Contracts)
 	if len(r.faults) == 0 { // of what can be read
 		for _, f := range judge(c, r.plan) {
 			r.faults = append(r.faults, at(r.place(f.Contract), "%s", f))
