@@ -47,13 +47,16 @@ type record struct {
 	repo      git.Location // zero where it is gone: repoErr says so
 	repoErr   error
 	contracts []agency.Contract
-	messages  []agency.Message
-	verdicts  []agency.Verdict
-	receipts  map[agency.ReceiptID]bool
-	lines     []budget.Line
-	root      budget.State
-	gates     []agency.Gate
-	events    []agency.Event
+	messages  []board.Post
+	// checkpoints are what agents have done for good, by the log.
+	checkpoints []board.Checkpoint
+	live        []board.Agent
+	verdicts    []agency.Verdict
+	receipts    map[agency.ReceiptID]bool
+	lines       []budget.Line
+	root        budget.State
+	gates       []agency.Gate
+	events      []agency.Event
 }
 
 // Check looks at one run.
@@ -69,6 +72,7 @@ func (r Run) Check(ctx context.Context) []Finding {
 		{"receipts", receiptsExist},
 		{"budget", sumsFit},
 		{"messages", mailFits},
+		{"agents", nobodyLeft},
 		{"objects", objectsWhole},
 		{"history", stepsOnce},
 		{"leftovers", nothingLeft},
@@ -97,7 +101,13 @@ func (r Run) read(ctx context.Context) (*record, error) {
 		if rec.contracts, err = registry.Contracts(q, r.ID); err != nil {
 			return err
 		}
-		if rec.messages, err = board.Messages(q, r.ID); err != nil {
+		if rec.messages, err = board.Posts(q, r.ID); err != nil {
+			return err
+		}
+		if rec.checkpoints, err = board.Checkpoints(q, r.ID, ""); err != nil {
+			return err
+		}
+		if rec.live, err = board.Live(q, r.ID); err != nil {
 			return err
 		}
 		if rec.verdicts, err = verify.Verdicts(q, r.ID); err != nil {
@@ -224,15 +234,6 @@ func sumsFit(_ context.Context, r *record) (string, error) {
 		return fmt.Sprintf("the requests sum up to %s and %d tokens, the run to %s and %d", money, tokens, r.root.Money, r.root.Tokens), nil
 	case r.root.Reserved != 0 && !r.Live:
 		return fmt.Sprintf("%s is held back for a request that nobody waits for", r.root.Reserved), nil
-	}
-	return "", nil
-}
-
-func mailFits(_ context.Context, r *record) (string, error) {
-	for _, m := range r.messages {
-		if r.run.State.Final() && (m.Status == agency.MailPending || m.Status == agency.MailDelivered) {
-			return fmt.Sprintf("the run has %s and message %s is still %s", r.run.State, m.ID, m.Status), nil
-		}
 	}
 	return "", nil
 }

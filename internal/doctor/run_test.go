@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/budget"
 )
 
@@ -26,7 +27,14 @@ func TestRecord(t *testing.T) {
 			verdicts:  []agency.Verdict{{ContractID: "c", Receipts: []agency.ReceiptID{"x"}, Proofs: []agency.Proof{{Receipt: "x"}, {}}}},
 			lines:     []budget.Line{{Money: 2, Billed: 10}, {Money: 3, Billed: 5}},
 			root:      budget.State{Money: 5, Tokens: 15},
-			messages:  []agency.Message{{ID: "m", Status: agency.MailProcessed}},
+			messages: []board.Post{
+				{Message: agency.Message{ID: "m", Status: agency.MailProcessed}, Deliveries: []board.Delivery{{Agent: "a", Status: agency.MailProcessed}, {Agent: "b", Status: agency.MailRead}}},
+			},
+			checkpoints: []board.Checkpoint{
+				{ID: 2, Type: board.MessageDone, Reference: "m", Agent: "a"},
+				{ID: 3, Type: board.StateCommitted, Reference: "1", Agent: "a"},
+				{ID: 3, Type: board.MessageDone, Reference: "removed", Agent: "a"},
+			},
 		}
 	}
 	looks := []look{
@@ -35,6 +43,7 @@ func TestRecord(t *testing.T) {
 		{"receipts", receiptsExist},
 		{"budget", sumsFit},
 		{"messages", mailFits},
+		{"agents", nobodyLeft},
 	}
 	for _, c := range []struct {
 		name, look, want string
@@ -81,6 +90,12 @@ func TestRecord(t *testing.T) {
 		{"money", "budget", "sum up to", func(r *record) { r.lines[0].Money++ }},
 		{"tokens", "budget", "sum up to", func(r *record) { r.root.Tokens-- }},
 		{"held back", "budget", "held back", func(r *record) { r.root.Reserved = 1 }},
+		{"a checkpoint that the record does not have", "messages", "event 4 says that b has acted on message m", func(r *record) {
+			r.checkpoints = append(r.checkpoints, board.Checkpoint{ID: 4, Type: board.MessageDone, Reference: "m", Agent: "b"})
+		}},
+		{"an agent of a run that has ended", "agents", "agent a is still waiting", func(r *record) {
+			r.live = []board.Agent{{ID: "a", Status: board.AgentWaiting}}
+		}},
 		{"a message that nobody read", "messages", "message m is still delivered", func(r *record) { r.messages[0].Status = agency.MailDelivered }},
 	} {
 		r := good()

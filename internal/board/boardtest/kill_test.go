@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv(standEnv); dir != "" {
+		fmt.Fprintln(os.Stderr, standChild(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
