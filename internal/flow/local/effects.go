@@ -72,15 +72,20 @@ func (in *inbox) take() (ev event, ok, woken bool) {
 // poll takes an event that is there already, or a timer that is due.
 func (x *execution) poll(ctx context.Context) (event, bool) {
 	ev, ok, woken := x.inbox.take()
-	if woken {
+	for woken {
 		if err := x.readSignals(ctx); err != nil {
 			x.inbox.wake() // not lost: read by the next Run, which begins with it
 			if ctx.Err() == nil {
 				x.halt(err)
 			}
+			break
 		}
-		if !ok {
-			ev, ok, _ = x.inbox.take()
+		if look := x.e.seams.looked; look != nil {
+			look()
+		}
+		woken = false
+		if !ok { // more may have come since the look: that must not be forgotten
+			ev, ok, woken = x.inbox.take()
 		}
 	}
 	if !ok {

@@ -84,6 +84,8 @@ type Engine struct {
 // seams are what tests replace.
 type seams struct {
 	beforeWrite, afterWrite func() error
+	// looked is called after each look for signals.
+	looked func()
 	// choose picks the next event of a run in place of time and chance.
 	choose func(*execution) (event, bool)
 	// redo is a planted fault: results that were kept are ignored.

@@ -3,6 +3,8 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -205,5 +207,33 @@ func TestStoppedWhileQuiet(t *testing.T) {
 	}
 	if len(last) != 1 || !last[0] {
 		t.Fatalf("quiet was told %v", last)
+	}
+}
+
+// A signal that comes just after the run has looked for signals is not lost.
+func TestSignalAfterTheLook(t *testing.T) {
+	r := newRig(t)
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	looks := 0
+	r.e.seams.looked = func() {
+		if looks++; looks <= 3 {
+			r.send("go", strconv.Itoa(looks), "1")
+		}
+	}
+	err := r.e.Run(ctx, testRun, r.fence, func(c flow.Ctx) error {
+		for n := range 3 {
+			if _, err := flow.Receive(c, flow.Signal[int]{Name: "go"}, fmt.Sprint("go/", n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, Hooks{Quiet: func(q bool) {
+		if q {
+			stop(errors.New("it waits for a signal that is there"))
+		}
+	}})
+	if err != nil {
+		t.Error(err)
 	}
 }
