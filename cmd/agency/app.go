@@ -28,6 +28,8 @@ type app struct {
 	dir      string // --repo
 	signals  chan os.Signal
 	goos     string // the system, as runtime.GOOS names it
+	// seen tells that a person sees what is printed, or that it goes where errors go.
+	seen bool
 	// width is how many columns the terminal has now; nil where there is none.
 	width func() int
 }
@@ -35,7 +37,8 @@ type app struct {
 // run parses and performs one command and returns its exit code.
 func run(args []string) int {
 	a := &app{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, style: styleOf(os.Stdout), goos: runtime.GOOS}
-	if a.style.Live {
+	a.seen = term.IsTerminal(int(os.Stdout.Fd())) || sameFile(os.Stdout, os.Stderr)
+	if a.style.Width > 0 {
 		a.width = func() int { return widthOf(os.Stdout) }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
@@ -57,10 +60,21 @@ func run(args []string) int {
 func styleOf(f *os.File) tui.Style {
 	_, plain := os.LookupEnv("NO_COLOR")
 	_, ci := os.LookupEnv("CI")
-	if plain || ci || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
+	if !term.IsTerminal(int(f.Fd())) {
 		return tui.Style{}
 	}
-	return tui.Style{Color: true, Live: true, Width: widthOf(f)}
+	rich := !plain && !ci && os.Getenv("TERM") != "dumb"
+	return tui.Style{Color: rich, Live: rich, Width: widthOf(f)}
+}
+
+// sameFile tells whether two outputs go to one place.
+func sameFile(a, b *os.File) bool {
+	x, err := a.Stat()
+	if err != nil {
+		return false
+	}
+	y, err := b.Stat()
+	return err == nil && os.SameFile(x, y)
 }
 
 // widthOf is how many columns a terminal has; 0: unknown.

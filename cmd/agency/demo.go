@@ -55,6 +55,11 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 		return err
 	}
 	defer remove()
+	return a.play(ctx, s, f)
+}
+
+// play runs the sample's goal to its end and shows what came of it.
+func (a *app) play(ctx context.Context, s *demo.Sample, f demoFlags) error {
 	cfg := s.Config(config.Defaults())
 	cfg.Mode = agency.Mode(f.mode)
 	if _, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto}); err != nil {
@@ -75,9 +80,9 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	err = a.follow(ctx, c, run, followOptions{yes: true, noWait: true, verbose: f.watch, pauses: false})
+	err = a.follow(ctx, c, run, followOptions{yes: true, noWait: true, verbose: f.watch, closed: true})
 	if errors.Is(err, exit(exitWaiting)) {
-		return a.demoStuck(ctx, c, run.ID)
+		return a.demoStuck(ctx, c, run.ID, f)
 	}
 	if err != nil {
 		return err
@@ -174,15 +179,21 @@ func (a *app) demoRun(ctx context.Context, c *daemon.Connected, s *demo.Sample, 
 
 // demoStuck is the end of a demo that waits at a gate which its script did not
 // foresee: nobody is there to answer it, and its host ends with the demo.
-func (a *app) demoStuck(ctx context.Context, c *daemon.Connected, id agency.RunID) error {
+func (a *app) demoStuck(ctx context.Context, c *daemon.Connected, id agency.RunID, f demoFlags) error {
 	gates, err := c.Gates(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, g := range gates {
 		if g.Open() {
-			a.note("the demo stops at its %s gate %s, which --yes does not answer: %s", g.Kind, g.ID, tui.Line(g.Summary))
+			a.note("the demo stops at its %s gate, which --yes does not answer: %s", g.Kind, tui.Line(g.Summary))
 		}
+	}
+	if !f.watch {
+		a.note("look on with: agency demo --mode %s --watch", f.mode)
+	}
+	if f.keep != "" {
+		a.note("kept: %s", f.keep)
 	}
 	return exit(exitFailed)
 }
@@ -199,13 +210,13 @@ func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sampl
 			continue
 		}
 		a.say("\n%s", tui.Wrap(a.style, "", "This is what the merge gate showed. The demo approved it itself, with --yes; in a real run you are asked."))
-		a.say("%s", tui.Wrap(a.style, "  ", strings.TrimSpace(tui.Clean(g.Body))))
+		a.say("%s", tui.Body(a.style, g.Body))
 	}
 	log, err := s.Git(ctx, "log", "--graph", "--oneline", "--decorate")
 	if err != nil {
 		return err
 	}
-	a.say("\n$ git log --graph --oneline --decorate\n%s", strings.TrimRight(log, "\n"))
+	a.say("\n$ git log --graph --oneline --decorate\n%s", tui.Cut(a.style, strings.TrimRight(log, "\n")))
 	doc, err := c.Inspect(ctx, id)
 	if err != nil {
 		return err

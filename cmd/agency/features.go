@@ -20,11 +20,13 @@ import (
 func (a *app) featuresCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "features", Short: "The backlog features.json: list, add, done",
-		Long: `The backlog is features.json at the repository's root: a list of features with id, description,
-test_file, size_estimate, verification_steps, depends_on and status. agency run --feature ID works on
-one; when its work has landed, the run's own branch says that it is done and what proves it.
+		Long: `The backlog is features.json at the repository's root: a list of features with
+id, description, test_file, size_estimate, verification_steps, depends_on and
+status. agency run --feature ID works on one; when its work has landed, the
+run's own branch says that it is done and what proves it.
 
-These commands edit the file in your checkout and leave every other field as it is; commit it yourself.`,
+These commands edit the file in your checkout and leave every other field as it
+is; commit it yourself.`,
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.featuresList(), a.featuresAdd(), a.featuresDone())

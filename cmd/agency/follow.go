@@ -21,6 +21,7 @@ import (
 type followOptions struct {
 	yes, noWait, json, verbose bool
 	pauses                     bool  // Ctrl-C pauses the run
+	closed                     bool  // nobody can answer a gate: the host ends with the command
 	stays                      bool  // a run that waits or is paused is followed on
 	after                      int64 // events up to here are not shown again
 	known                      int64 // events up to here are history: they are shown and end nothing
@@ -33,6 +34,8 @@ type follower struct {
 	run api.RunDoc
 	o   followOptions
 	log *tui.Log
+	// shown tells that a gate stands on the screen with the commands that answer it.
+	shown bool
 }
 
 func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o followOptions) error {
@@ -221,14 +224,19 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 			open++
 		}
 	}
-	if !this.Open() || f.o.yes && this.Kind.YesAnswers() && !this.NoYes {
+	if !this.Open() || (f.o.yes || f.run.Yes) && this.Kind.YesAnswers() && !this.NoYes {
 		return nil
 	}
-	if f.o.json || f.o.yes && !f.a.style.Live {
+	if f.o.json || f.o.yes && !f.a.seen && !f.o.closed {
 		f.a.note("%s", tui.GateNotice(this, open > 1)) // whoever reads the output does not read this
 	}
 	if !f.o.json {
-		if err := f.log.Print(tui.Gate(f.a.styleNow(), this, open > 1) + "\n"); err != nil {
+		f.shown = true
+		text := tui.Gate(f.a.styleNow(), this, open > 1)
+		if f.o.closed {
+			text = tui.GateText(f.a.styleNow(), this)
+		}
+		if err := f.log.Print(text + "\n"); err != nil {
 			return err
 		}
 	}
@@ -282,7 +290,7 @@ func (f *follower) end(ctx context.Context, err error) error {
 			return perr
 		}
 	} else {
-		f.a.printf(f.a.out, "%s%s", summary(doc.RunDoc, code), outcome(doc))
+		f.a.printf(f.a.out, "%s", tui.Fit(f.a.styleNow(), f.last(doc, code)))
 	}
 	if code == 0 {
 		return nil
@@ -296,23 +304,31 @@ func (f *follower) lost() error {
 		WithMend("agency resume %s", f.run.ID)
 }
 
+// last is what a run that was followed ends with. A dry run ends with its plan,
+// and then there is nothing left to look at.
+func (f *follower) last(d api.InspectDoc, code exit) string {
+	if d.Dry && d.State == agency.StateSucceeded {
+		return ""
+	}
+	return summary(d.RunDoc, code, !f.shown) + outcome(d)
+}
+
 // summary is the last lines of a run that was followed: where it stands, where
-// the work is, and the command that comes next.
-func summary(d api.RunDoc, code exit) string {
+// the work is, and the command that comes next; answers: also those that answer a
+// gate.
+func summary(d api.RunDoc, code exit, answers bool) string {
 	cost := tui.Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
 	s := fmt.Sprintf("\n%s  %s  %s\n", d.ID, d.State, tui.Line(d.Reason))
 	s += fmt.Sprintf("  branch %s, cost %s\n", d.Branch, cost)
 	switch {
 	case d.State == agency.StateSucceeded && d.Merged != "":
 		s += fmt.Sprintf("  merged into %s as %.10s\n", d.Target, d.Merged)
-	case d.State == agency.StateSucceeded && d.Dry:
-		s += fmt.Sprintf("  its plan: agency inspect %s --plan\n", d.ID)
 	case d.State == agency.StateSucceeded:
 		s += fmt.Sprintf("  land it with: agency merge %s\n", d.ID)
 	case d.State == agency.StatePaused, d.State == agency.StateInterrupted:
 		s += fmt.Sprintf("  go on with: agency resume %s\n", d.ID)
-	case d.State == agency.StateWaiting:
-		s += fmt.Sprintf("  answer with: agency approve %s, agency reject %s --reason TEXT\n", d.ID, d.ID)
+	case d.State == agency.StateWaiting && answers:
+		s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", d.ID, d.ID)
 	case d.State.Final():
 		s += fmt.Sprintf("  see why with: agency inspect %s\n", d.ID)
 	case code == exitInterrupted:

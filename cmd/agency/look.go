@@ -52,8 +52,13 @@ func (a *app) printJSON(v any) error {
 	return err
 }
 
-// show prints a document as JSON or as text.
+// show prints a document as JSON or as text that is fitted to the terminal.
 func (a *app) show(asJSON bool, v any, text func() string) error {
+	return a.showAsIs(asJSON, v, func() string { return tui.Fit(a.style, text()) })
+}
+
+// showAsIs is show for a text whose lines are somebody's own: a patch, a file.
+func (a *app) showAsIs(asJSON bool, v any, text func() string) error {
 	if asJSON {
 		return a.printJSON(v)
 	}
@@ -144,7 +149,7 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		if err != nil {
 			return err
 		}
-		return a.show(f.json, t, func() string { return tui.Transcript(a.style, t) })
+		return a.showAsIs(f.json, t, func() string { return tui.Transcript(a.style, t) })
 	case f.messages:
 		ms, err := v.Messages(ctx, run.ID)
 		if err != nil {
@@ -261,7 +266,7 @@ func (a *app) diffCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(asJSON, d, func() string {
+				return a.showAsIs(asJSON, d, func() string {
 					if stat {
 						return d.Stat
 					}
@@ -343,7 +348,7 @@ func (a *app) history(ctx context.Context, v api.View, run api.RunDoc, after int
 	if f.json {
 		return nil
 	}
-	_, err := fmt.Fprint(a.out, summary(run, 0))
+	_, err := fmt.Fprint(a.out, tui.Fit(a.style, summary(run, 0, true)))
 	return err
 }
 

@@ -56,7 +56,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
-			return a.show(asJSON, b, func() string {
+			return a.showAsIs(asJSON, b, func() string {
 				s := "agency " + b.Version
 				if b.Commit != "" {
 					s += fmt.Sprintf(" (%.12s)", b.Commit)

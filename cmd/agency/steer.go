@@ -151,7 +151,7 @@ func (a *app) settled(ctx context.Context, c *daemon.Connected, run api.RunDoc) 
 func after(d api.RunDoc) string {
 	switch {
 	case d.State.Final() || d.State == agency.StateInterrupted:
-		return strings.TrimPrefix(summary(d, 0), "\n")
+		return strings.TrimPrefix(summary(d, 0, true), "\n")
 	case len(d.Gates) > 0:
 		return fmt.Sprintf("%s waits again: %s; see it with: agency inspect %s\n", d.ID, tui.Line(d.Gates[0].Summary), d.ID)
 	default:

@@ -103,3 +103,11 @@ func Count(n int64) string {
 		return fmt.Sprint(n)
 	}
 }
+
+// Things is a number of things for people: 1 file, 2 files.
+func Things(n int, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -51,9 +52,17 @@ type Conflict struct {
 
 func (c Conflict) String() string {
 	if c.Kind == FileWrite {
-		return fmt.Sprintf("%v have changed %s apart from each other", c.Agents, c.Resource)
+		return fmt.Sprintf("%s have changed %s apart from each other", parties(c.Agents), c.Resource)
 	}
-	return fmt.Sprintf("%v disagree in their reviews of %s", c.Agents, c.Resource)
+	return fmt.Sprintf("%s disagree in their reviews of %s", parties(c.Agents), c.Resource)
+}
+
+func parties(agents []agency.AgentID) string {
+	out := make([]string, len(agents))
+	for i, a := range agents {
+		out[i] = string(a)
+	}
+	return strings.Join(out, " and ")
 }
 
 // RecordConflict writes down what shows a conflict: c.Kind, Resource, Agents and

@@ -132,7 +132,7 @@ Nothing is refused for it. Whoever lands later is merged with the other, and the
 	}
 	d.do(func(tx *store.Tx) error {
 		evs, err := event.Since(tx, 0, event.Filter{Run: run, MinSeverity: agency.SeverityWarning}, 0)
-		if len(evs) != 6 || evs[0].Summary != "conflict: [agent-a agent-b] have changed x apart from each other" {
+		if len(evs) != 6 || evs[0].Summary != "conflict: agent-a and agent-b have changed x apart from each other" {
 			t.Errorf("the log has %+v", evs)
 		}
 		return err

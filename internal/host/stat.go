@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agency/internal/agency"
 	"agency/internal/git"
 )
 
@@ -22,10 +23,6 @@ func StatText(stats []git.Stat) string {
 		fmt.Fprintf(&b, "  %-*s  +%d -%d\n", width, s.Path, s.Added, s.Deleted)
 		added, deleted = added+s.Added, deleted+s.Deleted
 	}
-	files := "files"
-	if len(stats) == 1 {
-		files = "file"
-	}
-	fmt.Fprintf(&b, "  %d %s changed, %d lines added, %d deleted\n", len(stats), files, added, deleted)
+	fmt.Fprintf(&b, "  %s changed, %s added, %d deleted\n", agency.Things(len(stats), "file", "files"), agency.Things(added, "line", "lines"), deleted)
 	return b.String()
 }

@@ -87,7 +87,7 @@ func TestEditsOfATeam(t *testing.T) {
 			if diff := cmp.Diff(tt.want, s.ends()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			told := "Conflicts that nothing has resolved:\n- [scaffolder-a scaffolder-b] have changed x.go apart from each other (escalated)\n"
+			told := "Conflicts that nothing has resolved:\n- scaffolder-a and scaffolder-b have changed x.go apart from each other (escalated)\n"
 			if got := strings.Contains(s.mergeGate(), told); got != (s.unproved != nil) {
 				t.Errorf("the merge gate tells of it: %t:\n%s", got, s.mergeGate())
 			}

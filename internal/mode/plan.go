@@ -51,7 +51,7 @@ func replanText(in Input, words string, all []agency.Contract, f schedule.Failur
 
 // PlanText is a plan for people, with what it may take where that is known.
 func PlanText(plan []agency.Contract, e *agency.PlanEstimate, parallel int) string {
-	s := fmt.Sprintf("%d contracts", len(plan))
+	s := agency.Things(len(plan), "contract", "contracts")
 	if parallel > 0 {
 		s += fmt.Sprintf(", at most %d at work at once", parallel)
 	}

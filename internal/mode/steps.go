@@ -454,7 +454,7 @@ func (v *mergeGateView) summary() string {
 		why, _, _ := strings.Cut(v.Problem, "; mend: ") // whole in the text; half a command would mislead
 		return "the merge was not done: " + firstLine(why)
 	case len(v.Weakened) > 0:
-		return fmt.Sprintf("ready, but %d checks were weakened", len(v.Weakened))
+		return "ready, but " + weakenedWords(len(v.Weakened))
 	case v.Land == agency.LandBranch:
 		return "ready on " + v.Branch + v.untested()
 	default:

@@ -423,15 +423,15 @@ func (w *draft) ended() error {
 }
 
 func planLine(plan []agency.Contract) string {
-	var b strings.Builder
-	b.WriteString("plan: ")
-	for i, c := range plan {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		fmt.Fprintf(&b, "%s, %d criteria: %s", c.ID, len(c.AcceptanceCriteria), clip(c.Title, 80))
+	if len(plan) == 1 {
+		c := plan[0]
+		return fmt.Sprintf("%s, %s: %s", c.ID, agency.Things(len(c.AcceptanceCriteria), "criterion", "criteria"), clip(c.Title, 80))
 	}
-	return clip(b.String(), 400)
+	names := make([]string, len(plan))
+	for i, c := range plan {
+		names[i] = string(c.ID)
+	}
+	return clip(fmt.Sprintf("%d contracts: %s", len(plan), strings.Join(names, ", ")), 400)
 }
 
 func (w *draft) log(s agency.Severity, summary string, d agency.Detail) error {

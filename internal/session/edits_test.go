@@ -21,7 +21,7 @@ import (
 func TestEditsSurviveDeath(t *testing.T) {
 	note := "edits/test-run/mine/attempt-1/turn-2/scaffolder-other/"
 	want := strings.Join([]string{
-		"conflict: [scaffolder-other generalist] have changed main.txt apart from each other",
+		"conflict: scaffolder-other and generalist have changed main.txt apart from each other",
 		"undeclared write: generalist changed new.txt, odd.txt",
 		"to generalist: " + note + "generalist", "to scaffolder-other: " + note + "scaffolder-other",
 	}, "\n")

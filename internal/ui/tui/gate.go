@@ -11,24 +11,41 @@ import (
 // Gate is a waiting gate with everything that is needed to answer it, and the
 // commands that do. Several says that more gates of the run wait.
 func Gate(st Style, g agency.Gate, several bool) string {
+	return GateText(st, g) + "\n" + answerLines(st, "  ", Answers(g, several))
+}
+
+// GateText is a gate without the commands, for where nobody can answer it.
+func GateText(st Style, g agency.Gate) string {
 	var b strings.Builder
 	title := strings.ToUpper(string(g.Kind)) + " GATE"
-	fmt.Fprintf(&b, "\n%s  %s\n", st.paint(bold+";"+yellow, title), st.paint(bold, Line(g.Summary)))
-	if body := strings.TrimSpace(Clean(g.Body)); body != "" {
-		b.WriteByte('\n')
-		for line := range strings.Lines(body) {
-			for part := range strings.SplitSeq(Wrap(st, "  ", strings.TrimRight(line, "\n")), "\n") {
-				text := strings.TrimPrefix(part, "  ")
-				b.WriteString(part[:len(part)-len(text)] + st.markdown(text) + "\n")
-			}
-		}
+	b.WriteString(Fit(st, fmt.Sprintf("\n%s  %s\n", st.paint(bold+";"+yellow, title), st.paint(bold, Line(g.Summary)))))
+	if body := Body(st, g.Body); body != "" {
+		b.WriteString("\n" + body + "\n")
 	}
 	for i, o := range g.Options {
 		fmt.Fprintf(&b, "  %d. %s\n", i+1, Line(o))
 	}
-	b.WriteByte('\n')
-	for _, c := range Answers(g, several) {
-		fmt.Fprintf(&b, "  %s%s\n", st.paint(cyan, pad(c.Command, 46)), "  "+st.paint(dim, c.What))
+	return b.String()
+}
+
+// Body is what a gate says, indented, fitted to the terminal and painted.
+func Body(st Style, body string) string {
+	var out []string
+	for line := range strings.Lines(Fit(st, indented(strings.TrimSpace(Clean(body)), "  "))) {
+		text := strings.TrimLeft(line, " ")
+		out = append(out, line[:len(line)-len(text)]+st.markdown(strings.TrimRight(text, " \n")))
+	}
+	return strings.Join(out, "\n")
+}
+
+// indented is a text with something before each line that is not empty.
+func indented(text, indent string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			b.WriteString(indent)
+		}
+		b.WriteString(line)
 	}
 	return b.String()
 }
@@ -41,8 +58,25 @@ func GateNotice(g agency.Gate, several bool) string {
 	for i, o := range g.Options {
 		fmt.Fprintf(&b, "\n  %d. %s", i+1, Line(o))
 	}
-	for _, c := range Answers(g, several) {
-		fmt.Fprintf(&b, "\n  %s  %s", pad(c.Command, 46), c.What)
+	b.WriteString("\n" + strings.TrimRight(answerLines(Style{}, "  ", Answers(g, several)), "\n"))
+	return b.String()
+}
+
+// answerLines are the commands, each with what it means beside it, or below it
+// where the terminal is too narrow.
+func answerLines(st Style, indent string, all []Answer) string {
+	widest, longest := 0, 0
+	for _, c := range all {
+		widest, longest = max(widest, columns(c.Command)), max(longest, columns(c.What))
+	}
+	narrow := st.Width > 0 && len(indent)+widest+2+longest >= st.Width
+	var b strings.Builder
+	for _, c := range all {
+		if narrow {
+			fmt.Fprintf(&b, "%s%s\n%s    %s\n", indent, st.paint(cyan, c.Command), indent, st.paint(dim, c.What))
+			continue
+		}
+		fmt.Fprintf(&b, "%s%s  %s\n", indent, st.paint(cyan, pad(c.Command, widest)), st.paint(dim, c.What))
 	}
 	return b.String()
 }

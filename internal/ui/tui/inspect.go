@@ -65,11 +65,12 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 		if s.Contract != c.ID {
 			continue
 		}
-		turns := fmt.Sprintf("%d turns", s.Turns)
+		turns := agency.Things(s.Turns, "turn", "turns")
 		if s.Epochs > 1 {
 			turns += fmt.Sprintf(" in %d epochs", s.Epochs)
 		}
-		fmt.Fprintf(&b, "  session %s  %s  %s  %s  %s\n", s.ID, s.Role, turns,
+		id := strings.TrimPrefix(string(s.ID), string(d.ID)+"/") // --transcript knows it by this
+		fmt.Fprintf(&b, "  session %s  %s  %s  %s  %s\n", id, s.Role, turns,
 			Cost(agency.USD(s.CostUSD), s.Tokens, s.CostUSD == 0 && s.Tokens > 0 && d.Unpriced), orDash(Line(s.Outcome)))
 	}
 	for _, r := range d.Reviews {

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,7 +50,7 @@ func (l *Log) Event(ev agency.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.progress.Add(ev)
-	if !l.o.Verbose && !ev.Severity.AtLeast(agency.SeverityInfo) {
+	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.o.Style.Live && routine(ev)) {
 		return l.redraw()
 	}
 	l.runWidth = max(l.runWidth, len(ev.RunID)+2)
@@ -172,9 +173,9 @@ func (l *Log) line(ev agency.Event) string {
 		text = string(ev.ContractID) + ": " + text
 	}
 	head := []column{
-		{run + " ", dim, 100},
+		{run + " ", dim, 120},
 		{ev.Time.In(l.o.Zone).Format(time.TimeOnly) + "  ", dim, 50},
-		{pad(cut(who(ev), 14), 14) + "  ", dim, 64},
+		{pad(cut(who(ev), 14), 14) + "  ", dim, 100},
 		{pad(string(ev.Type), 17) + "  ", colorOf(ev), 0},
 	}
 	width := 0
@@ -192,11 +193,68 @@ func (l *Log) line(ev agency.Event) string {
 		b.WriteString(st.paint(c.color, word) + c.text[len(word):])
 	}
 	if width > 0 {
-		text = cut(text, max(8, left))
+		text = fitted(text, max(8, left), width-1-left, telling(ev))
 	}
 	b.WriteString(strings.TrimRight(st.paint(textColor(ev), text), " "))
 	return b.String()
 }
+
+// fitted is a text in so many columns: cut, or where all of it tells something
+// broken into a few lines that stand below each other.
+func fitted(text string, width, indent int, whole bool) string {
+	if !whole || width < leastWidth {
+		return cut(text, width)
+	}
+	lines := strings.Split(wrapLine(text, width), "\n")
+	if len(lines) > mostLines {
+		lines[mostLines-1] = strings.Join(lines[mostLines-1:], " ")
+		lines = lines[:mostLines]
+	}
+	for i := range lines {
+		lines[i] = cut(lines[i], width)
+	}
+	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+}
+
+// mostLines bounds how many lines one event takes on a terminal.
+const mostLines = 3
+
+// telling events are what a person watches for: how things went, and why.
+func telling(ev agency.Event) bool {
+	switch ev.Type {
+	case "run_started", "plan_submitted", "plan_estimated", "verdict_submitted", "review_submitted", "merged", "merge_conflicted", "escalated", "failed",
+		"state_changed", "run_succeeded", "run_failed":
+		return true
+	}
+	return ev.Category == agency.CategoryGate || ev.Severity.AtLeast(agency.SeverityWarning)
+}
+
+// routine events say on a terminal what its progress line says as well, or what
+// the next event says better. The log of a program has all of them.
+func routine(ev agency.Event) bool {
+	d, err := agency.DecodeDetail(ev)
+	if err != nil || ev.Severity.AtLeast(agency.SeverityWarning) {
+		return false
+	}
+	switch d := d.(type) {
+	case *agency.TurnCompleted:
+		return true
+	case *agency.ToolCalled:
+		return slices.Contains(endings, d.Tool)
+	case *agency.LintRun:
+		return d.ExitCode == 0
+	}
+	switch ev.Type {
+	case "message_delivered", "message_processed":
+		return true
+	case "completed":
+		return strings.HasPrefix(ev.Summary, "session ended")
+	}
+	return false
+}
+
+// endings are the tools whose effect is an event of its own.
+var endings = []string{"submit_plan", "submit_review", "signal_complete", "final_report"}
 
 // column is a part of a line that a terminal shows from a width on: what is
 // said matters more there than when, to whom and in which run.

@@ -29,17 +29,45 @@ func (t *table) render(st Style, indent string) string {
 		}
 	}
 	var b strings.Builder
+	fit := st.Width - columns(indent)
+	if st.Width == 0 {
+		fit = 0
+	}
 	if len(t.head) > 0 && t.head[0] != "" {
-		b.WriteString(indent + st.paint(dim, t.line(t.head, widths)) + "\n")
+		b.WriteString(indent + st.paint(dim, cut(t.line(t.head, widths), fit)) + "\n")
 	}
 	for _, row := range t.rows {
-		line := indent + t.line(row, widths)
-		if st.Live {
-			line = cut(line, st.Width)
-		}
-		b.WriteString(line + "\n")
+		b.WriteString(indent + cut(t.line(row, widths), fit) + "\n")
 	}
 	return b.String()
+}
+
+// spare leaves out columns, in this order, until the last one has some room.
+func (t *table) spare(st Style, names ...string) {
+	for _, name := range names {
+		at := slices.Index(t.head, name)
+		if st.Width == 0 || t.room(st.Width) >= leastWidth || at < 0 {
+			return
+		}
+		drop := func(row []string) []string { return slices.Delete(slices.Clone(row), at, at+1) }
+		t.head = drop(t.head)
+		t.right = slices.Delete(slices.Clone(t.right), at, at+1)
+		for i := range t.rows {
+			t.rows[i] = drop(t.rows[i])
+		}
+	}
+}
+
+// room is how many columns are left for the last one.
+func (t *table) room(width int) int {
+	for i := range t.head[:len(t.head)-1] {
+		widest := 0
+		for _, row := range append([][]string{t.head}, t.rows...) {
+			widest = max(widest, columns(row[i]))
+		}
+		width -= widest + 2
+	}
+	return width
 }
 
 func (t *table) line(row []string, widths []int) string {
@@ -72,6 +100,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 			waiting = append(waiting, fmt.Sprintf("%s  waits at its %s gate: %s", r.ID, g.Kind, Line(g.Summary)))
 		}
 	}
+	t.spare(st, "DISK", "MODE", "COST") // what the run is about is asked for more often
 	out := t.render(st, "")
 	for _, w := range waiting {
 		out += st.paint(yellow, w) + "\n"

@@ -222,6 +222,7 @@ func TestWrap(t *testing.T) {
 		"code `go test ./... -run X` stays":   "  code\n  `go test ./... -run X`\n  stays",
 		"a\n\nb":                              "  a\n\n  b",
 		"verylongwordwithoutanyspaceinit end": "  verylongwordwithoutanyspaceinit\n  end",
+		"> somebody's words that go on":       "  > somebody's words\n  > that go on",
 	} {
 		if got := Wrap(st, "  ", in); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -343,5 +344,94 @@ func TestMessagesStandInTheirThreads(t *testing.T) {
 			t.Fatalf("want %q, in this order:\n%s", want, out)
 		}
 		last += at + 1
+	}
+}
+
+// On a terminal the log shows how things went, and why, in whole sentences, and
+// leaves out what the progress line says; a program's log has everything.
+func TestLogOnATerminalTellsWhatMatters(t *testing.T) {
+	refused := event(3, "", agency.SeverityWarning, "claim refused: new test fails: example.com/shop/money.TestFormatNegative", agency.VerdictSubmitted{})
+	refused.ContractID = "money"
+	evs := []agency.Event{
+		event(1, "scaffolder", agency.SeverityInfo, "turn 1: 100 tokens in", agency.TurnCompleted{Turn: 1}),
+		event(2, "scaffolder", agency.SeverityInfo, "signal_complete", agency.ToolCalled{Tool: "signal_complete"}),
+		event(2, "", agency.SeverityInfo, "claim: `go vet ./...`: exit code 0", agency.LintRun{}),
+		event(2, "", agency.SeverityInfo, "claim: `go vet ./...`: exit code 1", agency.LintRun{ExitCode: 1}),
+		event(2, "scaffolder", agency.SeverityInfo, "write_file a-folder/with-a-long-name/and-a-file-that-is-cut.go", agency.ToolCalled{Tool: "write_file"}),
+		refused,
+	}
+	var out, all bytes.Buffer
+	l, p := NewLog(&out, LogOptions{Style: Style{Live: true, Width: 80}}), NewLog(&all, LogOptions{})
+	for _, ev := range evs {
+		_, _ = l.Event(ev), p.Event(ev)
+	}
+	_ = l.Stop()
+	var lines []string
+	for line := range strings.Lines(out.String()) {
+		line = line[strings.LastIndex(line, "\x1b[K")+1:]
+		if line = strings.TrimPrefix(line, "[K"); strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+		}
+	}
+	want := `22:04:02  lint_run           claim: ` + "`go vet ./...`" + `: exit code 1
+22:04:02  tool_called        write_file a-folder/with-a-long-name/and-a-file-t…
+22:04:03  verdict_submitted  money: claim refused: new test fails:
+                             example.com/shop/money.TestFormatNegative
+`
+	if got := strings.Join(lines, ""); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if n := strings.Count(all.String(), "\n"); n != len(evs) {
+		t.Errorf("%d lines of %d events", n, len(evs))
+	}
+}
+
+// A text that is laid out keeps its layout, its tables are aligned, and no line
+// is broken within a word.
+func TestFit(t *testing.T) {
+	in := "  session alpha/attempt-1  scaffolder  2 turns  claimed\n| contract | cost |\n|---|---|\n| a | $1.00 |\n| longer | $2.00 |\n\nend"
+	want := "  session alpha/attempt-1\n  scaffolder  2 turns\n  claimed\ncontract  cost\na         $1.00\nlonger    $2.00\n\nend"
+	if got := Fit(Style{Width: 28}, in); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := Fit(Style{}, in); got != in {
+		t.Errorf("changed without a terminal:\n%s", got)
+	}
+	red := Style{Color: true, Width: 28}.paint(red, "twenty-six columns of red.")
+	if got := Fit(Style{Width: 28}, red); got != red {
+		t.Errorf("colours take columns: %q", got)
+	}
+}
+
+// On a narrow terminal what an answer means stands below its command.
+func TestAnswersFitTheTerminal(t *testing.T) {
+	g := agency.Gate{ID: "g", RunID: "a-run-with-a-long-name-abcd2345", Kind: agency.GateMerge, Summary: "ready", Body: "Fine."}
+	for width, want := range map[int]string{
+		0:  "  agency approve a-run-with-a-long-name-abcd2345               land it\n",
+		60: "  agency approve a-run-with-a-long-name-abcd2345\n      land it\n",
+	} {
+		if got := Gate(Style{Width: width}, g, false); !strings.Contains(got, want) {
+			t.Errorf("width %d:\n%s", width, got)
+		}
+	}
+	if got := GateText(Style{}, g); strings.Contains(got, "approve") {
+		t.Errorf("names a command:\n%s", got)
+	}
+}
+
+// What a run is about stays to be seen in the list of runs.
+func TestRunsOnANarrowTerminal(t *testing.T) {
+	n := int64(1 << 20)
+	runs := []api.RunDoc{{ID: "say-alpha-and-beta-nz75sl6l", State: agency.StateWaiting, Mode: agency.ModeMultiAgent, Goal: "Say alpha and beta", DiskBytes: &n}}
+	for width, want := range map[int][]string{80: {"GOAL", "Say alpha and beta", "AGE"}, 0: {"DISK", "MODE", "Say alpha and beta"}} {
+		got := Runs(Style{Width: width}, runs, time.Now())
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("width %d: no %q in\n%s", width, w, got)
+			}
+		}
+		if width > 0 && (strings.Contains(got, "DISK") || columns(got) > 2*width) {
+			t.Errorf("width %d:\n%s", width, got)
+		}
 	}
 }

@@ -80,11 +80,17 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// columns is how many columns a text takes.
+// columns is how many columns a text takes; its own colours take none.
 func columns(s string) int {
 	n := 0
-	for _, r := range s {
-		n += columnsOf(r)
+	for len(s) > 0 {
+		plain, rest, colour := strings.Cut(s, "\x1b[")
+		for _, r := range plain {
+			n += columnsOf(r)
+		}
+		if _, s, colour = strings.Cut(rest, "m"); !colour {
+			break
+		}
 	}
 	return n
 }
@@ -101,6 +107,15 @@ func cut(s string, width int) string {
 		}
 	}
 	return s
+}
+
+// Cut shortens each line of a text to the terminal's columns.
+func Cut(st Style, text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = cut(line, st.Width)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func pad(s string, width int) string {
@@ -120,7 +135,7 @@ func Wrap(st Style, indent, text string) string {
 		if line != "" {
 			line = indent + line
 		}
-		if st.Live && st.Width >= 20 {
+		if st.Width >= leastWidth {
 			line = wrapLine(line, st.Width-1)
 		}
 		out = append(out, line)
@@ -128,29 +143,92 @@ func Wrap(st Style, indent, text string) string {
 	return strings.Join(out, "\n")
 }
 
+// Fit is Wrap for a text whose lines are laid out already, and in which the
+// tables of Markdown are aligned.
+func Fit(st Style, text string) string {
+	if st.Width < leastWidth {
+		return text
+	}
+	var b strings.Builder
+	var rows []string
+	flush := func() {
+		if len(rows) > 0 {
+			b.WriteString(aligned(st, rows))
+			rows = nil
+		}
+	}
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		if strings.HasPrefix(strings.TrimLeft(line, " "), "| ") || len(rows) > 0 && strings.HasPrefix(strings.TrimLeft(line, " "), "|-") {
+			rows = append(rows, line)
+			continue
+		}
+		flush()
+		b.WriteString(wrapLine(line, st.Width-1))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	flush()
+	return b.String()
+}
+
+// leastWidth is the narrowest terminal for which lines are broken.
+const leastWidth = 20
+
+// aligned is a table of Markdown in columns.
+func aligned(st Style, rows []string) string {
+	indent := rows[0][:len(rows[0])-len(strings.TrimLeft(rows[0], " "))]
+	var t table
+	for i, row := range rows {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
+		for j := range cells {
+			cells[j] = strings.TrimSpace(cells[j])
+		}
+		switch {
+		case i == 0:
+			t.head = cells
+		case strings.Trim(row, " |-:") != "":
+			t.add(cells[:min(len(cells), len(t.head))]...)
+		}
+	}
+	return t.render(st, indent)
+}
+
+// hangOf is what begins the lines that a broken line goes on in.
+func hangOf(line string, width int) string {
+	body := strings.TrimLeft(line, " ")
+	indent := min(len(line)-len(body), width/2)
+	hang := strings.Repeat(" ", indent)
+	switch {
+	case strings.HasPrefix(body, "- "):
+		return hang + "  "
+	case strings.HasPrefix(body, "> "):
+		return hang + "> "
+	}
+	return hang
+}
+
 func wrapLine(line string, width int) string {
 	if columns(line) <= width {
 		return line
 	}
 	body := strings.TrimLeft(line, " ")
-	hang := len(line) - len(body)
-	if strings.HasPrefix(body, "- ") {
-		hang += 2
-	}
-	hang = min(hang, width/2)
+	hang := hangOf(line, width)
 	var b strings.Builder
 	b.WriteString(line[:len(line)-len(body)])
 	at, first := len(line)-len(body), true
-	for _, word := range words(body) {
+	for _, w := range words(body) {
+		gap, word := columns(w)-columns(strings.TrimLeft(w, " ")), strings.TrimLeft(w, " ")
 		n := columns(word)
 		switch {
 		case first:
-		case at+1+n > width:
-			b.WriteString("\n" + strings.Repeat(" ", hang))
-			at = hang
+		case at+gap+n > width:
+			b.WriteString("\n" + hang)
+			at = columns(hang)
 		default:
-			b.WriteByte(' ')
-			at++
+			b.WriteString(strings.Repeat(" ", gap))
+			at += gap
 		}
 		b.WriteString(word)
 		at, first = at+n, false
@@ -158,13 +236,19 @@ func wrapLine(line string, width int) string {
 	return b.String()
 }
 
-// words are parted by spaces outside of backticks.
-func words(s string) []string {
-	code := false
-	return strings.FieldsFunc(s, func(r rune) bool {
-		if r == '`' {
+// words are parted by spaces outside of backticks; each has those before it.
+func words(s string) (out []string) {
+	code, from := false, 0
+	for i := 0; i < len(s); i++ {
+		if s[i] == '`' {
 			code = !code
 		}
-		return r == ' ' && !code
-	})
+		if s[i] == ' ' && !code && i > 0 && s[i-1] != ' ' {
+			out, from = append(out, s[from:i]), i
+		}
+	}
+	if strings.TrimSpace(s[from:]) != "" {
+		out = append(out, s[from:])
+	}
+	return out
 }
