@@ -399,11 +399,10 @@ const CrashReason = "its host died; go on with: agency resume"
 func (h *Host) interrupt(id agency.RunID, cause error) func(*store.Tx) error {
 	if k := agency.KindOf(cause); k == agency.KindInternal {
 		h.o.Log.Error("a step of a run", "run", id, "error", cause)
+	} else {
+		h.o.Log.Warn("a run is interrupted", "run", id, "error", cause)
 	}
-	reason := cause.Error()
-	if mend := agency.MendOf(cause); mend != "" {
-		reason += "; " + mend
-	}
+	reason := interruption(cause)
 	return func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil || run.State.Final() {
@@ -422,4 +421,17 @@ func faultText(f *flow.Fault) string {
 		return text + " The build that wrote the record can go on with it; approve to try again with the build of the day."
 	}
 	return text + " Approve to try again; reject to end the run."
+}
+
+// interruption is why a run could not go on, and what mends it. A step's key is
+// for whoever looks for a fault, and the log of the host has it.
+func interruption(cause error) string {
+	reason := cause.Error()
+	if at := (*flow.Interrupt)(nil); errors.As(cause, &at) {
+		reason = at.Err.Error()
+	}
+	if mend := agency.MendOf(cause); mend != "" {
+		reason += "; " + mend
+	}
+	return reason
 }

@@ -9,6 +9,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/config"
+	"agency/internal/flow"
 	"agency/internal/registry"
 )
 
@@ -147,5 +148,15 @@ func TestRecipients(t *testing.T) {
 	_, _, err := whom(agency.Run{ID: "run-1", Mode: agency.ModeSingle}, "reviewer", nil, nil)
 	if agency.KindOf(err) != agency.KindNotFound || agency.MendOf(err) == "" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What interrupted a run is told without the key of the step.
+func TestInterruptionIsForPeople(t *testing.T) {
+	down := agency.Errorf(agency.KindTransient, "provider served: key refused").WithMend("agency resume r")
+	for _, err := range []error{down, &flow.Interrupt{Key: "r/contract/a/attempt-1/session/1", Err: down}} {
+		if got, want := interruption(err), "provider served: key refused; agency resume r"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
