@@ -304,8 +304,8 @@ func (a *app) watchCommand() *cobra.Command {
 }
 
 func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, live bool, f watchFlags) error {
-	if f.plain {
-		a.style.Live = false
+	if f.plain { // whole lines, however wide the terminal is
+		a.style.Live, a.style.Width, a.width = false, 0, nil
 	}
 	after, from, err := since(f.since, a.now())
 	if err != nil {

@@ -50,7 +50,7 @@ func (l *Log) Event(ev agency.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.progress.Add(ev)
-	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.o.Style.Live && routine(ev)) {
+	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.width() > 0 && routine(ev)) {
 		return l.redraw()
 	}
 	l.runWidth = max(l.runWidth, len(ev.RunID)+2)
@@ -161,9 +161,9 @@ func (l *Log) elapsed() time.Duration {
 // line is `[RUN] HH:MM:SS  TIER|ROLE  EVENT  text` (INTERFACES 6). Its columns
 // keep their width, so that the eye can run down the last one.
 func (l *Log) line(ev agency.Event) string {
-	st := l.o.Style
+	st, width := l.o.Style, l.width()
 	run := "[" + string(ev.RunID) + "]"
-	if st.Live {
+	if width > 0 {
 		run = "[" + shortRun(ev.RunID) + "]"
 	} else {
 		run = pad(run, l.runWidth)
@@ -177,10 +177,6 @@ func (l *Log) line(ev agency.Event) string {
 		{ev.Time.In(l.o.Zone).Format(time.TimeOnly) + "  ", dim, 50},
 		{pad(cut(who(ev), 14), 14) + "  ", dim, 100},
 		{pad(string(ev.Type), 17) + "  ", colorOf(ev), 0},
-	}
-	width := 0
-	if st.Live {
-		width = l.width()
 	}
 	var b strings.Builder
 	left := width - 1

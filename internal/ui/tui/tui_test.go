@@ -361,7 +361,7 @@ func TestLogOnATerminalTellsWhatMatters(t *testing.T) {
 		refused,
 	}
 	var out, all bytes.Buffer
-	l, p := NewLog(&out, LogOptions{Style: Style{Live: true, Width: 80}}), NewLog(&all, LogOptions{})
+	l, p := NewLog(&out, LogOptions{Style: Style{Width: 80}}), NewLog(&all, LogOptions{})
 	for _, ev := range evs {
 		_, _ = l.Event(ev), p.Event(ev)
 	}
