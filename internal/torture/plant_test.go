@@ -101,6 +101,11 @@ func plants() []plant {
 			"./internal/schedule", "TestOpenExecutorKeepsItsPromises",
 		},
 		{
+			"run that forgets a signal",
+			[]edit{{"internal/flow/local/effects.go", "ev, ok, woken = x.inbox.take()", "ev, ok, _ = x.inbox.take()"}},
+			"./internal/flow/local", "TestSignalAfterTheLook",
+		},
+		{
 			"forgotten clean-up",
 			[]edit{{"internal/workspace/run.go", "if slices.Contains(keep, ref) {", "if true {"}},
 			"./internal/workspace", "TestSweepRemovesOrphans",
