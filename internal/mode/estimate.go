@@ -126,7 +126,7 @@ func BidOn(p agency.Contract, way agency.Route, rounds int, staff func(agency.Ro
 
 // sums is an estimate in a line.
 func sums(e agency.PlanEstimate) string {
-	return fmt.Sprintf("%d contracts, about %d turns, %s tokens, %s; at worst %d attempts, %s tokens, %s", len(e.Contracts), e.Turns,
+	return fmt.Sprintf("%s, about %d turns, %s tokens, %s; at worst %d attempts, %s tokens, %s", agency.Things(len(e.Contracts), "contract", "contracts"), e.Turns,
 		agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
 }
 

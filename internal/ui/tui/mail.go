@@ -32,6 +32,7 @@ func Messages(st Style, ms []api.MessageDoc, disputes []api.ConflictDoc) string 
 			t.add("", "", "", "  "+Line(string(d.Agent)), "", string(d.Status), Line(d.Reason))
 		}
 	}
+	t.spare(st, "ID", "TYPE") // ids are long, and --json and wide outputs have them
 	return t.render(st, "") + deadLetters(st, ms) + conflicts(st, disputes)
 }
 
@@ -77,7 +78,11 @@ func deadLetters(st Style, ms []api.MessageDoc) string {
 			if d.Agent != "" {
 				to = Line(string(d.Agent))
 			}
-			t.add(Line(string(m.ID)), Line(m.From), to, cmp.Or(Line(d.Reason), "-"))
+			id := Line(string(m.ID))
+			if st.Width > 0 {
+				id = cut(id, max(leastWidth, st.Width/4))
+			}
+			t.add(id, Line(m.From), to, cmp.Or(Line(d.Reason), "-"))
 		}
 	}
 	if n == 0 {

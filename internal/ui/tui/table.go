@@ -29,7 +29,7 @@ func (t *table) render(st Style, indent string) string {
 		}
 	}
 	var b strings.Builder
-	fit := st.Width - columns(indent)
+	fit := st.Width - 1 - columns(indent) // like lines that are broken, so that none of them is
 	if st.Width == 0 {
 		fit = 0
 	}
@@ -51,7 +51,9 @@ func (t *table) spare(st Style, names ...string) {
 		}
 		drop := func(row []string) []string { return slices.Delete(slices.Clone(row), at, at+1) }
 		t.head = drop(t.head)
-		t.right = slices.Delete(slices.Clone(t.right), at, at+1)
+		if at < len(t.right) {
+			t.right = slices.Delete(slices.Clone(t.right), at, at+1)
+		}
 		for i := range t.rows {
 			t.rows[i] = drop(t.rows[i])
 		}

@@ -435,3 +435,23 @@ func TestRunsOnANarrowTerminal(t *testing.T) {
 		}
 	}
 }
+
+// What was said stays to be seen where ids leave no room for it.
+func TestMessagesOnANarrowTerminal(t *testing.T) {
+	m := agency.Message{ID: "edits/say-alpha-and-beta-nz75sl6l/alpha/attempt-1/turn-1/scaffolder-beta", From: "system", To: "scaffolder-beta", Type: "note", Status: agency.MailFailed, Subject: "Also changed"}
+	doc := api.MessageDoc{Message: m, Deliveries: []api.DeliveryDoc{{Agent: "scaffolder-beta", Status: agency.MailFailed, Reason: "the recipient has ended"}}}
+	got := Messages(Style{Width: 80}, []api.MessageDoc{doc}, nil)
+	for _, want := range []string{"scaffolder-beta", "Also changed", "DEAD LETTER", "the recipient has"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if n := columns(strings.TrimRight(line, "\n")); n > 79 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if wide := Messages(Style{}, []api.MessageDoc{doc}, nil); !strings.Contains(wide, string(m.ID)) {
+		t.Errorf("no id in\n%s", wide)
+	}
+}
