@@ -217,3 +217,22 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// What blocks another contract is read as what the other depends on.
+func TestReadBlocks(t *testing.T) {
+	blocking := strings.NewReplacer("    depends_on: [add]\n", "", "    writes: [calc.go]\n", "    writes: [calc.go]\n    blocks: [tests]\n").Replace(yaml)
+	want, err := read(t, "team.yaml", yaml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, "team.yaml", blocking)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, err := read(t, "team.yaml", strings.Replace(blocking, "[tests]", "[nobody]", 1)); err == nil || !strings.Contains(err.Error(), "add: blocks nobody, which is not in the plan") {
+		t.Errorf("what is not there is blocked: %v", err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/config"
 	"agency/internal/mode"
+	"agency/internal/roster"
 )
 
 // A plan cannot take the id of a contract that the run makes itself: the second
@@ -38,6 +39,16 @@ func TestPlansBuildOnWhatIsThere(t *testing.T) {
 		faults := agency.ValidatePlan([]agency.Contract{{ID: "new", AssignedRole: "scaffolder", DependsOn: []agency.ContractID{id}}}, rules)
 		if want == "" && len(faults) > 0 || want != "" && (len(faults) != 1 || !strings.Contains(faults[0].What, want)) {
 			t.Errorf("after %s: %v", id, faults)
+		}
+	}
+}
+
+// The limits that a run has by default are those of the roles (DESIGN 15).
+func TestDefaultLimitsAreTheRoles(t *testing.T) {
+	agents := config.Defaults().Agents
+	for _, role := range roster.Roles() {
+		if got := limitsOf(role.Limits, agents[string(role.ID)]); got != role.Limits {
+			t.Errorf("%s has the limits %+v by default, want %+v", role.ID, got, role.Limits)
 		}
 	}
 }
