@@ -52,7 +52,7 @@ func TestWritingMailFillsNoTable(t *testing.T) {
 	d := newDesk(t)
 	const step = ` SET status = 'read', session = 's'`
 	for query, args := range map[string]int{
-		statements[0][1]: 12, statements[placed|rich][maxRows]: 2 + 23*maxRows,
+		statements[0][1]: 8, statements[shapes-1][maxRows]: 2 + 23*maxRows,
 		`UPDATE board_message` + step: 0, `UPDATE board_delivery` + step: 0,
 		`INSERT INTO board_delivery (message, agent, run_id, type, priority, expires, status) VALUES (1, '', '', '', 0, 0, 'pending')`: 0,
 	} {

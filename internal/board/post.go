@@ -114,12 +114,13 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, seq, string(to), string(p.RunID), string(p.
 	return appendEvent(tx, taken(p.Message, r.to.who))
 }
 
-// shape is which columns of a message's row are written: those that each needs,
-// those of one that is not pending, and those that few messages have.
+// shape is which columns of a message's row are bound: those that each needs,
+// those of one that is not pending, and those that not all messages have.
 type shape int
 
 const (
 	placed shape = 1 << iota // not pending in an inbox
+	marked                   // for a role, with a subject, of a contract or with a priority
 	rich
 	shapes
 )
@@ -130,6 +131,9 @@ const maxRows = 16
 func (p *parcel) shape() (s shape) {
 	if p.promised != nil || p.To == agency.Everyone {
 		s |= placed
+	}
+	if p.ToRole != "" || p.Subject != "" || p.ContractID != "" || p.Priority != 0 {
+		s |= marked
 	}
 	if len(p.Payload) > 0 || p.PayloadHash != "" || p.InReplyTo != "" || p.ThreadRoot != p.ID || p.TTL != 0 || p.RequiresResponse || p.due != 0 {
 		s |= rich
@@ -149,7 +153,9 @@ func ofOneRun(ps []*parcel) (n int) {
 // rows what is bound costs more than what is written.
 const (
 	sharedColumns = `run_id, created_at`
-	plainColumns  = `, id, sender, sender_role, recipient, role, type, subject, body, contract_id, priority`
+	plainColumns  = `, id, sender, sender_role, recipient, type, body`
+	markedColumns = `, role, subject, contract_id, priority`
+	unmarked      = `, '', '', '', 0`
 	placedColumns = `, status, agent, session, delivered_at`
 	richColumns   = `, payload, payload_hash, in_reply_to, root, ttl, wants, within, due, expires`
 )
@@ -159,27 +165,37 @@ const (
 // undoes: with OR FAIL SQLite need not remember for itself how to.
 var statements = func() (all [shapes][maxRows + 1]string) {
 	for s := range shapes {
-		columns := plainColumns
+		columns, row := sharedColumns+plainColumns+markedColumns, `(?1, ?2`+bound(plainColumns)
+		if s&marked != 0 {
+			row += bound(markedColumns)
+		} else {
+			row += unmarked
+		}
 		if s&placed != 0 {
-			columns += placedColumns
+			columns, row = columns+placedColumns, row+bound(placedColumns)
 		}
 		if s&rich != 0 {
-			columns += richColumns
+			columns, row = columns+richColumns, row+bound(richColumns)
 		}
-		row := `(?1, ?2` + strings.Repeat(`, ?`, strings.Count(columns, `,`)) + `)`
+		row += `)`
 		for n := 1; n <= maxRows; n++ {
-			all[s][n] = `INSERT OR FAIL INTO board_message (` + sharedColumns + columns + `) VALUES ` + row + strings.Repeat(`, `+row, n-1)
+			all[s][n] = `INSERT OR FAIL INTO board_message (` + columns + `) VALUES ` + row + strings.Repeat(`, `+row, n-1)
 		}
 	}
 	return all
 }()
 
+// bound is a place for each of some columns.
+func bound(columns string) string { return strings.Repeat(`, ?`, strings.Count(columns, `,`)) }
+
 func (s shape) insert(tx *store.Tx, ps []*parcel) error {
 	args := make([]any, 0, 2+23*len(ps))
 	args = append(args, string(ps[0].RunID), store.Micros(tx.Now))
 	for _, p := range ps {
-		args = append(args, string(p.ID), p.From, string(p.FromRole), p.To, string(p.ToRole), string(p.Type), p.Subject, p.Body,
-			string(p.ContractID), p.Priority)
+		args = append(args, string(p.ID), p.From, string(p.FromRole), p.To, string(p.Type), p.Body)
+		if s&marked != 0 {
+			args = append(args, string(p.ToRole), p.Subject, string(p.ContractID), p.Priority)
+		}
 		if s&placed != 0 {
 			args = p.place(tx, args)
 		}

@@ -42,29 +42,34 @@ func Append(tx *store.Tx, ev agency.Event) (agency.Event, error) {
 const maxRows = 16
 
 // A statement binds once what its rows have in common: with many rows what is
-// bound costs more than what is written. All of a transaction's events have its
+// bound costs more than what is written, and what none of them has not at all. All of a transaction's events have its
 // time, those of one statement are of one run, and most that are written
 // together are of one kind.
 const (
 	commonColumns = `time, run_id`
 	kindColumns   = `, category, type, severity, rank`
-	ownColumns    = `, agent_id, role, tier, contract_id, message_id, state_id, summary, details`
+	ownColumns    = `, agent_id, role, message_id, summary, details`
+	markColumns   = `, tier, contract_id, state_id`
+	unmarked      = `, '', '', 0`
 	kindCount     = 4
-	ownCount      = 8
+	ownCount      = 5
+	markCount     = 3
 )
 
 // statement is how some events are written.
 type statement struct {
-	rows  int
-	alike bool // of one kind
+	rows   int
+	alike  bool // of one kind
+	marked bool // at least one has a tier, a contract or a key of the state
 }
 
 // next is how the first of some events are written.
 func next(evs []agency.Event) statement {
-	st := statement{rows: 1, alike: true}
+	st := statement{alike: true}
 	first := &evs[0]
 	for st.rows < min(len(evs), maxRows) && evs[st.rows].RunID == first.RunID {
 		ev := &evs[st.rows]
+		st.marked = st.marked || ev.Tier != "" || ev.ContractID != "" || ev.RelatedState != 0
 		st.alike = st.alike && ev.Category == first.Category && ev.Type == first.Type && ev.Severity == first.Severity
 		st.rows++
 	}
@@ -75,13 +80,13 @@ func next(evs []agency.Event) statement {
 // SQLite the trouble to remember how to undo the statement.
 var inserts = func() map[statement]string {
 	all := map[statement]string{}
-	own := strings.Repeat(`, ?`, ownCount)
 	for n := 1; n <= maxRows; n++ {
-		for alike, row := range map[bool]string{
-			true:  `(?1, ?2, ?3, ?4, ?5, ?6` + own + `)`,
-			false: `(?1, ?2` + strings.Repeat(`, ?`, kindCount) + own + `)`,
-		} {
-			all[statement{n, alike}] = `INSERT OR FAIL INTO event (` + commonColumns + kindColumns + ownColumns + `) VALUES ` + row + strings.Repeat(", "+row, n-1)
+		for alike, kind := range map[bool]string{true: `?3, ?4, ?5, ?6`, false: `?` + strings.Repeat(`, ?`, kindCount-1)} {
+			for marked, marks := range map[bool]string{true: strings.Repeat(`, ?`, markCount), false: unmarked} {
+				row := `(?1, ?2, ` + kind + strings.Repeat(`, ?`, ownCount) + marks + `)`
+				all[statement{n, alike, marked}] = `INSERT OR FAIL INTO event (` + commonColumns + kindColumns + ownColumns + markColumns +
+					`) VALUES ` + row + strings.Repeat(", "+row, n-1)
+			}
 		}
 	}
 	return all
@@ -89,7 +94,7 @@ var inserts = func() map[statement]string {
 
 // arguments make events what is stored of them, and give what is bound.
 func (st statement) arguments(tx *store.Tx, evs []agency.Event) []any {
-	args := make([]any, 0, 2+(kindCount+ownCount)*len(evs))
+	args := make([]any, 0, 2+(kindCount+ownCount+markCount)*len(evs))
 	args = append(args, store.Micros(tx.Now), string(evs[0].RunID))
 	for i := range evs {
 		ev := &evs[i]
@@ -97,6 +102,9 @@ func (st statement) arguments(tx *store.Tx, evs []agency.Event) []any {
 			args = append(args, string(ev.Category), string(ev.Type), string(ev.Severity), rank(ev.Severity))
 		}
 		args = prepare(tx, ev, args)
+		if st.marked {
+			args = append(args, ev.Tier, string(ev.ContractID), ev.RelatedState)
+		}
 	}
 	return args
 }
@@ -112,8 +120,7 @@ func prepare(tx *store.Tx, ev *agency.Event, args []any) []any {
 	} else {
 		ev.Details = nil
 	}
-	return append(args, string(ev.AgentID), string(ev.Role), ev.Tier, string(ev.ContractID),
-		string(ev.RelatedMessage), ev.RelatedState, ev.Summary, details)
+	return append(args, string(ev.AgentID), string(ev.Role), string(ev.RelatedMessage), ev.Summary, details)
 }
 
 // AppendAll is Append of several events, in their order, which costs less than
