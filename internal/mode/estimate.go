@@ -175,7 +175,7 @@ func estimateText(e agency.PlanEstimate, limit string) string {
 // estimateTable is an estimate by contract.
 func estimateTable(contracts []agency.ContractEstimate) string {
 	var b strings.Builder
-	b.WriteString("| contract | size | turns | tokens | cost | attempts | at worst | model |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| contract | size | model | turns | tokens | cost | attempts | worst tokens | worst cost |\n|---|---|---|---|---|---|---|---|---|\n")
 	for i, e := range contracts {
 		if i == maxListed {
 			fmt.Fprintf(&b, "\nAnd %d more.\n", len(contracts)-i)
@@ -185,8 +185,8 @@ func estimateTable(contracts []agency.ContractEstimate) string {
 		if e.Unpriced {
 			cost, worst = cost+" + unpriced", worst+" + unpriced"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %d | %s, %s | %s |\n", e.Contract, e.Complexity, e.Turns,
-			agency.Count(e.Tokens), cost, e.Attempts, agency.Count(e.WorstTokens), worst, e.Model)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s | %s | %d | %s | %s |\n", e.Contract, e.Complexity, e.Model, e.Turns,
+			agency.Count(e.Tokens), cost, e.Attempts, agency.Count(e.WorstTokens), worst)
 	}
 	return b.String()
 }

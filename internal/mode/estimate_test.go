@@ -72,7 +72,7 @@ func TestPlanGateEstimates(t *testing.T) {
 		"Unbounded, which do not say what they will change: d.",
 		"- b and b2: b.go is also written by b (b.go)",
 		"The run stops at a gate before it spends the $1.00 or 100 tokens that its budget has left.",
-		"| a | small | 12 | ", " | p/fast-cheap |\n",
+		"| a | small | p/fast-cheap | 12 | ",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)

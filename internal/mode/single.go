@@ -363,7 +363,7 @@ func (a *attempts) accepted(c flow.Ctx, v agency.Verdict) (*session.Feedback, er
 	}
 	d, err := ask(c, agency.Gate{
 		ID: gateID(a.in.Run, fmt.Sprintf("weakened-%s-%s", a.contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateWeakened, ContractID: a.contract.ID,
-		Summary: firstLine(fmt.Sprintf("%s passes, but %s: %s", a.contract.ID, weakenedWords(len(v.Weakened)), v.Weakened[0])),
+		Summary: firstLine(fmt.Sprintf("%s passes, but %d checks were weakened: %s", a.contract.ID, len(v.Weakened), v.Weakened[0])),
 		Body: "The work on " + string(a.contract.ID) + " passes its checks, and weakens some of them. It was sent back once:\n\n" + strings.Join(lines, "\n") +
 			"\n\nApprove to accept each of them by its name and let the work land; reject with a reason to send it back.",
 		NoYes: true, Weakened: v.Weakened,
