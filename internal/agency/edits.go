@@ -24,3 +24,46 @@ func Parts(c Contract, files []string) []string {
 		return whole || !symbols
 	})
 }
+
+// Landing is a contract that waits to land, and the files that its agent has
+// changed.
+type Landing struct {
+	Contract Contract
+	Edited   []string
+}
+
+// LandingOrder is the order in which landings go that wait for each other, by
+// their places in the list: who changed a file without declaring it goes after
+// the one that declares it, so that what does not go together comes back to who
+// strayed (DESIGN 5). All else stays in line.
+func LandingOrder(waiting []Landing, shared []string) []int {
+	left := make([]int, len(waiting))
+	for i := range left {
+		left[i] = i
+	}
+	follows := func(i, j int) bool {
+		return strays(waiting[i], waiting[j], shared) && !strays(waiting[j], waiting[i], shared)
+	}
+	var out []int
+	for len(left) > 0 {
+		next := slices.IndexFunc(left, func(i int) bool {
+			return !slices.ContainsFunc(left, func(j int) bool { return follows(i, j) })
+		})
+		next = max(next, 0) // a circle: who came first
+		out, left = append(out, left[next]), slices.Delete(left, next, next+1)
+	}
+	return out
+}
+
+// strays tells whether one has changed what only the other declares.
+func strays(a, b Landing, shared []string) bool {
+	if a.Contract.ID == b.Contract.ID {
+		return false
+	}
+	for _, f := range Undeclared(a.Contract, a.Edited, shared) {
+		if _, _, meets := Overlap(b.Contract.WriteSet(), []string{f}, nil); meets {
+			return true
+		}
+	}
+	return false
+}

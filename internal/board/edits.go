@@ -234,6 +234,25 @@ WHERE NOT EXISTS (SELECT 1 FROM board_landing WHERE run_id = ?1 AND commit_id = 
 	return err
 }
 
+// EditsOf are the files that the contracts of a run have changed, those that
+// landed too.
+func EditsOf(q store.Querier, run agency.RunID) (map[agency.ContractID][]string, error) {
+	rows, err := q.Query(`SELECT contract_id, path FROM board_edit WHERE run_id = ? ORDER BY contract_id, path`, string(run))
+	if err != nil {
+		return nil, err
+	}
+	out := map[agency.ContractID][]string{}
+	for rows.Next() {
+		var id agency.ContractID
+		var path string
+		if err := rows.Scan(&id, &path); err != nil {
+			return nil, err
+		}
+		out[id] = append(out[id], path)
+	}
+	return out, rows.Err()
+}
+
 // EndEdits forgets what a contract has changed that ended and never landed.
 func EndEdits(tx *store.Tx, run agency.RunID, contract agency.ContractID) error {
 	_, err := tx.Exec(`DELETE FROM board_edit WHERE run_id = ?1 AND contract_id = ?2

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/store"
 )
 
 // maxBatch bounds how many landings are verified as one tree: the more there
@@ -53,12 +55,29 @@ func (w *waiting) list(run agency.RunID) []*waiter {
 	return slices.Clone(w.all[run])
 }
 
-// batch are the landings that go together with one that has the turn: itself
-// alone, unless others wait and the run's checks take long.
-func (q *Queue) batch(ctx context.Context, w *waiter) ([]*waiter, error) {
-	run := w.l.spec.Run
-	all := slices.DeleteFunc(q.waiting.list(run), func(x *waiter) bool { return x.done })
-	if len(all) < 2 || q.o.Took == nil {
+// line are the landings of a run that wait, who has the turn among them, in the
+// order in which they came; order is where each of them belongs: who has changed
+// undeclared what another declares goes after that one.
+func (q *Queue) line(ctx context.Context, run agency.RunID) (line []*waiter, order []int, err error) {
+	line = slices.DeleteFunc(q.waiting.list(run), func(x *waiter) bool { return x.done })
+	if len(line) < 2 {
+		return line, nil, nil
+	}
+	waiting := make([]agency.Landing, len(line))
+	err = q.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		edits, err := board.EditsOf(s, run)
+		for i, w := range line {
+			waiting[i] = agency.Landing{Contract: w.l.contract, Edited: edits[w.l.spec.Contract]}
+		}
+		return err
+	})
+	return line, agency.LandingOrder(waiting, nil), err // shared files are in no record of edits
+}
+
+// batch are the landings of a line that go together: none, unless others wait
+// and the run's checks take long.
+func (q *Queue) batch(ctx context.Context, run agency.RunID, line []*waiter, order []int) ([]*waiter, error) {
+	if len(line) < 2 || q.o.Took == nil {
 		return nil, nil
 	}
 	took, err := q.o.Took(ctx, run)
@@ -69,7 +88,28 @@ func (q *Queue) batch(ctx context.Context, w *waiter) ([]*waiter, error) {
 	if err != nil || took < above {
 		return nil, err
 	}
-	return all[:min(len(all), maxBatch)], nil
+	out := make([]*waiter, 0, len(line))
+	for _, at := range order {
+		out = append(out, line[at])
+	}
+	return out[:min(len(out), maxBatch)], nil
+}
+
+// before lands those that came after one and go before it. What goes wrong
+// there is for those whose landing it is: each tries by itself.
+func before(ctx context.Context, line []*waiter, order []int, w *waiter) {
+	own := slices.Index(line, w)
+	for _, at := range order {
+		if at == own {
+			return
+		}
+		if at < own {
+			continue
+		}
+		if out, err := line[at].l.alone(ctx); err == nil {
+			line[at].end(out)
+		}
+	}
 }
 
 func (o Options) batchAbove(ctx context.Context, run agency.RunID) (above time.Duration, err error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/board"
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/git/gittest"
@@ -81,7 +82,7 @@ func (w *world) contracts(ids ...string) []land.Spec {
 	for _, id := range ids {
 		if err := w.db.Write(w.t.Context(), func(tx *store.Tx) error {
 			return registry.CreateContract(tx, agency.Contract{
-				ID: agency.ContractID(id), RunID: runID, Title: "Title of " + id,
+				ID: agency.ContractID(id), RunID: runID, Title: "Title of " + id, Writes: []string{id + ".md"},
 				AcceptanceCriteria: []agency.Criterion{{ID: "c", Text: "what " + id + " promises"}},
 			})
 		}); err != nil {
@@ -273,6 +274,33 @@ func (w *world) conflictEvents() (n int) {
 
 // Somebody moves the branch while a batch is verified: it is stacked anew, and
 // what it is verified with is what lands.
+// Who has changed undeclared what another declares lands after that one,
+// whoever came first, in a batch as one by one.
+func TestWhoStrayedLandsLater(t *testing.T) {
+	for name, above := range map[string]time.Duration{"one by one": 3 * time.Minute, "in a batch": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
+			w.opts.BatchAbove = func(context.Context, agency.RunID) (time.Duration, error) { return above, nil }
+			specs := w.contracts("first", "strays", "owns")
+			if err := w.db.Write(t.Context(), func(tx *store.Tx) error {
+				return board.NoteEdits(tx, board.Edits{Run: runID, Agent: "s", Contract: "strays", Turn: "1", First: true, Files: []string{"owns.md", "strays.md"}})
+			}); err != nil {
+				t.Fatal(err)
+			}
+			out, err := w.landTogether(t.Context(), specs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			commits := w.log(branch)
+			for i, id := range []agency.ContractID{"strays", "owns"} {
+				if l := out[id].Landed; l == nil || commits[i].ID != l.Commit {
+					t.Errorf("%d from the head is %s, want %s: %+v", i, commits[i].ID, id, l)
+				}
+			}
+		})
+	}
+}
+
 func TestBranchMovesUnderABatch(t *testing.T) {
 	w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
 	check := w.watchful()

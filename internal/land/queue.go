@@ -227,9 +227,17 @@ func measure(ctx context.Context, run *workspace.Run, done *Landed) error {
 
 // turn lands what has the turn, with those that wait where that saves time.
 func (q *Queue) turn(ctx context.Context, w *waiter) (Outcome, error) {
-	batch, err := q.batch(ctx, w)
-	if err == nil && len(batch) > 1 {
+	line, order, err := q.line(ctx, w.l.spec.Run)
+	if err != nil {
+		return Outcome{}, err
+	}
+	batch, err := q.batch(ctx, w.l.spec.Run, line, order)
+	switch {
+	case err != nil:
+	case len(batch) > 1:
 		err = q.together(ctx, batch, "")
+	default:
+		before(ctx, line, order, w)
 	}
 	if w.done { // what went wrong after that is for those whose landing it is
 		return w.out, nil
