@@ -95,16 +95,13 @@ func (q *Queue) batch(ctx context.Context, run agency.RunID, line []*waiter, ord
 	return out[:min(len(out), maxBatch)], nil
 }
 
-// before lands those that came after one and go before it. What goes wrong
-// there is for those whose landing it is: each tries by itself.
+// before lands those that go before one, however the turn came to it. What goes
+// wrong there is for those whose landing it is: each tries by itself.
 func before(ctx context.Context, line []*waiter, order []int, w *waiter) {
 	own := slices.Index(line, w)
 	for _, at := range order {
 		if at == own {
 			return
-		}
-		if at < own {
-			continue
 		}
 		if out, err := line[at].l.alone(ctx); err == nil {
 			line[at].end(out)

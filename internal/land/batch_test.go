@@ -277,11 +277,20 @@ func (w *world) conflictEvents() (n int) {
 // Who has changed undeclared what another declares lands after that one,
 // whoever came first, in a batch as one by one.
 func TestWhoStrayedLandsLater(t *testing.T) {
-	for name, above := range map[string]time.Duration{"one by one": 3 * time.Minute, "in a batch": time.Minute} {
-		t.Run(name, func(t *testing.T) {
+	const together, single = time.Minute, 3 * time.Minute
+	for _, tt := range []struct {
+		above time.Duration
+		order []string // in which they are begun
+	}{
+		{single, []string{"first", "strays", "owns"}},
+		{single, []string{"first", "owns", "strays"}},
+		{together, []string{"first", "strays", "owns"}},
+		{together, []string{"first", "owns", "strays"}},
+	} {
+		t.Run(fmt.Sprint(tt.above, tt.order), func(t *testing.T) {
 			w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
-			w.opts.BatchAbove = func(context.Context, agency.RunID) (time.Duration, error) { return above, nil }
-			specs := w.contracts("first", "strays", "owns")
+			w.opts.BatchAbove = func(context.Context, agency.RunID) (time.Duration, error) { return tt.above, nil }
+			specs := w.contracts(tt.order...)
 			if err := w.db.Write(t.Context(), func(tx *store.Tx) error {
 				return board.NoteEdits(tx, board.Edits{Run: runID, Agent: "s", Contract: "strays", Turn: "1", First: true, Files: []string{"owns.md", "strays.md"}})
 			}); err != nil {
