@@ -84,13 +84,11 @@ func columnsOf(r rune) int {
 func columns(s string) int {
 	n := 0
 	for len(s) > 0 {
-		plain, rest, colour := strings.Cut(s, "\x1b[")
+		plain, rest, _ := strings.Cut(s, "\x1b[")
 		for _, r := range plain {
 			n += columnsOf(r)
 		}
-		if _, s, colour = strings.Cut(rest, "m"); !colour {
-			break
-		}
+		_, s, _ = strings.Cut(rest, "m") // the end of the colour; none: nothing is left
 	}
 	return n
 }
