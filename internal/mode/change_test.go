@@ -152,3 +152,19 @@ func TestFixHasAnIdOfItsOwn(t *testing.T) {
 	}
 	s.order("land a-fix-2: true", "session t 1.2")
 }
+
+// Two bugs of code whose author declared no files are mended one after the
+// other: there is nothing to widen, and nothing to give up twice.
+func TestTwoFixesOfWhoDeclaredNothing(t *testing.T) {
+	s := newStage(t)
+	free := part("a")
+	free.Writes = nil
+	s.plans = []session.Outcome{plan(free, tests("t", "a"))}
+	second := bug()
+	second.ToolUse, second.Awaits = "call-2", "change/t/1/2/1"
+	s.byAttempt = map[string]session.Outcome{"t 1.1": bug(), "t 1.2": second}
+	if got := s.run(Team, teamInput); got != merged {
+		t.Errorf("ended %+v", got)
+	}
+	s.order("land a-fix-1: true", "land a-fix-2: true", "session t 1.3", "land t: true")
+}

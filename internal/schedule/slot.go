@@ -52,6 +52,7 @@ type Slot struct {
 	run   agency.RunID
 	id    agency.ContractID
 	times int
+	wide  bool // it may change more than its own files
 }
 
 // Leave gives the slot back; human tells that a person is waited for.
@@ -93,14 +94,16 @@ func (s *Slot) Widen(c flow.Ctx, writes []string) error {
 	if err := s.tell(c, "widen", note{Contract: s.id, Widen: writes}); err != nil {
 		return err
 	}
+	s.wide = true
 	return s.await(c)
 }
 
-// Narrow gives up what Widen allowed.
+// Narrow gives up what Widen allowed, where it allowed anything.
 func (s *Slot) Narrow(c flow.Ctx) error {
-	if s == nil {
+	if s == nil || !s.wide {
 		return nil
 	}
+	s.wide = false
 	return s.tell(c, "narrow", note{Contract: s.id, Narrow: true})
 }
 
