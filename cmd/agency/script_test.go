@@ -3,9 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -173,13 +176,29 @@ func newest(ts *testscript.TestScript, _ bool, _ []string) {
 }
 
 // model FILE KEY serves a script over the providers' wires at $URL, to who has
-// the key.
+// the key. While there is a file $WORK/held, it does not answer what contains
+// the text of that file.
 func serveModel(ts *testscript.TestScript, _ bool, args []string) {
 	script, err := rehearsal.Parse(args[0], []byte(ts.ReadFile(args[0])))
 	if err != nil {
 		ts.Fatalf("%v", err)
 	}
-	s := httptest.NewServer(wire.New(rehearsal.NewPlayer(script), wire.Options{Key: args[1]}))
+	play, held := wire.New(rehearsal.NewPlayer(script), wire.Options{Key: args[1]}), ts.MkAbs(filepath.Join(ts.Getenv("WORK"), "held"))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		for text, err := os.ReadFile(held); err == nil && bytes.Contains(body, bytes.TrimSpace(text)); text, err = os.ReadFile(held) {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		play.ServeHTTP(w, r)
+	}))
 	ts.Defer(s.Close)
 	ts.Setenv("URL", s.URL)
 }
