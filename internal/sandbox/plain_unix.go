@@ -40,7 +40,7 @@ func (r *Runner) runPlain(ctx context.Context, s Spec) (Result, error) {
 	defer runtime.UnlockOSThread()
 	began := time.Now()
 	err = cmd.Run()
-	killGroup(cmd)
+	endGroup(cmd)
 	res := Result{Duration: time.Since(began)}
 	out.into(&res)
 	return res, plainOutcome(ctx, cmd, err, &res)
@@ -74,6 +74,19 @@ func plainGit(p Place) []string {
 func killGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+}
+
+// endGroup kills what the command has left in its group and waits a little until
+// it is gone: a process that has its death before it may still write.
+func endGroup(cmd *exec.Cmd) {
+	killGroup(cmd)
+	if cmd.Process == nil {
+		return
+	}
+	until := time.Now().Add(plainGrace)
+	for syscall.Kill(-cmd.Process.Pid, 0) == nil && time.Now().Before(until) { // the dead that nobody reaps count, too
+		time.Sleep(time.Millisecond)
 	}
 }
 
