@@ -9,6 +9,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/lease"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 )
 
 // desk is a store whose clocks the test moves.
@@ -28,15 +29,10 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) open(path string) {
 	d.Helper()
-	db, err := store.Open(d.Context(), store.Options{
+	d.DB = storetest.Open(d, store.Options{
 		Path: path, Sets: []store.Set{event.Migrations(), lease.Migrations(), Migrations()},
 		Now: func() time.Time { return d.wall }, Mono: func() time.Duration { return d.mono },
 	})
-	if err != nil {
-		d.Fatal(err)
-	}
-	d.Cleanup(func() { _ = db.Close() })
-	d.DB = db
 }
 
 // do runs a transaction that must succeed.

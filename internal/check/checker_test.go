@@ -18,6 +18,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/sandbox"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 )
 
 // world is a checkout with all that a check needs, real but for its size.
@@ -44,14 +45,10 @@ func newWorld(t *testing.T, files map[string]string) *world {
 		t.Skipf("no full sandbox here: %v", err)
 	}
 	w.runner = runner
-	w.db, err = store.Open(t.Context(), store.Options{
+	w.db = storetest.Open(t, store.Options{
 		Path: filepath.Join(state, "agency.db"), Sets: []store.Set{event.Migrations(), check.Migrations()},
 		Redact: agency.NewRedactor(w.secret).Bytes,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.db.Close() })
 	found, err := detect.Toolchain(t.Context(), detect.Input{Repo: os.DirFS(w.dir), Env: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"agency/internal/lease"
 	"agency/internal/registry"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 )
 
 // keeper is a host whose clocks the test moves.
@@ -31,15 +32,11 @@ type keeper struct {
 
 func newKeeper(t *testing.T) *keeper {
 	k := &keeper{T: t, wall: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), set: make(chan time.Duration, 16)}
-	db, err := store.Open(t.Context(), store.Options{
+	db := storetest.Open(t, store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"),
 		Sets: []store.Set{event.Migrations(), lease.Migrations(), registry.Migrations(), board.Migrations(), budget.Migrations(), local.Migrations()},
 		Now:  func() time.Time { return k.wall }, Mono: func() time.Duration { return k.mono },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
 	k.Host = New(Options{DB: db, Now: func() time.Time { return k.wall }, After: func(d time.Duration, f func()) func() bool {
 		k.ring = f
 		k.set <- d

@@ -21,6 +21,7 @@ import (
 	"agency/internal/registry"
 	"agency/internal/sandbox"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 	"agency/internal/workspace"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,10 +80,14 @@ func openWorld(ctx context.Context, state string) (*world, error) {
 		return nil, err
 	}
 	w := &world{state: state}
-	w.db, err = store.Open(ctx, store.Options{
+	o := store.Options{
 		Path: filepath.Join(state, "agency.db"),
 		Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), registry.Migrations(), workspace.Migrations(), land.Migrations()},
-	})
+	}
+	if err := storetest.Prepare(o); err != nil {
+		return nil, err
+	}
+	w.db, err = store.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"agency/internal/schedule"
 	"agency/internal/session"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 	"agency/internal/verify"
 )
 
@@ -378,18 +379,14 @@ func (s *stage) quiet(idle bool) {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	db, err := store.Open(context.Background(), store.Options{
+	db := storetest.Open(t, store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"),
 		Sets: []store.Set{
 			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
 			check.Migrations(), verify.Migrations(), land.Migrations(),
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	err = db.Write(context.Background(), func(tx *store.Tx) error {
+	err := db.Write(context.Background(), func(tx *store.Tx) error {
 		r := agency.Run{ID: run, Goal: "the goal", Mode: agency.ModeSingle, State: agency.StateRunning, Branch: "agency/run-1/main"}
 		if err := registry.CreateRun(tx, r, json.RawMessage("{}")); err != nil {
 			return err

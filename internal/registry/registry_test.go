@@ -12,19 +12,15 @@ import (
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 )
 
 func open(t *testing.T) *store.DB {
 	t.Helper()
-	db, err := store.Open(context.Background(), store.Options{
+	return storetest.Open(t, store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"), Sets: []store.Set{event.Migrations(), Migrations()},
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
 }
 
 func write(t *testing.T, db *store.DB, fn func(*store.Tx) error) {

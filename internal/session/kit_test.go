@@ -29,6 +29,7 @@ import (
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 	"agency/internal/tool"
 	"agency/internal/verify"
 	"agency/internal/workspace"
@@ -88,12 +89,10 @@ func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 		return map[string]string{"HOME": home}[key]
 	}})
 	must(t, err)
-	k.db, err = store.Open(t.Context(), store.Options{
+	k.db = storetest.Open(t, store.Options{
 		Path: filepath.Join(k.state, "agency.db"), Sets: sets(),
 		Mono: func() time.Duration { return time.Since(began) + time.Duration(k.leap.Load()) },
 	})
-	must(t, err)
-	t.Cleanup(func() { _ = k.db.Close() })
 	k.runner, err = sandbox.New(sandbox.Options{StateDir: k.state})
 	if err != nil {
 		t.Skip("needs the sandbox: ", err)

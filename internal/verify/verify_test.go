@@ -16,6 +16,7 @@ import (
 	"agency/internal/git"
 	"agency/internal/sandbox"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 	"agency/internal/verify"
 	"agency/internal/workspace"
 )
@@ -68,14 +69,10 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	if err != nil {
 		t.Skipf("no full sandbox here: %v", err)
 	}
-	w.db, err = store.Open(t.Context(), store.Options{
+	w.db = storetest.Open(t, store.Options{
 		Path: filepath.Join(state, "agency.db"),
 		Sets: []store.Set{event.Migrations(), check.Migrations(), workspace.Migrations(), verify.Migrations()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.db.Close() })
 	manager := w.openRun(state, runner)
 	found, err := detect.Toolchain(t.Context(), detect.Input{Repo: os.DirFS(w.repo), Env: os.LookupEnv})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"agency/internal/git/gittest"
 	"agency/internal/sandbox"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 	"agency/internal/workspace"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,13 +52,9 @@ func setup(t testing.TB, r *gittest.Repo) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, repo: r, host: h, state: t.TempDir()}
-	b.db, err = store.Open(t.Context(), store.Options{
+	b.db = storetest.Open(t, store.Options{
 		Path: filepath.Join(b.state, "agency.db"), Sets: []store.Set{event.Migrations(), workspace.Migrations()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.db.Close() })
 	b.m = workspace.New(workspace.Options{Git: h, DB: b.db})
 	loc, err := git.Find(r.Dir)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/lease"
 	"agency/internal/store"
+	"agency/internal/store/storetest"
 )
 
 var programs = flag.Int("programs", 300, "how many random programs the board is held to")
@@ -56,6 +57,9 @@ func sqlite(bug bug) boardtest.Factory {
 		}
 		if bug.options != nil {
 			bug.options(&o)
+		}
+		if err := storetest.Prepare(o); err != nil {
+			return nil, err
 		}
 		db, err := store.Open(ctx, o)
 		if err != nil {
