@@ -15,6 +15,9 @@ type Checks struct {
 	Claim, Base map[string]TestStatus
 	// ClaimRef and BaseRef tell whether a command or file check passes there.
 	ClaimRef, BaseRef map[Check]bool
+	// Theirs are, by check, the tests by which its command still fails: all of
+	// them red before, while other contracts were open that may mend them.
+	Theirs map[Check][]string
 	// Without are the claim's tests on the base's code: what of a test that both
 	// sides pass under one name needs the change. nil where that was not run.
 	Without map[string]TestStatus
@@ -78,7 +81,20 @@ func (c Checks) judge(p *Proof, check Check, byAgent bool) {
 		return
 	}
 	p.Receipt = c.Receipts[check]
+	if red := c.Theirs[check]; len(red) > 0 {
+		p.Proof, p.Note, p.Others = ProofAsserted, "its check still failed by what was red before ("+few(red)+"); made again when all had landed", red
+		return
+	}
 	p.Proof, p.Note = worth(c.ClaimRef[check], c.BaseRef[check], byAgent)
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (c Checks) judgeTest(p *Proof, name string, byAgent bool) {

@@ -83,6 +83,9 @@ type Proof struct {
 	Receipt ReceiptID `json:"receipt,omitempty"`
 	Note    string    `json:"note,omitempty"`  // which tests, who wrote them
 	Tests   []string  `json:"tests,omitempty"` // newly passing tests that are the proof
+	// Others are tests by which its check still fails as it did before, and which
+	// other contracts may mend: the check is made again when all have landed.
+	Others []string `json:"others,omitempty"`
 }
 
 // Verdict is the result of verifying a claim.

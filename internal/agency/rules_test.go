@@ -224,6 +224,7 @@ func TestProve(t *testing.T) {
 		Base:     map[string]TestStatus{"p.TestOld": TestPassed, "p.TestRed": TestFailed},
 		Claim:    map[string]TestStatus{"p.TestOld": TestPassed, "p.TestRed": TestPassed, "p.TestNew": TestPassed, "p.TestBad": TestFailed},
 		ClaimRef: map[Check]bool{{File: "f"}: true, {Command: "c"}: true}, BaseRef: map[Check]bool{{Command: "c"}: true},
+		Theirs: map[Check][]string{{Command: "theirs"}: {"p.TestBad"}},
 	}
 	for name, tt := range map[string]struct {
 		check    *Check
@@ -238,6 +239,7 @@ func TestProve(t *testing.T) {
 		"file":                    {&Check{File: "f"}, nil, ProofVerified},
 		"command green before":    {&Check{Command: "c"}, nil, ProofAsserted},
 		"command red":             {&Check{Command: "d"}, nil, ProofOpen},
+		"red by what is others'":  {&Check{Command: "theirs"}, nil, ProofAsserted},
 		"evidence":                {nil, []Evidence{{"x", CheckTest, "TestNew"}}, ProofVerified},
 		"evidence that is false":  {nil, []Evidence{{"x", CheckTest, "TestBad"}}, ProofAsserted},
 		"evidence of another":     {nil, []Evidence{{"y", CheckTest, "TestBad"}}, ProofVerified},

@@ -25,6 +25,7 @@ type crew struct {
 
 	fixes     int                     // contracts that mend what tests have shown
 	plan      []agency.Contract       // that is carried out
+	ended     []agency.ContractID     // of it
 	answering *flow.Future[flow.None] // the manager's last session over a question
 }
 

@@ -236,6 +236,8 @@ type attempts struct {
 	alone    bool                    // it ends for want of money, and nothing else does
 	team     *team                   // that a manager leads while it plans; nil: it leads none
 	hands    int                     // how often it was handed over
+	beside   bool                    // other contracts were open when its base was taken
+	owed     []agency.Criterion      // of its last claim, to be checked when all have landed
 
 	going session.Spec // the conversation at work
 	// claimCall is the tool call that made its last claim.
@@ -271,7 +273,7 @@ func (a *attempts) stand(c flow.Ctx) error {
 	}
 	a.behind = false
 	head, err := flow.Call(c, land.HeadActivity, a.key("head"), land.BranchSpec{Run: a.in.Run})
-	a.base = head.Head
+	a.base, a.beside = head.Head, a.besideOthers(c)
 	return err
 }
 
@@ -343,7 +345,7 @@ func (a *attempts) prove(c flow.Ctx, claim agency.Claim) (verdict agency.Verdict
 		if a.proved == nil {
 			a.proved = map[agency.OID][]string{}
 		}
-		a.proved[claim.Tree] = verdict.NewlyPass
+		a.proved[claim.Tree], a.owed = verdict.NewlyPass, owed(verdict)
 		return verdict, nil, err
 	}
 	refused.Reviews = a.open()
@@ -398,7 +400,7 @@ func (a *attempts) verifySpec(claim agency.Claim) verify.Spec {
 	return verify.Spec{
 		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,
 		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.contract.Writes, Thresholds: a.contract.QualityThresholds,
-		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.left,
+		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.left, Beside: a.beside,
 		Expected: slices.Concat(a.contract.ExpectedOutputs.FilesCreated, a.contract.ExpectedOutputs.FilesModified),
 	}
 }

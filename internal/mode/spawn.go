@@ -22,7 +22,6 @@ const waitLimit = 1800 * time.Second
 type lead struct {
 	exec  *schedule.Executor // nil until something is started
 	plans bool               // the manager is at its plan
-	ended []agency.ContractID
 	wait  *waiter
 
 	untold []schedule.Failure // that the manager has not heard of
@@ -155,7 +154,7 @@ func (t *team) never(c flow.Ctx, key string, blocked []agency.ContractID) error 
 	if len(blocked) == 0 {
 		return nil
 	}
-	t.ended = append(t.ended, blocked...)
+	t.crew.ended = append(t.crew.ended, blocked...)
 	if flow.Version(c, "never-started", 1) >= 1 {
 		for _, id := range blocked {
 			t.orphaned(id)
@@ -204,7 +203,7 @@ func (t *team) spawnedText(contract agency.Contract) string {
 	s := spawned{Agent: member(contract.AssignedRole, contract.ID), Contract: contract.ID}
 	ahead := t.exec.Ahead(contract.ID)
 	switch {
-	case slices.Contains(t.ended, contract.ID):
+	case slices.Contains(t.crew.ended, contract.ID):
 		s.State = "has ended: collect_results shows how"
 	case len(ahead.For) > 0:
 		s.State, s.WaitsFor = "waits until these have landed", ahead.For
@@ -291,7 +290,7 @@ func (t *team) await(c flow.Ctx, key string, agents []agency.AgentID) (text, ref
 		return "", refused, nil
 	}
 	q := resultsOf{Run: t.in.Run, Contracts: ids, Wait: true}
-	left := slices.DeleteFunc(slices.Clone(ids), func(id agency.ContractID) bool { return slices.Contains(t.ended, id) })
+	left := slices.DeleteFunc(slices.Clone(ids), func(id agency.ContractID) bool { return slices.Contains(t.crew.ended, id) })
 	if len(left) > 0 && t.stopping == "" && t.fault == nil {
 		w := &waiter{signal: flow.Signal[flow.None]{Name: "agents/" + key}, left: left}
 		t.wait = w
@@ -317,7 +316,7 @@ func (t *team) await(c flow.Ctx, key string, agents []agency.AgentID) (text, ref
 // over says that contracts have come to their end, and calls who waits for
 // them; everything calls whoever waits at all.
 func (t *team) over(c flow.Ctx, everything bool, ids ...agency.ContractID) error {
-	t.ended = append(t.ended, ids...)
+	t.crew.ended = append(t.crew.ended, ids...)
 	w := t.wait
 	if w == nil || w.called {
 		return nil

@@ -70,6 +70,7 @@ type team struct {
 	in        Input
 	all       []agency.Contract
 	replanned bool // once
+	owed      []owing
 	failures  []failure
 	lead
 }
@@ -112,6 +113,9 @@ func (t *team) carryOut(c flow.Ctx, plan []agency.Contract) (Result, error) {
 	if out.Stopped != "" {
 		return Result{Reason: out.Stopped}, nil
 	}
+	if err := t.checkOwed(c); err != nil {
+		return Result{}, err
+	}
 	if t.fellThrough(c, out) {
 		return t.alone(c)
 	}
@@ -149,7 +153,9 @@ func (t *team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 	switch {
 	case err != nil:
 		return schedule.Ending{}, t.broke(c, err)
-	case failure != "":
+	case failure == "":
+		t.owes(contract.ID, a.owed)
+	default:
 		if err := a.giveUp(c, failure); err != nil || !a.stopped {
 			return schedule.Ending{Reason: failure}, err
 		}
@@ -185,7 +191,7 @@ func (t *team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 // doomed records that contracts of a new plan can not start: what they depend
 // on has failed while it was made.
 func (t *team) doomed(c flow.Ctx, f schedule.Failure, contracts []agency.ContractID) error {
-	t.ended = append(t.ended, contracts...)
+	t.crew.ended = append(t.crew.ended, contracts...)
 	_, err := flow.Call(c, blockContracts, path("never", f.Contract.ID), blocking{
 		Run: t.in.Run, Contracts: contracts, Reason: "something that this depends on failed",
 	})

@@ -20,7 +20,7 @@ const maxChecks = 20
 // are looked up in the trees.
 func (j *job) criteria(ctx context.Context, f *facts, claim, base *bench) error {
 	f.claimRef, f.baseRef = map[agency.Check]bool{}, map[agency.Check]bool{}
-	f.refs = map[agency.Check]agency.Receipt{}
+	f.refs, f.theirs = map[agency.Check]agency.Receipt{}, map[agency.Check][]string{}
 	for _, c := range checksOf(j.task) {
 		switch {
 		case c.File != "":
@@ -99,14 +99,51 @@ func (j *job) command(ctx context.Context, f *facts, c agency.Check, claim, base
 		return err
 	}
 	f.refs[c], f.claimRef[c] = r, passes(r)
-	if !f.claimRef[c] {
+	if !f.claimRef[c] && !j.task.Beside {
 		return nil
 	}
-	if r, err = onClean(ctx, base, cmd); err != nil {
+	was, err := onClean(ctx, base, cmd)
+	if err != nil {
 		return err
 	}
-	f.baseRef[c] = passes(r)
+	if f.baseRef[c] = passes(was); !f.claimRef[c] {
+		f.theirs[c] = stillRed(was, r)
+	}
 	return nil
+}
+
+// stillRed are the tests by which a command fails on the claim as it did on the
+// base, where it fails by nothing else and some that failed there pass now. A
+// command that runs all tests cannot pass while other contracts still mend what
+// is theirs.
+func stillRed(base, claim agency.Receipt) []string {
+	if !base.Parsed || !claim.Parsed || base.Cause != "" || claim.Cause != "" {
+		return nil
+	}
+	was, now := statuses(base), statuses(claim)
+	var red []string
+	for name, s := range now {
+		if s != agency.TestFailed {
+			continue
+		}
+		if was[name] != agency.TestFailed {
+			return nil
+		}
+		red = append(red, name)
+	}
+	if len(red) != claim.Failed || len(agency.NewlyPassing(was, now)) == 0 {
+		return nil
+	}
+	slices.Sort(red)
+	return red
+}
+
+func statuses(r agency.Receipt) map[string]agency.TestStatus {
+	out := make(map[string]agency.TestStatus, len(r.Tests))
+	for _, t := range r.Tests {
+		out[t.Name] = t.Status
+	}
+	return out
 }
 
 // onClean runs a command on a checkout that nothing but setup has touched: the

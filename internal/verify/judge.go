@@ -26,8 +26,9 @@ type facts struct {
 	claimRef     map[agency.Check]bool
 	baseRef      map[agency.Check]bool
 	refs         map[agency.Check]agency.Receipt
-	weaker       []agency.Weakening // what the sources show
-	rewritten    map[string]bool    // tests that say something else than before
+	theirs       map[agency.Check][]string // tests by which a check still fails, and which others may mend
+	weaker       []agency.Weakening        // what the sources show
+	rewritten    map[string]bool           // tests that say something else than before
 	receipts     []agency.ReceiptID
 	leftovers    []agency.Leftover
 	coverage     *agency.Coverage // of the changed lines, where it is known
@@ -252,7 +253,7 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 		receipts[c] = receipt.ID
 	}
 	known := agency.Checks{
-		ClaimRef: f.claimRef, BaseRef: f.baseRef, Without: f.withoutTests, Receipts: receipts,
+		ClaimRef: f.claimRef, BaseRef: f.baseRef, Theirs: f.theirs, Without: f.withoutTests, Receipts: receipts,
 		Nameless: f.claimSuite.ran && f.claimSuite.receipt.OK() && !f.claimSuite.receipt.Parsed && !f.noneRan(),
 	}
 	if f.baseSuite.ran { // else no test is anybody's proof

@@ -46,6 +46,9 @@ type Spec struct {
 	WeakenedBefore []agency.Weakening `json:"weakened_before,omitempty"`
 	// LeftBefore are the leftovers that have been fed back, likewise.
 	LeftBefore []string `json:"left_before,omitempty"`
+	// Beside tells that other contracts of the run were open when this work began:
+	// tests that were red on its base may be theirs to mend.
+	Beside bool `json:"beside,omitempty"`
 	// Anew runs everything on the claim, whatever is known of its tree.
 	Anew bool `json:"anew,omitempty"`
 }
