@@ -55,6 +55,7 @@ type shape struct {
 	form     string // {"path": string, "offset"?: integer}
 	names    []string
 	required []string
+	nested   map[string]byte // names whose values are lists or objects: how those begin
 }
 
 func shapeOf(t reflect.Type) shape {
@@ -71,10 +72,16 @@ func shapeOf(t reflect.Type) shape {
 	if sc.Properties.Len() == 0 {
 		raw = json.RawMessage(`{"properties":{},"additionalProperties":false,"type":"object"}`)
 	}
-	out := shape{schema: raw, required: sc.Required}
+	out := shape{schema: raw, required: sc.Required, nested: map[string]byte{}}
 	var parts []string
 	for p := sc.Properties.Oldest(); p != nil; p = p.Next() {
 		out.names = append(out.names, p.Key)
+		switch p.Value.Type {
+		case "array":
+			out.nested[p.Key] = '['
+		case "object":
+			out.nested[p.Key] = '{'
+		}
 		mark := "?"
 		if slices.Contains(sc.Required, p.Key) {
 			mark = ""
@@ -120,7 +127,8 @@ func kindOf(s *jsonschema.Schema) string {
 // decode is strict where encoding/json is lenient: names must match in case,
 // occur once and be known, required ones must be there, null is no value. An
 // optional argument that is null is one that is not there: many models fill in
-// every name that a schema holds.
+// every name that a schema holds. A list or an object that comes as a string
+// with its JSON, as many models write what is nested, is taken for what it says.
 func (s shape) decode(raw json.RawMessage, into any) error {
 	fields, err := objectFields(raw)
 	if err != nil {
@@ -134,7 +142,7 @@ func (s shape) decode(raw json.RawMessage, into any) error {
 			return fmt.Errorf("argument %q is null", f.name)
 		}
 	}
-	if raw, err = withoutNulls(raw, fields); err != nil {
+	if raw, err = s.meant(raw, fields); err != nil {
 		return err
 	}
 	for _, name := range s.required {
@@ -150,27 +158,50 @@ func (s shape) decode(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// withoutNulls leaves out the fields that are null: a decoder of the caller's
-// would take them for values.
-func withoutNulls(raw json.RawMessage, fields []field) (json.RawMessage, error) {
-	if !slices.ContainsFunc(fields, func(f field) bool { return f.null }) {
+// meant is what the arguments were meant to be: without those that are null,
+// which a decoder of the caller's would take for values, and with what a string
+// holds where a list or an object is wanted.
+func (s shape) meant(raw json.RawMessage, fields []field) (json.RawMessage, error) {
+	changes := map[string]json.RawMessage{}
+	for _, f := range fields {
+		if f.null {
+			changes[f.name] = nil
+		} else if inner := unwrapped(f.value, s.nested[f.name]); inner != nil {
+			changes[f.name] = inner
+		}
+	}
+	if len(changes) == 0 {
 		return raw, nil
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, err
 	}
-	for _, f := range fields {
-		if f.null {
-			delete(all, f.name)
+	for name, value := range changes {
+		if all[name] = value; value == nil {
+			delete(all, name)
 		}
 	}
 	return json.Marshal(all)
 }
 
+// unwrapped is the list or object whose JSON a string holds, or nil.
+func unwrapped(value json.RawMessage, opening byte) json.RawMessage {
+	var text string
+	if opening == 0 || json.Unmarshal(value, &text) != nil {
+		return nil
+	}
+	inner := json.RawMessage(strings.TrimSpace(text))
+	if len(inner) == 0 || inner[0] != opening || !json.Valid(inner) {
+		return nil
+	}
+	return inner
+}
+
 type field struct {
-	name string
-	null bool
+	name  string
+	value json.RawMessage
+	null  bool
 }
 
 // objectFields lists the names of a JSON object, once each.
@@ -196,7 +227,7 @@ func objectFields(raw json.RawMessage) ([]field, error) {
 		if slices.ContainsFunc(out, func(f field) bool { return f.name == name }) {
 			return nil, fmt.Errorf("argument %s occurs twice", quoteName(name))
 		}
-		out = append(out, field{name, string(value) == "null"})
+		out = append(out, field{name, value, string(value) == "null"})
 	}
 	return out, nil
 }
@@ -207,11 +238,25 @@ func sayDecode(err error) error {
 	if errors.As(err, &wrong) {
 		where := wrong.Field
 		if where == "" {
-			return fmt.Errorf("the arguments are a %s, not an object", wrong.Value)
+			return fmt.Errorf("the arguments are %s, not an object", jsonKind(wrong.Value))
 		}
-		return fmt.Errorf("argument %q is a %s, not %s", where, wrong.Value, goKind(wrong.Type))
+		return fmt.Errorf("argument %q is %s, not %s", where, jsonKind(wrong.Value), goKind(wrong.Type))
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// jsonKind names a value as encoding/json does, in the words of goKind.
+func jsonKind(value string) string {
+	switch value {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "bool":
+		return "a boolean"
+	default: // string, number, and "number" with its text
+		return "a " + value
+	}
 }
 
 func goKind(t reflect.Type) string {
