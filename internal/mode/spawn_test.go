@@ -282,6 +282,7 @@ func TestSpawnedOnRecord(t *testing.T) {
 	s := newStage(t)
 	b := part("b", "a")
 	b.Priority = 7
+	s.byAttempt = map[string]session.Outcome{"a 1.1": pondering} // until the manager waits
 	s.plans = []session.Outcome{asking(spawn(part("a")), spawn(part("b", "a")), session.AgentsAsk{Amend: &b}, wait("b")), plan(part("c", "b"))}
 	s.run(Team, teamInput)
 	for id, after := range map[agency.ContractID]int{"a": 0, "b": 7, "c": 0} {
