@@ -55,8 +55,21 @@ type standing struct {
 // waited is the answer to wait_for_agents.
 type waited struct {
 	TimedOut bool             `json:"timed_out"`
-	AtWork   []agency.AgentID `json:"at_work,omitempty"`
+	AtWork   []agency.AgentID `json:"at_work,omitempty"` // the first of them
 	Agents   []standing       `json:"agents"`
+	rest
+}
+
+// collected is the answer to collect_results.
+type collected struct {
+	Agents []result `json:"agents"`
+	rest
+}
+
+// rest is who an answer has no room for.
+type rest struct {
+	LeftOut      int              `json:"left_out,omitempty"`
+	LeftOutFirst []agency.AgentID `json:"left_out_first,omitempty"`
 }
 
 // result is what an agent's contract came to, all of it measured.
@@ -128,16 +141,38 @@ func (s *Steps) results(ctx context.Context, _ agency.StepKey, q resultsOf) (str
 		all = append(all, f.result(whole.Contracts[i]))
 	}
 	if !q.Wait {
-		return tool.Cap(jsonText(map[string][]result{"agents": all}), tool.MaxResult), nil
+		shown, left := fitting(all, func(r result) agency.AgentID { return r.Agent })
+		return tool.Cap(jsonText(collected{shown, left}), tool.MaxResult), nil
 	}
 	w := waited{TimedOut: q.TimedOut}
 	for _, r := range all {
 		w.Agents = append(w.Agents, r.standing)
-		if r.Unfinished {
+		if r.Unfinished && len(w.AtWork) < mostOf {
 			w.AtWork = append(w.AtWork, r.Agent)
 		}
 	}
+	w.Agents, w.rest = fitting(w.Agents, func(s standing) agency.AgentID { return s.Agent })
 	return tool.Cap(jsonText(w), tool.MaxResult), nil
+}
+
+// fitting are the first of many that an answer has room for, and who is left
+// out: half a document would tell nothing. The first is always shown.
+func fitting[T any](all []T, agent func(T) agency.AgentID) (shown []T, left rest) {
+	longest := 0
+	for _, one := range all {
+		longest = max(longest, len(jsonText(agent(one)))+1)
+	}
+	room := tool.MaxResult - 2*min(len(all), mostOf)*longest - 128 // two lists of names, and what is around them
+	for i, one := range all {
+		if room -= len(jsonText(one)) + 1; room < 0 && i > 0 {
+			left.LeftOut = len(all) - i
+			for _, o := range all[i:min(len(all), i+mostOf)] {
+				left.LeftOutFirst = append(left.LeftOutFirst, agent(o))
+			}
+			return all[:i], left
+		}
+	}
+	return all, left
 }
 
 // findings are the records that a report leaves out.
