@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ func WithOutputs(c agency.Contract, role agency.RoleID, all []agency.Contract) a
 			seen = append(seen, o)
 		}
 	}
+	slices.SortStableFunc(seen, func(a, b agency.Contract) int { // what it builds on is never one too many
+		return cmp.Compare(slices.Index(c.DependsOn, b.ID), slices.Index(c.DependsOn, a.ID))
+	})
 	if len(seen) == 0 {
 		return c
 	}
@@ -47,6 +51,12 @@ func WithOutputs(c agency.Contract, role agency.RoleID, all []agency.Contract) a
 	return c
 }
 
+// SeesAll tells whether a role may see outputs of others than what the contract
+// depends on.
+func SeesAll(c agency.Contract, role agency.RoleID) bool {
+	return role == roster.TestEngineer || role == roster.Reviewer && c.AssignedRole == roster.Reviewer
+}
+
 func sees(c agency.Contract, role agency.RoleID, o agency.Contract) bool {
 	switch role {
 	case roster.Overseer, roster.ProjectManager:
@@ -54,7 +64,7 @@ func sees(c agency.Contract, role agency.RoleID, o agency.Contract) bool {
 	case roster.TestEngineer:
 		return slices.Contains(c.DependsOn, o.ID) || implements(o)
 	case roster.Reviewer:
-		return slices.Contains(c.DependsOn, o.ID) || c.AssignedRole == roster.Reviewer && (implements(o) || o.AssignedRole == roster.TestEngineer)
+		return slices.Contains(c.DependsOn, o.ID) || SeesAll(c, role) && (implements(o) || o.AssignedRole == roster.TestEngineer)
 	}
 	return slices.Contains(c.DependsOn, o.ID)
 }

@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -53,6 +54,24 @@ func TestWithOutputs(t *testing.T) {
 				t.Errorf("sees the outputs of %q, want %q", s, tt.want)
 			}
 		})
+	}
+}
+
+// Of more than there is room for, those that the contract depends on are shown.
+func TestOutputsOfDependenciesComeFirst(t *testing.T) {
+	var all []agency.Contract
+	for i := range 3 * maxHandedOn {
+		all = append(all, agency.Contract{ID: agency.ContractID(fmt.Sprint("c", i)), AssignedRole: roster.Scaffolder, Status: agency.StatusComplete})
+	}
+	c := agency.Contract{ID: "x", AssignedRole: roster.TestEngineer, DependsOn: []agency.ContractID{"c149", "c100"}}
+	got := WithOutputs(c, roster.TestEngineer, all).Inputs
+	for _, id := range []string{"c0", "c100", "c149"} {
+		if _, ok := got["outputs of "+id]; !ok {
+			t.Errorf("the outputs of %s are missing", id)
+		}
+	}
+	if len(got) != maxHandedOn {
+		t.Errorf("%d outputs", len(got))
 	}
 }
 

@@ -248,11 +248,11 @@ func (c *conversation) read(ctx context.Context) (contract agency.Contract, rece
 		if contract, err = registry.Contract(s, c.spec.Run, c.spec.Contract); err != nil {
 			return err
 		}
-		all, err := registry.Contracts(s, c.spec.Run)
+		others, err := c.others(s, contract)
 		if err != nil {
 			return err
 		}
-		contract = brief.WithOutputs(contract, c.spec.Role, all)
+		contract = brief.WithOutputs(contract, c.spec.Role, others)
 		for _, id := range c.judgedBy() {
 			r, err := check.Receipt(s, id)
 			if agency.KindOf(err) == agency.KindNotFound {
@@ -266,6 +266,24 @@ func (c *conversation) read(ctx context.Context) (contract agency.Contract, rece
 		return nil
 	})
 	return contract, receipts, err
+}
+
+// others are the contracts whose outputs the session may see: of a plan of
+// thousands mostly a few.
+func (c *conversation) others(s *store.Snapshot, contract agency.Contract) (out []agency.Contract, err error) {
+	if brief.SeesAll(contract, c.spec.Role) {
+		return registry.Contracts(s, c.spec.Run)
+	}
+	for _, id := range contract.DependsOn {
+		o, err := registry.Contract(s, c.spec.Run, id)
+		switch {
+		case err == nil:
+			out = append(out, o)
+		case agency.KindOf(err) != agency.KindNotFound:
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // judgedBy are the receipts of the verdict that the session is told of.

@@ -2,6 +2,7 @@ package workshop
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"agency/internal/flow"
 	"agency/internal/land"
 	"agency/internal/mode"
+	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/session"
@@ -52,9 +54,11 @@ func (s *Shop) Setup(ctx context.Context, spec session.Spec) (session.Setup, err
 	if err != nil {
 		return session.Setup{}, err
 	}
-	known, err := s.contracts(ctx, spec.Run)
-	if err != nil {
-		return session.Setup{}, err
+	var known []agency.Contract // that its plan must fit
+	if spec.Role == roster.ProjectManager {
+		if known, err = s.contracts(ctx, spec.Run); err != nil {
+			return session.Setup{}, err
+		}
 	}
 	r, err := s.record(ctx, spec.Run)
 	if err != nil {
@@ -134,6 +138,9 @@ func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, erro
 	if spec.Onto != "" {
 		head = spec.Onto
 	}
+	if err := s.release(ctx, run); err != nil { // they are only in the way, and may go later
+		s.o.Log.Warn("checkouts of landed contracts stay", "run", spec.Run, "error", err)
+	}
 	if spec.Review != nil {
 		return s.reviewDesk(ctx, b, run, spec)
 	}
@@ -147,6 +154,36 @@ func (s *Shop) Desk(ctx context.Context, spec session.Spec) (*session.Desk, erro
 		}
 	}
 	return session.NewDesk(s.deskOf(ctx, b, w, spec))
+}
+
+// release removes the checkouts of contracts that are complete: what landed is in
+// the run's branch, and those of many contracts fill a disk.
+func (s *Shop) release(ctx context.Context, run *workspace.Run) error {
+	refs, err := run.List()
+	if err != nil {
+		return err
+	}
+	var done []workspace.Ref
+	err = s.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		for _, ref := range refs {
+			if ref.Kind != workspace.Work && ref.Kind != workspace.Review {
+				continue // goes with who made it
+			}
+			c, err := registry.Contract(q, run.Info().Run, agency.ContractID(ref.Name))
+			switch {
+			case agency.KindOf(err) == agency.KindNotFound: // of nobody's contract
+			case err != nil:
+				return err
+			case c.Status == agency.StatusComplete:
+				done = append(done, ref)
+			}
+		}
+		return nil
+	})
+	for _, ref := range done {
+		err = errors.Join(err, run.Remove(ctx, ref.Name, ref.Kind))
+	}
+	return err
 }
 
 // deskOf is what a session's tools reach of a workspace.
