@@ -128,7 +128,8 @@ func (a *attempts) parts(c flow.Ctx, spec session.Spec) (session.Outcome, error)
 // place is where a session waits: in the names of gates, and in keys.
 type place struct{ name, key string }
 
-// wait is meet without a slot, so that who waits holds up nobody.
+// wait is meet without a slot, so that who waits holds up nobody; all but in a
+// paused run.
 func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Answer, string, error) {
 	from := a.clock(c, at.key+"/from")
 	if out.Change != nil { // met in the slot of who asks
@@ -145,8 +146,11 @@ func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Ans
 		}
 		return answer, stop, err
 	}
-	if err := a.slot.Leave(c, out.For == session.ForHuman || out.For == session.ForBudget); err != nil {
-		return nil, "", err
+	rests := a.rests(c, out)
+	if !rests {
+		if err := a.slot.Leave(c, out.For == session.ForHuman || out.For == session.ForBudget); err != nil {
+			return nil, "", err
+		}
 	}
 	answer, stop, err := a.meet(c, out, at)
 	if err != nil {
@@ -155,7 +159,16 @@ func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Ans
 	if a.loop != nil {
 		a.loop.waited += a.clock(c, at.key+"/to").Sub(from)
 	}
+	if rests {
+		return answer, stop, nil
+	}
 	return answer, stop, a.slot.Return(c)
+}
+
+// rests tells whether a session waits in its slot: in a paused run nobody is to
+// begin in its place, only to rest, too.
+func (a *attempts) rests(c flow.Ctx, out session.Outcome) bool {
+	return out.For == session.ForPause && a.slot != nil && flow.Version(c, "rests", 1) >= 1
 }
 
 // meet waits for what a parked session needs. Stop is the reason why the run

@@ -68,6 +68,35 @@ func (s *stage) pause() {
 	}
 }
 
+// Where a run is paused, those at work rest in their slots: nobody begins in their
+// place, only to rest, too.
+func TestNobodyBeginsInAPause(t *testing.T) {
+	s, in := newStage(t), teamInput
+	in.Parallel = 2
+	var plans []agency.Contract
+	s.byAttempt = map[string]session.Outcome{}
+	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+		plans = append(plans, part(id))
+		if id < "c" {
+			s.byAttempt[id+" 1.1"] = session.Outcome{Kind: session.Parked, For: session.ForPause}
+		}
+	}
+	s.plans = []session.Outcome{plan(plans...)}
+	s.pause()
+	if got := s.run(Team, in); got != merged {
+		t.Errorf("ended %+v", got)
+	}
+	at := slices.Index(s.said, "resume")
+	if at < 0 {
+		t.Fatalf("it was not paused: %q", s.said)
+	}
+	for _, line := range s.said[:at] {
+		if id, ok := strings.CutPrefix(line, "session "); ok && id[0] >= 'c' && id[1] == ' ' {
+			t.Errorf("%s although the run is paused", line)
+		}
+	}
+}
+
 func TestTeam(t *testing.T) {
 	conflict := land.Outcome{Conflict: &agency.Conflict{Head: "head", Paths: []string{"b.go"}, Ours: "b", Theirs: "a"}, Reason: "it conflicts"}
 	parked := session.Outcome{Kind: session.Parked, For: session.ForHuman, Question: "which?", ToolUse: "call-1"}
