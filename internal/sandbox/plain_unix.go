@@ -21,6 +21,11 @@ import (
 // command's group; only without a sandbox can there be any.
 const plainGrace = 200 * time.Millisecond
 
+// plainDeath is how long those in the command's group are awaited once they are
+// killed: a busy machine takes its time, and where nobody reaps orphans they are
+// never gone.
+const plainDeath = 5 * time.Second
+
 // runPlain is mode off: the command runs on the host in a process group of its
 // own, with an environment built from nothing, a home of its own and a wall
 // limit. Nothing else is kept from it.
@@ -77,14 +82,14 @@ func killGroup(cmd *exec.Cmd) {
 	}
 }
 
-// endGroup kills what the command has left in its group and waits a little until
-// it is gone: a process that has its death before it may still write.
+// endGroup kills what the command has left in its group and waits until it is
+// gone: a process that has its death before it may still write.
 func endGroup(cmd *exec.Cmd) {
 	killGroup(cmd)
 	if cmd.Process == nil {
 		return
 	}
-	until := time.Now().Add(plainGrace)
+	until := time.Now().Add(plainDeath)
 	for syscall.Kill(-cmd.Process.Pid, 0) == nil && time.Now().Before(until) { // the dead that nobody reaps count, too
 		time.Sleep(time.Millisecond)
 	}
