@@ -132,22 +132,8 @@ type place struct{ name, key string }
 // paused run.
 func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Answer, string, error) {
 	from := a.clock(c, at.key+"/from")
-	if out.Change != nil { // met in the slot of who asks
-		answer, stop, err := a.meetChange(c, out, at)
-		if err == nil && a.loop != nil && a.admitsFixes(c) {
-			a.loop.waited += a.clock(c, at.key+"/to").Sub(from)
-		}
-		return answer, stop, err
-	}
-	if out.Handoff != nil {
-		answer, stop, err := a.meetHandoff(c, out, at)
-		if err == nil && a.loop != nil {
-			a.loop.waited += a.clock(c, at.key+"/to").Sub(from)
-		}
-		return answer, stop, err
-	}
-	rests := a.rests(c, out)
-	if !rests {
+	leaves := a.leaves(c, out)
+	if leaves {
 		if err := a.slot.Leave(c, out.For == session.ForHuman || out.For == session.ForBudget); err != nil {
 			return nil, "", err
 		}
@@ -156,24 +142,37 @@ func (a *attempts) wait(c flow.Ctx, out session.Outcome, at place) (*session.Ans
 	if err != nil {
 		return nil, "", err
 	}
-	if a.loop != nil {
+	if a.loop != nil && (out.Change == nil || a.admitsFixes(c)) {
 		a.loop.waited += a.clock(c, at.key+"/to").Sub(from)
 	}
-	if rests {
+	if !leaves {
 		return answer, stop, nil
 	}
 	return answer, stop, a.slot.Return(c)
 }
 
-// rests tells whether a session waits in its slot: in a paused run nobody is to
+// leaves tells whether a session waits without its slot. Who has a bug mended
+// lends it to that, a handoff sees to it itself; and in a paused run nobody is to
 // begin in its place, only to rest, too.
-func (a *attempts) rests(c flow.Ctx, out session.Outcome) bool {
-	return out.For == session.ForPause && a.slot != nil && flow.Version(c, "rests", 1) >= 1
+func (a *attempts) leaves(c flow.Ctx, out session.Outcome) bool {
+	switch {
+	case out.Change != nil || out.Handoff != nil:
+		return false
+	case out.For == session.ForPause && a.slot != nil:
+		return flow.Version(c, "rests", 1) < 1
+	}
+	return true
 }
 
 // meet waits for what a parked session needs. Stop is the reason why the run
 // must end instead.
 func (a *attempts) meet(c flow.Ctx, out session.Outcome, at place) (answer *session.Answer, stop string, err error) {
+	switch {
+	case out.Change != nil:
+		return a.meetChange(c, out, at)
+	case out.Handoff != nil:
+		return a.meetHandoff(c, out, at)
+	}
 	if over, stop, err := a.team.isOver(c); over {
 		return nil, stop, err
 	}
