@@ -56,6 +56,17 @@ func (c *conversation) change(ctx context.Context, d *done, k *call, e tool.Impl
 // changes is the record of what was asked for, read from the board.
 type changes struct{ c *conversation }
 
+// askedBefore counts what the contract has asked for by ids of a kind.
+func (c *conversation) askedBefore(s *store.Snapshot, prefix string) (n int, err error) {
+	said, err := board.Conversation(s, c.spec.Run, c.spec.Contract)
+	for _, m := range said {
+		if m.InReplyTo == "" && strings.HasPrefix(string(m.ID), prefix) {
+			n++
+		}
+	}
+	return n, err
+}
+
 // MayAsk counts what the contract has asked for, and looks for a contract whose
 // code it could be.
 func (h changes) MayAsk(ctx context.Context) error {
@@ -66,12 +77,7 @@ func (h changes) MayAsk(ctx context.Context) error {
 			return err
 		}
 		deps = len(contract.DependsOn)
-		said, err := board.Conversation(s, c.spec.Run, c.spec.Contract)
-		for _, m := range said {
-			if m.InReplyTo == "" && strings.HasPrefix(string(m.ID), c.changePrefix()) {
-				n++
-			}
-		}
+		n, err = c.askedBefore(s, c.changePrefix())
 		return err
 	})
 	switch {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/board"
 	"agency/internal/roster"
 	"agency/internal/store"
 	"agency/internal/tool"
@@ -106,17 +105,9 @@ type handoffs struct{ c *conversation }
 // MayHandOver refuses more than a few.
 func (h handoffs) MayHandOver(ctx context.Context, to agency.RoleID) error {
 	c, n := h.c, 0
-	err := c.r.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		said, err := board.Conversation(s, c.spec.Run, c.spec.Contract)
-		if err != nil {
-			return err
-		}
-		for _, m := range said {
-			if m.InReplyTo == "" && strings.HasPrefix(string(m.ID), c.handoffPrefix()) {
-				n++
-			}
-		}
-		return nil
+	err := c.r.o.DB.Read(ctx, func(s *store.Snapshot) (err error) {
+		n, err = c.askedBefore(s, c.handoffPrefix())
+		return err
 	})
 	switch {
 	case err != nil:

@@ -161,21 +161,26 @@ func count(t *testing.T, q *store.Snapshot, told []word) error {
 	return err
 }
 
-// storm lets a host live until it has told of n things.
-func storm(t *testing.T, dir string, n int) (told []word) {
+// startHost starts this test's own binary as a host on a folder: what it says, a
+// line at a time, and what it complains of.
+func startHost(t *testing.T, env, dir string) (cmd *exec.Cmd, lines *bufio.Scanner, errs *strings.Builder) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+dir)
-	var errs strings.Builder
-	cmd.Stderr = &errs
+	cmd, errs = exec.Command(os.Args[0]), &strings.Builder{}
+	cmd.Env, cmd.Stderr = append(os.Environ(), env+"="+dir), errs
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
+	return cmd, bufio.NewScanner(out), errs
+}
+
+// storm lets a host live until it has told of n things.
+func storm(t *testing.T, dir string, n int) (told []word) {
+	t.Helper()
+	cmd, lines, errs := startHost(t, childEnv, dir)
 	for len(told) < n && lines.Scan() {
 		told = append(told, parse(t, lines.Text()))
 	}

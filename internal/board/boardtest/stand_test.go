@@ -1,12 +1,9 @@
 package boardtest_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -118,22 +115,12 @@ func TestARestartStandsWhereTheHostDied(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), standEnv+"="+dir)
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, lines, errs := startHost(t, standEnv, dir)
 	var before []string
-	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "."; {
+	for lines.Scan() && lines.Text() != "." {
 		before = append(before, lines.Text())
 	}
-	err = errors.Join(cmd.Process.Kill())
+	err := cmd.Process.Kill()
 	if _ = cmd.Wait(); err != nil || len(before) < 6 {
 		t.Fatalf("the host said %q, %v, %s", before, err, errs.String())
 	}
