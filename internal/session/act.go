@@ -225,8 +225,7 @@ func (p checkpoints) Rollback(ctx context.Context, id string) (tool.Checkpoint, 
 	return p.tree.Rollback(ctx, id)
 }
 
-// snapshot takes one where a call may have changed files. A workspace that
-// cannot be taken into a tree is the model's to mend; problem says how.
+// snapshot takes one where a call may have changed files.
 func (c *conversation) snapshot(ctx context.Context, d *done) (problem string, err error) {
 	changed := false
 	for _, k := range d.calls {
@@ -235,6 +234,12 @@ func (c *conversation) snapshot(ctx context.Context, d *done) (problem string, e
 	if !changed && (d.tree != "" || !c.claims(d)) {
 		return "", nil
 	}
+	return c.take(ctx, d)
+}
+
+// take takes the workspace into a tree. One that cannot be is the model's to
+// mend; problem says how.
+func (c *conversation) take(ctx context.Context, d *done) (problem string, err error) {
 	tree, err := c.desk.Tree.Snapshot(ctx)
 	switch {
 	case err == nil:

@@ -29,27 +29,22 @@ func (c *conversation) changePrefix() string { return "change/" + string(c.spec.
 
 // change parks the session until a bug in what it tests is mended.
 func (c *conversation) change(ctx context.Context, d *done, k *call, e tool.ImplementationChange, problem string) error {
+	var err error
+	if problem == "" { // now with what the tests have left
+		if problem, err = c.take(ctx, d); err != nil {
+			return err
+		}
+	}
 	if problem != "" {
 		k.res = tool.Refusal("not accepted: %s", problem)
 		return nil
 	}
 	ch := &Change{Bug: e.Bug, Test: e.Test, Receipt: e.Receipt}
-	var err error
 	if ch.Files, err = c.changed(ctx); err != nil {
 		return err
 	}
-	tree, err := c.desk.Tree.Snapshot(ctx) // with what the tests have left
-	switch {
-	case err == nil:
-		d.tree = tree
-	case ctx.Err() == nil && agency.KindOf(err) == agency.KindInvalid:
-		k.res, d.tree = tool.Refusal("not accepted: %s", err), ""
-		return nil
-	default:
-		return err
-	}
 	id := agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", c.changePrefix(), c.spec.Attempt, c.within(), c.turn.n, k.idx+1))
-	d.end = &Outcome{Kind: Parked, For: ForInbox, Question: e.Bug, Awaits: id, Change: ch, ToolUse: k.use.ID, Tree: tree}
+	d.end = &Outcome{Kind: Parked, For: ForInbox, Question: e.Bug, Awaits: id, Change: ch, ToolUse: k.use.ID, Tree: d.tree}
 	return nil
 }
 

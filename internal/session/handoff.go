@@ -34,6 +34,12 @@ func (c *conversation) handOff(ctx context.Context, d *done, k *call, e tool.Han
 		k.res, err = tool.Posted(letters{c, k.idx}.handoff(ctx, e))
 		return err
 	}
+	var err error
+	if problem == "" {
+		if problem, err = c.take(ctx, d); err != nil {
+			return err
+		}
+	}
 	if problem != "" {
 		k.res = tool.Refusal("not accepted: %s", problem)
 		return nil
@@ -42,18 +48,8 @@ func (c *conversation) handOff(ctx context.Context, d *done, k *call, e tool.Han
 	if err != nil {
 		return err
 	}
-	tree, err := c.desk.Tree.Snapshot(ctx)
-	switch {
-	case err == nil:
-		d.tree = tree
-	case ctx.Err() == nil && agency.KindOf(err) == agency.KindInvalid:
-		k.res, d.tree = tool.Refusal("not accepted: %s", err), ""
-		return nil
-	default:
-		return err
-	}
 	d.end = &Outcome{
-		Kind: Parked, For: ForInbox, Question: handoffQuestion(c.spec, e), ToolUse: k.use.ID, Tree: tree,
+		Kind: Parked, For: ForInbox, Question: handoffQuestion(c.spec, e), ToolUse: k.use.ID, Tree: d.tree,
 		Awaits:  agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", c.handoffPrefix(), c.spec.Attempt, c.within(), c.turn.n, k.idx+1)),
 		Handoff: &Handoff{Role: e.Role, Reason: e.Reason, Files: files[:min(len(files), maxChanged)]},
 	}
