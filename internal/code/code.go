@@ -1,0 +1,165 @@
+package code
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Function is a function or method with a body.
+type Function struct {
+	// Name is its name within the file: with the type or class that it is of
+	// ("Stack.Push"), with the function and the module that it stands in. A
+	// function of JavaScript without a name takes that of what it is assigned to;
+	// else, and where a test's title is no plain text, it has none. A test of
+	// JavaScript is named by its title. Names can repeat.
+	Name string
+	// Start and End are the bytes of the declaration, with its decorators,
+	// annotations and attributes, without comments before it.
+	Start, End int
+	// BodyStart and BodyEnd are the bytes of the body's inside: what is between
+	// its braces, or from the first statement to the last.
+	BodyStart, BodyEnd int
+	// FromLine and ToLine are the lines of the declaration, from 1.
+	FromLine, ToLine int
+	// Test says that it is a test by the language's own marks: its name and
+	// parameter in a _test.go file, #[test], @Test, def test_*, a callback of it().
+	Test bool
+}
+
+// Functions lists the functions of a file that have a body, the outer before the
+// inner, in the order of the text. Of a file with errors in its syntax it lists
+// those that are whole, and says that it is broken. It fails by ErrLanguage,
+// ErrTooLarge, ErrTooMuch, or as ctx ends; so do the other methods that read.
+func (e *Engine) Functions(ctx context.Context, path string, src []byte) (fns []Function, broken bool, err error) {
+	f, err := e.read(ctx, path, src)
+	if err != nil {
+		return nil, false, err
+	}
+	fns, broken = f.functions()
+	return fns, broken, nil
+}
+
+// Span is a part of a source: bytes from Start to before End.
+type Span struct{ Start, End int }
+
+// TestSpans gives what is test matter within a source of the product: in Rust
+// the items for tests alone (#[cfg(test)], #[test]), in other languages nothing.
+func (e *Engine) TestSpans(ctx context.Context, path string, src []byte) ([]Span, error) {
+	f, err := e.read(ctx, path, src)
+	if err != nil {
+		return nil, err
+	}
+	all, _ := f.testSpans()
+	return all, nil
+}
+
+// ReplaceTests gives the product's text with the test matter of another version
+// of the file: its own taken out, the other's put at the end. Only what stands
+// at the top of the file moves; a method for tests alone stays as it is, and a
+// file that is test matter altogether becomes the other version.
+func (e *Engine) ReplaceTests(ctx context.Context, path string, product, tests []byte) ([]byte, error) {
+	from, err := e.read(ctx, path, product)
+	if err != nil {
+		return nil, err
+	}
+	to, err := e.read(ctx, path, tests)
+	if err != nil {
+		return nil, err
+	}
+	_, mine := from.testSpans()
+	_, others := to.testSpans()
+	if len(mine)+len(others) == 0 {
+		return slices.Clone(product), nil
+	}
+	var out []byte
+	at := 0
+	for _, s := range mine {
+		out = append(out, product[at:s.Start]...)
+		at = s.End
+		if rest := product[at:]; len(rest) > 0 && rest[0] == '\n' {
+			at++
+		}
+	}
+	out = append(out, product[at:]...)
+	for _, s := range others {
+		if len(out) > 0 && out[len(out)-1] != '\n' {
+			out = append(out, '\n')
+		}
+		out = append(append(out, tests[s.Start:s.End]...), '\n')
+	}
+	return out, nil
+}
+
+// Forms of a lexeme.
+const (
+	word = iota
+	name
+	ending    // of a statement
+	structure // where a part of the tree begins or ends
+)
+
+// lexeme is a word of a source, without comments.
+type lexeme struct {
+	text string
+	at   int
+	form int
+}
+
+// Shape is a normal form of a function's body, to tell whether a test that was
+// moved or renamed is the same: its tokens and how they are nested, without
+// comments and blanks, and with a mark in the place of its own name.
+func (e *Engine) Shape(ctx context.Context, path string, src []byte, fn Function) (string, error) {
+	f, err := e.read(ctx, path, src)
+	if err != nil {
+		return "", err
+	}
+	if fn.BodyStart < 0 || fn.BodyEnd < fn.BodyStart || fn.BodyEnd > len(src) {
+		return "", fmt.Errorf("%s: no body at bytes %d to %d", path, fn.BodyStart, fn.BodyEnd)
+	}
+	own := fn.Name[strings.LastIndexByte(fn.Name, '.')+1:]
+	var b strings.Builder
+	for _, t := range f.tokens(fn.BodyStart, fn.BodyEnd) {
+		switch {
+		case t.form == ending:
+			continue
+		case t.form == name && t.text == own:
+			t.text = "\x01"
+		}
+		b.WriteString(t.text)
+		b.WriteByte(0)
+	}
+	return b.String(), nil
+}
+
+// CodeLines gives the lines, from 1, in order, that hold code within the bodies
+// of functions: no comments, no documentation, no blank lines, and none of
+// brackets alone.
+func (e *Engine) CodeLines(ctx context.Context, path string, src []byte) ([]int, error) {
+	f, err := e.read(ctx, path, src)
+	if err != nil {
+		return nil, err
+	}
+	lines := linesOf(src)
+	var out []int
+	fns, _ := f.functions()
+	done := 0
+	for _, fn := range fns {
+		if fn.BodyStart < done { // within the one before
+			continue
+		}
+		done = fn.BodyEnd
+		for _, t := range f.tokens(fn.BodyStart, fn.BodyEnd) {
+			if t.form > name || strings.Trim(t.text, "(){}[];,") == "" {
+				continue
+			}
+			for l := lines.line(t.at); l <= lines.line(t.at+len(t.text)-1); l++ {
+				if len(out) == 0 || out[len(out)-1] < l {
+					out = append(out, l)
+				}
+			}
+		}
+	}
+	return out, nil
+}

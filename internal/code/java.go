@@ -1,0 +1,146 @@
+package code
+
+import (
+	"fmt"
+	"strings"
+)
+
+var (
+	javaTypes   = []string{"class_declaration", "interface_declaration", "enum_declaration", "record_declaration", "annotation_type_declaration"}
+	javaMethods = []string{"method_declaration", "constructor_declaration", "compact_constructor_declaration"}
+	javaTests   = map[string]bool{"Test": true, "ParameterizedTest": true, "RepeatedTest": true, "TestFactory": true, "TestTemplate": true}
+)
+
+// javaFunctions are methods and constructors; a lambda belongs to the method
+// around it.
+func javaFunctions(t *tree) []found {
+	l := lister{t: t, lines: linesOf(t.src)}
+	nameOf := func(n node) string {
+		if n.is(javaTypes...) || n.is(javaMethods...) {
+			return n.field("name").text()
+		}
+		return ""
+	}
+	for n := range t.root().all(nil) {
+		body := n.field("body")
+		if !n.is(javaMethods...) || !body.ok() {
+			continue
+		}
+		f := found{node: n, body: body}
+		f.Name = pathTo(n, n.field("name").text(), nameOf)
+		for a := range n.child("modifiers").children() {
+			if a.is("marker_annotation", "annotation") {
+				name := a.field("name").text()
+				f.Test = f.Test || javaTests[name[strings.LastIndexByte(name, '.')+1:]]
+			}
+		}
+		l.add(f, n.start(), body.start()+1, body.end()-1)
+	}
+	return l.out
+}
+
+// javaSwitches puts a statement behind the brace, or behind the call of another
+// constructor, and a class at the end of the file.
+//
+// A constructor returns where it may: in a class whose final fields have their
+// values, and not in a record; else every cut throws.
+func javaSwitches(t *tree, asked []request, n switchNames) (edits []edit, skipped []Skipped) {
+	returns := map[node]bool{} // by the class's body
+	for _, r := range asked {
+		if _, known := returns[r.node.parent()]; !known {
+			returns[r.node.parent()] = javaMayReturn(r.node.parent())
+		}
+		at, mode, zero, other := r.BodyStart, modeAll, "", ""
+		switch {
+		case r.node.is("method_declaration"):
+			zero, other = javaValues(r.node)
+		case r.node.is("compact_constructor_declaration"), !returns[r.node.parent()]:
+			mode = modePanic
+		}
+		for c := range r.body.children() {
+			if c.is("explicit_constructor_invocation") {
+				at = c.end()
+			}
+		}
+		text := fmt.Sprintf(` switch (AgencyCut_%s.of("%s", %d)) { case 1: return%s; case 2: return%s; default: } `, n.mark, r.id, mode, zero, other)
+		if mode == modePanic {
+			text = fmt.Sprintf(` AgencyCut_%s.of("%s", %d); `, n.mark, r.id, mode)
+		}
+		edits = append(edits, edit{at: at, end: at, text: text})
+	}
+	return append(edits, epilogue(t.src, javaHelper(n))), nil
+}
+
+// javaMayReturn tells whether a constructor of a class may return at its start.
+func javaMayReturn(class node) bool {
+	for m := range class.children() {
+		if !m.is("field_declaration") {
+			continue
+		}
+		words := m.child("modifiers").text()
+		if strings.Contains(words, "final") && !strings.Contains(words, "static") && !m.field("declarator").field("value").ok() {
+			return false
+		}
+	}
+	return !class.parent().is("record_declaration")
+}
+
+// javaValues are zero and other by the declared type, with a blank before them.
+func javaValues(method node) (zero, other string) {
+	if method.field("dimensions").ok() {
+		return " null", " null"
+	}
+	switch t := strings.TrimPrefix(method.field("type").text(), "java.lang."); t {
+	case "void":
+		return "", ""
+	case "boolean":
+		return " false", " true"
+	case "byte", "short", "int":
+		return " 0", " 1"
+	case "long":
+		return " 0L", " 1L"
+	case "float":
+		return " 0f", " 1f"
+	case "double":
+		return " 0d", " 1d"
+	case "char":
+		return ` '\0'`, " 't'"
+	case "Boolean":
+		return " null", " true"
+	case "Integer":
+		return " null", " 1"
+	case "Long":
+		return " null", " 1L"
+	case "Double":
+		return " null", " 1d"
+	case "String", "CharSequence", "Object":
+		return " null", ` "taken out"`
+	}
+	return " null", " null"
+}
+
+func javaHelper(n switchNames) string {
+	return strings.NewReplacer("MARK", n.mark, "ENV", n.env).Replace(`
+final class AgencyCut_MARK {
+    private static final java.lang.String VALUE = java.lang.System.getenv("ENV");
+
+    static int of(java.lang.String id, int mode) {
+        if (VALUE == null) {
+            return 0;
+        }
+        if (mode < 2 && (VALUE.equals("zero:" + id) || VALUE.equals("zero:*"))) {
+            return 1;
+        }
+        if (mode < 1 && (VALUE.equals("other:" + id) || VALUE.equals("other:*"))) {
+            return 2;
+        }
+        for (java.lang.String cut : new java.lang.String[] {"panic:", "zero:", "other:"}) {
+            if (VALUE.equals(cut + id) || VALUE.equals(cut + "*")) {
+                throw new java.lang.RuntimeException("taken out");
+            }
+        }
+        return 0;
+    }
+}
+`)
+}

@@ -1,0 +1,47 @@
+package code
+
+import (
+	"path"
+	"strings"
+)
+
+// Language is a programming language whose files can be read.
+type Language string
+
+// The languages. JSX is read as JavaScript.
+const (
+	Go         Language = "go"
+	Python     Language = "python"
+	JavaScript Language = "javascript"
+	TypeScript Language = "typescript"
+	TSX        Language = "tsx"
+	Rust       Language = "rust"
+	Java       Language = "java"
+)
+
+// LanguageOf tells a file's language by its name; "" where it is not known.
+func LanguageOf(name string) Language { return byEnding[strings.ToLower(path.Ext(name))] }
+
+var byEnding = map[string]Language{
+	".go": Go, ".py": Python, ".rs": Rust, ".java": Java,
+	".js": JavaScript, ".jsx": JavaScript, ".mjs": JavaScript, ".cjs": JavaScript,
+	".ts": TypeScript, ".mts": TypeScript, ".cts": TypeScript, ".tsx": TSX,
+}
+
+// dialect is what is known of a language that tree-sitter reads.
+type dialect struct {
+	functions func(*tree) []found // the outer before the inner, in order
+	switches  func(*tree, []request, switchNames) (edits []edit, skipped []Skipped)
+	tests     func(*tree) (all, top []Span) // nil: none
+	comment   func(node) bool               // also counts as one, as a docstring does; nil: none
+	atoms     []string                      // kinds of nodes that are one token, with the blanks in them
+}
+
+var dialects = map[Language]dialect{
+	Python:     {functions: pythonFunctions, switches: pythonSwitches, comment: isDocstring, atoms: []string{"string_content"}},
+	JavaScript: {functions: scriptFunctions, switches: scriptSwitches, atoms: []string{"string"}},
+	TypeScript: {functions: scriptFunctions, switches: scriptSwitches, atoms: []string{"string"}},
+	TSX:        {functions: scriptFunctions, switches: scriptSwitches, atoms: []string{"string"}},
+	Rust:       {functions: rustFunctions, switches: rustSwitches, tests: rustTests, atoms: []string{"string_literal", "raw_string_literal", "char_literal"}},
+	Java:       {functions: javaFunctions, switches: javaSwitches, atoms: []string{"string_literal", "character_literal"}},
+}

@@ -1,0 +1,267 @@
+package code
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var scriptForms = []string{
+	"function_declaration", "generator_function_declaration", "function_expression", "generator_function", "arrow_function", "method_definition",
+}
+
+// scriptFunctions are the functions of JavaScript and TypeScript, of every form.
+func scriptFunctions(t *tree) []found {
+	l := lister{t: t, lines: linesOf(t.src)}
+	for n := range t.root().all(nil) {
+		body := n.field("body")
+		if !n.is(scriptForms...) || !body.ok() {
+			continue
+		}
+		f := found{node: n, body: body}
+		if call := testCall(n); call.ok() {
+			f.Test, f.Name = true, title(call)
+		} else {
+			f.Name = pathTo(n, scriptOwn(n), scriptScope)
+		}
+		if body.is("statement_block") {
+			l.add(f, n.start(), body.start()+1, body.end()-1)
+		} else {
+			l.add(f, n.start(), body.start(), body.end())
+		}
+	}
+	return l.out
+}
+
+// scriptOwn is a function's or class's own name, or that of what it is assigned
+// to.
+func scriptOwn(n node) string {
+	if s := n.field("name"); s.ok() {
+		return strings.Trim(s.text(), `"'`)
+	}
+	p := n.parent()
+	for p.is("parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "type_assertion") {
+		p = p.parent()
+	}
+	switch p.kind() {
+	case "variable_declarator", "public_field_definition":
+		return simple(p.field("name"))
+	case "pair":
+		return simple(p.field("key"))
+	case "field_definition":
+		return simple(p.field("property"))
+	case "assignment_expression", "assignment_pattern":
+		s := simple(p.field("left"))
+		for _, prefix := range []string{"module.exports.", "exports.", "this."} {
+			s = strings.TrimPrefix(s, prefix)
+		}
+		return s
+	case "export_statement":
+		return "default"
+	}
+	return ""
+}
+
+// simple is the text of a name, none of a pattern or something computed.
+func simple(n node) string {
+	if !n.is("identifier", "property_identifier", "private_property_identifier", "string", "number", "member_expression") || n.end()-n.start() > 200 {
+		return ""
+	}
+	return strings.Trim(n.text(), `"'`)
+}
+
+// scriptScope is what a node adds to the name of a function in it.
+func scriptScope(n node) string {
+	switch n.kind() {
+	case "class_declaration", "class", "abstract_class_declaration", "object":
+		return scriptOwn(n)
+	case "internal_module", "module":
+		return n.field("name").text()
+	}
+	if n.is(scriptForms...) && !testCall(n).ok() {
+		return scriptOwn(n)
+	}
+	return ""
+}
+
+// testCall is the call of it() or test() that a function is handed to.
+func testCall(fn node) node {
+	call := fn.parent().parent()
+	if !fn.parent().is("arguments") || !call.is("call_expression") {
+		return node{}
+	}
+	callee := call.field("function")
+	for range 4 { // it.each(...)(...), test.concurrent.only(...)
+		switch callee.kind() {
+		case "call_expression":
+			callee = callee.field("function")
+		case "member_expression":
+			callee = callee.field("object")
+		}
+	}
+	if callee.is("identifier") && slices.Contains([]string{"it", "test", "fit", "xit", "xtest", "specify"}, callee.text()) {
+		return call
+	}
+	return node{}
+}
+
+// title is the text that a test is called by; none where it is computed.
+func title(call node) string {
+	for a := range call.field("arguments").children() {
+		switch {
+		case a.is("string"), a.is("template_string") && !a.child("template_substitution").ok():
+			return strings.Trim(a.text(), "\"'`")
+		case a.named() && !a.isComment():
+			return ""
+		}
+	}
+	return ""
+}
+
+// scriptSwitches puts a statement behind the brace, or behind the directives
+// there, and a function at the end of the file, which is hoisted. An arrow
+// without braces gets some.
+//
+// Zero is undefined and other a new object, in TypeScript as never, which any
+// type takes. A constructor that must call another class's throws for every cut,
+// and in TypeScript any constructor, where fields must be set before a return;
+// so does there a function whose result TypeScript can take for a type guard.
+func scriptSwitches(t *tree, asked []request, n switchNames) (edits []edit, skipped []Skipped) {
+	typed := slices.Contains(t.symbols, "type_annotation")
+	var closings []edit
+	for _, r := range asked {
+		mode, zero, other := scriptCuts(r.found, typed)
+		text := fmt.Sprintf(` switch (%s("%s", %d)) { case 1: return%s; case 2: return%s; } `, n.fn(), r.id, mode, zero, other)
+		if mode == modePanic {
+			text = fmt.Sprintf(` %s("%s", %d); `, n.fn(), r.id, mode)
+		}
+		if !r.body.is("statement_block") {
+			edits = append(edits, edit{at: r.BodyStart, end: r.BodyStart, text: "{" + text + "return ("})
+			closings = append(closings, edit{at: r.BodyEnd, end: r.BodyEnd, text: "); }"})
+			continue
+		}
+		at := scriptInside(r)
+		if at > r.BodyStart { // a directive may lack its semicolon
+			text = ";" + text
+		}
+		edits = append(edits, edit{at: at, end: at, text: text})
+	}
+	slices.Reverse(closings) // of two that end together the inner one closes first
+	edits = append(edits, closings...)
+	return append(edits, epilogue(t.src, scriptHelper(typed, n))), nil
+}
+
+// scriptInside is where a body's statements begin: behind directives, and
+// behind super() where it comes first.
+func scriptInside(r request) int {
+	at := r.BodyStart
+	for _, s := range r.body.parts() {
+		e := s.child("string")
+		if s.is("expression_statement") && e.ok() {
+			at = s.end()
+			continue
+		}
+		if derived(r.node) && s.is("expression_statement") && s.child("call_expression").field("function").is("super") {
+			at = s.end()
+		}
+		break
+	}
+	return at
+}
+
+func derived(fn node) bool {
+	class := fn.parent().parent()
+	return isConstructor(fn) && class.child("class_heritage").ok()
+}
+
+func isConstructor(fn node) bool {
+	return fn.is("method_definition") && fn.field("name").text() == "constructor" && !fn.child("static").ok() && fn.parent().is("class_body")
+}
+
+func scriptCuts(f found, typed bool) (mode int, zero, other string) {
+	generator := f.node.is("generator_function", "generator_function_declaration") || f.node.child("*").ok()
+	switch {
+	case derived(f.node), typed && isConstructor(f.node):
+		return modePanic, "", ""
+	case f.node.child("set").ok():
+		return modeAll, "", ""
+	case generator:
+		return modeZero, "", ""
+	case !typed:
+		return modeAll, "", " {}"
+	}
+	returns, values := scriptReturns(f)
+	annotated := f.node.field("return_type").ok()
+	switch {
+	case !annotated && len(values) == 1 && len(returns) == 1 && mayGuard(values[0]):
+		return modePanic, "", ""
+	case !annotated && len(values) == 0:
+		return modeAll, "", ""
+	}
+	return modeAll, " undefined as never", " {} as never"
+}
+
+// scriptReturns are a function's own return statements, and what they return.
+func scriptReturns(f found) (returns, values []node) {
+	if !f.body.is("statement_block") {
+		return []node{f.body}, []node{f.body}
+	}
+	for n := range f.body.all(func(n node) bool { return n.is(scriptForms...) || n.is("class_body") }) {
+		if n.is("return_statement") {
+			returns = append(returns, n)
+			values = append(values, n.parts()...)
+		}
+	}
+	return returns, values
+}
+
+// mayGuard tells whether an expression can narrow a parameter's type, so that
+// its function becomes a type guard, but only while it has this one return.
+func mayGuard(e node) bool {
+	for e.is("parenthesized_expression") {
+		if p := e.parts(); len(p) == 1 {
+			e = p[0]
+			continue
+		}
+		break
+	}
+	switch e.kind() {
+	case "binary_expression":
+		return slices.Contains([]string{"===", "!==", "==", "!=", "instanceof", "in", "&&", "||"}, e.field("operator").text())
+	case "unary_expression":
+		return e.field("operator").text() == "!"
+	case "call_expression":
+		callee := e.field("function").text()
+		return strings.HasPrefix(callee[strings.LastIndexByte(callee, '.')+1:], "is")
+	}
+	return false
+}
+
+// scriptHelper is what a file's switches ask. It reads the variable when the
+// file is loaded, or earlier where a cycle of imports calls in.
+func scriptHelper(typed bool, n switchNames) string {
+	id, mode, result, global := "id", "mode", "", "globalThis"
+	if typed {
+		id, mode, result, global = "id: string", "mode: number", ": number", "(globalThis as any)"
+	}
+	text := `
+function FN(SIG)RESULT {
+  var own = AGENT, cut = 3;
+  if (own.value === undefined) {
+    own.value = (GLOBAL.process && GLOBAL.process.env && GLOBAL.process.env.ENV) || "";
+  }
+  if (id === "" || own.value === "") return 0;
+  if (own.value === "zero:" + id || own.value === "zero:*") cut = 1;
+  else if (own.value === "other:" + id || own.value === "other:*") cut = 2;
+  else if (own.value !== "panic:" + id && own.value !== "panic:*") return 0;
+  if (cut + mode < 3) return cut;
+  throw new GLOBAL.Error("taken out");
+}
+FN("", 0);
+`
+	own := n.fn()
+	if typed {
+		own = "(" + n.fn() + " as any)"
+	}
+	return strings.NewReplacer("FN", n.fn(), "SIG", id+", "+mode, "RESULT", result, "AGENT", own, "GLOBAL", global, "ENV", n.env).Replace(text)
+}
