@@ -70,21 +70,14 @@ func newHost(ctx context.Context, cacheDir string) (*host, error) {
 	return h, nil
 }
 
-// work is what a call into a module may still do.
-type work struct {
-	ctx  context.Context
-	left int // answers to go on
-}
+type untilKey struct{}
 
-type workKey struct{}
-
-// progress answers a module that asks whether to stop.
+// progress answers a module that asks whether to stop: when the context that a
+// call was made for has ended.
 func progress(ctx context.Context, stack []uint64) {
 	stack[0] = 0
-	if w, ok := ctx.Value(workKey{}).(*work); ok {
-		if w.left--; w.left < 0 || w.ctx.Err() != nil {
-			stack[0] = 1
-		}
+	if until, ok := ctx.Value(untilKey{}).(context.Context); ok && until.Err() != nil {
+		stack[0] = 1
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -113,25 +114,21 @@ func (i *instance) text(at uint32) string {
 	return string(s)
 }
 
-// workOf is how often a parse may ask to go on: measured, a file of code asks
-// less than once in 250 bytes; what asks much more often is stopped in about a
-// second.
-func workOf(src []byte) int { return 500 + len(src)/25 }
+// maxTime is how long one file may take. Code takes some 0.4 s a megabyte on an
+// idle machine; what is none can take hours.
+const maxTime = time.Second
 
 // parse makes the tree of a source; the instance is dead after an error.
 func (i *instance) parse(ctx context.Context, src []byte) (*tree, error) {
-	w := &work{ctx: ctx, left: workOf(src)}
-	inner := context.WithValue(context.WithoutCancel(ctx), workKey{}, w)
-	t, err := i.dump(inner, src)
+	until, cancel := context.WithTimeoutCause(ctx, maxTime, ErrTooMuch)
+	defer cancel()
+	t, err := i.dump(context.WithValue(context.WithoutCancel(ctx), untilKey{}, until), src)
 	if err == nil {
 		return t, nil
 	}
 	i.dead = true
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case w.left < 0:
-		return nil, ErrTooMuch
+	if until.Err() != nil {
+		return nil, context.Cause(until)
 	}
 	return nil, err
 }
