@@ -29,8 +29,9 @@
 // Line numbers stay, but in Python: a conditional return needs a line of its
 // own there. It is taken from a blank line or a comment: between the head and
 // the first statement, else right above the function, which then begins a line
-// earlier, else the next one that follows, so that the lines up to it shift by
-// one or two.
+// earlier, else the next one that follows, so that the lines up to it shift; all
+// that follow, where no such line is left. What PEP 8 has formatted keeps the
+// lines of its bodies, but those of a method right below its class.
 //
 // A cut that a function's declaration does not allow panics instead: see the
 // files of the languages. A function that cannot hold a switch is skipped, and
