@@ -1,10 +1,128 @@
 package agency
 
 import (
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
+
+// Found is what a name leads to among the results: a test, or a group of them
+// that only stands in the names of its members, such as the title around
+// JavaScript's tests, a test of Python with parameters, or a file.
+type Found struct {
+	Name   string   // in full
+	Tests  []string // sorted
+	Status TestStatus
+}
+
+// LookUp looks a test up by its full name, or by the end of it after what parts
+// names in its ecosystem: people write TestParse or test_parse, not the whole
+// path. A name may be that of a group, and what several tests or groups bear
+// means all of them: they have passed when none failed and one passed. A test
+// of just this name stands for itself where it ran. What no test bears may
+// begin with the file of the test.
+func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
+	if f, ok := lookUp(tests, name); ok {
+		return f, true
+	}
+	return inFile(tests, name)
+}
+
+func lookUp(tests map[string]TestStatus, name string) (Found, bool) {
+	if status, ok := tests[name]; ok && status != TestSkipped {
+		return Found{Name: name, Tests: []string{name}, Status: status}, true
+	}
+	ends, groups := map[string]string{}, map[string]string{} // by test, what bears the name
+	for full := range tests {
+		if rest, ok := strings.CutSuffix(full, name); ok && endsPart(rest) {
+			ends[full] = full
+		} else if group, ok := groupIn(full, name); ok {
+			groups[full] = group
+		}
+	}
+	if !ranAny(tests, ends) { // a skipped test hides no other of its name
+		maps.Copy(ends, groups)
+	}
+	f := Found{Status: TestSkipped}
+	for full, bearer := range ends {
+		if f.Tests = append(f.Tests, full); f.Name == "" {
+			f.Name = bearer
+		} else if f.Name != bearer {
+			f.Name = name
+		}
+		if s := tests[full]; s == TestFailed || s == TestPassed && f.Status != TestFailed {
+			f.Status = s
+		}
+	}
+	if len(f.Tests) == 0 {
+		return Found{}, false
+	}
+	slices.Sort(f.Tests)
+	return f, true
+}
+
+func ranAny(tests map[string]TestStatus, of map[string]string) bool {
+	for full := range of {
+		if tests[full] != TestSkipped {
+			return true
+		}
+	}
+	return false
+}
+
+// Members are the tests that a name stands for: those that it leads to, and the
+// cases below it.
+func (f Found) Members(tests map[string]TestStatus) []string {
+	out := slices.Clone(f.Tests)
+	out = slices.AppendSeq(out, maps.Keys(casesOf(tests, f.Name)))
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// endsPart tells whether a name may begin after this.
+func endsPart(before string) bool {
+	return before == "" || slices.ContainsFunc(nameEnds, func(end string) bool { return strings.HasSuffix(before, end) })
+}
+
+// casesOf are the tests below a name.
+func casesOf(tests map[string]TestStatus, name string) map[string]TestStatus {
+	out := map[string]TestStatus{}
+	for full, status := range tests {
+		if rest, ok := strings.CutPrefix(full, name); ok && beginsCase(rest) {
+			out[full] = status
+		}
+	}
+	return out
+}
+
+// groupIn is the full name of the group of this name that a test belongs to.
+func groupIn(full, name string) (string, bool) {
+	for from := 0; name != ""; {
+		i := strings.Index(full[from:], name)
+		if i < 0 {
+			return "", false
+		}
+		start, end := from+i, from+i+len(name)
+		if endsPart(full[:start]) && beginsCase(full[end:]) {
+			return full[:end], true
+		}
+		from = start + 1
+	}
+	return "", false
+}
+
+func beginsCase(rest string) bool {
+	if strings.HasPrefix(rest, ".") { // not what is behind the stem of a file's name
+		return !strings.Contains(rest, " > ") && !strings.Contains(rest, "::")
+	}
+	return strings.HasPrefix(rest, "[") || slices.ContainsFunc(nameEnds, func(e string) bool { return strings.HasPrefix(rest, e) })
+}
+
+// nameEnds part the names of tests: packages and classes, folders and subtests,
+// files of Python and modules of Rust, titles of JavaScript.
+var nameEnds = []string{".", "/", "::", " > ", "#"}
 
 // fileParts part a test from the file that people and models name before it.
 var fileParts = []string{"::", "#", ": ", ":"}

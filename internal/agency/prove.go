@@ -2,25 +2,63 @@ package agency
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
 
-// Checks is what the harness found out about a claim and its base, as Prove
-// reads it.
+// Ground is why a test that passes on the claim may prove something (DESIGN
+// 1.1). The two axes behind it are test matter and product matter, of the base
+// and of the claim.
+type Ground string
+
+// The grounds, strongest first.
+const (
+	// GroundStood: the base has the test, it was red there, and passes with the
+	// base's test matter on the claim's product.
+	GroundStood Ground = "stood"
+	// GroundFails: written or edited in the run, and it fails on the base's
+	// product by what it asserts.
+	GroundFails Ground = "fails"
+	// GroundCut: written or edited in the run; it cannot run on the base's product,
+	// and fails when the bodies of the changed functions are taken out.
+	GroundCut Ground = "cut"
+)
+
+// TestWorth is what one test may prove.
+type TestWorth struct {
+	Ground Ground // empty: it proves nothing
+	Why    string // it proves nothing
+	// Existed: the base has a test of this name.
+	Existed bool
+	// Edited: its form on the base passed there and fails on the claim. Only who
+	// planned can say that this is wanted: by a check that names the test, or,
+	// Declared, by declared writes that hold its file.
+	Edited, Declared bool
+}
+
+// RefWorth is what a check by a command or a file came to.
+type RefWorth struct {
+	Passes bool // on the claim
+	Proves bool // and only with the change's product
+	Why    string
+	Tests  []string // by which a test command proves
+}
+
+// Checks is what the harness found out about a claim, as Prove reads it.
 type Checks struct {
-	// Claim and Base are the tests by name; Base is nil where no test command
-	// exists.
-	Claim, Base map[string]TestStatus
-	// ClaimRef and BaseRef tell whether a command or file check passes there.
-	ClaimRef, BaseRef map[Check]bool
+	// Claim are the tests of the claim by name.
+	Claim map[string]TestStatus
+	// Fresh are the tests that pass and did not before, or that the run edited,
+	// sorted.
+	Fresh []string
+	// Worth is what tests may prove: of all that a criterion or its evidence
+	// names, and where they name none, of Fresh.
+	Worth map[string]TestWorth
+	// Refs are the checks by commands and files.
+	Refs map[Check]RefWorth
 	// Theirs are, by check, the tests by which its command still fails: all of
 	// them red before, while other contracts were open that may mend them.
 	Theirs map[Check][]string
-	// Without are the claim's tests on the base's code: what of a test that both
-	// sides pass under one name needs the change. nil where that was not run.
-	Without map[string]TestStatus
 	// Nameless: the claim's test command passes, and its output names no test.
 	Nameless bool
 	// Receipts names the receipt that shows a check on the claim; a test's is
@@ -28,56 +66,30 @@ type Checks struct {
 	Receipts map[Check]ReceiptID
 }
 
-// Prove gives each criterion its proof (DESIGN 1.1, INTERFACES 7). A check
-// proves when it passes on the claim and did not pass on the base; a test that
-// the base does not have did not pass there, and one that was changed did not
-// where its new form fails on the base's code. A criterion without a check takes
-// the check that the evidence names; where none is named, the tests that newly
-// pass are it; with neither it is asserted. A failing check leaves it open; a
-// test that cannot be known by name is no failing one.
+// Prove gives each criterion its proof (DESIGN 1.1, INTERFACES 7). Its check
+// proves it when it passes on the claim and is shown to need the change. Of
+// evidence, which the agent chooses, only a test does; a command or a file is no
+// more than its word. What no test is named for is proved by the tests of the run
+// only where the contract has no other criterion. A failing check leaves a
+// criterion open; a test that cannot be known by name is no failing one.
 func Prove(criteria []Criterion, evidence []Evidence, c Checks) []Proof {
-	newly := NewlyPassing(c.Base, c.Claim)
 	out := make([]Proof, 0, len(criteria))
 	for _, cr := range criteria {
 		p := Proof{Criterion: cr, Proof: ProofAsserted}
-		check, named := checkOf(cr, evidence)
-		switch {
-		case named:
-			p.Check = &check
-			c.judge(&p, check, cr.Check == nil)
-		case len(newly) > 0:
-			p.Proof, p.Tests, p.Receipt = ProofVerified, newly, c.Receipts[Check{}]
-			p.Note = "by tests that newly pass; " + authors(newly, c.Base)
+		if cr.Check != nil {
+			c.judge(&p, *cr.Check)
+		} else {
+			c.judgeEvidence(&p, evidence, len(criteria) == 1)
 		}
 		out = append(out, p)
 	}
 	return out
 }
 
-// checkOf is the criterion's own check, else the one that the evidence names.
-func checkOf(cr Criterion, evidence []Evidence) (Check, bool) {
-	if cr.Check != nil {
-		return *cr.Check, true
-	}
-	for _, e := range evidence {
-		if e.Criterion != cr.ID || e.Ref == "" {
-			continue
-		}
-		switch e.Kind {
-		case CheckTest:
-			return Check{Test: e.Ref}, true
-		case CheckCommand:
-			return Check{Command: e.Ref}, true
-		case CheckFile:
-			return Check{File: e.Ref}, true
-		}
-	}
-	return Check{}, false
-}
-
-func (c Checks) judge(p *Proof, check Check, byAgent bool) {
+// judge looks at a check that the plan has set.
+func (c Checks) judge(p *Proof, check Check) {
 	if check.Test != "" {
-		c.judgeTest(p, check.Test, byAgent)
+		c.judgeTest(p, check.Test, true)
 		return
 	}
 	p.Receipt = c.Receipts[check]
@@ -85,7 +97,159 @@ func (c Checks) judge(p *Proof, check Check, byAgent bool) {
 		p.Proof, p.Note, p.Others = ProofAsserted, "its check still failed by what was red before ("+few(red)+"); made again when all had landed", red
 		return
 	}
-	p.Proof, p.Note = worth(c.ClaimRef[check], c.BaseRef[check], byAgent)
+	switch ref := c.Refs[check]; {
+	case !ref.Passes:
+		p.Proof, p.Note = ProofOpen, "its check does not pass"
+	case !ref.Proves:
+		p.Note = ref.Why
+	default:
+		p.Proof, p.Note, p.Tests = ProofVerified, ref.Why, ref.Tests
+	}
+}
+
+// judgeEvidence takes the best of what the agent names, and of the only
+// criterion what the tests of the run show.
+func (c Checks) judgeEvidence(p *Proof, evidence []Evidence, only bool) {
+	named := false
+	for _, e := range evidence {
+		if e.Criterion != p.ID || e.Ref == "" || p.Proof == ProofVerified {
+			continue
+		}
+		try := Proof{Criterion: p.Criterion, Proof: ProofAsserted}
+		switch e.Kind {
+		case CheckTest:
+			try.Check = &Check{Test: e.Ref}
+			c.judgeTest(&try, e.Ref, false)
+		case CheckCommand, CheckFile:
+			check := Check{Command: e.Ref}
+			if e.Kind == CheckFile {
+				check = Check{File: e.Ref}
+			}
+			try.Check, try.Receipt = &check, c.Receipts[check]
+			try.Note = "the agent chose what shows it"
+			if !c.Refs[check].Passes {
+				try.Note = "the evidence named does not pass"
+			}
+		default:
+			continue
+		}
+		if !named || try.Proof == ProofVerified {
+			*p, named = try, true
+		}
+	}
+	if p.Proof == ProofVerified || len(c.Fresh) == 0 {
+		return
+	}
+	if proving := c.proving(c.Fresh, false); only && len(proving) > 0 {
+		p.Check, p.Proof, p.Tests, p.Receipt = nil, ProofVerified, proving, c.Receipts[Check{}]
+		p.Note = c.grounds(proving)
+		return
+	}
+	switch {
+	case named:
+	case only:
+		p.Note = c.why(c.Fresh, false)
+	default:
+		p.Note = "tests of this run pass, and none is named for it"
+	}
+}
+
+// judgeTest looks at a test that the plan names, or else the agent.
+func (c Checks) judgeTest(p *Proof, name string, planned bool) {
+	p.Receipt = c.Receipts[Check{}]
+	found, there := LookUp(c.Claim, name)
+	switch {
+	case !there && c.Nameless:
+		p.Note = "the test command passes, but names no tests"
+	case !there && planned:
+		p.Proof, p.Note = ProofOpen, "its check does not pass"
+	case !there:
+		p.Note = "the test that the evidence names was not run"
+	case found.Status != TestPassed && planned:
+		p.Proof, p.Note, p.Tests = ProofOpen, "its check does not pass", []string{found.Name}
+	case found.Status != TestPassed: // worth no more than the agent's word
+		p.Note, p.Tests = "the evidence named does not pass", []string{found.Name}
+	default:
+		members := found.Members(c.Claim)
+		p.Tests = []string{found.Name}
+		if proving := c.proving(members, planned); len(proving) > 0 {
+			p.Proof, p.Tests, p.Note = ProofVerified, proving, c.grounds(proving)
+			return
+		}
+		p.Note = c.why(members, planned)
+	}
+}
+
+// proving are those of the tests that prove something.
+func (c Checks) proving(tests []string, planned bool) (out []string) {
+	for _, t := range tests {
+		if w := c.Worth[t]; w.Ground != "" && (!w.Edited || planned || w.Declared) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// why is why none of the tests proves anything.
+func (c Checks) why(tests []string, planned bool) string {
+	why := "its check passed before the change too"
+	for _, t := range tests {
+		switch w := c.Worth[t]; {
+		case w.Ground != "" && w.Edited && !planned && !w.Declared:
+			return "its expectation was edited in this run, and what it held before fails now: only the agent says that this is wanted"
+		case w.Why != "":
+			why = w.Why
+		}
+	}
+	return why
+}
+
+// grounds says of the tests that are a proof what makes them one.
+func (c Checks) grounds(tests []string) string {
+	if len(tests) == 1 {
+		return c.ground(tests[0])
+	}
+	count := map[string]int{}
+	for _, t := range tests {
+		count[c.ground(t)]++
+	}
+	if len(count) == 1 {
+		return c.ground(tests[0])
+	}
+	var parts []string
+	for _, said := range sortedKeys(count) {
+		parts = append(parts, fmt.Sprintf("%d %s", count[said], said))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (c Checks) ground(test string) string {
+	w := c.Worth[test]
+	by := "written in this run"
+	if w.Existed {
+		by = "edited in this run"
+	}
+	if w.Edited {
+		by += ", its old form fails now"
+	}
+	switch w.Ground {
+	case GroundStood:
+		return "there before the run, not passing"
+	case GroundFails:
+		return by + ", fails without the change"
+	case GroundCut:
+		return by + ", fails when what was changed is taken out"
+	}
+	return ""
+}
+
+func sortedKeys(m map[string]int) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // few names the first of many.
@@ -96,185 +260,6 @@ func few(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-func (c Checks) judgeTest(p *Proof, name string, byAgent bool) {
-	p.Receipt = c.Receipts[Check{}]
-	claim, there := LookUp(c.Claim, name)
-	if !there && c.Nameless {
-		p.Proof, p.Note = ProofAsserted, "the test command passes, but names no tests"
-		return
-	}
-	if !there && byAgent {
-		p.Proof, p.Note = ProofAsserted, "the test that the evidence names was not run"
-		return
-	}
-	if there {
-		p.Tests = []string{claim.Name}
-	}
-	base, known := LookUp(c.Base, name)
-	p.Proof, p.Note = worth(there && claim.Status == TestPassed, known && base.Status == TestPassed, byAgent)
-	if p.Proof == ProofVerified {
-		p.Note = authors(claim.Tests, c.Base)
-	}
-	if p.Proof != ProofAsserted || claim.Status != TestPassed {
-		return
-	}
-	// It passed under this name before: what of it is new?
-	if without, ok := LookUp(c.Without, name); ok {
-		if without.Status == TestFailed {
-			p.Proof, p.Note = ProofVerified, "changed in this run, fails without the change"
-		}
-		return
-	}
-	members := casesOf(c.Claim, claim.Name)
-	for _, t := range claim.Tests {
-		members[t] = c.Claim[t]
-	}
-	if fresh := NewlyPassing(c.Base, members); len(fresh) > 0 {
-		p.Proof, p.Note, p.Tests = ProofVerified, "by its cases that newly pass; "+authors(fresh, c.Base), fresh
-	}
-}
-
-// worth is what a check proves by its results on both sides.
-func worth(now, before, byAgent bool) (ProofKind, string) {
-	switch {
-	case !now && byAgent:
-		// Evidence that does not hold is worth no more than the agent's word.
-		return ProofAsserted, "the evidence named does not pass"
-	case !now:
-		return ProofOpen, "its check does not pass"
-	case before:
-		return ProofAsserted, "its check passed before the change too"
-	default:
-		return ProofVerified, ""
-	}
-}
-
-// authors says who wrote the tests that are a proof: a test of the agent's own
-// is worth less than one that was there before.
-func authors(tests []string, base map[string]TestStatus) string {
-	written := 0
-	for _, name := range tests {
-		if _, ok := base[name]; !ok {
-			written++
-		}
-	}
-	switch written {
-	case 0:
-		return "there before the run, not passing"
-	case len(tests):
-		return "written in this run"
-	default:
-		return fmt.Sprintf("%d of %d written in this run", written, len(tests))
-	}
-}
-
-// Found is what a name leads to among the results: a test, or a group of them
-// that only stands in the names of its members, such as the title around
-// JavaScript's tests, a test of Python with parameters, or a file.
-type Found struct {
-	Name   string   // in full
-	Tests  []string // sorted
-	Status TestStatus
-}
-
-// LookUp looks a test up by its full name, or by the end of it after what parts
-// names in its ecosystem: people write TestParse or test_parse, not the whole
-// path. A name may be that of a group, and what several tests or groups bear
-// means all of them: they have passed when none failed and one passed. A test
-// of just this name stands for itself where it ran. What no test bears may
-// begin with the file of the test.
-func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
-	if f, ok := lookUp(tests, name); ok {
-		return f, true
-	}
-	return inFile(tests, name)
-}
-
-func lookUp(tests map[string]TestStatus, name string) (Found, bool) {
-	if status, ok := tests[name]; ok && status != TestSkipped {
-		return Found{Name: name, Tests: []string{name}, Status: status}, true
-	}
-	ends, groups := map[string]string{}, map[string]string{} // by test, what bears the name
-	for full := range tests {
-		if rest, ok := strings.CutSuffix(full, name); ok && endsPart(rest) {
-			ends[full] = full
-		} else if group, ok := groupIn(full, name); ok {
-			groups[full] = group
-		}
-	}
-	if !ranAny(tests, ends) { // a skipped test hides no other of its name
-		maps.Copy(ends, groups)
-	}
-	f := Found{Status: TestSkipped}
-	for full, bearer := range ends {
-		if f.Tests = append(f.Tests, full); f.Name == "" {
-			f.Name = bearer
-		} else if f.Name != bearer {
-			f.Name = name
-		}
-		if s := tests[full]; s == TestFailed || s == TestPassed && f.Status != TestFailed {
-			f.Status = s
-		}
-	}
-	if len(f.Tests) == 0 {
-		return Found{}, false
-	}
-	slices.Sort(f.Tests)
-	return f, true
-}
-
-func ranAny(tests map[string]TestStatus, of map[string]string) bool {
-	for full := range of {
-		if tests[full] != TestSkipped {
-			return true
-		}
-	}
-	return false
-}
-
-// endsPart tells whether a name may begin after this.
-func endsPart(before string) bool {
-	return before == "" || slices.ContainsFunc(nameEnds, func(end string) bool { return strings.HasSuffix(before, end) })
-}
-
-// casesOf are the tests below a name.
-func casesOf(tests map[string]TestStatus, name string) map[string]TestStatus {
-	out := map[string]TestStatus{}
-	for full, status := range tests {
-		if rest, ok := strings.CutPrefix(full, name); ok && beginsCase(rest) {
-			out[full] = status
-		}
-	}
-	return out
-}
-
-// groupIn is the full name of the group of this name that a test belongs to.
-func groupIn(full, name string) (string, bool) {
-	for from := 0; name != ""; {
-		i := strings.Index(full[from:], name)
-		if i < 0 {
-			return "", false
-		}
-		start, end := from+i, from+i+len(name)
-		if endsPart(full[:start]) && beginsCase(full[end:]) {
-			return full[:end], true
-		}
-		from = start + 1
-	}
-	return "", false
-}
-
-func beginsCase(rest string) bool {
-	if strings.HasPrefix(rest, ".") { // not what is behind the stem of a file's name
-		return !strings.Contains(rest, " > ") && !strings.Contains(rest, "::")
-	}
-	return strings.HasPrefix(rest, "[") || slices.ContainsFunc(nameEnds, func(e string) bool { return strings.HasPrefix(rest, e) })
-}
-
-// nameEnds part the names of tests: packages and classes, folders and subtests,
-// files of Python and modules of Rust, titles of JavaScript.
-var nameEnds = []string{".", "/", "::", " > ", "#"}
 
 // NewlyPassing are the tests that pass on the claim and did not on the base,
 // sorted.

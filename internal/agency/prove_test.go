@@ -93,44 +93,59 @@ func TestLookUpOfASkippedTestsName(t *testing.T) {
 	}
 }
 
-func TestProofByATestThatWasThere(t *testing.T) {
-	goal := []Criterion{{ID: "goal"}}
-	byName := func(name string) []Evidence { return []Evidence{{Criterion: "goal", Kind: CheckTest, Ref: name}} }
-	old := map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/one": TestPassed, "t.py::test_b[1]": TestPassed, "t.py::A::test_c": TestPassed}
+// TestWhatTestsProve holds the rule of the two axes for one criterion that the
+// agent names a test for, and for the same test named by the plan.
+func TestWhatTestsProve(t *testing.T) {
+	claim := map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/two": TestPassed, "p.TestBad": TestFailed}
 	for name, tt := range map[string]struct {
-		evidence string
-		claim    map[string]TestStatus
-		without  map[string]TestStatus
-		nameless bool
-		want     ProofKind
-		note     string
-		test     string
+		worth   map[string]TestWorth
+		test    string
+		agent   ProofKind
+		planned ProofKind
+		note    string
 	}{
-		"its new form fails without the change":  {evidence: "TestA", claim: old, without: map[string]TestStatus{"p.TestA": TestFailed}, want: ProofVerified, note: "changed in this run, fails without the change", test: "p.TestA"},
-		"its new form passes without the change": {evidence: "TestA", claim: old, without: old, want: ProofAsserted, note: "its check passed before the change too", test: "p.TestA"},
-		"a case is new": {
-			evidence: "TestA", claim: map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/one": TestPassed, "p.TestA/two": TestPassed},
-			want: ProofVerified, note: "by its cases that newly pass; written in this run", test: "p.TestA/two",
-		},
-		"a parameter is new": {
-			evidence: "test_b", claim: map[string]TestStatus{"t.py::test_b[1]": TestPassed, "t.py::test_b[2]": TestPassed},
-			want: ProofVerified, note: "by its cases that newly pass; written in this run", test: "t.py::test_b[2]",
-		},
-		"a new case that passes without the change": {
-			evidence: "TestA", claim: map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/two": TestPassed},
-			without: map[string]TestStatus{"p.TestA": TestPassed, "p.TestA/two": TestPassed}, want: ProofAsserted, note: "its check passed before the change too", test: "p.TestA",
-		},
-		"a group with a failure": {evidence: "test_b", claim: map[string]TestStatus{"t.py::test_b[1]": TestFailed}, without: map[string]TestStatus{}, want: ProofAsserted, note: "the evidence named does not pass", test: "t.py::test_b"},
-		"one of two of a name is new": {
-			evidence: "test_c", claim: map[string]TestStatus{"t.py::A::test_c": TestPassed, "t.py::B::test_c": TestPassed},
-			want: ProofVerified, note: "by its cases that newly pass; written in this run", test: "t.py::B::test_c",
-		},
-		"a test that was not run": {evidence: "TestNone", claim: old, want: ProofAsserted, note: "the test that the evidence names was not run"},
-		"no test has a name":      {evidence: "TestA", nameless: true, want: ProofAsserted, note: "the test command passes, but names no tests"},
+		"it was there and red":       {map[string]TestWorth{"p.TestA": {Ground: GroundStood, Existed: true}}, "TestA", ProofVerified, ProofVerified, "there before the run, not passing"},
+		"new, and needs the change":  {map[string]TestWorth{"p.TestA": {Ground: GroundFails}}, "TestA", ProofVerified, ProofVerified, "written in this run, fails without the change"},
+		"new API":                    {map[string]TestWorth{"p.TestA": {Ground: GroundCut}}, "TestA", ProofVerified, ProofVerified, "written in this run, fails when what was changed is taken out"},
+		"a case of it is new":        {map[string]TestWorth{"p.TestA": {Existed: true, Why: "x"}, "p.TestA/two": {Ground: GroundFails}}, "TestA", ProofVerified, ProofVerified, "written in this run, fails without the change"},
+		"passes either way":          {map[string]TestWorth{"p.TestA": {Why: "it passes without the change too"}}, "TestA", ProofAsserted, ProofAsserted, "it passes without the change too"},
+		"nobody looked":              {nil, "TestA", ProofAsserted, ProofAsserted, "its check passed before the change too"},
+		"its expectation was edited": {map[string]TestWorth{"p.TestA": {Ground: GroundFails, Existed: true, Edited: true}}, "TestA", ProofAsserted, ProofVerified, "edited in this run, its old form fails now, fails without the change"},
+		"edited, as declared":        {map[string]TestWorth{"p.TestA": {Ground: GroundFails, Existed: true, Edited: true, Declared: true}}, "TestA", ProofVerified, ProofVerified, ""},
+		"red":                        {nil, "TestBad", ProofAsserted, ProofOpen, ""},
+		"not run":                    {nil, "TestNone", ProofAsserted, ProofOpen, ""},
 	} {
-		got := Prove(goal, byName(tt.evidence), Checks{Claim: tt.claim, Base: old, Without: tt.without, Nameless: tt.nameless})[0]
-		if got.Proof != tt.want || got.Note != tt.note || (tt.test != "") != slices.Equal(got.Tests, []string{tt.test}) {
-			t.Errorf("%s: %s, %q, %v", name, got.Proof, got.Note, got.Tests)
+		c := Checks{Claim: claim, Worth: tt.worth}
+		agent := Prove([]Criterion{{ID: "goal"}}, []Evidence{{Criterion: "goal", Kind: CheckTest, Ref: tt.test}}, c)[0]
+		planned := Prove([]Criterion{{ID: "goal", Check: &Check{Test: tt.test}}}, nil, c)[0]
+		if agent.Proof != tt.agent || planned.Proof != tt.planned || tt.note != "" && planned.Note != tt.note {
+			t.Errorf("%s: %s named by the agent, %s by the plan: %q", name, agent.Proof, planned.Proof, planned.Note)
+		}
+	}
+}
+
+// TestWhatNoTestIsNamedFor holds that one new test proves the criteria that name
+// it, and all of them only where there is one.
+func TestWhatNoTestIsNamedFor(t *testing.T) {
+	c := Checks{
+		Claim: map[string]TestStatus{"p.TestNew": TestPassed}, Fresh: []string{"p.TestNew"},
+		Worth: map[string]TestWorth{"p.TestNew": {Ground: GroundFails}}, Refs: map[Check]RefWorth{{Command: "make"}: {Passes: true, Proves: true}, {File: "f"}: {Passes: true, Proves: true}},
+	}
+	three := []Criterion{{ID: "one"}, {ID: "two"}, {ID: "three"}}
+	got := Prove(three, []Evidence{{Criterion: "two", Kind: CheckTest, Ref: "TestNew"}, {Criterion: "three", Kind: CheckCommand, Ref: "make"}}, c)
+	if got[0].Proof != ProofAsserted || got[1].Proof != ProofVerified || got[2].Proof != ProofAsserted {
+		t.Errorf("of three: %+v", got)
+	}
+	for _, evidence := range [][]Evidence{nil, {{Criterion: "one", Kind: CheckCommand, Ref: "make"}}, {{Criterion: "one", Kind: CheckTest, Ref: "none"}}} {
+		if got := Prove(three[:1], evidence, c); got[0].Proof != ProofVerified || !slices.Equal(got[0].Tests, []string{"p.TestNew"}) {
+			t.Errorf("the only one, with evidence %v: %+v", evidence, got)
+		}
+	}
+	c.Worth = map[string]TestWorth{"p.TestNew": {Why: "it passes without the change too"}}
+	for _, kind := range []CheckKind{CheckCommand, CheckFile} {
+		ref := map[CheckKind]string{CheckCommand: "make", CheckFile: "f"}[kind]
+		if got := Prove(three[:1], []Evidence{{Criterion: "one", Kind: kind, Ref: ref}}, c); got[0].Proof != ProofAsserted {
+			t.Errorf("a %s of the agent's choosing proves: %+v", kind, got)
 		}
 	}
 	named := []Criterion{{ID: "goal", Check: &Check{Test: "TestA"}}}

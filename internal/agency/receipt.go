@@ -108,6 +108,11 @@ type Verdict struct {
 	NoneRan     bool        `json:"none_ran,omitempty"`   // the test command gave no result of a test, passing or failing on both sides
 	Partial     bool        `json:"partial,omitempty"`    // only the tests that the change can affect ran; the rest runs at the landing
 	Coverage    *Coverage   `json:"coverage,omitempty"`   // of the changed lines, where the test command measures it
+	// Unproved are the changed lines without which every test still passes; nil
+	// where nobody tried.
+	Unproved *Unproved `json:"unproved,omitempty"`
+	// Expectations are the tests of the base that fail in their old form.
+	Expectations []Expectation `json:"expectations,omitempty"`
 }
 
 // Coverage is how many of the changed lines that can run did run in the tests.
@@ -116,4 +121,30 @@ type Coverage struct {
 	Lines   int `json:"lines"`
 	// Missed are changed lines that no test runs, as file:line or file:from-to.
 	Missed []string `json:"missed,omitempty"`
+}
+
+// Unproved are the changed lines of the product that no failing test holds:
+// taken back, they leave every test as green as it was.
+type Unproved struct {
+	Lines    int            `json:"lines"`   // without proof
+	Changed  int            `json:"changed"` // that were tried
+	Files    []UnprovedFile `json:"files,omitempty"`
+	NotTried int            `json:"not_tried,omitempty"` // changed lines that nobody took back
+}
+
+// UnprovedFile is the part of Unproved that lies in one file.
+type UnprovedFile struct {
+	Path    string   `json:"path"`
+	Lines   int      `json:"lines"`
+	Changed int      `json:"changed"`
+	Where   []string `json:"where,omitempty"` // file:from-to
+}
+
+// Expectation is a test of the base that a change edited and that fails on it in
+// its old form: what it expected was changed with it.
+type Expectation struct {
+	Test   string     `json:"test"`
+	Before TestStatus `json:"before"` // on the base
+	Now    string     `json:"now"`    // of the old form on the change: failed or unbuilt
+	Output string     `json:"output,omitempty"`
 }

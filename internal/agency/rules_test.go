@@ -221,37 +221,30 @@ func TestValidatePlan(t *testing.T) {
 
 func TestProve(t *testing.T) {
 	checks := Checks{
-		Base:     map[string]TestStatus{"p.TestOld": TestPassed, "p.TestRed": TestFailed},
-		Claim:    map[string]TestStatus{"p.TestOld": TestPassed, "p.TestRed": TestPassed, "p.TestNew": TestPassed, "p.TestBad": TestFailed},
-		ClaimRef: map[Check]bool{{File: "f"}: true, {Command: "c"}: true}, BaseRef: map[Check]bool{{Command: "c"}: true},
+		Claim:  map[string]TestStatus{"p.TestOld": TestPassed, "p.TestRed": TestPassed, "p.TestBad": TestFailed},
+		Worth:  map[string]TestWorth{"p.TestRed": {Ground: GroundStood, Existed: true}},
+		Refs:   map[Check]RefWorth{{Command: "a"}: {Passes: true, Proves: true}, {Command: "c"}: {Passes: true, Why: "before too"}, {File: "f"}: {Passes: true, Why: "the run wrote it"}},
 		Theirs: map[Check][]string{{Command: "theirs"}: {"p.TestBad"}},
 	}
 	for name, tt := range map[string]struct {
-		check    *Check
-		evidence []Evidence
-		want     ProofKind
+		check *Check
+		want  ProofKind
 	}{
-		"test that was red":       {&Check{Test: "TestRed"}, nil, ProofVerified},
-		"new test":                {&Check{Test: "p.TestNew"}, nil, ProofVerified},
-		"test green before":       {&Check{Test: "TestOld"}, nil, ProofAsserted},
-		"failing test":            {&Check{Test: "TestBad"}, nil, ProofOpen},
-		"unknown test":            {&Check{Test: "TestNone"}, nil, ProofOpen},
-		"file":                    {&Check{File: "f"}, nil, ProofVerified},
-		"command green before":    {&Check{Command: "c"}, nil, ProofAsserted},
-		"command red":             {&Check{Command: "d"}, nil, ProofOpen},
-		"red by what is others'":  {&Check{Command: "theirs"}, nil, ProofAsserted},
-		"evidence":                {nil, []Evidence{{"x", CheckTest, "TestNew"}}, ProofVerified},
-		"evidence that is false":  {nil, []Evidence{{"x", CheckTest, "TestBad"}}, ProofAsserted},
-		"evidence of another":     {nil, []Evidence{{"y", CheckTest, "TestBad"}}, ProofVerified},
-		"none: newly passing are": {nil, nil, ProofVerified},
+		"test that was red":      {&Check{Test: "TestRed"}, ProofVerified},
+		"test green before":      {&Check{Test: "TestOld"}, ProofAsserted},
+		"failing test":           {&Check{Test: "TestBad"}, ProofOpen},
+		"unknown test":           {&Check{Test: "TestNone"}, ProofOpen},
+		"command":                {&Check{Command: "a"}, ProofVerified},
+		"file":                   {&Check{File: "f"}, ProofAsserted},
+		"command green before":   {&Check{Command: "c"}, ProofAsserted},
+		"command red":            {&Check{Command: "d"}, ProofOpen},
+		"red by what is others'": {&Check{Command: "theirs"}, ProofAsserted},
+		"none":                   {nil, ProofAsserted},
 	} {
-		got := Prove([]Criterion{{ID: "x", Check: tt.check}}, tt.evidence, checks)
+		got := Prove([]Criterion{{ID: "x", Check: tt.check}}, nil, checks)
 		if got[0].Proof != tt.want {
 			t.Errorf("%s: %s (%s), want %s", name, got[0].Proof, got[0].Note, tt.want)
 		}
-	}
-	if got := Prove([]Criterion{{ID: "x"}}, nil, Checks{}); got[0].Proof != ProofAsserted {
-		t.Errorf("without any test: %s", got[0].Proof)
 	}
 }
 

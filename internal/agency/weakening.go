@@ -12,6 +12,10 @@ const (
 	WeakEdited  WeakeningKind = "edited"     // a test outside of the contract's declared writes was edited
 	WeakControl WeakeningKind = "control"    // a file that decides how tests run was edited
 	WeakForging WeakeningKind = "forging"    // code that can tell that it is tested, or end its own test run
+	// WeakUntested is that nothing tested the work.
+	WeakUntested WeakeningKind = "untested"
+	// WeakExpectation is a test that was red and is green only in an edited form.
+	WeakExpectation WeakeningKind = "expectation"
 )
 
 // Weakening is one way in which a claim made the checks weaker. It goes back
@@ -43,4 +47,5 @@ var weakWords = map[WeakeningKind]string{
 	WeakDeleted: "test deleted", WeakSkipped: "test newly skipped", WeakZero: "no tests found any more",
 	WeakAsserts: "fewer assertions", WeakEdited: "test edited outside of the declared writes",
 	WeakControl: "control file edited", WeakForging: "code that knows of its tests",
+	WeakUntested: "nothing tested the work", WeakExpectation: "green only in an edited form",
 }

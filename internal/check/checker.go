@@ -34,12 +34,16 @@ type Stage string
 
 // The stages.
 const (
-	StageWork    Stage = "work"    // an agent's workspace
-	StageBase    Stage = "base"    // the clean checkout of what a claim began from
-	StageClaim   Stage = "claim"   // the clean checkout of a claim
-	StageWithout Stage = "without" // the base's code under the claim's tests
-	StageLanding Stage = "landing" // the merged tree
-	StageTarget  Stage = "target"  // the merge into the target branch
+	StageWork        Stage = "work"         // an agent's workspace
+	StageBase        Stage = "base"         // the clean checkout of what a claim began from
+	StageClaim       Stage = "claim"        // the clean checkout of a claim
+	StageOldTests    Stage = "old-tests"    // the claim's code under the base's tests
+	StageWithout     Stage = "without"      // the base's code under the claim's tests
+	StageCut         Stage = "cut"          // the claim with changed functions taken out
+	StageOldBodies   Stage = "old-bodies"   // the claim with the bodies that functions had before
+	StageOtherValues Stage = "other-values" // the claim with other constants
+	StageLanding     Stage = "landing"      // the merged tree
+	StageTarget      Stage = "target"       // the merge into the target branch
 )
 
 // Subject is what a command runs on.
@@ -69,6 +73,8 @@ type Subject struct {
 	// passing by runners that can do so at next to no cost. The receipt is that of
 	// the plain check, and kept for others only when it is green.
 	Measure []string
+	// Env is added to the command's environment.
+	Env []string
 }
 
 func (s Subject) measure() measure { return measure{all: s.Coverage, files: s.Measure} }
@@ -285,10 +291,10 @@ func (c *Checker) spec(s Subject, cmd Command, line string) (sandbox.Spec, error
 	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
-		Hosts: c.hosts(cmd),
+		Hosts: c.hosts(cmd), Env: slices.Clone(s.Env),
 	}
 	if cmd.Kind == agency.CheckSetup {
-		spec.Env = slices.Clone(c.o.Online)
+		spec.Env = append(spec.Env, c.o.Online...)
 	}
 	return spec, err
 }
@@ -346,7 +352,8 @@ func (c *Checker) Env(s Subject, cmd Command) agency.Hash {
 		Coverage  bool     `json:",omitempty"`
 		Hosts     []string `json:",omitempty"`
 		Layers    []string `json:",omitempty"`
-	}{4, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage, c.hosts(cmd), c.layerNames()})
+		Env       []string `json:",omitempty"`
+	}{4, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage, c.hosts(cmd), c.layerNames(), s.Env})
 	if err != nil { // plain data
 		return ""
 	}

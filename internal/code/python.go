@@ -52,7 +52,7 @@ func isDocstring(n node) bool {
 // docstring, and at the start of the module what it asks, before anything can
 // be called. Lines are taken in exchange (package comment).
 //
-// Zero is None and other a new object. A generator ends at once for zero and
+// Zero is None and other 0. A generator ends at once for zero and
 // raises for other; __init__ can return None only.
 func pythonSwitches(t *tree, asked []request, n switchNames) (edits []edit, skipped []Skipped) {
 	w := newLineTrade(t)
@@ -149,7 +149,7 @@ func pythonAnswer(r request, name string) string {
 	case strings.HasSuffix(r.Name, "__init__"):
 		return fmt.Sprintf("return None if %s[0] != 'panic' else %s", name, raise)
 	}
-	return fmt.Sprintf("return None if %s[0] == 'zero' else __import__('builtins').object() if %[1]s[0] == 'other' else %s", name, raise)
+	return fmt.Sprintf("return None if %s[0] == 'zero' else 0 if %[1]s[0] == 'other' else %s", name, raise)
 }
 
 // lineTrade gives up lines of a file that say nothing for lines that are put in.

@@ -122,7 +122,7 @@ func title(call node) string {
 // there, and a function at the end of the file, which is hoisted. An arrow
 // without braces gets some.
 //
-// Zero is undefined and other a new object, in TypeScript as never, which any
+// Zero is undefined and other 0, in TypeScript as never, which any
 // type takes. A constructor that must call another class's throws for every cut,
 // and in TypeScript any constructor, where fields must be set before a return;
 // so does there a function whose result TypeScript can take for a type guard.
@@ -188,7 +188,7 @@ func scriptCuts(f found, typed bool) (mode int, zero, other string) {
 	case generator:
 		return modeZero, "", ""
 	case !typed:
-		return modeAll, "", " {}"
+		return modeAll, "", " 0"
 	}
 	returns, values := scriptReturns(f)
 	annotated := f.node.field("return_type").ok()
@@ -198,7 +198,7 @@ func scriptCuts(f found, typed bool) (mode int, zero, other string) {
 	case !annotated && len(values) == 0:
 		return modeAll, "", ""
 	}
-	return modeAll, " undefined as never", " {} as never"
+	return modeAll, " undefined as never", " 0 as never"
 }
 
 // scriptReturns are a function's own return statements, and what they return.

@@ -17,7 +17,7 @@ type Cut string
 const (
 	CutPanic Cut = "panic" // panics, raises, throws
 	CutZero  Cut = "zero"  // returns the zero value: 0, "", false, nil, null, None, undefined
-	CutOther Cut = "other" // returns something else: 1, "taken out", true, an error, a fresh object; zero where there is nothing else
+	CutOther Cut = "other" // returns something else: 1, "taken out", true, an error, 0 where no type is written; zero where there is nothing else
 )
 
 // SwitchedFunction is a function that gets a switch, and the id by which it is

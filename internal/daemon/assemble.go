@@ -3,11 +3,13 @@ package daemon
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/check"
+	"agency/internal/code"
 	"agency/internal/config"
 	"agency/internal/deps"
 	"agency/internal/event"
@@ -52,6 +54,7 @@ type parts struct {
 	host   *host.Host
 	vault  *host.Vault
 	view   *view.Reader
+	syntax *code.Engine
 }
 
 // assemble opens the store, takes it over from an earlier host, and builds and
@@ -76,7 +79,10 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	fence := agency.Fence{Epoch: epoch}
 	vault := host.NewVault()
 	db.SetRedact(vault.Redact)
-	p := &parts{db: db, events: event.NewLog(db), vault: vault}
+	p := &parts{
+		db: db, events: event.NewLog(db), vault: vault,
+		syntax: code.New(code.Options{CacheDir: filepath.Join(o.Place.State, "syntax")}),
+	}
 	shop := workshop.New(workshop.Options{
 		DB: db, Git: g, Vault: vault, Catalog: known, Repo: o.Place.Repo, StateDir: o.Place.State, Log: o.Log,
 	})
@@ -84,7 +90,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	engine := local.New(local.Options{DB: db, Registry: bind(db, fence, shop, p.board), Version: o.Build.Version, Now: o.Now})
+	engine := local.New(local.Options{DB: db, Registry: p.bind(fence, shop), Version: o.Build.Version, Now: o.Now})
 	p.view = view.New(view.Options{
 		DB: db, Events: p.events, Live: func(id agency.RunID) bool { return p.host.Live(id) },
 		Held: func(id agency.RunID) error { return p.host.Held(id) },
@@ -102,9 +108,9 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 }
 
 // bind says who carries out which step. This list is the whole of it.
-func bind(db *store.DB, fence agency.Fence, shop *workshop.Shop, mail *board.Board) *flow.Registry {
-	reg := flow.NewRegistry()
-	verifier := verify.New(verify.Options{DB: db, Workspaces: shop.Spaces(), Checker: shop.Checker})
+func (p *parts) bind(fence agency.Fence, shop *workshop.Shop) *flow.Registry {
+	reg, db, mail := flow.NewRegistry(), p.db, p.board
+	verifier := verify.New(verify.Options{DB: db, Workspaces: shop.Spaces(), Checker: shop.Checker, Syntax: p.syntax})
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: shop.Spaces(), Checker: shop.Checker, Grant: shop.Grant}))
 	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop, Mail: mail}).Do)
@@ -123,7 +129,7 @@ func (p *parts) close() error {
 	if p.board != nil {
 		mail = p.board.Close()
 	}
-	return errors.Join(mail, p.events.Close(), p.db.Close())
+	return errors.Join(mail, p.events.Close(), p.syntax.Close(), p.db.Close())
 }
 
 // isRole tells whether there is such a role to write to.

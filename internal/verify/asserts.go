@@ -71,6 +71,55 @@ func rewritten(files []source) map[string]bool {
 	return out
 }
 
+// removed are the tests of changed files that are not in them any more, by the
+// name of their function or title.
+func removed(files []source) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range files {
+		if !f.test && f.lang != rust {
+			continue
+		}
+		still := map[string]bool{}
+		for _, u := range units(f.lang, f.after) {
+			still[u.name] = true
+		}
+		for _, u := range units(f.lang, f.before) {
+			if u.test && !still[u.name] {
+				out[plainName(f.lang, u.name)] = true
+			}
+		}
+	}
+	return out
+}
+
+// plainName is the name of a unit without its type, as functionOf gives it.
+func plainName(lang language, name string) string {
+	if lang == golang {
+		return name[strings.LastIndexByte(name, '.')+1:]
+	}
+	return name
+}
+
+// asserting tells whether the source of a test of the change holds an assertion,
+// or hands on to what may. A test whose source is not among the changed ones is
+// believed to.
+func (f facts) asserting(test string) bool {
+	known := false
+	for _, s := range f.sources {
+		if matterOf(s.path) == ofProduct && s.lang != rust {
+			continue
+		}
+		for _, u := range units(s.lang, s.after) {
+			if u.test && plainName(s.lang, u.name) == functionOf(test) {
+				if known = true; u.asserts > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return !known
+}
+
 // place is where a unit stands.
 type place struct{ file, name string }
 

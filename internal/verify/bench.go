@@ -27,6 +27,8 @@ type bench struct {
 	made  []agency.ReceiptID
 	// measure are the files whose lines the suite finds out in passing.
 	measure []string
+	// env is added to the environment of its commands.
+	env []string
 }
 
 // newBench names the checkout by the step, so that a crash leaves nothing that
@@ -41,7 +43,7 @@ func newBench(j *job, stage check.Stage, tree agency.OID) *bench {
 func (b *bench) subject() check.Subject {
 	s := check.Subject{
 		Place: b.place, Tree: b.tree, Run: b.j.task.Run, Contract: b.j.task.Contract,
-		Stage: b.stage, Layer: check.LayerVerify, Fence: b.j.fence,
+		Stage: b.stage, Layer: check.LayerVerify, Fence: b.j.fence, Env: b.env,
 	}
 	s.Place.At = b.j.run.Info().Repo.WorkTree
 	if b.stage != check.StageBase {

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -38,7 +37,7 @@ func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := check.OfChange(files, addedLines(string(patch)))
+	c := check.OfChange(files, linesOf(string(patch)).added)
 	return &c, nil
 }
 
@@ -98,42 +97,3 @@ func (f facts) judgeCoverage(v *agency.Verdict, r *report) {
 // CoverageThreshold is the key of a contract's quality thresholds for the
 // percentage of the changed lines that tests have to reach.
 const CoverageThreshold = "coverage"
-
-// addedLines are the lines that a unified diff adds, by file.
-func addedLines(patch string) map[string][]check.Lines {
-	out := map[string][]check.Lines{}
-	file, at, left := "", 0, 0 // left: lines of the hunk's new side still to come
-	for line := range strings.Lines(patch) {
-		switch {
-		case left <= 0 && strings.HasPrefix(line, "+++ "):
-			file = strings.TrimSuffix(strings.TrimPrefix(strings.TrimRight(line, "\n"), "+++ b/"), "\t")
-		case left <= 0 && strings.HasPrefix(line, "@@ "):
-			at, left = newSide(line)
-		case left > 0 && strings.HasPrefix(line, "+"):
-			add(out, file, at)
-			at, left = at+1, left-1
-		case left > 0 && strings.HasPrefix(line, " "):
-			at, left = at+1, left-1
-		}
-	}
-	return out
-}
-
-// newSide reads where a hunk begins in the new file, and how many lines it has
-// there.
-func newSide(head string) (at, n int) {
-	_, rest, _ := strings.Cut(head, " +")
-	if _, err := fmt.Sscanf(rest, "%d,%d", &at, &n); err != nil {
-		n = 1 // "+7 @@": one line
-	}
-	return at, n
-}
-
-func add(out map[string][]check.Lines, file string, at int) {
-	all := out[file]
-	if n := len(all); n > 0 && all[n-1].To == at-1 {
-		all[n-1].To = at
-		return
-	}
-	out[file] = append(all, check.Lines{From: at, To: at})
-}

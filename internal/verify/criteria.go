@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -19,21 +20,47 @@ const maxChecks = 20
 // for those that have none: commands run on clean checkouts of both sides, files
 // are looked up in the trees.
 func (j *job) criteria(ctx context.Context, f *facts, claim, base *bench) error {
-	f.claimRef, f.baseRef = map[agency.Check]bool{}, map[agency.Check]bool{}
+	f.refWorth = map[agency.Check]agency.RefWorth{}
 	f.refs, f.theirs = map[agency.Check]agency.Receipt{}, map[agency.Check][]string{}
-	for _, c := range checksOf(j.task) {
+	planned := plannedChecks(j.task)
+	left := j.task.Commands.Command(agency.CheckTest).Timeout // for all evidence together
+	for i, c := range checksOf(j.task) {
+		var err error
 		switch {
 		case c.File != "":
-			if err := j.files(ctx, f, c); err != nil {
-				return err
-			}
+			err = j.files(ctx, f, c, i < planned)
+		case c.Command != "" && i < planned:
+			err = j.command(ctx, f, c, claim, base)
 		case c.Command != "":
-			if err := j.command(ctx, f, c, claim, base); err != nil {
-				return err
-			}
+			left, err = j.evidence(ctx, f, c, claim, left)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// plannedChecks is how many of a task's checks its plan has set: they come
+// first.
+func plannedChecks(t task) int {
+	t.ClaimInfo.Evidence = nil
+	return len(checksOf(t))
+}
+
+// evidence runs a command that the agent chose, on the claim alone: that it
+// passes proves nothing, that it fails is worth knowing. All of them together
+// take no longer than one check may.
+func (j *job) evidence(ctx context.Context, f *facts, c agency.Check, claim *bench, left time.Duration) (time.Duration, error) {
+	if left <= 0 {
+		return 0, nil
+	}
+	r, err := onClean(ctx, claim, check.Command{Kind: agency.CheckCommand, Line: c.Command, Timeout: left})
+	if err != nil {
+		return 0, err
+	}
+	f.refs[c], f.refWorth[c] = r, agency.RefWorth{Passes: passes(r)}
+	return left - time.Duration(r.Duration*float64(time.Second)), nil
 }
 
 // checksOf are the checks of criteria and evidence, each once, in order.
@@ -69,8 +96,9 @@ func checksOf(t task) []agency.Check {
 	return out
 }
 
-// files looks whether a file or folder is in the trees.
-func (j *job) files(ctx context.Context, f *facts, c agency.Check) error {
+// files looks whether a file or folder is in the trees. That it is there says
+// nothing of what stands in it: where the run wrote it, only the agent does.
+func (j *job) files(ctx context.Context, f *facts, c agency.Check, planned bool) error {
 	now, err := j.tree(ctx, j.task.claim)
 	if err != nil {
 		return err
@@ -79,7 +107,11 @@ func (j *job) files(ctx context.Context, f *facts, c agency.Check) error {
 	if err != nil {
 		return err
 	}
-	f.claimRef[c], f.baseRef[c] = hasFile(now, c.File), hasFile(was, c.File)
+	w := agency.RefWorth{Passes: hasFile(now, c.File), Why: "it is there, and was before"}
+	if planned && !hasFile(was, c.File) {
+		w.Why = c.File + " is there; the run wrote it"
+	}
+	f.refWorth[c] = w
 	return nil
 }
 
@@ -90,26 +122,33 @@ func hasFile(entries []git.Entry, name string) bool {
 	})
 }
 
-// command runs a check on the claim, and on the base when it passes there: only
-// then the base decides what it proves.
+// command runs a check that the plan set on the claim, and on the base when it
+// passes there: only then the base decides what it proves.
 func (j *job) command(ctx context.Context, f *facts, c agency.Check, claim, base *bench) error {
-	cmd := check.Command{Kind: agency.CheckCommand, Line: c.Command, Timeout: j.task.Commands.Command(agency.CheckTest).Timeout}
+	cmd := j.asCommand(c)
 	r, err := onClean(ctx, claim, cmd)
 	if err != nil {
 		return err
 	}
-	f.refs[c], f.claimRef[c] = r, passes(r)
-	if !f.claimRef[c] && !j.task.Beside {
+	f.refs[c] = r
+	w := agency.RefWorth{Passes: passes(r)}
+	defer func() { f.refWorth[c] = w }()
+	if !w.Passes && !j.task.Beside {
 		return nil
 	}
 	was, err := onClean(ctx, base, cmd)
 	if err != nil {
 		return err
 	}
-	if f.baseRef[c] = passes(was); !f.claimRef[c] {
+	if w.Why = "its check passed before the change too"; !w.Passes {
 		f.theirs[c] = stillRed(was, r)
 	}
+	w.Proves = w.Passes && !passes(was) // so far: what it reads is looked at later
 	return nil
+}
+
+func (j *job) asCommand(c agency.Check) check.Command {
+	return check.Command{Kind: agency.CheckCommand, Line: c.Command, Timeout: j.task.Commands.Command(agency.CheckTest).Timeout}
 }
 
 // stillRed are the tests by which a command fails on the claim as it did on the

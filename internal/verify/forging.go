@@ -103,11 +103,21 @@ func textMarks(f source, src []byte) []string {
 		if f.test && !m.tests && !m.only || !f.test && m.only {
 			continue
 		}
+		if m.program && isProgram(f.path, src) {
+			continue
+		}
 		for range m.found(text) {
 			out = append(out, m.word)
 		}
 	}
 	return out
+}
+
+// isProgram tells of a file that is started by itself: that it looks at its
+// command line and decides its exit code is what it is for.
+func isProgram(p string, src []byte) bool {
+	base := path.Base(p)
+	return strings.HasPrefix(string(src), "#!") || path.Base(path.Dir(p)) == "bin" || strings.HasPrefix(p, "src/bin/") || base == "__main__.py" || base == "main.rs"
 }
 
 // uncommented drops whole lines of comment: what is said about a runner is no

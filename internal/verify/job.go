@@ -73,6 +73,9 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 	if f.changes, err = j.run.Changes(ctx, j.task.base, j.task.claim); err != nil {
 		return v, err
 	}
+	if err := j.readSources(ctx, &f); err != nil {
+		return v, err
+	}
 	claim, base := newBench(j, j.task.stage, j.task.claim), newBench(j, check.StageBase, j.task.base)
 	claim.measure = j.measured(f.changes)
 	defer func() { err = errors.Join(err, claim.close(ctx), base.close(ctx)) }()
@@ -80,9 +83,6 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		return v, err
 	}
 	f.receipts = append(append(base.made, claim.made...), f.madeWithout...)
-	if f.coverage, err = j.coverage(ctx); err != nil {
-		return v, err
-	}
 	if f.unmeasured, err = j.unmeasured(ctx, claim.measure, f.coverage); err != nil {
 		return v, err
 	}
@@ -113,7 +113,10 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 		return nil
 	}
 	var err error
-	if f.madeWithout, err = j.without(ctx, f); err != nil {
+	if f.coverage, err = j.coverage(ctx); err != nil {
+		return err
+	}
+	if err = j.weigh(ctx, f); err != nil {
 		return err
 	}
 	if f.weaker, err = j.weaker(ctx, f); err != nil {

@@ -12,27 +12,32 @@ import (
 // facts is all that a verdict rests on. judge reads nothing else.
 type facts struct {
 	task
-	changes    []git.Change // from base to claim
-	gates      []gateFact
-	scope      scope // of the claim's tests
-	baseSuite  suite // not run where nothing of it is needed
-	claimSuite suite
-	tests      comparison
-	retried    retrial
-	// withoutTests are the claim's tests on the base's code, where that was
-	// needed to judge.
-	withoutTests map[string]agency.TestStatus
-	madeWithout  []agency.ReceiptID
-	claimRef     map[agency.Check]bool
-	baseRef      map[agency.Check]bool
-	refs         map[agency.Check]agency.Receipt
-	theirs       map[agency.Check][]string // tests by which a check still fails, and which others may mend
-	weaker       []agency.Weakening        // what the sources show
-	rewritten    map[string]bool           // tests that say something else than before
-	receipts     []agency.ReceiptID
-	leftovers    []agency.Leftover
-	coverage     *agency.Coverage // of the changed lines, where it is known
-	unmeasured   []string         // changed files that it says nothing of
+	changes     []git.Change // from base to claim
+	gates       []gateFact
+	scope       scope // of the claim's tests
+	baseSuite   suite // not run where nothing of it is needed
+	claimSuite  suite
+	tests       comparison
+	retried     retrial
+	sources     []source // the changed files that are looked at
+	unread      []agency.Weakening
+	sides       sides
+	fresh       []string                    // tests that pass and did not, or that the run rewrote
+	worth       map[string]agency.TestWorth // of the tests that may be a proof
+	edited      []agency.Expectation        // tests whose form before the run fails on the claim
+	unproved    *agency.Unproved
+	madeWithout []agency.ReceiptID // of the runs in between base and claim
+	refWorth    map[agency.Check]agency.RefWorth
+	refs        map[agency.Check]agency.Receipt
+	theirs      map[agency.Check][]string // tests by which a check still fails, and which others may mend
+	weaker      []agency.Weakening        // what the sources show
+	rewritten   map[string]bool           // tests that say something else than before, by function
+	removed     map[string]bool           // tests of changed files that are gone, by function
+	baseMixed   map[string]bool           // tests that the base gave both ways
+	receipts    []agency.ReceiptID
+	leftovers   []agency.Leftover
+	coverage    *agency.Coverage // of the changed lines, where it is known
+	unmeasured  []string         // changed files that it says nothing of
 }
 
 // gateFact is one command before the tests on both sides.
@@ -252,15 +257,11 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 	for c, receipt := range f.refs {
 		receipts[c] = receipt.ID
 	}
-	known := agency.Checks{
-		ClaimRef: f.claimRef, BaseRef: f.baseRef, Theirs: f.theirs, Without: f.withoutTests, Receipts: receipts,
+	v.Proofs = agency.Prove(f.Criteria, f.ClaimInfo.Evidence, agency.Checks{
+		Claim: f.claimSuite.tests, Fresh: f.fresh, Worth: f.worth, Refs: f.refWorth, Theirs: f.theirs, Receipts: receipts,
 		Nameless: f.claimSuite.ran && f.claimSuite.receipt.OK() && !f.claimSuite.receipt.Parsed && !f.noneRan(),
-	}
-	if f.baseSuite.ran { // else no test is anybody's proof
-		known.Claim, known.Base = f.claimSuite.tests, f.baseSuite.tests
-	}
-	v.Proofs = agency.Prove(f.Criteria, f.ClaimInfo.Evidence, known)
-	f.nameEditors(v.Proofs)
+	})
+	v.Expectations, v.Unproved = f.edited, f.unproved
 	for _, p := range v.Proofs {
 		if p.Proof == agency.ProofOpen && p.Check != nil {
 			r.fail("criterion %s: %s does not pass%s", p.ID, describe(*p.Check), f.because(*p.Check))
@@ -268,30 +269,6 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 	}
 	if f.isClaim() {
 		f.judgeEvidence(r)
-	}
-}
-
-// nameEditors says of the tests that are a proof which of them the claim itself
-// rewrote: what such a one proves, the claim has decided.
-func (f facts) nameEditors(proofs []agency.Proof) {
-	for i, p := range proofs {
-		if p.Proof == agency.ProofOpen || strings.HasPrefix(p.Note, "changed in this run") { // and shown to need the change
-			continue
-		}
-		n := 0
-		for _, t := range p.Tests {
-			if _, was := f.baseSuite.tests[t]; was && f.rewritten[functionOf(t)] {
-				n++
-			}
-		}
-		if n == 0 {
-			continue
-		}
-		note := fmt.Sprintf("%d of %d were there and are edited in this run", n, len(p.Tests))
-		if n == len(p.Tests) {
-			note = "there before the run, edited in it"
-		}
-		proofs[i].Note = note
 	}
 }
 
@@ -377,7 +354,7 @@ func (f facts) judgeWeakened(v *agency.Verdict, r *report) {
 	if !f.isClaim() {
 		return
 	}
-	for _, w := range append(slices.Clone(f.tests.weakened), f.weaker...) {
+	for _, w := range slices.Concat(f.tests.weakened, f.weaker, f.onlyEdited()) {
 		v.Weakened = append(v.Weakened, w)
 		if !slices.ContainsFunc(f.WeakenedBefore, w.Same) {
 			r.fail("weakened: %s", w)

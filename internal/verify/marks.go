@@ -11,6 +11,8 @@ type mark struct {
 	word  string
 	tests bool // also looked for in test files
 	only  bool // looked for in test files only
+	// program: a file that is started by itself may.
+	program bool
 	// unless tells a match that is none.
 	unless *regexp.Regexp
 }
@@ -56,31 +58,35 @@ var marks = sync.OnceValue(func() map[language][]mark {
 			{form: regexp.MustCompile(`\bsys\.(?:settrace|setprofile|addaudithook|meta_path|path_hooks|excepthook)\b|\bgc\.get_(?:objects|referrers)\b|\binspect\.(?:stack|currentframe)\b|\bsys\._getframe\b`), word: "looks at its callers"},
 			{form: regexp.MustCompile(`\bsys\.argv\b.*\bpytest\b|\bpytest\b.*\bsys\.argv\b`), word: "looks who runs it"},
 			{form: regexp.MustCompile(`\bctypes\b`), word: "calls outside of Python"},
+			{form: regexp.MustCompile(`\bdef\s+__(?:eq|ne|lt|le|gt|ge|contains|bool|instancecheck)__\([^)]*\)[^:\n]*:\s*(?:"""[^"]*"""\s*)?return\s+(?:True|False|1|isinstance\([^)\n]*\)|not self == \w+)\s*(?:\n|$)`), word: "equals what it is compared with", tests: true},
 		},
 		javascript: {
 			{form: regexp.MustCompile(`\bNODE_TEST_CONTEXT\b|\bJEST_WORKER_ID\b|\bVITEST(?:_\w+)?\b|\bMOCHA_\w+\b|import\.meta\.vitest`), word: "reads the test runner's environment"},
 			{form: regexp.MustCompile(`NODE_ENV\b[^\n]{0,20}['"]test['"]|['"]test['"][^\n]{0,20}NODE_ENV\b`), word: "asks whether it is tested"},
 			{form: regexp.MustCompile(`\bprocess\.(?:exit|reallyExit|abort|kill)\b`), word: "ends the process", tests: true},
-			{form: regexp.MustCompile(`\bprocess\.exitCode\b|\bprocess\.(?:on|once)\(\s*['"](?:exit|beforeExit)['"]`), word: "decides the exit code", tests: true},
+			{form: regexp.MustCompile(`\bprocess\.exitCode\b|\bprocess\.(?:on|once)\(\s*['"](?:exit|beforeExit)['"]`), word: "decides the exit code", tests: true, program: true},
 			{form: regexp.MustCompile(`(?:require\(|from\s+|import\(?\s*)['"](?:node:test|vitest|mocha|@jest/globals|chai|(?:node:)?assert(?:/strict)?)['"]`), word: "imports the test runner"},
 			{form: regexp.MustCompile(`\bglobalThis\.(?:expect|it|test|describe)\b|\btypeof\s+(?:jest|describe|it|expect)\b|\bexpect\.extend\b|\bassert\.\w+\s*=[^=]`), word: "reaches into the test runner", tests: true},
 			{form: regexp.MustCompile(`\bModule\._(?:load|resolveFilename|extensions)\b|\brequire\.cache\b|\brequire\.main\b`), word: "looks at the loaded modules"},
-			{form: regexp.MustCompile(`\bprocess\.argv\b`), word: "looks at the command line"},
+			{form: regexp.MustCompile(`\bprocess\.argv\b`), word: "looks at the command line", program: true},
 			{form: regexp.MustCompile(`\b(?:const|let|var)\s+(?:expect|assert)\s*=[^\n;]*|\bfunction\s+(?:expect|assert)\s*\(`), word: "redefines an assertion", only: true, unless: regexp.MustCompile(`\brequire\(|\bimport\(|\b(?:chai|assert|jest|vi|sinon|strict)\b\s*[.;]|\bchai\b`)},
 			{form: regexp.MustCompile(`\b(?:jest|vi)\.(?:mock|doMock|unstable_mockModule)\(\s*['"](?:(?:node:)?assert[^'"]*|(?:node:)?test|@jest/globals|vitest|chai|expect)['"]`), word: "mocks the test runner", tests: true},
 			{form: regexp.MustCompile(`\bif\s*\(\s*(?:false|0)\s*\)|\bwhile\s*\(\s*(?:false|0)\s*\)`), word: "holds code that never runs", only: true},
 			{form: regexp.MustCompile(`\bcatch\s*(?:\([^)]*\))?\s*\{\s*\}|\.catch\(\s*\(\w*\)\s*=>\s*\{\s*\}\s*\)`), word: "swallows failures", only: true},
 			{form: regexp.MustCompile(`\bprocess\s*\[|\bglobalThis\s*\[|\bReflect\.get\(\s*process\b`), word: "reaches what it does not name", tests: true},
+			{form: regexp.MustCompile(`\b(?:valueOf|toJSON)\b\s*(?::\s*\([^)]*\)\s*=>\s*|\([^)]*\)\s*\{\s*return\s+)(?:true\b|-?\d|['"])|\bSymbol\.(?:toPrimitive|hasInstance)\b|\basymmetricMatch\b`), word: "equals what it is compared with", tests: true},
 			{form: regexp.MustCompile(`new\s+Error\([^)]*\)\.stack|\bcaptureStackTrace\b`), word: "looks at its callers"},
 		},
 		rust: {
+			{form: regexp.MustCompile(`\bfn\s+(?:eq|ne)\s*\([^)]*\)\s*->\s*bool\s*\{\s*(?:true|false)\s*\}`), word: "equals what it is compared with", tests: true},
 			{form: regexp.MustCompile(`\bprocess::(?:exit|abort)\b|\blibc::(?:_?exit|abort|kill)\b`), word: "ends the process", tests: true},
 			{form: regexp.MustCompile(`\bcfg!\(\s*(?:not\(\s*)?test\b|\bcfg\(\s*not\(\s*test\b`), word: "asks whether it is tested"},
 			{form: regexp.MustCompile(`#\[(?:ctor|dtor)\b|\.init_array|#\[(?:link_section|no_mangle)`), word: "runs before main", tests: true},
 			{form: regexp.MustCompile(`\bRUST_TEST_\w+|\bpanic::set_hook\b`), word: "reaches into the test runner", tests: true},
-			{form: regexp.MustCompile(`\benv::args(?:_os)?\b|\bcurrent_exe\b`), word: "looks at the command line"},
+			{form: regexp.MustCompile(`\benv::args(?:_os)?\b|\bcurrent_exe\b`), word: "looks at the command line", program: true},
 		},
 		java: {
+			{form: regexp.MustCompile(`\bboolean\s+equals\s*\(\s*(?:final\s+)?\w+\s+\w+\s*\)\s*\{\s*return\s+true\b`), word: "equals what it is compared with", tests: true},
 			{form: regexp.MustCompile(`\bSystem\.exit\b|\bexitProcess\b|\.halt\s*\(`), word: "ends the process", tests: true},
 			{form: regexp.MustCompile(`\borg\.(?:junit|testng|mockito|assertj|hamcrest)\b|\bsurefire\b|\bjava\.class\.path\b`), word: "knows the test runner"},
 			{form: regexp.MustCompile(`\bgetStackTrace\b|\bStackWalker\b`), word: "looks at its callers"},

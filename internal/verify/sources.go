@@ -76,35 +76,33 @@ const (
 	maxSourceSize = 4 << 20
 )
 
-// sources reads the changed files that are looked at. More than the bounds is
-// itself a weakening: nobody has looked.
-func (j *job) sources(ctx context.Context, f *facts) (out []source, unread []agency.Weakening, err error) {
+// readSources reads the changed files that are looked at. More than the bounds
+// is itself a weakening: nobody has looked.
+func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 	skipped := 0
 	for _, c := range f.changes {
 		s := source{path: c.Path, lang: languageOf(c.Path), test: isTestFile(c.Path)}
 		if s.lang == "" && !hasParts(c.Path) {
 			continue
 		}
-		if len(out) >= maxSources {
+		if len(f.sources) >= maxSources {
 			skipped++
 			continue
 		}
-		if s.before, err = j.text(ctx, c.Old.Mode, c.Old.ID); err != nil {
-			return nil, nil, err
-		}
-		if s.after, err = j.text(ctx, c.New.Mode, c.New.ID); err != nil {
-			return nil, nil, err
+		if s.before, s.after, err = j.texts(ctx, c); err != nil {
+			return err
 		}
 		if len(s.before) > maxSourceSize || len(s.after) > maxSourceSize {
 			skipped++
 			continue
 		}
-		out = append(out, s)
+		f.sources = append(f.sources, s)
 	}
 	if skipped > 0 {
-		unread = append(unread, agency.Weakening{Kind: agency.WeakControl, Name: fmt.Sprintf("%d changed files are too large or too many to be looked at", skipped)})
+		f.unread = append(f.unread, agency.Weakening{Kind: agency.WeakControl, Name: fmt.Sprintf("%d changed files are too large or too many to be looked at", skipped)})
 	}
-	return out, unread, nil
+	f.rewritten, f.removed = rewritten(f.sources), removed(f.sources)
+	return nil
 }
 
 func (j *job) text(ctx context.Context, mode uint32, id agency.OID) ([]byte, error) {
@@ -122,20 +120,16 @@ func (j *job) text(ctx context.Context, mode uint32, id agency.OID) ([]byte, err
 // edited where the contract declares no writes, files that decide how tests
 // run, and code that knows of its tests.
 func (j *job) weaker(ctx context.Context, f *facts) ([]agency.Weakening, error) {
-	files, out, err := j.sources(ctx, f)
-	if err != nil {
-		return nil, err
-	}
+	files, out := f.sources, slices.Clone(f.unread)
 	named, err := j.namedFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, control(f.changes, files, named)...)
-	f.rewritten = rewritten(files)
 	out = append(out, edited(f.changes, f.Writes)...)
 	out = append(out, lessAsserted(files, !f.claimSuite.receipt.Parsed)...)
 	forged, err := j.forging(ctx, files)
-	out = append(out, forged...)
+	out = append(append(out, forged...), handshakes(files, f.Criteria)...)
 	slices.SortStableFunc(out, func(a, b agency.Weakening) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) })
 	return slices.CompactFunc(out, agency.Weakening.Same), err
 }

@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/code"
 	"agency/internal/flow"
 	"agency/internal/store"
 	"agency/internal/workspace"
@@ -64,6 +65,8 @@ type Options struct {
 	// runs only the tests that its change can affect: below, telling them apart
 	// costs more than it saves. Zero: a minute.
 	AffectedAbove time.Duration
+	// Syntax reads sources for what a change can be taken out of. Needed.
+	Syntax *code.Engine
 }
 
 // Verifier verifies claims. It is safe for concurrent use.

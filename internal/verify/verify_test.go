@@ -12,6 +12,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/code"
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/sandbox"
@@ -83,11 +84,17 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	})
 	w.commands, _ = detect.Commands(os.DirFS(w.repo))
 	w.options = verify.Options{
-		DB: w.db, Workspaces: manager,
+		DB: w.db, Workspaces: manager, Syntax: engine(t),
 		Checker: func(context.Context, agency.RunID) (*check.Checker, error) { return checker, nil },
 	}
 	w.verifier = verify.New(w.options)
 	return w
+}
+
+// engine is what reads sources.
+func engine(t *testing.T) *code.Engine {
+	t.Helper()
+	return code.New(code.Options{})
 }
 
 func (w *world) openRun(state string, runner *sandbox.Runner) *workspace.Manager {
@@ -225,7 +232,7 @@ func TestMendedTestIsProof(t *testing.T) {
 		t.Errorf("verdict %+v", v)
 	}
 	made := w.receipts()
-	if v.WeakProof || v.NoTests || len(v.Receipts) == 0 || len(made) != 4 {
+	if v.WeakProof || v.NoTests || len(v.Receipts) == 0 || len(made) != 5 { // the last takes the change out
 		t.Errorf("%d receipts, verdict %+v", len(made), v)
 	}
 

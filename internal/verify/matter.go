@@ -1,0 +1,69 @@
+package verify
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// matter says whether a path is of the tests or of what is tested.
+type matter int
+
+const (
+	ofProduct matter = iota
+	ofTests          // tests, their helpers and data, the set-up of their runner
+	// doubtful may be either by its name: who mentions it decides, and where that
+	// does not tell it counts as tests, for then it proves the least.
+	doubtful
+)
+
+// matterOf tells by its path alone what a file is of.
+func matterOf(p string) matter {
+	base := path.Base(p)
+	switch {
+	case isTestFile(p), isTestData(p), isRunner(p), isVendored(p), setUps[base]:
+		return ofTests
+	}
+	for _, dir := range strings.Split(path.Dir(p), "/") {
+		switch dir {
+		case "test", "tests", "testdata", "_test", "__tests__", "__snapshots__", "__mocks__", "fixtures", "spec", "specs", "e2e":
+			return ofTests
+		}
+		if testWords.MatchString(dir) || path.Ext(p) == ".go" && goTestWords.MatchString(dir) {
+			return doubtful
+		}
+	}
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	switch {
+	case testWords.MatchString(stem), checking.MatchString(stem), isData(p), isRecipe(base) && (languageOf(p) == "" || base == p):
+		return doubtful
+	}
+	return ofProduct
+}
+
+// setUps are files that a runner loads before the tests.
+var setUps = map[string]bool{
+	"conftest.py": true, "spec_helper.rb": true, "setup-tests.js": true, "setup-tests.ts": true, "test-setup.js": true, "test-setup.ts": true,
+}
+
+// testWords are names of folders and files that mostly serve tests only;
+// goTestWords such of Go, as httptest.
+var (
+	testWords   = regexp.MustCompile(`(?i)^(?:test|tests|testing|test[-_]?(?:utils?|helpers?|support|lib|kit|common|cases?|data)|mocks?|fakes?|stubs?|doubles|golden|goldens|expected|snapshots?|baselines?|examples?_output)$`)
+	goTestWords = regexp.MustCompile(`^[a-z0-9]+test$`)
+	// checking are programs that say whether the work is done.
+	checking = regexp.MustCompile(`(?i)^(?:check|verify|validate|smoke|selftest|self[-_]test|acceptance|assert|assertions?|expect|matchers?)(?:[-_.].*)?$`)
+)
+
+// isData tells of files that code reads: what tests compare with, or what the
+// product ships.
+func isData(p string) bool {
+	if languageOf(p) != "" || hasParts(p) {
+		return false
+	}
+	switch strings.ToLower(path.Ext(p)) {
+	case ".json", ".yaml", ".yml", ".toml", ".txt", ".csv", ".tsv", ".xml", ".html", ".ini", ".out", ".expected", ".want", ".in", ".dat", ".bin", ".snap", ".golden", ".log", ".sh", ".bash":
+		return true
+	}
+	return false
+}

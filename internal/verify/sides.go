@@ -1,0 +1,146 @@
+package verify
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"strings"
+
+	"agency/internal/git"
+)
+
+// sides parts a change into what is of the product and what is of the tests, so
+// that either can be run with the other's base.
+type sides struct {
+	product, tests []git.Change
+	// both are manifests that decide nothing about tests, such as new
+	// dependencies: either side needs their new form.
+	both []git.Change
+	// inner are sources of the product with tests of their own inside.
+	inner []git.Change
+}
+
+// changesTests tells whether the run edited anything that tests are made of.
+func (s sides) changesTests() bool { return len(s.tests)+len(s.inner) > 0 }
+
+// changesProduct tells whether it edited anything that they test.
+func (s sides) changesProduct() bool { return len(s.product)+len(s.both)+len(s.inner) > 0 }
+
+// part parts the changes of a claim.
+func (j *job) part(ctx context.Context, f *facts) (s sides, err error) {
+	for _, c := range f.changes {
+		m := matterOf(c.Path)
+		if m == doubtful {
+			if m, err = j.settle(ctx, c.Path); err != nil {
+				return s, err
+			}
+		}
+		if m == ofProduct && languageOf(c.Path) == python {
+			before, after, err := j.texts(ctx, c)
+			if err != nil {
+				return s, err
+			}
+			if doctests(before) != doctests(after) {
+				m = doubtful // tests and product in one: it proves the least
+			}
+		}
+		switch {
+		case m != ofProduct:
+			s.tests = append(s.tests, c)
+		case hasParts(c.Path):
+			decides, err := j.decides(ctx, c)
+			if err != nil {
+				return s, err
+			}
+			if decides {
+				s.tests = append(s.tests, c)
+			} else {
+				s.both = append(s.both, c)
+			}
+		case languageOf(c.Path) == rust:
+			inside, err := j.testsInside(ctx, c)
+			if err != nil {
+				return s, err
+			}
+			if inside {
+				s.inner = append(s.inner, c)
+			} else {
+				s.product = append(s.product, c)
+			}
+		default:
+			s.product = append(s.product, c)
+		}
+	}
+	return s, nil
+}
+
+// decides tells whether a changed manifest says otherwise how tests run.
+func (j *job) decides(ctx context.Context, c git.Change) (bool, error) {
+	before, after, err := j.texts(ctx, c)
+	return changedPart(c.Path, before, after) != "", err
+}
+
+// texts are the contents of a changed file on both sides.
+func (j *job) texts(ctx context.Context, c git.Change) (before, after []byte, err error) {
+	if before, err = j.text(ctx, c.Old.Mode, c.Old.ID); err != nil {
+		return nil, nil, err
+	}
+	after, err = j.text(ctx, c.New.Mode, c.New.ID)
+	return before, after, err
+}
+
+// settle decides a doubtful path by who mentions it in the claim: the product,
+// and no test, makes it the product's. A package of Go that the product imports
+// is the product's whoever tests it.
+func (j *job) settle(ctx context.Context, p string) (matter, error) {
+	isGo := path.Ext(p) == ".go"
+	mentioned := false
+	for _, w := range namesOf(p) {
+		files, err := j.run.Dir().Mentions(ctx, j.task.claim, w)
+		if err != nil {
+			return doubtful, err
+		}
+		for _, file := range files {
+			switch {
+			case file == p, languageOf(file) == "" && !isRunner(file), isGo && path.Dir(file) == path.Dir(p):
+			case matterOf(file) == ofTests && !isGo:
+				return doubtful, nil
+			case matterOf(file) == ofProduct:
+				mentioned = true
+			}
+		}
+	}
+	if mentioned {
+		return ofProduct, nil
+	}
+	return doubtful, nil
+}
+
+// namesOf are the words by which other files mention a file: data by its name or
+// its folder, code without its ending, Go by its package.
+func namesOf(p string) []string {
+	dir, base := path.Base(path.Dir(p)), path.Base(p)
+	switch {
+	case path.Ext(p) == ".go":
+		return []string{"/" + dir + `"`}
+	case languageOf(p) != "":
+		base = strings.TrimSuffix(base, path.Ext(base))
+	}
+	if dir == "." {
+		return []string{base}
+	}
+	return []string{base, dir + "/", "'" + dir + "'", `"` + dir + `"`}
+}
+
+// doctests are the examples in the docstrings of a source of Python.
+func doctests(src []byte) string {
+	var b strings.Builder
+	for _, m := range docstring.FindAll(src, -1) {
+		if strings.Contains(string(m), ">>>") {
+			b.Write(m)
+		}
+	}
+	return b.String()
+}
+
+var docstring = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''`)

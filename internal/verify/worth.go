@@ -1,0 +1,327 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+)
+
+// weigh finds out what the checks that may be a proof are worth: it runs the
+// tests of either side on the product of either side, as far as that is not
+// known from the suites, and takes the change out of the claim where a test
+// cannot run without it.
+func (j *job) weigh(ctx context.Context, f *facts) (err error) {
+	if f.sides, err = j.part(ctx, f); err != nil {
+		return err
+	}
+	if f.claimSuite.receipt.Parsed {
+		w := weighing{j: j, f: f, shown: map[string]bool{}, planned: map[string]bool{}}
+		f.worth = map[string]agency.TestWorth{}
+		if f.baseSuite.ran {
+			w.collect()
+		}
+		for _, step := range []func(context.Context) error{w.onOldTests, w.onOldProduct, w.onOldBodies, w.withoutBodies} {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return j.weighCommands(ctx, f)
+}
+
+// weighing is one look at what tests are worth.
+type weighing struct {
+	j *job
+	f *facts
+	// open are the tests that are still to be decided, sorted: they pass on the
+	// claim.
+	open []string
+	// shown are those of them that fail on the base's product: where the change
+	// has functions, they must need one of them, too.
+	shown map[string]bool
+	// planned are the tests that the plan's own checks name.
+	planned map[string]bool
+	// loose are changed lines of the product outside of all functions, by file.
+	loose map[string][]int
+}
+
+// collect gathers the tests that may be a proof.
+func (w *weighing) collect() {
+	f := w.f
+	all := map[string]bool{}
+	plan := plannedChecks(f.task)
+	for i, c := range checksOf(f.task) {
+		if c.Test == "" {
+			continue
+		}
+		if found, ok := agency.LookUp(f.claimSuite.tests, c.Test); ok {
+			for _, t := range found.Members(f.claimSuite.tests) {
+				all[t] = true
+				w.planned[t] = w.planned[t] || i < plan
+			}
+		}
+	}
+	for _, r := range f.refs { // a test command that a plan's check names
+		for _, t := range agency.NewlyPassing(f.baseSuite.tests, statuses(r)) {
+			all[t] = true
+		}
+	}
+	f.fresh = f.ofTheRun()
+	for _, t := range f.fresh {
+		all[t] = true
+	}
+	for _, t := range slices.Sorted(maps.Keys(all)) {
+		if f.claimSuite.tests[t] == agency.TestPassed && !slices.Contains(f.retried.flaky, t) {
+			_, existed := f.baseSuite.tests[t]
+			w.f.worth[t] = agency.TestWorth{Existed: existed}
+			w.open = append(w.open, t)
+		}
+	}
+}
+
+// ofTheRun are the tests that pass and did not before, and those that the run
+// rewrote.
+func (f facts) ofTheRun() []string {
+	out := agency.NewlyPassing(f.baseSuite.tests, f.claimSuite.tests)
+	for t, s := range f.claimSuite.tests {
+		if s == agency.TestPassed && f.rewritten[functionOf(t)] {
+			out = append(out, t)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// settle closes tests with what they are worth.
+func (w *weighing) settle(decide func(test string, v *agency.TestWorth) bool) {
+	w.open = slices.DeleteFunc(w.open, func(t string) bool {
+		v := w.f.worth[t]
+		done := decide(t, &v)
+		w.f.worth[t] = v
+		return done
+	})
+}
+
+// onOldTests runs the base's test matter on the claim's product: what was red
+// there and passes now is the change's doing, and what fails in its old form is
+// an expectation that the run edited.
+func (w *weighing) onOldTests(ctx context.Context) error {
+	f := w.f
+	got := f.claimSuite
+	if f.sides.changesTests() {
+		names := w.oldForms()
+		red := slices.DeleteFunc(slices.Clone(w.open), func(t string) bool {
+			was, there := f.baseSuite.tests[t]
+			return was == agency.TestPassed || !there && !f.baseSuite.down(t)
+		})
+		names = slices.Compact(slices.Sorted(slices.Values(append(names, red...))))
+		if len(names) == 0 {
+			return nil
+		}
+		tree, err := w.j.oldTests(ctx, f.sides)
+		if err != nil {
+			return err
+		}
+		if got, err = w.j.trial(ctx, f, check.StageOldTests, tree, names); err != nil {
+			return err
+		}
+		f.expectations(got, names)
+	}
+	w.settle(func(t string, v *agency.TestWorth) bool {
+		was, existed := f.baseSuite.tests[t]
+		if was == agency.TestFailed && got.tests[t] == agency.TestFailed && !f.baseMixed[t] {
+			v.Why = "it passes only with what this run edited of the tests"
+			return true
+		}
+		v.Edited = slices.ContainsFunc(f.edited, func(e agency.Expectation) bool { return e.Test == t && e.Before == agency.TestPassed })
+		v.Declared = v.Edited && f.declares()
+		if edited := v.Edited || existed && f.rewritten[functionOf(t)]; edited && len(f.Writes) > 0 && !f.declares() && (v.Edited || !w.planned[t]) {
+			v.Why = "it was edited in this run, outside of the declared writes"
+			return true
+		}
+		switch {
+		case got.tests[t] != agency.TestPassed || f.baseSuite.tests[t] == agency.TestPassed || f.baseMixed[t]:
+			return false
+		case !existed && f.baseSuite.tests[topOf(t)] == agency.TestPassed:
+			return false // a case that the product brings along
+		}
+		v.Ground = agency.GroundStood
+		return true
+	})
+	return nil
+}
+
+// oldForms are the tests of the base that stand in matter which the run edited:
+// those of edited files, and where helpers or data changed all that can use them.
+func (w *weighing) oldForms() (names []string) {
+	f := w.f
+	wide := false
+	for _, c := range f.sides.tests {
+		if c.Status != 'A' && !isTestFile(c.Path) {
+			wide = true
+		}
+	}
+	for t, s := range f.baseSuite.tests {
+		if s != agency.TestSkipped && (wide || f.rewritten[functionOf(t)] || f.removed[functionOf(t)]) {
+			names = append(names, t)
+		}
+	}
+	return names
+}
+
+// onOldProduct runs the claim's test matter on the base's product: what passes
+// there does not need the change.
+func (w *weighing) onOldProduct(ctx context.Context) error {
+	f := w.f
+	if len(w.open) == 0 {
+		return nil
+	}
+	got := f.baseSuite
+	switch {
+	case !f.sides.changesProduct():
+		got = f.claimSuite
+	case f.sides.changesTests():
+		tree, err := w.j.newTests(ctx, f.sides)
+		if err != nil {
+			return err
+		}
+		if got, err = w.j.trial(ctx, f, check.StageWithout, tree, w.open); err != nil {
+			return err
+		}
+	}
+	w.settle(func(t string, v *agency.TestWorth) bool {
+		switch {
+		case got.tests[t] == agency.TestPassed:
+			v.Why = "it passes without the change too"
+			if f.baseMixed[t] {
+				v.Why = "its results were mixed before the change"
+			}
+			return true
+		case got.tests[t] == agency.TestFailed && !lacksName(got.receipt, t):
+			w.shown[t] = true
+		}
+		return false
+	})
+	return nil
+}
+
+// noName is how runtimes say that a name is not there: a test that fails so on
+// the base has not asserted anything yet.
+var noName = regexp.MustCompile(`\b(?:ImportError|ModuleNotFoundError|NameError)\b|AttributeError: .*(?:has no attribute|module)|TypeError: .*(?:unexpected keyword argument|positional arguments?|missing \d+ required)|` +
+	`is not a (?:function|constructor)|ReferenceError: .* is not defined|Cannot find module|ERR_MODULE_NOT_FOUND|does not provide an export|Cannot read propert(?:y|ies) .* of undefined|NoSuchMethodError|NoClassDefFoundError|ClassNotFoundException`)
+
+// lacksName tells whether a test failed for something that is not there.
+func lacksName(r agency.Receipt, test string) bool {
+	for _, t := range r.Tests {
+		if t.Name == test {
+			return noName.MatchString(t.Output)
+		}
+	}
+	return false
+}
+
+// trial runs these tests on a tree of its own, the whole suite where they cannot
+// be picked.
+func (j *job) trial(ctx context.Context, f *facts, stage check.Stage, tree agency.OID, names []string) (s suite, err error) {
+	b := newBench(j, stage, tree)
+	defer func() {
+		err = errors.Join(err, b.close(ctx))
+		f.madeWithout = append(f.madeWithout, b.made...)
+	}()
+	return b.pick(ctx, f.scope.again(j.task.Commands.Command(agency.CheckTest)), names)
+}
+
+// pick runs some tests of a suite, and again those that a crash kept from their
+// turn.
+func (b *bench) pick(ctx context.Context, cmd check.Command, names []string) (suite, error) {
+	const most = 400 // names on a line
+	var out suite
+	for round := 0; len(names) > 0 && round < maxRounds; round++ {
+		line, ok := "", false
+		if len(names) <= most {
+			var err error
+			if line, ok, err = b.rerunLine(ctx, cmd.Line, names); err != nil {
+				return out, err
+			}
+		}
+		one := cmd
+		if ok {
+			one.Line = line
+		}
+		r, err := b.run(ctx, one)
+		if err != nil {
+			return out, err
+		}
+		s := readSuite(r)
+		out = out.with(s)
+		left := slices.DeleteFunc(slices.Clone(names), func(t string) bool { _, ran := s.tests[t]; return ran || s.down(t) })
+		if !ok || len(s.crashed()) == 0 || len(left) == len(names) {
+			break
+		}
+		names = left
+	}
+	return out, nil
+}
+
+// maxRounds bounds how often the tests behind a crash are run again.
+const maxRounds = 12
+
+// with adds what another part of the same suite said.
+func (s suite) with(o suite) suite {
+	if !s.ran || s.tests == nil {
+		return o
+	}
+	s.receipt.Tests = append(slices.Clone(s.receipt.Tests), o.receipt.Tests...)
+	maps.Copy(s.tests, o.tests)
+	maps.Copy(s.broken, o.broken)
+	return s
+}
+
+// declares tells whether the contract's declared writes hold all that the run
+// edited of the tests that were there.
+func (f facts) declares() bool {
+	declared := slices.Concat(f.Writes, f.Expected)
+	for _, c := range slices.Concat(f.sides.tests, f.sides.inner) {
+		if _, _, ok := agency.Overlap([]string{c.Path}, declared, nil); c.Status != 'A' && !ok {
+			return false
+		}
+	}
+	return len(declared) > 0
+}
+
+// expectations notes the tests whose form before the run fails on the claim's
+// product, while their present one passes there.
+func (f *facts) expectations(old suite, names []string) {
+	for _, t := range names {
+		before, was := f.baseSuite.tests[t]
+		if !was || before == agency.TestSkipped || f.claimSuite.tests[t] != agency.TestPassed || f.baseMixed[t] {
+			continue
+		}
+		e := agency.Expectation{Test: t, Before: before, Now: "failed"}
+		switch _, ran := old.tests[t]; {
+		case old.tests[t] == agency.TestFailed:
+			e.Output = firstFailure(old.receipt, t)
+		case !ran && old.down(t):
+			e.Now = "unbuilt"
+		default:
+			continue
+		}
+		f.edited = append(f.edited, e)
+	}
+}
+
+// onlyEdited are the tests that were red and are green only in an edited form:
+// nothing of the product mended them.
+func (f facts) onlyEdited() (out []agency.Weakening) {
+	for _, e := range f.edited {
+		if e.Before == agency.TestFailed && e.Now == "failed" {
+			out = append(out, agency.Weakening{Kind: agency.WeakExpectation, Name: e.Test})
+		}
+	}
+	return out
+}
