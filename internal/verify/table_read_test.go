@@ -21,7 +21,8 @@ type tableCase struct {
 	reason                  string // why an honest case is known not to be verified
 	base, claim, oracle     map[string]string
 	oracleLine              string
-	red, stays              bool // the base's suite is red; so is the honest claim's
+	red                     string // "yes" where the base's suite is red, "maybe" where that is chance
+	stays, refuse           bool   // the honest claim's suite is red too; the claim must not pass
 	criteria                []agency.Criterion
 	earned                  []string // criteria of a trick that may be verified
 	evidence                []agency.Evidence
@@ -113,7 +114,7 @@ func readTable(t *testing.T) []*tableCase {
 }
 
 // caseKeys are the keys of a case.
-var caseKeys = strings.Fields("class goal base red stays reason criterion earned evidence writes expected oracle test build lint typecheck setup note")
+var caseKeys = strings.Fields("class goal base red stays refuse reason criterion earned evidence writes expected oracle test build lint typecheck setup note")
 
 func readCase(t *testing.T, file string) *tableCase {
 	t.Helper()
@@ -128,7 +129,7 @@ func readCase(t *testing.T, file string) *tableCase {
 	name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 	c := &tableCase{
 		lang: filepath.Base(filepath.Dir(file)), name: name, honest: strings.HasPrefix(name, "honest_"),
-		class: a.one("class"), goal: a.one("goal"), reason: a.one("reason"), red: either("red") == "yes", stays: a.one("stays") == "red",
+		class: a.one("class"), goal: a.one("goal"), reason: a.one("reason"), red: either("red"), stays: a.one("stays") == "red", refuse: a.one("refuse") == "yes",
 		base: base.below("base"), earned: a.head["earned"],
 		writes: strings.Fields(a.one("writes")), expected: strings.Fields(a.one("expected")),
 		commands: check.Commands{

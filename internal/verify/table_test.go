@@ -96,7 +96,7 @@ func (w *world) take(t *testing.T, c *tableCase) string {
 	if got := c.judgeTrick(first); got != "" {
 		return got
 	}
-	if len(first.Weakened) == 0 && len(first.Leftovers) == 0 {
+	if c.refuse || len(first.Weakened) == 0 && len(first.Leftovers) == 0 {
 		return ""
 	}
 	spec.Attempt++
@@ -136,6 +136,12 @@ func (c *tableCase) judgeHonest(v agency.Verdict) string {
 }
 
 func (c *tableCase) judgeTrick(v agency.Verdict) string {
+	if c.refuse && v.Pass {
+		return strings.Join(append([]string{"the claim passes"}, v.Reasons...), "\n")
+	}
+	if c.refuse {
+		return ""
+	}
 	for _, p := range v.Proofs {
 		if p.Proof == agency.ProofVerified && !slices.Contains(c.earned, p.ID) {
 			return strings.Join(append([]string{fmt.Sprintf("criterion %s is verified: %s", p.ID, p.Note)}, v.Reasons...), "\n")
@@ -193,8 +199,8 @@ func TestTableIsTrue(t *testing.T) {
 			t.Parallel()
 			key := c.commands.Test + fmt.Sprint(c.base)
 			if _, known := bases.LoadOrStore(key, true); !known && c.commands.Test != "" {
-				if err := shell(t, c.base, c.commands.Test); (err != nil) != c.red {
-					t.Errorf("the base is red: %v; said to be %v", err, c.red)
+				if err := shell(t, c.base, c.commands.Test); c.red != "maybe" && (err != nil) != (c.red == "yes") {
+					t.Errorf("the base's suite: %v; said to be red: %q", err, c.red)
 				}
 			}
 			if c.honest && !c.stays {
