@@ -2,8 +2,10 @@ package verify_test
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,6 +36,17 @@ type tableCase struct {
 var tools = map[string][]string{
 	"go": {"go", "version"}, "python": {"python3", "-c", "import unittest"}, "javascript": {"node", "--test", "--help"},
 	"rust": {"cargo", "--version"}, "java": {"javac", "--version"},
+}
+
+// missingTools says, by language, why its cases cannot run here.
+func missingTools() map[string]string {
+	out := map[string]string{}
+	for lang, tool := range tools {
+		if said, err := exec.Command(tool[0], tool[1:]...).CombinedOutput(); err != nil {
+			out[lang] = fmt.Sprintf("needs %s: %v: %s", tool[0], err, said)
+		}
+	}
+	return out
 }
 
 // manifests make every toolchain visible in the sandbox.
