@@ -26,7 +26,7 @@ func helper() {}
 func (s S) TestC(t *tt.T) {}
 `, "TestA 3-3*, Testify 4-4, TestB 5-5, TestMain 6-6, FuzzA 7-7*, ExampleA 8-8*, helper 9-9, S.TestC 10-10", false},
 	{"go test in no test file", "a.go", "package a\nimport \"testing\"\nfunc TestA(t *testing.T) {}\n", "TestA 3-3", false},
-	{"go broken", "a.go", "package a\nfunc f() { x := }\nfunc g() {}\n", "g 3-3", true},
+	{"go broken", "a.go", "package a\nfunc f() { 1x }\nvar = 3\nfunc g() {}\n", "g 4-4", true},
 	{"go lines", "a.go", "package a\n//line b.go:100\nfunc f() {\n}\n", "f 3-4", false},
 	{"go nothing", "a.go", "", "", true},
 	{"python", "a.py", `class Calc:
@@ -48,11 +48,15 @@ exports.d = async () => {}; module.exports.e = function () { function inner() {}
 const o = { k: () => 1, m() {}, 'x-y': function* () {}, n: { deep() {} } };
 export default () => 3;
 list.map(x => x);
-`, "a 1-1, b 1-1,  1-1, A.p# 2-2, A.s 2-2, A.g 2-2, B.m 3-3, d 4-4, e 4-4, e.inner 4-4, o.k 5-5, o.m 5-5, o.x-y 5-5, o.n.deep 5-5, default 6-6,  7-7", false},
-	{"javascript tests", "a.test.js", "describe('d', () => {\n  it('does', async () => { help(() => 1) });\n  test.each([1])(`of`, function (n) {});\n  it.only(name, () => {});\n  visit('x', () => {});\n});\n",
-		" 1-6, does 2-2*,  2-2, of 3-3*,  4-4*,  5-5", false},
-	{"typescript", "a.ts", "abstract class A<T> {\n  abstract m(): void;\n  constructor(private x: number) {}\n  f = (a: T): T => a;\n}\nfunction over(a: string): void;\nfunction over(a: any) {}\nnamespace N { export const g = (() => 1) as any }\ndeclare function d(): void;\n",
-		"A.constructor 3-3, A.f 4-4, over 7-7, N.g 8-8", false},
+`, "a 1-1, b 1-1,  1-1, A.#p 2-2, A.s 2-2, A.g 2-2, B.m 3-3, d 4-4, e 4-4, e.inner 4-4, o.k 5-5, o.m 5-5, o.x-y 5-5, o.n.deep 5-5, default 6-6,  7-7", false},
+	{
+		"javascript tests", "a.test.js", "describe('d', () => {\n  it('does', async () => { help(() => 1) });\n  test.each([1])(`of`, function (n) {});\n  it.only(name, () => {});\n  visit('x', () => {});\n});\n",
+		" 1-6, does 2-2*,  2-2, of 3-3*,  4-4*,  5-5", false,
+	},
+	{
+		"typescript", "a.ts", "abstract class A<T> {\n  abstract m(): void;\n  constructor(private x: number) {}\n  f = (a: T): T => a;\n}\nfunction over(a: string): void;\nfunction over(a: any) {}\nnamespace N { export const g = (() => 1) as any }\ndeclare function d(): void;\n",
+		"A.constructor 3-3, A.f 4-4, over 7-7, N.g 8-8", false,
+	},
 	{"tsx", "a.tsx", "export const App = <T,>(p: T) => <div onClick={() => go()}>hi</div>;\n", "App 1-1,  1-1", false},
 	{"rust", "a.rs", `impl<T> fmt::Display for a::Stack<T> { fn fmt(&self) -> R { || 1; x() } }
 trait Named { fn name(&self) -> u8 { 1 } fn none(&self); }
@@ -193,7 +197,7 @@ def last():
 		t.Fatalf("%d lines became %d:\n%s", len(was), len(is), out.Source)
 	}
 	for i := range was {
-		if s := strings.TrimSpace(was[i]); s == "" || strings.HasPrefix(s, "#") || strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "@") || s == "b):" {
+		if s := strings.TrimSpace(was[i]); s == "" || strings.HasPrefix(s, "#") || strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "@") || s == "b):" || s == `"""Doc."""` {
 			continue
 		}
 		if !strings.HasSuffix(is[i], was[i]) {

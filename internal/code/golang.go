@@ -6,6 +6,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,14 +20,24 @@ type goFile struct {
 	src    []byte
 	file   *ast.File
 	pos    *token.File
-	faults []int // bytes of errors, in order
+	broken bool
+	faults []int // bytes of errors, in order, that are left without what does not parse
 }
 
 func readGo(name string, src []byte) *goFile {
-	set := token.NewFileSet()
 	f := &goFile{name: name, src: src}
+	if f.parse(src); len(f.faults) > 0 {
+		f.broken = true
+		f.parse(withoutBroken(src))
+	}
+	return f
+}
+
+func (f *goFile) parse(src []byte) {
+	set := token.NewFileSet()
 	var err error
-	f.file, err = parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
+	f.faults = nil
+	f.file, err = parser.ParseFile(set, f.name, src, parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
 	set.Iterate(func(p *token.File) bool { f.pos = p; return false })
 	switch list := err.(type) {
 	case nil:
@@ -38,7 +49,31 @@ func readGo(name string, src []byte) *goFile {
 	default:
 		f.faults = []int{0}
 	}
-	return f
+}
+
+var goTop = regexp.MustCompile(`(?m)^(?:func|type|var|const|import)\b`)
+
+// withoutBroken puts blanks in the place of the declarations that do not parse,
+// as gofmt sets them: behind a first error the parser sees nothing more.
+func withoutBroken(src []byte) []byte {
+	out := slices.Clone(src)
+	starts := goTop.FindAllIndex(src, -1)
+	for i, at := range starts {
+		end := len(src)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		part := append([]byte("package p\n"), src[at[0]:end]...)
+		if _, err := parser.ParseFile(token.NewFileSet(), "", part, parser.SkipObjectResolution); err == nil {
+			continue
+		}
+		for k := at[0]; k < end; k++ {
+			if out[k] != '\n' {
+				out[k] = ' '
+			}
+		}
+	}
+	return out
 }
 
 func (f *goFile) at(p token.Pos) int { return f.pos.Offset(p) }
@@ -47,7 +82,7 @@ func (f *goFile) functions() (fns []Function, broken bool) {
 	for _, d := range f.declared() {
 		fns = append(fns, f.function(d))
 	}
-	return fns, len(f.faults) > 0
+	return fns, f.broken
 }
 
 // declared are the functions that are whole and have a body.

@@ -107,6 +107,26 @@ var programs = []program{
 		},
 	},
 	{
+		file: "prog.ts", tools: []string{"tsc", "node"},
+		build: []string{"tsc", "--strict", "--target", "es2020", "--lib", "es2020", "--noImplicitReturns", "--noUnusedLocals", "--noFallthroughCasesInSwitch", "prog.ts"},
+		run:   []string{"node", "prog.js"},
+		wants: []want{
+			{CutZero, "Base.constructor", "base threw taken out"},
+			{CutZero, "Derived.constructor", "derived threw taken out"},
+			{CutZero, "Base.y", "y undefined"},
+			{CutOther, "inferred", "inferred {}"},
+			{CutZero, "isText", "guard threw taken out"},
+			{CutZero, "checked", "checked undefined"},
+			{CutOther, "later", "later {}"},
+			{CutPanic, "fails", "fails threw taken out"},
+			{CutZero, "gen", "gen []"},
+			{CutOther, "gen", "gen threw taken out"},
+			{CutZero, "must", "-must threw no"},
+			{CutOther, "arrow", "arrow {}"},
+			{CutZero, "callback", `quiet "NaNa212"`},
+		},
+	},
+	{
 		file: "main.rs", tools: []string{"rustc", "cargo"}, build: []string{"rustc", "--edition", "2021", "-o", "prog", "main.rs"}, run: []string{"./prog"},
 		wants: []want{
 			{CutZero, "Stack.push", "push 0"},
