@@ -79,7 +79,7 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 	limits.Turns, limits.Tokens, limits.Seconds = 10_000, 1_000_000_000, 100_000
 	r.setup = session.Setup{
 		Model: model, Models: []string{modelName}, Repo: r.repo, Limits: limits,
-		Prices: budget.Prices{modelName: {In: 1, CachedIn: 0.1, Out: 2}},
+		Prices: budget.Prices{modelName: {In: 1, CachedIn: 0.1, Out: 2}}.Tariff(),
 	}
 	return r, nil
 }

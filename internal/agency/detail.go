@@ -158,7 +158,11 @@ type (
 		Unpriced bool      `json:"unpriced,omitempty"`
 		// Estimated is set where the provider gave no counts.
 		Estimated bool   `json:"estimated,omitempty"`
-		Model     string `json:"model,omitempty"`
+		Model     string `json:"model,omitempty"` // that answered: provider/model, as configured
+		// RunUSD and RunTokens are what the whole run has spent by now, with what was
+		// lost: a sum over turns is less.
+		RunUSD    float64 `json:"run_cost_usd"`
+		RunTokens int64   `json:"run_tokens"`
 	}
 	// ToolCalled is one tool call with its outcome.
 	ToolCalled struct {

@@ -86,7 +86,18 @@ func (p Price) Cost(u Usage) Money {
 	plain := float64(max(0, u.In-u.Cached-u.CacheWrite))
 	perMillion := plain*p.In + float64(u.Cached)*p.CachedIn +
 		float64(u.CacheWrite)*p.In*cacheWriteFactor + float64(u.Out)*p.Out
-	return Money(math.Ceil(perMillion * float64(Dollar) / 1e6))
+	return Money(math.Ceil(min(perMillion*float64(Dollar)/1e6, mostCost)))
+}
+
+// mostCost bounds what one request is said to cost, in billionths of a dollar:
+// nine million dollars, so that the sum over a thousand absurd counts is still
+// a number.
+const mostCost = 1 << 53
+
+// Most is the most that a request of so many tokens can cost, whatever of its
+// prompt a cache reads or writes.
+func (p Price) Most(in, out int64) Money {
+	return max(p.Cost(Usage{In: in, Out: out}), p.Cost(Usage{In: in, CacheWrite: in, Out: out}), p.Cost(Usage{In: in, Cached: in, Out: out}))
 }
 
 // Count is a number of tokens for people, in thousands or millions where it is

@@ -73,10 +73,11 @@ type Request struct {
 	Node     string
 	Tokens   int64        // worst case
 	Money    agency.Money // worst case; 0 where the model has no price
+	Unpriced bool         // the model has no price
 	Agent    agency.AgentID
 	Role     agency.RoleID
 	Tier     string
-	Model    string
+	Model    string // that is asked: provider/model, as configured
 	Contract agency.ContractID
 }
 
@@ -88,6 +89,10 @@ type Exhausted struct {
 	Left        string `json:"left"`
 	Need        string `json:"need"`
 	Outstanding bool   `json:"outstanding,omitempty"`
+}
+
+func (e *Exhausted) named(run agency.RunID) error {
+	return agency.Errorf(agency.KindExhausted, "%w", e).WithMend("agency approve %s --budget USD", run)
 }
 
 func (e *Exhausted) Error() string {
@@ -114,34 +119,74 @@ func Reserve(tx *store.Tx, run agency.RunID, r Request) error {
 	}
 	for _, n := range chain {
 		if refused := n.refuses(r); refused != nil {
-			return agency.Errorf(agency.KindExhausted, "%w", refused).
-				WithMend("agency approve %s --budget USD", run)
+			return refused.named(run)
 		}
 	}
 	where, args := chainWhere(run, chain, int64(r.Money), r.Tokens)
 	if _, err := tx.Exec(`UPDATE budget_nodes SET reserved_money = reserved_money + ?, reserved_tokens = reserved_tokens + ?`+where, args...); err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO budget_requests (run_id, key, node, state, epoch, money, tokens, agent, role, tier, model, contract_id)
-		VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(run), r.Key, r.Node, tx.Fence.Epoch, int64(r.Money), r.Tokens,
+	_, err = tx.Exec(`INSERT INTO budget_requests (run_id, key, node, state, epoch, money, tokens, unpriced, agent, role, tier, model, contract_id)
+		VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(run), r.Key, r.Node, tx.Fence.Epoch, int64(r.Money), r.Tokens, flag(r.Unpriced),
 		string(r.Agent), string(r.Role), r.Tier, r.Model, string(r.Contract))
 	return err
 }
 
-// Settle replaces a reservation by what the request cost. Model is the one
-// that answered, where a fallback did. A settled request again is nothing.
-func Settle(tx *store.Tx, run agency.RunID, key string, model string, u agency.Usage, cost agency.Money, priced bool, wall time.Duration) error {
+// Rebook makes a reservation that of another model, before that is asked in
+// the place of the one it was made for. What it needs more is reserved as by
+// Reserve; where it is refused the reservation stays as it was.
+func Rebook(tx *store.Tx, run agency.RunID, r Request) error {
+	have, err := readRequest(tx, run, r.Key)
+	if err != nil {
+		return err
+	}
+	if have.state != "reserved" {
+		return agency.Errorf(agency.KindConflict, "budget: request %s is %s already", r.Key, have.state)
+	}
+	chain, err := readChain(tx, run, have.node)
+	if err != nil {
+		return err
+	}
+	for _, n := range chain {
+		n.reservedMoney, n.reservedTokens = n.reservedMoney-have.money, n.reservedTokens-have.tokens
+		if refused := n.refuses(r); refused != nil {
+			return refused.named(run)
+		}
+	}
+	where, args := chainWhere(run, chain, int64(r.Money)-have.money, r.Tokens-have.tokens)
+	if _, err := tx.Exec(`UPDATE budget_nodes SET reserved_money = reserved_money + ?, reserved_tokens = reserved_tokens + ?`+where, args...); err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE budget_requests SET money = ?, tokens = ?, unpriced = ?, model = ? WHERE run_id = ? AND key = ?`,
+		int64(r.Money), r.Tokens, flag(r.Unpriced), r.Model, string(run), r.Key)
+	return err
+}
+
+// Bill is what one model counted for a request, and what that costs.
+type Bill struct {
+	Model    string // that answered: provider/model, as configured
+	Usage    agency.Usage
+	Cost     agency.Money
+	Unpriced bool // the model has no price, so that Cost is 0
+}
+
+// Settle replaces a reservation by what the request cost, and puts wall on the
+// time at work. What the provider counted is booked also where it is above the
+// reservation: the ledger says what is owed, and the next request is refused.
+// A settled request again is nothing.
+func Settle(tx *store.Tx, run agency.RunID, key string, b Bill, wall time.Duration) error {
 	r, err := readRequest(tx, run, key)
 	if err != nil || r.state != "reserved" {
 		return err
 	}
+	u := b.Usage
 	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'settled', money = ?, tokens = ?, tokens_in = ?, tokens_cached = ?,
-		tokens_write = ?, tokens_out = ?, unpriced = ?, estimated = ?, model = CASE WHEN ? = '' THEN model ELSE ? END WHERE run_id = ? AND key = ?`,
-		int64(cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, flag(!priced), flag(u.Estimated), model, model, string(run), key); err != nil {
+		tokens_write = ?, tokens_out = ?, unpriced = ?, estimated = ?, model = ? WHERE run_id = ? AND key = ?`,
+		int64(b.Cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, flag(b.Unpriced), flag(u.Estimated), b.Model, string(run), key); err != nil {
 		return err
 	}
-	return move(tx, run, r, int64(cost), u.Billed(), int64(wall))
+	return move(tx, run, r, int64(b.Cost), u.Billed(), int64(wall))
 }
 
 // Release gives a reservation back: the request certainly never reached the
@@ -159,16 +204,19 @@ func Release(tx *store.Tx, run agency.RunID, key string) error {
 }
 
 // Charge turns a reservation into spending at its full worst case: the answer
-// was lost, and nobody knows what the provider counted.
-func Charge(tx *store.Tx, run agency.RunID, key string) error {
+// was lost, and nobody knows what the provider counted. counted is what it had
+// told by then, which is booked where it is more than the reservation.
+func Charge(tx *store.Tx, run agency.RunID, key string, counted Bill) error {
 	r, err := readRequest(tx, run, key)
 	if err != nil || r.state != "reserved" {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'lost' WHERE run_id = ? AND key = ?`, string(run), key); err != nil {
+	money, tokens := max(r.money, int64(counted.Cost)), max(r.tokens, counted.Usage.Billed())
+	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'lost', money = ?, tokens = ? WHERE run_id = ? AND key = ?`,
+		money, tokens, string(run), key); err != nil {
 		return err
 	}
-	return move(tx, run, r, r.money, r.tokens, 0)
+	return move(tx, run, r, money, tokens, 0)
 }
 
 // ChargeLost charges every reservation that a superseded host left behind and
@@ -203,7 +251,7 @@ func chargeAll(tx *store.Tx, run agency.RunID, below int64) (int, error) {
 		return 0, err
 	}
 	for _, k := range keys {
-		if err := Charge(tx, run, k); err != nil {
+		if err := Charge(tx, run, k, Bill{}); err != nil {
 			return 0, err
 		}
 	}

@@ -76,7 +76,7 @@ func TestReserveHoldsTheWholeChain(t *testing.T) {
 		t.Fatalf("a sibling took what is reserved: %v", err)
 	}
 	write(t, db, func(tx *store.Tx) error {
-		return Settle(tx, run, "1", "other-model", agency.Usage{In: 5, Out: 5}, 20, true, time.Second)
+		return Settle(tx, run, "1", Bill{Model: "other-model", Usage: agency.Usage{In: 5, Out: 5}, Cost: 20}, time.Second)
 	})
 	if err := reserve(db, "2", "contract/a", 50, 10); err != nil {
 		t.Errorf("what was settled is free again: %v", err)
@@ -147,7 +147,7 @@ func TestWarnsOnce(t *testing.T) {
 		if err := reserve(db, key, "session/s", 30, 0); err != nil {
 			t.Fatal(err)
 		}
-		write(t, db, func(tx *store.Tx) error { return Settle(tx, run, key, "", agency.Usage{}, 30, true, 0) })
+		write(t, db, func(tx *store.Tx) error { return Settle(tx, run, key, Bill{Cost: 30}, 0) })
 	}
 	evs, err := event.NewLog(db).Since(context.Background(), 0, event.Filter{}, 10)
 	if err != nil || len(evs) != 1 || evs[0].Type != "budget_warning" {
@@ -188,12 +188,12 @@ func TestNeverAboveTheLimit(t *testing.T) {
 				switch rapid.IntRange(0, 2).Draw(rt, "end") {
 				case 0:
 					spent += h.money / 2
-					return Settle(tx, run, key, "", agency.Usage{Out: h.tokens / 2}, h.money/2, true, 0)
+					return Settle(tx, run, key, Bill{Usage: agency.Usage{Out: h.tokens / 2}, Cost: h.money / 2}, 0)
 				case 1:
 					return Release(tx, run, key)
 				default:
 					spent += h.money
-					return Charge(tx, run, key)
+					return Charge(tx, run, key, Bill{})
 				}
 			})
 			delete(reserved, key)

@@ -137,9 +137,11 @@ func Read(q store.Querier, run agency.RunID, name string) (State, error) {
 	}, nil
 }
 
-// Line is what one agent spent with one model on one contract. Lost counts
-// requests that were charged at their reservation; their tokens are unknown.
+// Line is what one agent spent with one model on one contract from one node.
+// Lost counts requests that were charged at their reservation; their tokens are
+// known only as Billed.
 type Line struct {
+	Node     string
 	Agent    agency.AgentID
 	Role     agency.RoleID
 	Tier     string
@@ -153,12 +155,23 @@ type Line struct {
 	Unpriced bool
 }
 
-// Lines is everything a run spent, by agent, model and contract.
+// Total is the sum of lines: every total of money that is shown, of a run, a
+// contract, a role or a session, is one of the lines that are its.
+func Total(lines []Line) (sum Line) {
+	for _, l := range lines {
+		sum.Requests, sum.Lost = sum.Requests+l.Requests, sum.Lost+l.Lost
+		sum.Usage, sum.Billed = sum.Usage.Add(l.Usage), sum.Billed+l.Billed
+		sum.Money, sum.Unpriced = sum.Money+l.Money, sum.Unpriced || l.Unpriced
+	}
+	return sum
+}
+
+// Lines is everything a run spent, by agent, model, contract and node.
 func Lines(q store.Querier, run agency.RunID) ([]Line, error) {
-	rows, err := q.Query(`SELECT agent, role, tier, model, contract_id, count(*), sum(state = 'lost'),
+	rows, err := q.Query(`SELECT node, agent, role, tier, model, contract_id, count(*), sum(state = 'lost'),
 		sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced), max(estimated)
 		FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
-		GROUP BY agent, role, tier, model, contract_id ORDER BY agent, model, contract_id`, string(run))
+		GROUP BY node, agent, role, tier, model, contract_id ORDER BY agent, model, contract_id, node`, string(run))
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +181,7 @@ func Lines(q store.Querier, run agency.RunID) ([]Line, error) {
 		var l Line
 		var money int64
 		var unpriced, estimated int
-		if err := rows.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
+		if err := rows.Scan(&l.Node, &l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
 			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced, &estimated); err != nil {
 			return nil, err
 		}
@@ -187,16 +200,39 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 	return err
 }
 
+// Tariff knows what models cost: model is provider/model as configured, and
+// reported the provider's own name of what answered, which is another where
+// the model is an alias or a router; empty before there is an answer. False
+// where there is no price.
+type Tariff func(model, reported string) (agency.Price, bool)
+
+// Bill prices what a model counted.
+func (t Tariff) Bill(model, reported string, u agency.Usage) Bill {
+	price, ok := t(model, reported)
+	return Bill{Model: model, Usage: u, Cost: price.Cost(u), Unpriced: !ok}
+}
+
+// Most is the most that a request of so many tokens may cost when a model is
+// asked; false where that has no price.
+func (t Tariff) Most(model string, in, out int64) (agency.Money, bool) {
+	price, ok := t(model, "")
+	return price.Most(in, out), ok
+}
+
 // Prices are what models cost, by provider/model.
 type Prices map[string]agency.Price
 
-// Cost is what a usage of a model costs; false where the model has no price.
-func (p Prices) Cost(model string, u agency.Usage) (agency.Money, bool) {
-	price, ok := p[model]
-	if !ok {
-		return 0, false
+// Tariff prices what answered by its own name where that has a price, and by
+// that of the model asked for otherwise.
+func (p Prices) Tariff() Tariff {
+	return func(model, reported string) (agency.Price, bool) {
+		provider, _, _ := strings.Cut(model, "/")
+		if price, ok := p[provider+"/"+reported]; ok {
+			return price, true
+		}
+		price, ok := p[model]
+		return price, ok
 	}
-	return price.Cost(u), true
 }
 
 func flag(b bool) int {

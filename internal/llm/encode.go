@@ -67,9 +67,16 @@ func messageBytes(m Message) int64 {
 // code (DESIGN 7).
 func EstimateTokens(bytes int64) int64 { return (bytes + 2) / 3 }
 
-// EstimateUsage counts bytes where a provider gives no usage.
+// EstimateUsage counts bytes where a provider gives no usage. No answer is
+// taken to be longer than it was asked to be at most.
 func EstimateUsage(req Request, answer Message) agency.Usage {
-	return agency.Usage{In: EstimateTokens(Bytes(req)), Out: EstimateTokens(messageBytes(answer)), Estimated: true}
+	most := req.MaxOutput
+	if most <= 0 {
+		most = DefaultMaxOutput
+	}
+	return agency.Usage{
+		In: EstimateTokens(Bytes(req)), Out: min(most, EstimateTokens(messageBytes(answer))), Estimated: true,
+	}
 }
 
 // SortedTools is a copy sorted by name, with each schema compacted; a schema

@@ -22,7 +22,20 @@ type Reply interface {
 	// End decides whether the answer is complete after its stream ended, in
 	// order or with an error.
 	End(err error) error
+	// Count is what the provider has told of the tokens so far, Model the name of
+	// the model as it reports it, empty where it has not.
+	Count() Count
+	Model() string
 	Answer() Answer
+}
+
+// Count is what a provider has told of an answer's tokens; the zero value is
+// nothing.
+type Count struct {
+	Usage      agency.Usage
+	CacheKnown bool // as in Answer
+	// Early says that more of the answer came after the count.
+	Early bool
 }
 
 // Exchange is one request and its answer: the shape of Model.Ask. post sends
@@ -35,7 +48,7 @@ func Exchange(ctx context.Context, at Endpoint, model string, post func() (*http
 			return
 		}
 		defer func() { _ = res.Body.Close() }() // what mattered of it was read
-		r := reply(res)
+		r := &telling{Reply: reply(res)}
 		left, err := Receive(at, res, r, yield)
 		switch {
 		case left:
@@ -45,6 +58,41 @@ func Exchange(ctx context.Context, at Endpoint, model string, post func() (*http
 			yield(Done{Answer: r.Answer()}, nil)
 		}
 	}
+}
+
+// telling is a reply that yields Counted when the answer begins and when its
+// count changes.
+type telling struct {
+	Reply
+	begun bool
+	told  agency.Usage
+}
+
+// Whole is for Reply.
+func (t *telling) Whole(body []byte, yield func(Event, error) bool) (left bool, err error) {
+	left, err = t.Reply.Whole(body, yield)
+	return t.tell(left, err, yield)
+}
+
+// Take is for Reply.
+func (t *telling) Take(data []byte, yield func(Event, error) bool) (left bool, err error) {
+	left, err = t.Reply.Take(data, yield)
+	return t.tell(left, err, yield)
+}
+
+// tell follows an event that was taken. An error that comes first and counts
+// nothing begins no answer.
+func (t *telling) tell(left bool, err error, yield func(Event, error) bool) (bool, error) {
+	now := t.Count().Usage
+	news := now != t.told || !t.begun && (err == nil || errors.Is(err, ErrLeave))
+	if left || !news {
+		return left, err
+	}
+	t.begun, t.told = true, now
+	if !yield(Counted{Usage: now, Model: t.Model()}, nil) {
+		return true, nil
+	}
+	return false, err
 }
 
 // Receive reads an answer in whatever form it came. left says that the caller
@@ -111,25 +159,33 @@ type Gathered struct {
 	Raw       string
 	Blocks    []Block
 	Stop      StopReason
-	// Usage is the provider's count, nil where it gave none; CacheKnown as in
-	// Answer.
-	Usage      *agency.Usage
-	CacheKnown bool
+	Count     Count
 }
 
 // Answer settles what every wire settles alike: the stop reason, and an
-// estimate where the provider counted nothing.
+// estimate of what the provider did not count.
 func (g Gathered) Answer() Answer {
-	out := Answer{Provider: g.At.Provider, Model: g.Model, RequestID: g.RequestID, Raw: g.Raw, CacheKnown: g.CacheKnown}
+	out := Answer{Provider: g.At.Provider, Model: g.Model, RequestID: g.RequestID, Raw: g.Raw}
 	if out.Model == "" {
 		out.Model = g.Request.Model
 	}
 	out.Message = Message{Role: Assistant, Blocks: g.Blocks}
 	out.Stop = FinishStop(g.Stop, g.Blocks)
-	if g.Usage == nil {
-		out.Usage, out.CacheKnown = EstimateUsage(g.Request, out.Message), false
-		return out
-	}
-	out.Usage = *g.Usage
+	out.Usage, out.CacheKnown = g.Count.complete(g.Request, out.Message)
 	return out
+}
+
+// complete fills in what a provider did not count. No prompt has no tokens; an
+// answer that has words has some; and one that went on after the last count
+// has at least what can be seen of it.
+func (c Count) complete(req Request, m Message) (u agency.Usage, cacheKnown bool) {
+	guess := EstimateUsage(req, m)
+	u, cacheKnown = c.Usage, c.CacheKnown
+	if u.In <= 0 {
+		u.In, u.Cached, u.CacheWrite, u.Estimated, cacheKnown = guess.In, 0, 0, true, false
+	}
+	if (c.Early || u.Out <= 0 && len(m.Blocks) > 0) && guess.Out > u.Out {
+		u.Out, u.Estimated = guess.Out, true
+	}
+	return u, cacheKnown
 }

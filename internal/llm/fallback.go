@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// Switched announces that the next model of the fallback list is asked. What
-// was streamed of the broken answer is void, and so is the prompt cache.
-type Switched struct {
-	From, To string // as in Named.Name
-	Cause    *Fault
+// Asking announces that a request is about to be sent: to each model of a
+// fallback list before its first try, and again before each further try. Who
+// leaves then has sent nothing. What was streamed of a broken answer is void,
+// and with another model so is the prompt cache.
+type Asking struct {
+	Model string // as in Named.Name; empty outside of a Fallback
+	After *Fault // of the model asked before, where that is why; nil: the first of this request
 }
 
 // Named is one entry of a fallback list.
@@ -34,7 +36,8 @@ type FallbackOptions struct {
 
 // Fallback asks the first model of the list and, when it ends in a fault of
 // any kind, the next. Each is usually wrapped in Retry. When all fail, the
-// error is the last fault.
+// error is the last fault. Asking says who is asked, also where a model that
+// rests is passed over, and Answer.By who answered.
 func Fallback(models []Named, opts FallbackOptions) (Model, error) {
 	if len(models) == 0 {
 		return nil, fmt.Errorf("fallback list is empty")
@@ -58,10 +61,14 @@ type fallback struct {
 func (f *fallback) Ask(ctx context.Context, req Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		order := f.order()
+		var fault *Fault
 		for n, i := range order {
 			m := f.models[i]
-			fault, done := forward(m.Model.Ask(ctx, m.adapt(req)), yield)
-			if done {
+			if !yield(Asking{Model: m.Name, After: fault}, nil) {
+				return
+			}
+			var done bool
+			if fault, done = forward(m.Model.Ask(ctx, m.adapt(req)), m.sign(yield)); done {
 				return
 			}
 			if fault.Kind != ContextOverflow { // the request is at fault, not the model
@@ -69,9 +76,6 @@ func (f *fallback) Ask(ctx context.Context, req Request) iter.Seq2[Event, error]
 			}
 			if n == len(order)-1 {
 				yield(nil, fault)
-				return
-			}
-			if !yield(Switched{From: m.Name, To: f.models[order[n+1]].Name, Cause: fault}, nil) {
 				return
 			}
 		}
@@ -99,6 +103,21 @@ func (f *fallback) rest(i int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.until[i] = f.opts.Now().Add(f.opts.Rest)
+}
+
+// sign puts the entry's name to what says who is asked and who answered.
+func (n Named) sign(yield func(Event, error) bool) func(Event, error) bool {
+	return func(ev Event, err error) bool {
+		switch e := ev.(type) {
+		case Asking:
+			e.Model = n.Name
+			ev = e
+		case Done:
+			e.Answer.By = n.Name
+			ev = e
+		}
+		return yield(ev, err)
+	}
 }
 
 // adapt is the request as this model may see it.

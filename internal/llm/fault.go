@@ -93,6 +93,17 @@ type plain string
 
 func (p plain) Error() string { return string(p) }
 
+// AtDoor says whether the provider refused the request before it counted a
+// token of it, if nothing of an answer had come. An error within a stream has
+// the same kinds and is not free.
+func (f *Fault) AtDoor() bool {
+	switch f.Kind {
+	case RateLimited, Quota, Overloaded, RefusedConnection, Auth, ModelNotFound, InvalidRequest, ContextOverflow:
+		return true
+	}
+	return false
+}
+
 // Retryable says whether the same request may succeed later.
 func (f *Fault) Retryable() bool {
 	switch f.Kind {

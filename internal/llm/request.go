@@ -36,7 +36,8 @@ const DefaultMaxOutput = 8192
 // Model answers requests. The sequence gives any number of deltas and then
 // ends in one of two ways: with exactly one Done, or with exactly one error,
 // which is a *Fault, or the context's error when the context ended. After a
-// Retrying or Switched event the deltas seen so far are void.
+// Retrying event, or an Asking that follows a fault, the deltas seen so far are
+// void.
 // Leaving the loop early gives the request up and frees what it held.
 type Model interface {
 	Ask(ctx context.Context, req Request) iter.Seq2[Event, error]
@@ -59,6 +60,14 @@ type ToolDelta struct {
 	Args  string
 }
 
+// Counted tells that the provider has begun to answer, and what it says that
+// it has counted so far, which may be nothing yet: an answer that breaks off
+// after it is not free.
+type Counted struct {
+	Usage agency.Usage
+	Model string // as the provider reports it; empty: it has not
+}
+
 // Done ends a successful answer.
 type Done struct{ Answer Answer }
 
@@ -67,7 +76,8 @@ func (ReasoningDelta) event() {}
 func (ToolDelta) event()      {}
 func (Done) event()           {}
 func (Retrying) event()       {}
-func (Switched) event()       {}
+func (Asking) event()         {}
+func (Counted) event()        {}
 
 // Answer is what a model said, complete. Tool calls have ids that are unique
 // in the conversation.
@@ -78,10 +88,13 @@ type Answer struct {
 	// CacheKnown says that the provider told how much of the prompt came from
 	// its cache; where it did not, Usage.Cached is 0 for want of knowledge.
 	CacheKnown bool
-	Provider   string // configured name of the provider that answered
-	Model      string // as the provider reports it, else as requested
-	RequestID  string // the provider's id of the request, for its support
-	Raw        string // the provider's own stop reason
+	// By is who answered and is paid: the entry of the fallback list, provider/model
+	// as configured. Fallback sets it.
+	By        string
+	Provider  string // configured name of the provider that answered
+	Model     string // as the provider reports it, else as requested
+	RequestID string // the provider's id of the request, for its support
+	Raw       string // the provider's own stop reason
 }
 
 // StopReason says why an answer ended.

@@ -42,7 +42,7 @@ const badAnswerTries = 3
 
 // Retry asks again after faults that may pass: with doubled waits and jitter,
 // or as long as the provider wished. Each try after the first is announced by
-// a Retrying event.
+// a Retrying event, and by an Asking once the wait is over.
 func Retry(m Model, opts RetryOptions) Model {
 	if opts.Tries <= 0 {
 		opts.Tries = 6
@@ -104,6 +104,9 @@ func (r *retrying) Ask(ctx context.Context, req Request) iter.Seq2[Event, error]
 			}
 			if err := r.opts.Sleep(ctx, wait); err != nil {
 				yield(nil, err)
+				return
+			}
+			if !yield(Asking{}, nil) {
 				return
 			}
 		}

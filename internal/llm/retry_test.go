@@ -149,16 +149,16 @@ func TestFallback(t *testing.T) {
 		llm.Reasoning{Provider: "b", Model: "one"},
 		llm.Reasoning{Provider: "b"},
 	}}}}
-	var switched []llm.Switched
+	var switched []llm.Asking
 	for ev, err := range m.Ask(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, ok := ev.(llm.Switched); ok {
+		if s, ok := ev.(llm.Asking); ok {
 			switched = append(switched, s)
 		}
 	}
-	if len(switched) != 1 || switched[0].From != "a/one" || switched[0].To != "b/two" {
+	if len(switched) != 2 || switched[0].Model != "a/one" || switched[0].After != nil || switched[1].Model != "b/two" || switched[1].After.Kind != llm.Auth {
 		t.Fatalf("switched %+v", switched)
 	}
 	want := []llm.Block{llm.Text{Text: "x"}, llm.Reasoning{Provider: "b", Model: "two"}}

@@ -46,21 +46,21 @@ type done struct {
 
 // act carries out the answer of the open turn.
 func (c *conversation) act(ctx context.Context) (*done, error) {
-	began := c.r.o.Now()
-	bounded, cancel := c.atWork(ctx)
-	defer cancel()
+	bounded, work := c.atWork(ctx)
+	defer work.end()
 	d := &done{st: c.st, tree: c.st.Tree}
 	d.calls = c.plan(c.turn.call.Calls())
 	err := c.work(bounded, d)
 	if err == nil {
 		err = c.r.o.between("acted")
 	}
-	took := c.r.o.Now().Sub(began)
+	outOfTime := errors.Is(context.Cause(bounded), errTime)
+	took := work.end()
 	d.st.Work += took
 	d.st.Carry += took
 	switch {
 	case err == nil:
-	case errors.Is(context.Cause(bounded), errTime) && ctx.Err() == nil:
+	case outOfTime && ctx.Err() == nil:
 		// The calls were cut off; what they did to the files is unknown.
 		d.tree, d.end = "", &Outcome{Kind: Incomplete, Cause: CauseTime, Reason: CauseTime.reason()}
 	case ctx.Err() != nil:

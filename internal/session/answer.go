@@ -20,10 +20,10 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 	if err != nil {
 		return err
 	}
-	t.phase, t.stop, t.model, t.usage, t.call = phaseAnswered, a.Stop, a.model, a.Usage, m
+	t.phase, t.stop, t.model, t.usage, t.call = phaseAnswered, a.Stop, a.By, a.Usage, m
 	t.said = len(m.Calls()) > 0 || m.Words() != ""
-	cost, priced := c.setup.Prices.Cost(a.model, a.Usage)
-	t.cost, t.free = cost, !priced
+	bill := c.setup.Prices.Bill(a.By, a.Model, a.Usage)
+	t.cost, t.unpriced = bill.Cost, bill.Unpriced
 	st := c.st
 	st.charge(a.Answer)
 	var stored state
@@ -33,11 +33,11 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 		st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{m.Message}})
 	}
 	err = c.write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
-		if err := budget.Settle(tx, c.spec.Run, c.key(t), a.model, a.Usage, cost, priced, wall); err != nil {
+		if err := budget.Settle(tx, c.spec.Run, c.key(t), bill, wall); err != nil {
 			return err
 		}
 		w := &draft{c: c, tx: tx, st: st}
-		if err := w.switched(a.model); err != nil {
+		if err := w.switched(a.By); err != nil {
 			return err
 		}
 		doc, err := json.Marshal(w.st)
@@ -51,7 +51,7 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 		}
 		if _, err := tx.Exec(`UPDATE session_turn SET phase = 'answered', stop = ?, said = ?, model = ?, tokens_in = ?, tokens_cached = ?,
 			tokens_write = ?, tokens_out = ?, cost = ?, unpriced = ?, estimated = ? WHERE session_id = ? AND turn = ?`,
-			string(t.stop), t.said, t.model, t.usage.In, t.usage.Cached, t.usage.CacheWrite, t.usage.Out, int64(t.cost), t.free, t.usage.Estimated,
+			string(t.stop), t.said, t.model, t.usage.In, t.usage.Cached, t.usage.CacheWrite, t.usage.Out, int64(t.cost), t.unpriced, t.usage.Estimated,
 			string(c.id), t.n); err != nil {
 			return err
 		}
@@ -98,19 +98,6 @@ func (c *conversation) tidy(m llm.Message) llm.Message {
 	return out
 }
 
-// forgo gives a reservation back where the request cost nothing for certain,
-// and charges it otherwise.
-func (c *conversation) forgo(ctx context.Context, free bool) error {
-	give := budget.Charge
-	if free {
-		give = budget.Release
-	}
-	err := c.write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
-		return give(tx, c.spec.Run, c.key(c.turn))
-	})
-	return err
-}
-
 // end ends the part outside of a turn's commit: a request that is still open
 // is charged.
 func (c *conversation) end(ctx context.Context, out Outcome) (Outcome, error) {
@@ -118,7 +105,7 @@ func (c *conversation) end(ctx context.Context, out Outcome) (Outcome, error) {
 	err := c.write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn, end: &out}
 		if c.turn.phase == phaseAsked {
-			if err := budget.Charge(tx, c.spec.Run, c.key(c.turn)); err != nil {
+			if err := budget.Charge(tx, c.spec.Run, c.key(c.turn), budget.Bill{}); err != nil {
 				return err
 			}
 		}

@@ -181,15 +181,20 @@ func (w *draft) settle(d *done) error {
 	w.st.Mail = nil
 	w.turn = turn{}
 	w.end = d.end
+	run, err := budget.Read(w.tx, c.spec.Run, budget.Root)
+	if err != nil {
+		return err
+	}
 	return w.log(agency.SeverityInfo, turnLine(t), agency.TurnCompleted{
 		Session: c.id, Turn: t.n, In: t.usage.In, Cached: t.usage.Cached, Out: t.usage.Out,
-		CostUSD: t.cost.Float(), Unpriced: t.free, Estimated: t.usage.Estimated, Model: t.model,
+		CostUSD: t.cost.Float(), Unpriced: t.unpriced, Estimated: t.usage.Estimated, Model: t.model,
+		RunUSD: run.Money.Float(), RunTokens: run.Tokens,
 	})
 }
 
 func turnLine(t turn) string {
 	cost := t.cost.String()
-	if t.free {
+	if t.unpriced {
 		cost = "unpriced"
 	}
 	line := fmt.Sprintf("turn %d: %d tokens in (%d cached), %d out, %s", t.n, t.usage.In, t.usage.Cached, t.usage.Out, cost)
@@ -241,7 +246,7 @@ func (w *draft) loseTry() error {
 	if w.turn.phase != phaseAsked {
 		return nil
 	}
-	return budget.Charge(w.tx, w.c.spec.Run, w.c.key(w.turn))
+	return budget.Charge(w.tx, w.c.spec.Run, w.c.key(w.turn), budget.Bill{})
 }
 
 // stopped looks at limits and at the run's control row.
@@ -285,7 +290,7 @@ func (w *draft) reserve() error {
 		return nil // compact comes first
 	}
 	t := turn{n: w.st.Turn + 1, phase: phaseAsked, try: w.turn.try + 1}
-	err := c.hold(w.tx, t, w.st.Bytes)
+	err := c.hold(w.tx, t, w.st, c.setup.Models[0])
 	var spent *budget.Exhausted
 	switch {
 	case errors.As(err, &spent):
@@ -300,16 +305,6 @@ func (w *draft) reserve() error {
 
 // key names a request in the budget; a repeated one has another.
 func (c *conversation) key(t turn) string { return fmt.Sprintf("%s/turn-%d/try-%d", c.id, t.n, t.try) }
-
-// worst is the most that a request may cost with any model of the list.
-func (s Setup) worst(in, out int64) agency.Money {
-	var most agency.Money
-	for _, m := range s.Models {
-		cost, _ := s.Prices.Cost(m, agency.Usage{In: in, CacheWrite: in, Out: out})
-		most = max(most, cost)
-	}
-	return most
-}
 
 func maxOutput(req llm.Request) int64 {
 	if req.MaxOutput > 0 {

@@ -59,7 +59,8 @@ type turn struct {
 	model string
 	usage agency.Usage
 	cost  agency.Money
-	free  bool // the model has no price
+	// unpriced says that the model has no price, so that cost is 0.
+	unpriced bool
 }
 
 // phase is how far a turn has come, durably.

@@ -205,12 +205,12 @@ func (c *conversation) summarise(ctx context.Context, about *about, f *fold) (*O
 	if err := c.r.o.between("summary asked"); err != nil {
 		return nil, err
 	}
-	began := c.r.o.Now()
-	bounded, cancel := c.atWork(ctx)
-	defer cancel()
-	a, err := c.stream(bounded, req, onlyOnce)
-	f.took, f.asked = c.r.o.Now().Sub(began), a
+	bounded, work := c.atWork(ctx)
+	a, err := c.stream(bounded, work, req, c.forSummary(req))
+	outOfTime := errors.Is(context.Cause(bounded), errTime)
+	f.took, f.asked = work.end(), a
 	var fault *llm.Fault
+	var spent *budget.Exhausted
 	switch {
 	case err == nil:
 		f.settle = true
@@ -218,25 +218,20 @@ func (c *conversation) summarise(ctx context.Context, about *about, f *fold) (*O
 			f.summary, f.by = clip(text, maxSummary), "model"
 		}
 		return nil, nil
-	case errors.Is(context.Cause(bounded), errTime) && ctx.Err() == nil:
-		if err := c.giveBack(ctx, false); err != nil {
-			return nil, err
-		}
-		return c.incomplete(ctx, CauseTime, "")
+	}
+	paid := c.forgo(ctx, c.summaryKey(c.st.Due.Try), a)
+	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case !errors.As(err, &fault) && !errors.Is(err, errOnce):
-		return nil, err
+	case paid != nil:
+		return nil, paid
+	case outOfTime:
+		return c.incomplete(ctx, CauseTime, "")
+	case errors.As(err, &fault), errors.Is(err, errOnce), errors.As(err, &spent):
+		return nil, nil
 	}
-	return nil, c.giveBack(ctx, a.door)
+	return nil, err
 }
-
-// errOnce ends a request that is not worth a second try.
-var errOnce = errors.New("the answer was lost")
-
-// onlyOnce lets no try follow one that the provider may have counted: a summary
-// can be written without a model.
-func onlyOnce(context.Context) error { return errOnce }
 
 // summaryRequest asks for the summary. It is bounded whatever the
 // conversation was.
@@ -271,7 +266,7 @@ func (c *conversation) reserveSummary(ctx context.Context, req llm.Request) (ok 
 	err = c.write(ctx, func(tx *store.Tx) error {
 		ok = false
 		if d.Try = c.st.Due.Try; d.Try > 0 { // lost in a crash
-			if err := budget.Charge(tx, c.spec.Run, c.summaryKey(d.Try)); err != nil {
+			if err := budget.Charge(tx, c.spec.Run, c.summaryKey(d.Try), budget.Bill{}); err != nil {
 				return err
 			}
 		}
@@ -279,11 +274,7 @@ func (c *conversation) reserveSummary(ctx context.Context, req llm.Request) (ok 
 			return nil
 		}
 		d.Try++
-		in, out := llm.EstimateTokens(llm.Bytes(req)), req.MaxOutput
-		err := budget.Reserve(tx, c.spec.Run, budget.Request{
-			Key: c.summaryKey(d.Try), Node: budget.SessionNode(c.id), Tokens: in + out, Money: c.setup.worst(in, out),
-			Agent: c.spec.Agent, Role: c.spec.Role, Tier: c.spec.Tier, Model: c.setup.Models[0], Contract: c.spec.Contract,
-		})
+		err := budget.Reserve(tx, c.spec.Run, c.worst(c.summaryKey(d.Try), c.setup.Models[0], llm.EstimateTokens(llm.Bytes(req)), req.MaxOutput))
 		var spent *budget.Exhausted
 		switch {
 		case errors.As(err, &spent):
@@ -300,17 +291,6 @@ func (c *conversation) reserveSummary(ctx context.Context, req llm.Request) (ok 
 	return ok, err
 }
 
-// giveBack settles a summary's request that had no answer.
-func (c *conversation) giveBack(ctx context.Context, free bool) error {
-	give := budget.Charge
-	if free {
-		give = budget.Release
-	}
-	return c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		return give(tx, c.spec.Run, c.summaryKey(c.st.Due.Try))
-	})
-}
-
 // beginEpoch stores the new epoch whole: what the summary cost, its messages,
 // the state, and the event.
 func (c *conversation) beginEpoch(ctx context.Context, f *fold, next llm.Request) error {
@@ -320,15 +300,18 @@ func (c *conversation) beginEpoch(ctx context.Context, f *fold, next llm.Request
 	st.Bytes, st.SeenIn, st.SeenBytes = llm.Bytes(next), 0, 0
 	st.Work += f.took
 	st.Tokens += f.asked.Usage.Billed()
-	cost, priced := c.setup.Prices.Cost(f.asked.model, f.asked.Usage)
+	if !f.settle {
+		st.Carry += f.took
+	}
+	bill := c.setup.Prices.Bill(f.asked.By, f.asked.Model, f.asked.Usage)
 	err := c.write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		w := &draft{c: c, tx: tx, st: st, turn: c.turn}
 		if f.settle {
-			if err := budget.Settle(tx, c.spec.Run, c.summaryKey(c.st.Due.Try), f.asked.model, f.asked.Usage, cost, priced, f.took); err != nil {
+			if err := budget.Settle(tx, c.spec.Run, c.summaryKey(c.st.Due.Try), bill, f.took); err != nil {
 				return err
 			}
 		}
-		if err := w.epochRow(f, before, cost, f.settle && !priced); err != nil {
+		if err := w.epochRow(f, before, bill); err != nil {
 			return err
 		}
 		for i, m := range append([]message{f.head}, f.kept...) {
@@ -348,21 +331,17 @@ func (c *conversation) beginEpoch(ctx context.Context, f *fold, next llm.Request
 	return c.r.o.between("epoch begun")
 }
 
-func (w *draft) epochRow(f *fold, before int64, cost agency.Money, unpriced bool) error {
-	c, st, u := w.c, w.st, f.asked.Usage
+func (w *draft) epochRow(f *fold, before int64, bill budget.Bill) error {
+	c, st, u := w.c, w.st, bill.Usage
 	blob, err := w.tx.PutBlob([]byte(f.summary))
 	if err != nil {
 		return err
-	}
-	model := ""
-	if f.settle {
-		model = f.asked.model
 	}
 	if _, err := w.tx.Exec(`INSERT INTO session_epoch (session_id, epoch, turn, cause, first_seq, folded, bytes_before, bytes_after,
 		summary, written_by, model, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced, began_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(c.id), st.Epoch, st.Turn, string(c.st.Due.Cause), st.First, len(f.middle), before, st.Bytes, string(blob), f.by,
-		model, u.In, u.Cached, u.CacheWrite, u.Out, int64(cost), unpriced, store.Micros(w.tx.Now)); err != nil {
+		bill.Model, u.In, u.Cached, u.CacheWrite, u.Out, int64(bill.Cost), bill.Unpriced && f.settle, store.Micros(w.tx.Now)); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("epoch %d begins after turn %d: %d messages became a summary, about %d tokens became %d",

@@ -152,13 +152,13 @@ func newFaultRig(t *testing.T, name string, faults []modelFault, seed int, calls
 	r.impatient = llm.Retry(overWire(name, web.URL, llm.HTTPOptions{FirstByte: 100 * time.Millisecond}), quick)
 	r.setup.Models = []string{"test/model"}
 	r.setup.Limits = roster.Limits{Turns: 20, CallsPerTurn: 8, MaxOutput: 4000, Tokens: 1 << 40, Seconds: 600}
-	r.price = r.setup.Prices["test/model"]
+	r.price = testPrices["test/model"]
 	return r
 }
 
 func (r *faultRig) play() {
 	for i, f := range r.faults {
-		worst := r.setup.worst(4000, r.setup.Limits.MaxOutput)
+		worst := r.price.Most(4000, r.setup.Limits.MaxOutput)
 		allowed := agency.Money(r.calls * float64(worst))
 		before := r.spent()
 		r.write(func(tx *store.Tx) error {

@@ -27,13 +27,15 @@ type Host interface {
 
 // Setup is the configuration of one session.
 type Setup struct {
-	// Model answers; retries and the fallback list are already in it.
+	// Model answers; retries and the fallback list are already in it, so that its
+	// events and answers say who is asked and who answered.
 	Model llm.Model
 	// Models is that list as configured, provider/model, in order; never empty.
 	Models []string
 	// Window is the context window in tokens; 0 where nobody knows it.
 	Window int64
-	Prices budget.Prices
+	// Prices are those of the models that may answer.
+	Prices budget.Tariff
 	Limits roster.Limits
 	// Repo is the user's repository path, at which the agent sees its files.
 	Repo     string

@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// testPrices is what the only model costs.
+var testPrices = budget.Prices{"test/model": {In: 1, CachedIn: 0.1, Out: 2}}
+
 const testRun agency.RunID = "test-run"
 
 // stage is a host with a store, a repository, a workspace and a sandbox, all
@@ -102,7 +105,7 @@ func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 		Limits:   roster.Limits{Turns: 20, CallsPerTurn: 8, MaxOutput: 1000, Tokens: 1_000_000, Seconds: 600},
 		Commands: check.Commands{Test: "sh ./check.sh"},
 		Parent:   budget.ContractNode("main"),
-		Prices:   budget.Prices{"test/model": {In: 1, CachedIn: 0.1, Out: 2}},
+		Prices:   testPrices.Tariff(),
 	}
 	k.takeOver()
 	k.write(func(tx *store.Tx) error {
@@ -155,7 +158,16 @@ func (k *stage) read(fn func(*store.Snapshot) error) {
 	must(k.t, k.db.Read(k.t.Context(), fn))
 }
 
-func (k *stage) Setup(context.Context, Spec) (Setup, error) { return k.setup, nil }
+// Setup lists the model as the host does, so that answers say who gave them.
+func (k *stage) Setup(context.Context, Spec) (Setup, error) {
+	out := k.setup
+	if len(out.Models) == 1 {
+		var err error
+		out.Model, err = llm.Fallback([]llm.Named{{Name: out.Models[0], Provider: "test", Model: out.Model}}, llm.FallbackOptions{})
+		return out, err
+	}
+	return out, nil
+}
 
 func (k *stage) Cancelled(agency.RunID) <-chan struct{} { return k.cancel }
 

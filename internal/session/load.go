@@ -140,7 +140,7 @@ func (c *conversation) loadTurn(s *store.Snapshot) error {
 	var write int64
 	err := s.QueryRow(`SELECT try, phase, stop, said, model, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced, estimated
 		FROM session_turn WHERE session_id = ? AND turn = ?`, string(c.id), t.n).
-		Scan(&t.try, &t.phase, &t.stop, &t.said, &t.model, &t.usage.In, &t.usage.Cached, &write, &t.usage.Out, &t.cost, &t.free, &t.usage.Estimated)
+		Scan(&t.try, &t.phase, &t.stop, &t.said, &t.model, &t.usage.In, &t.usage.Cached, &write, &t.usage.Out, &t.cost, &t.unpriced, &t.usage.Estimated)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

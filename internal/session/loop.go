@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"agency/internal/agency"
 	"agency/internal/budget"
+	"agency/internal/bug"
 	"agency/internal/llm"
 )
 
@@ -38,18 +38,6 @@ func (c *conversation) loop(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// errTime is the cause of a context when the session's time at work is up.
-var errTime = errors.New("the session's time at work is up")
-
-// atWork bounds a context by what is left of the session's time at work.
-func (c *conversation) atWork(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := c.setup.Limits.Timeout()
-	if limit <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, max(limit-c.st.Work, time.Second), errTime)
-}
-
 // interrupted turns the end of a context into what it means. Everything else
 // stays an error: the same part goes on later.
 func (c *conversation) interrupted(ctx context.Context, err error) (Outcome, error) {
@@ -73,76 +61,73 @@ func (c *conversation) ask(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	c.emit(TurnStarted{Turn: c.turn.n})
-	began := c.r.o.Now()
-	bounded, cancel := c.atWork(ctx)
-	defer cancel()
-	a, err := c.stream(bounded, c.req, c.again)
-	took := c.r.o.Now().Sub(began)
+	bounded, work := c.atWork(ctx)
+	a, err := c.stream(bounded, work, c.req, c.forTurn())
+	outOfTime := errors.Is(context.Cause(bounded), errTime)
+	took := work.end()
 	if err == nil {
 		return nil, c.persist(ctx, a, took)
 	}
 	c.st.Work += took
 	c.st.Carry += took
-	return c.noAnswer(ctx, bounded, a, err)
+	return c.noAnswer(ctx, outOfTime, a, err)
 }
 
-// asked is what came of a request.
-type asked struct {
-	llm.Answer
-	model string // provider/model, as configured
-	// door is true while every fault of this try was one that costs nothing: the
-	// provider refused the request before it began.
-	door bool
-}
-
-// lost takes a fault after which the request is made once more. Where the
-// provider may have counted tokens, again pays for the try and reserves the
-// next, or refuses it.
-func (a *asked) lost(ctx context.Context, f *llm.Fault, again func(context.Context) error) error {
-	if f != nil && atDoor(f) {
-		return nil
-	}
-	if err := again(ctx); err != nil {
-		a.door = false
-		return err
-	}
-	return nil
-}
-
-// stream streams one request. An error of again ends it.
-func (c *conversation) stream(ctx context.Context, req llm.Request, again func(context.Context) error) (asked, error) {
-	a := asked{model: c.setup.Models[0], door: true}
+// stream streams one request, for which the first model of the list is
+// reserved. An error of the payer ends it.
+func (c *conversation) stream(ctx context.Context, work *stint, req llm.Request, pay payer) (asked, error) {
+	a := asked{held: c.setup.Models[0]}
 	for ev, err := range c.setup.Model.Ask(ctx, req) {
 		if err != nil {
 			var f *llm.Fault
-			a.door = a.door && errors.As(err, &f) && atDoor(f)
+			if errors.As(err, &f) && a.free(f) {
+				a.open = false
+			}
 			return a, err
 		}
 		switch ev := ev.(type) {
-		case llm.TextDelta:
-			c.emit(TextDelta{Text: ev.Text})
+		case llm.Asking:
+			if f := ev.After; f != nil {
+				if f.Kind == llm.ContextOverflow && c.st.Folds < maxFolds {
+					// A shorter request may do for the model before; this one may have a
+					// smaller window still.
+					a.open = a.open && !a.free(f)
+					return a, f
+				}
+				c.emit(Voided{Cause: faultText(f)})
+			}
+			if err := c.asking(ctx, pay, &a, ev); err != nil {
+				return a, err
+			}
+			work.work()
 		case llm.Retrying:
 			c.emit(Voided{Cause: faultText(ev.Cause)})
-			if err := a.lost(ctx, ev.Cause, again); err != nil {
+			if err := c.broken(ctx, pay, &a, ev.Cause); err != nil {
 				return a, err
 			}
-		case llm.Switched:
-			if ev.Cause != nil && ev.Cause.Kind == llm.ContextOverflow && c.st.Folds < maxFolds {
-				// A shorter request may do for this model; the next one may have a
-				// smaller window still.
-				return a, ev.Cause
-			}
-			a.model = ev.To
-			c.emit(Voided{Cause: faultText(ev.Cause)})
-			if err := a.lost(ctx, ev.Cause, again); err != nil {
-				return a, err
-			}
+			work.rest()
 		case llm.Done:
 			a.Answer = ev.Answer
+			if a.By == "" {
+				return a, bug.Errorf("session %s: the answer does not say who gave it", c.id)
+			}
 			return a, nil
+		default:
+			c.begun(&a, ev)
 		}
 	}
 	return a, agency.Errorf(agency.KindTransient, "the model's answer ended without an end")
+}
+
+// begun takes a piece of an answer.
+func (c *conversation) begun(a *asked, ev llm.Event) {
+	a.begun = true
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		c.emit(TextDelta{Text: ev.Text})
+	case llm.Counted:
+		a.counted = ev
+	}
 }
 
 func faultText(f *llm.Fault) string {
@@ -152,37 +137,27 @@ func faultText(f *llm.Fault) string {
 	return f.Error()
 }
 
-// atDoor tells whether a fault came before the provider counted a token.
-func atDoor(f *llm.Fault) bool {
-	switch f.Kind {
-	case llm.RateLimited, llm.Quota, llm.Overloaded, llm.RefusedConnection, llm.Auth, llm.ModelNotFound,
-		llm.InvalidRequest, llm.ContextOverflow:
-		return true
-	}
-	return false
-}
-
 // noAnswer decides what a request without an answer means.
-func (c *conversation) noAnswer(ctx, bounded context.Context, a asked, err error) (*Outcome, error) {
+func (c *conversation) noAnswer(ctx context.Context, outOfTime bool, a asked, err error) (*Outcome, error) {
 	var f *llm.Fault
 	var spent *budget.Exhausted
+	paid := c.forgo(ctx, c.key(c.turn), a)
 	switch {
-	case errors.Is(context.Cause(bounded), errTime) && ctx.Err() == nil:
-		return c.incomplete(ctx, CauseTime, "")
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // what could not be booked is charged by whoever goes on
 		return nil, context.Cause(ctx)
+	case paid != nil:
+		return nil, paid
+	case outOfTime:
+		return c.incomplete(ctx, CauseTime, "")
 	case errors.As(err, &spent):
 		out, err := c.end(ctx, Outcome{Kind: Parked, For: ForBudget, Reason: spent.Error(), Exhausted: spent, Tree: c.st.Tree})
 		return &out, err
 	case !errors.As(err, &f):
 		return nil, err
 	}
-	if err := c.forgo(ctx, a.door); err != nil {
-		return nil, err
-	}
 	switch f.Kind {
 	case llm.ContextOverflow:
-		return nil, c.overflow(ctx, a.model, f.Detail)
+		return nil, c.overflow(ctx, a.held, f.Detail)
 	case llm.InvalidRequest:
 		// Asked again, it would be refused again: a person looks at what the
 		// provider said.

@@ -89,7 +89,9 @@ func (s *state) charge(a llm.Answer) {
 		used = a.Usage.Out + min(max(0, a.Usage.In), llm.EstimateTokens(s.Bytes-s.SeenBytes))
 	}
 	s.Tokens += used
-	s.SeenIn, s.SeenBytes = a.Usage.In, s.Bytes
+	if a.Usage.In <= s.Bytes { // more tokens than bytes is a miscount, and says nothing of the window
+		s.SeenIn, s.SeenBytes = a.Usage.In, s.Bytes
+	}
 }
 
 // reasons says a cause in words for people and for the next attempt.

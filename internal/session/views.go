@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/budget"
 	"agency/internal/llm"
 	"agency/internal/store"
 )
@@ -33,7 +34,8 @@ type Info struct {
 	Model    string            `json:"model"`
 	Turns    int               `json:"turns"`
 	Epochs   int               `json:"epochs"` // from 1; each compaction and each other model begins one
-	Usage    agency.Usage      `json:"usage"`
+	Usage    agency.Usage      `json:"usage"`  // that providers told
+	Tokens   int64             `json:"tokens"` // as they are billed, lost answers too
 	Cost     agency.Money      `json:"cost"`
 	Unpriced bool              `json:"unpriced,omitempty"`
 	Outcome  string            `json:"outcome"` // of its last part; running where none has ended, or a later one goes on
@@ -41,18 +43,21 @@ type Info struct {
 	Started  time.Time         `json:"started_at"`
 }
 
-// Sessions are those of a run, oldest first.
+// Sessions are those of a run, oldest first. What each cost is what the budget
+// says.
 func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
+	lines, err := budget.Lines(q, run)
+	if err != nil {
+		return nil, err
+	}
+	byNode := map[string][]budget.Line{}
+	for _, l := range lines {
+		byNode[l.Node] = append(byNode[l.Node], l)
+	}
 	rows, err := q.Query(`SELECT s.id, s.contract_id, s.attempt, s.role, s.agent, s.tier, s.model, s.created_at,
-		count(CASE WHEN t.summary = 0 THEN 1 END), coalesce(sum(t.tokens_in), 0), coalesce(sum(t.tokens_cached), 0), coalesce(sum(t.tokens_write), 0),
-		coalesce(sum(t.tokens_out), 0), coalesce(sum(t.cost), 0), coalesce(max(t.unpriced), 0),
+		(SELECT count(*) FROM session_turn t WHERE t.session_id = s.id AND t.phase <> 'asked'),
 		max(1, coalesce(json_extract(s.state, '$.epoch'), 1)), coalesce((SELECT outcome FROM session_part p WHERE p.session_id = s.id AND p.part = s.parts), '{}')
-		FROM session s LEFT JOIN (
-			SELECT session_id, 0 AS summary, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced FROM session_turn WHERE phase <> 'asked'
-			UNION ALL
-			SELECT session_id, 1, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced FROM session_epoch
-		) t ON t.session_id = s.id
-		WHERE s.run_id = ? GROUP BY s.id ORDER BY s.created_at, s.id`, string(run))
+		FROM session s WHERE s.run_id = ? ORDER BY s.created_at, s.id`, string(run))
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +68,15 @@ func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
 		var at int64
 		var doc string
 		if err := rows.Scan(&i.ID, &i.Contract, &i.Attempt, &i.Role, &i.Agent, &i.Tier, &i.Model, &at, &i.Turns,
-			&i.Usage.In, &i.Usage.Cached, &i.Usage.CacheWrite, &i.Usage.Out, &i.Cost, &i.Unpriced, &i.Epochs, &doc); err != nil {
+			&i.Epochs, &doc); err != nil {
 			return nil, err
 		}
 		var o Outcome
 		if err := json.Unmarshal([]byte(doc), &o); err != nil {
 			return nil, fmt.Errorf("session %s: %w", i.ID, err)
 		}
+		spent := budget.Total(byNode[budget.SessionNode(i.ID)])
+		i.Usage, i.Tokens, i.Cost, i.Unpriced = spent.Usage, spent.Billed, spent.Money, spent.Unpriced
 		i.Started, i.Outcome, i.Reason = store.Time(at), string(o.Kind), o.Reason
 		if i.Outcome == "" {
 			i.Outcome = "running"

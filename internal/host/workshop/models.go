@@ -25,7 +25,7 @@ type lineup struct {
 	model  llm.Model
 	names  []string
 	window int64
-	prices budget.Prices
+	prices budget.Tariff
 }
 
 func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID, level agency.Level) (lineup, error) {
@@ -39,7 +39,7 @@ func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID, level agen
 	if err != nil {
 		return lineup{}, err
 	}
-	out := lineup{prices: budget.Prices{}}
+	out := lineup{prices: tariff(s.o.Catalog, b.copy.Config)}
 	var named []llm.Named
 	for _, ref := range refs {
 		m, err := s.model(run, b, ref)
@@ -48,7 +48,11 @@ func (s *Shop) models(run agency.RunID, b *bench, role agency.RoleID, level agen
 		}
 		named = append(named, llm.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: llm.Retry(m, llm.RetryOptions{})})
 		out.names = append(out.names, ref.String())
-		s.describe(&out, b.copy.Config, ref)
+		// The smallest window of the list counts: each may have to take the
+		// conversation over.
+		if _, window := Known(s.o.Catalog, b.copy.Config, ref); window > 0 && (out.window == 0 || window < out.window) {
+			out.window = window
+		}
 	}
 	out.model, err = llm.Fallback(named, llm.FallbackOptions{})
 	return out, err
@@ -107,15 +111,27 @@ func StaffOf(known *catalog.Catalog, c config.Config, role agency.RoleID, level 
 	return out, nil
 }
 
-// describe adds what is known about a model: its price, and its window, of
-// which the smallest of the list counts.
-func (s *Shop) describe(l *lineup, c config.Config, ref config.ModelRef) {
-	price, window := Known(s.o.Catalog, c, ref)
-	if window > 0 && (l.window == 0 || window < l.window) {
-		l.window = window
-	}
-	if price != nil {
-		l.prices[ref.String()] = *price
+// tariff prices what answered: by the user's word on it, by that on the model
+// asked for, and by the catalogue likewise. So a router is paid by what it
+// chose, and a proxy by what its user says.
+func tariff(known *catalog.Catalog, c config.Config) budget.Tariff {
+	return func(model, reported string) (agency.Price, bool) {
+		asked, err := config.ParseModel(model)
+		if err != nil {
+			return agency.Price{}, false
+		}
+		answered := config.ModelRef{Provider: asked.Provider, Name: reported}
+		for _, ref := range []config.ModelRef{answered, asked} {
+			if p, set := c.PriceOf(ref); set {
+				return p, true
+			}
+		}
+		for _, ref := range []config.ModelRef{answered, asked} {
+			if m, ok := known.Lookup(c.Providers[asked.Provider].Type, ref.Name); ok {
+				return m.Pricing(), true
+			}
+		}
+		return agency.Price{}, false
 	}
 }
 

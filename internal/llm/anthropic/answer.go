@@ -44,10 +44,10 @@ type delta struct {
 
 // usage fields are pointers: a later event repeats only some of them.
 type usage struct {
-	Input      *int64 `json:"input_tokens"`
-	Output     *int64 `json:"output_tokens"`
-	CacheRead  *int64 `json:"cache_read_input_tokens"`
-	CacheWrite *int64 `json:"cache_creation_input_tokens"`
+	Input      *llm.Amount `json:"input_tokens"`
+	Output     *llm.Amount `json:"output_tokens"`
+	CacheRead  *llm.Amount `json:"cache_read_input_tokens"`
+	CacheWrite *llm.Amount `json:"cache_creation_input_tokens"`
 }
 
 // block gathers one content block.
@@ -73,6 +73,8 @@ type answer struct {
 	stop      string // the provider's stop reason
 	stopped   bool   // message_stop came
 	events    int
+	said      int // the last event with something of the answer
+	counted   int // the last event with the output's count
 	usage     usage
 	model     string
 	id        string
@@ -141,6 +143,7 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		a.stopped = true
 		return false, llm.ErrLeave
 	case "error":
+		a.merge(e.Usage)
 		return false, llm.FromEvent(a.at, data)
 	default: // ping, content_block_stop and what is not known yet
 		if llm.Some(e.Error) {
@@ -162,7 +165,10 @@ func (a *answer) merge(u *usage) {
 	if u == nil {
 		return
 	}
-	for _, f := range [...]struct{ to, from **int64 }{
+	if u.Output != nil {
+		a.counted = a.events
+	}
+	for _, f := range [...]struct{ to, from **llm.Amount }{
 		{&a.usage.Input, &u.Input},
 		{&a.usage.Output, &u.Output},
 		{&a.usage.CacheRead, &u.CacheRead},
@@ -192,6 +198,7 @@ func (a *answer) open(index int, raw json.RawMessage) (*block, error) {
 		a.byIndex = map[int]*block{}
 	}
 	a.byIndex[index] = b
+	a.said = a.events
 	a.blocks = append(a.blocks, b)
 	return b, nil
 }
@@ -220,6 +227,7 @@ func (a *answer) delta(e event, yield func(llm.Event, error) bool) (bool, error)
 			return false, err
 		}
 	}
+	a.said = a.events
 	d := e.Delta
 	switch d.Type {
 	case "text_delta":
@@ -270,13 +278,14 @@ func (a *answer) End(err error) error {
 
 // Answer is what was gathered, in the common form.
 func (a *answer) Answer() llm.Answer {
-	g := llm.Gathered{
+	return llm.Gathered{
 		At: a.at, Request: a.req, Model: a.model, RequestID: cmp.Or(a.requestID, a.id),
-		Raw: a.stop, Blocks: a.canonical(), Stop: stopReason(a.stop),
-	}
-	g.Usage, g.CacheKnown = a.count()
-	return g.Answer()
+		Raw: a.stop, Blocks: a.canonical(), Stop: stopReason(a.stop), Count: a.Count(),
+	}.Answer()
 }
+
+// Model is the model as the server reports it.
+func (a *answer) Model() string { return a.model }
 
 func stopReason(s string) llm.StopReason {
 	switch s {
@@ -342,20 +351,13 @@ func (b *block) reasoning(provider, model string) (llm.Reasoning, bool) {
 	return llm.Reasoning{Provider: provider, Model: model, Opaque: llm.CanonicalJSON(opaque), Text: b.text.String()}, err == nil
 }
 
-// count is the provider's usage, nil where it counted nothing. Here the input
-// tokens are those that no cache took part in; the canonical In is all.
-func (a *answer) count() (*agency.Usage, bool) {
+// Count is the provider's count so far. Here the input tokens are those that
+// no cache took part in; the canonical In is all.
+func (a *answer) Count() llm.Count {
 	u := a.usage
-	in := value(u.Input) + value(u.CacheRead) + value(u.CacheWrite)
-	if in == 0 {
-		return nil, false
+	read, write := u.CacheRead.Tokens(), u.CacheWrite.Tokens()
+	return llm.Count{
+		Usage:      agency.Usage{In: u.Input.Tokens() + read + write, Cached: read, CacheWrite: write, Out: u.Output.Tokens()},
+		CacheKnown: u.CacheRead != nil, Early: a.said > a.counted,
 	}
-	return &agency.Usage{In: in, Cached: value(u.CacheRead), CacheWrite: value(u.CacheWrite), Out: value(u.Output)}, u.CacheRead != nil
-}
-
-func value(p *int64) int64 {
-	if p == nil {
-		return 0
-	}
-	return *p
 }

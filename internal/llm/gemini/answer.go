@@ -47,12 +47,12 @@ type part struct {
 // usage leaves out what is zero; a server that gives no total gives no cache
 // figure either.
 type usage struct {
-	Prompt     int64  `json:"promptTokenCount"`
-	Cached     *int64 `json:"cachedContentTokenCount"`
-	Candidates int64  `json:"candidatesTokenCount"`
-	Thoughts   int64  `json:"thoughtsTokenCount"`
-	ToolPrompt int64  `json:"toolUsePromptTokenCount"`
-	Total      int64  `json:"totalTokenCount"`
+	Prompt     llm.Amount  `json:"promptTokenCount"`
+	Cached     *llm.Amount `json:"cachedContentTokenCount"`
+	Candidates llm.Amount  `json:"candidatesTokenCount"`
+	Thoughts   llm.Amount  `json:"thoughtsTokenCount"`
+	ToolPrompt llm.Amount  `json:"toolUsePromptTokenCount"`
+	Total      llm.Amount  `json:"totalTokenCount"`
 }
 
 // piece is a part of the answer in the canonical form, in its order.
@@ -73,6 +73,8 @@ type answer struct {
 	message  string // the provider's words on it
 	blocked  string
 	events   int
+	said     int // the last event with something of the answer
+	counted  int // the last event with the usage
 	// candidate is the one that is read: the lowest that came first.
 	candidate int
 	usage     *usage
@@ -111,6 +113,7 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		return false, err
 	}
 	if llm.Some(c.Error) {
+		a.usage = cmp.Or(c.Usage, a.usage)
 		return false, llm.FromEvent(a.at, data)
 	}
 	if len(c.Candidates) > 0 || c.Usage != nil || c.Feedback != nil {
@@ -118,7 +121,7 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 	}
 	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
 	if c.Usage != nil {
-		a.usage = c.Usage
+		a.usage, a.counted = c.Usage, a.events
 	}
 	if c.Feedback != nil {
 		a.blocked = cmp.Or(c.Feedback.BlockReason, a.blocked)
@@ -132,6 +135,9 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 	}
 	if first.Index != a.candidate {
 		return false, nil // nobody asked for a second answer
+	}
+	if len(first.Content.Parts) > 0 {
+		a.said = a.events
 	}
 	for _, p := range first.Content.Parts {
 		if ev := a.add(p); ev != nil && !yield(ev, nil) {
@@ -212,13 +218,14 @@ func unreadable(reason string) bool {
 
 // Answer is what was gathered, in the common form.
 func (a *answer) Answer() llm.Answer {
-	g := llm.Gathered{
+	return llm.Gathered{
 		At: a.at, Request: a.req, Model: a.model, RequestID: a.id,
-		Raw: cmp.Or(a.finished, a.blocked), Blocks: a.blocks(), Stop: a.stop(),
-	}
-	g.Usage, g.CacheKnown = a.count()
-	return g.Answer()
+		Raw: cmp.Or(a.finished, a.blocked), Blocks: a.blocks(), Stop: a.stop(), Count: a.Count(),
+	}.Answer()
 }
+
+// Model is the model as the server reports it.
+func (a *answer) Model() string { return a.model }
 
 func (a *answer) stop() llm.StopReason {
 	switch a.finished {
@@ -284,17 +291,14 @@ func (a *answer) reasoning(m mark) llm.Reasoning {
 	return llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(opaque)}
 }
 
-// count is the provider's usage, nil where it counted nothing. Thoughts are
-// paid for as output.
-func (a *answer) count() (*agency.Usage, bool) {
+// Count is the provider's count so far. Thoughts are paid for as output.
+func (a *answer) Count() llm.Count {
 	u := a.usage
-	if u == nil || u.Prompt == 0 && u.Candidates == 0 && u.Thoughts == 0 {
-		return nil, false
+	if u == nil {
+		return llm.Count{}
 	}
-	out := &agency.Usage{In: u.Prompt + u.ToolPrompt, Out: u.Candidates + u.Thoughts}
-	if u.Cached == nil {
-		return out, u.Total > 0
-	}
-	out.Cached = min(*u.Cached, out.In)
-	return out, true
+	c := llm.Count{Usage: agency.Usage{In: int64(u.Prompt + u.ToolPrompt), Out: int64(u.Candidates + u.Thoughts)}, Early: a.said > a.counted}
+	c.CacheKnown = u.Cached != nil || u.Total > 0
+	c.Usage.Cached = min(u.Cached.Tokens(), c.Usage.In)
+	return c
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -54,21 +53,9 @@ type function struct {
 }
 
 type usage struct {
-	Prompt     amount   `json:"prompt_tokens"`
-	Completion amount   `json:"completion_tokens"`
-	Details    *details `json:"prompt_tokens_details"`
-}
-
-// amount is a whole number that may also come as a fraction or in quotes.
-type amount int64
-
-// UnmarshalJSON never fails; what is no number is 0.
-func (n *amount) UnmarshalJSON(data []byte) error {
-	f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
-	if err == nil && f > 0 && f < 1<<53 {
-		*n = amount(f)
-	}
-	return nil
+	Prompt     llm.Amount `json:"prompt_tokens"`
+	Completion llm.Amount `json:"completion_tokens"`
+	Details    *details   `json:"prompt_tokens_details"`
 }
 
 // flexText is a string that may also come as null, as a list of text parts or
@@ -110,6 +97,8 @@ type answer struct {
 	finished  string // the last finish_reason
 	done      bool   // [DONE] came, or the answer was one document
 	events    int
+	said      int // the last event with something of the answer
+	counted   int // the last event with the usage
 	choice    int // the one that is read: the lowest that came first
 	usage     *usage
 	model     string
@@ -160,6 +149,7 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		return false, err
 	}
 	if llm.Some(c.Error) {
+		a.usage = cmp.Or(c.Usage, a.usage)
 		return false, llm.FromEvent(a.at, data)
 	}
 	if len(c.Choices) > 0 && a.events == 0 {
@@ -170,13 +160,16 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 	}
 	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
 	if c.Usage != nil {
-		a.usage = c.Usage
+		a.usage, a.counted = c.Usage, a.events
 	}
 	for _, one := range c.Choices {
 		if one.Index != a.choice {
 			continue // nobody asked for a second answer
 		}
 		a.finished = cmp.Or(one.FinishReason, a.finished)
+		if one.says() {
+			a.said = a.events
+		}
 		if !a.add(one.Delta, yield) || !a.add(one.Message, yield) {
 			return true, nil
 		}
@@ -300,16 +293,35 @@ func (a *answer) End(err error) error {
 	return llm.Unended(a.at, a.events, "finish_reason and [DONE]")
 }
 
+// says tells whether a piece holds something of the answer.
+func (c choice) says() bool {
+	for _, m := range [...]message{c.Delta, c.Message} {
+		if m.Content != "" || m.Refusal != "" || m.ReasoningContent != "" || m.Reasoning != "" || len(m.ToolCalls) > 0 || m.FunctionCall != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Answer is what was gathered, in the common form.
 func (a *answer) Answer() llm.Answer {
-	g := llm.Gathered{
+	return llm.Gathered{
 		At: a.at, Request: a.req, Model: a.model, RequestID: cmp.Or(a.requestID, a.id),
-		Raw: a.finished, Blocks: a.blocks(), Stop: a.stop(),
+		Raw: a.finished, Blocks: a.blocks(), Stop: a.stop(), Count: a.Count(),
+	}.Answer()
+}
+
+// Model is the model as the server reports it.
+func (a *answer) Model() string { return a.model }
+
+// Count is the server's count so far.
+func (a *answer) Count() llm.Count {
+	if a.usage == nil {
+		return llm.Count{}
 	}
-	if u := a.usage; u != nil {
-		g.Usage, g.CacheKnown = counted(int64(u.Prompt), int64(u.Completion), u.Details)
-	}
-	return g.Answer()
+	c := counted(a.usage.Prompt, a.usage.Completion, a.usage.Details)
+	c.Early = a.said > a.counted
+	return c
 }
 
 func (a *answer) blocks() []llm.Block {
@@ -351,20 +363,18 @@ func (a *answer) stop() llm.StopReason {
 
 // details are what both of OpenAI's APIs say of the prompt.
 type details struct {
-	Cached *int64 `json:"cached_tokens"`
-	Write  int64  `json:"cache_write_tokens"`
+	Cached *llm.Amount `json:"cached_tokens"`
+	Write  llm.Amount  `json:"cache_write_tokens"`
 }
 
-// counted is the provider's usage, nil where it counted nothing.
-func counted(in, out int64, of *details) (u *agency.Usage, cacheKnown bool) {
-	if in == 0 && out == 0 {
-		return nil, false
-	}
-	u = &agency.Usage{In: in, Out: out}
+// counted is the server's count in the common form.
+func counted(in, out llm.Amount, of *details) llm.Count {
+	c := llm.Count{Usage: agency.Usage{In: int64(in), Out: int64(out)}}
 	if of == nil || of.Cached == nil {
-		return u, false
+		return c
 	}
-	u.Cached = min(*of.Cached, in)
-	u.CacheWrite = min(of.Write, in-u.Cached)
-	return u, true
+	c.CacheKnown = true
+	c.Usage.Cached = min(of.Cached.Tokens(), c.Usage.In)
+	c.Usage.CacheWrite = min(int64(of.Write), c.Usage.In-c.Usage.Cached)
+	return c
 }

@@ -38,9 +38,9 @@ type responseDoc struct {
 
 // responseUsage counts what was thought within the output.
 type responseUsage struct {
-	Input   int64    `json:"input_tokens"`
-	Output  int64    `json:"output_tokens"`
-	Details *details `json:"input_tokens_details"`
+	Input   llm.Amount `json:"input_tokens"`
+	Output  llm.Amount `json:"output_tokens"`
+	Details *details   `json:"input_tokens_details"`
 }
 
 // outputItem is an item of the answer. What arrives in pieces is gathered
@@ -77,6 +77,8 @@ type response struct {
 	ended     bool // the event that ends the answer came
 	marked    bool // [DONE] came
 	events    int
+	usage     *responseUsage
+	counted   int // the last event with the usage
 	requestID string
 }
 
@@ -134,6 +136,7 @@ func (a *response) Take(data []byte, yield func(llm.Event, error) bool) (left bo
 	case "response.created", "response.in_progress":
 		if e.Response != nil {
 			a.doc.ID, a.doc.Model = e.Response.ID, e.Response.Model
+			a.count(e.Response.Usage)
 		}
 	case "response.output_item.added":
 		it, err := a.open(e)
@@ -253,6 +256,7 @@ func (a *response) close(d *responseDoc, data []byte) error {
 	if d == nil {
 		return nil
 	}
+	a.count(d.Usage)
 	if llm.Some(d.Error) || d.Status == "failed" {
 		return a.failed(d, data)
 	}
@@ -297,15 +301,33 @@ func (a *response) End(err error) error {
 func (a *response) Answer() llm.Answer {
 	g := llm.Gathered{
 		At: a.at, Request: a.req, Model: a.doc.Model, RequestID: cmp.Or(a.doc.ID, a.requestID),
-		Raw: a.doc.Status, Blocks: a.blocks(), Stop: a.stop(),
+		Raw: a.doc.Status, Blocks: a.blocks(), Stop: a.stop(), Count: a.Count(),
 	}
 	if a.doc.Incomplete != nil {
 		g.Raw = a.doc.Incomplete.Reason
 	}
-	if u := a.doc.Usage; u != nil {
-		g.Usage, g.CacheKnown = counted(u.Input, u.Output, u.Details)
-	}
 	return g.Answer()
+}
+
+// Model is the model as the server reports it.
+func (a *response) Model() string { return a.doc.Model }
+
+// Count is the server's count so far.
+func (a *response) Count() llm.Count {
+	u := a.usage
+	if u == nil {
+		return llm.Count{}
+	}
+	c := counted(u.Input, u.Output, u.Details)
+	c.Early = a.events > a.counted
+	return c
+}
+
+// count takes the usage, which every event that holds the answer may have.
+func (a *response) count(u *responseUsage) {
+	if u != nil {
+		a.usage, a.counted = u, a.events
+	}
 }
 
 func (a *response) stop() llm.StopReason {
