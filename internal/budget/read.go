@@ -212,10 +212,10 @@ func (t Tariff) Bill(model, reported string, u agency.Usage) Bill {
 	return Bill{Model: model, Usage: u, Cost: price.Cost(u), Unpriced: !ok}
 }
 
-// Most is the most that a request of so many tokens may cost when a model is
-// asked; false where that has no price.
-func (t Tariff) Most(model string, in, out int64) (agency.Money, bool) {
-	price, ok := t(model, "")
+// Most is the most that a request of so many tokens may cost; false where the
+// model has no price.
+func (t Tariff) Most(model, reported string, in, out int64) (agency.Money, bool) {
+	price, ok := t(model, reported)
 	return price.Most(in, out), ok
 }
 

@@ -219,7 +219,7 @@ func (c *conversation) summarise(ctx context.Context, about *about, f *fold) (*O
 		}
 		return nil, nil
 	}
-	paid := c.forgo(ctx, c.summaryKey(c.st.Due.Try), a)
+	paid := c.forgo(ctx, c.forSummary(req), a)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -141,7 +141,7 @@ func faultText(f *llm.Fault) string {
 func (c *conversation) noAnswer(ctx context.Context, outOfTime bool, a asked, err error) (*Outcome, error) {
 	var f *llm.Fault
 	var spent *budget.Exhausted
-	paid := c.forgo(ctx, c.key(c.turn), a)
+	paid := c.forgo(ctx, c.forTurn(), a)
 	switch {
 	case ctx.Err() != nil: // what could not be booked is charged by whoever goes on
 		return nil, context.Cause(ctx)

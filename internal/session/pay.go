@@ -28,15 +28,22 @@ type asked struct {
 // free tells whether the try that ended in a fault cost nothing.
 func (a *asked) free(f *llm.Fault) bool { return f != nil && f.AtDoor() && !a.begun }
 
-// owed is what the provider told of the try under way.
-func (c *conversation) owed(a *asked) budget.Bill {
-	return c.setup.Prices.Bill(a.held, a.counted.Model, a.counted.Usage)
+// owed is what a try costs that broke off, where that is above its
+// reservation: what the provider counted, and the worst case of a model that
+// answered in the place of the one that was asked.
+func (c *conversation) owed(p payer, a *asked) budget.Bill {
+	bill := c.setup.Prices.Bill(a.held, a.counted.Model, a.counted.Usage)
+	if a.counted.Model != "" {
+		most, _ := c.setup.Prices.Most(a.held, a.counted.Model, p.in, p.out)
+		bill.Cost = max(bill.Cost, most)
+	}
+	return bill
 }
 
 // payer reserves for one kind of request.
 type payer struct {
-	// rebook makes the reservation that of another model.
-	rebook func(ctx context.Context, model string) error
+	key     func() string
+	in, out int64 // tokens, at worst
 	// again pays for a try that the provider may have counted and reserves the
 	// next; an error ends the request.
 	again func(ctx context.Context, owed budget.Bill, model string) error
@@ -50,11 +57,14 @@ func (c *conversation) asking(ctx context.Context, p payer, a *asked, ev llm.Ask
 	}
 	switch {
 	case a.open:
-		if err := p.again(ctx, c.owed(a), ev.Model); err != nil {
+		if err := p.again(ctx, c.owed(p, a), ev.Model); err != nil {
 			return err
 		}
 	case ev.Model != a.held:
-		if err := p.rebook(ctx, ev.Model); err != nil {
+		err := c.write(ctx, func(tx *store.Tx) error {
+			return budget.Rebook(tx, c.spec.Run, c.worst(p.key(), ev.Model, p.in, p.out))
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -68,7 +78,7 @@ func (c *conversation) broken(ctx context.Context, p payer, a *asked, f *llm.Fau
 		a.open = false
 		return nil
 	}
-	if err := p.again(ctx, c.owed(a), a.held); err != nil {
+	if err := p.again(ctx, c.owed(p, a), a.held); err != nil {
 		return err
 	}
 	*a = asked{held: a.held}
@@ -78,11 +88,7 @@ func (c *conversation) broken(ctx context.Context, p payer, a *asked, f *llm.Fau
 // forTurn pays for the tries of the open turn.
 func (c *conversation) forTurn() payer {
 	return payer{
-		rebook: func(ctx context.Context, model string) error {
-			return c.write(ctx, func(tx *store.Tx) error {
-				return budget.Rebook(tx, c.spec.Run, c.worst(c.key(c.turn), model, c.prompt(c.st), maxOutput(c.req)))
-			})
-		},
+		key: func() string { return c.key(c.turn) }, in: c.prompt(c.st), out: maxOutput(c.req),
 		again: func(ctx context.Context, owed budget.Bill, model string) error {
 			t := c.turn
 			t.try++
@@ -107,18 +113,14 @@ var errOnce = errors.New("the answer was lost")
 // summary can be written without a model.
 func (c *conversation) forSummary(req llm.Request) payer {
 	return payer{
-		rebook: func(ctx context.Context, model string) error {
-			return c.write(ctx, func(tx *store.Tx) error {
-				return budget.Rebook(tx, c.spec.Run, c.worst(c.summaryKey(c.st.Due.Try), model, llm.EstimateTokens(llm.Bytes(req)), req.MaxOutput))
-			})
-		},
+		key: func() string { return c.summaryKey(c.st.Due.Try) }, in: llm.EstimateTokens(llm.Bytes(req)), out: req.MaxOutput,
 		again: func(context.Context, budget.Bill, string) error { return errOnce },
 	}
 }
 
 // worst is the reservation for a request of so many tokens to a model.
 func (c *conversation) worst(key, model string, in, out int64) budget.Request {
-	money, priced := c.setup.Prices.Most(model, in, out)
+	money, priced := c.setup.Prices.Most(model, "", in, out)
 	return budget.Request{
 		Key: key, Node: budget.SessionNode(c.id), Tokens: in + out, Money: money, Unpriced: !priced,
 		Agent: c.spec.Agent, Role: c.spec.Role, Tier: c.spec.Tier, Model: model, Contract: c.spec.Contract,
@@ -143,11 +145,11 @@ func (c *conversation) hold(tx *store.Tx, t turn, st state, model string) error 
 
 // forgo ends a request without an answer: its reservation is charged where the
 // provider may have counted, and given back otherwise.
-func (c *conversation) forgo(ctx context.Context, key string, a asked) error {
+func (c *conversation) forgo(ctx context.Context, p payer, a asked) error {
 	return c.write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		if a.open {
-			return budget.Charge(tx, c.spec.Run, key, c.owed(&a))
+			return budget.Charge(tx, c.spec.Run, p.key(), c.owed(p, &a))
 		}
-		return budget.Release(tx, c.spec.Run, key)
+		return budget.Release(tx, c.spec.Run, p.key())
 	})
 }
