@@ -155,6 +155,74 @@ func TestWarnsOnce(t *testing.T) {
 	}
 }
 
+// A reservation becomes that of another model where the limit holds it, and
+// stays as it was where not. Its own part of the limit counts as free.
+func TestRebook(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer func() { _ = db.Close() }()
+	tree(t, db, Limits{Money: 100})
+	if err := reserve(db, "1", "session/s", 60, 10); err != nil {
+		t.Fatal(err)
+	}
+	rebook := func(money agency.Money, model string) error {
+		return db.Write(t.Context(), func(tx *store.Tx) error {
+			return Rebook(tx, run, Request{Key: "1", Money: money, Tokens: 10, Model: model, Unpriced: model == "unpriced"})
+		})
+	}
+	var ex *Exhausted
+	if err := rebook(101, "dear"); !errors.As(err, &ex) || ex.Outstanding || ex.Left != agency.Money(100).String() {
+		t.Errorf("more than there is: %v, %+v", err, ex)
+	}
+	for _, money := range []agency.Money{100, 5, 0} {
+		if err := rebook(money, "unpriced"); err != nil || state(t, db, Root).Reserved != money || state(t, db, "session/s").Reserved != money {
+			t.Errorf("rebooked to %d: %v, the root has %+v", money, err, state(t, db, Root))
+		}
+	}
+	write(t, db, func(tx *store.Tx) error { return Charge(tx, run, "1", Bill{}) })
+	_ = db.Read(context.Background(), func(q *store.Snapshot) error {
+		lines, err := Lines(q, run)
+		if err != nil || len(lines) != 1 || lines[0].Model != "unpriced" || !lines[0].Unpriced || lines[0].Node != "session/s" {
+			t.Errorf("lines %+v, %v", lines, err)
+		}
+		return err
+	})
+	if err := rebook(1, "late"); agency.KindOf(err) != agency.KindConflict {
+		t.Errorf("after it was charged: %v", err)
+	}
+}
+
+// What a provider says that it counted is booked, also above the reservation
+// and of an answer that broke off; then the limit holds.
+func TestCountsAboveTheReservation(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer func() { _ = db.Close() }()
+	tree(t, db, Limits{Money: 100, Tokens: 1000})
+	for key, end := range map[string]func(*store.Tx) error{
+		"settled": func(tx *store.Tx) error {
+			return Settle(tx, run, "settled", Bill{Usage: agency.Usage{In: 30}, Cost: 20}, 0)
+		},
+		"broken": func(tx *store.Tx) error {
+			return Charge(tx, run, "broken", Bill{Usage: agency.Usage{In: 30}, Cost: 20})
+		},
+		"lost": func(tx *store.Tx) error { return Charge(tx, run, "lost", Bill{Usage: agency.Usage{In: 3}, Cost: 2}) },
+	} {
+		if err := reserve(db, key, "session/s", 10, 10); err != nil {
+			t.Fatal(err)
+		}
+		write(t, db, end)
+	}
+	if s := state(t, db, Root); s.Money != 50 || s.Tokens != 70 || s.Reserved != 0 {
+		t.Errorf("the root stands at %+v", s)
+	}
+	if err := reserve(db, "4", "session/s", 10, 1); err != nil {
+		t.Fatal(err)
+	}
+	write(t, db, func(tx *store.Tx) error { return Settle(tx, run, "4", Bill{Cost: 1 << 53}, 0) })
+	if err := reserve(db, "5", "session/s", 0, 1); agency.KindOf(err) != agency.KindExhausted {
+		t.Errorf("above the limit another request is held: %v", err)
+	}
+}
+
 // TestNeverAboveTheLimit: whatever is reserved, settled, released, charged and
 // raised in whatever order, spending passes a limit by nothing more than what
 // providers counted above the reservations, and nodes add up.

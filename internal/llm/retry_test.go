@@ -178,6 +178,42 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// Whoever is asked is named before, also where a resting model is passed over,
+// and so is who answered.
+func TestFallbackSaysWhoAnswers(t *testing.T) {
+	server := llm.Fault{Kind: llm.Server}
+	c := &clock{now: time.Unix(0, 0)}
+	m, err := llm.Fallback([]llm.Named{
+		{Name: "a/one", Model: llm.Retry(&scripted{faults: faults(2, server)}, llm.RetryOptions{Tries: 2, Random: c.options().Random, Sleep: c.options().Sleep})},
+		{Name: "b/two", Model: &scripted{}},
+	}, llm.FallbackOptions{Now: func() time.Time { return c.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]string{{"a/one", "a/one", "b/two after server"}, {"b/two"}} {
+		var got []string
+		by := ""
+		for ev, err := range m.Ask(t.Context(), llm.Request{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch ev := ev.(type) {
+			case llm.Asking:
+				said := ev.Model
+				if ev.After != nil {
+					said += " after " + string(ev.After.Kind)
+				}
+				got = append(got, said)
+			case llm.Done:
+				by = ev.Answer.By
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || by != "b/two" {
+			t.Errorf("%q answered; asked (-want +got):\n%s", by, diff)
+		}
+	}
+}
+
 func TestFallbackEndsInTheLastFault(t *testing.T) {
 	m, err := llm.Fallback([]llm.Named{
 		{Model: &scripted{faults: faults(1, llm.Fault{Kind: llm.Auth})}},

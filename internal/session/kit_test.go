@@ -67,6 +67,7 @@ type stage struct {
 	runner  *sandbox.Runner
 	mail    Mail
 	beat    time.Duration
+	now     func() time.Time
 	leap    atomic.Int64 // by how much the awake clock is ahead, in nanoseconds
 
 	mu   sync.Mutex
@@ -202,7 +203,7 @@ func spec() Spec {
 
 // do runs a part in a process of its own.
 func (k *stage) do(ctx context.Context, s Spec) (Outcome, error) {
-	r := New(Options{DB: k.db, Host: k, Mail: k.mail, between: k.between, beat: k.beat})
+	r := New(Options{DB: k.db, Host: k, Mail: k.mail, Now: k.now, between: k.between, beat: k.beat})
 	return r.Do(flow.WithScope(ctx, flow.Scope{Run: s.Run, Fence: k.fence}), "", s)
 }
 
