@@ -20,11 +20,11 @@ type Config struct {
 	OnError           string              `json:"on_error" doc:"what a failed plan falls back to" enum:"single,stop"`
 	BranchPrefix      string              `json:"branch_prefix" doc:"first part of the names of the run's branches" form:"ref"`
 	SharedWrites      []string            `json:"shared_writes" doc:"globs of files that do not count as overlap between contracts" form:"glob"`
-	Budget            Budget              `json:"budget" doc:"the run stops at a gate before passing one of these"`
+	Budget            Budget              `json:"budget" doc:"the run stops at a gate before passing one of these; only what a provider counts above a request's reserved worst case passes one, by that request alone"`
 	Land              agency.LandMode     `json:"land" doc:"what happens to the run's branch after the merge gate" enum:"branch,merge,pull_request"`
 	BatchAboveSeconds int                 `json:"batch_above_seconds" doc:"once a run's checks take longer than this, landings that wait for each other are verified together, as one tree; a red one is halved until the culprit is alone" min:"1" max:"86400"`
 	Providers         map[string]Provider `json:"providers" doc:"model providers by name; any number, any names" form:"name"`
-	Prices            map[string]Price    `json:"prices" doc:"provider/model: price in USD per million tokens; laid over the catalogue" form:"model"`
+	Prices            map[string]Price    `json:"prices" doc:"provider/model: price in USD per million tokens; laid over the catalogue. What answers under another name than it was asked by is paid by the price of that name, where there is one; without any, the model counts tokens only and is shown as unpriced" form:"model"`
 	Windows           map[string]int      `json:"windows" doc:"provider/model: tokens of the context window; laid over the catalogue, for models that it does not know" form:"model" min:"1000" max:"100000000"`
 	Models            map[string][]string `json:"models" doc:"capability level: provider/model in order of fallback; without this key the first of anthropic, openai, google whose key is set" keys:"reasoning-heavy,capable,fast-cheap" form:"model"`
 	Routing           Routing             `json:"routing" doc:"how a contract's complexity picks a capability level"`
@@ -50,7 +50,7 @@ type Config struct {
 type Budget struct {
 	USD         float64 `json:"usd" doc:"US dollars" above:"0" max:"1000000"`
 	Tokens      int64   `json:"tokens" doc:"output plus uncached input tokens" min:"1"`
-	WallMinutes int     `json:"wall_minutes" doc:"minutes with a session or check at work" min:"1" max:"525600"`
+	WallMinutes int     `json:"wall_minutes" doc:"minutes with a session or check at work; a provider's backoff is waited out and is not work" min:"1" max:"525600"`
 }
 
 // Provider is one place that answers model requests.

@@ -433,13 +433,7 @@ func (v *mergeGateView) addCost(q *store.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	var total budget.Line
-	for _, l := range lines {
-		total.Usage = total.Usage.Add(l.Usage)
-		total.Money += l.Money
-		total.Requests += l.Requests
-		total.Unpriced = total.Unpriced || l.Unpriced
-	}
+	total := budget.Total(lines)
 	v.Cost = fmt.Sprintf("%s for %d requests, %d tokens in (%d cached), %d out", total.Money, total.Requests,
 		total.Usage.In, total.Usage.Cached, total.Usage.Out)
 	if total.Unpriced {
