@@ -109,6 +109,9 @@ func playBill(k *stage, seed uint64, attempt int) {
 		k.dieAt(3 + rng.IntN(20))
 	}
 	err := r.play(s)
+	web.Close() // so that nothing is served any more
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
 	r.check(fmt.Sprintf("-billseed %d -bills 1", seed), s.ID(), parent, limit)
 	if k.t.Failed() {
 		k.t.Logf("the session ended in %v; models %v; served:", err, names)
@@ -121,6 +124,8 @@ func playBill(k *stage, seed uint64, attempt int) {
 // line makes the fallback list: models of several wires and prices, also the
 // same by two keys.
 func (r *billRig) line(rng *rand.Rand, url string) (names []string) {
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
 	quick := llm.RetryOptions{Tries: 3, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 	var list []llm.Named
 	for i := range 1 + rng.IntN(3) {

@@ -50,6 +50,7 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	one, frames := s.decide(entry, int64(len(body)))
 	s.served = append(s.served, one)
+	wire := s.entries[entry].wire
 	status := doors[s.rng.IntN(len(doors))]
 	s.mu.Unlock()
 	switch {
@@ -59,7 +60,7 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case one.do == "drop":
 		panic(http.ErrAbortHandler)
-	case s.entries[entry].wire == "anthropic":
+	case wire == "anthropic":
 		w.Header().Set("Content-Type", "text/event-stream")
 	}
 	end := len(frames)
@@ -76,7 +77,7 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "half":
 		_, _ = io.WriteString(w, frames[end].data[:len(frames[end].data)/2])
 	case "error":
-		_, _ = io.WriteString(w, errorFrame(s.entries[entry].wire, what))
+		_, _ = io.WriteString(w, errorFrame(wire, what))
 	}
 }
 
