@@ -45,7 +45,7 @@ func GoList(line, format string) (string, bool) {
 // Output is the standard output of a command that only asks, such as `go list`:
 // no receipt is kept of it. False where it failed or wrote more than is kept.
 func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout time.Duration) ([]byte, bool, error) {
-	spec, err := c.spec(s, Command{Line: line, Timeout: timeout}, line)
+	spec, err := c.spec(ctx, s, Command{Line: line, Timeout: timeout}, line)
 	if err != nil {
 		return nil, false, err
 	}
@@ -61,13 +61,13 @@ func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout ti
 	return res.Stdout, res.Cause == sandbox.CauseExited && res.ExitCode == 0 && res.StdoutDropped == 0, nil
 }
 
-// Took is how long the newest equal command took on any tree; zero where it has
-// not come to its end yet.
-func (c *Checker) Took(ctx context.Context, s Subject, cmd Command) (time.Duration, error) {
+// Took is how long a command took when it last came to its end, on whatever tree
+// and in whatever world; zero where it has not yet.
+func (c *Checker) Took(ctx context.Context, cmd Command) (time.Duration, error) {
 	var found []agency.Receipt
 	err := c.o.DB.Read(ctx, func(q *store.Snapshot) error {
-		rows, err := q.Query(selectReceipt+` WHERE command = ? AND env = ? AND reusable = 1 AND copy_of = ''
-			ORDER BY at DESC, n DESC LIMIT 1`, cmd.Line, string(c.Env(s, cmd)))
+		rows, err := q.Query(selectReceipt+` WHERE command = ? AND reusable = 1 AND copy_of = ''
+			ORDER BY at DESC, n DESC LIMIT 1`, cmd.Line)
 		if err != nil {
 			return err
 		}

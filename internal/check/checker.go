@@ -2,9 +2,6 @@ package check
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -64,6 +61,10 @@ type Subject struct {
 	Scratch string
 	// Fresh runs the command even where a receipt of the same key exists.
 	Fresh bool
+	// Work names what the command is run for. Where it cannot be known whether
+	// what commands load is as it was, a receipt counts in this work only; without
+	// a name it is never reused.
+	Work string
 	// Fence, where set, is checked in the transaction that writes the receipt.
 	Fence agency.Fence
 	// Coverage asks the runners for the lines that the tests reach; the receipt
@@ -108,6 +109,9 @@ type Options struct {
 	Limits            sandbox.Limits // zero fields: MachineLimits; Wall is the command's
 	// Dependencies are the folders of the user's checkout that checkouts share.
 	Dependencies []Dependency
+	// Loads are what of toolchains and caches decides what commands do, besides
+	// Reads and Dependencies.
+	Loads []Load
 	// Finder, Caches and Online are what setup needs besides: what it makes, the
 	// caches that it fills, and the environment in which package managers go out.
 	// InstallDir is the host folder that keeps what setups of the run installed;
@@ -123,8 +127,11 @@ type Checker struct {
 	o      Options
 	limits sandbox.Limits
 
+	world world // what lies around the trees
+
 	mu       sync.Mutex
 	overlays overlayState // what the kernel makes of dependency folders
+	name     string       // that no other checker has
 
 	installing sync.Mutex // one setup at a time
 	layersMu   sync.Mutex
@@ -152,20 +159,29 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 			return old, err
 		}
 	}
+	env, known := c.env(ctx, s, cmd, false)
 	started := time.Now()
 	r, cover, whole, err := c.execute(ctx, s, cmd)
 	if err != nil {
 		return agency.Receipt{}, err
 	}
-	r.Env, r.Tree, r.RunID, r.ContractID = c.Env(s, cmd), s.Tree, s.Run, s.Contract
+	r.Env, r.Tree, r.RunID, r.ContractID = env, s.Tree, s.Run, s.Contract
 	r.Duration = time.Since(started).Seconds()
-	return c.keep(ctx, s, r, cover, "", whole && !s.Coverage)
+	if whole = whole && known && !s.Coverage; whole {
+		after, still := c.env(ctx, s, cmd, true) // somebody may have installed something meanwhile
+		whole = still && after == env
+	}
+	return c.keep(ctx, s, r, cover, "", whole)
 }
 
 // Known is the receipt of an equal check, made the subject's own, without
 // running anything; of the subject's place only At is looked at.
 func (c *Checker) Known(ctx context.Context, s Subject, cmd Command) (agency.Receipt, bool, error) {
-	old, ok, err := c.Cached(ctx, s.Run, s.Tree, cmd.Line, c.Env(s, cmd))
+	env, known := c.env(ctx, s, cmd, false)
+	if !known {
+		return agency.Receipt{}, false, nil
+	}
+	old, ok, err := c.Cached(ctx, s.Run, s.Tree, cmd.Line, env)
 	if err != nil || !ok {
 		return agency.Receipt{}, false, err
 	}
@@ -247,7 +263,7 @@ func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root
 	if r.plan.goCalls == 0 {
 		r.before = findReports(root)
 	}
-	spec, err := c.spec(s, cmd, r.plan.line)
+	spec, err := c.spec(ctx, s, cmd, r.plan.line)
 	if err == nil {
 		spec.Out = r.out
 		r.res, err = c.Exec(ctx, spec)
@@ -284,10 +300,12 @@ func cause(c sandbox.Cause) string {
 }
 
 // Spec is how a command of no receipt runs on a subject.
-func (c *Checker) Spec(s Subject, cmd Command) (sandbox.Spec, error) { return c.spec(s, cmd, cmd.Line) }
+func (c *Checker) Spec(ctx context.Context, s Subject, cmd Command) (sandbox.Spec, error) {
+	return c.spec(ctx, s, cmd, cmd.Line)
+}
 
-func (c *Checker) spec(s Subject, cmd Command, line string) (sandbox.Spec, error) {
-	tools, err := c.Tools(s.Place)
+func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string) (sandbox.Spec, error) {
+	tools, err := c.Tools(ctx, s.Place)
 	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
@@ -328,35 +346,4 @@ func (s Subject) layer() Layer {
 		return LayerAgents
 	}
 	return s.Layer
-}
-
-// Env is the hash of everything but tree and command that a result depends on:
-// toolchain, sandbox, limits, the path, the caches and what is installed. Which
-// of what is installed a tree can use is decided by the tree.
-func (c *Checker) Env(s Subject, cmd Command) agency.Hash {
-	var installed []string
-	for _, d := range c.o.Dependencies {
-		installed = append(installed, d.sign())
-	}
-	b, err := json.Marshal(struct {
-		Form      int
-		Mode      sandbox.Mode
-		Tier      sandbox.Tier
-		Version   string
-		Tools     sandbox.Toolchain
-		At, Dir   string
-		Layer     Layer
-		Limits    sandbox.Limits
-		Reads     []sandbox.Mount
-		Installed []string `json:",omitempty"`
-		Coverage  bool     `json:",omitempty"`
-		Hosts     []string `json:",omitempty"`
-		Layers    []string `json:",omitempty"`
-		Env       []string `json:",omitempty"`
-	}{4, c.o.Runner.Mode(), c.o.Runner.Tier(), c.o.Version, c.o.Tools, s.Place.At, s.Dir, s.layer(), c.limitsOf(cmd), c.o.Reads, installed, s.Coverage, c.hosts(cmd), c.layerNames(), s.Env})
-	if err != nil { // plain data
-		return ""
-	}
-	sum := sha256.Sum256(b)
-	return agency.Hash(hex.EncodeToString(sum[:]))
 }

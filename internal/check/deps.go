@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -147,7 +148,7 @@ func emptyDir(root *os.Root, name string) bool {
 // Tools is what commands on a checkout need around them: the toolchain, and
 // the user's dependency folders that fit the checkout. Where the sandbox mounts
 // nothing they are copied into it.
-func (c *Checker) Tools(place sandbox.Place) (sandbox.Toolchain, error) {
+func (c *Checker) Tools(ctx context.Context, place sandbox.Place) (sandbox.Toolchain, error) {
 	t := c.o.Tools
 	layers, err := c.installed()
 	if err != nil || len(c.o.Dependencies)+len(layers) == 0 || place.Root == "" {
@@ -174,10 +175,36 @@ func (c *Checker) Tools(place sandbox.Place) (sandbox.Toolchain, error) {
 			continue
 		}
 		t.Overlays = append(t.Overlays, sandbox.Overlay{
-			Lower: d.Host, At: filepath.Join(place.At, filepath.FromSlash(d.Folder)), Name: filepath.Join("deps", d.sign()),
+			Lower: d.Host, At: filepath.Join(place.At, filepath.FromSlash(d.Folder)), Name: filepath.Join("deps", c.layerName(ctx, d)),
 		})
 	}
 	return t, nil
+}
+
+// layerName is the folder for what commands write over a dependency folder: it
+// belongs to what was installed there, and what is installed later gets another
+// one.
+func (c *Checker) layerName(ctx context.Context, d Dependency) string {
+	l, ok := d.load()
+	if !ok {
+		return d.sign()
+	}
+	sum, known := c.world.sign(ctx, []Load{l}, false)
+	if !known {
+		return d.sign() + "-" + c.unknown()
+	}
+	return d.sign() + "-" + sum[:16]
+}
+
+// unknown stands for whatever is installed where nobody can tell: it is the
+// same for this checker only.
+func (c *Checker) unknown() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.name == "" {
+		c.name = rand.Text()
+	}
+	return c.name
 }
 
 // Withheld tells, for an agent, which dependency folders of the user its

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/sandbox"
@@ -37,8 +38,20 @@ func (c *Checker) outOfRoom(s Subject, res sandbox.Result) error {
 }
 
 // Sweep removes from a folder of layers what a check makes for itself and
-// removes again: a host that was killed leaves it behind. No check may be at
+// removes again, which a host that was killed leaves behind, and what commands
+// wrote over packages that were replaced long before now. No check may be at
 // work there.
-func Sweep(layers string) error {
-	return errors.Join(os.RemoveAll(filepath.Join(layers, scratchDir)), os.RemoveAll(filepath.Join(layers, reportsDir)))
+func Sweep(layers string, now time.Time) error {
+	errs := []error{os.RemoveAll(filepath.Join(layers, scratchDir)), os.RemoveAll(filepath.Join(layers, reportsDir))}
+	written, err := filepath.Glob(filepath.Join(layers, "*", "deps", "*-*"))
+	errs = append(errs, err)
+	for _, dir := range written {
+		if info, err := os.Stat(dir); err == nil && now.Sub(info.ModTime()) > keepLayer {
+			errs = append(errs, os.RemoveAll(dir))
+		}
+	}
+	return errors.Join(errs...)
 }
+
+// keepLayer is how long what was written over packages stays.
+const keepLayer = 14 * 24 * time.Hour

@@ -87,7 +87,8 @@ func (c *Checker) layerOf(key string) (layer, bool, error) {
 func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out string) (r agency.Receipt, err error) {
 	in.Kind = agency.CheckSetup
 	started := time.Now()
-	spec, err := c.spec(s, in.Command, in.Line)
+	env, _ := c.env(ctx, s, in.Command, false)
+	spec, err := c.spec(ctx, s, in.Command, in.Line)
 	if err != nil {
 		return r, err
 	}
@@ -112,7 +113,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 	r = agency.Receipt{
 		Kind: agency.CheckSetup, Command: in.Line, ExitCode: res.ExitCode, Cause: cause(res.Cause),
 		Output: clip(string(res.Output), maxOutput), Tree: s.Tree, RunID: s.Run, ContractID: s.Contract,
-		Env: c.Env(s, in.Command), Duration: time.Since(started).Seconds(),
+		Env: env, Duration: time.Since(started).Seconds(),
 	}
 	return c.keep(ctx, s, r, nil, "", false)
 }

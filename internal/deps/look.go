@@ -126,7 +126,7 @@ func (l *look) probe(ctx context.Context, u check.Dependency, files []string) (b
 	case "true":
 		return true, nil
 	}
-	spec, err := l.checker.Spec(l.subject, check.Command{Kind: agency.CheckCommand, Line: line})
+	spec, err := l.checker.Spec(ctx, l.subject, check.Command{Kind: agency.CheckCommand, Line: line})
 	if err != nil {
 		return false, err
 	}

@@ -64,7 +64,7 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 	if timeout > 0 {
 		limits.Wall = timeout
 	}
-	tools, err := s.o.Checker.Tools(place)
+	tools, err := s.o.Checker.Tools(ctx, place)
 	if err != nil {
 		return tool.Output{}, err
 	}

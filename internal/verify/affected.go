@@ -131,7 +131,7 @@ func (j *job) affected(ctx context.Context, changes []git.Change, cmd check.Comm
 		return scope{}, nil
 	}
 	list, ok := check.GoList(cmd.Line, goListForm)
-	took, err := j.checker.Took(ctx, claim.subject(), cmd)
+	took, err := j.checker.Took(ctx, cmd)
 	if err != nil || took < j.v.o.AffectedAbove {
 		return scope{}, err
 	}

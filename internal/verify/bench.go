@@ -44,6 +44,7 @@ func (b *bench) subject() check.Subject {
 	s := check.Subject{
 		Place: b.place, Tree: b.tree, Run: b.j.task.Run, Contract: b.j.task.Contract,
 		Stage: b.stage, Layer: check.LayerVerify, Fence: b.j.fence, Env: b.env,
+		Work: string(b.j.key),
 	}
 	s.Place.At = b.j.run.Info().Repo.WorkTree
 	if b.stage != check.StageBase {

@@ -131,7 +131,7 @@ func (v *Verifier) VerifyTree(ctx context.Context, key agency.StepKey, spec Spec
 	if err != nil {
 		return agency.Verdict{}, err
 	}
-	if old, ok, err := v.passed(ctx, spec.Run, j.task); !spec.Anew && (err != nil || ok) {
+	if old, ok, err := j.passed(ctx); !spec.Anew && (err != nil || ok) {
 		return old, err
 	}
 	verdict, err := j.work(ctx)
@@ -161,17 +161,30 @@ func (v *Verifier) job(ctx context.Context, key agency.StepKey, stage check.Stag
 	return &job{task: t, key: key, v: v, run: run, checker: checker, fence: flow.ScopeOf(ctx).Fence}, nil
 }
 
-// passed finds the verdict of a claim that is this very tree on this base.
-func (v *Verifier) passed(ctx context.Context, run agency.RunID, t task) (out agency.Verdict, ok bool, err error) {
-	err = v.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		all, err := Verdicts(s, run)
+// passed finds the verdict of a claim that is this very tree on this base, whose
+// tests would load now what they loaded then.
+func (j *job) passed(ctx context.Context) (out agency.Verdict, ok bool, err error) {
+	var tests []agency.Receipt
+	err = j.v.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		all, err := Verdicts(s, j.task.Run)
 		for _, w := range all {
-			if w.Pass && !w.Partial && w.Tree == t.claim && w.Base == t.base {
+			if w.Pass && !w.Partial && w.Tree == j.task.claim && w.Base == j.task.base {
 				out, ok = w, true
 			}
 		}
+		for _, id := range out.Receipts {
+			r, rerr := check.Receipt(s, id)
+			if rerr == nil && r.Kind == agency.CheckTest {
+				tests = append(tests, r)
+			}
+			err = errors.Join(err, rerr)
+		}
 		return err
 	})
+	cmd, s := j.task.Commands.Command(agency.CheckTest), newBench(j, j.task.stage, j.task.claim).subject()
+	for _, r := range tests {
+		ok = ok && j.checker.Stands(ctx, s, r, cmd)
+	}
 	return out, ok, err
 }
 

@@ -178,7 +178,7 @@ func (b Base) ask(ctx context.Context, u check.Dependency) ([]string, error) {
 	if line == "" || line == "true" {
 		return nil, nil
 	}
-	spec, err := b.Checker.Spec(b.Subject, check.Command{Kind: agency.CheckCommand, Line: line})
+	spec, err := b.Checker.Spec(ctx, b.Subject, check.Command{Kind: agency.CheckCommand, Line: line})
 	if err != nil {
 		return nil, err
 	}

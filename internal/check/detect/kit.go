@@ -30,6 +30,7 @@ type kit struct {
 	versions []string
 	caches   []check.Cache
 	online   []string
+	loads    []check.Load
 }
 
 // take adds a toolchain; PATH of its environment is put behind those before.
@@ -47,7 +48,7 @@ func (k *kit) take(f Found) {
 		}
 	}
 	k.all.Overlays = append(k.all.Overlays, f.Tools.Overlays...)
-	k.caches, k.online = append(k.caches, f.Caches...), append(k.online, f.Online...)
+	k.caches, k.online, k.loads = append(k.caches, f.Caches...), append(k.online, f.Online...), append(k.loads, f.Loads...)
 	if f.Version != "" {
 		k.versions = append(k.versions, f.Version)
 	}

@@ -50,6 +50,9 @@ type Found struct {
 	// environment in which package managers may ask their hosts.
 	Caches []check.Cache
 	Online []string
+	// Loads are what of toolchains, caches and the system decides what commands
+	// do: where it is another than before, no receipt from before counts.
+	Loads []check.Load
 }
 
 // askTimeout bounds the questions to the go command; they take milliseconds.
@@ -104,6 +107,7 @@ func Toolchain(ctx context.Context, in Input) (Found, error) {
 		k.take(g)
 	}
 	f.Tools, f.Version, f.Caches, f.Online = k.tools(), strings.Join(k.versions, ", "), k.caches, k.online
+	f.Loads = append(k.loads, systemLoads()...)
 	if in.Dir != "" {
 		f.Dependencies = dependencies(in.Dir, in.Repo, seen)
 	}
@@ -125,7 +129,9 @@ func goToolchain(ctx context.Context, in Input, dirs []goDir) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	return describe(env, hasVendor(in.Repo, dirs)), nil
+	f := describe(env, hasVendor(in.Repo, dirs))
+	f.Loads = goLoads(env, in.Repo, dirs)
+	return f, nil
 }
 
 // lookGo finds the go command in the user's PATH, else where its installer

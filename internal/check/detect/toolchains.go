@@ -25,6 +25,8 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 		return Found{}, fmt.Errorf("%s does not tell where it lies: %q, %w", bin, out, err)
 	}
 	var b builder
+	b.program(exe)
+	b.packages(filepath.Join(filepath.Dir(filepath.Dir(exe)), "lib", "node_modules")) // npm, and what is installed for all
 	dirs := []string{filepath.Dir(exe)}
 	if !system(exe) {
 		b.show(filepath.Dir(filepath.Dir(exe)))
@@ -35,6 +37,7 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 			continue
 		}
 		pkg := packageOf(real)
+		b.packages(pkg)
 		b.show(pkg)
 		b.show(at)
 		if filepath.Base(real) != pm { // a link on the host, and a copy of the program without its package inside
@@ -51,6 +54,7 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 	}
 	if corepack := value(in, "COREPACK_HOME", home(in, ".cache", "node", "corepack")); exist(corepack) {
 		b.show(corepack)
+		b.names(corepack, 3) // a manager, and a version of it each
 		b.env("COREPACK_HOME", corepack)
 	}
 	if npm := value(in, "npm_config_cache", home(in, ".npm")); exist(filepath.Join(npm, "_cacache")) {
@@ -138,8 +142,11 @@ func pythonToolchain(ctx context.Context, in Input) (Found, error) {
 	if active := value(in, "VIRTUAL_ENV", ""); active != "" && exist(filepath.Join(active, "pyvenv.cfg")) && !strings.HasPrefix(active+"/", in.Dir+"/") {
 		b.venv(active)
 		b.show(active)
+		b.packages(active)
 		dirs = append(dirs, filepath.Join(active, "bin"))
 	}
+	b.program(say[0])
+	b.sitePackages(say[1], say[3])
 	b.show(say[1])
 	if say[2] != say[1] {
 		b.show(say[2])
@@ -159,6 +166,7 @@ func (b *builder) userPackages(in Input, version string) {
 	minor := strings.Join(strings.SplitN(version, ".", 3)[:2], ".")
 	if at := home(in, ".local", "lib", "python"+minor); exist(at) {
 		b.show(at)
+		b.packages(at)
 		b.env("PYTHONUSERBASE", home(in, ".local"))
 	}
 }
@@ -168,6 +176,7 @@ func (b *builder) uv(in Input) {
 	if err != nil {
 		return
 	}
+	b.program(real)
 	if !system(real) {
 		b.show(real)
 		b.show(at)
@@ -256,20 +265,27 @@ func rustToolchain(ctx context.Context, in Input) (Found, error) {
 	}
 	var b builder
 	b.show(root)
+	b.names(filepath.Join(root, "bin"), 1)
+	b.names(filepath.Join(root, "lib"), 1) // the compiler itself
 	b.env("PATH", filepath.Join(root, "bin"))
 	cargo := value(in, "CARGO_HOME", home(in, ".cargo"))
 	b.own(cargo, "cargo") // credentials lie in the user's own
 	b.cache(filepath.Join(cargo, "registry"), "cargo-registry")
 	b.cache(filepath.Join(cargo, "git"), "cargo-git")
 	b.env("CARGO_HOME", cargo)
+	b.names(filepath.Join(cargo, "registry", "src"), 2) // Cargo checks a crate once, when it unpacks it
+	b.names(filepath.Join(cargo, "registry", "cache"), 2)
+	b.names(filepath.Join(cargo, "git", "checkouts"), 2)
 	b.env("CARGO_NET_OFFLINE", "true")
 	b.env("CARGO_TERM_COLOR", "never")
 	for _, tool := range []string{"cargo-nextest"} {
 		if at, real, err := look(in.Env, tool); err == nil && !system(real) {
 			b.show(real)
+			b.program(real)
 			b.f.Tools.Env[0] += ":" + filepath.Dir(at)
 		}
 	}
+	b.program(filepath.Join(cargo, "config.toml"))
 	if config := filepath.Join(cargo, "config.toml"); !strings.Contains(fileText(config), "token") {
 		b.show(config)
 	}
@@ -303,6 +319,8 @@ func javaToolchain(_ context.Context, in Input) (Found, error) {
 	}
 	var b builder
 	b.show(jdk)
+	b.names(filepath.Join(jdk, "bin"), 1)
+	b.names(filepath.Join(jdk, "lib"), 1)
 	etc, err := filepath.Glob("/etc/java-*") // where Debian's JDKs keep their configuration
 	if err == nil {
 		for _, e := range etc {
@@ -315,6 +333,7 @@ func javaToolchain(_ context.Context, in Input) (Found, error) {
 		if err != nil {
 			continue
 		}
+		b.names(filepath.Dir(filepath.Dir(real)), 2)
 		b.show("/etc/maven")
 		b.show("/etc/m2.conf")
 		if !system(real) {
@@ -328,6 +347,7 @@ func javaToolchain(_ context.Context, in Input) (Found, error) {
 	b.env("JAVA_HOME", jdk)
 	m2 := home(in, ".m2", "repository")
 	b.cache(m2, "m2")
+	b.packages(m2) // an artifact can be installed again under its name
 	b.cache(home(in, ".m2", "wrapper"), "m2-wrapper")
 	b.env("MAVEN_OPTS", "-Dmaven.repo.local="+m2)
 	b.env("MAVEN_ARGS", "-o -B")
@@ -336,6 +356,8 @@ func javaToolchain(_ context.Context, in Input) (Found, error) {
 	b.cache(filepath.Join(gradle, "caches"), "gradle-caches")
 	b.cache(filepath.Join(gradle, "wrapper"), "gradle-wrapper")
 	b.env("GRADLE_USER_HOME", gradle)
+	b.names(filepath.Join(gradle, "caches", "modules-2", "files-2.1"), 4) // down to the hash of each artifact
+	b.names(filepath.Join(gradle, "wrapper", "dists"), 3)
 	b.f.Caches = []check.Cache{
 		{Name: cacheMaven, Env: []string{"MAVEN_OPTS=-Dmaven.repo.local={} " + sandbox.JavaProxy}},
 		{Name: cacheGradle, Env: []string{"GRADLE_USER_HOME={}"}},

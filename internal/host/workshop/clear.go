@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -63,7 +64,7 @@ func (s *Shop) Recover(ctx context.Context, runs []agency.Run) error {
 	for _, dir := range orphans {
 		errs = append(errs, RemoveTree(dir))
 	}
-	errs = append(errs, check.Sweep(s.layers()))
+	errs = append(errs, check.Sweep(s.layers(), time.Now()))
 	return errors.Join(errs...)
 }
 

@@ -164,7 +164,7 @@ func (s *Shop) build(ctx context.Context, repo, installed string, c host.Copy) (
 	b.checks = check.New(check.Options{
 		Runner: b.runner, DB: s.o.DB, Tools: b.tools.Tools, Version: b.tools.Version, LayerDir: s.layers(), Reads: b.reads,
 		Dependencies: b.tools.Dependencies, Hosts: c.Config.Sandbox.AllowHosts, SetupHosts: c.Config.Sandbox.SetupHosts,
-		Finder: detect.Finder{}, Caches: b.tools.Caches, Online: b.tools.Online, InstallDir: installed,
+		Finder: detect.Finder{}, Caches: b.tools.Caches, Online: b.tools.Online, InstallDir: installed, Loads: b.tools.Loads,
 	})
 	return b, nil
 }
