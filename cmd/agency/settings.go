@@ -236,10 +236,14 @@ func (a *app) init(ctx context.Context) error {
 		return usage("%v", err)
 	}
 	defer func() { _ = root.Close() }() // the file below is closed on its own
-	cmds, languages := detect.Commands(root.FS())
+	seen := detect.Detect(detect.Input{Repo: root.FS(), Dir: h.loc.WorkTree, Env: a.env})
+	cmds, languages := seen.Commands, seen.Languages
 	d := config.Detected{Test: cmds.Test, Lint: cmds.Lint, Typecheck: cmds.Typecheck, Build: cmds.Build, Setup: cmds.Setup}
 	for _, l := range languages {
 		d.Notes = append(d.Notes, strings.TrimSpace(l.Name+" ("+l.Manifest+") "+l.Note))
+	}
+	for _, left := range seen.Left {
+		d.Notes = append(d.Notes, left.String())
 	}
 	advice := adviceOf(ctx, root)
 	d.Notes = append(d.Notes, advice...)

@@ -296,7 +296,13 @@ func (a *app) detect(h here, l *config.Loaded, cfg *config.Config) error {
 		return usage("%v", err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	found, languages := detect.Commands(root.FS())
+	seen := detect.Detect(detect.Input{Repo: root.FS(), Dir: h.loc.WorkTree, Env: a.env})
+	found, languages := seen.Commands, seen.Languages
+	for _, left := range seen.Left {
+		if l.Origin("commands.test").Layer == config.LayerDefault {
+			a.note("%s", left)
+		}
+	}
 	for _, c := range []struct {
 		key  string
 		have *string

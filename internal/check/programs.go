@@ -57,6 +57,8 @@ type needs struct {
 	script string // that is read; empty: the command's own line
 	depth  int
 
+	begun []Start
+
 	unsure    bool // the line says itself where programs lie
 	installed bool // an earlier call may have installed some
 }
@@ -223,6 +225,7 @@ func set(words ...string) map[string]bool {
 // starts notes what a call of a program needs.
 func (n *needs) starts(w []string, dir string, sure bool) {
 	base := path.Base(w[0])
+	n.note(w, dir)
 	switch name, _, ok := n.scriptOf(w, dir); {
 	case ok:
 		n.program(w[0], dir, sure)

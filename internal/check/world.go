@@ -41,9 +41,11 @@ const (
 	maxWorldBytes = 64 << 20 // of content, where what the file system says cannot be relied on
 )
 
-// A signature counts for a moment, in which several commands are looked up: ten
-// times what it took to make, so that they cost a tenth of the time at most.
+// The signature of many files counts for a moment, in which several commands are
+// looked up: ten times what it took to make, so that they cost a tenth of the
+// time at most. That of few is made each time.
 const (
+	manyFiles   = 5000
 	momentTimes = 10
 	maxMoment   = time.Second
 )
@@ -60,6 +62,7 @@ type signed struct {
 	ok   bool // it is known
 	at   time.Time
 	took time.Duration
+	many bool
 }
 
 // errUnknown is the end of a walk over what cannot be known cheaply.
@@ -82,11 +85,10 @@ func (w *world) sign(ctx context.Context, loads []Load, now bool) (sum string, o
 func (w *world) of(ctx context.Context, l Load, now bool) signed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s, have := w.known[l]; have && !now && time.Since(s.at) < min(s.took*momentTimes, maxMoment) {
+	if s, have := w.known[l]; have && s.many && !now && time.Since(s.at) < min(s.took*momentTimes, maxMoment) {
 		return s
 	}
-	s := signed{}
-	s.sum, s.ok, s.at = signLoad(ctx, l)
+	s := signLoad(ctx, l)
 	s.took = time.Since(s.at)
 	if w.known == nil {
 		w.known = map[Load]signed{}
@@ -100,31 +102,33 @@ func (w *world) of(ctx context.Context, l Load, now bool) signed {
 const settles = 3
 
 // signLoad signs a folder as it was at a time.
-func signLoad(ctx context.Context, l Load) (sum string, known bool, at time.Time) {
+func signLoad(ctx context.Context, l Load) (s signed) {
 	ctx, cancel := context.WithTimeout(ctx, maxWorldTime)
 	defer cancel()
 	for range settles {
-		at = time.Now()
+		s = signed{at: time.Now()}
 		real, err := filepath.EvalSymlinks(l.Path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return "absent", true, at
+			return signed{sum: "absent", ok: true, at: s.at}
 		}
 		if err != nil {
-			return "", false, at
+			return s
 		}
 		w := walk{ctx: ctx, load: l, content: unsteady(real), busy: make(chan struct{}, runtime.GOMAXPROCS(0))}
-		if sum, err = w.sign(real); err != nil {
-			return "", false, at
+		sum, err := w.sign(real)
+		if s.many = w.files > manyFiles; err != nil {
+			return s
 		}
-		wait := w.newest.Add(tick(w.newest)).Sub(at)
+		wait := w.newest.Add(tick(w.newest)).Sub(s.at)
 		if wait <= 0 {
-			return sum, true, at
+			s.sum, s.ok = sum, true
+			return s
 		}
 		if wait > maxMoment || !pause(ctx, wait) {
-			return "", false, at
+			return s
 		}
 	}
-	return "", false, at // somebody is writing there
+	return s // somebody is writing there
 }
 
 // tick is how coarse the clock may be that dated a change.

@@ -122,6 +122,9 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 	if f.weaker, err = j.weaker(ctx, f); err != nil {
 		return err
 	}
+	if f.aside, err = j.aside(ctx, f.changes, claim); err != nil {
+		return err
+	}
 	f.leftovers, err = j.leftovers(ctx, f.changes)
 	return err
 }

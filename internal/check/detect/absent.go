@@ -41,8 +41,10 @@ func AbsentPackages(ctx context.Context, b Base) error {
 	}
 	var named []string
 	var units []check.Dependency
-	for _, u := range (Finder{}).Units(b.Root.FS()) {
-		if !b.uses(u) {
+	all := (Finder{}).Units(b.Root.FS())
+	starts := check.Starts(b.Commands, b.Root.FS())
+	for _, u := range all {
+		if !uses(starts, all, u) {
 			continue
 		}
 		var missing []string
@@ -67,28 +69,39 @@ func AbsentPackages(ctx context.Context, b Base) error {
 		named = append(named[:maxNamed], fmt.Sprintf("%d more", len(named)-maxNamed))
 	}
 	return agency.Errorf(agency.KindInvalid, "packages that the tests need are not installed, and the sandbox has no network: %s", strings.Join(named, ", ")).
-		WithMend("%s", Setup(b.Root.FS(), units, false))
+		WithMend("%s", mendBy(b.Root.FS(), b.Repo, units...))
 }
 
-var usedBy = map[string]*regexp.Regexp{
-	byNPM:   regexp.MustCompile(`\b(?:npm|npx|node|pnpm|yarn|jest|vitest|mocha|tsc)\b`),
-	byPip:   regexp.MustCompile(`\b(?:python[0-9.]*|pytest|mypy|uv|poetry|pdm|pipenv)\b`),
-	byCargo: regexp.MustCompile(`\bcargo\b`),
+// managed are the programs for which the packages of a manager are installed.
+var managed = map[string]*regexp.Regexp{
+	byNPM:   regexp.MustCompile(`^(?:npm|npx|node|pnpm|yarn|jest|vitest|mocha|tsc)$`),
+	byPip:   regexp.MustCompile(`^(?:python[0-9.]*|pytest|mypy|uv|poetry|pdm|pipenv)$`),
+	byCargo: regexp.MustCompile(`^cargo$`),
 }
 
-// uses tells whether the run's commands start something of a unit.
-func (b Base) uses(u check.Dependency) bool {
-	manager := u.Manager
-	switch manager {
-	case byPNPM, byYarn:
-		manager = byNPM
-	case byPoetry, byPDM, byPipenv, byUV:
-		manager = byPip
-	}
-	program := usedBy[manager]
-	return program != nil && slices.ContainsFunc([]string{b.Commands.Test, b.Commands.Build, b.Commands.Typecheck, b.Commands.Lint}, func(line string) bool {
-		return program.MatchString(line) && (u.Dir == "." || strings.Contains(line, u.Dir))
+// uses tells whether commands start something of a unit: in its folder or one
+// below that belongs to no other.
+func uses(starts []check.Start, all []check.Dependency, u check.Dependency) bool {
+	program := managed[kindOf(u)]
+	return program != nil && slices.ContainsFunc(starts, func(s check.Start) bool {
+		if !program.MatchString(s.Program) || !below(s.Dir, u.Dir) {
+			return false
+		}
+		return !slices.ContainsFunc(all, func(o check.Dependency) bool {
+			return kindOf(o) == kindOf(u) && o.Dir != u.Dir && below(o.Dir, u.Dir) && below(s.Dir, o.Dir)
+		})
 	})
+}
+
+// kindOf is the manager that stands for all of a unit's language.
+func kindOf(u check.Dependency) string {
+	switch u.Manager {
+	case byPNPM, byYarn:
+		return byNPM
+	case byPoetry, byPDM, byPipenv, byUV:
+		return byPip
+	}
+	return u.Manager
 }
 
 // runners are the packages of JavaScript without which a test script that calls

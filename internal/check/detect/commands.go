@@ -41,6 +41,10 @@ func Commands(root fs.FS) (check.Commands, []Language) {
 	if len(parts) == 0 {
 		parts = fallback(root)
 	}
+	return commandsOf(parts)
+}
+
+func commandsOf(parts []part) (check.Commands, []Language) {
 	var languages []Language
 	var cmds check.Commands
 	for _, p := range parts {
@@ -86,7 +90,8 @@ func findParts(root fs.FS) []part {
 		pat := g.patterns()
 		parts = append(parts, part{
 			language: "Go", manifest: path.Join(g.dir, g.manifest()), dir: g.dir,
-			cmds: check.Commands{Test: "go test " + pat, Lint: "go vet " + pat, Build: "go build " + pat},
+			// A single program would be written into the folder: it is linked, and thrown away.
+			cmds: check.Commands{Test: "go test " + pat, Lint: "go vet " + pat, Build: "go build -o /dev/null " + pat},
 		})
 	}
 	f := survey(root)

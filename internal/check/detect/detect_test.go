@@ -206,7 +206,7 @@ func TestMissingModules(t *testing.T) {
 		}
 		err = MissingModules(t.Context(), runner, sandbox.Spec{
 			Place: sandbox.Place{Root: dir, At: dir}, Tools: found.Tools, LayerDir: t.TempDir(),
-		}, os.DirFS(dir))
+		}, os.DirFS(dir), check.Commands{Test: "go test ./..."})
 		switch {
 		case tt.missing == "" && err != nil:
 			t.Errorf("%s: %v", name, err)

@@ -34,8 +34,9 @@ const maxNamed = 8
 // the sandbox has no network to fetch them with. The module graph is read by
 // the go command inside of the sandbox, on a checkout of the base. A base that
 // is broken in other ways passes: mending it may be the goal.
-func MissingModules(ctx context.Context, run check.Runner, spec sandbox.Spec, repo fs.FS) error {
-	dirs := findModules(repo)
+// Only modules that the commands enter are looked at.
+func MissingModules(ctx context.Context, run check.Runner, spec sandbox.Spec, repo fs.FS, cmds check.Commands) error {
+	dirs := enteredModules(repo, cmds)
 	if len(dirs) == 0 {
 		return nil
 	}
@@ -61,6 +62,26 @@ func MissingModules(ctx context.Context, run check.Runner, spec sandbox.Spec, re
 	}
 	return agency.Errorf(agency.KindInvalid, "not in the module cache, and the sandbox has no network: %s", named).
 		WithMend("%s", downloadCommand(dirs))
+}
+
+// enteredModules are those of a repository in which a command is started.
+func enteredModules(repo fs.FS, cmds check.Commands) []goDir {
+	all, starts := findModules(repo), check.Starts(cmds, repo)
+	return slices.DeleteFunc(slices.Clone(all), func(g goDir) bool {
+		return !slices.ContainsFunc(starts, func(s check.Start) bool { return nearestModule(all, s.Dir) == g.dir })
+	})
+}
+
+// nearestModule is the folder of the module or workspace that a folder lies in.
+func nearestModule(all []goDir, dir string) string {
+	best := "\x00"
+	for _, g := range all {
+		inside := g.uses == nil && below(dir, g.dir) || dir == g.dir || slices.ContainsFunc(g.uses, func(u string) bool { return below(dir, path.Join(g.dir, u)) })
+		if inside && (best == "\x00" || len(g.dir) > len(best) || best == ".") {
+			best = g.dir
+		}
+	}
+	return best
 }
 
 // missingIn finds the modules that the go command would have fetched.

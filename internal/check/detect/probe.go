@@ -25,7 +25,7 @@ func Probe(root fs.FS, u check.Dependency, changed []Package) string {
 	case byCargo:
 		var line []string
 		for _, d := range topmost(survey(root).with("Cargo.toml")) {
-			line = append(line, inDir(d, "cargo metadata --offline --format-version 1 >/dev/null"))
+			line = append(line, inDir(d, "cargo metadata --offline --format-version 1 "+thisPlatform+" >/dev/null"))
 		}
 		return strings.Join(line, " && ")
 	case byMaven:
@@ -41,6 +41,10 @@ func Probe(root fs.FS, u check.Dependency, changed []Package) string {
 	}
 	return ""
 }
+
+// thisPlatform leaves out what other systems than this one need: nobody has
+// downloaded it.
+const thisPlatform = `--filter-platform "$(rustc -vV | sed -n 's/^host: //p')"`
 
 // empty tells whether no lockfile or manifest of a unit names a package.
 func empty(root fs.FS, u check.Dependency) bool {

@@ -228,15 +228,23 @@ func (b Base) pip(n check.Need) string {
 		switch {
 		case u.Dir != n.Dir:
 		case u.Manager == byUV || u.Manager == byPoetry || u.Manager == byPDM || u.Manager == byPipenv:
-			return Setup(root, []check.Dependency{u}, false)
+			return mendBy(root, b.Repo, u)
 		case venv == "" && slices.ContainsFunc(u.Locks, func(l string) bool { return strings.Contains(text(root, l), n.Name) && strings.HasSuffix(l, ".txt") }):
-			return Setup(root, []check.Dependency{u}, false)
+			return mendBy(root, b.Repo, u)
 		}
 	}
 	if venv != "" {
 		return venv + "/bin/pip install " + n.Name
 	}
-	return inDir(n.Dir, "python3 -m venv "+venvs[0]+" && "+venvs[0]+"/bin/pip install "+n.Name)
+	return b.unseen(path.Join(n.Dir, venvs[0]), inDir(n.Dir, "python3 -m venv "+venvs[0]+" && "+venvs[0]+"/bin/pip install "+n.Name))
+}
+
+// unseen has git leave out the folder that a command makes.
+func (b Base) unseen(folder, line string) string {
+	if ignoredFolder(b.Root.FS(), b.Repo, folder) {
+		return line
+	}
+	return exclude(folder) + " && " + line
 }
 
 // npm is the command that installs what the manifest of a folder names, or the
@@ -250,9 +258,9 @@ func (b Base) npm(n check.Need) string {
 		}
 	}
 	if m := readManifestJS(root, n.Dir); unit == nil || len(m.DevDependencies)+len(m.Dependencies) == 0 && unit.Dir == n.Dir {
-		return inDir(n.Dir, "npm install --save-dev "+n.Name)
+		return b.unseen(path.Join(n.Dir, "node_modules"), inDir(n.Dir, "npm install --no-save --no-package-lock "+n.Name))
 	}
-	return Setup(root, []check.Dependency{*unit}, false)
+	return mendBy(root, b.Repo, *unit)
 }
 
 // orSetup adds the way that leaves it to the run.

@@ -47,12 +47,12 @@ func TestAbsentPrograms(t *testing.T) {
 		},
 		"in a part": {
 			files: map[string]string{"web/package.json": `{"scripts": {"test": "no-such-tape"}}`}, cmds: check.Commands{Test: "(cd web && npm test)"},
-			what: "node_modules/.bin of web", mend: "(cd web && npm install --save-dev no-such-tape)",
+			what: "node_modules/.bin of web", mend: "echo /web/node_modules/ >>.git/info/exclude && (cd web && npm install --no-save --no-package-lock no-such-tape)",
 		},
 		"installed above": {
 			files: map[string]string{"web/package.json": tape, "package.json": "{}", "node_modules/.bin/no-such-tape": ""}, cmds: check.Commands{Test: "(cd web && npm test)"},
 		},
-		"npx":              {files: map[string]string{"package.json": "{}"}, cmds: check.Commands{Test: "npx no-such-jest"}, what: "no-such-jest is neither in node_modules/.bin", mend: "npm install --save-dev no-such-jest"},
+		"npx":              {files: map[string]string{"package.json": "{}"}, cmds: check.Commands{Test: "npx no-such-jest"}, what: "no-such-jest is neither in node_modules/.bin", mend: "npm install --no-save --no-package-lock no-such-jest"},
 		"npx over the net": {files: map[string]string{"package.json": "{}"}, cmds: check.Commands{Test: "npx no-such-jest"}, online: true},
 		"npx of its own":   {files: map[string]string{"package.json": `{"name": "no-such-jest", "bin": "x.js"}`}, cmds: check.Commands{Test: "npx no-such-jest"}},
 		"plug and play":    {files: map[string]string{"package.json": tape, ".pnp.cjs": ""}, cmds: check.Commands{Test: "npm test"}},

@@ -31,6 +31,17 @@ type Input struct {
 	// Env is the environment of the user who started the run. Only variables
 	// that name toolchains and caches are used, PATH and HOME.
 	Env func(name string) (string, bool)
+	// Commands are those of the run: modules that they do not enter ask for no
+	// toolchain. None: all do.
+	Commands check.Commands
+}
+
+// modules are those of Go that decide about the toolchain.
+func (in Input) modules() []goDir {
+	if in.Commands == (check.Commands{}) {
+		return findModules(in.Repo)
+	}
+	return enteredModules(in.Repo, in.Commands)
 }
 
 // Found is what commands need around them, with what tells it from others at
@@ -74,8 +85,8 @@ type goEnv struct {
 func Toolchain(ctx context.Context, in Input) (Found, error) {
 	var f Found
 	var k kit
-	if dirs := findModules(in.Repo); len(dirs) > 0 {
-		g, err := goToolchain(ctx, in, dirs)
+	if len(findModules(in.Repo)) > 0 {
+		g, err := goToolchain(ctx, in, in.modules())
 		if err != nil {
 			return Found{}, err
 		}

@@ -3,6 +3,7 @@ package detect
 import (
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -199,6 +200,51 @@ func Setup(root fs.FS, units []check.Dependency, loose bool) string {
 	return line
 }
 
+// mendBy is the command by which a person installs what units ask for, in the
+// checkout at repo, such that git sees nothing of it there afterwards.
+func mendBy(root fs.FS, repo string, units ...check.Dependency) string {
+	line := ""
+	for _, u := range units {
+		if u.Folder != "" && !ignoredFolder(root, repo, u.Folder) {
+			line = join(line, exclude(u.Folder))
+		}
+	}
+	line = join(line, Setup(root, units, false))
+	for _, u := range units { // Cargo cannot do without a lockfile of its own
+		if lock := path.Join(u.Dir, "Cargo.lock"); u.Manager == byCargo && !exists(root, lock) && !exist(filepath.Join(repo, filepath.FromSlash(lock))) {
+			line = join(line, "rm "+shellWord(lock))
+		}
+	}
+	return line
+}
+
+// exclude has git leave out a folder of this checkout alone.
+func exclude(folder string) string {
+	return "echo " + shellWord("/"+folder+"/") + " >>.git/info/exclude"
+}
+
+// ignoredFolder tells whether git leaves a folder out by the usual plain lines of
+// its ignore files.
+func ignoredFolder(root fs.FS, repo, folder string) bool {
+	rules := fileText(filepath.Join(repo, ".git", "info", "exclude"))
+	for at := path.Dir(folder); ; at = path.Dir(at) {
+		rules += "\n" + text(root, path.Join(at, ".gitignore"))
+		if at == "." {
+			break
+		}
+	}
+	base := path.Base(folder)
+	for line := range strings.Lines(rules) {
+		line = strings.TrimSpace(line)
+		switch plain := strings.Trim(strings.TrimPrefix(line, "**/"), "/"); {
+		case line == "" || line[0] == '#' || line[0] == '!':
+		case plain == base, plain == folder, plain == "*", plain == base+"/*":
+			return true
+		}
+	}
+	return false
+}
+
 // looser are the forms that also install what a lockfile does not name.
 var looser = strings.NewReplacer("npm ci", "npm install", "yarn install --frozen-lockfile", "yarn install", "yarn install --immutable", "yarn install --no-immutable",
 	" --frozen-lockfile", " --no-frozen-lockfile", " --locked", "")
@@ -225,16 +271,16 @@ func setupIn(root fs.FS, f found, u check.Dependency) string {
 		if locked {
 			return "npm ci"
 		}
-		return "npm install"
+		return "npm install --no-package-lock"
 	case byPNPM:
 		if locked {
 			return "pnpm install --frozen-lockfile"
 		}
-		return "pnpm install"
+		return "pnpm install --no-lockfile"
 	case byYarn:
 		switch lock := text(root, path.Join(u.Dir, "yarn.lock")); {
 		case lock == "":
-			return "yarn install"
+			return "yarn install --no-lockfile"
 		case strings.Contains(lock, "__metadata:"):
 			return "yarn install --immutable"
 		}

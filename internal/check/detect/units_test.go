@@ -22,7 +22,7 @@ func TestSetup(t *testing.T) {
 		want, loose string
 	}{
 		"npm":           {map[string]string{"package.json": "{}", "package-lock.json": "{}"}, "npm ci", "npm install"},
-		"npm, unlocked": {map[string]string{"package.json": "{}"}, "npm install", "npm install"},
+		"npm, unlocked": {map[string]string{"package.json": "{}"}, "npm install --no-package-lock", "npm install --no-package-lock"},
 		"npm workspace": {map[string]string{"package.json": "{}", "package-lock.json": "{}", "packages/a/package.json": "{}"}, "npm ci", "npm install"},
 		"pnpm in a part": {
 			map[string]string{"web/package.json": "{}", "web/pnpm-lock.yaml": "x"},

@@ -58,7 +58,7 @@ func newer(a, b string) bool {
 // the user's go command has fetched before. The toolchain line counts as it
 // does for the user: not with GOTOOLCHAIN=local.
 func chooseVersion(ctx context.Context, e goEnv, in Input) (goEnv, error) {
-	w := wanted(in.Repo, findModules(in.Repo))
+	w := wanted(in.Repo, in.modules())
 	need, file := w.language, w.languageIn
 	if newer(w.toolchain, need) && userSwitches(e, in.Env) {
 		need, file = w.toolchain, w.toolchainIn

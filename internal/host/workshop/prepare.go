@@ -176,7 +176,7 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench, p *ho
 	shared := place                     // with the folders of packages shown in it, whose mount points are made there
 	place.ReadOnly = true
 	spec := sandbox.Spec{Place: place, Tools: b.tools.Tools, LayerDir: s.agentLayer(), Reads: b.reads}
-	if err := detect.MissingModules(ctx, b.runner, spec, root.FS()); err != nil {
+	if err := detect.MissingModules(ctx, b.runner, spec, root.FS(), b.copy.Commands()); err != nil {
 		return err
 	}
 	base := detect.Base{

@@ -157,7 +157,7 @@ func (s *Shop) build(ctx context.Context, repo, installed string, c host.Copy) (
 		return nil, agency.Errorf(agency.KindTransient, "the repository's folder: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	if b.tools, err = detect.Toolchain(ctx, detect.Input{Repo: root.FS(), Dir: repo, Env: c.Getenv}); err != nil {
+	if b.tools, err = detect.Toolchain(ctx, detect.Input{Repo: root.FS(), Dir: repo, Env: c.Getenv, Commands: c.Commands()}); err != nil {
 		return nil, err
 	}
 	b.reads = readsOf(repo, c.Config.Sandbox.Read)
