@@ -3,62 +3,168 @@ package check
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"agency/internal/agency"
 )
 
-// TAP (testanything.org, versions 12 to 14), as tape, node-tap, bats and prove
-// print it.
+// TAP (testanything.org, versions 12 to 14), as tape, node-tap, node:test, bats
+// and prove print it.
 var (
 	tapVersion = regexp.MustCompile(`^TAP version 1[234]\s*$`)
 	tapPlan    = regexp.MustCompile(`^1\.\.(\d+)(?:\s*#\s*(.*))?$`)
 	tapPoint   = regexp.MustCompile(`^(not )?ok\b(?:\s+(\d+))?(?:\s+-)?\s*(.*)$`)
 	tapTitle   = regexp.MustCompile(`^# (\S.*)$`)
+	tapSubtest = regexp.MustCompile(`^# Subtest:?(?:\s+(.*))?$`)
 	tapSkipped = regexp.MustCompile(`^SKIP (.+)$`)
-	tapNote    = regexp.MustCompile(`(?i)\s+#\s*(skip|todo)\b.*$`)
-	ansi       = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
+	// A directive ends a name; what else follows a sign, such as the number of an
+	// issue, belongs to it.
+	tapNote  = regexp.MustCompile(`(?i)(?:^|\s+)#\s*(?:skip|todo)\b.*$`)
+	tapTime  = regexp.MustCompile(`(?i)(?:^|\s+)#\s*(?:time|duration(?:_ms)?)\s*[=:]\s*[\d.]+\s*(?:m|u|µ|n)?s?\s*$`)
+	tapBrace = regexp.MustCompile(`\s*\{\s*$`)
+	ansi     = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 )
 
-// parseTAP adds the points of a document to t. ok is false where the text does
-// not begin as TAP does; complete where the plan is kept. Text between the
-// points is passed over, and so are points of subtests: their parent counts.
-// What a test prints on standard output stands in the same stream: a point
-// whose number was already used is not believed over a failed one.
+// tapIndent is how far the points of a subtest stand to the right of its own.
+const tapIndent = 4
+
+// parseTAP adds the points of a document to t, those of subtests by the names of
+// their parents. ok is false where the text does not begin as TAP does; complete
+// where the plan is kept. Text between the points is passed over, and so are
+// points of subtests that nothing announced: their parent counts. What a test
+// prints on standard output stands in the same stream: a point whose number was
+// already used is not believed over a failed one.
 func parseTAP(text []byte, p paths, t *tally) (complete, ok bool) {
-	plan, points, begun := -1, 0, false
-	seen := map[string]int{}
-	var titles tapTitles
+	d := tapDocument{plan: -1, p: p, t: t, seen: map[string]int{}}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(ansi.ReplaceAllString(line, ""), "\r\n")
-		titles.see(line, plan < 0, p, t)
-		if !begun {
-			begun = tapVersion.MatchString(line) || tapPlan.MatchString(line)
-			if !begun {
-				if points++; points > 50 || tapPoint.MatchString(line) {
-					return false, false
-				}
-				continue
-			}
-			points = 0
-		}
-		if m := tapPlan.FindStringSubmatch(line); m != nil {
-			if n, err := strconv.Atoi(m[1]); err == nil && plan < 0 {
-				plan = n
-			}
+		if d.inDetails(line) {
 			continue
 		}
-		if strings.HasPrefix(line, "Bail out!") {
+		d.titles.see(line, d.plan < 0, p, t)
+		switch {
+		case !d.begun:
+			if d.begun = tapVersion.MatchString(line) || tapPlan.MatchString(line); d.begun {
+				d.points = 0
+				d.line(line)
+			} else if d.points++; d.points > 50 || tapPoint.MatchString(line) {
+				return false, false
+			}
+		case strings.HasPrefix(line, "Bail out!"):
 			t.add(p.local("bail out")+PackageFailed, agency.TestFailed, line)
 			return false, true
-		}
-		if m := tapPoint.FindStringSubmatch(line); m != nil {
-			points++
-			addPoint(m, titles.title, p, t, seen)
+		default:
+			d.line(line)
 		}
 	}
-	return begun && plan >= 0 && points == plan, begun && (points > 0 || plan == 0)
+	return d.begun && d.plan >= 0 && d.points == d.plan, d.begun && (d.points > 0 || d.plan == 0)
+}
+
+// tapDocument is how far a document is read.
+type tapDocument struct {
+	p            paths
+	t            *tally
+	begun        bool
+	plan, points int // of the document itself
+	titles       tapTitles
+	open         []string // the subtests that are open, from the outside in
+	details      string   // the indent of a block of details; empty: in none
+	seen         map[string]int
+}
+
+// inDetails tells whether a line belongs to the details of a point, which may
+// hold any text.
+func (d *tapDocument) inDetails(line string) bool {
+	plain := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(plain)]
+	switch {
+	case d.details == "" && plain == "---" && len(indent)%tapIndent == 2:
+		d.details = indent
+		return true
+	case d.details == "":
+		return false
+	case line == d.details+"...":
+		d.details = ""
+		return true
+	case !strings.HasPrefix(line, d.details) && plain != "": // it was never closed
+		d.details = ""
+		return false
+	}
+	return true
+}
+
+func (d *tapDocument) line(line string) {
+	plain := strings.TrimLeft(line, " ")
+	depth := (len(line) - len(plain)) / tapIndent
+	if (len(line)-len(plain))%tapIndent != 0 || depth > len(d.open) {
+		return
+	}
+	if m := tapSubtest.FindStringSubmatch(plain); m != nil {
+		d.open = append(d.open[:depth], pointName(m[1]))
+		return
+	}
+	if plain == "}" {
+		d.open = d.open[:depth]
+		return
+	}
+	if m := tapPlan.FindStringSubmatch(plain); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && d.plan < 0 && depth == 0 {
+			d.plan = n
+		}
+		return
+	}
+	m := tapPoint.FindStringSubmatch(plain)
+	if m == nil {
+		return
+	}
+	if depth == 0 {
+		d.points++
+	}
+	d.open = d.open[:depth] // its own subtests have ended
+	name := d.point(m)
+	if tapBrace.MatchString(plain) { // its subtests follow
+		d.open = append(d.open, name)
+	}
+}
+
+// point adds a point, and gives its own name.
+func (d *tapDocument) point(m []string) (own string) {
+	status := agency.TestPassed
+	if m[1] != "" {
+		status = agency.TestFailed
+	}
+	if tapNote.MatchString(m[3]) {
+		status = agency.TestSkipped
+	}
+	own = pointName(m[3])
+	above, name := d.open, own
+	if len(above) == 0 && d.titles.title != "" {
+		above = []string{d.titles.title}
+	}
+	switch {
+	case len(above) > 0 && name == "": // its number is of the whole document
+		name = "unnamed"
+	case name == "":
+		name = "test " + m[2]
+	}
+	name = strings.Join(append(slices.Clone(above), name), between)
+	if d.seen[name]++; d.seen[name] > 1 {
+		name = fmt.Sprintf("%s (%d)", name, d.seen[name])
+	}
+	d.t.add(d.p.local(name), status, "")
+	return own
+}
+
+// pointName is a point's name without what is said of it behind.
+func pointName(text string) string {
+	text = tapBrace.ReplaceAllString(text, "")
+	if loc := tapNote.FindStringIndex(text); loc != nil {
+		text = text[:loc[0]]
+	}
+	text = tapTime.ReplaceAllString(text, "")
+	return oneLine(strings.ReplaceAll(text, `\#`, "#"))
 }
 
 // tapTitles are the names of tape's tests, which it writes as comments above
@@ -82,35 +188,11 @@ func (s *tapTitles) see(line string, noPlan bool, p paths, t *tally) {
 	}
 	s.failed = failed // one comment more of the same point
 	switch {
-	case failed || !s.versioned || !noPlan || strings.HasPrefix(m[1], "Subtest:"):
+	case failed || !s.versioned || !noPlan || tapSubtest.MatchString(line) || tapTime.MatchString(line):
 	case tapSkipped.MatchString(m[1]):
 		t.add(p.local(oneLine(tapSkipped.FindStringSubmatch(m[1])[1])), agency.TestSkipped, "")
 		s.title = ""
 	default:
 		s.title = oneLine(m[1])
 	}
-}
-
-func addPoint(m []string, title string, p paths, t *tally, seen map[string]int) {
-	status := agency.TestPassed
-	if m[1] != "" {
-		status = agency.TestFailed
-	}
-	name := m[3]
-	if loc := tapNote.FindStringIndex(name); loc != nil {
-		status, name = agency.TestSkipped, name[:loc[0]]
-	}
-	name = oneLine(strings.ReplaceAll(name, `\#`, "#"))
-	switch {
-	case title != "" && name == "": // its number is of the whole document
-		name = title + between + "unnamed"
-	case title != "":
-		name = title + between + name
-	case name == "":
-		name = "test " + m[2]
-	}
-	if seen[name]++; seen[name] > 1 {
-		name = fmt.Sprintf("%s (%d)", name, seen[name])
-	}
-	t.add(p.local(name), status, "")
 }

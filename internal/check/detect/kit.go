@@ -144,7 +144,7 @@ func ask(ctx context.Context, env func(string) (string, bool), extra []string, b
 	defer func() { _ = os.RemoveAll(dir) }() // empty; the system sweeps /tmp
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PWD=" + dir, "RUSTUP_AUTO_INSTALL=0", "LANG=C.UTF-8"}
+	cmd.Env = []string{"PWD=" + dir, "RUSTUP_AUTO_INSTALL=0", "LANG=C.UTF-8", "COREPACK_ENABLE_NETWORK=0", "COREPACK_ENABLE_DOWNLOAD_PROMPT=0"}
 	for _, name := range managers {
 		if v, ok := env(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+v)

@@ -29,7 +29,10 @@ func AbsentPrograms(ctx context.Context, b Base) (notes []string, err error) {
 	}
 	for _, n := range needs {
 		what, mend := b.distribution(n)
-		if slices.Contains(absent, n) {
+		if what == "" {
+			what, mend = b.pinned(ctx, n)
+		}
+		if what == "" && slices.Contains(absent, n) {
 			what, mend = b.lacks(n)
 		}
 		if what == "" {

@@ -49,7 +49,7 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 	b.env("CI", "true") // watchers and prompts would never end
 	b.env("COREPACK_ENABLE_NETWORK", "0")
 	b.env("COREPACK_ENABLE_DOWNLOAD_PROMPT", "0")
-	for _, kv := range [][2]string{{"update_notifier", "false"}, {"audit", "false"}, {"fund", "false"}, {"logs_dir", "/tmp/npm-logs"}, {"prefer_offline", "true"}} {
+	for _, kv := range [][2]string{{"manage_package_manager_versions", "false"}, {"update_notifier", "false"}, {"audit", "false"}, {"fund", "false"}, {"logs_dir", "/tmp/npm-logs"}, {"prefer_offline", "true"}} {
 		b.env("npm_config_"+kv[0], kv[1])
 	}
 	if corepack := value(in, "COREPACK_HOME", home(in, ".cache", "node", "corepack")); exist(corepack) {

@@ -56,14 +56,17 @@ func newer(a, b string) bool {
 
 // chooseVersion takes the installed Go where it is new enough, else one that
 // the user's go command has fetched before. The toolchain line counts as it
-// does for the user: not with GOTOOLCHAIN=local.
+// does for the user: not with GOTOOLCHAIN=local, and where its Go is not there
+// commands run without, as the module allows.
 func chooseVersion(ctx context.Context, e goEnv, in Input) (goEnv, error) {
 	w := wanted(in.Repo, in.modules())
 	need, file := w.language, w.languageIn
-	if newer(w.toolchain, need) && userSwitches(e, in.Env) {
-		need, file = w.toolchain, w.toolchainIn
-	}
 	have, _, _ := strings.Cut(e.GOVERSION, " ")
+	if newer(w.toolchain, need) && userSwitches(e, in.Env) {
+		if root, ok := fetched(e, w.toolchain); ok && newer(w.toolchain, have) {
+			return askGo(ctx, filepath.Join(root, "bin", "go"), withoutRoot(in.Env))
+		}
+	}
 	if need == "" || !version.IsValid(have) || version.Compare(have, need) >= 0 {
 		return e, nil
 	}

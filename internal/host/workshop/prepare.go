@@ -188,7 +188,7 @@ func (s *Shop) base(ctx context.Context, info workspace.RunInfo, b *bench, p *ho
 	if err = detect.AbsentPackages(ctx, base); err == nil {
 		var notes []string
 		notes, err = detect.AbsentPrograms(ctx, base)
-		p.Notes = append(p.Notes, notes...)
+		p.Notes = append(append(p.Notes, notes...), detect.OtherVersions(root.FS(), b.tools.Version)...)
 	}
 	if _, absent := root.Stat("Cargo.toml"); err != nil || absent != nil {
 		return err
