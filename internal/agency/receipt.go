@@ -101,6 +101,7 @@ type Verdict struct {
 	Regressions []string    `json:"regressions,omitempty"`
 	Weakened    []Weakening `json:"weakened,omitempty"`
 	Leftovers   []Leftover  `json:"leftovers,omitempty"` // new files that the contract does not name
+	Unchecked   []string    `json:"unchecked,omitempty"` // folders that the change touches and no command of the run enters
 	NewlyPass   []string    `json:"newly_passing,omitempty"`
 	Flaky       []string    `json:"flaky,omitempty"`
 	WeakProof   bool        `json:"weak_proof,omitempty"` // no test names, exit codes only

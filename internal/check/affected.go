@@ -64,10 +64,20 @@ func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout ti
 // Took is how long a command took when it last came to its end, on whatever tree
 // and in whatever world; zero where it has not yet.
 func (c *Checker) Took(ctx context.Context, cmd Command) (time.Duration, error) {
+	return c.took(ctx, cmd, "")
+}
+
+// TookPlain is how long it took where no lines were measured in passing: on
+// anything but a claim.
+func (c *Checker) TookPlain(ctx context.Context, cmd Command) (time.Duration, error) {
+	return c.took(ctx, cmd, StageClaim)
+}
+
+func (c *Checker) took(ctx context.Context, cmd Command, but Stage) (time.Duration, error) {
 	var found []agency.Receipt
 	err := c.o.DB.Read(ctx, func(q *store.Snapshot) error {
-		rows, err := q.Query(selectReceipt+` WHERE command = ? AND reusable = 1 AND copy_of = ''
-			ORDER BY at DESC, n DESC LIMIT 1`, cmd.Line)
+		rows, err := q.Query(selectReceipt+` WHERE command = ? AND stage != ? AND reusable = 1 AND copy_of = ''
+			ORDER BY at DESC, n DESC LIMIT 1`, cmd.Line, string(but))
 		if err != nil {
 			return err
 		}

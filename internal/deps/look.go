@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -126,7 +127,7 @@ func (l *look) probe(ctx context.Context, u check.Dependency, files []string) (b
 	case "true":
 		return true, nil
 	}
-	spec, err := l.checker.Spec(ctx, l.subject, check.Command{Kind: agency.CheckCommand, Line: line})
+	spec, err := l.checker.Spec(ctx, l.subject, check.Command{Kind: agency.CheckCommand, Line: line, Timeout: probeTimeout})
 	if err != nil {
 		return false, err
 	}
@@ -139,6 +140,10 @@ func (l *look) probe(ctx context.Context, u check.Dependency, files []string) (b
 	}
 	return detect.Answered(u, res.ExitCode, string(res.Output)), nil
 }
+
+// probeTimeout bounds a question to a package manager; one that does not answer
+// has not found what is needed.
+const probeTimeout = 2 * time.Minute
 
 // packages are what differs in files, as the lockfile tells it where there is
 // one.

@@ -274,6 +274,7 @@ type mergeGateView struct {
 	Proofs                                  []agency.Proof
 	Weakened                                []agency.Weakening
 	Receipts, Flaky, Woven, Lost, Quarrels  []string
+	Unchecked                               []string          // folders that the change touches and no command enters
 	Left                                    []agency.Leftover // new files that the contract does not name
 	Reviews                                 []agency.Review   // the last of each contract that landed
 	Coverage                                *agency.Coverage
@@ -349,7 +350,7 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 			continue
 		}
 		v.Proofs, v.NoTests, v.NoneRan, v.WeakProof = verdict.Proofs, verdict.NoTests, verdict.NoneRan, verdict.WeakProof
-		v.Flaky, v.Coverage, v.Left = verdict.Flaky, verdict.Coverage, verdict.Leftovers
+		v.Flaky, v.Coverage, v.Left, v.Unchecked = verdict.Flaky, verdict.Coverage, verdict.Leftovers, verdict.Unchecked
 		for _, id := range verdict.Receipts {
 			kept[id] = true
 		}
@@ -420,7 +421,7 @@ func (v *mergeGateView) fillTeam(q store.Querier, last map[agency.ContractID]age
 			v.Proofs = append(v.Proofs, p)
 		}
 		v.NoTests, v.NoneRan, v.WeakProof = v.NoTests || verdict.NoTests, v.NoneRan || verdict.NoneRan, v.WeakProof || verdict.WeakProof
-		v.Flaky, v.Left = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...)
+		v.Flaky, v.Left, v.Unchecked = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...), append(v.Unchecked, verdict.Unchecked...)
 		for _, id := range verdict.Receipts {
 			kept[id] = true
 		}

@@ -6,11 +6,12 @@ import (
 	"path"
 	"strings"
 
+	"agency/internal/agency"
 	"agency/internal/check/detect"
 	"agency/internal/git"
 )
 
-// aside are the manifests of the parts that a change touches and no command of
+// aside are the folders of the parts that a change touches and no command of
 // the run enters: nothing of what it does there was checked.
 func (j *job) aside(ctx context.Context, changes []git.Change, claim *bench) (out []string, err error) {
 	entries, err := j.tree(ctx, j.task.claim)
@@ -28,7 +29,7 @@ func (j *job) aside(ctx context.Context, changes []git.Change, claim *bench) (ou
 	for _, a := range detect.NotEntered(root.FS(), j.task.Commands) {
 		for _, c := range changes {
 			if strings.HasPrefix(c.Path, a.Dir+"/") {
-				out = append(out, a.Manifest)
+				out = append(out, a.Dir)
 				break
 			}
 		}
@@ -61,8 +62,10 @@ var manifests = map[string]bool{
 	"requirements.txt": true, "Pipfile": true, "pom.xml": true, "build.gradle": true, "build.gradle.kts": true,
 }
 
-func (f facts) judgeAside(r *report) {
-	for _, name := range f.aside {
-		r.note("not checked: the change touches %s, which no command of the run enters: nothing tested what it does there", path.Dir(name))
+// judgeAside names what nothing has checked; it decides nothing.
+func (f facts) judgeAside(v *agency.Verdict, r *report) {
+	for _, dir := range f.aside {
+		v.Unchecked = append(v.Unchecked, dir)
+		r.note("not checked: the change touches %s, which no command of the run enters: the merge gate names it", dir)
 	}
 }

@@ -2,8 +2,10 @@ package verify
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -59,17 +61,58 @@ func (j *job) unmeasured(ctx context.Context, files []string, known *agency.Cove
 
 // measured are the changed files whose lines the tests of a claim find out in
 // passing.
-func (j *job) measured(changes []git.Change) []string {
+func (j *job) measured(ctx context.Context, changes []git.Change) ([]string, error) {
 	if !j.task.isClaim() {
-		return nil
+		return nil, nil
+	}
+	cheap, err := j.linksInPassing(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var out []string
 	for _, c := range changes {
+		if path.Ext(c.Path) == ".go" && !cheap {
+			continue
+		}
 		if c.Status != 'D' && c.New.Mode != 0o120000 && languageOf(c.Path) != "" && !isTestFile(c.Path) && len(out) < maxMeasured {
 			out = append(out, c.Path)
 		}
 	}
-	return out
+	return out, nil
+}
+
+// What may be spent on lines that nobody asked for: a part of what the suite
+// takes by itself. Go links what is measured into the tests of every package.
+const (
+	inPassing = 0.15
+	perLink   = 100 * time.Millisecond
+	fewLinks  = 5 // cost nothing that anyone waits for
+)
+
+// linksInPassing tells whether measuring tests of Go costs little enough, or was
+// asked for.
+func (j *job) linksInPassing(ctx context.Context) (bool, error) {
+	if _, asked := j.task.Thresholds[CoverageThreshold]; asked {
+		return true, nil
+	}
+	entries, err := j.tree(ctx, j.task.claim)
+	if err != nil {
+		return false, err
+	}
+	packages := map[string]bool{}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Path, "_test.go") {
+			packages[path.Dir(e.Path)] = true
+		}
+	}
+	took, err := j.checker.TookPlain(ctx, j.task.Commands.Command(agency.CheckTest))
+	return worthLinking(len(packages), took), err
+}
+
+// worthLinking tells whether that many test programs may be linked with what is
+// measured, beside a suite that takes so long; zero: nobody knows.
+func worthLinking(programs int, suite time.Duration) bool {
+	return programs <= fewLinks || time.Duration(programs)*perLink <= time.Duration(float64(suite)*inPassing)
 }
 
 // maxMeasured bounds the files that are measured in passing.

@@ -77,7 +77,9 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		return v, err
 	}
 	claim, base := newBench(j, j.task.stage, j.task.claim), newBench(j, check.StageBase, j.task.base)
-	claim.measure = j.measured(f.changes)
+	if claim.measure, err = j.measured(ctx, f.changes); err != nil {
+		return v, err
+	}
 	defer func() { err = errors.Join(err, claim.close(ctx), base.close(ctx)) }()
 	if err := j.find(ctx, &f, claim, base); err != nil {
 		return v, err

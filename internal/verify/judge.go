@@ -38,7 +38,7 @@ type facts struct {
 	leftovers   []agency.Leftover
 	coverage    *agency.Coverage // of the changed lines, where it is known
 	unmeasured  []string         // changed files that it says nothing of
-	aside       []string         // manifests of parts that are touched and not checked
+	aside       []string         // folders of parts that are touched and not checked
 }
 
 // gateFact is one command before the tests on both sides.
@@ -85,7 +85,7 @@ func judge(f facts) agency.Verdict {
 	f.judgeCoverage(&v, &r)
 	f.judgeWeakened(&v, &r)
 	f.judgeLeftovers(&v, &r)
-	f.judgeAside(&r)
+	f.judgeAside(&v, &r)
 	distrust(&v)
 	v.Pass = len(r.reasons) == 0
 	v.Reasons = append(r.reasons, r.notes...)

@@ -11,9 +11,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/sandbox"
 )
 
 // Base is a checkout of what a run starts from.
@@ -43,7 +45,11 @@ func AbsentPackages(ctx context.Context, b Base) error {
 	var units []check.Dependency
 	all := (Finder{}).Units(b.Root.FS())
 	starts := check.Starts(b.Commands, b.Root.FS())
+	begun := time.Now()
 	for _, u := range all {
+		if time.Since(begun) > maxProbing {
+			break // what nobody has told by now is no reason to wait
+		}
 		if !uses(starts, all, u) {
 			continue
 		}
@@ -71,6 +77,12 @@ func AbsentPackages(ctx context.Context, b Base) error {
 	return agency.Errorf(agency.KindInvalid, "packages that the tests need are not installed, and the sandbox has no network: %s", strings.Join(named, ", ")).
 		WithMend("%s", mendBy(b.Root.FS(), b.Repo, units...))
 }
+
+// How long one question before a start may take, and all of them together.
+const (
+	maxProbe   = 2 * time.Minute
+	maxProbing = 5 * time.Minute
+)
 
 // managed are the programs for which the packages of a manager are installed.
 var managed = map[string]*regexp.Regexp{
@@ -191,7 +203,7 @@ func (b Base) ask(ctx context.Context, u check.Dependency) ([]string, error) {
 	if line == "" || line == "true" {
 		return nil, nil
 	}
-	spec, err := b.Checker.Spec(ctx, b.Subject, check.Command{Kind: agency.CheckCommand, Line: line})
+	spec, err := b.Checker.Spec(ctx, b.Subject, check.Command{Kind: agency.CheckCommand, Line: line, Timeout: maxProbe})
 	if err != nil {
 		return nil, err
 	}
@@ -204,6 +216,8 @@ func (b Base) ask(ctx context.Context, u check.Dependency) ([]string, error) {
 	}
 	out := strings.TrimSpace(string(res.Output))
 	switch {
+	case res.Cause == sandbox.CauseTimeout:
+		return nil, nil
 	case Answered(u, res.ExitCode, out):
 		return nil, nil
 	case u.Manager == byCargo:

@@ -87,6 +87,8 @@ func sparse(text []byte) []byte {
 // mirror counts as the user has it. One that does not tell adds nothing.
 func HostsOfTools(ctx context.Context, units []check.Dependency, env func(string) (string, bool)) []string {
 	var out []string
+	ctx, cancel := context.WithTimeout(ctx, askTimeout) // all of them together
+	defer cancel()
 	asked := map[string]bool{}
 	for _, u := range units {
 		if asked[u.Manager] {

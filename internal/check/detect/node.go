@@ -109,10 +109,50 @@ func nodePart(root fs.FS, f found, dir string) part {
 	if p.cmds.Typecheck = run("typecheck", "type-check", "check-types", "types", "tsc"); p.cmds.Typecheck == "" && typed && m.depends("typescript") {
 		p.cmds.Typecheck = "npx tsc --noEmit"
 	}
+	for _, line := range []*string{&p.cmds.Build, &p.cmds.Typecheck} {
+		if instead := silentTypes(root, dir, m.Scripts[strings.TrimPrefix(*line, pm+" run ")]); instead != "" {
+			*line = ""
+			p.cmds.Typecheck = instead
+		}
+	}
 	if p.cmds.Test != "" && !check.Named("cd "+shellWord(dir)+" && "+p.cmds.Test, root) {
 		p.note = exitCodesOnly
 	}
 	return p
+}
+
+var (
+	plainTSC = regexp.MustCompile(`^tsc((?:\s+(?:-p|--project)\s+[\w./-]+)?)$`)
+	noEmit   = regexp.MustCompile(`"noEmit"\s*:\s*true`)
+	outDir   = regexp.MustCompile(`"outDir"\s*:\s*"([^"]+)"`)
+)
+
+// silentTypes stands in for a script that is the compiler of TypeScript alone,
+// where what it writes would lie among the sources for git to see. Empty: it may
+// run as it is.
+func silentTypes(root fs.FS, dir, script string) string {
+	m := plainTSC.FindStringSubmatch(strings.TrimSpace(script))
+	if m == nil {
+		return ""
+	}
+	config := path.Join(dir, "tsconfig.json")
+	if f := strings.Fields(m[1]); len(f) == 2 {
+		if config = path.Join(dir, f[1]); path.Ext(config) != ".json" {
+			config = path.Join(config, "tsconfig.json")
+		}
+	}
+	settings := text(root, config)
+	if noEmit.MatchString(settings) {
+		return ""
+	}
+	to := path.Join(dir, "*.js")
+	if o := outDir.FindStringSubmatch(settings); o != nil {
+		to = path.Join(path.Dir(config), o[1])
+	}
+	if ignoredFolder(root, "", to) {
+		return ""
+	}
+	return "npx tsc --noEmit" + m[1]
 }
 
 // exitCodesOnly is the note of a part whose tests have no names.

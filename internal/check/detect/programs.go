@@ -85,7 +85,7 @@ func (b Base) probe(ctx context.Context, needs []check.Need) ([]check.Need, erro
 	for i, n := range needs {
 		fmt.Fprintf(&script, "(cd %s >/dev/null 2>&1 || exit 0; %s) || echo absent:%d:\n", shellWord("./"+n.Dir), there(n), i)
 	}
-	spec, err := b.Checker.Spec(ctx, b.Subject, check.Command{Kind: agency.CheckCommand, Line: script.String()})
+	spec, err := b.Checker.Spec(ctx, b.Subject, check.Command{Kind: agency.CheckCommand, Line: script.String(), Timeout: maxProbe})
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"agency/internal/check"
@@ -278,6 +280,11 @@ func rustToolchain(ctx context.Context, in Input) (Found, error) {
 	b.names(filepath.Join(cargo, "git", "checkouts"), 2)
 	b.env("CARGO_NET_OFFLINE", "true")
 	b.env("CARGO_TERM_COLOR", "never")
+	if in.Dir != "" && slices.ContainsFunc(topmost(survey(in.Repo).with("Cargo.toml")), func(d string) bool { return !ignoredFolder(in.Repo, in.Dir, path.Join(d, "target")) }) {
+		built := filepath.Join(cargo, "agency-target") // beside the checkout, where git would see it
+		b.own(built, "cargo-target")
+		b.env("CARGO_TARGET_DIR", built)
+	}
 	for _, tool := range []string{"cargo-nextest"} {
 		if at, real, err := look(in.Env, tool); err == nil && !system(real) {
 			b.show(real)
