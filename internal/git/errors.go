@@ -66,3 +66,16 @@ func orNone(id agency.OID) string {
 	}
 	return string(id)
 }
+
+// Vanished is an object that a ref was to point to and that the repository does
+// not have any more: somebody has collected what no ref named yet.
+type Vanished struct{ ID agency.OID }
+
+func (v *Vanished) Error() string {
+	return "object " + string(v.ID) + " is gone from the repository (git gc --prune=now?)"
+}
+
+// Unwrap classes it as a matter of the world outside.
+func (v *Vanished) Unwrap() error {
+	return agency.Errorf(agency.KindTransient, "an object was collected before a ref named it")
+}

@@ -140,7 +140,8 @@ func (d Dir) Refs(ctx context.Context, prefix string) (map[string]agency.OID, er
 // UpdateRef moves a ref from old to new in one compare-and-swap. An empty old
 // means that the ref must not exist, an empty new deletes it. Where it is
 // elsewhere the error is *Moved, where another ref's name is in the way it is
-// *Blocked. Reason stands in the reflog, by is who moved it.
+// *Blocked, where new is not in the repository (any more) *Vanished. Reason
+// stands in the reflog, by is who moved it.
 func (d Dir) UpdateRef(ctx context.Context, ref string, new, old agency.OID, reason string, by Identity) error {
 	if err := CheckRef(ref); err != nil {
 		return err
@@ -165,11 +166,11 @@ func (d Dir) UpdateRef(ctx context.Context, ref string, new, old agency.OID, rea
 	if f := (*Failure)(nil); err == nil || !errors.As(err, &f) {
 		return err
 	}
-	return d.whyNotMoved(ctx, ref, string(old), zero, err)
+	return d.whyNotMoved(ctx, ref, string(new), string(old), zero, err)
 }
 
 // whyNotMoved asks the repository, not the message, why a swap was refused.
-func (d Dir) whyNotMoved(ctx context.Context, ref, old, zero string, cause error) error {
+func (d Dir) whyNotMoved(ctx context.Context, ref, new, old, zero string, cause error) error {
 	if old == zero {
 		old = ""
 	}
@@ -182,6 +183,9 @@ func (d Dir) whyNotMoved(ctx context.Context, ref, old, zero string, cause error
 	}
 	if by, err := d.blocker(ctx, ref); err != nil || by != "" {
 		return errors.Join(err, &Blocked{Ref: ref, By: by})
+	}
+	if _, err := d.Type(ctx, agency.OID(new)); new != zero && agency.KindOf(err) == agency.KindNotFound {
+		return &Vanished{ID: agency.OID(new)}
 	}
 	return cause
 }

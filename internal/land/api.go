@@ -27,6 +27,9 @@ type Branch struct {
 	Ref  string     `json:"ref"` // full name
 	Head agency.OID `json:"head"`
 	Tree agency.OID `json:"tree,omitempty"` // of Head; where the head was asked for
+	// Held says why the branch in the user's repository is not at Head; "" where
+	// it is.
+	Held string `json:"held,omitempty"`
 }
 
 // Spec asks for the landing of a claim: the tree of the workspace named like
@@ -102,9 +105,12 @@ type MergeSpec struct {
 	Run agency.RunID `json:"run"`
 	// Target is the short name of a branch.
 	Target string `json:"target"`
+	// Head is the commit of the run's branch that a person was shown and that was
+	// verified: no other is merged. Empty: whatever the branch is at.
+	Head agency.OID `json:"head,omitempty"`
 	// Verified is the Moved of an earlier call after the caller has verified
-	// its tree: the merge is done only where the target still is there. Nil
-	// means that the target must be where the run started.
+	// its tree: the merge is done only where target and branch still are there.
+	// Nil means that the target must be where the run started.
 	Verified *Moved `json:"verified,omitempty"`
 }
 
@@ -125,11 +131,18 @@ type Merged struct {
 	Already bool       `json:"already,omitempty"`
 }
 
-// Moved says that the target is not where it was when its merge was verified:
-// Target is where it is now, Tree what the merge with it would be.
+// Moved says that target or branch are not where they were when their merge was
+// verified: Target and Head are where they are now, Tree what their merge would
+// be.
 type Moved struct {
 	Target agency.OID `json:"target"`
+	Head   agency.OID `json:"head,omitempty"`
 	Tree   agency.OID `json:"tree"`
+	// Why says what is different from what was shown, for people; "" where the
+	// merge changes the target just as shown. ByHand is set where it is the
+	// branch, which somebody moved.
+	Why    string `json:"why,omitempty"`
+	ByHand bool   `json:"by_hand,omitempty"`
 }
 
 // Candidate is a merged tree on its way to the run's branch.

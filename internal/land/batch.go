@@ -172,7 +172,7 @@ func (q *Queue) halves(ctx context.Context, batch []*waiter, red agency.OID) err
 // or is refused is left out, and so is one that has landed before.
 func stack(ctx context.Context, batch []*waiter) (head agency.OID, steps []*step, in []*waiter, err error) {
 	first := batch[0].l
-	if head, err = first.run.User().Ref(ctx, first.ref); err != nil || head == "" {
+	if head, err = first.head(ctx); err != nil || head == "" {
 		return head, nil, nil, err
 	}
 	at := head

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +51,9 @@ const (
 // lockIndex takes the index's lock in one step with the token in it, as git
 // would wait for a short command of the user.
 func lockIndex(ctx context.Context, c *checkout, step agency.StepKey) error {
+	if _, err := os.Lstat(c.Repo.GitDir); err != nil { // a linked worktree may go, and must not come back as a folder with a lock
+		return &shifted{"worktree " + c.Repo.WorkTree + " is gone"}
+	}
 	tmp := c.fresh() + ".lock"
 	if err := git.WriteFile(tmp, token(step)); err != nil {
 		return err
@@ -132,7 +137,7 @@ func hashFile(path string) (string, error) {
 // underWay is the file that says that a worktree is in the middle of a merge
 // or the like, "" where it is not.
 func underWay(gitDir string) string {
-	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG"} {
 		if _, err := os.Lstat(filepath.Join(gitDir, name)); err == nil {
 			return filepath.Join(gitDir, name)
 		}
@@ -140,8 +145,9 @@ func underWay(gitDir string) string {
 	return ""
 }
 
-// rebasing is the folder of a rebase of the branch in any worktree: HEAD is
-// detached meanwhile, and the end of the rebase sets the branch.
+// rebasing is the folder of a rebase in any worktree that sets the branch at its
+// end: it is what is rebased, with HEAD detached meanwhile, or moves along
+// (--update-refs).
 func rebasing(commonDir, ref string) string {
 	dirs := []string{commonDir}
 	if entries, err := os.ReadDir(filepath.Join(commonDir, "worktrees")); err == nil {
@@ -153,6 +159,10 @@ func rebasing(commonDir, ref string) string {
 		for _, kind := range []string{"rebase-merge", "rebase-apply"} {
 			b, err := os.ReadFile(filepath.Join(dir, kind, "head-name"))
 			if err == nil && strings.TrimSpace(string(b)) == ref {
+				return filepath.Join(dir, kind)
+			}
+			b, err = os.ReadFile(filepath.Join(dir, kind, "update-refs"))
+			if err == nil && slices.Contains(strings.Split(string(b), "\n"), ref) {
 				return filepath.Join(dir, kind)
 			}
 		}
@@ -170,28 +180,97 @@ func mirrorOf(ctx context.Context, run *workspace.Run, repo git.Location) (git.D
 	return workspace.Mirror(run.Dir().Host(), run.Dir(), repo, settings, folder)
 }
 
-// intoCheckout is the procedure of DESIGN 8: lock, carry the files, complete a
-// copy of the index, swap the ref, put the copy in place. Any error before the
-// swap puts everything back.
+// halfway is a merge that stopped where it could neither go on nor put all of
+// it back: its intent stays, and the next call, or the next host, finishes it.
+type halfway struct{ error }
+
+func (h *halfway) Unwrap() error { return h.error }
+
+func stopped(in intent, err error) error {
+	return &halfway{agency.Errorf(agency.KindTransient, "the merge into %s stopped halfway and is finished by the next try: %w", strings.TrimPrefix(in.Ref, "refs/heads/"), err).
+		WithMend("%s", cmp.Or(agency.MendOf(err), "agency resume "+string(in.Run)))}
+}
+
+// intoCheckout is the procedure of DESIGN 8: lock, look again, carry the files,
+// complete a copy of the index, swap the ref, put the copy in place. Any error
+// before the swap puts everything back.
 func (m *merge) intoCheckout(ctx context.Context, in intent) error {
 	c := in.Checkout
 	if err := lockIndex(ctx, c, in.Step); err != nil {
 		return err
 	}
 	m.o.reached("merge.lock")
-	d, done, err := mirrorOf(ctx, m.run, c.Repo)
+	err := m.unchanged(ctx, in)
 	if err == nil {
-		defer done()
-		err = m.carry(ctx, d, &in)
+		err = m.carried(ctx, &in)
 	}
 	if err == nil {
-		err = m.swap(ctx, m.run.Dir().Host().At(c.Repo).WithConfig(m.run.Info().Settings.Neutral...), in)
+		err = m.swap(ctx, m.user(c.Repo), in)
+	}
+	if err == nil {
+		return m.settle(ctx, in)
+	}
+	// The caller's context may be what ended it; putting back must not end.
+	if back := undo(context.WithoutCancel(ctx), m.run, in); back != nil {
+		return stopped(in, errors.Join(err, back))
+	}
+	return err
+}
+
+func (m *merge) carried(ctx context.Context, in *intent) error {
+	d, done, err := mirrorOf(ctx, m.run, in.Checkout.Repo)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return m.carry(ctx, d, in)
+}
+
+// user is the user's repository as one of its worktrees has it.
+func (m *merge) user(at git.Location) git.Dir {
+	return m.run.Dir().Host().At(at).WithConfig(m.run.Info().Settings.Neutral...)
+}
+
+// unchanged looks again under the lock at what the merge was begun for: between
+// the look and the lock a person may have switched branches, committed, added a
+// worktree, or begun a merge or a rebase.
+func (m *merge) unchanged(ctx context.Context, in intent) error {
+	at, err := m.run.User().Ref(ctx, in.Ref)
+	if err != nil {
+		return err
+	}
+	if at != in.Old {
+		return &git.Moved{Ref: in.Ref, Want: in.Old, Got: at}
+	}
+	loc, err := m.checkedOut(ctx)
+	switch {
+	case err != nil:
+		return err
+	case loc == nil:
+		return &shifted{m.spec.Target + " was left in " + in.Checkout.Repo.WorkTree}
+	case *loc != in.Checkout.Repo:
+		return &shifted{m.spec.Target + " went to another worktree"}
+	}
+	return nil
+}
+
+// settle ends a merge whose ref has moved. A branch made at the old commit takes
+// HEAD away without the lock of the index (git switch -c): then files and index
+// are as that branch has them, and go back.
+func (m *merge) settle(ctx context.Context, in intent) error {
+	ctx = context.WithoutCancel(ctx)
+	head, err := m.user(in.Checkout.Repo).Head(ctx)
+	switch {
+	case err != nil:
+	case head.Ref == in.Ref || head.Commit == in.New:
+		err = m.o.install(in.Checkout)
+	default:
+		err = undo(ctx, m.run, in)
 	}
 	if err != nil {
-		// The caller's context may be what ended it; putting back must not end.
-		return errors.Join(err, undo(context.WithoutCancel(ctx), m.run, in))
+		return stopped(in, err)
 	}
-	return m.o.install(c)
+	return nil
 }
 
 // carry brings the files from the target's tree to the merge and completes the

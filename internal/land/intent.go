@@ -86,6 +86,15 @@ func interwoven(q store.Querier, step agency.StepKey) (how agency.Interwoven, er
 	return how, err
 }
 
+// begunAs is the commit that a step was to land, "" where it never came so far.
+func begunAs(q store.Querier, step agency.StepKey) (commit agency.OID, err error) {
+	err = q.QueryRow("SELECT new FROM land_intent WHERE step = ?", string(step)).Scan(&commit)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return commit, err
+}
+
 const intentColumns = "SELECT step, run_id, contract, ref, old, new, checkout, done, interwoven FROM land_intent "
 
 // openMerges are the final merges that were begun and not acknowledged, of one

@@ -66,7 +66,7 @@ func (w *world) VerifyLanding(_ context.Context, c land.Candidate) ([]string, er
 }
 
 func newHost(ctx context.Context) (*git.Host, error) {
-	return git.NewHost(ctx, git.Options{Getenv: func(k string) string {
+	return git.NewHost(ctx, git.Options{Binary: os.Getenv("LAND_GIT"), Getenv: func(k string) string {
 		return map[string]string{
 			"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.Getenv("LAND_GITCONFIG"), "GNUPGHOME": os.Getenv("LAND_GNUPGHOME"),
 		}[k]

@@ -40,7 +40,7 @@ func (l *landing) alone(ctx context.Context) (Outcome, error) {
 // try goes once from the branch's head to its next commit. again is set where
 // the branch moved meanwhile.
 func (l *landing) try(ctx context.Context) (out Outcome, again bool, err error) {
-	head, err := l.run.User().Ref(ctx, l.ref)
+	head, err := l.head(ctx)
 	if err != nil {
 		return out, false, err
 	}
@@ -95,11 +95,41 @@ func lastOn(ctx context.Context, db *store.DB, run *workspace.Run, id agency.Run
 	return last, err
 }
 
-// already looks for the step on the branch.
+// head is where the branch stands, brought up to what was held back of it.
+func (l *landing) head(ctx context.Context) (agency.OID, error) {
+	s, err := standingOf(ctx, l.run.User(), l.run.Dir(), l.ref)
+	if err == nil {
+		s, err = publish(ctx, l.run, l.ref, s)
+	}
+	return s.head, err
+}
+
+// already looks for the step on the branch: by the commit that its intent
+// names, so that the history is read only where a person rewrote it.
 func (l *landing) already(ctx context.Context, head agency.OID) (*Landed, error) {
-	commits, err := l.run.Dir().Log(ctx, head, git.LogOptions{Not: []agency.OID{l.run.Base()}, FirstParent: true})
+	var begun agency.OID
+	if err := l.o.DB.Read(ctx, func(q *store.Snapshot) (err error) {
+		begun, err = begunAs(q, l.key)
+		return err
+	}); err != nil || begun == "" {
+		return nil, err
+	}
+	d := l.run.Dir()
+	commits, err := d.Log(ctx, head, git.LogOptions{Limit: 1})
 	if err != nil {
 		return nil, err
+	}
+	if commits[0].ID != begun { // it may be one below others, or one that did not become the head
+		if in, err := l.holds(ctx, begun, head); err != nil {
+			return nil, err
+		} else if in {
+			commits, err = d.Log(ctx, begun, git.LogOptions{Limit: 1})
+			if err != nil {
+				return nil, err
+			}
+		} else if commits, err = d.Log(ctx, head, git.LogOptions{Not: []agency.OID{l.run.Base()}, FirstParent: true}); err != nil {
+			return nil, err
+		}
 	}
 	for _, c := range commits {
 		if c.Trailer(trailerStep) == string(l.key) && c.Trailer(trailerRun) == string(l.spec.Run) {
@@ -113,6 +143,16 @@ func (l *landing) already(ctx context.Context, head agency.OID) (*Landed, error)
 		}
 	}
 	return nil, nil
+}
+
+// holds tells whether a commit that may have been collected is on the branch.
+func (l *landing) holds(ctx context.Context, commit, head agency.OID) (bool, error) {
+	if _, err := l.run.Dir().Type(ctx, commit); agency.KindOf(err) == agency.KindNotFound {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return l.run.Dir().IsAncestor(ctx, commit, head)
 }
 
 // merge makes the candidate: the claim's change on top of head. A nil

@@ -2,13 +2,11 @@ package land
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/board"
-	"agency/internal/git"
 	"agency/internal/store"
 )
 
@@ -55,11 +53,7 @@ func moveAll(ctx context.Context, head agency.OID, steps []*step) (moved bool, e
 		return false, err
 	}
 	l.o.reached("land.objects")
-	err = l.run.User().UpdateRef(ctx, l.ref, tip.commit, head, "agency: "+string(tip.key), identity(l.run))
-	if m := (*git.Moved)(nil); errors.As(err, &m) {
-		return false, nil
-	}
-	if err != nil {
+	if moved, err := tip.advance(ctx, tip.commit, head); err != nil || !moved {
 		return false, err
 	}
 	l.o.reached("land.ref")

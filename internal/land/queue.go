@@ -138,14 +138,23 @@ func (q *Queue) Head(ctx context.Context, _ agency.StepKey, spec BranchSpec) (Br
 	if err != nil {
 		return Branch{}, err
 	}
+	defer q.locks.lock(string(spec.Run))()
 	b := Branch{Ref: branchRef(record.Branch)}
-	if b.Head, err = run.User().Ref(ctx, b.Ref); err == nil && b.Head == "" {
+	s, err := standingOf(ctx, run.User(), run.Dir(), b.Ref)
+	if err == nil && s.head == "" {
 		err = (&landing{o: q.o, run: run, spec: Spec{Run: spec.Run}, ref: b.Ref}).branchGone(ctx)
+	}
+	if err == nil {
+		s, err = publish(ctx, run, b.Ref, s)
 	}
 	if err != nil {
 		return b, err
 	}
-	b.Tree, err = run.User().ResolveTree(ctx, b.Head)
+	b.Head = s.head
+	if b.Held, err = held(ctx, run, b.Ref, record.Branch, s); err != nil {
+		return b, err
+	}
+	b.Tree, err = run.Dir().ResolveTree(ctx, b.Head)
 	return b, err
 }
 

@@ -72,6 +72,14 @@ func (t *Target) reconcile(ctx context.Context, run *workspace.Run, in intent) e
 			return err
 		}
 	}
+	if at == in.New {
+		m := &merge{o: t.o, run: run, spec: MergeSpec{Run: in.Run, Target: strings.TrimPrefix(in.Ref, "refs/heads/")}, key: in.Step, ref: in.Ref}
+		if err := m.follow(ctx, in); errors.As(err, new(*stop)) {
+			return t.o.forget(ctx, in.Step) // it has gone back
+		} else if err != nil {
+			return err
+		}
+	}
 	return t.o.write(ctx, func(tx *store.Tx) error {
 		first, err := closeIntent(tx, in)
 		if err != nil || !first {
@@ -98,6 +106,16 @@ func (t *Target) finish(ctx context.Context, run *workspace.Run, in intent, exac
 		return unlockIndex(c, in.Step)
 	case lock == c.After: // killed between the two renames
 		return git.Disk(os.Rename(c.lock(), c.index()))
+	}
+	head, err := run.Dir().Host().At(c.Repo).Head(ctx)
+	if err != nil {
+		return err
+	}
+	if head.Ref != in.Ref && head.Commit != in.New { // another branch was begun under the lock
+		if index != c.Before {
+			return unlockIndex(c, in.Step) // and worked on
+		}
+		return undo(ctx, run, in)
 	}
 	if err := lockIndex(ctx, c, in.Step); err != nil {
 		return err

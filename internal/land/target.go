@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,27 @@ func (t *Target) Merge(ctx context.Context, key agency.StepKey, spec MergeSpec) 
 	return out, nil
 }
 
+// maxLooks bounds how often a merge looks anew at a repository that a person
+// changes meanwhile.
+const maxLooks = 5
+
+// shifted says what a person changed between the look at a checkout and its
+// lock. Nothing has been touched, or all of it has been put back.
+type shifted struct{ what string }
+
+func (s *shifted) Error() string { return s.what }
+
+// perform looks and acts on what it saw, or looks anew.
+func (m *merge) perform(ctx context.Context) (out MergeOutcome, err error) {
+	for range maxLooks {
+		out, err = m.once(ctx)
+		if !errors.As(err, new(*shifted)) && !errors.As(err, new(*git.Moved)) && !errors.As(err, new(*git.Vanished)) {
+			return out, err
+		}
+	}
+	return out, refuse(CauseBusy, []string{m.spec.Target}, "somebody works in the repository: %s at each of %d looks; mend: approve again when nobody switches branches or moves %s", err, maxLooks, m.spec.Target)
+}
+
 // stop is a refusal on its way up: nothing has been touched, or all of it has
 // been put back.
 type stop struct {
@@ -88,7 +110,7 @@ type merge struct {
 	ref    string
 }
 
-func (m *merge) perform(ctx context.Context) (MergeOutcome, error) {
+func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 	user := m.run.User()
 	target, err := user.Ref(ctx, m.ref)
 	if err != nil {
@@ -97,10 +119,14 @@ func (m *merge) perform(ctx context.Context) (MergeOutcome, error) {
 	if target == "" {
 		return MergeOutcome{}, refuse(CauseMissing, []string{m.spec.Target}, "branch %s does not exist (any more); mend: git branch %s %s", m.spec.Target, m.spec.Target, m.run.Base())
 	}
-	head, err := user.Ref(ctx, branchRef(m.record.Branch))
+	s, err := standingOf(ctx, user, m.run.Dir(), branchRef(m.record.Branch))
+	if err == nil {
+		s, err = publish(ctx, m.run, branchRef(m.record.Branch), s)
+	}
 	if err != nil {
 		return MergeOutcome{}, err
 	}
+	head := s.head
 	if head == "" {
 		last, err := lastOn(ctx, m.o.DB, m.run, m.spec.Run, branchRef(m.record.Branch))
 		if err != nil {
@@ -115,8 +141,8 @@ func (m *merge) perform(ctx context.Context) (MergeOutcome, error) {
 	if err != nil {
 		return MergeOutcome{}, err
 	}
-	if ok, err := m.verified(ctx, target, tree); err != nil || !ok {
-		return MergeOutcome{Moved: &Moved{Target: target, Tree: tree}}, err
+	if ok, err := m.verified(ctx, target, head, tree); err != nil || !ok {
+		return m.moved(ctx, Moved{Target: target, Head: head, Tree: tree}, err)
 	}
 	commit, err := m.commit(ctx, tree, target, head)
 	if err != nil {
@@ -179,21 +205,115 @@ func (m *merge) tree(ctx context.Context, target, head agency.OID) (agency.OID, 
 
 // verified tells whether this very merge has been verified: the target is
 // where the run started, so that the branch's own tree is the merge, or where
-// the caller verified it.
-func (m *merge) verified(ctx context.Context, target, tree agency.OID) (bool, error) {
+// the caller verified it; and the branch is where it was shown.
+func (m *merge) verified(ctx context.Context, target, head, tree agency.OID) (bool, error) {
 	if v := m.spec.Verified; v != nil {
-		return v.Target == target && v.Tree == tree, nil
+		return v.Target == target && v.Tree == tree && v.Head == head, nil
 	}
-	start := m.run.Base()
-	if target == start {
-		return true, nil
-	}
-	if m.run.Info().Dirty != start {
+	if m.spec.Head != "" && m.spec.Head != head {
 		return false, nil
 	}
-	// The base is the commit of the user's local edits on top of the target.
+	start, err := m.start(ctx)
+	return target == start || target == m.run.Base(), err
+}
+
+// start is where the target was when the run began: the base, or what the
+// commit of the user's local edits stands on.
+func (m *merge) start(ctx context.Context) (agency.OID, error) {
+	start := m.run.Base()
+	if m.run.Info().Dirty != start {
+		return start, nil
+	}
 	commits, err := m.run.Dir().Log(ctx, start, git.LogOptions{Limit: 1})
-	return err == nil && len(commits) == 1 && slices.Contains(commits[0].Parents, target), err
+	if err != nil || len(commits) == 0 || len(commits[0].Parents) == 0 {
+		return start, err
+	}
+	return commits[0].Parents[0], nil
+}
+
+// moved says what is different from what was shown.
+func (m *merge) moved(ctx context.Context, now Moved, err error) (MergeOutcome, error) {
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	shown := cmp.Or(m.spec.Head, now.Head)
+	from, to := agency.OID(""), shown
+	if v := m.spec.Verified; v != nil {
+		from, to, shown = v.Target, v.Tree, cmp.Or(v.Head, shown)
+	} else if from, err = m.start(ctx); err != nil {
+		return MergeOutcome{}, err
+	}
+	if shown != now.Head {
+		now.ByHand = true
+		now.Why, err = m.byHand(ctx, shown, now.Head)
+		return MergeOutcome{Moved: &now}, err
+	}
+	paths, err := differing(ctx, m.run.Dir(), from, to, now.Target, now.Tree)
+	if len(paths) > 0 {
+		now.Why = fmt.Sprintf("%s has moved on, and its merge with the run changes other files, or to another content, than was shown: %s", m.spec.Target, some(paths))
+	}
+	return MergeOutcome{Moved: &now}, err
+}
+
+// byHand says how somebody moved the run's branch.
+func (m *merge) byHand(ctx context.Context, from, to agency.OID) (string, error) {
+	d := m.run.Dir()
+	more, err := d.Log(ctx, to, git.LogOptions{Not: []agency.OID{from}})
+	if err != nil {
+		return "", err
+	}
+	fewer, err := d.Log(ctx, from, git.LogOptions{Not: []agency.OID{to}})
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, c := range more {
+		title, _, _ := strings.Cut(plain(c.Message), "\n")
+		lines = append(lines, fmt.Sprintf("with %.10s of %s, %s", c.ID, plain(c.Author.Name), title))
+	}
+	for _, c := range fewer {
+		title, _, _ := strings.Cut(plain(c.Message), "\n")
+		lines = append(lines, fmt.Sprintf("without %.10s, %s", c.ID, title))
+	}
+	return fmt.Sprintf("somebody moved %s from %.10s, which was shown, to %.10s: %s", m.record.Branch, from, to, some(lines)), nil
+}
+
+// maxNamed bounds what a sentence lists.
+const maxNamed = 10
+
+func some(what []string) string {
+	if n := len(what) - maxNamed; n > 0 {
+		return strings.Join(what[:maxNamed], ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(what, ", ")
+}
+
+// differing are the paths at which two changes, each from one commit or tree to
+// another, do not come to the same.
+func differing(ctx context.Context, d git.Dir, from, to, from2, to2 agency.OID) (paths []string, err error) {
+	one, err := d.Changes(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	two, err := d.Changes(ctx, from2, to2)
+	if err != nil {
+		return nil, err
+	}
+	left := map[string]git.Entry{}
+	for _, c := range one {
+		left[c.Path] = c.New
+	}
+	for _, c := range two {
+		if was, ok := left[c.Path]; !ok || !same(was, c.New) {
+			paths = append(paths, c.Path)
+		}
+		delete(left, c.Path)
+	}
+	for p := range left {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
 }
 
 func (m *merge) message() string {
@@ -226,12 +346,18 @@ func (m *merge) move(ctx context.Context, target, commit, tree agency.OID) (Merg
 			err = m.intoCheckout(ctx, in)
 		}
 	}
+	if err == nil {
+		err = m.follow(ctx, in)
+	}
+	if half := (*halfway)(nil); errors.As(err, &half) {
+		return MergeOutcome{}, err // the intent stays: the next call finishes it
+	}
 	if err != nil {
 		after := freeRef(m.run.Info().Repo.CommonDir, in) // of a git that was stopped
 		if after = errors.Join(after, m.o.forget(context.WithoutCancel(ctx), in.Step)); after != nil {
 			return MergeOutcome{}, errors.Join(err, after)
 		}
-		return m.afterMove(ctx, err)
+		return MergeOutcome{}, err
 	}
 	if err := m.done(ctx, commit); err != nil {
 		return MergeOutcome{}, err
@@ -243,20 +369,6 @@ func (m *merge) move(ctx context.Context, target, commit, tree agency.OID) (Merg
 // forget drops the intent of a move that did not happen.
 func (o Options) forget(ctx context.Context, step agency.StepKey) error {
 	return o.write(ctx, func(tx *store.Tx) error { return dropIntent(tx, step) })
-}
-
-// afterMove turns a target that moved in the last moment into Moved.
-func (m *merge) afterMove(ctx context.Context, cause error) (MergeOutcome, error) {
-	moved := (*git.Moved)(nil)
-	if !errors.As(cause, &moved) || moved.Got == "" {
-		return MergeOutcome{}, cause
-	}
-	head, err := m.run.User().Ref(ctx, branchRef(m.record.Branch))
-	if err != nil {
-		return MergeOutcome{}, err
-	}
-	tree, err := m.tree(ctx, moved.Got, head)
-	return MergeOutcome{Moved: &Moved{Target: moved.Got, Tree: tree}}, err
 }
 
 // swap moves the ref, in the git directory whose HEAD may name it, so that its

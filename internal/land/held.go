@@ -1,0 +1,187 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// HeldRef is, in the private git directory of a run, the head of its branch
+// while the branch itself stays behind: somebody has it checked out, and a
+// branch that moves under a checkout looks like a staged reversal there.
+const HeldRef = "refs/agency/head"
+
+// standing is where a run's branch is.
+type standing struct {
+	head agency.OID // of the work; "" where the branch is gone
+	user agency.OID // of the branch in the user's repository
+	held bool       // the head is ahead of the branch
+	// apart is set where somebody has moved the branch meanwhile: what they put
+	// there is not on the head.
+	apart bool
+}
+
+// HeadOf is the head of a run's branch: that of the user's repository, or the
+// one that is held back while the branch is checked out. private is the run's
+// own git directory. "" where there is no branch.
+func HeadOf(ctx context.Context, user, private git.Dir, ref string) (agency.OID, error) {
+	s, err := standingOf(ctx, user, private, ref)
+	return s.head, err
+}
+
+func standingOf(ctx context.Context, user, private git.Dir, ref string) (s standing, err error) {
+	if s.user, err = user.Ref(ctx, ref); err != nil || s.user == "" {
+		return s, err
+	}
+	s.head = s.user
+	held, err := private.Ref(ctx, HeldRef)
+	if err != nil || held == "" || held == s.user {
+		return s, err
+	}
+	in, err := private.IsAncestor(ctx, held, s.user)
+	if err != nil || in { // published, and gone on from there
+		return s, err
+	}
+	s.head, s.held = held, true
+	in, err = private.IsAncestor(ctx, s.user, held)
+	s.apart = !in
+	return s, err
+}
+
+// publish brings the user's branch up to a head that was held back, as soon as
+// nobody has it checked out.
+func publish(ctx context.Context, run *workspace.Run, ref string, s standing) (standing, error) {
+	if !s.held || s.apart {
+		return s, nil
+	}
+	at, err := checkoutsOf(ctx, run, ref)
+	if err != nil || len(at) > 0 {
+		return s, err
+	}
+	if err := send(ctx, run, s.head, s.user); err != nil {
+		return s, err
+	}
+	err = run.User().UpdateRef(ctx, ref, s.head, s.user, "agency: the branch was checked out", identity(run))
+	if errors.As(err, new(*git.Moved)) || errors.As(err, new(*git.Vanished)) {
+		return s, nil // the next one looks again
+	}
+	if err != nil {
+		return s, err
+	}
+	if back, err := takenBack(ctx, run, ref, s.user, s.head); err != nil || back {
+		return s, err
+	}
+	s.user, s.held = s.head, false
+	return s, run.Dir().UpdateRef(ctx, HeldRef, "", s.head, "", identity(run))
+}
+
+// checkoutsOf are the worktrees that have a branch checked out.
+func checkoutsOf(ctx context.Context, run *workspace.Run, ref string) (at []string, err error) {
+	trees, err := run.User().Worktrees(ctx)
+	for _, w := range trees {
+		if w.Branch == ref && !w.Gone && !w.Bare {
+			at = append(at, w.Path)
+		}
+	}
+	return at, err
+}
+
+// takenBack looks again after the branch moved from was to is: a checkout that
+// was made of it in that moment still has the files of was. Then the branch goes
+// back, and no file is touched.
+func takenBack(ctx context.Context, run *workspace.Run, ref string, was, is agency.OID) (back bool, err error) {
+	at, err := checkoutsOf(ctx, run, ref)
+	m := &merge{run: run}
+	for _, path := range at {
+		loc, found := git.Find(path)
+		if found != nil {
+			continue
+		}
+		from, _, err := m.strays(ctx, loc, intent{Ref: ref, Old: was, New: is})
+		if err != nil {
+			return false, err
+		}
+		if from == was {
+			err := run.User().UpdateRef(ctx, ref, was, is, "agency: back, it is checked out", identity(run))
+			if errors.As(err, new(*git.Moved)) {
+				return false, nil // somebody has gone on from it
+			}
+			return err == nil, err
+		}
+	}
+	return false, err
+}
+
+// advance moves the run's branch from its head to a commit: in the user's
+// repository, or, while the branch is checked out there, in the private git
+// directory alone. It is false where it has moved.
+func (l *landing) advance(ctx context.Context, tip, head agency.OID) (moved bool, err error) {
+	s, err := standingOf(ctx, l.run.User(), l.run.Dir(), l.ref)
+	if err != nil || s.head != head {
+		return false, err
+	}
+	at, err := checkoutsOf(ctx, l.run, l.ref)
+	if err != nil {
+		return false, err
+	}
+	if !s.held && len(at) == 0 {
+		err = l.run.User().UpdateRef(ctx, l.ref, tip, head, "agency: "+string(l.key), identity(l.run))
+		if errors.As(err, new(*git.Moved)) || errors.As(err, new(*git.Vanished)) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		l.o.reached("land.moved")
+		back, err := takenBack(ctx, l.run, l.ref, head, tip)
+		if err != nil || !back {
+			return err == nil, err
+		}
+		at, _ = checkoutsOf(ctx, l.run, l.ref) // named only
+	}
+	old := agency.OID("")
+	if s.held {
+		old = head
+	} else if stale, err := l.run.Dir().Ref(ctx, HeldRef); err != nil {
+		return false, err
+	} else {
+		old = stale
+	}
+	if err := l.run.Dir().UpdateRef(ctx, HeldRef, tip, old, "agency: "+string(l.key), identity(l.run)); err != nil {
+		return false, err
+	}
+	if s.held {
+		return true, nil
+	}
+	text := heldWords(l.record.Branch, s.user, at)
+	return true, l.o.write(ctx, func(tx *store.Tx) error {
+		return appendEvent(tx, agency.NewEvent(l.spec.Run, agency.SeverityWarning, text, agency.Log{Text: text}), l.spec.Contract)
+	})
+}
+
+// heldWords say where a branch that is held back stays, and until when.
+func heldWords(branch string, at agency.OID, where []string) string {
+	in := ""
+	if len(where) > 0 {
+		in = " in " + strings.Join(where, ", ")
+	}
+	return fmt.Sprintf("%s is checked out%s and stays at %.10s; what lands goes on beside it, and the branch follows when nobody has it checked out", branch, in, at)
+}
+
+// held is why the user's branch is not at the head, for people; "" where it is.
+func held(ctx context.Context, run *workspace.Run, ref, branch string, s standing) (string, error) {
+	switch {
+	case !s.held:
+		return "", nil
+	case s.apart:
+		return fmt.Sprintf("%s was moved to %.10s while it was checked out: what is there is not part of the work; mend: git branch NEWNAME %s && git branch -f %s %s", branch, s.user, branch, branch, s.head), nil
+	}
+	at, err := checkoutsOf(ctx, run, ref)
+	return heldWords(branch, s.user, at), err
+}

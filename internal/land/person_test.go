@@ -1,0 +1,197 @@
+package land_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+	"agency/internal/git/gittest"
+	"agency/internal/land"
+)
+
+var stride = flag.Int("stride", 9, "of the steps at which a person acts, each so many-th; 1: all")
+
+// person acts on the user's repository in the middle of what a test does: just
+// before the so many-th git command of it. She is a wrapper around git, so that
+// the code under test knows nothing of her.
+type person struct {
+	t   *testing.T
+	dir string
+}
+
+func newPerson(t *testing.T) *person {
+	t.Helper()
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &person{t, t.TempDir()}
+	script := fmt.Sprintf(`#!/bin/sh
+d=%s
+if [ -s $d/act ]; then
+	echo x >>$d/passed
+	n=$(wc -l <$d/passed)
+	if [ "$n" -eq "$(cat $d/at)" ] && mkdir $d/acted 2>/dev/null; then
+		(cd "$(cat $d/where)" && exec env -i HOME=/nonexistent PATH=%s:/usr/bin:/bin GIT_CONFIG_NOSYSTEM=1 GIT_EDITOR=: LC_ALL=C \
+			GIT_AUTHOR_NAME=Ada GIT_AUTHOR_EMAIL=ada@example.org GIT_COMMITTER_NAME=Ada GIT_COMMITTER_EMAIL=ada@example.org \
+			sh $d/act >$d/said 2>&1 </dev/null)
+	fi
+fi
+exec %s "$@"
+`, p.dir, filepath.Dir(real), real)
+	if err := os.WriteFile(filepath.Join(p.dir, "git"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LAND_GIT", filepath.Join(p.dir, "git"))
+	return p
+}
+
+// at has her run a script in a folder before the n-th git command from now on.
+func (p *person) at(n int, where, script string) {
+	p.t.Helper()
+	for name, text := range map[string]string{"at": strconv.Itoa(n), "where": where, "act": script} {
+		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// leaves tells whether she has acted, and lets her do nothing more.
+func (p *person) leaves() (acted bool) {
+	_ = os.Remove(filepath.Join(p.dir, "act"))
+	_, err := os.Stat(filepath.Join(p.dir, "acted"))
+	return err == nil
+}
+
+func (p *person) said() string {
+	b, _ := os.ReadFile(filepath.Join(p.dir, "said"))
+	return strings.TrimSpace(string(b))
+}
+
+// TestPersonAtEveryStepOfAMerge has a person change the repository at each step
+// of a merge: nothing of hers is lost, and no checkout is left in a state that
+// she did not make.
+func TestPersonAtEveryStepOfAMerge(t *testing.T) {
+	const away, back = "git switch -q --detach", "git switch -q main"
+	for name, c := range map[string]struct{ before, act, after string }{
+		"begins a branch":       {"", "git switch -q -c fresh", ""},
+		"switches":              {"", "git switch -q side", ""},
+		"switches, same commit": {"", "git switch -q same", ""},
+		"detaches":              {"", away, ""},
+		"names another branch":  {"", "git symbolic-ref HEAD refs/heads/same", ""},
+		"to the target":         {away, back, ""},
+		"from side to target":   {"git switch -q side", back, ""},
+		"commits":               {"", "git commit -q --allow-empty -m hers", ""},
+		"commits and leaves":    {"", "git commit -q --allow-empty -m hers; git switch -q side", ""},
+		"adds a worktree":       {away, "git worktree add -q ../linked main", ""},
+		"adds a second":         {"", "git worktree add -q -f ../linked main", ""},
+		"begins a merge":        {"", "git merge -q clash", "git merge --abort"},
+		"begins a rebase":       {"", "git rebase -q clash", "git rebase --abort"},
+		"begins a bisect":       {"", "git bisect start; git bisect bad; git bisect good HEAD~1", "git bisect reset"},
+		"collects garbage":      {"", "git gc -q --prune=now", ""},
+		"packs refs":            {"", "git pack-refs --all --prune", ""},
+		"packs refs, away":      {away, "git pack-refs --all --prune; git switch -q main", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n, acted := 1+len(name)%*stride, true; acted; n += *stride {
+				t.Run(strconv.Itoa(n), func(t *testing.T) { acted = personAt(t, n, c.before, c.act, c.after) })
+				if testing.Short() {
+					break
+				}
+			}
+		})
+	}
+}
+
+func personAt(t *testing.T, n int, before, act, after string) (acted bool) {
+	p := newPerson(t)
+	w := landed(t, false, func(r *gittest.Repo) {
+		r.Write("conflict.txt", "one\n")
+		r.Commit("one")
+		r.Git("branch", "same")
+		r.Git("switch", "-q", "-c", "side")
+		r.Write("side.txt", "s\n")
+		r.Commit("side")
+		r.Git("switch", "-q", "-c", "clash", "main")
+		r.Write("conflict.txt", "clash\n")
+		r.Commit("clash")
+		r.Git("switch", "-q", "main")
+		r.Write("conflict.txt", "two\n")
+		r.Commit("two")
+		r.Git("branch", "-f", "same")
+	})
+	if before != "" {
+		w.repo.Git(strings.Fields(before)[1:]...)
+	}
+	dirty := !strings.Contains(act, "rebase")
+	if dirty { // git begins no rebase in an edited checkout
+		w.repo.Write("other.txt", "edited\n", "untracked.txt", "mine\n")
+	}
+	p.at(n, w.repo.Dir, act)
+	out := w.merge("merge", land.MergeSpec{})
+	acted = p.leaves()
+	for i := 0; out.Moved != nil && i < 3; i++ {
+		out = w.merge(agency.StepKey(fmt.Sprint("merge-", i)), land.MergeSpec{Verified: out.Moved})
+	}
+	if out.Merged == nil && out.Refused == nil {
+		t.Fatalf("%+v", out)
+	}
+	w.asSheLeftIt(dirty, p.said())
+	if after != "" {
+		_, _ = w.repo.Try(strings.Fields(after)[1:]...) // where it began
+		for i := 0; out.Merged == nil && i < 3; i++ {
+			spec := land.MergeSpec{Verified: out.Moved}
+			out = w.merge(agency.StepKey(fmt.Sprint("merge-after-", i)), spec)
+		}
+		if out.Merged == nil {
+			t.Errorf("after %s: %+v", after, out)
+		}
+		w.asSheLeftIt(dirty, p.said())
+	}
+	return acted
+}
+
+// asSheLeftIt asserts that no worktree shows a change that is not hers.
+func (w *world) asSheLeftIt(dirty bool, said string) {
+	w.t.Helper()
+	trees, err := w.run().User().Worktrees(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, tree := range trees {
+		r := &gittest.Repo{T: w.t, Dir: tree.Path}
+		loc, err := git.Find(tree.Path)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		want := ""
+		if tree.Path == w.repo.Dir && dirty {
+			want = " M other.txt\n?? untracked.txt"
+			if r.Read("other.txt")+r.Read("untracked.txt") != "edited\nmine\n" {
+				w.t.Errorf("her edits are %q, %q", r.Read("other.txt"), r.Read("untracked.txt"))
+			}
+		}
+		var got []string
+		for line := range strings.Lines(r.Git("status", "--porcelain")) {
+			if !strings.HasPrefix(line, "UU conflict.txt") {
+				got = append(got, strings.TrimRight(line, "\n"))
+			}
+		}
+		if status := strings.Join(got, "\n"); status != want {
+			w.t.Errorf("%s at %s:\n%s\nshe said: %s", tree.Path, r.Git("log", "-1", "--format=%h %s %d"), status, said)
+		}
+		for _, lock := range []string{"index.lock", "index.agency", "index.agency.lock", "HEAD.lock"} {
+			if _, err := os.Lstat(filepath.Join(loc.GitDir, lock)); err == nil {
+				w.t.Errorf("%s is left in %s", lock, loc.GitDir)
+			}
+		}
+	}
+	w.repo.Sane()
+}
