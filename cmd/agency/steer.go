@@ -83,6 +83,9 @@ func (a *app) rejectCommand() *cobra.Command {
 func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.AnswerRequest) error {
 	return a.withRun(ctx, name, daemon.Want{}, func(h here, c *daemon.Connected, run api.RunDoc) error {
 		r.Verb, r.By = verb, who()
+		if r.Gate == "" && len(run.Gates) == 1 { // the one that waits now, not one that opens until the answer is there
+			r.Gate = run.Gates[0].ID
+		}
 		// A key that is missing here is named by the run when it needs one: a
 		// merge needs none.
 		r.Secrets, _ = a.secretsOf(ctx, h, c, run.ID)

@@ -151,8 +151,12 @@ type Gate struct {
 	Weakened []Weakening `json:"weakened,omitempty"`
 	// Approving and Rejecting say what the answers do where the kind alone does
 	// not.
-	Approving string    `json:"approving,omitempty"`
-	Rejecting string    `json:"rejecting,omitempty"`
+	Approving string `json:"approving,omitempty"`
+	Rejecting string `json:"rejecting,omitempty"`
+	// Base and Head are what the difference that a merge gate shows is between;
+	// an approval is of this head alone.
+	Base      OID       `json:"base,omitempty"`
+	Head      OID       `json:"head,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	Decision  Decision  `json:"decision,omitzero"`
 }
@@ -164,6 +168,9 @@ type Decision struct {
 	BudgetUSD float64   `json:"budget_usd,omitempty"`
 	By        string    `json:"by"` // the user's name, or "--yes"
 	At        time.Time `json:"at"`
+	// Base and Head are those of the gate that was answered.
+	Base OID `json:"base,omitempty"`
+	Head OID `json:"head,omitempty"`
 }
 
 // Answer is what a person said at a question: an option's number stands for the

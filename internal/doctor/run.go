@@ -15,6 +15,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/event"
 	"agency/internal/git"
+	"agency/internal/land"
 	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/store"
@@ -256,7 +257,7 @@ func stepsOnce(ctx context.Context, r *record) (string, error) {
 		return "", r.repoErr
 	}
 	user := r.Git.At(r.repo)
-	head, err := user.Ref(ctx, "refs/heads/"+r.run.Branch)
+	head, at, err := land.HeadOf(ctx, user, r.Git.Open(r.privateDir()), "refs/heads/"+r.run.Branch)
 	if err != nil {
 		return "", err
 	}
@@ -264,7 +265,7 @@ func stepsOnce(ctx context.Context, r *record) (string, error) {
 		return "the branch " + r.run.Branch + " is gone", nil
 	}
 	steps := map[string]int{}
-	commits, err := user.Log(ctx, head, git.LogOptions{})
+	commits, err := at.Log(ctx, head, git.LogOptions{})
 	if err != nil {
 		return "", err
 	}

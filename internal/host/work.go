@@ -328,15 +328,19 @@ func noteMerge(tx *store.Tx, id agency.RunID) error {
 
 // countMerges is how often a merge was asked for, so that each try has a
 // journal of its own.
-func countMerges(q store.Querier, id agency.RunID) (int, error) {
-	evs, err := event.Since(q, 0, event.Filter{Run: id, Category: agency.CategorySystem}, 10_000)
-	n := 0
-	for _, ev := range evs {
-		if ev.Type == "log" && ev.Summary == mergeNote {
-			n++
+func countMerges(q store.Querier, id agency.RunID) (n int, err error) {
+	const page = 1000
+	for last := int64(0); ; {
+		evs, err := event.Since(q, last, event.Filter{Run: id, Category: agency.CategorySystem, Types: []agency.EventType{"log"}}, page)
+		for _, ev := range evs {
+			if last = ev.ID; ev.Summary == mergeNote {
+				n++
+			}
+		}
+		if err != nil || len(evs) < page {
+			return n, err
 		}
 	}
-	return n, err
 }
 
 // Remove deletes a run that has ended: its branch, workspaces and record. What

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"agency/internal/agency"
@@ -27,12 +28,19 @@ type standing struct {
 	apart bool
 }
 
-// HeadOf is the head of a run's branch: that of the user's repository, or the
-// one that is held back while the branch is checked out. private is the run's
-// own git directory. "" where there is no branch.
-func HeadOf(ctx context.Context, user, private git.Dir, ref string) (agency.OID, error) {
+// HeadOf is the head of a run's branch, and the git directory that has it: the
+// user's, or, while it is held back because the branch is checked out, private,
+// the run's own, which may be gone. "" where there is no branch.
+func HeadOf(ctx context.Context, user, private git.Dir, ref string) (head agency.OID, at git.Dir, err error) {
+	if _, err := os.Stat(private.GitDir); err != nil {
+		head, err = user.Ref(ctx, ref)
+		return head, user, err
+	}
 	s, err := standingOf(ctx, user, private, ref)
-	return s.head, err
+	if s.held {
+		return s.head, private, err
+	}
+	return s.head, user, err
 }
 
 func standingOf(ctx context.Context, user, private git.Dir, ref string) (s standing, err error) {
@@ -78,7 +86,7 @@ func publish(ctx context.Context, run *workspace.Run, ref string, s standing) (s
 		return s, err
 	}
 	s.user, s.held = s.head, false
-	return s, run.Dir().UpdateRef(ctx, HeldRef, "", s.head, "", identity(run))
+	return s, run.Dir().UpdateRef(ctx, HeldRef, "", s.head, "agency: published", identity(run))
 }
 
 // checkoutsOf are the worktrees that have a branch checked out.

@@ -33,16 +33,20 @@ type Resolution struct {
 	Ours   []string `json:"ours,omitempty"`
 	Theirs []string `json:"theirs,omitempty"`
 	Marked []string `json:"marked,omitempty"`
+	// Alone are the places at which it is one side alone.
+	Alone []string `json:"alone,omitempty"`
 }
 
 // String says what matters most of it; empty where nothing of the other side is
-// lost.
+// lost, and no side was dropped.
 func (r Resolution) String() string {
 	switch {
 	case len(r.Marked) > 0:
 		return "conflict marks are left in " + strings.Join(r.Marked, ", ")
 	case len(r.Theirs) > 0:
 		return fmt.Sprintf("the resolution of the conflict has no trace of %d lines of the other side, such as %s", len(r.Theirs), r.Theirs[0])
+	case len(r.Alone) > 0:
+		return fmt.Sprintf("the resolution of the conflict is one side alone, such as %s", r.Alone[0])
 	}
 	return ""
 }
@@ -74,8 +78,9 @@ func (q *Queue) Resolution(ctx context.Context, _ agency.StepKey, spec Resolutio
 			}
 			return to
 		}
-		out.Ours = name(out.Ours, textmerge.Lost(texts[0], texts[1], texts[3]))
-		out.Theirs = name(out.Theirs, textmerge.Lost(texts[0], texts[2], texts[3]))
+		out.Ours = name(out.Ours, textmerge.Lost(texts[0], texts[1], texts[2], texts[3]))
+		out.Theirs = name(out.Theirs, textmerge.Lost(texts[0], texts[2], texts[1], texts[3]))
+		out.Alone = name(out.Alone, textmerge.Alone(texts[0], texts[1], texts[2], texts[3]))
 		if textmerge.Marked(texts[3], texts[:3]...) {
 			out.Marked = append(out.Marked, path)
 		}

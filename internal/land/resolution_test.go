@@ -33,8 +33,8 @@ func TestResolutionIsCompared(t *testing.T) {
 	}
 	for result, want := range map[string]land.Resolution{
 		"start\nsum of rounded price times count\nend\n":                                  {},
-		"start\nsum of price times count\nend\n":                                          {Theirs: []string{"a.txt: sum of rounded price"}},
-		"start\nsum of rounded price\nend\n":                                              {Ours: []string{"a.txt: sum of price times count"}},
+		"start\nsum of price times count\nend\n":                                          {Theirs: []string{"a.txt: sum of rounded price"}, Alone: []string{"a.txt: as the work had it before, without sum of rounded price"}},
+		"start\nsum of rounded price\nend\n":                                              {Ours: []string{"a.txt: sum of price times count"}, Alone: []string{"a.txt: as it had landed, without sum of price times count"}},
 		"<<<<<<< x\nsum of rounded price\n=======\nsum of price times count\n>>>>>>> y\n": {Marked: []string{"a.txt"}},
 	} {
 		if diff := cmp.Diff(want, look(result)); diff != "" {

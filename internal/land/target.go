@@ -173,9 +173,10 @@ func (m *merge) commit(ctx context.Context, tree, target, head agency.OID) (agen
 
 // already finds the run's work in the target.
 func (m *merge) already(ctx context.Context, target, head agency.OID) (*Merged, error) {
-	in, err := m.run.Dir().IsAncestor(ctx, head, target)
-	if err != nil || !in {
-		return nil, err
+	for _, c := range []agency.OID{head, cmp.Or(m.spec.Head, head)} { // what was shown, too: a branch that was set back holds less
+		if in, err := m.run.Dir().IsAncestor(ctx, c, target); err != nil || !in {
+			return nil, err
+		}
 	}
 	commits, err := m.run.Dir().Log(ctx, target, git.LogOptions{Not: []agency.OID{head}})
 	if err != nil {

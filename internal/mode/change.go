@@ -24,7 +24,7 @@ func (a *attempts) meetChange(c flow.Ctx, out session.Outcome, at place) (*sessi
 	text := "error: refused: nobody's implementation is under test here: no contract that this one depends on has changed code. Say in your closing words what is wrong, or end by signal_blocked."
 	if owners := a.owners(); a.crew != nil && a.slot != nil && len(owners) > 0 {
 		fix := a.fix(owners, *out.Change)
-		landed, failure, stop, err := a.mend(c, fix, out)
+		landed, failure, stop, err := a.mend(c, fix, owners, out)
 		if err != nil || stop != "" {
 			return nil, stop, err
 		}
@@ -33,6 +33,7 @@ func (a *attempts) meetChange(c flow.Ctx, out session.Outcome, at place) (*sessi
 			return nil, "", err
 		}
 		a.base, answer.Moved = head.Head, true
+		a.heardAll()
 		text = changeText(fix, landed, failure)
 	}
 	if err := q.meet(c, agency.FromSystem, text); err != nil {
@@ -117,25 +118,29 @@ func (a *attempts) admitsFixes(c flow.Ctx) bool { return flow.Version(c, "admits
 
 // mend takes the fix to its landing, as any contract of the team, once it may
 // change its files.
-func (a *attempts) mend(c flow.Ctx, fix agency.Contract, out session.Outcome) (landed land.Landed, failure, stop string, err error) {
+func (a *attempts) mend(c flow.Ctx, fix agency.Contract, owners []agency.Contract, out session.Outcome) (landed land.Landed, failure, stop string, err error) {
 	if !a.admitsFixes(c) {
-		return a.fulfilFix(c, fix, out)
+		return a.fulfilFix(c, fix, owners, out)
 	}
 	if err := a.slot.Widen(c, fix.Writes); err != nil {
 		return landed, "", "", err
 	}
-	if landed, failure, stop, err = a.fulfilFix(c, fix, out); err != nil {
+	if landed, failure, stop, err = a.fulfilFix(c, fix, owners, out); err != nil {
 		return landed, "", "", err
 	}
 	return landed, failure, stop, a.slot.Narrow(c)
 }
 
-func (a *attempts) fulfilFix(c flow.Ctx, fix agency.Contract, out session.Outcome) (landed land.Landed, failure, stop string, err error) {
+func (a *attempts) fulfilFix(c flow.Ctx, fix agency.Contract, owners []agency.Contract, out session.Outcome) (landed land.Landed, failure, stop string, err error) {
 	m := &attempts{
 		in: a.in, contract: fix, base: a.base, role: fix.AssignedRole, crew: a.crew, slot: a.slot,
-		how: workOn{staged: true, reviewed: true, stands: true, before: &handed{tree: out.Tree}},
+		how:   workOn{staged: true, reviewed: true, stands: true, mends: contractIDs(owners), before: &handed{tree: out.Tree}},
+		heard: a.heard,
 	}
 	if landed, failure, err = fulfil(c, m); err != nil || failure == "" {
+		if err == nil {
+			a.crew.news = append(a.crew.news, m.how.mends...)
+		}
 		return landed, "", "", err
 	}
 	if m.stopped {

@@ -3,6 +3,7 @@ package mode
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/budget"
@@ -26,6 +27,7 @@ type crew struct {
 	fixes     int                     // contracts that mend what tests have shown
 	plan      []agency.Contract       // that is carried out
 	ended     []agency.ContractID     // of it
+	news      []agency.ContractID     // contracts whose work on the run's branch grew, in order
 	answering *flow.Future[flow.None] // the manager's last session over a question
 }
 
@@ -117,4 +119,21 @@ func askBudget(c flow.Ctx, in Input, contract agency.ContractID, name, raise str
 	}
 	_, err = flow.Call(c, raiseBudget, raise, more)
 	return d, err
+}
+
+// landedSince tells whether what a contract needs has landed, or was mended,
+// after its base was taken.
+func (a *attempts) landedSince() bool {
+	if a.crew == nil {
+		return false
+	}
+	needs := append(a.contract.DependsOn[:len(a.contract.DependsOn):len(a.contract.DependsOn)], a.how.mends...)
+	return slices.ContainsFunc(a.crew.news[a.heard:], func(id agency.ContractID) bool { return slices.Contains(needs, id) })
+}
+
+// heardAll notes that the base was taken after all that has landed by now.
+func (a *attempts) heardAll() {
+	if a.crew != nil {
+		a.heard = len(a.crew.news)
+	}
 }

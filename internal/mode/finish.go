@@ -1,6 +1,7 @@
 package mode
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -29,6 +30,26 @@ type mergeGateSpec struct {
 	Tree agency.OID `json:"tree,omitempty"`
 	// Red is what fails in a target that moved, also without this work.
 	Red []string `json:"red,omitempty"`
+	// Anew is the merge that would be done now, where it is not what was shown
+	// before: Problem says why. Its checks pass unless Red is set.
+	Anew *land.Moved `json:"anew,omitempty"`
+	// Held says why the run's branch is not where its work is.
+	Held string `json:"held,omitempty"`
+}
+
+// shows are the commits or trees whose difference the gate shows.
+func (s mergeGateSpec) shows() (from, to agency.OID) {
+	if s.Anew != nil {
+		return s.Anew.Target, s.Anew.Tree
+	}
+	return s.Base, s.Head
+}
+
+// onlyAnew tells whether nothing but a target that moved on is to be looked at:
+// --yes answers that as it answered what was shown before. A branch that
+// somebody moved is for a person.
+func (s mergeGateSpec) onlyAnew() bool {
+	return s.Anew != nil && len(s.Red) == 0 && !s.Anew.ByHand
 }
 
 // approving is what an approval of the gate does, in a few words.
@@ -36,6 +57,8 @@ func (s mergeGateSpec) approving() string {
 	switch {
 	case len(s.Red) > 0:
 		return "merge into the red " + s.Target + "; verified again if it has moved"
+	case s.Anew != nil:
+		return "merge into " + s.Target + " what is shown now; verified again if it has moved"
 	case s.Problem != "":
 		return "try the merge again"
 	case s.Land == agency.LandBranch:
@@ -51,6 +74,7 @@ type obstacle struct {
 	// where it stands: a person may want the merge with it all the same.
 	red   []string
 	moved *land.Moved
+	held  string // why the branch could not be left where the work is
 }
 
 // finish is the merge gate and the merge into the target. A merge that cannot
@@ -58,6 +82,7 @@ type obstacle struct {
 // then. The decision is the one that ended it: a reject is the caller's.
 func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) (Result, agency.Decision, error) {
 	var last obstacle
+	head := landed.Commit
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("merge-%d", n)
 		if contract.ID != "main" && contract.ID != "" {
@@ -65,7 +90,10 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 		}
 		spec := mergeGateSpec{
 			Run: in.Run, Gate: gateID(in.Run, name), Contract: contract.ID, Target: in.Target, Land: in.Land,
-			Base: in.Base, Head: landed.Commit, Tree: landed.Tree, Problem: last.why, Red: last.red,
+			Base: in.Base, Head: head, Tree: landed.Tree, Problem: last.why, Red: last.red, Held: last.held,
+		}
+		if last.moved != nil && last.moved.Why != "" {
+			spec.Anew = last.moved
 		}
 		if _, err := flow.Call(c, openMergeGate, path("gate", name), spec); err != nil {
 			return Result{}, agency.Decision{}, err
@@ -75,19 +103,45 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 			return Result{}, d, err
 		}
 		if in.Land == agency.LandBranch || strings.EqualFold(strings.TrimSpace(d.Note), leaveOnBranch) {
-			return Result{Succeeded: true, Reason: "landed on its branch"}, d, nil
+			if last, err = onBranch(c, in, name); err != nil || last.why == "" {
+				return Result{Succeeded: true, Reason: "landed on its branch"}, d, err
+			}
+			continue
 		}
-		commit, hindered, err := merge(c, in, name, contract.ID, last.moved)
+		commit, hindered, err := merge(c, in, name, contract.ID, shown(c, d, head), last.moved)
 		if err != nil || hindered.why == "" {
 			return Result{Succeeded: true, Reason: "merged into " + in.Target, Commit: commit}, d, err
 		}
-		last = hindered
+		if last = hindered; last.moved != nil && last.moved.Head != "" {
+			head = last.moved.Head
+		}
 	}
+}
+
+// shown is the head that an approval is of: that of its gate.
+func shown(c flow.Ctx, d agency.Decision, head agency.OID) agency.OID {
+	if flow.Version(c, "shown-head", 1) < 1 {
+		return ""
+	}
+	return cmp.Or(d.Head, head)
+}
+
+// onBranch makes sure that the run's branch is where its work is, where that
+// is all that is wanted: while somebody has it checked out it stays behind.
+func onBranch(c flow.Ctx, in Input, name string) (obstacle, error) {
+	if flow.Version(c, "held-branch", 1) < 1 {
+		return obstacle{}, nil
+	}
+	b, err := flow.Call(c, land.HeadActivity, path(name, "branch"), land.BranchSpec{Run: in.Run})
+	if err != nil || b.Held == "" {
+		return obstacle{}, err
+	}
+	return obstacle{why: b.Held, held: b.Held}, nil
 }
 
 // Merge lands a run that ended on its branch.
 func Merge(c flow.Ctx, in Input) (Result, error) {
-	commit, o, err := merge(c, in, "merge", "", nil)
+	commit, o, err := merge(c, in, "merge", "", "", nil)
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -104,10 +158,11 @@ const mergeTries = 5
 
 // merge puts the run's branch into the target. Where the target has moved, the
 // merged tree is verified first, unless it stands where a person accepted it.
-// The obstacle says what a person must mend. Without a contract nobody is there
-// to answer a gate.
-func merge(c flow.Ctx, in Input, name string, contract agency.ContractID, accepted *land.Moved) (agency.OID, obstacle, error) {
-	spec := land.MergeSpec{Run: in.Run, Target: in.Target, Verified: accepted}
+// What is not as it was shown is shown again: a merge with the same changes as
+// before is not. The obstacle says what a person must mend or look at. Without a
+// shown head nobody is there to answer a gate.
+func merge(c flow.Ctx, in Input, name string, contract agency.ContractID, head agency.OID, accepted *land.Moved) (agency.OID, obstacle, error) {
+	spec := land.MergeSpec{Run: in.Run, Target: in.Target, Head: head, Verified: accepted}
 	for try := 1; try <= mergeTries; try++ {
 		out, err := flow.Call(c, land.MergeActivity, path(name, "into", in.Target, try), spec)
 		switch {
@@ -129,12 +184,28 @@ func merge(c flow.Ctx, in Input, name string, contract agency.ContractID, accept
 			}
 		}
 		o, err := verifyMoved(c, in, *out.Moved, path(name, "verify", try))
+		if why := out.Moved.Why; err == nil && why != "" && head != "" {
+			if o.why == "" {
+				o.moved = out.Moved
+			} else {
+				why += "; and " + o.why
+			}
+			o.why = why
+		}
 		if err != nil || o.why != "" {
 			return "", o, err
 		}
-		spec.Verified = out.Moved
+		spec.Verified, spec.Head = out.Moved, headOf(spec.Head, *out.Moved)
 	}
 	return "", obstacle{why: fmt.Sprintf("%s moved %d times while its merge was verified", in.Target, mergeTries)}, nil
+}
+
+// headOf is the head that a merge is of once its result is verified; "" stays.
+func headOf(was agency.OID, now land.Moved) agency.OID {
+	if was == "" {
+		return ""
+	}
+	return now.Head
 }
 
 // verifyMoved verifies the merge with a target that has moved. What fails there

@@ -25,8 +25,8 @@ func (a *attempts) met(claim agency.Claim, f *agency.Conflict) {
 }
 
 // resolves compares a verified claim with both sides of the conflict that it
-// resolves: tests do not see what nobody tests. What the other side loses goes
-// back once and is named at the merge gate where it stays, as is what the
+// resolves: tests do not see what nobody tests. What the other side loses, and
+// what is one side alone, goes back once and is named at the merge gate where it stays, as is what the
 // claim's own side loses; a file with conflict marks goes back each time.
 func (a *attempts) resolves(c flow.Ctx, claim agency.Claim) (*session.Feedback, error) {
 	a.lost = nil
@@ -42,10 +42,10 @@ func (a *attempts) resolves(c flow.Ctx, claim agency.Claim) (*session.Feedback, 
 		return nil, err
 	case len(r.Marked) > 0:
 		return &session.Feedback{Attempt: a.n, Reason: r.String()}, nil
-	case len(r.Theirs) > 0 && !m.told && !a.last():
+	case len(r.Theirs)+len(r.Alone) > 0 && !m.told && !a.last():
 		m.told = true
-		return &session.Feedback{Attempt: a.n, Reason: r.String(), Lost: r.Theirs}, nil
+		return &session.Feedback{Attempt: a.n, Reason: r.String(), Lost: slices.Concat(r.Theirs, r.Alone)}, nil
 	}
-	a.lost = slices.Concat(r.Theirs, r.Ours)
+	a.lost = slices.Concat(r.Theirs, r.Ours, r.Alone)
 	return nil, nil
 }

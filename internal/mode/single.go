@@ -91,13 +91,14 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 
 // workOn says how a contract is pursued.
 type workOn struct {
-	staged  bool             // its context is staged
-	stands  bool             // its base is known
-	before  *handed          // what another contract left
-	up      bool             // a failure of verification moves the run up
-	many    bool             // a plan of many contracts
-	report  bool             // the manager's report on it
-	answers agency.MessageID // the question that the manager answers
+	staged  bool                // its context is staged
+	stands  bool                // its base is known
+	mends   []agency.ContractID // whose work it mends
+	before  *handed             // what another contract left
+	up      bool                // a failure of verification moves the run up
+	many    bool                // a plan of many contracts
+	report  bool                // the manager's report on it
+	answers agency.MessageID    // the question that the manager answers
 	// reviewed has a critic read what its claims change.
 	reviewed bool
 }
@@ -225,6 +226,7 @@ type attempts struct {
 	proved   map[agency.OID][]string // by the trees of claims that were: the tests that newly pass
 	tree     agency.OID              // the files as the last session left them
 	behind   bool                    // others landed what does not go with it
+	heard    int                     // how much of the crew's news its base has
 	clashed  bool                    // the board knows of that
 	meeting  *meeting                // the conflict that the next claim resolves
 	lost     []string                // of it, in the last claim
@@ -266,12 +268,18 @@ func (a *attempts) agent() agency.AgentID {
 func (a *attempts) last() bool { return a.n == a.contract.RetryBudget+a.granted }
 
 // stand makes sure that a member of a team works on what others have landed:
-// from the start, and again after a landing that did not go with it.
+// from the start, and again after a landing that did not go with it, or when
+// what it needs has landed since.
 func (a *attempts) stand(c flow.Ctx) error {
-	if a.slot == nil || (a.n > 1 || a.how.stands) && !a.behind {
+	if a.slot == nil {
+		return nil
+	}
+	stands := a.n > 1 || a.how.stands
+	if stands && !a.behind && (!a.landedSince() || flow.Version(c, "stands-anew", 1) < 1) {
 		return nil
 	}
 	a.behind = false
+	a.heardAll()
 	head, err := flow.Call(c, land.HeadActivity, a.key("head"), land.BranchSpec{Run: a.in.Run})
 	a.base, a.beside = head.Head, a.besideOthers(c)
 	return err

@@ -287,7 +287,8 @@ func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpe
 	if view.SandboxOff, err = s.shop.SandboxOff(ctx, in.Run); err != nil {
 		return flow.None{}, err
 	}
-	if view.Stat, err = s.shop.Stat(ctx, in.Run, in.Base, in.Head); err != nil {
+	from, to := in.shows()
+	if view.Stat, err = s.shop.Stat(ctx, in.Run, from, to); err != nil {
 		return flow.None{}, err
 	}
 	if view.Signing, err = s.shop.Signing(ctx, in.Run); err != nil {
@@ -309,8 +310,8 @@ func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpe
 	}
 	return s.gate(ctx, "", agency.Gate{
 		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
-		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || in.Problem != "",
-		Weakened: view.Weakened, Approving: in.approving(),
+		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || in.Problem != "" && !in.onlyAnew(),
+		Weakened: view.Weakened, Approving: in.approving(), Base: from, Head: in.Head,
 	})
 }
 
@@ -445,6 +446,8 @@ func (v *mergeGateView) addCost(q *store.Snapshot) error {
 
 func (v *mergeGateView) summary() string {
 	switch {
+	case v.onlyAnew():
+		return "ready to merge into " + v.Target + ", but not what was shown: " + firstLine(v.Problem)
 	case v.Problem != "":
 		why, _, _ := strings.Cut(v.Problem, "; mend: ") // whole in the text; half a command would mislead
 		return "the merge was not done: " + firstLine(why)

@@ -154,6 +154,7 @@ func (t *team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 	case err != nil:
 		return schedule.Ending{}, t.broke(c, err)
 	case failure == "":
+		t.crew.news = append(t.crew.news, contract.ID)
 		t.owes(contract.ID, a.owed)
 	default:
 		if err := a.giveUp(c, failure); err != nil || !a.stopped {

@@ -68,7 +68,7 @@ func Decide(tx *store.Tx, id agency.GateID, d agency.Decision) (agency.Gate, err
 	if d.Verb != agency.Approve && d.Verb != agency.Reject {
 		return g, agency.Errorf(agency.KindInvalid, "gate %s: answer %q: want approve or reject", id, d.Verb)
 	}
-	d.At = tx.Now
+	d.At, d.Base, d.Head = tx.Now, g.Base, g.Head
 	doc, err := json.Marshal(d)
 	if err != nil {
 		return g, err

@@ -9,6 +9,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/git"
 	"agency/internal/host"
+	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/store"
 	"agency/internal/workspace"
@@ -33,20 +34,20 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 	if err != nil {
 		return api.DiffDoc{}, err
 	}
-	user := h.At(loc)
-	head, err := user.Ref(ctx, "refs/heads/"+run.Branch)
+	user, private := h.At(loc), h.Open(filepath.Join(r.o.StateDir, "runs", string(id), "git"))
+	head, at, err := land.HeadOf(ctx, user, private, "refs/heads/"+run.Branch)
 	if err != nil {
 		return api.DiffDoc{}, err
 	}
 	doc := api.DiffDoc{Base: run.Base, Head: head, Branch: run.Branch}
 	if head != "" && head != run.Base {
-		return fill(ctx, user, doc)
+		return fill(ctx, at, doc)
 	}
 	if doc.Head, err = r.workTree(ctx, id); err != nil || doc.Head == "" {
 		doc.Head = run.Base
 		return doc, err
 	}
-	return fill(ctx, h.Open(filepath.Join(r.o.StateDir, "runs", string(id), "git")), doc)
+	return fill(ctx, private, doc)
 }
 
 // workTree is the newest tree of an agent's workspace that something ran on.

@@ -2,10 +2,12 @@ package view
 
 import (
 	"context"
+	"path/filepath"
 
 	"agency/internal/agency"
 	"agency/internal/git"
 	"agency/internal/host"
+	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/report"
 	"agency/internal/store"
@@ -50,14 +52,14 @@ func (r *Reader) landed(ctx context.Context, id agency.RunID) (in report.Input) 
 	if err != nil {
 		return in
 	}
-	user := h.At(loc)
-	head, err := user.Ref(ctx, "refs/heads/"+run.Branch)
+	user, private := h.At(loc), h.Open(filepath.Join(r.o.StateDir, "runs", string(run.ID), "git"))
+	head, at, err := land.HeadOf(ctx, user, private, "refs/heads/"+run.Branch)
 	if err != nil || head == "" {
 		return in
 	}
 	landed := []git.Landed{}
 	if head != run.Base {
-		if landed, err = user.LogChanges(ctx, head, run.Base); err != nil {
+		if landed, err = at.LogChanges(ctx, head, run.Base); err != nil {
 			return in
 		}
 	}

@@ -176,6 +176,25 @@ func (s *Shop) removeBranch(ctx context.Context, run agency.Run) error {
 	if err != nil || at == "" {
 		return err
 	}
+	if err := checkedOut(ctx, user, run, ref); err != nil {
+		return err
+	}
+	settings, err := s.o.Git.ReadSettings(ctx, loc)
+	if err != nil {
+		return err
+	}
+	if err := user.UpdateRef(ctx, ref, "", at, "agency rm "+string(run.ID), settings.Identity); err != nil {
+		return err
+	}
+	// Somebody may have switched to it in that moment, to a branch without commits.
+	if err := checkedOut(ctx, user, run, ref); err != nil {
+		return errors.Join(err, user.UpdateRef(ctx, ref, at, "", "agency rm: it is checked out", settings.Identity))
+	}
+	return nil
+}
+
+// checkedOut refuses a branch that a worktree is on.
+func checkedOut(ctx context.Context, user git.Dir, run agency.Run, ref string) error {
 	trees, err := user.Worktrees(ctx)
 	if err != nil {
 		return err
@@ -186,11 +205,7 @@ func (s *Shop) removeBranch(ctx context.Context, run agency.Run) error {
 				WithMend("git -C %s switch %s", t.Path, run.Target)
 		}
 	}
-	settings, err := s.o.Git.ReadSettings(ctx, loc)
-	if err != nil {
-		return err
-	}
-	return user.UpdateRef(ctx, ref, "", at, "agency rm "+string(run.ID), settings.Identity)
+	return nil
 }
 
 // Forget deletes the rows that the run's steps kept.

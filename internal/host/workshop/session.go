@@ -228,7 +228,7 @@ func (s *Shop) start(ctx context.Context, id agency.RunID) (agency.OID, error) {
 	if err != nil {
 		return "", err
 	}
-	head, err := run.User().Ref(ctx, "refs/heads/"+r.Branch)
+	head, _, err := land.HeadOf(ctx, run.User(), run.Dir(), "refs/heads/"+r.Branch)
 	if err != nil || head != "" {
 		return head, err
 	}
