@@ -35,7 +35,13 @@ func newPerson(t *testing.T) *person {
 	p := &person{t, t.TempDir()}
 	script := fmt.Sprintf(`#!/bin/sh
 d=%s
-if [ -s $d/act ]; then
+verb=
+for a; do case $a in update-ref|checkout-index|symbolic-ref) verb=$a;; esac; done
+if [ -n "$verb" ] && [ -e $d/full ] && grep -qx "$verb" $d/full; then
+	echo "fatal: unable to write: No space left on device" >&2
+	exit 128
+fi
+if [ -s $d/act ] && { [ ! -s $d/verb ] || [ "$(cat $d/verb)" = "$verb" ]; }; then
 	echo x >>$d/passed
 	n=$(wc -l <$d/passed)
 	if [ "$n" -eq "$(cat $d/at)" ] && mkdir $d/acted 2>/dev/null; then
@@ -60,6 +66,24 @@ func (p *person) at(n int, where, script string) {
 		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
 			p.t.Fatal(err)
 		}
+	}
+}
+
+// before has her run a script before the first command of a verb that moves
+// something.
+func (p *person) before(verb, where, script string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, "verb"), []byte(verb), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	p.at(1, where, script)
+}
+
+// full has the disk be full for some verbs of git; none: for nobody.
+func (p *person) full(verbs ...string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, "full"), []byte(strings.Join(verbs, "\n")+"\n"), 0o600); err != nil {
+		p.t.Fatal(err)
 	}
 }
 
@@ -194,4 +218,111 @@ func (w *world) asSheLeftIt(dirty bool, said string) {
 		}
 	}
 	w.repo.Sane()
+}
+
+// The same where it is narrowest: between the look and the lock, and just before
+// the ref moves, where a new branch needs no lock of the index.
+func TestPersonInTheMomentOfTheMove(t *testing.T) {
+	for name, c := range map[string]struct{ before, act, at string }{
+		"switches before the lock":   {"", "git switch -q side", "merge.intent.after"},
+		"detaches before the lock":   {"", "git switch -q --detach", "merge.objects"},
+		"commits before the lock":    {"", "git commit -q --allow-empty -m hers", "merge.intent.after"},
+		"begins a branch":            {"", "git switch -q -c fresh", "update-ref"},
+		"switches to the target":     {"git switch -q side", "git switch -q main", "update-ref"},
+		"adds a worktree of it":      {"git switch -q side", "git worktree add -q ../linked main", "update-ref"},
+		"adds another worktree":      {"", "git worktree add -q -f ../linked main", "update-ref"},
+		"collects what was sent":     {"", "git gc -q --prune=now", "update-ref"},
+		"packs the refs":             {"", "git pack-refs --all --prune", "update-ref"},
+		"begins a branch underneath": {"", "git switch -q -c fresh", "merge.index"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPerson(t)
+			w := landed(t, false, func(r *gittest.Repo) {
+				r.Git("switch", "-q", "-c", "side")
+				r.Write("side.txt", "s\n")
+				r.Commit("side")
+				r.Git("switch", "-q", "main")
+			})
+			if c.before != "" {
+				w.repo.Git(strings.Fields(c.before)[1:]...)
+			}
+			w.repo.Write("other.txt", "edited\n", "untracked.txt", "mine\n")
+			if c.at == "update-ref" {
+				p.before(c.at, w.repo.Dir, c.act)
+			} else {
+				once := false
+				w.opts.Reached = func(point string) {
+					if point == c.at && !once {
+						once = true
+						w.repo.Git(strings.Fields(c.act)[1:]...)
+					}
+				}
+			}
+			out := w.merge("merge", land.MergeSpec{})
+			p.leaves()
+			if out.Moved != nil {
+				out = w.merge("merge-2", land.MergeSpec{Verified: out.Moved})
+			}
+			if out.Merged == nil || w.repo.Git("show", target+":new/n.txt") != "n" {
+				t.Errorf("%+v", out)
+			}
+			w.asSheLeftIt(true, p.said())
+		})
+	}
+}
+
+// Somebody who never rests gets a gate, not an endless merge.
+func TestLooksAreBounded(t *testing.T) {
+	w := landed(t, false, nil)
+	w.repo.Git("branch", "side")
+	looks := 0
+	w.opts.Reached = func(point string) {
+		if point == "merge.intent.after" {
+			looks++
+			w.repo.Git("switch", "-q", []string{"side", "main"}[(looks-1)%2])
+		}
+		if point == "merge.objects" && looks%2 == 0 {
+			w.repo.Git("commit", "-q", "--allow-empty", "-m", "hers")
+		}
+	}
+	out := w.merge("merge", land.MergeSpec{})
+	if looks > 10 || out.Refused == nil && out.Moved == nil && out.Merged == nil {
+		t.Errorf("%d looks: %+v", looks, out)
+	}
+	w.clean()
+}
+
+// The disk fills between index and ref: all goes back; where even that fails,
+// or what follows the ref, the next call ends what was begun.
+func TestFullDiskAtTheRef(t *testing.T) {
+	for name, c := range map[string]struct {
+		full []string
+		back bool // all of it has gone back at once
+	}{
+		"the ref":           {[]string{"update-ref"}, true},
+		"and the way back":  {[]string{"update-ref", "checkout-index"}, false},
+		"after the ref":     {[]string{"symbolic-ref"}, false},
+		"after and no back": {[]string{"symbolic-ref", "checkout-index"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPerson(t)
+			w := landed(t, false, nil)
+			w.repo.Write("other.txt", "edited\n", "untracked.txt", "mine\n")
+			old := w.repo.Rev(target)
+			p.full(c.full...)
+			out, err := w.target().Merge(t.Context(), "merge", land.MergeSpec{Run: runID, Target: target})
+			if agency.KindOf(err) != agency.KindTransient || agency.MendOf(err) == "" {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			if c.back {
+				w.asSheLeftIt(true, "")
+			}
+			p.full()
+			if out := w.merge("merge", land.MergeSpec{}); out.Merged == nil {
+				t.Errorf("%+v", out)
+			}
+			w.isMerged(old)
+			w.asSheLeftIt(true, "")
+		})
+	}
 }

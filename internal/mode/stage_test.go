@@ -43,6 +43,7 @@ type stage struct {
 	verdicts []agency.Verdict
 	landings []land.Outcome
 	merges   []land.MergeOutcome
+	merged   []land.MergeSpec // that were asked for
 	// resolutions are what is wrong with them.
 	resolutions []land.Resolution
 	needs       []deps.Need
@@ -71,6 +72,8 @@ type stage struct {
 	one      sync.Mutex        // contracts of a team act beside each other
 	during   func(session.Spec) error
 	headTree agency.OID // of the run's branch
+	heads    func() agency.OID
+	held     []string // why the branch is not there, each time that somebody looks
 	// managers are how its sessions over questions end, by the contract that asks;
 	// one that is not there reports an answer. says is what it or a person writes
 	// to the agent before that.
@@ -111,7 +114,10 @@ func (s *stage) registry() *flow.Registry {
 		return land.Branch{Ref: "refs/heads/agency/run-1/main"}, nil
 	})
 	bind(s, r, land.HeadActivity, func(context.Context, agency.StepKey, land.BranchSpec) (land.Branch, error) {
-		return land.Branch{Head: "head", Tree: s.headTree}, nil
+		if s.heads != nil {
+			return land.Branch{Head: s.heads(), Tree: s.headTree, Held: take(s, &s.held, "")}, nil
+		}
+		return land.Branch{Head: "head", Tree: s.headTree, Held: take(s, &s.held, "")}, nil
 	})
 	mortal(s, r, schedule.PokeActivity, func(ctx context.Context, key agency.StepKey, in schedule.Poke) (flow.None, error) {
 		return flow.None{}, s.db.Write(ctx, func(tx *store.Tx) error { return local.Send(tx, in.Run, in.Signal, string(key), in.Payload) })
@@ -197,6 +203,7 @@ func (s *stage) registry() *flow.Registry {
 		})
 	})
 	bind(s, r, land.MergeActivity, func(_ context.Context, _ agency.StepKey, in land.MergeSpec) (land.MergeOutcome, error) {
+		s.merged = append(s.merged, in)
 		out := take(s, &s.merges, land.MergeOutcome{Merged: &land.Merged{Commit: "merged"}})
 		s.log("merge into %s, verified %v: %v", in.Target, in.Verified != nil, out.Merged != nil)
 		return out, nil

@@ -56,6 +56,31 @@ func plants() []plant {
 			"./internal/land", "TestTargetMovedUnderneath",
 		},
 		{
+			"merge that does not look again under the lock",
+			[]edit{{"internal/land/checkout.go", "	err := m.unchanged(ctx, in)\n", "	err := error(nil)\n"}},
+			"./internal/land", "TestPersonInTheMomentOfTheMove",
+		},
+		{
+			"merge that leaves a checkout behind",
+			[]edit{{"internal/land/target.go", "		err = m.follow(ctx, in)\n", "		err = nil\n"}},
+			"./internal/land", "TestPersonInTheMomentOfTheMove",
+		},
+		{
+			"merge that forgets what it began",
+			[]edit{{"internal/land/target.go", "errors.As(err, &half) {", "errors.As(err, &half) && half == nil {"}},
+			"./internal/land", "TestFullDiskAtTheRef",
+		},
+		{
+			"merge of another head than was shown",
+			[]edit{{"internal/land/target.go", "	if m.spec.Head != \"\" && m.spec.Head != head {\n", "	if false {\n"}},
+			"./internal/land", "TestMergeOfWhatWasNotShown",
+		},
+		{
+			"branch that moves under a checkout",
+			[]edit{{"internal/land/held.go", "	at, err := checkoutsOf(ctx, l.run, l.ref)\n", "	at, err := []string(nil), error(nil)\n"}, {"internal/land/held.go", "		if from == was {\n", "		if false {\n"}},
+			"./internal/land", "TestLandingWhileTheBranchIsLookedAt",
+		},
+		{
 			"queue that lands untested",
 			[]edit{{"internal/land/landing.go", "	if len(reasons) > 0 {\n", "	if len(reasons) > 99 {\n"}},
 			"./internal/land", "TestRedMergedTreeDoesNotLand",
