@@ -23,6 +23,24 @@ func (a *attempts) besideOthers(c flow.Ctx) bool {
 	}) && flow.Version(c, "beside", 1) >= 1
 }
 
+// stand makes sure that a member of a team works on what others have landed:
+// from the start, and again after a landing that did not go with it, or when
+// what it needs has landed since.
+func (a *attempts) stand(c flow.Ctx) error {
+	if a.slot == nil {
+		return nil
+	}
+	stands := a.n > 1 || a.how.stands
+	if stands && !a.behind && (!a.landedSince() || flow.Version(c, "stands-anew", 1) < 1) {
+		return nil
+	}
+	a.behind = false
+	a.heardAll()
+	head, err := flow.Call(c, land.HeadActivity, a.key("head"), land.BranchSpec{Run: a.in.Run})
+	a.base, a.beside = head.Head, a.besideOthers(c)
+	return err
+}
+
 // owing is a contract that landed with checks that are to be made again.
 type owing struct {
 	contract agency.ContractID

@@ -267,24 +267,6 @@ func (a *attempts) agent() agency.AgentID {
 
 func (a *attempts) last() bool { return a.n == a.contract.RetryBudget+a.granted }
 
-// stand makes sure that a member of a team works on what others have landed:
-// from the start, and again after a landing that did not go with it, or when
-// what it needs has landed since.
-func (a *attempts) stand(c flow.Ctx) error {
-	if a.slot == nil {
-		return nil
-	}
-	stands := a.n > 1 || a.how.stands
-	if stands && !a.behind && (!a.landedSince() || flow.Version(c, "stands-anew", 1) < 1) {
-		return nil
-	}
-	a.behind = false
-	a.heardAll()
-	head, err := flow.Call(c, land.HeadActivity, a.key("head"), land.BranchSpec{Run: a.in.Run})
-	a.base, a.beside = head.Head, a.besideOthers(c)
-	return err
-}
-
 // outcome of one attempt: exactly one of its fields says how it ended.
 type attemptEnd struct {
 	landed   *land.Landed
