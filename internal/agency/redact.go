@@ -2,41 +2,287 @@ package agency
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 )
 
-// redacted stands where a secret stood.
-const redacted = "[redacted]"
+// Redacted stands where a secret stood.
+const Redacted = "[redacted]"
 
-// minSecret is the shortest secret that is looked for: shorter ones, such as
-// the word none as the key of a local server, occur in ordinary text.
-const minSecret = 8
+// Pieces of a form of a secret that are taken out too, in bytes: what a cut of
+// an output, a wrapped line or a listing left of one. A shorter piece stands by
+// chance in other text, and says too little.
+const (
+	minPiece    = 12
+	minBase64   = minPiece * 4 / 3
+	minHex      = minPiece * 2
+	gram        = 8 // bytes by which a piece is found
+	filterBits  = 16
+	maxVariants = 8 << 10 // bytes of a secret whose forms are made
+)
 
-// Redactor takes secrets out of text before it is stored, shown or sent.
-type Redactor struct{ secrets [][]byte }
+// Redactor takes secrets out of text before it is stored, shown or sent: plain
+// and as JSON, Go, a URL, hex or base64 write them, at any place within what is
+// encoded, whole or in pieces. The zero value and nil take nothing out. It is
+// immutable.
+type Redactor struct {
+	forms  []form
+	at     map[uint64][]place
+	filter []uint64 // a bit for each hash of a gram: most text is passed at once
+	stride int
+}
 
-// NewRedactor makes a redactor of these secrets, longest first, so that a
-// secret that contains another is replaced whole.
+// form is one way in which a secret is written.
+type form struct {
+	text  string
+	raw   []int32 // of each byte, the byte of the secret that it stands for
+	from  string  // the secret
+	piece int     // the shortest piece that is taken out
+}
+
+type place struct{ form, off int32 }
+
+// NewRedactor makes a redactor of those of the texts that are secrets. Of one
+// of several lines each line that is a secret is one by itself.
 func NewRedactor(secrets ...string) *Redactor {
-	r := &Redactor{}
+	r := &Redactor{at: map[uint64][]place{}, filter: make([]uint64, 1<<filterBits/64), stride: 1 << 30}
+	seen := map[string]bool{}
 	for _, s := range secrets {
-		if len(s) >= minSecret && s != redacted {
-			r.secrets = append(r.secrets, []byte(s))
+		for _, one := range append(strings.Fields(s), s) {
+			if !seen[one] && IsSecret(one) {
+				seen[one] = true
+				r.add(one)
+			}
 		}
 	}
-	slices.SortFunc(r.secrets, func(a, b []byte) int { return len(b) - len(a) })
 	return r
 }
 
-// Bytes gives b without secrets; b itself where there are none.
-func (r *Redactor) Bytes(b []byte) []byte {
-	if r == nil {
-		return b
+func (r *Redactor) add(secret string) {
+	known := map[string]bool{}
+	for _, f := range formsOf(secret) {
+		if known[f.text] {
+			continue
+		}
+		known[f.text] = true
+		f.from, f.piece = secret, min(f.piece, len(f.text))
+		r.stride = min(r.stride, f.piece-gram+1)
+		for i := 0; i+gram <= len(f.text); i++ {
+			g := binary.LittleEndian.Uint64([]byte(f.text[i : i+gram]))
+			r.at[g] = append(r.at[g], place{int32(len(r.forms)), int32(i)})
+			h := hashOf(g)
+			r.filter[h/64] |= 1 << (h % 64)
+		}
+		r.forms = append(r.forms, f)
 	}
-	for _, s := range r.secrets {
-		if bytes.Contains(b, s) {
-			b = bytes.ReplaceAll(b, s, []byte(redacted))
+}
+
+func hashOf(g uint64) uint64 { return g * 0x9e3779b97f4a7c15 >> (64 - filterBits) }
+
+// formsOf are the ways in which a secret is written.
+func formsOf(secret string) []form {
+	out := []form{escaped(secret, minPiece, func(s string) string { return s })}
+	if len(secret) > maxVariants {
+		return out
+	}
+	add := func(piece int, write func(string) string) { out = append(out, escaped(secret, piece, write)) }
+	add(minPiece, jsonText)
+	add(minPiece, func(s string) string { return jsonText(jsonText(s)) })
+	add(minPiece, plainJSON)
+	add(minPiece, func(s string) string { q := strconv.Quote(s); return q[1 : len(q)-1] })
+	for _, write := range []func(string) string{url.QueryEscape, url.PathEscape} {
+		add(minPiece, write)
+		add(minPiece, func(s string) string { return lowerEscapes(write(s)) })
+	}
+	add(minHex, func(s string) string { return hex.EncodeToString([]byte(s)) })
+	add(minHex, func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) })
+	for shift := range 3 {
+		std := inBase64(secret, shift, base64.RawStdEncoding)
+		out = append(out, std, inBase64(secret, shift, base64.RawURLEncoding))
+		for _, write := range []func(string) string{url.QueryEscape, func(s string) string { return strings.ReplaceAll(s, "/", `\/`) }} {
+			e := escaped(std.text, minBase64, write)
+			for i, at := range e.raw {
+				e.raw[i] = std.raw[at]
+			}
+			out = append(out, e)
 		}
 	}
-	return b
+	return out
+}
+
+// escaped is a secret of which each byte is written by itself.
+func escaped(secret string, piece int, write func(string) string) form {
+	f := form{piece: piece}
+	var b strings.Builder
+	for i := 0; i < len(secret); {
+		n := 1
+		for i+n < len(secret) && secret[i+n]&0xc0 == 0x80 { // a rune is written as a whole
+			n++
+		}
+		w := write(secret[i : i+n])
+		b.WriteString(w)
+		for range len(w) {
+			f.raw = append(f.raw, int32(i))
+		}
+		i += n
+	}
+	f.text = b.String()
+	return f
+}
+
+// inBase64 is what a secret is that stands shift bytes behind a group's begin
+// in something that is encoded: the letters that the secret alone decides.
+func inBase64(secret string, shift int, enc *base64.Encoding) form {
+	all := enc.EncodeToString(append(make([]byte, shift), secret...))
+	from, to := (shift*8+5)/6, (shift+len(secret))*8/6
+	f := form{text: all[from:to], piece: minBase64}
+	for i := from; i < to; i++ {
+		f.raw = append(f.raw, int32(i*6/8-shift))
+	}
+	return f
+}
+
+func jsonText(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return s
+	}
+	return string(b[1 : len(b)-1])
+}
+
+// plainJSON is JSON without HTML in mind.
+func plainJSON(s string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(s) != nil {
+		return s
+	}
+	q := strings.TrimSuffix(b.String(), "\n")
+	return q[1 : len(q)-1]
+}
+
+func lowerEscapes(s string) string {
+	if len(s) == 3 && s[0] == '%' {
+		return strings.ToLower(s)
+	}
+	return s
+}
+
+// span is what is taken out of a text.
+type span struct{ from, to int }
+
+// Bytes gives b without secrets; b itself where there are none. Text that was
+// JSON stays so.
+func (r *Redactor) Bytes(b []byte) []byte {
+	spans := r.find(b)
+	if len(spans) == 0 {
+		return b
+	}
+	out := make([]byte, 0, len(b))
+	at := 0
+	for _, s := range spans {
+		out = append(append(out, b[at:s.from]...), Redacted...)
+		at = s.to
+	}
+	return append(out, b[at:]...)
+}
+
+// Count is how many secrets, or pieces of them, stand in b.
+func (r *Redactor) Count(b []byte) int { return len(r.find(b)) }
+
+// find gives what is to be taken out, in order and apart.
+func (r *Redactor) find(b []byte) []span {
+	if r == nil || len(r.forms) == 0 {
+		return nil
+	}
+	var found []span
+	for p := 0; p+gram <= len(b); {
+		g := binary.LittleEndian.Uint64(b[p:])
+		next := p + r.stride
+		if h := hashOf(g); r.filter[h/64]&(1<<(h%64)) != 0 {
+			if s := r.longest(b, p, r.at[g]); s.to > 0 {
+				found = append(found, s)
+				next = max(next, s.to-gram+1) // what follows may reach out of it
+			}
+		}
+		p = next
+	}
+	return apart(b, found)
+}
+
+// longest is the longest piece of a secret around a place of a text.
+func (r *Redactor) longest(b []byte, p int, places []place) (best span) {
+	for _, at := range places {
+		f := &r.forms[at.form]
+		from, to := int(at.off), int(at.off)+gram
+		l, e := p, p+gram
+		for from > 0 && l > 0 && f.text[from-1] == b[l-1] {
+			from, l = from-1, l-1
+		}
+		for to < len(f.text) && e < len(b) && f.text[to] == b[e] {
+			to, e = to+1, e+1
+		}
+		for from < to && from > 0 && f.raw[from] == f.raw[from-1] { // no half of an escape
+			from, l = from+1, l+1
+		}
+		for from < to && to < len(f.text) && f.raw[to] == f.raw[to-1] {
+			to, e = to-1, e-1
+		}
+		if e-l > best.to-best.from && e-l >= f.piece && f.tells(from, to) {
+			best = span{l, e}
+		}
+	}
+	return best
+}
+
+// tells whether a piece of a form is itself a secret, and no word of one.
+func (f *form) tells(from, to int) bool {
+	if to-from == len(f.text) {
+		return true
+	}
+	return guesses(f.from[f.raw[from]:int(f.raw[to-1])+1], true) >= secretBits
+}
+
+// apart joins what overlaps and leaves quotes and the escapes of JSON at the
+// ends whole.
+func apart(b []byte, found []span) []span {
+	slices.SortFunc(found, func(x, y span) int { return cmp.Compare(x.from, y.from) })
+	out := found[:0]
+	for _, s := range found {
+		if n := len(out); n > 0 && s.from < out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
+			continue
+		}
+		out = append(out, s)
+	}
+	for i := range out {
+		s := &out[i]
+		if backslashes(b[:s.from])%2 == 1 { // its first letter is not the secret's
+			if s.from++; b[s.from-1] == 'u' && s.to-s.from > 4 {
+				s.from += 4
+			}
+		}
+		for s.from < s.to && b[s.from] == '"' {
+			s.from++
+		}
+		for s.from < s.to && b[s.to-1] == '"' {
+			s.to--
+		}
+		if backslashes(b[s.from:s.to])%2 == 1 {
+			s.to--
+		}
+	}
+	return out
+}
+
+func backslashes(b []byte) int {
+	return len(b) - len(bytes.TrimRight(b, `\`))
 }
