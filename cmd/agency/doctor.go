@@ -84,7 +84,7 @@ func (a *app) examine(ctx context.Context, run string, named bool) ([]doctor.Fin
 		}
 	}
 	m.Commands["test"], m.Commands["lint"], m.Commands["build"] = cfg.Commands.Test, cfg.Commands.Lint, cfg.Commands.Build
-	m.Keys = keysOf(l)
+	m.Keys = keysOf(l, h.loc.WorkTree)
 	return m.Check(ctx), nil
 }
 
@@ -92,15 +92,19 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-func keysOf(l *config.Loaded) []doctor.Key {
+func keysOf(l *config.Loaded, workTree string) []doctor.Key {
 	refs, err := l.Config.RunModels()
 	if err != nil {
 		return []doctor.Key{{Provider: "models", Err: err}}
 	}
 	var keys []doctor.Key
+	ordinary := append(l.Config.Ordinary(), workTree)
 	for _, ref := range refs {
-		_, err := l.Secrets([]string{ref.Provider})
-		keys = append(keys, doctor.Key{Provider: ref.Provider, Model: ref.String(), Err: err})
+		have, err := l.Secrets([]string{ref.Provider})
+		key, given := have[ref.Provider]
+		keys = append(keys, doctor.Key{
+			Provider: ref.Provider, Model: ref.String(), Err: err, Placeholder: given && !agency.IsSecret(key, ordinary...),
+		})
 	}
 	return keys
 }

@@ -50,13 +50,14 @@ type form struct {
 type place struct{ form, off int32 }
 
 // NewRedactor makes a redactor of those of the texts that are secrets. Of one
-// of several lines each line that is a secret is one by itself.
+// of several lines each line that is a secret is one by itself: what is taken
+// out of a text leaves its lines.
 func NewRedactor(secrets ...string) *Redactor {
 	r := &Redactor{at: map[uint64][]place{}, filter: make([]uint64, 1<<filterBits/64), stride: 1 << 30}
 	seen := map[string]bool{}
 	for _, s := range secrets {
-		for _, one := range append(strings.Fields(s), s) {
-			if !seen[one] && IsSecret(one) {
+		for one := range strings.Lines(s) {
+			if one = strings.TrimSpace(one); !seen[one] && IsSecret(one) {
 				seen[one] = true
 				r.add(one)
 			}

@@ -26,11 +26,11 @@ const (
 
 // placeholders are the words of which keys are made that are none; they take
 // nothing to guess.
-const placeholders = " a ai an ant anthropic any api apikey auth azure bearer change changeme default demo deepseek dev dummy empty example" +
+const placeholders = " ai an ant anthropic any api apikey auth azure bearer change changeme default demo deepseek dev dummy empty example" +
 	" fake foo bar baz gemini google goes gpt groq here ignored insert key keys lab llama lm lmstudio local localhost me" +
 	" mistral mock my nil no none not null needed ollama only openai openrouter or paste pass password placeholder proj" +
 	" provider replace required sample secret server set sk some studio test tests testing the this to todo token unused use" +
-	" user value vllm with x xx xxx your "
+	" user value vllm with xx xxx your "
 
 // IsSecret tells whether a text that was handed in as a secret is one.
 // ordinary are the texts in which no secret stands: what occurs in one of them

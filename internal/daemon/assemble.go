@@ -77,7 +77,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	fence := agency.Fence{Epoch: epoch}
-	vault := host.NewVault()
+	vault := host.NewVault(o.Place.Repo.WorkTree, o.Place.Repo.CommonDir)
 	db.SetRedact(vault.Redact)
 	p := &parts{
 		db: db, events: event.NewLog(db), vault: vault,

@@ -79,6 +79,8 @@ type Machine struct {
 type Key struct {
 	Provider, Model string
 	Err             error
+	// Placeholder says that the key is no secret: nothing hides it.
+	Placeholder bool
 }
 
 // Check looks at git, sandbox, keys, commands, disk and store.
@@ -161,7 +163,11 @@ func (m Machine) checkKeys() []Finding {
 			fs = append(fs, warn("key of "+k.Provider, agency.MendOf(k.Err), "%v", k.Err))
 			continue
 		}
-		fs = append(fs, ok("key of "+k.Provider, "for %s", k.Model))
+		detail := "for " + k.Model
+		if k.Placeholder {
+			detail += "; it looks like a placeholder, and is not kept out of what runs write"
+		}
+		fs = append(fs, ok("key of "+k.Provider, "%s", detail))
 	}
 	return fs
 }

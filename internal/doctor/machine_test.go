@@ -159,10 +159,10 @@ func TestWorst(t *testing.T) {
 func TestMachineFindings(t *testing.T) {
 	m := Machine{
 		Commands: map[string]string{"test": "go test ./..."},
-		Keys:     []Key{{Provider: "a", Model: "a/m"}, {Provider: "b", Err: agency.Errorf(agency.KindInvalid, "no key").WithMend("export B_KEY=...")}},
+		Keys:     []Key{{Provider: "a", Model: "a/m"}, {Provider: "b", Err: agency.Errorf(agency.KindInvalid, "no key").WithMend("export B_KEY=...")}, {Provider: "c", Model: "c/m", Placeholder: true}},
 	}
 	keys := m.checkKeys()
-	if len(keys) != 2 || keys[0].Level != OK || keys[1].Level != Warn || keys[1].Mend != "export B_KEY=..." {
+	if len(keys) != 3 || strings.Contains(keys[0].Detail, "placeholder") || keys[2].Level != OK || !strings.Contains(keys[2].Detail, "placeholder") || keys[0].Level != OK || keys[1].Level != Warn || keys[1].Mend != "export B_KEY=..." {
 		t.Errorf("%+v", keys)
 	}
 	if fs := m.checkCommands(); fs[0].Level != OK {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,20 +27,20 @@ func TestCheckGoal(t *testing.T) {
 // placeholders and short ones stay.
 func TestVaultHides(t *testing.T) {
 	v := NewVault()
-	v.Put("run-1", map[string]string{"lab": "lab-key-1"})
-	v.Hide([]string{"quoted-\"key\"-1", "not-needed", "lab-key-1-and-more"})
+	v.Put("run-1", map[string]string{"lab": "lab-k7Qz9-Pm3x"})
+	v.Hide([]string{"qu7ted-\"k9yZ\"-14Q", "not-needed", "lab-k7Qz9-Pm3xXw8Ry"})
 	for in, want := range map[string]string{
-		"a quoted-\"key\"-1 b":          "a [redacted] b",
-		`{"k":"quoted-\"key\"-1"}`:      `{"k":"[redacted]"}`,
-		"lab-key-1-and-more, lab-key-1": "[redacted], [redacted]",
-		"not-needed":                    "not-needed",
+		"a qu7ted-\"k9yZ\"-14Q b":             "a [redacted] b",
+		`{"k":"qu7ted-\"k9yZ\"-14Q"}`:         `{"k":"[redacted]"}`,
+		"lab-k7Qz9-Pm3xXw8Ry, lab-k7Qz9-Pm3x": "[redacted], [redacted]",
+		"not-needed":                          "not-needed",
 	} {
 		if got := string(v.Redact([]byte(in))); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
 	for i := range 2 * maxHidden {
-		v.Hide([]string{strings.Repeat("x", minHidden) + strings.Repeat("y", i)})
+		v.Hide([]string{fmt.Sprintf("Zq81hhd72k-%d", i)})
 	}
 	if len(v.hidden) > maxHidden {
 		t.Errorf("%d texts are hidden", len(v.hidden))

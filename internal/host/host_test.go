@@ -46,30 +46,38 @@ func TestVaultTakesKeysOut(t *testing.T) {
 	if got := v.Redact([]byte("text")); string(got) != "text" {
 		t.Errorf("empty vault: %q", got)
 	}
-	v.Put("run-1", map[string]string{"a": "sk-0123456789", "b": "sk-0123456789-long", "c": "short", "d": `with"quote\slash`})
-	quoted, err := json.Marshal(`with"quote\slash`)
+	v.Put("run-1", map[string]string{"a": "sk-Zq81hhd72k", "b": "sk-Zq81hhd72k-lo9ng", "c": "lm-studio", "d": `Wi7th"qu9ote\sl4ash`})
+	quoted, err := json.Marshal(`Wi7th"qu9ote\sl4ash`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for in, want := range map[string]string{
-		"a sk-0123456789 b":            "a [redacted] b",
-		"a sk-0123456789-long b":       "a [redacted] b",
-		"short stays":                  "short stays",
-		`with"quote\slash`:             "[redacted]",
+		"a sk-Zq81hhd72k b":            "a [redacted] b",
+		"a sk-Zq81hhd72k-lo9ng b":      "a [redacted] b",
+		"lm-studio stays":              "lm-studio stays",
+		`Wi7th"qu9ote\sl4ash`:          "[redacted]",
 		string(quoted):                 `"[redacted]"`,
 		strings.Repeat("sk-", 3):       "sk-sk-sk-",
-		"sk-0123456789sk-0123456789 x": "[redacted][redacted] x",
+		"sk-Zq81hhd72ksk-Zq81hhd72k x": "[redacted][redacted] x",
 	} {
 		if got := string(v.Redact([]byte(in))); got != want {
 			t.Errorf("Redact(%q) = %q, want %q", in, got, want)
 		}
 	}
 	v.Put("run-1", map[string]string{"a": ""})
-	if key, ok := v.Key("run-1", "a"); !ok || key != "sk-0123456789" {
+	if key, ok := v.Key("run-1", "a"); !ok || key != "sk-Zq81hhd72k" {
 		t.Error("a client without a key took another's away")
 	}
 	if _, ok := v.Key("run-2", "a"); ok {
 		t.Error("a run sees another's key")
+	}
+	if got := v.Placeholders("run-1"); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("placeholders %v", got)
+	}
+	// A word of the configuration, or of the repository's path, is none.
+	v.Put("run-3", map[string]string{"a": "gw-Kd72hhs91x", "b": "Repo-7f3kQ9x2Lm"}, "https://gw-Kd72hhs91x.example.com", "/src/repo-7f3kq9x2lm")
+	if got := string(v.Redact([]byte("gw-Kd72hhs91x repo-7f3kq9x2lm Repo-7f3kQ9x2Lm"))); strings.Contains(got, "redacted") {
+		t.Errorf("ordinary words are taken out: %s", got)
 	}
 }
 

@@ -75,7 +75,7 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 	if err := h.unhold(ctx, id); err != nil {
 		return api.Answered{}, err
 	}
-	h.o.Vault.Put(id, r.Secrets)
+	h.takeKeys(ctx, id, r.Secrets)
 	var g agency.Gate
 	err := h.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)

@@ -1,9 +1,6 @@
 package host
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
@@ -12,29 +9,30 @@ import (
 	"agency/internal/agency"
 )
 
-// Vault holds the keys that clients brought, in memory only, and takes them
-// out of whatever is about to be written.
+// Vault holds the keys that clients brought, in memory only, and takes those
+// that are secrets out of whatever is about to be written.
 type Vault struct {
-	mu     sync.Mutex
-	byRun  map[agency.RunID]map[string]string
-	hidden map[string]bool
-	words  atomic.Pointer[[][]byte]
+	mu       sync.Mutex
+	byRun    map[agency.RunID]map[string]string
+	hidden   map[string]bool
+	ordinary map[string]bool
+	redactor atomic.Pointer[agency.Redactor]
 }
 
-// NewVault makes an empty vault.
-func NewVault() *Vault {
-	return &Vault{byRun: map[agency.RunID]map[string]string{}, hidden: map[string]bool{}}
+// NewVault makes an empty vault. What occurs in an ordinary text, such as the
+// repository's path, is no secret.
+func NewVault(ordinary ...string) *Vault {
+	v := &Vault{byRun: map[agency.RunID]map[string]string{}, hidden: map[string]bool{}, ordinary: map[string]bool{}}
+	v.know(ordinary)
+	return v
 }
-
-// minSecret is the shortest text that is taken for a secret: a shorter one is
-// a placeholder, and taking it out would mangle ordinary text.
-const minSecret = 8
 
 // Put adds a run's keys by provider; those of an earlier client stay where the
-// new one has none.
-func (v *Vault) Put(run agency.RunID, secrets map[string]string) {
+// new one has none. Ordinary are the words of the run's configuration.
+func (v *Vault) Put(run agency.RunID, secrets map[string]string, ordinary ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.know(ordinary)
 	have := v.byRun[run]
 	if have == nil {
 		have = map[string]string{}
@@ -48,19 +46,26 @@ func (v *Vault) Put(run agency.RunID, secrets map[string]string) {
 	v.rebuild()
 }
 
-// minHidden is the shortest text that Hide takes: what is hidden is used by no
-// run, and a placeholder such as "not-needed" is not worth mangling text for.
-const minHidden = 12
+// maxOrdinary bounds the texts in which no secret stands.
+const maxOrdinary = 4096
+
+func (v *Vault) know(ordinary []string) {
+	for _, o := range ordinary {
+		if len(v.ordinary) < maxOrdinary {
+			v.ordinary[o] = true
+		}
+	}
+}
 
 // maxHidden bounds how many texts are hidden.
 const maxHidden = 256
 
-// Hide takes texts out of what is written although no run uses them as keys.
+// Hide takes secrets out of what is written although no run uses them as keys.
 func (v *Vault) Hide(texts []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, t := range texts {
-		if len(t) >= minHidden && len(v.hidden) < maxHidden {
+		if agency.IsSecret(t) && len(v.hidden) < maxHidden {
 			v.hidden[t] = true
 		}
 	}
@@ -75,49 +80,35 @@ func (v *Vault) Key(run agency.RunID, provider string) (string, bool) {
 	return key, ok
 }
 
-// rebuild lists what is taken out, longest first, so that a key that contains
-// another goes whole. Keys stay listed after their run has ended: its last
-// events are still being written then.
-func (v *Vault) rebuild() {
-	seen := map[string]bool{}
-	list := func(key string) {
-		if len(key) < minSecret {
-			return
-		}
-		seen[key] = true
-		if b, err := json.Marshal(key); err == nil { // as it stands inside a JSON string
-			seen[string(b[1:len(b)-1])] = true
+// Placeholders names the providers of a run whose keys are no secrets, sorted:
+// these are not taken out of anything.
+func (v *Vault) Placeholders(run agency.RunID) (providers []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	ordinary := slices.Collect(maps.Keys(v.ordinary))
+	for provider, key := range v.byRun[run] {
+		if !agency.IsSecret(key, ordinary...) {
+			providers = append(providers, provider)
 		}
 	}
+	slices.Sort(providers)
+	return providers
+}
+
+// rebuild makes the redactor. Keys stay in it after their run has ended: its
+// last events are still being written then.
+func (v *Vault) rebuild() {
+	ordinary := slices.Collect(maps.Keys(v.ordinary))
+	all := maps.Clone(v.hidden)
 	for _, secrets := range v.byRun {
 		for _, key := range secrets {
-			list(key)
+			all[key] = true
 		}
 	}
-	for key := range v.hidden {
-		list(key)
-	}
-	words := make([][]byte, 0, len(seen))
-	for _, w := range slices.SortedFunc(maps.Keys(seen), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }) {
-		words = append(words, []byte(w))
-	}
-	v.words.Store(&words)
+	maps.DeleteFunc(all, func(key string, _ bool) bool { return !agency.IsSecret(key, ordinary...) })
+	v.redactor.Store(agency.NewRedactor(slices.Sorted(maps.Keys(all))...))
 }
 
-// redacted stands where a key stood.
-var redacted = []byte("[redacted]")
-
-// Redact takes every key out of a text. It returns b itself where there is
+// Redact takes every secret out of a text. It returns b itself where there is
 // none in it.
-func (v *Vault) Redact(b []byte) []byte {
-	words := v.words.Load()
-	if words == nil {
-		return b
-	}
-	for _, w := range *words {
-		if bytes.Contains(b, w) {
-			b = bytes.ReplaceAll(b, w, redacted)
-		}
-	}
-	return b
-}
+func (v *Vault) Redact(b []byte) []byte { return v.redactor.Load().Bytes(b) }

@@ -31,7 +31,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	if err != nil {
 		return api.RunStarted{}, err
 	}
-	h.o.Vault.Put(r.ID, r.Secrets)
+	h.o.Vault.Put(r.ID, r.Secrets, append(c.Config.Ordinary(), r.Repo, r.Target)...)
 	r.Goal = string(h.o.Vault.Redact([]byte(r.Goal)))
 	if doc, ok, err := h.started(ctx, r); ok || err != nil {
 		return api.RunStarted{Run: doc}, err
@@ -51,6 +51,9 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 		return api.RunStarted{}, err
 	}
 	doc, err := h.o.Docs.Doc(ctx, run.ID)
+	for _, provider := range h.o.Vault.Placeholders(r.ID) {
+		p.Notes = append(p.Notes, "the key of "+provider+" looks like a placeholder: it is not kept out of what the run writes")
+	}
 	return api.RunStarted{Run: doc, Notes: p.Notes}, err
 }
 
@@ -146,7 +149,7 @@ func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest)
 	if err != nil || run.State.Final() {
 		return h.docOr(ctx, id, err)
 	}
-	h.o.Vault.Put(id, r.Secrets)
+	h.takeKeys(ctx, id, r.Secrets)
 	err = h.write(ctx, func(tx *store.Tx) error {
 		if r.Yes {
 			if err := registry.SetYes(tx, id); err != nil {
@@ -162,6 +165,17 @@ func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest)
 		return api.RunDoc{}, err
 	}
 	return h.docOr(ctx, id, h.takeUp(ctx, id))
+}
+
+// takeKeys takes the keys of a run that a client brought. Where the run's
+// configuration cannot be read, nothing of it is known as ordinary.
+func (h *Host) takeKeys(ctx context.Context, id agency.RunID, secrets map[string]string) {
+	var c Copy
+	_ = h.o.DB.Read(ctx, func(q *store.Snapshot) (err error) {
+		c, err = ReadCopy(q, id)
+		return err
+	})
+	h.o.Vault.Put(id, secrets, c.Config.Ordinary()...)
 }
 
 // passFaults approves the fault at which a run stands: to resume it is to let

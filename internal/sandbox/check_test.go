@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -90,10 +91,38 @@ func TestClip(t *testing.T) {
 		}
 		want, half := all, limit/2
 		if len(all) > 2*half {
-			want = slices.Concat(all[:half], all[len(all)-half:])
+			head, tail := all[:half], all[len(all)-half:]
+			if i := bytes.LastIndexAny(head, " \t\r\n"); i >= 0 {
+				head = head[:i+1]
+			}
+			if i := bytes.IndexAny(tail, " \t\r\n"); i >= 0 {
+				tail = tail[i:]
+			}
+			want = slices.Concat(head, tail)
 		}
-		if got := c.bytes(); !slices.Equal(got, want) || c.lost != int64(len(all)-len(want)) {
-			t.Fatalf("kept %v, lost %d of %v", got, c.lost, all)
+		if got, lost := c.bytes(); !slices.Equal(got, want) || lost != int64(len(all)-len(want)) {
+			t.Fatalf("kept %v, lost %d of %v", got, lost, all)
 		}
 	})
+}
+
+// A cut halves no word, so that a key in an output is there as a whole or not
+// at all.
+func TestCutHalvesNoWord(t *testing.T) {
+	const word = "R2D2c3poLuke9xWz7fKqPvN3"
+	text := []byte(strings.Repeat(word+"\n", 400))
+	for limit := 1000; limit < 1000+2*len(word); limit++ {
+		c := newClip(limit)
+		c.add(text[:len(text)/2])
+		c.add(text[len(text)/2:])
+		got, lost := c.bytes()
+		for line := range strings.FieldsSeq(string(got)) {
+			if line != word {
+				t.Fatalf("limit %d: a line is %q", limit, line)
+			}
+		}
+		if len(got) < limit/2 || int(lost)+len(got) != len(text) {
+			t.Fatalf("limit %d: kept %d, lost %d of %d", limit, len(got), lost, len(text))
+		}
+	}
 }

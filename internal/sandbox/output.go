@@ -1,6 +1,9 @@
 package sandbox
 
-import "sync"
+import (
+	"bytes"
+	"sync"
+)
 
 // stdoutFactor is how much more is kept of standard output alone.
 const stdoutFactor = 32
@@ -39,12 +42,25 @@ func (c *clip) add(p []byte) {
 	}
 }
 
-// bytes joins head and tail; what was lost between them is c.lost.
-func (c *clip) bytes() []byte {
-	out := make([]byte, 0, len(c.head)+len(c.tail))
-	out = append(out, c.head...)
-	out = append(out, c.tail[c.at:]...)
-	return append(out, c.tail[:c.at]...)
+// maxWord is how far a cut moves to stand between words.
+const maxWord = 1 << 10
+
+// bytes joins head and tail and says how much was lost between them. A cut
+// halves no word: half of a key would not be recognised as one.
+func (c *clip) bytes() (out []byte, lost int64) {
+	tail := append(append(make([]byte, 0, len(c.tail)), c.tail[c.at:]...), c.tail[:c.at]...)
+	head := c.head
+	if c.lost > 0 {
+		const blanks = " \t\r\n"
+		if i := bytes.LastIndexAny(head, blanks); i >= 0 && i >= len(head)-maxWord {
+			head = head[:i+1]
+		}
+		if i := bytes.IndexAny(tail, blanks); i >= 0 && i <= maxWord {
+			tail = tail[i:]
+		}
+		lost = c.lost + int64(len(c.head)-len(head)+len(c.tail)-len(tail))
+	}
+	return append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...), lost
 }
 
 // output gathers both streams of a command.
@@ -77,6 +93,6 @@ func (s stream) Write(p []byte) (int, error) {
 func (o *output) into(r *Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	r.Output, r.Dropped = o.both.bytes(), o.both.lost
-	r.Stdout, r.StdoutDropped = o.out.bytes(), o.out.lost
+	r.Output, r.Dropped = o.both.bytes()
+	r.Stdout, r.StdoutDropped = o.out.bytes()
 }

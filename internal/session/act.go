@@ -85,6 +85,8 @@ func (c *conversation) plan(uses []llm.ToolUse) []call {
 			calls[i].refuse(tool.Refusal("not run: more than %d calls in one turn; ask again in the next", most))
 		case !offered:
 			calls[i].refuse(tool.Unknown(u.Name, c.kit.tools))
+		case u.Invalid == heldSecret, c.holdsSecret(u.Args):
+			calls[i].refuse(tool.SecretArgs())
 		case u.Invalid != "":
 			calls[i].refuse(t.Malformed(u.Invalid))
 		}
@@ -203,6 +205,7 @@ func (c *conversation) env(idx int) *tool.Env {
 		Criteria:    c.criteria,
 		Limits:      tool.ChangeLimits{Files: c.setup.Rules.MaxFiles, Lines: c.setup.Rules.MaxLines},
 		Mail:        letters{c, idx},
+		Redact:      c.r.o.DB.Redact,
 		Features:    features{c},
 		Team:        members{c},
 		Questions:   questions{c},

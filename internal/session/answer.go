@@ -16,7 +16,7 @@ import (
 // when the host is going down.
 func (c *conversation) persist(ctx context.Context, a asked, took time.Duration) error {
 	t := c.turn
-	m, err := c.pack(c.tidy(a.Message))
+	m, err := c.pack(c.sealed(c.tidy(a.Message)))
 	if err != nil {
 		return err
 	}

@@ -437,25 +437,6 @@ func TestTimeIsUp(t *testing.T) {
 	}
 }
 
-// A secret that a file holds is not sent and not stored.
-func TestRedaction(t *testing.T) {
-	const secret = "sk-canary-0123456789"
-	k := newKit(t, budget.Limits{},
-		calls("write_file", `{"path":"key.txt","content":"`+secret+`"}`),
-		calls("run_command", `{"command":"printf sk-canary-; echo 0123456789"}`),
-		complete)
-	k.db.SetRedact(agency.NewRedactor(secret).Bytes)
-	if out := k.must(spec()); out.Kind != Claimed {
-		t.Fatalf("%+v", out)
-	}
-	for i, req := range k.model.seen {
-		if strings.Contains(string(req), secret) {
-			t.Errorf("request %d holds the secret", i)
-		}
-	}
-	checkRequests(t, k.model)
-}
-
 // Ids of calls are there and unique, whatever the provider gives.
 func TestDuplicateIDs(t *testing.T) {
 	two := calls("read_file", `{"path":"main.txt"}`, "read_file", `{"path":"check.sh"}`)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"agency/internal/agency"
 )
 
 type editFileArgs struct {
@@ -24,8 +26,13 @@ func editFile() Tool {
 			return Result{}, err
 		}
 		e, err := applyEdit(string(t.data), a.OldText, a.NewText, a.ReplaceAll)
-		if err != nil {
+		switch marked := strings.Contains(a.OldText, agency.Redacted); {
+		case err != nil && marked:
+			return notShown(a.Path), nil
+		case err != nil:
 			return fail("%s: %v", a.Path, err), nil
+		case env.overwrites(string(t.data), a.OldText, a.NewText):
+			return notOver(a.Path), nil
 		}
 		if len(e.content) > maxFile {
 			return fail("%s would have %s, the most is %s", a.Path, size(int64(len(e.content))), size(maxFile)), nil

@@ -22,6 +22,8 @@ type Env struct {
 	Questions   Questions
 	Changes     Changes
 	Handoffs    Handoffs
+	// Redact, where set, takes secrets of the host out of what a tool shows.
+	Redact func([]byte) []byte
 	// Criteria are the ids of the contract's acceptance criteria.
 	Criteria []string
 	// Limits are those of the contract's change.

@@ -31,13 +31,13 @@ func readFile() Tool {
 		if len(t.data) == 0 {
 			return ok("(the file is empty)"), nil
 		}
-		return showLines(t.data, max(1, a.Offset), a.Limit), nil
+		return showLines(t.data, env.hide, max(1, a.Offset), a.Limit), nil
 	})
 }
 
 // showLines numbers lines as "   12\ttext" until the limit or the cap is
 // reached, and says how to go on.
-func showLines(data []byte, from, limit int) Result {
+func showLines(data []byte, hide func(string) string, from, limit int) Result {
 	if limit == 0 || limit > maxLines {
 		limit = maxLines
 	}
@@ -59,7 +59,7 @@ func showLines(data []byte, from, limit int) Result {
 			fmt.Fprintf(&b, "[lines %d to %d of %d shown; go on with offset %d]\n", from, n-1, total, n)
 			return ok(b.String())
 		}
-		fmt.Fprintf(&b, "%6d\t%s\n", n, clip(strings.TrimRight(string(line), "\r\n"), maxLine))
+		fmt.Fprintf(&b, "%6d\t%s\n", n, clip(hide(strings.TrimRight(string(line), "\r\n")), maxLine))
 	}
 	if from > 1 {
 		fmt.Fprintf(&b, "[lines %d to %d of %d shown]\n", from, n, total)

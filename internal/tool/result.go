@@ -45,6 +45,15 @@ func answer(err error) (Result, error) {
 	return Result{}, err
 }
 
+// hideIn is an error without secrets in its words.
+func (e *Env) hideIn(err error) error {
+	said := err.Error()
+	if clean := e.hide(said); clean != said {
+		return agency.Errorf(agency.KindOf(err), "%s", clean)
+	}
+	return err
+}
+
 // Cap keeps the head and the tail of a text that has more than most bytes, cut
 // at lines where that loses little, says how much is left out, and makes it
 // valid UTF-8.

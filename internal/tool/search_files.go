@@ -46,7 +46,7 @@ func searchFiles() Tool {
 		if a.MaxResults == 0 {
 			a.MaxResults = defaultResults
 		}
-		s := search{files: env.Files, re: re, glob: glob, most: a.MaxResults}
+		s := search{files: env.Files, hide: env.hide, re: re, glob: glob, most: a.MaxResults}
 		if err := s.from(ctx, a.Path); err != nil {
 			return Result{}, err
 		}
@@ -56,6 +56,7 @@ func searchFiles() Tool {
 
 type search struct {
 	files   *Files
+	hide    func(string) string
 	re      *regexp.Regexp
 	glob    func(string) bool
 	most    int
@@ -135,7 +136,7 @@ func (s *search) file(rel string, info fs.FileInfo) error {
 		}
 		s.hits++
 		found = true
-		fmt.Fprintf(&s.b, "%s:%d:%s\n", printable(rel), n, clip(string(line), 300))
+		fmt.Fprintf(&s.b, "%s:%d:%s\n", printable(rel), n, clip(s.hide(string(line)), 300))
 	}
 	if found {
 		s.inFiles++

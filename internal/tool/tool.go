@@ -116,9 +116,9 @@ func (t Tool) Run(ctx context.Context, env *Env, raw json.RawMessage) (Result, e
 	}
 	res, err := t.run(ctx, env, raw)
 	if err != nil {
-		return answer(err)
+		return answer(env.hideIn(err))
 	}
-	res.Text = Cap(res.Text, MaxResult)
+	res.Text = Cap(env.hide(res.Text), MaxResult) // a cut could hide half of a secret
 	return res, nil
 }
 

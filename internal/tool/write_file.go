@@ -27,6 +27,15 @@ func writeFile() Tool {
 		if err := env.Files.mayWrite(ctx, rel); err != nil {
 			return Result{}, err
 		}
+		if existed && strings.Contains(a.Content, agency.Redacted) {
+			old, err := env.Files.readAll(rel)
+			if err != nil {
+				return Result{}, says(err, a.Path)
+			}
+			if env.overwrites(string(old), "", a.Content) {
+				return notOver(a.Path), nil
+			}
+		}
 		if err := env.Files.save(rel, []byte(a.Content), mode); err != nil {
 			return Result{}, err
 		}
