@@ -12,8 +12,12 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/git"
 	"agency/internal/sandbox"
 )
+
+// maxManifest bounds a package manager's file that is read, in bytes.
+const maxManifest = 4 << 20
 
 // look is one change as it is looked at.
 type look struct {
@@ -44,7 +48,7 @@ func (p *Provider) Look(ctx context.Context, key agency.StepKey, in Spec) (need 
 		return need, nil
 	}
 	l.blob = func(tree agency.OID, path string) ([]byte, error) {
-		b, err := run.Dir().Blob(ctx, tree, path)
+		b, err := run.Dir().Blob(ctx, tree, path, maxManifest)
 		if agency.KindOf(err) == agency.KindNotFound {
 			return nil, nil
 		}
@@ -95,6 +99,10 @@ func (l *look) changed(u check.Dependency) ([]string, error) {
 			continue
 		}
 		was, is, err := l.sides(name)
+		if git.IsTooLong(err) { // changed, and too large to look at how
+			out = append(out, name)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -1,8 +1,10 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -137,14 +139,33 @@ type PatchOptions struct {
 	Paths   []string // only these; empty: all
 	Context int      // lines of context; 0: three
 	Renames bool     // show renames as such
+	Text    bool     // show every file as text, binary ones too
 }
 
 // Patch is the unified diff from tree a to tree b, without external drivers
-// and without colour.
-func (d Dir) Patch(ctx context.Context, a, b agency.OID, opts PatchOptions) ([]byte, error) {
+// and without colour: its first most bytes, to the end of a line, and whether
+// there are more.
+func (d Dir) Patch(ctx context.Context, a, b agency.OID, most int64, opts PatchOptions) (patch []byte, cut bool, err error) {
 	if err := checkOID(a, b); err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	patch, err = d.host.run(ctx, command{dir: &d, args: opts.args(a, b), most: most})
+	if IsTooLong(err) {
+		return patch[:bytes.LastIndexByte(patch, '\n')+1], true, nil
+	}
+	return patch, false, err
+}
+
+// PatchTo writes the whole diff to w, however long it is. An error of w ends
+// it.
+func (d Dir) PatchTo(ctx context.Context, a, b agency.OID, opts PatchOptions, w io.Writer) error {
+	if err := checkOID(a, b); err != nil {
+		return err
+	}
+	return d.stream(ctx, w, opts.args(a, b)...)
+}
+
+func (opts PatchOptions) args(a, b agency.OID) []string {
 	args := []string{"diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
 	if opts.Context > 0 {
 		args = append(args, "-U"+strconv.Itoa(opts.Context))
@@ -154,8 +175,11 @@ func (d Dir) Patch(ctx context.Context, a, b agency.OID, opts PatchOptions) ([]b
 	} else {
 		args = append(args, "--no-renames")
 	}
+	if opts.Text {
+		args = append(args, "--text")
+	}
 	args = append(args, string(a), string(b), "--")
-	return d.run(ctx, append(args, opts.Paths...)...)
+	return append(args, opts.Paths...)
 }
 
 // Stat counts the changed lines of a file.

@@ -93,6 +93,31 @@ func (d Dir) run(ctx context.Context, args ...string) ([]byte, error) {
 	return d.host.run(ctx, command{dir: &d, args: args})
 }
 
+// stream runs a command whose output goes to w as it comes. An error of w ends
+// the command and is the error.
+func (d Dir) stream(ctx context.Context, w io.Writer, args ...string) error {
+	to := &sink{w: w}
+	_, err := d.host.run(ctx, command{dir: &d, args: args, stdout: to})
+	if to.err != nil {
+		return to.err
+	}
+	return err
+}
+
+// sink remembers why it took no more.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}
+
 func (d Dir) feed(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	return d.host.run(ctx, command{dir: &d, args: args, stdin: in})
 }

@@ -39,6 +39,7 @@ var hardening = [...]string{
 	"credential.helper=",
 	"gc.auto=0",
 	"maintenance.auto=false",
+	"core.bigFileThreshold=32m", // larger files are streamed, and differ without showing how
 	"commit.gpgSign=false",
 	"gpg.program=false",
 	"log.showSignature=false",
@@ -53,7 +54,8 @@ type command struct {
 	env    []string // further variables
 	config []string // further key=value
 	stdin  io.Reader
-	stdout io.Writer // nil: collected and returned, up to the cap
+	stdout io.Writer // nil: collected and returned, up to most
+	most   int64     // bytes that are collected; 0: OutputCap
 	user   bool      // read the user's own global configuration as data
 }
 
@@ -98,7 +100,10 @@ func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 		cmd.Dir = c.dir.workingDir()
 	}
 	cmd.Stdin = c.stdin
-	out := &capped{max: h.opts.OutputCap}
+	out := &capped{max: c.most}
+	if out.max == 0 {
+		out.max = h.opts.OutputCap
+	}
 	cmd.Stdout = out
 	if c.stdout != nil {
 		cmd.Stdout = c.stdout
@@ -114,7 +119,7 @@ func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 	err := cmd.Run()
 	runtime.UnlockOSThread()
 	if out.over {
-		return nil, agency.Errorf(agency.KindExhausted, "git %s wrote more than %d bytes", c.args[0], h.opts.OutputCap)
+		return out.buf.Bytes(), agency.Errorf(agency.KindExhausted, "git %s wrote more than %d bytes: %w", c.args[0], out.max, errOver)
 	}
 	if err != nil {
 		return out.buf.Bytes(), h.explain(ctx, c.dir, c.args[0], err, stderr.String())
@@ -253,10 +258,14 @@ type capped struct {
 
 var errOver = errors.New("output over its cap")
 
+// IsTooLong tells that what was asked for has more bytes than were allowed.
+func IsTooLong(err error) bool { return errors.Is(err, errOver) }
+
 func (c *capped) Write(p []byte) (int, error) {
-	if int64(c.buf.Len()+len(p)) > c.max {
+	if room := c.max - int64(c.buf.Len()); int64(len(p)) > room {
 		c.over = true
-		return 0, errOver
+		n, _ := c.buf.Write(p[:room]) // never fails
+		return n, errOver
 	}
 	return c.buf.Write(p)
 }

@@ -72,8 +72,15 @@ func TestOutputCap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = h.At(find(t, r.Dir)).Blob(t.Context(), r.Rev("HEAD"), "a")
-	if agency.KindOf(err) != agency.KindExhausted {
-		t.Errorf("%v", err)
+	_, err = h.At(find(t, r.Dir)).Tree(t.Context(), r.Rev("HEAD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.At(find(t, r.Dir)).Blob(t.Context(), r.Rev("HEAD"), "a", 1000)
+	if !git.IsTooLong(err) || agency.KindOf(err) != agency.KindExhausted || len(b) != 1000 {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if b, err = h.At(find(t, r.Dir)).Blob(t.Context(), r.Rev("HEAD"), "a", 4096); err != nil || len(b) != 4096 {
+		t.Errorf("%d bytes, %v", len(b), err)
 	}
 }

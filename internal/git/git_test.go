@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,7 +140,7 @@ func TestResolveRefusesOptionsAndNothing(t *testing.T) {
 			t.Errorf("%q: %v", rev, err)
 		}
 	}
-	if _, err := d.Blob(t.Context(), "--output=/tmp/x", "a"); agency.KindOf(err) != agency.KindInvalid {
+	if _, err := d.Blob(t.Context(), "--output=/tmp/x", "a", 1<<20); agency.KindOf(err) != agency.KindInvalid {
 		t.Errorf("an option passed for an id: %v", err)
 	}
 }
@@ -253,12 +254,12 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	}
 	for name, do := range map[string]func() error{
 		"log":       func() error { _, err := user.Log(ctx, two, git.LogOptions{}); return err },
-		"patch":     func() error { _, err := private.Patch(ctx, base, two, git.PatchOptions{}); return err },
-		"patch at":  func() error { _, err := user.Patch(ctx, base, two, git.PatchOptions{}); return err },
+		"patch":     func() error { _, _, err := private.Patch(ctx, base, two, 1<<20, git.PatchOptions{}); return err },
+		"patch at":  func() error { _, _, err := user.Patch(ctx, base, two, 1<<20, git.PatchOptions{}); return err },
 		"merge":     func() error { _, err := private.MergeTree(ctx, base, two); return err },
 		"worktrees": func() error { _, err := user.Worktrees(ctx); return err },
-		"blob":      func() error { _, err := user.Blob(ctx, two, "a.txt"); return err },
-		"smudged":   func() error { _, err := private.Smudged(ctx, blobOf(t, private, two, "a.txt"), "a.txt"); return err },
+		"blob":      func() error { _, err := user.Blob(ctx, two, "a.txt", 1<<20); return err },
+		"smudged":   func() error { return private.SmudgedTo(ctx, blobOf(t, private, two, "a.txt"), "a.txt", io.Discard) },
 		"advance": func() error {
 			if err := work.Checkout(ctx, base); err != nil {
 				return err

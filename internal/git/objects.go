@@ -13,36 +13,46 @@ import (
 	"agency/internal/agency"
 )
 
-// Blob is the content of a file of a tree or commit. KindNotFound where the
-// tree has no such file.
-func (d Dir) Blob(ctx context.Context, tree agency.OID, path string) ([]byte, error) {
+// Blob is the content of a file of a tree or commit, at most most bytes of it:
+// an agent's file may have any size. KindNotFound where the tree has no such
+// file; IsTooLong, beside what was read, where it has more.
+func (d Dir) Blob(ctx context.Context, tree agency.OID, path string, most int64) ([]byte, error) {
 	if err := checkOID(tree); err != nil {
 		return nil, err
 	}
 	if path == "" || strings.ContainsRune(path, 0) {
 		return nil, agency.Errorf(agency.KindInvalid, "%q is no path", path)
 	}
-	return d.blob(ctx, string(tree)+":"+path)
+	return d.blob(ctx, string(tree)+":"+path, most)
 }
 
-// Content is the content of a blob.
-func (d Dir) Content(ctx context.Context, id agency.OID) ([]byte, error) {
+// Content is the content of a blob, as Blob gives a file's.
+func (d Dir) Content(ctx context.Context, id agency.OID, most int64) ([]byte, error) {
 	if err := checkOID(id); err != nil {
 		return nil, err
 	}
-	return d.blob(ctx, string(id))
+	return d.blob(ctx, string(id), most)
 }
 
-// Smudged is the content of a blob as a checkout would write it at path.
-func (d Dir) Smudged(ctx context.Context, id agency.OID, path string) ([]byte, error) {
+// ContentTo writes the content of a blob of any size to w. An error of w ends
+// it.
+func (d Dir) ContentTo(ctx context.Context, id agency.OID, w io.Writer) error {
 	if err := checkOID(id); err != nil {
-		return nil, err
+		return err
 	}
-	return d.run(ctx, "cat-file", "--filters", "--path="+path, string(id))
+	return d.stream(ctx, w, "cat-file", "blob", string(id))
 }
 
-func (d Dir) blob(ctx context.Context, name string) ([]byte, error) {
-	out, err := d.run(ctx, "cat-file", "blob", name)
+// SmudgedTo writes the content of a blob as a checkout would write it at path.
+func (d Dir) SmudgedTo(ctx context.Context, id agency.OID, path string, w io.Writer) error {
+	if err := checkOID(id); err != nil {
+		return err
+	}
+	return d.stream(ctx, w, "cat-file", "--filters", "--path="+path, string(id))
+}
+
+func (d Dir) blob(ctx context.Context, name string, most int64) ([]byte, error) {
+	out, err := d.host.run(ctx, command{dir: &d, args: []string{"cat-file", "blob", name}, most: most})
 	if f := (*Failure)(nil); errors.As(err, &f) {
 		return nil, agency.Errorf(agency.KindNotFound, "%s: %w", name, err)
 	}

@@ -33,15 +33,15 @@ func (l *landing) packet(ctx context.Context, from, head agency.OID, paths []str
 }
 
 func (l *landing) side(ctx context.Context, from, to agency.OID, paths []string) (string, error) {
-	b, err := l.run.Dir().Patch(ctx, from, to, git.PatchOptions{Paths: paths})
+	b, cut, err := l.run.Dir().Patch(ctx, from, to, maxSide, git.PatchOptions{Paths: paths})
 	if err != nil {
 		return "", err
 	}
-	if len(b) <= maxSide {
-		return strings.ToValidUTF8(string(b), "?"), nil
+	text := strings.ToValidUTF8(string(b), "?")
+	if cut {
+		text += fmt.Sprintf("(cut; the rest: git diff %s %s)\n", from, to)
 	}
-	cut := strings.ToValidUTF8(string(b[:maxSide]), "")
-	return cut[:strings.LastIndexByte(cut, '\n')+1] + fmt.Sprintf("(%d more bytes: git diff %s %s)\n", len(b)-maxSide, from, to), nil
+	return text, nil
 }
 
 func conflictReason(c *agency.Conflict) string {

@@ -1,9 +1,11 @@
 package land
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -223,12 +225,40 @@ func writtenByUs(ctx context.Context, d git.Dir, change git.Change) (bool, error
 	case change.New.Mode == 0 || have.Mode == git.ModeSymlink:
 		return false, nil
 	}
-	want, err := d.Smudged(ctx, change.New.ID, change.Path)
+	got, err := os.Open(filepath.Join(d.WorkTree, filepath.FromSlash(change.Path)))
 	if err != nil {
+		return false, nil // it is not there as a file
+	}
+	defer func() { _ = got.Close() }() // only read
+	half := &beginning{of: bufio.NewReader(got)}
+	if err := d.SmudgedTo(ctx, change.New.ID, change.Path, half); err != nil && !errors.Is(err, errOther) {
 		return false, err
 	}
-	got, err := os.ReadFile(filepath.Join(d.WorkTree, filepath.FromSlash(change.Path)))
-	return err == nil && bytes.HasPrefix(want, got), nil
+	_, err = half.of.ReadByte()
+	return !half.other && err != nil, nil // all of it was there
+}
+
+var errOther = errors.New("another content")
+
+// beginning compares a file of any size with the content that is written to it:
+// other, unless the file holds what the content begins with.
+type beginning struct {
+	of    *bufio.Reader
+	ended bool
+	other bool
+}
+
+func (b *beginning) Write(p []byte) (int, error) {
+	if b.ended {
+		return len(p), nil
+	}
+	have := make([]byte, len(p))
+	n, err := io.ReadFull(b.of, have)
+	b.ended = err != nil
+	if b.other = !bytes.Equal(have[:n], p[:n]); b.other {
+		return 0, errOther
+	}
+	return len(p), nil
 }
 
 // removeFile removes a file that a merge had added, and the folders that were

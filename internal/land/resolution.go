@@ -7,6 +7,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/flow"
+	"agency/internal/git"
 	"agency/internal/store"
 	"agency/internal/textmerge"
 )
@@ -64,11 +65,17 @@ func (q *Queue) Resolution(ctx context.Context, _ agency.StepKey, spec Resolutio
 	var out Resolution
 	for _, path := range spec.Paths {
 		var texts [4][]byte
+		large := false
 		for i, tree := range []agency.OID{spec.From, spec.Ours, spec.Theirs, spec.Result} {
-			texts[i], err = run.Dir().Blob(ctx, tree, path)
-			if err != nil && agency.KindOf(err) != agency.KindNotFound {
+			texts[i], err = run.Dir().Blob(ctx, tree, path, maxContest)
+			if err != nil && agency.KindOf(err) != agency.KindNotFound && !git.IsTooLong(err) {
 				return out, err
 			}
+			large = large || git.IsTooLong(err)
+		}
+		if large {
+			out.Theirs = append(out.Theirs, fmt.Sprintf("%s: larger than %d MB, and not looked at", path, maxContest>>20))
+			continue
 		}
 		name := func(to []string, lines []string) []string {
 			for _, l := range lines {

@@ -14,6 +14,10 @@ import (
 // claim that meets more of them was made for another tree.
 const maxContests = 20
 
+// maxContest bounds each side of a file that is merged, or looked at for what a
+// merge lost, in bytes.
+const maxContest = 2 << 20
+
 // structurally merges what conflicts by lines only. It gives no tree where any
 // of the files stays in conflict: then all of them go back to the owner.
 func (l *landing) structurally(ctx context.Context, m git.Merge) (tree agency.OID, paths []string, err error) {
@@ -48,7 +52,10 @@ func contested(ctx context.Context, d git.Dir, c git.Contest) (content []byte, o
 	}
 	var texts [3][]byte
 	for i, e := range []git.Entry{c.Base, c.Ours, c.Theirs} {
-		if texts[i], err = d.Content(ctx, e.ID); err != nil {
+		if texts[i], err = d.Content(ctx, e.ID, maxContest); git.IsTooLong(err) {
+			return nil, false, nil
+		}
+		if err != nil {
 			return nil, false, err
 		}
 	}

@@ -48,19 +48,20 @@ const maxWord = 1 << 10
 // bytes joins head and tail and says how much was lost between them. A cut
 // halves no word: half of a key would not be recognised as one.
 func (c *clip) bytes() (out []byte, lost int64) {
-	tail := append(append(make([]byte, 0, len(c.tail)), c.tail[c.at:]...), c.tail[:c.at]...)
+	const blanks = " \t\r\n"
 	head := c.head
-	if c.lost > 0 {
-		const blanks = " \t\r\n"
-		if i := bytes.LastIndexAny(head, blanks); i >= 0 && i >= len(head)-maxWord {
-			head = head[:i+1]
-		}
-		if i := bytes.IndexAny(tail, blanks); i >= 0 && i <= maxWord {
-			tail = tail[i:]
-		}
-		lost = c.lost + int64(len(c.head)-len(head)+len(c.tail)-len(tail))
+	if i := bytes.LastIndexAny(head[max(0, len(head)-maxWord):], blanks); c.lost > 0 && i >= 0 {
+		head = head[:max(0, len(head)-maxWord)+i+1]
 	}
-	return append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...), lost
+	out = append(make([]byte, 0, len(head)+len(c.tail)), head...)
+	out = append(append(out, c.tail[c.at:]...), c.tail[:c.at]...)
+	if tail := out[len(head):]; c.lost > 0 {
+		if i := bytes.IndexAny(tail[:min(len(tail), maxWord)], blanks); i > 0 {
+			out = out[:len(head)+copy(tail, tail[i:])]
+		}
+		lost = c.lost + int64(len(c.head)+len(c.tail)-len(out))
+	}
+	return out, lost
 }
 
 // output gathers both streams of a command.

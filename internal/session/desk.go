@@ -172,9 +172,17 @@ func (h history) Diff(ctx context.Context, p string) (string, error) {
 	if p != "" {
 		opts.Paths = []string{p}
 	}
-	patch, err := h.o.Workspace.Run().Diff(ctx, base, now, opts)
-	return string(patch), err
+	patch, cut, err := h.o.Workspace.Run().Dir().Patch(ctx, base, now, maxDiff, opts)
+	text := string(patch)
+	if cut {
+		text += fmt.Sprintf("[cut: the diff has more than %d KB; narrow it by path, or use check_file_sizes and read_file]\n", maxDiff>>10)
+	}
+	return text, err
 }
+
+// maxDiff bounds the diff of a contract that is read, in bytes: a model is
+// shown less of it.
+const maxDiff = 1 << 20
 
 // now is the tree that is compared with the base.
 func (h history) now(ctx context.Context) (agency.OID, error) {

@@ -164,7 +164,8 @@ func writeText(t *testing.T, k *stage, s Spec, name, text string) error {
 		return err
 	}
 	defer func() { _ = d.Files.Close() }()
-	res, err := New(Options{DB: k.db, Host: k}).tools[writeIndex()].Run(t.Context(), (&conversation{desk: d}).env(0), fmt.Appendf(nil, `{"path":%q,"content":%q}`, name, text))
+	r := New(Options{DB: k.db, Host: k})
+	res, err := r.tools[writeIndex()].Run(t.Context(), (&conversation{r: r, desk: d}).env(0), fmt.Appendf(nil, `{"path":%q,"content":%q}`, name, text))
 	if err == nil && res.Failed {
 		t.Fatal(res.Text)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"agency/internal/git"
 	"agency/internal/tool"
 )
 
@@ -26,30 +27,40 @@ func (h history) Sizes(ctx context.Context) ([]tool.FileSize, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone := map[string]bool{}
+	made := map[string]git.Change{}
 	for _, c := range changes {
-		gone[c.Path] = c.Status == 'D'
+		made[c.Path] = c
 	}
 	out := make([]tool.FileSize, len(stats))
 	for i, s := range stats {
-		out[i] = tool.FileSize{Path: s.Path, Added: s.Added, Deleted: s.Deleted, Binary: s.Binary, Gone: gone[s.Path]}
-		if out[i].Gone {
+		out[i] = tool.FileSize{Path: s.Path, Added: s.Added, Deleted: s.Deleted, Binary: s.Binary, Gone: made[s.Path].Status == 'D'}
+		c := made[s.Path]
+		if out[i].Gone || c.New.Mode == git.ModeGitlink {
 			continue
 		}
-		text, err := dir.Blob(ctx, now, s.Path)
-		if err != nil {
+		var size counter
+		if err := dir.ContentTo(ctx, c.New.ID, &size); err != nil {
 			return nil, err
 		}
-		out[i].Bytes, out[i].Lines = int64(len(text)), countLines(text)
+		out[i].Bytes, out[i].Lines = size.bytes, size.lines
+		if size.open { // nothing ends the last line, which counts too
+			out[i].Lines++
+		}
 	}
 	return out, nil
 }
 
-// countLines counts the last line too where nothing ends it.
-func countLines(text []byte) int {
-	n := bytes.Count(text, []byte("\n"))
-	if len(text) > 0 && text[len(text)-1] != '\n' {
-		n++
+// counter counts a text of any size.
+type counter struct {
+	bytes int64
+	lines int
+	open  bool
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes, c.lines = c.bytes+int64(len(p)), c.lines+bytes.Count(p, []byte("\n"))
+	if len(p) > 0 {
+		c.open = p[len(p)-1] != '\n'
 	}
-	return n
+	return len(p), nil
 }

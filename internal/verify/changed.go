@@ -1,64 +1,121 @@
 package verify
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"agency/internal/check"
+	"agency/internal/git"
 )
 
-// changedLines is what a unified diff does to the new side of each file.
+// changedLines is what a change does to the new side of each file.
 type changedLines struct {
+	patchReader
 	added map[string][]check.Lines
 	// cutAt are the lines behind which old ones are gone, by file.
 	cutAt map[string][]int
 }
 
-// linesOf reads a unified diff.
-func linesOf(patch string) changedLines {
-	out := changedLines{added: map[string][]check.Lines{}, cutAt: map[string][]int{}}
-	file, at := "", 0
-	was, now := 0, 0 // lines of the hunk still to come, of either side
-	for line := range strings.Lines(patch) {
-		switch inside := was > 0 || now > 0; {
-		case !inside && strings.HasPrefix(line, "+++ "):
-			file = strings.TrimSuffix(strings.TrimPrefix(strings.TrimRight(line, "\n"), "+++ b/"), "\t")
-		case !inside && strings.HasPrefix(line, "@@ "):
-			at, was, now = hunk(line)
-		case inside && strings.HasPrefix(line, "+"):
-			add(out.added, file, at)
-			at, now = at+1, now-1
-		case inside && strings.HasPrefix(line, "-"):
-			if cuts := out.cutAt[file]; len(cuts) == 0 || cuts[len(cuts)-1] != at-1 {
-				out.cutAt[file] = append(cuts, at-1)
-			}
-			was--
-		case inside && strings.HasPrefix(line, " "):
-			at, was, now = at+1, was-1, now-1
-		}
-	}
-	return out
+// changedLines reads the claim's diff as it comes.
+func (j *job) changedLines(ctx context.Context) (*changedLines, error) {
+	c := newChangedLines()
+	w := &lineWriter{each: c.line}
+	err := j.run.Dir().PatchTo(ctx, j.task.base, j.task.claim, git.PatchOptions{Context: 1}, w)
+	w.end()
+	return c, err
 }
 
-// hunk reads where a hunk begins in the new file, and how many lines it has on
-// either side.
-func hunk(head string) (at, was, now int) {
-	side := func(text string) (from, n int) {
-		if _, err := fmt.Sscanf(text[1:], "%d,%d", &from, &n); err != nil {
-			n = 1 // "+7": one line
+func newChangedLines() *changedLines {
+	return &changedLines{added: map[string][]check.Lines{}, cutAt: map[string][]int{}}
+}
+
+func (c *changedLines) line(line []byte) {
+	switch sign, _ := c.next(string(line)); sign {
+	case '+':
+		add(c.added, c.file, c.at-1)
+	case '-':
+		if cuts := c.cutAt[c.file]; len(cuts) == 0 || cuts[len(cuts)-1] != c.at-1 {
+			c.cutAt[c.file] = append(cuts, c.at-1)
+		}
+	}
+}
+
+// patchReader follows a unified diff line by line.
+type patchReader struct {
+	file     string // of the new side; empty where it is gone
+	at       int    // line of the new side
+	old, new int    // lines of the hunk's sides still to come
+}
+
+// next takes a line, and gives the sign and the text of one within a hunk.
+func (r *patchReader) next(line string) (sign byte, text string) {
+	switch {
+	case r.old <= 0 && r.new <= 0 && strings.HasPrefix(line, "+++ "):
+		r.file = strings.TrimSuffix(strings.TrimPrefix(strings.TrimRight(line, "\n"), "+++ b/"), "\t")
+	case r.old <= 0 && r.new <= 0 && strings.HasPrefix(line, "@@ "):
+		r.old, r.at, r.new = hunk(line)
+	case r.old <= 0 && r.new <= 0, line == "", line[0] == '\\':
+	default:
+		if line[0] != '+' {
+			r.old--
+		}
+		if line[0] != '-' {
+			r.at, r.new = r.at+1, r.new-1
+		}
+		return line[0], line[1:]
+	}
+	return 0, ""
+}
+
+// lineWriter hands lines on as they are written, of each no more than its
+// beginning: a line of an agent's file may have any length.
+type lineWriter struct {
+	each func(line []byte)
+	part []byte
+}
+
+// maxPart is how much of a line is looked at.
+const maxPart = 64 << 10
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		line, rest, whole := bytes.Cut(p, []byte("\n"))
+		if room := maxPart - len(w.part); room > 0 {
+			w.part = append(w.part, line[:min(room, len(line))]...)
+		}
+		if whole {
+			w.end()
+		}
+		p = rest
+	}
+	return n, nil
+}
+
+// end hands on the last line, which nothing ends.
+func (w *lineWriter) end() {
+	if len(w.part) > 0 {
+		w.each(w.part)
+		w.part = w.part[:0]
+	}
+}
+
+// hunk reads how many lines a hunk has in the old file, where it begins in the
+// new one, and how many lines it has there.
+func hunk(head string) (old, at, added int) {
+	was, rest, _ := strings.Cut(strings.TrimPrefix(head, "@@ -"), " +")
+	side := func(s string) (from, n int) {
+		if _, err := fmt.Sscanf(s, "%d,%d", &from, &n); err != nil {
+			n = 1 // "7 @@": one line
 		}
 		return from, n
 	}
-	f := strings.Fields(head)
-	if len(f) < 3 {
-		return 0, 0, 0
-	}
-	_, was = side(f[1])
-	if at, now = side(f[2]); now == 0 { // nothing is left of it: it begins behind this line
-		at++
-	}
-	return at, was, now
+	_, old = side(was)
+	at, added = side(rest)
+	return old, at, added
 }
 
 func add(out map[string][]check.Lines, file string, at int) {
@@ -71,7 +128,7 @@ func add(out map[string][]check.Lines, file string, at int) {
 }
 
 // of are the single lines of a file that are added.
-func (c changedLines) of(file string) (out []int) {
+func (c *changedLines) of(file string) (out []int) {
 	for _, l := range c.added[file] {
 		for n := l.From; n <= l.To; n++ {
 			out = append(out, n)

@@ -35,11 +35,11 @@ func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
 	if err != nil || of.Tree != j.task.claim {
 		return nil, err
 	}
-	patch, err := j.run.Dir().Patch(ctx, j.task.base, j.task.claim, git.PatchOptions{Context: 1})
+	lines, err := j.changedLines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := check.OfChange(files, linesOf(string(patch)).added)
+	c := check.OfChange(files, lines.added)
 	return &c, nil
 }
 

@@ -39,11 +39,10 @@ type cuts struct {
 func (j *job) changedCode(ctx context.Context, f *facts) (cuts, error) {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%s\x00%s\x00%s", j.task.Run, j.key, j.task.claim)))
 	c := cuts{env: "V" + strings.ToUpper(hex.EncodeToString(sum[:8])), looseLines: map[string][]int{}}
-	patch, err := j.run.Dir().Patch(ctx, j.task.base, j.task.claim, git.PatchOptions{Context: 1})
+	lines, err := j.changedLines(ctx)
 	if err != nil {
 		return c, err
 	}
-	lines := linesOf(string(patch))
 	var set []git.Entry
 	for _, ch := range slices.Concat(f.sides.product, f.sides.inner) {
 		if languageOf(ch.Path) == "" && !isDoc(ch.Path) {
@@ -52,7 +51,7 @@ func (j *job) changedCode(ctx context.Context, f *facts) (cuts, error) {
 		if code.LanguageOf(ch.Path) == "" || ch.Status == 'D' || !regular(ch.New.Mode) {
 			continue
 		}
-		src, err := j.text(ctx, ch.New.Mode, ch.New.ID)
+		_, src, err := j.texts(ctx, ch)
 		if err != nil {
 			return c, err
 		}
@@ -69,7 +68,7 @@ func (j *job) changedCode(ctx context.Context, f *facts) (cuts, error) {
 }
 
 // cutFile puts the switches into one file.
-func (j *job) cutFile(ctx context.Context, c *cuts, ch git.Change, src []byte, lines changedLines) ([]git.Entry, error) {
+func (j *job) cutFile(ctx context.Context, c *cuts, ch git.Change, src []byte, lines *changedLines) ([]git.Entry, error) {
 	fns, _, err := j.v.o.Syntax.Functions(ctx, ch.Path, src)
 	if err != nil {
 		return nil, skipped(err)
@@ -133,7 +132,7 @@ func (j *job) cutFile(ctx context.Context, c *cuts, ch git.Change, src []byte, l
 
 // functionNames are those of a changed file's functions on the base.
 func (j *job) functionNames(ctx context.Context, ch git.Change) (map[string]bool, error) {
-	before, err := j.text(ctx, ch.Old.Mode, ch.Old.ID)
+	before, _, err := j.texts(ctx, ch)
 	if err != nil || before == nil {
 		return nil, err
 	}
@@ -147,7 +146,7 @@ func (j *job) functionNames(ctx context.Context, ch git.Change) (map[string]bool
 
 // skipped lets a file that cannot be parsed take part in nothing.
 func skipped(err error) error {
-	if agency.KindOf(err) == agency.KindInvalid {
+	if agency.KindOf(err) == agency.KindInvalid || git.IsTooLong(err) {
 		return nil
 	}
 	return err

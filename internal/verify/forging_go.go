@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/git"
 )
 
 // goFile is a changed file of Go with the package around it, which is read only
@@ -62,11 +63,15 @@ func (g goFile) siblings(ctx context.Context, tree agency.OID, funcs map[string]
 	if err != nil {
 		return err
 	}
+	left := maxSourcesSum
 	for _, e := range entries {
 		if path.Dir(e.Path) != path.Dir(g.path) || e.Path == g.path || path.Ext(e.Path) != ".go" {
 			continue
 		}
-		b, err := g.j.text(ctx, e.Mode, e.ID)
+		b, err := g.j.text(ctx, e.Mode, e.ID, min(left, maxSourceSize))
+		if left -= len(b); git.IsTooLong(err) {
+			continue // where the change made it so, it is named as unread
+		}
 		if err != nil {
 			return err
 		}

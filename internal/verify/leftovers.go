@@ -69,13 +69,13 @@ func (j *job) heavy(ctx context.Context, c git.Change, base []git.Entry) (string
 	if isTestData(c.Path) || isAsset(name) || strings.Contains(name, "lock") || hasLike(base, c.Path) {
 		return "", nil
 	}
-	b, err := j.text(ctx, c.New.Mode, c.New.ID)
+	b, err := j.text(ctx, c.New.Mode, c.New.ID, largeFile)
 	switch {
-	case err != nil:
+	case err != nil && !git.IsTooLong(err):
 		return "", err
 	case bytes.IndexByte(b[:min(len(b), sniffedPrefix)], 0) >= 0:
 		return "a binary", nil
-	case len(b) > largeFile:
+	case err != nil:
 		return "over 1 MB", nil
 	}
 	return "", nil

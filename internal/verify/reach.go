@@ -43,10 +43,11 @@ func (j *job) namedFiles(ctx context.Context) (map[string]bool, error) {
 		if !ok || failed != nil {
 			return nil
 		}
-		b, err := j.text(ctx, e.Mode, e.ID)
-		if failed = err; len(b) > maxSourceSize {
+		b, err := j.text(ctx, e.Mode, e.ID, maxSourceSize)
+		if git.IsTooLong(err) {
 			return nil
 		}
+		failed = err
 		return b
 	})
 	return named, failed

@@ -80,13 +80,14 @@ func (j *job) decides(ctx context.Context, c git.Change) (bool, error) {
 	return changedPart(c.Path, before, after) != "", err
 }
 
-// texts are the contents of a changed file on both sides.
+// texts are the contents of a changed file on both sides; nil of what is too
+// long to be looked at.
 func (j *job) texts(ctx context.Context, c git.Change) (before, after []byte, err error) {
-	if before, err = j.text(ctx, c.Old.Mode, c.Old.ID); err != nil {
+	if before, err = j.text(ctx, c.Old.Mode, c.Old.ID, maxSourceSize); skipped(err) != nil {
 		return nil, nil, err
 	}
-	after, err = j.text(ctx, c.New.Mode, c.New.ID)
-	return before, after, err
+	after, err = j.text(ctx, c.New.Mode, c.New.ID, maxSourceSize)
+	return before, after, skipped(err)
 }
 
 // settle decides a doubtful path by who mentions it in the claim: the product,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/git"
 )
 
 // language is one whose sources are looked at for weakened tests.
@@ -74,12 +75,13 @@ type source struct {
 const (
 	maxSources    = 1500
 	maxSourceSize = 4 << 20
+	maxSourcesSum = 16 << 20
 )
 
 // readSources reads the changed files that are looked at. More than the bounds
 // is itself a weakening: nobody has looked.
 func (j *job) readSources(ctx context.Context, f *facts) (err error) {
-	skipped := 0
+	skipped, left := 0, maxSourcesSum
 	for _, c := range f.changes {
 		s := source{path: c.Path, lang: languageOf(c.Path), test: isTestFile(c.Path)}
 		if s.lang == "" && !hasParts(c.Path) {
@@ -89,13 +91,18 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 			skipped++
 			continue
 		}
-		if s.before, s.after, err = j.texts(ctx, c); err != nil {
-			return err
+		s.before, err = j.text(ctx, c.Old.Mode, c.Old.ID, min(left, maxSourceSize))
+		if err == nil {
+			s.after, err = j.text(ctx, c.New.Mode, c.New.ID, min(left-len(s.before), maxSourceSize))
 		}
-		if len(s.before) > maxSourceSize || len(s.after) > maxSourceSize {
+		if git.IsTooLong(err) {
 			skipped++
 			continue
 		}
+		if err != nil {
+			return err
+		}
+		left -= len(s.before) + len(s.after)
 		f.sources = append(f.sources, s)
 	}
 	if skipped > 0 {
@@ -105,11 +112,11 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 	return nil
 }
 
-func (j *job) text(ctx context.Context, mode uint32, id agency.OID) ([]byte, error) {
+func (j *job) text(ctx context.Context, mode uint32, id agency.OID, most int) ([]byte, error) {
 	if mode != 0o100644 && mode != 0o100755 {
 		return nil, nil
 	}
-	b, err := j.run.Dir().Content(ctx, id)
+	b, err := j.run.Dir().Content(ctx, id, int64(max(1, most)))
 	if b == nil && err == nil {
 		b = []byte{}
 	}

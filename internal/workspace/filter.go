@@ -17,6 +17,9 @@ import (
 // wrote them would land what the filter should have cleaned, so no contract
 // may write them (RELIABILITY 2).
 
+// maxRules bounds a .gitattributes or .gitignore that is read, in bytes.
+const maxRules = 4 << 20
+
 // attributeTexts are the rules of attributes that count for the base's files.
 func (r *Run) attributeTexts(ctx context.Context, entries []git.Entry) ([]string, error) {
 	texts := []string{r.info.Settings.Attributes, r.info.Settings.GlobalAttributes}
@@ -24,7 +27,7 @@ func (r *Run) attributeTexts(ctx context.Context, entries []git.Entry) ([]string
 		if path.Base(e.Path) != ".gitattributes" || e.Mode == git.ModeSymlink {
 			continue
 		}
-		text, err := r.dir.Content(ctx, e.ID)
+		text, err := r.dir.Content(ctx, e.ID, maxRules)
 		if err != nil {
 			return nil, err
 		}

@@ -197,11 +197,6 @@ func (r *Run) Sweep(ctx context.Context, keep []Ref) ([]Ref, error) {
 	return gone, nil
 }
 
-// Diff is the patch between two commits or trees of the run.
-func (r *Run) Diff(ctx context.Context, from, to agency.OID, opts git.PatchOptions) ([]byte, error) {
-	return r.dir.Patch(ctx, from, to, opts)
-}
-
 // Changes are the paths that differ between two commits or trees of the run.
 func (r *Run) Changes(ctx context.Context, from, to agency.OID) ([]git.Change, error) {
 	return r.dir.Changes(ctx, from, to)
@@ -308,7 +303,7 @@ func (r *Run) translated(ctx context.Context, f *baseFacts) (string, error) {
 	var b strings.Builder
 	b.WriteString(r.info.Settings.Excludes)
 	for _, p := range files {
-		text, err := r.dir.Content(ctx, f.ignores[p])
+		text, err := r.dir.Content(ctx, f.ignores[p], maxRules)
 		if err != nil {
 			return "", err
 		}

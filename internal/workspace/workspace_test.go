@@ -96,7 +96,7 @@ func files(t testing.TB, w *workspace.Workspace, tree agency.OID) []string {
 			list = append(list, e.Path+" (gitlink)")
 			continue
 		}
-		text, err := w.Run().Dir().Content(t.Context(), e.ID)
+		text, err := w.Run().Dir().Content(t.Context(), e.ID, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

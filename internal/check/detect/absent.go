@@ -181,7 +181,7 @@ func installedAt(repo, dir, name string) (version string, ok bool) {
 	}
 	for at := dir; ; at = path.Dir(at) {
 		folder := filepath.Join(repo, filepath.FromSlash(at), "node_modules", filepath.FromSlash(name))
-		if b, err := os.ReadFile(filepath.Join(folder, "package.json")); err == nil {
+		if b, err := readSmall(os.DirFS(folder), "package.json"); err == nil {
 			var m struct {
 				Version string `json:"version"`
 			}

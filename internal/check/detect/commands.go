@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -207,9 +208,23 @@ var (
 	comment   = regexp.MustCompile(`//[^\n]*`)
 )
 
+// maxSmall bounds a file that decides how a repository is built, in bytes: an
+// agent may have made it.
+const maxSmall = 1 << 20
+
+// readSmall reads the beginning of a file.
+func readSmall(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return io.ReadAll(io.LimitReader(f, maxSmall))
+}
+
 // workUses are the folders that a go.work uses inside of the repository.
 func workUses(root fs.FS, name string) []string {
-	b, err := fs.ReadFile(root, name)
+	b, err := readSmall(root, name)
 	if err != nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ type want struct {
 func wanted(root fs.FS, dirs []goDir) want {
 	var w want
 	read := func(name string) {
-		b, err := fs.ReadFile(root, name)
+		b, err := readSmall(root, name)
 		if err != nil {
 			return
 		}

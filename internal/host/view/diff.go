@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 
 	"agency/internal/agency"
@@ -64,14 +65,20 @@ func (r *Reader) workTree(ctx context.Context, id agency.RunID) (tree agency.OID
 	return tree, err
 }
 
+// maxPatch bounds the diff that is shown, in bytes; git itself has the rest.
+const maxPatch = 2 << 20
+
 func fill(ctx context.Context, d git.Dir, doc api.DiffDoc) (api.DiffDoc, error) {
-	patch, err := d.Patch(ctx, doc.Base, doc.Head, git.PatchOptions{Renames: true})
+	patch, cut, err := d.Patch(ctx, doc.Base, doc.Head, maxPatch, git.PatchOptions{Renames: true})
 	if err != nil {
 		return doc, err
 	}
 	stats, err := d.Stats(ctx, doc.Base, doc.Head)
 	if err != nil {
 		return doc, err
+	}
+	if cut {
+		patch = fmt.Appendf(patch, "[cut after %d MB; the rest: git diff %s %s]\n", maxPatch>>20, doc.Base, doc.Head)
 	}
 	doc.Patch, doc.Stat = string(patch), host.StatText(stats)
 	return doc, nil
