@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"strings"
 
 	"agency/internal/agency"
@@ -64,8 +66,10 @@ func (c *conversation) act(ctx context.Context) (*done, error) {
 		// The calls were cut off; what they did to the files is unknown.
 		d.tree, d.end = "", &Outcome{Kind: Incomplete, Cause: CauseTime, Reason: CauseTime.reason()}
 	case ctx.Err() != nil:
+		c.spared(ctx, d.calls)
 		return nil, context.Cause(ctx)
 	default:
+		c.spared(ctx, d.calls)
 		return nil, err
 	}
 	return d, nil
@@ -110,7 +114,10 @@ func (c *conversation) writes(uses []llm.ToolUse) bool {
 // end or park the session last; and takes the snapshot before these.
 func (c *conversation) work(ctx context.Context, d *done) error {
 	for i := 0; i < len(d.calls); {
-		n := group(d.calls[i:])
+		n := c.together(d.calls[i:])
+		if err := c.count(ctx, d.calls[:i], d.calls[i:i+n]); err != nil {
+			return err
+		}
 		if err := c.runGroup(ctx, d.calls[i:i+n]); err != nil {
 			return err
 		}
@@ -180,7 +187,7 @@ func (c *conversation) run(ctx context.Context, k *call) error {
 	if err := c.r.o.between("call"); err != nil {
 		return err
 	}
-	res, err := k.tool.Run(ctx, c.env(k.idx), k.use.Args)
+	res, err := c.guarded(ctx, k)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // a command that was killed is no result
 	}
@@ -195,6 +202,18 @@ func (c *conversation) run(ctx context.Context, k *call) error {
 	k.res.Text = string(c.r.o.DB.Redact([]byte(k.res.Text)))
 	k.ran = true
 	return nil
+}
+
+// guarded runs a call. One that panics is that call's failure: the host has
+// other work.
+func (c *conversation) guarded(ctx context.Context, k *call) (res tool.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("a tool call panicked", "session", c.id, "tool", k.use.Name, "panic", p, "stack", string(debug.Stack()))
+			res, err = tool.Result{}, agency.Errorf(agency.KindInternal, "it panicked: %v", p)
+		}
+	}()
+	return k.tool.Run(ctx, c.env(k.idx), k.use.Args)
 }
 
 // env is what a call may reach.

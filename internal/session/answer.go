@@ -22,6 +22,7 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 	}
 	t.phase, t.stop, t.model, t.usage, t.call = phaseAnswered, a.Stop, a.By, a.Usage, m
 	t.said = len(m.Calls()) > 0 || m.Words() != ""
+	first := c.first(c.plan(m.Calls()))
 	bill := c.setup.Prices.Bill(a.By, a.Model, a.Usage)
 	t.cost, t.unpriced = bill.Cost, bill.Unpriced
 	st := c.st
@@ -55,12 +56,19 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 			string(c.id), t.n); err != nil {
 			return err
 		}
+		if err := begun(tx, c.id, t.n, first); err != nil {
+			return err
+		}
 		stored = w.st
 		_, err = tx.Exec(`UPDATE session SET state = ? WHERE id = ?`, string(doc), string(c.id))
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	t.fresh, t.tries = true, map[int]int{}
+	for _, i := range first {
+		t.tries[i] = 1
 	}
 	c.st, c.turn = stored, t
 	if t.said {

@@ -170,6 +170,9 @@ func (w *draft) settle(d *done) error {
 		string(d.tree), string(c.id), t.n); err != nil {
 		return err
 	}
+	if err := forgetTries(w.tx, c.id); err != nil {
+		return err
+	}
 	for _, k := range d.calls {
 		if err := w.called(k, d.end); err != nil {
 			return err

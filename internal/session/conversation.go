@@ -61,6 +61,10 @@ type turn struct {
 	cost  agency.Money
 	// unpriced says that the model has no price, so that cost is 0.
 	unpriced bool
+	// tries is how often calls have begun and not ended, by their index; fresh
+	// says that the first ones were counted with the answer just now.
+	tries map[int]int
+	fresh bool
 }
 
 // phase is how far a turn has come, durably.

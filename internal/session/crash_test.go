@@ -30,6 +30,8 @@ func (k *stage) dieAt(n int) func() string {
 		defer mu.Unlock()
 		if n--; n == 0 {
 			died = point
+		}
+		if died != "" { // what is dead does nothing more
 			return errDied
 		}
 		return nil

@@ -148,6 +148,9 @@ func (c *conversation) loadTurn(s *store.Snapshot) error {
 	if t.phase == phaseAnswered && t.said {
 		t.call.Message = c.req.Messages[len(c.req.Messages)-1]
 	}
+	if err == nil && t.phase == phaseAnswered {
+		t.tries, err = c.loadTries(s, t.n)
+	}
 	c.turn = t
 	return err
 }

@@ -133,7 +133,7 @@ func Transcript(q Reader, id agency.SessionID) (system string, messages []llm.Me
 
 // Forget removes a run's sessions; the caller removes the run.
 func Forget(tx *store.Tx, run agency.RunID) error {
-	for _, table := range []string{"session_call", "session_message", "session_turn", "session_part", "session_epoch"} {
+	for _, table := range []string{"session_call", "session_message", "session_turn", "session_part", "session_epoch", "session_try"} {
 		q := `DELETE FROM ` + table + ` WHERE session_id IN (SELECT id FROM session WHERE run_id = ?)`
 		if _, err := tx.Exec(q, string(run)); err != nil {
 			return err
