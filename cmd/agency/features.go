@@ -200,11 +200,11 @@ func (a *app) backlogOf(ctx context.Context, h here, f runFlags, steps int) (*ba
 	if err != nil {
 		return nil, err
 	}
-	data, err := g.At(h.loc).Blob(ctx, base, backlog.Name)
+	data, err := g.At(h.loc).Blob(ctx, base, backlog.Name, backlog.MaxSize+1)
 	if agency.KindOf(err) == agency.KindNotFound {
 		return &backlog.File{}, nil
 	}
-	if err != nil {
+	if err != nil && !git.IsTooLong(err) { // which Parse says better
 		return nil, err
 	}
 	return backlog.Parse(data, steps)

@@ -5,7 +5,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +27,15 @@ import (
 func nowhere(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: nowhere TEXT...")
+	}
+	for _, text := range args {
+		if len(text) >= 16 { // a key: however it is written
+			args = append(args, hex.EncodeToString([]byte(text)), url.QueryEscape(text))
+			for shift := range 3 {
+				enc := base64.StdEncoding.EncodeToString([]byte("abc"[:shift] + text))
+				args = append(args, enc[4:len(enc)-4])
+			}
+		}
 	}
 	look := func(where string, b []byte) {
 		for _, text := range args {

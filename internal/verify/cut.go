@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,9 +145,14 @@ func (j *job) functionNames(ctx context.Context, ch git.Change) (map[string]bool
 	return out, skipped(err)
 }
 
-// skipped lets a file that cannot be parsed take part in nothing.
+// skipped lets a file that cannot be read take part in nothing.
 func skipped(err error) error {
-	if agency.KindOf(err) == agency.KindInvalid || git.IsTooLong(err) {
+	for _, known := range []error{code.ErrLanguage, code.ErrTooLarge, code.ErrTooMuch} {
+		if errors.Is(err, known) {
+			return nil
+		}
+	}
+	if git.IsTooLong(err) {
 		return nil
 	}
 	return err

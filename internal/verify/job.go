@@ -73,6 +73,11 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 	if f.changes, err = j.run.Changes(ctx, j.task.base, j.task.claim); err != nil {
 		return v, err
 	}
+	if j.task.isClaim() {
+		if f.fault, err = j.secrets(ctx, f.changes); err != nil || f.fault != "" {
+			return judge(f), err
+		}
+	}
 	if err := j.readSources(ctx, &f); err != nil {
 		return v, err
 	}

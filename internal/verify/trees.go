@@ -57,8 +57,11 @@ func (j *job) spliced(ctx context.Context, changes []git.Change, productOfClaim 
 			continue
 		}
 		text, err := j.v.o.Syntax.ReplaceTests(ctx, c.Path, product, tests)
-		if err != nil {
+		if err = skipped(err); err != nil {
 			return nil, err
+		}
+		if text == nil {
+			text = product
 		}
 		e, err := j.blob(ctx, c.Path, text)
 		if err != nil {
