@@ -51,7 +51,7 @@ copied into each run; a run never reads a file that an agent can write.
   sandbox, and every attempt within the budget.
 - The keys of all configured providers, and those in ` + "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` and `GOOGLE_API_KEY`" + `,
   are handed to the repository's host, in memory only, and replaced by ` + "`[redacted]`" + ` in all that it writes, whether the run
-  needs them or not.
+  needs them or not. A key that is a placeholder, or stands in the repository's path or a host's name, is no secret and stays.
 - A file for ` + "`agency run FILE`" + `, YAML or JSON by its name, holds settings as below and beside them ` + "`goal`" + ` (or
   ` + "`goal_anchor`" + `), ` + "`contracts`" + ` as a list in the form of the tool submit_plan, and ` + "`retry_budget_multiplier`" + ` (1 or 2).
   It may not ask for more than your own file: trust is given to ` + "`agency.yaml`" + ` alone. With contracts the mode

@@ -267,6 +267,29 @@ func TestHandOverKeepsRuns(t *testing.T) {
 	w.healthy(d, "run-1")
 }
 
+// A hand-over whose client leaves in the middle is taken back: the run goes on
+// by itself, and the host admits work.
+func TestHandOverIsTakenBack(t *testing.T) {
+	w := newWork(t, slow)
+	w.cfg.Agents["generalist"] = with(w.cfg.Agents["generalist"], func(a *config.Agent) { a.MaxTurns = 60; a.MaxTokensPerSession = 10_000_000 })
+	d, c := w.start(Options{})
+	if _, err := c.Start(t.Context(), w.request("run-1", true)); err != nil {
+		t.Fatal(err)
+	}
+	turn := w.until(c, "run-1", 0, "turn_completed")
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the client left"))
+	if doc, err := d.Host().Drain(gone); err == nil {
+		t.Fatalf("%v: nobody was there to hear of it", doc)
+	}
+	w.until(c, "run-1", turn.ID, "run_succeeded")
+	if _, err := c.Start(t.Context(), w.request("run-2", true)); err != nil {
+		t.Errorf("no work is admitted: %v", err)
+	}
+	w.until(c, "run-2", 0, "run_succeeded")
+	w.healthy(d, "run-1")
+}
+
 func with(a config.Agent, change func(*config.Agent)) config.Agent {
 	change(&a)
 	return a
@@ -282,8 +305,10 @@ rules:
   - when: {turn: 1}
     text: 'I know the key sk-canary-8f3a1b/x"y and say it.'
     calls: [{tool: write_file, args: {path: new.txt, content: 'sk-canary-8f3a1b/x"y'}}, {tool: read_file, args: {path: 'sk-canary-8f3a1b/x"y'}}]
-  - when: {turn: "2+"}
-    calls: [{tool: signal_complete, args: {evidence: 'sk-canary-8f3a1b/x"y'}}]
+  - when: {turn: 2}
+    calls: [{tool: signal_complete, args: {evidence: 'sk-canary-8f3a1b/x"y'}}, {tool: write_file, args: {path: new.txt, content: "x\n"}}]
+  - when: {turn: "3+"}
+    calls: [{tool: signal_complete, args: {evidence: 'done'}}]
 `)
 	d, c := w.start(Options{})
 	req := w.request("run-1", false)

@@ -109,7 +109,7 @@ func (h *Host) begin(run agency.Run) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.closed, h.draining:
+	case h.closed, h.draining > 0:
 		return errDraining
 	case h.live[run.ID] != nil:
 		return nil
@@ -146,7 +146,7 @@ func (h *Host) drive(ctx context.Context, l *live, c Copy) {
 	h.rearm(ctx, l.run)
 	l.poke()
 	end, err := h.execute(ctx, l, c)
-	l.setEnding()
+	l.setEnding() // also where it never began
 	l.stop()
 	<-settled
 	<-heard
@@ -168,7 +168,7 @@ func (h *Host) execute(ctx context.Context, l *live, c Copy) (mode.Result, error
 	}, local.Hooks{Quiet: func(quiet bool) {
 		l.setQuiet(quiet)
 		h.changed()
-	}})
+	}, Ending: l.setEnding}) // who resumes it from now on waits for its end and begins it anew
 	return end, err
 }
 

@@ -81,7 +81,7 @@ type Host struct {
 	live     map[agency.RunID]*live
 	timers   map[agency.GateID]func() bool
 	holds    map[agency.RunID]*hold
-	draining bool
+	draining int // hand-overs that were asked for
 	closed   bool
 	work     sync.WaitGroup
 	changed  func() // told when work began or ended
@@ -201,7 +201,7 @@ var errDraining = agency.Errorf(agency.KindTransient, "the host hands over to a 
 func (h *Host) admit() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.draining || h.closed {
+	if h.draining > 0 || h.closed {
 		return errDraining
 	}
 	return nil

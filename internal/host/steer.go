@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -178,7 +179,7 @@ func (h *Host) message(ctx context.Context, m agency.Message) (agency.Message, e
 // closes the host then.
 func (h *Host) Drain(ctx context.Context) (api.DrainDoc, error) {
 	h.mu.Lock()
-	h.draining = true
+	h.draining++
 	var working []*live
 	for _, l := range h.live {
 		if !l.isQuiet() {
@@ -189,16 +190,54 @@ func (h *Host) Drain(ctx context.Context) (api.DrainDoc, error) {
 	doc := api.DrainDoc{Runs: []agency.RunID{}}
 	for _, l := range working {
 		doc.Runs = append(doc.Runs, l.run.ID)
+	}
+	if err := h.stopAll(ctx, working); err != nil {
+		return doc, errors.Join(err, h.stay(context.WithoutCancel(ctx), working))
+	}
+	return doc, nil
+}
+
+// stopAll pauses runs and waits until they stand still.
+func (h *Host) stopAll(ctx context.Context, working []*live) error {
+	for _, l := range working {
 		if _, err := h.Pause(ctx, l.run.ID, api.ByRequest{By: handOver}); err != nil {
-			return doc, err
+			return err
 		}
 	}
 	for _, l := range working {
 		if err := l.still(ctx); err != nil {
-			return doc, err
+			return err
 		}
 	}
-	return doc, nil
+	return nil
+}
+
+// stay takes a hand-over back whose client has left: nobody would take the runs
+// up, and a host that leaves nothing undone must admit work again. Another that
+// still waits goes on.
+func (h *Host) stay(ctx context.Context, working []*live) error {
+	h.mu.Lock()
+	h.draining--
+	others := h.draining > 0
+	h.mu.Unlock()
+	if others {
+		return nil
+	}
+	var errs []error
+	for _, l := range working {
+		err := h.write(ctx, func(tx *store.Tx) error {
+			ctl, err := registry.ReadControl(tx, l.run.ID)
+			if err != nil || ctl.By != handOver {
+				return err
+			}
+			return h.release(tx, l.run.ID, "stay")
+		})
+		if err == nil {
+			err = h.takeUp(ctx, l.run.ID)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // handOver is who paused a run that a newer build takes up.

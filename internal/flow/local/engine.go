@@ -70,6 +70,9 @@ type Hooks struct {
 	// only, and with false when work starts again. A run that is stopped while
 	// it is quiet stays so.
 	Quiet func(bool)
+	// Ending is called once, when nothing more is taken up: the program has
+	// ended, or the run has stopped, and what still runs is waited for.
+	Ending func()
 }
 
 // Engine executes runs. Its methods may be called by any goroutine.

@@ -87,6 +87,9 @@ func (x *execution) execute(ctx context.Context, main func(flow.Ctx) error) erro
 	x.saved = x.e.o.Clock.Mono()
 	root := x.newBranch(nil, "", func(b flow.Backend) error { return main(flow.NewCtx(x.run, b)) })
 	x.loop(ctx, root)
+	if x.hooks.Ending != nil {
+		x.hooks.Ending()
+	}
 	x.wind()
 	if x.halted == nil {
 		return root.err
