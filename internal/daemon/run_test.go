@@ -286,7 +286,7 @@ func TestHandOverIsTakenBack(t *testing.T) {
 	if _, err := c.Start(t.Context(), w.request("run-2", true)); err != nil {
 		t.Errorf("no work is admitted: %v", err)
 	}
-	w.until(c, "run-2", 0, "run_succeeded")
+	w.until(c, "run-2", 0, "turn_completed")
 	w.healthy(d, "run-1")
 }
 
