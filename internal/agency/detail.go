@@ -159,10 +159,14 @@ type (
 		// Estimated is set where the provider gave no counts.
 		Estimated bool   `json:"estimated,omitempty"`
 		Model     string `json:"model,omitempty"` // that answered: provider/model, as configured
-		// RunUSD and RunTokens are what the whole run has spent by now, with what was
-		// lost: a sum over turns is less.
-		RunUSD    float64 `json:"run_cost_usd"`
-		RunTokens int64   `json:"run_tokens"`
+		// Run is what the whole run has spent by now, with what was lost: a sum over
+		// turns is less.
+		Run Spent `json:"run,omitzero"`
+	}
+	// Spent is how much of its budget a run has used.
+	Spent struct {
+		USD    float64 `json:"cost_usd"`
+		Tokens int64   `json:"tokens"`
 	}
 	// ToolCalled is one tool call with its outcome.
 	ToolCalled struct {

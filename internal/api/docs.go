@@ -207,6 +207,7 @@ type SessionDoc struct {
 	Epochs   int               `json:"epochs"` // from 1; each compaction and each other model begins one
 	Tokens   int64             `json:"tokens"`
 	CostUSD  float64           `json:"cost_usd"`
+	Unpriced bool              `json:"unpriced,omitempty"`
 	Outcome  string            `json:"outcome"`
 	Reason   string            `json:"reason,omitempty"`
 	Health   string            `json:"health"`
@@ -260,11 +261,12 @@ type SavingsDoc struct {
 }
 
 // Spend is tokens and money. Lost counts requests whose answer a crash lost:
-// they are charged at their worst case, their tokens are unknown.
+// they are charged at their worst case, and only Tokens knows of theirs.
 type Spend struct {
 	In       int64   `json:"tokens_in"`
 	Cached   int64   `json:"tokens_cached"`
 	Out      int64   `json:"tokens_out"`
+	Tokens   int64   `json:"tokens"` // that count: output plus uncached input
 	CostUSD  float64 `json:"cost_usd"`
 	Unpriced bool    `json:"unpriced"`
 	// Estimated: for some requests the provider gave no counts.

@@ -155,23 +155,15 @@ type Line struct {
 	Unpriced bool
 }
 
-// Total is the sum of lines: every total of money that is shown, of a run, a
-// contract, a role or a session, is one of the lines that are its.
-func Total(lines []Line) (sum Line) {
-	for _, l := range lines {
-		sum.Requests, sum.Lost = sum.Requests+l.Requests, sum.Lost+l.Lost
-		sum.Usage, sum.Billed = sum.Usage.Add(l.Usage), sum.Billed+l.Billed
-		sum.Money, sum.Unpriced = sum.Money+l.Money, sum.Unpriced || l.Unpriced
-	}
-	return sum
-}
+// Lines is everything a run spent, by agent, model and contract.
+func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q, run, "''") }
 
-// Lines is everything a run spent, by agent, model, contract and node.
-func Lines(q store.Querier, run agency.RunID) ([]Line, error) {
-	rows, err := q.Query(`SELECT node, agent, role, tier, model, contract_id, count(*), sum(state = 'lost'),
+// linesBy is Lines, told apart by one more column.
+func linesBy(q store.Querier, run agency.RunID, column string) ([]Line, error) {
+	rows, err := q.Query(`SELECT agent, role, tier, model, contract_id, `+column+` AS part, count(*), sum(state = 'lost'),
 		sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced), max(estimated)
 		FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
-		GROUP BY node, agent, role, tier, model, contract_id ORDER BY agent, model, contract_id, node`, string(run))
+		GROUP BY agent, role, tier, model, contract_id, part ORDER BY agent, model, contract_id, part`, string(run))
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +173,7 @@ func Lines(q store.Querier, run agency.RunID) ([]Line, error) {
 		var l Line
 		var money int64
 		var unpriced, estimated int
-		if err := rows.Scan(&l.Node, &l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
+		if err := rows.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Node, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
 			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced, &estimated); err != nil {
 			return nil, err
 		}

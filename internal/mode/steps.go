@@ -431,11 +431,10 @@ func (v *mergeGateView) fillTeam(q store.Querier, last map[agency.ContractID]age
 }
 
 func (v *mergeGateView) addCost(q *store.Snapshot) error {
-	lines, err := budget.Lines(q, v.Run)
+	total, err := budget.OfRun(q, v.Run)
 	if err != nil {
 		return err
 	}
-	total := budget.Total(lines)
 	v.Cost = fmt.Sprintf("%s for %d requests, %d tokens in (%d cached), %d out", total.Money, total.Requests,
 		total.Usage.In, total.Usage.Cached, total.Usage.Out)
 	if total.Unpriced {

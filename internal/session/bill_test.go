@@ -190,7 +190,7 @@ func (r *billRig) check(what string, id agency.SessionID, parent string, limit a
 	byModel := map[string][]budget.Line{}
 	var node budget.State
 	r.read(func(q *store.Snapshot) (err error) {
-		lines, err := budget.Lines(q, testRun)
+		lines, err := budget.NodeLines(q, testRun)
 		must(r.t, err)
 		for _, l := range lines {
 			if l.Node == budget.SessionNode(id) {
@@ -202,7 +202,7 @@ func (r *billRig) check(what string, id agency.SessionID, parent string, limit a
 	})
 	total := agency.Money(0)
 	for i, e := range r.server.entries {
-		ledger := budget.Total(byModel[e.name()])
+		ledger := budget.Sum(byModel[e.name()], nil)
 		total += ledger.Money
 		over := agency.Money(r.deaths) * worst
 		if ledger.Money < counted[e.name()] {

@@ -191,7 +191,7 @@ func (w *draft) settle(d *done) error {
 	return w.log(agency.SeverityInfo, turnLine(t), agency.TurnCompleted{
 		Session: c.id, Turn: t.n, In: t.usage.In, Cached: t.usage.Cached, Out: t.usage.Out,
 		CostUSD: t.cost.Float(), Unpriced: t.unpriced, Estimated: t.usage.Estimated, Model: t.model,
-		RunUSD: run.Money.Float(), RunTokens: run.Tokens,
+		Run: agency.Spent{USD: run.Money.Float(), Tokens: run.Tokens},
 	})
 }
 

@@ -117,14 +117,14 @@ func TestTotalsAreOneNumber(t *testing.T) {
 			k.setup.Prices = budget.Prices{}.Tariff()
 		}
 		k.must(spec())
-		total, run := budget.Total(k.lines()), k.spent()
-		if total.Lost != 2 || total.Requests != 4 || total.Money != run.Money || total.Billed != run.Tokens || total.Unpriced == priced || (run.Money > 0) != priced {
+		total, run := budget.Sum(k.lines(), nil), k.spent()
+		if total.Lost != 2 || total.Requests != 4 || total.Money != run.Money || total.Tokens != run.Tokens || total.Unpriced == priced || (run.Money > 0) != priced {
 			t.Errorf("the lines are %+v, the run has %+v", total, run)
 		}
 		k.read(func(q *store.Snapshot) error {
-			infos, err := Sessions(q, testRun)
-			if err != nil || len(infos) != 1 || infos[0].Cost != run.Money || infos[0].Tokens != run.Tokens || infos[0].Unpriced == priced {
-				t.Errorf("%v: the session is shown with %+v, the run has %+v", err, infos, run)
+			nodes, err := budget.OfNodes(q, testRun)
+			if one := nodes[budget.SessionNode("main/s1")]; err != nil || len(nodes) != 1 || one.Money != run.Money || one.Tokens != run.Tokens || one.Unpriced == priced {
+				t.Errorf("%v: the session is shown with %+v, the run has %+v", err, nodes, run)
 			}
 			return err
 		})
@@ -134,7 +134,7 @@ func TestTotalsAreOneNumber(t *testing.T) {
 				must(t, json.Unmarshal(ev.Details, &last))
 			}
 		}
-		if agency.USD(last.RunUSD) != run.Money || last.RunTokens != run.Tokens {
+		if agency.USD(last.Run.USD) != run.Money || last.Run.Tokens != run.Tokens {
 			t.Errorf("the last event says %+v, the run has %+v", last, run)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"agency/internal/agency"
-	"agency/internal/budget"
 	"agency/internal/llm"
 	"agency/internal/store"
 )
@@ -23,7 +22,7 @@ func Migrations() store.Set {
 	}}
 }
 
-// Info is a session as people look at it.
+// Info is a session as people look at it. What it cost is the budget's to say.
 type Info struct {
 	ID       agency.SessionID  `json:"id"`
 	Contract agency.ContractID `json:"contract_id"`
@@ -33,31 +32,18 @@ type Info struct {
 	Tier     string            `json:"tier,omitempty"`
 	Model    string            `json:"model"`
 	Turns    int               `json:"turns"`
-	Epochs   int               `json:"epochs"` // from 1; each compaction and each other model begins one
-	Usage    agency.Usage      `json:"usage"`  // that providers told
-	Tokens   int64             `json:"tokens"` // as they are billed, lost answers too
-	Cost     agency.Money      `json:"cost"`
-	Unpriced bool              `json:"unpriced,omitempty"`
+	Epochs   int               `json:"epochs"`  // from 1; each compaction and each other model begins one
 	Outcome  string            `json:"outcome"` // of its last part; running where none has ended, or a later one goes on
 	Reason   string            `json:"reason,omitempty"`
 	Started  time.Time         `json:"started_at"`
 }
 
-// Sessions are those of a run, oldest first. What each cost is what the budget
-// says.
+// Sessions are those of a run, oldest first. What each cost the budget says.
 func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
-	lines, err := budget.Lines(q, run)
-	if err != nil {
-		return nil, err
-	}
-	byNode := map[string][]budget.Line{}
-	for _, l := range lines {
-		byNode[l.Node] = append(byNode[l.Node], l)
-	}
-	rows, err := q.Query(`SELECT s.id, s.contract_id, s.attempt, s.role, s.agent, s.tier, s.model, s.created_at,
-		(SELECT count(*) FROM session_turn t WHERE t.session_id = s.id AND t.phase <> 'asked'),
+	rows, err := q.Query(`SELECT s.id, s.contract_id, s.attempt, s.role, s.agent, s.tier, s.model, s.created_at, count(t.turn),
 		max(1, coalesce(json_extract(s.state, '$.epoch'), 1)), coalesce((SELECT outcome FROM session_part p WHERE p.session_id = s.id AND p.part = s.parts), '{}')
-		FROM session s WHERE s.run_id = ? ORDER BY s.created_at, s.id`, string(run))
+		FROM session s LEFT JOIN session_turn t ON t.session_id = s.id AND t.phase <> 'asked'
+		WHERE s.run_id = ? GROUP BY s.id ORDER BY s.created_at, s.id`, string(run))
 	if err != nil {
 		return nil, err
 	}
@@ -67,16 +53,13 @@ func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
 		var i Info
 		var at int64
 		var doc string
-		if err := rows.Scan(&i.ID, &i.Contract, &i.Attempt, &i.Role, &i.Agent, &i.Tier, &i.Model, &at, &i.Turns,
-			&i.Epochs, &doc); err != nil {
+		if err := rows.Scan(&i.ID, &i.Contract, &i.Attempt, &i.Role, &i.Agent, &i.Tier, &i.Model, &at, &i.Turns, &i.Epochs, &doc); err != nil {
 			return nil, err
 		}
 		var o Outcome
 		if err := json.Unmarshal([]byte(doc), &o); err != nil {
 			return nil, fmt.Errorf("session %s: %w", i.ID, err)
 		}
-		spent := budget.Total(byNode[budget.SessionNode(i.ID)])
-		i.Usage, i.Tokens, i.Cost, i.Unpriced = spent.Usage, spent.Billed, spent.Money, spent.Unpriced
 		i.Started, i.Outcome, i.Reason = store.Time(at), string(o.Kind), o.Reason
 		if i.Outcome == "" {
 			i.Outcome = "running"

@@ -4,17 +4,24 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/board"
+	"agency/internal/budget"
 	"agency/internal/store"
 )
 
-// agents are those that ever joined a run, as the board knows them.
+// agents are those that ever joined a run, as the board knows them, with what
+// they spent by the budget.
 func agents(q store.Querier, id agency.RunID) ([]api.AgentDoc, error) {
 	all, err := board.Agents(q, id)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := budget.Lines(q, id)
+	spent := budget.By(lines, func(l budget.Line) agency.AgentID { return l.Agent })
 	docs := make([]api.AgentDoc, 0, len(all))
 	for _, a := range all {
 		docs = append(docs, api.AgentDoc{
 			ID: a.ID, Role: a.Role, Name: a.Name, Contract: a.Contract, Status: string(a.Status), Activity: a.Activity,
-			Turns: a.Turns, Tokens: a.Tokens, Files: a.Files, ToolCalls: a.ToolCalls, Errors: a.Errors,
+			Turns: a.Turns, Tokens: spent[a.ID].Tokens, Files: a.Files, ToolCalls: a.ToolCalls, Errors: a.Errors,
 			LastTool: a.LastTool, LastFile: a.LastFile, Progress: a.Progress, StartedAt: a.StartedAt, LastActivityAt: a.LastActivityAt,
 			LastHeartbeatAt: a.LastHeartbeatAt, CompletedAt: a.CompletedAt, HeartbeatMillis: a.HeartbeatInterval.Milliseconds(), Missed: a.Missed,
 		})

@@ -37,57 +37,30 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 	return doc, err
 }
 
-// purse sums whole units, so that the parts make the total.
-type purse struct {
-	api.Spend
-	money agency.Money
-}
-
-func (p *purse) add(l budget.Line) {
-	p.In += l.Usage.In
-	p.Cached += l.Usage.Cached
-	p.Out += l.Usage.Out
-	p.Requests += l.Requests
-	p.Lost += l.Lost
-	p.Unpriced = p.Unpriced || l.Unpriced
-	p.Estimated = p.Estimated || l.Usage.Estimated
-	p.money += l.Money
-	p.CostUSD = p.money.Float()
-}
-
-type purses map[string]*purse
-
-func (p purses) add(key string, l budget.Line) {
-	if key == "" {
-		return
+// spend is a sum as it is shown.
+func spend(t budget.Total) api.Spend {
+	return api.Spend{
+		In: t.Usage.In, Cached: t.Usage.Cached, Out: t.Usage.Out, Tokens: t.Tokens, CostUSD: t.Money.Float(), Unpriced: t.Unpriced,
+		Estimated: t.Usage.Estimated, Requests: t.Requests, Lost: t.Lost,
 	}
-	if p[key] == nil {
-		p[key] = &purse{}
-	}
-	p[key].add(l)
 }
 
-func (p purses) spends() map[string]api.Spend {
-	out := make(map[string]api.Spend, len(p))
-	for k, v := range p {
-		out[k] = v.Spend
+// spends are the sums of lines by a key.
+func spends[K ~string](lines []budget.Line, key func(budget.Line) K) map[string]api.Spend {
+	out := map[string]api.Spend{}
+	for k, t := range budget.By(lines, key) {
+		out[string(k)] = spend(t)
 	}
 	return out
 }
 
 func sum(lines []budget.Line) api.CostDoc {
-	var total purse
-	role, tier, model, contract, agent := purses{}, purses{}, purses{}, purses{}, purses{}
-	for _, l := range lines {
-		total.add(l)
-		role.add(string(l.Role), l)
-		tier.add(l.Tier, l)
-		model.add(l.Model, l)
-		contract.add(string(l.Contract), l)
-		agent.add(string(l.Agent), l)
-	}
 	return api.CostDoc{
-		Total: total.Spend, ByRole: role.spends(), ByTier: tier.spends(), ByModel: model.spends(),
-		ByContract: contract.spends(), ByAgent: agent.spends(),
+		Total:      spend(budget.Sum(lines, nil)),
+		ByRole:     spends(lines, func(l budget.Line) agency.RoleID { return l.Role }),
+		ByTier:     spends(lines, func(l budget.Line) string { return l.Tier }),
+		ByModel:    spends(lines, func(l budget.Line) string { return l.Model }),
+		ByContract: spends(lines, func(l budget.Line) agency.ContractID { return l.Contract }),
+		ByAgent:    spends(lines, func(l budget.Line) agency.AgentID { return l.Agent }),
 	}
 }

@@ -71,7 +71,8 @@ func contracts(q store.Querier, id agency.RunID, reviews []agency.Review) ([]api
 	}
 	docs := make([]api.ContractDoc, 0, len(cs))
 	for _, c := range cs {
-		c.TokensUsed, c.CostUSD = spent(lines, c.ID)
+		spent := budget.Sum(lines, func(l budget.Line) bool { return l.Contract == c.ID })
+		c.TokensUsed, c.CostUSD = spent.Tokens, spent.Money.Float()
 		d := api.ContractDoc{Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews)}
 		for _, v := range verdicts {
 			if v.ContractID == c.ID && len(v.Proofs) > 0 {
@@ -88,17 +89,6 @@ func contracts(q store.Querier, id agency.RunID, reviews []agency.Review) ([]api
 	return docs, orEmpty(verdicts), nil
 }
 
-// spent is what the requests of one contract came to.
-func spent(lines []budget.Line, id agency.ContractID) (tokens int64, usd float64) {
-	var money agency.Money
-	for _, l := range lines {
-		if l.Contract == id {
-			tokens, money = tokens+l.Billed, money+l.Money
-		}
-	}
-	return tokens, money.Float()
-}
-
 func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
 	rs, err := check.Receipts(q, id)
 	docs := make([]api.ReceiptDoc, 0, len(rs))
@@ -113,11 +103,16 @@ func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
 
 func sessions(q store.Querier, id agency.RunID) ([]api.SessionDoc, error) {
 	infos, err := session.Sessions(q, id)
+	if err != nil {
+		return nil, err
+	}
+	spent, err := budget.OfNodes(q, id)
 	docs := make([]api.SessionDoc, 0, len(infos))
 	for _, i := range infos {
+		own := spent[budget.SessionNode(i.ID)]
 		docs = append(docs, api.SessionDoc{
 			ID: i.ID, Role: i.Role, Agent: i.Agent, Contract: i.Contract, Attempt: i.Attempt, Turns: i.Turns, Epochs: i.Epochs,
-			Tokens: i.Usage.Billed(), CostUSD: i.Cost.Float(), Outcome: i.Outcome, Reason: i.Reason, Health: health(i.Outcome),
+			Tokens: own.Tokens, CostUSD: own.Money.Float(), Unpriced: own.Unpriced, Outcome: i.Outcome, Reason: i.Reason, Health: health(i.Outcome),
 		})
 	}
 	return docs, err

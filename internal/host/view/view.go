@@ -132,17 +132,11 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	if d.ContractsTotal > 0 {
 		d.Progress = float64(d.ContractsDone) / float64(d.ContractsTotal)
 	}
-	lines, err := budget.Lines(q, run.ID)
+	spent, err := budget.OfRun(q, run.ID)
 	if err != nil {
 		return d, err
 	}
-	var money agency.Money
-	for _, l := range lines {
-		money += l.Money
-		d.Tokens += l.Billed
-		d.Unpriced = d.Unpriced || l.Unpriced
-	}
-	d.CostUSD = money.Float()
+	d.CostUSD, d.Tokens, d.Unpriced = spent.Money.Float(), spent.Tokens, spent.Unpriced
 	if d.LastEvent, err = event.Last(q, run.ID); err != nil || run.State.Final() {
 		return d, err
 	}

@@ -71,7 +71,7 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 		}
 		id := strings.TrimPrefix(string(s.ID), string(d.ID)+"/") // --transcript knows it by this
 		fmt.Fprintf(&b, "  session %s  %s  %s  %s  %s\n", id, s.Role, turns,
-			Cost(agency.USD(s.CostUSD), s.Tokens, s.CostUSD == 0 && s.Tokens > 0 && d.Unpriced), orDash(Line(s.Outcome)))
+			Cost(agency.USD(s.CostUSD), s.Tokens, s.Unpriced), orDash(Line(s.Outcome)))
 	}
 	for _, r := range d.Reviews {
 		if r.ContractID == c.ID {

@@ -30,8 +30,7 @@ func (p *Progress) Add(ev agency.Event) {
 	switch d := d.(type) {
 	case *agency.TurnCompleted:
 		p.Turns++
-		p.Cost += agency.USD(d.CostUSD)
-		p.Tokens += d.Out + max(0, d.In-d.Cached)
+		p.Cost, p.Tokens = agency.USD(d.Run.USD), d.Run.Tokens // sums of turns would miss what was lost
 		p.Unpriced = p.Unpriced || d.Unpriced
 		p.Doing = ""
 	case *agency.TestsRun:

@@ -183,8 +183,8 @@ func Costs(st Style, c api.CostDoc) string {
 
 func spendTable(name string) table {
 	return table{
-		head:  []string{pad(name, 12), "REQUESTS", "TOKENS IN", "CACHED", "OUT", "COST"},
-		right: []bool{false, true, true, true, true, true},
+		head:  []string{pad(name, 12), "REQUESTS", "TOKENS IN", "CACHED", "OUT", "COUNTED", "COST"},
+		right: []bool{false, true, true, true, true, true, true},
 	}
 }
 
@@ -199,7 +199,7 @@ func addSpend(t *table, name string, s api.Spend) {
 	if s.Estimated {
 		cost += ", estimated"
 	}
-	t.add(Line(name), fmt.Sprint(s.Requests), fmt.Sprint(s.In), fmt.Sprint(s.Cached), fmt.Sprint(s.Out), cost)
+	t.add(Line(name), fmt.Sprint(s.Requests), fmt.Sprint(s.In), fmt.Sprint(s.Cached), fmt.Sprint(s.Out), fmt.Sprint(s.Tokens), cost)
 }
 
 // savings compares the cost with that of the highest level.

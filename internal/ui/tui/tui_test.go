@@ -64,7 +64,7 @@ func someEvents() []agency.Event {
 	tier.Tier, tier.ContractID = "t4", "parser"
 	return []agency.Event{
 		event(1, "", agency.SeverityInfo, "fix it", agency.RunStarted{Goal: "fix it"}),
-		event(2, "generalist", agency.SeverityDebug, "turn 1", agency.TurnCompleted{Turn: 1, In: 100, Out: 20, CostUSD: 0.25}),
+		event(2, "generalist", agency.SeverityDebug, "turn 1", agency.TurnCompleted{Turn: 1, In: 100, Out: 20, CostUSD: 0.25, Run: agency.Spent{USD: 0.25, Tokens: 120}}),
 		event(3, "generalist", agency.SeverityInfo, "go test\n\x1b[31m./...", agency.TestsRun{Passed: 3, Failed: 1}),
 		event(4, "", agency.SeverityWarning, "ready to merge", agency.GatePending{Gate: "g", Kind: agency.GateMerge}),
 		event(5, "", agency.SeverityInfo, "approved", agency.GateApproved{Gate: "g", Kind: agency.GateMerge}),
