@@ -169,7 +169,7 @@ func (a *app) feature(ctx context.Context, h here, f runFlags, steps int) (agenc
 	if err != nil {
 		if !f.dirty {
 			err = agency.Errorf(agency.KindNotFound, "%w in the commit that the run starts from", err).
-				WithMend("agency features list; git add %s && git commit, or --include-dirty", backlog.Name)
+				WithMend("agency features list; git add %s && git commit, or --include-dirty (--include-untracked %s where git does not know it)", backlog.Name, backlog.Name)
 		}
 		return found, err
 	}
@@ -184,13 +184,9 @@ func (a *app) feature(ctx context.Context, h here, f runFlags, steps int) (agenc
 }
 
 func (a *app) backlogOf(ctx context.Context, h here, f runFlags, steps int) (*backlog.File, error) {
-	if f.dirty {
-		root, err := os.OpenRoot(h.loc.WorkTree)
-		if err != nil {
-			return nil, usage("%v", err)
-		}
-		defer func() { _ = root.Close() }() // only read
-		return backlog.Read(root, steps)
+	named, err := h.relative(f.untracked)
+	if err != nil {
+		return nil, err
 	}
 	g, err := git.NewHost(ctx, git.Options{})
 	if err != nil {
@@ -201,6 +197,14 @@ func (a *app) backlogOf(ctx context.Context, h here, f runFlags, steps int) (*ba
 		return nil, err
 	}
 	data, err := g.At(h.loc).Blob(ctx, base, backlog.Name, backlog.MaxSize+1)
+	if f.dirty && err == nil || slices.Contains(named, backlog.Name) { // as it goes along
+		root, err := os.OpenRoot(h.loc.WorkTree)
+		if err != nil {
+			return nil, usage("%v", err)
+		}
+		defer func() { _ = root.Close() }() // only read
+		return backlog.Read(root, steps)
+	}
 	if agency.KindOf(err) == agency.KindNotFound {
 		return &backlog.File{}, nil
 	}

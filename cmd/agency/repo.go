@@ -25,6 +25,27 @@ type here struct {
 	place   daemon.Place
 }
 
+// relative are files and folders as people name them from where they stand,
+// relative to the top of the working tree.
+func (h here) relative(names []string) ([]string, error) {
+	var out []string
+	for _, name := range names {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return nil, usage("--include-untracked %s: %v", name, err)
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+			abs = filepath.Join(dir, filepath.Base(abs))
+		}
+		rel, err := filepath.Rel(h.loc.WorkTree, abs)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return nil, usage("--include-untracked %s: this is not in the working tree %s", name, h.loc.WorkTree)
+		}
+		out = append(out, filepath.ToSlash(rel))
+	}
+	return out, nil
+}
+
 func (a *app) find() (git.Location, config.Folders, error) {
 	if err := checkFolder(a.dir); err != nil {
 		return git.Location{}, config.Folders{}, err

@@ -29,6 +29,7 @@ type runFlags struct {
 	parallel                     int
 	yes, noWait, detach, json    bool
 	dirty, strict, dry, noRepo   bool
+	untracked                    []string
 	verbose                      bool
 }
 
@@ -38,8 +39,10 @@ func (a *app) runCommand() *cobra.Command {
 		Use: "run GOAL | run FILE", Short: "Start a run and follow it",
 		Long: `Starts a run on the repository of the working directory and follows it.
 
-The run starts from HEAD; uncommitted files are left out and named. Its work
-lands on the branch agency/RUN/main, and in your branch only after you have
+The run starts from HEAD; uncommitted files are left out and named. Those that
+you ask for go along as a commit of their own, which the merge gate and agency
+diff show apart and which lands with the work; files that may hold a secret are
+refused. Its work lands on the branch agency/RUN/main, and in your branch only after you have
 approved the merge gate. Ctrl-C pauses the run.
 
 A FILE such as team.yaml or plan.json holds a goal, settings, and, where you do
@@ -62,10 +65,11 @@ count most.`,
 	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team) or full (a team with everything that is configured)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Float64Var(&f.budget, "budget", 0, "stop at a gate before spending more than `USD`")
-	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust or weakened tests)")
+	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests or work that nothing tested)")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
 	fl.BoolVar(&f.detach, "detach", false, "print the run's id and leave")
-	fl.BoolVar(&f.dirty, "include-dirty", false, "start from HEAD with your uncommitted files")
+	fl.BoolVar(&f.dirty, "include-dirty", false, "start from HEAD with your edits of tracked files, as a commit of their own below the work")
+	fl.StringArrayVar(&f.untracked, "include-untracked", nil, "start with the untracked file or folder `PATH`, too; may be repeated")
 	fl.BoolVar(&f.strict, "strict", false, "turn all gates on")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
 	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
@@ -245,13 +249,18 @@ func (a *app) request(ctx context.Context, h here, goal string, f runFlags) (api
 			return api.RunRequest{}, err
 		}
 	}
+	untracked, err := h.relative(f.untracked)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
 	id, err := agency.NewRunID(nameable(name, loaded.Hidden()), rand.Reader)
 	if err != nil {
 		return api.RunRequest{}, err
 	}
 	return api.RunRequest{
 		ID: id, Goal: goal, Feature: of, Repo: h.loc.WorkTree, Mode: cfg.Mode, Target: f.target, Land: cfg.Land, Yes: f.yes, Strict: f.strict,
-		IncludeDirty: f.dirty, Plan: plan, Config: raw, Env: a.toolEnv(), Secrets: secrets, By: who(),
+		IncludeDirty: f.dirty, IncludeUntracked: untracked, Untested: cfg.Commands.Test == "" && loaded.Origin("commands.test").Layer != config.LayerDefault,
+		Plan: plan, Config: raw, Env: a.toolEnv(), Secrets: secrets, By: who(),
 	}, nil
 }
 

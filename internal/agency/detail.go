@@ -64,7 +64,8 @@ type (
 	}
 	// Escalated says that a matter went to the next level.
 	Escalated struct {
-		Reason string `json:"reason"`
+		Reason string  `json:"reason"`
+		Step   StepKey `json:"step,omitempty"` // of the run that says it, once
 	}
 	// Retried says that a request or an attempt is made again.
 	Retried struct {
@@ -191,6 +192,8 @@ type (
 		ExitCode int       `json:"exit_code"`
 		Receipt  ReceiptID `json:"receipt,omitempty"`
 		Stage    string    `json:"stage,omitempty"`
+		// Red is why it does not pass.
+		Red *Red `json:"red,omitempty"`
 	}
 	// LintRun is a receipt of a build, lint or type-check command.
 	LintRun struct {
@@ -199,6 +202,7 @@ type (
 		ExitCode int       `json:"exit_code"`
 		Receipt  ReceiptID `json:"receipt,omitempty"`
 		Stage    string    `json:"stage,omitempty"`
+		Red      *Red      `json:"red,omitempty"` // why it does not pass
 	}
 	// Claimed says that a session claims to be complete.
 	Claimed struct {
@@ -274,6 +278,10 @@ type (
 	VerdictSubmitted struct {
 		Verdict string   `json:"verdict"`
 		Reasons []string `json:"reasons,omitempty"`
+		// Red are the checks that do not pass, also those that were red before.
+		Red          []Red         `json:"red,omitempty"`
+		Unproved     *Unproved     `json:"unproved,omitempty"`
+		Expectations []Expectation `json:"expectations,omitempty"`
 	}
 	// Merged is a landing, or the final merge where Contract is empty.
 	Merged struct {
@@ -282,6 +290,11 @@ type (
 		Step     StepKey    `json:"step,omitempty"`
 		Branch   string     `json:"branch"`
 		Interwoven
+	}
+	// MergeRequested says that a person wants a run that ended on its branch
+	// merged.
+	MergeRequested struct {
+		By string `json:"by,omitempty"`
 	}
 	// MergeConflicted says which files two sides changed.
 	MergeConflicted struct {
@@ -370,6 +383,7 @@ func (ReviewSubmitted) eventType() EventType   { return "review_submitted" }
 func (VerdictSubmitted) eventType() EventType  { return "verdict_submitted" }
 func (Merged) eventType() EventType            { return "merged" }
 func (MergeConflicted) eventType() EventType   { return "merge_conflicted" }
+func (MergeRequested) eventType() EventType    { return MergeRequestedType }
 func (Nudged) eventType() EventType            { return "nudged" }
 func (Halted) eventType() EventType            { return "halted" }
 func (ResumedAfterCrash) eventType() EventType { return "resumed_after_crash" }
@@ -421,6 +435,7 @@ func (ReviewSubmitted) category() Category   { return CategoryVerification }
 func (VerdictSubmitted) category() Category  { return CategoryVerification }
 func (Merged) category() Category            { return CategoryGit }
 func (MergeConflicted) category() Category   { return CategoryGit }
+func (MergeRequested) category() Category    { return CategoryGit }
 func (Nudged) category() Category            { return CategoryAgent }
 func (Halted) category() Category            { return CategoryAgent }
 func (ResumedAfterCrash) category() Category { return CategorySystem }
@@ -434,58 +449,8 @@ func (Log) category() Category               { return CategorySystem }
 // ModelRoutedType is the type of the event of a routing decision.
 const ModelRoutedType EventType = "model_routed"
 
+// MergeRequestedType is the type of the event of a merge that a person wants.
+const MergeRequestedType EventType = "merge_requested"
+
 // PlanEstimatedType is the type of the event of a plan's estimate.
 const PlanEstimatedType EventType = "plan_estimated"
-
-var details = map[EventType]func() Detail{
-	"run_started":         func() Detail { return new(RunStarted) },
-	"plan_submitted":      func() Detail { return new(PlanSubmitted) },
-	"gate_pending":        func() Detail { return new(GatePending) },
-	"gate_approved":       func() Detail { return new(GateApproved) },
-	"gate_rejected":       func() Detail { return new(GateRejected) },
-	"gate_paused":         func() Detail { return new(GatePaused) },
-	"gate_resumed":        func() Detail { return new(GateResumed) },
-	"spawned":             func() Detail { return new(Spawned) },
-	"completed":           func() Detail { return new(Completed) },
-	"failed":              func() Detail { return new(Failed) },
-	"escalated":           func() Detail { return new(Escalated) },
-	"retried":             func() Detail { return new(Retried) },
-	"path_amendment":      func() Detail { return new(PathAmendment) },
-	"message_sent":        func() Detail { return new(MessageSent) },
-	"message_delivered":   func() Detail { return new(MessageDelivered) },
-	"message_processed":   func() Detail { return new(MessageProcessed) },
-	"state_changed":       func() Detail { return new(StateChanged) },
-	"lock_acquired":       func() Detail { return new(LockAcquired) },
-	"lock_denied":         func() Detail { return new(LockDenied) },
-	"lock_released":       func() Detail { return new(LockReleased) },
-	"token_granted":       func() Detail { return new(TokenGranted) },
-	"token_released":      func() Detail { return new(TokenReleased) },
-	"checkpoint_created":  func() Detail { return new(CheckpointCreated) },
-	"rolled_back":         func() Detail { return new(RolledBack) },
-	"turn_completed":      func() Detail { return new(TurnCompleted) },
-	"tool_called":         func() Detail { return new(ToolCalled) },
-	"tool_refused":        func() Detail { return new(ToolRefused) },
-	"tests_run":           func() Detail { return new(TestsRun) },
-	"lint_run":            func() Detail { return new(LintRun) },
-	"claimed":             func() Detail { return new(Claimed) },
-	ModelRoutedType:       func() Detail { return new(ModelRouted) },
-	PlanEstimatedType:     func() Detail { return new(PlanEstimated) },
-	"session_parked":      func() Detail { return new(SessionParked) },
-	"epoch_begun":         func() Detail { return new(EpochBegun) },
-	"run_waiting":         func() Detail { return new(RunWaiting) },
-	"run_paused":          func() Detail { return new(RunPaused) },
-	"run_resumed":         func() Detail { return new(RunResumed) },
-	"review_submitted":    func() Detail { return new(ReviewSubmitted) },
-	"verdict_submitted":   func() Detail { return new(VerdictSubmitted) },
-	"merged":              func() Detail { return new(Merged) },
-	"merge_conflicted":    func() Detail { return new(MergeConflicted) },
-	"nudged":              func() Detail { return new(Nudged) },
-	"halted":              func() Detail { return new(Halted) },
-	"resumed_after_crash": func() Detail { return new(ResumedAfterCrash) },
-	"budget_warning":      func() Detail { return new(BudgetWarning) },
-	"budget_exhausted":    func() Detail { return new(BudgetExhausted) },
-	"run_succeeded":       func() Detail { return new(RunSucceeded) },
-	"run_failed":          func() Detail { return new(RunFailed) },
-	"run_cancelled":       func() Detail { return new(RunCancelled) },
-	"log":                 func() Detail { return new(Log) },
-}

@@ -11,12 +11,30 @@ type Report struct {
 	Branch string   `json:"branch"`
 	Target string   `json:"target"`
 	Merged OID      `json:"merged_commit,omitempty"`
+	// Local are the user's own edits that land with the work; nil: there are none.
+	Local *LocalEdits `json:"local_edits,omitempty"`
 
 	Rollup     Rollup           `json:"rollup"`
 	Contracts  []ReportContract `json:"contracts"` // of the work, in the order of the plan
 	CostByRole []RoleCost       `json:"cost_by_role"`
 	LeftOpen   LeftOpen         `json:"left_open"`
 	Manager    *ManagerWords    `json:"manager,omitempty"`
+}
+
+// LocalEdits are the uncommitted edits that a person had a run start from: a
+// commit of their own below the work.
+type LocalEdits struct {
+	Commit OID         `json:"commit"`
+	Parent OID         `json:"parent"` // what was checked out
+	Files  []LocalFile `json:"files"`
+}
+
+// LocalFile is one file of them.
+type LocalFile struct {
+	Path    string `json:"path"`
+	Added   int    `json:"added"`
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary,omitempty"`
 }
 
 // Rollup is the counts of a run over all its contracts (R1 3.4). A nil count
@@ -41,7 +59,7 @@ type Rollup struct {
 	// known.
 	TestsAdded *int      `json:"tests_added,omitempty"`
 	LintPassed *bool     `json:"lint_passed,omitempty"`
-	Coverage   *Coverage `json:"coverage,omitempty"` // of the changed lines, without their places
+	Coverage   *Coverage `json:"coverage,omitempty"` // of all lines that the run changed, by the tests of what landed last
 
 	Attempts   int `json:"attempts"`
 	Iterations int `json:"iterations"`
@@ -54,7 +72,8 @@ type Rollup struct {
 	Errors []string `json:"errors"` // of contracts that failed for good
 
 	Requests    int     `json:"requests"`
-	Tokens      int64   `json:"tokens"` // output plus uncached input
+	Lost        int     `json:"lost,omitempty"` // of these, charged at their reservation
+	Tokens      int64   `json:"tokens"`         // output plus uncached input
 	CostUSD     float64 `json:"cost_usd"`
 	Unpriced    bool    `json:"unpriced,omitempty"`
 	WallSeconds float64 `json:"wall_seconds"` // with a session or check at work
@@ -90,6 +109,11 @@ type ReportContract struct {
 	Criteria   []Proof    `json:"criteria"`
 	Reviews    []Review   `json:"reviews,omitempty"` // in their order
 	Coverage   *Coverage  `json:"coverage,omitempty"`
+	// Unproved and Expectations are those of its verdict.
+	Unproved     *Unproved     `json:"unproved,omitempty"`
+	Expectations []Expectation `json:"expectations,omitempty"`
+	// Red are the checks that did not pass when it was last checked.
+	Red []Red `json:"red,omitempty"`
 }
 
 // RoleCost is what the agents of a role spent.

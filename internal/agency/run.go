@@ -95,6 +95,9 @@ type Run struct {
 	Strict bool     `json:"strict,omitempty"`
 	Dirty  bool     `json:"include_dirty,omitempty"` // the base contains local edits
 	Dry    bool     `json:"dry_run,omitempty"`       // it ends with its plan
+	// Crashed is set while it is interrupted because its host had no time to
+	// write where it stood.
+	Crashed bool `json:"crashed,omitempty"`
 	// Version is the build that started the run.
 	Version    string    `json:"version"`
 	Merged     OID       `json:"merged_commit,omitempty"`
@@ -149,6 +152,11 @@ type Gate struct {
 	NoYes bool `json:"no_yes,omitempty"`
 	// Weakened is what approving accepts, each by its name.
 	Weakened []Weakening `json:"weakened,omitempty"`
+	// Red are the checks that do not pass of what the gate is about.
+	Red []Red `json:"red,omitempty"`
+	// Review is set where the gate decides whether work lands that a review does
+	// not approve of.
+	Review bool `json:"review,omitempty"`
 	// Approving and Rejecting say what the answers do where the kind alone does
 	// not.
 	Approving string `json:"approving,omitempty"`

@@ -194,6 +194,11 @@ type ConflictDoc struct {
 type ContractDoc struct {
 	agency.Contract
 	Criteria []agency.Proof `json:"criteria"`
+	// Red are the checks that did not pass when it was last checked; Unproved and
+	// Expectations are those of its last verdict.
+	Red          []agency.Red         `json:"red,omitempty"`
+	Unproved     *agency.Unproved     `json:"unproved,omitempty"`
+	Expectations []agency.Expectation `json:"expectations,omitempty"`
 }
 
 // SessionDoc is one session. Outcome is empty while it is at work.
@@ -225,6 +230,8 @@ type ReceiptDoc struct {
 	Failed   int               `json:"failed"`
 	Skipped  int               `json:"skipped"`
 	Tree     agency.OID        `json:"tree"`
+	Stage    string            `json:"stage,omitempty"` // on what: work, base, claim, landing or target
+	Red      *agency.Red       `json:"red,omitempty"`   // why it does not pass
 }
 
 // LandingDoc is a commit that the run put on a branch.
@@ -289,6 +296,17 @@ type DiffDoc struct {
 	Base   agency.OID `json:"base"`
 	Head   agency.OID `json:"head"`
 	Branch string     `json:"branch"`
+	Stat   string     `json:"stat"`
+	Patch  string     `json:"patch"`
+	// Local are the user's own edits that the run started from and that land with
+	// it; nil: there are none.
+	Local *LocalDiff `json:"local_edits,omitempty"`
+}
+
+// LocalDiff is the commit of the user's own edits, which Base of its DiffDoc is.
+type LocalDiff struct {
+	Parent agency.OID `json:"parent"`
+	Commit agency.OID `json:"commit"`
 	Stat   string     `json:"stat"`
 	Patch  string     `json:"patch"`
 }

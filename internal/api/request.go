@@ -44,22 +44,26 @@ type HideRequest struct {
 // RunRequest starts a run. Its ID is chosen by the client, so that a request
 // whose answer was lost can be made again.
 type RunRequest struct {
-	ID           agency.RunID      `json:"id"`
-	Goal         string            `json:"goal"`
-	Feature      *agency.Feature   `json:"feature,omitempty"` // that the goal is
-	Repo         string            `json:"repo"`              // the working tree's absolute path
-	Mode         agency.Mode       `json:"mode"`
-	Target       string            `json:"target,omitempty"` // empty: the branch that is checked out
-	Land         agency.LandMode   `json:"land"`
-	Yes          bool              `json:"yes,omitempty"`
-	Strict       bool              `json:"strict,omitempty"`
-	IncludeDirty bool              `json:"include_dirty,omitempty"`
-	Dry          bool              `json:"dry_run,omitempty"` // the run ends with its plan
-	Plan         *agency.Plan      `json:"plan,omitempty"`    // in the place of a manager's
-	Config       json.RawMessage   `json:"config"`            // resolved, without secrets
-	Env          map[string]string `json:"env"`               // of the caller, what toolchains need
-	Secrets      map[string]string `json:"secrets,omitempty"` // by provider; stay in the host's memory
-	By           string            `json:"by"`
+	ID      agency.RunID    `json:"id"`
+	Goal    string          `json:"goal"`
+	Feature *agency.Feature `json:"feature,omitempty"` // that the goal is
+	Repo    string          `json:"repo"`              // the working tree's absolute path
+	Mode    agency.Mode     `json:"mode"`
+	Target  string          `json:"target,omitempty"` // empty: the branch that is checked out
+	Land    agency.LandMode `json:"land"`
+	Yes     bool            `json:"yes,omitempty"`
+	Strict  bool            `json:"strict,omitempty"`
+	// IncludeDirty takes edits of tracked files along, IncludeUntracked new files
+	// and folders, relative to Repo.
+	IncludeDirty     bool              `json:"include_dirty,omitempty"`
+	IncludeUntracked []string          `json:"include_untracked,omitempty"`
+	Untested         bool              `json:"untested,omitempty"` // the configuration says that there are no tests
+	Dry              bool              `json:"dry_run,omitempty"`  // the run ends with its plan
+	Plan             *agency.Plan      `json:"plan,omitempty"`     // in the place of a manager's
+	Config           json.RawMessage   `json:"config"`             // resolved, without secrets
+	Env              map[string]string `json:"env"`                // of the caller, what toolchains need
+	Secrets          map[string]string `json:"secrets,omitempty"`  // by provider; stay in the host's memory
+	By               string            `json:"by"`
 }
 
 // RunStarted answers a RunRequest. Notes are for people, one line each.

@@ -185,6 +185,24 @@ func (c *Checker) LastCoverage(ctx context.Context, run agency.RunID, contract a
 	return files, of, err
 }
 
+// Covered is what the tests of a tree reach: by the receipt with most results
+// among those of a run that measured it. nil: none did.
+func Covered(q Reader, run agency.RunID, tree agency.OID) ([]FileCoverage, error) {
+	rows, err := q.Query(selectReceipt+` WHERE run_id = ? AND tree = ? AND kind = ? ORDER BY n`, string(run), string(tree), string(agency.CheckTest))
+	if err != nil {
+		return nil, err
+	}
+	receipts, details, err := scanDetails(rows, q)
+	var best []FileCoverage
+	most := -1
+	for i, d := range details {
+		if n := results(receipts[i]); len(d.Coverage) > 0 && n >= most {
+			best, most = d.Coverage, n
+		}
+	}
+	return best, err
+}
+
 // coverageOf is what a receipt measured.
 func (c *Checker) coverageOf(ctx context.Context, id agency.ReceiptID) (files []FileCoverage, err error) {
 	err = c.o.DB.Read(ctx, func(q *store.Snapshot) error {

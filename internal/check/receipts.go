@@ -214,25 +214,44 @@ func insert(tx *store.Tx, s Subject, r *agency.Receipt, from agency.ReceiptID, r
 	if err != nil {
 		return err
 	}
-	ev := eventOf(s, *r, from != "")
-	_, err = event.Append(tx, ev)
+	var red *agency.Red
+	if !r.OK() {
+		base, err := ofBase(tx, s.Run, r.Kind)
+		if err != nil {
+			return err
+		}
+		if one, ok := RedOf(*r, base); ok {
+			one = one.Short()
+			red = &one
+		}
+	}
+	_, err = event.Append(tx, eventOf(s, *r, from != "", red))
 	return err
 }
 
+// ofBase are the receipts of a kind on the bases of a run.
+func ofBase(tx *store.Tx, run agency.RunID, kind agency.CheckKind) ([]agency.Receipt, error) {
+	rows, err := tx.Query(selectReceipt+` WHERE run_id = ? AND stage = ? AND kind = ? ORDER BY n`, string(run), string(StageBase), string(kind))
+	if err != nil {
+		return nil, err
+	}
+	return scanAll(rows, tx)
+}
+
 // eventOf is the receipt as the log tells it.
-func eventOf(s Subject, r agency.Receipt, again bool) agency.Event {
+func eventOf(s Subject, r agency.Receipt, again bool, red *agency.Red) agency.Event {
 	severity := agency.SeverityInfo
 	if !r.OK() {
 		severity = agency.SeverityWarning
 	}
-	var d agency.Detail = agency.LintRun{Command: r.Command, Kind: r.Kind, ExitCode: r.ExitCode, Receipt: r.ID, Stage: string(s.Stage)}
+	var d agency.Detail = agency.LintRun{Command: r.Command, Kind: r.Kind, ExitCode: r.ExitCode, Receipt: r.ID, Stage: string(s.Stage), Red: red}
 	if r.Kind == agency.CheckTest || r.Parsed {
 		d = agency.TestsRun{
 			Command: r.Command, Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped,
-			ExitCode: r.ExitCode, Receipt: r.ID, Stage: string(s.Stage),
+			ExitCode: r.ExitCode, Receipt: r.ID, Stage: string(s.Stage), Red: red,
 		}
 	}
-	summary := Headline(r)
+	summary := Headline(r) + whyRed(red)
 	if s.Stage != "" {
 		summary = string(s.Stage) + ": " + summary
 	}
@@ -242,4 +261,29 @@ func eventOf(s Subject, r agency.Receipt, again bool) agency.Event {
 	ev := agency.NewEvent(s.Run, severity, summary, d)
 	ev.AgentID, ev.ContractID = s.Agent, s.Contract
 	return ev
+}
+
+// whyRed is what the log adds to a check that does not pass.
+func whyRed(red *agency.Red) string {
+	if red == nil {
+		return ""
+	}
+	s := ""
+	if line := agency.RedLine(red.Tests); line != "" {
+		s += ", failed: " + line
+	}
+	if red.Before != nil && *red.Before {
+		s += "; red before too"
+	}
+	for i, f := range red.Findings {
+		if i == 3 {
+			s += fmt.Sprintf("; and %d more new", len(red.Findings)-i)
+			break
+		}
+		s += "; new: " + f
+	}
+	if n := len(red.Last); len(red.Tests)+len(red.Findings) == 0 && n > 0 {
+		s += ": " + red.Last[n-1]
+	}
+	return s
 }

@@ -83,7 +83,7 @@ type Routing struct {
 
 // Commands are the repository's own. An empty one does not exist.
 type Commands struct {
-	Test           string `json:"test" doc:"runs the tests" form:"command"`
+	Test           string `json:"test" doc:"runs the tests; set to empty it says that there are none, and no gate asks because of it" form:"command"`
 	Lint           string `json:"lint" doc:"runs the linters" form:"command"`
 	Typecheck      string `json:"typecheck" doc:"checks types" form:"command"`
 	Build          string `json:"build" doc:"builds everything" form:"command"`

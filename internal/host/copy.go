@@ -20,6 +20,9 @@ type Copy struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Plan is what a person gave in the place of a manager's plan.
 	Plan *agency.Plan `json:"plan,omitempty"`
+	// Untested is set where the configuration says that there are no tests:
+	// commands.test is set, and empty.
+	Untested bool `json:"untested,omitempty"`
 }
 
 // Getenv looks a variable of the copy up, as os.LookupEnv does.

@@ -194,7 +194,7 @@ func inputOf(run agency.Run, c Copy) mode.Input {
 		PlanGate:       run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
 		Parallel:       c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
-		Review: reviewRules(c.Config.ProducerCritic), Dry: run.Dry, Plan: c.Plan,
+		Review: reviewRules(c.Config.ProducerCritic), Dry: run.Dry, Plan: c.Plan, Untested: c.Untested,
 	}
 }
 
@@ -245,9 +245,9 @@ func stand(quiet bool, ctl registry.Control, gates []agency.Gate) (agency.RunSta
 	switch {
 	case !quiet:
 		return agency.StateRunning, ""
-	case ctl.Pause && ctl.By == handOver && len(gates) == 0:
+	case ctl.Pause && ctl.HandOver && len(gates) == 0:
 		return agency.StateInterrupted, stoppedReason
-	case ctl.Pause && ctl.By != handOver:
+	case ctl.Pause && !ctl.HandOver:
 		return agency.StatePaused, "paused by " + by(ctl.By)
 	case len(gates) > 0:
 		return agency.StateWaiting, string(gates[0].Kind) + " gate: " + gates[0].Summary

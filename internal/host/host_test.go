@@ -28,8 +28,8 @@ func TestWhereARunStands(t *testing.T) {
 		{"at a gate", true, registry.Control{}, gate, agency.StateWaiting},
 		{"paused", true, registry.Control{Pause: true}, nil, agency.StatePaused},
 		{"paused at a gate", true, registry.Control{Pause: true}, gate, agency.StatePaused},
-		{"handed over", true, registry.Control{Pause: true, By: handOver}, nil, agency.StateInterrupted},
-		{"handed over at a gate", true, registry.Control{Pause: true, By: handOver}, gate, agency.StateWaiting},
+		{"handed over", true, registry.Control{Pause: true, HandOver: true}, nil, agency.StateInterrupted},
+		{"handed over at a gate", true, registry.Control{Pause: true, HandOver: true}, gate, agency.StateWaiting},
 		{"a timer", true, registry.Control{}, nil, agency.StateRunning},
 	}
 	for _, tt := range tests {

@@ -15,7 +15,7 @@ func TestMergesAreCountedInALongLog(t *testing.T) {
 	db := storetest.Open(t, store.Options{Path: filepath.Join(t.TempDir(), "t.db"), Sets: []store.Set{event.Migrations()}})
 	err := db.Write(t.Context(), func(tx *store.Tx) error {
 		for range 3 {
-			note := agency.NewEvent("run-1", agency.SeverityInfo, mergeNote, agency.Log{Text: mergeNote})
+			note := agency.NewEvent("run-1", agency.SeverityInfo, "asked for", agency.MergeRequested{By: "cli"})
 			other := agency.NewEvent("run-1", agency.SeverityInfo, "other", agency.Log{Text: "other"})
 			evs := []agency.Event{note}
 			for range 4_000 {
@@ -25,7 +25,7 @@ func TestMergesAreCountedInALongLog(t *testing.T) {
 				return err
 			}
 		}
-		_, err := event.Append(tx, agency.NewEvent("run-1", agency.SeverityInfo, mergeNote, agency.Log{Text: mergeNote}))
+		_, err := event.Append(tx, agency.NewEvent("run-1", agency.SeverityInfo, "asked for", agency.MergeRequested{By: "cli"}))
 		return err
 	})
 	if err != nil {

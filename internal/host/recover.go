@@ -77,5 +77,8 @@ func (h *Host) recoverRun(tx *store.Tx, run agency.Run) error {
 	if state, reason := stand(true, ctl, gates); state != agency.StateRunning {
 		return registry.SetState(tx, run.ID, state, reason)
 	}
+	if err := registry.SetCrashed(tx, run.ID, true); err != nil {
+		return err
+	}
 	return registry.SetState(tx, run.ID, agency.StateInterrupted, CrashReason)
 }

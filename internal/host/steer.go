@@ -14,18 +14,22 @@ import (
 // Pause stops a run at its next turn boundary. One that waits stands still
 // already; its gate can still be answered, which takes the pause back.
 func (h *Host) Pause(ctx context.Context, id agency.RunID, r api.ByRequest) (api.RunDoc, error) {
+	return h.pause(ctx, id, registry.Control{Pause: true, By: r.By})
+}
+
+func (h *Host) pause(ctx context.Context, id agency.RunID, ctl registry.Control) (api.RunDoc, error) {
 	err := h.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil || run.State.Final() {
 			return err
 		}
-		if err := registry.SetControl(tx, id, registry.Control{Pause: true, By: r.By}); err != nil {
+		if err := registry.SetControl(tx, id, ctl); err != nil {
 			return err
 		}
 		if h.Live(id) {
 			return nil
 		}
-		return registry.SetState(tx, id, agency.StatePaused, "paused by "+by(r.By))
+		return registry.SetState(tx, id, agency.StatePaused, "paused by "+by(ctl.By))
 	})
 	if err != nil {
 		return api.RunDoc{}, err
@@ -200,7 +204,7 @@ func (h *Host) Drain(ctx context.Context) (api.DrainDoc, error) {
 // stopAll pauses runs and waits until they stand still.
 func (h *Host) stopAll(ctx context.Context, working []*live) error {
 	for _, l := range working {
-		if _, err := h.Pause(ctx, l.run.ID, api.ByRequest{By: handOver}); err != nil {
+		if _, err := h.pause(ctx, l.run.ID, registry.Control{Pause: true, HandOver: true, By: "the hand-over to a newer build"}); err != nil {
 			return err
 		}
 	}
@@ -227,7 +231,7 @@ func (h *Host) stay(ctx context.Context, working []*live) error {
 	for _, l := range working {
 		err := h.write(ctx, func(tx *store.Tx) error {
 			ctl, err := registry.ReadControl(tx, l.run.ID)
-			if err != nil || ctl.By != handOver {
+			if err != nil || !ctl.HandOver {
 				return err
 			}
 			return h.release(tx, l.run.ID, "stay")
@@ -239,6 +243,3 @@ func (h *Host) stay(ctx context.Context, working []*live) error {
 	}
 	return errors.Join(errs...)
 }
-
-// handOver is who paused a run that a newer build takes up.
-const handOver = "the hand-over to a newer build"

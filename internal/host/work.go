@@ -85,7 +85,7 @@ func checkRequest(r api.RunRequest) (Copy, error) {
 	if err := json.Unmarshal(r.Config, &c.Config); err != nil {
 		return c, agency.Errorf(agency.KindInvalid, "the run's configuration: %w", err)
 	}
-	c.Env, c.Plan = r.Env, r.Plan
+	c.Env, c.Plan, c.Untested = r.Env, r.Plan, r.Untested
 	return c, nil
 }
 
@@ -220,9 +220,12 @@ func (h *Host) release(tx *store.Tx, id agency.RunID, why string) error {
 	if run.State != agency.StateInterrupted {
 		return nil
 	}
-	if run.Reason == CrashReason {
+	if run.Crashed {
 		ev := agency.NewEvent(id, agency.SeverityInfo, "a new host takes the run up", agency.ResumedAfterCrash{Epoch: h.o.Fence.Epoch})
 		if _, err := event.Append(tx, ev); err != nil {
+			return err
+		}
+		if err := registry.SetCrashed(tx, id, false); err != nil {
 			return err
 		}
 	}
@@ -267,7 +270,7 @@ func (h *Host) docOr(ctx context.Context, id agency.RunID, err error) (api.RunDo
 }
 
 // Merge lands a run that ended on its branch.
-func (h *Host) Merge(ctx context.Context, id agency.RunID, _ api.ByRequest) (api.RunDoc, error) {
+func (h *Host) Merge(ctx context.Context, id agency.RunID, r api.ByRequest) (api.RunDoc, error) {
 	if err := h.admit(); err != nil {
 		return api.RunDoc{}, err
 	}
@@ -292,7 +295,7 @@ func (h *Host) Merge(ctx context.Context, id agency.RunID, _ api.ByRequest) (api
 	}
 	h.work.Add(1)
 	defer h.work.Done()
-	end, err := h.merge(ctx, run, c, n)
+	end, err := h.merge(ctx, run, c, n, r.By)
 	switch {
 	case err != nil:
 		return api.RunDoc{}, err
@@ -319,9 +322,9 @@ func mergeable(run agency.Run) error {
 
 // merge is a program of its own beside the run's: a merge that was refused is
 // tried again as a new one.
-func (h *Host) merge(ctx context.Context, run agency.Run, c Copy, n int) (mode.Result, error) {
+func (h *Host) merge(ctx context.Context, run agency.Run, c Copy, n int, who string) (mode.Result, error) {
 	id := agency.RunID(fmt.Sprintf("%s.merge-%d", run.ID, n+1))
-	if err := h.record(func(tx *store.Tx) error { return noteMerge(tx, run.ID) }); err != nil {
+	if err := h.record(func(tx *store.Tx) error { return noteMerge(tx, run.ID, who) }); err != nil {
 		return mode.Result{}, err
 	}
 	var end mode.Result
@@ -333,10 +336,8 @@ func (h *Host) merge(ctx context.Context, run agency.Run, c Copy, n int) (mode.R
 	return end, err
 }
 
-const mergeNote = "a person asked for the merge"
-
-func noteMerge(tx *store.Tx, id agency.RunID) error {
-	_, err := event.Append(tx, agency.NewEvent(id, agency.SeverityInfo, mergeNote, agency.Log{Text: mergeNote}))
+func noteMerge(tx *store.Tx, id agency.RunID, who string) error {
+	_, err := event.Append(tx, agency.NewEvent(id, agency.SeverityInfo, by(who)+" asked for the merge", agency.MergeRequested{By: who}))
 	return err
 }
 
@@ -345,15 +346,11 @@ func noteMerge(tx *store.Tx, id agency.RunID) error {
 func countMerges(q store.Querier, id agency.RunID) (n int, err error) {
 	const page = 1000
 	for last := int64(0); ; {
-		evs, err := event.Since(q, last, event.Filter{Run: id, Category: agency.CategorySystem, Types: []agency.EventType{"log"}}, page)
-		for _, ev := range evs {
-			if last = ev.ID; ev.Summary == mergeNote {
-				n++
-			}
-		}
-		if err != nil || len(evs) < page {
+		evs, err := event.Since(q, last, event.Filter{Run: id, Types: []agency.EventType{agency.MergeRequestedType}}, page)
+		if n += len(evs); err != nil || len(evs) < page {
 			return n, err
 		}
+		last = evs[len(evs)-1].ID
 	}
 }
 

@@ -116,12 +116,13 @@ type MergeSpec struct {
 
 // MergeOutcome is how a merge ended. Exactly one of Merged, Moved and Refused
 // is set; with Refused, Reason is a sentence for a person that names what is in
-// the way and how to mend it, and nothing has been touched.
+// the way, Mend how to mend it, and nothing has been touched.
 type MergeOutcome struct {
 	Merged  *Merged  `json:"merged,omitempty"`
 	Moved   *Moved   `json:"moved,omitempty"`
 	Refused *Refusal `json:"refused,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
+	Mend    string   `json:"mend,omitempty"`
 }
 
 // Merged is the run's work in the target. Already is set where an earlier try

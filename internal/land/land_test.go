@@ -124,7 +124,7 @@ func prepare(t testing.TB, r *gittest.Repo, dirty bool) *world {
 	}
 	info := workspace.RunInfo{Run: runID, Repo: loc, Base: r.Rev("HEAD"), StateDir: w.state}
 	if dirty {
-		if info.Base, _, err = w.m.Dirty(ctx, info, info.Base); err != nil {
+		if info.Base, _, err = w.m.Dirty(ctx, info, info.Base, workspace.Include{Tracked: true, Untracked: []string{"local.txt"}}); err != nil {
 			t.Fatal(err)
 		}
 		info.Dirty = info.Base

@@ -59,9 +59,8 @@ func (m *merge) prepare(ctx context.Context, d git.Dir, in intent) (agency.OID, 
 func overlap(paths []string) error {
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
-	return refuse(CauseOverlap, paths,
-		"local edits are in the way: %s; mend: commit or stash them and approve again, or approve with the note \"branch\" to keep the work on its branch",
-		strings.Join(paths, ", "))
+	return refuse(CauseOverlap, paths, "local edits are in the way: "+strings.Join(paths, ", "),
+		"commit or stash them and approve again, or approve with the note \"branch\" to keep the work on its branch")
 }
 
 // comparison is the user's checkout seen from the paths that a merge changes.

@@ -3,6 +3,7 @@
 package land
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -20,7 +21,8 @@ func foreign(paths ...string) error {
 			continue // what is absent is told by whoever needs it
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 {
-			return refuse(CauseOwner, []string{p}, "%s belongs to the user with the id %d, and this is root; mend: run agency as that user", p, st.Uid)
+			return refuse(CauseOwner, []string{p},
+				fmt.Sprintf("%s belongs to the user with the id %d, and this is root", p, st.Uid), "run agency as that user")
 		}
 	}
 	return nil

@@ -69,32 +69,34 @@ func (m *merge) perform(ctx context.Context) (out MergeOutcome, err error) {
 			return out, err
 		}
 	}
-	return out, refuse(CauseBusy, []string{m.spec.Target}, "somebody works in the repository: %s at each of %d looks; mend: approve again when nobody switches branches or moves %s", err, maxLooks, m.spec.Target)
+	return out, refuse(CauseBusy, []string{m.spec.Target},
+		fmt.Sprintf("somebody works in the repository: %s at each of %d looks", err, maxLooks), fmt.Sprintf("approve again when nobody switches branches or moves %s", m.spec.Target))
 }
 
 // stop is a refusal on its way up: nothing has been touched, or all of it has
 // been put back.
 type stop struct {
-	refusal Refusal
-	reason  string
+	refusal      Refusal
+	reason, mend string
 }
 
 func (s *stop) Error() string { return s.reason }
 
-func refuse(cause Cause, paths []string, format string, args ...any) error {
-	return &stop{refusal: Refusal{Cause: cause, Paths: paths}, reason: fmt.Sprintf(format, args...)}
+// refuse says what is in the way and, in the second text, how to mend it.
+func refuse(cause Cause, paths []string, reason, mend string) error {
+	return &stop{refusal: Refusal{Cause: cause, Paths: paths}, reason: reason, mend: mend}
 }
 
 // refusedOr makes an outcome of a refusal and of a lock in the way; all other
 // errors stay errors.
 func refusedOr(err error) (MergeOutcome, error) {
 	if s := (*stop)(nil); errors.As(err, &s) {
-		return MergeOutcome{Refused: &s.refusal, Reason: s.reason}, nil
+		return MergeOutcome{Refused: &s.refusal, Reason: s.reason, Mend: s.mend}, nil
 	}
 	if l := (*git.Locked)(nil); errors.As(err, &l) {
 		return MergeOutcome{
 			Refused: &Refusal{Cause: CauseLocked, Paths: []string{l.Path}},
-			Reason:  fmt.Sprintf("%s; mend: %s", l, agency.MendOf(l)),
+			Reason:  l.Error(), Mend: agency.MendOf(l),
 		}, nil
 	}
 	return MergeOutcome{}, err
@@ -117,7 +119,8 @@ func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 		return MergeOutcome{}, err
 	}
 	if target == "" {
-		return MergeOutcome{}, refuse(CauseMissing, []string{m.spec.Target}, "branch %s does not exist (any more); mend: git branch %s %s", m.spec.Target, m.spec.Target, m.run.Base())
+		return MergeOutcome{}, refuse(CauseMissing, []string{m.spec.Target},
+			fmt.Sprintf("branch %s does not exist (any more)", m.spec.Target), fmt.Sprintf("git branch %s %s", m.spec.Target, m.run.Base()))
 	}
 	s, err := standingOf(ctx, user, m.run.Dir(), branchRef(m.record.Branch))
 	if err == nil {
@@ -132,7 +135,8 @@ func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 		if err != nil {
 			return MergeOutcome{}, err
 		}
-		return MergeOutcome{}, refuse(CauseUnborn, []string{m.record.Branch}, "the run's branch %s does not exist (any more); mend: git branch %s %s", m.record.Branch, m.record.Branch, last)
+		return MergeOutcome{}, refuse(CauseUnborn, []string{m.record.Branch},
+			fmt.Sprintf("the run's branch %s does not exist (any more)", m.record.Branch), fmt.Sprintf("git branch %s %s", m.record.Branch, last))
 	}
 	if merged, err := m.already(ctx, target, head); err != nil || merged != nil {
 		return MergeOutcome{Merged: merged}, err
@@ -165,8 +169,8 @@ func (m *merge) commit(ctx context.Context, tree, target, head agency.OID) (agen
 	}
 	commit, err := d.SignCommit(ctx, tree, parents, m.message(), identity(m.run), *signing)
 	if unsigned := (*git.Unsigned)(nil); errors.As(err, &unsigned) {
-		return "", refuse(CauseSigner, nil,
-			"%s; mend: see that `git commit -S` works here without a terminal (an agent that holds the key), or git config commit.gpgSign false, and approve again", unsigned)
+		return "", refuse(CauseSigner, nil, unsigned.Error(),
+			"see that `git commit -S` works here without a terminal (an agent that holds the key), or git config commit.gpgSign false, and approve again")
 	}
 	return commit, err
 }
@@ -198,8 +202,8 @@ func (m *merge) tree(ctx context.Context, target, head agency.OID) (agency.OID, 
 	}
 	if len(r.Conflicts) > 0 {
 		paths := strings.Join(r.Conflicts, ", ")
-		return "", refuse(CauseConflict, r.Conflicts, "%s has changed where the run has, too: %s; mend: git switch %s && git merge %s, or approve with the note \"branch\" to keep the work on its branch",
-			m.spec.Target, paths, m.spec.Target, m.record.Branch)
+		return "", refuse(CauseConflict, r.Conflicts, fmt.Sprintf("%s has changed where the run has, too: %s", m.spec.Target, paths),
+			fmt.Sprintf("git switch %s && git merge %s, or approve with the note \"branch\" to keep the work on its branch", m.spec.Target, m.record.Branch))
 	}
 	return r.Tree, nil
 }
@@ -411,7 +415,7 @@ func (m *merge) checkedOut(ctx context.Context) (*git.Location, error) {
 		return nil, err
 	}
 	if by := rebasing(m.run.Info().Repo.CommonDir, m.ref); by != "" {
-		return nil, refuse(CauseBusy, []string{by}, "%s is being rebased (%s); mend: git rebase --continue or --abort", m.spec.Target, by)
+		return nil, refuse(CauseBusy, []string{by}, fmt.Sprintf("%s is being rebased (%s)", m.spec.Target, by), "git rebase --continue or --abort")
 	}
 	var at []string
 	for _, w := range trees {
@@ -424,20 +428,22 @@ func (m *merge) checkedOut(ctx context.Context) (*git.Location, error) {
 		return nil, nil
 	case 1:
 	default:
-		return nil, refuse(CauseUnusual, at, "%s is checked out more than once: %s; mend: git switch another branch in all but one", m.spec.Target, strings.Join(at, ", "))
+		return nil, refuse(CauseUnusual, at,
+			fmt.Sprintf("%s is checked out more than once: %s", m.spec.Target, strings.Join(at, ", ")), "git switch another branch in all but one")
 	}
 	loc, err := git.Find(at[0])
 	if err != nil {
 		return nil, err
 	}
 	if loc.CommonDir != m.run.Info().Repo.CommonDir {
-		return nil, refuse(CauseUnusual, at, "%s belongs to another repository than git says", at[0])
+		return nil, refuse(CauseUnusual, at, at[0]+" belongs to another repository than git says", "")
 	}
 	if err := foreign(loc.WorkTree, loc.GitDir); err != nil {
 		return nil, err
 	}
 	if busy := underWay(loc.GitDir); busy != "" {
-		return nil, refuse(CauseBusy, []string{busy}, "%s is in the middle of something (%s); mend: git status in %s", m.spec.Target, busy, loc.WorkTree)
+		return nil, refuse(CauseBusy, []string{busy},
+			fmt.Sprintf("%s is in the middle of something (%s)", m.spec.Target, busy), "git status in "+loc.WorkTree)
 	}
 	return &loc, nil
 }

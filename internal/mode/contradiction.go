@@ -113,8 +113,7 @@ func contradict(tx *store.Tx, key agency.StepKey, in reviewNote, all []agency.Re
 func letLand(q store.Querier, run agency.RunID, contract agency.ContractID) (at agency.GateID, err error) {
 	gates, err := registry.Gates(q, run)
 	for _, g := range gates {
-		disputed := strings.HasPrefix(string(g.ID), string(gateID(run, "review-"+string(contract)+"-")))
-		if disputed && g.ContractID == contract && !g.Open() && g.Decision.Verb == agency.Approve {
+		if g.Review && g.ContractID == contract && !g.Open() && g.Decision.Verb == agency.Approve {
 			at = g.ID
 		}
 	}

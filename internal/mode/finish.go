@@ -26,6 +26,7 @@ type mergeGateSpec struct {
 	Base     agency.OID        `json:"base"`
 	Head     agency.OID        `json:"head"`
 	Problem  string            `json:"problem,omitempty"`
+	Mend     string            `json:"mend,omitempty"` // of the problem
 	// Tree is what landed; empty in runs of earlier versions.
 	Tree agency.OID `json:"tree,omitempty"`
 	// Red is what fails in a target that moved, also without this work.
@@ -35,6 +36,8 @@ type mergeGateSpec struct {
 	Anew *land.Moved `json:"anew,omitempty"`
 	// Held says why the run's branch is not where its work is.
 	Held string `json:"held,omitempty"`
+	// Untested is Input's.
+	Untested bool `json:"untested,omitempty"`
 }
 
 // shows are the commits or trees whose difference the gate shows.
@@ -69,12 +72,20 @@ func (s mergeGateSpec) approving() string {
 
 // obstacle is why a merge was not done; the zero obstacle is none.
 type obstacle struct {
-	why string
+	why, mend string
 	// red is what fails in the target, also without the run's work, and moved
 	// where it stands: a person may want the merge with it all the same.
 	red   []string
 	moved *land.Moved
 	held  string // why the branch could not be left where the work is
+}
+
+// text is the obstacle with how to mend it.
+func (o obstacle) text() string {
+	if o.mend == "" {
+		return o.why
+	}
+	return o.why + "; mend: " + o.mend
 }
 
 // finish is the merge gate and the merge into the target. A merge that cannot
@@ -90,7 +101,7 @@ func finish(c flow.Ctx, in Input, contract agency.Contract, landed land.Landed) 
 		}
 		spec := mergeGateSpec{
 			Run: in.Run, Gate: gateID(in.Run, name), Contract: contract.ID, Target: in.Target, Land: in.Land,
-			Base: in.Base, Head: head, Tree: landed.Tree, Problem: last.why, Red: last.red, Held: last.held,
+			Base: in.Base, Head: head, Tree: landed.Tree, Problem: last.why, Mend: last.mend, Red: last.red, Untested: in.Untested, Held: last.held,
 		}
 		if last.moved != nil && last.moved.Why != "" {
 			spec.Anew = last.moved
@@ -148,7 +159,7 @@ func Merge(c flow.Ctx, in Input) (Result, error) {
 	case len(o.red) > 0:
 		return Result{Reason: fmt.Sprintf("%s: %s; mend %s first, or merge the run's branch with git", o.why, o.red[0], in.Target)}, nil
 	case o.why != "":
-		return Result{Reason: o.why}, nil
+		return Result{Reason: o.text()}, nil
 	}
 	return Result{Succeeded: true, Reason: "merged into " + in.Target, Commit: commit}, nil
 }
@@ -171,7 +182,7 @@ func merge(c flow.Ctx, in Input, name string, contract agency.ContractID, head a
 		case out.Merged != nil:
 			return out.Merged.Commit, obstacle{}, nil
 		case out.Moved == nil:
-			return "", obstacle{why: out.Reason}, nil
+			return "", obstacle{why: out.Reason, mend: out.Mend}, nil
 		}
 		// The target moved: what would land there is tested before it does.
 		if contract != "" {

@@ -276,10 +276,3 @@ func orElse(s, otherwise string) string {
 	}
 	return s
 }
-
-func weakenedWords(n int) string {
-	if n == 1 {
-		return "1 check was weakened"
-	}
-	return fmt.Sprintf("%d checks were weakened", n)
-}

@@ -157,9 +157,11 @@ func (s *Steps) keepWords(ctx context.Context, _ agency.StepKey, in words) (flow
 	return s.write(ctx, func(tx *store.Tx) error { return registry.KeepWords(tx, in.Run, in.ManagerWords) })
 }
 
-// fillReport adds the report of a run of several contracts; one alone is shown
-// by the rest of the gate.
+// fillReport takes what was measured of the whole run: one number for all who
+// show it. The report as text stands at the gate of several contracts; one alone
+// is shown by the rest of it.
 func (v *mergeGateView) fillReport(r agency.Report) (err error) {
+	v.Coverage, v.Cost, v.Tests, v.Local = r.Rollup.Coverage, report.CostLine(r.Rollup), report.TestsLine(r.Rollup), report.LocalText(r.Local)
 	if r.Rollup.Total > 1 {
 		v.Report, err = report.Gate(r)
 	}

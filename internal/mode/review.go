@@ -9,9 +9,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/critic"
 	"agency/internal/flow"
-	"agency/internal/registry"
 	"agency/internal/session"
-	"agency/internal/store"
 	"agency/internal/verify"
 )
 
@@ -280,7 +278,7 @@ func (a *attempts) dispute(c flow.Ctx, next critic.Next, against *contradiction)
 	summary, body := a.disputeText(next, best)
 	g := agency.Gate{
 		ID: gateID(a.in.Run, fmt.Sprintf("review-%s-%s", a.contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateEscalation, ContractID: a.contract.ID,
-		Summary: firstLine(summary), Body: body, Approving: "let it land as it is", Rejecting: rejecting,
+		Summary: firstLine(summary), Body: body, Review: true, Approving: "let it land as it is", Rejecting: rejecting,
 	}
 	d, err := ask(c, g)
 	if err == nil && against != nil {
@@ -361,30 +359,27 @@ func (a *attempts) sentBack(c flow.Ctx, why, note string) (attemptEnd, error) {
 	return a.failed(c, session.Feedback{Attempt: a.n, Reason: why, Note: note, Reviews: a.open()})
 }
 
-// fillReviews gathers the last review of each contract that the gate is about,
-// and what it proves.
-func (v *mergeGateView) fillReviews(q store.Querier, last map[agency.ContractID]agency.Verdict) error {
-	all, err := registry.Reviews(q, v.Run)
-	if err != nil {
-		return err
-	}
+// fillReviews gathers the last review of each contract that the gate is about.
+func (v *mergeGateView) fillReviews(all []agency.Review) {
 	for i, r := range all {
 		later := slices.ContainsFunc(all[i+1:], func(o agency.Review) bool { return o.ContractID == r.ContractID })
-		if later || v.Contract != "" && r.ContractID != v.Contract {
-			continue
-		}
-		v.Reviews = append(v.Reviews, r)
-		verdict, ok := last[r.ContractID]
-		if !ok || verdict.Tree != r.Tree {
-			continue
-		}
-		for i, p := range v.Proofs {
-			id, own := strings.CutPrefix(p.ID, string(r.ContractID)+"/")
-			if own || v.Contract != "" {
-				one := agency.ProveByReview([]agency.Proof{{Criterion: agency.Criterion{ID: id}, Proof: p.Proof, Note: p.Note}}, r)[0]
-				v.Proofs[i].Proof, v.Proofs[i].Note = one.Proof, one.Note
-			}
+		if !later && (v.Contract == "" || r.ContractID == v.Contract) {
+			v.Reviews = append(v.Reviews, r)
 		}
 	}
-	return nil
+}
+
+// byReview takes the word of the last review of a verdict's contract for what
+// nothing else proves of the files that it judged.
+func byReview(verdict agency.Verdict, all []agency.Review) agency.Verdict {
+	for _, r := range slices.Backward(all) {
+		if r.ContractID != verdict.ContractID {
+			continue
+		}
+		if r.Tree == verdict.Tree {
+			verdict.Proofs = agency.ProveByReview(verdict.Proofs, r)
+		}
+		break
+	}
+	return verdict
 }

@@ -101,9 +101,9 @@ func (a *attempts) judged(c flow.Ctx, r agency.Review, against *contradiction) (
 	case r.Verdict == agency.ReviewDiscussion:
 		g := agency.Gate{
 			ID: gateID(a.in.Run, fmt.Sprintf("review-%s-%d", a.contract.ID, a.n)), RunID: a.in.Run, Kind: agency.GateEscalation, ContractID: a.contract.ID,
-			Summary:   firstLine(fmt.Sprintf("the reviewer of %s wants a person to decide: %s", a.contract.ID, r.Summary)),
-			Body:      verdictText(r) + "\n\nApprove to " + accepting + "; reject with a reason to " + replanned + ".",
-			Approving: accepting, Rejecting: replanned,
+			Summary: firstLine(fmt.Sprintf("the reviewer of %s wants a person to decide: %s", a.contract.ID, r.Summary)),
+			Body:    verdictText(r) + "\n\nApprove to " + accepting + "; reject with a reason to " + replanned + ".",
+			Review:  true, Approving: accepting, Rejecting: replanned,
 		}
 		if d, err = ask(c, g); err == nil && against != nil {
 			err = a.weighed(c, *against, g.ID)

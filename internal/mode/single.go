@@ -31,6 +31,9 @@ type Input struct {
 	Land        agency.LandMode
 	RetryBudget int
 	Commands    check.Commands
+	// Untested is set where the user's configuration says that there are no tests:
+	// work that nothing tested is then no reason to ask.
+	Untested bool
 	// Triggers move a run of mode single up by itself; OnError is single where a
 	// failed plan falls back to one agent.
 	Triggers []string

@@ -1,23 +1,16 @@
 package mode
 
 import (
-	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"text/template"
 
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/budget"
-	"agency/internal/check"
 	"agency/internal/flow"
 	"agency/internal/registry"
 	"agency/internal/store"
-	"agency/internal/verify"
 )
 
 // The activities of this package only touch the registry and the budget; each
@@ -233,6 +226,11 @@ func leave(tx *store.Tx, c agency.Contract) error {
 }
 
 func (s *Steps) gate(ctx context.Context, _ agency.StepKey, g agency.Gate) (flow.None, error) {
+	if showsRed(g.Kind) {
+		if err := s.db.Read(ctx, func(q *store.Snapshot) error { return addRed(q, &g) }); err != nil {
+			return flow.None{}, err
+		}
+	}
 	return s.write(ctx, func(tx *store.Tx) error { return registry.OpenGate(tx, g) })
 }
 
@@ -262,231 +260,4 @@ func raised(now budget.Limits, g grant) budget.Limits {
 		now.Money = agency.USD(g.USD)
 	}
 	return now
-}
-
-//go:embed merge_gate.md
-var mergeGateText string
-
-type mergeGateView struct {
-	mergeGateSpec
-	Goal, Branch, Stat, Cost, Signing       string
-	Report                                  string // of a run of several contracts
-	Proofs                                  []agency.Proof
-	Weakened                                []agency.Weakening
-	Receipts, Flaky, Woven, Lost, Quarrels  []string
-	Unchecked                               []string          // folders that the change touches and no command enters
-	Left                                    []agency.Leftover // new files that the contract does not name
-	Reviews                                 []agency.Review   // the last of each contract that landed
-	Coverage                                *agency.Coverage
-	NoTests, NoneRan, WeakProof, SandboxOff bool
-}
-
-func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpec) (flow.None, error) {
-	view := mergeGateView{mergeGateSpec: in}
-	var err error
-	if view.SandboxOff, err = s.shop.SandboxOff(ctx, in.Run); err != nil {
-		return flow.None{}, err
-	}
-	from, to := in.shows()
-	if view.Stat, err = s.shop.Stat(ctx, in.Run, from, to); err != nil {
-		return flow.None{}, err
-	}
-	if view.Signing, err = s.shop.Signing(ctx, in.Run); err != nil {
-		view.Signing = "its configuration is refused: " + err.Error() // told again, and mended, at the merge
-	}
-	if err := s.db.Read(ctx, view.fill); err != nil {
-		return flow.None{}, err
-	}
-	whole, err := s.measure(ctx, in.Run)
-	if err != nil {
-		return flow.None{}, err
-	}
-	if err := view.fillReport(whole); err != nil {
-		return flow.None{}, err
-	}
-	body, err := view.render()
-	if err != nil {
-		return flow.None{}, err
-	}
-	return s.gate(ctx, "", agency.Gate{
-		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
-		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || in.Problem != "" && !in.onlyAnew(),
-		Weakened: view.Weakened, Approving: in.approving(), Base: from, Head: in.Head,
-	})
-}
-
-// fill gathers what the gate shows: the last verdict with its receipts, and
-// what the run cost.
-func (v *mergeGateView) fill(q *store.Snapshot) error {
-	run, err := registry.Run(q, v.Run)
-	if err != nil {
-		return err
-	}
-	v.Goal, v.Branch = run.Goal, run.Branch
-	verdicts, err := verify.Verdicts(q, v.Run)
-	if err != nil {
-		return err
-	}
-	accepted, err := acceptedWeakenings(q, v.Run)
-	if err != nil {
-		return err
-	}
-	kept := map[agency.ReceiptID]bool{}
-	last := map[agency.ContractID]agency.Verdict{}
-	judged := v.Tree
-	for _, verdict := range verdicts {
-		if !verdict.Pass || verdict.ContractID == "" {
-			continue
-		}
-		for _, w := range verdict.Weakened { // a second verdict on one claim names them again
-			if !slices.ContainsFunc(v.Weakened, w.Same) && !slices.ContainsFunc(accepted, w.Same) {
-				v.Weakened = append(v.Weakened, w)
-			}
-		}
-		last[verdict.ContractID] = verdict
-		if v.Contract == "" {
-			continue
-		}
-		if verdict.ContractID != v.Contract {
-			continue
-		}
-		v.Proofs, v.NoTests, v.NoneRan, v.WeakProof = verdict.Proofs, verdict.NoTests, verdict.NoneRan, verdict.WeakProof
-		v.Flaky, v.Coverage, v.Left, v.Unchecked = verdict.Flaky, verdict.Coverage, verdict.Leftovers, verdict.Unchecked
-		for _, id := range verdict.Receipts {
-			kept[id] = true
-		}
-		if v.Tree == "" {
-			judged = verdict.Tree
-		}
-	}
-	if v.Contract == "" {
-		if err := v.fillTeam(q, last, kept); err != nil {
-			return err
-		}
-	}
-	if err := v.fillReviews(q, last); err != nil {
-		return err
-	}
-	receipts, err := check.Receipts(q, v.Run)
-	if err != nil {
-		return err
-	}
-	for _, r := range receipts {
-		landed := r.Stage == string(check.StageLanding) && (v.Contract == "" || r.ContractID == v.Contract)
-		if r.Tree == judged && (kept[r.ID] || landed) {
-			v.Receipts = append(v.Receipts, receiptLine(r))
-		}
-	}
-	if err = v.fillTogether(q); err != nil {
-		return err
-	}
-	return v.addCost(q)
-}
-
-// acceptedWeakenings are those that a person has accepted at gates of their
-// own.
-func acceptedWeakenings(q store.Querier, run agency.RunID) (out []agency.Weakening, err error) {
-	gates, err := registry.Gates(q, run)
-	for _, g := range gates {
-		if g.Kind == agency.GateWeakened && g.Decision.Verb == agency.Approve {
-			out = append(out, g.Weakened...)
-		}
-	}
-	return out, err
-}
-
-// fillTeam gathers what the last verdicts on the contracts that landed say,
-// in the plan's order.
-func (v *mergeGateView) fillTeam(q store.Querier, last map[agency.ContractID]agency.Verdict, kept map[agency.ReceiptID]bool) error {
-	contracts, err := registry.Contracts(q, v.Run)
-	if err != nil {
-		return err
-	}
-	reviews, err := registry.Reviews(q, v.Run)
-	if err != nil {
-		return err
-	}
-	for _, c := range contracts {
-		verdict, ok := last[c.ID]
-		if c.AssignedRole == reviewer {
-			verdict.Proofs = agency.ProveWithoutVerdict(c, reviews)
-		} else if !ok {
-			continue
-		}
-		if c.Status != agency.StatusComplete {
-			continue
-		}
-		for _, p := range verdict.Proofs {
-			p.ID = string(c.ID) + "/" + p.ID
-			p.Text = string(c.ID) + ": " + p.Text
-			v.Proofs = append(v.Proofs, p)
-		}
-		v.NoTests, v.NoneRan, v.WeakProof = v.NoTests || verdict.NoTests, v.NoneRan || verdict.NoneRan, v.WeakProof || verdict.WeakProof
-		v.Flaky, v.Left, v.Unchecked = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...), append(v.Unchecked, verdict.Unchecked...)
-		for _, id := range verdict.Receipts {
-			kept[id] = true
-		}
-	}
-	return nil
-}
-
-func (v *mergeGateView) addCost(q *store.Snapshot) error {
-	total, err := budget.OfRun(q, v.Run)
-	if err != nil {
-		return err
-	}
-	v.Cost = fmt.Sprintf("%s for %d requests, %d tokens in (%d cached), %d out", total.Money, total.Requests,
-		total.Usage.In, total.Usage.Cached, total.Usage.Out)
-	if total.Unpriced {
-		v.Cost += "; some models have no known price and are not in the sum"
-	}
-	return nil
-}
-
-func (v *mergeGateView) summary() string {
-	switch {
-	case v.onlyAnew():
-		return "ready to merge into " + v.Target + ", but not what was shown: " + firstLine(v.Problem)
-	case v.Problem != "":
-		why, _, _ := strings.Cut(v.Problem, "; mend: ") // whole in the text; half a command would mislead
-		return "the merge was not done: " + firstLine(why)
-	case len(v.Weakened) > 0:
-		return "ready, but " + weakenedWords(len(v.Weakened))
-	case v.Land == agency.LandBranch:
-		return "ready on " + v.Branch + v.untested()
-	default:
-		return "ready to merge into " + v.Target + v.untested()
-	}
-}
-
-func (v *mergeGateView) untested() string {
-	if v.NoneRan {
-		return ", but nothing was tested"
-	}
-	return ""
-}
-
-func (v *mergeGateView) render() (string, error) {
-	t, err := template.New("merge_gate.md").Option("missingkey=error").Parse(mergeGateText)
-	if err != nil {
-		return "", err
-	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, v); err != nil {
-		return "", err
-	}
-	return b.String(), nil
-}
-
-func receiptLine(r agency.Receipt) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s `%s`: exit code %d", r.Kind, r.Command, r.ExitCode)
-	if r.Parsed {
-		fmt.Fprintf(&b, ", passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
-	}
-	fmt.Fprintf(&b, ", %.1f s", r.Duration)
-	if r.CopyOf != "" {
-		fmt.Fprintf(&b, ", known from %s", r.CopyOf)
-	}
-	return b.String()
 }

@@ -152,16 +152,16 @@ func (s *Steps) moved(ctx context.Context, _ agency.StepKey, in move) (flow.None
 }
 
 // escalate appends the event, once.
-func (s *Steps) escalate(ctx context.Context, _ agency.StepKey, in escalation) (flow.None, error) {
+func (s *Steps) escalate(ctx context.Context, key agency.StepKey, in escalation) (flow.None, error) {
 	return s.write(ctx, func(tx *store.Tx) error {
-		ev := agency.NewEvent(in.Run, agency.SeverityWarning, firstLine(in.Reason), agency.Escalated{Reason: in.Reason})
-		old, err := event.Since(tx, 0, event.Filter{Run: in.Run, Category: ev.Category, MinSeverity: ev.Severity}, 0)
+		ev := agency.NewEvent(in.Run, agency.SeverityWarning, firstLine(in.Reason), agency.Escalated{Reason: in.Reason, Step: key})
+		old, err := event.Since(tx, 0, event.Filter{Run: in.Run, Types: []agency.EventType{ev.Type}}, 0)
 		if err != nil {
 			return err
 		}
-		said := strings.TrimSpace(string(tx.Redact(ev.Details)))
 		for _, o := range old {
-			if o.Type == ev.Type && string(o.Details) == said {
+			d, err := agency.DecodeDetail(o)
+			if said, ok := d.(*agency.Escalated); err == nil && ok && said.Step == key {
 				return nil
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"agency/internal/agency"
@@ -143,6 +144,12 @@ func SetMoved(tx *store.Tx, id agency.RunID, to agency.Mode) error {
 	return err
 }
 
+// SetCrashed records whether a run is interrupted because its host died.
+func SetCrashed(tx *store.Tx, id agency.RunID, crashed bool) error {
+	_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.crashed', json(?)) WHERE id = ?`, fmt.Sprint(crashed), string(id))
+	return err
+}
+
 func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
 	switch to {
 	case agency.StateSucceeded:
@@ -185,24 +192,26 @@ type Control struct {
 	Pause  bool
 	Cancel bool
 	By     string
+	// HandOver: the pause is no person's, a newer build takes the run up.
+	HandOver bool
 }
 
 // SetControl replaces the control row. A cancel is never taken back.
 func SetControl(tx *store.Tx, id agency.RunID, c Control) error {
-	_, err := tx.Exec(`UPDATE controls SET pause = ?, cancel = max(cancel, ?), by_whom = ? WHERE run_id = ?`,
-		flag(c.Pause), flag(c.Cancel), c.By, string(id))
+	_, err := tx.Exec(`UPDATE controls SET pause = ?, cancel = max(cancel, ?), by_whom = ?, hand_over = ? WHERE run_id = ?`,
+		flag(c.Pause), flag(c.Cancel), c.By, flag(c.HandOver), string(id))
 	return err
 }
 
 // ReadControl is the control row; a run without one asks for nothing.
 func ReadControl(q store.Querier, id agency.RunID) (Control, error) {
-	var pause, cancel int
+	var pause, cancel, handOver int
 	var c Control
-	err := q.QueryRow(`SELECT pause, cancel, by_whom FROM controls WHERE run_id = ?`, string(id)).Scan(&pause, &cancel, &c.By)
+	err := q.QueryRow(`SELECT pause, cancel, by_whom, hand_over FROM controls WHERE run_id = ?`, string(id)).Scan(&pause, &cancel, &c.By, &handOver)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Control{}, nil
 	}
-	c.Pause, c.Cancel = pause != 0, cancel != 0
+	c.Pause, c.Cancel, c.HandOver = pause != 0, cancel != 0, handOver != 0
 	return c, err
 }
 

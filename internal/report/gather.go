@@ -28,6 +28,11 @@ type Input struct {
 	BaseTree agency.OID
 	// Shared are the globs of files that any contract may change.
 	Shared []string
+	// Local are the user's edits below the work; nil: there are none.
+	Local *agency.LocalEdits
+	// Added are the lines that the run's branch adds to its base, by file; nil
+	// where git could not be asked.
+	Added map[string][]check.Lines
 }
 
 // Gather folds a run's records into its report.
@@ -35,6 +40,11 @@ func Gather(q *store.Snapshot, id agency.RunID, in Input) (agency.Report, error)
 	r, err := read(q, id)
 	if err != nil {
 		return agency.Report{}, err
+	}
+	if len(in.Landed) > 0 {
+		if r.covered, err = check.Covered(q, id, in.Landed[0].Tree); err != nil {
+			return agency.Report{}, err
+		}
 	}
 	return fold(r, in), nil
 }
@@ -51,6 +61,7 @@ type records struct {
 	wall      time.Duration
 	commits   map[agency.ContractID][]agency.OID // landings, oldest first
 	words     *agency.ManagerWords
+	covered   []check.FileCoverage // of what landed last
 }
 
 func read(q *store.Snapshot, id agency.RunID) (r records, err error) {
@@ -88,7 +99,7 @@ func fold(from records, in Input) agency.Report {
 	g := &gatherer{records: from, in: in, passed: map[agency.ContractID]agency.Verdict{}, files: map[agency.OID]agency.Files{}}
 	g.r = agency.Report{
 		RunID: g.run.ID, Goal: g.run.Goal, Mode: g.run.Mode, State: g.run.State, Reason: g.run.Reason, Branch: g.run.Branch, Target: g.run.Target,
-		Merged: g.run.Merged, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
+		Merged: g.run.Merged, Local: in.Local, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
 		LeftOpen: agency.LeftOpen{
 			Contracts: []agency.OpenContract{}, Asserted: []agency.OpenCriterion{}, Weakened: []agency.OpenWeakening{},
 			Leftovers: []agency.OpenFile{}, Writes: []agency.UndeclaredWrite{}, Flaky: []string{},
@@ -112,6 +123,7 @@ func fold(from records, in Input) agency.Report {
 	}
 	g.work()
 	g.checks()
+	g.coverage()
 	g.cost()
 	return g.r
 }
@@ -175,16 +187,12 @@ func (g *gatherer) contract(c agency.Contract) {
 		line.Commits = []agency.OID{}
 	}
 	g.reviewed(v, &line)
+	line.Red = check.LastRed(g.receipts, c.ID)
 	if len(line.Criteria) == 0 || c.Status != agency.StatusComplete {
 		line.Criteria = agency.ProveWithoutVerdict(c, g.reviews)
 	}
-	var money agency.Money
-	for _, l := range g.lines {
-		if l.Contract == c.ID {
-			line.Tokens, money = line.Tokens+l.Billed, money+l.Money
-		}
-	}
-	line.CostUSD = money.Float()
+	spent := budget.Sum(g.lines, func(l budget.Line) bool { return l.Contract == c.ID })
+	line.Tokens, line.CostUSD = spent.Tokens, spent.Money.Float()
 	sum := &g.r.Rollup
 	sum.Total++
 	sum.Attempts += c.Attempts
@@ -253,14 +261,7 @@ func (g *gatherer) landed(c agency.Contract, v agency.Verdict, line *agency.Repo
 		o.Leftovers = append(o.Leftovers, agency.OpenFile{Contract: c.ID, Leftover: l})
 	}
 	o.Flaky = append(o.Flaky, v.Flaky...)
-	if v.Coverage != nil {
-		line.Coverage = v.Coverage
-		if g.r.Rollup.Coverage == nil {
-			g.r.Rollup.Coverage = &agency.Coverage{}
-		}
-		g.r.Rollup.Coverage.Covered += v.Coverage.Covered
-		g.r.Rollup.Coverage.Lines += v.Coverage.Lines
-	}
+	line.Coverage, line.Unproved, line.Expectations = v.Coverage, v.Unproved, v.Expectations
 	if g.in.Landed == nil {
 		return
 	}

@@ -25,7 +25,8 @@ func Gate(r agency.Report) (string, error) { return render(r, false) }
 func render(r agency.Report, whole bool) (string, error) {
 	t, err := template.New("report.md").Option("missingkey=error").Funcs(template.FuncMap{
 		"line": line, "quote": quote, "names": names, "tests": tests, "share": share, "money": money, "short": short,
-		"passed": passed, "deref": func(n *int) int { return *n }, "holds": func(b *bool) bool { return *b },
+		"passed": passed, "cost": CostLine, "localText": LocalText,
+		"unproved": (*agency.Unproved).Line, "expectations": agency.ExpectationsLine, "deref": func(n *int) int { return *n }, "holds": func(b *bool) bool { return *b },
 	}).Parse(text)
 	if err != nil {
 		return "", err

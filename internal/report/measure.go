@@ -2,9 +2,11 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"agency/internal/agency"
+	"agency/internal/budget"
 	"agency/internal/check"
 )
 
@@ -91,25 +93,28 @@ func lint(rs []agency.Receipt) (ok *bool) {
 	return ok
 }
 
+// coverage is of the whole change on the tree that landed last, whoever wrote
+// which part of it: sums over contracts would count a line twice that two of them
+// changed, and miss the tests of one that run the lines of another.
+func (g *gatherer) coverage() {
+	if g.in.Added == nil || g.covered == nil {
+		return
+	}
+	c := check.OfChange(g.covered, g.in.Added)
+	g.r.Rollup.Coverage = &c
+}
+
 // cost sums what was spent, in total and by role, dearest first.
 func (g *gatherer) cost() {
 	sum := &g.r.Rollup
 	sum.WallSeconds = g.wall.Seconds()
-	var total agency.Money
-	money := map[agency.RoleID]agency.Money{}
-	for _, l := range g.lines {
-		i := slices.IndexFunc(g.r.CostByRole, func(c agency.RoleCost) bool { return c.Role == l.Role })
-		if i < 0 {
-			i = len(g.r.CostByRole)
-			g.r.CostByRole = append(g.r.CostByRole, agency.RoleCost{Role: l.Role})
-		}
-		c := &g.r.CostByRole[i]
-		money[l.Role] += l.Money
-		total += l.Money
-		c.Requests, c.Tokens, c.CostUSD, c.Unpriced = c.Requests+l.Requests, c.Tokens+l.Billed, money[l.Role].Float(), c.Unpriced || l.Unpriced
-		sum.Requests, sum.Tokens, sum.Unpriced = sum.Requests+l.Requests, sum.Tokens+l.Billed, sum.Unpriced || l.Unpriced
+	total := budget.Sum(g.lines, nil)
+	sum.Requests, sum.Lost, sum.Tokens, sum.CostUSD, sum.Unpriced = total.Requests, total.Lost, total.Tokens, total.Money.Float(), total.Unpriced
+	by := budget.By(g.lines, func(l budget.Line) agency.RoleID { return l.Role })
+	for _, role := range slices.Sorted(maps.Keys(by)) {
+		t := by[role]
+		g.r.CostByRole = append(g.r.CostByRole, agency.RoleCost{Role: role, Requests: t.Requests, Tokens: t.Tokens, CostUSD: t.Money.Float(), Unpriced: t.Unpriced})
 	}
-	sum.CostUSD = total.Float()
 	slices.SortStableFunc(g.r.CostByRole, func(a, b agency.RoleCost) int {
 		return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.Role, b.Role))
 	})

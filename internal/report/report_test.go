@@ -7,6 +7,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/budget"
+	"agency/internal/check"
 	"agency/internal/git"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,7 @@ func team() (records, Input) {
 	b := verdict("b", "t2", agency.ProofAsserted)
 	b.Weakened = []agency.Weakening{{Kind: agency.WeakDeleted, Name: "TestOld"}, {Kind: agency.WeakSkipped, Name: "TestSlow"}}
 	b.Leftovers = []agency.Leftover{{Path: "notes.txt", Why: "a note"}}
-	b.Flaky, b.Coverage = []string{"TestNet"}, &agency.Coverage{Covered: 3, Lines: 4}
+	b.Flaky, b.Coverage = []string{"TestNet"}, &agency.Coverage{Covered: 1, Lines: 2}
 	lost := contract("lost", agency.StatusFailed)
 	lost.Error = "all 2 attempts are used"
 	manager := contract("plan", agency.StatusComplete)
@@ -71,9 +72,16 @@ func team() (records, Input) {
 		},
 		wall:    90 * time.Second,
 		commits: map[agency.ContractID][]agency.OID{"a": {"c1"}, "b": {"c2"}},
+		// a.go was changed by both; the tests of the last landing reach more of it
+		// than those of its first author did.
+		covered: []check.FileCoverage{
+			{Path: "a.go", Ran: []check.Lines{{From: 1, To: 2}}}, {Path: "b/b.go", Ran: []check.Lines{{From: 4, To: 4}}, Missed: []check.Lines{{From: 5, To: 5}}},
+			{Path: "old.go", Missed: []check.Lines{{From: 1, To: 90}}},
+		},
 	}
 	return from, Input{
 		BaseTree: "t0", Shared: []string{"go.sum"},
+		Added:  map[string][]check.Lines{"a.go": {{From: 1, To: 2}}, "b/b.go": {{From: 3, To: 9}}},
 		Landed: []git.Landed{changed("c2", "t2", "Ab/b.go", "Aextra.go", "Mgo.sum", "Ma.go", "Dold.go"), changed("c1", "t1", "Aa.go")},
 	}
 }
@@ -85,7 +93,7 @@ func TestRollup(t *testing.T) {
 		Total: 4, Complete: 2, Failed: 1, Blocked: 1,
 		Files:  &agency.Files{Created: []string{"a.go", "b/b.go", "extra.go"}, Modified: []string{"go.sum"}, Deleted: []string{"old.go"}},
 		Before: &agency.TestCount{Passed: 1, Failed: 1}, After: &agency.TestCount{Passed: 3}, TestsAdded: &added, LintPassed: &lint,
-		Coverage: &agency.Coverage{Covered: 3, Lines: 4}, Attempts: 8,
+		Coverage: &agency.Coverage{Covered: 3, Lines: 4, Missed: []string{"b/b.go:5"}}, Attempts: 8,
 		Errors:   []string{"lost: all 2 attempts are used"},
 		Requests: 6, Tokens: 160, CostUSD: 1.5, Unpriced: true, WallSeconds: 90,
 	}
@@ -210,5 +218,30 @@ func TestWordsStayMarked(t *testing.T) {
 	from.words = &agency.ManagerWords{Missing: "no money is left"}
 	if text, err = Gate(fold(from, in)); err != nil || !strings.Contains(text, "gave no report (no money is left)") {
 		t.Errorf("%v in\n%s", err, text)
+	}
+}
+
+// The report names what a person may doubt, and sets the user's own edits apart.
+func TestReportShowsDoubtsAndLocalEdits(t *testing.T) {
+	from, in := team()
+	from.verdicts[0].Unproved = &agency.Unproved{Lines: 2, Changed: 9, Files: []agency.UnprovedFile{{Path: "a.go", Lines: 2, Changed: 9}}}
+	from.verdicts[0].Expectations = []agency.Expectation{{Test: "TestSum", Before: agency.TestPassed, Now: "failed"}}
+	red := tested("claim", "t1", 1, "TestOne")
+	red.ContractID, red.ExitCode = "a", 1
+	from.receipts = append(from.receipts, red)
+	in.Local = &agency.LocalEdits{Commit: "c0c0", Files: []agency.LocalFile{{Path: "notes.txt", Added: 3, Deleted: 1}, {Path: "x.png", Binary: true}}}
+	text, err := Markdown(fold(from, in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n- unproved: 2 of 9 changed lines (no test fails without them): a.go 2 of 9\n",
+		"\n- edited expectations: 1 test fails in its old form: TestSum\n",
+		"\n- red: test `test`: exit code 1; red before too\n    - failed: TestTwo (failed before)\n",
+		"apart from the work, and land with it:\n\n- `notes.txt` +3 -1\n- `x.png` binary\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report does not say %q:\n%s", want, text)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
 )
@@ -21,9 +22,13 @@ type changedLines struct {
 
 // changedLines reads the claim's diff as it comes.
 func (j *job) changedLines(ctx context.Context) (*changedLines, error) {
+	return linesBetween(ctx, j.run.Dir(), j.task.base, j.task.claim)
+}
+
+func linesBetween(ctx context.Context, d git.Dir, from, to agency.OID) (*changedLines, error) {
 	c := newChangedLines()
 	w := &lineWriter{each: c.line}
-	err := j.run.Dir().PatchTo(ctx, j.task.base, j.task.claim, git.PatchOptions{Context: 1}, w)
+	err := d.PatchTo(ctx, from, to, git.PatchOptions{Context: 1}, w)
 	w.end()
 	return c, err
 }

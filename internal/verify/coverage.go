@@ -59,12 +59,9 @@ func (j *job) unmeasured(ctx context.Context, files []string, known *agency.Cove
 	return out, err
 }
 
-// measured are the changed files whose lines the tests of a claim find out in
+// measurable are the changed files whose lines the tests of a claim find out in
 // passing.
-func (j *job) measured(ctx context.Context, changes []git.Change) ([]string, error) {
-	if !j.task.isClaim() {
-		return nil, nil
-	}
+func (j *job) measurable(ctx context.Context, changes []git.Change) ([]string, error) {
 	cheap, err := j.linksInPassing(ctx)
 	if err != nil {
 		return nil, err

@@ -82,15 +82,19 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		return v, err
 	}
 	claim, base := newBench(j, j.task.stage, j.task.claim), newBench(j, check.StageBase, j.task.base)
-	if claim.measure, err = j.measured(ctx, f.changes); err != nil {
+	defer func() { err = errors.Join(err, claim.close(ctx), base.close(ctx)) }()
+	if claim.measure, err = j.ofRun(ctx, f.changes); err != nil {
 		return v, err
 	}
-	defer func() { err = errors.Join(err, claim.close(ctx), base.close(ctx)) }()
 	if err := j.find(ctx, &f, claim, base); err != nil {
 		return v, err
 	}
 	f.receipts = append(append(base.made, claim.made...), f.madeWithout...)
-	if f.unmeasured, err = j.unmeasured(ctx, claim.measure, f.coverage); err != nil {
+	own, err := j.measurable(ctx, f.changes)
+	if err != nil {
+		return v, err
+	}
+	if f.unmeasured, err = j.unmeasured(ctx, own, f.coverage); err != nil {
 		return v, err
 	}
 	return judge(f), nil

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/store"
@@ -38,6 +41,11 @@ func (v *Verifier) stored(ctx context.Context, run agency.RunID, key agency.Step
 // keep writes a verdict and its event, and returns it as it was stored. The
 // first one of a key stays.
 func (v *Verifier) keep(ctx context.Context, key agency.StepKey, spec Spec, verdict agency.Verdict) (agency.Verdict, error) {
+	var red []agency.Red
+	err := v.o.DB.Read(ctx, func(s *store.Snapshot) (err error) { red, err = redOf(s, spec, verdict); return err })
+	if err != nil {
+		return agency.Verdict{}, err
+	}
 	write := func(tx *store.Tx) error {
 		b, err := json.Marshal(verdict)
 		if err != nil {
@@ -52,10 +60,9 @@ func (v *Verifier) keep(ctx context.Context, key agency.StepKey, spec Spec, verd
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
-		_, err = event.Append(tx, eventOf(spec, verdict))
+		_, err = event.Append(tx, eventOf(spec, verdict, red))
 		return err
 	}
-	var err error
 	if fence := flow.ScopeOf(ctx).Fence; fence != (agency.Fence{}) {
 		err = v.o.DB.WriteFenced(ctx, fence, write)
 	} else {
@@ -71,17 +78,72 @@ func (v *Verifier) keep(ctx context.Context, key agency.StepKey, spec Spec, verd
 	return kept, err
 }
 
-func eventOf(spec Spec, verdict agency.Verdict) agency.Event {
-	word, severity, summary := "pass", agency.SeverityInfo, "claim verified"
+func eventOf(spec Spec, verdict agency.Verdict, red []agency.Red) agency.Event {
+	word, severity, summary := "pass", agency.SeverityInfo, "claim passed its checks: "+tally(verdict)
 	if !verdict.Pass {
 		word, severity, summary = "fail", agency.SeverityWarning, "claim refused"
 		if len(verdict.Reasons) > 0 {
 			summary += ": " + verdict.Reasons[0]
 		}
 	}
-	ev := agency.NewEvent(spec.Run, severity, summary, agency.VerdictSubmitted{Verdict: word, Reasons: verdict.Reasons})
+	var tests []agency.RedTest
+	for _, r := range red {
+		tests = append(tests, r.Tests...)
+		if len(r.Findings) > 0 {
+			summary += fmt.Sprintf("; new in %s: %s", r.Kind, strings.Join(r.Findings[:min(len(r.Findings), mostInLog)], ", "))
+		}
+	}
+	if line := agency.RedLine(tests); line != "" {
+		summary += "; failed tests: " + line
+	}
+	ev := agency.NewEvent(spec.Run, severity, summary, agency.VerdictSubmitted{
+		Verdict: word, Reasons: verdict.Reasons, Red: red, Unproved: verdict.Unproved, Expectations: verdict.Expectations,
+	})
 	ev.ContractID = spec.Contract
 	return ev
+}
+
+// mostInLog bounds what one line of the log names.
+const mostInLog = 5
+
+// tally counts the criteria by what proves them: a claim whose criteria are
+// only asserted is not verified.
+func tally(v agency.Verdict) string {
+	var parts []string
+	for _, kind := range []agency.ProofKind{agency.ProofVerified, agency.ProofReviewed, agency.ProofAsserted, agency.ProofOpen} {
+		n := 0
+		for _, p := range v.Proofs {
+			if p.Proof == kind {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	if len(parts) == 0 {
+		return "no criteria"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// redOf are the checks of a verdict that do not pass on its tree.
+func redOf(q check.Reader, spec Spec, verdict agency.Verdict) ([]agency.Red, error) {
+	all, err := check.Receipts(q, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	var of []agency.Receipt
+	for _, r := range all {
+		if r.Tree == verdict.Tree && slices.Contains(verdict.Receipts, r.ID) {
+			of = append(of, r)
+		}
+	}
+	red := check.Reds(check.Latest(of), all)
+	for i := range red {
+		red[i] = red[i].Short()
+	}
+	return red, nil
 }
 
 // Verdicts are those of a run's claims in the order in which they were given.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,29 +15,38 @@ import (
 	"agency/internal/git"
 )
 
+// Include says which local edits go into a run. What is not named stays out.
+type Include struct {
+	// Tracked takes the files that git knows: changed, staged, deleted.
+	Tracked bool
+	// Untracked are new files or folders, relative to the checkout.
+	Untracked []string
+}
+
+// Any tells whether anything is to go along.
+func (in Include) Any() bool { return in.Tracked || len(in.Untracked) > 0 }
+
 // Local is the state of the user's own checkout, looked at with a copied index
-// so that neither the index nor a file is touched.
+// so that neither the index nor a file is touched. Its lists are sorted.
 type Local struct {
-	// Paths are the files that differ from HEAD: changed, staged, deleted, new
-	// and not ignored.
-	Paths []string
-	// Tree is HEAD's tree with all of them, empty where Paths is.
+	Tracked   []string // files that differ from HEAD: changed, staged, deleted
+	Untracked []string // new files that are not ignored
+	Paths     []string // of both, those that go along
+	// Tree is HEAD's tree with Paths, empty where there are none.
 	Tree agency.OID
+}
+
+// Left are the files that do not go along.
+func (l Local) Left() []string {
+	all := slices.Concat(l.Tracked, l.Untracked)
+	slices.Sort(all)
+	return slices.DeleteFunc(all, func(p string) bool { _, in := slices.BinarySearch(l.Paths, p); return in })
 }
 
 // Local looks at the user's checkout. Info needs no Base; head is the commit
 // that the edits lie on.
 func (m *Manager) Local(ctx context.Context, info RunInfo, head agency.OID) (Local, error) {
-	settings, err := m.opts.Git.ReadSettings(ctx, info.Repo)
-	if err != nil {
-		return Local{}, err
-	}
-	info.Settings = settings
-	private, err := m.private(info)
-	if err != nil {
-		return Local{}, err
-	}
-	d, done, err := Mirror(m.opts.Git, private, info.Repo, settings, filepath.Join(info.dir(), "local"))
+	d, done, err := m.mirror(ctx, info)
 	if err != nil {
 		return Local{}, err
 	}
@@ -44,10 +54,25 @@ func (m *Manager) Local(ctx context.Context, info RunInfo, head agency.OID) (Loc
 	return local(ctx, d, head)
 }
 
-func local(ctx context.Context, d git.Dir, head agency.OID) (Local, error) {
+// mirror stands in for the user's own git directory.
+func (m *Manager) mirror(ctx context.Context, info RunInfo) (git.Dir, func(), error) {
+	settings, err := m.opts.Git.ReadSettings(ctx, info.Repo)
+	if err != nil {
+		return git.Dir{}, nil, err
+	}
+	info.Settings = settings
+	private, err := m.private(info)
+	if err != nil {
+		return git.Dir{}, nil, err
+	}
+	return Mirror(m.opts.Git, private, info.Repo, settings, filepath.Join(info.dir(), "local"))
+}
+
+// local lists what is not committed; no content is read into the run.
+func local(ctx context.Context, d git.Dir, head agency.OID) (l Local, err error) {
 	entries, err := d.Entries(ctx)
 	if err != nil {
-		return Local{}, err
+		return l, err
 	}
 	var unmerged, links []string
 	for _, e := range entries {
@@ -59,45 +84,113 @@ func local(ctx context.Context, d git.Dir, head agency.OID) (Local, error) {
 		}
 	}
 	if len(unmerged) > 0 {
-		return Local{}, agency.Errorf(agency.KindInvalid, "a merge is unfinished in your checkout: %s", strings.Join(unmerged, ", ")).
+		return l, agency.Errorf(agency.KindInvalid, "a merge is unfinished in your checkout: %s", strings.Join(unmerged, ", ")).
 			WithMend("git status (finish or abort the merge)")
 	}
 	if err := d.SkipWorktree(ctx, links); err != nil {
-		return Local{}, err
+		return l, err
 	}
-	changed, err := d.Differing(ctx)
+	if err := d.Refresh(ctx); err != nil {
+		return l, err
+	}
+	if l.Tracked, err = d.Differing(ctx); err != nil {
+		return l, err
+	}
+	staged, err := d.Staged(ctx, head)
 	if err != nil {
-		return Local{}, err
+		return l, err
 	}
+	for _, c := range staged {
+		l.Tracked = append(l.Tracked, c.Path)
+	}
+	slices.Sort(l.Tracked)
+	l.Tracked = slices.Compact(l.Tracked)
 	others, err := d.UntrackedStandard(ctx)
-	if err != nil {
-		return Local{}, err
-	}
 	for _, p := range others {
 		if !strings.HasSuffix(p, "/") { // another repository of the user is left alone
-			changed = append(changed, p)
+			l.Untracked = append(l.Untracked, p)
 		}
 	}
-	if err := d.AddPaths(ctx, changed); err != nil {
-		return Local{}, err
+	slices.Sort(l.Untracked)
+	return l, err
+}
+
+// take makes the tree of what goes along. A file that may hold a secret is
+// refused by its name before anything is read, by its content before a commit
+// names it.
+func (l *Local) take(ctx context.Context, d git.Dir, head agency.OID, in Include) error {
+	named, err := l.named(in.Untracked)
+	if err != nil {
+		return err
+	}
+	adds := named
+	if in.Tracked {
+		adds = slices.Concat(l.Tracked, named)
+	} else if err := d.ReadTree(ctx, head); err != nil { // what is staged stays out
+		return err
+	}
+	if secret := secretNames(adds); len(secret) > 0 {
+		return refuseSecrets(secret)
+	}
+	if err := d.AddPaths(ctx, adds); err != nil {
+		return err
 	}
 	staged, err := d.Staged(ctx, head)
 	if err != nil || len(staged) == 0 {
-		return Local{}, err
+		return err
 	}
-	l := Local{Paths: make([]string, 0, len(staged))}
+	var secret []secretFile
 	for _, c := range staged {
 		l.Paths = append(l.Paths, c.Path)
+		found, err := secretIn(ctx, d, c)
+		if err != nil {
+			return err
+		}
+		if found.what != "" {
+			secret = append(secret, found)
+		}
+	}
+	slices.Sort(l.Paths)
+	if len(secret) > 0 {
+		return refuseSecrets(secret)
 	}
 	l.Tree, err = d.WriteTree(ctx)
-	return l, err
+	return err
+}
+
+// named are the untracked files that names of files and folders lead to.
+func (l *Local) named(names []string) (out []string, err error) {
+	for _, name := range names {
+		folder := strings.TrimSuffix(name, "/") + "/"
+		n := len(out)
+		for _, p := range l.Untracked {
+			if p == name || name == "." || strings.HasPrefix(p, folder) {
+				out = append(out, p)
+			}
+		}
+		if len(out) == n {
+			return nil, agency.Errorf(agency.KindInvalid, "--include-untracked %s: nothing that is untracked and not ignored is there", name).
+				WithMend("git status --untracked-files=all")
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
 // Dirty makes the commit of --include-dirty: the user's local edits on top of
 // head, kept in the run's private git directory. It is head itself where there
-// are none. Edits of paths that a filter keeps (LFS) are refused by name.
-func (m *Manager) Dirty(ctx context.Context, info RunInfo, head agency.OID) (agency.OID, Local, error) {
-	l, err := m.Local(ctx, info, head)
+// are none. Edits of paths that a filter keeps (LFS) and files that may hold a
+// secret are refused by name.
+func (m *Manager) Dirty(ctx context.Context, info RunInfo, head agency.OID, in Include) (agency.OID, Local, error) {
+	mirror, done, err := m.mirror(ctx, info)
+	if err != nil {
+		return "", Local{}, err
+	}
+	defer done()
+	l, err := local(ctx, mirror, head)
+	if err == nil {
+		err = l.take(ctx, mirror, head, in)
+	}
 	if err != nil || len(l.Paths) == 0 {
 		return head, l, err
 	}
@@ -113,12 +206,7 @@ func (m *Manager) Dirty(ctx context.Context, info RunInfo, head agency.OID) (age
 		return "", l, err
 	}
 	if len(filtered) > 0 {
-		paths := make([]string, 0, len(filtered))
-		for p := range filtered {
-			paths = append(paths, p)
-		}
-		slices.Sort(paths)
-		return "", l, &Fault{Kind: Filtered, Paths: paths}
+		return "", l, &Fault{Kind: Filtered, Paths: slices.Sorted(maps.Keys(filtered))}
 	}
 	settings, err := m.opts.Git.ReadSettings(ctx, info.Repo)
 	if err != nil {

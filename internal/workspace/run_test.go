@@ -121,7 +121,7 @@ func TestDirtyCommitLeavesTheCheckoutAlone(t *testing.T) {
 	gittest.WriteFiles(t, r.Dir, "other/.git/HEAD", "ref: refs/heads/x\n", "other/.git/objects/x", "", "other/.git/refs/x", "", "other/f", "f")
 	b := setup(t, r)
 	before := gittest.Fingerprint(t, r.Dir, nil)
-	commit, local, err := b.m.Dirty(t.Context(), b.info, b.info.Base)
+	commit, local, err := b.m.Dirty(t.Context(), b.info, b.info.Base, workspace.Include{Tracked: true, Untracked: []string{"new"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestDirtyCommitLeavesTheCheckoutAlone(t *testing.T) {
 		t.Error(diff)
 	}
 	clean := setup(t, gittest.New(t, "a", "a"))
-	if commit, local, err := clean.m.Dirty(t.Context(), clean.info, clean.info.Base); err != nil || commit != clean.info.Base || len(local.Paths) != 0 {
+	if commit, local, err := clean.m.Dirty(t.Context(), clean.info, clean.info.Base, workspace.Include{Tracked: true}); err != nil || commit != clean.info.Base || len(local.Paths) != 0 {
 		t.Errorf("%s %v %v", commit, local, err)
 	}
 }

@@ -145,9 +145,9 @@ func gates(in Input) []api.DryGate {
 	if in.Config.Land == agency.LandBranch {
 		merge = "always, when the work is on its branch; --yes answers it"
 	}
-	weakened := "before a contract lands, where it weakens tests"
+	weakened := "before a contract lands, where it weakens tests, and at the merge, where nothing tested the work"
 	if in.Config.Mode == agency.ModeSingle {
-		weakened = "at the merge, where tests were weakened"
+		weakened = "at the merge, where tests were weakened or nothing tested the work"
 	}
 	return append(
 		out, api.DryGate{Kind: agency.GateMerge, When: merge},

@@ -12,6 +12,7 @@ import (
 	"agency/internal/host"
 	"agency/internal/land"
 	"agency/internal/registry"
+	"agency/internal/report"
 	"agency/internal/store"
 	"agency/internal/workspace"
 )
@@ -41,6 +42,11 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 		return api.DiffDoc{}, err
 	}
 	doc := api.DiffDoc{Base: run.Base, Head: head, Branch: run.Branch}
+	if run.Dirty {
+		if doc.Local, err = local(ctx, user, run.Base); err != nil {
+			return doc, err
+		}
+	}
 	if head != "" && head != run.Base {
 		return fill(ctx, at, doc)
 	}
@@ -49,6 +55,16 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 		return doc, err
 	}
 	return fill(ctx, private, doc)
+}
+
+// local are the user's own edits, which a run started from.
+func local(ctx context.Context, d git.Dir, base agency.OID) (*api.LocalDiff, error) {
+	edits, err := report.LocalEdits(ctx, d, base)
+	if err != nil || edits == nil {
+		return nil, err
+	}
+	doc, err := fill(ctx, d, api.DiffDoc{Base: edits.Parent, Head: base})
+	return &api.LocalDiff{Parent: edits.Parent, Commit: base, Stat: doc.Stat, Patch: doc.Patch}, err
 }
 
 // workTree is the newest tree of an agent's workspace that something ran on.

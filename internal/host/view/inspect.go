@@ -56,7 +56,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 
 // contracts are the run's contracts, each with the proofs of its last verdict,
 // before that with its criteria as open.
-func contracts(q store.Querier, id agency.RunID, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
+func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
 	cs, err := registry.Contracts(q, id)
 	if err != nil {
 		return nil, nil, err
@@ -69,12 +69,19 @@ func contracts(q store.Querier, id agency.RunID, reviews []agency.Review) ([]api
 	if err != nil {
 		return nil, nil, err
 	}
+	receipts, err := check.Receipts(q, id)
+	if err != nil {
+		return nil, nil, err
+	}
 	docs := make([]api.ContractDoc, 0, len(cs))
 	for _, c := range cs {
 		spent := budget.Sum(lines, func(l budget.Line) bool { return l.Contract == c.ID })
 		c.TokensUsed, c.CostUSD = spent.Tokens, spent.Money.Float()
-		d := api.ContractDoc{Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews)}
+		d := api.ContractDoc{Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: check.LastRed(receipts, c.ID)}
 		for _, v := range verdicts {
+			if v.ContractID == c.ID {
+				d.Unproved, d.Expectations = v.Unproved, v.Expectations
+			}
 			if v.ContractID == c.ID && len(v.Proofs) > 0 {
 				d.Criteria = v.Proofs
 				for _, r := range reviews {
@@ -93,7 +100,12 @@ func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
 	rs, err := check.Receipts(q, id)
 	docs := make([]api.ReceiptDoc, 0, len(rs))
 	for _, x := range rs {
+		var red *agency.Red
+		if one, ok := check.RedOf(x, rs); ok {
+			red = &one
+		}
 		docs = append(docs, api.ReceiptDoc{
+			Stage: x.Stage, Red: red,
 			ID: x.ID, Contract: x.ContractID, Kind: x.Kind, Command: x.Command, ExitCode: x.ExitCode, Cause: x.Cause,
 			Passed: x.Passed, Failed: x.Failed, Skipped: x.Skipped, Tree: x.Tree,
 		})

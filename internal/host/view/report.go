@@ -11,6 +11,7 @@ import (
 	"agency/internal/registry"
 	"agency/internal/report"
 	"agency/internal/store"
+	"agency/internal/verify"
 	"agency/internal/workspace"
 )
 
@@ -57,11 +58,19 @@ func (r *Reader) landed(ctx context.Context, id agency.RunID) (in report.Input) 
 	if err != nil || head == "" {
 		return in
 	}
+	if run.Dirty {
+		if in.Local, err = report.LocalEdits(ctx, user, run.Base); err != nil {
+			return in
+		}
+	}
 	landed := []git.Landed{}
 	if head != run.Base {
 		if landed, err = at.LogChanges(ctx, head, run.Base); err != nil {
 			return in
 		}
+	}
+	if in.Added, err = verify.Added(ctx, user, run.Base, head); err != nil {
+		return in
 	}
 	if tree, err := user.ResolveTree(ctx, run.Base); err == nil {
 		in.Landed, in.BaseTree = landed, tree

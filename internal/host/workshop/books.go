@@ -7,6 +7,7 @@ import (
 	"agency/internal/git"
 	"agency/internal/mode"
 	"agency/internal/report"
+	"agency/internal/verify"
 )
 
 var _ mode.Books = (*Shop)(nil)
@@ -26,8 +27,17 @@ func (s *Shop) Landings(ctx context.Context, id agency.RunID) (report.Input, err
 		return report.Input{}, err
 	}
 	in := report.Input{Landed: []git.Landed{}, BaseTree: run.BaseTree(), Shared: b.copy.Config.SharedWrites}
-	if head != run.Base() {
-		in.Landed, err = run.User().LogChanges(ctx, head, run.Base())
+	if run.Info().Dirty != "" {
+		if in.Local, err = report.LocalEdits(ctx, run.Dir(), run.Base()); err != nil {
+			return in, err
+		}
 	}
+	if head == run.Base() {
+		return in, nil
+	}
+	if in.Landed, err = run.User().LogChanges(ctx, head, run.Base()); err != nil {
+		return in, err
+	}
+	in.Added, err = verify.Added(ctx, run.User(), run.Base(), head)
 	return in, err
 }

@@ -71,8 +71,8 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	if err := s.kept(ctx, r.ID, &p); err != nil {
 		return p, err
 	}
-	if c.Config.Commands.Test == "" {
-		p.Notes = append(p.Notes, "no test command is known: the work is checked by build and vet only; set commands.test in agency.yaml")
+	if c.Config.Commands.Test == "" && !c.Untested {
+		p.Notes = append(p.Notes, "no test command is known: the work is checked by build and vet only, and --yes does not merge it; set commands.test in agency.yaml, to \"\" where there are no tests")
 	}
 	if later := c.Config.NotYet(); len(later) > 0 {
 		p.Notes = append(p.Notes, "mode full: not in this version, and the run does without: "+strings.Join(later, ", "))
@@ -135,21 +135,36 @@ func (s *Shop) free(ctx context.Context, loc git.Location, branch, prefix string
 // local looks at the user's uncommitted work: it is left out and said so, or
 // becomes the base where the user asked for it.
 func (s *Shop) local(ctx context.Context, r api.RunRequest, info *workspace.RunInfo, p *host.Prepared) error {
-	if !r.IncludeDirty {
-		l, err := s.spaces.Local(ctx, *info, p.Base)
-		if err == nil && len(l.Paths) > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and not part of the run, which starts from %.10s: %s (use --include-dirty to include)",
-				plural(len(l.Paths), "file is", "files are"), p.Base, some(l.Paths)))
+	in := workspace.Include{Tracked: r.IncludeDirty, Untracked: r.IncludeUntracked}
+	var l workspace.Local
+	var err error
+	head := p.Base
+	if in.Any() {
+		var commit agency.OID
+		if commit, l, err = s.spaces.Dirty(ctx, *info, head, in); err != nil {
+			return err
 		}
+		if commit != head {
+			p.Base, p.Dirty = commit, true
+			info.Base, info.Dirty = commit, commit
+			p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and part of the run, as a commit of their own (%.10s): %s", plural(len(l.Paths), "file is", "files are"), commit, some(l.Paths)))
+		}
+	} else if l, err = s.spaces.Local(ctx, *info, head); err != nil {
 		return err
 	}
-	commit, l, err := s.spaces.Dirty(ctx, *info, p.Base)
-	if err != nil || len(l.Paths) == 0 {
-		return err
+	left := l.Left()
+	if len(left) == 0 {
+		return nil
 	}
-	p.Base, p.Dirty = commit, true
-	info.Base, info.Dirty = commit, commit
-	p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and part of the run: %s", plural(len(l.Paths), "file is", "files are"), some(l.Paths)))
+	how := "--include-dirty takes edits of tracked files along"
+	switch {
+	case r.IncludeDirty || len(l.Tracked) == 0:
+		how = "--include-untracked PATH takes new files along"
+	case len(l.Untracked) > 0:
+		how += ", --include-untracked PATH new files"
+	}
+	p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and not part of the run, which starts from %.10s: %s (%s)",
+		plural(len(left), "file is", "files are"), head, some(left), how))
 	return nil
 }
 

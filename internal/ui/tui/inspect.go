@@ -56,6 +56,7 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 			fmt.Fprintf(&b, "            %s\n", st.paint(dim, Line(t)))
 		}
 	}
+	b.WriteString(doubts(st, c))
 	for _, r := range d.Routing {
 		if r.Contract == c.ID {
 			fmt.Fprintf(&b, "  model   attempt %d: %s, %s %s\n", r.Attempt, r.Level, Line(r.Model), st.paint(dim, "("+Line(r.Reason)+")"))
@@ -76,6 +77,33 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 	for _, r := range d.Reviews {
 		if r.ContractID == c.ID {
 			b.WriteString(review(st, r))
+		}
+	}
+	return b.String()
+}
+
+// doubts are what a person may want to look at: checks that are red, lines that
+// no test holds, tests whose expectations were edited.
+func doubts(st Style, c api.ContractDoc) string {
+	var b strings.Builder
+	for _, r := range c.Red {
+		fmt.Fprintf(&b, "  %s  %s\n", st.paint(red, pad("red", 8)), Line(r.Head()))
+		for _, l := range r.Lines() {
+			fmt.Fprintf(&b, "            %s\n", st.paint(dim, Line(l)))
+		}
+	}
+	if line := c.Unproved.Line(); line != "" {
+		fmt.Fprintf(&b, "  %s  %s\n", st.paint(yellow, "unproved"), Line(line))
+		for _, f := range c.Unproved.Files {
+			if len(f.Where) > 0 {
+				fmt.Fprintf(&b, "            %s\n", st.paint(dim, Line(strings.Join(f.Where, ", "))))
+			}
+		}
+	}
+	if line := agency.ExpectationsLine(c.Expectations); line != "" {
+		fmt.Fprintf(&b, "  %s  edited expectations: %s\n", st.paint(yellow, pad("edited", 8)), Line(line))
+		for _, e := range c.Expectations {
+			fmt.Fprintf(&b, "            %s\n", st.paint(dim, Line(fmt.Sprintf("%s: %s on the base, %s in its old form now", e.Test, e.Before, e.Now))))
 		}
 	}
 	return b.String()

@@ -239,12 +239,10 @@ func routine(ev agency.Event) bool {
 		return slices.Contains(endings, d.Tool)
 	case *agency.LintRun:
 		return d.ExitCode == 0
-	}
-	switch ev.Type {
-	case "message_delivered", "message_processed":
+	case *agency.MessageDelivered, *agency.MessageProcessed:
 		return true
-	case "completed":
-		return strings.HasPrefix(ev.Summary, "session ended")
+	case *agency.Completed:
+		return d.Session != "" // that of its contract says how it ended
 	}
 	return false
 }

@@ -1,0 +1,51 @@
+package agency
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Line is the line that people read; "" where every line is proved and tried.
+func (u *Unproved) Line() string {
+	if u == nil || u.Lines == 0 && u.NotTried == 0 {
+		return ""
+	}
+	files := make([]string, 0, len(u.Files))
+	for _, f := range u.Files {
+		files = append(files, fmt.Sprintf("%s %d of %d", f.Path, f.Lines, f.Changed))
+	}
+	s := fmt.Sprintf("%d of %s (no test fails without them)", u.Lines, Things(u.Changed, "changed line", "changed lines"))
+	if len(files) > 0 {
+		s += ": " + few(files)
+	}
+	if u.NotTried > 0 {
+		s += fmt.Sprintf("; %d more were not tried", u.NotTried)
+	}
+	return s
+}
+
+// Add sums what two contracts left unproved.
+func (u *Unproved) Add(o *Unproved) *Unproved {
+	if u == nil || o == nil {
+		if u == nil {
+			return o
+		}
+		return u
+	}
+	sum := Unproved{Lines: u.Lines + o.Lines, Changed: u.Changed + o.Changed, NotTried: u.NotTried + o.NotTried}
+	sum.Files = append(append(sum.Files, u.Files...), o.Files...)
+	return &sum
+}
+
+// ExpectationsLine is the line that people read of edited expectations; "" where
+// there are none.
+func ExpectationsLine(all []Expectation) string {
+	if len(all) == 0 {
+		return ""
+	}
+	names := make([]string, len(all))
+	for i, e := range all {
+		names[i] = e.Test
+	}
+	return fmt.Sprintf("%s: %s", Things(len(all), "test fails in its old form", "tests fail in their old form"), strings.Join(names, ", "))
+}

@@ -1,0 +1,168 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// lastLines is how much of a red command's output is shown at a gate.
+const lastLines = 8
+
+// Reds are the checks among some receipts that do not pass, in their order. All
+// are the receipts of the run, among which those of the base say what was red
+// before.
+func Reds(of, all []agency.Receipt) []agency.Red {
+	var out []agency.Red
+	for _, r := range of {
+		if red, ok := RedOf(r, all); ok {
+			out = append(out, red)
+		}
+	}
+	return out
+}
+
+// LastRed are the checks that fail of a contract's own files as they were last
+// checked, wherever that was. All are the receipts of the run.
+func LastRed(all []agency.Receipt, contract agency.ContractID) []agency.Red {
+	own := slices.DeleteFunc(slices.Clone(all), func(r agency.Receipt) bool { return r.ContractID != contract || r.Stage == string(StageBase) })
+	return Reds(Latest(own), all)
+}
+
+// RedOf is a receipt as a red check; false where it passes.
+func RedOf(r agency.Receipt, all []agency.Receipt) (agency.Red, bool) {
+	if r.OK() {
+		return agency.Red{}, false
+	}
+	out := agency.Red{
+		Kind: r.Kind, Command: r.Command, Contract: r.ContractID, Receipt: r.ID, Stage: r.Stage, ExitCode: r.ExitCode, Cause: ended(r),
+		Last: LastLines(r),
+	}
+	base := baseOf(r, all)
+	was := map[string]agency.TestStatus{}
+	findings := map[string]int{}
+	if len(base) > 0 {
+		before := slices.ContainsFunc(base, func(b agency.Receipt) bool { return !b.OK() })
+		out.Before = &before
+	}
+	for _, b := range base {
+		for _, t := range b.Tests {
+			if was[t.Name] != agency.TestFailed {
+				was[t.Name] = t.Status
+			}
+		}
+		for _, f := range findingsOf(b.Output) {
+			findings[f.key]++
+		}
+	}
+	for _, t := range Failed(r.Tests) {
+		out.Tests = append(out.Tests, agency.RedTest{Name: t.Name, Before: was[t.Name] == agency.TestFailed})
+	}
+	out.Failed = len(out.Tests)
+	if len(base) > 0 && finds(r.Kind) {
+		for _, f := range findingsOf(r.Output) {
+			if findings[f.key]--; findings[f.key] < 0 {
+				out.Findings = append(out.Findings, f.text)
+			}
+		}
+	}
+	return out, true
+}
+
+// baseOf are the receipts of the same check on the base: of the contract where
+// there are some, of one tree. Tests count whatever line picked them.
+func baseOf(r agency.Receipt, all []agency.Receipt) (out []agency.Receipt) {
+	if r.Stage == string(StageBase) {
+		return nil
+	}
+	own := false
+	for _, b := range slices.Backward(all) {
+		if b.Stage != string(StageBase) || b.Kind != r.Kind || b.Kind != agency.CheckTest && b.Command != r.Command {
+			continue
+		}
+		mine := b.ContractID == r.ContractID
+		switch {
+		case len(out) == 0, mine && !own:
+			out, own = []agency.Receipt{b}, mine
+		case mine == own && b.Tree == out[0].Tree:
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// Latest are the newest receipts of each check among some, in the order of the
+// kinds: of the test command the one of the newest tree that has most results,
+// for what is run again alone has few.
+func Latest(rs []agency.Receipt) (out []agency.Receipt) {
+	for _, r := range rs {
+		i := slices.IndexFunc(out, func(o agency.Receipt) bool {
+			return o.ContractID == r.ContractID && o.Kind == r.Kind && (r.Kind != agency.CheckCommand || o.Command == r.Command)
+		})
+		switch {
+		case i < 0:
+			out = append(out, r)
+		case r.Kind != agency.CheckTest || r.Tree != out[i].Tree || r.Stage != out[i].Stage || results(r) >= results(out[i]):
+			out[i] = r
+		}
+	}
+	return out
+}
+
+func results(r agency.Receipt) int { return r.Passed + r.Failed + r.Skipped }
+
+// finds tells whether checks of a kind print findings.
+func finds(k agency.CheckKind) bool {
+	return k == agency.CheckLint || k == agency.CheckTypecheck || k == agency.CheckBuild
+}
+
+// finding is a line of a linter's output; key is it without its place in the
+// file, which moves with every line above it.
+type finding struct{ key, text string }
+
+var (
+	// placed is file:line or file:line:column, or file(line,column).
+	placed = regexp.MustCompile(`^\s*(\S[^:()]*\.\w+)(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))`)
+	// below is line:column of a file that is named above.
+	below = regexp.MustCompile(`^\s+\d+:\d+\s+`)
+)
+
+func findingsOf(output string) (out []finding) {
+	file := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimRight(line, "\r\n ")
+		switch m := placed.FindStringSubmatch(line); {
+		case m != nil:
+			out = append(out, finding{m[1] + strings.TrimPrefix(line, m[0]), strings.TrimSpace(line)})
+		case below.MatchString(line) && file != "":
+			rest := below.ReplaceAllString(line, "")
+			out = append(out, finding{file + ": " + strings.Join(strings.Fields(rest), " "), file + ": " + strings.Join(strings.Fields(line), " ")})
+		case strings.TrimSpace(line) != "":
+			file = strings.TrimSpace(line)
+		}
+	}
+	return out
+}
+
+// LastLines are the last lines of a command's output that say something.
+func LastLines(r agency.Receipt) []string {
+	var out []string
+	for line := range strings.Lines(r.Output) {
+		if line = strings.TrimRight(line, "\r\n\t "); strings.TrimSpace(line) != "" {
+			out = append(out, shorten(line))
+		}
+	}
+	return out[max(0, len(out)-lastLines):]
+}
+
+// longest is how much of one line is shown.
+const longest = 200
+
+func shorten(s string) string {
+	if r := []rune(s); len(r) > longest {
+		return string(r[:longest-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,91 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+)
+
+func suiteOf(stage Stage, tree agency.OID, contract agency.ContractID, results ...string) agency.Receipt {
+	r := agency.Receipt{Kind: agency.CheckTest, Command: "go test ./...", Stage: string(stage), Tree: tree, ContractID: contract, Parsed: true}
+	for _, s := range results {
+		name, failed := strings.CutPrefix(s, "!")
+		status := agency.TestPassed
+		if failed {
+			status, r.ExitCode, r.Failed = agency.TestFailed, 1, r.Failed+1
+		} else {
+			r.Passed++
+		}
+		r.Tests = append(r.Tests, agency.TestResult{Name: name, Status: status})
+	}
+	return r
+}
+
+func TestRedTestsAreNamedWithWhatWasRedBefore(t *testing.T) {
+	all := []agency.Receipt{
+		suiteOf(StageBase, "t0", "", "A", "!B", "C"),
+		suiteOf(StageBase, "t0", "main", "A", "!B", "C"),
+		suiteOf(StageWork, "t1", "main", "!A", "!B", "!C"),
+		suiteOf(StageClaim, "t2", "main", "A", "!B", "!C", "!C/sub"),
+		suiteOf(StageClaim, "t2", "main", "!C/sub"), // again, alone
+	}
+	all[3].Output = "one\n\nFAIL: C/sub\nexit status 1\n"
+	red := LastRed(all, "main")
+	if len(red) != 1 {
+		t.Fatalf("%+v", red)
+	}
+	want := []agency.RedTest{{Name: "B", Before: true}, {Name: "C/sub"}}
+	if got := red[0]; !slices.Equal(got.Tests, want) || got.Before == nil || !*got.Before || !slices.Equal(got.Last, []string{"one", "FAIL: C/sub", "exit status 1"}) {
+		t.Errorf("%+v", got)
+	}
+	lines := red[0].Lines()
+	if !strings.HasSuffix(red[0].Head(), "exit code 1; red before too") || lines[0] != "failed: B (failed before)" || lines[1] != "failed: C/sub" || lines[4] != "| exit status 1" {
+		t.Errorf("%s %q", red[0].Head(), lines)
+	}
+	if red := LastRed(append(all, suiteOf(StageLanding, "t3", "main", "A", "B")), "main"); len(red) != 0 {
+		t.Errorf("what was mended is still red: %+v", red)
+	}
+}
+
+// A check that was not run on the base says nothing of it.
+func TestRedOfACheckWithoutABase(t *testing.T) {
+	r := agency.Receipt{Kind: agency.CheckCommand, Command: "make e2e", Stage: string(StageClaim), ExitCode: 127, Output: "sh: make: not found\n"}
+	other := agency.Receipt{Kind: agency.CheckCommand, Command: "make other", Stage: string(StageBase), ExitCode: 1}
+	red, ok := RedOf(r, []agency.Receipt{other, r})
+	if !ok || red.Before != nil || red.Last[0] != "sh: make: not found" {
+		t.Errorf("%+v %t", red, ok)
+	}
+	if _, ok := RedOf(agency.Receipt{}, nil); ok {
+		t.Error("a check that passes is red")
+	}
+}
+
+func TestNewFindingsOfARedLinter(t *testing.T) {
+	lint := func(stage Stage, out string) agency.Receipt {
+		return agency.Receipt{Kind: agency.CheckLint, Command: "lint", Stage: string(stage), ExitCode: 1, Output: out}
+	}
+	for name, tt := range map[string]struct {
+		was, now string
+		want     []string
+	}{
+		"moved lines are old": {
+			"a.go:3:1: unused x\na.go:9:1: unused x\n", "a.go:5:1: unused x\na.go:8:2: unused y\na.go:11:1: unused x\n", []string{"a.go:8:2: unused y"},
+		},
+		"one more of a kind": {"a.go:3: bad\n", "a.go:3: bad\na.go:4: bad\n", []string{"a.go:4: bad"}},
+		"below the file's name": {
+			"/r/a.js\n  3:5  error  no-var  rule\n\n1 problem\n", "/r/a.js\n  4:5  error  no-var  rule\n  9:1  error  eqeqeq  rule\n\n2 problems\n",
+			[]string{"/r/a.js: 9:1 error eqeqeq rule"},
+		},
+		"typescript": {"a.ts(3,5): error TS1: x\n", "a.ts(4,5): error TS1: x\nb.ts(1,1): error TS2: y\n", []string{"b.ts(1,1): error TS2: y"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := lint(StageClaim, tt.now)
+			red, _ := RedOf(now, []agency.Receipt{lint(StageBase, tt.was), now})
+			if !slices.Equal(red.Findings, tt.want) {
+				t.Errorf("%q", red.Findings)
+			}
+		})
+	}
+}

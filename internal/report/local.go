@@ -1,0 +1,63 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+)
+
+// LocalEdits are the edits of the user that a run starts from: base is their
+// commit. nil: it has no parent, so that it is none.
+func LocalEdits(ctx context.Context, d git.Dir, base agency.OID) (*agency.LocalEdits, error) {
+	commits, err := d.Log(ctx, base, git.LogOptions{Limit: 1})
+	if err != nil || len(commits) == 0 || len(commits[0].Parents) == 0 {
+		return nil, err
+	}
+	l := &agency.LocalEdits{Commit: base, Parent: commits[0].Parents[0], Files: []agency.LocalFile{}}
+	stats, err := d.Stats(ctx, l.Parent, base)
+	for _, s := range stats {
+		l.Files = append(l.Files, agency.LocalFile{Path: s.Path, Added: s.Added, Deleted: s.Deleted, Binary: s.Binary})
+	}
+	return l, err
+}
+
+// LocalText is the edits, a line a file; "" where there are none.
+func LocalText(l *agency.LocalEdits) string {
+	if l == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, f := range l.Files {
+		change := fmt.Sprintf("+%d -%d", f.Added, f.Deleted)
+		if f.Binary {
+			change = "binary"
+		}
+		fmt.Fprintf(&b, "- %s %s\n", names([]string{f.Path}), change)
+	}
+	return b.String()
+}
+
+// CostLine is what the run cost, as the gate and the report say it.
+func CostLine(r agency.Rollup) string {
+	s := fmt.Sprintf("%s for %s, %d tokens; %.0f s at work", money(r.CostUSD, r.Unpriced), agency.Things(r.Requests, "request", "requests"), r.Tokens, r.WallSeconds)
+	if r.Lost > 0 {
+		s += fmt.Sprintf("; %d of them lost their answer and are charged at the most that it can have cost", r.Lost)
+	}
+	return s
+}
+
+// TestsLine is how many tests there were before and after, as the gate and the
+// report say it; "" where neither was measured.
+func TestsLine(r agency.Rollup) string {
+	if r.Before == nil && r.After == nil {
+		return ""
+	}
+	s := fmt.Sprintf("before: %s; after: %s", tests(r.Before), tests(r.After))
+	if r.TestsAdded != nil {
+		s += fmt.Sprintf("; %d added", *r.TestsAdded)
+	}
+	return s
+}
