@@ -27,6 +27,16 @@
 // Which tests a change can affect is picked by files (Only), from what
 // check/imports reads of a checkout.
 //
+// # What a receipt depends on
+//
+// On the tree, and on the world around it: what is installed, the folders that
+// may be read, the toolchain's programs and the runner's, the environment. All of
+// it is signed when a receipt is made, once more when its command has ended, and
+// when one is looked up, by what the kernel says of each file (world.go). Caches
+// that hashes guard, such as Go's modules and Cargo's crates, are signed by the
+// names in them; what is built from the tree is not. Where nobody can tell in a
+// few seconds, a receipt counts in one piece of work only.
+//
 // It does not judge. Whether a receipt is good enough, what the base did and
 // which criterion it proves is the work of package verify; which commands a
 // repository has and what they need around them that of check/detect.
