@@ -286,7 +286,7 @@ func TestClaimsThatFail(t *testing.T) {
 		"a review that changes nothing": {edit: func(s *verify.Spec) { s.Type = agency.TypeReview }, pass: true, reason: "pre-existing: ex.com/p.TestSub"},
 		"a regression":                  {files: map[string]string{"add.go": strings.Replace(addGo, "+", "-", 1)}, reason: "regression: ex.com/p.TestAdd passed before and fails now"},
 		"a new test is red":             {files: map[string]string{"new_test.go": "package p\n\nimport \"testing\"\n\nfunc TestNew(t *testing.T) { t.Fatal(1) }\n"}, reason: "new test fails: ex.com/p.TestNew"},
-		"does not build":                {files: map[string]string{"sub.go": "package p\n\nfunc Sub() int { return \"\" }\n"}, reason: "build: `go build ./...` fails: "},
+		"does not build":                {files: map[string]string{"sub.go": "package p\n\nfunc Sub() int { return \"\" }\n"}, reason: "build: `go build -o /dev/null ./...` fails: "},
 		"a new test does not build":     {files: map[string]string{"new_test.go": "package p\n\nfunc TestNew(t *testing.T) {}\n"}, reason: "undefined: testing"},
 		"vet complains":                 {files: map[string]string{"v.go": "package p\n\nimport \"fmt\"\n\nfunc V() { fmt.Printf(\"%d\", \"x\") }\n"}, reason: "lint: `go vet ./...` fails"},
 		"a test is deleted":             {files: map[string]string{"add_test.go": "", "sub.go": goodGo}, reason: "weakened: test deleted: ex.com/p.TestAdd"},
