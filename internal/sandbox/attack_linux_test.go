@@ -363,7 +363,7 @@ func TestControlEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := openStreams(nil, newOutput(64))
+	st, err := openStreams(nil, newOutput(Spec{Limits: Limits{OutputKB: 64}}))
 	if err != nil {
 		t.Fatal(err)
 	}

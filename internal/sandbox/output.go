@@ -68,11 +68,15 @@ func (c *clip) bytes() (out []byte, lost int64) {
 type output struct {
 	mu   sync.Mutex
 	both *clip
-	out  *clip
+	out  *clip // nil where nobody reads it
 }
 
-func newOutput(kb int) *output {
-	return &output{both: newClip(kb << 10), out: newClip(kb << 10 * stdoutFactor)}
+func newOutput(s Spec) *output {
+	o := &output{both: newClip(s.Limits.OutputKB << 10)}
+	if !s.Together {
+		o.out = newClip(s.Limits.OutputKB << 10 * stdoutFactor)
+	}
+	return o
 }
 
 // stream is one of a command's two outputs as an io.Writer.
@@ -85,7 +89,7 @@ func (s stream) Write(p []byte) (int, error) {
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()
 	s.o.both.add(p)
-	if s.stdout {
+	if s.stdout && s.o.out != nil {
 		s.o.out.add(p)
 	}
 	return len(p), nil
@@ -95,5 +99,7 @@ func (o *output) into(r *Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	r.Output, r.Dropped = o.both.bytes()
-	r.Stdout, r.StdoutDropped = o.out.bytes()
+	if o.out != nil {
+		r.Stdout, r.StdoutDropped = o.out.bytes()
+	}
 }

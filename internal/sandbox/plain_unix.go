@@ -37,7 +37,7 @@ func (r *Runner) runPlain(ctx context.Context, s Spec) (Result, error) {
 	defer func() { _ = os.RemoveAll(tmp) }()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Limits.Wall, errWall)
 	defer cancel()
-	out := newOutput(s.Limits.OutputKB)
+	out := newOutput(s)
 	cmd := plainCommand(ctx, s, tmp, out)
 	// The thread that starts the command must live as long as the command:
 	// the kernel's parent-death signal follows the thread, not the process.

@@ -36,7 +36,7 @@ func (r *Runner) runWalled(ctx context.Context, s Spec) (Result, error) {
 	if c, over := endedBy(ctx); over {
 		return Result{Cause: c, ExitCode: killedCode}, nil
 	}
-	out := newOutput(s.Limits.OutputKB)
+	out := newOutput(s)
 	began := time.Now()
 	to := ends{s.Stdin, out, way}
 	if req.door != nil {

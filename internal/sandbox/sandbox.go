@@ -83,6 +83,8 @@ type Spec struct {
 	// Out, where set, is a host folder that appears at its own path, writable in
 	// every tier: what a command hands back beside its output.
 	Out string
+	// Together says that nobody reads Stdout by itself: it stays empty.
+	Together bool
 }
 
 // Cause names why a command ended.

@@ -108,7 +108,8 @@ func writeBig(t *testing.T, k *stage) error {
 		return err
 	}
 	defer func() { _ = w.Files.Close() }()
-	_, err = New(Options{DB: k.db, Host: k}).tools[writeIndex()].Run(t.Context(), (&conversation{desk: w}).env(0),
+	r := New(Options{DB: k.db, Host: k})
+	_, err = r.tools[writeIndex()].Run(t.Context(), (&conversation{r: r, desk: w}).env(0),
 		[]byte(fmt.Sprintf(`{"path":"big.txt","content":%q}`, strings.Repeat("twenty kilobytes of text\n", 650))))
 	return err
 }
