@@ -91,11 +91,19 @@ func (c *conversation) plan(uses []llm.ToolUse) []call {
 			calls[i].refuse(tool.Unknown(u.Name, c.kit.tools))
 		case u.Invalid == heldSecret, c.holdsSecret(u.Args):
 			calls[i].refuse(tool.SecretArgs())
+		case c.unsure() && t.Access == tool.Write && t.Scope == tool.Workspace:
+			calls[i].refuse(tool.Refusal("not run again: the host ended while this turn ran, and the files as they were before could not be recorded; the call may have run in part. Look at the files, then go on"))
 		case u.Invalid != "":
 			calls[i].refuse(t.Malformed(u.Invalid))
 		}
 	}
 	return calls
+}
+
+// unsure tells whether the open turn may have acted before, on files that cannot
+// be restored: what it appended once would be appended twice.
+func (c *conversation) unsure() bool {
+	return c.turn.phase == phaseAnswered && !c.turn.fresh && c.st.Tree == ""
 }
 
 func (k *call) refuse(r tool.Result) { k.res, k.ran = r, true }

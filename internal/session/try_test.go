@@ -219,3 +219,34 @@ func TestPanicIsTheCallsError(t *testing.T) {
 		}
 	}
 }
+
+// What may have acted on files that cannot be restored is not run again: a line
+// that was appended would be there twice.
+func TestNoReplayOverUnknownFiles(t *testing.T) {
+	k := newKit(t, budget.Limits{},
+		calls("run_command", `{"command":"mkdir sub && cd sub && git init -q . && echo a > a && git add a && git -c user.name=a -c user.email=a@b commit -qm a"}`),
+		calls("run_command", `{"command":"echo x >> main.txt"}`, "read_file", `{"path":"main.txt"}`),
+		calls("run_command", `{"command":"rm -rf sub"}`), complete)
+	acted := 0
+	k.between = func(point string) error {
+		if point == "acted" {
+			acted++
+		}
+		if acted >= 2 { // the second turn has run, and nothing of it is stored
+			return errDied
+		}
+		return nil
+	}
+	if _, err := k.do(t.Context(), spec()); !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	k.takeOver()
+	k.between = nil
+	if out := k.must(spec()); out.Kind != Claimed || k.file("main.txt") != "one\ntwo\nx\n" {
+		t.Errorf("%+v, main.txt is %q", out, k.file("main.txt"))
+	}
+	if last := fmt.Sprint(k.model.msgs[len(k.model.msgs)-1]); !strings.Contains(last, "not run again: the host ended while this turn ran") {
+		t.Errorf("the agent is not told: %s", last)
+	}
+	checkRequests(t, k.model)
+}
