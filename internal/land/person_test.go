@@ -271,6 +271,44 @@ func TestPersonInTheMomentOfTheMove(t *testing.T) {
 	}
 }
 
+// What somebody has begun between the look and the lock is not merged into: it
+// is named, and goes on as if nothing had been.
+func TestBusyBeforeTheLock(t *testing.T) {
+	for name, c := range map[string]struct{ act, end string }{
+		"a merge":  {"git merge -q --no-ff --no-commit side", "git commit -q --no-edit"},
+		"a bisect": {"git bisect start", "git bisect reset"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := landed(t, false, func(r *gittest.Repo) {
+				r.Git("switch", "-q", "-c", "side")
+				r.Write("side.txt", "s\n")
+				r.Commit("side")
+				r.Git("switch", "-q", "main")
+			})
+			old, status := w.repo.Rev(target), ""
+			w.opts.Reached = func(point string) {
+				if point == "merge.intent.after" {
+					w.repo.Git(strings.Fields(c.act)[1:]...)
+					status = w.repo.Git("status", "--porcelain")
+				}
+			}
+			out := w.merge("merge", land.MergeSpec{})
+			if out.Refused == nil || out.Refused.Cause != land.CauseBusy || w.repo.Rev(target) != old || w.repo.Git("status", "--porcelain") != status {
+				t.Errorf("%+v, %s", out, w.repo.Git("status", "--porcelain"))
+			}
+			w.opts.Reached = nil
+			w.repo.Git(strings.Fields(c.end)[1:]...)
+			if out = w.merge("merge-2", land.MergeSpec{}); out.Moved != nil {
+				out = w.merge("merge-3", land.MergeSpec{Verified: out.Moved})
+			}
+			if out.Merged == nil {
+				t.Errorf("ended: %+v", out)
+			}
+			w.clean()
+		})
+	}
+}
+
 // Somebody who never rests gets a gate, not an endless merge.
 func TestLooksAreBounded(t *testing.T) {
 	w := landed(t, false, nil)

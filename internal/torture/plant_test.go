@@ -58,7 +58,7 @@ func plants() []plant {
 		{
 			"merge that does not look again under the lock",
 			[]edit{{"internal/land/checkout.go", "	err := m.unchanged(ctx, in)\n", "	err := error(nil)\n"}},
-			"./internal/land", "TestPersonInTheMomentOfTheMove",
+			"./internal/land", "TestBusyBeforeTheLock",
 		},
 		{
 			"merge that leaves a checkout behind",
@@ -77,7 +77,7 @@ func plants() []plant {
 		},
 		{
 			"branch that moves under a checkout",
-			[]edit{{"internal/land/held.go", "	at, err := checkoutsOf(ctx, l.run, l.ref)\n", "	at, err := []string(nil), error(nil)\n"}, {"internal/land/held.go", "		if from == was {\n", "		if false {\n"}},
+			[]edit{{"internal/land/held.go", "	at, err := checkoutsOf(ctx, l.run, l.ref)\n", "	at, err := []string(nil), error(nil)\n"}, {"internal/land/held.go", "		if from == was {\n", "		if from == was && false {\n"}},
 			"./internal/land", "TestLandingWhileTheBranchIsLookedAt",
 		},
 		{
