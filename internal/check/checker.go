@@ -161,7 +161,7 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 	}
 	env, known := c.env(ctx, s, cmd, false)
 	started := time.Now()
-	r, cover, whole, err := c.execute(ctx, s, cmd)
+	r, d, whole, err := c.execute(ctx, s, cmd)
 	if err != nil {
 		return agency.Receipt{}, err
 	}
@@ -171,7 +171,7 @@ func (c *Checker) Run(ctx context.Context, s Subject, cmd Command) (agency.Recei
 		after, still := c.env(ctx, s, cmd, true) // somebody may have installed something meanwhile
 		whole = still && after == env
 	}
-	return c.keep(ctx, s, r, cover, "", whole)
+	return c.keep(ctx, s, r, d, "", whole)
 }
 
 // Known is the receipt of an equal check, made the subject's own, without
@@ -205,21 +205,21 @@ const scratchDir = "scratch"
 // execute runs the command and reads its results, and what the tests reached
 // where that is asked for. whole is false when a later
 // run could end otherwise for reasons outside the tree.
-func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency.Receipt, cover []FileCoverage, whole bool, err error) {
+func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency.Receipt, d detail, whole bool, err error) {
 	root, err := os.OpenRoot(s.Place.Root)
 	if err != nil {
-		return r, nil, false, fmt.Errorf("checkout: %w", err)
+		return r, d, false, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
 	if how, err := c.setUp(root, cmd); err != nil || how != "" {
-		return agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, Output: how + "\n"}, nil, false, err
+		return agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, Output: how + "\n"}, d, false, err
 	}
 	got, err := c.ask(ctx, s, cmd, root, true)
 	if err == nil && got.refused() {
 		got, err = c.ask(ctx, s, cmd, root, false)
 	}
 	if err != nil {
-		return r, nil, false, err
+		return r, d, false, err
 	}
 	defer got.close()
 	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, Cause: cause(got.res.Cause)}
@@ -233,10 +233,14 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		}
 	}
 	if s.measure().wanted() {
-		cover = got.coverage()
+		d.Coverage = got.coverage()
+	}
+	if !r.OK() && (r.Failed == 0 || cmd.Kind != agency.CheckTest) {
+		found := readFindings(o.text, got.roots, got.res.Dropped > 0)
+		d.Findings = &found
 	}
 	// A run that was measured in passing stands for a plain one where all is well.
-	return r, cover, r.Cause == "" && s.Tree != "" && (len(s.Measure) == 0 || r.OK()), nil
+	return r, d, r.Cause == "" && s.Tree != "" && (len(s.Measure) == 0 || r.OK()), nil
 }
 
 // ask runs a command; its runners are asked for the names of their tests, or it

@@ -202,19 +202,3 @@ func Covered(q Reader, run agency.RunID, tree agency.OID) ([]FileCoverage, error
 	}
 	return best, err
 }
-
-// coverageOf is what a receipt measured.
-func (c *Checker) coverageOf(ctx context.Context, id agency.ReceiptID) (files []FileCoverage, err error) {
-	err = c.o.DB.Read(ctx, func(q *store.Snapshot) error {
-		rows, err := q.Query(selectReceipt+` WHERE id = ?`, string(id))
-		if err != nil {
-			return err
-		}
-		_, details, err := scanDetails(rows, q)
-		if err == nil && len(details) > 0 {
-			files = details[0].Coverage
-		}
-		return err
-	})
-	return files, err
-}

@@ -115,7 +115,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 		Output: clip(string(res.Output), maxOutput), Tree: s.Tree, RunID: s.Run, ContractID: s.Contract,
 		Env: env, Duration: time.Since(started).Seconds(),
 	}
-	return c.keep(ctx, s, r, nil, "", false)
+	return c.keep(ctx, s, r, detail{}, "", false)
 }
 
 // collect moves what setup made into the folder of a layer that is being made.

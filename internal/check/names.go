@@ -1,26 +1,37 @@
 package check
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
-// InGroup tells whether a test belongs to what IsPackage names: a package of
-// Go, a file, a module, a class or a target. When it fails as a whole its tests
-// did not run, which is no deletion.
-func InGroup(test, group string) bool {
-	if pkg, _, ok := SplitGo(test); ok && pkg == group {
+// InGroup tells whether a test belongs to one of what IsPackage names: a package
+// of Go, a file, a module, a class or a target. When that fails as a whole its
+// tests did not run, which is no deletion. It costs the length of the name,
+// however many groups there are.
+func InGroup(test string, isGroup func(name string) bool) bool {
+	if pkg, _, ok := SplitGo(test); ok && isGroup(pkg) {
 		return true
 	}
-	rest, ok := strings.CutPrefix(test, group)
-	if !ok {
-		return false
+	module := strings.LastIndexByte(test, '/') // of Python, whose modules have no slash behind the folder of their part
+	for i := range len(test) {
+		rest := test[i:]
+		ends := rest[0] == '.' && i > module || strings.HasPrefix(rest, "::") || strings.HasPrefix(rest, between)
+		if ends && isGroup(test[:i]) {
+			return true
+		}
 	}
-	if strings.HasPrefix(rest, ".") { // of Python, whose modules have no slash behind the folder of their part
-		return !strings.Contains(rest, "/")
-	}
-	return strings.HasPrefix(rest, "::") || strings.HasPrefix(rest, between)
+	return false
 }
 
-// Within tells whether a test is a subtest of another.
-func Within(test, parent string) bool {
-	rest, ok := strings.CutPrefix(test, parent)
-	return ok && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, between))
+// Parents are the names that a test of this name would be a subtest of, shortest
+// first, whether or not there are such tests.
+func Parents(test string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(test) {
+			if (test[i] == '/' || strings.HasPrefix(test[i:], between)) && !yield(test[:i]) {
+				return
+			}
+		}
+	}
 }

@@ -33,6 +33,8 @@ type detail struct {
 	Output string              `json:"output,omitempty"`
 	// Coverage is there where it was asked for.
 	Coverage []FileCoverage `json:"coverage,omitempty"`
+	// Findings are there of a command that failed by no test of a name.
+	Findings *Findings `json:"findings,omitempty"`
 }
 
 // Cached finds the newest receipt of an equal check that came to its end by
@@ -164,31 +166,48 @@ func (c *Checker) takeOver(ctx context.Context, s Subject, cmd Command, old agen
 	}
 	from := old.ID
 	old.RunID, old.ContractID, old.Kind = s.Run, s.Contract, cmd.Kind
-	cover, err := c.coverageOf(ctx, from)
+	d, err := c.detailOf(ctx, from)
 	if err != nil {
 		return have, err
 	}
-	return c.keep(ctx, s, old, cover, from, true)
+	return c.keep(ctx, s, old, d, from, true)
 }
 
-// keep writes the receipt and its event, and returns it as it was stored.
-func (c *Checker) keep(ctx context.Context, s Subject, r agency.Receipt, cover []FileCoverage, from agency.ReceiptID, reusable bool) (agency.Receipt, error) {
+// detailOf is what lies in the blob of a receipt.
+func (c *Checker) detailOf(ctx context.Context, id agency.ReceiptID) (d detail, err error) {
+	err = c.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		rows, err := q.Query(selectReceipt+` WHERE id = ?`, string(id))
+		if err != nil {
+			return err
+		}
+		_, details, err := scanDetails(rows, q)
+		if err == nil && len(details) > 0 {
+			d = details[0]
+		}
+		return err
+	})
+	return d, err
+}
+
+// keep writes the receipt with its detail, and its event, and returns it as it
+// was stored.
+func (c *Checker) keep(ctx context.Context, s Subject, r agency.Receipt, d detail, from agency.ReceiptID, reusable bool) (agency.Receipt, error) {
 	r.Output = string(c.o.DB.Redact([]byte(r.Output)))
 	for i := range r.Tests {
 		r.Tests[i].Name = string(c.o.DB.Redact([]byte(r.Tests[i].Name)))
 		r.Tests[i].Output = string(c.o.DB.Redact([]byte(r.Tests[i].Output)))
 	}
-	b, err := json.Marshal(detail{Tests: r.Tests, Output: r.Output, Coverage: cover})
+	d.Tests, d.Output = r.Tests, r.Output
+	if d.Findings != nil {
+		for i, f := range d.Findings.List {
+			d.Findings.List[i].File, d.Findings.List[i].Text = string(c.o.DB.Redact([]byte(f.File))), string(c.o.DB.Redact([]byte(f.Text)))
+		}
+	}
+	b, err := json.Marshal(d)
 	if err != nil {
 		return r, fmt.Errorf("receipt: %w", err)
 	}
-	write := func(tx *store.Tx) error { return insert(tx, s, &r, from, reusable, b) }
-	if s.Fence == (agency.Fence{}) {
-		err = c.o.DB.Write(ctx, write)
-	} else {
-		err = c.o.DB.WriteFenced(ctx, s.Fence, write)
-	}
-	if err != nil {
+	if err := c.write(ctx, s.Fence, func(tx *store.Tx) error { return insert(tx, s, &r, from, reusable, b) }); err != nil {
 		return agency.Receipt{}, fmt.Errorf("receipt of `%s`: %w", r.Command, err)
 	}
 	return r, nil

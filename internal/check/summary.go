@@ -81,10 +81,8 @@ func Failed(tests []agency.TestResult) []agency.TestResult {
 		if t.Status != agency.TestFailed {
 			continue
 		}
-		for i := range t.Name {
-			if t.Name[i] == '/' || strings.HasPrefix(t.Name[i:], between) {
-				parents[t.Name[:i]] = true
-			}
+		for p := range Parents(t.Name) {
+			parents[p] = true
 		}
 	}
 	var out []agency.TestResult

@@ -36,13 +36,13 @@ func TestRegressionsAreNotFlaky(t *testing.T) {
 	w := newWorld(t, files)
 	wrong := map[string]string{"sub.go": goodGo, "add.go": strings.Replace(addGo, "+", "-", 1)}
 	v := w.verify(w.change(wrong))
-	wants(t, v, false, "regression: ex.com/p.TestAdd", "regression: ex.com/p.TestNeedy", "ex.com/p.TestNeedy fails alone on the base too, so it was judged by a second run")
+	wants(t, v, false, "regression: ex.com/p.TestAdd", "regression: ex.com/p.TestNeedy", "ex.com/p.TestNeedy fails alone on the base too, so it was judged by more runs")
 	if len(v.Flaky) > 0 || !slices.Equal(v.Regressions, []string{"ex.com/p.TestAdd", "ex.com/p.TestNeedy"}) {
 		t.Errorf("verdict %+v", v)
 	}
 	w.commands.Test = "go test -run . ./..."
 	v = w.verify(w.change(wrong))
-	wants(t, v, false, "regression: ex.com/p.TestAdd", "cannot run a single test")
+	wants(t, v, false, "regression: ex.com/p.TestAdd", "cannot run a single test", "judged by runs of the whole suite")
 	if len(v.Flaky) > 0 {
 		t.Errorf("flaky: %v", v.Flaky)
 	}

@@ -1,9 +1,7 @@
 package verify
 
 import (
-	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -18,6 +16,7 @@ type unit struct {
 	skips   int // marks that leave the test, or others, out
 	returns int // ways out before its end that fail nothing
 	text    string
+	body    string // of text, without what follows the unit in its file
 }
 
 // edited names tests that were there before and changed although the contract's
@@ -55,7 +54,7 @@ func isTestData(p string) bool {
 func rewritten(files []source) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range files {
-		if f.before == nil || f.after == nil || !f.test && f.lang != rust {
+		if f.before == nil || f.after == nil || !f.holdsTests() {
 			continue
 		}
 		was := map[string]string{}
@@ -120,68 +119,6 @@ func (f facts) asserting(test string) bool {
 	return !known
 }
 
-// place is where a unit stands.
-type place struct{ file, name string }
-
-// lessAsserted compares the tests of the changed files one by one. A test that
-// moved to another changed file is found there by its name. Where the results
-// name no tests, nameless, it also tells what the results then cannot: tests
-// that are gone or left out.
-func lessAsserted(files []source, nameless bool) []agency.Weakening {
-	was, now := map[place]unit{}, map[place]unit{}
-	homes := map[string][]place{} // of what is new, by name
-	var order []place
-	for _, f := range files {
-		if !f.test && f.lang != rust {
-			continue
-		}
-		for _, u := range units(f.lang, f.before) {
-			at := place{f.path, u.name}
-			if _, dup := was[at]; !dup {
-				order = append(order, at)
-			}
-			was[at] = plus(was[at], u)
-		}
-		for _, u := range units(f.lang, f.after) {
-			at := place{f.path, u.name}
-			now[at] = plus(now[at], u)
-		}
-	}
-	for at := range now {
-		if _, old := was[at]; !old {
-			homes[at.name] = append(homes[at.name], at)
-		}
-	}
-	var out []agency.Weakening
-	for _, at := range order {
-		out = append(out, compareUnit(at, was[at], now, homes, nameless)...)
-	}
-	return append(out, newSkips(files, was, now, nameless)...)
-}
-
-func plus(a, b unit) unit {
-	return unit{name: b.name, test: a.test || b.test, asserts: a.asserts + b.asserts, skips: a.skips + b.skips, returns: a.returns + b.returns, text: a.text + b.text}
-}
-
-func compareUnit(at place, old unit, now map[place]unit, homes map[string][]place, nameless bool) []agency.Weakening {
-	name := at.file + ": " + at.name
-	got, ok := now[at]
-	if !ok && len(homes[at.name]) > 0 {
-		slices.SortFunc(homes[at.name], func(a, b place) int { return strings.Compare(a.file, b.file) })
-		got, ok = now[homes[at.name][0]], true
-		homes[at.name] = homes[at.name][1:]
-	}
-	switch {
-	case !ok && nameless && old.test:
-		return []agency.Weakening{{Kind: agency.WeakDeleted, Name: name}}
-	case ok && got.asserts < old.asserts:
-		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: fmt.Sprintf("%d, was %d", got.asserts, old.asserts)}}
-	case ok && old.test && got.returns > old.returns:
-		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "it can return before them"}}
-	}
-	return nil
-}
-
 // newSkips names files whose tests are left out by marks that were not there,
 // where the results do not tell.
 func newSkips(files []source, was, now map[place]unit, nameless bool) []agency.Weakening {
@@ -203,6 +140,28 @@ func newSkips(files []source, was, now map[place]unit, nameless bool) []agency.W
 		}
 	}
 	return out
+}
+
+// asserting tells whether a test of a file, named by its function or title, can
+// fail by an assertion: its own, or one of a helper beside it that it calls. A
+// test that cannot proves nothing by passing. False where the file has no such
+// test.
+func asserting(lang language, src []byte, test string) bool {
+	all := units(lang, src)
+	for _, u := range all {
+		if !u.test || u.name != test && !strings.HasSuffix(u.name, "."+test) { // a suite's method
+			continue
+		}
+		if u.asserts > 0 {
+			return true
+		}
+		for _, h := range all {
+			if h.asserts > 0 && !h.test && h.name != wholeFile && callsPlainly(u.body, h.name[strings.LastIndexByte(h.name, '.')+1:]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // units are the tests and helpers of a file.

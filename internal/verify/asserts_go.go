@@ -25,6 +25,7 @@ func goUnits(src []byte) []unit {
 		c := goCounter{file: file, tests: testParams(f.Type), rows: rowsOf(f.Body)}
 		c.block(f.Body, 1)
 		u := unit{name: funcName(f), test: isGoTest(f), asserts: c.asserts, skips: c.skips, text: string(src[f.Pos()-1 : min(int(f.End())-1, len(src))])}
+		u.body = u.text
 		if f.Type.Results == nil {
 			u.returns = c.quietReturns(f.Body)
 		}

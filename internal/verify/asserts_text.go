@@ -26,14 +26,17 @@ var textForms = sync.OnceValue(func() map[language]forms {
 			skip:   regexp.MustCompile(`\bpytest\.(?:skip|xfail|importorskip)\b|\bmark\.(?:skip|skipif|xfail)\b|\bunittest\.skip|@skip|\bself\.skipTest\b|@expectedFailure|\bunittest\.expectedFailure\b|collect_ignore|__test__\s*=\s*False`),
 		},
 		javascript: {
-			unit:   regexp.MustCompile("\\b(?:it|test|specify|bench)(?:\\.\\w+)*(?:\\([^()\\n]*\\))?\\s*\\(\\s*(?:'([^'\\n]*)'|\"([^\"\\n]*)\"|`([^`]*)`)"),
-			test:   regexp.MustCompile(`.`),
+			unit: regexp.MustCompile("\\b(?:it|test|specify|bench)(?:\\.\\w+)*(?:\\([^()\\n]*\\))?\\s*\\(\\s*(?:'([^'\\n]*)'|\"([^\"\\n]*)\"|`([^`]*)`)" +
+				`|(?m)^(?:export\s+(?:default\s+)?)?(?:async\s+)?function\s*\*?\s*(\w+)\s*\(` +
+				`|(?m)^(?:export\s+)?(?:(?:const|let|var)\s+|(?:module\.)?exports\.)(\w+)\s*=\s*(?:async\s*)?(?:function\b|\([^()\n]*\)\s*(?::[^=\n]+)?=>|\w+\s*=>)`),
+			test:   regexp.MustCompile(`^(?:it|test|specify|bench)\b`),
 			assert: regexp.MustCompile(`\bexpect(?:\.\w+)*\s*\(|\bassert(?:\.\w+)*\s*\(|\bt\.(?:is|not|deepEqual|true|false|truthy|falsy|throws\w*|equal|same|ok|match|snapshot|assert)\w*\s*\(|\.should\b|\bsinon\.assert\b`),
 			skip:   regexp.MustCompile(`\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fails|failing|fixme|skipIf|runIf)\b|\bx(?:it|test|describe|context)\b|\bf(?:it|describe)\s*\(|\bskip\s*:\s*(?:true|['"])|\b(?:t|this)\.skip\(|\bonly\s*:\s*true|\btodo\s*:\s*true`),
 		},
 		rust: {
-			unit:   regexp.MustCompile(`#\[(?:\w+::)*(?:test|rstest|test_case|quickcheck|proptest)\b[^\]]*\](?:\s*(?:#\[[^\]]*\]|//[^\n]*))*\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)`),
-			test:   regexp.MustCompile(`.`),
+			unit: regexp.MustCompile(`#\[(?:\w+::)*(?:test|rstest|test_case|quickcheck|proptest)\b[^\]]*\](?:\s*(?:#\[[^\]]*\]|//[^\n]*))*\s*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)` +
+				`|(?m)^(?:[ ]{0,4}|\t)(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(\w+)`),
+			test:   regexp.MustCompile(`^#\[`),
 			assert: regexp.MustCompile(`\b(?:debug_)?assert\w*!|\bpanic!|\bprop_assert\w*!|\bunreachable!|should_panic`),
 			skip:   regexp.MustCompile(`#\[ignore\b|cfg_attr\([^)]*ignore`),
 		},
@@ -76,6 +79,7 @@ func textUnits(lang language, src string) []unit {
 			name: lastGroup(src, m), test: f.test.MatchString(src[m[0]:m[1]]),
 			asserts: len(f.assert.FindAllStringIndex(body, -1)), skips: len(f.skip.FindAllStringIndex(body, -1)),
 			text: strings.TrimSpace(src[m[0]:end]),
+			body: src[m[0]:extent(lang, bare, m[0], m[1], end)],
 		}
 		if lang == python && u.test {
 			u.returns = len(pythonReturn.FindAllStringIndex(body, -1))
@@ -99,10 +103,58 @@ func lastGroup(s string, m []int) string {
 	return ""
 }
 
+// extent is where a unit that begins at from ends by its brackets, of Python by
+// its indentation; limit where it cannot be told. head is the end of its head.
+func extent(lang language, bare string, from, head, limit int) int {
+	if lang == python {
+		margin := len(bare[from:]) - len(strings.TrimLeft(bare[from:], " \t"))
+		end := head
+		for at, n := head, 0; at < limit; n++ {
+			next := min(endOf(bare, at, "\n")+1, limit)
+			line := strings.TrimRight(bare[at:next], " \t\r\n")
+			if n > 0 && line != "" && len(line)-len(strings.TrimLeft(line, " \t")) <= margin && !strings.HasPrefix(strings.TrimSpace(line), ")") {
+				break
+			}
+			if at = next; line != "" {
+				end = at
+			}
+		}
+		return end
+	}
+	open, closed, depth := byte('{'), byte('}'), 0
+	switch last := bare[head-1]; {
+	case last == open:
+		depth = 1
+	case lang == javascript && strings.IndexByte("'\"`", last) >= 0: // behind a title, within its call
+		open, closed, depth = '(', ')', 1
+	}
+	for i := head; i < limit; i++ {
+		switch bare[i] {
+		case open:
+			depth++
+		case closed:
+			if depth--; depth <= 0 {
+				return i + 1
+			}
+		}
+	}
+	return limit
+}
+
 // blank puts spaces in place of comments and the insides of strings, so that
 // nothing in them counts; every offset stays what it was.
-func blank(lang language, src string) string {
+func blank(lang language, src string) string { return scrub(lang, src, true) }
+
+// scrub puts spaces in place of comments, and of the insides of strings where
+// these are to go too.
+func scrub(lang language, src string, strs bool) string {
 	b := []byte(src)
+	inside := func(from, to int) int {
+		if strs {
+			return wipe(b, from, to)
+		}
+		return max(from, min(to, len(b)))
+	}
 	line, quotes := "//", "\"'`"
 	switch lang {
 	case python:
@@ -119,9 +171,9 @@ func blank(lang language, src string) string {
 		case lang != python && strings.HasPrefix(src[i:], "/*"):
 			i = wipe(b, i, endOf(src, i+2, "*/")+2)
 		case lang != rust && (strings.HasPrefix(src[i:], `"""`) || lang == python && strings.HasPrefix(src[i:], "'''")):
-			i = wipe(b, i+3, endOf(src, i+3, src[i:i+3])) + 3
+			i = inside(i+3, endOf(src, i+3, src[i:i+3])) + 3
 		case strings.IndexByte(quotes, b[i]) >= 0:
-			i = wipe(b, i+1, closing(src, i, lang == rust || b[i] == '`')) + 1
+			i = inside(i+1, closing(src, i, lang == rust || b[i] == '`')) + 1
 		default:
 			i++
 		}

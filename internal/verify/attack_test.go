@@ -78,7 +78,7 @@ os._exit(0)
 		"writes the report":      {map[string]string{"calc.py": forge}, "code that knows of its tests: calc.py"},
 		"an overridden one":      {map[string]string{"test_calc.py": test + "    def assertEqual(self, *a): pass\n"}, "redefines an assertion"},
 		"a skip by environment":  {map[string]string{"test_calc.py": strings.Replace(test, "    def test_sub", "    @unittest.skipUnless(__import__('os').environ.get('X'), 'x')\n    def test_sub", 1)}, "test newly skipped: test_calc.T.test_sub"},
-		"a renamed test":         {map[string]string{"test_calc.py": strings.Replace(test, "test_sub", "test_other", 1)}, "test deleted: test_calc.T.test_sub"},
+		"a renamed test":         {map[string]string{"test_calc.py": strings.NewReplacer("test_sub", "test_other", "sub(3, 2), 1", "sub(3, 2), 7").Replace(test)}, "test deleted: test_calc.T.test_sub"},
 		"tests loaded by choice": {map[string]string{"test_calc.py": test + "def load_tests(loader, tests, pattern):\n    return unittest.TestSuite([T('test_add')])\n"}, "test deleted: test_calc.T.test_sub"},
 	} {
 		t.Run(name, func(t *testing.T) { w.attack(t, a) })

@@ -25,6 +25,8 @@ type bench struct {
 	place sandbox.Place
 	setup *agency.Receipt
 	made  []agency.ReceiptID
+	// twice are receipts of several runs of a command, by its line.
+	twice map[string][]agency.Receipt
 	// measure are the files whose lines the suite finds out in passing.
 	measure []string
 	// env is added to the environment of its commands.
@@ -152,6 +154,51 @@ func (b *bench) rerunLine(ctx context.Context, line string, tests []string) (str
 	defer func() { _ = root.Close() }() // only read
 	out, ok := check.Rerun(line, tests, root.FS())
 	return out, ok, nil
+}
+
+// shuffled is a test command in another order, where its runner can.
+func (b *bench) shuffled(ctx context.Context, cmd check.Command) (check.Command, bool, error) {
+	if err := b.prepare(ctx); err != nil {
+		return cmd, false, err
+	}
+	root, err := os.OpenRoot(b.place.Root)
+	if err != nil {
+		return cmd, false, err
+	}
+	defer func() { _ = root.Close() }() // only read
+	var ok bool
+	cmd.Line, ok = check.Shuffled(cmd.Line, root.FS())
+	return cmd, ok, nil
+}
+
+// again gives receipts of two runs of the base's suite: a test that was red
+// once may be so by chance. Claims on one base run it again once.
+func (b *bench) again(ctx context.Context, cmd check.Command) ([]agency.Receipt, error) {
+	if have, ok := b.twice[cmd.Line]; ok {
+		return have, nil
+	}
+	done, err := b.j.v.baselines.take(ctx, string(b.tree)+"\x00"+cmd.Line)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	runs, err := b.j.checker.Runs(ctx, b.subject(), cmd)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) < 2 {
+		b.renew()
+		r, err := b.fresh(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	if b.twice == nil {
+		b.twice = map[string][]agency.Receipt{}
+	}
+	b.twice[cmd.Line] = runs
+	return runs, nil
 }
 
 // renew makes the next command find a clean checkout again: what ran before may

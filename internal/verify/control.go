@@ -104,6 +104,7 @@ func isRecipe(base string) bool {
 var runners = []string{
 	"go.work", "rust-toolchain", "rust-toolchain.toml", ".tool-versions", "mise.toml", ".mise.toml", ".python-version", ".nvmrc", ".node-version",
 	"staticcheck.conf", ".golangci.*", ".gotestsum.yaml",
+	"spec_helper.rb", "rails_helper.rb", "test_helper.rb", ".rspec",
 	"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", ".coveragerc", ".flake8", "mypy.ini", ".mypy.ini", "pyrightconfig.json",
 	"ruff.toml", ".ruff.toml", ".pylintrc", "pylintrc", "nose.cfg", "*.pth", "pytest.toml", ".pytest.toml", "entry_points.txt",
 	"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", "vitest.projects.*", "jest-preset.*", "jest.preset.*", ".taprc", "bunfig.toml", ".env.test", "vite.config.*", ".mocharc*",
@@ -130,24 +131,24 @@ func isRunner(p string) bool {
 	})
 }
 
-// testMainWeaker tells whether a TestMain was changed, or is new and never runs
-// the tests: it decides alone what a test binary reports.
+// testMainWeaker tells whether a TestMain was changed, or is new and does not
+// report what the tests came to: it decides alone what a test binary reports.
 func testMainWeaker(before, after []byte) bool {
 	old, _ := testMain(before)
-	now, runs := testMain(after)
+	now, reports := testMain(after)
 	switch {
 	case now == "":
 		return false
 	case old != "":
 		return old != now
 	default:
-		return !runs
+		return !reports
 	}
 }
 
 // testMain is the text of a file's TestMain, without its comments, and whether
-// it calls a method named Run.
-func testMain(src []byte) (text string, runs bool) {
+// it reports what the tests came to.
+func testMain(src []byte) (text string, reports bool) {
 	if !bytes.Contains(src, []byte("TestMain")) {
 		return "", false
 	}
@@ -158,22 +159,101 @@ func testMain(src []byte) (text string, runs bool) {
 	}
 	i := slices.IndexFunc(file.Decls, func(d ast.Decl) bool {
 		f, ok := d.(*ast.FuncDecl)
-		return ok && f.Recv == nil && f.Name.Name == "TestMain"
+		return ok && f.Recv == nil && f.Name.Name == "TestMain" && f.Body != nil
 	})
 	if i < 0 {
 		return "", false
 	}
-	ast.Inspect(file.Decls[i], func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
-			if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Run" {
-				runs = true
-			}
-		}
-		return true
-	})
 	var b strings.Builder
 	if err := printer.Fprint(&b, fset, file.Decls[i]); err != nil {
 		return "", false
 	}
-	return b.String(), runs
+	return b.String(), reportsTests(file.Decls[i].(*ast.FuncDecl))
+}
+
+// reportsTests tells whether a TestMain runs the tests and ends with what they
+// came to: their code goes into os.Exit, or it returns and the testing package
+// reports it (since Go 1.15).
+func reportsTests(f *ast.FuncDecl) bool {
+	m := testMainEnd{m: map[string]bool{}, codes: map[string]bool{}}
+	for _, p := range f.Type.Params.List {
+		for _, n := range p.Names {
+			m.m[n.Name] = true
+		}
+	}
+	ast.Inspect(f.Body, m.look)
+	return m.runs && !m.lies
+}
+
+// testMainEnd is what a TestMain does with the code of its tests.
+type testMainEnd struct {
+	m     map[string]bool // names of the *testing.M
+	codes map[string]bool // variables that hold the code
+	runs  bool
+	lies  bool // it ends with something else
+}
+
+func (e *testMainEnd) look(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		for i, left := range n.Lhs {
+			id, ok := left.(*ast.Ident)
+			if !ok || len(n.Rhs) == 0 {
+				continue
+			}
+			right := n.Rhs[min(i, len(n.Rhs)-1)]
+			switch {
+			case e.code(right):
+				e.codes[id.Name] = true
+			case e.codes[id.Name] && isZero(right): // what they came to is thrown away
+				e.lies = true
+			}
+		}
+	case *ast.ValueSpec:
+		for i, id := range n.Names {
+			if i < len(n.Values) && e.code(n.Values[i]) {
+				e.codes[id.Name] = true
+			}
+		}
+	case *ast.CallExpr:
+		e.runs = e.runs || e.code(n)
+		if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Exit" && len(n.Args) == 1 && !e.tells(n.Args[0]) {
+			e.lies = true
+		}
+	}
+	return true
+}
+
+// code tells whether an expression is what the tests came to: m.Run(), or a call
+// that is handed m.
+func (e *testMainEnd) code(x ast.Expr) bool {
+	call, ok := x.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Run" {
+		if id, ok := sel.X.(*ast.Ident); ok && e.m[id.Name] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(call.Args, func(a ast.Expr) bool {
+		id, ok := a.(*ast.Ident)
+		return ok && e.m[id.Name] || e.code(a)
+	})
+}
+
+// tells whether an exit code is that of the tests, or a failure.
+func (e *testMainEnd) tells(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return e.codes[x.Name]
+	case *ast.BasicLit:
+		return !isZero(x)
+	}
+	return e.code(x)
+}
+
+func isZero(x ast.Expr) bool {
+	lit, ok := x.(*ast.BasicLit)
+	return ok && strings.Trim(lit.Value, "0_xXbBoO") == ""
 }

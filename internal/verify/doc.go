@@ -3,10 +3,17 @@
 // of the configuration, compares with what the base did, and says for each
 // criterion what proves it (DESIGN 8).
 //
-// A claim fails when a check that the base passed fails now, when a test is new
-// and red, when a criterion's own check does not pass, when evidence that it
-// names is false, when it changes nothing, and, once, when it made the checks
-// weaker. What the base already got wrong does not fail it; it is named.
+// A claim fails when a check that the base passed fails now, when one that was
+// red before complains of more, when a test is new and red, when a criterion's
+// own check does not pass, when evidence that it names is false, when it changes
+// nothing, and, once, when it made the checks weaker. What the base already got
+// wrong does not fail it; it is named.
+//
+// One run of a suite is not yet a fact. What is newly red is run again before it
+// is a regression, and what was red on the base before it proves a claim that
+// passes it (retry, sides): only what whole suites gave both ways is flaky, and
+// that proves nothing on either side. A name that differs from run to run is
+// judged through what holds it (stable).
 //
 // The package runs commands only through package check, keeps verdicts, and
 // changes nothing of the work. It does not review code, and it does not decide

@@ -37,6 +37,8 @@ type job struct {
 	checker *check.Checker
 	fence   agency.Fence
 	trees   map[agency.OID][]git.Entry
+	read    []source // changed files, once they were read
+	unread  []agency.Weakening
 }
 
 // tree lists the files of a tree, once.
@@ -103,7 +105,7 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 // find runs what must be run, in order, and gathers the facts.
 func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 	for _, kind := range gates {
-		g, err := j.gate(ctx, kind, claim, base)
+		g, err := j.gate(ctx, kind, f.changes, claim, base)
 		if err != nil {
 			return err
 		}
@@ -142,7 +144,7 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 
 // gate runs one command before the tests; on the base only when it fails on the
 // claim.
-func (j *job) gate(ctx context.Context, kind agency.CheckKind, claim, base *bench) (gateFact, error) {
+func (j *job) gate(ctx context.Context, kind agency.CheckKind, changes []git.Change, claim, base *bench) (gateFact, error) {
 	cmd := j.task.Commands.Command(kind)
 	if cmd.Line == "" {
 		return gateFact{}, nil
@@ -152,7 +154,9 @@ func (j *job) gate(ctx context.Context, kind agency.CheckKind, claim, base *benc
 	if g.claim, err = claim.run(ctx, cmd); err != nil || g.claim.OK() {
 		return g, err
 	}
-	g.base, err = base.run(ctx, cmd)
+	if g.base, err = base.run(ctx, cmd); err == nil {
+		g.diff, err = j.complaints(ctx, g.claim, g.base, changes)
+	}
 	return g, err
 }
 
@@ -191,6 +195,7 @@ func (j *job) tests(ctx context.Context, f *facts, claim, base *bench) error {
 		return err
 	}
 	f.claimSuite = readSuite(r)
+	f.baseSuite = f.scope.cut(readSuite(b), f.claimSuite)
 	return j.compare(ctx, f, cmd, claim, base)
 }
 
@@ -212,8 +217,13 @@ func (j *job) widen(ctx context.Context, f *facts, cmd check.Command, claim, bas
 
 // compare holds both sides against each other and runs again what is newly red.
 func (j *job) compare(ctx context.Context, f *facts, cmd check.Command, claim, base *bench) (err error) {
-	f.tests = compare(f.baseSuite, f.claimSuite)
-	f.retried, err = j.retry(ctx, f.scope.again(cmd), f, claim, base)
+	if err := j.sides(ctx, f, cmd, base); err != nil {
+		return err
+	}
+	if f.retried, err = j.retry(ctx, cmd, f, claim, base); err != nil || !f.unexplained() {
+		return err
+	}
+	f.suiteDiff, err = j.complaints(ctx, f.claimSuite.receipt, f.baseSuite.receipt, f.changes)
 	return err
 }
 
@@ -224,7 +234,7 @@ func (f facts) doubtful(claim *bench) bool {
 	if len(claim.measure) == 0 || r.OK() {
 		return false
 	}
-	return r.Cause != "" || !r.Parsed || r.Failed == 0 || len(f.tests.broken)+len(f.retried.flaky)+len(f.retried.notes) > 0
+	return r.Cause != "" || !r.Parsed || r.Failed == 0 || len(f.tests.broken) > 0 || f.retried.doubtful()
 }
 
 // suite runs the tests of the claim: those that the change can affect where

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,16 +40,9 @@ type facts struct {
 	coverage    *agency.Coverage // of the changed lines, where it is known
 	unmeasured  []string         // changed files that it says nothing of
 	aside       []string         // folders of parts that are touched and not checked
+	folding     *folding         // of tests whose names differ from run to run
+	suiteDiff   diff             // of a test command that is red on both sides by no test of a name
 }
-
-// gateFact is one command before the tests on both sides.
-type gateFact struct {
-	ran         bool
-	claim, base agency.Receipt // base is empty where the claim passes
-}
-
-// failed tells whether the claim broke it.
-func (g gateFact) failed() bool { return g.ran && !g.claim.OK() && g.base.OK() }
 
 // report gathers the lines of a verdict: reasons fail it, notes do not.
 type report struct{ reasons, notes []string }
@@ -107,28 +101,12 @@ func distrust(v *agency.Verdict) {
 	}
 }
 
-// stops tells whether nothing after it was run.
-func (g gateFact) stops() bool {
-	return g.failed() && stopsAt(g.claim.Kind)
-}
-
 func (f facts) judgeRefused(r *report) {
 	if f.fault != "" {
 		r.fail("%s", f.fault)
 		return
 	}
 	r.fail("the claim changes nothing: its files equal those that the work began from")
-}
-
-func (f facts) judgeGates(r *report) {
-	for _, g := range f.gates {
-		switch {
-		case g.failed():
-			r.fail("%s: `%s` fails: %s", g.claim.Kind, g.claim.Command, outline(g.claim))
-		case !g.claim.OK():
-			r.note("pre-existing: %s: `%s` fails on the base too", g.claim.Kind, g.claim.Command)
-		}
-	}
 }
 
 // outline is why a command failed, in a few words.
@@ -173,11 +151,16 @@ func (f facts) judgeTests(v *agency.Verdict, r *report) {
 	if f.baseSuite.ran {
 		v.NewlyPass = agency.NewlyPassing(f.baseSuite.tests, f.claimSuite.tests)
 	}
+	flaky := setOf(f.retried.flaky)
 	solid := func(tests []string) []string {
-		return slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return slices.Contains(f.retried.flaky, t) })
+		return slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return flaky[t] })
 	}
 	v.Regressions = solid(f.tests.regressed)
-	for _, name := range f.tests.broken {
+	for i, name := range f.tests.broken {
+		if i == maxLines {
+			r.fail("tests: and %d more of these", len(f.tests.broken)-i)
+			break
+		}
 		r.fail("tests: %s: %s", name, firstFailure(now, name))
 	}
 	broken := f.claimSuite.down
@@ -185,6 +168,10 @@ func (f facts) judgeTests(v *agency.Verdict, r *report) {
 	lines(r.fail, "new test fails: %s", solid(f.tests.newRed))
 	lines(r.note, "pre-existing: %s failed before and still fails", slices.DeleteFunc(slices.Clone(f.tests.stillRed), broken))
 	lines(r.note, "flaky: %s gives mixed results", f.retried.flaky)
+	lines(r.note, "%s gave both in two runs on the base: that it passes now proves nothing", slices.Sorted(maps.Keys(f.baseMixed)))
+	if folded := f.folding.names(); len(folded) > 0 {
+		r.note("names that differ from run to run are judged together, as %s", few(folded))
+	}
 	for _, n := range append(slices.Clone(f.retried.notes), f.scope.note...) {
 		r.note("%s", n)
 	}
@@ -195,17 +182,16 @@ func (f facts) judgeTests(v *agency.Verdict, r *report) {
 // judgeSuite looks at the command as a whole: stopped, cut, or red without a
 // failed test.
 func (f facts) judgeSuite(r *report, now, was agency.Receipt) {
-	named := len(f.tests.regressed)+len(f.tests.newRed)+len(f.tests.broken)+len(f.tests.stillRed) > 0
 	switch {
 	case now.Cause != "" && now.Cause != was.Cause:
 		r.fail("tests: `%s` did not come to its end: %s", now.Command, now.Cause)
 	case now.Cause != "":
 		r.note("pre-existing: `%s` does not come to its end on the base either: %s", now.Command, now.Cause)
-	case now.OK() || (named && now.Parsed):
+	case now.OK() || f.explained():
 	case was.OK():
 		r.fail("tests: `%s` fails: %s", now.Command, outline(now))
 	default:
-		r.note("pre-existing: `%s` fails on the base too", now.Command)
+		f.suiteDiff.judge(r, "tests", now)
 	}
 	if f.noneRan() && len(f.baseSuite.tests) == 0 {
 		r.note("`%s` passes and no test ran: nothing was tested", now.Command)
@@ -304,7 +290,8 @@ func (f facts) judgeEvidence(r *report) {
 // byChance tells whether all that failed of a test gave mixed results.
 func (f facts) byChance(found agency.Found) bool {
 	return !slices.ContainsFunc(found.Tests, func(name string) bool {
-		return f.claimSuite.tests[name] == agency.TestFailed && !slices.Contains(f.retried.flaky, name)
+		_, flaky := slices.BinarySearch(f.retried.flaky, name)
+		return f.claimSuite.tests[name] == agency.TestFailed && !flaky
 	})
 }
 

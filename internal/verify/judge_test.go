@@ -49,11 +49,14 @@ func TestCompare(t *testing.T) {
 		},
 		"a table is gone, another test moves": {
 			suiteOf(result("p.TestA", pass), result("r.TestQ", pass), result("p.TestRed", fail)),
-			comparison{stillRed: []string{"p.TestRed"}, weakened: []agency.Weakening{{Kind: agency.WeakDeleted, Name: "p.TestT"}}},
+			comparison{stillRed: []string{"p.TestRed"}, weakened: []agency.Weakening{{Kind: agency.WeakDeleted, Name: "p.TestT"}, {Kind: agency.WeakDeleted, Name: "q.TestQ"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := compare(base, tt.claim)
+			got, err := compare(t.Context(), base, tt.claim)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(comparison{})); diff != "" {
 				t.Error(diff)
 			}
@@ -78,17 +81,32 @@ func TestIsControl(t *testing.T) {
 
 func TestTestMainWeaker(t *testing.T) {
 	const head = "package p\n\nimport \"testing\"\n\n"
-	runs := head + "func TestMain(m *testing.M) { m.Run() }\n"
+	body := func(text string) string { return head + "func TestMain(m *testing.M) {\n" + text + "\n}\n" }
+	runs := body("m.Run()")
 	for name, tt := range map[string]struct {
 		before, after string
 		want          bool
 	}{
 		"none":           {head, head, false},
-		"new and honest": {head, runs, false},
-		"new and empty":  {head, head + "func TestMain(m *testing.M) {}\n", true},
-		"changed":        {runs, head + "func TestMain(m *testing.M) { if false { m.Run() } }\n", true},
-		"moved":          {runs, head + "func X() {}\n" + "func TestMain(m *testing.M) { m.Run() }\n", false},
+		"new and honest": {head, runs, false}, // testing itself reports it
+		"new and empty":  {head, body(""), true},
+		"changed":        {runs, body("if false { m.Run() }"), true},
+		"moved":          {runs, head + "func X() {}\n" + "func TestMain(m *testing.M) {\n\tm.Run()\n}\n", false},
 		"gone":           {runs, head, false},
+
+		"its code goes out":         {head, body("os.Exit(m.Run())"), false},
+		"after something else":      {head, body("code := m.Run()\nclean()\nos.Exit(code)"), false},
+		"through a helper":          {head, body("os.Exit(run(m))"), false},
+		"a failure of its own":      {head, body("if err := start(); err != nil { os.Exit(2) }\nos.Exit(m.Run())"), false},
+		"nobody looks at the code":  {head, body("m.Run()\nos.Exit(0)"), true},
+		"the code is dropped":       {head, body("code := m.Run()\n_ = code\nos.Exit(0)"), true},
+		"the code is overwritten":   {head, body("code := m.Run()\ncode = 0\nos.Exit(code)"), true},
+		"another number goes out":   {head, body("m.Run()\nos.Exit(other())"), true},
+		"it ends before the tests":  {head, body("if skip() { os.Exit(0) }\nos.Exit(m.Run())"), true},
+		"of another name":           {head, "package p\n\nfunc TestMain(mm *testing.M) { x := mm.Run(); defer os.Exit(0x0); _ = x }\n", true},
+		"changed to drop its code":  {body("os.Exit(m.Run())"), body("code := m.Run()\n_ = code\nos.Exit(0)"), true},
+		"it runs something else":    {head, body("cmd.Run()"), true},
+		"a checker is handed tests": {head, body("goleak.VerifyTestMain(m)"), false},
 	} {
 		if got := testMainWeaker([]byte(tt.before), []byte(tt.after)); got != tt.want {
 			t.Errorf("%s: %v", name, got)

@@ -139,11 +139,3 @@ func pathsOf(changes []git.Change) []string {
 	}
 	return out
 }
-
-// few names the first of many.
-func few(names []string) string {
-	if len(names) > maxLines {
-		return strings.Join(names[:maxLines], ", ") + ", ..."
-	}
-	return strings.Join(names, ", ")
-}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path"
@@ -61,6 +62,49 @@ func isTestFile(p string) bool {
 			strings.HasSuffix(stem, "IT") || strings.HasSuffix(stem, "Spec")
 	}
 	return false
+}
+
+// isTestHelper tells whether a path is one where helpers of tests are kept that
+// is no test file itself.
+func isTestHelper(p string) bool {
+	stem, _, _ := strings.Cut(path.Base(p), ".")
+	if languageOf(p) == "" {
+		return false
+	}
+	for _, d := range strings.Split(path.Dir(p), "/") {
+		switch strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(d)) {
+		case "testutil", "testutils", "testhelper", "testhelpers", "testsupport", "testkit", "testlib", "testing", "testtools", "testfixtures",
+			"test", "tests", "spec", "specs":
+			return true
+		}
+	}
+	switch strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(stem)) {
+	case "testutil", "testutils", "testhelper", "testhelpers", "testsupport", "spechelper", "conftest", "testlib":
+		return true
+	}
+	return false
+}
+
+// holdsTests tells whether a file can hold tests or helpers of them.
+func (s source) holdsTests() bool { return s.test || s.lang == rust || s.helps() }
+
+// helps tells whether all that a file is for are tests.
+func (s source) helps() bool {
+	return isTestHelper(s.path) || s.lang == golang && (bytes.Contains(s.before, goTesting) || bytes.Contains(s.after, goTesting))
+}
+
+// goTesting is how a file of Go imports what tests are made of: code that is
+// delivered does not.
+var goTesting = []byte("\"testing\"")
+
+// unitsOf are those of a side of a file that belong to tests: of code that
+// stands beside its tests, as in Rust, the tests alone.
+func (s source) unitsOf(src []byte) []unit {
+	all := units(s.lang, src)
+	if s.test || s.helps() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(u unit) bool { return !u.test })
 }
 
 // source is a changed file on both sides; nil where it is absent.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -44,12 +45,10 @@ func (s suite) standing(tests []string) []string {
 // down tells whether a test belongs to a package, file or module that failed as
 // a whole.
 func (s suite) down(name string) bool {
-	for group := range s.broken {
-		if check.InGroup(name, group) {
-			return true
-		}
-	}
-	return false
+	return len(s.broken) > 0 && check.InGroup(name, func(group string) bool {
+		_, ok := s.broken[group]
+		return ok
+	})
 }
 
 // crashed are the packages in which a failed test took its process with it: the
@@ -89,9 +88,10 @@ type comparison struct {
 	weakened  []agency.Weakening
 }
 
-// compare is pure. Tests that fail only because a subtest does, or because
-// their package is broken, are not named beside it.
-func compare(base, claim suite) comparison {
+// compare is pure but for the end of ctx, its only error. Tests that fail only
+// because a subtest does, or because their package is broken, are not named
+// beside it. It costs no more for a test however many there are.
+func compare(ctx context.Context, base, claim suite) (comparison, error) {
 	claim.fillBroken(base)
 	var c comparison
 	for pkg, name := range claim.broken {
@@ -100,26 +100,36 @@ func compare(base, claim suite) comparison {
 		}
 	}
 	slices.Sort(c.broken)
-	c.regressed = leaves(agency.Regressions(base.tests, claim.tests))
 	var newRed, stillRed []string
+	seen := 0
 	for name, s := range claim.tests {
+		if seen++; seen%1024 == 0 && ctx.Err() != nil {
+			return c, context.Cause(ctx)
+		}
 		if s != agency.TestFailed {
 			continue
 		}
 		switch was, there := base.tests[name]; {
 		case !there:
 			newRed = append(newRed, name)
-		case was != agency.TestPassed:
+		case was == agency.TestPassed:
+			c.regressed = append(c.regressed, name)
+		default:
 			stillRed = append(stillRed, name)
 		}
 	}
-	slices.Sort(newRed)
-	slices.Sort(stillRed)
-	c.newRed, c.stillRed = leaves(newRed), leaves(stillRed)
+	for _, names := range []*[]string{&c.regressed, &newRed, &stillRed} {
+		slices.Sort(*names)
+		*names = leaves(*names)
+		if ctx.Err() != nil {
+			return c, context.Cause(ctx)
+		}
+	}
+	c.newRed, c.stillRed = newRed, stillRed
 	if claim.whole() && base.whole() && (claim.receipt.Parsed || claim.receipt.OK()) {
 		c.weakened = reached(weakened(base.tests, claim.tests), claim)
 	}
-	return c
+	return c, ctx.Err()
 }
 
 // reached leaves out deleted tests of packages whose process ended early.
@@ -133,18 +143,24 @@ func reached(all []agency.Weakening, claim suite) []agency.Weakening {
 
 // leaves leaves out the tests of which a subtest is in the list.
 func leaves(names []string) []string {
+	parents := map[string]bool{}
+	for _, n := range names {
+		for p := range check.Parents(n) {
+			parents[p] = true
+		}
+	}
 	var out []string
 	for _, n := range names {
-		if !slices.ContainsFunc(names, func(m string) bool { return check.Within(m, n) }) {
+		if !parents[n] {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-// weakened is agency.WeakenedTests without what only looks like it: a test that
-// moved to another package, cases of a table that were renamed, and cases that
-// were not reached because their test failed first.
+// weakened is agency.WeakenedTests without what only looks like it: cases of a
+// table that were renamed, and cases that were not reached because their test
+// failed first.
 func weakened(base, claim map[string]agency.TestStatus) []agency.Weakening {
 	all := agency.WeakenedTests(base, claim)
 	gone := map[string]bool{}
@@ -153,14 +169,12 @@ func weakened(base, claim map[string]agency.TestStatus) []agency.Weakening {
 			gone[w.Name] = true
 		}
 	}
-	moved := movedTests(gone, base, claim)
 	before, after := countCases(base), countCases(claim)
 	var out []agency.Weakening
 	for _, w := range all {
 		top := topOf(w.Name)
 		isCase := top != w.Name
 		switch {
-		case w.Kind == agency.WeakDeleted && moved[top]:
 		case isCase && w.Kind == agency.WeakDeleted && gone[top]:
 		case isCase && w.Kind == agency.WeakDeleted && (claim[top] == agency.TestFailed || after[top] >= before[top]):
 		case isCase && claim[top] == agency.TestSkipped:
@@ -207,32 +221,4 @@ func countCases(tests map[string]agency.TestStatus) map[string]int {
 		}
 	}
 	return out
-}
-
-// movedTests pairs tests that are gone with tests of the same name that are new
-// in another package, one to one.
-func movedTests(gone map[string]bool, base, claim map[string]agency.TestStatus) map[string]bool {
-	fresh := map[string]int{}
-	for name, s := range claim {
-		if _, old := base[name]; old || s == agency.TestSkipped || topOf(name) != name {
-			continue
-		}
-		if _, test, ok := check.SplitGo(name); ok {
-			fresh[test]++
-		}
-	}
-	names := make([]string, 0, len(gone))
-	for name := range gone {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	moved := map[string]bool{}
-	for _, name := range names {
-		_, test, ok := check.SplitGo(name)
-		if ok && topOf(name) == name && fresh[test] > 0 {
-			fresh[test]--
-			moved[name] = true
-		}
-	}
-	return moved
 }

@@ -1,0 +1,129 @@
+package verify
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+)
+
+// volatile is what names hold that differs from run to run: addresses, ids,
+// times, durations, temporary folders, long numbers. Plain names hold some of it
+// too, so that it decides only of a name that two runs do not share.
+var volatile = regexp.MustCompile(`0x[0-9a-fA-F]{4,}` +
+	`|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}` +
+	`|(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)/[^\s\])]*` +
+	`|\d{4}-\d\d-\d\d(?:[T _]\d\d[:.h-]?\d\d(?:[:.m-]?\d\d)?(?:[.,]\d+)?Z?)?|\d\d:\d\d:\d\d(?:[.,]\d+)?` +
+	`|(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ns|µs|μs|us|ms|s)\b` +
+	`|\b[0-9a-f]{10,}\b|\d{6,}`)
+
+// folding is what tests are judged by whose names differ from run to run.
+type folding struct {
+	// steady are names that look so and are known all the same: two runs share
+	// them, or the contract names them.
+	steady map[string]bool
+	folded map[string]int // by what is judged in their place, how many
+}
+
+// stable tells what tests of two runs are judged by: a name that looks as if it
+// differed from run to run is a name of its own only where both runs have it.
+func stable(a, b map[string]agency.TestStatus, named []agency.Check) *folding {
+	f := &folding{steady: map[string]bool{}, folded: map[string]int{}}
+	for name := range a {
+		if _, both := b[name]; both && isVolatile(name) {
+			f.steady[name] = true
+		}
+	}
+	for _, c := range named {
+		if volatile.MatchString(c.Test) {
+			for _, side := range []map[string]agency.TestStatus{a, b} {
+				if found, ok := agency.LookUp(side, c.Test); ok {
+					for _, name := range found.Tests {
+						f.steady[name] = true
+					}
+				}
+			}
+		}
+	}
+	return f
+}
+
+// of is what a test is judged by: itself, or what holds it.
+func (f *folding) of(name string) string {
+	if f == nil || f.steady[name] {
+		return name
+	}
+	at := volatileAt(name)
+	if at < 0 {
+		return name
+	}
+	if _, _, ok := check.SplitGo(name); ok {
+		return strings.TrimRight(name[:strings.LastIndexByte(name[:at], '/')], "/")
+	}
+	if !strings.Contains(name, " > ") { // what a test is given stands behind it
+		return name[:strings.IndexAny(name, "[(")]
+	}
+	return name[:at] + volatile.ReplaceAllString(name[at:], "*")
+}
+
+// fold puts the tests of a suite in place of which others are judged under
+// those: failed where one of them has.
+func (f *folding) fold(s suite) suite {
+	out := make(map[string]agency.TestStatus, len(s.tests))
+	for name, status := range s.tests {
+		to := f.of(name)
+		if to != name {
+			f.folded[to]++
+		}
+		out[to] = worse(out[to], status)
+	}
+	if s.tests != nil {
+		s.tests = out
+	}
+	return s
+}
+
+// names are what is judged in place of others, sorted.
+func (f *folding) names() []string {
+	if f == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(f.folded))
+}
+
+// worse is the status of two tests together: failed where one has, and passed
+// where one did and none failed.
+func worse(a, b agency.TestStatus) agency.TestStatus {
+	for _, s := range []agency.TestStatus{agency.TestFailed, agency.TestPassed, agency.TestSkipped} {
+		if a == s || b == s {
+			return s
+		}
+	}
+	return a + b
+}
+
+func isVolatile(name string) bool { return volatileAt(name) >= 0 }
+
+// volatileAt is where in a name begins what differs from run to run; -1 where
+// nothing does. Packages, files and functions are written in sources: only names
+// of subtests, titles, and what a test is given are made while it runs.
+func volatileAt(name string) int {
+	from := -1
+	if pkg, test, ok := check.SplitGo(name); ok {
+		if i := strings.IndexByte(test, '/'); i >= 0 {
+			from = len(pkg) + 1 + i + 1
+		}
+	} else if from = strings.Index(name, " > "); from < 0 {
+		from = strings.IndexAny(name, "[(")
+	}
+	if from < 0 {
+		return -1
+	}
+	if m := volatile.FindStringIndex(name[from:]); m != nil {
+		return from + m[0]
+	}
+	return -1
+}
