@@ -271,6 +271,23 @@ func TestPersonInTheMomentOfTheMove(t *testing.T) {
 	}
 }
 
+// Killed while it brings such a checkout along, the next host does.
+func TestKillWhileACheckoutFollows(t *testing.T) {
+	p := newPerson(t)
+	w := landed(t, false, func(r *gittest.Repo) { r.Git("branch", "side") })
+	w.repo.Git("switch", "-q", "side")
+	w.repo.Write("other.txt", "edited\n", "untracked.txt", "mine\n")
+	old := w.repo.Rev(target)
+	p.before("update-ref", w.repo.Dir, "git switch -q main")
+	w = killed(t, w, crashSpec{Point: "merge.follow", Merge: &land.MergeSpec{Run: runID, Target: target}})
+	p.leaves()
+	if err := w.target().Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.asSheLeftIt(true, p.said())
+	w.isMerged(old)
+}
+
 // What somebody has begun between the look and the lock is not merged into: it
 // is named, and goes on as if nothing had been.
 func TestBusyBeforeTheLock(t *testing.T) {

@@ -73,6 +73,7 @@ func failpointEdits() []edit {
 // does.
 var elsewhere = map[string]string{
 	"land.stacked":          "internal/land, the tests of batches",
+	"merge.follow":          "internal/land, the tests of a person at work",
 	"session.compact":       "internal/session, the tests of the context guard",
 	"session.epoch_begun":   "internal/session, the tests of the context guard",
 	"session.overflow":      "internal/session, the tests of the context guard",
