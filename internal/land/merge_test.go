@@ -283,7 +283,7 @@ func TestRefusalsAtTheMerge(t *testing.T) {
 			notObjects := func(rel string) bool { return rel == ".git/objects" }
 			before := gittest.Fingerprint(t, w.repo.Dir, notObjects)
 			out := w.merge("merge", land.MergeSpec{})
-			if out.Refused == nil || out.Refused.Cause != c.cause || !strings.Contains(out.Reason, c.reason) {
+			if out.Refused == nil || out.Refused.Cause != c.cause || !strings.Contains(out.Reason+out.Mend, c.reason) {
 				t.Fatalf("%+v", out)
 			}
 			if diff := cmp.Diff(before, gittest.Fingerprint(t, w.repo.Dir, notObjects)); diff != "" {

@@ -115,7 +115,7 @@ func TestLocksOfOthersStay(t *testing.T) {
 			w = killed(t, w, crashSpec{Point: "merge.index", Merge: &land.MergeSpec{Run: runID, Target: target}})
 			lock := prepare(w)
 			out := w.merge("merge", land.MergeSpec{})
-			if out.Refused == nil || out.Refused.Cause != land.CauseLocked || !strings.Contains(out.Reason, "rm '") {
+			if out.Refused == nil || out.Refused.Cause != land.CauseLocked || !strings.Contains(out.Mend, "rm '") {
 				t.Errorf("%+v", out)
 			}
 			if _, err := os.Stat(filepath.Join(w.repo.Dir, lock)); err != nil {
