@@ -6,8 +6,8 @@
 // Go is read by go/parser. Python, JavaScript, TypeScript, TSX, Rust and Java
 // are read by tree-sitter, compiled to WebAssembly and run by wazero, so that
 // the binary needs no C (folder grammar). Nothing of it is loaded before a file
-// of such a language is read; then it takes some 0.2 s a language, a tenth of
-// that with a folder to keep compiled modules in.
+// of such a language is read; then it takes some 0.1 s a language, less with a
+// folder to keep compiled modules in.
 //
 // # What the reader cannot do
 //

@@ -16,7 +16,7 @@ const MaxSize = 1 << 20
 var (
 	ErrLanguage = errors.New("a language that cannot be read")
 	ErrTooLarge = errors.New("larger than 1 MiB")
-	ErrTooMuch  = errors.New("too much work: not code that people write")
+	ErrTooMuch  = errors.New("more work than code that people write")
 	errClosed   = errors.New("the reader of syntax is closed")
 )
 

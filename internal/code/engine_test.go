@@ -111,7 +111,7 @@ func TestEngineIsBounded(t *testing.T) {
 		src := []byte(strings.Repeat(part, (MaxSize-1)/len(part)))
 		began := time.Now()
 		fns, _, err := e.Functions(context.Background(), path, src)
-		if err != nil && !errors.Is(err, ErrTooMuch) && !strings.Contains(err.Error(), "no memory left") && !strings.Contains(err.Error(), "unreachable") {
+		if err != nil && !errors.Is(err, ErrTooMuch) {
 			t.Errorf("%s of %q: %v", path, part, err)
 		}
 		if d := time.Since(began); d > 4*maxTime { // with room for a loaded machine

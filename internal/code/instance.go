@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -130,7 +131,10 @@ func (i *instance) parse(ctx context.Context, src []byte) (*tree, error) {
 	if until.Err() != nil {
 		return nil, context.Cause(until)
 	}
-	return nil, err
+	// What else ends a parse is the bound of its memory, which the core meets
+	// with a trap; the trap's text is a dump of WebAssembly.
+	why, _, _ := strings.Cut(err.Error(), "\n")
+	return nil, fmt.Errorf("%w: %s", ErrTooMuch, why)
 }
 
 func (i *instance) dump(ctx context.Context, src []byte) (*tree, error) {

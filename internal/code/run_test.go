@@ -106,6 +106,10 @@ var programs = []program{
 			{CutZero, "seq", "seq undefined"},
 		},
 	},
+	{ // called only after the environment was cleared
+		file: "late.js", tools: []string{"node"}, run: []string{"node", "late.js"},
+		wants: []want{{CutZero, "f", "-f ran"}},
+	},
 	{
 		file: "prog.ts", tools: []string{"tsc", "node"},
 		build: []string{"tsc", "--strict", "--target", "es2020", "--lib", "es2020", "--noImplicitReturns", "--noUnusedLocals", "--noFallthroughCasesInSwitch", "prog.ts"},
@@ -185,6 +189,9 @@ func TestSwitchedProgramsRun(t *testing.T) {
 	e := newEngine(t)
 	for _, p := range programs {
 		t.Run(p.file, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("builds and runs programs")
+			}
 			for _, tool := range p.tools {
 				if _, err := exec.LookPath(tool); err != nil {
 					t.Skip(tool, "is not here")

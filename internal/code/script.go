@@ -128,7 +128,6 @@ func title(call node) string {
 // so does there a function whose result TypeScript can take for a type guard.
 func scriptSwitches(t *tree, asked []request, n switchNames) (edits []edit, skipped []Skipped) {
 	typed := slices.Contains(t.symbols, "type_annotation")
-	var closings []edit
 	for _, r := range asked {
 		mode, zero, other := scriptCuts(r.found, typed)
 		text := fmt.Sprintf(` switch (%s("%s", %d)) { case 1: return%s; case 2: return%s; } `, n.fn(), r.id, mode, zero, other)
@@ -137,7 +136,7 @@ func scriptSwitches(t *tree, asked []request, n switchNames) (edits []edit, skip
 		}
 		if !r.body.is("statement_block") {
 			edits = append(edits, edit{at: r.BodyStart, end: r.BodyStart, text: "{" + text + "return ("})
-			closings = append(closings, edit{at: r.BodyEnd, end: r.BodyEnd, text: "); }"})
+			edits = append(edits, edit{at: r.BodyEnd, end: r.BodyEnd, text: "); }"})
 			continue
 		}
 		at := scriptInside(r)
@@ -146,8 +145,6 @@ func scriptSwitches(t *tree, asked []request, n switchNames) (edits []edit, skip
 		}
 		edits = append(edits, edit{at: at, end: at, text: text})
 	}
-	slices.Reverse(closings) // of two that end together the inner one closes first
-	edits = append(edits, closings...)
 	return append(edits, epilogue(t.src, scriptHelper(typed, n))), nil
 }
 
