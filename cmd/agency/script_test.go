@@ -67,6 +67,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"model":    serveModel,
 		"nowhere":  nowhere,
 		"fill":     fill,
+		"totals":   oneNumber,
 	}
 }
 
