@@ -123,7 +123,7 @@ func TestTotalsAreOneNumber(t *testing.T) {
 		}
 		k.read(func(q *store.Snapshot) error {
 			nodes, err := budget.OfNodes(q, testRun)
-			if one := nodes["session/"+testRun+"/main/attempt-1"]; err != nil || len(nodes) != 1 || one.Money != run.Money || one.Tokens != run.Tokens || one.Unpriced == priced {
+			if one := nodes["session/"+string(testRun)+"/main/attempt-1"]; err != nil || len(nodes) != 1 || one.Money != run.Money || one.Tokens != run.Tokens || one.Unpriced == priced {
 				t.Errorf("%v: the session is shown with %+v, the run has %+v", err, nodes, run)
 			}
 			return err

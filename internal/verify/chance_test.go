@@ -31,6 +31,44 @@ func TestStateLeftBehindIsNoChance(t *testing.T) {
 	}
 }
 
+// orderTest is green alone, and red in the order that the code chooses.
+const orderTest = `package p
+
+import (
+	"flag"
+	"testing"
+)
+
+func TestOrder(t *testing.T) {
+	shuffled := flag.Lookup("test.shuffle").Value.String() != "off"
+	if flag.Lookup("test.run").Value.String() == "" && (shuffled && redShuffled || !shuffled && redInOrder) {
+		t.Fatal("out of order")
+	}
+}
+`
+
+// What another order makes green is chance only where another order makes it red
+// on the base: there the order told before the change.
+func TestOrderIsAskedOfTheBase(t *testing.T) {
+	order := func(inOrder, shuffled string) string {
+		return "package p\n\nconst (\n\tredInOrder = " + inOrder + "\n\tredShuffled = " + shuffled + "\n)\n"
+	}
+	for name, flaky := range map[string]bool{"true": true, "false": false} {
+		t.Run("red in another order on the base: "+name, func(t *testing.T) {
+			w := newWorld(t, map[string]string{"go.mod": goMod, "order.go": order("false", name), "order_test.go": orderTest})
+			v := w.verify(w.change(map[string]string{"order.go": order("true", "false")}))
+			if flaky {
+				wants(t, v, true, "flaky: ex.com/p.TestOrder gives mixed results")
+			} else {
+				wants(t, v, false, "regression: ex.com/p.TestOrder", "passes in another: what the change lets run before it makes it fail")
+			}
+			if len(v.Flaky) > 0 != flaky {
+				t.Errorf("verdict %+v", v)
+			}
+		})
+	}
+}
+
 // chanceTest is red in every second run on code that is not steady.
 const chanceTest = `package p
 

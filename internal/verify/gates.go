@@ -138,7 +138,6 @@ func newFindings(was, now check.Findings, changes []git.Change) diff {
 	for _, f := range now.List {
 		k := key{f.File, f.Text}
 		known := min(f.N, before[k])
-		before[k] -= known
 		if more := min(f.N-known, moved[f.Text]); added[f.File] && more > 0 {
 			moved[f.Text] -= more
 			known += more

@@ -42,7 +42,6 @@ func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error)
 		return api.DiffDoc{}, err
 	}
 	doc := api.DiffDoc{Base: run.Base, Head: head, Branch: run.Branch}
-	private := h.Open(filepath.Join(r.o.StateDir, "runs", string(id), "git"))
 	if run.Dirty {
 		at := user
 		if head == "" { // the edits are in the user's repository once there is the branch
