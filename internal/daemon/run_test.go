@@ -83,7 +83,7 @@ func (w *work) request(id agency.RunID, yes bool) api.RunRequest {
 		w.t.Fatal(err)
 	}
 	return api.RunRequest{
-		ID: id, Goal: "add a file", Repo: w.place.Repo.WorkTree, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: yes,
+		ID: id, Goal: "add a file", Repo: w.place.Repo.WorkTree, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: yes, Untested: true,
 		Config: raw, Env: map[string]string{"PATH": os.Getenv("PATH")}, By: "test",
 	}
 }
