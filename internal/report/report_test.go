@@ -75,7 +75,8 @@ func team() (records, Input) {
 		// a.go was changed by both; the tests of the last landing reach more of it
 		// than those of its first author did.
 		covered: []check.FileCoverage{
-			{Path: "a.go", Ran: []check.Lines{{From: 1, To: 2}}}, {Path: "b/b.go", Ran: []check.Lines{{From: 4, To: 4}}, Missed: []check.Lines{{From: 5, To: 5}}},
+			{Path: "a.go", Ran: []check.Lines{{From: 1, To: 2}}},
+			{Path: "b/b.go", Ran: []check.Lines{{From: 4, To: 4}}, Missed: []check.Lines{{From: 5, To: 5}}},
 			{Path: "old.go", Missed: []check.Lines{{From: 1, To: 90}}},
 		},
 	}

@@ -11,9 +11,14 @@
 //
 // One run of a suite is not yet a fact. What is newly red is run again before it
 // is a regression, and what was red on the base before it proves a claim that
-// passes it (retry, sides): only what whole suites gave both ways is flaky, and
+// passes it (retry, compare): only what whole suites gave both ways is flaky, and
 // that proves nothing on either side. A name that differs from run to run is
 // judged through what holds it (stable).
+//
+// What a passing test proves is found out by two axes (worth): whose tests, on
+// whose product. The base's test matter on the claim's product shows what the
+// change really mended; the claim's on the base's product, and on the claim with
+// the changed functions taken out, whether a test of the run needs the change.
 //
 // The package runs commands only through package check, keeps verdicts, and
 // changes nothing of the work. It does not review code, and it does not decide

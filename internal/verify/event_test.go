@@ -23,17 +23,20 @@ func TestEventOfAVerdict(t *testing.T) {
 		want    string
 	}{
 		"verified": {
-			agency.Verdict{Pass: true, Proofs: proofs(agency.ProofVerified, agency.ProofAsserted, agency.ProofAsserted)}, nil,
+			agency.Verdict{Pass: true, Proofs: proofs(agency.ProofVerified, agency.ProofAsserted, agency.ProofAsserted)},
+			nil,
 			"claim passed its checks: 1 verified, 2 asserted",
 		},
 		"asserted":    {agency.Verdict{Pass: true, Proofs: proofs(agency.ProofAsserted)}, nil, "claim passed its checks: 1 asserted"},
 		"no criteria": {agency.Verdict{Pass: true}, nil, "claim passed its checks: no criteria"},
 		"refused": {
-			agency.Verdict{Reasons: []string{"regression: TestNew passed before and fails now", "more"}}, []agency.Red{old},
+			agency.Verdict{Reasons: []string{"regression: TestNew passed before and fails now", "more"}},
+			[]agency.Red{old},
 			"claim refused: regression: TestNew passed before and fails now; failed tests: TestOld (failed before), TestNew",
 		},
 		"red before too": {
-			agency.Verdict{Pass: true, Proofs: proofs(agency.ProofVerified)}, []agency.Red{lint},
+			agency.Verdict{Pass: true, Proofs: proofs(agency.ProofVerified)},
+			[]agency.Red{lint},
 			"claim passed its checks: 1 verified; new in lint: a.go:3: unused",
 		},
 	} {
