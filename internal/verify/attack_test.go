@@ -1,12 +1,12 @@
 package verify_test
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/verify/verifytest"
 )
 
 // attack is a claim of an obedient, dishonest agent: it mends nothing. It may
@@ -39,9 +39,7 @@ func (w *world) attack(t *testing.T, a attack) {
 
 func needs(t *testing.T, program string, args ...string) {
 	t.Helper()
-	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
-		t.Skipf("needs %s: %v: %s", program, err, out)
-	}
+	verifytest.Needs(t, program, args...)
 }
 
 func TestAttacksOnGo(t *testing.T) {

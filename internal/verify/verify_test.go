@@ -1,24 +1,17 @@
 package verify_test
 
 import (
-	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/check"
-	"agency/internal/check/detect"
-	"agency/internal/code"
-	"agency/internal/event"
-	"agency/internal/git"
 	"agency/internal/sandbox"
 	"agency/internal/store"
-	"agency/internal/store/storetest"
 	"agency/internal/verify"
+	"agency/internal/verify/verifytest"
 	"agency/internal/workspace"
 )
 
@@ -27,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const runID = agency.RunID("run-1")
+const runID = verifytest.Run
 
 // world is a repository with a run on it: real git, store and sandbox.
 type world struct {
@@ -62,94 +55,18 @@ func newWorld(t *testing.T, files map[string]string) *world {
 		t.Skip("runs the go command in the sandbox")
 	}
 	t.Parallel()
-	w := &world{t: t, repo: t.TempDir()}
-	write(t, w.repo, files)
-	w.base = w.commit()
-	state := t.TempDir()
-	runner, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeFull, StateDir: state})
-	if err != nil {
-		t.Skipf("no full sandbox here: %v", err)
-	}
-	w.db = storetest.Open(t, store.Options{
-		Path: filepath.Join(state, "agency.db"),
-		Sets: []store.Set{event.Migrations(), check.Migrations(), workspace.Migrations(), verify.Migrations()},
-	})
-	manager := w.openRun(state, runner)
-	found, err := detect.Toolchain(t.Context(), detect.Input{Repo: os.DirFS(w.repo), Env: os.LookupEnv})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checker := check.New(check.Options{
-		Runner: runner, DB: w.db, Tools: found.Tools, Version: found.Version, LayerDir: filepath.Join(state, "cache"),
-	})
-	w.commands, _ = detect.Commands(os.DirFS(w.repo))
-	w.options = verify.Options{
-		DB: w.db, Workspaces: manager, Syntax: engine(t),
-		Checker: func(context.Context, agency.RunID) (*check.Checker, error) { return checker, nil },
-	}
-	w.verifier = verify.New(w.options)
-	return w
-}
-
-// engine is what reads sources.
-func engine(t *testing.T) *code.Engine {
-	t.Helper()
-	return code.New(code.Options{})
-}
-
-func (w *world) openRun(state string, runner *sandbox.Runner) *workspace.Manager {
-	w.t.Helper()
-	host, err := git.NewHost(w.t.Context(), git.Options{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	loc, err := git.Find(w.repo)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	manager := workspace.New(workspace.Options{Git: host, DB: w.db, ObjectsAt: runner.ObjectsAt})
-	w.run, err = manager.OpenRun(w.t.Context(), workspace.RunInfo{Run: runID, Repo: loc, Base: w.base, StateDir: state})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return manager
-}
-
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		p := filepath.Join(dir, name)
-		if text == "" {
-			if err := os.RemoveAll(p); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	v := verifytest.New(t, files)
+	return &world{
+		t: t, repo: v.Repo, db: v.DB, run: v.Run, options: v.Options, verifier: v.Verifier, commands: v.Commands, base: v.Base,
 	}
 }
 
-func (w *world) git(args ...string) string {
-	w.t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=T", "-c", "user.email=t@localhost", "-C", w.repo}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
+func write(t *testing.T, dir string, files map[string]string) { verifytest.Write(t, dir, files) }
+
+func (w *world) git(args ...string) string { return verifytest.Git(w.t, w.repo, args...) }
 
 func (w *world) commit() agency.OID {
 	w.t.Helper()
-	if _, err := os.Stat(filepath.Join(w.repo, ".git")); err != nil {
-		w.git("init", "-q", "-b", "main")
-	}
 	w.git("add", "-A")
 	w.git("commit", "-q", "--allow-empty", "-m", "state")
 	return agency.OID(w.git("rev-parse", "HEAD"))

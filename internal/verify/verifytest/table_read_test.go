@@ -1,4 +1,4 @@
-package verify_test
+package verifytest
 
 import (
 	"cmp"
@@ -51,7 +51,7 @@ func missingTools() map[string]string {
 
 // manifests make every toolchain visible in the sandbox.
 var manifests = map[string]string{
-	"go.mod": goMod, "pyproject.toml": "[project]\nname = \"p\"\nversion = \"1\"\n", "package.json": "{}\n",
+	"go.mod": "module ex.com/p\n\ngo 1.22\n", "pyproject.toml": "[project]\nname = \"p\"\nversion = \"1\"\n", "package.json": "{}\n",
 	"Cargo.toml": "[package]\nname = \"p\"\nversion = \"0.1.0\"\n", "pom.xml": "<project/>\n",
 }
 

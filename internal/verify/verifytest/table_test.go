@@ -1,4 +1,4 @@
-package verify_test
+package verifytest
 
 import (
 	"cmp"
@@ -27,7 +27,11 @@ var oracles = flag.Bool("oracles", false, "hold the table of claims to what it s
 // says how a case is written.
 func TestTable(t *testing.T) {
 	cases := readTable(t)
-	w := newWorld(t, manifests)
+	if testing.Short() {
+		t.Skip("runs every toolchain")
+	}
+	t.Parallel()
+	w := New(t, manifests)
 	missing := missingTools()
 	var mu sync.Mutex
 	said := map[*tableCase]string{} // "" is what is wanted
@@ -88,10 +92,10 @@ func sum(t *testing.T, said map[*tableCase]string) {
 }
 
 // take verifies a case, and says what of the verdict is not as it should be.
-func (w *world) take(t *testing.T, c *tableCase) string {
+func (w *World) take(t *testing.T, c *tableCase) string {
 	t.Helper()
 	spec := verify.Spec{
-		Run: runID, Contract: agency.ContractID(c.lang + "-" + c.name), Attempt: 1, Type: agency.TypeFeature,
+		Run: Run, Contract: agency.ContractID(c.lang + "-" + c.name), Attempt: 1, Type: agency.TypeFeature,
 		Base: w.treeOf(t, c.base), Claim: w.treeOf(t, c.claim), Criteria: c.criteria, ClaimInfo: agency.Claim{Evidence: c.evidence},
 		Writes: c.writes, Expected: c.expected, Commands: c.commands,
 	}
@@ -116,9 +120,9 @@ func (w *world) take(t *testing.T, c *tableCase) string {
 	return ""
 }
 
-func (w *world) verdict(t *testing.T, spec verify.Spec) agency.Verdict {
+func (w *World) verdict(t *testing.T, spec verify.Spec) agency.Verdict {
 	t.Helper()
-	v, err := w.verifier.Verify(t.Context(), agency.StepKey(fmt.Sprintf("%s %d", spec.Contract, spec.Attempt)), spec)
+	v, err := w.Verifier.Verify(t.Context(), agency.StepKey(fmt.Sprintf("%s %d", spec.Contract, spec.Attempt)), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,12 +162,12 @@ func (c *tableCase) judgeTrick(v agency.Verdict) string {
 
 // treeOf writes files as a tree into the repository of the user, which the
 // run's git directory borrows from.
-func (w *world) treeOf(t *testing.T, files map[string]string) agency.OID {
+func (w *World) treeOf(t *testing.T, files map[string]string) agency.OID {
 	t.Helper()
 	dir := t.TempDir()
 	lay(t, filepath.Join(dir, "files"), files)
 	git := func(args ...string) string {
-		cmd := exec.Command("git", append([]string{"--git-dir", filepath.Join(w.repo, ".git"), "--work-tree", filepath.Join(dir, "files")}, args...)...)
+		cmd := exec.Command("git", append([]string{"--git-dir", filepath.Join(w.Repo, ".git"), "--work-tree", filepath.Join(dir, "files")}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_INDEX_FILE="+filepath.Join(dir, "index"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
