@@ -37,8 +37,6 @@ type job struct {
 	checker *check.Checker
 	fence   agency.Fence
 	trees   map[agency.OID][]git.Entry
-	read    []source // changed files, once they were read
-	unread  []agency.Weakening
 }
 
 // tree lists the files of a tree, once.

@@ -63,15 +63,6 @@ func newWorld(t *testing.T, files map[string]string) *world {
 
 func write(t *testing.T, dir string, files map[string]string) { verifytest.Write(t, dir, files) }
 
-func (w *world) git(args ...string) string { return verifytest.Git(w.t, w.repo, args...) }
-
-func (w *world) commit() agency.OID {
-	w.t.Helper()
-	w.git("add", "-A")
-	w.git("commit", "-q", "--allow-empty", "-m", "state")
-	return agency.OID(w.git("rev-parse", "HEAD"))
-}
-
 // change is a claim that makes these changes to the base; an empty text removes
 // a file.
 func (w *world) change(files map[string]string) verify.Spec {
