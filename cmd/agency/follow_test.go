@@ -93,7 +93,7 @@ func hostOf(t *testing.T, after func(time.Duration, func()) func() bool) (*daemo
 		t.Fatal(err)
 	}
 	return d, api.RunRequest{
-		ID: "add-a-file", Goal: "Add a file", Repo: loc.WorkTree, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: true, Config: raw, By: "Tess",
+		ID: "add-a-file", Goal: "Add a file", Repo: loc.WorkTree, Mode: agency.ModeSingle, Land: agency.LandMerge, Yes: true, Untested: true, Config: raw, By: "Tess",
 	}
 }
 

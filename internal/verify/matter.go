@@ -58,12 +58,23 @@ var (
 // isData tells of files that code reads: what tests compare with, or what the
 // product ships.
 func isData(p string) bool {
-	if languageOf(p) != "" || hasParts(p) {
+	if languageOf(p) != "" || hasParts(p) || isLock(p) {
 		return false
 	}
 	switch strings.ToLower(path.Ext(p)) {
-	case ".json", ".yaml", ".yml", ".toml", ".txt", ".csv", ".tsv", ".xml", ".html", ".ini", ".out", ".expected", ".want", ".in", ".dat", ".bin", ".snap", ".golden", ".log", ".sh", ".bash":
+	case ".json", ".yaml", ".yml", ".toml", ".txt", ".csv", ".tsv", ".xml", ".html", ".ini", ".out", ".expected", ".want", ".in", ".dat", ".bin", ".snap", ".golden", ".log":
 		return true
 	}
 	return false
+}
+
+// isLock tells of files that pin what is installed: the tests of either side
+// run with what the change asks for.
+func isLock(p string) bool {
+	switch base := path.Base(p); base {
+	case "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "poetry.lock", "uv.lock", "Pipfile", "Pipfile.lock", "go.sum", "Cargo.lock", "gradle.lockfile":
+		return true
+	default:
+		return strings.HasPrefix(base, "requirements") && strings.HasSuffix(base, ".txt")
+	}
 }

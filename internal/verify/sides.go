@@ -45,6 +45,8 @@ func (j *job) part(ctx context.Context, f *facts) (s sides, err error) {
 			}
 		}
 		switch {
+		case isLock(c.Path):
+			s.both = append(s.both, c)
 		case m != ofProduct:
 			s.tests = append(s.tests, c)
 		case hasParts(c.Path):
