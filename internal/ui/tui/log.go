@@ -213,7 +213,7 @@ func fitted(text string, width, indent int, whole bool) string {
 }
 
 // mostLines bounds how many lines one event takes on a terminal.
-const mostLines = 3
+const mostLines = 5
 
 // telling events are what a person watches for: how things went, and why.
 func telling(ev agency.Event) bool {
