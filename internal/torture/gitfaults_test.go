@@ -94,7 +94,7 @@ func newStage(t *testing.T) *stage {
 	if err := os.WriteFile(play, []byte(changer), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{rig: newUser(t, fmt.Sprintf("version: 1\nretry_budget: 1\nproviders:\n  rehearsal: {type: rehearsal, script: %q}\nmodels:\n  capable: [rehearsal/m]\n", play))}
+	s := &stage{rig: newUser(t, fmt.Sprintf("version: 1\nretry_budget: 1\ncommands: {test: \"\"}\nproviders:\n  rehearsal: {type: rehearsal, script: %q}\nmodels:\n  capable: [rehearsal/m]\n", play))}
 	s.repo = gittest.New(t, "a.txt", "one\n", "b.txt", "b\n")
 	s.dir = s.repo.Dir
 	return s
