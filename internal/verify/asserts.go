@@ -99,21 +99,17 @@ func plainName(lang language, name string) string {
 	return name
 }
 
-// asserting tells whether the source of a test of the change holds an assertion,
-// or hands on to what may. A test whose source is not among the changed ones is
-// believed to.
+// asserting tells whether a test of the change can fail by an assertion. A test
+// whose source is not among the changed ones is believed to.
 func (f facts) asserting(test string) bool {
 	known := false
 	for _, s := range f.sources {
 		if matterOf(s.path) == ofProduct && s.lang != rust {
 			continue
 		}
-		for _, u := range units(s.lang, s.after) {
-			if u.test && plainName(s.lang, u.name) == functionOf(test) {
-				if known = true; u.asserts > 0 {
-					return true
-				}
-			}
+		asserts, found := asserting(s.lang, s.after, functionOf(test))
+		if known = known || found; asserts {
+			return true
 		}
 	}
 	return !known
@@ -144,24 +140,24 @@ func newSkips(files []source, was, now map[place]unit, nameless bool) []agency.W
 
 // asserting tells whether a test of a file, named by its function or title, can
 // fail by an assertion: its own, or one of a helper beside it that it calls. A
-// test that cannot proves nothing by passing. False where the file has no such
-// test.
-func asserting(lang language, src []byte, test string) bool {
+// test that cannot proves nothing by passing. Found is false where the file has
+// no such test.
+func asserting(lang language, src []byte, test string) (asserts, found bool) {
 	all := units(lang, src)
 	for _, u := range all {
 		if !u.test || u.name != test && !strings.HasSuffix(u.name, "."+test) { // a suite's method
 			continue
 		}
-		if u.asserts > 0 {
-			return true
+		if found = true; u.asserts > 0 {
+			return true, true
 		}
 		for _, h := range all {
 			if h.asserts > 0 && !h.test && h.name != wholeFile && callsPlainly(u.body, h.name[strings.LastIndexByte(h.name, '.')+1:]) {
-				return true
+				return true, true
 			}
 		}
 	}
-	return false
+	return false, found
 }
 
 // units are the tests and helpers of a file.

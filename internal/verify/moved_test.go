@@ -153,7 +153,7 @@ func TestAsserting(t *testing.T) {
 		"js: hollow":      {"a.test.js", "it('adds', () => { expect(add(1)).toBe(1) })\nit('is', () => { add(1) })\n", "is", false},
 		"no test of it":   {"a.rb", "assert 1\n", "a", false},
 	} {
-		if got := asserting(languageOf(tt.path), []byte(tt.text), tt.test); got != tt.want {
+		if got, _ := asserting(languageOf(tt.path), []byte(tt.text), tt.test); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
