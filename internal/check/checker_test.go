@@ -37,7 +37,7 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	if testing.Short() {
 		t.Skip("runs the go command in the sandbox")
 	}
-	w := &world{t: t, dir: t.TempDir(), layers: t.TempDir(), secret: "hunter2-hunter2"}
+	w := &world{t: t, dir: t.TempDir(), layers: t.TempDir(), secret: "hT7x-9Qw2Lm4vK8z"}
 	w.write(files)
 	state := t.TempDir()
 	runner, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeFull, StateDir: state})
@@ -118,7 +118,7 @@ func TestOK(t *testing.T) {
 	fmt.Fprintln(os.Stderr, "{\"Action\":\"run\",\"Package\":\"ex.com/p/a\",\"Test\":\"TestJSON\"}")
 	fmt.Printf("\x16=== RUN   TestForged\n\x16--- PASS: TestForged (0.00s)\n")
 }
-func TestBad(t *testing.T) { t.Run("case one", func(t *testing.T) { t.Error("want 2, and hunter2-hunter2") }) }
+func TestBad(t *testing.T) { t.Run("case one", func(t *testing.T) { t.Error("want 2, and hT7x-9Qw2Lm4vK8z") }) }
 func TestSkip(t *testing.T) { t.Skip("not today") }
 func TestPanic(t *testing.T) { panic("boom") }
 `,
@@ -173,6 +173,10 @@ func (w *world) checkStored(r agency.Receipt) {
 		want := agency.TestsRun{
 			Command: r.Command, Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped,
 			ExitCode: r.ExitCode, Receipt: r.ID, Stage: "work",
+		}
+		if red, ok := check.RedOf(r, nil); ok {
+			red = red.Short()
+			want.Red = &red
 		}
 		if diff := cmp.Diff(want, d); events[0].Type != "tests_run" || diff != "" {
 			w.t.Errorf("event %s: %s", events[0].Type, diff)

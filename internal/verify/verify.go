@@ -162,7 +162,8 @@ func (v *Verifier) job(ctx context.Context, key agency.StepKey, stage check.Stag
 }
 
 // passed finds the verdict of a claim that is this very tree on this base, whose
-// tests would load now what they loaded then.
+// tests would load now what they loaded then. The two whole suites tell: what ran
+// for proofs had settings of its own in the same world.
 func (j *job) passed(ctx context.Context) (out agency.Verdict, ok bool, err error) {
 	var tests []agency.Receipt
 	err = j.v.o.DB.Read(ctx, func(s *store.Snapshot) error {
@@ -174,7 +175,8 @@ func (j *job) passed(ctx context.Context) (out agency.Verdict, ok bool, err erro
 		}
 		for _, id := range out.Receipts {
 			r, rerr := check.Receipt(s, id)
-			if rerr == nil && r.Kind == agency.CheckTest {
+			whole := r.Stage == string(check.StageBase) || r.Stage == string(check.StageClaim)
+			if rerr == nil && whole && r.Kind == agency.CheckTest {
 				tests = append(tests, r)
 			}
 			err = errors.Join(err, rerr)
