@@ -2,7 +2,7 @@ package code
 
 import (
 	"context"
-	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -107,31 +107,36 @@ type lexeme struct {
 	form int
 }
 
-// Shape is a normal form of a function's body, to tell whether a test that was
-// moved or renamed is the same: its tokens and how they are nested, without
-// comments and blanks, and with a mark in the place of its own name.
-func (e *Engine) Shape(ctx context.Context, path string, src []byte, fn Function) (string, error) {
+// Shape is a normal form of a source, to tell whether another does the same: its
+// tokens and how they are nested, without comments and blanks. Comments that
+// compilers obey stay in it.
+func (e *Engine) Shape(ctx context.Context, path string, src []byte) (string, error) {
 	f, err := e.read(ctx, path, src)
 	if err != nil {
 		return "", err
 	}
-	if fn.BodyStart < 0 || fn.BodyEnd < fn.BodyStart || fn.BodyEnd > len(src) {
-		return "", fmt.Errorf("%s: no body at bytes %d to %d", path, fn.BodyStart, fn.BodyEnd)
+	if _, ok := f.(*goFile); ok && cgo.Match(src) {
+		return string(src), nil
 	}
-	own := fn.Name[strings.LastIndexByte(fn.Name, '.')+1:]
 	var b strings.Builder
-	for _, t := range f.tokens(fn.BodyStart, fn.BodyEnd) {
-		switch {
-		case t.form == ending:
-			continue
-		case t.form == name && t.text == own:
-			t.text = "\x01"
-		}
-		b.WriteString(t.text)
+	for _, d := range directive.FindAll(src, -1) {
+		b.Write(d)
 		b.WriteByte(0)
+	}
+	for _, t := range f.tokens(0, len(src)) {
+		if t.form != ending {
+			b.WriteString(t.text)
+			b.WriteByte(0)
+		}
 	}
 	return b.String(), nil
 }
+
+// directive is a comment that a compiler obeys; of cgo it is all of them.
+var (
+	directive = regexp.MustCompile(`(?m)^(?://[a-z]+[: ].*|// \+build .*|#!.*|#.*coding.*|.*@jsx.*)$`)
+	cgo       = regexp.MustCompile(`(?m)^\s*(?:import\s+)?"C"\s*$`)
+)
 
 // CodeLines gives the lines, from 1, in order, that hold code within the bodies
 // of functions: no comments, no documentation, no blank lines, and none of

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -240,4 +241,53 @@ func (t *trial) blame(tests []string) {
 			t.note("%s fails alone on the base too, so it was judged by more runs of the suite", n)
 		}
 	}
+}
+
+// byChance are those of the tests which the change mended that fail when they are
+// run again as often as what it turned red is: a test that gives both proves
+// nothing, whichever came first. One that fails whenever it is alone may need
+// others: of that the whole suite decides.
+func (w *weighing) byChance(ctx context.Context, mended []string) (_ map[string]bool, err error) {
+	if len(mended) == 0 || len(w.f.tests.regressed) > 0 || !w.f.sides.changesProduct() {
+		return nil, nil // a claim that broke something proves nothing anyway
+	}
+	b := newBench(w.j, w.j.task.stage, w.j.task.claim)
+	defer func() {
+		err = errors.Join(err, b.close(ctx))
+		w.f.madeWithout = append(w.f.madeWithout, b.made...)
+	}()
+	cmd := w.f.scope.again(w.j.task.Commands.Command(agency.CheckTest))
+	did := map[string]seen{}
+	run := func(line string) error {
+		one := cmd
+		one.Line = line
+		r, err := b.fresh(ctx, one)
+		s := w.f.folding.fold(readSuite(r))
+		for _, t := range mended {
+			was := did[t]
+			was.add(s.tests[t])
+			did[t] = was
+		}
+		return err
+	}
+	alone, ok, err := b.rerunLine(ctx, cmd.Line, mended)
+	for n := 0; n < claimReruns && ok && err == nil; n++ {
+		err = run(alone)
+	}
+	whole := slices.ContainsFunc(mended, func(t string) bool { return !did[t].green })
+	if err == nil && whole {
+		maps.DeleteFunc(did, func(_ string, s seen) bool { return !s.green })
+		err = run(cmd.Line)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for t, s := range did {
+		out[t] = s.red
+	}
+	if whole && slices.Contains(slices.Collect(maps.Values(out)), true) {
+		err = w.j.checker.Distrust(ctx, b.subject(), cmd)
+	}
+	return out, err
 }

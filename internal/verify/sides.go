@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"strings"
 
+	"agency/internal/code"
 	"agency/internal/git"
 )
 
 // sides parts a change into what is of the product and what is of the tests, so
 // that either can be run with the other's base.
+// What differs in comments alone is in neither.
 type sides struct {
 	product, tests []git.Change
 	// both are manifests that decide nothing about tests, such as new
@@ -70,10 +72,33 @@ func (j *job) part(ctx context.Context, f *facts) (s sides, err error) {
 				s.product = append(s.product, c)
 			}
 		default:
-			s.product = append(s.product, c)
+			same, err := j.sameCode(ctx, c)
+			if err != nil {
+				return s, err
+			}
+			if !same {
+				s.product = append(s.product, c)
+			}
 		}
 	}
 	return s, nil
+}
+
+// sameCode tells whether a source differs in comments and blanks alone.
+func (j *job) sameCode(ctx context.Context, c git.Change) (bool, error) {
+	if code.LanguageOf(c.Path) == "" || c.Status != 'M' || c.Old.Mode != c.New.Mode {
+		return false, nil
+	}
+	before, after, err := j.texts(ctx, c)
+	if err != nil || before == nil || after == nil {
+		return false, err
+	}
+	was, err := j.v.o.Syntax.Shape(ctx, c.Path, before)
+	if err != nil {
+		return false, skipped(err)
+	}
+	is, err := j.v.o.Syntax.Shape(ctx, c.Path, after)
+	return err == nil && was == is, skipped(err)
 }
 
 // decides tells whether a changed manifest says otherwise how tests run.

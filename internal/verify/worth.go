@@ -132,7 +132,20 @@ func (w *weighing) onOldTests(ctx context.Context) error {
 		}
 		f.expectations(got, names)
 	}
+	chance, err := w.byChance(ctx, slices.DeleteFunc(slices.Clone(w.open), func(t string) bool {
+		return f.baseSuite.tests[t] != agency.TestFailed || got.tests[t] != agency.TestPassed
+	}))
+	if err != nil {
+		return err
+	}
 	w.settle(func(t string, v *agency.TestWorth) bool {
+		switch {
+		case chance[t]:
+			v.Why = "run again it failed, so that it passed may be chance"
+			return true
+		case !f.sides.changesProduct():
+			return false
+		}
 		was, existed := f.baseSuite.tests[t]
 		if was == agency.TestFailed && got.tests[t] == agency.TestFailed && !f.baseMixed[t] {
 			v.Why = "it passes only with what this run edited of the tests"
