@@ -26,6 +26,7 @@ import (
 	"agency/internal/sandbox"
 	"agency/internal/session"
 	"agency/internal/store"
+	"agency/internal/verify"
 	"agency/internal/workspace"
 )
 
@@ -88,7 +89,7 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 func (r *rig) open(ctx context.Context) (err error) {
 	r.db, err = store.Open(ctx, store.Options{LongLog: true, Path: filepath.Join(r.state, "agency.db"), Sets: []store.Set{
 		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
-		workspace.Migrations(), check.Migrations(), session.Migrations(), land.Migrations(),
+		workspace.Migrations(), check.Migrations(), verify.Migrations(), session.Migrations(), land.Migrations(),
 	}})
 	if err != nil {
 		return err
