@@ -106,7 +106,7 @@ type MergeSpec struct {
 	// Target is the short name of a branch.
 	Target string `json:"target"`
 	// Head is the commit of the run's branch that a person was shown and that was
-	// verified: no other is merged. Empty: whatever the branch is at.
+	// verified: no other is merged. Empty: the one that the run left there.
 	Head agency.OID `json:"head,omitempty"`
 	// Verified is the Moved of an earlier call after the caller has verified
 	// its tree: the merge is done only where target and branch still are there.
@@ -116,7 +116,8 @@ type MergeSpec struct {
 
 // MergeOutcome is how a merge ended. Exactly one of Merged, Moved and Refused
 // is set; with Refused, Reason is a sentence for a person that names what is in
-// the way, Mend how to mend it, and nothing has been touched.
+// the way, and nothing has been touched. Mend is how to mend it then, or to merge
+// what somebody moved by hand.
 type MergeOutcome struct {
 	Merged  *Merged  `json:"merged,omitempty"`
 	Moved   *Moved   `json:"moved,omitempty"`

@@ -130,11 +130,11 @@ func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 		return MergeOutcome{}, err
 	}
 	head := s.head
-	if head == "" {
-		last, err := lastOn(ctx, m.o.DB, m.run, m.spec.Run, branchRef(m.record.Branch))
-		if err != nil {
-			return MergeOutcome{}, err
-		}
+	last, err := lastOn(ctx, m.o.DB, m.run, m.spec.Run, branchRef(m.record.Branch))
+	if err != nil {
+		return MergeOutcome{}, err
+	}
+	if m.spec.Head = cmp.Or(m.spec.Head, last); head == "" {
 		return MergeOutcome{}, refuse(CauseUnborn, []string{m.record.Branch},
 			fmt.Sprintf("the run's branch %s does not exist (any more)", m.record.Branch), fmt.Sprintf("git branch %s %s", m.record.Branch, last))
 	}
@@ -177,7 +177,7 @@ func (m *merge) commit(ctx context.Context, tree, target, head agency.OID) (agen
 
 // already finds the run's work in the target.
 func (m *merge) already(ctx context.Context, target, head agency.OID) (*Merged, error) {
-	for _, c := range []agency.OID{head, cmp.Or(m.spec.Head, head)} { // what was shown, too: a branch that was set back holds less
+	for _, c := range []agency.OID{head, m.spec.Head} { // what was shown, too: a branch that was set back holds less
 		if in, err := m.run.Dir().IsAncestor(ctx, c, target); err != nil || !in {
 			return nil, err
 		}
@@ -215,7 +215,7 @@ func (m *merge) verified(ctx context.Context, target, head, tree agency.OID) (bo
 	if v := m.spec.Verified; v != nil {
 		return v.Target == target && v.Tree == tree && v.Head == head, nil
 	}
-	if m.spec.Head != "" && m.spec.Head != head {
+	if m.spec.Head != head {
 		return false, nil
 	}
 	start, err := m.start(ctx)
@@ -241,7 +241,7 @@ func (m *merge) moved(ctx context.Context, now Moved, err error) (MergeOutcome, 
 	if err != nil {
 		return MergeOutcome{}, err
 	}
-	shown := cmp.Or(m.spec.Head, now.Head)
+	shown := m.spec.Head
 	from, to := agency.OID(""), shown
 	if v := m.spec.Verified; v != nil {
 		from, to, shown = v.Target, v.Tree, cmp.Or(v.Head, shown)
@@ -251,7 +251,7 @@ func (m *merge) moved(ctx context.Context, now Moved, err error) (MergeOutcome, 
 	if shown != now.Head {
 		now.ByHand = true
 		now.Why, err = m.byHand(ctx, shown, now.Head)
-		return MergeOutcome{Moved: &now}, err
+		return MergeOutcome{Moved: &now, Mend: fmt.Sprintf("git switch %s && git merge %s", m.spec.Target, m.record.Branch)}, err
 	}
 	paths, err := differing(ctx, m.run.Dir(), from, to, now.Target, now.Tree)
 	if len(paths) > 0 {

@@ -183,6 +183,8 @@ func merge(c flow.Ctx, in Input, name string, contract agency.ContractID, head a
 			return out.Merged.Commit, obstacle{}, nil
 		case out.Moved == nil:
 			return "", obstacle{why: out.Reason, mend: out.Mend}, nil
+		case out.Moved.ByHand && head == "":
+			return "", obstacle{why: out.Moved.Why, mend: out.Mend}, nil
 		}
 		// The target moved: what would land there is tested before it does.
 		if contract != "" {
