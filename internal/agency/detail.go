@@ -183,7 +183,8 @@ type (
 		Tool    string    `json:"tool"`
 		Reason  string    `json:"reason"`
 	}
-	// TestsRun is a receipt of a test command. Stage says on what: work, base, claim, landing or target.
+	// TestsRun is a receipt of a test command. Stage says on what: work, base,
+	// claim, landing or target, else it is a trial that says nothing of the work.
 	TestsRun struct {
 		Command  string    `json:"command"`
 		Passed   int       `json:"passed"`

@@ -43,6 +43,24 @@ const (
 	StageTarget      Stage = "target"       // the merge into the target branch
 )
 
+// Trial tells of runs that find out what tests are worth, on trees that are no
+// state of the work: what fails there is meant to.
+func (s Stage) Trial() bool {
+	switch s {
+	case StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues:
+		return true
+	}
+	return false
+}
+
+// words say for people what a trial runs on.
+func (s Stage) words() string {
+	return map[Stage]string{
+		StageOldTests: "trial under the old tests", StageWithout: "trial without the change", StageCut: "trial with the change cut out",
+		StageOldBodies: "trial with the old bodies", StageOtherValues: "trial with other values",
+	}[s]
+}
+
 // Subject is what a command runs on.
 type Subject struct {
 	Place sandbox.Place

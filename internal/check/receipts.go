@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -260,7 +261,10 @@ func ofBase(tx *store.Tx, run agency.RunID, kind agency.CheckKind) ([]agency.Rec
 // eventOf is the receipt as the log tells it.
 func eventOf(s Subject, r agency.Receipt, again bool, red *agency.Red) agency.Event {
 	severity := agency.SeverityInfo
-	if !r.OK() {
+	switch {
+	case s.Stage.Trial():
+		severity = agency.SeverityDebug
+	case !r.OK():
 		severity = agency.SeverityWarning
 	}
 	var d agency.Detail = agency.LintRun{Command: r.Command, Kind: r.Kind, ExitCode: r.ExitCode, Receipt: r.ID, Stage: string(s.Stage), Red: red}
@@ -272,7 +276,7 @@ func eventOf(s Subject, r agency.Receipt, again bool, red *agency.Red) agency.Ev
 	}
 	summary := Headline(r) + whyRed(red)
 	if s.Stage != "" {
-		summary = string(s.Stage) + ": " + summary
+		summary = cmp.Or(s.Stage.words(), string(s.Stage)) + ": " + summary
 	}
 	if again {
 		summary += " (known from before)"

@@ -31,9 +31,9 @@ func LastRed(all []agency.Receipt, contract agency.ContractID) []agency.Red {
 	return Reds(Latest(own), all)
 }
 
-// RedOf is a receipt as a red check; false where it passes.
+// RedOf is a receipt as a red check; false where it passes, and of a trial.
 func RedOf(r agency.Receipt, all []agency.Receipt) (agency.Red, bool) {
-	if r.OK() {
+	if r.OK() || Stage(r.Stage).Trial() {
 		return agency.Red{}, false
 	}
 	out := agency.Red{
@@ -95,9 +95,12 @@ func baseOf(r agency.Receipt, all []agency.Receipt) (out []agency.Receipt) {
 
 // Latest are the newest receipts of each check among some, in the order of the
 // kinds: of the test command the one of the newest tree that has most results,
-// for what is run again alone has few.
+// for what is run again alone has few. Trials are none.
 func Latest(rs []agency.Receipt) (out []agency.Receipt) {
 	for _, r := range rs {
+		if Stage(r.Stage).Trial() {
+			continue
+		}
 		i := slices.IndexFunc(out, func(o agency.Receipt) bool {
 			return o.ContractID == r.ContractID && o.Kind == r.Kind && (r.Kind != agency.CheckCommand || o.Command == r.Command)
 		})

@@ -49,6 +49,20 @@ func TestRedTestsAreNamedWithWhatWasRedBefore(t *testing.T) {
 	}
 }
 
+// What a trial finds out says nothing of the work, whether it is red or not.
+func TestTrialsAreNotRed(t *testing.T) {
+	all := []agency.Receipt{suiteOf(StageBase, "t0", "main", "A"), suiteOf(StageClaim, "t2", "main", "!A", "B")}
+	for _, trial := range []Stage{StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues} {
+		all = append(all, suiteOf(trial, "t2", "main", "A", "!B", "!C"))
+		if _, ok := RedOf(all[len(all)-1], all); ok || trial.words() == "" {
+			t.Errorf("%s is red", trial)
+		}
+	}
+	if red := LastRed(all, "main"); len(red) != 1 || len(red[0].Tests) != 1 || red[0].Tests[0].Name != "A" {
+		t.Errorf("%+v", red)
+	}
+}
+
 // A check that was not run on the base says nothing of it.
 func TestRedOfACheckWithoutABase(t *testing.T) {
 	r := agency.Receipt{Kind: agency.CheckCommand, Command: "make e2e", Stage: string(StageClaim), ExitCode: 127, Output: "sh: make: not found\n"}

@@ -162,11 +162,13 @@ func (v *mergeGateView) fillReceipts(q *store.Snapshot, last map[agency.Contract
 	for _, r := range receipts {
 		landed := r.Stage == string(check.StageLanding) && (v.Contract == "" || r.ContractID == v.Contract)
 		if r.Tree == judged && (kept[r.ID] || landed) {
-			v.Receipts = append(v.Receipts, receiptLine(r))
 			of = append(of, r)
 		}
 	}
 	of = check.Latest(of)
+	for _, r := range of {
+		v.Receipts = append(v.Receipts, receiptLine(r))
+	}
 	v.Reds = check.Reds(of, receipts)
 	for _, r := range of {
 		if r.Kind == agency.CheckTest {

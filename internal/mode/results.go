@@ -228,7 +228,7 @@ func (f *findings) result(c agency.ReportContract) result {
 // and place.
 func (f *findings) checked(id agency.ContractID) (out []receiptResult) {
 	for _, r := range f.receipts {
-		if r.ContractID != id || r.Stage == string(check.StageBase) {
+		if on := check.Stage(r.Stage); r.ContractID != id || on == check.StageBase || on.Trial() {
 			continue
 		}
 		one := receiptResult{r.Kind, short(r.Command), r.Stage, r.ExitCode, r.Parsed, r.Passed, r.Failed, r.Skipped}

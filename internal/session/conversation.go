@@ -266,7 +266,9 @@ func (c *conversation) read(ctx context.Context) (contract agency.Contract, rece
 			if err != nil {
 				return err
 			}
-			receipts = append(receipts, r)
+			if !check.Stage(r.Stage).Trial() {
+				receipts = append(receipts, r)
+			}
 		}
 		return nil
 	})

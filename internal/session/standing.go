@@ -115,7 +115,7 @@ func (c *conversation) binding(q store.Querier) ([]agency.Message, error) {
 func latest(all []agency.Receipt, contract agency.ContractID) []agency.Receipt {
 	var out []agency.Receipt
 	for _, r := range all {
-		if r.ContractID != contract {
+		if r.ContractID != contract || check.Stage(r.Stage).Trial() {
 			continue
 		}
 		out = slices.DeleteFunc(out, func(o agency.Receipt) bool { return o.Kind == r.Kind && o.Command == r.Command })

@@ -78,16 +78,17 @@ func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]a
 		spent := budget.Sum(lines, func(l budget.Line) bool { return l.Contract == c.ID })
 		c.TokensUsed, c.CostUSD = spent.Tokens, spent.Money.Float()
 		d := api.ContractDoc{Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: check.LastRed(receipts, c.ID)}
+		var last agency.Verdict // a claim that failed proves nothing
 		for _, v := range verdicts {
 			if v.ContractID == c.ID {
-				d.Unproved, d.Expectations = v.Unproved, v.Expectations
+				d.Unproved, d.Expectations, last = v.Unproved, v.Expectations, v
 			}
-			if v.ContractID == c.ID && len(v.Proofs) > 0 {
-				d.Criteria = v.Proofs
-				for _, r := range reviews {
-					if r.ContractID == c.ID && r.Tree == v.Tree {
-						d.Criteria = agency.ProveByReview(d.Criteria, r)
-					}
+		}
+		if holds := last.Pass && len(last.Proofs) > 0; holds && (c.Status == agency.StatusComplete || !c.Status.Final()) {
+			d.Criteria = last.Proofs
+			for _, r := range reviews {
+				if r.ContractID == c.ID && r.Tree == last.Tree {
+					d.Criteria = agency.ProveByReview(d.Criteria, r)
 				}
 			}
 		}

@@ -34,7 +34,9 @@ func (p *Progress) Add(ev agency.Event) {
 		p.Unpriced = p.Unpriced || d.Unpriced
 		p.Doing = ""
 	case *agency.TestsRun:
-		p.Tests = testsWord(*d)
+		if ev.Severity.AtLeast(agency.SeverityInfo) { // else a trial
+			p.Tests = testsWord(*d)
+		}
 	case *agency.ToolCalled:
 		p.Doing = Line(d.Tool)
 	case *agency.GatePending:
