@@ -225,6 +225,19 @@ func ChargeLost(tx *store.Tx, run agency.RunID) (int, error) {
 	return chargeAll(tx, run, tx.Fence.Epoch)
 }
 
+// Work puts time at work on a contract that no request belongs to: its checks'.
+// Without a node of its own, the run's has it.
+func Work(tx *store.Tx, run agency.RunID, contract agency.ContractID, took time.Duration) error {
+	name := ContractNode(contract)
+	switch _, err := readNode(tx, run, name); {
+	case agency.KindOf(err) == agency.KindNotFound:
+		name = Root
+	case err != nil:
+		return err
+	}
+	return move(tx, run, request{node: name}, 0, 0, int64(took))
+}
+
 // ChargeOpen charges every request of a run whose answer nobody waits for any
 // more, because the run was stopped in the middle of it, and says how many
 // there were.

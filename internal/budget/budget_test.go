@@ -157,6 +157,25 @@ func TestWarnsOnce(t *testing.T) {
 
 // A reservation becomes that of another model where the limit holds it, and
 // stays as it was where not. Its own part of the limit counts as free.
+// Checks take time at work, too: on the contract's node and all above it, which
+// refuse where their time is up.
+func TestWork(t *testing.T) {
+	db := open(t, t.TempDir())
+	tree(t, db, Limits{Wall: time.Minute})
+	write(t, db, func(tx *store.Tx) error { return Work(tx, run, "a", 40*time.Second) })
+	write(t, db, func(tx *store.Tx) error { return Work(tx, run, "no such", 10*time.Second) })
+	if a, all := state(t, db, "contract/a").Wall, state(t, db, Root).Wall; a != 40*time.Second || all != 50*time.Second {
+		t.Errorf("%v of %v", a, all)
+	}
+	if err := reserve(db, "1", "session/s", 1, 1); err != nil {
+		t.Error(err)
+	}
+	write(t, db, func(tx *store.Tx) error { return Work(tx, run, "", 10*time.Second) })
+	if err := reserve(db, "2", "session/s", 1, 1); !errors.As(err, new(*Exhausted)) {
+		t.Errorf("a minute is up, and more is asked for: %v", err)
+	}
+}
+
 func TestRebook(t *testing.T) {
 	db := open(t, t.TempDir())
 	defer func() { _ = db.Close() }()

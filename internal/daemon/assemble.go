@@ -110,7 +110,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 // bind says who carries out which step. This list is the whole of it.
 func (p *parts) bind(fence agency.Fence, shop *workshop.Shop) *flow.Registry {
 	reg, db, mail := flow.NewRegistry(), p.db, p.board
-	verifier := verify.New(verify.Options{DB: db, Workspaces: shop.Spaces(), Checker: shop.Checker, Syntax: p.syntax})
+	verifier := verify.New(verify.Options{DB: db, Workspaces: shop.Spaces(), Checker: shop.Checker, Syntax: p.syntax, AtWork: budget.Work})
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: shop.Spaces(), Checker: shop.Checker, Grant: shop.Grant}))
 	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop, Mail: mail}).Do)

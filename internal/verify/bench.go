@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -94,8 +95,11 @@ func (b *bench) execute(ctx context.Context, s check.Subject, cmd check.Command)
 	s.Place = b.subject().Place
 	s.Fresh = true
 	r, err := b.j.checker.Run(ctx, s, cmd)
+	b.j.took += seconds(r.Duration)
 	return b.note(r), err
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // runSetup tells whether the checkout can be set up. A known receipt is enough
 // to judge; the command runs again when a later one needs what it makes.
@@ -137,6 +141,7 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.j.took += seconds(r.Duration)
 	r = b.note(r)
 	b.setup = &r
 	return nil

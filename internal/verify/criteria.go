@@ -60,7 +60,7 @@ func (j *job) evidence(ctx context.Context, f *facts, c agency.Check, claim *ben
 		return 0, err
 	}
 	f.refs[c], f.refWorth[c] = r, agency.RefWorth{Passes: passes(r)}
-	return left - time.Duration(r.Duration*float64(time.Second)), nil
+	return left - seconds(r.Duration), nil
 }
 
 // checksOf are the checks of criteria and evidence, each once, in order.

@@ -50,7 +50,7 @@ func (w *weighing) withoutBodies(ctx context.Context) (err error) {
 // patience is how long tests may take with something taken out: what waits for
 // it may wait for ever.
 func patience(r agency.Receipt) time.Duration {
-	return 3*time.Duration(r.Duration*float64(time.Second)) + 20*time.Second
+	return 3*seconds(r.Duration) + 20*time.Second
 }
 
 // withoutFunctions decides where the change has no function that could be taken

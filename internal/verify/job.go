@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -37,6 +38,7 @@ type job struct {
 	checker *check.Checker
 	fence   agency.Fence
 	trees   map[agency.OID][]git.Entry
+	took    time.Duration // what commands took that really ran
 }
 
 // tree lists the files of a tree, once.

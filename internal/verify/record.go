@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -40,7 +41,7 @@ func (v *Verifier) stored(ctx context.Context, run agency.RunID, key agency.Step
 
 // keep writes a verdict and its event, and returns it as it was stored. The
 // first one of a key stays.
-func (v *Verifier) keep(ctx context.Context, key agency.StepKey, spec Spec, verdict agency.Verdict) (agency.Verdict, error) {
+func (v *Verifier) keep(ctx context.Context, key agency.StepKey, spec Spec, verdict agency.Verdict, took time.Duration) (agency.Verdict, error) {
 	var red []agency.Red
 	err := v.o.DB.Read(ctx, func(s *store.Snapshot) (err error) { red, err = redOf(s, spec, verdict); return err })
 	if err != nil {
@@ -61,14 +62,9 @@ func (v *Verifier) keep(ctx context.Context, key agency.StepKey, spec Spec, verd
 			return err
 		}
 		_, err = event.Append(tx, eventOf(spec, verdict, red))
-		return err
+		return errors.Join(err, v.atWork(tx, spec, took))
 	}
-	if fence := flow.ScopeOf(ctx).Fence; fence != (agency.Fence{}) {
-		err = v.o.DB.WriteFenced(ctx, fence, write)
-	} else {
-		err = v.o.DB.Write(ctx, write)
-	}
-	if err != nil {
+	if err := v.write(ctx, write); err != nil {
 		return agency.Verdict{}, fmt.Errorf("verdict of %s: %w", key, err)
 	}
 	kept, ok, err := v.stored(ctx, spec.Run, key)
@@ -76,6 +72,20 @@ func (v *Verifier) keep(ctx context.Context, key agency.StepKey, spec Spec, verd
 		err = agency.Errorf(agency.KindInternal, "verdict of %s: it is not there after it was written", key)
 	}
 	return kept, err
+}
+
+func (v *Verifier) write(ctx context.Context, fn func(*store.Tx) error) error {
+	if fence := flow.ScopeOf(ctx).Fence; fence != (agency.Fence{}) {
+		return v.o.DB.WriteFenced(ctx, fence, fn)
+	}
+	return v.o.DB.Write(ctx, fn)
+}
+
+func (v *Verifier) atWork(tx *store.Tx, spec Spec, took time.Duration) error {
+	if v.o.AtWork == nil || took == 0 {
+		return nil
+	}
+	return v.o.AtWork(tx, spec.Run, spec.Contract, took)
 }
 
 func eventOf(spec Spec, verdict agency.Verdict, red []agency.Red) agency.Event {

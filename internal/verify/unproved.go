@@ -23,7 +23,7 @@ const (
 // allows, by all. What no test reaches needs no run.
 func (k *cutting) unproved(ctx context.Context) (err error) {
 	own := slices.DeleteFunc(slices.Clone(k.f.fresh), func(t string) bool { return slices.Contains(k.f.retried.flaky, t) })
-	took := time.Duration(k.f.claimSuite.receipt.Duration * float64(time.Second))
+	took := seconds(k.f.claimSuite.receipt.Duration)
 	budget := max(time.Duration(linesBudget*float64(took)), linesAtLeast)
 	all := took <= budget
 	t := linesTold{files: map[string]*agency.UnprovedFile{}}

@@ -67,6 +67,8 @@ type Options struct {
 	AffectedAbove time.Duration
 	// Syntax reads sources for what a change can be taken out of. Needed.
 	Syntax *code.Engine
+	// AtWork books the time that the checks of a contract took; nil: nobody does.
+	AtWork func(tx *store.Tx, run agency.RunID, contract agency.ContractID, took time.Duration) error
 }
 
 // Verifier verifies claims. It is safe for concurrent use.
@@ -109,7 +111,7 @@ func (v *Verifier) Verify(ctx context.Context, key agency.StepKey, spec Spec) (a
 	if err != nil {
 		return agency.Verdict{}, fmt.Errorf("verify %s: %w", spec.Contract, err)
 	}
-	return v.keep(ctx, key, spec, verdict)
+	return v.keep(ctx, key, spec, verdict, j.took)
 }
 
 // VerifyTree judges the tree that a landing, or without a contract the final
@@ -138,7 +140,7 @@ func (v *Verifier) VerifyTree(ctx context.Context, key agency.StepKey, spec Spec
 	if err != nil {
 		return agency.Verdict{}, fmt.Errorf("verify %s: %w", stage, err)
 	}
-	return verdict, nil
+	return verdict, v.write(ctx, func(tx *store.Tx) error { return v.atWork(tx, spec, j.took) })
 }
 
 // job opens what a verification works with.

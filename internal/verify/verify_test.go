@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -181,6 +182,32 @@ func TestMendedTestIsProof(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What checks took is time at work: in claims and in landings, and where nothing
+// ran it is none.
+func TestChecksAreWork(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	var took []time.Duration
+	w.options.AtWork = func(_ *store.Tx, run agency.RunID, c agency.ContractID, d time.Duration) error {
+		if run != runID || c != "main" {
+			t.Errorf("booked on %s of %s", c, run)
+		}
+		took = append(took, d)
+		return nil
+	}
+	w.verifier = verify.New(w.options)
+	spec := w.change(map[string]string{"sub.go": goodGo})
+	begun := time.Now()
+	w.verify(spec)
+	w.verify(spec)
+	if len(took) != 1 || took[0] < 100*time.Millisecond || took[0] > time.Since(begun) {
+		t.Errorf("booked %v", took)
+	}
+	spec.Anew = true
+	if _, err := w.verifier.VerifyTree(t.Context(), "land", spec); err != nil || len(took) != 2 {
+		t.Errorf("booked %v, %v", took, err)
+	}
 }
 
 func TestClaimsThatFail(t *testing.T) {
