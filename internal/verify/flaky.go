@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -247,15 +246,12 @@ func (t *trial) blame(tests []string) {
 // run again as often as what it turned red is: a test that gives both proves
 // nothing, whichever came first. One that fails whenever it is alone may need
 // others: of that the whole suite decides.
-func (w *weighing) byChance(ctx context.Context, mended []string) (_ map[string]bool, err error) {
+func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bool, error) {
 	if len(mended) == 0 || len(w.f.tests.regressed) > 0 || !w.f.sides.changesProduct() {
 		return nil, nil // a claim that broke something proves nothing anyway
 	}
-	b := newBench(w.j, w.j.task.stage, w.j.task.claim)
-	defer func() {
-		err = errors.Join(err, b.close(ctx))
-		w.f.madeWithout = append(w.f.madeWithout, b.made...)
-	}()
+	b := w.claim
+	b.renew()
 	cmd := w.f.scope.again(w.j.task.Commands.Command(agency.CheckTest))
 	did := map[string]seen{}
 	run := func(line string) error {

@@ -129,7 +129,7 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 	if f.coverage, err = j.coverage(ctx); err != nil {
 		return err
 	}
-	if err = j.weigh(ctx, f); err != nil {
+	if err = j.weigh(ctx, f, claim); err != nil {
 		return err
 	}
 	if f.weaker, err = j.weaker(ctx, f); err != nil {

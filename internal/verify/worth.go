@@ -15,12 +15,12 @@ import (
 // tests of either side on the product of either side, as far as that is not
 // known from the suites, and takes the change out of the claim where a test
 // cannot run without it.
-func (j *job) weigh(ctx context.Context, f *facts) (err error) {
+func (j *job) weigh(ctx context.Context, f *facts, claim *bench) (err error) {
 	if f.sides, err = j.part(ctx, f); err != nil {
 		return err
 	}
 	if f.claimSuite.receipt.Parsed {
-		w := weighing{j: j, f: f, shown: map[string]bool{}, planned: map[string]bool{}}
+		w := weighing{j: j, f: f, claim: claim, shown: map[string]bool{}, planned: map[string]bool{}}
 		f.worth = map[string]agency.TestWorth{}
 		if f.baseSuite.ran {
 			w.collect()
@@ -36,8 +36,9 @@ func (j *job) weigh(ctx context.Context, f *facts) (err error) {
 
 // weighing is one look at what tests are worth.
 type weighing struct {
-	j *job
-	f *facts
+	j     *job
+	f     *facts
+	claim *bench
 	// open are the tests that are still to be decided, sorted: they pass on the
 	// claim.
 	open []string
