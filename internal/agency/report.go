@@ -133,11 +133,13 @@ type LeftOpen struct {
 	Leftovers []OpenFile        `json:"leftovers"`
 	Writes    []UndeclaredWrite `json:"undeclared_writes"`
 	Flaky     []string          `json:"flaky"` // tests
+	// Unchecked are folders that the change touches and no command enters.
+	Unchecked []string `json:"unchecked"`
 }
 
 // Empty tells whether nothing is open.
 func (o LeftOpen) Empty() bool {
-	return len(o.Contracts)+len(o.Asserted)+len(o.Weakened)+len(o.Leftovers)+len(o.Writes)+len(o.Flaky) == 0
+	return len(o.Contracts)+len(o.Asserted)+len(o.Weakened)+len(o.Leftovers)+len(o.Writes)+len(o.Flaky)+len(o.Unchecked) == 0
 }
 
 // OpenContract is one that did not land, and why.

@@ -14,6 +14,9 @@ const (
 	WeakForging WeakeningKind = "forging"    // code that can tell that it is tested, or end its own test run
 	// WeakUntested is that nothing tested the work.
 	WeakUntested WeakeningKind = "untested"
+	// WeakUnentered is a folder that the change touches and no command of the run
+	// enters.
+	WeakUnentered WeakeningKind = "unentered"
 	// WeakExpectation is a test that was red and is green only in an edited form.
 	WeakExpectation WeakeningKind = "expectation"
 )
@@ -48,4 +51,5 @@ var weakWords = map[WeakeningKind]string{
 	WeakAsserts: "fewer assertions", WeakEdited: "test edited outside of the declared writes",
 	WeakControl: "control file edited", WeakForging: "code that knows of its tests",
 	WeakUntested: "nothing tested the work", WeakExpectation: "green only in an edited form",
+	WeakUnentered: "nothing tested what changed in",
 }

@@ -194,11 +194,12 @@ type ConflictDoc struct {
 type ContractDoc struct {
 	agency.Contract
 	Criteria []agency.Proof `json:"criteria"`
-	// Red are the checks that did not pass when it was last checked; Unproved and
-	// Expectations are those of its last verdict.
+	// Red are the checks that did not pass when it was last checked; Unproved,
+	// Expectations and Unchecked are those of its last verdict.
 	Red          []agency.Red         `json:"red,omitempty"`
 	Unproved     *agency.Unproved     `json:"unproved,omitempty"`
 	Expectations []agency.Expectation `json:"expectations,omitempty"`
+	Unchecked    []string             `json:"unchecked,omitempty"`
 }
 
 // SessionDoc is one session. Outcome is empty while it is at work.

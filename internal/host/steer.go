@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -159,6 +160,9 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 	switch {
 	case d.Verb == agency.Approve && g.Kind == agency.GateQuestion && d.Note == "":
 		return agency.Errorf(agency.KindInvalid, "a question needs an answer").WithMend("agency approve %s --note TEXT", g.RunID)
+	case d.Verb == agency.Reject && (g.Kind == agency.GateMerge || g.Kind == agency.GatePlan) && strings.TrimSpace(d.Note) == "":
+		return agency.Errorf(agency.KindInvalid, "a rejected %s goes back to be done again, for which the agents must be told why", map[agency.GateKind]string{agency.GateMerge: "work", agency.GatePlan: "plan"}[g.Kind]).
+			WithMend("agency reject %s --reason TEXT", g.RunID)
 	case d.BudgetUSD != 0 && g.Kind != agency.GateBudget:
 		return agency.Errorf(agency.KindInvalid, "--budget answers a budget gate; this is a %s gate", g.Kind)
 	case d.BudgetUSD < 0:

@@ -233,10 +233,16 @@ func (v *mergeGateView) fillTeam(q store.Querier, last map[agency.ContractID]age
 	return nil
 }
 
-// judgeUntested makes a weakened check of it that nothing tested the work: no
-// --yes answers for that. Where the configuration says that there are no tests,
-// a person has answered already.
+// judgeUntested makes a weakened check of it that nothing tested the work, or a
+// part of it: no --yes answers for that. Where the configuration says that there
+// are no tests, a person has answered already.
 func (v *mergeGateView) judgeUntested() {
+	if !v.Untested {
+		slices.Sort(v.Unchecked)
+		for _, dir := range slices.Compact(v.Unchecked) {
+			v.Weakened = append(v.Weakened, agency.Weakening{Kind: agency.WeakUnentered, Name: dir})
+		}
+	}
 	known := slices.ContainsFunc(v.Weakened, func(w agency.Weakening) bool { return w.Kind == agency.WeakUntested })
 	switch {
 	case known:
@@ -267,11 +273,20 @@ func (v *mergeGateView) ExpectationsLine() string { return agency.ExpectationsLi
 
 // weakenedWords say in a few words what an approval accepts.
 func weakenedWords(all []agency.Weakening) string {
-	untested := func(w agency.Weakening) bool { return w.Kind == agency.WeakUntested }
-	n := len(slices.DeleteFunc(slices.Clone(all), untested))
-	var parts []string
-	if n < len(all) {
-		parts = append(parts, "nothing tested it")
+	n := 0
+	var parts, unentered []string
+	for _, w := range all {
+		switch w.Kind {
+		case agency.WeakUntested:
+			parts = []string{"nothing tested it"}
+		case agency.WeakUnentered:
+			unentered = append(unentered, w.Name)
+		default:
+			n++
+		}
+	}
+	if len(unentered) > 0 && len(parts) == 0 {
+		parts = append(parts, "nothing tested "+strings.Join(unentered, ", "))
 	}
 	switch {
 	case n == 1:

@@ -102,7 +102,7 @@ func fold(from records, in Input) agency.Report {
 		Merged: g.run.Merged, Local: in.Local, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
 		LeftOpen: agency.LeftOpen{
 			Contracts: []agency.OpenContract{}, Asserted: []agency.OpenCriterion{}, Weakened: []agency.OpenWeakening{},
-			Leftovers: []agency.OpenFile{}, Writes: []agency.UndeclaredWrite{}, Flaky: []string{},
+			Leftovers: []agency.OpenFile{}, Writes: []agency.UndeclaredWrite{}, Flaky: []string{}, Unchecked: []string{},
 		},
 	}
 	if g.run.MovedTo != "" {
@@ -175,6 +175,8 @@ func (g *gatherer) work() {
 	sum.Success = sum.Complete > 0 && sum.Failed+sum.Blocked+sum.Unfinished == 0 && (sum.ReviewApproved == nil || *sum.ReviewApproved)
 	slices.Sort(g.r.LeftOpen.Flaky)
 	g.r.LeftOpen.Flaky = slices.Compact(g.r.LeftOpen.Flaky)
+	slices.Sort(g.r.LeftOpen.Unchecked)
+	g.r.LeftOpen.Unchecked = slices.Compact(g.r.LeftOpen.Unchecked)
 }
 
 func (g *gatherer) contract(c agency.Contract) {
@@ -260,7 +262,7 @@ func (g *gatherer) landed(c agency.Contract, v agency.Verdict, line *agency.Repo
 	for _, l := range v.Leftovers {
 		o.Leftovers = append(o.Leftovers, agency.OpenFile{Contract: c.ID, Leftover: l})
 	}
-	o.Flaky = append(o.Flaky, v.Flaky...)
+	o.Flaky, o.Unchecked = append(o.Flaky, v.Flaky...), append(o.Unchecked, v.Unchecked...)
 	line.Coverage, line.Unproved, line.Expectations = v.Coverage, v.Unproved, v.Expectations
 	if g.in.Landed == nil {
 		return

@@ -81,7 +81,7 @@ func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]a
 		var last agency.Verdict // a claim that failed proves nothing
 		for _, v := range verdicts {
 			if v.ContractID == c.ID {
-				d.Unproved, d.Expectations, last = v.Unproved, v.Expectations, v
+				d.Unproved, d.Expectations, d.Unchecked, last = v.Unproved, v.Expectations, v.Unchecked, v
 			}
 		}
 		if holds := last.Pass && len(last.Proofs) > 0; holds && (c.Status == agency.StatusComplete || !c.Status.Final()) {

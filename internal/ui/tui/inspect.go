@@ -92,6 +92,9 @@ func doubts(st Style, c api.ContractDoc) string {
 			fmt.Fprintf(&b, "            %s\n", st.paint(dim, Line(l)))
 		}
 	}
+	if len(c.Unchecked) > 0 {
+		fmt.Fprintf(&b, "  %s  not checked, for no command of the run enters it: %s\n", st.paint(yellow, "untested"), Line(strings.Join(c.Unchecked, ", ")))
+	}
 	if line := c.Unproved.Line(); line != "" {
 		fmt.Fprintf(&b, "  %s  %s\n", st.paint(yellow, "unproved"), Line(line))
 		for _, f := range c.Unproved.Files {
