@@ -94,6 +94,9 @@ func TestAnswersFitTheirGate(t *testing.T) {
 		{"decline a question", agency.GateQuestion, agency.Decision{Verb: agency.Reject}, true},
 		{"grant a budget", agency.GateBudget, agency.Decision{Verb: agency.Approve, BudgetUSD: 5}, true},
 		{"grant a negative budget", agency.GateBudget, agency.Decision{Verb: agency.Approve, BudgetUSD: -5}, false},
+		{"reject a merge for a reason", agency.GateMerge, agency.Decision{Verb: agency.Reject, Note: "too slow"}, true},
+		{"reject a merge without one", agency.GateMerge, agency.Decision{Verb: agency.Reject, Note: " "}, false},
+		{"reject a plan without one", agency.GatePlan, agency.Decision{Verb: agency.Reject}, false},
 		{"a budget at a merge", agency.GateMerge, agency.Decision{Verb: agency.Approve, BudgetUSD: 5}, false},
 	}
 	for _, tt := range tests {
