@@ -72,6 +72,9 @@ func publish(ctx context.Context, run *workspace.Run, ref string, s standing) (s
 	if err != nil || len(at) > 0 {
 		return s, err
 	}
+	if busy, err := switching(ctx, run.User()); err != nil || busy {
+		return s, err
+	}
 	if err := send(ctx, run, s.head, s.user); err != nil {
 		return s, err
 	}
@@ -134,11 +137,15 @@ func (l *landing) advance(ctx context.Context, tip, head agency.OID) (moved bool
 	if err != nil || s.head != head {
 		return false, err
 	}
+	busy, err := switching(ctx, l.run.User())
+	if err != nil {
+		return false, err
+	}
 	at, err := checkoutsOf(ctx, l.run, l.ref)
 	if err != nil {
 		return false, err
 	}
-	if !s.held && len(at) == 0 {
+	if !s.held && !busy && len(at) == 0 {
 		err = l.run.User().UpdateRef(ctx, l.ref, tip, head, "agency: "+string(l.key), identity(l.run))
 		if errors.As(err, new(*git.Moved)) || errors.As(err, new(*git.Vanished)) {
 			return false, nil
@@ -178,6 +185,9 @@ func heldWords(branch string, at agency.OID, where []string) string {
 	in := ""
 	if len(where) > 0 {
 		in = " in " + strings.Join(where, ", ")
+	}
+	if in == "" {
+		return fmt.Sprintf("a git is at work on the checkout, so that %s stays at %.10s; what lands goes on beside it, and the branch follows", branch, at)
 	}
 	return fmt.Sprintf("%s is checked out%s and stays at %.10s; what lands goes on beside it, and the branch follows when nobody has it checked out", branch, in, at)
 }

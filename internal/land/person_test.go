@@ -278,7 +278,7 @@ func TestKillWhileACheckoutFollows(t *testing.T) {
 	w.repo.Git("switch", "-q", "side")
 	w.repo.Write("other.txt", "edited\n", "untracked.txt", "mine\n")
 	old := w.repo.Rev(target)
-	p.before("update-ref", w.repo.Dir, "git switch -q main")
+	p.before("update-ref", w.repo.Dir, "git symbolic-ref HEAD refs/heads/main") // what takes no lock
 	w = killed(t, w, crashSpec{Point: "merge.follow", Merge: &land.MergeSpec{Run: runID, Target: target}})
 	p.leaves()
 	if err := w.target().Recover(t.Context()); err != nil {
@@ -286,6 +286,52 @@ func TestKillWhileACheckoutFollows(t *testing.T) {
 	}
 	w.asSheLeftIt(true, p.said())
 	w.isMerged(old)
+}
+
+// While a switch is under way, wherever, no ref moves under it: it holds the lock
+// of its index until all is written, and its HEAD still names another branch.
+func TestNoMoveUnderASwitch(t *testing.T) {
+	w := landed(t, false, func(r *gittest.Repo) { r.Git("branch", "side") })
+	w.repo.Git("switch", "-q", "side")
+	w.repo.Git("worktree", "add", "-q", "--detach", filepath.Join(t.TempDir(), "linked"))
+	lock := filepath.Join(w.repo.Dir, ".git", "worktrees", "linked", "index.lock")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := w.repo.Rev(target)
+	out := w.merge("merge", land.MergeSpec{})
+	if out.Refused == nil || out.Refused.Cause != land.CauseLocked || w.repo.Rev(target) != old || !strings.Contains(out.Reason, lock) {
+		t.Errorf("%+v", out)
+	}
+	if _, err := os.Lstat(filepath.Join(w.repo.Dir, ".git", "index.lock")); err == nil {
+		t.Error("the other lock is left")
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.merge("merge-2", land.MergeSpec{}); out.Merged == nil {
+		t.Errorf("%+v", out)
+	}
+	w.clean()
+}
+
+// The locks of a host that was killed are given back by the next one.
+func TestKillInTheStillness(t *testing.T) {
+	w := landed(t, false, func(r *gittest.Repo) { r.Git("branch", "side") })
+	w.repo.Git("switch", "-q", "side")
+	old := w.repo.Rev(target)
+	w = killed(t, w, crashSpec{Point: "merge.still", Merge: &land.MergeSpec{Run: runID, Target: target}})
+	lock := filepath.Join(w.repo.Dir, ".git", "index.lock")
+	if _, err := os.Lstat(lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.target().Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(lock); err == nil || w.repo.Rev(target) != old {
+		t.Errorf("the lock is left, or %s moved", target)
+	}
+	w.clean()
 }
 
 // What somebody has begun between the look and the lock is not merged into: it

@@ -48,7 +48,7 @@ func (t *Target) recoverRun(ctx context.Context, id agency.RunID) error {
 
 // reconcile looks at the ref to learn which half of a merge has happened.
 func (t *Target) reconcile(ctx context.Context, run *workspace.Run, in intent) error {
-	if err := freeRef(run.Info().Repo.CommonDir, in); err != nil {
+	if err := errors.Join(freeRef(run.Info().Repo.CommonDir, in), freeOthers(ctx, run.User(), in)); err != nil {
 		return err
 	}
 	at, err := run.User().Ref(ctx, in.Ref)

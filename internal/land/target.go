@@ -345,14 +345,12 @@ func (m *merge) move(ctx context.Context, target, commit, tree agency.OID) (Merg
 	err = send(ctx, m.run, commit, target)
 	if err == nil {
 		m.o.reached("merge.objects")
-		if loc == nil {
-			err = m.swap(ctx, m.run.User(), in)
-		} else {
-			err = m.intoCheckout(ctx, in)
-		}
-	}
-	if err == nil {
-		err = m.follow(ctx, in)
+		err = m.inStill(ctx, in, func() error {
+			if loc == nil {
+				return m.swap(ctx, m.run.User(), in)
+			}
+			return m.intoCheckout(ctx, in)
+		})
 	}
 	if half := (*halfway)(nil); errors.As(err, &half) {
 		return MergeOutcome{}, err // the intent stays: the next call finishes it
