@@ -167,7 +167,8 @@ func short(text *kept, from, to string) []byte {
 		return append(append(append([]byte(from), head...), tail...), to...)
 	}
 	head, tail = wholeRunes(head, tail)
-	return fmt.Appendf(nil, "%s%s%s<?%s %d?>%s%s%s", from, head, to, leftOutMark, text.lost, from, tail, to)
+	lost := text.lost + text.size() - len(head) - len(tail)
+	return fmt.Appendf(nil, "%s%s%s<?%s %d?>%s%s%s", from, head, to, leftOutMark, lost, from, tail, to)
 }
 
 // leftOut is how many bytes were cut out where an instruction stands.
