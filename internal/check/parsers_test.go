@@ -162,12 +162,15 @@ func FuzzReports(f *testing.F) {
 	f.Add([]byte(`{"file":"/repo/a.js","name":["x"],"status":"failed"}` + "\n" + `{"end":true}`))
 	f.Add([]byte(`{"testResults":[{"name":"a","assertionResults":[{"title":"x","status":"passed"}]}]}`))
 	f.Add([]byte("ex.com/p/a.go:1.1,2.3 1 1\n"))
+	f.Add([]byte("<"))
+	f.Add([]byte(`<testsuite name="s"><!-- x --><testcase name='a'><failure><![CDATA[b]]></failure></testcase></testsuite>`))
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		p := paths{roots: []string{"/repo"}, dir: "d"}
 		parseTAP(bytes.NewReader(b), p, newTally())
 		parseCargo(bytes.NewReader(b), p, newTally(), newKept(maxOutput))
 		parseEvents(bytes.NewReader(b), p, newTally())
 		parseJest(bytes.NewReader(b), p, newTally())
+		_, _ = parseJUnit(bytes.NewReader(b), p, newTally()) // whether it is a report is all the same
 		cover := newProfile()
 		cover.goProfile(bytes.NewReader(b), []goModule{{"ex.com/p", "."}})
 		cover.lcov(bytes.NewReader(b), p)

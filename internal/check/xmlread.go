@@ -94,10 +94,8 @@ func (s *shortXML) piece() ([]byte, error) {
 	case bytes.HasPrefix(next, []byte("<!--")):
 		_, _ = s.in.Discard(len("<!--"))
 		return nil, noEnd(s.until("-->", newKept(0)))
-	case next[1] == '?', next[1] == '!':
-		return s.tag(false)
 	}
-	return s.tag(true)
+	return s.tag(!bytes.HasPrefix(next, []byte("<?")) && !bytes.HasPrefix(next, []byte("<!")))
 }
 
 func noEnd(err error) error {
