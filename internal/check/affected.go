@@ -45,7 +45,9 @@ func GoList(line, format string) (string, bool) {
 // Output is the standard output of a command that only asks, such as `go list`:
 // no receipt is kept of it. False where it failed or wrote more than is kept.
 func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout time.Duration) ([]byte, bool, error) {
+	var out answer
 	spec, err := c.spec(ctx, s, Command{Line: line, Timeout: timeout}, line)
+	spec.Stdout = &out
 	if err != nil {
 		return nil, false, err
 	}
@@ -58,7 +60,7 @@ func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout ti
 			return nil, false, err
 		}
 	}
-	return res.Stdout, res.Cause == sandbox.CauseExited && res.ExitCode == 0 && res.StdoutDropped == 0, nil
+	return out.text, res.Cause == sandbox.CauseExited && res.ExitCode == 0 && res.StdoutErr == nil, nil
 }
 
 // Took is how long a command took when it last came to its end, on whatever tree

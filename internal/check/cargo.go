@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"io"
 	"path"
 	"regexp"
 	"strconv"
@@ -34,22 +35,25 @@ type cargoReader struct {
 	open     bool   // between "running N tests" and "test result:"
 	listing  bool   // result lines still count: the failures' output has not begun
 	want     int
-	names    []string
+	count    int               // of results
+	names    map[string]string // of the tests as they are told in full, by what cargo calls them
 	seen     map[string]int
 	failed   string // test whose output is being read
+	output   *kept  // its output
 	pending  string // a result line that other output tore in two
-	outputs  map[string]*strings.Builder
 	complete bool
 	any      bool
 }
 
-// parseCargo adds the results of cargo's text to t. What a test prints is
+// parseCargo adds the results of cargo's text to t, and shows it. What a test prints is
 // captured by the harness and comes after all results of its target, behind the
 // line "failures:", where nothing counts any more.
-func parseCargo(text []byte, p paths, t *tally) (complete, ok bool) {
+func parseCargo(text io.Reader, p paths, t *tally, shown *kept) (complete, ok bool) {
 	r := &cargoReader{p: p, tests: t, targets: map[string]int{}, complete: true}
-	for line := range strings.Lines(string(text)) {
-		r.line(strings.TrimRight(ansi.ReplaceAllString(line, ""), "\r\n"))
+	for raw := range lines(text) {
+		line := plainLine(raw)
+		_, _ = io.WriteString(shown, line+"\n") // never fails
+		r.line(line)
 	}
 	return r.complete && !r.open, r.any
 }
@@ -73,7 +77,7 @@ func (r *cargoReader) line(line string) {
 			n = -1
 		}
 		r.open, r.listing, r.want, r.any = true, true, n, true
-		r.names, r.seen, r.outputs, r.failed, r.pending = nil, map[string]int{}, map[string]*strings.Builder{}, "", ""
+		r.count, r.names, r.seen, r.failed, r.pending = 0, map[string]string{}, map[string]int{}, "", ""
 	}
 }
 
@@ -87,6 +91,11 @@ func targetName(binary, source string) string {
 }
 
 func (r *cargoReader) begin(target string) {
+	if len(r.targets) >= maxTests {
+		r.complete = false
+		return
+	}
+	target = oneLine(target)
 	if r.targets[target]++; r.targets[target] > 1 {
 		target = fmt.Sprintf("%s#%d", target, r.targets[target])
 	}
@@ -102,12 +111,10 @@ func (r *cargoReader) inside(line string) {
 	case r.listing:
 		r.result(line)
 	case cargoSection.MatchString(line):
-		r.failed = cargoSection.FindStringSubmatch(line)[1]
-		r.outputs[r.failed] = &strings.Builder{}
+		r.show()
+		r.failed, r.output = cargoSection.FindStringSubmatch(line)[1], newKept(maxTestOutput)
 	case r.failed != "":
-		if b := r.outputs[r.failed]; b.Len() < 2*maxTestOutput {
-			b.WriteString(line + "\n")
-		}
+		_, _ = io.WriteString(r.output, line+"\n") // never fails
 	}
 }
 
@@ -132,36 +139,37 @@ func (r *cargoReader) result(line string) {
 	case "FAILED":
 		status = agency.TestFailed
 	}
-	r.names = append(r.names, name)
-	r.tests.add(r.full(name), status, "")
+	r.count++
+	full := r.full(name)
+	r.tests.add(full, status, nil)
+	if _, known := r.tests.results[full]; known && status == agency.TestFailed {
+		r.names[name] = full
+	}
+}
+
+// show gives the test its output whose section has ended.
+func (r *cargoReader) show() {
+	if res := r.tests.results[r.names[r.failed]]; res != nil && r.failed != "" {
+		r.tests.show(res, r.output)
+	}
 }
 
 // full is a test's name with its target. The line of a documentation test moves
 // with every edit above it: its place among those of its item does not.
 func (r *cargoReader) full(name string) string {
 	if short := docLine.ReplaceAllString(name, ""); short != name {
-		if r.seen[short]++; r.seen[short] > 1 {
-			short = fmt.Sprintf("%s (%d)", short, r.seen[short])
-		}
-		name = short
+		name = r.tests.number(r.seen, short)
 	}
 	return r.p.local(r.target + "::" + oneLine(name))
 }
 
 func (r *cargoReader) close(line string) {
 	r.open = false
-	if len(r.names) != r.want {
+	r.show()
+	if r.count != r.want {
 		r.complete = false
 	}
-	r.seen = map[string]int{}
-	for _, n := range r.names {
-		full := r.full(n)
-		res, known := r.tests.results[full]
-		if b := r.outputs[n]; known && b != nil && res.Status == agency.TestFailed {
-			res.Output = b.String()
-		}
-	}
-	if strings.HasPrefix(line, "test result: FAILED") && len(r.names) == 0 {
-		r.tests.add(r.p.local(r.target)+PackageFailed, agency.TestFailed, "")
+	if strings.HasPrefix(line, "test result: FAILED") && r.count == 0 {
+		r.tests.add(r.p.local(r.target)+PackageFailed, agency.TestFailed, nil)
 	}
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -144,6 +143,7 @@ type Options struct {
 type Checker struct {
 	o      Options
 	limits sandbox.Limits
+	reads  int64 // bytes of an output, and of its reports
 
 	world world // what lies around the trees
 
@@ -159,7 +159,7 @@ type Checker struct {
 
 // New makes a Checker; it does nothing yet.
 func New(o Options) *Checker {
-	return &Checker{o: o, limits: orMachine(o.Limits)}
+	return &Checker{o: o, limits: orMachine(o.Limits), reads: maxRead}
 }
 
 // Run runs a command, or finds the receipt of an equal one, and keeps the
@@ -234,6 +234,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 	}
 	got, err := c.ask(ctx, s, cmd, root, true)
 	if err == nil && got.refused() {
+		got.close()
 		got, err = c.ask(ctx, s, cmd, root, false)
 	}
 	if err != nil {
@@ -242,7 +243,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 	defer got.close()
 	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, Cause: cause(got.res.Cause)}
 	o, ok := got.read()
-	r.Output = clip(o.text, maxOutput)
+	r.Output = o.text.clip(maxOutput)
 	if ok {
 		r.Tests, r.Parsed = o.tests, o.complete
 		count(&r)
@@ -254,7 +255,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		d.Coverage = got.coverage()
 	}
 	if !r.OK() && (r.Failed == 0 || cmd.Kind != agency.CheckTest) {
-		found := readFindings(o.text, got.roots, got.res.Dropped > 0)
+		found := readFindings(o.text.reader(), got.roots, got.res.Dropped > 0 || o.text.lost > 0)
 		d.Findings = &found
 	}
 	// A run that was measured in passing stands for a plain one where all is well.
@@ -264,7 +265,15 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 // ask runs a command; its runners are asked for the names of their tests, or it
 // runs as the user wrote it.
 func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root, names bool) (r reader, err error) {
-	r = reader{root: root, all: s.Coverage, roots: []string{s.Place.At, s.Place.Root}, plan: plan{line: cmd.Line}, close: func() {}}
+	r = reader{root: root, all: s.Coverage, roots: []string{s.Place.At, s.Place.Root}, plan: plan{line: cmd.Line}, left: &allowance{left: c.reads}}
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	if r.stdout, err = newSpill(c.o.LayerDir, c.reads); err != nil {
+		return r, fmt.Errorf("%s: file for its output: %w", cmd.Line, err)
+	}
 	files := checkoutFiles{root}
 	if names {
 		r.plan = makePlan(cmd.Line, files, "", measure{})
@@ -272,14 +281,12 @@ func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root
 	// Only what is asked to write a report gets a folder for it: a sandbox with
 	// one serves no other command.
 	if names && (s.measure().wanted() || len(findCalls(cmd.Line, files)) > 0) {
-		var remove func()
-		if r.out, remove, err = outDir(c.o.LayerDir); err != nil {
+		if r.out, err = outDir(c.o.LayerDir); err != nil {
 			return r, fmt.Errorf("%s: folder for reports: %w", cmd.Line, err)
 		}
-		r.close = remove
 		r.plan = makePlan(cmd.Line, files, r.out, s.measure())
-		if err := r.plan.writeReporters(r.out); err != nil {
-			return r, errors.Join(fmt.Errorf("%s: reporters: %w", cmd.Line, err), os.RemoveAll(r.out))
+		if err = r.plan.writeReporters(r.out); err != nil {
+			return r, fmt.Errorf("%s: reporters: %w", cmd.Line, err)
 		}
 	}
 	if r.plan.goCalls == 0 {
@@ -287,23 +294,19 @@ func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root
 	}
 	spec, err := c.spec(ctx, s, cmd, r.plan.line)
 	if err == nil {
-		spec.Out = r.out
+		spec.Out, spec.Stdout = r.out, r.stdout
 		r.res, err = c.Exec(ctx, spec)
 	}
 	if err == nil {
-		err = c.outOfRoom(s, r.res)
+		err = c.outOfRoom(s, r.res, r.stdout)
 	}
 	if err != nil {
-		r.close()
 		return r, fmt.Errorf("%s: %w", cmd.Line, err)
 	}
 	if r.res.Cause == sandbox.CauseCancelled {
-		if err := context.Cause(ctx); err != nil {
-			r.close()
-			return r, err
-		}
+		err = context.Cause(ctx)
 	}
-	return r, nil
+	return r, err
 }
 
 // CauseIncomplete is the cause of a receipt of which results are missing: its

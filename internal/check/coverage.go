@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -78,38 +79,63 @@ func overlap(all []Lines, in Lines, each func(Lines)) (n int) {
 	return n
 }
 
-// profile gathers how often lines ran, by file.
-type profile map[string]map[int]int
+// profile gathers which lines ran, by file.
+type profile struct {
+	lines map[string][]byte // by their numbers: nothing, lineMissed or lineRan
+	room  int               // bytes that it may still grow
+}
 
-// maxProfileLine bounds the number of a line that a report may name.
-const maxProfileLine = 1 << 20
+const (
+	lineMissed = 1
+	lineRan    = 2
+)
 
-func (p profile) hit(file string, line, count int) {
+// Bounds of what reports may name.
+const (
+	maxProfileLine = 1 << 20
+	maxProfile     = 4 << 20 // lines of all files, and bytes of their names
+)
+
+func newProfile() *profile { return &profile{map[string][]byte{}, maxProfile} }
+
+func (p *profile) hit(file string, line, count int) {
 	if line < 1 || line > maxProfileLine || file == "" {
 		return
 	}
-	if p[file] == nil {
-		p[file] = map[int]int{}
+	of, known := p.lines[file]
+	more := max(line+1-len(of), 0)
+	if !known {
+		more += len(file)
 	}
-	p[file][line] = max(p[file][line], count)
+	if more > p.room {
+		return
+	}
+	p.room -= more
+	if line >= len(of) {
+		of = append(of, make([]byte, line+1-len(of))...)
+		p.lines[strings.Clone(file)] = of
+	}
+	if count > 0 {
+		of[line] = lineRan
+	} else {
+		of[line] = max(of[line], lineMissed)
+	}
 }
 
 // files are the files of the checkout; what lies outside is left out.
-func (p profile) files() []FileCoverage {
+func (p *profile) files() []FileCoverage {
 	var out []FileCoverage
-	for name, lines := range p {
+	for name, lines := range p.lines {
 		if path.IsAbs(name) || strings.HasPrefix(name, "../") || thirdParty(name) {
 			continue
 		}
 		f := FileCoverage{Path: name}
-		numbers := make([]int, 0, len(lines))
-		for n := range lines {
-			numbers = append(numbers, n)
-		}
-		slices.Sort(numbers)
-		for _, n := range numbers {
+		for n, what := range lines {
 			to := &f.Ran
-			if lines[n] == 0 {
+			switch what {
+			case 0:
+				continue
+			case lineMissed:
 				to = &f.Missed
 			}
 			if k := len(*to); k > 0 && (*to)[k-1].To == n-1 {
@@ -135,7 +161,7 @@ func (r reader) coverage() []FileCoverage {
 		return nil
 	}
 	defer func() { _ = root.Close() }() // only read
-	p := profile{}
+	p, left := newProfile(), &allowance{left: maxRead}
 	at := func(c planned) paths {
 		if c.dir == unknownDir {
 			return paths{roots: r.roots}
@@ -143,20 +169,19 @@ func (r reader) coverage() []FileCoverage {
 		return paths{roots: r.roots, dir: c.dir}
 	}
 	for i := range r.plan.goCalls {
-		p.goProfile(readSome(root, fmt.Sprintf("go-%d.cover", i), maxOutBytes), newDeclaredTests(r.root).modules)
+		left.each(root, func(doc io.Reader) { p.goProfile(doc, newDeclaredTests(r.root).modules) }, fmt.Sprintf("go-%d.cover", i))
 	}
 	for i, c := range r.plan.calls {
 		base := fmt.Sprintf("report-%d", i)
-		p.lcov(readSome(root, base+".lcov", maxOutBytes), at(c))
-		p.lcov(readSome(root, base+"-cov/lcov.info", maxOutBytes), at(c))
+		left.each(root, func(doc io.Reader) { p.lcov(doc, at(c)) }, base+".lcov", base+"-cov/lcov.info")
 		var asked []string
 		for _, f := range c.lines {
 			asked = append(asked, path.Join(c.dir, f))
 		}
 		p.v8(root, base+"-v8", r.root, at(c), asked)
 	}
-	if len(p) == 0 && r.all {
-		p.reports(r.root, paths{roots: r.roots, dir: "."})
+	if len(p.lines) == 0 && r.all {
+		p.reports(r.root, left, paths{roots: r.roots, dir: "."})
 	}
 	return p.files()
 }

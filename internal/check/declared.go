@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"os"
@@ -91,20 +92,19 @@ func escapeGlob(s string) string { return globMeta.Replace(s) }
 // readSome reads at most limit bytes of a regular file; nothing where there is
 // none, or where its path leaves the checkout.
 func readSome(root *os.Root, name string, limit int64) []byte {
-	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := root.Open(name)
-	if err != nil {
+	f, ok := openSome(root, name)
+	if !ok {
 		return nil
 	}
 	defer func() { _ = f.Close() }() // only read
-	b, err := io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
+	var b bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		b.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
+	}
+	if _, err := b.ReadFrom(io.LimitReader(f, limit)); err != nil {
 		return nil
 	}
-	return b
+	return b.Bytes()
 }
 
 // walkRepository visits the regular files of a checkout, without following

@@ -265,6 +265,7 @@ func (c *Checker) fill(ctx context.Context, spec sandbox.Spec) error {
 	if c.overlays == overlaysUnknown {
 		probe := spec
 		probe.Argv, probe.Stdin, probe.Dir, probe.Tools.Overlays = []string{"/bin/true"}, nil, "", deps[:1]
+		probe.Stdout = nil
 		res, err := c.o.Runner.Run(ctx, probe)
 		if err != nil {
 			return err

@@ -1,10 +1,12 @@
 package check
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
 	"time"
 
 	"agency/internal/agency"
@@ -20,17 +22,24 @@ const scarce = 256 << 20
 // outOfRoom tells whether a command failed because the disk of its checkout or
 // of its caches is full. That is no result of the tree: it would cost an
 // attempt that the agent is not to blame for.
-func (c *Checker) outOfRoom(s Subject, res sandbox.Result) error {
+func (c *Checker) outOfRoom(s Subject, res sandbox.Result, stdout *spill) error {
 	if res.ExitCode == 0 {
 		return nil
 	}
-	complains := strings.Contains(strings.ToLower(string(res.Output)+string(res.Stdout)), "no space left on device")
+	complains := sync.OnceValue(func() bool {
+		for line := range lines(io.MultiReader(bytes.NewReader(res.Output), stdout.read())) {
+			if bytes.Contains(bytes.ToLower(line), []byte("no space left on device")) {
+				return true
+			}
+		}
+		return false
+	})
 	for _, dir := range []string{s.Place.Root, c.o.LayerDir} {
 		if dir == "" {
 			continue
 		}
 		free, err := store.Room(dir)
-		if store.Full(dir) || complains && err == nil && free < scarce {
+		if store.Full(dir) || err == nil && free < scarce && complains() {
 			return agency.Errorf(agency.KindTransient, "%w: %s", store.ErrDiskFull, dir).WithMend("free space on the disk of %s", dir)
 		}
 	}

@@ -14,6 +14,11 @@
 // that refuses is run again as the user wrote it. Of other commands a JUnit
 // report or TAP on standard output counts, or JUnit files that they write.
 //
+// Outputs and reports may have any size: they are read as streams, half a
+// gigabyte of either, and of what they say head and tail of failed tests are
+// kept, bounded together. What is beyond that, or has more tests than a receipt,
+// is incomplete.
+//
 // Names are unique in a repository: Go's begin with the import path, those of
 // files with the file's path, all others with the folder of their part.
 //

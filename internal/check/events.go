@@ -1,11 +1,7 @@
 package check
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"path"
 	"regexp"
@@ -58,31 +54,30 @@ func (p paths) local(name string) string {
 }
 
 // parseEvents adds the results of one report to t. complete is false where it
-// has no end.
-func parseEvents(doc []byte, p paths, t *tally) (complete bool) {
-	r := bufio.NewReaderSize(bytes.NewReader(doc), 64<<10)
+// has no end, or an event that is too long.
+func parseEvents(doc io.Reader, p paths, t *tally) (complete bool) {
 	seen := map[string]int{}
 	began, ended := 0, 0
-	for {
-		line, err := readLine(r)
+	complete = true
+	for line, whole := range lines(doc) {
+		complete = complete && whole
 		var ev reportEvent
-		if json.Unmarshal(line, &ev) == nil {
-			switch {
-			case ev.Begin:
-				began++
-			case ev.End:
-				ended++
-			default:
-				addEvent(ev, p, t, seen)
-			}
+		if json.Unmarshal(line, &ev) != nil {
+			continue
 		}
-		if errors.Is(err, io.EOF) {
-			return began > 0 && ended >= began
+		switch {
+		case ev.Begin:
+			began++
+		case ev.End:
+			ended++
+		default:
+			addEvent(ev, keep(ev.Out), p, t, seen)
 		}
 	}
+	return complete && began > 0 && ended >= began
 }
 
-func addEvent(ev reportEvent, p paths, t *tally, seen map[string]int) {
+func addEvent(ev reportEvent, out *kept, p paths, t *tally, seen map[string]int) {
 	switch ev.Status {
 	case agency.TestPassed, agency.TestFailed, agency.TestSkipped:
 	default:
@@ -95,11 +90,9 @@ func addEvent(ev reportEvent, p paths, t *tally, seen map[string]int) {
 	// Tests of one name in one suite are told apart by their order. A name that
 	// pytest reports for set-up, call and tear-down is one test.
 	if ev.ID == "" && len(ev.Name) > 0 {
-		if seen[name]++; seen[name] > 1 {
-			name = fmt.Sprintf("%s (%d)", name, seen[name])
-		}
+		name = t.number(seen, name)
 	}
-	t.add(name, ev.Status, ev.Out)
+	t.add(name, ev.Status, out)
 }
 
 // failedToLoad is how unittest names a module that could not be imported.

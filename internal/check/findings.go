@@ -3,6 +3,7 @@ package check
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"path"
 	"regexp"
 	"strconv"
@@ -72,37 +73,50 @@ var letters = regexp.MustCompile(`^(\S+\s+)?([.FEsSxX*]+)(?:\s*\[\s*\d+%\])?$`)
 
 // readFindings reads the whole output of a red command. roots are where the
 // checkout was seen, cut that bytes of the output are missing.
-func readFindings(text string, roots []string, cut bool) Findings {
-	r := findingReader{roots: roots, found: tallyFindings{at: map[Finding]int{}}}
-	for line := range strings.Lines(ansi.ReplaceAllString(text, "")) {
-		r.line(strings.TrimRight(line, "\r\n"))
+func readFindings(text io.Reader, roots []string, cut bool) Findings {
+	r := findingReader{roots: roots, found: newFindings(), beside: newFindings(), plain: newFindings()}
+	for line := range lines(text) {
+		r.line(plainLine(line))
 	}
+	r.heads("")
 	out := Findings{Read: len(r.found.list) > 0, Cut: cut}
-	for _, l := range r.rest {
-		// Beside findings a line counts that says on its own that something is wrong;
-		// what is indented shows the code of one.
-		if !out.Read || l.margin && (errorWords.MatchString(l.text) || looksLikeFile(strings.TrimPrefix(l.text, "[warn] "))) {
-			r.found.addLine(r.moving(l.text))
-		}
+	if !out.Read {
+		out.List, out.Cut = r.plain.list, cut || r.plain.full
+		return out
 	}
-	out.List, out.Cut = r.found.list, out.Cut || r.found.full
+	for _, f := range r.beside.list {
+		r.found.add(Finding{File: f.File, Text: f.Text}, f.N)
+	}
+	out.List, out.Cut = r.found.list, cut || r.found.full || r.beside.full
 	return out
-}
-
-// restLine is a line that holds no finding; empty where it turned out to belong
-// to one.
-type restLine struct {
-	text   string
-	margin bool // it begins at the margin
 }
 
 // findingReader reads an output line by line.
 type findingReader struct {
 	roots []string
 	found tallyFindings
-	rest  []restLine
-	head  string // the last line at the margin, while what follows can belong to it
-	at    int    // where it is in rest
+	// What holds no finding counts in one of two ways, which the end tells: all
+	// lines where there is no finding, and beside findings those that say on their
+	// own that something is wrong; what is indented shows the code of one.
+	plain, beside tallyFindings
+	head          string // the last line at the margin, while what follows can belong to it
+	claimed       bool   // it does
+}
+
+// heads takes the next line at the margin, or none: what the last one is, is
+// known by now.
+func (r *findingReader) heads(line string) {
+	if h := r.head; h != "" && !r.claimed && (errorWords.MatchString(h) || looksLikeFile(strings.TrimPrefix(h, "[warn] "))) {
+		r.beside.addLine(r.moving(h))
+	}
+	r.head, r.claimed = line, false
+}
+
+// rest takes a line that holds no finding.
+func (r *findingReader) rest(line string) {
+	if len(r.found.list) == 0 {
+		r.plain.addLine(r.moving(line))
+	}
 }
 
 func (r *findingReader) line(line string) {
@@ -113,7 +127,7 @@ func (r *findingReader) line(line string) {
 			text = "here"
 		}
 		r.add(m[1], text)
-		r.head = ""
+		r.heads("")
 		return
 	}
 	if m := underFile.FindStringSubmatch(line); m != nil && looksLikeFile(r.head) {
@@ -123,27 +137,25 @@ func (r *findingReader) line(line string) {
 	for _, form := range []*regexp.Regexp{colonPlace, parenPlace, wordPlace} {
 		if m := form.FindStringSubmatch(line); m != nil && looksLikeFile(m[1]) {
 			r.add(m[1], m[3])
-			r.head = ""
+			r.heads("")
 			return
 		}
 	}
 	switch trimmed := strings.TrimSpace(line); {
 	case trimmed == "":
-		r.head = ""
+		r.heads("")
 	case progress.MatchString(line):
 	case line[0] == ' ', line[0] == '\t', gutter.MatchString(line):
-		r.rest = append(r.rest, restLine{text: gutter.ReplaceAllString(line, "|")})
+		r.rest(gutter.ReplaceAllString(line, "|"))
 	default:
-		r.head, r.at = trimmed, len(r.rest)
-		r.rest = append(r.rest, restLine{trimmed, true})
+		r.heads(trimmed)
+		r.rest(trimmed)
 	}
 }
 
 // claim is the last line at the margin, as a part of a finding.
 func (r *findingReader) claim() string {
-	if r.head != "" {
-		r.rest[r.at].text = ""
-	}
+	r.claimed = true
 	return r.head
 }
 
@@ -213,6 +225,8 @@ type tallyFindings struct {
 	at   map[Finding]int
 	full bool
 }
+
+func newFindings() tallyFindings { return tallyFindings{at: map[Finding]int{}} }
 
 func (t *tallyFindings) add(f Finding, n int) {
 	if i, ok := t.at[f]; ok {

@@ -29,7 +29,7 @@ func TestReadFindings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, f := range readFindings(tt.text, []string{"/repo"}, false).List {
+			for _, f := range readFindings(strings.NewReader(tt.text), []string{"/repo"}, false).List {
 				text := f.String()
 				if f.N > 1 || strings.Contains(text, "#") && f.File == "" && (strings.Contains(text, "error") || f.N > 1) {
 					text += fmt.Sprintf(" x%d", f.N)
@@ -49,11 +49,11 @@ func TestFindingsAreBounded(t *testing.T) {
 	for i := range maxFindings + 5 {
 		fmt.Fprintf(&b, "a.go:1:1: no %d\n", i)
 	}
-	if got := readFindings(b.String(), nil, false); !got.Cut || len(got.List) != maxFindings {
+	if got := readFindings(strings.NewReader(b.String()), nil, false); !got.Cut || len(got.List) != maxFindings {
 		t.Errorf("%d findings, cut %v", len(got.List), got.Cut)
 	}
 	long := strings.Repeat("x", 2*maxFindingText)
-	if got := readFindings("a.go:1: "+long+"1\na.go:2: "+long+"2\n", nil, false); len(got.List) != 2 || len(got.List[0].Text) > maxFindingText {
+	if got := readFindings(strings.NewReader("a.go:1: "+long+"1\na.go:2: "+long+"2\n"), nil, false); len(got.List) != 2 || len(got.List[0].Text) > maxFindingText {
 		t.Errorf("%d findings", len(got.List))
 	}
 }

@@ -1,10 +1,8 @@
 package check
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -22,65 +20,71 @@ type goEvent struct {
 	FailedBuild string
 }
 
+// goTestRun is what is known of one test.
+type goTestRun struct {
+	name   string
+	status agency.TestStatus
+	output *kept
+}
+
 // goPackage is what is known of one package.
 type goPackage struct {
 	path    string
 	open    bool // started and not ended
 	failed  bool
 	builds  []string // builds that failed and took it with them
-	order   []string
-	running map[string]bool
-	status  map[string]agency.TestStatus
-	output  map[string]*strings.Builder // by test; "" is the package itself
+	order   []*goTestRun
+	tests   map[string]*goTestRun
+	running map[string]*goTestRun
+	output  *kept  // its own
+	mark    string // of BuildFailed or SetupFailed, as the go command says it
 }
 
-// goSuite reads the events of one or more runs of go test.
+// goSuite reads the events of one or more runs of go test. Names are bounded as
+// those of a tally are, outputs together.
 type goSuite struct {
-	order   []string
-	byPath  map[string]*goPackage
-	builds  map[string]*strings.Builder // output by ImportPath
-	results int                         // events that were read
+	declared func(pkg, test string) bool // tells whether a package declares a top-level test
+	order    []*goPackage
+	byPath   map[string]*goPackage
+	builds   map[string]**kept // output by ImportPath
+	room     *room
+	count    int  // of packages, builds and tests
+	names    int  // bytes of their names
+	dropped  bool // there were too many
+	forged   bool // there were tests that nothing declares
+	results  int  // events that were read
 }
 
-// maxGoLine bounds one event; go test writes output in pieces of 1 KiB.
-const maxGoLine = 1 << 20
+// maxBuilds bounds the builds that took one package with them.
+const maxBuilds = 16
 
 // parseGo reads standard output of `go test -json`. Lines that are no events
 // are passed over: they are found again in the output of both streams. cut says
-// that bytes are missing in the middle.
-func parseGo(stdout []byte, cut bool) (*goSuite, bool) {
-	s := &goSuite{byPath: map[string]*goPackage{}, builds: map[string]*strings.Builder{}}
-	r := bufio.NewReaderSize(bytes.NewReader(stdout), 64<<10)
-	for {
-		line, err := readLine(r)
+// that bytes are missing.
+func parseGo(stdout io.Reader, cut bool, declared func(pkg, test string) bool) (*goSuite, bool) {
+	s := &goSuite{declared: declared, byPath: map[string]*goPackage{}, builds: map[string]**kept{}, room: newRoom()}
+	for line := range lines(stdout) {
 		if ev, ok := goLine(line); ok {
 			s.results++
 			s.event(ev)
 		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
 	}
-	complete := !cut
-	for _, p := range s.byPath {
+	complete := !cut && !s.dropped
+	for _, p := range s.order {
 		complete = complete && !p.open
 	}
 	return s, complete
 }
 
-// readLine gives one line; of one that is too long only the beginning, which is
-// then no event.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(line) < maxGoLine {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
+// name makes room for one name more.
+func (s *goSuite) name(name string) bool {
+	if s.count >= 2*maxTests || s.names+len(name) > maxNames {
+		s.dropped = true
+		return false
 	}
+	s.count++
+	s.names += len(name)
+	return true
 }
 
 // goLine reads a line as an event.
@@ -97,87 +101,116 @@ func goLine(line []byte) (goEvent, bool) {
 }
 
 func (s *goSuite) event(ev goEvent) {
-	switch ev.Action {
-	case "build-output":
-		builder(s.builds, ev.ImportPath).WriteString(ev.Output)
-		return
-	case "build-fail":
-		builder(s.builds, ev.ImportPath)
-		return
-	}
-	if ev.Package == "" {
-		return
-	}
-	s.pkg(ev.Package).event(ev)
-}
-
-func (s *goSuite) pkg(path string) *goPackage {
-	p, ok := s.byPath[path]
-	if !ok {
-		p = &goPackage{
-			path: path, running: map[string]bool{},
-			status: map[string]agency.TestStatus{}, output: map[string]*strings.Builder{},
+	switch {
+	case ev.Action == "build-output":
+		b, ok := s.builds[ev.ImportPath]
+		if !ok && s.name(ev.ImportPath) {
+			b = new(*kept)
+			s.builds[ev.ImportPath] = b
 		}
-		s.byPath[path] = p
-		s.order = append(s.order, path)
+		if b != nil {
+			s.room.write(b, ev.Output)
+		}
+	case ev.Package != "":
+		p, ok := s.byPath[ev.Package]
+		if !ok && s.name(ev.Package) {
+			p = &goPackage{path: ev.Package, tests: map[string]*goTestRun{}, running: map[string]*goTestRun{}}
+			s.byPath[p.path], s.order = p, append(s.order, p)
+		}
+		if p != nil {
+			s.inPackage(p, ev)
+		}
 	}
-	return p
 }
 
-func (p *goPackage) event(ev goEvent) {
+func (s *goSuite) inPackage(p *goPackage, ev goEvent) {
 	switch ev.Action {
 	case "start":
 		p.open = true
 		clear(p.running)
 	case "run":
 		p.open = true
-		p.running[ev.Test] = true
-		if _, ok := p.status[ev.Test]; !ok {
-			p.status[ev.Test] = ""
-			p.order = append(p.order, ev.Test)
-		}
+		s.run(p, ev.Test)
 	case "output":
 		if !framing(ev.Output) {
-			builder(p.output, ev.Test).WriteString(ev.Output)
+			s.output(p, ev)
 		}
 	case "pass", "fail", "skip":
-		p.end(ev)
+		s.end(p, ev)
+	}
+}
+
+// run takes the announcement of a test.
+func (s *goSuite) run(p *goPackage, name string) {
+	t := p.tests[name]
+	if t == nil {
+		if !s.declared(p.path, topLevel(name)) {
+			s.forged = true
+			return
+		}
+		if !s.name(name) {
+			return
+		}
+		t = &goTestRun{name: name}
+		p.tests[name], p.order = t, append(p.order, t)
+	}
+	p.running[name] = t
+}
+
+// output keeps what can still be asked for: not of a test that is known to have
+// passed.
+func (s *goSuite) output(p *goPackage, ev goEvent) {
+	if ev.Test == "" {
+		s.room.write(&p.output, ev.Output)
+		for _, mark := range []string{BuildFailed, SetupFailed} {
+			if p.mark != BuildFailed && strings.Contains(ev.Output, mark[1:]) {
+				p.mark = mark
+			}
+		}
+		return
+	}
+	if t := p.tests[ev.Test]; t != nil && (p.running[ev.Test] != nil || t.status == "" || t.status == agency.TestFailed) {
+		s.room.write(&t.output, ev.Output)
 	}
 }
 
 // end takes the result of a test or of the whole package. A result of a test
 // that is not running is none: only the go command announces tests.
-func (p *goPackage) end(ev goEvent) {
+func (s *goSuite) end(p *goPackage, ev goEvent) {
 	if ev.Test == "" {
 		p.open = false
 		if ev.Action == "fail" {
 			p.failed = true
-			if ev.FailedBuild != "" {
+			if ev.FailedBuild != "" && len(p.builds) < maxBuilds && !slices.Contains(p.builds, ev.FailedBuild) {
 				p.builds = append(p.builds, ev.FailedBuild)
 			}
 		}
 		// What still runs when its package ends will have no result any more.
 		// A benchmark never has one.
-		for t := range p.running {
-			if !strings.HasPrefix(t, "Benchmark") {
-				p.settle(t, agency.TestFailed)
+		for name, t := range p.running {
+			if !strings.HasPrefix(name, "Benchmark") {
+				t.settle(agency.TestFailed)
 			}
 		}
 		clear(p.running)
 		return
 	}
-	if !p.running[ev.Test] {
+	t := p.running[ev.Test]
+	if t == nil {
 		return
 	}
 	delete(p.running, ev.Test)
-	p.settle(ev.Test, map[string]agency.TestStatus{
+	t.settle(map[string]agency.TestStatus{
 		"pass": agency.TestPassed, "fail": agency.TestFailed, "skip": agency.TestSkipped,
 	}[ev.Action])
+	if t.status != agency.TestFailed {
+		s.room.drop(&t.output)
+	}
 }
 
-func (p *goPackage) settle(test string, status agency.TestStatus) {
-	if old := p.status[test]; old == "" || rank(status) > rank(old) {
-		p.status[test] = status
+func (t *goTestRun) settle(status agency.TestStatus) {
+	if t.status == "" || rank(status) > rank(t.status) {
+		t.status = status
 	}
 }
 
@@ -191,76 +224,60 @@ func framing(line string) bool {
 	return false
 }
 
-func builder(m map[string]*strings.Builder, key string) *strings.Builder {
-	b, ok := m[key]
-	if !ok {
-		b = new(strings.Builder)
-		m[key] = b
-	}
-	return b
-}
-
-// outcome turns the events into results. stray is what was printed beside the
-// events; declared tells whether a package declares a top-level test.
-func (s *goSuite) outcome(complete bool, stray string, declared func(pkg, test string) bool) outcome {
-	t := newTally()
-	var failures, packages strings.Builder
-	forged := 0
-	for _, path := range s.order {
-		p := s.byPath[path]
+// into turns the events into results, and into text: failures first, then what
+// output shows beside the events, then what packages say.
+func (s *goSuite) into(t *tally, text *kept, output []byte) {
+	show := func(text io.Writer, out string) { _, _ = io.WriteString(text, out) } // to memory
+	for _, p := range s.order {
 		failed := p.failed
-		for _, name := range p.order {
-			if !declared(path, topLevel(name)) {
-				forged++
-				continue
-			}
-			status, known := p.result(name)
+		for _, run := range p.order {
+			status, known := run.result(p)
 			if !known {
 				continue
 			}
-			out := text(p.output[name])
 			if status == agency.TestFailed {
 				failed = false
-				failures.WriteString(out)
+				show(text, run.output.clip(maxOutput))
 			}
-			t.add(path+"."+name, status, out)
+			t.add(p.path+"."+run.name, status, run.output)
 		}
 		if failed {
 			name, out := s.packageFailure(p)
-			t.add(name, agency.TestFailed, out)
-			failures.WriteString(out)
+			t.add(name, agency.TestFailed, keep(out))
+			show(text, out)
 		}
-		packages.WriteString(text(p.output[""]))
 	}
-	if forged > 0 {
-		packages.WriteString("[results of tests that no test file declares were left out]\n")
+	stray(output, text)
+	for _, p := range s.order {
+		show(text, p.output.clip(maxOutput))
 	}
-	return outcome{
-		tests: t.list(), complete: complete && t.dropped == 0,
-		text: failures.String() + stray + packages.String(),
+	if s.forged {
+		show(text, "[results of tests that no test file declares were left out]\n")
 	}
 }
 
 // result is a test's status; a test without one was cut short, which counts as
 // failed when its package failed and as unknown when that was cut too.
-func (p *goPackage) result(name string) (agency.TestStatus, bool) {
-	if s := p.status[name]; s != "" {
-		return s, true
+func (t *goTestRun) result(p *goPackage) (agency.TestStatus, bool) {
+	if t.status != "" {
+		return t.status, true
 	}
-	return agency.TestFailed, p.open && !strings.HasPrefix(name, "Benchmark")
+	return agency.TestFailed, p.open && !strings.HasPrefix(t.name, "Benchmark")
 }
 
 // packageFailure names a package that failed without a test of it that did:
 // it did not build, could not start, or ended before or after its tests.
 func (s *goSuite) packageFailure(p *goPackage) (name, out string) {
-	own := text(p.output[""])
+	own := p.output.clip(maxOutput)
 	for _, b := range p.builds {
-		out += text(s.builds[b])
+		if build := s.builds[b]; build != nil {
+			out += (*build).clip(maxOutput)
+		}
 	}
 	switch {
-	case len(p.builds) > 0, strings.Contains(own, "[build failed]"):
+	case len(p.builds) > 0, p.mark == BuildFailed:
 		return p.path + BuildFailed, out
-	case strings.Contains(own, "[setup failed]"):
+	case p.mark == SetupFailed:
 		return p.path + SetupFailed, out + own
 	default:
 		return p.path + PackageFailed, out + own
@@ -290,25 +307,16 @@ func topLevel(test string) string {
 	return top
 }
 
-func text(b *strings.Builder) string {
-	if b == nil {
-		return ""
-	}
-	return b.String()
-}
-
-// stray is what both streams together show beside the events, in order.
-func stray(output []byte) string {
-	var b strings.Builder
+// stray shows what both streams together show beside the events, in order.
+func stray(output []byte, text *kept) {
 	for line := range bytes.Lines(output) {
 		if bytes.Contains(line, []byte(`"Action":"`)) && slices.ContainsFunc(eventMarks, func(m string) bool {
 			return bytes.Contains(line, []byte(m))
 		}) {
 			continue
 		}
-		b.Write(line)
+		_, _ = text.Write(line) // never fails
 	}
-	return b.String()
 }
 
 // eventMarks tell an event, or a piece of one that a cut left.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -129,16 +130,17 @@ func TestParseGo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, complete := parseGo([]byte(tt.in), tt.cut)
-			o := s.outcome(complete, "", everything)
-			if diff := cmp.Diff(tt.want, status(o.tests)); diff != "" {
+			s, complete := parseGo(strings.NewReader(tt.in), tt.cut, everything)
+			tl, text := newTally(), newKept(maxText)
+			s.into(tl, text, nil)
+			if diff := cmp.Diff(tt.want, status(tl.list())); diff != "" {
 				t.Error(diff)
 			}
-			if o.complete != tt.complete {
-				t.Errorf("complete %v", o.complete)
+			if complete != tt.complete {
+				t.Errorf("complete %v", complete)
 			}
-			if !strings.Contains(o.text, tt.text) {
-				t.Errorf("text lacks %q:\n%s", tt.text, o.text)
+			if !strings.Contains(text.begin(), tt.text) {
+				t.Errorf("text lacks %q:\n%s", tt.text, text.begin())
 			}
 		})
 	}
@@ -147,15 +149,17 @@ func TestParseGo(t *testing.T) {
 func TestStray(t *testing.T) {
 	out := "go: warning\n" + `{"Time":"x","Action":"output","Package":"p","Output":"a"}` + "\n" +
 		`e":"output","Package":"p","Action":"pass"}` + "\n# vet says\n"
-	if got, want := stray([]byte(out)), "go: warning\n# vet says\n"; got != want {
-		t.Errorf("got %q", got)
+	got := newKept(maxText)
+	stray([]byte(out), got)
+	if want := "go: warning\n# vet says\n"; got.begin() != want {
+		t.Errorf("got %q", got.begin())
 	}
 }
 
 func TestOutputsAreCapped(t *testing.T) {
 	tl := newTally()
 	for _, n := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
-		tl.add("p.Test"+n, failed, "first line\n"+strings.Repeat("x", maxTestOutput)+"\nlast line\n")
+		tl.add("p.Test"+n, failed, keep("first line\n"+strings.Repeat("x", maxTestOutput)+"\nlast line\n"))
 	}
 	all := 0
 	for i, r := range tl.list() {
@@ -176,8 +180,8 @@ func FuzzParseGo(f *testing.F) {
 	f.Add([]byte(`{"Action":"run","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"fail","Package":"p"}`))
 	f.Add([]byte("{\"Action\":\"build-output\",\"ImportPath\":\"x\"}\n\x16--- PASS"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, complete := parseGo(b, false)
-		s.outcome(complete, stray(b), everything)
-		_, _ = parseJUnit(b, newTally()) // whether it is a report is all the same
+		s, _ := parseGo(bytes.NewReader(b), false, everything)
+		s.into(newTally(), newKept(maxText), b)
+		_, _ = parseJUnit(bytes.NewReader(b), paths{}, newTally()) // whether it is a report is all the same
 	})
 }

@@ -102,7 +102,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 	}
 	res, err := c.Exec(ctx, spec)
 	if err == nil {
-		err = c.outOfRoom(s, res)
+		err = c.outOfRoom(s, res, nil)
 	}
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", in.Line, err)

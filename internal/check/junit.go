@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/xml"
 	"errors"
@@ -11,12 +12,9 @@ import (
 	"agency/internal/agency"
 )
 
-// Bounds of a JUnit report. encoding/xml expands no entities of a document and
-// fetches nothing, so that depth and size are all that can be abused.
-const (
-	maxReport      = 16 << 20
-	maxReportDepth = 64
-)
+// maxReportDepth bounds a report. encoding/xml expands no entities of a document
+// and fetches nothing, so that depth and size are all that can be abused.
+const maxReportDepth = 64
 
 // errNoJUnit says that a document is no JUnit report.
 var errNoJUnit = errors.New("no JUnit report")
@@ -26,38 +24,36 @@ var errNoJUnit = errors.New("no JUnit report")
 type junitReader struct {
 	dec    *xml.Decoder
 	tests  *tally
+	p      paths
 	suites []string // names of the open suites
 	inCase bool
 	depth  int
 	test   junitCase
-	text   *strings.Builder // of the failure or error that is open
+	text   *kept // of the failure or error that is open
 }
 
 type junitCase struct {
 	name   string
 	status agency.TestStatus
-	output strings.Builder
+	output *kept
 }
 
 // parseJUnit adds the results of a report to t and tells whether it was whole.
-func parseJUnit(doc []byte, t *tally) (complete bool, err error) {
-	if !looksLikeJUnit(doc) {
+func parseJUnit(doc io.Reader, p paths, t *tally) (complete bool, err error) {
+	in := bufio.NewReaderSize(doc, maxXMLHead)
+	head, _ := in.Peek(maxXMLHead) // less is enough
+	if !looksLikeJUnit(head) {
 		return false, errNoJUnit
 	}
-	complete = len(doc) <= maxReport
-	r := &junitReader{dec: xml.NewDecoder(io.LimitReader(bytes.NewReader(doc), maxReport)), tests: t}
-	r.dec.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
-		if strings.EqualFold(charset, "us-ascii") || strings.EqualFold(charset, "iso-8859-1") {
-			return in, nil
-		}
-		return nil, fmt.Errorf("charset %q", charset)
-	}
+	r := &junitReader{dec: newXML(in), tests: t, p: p}
 	for {
 		tok, err := r.dec.Token()
-		if errors.Is(err, io.EOF) {
-			return complete, nil
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case errors.Is(err, errLongXML):
+			return false, nil
+		case err != nil:
 			return false, err
 		}
 		if err := r.token(tok); err != nil {
@@ -67,8 +63,7 @@ func parseJUnit(doc []byte, t *tally) (complete bool, err error) {
 }
 
 // looksLikeJUnit looks at the first element only.
-func looksLikeJUnit(doc []byte) bool {
-	head := doc[:min(len(doc), 64<<10)]
+func looksLikeJUnit(head []byte) bool {
 	for {
 		i := bytes.IndexByte(head, '<')
 		if i < 0 || len(bytes.TrimSpace(bytes.TrimPrefix(head[:i], []byte("\uFEFF")))) > 0 {
@@ -108,8 +103,12 @@ func (r *junitReader) token(tok xml.Token) error {
 		r.depth--
 		r.end(tok.Name.Local)
 	case xml.CharData:
-		if r.text != nil && r.text.Len() < 4*maxTestOutput {
-			r.text.Write(tok)
+		if r.text != nil {
+			_, _ = r.text.Write(tok) // never fails
+		}
+	case xml.ProcInst:
+		if n, ok := leftOut(tok); ok && r.text != nil {
+			r.text.skip(n)
 		}
 	}
 	return nil
@@ -118,10 +117,10 @@ func (r *junitReader) token(tok xml.Token) error {
 func (r *junitReader) start(el xml.StartElement) {
 	switch el.Name.Local {
 	case "testsuite":
-		r.suites = append(r.suites, attr(el, "name"))
+		r.suites = append(r.suites, oneLine(attr(el, "name")))
 	case "testcase":
 		r.inCase = true
-		r.test = junitCase{name: r.caseName(attr(el, "classname"), attr(el, "name")), status: agency.TestPassed}
+		r.test = junitCase{name: r.caseName(attr(el, "classname"), attr(el, "name")), status: agency.TestPassed, output: newKept(4 * maxTestOutput)}
 		if s := attr(el, "status"); s == "skipped" || s == "disabled" || s == "notrun" {
 			r.test.status = agency.TestSkipped
 		}
@@ -129,7 +128,7 @@ func (r *junitReader) start(el xml.StartElement) {
 		if r.inCase {
 			r.test.status = agency.TestFailed
 			r.note(attr(el, "message"))
-			r.text = &r.test.output
+			r.text = r.test.output
 		}
 	case "skipped":
 		if r.inCase && r.test.status == agency.TestPassed {
@@ -140,7 +139,7 @@ func (r *junitReader) start(el xml.StartElement) {
 
 func (r *junitReader) note(message string) {
 	if message != "" {
-		r.test.output.WriteString(message + "\n")
+		_, _ = io.WriteString(r.test.output, message+"\n") // never fails
 	}
 }
 
@@ -154,7 +153,9 @@ func (r *junitReader) end(name string) {
 		r.text = nil
 	case "testcase":
 		if r.inCase && r.test.name != "" {
-			r.tests.add(r.test.name, r.test.status, strings.TrimSpace(r.test.output.String())+"\n")
+			r.test.output.trim()
+			_, _ = r.test.output.Write([]byte("\n")) // never fails
+			r.tests.add(r.p.local(r.test.name), r.test.status, r.test.output)
 		}
 		r.inCase, r.text = false, nil
 	}
@@ -164,7 +165,7 @@ func (r *junitReader) end(name string) {
 func (r *junitReader) caseName(class, name string) string {
 	class, name = oneLine(class), oneLine(name)
 	if class == "" && len(r.suites) > 0 {
-		class = oneLine(r.suites[len(r.suites)-1])
+		class = r.suites[len(r.suites)-1]
 	}
 	switch {
 	case name == "":

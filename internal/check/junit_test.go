@@ -47,7 +47,7 @@ func TestJUnitShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tl := newTally()
-			if complete, err := parseJUnit([]byte(tt.doc), tl); err != nil || !complete {
+			if complete, err := parseJUnit(strings.NewReader(tt.doc), paths{}, tl); err != nil || !complete {
 				t.Fatalf("complete %v, %v", complete, err)
 			}
 			if diff := cmp.Diff(tt.want, status(tl.list())); diff != "" {
@@ -66,7 +66,7 @@ func TestJUnitAttacks(t *testing.T) {
 	deep := "<testsuites>" + strings.Repeat("<a>", 1000)
 	for name, doc := range map[string]string{"bomb": bomb, "outside": outside, "deep": deep, "cut": "<testsuite><testcase name='a'>"} {
 		tl := newTally()
-		if complete, err := parseJUnit([]byte(doc), tl); err == nil && complete {
+		if complete, err := parseJUnit(strings.NewReader(doc), paths{}, tl); err == nil && complete {
 			t.Errorf("%s was taken for whole: %v", name, tl.list())
 		}
 		for _, r := range tl.list() {
@@ -76,7 +76,7 @@ func TestJUnitAttacks(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{"", "PASS", "<html><testsuite/></html>", "<project/>", "{}"} {
-		if _, err := parseJUnit([]byte(doc), newTally()); err == nil {
+		if _, err := parseJUnit(strings.NewReader(doc), paths{}, newTally()); err == nil {
 			t.Errorf("%q was taken for a report", doc)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // MachineLimits are the sizes of a check (DESIGN 15): three quarters of the
-// machine's memory, processes by its processors, and an output large enough
-// for the results of every test.
+// machine's memory, processes by its processors, and of the output as much as
+// findings are read from; parsers read all of it.
 func MachineLimits() sandbox.Limits {
 	return sandbox.Limits{
 		MemoryMB: max(memoryMB()*3/4, 2048), Processes: 256 + 64*runtime.NumCPU(),

@@ -14,41 +14,75 @@ const (
 	maxTestOutput = 4 << 10  // TestResult.Output
 	maxAllOutputs = 64 << 10 // of all tests of a receipt together
 	maxTests      = 50_000   // tests of a receipt
+	maxNames      = 16 << 20 // of their names together
+	maxText       = 2 << 20  // of outcome.text
 )
 
 // outcome is what a parser read.
 type outcome struct {
 	tests []agency.TestResult
-	text  string // as a person would have seen it, failures first
+	text  *kept // as a person would have seen it, failures first
 	// complete is false when results are missing: the output was cut, or a
 	// package began and never ended.
 	complete bool
 }
 
 // tally collects results by name. A test that is reported more than once has
-// failed when it failed once, and was skipped only when it was never run.
+// failed when it failed once, and was skipped only when it was never run. It
+// keeps the output of failed tests only, capped one by one and together.
 type tally struct {
-	order   []string
+	order   []*agency.TestResult
 	results map[string]*agency.TestResult
+	names   int // bytes of all names
+	outputs int // bytes of all outputs
 	dropped int
 }
 
 func newTally() *tally { return &tally{results: map[string]*agency.TestResult{}} }
 
-func (t *tally) add(name string, status agency.TestStatus, output string) {
+// full tells whether there is no room for another name.
+func (t *tally) full(name string) bool {
+	return len(t.order) >= maxTests || t.names+len(name) > maxNames
+}
+
+// add adds a result; output may be nil.
+func (t *tally) add(name string, status agency.TestStatus, output *kept) {
 	r, ok := t.results[name]
-	if !ok {
-		if len(t.order) >= maxTests {
-			t.dropped++
-			return
-		}
-		t.order = append(t.order, name)
-		t.results[name] = &agency.TestResult{Name: name, Status: status, Output: output}
+	switch {
+	case ok && rank(status) <= rank(r.Status):
 		return
+	case !ok && t.full(name):
+		t.dropped++
+		return
+	case !ok:
+		r = &agency.TestResult{Name: strings.Clone(name)} // it may be a piece of something large
+		t.order, t.results[r.Name] = append(t.order, r), r
+		t.names += len(name)
 	}
-	if rank(status) > rank(r.Status) {
-		r.Status, r.Output = status, output
+	r.Status = status
+	t.show(r, output)
+}
+
+// show sets what is shown of a test.
+func (t *tally) show(r *agency.TestResult, output *kept) {
+	t.outputs -= len(r.Output)
+	r.Output = ""
+	if r.Status == agency.TestFailed {
+		r.Output = output.clip(min(maxTestOutput, maxAllOutputs-t.outputs))
 	}
+	t.outputs += len(r.Output)
+}
+
+// number tells tests of one name apart by their order. What is counted is
+// bounded as the results are.
+func (t *tally) number(seen map[string]int, name string) string {
+	if seen[name] > 0 || !t.full(name) {
+		seen[name]++
+	}
+	if n := seen[name]; n > 1 {
+		return fmt.Sprintf("%s (%d)", name, n)
+	}
+	return name
 }
 
 func rank(s agency.TestStatus) int {
@@ -62,19 +96,11 @@ func rank(s agency.TestStatus) int {
 	}
 }
 
-// list gives the results in order of arrival, with the output of failed tests
-// only, capped one by one and together.
+// list gives the results in order of arrival.
 func (t *tally) list() []agency.TestResult {
-	out := make([]agency.TestResult, 0, len(t.order))
-	left := maxAllOutputs
-	for _, name := range t.order {
-		r := *t.results[name]
-		if r.Status != agency.TestFailed {
-			r.Output = ""
-		}
-		r.Output = clip(r.Output, min(maxTestOutput, left))
-		left -= len(r.Output)
-		out = append(out, r)
+	out := make([]agency.TestResult, len(t.order))
+	for i, r := range t.order {
+		out[i] = *r
 	}
 	return out
 }
@@ -84,11 +110,17 @@ func clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
+	return clipEnds(s, s, len(s), limit)
+}
+
+// clipEnds is clip of a text of so many bytes that begins with head and ends in
+// tail.
+func clipEnds(head, tail string, all, limit int) string {
 	if limit < 64 {
 		return ""
 	}
 	half := (limit - 48) / 2
-	head, tail := s[:half], s[len(s)-half:]
+	head, tail = head[:min(half, len(head))], tail[max(0, len(tail)-half):]
 	if i := strings.LastIndexByte(head, '\n'); i > half/2 {
 		head = head[:i+1]
 	}
@@ -96,7 +128,7 @@ func clip(s string, limit int) string {
 		tail = tail[i+1:]
 	}
 	head, tail = strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")
-	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", strings.TrimRight(head, "\n"), len(s)-len(head)-len(tail), tail)
+	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", strings.TrimRight(head, "\n"), all-len(head)-len(tail), tail)
 }
 
 // count fills the numbers of a receipt from its tests.

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,9 +24,9 @@ func byName(t *tally) map[string]agency.TestStatus {
 func TestRecorded(t *testing.T) {
 	p := paths{roots: []string{"/repo"}, dir: "web"}
 	for name, read := range map[string]func([]byte, *tally) bool{
-		"jest.json":    func(b []byte, t *tally) bool { return parseJest(b, p, t) },
-		"vitest.json":  func(b []byte, t *tally) bool { return parseJest(b, p, t) },
-		"mocha.ndjson": func(b []byte, t *tally) bool { return parseEvents(b, p, t) },
+		"jest.json":    func(b []byte, t *tally) bool { return parseJest(bytes.NewReader(b), p, t) },
+		"vitest.json":  func(b []byte, t *tally) bool { return parseJest(bytes.NewReader(b), p, t) },
+		"mocha.ndjson": func(b []byte, t *tally) bool { return parseEvents(bytes.NewReader(b), p, t) },
 	} {
 		doc, err := os.ReadFile(filepath.Join("testdata", "reports", name))
 		if err != nil {
@@ -92,7 +94,7 @@ func TestTAP(t *testing.T) {
 		{"all is well\n", map[string]agency.TestStatus{}, false, false},
 	} {
 		got := newTally()
-		complete, ok := parseTAP([]byte(tt.text), paths{dir: "."}, got)
+		complete, ok := parseTAP(strings.NewReader(tt.text), paths{dir: "."}, got)
 		if diff := cmp.Diff(tt.want, byName(got)); complete != tt.complete || ok != tt.ok || diff != "" {
 			t.Errorf("%q: complete %t, ok %t (-want +got):\n%s", tt.text, complete, ok, diff)
 		}
@@ -126,7 +128,7 @@ test src/lib.rs - add (line 9) ... ok
 test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
 `
 	got := newTally()
-	complete, ok := parseCargo([]byte(text), paths{dir: "core"}, got)
+	complete, ok := parseCargo(strings.NewReader(text), paths{dir: "core"}, got, newKept(maxOutput))
 	want := map[string]agency.TestStatus{
 		"core/sums::tests::adds": "passed", "core/sums::tests::fails": "failed",
 		"core/sums doc::src/lib.rs - add": "passed", "core/sums doc::src/lib.rs - add (2)": "passed",
@@ -134,16 +136,16 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 	if diff := cmp.Diff(want, byName(got)); !complete || !ok || diff != "" {
 		t.Errorf("complete %t, ok %t (-want +got):\n%s", complete, ok, diff)
 	}
-	if complete, _ := parseCargo([]byte("running 2 tests\ntest a ... ok\ntest result: ok. 2 passed\n"), paths{}, newTally()); complete {
+	if complete, _ := parseCargo(strings.NewReader("running 2 tests\ntest a ... ok\ntest result: ok. 2 passed\n"), paths{}, newTally(), newKept(maxOutput)); complete {
 		t.Error("a target with a result too few is complete")
 	}
 }
 
 func TestProfiles(t *testing.T) {
-	p := profile{}
+	p := newProfile()
 	at := paths{roots: []string{"/repo"}, dir: "web"}
-	p.lcov([]byte("SF:src/a.js\nDA:1,2\nDA:2,0\nend_of_record\nSF:/repo/b.js\nDA:4,1\nend_of_record\nSF:/usr/lib/x.js\nDA:1,1\n"), at)
-	err := p.cobertura([]byte(`<coverage><sources><source>/repo/py</source></sources><packages><package><classes><class filename="m.py"><lines><line number="1" hits="1"/><line number="2" hits="0"/></lines></class></classes></package></packages></coverage>`), at)
+	p.lcov(strings.NewReader("SF:src/a.js\nDA:1,2\nDA:2,0\nend_of_record\nSF:/repo/b.js\nDA:4,1\nend_of_record\nSF:/usr/lib/x.js\nDA:1,1\n"), at)
+	err := p.cobertura(strings.NewReader(`<coverage><sources><source>/repo/py</source></sources><packages><package><classes><class filename="m.py"><lines><line number="1" hits="1"/><line number="2" hits="0"/></lines></class></classes></package></packages></coverage>`), at)
 	want := []FileCoverage{
 		{Path: "b.js", Ran: []Lines{{4, 4}}},
 		{Path: "py/m.py", Ran: []Lines{{1, 1}}, Missed: []Lines{{2, 2}}},
@@ -160,16 +162,19 @@ func FuzzReports(f *testing.F) {
 	f.Add([]byte(`{"file":"/repo/a.js","name":["x"],"status":"failed"}` + "\n" + `{"end":true}`))
 	f.Add([]byte(`{"testResults":[{"name":"a","assertionResults":[{"title":"x","status":"passed"}]}]}`))
 	f.Add([]byte("ex.com/p/a.go:1.1,2.3 1 1\n"))
+	f.Add([]byte("<"))
+	f.Add([]byte(`<testsuite name="s"><!-- x --><testcase name='a'><failure><![CDATA[b]]></failure></testcase></testsuite>`))
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		p := paths{roots: []string{"/repo"}, dir: "d"}
-		parseTAP(b, p, newTally())
-		parseCargo(b, p, newTally())
-		parseEvents(b, p, newTally())
-		parseJest(b, p, newTally())
-		cover := profile{}
-		cover.goProfile(b, []goModule{{"ex.com/p", "."}})
-		cover.lcov(b, p)
-		_ = cover.cobertura(b, p)
+		parseTAP(bytes.NewReader(b), p, newTally())
+		parseCargo(bytes.NewReader(b), p, newTally(), newKept(maxOutput))
+		parseEvents(bytes.NewReader(b), p, newTally())
+		parseJest(bytes.NewReader(b), p, newTally())
+		_, _ = parseJUnit(bytes.NewReader(b), p, newTally()) // whether it is a report is all the same
+		cover := newProfile()
+		cover.goProfile(bytes.NewReader(b), []goModule{{"ex.com/p", "."}})
+		cover.lcov(bytes.NewReader(b), p)
+		_ = cover.cobertura(bytes.NewReader(b), p)
 		cover.files()
 		makePlan(string(b), nil, "/out", measure{all: true, files: []string{"a/b.go", "c.py", "d.js"}})
 		Touched(string(b), []string{"a/b"})

@@ -1,14 +1,17 @@
 package check
 
 import (
-	"encoding/json"
+	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,9 +20,9 @@ import (
 var goBlock = regexp.MustCompile(`^(.+):(\d+)\.\d+,(\d+)\.\d+ (\d+) (\d+)$`)
 
 // goProfile reads a cover profile of Go: blocks of statements.
-func (p profile) goProfile(doc []byte, modules []goModule) {
-	for line := range strings.Lines(string(doc)) {
-		m := goBlock.FindStringSubmatch(strings.TrimSpace(line))
+func (p *profile) goProfile(doc io.Reader, modules []goModule) {
+	for line := range lines(doc) {
+		m := goBlock.FindStringSubmatch(strings.TrimSpace(string(line)))
 		if m == nil {
 			continue
 		}
@@ -57,10 +60,10 @@ func goFile(name string, modules []goModule) string {
 }
 
 // lcov reads the lines of an lcov report.
-func (p profile) lcov(doc []byte, at paths) {
+func (p *profile) lcov(doc io.Reader, at paths) {
 	file := ""
-	for line := range strings.Lines(string(doc)) {
-		line = strings.TrimSpace(line)
+	for raw := range lines(doc) {
+		line := strings.TrimSpace(string(raw))
 		if name, ok := strings.CutPrefix(line, "SF:"); ok {
 			file = at.file(name)
 		}
@@ -73,57 +76,56 @@ func (p profile) lcov(doc []byte, at paths) {
 }
 
 // reports reads what a command of the user's own leaves where such tools put it.
-func (p profile) reports(checkout *os.Root, at paths) {
-	for _, name := range []string{"lcov.info", "coverage/lcov.info", "target/llvm-cov/lcov.info"} {
-		p.lcov(readSome(checkout, name, maxOutBytes), at)
-	}
-	for _, name := range []string{"coverage.xml", "cobertura.xml", "coverage/cobertura-coverage.xml"} {
-		if doc := readSome(checkout, name, maxReport); len(doc) > 0 {
-			_ = p.cobertura(doc, at) // another kind of XML has no lines
-		}
-	}
+func (p *profile) reports(checkout *os.Root, left *allowance, at paths) {
+	left.each(checkout, func(doc io.Reader) { p.lcov(doc, at) }, "lcov.info", "coverage/lcov.info", "target/llvm-cov/lcov.info")
+	left.each(checkout, func(doc io.Reader) {
+		_ = p.cobertura(doc, at) // another kind of XML has no lines
+	}, "coverage.xml", "cobertura.xml", "coverage/cobertura-coverage.xml")
 }
+
+// maxSources bounds the folders that a Cobertura report names.
+const maxSources = 64
 
 // cobertura reads the lines of a Cobertura report.
-func (p profile) cobertura(doc []byte, at paths) error {
-	var report struct {
-		Sources []string `xml:"sources>source"`
-		Classes []struct {
-			File  string `xml:"filename,attr"`
-			Lines []struct {
-				Number int `xml:"number,attr"`
-				Hits   int `xml:"hits,attr"`
-			} `xml:"lines>line"`
-		} `xml:"packages>package>classes>class"`
-	}
-	if err := xml.Unmarshal(doc, &report); err != nil {
-		return fmt.Errorf("cobertura: %w", err)
-	}
-	for _, c := range report.Classes {
-		file := at.file(c.File)
-		for _, s := range report.Sources {
-			if in := at.file(path.Join(strings.TrimSpace(s), c.File)); !path.IsAbs(in) && path.IsAbs(strings.TrimSpace(s)) {
-				file = in
-				break
+func (p *profile) cobertura(doc io.Reader, at paths) error {
+	dec := newXML(doc)
+	var open, sources []string
+	file := ""
+	in := func(under string) bool { return strings.HasSuffix(strings.Join(open, ">"), under) }
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil || len(open) > maxReportDepth {
+			return fmt.Errorf("cobertura: %w", err)
+		}
+		switch tok := tok.(type) {
+		case xml.StartElement:
+			switch open = append(open, tok.Name.Local); {
+			case in("packages>package>classes>class"):
+				file = coberturaFile(attr(tok, "filename"), sources, at)
+			case in("classes>class>lines>line"):
+				p.hit(file, atoi(attr(tok, "number")), atoi(attr(tok, "hits")))
+			}
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			if in("sources>source") && len(sources) < maxSources {
+				sources = append(sources, strings.TrimSpace(string(tok)))
 			}
 		}
-		for _, l := range c.Lines {
-			p.hit(file, l.Number, l.Hits)
-		}
 	}
-	return nil
 }
 
-// v8Script is a script in what node writes for NODE_V8_COVERAGE.
-type v8Script struct {
-	URL       string `json:"url"`
-	Functions []struct {
-		Ranges []struct {
-			Start int `json:"startOffset"`
-			End   int `json:"endOffset"`
-			Count int `json:"count"`
-		} `json:"ranges"`
-	} `json:"functions"`
+// coberturaFile is the file that a report names below one of its sources.
+func coberturaFile(name string, sources []string, at paths) string {
+	for _, s := range sources {
+		if in := at.file(path.Join(s, name)); !path.IsAbs(in) && path.IsAbs(s) {
+			return in
+		}
+	}
+	return at.file(name)
 }
 
 // Bounds of what the processes of one command write of the lines that ran.
@@ -135,82 +137,142 @@ const (
 // v8 reads the reports of every process of node below dir. Ranges are offsets
 // into the file as it was run, so that only files which no tool rewrites count.
 // Of the files that were asked for, one that no process loaded ran nowhere.
-func (p profile) v8(out *os.Root, dir string, checkout *os.Root, at paths, asked []string) {
+func (p *profile) v8(out *os.Root, dir string, checkout *os.Root, at paths, asked []string) {
 	names, err := fs.Glob(out.FS(), dir+"/*.json")
 	if err != nil || len(names) > maxV8Files {
 		return
 	}
-	seen, left := map[string]bool{}, int64(maxV8Bytes)
-	for _, name := range names {
-		var doc struct {
-			Result []v8Script `json:"result"`
-		}
-		text := readSome(out, name, maxOutBytes)
-		if left -= int64(len(text)); left < 0 {
-			return
-		}
-		if json.Unmarshal(text, &doc) != nil {
-			continue
-		}
-		for _, s := range doc.Result {
-			file, ok := strings.CutPrefix(s.URL, "file://")
-			if !ok {
-				continue
+	seen, left := map[string]bool{}, &allowance{left: maxV8Bytes}
+	left.each(out, func(doc io.Reader) {
+		j := newJSON(doc)
+		_ = j.object(func(key string) error { // what is cut counts as far as it goes
+			if key != "result" {
+				return j.skip()
 			}
-			rel := at.file(file)
-			switch path.Ext(rel) {
-			case ".js", ".cjs", ".mjs":
-				if seen[rel] = true; !path.IsAbs(rel) && !thirdParty(rel) {
-					p.script(s, rel, readSome(checkout, filepath.FromSlash(rel), maxTestSource))
-				}
-			}
-		}
-	}
+			return j.array(func() error { return p.v8Script(j, checkout, at, seen, asked) })
+		})
+	}, names...)
 	for _, f := range asked {
 		if len(names) > 0 && !seen[f] && path.Ext(f) != ".py" {
-			p.script(v8Script{}, f, readSome(checkout, filepath.FromSlash(f), maxTestSource))
+			newScript(readSome(checkout, filepath.FromSlash(f), maxTestSource)).into(p, f)
 		}
 	}
 }
 
-// rewritten tells whether what ran is another text than the file's.
-func (s v8Script) rewritten(src string) bool {
-	if len(s.Functions) == 0 || len(s.Functions[0].Ranges) == 0 {
-		return len(s.Functions) > 0
-	}
-	whole := s.Functions[0].Ranges[0]
-	return whole.Start != 0 || whole.End != units(src)
-}
-
-// script counts the lines of one script: a line ran as often as the innermost
-// range that holds all of it.
-func (p profile) script(s v8Script, file string, src []byte) {
-	if s.rewritten(string(src)) {
-		return
-	}
-	ran := min(len(s.Functions), 1) // the file as a whole
-	type line struct{ from, to, count int }
-	var lines []line
-	offset := 0
-	for text := range strings.Lines(string(src)) {
-		body := strings.TrimRight(text, "\r\n")
-		lead := len(body) - len(strings.TrimLeft(body, " \t"))
-		lines = append(lines, line{offset + lead, offset + units(body), ran})
-		offset += units(text)
-	}
-	for _, f := range s.Functions {
-		for _, r := range f.Ranges {
-			for i := range lines {
-				if lines[i].from >= r.Start && lines[i].to <= r.End {
-					lines[i].count = r.Count
+// v8Script reads what ran of one script: its address comes before its functions.
+func (p *profile) v8Script(j *jsonReader, checkout *os.Root, at paths, seen map[string]bool, asked []string) error {
+	var s *script
+	rel := ""
+	err := j.object(func(key string) error {
+		switch {
+		case key == "url":
+			url, err := j.word()
+			file, ok := strings.CutPrefix(url, "file://")
+			if rel = at.file(file); !ok || err != nil {
+				return err
+			}
+			switch path.Ext(rel) {
+			case ".js", ".cjs", ".mjs":
+				if slices.Contains(asked, rel) {
+					seen[rel] = true
+				}
+				if !path.IsAbs(rel) && !thirdParty(rel) {
+					s = newScript(readSome(checkout, filepath.FromSlash(rel), maxTestSource))
 				}
 			}
+			return nil
+		case key == "functions" && s != nil:
+			return j.array(func() error {
+				s.functions++
+				return j.object(func(key string) error {
+					if key != "ranges" {
+						return j.skip()
+					}
+					return j.array(func() error { return s.readRange(j) })
+				})
+			})
+		}
+		return j.skip()
+	})
+	if err == nil && s != nil {
+		s.into(p, rel)
+	}
+	return err
+}
+
+// script is a script in what node writes for NODE_V8_COVERAGE. A line ran as
+// often as the innermost range that holds all of it.
+type script struct {
+	src       []byte
+	lines     []scriptLine
+	functions int
+	ranges    int
+	rewritten bool // what ran is another text than the file's
+}
+
+type scriptLine struct {
+	from, to int32
+	ran      bool
+}
+
+// maxScriptLines bounds the lines of a script.
+const maxScriptLines = 1 << 18
+
+func newScript(src []byte) *script {
+	s := &script{src: src}
+	offset := 0
+	for line := range bytes.Lines(src) {
+		text := string(line)
+		body := strings.TrimRight(text, "\r\n")
+		lead := len(body) - len(strings.TrimLeft(body, " \t"))
+		if len(s.lines) < maxScriptLines {
+			s.lines = append(s.lines, scriptLine{from: int32(offset + lead), to: int32(offset + units(body))})
+		}
+		offset += units(text)
+	}
+	return s
+}
+
+// readRange takes one range; the first is the file as a whole.
+func (s *script) readRange(j *jsonReader) error {
+	at := map[string]int{}
+	err := j.object(func(key string) (err error) {
+		switch key {
+		case "startOffset", "endOffset", "count":
+			at[key], err = j.number()
+			return err
+		}
+		return j.skip()
+	})
+	start, end := at["startOffset"], at["endOffset"]
+	if s.ranges++; s.ranges == 1 {
+		s.rewritten = s.functions != 1 || start != 0 || end != units(string(s.src))
+	}
+	first, _ := slices.BinarySearchFunc(s.lines, start, func(l scriptLine, at int) int { return int(l.from) - at })
+	for i := first; i < len(s.lines) && int(s.lines[i].from) < max(end, start+1); i++ {
+		if int(s.lines[i].to) <= end {
+			s.lines[i].ran = at["count"] > 0
 		}
 	}
+	return err
+}
+
+// into counts the lines that hold something to run.
+func (s *script) into(p *profile, file string) {
+	if s.rewritten || s.functions > 0 && s.ranges == 0 {
+		return
+	}
 	n := 0
-	for text := range strings.Lines(string(src)) {
-		if t := strings.TrimSpace(text); t != "" && !strings.HasPrefix(t, "//") && !strings.HasPrefix(t, "*") && !strings.HasPrefix(t, "/*") && strings.Trim(t, "{}()[];, ") != "" {
-			p.hit(file, n+1, lines[n].count)
+	for text := range bytes.Lines(s.src) {
+		if n >= len(s.lines) {
+			return
+		}
+		if t := strings.TrimSpace(string(text)); t != "" && !strings.HasPrefix(t, "//") && !strings.HasPrefix(t, "*") && !strings.HasPrefix(t, "/*") && strings.Trim(t, "{}()[];, ") != "" {
+			count := 0
+			if s.lines[n].ran {
+				count = 1
+			}
+			p.hit(file, n+1, count)
 		}
 		n++
 	}

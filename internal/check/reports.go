@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +12,7 @@ import (
 // Bounds of the report files of one command.
 const (
 	maxReportFiles = 2000
-	maxReportBytes = 64 << 20
+	maxOutFiles    = 512 // of one call, in the folder for reports
 )
 
 // reportFiles is what the XML files of a checkout looked like before a command:
@@ -50,20 +51,19 @@ func (before reportFiles) newReports(root *os.Root) []string {
 
 // readReports reads every JUnit report among the files. ok is false where there
 // is none.
-func readReports(root *os.Root, files []string) (t *tally, complete, ok bool) {
-	t, complete = newTally(), true
-	var read int64
-	for _, name := range files {
-		doc := readSome(root, name, maxReport+1)
-		if read += int64(len(doc)); read > maxReportBytes {
-			return t, false, ok
-		}
-		if !looksLikeJUnit(doc) {
+func (r reader) readReports(names []string, at func(name string) paths, t *tally) (complete, ok bool) {
+	complete = true
+	for _, name := range names {
+		f, is := openSome(r.root, name)
+		if !is {
 			continue
 		}
-		whole, err := parseJUnit(doc, t)
-		ok = true
-		complete = complete && whole && err == nil
+		whole, err := parseJUnit(r.left.of(f), at(name), t)
+		_ = f.Close() // only read
+		if !errors.Is(err, errNoJUnit) {
+			ok = true
+			complete = complete && whole && err == nil
+		}
 	}
-	return t, complete, ok
+	return complete && !r.left.cut, ok
 }

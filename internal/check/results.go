@@ -1,8 +1,12 @@
 package check
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,40 +18,42 @@ import (
 	"agency/internal/sandbox"
 )
 
-// Bounds of what runners hand back.
-const (
-	maxOutFiles = 512
-	maxOutBytes = 64 << 20
-)
-
 // reader finds the results of one command.
 type reader struct {
 	plan   plan
 	res    sandbox.Result
+	stdout *spill
 	root   *os.Root // the checkout
 	before reportFiles
 	out    string // the folder of the reports
 	roots  []string
-	all    bool   // coverage of everything was asked for
-	close  func() // removes the reports
+	all    bool       // coverage of everything was asked for
+	left   *allowance // of what is read of reports
 }
+
+// close removes what was read. What it cannot is swept with the layers.
+func (r reader) close() {
+	r.stdout.close()
+	if r.out != "" {
+		_ = os.RemoveAll(r.out)
+	}
+}
+
+// cut tells whether a part of standard output is missing.
+func (r reader) cut() bool { return r.res.StdoutErr != nil }
 
 // read finds the results in what a command printed or wrote; ok is false where
 // only the exit code counts.
 func (r reader) read() (o outcome, ok bool) {
-	t := newTally()
-	complete, text := true, string(r.res.Output)
+	t, text := newTally(), &kept{half: maxText / 2, head: r.res.Output}
+	complete := true
 	if r.plan.goCalls > 0 {
-		g, found := r.goTests()
-		ok, complete, text = found, g.complete, g.text
-		for _, res := range g.tests {
-			t.add(res.Name, res.Status, res.Output)
-		}
+		text = newKept(maxText)
+		complete, ok = r.goTests(t, text)
 	}
 	reports := 0
 	for _, c := range r.plan.calls {
-		whole, found, shown := r.report(c, t)
-		text += shown
+		whole, found := r.report(c, t, text)
 		if found {
 			reports++
 			ok = true
@@ -60,91 +66,70 @@ func (r reader) read() (o outcome, ok bool) {
 	return outcome{tests: t.list(), text: text, complete: complete && t.dropped == 0}, ok
 }
 
-func (r reader) goTests() (outcome, bool) {
-	suite, complete := parseGo(r.res.Stdout, r.res.StdoutDropped > 0)
-	complete = complete || (r.res.Cause != sandbox.CauseExited && r.res.StdoutDropped == 0)
-	o := suite.outcome(complete, stray(r.res.Output), newDeclaredTests(r.root).has)
-	return o, suite.results > 0 || r.res.ExitCode == 0
+func (r reader) goTests(t *tally, text *kept) (complete, ok bool) {
+	suite, complete := parseGo(r.stdout.read(), r.cut(), newDeclaredTests(r.root).has)
+	suite.into(t, text, r.res.Output)
+	complete = complete || (r.res.Cause != sandbox.CauseExited && !r.cut() && !suite.dropped)
+	return complete, suite.results > 0 || r.res.ExitCode == 0
 }
 
-// report reads what one call wrote. shown is text of it that is not in the
-// output.
-func (r reader) report(c planned, t *tally) (complete, found bool, shown string) {
+// report reads what one call wrote; text of it that is not in the output goes to
+// text.
+func (r reader) report(c planned, t *tally, text *kept) (complete, found bool) {
 	p := paths{roots: r.roots, dir: c.dir}
 	if p.dir == unknownDir {
 		p.dir = ""
 	}
 	switch c.runner {
 	case runMaven, runGradle:
-		complete, found = r.javaReports(c, t)
-		return complete, found, ""
+		return r.javaReports(c, t)
 	case runCargo:
-		docs := r.outFiles(filepath.Base(c.base) + ".log")
-		if len(docs) == 0 {
-			return false, false, ""
+		for doc := range r.outFiles(filepath.Base(c.base) + ".log") {
+			shown := newKept(maxOutput)
+			complete, found = parseCargo(doc, p, t, shown)
+			_, _ = io.WriteString(text, shown.clip(maxOutput)) // never fails
 		}
-		complete, found = parseCargo(docs[0], p, t)
-		return complete, found, clip(ansi.ReplaceAllString(string(docs[0]), ""), maxOutput)
+		return complete && !r.left.cut, found
 	}
 	complete = true
-	for _, doc := range r.outFiles(filepath.Base(c.base) + "*") {
+	for doc := range r.outFiles(filepath.Base(c.base) + "*") {
 		whole := false
-		switch c.runner {
+		switch in := bufio.NewReaderSize(doc, maxXMLHead); c.runner {
 		case runJest, runVitest:
-			whole = parseJest(doc, p, t)
+			whole = parseJest(in, p, t)
 		default:
-			if looksLikeJUnit(doc) {
-				sub := newTally()
-				done, err := parseJUnit(doc, sub)
-				whole = done && err == nil
-				sub.into(t, p)
-			} else {
-				whole = parseEvents(doc, p, t)
+			var err error
+			if whole, err = parseJUnit(in, p, t); errors.Is(err, errNoJUnit) {
+				whole = parseEvents(in, p, t)
 			}
 		}
 		found = true
 		complete = complete && whole
 	}
-	return complete && found, found, ""
+	return complete && found && !r.left.cut, found
 }
 
-// into adds results under the folder of their part.
-func (t *tally) into(other *tally, p paths) {
-	for _, name := range t.order {
-		r := t.results[name]
-		other.add(p.local(r.Name), r.Status, r.Output)
-	}
-}
-
-// outFiles reads the regular files of the report folder that match a pattern,
-// in order of their names.
-func (r reader) outFiles(pattern string) [][]byte {
-	root, err := os.OpenRoot(r.out)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = root.Close() }() // only read
-	names, err := fs.Glob(root.FS(), pattern)
-	if err != nil || len(names) > maxOutFiles {
-		return nil
-	}
-	var docs [][]byte
-	var total int64
-	for _, name := range names {
-		switch path.Ext(name) {
-		case ".ndjson", ".json", ".xml", ".log":
-		default:
-			continue
+// outFiles opens the regular files of the report folder that match a pattern, in
+// order of their names.
+func (r reader) outFiles(pattern string) iter.Seq[io.Reader] {
+	return func(yield func(io.Reader) bool) {
+		root, err := os.OpenRoot(r.out)
+		if err != nil {
+			return
 		}
-		doc := readSome(root, name, maxOutBytes)
-		if total += int64(len(doc)); total > maxOutBytes {
-			return docs
+		defer func() { _ = root.Close() }() // only read
+		names, err := fs.Glob(root.FS(), pattern)
+		if err != nil || len(names) > maxOutFiles {
+			return
 		}
-		if doc != nil {
-			docs = append(docs, doc)
+		more := true
+		for _, name := range names {
+			switch path.Ext(name) {
+			case ".ndjson", ".json", ".xml", ".log":
+				r.left.each(root, func(doc io.Reader) { more = more && yield(doc) }, name)
+			}
 		}
 	}
-	return docs
 }
 
 // javaReports reads the XML files that surefire, failsafe or Gradle wrote below
@@ -153,35 +138,16 @@ func (r reader) outFiles(pattern string) [][]byte {
 func (r reader) javaReports(c planned, t *tally) (complete, found bool) {
 	names := r.before.newReports(r.root)
 	if c.runner == runGradle {
-		names = nil
-		for name := range findReports(r.root) {
-			if strings.Contains(name, "build/test-results/") {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
+		names = slices.DeleteFunc(reportFiles{}.newReports(r.root), func(name string) bool {
+			return !strings.Contains(name, "build/test-results/")
+		})
 	}
-	complete = true
-	var read int64
-	for _, name := range names {
-		m := javaReport.FindStringSubmatch(name)
-		if m == nil || (c.dir != "." && c.dir != unknownDir && !strings.HasPrefix(name, c.dir+"/")) {
-			continue
-		}
-		doc := readSome(r.root, name, maxReport+1)
-		if read += int64(len(doc)); read > maxReportBytes {
-			return false, found
-		}
-		if !looksLikeJUnit(doc) {
-			continue
-		}
-		sub := newTally()
-		whole, err := parseJUnit(doc, sub)
-		complete = complete && whole && err == nil
-		sub.into(t, paths{dir: strings.TrimSuffix(m[1], "/")})
-		found = true
-	}
-	return complete, found
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return !javaReport.MatchString(name) || (c.dir != "." && c.dir != unknownDir && !strings.HasPrefix(name, c.dir+"/"))
+	})
+	return r.readReports(names, func(name string) paths {
+		return paths{dir: strings.TrimSuffix(javaReport.FindStringSubmatch(name)[1], "/")}
+	}, t)
 }
 
 // javaReport parts the path of a report at the module's folder.
@@ -189,18 +155,22 @@ var javaReport = regexp.MustCompile(`^(.*?)(?:target/(?:surefire|failsafe)-repor
 
 // anything reads what no call was asked for: a JUnit report or TAP on standard
 // output, or JUnit files that appeared in the checkout.
-func (r reader) anything(text string) (outcome, bool) {
+func (r reader) anything(text *kept) (outcome, bool) {
+	here := paths{dir: "."}
 	t := newTally()
-	cut := r.res.StdoutDropped > 0
-	if complete, err := parseJUnit(r.res.Stdout, t); err == nil || (len(t.order) > 0 && cut) {
-		return outcome{tests: t.list(), text: failures(t) + text, complete: complete && err == nil && !cut}, true
+	if complete, err := parseJUnit(r.stdout.read(), here, t); err == nil || (len(t.order) > 0 && r.cut()) {
+		shown := newKept(maxText)
+		_, _ = io.WriteString(shown, failures(t)) // never fails
+		_, _ = shown.Write(r.res.Output)
+		return outcome{tests: t.list(), text: shown, complete: complete && err == nil && !r.cut() && t.dropped == 0}, true
 	}
-	if t, complete, ok := readReports(r.root, r.before.newReports(r.root)); ok && len(t.order) > 0 {
+	t = newTally()
+	if complete, ok := r.readReports(r.before.newReports(r.root), func(string) paths { return here }, t); ok && len(t.order) > 0 {
 		return outcome{tests: t.list(), text: text, complete: complete && t.dropped == 0}, true
 	}
 	t = newTally()
-	if complete, ok := parseTAP(r.res.Stdout, paths{dir: "."}, t); ok {
-		return outcome{tests: t.list(), text: text, complete: complete && !cut && t.dropped == 0}, true
+	if complete, ok := parseTAP(r.stdout.read(), here, t); ok {
+		return outcome{tests: t.list(), text: text, complete: complete && !r.cut() && t.dropped == 0}, true
 	}
 	return outcome{text: text}, false
 }
@@ -227,16 +197,19 @@ func (r reader) refused() bool {
 	if len(r.plan.calls) == 0 || r.res.ExitCode == 0 || r.res.Cause != sandbox.CauseExited {
 		return false
 	}
-	text := string(r.res.Output)
+	said := refusals.Match(r.res.Output)
 	for _, c := range r.plan.calls {
-		docs := r.outFiles(filepath.Base(c.base) + "*")
-		if c.runner == runCargo && len(docs) == 1 {
-			text += string(docs[0])
-		} else if len(docs) > 0 {
-			return false
+		n := 0
+		for doc := range r.outFiles(filepath.Base(c.base) + "*") {
+			n++
+			if c.runner != runCargo || n > 1 {
+				return false
+			}
+			head, err := io.ReadAll(io.LimitReader(doc, maxOutput))
+			said = said || err == nil && refusals.Match(head)
 		}
 	}
-	return refusals.MatchString(text)
+	return said
 }
 
 // checkoutFiles is a checkout as the finder of calls reads it.
@@ -244,26 +217,4 @@ type checkoutFiles struct{ root *os.Root }
 
 func (c checkoutFiles) readFile(name string) []byte {
 	return readSome(c.root, filepath.FromSlash(path.Clean(name)), maxGoMod)
-}
-
-// outPrefix is what the names of those folders begin with, before chance.
-const outPrefix = "r-"
-
-// reportsDir holds the folders for reports.
-const reportsDir = "reports"
-
-// outDir makes a folder for reports; remove is to be called when they are read.
-func outDir(layers string) (dir string, remove func(), err error) {
-	if layers == "" {
-		layers = os.TempDir()
-	}
-	base := filepath.Join(layers, reportsDir)
-	if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", nil, err
-	}
-	dir, err = os.MkdirTemp(base, outPrefix)
-	if err != nil {
-		return "", nil, err
-	}
-	return dir, func() { _ = os.RemoveAll(dir) }, nil // what is left is swept with the layers
 }

@@ -1,7 +1,8 @@
 package check
 
 import (
-	"fmt"
+	"bytes"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,16 +31,27 @@ var (
 // tapIndent is how far the points of a subtest stand to the right of its own.
 const tapIndent = 4
 
+// tapBegins are what a line of a document can begin with, colours included: all
+// others cost no look.
+const tapBegins = "#}1onB- T\x1b"
+
+// maxTapDepth bounds how deep subtests are read.
+const maxTapDepth = 64
+
 // parseTAP adds the points of a document to t, those of subtests by the names of
 // their parents. ok is false where the text does not begin as TAP does; complete
 // where the plan is kept. Text between the points is passed over, and so are
 // points of subtests that nothing announced: their parent counts. What a test
 // prints on standard output stands in the same stream: a point whose number was
 // already used is not believed over a failed one.
-func parseTAP(text []byte, p paths, t *tally) (complete, ok bool) {
+func parseTAP(text io.Reader, p paths, t *tally) (complete, ok bool) {
 	d := tapDocument{plan: -1, p: p, t: t, seen: map[string]int{}}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(ansi.ReplaceAllString(line, ""), "\r\n")
+	for raw := range lines(text) {
+		if d.begun && d.details == "" && !bytes.ContainsAny(raw[:1], tapBegins) {
+			d.titles.failed = false
+			continue
+		}
+		line := plainLine(raw)
 		if d.inDetails(line) {
 			continue
 		}
@@ -53,7 +65,7 @@ func parseTAP(text []byte, p paths, t *tally) (complete, ok bool) {
 				return false, false
 			}
 		case strings.HasPrefix(line, "Bail out!"):
-			t.add(p.local("bail out")+PackageFailed, agency.TestFailed, line)
+			t.add(p.local("bail out")+PackageFailed, agency.TestFailed, keep(line))
 			return false, true
 		default:
 			d.line(line)
@@ -99,6 +111,9 @@ func (d *tapDocument) line(line string) {
 	plain := strings.TrimLeft(line, " ")
 	depth := (len(line) - len(plain)) / tapIndent
 	if (len(line)-len(plain))%tapIndent != 0 || depth > len(d.open) {
+		return
+	}
+	if depth > maxTapDepth {
 		return
 	}
 	if m := tapSubtest.FindStringSubmatch(plain); m != nil {
@@ -150,10 +165,7 @@ func (d *tapDocument) point(m []string) (own string) {
 		name = "test " + m[2]
 	}
 	name = strings.Join(append(slices.Clone(above), name), between)
-	if d.seen[name]++; d.seen[name] > 1 {
-		name = fmt.Sprintf("%s (%d)", name, d.seen[name])
-	}
-	d.t.add(d.p.local(name), status, "")
+	d.t.add(d.p.local(d.t.number(d.seen, name)), status, nil)
 	return own
 }
 
@@ -179,8 +191,11 @@ type tapTitles struct {
 func (s *tapTitles) see(line string, noPlan bool, p paths, t *tally) {
 	failed := s.failed
 	s.failed = strings.HasPrefix(line, "not ok")
-	if tapVersion.MatchString(line) {
+	if strings.HasPrefix(line, "TAP ") && tapVersion.MatchString(line) {
 		s.versioned = true
+	}
+	if !strings.HasPrefix(line, "# ") {
+		return
 	}
 	m := tapTitle.FindStringSubmatch(line)
 	if m == nil {
@@ -190,7 +205,7 @@ func (s *tapTitles) see(line string, noPlan bool, p paths, t *tally) {
 	switch {
 	case failed || !s.versioned || !noPlan || tapSubtest.MatchString(line) || tapTime.MatchString(line):
 	case tapSkipped.MatchString(m[1]):
-		t.add(p.local(oneLine(tapSkipped.FindStringSubmatch(m[1])[1])), agency.TestSkipped, "")
+		t.add(p.local(oneLine(tapSkipped.FindStringSubmatch(m[1])[1])), agency.TestSkipped, nil)
 		s.title = ""
 	default:
 		s.title = oneLine(m[1])

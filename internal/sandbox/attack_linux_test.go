@@ -24,7 +24,7 @@ func TestAttempts(t *testing.T) {
 		w := newWorkspace(t, attackerAt, probeArg)
 		res := run(t, r, w.spec)
 		var told []Attempt
-		if err := json.Unmarshal(res.Stdout, &told); err != nil || len(told) != len(attempts()) {
+		if err := json.Unmarshal(res.Output, &told); err != nil || len(told) != len(attempts()) {
 			t.Fatalf("%v: %s", err, res.Output)
 		}
 		for _, a := range told {

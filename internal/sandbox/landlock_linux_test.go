@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,7 +64,7 @@ func TestLandlockAttempts(t *testing.T) {
 func everyAttempt(t *testing.T, res Result) {
 	t.Helper()
 	var told []Attempt
-	if err := json.Unmarshal(res.Stdout, &told); err != nil || len(told) != len(attempts()) {
+	if err := json.Unmarshal(res.Output, &told); err != nil || len(told) != len(attempts()) {
 		t.Fatalf("%v: %s %d %s", err, res.Cause, res.ExitCode, res.Output)
 	}
 	for _, a := range told {
@@ -375,8 +376,10 @@ func TestLandlockCaches(t *testing.T) {
 		echo mine >small; echo new >new; echo x >$NONE || mkdir -p $NONE
 		echo evil >deep/er/large && echo wrote a linked file
 		cat out && echo followed a link out; true`)
+	var stdout bytes.Buffer
+	w.spec.Stdout = &stdout
 	res := openly(t, r, w)
-	got := string(res.Stdout)
+	got := stdout.String()
 	if want := fmt.Sprintf("small\nsmall\n%d\n1000000000", len(large)); !strings.HasPrefix(got, want) ||
 		strings.Contains(got, "wrote") || strings.Contains(got, "followed") {
 		t.Fatalf("%d %s", res.ExitCode, got)

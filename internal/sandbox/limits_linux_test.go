@@ -1,12 +1,14 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -116,19 +118,69 @@ func TestOpenFiles(t *testing.T) {
 func TestMemfd(t *testing.T) { attack(t, "memfd") }
 
 func TestOutputClipped(t *testing.T) {
-	res := shell(t, "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last",
-		func(s *Spec) { s.Limits.OutputKB = 4 })
+	var stdout bytes.Buffer
+	res := shell(t, "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last; echo error >&2",
+		func(s *Spec) { s.Limits.OutputKB, s.Stdout = 4, &stdout })
 	wantCause(t, res, CauseExited)
 	out := string(res.Output)
-	if len(out) > 4<<10 || !strings.HasPrefix(out, "first\n") || !strings.HasSuffix(out, "\nlast\n") {
+	if len(out) > 4<<10 || !strings.HasPrefix(out, "first\n") || !strings.Contains(out[len(out)-20:], "\nlast\n") {
 		t.Fatalf("%d bytes, %.20q ... %.20q", len(out), out, out[max(0, len(out)-20):])
 	}
-	if want := int64(3000000 + len("first\n\nlast\n") - len(out)); res.Dropped != want {
+	if want := int64(3000000 + len("first\n\nlast\nerror\n") - len(out)); res.Dropped != want {
 		t.Errorf("dropped %d, want %d", res.Dropped, want)
 	}
-	if len(res.Stdout) != 4<<10*stdoutFactor || res.StdoutDropped == 0 {
-		t.Errorf("standard output: %d kept, %d dropped", len(res.Stdout), res.StdoutDropped)
+	if want := "first\n" + strings.Repeat("x", 3000000) + "\nlast\n"; stdout.String() != want+want || res.StdoutErr != nil {
+		t.Errorf("standard output alone, of both forms: %d bytes, %v", stdout.Len(), res.StdoutErr)
 	}
+}
+
+// failing is a writer that takes so many bytes and no more.
+type failing struct{ left int }
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errors.New("no more room")
+	}
+	return len(p), nil
+}
+
+// TestFailingReader: a reader of standard output that fails costs the command
+// nothing, and is told.
+func TestFailingReader(t *testing.T) {
+	res := shell(t, "head -c 30000000 /dev/zero | tr '\\0' x; echo last", func(s *Spec) { s.Stdout = &failing{1 << 20} })
+	wantCause(t, res, CauseExited)
+	if !strings.HasSuffix(string(res.Output), "last\n") || res.StdoutErr == nil || !strings.Contains(res.StdoutErr.Error(), "no more room") {
+		t.Errorf("%v: %.20q", res.StdoutErr, res.Output[max(0, len(res.Output)-20):])
+	}
+}
+
+// hanging is a writer that never comes back.
+type hanging struct{ ended chan struct{} }
+
+func (h hanging) Write(p []byte) (int, error) {
+	<-h.ended
+	return len(p), nil
+}
+
+// TestHangingReader: one that hangs is given up, and gets nothing more.
+func TestHangingReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hanging{make(chan struct{})}
+		o := newOutput(Spec{Limits: Limits{OutputKB: 64}, Stdout: h})
+		began := time.Now()
+		for range 1000 {
+			_, err := stream{o, true}.Write([]byte("a line\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var res Result
+		o.into(&res)
+		if took := time.Since(began); took != patience || !errors.Is(res.StdoutErr, errSlow) || len(res.Output) != 7000 {
+			t.Errorf("%s, %v, %d bytes", took, res.StdoutErr, len(res.Output))
+		}
+		close(h.ended)
+	})
 }
 
 func TestCancelled(t *testing.T) {

@@ -2,11 +2,11 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"sync"
+	"time"
 )
-
-// stdoutFactor is how much more is kept of standard output alone.
-const stdoutFactor = 32
 
 // clip keeps the head and the tail of a stream in a bounded space.
 type clip struct {
@@ -22,7 +22,7 @@ func newClip(limit int) *clip { return &clip{half: max(limit/2, 1)} }
 func (c *clip) add(p []byte) {
 	if room := c.half - len(c.head); room > 0 {
 		n := min(room, len(p))
-		c.head = append(c.head, p[:n]...)
+		c.head = append(c.grown(c.head, n), p[:n]...)
 		p = p[n:]
 	}
 	if over := len(p) - c.half; over > 0 {
@@ -31,7 +31,7 @@ func (c *clip) add(p []byte) {
 	}
 	if room := c.half - len(c.tail); room > 0 {
 		n := min(room, len(p))
-		c.tail = append(c.tail, p[:n]...)
+		c.tail = append(c.grown(c.tail, n), p[:n]...)
 		p = p[n:]
 	}
 	for len(p) > 0 {
@@ -40,6 +40,14 @@ func (c *clip) add(p []byte) {
 		c.at = (c.at + n) % len(c.tail)
 		p = p[n:]
 	}
+}
+
+// grown makes room for n more bytes, and never for more than can come.
+func (c *clip) grown(b []byte, n int) []byte {
+	if len(b)+n <= cap(b) {
+		return b
+	}
+	return append(make([]byte, 0, min(2*(len(b)+n), c.half)), b...)
 }
 
 // maxWord is how far a cut moves to stand between words.
@@ -68,15 +76,11 @@ func (c *clip) bytes() (out []byte, lost int64) {
 type output struct {
 	mu   sync.Mutex
 	both *clip
-	out  *clip // nil where nobody reads it
+	tap  tap
 }
 
 func newOutput(s Spec) *output {
-	o := &output{both: newClip(s.Limits.OutputKB << 10)}
-	if !s.Together {
-		o.out = newClip(s.Limits.OutputKB << 10 * stdoutFactor)
-	}
-	return o
+	return &output{both: newClip(s.Limits.OutputKB << 10), tap: tap{to: s.Stdout}}
 }
 
 // stream is one of a command's two outputs as an io.Writer.
@@ -87,19 +91,51 @@ type stream struct {
 
 func (s stream) Write(p []byte) (int, error) {
 	s.o.mu.Lock()
-	defer s.o.mu.Unlock()
 	s.o.both.add(p)
-	if s.stdout && s.o.out != nil {
-		s.o.out.add(p)
+	s.o.mu.Unlock()
+	if s.stdout { // outside of the lock: standard error waits for nobody
+		s.o.tap.write(p)
 	}
 	return len(p), nil
 }
 
+// into is called when both streams have ended.
 func (o *output) into(r *Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	r.Output, r.Dropped = o.both.bytes()
-	if o.out != nil {
-		r.Stdout, r.StdoutDropped = o.out.bytes()
+	r.StdoutErr = o.tap.err
+}
+
+// patience is how long a writer may take for what one read gave.
+const patience = 30 * time.Second
+
+// errSlow is the end of a writer that nobody can wait for.
+var errSlow = errors.New("standard output: its reader took too long")
+
+// tap hands standard output on, and gives up who fails or hangs: the command has
+// its wall limit, and after that nobody may keep its end from being told.
+type tap struct {
+	to  io.Writer
+	buf []byte // the writer's own while it is at work
+	err error
+}
+
+func (t *tap) write(p []byte) {
+	if t.to == nil || t.err != nil {
+		return
+	}
+	t.buf = append(t.buf[:0], p...)
+	done := make(chan error, 1)
+	go func() { // is waited for, but one that hangs
+		_, err := t.to.Write(t.buf)
+		done <- err
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case t.err = <-done:
+	case <-late.C:
+		t.err = errSlow
 	}
 }

@@ -72,8 +72,9 @@ func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
 	if r.tier == TierLandlock {
 		program = self
 	}
+	var told bytes.Buffer
 	res, err := r.Run(ctx, Spec{
-		Place: Place{Root: dir, At: dir}, LayerDir: dir,
+		Place: Place{Root: dir, At: dir}, LayerDir: dir, Stdout: &told,
 		Tools: Toolchain{
 			ReadOnly: []Mount{{Host: self, At: probeAt}},
 			Overlays: []Overlay{{Lower: lower, At: "/opt/overlay", Name: "probe"}},
@@ -84,7 +85,7 @@ func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
 		return err
 	}
 	rep.Overlay = len(res.OwnCaches) == 0
-	if err := json.NewDecoder(bytes.NewReader(res.Stdout)).Decode(&rep.Attempts); err != nil {
+	if err := json.NewDecoder(&told).Decode(&rep.Attempts); err != nil {
 		return agency.Errorf(agency.KindTransient, "sandbox: the probe gave no answer (%s, exit %d): %s",
 			res.Cause, res.ExitCode, bytes.TrimSpace(res.Output))
 	}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"io"
 	"os"
 	"time"
 )
@@ -83,8 +84,11 @@ type Spec struct {
 	// Out, where set, is a host folder that appears at its own path, writable in
 	// every tier: what a command hands back beside its output.
 	Out string
-	// Together says that nobody reads Stdout by itself: it stays empty.
-	Together bool
+	// Stdout gets standard output alone, as it comes, from one goroutine; nil: it
+	// stands in Output only. The command waits for it as for any reader. One that
+	// fails, or takes longer than half a minute for one write, gets no more
+	// (Result.StdoutErr); only such a slow one may still be at work after Run.
+	Stdout io.Writer
 }
 
 // Cause names why a command ended.
@@ -113,16 +117,14 @@ type Result struct {
 	// ExitCode is the command's own; 137 when the sandbox killed it.
 	ExitCode int
 	Cause    Cause
-	// Output is standard output and standard error in the order of arrival,
-	// Stdout the first alone. Both keep head and tail, Stdout of 32 times as
-	// much, because parsers read it. Dropped counts the bytes left out of
-	// Output, StdoutDropped those of Stdout.
-	Output        []byte
-	Stdout        []byte
-	Dropped       int64
-	StdoutDropped int64
-	Duration      time.Duration
-	CPU           time.Duration
+	// Output is head and tail of standard output and standard error in the order
+	// of arrival. Dropped counts the bytes left out.
+	Output  []byte
+	Dropped int64
+	// StdoutErr is why Spec.Stdout did not get all; nil where it did.
+	StdoutErr error
+	Duration  time.Duration
+	CPU       time.Duration
 	// MaxRSSKB is the largest resident size seen, of one process or of all
 	// together at one look, whichever is larger.
 	MaxRSSKB int64

@@ -70,7 +70,7 @@ func (s shell) Command(ctx context.Context, line string, timeout time.Duration) 
 	}
 	res, err := s.o.Checker.Exec(ctx, sandbox.Spec{
 		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads, Hosts: s.o.Hosts,
-		Argv: []string{"/bin/sh", "-c", line}, Limits: limits, Together: true,
+		Argv: []string{"/bin/sh", "-c", line}, Limits: limits,
 	})
 	if err != nil {
 		return tool.Output{}, err
