@@ -64,6 +64,10 @@ func textUnits(lang language, src string) []unit {
 		name := lastGroup(src, m) // a match in a comment or a string is blanked
 		return name == "" || notNames[name] || at == "" || strings.TrimLeft(src[m[0]:m[1]], " \t\n")[0] != at[0]
 	})
+	inner := map[int]string{} // functions within the one that begins here
+	if lang == python {
+		starts, inner = nested(bare, starts)
+	}
 	first := len(src)
 	if len(starts) > 0 {
 		first = starts[0][0]
@@ -82,11 +86,31 @@ func textUnits(lang language, src string) []unit {
 			body: src[m[0]:extent(lang, bare, m[0], m[1], end)],
 		}
 		if lang == python && u.test {
-			u.returns = len(pythonReturn.FindAllStringIndex(body, -1))
+			u.returns = len(pythonReturn.FindAllStringIndex(body, -1)) - len(pythonReturn.FindAllStringIndex(inner[m[0]], -1))
 		}
 		out = append(out, u)
 	}
 	return out
+}
+
+// nested takes the functions away that stand within another: what they assert is
+// asserted by that one, and what they return is no end of it.
+func nested(bare string, starts [][]int) (out [][]int, inner map[int]string) {
+	inner = map[int]string{}
+	until, within := 0, 0
+	for _, m := range starts {
+		end := extent(python, bare, m[0], m[1], len(bare))
+		if m[0] < until {
+			if m[0] >= within {
+				at := out[len(out)-1][0]
+				inner[at] += bare[m[0]:end]
+				within = end
+			}
+			continue
+		}
+		out, until, within = append(out, m), end, m[0]
+	}
+	return out, inner
 }
 
 var pythonReturn = regexp.MustCompile(`(?m)^[ \t]+return\b|:[ \t]*return\b`)

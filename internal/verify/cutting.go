@@ -30,7 +30,7 @@ func (w *weighing) withoutBodies(ctx context.Context) (err error) {
 		if err := w.onOtherValues(ctx); err != nil {
 			return err
 		}
-		w.withoutFunctions(c.loose > 0)
+		w.withoutFunctions(c.loose > 0 || w.f.sides.changesCode())
 		return nil
 	}
 	b := newBench(w.j, check.StageCut, c.tree)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"agency/internal/code"
@@ -27,6 +28,11 @@ func (s sides) changesTests() bool { return len(s.tests)+len(s.inner) > 0 }
 
 // changesProduct tells whether it edited anything that they test.
 func (s sides) changesProduct() bool { return len(s.product)+len(s.both)+len(s.inner) > 0 }
+
+// changesCode tells whether what it edited of that is code, or was.
+func (s sides) changesCode() bool {
+	return slices.ContainsFunc(slices.Concat(s.product, s.inner), func(c git.Change) bool { return code.LanguageOf(c.Path) != "" })
+}
 
 // part parts the changes of a claim.
 func (j *job) part(ctx context.Context, f *facts) (s sides, err error) {

@@ -22,6 +22,9 @@ var volatile = regexp.MustCompile(`0x[0-9a-fA-F]{4,}` +
 
 // folding is what tests are judged by whose names differ from run to run.
 type folding struct {
+	// running are names with shorter numbers, such as ports and seeds: each run
+	// has one that the other lacks, and but for the numbers they are the same.
+	running map[string]bool
 	// steady are names that look so and are known all the same: two runs share
 	// them, or the contract names them.
 	steady map[string]bool
@@ -31,7 +34,7 @@ type folding struct {
 // stable tells what tests of two runs are judged by: a name that looks as if it
 // differed from run to run is a name of its own only where both runs have it.
 func stable(a, b map[string]agency.TestStatus, named []agency.Check) *folding {
-	f := &folding{steady: map[string]bool{}, folded: map[string]int{}}
+	f := &folding{steady: map[string]bool{}, folded: map[string]int{}, running: numbered(a, b)}
 	for name := range a {
 		if _, both := b[name]; both && isVolatile(name) {
 			f.steady[name] = true
@@ -56,7 +59,10 @@ func (f *folding) of(name string) string {
 	if f == nil || f.steady[name] {
 		return name
 	}
-	at := volatileAt(name)
+	at := volatileAt(name, volatile)
+	if at < 0 && f.running[name] {
+		at = volatileAt(name, number)
+	}
 	if at < 0 {
 		return name
 	}
@@ -66,7 +72,34 @@ func (f *folding) of(name string) string {
 	if !strings.Contains(name, " > ") { // what a test is given stands behind it
 		return name[:strings.IndexAny(name, "[(")]
 	}
-	return name[:at] + volatile.ReplaceAllString(name[at:], "*")
+	return name[:at] + number.ReplaceAllString(volatile.ReplaceAllString(name[at:], "*"), "*")
+}
+
+// number is one of a length at which a case would hardly be numbered so.
+var number = regexp.MustCompile(`\d{4,}`)
+
+// numbered are the names of either run that the other has with other numbers.
+func numbered(a, b map[string]agency.TestStatus) map[string]bool {
+	out := map[string]bool{}
+	only := func(a, b map[string]agency.TestStatus) map[string][]string {
+		out := map[string][]string{}
+		for name := range a {
+			if _, both := b[name]; !both && volatileAt(name, number) >= 0 {
+				form := number.ReplaceAllString(name, "*")
+				out[form] = append(out[form], name)
+			}
+		}
+		return out
+	}
+	there := only(b, a)
+	for form, names := range only(a, b) {
+		if len(there[form]) == len(names) {
+			for _, name := range slices.Concat(names, there[form]) {
+				out[name] = true
+			}
+		}
+	}
+	return out
 }
 
 // fold puts the tests of a suite in place of which others are judged under
@@ -105,12 +138,12 @@ func worse(a, b agency.TestStatus) agency.TestStatus {
 	return a + b
 }
 
-func isVolatile(name string) bool { return volatileAt(name) >= 0 }
+func isVolatile(name string) bool { return volatileAt(name, volatile) >= 0 }
 
 // volatileAt is where in a name begins what differs from run to run; -1 where
 // nothing does. Packages, files and functions are written in sources: only names
 // of subtests, titles, and what a test is given are made while it runs.
-func volatileAt(name string) int {
+func volatileAt(name string, what *regexp.Regexp) int {
 	from := -1
 	if pkg, test, ok := check.SplitGo(name); ok {
 		if i := strings.IndexByte(test, '/'); i >= 0 {
@@ -122,7 +155,7 @@ func volatileAt(name string) int {
 	if from < 0 {
 		return -1
 	}
-	if m := volatile.FindStringIndex(name[from:]); m != nil {
+	if m := what.FindStringIndex(name[from:]); m != nil {
 		return from + m[0]
 	}
 	return -1

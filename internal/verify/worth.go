@@ -161,8 +161,8 @@ func (w *weighing) onOldTests(ctx context.Context) error {
 		switch {
 		case got.tests[t] != agency.TestPassed || f.baseSuite.tests[t] == agency.TestPassed || f.baseMixed[t]:
 			return false
-		case !existed && f.baseSuite.tests[topOf(t)] == agency.TestPassed:
-			return false // a case that the product brings along
+		case !existed && !f.baseSuite.down(t):
+			return false // a case that the product brings along, or a name of this one run
 		}
 		v.Ground = agency.GroundStood
 		return true
