@@ -31,7 +31,8 @@ func (w *weighing) withoutBodies(ctx context.Context) (err error) {
 			return err
 		}
 		w.withoutFunctions(c.loose > 0 || w.f.sides.changesCode())
-		return nil
+		k := cutting{weighing: w, cuts: c}
+		return k.unproved(ctx)
 	}
 	b := newBench(w.j, check.StageCut, c.tree)
 	b.env = []string{c.env + "="}
@@ -40,7 +41,7 @@ func (w *weighing) withoutBodies(ctx context.Context) (err error) {
 		w.f.madeWithout = append(w.f.madeWithout, b.made...)
 	}()
 	k := cutting{weighing: w, cuts: c, bench: b, cmd: w.f.scope.again(w.j.task.Commands.Command(agency.CheckTest))}
-	k.cmd.Timeout = min(k.cmd.Timeout, patience(w.f.claimSuite.receipt))
+	k.cmd.Timeout = patience(k.cmd, w.f.claimSuite.receipt)
 	if err := k.tests(ctx); err != nil || k.unfit {
 		return err
 	}
@@ -49,8 +50,12 @@ func (w *weighing) withoutBodies(ctx context.Context) (err error) {
 
 // patience is how long tests may take with something taken out: what waits for
 // it may wait for ever.
-func patience(r agency.Receipt) time.Duration {
-	return 3*seconds(r.Duration) + 20*time.Second
+func patience(cmd check.Command, r agency.Receipt) time.Duration {
+	enough := 3*seconds(r.Duration) + 20*time.Second
+	if cmd.Timeout > 0 {
+		return min(cmd.Timeout, enough)
+	}
+	return min(check.DefaultTimeout, enough)
 }
 
 // withoutFunctions decides where the change has no function that could be taken
@@ -77,6 +82,11 @@ type cutting struct {
 	cmd   check.Command
 	// tried: the claim was run with all switches off; unfit: it does not stand so.
 	tried, unfit bool
+	// What unproved works with: the tests of each round, nil for all, and whether
+	// all are among them.
+	rounds [][]string
+	whole  bool
+	told   linesTold
 }
 
 // with runs tests with a cut: its kind and the id of a function, or "*".

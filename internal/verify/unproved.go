@@ -3,12 +3,15 @@ package verify
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/code"
+	"agency/internal/git"
 )
 
 // Bounds of the search for lines that nothing holds.
@@ -18,39 +21,122 @@ const (
 	linesAtLeast = 3 * time.Second // whatever that is
 )
 
-// unproved finds the changed lines that no failing test holds, function by
-// function: first by the tests that the run brought, then, as far as time
-// allows, by all. What no test reaches needs no run.
-func (k *cutting) unproved(ctx context.Context) (err error) {
+// unproved finds the changed lines that no failing test holds: what no test
+// reaches needs no run. Of the rest it takes out one piece after the other and
+// runs first the tests that the run brought, then, as far as time allows, all.
+func (k *cutting) unproved(ctx context.Context) error {
 	own := slices.DeleteFunc(slices.Clone(k.f.fresh), func(t string) bool { return slices.Contains(k.f.retried.flaky, t) })
 	took := seconds(k.f.claimSuite.receipt.Duration)
-	budget := max(time.Duration(linesBudget*float64(took)), linesAtLeast)
-	all := took <= budget
-	t := linesTold{files: map[string]*agency.UnprovedFile{}}
+	k.told = linesTold{files: map[string]*agency.UnprovedFile{}, left: max(time.Duration(linesBudget*float64(took)), linesAtLeast)}
+	k.rounds = nil
+	if len(own) > 0 {
+		k.rounds = append(k.rounds, own)
+	}
+	if k.whole = took <= k.told.left; k.whole {
+		k.rounds = append(k.rounds, nil) // all tests
+	}
+	undone, err := k.undone(ctx)
 	for i, fn := range k.fns {
-		unrun := missedOf(k.f.coverage, fn)
+		if err != nil {
+			return err
+		}
+		unrun := missedOf(k.f.coverage, fn.path, fn.lines)
 		switch {
 		case len(fn.lines) == 0:
-		case len(unrun) == len(fn.lines):
-			t.tell(fn, unrun)
-		case i >= maxCuts || t.spent > budget.Seconds() || len(own) == 0 && !all:
-			t.notTried += len(fn.lines)
-		case !k.stands(ctx, own, &err):
-			t.notTried += len(fn.lines)
+		case len(unrun) == len(fn.lines), fn.existed && undone:
+			k.told.tell(fn.path, fn.lines, fn.lines)
+		case i >= maxCuts || !k.stands(ctx, own, &err):
+			k.told.notSure(fn.path, fn.lines, unrun)
 		default:
-			var held bool
-			var took float64
-			if held, took, err = k.holds(ctx, fn, own, all); err != nil {
-				return err
-			}
-			if t.spent += took; !held {
-				unrun = fn.lines
-			}
-			t.tell(fn, unrun)
+			err = k.held(fn.path, fn.lines, unrun, func(names []string) (s suite, err error) {
+				for _, cut := range []code.Cut{code.CutZero, code.CutOther} {
+					if s, err = k.suiteWith(ctx, string(cut)+":"+fn.id, names); err != nil || k.turnsRed(s) {
+						break
+					}
+				}
+				return s, err
+			})
 		}
 	}
-	k.f.unproved = t.all(k.fns)
+	if err == nil {
+		err = k.looseUnproved(ctx)
+	}
+	k.f.unproved = k.told.all()
 	return err
+}
+
+// held tells of lines of a file whether a test fails without them.
+func (k *cutting) held(path string, lines, unrun []int, without func(names []string) (suite, error)) error {
+	if len(k.rounds) == 0 || k.told.left <= 0 {
+		k.told.notSure(path, lines, unrun)
+		return nil
+	}
+	for _, names := range k.rounds {
+		s, err := without(names)
+		if err != nil {
+			return err
+		}
+		if k.told.left -= seconds(s.receipt.Duration); k.turnsRed(s) {
+			k.told.tell(path, lines, unrun)
+			return nil
+		}
+	}
+	if k.whole {
+		k.told.tell(path, lines, lines)
+	} else {
+		k.told.notSure(path, lines, unrun)
+	}
+	return nil
+}
+
+// undone tells whether all tests pass with the old bodies of all functions that
+// were there before: then none of them holds what was changed in those.
+func (k *cutting) undone(ctx context.Context) (bool, error) {
+	proved := slices.ContainsFunc(slices.Collect(maps.Values(k.f.worth)), func(w agency.TestWorth) bool { return w.Ground != "" })
+	if proved || !k.whole || !slices.ContainsFunc(k.fns, func(fn cutFunction) bool { return fn.existed && len(fn.lines) > 0 }) {
+		return false, nil
+	}
+	set, err := k.j.altered(ctx, k.f, func(ctx context.Context, c git.Change, before, after []byte) ([]byte, error) {
+		return k.j.oldBodies(ctx, c.Path, before, after)
+	})
+	if err != nil || len(set) == 0 {
+		return false, err
+	}
+	for _, names := range k.rounds {
+		s, err := k.onAltered(ctx, check.StageOldBodies, set, names)
+		if err != nil || !s.ran || k.turnsRed(s) {
+			return false, err
+		}
+		k.told.left -= seconds(s.receipt.Duration)
+	}
+	return true, nil
+}
+
+// looseUnproved does so for lines outside of functions, which are tried with
+// other values, a file at a time.
+func (k *cutting) looseUnproved(ctx context.Context) error {
+	for _, path := range slices.Sorted(maps.Keys(k.looseLines)) {
+		lines := k.looseLines[path]
+		unrun := missedOf(k.f.coverage, path, lines)
+		set, err := k.j.altered(ctx, k.f, func(_ context.Context, c git.Change, _, after []byte) ([]byte, error) {
+			if c.Path != path {
+				return nil, nil
+			}
+			return otherValues(after, lines), nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case len(set) == 0: // no value in them
+			k.told.notSure(path, lines, unrun)
+			continue
+		}
+		err = k.held(path, lines, unrun, func(names []string) (suite, error) { return k.onAltered(ctx, check.StageOtherValues, set, names) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stands tells whether the claim does what it did with the switches in it and
@@ -70,29 +156,38 @@ func (k *cutting) stands(ctx context.Context, own []string, err *error) bool {
 // linesTold gathers which changed lines are held.
 type linesTold struct {
 	files    map[string]*agency.UnprovedFile
+	order    []string
 	notTried int
-	spent    float64 // seconds
+	left     time.Duration // for more runs
 }
 
-func (t *linesTold) tell(fn cutFunction, loose []int) {
-	file := t.files[fn.path]
-	if file == nil {
-		file = &agency.UnprovedFile{Path: fn.path}
-		t.files[fn.path] = file
+// tell notes that of some lines these are held by nothing.
+func (t *linesTold) tell(path string, lines, loose []int) {
+	if len(lines) == 0 {
+		return
 	}
-	file.Changed += len(fn.lines)
+	file := t.files[path]
+	if file == nil {
+		file = &agency.UnprovedFile{Path: path}
+		t.files[path], t.order = file, append(t.order, path)
+	}
+	file.Changed += len(lines)
 	file.Lines += len(loose)
-	file.Where = append(file.Where, ranges(fn.path, slices.Clone(loose))...)
+	file.Where = append(file.Where, ranges(path, slices.Clone(loose))...)
+}
+
+// notSure notes lines of which only those are known that no test runs.
+func (t *linesTold) notSure(path string, lines, unrun []int) {
+	t.tell(path, unrun, unrun)
+	t.notTried += len(lines) - len(unrun)
 }
 
 // all is what was told, in the order of the change; nil where nothing was.
-func (t *linesTold) all(fns []cutFunction) *agency.Unproved {
+func (t *linesTold) all() *agency.Unproved {
 	u := agency.Unproved{NotTried: t.notTried}
-	for _, fn := range fns {
-		if file := t.files[fn.path]; file != nil {
-			u.Files, u.Lines, u.Changed = append(u.Files, *file), u.Lines+file.Lines, u.Changed+file.Changed
-			delete(t.files, fn.path)
-		}
+	for _, path := range t.order {
+		file := t.files[path]
+		u.Files, u.Lines, u.Changed = append(u.Files, *file), u.Lines+file.Lines, u.Changed+file.Changed
 	}
 	if u.Changed+u.NotTried == 0 {
 		return nil
@@ -100,14 +195,13 @@ func (t *linesTold) all(fns []cutFunction) *agency.Unproved {
 	return &u
 }
 
-// missedOf are the changed lines of a function that no test runs, where that was
-// measured.
-func missedOf(c *agency.Coverage, fn cutFunction) (out []int) {
+// missedOf are those of changed lines that no test runs, where that was measured.
+func missedOf(c *agency.Coverage, path string, lines []int) (out []int) {
 	if c == nil {
 		return nil
 	}
-	for _, l := range fn.lines {
-		if slices.ContainsFunc(c.Missed, func(m string) bool { return holds(m, fn.path, l) }) {
+	for _, l := range lines {
+		if slices.ContainsFunc(c.Missed, func(m string) bool { return holds(m, path, l) }) {
 			out = append(out, l)
 		}
 	}
@@ -122,25 +216,6 @@ func holds(where, file string, line int) bool {
 		to = from
 	}
 	return ok && from <= line && line <= to
-}
-
-// holds tells whether a test fails when one function is taken out.
-func (k *cutting) holds(ctx context.Context, fn cutFunction, own []string, all bool) (held bool, took float64, err error) {
-	for _, names := range [][]string{own, nil} {
-		if names != nil && len(names) == 0 || names == nil && !all {
-			continue
-		}
-		for _, cut := range []code.Cut{code.CutZero, code.CutOther} {
-			s, err := k.suiteWith(ctx, string(cut)+":"+fn.id, names)
-			if err != nil {
-				return false, took, err
-			}
-			if took += s.receipt.Duration; k.turnsRed(s) {
-				return true, took, nil
-			}
-		}
-	}
-	return false, took, nil
 }
 
 // turnsRed tells whether something fails with a cut that passes without.

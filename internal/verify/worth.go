@@ -239,15 +239,21 @@ func lacksName(r agency.Receipt, test string) bool {
 	return false
 }
 
-// trial runs these tests on a tree of its own, the whole suite where they cannot
-// be picked.
+// trial runs these tests on a tree of its own, the whole suite where they are nil
+// or cannot be picked.
 func (j *job) trial(ctx context.Context, f *facts, stage check.Stage, tree agency.OID, names []string) (s suite, err error) {
 	b := newBench(j, stage, tree)
 	defer func() {
 		err = errors.Join(err, b.close(ctx))
 		f.madeWithout = append(f.madeWithout, b.made...)
 	}()
-	return b.pick(ctx, f.scope.again(j.task.Commands.Command(agency.CheckTest)), names)
+	cmd := f.scope.again(j.task.Commands.Command(agency.CheckTest))
+	cmd.Timeout = patience(cmd, f.claimSuite.receipt)
+	if names == nil {
+		r, err := b.run(ctx, cmd)
+		return readSuite(r), err
+	}
+	return b.pick(ctx, cmd, names)
 }
 
 // pick runs some tests of a suite, and again those that a crash kept from their
