@@ -199,7 +199,7 @@ func (w *walk) dir(at, rel string, depth int) {
 	}
 	var s signing
 	for _, e := range entries {
-		if w.load.Packages && derived(e.Name()) {
+		if w.load.Packages && e.Name() == derived {
 			continue
 		}
 		here := filepath.Join(at, e.Name())
@@ -247,15 +247,10 @@ func (w *walk) below(at, rel string, depth int) {
 	}
 }
 
-// derived are folders of what tools make of packages, each valid by what it was
-// made from.
-func derived(name string) bool {
-	switch name {
-	case "__pycache__", ".cache", ".vite", ".vite-temp", ".pytest_cache":
-		return true
-	}
-	return false
-}
+// derived is the folder of what Python makes of packages, which it holds against
+// their sources whenever it reads it. What bundlers keep beside packages is read
+// as it stands, and counts.
+const derived = "__pycache__"
 
 // note writes down what a file is, without reading it where it need not be: a
 // change of its content changes the time of its last change, which no program
