@@ -27,6 +27,7 @@ func (j *job) sides(ctx context.Context, f *facts, cmd check.Command, base *benc
 	if err != nil {
 		return err
 	}
+	f.moved = moved
 	if was = was.renamed(moved); len(moved) > 0 {
 		if err := hold(); err != nil {
 			return err

@@ -35,6 +35,7 @@ type facts struct {
 	rewritten   map[string]bool           // tests that say something else than before, by function
 	removed     map[string]bool           // tests of changed files that are gone, by function
 	baseMixed   map[string]bool           // tests that the base gave both ways
+	moved       map[string]string         // tests of the base that stand elsewhere now, by their old name
 	receipts    []agency.ReceiptID
 	leftovers   []agency.Leftover
 	coverage    *agency.Coverage // of the changed lines, where it is known

@@ -26,12 +26,18 @@ type testBodies struct {
 	named    map[string][]place // and by its name
 	pairs    map[place]place    // where what is gone stands now
 	used     map[place]bool     // of those
+	renamed  map[string]bool    // functions of the product that are gone, or new: one name is as good as another
 }
 
 func readBodies(files []source) *testBodies {
 	m := &testBodies{
 		was: map[place]unit{}, now: map[place]unit{}, langs: map[string]language{},
-		homes: map[string][]place{}, named: map[string][]place{}, pairs: map[place]place{}, used: map[place]bool{},
+		homes: map[string][]place{}, named: map[string][]place{}, pairs: map[place]place{}, used: map[place]bool{}, renamed: map[string]bool{},
+	}
+	for _, f := range files {
+		if !f.holdsTests() {
+			m.rename(f)
+		}
 	}
 	var fresh []place
 	for _, f := range files {
@@ -65,6 +71,34 @@ func readBodies(files []source) *testBodies {
 	return m
 }
 
+// rename notes the functions that a file of the product has on one side only,
+// where there are as many on the other.
+func (m *testBodies) rename(f source) {
+	was, now := map[string]bool{}, map[string]bool{}
+	for _, u := range units(f.lang, f.before) {
+		was[plainName(f.lang, u.name)] = true
+	}
+	for _, u := range units(f.lang, f.after) {
+		now[plainName(f.lang, u.name)] = true
+	}
+	var gone, fresh []string
+	for name := range was {
+		if !now[name] {
+			gone = append(gone, name)
+		}
+	}
+	for name := range now {
+		if !was[name] {
+			fresh = append(fresh, name)
+		}
+	}
+	if len(gone) == len(fresh) {
+		for _, name := range slices.Concat(gone, fresh) {
+			m.renamed[name] = true
+		}
+	}
+}
+
 func plus(a, b unit) unit {
 	return unit{
 		name: b.name, test: a.test || b.test, asserts: a.asserts + b.asserts, skips: a.skips + b.skips,
@@ -74,6 +108,8 @@ func plus(a, b unit) unit {
 
 // textWord is a word, a string or a mark of a language without a scanner here.
 var textWord = regexp.MustCompile("\"(?:\\\\.|[^\"\\\\\\n])*\"|'(?:\\\\.|[^'\\\\\\n])*'|`[^`]*`|\\w+|[^\\s\\w]")
+
+var identifier = regexp.MustCompile(`\w+`)
 
 // words are what a unit says, without comments, white space and its own name.
 func (m *testBodies) words(at place, u unit) []string {
@@ -100,6 +136,14 @@ func (m *testBodies) words(at place, u unit) []string {
 		out = textWord.FindAllString(scrub(lang, u.body, false), -1)
 	}
 	own := u.name[strings.LastIndexByte(u.name, '.')+1:]
+	for i, w := range out {
+		out[i] = identifier.ReplaceAllStringFunc(w, func(name string) string {
+			if m.renamed[name] {
+				return "()"
+			}
+			return name
+		})
+	}
 	return slices.DeleteFunc(out, func(w string) bool { return w == own || strings.Trim(w, "'\"`") == u.name || w == ";" || w == "," })
 }
 

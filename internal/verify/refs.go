@@ -35,6 +35,10 @@ func (j *job) weighCommands(ctx context.Context, f *facts) error {
 }
 
 func (j *job) weighCommand(ctx context.Context, f *facts, c agency.Check, w agency.RefWorth) (agency.RefWorth, error) {
+	if gone := f.redAndGone(); len(gone) > 0 && f.refs[c].Parsed {
+		w.Proves, w.Why = false, "what failed before the run is gone: "+few(gone)
+		return w, nil
+	}
 	if tests, known := f.testsOf(c); known {
 		return f.worthOfTests(tests, w), nil
 	}
@@ -60,6 +64,17 @@ func (j *job) weighCommand(ctx context.Context, f *facts, c agency.Check, w agen
 		w.Proves, w.Why = false, "it passes only with what this run edited of the tests: "+few(pathsOf(slices.Concat(f.sides.tests, f.sides.inner)))
 	}
 	return w, nil
+}
+
+// redAndGone are the tests that failed on the base and are no more.
+func (f facts) redAndGone() (out []string) {
+	for t, s := range f.baseSuite.tests {
+		if _, there := f.claimSuite.tests[t]; s == agency.TestFailed && !there && !f.claimSuite.down(t) {
+			out = append(out, t)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // testsOf are the tests by which a test command passes now. Known is false where

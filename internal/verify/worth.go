@@ -20,7 +20,7 @@ func (j *job) weigh(ctx context.Context, f *facts, claim *bench) (err error) {
 		return err
 	}
 	if f.claimSuite.receipt.Parsed {
-		w := weighing{j: j, f: f, claim: claim, shown: map[string]bool{}, planned: map[string]bool{}}
+		w := weighing{j: j, f: f, claim: claim, shown: map[string]bool{}, named: map[string]bool{}, planned: map[string]bool{}}
 		f.worth = map[string]agency.TestWorth{}
 		if f.baseSuite.ran {
 			w.collect()
@@ -45,8 +45,8 @@ type weighing struct {
 	// shown are those of them that fail on the base's product: where the change
 	// has functions, they must need one of them, too.
 	shown map[string]bool
-	// planned are the tests that the plan's own checks name.
-	planned map[string]bool
+	// named are the tests that checks name, planned those that the plan's own do.
+	named, planned map[string]bool
 	// loose are changed lines of the product outside of all functions, by file.
 	loose map[string][]int
 }
@@ -62,7 +62,7 @@ func (w *weighing) collect() {
 		}
 		if found, ok := agency.LookUp(f.claimSuite.tests, c.Test); ok {
 			for _, t := range found.Members(f.claimSuite.tests) {
-				all[t] = true
+				all[t], w.named[t] = true, true
 				w.planned[t] = w.planned[t] || i < plan
 			}
 		}
@@ -128,9 +128,10 @@ func (w *weighing) onOldTests(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if got, err = w.j.trial(ctx, f, check.StageOldTests, tree, names); err != nil {
+		if got, err = w.j.trial(ctx, f, check.StageOldTests, tree, f.oldNames(names)); err != nil {
 			return err
 		}
+		got = got.renamed(f.moved)
 		f.expectations(got, names)
 	}
 	chance, err := w.byChance(ctx, slices.DeleteFunc(slices.Clone(w.open), func(t string) bool {
@@ -168,6 +169,20 @@ func (w *weighing) onOldTests(ctx context.Context) error {
 		return true
 	})
 	return nil
+}
+
+// oldNames adds what moved tests were called, under which their old form runs.
+func (f facts) oldNames(names []string) []string {
+	out := slices.Clone(names)
+	for was, is := range f.moved {
+		for _, name := range names {
+			if topOf(name) == is {
+				out = append(out, was)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // oldForms are the tests of the base that stand in matter which the run edited:
