@@ -175,13 +175,13 @@ func receipts(st Style, rs []api.ReceiptDoc) string {
 	if len(rs) == 0 {
 		return ""
 	}
-	t := table{head: []string{"CHECK", "EXIT", "PASSED", "FAILED", "SKIPPED", "TREE", "COMMAND"}, right: []bool{false, true, true, true, true, false, false}}
+	t := table{head: []string{"CHECK", "ON", "EXIT", "PASSED", "FAILED", "SKIPPED", "TREE", "COMMAND"}, right: []bool{false, false, true, true, true, true, false, false}}
 	for _, r := range rs {
 		exit := fmt.Sprint(r.ExitCode)
 		if r.Cause != "" {
 			exit += " " + r.Cause
 		}
-		t.add(string(r.Kind), exit, fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped), short(r.Tree), Line(r.Command))
+		t.add(string(r.Kind), r.Stage, exit, fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped), short(r.Tree), Line(r.Command))
 	}
 	return "\n" + t.render(st, "")
 }
