@@ -39,6 +39,9 @@ type job struct {
 	fence   agency.Fence
 	trees   map[agency.OID][]git.Entry
 	took    time.Duration // what commands took that really ran
+	// matters are what was found out of paths by who uses them, by tree and path.
+	matters map[string]matter
+	scripts map[string]bool // files that the plan's own commands name
 }
 
 // tree lists the files of a tree, once.
@@ -79,6 +82,9 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		if f.fault, err = j.secrets(ctx, f.changes); err != nil || f.fault != "" {
 			return judge(f), err
 		}
+	}
+	if err := j.plannedScripts(ctx); err != nil {
+		return v, err
 	}
 	if err := j.readSources(ctx, &f); err != nil {
 		return v, err

@@ -90,7 +90,7 @@ func (s source) holdsTests() bool { return s.test || s.lang == rust || s.helps()
 
 // helps tells whether all that a file is for are tests.
 func (s source) helps() bool {
-	return isTestHelper(s.path) || s.lang == golang && (bytes.Contains(s.before, goTesting) || bytes.Contains(s.after, goTesting))
+	return s.support || isTestHelper(s.path) || s.lang == golang && (bytes.Contains(s.before, goTesting) || bytes.Contains(s.after, goTesting))
 }
 
 // goTesting is how a file of Go imports what tests are made of: code that is
@@ -112,6 +112,7 @@ type source struct {
 	path          string
 	lang          language
 	test          bool
+	support       bool // used by nothing but tests
 	before, after []byte
 }
 
@@ -147,6 +148,13 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 			return err
 		}
 		left -= len(s.before) + len(s.after)
+		if s.lang != "" && s.before != nil && j.task.isClaim() {
+			m, err := j.matterOf(ctx, c)
+			if err != nil {
+				return err
+			}
+			s.support = m != ofProduct && matterOf(c.Path) == ofProduct
+		}
 		f.sources = append(f.sources, s)
 	}
 	if skipped > 0 {
