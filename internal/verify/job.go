@@ -42,6 +42,9 @@ type job struct {
 	// matters are what was found out of paths by who uses them, by tree and path.
 	matters map[string]matter
 	scripts map[string]bool // files that the plan's own commands name
+	// places are the changed files by which others are not loaded any more, with
+	// those.
+	places map[string]string
 }
 
 // tree lists the files of a tree, once.
@@ -138,7 +141,11 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 	if err = j.weigh(ctx, f, claim); err != nil {
 		return err
 	}
-	if f.weaker, err = j.weaker(ctx, f); err != nil {
+	quiet, err := j.silenced(ctx, f)
+	if err != nil {
+		return err
+	}
+	if f.weaker, err = j.weaker(ctx, f, quiet); err != nil {
 		return err
 	}
 	if f.aside, err = j.aside(ctx, f.changes, claim); err != nil {

@@ -29,6 +29,10 @@ func (s sides) changesProduct() bool { return len(s.product)+len(s.both)+len(s.i
 
 // part parts the changes of a claim.
 func (j *job) part(ctx context.Context, f *facts) (s sides, err error) {
+	displaced, err := j.displaced(ctx, f.changes)
+	if err != nil {
+		return s, err
+	}
 	for _, c := range f.changes {
 		m, err := j.matterOf(ctx, c)
 		if err != nil {
@@ -44,6 +48,8 @@ func (j *job) part(ctx context.Context, f *facts) (s sides, err error) {
 			}
 		}
 		switch {
+		case displaced[c.Path] != "":
+			s.tests = append(s.tests, c)
 		case isLock(c.Path):
 			s.both = append(s.both, c)
 		case m != ofProduct:

@@ -178,8 +178,13 @@ func (j *job) text(ctx context.Context, mode uint32, id agency.OID, most int) ([
 // weaker names what the change itself shows: assertions that are gone, tests
 // edited where the contract declares no writes, files that decide how tests
 // run, and code that knows of its tests.
-func (j *job) weaker(ctx context.Context, f *facts) ([]agency.Weakening, error) {
-	files, out := f.sources, slices.Clone(f.unread)
+func (j *job) weaker(ctx context.Context, f *facts, quiet []agency.Weakening) ([]agency.Weakening, error) {
+	files, out := f.sources, slices.Concat(f.unread, quiet)
+	moved, err := j.takesPlace(ctx, f.changes)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, moved...)
 	named, err := j.namedFiles(ctx)
 	if err != nil {
 		return nil, err

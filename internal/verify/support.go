@@ -23,7 +23,9 @@ const maxUsers = 300
 func (j *job) matterOf(ctx context.Context, c git.Change) (matter, error) {
 	tree := j.task.base
 	if c.Status == 'A' {
-		tree = j.task.claim
+		if tree = j.task.claim; matterOf(c.Path) == ofProduct && languageOf(c.Path) != "" {
+			return ofProduct, nil // what nothing tested yet can be what the run is for
+		}
 	}
 	m, err := j.matterIn(ctx, tree, c.Path)
 	if err == nil && m == unused && c.Status != 'D' { // it may be used from now on
@@ -263,7 +265,7 @@ func (j *job) testsMore(ctx context.Context, tree agency.OID, n naming, p string
 				return true, nil
 			}
 		case moduleOf(e.Path) != bareModule(e.Path) && strings.HasPrefix(p, dir+"/"): // the package around it
-		case base == "lib", base == "main":
+		case base == "lib", base == "main", base == stemOf(p):
 		case n.words[base]:
 			return true, nil
 		}
