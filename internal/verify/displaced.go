@@ -82,8 +82,8 @@ func (j *job) placeOf(ctx context.Context, p string, d places) (string, error) {
 	case languageOf(p) == javascript, path.Ext(p) == "":
 		var others []string
 		for _, ext := range loadable {
-			if m+ext != p {
-				others = append(others, m+ext, path.Join(m, "index"+ext))
+			if others = append(others, path.Join(m, "index"+ext)); m+ext != p {
+				others = append(others, m+ext)
 			}
 		}
 		old := d.first(others...)

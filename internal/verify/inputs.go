@@ -128,7 +128,7 @@ const maxNear = 2000
 // lies there.
 func speaksOf(n naming, text, p string) bool {
 	base := path.Base(p)
-	if strings.Contains(text, base) && regexp.MustCompile(`(?:^|["'` + "`" + `/\s=])`+regexp.QuoteMeta(base)+`(?:$|["'` + "`" + `\s);,])`).MatchString(text) {
+	if strings.Contains(text, base) && regexp.MustCompile(`(?:^|["'`+"`"+`/\s=])`+regexp.QuoteMeta(base)+`(?:$|["'`+"`"+`\s);,])`).MatchString(text) {
 		return true
 	}
 	return languageOf(p) == "" && lists.MatchString(n.text)

@@ -207,7 +207,10 @@ func (j *job) useOf(ctx context.Context, tree agency.OID, p, file string) (whose
 	} else if !namingOf(file, text).uses(p) {
 		return unused, false, nil
 	}
-	if whose == ofTests {
+	switch {
+	case whose == ofTests && matterOf(file) == ofProduct: // found to be so itself
+		more = true
+	case whose == ofTests:
 		more, err = j.testsMore(ctx, tree, namingOf(file, text), p)
 	}
 	return whose, more, err

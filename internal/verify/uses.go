@@ -188,7 +188,7 @@ func (n naming) loadsPath(m string, whole bool) bool {
 var frameworks = sync.OnceValue(func() map[language]*regexp.Regexp {
 	return map[language]*regexp.Regexp{
 		golang:     regexp.MustCompile(`"(?:testing|github\.com/(?:stretchr/testify/\w+|onsi/\w+))"`),
-		python:     regexp.MustCompile(`(?m)^[ \t]*(?:import|from)[ \t]+(?:unittest|_?pytest|nose2?|hypothesis|hamcrest|testtools|django\.test|twisted\.trial)\b`),
+		python:     regexp.MustCompile(`(?m)^[ \t]*(?:import|from)[ \t]+(?:unittest|_?pytest|nose2?|hypothesis|hamcrest|testtools|django\.test|twisted\.trial)\b|\.assert[A-Z]\w+\(`),
 		javascript: regexp.MustCompile(`(?:\brequire\(\s*|\bfrom\s*|\bimport\(?\s*)['"](?:node:test|vitest|mocha|jest|@jest/globals|chai|ava|tape|tap|expect|sinon|supertest|cypress|@playwright/test|@testing-library/[\w-]+)['"]`),
 		rust:       regexp.MustCompile(`\b(?:proptest|quickcheck|rstest|mockall|pretty_assertions)::`),
 		java:       regexp.MustCompile(`(?m)^[ \t]*import[ \t]+(?:static[ \t]+)?(?:org\.(?:junit|testng|mockito|assertj|hamcrest)|io\.kotest|kotlin\.test|com\.google\.common\.truth)\b`),
