@@ -47,7 +47,7 @@ func (j *job) namesBeside(ctx context.Context, tree agency.OID, p string, src []
 	if slices.IndexFunc(files, func(f string) bool { return !isTestFile(f) }) < 0 {
 		return ofProduct, nil // it is what they test
 	}
-	users, err := j.run.Dir().Mentions(ctx, tree, "/"+path.Base(path.Dir(p))+`"`)
+	users, err := j.mentions(ctx, tree, "/"+path.Base(path.Dir(p))+`"`)
 	if err != nil {
 		return ofProduct, err
 	}

@@ -29,7 +29,7 @@ func (j *job) displaced(ctx context.Context, changes []git.Change) (map[string]s
 	if err != nil {
 		return nil, err
 	}
-	d := places{stay: map[string]bool{}}
+	d := stayed{stay: map[string]bool{}}
 	was := map[string]bool{}
 	for _, e := range before {
 		was[e.Path] = true
@@ -57,11 +57,11 @@ func (j *job) displaced(ctx context.Context, changes []git.Change) (map[string]s
 	return out, nil
 }
 
-// places are the files that both sides have.
-type places struct{ stay map[string]bool }
+// stayed are the files that both sides have.
+type stayed struct{ stay map[string]bool }
 
 // first is the first of some paths that is such a file, of what is tested.
-func (d places) first(paths ...string) string {
+func (d stayed) first(paths ...string) string {
 	for _, p := range paths {
 		if d.stay[p] && matterOf(p) != ofTests {
 			return p
@@ -75,7 +75,7 @@ func (d places) first(paths ...string) string {
 var loadable = []string{".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts", ".json"}
 
 // placeOf finds the file whose place a new one takes.
-func (j *job) placeOf(ctx context.Context, p string, d places) (string, error) {
+func (j *job) placeOf(ctx context.Context, p string, d stayed) (string, error) {
 	m := bareModule(p)
 	switch {
 	case strings.HasSuffix(p, ".d.ts"):
@@ -91,7 +91,7 @@ func (j *job) placeOf(ctx context.Context, p string, d places) (string, error) {
 			return "", nil
 		}
 		for _, end := range []string{"'", `"`, "`"} { // named without an ending
-			users, err := j.run.Dir().Mentions(ctx, j.task.base, "/"+path.Base(m)+end)
+			users, err := j.mentions(ctx, j.task.base, "/"+path.Base(m)+end)
 			if err != nil || len(users) > 0 {
 				return old, err
 			}
@@ -112,7 +112,7 @@ var sourceRoots = []string{"", "src", "lib", "python", "test", "tests"}
 
 // otherRoot finds a module of the same name in another folder of sources, where
 // something loads it by that name.
-func (j *job) otherRoot(ctx context.Context, p string, d places) (string, error) {
+func (j *job) otherRoot(ctx context.Context, p string, d stayed) (string, error) {
 	roots := slices.Clone(sourceRoots)
 	for _, w := range strings.FieldsFunc(j.task.Commands.Test, func(r rune) bool { return strings.ContainsRune(" =:;'\"", r) }) {
 		if w = path.Clean(w); !slices.Contains(roots, w) && !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "/") {
@@ -132,7 +132,7 @@ func (j *job) otherRoot(ctx context.Context, p string, d places) (string, error)
 			name := strings.ReplaceAll(moduleOf(rest), "/", ".")
 			parent, last, _ := cutLast(name)
 			for _, form := range []string{"import " + name, "from " + name, "from " + parent + " import " + last} {
-				users, err := j.run.Dir().Mentions(ctx, j.task.base, form)
+				users, err := j.mentions(ctx, j.task.base, form)
 				if err != nil || len(users) > 0 {
 					return old, err
 				}
@@ -149,7 +149,7 @@ func cutLast(name string) (before, last string, ok bool) {
 
 // otherSources finds the type of the same name in another folder of sources of
 // Java: the tests' are found first.
-func otherSources(p string, d places) string {
+func otherSources(p string, d stayed) string {
 	for _, folder := range []string{"/java/", "/kotlin/"} {
 		_, rest, ok := strings.Cut(p, folder)
 		if !ok {
@@ -165,7 +165,7 @@ func otherSources(p string, d places) string {
 }
 
 // entryMoved finds the file that a package was loaded by and is not any more.
-func (j *job) entryMoved(ctx context.Context, c git.Change, d places) (string, error) {
+func (j *job) entryMoved(ctx context.Context, c git.Change, d stayed) (string, error) {
 	before, after, err := j.texts(ctx, c)
 	if err != nil || after == nil {
 		return "", err

@@ -39,12 +39,7 @@ type job struct {
 	fence   agency.Fence
 	trees   map[agency.OID][]git.Entry
 	took    time.Duration // what commands took that really ran
-	// matters are what was found out of paths by who uses them, by tree and path.
-	matters map[string]matter
-	scripts map[string]bool // files that the plan's own commands name
-	// places are the changed files by which others are not loaded any more, with
-	// those.
-	places map[string]string
+	lookup
 }
 
 // tree lists the files of a tree, once.

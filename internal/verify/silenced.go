@@ -50,7 +50,7 @@ func silences(files []source) (out []silence) {
 			return
 		}
 		for _, at := range form.FindAllIndex(src, -1) {
-			do(at[0], at[1], strings.Join(bytesFields(src[at[0]:at[1]]), " "))
+			do(at[0], at[1], strings.Join(strings.Fields(string(src[at[0]:at[1]])), " "))
 		}
 	}
 	for _, f := range files {
@@ -73,8 +73,6 @@ func silences(files []source) (out []silence) {
 	}
 	return out
 }
-
-func bytesFields(b []byte) (out []string) { return strings.Fields(string(b)) }
 
 // silenced names what the change silences in a check that the run has, and takes
 // a check of the plan for no proof that passes only so.

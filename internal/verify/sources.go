@@ -148,6 +148,10 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 			return err
 		}
 		left -= len(s.before) + len(s.after)
+		if j.read == nil {
+			j.read = map[agency.OID][]byte{}
+		}
+		j.read[c.Old.ID], j.read[c.New.ID] = s.before, s.after
 		if s.lang != "" && s.before != nil && j.task.isClaim() {
 			m, err := j.matterOf(ctx, c)
 			if err != nil {

@@ -16,8 +16,22 @@ import (
 // use and is not what they test belongs to them, whatever its folder is called.
 // The base decides where the file was there: a claim could add a use.
 
-// maxUsers bounds the files that are read to find out who uses one.
-const maxUsers = 300
+// Bounds of looking for who uses what.
+const (
+	maxUsers = 200 // files that are read for one
+	maxLoose = 100 // files of no known kind that are asked about; more are in doubt
+)
+
+// lookup is what one verification has found out of files and who uses them.
+type lookup struct {
+	matters   map[string]matter                   // by tree and path
+	asked     int                                 // files of no known kind that were asked about
+	read      map[agency.OID][]byte               // texts of the change, by their blob
+	entries   map[agency.OID]map[string]git.Entry // of trees, by path
+	mentioned map[string][]string                 // files that hold a text, by tree and text
+	scripts   map[string]bool                     // files that the plan's own commands name
+	places    map[string]string                   // changed files by which others are not loaded any more, with those
+}
 
 // matterOf tells what a changed file is of.
 func (j *job) matterOf(ctx context.Context, c git.Change) (matter, error) {
@@ -72,16 +86,25 @@ func (j *job) settle(ctx context.Context, tree agency.OID, p string) (matter, er
 		return doubtful, err
 	}
 	for _, w := range names {
-		files, err := j.run.Dir().Mentions(ctx, tree, w)
+		files, err := j.mentions(ctx, tree, w)
 		if err != nil {
 			return doubtful, err
 		}
+		read := 0
 		for _, file := range files {
+			if file == p || languageOf(file) == "" && !isRunner(file) || isGo && path.Dir(file) == path.Dir(p) {
+				continue
+			}
+			whose := matterOf(file)
+			if read++; whose == ofProduct && languageOf(file) != "" && read <= maxUsers {
+				if whose, err = j.userMatter(ctx, tree, file); err != nil {
+					return doubtful, err
+				}
+			}
 			switch {
-			case file == p, languageOf(file) == "" && !isRunner(file), isGo && path.Dir(file) == path.Dir(p):
-			case matterOf(file) == ofTests && !isGo:
+			case whose == ofTests && !isGo:
 				return doubtful, nil
-			case matterOf(file) == ofProduct:
+			case whose == ofProduct:
 				mentioned = true
 			}
 		}
@@ -95,6 +118,9 @@ func (j *job) settle(ctx context.Context, tree agency.OID, p string) (matter, er
 // loose decides of a file that is no code, nor of a kind that tests mostly have,
 // by the same: where tests alone speak of it, it may be theirs.
 func (j *job) loose(ctx context.Context, tree agency.OID, p string) (matter, error) {
+	if j.asked++; j.asked > maxLoose {
+		return doubtful, nil
+	}
 	m, err := j.settle(ctx, tree, p)
 	if m != doubtful {
 		m = ofProduct
@@ -197,21 +223,23 @@ func (j *job) useOf(ctx context.Context, tree agency.OID, p, file string) (whose
 	if err != nil || text == nil {
 		return unused, false, err
 	}
+	n := namingOf(file, text)
+	if !n.uses(p) {
+		return unused, false, nil
+	}
 	if whose, err = j.userMatter(ctx, tree, file); err != nil {
 		return unused, false, err
 	}
-	if languageOf(file) == rust {
-		if whose, err = j.rustUse(ctx, file, text, stemOf(p), whose); err != nil || whose == unused {
-			return whose, false, err
+	if n.lang == rust {
+		if whose, err = j.rustUse(ctx, file, text, stemOf(p), whose); err != nil {
+			return unused, false, err
 		}
-	} else if !namingOf(file, text).uses(p) {
-		return unused, false, nil
 	}
 	switch {
 	case whose == ofTests && matterOf(file) == ofProduct: // found to be so itself
 		more = true
 	case whose == ofTests:
-		more, err = j.testsMore(ctx, tree, namingOf(file, text), p)
+		more, err = j.testsMore(ctx, tree, n, p)
 	}
 	return whose, more, err
 }
@@ -302,8 +330,8 @@ func (j *job) mentioning(ctx context.Context, tree agency.OID, p string) ([]stri
 	if path.Ext(p) == ".go" {
 		w = "/" + path.Base(path.Dir(p)) + `"`
 	}
-	files, err := j.run.Dir().Mentions(ctx, tree, w)
-	return slices.DeleteFunc(files, func(f string) bool {
+	files, err := j.mentions(ctx, tree, w)
+	return slices.DeleteFunc(slices.Clone(files), func(f string) bool {
 		return f == p || languageOf(f) == "" || path.Ext(p) == ".go" && path.Dir(f) == path.Dir(p)
 	}), err
 }
@@ -311,17 +339,52 @@ func (j *job) mentioning(ctx context.Context, tree agency.OID, p string) ([]stri
 // textIn is the text of a file of a tree; nil where there is none, or more than
 // is looked at.
 func (j *job) textIn(ctx context.Context, tree agency.OID, p string) ([]byte, error) {
-	entries, err := j.tree(ctx, tree)
+	e, err := j.entryOf(ctx, tree, p)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(entries, func(e git.Entry) bool { return e.Path == p })
-	if i < 0 {
-		return nil, nil
+	if text, ok := j.read[e.ID]; ok {
+		return text, nil
 	}
-	text, err := j.text(ctx, entries[i].Mode, entries[i].ID, maxSourceSize)
+	text, err := j.text(ctx, e.Mode, e.ID, maxSourceSize)
 	if git.IsTooLong(err) {
 		return nil, nil
 	}
 	return text, err
+}
+
+// entryOf is a file of a tree; of mode 0 where there is none.
+func (j *job) entryOf(ctx context.Context, tree agency.OID, p string) (git.Entry, error) {
+	if at := j.entries[tree]; at != nil {
+		return at[p], nil
+	}
+	entries, err := j.tree(ctx, tree)
+	if err != nil {
+		return git.Entry{}, err
+	}
+	at := make(map[string]git.Entry, len(entries))
+	for _, e := range entries {
+		at[e.Path] = e
+	}
+	if j.entries == nil {
+		j.entries = map[agency.OID]map[string]git.Entry{}
+	}
+	j.entries[tree] = at
+	return at[p], nil
+}
+
+// mentions are the files of a tree that hold a text, looked for once.
+func (j *job) mentions(ctx context.Context, tree agency.OID, text string) ([]string, error) {
+	key := string(tree) + "\x00" + text
+	if files, ok := j.mentioned[key]; ok {
+		return files, nil
+	}
+	files, err := j.run.Dir().Mentions(ctx, tree, text)
+	if err == nil {
+		if j.mentioned == nil {
+			j.mentioned = map[string][]string{}
+		}
+		j.mentioned[key] = files
+	}
+	return files, err
 }
