@@ -34,6 +34,7 @@ var silencers = sync.OnceValue(func() map[language]*regexp.Regexp {
 // silence is a place where a change made a tool be quiet.
 type silence struct {
 	path     string
+	text     string
 	line     int
 	from, to int // in the claim's text
 }
@@ -67,7 +68,7 @@ func silences(files []source) (out []silence) {
 			case f.before == nil && old[text] > 0:
 				old[text]--
 			default:
-				out = append(out, silence{path: f.path, line: 1 + bytes.Count(f.after[:from], []byte("\n")), from: from, to: to})
+				out = append(out, silence{path: f.path, text: text, line: 1 + bytes.Count(f.after[:from], []byte("\n")), from: from, to: to})
 			}
 		})
 	}
@@ -91,7 +92,7 @@ func (j *job) silenced(ctx context.Context, f *facts) (out []agency.Weakening, e
 		err = errors.Join(err, b.close(ctx))
 	}()
 	for _, g := range f.gates {
-		if g.claim.Kind == agency.CheckSetup || g.failed() {
+		if g.claim.Kind == agency.CheckSetup || g.failed() || g.claim.Kind == agency.CheckBuild && !builds(all) {
 			continue
 		}
 		r, err := b.run(ctx, j.task.Commands.Command(g.claim.Kind))
@@ -130,6 +131,11 @@ func (j *job) silenced(ctx context.Context, f *facts) (out []agency.Weakening, e
 	return out, nil
 }
 
+// builds tells whether some are of a language whose compiler warns.
+func builds(all []silence) bool {
+	return slices.ContainsFunc(all, func(s silence) bool { lang := languageOf(s.path); return lang != golang && lang != python })
+}
+
 // worse is what a command complains of that it did not, nil where that is
 // nothing.
 func (j *job) worse(ctx context.Context, now, claim agency.Receipt, changes []git.Change) (*diff, error) {
@@ -158,10 +164,18 @@ func weakSilences(all []silence, d *diff, what string) (out []agency.Weakening) 
 		return slices.ContainsFunc(d.fresh, func(line string) bool { return strings.Contains(line, s.path) })
 	}
 	some := slices.ContainsFunc(all, of)
+	at := map[string]int{}
 	for _, s := range all {
-		if !some || of(s) {
-			out = append(out, agency.Weakening{Kind: agency.WeakSilenced, Name: s.String(), Detail: "of " + what})
+		if some && !of(s) {
+			continue
 		}
+		name := s.path + ": " + shorten(s.text, 100) // lines move from one claim to the next
+		if i, known := at[name]; known {
+			out[i].Detail = strings.Replace(out[i].Detail, ", of ", fmt.Sprintf(", %d, of ", s.line), 1)
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, agency.Weakening{Kind: agency.WeakSilenced, Name: name, Detail: fmt.Sprintf("line %d, of %s", s.line, what)})
 	}
 	return out
 }

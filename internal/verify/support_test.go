@@ -114,3 +114,22 @@ func TestEntriesOfAPackage(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// One comment that stands twice is one weakening, wherever it moves to.
+func TestWeakSilences(t *testing.T) {
+	all := []silence{{path: "a.py", text: "# noqa", line: 3}, {path: "a.py", text: "# noqa", line: 7}, {path: "b.py", text: "# noqa", line: 1}}
+	for _, tt := range []struct {
+		found []string
+		want  string
+	}{
+		{[]string{"a.py: bare except"}, "[finding silenced: a.py: # noqa (line 3, 7, of lint)]"},
+		{[]string{"1 problem"}, "[finding silenced: a.py: # noqa (line 3, 7, of lint) finding silenced: b.py: # noqa (line 1, of lint)]"},
+	} {
+		if got := fmt.Sprint(weakSilences(all, &diff{fresh: tt.found}, "lint")); got != tt.want {
+			t.Errorf("%v: %s", tt.found, got)
+		}
+	}
+	if got := weakSilences(all, nil, "lint"); got != nil {
+		t.Error(got)
+	}
+}
