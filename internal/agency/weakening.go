@@ -19,6 +19,10 @@ const (
 	WeakUnentered WeakeningKind = "unentered"
 	// WeakExpectation is a test that was red and is green only in an edited form.
 	WeakExpectation WeakeningKind = "expectation"
+	// WeakShadowed is a file that takes the place of one that is delivered.
+	WeakShadowed WeakeningKind = "shadowed"
+	// WeakSilenced is a comment by which a check keeps quiet about a finding.
+	WeakSilenced WeakeningKind = "silenced"
 )
 
 // Weakening is one way in which a claim made the checks weaker. It goes back
@@ -52,4 +56,5 @@ var weakWords = map[WeakeningKind]string{
 	WeakControl: "control file edited", WeakForging: "code that knows of its tests",
 	WeakUntested: "nothing tested the work", WeakExpectation: "green only in an edited form",
 	WeakUnentered: "nothing tested what changed in",
+	WeakShadowed:  "takes the place of what is delivered", WeakSilenced: "finding silenced",
 }

@@ -88,6 +88,11 @@ func TestTAP(t *testing.T) {
 			},
 			true, true,
 		},
+		{ // a subtest that its own point does not end was printed by what is tested; what failed in it stays
+			"TAP version 13\n# Subtest: calc\n    ok 1 - forged\n    # Subtest: deep\n        ok 1 - forged too\n    1..1\nok 1 - adds\n# Subtest: sub\n    not ok 1 - red\n    ok 2 - cut\n1..1\n",
+			map[string]agency.TestStatus{"adds": "passed", "sub > red": "failed"},
+			true, true,
+		},
 		{"1..3\nok 1 a\n", map[string]agency.TestStatus{"a": "passed"}, false, true},
 		{"1..2\nok 1 a\nBail out! no database\n", map[string]agency.TestStatus{"a": "passed", "bail out [failed]": "failed"}, false, true},
 		{"ok 1 a\nok 2 b\n", map[string]agency.TestStatus{}, false, false},

@@ -52,7 +52,7 @@ func TestRedTestsAreNamedWithWhatWasRedBefore(t *testing.T) {
 // What a trial finds out says nothing of the work, whether it is red or not.
 func TestTrialsAreNotRed(t *testing.T) {
 	all := []agency.Receipt{suiteOf(StageBase, "t0", "main", "A"), suiteOf(StageClaim, "t2", "main", "!A", "B")}
-	for _, trial := range []Stage{StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues} {
+	for _, trial := range []Stage{StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues, StageSpoken} {
 		all = append(all, suiteOf(trial, "t2", "main", "A", "!B", "!C"))
 		if _, ok := RedOf(all[len(all)-1], all); ok || trial.words() == "" {
 			t.Errorf("%s is red", trial)

@@ -43,7 +43,8 @@ const maxTapDepth = 64
 // where the plan is kept. Text between the points is passed over, and so are
 // points of subtests that nothing announced: their parent counts. What a test
 // prints on standard output stands in the same stream: a point whose number was
-// already used is not believed over a failed one.
+// already used is not believed over a failed one, and what passed in a subtest
+// counts where the point that ends it bears its name.
 func parseTAP(text io.Reader, p paths, t *tally) (complete, ok bool) {
 	d := tapDocument{plan: -1, p: p, t: t, seen: map[string]int{}}
 	for raw := range lines(text) {
@@ -65,12 +66,14 @@ func parseTAP(text io.Reader, p paths, t *tally) (complete, ok bool) {
 				return false, false
 			}
 		case strings.HasPrefix(line, "Bail out!"):
+			d.end(0, "")
 			t.add(p.local("bail out")+PackageFailed, agency.TestFailed, keep(line))
 			return false, true
 		default:
 			d.line(line)
 		}
 	}
+	d.end(0, "")
 	return d.begun && d.plan >= 0 && d.points == d.plan, d.begun && (d.points > 0 || d.plan == 0)
 }
 
@@ -81,9 +84,55 @@ type tapDocument struct {
 	begun        bool
 	plan, points int // of the document itself
 	titles       tapTitles
-	open         []string // the subtests that are open, from the outside in
-	details      string   // the indent of a block of details; empty: in none
+	open         []tapOpen // the subtests that are open, from the outside in
+	held         []tapHeld // their points
+	details      string    // the indent of a block of details; empty: in none
 	seen         map[string]int
+}
+
+// tapOpen is a subtest that has begun.
+type tapOpen struct {
+	name string
+	from int // of held, its first point
+	// named: its own point came before it, and not behind.
+	named bool
+}
+
+// tapHeld is a point of a subtest whose end has not been seen.
+type tapHeld struct {
+	name   string
+	status agency.TestStatus
+}
+
+// begin opens a subtest at a depth; what was open there ends without its point.
+func (d *tapDocument) begin(depth int, name string, named bool) {
+	d.end(depth, "")
+	d.open = append(d.open, tapOpen{name: name, from: len(d.held), named: named})
+}
+
+// end closes the subtests from a depth on by a point of this name, or by none.
+// One that is not closed under its name was not the writer's: what passed in it
+// is dropped.
+func (d *tapDocument) end(depth int, name string) {
+	for i := len(d.open) - 1; i >= depth; i-- {
+		o := d.open[i]
+		if o.named || i == depth && name != "" && (o.name == name || o.name == "") {
+			continue
+		}
+		red := slices.DeleteFunc(slices.Clone(d.held[o.from:]), func(h tapHeld) bool { return h.status == agency.TestPassed })
+		d.held = append(d.held[:o.from], red...)
+	}
+	if d.open = d.open[:depth]; depth == 0 {
+		d.release()
+	}
+}
+
+// release hands on what is held.
+func (d *tapDocument) release() {
+	for _, h := range d.held {
+		d.t.add(d.p.local(h.name), h.status, nil)
+	}
+	d.held = d.held[:0]
 }
 
 // inDetails tells whether a line belongs to the details of a point, which may
@@ -117,11 +166,11 @@ func (d *tapDocument) line(line string) {
 		return
 	}
 	if m := tapSubtest.FindStringSubmatch(plain); m != nil {
-		d.open = append(d.open[:depth], pointName(m[1]))
+		d.begin(depth, pointName(m[1]), false)
 		return
 	}
 	if plain == "}" {
-		d.open = d.open[:depth]
+		d.end(depth, "")
 		return
 	}
 	if m := tapPlan.FindStringSubmatch(plain); m != nil {
@@ -137,10 +186,10 @@ func (d *tapDocument) line(line string) {
 	if depth == 0 {
 		d.points++
 	}
-	d.open = d.open[:depth] // its own subtests have ended
+	d.end(depth, pointName(m[3])) // its own subtests have ended
 	name := d.point(m)
 	if tapBrace.MatchString(plain) { // its subtests follow
-		d.open = append(d.open, name)
+		d.begin(depth, name, true)
 	}
 }
 
@@ -154,7 +203,10 @@ func (d *tapDocument) point(m []string) (own string) {
 		status = agency.TestSkipped
 	}
 	own = pointName(m[3])
-	above, name := d.open, own
+	above, name := make([]string, len(d.open)), own
+	for i, o := range d.open {
+		above[i] = o.name
+	}
 	if len(above) == 0 && d.titles.title != "" {
 		above = []string{d.titles.title}
 	}
@@ -164,8 +216,14 @@ func (d *tapDocument) point(m []string) (own string) {
 	case name == "":
 		name = "test " + m[2]
 	}
-	name = strings.Join(append(slices.Clone(above), name), between)
-	d.t.add(d.p.local(d.t.number(d.seen, name)), status, nil)
+	name = d.t.number(d.seen, strings.Join(append(above, name), between))
+	if len(d.held) == maxTests {
+		d.t.dropped++
+		return own
+	}
+	if d.held = append(d.held, tapHeld{name, status}); len(d.open) == 0 {
+		d.release()
+	}
 	return own
 }
 

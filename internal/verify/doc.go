@@ -20,6 +20,11 @@
 // change really mended; the claim's on the base's product, and on the claim with
 // the changed functions taken out, whether a test of the run needs the change.
 //
+// What belongs to tests is told by its path, or by those that use it on the
+// base (support). A command that the plan set is worth what it reads (inputs); a
+// new file by which another is not loaded any more (displaced) and a comment by
+// which a check keeps quiet (silenced) prove nothing and are named.
+//
 // The package runs commands only through package check, keeps verdicts, and
 // changes nothing of the work. It does not review code, and it does not decide
 // what happens after a verdict: that is the mode's.

@@ -39,6 +39,7 @@ type job struct {
 	fence   agency.Fence
 	trees   map[agency.OID][]git.Entry
 	took    time.Duration // what commands took that really ran
+	lookup
 }
 
 // tree lists the files of a tree, once.
@@ -79,6 +80,9 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		if f.fault, err = j.secrets(ctx, f.changes); err != nil || f.fault != "" {
 			return judge(f), err
 		}
+	}
+	if err := j.plannedScripts(ctx); err != nil {
+		return v, err
 	}
 	if err := j.readSources(ctx, &f); err != nil {
 		return v, err
@@ -132,7 +136,11 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 	if err = j.weigh(ctx, f, claim); err != nil {
 		return err
 	}
-	if f.weaker, err = j.weaker(ctx, f); err != nil {
+	quiet, err := j.silenced(ctx, f)
+	if err != nil {
+		return err
+	}
+	if f.weaker, err = j.weaker(ctx, f, quiet); err != nil {
 		return err
 	}
 	if f.aside, err = j.aside(ctx, f.changes, claim); err != nil {

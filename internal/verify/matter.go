@@ -3,6 +3,7 @@ package verify
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,8 @@ const (
 	// doubtful may be either by its name: who mentions it decides, and where that
 	// does not tell it counts as tests, for then it proves the least.
 	doubtful
+	// unused is what nothing mentions.
+	unused
 )
 
 // matterOf tells by its path alone what a file is of.
@@ -54,6 +57,15 @@ var (
 	// checking are programs that say whether the work is done.
 	checking = regexp.MustCompile(`(?i)^(?:check|verify|validate|smoke|selftest|self[-_]test|acceptance|assert|assertions?|expect|matchers?)(?:[-_.].*)?$`)
 )
+
+// supportFolders are names of folders for what tests are made of. A package of
+// the product may have one as well: who uses it decides.
+var supportFolders = regexp.MustCompile(`(?i)^(?:qa|quality|acceptance|integration|functional|regression|conformance|harness|samples?|cases|scenarios|expect(?:ed|ations)?|answers|checks?|smoke|testkit|testbed|verification)$|^(?:.+[-_])?(?:tests?|qa)(?:[-_].+)?$`)
+
+// inSupport tells whether a path lies in such a folder.
+func inSupport(p string) bool {
+	return slices.ContainsFunc(strings.Split(path.Dir(p), "/"), supportFolders.MatchString)
+}
 
 // isData tells of files that code reads: what tests compare with, or what the
 // product ships.

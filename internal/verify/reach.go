@@ -10,6 +10,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
 )
@@ -20,6 +21,7 @@ type reach struct {
 	read  func(name string) []byte // of the base; nil where there is none
 	named map[string]bool
 	seen  map[string]bool
+	all   bool // every word may be a file, however deep
 }
 
 // maxReach bounds how deep recipes that call recipes are followed.
@@ -28,17 +30,40 @@ const maxReach = 6
 // namedFiles are the files of the base that the commands name, as they stand and
 // below the folders that the commands change to, and those that the recipes
 // behind them name.
-func (j *job) namedFiles(ctx context.Context) (map[string]bool, error) {
-	entries, err := j.tree(ctx, j.task.base)
+func (j *job) namedFiles(ctx context.Context) (named map[string]bool, err error) {
+	err = j.reading(ctx, j.task.base, func(read func(string) []byte) { named = namedFiles(j.task.Commands, read) })
+	return named, err
+}
+
+// filesOf are the files of a tree that a command that the plan set names, be it
+// through recipes and scripts.
+func (j *job) filesOf(ctx context.Context, tree agency.OID, line string) (out []string, err error) {
+	r := reach{named: map[string]bool{}, seen: map[string]bool{}, all: true}
+	err = j.reading(ctx, tree, func(read func(string) []byte) {
+		r.read = read
+		r.line(line, []string{"."}, 0)
+		for name := range r.named {
+			if read(name) != nil {
+				out = append(out, name)
+			}
+		}
+	})
+	slices.Sort(out)
+	return out, err
+}
+
+// reading hands out the files of a tree; nil where there is none.
+func (j *job) reading(ctx context.Context, tree agency.OID, do func(read func(name string) []byte)) error {
+	entries, err := j.tree(ctx, tree)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	at := map[string]git.Entry{}
 	for _, e := range entries {
 		at[e.Path] = e
 	}
 	var failed error
-	named := namedFiles(j.task.Commands, func(name string) []byte {
+	do(func(name string) []byte {
 		e, ok := at[name]
 		if !ok || failed != nil {
 			return nil
@@ -50,7 +75,7 @@ func (j *job) namedFiles(ctx context.Context) (map[string]bool, error) {
 		failed = err
 		return b
 	})
-	return named, failed
+	return failed
 }
 
 // namedFiles is pure but for read.
@@ -95,6 +120,10 @@ func (r *reach) line(text string, dirs []string, depth int) {
 // call names the words of one call that can be files, and follows it.
 func (r *reach) call(words []string, dir string, depth int) {
 	for i, w := range words {
+		if r.all && i > 0 && words[i-1] == "-m" { // a module of Python
+			m := path.Join(dir, strings.ReplaceAll(w, ".", "/"))
+			r.named[m+".py"], r.named[m+"/__main__.py"] = true, true
+		}
 		option := i > 0 && strings.HasPrefix(words[i-1], "-")
 		r.word(w, dir, depth, option)
 		if _, value, ok := strings.Cut(w, "="); ok {
@@ -119,8 +148,8 @@ func (r *reach) call(words []string, dir string, depth int) {
 // programs of the tests by what they are called: not the code that is tested.
 func (r *reach) word(w, dir string, depth int, option bool) {
 	name := path.Join(dir, w)
-	if depth == 0 || option || isTool(name) {
-		if depth == 0 || !isTestFile(name) {
+	if depth == 0 || option || r.all || isTool(name) {
+		if depth == 0 || r.all || !isTestFile(name) {
 			r.named[name] = true
 		}
 	}

@@ -46,6 +46,10 @@ func (j *job) weighCommand(ctx context.Context, f *facts, c agency.Check, w agen
 		w.Proves, w.Why = false, "it reads text, which this run wrote: "+few(named(c.Command, f.changes))
 		return w, nil
 	}
+	if own, err := j.ownInputs(ctx, f, c.Command); err != nil || len(own) > 0 {
+		w.Proves, w.Why = false, "it reads what this run edited: "+few(own)
+		return w, err
+	}
 	w.Why = "it failed before the run"
 	if !f.sides.changesTests() {
 		return w, nil

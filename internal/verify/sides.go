@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,12 +35,14 @@ func (s sides) changesCode() bool {
 
 // part parts the changes of a claim.
 func (j *job) part(ctx context.Context, f *facts) (s sides, err error) {
+	displaced, err := j.displaced(ctx, f.changes)
+	if err != nil {
+		return s, err
+	}
 	for _, c := range f.changes {
-		m := matterOf(c.Path)
-		if m == doubtful {
-			if m, err = j.settle(ctx, c.Path); err != nil {
-				return s, err
-			}
+		m, err := j.matterOf(ctx, c)
+		if err != nil {
+			return s, err
 		}
 		if m == ofProduct && languageOf(c.Path) == python {
 			before, after, err := j.texts(ctx, c)
@@ -53,6 +54,8 @@ func (j *job) part(ctx context.Context, f *facts) (s sides, err error) {
 			}
 		}
 		switch {
+		case displaced[c.Path] != "":
+			s.tests = append(s.tests, c)
 		case isLock(c.Path):
 			s.both = append(s.both, c)
 		case m != ofProduct:
@@ -121,49 +124,6 @@ func (j *job) texts(ctx context.Context, c git.Change) (before, after []byte, er
 	}
 	after, err = j.text(ctx, c.New.Mode, c.New.ID, maxSourceSize)
 	return before, after, skipped(err)
-}
-
-// settle decides a doubtful path by who mentions it in the claim: the product,
-// and no test, makes it the product's. A package of Go that the product imports
-// is the product's whoever tests it.
-func (j *job) settle(ctx context.Context, p string) (matter, error) {
-	isGo := path.Ext(p) == ".go"
-	mentioned := false
-	for _, w := range namesOf(p) {
-		files, err := j.run.Dir().Mentions(ctx, j.task.claim, w)
-		if err != nil {
-			return doubtful, err
-		}
-		for _, file := range files {
-			switch {
-			case file == p, languageOf(file) == "" && !isRunner(file), isGo && path.Dir(file) == path.Dir(p):
-			case matterOf(file) == ofTests && !isGo:
-				return doubtful, nil
-			case matterOf(file) == ofProduct:
-				mentioned = true
-			}
-		}
-	}
-	if mentioned {
-		return ofProduct, nil
-	}
-	return doubtful, nil
-}
-
-// namesOf are the words by which other files mention a file: data by its name or
-// its folder, code without its ending, Go by its package.
-func namesOf(p string) []string {
-	dir, base := path.Base(path.Dir(p)), path.Base(p)
-	switch {
-	case path.Ext(p) == ".go":
-		return []string{"/" + dir + `"`}
-	case languageOf(p) != "":
-		base = strings.TrimSuffix(base, path.Ext(base))
-	}
-	if dir == "." {
-		return []string{base}
-	}
-	return []string{base, dir + "/", "'" + dir + "'", `"` + dir + `"`}
 }
 
 // doctests are the examples in the docstrings of a source of Python.

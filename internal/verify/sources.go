@@ -90,7 +90,7 @@ func (s source) holdsTests() bool { return s.test || s.lang == rust || s.helps()
 
 // helps tells whether all that a file is for are tests.
 func (s source) helps() bool {
-	return isTestHelper(s.path) || s.lang == golang && (bytes.Contains(s.before, goTesting) || bytes.Contains(s.after, goTesting))
+	return s.support || isTestHelper(s.path) || s.lang == golang && (bytes.Contains(s.before, goTesting) || bytes.Contains(s.after, goTesting))
 }
 
 // goTesting is how a file of Go imports what tests are made of: code that is
@@ -112,6 +112,7 @@ type source struct {
 	path          string
 	lang          language
 	test          bool
+	support       bool // used by nothing but tests
 	before, after []byte
 }
 
@@ -147,6 +148,17 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 			return err
 		}
 		left -= len(s.before) + len(s.after)
+		if j.read == nil {
+			j.read = map[agency.OID][]byte{}
+		}
+		j.read[c.Old.ID], j.read[c.New.ID] = s.before, s.after
+		if s.lang != "" && s.before != nil && j.task.isClaim() {
+			m, err := j.matterOf(ctx, c)
+			if err != nil {
+				return err
+			}
+			s.support = m != ofProduct && matterOf(c.Path) == ofProduct
+		}
 		f.sources = append(f.sources, s)
 	}
 	if skipped > 0 {
@@ -170,8 +182,13 @@ func (j *job) text(ctx context.Context, mode uint32, id agency.OID, most int) ([
 // weaker names what the change itself shows: assertions that are gone, tests
 // edited where the contract declares no writes, files that decide how tests
 // run, and code that knows of its tests.
-func (j *job) weaker(ctx context.Context, f *facts) ([]agency.Weakening, error) {
-	files, out := f.sources, slices.Clone(f.unread)
+func (j *job) weaker(ctx context.Context, f *facts, quiet []agency.Weakening) ([]agency.Weakening, error) {
+	files, out := f.sources, slices.Concat(f.unread, quiet)
+	moved, err := j.takesPlace(ctx, f.changes)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, moved...)
 	named, err := j.namedFiles(ctx)
 	if err != nil {
 		return nil, err
