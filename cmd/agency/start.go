@@ -29,6 +29,7 @@ type runFlags struct {
 	parallel                     int
 	yes, noWait, detach, json    bool
 	dirty, strict, dry, noRepo   bool
+	budgeted                     bool // a budget is given, be it 0
 	untracked                    []string
 	verbose                      bool
 }
@@ -90,6 +91,7 @@ count most.`,
 		if cmd.Flags().Changed("max-parallel") && f.parallel < 1 {
 			return usage("--max-parallel %d: want 1 or more", f.parallel)
 		}
+		f.budgeted = cmd.Flags().Changed("budget")
 		return nil
 	}
 	return cmd
@@ -291,7 +293,7 @@ func (f runFlags) layer() []config.Flag {
 	if f.parallel != 0 {
 		out = append(out, config.Flag{Key: "max_parallel_agents", Value: strconv.Itoa(f.parallel), Name: "--max-parallel"})
 	}
-	if f.budget != 0 {
+	if f.budgeted {
 		out = append(out, config.Flag{Key: "budget.usd", Value: strconv.FormatFloat(f.budget, 'f', -1, 64), Name: "--budget"})
 	}
 	return out
