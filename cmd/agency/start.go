@@ -174,7 +174,7 @@ func (a *app) begin(ctx context.Context, h here, req api.RunRequest, f runFlags)
 		return err
 	}
 	for _, n := range started.Notes {
-		a.note("%s", n)
+		a.tell("%s", n)
 	}
 	if err := a.announce(started.Run.ID, f.json, f.detach); err != nil || f.detach {
 		return err
@@ -206,7 +206,7 @@ func (a *app) request(ctx context.Context, h here, goal string, f runFlags) (api
 		return api.RunRequest{}, err
 	}
 	for _, w := range loaded.Warnings {
-		a.note("%s: %s", w.Origin, w.Text)
+		a.tell("%s: %s", w.Origin, w.Text)
 	}
 	if err := loaded.Supported(); err != nil {
 		return api.RunRequest{}, err
@@ -311,7 +311,7 @@ func (a *app) detect(h here, l *config.Loaded, cfg *config.Config) error {
 	found, languages := seen.Commands, seen.Languages
 	for _, left := range seen.Left {
 		if l.Origin("commands.test").Layer == config.LayerDefault {
-			a.note("%s", left)
+			a.tell("%s", left)
 		}
 	}
 	for _, c := range []struct {
@@ -336,18 +336,18 @@ func (a *app) detect(h here, l *config.Loaded, cfg *config.Config) error {
 	for _, lang := range languages {
 		names = append(names, lang.Name)
 	}
-	a.note("no %s; found %s", repoFile, orNone(strings.Join(names, ", ")))
+	a.tell("no %s; found %s", repoFile, orNone(strings.Join(names, ", ")))
 	for _, lang := range languages {
 		if lang.Note != "" {
-			a.note("%s: %s", lang.Name, lang.Note)
+			a.tell("%s: %s", lang.Name, lang.Note)
 		}
 	}
-	a.note("commands: %s", shownCommands(cfg.Commands))
+	a.tell("commands: %s", shownCommands(cfg.Commands))
 	refs, err := cfg.RunModels()
 	if err != nil {
 		return err
 	}
-	a.note("model: %s; write all of it into a file with: agency init", refs[0])
+	a.tell("model: %s; write all of it into a file with: agency init", refs[0])
 	return nil
 }
 
