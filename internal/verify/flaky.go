@@ -252,6 +252,7 @@ func (w *weighing) byChance(ctx context.Context, mended []string) (_ map[string]
 		return nil, nil // a claim that broke something proves nothing anyway
 	}
 	b := newBench(w.j, w.j.task.stage, w.j.task.claim)
+	b.name += "-again" // the claim's own checkout is still needed when this one goes
 	defer func() {
 		err = errors.Join(err, b.close(ctx))
 		w.f.madeWithout = append(w.f.madeWithout, b.made...)
