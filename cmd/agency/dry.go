@@ -81,10 +81,13 @@ func (a *app) foresee(ctx context.Context, h here, req api.RunRequest) (host.Pre
 	if ctx.Err() != nil && err != nil {
 		return p, errInterrupted
 	}
+	if err != nil {
+		return p, err // and a start that is refused says no more
+	}
 	for _, n := range p.Notes {
 		a.tell("%s", n)
 	}
-	return p, err
+	return p, nil
 }
 
 // modelsOf tells what is known about the models of a role. One that a single

@@ -186,6 +186,7 @@ const (
 )
 
 var (
+	plainPath    = regexp.MustCompile(`^(?:[./~]|[a-z0-9_.:-]+/)[a-z0-9_./-]*$|\.\w{1,5}$`)
 	passwordName = regexp.MustCompile(`(?i)(?:pass(?:word|wd|phrase)|pwd)$`)
 	// openName is of what has such a name and is none.
 	openName = regexp.MustCompile(`(?i)public|(?:next|page|continuation|cursor|sync|cancellation)[_.-]?token$`)
@@ -202,7 +203,7 @@ func assignedSecret(name, value string, quoted, code bool) string {
 	bits := guesses(value, true)
 	switch {
 	case code || strings.Contains(value, "/"):
-		if bits >= longSecret {
+		if bits >= longSecret || !code && !plainPath.MatchString(value) && guesses(value, false) >= longSecret {
 			return "the value of " + name
 		}
 	case passwordName.MatchString(name):
