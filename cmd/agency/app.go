@@ -30,6 +30,8 @@ type app struct {
 	goos     string // the system, as runtime.GOOS names it
 	// seen tells that a person sees what is printed, or that it goes where errors go.
 	seen bool
+	// told are the notes on what a run starts with.
+	told []string
 	// width is how many columns the terminal has now; nil where there is none.
 	width func() int
 }
@@ -154,6 +156,15 @@ func (a *app) printf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprin
 func (a *app) note(format string, args ...any) {
 	a.printf(a.err, "agency: "+format+"\n", args...)
 }
+
+// tell is a note on what a run starts with.
+func (a *app) tell(format string, args ...any) {
+	a.told = append(a.told, fmt.Sprintf(format, args...))
+	a.note(format, args...)
+}
+
+// said are the notes on what a run starts with, so far.
+func (a *app) said() []string { return append([]string{}, a.told...) }
 
 func usage(format string, args ...any) error {
 	return agency.Errorf(agency.KindInvalid, format, args...)

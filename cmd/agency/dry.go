@@ -6,25 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/daemon"
-	"agency/internal/git"
 	"agency/internal/host"
 	"agency/internal/host/foresee"
 	"agency/internal/host/workshop"
 	"agency/internal/llm/catalog"
 	"agency/internal/mode"
-	"agency/internal/sandbox"
 	"agency/internal/ui/tui"
 )
 
 // dryRun shows what a run would do and may cost. Everything is checked that a
-// start checks before it makes anything: configuration, trust, keys, branch
-// and sandbox. What a team would do nobody knows before its manager has planned:
+// start checks, by the same code: configuration, trust and keys here, and in
+// foresee the repository with what its commands need. What a team would do nobody knows before its manager has planned:
 // that is done, and nothing else.
 func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	h, err := a.look()
@@ -42,19 +42,10 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	if c.Mode.Team() && req.Plan == nil {
 		return a.dryTeam(ctx, req, f)
 	}
-	g, err := git.NewHost(ctx, git.Options{})
+	p, err := a.foresee(ctx, h, req)
 	if err != nil {
 		return err
 	}
-	base, target, err := workshop.Start(ctx, g, h.loc, f.target)
-	if err != nil {
-		return err
-	}
-	walls, err := sandbox.New(sandbox.Options{Mode: sandbox.Mode(c.Sandbox.Mode), Loopback: c.Sandbox.Loopback == "allow"})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = walls.Close() }() // nothing ran in it
 	known, err := catalog.Load()
 	if err != nil {
 		return err
@@ -68,7 +59,7 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	doc.Base, doc.Target, doc.Sandbox = base, target, string(walls.Tier())
+	doc.Base, doc.Target, doc.Sandbox, doc.Notes = p.Base, p.Target, p.Tier, a.said()
 	doc.Commands = map[string]string{}
 	for name, line := range map[string]string{
 		"test": c.Commands.Test, "lint": c.Commands.Lint, "typecheck": c.Commands.Typecheck,
@@ -79,6 +70,24 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 		}
 	}
 	return a.show(f.json, doc, func() string { return dryText(doc, c) })
+}
+
+// foresee has a start prepared and forgotten, and says its notes. Ctrl-C ends
+// it and leaves nothing.
+func (a *app) foresee(ctx context.Context, h here, req api.RunRequest) (host.Prepared, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	p, err := daemon.Foresee(ctx, h.place, h.folders.State, a.env, req)
+	if ctx.Err() != nil && err != nil {
+		return p, errInterrupted
+	}
+	if err != nil {
+		return p, err // and a start that is refused says no more
+	}
+	for _, n := range p.Notes {
+		a.tell("%s", n)
+	}
+	return p, nil
 }
 
 // modelsOf tells what is known about the models of a role. One that a single
@@ -122,6 +131,7 @@ func (a *app) dryTeam(ctx context.Context, req api.RunRequest, f runFlags) error
 	if err := log.begin(ctx, h, req, f); err != nil && !errors.As(err, &ended) {
 		return err
 	}
+	a.told = log.told
 	c, err := a.connect(ctx, h, daemon.Want{})
 	if err != nil {
 		return err
@@ -166,7 +176,7 @@ func (a *app) showPlanned(run api.InspectDoc, c config.Config, asJSON bool) erro
 	spent := &api.SpentDoc{Run: run.ID, Tokens: run.Tokens, CostUSD: run.CostUSD, Unpriced: run.Unpriced}
 	doc := api.DryDoc{
 		Goal: run.Goal, Mode: run.Mode, Land: c.Land, Base: run.Base, Target: run.Target, Steps: []api.DryStep{}, Gates: []api.DryGate{},
-		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{},
+		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{}, Notes: a.said(),
 	}
 	text := ""
 	if plan, err := planOf(run); err == nil {

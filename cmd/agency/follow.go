@@ -143,8 +143,11 @@ func (f *follower) tick(ctx context.Context) (stop func()) {
 // events prints the log until an event ends the command.
 func (f *follower) events(ctx context.Context) error {
 	after := f.o.after
-	if err := f.waiting(ctx); err != nil {
-		return err
+	told := f.o.known <= after
+	if told { // else the gates that wait stand below their history
+		if err := f.waiting(ctx); err != nil {
+			return err
+		}
 	}
 	for ev, err := range f.c.Events(ctx, api.EventQuery{Run: f.run.ID, After: after, Follow: true}) {
 		if err != nil {
@@ -156,7 +159,16 @@ func (f *follower) events(ctx context.Context) error {
 		if err := f.show(ev); err != nil {
 			return err
 		}
-		if ev.ID <= f.o.known {
+		if ev.ID < f.o.known {
+			continue
+		}
+		if !told {
+			told = true
+			if err := f.waiting(ctx); err != nil {
+				return err
+			}
+		}
+		if ev.ID == f.o.known {
 			continue
 		}
 		if err := f.react(ctx, ev); err != nil {

@@ -362,7 +362,15 @@ func (a *app) history(ctx context.Context, v api.View, run api.RunDoc, after int
 	if f.json {
 		return nil
 	}
-	_, err := fmt.Fprint(a.out, tui.Fit(a.style, summary(run, 0, true)))
+	waits := ""
+	if len(run.Gates) > 0 {
+		gates, err := v.Gates(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		waits = a.openGates(run, gates)
+	}
+	_, err := fmt.Fprint(a.out, tui.Fit(a.style, waits+summary(run, 0, waits == "")))
 	return err
 }
 

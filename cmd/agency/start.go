@@ -29,6 +29,7 @@ type runFlags struct {
 	parallel                     int
 	yes, noWait, detach, json    bool
 	dirty, strict, dry, noRepo   bool
+	budgeted                     bool // a budget is given, be it 0
 	untracked                    []string
 	verbose                      bool
 }
@@ -90,6 +91,7 @@ count most.`,
 		if cmd.Flags().Changed("max-parallel") && f.parallel < 1 {
 			return usage("--max-parallel %d: want 1 or more", f.parallel)
 		}
+		f.budgeted = cmd.Flags().Changed("budget")
 		return nil
 	}
 	return cmd
@@ -172,7 +174,7 @@ func (a *app) begin(ctx context.Context, h here, req api.RunRequest, f runFlags)
 		return err
 	}
 	for _, n := range started.Notes {
-		a.note("%s", n)
+		a.tell("%s", n)
 	}
 	if err := a.announce(started.Run.ID, f.json, f.detach); err != nil || f.detach {
 		return err
@@ -204,7 +206,7 @@ func (a *app) request(ctx context.Context, h here, goal string, f runFlags) (api
 		return api.RunRequest{}, err
 	}
 	for _, w := range loaded.Warnings {
-		a.note("%s: %s", w.Origin, w.Text)
+		a.tell("%s: %s", w.Origin, w.Text)
 	}
 	if err := loaded.Supported(); err != nil {
 		return api.RunRequest{}, err
@@ -291,7 +293,7 @@ func (f runFlags) layer() []config.Flag {
 	if f.parallel != 0 {
 		out = append(out, config.Flag{Key: "max_parallel_agents", Value: strconv.Itoa(f.parallel), Name: "--max-parallel"})
 	}
-	if f.budget != 0 {
+	if f.budgeted {
 		out = append(out, config.Flag{Key: "budget.usd", Value: strconv.FormatFloat(f.budget, 'f', -1, 64), Name: "--budget"})
 	}
 	return out
@@ -309,7 +311,7 @@ func (a *app) detect(h here, l *config.Loaded, cfg *config.Config) error {
 	found, languages := seen.Commands, seen.Languages
 	for _, left := range seen.Left {
 		if l.Origin("commands.test").Layer == config.LayerDefault {
-			a.note("%s", left)
+			a.tell("%s", left)
 		}
 	}
 	for _, c := range []struct {
@@ -334,18 +336,18 @@ func (a *app) detect(h here, l *config.Loaded, cfg *config.Config) error {
 	for _, lang := range languages {
 		names = append(names, lang.Name)
 	}
-	a.note("no %s; found %s", repoFile, orNone(strings.Join(names, ", ")))
+	a.tell("no %s; found %s", repoFile, orNone(strings.Join(names, ", ")))
 	for _, lang := range languages {
 		if lang.Note != "" {
-			a.note("%s: %s", lang.Name, lang.Note)
+			a.tell("%s: %s", lang.Name, lang.Note)
 		}
 	}
-	a.note("commands: %s", shownCommands(cfg.Commands))
+	a.tell("commands: %s", shownCommands(cfg.Commands))
 	refs, err := cfg.RunModels()
 	if err != nil {
 		return err
 	}
-	a.note("model: %s; write all of it into a file with: agency init", refs[0])
+	a.tell("model: %s; write all of it into a file with: agency init", refs[0])
 	return nil
 }
 

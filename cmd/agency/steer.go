@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -56,6 +57,9 @@ func (a *app) approveCommand() *cobra.Command {
   agency approve k3f9d2ab --note "use the existing helper in internal/dur"
   agency approve k3f9d2ab --budget 10`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("budget") && (!(r.BudgetUSD > 0) || math.IsInf(r.BudgetUSD, 1)) {
+				return usage("--budget %g: want a number of US dollars, more than 0", r.BudgetUSD)
+			}
 			return a.answer(cmd.Context(), args[0], agency.Approve, r)
 		},
 	}

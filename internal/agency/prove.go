@@ -2,6 +2,7 @@ package agency
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -288,10 +289,11 @@ func Regressions(base, claim map[string]TestStatus) []string {
 }
 
 // WeakenedTests are the tests of the base that the claim deleted or newly
-// skips, sorted by name; all of them gone is one WeakZero.
+// skips, sorted by name; all of them gone is one WeakZero that names some.
 func WeakenedTests(base, claim map[string]TestStatus) []Weakening {
 	if len(base) > 0 && len(claim) == 0 {
-		return []Weakening{{Kind: WeakZero, Name: "all"}}
+		names := slices.Sorted(maps.Keys(base))
+		return []Weakening{{Kind: WeakZero, Name: "all", Detail: few(names)}}
 	}
 	var out []Weakening
 	for name, s := range base {

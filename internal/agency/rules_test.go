@@ -254,7 +254,7 @@ func TestWeakened(t *testing.T) {
 	if got := fmt.Sprint(WeakenedTests(base, claim)); got != "[test deleted: a test newly skipped: b]" {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(WeakenedTests(base, nil)); got != "[no tests found any more: all]" {
+	if got := fmt.Sprint(WeakenedTests(base, nil)); got != "[no tests found any more: all (a, b, c, d)]" {
 		t.Error(got)
 	}
 	if got := Regressions(base, map[string]TestStatus{"a": TestFailed, "d": TestFailed}); fmt.Sprint(got) != "[a]" {

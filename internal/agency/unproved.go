@@ -49,3 +49,28 @@ func ExpectationsLine(all []Expectation) string {
 	}
 	return fmt.Sprintf("%s: %s", Things(len(all), "test fails in its old form", "tests fail in their old form"), strings.Join(names, ", "))
 }
+
+// AssertedLine is the line that people read of criteria that nothing but the
+// agent's word proves; "" where there are none.
+func AssertedLine(proofs []Proof) string {
+	var names []string
+	for _, p := range proofs {
+		if p.Proof == ProofAsserted {
+			names = append(names, fmt.Sprintf("%s (%s)", p.ID, short(p.Text)))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return Things(len(names), "criterion is", "criteria are") + " only asserted: " + few(names)
+}
+
+// short is the beginning of a text, on one line.
+func short(text string) string {
+	const most = 60
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most-1]) + "…"
+	}
+	return text
+}

@@ -60,6 +60,7 @@ type DryDoc struct {
 	Base     agency.OID        `json:"base"`
 	Target   string            `json:"target"`
 	Sandbox  string            `json:"sandbox"` // the tier in force
+	Notes    []string          `json:"notes"`   // what a start says of the repository and its commands
 	Commands map[string]string `json:"commands"`
 	Steps    []DryStep         `json:"contracts"`
 	Gates    []DryGate         `json:"gates"`

@@ -32,12 +32,16 @@ type Need struct {
 	Command agency.CheckKind
 	Line    string
 	Script  string
+	// After are the places, in the list, of earlier needs that may have installed
+	// this one: it is certainly missing only where none of them can run.
+	After []int
 }
 
 // Needs are the programs that the commands of a checkout certainly start, in the
-// order setup, build, typecheck, lint, test, each once. What a shell decides
-// only while it reads the line is left out, and so is whatever an earlier call
-// may have installed: what remains fails where it is missing.
+// order setup, build, typecheck, lint, test, each once a command. What a shell
+// decides only while it reads the line is left out, and so is whatever an earlier
+// call may have installed that is no need itself: what remains fails where it
+// and its After are missing.
 func Needs(cmds Commands, repo fs.FS) []Need {
 	n := needs{find: finder{repo: files{repo}}}
 	for _, kind := range []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.CheckTypecheck, agency.CheckLint, agency.CheckTest} {
@@ -61,6 +65,8 @@ type needs struct {
 
 	unsure    bool // the line says itself where programs lie
 	installed bool // an earlier call may have installed some
+	// after are the needs whose programs may have installed some.
+	after []int
 }
 
 // read reads a line that starts in a folder.
@@ -244,7 +250,7 @@ func (n *needs) starts(w []string, dir string, sure bool) {
 		n.add(Need{Kind: NeedBin, Name: w[1], Dir: dir}, sure)
 		return
 	}
-	n.program(w[0], dir, sure)
+	at := n.program(w[0], dir, sure)
 	if base == "cargo" && len(w) > 1 && extraCargo[w[1]] {
 		n.program("cargo-"+w[1], dir, sure)
 	}
@@ -258,24 +264,32 @@ func (n *needs) starts(w []string, dir string, sure bool) {
 		}
 		return
 	}
-	n.installed = n.installed || !harmless[base] || installs(w)
+	switch {
+	case harmless[base] && !installs(w):
+	case at < 0:
+		n.installed = true
+	default: // where it is missing it has installed nothing
+		n.after = append(n.after, at)
+	}
 }
 
 // extraCargo are the subcommands that are programs of their own.
 var extraCargo = set("nextest", "clippy", "fmt", "llvm-cov", "tarpaulin", "hack", "deny", "audit", "make")
 
 // program notes a program that is called by its name or path. One at a path is
-// only judged where no build makes it: in a folder of packages, or a wrapper.
-func (n *needs) program(name, dir string, sure bool) {
+// only judged where no build makes it: in a folder of packages, or a wrapper. It
+// gives the need's place, as add does.
+func (n *needs) program(name, dir string, sure bool) int {
 	base := path.Base(name)
 	switch {
 	case n.script != "" && !strings.Contains(name, "/"):
-		n.add(Need{Kind: NeedBin, Name: name, Dir: dir}, sure)
+		return n.add(Need{Kind: NeedBin, Name: name, Dir: dir}, sure)
 	case !strings.Contains(name, "/"):
-		n.add(Need{Name: name, Dir: "."}, sure)
+		return n.add(Need{Name: name, Dir: "."}, sure)
 	case !path.IsAbs(name) && (base == "gradlew" || base == "mvnw" || ofPackages(name)):
-		n.add(Need{Name: name, Dir: dir}, sure)
+		return n.add(Need{Name: name, Dir: dir}, sure)
 	}
+	return -1
 }
 
 func ofPackages(name string) bool {
@@ -310,20 +324,27 @@ func (n *needs) module(w []string, dir string, sure bool) {
 	n.installed = n.installed || !known
 }
 
-// fetched notes what npx and its like start: one that names a version or a
-// package may fetch it.
+// plainNPX are the options of npx and its like that name no package.
+var plainNPX = set("--", "--no-install", "--no", "--yes", "-y", "--quiet", "-q", "--offline", "--prefer-offline")
+
+// fetched notes what npx and its like start, and would fetch; a version that is
+// asked for is not looked at. What names its package by itself is left out.
 func (n *needs) fetched(w []string, dir string, sure bool) {
 	rest := w[1:]
 	if path.Base(w[0]) != "npx" {
 		rest = w[2:]
 	}
-	for len(rest) > 0 && (rest[0] == "--" || rest[0] == "--no-install" || rest[0] == "--no") {
+	for len(rest) > 0 && plainNPX[rest[0]] {
 		rest = rest[1:]
 	}
-	if len(rest) == 0 || strings.HasPrefix(rest[0], "-") || strings.ContainsAny(rest[0], "@/:") {
+	if len(rest) == 0 {
 		return
 	}
-	n.add(Need{Kind: NeedBin, Name: rest[0], In: path.Base(w[0]), Dir: dir}, sure)
+	name, _, _ := strings.Cut(rest[0], "@")
+	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(rest[0], "/:") {
+		return
+	}
+	n.add(Need{Kind: NeedBin, Name: name, In: path.Base(w[0]), Dir: dir}, sure)
 }
 
 // scriptOf is the package script that a call runs.
@@ -360,20 +381,24 @@ func (n *needs) follow(manager, name, dir string, sure bool) {
 	n.script, n.unsure = was, false
 }
 
-// add notes a need, once.
-func (n *needs) add(need Need, sure bool) {
+// add notes a need, once a command, and gives its place in the list; -1 where
+// it is in doubt.
+func (n *needs) add(need Need, sure bool) int {
 	if !sure || need.Dir == unknownDir || n.installed && !toolchains[need.Name] {
-		return
+		return -1
 	}
-	same := func(o Need) bool {
-		return o.Kind == need.Kind && o.Name == need.Name && o.In == need.In && o.Dir == need.Dir
-	}
-	i := slices.IndexFunc(n.found, same)
 	need.Command, need.Line, need.Script = n.kind, n.line, n.script
-	switch {
-	case i < 0:
-		n.found = append(n.found, need)
-	case n.kind == agency.CheckTest: // what tests need weighs most
-		n.found[i] = need
+	if !toolchains[need.Name] {
+		need.After = slices.Clone(n.after)
 	}
+	if i := slices.IndexFunc(n.found, func(o Need) bool { return o.Command == need.Command && o.Same(need) }); i >= 0 {
+		return i
+	}
+	n.found = append(n.found, need)
+	return len(n.found) - 1
+}
+
+// Same tells whether two commands need one thing.
+func (n Need) Same(o Need) bool {
+	return n.Kind == o.Kind && n.Name == o.Name && n.In == o.In && n.Dir == o.Dir
 }

@@ -1,6 +1,8 @@
 package check_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -37,8 +39,10 @@ func TestNeeds(t *testing.T) {
 		"npm run empty":                {program("npm")},
 		"npm run ci":                   {program("npm"), bin("npm", "script ci of package.json")},
 		"npx jest":                     {program("npx"), {Kind: check.NeedBin, Name: "jest", In: "npx", Dir: "."}},
-		"npx jest@29":                  {program("npx")},
-		"npx -y jest":                  {program("npx")},
+		"npx jest@29":                  {program("npx"), {Kind: check.NeedBin, Name: "jest", In: "npx", Dir: "."}},
+		"npx --yes jest":               {program("npx"), {Kind: check.NeedBin, Name: "jest", In: "npx", Dir: "."}},
+		"npx -p jest-cli jest":         {program("npx")},
+		"npx @jest/cli":                {program("npx")},
 		"pnpm exec vitest run":         {program("pnpm"), {Kind: check.NeedBin, Name: "vitest", In: "pnpm", Dir: "."}},
 		"yarn jest":                    {program("yarn"), {Kind: check.NeedBin, Name: "jest", Dir: "."}},
 		"python3 -m pytest -q":         {program("python3"), module("pytest", "python3", ".")},
@@ -72,7 +76,7 @@ func TestNeeds(t *testing.T) {
 		"test -d node_modules || npm ci; npx jest": {program("npx")},
 	} {
 		t.Run(line, func(t *testing.T) {
-			got := check.Needs(check.Commands{Test: line}, repo)
+			got := slices.DeleteFunc(check.Needs(check.Commands{Test: line}, repo), func(n check.Need) bool { return n.After != nil })
 			for i := range got {
 				if got[i].Command != "test" || got[i].Line != line {
 					t.Errorf("%+v: wrong command", got[i])
@@ -92,9 +96,31 @@ func TestNeedsBehindSetup(t *testing.T) {
 	got := check.Needs(check.Commands{Setup: "pnpm install", Build: "cargo build", Lint: "ruff check", Test: "pnpm test && cargo test"}, repo)
 	var names []string
 	for _, n := range got {
-		names = append(names, string(n.Command)+" "+n.Name)
+		if n.After == nil {
+			names = append(names, string(n.Command)+" "+n.Name)
+		}
 	}
-	if diff := cmp.Diff([]string{"setup pnpm", "test cargo"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"setup pnpm", "build cargo", "test cargo"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A program that nobody knows may install others, unless it is missing itself:
+// each command says what it needs, and after which others.
+func TestNeedsBehindUnknownPrograms(t *testing.T) {
+	repo := fstest.MapFS{"package.json": {Data: []byte(`{"scripts": {"build": "own-scripts build", "test": "own-scripts test && npm run size", "size": "own-limit"}}`)}}
+	var got []string
+	for _, n := range check.Needs(check.Commands{Build: "npm run build", Lint: "odd-lint || true", Test: "npm test"}, repo) {
+		got = append(got, fmt.Sprintf("%s %s %v", n.Command, n.Name, n.After))
+	}
+	if diff := cmp.Diff([]string{"build npm []", "build own-scripts []", "test npm []", "test npm []"}, got); diff != "" {
+		t.Error(diff) // what may be skipped may have installed whatever follows
+	}
+	got = nil
+	for _, n := range check.Needs(check.Commands{Build: "npm run build", Test: "npm test"}, repo) {
+		got = append(got, fmt.Sprintf("%s %s %v", n.Command, n.Name, n.After))
+	}
+	if diff := cmp.Diff([]string{"build npm []", "build own-scripts []", "test npm []", "test own-scripts [1]", "test npm []", "test own-limit [1 3]"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

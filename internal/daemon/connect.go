@@ -184,7 +184,7 @@ func noAnswer(ctx context.Context, h *Held, p Place) error {
 		return ctx.Err()
 	}
 	return agency.Errorf(agency.KindTransient, "the host of this repository (%s) holds %s and does not answer on %s", h.By, p.LockFile(), p.Socket).
-		WithMend("if it is stopped, let it go on: kill -CONT %d; if it hangs, end it: kill -9 %d, then agency resume", h.By.PID, h.By.PID)
+		WithMend("if it is stopped, let it go on: kill -CONT %d; if it hangs, end it: kill -9 %d, then agency resume RUN", h.By.PID, h.By.PID)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

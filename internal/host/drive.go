@@ -235,18 +235,18 @@ func (h *Host) place(tx *store.Tx, l *live) error {
 	if err != nil {
 		return err
 	}
-	state, reason := stand(l.isQuiet(), ctl, gates)
+	state, reason := stand(l.run.ID, l.isQuiet(), ctl, gates)
 	return registry.SetState(tx, l.run.ID, state, reason)
 }
 
 // stand is where a run stands, by what it does, what a person asked of it and
 // which gates wait.
-func stand(quiet bool, ctl registry.Control, gates []agency.Gate) (agency.RunState, string) {
+func stand(id agency.RunID, quiet bool, ctl registry.Control, gates []agency.Gate) (agency.RunState, string) {
 	switch {
 	case !quiet:
 		return agency.StateRunning, ""
 	case ctl.Pause && ctl.HandOver && len(gates) == 0:
-		return agency.StateInterrupted, stoppedReason
+		return agency.StateInterrupted, stoppedReason(id)
 	case ctl.Pause && !ctl.HandOver:
 		return agency.StatePaused, "paused by " + by(ctl.By)
 	case len(gates) > 0:
@@ -386,13 +386,18 @@ func (h *Host) leave(tx *store.Tx, l *live) error {
 	if _, err := budget.ChargeOpen(tx, l.run.ID); err != nil {
 		return err
 	}
-	return registry.SetState(tx, l.run.ID, agency.StateInterrupted, stoppedReason)
+	return registry.SetState(tx, l.run.ID, agency.StateInterrupted, stoppedReason(l.run.ID))
 }
 
-const stoppedReason = "its host was stopped; go on with: agency resume"
+// stoppedReason is why a run is interrupted whose host left in an orderly way.
+func stoppedReason(id agency.RunID) string {
+	return "its host was stopped; go on with: agency resume " + string(id)
+}
 
 // CrashReason is why a run is interrupted whose host had no time to write it.
-const CrashReason = "its host died; go on with: agency resume"
+func CrashReason(id agency.RunID) string {
+	return "its host died; go on with: agency resume " + string(id)
+}
 
 // interrupt records a failure of the world outside: nothing is lost, and a
 // person may let the run go on.

@@ -44,6 +44,7 @@ type Prepared struct {
 	Target string
 	Branch string
 	Dirty  bool     // the base holds local edits
+	Tier   string   // of the sandbox that its commands run in
 	Notes  []string // for people, one line each
 }
 

@@ -34,7 +34,7 @@ func TestWhereARunStands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, _ := stand(tt.quiet, tt.ctl, tt.gates); got != tt.want {
+			if got, _ := stand("r1", tt.quiet, tt.ctl, tt.gates); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})

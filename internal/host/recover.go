@@ -74,11 +74,11 @@ func (h *Host) recoverRun(tx *store.Tx, run agency.Run) error {
 	if ctl.Cancel {
 		return h.withdraw(tx, run.ID)
 	}
-	if state, reason := stand(true, ctl, gates); state != agency.StateRunning {
+	if state, reason := stand(run.ID, true, ctl, gates); state != agency.StateRunning {
 		return registry.SetState(tx, run.ID, state, reason)
 	}
 	if err := registry.SetCrashed(tx, run.ID, true); err != nil {
 		return err
 	}
-	return registry.SetState(tx, run.ID, agency.StateInterrupted, CrashReason)
+	return registry.SetState(tx, run.ID, agency.StateInterrupted, CrashReason(run.ID))
 }

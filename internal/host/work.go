@@ -27,16 +27,14 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	if err := h.admit(); err != nil {
 		return api.RunStarted{}, err
 	}
-	c, err := checkRequest(r)
+	c, err := receive(h.o.Vault, &r)
 	if err != nil {
 		return api.RunStarted{}, err
 	}
-	h.o.Vault.Put(r.ID, r.Secrets, append(c.Config.Ordinary(), r.Repo, r.Target)...)
-	r.Goal = string(h.o.Vault.Redact([]byte(r.Goal)))
 	if doc, ok, err := h.started(ctx, r); ok || err != nil {
 		return api.RunStarted{Run: doc}, err
 	}
-	p, err := h.o.Shop.Prepare(ctx, r, c)
+	p, err := prepare(ctx, h.o.Shop, h.o.Vault, r, c)
 	if err != nil {
 		return api.RunStarted{}, err
 	}
@@ -51,10 +49,39 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 		return api.RunStarted{}, err
 	}
 	doc, err := h.o.Docs.Doc(ctx, run.ID)
-	for _, provider := range h.o.Vault.Placeholders(r.ID) {
+	return api.RunStarted{Run: doc, Notes: p.Notes}, err
+}
+
+// Foresee is a start up to where it would record the run: it refuses what Start
+// refuses and has its notes. What the shop makes meanwhile is the caller's to
+// remove.
+func Foresee(ctx context.Context, shop Shop, v *Vault, r api.RunRequest) (Prepared, error) {
+	c, err := receive(v, &r)
+	if err != nil {
+		return Prepared{}, err
+	}
+	return prepare(ctx, shop, v, r, c)
+}
+
+// receive reads a request and takes its keys out of it.
+func receive(v *Vault, r *api.RunRequest) (Copy, error) {
+	c, err := checkRequest(*r)
+	if err != nil {
+		return c, err
+	}
+	v.Put(r.ID, r.Secrets, append(c.Config.Ordinary(), r.Repo, r.Target)...)
+	r.Goal = string(v.Redact([]byte(r.Goal)))
+	return c, nil
+}
+
+// prepare checks a request against the repository and the keys that came with
+// it.
+func prepare(ctx context.Context, shop Shop, v *Vault, r api.RunRequest, c Copy) (Prepared, error) {
+	p, err := shop.Prepare(ctx, r, c)
+	for _, provider := range v.Placeholders(r.ID) {
 		p.Notes = append(p.Notes, "the key of "+provider+" looks like a placeholder: it is not kept out of what the run writes")
 	}
-	return api.RunStarted{Run: doc, Notes: p.Notes}, err
+	return p, err
 }
 
 func checkRequest(r api.RunRequest) (Copy, error) {

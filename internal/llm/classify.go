@@ -214,7 +214,7 @@ func mendOf(kind FaultKind, at Endpoint, status int) string {
 		}
 		return "set providers." + at.Provider + ".api_key to a valid key"
 	case Quota:
-		return "add credit to the account behind providers." + at.Provider + ".api_key, then agency resume"
+		return "add credit to the account behind providers." + at.Provider + ".api_key, then agency resume RUN"
 	case ModelNotFound:
 		return "name a model of provider " + at.Provider + " under models in agency.yaml"
 	case ContextOverflow:

@@ -260,12 +260,24 @@ func (v *mergeGateView) summary() string {
 	case v.Problem != "":
 		return "the merge was not done: " + firstLine(v.Problem)
 	case len(v.Weakened) > 0:
-		return "ready, but " + weakenedWords(v.Weakened)
+		return "ready, but " + weakenedWords(v.Weakened) + v.doubts()
 	case v.Land == agency.LandBranch:
-		return "ready on " + v.Branch
+		return "ready on " + v.Branch + v.doubts()
 	default:
-		return "ready to merge into " + v.Target
+		return "ready to merge into " + v.Target + v.doubts()
 	}
+}
+
+// doubts name what no check shows: the summary is all that the log of a run
+// holds whose gate --yes answers.
+func (v *mergeGateView) doubts() string {
+	s := ""
+	for _, line := range []string{v.ExpectationsLine(), agency.AssertedLine(v.Proofs)} {
+		if line != "" {
+			s += "; " + line
+		}
+	}
+	return s
 }
 
 // ExpectationsLine names the edited expectations.

@@ -3,6 +3,7 @@ package report
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -24,7 +25,7 @@ func Gate(r agency.Report) (string, error) { return render(r, false) }
 
 func render(r agency.Report, whole bool) (string, error) {
 	t, err := template.New("report.md").Option("missingkey=error").Funcs(template.FuncMap{
-		"line": line, "quote": quote, "names": names, "tests": tests, "share": share, "money": money, "short": short,
+		"line": line, "quote": quote, "names": names, "files": filesOf, "tests": tests, "share": share, "money": money, "short": short,
 		"passed": passed, "cost": CostLine, "localText": LocalText,
 		"unproved": (*agency.Unproved).Line, "expectations": agency.ExpectationsLine, "deref": func(n *int) int { return *n }, "holds": func(b *bool) bool { return *b },
 	}).Parse(text)
@@ -59,6 +60,21 @@ func Summary(r agency.Report) string {
 	if s.After != nil {
 		parts = append(parts, "tests: "+tests(s.After))
 	}
+	var edited []agency.Expectation
+	for _, c := range r.Contracts {
+		if c.Status == agency.StatusComplete {
+			edited = append(edited, c.Expectations...)
+		}
+	}
+	var asserted []agency.Proof
+	for _, o := range r.LeftOpen.Asserted {
+		asserted = append(asserted, o.Proof)
+	}
+	for _, line := range []string{agency.ExpectationsLine(edited), agency.AssertedLine(asserted)} {
+		if line != "" {
+			parts = append(parts, line)
+		}
+	}
 	return strings.Join(parts, "; ")
 }
 
@@ -86,6 +102,18 @@ func clean(s string) string {
 		}
 		return -1
 	}, strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+// filesOf names the files that a contract created, modified and deleted.
+func filesOf(f agency.Files) string {
+	var parts []string
+	if both := slices.Concat(f.Created, f.Modified); len(both) > 0 {
+		parts = append(parts, names(both))
+	}
+	if len(f.Deleted) > 0 {
+		parts = append(parts, "deleted "+names(f.Deleted))
+	}
+	return strings.Join(parts, ", ")
 }
 
 const maxNames = 40

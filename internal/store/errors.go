@@ -83,7 +83,7 @@ func explain(path string, err error) error {
 
 func diskFull(path string, err error) error {
 	return agency.Errorf(agency.KindTransient, "%w: writing %s: %w", ErrDiskFull, path, err).
-		WithMend("free space on the file system of %s, then agency resume", path)
+		WithMend("free space on the file system of %s, then agency resume RUN", path)
 }
 
 func corrupt(path, detail string) error {

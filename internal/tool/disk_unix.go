@@ -13,7 +13,7 @@ import (
 func diskError(err error) error {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
 		if errors.Is(err, errno) {
-			return agency.Errorf(agency.KindTransient, "workspace: %w", errno).WithMend("make room on the disk, then agency resume")
+			return agency.Errorf(agency.KindTransient, "workspace: %w", errno).WithMend("make room on the disk, then agency resume RUN")
 		}
 	}
 	return nil

@@ -96,6 +96,9 @@ func eventOf(spec Spec, verdict agency.Verdict, red []agency.Red) agency.Event {
 			summary += ": " + verdict.Reasons[0]
 		}
 	}
+	if line := agency.ExpectationsLine(verdict.Expectations); line != "" {
+		summary += "; edited expectations: " + line
+	}
 	var tests []agency.RedTest
 	for _, r := range red {
 		tests = append(tests, r.Tests...)

@@ -179,11 +179,17 @@ func checkInfo(info RunInfo) error {
 	if info.Repo.WorkTree == "/" {
 		return agency.Errorf(agency.KindInvalid, "a repository that is the root folder cannot be worked on")
 	}
-	if within(info.StateDir, info.Repo.WorkTree) {
-		return agency.Errorf(agency.KindInvalid, "the state folder %s lies inside the repository %s", info.StateDir, info.Repo.WorkTree).
-			WithMend("export XDG_STATE_HOME=FOLDER outside of the repository")
+	return CheckState(info.StateDir, info.Repo.WorkTree)
+}
+
+// CheckState refuses a state folder that lies inside the repository, where each
+// run would find all others in its checkout.
+func CheckState(stateDir, repo string) error {
+	if !within(stateDir, repo) {
+		return nil
 	}
-	return nil
+	return agency.Errorf(agency.KindInvalid, "the state folder %s lies inside the repository %s", stateDir, repo).
+		WithMend("export XDG_STATE_HOME=FOLDER outside of the repository")
 }
 
 // within tells whether path is root or lies below it; "root-evil" does not.

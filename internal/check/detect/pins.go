@@ -43,6 +43,13 @@ func pinsOf(repo fs.FS) []pin {
 		}
 		add(f.tool, say, f.file)
 	}
+	var m struct {
+		Volta struct {
+			Node string `json:"node"`
+		} `json:"volta"`
+	}
+	_ = json.Unmarshal([]byte(text(repo, "package.json")), &m) // then it asks for nothing
+	add("node", m.Volta.Node, "volta of package.json")
 	for line := range strings.Lines(text(repo, ".tool-versions")) {
 		if w := strings.Fields(line); len(w) > 1 {
 			add(toolNames[w[0]], w[1], ".tool-versions")

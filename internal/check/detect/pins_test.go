@@ -22,6 +22,7 @@ func TestOtherVersions(t *testing.T) {
 		"2 is not 20":        {map[string]string{".node-version": "v2\n"}, []string{".node-version asks for node 2, "}},
 		"another python":     {map[string]string{".python-version": "3.12.1\n3.11.7\n"}, []string{"pyenv install 3.12.1"}},
 		"another rust":       {map[string]string{"rust-toolchain.toml": "[toolchain]\nchannel = \"1.70.0\"\n"}, []string{"rustup toolchain install 1.70.0"}},
+		"of volta":           {map[string]string{"package.json": `{"volta": {"node": "22.1.0"}}`}, []string{"volta of package.json asks for node 22.1.0"}},
 		"of asdf":            {map[string]string{".tool-versions": "golang 1.21.0\n# node 1\nerlang 2\njava temurin-21.0.1\n"}, []string{"go 1.21.0", "java 21.0.1"}},
 		"a toolchain line":   {map[string]string{"go.mod": "module a\n\ngo 1.21\n\ntoolchain go1.99.1\n"}, []string{"go.mod names the toolchain go1.99.1, and commands run with go1.26.1"}},
 		"an older toolchain": {map[string]string{"go.mod": "module a\n\ngo 1.21\n\ntoolchain go1.22.1\n"}, nil},

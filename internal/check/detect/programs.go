@@ -15,35 +15,81 @@ import (
 )
 
 // AbsentPrograms refuses a base whose test or setup command starts a program
-// that the sandbox does not have, by the error that says what to install. What
-// is missing for the build, the types or the linter alone is a note: such a
-// command is red before and after.
+// that the sandbox does not have, by the error that says what to install, and
+// which other commands cannot run. What is missing for the build, the types or
+// the linter alone is a note each: such a command is red before and after.
 func AbsentPrograms(ctx context.Context, b Base) (notes []string, err error) {
-	needs := slices.DeleteFunc(check.Needs(b.Commands, b.Root.FS()), b.unjudged)
-	if !slices.ContainsFunc(needs, func(n check.Need) bool { return n.Name != "go" }) {
+	needs := check.Needs(b.Commands, b.Root.FS())
+	if !slices.ContainsFunc(needs, func(n check.Need) bool { return n.Name != "go" && !b.unjudged(n) }) {
 		return nil, nil // without the go command there is no toolchain either
 	}
 	absent, err := b.probe(ctx, needs)
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range needs {
-		what, mend := b.distribution(n)
-		if what == "" {
-			what, mend = b.pinned(ctx, n)
-		}
-		if what == "" && slices.Contains(absent, n) {
-			what, mend = b.lacks(n)
-		}
-		if what == "" {
+	var refused, noted []lack
+	for i, n := range needs {
+		if b.unjudged(n) {
 			continue
 		}
-		if n.Command == agency.CheckTest || n.Command == agency.CheckSetup {
-			return nil, agency.Errorf(agency.KindInvalid, "commands.%s `%s` cannot run: %s", n.Command, n.Line, what).WithMend("%s", mend)
+		l := lack{need: n}
+		if l.what, l.mend = b.distribution(n); l.what == "" {
+			l.what, l.mend = b.pinned(ctx, n)
 		}
-		notes = append(notes, fmt.Sprintf("commands.%s `%s` cannot run, and is red before and after: %s; mend: %s", n.Command, n.Line, what, mend))
+		if l.what == "" && certain(needs, absent, i) {
+			l.what, l.mend = b.lacks(n)
+		}
+		switch {
+		case l.what == "":
+		case n.Command == agency.CheckTest || n.Command == agency.CheckSetup:
+			refused = append(refused, l)
+		default:
+			noted = append(noted, l)
+			notes = append(notes, fmt.Sprintf("%s cannot run, and is red before and after: %s; mend: %s", l.command(), l.what, l.mend))
+		}
 	}
-	return notes, nil
+	if len(refused) == 0 {
+		return notes, nil
+	}
+	return nil, refusal(append(refused, noted...))
+}
+
+// lack is a need that is not met.
+type lack struct {
+	need       check.Need
+	what, mend string
+}
+
+func (l lack) command() string { return fmt.Sprintf("commands.%s `%s`", l.need.Command, l.need.Line) }
+
+// certain tells whether a need is missing and nothing that runs before it may
+// have installed it.
+func certain(needs []check.Need, absent []bool, i int) bool {
+	return absent[i] && !slices.ContainsFunc(needs[i].After, func(by int) bool { return !absent[by] })
+}
+
+// refusal says all that is missing, each thing once, and which commands cannot
+// run for it.
+func refusal(lacks []lack) error {
+	var says, mends []string
+	for i, l := range lacks {
+		said := slices.ContainsFunc(lacks[:i], func(o lack) bool { return o.need.Same(l.need) })
+		switch {
+		case i == 0:
+			says = append(says, l.command()+" cannot run: "+l.what)
+		case said && l.need.Command == lacks[0].need.Command:
+		case said:
+			says = append(says, "nor can "+l.command())
+		case l.need.Command == lacks[0].need.Command:
+			says = append(says, l.what)
+		default:
+			says = append(says, l.command()+" cannot run either: "+l.what)
+		}
+		if !said && !slices.Contains(mends, l.mend) {
+			mends = append(mends, l.mend)
+		}
+	}
+	return agency.Errorf(agency.KindInvalid, "%s", strings.Join(says, "; ")).WithMend("%s", strings.Join(mends, "; "))
 }
 
 // unjudged leaves out what may come from elsewhere than the packages that are
@@ -79,11 +125,15 @@ func (m manifestJS) brings(name string) bool {
 // findModule ends with a code of its own where Python has no such module.
 const findModule = `import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None and 93)`
 
-// probe asks a shell in the sandbox, on the base, for what is not there.
-func (b Base) probe(ctx context.Context, needs []check.Need) ([]check.Need, error) {
+// probe asks a shell in the sandbox, on the base, for what is not there: of each
+// need whether it is missing.
+func (b Base) probe(ctx context.Context, needs []check.Need) ([]bool, error) {
+	first := make([]int, len(needs)) // of those that are the same
 	var script strings.Builder
 	for i, n := range needs {
-		fmt.Fprintf(&script, "(cd %s >/dev/null 2>&1 || exit 0; %s) || echo absent:%d:\n", shellWord("./"+n.Dir), there(n), i)
+		if first[i] = slices.IndexFunc(needs, n.Same); first[i] == i && !b.unjudged(n) {
+			fmt.Fprintf(&script, "(cd %s >/dev/null 2>&1 || exit 0; %s) || echo absent:%d:\n", shellWord("./"+n.Dir), there(n), i)
+		}
 	}
 	spec, err := b.Checker.Spec(ctx, b.Subject, check.Command{Kind: agency.CheckCommand, Line: script.String(), Timeout: maxProbe})
 	if err != nil {
@@ -96,11 +146,9 @@ func (b Base) probe(ctx context.Context, needs []check.Need) ([]check.Need, erro
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	var absent []check.Need
-	for i, n := range needs {
-		if strings.Contains("\n"+string(res.Output), fmt.Sprintf("\nabsent:%d:\n", i)) {
-			absent = append(absent, n)
-		}
+	absent := make([]bool, len(needs))
+	for i := range needs {
+		absent[i] = strings.Contains("\n"+string(res.Output), fmt.Sprintf("\nabsent:%d:\n", first[i]))
 	}
 	return absent, nil
 }
@@ -118,6 +166,9 @@ func there(n check.Need) string {
 	case check.NeedBin:
 		for at, up := n.Dir, "."; ; at, up = path.Dir(at), up+"/.." {
 			found += " || test -e " + up + "/node_modules/.bin/" + name
+			if n.In != "" { // a package whose program has another name
+				found += " || test -e " + up + "/node_modules/" + name
+			}
 			if at == "." {
 				break
 			}
@@ -149,7 +200,11 @@ func (b Base) lacks(n check.Need) (what, mend string) {
 			fmt.Sprintf("set sandbox.read: [%s] and call it by its path in commands.%s, or install it in /usr/local/bin", filepath.Dir(at), n.Command)
 	}
 	if n.Kind == check.NeedBin && installs[n.Name] == "" {
-		return fmt.Sprintf("%s%s is neither in node_modules/.bin of %s nor in PATH", n.Name, by, placeName(n.Dir)), b.orSetup(b.npm(n))
+		what = fmt.Sprintf("%s%s is neither in node_modules/.bin of %s nor in PATH", n.Name, by, placeName(n.Dir))
+		if n.In == "npx" || n.In == "npm" {
+			what += ", and " + n.In + " would want to download it"
+		}
+		return what, b.orSetup(b.npm(n))
 	}
 	if venvTools[n.Name] {
 		return fmt.Sprintf("%s%s is not in PATH%s", n.Name, by, b.inVenv(n.Dir)), b.orSetup(b.pip(n))

@@ -45,6 +45,14 @@ func TestAbsentPrograms(t *testing.T) {
 			files: map[string]string{"package.json": tape, "package-lock.json": "{}"}, cmds: check.Commands{Test: "npm test"},
 			what: "no-such-tape, which script test of package.json starts, is neither in node_modules/.bin of the repository nor in PATH", mend: "npm ci, or have the run do it: commands.setup",
 		},
+		"a script of several parts": {
+			files: map[string]string{"package.json": `{"scripts": {"build": "no-such-tape build", "test": "no-such-tape test && npm run size", "size": "no-such-limit"}, "devDependencies": {"no-such-tape": "1"}}`},
+			cmds:  check.Commands{Build: "npm run build", Test: "npm test"},
+			what: "commands.test `npm test` cannot run: no-such-tape, which script test of package.json starts, is neither in node_modules/.bin of the repository nor in PATH; " +
+				"no-such-limit, which script test of package.json starts, is neither in node_modules/.bin of the repository nor in PATH; nor can commands.build `npm run build`",
+		},
+		"behind another that is missing": {cmds: check.Commands{Lint: "no-such-lint .", Test: "no-such-runner"}, what: "commands.test `no-such-runner` cannot run: no-such-runner is not in PATH; commands.lint `no-such-lint .` cannot run either"},
+		"behind one that may install it": {cmds: check.Commands{Lint: "make -v", Test: "no-such-runner"}},
 		"in a part": {
 			files: map[string]string{"web/package.json": `{"scripts": {"test": "no-such-tape"}}`}, cmds: check.Commands{Test: "(cd web && npm test)"},
 			what: "node_modules/.bin of web", mend: "echo /web/node_modules/ >>.git/info/exclude && (cd web && npm install --no-save --no-package-lock no-such-tape)",
@@ -52,7 +60,9 @@ func TestAbsentPrograms(t *testing.T) {
 		"installed above": {
 			files: map[string]string{"web/package.json": tape, "package.json": "{}", "node_modules/.bin/no-such-tape": ""}, cmds: check.Commands{Test: "(cd web && npm test)"},
 		},
-		"npx":              {files: map[string]string{"package.json": "{}"}, cmds: check.Commands{Test: "npx no-such-jest"}, what: "no-such-jest is neither in node_modules/.bin", mend: "npm install --no-save --no-package-lock no-such-jest"},
+		"npx":              {files: map[string]string{"package.json": "{}"}, cmds: check.Commands{Test: "npx no-such-jest"}, what: "no-such-jest is neither in node_modules/.bin of the repository nor in PATH, and npx would want to download it", mend: "npm install --no-save --no-package-lock no-such-jest"},
+		"npx --yes":        {files: map[string]string{"package.json": "{}"}, cmds: check.Commands{Test: "true", Typecheck: "npx --yes no-such-tsc@5 --noEmit"}, note: "commands.typecheck `npx --yes no-such-tsc@5 --noEmit` cannot run"},
+		"npx of a package": {files: map[string]string{"package.json": "{}", "node_modules/no-such-tsc/x": ""}, cmds: check.Commands{Test: "npx no-such-tsc"}},
 		"npx over the net": {files: map[string]string{"package.json": "{}"}, cmds: check.Commands{Test: "npx no-such-jest"}, online: true},
 		"npx of its own":   {files: map[string]string{"package.json": `{"name": "no-such-jest", "bin": "x.js"}`}, cmds: check.Commands{Test: "npx no-such-jest"}},
 		"plug and play":    {files: map[string]string{"package.json": tape, ".pnp.cjs": ""}, cmds: check.Commands{Test: "npm test"}},

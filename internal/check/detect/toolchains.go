@@ -14,6 +14,10 @@ import (
 	"agency/internal/sandbox"
 )
 
+// retries is npm's setting of how often it asks a registry again, which without
+// a network takes a minute to come to nothing.
+const retries = "fetch_retries"
+
 // nodeToolchain shows the installation that node itself names, the package
 // managers beside it, and the user's caches of packages.
 func nodeToolchain(ctx context.Context, in Input) (Found, error) {
@@ -51,7 +55,7 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 	b.env("CI", "true") // watchers and prompts would never end
 	b.env("COREPACK_ENABLE_NETWORK", "0")
 	b.env("COREPACK_ENABLE_DOWNLOAD_PROMPT", "0")
-	for _, kv := range [][2]string{{"manage_package_manager_versions", "false"}, {"update_notifier", "false"}, {"audit", "false"}, {"fund", "false"}, {"logs_dir", "/tmp/npm-logs"}, {"prefer_offline", "true"}} {
+	for _, kv := range [][2]string{{"manage_package_manager_versions", "false"}, {"update_notifier", "false"}, {"audit", "false"}, {"fund", "false"}, {"logs_dir", "/tmp/npm-logs"}, {"prefer_offline", "true"}, {retries, "0"}} {
 		b.env("npm_config_"+kv[0], kv[1])
 	}
 	if corepack := value(in, "COREPACK_HOME", home(in, ".cache", "node", "corepack")); exist(corepack) {
@@ -63,7 +67,7 @@ func nodeToolchain(ctx context.Context, in Input) (Found, error) {
 		b.cache(filepath.Join(npm, "_cacache"), "npm")
 		b.env("npm_config_cache", npm)
 	}
-	b.f.Online = []string{"COREPACK_ENABLE_NETWORK=1"}
+	b.f.Online = []string{"COREPACK_ENABLE_NETWORK=1", "npm_config_" + retries + "=2"}
 	b.f.Version = "node " + strings.TrimSpace(version)
 	return b.f, nil
 }

@@ -33,7 +33,7 @@ func Run(in Input) (api.DryDoc, error) {
 	c := in.Config
 	doc := api.DryDoc{
 		Goal: in.Goal, Mode: c.Mode, Land: c.Land, BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens,
-		Steps: []api.DryStep{}, Gates: gates(in), Unpriced: []string{},
+		Steps: []api.DryStep{}, Gates: gates(in), Unpriced: []string{}, Notes: []string{},
 	}
 	if c.Mode == agency.ModeSingle {
 		doc.MovesTo, doc.MovesUp = mode.MovesUp(in.Goal, in.Feature, c.Triggers)

@@ -117,7 +117,7 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	}
 	if r.nobody && (run.State == agency.StateRunning || run.State == agency.StatePlanning) {
 		// Its host had no time to write it; the next one will.
-		d.State, d.Reason = agency.StateInterrupted, host.CrashReason
+		d.State, d.Reason = agency.StateInterrupted, host.CrashReason(run.ID)
 	}
 	contracts, err := registry.Contracts(q, run.ID)
 	if err != nil {

@@ -61,6 +61,8 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 	if err != nil {
 		return p, err
 	}
+	defer func() { _ = b.runner.Close() }() // the run builds its own
+	p.Tier = string(b.runner.Tier())
 	info := workspace.RunInfo{Run: r.ID, Repo: loc, Base: head, StateDir: s.o.StateDir}
 	if err := s.local(ctx, r, &info, &p); err != nil {
 		return p, err
