@@ -142,7 +142,7 @@ func TestSendWaitsForWhoReceives(t *testing.T) {
 			d := private(t, h, loc, git.Settings{})
 			base := r.Rev("HEAD")
 			work := d.WithWorkTree(t.TempDir(), filepath.Join(d.GitDir, "index-test"))
-			random := make([]byte, 112<<10) // what two pipes of the kernel hold
+			random := make([]byte, 112<<10)                 // what two pipes of the kernel hold
 			_, _ = rand.NewChaCha8([32]byte{}).Read(random) // never fails
 			gittest.WriteFiles(t, work.WorkTree, "big", string(random))
 			if _, err := work.AddAll(t.Context()); err != nil {
