@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -34,7 +35,8 @@ func TestWhatASecretIs(t *testing.T) {
 		"not-needed": false, "your-api-key-here": false, "YOUR_API_KEY": false, "sk-xxxxxxxxxxxxxxxxxxxxxxxx": false, "sk-1234567890": false,
 		"sk-test-1234": false, "0000000000000000": false, "abcdefghijklmnop": false, "changeme123": false, "MyLocalServerKey": false,
 		"openai-compatible": false, "internal": false, "agency": false, "main.go:func": false, "insert-your-key": false, "llama3": false,
-		"hunter2": false, "dummy_token_value": false, Redacted: false,
+		"hunter2": false, "dummy_token_value": false, Redacted: false, "internationalization": false, "localdevelopment": false,
+		"yourapikeygoeshere": false, "YOURAPIKEYGOESHERE": false, "Donotcommitthiskeyplease": false, "sk-thisisnotarealkeyatall": false,
 		// What stands in the repository's path, a host's name or a model's.
 		"Xk3v9QpLw2sT": false, "xk3v9qplw2st": false, "gateway.example.com": false, "Llama-3.1-70B-Instruct-a8f3": false,
 	} {
@@ -42,6 +44,64 @@ func TestWhatASecretIs(t *testing.T) {
 			t.Errorf("IsSecret(%q) = %v: it takes %.0f bits to guess", text, got, guesses(text, false))
 		}
 	}
+}
+
+// Long words and joined ones are no secrets, random letters are.
+func TestLettersOfOneCase(t *testing.T) {
+	words := strings.Fields(`access admin agent allow always answer any api app artifact backend base batch before begin better
+		bridge browser build cache change check client cloud cluster code common compute config connect container control copy
+		current custom data database debug default demo deploy design desktop developer device disabled docker document driver
+		dummy edge empty engine environment example external factory fake feature file first folder for from function gateway
+		general give global goes group handler hello here home host house image index input insert instance internal key keys
+		language layer library license light little local login machine main manager master memory message mobile model module
+		monitor mouse network never node not number object offline online open organization other output package page parent
+		password personal place platform please plugin pocket point policy private process production profile project proxy
+		public python query queue random ready real release remote replace required resource router sample sandbox schema
+		search secret security server service session setting shared simple single source staging standard start storage
+		string system table team temporary terminal test testing thing thread time token tool training user value vector
+		version video virtual warehouse watch web welcome window with without work workspace world yellow your zone`)
+	long := strings.Fields(`internationalization localdevelopment telecommunications responsibilities misunderstanding
+		straightforward acknowledgement recommendations incompatibility notwithstanding characterization electromagnetic
+		troubleshooting authentication counterproductive disproportionately uncharacteristically otorhinolaryngology
+		antidisestablishmentarianism supercalifragilisticexpialidocious correcthorsebatterystaple thequickbrownfoxjumps
+		platzhalterfuerdenschluessel remplacezcettevaleur contrasenadeprueba kubernetesingresscontroller`)
+	for _, w := range long {
+		if IsSecret(w) || IsSecret(strings.ToUpper(w)) {
+			t.Errorf("%s is taken for a secret", w)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 5000
+	taken := 0
+	for range n {
+		var joined string
+		for len(joined) <= longWord {
+			joined += words[rng.IntN(len(words))]
+		}
+		if IsSecret(joined) {
+			taken++
+		}
+	}
+	if taken > n/200 {
+		t.Errorf("%d of %d joined words are taken for secrets", taken, n)
+	}
+	for length, most := range map[int]int{15: n / 50, 20: n / 200, 24: n / 500, 40: 0} {
+		missed := 0
+		for range n {
+			letters := make([]byte, length)
+			for i := range letters {
+				letters[i] = 'a' + byte(rng.IntN(26))
+			}
+			if !IsSecret(string(letters)) {
+				missed++
+			}
+		}
+		if missed > most {
+			t.Errorf("%d of %d random strings of %d letters are taken for words", missed, n, length)
+		}
+		t.Logf("%d random letters: %d of %d missed", length, missed, n)
+	}
+	t.Logf("joined words: %d of %d taken", taken, n)
 }
 
 const (

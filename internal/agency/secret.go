@@ -20,7 +20,9 @@ const (
 	secretBits = 34
 	// wordBits is what a word of a language takes, however long it is.
 	wordBits = 11
-	// longWord is the longest run of letters of one case that is a word.
+	// longWord is the longest run of letters of one case that is a word however
+	// it is written; a longer one is a word, or several joined, where it can be
+	// spoken.
 	longWord = 14
 )
 
@@ -115,12 +117,55 @@ func runBits(run string, strict bool) float64 {
 		return math.Log2(52) * fresh(run) // neither a word nor a Word nor a WORD
 	case strings.Contains(placeholders, " "+word+" "):
 		return 0
-	case len(run) > longWord:
+	case len(run) > longWord && !spoken(word):
 		return letters
 	case strict && len(run) > 3:
 		return 0
 	}
 	return min(wordBits, letters)
+}
+
+// following is, for each letter, how many bits it takes to guess each letter
+// after it within words, counted over English prose about programs.
+const following = "" +
+	"95449759597353959342668968" +
+	"37573787369269489545389969" +
+	"38573874594589278563588979" +
+	"46452666388566458445476979" +
+	"47435568799553757334867589" +
+	"49663388288467379565497959" +
+	"46453555488654458345476988" +
+	"28662787389668368464688979" +
+	"56455559998442369643959796" +
+	"56662566666666366636366666" +
+	"47562769399565667637596967" +
+	"37652778398388359745578939" +
+	"35782989399757439857587989" +
+	"47444638497676569733667979" +
+	"66458669696442549354455899" +
+	"38663886499378349254598979" +
+	"77777577777477777777177777" +
+	"37552668396656369544567959" +
+	"46453675396566548533476969" +
+	"47562774299568569345587959" +
+	"44465659499443749333999798" +
+	"39771999399879499878889999" +
+	"37563963397694399346779999" +
+	"46463668388866628853888858" +
+	"56454556497544437434665797" +
+	"37771776477676677757676765"
+
+// spokenBits is the most that a letter after another takes on average in what
+// can be spoken: words take about 3.5, also joined, random letters about 6.
+const spokenBits = 4.7
+
+// spoken tells whether lower-case letters follow each other as in words.
+func spoken(word string) bool {
+	var sum int
+	for i := 1; i < len(word); i++ {
+		sum += int(following[int(word[i-1]-'a')*26+int(word[i]-'a')] - '0')
+	}
+	return float64(sum) <= spokenBits*float64(len(word)-1)
 }
 
 // fresh counts the bytes of a run that neither repeat nor continue the one

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -54,7 +55,7 @@ type command struct {
 	env    []string // further variables
 	config []string // further key=value
 	stdin  io.Reader
-	stdout io.Writer // nil: collected and returned, up to most
+	stdout io.Writer // takes the output at its own pace; nil: collected and returned, up to most
 	most   int64     // bytes that are collected; 0: OutputCap
 	user   bool      // read the user's own global configuration as data
 }
@@ -105,9 +106,6 @@ func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 		out.max = h.opts.OutputCap
 	}
 	cmd.Stdout = out
-	if c.stdout != nil {
-		cmd.Stdout = c.stdout
-	}
 	stderr := &tail{max: stderrCap}
 	cmd.Stderr = stderr
 	cmd.WaitDelay = killDelay
@@ -116,7 +114,7 @@ func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 	// The kernel's death signal belongs to the thread that forked: the thread
 	// must not end before the child does.
 	runtime.LockOSThread()
-	err := cmd.Run()
+	err := runInto(ctx, cmd, c.stdout)
 	runtime.UnlockOSThread()
 	if out.over {
 		return out.buf.Bytes(), agency.Errorf(agency.KindExhausted, "git %s wrote more than %d bytes: %w", c.args[0], out.max, errOver)
@@ -125,6 +123,49 @@ func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 		return out.buf.Bytes(), h.explain(ctx, c.dir, c.args[0], err, stderr.String())
 	}
 	return out.buf.Bytes(), nil
+}
+
+// runInto runs a command whose output goes to w, where there is one, at the
+// pace of w: that the command has ended says nothing of how long w takes for
+// what is still on its way. Only when ctx has ended does w get killDelay.
+func runInto(ctx context.Context, cmd *exec.Cmd, w io.Writer) error {
+	if w == nil {
+		return cmd.Run()
+	}
+	if f, ok := w.(*os.File); ok {
+		cmd.Stdout = f // the kernel carries it
+		return cmd.Run()
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	copied := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(w, from)
+		_ = from.Close() // a command that still writes is ended by it
+		copied <- err
+	}()
+	cmd.Stdout = to
+	err = cmd.Run()
+	_ = to.Close() // the last one, so that the copy ends
+	var took error
+	select {
+	case took = <-copied:
+	case <-ctx.Done():
+		t := time.NewTimer(killDelay)
+		defer t.Stop()
+		select {
+		case took = <-copied:
+		case <-t.C:
+			_ = from.Close()
+			took = ctx.Err()
+		}
+	}
+	if err == nil {
+		err = took
+	}
+	return err
 }
 
 func (h *Host) argv(c command) []string {

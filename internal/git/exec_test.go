@@ -3,7 +3,9 @@ package git_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,5 +84,90 @@ func TestOutputCap(t *testing.T) {
 	}
 	if b, err = h.At(find(t, r.Dir)).Blob(t.Context(), r.Rev("HEAD"), "a", 4096); err != nil || len(b) != 4096 {
 		t.Errorf("%d bytes, %v", len(b), err)
+	}
+}
+
+// slow takes what a command writes long after that has ended.
+type slow struct{ strings.Builder }
+
+func (s *slow) Write(p []byte) (int, error) {
+	<-time.After(3 * time.Second)
+	return s.Builder.Write(p)
+}
+
+// A reader may take its time, whenever the command that it reads has ended.
+func TestASlowReaderGetsEverything(t *testing.T) {
+	t.Parallel()
+	r := gittest.New(t, "a", strings.Repeat("x", 4096))
+	d := host(t).At(find(t, r.Dir))
+	var w slow
+	if err := d.ContentTo(t.Context(), agency.OID(r.Git("rev-parse", "HEAD:a")), &w); err != nil || w.Len() != 4096 {
+		t.Errorf("%d bytes, %v", w.Len(), err)
+	}
+}
+
+// fakeGit is git with something before it.
+func fakeGit(t *testing.T, first string) *git.Host {
+	t.Helper()
+	fake := filepath.Join(t.TempDir(), "git")
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\n"+first+"\nexec "+real+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h, err := git.NewHost(t.Context(), git.Options{Binary: fake})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// What sends has ended long before what receives has read it where little is
+// packed and much unpacked; and of two that fail the cause is told.
+func TestSendWaitsForWhoReceives(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ first, want string }{
+		"slow":     {first: `case "$*" in *unpack-objects*) sleep 3;; esac`},
+		"broken":   {first: `case "$*" in *" pack-objects"*) echo torn >&2; exit 3;; esac`, want: "git pack-objects: torn"},
+		"killed":   {first: `case "$*" in *" pack-objects"*) kill -9 $$;; esac`, want: "git pack-objects: status -1"},
+		"receiver": {first: `case "$*" in *unpack-objects*) echo full >&2; exit 3;; esac`, want: "git unpack-objects: full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := fakeGit(t, c.first)
+			r := gittest.New(t, "a.txt", "one\n")
+			loc := find(t, r.Dir)
+			d := private(t, h, loc, git.Settings{})
+			base := r.Rev("HEAD")
+			work := d.WithWorkTree(t.TempDir(), filepath.Join(d.GitDir, "index-test"))
+			random := make([]byte, 112<<10)                 // what two pipes of the kernel hold
+			_, _ = rand.NewChaCha8([32]byte{}).Read(random) // never fails
+			gittest.WriteFiles(t, work.WorkTree, "big", string(random))
+			if _, err := work.AddAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tree, err := work.WriteTree(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			two, err := d.CommitTree(t.Context(), tree, []agency.OID{base}, "two", git.Identity{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = d.Send(t.Context(), loc.Objects(), []agency.OID{two}, []agency.OID{base})
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%v, want %s", err, c.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Git("update-ref", "refs/heads/x", string(two))
+			r.Sane()
+		})
 	}
 }

@@ -2,10 +2,12 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -247,9 +249,12 @@ func (d Dir) Send(ctx context.Context, objects string, tips, not []agency.OID) e
 	for _, id := range not {
 		fmt.Fprintln(&revs, "^"+string(id))
 	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return agency.Errorf(agency.KindTransient, "sending objects: %w", err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
 		_, err := d.host.run(ctx, command{
@@ -257,18 +262,23 @@ func (d Dir) Send(ctx context.Context, objects string, tips, not []agency.OID) e
 			args: []string{"pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "-q"},
 		})
 		packed <- err
-		_ = w.CloseWithError(err)
+		_ = w.Close() // only now does the other side see an end
 	}()
 	into := d.WithObjects(objects).WithConfig(
 		"transfer.fsckObjects=true", "receive.fsckObjects=true",
 		"core.fsync=committed,loose-object", "core.fsyncMethod=batch")
-	_, err := d.host.run(ctx, command{dir: &into, stdin: r, args: []string{"unpack-objects", "-q", "--strict"}})
-	_ = r.CloseWithError(io.ErrClosedPipe)
+	_, err = d.host.run(ctx, command{dir: &into, stdin: r, args: []string{"unpack-objects", "-q", "--strict"}})
+	select {
+	case packErr := <-packed: // ended while the pipe was open: by itself
+		_ = r.Close()
+		return cmp.Or(packErr, err)
+	default:
+	}
+	_ = r.Close()
 	if err != nil {
 		cancel()
+		_ = <-packed // ended by this
+		return err
 	}
-	if packErr := <-packed; packErr != nil && err == nil {
-		return packErr
-	}
-	return err
+	return <-packed
 }

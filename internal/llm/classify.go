@@ -28,6 +28,9 @@ func FromStatus(at Endpoint, status int, header http.Header, body []byte) *Fault
 		f.RetryAfter = e.Wait
 	}
 	f.Kind = kindOfStatus(status, e)
+	var counted Tally
+	counted.Read(body)
+	f.told = counted.Count()
 	if status >= 300 && status < 400 {
 		f.Detail = "redirected to " + header.Get("Location")
 	}

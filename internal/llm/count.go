@@ -25,11 +25,3 @@ func (n *Amount) UnmarshalJSON(data []byte) error {
 	}
 	return nil
 }
-
-// Tokens is the amount, 0 where there is none.
-func (n *Amount) Tokens() int64 {
-	if n == nil {
-		return 0
-	}
-	return int64(*n)
-}

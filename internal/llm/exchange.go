@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,36 +35,49 @@ type Reply interface {
 type Count struct {
 	Usage      agency.Usage
 	CacheKnown bool // as in Answer
-	// Early says that more of the answer came after the count.
-	Early bool
+	// Begun says that something of the answer came, Early that more of it came
+	// after the count.
+	Begun, Early bool
+	// Undivided says that only a sum was told, which is the Out of Usage.
+	Undivided bool
 }
 
 // Exchange is one request and its answer: the shape of Model.Ask. post sends
 // the request, reply is made from the answer's header.
-func Exchange(ctx context.Context, at Endpoint, model string, post func() (*http.Response, error), reply func(*http.Response) Reply) iter.Seq2[Event, error] {
+func Exchange(ctx context.Context, at Endpoint, req Request, post func() (*http.Response, error), reply func(*http.Response) Reply) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		res, err := post()
 		if err != nil {
-			yield(nil, Explain(ctx, at, model, err))
+			refused(Explain(ctx, at, req.Model, err), req, yield)
 			return
 		}
 		defer func() { _ = res.Body.Close() }() // what mattered of it was read
-		r := &telling{Reply: reply(res)}
+		r := &telling{Reply: reply(res), req: req}
 		left, err := Receive(at, res, r, yield)
 		switch {
 		case left:
 		case err != nil:
-			yield(nil, Explain(ctx, at, model, err))
+			yield(nil, Explain(ctx, at, req.Model, err))
 		default:
 			yield(Done{Answer: r.Answer()}, nil)
 		}
 	}
 }
 
+// refused ends an exchange that gave no answer. Also at the door a provider may
+// tell what it counted.
+func refused(err error, req Request, yield func(Event, error) bool) {
+	if f := (*Fault)(nil); errors.As(err, &f) && f.told.Usage != (agency.Usage{}) && !yield(Counted{Usage: f.told.divided(req)}, nil) {
+		return
+	}
+	yield(nil, err)
+}
+
 // telling is a reply that yields Counted when the answer begins and when its
 // count changes.
 type telling struct {
 	Reply
+	req   Request
 	begun bool
 	told  agency.Usage
 }
@@ -80,11 +94,12 @@ func (t *telling) Take(data []byte, yield func(Event, error) bool) (left bool, e
 	return t.tell(left, err, yield)
 }
 
-// tell follows an event that was taken. An error that comes first and counts
-// nothing begins no answer.
+// tell follows an event that was taken. An error that comes first, counts
+// nothing and has nothing of an answer beside it begins none.
 func (t *telling) tell(left bool, err error, yield func(Event, error) bool) (bool, error) {
-	now := t.Count().Usage
-	news := now != t.told || !t.begun && (err == nil || errors.Is(err, ErrLeave))
+	count := t.Count()
+	now := count.divided(t.req)
+	news := now != t.told || !t.begun && (count.Begun || err == nil || errors.Is(err, ErrLeave))
 	if left || !news {
 		return left, err
 	}
@@ -180,12 +195,23 @@ func (g Gathered) Answer() Answer {
 // has at least what can be seen of it.
 func (c Count) complete(req Request, m Message) (u agency.Usage, cacheKnown bool) {
 	guess := EstimateUsage(req, m)
-	u, cacheKnown = c.Usage, c.CacheKnown
-	if u.In <= 0 {
+	u, cacheKnown = c.divided(req), c.CacheKnown
+	if u.In <= 0 && !c.Undivided {
 		u.In, u.Cached, u.CacheWrite, u.Estimated, cacheKnown = guess.In, 0, 0, true, false
 	}
 	if (c.Early || u.Out <= 0 && len(m.Blocks) > 0) && guess.Out > u.Out {
 		u.Out, u.Estimated = guess.Out, true
 	}
 	return u, cacheKnown
+}
+
+// divided is the usage, where only a sum was told in the dearest way: as output
+// as far as the request allows.
+func (c Count) divided(req Request) agency.Usage {
+	u := c.Usage
+	if c.Undivided {
+		out := min(u.Out, cmp.Or(req.MaxOutput, DefaultMaxOutput))
+		u.In, u.Out, u.Estimated = u.Out-out, out, true
+	}
+	return u
 }

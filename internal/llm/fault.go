@@ -41,6 +41,7 @@ type Fault struct {
 	// Mend is the step that mends it, where one is known.
 	Mend  string
 	cause error
+	told  Count // what the body of a refusal says that was counted
 }
 
 // Error says who, what and why in one line.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,13 +23,13 @@ type countingServer struct {
 
 // served is one request and what it came to by the server's own count.
 type served struct {
-	entry    int
-	do       string // whole, door, drop, or how it broke off
-	at       int    // after which frame
-	usage    string // how it tells its count
-	model    string // that it says it is
-	in, out  int64  // counted; 0 and 0 where it was refused
-	toldHuge bool
+	entry   int
+	do      string // whole, document, door, drop, or how it broke off
+	at      int    // after which frame
+	usage   string // how it tells its count
+	model   string // that it says it is
+	in, out int64  // counted; 0 and 0 where it was refused
+	told    int64  // tokens that it says beyond what it counted, of each kind
 }
 
 // frame is one event of a stream and the output tokens that it holds.
@@ -40,8 +41,15 @@ type frame struct {
 var (
 	doors  = []int{429, 529, 503, 401, 402, 404, 400}
 	breaks = []string{"close", "end", "half", "error overloaded", "error limited"}
-	usages = []string{"end", "end", "both", "first", "none", "zero", "negative", "huge"}
+	usages = []string{
+		"end", "end", "both", "first", "none", "zero", "negative", "huge",
+		"less", "zeroed", "emptied", "sum", "above", "cached", "choice", "groq", "names",
+	}
 )
+
+// hidden is what an answer took that nobody sees of it, where its count tells
+// of it in the sum alone.
+const hidden = 300
 
 func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
@@ -54,9 +62,13 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status := doors[s.rng.IntN(len(doors))]
 	s.mu.Unlock()
 	switch {
-	case one.do == "door":
+	case strings.HasPrefix(one.do, "door"):
+		usage := ""
+		if one.in > 0 {
+			usage = billAnswer{wire: wire}.usageJSON(fmt.Sprint(one.in), fmt.Sprint(one.out))
+		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, `{"error":{"type":"refused","message":"no such model today"}}`)
+		_, _ = fmt.Fprintf(w, `{"error":{"type":"refused","message":"no such model today"}%s}`, usage)
 		return
 	case one.do == "drop":
 		panic(http.ErrAbortHandler)
@@ -64,7 +76,7 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 	}
 	end := len(frames)
-	if one.do != "whole" {
+	if one.do != "whole" && one.do != "document" {
 		end = one.at
 	}
 	for _, f := range frames[:end] {
@@ -84,14 +96,22 @@ func (s *countingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // decide draws what happens to a request.
 func (s *countingServer) decide(entry int, bytes int64) (served, []frame) {
 	one := served{entry: entry, do: "whole", usage: usages[s.rng.IntN(len(usages))], in: bytes / 5}
-	one.toldHuge = one.usage == "huge"
 	e := s.entries[entry]
 	one.model = []string{"", e.id, e.id + "-20260101", "other"}[s.rng.IntN(4)]
 	last := s.rng.IntN(3) == 0
 	a := billAnswer{wire: e.wire, one: one, last: last, n: len(s.served)}
-	frames := a.frames(s.rng)
 	if s.rng.IntN(100) >= s.calm {
-		one.do = []string{"door", "drop", "break", "break", "break"}[s.rng.IntN(5)]
+		one.do = []string{"door", "door counts", "drop", "break", "break", "break", "torn document"}[s.rng.IntN(7)]
+	} else if s.rng.IntN(6) == 0 {
+		one.do = "document"
+	}
+	a.one.do = one.do
+	frames := a.frames(s.rng)
+	switch one.usage {
+	case "huge":
+		one.told = 1 << 40
+	case "cached":
+		one.told = 2*one.in + hidden
 	}
 	if one.do == "break" {
 		one.do, one.at = breaks[s.rng.IntN(len(breaks))], s.rng.IntN(len(frames)-1)
@@ -102,9 +122,11 @@ func (s *countingServer) decide(entry int, bytes int64) (served, []frame) {
 	switch {
 	case one.do == "door", strings.HasPrefix(one.do, "error") && one.at == 0:
 		one.in = 0
+	case one.do == "door counts":
+		one.model, one.out = "", 50
 	case one.do == "drop":
 		one.model = "" // nobody learns what would have answered
-	case one.do == "whole":
+	case one.do == "whole", strings.HasSuffix(one.do, "document"):
 		one.at = len(frames)
 		fallthrough
 	default:
@@ -113,7 +135,7 @@ func (s *countingServer) decide(entry int, bytes int64) (served, []frame) {
 		}
 	}
 	if one.at == 0 {
-		one.toldHuge = false
+		one.told = 0
 	}
 	return one, frames
 }
@@ -138,19 +160,35 @@ func (a billAnswer) frames(rng *rand.Rand) []frame {
 		name, args = "signal_complete", `{"evidence":[{"criterion":"goal","kind":"file","ref":"main.txt"}],"files_modified":[]}`
 	}
 	out += int64(len(args) / 4)
+	if a.one.usage == "above" || a.one.usage == "sum" {
+		out += hidden
+	}
+	if strings.HasSuffix(a.one.do, "document") {
+		switch a.one.usage { // tells once
+		case "both", "first", "less", "zeroed", "emptied":
+			a.one.usage = "end"
+		}
+		first, end := a.tells(a.one.in, out, rng)
+		return []frame{{a.document(pieces, name, args, cmp.Or(end, first), rng), out}}
+	}
 	first, end := a.tells(a.one.in, out, rng)
 	fs := map[string]func([]string, string, string, string, string) []frame{
 		"anthropic": a.anthropic, "openai": a.chat, "responses": a.responses, "gemini": a.gemini,
 	}[a.wire](pieces, name, args, first, end)
+	for i := range fs {
+		if (a.one.usage == "above" || a.one.usage == "sum") && strings.Contains(fs[i].data, end) {
+			fs[i].tokens += hidden
+		}
+	}
 	return fs
 }
 
 // tells is what the server says of its count at the beginning and at the end;
 // empty: nothing.
 func (a billAnswer) tells(in, out int64, rng *rand.Rand) (first, end string) {
-	n := func(in, out any) string { return a.usageJSON(fmt.Sprint(in), fmt.Sprint(out)) }
+	n := func(in, out any, more ...any) string { return a.usageJSON(fmt.Sprint(in), fmt.Sprint(out), more...) }
 	switch a.one.usage {
-	case "end":
+	case "end", "choice", "groq", "names":
 		return "", n(in, out)
 	case "both":
 		return n(in, 1), n(in, out)
@@ -163,16 +201,88 @@ func (a billAnswer) tells(in, out int64, rng *rand.Rand) (first, end string) {
 	case "huge":
 		huge := []string{"1e300", "9223372036854775807", "1000000000000000"}[rng.IntN(3)]
 		return n(in, 1), n(huge, huge)
+	case "less":
+		return n(in, out), n(0, 1)
+	case "zeroed":
+		return n(in, out), n(0, 0)
+	case "emptied":
+		return n(in, out), n("null", "null")
+	case "sum":
+		return "", a.usageJSON("", "", "total", in+out)
+	case "above":
+		return "", n(in, 1, "total", in+out)
+	case "cached":
+		return "", n(in, out, "cached", in+hidden)
 	}
 	return "", ""
 }
 
-func (a billAnswer) usageJSON(in, out string) string {
-	names := map[string][3]string{
-		"anthropic": {"usage", "input_tokens", "output_tokens"}, "openai": {"usage", "prompt_tokens", "completion_tokens"},
-		"responses": {"usage", "input_tokens", "output_tokens"}, "gemini": {"usageMetadata", "promptTokenCount", "candidatesTokenCount"},
+// usageJSON is a count in the wire's words; more are further numbers by their
+// kind, and an empty number is left out.
+func (a billAnswer) usageJSON(in, out string, more ...any) string {
+	openai := map[string]string{"at": "usage", "in": "prompt_tokens", "out": "completion_tokens", "total": "total_tokens", "cached": `prompt_tokens_details":{"cached_tokens`}
+	responses := map[string]string{"at": "usage", "in": "input_tokens", "out": "output_tokens", "total": "total_tokens", "cached": `input_tokens_details":{"cached_tokens`}
+	names := map[string]map[string]string{
+		"openai": openai, "responses": responses,
+		"anthropic": {"at": "usage", "in": "input_tokens", "out": "output_tokens", "total": "total_tokens", "cached": "cache_read_input_tokens"},
+		"gemini":    {"at": "usageMetadata", "in": "promptTokenCount", "out": "candidatesTokenCount", "total": "totalTokenCount", "cached": "cachedContentTokenCount"},
 	}[a.wire]
-	return fmt.Sprintf(`,"%s":{"%s":%s,"%s":%s}`, names[0], names[1], in, names[2], out)
+	switch {
+	case a.one.usage == "names" && a.wire == "openai":
+		names = responses
+	case a.one.usage == "names" && a.wire == "responses":
+		names = openai
+	}
+	var parts []string
+	for i, more := 0, append([]any{"in", in, "out", out}, more...); i < len(more); i += 2 {
+		name, number := names[more[i].(string)], fmt.Sprint(more[i+1])
+		if number == "" {
+			continue
+		}
+		part := `"` + name + `":` + number
+		if strings.Contains(name, "{") {
+			part += "}"
+		}
+		parts = append(parts, part)
+	}
+	all := fmt.Sprintf(`"%s":{%s}`, names["at"], strings.Join(parts, ","))
+	if a.one.usage == "groq" && a.wire == "openai" {
+		all = `"x_groq":{` + all + `}`
+	}
+	return "," + all
+}
+
+// document is an answer in one piece, with an error in its end where it is
+// half of one.
+func (a billAnswer) document(pieces []string, name, args, usage string, rng *rand.Rand) string {
+	end := ""
+	if a.one.do == "torn document" {
+		end = `,"error":` + []string{
+			`{"type":"overloaded_error","message":"busy"}`, `{"type":"rate_limit_error","code":"rate_limit_exceeded","message":"slow down"}`,
+			`{"code":503,"status":"UNAVAILABLE","message":"overloaded"}`,
+		}[rng.IntN(3)]
+	}
+	key := map[bool]string{true: "modelVersion", false: "model"}[a.wire == "gemini"]
+	if a.one.model != "" {
+		end += `,"` + key + `":` + quoted(a.one.model)
+	}
+	text, id := quoted(strings.Join(pieces, "")), fmt.Sprintf("call%d", a.n)
+	switch a.wire {
+	case "anthropic":
+		return fmt.Sprintf(`{"type":"message","content":[{"type":"text","text":%s},{"type":"tool_use","id":"%s","name":"%s","input":%s}],"stop_reason":"tool_use"%s%s}`,
+			text, id, name, args, usage, end)
+	case "responses":
+		return fmt.Sprintf(`{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":%s}]},{"type":"function_call","call_id":"%s","name":"%s","arguments":%s}]%s%s}`,
+			text, id, name, quoted(args), usage, end)
+	case "gemini":
+		return fmt.Sprintf(`{"candidates":[{"content":{"parts":[{"text":%s},{"functionCall":{"name":"%s","args":%s}}]},"finishReason":"STOP"}]%s%s}`, text, name, args, usage, end)
+	}
+	inChoice, beside := "", usage
+	if a.one.usage == "choice" {
+		inChoice, beside = usage, ""
+	}
+	return fmt.Sprintf(`{"choices":[{"index":0,"message":{"content":%s,"tool_calls":[{"id":"%s","function":{"name":"%s","arguments":%s}}]},"finish_reason":"tool_calls"%s}]%s%s}`,
+		text, id, name, quoted(args), inChoice, beside, end)
 }
 
 func quoted(s string) string {
@@ -216,7 +326,10 @@ func (a billAnswer) chat(pieces []string, name, args, first, end string) []frame
 	}
 	out = append(out, frame{sse(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call%d","function":{"name":"%s","arguments":%s}}]}}]}`,
 		a.n, name, quoted(args)), tokensOf(args)})
-	if end != "" {
+	switch {
+	case end != "" && a.one.usage == "choice":
+		out = append(out, frame{data: sse(`{"choices":[{"index":0,"delta":{}%s}]}`, end)})
+	case end != "":
 		out = append(out, frame{data: sse(`{"choices":[]%s}`, end)})
 	}
 	return append(out, frame{data: sse(`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`)}, frame{data: "data: [DONE]\n\n"})

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"agency/internal/agency"
 	"agency/internal/llm"
 )
 
@@ -19,7 +18,6 @@ type event struct {
 	Message *document       `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`
-	Usage   *usage          `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
@@ -29,7 +27,6 @@ type document struct {
 	Model      string            `json:"model"`
 	Content    []json.RawMessage `json:"content"`
 	StopReason string            `json:"stop_reason"`
-	Usage      *usage            `json:"usage"`
 	Error      json.RawMessage   `json:"error"`
 }
 
@@ -40,14 +37,6 @@ type delta struct {
 	Thinking    string `json:"thinking"`
 	Signature   string `json:"signature"`
 	StopReason  string `json:"stop_reason"`
-}
-
-// usage fields are pointers: a later event repeats only some of them.
-type usage struct {
-	Input      *llm.Amount `json:"input_tokens"`
-	Output     *llm.Amount `json:"output_tokens"`
-	CacheRead  *llm.Amount `json:"cache_read_input_tokens"`
-	CacheWrite *llm.Amount `json:"cache_creation_input_tokens"`
 }
 
 // block gathers one content block.
@@ -73,9 +62,7 @@ type answer struct {
 	stop      string // the provider's stop reason
 	stopped   bool   // message_stop came
 	events    int
-	said      int // the last event with something of the answer
-	counted   int // the last event with the output's count
-	usage     usage
+	tally     llm.Tally
 	model     string
 	id        string
 	requestID string
@@ -87,7 +74,12 @@ func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (bool, er
 	if err := llm.Parsed(a.at, body, json.Unmarshal(body, &d)); err != nil {
 		return false, err
 	}
+	defer a.tally.Read(body)
 	if llm.Some(d.Error) {
+		a.head(&d)
+		if len(d.Content) > 0 {
+			a.tally.Said()
+		}
 		return false, llm.FromEvent(a.at, body)
 	}
 	if d.Content == nil && d.StopReason == "" {
@@ -129,6 +121,7 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		return false, err
 	}
 	a.events++
+	defer a.tally.Read(data)
 	switch e.Type {
 	case "message_start":
 		a.head(e.Message)
@@ -138,12 +131,10 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		return a.delta(e, yield)
 	case "message_delta":
 		a.stop = cmp.Or(e.Delta.StopReason, a.stop)
-		a.merge(e.Usage)
 	case "message_stop":
 		a.stopped = true
 		return false, llm.ErrLeave
 	case "error":
-		a.merge(e.Usage)
 		return false, llm.FromEvent(a.at, data)
 	default: // ping, content_block_stop and what is not known yet
 		if llm.Some(e.Error) {
@@ -158,26 +149,6 @@ func (a *answer) head(d *document) {
 		return
 	}
 	a.id, a.model, a.stop = cmp.Or(d.ID, a.id), cmp.Or(d.Model, a.model), cmp.Or(d.StopReason, a.stop)
-	a.merge(d.Usage)
-}
-
-func (a *answer) merge(u *usage) {
-	if u == nil {
-		return
-	}
-	if u.Output != nil {
-		a.counted = a.events
-	}
-	for _, f := range [...]struct{ to, from **llm.Amount }{
-		{&a.usage.Input, &u.Input},
-		{&a.usage.Output, &u.Output},
-		{&a.usage.CacheRead, &u.CacheRead},
-		{&a.usage.CacheWrite, &u.CacheWrite},
-	} {
-		if *f.from != nil {
-			*f.to = *f.from
-		}
-	}
 }
 
 // open adds the block at an index.
@@ -198,7 +169,7 @@ func (a *answer) open(index int, raw json.RawMessage) (*block, error) {
 		a.byIndex = map[int]*block{}
 	}
 	a.byIndex[index] = b
-	a.said = a.events
+	a.tally.Said()
 	a.blocks = append(a.blocks, b)
 	return b, nil
 }
@@ -227,7 +198,7 @@ func (a *answer) delta(e event, yield func(llm.Event, error) bool) (bool, error)
 			return false, err
 		}
 	}
-	a.said = a.events
+	a.tally.Said()
 	d := e.Delta
 	switch d.Type {
 	case "text_delta":
@@ -351,13 +322,5 @@ func (b *block) reasoning(provider, model string) (llm.Reasoning, bool) {
 	return llm.Reasoning{Provider: provider, Model: model, Opaque: llm.CanonicalJSON(opaque), Text: b.text.String()}, err == nil
 }
 
-// Count is the provider's count so far. Here the input tokens are those that
-// no cache took part in; the canonical In is all.
-func (a *answer) Count() llm.Count {
-	u := a.usage
-	read, write := u.CacheRead.Tokens(), u.CacheWrite.Tokens()
-	return llm.Count{
-		Usage:      agency.Usage{In: u.Input.Tokens() + read + write, Cached: read, CacheWrite: write, Out: u.Output.Tokens()},
-		CacheKnown: u.CacheRead != nil, Early: a.said > a.counted,
-	}
-}
+// Count is the provider's count so far.
+func (a *answer) Count() llm.Count { return a.tally.Count() }

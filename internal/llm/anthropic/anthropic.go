@@ -73,7 +73,7 @@ func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, e
 		err := m.messages.NewStreaming(ctx, m.params(req), option.WithResponseInto(&res)).Err()
 		return res, err
 	}
-	return llm.Exchange(ctx, m.at, req.Model, post, func(res *http.Response) llm.Reply {
+	return llm.Exchange(ctx, m.at, req, post, func(res *http.Response) llm.Reply {
 		return &answer{at: m.at, req: req, requestID: res.Header.Get("Request-Id")}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"agency/internal/agency"
 	"agency/internal/llm"
 )
 
@@ -18,7 +17,7 @@ type chunk struct {
 	Feedback   *struct {
 		BlockReason string `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage *usage          `json:"usageMetadata"`
+	Usage json.RawMessage `json:"usageMetadata"`
 	Model string          `json:"modelVersion"`
 	ID    string          `json:"responseId"`
 	Error json.RawMessage `json:"error"`
@@ -44,17 +43,6 @@ type part struct {
 	} `json:"functionCall"`
 }
 
-// usage leaves out what is zero; a server that gives no total gives no cache
-// figure either.
-type usage struct {
-	Prompt     llm.Amount  `json:"promptTokenCount"`
-	Cached     *llm.Amount `json:"cachedContentTokenCount"`
-	Candidates llm.Amount  `json:"candidatesTokenCount"`
-	Thoughts   llm.Amount  `json:"thoughtsTokenCount"`
-	ToolPrompt llm.Amount  `json:"toolUsePromptTokenCount"`
-	Total      llm.Amount  `json:"totalTokenCount"`
-}
-
 // piece is a part of the answer in the canonical form, in its order.
 type piece struct {
 	kind string // call, text or thought
@@ -73,11 +61,9 @@ type answer struct {
 	message  string // the provider's words on it
 	blocked  string
 	events   int
-	said     int // the last event with something of the answer
-	counted  int // the last event with the usage
+	tally    llm.Tally
 	// candidate is the one that is read: the lowest that came first.
 	candidate int
-	usage     *usage
 	model     string
 	id        string
 }
@@ -112,16 +98,16 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &c)); err != nil {
 		return false, err
 	}
+	defer a.tally.Read(data)
+	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
 	if llm.Some(c.Error) {
-		a.usage = cmp.Or(c.Usage, a.usage)
+		if len(c.Candidates) > 0 {
+			a.tally.Said()
+		}
 		return false, llm.FromEvent(a.at, data)
 	}
-	if len(c.Candidates) > 0 || c.Usage != nil || c.Feedback != nil {
+	if len(c.Candidates) > 0 || llm.Some(c.Usage) || c.Feedback != nil {
 		a.events++
-	}
-	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
-	if c.Usage != nil {
-		a.usage, a.counted = c.Usage, a.events
 	}
 	if c.Feedback != nil {
 		a.blocked = cmp.Or(c.Feedback.BlockReason, a.blocked)
@@ -137,7 +123,7 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		return false, nil // nobody asked for a second answer
 	}
 	if len(first.Content.Parts) > 0 {
-		a.said = a.events
+		a.tally.Said()
 	}
 	for _, p := range first.Content.Parts {
 		if ev := a.add(p); ev != nil && !yield(ev, nil) {
@@ -291,14 +277,5 @@ func (a *answer) reasoning(m mark) llm.Reasoning {
 	return llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(opaque)}
 }
 
-// Count is the provider's count so far. Thoughts are paid for as output.
-func (a *answer) Count() llm.Count {
-	u := a.usage
-	if u == nil {
-		return llm.Count{}
-	}
-	c := llm.Count{Usage: agency.Usage{In: int64(u.Prompt + u.ToolPrompt), Out: int64(u.Candidates + u.Thoughts)}, Early: a.said > a.counted}
-	c.CacheKnown = u.Cached != nil || u.Total > 0
-	c.Usage.Cached = min(u.Cached.Tokens(), c.Usage.In)
-	return c
-}
+// Count is the provider's count so far.
+func (a *answer) Count() llm.Count { return a.tally.Count() }

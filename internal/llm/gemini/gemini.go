@@ -60,7 +60,7 @@ func (m *Model) Close() { m.client.CloseIdleConnections() }
 
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return llm.Exchange(ctx, m.at, req.Model,
+	return llm.Exchange(ctx, m.at, req,
 		func() (*http.Response, error) { return m.post(ctx, req) },
 		func(*http.Response) llm.Reply { return &answer{at: m.at, req: req} })
 }

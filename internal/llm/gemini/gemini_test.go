@@ -61,7 +61,25 @@ func TestSuite(t *testing.T) {
 		New:          newModel,
 		Quirks:       []string{"no_stream", "no_id", "no_usage", "no_cache_usage", "no_call_id", "comments"},
 		NoCacheWrite: true,
-		Unmark:       func(b []byte) []byte { return b },
-		Brand:        brand,
+		Tellings: map[string]string{
+			"a sum above":      generated(`{}`, `{"promptTokenCount":7000,"candidatesTokenCount":100,"totalTokenCount":10000}`),
+			"less afterwards":  generated(`{"promptTokenCount":7000,"candidatesTokenCount":3000}`, `{"promptTokenCount":7000,"totalTokenCount":7000}`),
+			"zero afterwards":  generated(`{"promptTokenCount":7000,"candidatesTokenCount":3000}`, `{"promptTokenCount":0}`),
+			"empty afterwards": generated(`{"promptTokenCount":7000,"candidatesTokenCount":3000}`, `{}`),
+			"no prompt":        generated(`null`, `{"candidatesTokenCount":1000,"thoughtsTokenCount":2000,"totalTokenCount":10000}`),
+		},
+		Halves: map[string]string{
+			"content and error":        `{"modelVersion":"other","candidates":[{"content":{"parts":[{"text":"half of"}]}}],"error":{"code":503,"status":"UNAVAILABLE","message":"busy"}}`,
+			"content, error and usage": `{"modelVersion":"other","candidates":[{"content":{"parts":[{"text":"half of"}]}}],"error":{"code":503,"status":"UNAVAILABLE","message":"busy"},"usageMetadata":{"promptTokenCount":7000,"candidatesTokenCount":3000}}`,
+			"a list":                   `[{"modelVersion":"other","candidates":[{"content":{"parts":[{"text":"half of"}]}}]},{"error":{"code":503,"status":"UNAVAILABLE","message":"busy"}}]`,
+		},
+		Unmark: func(b []byte) []byte { return b },
+		Brand:  brand,
 	}.Run(t)
+}
+
+// generated is an answer that tells its count twice.
+func generated(first, last string) string {
+	return `data: {"candidates":[{"content":{"parts":[{"text":"hi"}]}}],"usageMetadata":` + first + "}\n\n" +
+		`data: {"candidates":[{"content":{"parts":[]},"finishReason":"STOP"}],"usageMetadata":` + last + "}\n\n"
 }

@@ -35,6 +35,10 @@ type Suite struct {
 	Quirks []string
 	// NoCacheWrite says that the wire does not tell what was written to a cache.
 	NoCacheWrite bool
+	// Tellings are streams that tell, in the end or before it, of 7000 and 3000
+	// tokens; Halves documents of the model "other" that hold a part of an answer
+	// and the error that the server is overloaded.
+	Tellings, Halves map[string]string
 	// Unmark takes out of a body what may differ between two requests of one
 	// conversation: the cache marks.
 	Unmark func(body []byte) []byte
@@ -48,6 +52,7 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("Answer", s.answer)
 	t.Run("Quirks", s.quirks)
 	t.Run("Usage", s.usage)
+	t.Run("Counts", s.counts)
 	t.Run("Faults", s.faults)
 	t.Run("OddAnswers", s.odd)
 	t.Run("RetryAfter", s.retryAfter)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"agency/internal/agency"
 	"agency/internal/llm"
 )
 
@@ -21,7 +20,7 @@ type chunk struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
 	Choices []choice        `json:"choices"`
-	Usage   *usage          `json:"usage"`
+	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
@@ -50,12 +49,6 @@ type call struct {
 type function struct {
 	Name      flexText `json:"name"`
 	Arguments flexText `json:"arguments"`
-}
-
-type usage struct {
-	Prompt     llm.Amount `json:"prompt_tokens"`
-	Completion llm.Amount `json:"completion_tokens"`
-	Details    *details   `json:"prompt_tokens_details"`
 }
 
 // flexText is a string that may also come as null, as a list of text parts or
@@ -97,10 +90,8 @@ type answer struct {
 	finished  string // the last finish_reason
 	done      bool   // [DONE] came, or the answer was one document
 	events    int
-	said      int // the last event with something of the answer
-	counted   int // the last event with the usage
 	choice    int // the one that is read: the lowest that came first
-	usage     *usage
+	tally     llm.Tally
 	model     string
 	id        string
 	requestID string
@@ -148,19 +139,19 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &c)); err != nil {
 		return false, err
 	}
+	defer a.tally.Read(data)
+	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
 	if llm.Some(c.Error) {
-		a.usage = cmp.Or(c.Usage, a.usage)
+		if len(c.Choices) > 0 {
+			a.tally.Said()
+		}
 		return false, llm.FromEvent(a.at, data)
 	}
 	if len(c.Choices) > 0 && a.events == 0 {
 		a.choice = slices.MinFunc(c.Choices, func(x, y choice) int { return x.Index - y.Index }).Index
 	}
-	if len(c.Choices) > 0 || c.Usage != nil {
+	if len(c.Choices) > 0 || llm.Some(c.Usage) {
 		a.events++
-	}
-	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
-	if c.Usage != nil {
-		a.usage, a.counted = c.Usage, a.events
 	}
 	for _, one := range c.Choices {
 		if one.Index != a.choice {
@@ -168,7 +159,7 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		}
 		a.finished = cmp.Or(one.FinishReason, a.finished)
 		if one.says() {
-			a.said = a.events
+			a.tally.Said()
 		}
 		if !a.add(one.Delta, yield) || !a.add(one.Message, yield) {
 			return true, nil
@@ -280,7 +271,7 @@ const unmarkedTrust = 2
 // End decides whether the answer is complete. An orderly end of the
 // connection alone proves little: proxies write one when the server died.
 func (a *answer) End(err error) error {
-	if a.done || a.finished != "" || err == nil && a.usage != nil && a.usage.Completion > 0 {
+	if a.done || a.finished != "" || err == nil && a.Count().Usage.Out > 0 {
 		a.ends.marked.Store(true)
 		return nil
 	}
@@ -315,14 +306,7 @@ func (a *answer) Answer() llm.Answer {
 func (a *answer) Model() string { return a.model }
 
 // Count is the server's count so far.
-func (a *answer) Count() llm.Count {
-	if a.usage == nil {
-		return llm.Count{}
-	}
-	c := counted(a.usage.Prompt, a.usage.Completion, a.usage.Details)
-	c.Early = a.said > a.counted
-	return c
-}
+func (a *answer) Count() llm.Count { return a.tally.Count() }
 
 func (a *answer) blocks() []llm.Block {
 	var out []llm.Block
@@ -359,22 +343,4 @@ func (a *answer) stop() llm.StopReason {
 		return llm.StopLength
 	}
 	return llm.StopEndTurn
-}
-
-// details are what both of OpenAI's APIs say of the prompt.
-type details struct {
-	Cached *llm.Amount `json:"cached_tokens"`
-	Write  llm.Amount  `json:"cache_write_tokens"`
-}
-
-// counted is the server's count in the common form.
-func counted(in, out llm.Amount, of *details) llm.Count {
-	c := llm.Count{Usage: agency.Usage{In: int64(in), Out: int64(out)}}
-	if of == nil || of.Cached == nil {
-		return c
-	}
-	c.CacheKnown = true
-	c.Usage.Cached = min(of.Cached.Tokens(), c.Usage.In)
-	c.Usage.CacheWrite = min(int64(of.Write), c.Usage.In-c.Usage.Cached)
-	return c
 }

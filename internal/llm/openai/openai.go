@@ -100,7 +100,7 @@ func isVendor(base string) bool {
 
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return llm.Exchange(ctx, m.at, req.Model,
+	return llm.Exchange(ctx, m.at, req,
 		func() (*http.Response, error) { return m.post(ctx, req) },
 		func(res *http.Response) llm.Reply {
 			return &answer{at: m.at, req: req, ends: &m.ends, requestID: res.Header.Get("X-Request-Id")}

@@ -38,7 +38,7 @@ func NewResponses(opts Options) *Responses {
 
 // Ask streams one answer.
 func (m *Responses) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return llm.Exchange(ctx, m.at, req.Model,
+	return llm.Exchange(ctx, m.at, req,
 		func() (*http.Response, error) { return m.post(ctx, req) },
 		func(res *http.Response) llm.Reply {
 			return &response{at: m.at, req: req, requestID: res.Header.Get("X-Request-Id")}

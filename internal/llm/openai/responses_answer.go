@@ -33,14 +33,6 @@ type responseDoc struct {
 	Incomplete *struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
-	Usage *responseUsage `json:"usage"`
-}
-
-// responseUsage counts what was thought within the output.
-type responseUsage struct {
-	Input   llm.Amount `json:"input_tokens"`
-	Output  llm.Amount `json:"output_tokens"`
-	Details *details   `json:"input_tokens_details"`
 }
 
 // outputItem is an item of the answer. What arrives in pieces is gathered
@@ -77,8 +69,7 @@ type response struct {
 	ended     bool // the event that ends the answer came
 	marked    bool // [DONE] came
 	events    int
-	usage     *responseUsage
-	counted   int // the last event with the usage
+	tally     llm.Tally
 	requestID string
 }
 
@@ -88,6 +79,7 @@ func (a *response) Whole(body []byte, yield func(llm.Event, error) bool) (bool, 
 	if err := llm.Parsed(a.at, body, json.Unmarshal(body, &d)); err != nil {
 		return false, err
 	}
+	defer a.tally.Read(body)
 	if d.Output == nil && d.Status == "" && !llm.Some(d.Error) {
 		return false, llm.BadBody(a.at, http.StatusOK, body)
 	}
@@ -132,11 +124,11 @@ func (a *response) Take(data []byte, yield func(llm.Event, error) bool) (left bo
 		return false, err
 	}
 	a.events++
+	defer a.tally.Read(data)
 	switch e.Type {
 	case "response.created", "response.in_progress":
 		if e.Response != nil {
 			a.doc.ID, a.doc.Model = e.Response.ID, e.Response.Model
-			a.count(e.Response.Usage)
 		}
 	case "response.output_item.added":
 		it, err := a.open(e)
@@ -167,6 +159,7 @@ func (a *response) delta(e responseEvent, yield func(llm.Event, error) bool) (le
 	if piece == "" || it == nil {
 		return false
 	}
+	a.tally.Said()
 	switch e.Type {
 	case "response.output_text.delta":
 		it.text.WriteString(piece)
@@ -207,6 +200,7 @@ func (a *response) open(e responseEvent) (*outputItem, error) {
 		return nil, err
 	}
 	a.items = append(a.items, it)
+	a.tally.Said()
 	return it, nil
 }
 
@@ -227,6 +221,7 @@ func (a *response) done(e responseEvent, yield func(llm.Event, error) bool) (lef
 		}
 	}
 	it.whole = true
+	a.tally.Said()
 	if err := a.fill(it, e.Item); err != nil {
 		return false, err
 	}
@@ -256,11 +251,14 @@ func (a *response) close(d *responseDoc, data []byte) error {
 	if d == nil {
 		return nil
 	}
-	a.count(d.Usage)
+	d.ID, d.Model = cmp.Or(d.ID, a.doc.ID), cmp.Or(d.Model, a.doc.Model)
+	if len(d.Output) > 0 {
+		a.tally.Said()
+	}
 	if llm.Some(d.Error) || d.Status == "failed" {
+		a.doc.ID, a.doc.Model = d.ID, d.Model
 		return a.failed(d, data)
 	}
-	d.ID, d.Model = cmp.Or(d.ID, a.doc.ID), cmp.Or(d.Model, a.doc.Model)
 	a.doc = *d
 	a.ended = true
 	if len(d.Output) == 0 {
@@ -313,22 +311,7 @@ func (a *response) Answer() llm.Answer {
 func (a *response) Model() string { return a.doc.Model }
 
 // Count is the server's count so far.
-func (a *response) Count() llm.Count {
-	u := a.usage
-	if u == nil {
-		return llm.Count{}
-	}
-	c := counted(u.Input, u.Output, u.Details)
-	c.Early = a.events > a.counted
-	return c
-}
-
-// count takes the usage, which every event that holds the answer may have.
-func (a *response) count(u *responseUsage) {
-	if u != nil {
-		a.usage, a.counted = u, a.events
-	}
-}
+func (a *response) Count() llm.Count { return a.tally.Count() }
 
 func (a *response) stop() llm.StopReason {
 	if slices.ContainsFunc(a.items, func(it *outputItem) bool { return it.refusal() != "" }) {
