@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"agency/internal/code"
 )
 
 func TestForging(t *testing.T) {
@@ -57,7 +59,7 @@ func TestForging(t *testing.T) {
 			if tt.before != "" {
 				f.before = []byte(tt.before)
 			}
-			got, err := (&job{}).forging(context.Background(), []source{f})
+			got, err := syntaxJob(t).forging(context.Background(), []source{f})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,4 +72,12 @@ func TestForging(t *testing.T) {
 			}
 		})
 	}
+}
+
+// syntaxJob is a job that can read syntax, and nothing else.
+func syntaxJob(t *testing.T) *job {
+	t.Helper()
+	e := code.New(code.Options{})
+	t.Cleanup(func() { _ = e.Close() })
+	return &job{v: &Verifier{o: Options{Syntax: e}}}
 }
