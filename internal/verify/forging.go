@@ -18,13 +18,17 @@ import (
 // own tests: with either a change can look right without being so. Results come
 // from a process that the claim's code shares, so that no reading of them can
 // be proof against that; what is new of it is shown to a person instead.
-func (j *job) forging(ctx context.Context, files []source) ([]agency.Weakening, error) {
-	var out []agency.Weakening
+func (j *job) forging(ctx context.Context, files []source, criteria []agency.Criterion) ([]agency.Weakening, error) {
+	read, err := j.readTrees(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	out := append(handshakes(files, criteria), handedIn(files, read, criteria)...)
 	for _, f := range files {
 		if f.after == nil {
 			continue
 		}
-		before, after, err := j.marksOf(ctx, f, files)
+		before, after, err := j.marksOf(ctx, f, read[f.path])
 		if err != nil {
 			return nil, err
 		}
@@ -55,19 +59,11 @@ func said(p string, all []telling) string {
 }
 
 // marksOf are those of both sides of a file.
-func (j *job) marksOf(ctx context.Context, f source, files []source) (before, after []telling, err error) {
-	switch f.lang {
-	case golang:
+func (j *job) marksOf(ctx context.Context, f source, read sidesOfFile) (before, after []telling, err error) {
+	if f.lang == golang {
 		return j.goPackage(f).marks(ctx)
-	case python, javascript:
-		if before, err = j.treeMarks(ctx, f, f.before, files); err != nil {
-			return nil, nil, err
-		}
-		if after, err = j.treeMarks(ctx, f, f.after, files); err != nil {
-			return nil, nil, err
-		}
 	}
-	return append(before, textMarks(f, f.before)...), append(after, textMarks(f, f.after)...), nil
+	return append(tellings(read.before), textMarks(f, f.before)...), append(tellings(read.after), textMarks(f, f.after)...), nil
 }
 
 // beyond are the marks of after that before has fewer times, each once and where
@@ -162,24 +158,47 @@ func textMarks(f source, src []byte) []telling {
 	return out
 }
 
-// treeMarks are the ways that the syntax of a file shows.
-func (j *job) treeMarks(ctx context.Context, f source, src []byte, files []source) ([]telling, error) {
-	if src == nil {
-		return nil, nil
-	}
-	read, err := j.readMarks(ctx, f, src, files)
-	if errors.Is(err, code.ErrTooLarge) || errors.Is(err, code.ErrTooMuch) {
-		return []telling{{word: "is too large to be read"}}, nil
-	}
-	var out []telling
-	for _, m := range read.Marks {
-		s := telling{word: m.Word, line: m.Line, code: m.Code}
-		if m.What != "" {
-			s.word += ": " + shorten(m.What, 60)
+// sidesOfFile are both sides of a file, as their syntax shows them.
+type sidesOfFile struct{ before, after marks.File }
+
+// readTrees reads the files whose languages are read as trees.
+func (j *job) readTrees(ctx context.Context, files []source) (map[string]sidesOfFile, error) {
+	out := map[string]sidesOfFile{}
+	for _, f := range files {
+		if f.lang != python && f.lang != javascript || f.after == nil {
+			continue
 		}
-		out = append(out, s)
+		var both sidesOfFile
+		for _, side := range []struct {
+			src []byte
+			to  *marks.File
+		}{{f.before, &both.before}, {f.after, &both.after}} {
+			if side.src == nil {
+				continue
+			}
+			got, err := j.readMarks(ctx, f, side.src, files)
+			switch {
+			case errors.Is(err, code.ErrTooLarge), errors.Is(err, code.ErrTooMuch):
+				got.Marks = []marks.Mark{{Word: "is too large to be read"}}
+			case err != nil:
+				return nil, err
+			}
+			*side.to = got
+		}
+		out[f.path] = both
 	}
-	return out, err
+	return out, nil
+}
+
+func tellings(f marks.File) (out []telling) {
+	for _, m := range f.Marks {
+		t := telling{word: m.Word, line: m.Line, code: m.Code}
+		if m.What != "" {
+			t.word += ": " + shorten(m.What, 60)
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // readMarks reads one side of a file of Python or JavaScript.

@@ -59,7 +59,7 @@ func TestForging(t *testing.T) {
 			if tt.before != "" {
 				f.before = []byte(tt.before)
 			}
-			got, err := syntaxJob(t).forging(context.Background(), []source{f})
+			got, err := syntaxJob(t).forging(context.Background(), []source{f}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,7 +69,7 @@ func (tt trick) weakenings(t *testing.T) []agency.Weakening {
 	out := control(changes, files, named)
 	out = append(out, edited(changes, tt.writes)...)
 	out = append(out, lessAsserted(files, false)...)
-	forged, err := syntaxJob(t).forging(context.Background(), files)
+	forged, err := syntaxJob(t).forging(context.Background(), files, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

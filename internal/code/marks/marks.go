@@ -56,6 +56,13 @@ type reader struct {
 	functions []function
 	start     map[int]bool // functions, by where they begin, that are part of how a program starts
 	marks     []Mark
+	puts      []put // what it gives to members of something
+}
+
+// put is a member that is given a value.
+type put struct {
+	name string
+	at   code.Node
 }
 
 // mark notes one, once a line.

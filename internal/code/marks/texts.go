@@ -26,8 +26,11 @@ func (r *reader) texts(n code.Node) {
 		return
 	}
 	text, ok := r.textOf(n, 0)
-	if !ok || len(text) > 200 {
+	if !ok || len(text) > 4000 {
 		return
+	}
+	if result.MatchString(text) {
+		r.mark(n, "prints like a test run", "")
 	}
 	put := !n.Is("string", "template_string") || strings.Contains(n.Text(), `\x`) || strings.Contains(n.Text(), `\u`)
 	members := pythonMembers
@@ -51,6 +54,8 @@ func isPart(n code.Node) bool {
 }
 
 var (
+	// result is a line by which runners tell of a test.
+	result = regexp.MustCompile(`(?m)^\s*(?:not )?ok \d+ - |^\s*# Subtest: |^TAP version \d|^\s*1\.\.\d+$|^\d+ passed in |^Ran \d+ tests? in `)
 	word = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
 	// secret are names that nobody puts together of parts who may use them.
 	secret = regexp.MustCompile(`^(?:(?:node:)?assert(?:/strict)?|node:test|unittest(?:\.\w+)*|_?pytest(?:\.\w+)*|(?:sys\.)?modules|_?exit|abort|argv|(?:sys|builtins|inspect|importlib)(?:\.\w+)*|stack|main|mainModule|parent|cache|_load|_extensions|env|environ|exitCode|strictEqual|deepStrictEqual|assert\w*|TestCase|__eq__|valueOf|prototype|process|constructor)$`)

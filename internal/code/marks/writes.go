@@ -43,6 +43,12 @@ func (r *reader) writes(to, from code.Node) {
 
 // writesTo marks a value that is put into an object under a name.
 func (r *reader) writesTo(object code.Node, name string, value, at code.Node) {
+	for _, p := range r.paths(object) {
+		r.puts = append(r.puts, put{p + "." + name, at})
+	}
+	if len(r.paths(object)) == 0 {
+		r.puts = append(r.puts, put{"?." + name, at})
+	}
 	if assertName.MatchString(name) && !ownAssert(object) && !(name == "fail" && r.names.script) {
 		r.mark(at, inRunner, name)
 		return
