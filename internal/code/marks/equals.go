@@ -23,7 +23,7 @@ var scriptHooks = words(`valueOf toString toJSON [Symbol.toPrimitive] [Symbol.ha
 func (r *reader) hooks(n code.Node) {
 	switch n.Kind() {
 	case "function_definition":
-		if f, ok := r.at2(n); ok {
+		if f, ok := r.functionAt(n); ok {
 			r.pythonHook(f, f.name)
 			r.redefines(f)
 		}
@@ -34,17 +34,17 @@ func (r *reader) hooks(n code.Node) {
 			}
 			return
 		}
-		if f, ok := r.at2(n.Field("value")); ok {
+		if f, ok := r.functionAt(n.Field("value")); ok {
 			r.scriptHook(f, n.Field("key").Text())
 		}
 	case "method_definition":
-		if f, ok := r.at2(n); ok {
+		if f, ok := r.functionAt(n); ok {
 			r.scriptHook(f, n.Field("name").Text())
 		}
 	case "assignment":
 		if left := n.Field("left"); left.Is("attribute") {
 			r.hookValue(left.Field("attribute").Text(), n.Field("right"), n)
-		} else if f, ok := r.at2(n.Field("right")); ok {
+		} else if f, ok := r.functionAt(n.Field("right")); ok {
 			r.pythonHook(f, left.Text())
 		}
 	case "keyword_argument":
@@ -55,20 +55,19 @@ func (r *reader) hooks(n code.Node) {
 			r.hookValue(name, args[2], n)
 		}
 	case "assignment_expression":
-		if f, ok := r.at2(n.Field("right")); ok && n.Field("left").Is("member_expression") {
+		if f, ok := r.functionAt(n.Field("right")); ok && n.Field("left").Is("member_expression") {
 			r.scriptHook(f, n.Field("left").Field("property").Text())
 		}
 	}
 }
 
-// at2 is the function that a node is.
-func (r *reader) at2(n code.Node) (function, bool) {
-	for _, f := range r.functions {
-		if n.OK() && f.node.Start() == n.Start() && f.node.End() == n.End() {
-			return f, true
-		}
+// functionAt is the function that a node is.
+func (r *reader) functionAt(n code.Node) (function, bool) {
+	i, ok := r.at[[2]int{n.Start(), n.End()}]
+	if !ok || !n.OK() {
+		return function{}, false
 	}
-	return function{}, false
+	return r.functions[i], true
 }
 
 // hookValue marks what a class is given under the name of such a method, other
@@ -77,7 +76,7 @@ func (r *reader) hookValue(name string, value, at code.Node) {
 	if !comparing[name] && !counting[name] {
 		return
 	}
-	if f, ok := r.at2(value); ok {
+	if f, ok := r.functionAt(value); ok {
 		r.pythonHook(f, name)
 		return
 	}
@@ -194,7 +193,9 @@ func (r *reader) scriptHook(f function, name string) {
 		return
 	}
 	if name == "[Symbol.hasInstance]" {
-		r.mark(f.node, equals, name)
+		if !mentionsAny(f.body, f.params) {
+			r.mark(f.node, equals, name)
+		}
 		return
 	}
 	local := map[string]bool{}
@@ -212,7 +213,8 @@ func (r *reader) scriptHook(f function, name string) {
 		if n.Is("update_expression") {
 			to = n.Field("argument")
 		}
-		if n.Is("assignment_expression", "augmented_assignment_expression", "update_expression") && !local[rootOf(to.Text())] && !to.Is("array_pattern", "object_pattern") {
+		steps := n.Is("augmented_assignment_expression", "update_expression") || n.Is("assignment_expression") && strings.Contains(n.Field("right").Text(), to.Text()+" ")
+		if steps && !local[rootOf(to.Text())] {
 			changes = true
 		}
 	}

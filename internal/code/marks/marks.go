@@ -33,8 +33,11 @@ type File struct {
 
 // Read reads a source of Python, or a script: JavaScript or TypeScript.
 func Read(root code.Node, script bool, o Options) File {
-	r := &reader{root: root, names: readNames(root, script), o: o}
+	r := &reader{root: root, names: readNames(root, script), o: o, text: root.Text(), first: root.Line(), at: map[[2]int]int{}}
 	r.functions = r.readFunctions()
+	for i, f := range r.functions {
+		r.at[[2]int{f.node.Start(), f.node.End()}] = i
+	}
 	r.start = r.readStart()
 	for n := range root.All() {
 		if script {
@@ -45,14 +48,21 @@ func Read(root code.Node, script bool, o Options) File {
 		r.texts(n)
 		r.hooks(n)
 	}
+	state := r.readState()
 	slices.SortStableFunc(r.marks, func(a, b Mark) int { return a.Line - b.Line })
-	return File{Marks: r.marks, State: r.readState()}
+	if r.left <= 0 {
+		r.marks = append(r.marks, Mark{Word: "is more than can be followed"})
+	}
+	return File{Marks: r.marks, State: state}
 }
 
 type reader struct {
 	*names
 	root      code.Node
+	text      string // of the root, which begins in this line
+	first     int
 	o         Options
+	at        map[[2]int]int // functions by their bytes
 	functions []function
 	start     map[int]bool // functions, by where they begin, that are part of how a program starts
 	marks     []Mark
@@ -65,28 +75,28 @@ type put struct {
 	at   code.Node
 }
 
+// maxMarks bounds how many marks of a file are kept: code that people write has
+// a few.
+const maxMarks = 300
+
 // mark notes one, once a line.
 func (r *reader) mark(n code.Node, word, what string) {
-	src := r.root
-	line, from, to := lineOf(src, n.Start())
-	m := Mark{Word: word, What: what, Line: line, Code: strings.TrimSpace(src.Text()[from:to])}
+	if len(r.marks) >= maxMarks {
+		return
+	}
+	line, text := r.lineOf(n)
+	m := Mark{Word: word, What: what, Line: line, Code: strings.TrimSpace(text)}
 	if !slices.Contains(r.marks, m) {
 		r.marks = append(r.marks, m)
 	}
 }
 
-// lineOf is the line of a byte and where that begins and ends in the text of the
-// root, which can begin behind blank lines.
-func lineOf(root code.Node, at int) (line, from, to int) {
-	text := root.Text()
-	i := min(max(at-root.Start(), 0), len(text))
-	from = strings.LastIndexByte(text[:i], '\n') + 1
-	if to = strings.IndexByte(text[i:], '\n'); to < 0 {
-		to = len(text)
-	} else {
-		to += i
-	}
-	return root.Line() + strings.Count(text[:i], "\n"), from, to
+// lineOf is the line that a node begins in.
+func (r *reader) lineOf(n code.Node) (number int, text string) {
+	i := min(max(n.Start()-r.root.Start(), 0), len(r.text))
+	from := strings.LastIndexByte(r.text[:i], '\n') + 1
+	text, _, _ = strings.Cut(r.text[from:], "\n")
+	return r.first + strings.Count(r.text[:i], "\n"), text[:min(len(text), 500)]
 }
 
 // function is one of the file, of any form.
@@ -137,20 +147,6 @@ func nameOfParameter(p code.Node) string {
 		}
 	}
 	return p.Text()
-}
-
-// within is the innermost function that a node is in.
-func (r *reader) within(n code.Node) (function, bool) {
-	for a := range n.Around() {
-		if a.Is(functionKinds...) {
-			for _, f := range r.functions {
-				if f.node.Start() == a.Start() && f.node.End() == a.End() {
-					return f, true
-				}
-			}
-		}
-	}
-	return function{}, false
 }
 
 // givesValue tells whether a function returns something to its caller.

@@ -30,6 +30,9 @@ type binding struct {
 const (
 	most    = 12
 	deepest = 40
+	// maxSteps bounds how many expressions of a file are followed: what people
+	// write needs a fraction of it.
+	maxSteps = 4 << 20
 )
 
 // names knows what the names of a file stand for.
@@ -39,10 +42,11 @@ type names struct {
 	grown  map[string]bool // names whose texts are put together in steps
 	memo   map[string][]value
 	busy   map[string]bool
+	left   int // how much may still be followed
 }
 
 func readNames(root code.Node, script bool) *names {
-	m := &names{script: script, bound: map[string][]binding{}, grown: map[string]bool{}, memo: map[string][]value{}, busy: map[string]bool{}}
+	m := &names{script: script, bound: map[string][]binding{}, grown: map[string]bool{}, memo: map[string][]value{}, busy: map[string]bool{}, left: maxSteps}
 	for n := range root.All() {
 		if script {
 			m.bindScript(n)
@@ -106,7 +110,7 @@ func add(all []value, v value) []value {
 
 // eval is what an expression may stand for; nothing where it is not known.
 func (m *names) eval(n code.Node, depth int) []value {
-	if !n.OK() || depth > deepest {
+	if m.left--; !n.OK() || depth > deepest || m.left < 0 {
 		return nil
 	}
 	if m.script {

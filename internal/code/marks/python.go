@@ -41,7 +41,7 @@ var pythonPaths = table(map[string]string{
 // pythonMembers are members that nothing else has, whatever they are taken from.
 var pythonMembers = table(map[string]string{
 	callers:  `f_back tb_frame gi_frame cr_frame ag_frame findCaller _getframe _current_frames currentframe extract_stack walk_stack getouterframes`,
-	loaded:   `meta_path path_hooks get_referrers`,
+	loaded:   `get_referrers`,
 	watches:  `settrace setprofile addaudithook`,
 	runs:     `orig_argv`,
 	unnamed:  `__globals__ __builtins__ f_globals f_builtins`,
@@ -135,7 +135,7 @@ func (r *reader) pythonImport(n code.Node) {
 func (r *reader) pythonPath(n code.Node, p string) {
 	name := last(p)
 	word := pythonPaths[p]
-	if word == "" && pythonMembers[name] != "" && !strings.HasPrefix(p, "=") {
+	if word == "" && pythonMembers[name] != "" && foreign(p) {
 		word = pythonMembers[name]
 	}
 	switch {
@@ -144,6 +144,8 @@ func (r *reader) pythonPath(n code.Node, p string) {
 	case word == inRunner:
 		r.mark(n, word, p)
 	case r.o.Test:
+	case p == "sys.modules" && n.Parent().Is("subscript") && n.Parent().Field("subscript").Text() == "__name__":
+	case p == "sys.argv[0]" && r.starts(n):
 	case word != "":
 		r.mark(n, word, p)
 	case replacesOfPython[p] && !r.starts(n):
@@ -165,6 +167,12 @@ func (r *reader) pythonPath(n code.Node, p string) {
 	}
 }
 
+// foreign tells of a path that is not of the file's own objects.
+func foreign(p string) bool {
+	first := rootOf(p)
+	return !strings.HasPrefix(p, "=") && (strings.Count(p, ".") != 1 || first != "self" && first != "cls" && first != "this")
+}
+
 // runnerVariable are variables of the environment that runners and shells set.
 var runnerVariable = regexp.MustCompile(`^(?:PYTEST_\w+|NODE_TEST_CONTEXT|JEST_WORKER_ID|VITEST\w*|MOCHA_\w+|AGENCY_\w+|npm_\w+|TOX_\w+|COVERAGE_\w+|NODE_OPTIONS|_)$`)
 
@@ -183,6 +191,9 @@ func (r *reader) argumentsOnly(n code.Node) bool {
 			at = p.Field("index")
 		}
 		t := strings.ReplaceAll(at.Text(), " ", "")
+		if !r.script && t == "0" {
+			return true // which is marked by itself
+		}
 		return at.Is("slice") && strings.HasPrefix(t, first+":") || at.Is("integer", "number") && (t > "0" && first == "1" || t > "1" && first == "2") ||
 			r.script && r.starts(n)
 	case "member_expression":

@@ -9,7 +9,7 @@ import (
 
 // scriptPaths are what code of JavaScript can know of its tests by, by path.
 var scriptPaths = table(map[string]string{
-	callers: `node:util.getCallSites node:util.getCallSite Error.prepareStackTrace node:inspector`,
+	callers: `node:util.getCallSites node:util.getCallSite Error.prepareStackTrace node:inspector arguments.callee`,
 	runs: `module.parent process.mainModule process.argv0 process.execArgv process.title process.ppid process.channel process.connected process.report
 		process._eval process._print_eval`,
 	loaded: `require.cache require.extensions module.children Module._load Module._resolveFilename Module._extensions Module._cache Module._pathCache
@@ -20,7 +20,7 @@ var scriptPaths = table(map[string]string{
 
 // scriptMembers are members that nothing else has, whatever they are taken from.
 var scriptMembers = table(map[string]string{
-	callers: `prepareStackTrace getCallSites callee`,
+	callers: `prepareStackTrace getCallSites`,
 	runs:    `mainModule execArgv argv0`,
 	loaded:  `_resolveFilename _extensions getBuiltinModule`,
 	ends:    `reallyExit`,
@@ -66,7 +66,7 @@ func written(n code.Node) bool {
 func (r *reader) scriptPath(n code.Node, p string) {
 	name := last(p)
 	word := scriptPaths[p]
-	if word == "" && scriptMembers[name] != "" && !strings.HasPrefix(p, "=") {
+	if word == "" && scriptMembers[name] != "" && foreign(p) {
 		word = scriptMembers[name]
 	}
 	switch {
@@ -108,8 +108,11 @@ func (r *reader) guardsMain(n code.Node) bool {
 // looksInto tells where the stack of an error is read by code, and not only
 // shown: one that was made here, or one that is searched.
 func (r *reader) looksInto(n code.Node, p string) bool {
-	if strings.HasPrefix(p, "new ") || written(n) {
-		return !written(n)
+	if written(n) {
+		return false
+	}
+	if r.isError(p) {
+		return true
 	}
 	up := n.Parent()
 	switch {
@@ -120,6 +123,22 @@ func (r *reader) looksInto(n code.Node, p string) bool {
 		return r.searches(last(f.Text()))
 	}
 	return false
+}
+
+// isError tells of an error that the file makes.
+func (r *reader) isError(p string) bool {
+	class, ok := strings.CutPrefix(strings.TrimSuffix(p, ".stack"), "new ")
+	if !ok {
+		return false
+	}
+	if own, ok := strings.CutPrefix(class, "="); ok {
+		for n := range r.root.All() {
+			if n.Is("class_declaration") && n.Field("name").Text() == own && strings.Contains(n.Child("class_heritage").Text(), "Error") {
+				return true
+			}
+		}
+	}
+	return strings.Contains(class, "Error") || strings.Contains(class, "Exception")
 }
 
 func (r *reader) searches(name string) bool {
@@ -139,7 +158,7 @@ func (r *reader) takenApart(n code.Node) {
 		if c.Is("shorthand_property_identifier_pattern") && c.Text() == "stack" || c.Is("pair_pattern") && c.Field("key").Text() == "stack" {
 			made := n.Is("catch_clause")
 			for _, p := range r.paths(n.Field("value")) {
-				made = made || strings.HasPrefix(p, "new ")
+				made = made || r.isError(p)
 			}
 			if made {
 				r.mark(c, callers, "the stack of an error")
@@ -180,7 +199,7 @@ func (r *reader) scriptCall(n code.Node) {
 				r.mark(n, asText, f)
 			}
 		case "Error.captureStackTrace":
-			if len(args) > 0 && !args[0].Is("this") && !r.o.Test {
+			if len(args) > 0 && !args[0].Is("this") && !r.o.Test && r.readsStack() {
 				r.mark(n, callers, f)
 			}
 		case "Object.keys", "Object.values", "Object.entries", "Object.getOwnPropertyNames", "Reflect.ownKeys", "JSON.stringify", "Object.fromEntries":
@@ -199,6 +218,16 @@ func (r *reader) scriptCall(n code.Node) {
 	if callee.Is("import") {
 		r.requires(n, args, "import")
 	}
+}
+
+// readsStack tells whether a file reads the stack of anything.
+func (r *reader) readsStack() bool {
+	for n := range r.root.All() {
+		if n.Is("property_identifier", "shorthand_property_identifier_pattern") && n.Text() == "stack" && !written(n.Parent()) {
+			return true
+		}
+	}
+	return false
 }
 
 // assigns marks what an object is given all at once.

@@ -20,6 +20,8 @@ type State struct {
 	Texts []string
 	// Stubs are functions that do nothing but say that they are not there yet.
 	Stubs []Place
+	// Hollow are functions that give the same whatever they are given.
+	Hollow []Place
 	// Defines are its own functions that do work by themselves: "add" and
 	// "Calc.op".
 	Defines []string
@@ -317,10 +319,27 @@ func (r *reader) defines(s *State, f function) {
 			}
 		}
 	case len(body) == 0 || len(body) == 1 && body[0].Is("pass_statement", "comment") || len(body) == 1 && body[0].Text() == "...":
+	case len(body) == 1 && name == f.name && ignores(f, body[0]):
+		s.Hollow = append(s.Hollow, Place{name, f.node.Line()})
 	case r.asksOutside(f):
 	default:
 		s.Defines = append(s.Defines, name)
 	}
+}
+
+// ignores tells of a function that returns a constant and has parameters that it
+// does not even name as left aside.
+func ignores(f function, only code.Node) bool {
+	if len(f.params) == 0 || slices.ContainsFunc(f.params, func(p string) bool { return strings.HasPrefix(p, "_") }) || strings.HasPrefix(f.name, "_") {
+		return false
+	}
+	value := only
+	if p := only.Parts(); only.Is("return_statement") && len(p) == 1 {
+		value = p[0]
+	} else if only.Is("return_statement") {
+		return false
+	}
+	return constant(value) && !value.Is("none", "null", "undefined") && value.Text() != "undefined"
 }
 
 // statements are those of a body without its documentation.

@@ -83,7 +83,7 @@ func (r *reader) scriptWrite(at, value code.Node, p, name string) {
 	case p == "node:assert" || strings.HasPrefix(p, "node:assert.") || strings.HasPrefix(p, "node:test") || p == "Module" || strings.HasPrefix(p, "Module."):
 		r.mark(at, inRunner, full)
 	case p == "process" && name == "exitCode":
-		if r.o.Test || !r.starts(at) {
+		if r.o.Test || !r.starts(at) && (value.Text() == "0" || !value.Is("number")) {
 			r.mark(at, "decides the exit code", full)
 		}
 	case r.o.Test:
@@ -92,9 +92,10 @@ func (r *reader) scriptWrite(at, value code.Node, p, name string) {
 	case strings.HasPrefix(p, "process.stdout"), strings.HasPrefix(p, "process.stderr"):
 		r.mark(at, "writes in the name of the test runner", full)
 	case strings.HasPrefix(p, "process.env"), constant(value), p == "process" && name == "title":
+	case p == "globalThis" && !builtinScript[name], full == "Error.stackTraceLimit":
 	case p == "Object.prototype" || builtinScript[p] || builtinScript[strings.TrimSuffix(p, ".prototype")]:
 		r.mark(at, patches, full)
-	case strings.HasPrefix(p, "node:") || p == "globalThis" && builtinScript[name]:
+	case strings.HasPrefix(p, "node:"):
 		r.mark(at, patches, full)
 	}
 }
