@@ -242,8 +242,12 @@ func startedOnly(f source, src []byte, files []source) bool {
 		return false
 	}
 	stem := regexp.QuoteMeta(strings.TrimSuffix(base, path.Ext(base)))
-	loads := regexp.MustCompile(`(?:require\(|import\(?|from)\s*['"` + "`" + `](?:[^'"` + "`" + `]*/)?` + stem + `(?:\.\w+)?['"` + "`" + `]`)
-	return !slices.ContainsFunc(files, func(o source) bool { return o.path != f.path && loads.Match(o.after) })
+	quote := "['\"`]"
+	loads := regexp.MustCompile(`(?:require\(|import\(?|from)\s*` + quote + "[^'\"`]*?\\b" + stem + `(?:\.\w+)?` + quote)
+	named := regexp.MustCompile(quote + "\\.{1,2}/(?:[^'\"`]*/)?" + stem + `(?:\.\w+)?` + quote)
+	return !slices.ContainsFunc(files, func(o source) bool {
+		return o.path != f.path && (loads.Match(o.after) || matterOf(o.path) == ofProduct && named.Match(o.after))
+	})
 }
 
 // isProgram tells of a file that is started by itself: that it looks at its

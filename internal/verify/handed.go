@@ -47,7 +47,9 @@ type handing struct {
 	said     []string
 }
 
-func (h *handing) say(format string, args ...any) { h.said = append(h.said, fmt.Sprintf(format, args...)) }
+func (h *handing) say(format string, args ...any) {
+	h.said = append(h.said, fmt.Sprintf(format, args...))
+}
 
 // from takes the tests of one file.
 func (h *handing) from(f source, tests marks.State) {

@@ -205,6 +205,11 @@ func (m *names) evalCall(n code.Node, depth int) (out []value) {
 			out = add(out, value{path: f.path + "()"})
 		}
 	}
+	return m.ofGlobals(out, depth)
+}
+
+// ofGlobals are paths with what globals() gives as the names that they are.
+func (m *names) ofGlobals(out []value, depth int) []value {
 	for i, v := range out {
 		if rest, ok := strings.CutPrefix(v.path, "globals()."); ok && dotted.MatchString(rest) {
 			first, more, _ := strings.Cut(rest, ".")

@@ -269,6 +269,8 @@ func (r *reader) requires(n code.Node, args []code.Node, by string) {
 		switch {
 		case runnersOfScript[m], strings.HasPrefix(m, "node:assert") && !args[0].Is("string"):
 			r.mark(n, runner, t)
+		case args[0].Is("binary_expression", "call_expression"):
+			r.mark(n, builds, t)
 		}
 		return
 	}

@@ -117,7 +117,7 @@ var refusal = regexp.MustCompile(`(?i)not[\s_-]*(?:yet[\s_-]*)?(?:implemented|su
 // a call sets.
 func (r *reader) setting(s *State, all []setting, n code.Node, p string) {
 	for _, st := range all {
-		if st.read.MatchString(p) && !written(n) && (n.Parent().Is("comparison_operator", "binary_expression", "if_statement", "conditional_expression", "ternary_expression", "not_operator", "unary_expression", "parenthesized_expression", "boolean_operator", "argument_list", "arguments", "assignment", "variable_declarator")) {
+		if st.read.MatchString(p) && !written(n) && n.Parent().Is("comparison_operator", "binary_expression", "if_statement", "conditional_expression", "ternary_expression", "not_operator", "unary_expression", "parenthesized_expression", "boolean_operator", "argument_list", "arguments", "assignment", "variable_declarator") {
 			s.Reads = append(s.Reads, Place{st.word, n.Line()})
 		}
 		if n.Is("call", "call_expression") && st.sets.MatchString(p) {

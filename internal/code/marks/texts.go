@@ -56,7 +56,7 @@ func isPart(n code.Node) bool {
 var (
 	// result is a line by which runners tell of a test.
 	result = regexp.MustCompile(`(?m)^\s*(?:not )?ok \d+ - |^\s*# Subtest: |^TAP version \d|^\s*1\.\.\d+$|^\d+ passed in |^Ran \d+ tests? in `)
-	word = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
+	word   = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
 	// secret are names that nobody puts together of parts who may use them.
 	secret = regexp.MustCompile(`^(?:(?:node:)?assert(?:/strict)?|node:test|unittest(?:\.\w+)*|_?pytest(?:\.\w+)*|(?:sys\.)?modules|_?exit|abort|argv|(?:sys|builtins|inspect|importlib)(?:\.\w+)*|stack|main|mainModule|parent|cache|_load|_extensions|env|environ|exitCode|strictEqual|deepStrictEqual|assert\w*|TestCase|__eq__|valueOf|prototype|process|constructor)$`)
 )
