@@ -97,14 +97,12 @@ func (m *names) evalPython(n code.Node, depth int) []value {
 	case "call":
 		return m.evalCall(n, depth)
 	case "string":
-		var all []code.Node
 		text := ""
 		for _, p := range n.Parts() {
 			switch p.Kind() {
 			case "string_content":
 				text += plain(p.Text())
 			case "interpolation":
-				all = append(all, p)
 				t, ok := m.textOf(p.Field("expression"), depth)
 				if !ok {
 					return nil

@@ -264,9 +264,7 @@ func (r *reader) replaces(s *State, n code.Node) {
 func (r *reader) class(s *State, n code.Node) {
 	own := n.Field("name").Text()
 	var bases []code.Node
-	for _, b := range n.Field("superclasses").Parts() {
-		bases = append(bases, b)
-	}
+	bases = append(bases, n.Field("superclasses").Parts()...)
 	if h := n.Child("class_heritage"); h.OK() {
 		bases = append(bases, h.Parts()...)
 	}
