@@ -25,6 +25,12 @@
 // new file by which another is not loaded any more (displaced) and a comment by
 // which a check keeps quiet (silenced) prove nothing and are named.
 //
+// Results come from a process that the claim's code shares, so that code can know
+// of its tests and decide them. What a change adds of that is named with its place
+// and makes its criteria asserted (forging, handedIn). Whether an option that only
+// its own test sets, or a function that a test hands in, is the work that was
+// asked for, no reader of the source can tell: that is a person's.
+//
 // The package runs commands only through package check, keeps verdicts, and
 // changes nothing of the work. It does not review code, and it does not decide
 // what happens after a verdict: that is the mode's.

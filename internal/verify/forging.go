@@ -2,54 +2,100 @@ package verify
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/code"
+	"agency/internal/code/marks"
 )
 
 // forging names code that can tell that it is tested, or end the process of its
 // own tests: with either a change can look right without being so. Results come
 // from a process that the claim's code shares, so that no reading of them can
 // be proof against that; what is new of it is shown to a person instead.
-func (j *job) forging(ctx context.Context, files []source) ([]agency.Weakening, error) {
-	var out []agency.Weakening
+func (j *job) forging(ctx context.Context, files []source, criteria []agency.Criterion) ([]agency.Weakening, error) {
+	read, err := j.readTrees(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	out := append(handshakes(files, criteria), handedIn(files, read, criteria)...)
 	for _, f := range files {
 		if f.after == nil {
 			continue
 		}
-		var before, after []string
-		switch f.lang {
-		case golang:
-			p := j.goPackage(f)
-			var err error
-			if before, after, err = p.marks(ctx); err != nil {
-				return nil, err
-			}
-		default:
-			before, after = textMarks(f, f.before), textMarks(f, f.after)
+		before, after, err := j.marksOf(ctx, f, read[f.path])
+		if err != nil {
+			return nil, err
 		}
 		if fresh := beyond(after, before); len(fresh) > 0 {
-			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: strings.Join(fresh, ", ")})
+			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: said(f.path, fresh)})
 		}
 	}
 	return out, nil
 }
 
-// beyond are the words of after that before has fewer times, each once.
-func beyond(after, before []string) []string {
-	left := map[string]int{}
-	for _, w := range before {
-		left[w]++
-	}
+// telling is one mark where it stands in a file.
+type telling struct {
+	word string // with what was seen
+	line int    // from 1; 0 is the file itself
+	code string // the line
+}
+
+// said lists marks with their places.
+func said(p string, all []telling) string {
 	var out []string
-	for _, w := range after {
-		if left[w]--; left[w] < 0 && !slices.Contains(out, w) {
-			out = append(out, w)
+	for _, s := range all {
+		if s.line > 0 {
+			s.word += fmt.Sprintf(", %s:%d", p, s.line)
+		}
+		out = append(out, s.word)
+	}
+	return strings.Join(out, "; ")
+}
+
+// marksOf are those of both sides of a file.
+func (j *job) marksOf(ctx context.Context, f source, read sidesOfFile) (before, after []telling, err error) {
+	if f.lang == golang {
+		return j.goPackage(f).marks(ctx)
+	}
+	return append(tellings(read.before), textMarks(f, f.before)...), append(tellings(read.after), textMarks(f, f.after)...), nil
+}
+
+// beyond are the marks of after that before has fewer times, each once and where
+// it is new.
+func beyond(after, before []telling) []telling {
+	left, lines := map[string]int{}, map[string]bool{}
+	for _, s := range before {
+		left[s.word]++
+		lines[s.word+"\x00"+s.code] = true
+	}
+	var out []telling
+	add := func(s telling) {
+		if !slices.ContainsFunc(out, func(o telling) bool { return o.word == s.word }) {
+			out = append(out, s)
 		}
 	}
-	slices.Sort(out)
+	more := map[string]bool{}
+	for _, s := range after {
+		left[s.word]--
+		more[s.word] = left[s.word] < 0
+	}
+	for _, s := range after {
+		if more[s.word] && !lines[s.word+"\x00"+s.code] {
+			add(s)
+		}
+	}
+	for _, s := range after { // a line as there is already
+		if more[s.word] {
+			add(s)
+		}
+	}
+	slices.SortFunc(out, func(a, b telling) int { return strings.Compare(a.word, b.word) })
 	return out
 }
 
@@ -82,35 +128,126 @@ var stdlib = func() map[string]bool {
 	return out
 }()
 
-// textMarks are the ways that a file of another language than Go has.
-func textMarks(f source, src []byte) []string {
+// textMarks are the ways that the name and the text of a file of another
+// language than Go have.
+func textMarks(f source, src []byte) []telling {
 	if src == nil {
 		return nil
 	}
-	var out []string
+	var out []telling
 	base, dir := path.Base(f.path), path.Base(path.Dir(f.path))
 	if why := shadows[base]; why != "" {
-		out = append(out, why)
+		out = append(out, telling{word: why})
 	}
 	if stem, ok := strings.CutSuffix(base, ".py"); ok && stdlib[stem] && slices.Contains(importRoots, path.Dir(f.path)) {
-		out = append(out, "takes the place of a module of the runner")
+		out = append(out, telling{word: "takes the place of a module of the runner"})
 	}
 	if f.lang == python && base == "__init__.py" && slices.Contains(shadowFolders, dir) {
-		out = append(out, "takes the place of the test runner")
+		out = append(out, telling{word: "takes the place of the test runner"})
 	}
 	text := uncommented(f.lang, string(src))
-	for _, m := range append(slices.Clone(marks()[f.lang]), anywhere()...) {
+	for _, m := range append(slices.Clone(wordForms()[f.lang]), anywhere()...) {
 		if f.test && !m.tests && !m.only || !f.test && m.only {
 			continue
 		}
 		if m.program && isProgram(f.path, src) {
 			continue
 		}
-		for range m.found(text) {
-			out = append(out, m.word)
-		}
+		out = append(out, m.found(text)...)
 	}
 	return out
+}
+
+// sidesOfFile are both sides of a file, as their syntax shows them.
+type sidesOfFile struct{ before, after marks.File }
+
+// readTrees reads the files whose languages are read as trees.
+func (j *job) readTrees(ctx context.Context, files []source) (map[string]sidesOfFile, error) {
+	out := map[string]sidesOfFile{}
+	for _, f := range files {
+		if f.lang != python && f.lang != javascript || f.after == nil {
+			continue
+		}
+		var both sidesOfFile
+		for _, side := range []struct {
+			src []byte
+			to  *marks.File
+		}{{f.before, &both.before}, {f.after, &both.after}} {
+			if side.src == nil {
+				continue
+			}
+			got, err := j.readMarks(ctx, f, side.src, files)
+			switch {
+			case errors.Is(err, code.ErrTooLarge), errors.Is(err, code.ErrTooMuch):
+				got.Marks = []marks.Mark{{Word: "is too large to be read"}}
+			case err != nil:
+				return nil, err
+			}
+			*side.to = got
+		}
+		out[f.path] = both
+	}
+	return out, nil
+}
+
+func tellings(f marks.File) (out []telling) {
+	for _, m := range f.Marks {
+		t := telling{word: m.Word, line: m.Line, code: m.Code}
+		if m.What != "" {
+			t.word += ": " + shorten(m.What, 60)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// readMarks reads one side of a file of Python or JavaScript.
+func (j *job) readMarks(ctx context.Context, f source, src []byte, files []source) (marks.File, error) {
+	name := f.path
+	switch path.Ext(name) {
+	case ".pyi":
+		name += ".py"
+	case ".vue", ".svelte":
+		name, src = name+".ts", scriptsOf(src)
+	}
+	root, err := j.v.o.Syntax.Tree(ctx, name, src)
+	if err != nil {
+		return marks.File{}, err
+	}
+	return marks.Read(root, f.lang == javascript, marks.Options{
+		Test: f.test || f.helps() || matterOf(f.path) == ofTests, Program: startedOnly(f, src, files),
+	}), nil
+}
+
+// scriptsOf is a page of components with nothing but its scripts.
+func scriptsOf(src []byte) []byte {
+	out := regexp.MustCompile(`[^\n]`).ReplaceAll(src, []byte(" "))
+	for _, m := range regexp.MustCompile(`(?s)<script\b[^>]*>(.*?)</script`).FindAllSubmatchIndex(src, -1) {
+		copy(out[m[2]:m[3]], src[m[2]:m[3]])
+	}
+	return out
+}
+
+var exporting = regexp.MustCompile(`\bexports\b|(?m)^\s*export\b`)
+
+// startedOnly tells of a file that is started by itself and gives nothing to
+// others: that it looks at its command line and decides its exit code is what it
+// is for. One that another file of the change loads is none.
+func startedOnly(f source, src []byte, files []source) bool {
+	base := path.Base(f.path)
+	if f.lang == python {
+		return base == "__main__.py"
+	}
+	if exporting.Match(src) {
+		return false
+	}
+	stem := regexp.QuoteMeta(strings.TrimSuffix(base, path.Ext(base)))
+	quote := "['\"`]"
+	loads := regexp.MustCompile(`(?:require\(|import\(?|from)\s*` + quote + "[^'\"`]*?\\b" + stem + `(?:\.\w+)?` + quote)
+	named := regexp.MustCompile(quote + "\\.{1,2}/(?:[^'\"`]*/)?" + stem + `(?:\.\w+)?` + quote)
+	return !slices.ContainsFunc(files, func(o source) bool {
+		return o.path != f.path && (loads.Match(o.after) || matterOf(o.path) == ofProduct && named.Match(o.after))
+	})
 }
 
 // isProgram tells of a file that is started by itself: that it looks at its

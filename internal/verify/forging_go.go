@@ -24,7 +24,7 @@ func (j *job) goPackage(f source) goFile { return goFile{j, f} }
 
 // marks are the ways by which either side of the file can know of its tests or
 // end them.
-func (g goFile) marks(ctx context.Context) (before, after []string, err error) {
+func (g goFile) marks(ctx context.Context) (before, after []telling, err error) {
 	if before, err = g.side(ctx, g.before, g.j.task.base); err != nil {
 		return nil, nil, err
 	}
@@ -32,7 +32,7 @@ func (g goFile) marks(ctx context.Context) (before, after []string, err error) {
 	return before, after, err
 }
 
-func (g goFile) side(ctx context.Context, src []byte, tree agency.OID) ([]string, error) {
+func (g goFile) side(ctx context.Context, src []byte, tree agency.OID) ([]telling, error) {
 	if src == nil {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func (g goFile) side(ctx context.Context, src []byte, tree agency.OID) ([]string
 		}
 	}
 	if reachesEnd(ends, funcs) {
-		s.words = append(s.words, "an initialiser ends the process")
+		s.say(token.NoPos, "an initialiser ends the process")
 	}
 	return s.words, nil
 }
@@ -93,14 +93,27 @@ func addFuncs(funcs map[string]*ast.FuncDecl, file *ast.File) {
 // goScan is what one file of Go shows by itself.
 type goScan struct {
 	file  *ast.File
+	fset  *token.FileSet
+	src   []byte
 	test  bool
-	words []string
+	words []telling
+}
+
+// say notes a mark where it stands; without a place it is the file's.
+func (s *goScan) say(at token.Pos, word string) {
+	if !at.IsValid() {
+		s.words = append(s.words, telling{word: word})
+		return
+	}
+	pos := s.fset.PositionFor(at, false)
+	line, _, _ := strings.Cut(string(s.src[pos.Offset-pos.Column+1:]), "\n")
+	s.words = append(s.words, telling{word: word, line: pos.Line, code: strings.TrimSpace(line)})
 }
 
 // scanGo finds the words and calls that matter.
 func scanGo(src []byte, test bool) goScan {
-	s := goScan{test: test}
-	file, err := parser.ParseFile(token.NewFileSet(), "", src, parser.ParseComments|parser.SkipObjectResolution)
+	s := goScan{test: test, src: src, fset: token.NewFileSet()}
+	file, err := parser.ParseFile(s.fset, "", src, parser.ParseComments|parser.SkipObjectResolution)
 	if file == nil || err != nil && len(file.Decls) == 0 {
 		return s
 	}
@@ -108,13 +121,13 @@ func scanGo(src []byte, test bool) goScan {
 	for _, g := range file.Comments {
 		for _, c := range g.List {
 			if strings.HasPrefix(c.Text, "//go:linkname") {
-				s.words = append(s.words, "reaches into other packages by linkname")
+				s.say(c.Pos(), "reaches into other packages by linkname")
 			}
 		}
 	}
 	for _, imp := range file.Imports {
 		if imp.Path.Value == `"C"` {
-			s.words = append(s.words, "runs C")
+			s.say(imp.Pos(), "runs C")
 		}
 	}
 	library := file.Name.Name != "main"
@@ -162,13 +175,13 @@ func (s *goScan) selector(sel *ast.SelectorExpr, library bool) {
 	name := id.Name + "." + sel.Sel.Name
 	switch {
 	case exits[name]:
-		s.words = append(s.words, "ends or takes over the process ("+name+")")
+		s.say(sel.Pos(), "ends or takes over the process ("+name+")")
 	case name == "os.Exit" && library && !s.test:
-		s.words = append(s.words, "ends the process (os.Exit)")
+		s.say(sel.Pos(), "ends the process (os.Exit)")
 	case library && !s.test && libraryKnows[name]:
-		s.words = append(s.words, "looks who runs it ("+name+")")
+		s.say(sel.Pos(), "looks who runs it ("+name+")")
 	case !s.test && knows[name] != "":
-		s.words = append(s.words, knows[name]+" ("+name+")")
+		s.say(sel.Pos(), knows[name]+" ("+name+")")
 	}
 }
 
@@ -183,11 +196,11 @@ func (s *goScan) literal(lit *ast.BasicLit) {
 		return
 	}
 	if strings.Contains(text, "\x16") {
-		s.words = append(s.words, "writes the mark of a test's result")
+		s.say(lit.Pos(), "writes the mark of a test's result")
 	}
 	for _, m := range anywhere() {
 		if m.form.MatchString(text) {
-			s.words = append(s.words, m.word)
+			s.say(lit.Pos(), m.word)
 		}
 	}
 	if s.test {
@@ -195,12 +208,12 @@ func (s *goScan) literal(lit *ast.BasicLit) {
 	}
 	for _, p := range []string{"--- PASS", "--- FAIL", "--- SKIP", "=== RUN"} {
 		if strings.Contains(text, p) {
-			s.words = append(s.words, "prints like a test run")
+			s.say(lit.Pos(), "prints like a test run")
 			return
 		}
 	}
 	if text == ".test" || strings.HasSuffix(text, ".test.exe") || strings.HasPrefix(strings.TrimLeft(text, "-"), "test.") && len(text) < 32 && !strings.ContainsAny(text, "/ ") {
-		s.words = append(s.words, "looks who runs it ("+lit.Value+")")
+		s.say(lit.Pos(), "looks who runs it ("+lit.Value+")")
 	}
 }
 

@@ -2,8 +2,11 @@ package verify
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
+
+	"agency/internal/code"
 )
 
 func TestForging(t *testing.T) {
@@ -28,10 +31,10 @@ func TestForging(t *testing.T) {
 		"cgo":               {"a.go", "", "package p\n\nimport \"C\"\n", "runs C"},
 		"a test of flags":   {"a_test.go", "", goSrc("func TestA(t *testing.T) { _ = \"--- PASS\"; _ = testing.Short() }\n"), ""},
 
-		"python: asks":       {"a.py", "", "import os\nif os.environ.get('PYTEST_CURRENT_TEST'):\n    pass\n", "reads pytest's environment"},
-		"python: modules":    {"a.py", "", "import sys\nx = 'pytest' in sys.modules\n", "looks at the loaded modules"},
-		"python: exits":      {"a.py", "def a(): pass\n", "import os\ndef a(): os._exit(0)\n", "ends the process"},
-		"python: at import":  {"pkg/__init__.py", "", "import sys\nsys.exit(0)\n", "exits when it is imported"},
+		"python: asks":       {"a.py", "", "import os\nif os.environ.get('PYTEST_CURRENT_TEST'):\n    pass\n", "reads the test runner's environment: PYTEST_CURRENT_TEST"},
+		"python: modules":    {"a.py", "", "import sys\nx = 'pytest' in sys.modules\n", "looks at the loaded modules: sys.modules"},
+		"python: exits":      {"a.py", "def a(): pass\n", "import os\ndef a(): os._exit(0)\n", "ends the process: os._exit"},
+		"python: at import":  {"pkg/__init__.py", "", "import sys\nsys.exit(0)\n", "exits when it is imported: sys.exit"},
 		"python: a function": {"a.py", "", "import sys\ndef main():\n    sys.exit(1)\n", ""},
 		"python: a hook":     {"plug.py", "", "def pytest_runtest_makereport(item, call):\n    pass\n", "hooks into pytest"},
 		"python: site":       {"sitecustomize.py", "", "x = 1\n", "loaded before everything else"},
@@ -39,11 +42,11 @@ func TestForging(t *testing.T) {
 		"python: a comment":  {"a.py", "", "# unlike os._exit this returns\n", ""},
 		"python: tests":      {"tests/test_a.py", "", "import pytest, sys\ndef test_a():\n    assert 'x' in sys.modules\n", ""},
 
-		"js: asks":      {"a.js", "", "if (process.env.NODE_TEST_CONTEXT) {}\n", "reads the test runner's environment"},
-		"js: exits":     {"a.ts", "", "process.exit(0);\n", "ends the process"},
-		"js: the code":  {"a.js", "", "process.on('exit', () => { process.exitCode = 0 })\n", "decides the exit code"},
+		"js: asks":      {"a.js", "", "if (process.env.NODE_TEST_CONTEXT) {}\n", "reads the test runner's environment: NODE_TEST_CONTEXT"},
+		"js: exits":     {"a.ts", "", "export const f = () => { process.exit(0); };\n", "ends the process: process.exit"},
+		"js: the code":  {"a.js", "", "process.on('exit', () => { process.exitCode = 0 })\nexports.a = 1\n", "decides the exit code: process.exitCode"},
 		"js: NODE_ENV":  {"a.js", "", "const t = process.env.NODE_ENV === 'test'\n", "asks whether it is tested"},
-		"js: an import": {"src/a.js", "", "import { mock } from 'node:test'\n", "imports the test runner"},
+		"js: an import": {"src/a.js", "", "import { mock } from 'node:test'\n", "imports the test runner: node:test"},
 		"js: a test":    {"a.test.js", "", "const test = require('node:test')\nconst assert = require('assert')\n", ""},
 
 		"rust: asks":  {"src/a.rs", "", "fn a() -> bool { cfg!(test) }\n", "asks whether it is tested"},
@@ -57,7 +60,7 @@ func TestForging(t *testing.T) {
 			if tt.before != "" {
 				f.before = []byte(tt.before)
 			}
-			got, err := (&job{}).forging(context.Background(), []source{f})
+			got, err := syntaxJob(t).forging(context.Background(), []source{f}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,9 +68,18 @@ func TestForging(t *testing.T) {
 			for _, w := range got {
 				words = append(words, w.Detail)
 			}
-			if s := strings.Join(words, "; "); s != tt.want {
+			places := regexp.MustCompile(`, ` + regexp.QuoteMeta(tt.path) + `:\d+`)
+			if s := strings.ReplaceAll(places.ReplaceAllString(strings.Join(words, "; "), ""), "; ", ", "); s != tt.want {
 				t.Errorf("got %q, want %q", s, tt.want)
 			}
 		})
 	}
+}
+
+// syntaxJob is a job that can read syntax, and nothing else.
+func syntaxJob(t *testing.T) *job {
+	t.Helper()
+	e := code.New(code.Options{})
+	t.Cleanup(func() { _ = e.Close() })
+	return &job{v: &Verifier{o: Options{Syntax: e}}}
 }

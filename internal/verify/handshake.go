@@ -54,7 +54,7 @@ func handshakes(files []source, criteria []agency.Criterion) (out []agency.Weake
 		}
 		names := slices.Concat(
 			shared(namesIn(envReads()[f.lang], f.after), namesIn(envReads()[f.lang], f.before), tests, said, mentions),
-			shared(variables(f.lang, f.after), variables(f.lang, f.before), tests, said, sets))
+			shared(variables(f.lang, f.after), variables(f.lang, f.before), tests, said, setsText))
 		for _, n := range names {
 			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: "reads " + n + ", which the tests of this run set"})
 		}
@@ -77,8 +77,8 @@ func shared(now, before, tests []string, said string, uses func(test, name strin
 
 func mentions(test, name string) bool { return strings.Contains(test, name) }
 
-// sets tells whether a source gives a variable of another module a value.
-func sets(test, name string) bool {
+// setsText tells whether a source gives a variable of another module a value.
+func setsText(test, name string) bool {
 	if !strings.Contains(test, name) {
 		return false
 	}

@@ -196,8 +196,8 @@ func (j *job) weaker(ctx context.Context, f *facts, quiet []agency.Weakening) ([
 	out = append(out, control(f.changes, files, named)...)
 	out = append(out, edited(f.changes, f.Writes)...)
 	out = append(out, lessAsserted(files, !f.claimSuite.receipt.Parsed)...)
-	forged, err := j.forging(ctx, files)
-	out = append(append(out, forged...), handshakes(files, f.Criteria)...)
+	forged, err := j.forging(ctx, files, f.Criteria)
+	out = append(out, forged...)
 	slices.SortStableFunc(out, func(a, b agency.Weakening) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) })
 	return slices.CompactFunc(out, agency.Weakening.Same), err
 }

@@ -69,7 +69,7 @@ func (tt trick) weakenings(t *testing.T) []agency.Weakening {
 	out := control(changes, files, named)
 	out = append(out, edited(changes, tt.writes)...)
 	out = append(out, lessAsserted(files, false)...)
-	forged, err := (&job{}).forging(context.Background(), files)
+	forged, err := syntaxJob(t).forging(context.Background(), files, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTricks(t *testing.T) {
 		"python: a package's types":      {after: m("app/types.py", "X = 1\n"), want: ""},
 		"python: an entry point":         {after: m("evil.egg-info/entry_points.txt", "[pytest11]\nevil = evil\n"), want: "entry_points.txt"},
 		"python: a declared plugin":      {before: m("pyproject.toml", "[project]\nname='x'\n"), after: m("pyproject.toml", "[project]\nname='x'\n[project.entry-points.pytest11]\ne = 'e'\n"), want: "pyproject.toml"},
-		"python: exits without a name":   {after: m("a.py", "import os\ngetattr(os, '_ex' + 'it')(0)\n"), want: "reaches what it does not name"},
+		"python: exits without a name":   {after: m("a.py", "import os\ngetattr(os, '_ex' + 'it')(0)\n"), want: "ends the process: os._exit"},
 		"python: a link for a test":      {before: m("tests/test_a.py", py("")), after: m("tests/test_a.py", "->../x.py", "x.py", py("")), want: "it became a link"},
 		"python: a link for a folder":    {before: m("tests/unit/test_a.py", py("")), after: m("tests/unit/test_a.py", "", "tests/unit", "->../other"), want: "it became a link"},
 
@@ -135,7 +135,7 @@ func TestTricks(t *testing.T) {
 		"js: its own expect":       {before: m("a.test.js", js), after: m("a.test.js", strings.Replace(js, "const { expect } = require('chai');", "const expect = () => ({ to: { equal() {} } });", 1)), want: "redefines an assertion"},
 		"js: a mocked assert":      {before: m("a.test.js", js), after: m("a.test.js", "jest.mock('node:assert');\n"+js), want: "mocks the test runner"},
 		"js: failures swallowed":   {before: m("a.test.js", js), after: m("a.test.js", strings.Replace(js, "expect(a()).to.equal(1);", "try { expect(a()).to.equal(1); } catch (e) {}", 1)), want: "swallows failures"},
-		"js: exits without a name": {after: m("a.js", "process['ex' + 'it'](0)\n"), want: "reaches what it does not name"},
+		"js: exits without a name": {after: m("a.js", "process['ex' + 'it'](0)\n"), want: "puts a name together of texts: exit, a.js:1"},
 		"js: a snapshot":           {before: m("src/__snapshots__/a.snap", "x"), after: m("src/__snapshots__/a.snap", "y"), writes: []string{"src/*.js"}, want: "outside of the declared writes: src/__snapshots__/a.snap"},
 
 		"make: a script behind it":   {before: m("Makefile", "all: build\n\ntest: prep\n\t./ci/run.sh\nprep:\n\t@true\n", "ci/run.sh", "#!/bin/sh\ngo test ./...\n"), after: m("ci/run.sh", "#!/bin/sh\ntrue\n"), commands: check.Commands{Test: "make test"}, want: "ci/run.sh"},
