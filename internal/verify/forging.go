@@ -14,24 +14,21 @@ import (
 // from a process that the claim's code shares, so that no reading of them can
 // be proof against that; what is new of it is shown to a person instead.
 func (j *job) forging(ctx context.Context, files []source) ([]agency.Weakening, error) {
+	read, err := j.syntaxMarks(ctx, files)
+	if err != nil {
+		return nil, err
+	}
 	var out []agency.Weakening
 	for _, f := range files {
 		if f.after == nil {
 			continue
 		}
-		var before, after []string
-		switch f.lang {
-		case golang:
-			p := j.goPackage(f)
-			var err error
-			if before, after, err = p.marks(ctx); err != nil {
-				return nil, err
-			}
-		default:
-			before, after = textMarks(f, f.before), textMarks(f, f.after)
+		words := read[f.path]
+		if !bySyntax(f) {
+			words = strings.Join(beyond(textMarks(f, f.after), textMarks(f, f.before)), ", ")
 		}
-		if fresh := beyond(after, before); len(fresh) > 0 {
-			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: strings.Join(fresh, ", ")})
+		if words != "" {
+			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: words})
 		}
 	}
 	return out, nil
@@ -82,7 +79,7 @@ var stdlib = func() map[string]bool {
 	return out
 }()
 
-// textMarks are the ways that a file of another language than Go has.
+// textMarks are the ways that a file has whose syntax is not read.
 func textMarks(f source, src []byte) []string {
 	if src == nil {
 		return nil

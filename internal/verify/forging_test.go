@@ -4,10 +4,14 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"agency/internal/code"
 )
 
 func TestForging(t *testing.T) {
 	goSrc := func(body string) string { return "package p\n\nimport (\n\t\"os\"\n)\n\n" + body }
+	syntax := code.New(code.Options{})
+	t.Cleanup(func() { _ = syntax.Close() })
 	for name, tt := range map[string]struct{ path, before, after, want string }{
 		"honest":            {"a.go", "", goSrc("func A() int { return 1 }\n\nvar x = A()\n\nfunc init() { x++ }\n"), ""},
 		"init exits":        {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nfunc init() {\n\tif true {\n\t\tos.Exit(0)\n\t}\n}\n", "an initialiser ends the process"},
@@ -57,7 +61,7 @@ func TestForging(t *testing.T) {
 			if tt.before != "" {
 				f.before = []byte(tt.before)
 			}
-			got, err := (&job{}).forging(context.Background(), []source{f})
+			got, err := (&job{v: &Verifier{o: Options{Syntax: syntax}}}).forging(context.Background(), []source{f})
 			if err != nil {
 				t.Fatal(err)
 			}
