@@ -115,3 +115,22 @@ func (n Node) Line() int {
 	}
 	return line
 }
+
+// Children are all the node's children, those of punctuation too, without
+// comments.
+func (n Node) Children() (out []Node) {
+	for c := range n.n.children() {
+		if !c.isComment() {
+			out = append(out, Node{c})
+		}
+	}
+	return out
+}
+
+// Attributes are those before an item of Rust, the nearest first.
+func (n Node) Attributes() (out []Node) {
+	for _, a := range attributes(n.n) {
+		out = append(out, Node{a})
+	}
+	return out
+}

@@ -66,7 +66,7 @@ func textUnits(lang language, src string) []unit {
 	})
 	inner := map[int]string{} // functions within the one that begins here
 	if lang == python {
-		starts, inner = nested(bare, starts)
+		starts, inner = withinOthers(bare, starts)
 	}
 	first := len(src)
 	if len(starts) > 0 {
@@ -93,9 +93,9 @@ func textUnits(lang language, src string) []unit {
 	return out
 }
 
-// nested takes the functions away that stand within another: what they assert is
+// withinOthers takes the functions away that stand within another: what they assert is
 // asserted by that one, and what they return is no end of it.
-func nested(bare string, starts [][]int) (out [][]int, inner map[int]string) {
+func withinOthers(bare string, starts [][]int) (out [][]int, inner map[int]string) {
 	inner = map[int]string{}
 	until, within := 0, 0
 	for _, m := range starts {

@@ -19,6 +19,10 @@ import (
 // from a process that the claim's code shares, so that no reading of them can
 // be proof against that; what is new of it is shown to a person instead.
 func (j *job) forging(ctx context.Context, files []source, criteria []agency.Criterion) ([]agency.Weakening, error) {
+	seen, err := j.syntaxMarks(ctx, files)
+	if err != nil {
+		return nil, err
+	}
 	read, err := j.readTrees(ctx, files)
 	if err != nil {
 		return nil, err
@@ -28,12 +32,13 @@ func (j *job) forging(ctx context.Context, files []source, criteria []agency.Cri
 		if f.after == nil {
 			continue
 		}
-		before, after, err := j.marksOf(ctx, f, read[f.path])
-		if err != nil {
-			return nil, err
+		words := seen[f.path]
+		if !bySyntax(f) {
+			before, after := marksOf(f, read[f.path])
+			words = said(f.path, beyond(after, before))
 		}
-		if fresh := beyond(after, before); len(fresh) > 0 {
-			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: said(f.path, fresh)})
+		if words != "" {
+			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: words})
 		}
 	}
 	return out, nil
@@ -59,11 +64,8 @@ func said(p string, all []telling) string {
 }
 
 // marksOf are those of both sides of a file.
-func (j *job) marksOf(ctx context.Context, f source, read sidesOfFile) (before, after []telling, err error) {
-	if f.lang == golang {
-		return j.goPackage(f).marks(ctx)
-	}
-	return append(tellings(read.before), textMarks(f, f.before)...), append(tellings(read.after), textMarks(f, f.after)...), nil
+func marksOf(f source, read sidesOfFile) (before, after []telling) {
+	return append(tellings(read.before), textMarks(f, f.before)...), append(tellings(read.after), textMarks(f, f.after)...)
 }
 
 // beyond are the marks of after that before has fewer times, each once and where
@@ -128,8 +130,7 @@ var stdlib = func() map[string]bool {
 	return out
 }()
 
-// textMarks are the ways that the name and the text of a file of another
-// language than Go have.
+// textMarks are the ways that the name and the text of a file have.
 func textMarks(f source, src []byte) []telling {
 	if src == nil {
 		return nil

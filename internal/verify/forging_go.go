@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,62 +14,333 @@ import (
 	"agency/internal/git"
 )
 
-// goFile is a changed file of Go with the package around it, which is read only
-// where an initialiser calls something that is not in the file.
-type goFile struct {
-	j *job
-	source
+// goOrigins are the ways by which code of Go can look at who runs it.
+var goOrigins = map[string]origin{
+	"runtime.Caller": {grade: gradeStrong, results: []int{0, 1, 2}}, "runtime.Callers": {grade: gradeStrong},
+	"runtime.CallersFrames": {grade: gradeStrong, results: []int{0}}, "runtime.FuncForPC": {grade: gradeStrong},
+	"runtime.Stack": {grade: gradeStrong}, "runtime/debug.Stack": {grade: gradeStrong},
+	"runtime.NumGoroutine": {grade: gradeStrong, number: true}, "runtime.GoroutineProfile": {grade: gradeStrong}, "runtime.NumCgoCall": {grade: gradeStrong, number: true},
+	"runtime/pprof.Lookup": {grade: gradeStrong}, "runtime/pprof.Profiles": {grade: gradeStrong}, "runtime/pprof.Label": {grade: gradeStrong},
+	"os.Executable": {grade: gradeStrong, results: []int{0}, own: true}, "os.Getppid": {grade: gradeStrong}, "syscall.Getppid": {grade: gradeStrong},
+	"expvar.Get": {grade: gradeStrong}, "log.Flags": {grade: gradeStrong},
+	"os.Args": {grade: gradeArgs}, "flag.CommandLine": {grade: gradeArgs}, "flag.Lookup": {grade: gradeArgs}, "flag.Visit": {grade: gradeArgs},
+	"flag.VisitAll": {grade: gradeArgs}, "flag.Args": {grade: gradeArgs}, "flag.Arg": {grade: gradeArgs}, "flag.NArg": {grade: gradeArgs},
+	"flag.NFlag": {grade: gradeArgs}, "flag.Parsed": {grade: gradeArgs},
+	"os.Getwd": {grade: gradeWeak, results: []int{0}}, "syscall.Getwd": {grade: gradeWeak}, "runtime/debug.ReadBuildInfo": {grade: gradeWeak, results: []int{0}},
 }
 
-func (j *job) goPackage(f source) goFile { return goFile{j, f} }
-
-// marks are the ways by which either side of the file can know of its tests or
-// end them.
-func (g goFile) marks(ctx context.Context) (before, after []telling, err error) {
-	if before, err = g.side(ctx, g.before, g.j.task.base); err != nil {
-		return nil, nil, err
-	}
-	after, err = g.side(ctx, g.after, g.j.task.claim)
-	return before, after, err
+// goFileCalls look at files by their name.
+var goFileCalls = map[string]bool{
+	"os.Stat": true, "os.Lstat": true, "os.Open": true, "os.OpenFile": true, "os.ReadFile": true, "os.ReadDir": true, "os.Readlink": true,
+	"os.DirFS": true, "path/filepath.Glob": true, "path/filepath.Abs": true, "path/filepath.EvalSymlinks": true, "io/ioutil.ReadFile": true, "io/ioutil.ReadDir": true,
 }
 
-func (g goFile) side(ctx context.Context, src []byte, tree agency.OID) ([]telling, error) {
-	if src == nil {
-		return nil, nil
+// goFlows are packages whose functions give on what they are given.
+var goFlows = []string{
+	"strings.", "bytes.", "path.", "path/filepath.Base", "path/filepath.Clean", "path/filepath.Dir", "path/filepath.Ext", "path/filepath.Join", "path/filepath.Rel",
+	"path/filepath.ToSlash", "path/filepath.Match", "path/filepath.Split", "fmt.Sprint", "fmt.Append", "fmt.Errorf", "slices.", "maps.", "strconv.", "regexp.", "unicode/utf8.", "cmp.",
+	"os.Stat", "os.Lstat", "errors.",
+}
+
+// goBuiltins are functions and types of the language that do.
+var goBuiltins = []string{"string", "len", "append", "min", "max", "int", "int64", "uint64", "bool", "byte", "any"}
+
+// goLore is what is known of Go; exists tells what files the claim has.
+func goLore(exists func(string) bool) *lore {
+	return &lore{
+		origins: goOrigins,
+		asked: func(f *synFile, name, constant string) (origin, bool) {
+			if name == "os.Getenv" || name == "os.LookupEnv" {
+				return origin{grade: gradeStrong}, slices.Contains([]string{"_", "PWD", "OLDPWD", "GOCOVERDIR", "GOTEST", "GOFLAGS"}, constant)
+			}
+			if !goFileCalls[name] || path.IsAbs(constant) {
+				return origin{}, false
+			}
+			dir := path.Dir(f.path)
+			beside := dir != "." && exists(path.Join(dir, constant)) && !exists(path.Clean(constant))
+			return origin{grade: gradeWeak}, beside || path.Clean(constant) == "." || strings.HasSuffix(constant, ".go") || isTestFile(constant)
+		},
+		flows: func(name string) bool {
+			return slices.Contains(goBuiltins, name) || slices.ContainsFunc(goFlows, func(p string) bool { return strings.HasPrefix(name, p) })
+		},
+		tells: func(name string) bool {
+			for _, p := range []string{"fmt.Print", "fmt.Fprint", "log.", "log/slog."} {
+				if strings.HasPrefix(name, p) {
+					return true
+				}
+			}
+			return slices.Contains([]string{"Print", "Printf", "Println", "Log", "Logf", "Debug", "Info", "Warn", "Error", "Errorf", "println", "print"}, name)
+		},
+		argType: func(typ string) bool {
+			switch typ {
+			case "[]string", "int", "error", "context.Context", "io.Writer", "io.Reader", "*os.File", "io/fs.FS", "string":
+				return true
+			}
+			return false
+		},
 	}
-	s := scanGo(src, g.test)
-	if s.file == nil {
-		return nil, nil
+}
+
+// goAsks are names by which code outside of tests asks for them.
+var goAsks = map[string]string{
+	"testing.Testing": "asks whether it is tested", "testing.Short": "asks whether it is tested", "testing.Verbose": "asks whether it is tested",
+	"testing.CoverMode": "asks whether it is tested", "testing.MainStart": "runs tests itself", "testing.Init": "runs tests itself",
+	"testing.Main": "runs tests itself",
+}
+
+// exits are selectors that end or replace the process, whoever calls them.
+var exits = map[string]bool{
+	"syscall.Exit": true, "unix.Exit": true, "syscall.Exec": true, "unix.Exec": true, "syscall.RawSyscall": true, "syscall.RawSyscall6": true,
+	"syscall.Syscall": true, "syscall.Syscall6": true, "unix.RawSyscall": true, "unix.Syscall": true, "syscall.Kill": true, "unix.Kill": true,
+	"syscall.Dup2": true, "syscall.Dup3": true, "unix.Dup2": true, "unix.Dup3": true, "plugin.Open": true,
+}
+
+// goScan is what one file of Go shows by itself.
+type goScan struct {
+	file  *ast.File
+	set   *token.FileSet
+	test  bool
+	syn   *synFile
+	words []aware
+}
+
+// scanGo reads a file and finds the words that matter.
+func scanGo(p string, src []byte, test bool) goScan {
+	s := goScan{test: test, set: token.NewFileSet()}
+	file, err := parser.ParseFile(s.set, "", src, parser.ParseComments|parser.SkipObjectResolution)
+	if file == nil || err != nil && len(file.Decls) == 0 {
+		return s
 	}
-	ends := s.ends()
-	if len(ends) == 0 {
-		return s.words, nil
+	s.file = file
+	r := newGoReader(s.set, file)
+	s.syn = r.read(p, src)
+	for _, g := range file.Comments {
+		for _, c := range g.List {
+			if strings.HasPrefix(c.Text, "//go:linkname") {
+				s.say(c, "reaches into other packages by linkname")
+			}
+		}
+	}
+	for _, imp := range file.Imports {
+		name, _ := strconv.Unquote(imp.Path.Value)
+		switch {
+		case name == "C":
+			s.say(imp, "runs C")
+		case imp.Name != nil && imp.Name.Name == "." && slices.Contains([]string{"os", "syscall", "runtime", "runtime/debug", "flag", "golang.org/x/sys/unix"}, name):
+			s.say(imp, "uses the names of "+name+" as its own")
+		}
+	}
+	canonical(file)
+	if test {
+		ast.Inspect(file, func(n ast.Node) bool { s.hollow(n); return true })
+	}
+	s.literals()
+	s.equal()
+	return s
+}
+
+func (s *goScan) say(n ast.Node, word string) {
+	s.words = append(s.words, aware{word: word, line: s.set.Position(n.Pos()).Line})
+}
+
+// canonical gives the packages that end or look at a process their own names
+// where they are imported by others.
+func canonical(file *ast.File) {
+	names := map[string]string{}
+	for _, imp := range file.Imports {
+		p, _ := strconv.Unquote(imp.Path.Value)
+		if imp.Name != nil && slices.Contains([]string{"os", "syscall", "runtime", "plugin", "testing", "golang.org/x/sys/unix"}, p) {
+			names[imp.Name.Name] = path.Base(p)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok && names[id.Name] != "" {
+				id.Name = names[id.Name]
+			}
+		}
+		return true
+	})
+}
+
+// literals finds what a test binary is called, its flags, and the lines that it
+// prints.
+func (s *goScan) literals() {
+	for _, fn := range s.syn.funcs {
+		fn.body.texts(func(text string, line int) {
+			say := func(word string) { s.words = append(s.words, aware{word: word, line: line}) }
+			if strings.Contains(text, "\x16") {
+				say("writes the mark of a test's result")
+			}
+			for _, m := range anywhere() {
+				if m.form.MatchString(text) || m.form.MatchString(strconv.Quote(text)) {
+					say(m.word)
+				}
+			}
+			if s.test {
+				return
+			}
+			for _, p := range []string{"--- PASS", "--- FAIL", "--- SKIP", "=== RUN"} {
+				if strings.Contains(text, p) {
+					say("prints like a test run")
+					return
+				}
+			}
+			if text == ".test" || strings.HasSuffix(text, ".test.exe") || strings.HasPrefix(strings.TrimLeft(text, "-"), "test.") && len(text) < 32 && !strings.ContainsAny(text, "/ ") {
+				say("looks who runs it (" + strconv.Quote(text) + ")")
+			}
+		})
+	}
+}
+
+// goHooks are methods by which others compare; of those that are true only the
+// other side has to be looked at.
+var goHooks = map[string]bool{"Equal": true, "Eq": true, "Equals": true, "Compare": true, "Cmp": true, "Is": false}
+
+// equal finds methods that compare without looking at what they compare.
+func (s *goScan) equal() {
+	for _, fn := range s.syn.funcs {
+		both, is := goHooks[fn.name]
+		if !is || fn.owner == "" || len(fn.params) != 1 || len(fn.results) != 1 || s.syn.bare[fn.owner] ||
+			!slices.Contains([]string{"bool", "int"}, fn.results[0]) || !both && fn.params[0].typ != "error" {
+			continue
+		}
+		c := comparing{fn: fn, self: fn.hook, other: fn.params[0].name, both: both}
+		if c.hollowEqual() {
+			s.words = append(s.words, aware{word: fn.owner + "." + fn.name + " gives the same whatever it is compared with", line: fn.line})
+		}
+	}
+}
+
+// product are the words of a file of the product that need the functions around
+// it: what it names of the process, and how it ends it.
+func (k *knower) goProduct(f *synFile) (out []aware) {
+	for _, fn := range f.funcs {
+		k.at = fn
+		honest := map[*syn]bool{}
+		fn.body.every(func(s *syn) bool {
+			if s.op == opCall && s.callee() == "os.Exit" && len(s.kids) == 2 && (f.program || k.commands(fn, nil) && fails(s.kids[1])) {
+				honest[s.kids[0]] = true
+			}
+			if s.op != opName {
+				return true
+			}
+			name := strings.TrimPrefix(s.text, "golang.org/x/sys/")
+			switch word := goAsks[name]; {
+			case word != "":
+				out = append(out, aware{word: word + " (" + name + ")", line: s.line})
+			case name == "os.Exit" && !f.program && !honest[s]:
+				out = append(out, aware{word: "ends the process (os.Exit)", line: s.line})
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// fails tells of an exit code that is not zero, or not known to be.
+func fails(code *syn) bool {
+	text, ok := code.constant()
+	return ok && strings.Trim(text, "0") != "" || !ok && (code.op == opName || code.op == opCall)
+}
+
+// goExits are the names by which a file of any kind ends or takes over the
+// process.
+func goExits(f *synFile) (out []aware) {
+	for _, fn := range f.funcs {
+		fn.body.every(func(s *syn) bool {
+			if name := strings.TrimPrefix(s.text, "golang.org/x/sys/"); s.op == opName && exits[name] {
+				out = append(out, aware{word: "ends or takes over the process (" + name + ")", line: s.line})
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// goSide finds the marks of one side of the changed files of Go.
+func (j *job) goSide(ctx context.Context, files []source, after bool, exists func(string) bool) (map[string][]aware, error) {
+	out := map[string][]aware{}
+	var product []*synFile
+	tree := j.task.base
+	if after {
+		tree = j.task.claim
+	}
+	for _, f := range files {
+		src := f.before
+		if after {
+			src = f.after
+		}
+		if src == nil || f.lang != golang {
+			continue
+		}
+		s := scanGo(f.path, src, f.test)
+		if s.file == nil {
+			continue
+		}
+		words := append(s.words, goExits(s.syn)...)
+		if !f.test {
+			product = append(product, s.syn)
+		}
+		more, err := j.goAround(ctx, f, s, tree)
+		if err != nil {
+			return nil, err
+		}
+		out[f.path] = append(words, more...)
+	}
+	k := newKnower(goLore(exists), product)
+	for _, f := range product {
+		out[f.path] = slices.Concat(out[f.path], k.goProduct(f), k.marks(f))
+	}
+	return out, nil
+}
+
+// goAround are the marks of a file that need its package: what its initialisers
+// reach, and what its TestMain hands on.
+func (j *job) goAround(ctx context.Context, f source, s goScan, tree agency.OID) (out []aware, err error) {
+	ends := goEnds(s.file)
+	mains := goMains(s.file)
+	if len(ends)+len(mains) == 0 {
+		return nil, nil
 	}
 	funcs := map[string]*ast.FuncDecl{}
 	addFuncs(funcs, s.file)
-	if missing(ends, funcs) {
-		if err := g.siblings(ctx, tree, funcs); err != nil {
+	if missing(ends, funcs) || len(mains) > 0 {
+		if err := j.goSiblings(ctx, f.path, tree, funcs); err != nil {
 			return nil, err
 		}
 	}
 	if reachesEnd(ends, funcs) {
-		s.say(token.NoPos, "an initialiser ends the process")
+		out = append(out, aware{word: "an initialiser ends the process"})
 	}
-	return s.words, nil
+	for _, m := range mains {
+		if word := (wholeRun{funcs: funcs}).fault(m); word != "" && f.test {
+			line := s.set.Position(m.Pos())
+			text := s.syn.text[line.Offset:min(s.set.Position(m.End()).Offset, len(s.syn.text))]
+			out = append(out, aware{word: m.Name.Name + " " + word, key: word + text, line: line.Line})
+		}
+	}
+	return out, nil
 }
 
-// siblings adds the functions of the package's other files.
-func (g goFile) siblings(ctx context.Context, tree agency.OID, funcs map[string]*ast.FuncDecl) error {
-	entries, err := g.j.tree(ctx, tree)
+// goSiblings adds the functions of the package's other files.
+func (j *job) goSiblings(ctx context.Context, p string, tree agency.OID, funcs map[string]*ast.FuncDecl) error {
+	if j.run == nil {
+		return nil
+	}
+	entries, err := j.tree(ctx, tree)
 	if err != nil {
 		return err
 	}
 	left := maxSourcesSum
 	for _, e := range entries {
-		if path.Dir(e.Path) != path.Dir(g.path) || e.Path == g.path || path.Ext(e.Path) != ".go" {
+		if path.Dir(e.Path) != path.Dir(p) || e.Path == p || path.Ext(e.Path) != ".go" {
 			continue
 		}
-		b, err := g.j.text(ctx, e.Mode, e.ID, min(left, maxSourceSize))
+		b, err := j.text(ctx, e.Mode, e.ID, min(left, maxSourceSize))
 		if left -= len(b); git.IsTooLong(err) {
 			continue // where the change made it so, it is named as unread
 		}
@@ -76,6 +348,7 @@ func (g goFile) siblings(ctx context.Context, tree agency.OID, funcs map[string]
 			return err
 		}
 		if file, _ := parser.ParseFile(token.NewFileSet(), "", b, parser.SkipObjectResolution); file != nil {
+			canonical(file)
 			addFuncs(funcs, file)
 		}
 	}
@@ -87,269 +360,5 @@ func addFuncs(funcs map[string]*ast.FuncDecl, file *ast.File) {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name != "init" && f.Body != nil {
 			funcs[f.Name.Name] = f // methods by their name: more is found, never less
 		}
-	}
-}
-
-// goScan is what one file of Go shows by itself.
-type goScan struct {
-	file  *ast.File
-	fset  *token.FileSet
-	src   []byte
-	test  bool
-	words []telling
-}
-
-// say notes a mark where it stands; without a place it is the file's.
-func (s *goScan) say(at token.Pos, word string) {
-	if !at.IsValid() {
-		s.words = append(s.words, telling{word: word})
-		return
-	}
-	pos := s.fset.PositionFor(at, false)
-	line, _, _ := strings.Cut(string(s.src[pos.Offset-pos.Column+1:]), "\n")
-	s.words = append(s.words, telling{word: word, line: pos.Line, code: strings.TrimSpace(line)})
-}
-
-// scanGo finds the words and calls that matter.
-func scanGo(src []byte, test bool) goScan {
-	s := goScan{test: test, src: src, fset: token.NewFileSet()}
-	file, err := parser.ParseFile(s.fset, "", src, parser.ParseComments|parser.SkipObjectResolution)
-	if file == nil || err != nil && len(file.Decls) == 0 {
-		return s
-	}
-	s.file = file
-	for _, g := range file.Comments {
-		for _, c := range g.List {
-			if strings.HasPrefix(c.Text, "//go:linkname") {
-				s.say(c.Pos(), "reaches into other packages by linkname")
-			}
-		}
-	}
-	for _, imp := range file.Imports {
-		if imp.Path.Value == `"C"` {
-			s.say(imp.Pos(), "runs C")
-		}
-	}
-	library := file.Name.Name != "main"
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			s.selector(n, library)
-		case *ast.BasicLit:
-			s.literal(n)
-		}
-		if test {
-			s.hollow(n)
-		}
-		return true
-	})
-	return s
-}
-
-// knows are selectors by which code outside of tests can tell that it is
-// tested.
-var knows = map[string]string{
-	"testing.Testing": "asks whether it is tested", "testing.Short": "asks whether it is tested", "testing.Verbose": "asks whether it is tested",
-	"testing.CoverMode": "asks whether it is tested", "testing.MainStart": "runs tests itself", "testing.Init": "runs tests itself",
-	"testing.Main": "runs tests itself", "runtime.Callers": "looks at its callers", "runtime.Caller": "looks at its callers",
-	"debug.ReadBuildInfo": "looks at its own build", "debug.Stack": "looks at its callers", "runtime.FuncForPC": "looks at its callers",
-}
-
-// libraryKnows are selectors that only a command has use for.
-var libraryKnows = map[string]bool{
-	"os.Args": true, "os.Executable": true, "flag.Lookup": true, "flag.Visit": true, "flag.VisitAll": true, "flag.Args": true,
-}
-
-// exits are selectors that end or replace the process, whoever calls them.
-var exits = map[string]bool{
-	"syscall.Exit": true, "unix.Exit": true, "syscall.Exec": true, "unix.Exec": true, "syscall.RawSyscall": true, "syscall.RawSyscall6": true,
-	"syscall.Syscall": true, "syscall.Syscall6": true, "unix.RawSyscall": true, "unix.Syscall": true, "syscall.Kill": true, "unix.Kill": true,
-	"syscall.Dup2": true, "syscall.Dup3": true, "unix.Dup2": true, "unix.Dup3": true, "plugin.Open": true,
-}
-
-func (s *goScan) selector(sel *ast.SelectorExpr, library bool) {
-	id, ok := sel.X.(*ast.Ident)
-	if !ok {
-		return
-	}
-	name := id.Name + "." + sel.Sel.Name
-	switch {
-	case exits[name]:
-		s.say(sel.Pos(), "ends or takes over the process ("+name+")")
-	case name == "os.Exit" && library && !s.test:
-		s.say(sel.Pos(), "ends the process (os.Exit)")
-	case library && !s.test && libraryKnows[name]:
-		s.say(sel.Pos(), "looks who runs it ("+name+")")
-	case !s.test && knows[name] != "":
-		s.say(sel.Pos(), knows[name]+" ("+name+")")
-	}
-}
-
-// literal finds what a test binary is called, its flags, and the lines that it
-// prints.
-func (s *goScan) literal(lit *ast.BasicLit) {
-	if lit.Kind != token.STRING {
-		return
-	}
-	text, err := strconv.Unquote(lit.Value)
-	if err != nil {
-		return
-	}
-	if strings.Contains(text, "\x16") {
-		s.say(lit.Pos(), "writes the mark of a test's result")
-	}
-	for _, m := range anywhere() {
-		if m.form.MatchString(text) {
-			s.say(lit.Pos(), m.word)
-		}
-	}
-	if s.test {
-		return
-	}
-	for _, p := range []string{"--- PASS", "--- FAIL", "--- SKIP", "=== RUN"} {
-		if strings.Contains(text, p) {
-			s.say(lit.Pos(), "prints like a test run")
-			return
-		}
-	}
-	if text == ".test" || strings.HasSuffix(text, ".test.exe") || strings.HasPrefix(strings.TrimLeft(text, "-"), "test.") && len(text) < 32 && !strings.ContainsAny(text, "/ ") {
-		s.say(lit.Pos(), "looks who runs it ("+lit.Value+")")
-	}
-}
-
-// ends are the expressions and bodies that run before any test.
-func (s goScan) ends() []ast.Node {
-	var out []ast.Node
-	for _, d := range s.file.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			if d.Recv == nil && d.Name.Name == "init" && d.Body != nil {
-				out = append(out, d.Body)
-			}
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				if v, ok := spec.(*ast.ValueSpec); ok && d.Tok == token.VAR {
-					for _, x := range v.Values {
-						if hasCall(x) {
-							out = append(out, x)
-						}
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-func hasCall(x ast.Node) (found bool) {
-	ast.Inspect(x, func(n ast.Node) bool {
-		_, ok := n.(*ast.CallExpr)
-		found = found || ok
-		return !found
-	})
-	return found
-}
-
-// missing tells whether an initialiser names a function that is not known yet.
-func missing(roots []ast.Node, funcs map[string]*ast.FuncDecl) (found bool) {
-	for _, r := range roots {
-		ast.Inspect(r, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok {
-				name, own := called(call)
-				found = found || own && funcs[name] == nil && !builtins[name]
-			}
-			return !found
-		})
-	}
-	return found
-}
-
-var builtins = map[string]bool{
-	"append": true, "cap": true, "clear": true, "close": true, "complex": true, "copy": true, "delete": true, "imag": true, "len": true,
-	"make": true, "max": true, "min": true, "new": true, "panic": true, "print": true, "println": true, "real": true, "recover": true,
-	"string": true, "int": true, "int64": true, "uint64": true, "byte": true, "rune": true, "float64": true, "error": true, "bool": true,
-}
-
-// called is the name that a call uses; own where it is of the package itself or
-// a method.
-func called(call *ast.CallExpr) (name string, own bool) {
-	switch f := call.Fun.(type) {
-	case *ast.Ident:
-		return f.Name, true
-	case *ast.SelectorExpr:
-		return f.Sel.Name, false
-	}
-	return "", false
-}
-
-// reachesEnd tells whether what runs before any test can end the process,
-// through functions of its own package too.
-func reachesEnd(roots []ast.Node, funcs map[string]*ast.FuncDecl) (found bool) {
-	seen := map[string]bool{}
-	var visit func(ast.Node)
-	visit = func(root ast.Node) {
-		kept := keptFuncs(root)
-		ast.Inspect(root, func(n ast.Node) bool {
-			if kept[n] {
-				return false
-			}
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				if id, ok := n.X.(*ast.Ident); ok {
-					found = found || exits[id.Name+"."+n.Sel.Name] || id.Name == "os" && n.Sel.Name == "Exit" ||
-						id.Name == "runtime" && n.Sel.Name == "Goexit"
-				}
-				follow(n.Sel.Name, funcs, seen, visit)
-			case *ast.Ident:
-				follow(n.Name, funcs, seen, visit)
-			}
-			return !found
-		})
-	}
-	for _, r := range roots {
-		visit(r)
-	}
-	return found
-}
-
-// keptFuncs are functions that a literal only keeps for later, as a table of
-// commands does; of a literal whose own method is called none is kept.
-func keptFuncs(root ast.Node) map[ast.Node]bool {
-	used := map[ast.Node]bool{}
-	ast.Inspect(root, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
-			ast.Inspect(call.Fun, func(m ast.Node) bool {
-				if lit, ok := m.(*ast.CompositeLit); ok {
-					used[lit] = true
-				}
-				return true
-			})
-		}
-		return true
-	})
-	kept := map[ast.Node]bool{}
-	ast.Inspect(root, func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok || used[lit] {
-			return true
-		}
-		for _, e := range lit.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok {
-				e = kv.Value
-			}
-			switch e.(type) {
-			case *ast.FuncLit, *ast.Ident, *ast.SelectorExpr:
-				kept[e] = true
-			}
-		}
-		return true
-	})
-	return kept
-}
-
-func follow(name string, funcs map[string]*ast.FuncDecl, seen map[string]bool, visit func(ast.Node)) {
-	if f := funcs[name]; f != nil && !seen[name] {
-		seen[name] = true
-		visit(f.Body)
 	}
 }

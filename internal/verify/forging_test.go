@@ -11,6 +11,8 @@ import (
 
 func TestForging(t *testing.T) {
 	goSrc := func(body string) string { return "package p\n\nimport (\n\t\"os\"\n)\n\n" + body }
+	syntax := code.New(code.Options{})
+	t.Cleanup(func() { _ = syntax.Close() })
 	for name, tt := range map[string]struct{ path, before, after, want string }{
 		"honest":            {"a.go", "", goSrc("func A() int { return 1 }\n\nvar x = A()\n\nfunc init() { x++ }\n"), ""},
 		"init exits":        {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nfunc init() {\n\tif true {\n\t\tos.Exit(0)\n\t}\n}\n", "an initialiser ends the process"},

@@ -8,22 +8,22 @@ func (s *goScan) hollow(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.IfStmt:
 		if id, ok := n.Cond.(*ast.Ident); ok && id.Name == "false" {
-			s.say(n.Pos(), "holds code that never runs")
+			s.say(n, "holds code that never runs")
 		}
 	case *ast.CompositeLit:
 		if isTestingT(n.Type) {
-			s.say(n.Pos(), "makes a test of its own")
+			s.say(n, "makes a test of its own")
 		}
 	case *ast.CallExpr:
 		if id, ok := n.Fun.(*ast.Ident); ok && len(n.Args) == 1 && id.Name == "new" && isTestingT(n.Args[0]) {
-			s.say(n.Pos(), "makes a test of its own")
+			s.say(n, "makes a test of its own")
 		}
 		if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "recover" {
-			s.say(n.Pos(), "recovers from panics")
+			s.say(n, "recovers from panics")
 		}
 	case *ast.FuncDecl:
 		if n.Recv != nil && failing[n.Name.Name] {
-			s.say(n.Pos(), "redefines an assertion ("+n.Name.Name+")")
+			s.say(n, "redefines an assertion ("+n.Name.Name+")")
 		}
 	}
 }

@@ -60,20 +60,6 @@ var wordForms = sync.OnceValue(func() map[language][]mark {
 			{form: regexp.MustCompile(`\bif\s*\(\s*(?:false|0)\s*\)|\bwhile\s*\(\s*(?:false|0)\s*\)`), word: "holds code that never runs", only: true},
 			{form: regexp.MustCompile(`\bcatch\s*(?:\([^)]*\))?\s*\{\s*\}|\.catch\(\s*\(\w*\)\s*=>\s*\{\s*\}\s*\)`), word: "swallows failures", only: true},
 		},
-		rust: {
-			{form: regexp.MustCompile(`\bfn\s+(?:eq|ne)\s*\([^)]*\)\s*->\s*bool\s*\{\s*(?:true|false)\s*\}`), word: "equals what it is compared with", tests: true},
-			{form: regexp.MustCompile(`\bprocess::(?:exit|abort)\b|\blibc::(?:_?exit|abort|kill)\b`), word: "ends the process", tests: true},
-			{form: regexp.MustCompile(`\bcfg!\(\s*(?:not\(\s*)?test\b|\bcfg\(\s*not\(\s*test\b`), word: "asks whether it is tested"},
-			{form: regexp.MustCompile(`#\[(?:ctor|dtor)\b|\.init_array|#\[(?:link_section|no_mangle)`), word: "runs before main", tests: true},
-			{form: regexp.MustCompile(`\bRUST_TEST_\w+|\bpanic::set_hook\b`), word: "reaches into the test runner", tests: true},
-			{form: regexp.MustCompile(`\benv::args(?:_os)?\b|\bcurrent_exe\b`), word: "looks at the command line", program: true},
-		},
-		java: {
-			{form: regexp.MustCompile(`\bboolean\s+equals\s*\(\s*(?:final\s+)?\w+\s+\w+\s*\)\s*\{\s*return\s+true\b`), word: "equals what it is compared with", tests: true},
-			{form: regexp.MustCompile(`\bSystem\.exit\b|\bexitProcess\b|\.halt\s*\(`), word: "ends the process", tests: true},
-			{form: regexp.MustCompile(`\borg\.(?:junit|testng|mockito|assertj|hamcrest)\b|\bsurefire\b|\bjava\.class\.path\b`), word: "knows the test runner"},
-			{form: regexp.MustCompile(`\bgetStackTrace\b|\bStackWalker\b`), word: "looks at its callers"},
-			{form: regexp.MustCompile(`\baddShutdownHook\b|\bsetSecurityManager\b`), word: "acts at the process's end", tests: true},
-		},
+		java: kotlinMarks(),
 	}
 })

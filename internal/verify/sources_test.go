@@ -186,6 +186,6 @@ func FuzzSources(f *testing.F) {
 		if got := beyond(textMarks(s, s.after), textMarks(s, s.before)); len(got) > 0 {
 			t.Errorf("the same text differs: %v", got)
 		}
-		scanGo(s.after, false)
+		scanGo(name, s.after, false)
 	})
 }
