@@ -277,7 +277,7 @@ func (d Dir) Send(ctx context.Context, objects string, tips, not []agency.OID) e
 	_ = r.Close()
 	if err != nil {
 		cancel()
-		_ = <-packed // ended by this
+		<-packed // ended by this
 		return err
 	}
 	return <-packed
