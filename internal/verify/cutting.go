@@ -226,7 +226,7 @@ func isDoc(p string) bool {
 }
 
 // readsCode is how tests look at sources as text.
-var readsCode = regexp.MustCompile(`(?i)(?:ReadFile|readFileSync|\bopen|read_text|read_to_string|File\.read|Files\.(?:read|lines)|include_str!|readFile)\b[^\n]*\.(?:go|py|[cm]?[jt]sx?|rs|java|kt)\b|inspect\.getsource|\.toString\(\)\.(?:includes|match|length|split|indexOf)|__code__`)
+var readsCode = regexp.MustCompile(`(?i)(?:(?:ReadFile|readFileSync|\bopen|read_text|read_to_string|File\.read|Files\.(?:read|lines)|readFile)\b|include_str!)[^\n]*\.(?:go|py|[cm]?[jt]sx?|rs|java|kt)\b|inspect\.getsource|\.toString\(\)\.(?:includes|match|length|split|indexOf)|__code__`)
 
 // readsSource tells whether a test of the change looks at sources as text.
 func (f facts) readsSource(test string) bool {
