@@ -60,11 +60,14 @@ var (
 
 // supportFolders are names of folders for what tests are made of. A package of
 // the product may have one as well: who uses it decides.
-var supportFolders = regexp.MustCompile(`(?i)^(?:qa|quality|acceptance|integration|functional|regression|conformance|harness|samples?|cases|scenarios|expect(?:ed|ations)?|answers|checks?|smoke|testkit|testbed|verification)$|^(?:.+[-_])?(?:tests?|qa)(?:[-_].+)?$`)
+var supportFolders = regexp.MustCompile(`(?i)^(?:qa|quality|acceptance|integration|functional|regression|conformance|harness|samples?|cases|scenarios|expect(?:ed|ations)?|answers|checks?|smoke|testkit|testbed|verification|must|ensure|asserts?|assertions?)$|^(?:.+[-_])?(?:tests?|qa)(?:[-_].+)?$`)
 
-// inSupport tells whether a path lies in such a folder.
+// supportNames are such names of files.
+var supportNames = regexp.MustCompile(`(?i)^(?:must|ensure|asserts?|assertions?|expectations?|checks)$`)
+
+// inSupport tells whether a path lies in such a folder, or is called so.
 func inSupport(p string) bool {
-	return slices.ContainsFunc(strings.Split(path.Dir(p), "/"), supportFolders.MatchString)
+	return supportNames.MatchString(stemOf(p)) || slices.ContainsFunc(strings.Split(path.Dir(p), "/"), supportFolders.MatchString)
 }
 
 // isData tells of files that code reads: what tests compare with, or what the
