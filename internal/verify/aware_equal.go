@@ -1,6 +1,9 @@
 package verify
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // comparing is a method by which others compare a value, with the names that it
 // has for its own side and the other.
@@ -26,6 +29,18 @@ func (c comparing) hollowEqual() bool {
 	if len(b.atoms) > maxAtoms {
 		return false
 	}
+	var same uint // where both sides are one and the same
+	for i, a := range b.atoms {
+		if c.isSame(a, alias) {
+			same |= 1 << i
+		}
+	}
+	if whole := f; same != 0 {
+		f = func(truth uint) bool { return whole(truth &^ same) }
+		if !slices.ContainsFunc(b.atoms, func(a *syn) bool { return f.dependsOn(slices.Index(b.atoms, a), len(b.atoms)) }) && !f(0) {
+			return false // it compares who they are
+		}
+	}
 	var self, other bool
 	for i, a := range b.atoms {
 		if !f.dependsOn(i, len(b.atoms)) {
@@ -35,6 +50,15 @@ func (c comparing) hollowEqual() bool {
 		self, other = self || s, other || o
 	}
 	return !other || c.both && !self
+}
+
+// isSame tells of a comparison of who the two sides are.
+func (c comparing) isSame(a *syn, alias map[string]bool) bool {
+	if a.op != opBinary || a.text != "==" || a.kids[0].op != opName || a.kids[1].op != opName {
+		return false
+	}
+	l, r := a.kids[0].text, a.kids[1].text
+	return l == c.self && alias[r] || r == c.self && alias[l]
 }
 
 // aliases are the names by which the body has the other side, or a part of it.

@@ -228,6 +228,9 @@ func (k *knower) value(s *syn) *trace {
 		}
 		return nil
 	}
+	if t := k.first(s); t != nil {
+		return t
+	}
 	var t *trace
 	for i, c := range s.kids {
 		if v := k.value(c); s.op != opSwitch || i > 0 {
@@ -235,6 +238,18 @@ func (k *knower) value(s *syn) *trace {
 		}
 	}
 	return t
+}
+
+// first is what the first element of the command line tells: the program's own
+// name.
+func (k *knower) first(s *syn) *trace {
+	if s.op != opIndex || len(s.kids) != 2 || s.kids[0].op != opName || k.lore.origins[s.kids[0].text].grade != gradeArgs {
+		return nil
+	}
+	if i, ok := s.kids[1].constant(); !ok || i != "0" {
+		return nil
+	}
+	return k.of(s.kids[0].text+"[0]", origin{grade: gradeStrong, own: true})
 }
 
 func (k *knower) give(i, n int, t *trace) {
@@ -389,8 +404,10 @@ func (k *knower) commands(fn *synFunc, seen []*synFunc) bool {
 	if fn.name == "" || fn.name == "init" {
 		return false
 	}
+	// A number is an exit code where it is all that a function takes.
+	code := len(fn.params) == 1 && len(fn.results) == 0 && slices.Contains([]string{"int", "i32"}, fn.params[0].typ)
 	for _, p := range fn.params {
-		if !k.lore.argType(p.typ) {
+		if !code && (!k.lore.argType(p.typ) || slices.Contains([]string{"int", "i32"}, p.typ)) {
 			return false
 		}
 	}

@@ -10,7 +10,9 @@ import (
 )
 
 func TestForging(t *testing.T) {
-	goSrc := func(body string) string { return "package p\n\nimport (\n\t\"os\"\n)\n\n" + body }
+	goSrc := func(body string) string {
+		return "package p\n\nimport (\n\t\"os\"\n\t\"syscall\"\n\t\"testing\"\n)\n\n" + body
+	}
 	syntax := code.New(code.Options{})
 	t.Cleanup(func() { _ = syntax.Close() })
 	for name, tt := range map[string]struct{ path, before, after, want string }{
@@ -21,16 +23,16 @@ func TestForging(t *testing.T) {
 		"a goroutine exits": {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nfunc init() { go func() { os.Exit(0) }() }\n", "an initialiser ends the process"},
 		"a command's table": {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nvar cmd = New(&Command{Run: func() { os.Exit(1) }})\n\nfunc New(c *Command) *Command { return c }\n\ntype Command struct{ Run func() }\n", ""},
 		"main exits":        {"cmd/main.go", "", "package main\n\nimport \"os\"\n\nfunc main() { os.Exit(1) }\n", ""},
-		"a library exits":   {"a.go", goSrc("func A() {}\n"), goSrc("func A() { os.Exit(0) }\n"), "ends the process (os.Exit)"},
+		"a library exits":   {"a.go", goSrc("func A() {}\n"), goSrc("func A() { os.Exit(0) }\n"), "ends the process (os.Exit) at line 9"},
 		"it did before":     {"a.go", goSrc("func A() { os.Exit(0) }\n"), goSrc("func A() { os.Exit(0) }\n\nfunc B() {}\n"), ""},
-		"twice, was once":   {"a.go", goSrc("func A() { os.Exit(0) }\n"), goSrc("func A() { os.Exit(0) }\n\nfunc B() { os.Exit(0) }\n"), "ends the process (os.Exit)"},
-		"asks":              {"a.go", "", goSrc("func A() bool { return testing.Testing() }\n"), "asks whether it is tested (testing.Testing)"},
-		"looks at its name": {"a.go", "", goSrc("func A() bool { return strings.HasSuffix(os.Args[0], \".test\") }\n"), "looks who runs it (\".test\"), looks who runs it (os.Args)"},
-		"looks up a flag":   {"a.go", "", goSrc("func A() bool { return flag.Lookup(\"test.v\") != nil }\n"), "looks who runs it (\"test.v\"), looks who runs it (flag.Lookup)"},
-		"prints results":    {"a.go", "", goSrc("func A() { println(\"\\x16--- PASS: TestA (0.00s)\") }\n"), "prints like a test run, writes the mark of a test's result"},
-		"linkname":          {"a.go", "", "package p\n\nimport _ \"unsafe\"\n\n//go:linkname exit os.runtime_beforeExit\nfunc exit(int)\n", "reaches into other packages by linkname"},
-		"a syscall":         {"a_test.go", "", goSrc("func TestA(t *testing.T) { syscall.Exit(0) }\n"), "ends or takes over the process (syscall.Exit)"},
-		"cgo":               {"a.go", "", "package p\n\nimport \"C\"\n", "runs C"},
+		"twice, was once":   {"a.go", goSrc("func A() { os.Exit(0) }\n"), goSrc("func A() { os.Exit(0) }\n\nfunc B() { os.Exit(0) }\n"), "ends the process (os.Exit) at line 11"},
+		"asks":              {"a.go", "", goSrc("func A() bool { return testing.Testing() }\n"), "asks whether it is tested (testing.Testing) at line 9"},
+		"looks at its name": {"a.go", "", goSrc("func A() bool { return strings.HasSuffix(os.Args[0], \".test\") }\n"), "looks who runs it (\".test\") at line 9"},
+		"looks up a flag":   {"a.go", "", goSrc("func A() bool { return flag.Lookup(\"test.v\") != nil }\n"), "looks who runs it (\"test.v\") at line 9"},
+		"prints results":    {"a.go", "", goSrc("func A() { println(\"\\x16--- PASS: TestA (0.00s)\") }\n"), "prints like a test run at line 9, writes the mark of a test's result at line 9"},
+		"linkname":          {"a.go", "", "package p\n\nimport _ \"unsafe\"\n\n//go:linkname exit os.runtime_beforeExit\nfunc exit(int)\n", "reaches into other packages by linkname at line 5"},
+		"a syscall":         {"a_test.go", "", goSrc("func TestA(t *testing.T) { syscall.Exit(0) }\n"), "ends or takes over the process (syscall.Exit) at line 9"},
+		"cgo":               {"a.go", "", "package p\n\nimport \"C\"\n", "runs C at line 3"},
 		"a test of flags":   {"a_test.go", "", goSrc("func TestA(t *testing.T) { _ = \"--- PASS\"; _ = testing.Short() }\n"), ""},
 
 		"python: asks":       {"a.py", "", "import os\nif os.environ.get('PYTEST_CURRENT_TEST'):\n    pass\n", "reads the test runner's environment: PYTEST_CURRENT_TEST"},
@@ -51,11 +53,11 @@ func TestForging(t *testing.T) {
 		"js: an import": {"src/a.js", "", "import { mock } from 'node:test'\n", "imports the test runner: node:test"},
 		"js: a test":    {"a.test.js", "", "const test = require('node:test')\nconst assert = require('assert')\n", ""},
 
-		"rust: asks":  {"src/a.rs", "", "fn a() -> bool { cfg!(test) }\n", "asks whether it is tested"},
+		"rust: asks":  {"src/a.rs", "", "fn a() -> bool { cfg!(test) }\n", "asks whether it is tested (cfg!) at line 1"},
 		"rust: tests": {"src/a.rs", "", "#[cfg(test)]\nmod tests {}\n", ""},
-		"rust: exits": {"src/a.rs", "", "fn a() { std::process::exit(0) }\n", "ends the process"},
-		"java: exits": {"src/main/java/A.java", "", "class A { void a() { System.exit(0); } }\n", "ends the process"},
-		"java: knows": {"src/main/java/A.java", "", "class A { String s = \"org.junit.Test\"; }\n", "knows the test runner"},
+		"rust: exits": {"src/a.rs", "", "fn a() { std::process::exit(0) }\n", "ends the process (std::process::exit) at line 1"},
+		"java: exits": {"src/main/java/A.java", "", "class A { void a() { System.exit(0); } }\n", "ends the process (System.exit) at line 1"},
+		"java: knows": {"src/main/java/A.java", "", "class A { String s = \"org.junit.Test\"; }\n", "knows the test runner at line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := source{path: tt.path, lang: languageOf(tt.path), test: isTestFile(tt.path), after: []byte(tt.after)}
