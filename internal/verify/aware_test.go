@@ -74,7 +74,7 @@ func TestAware(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := source{path: tt.path, lang: languageOf(tt.path), after: []byte(tt.text)}
-			got, err := (&job{v: &Verifier{o: Options{Syntax: syntax}}}).forging(context.Background(), []source{f})
+			got, err := (&job{v: &Verifier{o: Options{Syntax: syntax}}}).forging(context.Background(), []source{f}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
