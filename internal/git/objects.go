@@ -277,8 +277,7 @@ func (d Dir) Send(ctx context.Context, objects string, tips, not []agency.OID) e
 	_ = r.Close()
 	if err != nil {
 		cancel()
-		<-packed // ended by this
-		return err
+		return cmp.Or(err, <-packed) // which this ends
 	}
 	return <-packed
 }
