@@ -173,6 +173,7 @@ func TestLeftOpen(t *testing.T) {
 		Leftovers: []agency.OpenFile{{Contract: "b", Leftover: agency.Leftover{Path: "notes.txt", Why: "a note"}}},
 		Writes:    []agency.UndeclaredWrite{{Contract: "b", Files: []string{"extra.go", "a.go", "old.go"}}},
 		Flaky:     []string{"TestNet"},
+		Unchecked: []string{},
 	}
 	if diff := cmp.Diff(want, r.LeftOpen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

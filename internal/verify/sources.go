@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -61,8 +62,15 @@ func isTestFile(p string) bool {
 		return below("test", "androidTest", "integrationTest") || strings.HasSuffix(stem, "Test") || strings.HasSuffix(stem, "Tests") ||
 			strings.HasSuffix(stem, "IT") || strings.HasSuffix(stem, "Spec")
 	}
-	return false
+	return !isData(p) && !isDoc(p) && (testStem.MatchString(stem) || testEndings[path.Ext(p)])
 }
+
+// testStem and testEndings are how languages that are not read call what holds
+// tests: foo_test.sh, test_foo.lua, foo_spec.rb, FooTests.cs.
+var (
+	testStem    = regexp.MustCompile(`^test[-_.]|[-_.](?:test|tests|spec)$|[a-z0-9](?:Test|Tests|Spec)$`)
+	testEndings = map[string]bool{".bats": true, ".t": true, ".feature": true}
+)
 
 // isTestHelper tells whether a path is one where helpers of tests are kept that
 // is no test file itself.

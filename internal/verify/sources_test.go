@@ -189,3 +189,16 @@ func FuzzSources(f *testing.F) {
 		scanGo(name, s.after, false)
 	})
 }
+
+// Tests in languages that are not read are told by their names.
+func TestFilesOfTests(t *testing.T) {
+	for path, want := range map[string]bool{
+		"config/duration_test.sh": true, "spec/models/user_spec.rb": true, "lib/test_parse.lua": true, "src/ParserTests.cs": true,
+		"src/ParserTest.php": true, "check/install.bats": true, "lib/t/basic.t": true, "src/map.spec.lua": true,
+		"lib/latest.sh": false, "lib/contest.rb": false, "src/Protest.cs": false, "doc/how_to_test.md": false, "data/smoke_test.json": false, "bin/run-test": false,
+	} {
+		if got := isTestFile(path); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+}
