@@ -133,7 +133,9 @@ func TestNarrowedToNothing(t *testing.T) {
 	at := len(w.receipts())
 	v := w.verify(w.change(map[string]string{"e/e.go": "package e\n\nconst E = 1\n"}))
 	wants(t, v, true)
-	if diff := cmp.Diff([]string{"claim: go test ex.com/p/e", "claim: go test ./...", "other-values: go test ./..."}, w.ran(at)); diff != "" || v.Partial || v.NoneRan {
+	// Whether there is time left to try other values, the load decides.
+	ran := slices.DeleteFunc(w.ran(at), func(r string) bool { return !strings.HasPrefix(r, "claim: ") })
+	if diff := cmp.Diff([]string{"claim: go test ex.com/p/e", "claim: go test ./..."}, ran); diff != "" || v.Partial || v.NoneRan {
 		t.Errorf("verdict %+v, %s", v, diff)
 	}
 }
