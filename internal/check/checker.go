@@ -33,6 +33,7 @@ const (
 	StageWork        Stage = "work"         // an agent's workspace
 	StageBase        Stage = "base"         // the clean checkout of what a claim began from
 	StageClaim       Stage = "claim"        // the clean checkout of a claim
+	StageAlone       Stage = "alone"        // some tests of a claim or of its base, run again without the others
 	StageOldTests    Stage = "old-tests"    // the claim's code under the base's tests
 	StageWithout     Stage = "without"      // the base's code under the claim's tests
 	StageCut         Stage = "cut"          // the claim with changed functions taken out
@@ -43,11 +44,12 @@ const (
 	StageTarget      Stage = "target"       // the merge into the target branch
 )
 
-// Trial tells of runs that find out what tests are worth, on trees that are no
-// state of the work: what fails there is meant to.
+// Trial tells of runs that find out what tests are worth, of a part of them or on
+// trees that are no state of the work: what fails there says nothing of the work,
+// and what is counted there is no count of the suite.
 func (s Stage) Trial() bool {
 	switch s {
-	case StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues, StageSpoken:
+	case StageAlone, StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues, StageSpoken:
 		return true
 	}
 	return false
@@ -56,7 +58,7 @@ func (s Stage) Trial() bool {
 // words say for people what a trial runs on.
 func (s Stage) words() string {
 	return map[Stage]string{
-		StageOldTests: "trial under the old tests", StageWithout: "trial without the change", StageCut: "trial with the change cut out",
+		StageAlone: "trial of some tests alone", StageOldTests: "trial under the old tests", StageWithout: "trial without the change", StageCut: "trial with the change cut out",
 		StageOldBodies: "trial with the old bodies", StageOtherValues: "trial with other values",
 		StageSpoken: "trial without silencing comments",
 	}[s]

@@ -84,6 +84,7 @@ const (
 	CauseNestedGit Cause = "nested_git" // a gitlink that the base does not have
 	CauseFiltered  Cause = "filtered"   // a path that the base hands to a filter such as LFS
 	CauseConflict  Cause = "conflict"   // target and run changed the same lines
+	CauseUnrelated Cause = "unrelated"  // the target was rewritten from its first commit on: it shares none with the run
 	CauseOverlap   Cause = "overlap"    // local edits of the user are in the way
 	CauseLocked    Cause = "locked"     // a lock of git stands in the user's repository
 	CauseBusy      Cause = "busy"       // the target is in the middle of a merge, a rebase or the like

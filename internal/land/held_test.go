@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"agency/internal/agency"
 	"agency/internal/git/gittest"
 	"agency/internal/land"
 )
@@ -188,4 +189,25 @@ func TestMergeOfWhatWasNotShown(t *testing.T) {
 			w.clean()
 		})
 	}
+}
+
+// A target that was rewritten from its first commit on shares nothing with the
+// run: the merge is refused, and can be asked for again.
+func TestMergeIntoAnotherHistory(t *testing.T) {
+	r := gittest.New(t, "a.txt", "a\n")
+	w := begin(t, r, false)
+	landed := w.land("k", w.claim("main", w.run().Base(), "a.txt", "b\n")).Landed
+	first := w.repo.Rev(target)
+	w.repo.Git("commit", "-q", "--amend", "-m", "amended")
+	for _, key := range []agency.StepKey{"merge-1", "merge-2"} {
+		out := w.merge(key, land.MergeSpec{Head: landed.Commit})
+		if out.Refused == nil || out.Refused.Cause != land.CauseUnrelated || !strings.Contains(out.Mend, "git apply --index") {
+			t.Fatalf("%+v", out)
+		}
+	}
+	w.repo.Git("reset", "-q", "--hard", string(first))
+	if out := w.merge("merge-3", land.MergeSpec{Head: landed.Commit}); out.Merged == nil {
+		t.Errorf("set back: %+v", out)
+	}
+	w.clean()
 }

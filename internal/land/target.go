@@ -196,6 +196,15 @@ func (m *merge) already(ctx context.Context, target, head agency.OID) (*Merged, 
 
 // tree is what the merge of both would be.
 func (m *merge) tree(ctx context.Context, target, head agency.OID) (agency.OID, error) {
+	base, err := m.run.Dir().MergeBase(ctx, target, head)
+	if err != nil {
+		return "", err
+	}
+	if base == "" {
+		return "", refuse(CauseUnrelated, []string{m.spec.Target},
+			fmt.Sprintf("%s was rewritten from its first commit on, and shares none with the run any more", m.spec.Target),
+			fmt.Sprintf("git switch %s && git diff --binary %s %s | git apply --index, or approve with the note \"branch\" to keep the work on its branch", m.spec.Target, m.run.Base(), m.record.Branch))
+	}
 	r, err := m.run.Dir().MergeTree(ctx, target, head)
 	if err != nil {
 		return "", err

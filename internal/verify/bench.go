@@ -88,6 +88,13 @@ func (b *bench) fresh(ctx context.Context, cmd check.Command) (agency.Receipt, e
 	return b.execute(ctx, b.subject(), cmd)
 }
 
+// alone runs a command for some tests, even where its receipt is known.
+func (b *bench) alone(ctx context.Context, cmd check.Command) (agency.Receipt, error) {
+	s := b.subject()
+	s.Stage = check.StageAlone
+	return b.execute(ctx, s, cmd)
+}
+
 func (b *bench) execute(ctx context.Context, s check.Subject, cmd check.Command) (agency.Receipt, error) {
 	if err := b.prepare(ctx); err != nil {
 		return agency.Receipt{}, err

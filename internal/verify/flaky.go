@@ -101,7 +101,7 @@ func (t *trial) unsettled(ctx context.Context) (open []string, err error) {
 	}
 	t.claim.renew()
 	for range claimReruns {
-		r, err := t.claim.fresh(ctx, check.Command{Kind: t.cmd.Kind, Line: line, Timeout: t.cmd.Timeout})
+		r, err := t.claim.alone(ctx, check.Command{Kind: t.cmd.Kind, Line: line, Timeout: t.cmd.Timeout})
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (t *trial) redAloneOnBase(ctx context.Context, cmd check.Command, tests []s
 	if err != nil || !ok {
 		return nil, err
 	}
-	r, err := t.base.fresh(ctx, check.Command{Kind: cmd.Kind, Line: line, Timeout: cmd.Timeout})
+	r, err := t.base.alone(ctx, check.Command{Kind: cmd.Kind, Line: line, Timeout: cmd.Timeout})
 	if err != nil {
 		return nil, err
 	}
@@ -254,10 +254,10 @@ func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bo
 	b.renew()
 	cmd := w.f.scope.again(w.j.task.Commands.Command(agency.CheckTest))
 	did := map[string]seen{}
-	run := func(line string) error {
+	run := func(again func(context.Context, check.Command) (agency.Receipt, error), line string) error {
 		one := cmd
 		one.Line = line
-		r, err := b.fresh(ctx, one)
+		r, err := again(ctx, one)
 		s := w.f.folding.fold(readSuite(r))
 		for _, t := range mended {
 			was := did[t]
@@ -268,12 +268,12 @@ func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bo
 	}
 	alone, ok, err := b.rerunLine(ctx, cmd.Line, mended)
 	for n := 0; n < claimReruns && ok && err == nil; n++ {
-		err = run(alone)
+		err = run(b.alone, alone)
 	}
 	whole := slices.ContainsFunc(mended, func(t string) bool { return !did[t].green })
 	if err == nil && whole {
 		maps.DeleteFunc(did, func(_ string, s seen) bool { return !s.green })
-		err = run(cmd.Line)
+		err = run(b.fresh, cmd.Line)
 	}
 	if err != nil {
 		return nil, err

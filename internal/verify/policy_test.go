@@ -269,7 +269,7 @@ func TestCoverageOfTheChange(t *testing.T) {
 	if v.Coverage == nil || v.Coverage.Covered != 1 || v.Coverage.Lines <= v.Coverage.Covered || !strings.Contains(strings.Join(v.Coverage.Missed, " "), "sub.go:") {
 		t.Errorf("coverage %+v", v.Coverage)
 	}
-	alone := "claim: go test -run '^(TestSub)$' ex.com/p" // what was mended runs twice more
+	alone := "alone: go test -run '^(TestSub)$' ex.com/p" // what was mended runs twice more
 	if diff := cmp.Diff([]string{"base: go test ./...", "base: go test ./...", alone, alone, "claim: go test ./..."}, sorted(w.ran(0))); diff != "" {
 		t.Errorf("more ran than without: %s", diff)
 	}
