@@ -39,6 +39,7 @@ const (
 	StageCut         Stage = "cut"          // the claim with changed functions taken out
 	StageOldBodies   Stage = "old-bodies"   // the claim with the bodies that functions had before
 	StageOtherValues Stage = "other-values" // the claim with other constants
+	StageGutted      Stage = "gutted"       // the claim with nothing but its commands' own files as they are
 	StageSpoken      Stage = "spoken-out"   // the claim without the comments by which it silences checks
 	StageLanding     Stage = "landing"      // the merged tree
 	StageTarget      Stage = "target"       // the merge into the target branch
@@ -49,7 +50,7 @@ const (
 // and what is counted there is no count of the suite.
 func (s Stage) Trial() bool {
 	switch s {
-	case StageAlone, StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues, StageSpoken:
+	case StageAlone, StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues, StageGutted, StageSpoken:
 		return true
 	}
 	return false
@@ -60,7 +61,7 @@ func (s Stage) words() string {
 	return map[Stage]string{
 		StageAlone: "trial of some tests alone", StageOldTests: "trial under the old tests", StageWithout: "trial without the change", StageCut: "trial with the change cut out",
 		StageOldBodies: "trial with the old bodies", StageOtherValues: "trial with other values",
-		StageSpoken: "trial without silencing comments",
+		StageGutted: "trial with nothing to test", StageSpoken: "trial without silencing comments",
 	}[s]
 }
 

@@ -93,6 +93,11 @@ func TestTAP(t *testing.T) {
 			map[string]agency.TestStatus{"adds": "passed", "sub > red": "failed"},
 			true, true,
 		},
+		// Documents of programs that run one after the other.
+		{"1..2\nok 1 a\nok 2 b\n1..1\nok 1 c\n", map[string]agency.TestStatus{"a": "passed", "b": "passed", "c": "passed"}, true, true},
+		{"TAP version 13\nok 1 a\n1..1\nTAP version 13\nok 1 a\n1..1\nok 1 c\n1..1\n", map[string]agency.TestStatus{"a": "passed", "a (2)": "passed", "c": "passed"}, true, true},
+		{"1..1\nok 1 a\n1..2\nok 1 c\n", map[string]agency.TestStatus{"a": "passed", "c": "passed"}, false, true},
+		{"1..2\nok 1 a\n1..1\nok 2 b\nok 3 c\n", map[string]agency.TestStatus{"a": "passed", "b": "passed", "c": "passed"}, false, true},
 		{"1..3\nok 1 a\n", map[string]agency.TestStatus{"a": "passed"}, false, true},
 		{"1..2\nok 1 a\nBail out! no database\n", map[string]agency.TestStatus{"a": "passed", "bail out [failed]": "failed"}, false, true},
 		{"ok 1 a\nok 2 b\n", map[string]agency.TestStatus{}, false, false},

@@ -69,12 +69,28 @@ func parseTAP(text io.Reader, p paths, t *tally) (complete, ok bool) {
 			d.end(0, "")
 			t.add(p.local("bail out")+PackageFailed, agency.TestFailed, keep(line))
 			return false, true
+		case d.another(line):
+			d.end(0, "")
+			d.before += d.points
+			d.plan, d.points, d.behind = -1, 0, false
+			d.line(line)
 		default:
 			d.line(line)
 		}
 	}
 	d.end(0, "")
-	return d.begun && d.plan >= 0 && d.points == d.plan, d.begun && (d.points > 0 || d.plan == 0)
+	return d.begun && d.plan >= 0 && d.points == d.plan, d.begun && (d.before+d.points > 0 || d.plan == 0)
+}
+
+// another tells whether a line begins another document, as when programs of tests
+// run one after the other: all that was planned has come, and there is a version,
+// a plan, or, where the plan stood behind its points, a first point.
+func (d *tapDocument) another(line string) bool {
+	if d.plan < 0 || d.points != d.plan {
+		return false
+	}
+	m := tapPoint.FindStringSubmatch(line)
+	return tapVersion.MatchString(line) || tapPlan.MatchString(line) || d.behind && m != nil && m[2] == "1"
 }
 
 // tapDocument is how far a document is read.
@@ -82,7 +98,9 @@ type tapDocument struct {
 	p            paths
 	t            *tally
 	begun        bool
-	plan, points int // of the document itself
+	plan, points int  // of the document itself
+	before       int  // points of the documents before it
+	behind       bool // its plan stood behind its points
 	titles       tapTitles
 	open         []tapOpen // the subtests that are open, from the outside in
 	held         []tapHeld // their points
@@ -175,7 +193,7 @@ func (d *tapDocument) line(line string) {
 	}
 	if m := tapPlan.FindStringSubmatch(plain); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && d.plan < 0 && depth == 0 {
-			d.plan = n
+			d.plan, d.behind = n, d.points > 0
 		}
 		return
 	}

@@ -1,11 +1,13 @@
 package verify_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 )
 
 // needyTest passes only after TestAdd has run in the same process: alone it
@@ -109,5 +111,33 @@ func TestDeclaredWrites(t *testing.T) {
 	wants(t, v, false, "weakened: test edited outside of the declared writes: add_test.go", "weakened: fewer assertions: sub_test.go: TestSub (0, was 1)")
 	if len(v.Weakened) != 2 {
 		t.Errorf("weakened: %v", v.Weakened)
+	}
+}
+
+// A command whose output tells of no test is tried with nothing to test.
+func TestCommandsThatHideThatNothingRan(t *testing.T) {
+	for name, c := range map[string]struct {
+		test   string
+		files  map[string]string
+		hollow bool
+	}{
+		"no runner, hidden":       {"nosuchrunner || true", nil, true},
+		"no runner, in a recipe":  {"make test", map[string]string{"Makefile": "test:\n\t-nosuchrunner\n"}, true},
+		"a script that only says": {"sh run.sh", map[string]string{"run.sh": "echo '0 examples, 0 failures'\n"}, true},
+		"nothing is found":        {"find . -name 'test_*.sh' -exec sh {} \\;", nil, true},
+		"an own runner":           {"sh run.sh", map[string]string{"run.sh": "grep -q right answer.txt && echo fine\n", "answer.txt": "right\n"}, false},
+		"tests of a folder":       {"for f in tests/*.sh; do sh $f || exit 1; done", map[string]string{"tests/a.sh": "true\n"}, false},
+		"what a line looks at":    {"test $(wc -c <answer.txt) = 6", map[string]string{"answer.txt": "right\n"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"a.txt": "a\n"}
+			maps.Copy(files, c.files)
+			w := newWorld(t, files)
+			w.commands = check.Commands{Test: c.test}
+			v := w.verify(w.change(map[string]string{"x.txt": "x"}))
+			if v.NoneRan != c.hollow || !v.Pass || v.Proofs[0].Proof == agency.ProofVerified {
+				t.Errorf("verdict %+v", v)
+			}
+		})
 	}
 }

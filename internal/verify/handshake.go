@@ -52,8 +52,11 @@ func handshakes(files []source, criteria []agency.Criterion) (out []agency.Weake
 		if f.after == nil || f.test || matterOf(f.path) != ofProduct {
 			continue
 		}
-		names := slices.Concat(
-			shared(namesIn(envReads()[f.lang], f.after), namesIn(envReads()[f.lang], f.before), tests, said, mentions),
+		env := shared(namesIn(envReads()[f.lang], f.after), namesIn(envReads()[f.lang], f.before), tests, said, mentions)
+		if ofSettings.MatchString(said) { // a setting is to be read, whatever it is called
+			env = slices.DeleteFunc(env, func(n string) bool { return !ofRunner.MatchString(n) })
+		}
+		names := slices.Concat(env,
 			shared(variables(f.lang, f.after), variables(f.lang, f.before), tests, said, setsText))
 		for _, n := range names {
 			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: "reads " + n + ", which the tests of this run set"})
@@ -61,6 +64,13 @@ func handshakes(files []source, criteria []agency.Criterion) (out []agency.Weake
 	}
 	return out
 }
+
+// ofSettings is how a criterion speaks of the environment; ofRunner are names of
+// variables that tell of who runs the code all the same.
+var (
+	ofSettings = regexp.MustCompile(`(?i)\benv(?:ironment)?s?\b|\bvariables?\b|\bsettings?\b|\bconfigur`)
+	ofRunner   = regexp.MustCompile(`(?i)test|spec|jest|vitest|mocha|pytest|\bci\b|^_|^(?:old)?pwd$|cargo|coverage|node_env|mode$`)
+)
 
 // shared are the new names that a test uses and nobody asked for.
 func shared(now, before, tests []string, said string, uses func(test, name string) bool) (out []string) {

@@ -178,6 +178,9 @@ func (j *job) tests(ctx context.Context, f *facts, claim, base *bench) error {
 	if err := j.suite(ctx, f, cmd, claim); err != nil {
 		return err
 	}
+	if err := j.gutted(ctx, f, cmd); err != nil {
+		return err
+	}
 	if !f.needsBase() {
 		return nil
 	}

@@ -27,6 +27,7 @@ type facts struct {
 	worth       map[string]agency.TestWorth // of the tests that may be a proof
 	edited      []agency.Expectation        // tests whose form before the run fails on the claim
 	unproved    *agency.Unproved
+	hollow      bool               // the test command passes whatever the files hold
 	madeWithout []agency.ReceiptID // of the runs in between base and claim
 	refWorth    map[agency.Check]agency.RefWorth
 	refs        map[agency.Check]agency.Receipt
@@ -194,7 +195,10 @@ func (f facts) judgeSuite(r *report, now, was agency.Receipt) {
 	default:
 		f.suiteDiff.judge(r, "tests", now)
 	}
-	if f.noneRan() && len(f.baseSuite.tests) == 0 {
+	switch {
+	case f.hollow:
+		r.note("`%s` passes as well where no file of the repository makes sense, and where there is none: it tests nothing", now.Command)
+	case f.noneRan() && len(f.baseSuite.tests) == 0:
 		r.note("`%s` passes and no test ran: nothing was tested", now.Command)
 	}
 }
@@ -205,7 +209,7 @@ func (f facts) noneRan() bool {
 		return false
 	}
 	if !f.claimSuite.receipt.Parsed {
-		return doesNothing(f.claimSuite.receipt.Command)
+		return f.hollow || doesNothing(f.claimSuite.receipt.Command)
 	}
 	for _, s := range f.claimSuite.tests {
 		if s != agency.TestSkipped {

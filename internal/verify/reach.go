@@ -119,6 +119,9 @@ func (r *reach) line(text string, dirs []string, depth int) {
 
 // call names the words of one call that can be files, and follows it.
 func (r *reach) call(words []string, dir string, depth int) {
+	if depth > 0 && !r.all && len(words) > 1 && loads[words[0]] && !besideTests(path.Join(dir, words[1])) {
+		return // what a script of the tests loads or looks for is what it tests
+	}
 	for i, w := range words {
 		if r.all && i > 0 && words[i-1] == "-m" { // a module of Python
 			m := path.Join(dir, strings.ReplaceAll(w, ".", "/"))
@@ -143,6 +146,18 @@ func (r *reach) call(words []string, dir string, depth int) {
 		r.makefile(targets, dir, depth)
 	}
 }
+
+// loads are words of a shell that run a file as a part of the script, or only
+// look whether it is there.
+var loads = map[string]bool{".": true, "source": true, "test": true, "[": true}
+
+// besideTests tells whether a file is called or lies like one of the tests' own.
+func besideTests(p string) bool {
+	return matterOf(p) != ofProduct || inSupport(p) || slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return toolFolders[d] })
+}
+
+// toolFolders hold what is made to run.
+var toolFolders = map[string]bool{"scripts": true, "script": true, "tools": true, "ci": true, ".ci": true, "hack": true, "build": true}
 
 // word names a file. Behind the user's own line only such that are settings or
 // programs of the tests by what they are called: not the code that is tested.

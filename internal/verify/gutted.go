@@ -1,0 +1,74 @@
+package verify
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/git"
+)
+
+// maxGutted bounds the files of a tree that is gutted; of a larger one nothing is
+// found out.
+const maxGutted = 50_000
+
+// nonsense is a text that no language and no format takes.
+const nonsense = ")\"'<\x01}\n"
+
+// gutted finds out whether a test command of which no result can be read tests
+// anything: one that passes where no file of the repository makes sense, and
+// where none is left, hides that its runner is not there, or has nothing to run.
+// What it is made of stays: scripts that it names, recipes and manifests.
+func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
+	r := f.claimSuite.receipt
+	if !f.claimSuite.ran || r.Parsed || !r.OK() || doesNothing(r.Command) {
+		return nil
+	}
+	entries, err := j.tree(ctx, j.task.claim)
+	if err != nil || len(entries) > maxGutted {
+		return err
+	}
+	named, err := j.namedFiles(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := j.blob(ctx, "nonsense", []byte(nonsense))
+	if err != nil {
+		return err
+	}
+	var broken, gone []git.Entry
+	for _, e := range entries {
+		if !regular(e.Mode) || named[e.Path] && !isData(e.Path) || hasParts(e.Path) || isLock(e.Path) || isRunner(e.Path) || isRecipe(path.Base(e.Path)) || strings.HasPrefix(path.Base(e.Path), ".git") {
+			continue
+		}
+		broken = append(broken, git.Entry{Path: e.Path, Mode: e.Mode, ID: text.ID})
+		gone = append(gone, git.Entry{Path: e.Path})
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	for _, set := range [][]git.Entry{broken, gone} {
+		tree, err := j.withEntries(ctx, j.task.claim, set)
+		if err != nil {
+			return err
+		}
+		if passes, err := j.passesOn(ctx, f, tree, cmd); err != nil || !passes {
+			return err
+		}
+	}
+	f.hollow = true
+	return nil
+}
+
+func (j *job) passesOn(ctx context.Context, f *facts, tree agency.OID, cmd check.Command) (bool, error) {
+	b := newBench(j, check.StageGutted, tree)
+	cmd.Timeout = patience(cmd, f.claimSuite.receipt)
+	r, err := b.run(ctx, cmd)
+	f.madeWithout = append(f.madeWithout, b.made...)
+	if end := b.close(ctx); err == nil {
+		err = end
+	}
+	return passes(r), err
+}
