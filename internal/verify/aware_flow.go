@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,6 +29,8 @@ type origin struct {
 	silent []string
 	// number: it counts something.
 	number bool
+	// loads: it is read by everybody who takes settings of a prefix of their own.
+	loads bool
 	// own: it is the program's own name, which only its main may ask for.
 	own bool
 }
@@ -39,6 +42,9 @@ type lore struct {
 	members map[string]origin
 	// asked tells of a call that looks for something by a constant.
 	asked func(f *synFile, name, constant string) (origin, bool)
+	// places tells of a call that writes where its caller stands into what it is
+	// handed.
+	places func(call *syn) bool
 	// flows tells of functions of others whose result tells what they are given.
 	flows func(name string) bool
 	// tells are functions that print, log or make errors.
@@ -177,11 +183,16 @@ func (k *knower) mark(in map[string]*trace, key string, t *trace) {
 // of is the trace of a known origin for who asks here.
 func (k *knower) of(name string, o origin) *trace {
 	switch {
+	case o.loads && ownPrefix.MatchString(k.at.file.text):
+		return nil
 	case k.at.top && (o.own || o.grade == gradeArgs), o.grade == gradeArgs && k.commands(k.at, nil):
 		return nil
 	}
 	return &trace{what: name, origin: o}
 }
+
+// ownPrefix is how the settings of a program begin.
+var ownPrefix = regexp.MustCompile(`"[A-Z][A-Z0-9]+_[A-Z0-9_]*=?"`)
 
 // value is what an expression tells, and follows what is in it.
 func (k *knower) value(s *syn) *trace {
@@ -310,8 +321,15 @@ func (k *knower) called(s *syn) *trace {
 		if text, ok := args[0].constant(); ok {
 			if o, ok := k.lore.asked(k.at.file, name, text); ok {
 				t = stronger(t, k.of(last(name)+`("`+text+`")`, o))
+				for _, a := range args[1:] {
+					k.fill(a, t)
+				}
 			}
 		}
+	}
+	if k.lore.places != nil && k.lore.places(s) {
+		t = stronger(t, k.of(last(name), origin{grade: gradeStrong}))
+		k.fill(args[0], t)
 	}
 	fns := k.own(name)
 	for i, a := range args {

@@ -22,7 +22,9 @@ var goOrigins = map[string]origin{
 	"runtime.NumGoroutine": {grade: gradeStrong, number: true}, "runtime.GoroutineProfile": {grade: gradeStrong}, "runtime.NumCgoCall": {grade: gradeStrong, number: true},
 	"runtime/pprof.Lookup": {grade: gradeStrong}, "runtime/pprof.Profiles": {grade: gradeStrong}, "runtime/pprof.Label": {grade: gradeStrong},
 	"os.Executable": {grade: gradeStrong, results: []int{0}, own: true}, "os.Getppid": {grade: gradeStrong}, "syscall.Getppid": {grade: gradeStrong},
-	"expvar.Get": {grade: gradeStrong}, "log.Flags": {grade: gradeStrong},
+	"expvar.Get": {grade: gradeStrong}, "log.Flags": {grade: gradeStrong}, "log.Prefix": {grade: gradeStrong}, "log.Writer": {grade: gradeStrong},
+	"runtime/metrics.Read": {grade: gradeStrong}, "runtime.ReadMemStats": {grade: gradeStrong}, "flag.Set": {grade: gradeArgs},
+	"os.Environ": {grade: gradeWeak, loads: true},
 	"os.Args": {grade: gradeArgs}, "flag.CommandLine": {grade: gradeArgs}, "flag.Lookup": {grade: gradeArgs}, "flag.Visit": {grade: gradeArgs},
 	"flag.VisitAll": {grade: gradeArgs}, "flag.Args": {grade: gradeArgs}, "flag.Arg": {grade: gradeArgs}, "flag.NArg": {grade: gradeArgs},
 	"flag.NFlag": {grade: gradeArgs}, "flag.Parsed": {grade: gradeArgs},
@@ -32,7 +34,7 @@ var goOrigins = map[string]origin{
 // goFileCalls look at files by their name.
 var goFileCalls = map[string]bool{
 	"os.Stat": true, "os.Lstat": true, "os.Open": true, "os.OpenFile": true, "os.ReadFile": true, "os.ReadDir": true, "os.Readlink": true,
-	"os.DirFS": true, "path/filepath.Glob": true, "path/filepath.Abs": true, "path/filepath.EvalSymlinks": true, "io/ioutil.ReadFile": true, "io/ioutil.ReadDir": true,
+	"os.DirFS": true, "path/filepath.Glob": true, "path/filepath.WalkDir": true, "path/filepath.Walk": true, "path/filepath.Abs": true, "path/filepath.EvalSymlinks": true, "io/ioutil.ReadFile": true, "io/ioutil.ReadDir": true,
 }
 
 // goFlows are packages whose functions give on what they are given.
@@ -53,12 +55,18 @@ func goLore(exists func(string) bool) *lore {
 			if name == "os.Getenv" || name == "os.LookupEnv" {
 				return origin{grade: gradeStrong}, slices.Contains([]string{"_", "PWD", "OLDPWD", "GOCOVERDIR", "GOTEST", "GOFLAGS"}, constant)
 			}
+			if name == "os/exec.Command" {
+				return origin{grade: gradeStrong}, slices.Contains([]string{"pwd", "ps", "pstree", "lsof", "tty"}, constant)
+			}
 			if !goFileCalls[name] || path.IsAbs(constant) {
 				return origin{}, false
 			}
 			dir := path.Dir(f.path)
 			beside := dir != "." && exists(path.Join(dir, constant)) && !exists(path.Clean(constant))
 			return origin{grade: gradeWeak}, beside || path.Clean(constant) == "." || strings.HasSuffix(constant, ".go") || isTestFile(constant)
+		},
+		places: func(call *syn) bool {
+			return call.callee() == "log.New" && call.names(map[string]bool{"log.Lshortfile": true, "log.Llongfile": true}) && !call.names(map[string]bool{"os.Stderr": true, "os.Stdout": true})
 		},
 		flows: func(name string) bool {
 			return slices.Contains(goBuiltins, name) || slices.ContainsFunc(goFlows, func(p string) bool { return strings.HasPrefix(name, p) })

@@ -33,7 +33,7 @@ func (m mark) found(text string) (out []telling) {
 // anywhere are marks of every language.
 var anywhere = sync.OnceValue(func() []mark {
 	return []mark{
-		{form: regexp.MustCompile(`/proc/(?:self|thread-self|\d|[%$\{])|['"]/proc/?['"]`), word: "looks at its own process", tests: true},
+		{form: regexp.MustCompile(`/proc/(?:self|thread-self|\d|[%$\{])|['"]/?proc/?['"]`), word: "looks at its own process", tests: true},
 		{form: regexp.MustCompile(`\bAGENCY_(?:REPORT|COVERAGE)\b|\bagency_(?:pytest|unittest|report)\b`), word: "knows who verifies it", tests: true},
 	}
 })

@@ -205,7 +205,11 @@ func (j *job) weaker(ctx context.Context, f *facts, quiet []agency.Weakening) ([
 	out = append(out, edited(f.changes, f.Writes)...)
 	out = append(out, lessAsserted(files, !f.claimSuite.receipt.Parsed)...)
 	forged, err := j.forging(ctx, files, f.Criteria)
-	out = append(out, forged...)
+	if err != nil {
+		return nil, err
+	}
+	unread, err := j.unread(ctx, f)
+	out = slices.Concat(out, forged, unread)
 	slices.SortStableFunc(out, func(a, b agency.Weakening) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) })
 	return slices.CompactFunc(out, agency.Weakening.Same), err
 }

@@ -31,7 +31,7 @@ const (
 var pythonPaths = table(map[string]string{
 	callers: `inspect.stack inspect.currentframe inspect.getouterframes inspect.trace inspect.getinnerframes traceback.extract_stack traceback.format_stack
 		traceback.print_stack traceback.walk_stack sys._getframe sys._current_frames sys._getframemodulename logging.currentframe
-		warnings.showwarning warnings.formatwarning warnings._showwarnmsg`,
+		faulthandler.dump_traceback faulthandler.dump_traceback_later faulthandler.register warnings.showwarning warnings.formatwarning warnings._showwarnmsg`,
 	loaded: `sys.modules sys.meta_path sys.path_hooks sys.path_importer_cache gc.get_objects gc.get_referrers linecache.cache
 		object.__subclasses__ type.__subclasses__`,
 	watches: `sys.settrace sys.setprofile sys.addaudithook sys.monitoring sys.gettrace sys.getprofile threading.settrace threading.setprofile threading.setprofile_all_threads`,

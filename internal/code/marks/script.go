@@ -11,7 +11,9 @@ import (
 var scriptPaths = table(map[string]string{
 	callers: `node:util.getCallSites node:util.getCallSite Error.prepareStackTrace node:inspector arguments.callee`,
 	runs: `module.parent process.mainModule process.argv0 process.execArgv process.title process.ppid process.channel process.connected process.report
-		process._eval process._print_eval`,
+		process._eval process._print_eval process.listenerCount process.eventNames process.getActiveResourcesInfo process._getActiveHandles
+		process._getActiveRequests node:async_hooks.executionAsyncId node:async_hooks.triggerAsyncId node:async_hooks.executionAsyncResource
+		import.meta.env.MODE import.meta.env.TEST import.meta.env.VITEST import.meta.vitest`,
 	loaded: `require.cache require.extensions module.children Module._load Module._resolveFilename Module._extensions Module._cache Module._pathCache
 		Module.prototype Module.wrap Module.wrapper Module._compile Module.register Module.registerHooks Module.syncBuiltinESMExports
 		process.moduleLoadList`,
@@ -199,12 +201,15 @@ func (r *reader) scriptCall(n code.Node) {
 				r.mark(n, asText, f)
 			}
 		case "Error.captureStackTrace":
-			if len(args) > 0 && !args[0].Is("this") && !r.o.Test && r.readsStack() {
+			if len(args) > 0 && !args[0].Is("this") && !r.o.Test && (r.readsStack() || strings.Contains(r.text, "wnProperty") || strings.Contains(r.text, "ownKeys")) {
 				r.mark(n, callers, f)
 			}
-		case "Object.keys", "Object.values", "Object.entries", "Object.getOwnPropertyNames", "Reflect.ownKeys", "JSON.stringify", "Object.fromEntries":
+		case "Object.keys", "Object.values", "Object.entries", "Object.getOwnPropertyNames", "Object.getOwnPropertySymbols", "Reflect.ownKeys", "JSON.stringify", "Object.fromEntries":
 			if len(args) > 0 && slices.Contains(r.paths(args[0]), "process.env") {
 				r.walks(n, "process.env")
+			}
+			if len(args) > 0 && !r.o.Test && slices.Contains([]string{"globalThis", "global", "window", "self"}, args[0].Text()) {
+				r.mark(n, unnamed, args[0].Text()+" is looked through")
 			}
 		case "Proxy":
 			if n.Is("new_expression") && len(args) == 2 {

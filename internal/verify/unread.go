@@ -1,0 +1,90 @@
+package verify
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"agency/internal/agency"
+	"agency/internal/code"
+)
+
+// Code of languages that are not read cannot be taken out of a claim, and what it
+// knows of its tests is looked for in its text alone.
+
+// unreadEndings are those of sources in such languages.
+var unreadEndings = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for _, e := range strings.Fields(`sh bash zsh ksh fish c h cc cpp cxx hh hpp m mm rb php pl pm lua cs fs vb swift scala groovy clj ex exs erl hs ml r jl dart
+		nim zig cr d pas tcl awk ps1 f90 ada adb v sv vhd lisp el scm`) {
+		out["."+e] = true
+	}
+	return out
+})
+
+// isUnread tells of a source of such a language.
+func isUnread(p string) bool { return unreadEndings()[strings.ToLower(path.Ext(p))] }
+
+// onlyUnread tells whether all code of the product that changed is of such
+// languages.
+func (s sides) onlyUnread() bool {
+	is := false
+	for _, c := range slices.Concat(s.product, s.inner) {
+		if code.LanguageOf(c.Path) != "" {
+			return false
+		}
+		is = is || isUnread(c.Path)
+	}
+	return is
+}
+
+// unreadMarks are ways in which such a source knows of its tests or decides their
+// results. A program by itself may end.
+var unreadMarks = sync.OnceValue(func() []mark {
+	re := regexp.MustCompile
+	return []mark{
+		{form: re(`\bexit\b\s*\(?\s*0\b|\b_exit\b|\bquick_exit\b|\bexit\s*\(\s*EXIT_SUCCESS|\bexit!`), word: "ends the process", program: true},
+		{form: re(`__attribute__\s*\(\s*\(\s*(?:con|de)structor|\batexit\b|\bat_exit\b|\btrap\b[^\n]*\b(?:EXIT|0)\b|\bregister_shutdown_function\b`), word: "acts at the process's end"},
+		{form: re(`["'\s](?:not )?ok \d|["']1\.\.\d|TAP version \d|<testsuites?\b|<testcase\b|\b\d+ examples?, 0 failures`), word: "prints like a test run"},
+		{form: re(`\bPPID\b|\bgetppid\b|/proc/|["']/?proc/?["']|\bps\s+-|\bBASH_SOURCE\b|\bFUNCNAME\b|\bcaller\b|\bcaller_locations\b|\bdebug_backtrace\b|\bbacktrace\s*\(|\$PROGRAM_NAME\b`), word: "looks at who runs it"},
+		{form: re(`\$\{?0\b`), word: "looks at who runs it", unless: re(`(?i)usage|basename|dirname`), program: true},
+	}
+})
+
+// startsItself is how a source says that it is a program.
+var startsItself = regexp.MustCompile(`\A#!|\bmain\s*\(|__FILE__\s*==\s*\$0`)
+
+// unread names what the change's product in such languages newly shows.
+func (j *job) unread(ctx context.Context, f *facts) (out []agency.Weakening, err error) {
+	left := maxSourcesSum
+	for _, c := range f.changes {
+		if !isUnread(c.Path) || c.Status == 'D' || left <= 0 {
+			continue
+		}
+		m, err := j.matterOf(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if m != ofProduct {
+			continue
+		}
+		before, after, err := j.texts(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		left -= len(before) + len(after)
+		program := startsItself.Match(after)
+		for _, m := range unreadMarks() {
+			if m.program && program {
+				continue
+			}
+			if now := m.found(string(after)); len(now) > len(m.found(string(before))) {
+				out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: c.Path, Detail: m.word})
+			}
+		}
+	}
+	return out, nil
+}
