@@ -317,12 +317,24 @@ func (m *testBodies) compare(at place, nameless bool) []agency.Weakening {
 		return []agency.Weakening{{Kind: agency.WeakDeleted, Name: name, Detail: m.instead(at)}}
 	case !ok && !old.test && old.asserts > 0:
 		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "a helper by which tests assert is gone" + m.insteadOf(at)}}
-	case ok && got.asserts < old.asserts:
+	case ok && got.asserts < old.asserts && got.asserts+m.handedOver(got) < old.asserts:
 		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: fmt.Sprintf("%d, was %d", got.asserts, old.asserts)}}
 	case ok && old.test && got.returns > old.returns:
 		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "it can return before them"}}
 	}
 	return nil
+}
+
+// handedOver are the assertions of new helpers that a test calls.
+func (m *testBodies) handedOver(u unit) (n int) {
+	for at, h := range m.now {
+		if _, old := m.was[at]; old || h.test || h.asserts == 0 || at.name == wholeFile {
+			continue
+		}
+		name := at.name[strings.LastIndexAny(at.name, ".:")+1:]
+		n += h.asserts * len(regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\s*\(`).FindAllString(u.text, -1))
+	}
+	return n
 }
 
 // hidden tells whether the results show a test as before that is gone: another

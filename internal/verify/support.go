@@ -40,6 +40,9 @@ func (j *job) matterOf(ctx context.Context, c git.Change) (matter, error) {
 		if tree = j.task.claim; matterOf(c.Path) == ofProduct && languageOf(c.Path) != "" {
 			return ofProduct, nil // what nothing tested yet can be what the run is for
 		}
+		if own, err := j.ownByItsName(ctx, c.Path); err != nil || own {
+			return ofProduct, err
+		}
 	}
 	m, err := j.matterIn(ctx, tree, c.Path)
 	if err == nil && m == unused && c.Status != 'D' { // it may be used from now on
@@ -49,6 +52,21 @@ func (j *job) matterOf(ctx context.Context, c git.Change) (matter, error) {
 		m = doubtful
 	}
 	return m, err
+}
+
+// ownByItsName tells of a new module that is called by what it does, as
+// validate.py: the product's, unless it asserts, or a check runs it.
+func (j *job) ownByItsName(ctx context.Context, p string) (bool, error) {
+	lang := languageOf(p)
+	if lang == "" || !checking.MatchString(stemOf(p)) || matterOf(path.Join(path.Dir(p), "a"+path.Ext(p))) != ofProduct || inSupport(p) || j.planned(p) {
+		return false, nil
+	}
+	named, err := j.namedFiles(ctx)
+	if err != nil || named[p] {
+		return false, err
+	}
+	src, err := j.textIn(ctx, j.task.claim, p)
+	return err == nil && src != nil && !asserts(lang, src), err
 }
 
 // matterIn tells what a file of a tree is of, there. While it is looked for it
