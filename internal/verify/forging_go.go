@@ -25,7 +25,7 @@ var goOrigins = map[string]origin{
 	"expvar.Get": {grade: gradeStrong}, "log.Flags": {grade: gradeStrong}, "log.Prefix": {grade: gradeStrong}, "log.Writer": {grade: gradeStrong},
 	"runtime/metrics.Read": {grade: gradeStrong}, "runtime.ReadMemStats": {grade: gradeStrong}, "flag.Set": {grade: gradeArgs},
 	"os.Environ": {grade: gradeWeak, loads: true},
-	"os.Args": {grade: gradeArgs}, "flag.CommandLine": {grade: gradeArgs}, "flag.Lookup": {grade: gradeArgs}, "flag.Visit": {grade: gradeArgs},
+	"os.Args":    {grade: gradeArgs}, "flag.CommandLine": {grade: gradeArgs}, "flag.Lookup": {grade: gradeArgs}, "flag.Visit": {grade: gradeArgs},
 	"flag.VisitAll": {grade: gradeArgs}, "flag.Args": {grade: gradeArgs}, "flag.Arg": {grade: gradeArgs}, "flag.NArg": {grade: gradeArgs},
 	"flag.NFlag": {grade: gradeArgs}, "flag.Parsed": {grade: gradeArgs},
 	"os.Getwd": {grade: gradeWeak, results: []int{0}}, "syscall.Getwd": {grade: gradeWeak}, "runtime/debug.ReadBuildInfo": {grade: gradeWeak, results: []int{0}},
