@@ -19,7 +19,7 @@ import (
 // name of a blob that any table holds is one that the sweep knows of.
 func TestRemoveSweepsBlobs(t *testing.T) {
 	w := newWork(t, quick)
-	w.cfg.Commands.Test = "test -d ."
+	w.cfg.Commands.Test = "grep -rq CONTENT ."
 	d, c := w.start(Options{})
 	for _, id := range []agency.RunID{"run-1", "run-2"} {
 		req := w.request(id, true)

@@ -23,7 +23,7 @@ const nonsense = ")\"'<\x01}\n"
 // What it is made of stays: scripts that it names, recipes and manifests.
 func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
 	r := f.claimSuite.receipt
-	if !f.claimSuite.ran || r.Parsed || !r.OK() || doesNothing(r.Command) {
+	if !j.task.isClaim() || !f.claimSuite.ran || r.Parsed || !r.OK() || doesNothing(r.Command) {
 		return nil
 	}
 	entries, err := j.tree(ctx, j.task.claim)
@@ -40,7 +40,7 @@ func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
 	}
 	var broken, gone []git.Entry
 	for _, e := range entries {
-		if !regular(e.Mode) || named[e.Path] && !isData(e.Path) || hasParts(e.Path) || isLock(e.Path) || isRunner(e.Path) || isRecipe(path.Base(e.Path)) || strings.HasPrefix(path.Base(e.Path), ".git") {
+		if !regular(e.Mode) || named[e.Path] && runnable(e) || hasParts(e.Path) || isLock(e.Path) || isRunner(e.Path) || isRecipe(path.Base(e.Path)) || strings.HasPrefix(path.Base(e.Path), ".git") {
 			continue
 		}
 		broken = append(broken, git.Entry{Path: e.Path, Mode: e.Mode, ID: text.ID})
@@ -60,6 +60,11 @@ func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
 	}
 	f.hollow = true
 	return nil
+}
+
+// runnable tells of a file that a command can run.
+func runnable(e git.Entry) bool {
+	return e.Mode == 0o100755 || isUnread(e.Path) || languageOf(e.Path) != ""
 }
 
 func (j *job) passesOn(ctx context.Context, f *facts, tree agency.OID, cmd check.Command) (bool, error) {
