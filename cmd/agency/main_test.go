@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
-		Deadline:            time.Now().Add(9 * time.Minute), // of all scripts; one that hangs is shown
+		Deadline:            time.Now().Add(14 * time.Minute), // of all scripts; one that hangs is shown
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               surroundings,
