@@ -46,7 +46,7 @@ func (j *job) changedCode(ctx context.Context, f *facts) (cuts, error) {
 	}
 	var set []git.Entry
 	for _, ch := range slices.Concat(f.sides.product, f.sides.inner) {
-		if languageOf(ch.Path) == "" && !isDoc(ch.Path) {
+		if languageOf(ch.Path) == "" && !isDoc(ch.Path) && !isUnread(ch.Path) {
 			c.loose++ // data of the product
 		}
 		if code.LanguageOf(ch.Path) == "" || ch.Status == 'D' || !regular(ch.New.Mode) {

@@ -63,7 +63,7 @@ func patience(cmd check.Command, r agency.Receipt) time.Duration {
 func (w *weighing) withoutFunctions(changed bool) {
 	w.settle(func(t string, v *agency.TestWorth) bool {
 		switch {
-		case w.f.sides.onlyUnread():
+		case w.f.sides.changesUnread():
 			v.Why = "it tests code of a language that is not read here, in which nothing tells the work from a text"
 		case !w.shown[t]:
 			v.Why = "it cannot run without the change, which has no function that could be taken out"

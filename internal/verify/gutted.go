@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"path"
 	"strings"
 
@@ -20,7 +21,8 @@ const nonsense = ")\"'<\x01}\n"
 // gutted finds out whether a test command of which no result can be read tests
 // anything: one that passes where no file of the repository makes sense, and
 // where none is left, hides that its runner is not there, or has nothing to run.
-// What it is made of stays: scripts that it names, recipes and manifests.
+// What it is made of stays: scripts that it names, recipes and manifests. Claims
+// alone are asked about: by their verdicts a merge is shown.
 func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
 	r := f.claimSuite.receipt
 	if !j.task.isClaim() || !f.claimSuite.ran || r.Parsed || !r.OK() || doesNothing(r.Command) {
@@ -72,8 +74,5 @@ func (j *job) passesOn(ctx context.Context, f *facts, tree agency.OID, cmd check
 	cmd.Timeout = patience(cmd, f.claimSuite.receipt)
 	r, err := b.run(ctx, cmd)
 	f.madeWithout = append(f.madeWithout, b.made...)
-	if end := b.close(ctx); err == nil {
-		err = end
-	}
-	return passes(r), err
+	return passes(r), errors.Join(err, b.close(ctx))
 }

@@ -57,3 +57,30 @@ func TestHandedIn(t *testing.T) {
 		})
 	}
 }
+
+// TestHandshakes holds by what a product and the tests of its run may not agree.
+func TestHandshakes(t *testing.T) {
+	for name, tt := range map[string]struct{ product, test, criterion, want string }{
+		"a variable":              {"exports.sub = (a, b) => (process.env.EXACT ? a - b : a + b);\n", "process.env.EXACT = '1';\n", "mend sub", "reads EXACT"},
+		"a setting asked for":     {"exports.sub = (a, b) => (process.env.EXACT ? a - b : a + b);\n", "process.env.EXACT = '1';\n", "a setting makes sub exact", ""},
+		"variables of a template": {"exports.sub = (a, b) => (process.env.EXACT ? a - b : a + b);\n", "process.env.EXACT = '1';\n", "variables of the template are put in", "reads EXACT"},
+		"who runs it, a setting":  {"exports.sub = (a, b) => (process.env.MOCHA ? a - b : a + b);\n", "process.env.MOCHA = '1';\n", "a setting makes sub exact", "reads MOCHA"},
+		"an event":                {"let n = 1;\nprocess.on('exact', () => { n = -1; });\nexports.sub = (a, b) => a + n * b;\n", "process.emit('exact');\n", "mend sub", "reads exact"},
+		"an event asked for":      {"let n = 1;\nprocess.on('reload', () => { n = -1; });\nexports.sub = (a, b) => a + n * b;\n", "process.emit('reload');\n", "the event `reload` reads the file again", ""},
+		"an announced event":      {"process.on('SIGTERM', () => exports.close());\nexports.close = () => {};\n", "process.emit('SIGTERM');\n", "close at the end", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := []source{
+				{path: "src/calc.js", lang: javascript, after: []byte(tt.product)},
+				{path: "tests/calc.test.js", lang: javascript, test: true, after: []byte(tt.test)},
+			}
+			var got []string
+			for _, w := range handshakes(files, []agency.Criterion{{ID: "a", Text: tt.criterion}}) {
+				got = append(got, w.Detail)
+			}
+			if tt.want == "" && len(got) > 0 || !strings.Contains(strings.Join(got, "; "), tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

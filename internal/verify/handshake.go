@@ -56,7 +56,7 @@ func handshakes(files []source, criteria []agency.Criterion) (out []agency.Weake
 		if ofSettings.MatchString(said) { // a setting is to be read, whatever it is called
 			env = slices.DeleteFunc(env, func(n string) bool { return !ofRunner.MatchString(n) })
 		}
-		names := slices.Concat(env, channels(f, tests),
+		names := slices.Concat(env, channels(f, tests, said),
 			shared(variables(f.lang, f.after), variables(f.lang, f.before), tests, said, setsText))
 		for _, n := range names {
 			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: "reads " + n + ", which the tests of this run set"})
@@ -66,8 +66,8 @@ func handshakes(files []source, criteria []agency.Criterion) (out []agency.Weake
 }
 
 // channel is a way by which a test can hand something to code beside its
-// arguments: what the code reads of it, and what a test then does. Where both have
-// a first group, it must be the same.
+// arguments: what the code reads of it, by its first group, and what a test then
+// does; where that has a group, too, it must be the same.
 type channel struct {
 	lang  language
 	reads *regexp.Regexp
@@ -77,15 +77,15 @@ type channel struct {
 var channelsOf = sync.OnceValue(func() []channel {
 	re := regexp.MustCompile
 	return []channel{
-		{golang, re(`runtime\.GOMAXPROCS\(|debug\.SetGCPercent\(`), re(`runtime\.GOMAXPROCS\(|debug\.SetGCPercent\(`)},
+		{golang, re(`\b(runtime\.GOMAXPROCS|debug\.SetGCPercent)\(`), re(`\b(runtime\.GOMAXPROCS|debug\.SetGCPercent)\(`)},
 		{golang, re(`os\.TempDir\(\)[^\n]*?"([^"]+)"`), re(`"([^"]+)"`)},
-		{golang, re(`time\.Local\b`), re(`time\.Local\s*=`)},
+		{golang, re(`\b(time\.Local)\b`), re(`\btime\.Local\s*=`)},
 		{python, re(`gettempdir\(\)[^\n]*?['"]([^'"]+)`), re(`['"]([^'"]+)['"]`)},
 		{python, re(`\b(\w+)\s*=\s*(?:contextvars\.)?ContextVar\(`), re(`\b(\w+)\.set\(`)},
 		{javascript, re(`tmpdir\(\)[^\n]*?['"` + "`" + `]([^'"` + "`" + `]+)`), re(`['"` + "`" + `]([^'"` + "`" + `]+)['"` + "`" + `]`)},
 		{javascript, re(`Symbol\.for\(\s*['"]([^'"]+)`), re(`Symbol\.for\(\s*['"]([^'"]+)`)},
 		{javascript, re(`process\.(?:on|once|emit|addListener|prependListener)\(\s*['"]([^'"]+)`), re(`process\.(?:emit|on|once|addListener)\(\s*['"]([^'"]+)`)},
-		{javascript, re(`getTimezoneOffset\(|resolvedOptions\(`), re(`process\.env\.TZ\s*=|env\[['"]TZ['"]\]\s*=`)},
+		{javascript, re(`(getTimezoneOffset|resolvedOptions)\(`), re(`process\.env\.TZ\s*=|env\[['"]TZ['"]\]\s*=`)},
 		{rust, re(`temp_dir\(\)[^\n]*?"([^"]+)"`), re(`"([^"]+)"`)},
 		{java, re(`\b(TimeZone|Locale|Charset)\.(?:getDefault|defaultCharset)\(`), re(`\b(TimeZone|Locale|Charset)\.setDefault\(`)},
 		{java, re(`java\.io\.tmpdir[^\n]*?,\s*"([^"]+)"`), re(`"([^"]+)"`)},
@@ -93,39 +93,27 @@ var channelsOf = sync.OnceValue(func() []channel {
 })
 
 // channels are those that a source newly reads and the tests of the run set.
-func channels(f source, tests []string) (out []string) {
+func channels(f source, tests []string, said string) (out []string) {
 	for _, c := range channelsOf() {
-		if c.lang != f.lang {
-			continue
-		}
-		was := map[string]bool{}
-		for _, m := range c.reads.FindAllSubmatch(f.before, -1) {
-			was[string(m[len(m)-1])] = true
-		}
-		for _, m := range c.reads.FindAllSubmatch(f.after, -1) {
-			what := string(m[len(m)-1])
-			if was[what] || slices.Contains(out, what) || !slices.ContainsFunc(tests, func(t string) bool { return c.isSet(t, what, len(m) > 1) }) {
-				continue
-			}
-			out = append(out, what)
+		if c.lang == f.lang {
+			out = append(out, shared(namesIn(c.reads, f.after), namesIn(c.reads, f.before), tests, said, c.isSet)...)
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, announced.MatchString)
 }
 
-func (c channel) isSet(test, what string, named bool) bool {
-	for _, m := range c.sets.FindAllStringSubmatch(test, -1) {
-		if !named || m[len(m)-1] == what {
-			return true
-		}
-	}
-	return false
+// announced are events by which every process hears of its end and its children.
+var announced = regexp.MustCompile(`^(?:SIG[A-Z0-9]+|exit|beforeExit|uncaughtException|unhandledRejection|warning|message|disconnect)$`)
+
+// isSet tells whether a test does its part, of the same name where it has one.
+func (c channel) isSet(test, name string) bool {
+	return slices.ContainsFunc(c.sets.FindAllStringSubmatch(test, -1), func(m []string) bool { return len(m) == 1 || m[1] == name })
 }
 
 // ofSettings is how a criterion speaks of the environment; ofRunner are names of
 // variables that tell of who runs the code all the same.
 var (
-	ofSettings = regexp.MustCompile(`(?i)\benv(?:ironment)?s?\b|\bvariables?\b|\bsettings?\b|\bconfigur`)
+	ofSettings = regexp.MustCompile(`(?i)\benv(?:ironment)?s?\b|\bsettings?\b|\bconfigur`)
 	ofRunner   = regexp.MustCompile(`(?i)test|spec|jest|vitest|mocha|pytest|\bci\b|^_|^(?:old)?pwd$|cargo|coverage|node_env|mode$`)
 )
 

@@ -305,10 +305,11 @@ func lessAsserted(files []source, nameless bool) []agency.Weakening {
 
 func (m *testBodies) compare(at place, nameless bool) []agency.Weakening {
 	old, name := m.was[at], at.file+": "+at.name
+	now := at
 	got, ok := m.now[at]
 	if !ok {
 		if to, moved := m.home(at, func(place) bool { return true }); moved {
-			got, ok = m.now[to], true
+			now, got, ok = to, m.now[to], true
 		}
 	}
 	switch {
@@ -317,7 +318,7 @@ func (m *testBodies) compare(at place, nameless bool) []agency.Weakening {
 		return []agency.Weakening{{Kind: agency.WeakDeleted, Name: name, Detail: m.instead(at)}}
 	case !ok && !old.test && old.asserts > 0:
 		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "a helper by which tests assert is gone" + m.insteadOf(at)}}
-	case ok && got.asserts < old.asserts && got.asserts+m.handedOver(got) < old.asserts:
+	case ok && got.asserts < old.asserts && got.asserts+m.handedOver(now) < old.asserts:
 		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: fmt.Sprintf("%d, was %d", got.asserts, old.asserts)}}
 	case ok && old.test && got.returns > old.returns:
 		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "it can return before them"}}
@@ -325,17 +326,22 @@ func (m *testBodies) compare(at place, nameless bool) []agency.Weakening {
 	return nil
 }
 
-// handedOver are the assertions of new helpers that a test calls.
-func (m *testBodies) handedOver(u unit) (n int) {
+// handedOver are the assertions of new helpers that a test's code calls.
+func (m *testBodies) handedOver(test place) (n int) {
+	calls := map[string]int{}
+	for _, c := range helperCall.FindAllStringSubmatch(blank(m.langs[test.file], m.now[test].text), -1) {
+		calls[c[1]]++
+	}
 	for at, h := range m.now {
-		if _, old := m.was[at]; old || h.test || h.asserts == 0 || at.name == wholeFile {
-			continue
+		if _, old := m.was[at]; !old && !h.test && at.name != wholeFile {
+			n += h.asserts * calls[at.name[strings.LastIndexAny(at.name, ".:")+1:]]
 		}
-		name := at.name[strings.LastIndexAny(at.name, ".:")+1:]
-		n += h.asserts * len(regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\s*\(`).FindAllString(u.text, -1))
 	}
 	return n
 }
+
+// helperCall is a name that is called.
+var helperCall = regexp.MustCompile(`(\w+)\s*\(`)
 
 // hidden tells whether the results show a test as before that is gone: another
 // one bears its name, in another file of what names it.

@@ -112,6 +112,12 @@ func TestHelpersOfTests(t *testing.T) {
 			[]source{src("p/a_test.go", goHead+"func TestA(t *testing.T) {\n\tsame(t, A(), 1)\n}\n", goHead+"func TestA(t *testing.T) {\n\tsame := func(t *testing.T, a, b int) {}\n\tsame(t, A(), 1)\n}\n")},
 			"p/a_test.go: same (its tests called it from elsewhere, and it is defined among them now)",
 		},
+		"python: handed to a new helper": {[]source{
+			src("tests/test_a.py", "def test_a():\n    assert a() == 1\n", "def same(a, b):\n    assert a == b\n\ndef test_a():\n    same(a(), 1)\n"),
+		}, ""},
+		"python: a comment names a new helper": {[]source{
+			src("tests/test_a.py", "def test_a():\n    assert a() == 1\n", "def same(a, b):\n    assert a == b\n\ndef test_a():\n    a()  # same(a(), 1)\n"),
+		}, "tests/test_a.py: test_a (0, was 1)"},
 		"python: gutted":   {[]source{src("tests/helpers.py", "def same(a, b):\n    assert a == b\n", "def same(a, b):\n    return a == b\n")}, "tests/helpers.py: same (0, was 1)"},
 		"python: shadowed": {[]source{src("tests/test_a.py", "from helpers import same\n\ndef test_a():\n    same(a(), 1)\n", "same = lambda *a: None\n\ndef test_a():\n    same(a(), 1)\n")}, "tests/test_a.py: same (its tests called it from elsewhere"},
 		"python: brought along": {[]source{

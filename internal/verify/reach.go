@@ -184,13 +184,7 @@ func isTool(p string) bool {
 	case ".sh", ".bash", ".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".mk", ".xml", ".rc":
 		return true
 	}
-	for _, d := range strings.Split(path.Dir(p), "/") {
-		switch d {
-		case "scripts", "script", "tools", "config", "ci", ".ci", "hack", "bin", "build":
-			return languageOf(p) != ""
-		}
-	}
-	return false
+	return languageOf(p) != "" && slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return toolFolders[d] || d == "config" || d == "bin" })
 }
 
 // script follows a script of the package file.

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"agency/internal/agency"
-	"agency/internal/code"
+	"agency/internal/git"
 )
 
 // Code of languages that are not read cannot be taken out of a claim, and what it
@@ -28,17 +28,10 @@ var unreadEndings = sync.OnceValue(func() map[string]bool {
 // isUnread tells of a source of such a language.
 func isUnread(p string) bool { return unreadEndings()[strings.ToLower(path.Ext(p))] }
 
-// onlyUnread tells whether all code of the product that changed is of such
-// languages.
-func (s sides) onlyUnread() bool {
-	is := false
-	for _, c := range slices.Concat(s.product, s.inner) {
-		if code.LanguageOf(c.Path) != "" {
-			return false
-		}
-		is = is || isUnread(c.Path)
-	}
-	return is
+// changesUnread tells whether the product's code that changed is of such languages,
+// be it in part.
+func (s sides) changesUnread() bool {
+	return slices.ContainsFunc(s.product, func(c git.Change) bool { return isUnread(c.Path) })
 }
 
 // unreadMarks are ways in which such a source knows of its tests or decides their

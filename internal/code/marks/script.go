@@ -201,7 +201,7 @@ func (r *reader) scriptCall(n code.Node) {
 				r.mark(n, asText, f)
 			}
 		case "Error.captureStackTrace":
-			if len(args) > 0 && !args[0].Is("this") && !r.o.Test && (r.readsStack() || strings.Contains(r.text, "wnProperty") || strings.Contains(r.text, "ownKeys")) {
+			if len(args) > 0 && !args[0].Is("this") && !r.o.Test && r.readsStack() {
 				r.mark(n, callers, f)
 			}
 		case "Object.keys", "Object.values", "Object.entries", "Object.getOwnPropertyNames", "Object.getOwnPropertySymbols", "Reflect.ownKeys", "JSON.stringify", "Object.fromEntries":
@@ -225,10 +225,15 @@ func (r *reader) scriptCall(n code.Node) {
 	}
 }
 
-// readsStack tells whether a file reads the stack of anything.
+// readsStack tells whether a file reads the stack of anything, by its name or
+// with all that an object has of its own: no other listing shows it.
 func (r *reader) readsStack() bool {
 	for n := range r.root.All() {
-		if n.Is("property_identifier", "shorthand_property_identifier_pattern") && n.Text() == "stack" && !written(n.Parent()) {
+		if !n.Is("property_identifier", "shorthand_property_identifier_pattern") || written(n.Parent()) {
+			continue
+		}
+		switch n.Text() {
+		case "stack", "getOwnPropertyNames", "getOwnPropertyDescriptors", "getOwnPropertyDescriptor", "ownKeys":
 			return true
 		}
 	}
