@@ -97,6 +97,7 @@ type workOn struct {
 	staged  bool                // its context is staged
 	stands  bool                // its base is known
 	mends   []agency.ContractID // whose work it mends
+	after   agency.ContractID   // whose work, that a person rejected, it goes on with
 	before  *handed             // what another contract left
 	up      bool                // a failure of verification moves the run up
 	many    bool                // a plan of many contracts
@@ -131,7 +132,8 @@ func pursue(c flow.Ctx, in Input, contract agency.Contract, how workOn) (Result,
 		if second {
 			return Result{Reason: "the merge gate was rejected again: " + decision.Note}, nil
 		}
-		contract, base, how.before = secondContract(contract, decision.Note), shown.Commit, nil
+		how.after, how.before = contract.ID, nil
+		contract, base = secondContract(contract, decision.Note), shown.Commit
 	}
 }
 
@@ -394,6 +396,7 @@ func (a *attempts) verifySpec(claim agency.Claim) verify.Spec {
 		Run: a.in.Run, Contract: a.contract.ID, Type: a.contract.Type, Attempt: a.n, Criteria: a.contract.AcceptanceCriteria,
 		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.contract.Writes, Thresholds: a.contract.QualityThresholds,
 		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.left, Beside: a.beside,
+		After:    a.how.after,
 		Expected: slices.Concat(a.contract.ExpectedOutputs.FilesCreated, a.contract.ExpectedOutputs.FilesModified),
 	}
 }

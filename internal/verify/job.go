@@ -133,7 +133,7 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *bench) error {
 	if f.coverage, err = j.coverage(ctx); err != nil {
 		return err
 	}
-	if err = j.weigh(ctx, f, claim); err != nil {
+	if err = errors.Join(j.weigh(ctx, f, claim), j.provedBefore(ctx, f)); err != nil {
 		return err
 	}
 	quiet, err := j.silenced(ctx, f)

@@ -39,11 +39,12 @@ type facts struct {
 	moved       map[string]string         // tests of the base that stand elsewhere now, by their old name
 	receipts    []agency.ReceiptID
 	leftovers   []agency.Leftover
-	coverage    *agency.Coverage // of the changed lines, where it is known
-	unmeasured  []string         // changed files that it says nothing of
-	aside       []string         // folders of parts that are touched and not checked
-	folding     *folding         // of tests whose names differ from run to run
-	suiteDiff   diff             // of a test command that is red on both sides by no test of a name
+	coverage    *agency.Coverage   // of the changed lines, where it is known
+	before      map[string]earlier // by criterion: what the contract before proved and still holds
+	unmeasured  []string           // changed files that it says nothing of
+	aside       []string           // folders of parts that are touched and not checked
+	folding     *folding           // of tests whose names differ from run to run
+	suiteDiff   diff               // of a test command that is red on both sides by no test of a name
 }
 
 // report gathers the lines of a verdict: reasons fail it, notes do not.
@@ -135,7 +136,7 @@ func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:limit], "") + "..."
+	return strings.ToValidUTF8(s[:limit], "") + agency.Ellipsis
 }
 
 // maxLines is how many tests of one kind a verdict has lines for; its lists
@@ -254,6 +255,7 @@ func (f facts) judgeCriteria(v *agency.Verdict, r *report) {
 		Claim: f.claimSuite.tests, Fresh: f.fresh, Worth: f.worth, Refs: f.refWorth, Theirs: f.theirs, Receipts: receipts,
 		Nameless: f.claimSuite.ran && f.claimSuite.receipt.OK() && !f.claimSuite.receipt.Parsed && !f.noneRan(),
 	})
+	f.carry(v.Proofs)
 	v.Expectations, v.Unproved = f.edited, f.unproved
 	for _, p := range v.Proofs {
 		if p.Proof == agency.ProofOpen && p.Check != nil {

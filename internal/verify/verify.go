@@ -50,6 +50,9 @@ type Spec struct {
 	// Beside tells that other contracts of the run were open when this work began:
 	// tests that were red on its base may be theirs to mend.
 	Beside bool `json:"beside,omitempty"`
+	// After is the contract whose work this one goes on with, that a person rejected:
+	// what it proved of the same criteria need not be proved again.
+	After agency.ContractID `json:"after,omitempty"`
 	// Anew runs everything on the claim, whatever is known of its tree.
 	Anew bool `json:"anew,omitempty"`
 }
