@@ -12,6 +12,7 @@ import (
 	"agency/internal/daemon"
 	"agency/internal/doctor"
 	"agency/internal/git"
+	"agency/internal/host"
 	"agency/internal/store"
 	"agency/internal/ui/tui"
 )
@@ -66,7 +67,7 @@ func (a *app) examine(ctx context.Context, run string, named bool) ([]doctor.Fin
 	if named {
 		return a.examineRun(ctx, run)
 	}
-	m := doctor.Machine{Sets: daemon.Migrations(), Commands: map[string]string{}}
+	m := doctor.Machine{Sets: daemon.Migrations()}
 	h, l, err := a.loadHere()
 	if err != nil {
 		return nil, err
@@ -82,8 +83,9 @@ func (a *app) examine(ctx context.Context, run string, named bool) ([]doctor.Fin
 		if err := quiet.detect(h, l, &cfg); err != nil {
 			return nil, err
 		}
+		m.Untested = cfg.Commands.Test == "" && l.Origin("commands.test").Layer != config.LayerDefault
 	}
-	m.Commands["test"], m.Commands["lint"], m.Commands["build"] = cfg.Commands.Test, cfg.Commands.Lint, cfg.Commands.Build
+	m.Commands = host.Copy{Config: cfg}.Commands()
 	m.Keys = keysOf(l, h.loc.WorkTree)
 	return m.Check(ctx), nil
 }

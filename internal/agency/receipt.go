@@ -1,6 +1,10 @@
 package agency
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // CheckKind says what a receipt is of.
 type CheckKind string
@@ -16,6 +20,25 @@ const (
 	CheckCommand   CheckKind = "command"
 	CheckFile      CheckKind = "file"
 )
+
+// CheckedBy says what checks work that no test does: those of the commands that
+// are not there to test it or to set it up.
+func CheckedBy(kinds ...CheckKind) string {
+	var by []string
+	for _, k := range []CheckKind{CheckBuild, CheckTypecheck, CheckLint} {
+		if slices.Contains(kinds, k) {
+			by = append(by, string(k))
+		}
+	}
+	switch n := len(by); n {
+	case 0:
+		return "nothing checks the work"
+	case 1:
+		return by[0] + " alone checks the work"
+	default:
+		return strings.Join(by[:n-1], ", ") + " and " + by[n-1] + " alone check the work"
+	}
+}
 
 // TestStatus is the outcome of one test.
 type TestStatus string

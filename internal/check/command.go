@@ -39,6 +39,16 @@ func (c Commands) Command(kind agency.CheckKind) Command {
 	return Command{Kind: kind, Line: strings.TrimSpace(line), Timeout: c.timeout()}
 }
 
+// Kinds are those of the commands that there are, in the order in which they run.
+func (c Commands) Kinds() (kinds []agency.CheckKind) {
+	for _, k := range []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.CheckTypecheck, agency.CheckLint, agency.CheckTest} {
+		if c.Command(k).Line != "" {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
 func (c Commands) timeout() time.Duration {
 	if c.TimeoutSeconds > 0 {
 		return time.Duration(c.TimeoutSeconds) * time.Second

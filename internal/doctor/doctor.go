@@ -13,6 +13,7 @@ import (
 	"os/exec"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/git"
 	"agency/internal/sandbox"
 	"agency/internal/store"
@@ -66,8 +67,10 @@ func ofError(name string, err error) Finding {
 // Machine says what to look at before a run.
 type Machine struct {
 	StateDir string
-	// Commands are the repository's own, by what they are for.
-	Commands map[string]string
+	// Commands are the repository's own. Untested tells that somebody said that
+	// there are no tests.
+	Commands check.Commands
+	Untested bool
 	// Keys names the provider of each model and whether its key is there.
 	Keys []Key
 	// DB is the store's file; empty where there is none yet.
@@ -173,10 +176,14 @@ func (m Machine) checkKeys() []Finding {
 }
 
 func (m Machine) checkCommands() []Finding {
-	if m.Commands["test"] == "" {
-		return []Finding{warn("commands", "set commands.test in agency.yaml", "no test command is known: claims are checked by build and vet only")}
+	switch by := agency.CheckedBy(m.Commands.Kinds()...); {
+	case m.Commands.Test != "":
+		return []Finding{ok("commands", "test %q, lint %q, build %q", m.Commands.Test, m.Commands.Lint, m.Commands.Build)}
+	case m.Untested:
+		return []Finding{ok("commands", "there are no tests, as commands.test says: %s", by)}
+	default:
+		return []Finding{warn("commands", "set commands.test in agency.yaml, to \"\" where there are no tests", "no test command is known: %s", by)}
 	}
-	return []Finding{ok("commands", "test %q, lint %q, build %q", m.Commands["test"], m.Commands["lint"], m.Commands["build"])}
 }
 
 // wantFree is the room that a run may need for checkouts and caches, in MiB.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/sandbox"
 	"agency/internal/store"
 )
@@ -158,7 +159,7 @@ func TestWorst(t *testing.T) {
 // not as they should be.
 func TestMachineFindings(t *testing.T) {
 	m := Machine{
-		Commands: map[string]string{"test": "go test ./..."},
+		Commands: check.Commands{Test: "go test ./..."},
 		Keys:     []Key{{Provider: "a", Model: "a/m"}, {Provider: "b", Err: agency.Errorf(agency.KindInvalid, "no key").WithMend("export B_KEY=...")}, {Provider: "c", Model: "c/m", Placeholder: true}},
 	}
 	keys := m.checkKeys()
@@ -168,8 +169,18 @@ func TestMachineFindings(t *testing.T) {
 	if fs := m.checkCommands(); fs[0].Level != OK {
 		t.Errorf("%+v", fs)
 	}
-	if fs := (Machine{}).checkCommands(); fs[0].Level != Warn || fs[0].Mend == "" {
-		t.Errorf("%+v", fs)
+	for _, c := range []struct {
+		m     Machine
+		level Level
+		want  string
+	}{
+		{Machine{}, Warn, "no test command is known: nothing checks the work"},
+		{Machine{Commands: check.Commands{Setup: "npm ci", Lint: "eslint ."}}, Warn, "no test command is known: lint alone checks the work"},
+		{Machine{Untested: true, Commands: check.Commands{Build: "make", Typecheck: "tsc", Lint: "eslint ."}}, OK, "as commands.test says: build, typecheck and lint alone check the work"},
+	} {
+		if f := c.m.checkCommands()[0]; f.Level != c.level || !strings.HasSuffix(f.Detail, c.want) || (f.Mend == "") != (c.level == OK) {
+			t.Errorf("%+v", f)
+		}
 	}
 	if f := checkDisk(filepath.Join(t.TempDir(), "not", "there", "yet")); f.Level == Bad || !strings.Contains(f.Detail, "MiB free") {
 		t.Errorf("%+v", f)

@@ -37,6 +37,7 @@ type mergeGateView struct {
 	Unproved                                *agency.Unproved
 	Expectations                            []agency.Expectation
 	NoTests, NoneRan, WeakProof, SandboxOff bool
+	CheckedBy                               string   // what checks the work, where no test does
 	Tail                                    []string // the test command's last lines, where it tested nothing
 }
 
@@ -166,9 +167,11 @@ func (v *mergeGateView) fillReceipts(q *store.Snapshot, last map[agency.Contract
 		}
 	}
 	of = check.Latest(of)
+	var kinds []agency.CheckKind
 	for _, r := range of {
-		v.Receipts = append(v.Receipts, receiptLine(r))
+		v.Receipts, kinds = append(v.Receipts, receiptLine(r)), append(kinds, r.Kind)
 	}
+	v.CheckedBy = agency.CheckedBy(kinds...)
 	v.Reds = check.Reds(of, receipts)
 	for _, r := range of {
 		if r.Kind == agency.CheckTest {

@@ -74,7 +74,7 @@ func (s *Shop) prepare(ctx context.Context, r api.RunRequest, c host.Copy) (host
 		return p, err
 	}
 	if c.Config.Commands.Test == "" && !c.Untested {
-		p.Notes = append(p.Notes, "no test command is known: the work is checked by build and vet only, and --yes does not merge it; set commands.test in agency.yaml, to \"\" where there are no tests")
+		p.Notes = append(p.Notes, "no test command is known: "+agency.CheckedBy(c.Commands().Kinds()...)+", and --yes does not merge it; set commands.test in agency.yaml, to \"\" where there are no tests")
 	}
 	if later := c.Config.NotYet(); len(later) > 0 {
 		p.Notes = append(p.Notes, "mode full: not in this version, and the run does without: "+strings.Join(later, ", "))
