@@ -30,11 +30,12 @@ const (
 
 // Redactor takes secrets out of text before it is stored, shown or sent: plain
 // and as JSON, Go, a URL, hex or base64 write them, at any place within what is
-// encoded, whole or in pieces. The zero value and nil take nothing out. It is
-// immutable.
+// encoded, whole or in pieces, shorter ones beside a cut. The zero value and nil
+// take nothing out. It is immutable.
 type Redactor struct {
 	forms  []form
 	at     map[uint64][]place
+	stubs  map[uint32][]place
 	filter []uint64 // a bit for each hash of a gram: most text is passed at once
 	stride int
 }
@@ -53,7 +54,7 @@ type place struct{ form, off int32 }
 // of several lines each line that is a secret is one by itself: what is taken
 // out of a text leaves its lines.
 func NewRedactor(secrets ...string) *Redactor {
-	r := &Redactor{at: map[uint64][]place{}, filter: make([]uint64, 1<<filterBits/64), stride: 1 << 30}
+	r := &Redactor{at: map[uint64][]place{}, stubs: map[uint32][]place{}, filter: make([]uint64, 1<<filterBits/64), stride: 1 << 30}
 	seen := map[string]bool{}
 	for _, s := range secrets {
 		for one := range strings.Lines(s) {
@@ -80,6 +81,9 @@ func (r *Redactor) add(secret string) {
 			r.at[g] = append(r.at[g], place{int32(len(r.forms)), int32(i)})
 			h := hashOf(g)
 			r.filter[h/64] |= 1 << (h % 64)
+		}
+		for i := 0; i+minStub <= len(f.text); i++ {
+			r.stubs[stub(f.text[i:])] = append(r.stubs[stub(f.text[i:])], place{int32(len(r.forms)), int32(i)})
 		}
 		r.forms = append(r.forms, f)
 	}
@@ -216,7 +220,7 @@ func (r *Redactor) find(b []byte) []span {
 		}
 		p = next
 	}
-	return apart(b, found)
+	return apart(b, append(found, r.besideCuts(b)...))
 }
 
 // longest is the longest piece of a secret around a place of a text.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"agency/internal/agency"
 )
 
 // Finding is one thing that a red command complains of, however often: two of
@@ -216,7 +218,7 @@ func shortText(s string) string {
 		return s
 	}
 	sum := sha256.Sum256([]byte(s))
-	return strings.ToValidUTF8(s[:maxFindingText-20], "") + "... " + hex.EncodeToString(sum[:6])
+	return strings.ToValidUTF8(s[:maxFindingText-20], "") + agency.Ellipsis + " " + hex.EncodeToString(sum[:6])
 }
 
 // tallyFindings counts findings in the order in which they came.

@@ -7,7 +7,10 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 	"unicode/utf8"
+
+	"agency/internal/agency"
 )
 
 // kept is head and tail of a text of any size.
@@ -98,7 +101,7 @@ func (k *kept) clip(limit int) string {
 // begin is what of the text is known without a gap.
 func (k *kept) begin() string {
 	if k.lost > 0 {
-		return string(k.head)
+		return string(k.head) + agency.Ellipsis
 	}
 	return string(k.head) + string(k.tail)
 }
@@ -123,8 +126,14 @@ func (k *kept) plain() *kept {
 	return k
 }
 
+// reader gives the text line by line, with a line between head and tail where
+// something is missing.
 func (k *kept) reader() io.Reader {
-	return io.MultiReader(bytes.NewReader(k.head), bytes.NewReader(k.tail))
+	if k.lost == 0 {
+		return io.MultiReader(bytes.NewReader(k.head), bytes.NewReader(k.tail))
+	}
+	between := strings.NewReader("\n" + agency.BytesLeftOut(int64(k.lost)) + "\n")
+	return io.MultiReader(bytes.NewReader(k.head), between, bytes.NewReader(k.tail))
 }
 
 // maxKept bounds what a room holds, in bytes.
@@ -172,8 +181,8 @@ func (r *room) drop(k **kept) {
 const longestLine = 1 << 20
 
 // lines gives the lines of a stream with their ends, each until the next one is
-// asked for. Of one that is longer than longestLine it gives the beginning, and
-// false.
+// asked for. Of one that is longer than longestLine it gives the beginning with an
+// ellipsis, and false.
 func lines(in io.Reader) iter.Seq2[[]byte, bool] {
 	return func(yield func([]byte, bool) bool) {
 		r := bufio.NewReaderSize(in, 64<<10)
@@ -189,7 +198,9 @@ func lines(in io.Reader) iter.Seq2[[]byte, bool] {
 					whole = whole && fits == len(line)
 					long = append(long, line[:fits]...)
 				}
-				line = long
+				if line = long; !whole {
+					line = append(line, agency.Ellipsis+"\n"...)
+				}
 			}
 			if len(line) > 0 && !yield(line, whole) || err != nil {
 				return

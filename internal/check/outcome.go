@@ -128,7 +128,7 @@ func clipEnds(head, tail string, all, limit int) string {
 		tail = tail[i+1:]
 	}
 	head, tail = strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")
-	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", strings.TrimRight(head, "\n"), all-len(head)-len(tail), tail)
+	return fmt.Sprintf("%s\n%s\n%s", strings.TrimRight(head, "\n"), agency.BytesLeftOut(int64(all-len(head)-len(tail))), tail)
 }
 
 // count fills the numbers of a receipt from its tests.

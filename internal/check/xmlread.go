@@ -9,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"agency/internal/agency"
 )
 
 // Bounds of what of an XML document is held at a time.
@@ -146,7 +148,7 @@ func (s *shortXML) tag(quotes bool) ([]byte, error) {
 			}
 			if text.lost > 0 {
 				head, tail := wholeRunes(text.head, text.tail)
-				text.head = fmt.Appendf(bytes.Clone(head), " [... %d bytes left out ...] ", text.lost)
+				text.head = fmt.Appendf(bytes.Clone(head), " %s ", agency.BytesLeftOut(int64(text.lost)))
 				text.tail = tail
 			}
 			tag = append(append(append(tag, text.head...), text.tail...), c)

@@ -315,14 +315,22 @@ func (c *capped) Write(p []byte) (int, error) {
 type tail struct {
 	b   []byte
 	max int
+	cut bool
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.b = append(t.b, p...)
 	if len(t.b) > t.max {
+		t.cut = true
 		t.b = append(t.b[:0], t.b[len(t.b)-t.max:]...)
 	}
 	return len(p), nil
 }
 
-func (t *tail) String() string { return strings.ToValidUTF8(string(t.b), "?") }
+func (t *tail) String() string {
+	s := strings.ToValidUTF8(string(t.b), "?")
+	if t.cut {
+		s = agency.Ellipsis + s
+	}
+	return s
+}

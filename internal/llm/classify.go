@@ -140,7 +140,7 @@ func OneLine(s string) string {
 	for !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return s[:cut] + "..."
+	return s[:cut] + "…"
 }
 
 func statusOfType(e apiError) int {

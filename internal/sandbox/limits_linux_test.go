@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"agency/internal/agency"
 )
 
 func limited(argv []string, l Limits) func(*Spec) {
@@ -123,10 +125,11 @@ func TestOutputClipped(t *testing.T) {
 		func(s *Spec) { s.Limits.OutputKB, s.Stdout = 4, &stdout })
 	wantCause(t, res, CauseExited)
 	out := string(res.Output)
-	if len(out) > 4<<10 || !strings.HasPrefix(out, "first\n") || !strings.Contains(out[len(out)-20:], "\nlast\n") {
+	mark := "\n" + agency.BytesLeftOut(res.Dropped) + "\n"
+	if len(out) > 4<<10+len(mark) || strings.Count(out, mark) != 1 || !strings.HasPrefix(out, "first\n") || !strings.Contains(out[len(out)-20:], "\nlast\n") {
 		t.Fatalf("%d bytes, %.20q ... %.20q", len(out), out, out[max(0, len(out)-20):])
 	}
-	if want := int64(3000000 + len("first\n\nlast\nerror\n") - len(out)); res.Dropped != want {
+	if want := int64(3000000 + len("first\n\nlast\nerror\n") - len(out) + len(mark)); res.Dropped != want {
 		t.Errorf("dropped %d, want %d", res.Dropped, want)
 	}
 	if want := "first\n" + strings.Repeat("x", 3000000) + "\nlast\n"; stdout.String() != want+want || res.StdoutErr != nil {

@@ -1,11 +1,12 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"sync"
 	"time"
+
+	"agency/internal/agency"
 )
 
 // clip keeps the head and the tail of a stream in a bounded space.
@@ -50,26 +51,13 @@ func (c *clip) grown(b []byte, n int) []byte {
 	return append(make([]byte, 0, min(2*(len(b)+n), c.half)), b...)
 }
 
-// maxWord is how far a cut moves to stand between words.
-const maxWord = 1 << 10
-
-// bytes joins head and tail and says how much was lost between them. A cut
-// halves no word: half of a key would not be recognised as one.
+// bytes joins head and tail, says how much was lost between them, and where.
 func (c *clip) bytes() (out []byte, lost int64) {
-	const blanks = " \t\r\n"
-	head := c.head
-	if i := bytes.LastIndexAny(head[max(0, len(head)-maxWord):], blanks); c.lost > 0 && i >= 0 {
-		head = head[:max(0, len(head)-maxWord)+i+1]
+	out = append(make([]byte, 0, len(c.head)+len(c.tail)+64), c.head...)
+	if c.lost > 0 {
+		out = append(append(append(out, '\n'), agency.BytesLeftOut(c.lost)...), '\n')
 	}
-	out = append(make([]byte, 0, len(head)+len(c.tail)), head...)
-	out = append(append(out, c.tail[c.at:]...), c.tail[:c.at]...)
-	if tail := out[len(head):]; c.lost > 0 {
-		if i := bytes.IndexAny(tail[:min(len(tail), maxWord)], blanks); i > 0 {
-			out = out[:len(head)+copy(tail, tail[i:])]
-		}
-		lost = c.lost + int64(len(c.head)+len(c.tail)-len(out))
-	}
-	return out, lost
+	return append(append(out, c.tail[c.at:]...), c.tail[:c.at]...), c.lost
 }
 
 // output gathers both streams of a command.

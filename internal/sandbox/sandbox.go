@@ -118,7 +118,8 @@ type Result struct {
 	ExitCode int
 	Cause    Cause
 	// Output is head and tail of standard output and standard error in the order
-	// of arrival. Dropped counts the bytes left out.
+	// of arrival, with agency.LeftOut on a line between them where there was more.
+	// Dropped counts the bytes left out.
 	Output  []byte
 	Dropped int64
 	// StdoutErr is why Spec.Stdout did not get all; nil where it did.

@@ -64,7 +64,7 @@ func Cap(s string, most int) string {
 	}
 	head, tail := cutHead(s, most/2), cutTail(s, most/2)
 	left := len(s) - len(head) - len(tail)
-	return fmt.Sprintf("%s\n[... %s left out ...]\n%s", strings.TrimSuffix(head, "\n"), size(int64(left)), tail)
+	return fmt.Sprintf("%s\n%s\n%s", strings.TrimSuffix(head, "\n"), agency.LeftOut(size(int64(left))), tail)
 }
 
 // cutHead is at most n bytes of the beginning, whole lines where the last one

@@ -96,7 +96,10 @@ func (r *reader) lineOf(n code.Node) (number int, text string) {
 	i := min(max(n.Start()-r.root.Start(), 0), len(r.text))
 	from := strings.LastIndexByte(r.text[:i], '\n') + 1
 	text, _, _ = strings.Cut(r.text[from:], "\n")
-	return r.first + strings.Count(r.text[:i], "\n"), text[:min(len(text), 500)]
+	if len(text) > 500 {
+		text = text[:500] + "…"
+	}
+	return r.first + strings.Count(r.text[:i], "\n"), text
 }
 
 // function is one of the file, of any form.

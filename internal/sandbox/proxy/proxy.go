@@ -110,7 +110,7 @@ func plainName(host string) bool {
 
 func clipText(s string) string {
 	if len(s) > 100 {
-		s = s[:100]
+		s = s[:100] + "…"
 	}
 	return s
 }

@@ -1,0 +1,126 @@
+package agency
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// Who shows a part of a text whose secrets are still in it says where it was cut:
+// with an Ellipsis, or with LeftOut between head and tail. A cut may have parted
+// a secret, and of what is left of one beside it a Redactor takes out much shorter
+// pieces than anywhere else.
+const Ellipsis = "…"
+
+// LeftOut stands where so much of a text is left out, such as "17 bytes".
+func LeftOut(much string) string { return leftBegin + much + leftEnd }
+
+// BytesLeftOut is LeftOut of so many bytes.
+func BytesLeftOut(n int64) string { return LeftOut(fmt.Sprintf("%d bytes", n)) }
+
+const (
+	leftBegin = "[... "
+	leftEnd   = " left out ...]"
+	leftMost  = 32 // bytes between the two
+)
+
+const (
+	minStub = 4 // bytes of the shortest piece that is taken out beside a cut
+	// stubBits is the least that such a piece takes to guess: the beginnings that
+	// all keys of a provider share stay, for they stand in many texts.
+	stubBits = 8
+)
+
+// stub is what one of minStub bytes is found by.
+func stub[T string | []byte](s T) uint32 { return binary.LittleEndian.Uint32([]byte(s[:minStub])) }
+
+// besideCuts gives what cuts have left of secrets.
+func (r *Redactor) besideCuts(b []byte) (found []span) {
+	side := func(from, to int) {
+		if s := r.endingAt(b, from); s.to > 0 {
+			found = append(found, s)
+		}
+		if s := r.beginningAt(b, to); s.to > 0 {
+			found = append(found, s)
+		}
+	}
+	for at := 0; ; {
+		i := bytes.Index(b[at:], []byte(Ellipsis))
+		if i < 0 {
+			break
+		}
+		side(at+i, at+i+len(Ellipsis))
+		at += i + len(Ellipsis)
+	}
+	for at := 0; ; {
+		i := bytes.Index(b[at:], []byte(leftEnd))
+		if i < 0 {
+			break
+		}
+		from := max(at, at+i-leftMost-len(leftBegin))
+		if j := bytes.LastIndex(b[from:at+i], []byte(leftBegin)); j >= 0 {
+			side(from+j, at+i+len(leftEnd))
+		}
+		at += i + len(leftEnd)
+	}
+	return found
+}
+
+// endingAt is the longest beginning of a secret that ends before a cut.
+func (r *Redactor) endingAt(b []byte, cut int) (best span) {
+	b = trimEnd(b[:cut])
+	if len(b) < minStub {
+		return best
+	}
+	for _, at := range r.stubs[stub(b[len(b)-minStub:])] {
+		f, n := &r.forms[at.form], int(at.off)+minStub
+		if n <= len(b) && n > best.to-best.from && string(b[len(b)-n:]) == f.text[:n] && f.hints(0, n) {
+			best = span{len(b) - n, len(b)}
+		}
+	}
+	return best
+}
+
+// beginningAt is the longest end of a secret that begins behind a cut.
+func (r *Redactor) beginningAt(b []byte, cut int) (best span) {
+	from := cut + leadingBlanks(b[cut:])
+	if len(b)-from < minStub {
+		return best
+	}
+	for _, at := range r.stubs[stub(b[from:])] {
+		f := &r.forms[at.form]
+		if rest := f.text[at.off:]; len(rest) > best.to-best.from && bytes.HasPrefix(b[from:], []byte(rest)) && f.hints(int(at.off), len(f.text)) {
+			best = span{from, from + len(rest)}
+		}
+	}
+	return best
+}
+
+// hints tells whether a piece of a form makes the secret easier to guess. Of one
+// that is made of words alone, words do.
+func (f *form) hints(from, to int) bool {
+	piece := f.from[f.raw[from] : int(f.raw[to-1])+1]
+	return guesses(piece, guesses(f.from, true) >= secretBits) >= stubBits
+}
+
+// escapedBreak is the end of a line as JSON writes it.
+const escapedBreak = `\n`
+
+func trimEnd(b []byte) []byte {
+	for {
+		n := len(b)
+		if b = bytes.TrimSuffix(bytes.TrimRight(b, " \r\n"), []byte(escapedBreak)); len(b) == n {
+			return b
+		}
+	}
+}
+
+func leadingBlanks(b []byte) int {
+	all := len(b)
+	for {
+		n := len(b)
+		if b = bytes.TrimPrefix(bytes.TrimLeft(b, " \r\n"), []byte(escapedBreak)); len(b) == n {
+			return all - n
+		}
+	}
+}
