@@ -132,8 +132,10 @@ func pursue(c flow.Ctx, in Input, contract agency.Contract, how workOn) (Result,
 		if second {
 			return Result{Reason: "the merge gate was rejected again: " + decision.Note}, nil
 		}
-		how.after, how.before = contract.ID, nil
-		contract, base = secondContract(contract, decision.Note), shown.Commit
+		if flow.Version(c, "proved-before", 1) >= 1 {
+			how.after = contract.ID
+		}
+		contract, base, how.before = secondContract(contract, decision.Note), shown.Commit, nil
 	}
 }
 

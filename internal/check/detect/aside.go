@@ -83,21 +83,29 @@ func NotEntered(root fs.FS, cmds check.Commands) []Aside {
 	return out
 }
 
-// sideName are the usual names of folders for what stands beside a project.
+// sideName are the usual names of folders for what stands beside a project: they
+// tell where tests do not.
 var sideName = regexp.MustCompile(`^(?:examples?|docs?|documentation|website|site|www|bench(?:es|marks?)?|demos?|samples?|playgrounds?|fuzz|tutorials?)$`)
 
 // besides tells of each part whether it stands beside the project: no root, no
 // member of a workspace, and nothing that other parts use. Where a repository has
-// no part at its root, each is the project unless its folder's name says
-// otherwise.
+// no part at its root, those with tests are the project, and a name such as
+// examples says otherwise.
 func besides(root fs.FS, parts []part) []bool {
 	rooted := slices.ContainsFunc(parts, func(p part) bool { return p.dir == "." })
-	out := make([]bool, len(parts))
-	for i, p := range parts {
-		named := slices.ContainsFunc(strings.Split(p.dir, "/"), sideName.MatchString)
-		out[i] = p.dir != "." && (rooted || named) && !belongs(root, p)
+	named := func(p part) bool { return slices.ContainsFunc(strings.Split(p.dir, "/"), sideName.MatchString) }
+	which := func(beside func(part) bool) []bool {
+		out := make([]bool, len(parts))
+		for i, p := range parts {
+			out[i] = p.dir != "." && (rooted || beside(p)) && !belongs(root, p)
+		}
+		return out
 	}
-	if !slices.Contains(out, false) && !rooted {
+	out := which(func(p part) bool { return named(p) || !tested(root, p) })
+	if !rooted && !slices.Contains(out, false) {
+		out = which(named) // nothing has tests
+	}
+	if !rooted && !slices.Contains(out, false) {
 		return make([]bool, len(parts)) // then they are all that there is
 	}
 	for changed := true; changed; {
@@ -115,6 +123,25 @@ func besides(root fs.FS, parts []part) []bool {
 		}
 	}
 	return out
+}
+
+// tested tells whether a part has tests that its command runs.
+func tested(root fs.FS, p part) bool {
+	if p.language != "Go" {
+		return p.cmds.Test != ""
+	}
+	found := false
+	_ = fs.WalkDir(root, p.dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case found:
+			return fs.SkipAll
+		case err != nil && d == nil, err == nil && d.IsDir() && name != p.dir && goIgnores(d.Name()):
+			return fs.SkipDir
+		}
+		found = strings.HasSuffix(name, "_test.go")
+		return nil
+	})
+	return found
 }
 
 // belongs tells whether a part of JavaScript is a member of a workspace above it.

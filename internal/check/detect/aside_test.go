@@ -39,6 +39,13 @@ func TestDetect(t *testing.T) {
 		"modules side by side": {files: map[string]string{
 			"api/go.mod": "module api\n\ngo 1.21\n\n" + gone, "api/a.go": importer, "docs/go.mod": "module d\n\ngo 1.21\n\n" + gone, "docs/d.go": importer,
 		}, test: "(cd api && go test ./...)", left: "docs/go.mod: example.com/gone@v1.2.3 is not in the module cache"},
+		"a site with no usual name": {files: map[string]string{
+			"api/go.mod": "module api\n\ngo 1.21\n", "api/a.go": "package a\n", "api/a_test.go": "package a\n", "web/package.json": pkg, "web/node_modules/jest/package.json": "{}", "web/node_modules/vite/package.json": "{}",
+			"docs-site/package.json": `{"scripts": {"build": "docusaurus build"}, "dependencies": {"docusaurus": "3"}}`, "manual/go.mod": "module m\n\ngo 1.21\n\n" + gone, "manual/m.go": importer,
+		}, test: "(cd api && go test ./...) && (cd web && npm test)", left: "docs-site/package.json: docusaurus is not installed, manual/go.mod: example.com/gone@v1.2.3 is not in the module cache"},
+		"an app with tests": {files: map[string]string{
+			"api/go.mod": "module api\n\ngo 1.21\n", "api/a_test.go": "package a\n", "web/package.json": pkg,
+		}, test: "(cd api && go test ./...) && (cd web && npm test)"},
 		"only examples": {files: map[string]string{"examples/a/go.mod": "module a\n\ngo 1.21\n\n" + gone, "examples/a/a.go": importer}, test: "(cd examples/a && go test ./...)"},
 		"a site beside go": {files: map[string]string{
 			"go.mod": "module a\n\ngo 1.21\n", "a.go": "package a\n", "website/package.json": pkg, "website/package-lock.json": "{}",

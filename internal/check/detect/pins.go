@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"agency/internal/check"
@@ -122,8 +123,8 @@ func (b Base) pinned(ctx context.Context, n check.Need) (what, mend string) {
 	switch n.Name {
 	case "cargo", "rustc":
 		return b.pinnedRust(ctx)
-	case byPNPM, byYarn:
-		return b.pinnedManager(n)
+	case byNPM, byPNPM, byYarn:
+		return b.pinnedManager(ctx, n)
 	}
 	return "", ""
 }
@@ -149,7 +150,7 @@ func (b Base) pinnedRust(ctx context.Context) (what, mend string) {
 
 // pinnedManager looks for the version of a package manager that corepack would
 // start, or that the manager itself insists on.
-func (b Base) pinnedManager(n check.Need) (what, mend string) {
+func (b Base) pinnedManager(ctx context.Context, n check.Need) (what, mend string) {
 	at, real, err := look(b.Env, n.Name)
 	if err != nil || b.Online || b.Commands.Setup != "" {
 		return "", ""
@@ -171,18 +172,81 @@ func (b Base) pinnedManager(n check.Need) (what, mend string) {
 		}
 		return fmt.Sprintf("%s asks for %s@%s, which corepack would download", file, n.Name, version), "corepack prepare " + n.Name + "@" + version
 	}
-	if n.Name != byYarn || version == "" || b.ownYarn(n.Dir) {
+	if n.Name == byNPM || version == "" || n.Name == byYarn && b.ownYarn(n.Dir) {
 		return "", ""
 	}
-	var m struct {
-		Version string `json:"version"`
+	have := b.managerVersion(ctx, n.Name, at, real)
+	switch {
+	case have == "" || have == version:
+	case n.Name == byPNPM && major(have) >= 10 && !b.keepsPNPM(n.Dir, version):
+		return fmt.Sprintf("%s asks for pnpm@%s, which pnpm %s would download", file, version, have), "pnpm install, in the repository, fetches it; or manage-package-manager-versions=false in .npmrc"
+	case n.Name == byYarn && major(have) != major(version):
+		return fmt.Sprintf("%s asks for yarn@%s, and %s is %s, which refuses to run", file, version, at, have), "corepack enable && corepack prepare yarn@" + version
 	}
-	_ = json.Unmarshal([]byte(fileText(filepath.Join(packageOf(real), "package.json"))), &m) // then its version is not known
-	if m.Version == "" || strings.Split(m.Version, ".")[0] == strings.Split(version, ".")[0] {
-		return "", ""
-	}
-	return fmt.Sprintf("%s asks for yarn@%s, and %s is %s, which refuses to run", file, version, at, m.Version), "corepack enable && corepack prepare yarn@" + version
+	return "", ""
 }
+
+// major is the first number of a version; 0 where it has none.
+func major(version string) int {
+	n, _, _ := strings.Cut(version, ".")
+	v, _ := strconv.Atoi(n) // 0
+	return v
+}
+
+// otherManager is a note on a package manager of which the repository asks for
+// another version than commands run with.
+func (b Base) otherManager(ctx context.Context, n check.Need) string {
+	if n.Name != byNPM && n.Name != byPNPM && n.Name != byYarn {
+		return ""
+	}
+	name, version, file := b.packageManagerOf(n)
+	at, real, err := look(b.Env, n.Name)
+	if name != n.Name || version == "" || err != nil || strings.Contains(real, "/corepack/") || name == byYarn && b.ownYarn(n.Dir) {
+		return ""
+	}
+	have := b.managerVersion(ctx, name, at, real)
+	if have == "" || have == version {
+		return ""
+	}
+	return fmt.Sprintf("%s asks for %s@%s, and commands run with %s; mend: npm install -g %s@%s", file, name, version, have, name, version)
+}
+
+// managerVersion is that of an installed package manager: what its own manifest
+// says, or else it; "" where neither does.
+func (b Base) managerVersion(ctx context.Context, name, at, real string) string {
+	var m struct{ Name, Version string }
+	_ = json.Unmarshal([]byte(fileText(filepath.Join(packageOf(real), "package.json"))), &m) // then it is asked
+	if m.Version != "" && (m.Name == "" || m.Name == name) {
+		return m.Version
+	}
+	said, err := ask(ctx, b.Env, nil, at, "--version")
+	if err != nil || !versionName.MatchString(said) {
+		return ""
+	}
+	return said
+}
+
+// keepsPNPM tells whether pnpm does without a download of the version that is
+// asked for: it has it, or it is told to run as it is.
+func (b Base) keepsPNPM(dir, version string) bool {
+	in := Input{Env: b.Env}
+	have, _ := filepath.Glob(filepath.Join(value(in, "PNPM_HOME", home(in, ".local", "share", "pnpm")), ".tools", "*", version)) // a bad pattern is none
+	if len(have) > 0 {
+		return true
+	}
+	for at := dir; ; at = path.Dir(at) {
+		root := bounded.FS(b.Root)
+		if keepsOwn.MatchString(text(root, path.Join(at, ".npmrc"))) || keepsOwn.MatchString(text(root, path.Join(at, "pnpm-workspace.yaml"))) {
+			return true
+		}
+		if at == "." {
+			return keepsOwn.MatchString(fileText(home(in, ".npmrc")))
+		}
+	}
+}
+
+// keepsOwn is how pnpm is told not to run another version of itself.
+var keepsOwn = regexp.MustCompile(`(?m)^\s*(?:manage-package-manager-versions|managePackageManagerVersions)\s*[=:]\s*false\b`)
 
 func orAny(version string) string {
 	if version == "" {

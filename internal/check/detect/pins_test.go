@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,8 +45,10 @@ func TestPinnedManager(t *testing.T) {
 		manifest, program string
 		corepack          bool // the program is corepack's
 		store, version    string
+		script            string // the program, where it is no package
 		files             map[string]string
 		setup, what, mend string
+		note              string // where it runs all the same
 	}{
 		"corepack has it":      {manifest: `{"packageManager": "pnpm@9.1.0+sha512.abc"}`, program: "pnpm", corepack: true, store: "v1/pnpm/9.1.0"},
 		"corepack has another": {manifest: `{"packageManager": "pnpm@9.1.0+sha512.abc"}`, program: "pnpm", corepack: true, store: "v1/pnpm/8.0.0", what: "package.json asks for pnpm@9.1.0, which corepack would download", mend: "corepack prepare pnpm@9.1.0"},
@@ -54,7 +57,13 @@ func TestPinnedManager(t *testing.T) {
 		"setup fetches it":     {manifest: `{"packageManager": "pnpm@9.1.0"}`, program: "pnpm", corepack: true, setup: "pnpm install"},
 		"yarn 1 for yarn 4":    {manifest: `{"packageManager": "yarn@4.0.0"}`, program: "yarn", version: "1.22.0", what: "asks for yarn@4.0.0, and ", mend: "corepack enable && corepack prepare yarn@4.0.0"},
 		"yarn of the tree":     {manifest: `{"packageManager": "yarn@4.0.0"}`, program: "yarn", version: "1.22.0", files: map[string]string{".yarnrc.yml": "yarnPath: .yarn/yarn.cjs\n"}},
-		"pnpm by itself":       {manifest: `{"packageManager": "pnpm@9.1.0"}`, program: "pnpm", version: "8.0.0"},
+		"pnpm by itself":       {manifest: `{"packageManager": "pnpm@9.1.0"}`, program: "pnpm", version: "8.0.0", note: "package.json asks for pnpm@9.1.0, and commands run with 8.0.0; mend: npm install -g pnpm@9.1.0"},
+		"as it is asked":       {manifest: `{"packageManager": "pnpm@9.1.0+sha512.abc"}`, program: "pnpm", version: "9.1.0"},
+		"pnpm that manages":    {manifest: `{"packageManager": "pnpm@9.1.0"}`, program: "pnpm", version: "10.2.0", what: "asks for pnpm@9.1.0, which pnpm 10.2.0 would download", mend: "pnpm install, in the repository"},
+		"pnpm that may not":    {manifest: `{"packageManager": "pnpm@9.1.0"}`, program: "pnpm", version: "10.2.0", files: map[string]string{".npmrc": "manage-package-manager-versions=false\n"}, note: "commands run with 10.2.0"},
+		"pnpm that says so":    {manifest: `{"packageManager": "pnpm@9.12.0"}`, program: "pnpm", script: "#!/bin/sh\necho 8.6.0\n", note: "commands run with 8.6.0"},
+		"another npm":          {manifest: `{"packageManager": "npm@6.1.0"}`, program: "npm", version: "10.8.2", note: "asks for npm@6.1.0, and commands run with 10.8.2"},
+		"npm for pnpm's":       {manifest: `{"packageManager": "pnpm@6.1.0"}`, program: "npm", version: "10.8.2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, user := t.TempDir(), t.TempDir()
@@ -75,8 +84,10 @@ func TestPinnedManager(t *testing.T) {
 			for n, text := range tt.files {
 				put(filepath.Join(dir, n), text)
 			}
-			put(filepath.Join(lib, "dist", tt.program+".js"), "#!/usr/bin/env node\n")
-			put(filepath.Join(lib, "package.json"), `{"version": "`+tt.version+`"}`)
+			put(filepath.Join(lib, "dist", tt.program+".js"), cmp.Or(tt.script, "#!/usr/bin/env node\n"))
+			if tt.script == "" {
+				put(filepath.Join(lib, "package.json"), `{"version": "`+tt.version+`"}`)
+			}
 			if tt.store != "" {
 				put(filepath.Join(user, ".cache/node/corepack", tt.store, "x"), "")
 			}
@@ -96,6 +107,9 @@ func TestPinnedManager(t *testing.T) {
 				return v, ok
 			}}
 			what, mend := b.pinned(t.Context(), check.Need{Name: tt.program, Dir: "."})
+			if note := b.otherManager(t.Context(), check.Need{Name: tt.program, Dir: "."}); !strings.Contains(note, tt.note) || tt.note == "" && note != "" && tt.what == "" {
+				t.Errorf("note %q", note)
+			}
 			if !strings.Contains(what, tt.what) || tt.what == "" && what != "" || !strings.Contains(mend, tt.mend) {
 				t.Errorf("%q, mend %q", what, mend)
 			}

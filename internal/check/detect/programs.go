@@ -32,6 +32,9 @@ func AbsentPrograms(ctx context.Context, b Base) (notes []string, err error) {
 		if b.unjudged(n) {
 			continue
 		}
+		if note := b.otherManager(ctx, n); note != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
 		l := lack{need: n}
 		if l.what, l.mend = b.distribution(n); l.what == "" {
 			l.what, l.mend = b.pinned(ctx, n)
