@@ -123,6 +123,7 @@ func TestCommandsThatHideThatNothingRan(t *testing.T) {
 	}{
 		"no runner, hidden":       {"nosuchrunner || true", nil, true},
 		"no runner, in a recipe":  {"make test", map[string]string{"Makefile": "test:\n\t-nosuchrunner\n"}, true},
+		"a folder of its name":    {"make test", map[string]string{"Makefile": "test:\n\tsh test/run.sh\n", "test/run.sh": "exit 1\n"}, true},
 		"a script that only says": {"sh run.sh", map[string]string{"run.sh": "echo '0 examples, 0 failures'\n"}, true},
 		"nothing is found":        {"find . -name 'test_*.sh' -exec sh {} \\;", nil, true},
 		"an own runner":           {"sh run.sh", map[string]string{"run.sh": "grep -q right answer.txt && echo fine\n", "answer.txt": "right\n"}, false},

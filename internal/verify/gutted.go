@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"regexp"
 	"strings"
 
 	"agency/internal/agency"
@@ -25,7 +26,7 @@ const nonsense = ")\"'<\x01}\n"
 // alone are asked about: by their verdicts a merge is shown.
 func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
 	r := f.claimSuite.receipt
-	if !j.task.isClaim() || !f.claimSuite.ran || r.Parsed || !r.OK() || doesNothing(r.Command) {
+	if !j.task.isClaim() || !f.claimSuite.ran || r.Parsed || !r.OK() || idle(r) {
 		return nil
 	}
 	entries, err := j.tree(ctx, j.task.claim)
@@ -63,6 +64,30 @@ func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
 	f.hollow = true
 	return nil
 }
+
+// idle tells whether a command that passed ran nothing: there is nothing in it to
+// run, or make found nothing to make, as where a folder has the target's name.
+func idle(r agency.Receipt) bool {
+	if doesNothing(r.Command) {
+		return true
+	}
+	said := 0
+	for line := range strings.Lines(r.Output) {
+		switch line = strings.TrimSpace(line); {
+		case nothingMade.MatchString(line):
+			said++
+		case line != "" && !enters.MatchString(line):
+			return false
+		}
+	}
+	return said > 0
+}
+
+// What make says when it made nothing, and as it goes from folder to folder.
+var (
+	nothingMade = regexp.MustCompile("^\\S*make(?:\\[\\d+\\])?: (?:[`'].*' is up to date|Nothing to be done for [`'].*')\\.$")
+	enters      = regexp.MustCompile(`^\S*make(?:\[\d+\])?: (?:Entering|Leaving) directory `)
+)
 
 // runnable tells of a file that a command can run.
 func runnable(e git.Entry) bool {

@@ -210,7 +210,7 @@ func (f facts) noneRan() bool {
 		return false
 	}
 	if !f.claimSuite.receipt.Parsed {
-		return f.hollow || doesNothing(f.claimSuite.receipt.Command)
+		return f.hollow || idle(f.claimSuite.receipt)
 	}
 	for _, s := range f.claimSuite.tests {
 		if s != agency.TestSkipped {

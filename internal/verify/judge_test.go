@@ -10,6 +10,26 @@ import (
 	"agency/internal/git"
 )
 
+// A command that ran nothing is told by what it is, or by what make says.
+func TestIdle(t *testing.T) {
+	for out, want := range map[string]bool{
+		"make: 'test' is up to date.\n": true,
+		"make[1]: Entering directory '/x'\nmake[1]: Nothing to be done for 'test'.\nmake[1]: Leaving directory '/x'\n": true,
+		"gmake: `test' is up to date.\n": true,
+		"":                               false,
+		"sh test/run.sh\nall is well\n":  false,
+		"make: 'lib' is up to date.\nsh test/run.sh\n":          false,
+		"the runner says: make: 'test' is up to date.\nran 2\n": false,
+	} {
+		if got := idle(agency.Receipt{Command: "make test", Output: out}); got != want {
+			t.Errorf("%q: %v", out, got)
+		}
+	}
+	if !idle(agency.Receipt{Command: "true"}) {
+		t.Error("true runs something")
+	}
+}
+
 func suiteOf(tests ...agency.TestResult) suite {
 	return readSuite(agency.Receipt{Parsed: true, Tests: tests})
 }
