@@ -213,7 +213,7 @@ func dryText(d api.DryDoc, c config.Config) string {
 			fmt.Fprintf(&b, "    only if %s\n", s.Only)
 		}
 		fmt.Fprintf(&b, "    %s on %s\n", s.Role, strings.Join(s.Models, ", then "))
-		fmt.Fprintf(&b, "    at most %d attempts of %d turns and %s tokens%s\n", s.Attempts, s.Turns, tui.Count(s.SessionTokens), atMost(s.SessionUSD))
+		fmt.Fprintf(&b, "    at most %s of %s and %s tokens%s\n", agency.Things(s.Attempts, "attempt", "attempts"), agency.Things(s.Turns, "turn", "turns"), tui.Count(s.SessionTokens), atMost(s.SessionUSD))
 	}
 	b.WriteString("\nGATES\n")
 	for _, g := range d.Gates {

@@ -229,7 +229,7 @@ func (a *app) pauseCommand() *cobra.Command {
 			return a.change(cmd.Context(), args[0], pause, func(d api.RunDoc) string {
 				switch {
 				case d.State.Final():
-					return fmt.Sprintf("%s has %s already", d.ID, d.State)
+					return fmt.Sprintf("%s %s already", d.ID, d.State.Has())
 				case d.State == agency.StatePaused:
 					return fmt.Sprintf("%s is paused; go on with: agency resume %s", d.ID, d.ID)
 				}
@@ -292,7 +292,7 @@ func (a *app) resume(ctx context.Context, h here, c *daemon.Connected, run api.R
 		return a.endDry(ctx, c, run.ID, exit(run.State.ExitCode()), o.json)
 	}
 	if run.State.Final() {
-		a.printf(a.out, "run %s has %s already%s\n", run.ID, run.State, because(run.Reason))
+		a.printf(a.out, "run %s %s already%s\n", run.ID, run.State.Has(), because(run.Reason))
 		if code := run.State.ExitCode(); code != 0 {
 			return exit(code)
 		}
@@ -425,7 +425,7 @@ func exactly(n int, use string) cobra.PositionalArgs {
 		if len(args) == n {
 			return named(args)
 		}
-		return agency.Errorf(agency.KindInvalid, "want %d arguments, got %d", n, len(args)).WithMend("agency %s", use)
+		return agency.Errorf(agency.KindInvalid, "want %s, got %d", agency.Things(n, "argument", "arguments"), len(args)).WithMend("agency %s", use)
 	}
 }
 

@@ -125,7 +125,7 @@ func Advance(c Contract, f Fact) (Contract, error) {
 	switch f := f.(type) {
 	case Started:
 		if c.RetryBudget > 0 && c.Attempts >= c.RetryBudget {
-			return c, Errorf(KindExhausted, "contract %s: all %d attempts are used", c.ID, c.RetryBudget)
+			return c, Errorf(KindExhausted, "contract %s: %s", c.ID, AllUsed(c.RetryBudget, ""))
 		}
 		c.Attempts++
 		c.AssignedAgentID = f.Agent

@@ -122,3 +122,12 @@ func Things(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
+
+// AllUsed says that so many attempts are used; at is what they were at, behind a
+// blank, or empty.
+func AllUsed(attempts int, at string) string {
+	if attempts == 1 {
+		return "the only attempt" + at + " is used"
+	}
+	return fmt.Sprintf("all %d attempts%s are used", attempts, at)
+}

@@ -211,7 +211,7 @@ func against(r Review, u ReviewRules, f ReviewFacts) string {
 	}
 	for _, s := range IssueSeverities() {
 		if n := r.Count(s); n > 0 && u.counts(s) {
-			return fmt.Sprintf("it names %d %s %s", n, s, plural(n, "issue"))
+			return "it names " + Things(n, string(s)+" issue", string(s)+" issues")
 		}
 	}
 	for _, c := range r.Criteria {
@@ -220,13 +220,6 @@ func against(r Review, u ReviewRules, f ReviewFacts) string {
 		}
 	}
 	return ""
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
 }
 
 // score weighs issues as the quality score does (DESIGN 8).

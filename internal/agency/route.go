@@ -119,7 +119,8 @@ func (r Routing) Decide(c Contract, similar []string, up int) Route {
 	size := SizeOf(c)
 	out := Route{Complexity: r.Bounds.Complexity(size), Points: r.Bounds.Points(size)}
 	out.Level = out.Complexity.Level()
-	reasons := []string{fmt.Sprintf("%s: %d points for %d files, %d dependencies, %d criteria", out.Complexity, out.Points, size.Files, size.Dependencies, size.Criteria)}
+	reasons := []string{fmt.Sprintf("%s: %s for %s, %s, %s", out.Complexity, Things(out.Points, "point", "points"), Things(size.Files, "file", "files"),
+		Things(size.Dependencies, "dependency", "dependencies"), Things(size.Criteria, "criterion", "criteria"))}
 	if r.Strategy == RouteByCost {
 		out.Level = FastCheap
 		reasons[0] += "; the cheapest level first"

@@ -47,6 +47,17 @@ func (s RunState) Final() bool {
 	return s == StateSucceeded || s == StateFailed || s == StateCancelled
 }
 
+// Has is the state as what has become of a run: "was cancelled", "has failed".
+func (s RunState) Has() string {
+	switch s {
+	case StateSucceeded, StateFailed:
+		return "has " + string(s)
+	case StateCancelled, StatePaused, StateInterrupted:
+		return "was " + string(s)
+	}
+	return "is " + string(s)
+}
+
 // ExitCode is what a command that followed the run to this state returns
 // (INTERFACES 1): 0 success, 1 no success, 4 the environment, 130 paused.
 func (s RunState) ExitCode() int {

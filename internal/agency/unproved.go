@@ -14,12 +14,19 @@ func (u *Unproved) Line() string {
 	for _, f := range u.Files {
 		files = append(files, fmt.Sprintf("%s %d of %d", f.Path, f.Lines, f.Changed))
 	}
-	s := fmt.Sprintf("%d of %s (no test fails without them)", u.Lines, Things(u.Changed, "changed line", "changed lines"))
+	if u.Lines == 0 {
+		return Things(u.NotTried, "changed line was", "changed lines were") + " not tried"
+	}
+	them := "them"
+	if u.Lines == 1 {
+		them = "it"
+	}
+	s := fmt.Sprintf("%d of %s (no test fails without %s)", u.Lines, Things(u.Changed, "changed line", "changed lines"), them)
 	if len(files) > 0 {
 		s += ": " + few(files)
 	}
 	if u.NotTried > 0 {
-		s += fmt.Sprintf("; %d more were not tried", u.NotTried)
+		s += "; " + Things(u.NotTried, "more was", "more were") + " not tried"
 	}
 	return s
 }

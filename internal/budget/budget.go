@@ -96,7 +96,13 @@ func (e *Exhausted) named(run agency.RunID) error {
 }
 
 func (e *Exhausted) Error() string {
-	return fmt.Sprintf("budget of %s: %s left %s, the next request may need %s", e.Node, e.Limit, e.Left, e.Need)
+	switch e.Limit {
+	case "wall":
+		return fmt.Sprintf("the time at work of %s is used up", e.Node)
+	case "tokens":
+		return fmt.Sprintf("%s tokens are left to %s, and the next request would reserve %s", e.Left, e.Node, e.Need)
+	}
+	return fmt.Sprintf("%s is left to %s, and the next request would reserve %s", e.Left, e.Node, e.Need)
 }
 
 // Reserve holds the worst case of a request on every node from r.Node to the

@@ -81,7 +81,7 @@ func (c *collector) err() error {
 	fs = slices.CompactFunc(fs, func(a, b Fault) bool { return a == b })
 	if len(fs) > maxFaults {
 		more := len(fs) - maxFaults
-		fs = append(fs[:maxFaults:maxFaults], Fault{What: fmt.Sprintf("and %d more faults", more)})
+		fs = append(fs[:maxFaults:maxFaults], Fault{What: "and " + agency.Things(more, "more fault", "more faults")})
 	}
 	return &agency.Error{Kind: agency.KindInvalid, Err: Faults(fs)}
 }

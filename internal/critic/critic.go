@@ -106,7 +106,7 @@ func (l *Loop) settle(r agency.Review) agency.Review {
 	if r.Verdict != agency.ReviewChanges || len(r.Notes) == 0 || r.Said != agency.ReviewChanges || !l.green(r) {
 		return r
 	}
-	return accept(r, fmt.Sprintf("what is left goes beyond the contract: %d of its issues are notes", len(r.Notes)))
+	return accept(r, fmt.Sprintf("what is left goes beyond the contract: %s", agency.Things(len(r.Notes), "of its issues is a note", "of its issues are notes")))
 }
 
 // green tells whether a review, had it said so, would be an approval.

@@ -45,7 +45,7 @@ func (r Resolution) String() string {
 	case len(r.Marked) > 0:
 		return "conflict marks are left in " + strings.Join(r.Marked, ", ")
 	case len(r.Theirs) > 0:
-		return fmt.Sprintf("the resolution of the conflict has no trace of %d lines of the other side, such as %s", len(r.Theirs), r.Theirs[0])
+		return fmt.Sprintf("the resolution of the conflict has no trace of %s of the other side, such as %s", agency.Things(len(r.Theirs), "line", "lines"), r.Theirs[0])
 	case len(r.Alone) > 0:
 		return fmt.Sprintf("the resolution of the conflict is one side alone, such as %s", r.Alone[0])
 	}

@@ -101,7 +101,7 @@ func (d *draft) plan(c flow.Ctx) (contracts []agency.Contract, failure string, e
 		d.feedback = end.feedback
 		d.feedback.Reason += d.team.begun()
 	}
-	failure = fmt.Sprintf("all %d attempts at a plan are used; the last one: %s", d.contract.RetryBudget+d.granted, d.feedback.Reason)
+	failure = fmt.Sprintf("%s; the last one: %s", agency.AllUsed(d.contract.RetryBudget+d.granted, " at a plan"), d.feedback.Reason)
 	return nil, failure, d.withdraw(c, failure)
 }
 
@@ -141,7 +141,7 @@ func (d *draft) faulty(c flow.Ctx, faults []agency.PlanFault) (planEnd, error) {
 	reason := "the plan is faulty: " + faults[0].String()
 	answer, err := ask(c, agency.Gate{
 		ID: gateID(d.in.Run, fmt.Sprintf("plan-faults-%d", d.n)), RunID: d.in.Run, Kind: agency.GateEscalation, ContractID: d.contract.ID,
-		Summary: firstLine(fmt.Sprintf("the plan came back twice and still has %d faults: %s", len(faults), faults[0])),
+		Summary: firstLine(fmt.Sprintf("the plan came back twice and still has %s: %s", agency.Things(len(faults), "fault", "faults"), faults[0])),
 		Body:    "The faults:\n\n" + strings.Join(lines, "\n") + "\n\nApprove, with a note where you have one, for one more attempt; reject to give the plan up.",
 	})
 	if err != nil {
@@ -213,7 +213,7 @@ func formalContract(in Input, plan agency.Contract) agency.Contract {
 
 func (d *draft) summary(plan []agency.Contract) string {
 	if d.how.many {
-		return fmt.Sprintf("the plan: %d contracts", len(plan))
+		return "the plan: " + agency.Things(len(plan), "contract", "contracts")
 	}
 	return firstLine("the contract: " + plan[0].Title)
 }
@@ -251,7 +251,7 @@ func planBody(p agency.Contract, cost *forecast) string {
 	list("May change", p.WriteSet())
 	list("To read first", p.RelevantFiles)
 	list("Interfaces", p.APIDefinitions)
-	fmt.Fprintf(&b, "\nComplexity: %s. At most %d attempts.\n", p.Complexity, p.RetryBudget)
+	fmt.Fprintf(&b, "\nComplexity: %s. At most %s.\n", p.Complexity, agency.Things(p.RetryBudget, "attempt", "attempts"))
 	if cost != nil {
 		b.WriteString("\n" + cost.text())
 	}

@@ -75,7 +75,7 @@ func (w *crew) resumed(c flow.Ctx, key string) error {
 // who runs out of money while the run comes to its end.
 func (w *crew) budget(c flow.Ctx, key string, out session.Outcome, before int) (stop string, err error) {
 	if w.answer.Verb == agency.Reject && flow.Version(c, "budget-rejected", 1) >= 1 {
-		return "the budget is used up: " + out.Reason, nil
+		return noBudget + out.Reason, nil
 	}
 	if w.raises > before {
 		return "", nil
@@ -97,18 +97,23 @@ func (w *crew) budget(c flow.Ctx, key string, out session.Outcome, before int) (
 		w.raises++
 	}
 	if w.answer.Verb == agency.Reject {
-		return "the budget is used up: " + out.Reason, nil
+		return noBudget + out.Reason, nil
 	}
 	return "", nil
 }
+
+// noBudget begins why a run waits or ends for want of it: what is left may be
+// less than a request reserves before it is sent, which is the most that its
+// answer can cost.
+const noBudget = "the budget does not hold the next request: "
 
 // askBudget opens a budget gate and does what its answer says; raise is the key
 // of that step.
 func askBudget(c flow.Ctx, in Input, contract agency.ContractID, name, raise string, out session.Outcome) (agency.Decision, error) {
 	d, err := ask(c, agency.Gate{
 		ID: gateID(in.Run, name), RunID: in.Run, Kind: agency.GateBudget,
-		ContractID: contract, Summary: "the budget is used up: " + out.Reason,
-		Body: out.Reason + "\n\nNothing more is spent until this is answered. Approve with `--budget USD` to set a new limit in dollars for the whole run; without it the limit that is reached is doubled. Reject to end the run.",
+		ContractID: contract, Summary: noBudget + out.Reason,
+		Body: out.Reason + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. Approve with `--budget USD` to set a new limit in dollars for the whole run; without it the limit that is reached is doubled. Reject to end the run.",
 	})
 	if err != nil || d.Verb == agency.Reject {
 		return d, err

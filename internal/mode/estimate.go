@@ -147,8 +147,8 @@ func (f forecast) text() string {
 // estimateText is an estimate for people; limit is a sentence on what bounds it.
 func estimateText(e agency.PlanEstimate, limit string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Estimate, where each first attempt holds: about %d turns, %s tokens, %s.\n", e.Turns, agency.Count(e.Tokens), dollars(e.USD, e.Unpriced))
-	fmt.Fprintf(&b, "Worst case, all attempts used and each session at its limit: %d attempts, %s tokens, %s.", e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
+	fmt.Fprintf(&b, "Estimate, where each first attempt holds: about %s, %s tokens, %s.\n", agency.Things(int(e.Turns), "turn", "turns"), agency.Count(e.Tokens), dollars(e.USD, e.Unpriced))
+	fmt.Fprintf(&b, "Worst case, all attempts used and each session at its limit: %s, %s tokens, %s.", agency.Things(e.Attempts, "attempt", "attempts"), agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
 	fmt.Fprintf(&b, " What fails for good is planned anew once, which is not in it.%s\n", limit)
 	if len(e.Unpriced) > 0 {
 		fmt.Fprintf(&b, "Without a known price, so that only the limit of tokens holds: %s.\n", strings.Join(e.Unpriced, ", "))

@@ -40,7 +40,7 @@ func (t *team) whatFailed() string {
 	if len(t.failures) == 0 {
 		return lines
 	}
-	return fmt.Sprintf("%d of %d contracts failed: %s", len(t.failures), len(t.all), lines)
+	return fmt.Sprintf("%d of %s failed: %s", len(t.failures), agency.Things(len(t.all), "contract", "contracts"), lines)
 }
 
 // fellThrough tells whether a plan came to nothing: it failed for good, what

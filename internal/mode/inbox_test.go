@@ -273,7 +273,7 @@ func TestNoMoneyForAnAnswer(t *testing.T) {
 	s.byAttempt = map[string]session.Outcome{"a 1.1": question("a")}
 	s.managers = map[agency.ContractID]session.Outcome{"a": {Kind: session.Parked, For: session.ForBudget, Reason: "r"}}
 	s.answers = map[string]agency.Decision{"budget-1": {Verb: agency.Reject}}
-	if got, want := s.run(Team, teamInput), (Result{Reason: "the budget is used up: r"}); got != want {
+	if got, want := s.run(Team, teamInput), (Result{Reason: "the budget does not hold the next request: r"}); got != want {
 		t.Errorf("ended %+v, want %+v", got, want)
 	}
 	if g := s.gates(); len(g) != 0 {

@@ -223,7 +223,7 @@ func (a *attempts) meetBudget(c flow.Ctx, out session.Outcome, name string) (*se
 	}
 	d, err := askBudget(c, a.in, a.contract.ID, "budget-"+name, a.key("raise/budget-"+name), out)
 	if err == nil && d.Verb == agency.Reject {
-		return nil, "the budget is used up: " + out.Reason, nil
+		return nil, noBudget + out.Reason, nil
 	}
 	return nil, "", err
 }

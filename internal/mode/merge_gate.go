@@ -304,10 +304,8 @@ func weakenedWords(all []agency.Weakening) string {
 		parts = append(parts, "nothing tested "+strings.Join(unentered, ", "))
 	}
 	switch {
-	case n == 1:
-		parts = append(parts, "1 check was weakened")
-	case n > 1:
-		parts = append(parts, fmt.Sprintf("%d checks were weakened", n))
+	case n > 0:
+		parts = append(parts, agency.Things(n, "check was", "checks were")+" weakened")
 	}
 	return strings.Join(parts, ", and ")
 }

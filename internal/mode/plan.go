@@ -41,7 +41,7 @@ func replanText(in Input, words string, all []agency.Contract, f schedule.Failur
 	b.WriteString("\nThe plan so far:\n")
 	for i, c := range all {
 		if most > 0 && i == most {
-			fmt.Fprintf(&b, "And %d contracts more.\n", len(all)-i)
+			fmt.Fprintf(&b, "And %s more.\n", agency.Things(len(all)-i, "contract", "contracts"))
 			break
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", c.ID, c.Title)
@@ -66,9 +66,9 @@ func PlanText(plan []agency.Contract, e *agency.PlanEstimate, parallel int) stri
 func teamBody(in Input, plan []agency.Contract, cost *forecast) string {
 	var b strings.Builder
 	path := schedule.Longest(plan)
-	fmt.Fprintf(&b, "%d contracts, at most %d at work at once. The longest chain has %d: %s.\n", len(plan), in.Parallel, len(path), strings.Join(ids(path), ", "))
+	fmt.Fprintf(&b, "%s, at most %d at work at once. The longest chain has %d: %s.\n", agency.Things(len(plan), "contract", "contracts"), in.Parallel, len(path), strings.Join(ids(path), ", "))
 	if cost == nil {
-		fmt.Fprintf(&b, "At worst %d attempts, %d of each contract.\n", in.RetryBudget*len(plan), in.RetryBudget)
+		fmt.Fprintf(&b, "At worst %s, %d of each contract.\n", agency.Things(in.RetryBudget*len(plan), "attempt", "attempts"), in.RetryBudget)
 	}
 	most := len(plan)
 	if cost != nil {
@@ -85,7 +85,7 @@ func planList(plan []agency.Contract, most int) string {
 	var b strings.Builder
 	for i, p := range plan {
 		if i == most {
-			fmt.Fprintf(&b, "\nAnd %d contracts more.\n", len(plan)-i)
+			fmt.Fprintf(&b, "\nAnd %s more.\n", agency.Things(len(plan)-i, "contract", "contracts"))
 			break
 		}
 		fmt.Fprintf(&b, "\n### %s: %s\n\nRole %s", p.ID, p.Title, p.AssignedRole)

@@ -22,8 +22,8 @@ func TestResolutionsOfConflicts(t *testing.T) {
 		landed      []string           // lost lines of the landing; nil: nothing landed
 	}{
 		"whole":        {3, nil, nil, []string{}},
-		"lost once":    {3, []land.Resolution{lost}, []session.Feedback{{Attempt: 2, Lost: lost.Theirs, Reason: "the resolution of the conflict has no trace of 1 lines of the other side, such as x.go: round()"}}, []string{}},
-		"lost twice":   {4, []land.Resolution{lost, lost}, []session.Feedback{{Attempt: 2, Lost: lost.Theirs, Reason: "the resolution of the conflict has no trace of 1 lines of the other side, such as x.go: round()"}}, []string{"x.go: round()", "x.go: trim()"}},
+		"lost once":    {3, []land.Resolution{lost}, []session.Feedback{{Attempt: 2, Lost: lost.Theirs, Reason: "the resolution of the conflict has no trace of 1 line of the other side, such as x.go: round()"}}, []string{}},
+		"lost twice":   {4, []land.Resolution{lost, lost}, []session.Feedback{{Attempt: 2, Lost: lost.Theirs, Reason: "the resolution of the conflict has no trace of 1 line of the other side, such as x.go: round()"}}, []string{"x.go: round()", "x.go: trim()"}},
 		"at the last":  {2, []land.Resolution{lost}, nil, []string{"x.go: round()", "x.go: trim()"}},
 		"its own only": {3, []land.Resolution{{Ours: lost.Ours}}, nil, []string{"x.go: trim()"}},
 		"marks":        {4, []land.Resolution{marked, marked}, []session.Feedback{{Attempt: 2, Reason: "conflict marks are left in x.go"}, {Attempt: 3, Reason: "conflict marks are left in x.go"}}, []string{}},

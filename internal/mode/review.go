@@ -312,7 +312,7 @@ func (a *attempts) disputeText(next critic.Next, best int) (summary, body string
 		summary = fmt.Sprintf("the critic of %s wants a person to decide: %s", a.contract.ID, last.Summary)
 		fmt.Fprintf(&b, "The work on %s passes its checks. Its critic says that a person must decide:\n\n%s\n", a.contract.ID, last.Summary)
 	} else {
-		summary = fmt.Sprintf("producer and critic of %s do not agree after %d reviews: %s", a.contract.ID, len(history), orElse(string(a.loop.Why()), "no round is left"))
+		summary = fmt.Sprintf("producer and critic of %s do not agree after %s: %s", a.contract.ID, agency.Things(len(history), "review", "reviews"), orElse(string(a.loop.Why()), "no round is left"))
 		fmt.Fprintf(&b, "The work on %s passes its checks, and its critic does not approve of it: %s.\n", a.contract.ID, disputeWords[a.loop.Why()])
 	}
 	b.WriteString("\nReviews:\n\n")

@@ -41,7 +41,7 @@ func (a *attempts) giveVerdict(c flow.Ctx) (failure string, err error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("all %d attempts are used; the last one: %s", a.contract.RetryBudget+a.granted, a.feedback.Reason), nil
+	return fmt.Sprintf("%s; the last one: %s", agency.AllUsed(a.contract.RetryBudget+a.granted, ""), a.feedback.Reason), nil
 }
 
 // takeVerdict completes the contract, or says why it failed. What a critic

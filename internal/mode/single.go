@@ -213,7 +213,7 @@ func (a *attempts) fulfil(c flow.Ctx) (landed land.Landed, failure string, err e
 		}
 		a.feedback = work.feedback
 	}
-	failure = fmt.Sprintf("all %d attempts are used; the last one: %s", a.contract.RetryBudget+a.granted, a.feedback.Reason)
+	failure = fmt.Sprintf("%s; the last one: %s", agency.AllUsed(a.contract.RetryBudget+a.granted, ""), a.feedback.Reason)
 	return landed, failure, nil
 }
 
@@ -362,7 +362,7 @@ func (a *attempts) accepted(c flow.Ctx, v agency.Verdict) (*session.Feedback, er
 	}
 	d, err := ask(c, agency.Gate{
 		ID: gateID(a.in.Run, fmt.Sprintf("weakened-%s-%s", a.contract.ID, a.nth())), RunID: a.in.Run, Kind: agency.GateWeakened, ContractID: a.contract.ID,
-		Summary: firstLine(fmt.Sprintf("%s passes, but %d checks were weakened: %s", a.contract.ID, len(v.Weakened), v.Weakened[0])),
+		Summary: firstLine(fmt.Sprintf("%s passes, but %s weakened: %s", a.contract.ID, agency.Things(len(v.Weakened), "check was", "checks were"), v.Weakened[0])),
 		Body: "The work on " + string(a.contract.ID) + " passes its checks, and weakens some of them. It was sent back once:\n\n" + strings.Join(lines, "\n") +
 			"\n\nApprove to accept each of them by its name and let the work land; reject with a reason to send it back.",
 		NoYes: true, Weakened: v.Weakened,

@@ -82,7 +82,7 @@ func TestSingle(t *testing.T) {
 				s.sessions = []session.Outcome{{Kind: session.Parked, For: session.ForBudget, Reason: "usd left $0"}}
 				s.answers = map[string]agency.Decision{"budget-main-1-1": {Verb: agency.Reject}}
 			},
-			Result{Reason: "the budget is used up: usd left $0"},
+			Result{Reason: "the budget does not hold the next request: usd left $0"},
 			"session main 1.1; gate budget-main-1-1: reject",
 		},
 		"paused": {

@@ -228,14 +228,14 @@ func TestSpawning(t *testing.T) {
 				s.byAttempt = map[string]session.Outcome{"a 1.1": out}
 				s.answers = map[string]agency.Decision{"budget-1": {Verb: agency.Reject}}
 				s.plans = []session.Outcome{asking(spawn(part("a"))), pondering, out}
-			}, Result{Reason: "the budget is used up: r"}, []string{"gate budget-1: reject", "session plan 1.3"}, nil,
+			}, Result{Reason: "the budget does not hold the next request: r"}, []string{"gate budget-1: reject", "session plan 1.3"}, nil,
 		},
 		"no more money for those at work": {
 			func(s *stage, _ *Input) {
 				s.byAttempt = map[string]session.Outcome{"a 1.1": {Kind: session.Parked, For: session.ForBudget, Reason: "r"}}
 				s.answers = map[string]agency.Decision{"budget-1": {Verb: agency.Reject}}
 				s.plans = []session.Outcome{asking(spawn(part("a")), wait("a"))}
-			}, Result{Reason: "the budget is used up: r"}, []string{"gate budget-1: reject"}, nil,
+			}, Result{Reason: "the budget does not hold the next request: r"}, []string{"gate budget-1: reject"}, nil,
 		},
 		"paused while it waits": {
 			func(s *stage, _ *Input) {

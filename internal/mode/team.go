@@ -273,7 +273,7 @@ func (t *team) incomplete(c flow.Ctx, out schedule.Outcome) (why string, err err
 	}
 	d, err := ask(c, agency.Gate{
 		ID: IncompleteGate(t.in.Run), RunID: t.in.Run, Kind: agency.GateEscalation,
-		Summary: firstLine(t.planless() + fmt.Sprintf("%d contracts landed, %d failed, %d never started", len(out.Landed), len(out.Failed), len(out.Blocked))),
+		Summary: firstLine(t.planless() + fmt.Sprintf("%s landed, %d failed, %d never started", agency.Things(len(out.Landed), "contract", "contracts"), len(out.Failed), len(out.Blocked))),
 		Body: "Landed on the run's branch:\n\n- " + strings.Join(ids(out.Landed), "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(lines, "\n- ") +
 			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
 	})

@@ -145,7 +145,7 @@ func TestTeam(t *testing.T) {
 				s.byAttempt = map[string]session.Outcome{"a 1.1": {Kind: session.Parked, For: session.ForBudget, Reason: "r"}}
 				s.answers = map[string]agency.Decision{"budget-1": {Verb: agency.Reject}}
 			},
-			Result{Reason: "the budget is used up: r"},
+			Result{Reason: "the budget does not hold the next request: r"},
 			[]string{"gate budget-1: reject"},
 		},
 		"no report comes": {

@@ -46,7 +46,7 @@ func movesUp(in Input) ascent {
 		return ascent{onLargeGoal, fmt.Sprintf("the backlog says that the feature %s is large", f.ID), agency.ModeMultiAgent}
 	}
 	if files, points := goalSize(in.Goal); agency.DefaultBounds().Complexity(agency.Size{Files: files, Criteria: points}) == agency.Large {
-		return ascent{onLargeGoal, fmt.Sprintf("the goal is large: it names %d files and %d things to do", files, points), agency.ModeMultiAgent}
+		return ascent{onLargeGoal, largeGoal(files, points), agency.ModeMultiAgent}
 	}
 	return ascent{}
 }
@@ -94,7 +94,7 @@ func moveUp(in Input) (trigger, why string) {
 	}
 	if slices.Contains(in.Triggers, onLargeGoal) {
 		if files, points := goalSize(in.Goal); agency.DefaultBounds().Complexity(agency.Size{Files: files, Criteria: points}) == agency.Large {
-			return onLargeGoal, fmt.Sprintf("the goal is large: it names %d files and %d things to do", files, points)
+			return onLargeGoal, largeGoal(files, points)
 		}
 	}
 	return "", ""
@@ -168,4 +168,8 @@ func (s *Steps) escalate(ctx context.Context, key agency.StepKey, in escalation)
 		_, err = event.Append(tx, ev)
 		return err
 	})
+}
+
+func largeGoal(files, points int) string {
+	return fmt.Sprintf("the goal is large: it names %s and %s to do", agency.Things(files, "file", "files"), agency.Things(points, "thing", "things"))
 }

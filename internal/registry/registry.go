@@ -96,7 +96,7 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 		if run.State == to {
 			return nil
 		}
-		return agency.Errorf(agency.KindConflict, "run %s has %s already", id, run.State)
+		return agency.Errorf(agency.KindConflict, "run %s %s already", id, run.State.Has())
 	}
 	var finished int64
 	if to.Final() {

@@ -44,7 +44,7 @@ func LocalText(l *agency.LocalEdits) string {
 func CostLine(r agency.Rollup) string {
 	s := fmt.Sprintf("%s for %s, %d tokens; %.0f s at work", money(r.CostUSD, r.Unpriced), agency.Things(r.Requests, "request", "requests"), r.Tokens, r.WallSeconds)
 	if r.Lost > 0 {
-		s += fmt.Sprintf("; %d of them lost their answer and are charged at the most that it can have cost", r.Lost)
+		s += "; " + agency.Things(r.Lost, "of them lost its answer and is", "of them lost their answers and are") + " charged at the most that it can have cost"
 	}
 	return s
 }

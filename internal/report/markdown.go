@@ -26,7 +26,7 @@ func Gate(r agency.Report) (string, error) { return render(r, false) }
 func render(r agency.Report, whole bool) (string, error) {
 	t, err := template.New("report.md").Option("missingkey=error").Funcs(template.FuncMap{
 		"line": line, "quote": quote, "names": names, "files": filesOf, "tests": tests, "share": share, "money": money, "short": short,
-		"passed": passed, "cost": CostLine, "localText": LocalText,
+		"passed": passed, "things": agency.Things, "cost": CostLine, "localText": LocalText,
 		"unproved": (*agency.Unproved).Line, "expectations": agency.ExpectationsLine, "deref": func(n *int) int { return *n }, "holds": func(b *bool) bool { return *b },
 	}).Parse(text)
 	if err != nil {
@@ -45,7 +45,7 @@ func render(r agency.Report, whole bool) (string, error) {
 // Summary is a report in one line.
 func Summary(r agency.Report) string {
 	s := &r.Rollup
-	parts := []string{fmt.Sprintf("%d of %d contracts landed", s.Complete, s.Total)}
+	parts := []string{fmt.Sprintf("%d of %s landed", s.Complete, agency.Things(s.Total, "contract", "contracts"))}
 	for _, p := range []struct {
 		n    int
 		word string
@@ -55,7 +55,7 @@ func Summary(r agency.Report) string {
 		}
 	}
 	if f := s.Files; f != nil {
-		parts = append(parts, fmt.Sprintf("%d files created, %d modified, %d deleted", len(f.Created), len(f.Modified), len(f.Deleted)))
+		parts = append(parts, fmt.Sprintf("%s created, %d modified, %d deleted", agency.Things(len(f.Created), "file", "files"), len(f.Modified), len(f.Deleted)))
 	}
 	if s.After != nil {
 		parts = append(parts, "tests: "+tests(s.After))
@@ -149,7 +149,7 @@ func share(c *agency.Coverage) string {
 	if c.Lines == 0 {
 		return "no line that could be measured"
 	}
-	return fmt.Sprintf("%d of %d changed lines (%d %%)", c.Covered, c.Lines, 100*c.Covered/c.Lines)
+	return fmt.Sprintf("%d of %s (%d %%)", c.Covered, agency.Things(c.Lines, "changed line", "changed lines"), 100*c.Covered/c.Lines)
 }
 
 func passed(ok *bool) string {

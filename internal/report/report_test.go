@@ -131,7 +131,7 @@ func TestReviews(t *testing.T) {
 		t.Error("the verdict itself was changed")
 	}
 	text, err := Markdown(r)
-	if err != nil || !strings.Contains(text, "\n- reviewed: c1: it is done (by rex: b.go does it)\n- review by rex: request_changes, 1 issues: not yet # done\n") {
+	if err != nil || !strings.Contains(text, "\n- reviewed: c1: it is done (by rex: b.go does it)\n- review by rex: request_changes, 1 issue: not yet # done\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	audit := contract("audit", agency.StatusComplete)

@@ -74,7 +74,7 @@ func TestReviewerMeasures(t *testing.T) {
 		t.Fatalf("it is told %+v", last[len(last)-1])
 	}
 	text := r.Text
-	for _, want := range []string{"files changed: 2, OVER the limit of 1", " of at most 500, ", "4 lines, before ", "  main.txt", "  +1 -0  1 lines, before 0, 2 bytes  new.txt"} {
+	for _, want := range []string{"files changed: 2, OVER the limit of 1", " of at most 500, ", "4 lines, before ", "  main.txt", "  +1 -0  1 line, before 0, 2 bytes  new.txt"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

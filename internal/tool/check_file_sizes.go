@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"agency/internal/agency"
 )
 
 // FileSize is a file that differs from the contract's base: the lines that
@@ -43,7 +45,7 @@ func sizeReport(sizes []FileSize, most ChangeLimits) string {
 	fmt.Fprintf(&b, "lines changed: %d%s, %d added and %d deleted\n", added+deleted, against(added+deleted, most.Lines), added, deleted)
 	for i, f := range sizes {
 		if i == maxListed {
-			fmt.Fprintf(&b, "and %d more files\n", len(sizes)-i)
+			fmt.Fprintf(&b, "and %s\n", agency.Things(len(sizes)-i, "more file", "more files"))
 			break
 		}
 		switch {
@@ -52,7 +54,7 @@ func sizeReport(sizes []FileSize, most ChangeLimits) string {
 		case f.Binary:
 			fmt.Fprintf(&b, "  binary, %s  %s\n", size(f.Bytes), f.Path)
 		default:
-			fmt.Fprintf(&b, "  +%d -%d  %d lines, before %d, %s  %s\n", f.Added, f.Deleted, f.Lines, f.Lines-f.Added+f.Deleted, size(f.Bytes), f.Path)
+			fmt.Fprintf(&b, "  +%d -%d  %s, before %d, %s  %s\n", f.Added, f.Deleted, agency.Things(f.Lines, "line", "lines"), f.Lines-f.Added+f.Deleted, size(f.Bytes), f.Path)
 		}
 	}
 	return b.String()

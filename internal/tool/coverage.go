@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"agency/internal/agency"
 	"agency/internal/check"
 )
 
@@ -63,16 +64,16 @@ func coverageTable(files []check.FileCoverage, below string) string {
 		r, a := f.Counts()
 		ran, all = ran+r, all+a
 		if listed++; listed <= maxListed {
-			fmt.Fprintf(&b, "%5s  %d of %d lines  %s\n", percent(r, a), r, a, f.Path)
+			fmt.Fprintf(&b, "%5s  %d of %s  %s\n", percent(r, a), r, agency.Things(a, "line", "lines"), f.Path)
 		}
 	}
 	if listed == 0 {
 		return "no file of " + orAll(below) + " was measured\n"
 	}
 	if listed > maxListed {
-		fmt.Fprintf(&b, "and %d more files\n", listed-maxListed)
+		fmt.Fprintf(&b, "and %s\n", agency.Things(listed-maxListed, "more file", "more files"))
 	}
-	return fmt.Sprintf("coverage %s: %d of %d lines\n%s", percent(ran, all), ran, all, b.String())
+	return fmt.Sprintf("coverage %s: %d of %s\n%s", percent(ran, all), ran, agency.Things(all, "line", "lines"), b.String())
 }
 
 func uncovered(files []check.FileCoverage, below string) string {

@@ -99,7 +99,7 @@ func markFeatureComplete() Tool {
 		if missing := missingOf(contracts); len(missing) > 0 {
 			return fail("feature %s is not complete. Missing:\n- %s", f.ID, strings.Join(missing, "\n- ")), nil
 		}
-		return ok(fmt.Sprintf("feature %s is complete: its %d contracts have landed. features.json says so before the merge gate.", f.ID, len(contracts))), nil
+		return ok(fmt.Sprintf("feature %s is complete: its %s landed. features.json says so before the merge gate.", f.ID, agency.Things(len(contracts), "contract has", "contracts have"))), nil
 	})
 }
 

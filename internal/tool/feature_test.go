@@ -43,7 +43,7 @@ func TestFeatureTools(t *testing.T) {
 		{"all", "get_feature_status", `{}`, false, []string{"a: pending, ready  First.", "b: pending, waits for a  Second.\n", "c: done  Third."}},
 		{"one", "get_feature_status", `{"feature_id": "a"}`, false, []string{"a: pending", "It is done when:\n- it works", "contract x: complete  X"}},
 		{"nobody", "get_feature_status", `{"feature_id": "q"}`, true, []string{"error: ", "no feature q"}},
-		{"landed and proved", "mark_feature_complete", `{"feature_id": "a", "evidence": "done"}`, false, []string{"feature a is complete: its 1 contracts have landed"}},
+		{"landed and proved", "mark_feature_complete", `{"feature_id": "a", "evidence": "done"}`, false, []string{"feature a is complete: its 1 contract has landed"}},
 		{"not landed", "mark_feature_complete", `{"feature_id": "b", "evidence": "done"}`, true, []string{"error: ", "contract z is in_progress", "contract y: nothing proves criterion c1"}},
 		{"nobody worked on it", "mark_feature_complete", `{"feature_id": "c", "evidence": "done"}`, true, []string{"error: ", "has no proof"}},
 		{"no evidence", "mark_feature_complete", `{"feature_id": "a"}`, true, []string{"error: ", "evidence"}},

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"agency/internal/agency"
 )
 
 type readFileArgs struct {
@@ -46,7 +48,7 @@ func showLines(data []byte, hide func(string) string, from, limit int) Result {
 		total++
 	}
 	if from > total {
-		return fail("offset %d is behind the end: the file has %d lines", from, total)
+		return fail("offset %d is behind the end: the file has %s", from, agency.Things(total, "line", "lines"))
 	}
 	var b strings.Builder
 	n := 0

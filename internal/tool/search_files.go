@@ -147,7 +147,7 @@ func (s *search) file(rel string, info fs.FileInfo) error {
 func (s *search) result() Result {
 	note := ""
 	if s.skipped > 0 {
-		note = fmt.Sprintf("[%d files over %s were not searched]\n", s.skipped, size(maxSearched))
+		note = fmt.Sprintf("[%s not searched: over %s]\n", agency.Things(s.skipped, "file was", "files were"), size(maxSearched))
 	}
 	if s.hits == 0 {
 		return ok("no line matches\n" + note)

@@ -178,7 +178,7 @@ func (c TeamContract) stands() string {
 	case c.Stage != "" && c.Status != agency.StatusPending:
 		return fmt.Sprintf("%s (%s), attempt %d, %s", c.Status, c.Stage, c.Attempts, c.Agent)
 	case c.Attempts > 0:
-		return fmt.Sprintf("%s, %d attempts, %s", c.Status, c.Attempts, c.Agent)
+		return fmt.Sprintf("%s, %s, %s", c.Status, agency.Things(c.Attempts, "attempt", "attempts"), c.Agent)
 	default:
 		return fmt.Sprintf("%s, not begun, for %s", c.Status, c.Agent)
 	}

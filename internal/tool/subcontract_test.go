@@ -62,7 +62,7 @@ func led(t *testing.T, c crew, name, args string) Result {
 
 func TestSubcontractStatus(t *testing.T) {
 	for args, want := range map[string][]string{
-		`{}`:              {"add: complete, 1 attempts, scaffolder-add  Mend Add\n", "double: in_review (verifying), attempt 2, scaffolder-double", "later: noted, not started  Later"},
+		`{}`:              {"add: complete, 1 attempt, scaffolder-add  Mend Add\n", "double: in_review (verifying), attempt 2, scaffolder-double", "later: noted, not started  Later"},
 		`{"id":"double"}`: {"attempts: 2 of 3", "depends on: add", "last claim: attempt 1, not verified\n- p.TestX fails", "receipt: test `go test ./...` on the claim: exit code 1, passed 3, failed 1, skipped 0", "reviews: 1, the last: request_changes"},
 		`{"id":"later"}`:  {"noted, not started"},
 	} {

@@ -43,7 +43,7 @@ func writeFile() Tool {
 		if existed {
 			verb = "replaced"
 		}
-		return wrote(rel, fmt.Sprintf("%s %s (%d lines, %s)", verb, rel, countLines(a.Content), size(int64(len(a.Content))))), nil
+		return wrote(rel, fmt.Sprintf("%s %s (%s, %s)", verb, rel, agency.Things(countLines(a.Content), "line", "lines"), size(int64(len(a.Content))))), nil
 	})
 }
 

@@ -163,7 +163,7 @@ func (j *job) affected(ctx context.Context, changes []git.Change, cmd check.Comm
 			s.skipped[p.path] = true
 		}
 	}
-	s.note = []string{fmt.Sprintf("the tests of %d of %d packages ran, which the change can affect; all run when it lands", len(hit), len(pkgs))}
+	s.note = []string{fmt.Sprintf("the tests of %d of %s ran, which the change can affect; all run when it lands", len(hit), agency.Things(len(pkgs), "package", "packages"))}
 	return s, nil
 }
 

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"bytes"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/printer"
@@ -37,7 +36,7 @@ func control(changes []git.Change, files []source, named map[string]bool) []agen
 		}
 	}
 	if vendored > 0 {
-		add("vendored code", fmt.Sprintf("%d files differ", vendored))
+		add("vendored code", agency.Things(vendored, "file differs", "files differ"))
 	}
 	for _, f := range files {
 		if whole[f.path] {

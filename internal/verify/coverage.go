@@ -126,7 +126,7 @@ func (f facts) judgeCoverage(v *agency.Verdict, r *report) {
 		r.note("the contract asks for %g %% coverage of the changed lines, and its tests do not measure it", want)
 		return
 	case f.coverage.Lines > 0 && float64(f.coverage.Covered)*100 < want*float64(f.coverage.Lines):
-		r.fail("coverage: tests reach %d of %d changed lines, the contract asks for %g %%; not run: %s", f.coverage.Covered, f.coverage.Lines,
+		r.fail("coverage: tests reach %d of %s, the contract asks for %g %%; not run: %s", f.coverage.Covered, agency.Things(f.coverage.Lines, "changed line", "changed lines"),
 			want, strings.Join(f.coverage.Missed[:min(len(f.coverage.Missed), maxLines)], ", "))
 	}
 	if f.coverage != nil && len(f.unmeasured) > 0 {

@@ -3,7 +3,6 @@ package verify
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -170,7 +169,7 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 		f.sources = append(f.sources, s)
 	}
 	if skipped > 0 {
-		f.unread = append(f.unread, agency.Weakening{Kind: agency.WeakControl, Name: fmt.Sprintf("%d changed files are too large or too many to be looked at", skipped)})
+		f.unread = append(f.unread, agency.Weakening{Kind: agency.WeakControl, Name: agency.Things(skipped, "changed file is", "changed files are") + " too large or too many to be looked at"})
 	}
 	f.rewritten, f.removed = rewritten(f.sources), removed(f.sources)
 	return nil

@@ -16,7 +16,8 @@ import (
 // not.
 const (
 	measureFor = 300 * time.Millisecond // in one listing; what is not measured by then is left out
-	freshFor   = 30 * time.Second       // a measure of a run that may still change
+	freshFor   = 2 * time.Second        // a measure of a run that works
+	finalFor   = 30 * time.Second       // of one that has ended, whose files only go
 )
 
 // usage remembers the disk use of runs.
@@ -62,7 +63,11 @@ func (u *usage) of(ctx context.Context, state string, run agency.Run) (int64, bo
 	m, ok := u.known[run.ID]
 	u.mu.Unlock()
 	final := run.State.Final()
-	if ok && (m.final && final || time.Since(m.at) < freshFor) {
+	fresh := freshFor
+	if m.final && final {
+		fresh = finalFor
+	}
+	if ok && time.Since(m.at) < fresh {
 		return m.bytes, true
 	}
 	n, err := diskUse(ctx, filepath.Join(state, "runs", string(run.ID)))

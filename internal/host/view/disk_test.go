@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"agency/internal/agency"
 )
@@ -44,4 +46,37 @@ func TestDiskUseOfRuns(t *testing.T) {
 	if _, ok := again["new"]; ok {
 		t.Error("what could not be measured is given")
 	}
+}
+
+// What a run no longer holds is not told for long.
+func TestDiskUseIsMeasuredAgain(t *testing.T) {
+	state := t.TempDir()
+	big := filepath.Join(state, "runs", "a", "big.log")
+	synctest.Test(t, func(t *testing.T) {
+		var u usage
+		for _, final := range []agency.RunState{agency.StateRunning, agency.StateSucceeded} {
+			if err := os.MkdirAll(filepath.Dir(big), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(big, make([]byte, 1<<20), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			runs := []agency.Run{{ID: "a", State: final}}
+			if n := u.measure(t.Context(), state, runs)["a"]; n < 1<<20 {
+				t.Errorf("%s: %d before", final, n)
+			}
+			if err := os.Remove(big); err != nil {
+				t.Fatal(err)
+			}
+			wait := 3 * time.Second
+			if final.Final() {
+				wait = 31 * time.Second
+			}
+			time.Sleep(wait)
+			if n := u.measure(t.Context(), state, runs)["a"]; n > 1<<19 {
+				t.Errorf("%s: %d after it was removed", final, n)
+			}
+		}
+	})
 }

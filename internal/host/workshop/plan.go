@@ -40,7 +40,7 @@ func checkPlan(c config.Config, p agency.Plan) error {
 	lines := make([]string, 0, len(faults))
 	for i, f := range faults {
 		if i == maxFaults {
-			lines = append(lines, fmt.Sprintf("and %d more faults", len(faults)-i))
+			lines = append(lines, "and "+agency.Things(len(faults)-i, "more fault", "more faults"))
 			break
 		}
 		lines = append(lines, f.String())

@@ -149,7 +149,7 @@ func (s *Shop) local(ctx context.Context, r api.RunRequest, info *workspace.RunI
 		if commit != head {
 			p.Base, p.Dirty = commit, true
 			info.Base, info.Dirty = commit, commit
-			p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and part of the run, as a commit of their own (%.10s): %s", plural(len(l.Paths), "file is", "files are"), commit, some(l.Paths)))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and part of the run, as a commit of their own (%.10s): %s", agency.Things(len(l.Paths), "file is", "files are"), commit, some(l.Paths)))
 		}
 	} else if l, err = s.spaces.Local(ctx, *info, head); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (s *Shop) local(ctx context.Context, r api.RunRequest, info *workspace.RunI
 		how += ", --include-untracked PATH new files"
 	}
 	p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and not part of the run, which starts from %.10s: %s (%s)",
-		plural(len(left), "file is", "files are"), head, some(left), how))
+		agency.Things(len(left), "file is", "files are"), head, some(left), how))
 	return nil
 }
 
@@ -223,16 +223,9 @@ func (s *Shop) kept(ctx context.Context, id agency.RunID, p *host.Prepared) erro
 	k, err := run.Kept(ctx)
 	if err == nil && k.Files > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s kept by a git filter (%s): agents see them as git stores them and cannot change them",
-			plural(k.Files, "file is", "files are"), strings.Join(k.Filters, ", ")))
+			agency.Things(k.Files, "file is", "files are"), strings.Join(k.Filters, ", ")))
 	}
 	return err
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // some names a few of many paths.

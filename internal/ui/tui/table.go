@@ -170,7 +170,8 @@ func Costs(st Style, c api.CostDoc) string {
 	}
 	b.WriteString("\n" + limits(c) + "\n" + savings(c.Savings))
 	if c.Total.Lost > 0 {
-		fmt.Fprintf(&b, "%d answers were lost, in a crash or on their way; they are charged at the most that they can have cost\n", c.Total.Lost)
+		b.WriteString(agency.Things(c.Total.Lost, "answer was lost, in a crash or on its way; it is charged at the most that it can have cost\n",
+			"answers were lost, in a crash or on their way; they are charged at the most that they can have cost\n"))
 	}
 	if c.Total.Unpriced {
 		b.WriteString("unpriced: no price is known for the model; set prices: in agency.yaml. The token limit holds all the same.\n")
