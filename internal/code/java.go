@@ -50,10 +50,11 @@ func javaSwitches(t *tree, asked []request, n switchNames) (edits []edit, skippe
 		if _, known := returns[r.node.parent()]; !known {
 			returns[r.node.parent()] = javaMayReturn(r.node.parent())
 		}
-		at, mode, zero, other := r.BodyStart, modeAll, "", ""
+		at, mode, zero, other, there := r.BodyStart, modeAll, "", "", ""
 		switch {
 		case r.node.is("method_declaration"):
-			zero, other = javaValues(r.node)
+			zero, other = javaValues(r.node.field("type").text(), r.node.field("dimensions").ok())
+			there = javaThere(r.node.field("type").text(), zero)
 		case r.node.is("compact_constructor_declaration"), !returns[r.node.parent()]:
 			mode = modePanic
 		}
@@ -62,7 +63,7 @@ func javaSwitches(t *tree, asked []request, n switchNames) (edits []edit, skippe
 				at = c.end()
 			}
 		}
-		text := fmt.Sprintf(` switch (AgencyCut_%s.of("%s", %d)) { case 1: return%s; case 2: return%s; default: } `, n.mark, r.id, mode, zero, other)
+		text := fmt.Sprintf(` switch (AgencyCut_%s.of("%s", %d)) { case 1: return%s; case 2: return%s; case 3: return%s; default: } `, n.mark, r.id, mode, zero, other, there)
 		if mode == modePanic {
 			text = fmt.Sprintf(` AgencyCut_%s.of("%s", %d); `, n.mark, r.id, mode)
 		}
@@ -86,11 +87,11 @@ func javaMayReturn(class node) bool {
 }
 
 // javaValues are zero and other by the declared type, with a blank before them.
-func javaValues(method node) (zero, other string) {
-	if method.field("dimensions").ok() {
+func javaValues(typ string, array bool) (zero, other string) {
+	if array {
 		return " null", " null"
 	}
-	switch t := strings.TrimPrefix(method.field("type").text(), "java.lang."); t {
+	switch t := strings.TrimPrefix(typ, "java.lang."); t {
 	case "void":
 		return "", ""
 	case "boolean":
@@ -119,6 +120,19 @@ func javaValues(method node) (zero, other string) {
 	return " null", " null"
 }
 
+// javaThere is an optional value that is there; else zero.
+func javaThere(typ, zero string) string {
+	switch t := strings.TrimPrefix(typ, "java.util."); {
+	case t == "OptionalInt", t == "OptionalLong", t == "OptionalDouble":
+		return " java.util." + t + ".of(1)"
+	case strings.HasPrefix(t, "Optional<") && strings.HasSuffix(t, ">"):
+		if _, inner := javaValues(t[len("Optional<"):len(t)-1], false); inner != " null" {
+			return " java.util.Optional.of(" + strings.TrimSpace(inner) + ")"
+		}
+	}
+	return zero
+}
+
 func javaHelper(n switchNames) string {
 	return strings.NewReplacer("MARK", n.mark, "ENV", n.env).Replace(`
 final class AgencyCut_MARK {
@@ -134,7 +148,10 @@ final class AgencyCut_MARK {
         if (mode < 1 && (VALUE.equals("other:" + id) || VALUE.equals("other:*"))) {
             return 2;
         }
-        for (java.lang.String cut : new java.lang.String[] {"panic:", "zero:", "other:"}) {
+        if (mode < 2 && (VALUE.equals("there:" + id) || VALUE.equals("there:*"))) {
+            return 3;
+        }
+        for (java.lang.String cut : new java.lang.String[] {"panic:", "zero:", "there:", "other:"}) {
             if (VALUE.equals(cut + id) || VALUE.equals(cut + "*")) {
                 throw new java.lang.RuntimeException("taken out");
             }

@@ -75,7 +75,7 @@ func pythonSwitches(t *tree, asked []request, n switchNames) (edits []edit, skip
 // pythonAsk sets what the switches ask, in front of the module's first statement
 // that is neither its docstring nor of __future__.
 func pythonAsk(w *lineTrade, name, env string) []edit {
-	text := fmt.Sprintf(`%s = (lambda v: v if v[0] in ('panic', 'zero', 'other') else ('', '', ''))(__import__('os').environ.get('%s', '').partition(':'))`, name, env)
+	text := fmt.Sprintf(`%s = (lambda v: v if v[0] in ('panic', 'zero', 'other') else ('', '', ''))(__import__('os').environ.get('%s', '').replace('there:', 'zero:').partition(':'))`, name, env)
 	for s := range w.t.root().children() {
 		if !s.named() || s.isComment() || s.is("future_import_statement") || isDocstring(s) {
 			continue

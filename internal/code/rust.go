@@ -130,7 +130,7 @@ func rustSwitches(t *tree, asked []request, n switchNames) (edits []edit, skippe
 		}
 		zero, other := rustValues(r.node.field("return_type"), taken)
 		at := rustInside(r.body)
-		edits = append(edits, edit{at: at, end: at, text: rustSwitch(r.id, zero, other, n)})
+		edits = append(edits, edit{at: at, end: at, text: rustSwitch(r.id, zero, other, rustThere(r.node.field("return_type"), taken, zero), n)})
 	}
 	return edits, skipped
 }
@@ -207,6 +207,21 @@ func rustValues(t node, taken map[string]bool) (zero, other string) {
 	return "", ""
 }
 
+// rustThere is a value that is there where the type says that it may be missing;
+// else zero.
+func rustThere(t node, taken map[string]bool, zero string) string {
+	name := t.field("type").text()
+	args := t.field("type_arguments").parts()
+	form := map[string]string{"Option": "::std::option::Option::Some(%s)", "Result": "::std::result::Result::Ok(%s)"}[name[strings.LastIndexByte(name, ':')+1:]]
+	if !t.is("generic_type") || form == "" || taken[name] || len(args) == 0 {
+		return zero
+	}
+	if _, inner := rustValues(args[0], taken); inner != "" {
+		return fmt.Sprintf(form, inner)
+	}
+	return ""
+}
+
 func rustGeneric(name, inner string) (zero, other string) {
 	form := ""
 	switch name {
@@ -224,7 +239,7 @@ func rustGeneric(name, inner string) (zero, other string) {
 }
 
 // rustSwitch is the block. 9 stands for a variable that was not read yet.
-func rustSwitch(id, zero, other string, n switchNames) string {
+func rustSwitch(id, zero, other, there string, n switchNames) string {
 	panics := `::std::panic!("taken out")`
 	arm := func(value string) string {
 		if value == "" {
@@ -235,8 +250,8 @@ func rustSwitch(id, zero, other string, n switchNames) string {
 	text := ` { static CUT: ::std::sync::atomic::AtomicU8 = ::std::sync::atomic::AtomicU8::new(9);` +
 		` let mut cut = CUT.load(::std::sync::atomic::Ordering::Relaxed);` +
 		` if cut == 9 { let all = ::std::env::var("ENV").unwrap_or_default();` +
-		` cut = match &all[..] { "zero:ID" | "zero:*" => 1, "other:ID" | "other:*" => 2, "panic:ID" | "panic:*" => 3, _ => 0 };` +
+		` cut = match &all[..] { "zero:ID" | "zero:*" => 1, "other:ID" | "other:*" => 2, "panic:ID" | "panic:*" => 3, "there:ID" | "there:*" => 4, _ => 0 };` +
 		` CUT.store(cut, ::std::sync::atomic::Ordering::Relaxed); }` +
-		` match cut { 1 => ZERO, 2 => OTHER, 3 => PANIC, _ => {} } } `
-	return strings.NewReplacer("ENV", n.env, "ID", id, "ZERO", arm(zero), "OTHER", arm(other), "PANIC", panics).Replace(text)
+		` match cut { 1 => ZERO, 2 => OTHER, 3 => PANIC, 4 => THERE, _ => {} } } `
+	return strings.NewReplacer("ENV", n.env, "ID", id, "ZERO", arm(zero), "OTHER", arm(other), "THERE", arm(there), "PANIC", panics).Replace(text)
 }

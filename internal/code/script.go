@@ -245,7 +245,7 @@ func scriptHelper(typed bool, n switchNames) string {
 function FN(SIG)RESULT {
   var own = AGENT, cut = 3;
   if (own.value === undefined) {
-    own.value = (GLOBAL.process && GLOBAL.process.env && GLOBAL.process.env.ENV) || "";
+    own.value = ((GLOBAL.process && GLOBAL.process.env && GLOBAL.process.env.ENV) || "").replace("there:", "zero:");
   }
   if (id === "" || own.value === "") return 0;
   if (own.value === "zero:" + id || own.value === "zero:*") cut = 1;

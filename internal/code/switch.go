@@ -17,6 +17,7 @@ type Cut string
 const (
 	CutPanic Cut = "panic" // panics, raises, throws
 	CutZero  Cut = "zero"  // returns the zero value: 0, "", false, nil, null, None, undefined
+	CutThere Cut = "there" // as zero, but of a result that may be missing (Option, Result, Optional, a value with a bool) one that is there
 	CutOther Cut = "other" // returns something else: 1, "taken out", true, an error, 0 where no type is written; zero where there is nothing else
 )
 
@@ -105,7 +106,7 @@ type request struct {
 
 // Modes of a switch: what a cut that is not panic does.
 const (
-	modeAll   = iota // zero and other differ
+	modeAll   = iota // zero, there and other differ
 	modeZero         // other panics
 	modePanic        // both panic
 	modeNever        // all return zero, panic too

@@ -104,9 +104,14 @@ func (f *goFile) switchText(d *ast.FuncDecl, id string, n switchNames) string {
 	case d.Recv == nil && d.Name.Name == "main" && f.file.Name.Name == "main":
 		return ask(modeNever) + `case 1: return }; `
 	case results.NumFields() == 0:
-		return ask(modeAll) + `case 1, 2: return }; `
-	case len(results.List[0].Names) > 0:
-		return ask(modeAll) + `case 1: return; case 2: ` + f.named(results, n) + `return }; `
+		return ask(modeAll) + `case 1, 2, 3: return }; `
+	}
+	isZero, isOther := "case 1, 3: ", "case 2: "
+	if maybe(results) {
+		isZero, isOther = "case 1: ", "case 2, 3: "
+	}
+	if len(results.List[0].Names) > 0 {
+		return ask(modeAll) + isZero + `return; ` + isOther + f.named(results, n) + `return }; `
 	}
 	hidden := parameters(d)
 	var zeros, zero, others, other string
@@ -123,7 +128,13 @@ func (f *goFile) switchText(d *ast.FuncDecl, id string, n switchNames) string {
 		}
 		others, other = others+declared, other+", "+v
 	}
-	return ask(modeAll) + "case 1: " + zeros + "return " + zero[2:] + "; case 2: " + others + "return " + other[2:] + " }; "
+	return ask(modeAll) + isZero + zeros + "return " + zero[2:] + "; " + isOther + others + "return " + other[2:] + " }; "
+}
+
+// maybe tells of a value that comes with whether it is there.
+func maybe(results *ast.FieldList) bool {
+	last, ok := results.List[len(results.List)-1].Type.(*ast.Ident)
+	return ok && last.Name == "bool" && results.NumFields() > 1
 }
 
 // named assigns to the results that have names, which hold zero by themselves.
@@ -211,6 +222,10 @@ func agencyCut_MARK(id string, mode int) int {
 	case "zero:" + id, "zero:*":
 		if mode < 2 {
 			return 1
+		}
+	case "there:" + id, "there:*":
+		if mode < 2 {
+			return 3
 		}
 	case "other:" + id, "other:*":
 		if mode < 1 {

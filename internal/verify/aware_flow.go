@@ -11,7 +11,8 @@ import (
 type grade int
 
 const (
-	_ grade = iota
+	// gradeNone: what can be asked, and was not yet, as a stream of its own.
+	gradeNone grade = iota
 	// gradeArgs: the command line, which is the input of a command's own functions.
 	gradeArgs
 	// gradeWeak: folders, files and the build: what is not found may be told.
@@ -33,6 +34,11 @@ type origin struct {
 	loads bool
 	// own: it is the program's own name, which only its main may ask for.
 	own bool
+	// stream: it is a stream of the process, or tells who is at its other end, by
+	// which a program may decide how its output looks.
+	stream bool
+	// input: it is what a command's own functions may ask about.
+	input bool
 }
 
 // lore is what is known of a language.
@@ -47,6 +53,9 @@ type lore struct {
 	places func(call *syn) bool
 	// flows tells of functions of others whose result tells what they are given.
 	flows func(name string) bool
+	// askers are functions that tell of a stream who is at its other end, be they
+	// handed it or called on it; nil where the language has no such.
+	askers *regexp.Regexp
 	// tells are functions that print, log or make errors.
 	tells func(name string) bool
 	// argType tells of types by which a command's own functions are called, with
@@ -60,6 +69,25 @@ type lore struct {
 type trace struct {
 	what string
 	origin
+}
+
+// bare tells of a stream that nothing was asked of yet.
+func (t *trace) bare() bool { return t != nil && t.grade == gradeNone }
+
+// asked is what a function tells of a stream; nil where it is no such function.
+func (k *knower) asked(t *trace, by string) *trace {
+	if !k.lore.askers.MatchString(last(by)) || k.at.top || t.input && k.commands(k.at, nil) {
+		return nil
+	}
+	return &trace{what: t.what + "." + last(by), origin: origin{grade: gradeStrong, stream: true, input: t.input}}
+}
+
+// seen is what an expression tells, and not what only could be asked.
+func (k *knower) seen(s *syn) *trace {
+	if t := k.value(s); !t.bare() {
+		return t
+	}
+	return nil
 }
 
 func stronger(a, b *trace) *trace {
@@ -183,7 +211,7 @@ func (k *knower) mark(in map[string]*trace, key string, t *trace) {
 // of is the trace of a known origin for who asks here.
 func (k *knower) of(name string, o origin) *trace {
 	switch {
-	case o.loads && ownPrefix.MatchString(k.at.file.text):
+	case o.loads && slices.ContainsFunc(ownPrefix.FindAllString(k.at.file.text, -1), func(p string) bool { return !theirPrefix.MatchString(p) }):
 		return nil
 	case k.at.top && (o.own || o.grade == gradeArgs), o.grade == gradeArgs && k.commands(k.at, nil):
 		return nil
@@ -193,6 +221,9 @@ func (k *knower) of(name string, o origin) *trace {
 
 // ownPrefix is how the settings of a program begin.
 var ownPrefix = regexp.MustCompile(`"[A-Z][A-Z0-9]+_[A-Z0-9_]*=?"`)
+
+// theirPrefix is how those of systems and of builds do.
+var theirPrefix = regexp.MustCompile(`^"(?:LD|DYLD|GO|CARGO|RUST|RUSTC|NODE|JAVA|MAVEN|GRADLE|PYTEST|PYTHON|LC|TEST|CI|GITHUB|AGENCY)_`)
 
 // value is what an expression tells, and follows what is in it.
 func (k *knower) value(s *syn) *trace {
@@ -216,9 +247,12 @@ func (k *knower) value(s *syn) *trace {
 		}
 		return nil
 	case opIf:
-		k.value(s.kids[0])
+		by := k.seen(s.kids[0])
 		var t *trace
 		for _, b := range s.kids[1:] {
+			if by != nil && by.stream {
+				k.governed(b, by)
+			}
 			t = stronger(t, k.value(b))
 		}
 		return t
@@ -296,6 +330,8 @@ func (k *knower) named(s *syn) *trace {
 func (k *knower) member(s *syn) *trace {
 	t := k.value(s.kids[0])
 	switch {
+	case t.bare():
+		return k.asked(t, s.text)
 	case t != nil && slices.Contains(t.silent, s.text):
 		return nil
 	case t != nil:
@@ -339,7 +375,11 @@ func (k *knower) called(s *syn) *trace {
 				k.mark(k.vars[fn], fn.params[i].name, v)
 			}
 		}
-		if v != nil && len(fns) == 0 && k.lore.flows(name) {
+		switch {
+		case v == nil || len(fns) > 0:
+		case v.stream && k.lore.askers.MatchString(last(name)):
+			t = stronger(t, k.asked(v, name))
+		case !v.bare() && k.lore.flows(name):
 			t = stronger(t, v)
 		}
 	}

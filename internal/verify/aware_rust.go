@@ -310,39 +310,85 @@ func (r *rustReader) stmt(n code.Node, s *syn) *syn {
 }
 
 // tokens are the paths, members and literals of a macro's text, which has no
-// structure; a word of control in it makes a condition of them.
+// structure; a word of control in it makes a condition of them. In the text of its
+// definition a name with brackets is a call.
 func (r *rustReader) tokens(n code.Node) *syn {
 	s := &syn{op: opOther, line: n.Line()}
 	all := r.flat(n)
 	control := false
-	for i := 0; i < len(all); i++ {
-		t := all[i]
-		switch {
-		case t.Is("string_literal", "raw_string_literal", "integer_literal", "boolean_literal"):
-			s.kids = append(s.kids, r.expr(t))
-		case t.Is("identifier", "self", "type_identifier"):
-			text, line := t.Text(), t.Line()
-			for i+2 < len(all) && all[i+1].Text() == "::" && all[i+2].Is("identifier", "type_identifier") {
-				text += "::" + all[i+2].Text()
-				i += 2
-			}
-			if i+1 < len(all) && all[i+1].Text() == "!" && text != "cfg" {
-				continue
-			}
-			one := &syn{op: opName, text: r.path(text), line: line}
-			if k := len(s.kids); k > 0 && i > 0 && all[max(0, i-1)].Text() == "." {
-				one = &syn{op: opMember, text: text, line: line, kids: []*syn{s.kids[k-1]}}
-				s.kids = s.kids[:k-1]
-			}
-			s.kids = append(s.kids, one)
-		}
+	for _, t := range all {
 		control = control || slices.Contains([]string{"if", "match", "while", "&&", "||"}, t.Text())
 	}
+	s.kids = r.tokenParts(all, n.Is("macro_definition"))
 	if control && !rustTells(n.Parent().Field("macro").Text()+"!") {
 		names := &syn{op: opOther, line: s.line, kids: s.kids}
 		return &syn{op: opIf, line: s.line, kids: []*syn{names, {op: opCall, line: s.line, kids: []*syn{{op: opName, text: "macro"}}}}}
 	}
 	return s
+}
+
+// rustPlaces are macros that say where they are used.
+var rustPlaces = []string{"file", "line", "column", "module_path"}
+
+func (r *rustReader) tokenParts(all []code.Node, calls bool) (out []*syn) {
+	for i := 0; i < len(all); i++ {
+		t := all[i]
+		if t.Is("string_literal", "raw_string_literal", "integer_literal", "boolean_literal") {
+			out = append(out, r.expr(t))
+		}
+		if !t.Is("identifier", "self", "type_identifier") {
+			continue
+		}
+		text, line := t.Text(), t.Line()
+		for i+2 < len(all) && all[i+1].Text() == "::" && all[i+2].Is("identifier", "type_identifier") {
+			text += "::" + all[i+2].Text()
+			i += 2
+		}
+		one := &syn{op: opName, text: r.path(text), line: line}
+		switch next := i + 1; {
+		case next < len(all) && all[next].Text() == "!" && slices.Contains(rustPlaces, text):
+			one.text = text + "!"
+		case next < len(all) && all[next].Text() == "!" && text != "cfg":
+			continue
+		case calls && next < len(all) && all[next].Text() == "(":
+			args, end := r.tokenArgs(all, next)
+			one, i = &syn{op: opCall, line: line, kids: append([]*syn{one}, args...)}, end
+		}
+		if k := len(out); k > 0 && all[max(0, i-1)].Text() == "." && one.op == opName {
+			one = &syn{op: opMember, text: text, line: line, kids: []*syn{out[k-1]}}
+			out = out[:k-1]
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// tokenArgs are the arguments in the brackets that begin at a token, and where
+// these end.
+func (r *rustReader) tokenArgs(all []code.Node, from int) (args []*syn, end int) {
+	depth, start := 0, from+1
+	part := func(to int) {
+		if to > start {
+			args = append(args, &syn{op: opOther, line: all[start].Line(), kids: r.tokenParts(all[start:to], true)})
+		}
+		start = to + 1
+	}
+	for end = from; end < len(all); end++ {
+		switch all[end].Text() {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			if depth--; depth == 0 {
+				part(end)
+				return args, end
+			}
+		case ",":
+			if depth == 1 {
+				part(end)
+			}
+		}
+	}
+	return args, len(all) - 1
 }
 
 // flat are the tokens of a macro, in order.

@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"agency/internal/agency"
 	"agency/internal/code"
@@ -20,8 +22,8 @@ type cutFunction struct {
 	path  string
 	lines []int // changed lines of code in it
 	// existed: the base has a function of this name in the file; dynamic: its
-	// language writes no types of results.
-	existed, dynamic bool
+	// language writes no types of results; maybe: its result may be missing.
+	existed, dynamic, maybe bool
 }
 
 // cuts is the claim with a switch before each changed function, by which an
@@ -111,6 +113,7 @@ func (j *job) cutFile(ctx context.Context, c *cuts, ch git.Change, src []byte, l
 			id := fmt.Sprint(c.named)
 			c.fns = append(c.fns, cutFunction{
 				id: id, path: ch.Path, lines: own, existed: was[fn.Name], dynamic: slices.Contains([]language{python, javascript}, languageOf(ch.Path)),
+				maybe: maybeOf(languageOf(ch.Path), src[fn.Start:fn.BodyStart]),
 			})
 			picked = append(picked, code.SwitchedFunction{Function: fn, ID: id})
 		}
@@ -129,6 +132,20 @@ func (j *job) cutFile(ctx context.Context, c *cuts, ch git.Change, src []byte, l
 	e, err := j.blob(ctx, ch.Path, out.Source)
 	e.Mode = ch.New.Mode
 	return []git.Entry{e}, err
+}
+
+// mayBeMissing is how the head of a function says that there may be no result.
+var mayBeMissing = sync.OnceValue(func() map[language]*regexp.Regexp {
+	return map[language]*regexp.Regexp{
+		golang: regexp.MustCompile(`,\s*(?:\w+\s+)?bool\s*\)\s*\{?\s*$`),
+		rust:   regexp.MustCompile(`->\s*(?:\w+::)*(?:Option|Result)\s*<`),
+		java:   regexp.MustCompile(`\bOptional(?:Int|Long|Double|\s*<[^()]*>)\s+\w+\s*\(`),
+	}
+})
+
+func maybeOf(lang language, head []byte) bool {
+	form := mayBeMissing()[lang]
+	return form != nil && form.Match(head)
 }
 
 // functionNames are those of a changed file's functions on the base.

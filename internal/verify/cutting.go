@@ -169,9 +169,15 @@ func (k *cutting) without(ctx context.Context, tests []string) (needs, calls map
 	if err != nil {
 		return nil, nil, err
 	}
-	dynamic := slices.ContainsFunc(k.fns, func(fn cutFunction) bool { return fn.dynamic })
-	if failed := slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return !needs[t] }); dynamic && len(failed) > 0 {
-		also, err := passes(code.CutOther, failed)
+	for _, second := range []struct {
+		cut  code.Cut
+		asks func(cutFunction) bool
+	}{{code.CutOther, func(fn cutFunction) bool { return fn.dynamic }}, {code.CutThere, func(fn cutFunction) bool { return fn.maybe }}} {
+		failed := slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return !needs[t] })
+		if len(failed) == 0 || !slices.ContainsFunc(k.fns, second.asks) {
+			continue
+		}
+		also, err := passes(second.cut, failed)
 		if err != nil {
 			return nil, nil, err
 		}

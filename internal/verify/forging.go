@@ -165,9 +165,16 @@ type sidesOfFile struct{ before, after marks.File }
 // readTrees reads the files whose languages are read as trees.
 func (j *job) readTrees(ctx context.Context, files []source) (map[string]sidesOfFile, error) {
 	out := map[string]sidesOfFile{}
+	var modules *testModules
 	for _, f := range files {
 		if f.lang != python && f.lang != javascript || f.after == nil {
 			continue
+		}
+		if f.lang == python && modules == nil {
+			var err error
+			if modules, err = j.testModules(ctx); err != nil {
+				return nil, err
+			}
 		}
 		var both sidesOfFile
 		for _, side := range []struct {
@@ -177,7 +184,7 @@ func (j *job) readTrees(ctx context.Context, files []source) (map[string]sidesOf
 			if side.src == nil {
 				continue
 			}
-			got, err := j.readMarks(ctx, f, side.src, files)
+			got, err := j.readMarks(ctx, f, side.src, files, modules)
 			switch {
 			case errors.Is(err, code.ErrTooLarge), errors.Is(err, code.ErrTooMuch):
 				got.Marks = []marks.Mark{{Word: "is too large to be read"}}
@@ -203,7 +210,7 @@ func tellings(f marks.File) (out []telling) {
 }
 
 // readMarks reads one side of a file of Python or JavaScript.
-func (j *job) readMarks(ctx context.Context, f source, src []byte, files []source) (marks.File, error) {
+func (j *job) readMarks(ctx context.Context, f source, src []byte, files []source, modules *testModules) (marks.File, error) {
 	name := f.path
 	switch path.Ext(name) {
 	case ".pyi":
@@ -216,7 +223,8 @@ func (j *job) readMarks(ctx context.Context, f source, src []byte, files []sourc
 		return marks.File{}, err
 	}
 	return marks.Read(root, f.lang == javascript, marks.Options{
-		Test: f.test || f.helps() || matterOf(f.path) == ofTests, Program: startedOnly(f, src, files),
+		Test:    f.test || f.helps() || matterOf(f.path) == ofTests,
+		Program: startedOnly(f, src, files), Theirs: modules.seenFrom(f),
 	}), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ var goOrigins = map[string]origin{
 	"os.Args":    {grade: gradeArgs}, "flag.CommandLine": {grade: gradeArgs}, "flag.Lookup": {grade: gradeArgs}, "flag.Visit": {grade: gradeArgs},
 	"flag.VisitAll": {grade: gradeArgs}, "flag.Args": {grade: gradeArgs}, "flag.Arg": {grade: gradeArgs}, "flag.NArg": {grade: gradeArgs},
 	"flag.NFlag": {grade: gradeArgs}, "flag.Parsed": {grade: gradeArgs},
+	"os.Stdout": {stream: true}, "os.Stderr": {stream: true}, "os.Stdin": {stream: true, input: true},
 	"os.Getwd": {grade: gradeWeak, results: []int{0}}, "syscall.Getwd": {grade: gradeWeak}, "runtime/debug.ReadBuildInfo": {grade: gradeWeak, results: []int{0}},
 }
 
@@ -41,8 +43,14 @@ var goFileCalls = map[string]bool{
 var goFlows = []string{
 	"strings.", "bytes.", "path.", "path/filepath.Base", "path/filepath.Clean", "path/filepath.Dir", "path/filepath.Ext", "path/filepath.Join", "path/filepath.Rel",
 	"path/filepath.ToSlash", "path/filepath.Match", "path/filepath.Split", "fmt.Sprint", "fmt.Append", "fmt.Errorf", "slices.", "maps.", "strconv.", "regexp.", "unicode/utf8.", "cmp.",
-	"os.Stat", "os.Lstat", "errors.",
+	"os.Stat", "os.Lstat", "os.SameFile", "errors.",
 }
+
+// goAskers tell of a stream who is at its other end.
+var goAskers = regexp.MustCompile(`^(?:Stat|Fd|Seek|Sync|SyscallConn|Set(?:Read|Write)?Deadline|ReadAt|WriteAt|Truncate|Is(?:Cygwin)?Terminal|Isatty|IsTTY|GetSize|GetState|MakeRaw|Fstat|Ioctl\w*|Dup\w*|NewFile)$`)
+
+// goStreams are names of files that are the streams.
+var goStreams = regexp.MustCompile(`^/dev/(?:std(?:in|out|err)|fd/\d+)$`)
 
 // goBuiltins are functions and types of the language that do.
 var goBuiltins = []string{"string", "len", "append", "min", "max", "int", "int64", "uint64", "bool", "byte", "any"}
@@ -58,6 +66,9 @@ func goLore(exists func(string) bool) *lore {
 			if name == "os/exec.Command" {
 				return origin{grade: gradeStrong}, slices.Contains([]string{"pwd", "ps", "pstree", "lsof", "tty"}, constant)
 			}
+			if goFileCalls[name] && goStreams.MatchString(constant) {
+				return origin{grade: gradeStrong, stream: true}, !strings.HasPrefix(name, "os.Open")
+			}
 			if !goFileCalls[name] || path.IsAbs(constant) {
 				return origin{}, false
 			}
@@ -71,6 +82,7 @@ func goLore(exists func(string) bool) *lore {
 		flows: func(name string) bool {
 			return slices.Contains(goBuiltins, name) || slices.ContainsFunc(goFlows, func(p string) bool { return strings.HasPrefix(name, p) })
 		},
+		askers: goAskers,
 		tells: func(name string) bool {
 			for _, p := range []string{"fmt.Print", "fmt.Fprint", "log.", "log/slog."} {
 				if strings.HasPrefix(name, p) {

@@ -17,8 +17,9 @@ var javaOrigins = map[string]origin{
 	}},
 	"java.lang.Thread.getAllStackTraces": {grade: gradeStrong}, "java.lang.Thread.activeCount": {grade: gradeStrong, number: true},
 	"java.lang.Thread.enumerate": {grade: gradeStrong}, "java.lang.Thread.dumpStack": {grade: gradeStrong},
-	"java.lang.StackWalker.getInstance": {grade: gradeStrong},
-	"java.lang.ProcessHandle.current":   {grade: gradeStrong, silent: []string{"pid"}}, "java.lang.ProcessHandle.allProcesses": {grade: gradeStrong},
+	"java.lang.StackWalker.getInstance": {grade: gradeStrong}, "java.lang.System.getProperties": {grade: gradeWeak},
+	"java.lang.ProcessHandle.current": {grade: gradeStrong, silent: []string{"pid"}}, "java.lang.ProcessHandle.allProcesses": {grade: gradeStrong},
+	"java.lang.System.console":                                {grade: gradeStrong, stream: true, silent: []string{"readLine", "readPassword", "printf", "format", "writer", "reader", "flush", "charset"}},
 	"java.lang.management.ManagementFactory.getRuntimeMXBean": {grade: gradeStrong, silent: []string{"getUptime", "getStartTime", "getPid", "getVmVersion", "getSpecVersion"}},
 	"java.lang.management.ManagementFactory.getThreadMXBean":  {grade: gradeStrong},
 }
@@ -26,6 +27,7 @@ var javaOrigins = map[string]origin{
 // javaMembers are methods that do, whatever they are of.
 var javaMembers = map[string]origin{
 	"getStackTrace": {grade: gradeStrong}, "printStackTrace": {grade: gradeStrong}, "getProtectionDomain": {grade: gradeStrong},
+	"getSourceClassName": {grade: gradeStrong}, "getSourceMethodName": {grade: gradeStrong},
 	"desiredAssertionStatus": {grade: gradeWeak},
 }
 
@@ -41,13 +43,15 @@ func javaKnown(name string) bool {
 }
 
 // javaForms are what is looked for in the texts of Java.
-type javaForms struct{ property, variable, runner, build *regexp.Regexp }
+type javaForms struct{ property, variable, runner, build, name *regexp.Regexp }
 
 var javaForm = sync.OnceValue(func() javaForms {
 	return javaForms{
 		property: regexp.MustCompile(`^(?:sun\.java\.command|java\.class\.path|jdk\.module\.path|user\.dir|basedir|surefire\..*|maven\..*|org\.gradle\..*|java\.security\.manager|idea\..*)$`),
 		variable: regexp.MustCompile(`^(?:MAVEN_\w+|GRADLE_\w+|SUREFIRE_\w+|JAVA_MAIN_CLASS\w*|PWD|OLDPWD|_)$`),
 		runner:   regexp.MustCompile(`\borg[./](?:junit|testng|mockito|assertj|hamcrest)\b|\bsurefire\b|\bjava\.class\.path\b`),
+		// name is how a class or its file is called.
+		name: regexp.MustCompile(`^[\w.$/]+$`),
 		// build are files that only a build of the tests leaves, and sources.
 		build: regexp.MustCompile(`\.(?:class|java)$|^(?:\./)?(?:out|target|build|bin|src|test)(?:/|$)|^(?:pom\.xml|build\.gradle(?:\.kts)?)$`),
 	}
@@ -71,7 +75,8 @@ func javaLore(exists func(string) bool) *lore {
 				return origin{grade: gradeStrong}, javaForm().property.MatchString(constant)
 			case "getenv":
 				return origin{grade: gradeStrong}, javaForm().variable.MatchString(constant)
-			case "getResource", "getResourceAsStream", "forName", "loadClass", "findClass", "getSystemResource":
+			}
+			if slices.Contains(javaLoads, last(name)) {
 				return origin{grade: gradeStrong}, javaNamesTest(constant, exists)
 			}
 			return origin{grade: gradeStrong}, files.MatchString(name) && (javaForm().build.MatchString(constant) || constant == "" || constant == ".")
@@ -124,7 +129,7 @@ func (j *job) javaSide(ctx context.Context, files []source, after bool, exists f
 		s := readJava(f.path, src, root)
 		out[f.path] = slices.Concat(out[f.path], common(s), javaHooks(s))
 		if !f.test {
-			out[f.path] = append(out[f.path], javaNames(s, root)...)
+			out[f.path] = slices.Concat(out[f.path], javaNames(root), javaLooksFor(s, exists))
 		}
 		all = append(all, s)
 	}
@@ -177,13 +182,41 @@ func assigns(s *syn) (found bool) {
 }
 
 // javaNames finds what a file names of the test runner: imports, classes, texts.
-func javaNames(f *synFile, root code.Node) (out []aware) {
+func javaNames(root code.Node) (out []aware) {
 	for n := range root.All() {
 		if n.Is("import_declaration", "scoped_type_identifier", "string_literal") && javaForm().runner.MatchString(n.Text()) {
 			out = append(out, aware{word: "knows the test runner", line: n.Line()})
 		}
 	}
-	_ = f
+	return out
+}
+
+// javaLoads look for a class or a file of the build by its name.
+var javaLoads = []string{"getResource", "getResourceAsStream", "getResources", "forName", "loadClass", "findClass", "findLoadedClass", "getSystemResource", "getSystemResourceAsStream"}
+
+// javaLooksFor finds the names of what is of tests in a file that looks for
+// something by a name which is handed to it.
+func javaLooksFor(f *synFile, exists func(string) bool) (out []aware) {
+	asks := false
+	for _, fn := range f.funcs {
+		fn.body.every(func(s *syn) bool {
+			if s.op == opCall && len(s.kids) > 1 && slices.Contains(javaLoads, last(s.callee())) {
+				_, constant := s.kids[1].constant()
+				asks = asks || !constant
+			}
+			return !asks
+		})
+	}
+	if !asks {
+		return nil
+	}
+	for _, fn := range f.funcs {
+		fn.body.texts(func(text string, line int) {
+			if javaForm().name.MatchString(text) && javaNamesTest(text, exists) {
+				out = append(out, aware{word: "looks for what is of tests (" + text + ")", line: line})
+			}
+		})
+	}
 	return out
 }
 

@@ -24,6 +24,16 @@ var rustOrigins = map[string]origin{
 	"std::env::args_os":                        {grade: gradeArgs},
 	"std::env::current_dir":                    {grade: gradeWeak},
 	"debug_assertions":                         {grade: gradeWeak},
+	"file!":                                    {grade: gradeStrong},
+	"module_path!":                             {grade: gradeStrong},
+	"line!":                                    {grade: gradeStrong, number: true},
+	"column!":                                  {grade: gradeStrong, number: true},
+	"std::io::stdout":                          {stream: true},
+	"std::io::stderr":                          {stream: true},
+	"std::io::stdin":                           {stream: true, input: true},
+	"atty::is":                                 {grade: gradeStrong, stream: true},
+	"std::env::vars":                           {grade: gradeWeak, loads: true},
+	"std::env::vars_os":                        {grade: gradeWeak, loads: true},
 	"backtrace::Backtrace::new":                {grade: gradeStrong},
 	"backtrace::trace":                         {grade: gradeStrong},
 }
@@ -38,11 +48,13 @@ func rustKnown(p string) bool {
 }
 
 // rustForms are what is looked for in the texts and attributes of Rust.
-type rustForms struct{ cargo, runner, foreign, early, plainCfg, testCfg, riskyAttr *regexp.Regexp }
+type rustForms struct{ cargo, built, runner, foreign, early, plainCfg, testCfg, riskyAttr *regexp.Regexp }
 
 var rustForm = sync.OnceValue(func() rustForms {
 	return rustForms{
-		cargo:   regexp.MustCompile(`^(?:CARGO(?:_.*)?|RUSTC(?:_.*)?|RUST_TEST_\w+|NEXTEST\w*|LLVM_PROFILE_FILE|PWD|OLDPWD|_)$`),
+		cargo: regexp.MustCompile(`^(?:CARGO(?:_.*)?|RUSTC(?:_.*)?|RUST_TEST_\w+|NEXTEST\w*|LLVM_PROFILE_FILE|PWD|OLDPWD|_)$`),
+		// built are variables that cargo has while it builds tests alone.
+		built:   regexp.MustCompile(`^(?:CARGO_TARGET_TMPDIR|CARGO_BIN_EXE_.*|CARGO_PRIMARY_PACKAGE|CARGO_ENCODED_RUSTFLAGS|RUSTFLAGS|RUST_TEST_\w+)$`),
 		runner:  regexp.MustCompile(`\bRUST_TEST_\w+|^test result: |^test .* \.\.\. ok`),
 		foreign: regexp.MustCompile(`^(?:_?exit|_Exit|quick_exit|abort|kill|raise|syscall|dlsym|longjmp|exit_group|execve?)$`),
 		early:   regexp.MustCompile(`^#!?\[\s*(?:unsafe\s*\(\s*)?(?:ctor|dtor|link_section|no_mangle|export_name)\b|\.init_array`),
@@ -76,11 +88,14 @@ var rustLore = sync.OnceValue(func() *lore {
 			case path.Base(f.path) == "build.rs":
 			case name == "std::env::var" || name == "std::env::var_os":
 				return origin{grade: gradeStrong}, rustForm().cargo.MatchString(constant)
+			case name == "option_env!" || name == "env!":
+				return origin{grade: gradeStrong}, rustForm().built.MatchString(constant)
 			case files.MatchString(name):
 				return origin{grade: gradeWeak}, tests.MatchString(constant) || constant == "."
 			}
 			return origin{}, false
 		},
+		askers:  regexp.MustCompile(`^(?:is_terminal|as_raw_fd|as_fd|isatty|fstat|is_term|terminal_size_of)$`),
 		flows:   rustFlows.MatchString,
 		tells:   rustTells,
 		argType: args.MatchString,

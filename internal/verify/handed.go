@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -94,8 +95,14 @@ func replaced(name, file string) string {
 	return name
 }
 
+// ofTime is how a criterion speaks of the clock.
+var ofTime = regexp.MustCompile(`(?i)\b(?:times?|clock|dates?|days?|daily|today|yesterday|tomorrow|hours?|hourly|minutes?|seconds?|weeks?|weekdays?|weekends?|months?|years?|night|morning|noon|evening|midnight|now|ago|old|age|ends?|ended|expir\w*|valid|until|since|before|after|season\w*|schedul\w*|deadline|due|overdue|late|later|recent\w*|[12]\d{3})\b`)
+
 // isAsked tells whether the criteria speak of a name or of its last part.
 func (h *handing) isAsked(name string) bool {
+	if name == marks.Clock {
+		return ofTime.MatchString(h.asked)
+	}
 	last := name[strings.LastIndexAny(name, " .")+1:]
 	return last != "" && strings.Contains(h.asked, last)
 }

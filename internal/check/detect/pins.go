@@ -235,7 +235,7 @@ func (b Base) keepsPNPM(dir, version string) bool {
 		return true
 	}
 	for at := dir; ; at = path.Dir(at) {
-		root := bounded.FS(b.Root)
+		root := b.Root.FS()
 		if keepsOwn.MatchString(text(root, path.Join(at, ".npmrc"))) || keepsOwn.MatchString(text(root, path.Join(at, "pnpm-workspace.yaml"))) {
 			return true
 		}

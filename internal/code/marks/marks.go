@@ -23,6 +23,9 @@ type Options struct {
 	Test bool
 	// Program says that the file is only started by itself, and nobody's module.
 	Program bool
+	// Theirs tells of a module of Python, by the name that an import has for it,
+	// which the folders of tests alone have; may be nil.
+	Theirs func(module string) bool
 }
 
 // File is what was found in a source.
@@ -45,6 +48,8 @@ func Read(root code.Node, script bool, o Options) File {
 		} else {
 			r.pythonNode(n)
 		}
+		r.clockMarks(n)
+		r.streamMarks(n)
 		r.texts(n)
 		r.hooks(n)
 	}

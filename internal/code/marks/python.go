@@ -46,6 +46,7 @@ var pythonMembers = table(map[string]string{
 	runs:     `orig_argv`,
 	unnamed:  `__globals__ __builtins__ f_globals f_builtins`,
 	inRunner: `_baseAssertEqual _getAssertEqualityFunc`,
+	mocked:   `mock_calls mock_add_spec _mock_children _mock_methods FakeDatetime FakeDate`,
 })
 
 // exitsOfPython end the process at once, wherever they stand.
@@ -111,17 +112,14 @@ func (r *reader) pythonImport(n code.Node) {
 	}
 	from := n.Field("module_name").Text()
 	for _, p := range n.Parts() {
-		name := p.Text()
-		if p.Is("aliased_import") {
-			name = p.Field("name").Text()
-		}
+		name := importedName(p)
 		if from != "" {
 			name = from
 		}
 		switch first := rootOf(name); {
 		case runnersOfPython[first]:
 			r.mark(n, runner, name)
-		case first == "tests" || first == "conftest" || strings.HasPrefix(first, "test_"):
+		case first == "tests" || first == "conftest" || strings.HasPrefix(first, "test_"), r.theirs(name), from != "" && r.theirs(joinModule(from, importedName(p))):
 			r.mark(n, "imports its tests", name)
 		case first == "ctypes":
 			r.mark(n, "calls outside of Python", name)
@@ -130,6 +128,18 @@ func (r *reader) pythonImport(n code.Node) {
 		}
 	}
 }
+
+// importedName is what an import takes, whatever it calls it.
+func importedName(n code.Node) string {
+	if n.Is("aliased_import") {
+		return n.Field("name").Text()
+	}
+	return n.Text()
+}
+
+// theirs tells of a module that the folders of tests alone have: it is there for
+// the product while they run it, and for nobody else.
+func (r *reader) theirs(module string) bool { return r.o.Theirs != nil && r.o.Theirs(module) }
 
 // pythonPath marks an expression by the path that it stands for.
 func (r *reader) pythonPath(n code.Node, p string) {
@@ -289,6 +299,8 @@ func (r *reader) imports(n, arg code.Node, by string) {
 	if t, ok := r.textOf(arg, 0); ok {
 		if first := rootOf(t); runnersOfPython[first] || first == "tests" || first == "conftest" || first == "__main__" {
 			r.mark(n, runner, t)
+		} else if r.theirs(t) {
+			r.mark(n, "imports its tests", t)
 		}
 		return
 	}

@@ -27,6 +27,7 @@ var scriptMembers = table(map[string]string{
 	loaded:  `_resolveFilename _extensions getBuiltinModule`,
 	ends:    `reallyExit`,
 	equals:  `asymmetricMatch`,
+	mocked:  `_isMockFunction`,
 })
 
 // runnersOfScript are modules that run tests; assertions are read elsewhere.

@@ -90,6 +90,7 @@ func (r *reader) readState() (s State) {
 			for _, p := range r.paths(n) {
 				r.setting(&s, all, n, p)
 				r.property(&s, n, p)
+				r.clockState(&s, n, p)
 			}
 		}
 		switch n.Kind() {
@@ -109,6 +110,7 @@ func (r *reader) readState() (s State) {
 			r.class(&s, n)
 		}
 	}
+	r.clockReplaced(&s)
 	for _, f := range r.functions {
 		r.defines(&s, f)
 	}

@@ -32,6 +32,9 @@ func (r *reader) texts(n code.Node) {
 	if result.MatchString(text) {
 		r.mark(n, "prints like a test run", "")
 	}
+	if strings.Contains(text, "native code") {
+		r.mark(n, mocked, "native code")
+	}
 	put := !n.Is("string", "template_string") || strings.Contains(n.Text(), `\x`) || strings.Contains(n.Text(), `\u`)
 	members := pythonMembers
 	if r.script {
