@@ -346,6 +346,9 @@ func (f *facts) expectations(old suite, names []string) {
 		default:
 			continue
 		}
+		if f.isUnchanged(e, old) {
+			continue
+		}
 		f.edited = append(f.edited, e)
 	}
 }
