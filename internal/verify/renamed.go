@@ -1,12 +1,13 @@
 package verify
 
 import (
+	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"text/scanner"
 
@@ -111,7 +112,8 @@ func (f *facts) renames() (gone, came map[string]bool) {
 }
 
 // onlyRenamed tells whether all that the change edits of the tests that were there
-// are names which the product gave up for others. More tests may stand behind them.
+// are names which the product gave up for others. In Go, where no name stands twice,
+// more tests may stand behind them.
 func (f *facts) onlyRenamed() bool {
 	gone, came := f.renames()
 	if len(gone) == 0 || len(came) == 0 {
@@ -123,8 +125,12 @@ func (f *facts) onlyRenamed() bool {
 			continue
 		}
 		at := slices.IndexFunc(f.sources, func(s source) bool { return s.path == c.Path })
-		if at < 0 || c.Status != 'M' || f.sources[at].lang == "" || f.sources[at].lang == rust && !f.sources[at].test ||
-			!sameButNames(tokensOf(f.sources[at].before), tokensOf(f.sources[at].after), gone, came, to) {
+		if at < 0 || c.Status != 'M' || f.sources[at].lang == "" || f.sources[at].lang == rust && !f.sources[at].test {
+			return false
+		}
+		s := f.sources[at]
+		was, is := tokensOf(s.lang, s.before), tokensOf(s.lang, s.after)
+		if s.lang != golang && len(was) != len(is) || !sameButNames(was, is, gone, came, to) {
 			return false
 		}
 	}
@@ -154,15 +160,20 @@ func sameButNames(was, is []string, gone, came map[string]bool, to map[string]st
 	return true
 }
 
-// tokensOf are the words, texts and signs of a source; blanks only where a line
-// begins with them.
-func tokensOf(src []byte) (out []string) {
+// tokensOf are the words, texts, comments and signs of a source, the ends of lines
+// among them; blanks are none but where they mean something, before a line.
+func tokensOf(lang language, src []byte) (out []string) {
 	var s scanner.Scanner
-	s.Init(strings.NewReader(string(src)))
-	s.Mode = scanner.ScanIdents
+	s.Init(bytes.NewReader(src))
+	s.Mode = scanner.ScanIdents | scanner.ScanFloats | scanner.ScanChars | scanner.ScanStrings | scanner.ScanRawStrings | scanner.ScanComments
 	s.Whitespace = 1<<'\t' | 1<<' ' | 1<<'\r'
 	s.Error = func(*scanner.Scanner, string) {}
+	line := 0
 	for t := s.Scan(); t != scanner.EOF; t = s.Scan() {
+		if lang == python && s.Line != line && t != '\n' {
+			out = append(out, fmt.Sprint("column ", s.Column))
+		}
+		line = s.Line
 		out = append(out, s.TokenText())
 	}
 	return out
