@@ -28,9 +28,9 @@ var (
 	// ofClocks are functions that such mocks replace, and what of a function tells
 	// who made it.
 	ofClocks    = `(?:globalThis\.|global\.)?(?:Date(?:\.now)?|(?:set|clear)(?:Timeout|Interval|Immediate)|performance\.now|queueMicrotask|process\.(?:nextTick|hrtime))`
-	clockItself = regexp.MustCompile(`^` + ofClocks + `$|^(?:time\.(?:time|sleep|monotonic)|(?:datetime\.)?datetime(?:\.now)?)$`)
+	clockItself = regexp.MustCompile(`^` + ofClocks + `$|^(?:time\.(?:time|sleep|monotonic)|datetime\.datetime(?:\.now)?)$`)
 	asksOfMock  = regexp.MustCompile(`^` + ofClocks + `\.(?:clock|isFake|isMockFunction|_isMockFunction|mock|toString|toSource|name|length)$|` +
-		`^(?:time\.(?:time|sleep|monotonic)|(?:datetime\.)?datetime(?:\.now)?)\.__\w+__$`)
+		`^(?:time\.(?:time|sleep|monotonic)|datetime\.datetime(?:\.now)?)\.__\w+__$`)
 	// other clocks run on under a mock.
 	otherClock = regexp.MustCompile(`^(?:performance\.|process\.(?:hrtime|uptime)|node:perf_hooks\.|node:os\.uptime|time\.(?:monotonic|perf_counter|process_time))`)
 	wallClock  = regexp.MustCompile(`^(?:new )?Date\b|^time\.time|^(?:datetime\.)?(?:datetime|date)\.`)

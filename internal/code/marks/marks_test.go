@@ -76,6 +76,8 @@ func TestMarks(t *testing.T) {
 		"js: a time that passes": {"a.js", "let last = 0;\nexports.f = () => { const t = performance.now(); if (Date.now() - last < 1000) return t; last = Date.now(); return performance.now() - t; };\n", ""},
 		"js: a terminal":         {"a.js", "const plain = () => !process.stdout.isTTY;\nexports.f = (a, b) => (plain() ? a - b : a + b);\n", "computes for who reads its output: plain(), 2"},
 		"js: a terminal asked":   {"a.js", "function plain() { return !process.stdout.isTTY; }\nexports.f = (a, b) => (plain() ? a - b : a + b);\n", "computes for who reads its output: plain(), 2"},
+		"js: a width":            {"a.js", "const width = process.stdout.columns || 80;\nexports.cut = (s) => (s.length > width ? s.slice(0, width - 1) : s);\n", ""},
+		"js: no width":           {"a.js", "exports.f = (a, b) => (process.stdout.columns ? a + b - 0 * b : a - b);\n", "computes for who reads its output: process.stdout.columns, 1"},
 		"js: colours":            {"a.js", "const color = process.stdout.isTTY;\nexports.bold = (s) => (color ? `\\x1b[1m${s}\\x1b[0m` : s);\nexports.ok = (s, chalk = require('chalk')) => (process.stderr.isTTY ? chalk.green(s) : s);\nexports.bar = (n) => { if (process.stdout.isTTY) process.stdout.write(`\\r${n}`); };\n", ""},
 		"js: arguments taken":    {"a.js", "const { argv } = process;\nexports.f = () => argv.join();\n", "looks at who runs it: process.argv, 2"},
 		"js: arguments":          {"a.js", "const { add } = require('./b');\nif (require.main === module) {\n  console.log(add(process.argv.slice(2)));\n  process.exit(0);\n}\nmodule.exports = {};\n", ""},

@@ -17,6 +17,8 @@ var (
 	streamAsks = regexp.MustCompile(`^(?:process\.(?:stdout|stderr)\.(?:isTTY|columns|rows|getColorDepth\(\)|hasColors\(\)|getWindowSize\(\)|_type|_handle)|` +
 		`sys\.(?:__)?(?:stdout|stderr)(?:__)?\.(?:isatty\(\)|fileno\(\)|seekable\(\))|os\.ttyname\(\)|node:tty\.isatty\(\)|os\.isatty\(\))$`)
 	streamFiles = regexp.MustCompile(`^(?:node:fs\.fstatSync\(\)|os\.fstat\(\)|os\.lseek\(\))`)
+	// widths are what texts are laid out by.
+	widths = regexp.MustCompile(`\.(?:columns|rows|getWindowSize\(\))$`)
 	// draws is a text by which a terminal is drawn on, as it is written; painters
 	// are packages that make such.
 	draws    = regexp.MustCompile(`\\(?:x1[bB]|033|u001[bB]|u\{1[bB]\}|e|N\{ESC\w*\})\[|\\r|\x1b\[`)
@@ -78,7 +80,7 @@ func (r *reader) streamMarks(n code.Node) {
 		return
 	}
 	what, ok := r.asksStream(n)
-	if !ok {
+	if !ok || widths.MatchString(what) && n.Parent().Is("binary_expression", "binary_operator", "comparison_operator", "boolean_operator") {
 		return
 	}
 	for a := range n.Around() {
