@@ -1,6 +1,7 @@
 // Package marks finds in a source of Python, JavaScript or TypeScript by what code
 // can know of its tests or decide their results without doing its work: it looks
-// at who calls or runs it, reaches into what asserts or loads, ends the process,
+// at who calls or runs it or reads its output, asks whether its clock is the real
+// one, reaches into what asserts or loads, ends the process,
 // equals whatever it is compared with, or reads what a test hands it aside.
 //
 // Names are followed through the file, whatever way they were imported, renamed,
