@@ -105,7 +105,7 @@ func (r *Run) Prepare(ctx context.Context, name string, at agency.OID, kind Kind
 	}
 	w = r.handle(kind, name)
 	if err := w.create(ctx, at); err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.remove()) // whoever asked for it was not given anything to remove
 	}
 	r.open[key] = w
 	return w, nil

@@ -423,6 +423,24 @@ func TestCheckpointsSurviveARestart(t *testing.T) {
 	}
 }
 
+// A checkout that is cut short goes: whoever asked for it has nothing to remove.
+func TestCutShortCheckoutIsGone(t *testing.T) {
+	b := setup(t, gittest.New(t, "a.txt", "a"))
+	run := b.open()
+	b.repo.Write("b.txt", "b")
+	broken := b.repo.Commit("one more")
+	blob := b.repo.Git("rev-parse", "HEAD:b.txt")
+	if err := os.Remove(filepath.Join(b.repo.Dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Prepare(t.Context(), "main", broken, workspace.Verify); err == nil {
+		t.Fatal("it was made although a file of it is missing")
+	}
+	if refs, err := run.List(); err != nil || len(refs) > 0 {
+		t.Errorf("%v are left, %v", refs, err)
+	}
+}
+
 func TestHalfMadeCheckoutIsMadeAnew(t *testing.T) {
 	b := setup(t, gittest.New(t, "a.txt", "a"))
 	run := b.open()
