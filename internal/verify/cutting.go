@@ -154,9 +154,12 @@ func (k *cutting) without(ctx context.Context, tests []string) (needs, calls map
 	passes := func(cut code.Cut, names []string) (out []string, err error) {
 		s, err := k.with(ctx, string(cut)+":*", names)
 		for _, t := range names {
-			if s.tests[t] == agency.TestPassed {
+			switch status, ran := s.tests[t]; {
+			case status == agency.TestPassed:
 				out = append(out, t)
-			} else if cut == code.CutPanic || k.f.failsByAssertion(s, t) {
+			case ran && status != agency.TestFailed, !ran && s.receipt.OK():
+				// skipped, or by another name this time: nothing failed
+			case cut == code.CutPanic || k.f.failsByAssertion(s, t):
 				needs[t] = true
 			}
 		}

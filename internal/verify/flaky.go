@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -16,6 +18,13 @@ const maxReruns = 40
 
 // claimReruns is how often a newly red test runs alone on the claim (DESIGN 8).
 const claimReruns = 2
+
+// chanceReruns is how often mended tests run alone whose files speak of chance:
+// of one that passes half the time, two runs let every fourth by.
+const chanceReruns = 12
+
+// ofChance is how sources speak of what no two runs share.
+var ofChance = regexp.MustCompile(`(?i)rand|shuffle|uuid|pid\b|nano|hrtime|monotonic|perf_counter|(?:time|date|performance|instant|clock)\w*(?:\.|::)(?:now|time)|currenttimemillis|\bhash\(|\bid\(`)
 
 // retrial is what newly red tests did when they were run again.
 type retrial struct {
@@ -266,8 +275,12 @@ func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bo
 		}
 		return err
 	}
+	times, err := w.reruns(ctx, mended)
+	if err != nil {
+		return nil, err
+	}
 	alone, ok, err := b.rerunLine(ctx, cmd.Line, mended)
-	for n := 0; n < claimReruns && ok && err == nil; n++ {
+	for n := 0; n < times && ok && err == nil; n++ {
 		err = run(b.alone, alone)
 	}
 	whole := slices.ContainsFunc(mended, func(t string) bool { return !did[t].green })
@@ -286,4 +299,34 @@ func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bo
 		err = w.j.checker.Distrust(ctx, b.subject(), cmd)
 	}
 	return out, err
+}
+
+// reruns is how often mended tests run alone, by what their files speak of.
+func (w *weighing) reruns(ctx context.Context, mended []string) (int, error) {
+	const most = 20 // tests that are looked up
+	read := map[string]bool{}
+	for _, t := range mended[:min(most, len(mended))] {
+		name := functionOf(t)
+		if name == "" || strings.ContainsAny(name, "\n\x00") {
+			continue
+		}
+		files, err := w.j.mentions(ctx, w.j.task.claim, name)
+		if err != nil {
+			return 0, err
+		}
+		for _, p := range files {
+			if read[p] || len(read) == most || !isTestFile(p) {
+				continue
+			}
+			read[p] = true
+			b, err := w.j.textIn(ctx, w.j.task.claim, p)
+			if err != nil {
+				return 0, err
+			}
+			if ofChance.Match(b) {
+				return chanceReruns, nil
+			}
+		}
+	}
+	return claimReruns, nil
 }
