@@ -192,7 +192,7 @@ func (k *knower) endsHonestly(fn *synFunc, exit *syn) bool {
 func rustAsks(f *synFile) (out []aware) {
 	for _, fn := range f.funcs {
 		fn.body.every(func(s *syn) bool {
-			if s.op == opCall && s.callee() == "cfg!" && s.names(map[string]bool{"test": true, "doctest": true}) {
+			if s.op == opCall && s.callee() == "cfg!" && s.names(map[string]bool{"test": true, "doctest": true, "panic": true}) {
 				out = append(out, aware{word: "asks whether it is tested (cfg!)", line: s.line})
 			}
 			return true
