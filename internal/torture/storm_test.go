@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	storm = flag.Int("storm", 4, "how many runs of one agent are killed")
+	storm = flag.Int("storm", 3, "how many runs of one agent are killed")
 	team  = flag.Int("team", 0, "how many runs of a team are killed")
 	seed  = flag.Uint64("seed", 0, "repeat what this seed chose; 0: fresh seeds")
 	long  = flag.Bool("long", false, "the whole programme: hours")
