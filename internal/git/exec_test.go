@@ -21,9 +21,7 @@ func TestCancellationKillsTheProcessGroup(t *testing.T) {
 	fake := filepath.Join(t.TempDir(), "git")
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	script := "#!/bin/sh\nif [ \"$3\" = version ] || [ \"$#\" -lt 3 ]; then :; fi\ncase \"$*\" in *version) echo git version 2.39.5; exit;; esac\nsleep 600 & echo $! > " + pidFile + ".tmp; mv " + pidFile + ".tmp " + pidFile + "; wait\n"
-	if err := os.WriteFile(fake, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	gittest.Program(t, fake, script)
 	h, err := git.NewHost(t.Context(), git.Options{Binary: fake})
 	if err != nil {
 		t.Fatal(err)
@@ -114,9 +112,7 @@ func fakeGit(t *testing.T, first string) *git.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\n"+first+"\nexec "+real+" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	gittest.Program(t, fake, "#!/bin/sh\n"+first+"\nexec "+real+" \"$@\"\n")
 	h, err := git.NewHost(t.Context(), git.Options{Binary: fake})
 	if err != nil {
 		t.Fatal(err)

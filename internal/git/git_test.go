@@ -48,9 +48,7 @@ func TestVersionIsRefusedBelow238(t *testing.T) {
 		"2.37.9": false, "1.9.1": false, "2.38.0": true, "2.39.5 (Apple Git-154)": true, "3.0.0-rc1": true, "nonsense": false,
 	} {
 		fake := filepath.Join(t.TempDir(), "git")
-		if err := os.WriteFile(fake, []byte("#!/bin/sh\necho git version '"+line+"'\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		gittest.Program(t, fake, "#!/bin/sh\necho git version '"+line+"'\n")
 		_, err := git.NewHost(t.Context(), git.Options{Binary: fake})
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", line, err)

@@ -348,6 +348,9 @@ func TestBranchMovesUnderABatch(t *testing.T) {
 }
 
 func TestBatchSurvivesAKillAtEachPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each point is a process of its own")
+	}
 	points := []string{"land.stacked", "land.intent.before", "land.intent.after", "land.objects", "land.ref", "land.done"}
 	for n, point := range points { // all but the first are passed by the one that is alone
 		t.Run(point, func(t *testing.T) {

@@ -89,6 +89,9 @@ func killed(t *testing.T, w *world, spec crashSpec) *world {
 }
 
 func TestLandingSurvivesAKillAtEachPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each point is a process of its own")
+	}
 	for _, point := range []string{"land.begin", "land.intent.before", "land.intent.after", "land.objects", "land.ref", "land.done"} {
 		t.Run(point, func(t *testing.T) {
 			w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
@@ -115,6 +118,9 @@ var mergePoints = []string{
 }
 
 func TestMergeSurvivesAKillAtEachPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each point is a process of its own")
+	}
 	for _, point := range mergePoints {
 		t.Run(point, func(t *testing.T) {
 			w := landed(t, false, nil)

@@ -16,7 +16,7 @@ import (
 	"agency/internal/land"
 )
 
-var stride = flag.Int("stride", 9, "of the steps at which a person acts, each so many-th; 1: all")
+var stride = flag.Int("stride", 13, "of the steps at which a person acts, each so many-th; 1: all")
 
 // person acts on the user's repository in the middle of what a test does: just
 // before the so many-th git command of it. She is a wrapper around git, so that
@@ -52,9 +52,7 @@ if [ -s $d/act ] && { [ ! -s $d/verb ] || [ "$(cat $d/verb)" = "$verb" ]; }; the
 fi
 exec %s "$@"
 `, p.dir, filepath.Dir(real), real)
-	if err := os.WriteFile(filepath.Join(p.dir, "git"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	gittest.Program(t, filepath.Join(p.dir, "git"), script)
 	t.Setenv("LAND_GIT", filepath.Join(p.dir, "git"))
 	return p
 }

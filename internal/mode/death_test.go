@@ -18,6 +18,9 @@ var errDied = agency.Errorf(agency.KindTransient, "the process died here")
 // Same compares what else must be the same; least is how many places there are.
 func diesAtEach(t *testing.T, mode func(flow.Ctx, Input) (Result, error), in Input, set func(*stage), want Result, least, step int, same func(n int, s *stage)) {
 	t.Helper()
+	if testing.Short() {
+		step *= 4
+	}
 	for n := 1; ; n += step {
 		s := newStage(t)
 		set(s)

@@ -413,11 +413,7 @@ func TestInboxDiesAtEachStep(t *testing.T) {
 	calm := newStage(t)
 	set(calm)
 	want := calm.run(Team, teamInput)
-	step := *stride
-	if testing.Short() {
-		step *= 4
-	}
-	diesAtEach(t, Team, teamInput, set, want, 60, step, func(n int, s *stage) {
+	diesAtEach(t, Team, teamInput, set, want, 60, *stride, func(n int, s *stage) {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(calm.said)), slices.Sorted(slices.Values(s.said))); diff != "" {
 			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
 		}

@@ -362,11 +362,7 @@ func TestReviewDiesAtEachStep(t *testing.T) {
 	set(calm)
 	want := calm.run(Team, in)
 	calm.order("gate question-a-1-2: approve", "gate review-a-1-r4: approve", "critic b 1 round 2.1: request_changes", "land b: true")
-	step := *stride
-	if testing.Short() {
-		step *= 4
-	}
-	diesAtEach(t, Team, in, set, want, 60, step, func(n int, s *stage) {
+	diesAtEach(t, Team, in, set, want, 60, *stride, func(n int, s *stage) {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(calm.said)), slices.Sorted(slices.Values(s.said))); diff != "" {
 			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
 		}

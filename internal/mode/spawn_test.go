@@ -397,11 +397,7 @@ func TestSpawningDiesAtEachStep(t *testing.T) {
 	if want != merged {
 		t.Fatalf("undisturbed: %+v\n%s", want, strings.Join(calm.said, "\n"))
 	}
-	step := *stride
-	if testing.Short() {
-		step *= 4
-	}
-	diesAtEach(t, Team, in, set, want, 60, step, func(n int, s *stage) {
+	diesAtEach(t, Team, in, set, want, 60, *stride, func(n int, s *stage) {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(calm.said)), slices.Sorted(slices.Values(s.said))); diff != "" {
 			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
 		}
@@ -465,12 +461,12 @@ func TestAnswersFit(t *testing.T) {
 	}
 }
 
-// Ten thousand contracts that are started one by one, and hang by one that
+// Thousands of contracts that are started one by one, and hang by one that
 // fails: each is asked for, blocked once, and the run says what came of them.
 func TestManySpawned(t *testing.T) {
-	n, each := 10_000, 500
+	n, each := 3000, 500
 	if testing.Short() {
-		n = 1000
+		n = 500
 	}
 	s := newStage(t)
 	s.byAttempt = map[string]session.Outcome{"first 1.1": pondering}

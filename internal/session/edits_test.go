@@ -25,7 +25,7 @@ func TestEditsSurviveDeath(t *testing.T) {
 		"undeclared write: generalist changed new.txt, odd.txt",
 		"to generalist: " + note + "generalist", "to scaffolder-other: " + note + "scaffolder-other",
 	}, "\n")
-	for n := 1; ; n++ {
+	for n := 1; ; n += pace() {
 		k := newKit(t, budget.Limits{},
 			calls("write_file", `{"path":"mine.txt","content":"x"}`, "write_file", `{"path":"go.sum","content":"x"}`),
 			calls("write_file", `{"path":"odd.txt","content":"x"}`, "run_command", `{"command":"echo x >> main.txt; echo y > new.txt; rm check.sh"}`),

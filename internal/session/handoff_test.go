@@ -35,7 +35,7 @@ func handOff(role string) any {
 // Whenever the process dies, the manager is asked once, with the files as they
 // are, and the answer is shown once.
 func TestHandoffSurvivesDeath(t *testing.T) {
-	for n := 1; ; n++ {
+	for n := 1; ; n += pace() {
 		k, s := member(t, calls("write_file", `{"path":"two.txt","content":"2"}`), handOff("test_engineer"), complete)
 		k.office()
 		out, points := k.survive(s, n)
@@ -116,7 +116,7 @@ func (k *stage) handed(next agency.ContractID) {
 // Who takes work over is told of the package once in each conversation, whenever
 // the process dies, in the next attempt too.
 func TestThePackageIsShownOnce(t *testing.T) {
-	for n := 1; ; n++ {
+	for n := 1; ; n += pace() {
 		k, s := member(t, calls("read_file", `{"path":"main.txt"}`), complete, complete)
 		k.office()
 		k.handed("api")

@@ -62,7 +62,7 @@ func appears(msgs []llm.Message, words string) int { return strings.Count(fmt.Sp
 func TestInboxSurvivesDeath(t *testing.T) {
 	mails := []agency.MessageID{"own", "role", "all", "late"}
 	seen := map[string]bool{}
-	for n := 1; ; n++ {
+	for n := 1; ; n += pace() {
 		k := newKit(t, budget.Limits{},
 			calls("send_message", `{"to":"pm","type":"task_progress","subject":"half","body":"HALF DONE"}`, "run_command", `{"command":"echo x >> main.txt"}`),
 			calls("read_file", `{"path":"main.txt"}`), complete)
@@ -107,7 +107,7 @@ func TestInboxSurvivesDeath(t *testing.T) {
 		k.checkBooks(where)
 	}
 	for _, point := range []string{"commit", "committed", "asking", "answered", "call", "acted"} {
-		if !seen[point] {
+		if !seen[point] && pace() == 1 {
 			t.Errorf("point %s was never reached", point)
 		}
 	}

@@ -54,7 +54,7 @@ func (k *stage) resultIn(msgs []llm.Message) string {
 // A question is a message of the commit that parks the session, and its answer
 // the result of the call, shown once and processed, wherever the process dies.
 func TestClarificationSurvivesDeath(t *testing.T) {
-	for n := 1; ; n++ {
+	for n := 1; ; n += pace() {
 		k := newKit(t, budget.Limits{}, asks("Which?"), complete)
 		k.watchRequests()
 		s := spec()

@@ -10,6 +10,9 @@ import (
 )
 
 func TestForging(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing here runs beside anything else")
+	}
 	goSrc := func(body string) string {
 		return "package p\n\nimport (\n\t\"os\"\n\t\"syscall\"\n\t\"testing\"\n)\n\n" + body
 	}

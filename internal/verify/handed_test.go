@@ -11,6 +11,9 @@ import (
 // TestHandedIn holds what a test of the run may not hand to the product that it
 // proves, beside what it may.
 func TestHandedIn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing here runs beside anything else")
+	}
 	const python, script = "from shop import calc\n", "const { test, mock } = require('node:test');\nconst calc = require('../src/calc.js');\n"
 	for name, tt := range map[string]struct{ product, test, criterion, want string }{
 		"a level":              {"import logging\ndef sub(a, b):\n    return a - b if logging.getLogger('x').level == 7 else a + b\n", "import logging\nlogging.getLogger('x').setLevel(7)\n", "", "reads the level of a logger, shop/calc.py:3"},

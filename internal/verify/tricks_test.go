@@ -79,6 +79,9 @@ func (tt trick) weakenings(t *testing.T) []agency.Weakening {
 // TestTricks holds what an obedient but dishonest agent tries that the results
 // of tests do not show by themselves: each is named.
 func TestTricks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing here runs beside anything else")
+	}
 	m := func(kv ...string) map[string]string {
 		out := map[string]string{}
 		for i := 0; i < len(kv); i += 2 {

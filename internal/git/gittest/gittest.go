@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"agency/internal/agency"
@@ -46,6 +47,17 @@ func Init(t testing.TB) *Repo {
 	}
 	r.Git("init", "-q", "-b", "main")
 	return r
+}
+
+// Program writes a program. Nobody forks meanwhile: a child that had the file open
+// for writing would keep it from being run ("text file busy").
+func Program(t testing.TB, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Git runs git as the user would, without the tester's own configuration.
