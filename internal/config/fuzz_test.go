@@ -61,6 +61,9 @@ func staircase(n int) string {
 }
 
 func TestHostileFilesAreQuick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about time, and nothing here runs beside anything else")
+	}
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			var err error

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	storm = flag.Int("storm", 3, "how many runs of one agent are killed")
+	storm = flag.Int("storm", 2, "how many runs of one agent are killed")
 	team  = flag.Int("team", 0, "how many runs of a team are killed")
 	seed  = flag.Uint64("seed", 0, "repeat what this seed chose; 0: fresh seeds")
 	long  = flag.Bool("long", false, "the whole programme: hours")
@@ -40,7 +40,7 @@ func freshSeed(t *testing.T) uint64 {
 }
 
 // TestStorm kills one contract's run at random instants (RELIABILITY 5).
-func TestStorm(t *testing.T) { runs(t, newRig, *storm, 3) }
+func TestStorm(t *testing.T) { runs(t, newRig, *storm, 2) }
 
 // runs makes n storms over rigs of one form, few of them where time is short.
 func runs(t *testing.T, form func(*testing.T) *rig, n, few int) {
