@@ -15,15 +15,7 @@ func demoRow() row {
 }
 
 func measureDemo(ctx context.Context, b *bench) ([]figure, error) {
-	_, product, err := modules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	bin, err := b.build(ctx, product, "./cmd/agency", "agency")
-	if err != nil {
-		return nil, err
-	}
-	home, err := b.home(ctx)
+	bin, home, err := b.installed(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -32,15 +32,7 @@ func startRow() row {
 }
 
 func measureStart(ctx context.Context, b *bench) ([]figure, error) {
-	_, product, err := modules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	bin, err := b.build(ctx, product, "./cmd/agency", "agency")
-	if err != nil {
-		return nil, err
-	}
-	home, err := b.home(ctx)
+	bin, home, err := b.installed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +58,19 @@ func measureStart(ctx context.Context, b *bench) ([]figure, error) {
 		{"start/version", median(s["version"]) / float64(versionAim), atMost(1), []string{s.raw("version", 1e6, "ms")}},
 		{"start/ps", median(s["ps"]) / float64(psAim), atMost(1), []string{s.raw("ps", 1e6, "ms")}},
 	}, nil
+}
+
+// installed builds the binary, and makes a home in which to run it.
+func (b *bench) installed(ctx context.Context) (bin string, h home, err error) {
+	_, product, err := modules(ctx)
+	if err != nil {
+		return "", h, err
+	}
+	if bin, err = b.build(ctx, product, "./cmd/agency", "agency"); err != nil {
+		return "", h, err
+	}
+	h, err = b.home(ctx)
+	return bin, h, err
 }
 
 // home is a user's home with a repository that has a run.
