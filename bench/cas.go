@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"agency/internal/board"
+	"agency/internal/board/state"
 	"agency/internal/store"
 )
 
@@ -38,12 +38,12 @@ func (b *bench) casRate(ctx context.Context, key func(client int) string) (r flo
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	seen := make([]board.Entry, crowdSenders)
+	seen := make([]state.Entry, crowdSenders)
 	r, err = rate(ctx, crowdSenders, crowdMessages/8, func(ctx context.Context, i int, _ string) error {
-		k := board.Key{Namespace: board.OfRun, Run: benchRun, Name: key(i)}
+		k := state.Key{Namespace: state.OfRun, Run: benchRun, Name: key(i)}
 		return p.db.Write(ctx, func(tx *store.Tx) error {
 			e, err := addOne(tx, k, seen[i])
-			var late *board.VersionConflict
+			var late *state.VersionConflict
 			if errors.As(err, &late) {
 				e, err = addOne(tx, k, late.Current)
 			}
@@ -54,14 +54,14 @@ func (b *bench) casRate(ctx context.Context, key func(client int) string) (r flo
 	return r, errors.Join(err, p.added(ctx, key))
 }
 
-func addOne(tx *store.Tx, k board.Key, now board.Entry) (board.Entry, error) {
+func addOne(tx *store.Tx, k state.Key, now state.Entry) (state.Entry, error) {
 	n := 0
 	if len(now.Value) > 0 {
 		if err := json.Unmarshal(now.Value, &n); err != nil {
 			return now, err
 		}
 	}
-	return board.SwapState(tx, board.Write{Key: k, Type: board.TypeInteger, Value: []byte(strconv.Itoa(n + 1)), By: "bench"}, now.Version)
+	return state.Swap(tx, state.Write{Key: k, Type: state.TypeInteger, Value: []byte(strconv.Itoa(n + 1)), By: "bench"}, now.Version)
 }
 
 // added checks that no swap was lost.
@@ -70,12 +70,12 @@ func (p post) added(ctx context.Context, key func(int) string) error {
 		var sum, versions int64
 		counted := map[string]bool{}
 		for i := range crowdSenders {
-			k := board.Key{Namespace: board.OfRun, Run: benchRun, Name: key(i)}
+			k := state.Key{Namespace: state.OfRun, Run: benchRun, Name: key(i)}
 			if counted[k.Name] {
 				continue
 			}
 			counted[k.Name] = true
-			e, err := board.StateOf(q, k)
+			e, err := state.Get(q, k)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,8 @@ import (
 	"agency/bench/peer"
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/lock"
+	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/event"
@@ -25,8 +27,10 @@ import (
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/session"
+	"agency/internal/session/native"
+	"agency/internal/session/record"
 	"agency/internal/store"
-	"agency/internal/verify"
+	"agency/internal/verdicts"
 	"agency/internal/workspace"
 )
 
@@ -40,13 +44,14 @@ type rig struct {
 	db     *store.DB
 	office *board.Board
 	runner *sandbox.Runner
+	census *sandbox.Census
 	spaces *workspace.Manager
 	work   *workspace.Run
 	base   agency.OID
 	fence  agency.Fence
-	setup  session.Setup
+	setup  native.Setup
 	// sessions runs all of the rig's sessions, as the host's one does.
-	sessions *session.Runner
+	sessions *native.Runner
 	live     func(agency.SessionID, session.Event) // may be nil
 	// shared is the checkout of every contract; nil: each has its own.
 	shared *workspace.Workspace
@@ -67,18 +72,14 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 	if err := r.open(ctx); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	r.sessions = session.New(session.Options{DB: r.db, Host: r, Mail: r.office, Live: func(id agency.SessionID, ev session.Event) {
-		if r.live != nil {
-			r.live(id, ev)
-		}
-	}})
-	role, err := roster.Find(roster.Generalist)
+	r.sessions = native.New(native.Options{DB: r.db, Host: r, Mail: r.office})
+	role, err := roster.Find(agency.RoleGeneralist)
 	if err != nil {
 		return nil, err
 	}
 	limits := role.Limits
 	limits.Turns, limits.Tokens, limits.Seconds = 10_000, 1_000_000_000, 100_000
-	r.setup = session.Setup{
+	r.setup = native.Setup{
 		Model: model, Models: []string{modelName}, Repo: r.repo, Limits: limits,
 		Prices: budget.Prices{modelName: {In: 1, CachedIn: 0.1, Out: 2}}.Tariff(),
 	}
@@ -88,8 +89,8 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 // open opens the store, the sandbox and the run.
 func (r *rig) open(ctx context.Context) (err error) {
 	r.db, err = store.Open(ctx, store.Options{LongLog: true, Path: filepath.Join(r.state, "agency.db"), Sets: []store.Set{
-		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
-		workspace.Migrations(), check.Migrations(), verify.Migrations(), session.Migrations(), land.Migrations(),
+		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations(),
+		workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(), land.Migrations(),
 	}})
 	if err != nil {
 		return err
@@ -97,7 +98,8 @@ func (r *rig) open(ctx context.Context) (err error) {
 	if r.office, err = board.Open(ctx, r.db, board.Options{MaySend: roster.MaySend}); err != nil {
 		return err
 	}
-	if r.runner, err = sandbox.New(sandbox.Options{StateDir: r.state}); err != nil {
+	r.census = sandbox.NewCensus()
+	if r.runner, err = sandbox.New(sandbox.Options{StateDir: r.state, Census: r.census}); err != nil {
 		// The figures without commands do not depend on the tier.
 		if r.runner, err = sandbox.New(sandbox.Options{Mode: sandbox.ModeOff, StateDir: r.state}); err != nil {
 			return err
@@ -125,7 +127,7 @@ func (r *rig) createRun(ctx context.Context) error {
 }
 
 func (r *rig) openWork(ctx context.Context) error {
-	host, err := git.NewHost(ctx, git.Options{})
+	host, err := git.NewProgram(ctx, git.Options{})
 	if err != nil {
 		return err
 	}
@@ -133,12 +135,12 @@ func (r *rig) openWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	head, err := host.At(loc).Head(ctx)
+	head, err := host.At(loc).Refs().Head(ctx)
 	if err != nil {
 		return err
 	}
 	r.base = head.Commit
-	r.spaces = workspace.New(workspace.Options{Git: host, DB: r.db, ObjectsAt: r.runner.ObjectsAt})
+	r.spaces = workspace.New(workspace.Options{Git: host, DB: r.db, ObjectsAt: r.runner.ObjectsAt, Still: r.census.Still})
 	r.work, err = r.spaces.OpenRun(ctx, workspace.RunInfo{Run: benchRun, Repo: loc, Base: r.base, StateDir: r.state})
 	return err
 }
@@ -164,19 +166,19 @@ func (r *rig) write(ctx context.Context, fn func(*store.Tx) error) error {
 // contract records a contract for sessions to work on.
 func (r *rig) contract(tx *store.Tx, id agency.ContractID) error {
 	return registry.CreateContract(tx, agency.Contract{
-		ID: id, RunID: benchRun, AssignedRole: roster.Generalist, Title: "read the notes", Description: "Read all notes.",
+		ID: id, RunID: benchRun, AssignedRole: agency.RoleGeneralist, Title: "read the notes", Description: "Read all notes.",
 		AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: "the notes are read"}}, RetryBudget: 3,
 	})
 }
 
-// Setup is for session.Host.
-func (r *rig) Setup(context.Context, session.Spec) (session.Setup, error) { return r.setup, nil }
+// Setup is for native.Host.
+func (r *rig) Setup(context.Context, session.Spec) (native.Setup, error) { return r.setup, nil }
 
 // Cancelled is for session.Host.
 func (r *rig) Cancelled(agency.RunID) <-chan struct{} { return nil }
 
-// Desk is for session.Host.
-func (r *rig) Desk(ctx context.Context, s session.Spec) (*session.Desk, error) {
+// Toolset is for session.Host.
+func (r *rig) Toolset(ctx context.Context, s session.Spec) (*session.Toolset, error) {
 	w := r.shared
 	if w == nil {
 		var err error
@@ -185,17 +187,17 @@ func (r *rig) Desk(ctx context.Context, s session.Spec) (*session.Desk, error) {
 		}
 	}
 	layers := filepath.Join(r.state, "cache")
-	return session.NewDesk(session.DeskOptions{
+	return session.NewToolset(session.ToolsetOptions{
 		Workspace: w, LayerDir: filepath.Join(layers, "agents"),
 		Checker: check.New(check.Options{Runner: r.runner, DB: r.db, LayerDir: layers}),
-		Repo:    r.repo, Run: s.Run, Contract: s.Contract, Agent: s.Agent, Fence: r.fence,
+		Repo:    r.repo, Spec: s, Fence: r.fence,
 	})
 }
 
 // hold runs a session to its end.
 func (r *rig) hold(ctx context.Context, c agency.ContractID, attempt int) (session.Outcome, error) {
-	spec := session.Spec{Run: benchRun, Contract: c, Attempt: attempt, Part: 1, Role: roster.Generalist, Agent: "generalist"}
-	return r.sessions.Do(flow.WithScope(ctx, flow.Scope{Run: benchRun, Fence: r.fence}), "", spec)
+	spec := session.Spec{Run: benchRun, Contract: c, Attempt: attempt, Part: 1, Role: agency.RoleGeneralist, Agent: "generalist"}
+	return session.Do(r.sessions, r.live)(flow.WithScope(ctx, flow.Scope{Run: benchRun, Fence: r.fence}), "", spec)
 }
 
 // commitAll makes a repository of a folder.

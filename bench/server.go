@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"agency/internal/llm"
+	"agency/internal/llm/failover"
 	"agency/internal/llm/openai"
 	"agency/internal/llm/rehearsal"
 	"agency/internal/llm/rehearsal/wire"
@@ -62,7 +63,7 @@ func openaiModel(base string) (llm.Model, error) {
 }
 
 func asHost(m llm.Model) (llm.Model, error) {
-	return llm.Fallback([]llm.Named{{
-		Name: modelName, Provider: "bench", ID: "rehearsal", Model: llm.Retry(m, llm.RetryOptions{}),
-	}}, llm.FallbackOptions{})
+	return failover.Fallback([]failover.Named{{
+		Name: modelName, Provider: "bench", ID: "rehearsal", Model: failover.Retry(m, failover.RetryOptions{}),
+	}}, failover.FallbackOptions{})
 }

@@ -51,7 +51,7 @@ func openSite(ctx context.Context, dir string, work func(context.Context, agency
 
 // Signal is for the slots of contracts that wait.
 func (s *site) Signal(ctx context.Context, run agency.RunID, name, id string, payload []byte) error {
-	return s.db.Write(ctx, func(tx *store.Tx) error { return local.Send(tx, run, name, id, payload) })
+	return local.New(local.Options{DB: s.db}).Signal(ctx, run, name, id, payload)
 }
 
 func (s *site) close() error { return s.db.Close() }
@@ -72,10 +72,10 @@ func (s *site) carryOut(ctx context.Context, plan []agency.Contract, l schedule.
 	}
 	var out schedule.Outcome
 	engine := local.New(local.Options{DB: s.db, Registry: s.reg, Version: "bench"})
-	err := engine.Run(ctx, benchRun, agency.Fence{}, func(c flow.Ctx) (err error) {
+	err := engine.Run(ctx, benchRun, func(c flow.Ctx) (err error) {
 		out, err = schedule.Run(c, plan, schedule.Options{Run: benchRun, Limits: l}, w)
 		return err
-	}, local.Hooks{})
+	}, flow.Hooks{})
 	if err == nil && len(out.Landed) != len(plan) {
 		err = fmt.Errorf("%d of %d contracts landed", len(out.Landed), len(plan))
 	}

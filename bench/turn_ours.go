@@ -12,7 +12,7 @@ import (
 	"agency/internal/store"
 )
 
-// oursContender holds conversations through session.Runner on a real store and
+// oursContender holds conversations through native.Runner on a real store and
 // a real checkout. What is counted goes from the end of the first turn to the
 // end of the last that reads.
 func oursContender(ctx context.Context, job peer.Job) (report peer.Report, err error) {

@@ -13,6 +13,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/check/detect"
 	"agency/internal/code"
+	"agency/internal/ecosystem"
 	"agency/internal/flow"
 	"agency/internal/verify"
 	"agency/internal/workspace"
@@ -90,7 +91,7 @@ func newVerifying(ctx context.Context, r *rig) (*verifying, error) {
 		return nil, err
 	}
 	v := &verifying{rig: r, checker: check.New(check.Options{
-		Runner: r.runner, DB: r.db, Tools: found.Tools, Version: found.Version, LayerDir: filepath.Join(r.state, "cache"),
+		Runner: r.runner, DB: r.db, Environment: ecosystem.Environment{Tools: found.Tools, Version: found.Version}, LayerDir: filepath.Join(r.state, "cache"),
 	})}
 	v.commands, _ = detect.Commands(os.DirFS(r.repo))
 	v.verifier = verify.New(verify.Options{

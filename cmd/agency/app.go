@@ -19,15 +19,10 @@ import (
 	"agency/internal/ui/tui"
 )
 
-// app is one command's surroundings.
-type app struct {
-	out, err io.Writer
-	env      func(string) (string, bool)
-	now      func() time.Time
+// terminal is where a command prints, and the person who may be there.
+type terminal struct {
+	out, err *tui.Screen // what others wrote comes out of them clean
 	style    tui.Style
-	dir      string // --repo
-	signals  chan os.Signal
-	goos     string // the system, as runtime.GOOS names it
 	// seen tells that a person sees what is printed, or that it goes where errors go.
 	seen bool
 	// told are the notes on what a run starts with.
@@ -36,9 +31,25 @@ type app struct {
 	width func() int
 }
 
+// repository is a command with the repository that it is about.
+type repository struct {
+	terminal
+	env func(string) (string, bool)
+	now func() time.Time
+	dir string // --repo
+}
+
+// app is a command that starts or steers runs.
+type app struct {
+	repository
+	signals chan os.Signal
+	goos    string // the system, as runtime.GOOS names it
+}
+
 // run parses and performs one command and returns its exit code.
 func run(args []string) int {
-	a := &app{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, style: styleOf(os.Stdout), goos: runtime.GOOS}
+	a := &app{repository: repository{terminal: terminal{style: styleOf(os.Stdout)}, env: os.LookupEnv, now: time.Now}, goos: runtime.GOOS}
+	a.out, a.err = tui.NewScreen(os.Stdout, a.style), tui.NewScreen(os.Stderr, tui.Style{})
 	a.seen = term.IsTerminal(int(os.Stdout.Fd())) || sameFile(os.Stdout, os.Stderr)
 	if a.style.Width > 0 {
 		a.width = func() int { return widthOf(os.Stdout) }
@@ -89,10 +100,10 @@ func widthOf(f *os.File) int {
 }
 
 // styleNow is the style in the terminal's present width.
-func (a *app) styleNow() tui.Style {
-	st := a.style
-	if a.width != nil {
-		st.Width = a.width()
+func (t *terminal) styleNow() tui.Style {
+	st := t.style
+	if t.width != nil {
+		st.Width = t.width()
 	}
 	return st
 }
@@ -102,7 +113,7 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// Exit codes (INTERFACES 1).
+// Exit codes (docs/design.md, Gates).
 const (
 	exitFailed      = 1
 	exitUsage       = 2
@@ -136,35 +147,37 @@ func codeOf(err error) int {
 }
 
 // report says an error once: what failed and why, and the step that mends it.
-func (a *app) report(err error) {
+func (t *terminal) report(err error) {
 	var e exit
 	if err == nil || errors.As(err, &e) || errors.Is(err, context.Canceled) {
 		return
 	}
 	text := strings.TrimRight(tui.Clean(err.Error()), "\n")
-	a.printf(a.err, "%s\n", "agency: "+text)
+	t.printf(t.err, "%s\n", "agency: "+text)
 	if mend := agency.MendOf(err); mend != "" && !strings.Contains(text, mend) {
-		a.printf(a.err, "%s\n", "  mend: "+tui.Clean(mend))
+		t.printf(t.err, "%s\n", "  mend: "+tui.Clean(mend))
 	}
 }
 
 // printf prints for people. A reader that has gone is no failure of what the
 // command did.
-func (a *app) printf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
+func (t *terminal) printf(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format, args...)
+}
 
 // note is for people, beside what a command prints.
-func (a *app) note(format string, args ...any) {
-	a.printf(a.err, "agency: "+format+"\n", args...)
+func (t *terminal) note(format string, args ...any) {
+	t.printf(t.err, "agency: "+format+"\n", args...)
 }
 
 // tell is a note on what a run starts with.
-func (a *app) tell(format string, args ...any) {
-	a.told = append(a.told, fmt.Sprintf(format, args...))
-	a.note(format, args...)
+func (t *terminal) tell(format string, args ...any) {
+	t.told = append(t.told, fmt.Sprintf(format, args...))
+	t.note(format, args...)
 }
 
 // said are the notes on what a run starts with, so far.
-func (a *app) said() []string { return append([]string{}, a.told...) }
+func (t *terminal) said() []string { return append([]string{}, t.told...) }
 
 func usage(format string, args ...any) error {
 	return agency.Errorf(agency.KindInvalid, format, args...)

@@ -17,8 +17,6 @@ import (
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/demo"
-	"agency/internal/git"
-	"agency/internal/sandbox"
 	"agency/internal/ui/tui"
 )
 
@@ -27,7 +25,7 @@ type demoFlags struct {
 	watch      bool
 }
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *app) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Show the whole pipeline on a sample repository, offline, without a key", Args: cobra.NoArgs,
@@ -55,43 +53,50 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 		return err
 	}
 	defer remove()
-	return a.play(ctx, s, f)
+	return (&demonstration{app: a, s: s, f: f}).play(ctx)
+}
+
+// demonstration is the demo of a sample.
+type demonstration struct {
+	*app
+	s *demo.Sample
+	f demoFlags
 }
 
 // play runs the sample's goal to its end and shows what came of it.
-func (a *app) play(ctx context.Context, s *demo.Sample, f demoFlags) error {
-	cfg := s.Config(config.Defaults())
-	cfg.Mode = agency.Mode(f.mode)
-	if _, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto}); err != nil {
-		a.say("this machine refuses the sandbox (%v); the demo runs its own commands without it", err)
-		cfg.Sandbox.Mode = string(sandbox.ModeOff)
+func (x *demonstration) play(ctx context.Context) error {
+	cfg := x.s.Config(config.Defaults())
+	cfg.Mode = agency.Mode(x.f.mode)
+	if err := demo.Sandbox(); err != nil {
+		x.say("this machine refuses the sandbox (%v); the demo runs its own commands without it", err)
+		cfg.Sandbox.Mode = config.SandboxOff
 	}
-	if err := s.Warm(ctx, a.toolEnv()); err != nil {
+	if err := x.s.Warm(ctx, config.ToolEnv(x.env)); err != nil {
 		return err
 	}
-	d, end, err := a.demoHost(ctx, s)
+	d, end, err := x.host(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer end()
-	c := &daemon.Connected{Client: api.Dial(d.Socket())}
+	c := &daemon.Connected{Client: d.Dial()}
 	defer c.Close()
-	run, err := a.demoRun(ctx, c, s, cfg)
+	run, err := x.startRun(ctx, c, cfg)
 	if err != nil {
 		return err
 	}
-	err = a.follow(ctx, c, run, followOptions{yes: true, noWait: true, verbose: f.watch, closed: true})
+	err = x.follow(ctx, c, run, followOptions{yes: true, noWait: true, verbose: x.f.watch, closed: true})
 	if errors.Is(err, exit(exitWaiting)) {
-		return a.demoStuck(ctx, c, run.ID, f)
+		return x.stuck(ctx, c, run.ID)
 	}
 	if err != nil {
 		return err
 	}
-	return a.demoResult(ctx, c, s, run.ID, f.keep)
+	return x.result(ctx, c, run.ID)
 }
 
 // demoCheckCommand is what the sample's checks run where there is no Go.
-func (a *app) demoCheckCommand() *cobra.Command {
+func demoCheckCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: demo.CheckCommand + " test|lint", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -104,7 +109,7 @@ func (a *app) demoCheckCommand() *cobra.Command {
 	}
 }
 
-func (a *app) say(format string, args ...any) { a.printf(a.out, format+"\n", args...) }
+func (t *terminal) say(format string, args ...any) { t.printf(t.out, format+"\n", args...) }
 
 func (a *app) makeSample(ctx context.Context, keep string, mode agency.Mode) (*demo.Sample, func(), error) {
 	dir := keep
@@ -134,22 +139,14 @@ func (a *app) makeSample(ctx context.Context, keep string, mode agency.Mode) (*d
 	}, nil
 }
 
-// demoHost starts a host of the sample in this process; it ends with it.
-func (a *app) demoHost(ctx context.Context, s *demo.Sample) (d *daemon.Daemon, end func(), err error) {
-	loc, err := git.Find(s.Repo)
-	if err != nil {
-		return nil, nil, err
-	}
+// host starts a host of the sample in this process; it ends with it.
+func (x *demonstration) host(ctx context.Context, cfg config.Config) (d *daemon.Daemon, end func(), err error) {
 	socket, err := os.MkdirTemp("", "agency-s-") // a socket's path must be short
 	if err != nil {
 		return nil, nil, agency.Errorf(agency.KindTransient, "a temporary folder: %w", err)
 	}
-	f := config.Folders{Config: filepath.Join(s.Dir, "config"), State: filepath.Join(s.Dir, "state"), Cache: filepath.Join(s.Dir, "cache"), Socket: socket}
-	p, err := daemon.Claim(loc, f)
-	if err == nil {
-		d, err = daemon.Start(ctx, daemon.Options{Place: p, Build: build(), Getenv: a.env})
-	}
-	if err != nil {
+	f := config.Folders{Config: filepath.Join(x.s.Dir, "config"), State: filepath.Join(x.s.Dir, "state"), Cache: filepath.Join(x.s.Dir, "cache"), Socket: socket}
+	if d, err = daemon.StartFor(ctx, x.s.Repo, f, cfg, daemon.Options{Build: build(), Getenv: x.env}); err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(socket))
 	}
 	return d, func() {
@@ -158,7 +155,7 @@ func (a *app) demoHost(ctx context.Context, s *demo.Sample) (d *daemon.Daemon, e
 	}, nil
 }
 
-func (a *app) demoRun(ctx context.Context, c *daemon.Connected, s *demo.Sample, cfg config.Config) (api.RunDoc, error) {
+func (x *demonstration) startRun(ctx context.Context, c *daemon.Connected, cfg config.Config) (api.RunDoc, error) {
 	raw, err := json.Marshal(cfg)
 	if err != nil {
 		return api.RunDoc{}, err
@@ -168,39 +165,39 @@ func (a *app) demoRun(ctx context.Context, c *daemon.Connected, s *demo.Sample, 
 		return api.RunDoc{}, err
 	}
 	started, err := c.Start(ctx, api.RunRequest{
-		ID: id, Goal: s.Goal, Repo: s.Repo, Mode: cfg.Mode, Land: agency.LandMerge, Yes: true,
-		Config: raw, Env: a.toolEnv(), By: "demo",
+		ID: id, Goal: x.s.Goal, Repo: x.s.Repo, Mode: cfg.Mode, Land: agency.LandMerge, Yes: true,
+		Config: raw, Env: config.ToolEnv(x.env), By: "demo",
 	})
 	for _, n := range started.Notes {
-		a.say("%s", n)
+		x.say("%s", n)
 	}
 	return started.Run, err
 }
 
-// demoStuck is the end of a demo that waits at a gate which its script did not
+// stuck is the end of a demo that waits at a gate which its script did not
 // foresee: nobody is there to answer it, and its host ends with the demo.
-func (a *app) demoStuck(ctx context.Context, c *daemon.Connected, id agency.RunID, f demoFlags) error {
+func (x *demonstration) stuck(ctx context.Context, c *daemon.Connected, id agency.RunID) error {
 	gates, err := c.Gates(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, g := range gates {
 		if g.Open() {
-			a.note("the demo stops at its %s gate, which --yes does not answer: %s", g.Kind, tui.Line(g.Summary))
+			x.note("the demo stops at its %s gate, which --yes does not answer: %s", g.Kind, tui.Line(g.Summary))
 		}
 	}
-	if !f.watch {
-		a.note("look on with: agency demo --mode %s --watch", f.mode)
+	if !x.f.watch {
+		x.note("look on with: agency demo --mode %s --watch", x.f.mode)
 	}
-	if f.keep != "" {
-		a.note("kept: %s", f.keep)
+	if x.f.keep != "" {
+		x.note("kept: %s", x.f.keep)
 	}
 	return exit(exitFailed)
 }
 
-// demoResult shows what a run leaves: the gate that was answered, the commit,
+// result shows what a run leaves: the gate that was answered, the commit,
 // the tests of the result, and what it cost.
-func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sample, id agency.RunID, keep string) error {
+func (x *demonstration) result(ctx context.Context, c *daemon.Connected, id agency.RunID) error {
 	gates, err := c.Gates(ctx, id)
 	if err != nil {
 		return err
@@ -209,20 +206,20 @@ func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sampl
 		if g.Kind != agency.GateMerge {
 			continue
 		}
-		a.say("\n%s", tui.Wrap(a.style, "", "This is what the merge gate showed. The demo approved it itself, with --yes; in a real run you are asked."))
-		a.say("%s", tui.Body(a.style, g.Body))
+		x.say("\n%s", tui.Wrap(x.style, "", "This is what the merge gate showed. The demo approved it itself, with --yes; in a real run you are asked."))
+		x.say("%s", tui.Body(x.style, g.Body))
 	}
-	log, err := s.Git(ctx, "log", "--graph", "--oneline", "--decorate")
+	log, err := x.s.Git(ctx, "log", "--graph", "--oneline", "--decorate")
 	if err != nil {
 		return err
 	}
-	a.say("\n$ git log --graph --oneline --decorate\n%s", tui.Cut(a.style, strings.TrimRight(log, "\n")))
+	x.say("\n$ git log --graph --oneline --decorate\n%s", tui.Cut(x.style, strings.TrimRight(log, "\n")))
 	doc, err := c.Inspect(ctx, id)
 	if err != nil {
 		return err
 	}
 	if r, ok := proof(doc); ok {
-		a.say("\n$ %s   (of what was merged, tree %.10s)\npassed %d, failed %d, skipped %d", r.Command, r.Tree, r.Passed, r.Failed, r.Skipped)
+		x.say("\n$ %s   (of what was merged, tree %.10s)\npassed %d, failed %d, skipped %d", r.Command, r.Tree, r.Passed, r.Failed, r.Skipped)
 	}
 	costs, err := c.Cost(ctx, id)
 	if err != nil {
@@ -230,12 +227,12 @@ func (a *app) demoResult(ctx context.Context, c *daemon.Connected, s *demo.Sampl
 	}
 	spent := fmt.Sprintf("cost: $%.4f for %d requests, %d tokens in, %d out (made-up prices of the rehearsal model)",
 		costs.Total.CostUSD, costs.Total.Requests, costs.Total.In, costs.Total.Out)
-	a.say("\n%s", tui.Wrap(a.style, "", spent))
-	if keep != "" {
-		a.say("kept: %s", s.Dir)
+	x.say("\n%s", tui.Wrap(x.style, "", spent))
+	if x.f.keep != "" {
+		x.say("kept: %s", x.s.Dir)
 		return nil
 	}
-	a.say("\nNow in a repository of yours:  agency init;  agency run \"GOAL\"")
+	x.say("\nNow in a repository of yours:  agency init;  agency run \"GOAL\"")
 	return nil
 }
 

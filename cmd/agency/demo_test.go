@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/ui/tui"
 )
 
 // stuck is a script whose agent gives up.
@@ -26,7 +27,7 @@ rules:
 func TestDemoThatIsStuck(t *testing.T) {
 	for _, mode := range []agency.Mode{agency.ModeSingle, agency.ModeMultiAgent} {
 		var out, said bytes.Buffer
-		a := &app{out: &out, err: &said, now: time.Now, env: os.LookupEnv}
+		a := &app{repository: repository{terminal: terminal{out: tui.NewScreen(&out, tui.Style{}), err: tui.NewScreen(&said, tui.Style{})}, now: time.Now, env: os.LookupEnv}}
 		s, remove, err := a.makeSample(t.Context(), "", mode)
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +35,7 @@ func TestDemoThatIsStuck(t *testing.T) {
 		if err := os.WriteFile(s.Script, []byte(stuck), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err = a.play(t.Context(), s, demoFlags{mode: string(mode)})
+		err = (&demonstration{app: a, s: s, f: demoFlags{mode: string(mode)}}).play(t.Context())
 		if codeOf(err) != exitFailed {
 			t.Errorf("%s: %v\n%s%s", mode, err, &out, &said)
 		}

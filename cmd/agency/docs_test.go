@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"agency/internal/ui/tui"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md anew")
 
 // docs/cli.md is made from the commands: a change of help without it is stale.
 func TestReferenceIsFresh(t *testing.T) {
-	a := &app{out: io.Discard, err: io.Discard, env: os.LookupEnv, now: time.Now}
+	a := &app{repository: repository{terminal: terminal{out: tui.NewScreen(io.Discard, tui.Style{}), err: tui.NewScreen(io.Discard, tui.Style{})}, env: os.LookupEnv, now: time.Now}}
 	want := reference(a.root())
 	path := filepath.Join("..", "..", "docs", "cli.md")
 	if *update {

@@ -18,7 +18,7 @@ func TestFindings(t *testing.T) {
 		{Name: "sandbox: make a user namespace by unshare", Level: doctor.Bad, Detail: "was not stopped: \x1b[31mgot\nthrough", Mend: "report this"},
 		{Name: "sandbox", Level: doctor.Warn, Detail: strings.Repeat("word ", 40) + "end", Mend: strings.Repeat("mend ", 30) + "end"},
 	}
-	plain := (&app{}).findings(fs)
+	plain := (&terminal{}).findings(fs)
 	for _, want := range []string{
 		"ok       git                2.39.5\nok       record\nbad      sandbox: make a user namespace by unshare\n                            was not stopped: ",
 		"\n                            mend: report this\nwarning  sandbox            word word ",
@@ -30,7 +30,7 @@ func TestFindings(t *testing.T) {
 	if n := strings.Count(plain, "\n"); n != 7 || strings.ContainsRune(plain, '\x1b') {
 		t.Errorf("%d lines:\n%q", n, plain)
 	}
-	wide := (&app{style: tui.Style{Live: true, Width: 80}}).findings(fs)
+	wide := (&terminal{style: tui.Style{Live: true, Width: 80}}).findings(fs)
 	for line := range strings.Lines(wide) {
 		if len(line) > 80 || !strings.HasPrefix(line, "ok") && !strings.HasPrefix(line, "bad") && !strings.HasPrefix(line, "warning") &&
 			!strings.HasPrefix(line, strings.Repeat(" ", 28)) {

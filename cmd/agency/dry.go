@@ -14,24 +14,19 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/daemon"
-	"agency/internal/host"
-	"agency/internal/host/foresee"
-	"agency/internal/host/workshop"
-	"agency/internal/llm/catalog"
-	"agency/internal/mode"
+	"agency/internal/preview"
 	"agency/internal/ui/tui"
 )
 
 // dryRun shows what a run would do and may cost. Everything is checked that a
-// start checks, by the same code: configuration, trust and keys here, and in
-// foresee the repository with what its commands need. What a team would do nobody knows before its manager has planned:
-// that is done, and nothing else.
+// start checks, by the same code. What a team would do nobody knows before its
+// manager has planned: that is done, and nothing else.
 func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
-	h, err := a.look()
+	h, err := a.lookToBegin()
 	if err != nil {
 		return err
 	}
-	req, err := a.request(ctx, h, goal, f)
+	req, err := a.preview(h).Request(ctx, a.wish(goal, f))
 	if err != nil {
 		return err
 	}
@@ -42,72 +37,17 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	if c.Mode.Team() && req.Plan == nil {
 		return a.dryTeam(ctx, req, f)
 	}
-	p, err := a.foresee(ctx, h, req)
-	if err != nil {
-		return err
-	}
-	known, err := catalog.Load()
-	if err != nil {
-		return err
-	}
-	doc, err := foresee.Run(foresee.Input{
-		Goal: req.Goal, Feature: req.Feature, Strict: f.strict, Config: c, Plan: req.Plan, Models: modelsOf(known, c),
-		Staff: func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
-			return workshop.StaffOf(known, c, role, level)
-		},
-	})
-	if err != nil {
-		return err
-	}
-	doc.Base, doc.Target, doc.Sandbox, doc.Notes = p.Base, p.Target, p.Tier, a.said()
-	doc.Commands = map[string]string{}
-	for name, line := range map[string]string{
-		"test": c.Commands.Test, "lint": c.Commands.Lint, "typecheck": c.Commands.Typecheck,
-		"build": c.Commands.Build, "setup": c.Commands.Setup,
-	} {
-		if line != "" {
-			doc.Commands[name] = line
-		}
-	}
-	return a.show(f.json, doc, func() string { return dryText(doc, c) })
-}
-
-// foresee has a start prepared and forgotten, and says its notes. Ctrl-C ends
-// it and leaves nothing.
-func (a *app) foresee(ctx context.Context, h here, req api.RunRequest) (host.Prepared, error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	limit, stop := signal.NotifyContext(ctx, os.Interrupt) // Ctrl-C leaves nothing
 	defer stop()
-	p, err := daemon.Foresee(ctx, h.place, h.folders.State, a.env, req)
-	if ctx.Err() != nil && err != nil {
-		return p, errInterrupted
+	doc, err := a.preview(h).Foresee(limit, req)
+	if err != nil && limit.Err() != nil {
+		return errInterrupted
 	}
 	if err != nil {
-		return p, err // and a start that is refused says no more
+		return err
 	}
-	for _, n := range p.Notes {
-		a.tell("%s", n)
-	}
-	return p, nil
-}
-
-// modelsOf tells what is known about the models of a role. One that a single
-// run moves up into asks the generalist's.
-func modelsOf(known *catalog.Catalog, c config.Config) func(agency.RoleID) ([]agency.Offer, error) {
-	return func(role agency.RoleID) ([]agency.Offer, error) {
-		if c.Mode == agency.ModeSingle {
-			role = "generalist"
-		}
-		refs, err := c.MayAsk(role)
-		if err != nil {
-			return nil, err
-		}
-		out := make([]agency.Offer, len(refs))
-		for i, ref := range refs {
-			out[i].Model = ref.String()
-			out[i].Price, out[i].Window = workshop.Known(known, c, ref)
-		}
-		return out, nil
-	}
+	doc.Notes = a.said()
+	return a.show(f.json, doc, func() string { return dryText(doc, c) })
 }
 
 // dryTeam has a manager plan, shows the plan and what it may take, and removes
@@ -124,7 +64,7 @@ func (a *app) dryTeam(ctx context.Context, req api.RunRequest, f runFlags) error
 	var ended exit
 	log := *a
 	if f.json { // one document is the answer
-		log.out = io.Discard
+		log.out = tui.NewScreen(io.Discard, tui.Style{})
 	} else {
 		a.say("dry run: the plan is made and nothing else; what its making costs is spent")
 	}
@@ -155,11 +95,11 @@ func (a *app) endDry(ctx context.Context, c *daemon.Connected, id agency.RunID, 
 	if err != nil {
 		return err
 	}
-	kept, err := host.ParseCopy(doc.Config)
+	kept, err := preview.ConfigOf(doc)
 	if err != nil {
 		return err
 	}
-	if err := a.showPlanned(run, kept.Config, asJSON); err != nil {
+	if err := a.showPlanned(run, kept, asJSON); err != nil {
 		return err
 	}
 	if err := c.Remove(ctx, run.ID, api.ByRequest{By: who()}); err != nil {
@@ -172,23 +112,23 @@ func (a *app) endDry(ctx context.Context, c *daemon.Connected, id agency.RunID, 
 }
 
 // showPlanned prints the plan of a dry run, and what it cost.
-func (a *app) showPlanned(run api.InspectDoc, c config.Config, asJSON bool) error {
+func (t *terminal) showPlanned(run api.InspectDoc, c config.Config, asJSON bool) error {
 	spent := &api.SpentDoc{Run: run.ID, Tokens: run.Tokens, CostUSD: run.CostUSD, Unpriced: run.Unpriced}
 	doc := api.DryDoc{
 		Goal: run.Goal, Mode: run.Mode, Land: c.Land, Base: run.Base, Target: run.Target, Steps: []api.DryStep{}, Gates: []api.DryGate{},
-		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{}, Notes: a.said(),
+		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{}, Notes: t.said(),
 	}
 	text := ""
-	if plan, err := planOf(run); err == nil {
+	if plan, err := preview.PlanOf(run); err == nil {
 		doc.Plan = &plan
-		if e := estimateOf(run); e != nil {
+		if e := preview.EstimateOf(run); e != nil {
 			doc.Estimate, doc.Unpriced = e, append(doc.Unpriced, e.Unpriced...)
 			doc.WorstUSD, doc.WorstTokens = min(e.WorstUSD, c.Budget.USD), min(e.WorstTokens, c.Budget.Tokens)
 		}
-		text = "\nPLAN\n\n" + tui.Clean(mode.PlanText(plan.Contracts, doc.Estimate, c.MaxParallelAgents))
+		text = "\nPLAN\n\n" + tui.Clean(preview.PlanText(plan, doc.Estimate, c.MaxParallelAgents))
 	}
 	text += fmt.Sprintf("\nthe plan took %s; the run is removed, and nothing was begun\n", tui.Cost(agency.USD(spent.CostUSD), spent.Tokens, spent.Unpriced))
-	return a.show(asJSON, doc, func() string { return text })
+	return t.show(asJSON, doc, func() string { return text })
 }
 
 func dryText(d api.DryDoc, c config.Config) string {
@@ -200,10 +140,10 @@ func dryText(d api.DryDoc, c config.Config) string {
 		fmt.Fprintf(&b, "          it moves up to %s at once: %s\n", d.MovesTo, tui.Line(d.MovesUp))
 	}
 	fmt.Fprintf(&b, "from      %.10s, for %s\n", d.Base, d.Target)
-	fmt.Fprintf(&b, "commands  %s\n", shownCommands(c.Commands))
+	fmt.Fprintf(&b, "commands  %s\n", c.Commands.Line())
 	fmt.Fprintf(&b, "sandbox   %s\n", d.Sandbox)
 	if d.Plan != nil {
-		fmt.Fprintf(&b, "\nPLAN\n\n%s", tui.Clean(mode.PlanText(d.Plan.Contracts, d.Estimate, c.MaxParallelAgents)))
+		fmt.Fprintf(&b, "\nPLAN\n\n%s", tui.Clean(preview.PlanText(*d.Plan, d.Estimate, c.MaxParallelAgents)))
 	} else {
 		b.WriteString("\nCONTRACTS\n")
 	}

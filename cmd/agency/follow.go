@@ -54,7 +54,7 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 		defer f.tick(ctx)()
 	}
 	err := f.events(ctx)
-	return f.end(context.WithoutCancel(ctx), err)
+	return f.end(ctx, err)
 }
 
 // history takes in what happened before the first event that is shown, so that
@@ -279,16 +279,26 @@ func (f *follower) end(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	doc, derr := f.c.Inspect(ctx, f.run.ID)
-	if derr != nil {
+	left := errors.Is(err, errLeft)
+	if left { // whoever leaves is kept no longer than this
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		ctx = limit
+	}
+	doc, derr := f.c.Inspect(ctx, f.run.ID) // a run may be large: only a lost host ends this
+	switch {
+	case derr == nil:
+	case left, errors.Is(context.Cause(ctx), errLeft):
+		return exit(exitInterrupted)
+	case api.Unreachable(derr):
+		return f.lost()
+	default:
 		return derr
 	}
 	if code == exitWaiting && len(doc.Gates) > 0 && doc.State == agency.StateRunning {
 		// The host records it a moment after the gate's event, and the next
 		// command is to see what this one says.
-		_, _ = f.a.settled(ctx, f.c, doc.RunDoc) // what it would say is said here
+		_, _ = settled(ctx, f.c, doc.RunDoc) // what it would say is said here
 		doc.State = agency.StateWaiting
 	}
 	if g := doc.Gates; doc.State == agency.StateWaiting && doc.Reason == "" && len(g) > 0 {
@@ -373,11 +383,11 @@ func firstWords(text string) string {
 	return ""
 }
 
-func (a *app) printLine(v any) error {
+func (t *terminal) printLine(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = a.out.Write(append(b, '\n'))
+	_, err = t.out.Write(append(tui.JSON(b), '\n'))
 	return err
 }

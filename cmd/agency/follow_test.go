@@ -18,6 +18,8 @@ import (
 	"agency/internal/daemon"
 	"agency/internal/git"
 	"agency/internal/git/gittest"
+	"agency/internal/host/settings"
+	"agency/internal/ui/tui"
 )
 
 // --yes does not answer a refused merge, and after the gate's time the command
@@ -26,7 +28,7 @@ import (
 func TestYesLeavesARefusedMergeAfterItsTime(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		d, req := hostOf(t, impatient)
-		c := &daemon.Connected{Client: api.Dial(d.Socket())}
+		c := &daemon.Connected{Client: d.Dial()}
 		defer c.Close()
 		if err := os.WriteFile(filepath.Join(req.Repo, "new.txt"), []byte("mine\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -36,7 +38,7 @@ func TestYesLeavesARefusedMergeAfterItsTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, said bytes.Buffer
-		a := &app{out: &out, err: &said, now: time.Now}
+		a := &app{repository: repository{terminal: terminal{out: tui.NewScreen(&out, tui.Style{}), err: tui.NewScreen(&said, tui.Style{})}, now: time.Now}}
 		err = a.follow(t.Context(), c, started.Run, followOptions{yes: true, json: asJSON})
 		if codeOf(err) != exitWaiting {
 			t.Errorf("json %v: %v\n%s%s", asJSON, err, &out, &said)
@@ -69,15 +71,10 @@ func hostOf(t *testing.T, after func(time.Duration, func()) func() bool) (*daemo
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(short) })
-	p, err := daemon.Claim(loc, config.Folders{State: t.TempDir(), Socket: filepath.Join(short, "s")})
+	p, err := daemon.Claim(loc, config.Folders{State: t.TempDir(), Cache: t.TempDir(), Socket: filepath.Join(short, "s")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := daemon.Start(context.Background(), daemon.Options{Place: p, After: after})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
 	script := filepath.Join(short, "script.yaml")
 	if err := os.WriteFile(script, []byte(adds), 0o600); err != nil {
 		t.Fatal(err)
@@ -88,6 +85,11 @@ func hostOf(t *testing.T, after func(time.Duration, func()) func() bool) (*daemo
 	for level := range cfg.Models {
 		cfg.Models[level] = []string{"rehearsal/x"}
 	}
+	d, err := daemon.Start(context.Background(), daemon.Options{Place: p, After: after, Settings: settings.Only(cfg)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
 	raw, err := json.Marshal(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -3,11 +3,10 @@ package main
 import (
 	"agency/internal/agency"
 	"agency/internal/config"
-	"agency/internal/sandbox"
 )
 
 // agentsRun refuses commands that let agents work where no system keeps their
-// commands in (DESIGN 17).
+// commands in (docs/design.md, Platforms).
 func (a *app) agentsRun() error {
 	if a.goos != "windows" {
 		return nil
@@ -19,7 +18,7 @@ func (a *app) agentsRun() error {
 // walls refuses a configuration that wants a sandbox where the system has none
 // for anybody. Linux may have one; the host finds out.
 func (a *app) walls(cfg config.Config) error {
-	if a.goos == "linux" || cfg.Sandbox.Mode == string(sandbox.ModeOff) {
+	if a.goos == "linux" || cfg.Sandbox.Mode == config.SandboxOff {
 		return nil
 	}
 	return agency.Errorf(agency.KindTransient, "%s has no sandbox: commands of agents would run with your rights", systemName(a.goos)).

@@ -28,10 +28,10 @@ func on(t *testing.T, goos, own string, args ...string) (code int, mend, said, s
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	a := &app{
-		out: &out, err: &out, now: time.Now, style: tui.Style{}, goos: goos,
+	a := &app{goos: goos, repository: repository{
+		terminal: terminal{out: tui.NewScreen(&out, tui.Style{}), err: tui.NewScreen(&out, tui.Style{})}, now: time.Now,
 		env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
-	}
+	}}
 	root := a.root()
 	root.SetArgs(append(args, "--repo", gittest.New(t, "README", "x\n").Dir))
 	root.SetOut(&out)

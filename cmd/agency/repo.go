@@ -3,120 +3,74 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/daemon"
-	"agency/internal/git"
-	"agency/internal/host"
-	"agency/internal/llm/catalog"
+	"agency/internal/preview"
 )
 
-// here is the repository that a command is about.
-type here struct {
-	loc     git.Location
-	folders config.Folders
-	place   daemon.Place
-}
-
-// relative are files and folders as people name them from where they stand,
-// relative to the top of the working tree.
-func (h here) relative(names []string) ([]string, error) {
-	var out []string
-	for _, name := range names {
-		abs, err := filepath.Abs(name)
-		if err != nil {
-			return nil, usage("--include-untracked %s: %v", name, err)
-		}
-		if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-			abs = filepath.Join(dir, filepath.Base(abs))
-		}
-		rel, err := filepath.Rel(h.loc.WorkTree, abs)
-		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return nil, usage("--include-untracked %s: this is not in the working tree %s", name, h.loc.WorkTree)
-		}
-		out = append(out, filepath.ToSlash(rel))
-	}
-	return out, nil
-}
-
-func (a *app) find() (git.Location, config.Folders, error) {
-	if err := checkFolder(a.dir); err != nil {
-		return git.Location{}, config.Folders{}, err
-	}
-	loc, err := git.Find(a.dir)
-	if err != nil {
-		return loc, config.Folders{}, err
-	}
-	f, err := config.FindFolders(a.env)
-	return loc, f, err
-}
+// nameRepo is how a command is told where its repository is.
+const nameRepo = "cd into the repository, or name it: --repo DIR"
 
 // checkFolder says what is wrong with --repo before anything is looked for in
 // it.
 func checkFolder(dir string) error {
-	const mend = "cd into the repository, or name it: --repo DIR"
+	const mend = nameRepo
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return agency.Errorf(agency.KindInvalid, "--repo %s: there is no such folder", dir).WithMend(mend)
 	case err != nil:
-		return agency.Errorf(agency.KindInvalid, "--repo %s: %w", dir, bare(err)).WithMend(mend)
+		return agency.Errorf(agency.KindInvalid, "--repo %s: %w", dir, agency.Cause(err)).WithMend(mend)
 	case !info.IsDir():
 		return agency.Errorf(agency.KindInvalid, "--repo %s: this is a file, not a folder", dir).WithMend(mend)
 	}
 	return nil
 }
 
-// bare is the cause of a failed system call without the call's name, which
-// tells people nothing.
-func bare(err error) error {
-	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
-		return pe.Err
+// look finds the repository of what is there already, and changes nothing.
+func (r *repository) look() (daemon.Place, error) {
+	h, err := r.lookToBegin()
+	if errors.Is(err, daemon.ErrNoRepository) { // a new repository would hold nothing to look at
+		err = agency.Errorf(agency.KindInvalid, "%w", err).WithMend(nameRepo)
 	}
-	return err
+	return h, err
 }
 
-// look finds the repository and changes nothing.
-func (a *app) look() (here, error) {
-	loc, f, err := a.find()
-	if err != nil {
-		return here{}, err
+// lookToBegin finds the repository in which something would begin, and changes
+// nothing.
+func (r *repository) lookToBegin() (daemon.Place, error) {
+	if err := checkFolder(r.dir); err != nil {
+		return daemon.Place{}, err
 	}
-	p, err := daemon.Look(loc, f)
-	return here{loc, f, p}, err
+	return daemon.LookFrom(r.dir, r.env)
 }
 
 // claim finds the repository and makes its state folder where there is none.
-func (a *app) claim() (here, error) {
-	loc, f, err := a.find()
-	if err != nil {
-		return here{}, err
+// Nothing is written where daemon.Claim refuses.
+func (r *repository) claim() (daemon.Place, error) {
+	if err := checkFolder(r.dir); err != nil {
+		return daemon.Place{}, err
 	}
-	if err := f.Make(); err != nil {
-		return here{}, err
-	}
-	p, err := daemon.Claim(loc, f)
-	return here{loc, f, p}, err
+	return daemon.ClaimFrom(r.dir, r.env)
 }
 
 // connect finds the repository's host or starts it.
-func (a *app) connect(ctx context.Context, h here, want daemon.Want) (*daemon.Connected, error) {
-	idle, err := config.HostIdle(a.env)
+func (r *repository) connect(ctx context.Context, h daemon.Place, want daemon.Want) (*daemon.Connected, error) {
+	idle, err := config.HostIdle(r.env)
 	if err != nil {
 		return nil, err
 	}
-	c, err := daemon.Connect(ctx, daemon.Options{Place: h.place, Build: build(), Idle: idle}, want)
+	c, err := daemon.Connect(ctx, daemon.Options{Place: h, Build: build(), Idle: idle}, want)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Hide(ctx, api.HideRequest{Texts: a.hidden(h)}); err != nil {
+	if err := c.Hide(ctx, api.HideRequest{Texts: r.hidden(h)}); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -125,36 +79,36 @@ func (a *app) connect(ctx context.Context, h here, want daemon.Want) (*daemon.Co
 
 // hidden are the keys that the host must write nowhere. A configuration that
 // cannot be read is said by whoever needs it.
-func (a *app) hidden(h here) []string {
-	loaded, err := a.load(h, nil)
+func (r *repository) hidden(h daemon.Place) []string {
+	loaded, err := r.load(h)
 	if err != nil {
-		return config.WellKnownKeys(a.env)
+		return config.WellKnownKeys(r.env)
 	}
-	_ = a.trusted(h, loaded) // without trust what the repository names does not count
+	_ = r.preview(h).RequireTrust(loaded) // without trust what the repository names does not count
 	return loaded.Hidden()
 }
 
 // view looks at the host where one lives, else at the store itself.
-func (a *app) view(ctx context.Context, h here) (v api.View, live bool, closeIt func(), err error) {
-	if !h.place.Exists() {
-		return nil, false, func() {}, agency.Errorf(agency.KindNotFound, "no run was ever started in %s", h.loc.WorkTree).WithMend(`agency run "GOAL"`)
+func (r *repository) view(ctx context.Context, h daemon.Place) (v api.View, live bool, closeIt func(), err error) {
+	if !h.Exists() {
+		return nil, false, func() {}, agency.Errorf(agency.KindNotFound, "no run was ever started in %s", h.Repo.WorkTree).WithMend(`agency run "GOAL"`)
 	}
-	c, err := daemon.Await(ctx, h.place)
+	c, err := daemon.Await(ctx, h)
 	switch {
 	case err == nil && c.Hello.Wire == api.Wire:
 		return c, true, c.Close, nil
 	case err == nil:
 		c.Close()
 	case errors.Is(err, daemon.ErrSilent):
-		a.note("the host of this repository cannot be asked; this is what it has recorded")
+		r.note("the host of this repository cannot be asked; this is what it has recorded")
 	case !api.Unreachable(err):
 		return nil, false, func() {}, err
 	}
-	r, closeDB, err := daemon.LookAt(ctx, h.place)
+	reader, closeDB, err := daemon.LookAt(ctx, h)
 	if err != nil {
 		return nil, false, func() {}, err
 	}
-	return r, false, func() { _ = closeDB() }, nil // it was only read
+	return reader, false, func() { _ = closeDB() }, nil // it was only read
 }
 
 // pick finds the run that is meant: its id, or the beginning or end of one
@@ -186,112 +140,33 @@ func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {
 	return fits[0], nil
 }
 
-// maxConfig bounds a configuration file in bytes.
-const maxConfig = 1 << 20
-
-// readSource reads a configuration file that may not be there. It opens nothing
-// but plain files: a pipe would never end, and a link in a repository would
-// show what it points to in an error.
-func readSource(path string, stat func(string) (fs.FileInfo, error)) (config.Source, error) {
-	info, err := stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return config.Source{Path: path}, nil
-	case err != nil:
-		return config.Source{}, usage("%s: %v", path, bare(err))
-	case info.Mode()&fs.ModeSymlink != 0:
-		return config.Source{}, agency.Errorf(agency.KindInvalid, "%s is a link; a repository's configuration must be a file of its own", path).
-			WithMend("rm %s, then agency init", path)
-	case !info.Mode().IsRegular():
-		return config.Source{}, agency.Errorf(agency.KindInvalid, "%s is not a plain file", path).WithMend("remove it, then agency init")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return config.Source{}, usage("%s: %v", path, bare(err))
-	}
-	defer func() { _ = f.Close() }() // only read
-	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
-	if err != nil {
-		return config.Source{}, usage("%s: %v", path, bare(err))
-	}
-	if len(b) > maxConfig {
-		return config.Source{}, usage("%s is larger than %d bytes", path, maxConfig)
-	}
-	if b == nil {
-		b = []byte{}
-	}
-	return config.Source{Path: path, Data: b}, nil
-}
-
-// repoFile is where a repository's configuration stands.
-const repoFile = "agency.yaml"
+// preview is the repository without its host.
+func (r *repository) preview(h daemon.Place) *preview.Repo { return h.Preview(r.env, r.now, r.tell) }
 
 // load reads the configuration as it counts here and now.
-func (a *app) load(h here, flags []config.Flag) (*config.Loaded, error) {
-	return a.loadWith(h, config.Source{}, flags)
-}
-
-// loadWith is load with the file that a run is started with.
-func (a *app) loadWith(h here, team config.Source, flags []config.Flag) (*config.Loaded, error) {
-	own, err := readSource(h.folders.ConfigFile(), os.Stat)
-	if err != nil {
-		return nil, err
-	}
-	repo := config.Source{Path: repoFile}
-	if h.loc.WorkTree != "" {
-		if repo, err = readSource(filepath.Join(h.loc.WorkTree, repoFile), os.Lstat); err != nil {
-			return nil, err
-		}
-		repo.Path = repoFile
-	}
-	known, err := catalog.Load()
-	if err != nil {
-		return nil, err
-	}
-	home, _ := a.env("HOME")
-	return config.Load(config.Input{
-		UserFile: own, TeamFile: team, RepoFile: repo, Flags: flags, Env: a.env, Catalogue: catalogue(known),
-		Home: home, Repo: h.loc.WorkTree, State: h.folders.State,
-	})
-}
-
-func catalogue(known *catalog.Catalog) map[string]map[string][]string {
-	out := map[string]map[string][]string{}
-	for _, provider := range []string{"anthropic", "openai", "gemini"} {
-		levels := map[string][]string{}
-		for level, model := range known.Defaults(provider) {
-			levels[string(level)] = []string{model}
-		}
-		out[provider] = levels
-	}
-	return out
-}
+func (r *repository) load(h daemon.Place) (*config.Loaded, error) { return r.preview(h).Load() }
 
 // secretsOf are the keys that a run's copy names, as far as this environment
 // has them.
-func (a *app) secretsOf(ctx context.Context, h here, c *daemon.Connected, run agency.RunID) (map[string]string, error) {
+func (r *repository) secretsOf(ctx context.Context, h daemon.Place, c *daemon.Connected, run agency.RunID) (map[string]string, error) {
 	doc, err := c.Copy(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := host.ParseCopy(doc.Config)
+	kept, err := preview.ConfigOf(doc)
 	if err != nil {
 		return nil, err
 	}
-	refs, err := kept.Config.RunModels()
+	refs, err := kept.RunModels()
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := a.load(h, nil)
+	loaded, err := r.load(h)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.trusted(h, loaded); err != nil {
+	if err := r.preview(h).RequireTrust(loaded); err != nil {
 		return nil, err
 	}
-	return loaded.SecretsFor(kept.Config, config.ProvidersOf(refs))
-}
-
-func (a *app) trusted(h here, l *config.Loaded) error {
-	return l.RequireTrust(config.NewTrustStore(h.folders.State, a.now), h.place.ID)
+	return loaded.SecretsFor(kept, config.ProvidersOf(refs))
 }

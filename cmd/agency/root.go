@@ -37,14 +37,14 @@ func (a *app) root() *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"work", "Start and steer work:", []*cobra.Command{
-			a.initCommand(), a.runCommand(), a.approveCommand(), a.rejectCommand(), a.sayCommand(),
-			a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.mergeCommand(), a.rmCommand(), a.featuresCommand(),
+			initCommand(a), runCommand(a), approveCommand(a), rejectCommand(a), sayCommand(a),
+			pauseCommand(a), resumeCommand(a), cancelCommand(a), mergeCommand(a), rmCommand(a), featuresCommand(a),
 		}},
 		{"look", "Look (starts nothing, changes nothing):", []*cobra.Command{
-			a.psCommand(), a.watchCommand(), a.inspectCommand(), a.costCommand(), a.diffCommand(),
+			psCommand(a), watchCommand(a), inspectCommand(a), costCommand(a), diffCommand(a),
 		}},
 		{"set", "Set up and check:", []*cobra.Command{
-			a.demoCommand(), a.doctorCommand(), a.trustCommand(), a.configCommand(), a.rehearseCommand(), a.versionCommand(),
+			demoCommand(a), doctorCommand(a), trustCommand(a), configCommand(a), rehearseCommand(a), versionCommand(a),
 		}},
 	}
 	for _, g := range groups {
@@ -54,7 +54,7 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(a.demoCheckCommand())
+	root.AddCommand(demoCheckCommand(a))
 	root.AddCommand(absentCommands()...)
 	root.SetCompletionCommandGroupID("set")
 	root.SetHelpCommandGroupID("set")

@@ -68,6 +68,8 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"nowhere":  nowhere,
 		"fill":     fill,
 		"totals":   oneNumber,
+		"hostile":  hostile,
+		"clean":    wantClean,
 	}
 }
 

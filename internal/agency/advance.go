@@ -106,7 +106,7 @@ var transitions = map[string]struct {
 	"withdrawn":     {anywhereAlive, atCancelled},
 }
 
-// Advance is the only way in which a contract changes (DESIGN 5): the contract
+// Advance is the only way in which a contract changes (docs/design.md, Contracts): the contract
 // after the fact, or a conflict that names where it stands. Times are the
 // caller's to set. A contract whose attempts are used up is not started again.
 func Advance(c Contract, f Fact) (Contract, error) {

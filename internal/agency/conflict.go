@@ -2,7 +2,7 @@ package agency
 
 // Conflict is why work could not be merged onto its parent branch: the paths
 // that two sides changed, or a merged tree that failed its checks, with what
-// either side meant. It goes back to the owner (DESIGN 8).
+// either side meant. It goes back to the owner (docs/design.md, Workspaces and landing).
 type Conflict struct {
 	Head   OID      `json:"head"`   // of the parent branch, to work on
 	Paths  []string `json:"paths"`  // that both sides changed; empty where the merged tree failed
@@ -17,8 +17,8 @@ type Conflict struct {
 	With []ContractID `json:"with,omitempty"`
 }
 
-// Interwoven says how a landing went together with others.
-type Interwoven struct {
+// MergeDetails says how a landing went together with others.
+type MergeDetails struct {
 	// Structural are the files that lines alone would not have merged.
 	Structural []string `json:"structural,omitempty"`
 	// Batch is how many landings were verified as one tree and moved the branch

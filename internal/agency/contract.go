@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Status is the coarse state of a contract (DESIGN 5).
+// Status is the coarse state of a contract (docs/design.md, Contracts).
 type Status string
 
 // The statuses. Complete means landed, or, with no diff, verdict accepted.
@@ -61,7 +61,7 @@ const (
 	ExecutionSequential ExecutionMode = "sequential"
 )
 
-// Complexity is the one three-step scale (DESIGN 15).
+// Complexity is the one three-step scale (docs/design.md, Modes).
 type Complexity string
 
 // The steps, as stored. ParseComplexity accepts the synonyms.
@@ -133,7 +133,7 @@ func Measure(commit OID, f Files, tests []string) Results {
 	return r
 }
 
-// Contract is the unit of work (DESIGN 5). Only the registry changes one, and
+// Contract is the unit of work (docs/design.md, Contracts). Only the registry changes one, and
 // only by Advance, or by Amend before it has begun.
 type Contract struct {
 	ID                 ContractID         `json:"id"`
@@ -202,7 +202,7 @@ func (c Contract) WriteSet() []string {
 	return append(out, c.ExpectedOutputs.FilesModified...)
 }
 
-// Block is the contract as a model sees it: the fenced JSON of INTERFACES 4.
+// Block is the contract as a model sees it: a fenced block of JSON (docs/design.md, What a model is shown).
 func (c Contract) Block() (string, error) {
 	c.Status, c.Stage, c.TokensUsed, c.CostUSD, c.Error = "", "", 0, 0, ""
 	c.CreatedAt, c.StartedAt, c.CompletedAt = time.Time{}, time.Time{}, time.Time{}
@@ -213,8 +213,12 @@ func (c Contract) Block() (string, error) {
 	return "```json contract\n" + string(b) + "\n```\n", nil
 }
 
+// asAnchored is a criterion that says the goal again.
+const asAnchored = "the goal is reached, as goal_anchor says it"
+
 // blockView leaves out what the harness counts: it changes while the session
-// runs and would break the prompt's stable prefix.
+// runs and would break the prompt's stable prefix. A contract that is the goal
+// itself says it once, in its anchor.
 type contractView Contract
 
 func blockView(c Contract) any {
@@ -224,7 +228,27 @@ func blockView(c Contract) any {
 		TokensUsed *int64   `json:"tokens_used,omitempty"`
 		CostUSD    *float64 `json:"cost_usd,omitempty"`
 	}
-	return view{contractView: contractView(c)}
+	v := view{contractView: contractView(c)}
+	if c.GoalAnchor == "" || c.Description != c.GoalAnchor {
+		return v
+	}
+	v.AcceptanceCriteria = slices.Clone(c.AcceptanceCriteria)
+	for i := range v.AcceptanceCriteria {
+		if cr := &v.AcceptanceCriteria[i]; cr.Text == c.GoalAnchor {
+			cr.Text = asAnchored
+		}
+	}
+	type undescribed struct {
+		view
+		Description *string `json:"description,omitempty"`
+	}
+	if c.Title != c.GoalAnchor {
+		return undescribed{view: v}
+	}
+	return struct {
+		undescribed
+		Title *string `json:"title,omitempty"`
+	}{undescribed: undescribed{view: v}}
 }
 
 // Evidence is what a claim offers for one criterion. Kind test and command

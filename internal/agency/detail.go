@@ -1,6 +1,10 @@
 package agency
 
-// The details of events, one type for each word of INTERFACES 6.
+// StageBase is the stage of checks on what a work began from: they say nothing of
+// the work (check.Stage).
+const StageBase = "base"
+
+// The details of events, one type for each word.
 type (
 	// RunStarted says that a run began and what it is pinned to.
 	RunStarted struct {
@@ -290,7 +294,7 @@ type (
 		Commit   OID        `json:"commit"`
 		Step     StepKey    `json:"step,omitempty"`
 		Branch   string     `json:"branch"`
-		Interwoven
+		MergeDetails
 	}
 	// MergeRequested says that a person wants a run that ended on its branch
 	// merged.

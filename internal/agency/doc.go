@@ -4,5 +4,5 @@
 // what is a criterion's proof.
 //
 // Everything here is pure: no clock, no disk, no randomness, no other package
-// but the standard library. A rule is tested by a table of inputs.
+// but the standard library and text, which shortens. A rule is tested by a table of inputs.
 package agency

@@ -35,7 +35,7 @@ type Landing struct {
 // LandingOrder is the order in which landings go that wait for each other, by
 // their places in the list: who changed a file without declaring it goes after
 // the one that declares it, so that what does not go together comes back to who
-// strayed (DESIGN 5). All else stays in line.
+// strayed (docs/design.md, Contracts). All else stays in line.
 func LandingOrder(waiting []Landing, shared []string) []int {
 	left := make([]int, len(waiting))
 	for i := range left {

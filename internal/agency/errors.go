@@ -3,6 +3,7 @@ package agency
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // Kind classes an error by who can mend it. It is set once, where the error
@@ -89,4 +90,13 @@ func MendOf(err error) string {
 		err = e.Err
 	}
 	return ""
+}
+
+// Cause is the cause of a failed system call without the call's name, which tells
+// people nothing.
+func Cause(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }

@@ -82,7 +82,7 @@ type SerialPair struct {
 	Why string     `json:"why"`
 }
 
-// PlanEstimate is what a plan may take, by contract and in sum (DESIGN 15).
+// PlanEstimate is what a plan may take, by contract and in sum (docs/design.md, Promises).
 // The worst case is that of the plan as it stands: a second plan, of which
 // there may be one, is bounded by the run's budget alone.
 type PlanEstimate struct {

@@ -8,7 +8,7 @@ import (
 // Category groups events for filters.
 type Category string
 
-// The categories (INTERFACES 6).
+// The categories.
 const (
 	CategoryAgent        Category = "agent"
 	CategoryMessage      Category = "message"
@@ -37,7 +37,7 @@ var severityRank = map[Severity]int{SeverityDebug: 0, SeverityInfo: 1, SeverityW
 // AtLeast tells whether s is as severe as min.
 func (s Severity) AtLeast(min Severity) bool { return severityRank[s] >= severityRank[min] }
 
-// EventType is a past-tense word; the closed list is INTERFACES 6.
+// EventType is a past-tense word of a closed list.
 type EventType string
 
 // Event is one entry of a run's log: what happened, never what should. ID

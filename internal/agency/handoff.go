@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HandoffPackage is what one agent leaves to the next (R1 4.4). It goes with a
+// HandoffPackage is what one agent leaves to the next. It goes with a
 // message of type task_complete, whose body is its instructions.
 type HandoffPackage struct {
 	Run    RunID   `json:"-"`

@@ -34,6 +34,9 @@ type (
 	OID string
 )
 
+// Short is the id as people are shown it, who tell by it what they have seen before.
+func (o OID) Short() string { return string(o[:min(len(o), 10)]) }
+
 // NewRunID makes the id of a run from the first words of its goal and eight
 // characters of chance read from random.
 func NewRunID(goal string, random io.Reader) (RunID, error) {
@@ -73,9 +76,38 @@ func slug(s string, max int) string {
 	return out
 }
 
+// MainContract is the goal itself as a contract: of a run without a plan.
+const MainContract ContractID = "main"
+
+// The roles (docs/design.md, What a model is shown).
+const (
+	RoleProjectManager RoleID = "project_manager"
+	RoleScaffolder     RoleID = "scaffolder"
+	RoleTestEngineer   RoleID = "test_engineer"
+	RoleReviewer       RoleID = "reviewer"
+	RoleOverseer       RoleID = "overseer"
+	RoleCleanup        RoleID = "cleanup"
+	RoleGeneralist     RoleID = "generalist"
+	RoleVisionary      RoleID = "t1_visionary"
+	RoleLead           RoleID = "t2_lead"
+	RoleArchitect      RoleID = "t2_architect"
+	RoleSquadLead      RoleID = "t3_lead"
+	RoleImplementer    RoleID = "t4_implementer"
+	RoleVerifier       RoleID = "t5_verifier"
+)
+
 // MemberID is the agent that works on a contract of a team.
 func MemberID(role RoleID, contract ContractID) AgentID {
 	return AgentID(string(role) + "-" + string(contract))
+}
+
+// JoinIDs writes contracts one after the other.
+func JoinIDs(ids []ContractID, sep string) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = string(id)
+	}
+	return strings.Join(names, sep)
 }
 
 // CheckRunID says what is wrong with a run id that somebody typed.
@@ -88,7 +120,7 @@ func CheckRunID(id RunID) error {
 
 // CheckContractID says what is wrong with a contract's id: ids become folder
 // and branch names, so the forms that git or a file system refuses are refused
-// here (DESIGN 5).
+// here (docs/design.md, Contracts).
 func CheckContractID(id ContractID) error {
 	s := string(id)
 	switch {

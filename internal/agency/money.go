@@ -47,7 +47,7 @@ func (u Usage) Add(v Usage) Usage {
 }
 
 // Billed is what counts against token limits: output plus uncached input
-// (DESIGN 15).
+// (docs/design.md, Promises).
 func (u Usage) Billed() int64 { return u.Out + max(0, u.In-u.Cached) }
 
 // Price is what a model costs, in dollars per million tokens.

@@ -9,7 +9,7 @@ import (
 // first pair that does. Entries are slash-separated paths from the
 // repository's root, globs of *, ?, [...] and **, a folder (with a trailing
 // slash), or file#Symbol: two different symbols of one file do not overlap. An
-// entry that a shared glob matches does not count (DESIGN 5). Globs are
+// entry that a shared glob matches does not count (docs/design.md, Contracts). Globs are
 // compared for a common path, so a doubtful pair counts as overlapping.
 func Overlap(a, b, shared []string) (string, string, bool) {
 	for _, x := range a {
@@ -93,3 +93,22 @@ func segmentMeets(a, b string) bool {
 func literalPrefix(s string) string { return s[:strings.IndexAny(s, "*?[")] }
 
 func literalSuffix(s string) string { return s[strings.LastIndexAny(s, "*?]")+1:] }
+
+// Admissible tells whether a contract may run beside those that run already:
+// their write sets do not overlap, and no sequential sibling is among them. A
+// contract without any writes runs beside anything. The reason names the other.
+func Admissible(c Contract, running []Contract, shared []string) (reason string, ok bool) {
+	for _, r := range running {
+		if r.ID == c.ID {
+			continue
+		}
+		siblings := r.ParentID == c.ParentID
+		if siblings && (c.ExecutionMode == ExecutionSequential || r.ExecutionMode == ExecutionSequential) {
+			return "not beside its sibling " + string(r.ID), false
+		}
+		if x, y, overlap := Overlap(c.WriteSet(), r.WriteSet(), shared); overlap {
+			return x + " is also written by " + string(r.ID) + " (" + y + ")", false
+		}
+	}
+	return "", true
+}

@@ -37,8 +37,8 @@ func (f PlanFault) String() string {
 	return string(f.Contract) + ": " + f.What
 }
 
-// Ordered is a plan in which what a contract blocks depends on it (DESIGN 5).
-// What a contract blocks and the plan does not have stays with it.
+// Ordered is a plan in which what a contract blocks depends on it (docs/design.md, Contracts).
+// Ids in Blocks that the plan does not have stay where they are.
 func Ordered(contracts []Contract) []Contract {
 	if !slices.ContainsFunc(contracts, func(c Contract) bool { return len(c.Blocks) > 0 }) {
 		return contracts
@@ -63,7 +63,7 @@ func Ordered(contracts []Contract) []Contract {
 	return out
 }
 
-// ValidatePlan names every fault of a plan at once (DESIGN 5); a plan without
+// ValidatePlan names every fault of a plan at once (docs/design.md, Contracts); a plan without
 // faults may run.
 func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 	var faults []PlanFault

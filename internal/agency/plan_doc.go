@@ -10,7 +10,7 @@ type Plan struct {
 	// GoalAnchor is the goal that it was made for, where it says so.
 	GoalAnchor string
 	// RetryBudgetMultiplier is by how much it raises the attempts of its
-	// contracts: 1 or 2; 0 is 1 (DESIGN 15).
+	// contracts: 1 or 2; 0 is 1 (docs/design.md, Contracts).
 	RetryBudgetMultiplier int
 	Contracts             []Contract
 }

@@ -5,10 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"agency/internal/text"
 )
 
-// Ground is why a test that passes on the claim may prove something (DESIGN
-// 1.1). The two axes behind it are test matter and product matter, of the base
+// Ground is why a test that passes on the claim may prove something
+// (docs/design.md, Verification). The two axes behind it are test matter and product matter, of the base
 // and of the claim.
 type Ground string
 
@@ -67,7 +69,7 @@ type Checks struct {
 	Receipts map[Check]ReceiptID
 }
 
-// Prove gives each criterion its proof (DESIGN 1.1, INTERFACES 7). Its check
+// Prove gives each criterion its proof (docs/design.md, Verification). Its check
 // proves it when it passes on the claim and is shown to need the change. Of
 // evidence, which the agent chooses, only a test does; a command or a file is no
 // more than its word. What no test is named for is proved by the tests of the run
@@ -95,7 +97,7 @@ func (c Checks) judge(p *Proof, check Check) {
 	}
 	p.Receipt = c.Receipts[check]
 	if red := c.Theirs[check]; len(red) > 0 {
-		p.Proof, p.Note, p.Others = ProofAsserted, "its check still failed by what was red before ("+few(red)+"); made again when all had landed", red
+		p.Proof, p.Note, p.Others = ProofAsserted, "its check still failed by what was red before ("+text.Few(red, fewNames)+"); made again when all had landed", red
 		return
 	}
 	switch ref := c.Refs[check]; {
@@ -205,7 +207,7 @@ func (c Checks) why(tests []string, planned bool) string {
 	return why
 }
 
-// grounds says of the tests that are a proof what makes them one.
+// grounds says why these tests count as proof.
 func (c Checks) grounds(tests []string) string {
 	if len(tests) == 1 {
 		return c.ground(tests[0])
@@ -253,14 +255,8 @@ func sortedKeys(m map[string]int) []string {
 	return keys
 }
 
-// few names the first of many.
-func few(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
-}
+// fewNames is how many of a list are named in a sentence.
+const fewNames = 5
 
 // NewlyPassing are the tests that pass on the claim and did not on the base,
 // sorted.
@@ -275,25 +271,12 @@ func NewlyPassing(base, claim map[string]TestStatus) []string {
 	return out
 }
 
-// Regressions are the tests that passed on the base and fail on the claim,
-// sorted. A test that is gone or skipped is a weakening, not a regression.
-func Regressions(base, claim map[string]TestStatus) []string {
-	var out []string
-	for name, s := range base {
-		if s == TestPassed && claim[name] == TestFailed {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // WeakenedTests are the tests of the base that the claim deleted or newly
 // skips, sorted by name; all of them gone is one WeakZero that names some.
 func WeakenedTests(base, claim map[string]TestStatus) []Weakening {
 	if len(base) > 0 && len(claim) == 0 {
 		names := slices.Sorted(maps.Keys(base))
-		return []Weakening{{Kind: WeakZero, Name: "all", Detail: few(names)}}
+		return []Weakening{{Kind: WeakZero, Name: "all", Detail: text.Few(names, fewNames)}}
 	}
 	var out []Weakening
 	for name, s := range base {

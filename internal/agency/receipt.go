@@ -58,7 +58,7 @@ type TestResult struct {
 	Output string     `json:"output,omitempty"` // of a failed test, capped
 }
 
-// Receipt is the harness's own record of a check (DESIGN 8), keyed by tree,
+// Receipt is the harness's own record of a check (docs/design.md, Verification), keyed by tree,
 // command and environment: the same key need not run again.
 type Receipt struct {
 	ID         ReceiptID    `json:"id"`
@@ -88,7 +88,7 @@ type Receipt struct {
 // OK tells whether the check passed.
 func (r Receipt) OK() bool { return r.ExitCode == 0 && r.Cause == "" && r.Failed == 0 }
 
-// ProofKind says how much a criterion's proof is worth (DESIGN 1.1).
+// ProofKind says how much a criterion's proof is worth (docs/design.md, Verification).
 type ProofKind string
 
 // The kinds of proof, strongest first.

@@ -3,26 +3,12 @@ package agency
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
+
+	"agency/internal/text"
 )
 
-// Who shows a part of a text whose secrets are still in it says where it was cut:
-// with an Ellipsis, or with LeftOut between head and tail. A cut may have parted
-// a secret, and of what is left of one beside it a Redactor takes out much shorter
-// pieces than anywhere else.
-const Ellipsis = "…"
-
-// LeftOut stands where so much of a text is left out, such as "17 bytes".
-func LeftOut(much string) string { return leftBegin + much + leftEnd }
-
-// BytesLeftOut is LeftOut of so many bytes.
-func BytesLeftOut(n int64) string { return LeftOut(fmt.Sprintf("%d bytes", n)) }
-
-const (
-	leftBegin = "[... "
-	leftEnd   = " left out ...]"
-	leftMost  = 32 // bytes between the two
-)
+// leftMost bounds what text.LeftOut says of how much is not there, in bytes.
+const leftMost = 32
 
 const (
 	minStub = 4 // bytes of the shortest piece that is taken out beside a cut
@@ -34,7 +20,10 @@ const (
 // stub is what one of minStub bytes is found by.
 func stub[T string | []byte](s T) uint32 { return binary.LittleEndian.Uint32([]byte(s[:minStub])) }
 
-// besideCuts gives what cuts have left of secrets.
+// besideCuts gives what cuts have left of secrets. Who shows a part of a text whose
+// secrets are still in it marks where it was cut (package text). A cut may have
+// parted a secret, and of what is left of one beside it a Redactor takes out much
+// shorter pieces than anywhere else.
 func (r *Redactor) besideCuts(b []byte) (found []span) {
 	side := func(from, to int) {
 		if s := r.endingAt(b, from); s.to > 0 {
@@ -45,23 +34,23 @@ func (r *Redactor) besideCuts(b []byte) (found []span) {
 		}
 	}
 	for at := 0; ; {
-		i := bytes.Index(b[at:], []byte(Ellipsis))
+		i := bytes.Index(b[at:], []byte(text.Ellipsis))
 		if i < 0 {
 			break
 		}
-		side(at+i, at+i+len(Ellipsis))
-		at += i + len(Ellipsis)
+		side(at+i, at+i+len(text.Ellipsis))
+		at += i + len(text.Ellipsis)
 	}
 	for at := 0; ; {
-		i := bytes.Index(b[at:], []byte(leftEnd))
+		i := bytes.Index(b[at:], []byte(text.LeftEnd))
 		if i < 0 {
 			break
 		}
-		from := max(at, at+i-leftMost-len(leftBegin))
-		if j := bytes.LastIndex(b[from:at+i], []byte(leftBegin)); j >= 0 {
-			side(from+j, at+i+len(leftEnd))
+		from := max(at, at+i-leftMost-len(text.LeftBegin))
+		if j := bytes.LastIndex(b[from:at+i], []byte(text.LeftBegin)); j >= 0 {
+			side(from+j, at+i+len(text.LeftEnd))
 		}
-		at += i + len(leftEnd)
+		at += i + len(text.LeftEnd)
 	}
 	return found
 }

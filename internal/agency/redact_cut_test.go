@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 )
 
 // A cut that is marked leaves no more of a secret beside it than what all keys of
@@ -18,11 +19,11 @@ func TestSecretsBesideCuts(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte("id:" + key))
 	left := map[string]int{key: len("sk-proj-A"), phrase: 3, encoded: len("aWQ6c2stcHJvai1B")}
 	cuts := map[string]func(head, tail string) string{
-		"head":    func(head, _ string) string { return head + agency.Ellipsis },
-		"tail":    func(_, tail string) string { return agency.Ellipsis + tail },
-		"middle":  func(head, tail string) string { return head + agency.BytesLeftOut(7) + tail },
-		"lines":   func(head, tail string) string { return head + "\n" + agency.LeftOut("3 KB") + "\n" + tail },
-		"in JSON": func(head, tail string) string { return head + `\n` + agency.LeftOut("3 KB") + `\n` + tail },
+		"head":    func(head, _ string) string { return head + text.Ellipsis },
+		"tail":    func(_, tail string) string { return text.Ellipsis + tail },
+		"middle":  func(head, tail string) string { return head + text.BytesLeftOut(7) + tail },
+		"lines":   func(head, tail string) string { return head + "\n" + text.LeftOut("3 KB") + "\n" + tail },
+		"in JSON": func(head, tail string) string { return head + `\n` + text.LeftOut("3 KB") + `\n` + tail },
 	}
 	for _, text := range []string{key, phrase, encoded} {
 		for name, cut := range cuts {
@@ -42,7 +43,7 @@ func TestSecretsBesideCuts(t *testing.T) {
 			}
 		}
 	}
-	for _, plain := range []string{"keys begin with sk-proj-…", "sk-…", "sk-proj-A7f9 stands here alone", agency.LeftOut("3 KB") + " b0"} {
+	for _, plain := range []string{"keys begin with sk-proj-…", "sk-…", "sk-proj-A7f9 stands here alone", text.LeftOut("3 KB") + " b0"} {
 		if got := string(redactor.Bytes([]byte(plain))); got != plain {
 			t.Errorf("%q became %q", plain, got)
 		}

@@ -1,5 +1,7 @@
 package agency
 
+import "slices"
+
 // Report is what a run came to. The harness measured it, from receipts,
 // landings and their differences; only Manager is what an agent says.
 type Report struct {
@@ -19,6 +21,8 @@ type Report struct {
 	CostByRole []RoleCost       `json:"cost_by_role"`
 	LeftOpen   LeftOpen         `json:"left_open"`
 	Manager    *ManagerWords    `json:"manager,omitempty"`
+	// Acts are what acts on others' machines of what the last merge gate showed.
+	Acts []Act `json:"acts_elsewhere,omitempty"`
 }
 
 // LocalEdits are the uncommitted edits that a person had a run start from: a
@@ -37,7 +41,7 @@ type LocalFile struct {
 	Binary  bool   `json:"binary,omitempty"`
 }
 
-// Rollup is the counts of a run over all its contracts (R1 3.4). A nil count
+// Rollup is the counts of a run over all its contracts. A nil count
 // was not measured.
 type Rollup struct {
 	FeatureID FeatureID `json:"feature_id,omitempty"`
@@ -91,6 +95,36 @@ type Files struct {
 	Created  []string `json:"created"`
 	Modified []string `json:"modified"`
 	Deleted  []string `json:"deleted"`
+	// LeftOut counts those that are not named; nil: all are.
+	LeftOut *FileCount `json:"left_out,omitempty"`
+}
+
+// FileCount is how many files a change touches.
+type FileCount struct {
+	Created  int `json:"created"`
+	Modified int `json:"modified"`
+	Deleted  int `json:"deleted"`
+}
+
+// Count counts the files, those that are left out, too.
+func (f Files) Count() FileCount {
+	n := FileCount{Created: len(f.Created), Modified: len(f.Modified), Deleted: len(f.Deleted)}
+	if l := f.LeftOut; l != nil {
+		n.Created, n.Modified, n.Deleted = n.Created+l.Created, n.Modified+l.Modified, n.Deleted+l.Deleted
+	}
+	return n
+}
+
+// Cut leaves names out where a list has more than most of them.
+func (f Files) Cut(most int) Files {
+	all := f.Count()
+	if len(f.Created) <= most && len(f.Modified) <= most && len(f.Deleted) <= most {
+		return f
+	}
+	first := func(names []string) []string { return slices.Clone(names[:min(len(names), most)]) }
+	f.Created, f.Modified, f.Deleted = first(f.Created), first(f.Modified), first(f.Deleted)
+	f.LeftOut = &FileCount{Created: all.Created - len(f.Created), Modified: all.Modified - len(f.Modified), Deleted: all.Deleted - len(f.Deleted)}
+	return f
 }
 
 // ReportContract is one contract as a report shows it.
@@ -123,6 +157,22 @@ type RoleCost struct {
 	Tokens   int64   `json:"tokens"`
 	CostUSD  float64 `json:"cost_usd"`
 	Unpriced bool    `json:"unpriced,omitempty"`
+}
+
+// ActsOf are what acts on others' machines of what a run's last merge gate
+// showed. Before it has one they are not known.
+func ActsOf(gates []Gate) (out []Act) {
+	for _, g := range gates {
+		if g.Kind != GateMerge {
+			continue
+		}
+		out = nil
+		for _, a := range g.Acts {
+			a.Accepted = !a.Declared && g.Decision.Verb == Approve
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // LeftOpen is what a run did not settle, or settled by somebody's word.
@@ -174,6 +224,34 @@ type OpenFile struct {
 type UndeclaredWrite struct {
 	Contract ContractID `json:"contract_id"`
 	Files    []string   `json:"files"`
+	LeftOut  int        `json:"left_out,omitempty"` // further ones
+}
+
+// Count counts the files, those that are left out, too.
+func (w UndeclaredWrite) Count() int { return len(w.Files) + w.LeftOut }
+
+// MostNames bounds a list of files of a report that is shown.
+const MostNames = 1000
+
+// Shorten leaves names of files out of long lists, and counts them: whoever is
+// shown a report has no use for ten thousand, and git knows them.
+func (r *Report) Shorten() {
+	if f := r.Rollup.Files; f != nil {
+		short := f.Cut(MostNames)
+		r.Rollup.Files = &short
+	}
+	for i := range r.Contracts {
+		if f := r.Contracts[i].Files; f != nil {
+			short := f.Cut(MostNames)
+			r.Contracts[i].Files = &short
+		}
+	}
+	for i := range r.LeftOpen.Writes {
+		if w := &r.LeftOpen.Writes[i]; len(w.Files) > MostNames {
+			w.LeftOut += len(w.Files) - MostNames
+			w.Files = slices.Clone(w.Files[:MostNames])
+		}
+	}
 }
 
 // ManagerWords are the manager's own report, or why there is none. Nothing in

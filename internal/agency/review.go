@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// IssueSeverity says how much a finding of a review weighs (R1 2.2).
+// IssueSeverity says how much a finding of a review weighs.
 type IssueSeverity string
 
 // The severities, heaviest first.
@@ -39,7 +39,7 @@ const (
 )
 
 // ParseReviewVerdict reads a verdict, by the names of either reference design
-// (DESIGN 15).
+// (docs/design.md, Reviews).
 func ParseReviewVerdict(s string) (ReviewVerdict, error) {
 	switch s {
 	case "approve", "PERFECT":
@@ -151,7 +151,7 @@ func (r Review) Line() string {
 	return line
 }
 
-// ReviewRules say what an approval is (DESIGN 10).
+// ReviewRules say what an approval is (docs/design.md, Reviews).
 type ReviewRules struct {
 	MaxIterations int           `json:"max_iterations"` // rounds of one attempt
 	RequireLint   bool          `json:"require_lint"`
@@ -222,7 +222,7 @@ func against(r Review, u ReviewRules, f ReviewFacts) string {
 	return ""
 }
 
-// score weighs issues as the quality score does (DESIGN 8).
+// score weighs issues as the quality score does (docs/design.md, Verification).
 func score(issues []Issue) float64 {
 	s := 100.0
 	for _, i := range issues {
@@ -240,7 +240,7 @@ func score(issues []Issue) float64 {
 	return max(s, 0)
 }
 
-// Disagreement is why a producer and a critic do not come together (R1 2.4).
+// Disagreement is why a producer and a critic do not come together.
 type Disagreement string
 
 // The disagreements. The empty one: nothing speaks against another round.

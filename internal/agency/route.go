@@ -25,7 +25,7 @@ func (l Level) Raise(n int) Level {
 	return all[max(0, slices.Index(all, l)-n)]
 }
 
-// Level is the one on which work of this size begins (DESIGN 9).
+// Level is the one on which work of this size begins (docs/design.md, Modes).
 func (c Complexity) Level() Level {
 	switch c {
 	case Large:
@@ -51,7 +51,7 @@ type Bounds struct {
 	ComplexCriteria int `json:"complex_criteria"`
 }
 
-// DefaultBounds are those of DESIGN 9.
+// DefaultBounds are those without a configuration.
 func DefaultBounds() Bounds {
 	return Bounds{SimpleFiles: 2, ComplexFiles: 5, SimpleCriteria: 3, ComplexCriteria: 7}
 }
@@ -69,7 +69,7 @@ func SizeOf(c Contract) Size {
 }
 
 // Points of a size: one each for more than a few files, any dependency and
-// more than a few criteria, two each for many (R4 4.2).
+// more than a few criteria, two each for many.
 func (b Bounds) Points(s Size) int {
 	points := 0
 	for _, n := range []struct{ have, some, many int }{

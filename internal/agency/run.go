@@ -1,12 +1,14 @@
 package agency
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// Mode says which agents stand at which arrow of a run (DESIGN 9).
+// Mode says which agents stand at which arrow of a run (docs/design.md, Modes).
 type Mode string
 
 // The modes.
@@ -27,7 +29,23 @@ func (m Mode) Built() bool {
 // Team tells whether many contracts are worked on beside each other.
 func (m Mode) Team() bool { return m == ModeMultiAgent || m == ModeFull }
 
-// RunState is where a run stands (INTERFACES 7).
+// MaxGoal bounds a goal in bytes: what is longer belongs into a file of the
+// repository that the goal names.
+const MaxGoal = 100_000
+
+// CheckGoal refuses what is no text that a person would have written.
+func CheckGoal(goal string) error {
+	switch {
+	case len(goal) > MaxGoal:
+		return Errorf(KindInvalid, "the goal has %d bytes, more than %d", len(goal), MaxGoal).
+			WithMend("commit what is long as a file, and name the file in the goal")
+	case strings.ContainsRune(goal, 0) || !utf8.ValidString(goal):
+		return Errorf(KindInvalid, "the goal is not text: it holds a NUL, or is not UTF-8")
+	}
+	return nil
+}
+
+// RunState is where a run stands.
 type RunState string
 
 // The states. Succeeded, failed and cancelled are final.
@@ -59,7 +77,7 @@ func (s RunState) Has() string {
 }
 
 // ExitCode is what a command that followed the run to this state returns
-// (INTERFACES 1): 0 success, 1 no success, 4 the environment, 130 paused.
+// (docs/design.md, Gates): 0 success, 1 no success, 4 the environment, 130 paused.
 func (s RunState) ExitCode() int {
 	switch s {
 	case StateSucceeded:
@@ -116,7 +134,7 @@ type Run struct {
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 }
 
-// GateKind says what a gate asks (INTERFACES 7).
+// GateKind says what a gate asks.
 type GateKind string
 
 // The kinds of gates.
@@ -159,10 +177,16 @@ type Gate struct {
 	// ContractID names the contract that asked, where one did.
 	ContractID ContractID `json:"contract_id,omitempty"`
 	// NoYes is set where --yes must not answer although the kind allows it:
-	// a merge gate that names weakened tests.
+	// a merge gate that names weakened tests, or what acts on others' machines.
 	NoYes bool `json:"no_yes,omitempty"`
 	// Weakened is what approving accepts, each by its name.
 	Weakened []Weakening `json:"weakened,omitempty"`
+	// Acts are the files of what a merge gate is about that act on others'
+	// machines; those that nobody declared are among Weakened, too.
+	Acts []Act `json:"acts_elsewhere,omitempty"`
+	// Writes are those of the contracts that a plan gate shows: a person who
+	// approves it has declared them.
+	Writes map[ContractID][]string `json:"writes,omitempty"`
 	// Red are the checks that do not pass of what the gate is about.
 	Red []Red `json:"red,omitempty"`
 	// Review is set where the gate decides whether work lands that a review does
@@ -180,23 +204,34 @@ type Gate struct {
 	Decision  Decision  `json:"decision,omitzero"`
 }
 
+// ByYes is who answers a gate where nobody looked at it.
+const ByYes = "--yes"
+
 // Decision is how a gate was answered.
 type Decision struct {
 	Verb      Verb      `json:"verb"`
 	Note      string    `json:"note,omitempty"` // the answer, or the reason of a reject
 	BudgetUSD float64   `json:"budget_usd,omitempty"`
-	By        string    `json:"by"` // the user's name, or "--yes"
+	By        string    `json:"by"` // the user's name, or ByYes
 	At        time.Time `json:"at"`
 	// Base and Head are those of the gate that was answered.
 	Base OID `json:"base,omitempty"`
 	Head OID `json:"head,omitempty"`
 }
 
-// Answer is what a person said at a question: an option's number stands for the
-// option.
-func (d Decision) Answer(options []string) string {
+// Choice is which of the options a person chose at a question, from 0, by its
+// number or its words; -1: none of them.
+func (d Decision) Choice(options []string) int {
 	if n, err := strconv.Atoi(strings.TrimSpace(d.Note)); err == nil && n >= 1 && n <= len(options) {
-		return options[n-1]
+		return n - 1
+	}
+	return slices.Index(options, d.Note)
+}
+
+// Answer is what a person said at a question, or the option that was chosen.
+func (d Decision) Answer(options []string) string {
+	if i := d.Choice(options); i >= 0 {
+		return options[i]
 	}
 	if d.Note == "" {
 		return "yes"

@@ -188,7 +188,7 @@ const (
 var (
 	plainPath    = regexp.MustCompile(`^(?:[./~]|[a-z0-9_.:-]+/)[a-z0-9_./-]*$|\.\w{1,5}$`)
 	passwordName = regexp.MustCompile(`(?i)(?:pass(?:word|wd|phrase)|pwd)$`)
-	// openName is of what has such a name and is none.
+	// openName are names that look like those of secrets, of values that are public.
 	openName = regexp.MustCompile(`(?i)public|(?:next|page|continuation|cursor|sync|cancellation)[_.-]?token$`)
 	// noLiteral is a value that stands for another: a variable, a call, a template, an
 	// address, a digest, a version.

@@ -3,6 +3,8 @@ package agency
 import (
 	"fmt"
 	"strings"
+
+	"agency/internal/text"
 )
 
 // Line is the line that people read; "" where every line is proved and tried.
@@ -23,7 +25,7 @@ func (u *Unproved) Line() string {
 	}
 	s := fmt.Sprintf("%d of %s (no test fails without %s)", u.Lines, Things(u.Changed, "changed line", "changed lines"), them)
 	if len(files) > 0 {
-		s += ": " + few(files)
+		s += ": " + text.Few(files, fewNames)
 	}
 	if u.NotTried > 0 {
 		s += "; " + Things(u.NotTried, "more was", "more were") + " not tried"
@@ -63,21 +65,11 @@ func AssertedLine(proofs []Proof) string {
 	var names []string
 	for _, p := range proofs {
 		if p.Proof == ProofAsserted {
-			names = append(names, fmt.Sprintf("%s (%s)", p.ID, short(p.Text)))
+			names = append(names, fmt.Sprintf("%s (%s)", p.ID, text.OneLine(p.Text, 60)))
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return Things(len(names), "criterion is", "criteria are") + " only asserted: " + few(names)
-}
-
-// short is the beginning of a text, on one line.
-func short(text string) string {
-	const most = 60
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most-1]) + "…"
-	}
-	return text
+	return Things(len(names), "criterion is", "criteria are") + " only asserted: " + text.Few(names, fewNames)
 }

@@ -3,7 +3,7 @@ package agency
 // WeakeningKind says how the checks got weaker.
 type WeakeningKind string
 
-// The kinds of weakening (DESIGN 8).
+// The kinds of weakening (docs/design.md, Verification).
 const (
 	WeakDeleted WeakeningKind = "deleted"    // a test of the base is gone
 	WeakSkipped WeakeningKind = "skipped"    // a test that ran is now skipped
@@ -23,6 +23,9 @@ const (
 	WeakShadowed WeakeningKind = "shadowed"
 	// WeakSilenced is a comment by which a check keeps quiet about a finding.
 	WeakSilenced WeakeningKind = "silenced"
+	// WeakActs is a file that runs or configures something on the machine of
+	// whoever pulls it, and that no person declared.
+	WeakActs WeakeningKind = "acts_elsewhere"
 )
 
 // Weakening is one way in which a claim made the checks weaker. It goes back
@@ -57,4 +60,5 @@ var weakWords = map[WeakeningKind]string{
 	WeakUntested: "nothing tested the work", WeakExpectation: "green only in an edited form",
 	WeakUnentered: "nothing tested what changed in",
 	WeakShadowed:  "takes the place of what is delivered", WeakSilenced: "finding silenced",
+	WeakActs: "acts on others' machines",
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"agency/internal/agency"
@@ -21,13 +22,22 @@ const MaxAnswer = 256 << 20
 
 // Client speaks to one host. It is safe for concurrent use.
 type Client struct {
-	http   *http.Client
+	conn   connection
 	socket string
 }
 
-// Dial makes a client for the host that listens on a unix socket; nothing is
-// sent yet. Close ends its connections.
-func Dial(socket string) *Client {
+// connection sends requests with the token of the host's start.
+type connection struct {
+	http      *http.Client
+	tokenFile string
+
+	mu    sync.Mutex
+	token Token // as last read
+}
+
+// Dial makes a client for the host that listens on a unix socket and keeps its
+// token in a file; nothing is read or sent yet. Close ends its connections.
+func Dial(socket, tokenFile string) *Client {
 	d := net.Dialer{}
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -36,14 +46,14 @@ func Dial(socket string) *Client {
 		DisableCompression: true,
 		MaxIdleConns:       2,
 	}
-	return &Client{http: &http.Client{Transport: t}, socket: socket}
+	return &Client{conn: connection{http: &http.Client{Transport: t}, tokenFile: tokenFile}, socket: socket}
 }
 
 // Socket is where the client's host listens.
 func (c *Client) Socket() string { return c.socket }
 
 // Close ends the client's idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.conn.http.CloseIdleConnections() }
 
 // Hello asks who listens. It is the same in all versions of the wire.
 func (c *Client) Hello(ctx context.Context) (Hello, error) {
@@ -170,7 +180,7 @@ func post[T any](ctx context.Context, c *Client, path string, body any) (T, erro
 
 func call[T any](ctx context.Context, c *Client, method, path string, q url.Values, body []byte) (T, error) {
 	var out T
-	resp, err := c.do(ctx, method, path, q, body)
+	resp, err := c.conn.do(ctx, method, path, q, body)
 	if err != nil {
 		return out, err
 	}
@@ -181,22 +191,26 @@ func call[T any](ctx context.Context, c *Client, method, path string, q url.Valu
 	return out, nil
 }
 
-// do sends a request and turns an answer that is an error into that error.
-func (c *Client) do(ctx context.Context, method, path string, q url.Values, body []byte) (*http.Response, error) {
-	u := url.URL{Scheme: "http", Host: HostName, Path: path, RawQuery: q.Encode()}
-	var in io.Reader
-	if body != nil {
-		in = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), in)
+// do sends a request and turns an answer that is an error into that error. Where
+// the host has started anew since its token was read, it asks once more.
+func (c *connection) do(ctx context.Context, method, path string, q url.Values, body []byte) (*http.Response, error) {
+	token, err := c.bearer("")
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Agency-Wire", strconv.Itoa(Wire))
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+	resp, err := c.send(ctx, token, method, path, q, body)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		fresh, terr := c.bearer(token)
+		if terr != nil || fresh != token {
+			_ = resp.Body.Close() // it only says no
+		}
+		switch {
+		case terr != nil:
+			return nil, terr
+		case fresh != token:
+			resp, err = c.send(ctx, fresh, method, path, q, body)
+		}
 	}
-	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, lost(err)
 	}
@@ -209,6 +223,41 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, body
 		return nil, agency.Errorf(agency.KindInternal, "the host answered %s", resp.Status)
 	}
 	return nil, e.Error.Err()
+}
+
+// bearer is the token to send: the one that is known, unless there is none or
+// it was refused.
+func (c *connection) bearer(refused Token) (Token, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != "" && c.token != refused {
+		return c.token, nil
+	}
+	t, err := ReadToken(c.tokenFile)
+	if err == nil {
+		c.token = t
+	}
+	return t, err
+}
+
+func (c *connection) send(ctx context.Context, token Token, method, path string, q url.Values, body []byte) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: HostName, Path: path, RawQuery: q.Encode()}
+	var in io.Reader
+	if body != nil {
+		in = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), in)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Agency-Wire", strconv.Itoa(Wire))
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+string(token))
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return c.http.Do(req)
 }
 
 // Unreachable tells whether an error means that no host answers: it is gone,

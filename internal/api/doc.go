@@ -1,7 +1,7 @@
 // Package api is what a client and the host of a repository say to each other:
-// the documents that commands print as JSON (INTERFACES 7), the requests that
+// the documents that commands print as JSON, the requests that
 // change something, errors as they cross the wire, and the client that speaks
-// HTTP over the host's unix socket.
+// HTTP over the host's unix socket, with the token of the host's start.
 //
 // It knows neither the store nor the host: serve answers these requests, and
 // host/view reads the same documents where no host lives.
@@ -16,7 +16,7 @@ import (
 
 // Wire is the version of this package's requests and documents. Two builds
 // with the same Wire can talk; hello and drain stay the same in all versions.
-const Wire = 2
+const Wire = 3
 
 // HostName is what the Host header of every request says. A page of a browser
 // that was led to the socket by a name of its own says another one.

@@ -242,7 +242,7 @@ type LandingDoc struct {
 	Branch   string            `json:"branch"`
 	Commit   agency.OID        `json:"commit"`
 	Step     agency.StepKey    `json:"step"`
-	agency.Interwoven
+	agency.MergeDetails
 }
 
 // CostDoc is what a run spent, in total and by each way of looking at it.

@@ -61,9 +61,30 @@ type RunRequest struct {
 	Dry              bool              `json:"dry_run,omitempty"`  // the run ends with its plan
 	Plan             *agency.Plan      `json:"plan,omitempty"`     // in the place of a manager's
 	Config           json.RawMessage   `json:"config"`             // resolved, without secrets
+	From             Sources           `json:"from"`               // what Config came from
 	Env              map[string]string `json:"env"`                // of the caller, what toolchains need
 	Secrets          map[string]string `json:"secrets,omitempty"`  // by provider; stay in the host's memory
 	By               string            `json:"by"`
+}
+
+// Sources are what a client made a configuration from, beside the files of the
+// user and the repository: with them the host, which reads these files itself,
+// must come to the same. They stay in its memory.
+type Sources struct {
+	Flags    []Setting `json:"flags,omitempty"`
+	TeamPath string    `json:"team_path,omitempty"` // as the user named it
+	Team     []byte    `json:"team,omitempty"`      // the text of the file that the run is started with
+	// Vars are the caller's variables for which the configuration asks. They may
+	// hold keys.
+	Vars map[string]string `json:"vars,omitempty"`
+}
+
+// Setting is one setting of a command line: a dotted key, its value as YAML, and
+// the flag as the user wrote it.
+type Setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	Name  string `json:"name"`
 }
 
 // RunStarted answers a RunRequest. Notes are for people, one line each.

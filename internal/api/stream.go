@@ -18,7 +18,7 @@ import (
 // is true, and the caller may ask again after the last id it saw.
 func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[agency.Event, error] {
 	return func(yield func(agency.Event, error) bool) {
-		resp, err := c.do(ctx, http.MethodGet, "/v1/events", q.values(), nil)
+		resp, err := c.conn.do(ctx, http.MethodGet, "/v1/events", q.values(), nil)
 		if err != nil {
 			yield(agency.Event{}, err)
 			return

@@ -12,12 +12,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 )
 
 // Name is the file's path in the repository.
@@ -81,29 +81,17 @@ func readFile(root *os.Root) ([]byte, error) {
 	info, err := root.Lstat(Name)
 	switch {
 	case err != nil:
-		return nil, bare(err)
+		return nil, agency.Cause(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("is no plain file")
 	case info.Size() > MaxSize:
 		return nil, fmt.Errorf("has %d bytes, the most is %d", info.Size(), MaxSize)
 	}
-	file, err := root.Open(Name)
+	data, err := bounded.Read(root, Name, MaxSize)
 	if err != nil {
-		return nil, bare(err)
+		return nil, agency.Cause(err)
 	}
-	defer func() { _ = file.Close() }()                                 // only read
-	if now, err := file.Stat(); err != nil || !os.SameFile(info, now) { // swapped for another meanwhile
-		return nil, errors.New("changed while it was read")
-	}
-	return io.ReadAll(io.LimitReader(file, MaxSize))
-}
-
-// bare is the cause without the host's paths.
-func bare(err error) error {
-	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
+	return data, nil
 }
 
 // Parse reads a backlog: a list of features, or an object that has one under

@@ -144,11 +144,11 @@ func Write(root *os.Root, data []byte) error {
 	}
 	const temp = ".features.json.new"
 	if err := root.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) { // of a writer that died
-		return fmt.Errorf("%s: %w", Name, bare(err))
+		return fmt.Errorf("%s: %w", Name, agency.Cause(err))
 	}
 	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return fmt.Errorf("%s: %w", Name, bare(err))
+		return fmt.Errorf("%s: %w", Name, agency.Cause(err))
 	}
 	_, err = file.Write(data)
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
@@ -156,7 +156,7 @@ func Write(root *os.Root, data []byte) error {
 	}
 	if err != nil {
 		_ = root.Remove(temp) // nothing was replaced
-		return fmt.Errorf("%s: %w", Name, bare(err))
+		return fmt.Errorf("%s: %w", Name, agency.Cause(err))
 	}
 	return nil
 }

@@ -1,17 +1,15 @@
 package board
 
 import (
-	"errors"
 	"slices"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/event"
-	"agency/internal/lease"
 	"agency/internal/store"
 )
 
-// AgentStatus says what an agent is doing (R5 2.2). An agent whose status is
+// AgentStatus says what an agent is doing. An agent whose status is
 // completed, failed or terminated has ended; it lives again when it joins.
 type AgentStatus string
 
@@ -94,14 +92,10 @@ func Join(tx *store.Tx, a Agent) error {
 		return err
 	}
 	now := store.Micros(tx.Now)
-	_, err = tx.Exec(`INSERT INTO board_agent (run_id, agent_id, role, name, contract_id, status, activity,
-	started_at, last_activity_at, last_heartbeat_at, heartbeat, beat) VALUES (?, ?, ?, ?, ?, ?, ?, ?8, ?8, ?8, ?, ?)
-ON CONFLICT DO UPDATE SET role = excluded.role, name = excluded.name, contract_id = excluded.contract_id,
-	status = CASE WHEN completed_at = 0 THEN status ELSE excluded.status END,
-	completed_at = 0, last_heartbeat_at = ?8, heartbeat = excluded.heartbeat, missed = 0, beat = excluded.beat`,
+	_, err = tx.Exec(joinAgent,
 		string(a.Run), string(a.ID), string(a.Role), a.Name, string(a.Contract), string(a.Status), a.Activity,
 		now, int64(a.HeartbeatInterval), int64(beat))
-	delete(crewOf(tx), member{a.Run, string(a.ID)})
+	delete(agentsKnown(tx), Member{a.Run, a.ID})
 	return err
 }
 
@@ -129,13 +123,7 @@ func Update(tx *store.Tx, run agency.RunID, id agency.AgentID, c Change) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(`UPDATE board_agent SET
-	status = coalesce(nullif(?, ''), status), activity = coalesce(nullif(?, ''), activity),
-	turns = turns + ?, tokens = tokens + ?, files = files + ?, tool_calls = tool_calls + ?, errors = errors + ?,
-	last_tool = coalesce(nullif(?, ''), last_tool), last_file = coalesce(nullif(?, ''), last_file),
-	progress = CASE WHEN ?10 > 0 THEN ?10 ELSE progress END,
-	last_activity_at = ?11, last_heartbeat_at = ?11, missed = 0, beat = ?
-WHERE run_id = ? AND agent_id = ? AND completed_at = 0`,
+	res, err := tx.Exec(updateAgent,
 		string(c.Status), c.Activity, c.Add.Turns, c.Add.Tokens, c.Add.Files, c.Add.ToolCalls, c.Add.Errors,
 		c.LastTool, c.LastFile, c.Progress, store.Micros(tx.Now), int64(beat), string(run), string(id))
 	if err != nil {
@@ -144,29 +132,28 @@ WHERE run_id = ? AND agent_id = ? AND completed_at = 0`,
 	if n, _ := res.RowsAffected(); n == 0 {
 		return absent(tx, run, id)
 	}
-	return lease.RenewAll(tx, lockPrefix(run), string(id))
+	return store.Tell(tx, Alive(), Member{run, id})
 }
 
-// Heartbeat says that an agent is there; it renews the agent's locks.
+// Heartbeat says that an agent is there; its locks are renewed (see Alive).
 func Heartbeat(tx *store.Tx, run agency.RunID, id agency.AgentID) error {
 	beat, err := clock(tx)
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(`UPDATE board_agent SET last_heartbeat_at = ?, missed = 0, beat = ?
-WHERE run_id = ? AND agent_id = ? AND completed_at = 0`, store.Micros(tx.Now), int64(beat), string(run), string(id))
+	res, err := tx.Exec(beatAgent, store.Micros(tx.Now), int64(beat), string(run), string(id))
 	if err != nil {
 		return err
 	}
 	if n, _ := res.RowsAffected(); n == 0 {
 		return absent(tx, run, id)
 	}
-	return lease.RenewAll(tx, lockPrefix(run), string(id))
+	return store.Tell(tx, Alive(), Member{run, id})
 }
 
-// mustLive refuses an agent that never joined or has ended: what it would get
+// MustLive refuses an agent that never joined or has ended: what it would get
 // nobody would release.
-func mustLive(q store.Querier, run agency.RunID, id agency.AgentID) error {
+func MustLive(q store.Querier, run agency.RunID, id agency.AgentID) error {
 	a, err := AgentOf(q, run, id)
 	if err == nil && a.Status.Ended() {
 		err = absent(q, run, id)
@@ -194,25 +181,15 @@ func Leave(tx *store.Tx, run agency.RunID, id agency.AgentID, status AgentStatus
 	if err != nil || a.Status.Ended() {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE board_agent SET status = ?, activity = ?, completed_at = ?3, last_activity_at = ?3
-WHERE run_id = ? AND agent_id = ?`, string(status), reason, store.Micros(tx.Now), string(run), string(id)); err != nil {
+	if _, err := tx.Exec(endAgent, string(status), reason, store.Micros(tx.Now), string(run), string(id)); err != nil {
 		return err
 	}
-	delete(crewOf(tx), member{run, string(id)})
-	if err := releaseAll(tx, run, id, "its holder has "+string(status)); err != nil {
+	delete(agentsKnown(tx), Member{run, id})
+	if err := store.Tell(tx, Left(), Departure{Member{run, id}, "its holder has " + string(status)}); err != nil {
 		return err
 	}
 	_, err = Bury(tx, run, id, "the recipient has ended: "+string(status))
 	return err
-}
-
-// releaseAll gives away what an agent holds or waits for.
-func releaseAll(tx *store.Tx, run agency.RunID, id agency.AgentID, reason string) error {
-	return errors.Join(
-		disownAll(tx, run, id),
-		releaseLocks(tx, run, id, reason),
-		releaseTokens(tx, run, id, reason),
-	)
 }
 
 // Missed counts the heartbeats that the working agents of a run owe and
@@ -229,7 +206,7 @@ func Missed(tx *store.Tx, run agency.RunID) ([]Agent, error) {
 	for i := range late {
 		a := &late[i]
 		known := a.Missed
-		if err := tx.QueryRow(`UPDATE board_agent SET missed = (? - beat) / heartbeat WHERE run_id = ? AND agent_id = ? RETURNING missed`,
+		if err := tx.QueryRow(countMissed,
 			int64(now), string(run), string(a.ID)).Scan(&a.Missed); err != nil {
 			return nil, err
 		}
@@ -252,22 +229,22 @@ func Late(q store.Querier, run agency.RunID) ([]Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return agents(q, `WHERE run_id = ? AND status IN ('initializing', 'active') AND heartbeat <= ? - beat`, string(run), int64(now))
+	return agents(q, selectLateAgents, string(run), int64(now))
 }
 
 // Live are the agents of a run that have not ended, by id.
 func Live(q store.Querier, run agency.RunID) ([]Agent, error) {
-	return agents(q, `WHERE run_id = ? AND completed_at = 0`, string(run))
+	return agents(q, selectLiveAgents, string(run))
 }
 
 // Agents are all agents that ever joined a run, by id.
 func Agents(q store.Querier, run agency.RunID) ([]Agent, error) {
-	return agents(q, `WHERE run_id = ?`, string(run))
+	return agents(q, selectAllAgents, string(run))
 }
 
 // AgentOf reads one agent; KindNotFound where it never joined.
 func AgentOf(q store.Querier, run agency.RunID, id agency.AgentID) (Agent, error) {
-	found, err := agents(q, `WHERE run_id = ? AND agent_id = ?`, string(run), string(id))
+	found, err := agents(q, selectAgent, string(run), string(id))
 	if err != nil {
 		return Agent{}, err
 	}
@@ -278,27 +255,15 @@ func AgentOf(q store.Querier, run agency.RunID, id agency.AgentID) (Agent, error
 	return found[0], nil
 }
 
-func agents(q store.Querier, where string, args ...any) ([]Agent, error) {
-	rows, err := q.Query(`SELECT run_id, agent_id, role, name, contract_id, status, activity, turns, tokens, files, tool_calls,
-errors, last_tool, last_file, progress, started_at, last_activity_at, last_heartbeat_at, completed_at, heartbeat, missed
-FROM board_agent `+where+` ORDER BY agent_id`, args...)
-	if err != nil {
-		return nil, err
-	}
-	var out []Agent
-	for rows.Next() {
-		var a Agent
+func agents(q store.Querier, query string, args ...any) ([]Agent, error) {
+	all, err := store.All(q, func(row store.Scanner) (a Agent, err error) {
 		var started, active, beat, completed int64
-		if err := rows.Scan(&a.Run, &a.ID, &a.Role, &a.Name, &a.Contract, &a.Status, &a.Activity, &a.Turns, &a.Tokens,
+		err = row.Scan(&a.Run, &a.ID, &a.Role, &a.Name, &a.Contract, &a.Status, &a.Activity, &a.Turns, &a.Tokens,
 			&a.Files, &a.ToolCalls, &a.Errors, &a.LastTool, &a.LastFile, &a.Progress, &started, &active, &beat, &completed,
-			&a.HeartbeatInterval, &a.Missed); err != nil {
-			return nil, err
-		}
+			&a.HeartbeatInterval, &a.Missed)
 		a.StartedAt, a.LastActivityAt, a.LastHeartbeatAt = store.Time(started), store.Time(active), store.Time(beat)
-		if completed != 0 {
-			a.CompletedAt = store.Time(completed)
-		}
-		out = append(out, a)
-	}
-	return slices.Clip(out), rows.Err()
+		a.CompletedAt = moment(completed)
+		return a, err
+	}, query, args...)
+	return slices.Clip(all), err
 }

@@ -169,11 +169,3 @@ func (d *desk) board() *Board {
 	d.Cleanup(func() { _ = b.Close() })
 	return b
 }
-
-// until waits for what another goroutine writes.
-func (d *desk) until(ok func(*store.Tx) bool) {
-	d.Helper()
-	for is := false; !is; {
-		d.do(func(tx *store.Tx) error { is = ok(tx); return nil })
-	}
-}

@@ -1,5 +1,7 @@
 // Package board is what the agents of a run share: their mail, who of them is
-// at work, their shared state, locks and tokens (R5; R1 4.1 to 4.5).
+// at work, which files they change and what they disagree on. board/state is
+// their shared state, board/lock their locks and execution tokens; parts.go is
+// what this package tells them of.
 //
 // The database is the record of all of it; memory only wakes those who wait.
 // Each operation is a function of a transaction (store.Tx), so that a caller
@@ -30,7 +32,7 @@ var migrations embed.FS
 
 // Migrations is this package's schema. It needs those of event and lease.
 func Migrations() store.Set {
-	return store.Set{Name: "board", FS: migrations, Blobs: []string{"SELECT payload_hash FROM board_message WHERE payload_hash <> ''"}}
+	return store.Set{Name: "board", FS: migrations, Blobs: []string{blobsOfMessages}}
 }
 
 // Options are what the configuration and the roster say. A zero field means
@@ -55,6 +57,8 @@ type Options struct {
 	// own transaction, so that whoever waits for it is woken by the same commit.
 	// It sees replies that are sent by this Board.
 	Answered func(tx *store.Tx, reply agency.Message) error
+	// Timed is what Keep ends beside mail: that of board/state and board/lock.
+	Timed []Timed
 	// Events is the log that Subscribe follows.
 	Events *event.Log
 }
@@ -62,14 +66,13 @@ type Options struct {
 // Board is the board of one store in this process. Its methods may be called
 // by any goroutine.
 type Board struct {
-	db      *store.DB
-	o       Options
-	boxes   *boxes
-	turns   *turns
-	watches *watches
-	sends   *store.Together[agency.Message]
-	stop    func()
-	over    chan struct{} // closed by Close
+	db    *store.DB
+	o     Options
+	boxes *boxes
+	sends *store.Together[agency.Message]
+	timed []Timed
+	stop  func()
+	over  chan struct{} // closed by Close
 }
 
 // Open makes the board of a store and counts what waits there. There is one a
@@ -90,18 +93,9 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Board, error) {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
-	b := &Board{db: db, o: o, boxes: newBoxes(), turns: newTurns(), watches: newWatches(), over: make(chan struct{})}
+	b := &Board{db: db, o: o, boxes: newBoxes(), timed: append([]Timed{{Due, Sweep}}, o.Timed...), over: make(chan struct{})}
 	b.sends = store.NewTogether(db, func(tx *store.Tx, ms []agency.Message, errs []error) error { return sendAll(tx, b, ms, errs) })
-	stops := []func(){
-		store.Subscribe(db, moved(), b.boxes.feed),
-		store.Subscribe(db, tokenGranted(), b.turns.feed),
-		store.Subscribe(db, stateChanged(), b.watches.feed),
-	}
-	b.stop = func() {
-		for _, stop := range stops {
-			stop()
-		}
-	}
+	b.stop = store.Subscribe(db, moved(), b.boxes.feed)
 	if err := db.Write(ctx, census); err != nil {
 		b.stop()
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // Limits of a message. Larger data goes into the repository, or into a blob
@@ -26,8 +27,8 @@ const (
 // check says what is wrong with a message that can be seen without looking at
 // the board.
 func check(m agency.Message) error {
-	if m.ID == "" || len(m.ID) > maxID || !plain(string(m.ID)) {
-		return agency.Errorf(agency.KindInvalid, "message id %q: want 1 to %d bytes without control characters", clip(string(m.ID)), maxID)
+	if m.ID == "" || len(m.ID) > maxID || !Plain(string(m.ID)) {
+		return agency.Errorf(agency.KindInvalid, "message id %q: want 1 to %d bytes without control characters", text.Head(string(m.ID), 64), maxID)
 	}
 	if m.RunID == "" {
 		return wrong(m, "names no run")
@@ -42,12 +43,12 @@ func check(m agency.Message) error {
 
 func checkRoute(m agency.Message) error {
 	switch {
-	case m.From == "" || len(m.From) > maxID || !plain(m.From):
-		return wrong(m, "sender %q: want 1 to %d bytes", clip(m.From), maxID)
+	case m.From == "" || len(m.From) > maxID || !Plain(m.From):
+		return wrong(m, "sender %q: want 1 to %d bytes", text.Head(m.From, 64), maxID)
 	case m.To == "" && m.ToRole == "":
 		return wrong(m, "names no recipient: set an agent, a role or %q", agency.Everyone)
 	case m.To != "" && m.ToRole != "":
-		return wrong(m, "names both an agent (%s) and a role (%s)", clip(m.To), clip(string(m.ToRole)))
+		return wrong(m, "names both an agent (%s) and a role (%s)", text.Head(m.To, 64), text.Head(string(m.ToRole), 64))
 	case len(m.To) > maxID || len(m.ToRole) > maxID:
 		return wrong(m, "a recipient of %d bytes: want at most %d", max(len(m.To), len(m.ToRole)), maxID)
 	case m.To == agency.FromHuman || m.To == agency.FromSystem:
@@ -55,7 +56,7 @@ func checkRoute(m agency.Message) error {
 	case m.To == m.From:
 		return wrong(m, "%s writes to itself", m.From)
 	case !m.Type.Known():
-		return wrong(m, "unknown type %q", clip(string(m.Type)))
+		return wrong(m, "unknown type %q", text.Head(string(m.Type), 64))
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func keepPayload(tx *store.Tx, m *agency.Message) error {
 	b, err := tx.Blob(m.PayloadHash)
 	switch {
 	case agency.KindOf(err) == agency.KindNotFound:
-		return agency.Errorf(agency.KindNotFound, "message %s: payload %s is not in the store", m.ID, clip(string(m.PayloadHash)))
+		return agency.Errorf(agency.KindNotFound, "message %s: payload %s is not in the store", m.ID, text.Head(string(m.PayloadHash), 64))
 	case err != nil:
 		return err
 	case len(b) > MaxPayload:
@@ -132,15 +133,7 @@ func wrong(m agency.Message, format string, args ...any) error {
 	return agency.Errorf(agency.KindInvalid, "message %s: "+format, append([]any{m.ID}, args...)...)
 }
 
-// plain tells whether a name can be printed on one line.
-func plain(s string) bool {
+// Plain tells whether a name can be printed on one line.
+func Plain(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
-}
-
-// clip shortens what somebody else chose, for an error's text.
-func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "…"
-	}
-	return s
 }

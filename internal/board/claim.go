@@ -2,11 +2,10 @@ package board
 
 import (
 	"cmp"
-	"strconv"
-	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // Recipient is who takes mail: an agent with its role, in one session. Mail of
@@ -90,10 +89,7 @@ type head struct {
 	expires int64
 }
 
-const headColumns = `m.seq, d.agent IS NOT NULL, coalesce(d.status, m.status), coalesce(d.agent, m.agent), coalesce(d.session, m.session),
-coalesce(d.expires, m.expires)`
-
-func scanHead(row scanner) (h head, err error) {
+func scanHead(row store.Scanner) (h head, err error) {
 	h.Message, err = scanMessage(row, &h.seq, &h.copy, &h.status, &h.agent, &h.session, &h.expires)
 	if h.agent == "" && h.To != agency.Everyone {
 		h.agent = agency.AgentID(h.To)
@@ -113,24 +109,17 @@ func (h head) box() string {
 func (h head) update(tx *store.Tx, set string, args ...any) error {
 	args = append(args, h.seq)
 	if !h.copy {
-		_, err := tx.Exec(`UPDATE board_message SET `+set+` WHERE seq = ?`, args...)
+		_, err := tx.Exec(updateMessage(set), args...)
 		return err
 	}
-	_, err := tx.Exec(`UPDATE board_delivery SET `+set+` WHERE message = ? AND agent = ?`, append(args, string(h.agent))...)
+	_, err := tx.Exec(updateCopy(set), append(args, string(h.agent))...)
 	return err
 }
 
-// lying reads what matches, in messages and in the copies of those to
-// everyone, which have the same columns for it: oldest first, at most most
-// where it is not 0.
+// lying reads the deliveries that match, of direct messages and of those to everyone:
+// oldest first, at most so many where most is not 0.
 func lying(q store.Querier, most int, messages, copies string, args ...any) ([]head, error) {
-	limit := ""
-	if most > 0 {
-		limit = " LIMIT " + strconv.Itoa(most)
-	}
-	return scanHeads(q.Query(`SELECT `+messageColumns+`, `+headColumns+` FROM (
-SELECT seq, '' AS copy FROM board_message WHERE `+messages+` UNION ALL SELECT message, agent FROM board_delivery WHERE `+copies+`) h
-JOIN board_message m ON m.seq = h.seq LEFT JOIN board_delivery d ON d.message = h.seq AND d.agent = h.copy ORDER BY h.seq, h.copy`+limit, args...))
+	return store.All(q, scanHead, selectHeads(messages, copies, most), args...)
 }
 
 func (h head) late(tx *store.Tx) (bool, error) {
@@ -146,59 +135,14 @@ func (h head) late(tx *store.Tx) (bool, error) {
 // one partial index, so that its cost does not grow with the backlog.
 func heads(tx *store.Tx, who Recipient, most int, types []agency.MessageType, floor int64) ([]head, error) {
 	query, args := headQuery(who, most, types, floor)
-	return scanHeads(tx.Query(query, args...))
-}
-
-func headQuery(who Recipient, most int, types []agency.MessageType, floor int64) (query string, args []any) {
-	var parts []string
-	args = []any{string(who.Run), string(who.Agent), string(who.Session), most, floor}
-	typed := ""
-	if len(types) > 0 {
-		typed = ` AND type IN (?` + strings.Repeat(`, ?`, len(types)-1) + `)`
-	}
-	part := func(fresh, seq, copy, from string) {
-		parts = append(parts, `SELECT * FROM (SELECT `+seq+` AS seq, `+copy+` AS copy, priority, `+fresh+` AS fresh FROM `+from+typed+`
-AND run_id = ?1 AND (expires = 0 OR expires > ?5) ORDER BY priority DESC, `+seq+` LIMIT ?4)`)
-		for _, t := range types {
-			args = append(args, string(t))
-		}
-	}
-	const earlier = ` WHERE agent = ?2 AND status = 'delivered' AND session <> ?3`
-	part("0", "seq", "''", `board_message`+earlier)
-	part("0", "message", "agent", `board_delivery`+earlier)
-	part("1", "seq", "''", `board_message WHERE recipient = ?2 AND role = '' AND status = 'pending'`)
-	part("1", "message", "agent", `board_delivery WHERE agent = ?2 AND status = 'pending'`)
-	if who.Role != "" {
-		role := `?` + strconv.Itoa(len(args)+1)
-		args = append(args, string(who.Role))
-		part("1", "seq", "''", `board_message WHERE recipient = '' AND role = `+role+` AND status = 'pending'`)
-	}
-	return `SELECT ` + messageColumns + `, ` + headColumns + ` FROM (` + strings.Join(parts, " UNION ALL ") + `) h
-JOIN board_message m ON m.seq = h.seq LEFT JOIN board_delivery d ON d.message = h.seq AND d.agent = h.copy
-ORDER BY h.fresh, h.priority DESC, h.seq LIMIT ?4`, args
-}
-
-func scanHeads(rows *store.Rows, err error) ([]head, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
-	var out []head
-	for rows.Next() {
-		h, err := scanHead(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, h)
-	}
-	return out, rows.Err()
+	return store.All(tx, scanHead, query, args...)
 }
 
 // take hands a message to a recipient.
 func (h *head) take(tx *store.Tx, who Recipient) error {
-	set, args := `status = 'delivered', session = ?, delivered_at = ?`, []any{string(who.Session), store.Micros(tx.Now)}
+	set, args := setDelivered, []any{string(who.Session), store.Micros(tx.Now)}
 	if !h.copy {
-		set, args = set+`, agent = ?`, append(args, string(who.Agent))
+		set, args = set+takenBy, append(args, string(who.Agent))
 	}
 	if err := h.update(tx, set, args...); err != nil {
 		return err
@@ -219,7 +163,7 @@ func (h *head) take(tx *store.Tx, who Recipient) error {
 
 // taken tells that a message was handed over.
 func taken(m agency.Message, who Recipient) agency.Event {
-	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, "message of "+m.From+" handed to "+string(who.Agent)+": "+firstLine(cmp.Or(m.Subject, m.Body)),
+	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, "message of "+m.From+" handed to "+string(who.Agent)+": "+text.FirstLine(cmp.Or(m.Subject, m.Body), longest),
 		agency.MessageDelivered{Message: m.ID, To: who.Agent, Session: who.Session})
 	ev.AgentID, ev.Role, ev.ContractID, ev.RelatedMessage = who.Agent, who.Role, m.ContractID, m.ID
 	return ev

@@ -2,6 +2,7 @@ package board
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // ConflictKind says what agents disagree on.
 type ConflictKind string
 
-// The kinds of conflicts (R1 4.5). What shows them are the harness's own
+// The kinds of conflicts. What shows them are the harness's own
 // records, of files and of reviews; an agent's word that it has changed a file
 // shows nothing.
 const (
@@ -73,7 +74,7 @@ func RecordConflict(tx *store.Tx, run agency.RunID, c Conflict) (Conflict, error
 	if c.Resource == "" || len(c.Agents) < 2 || len(c.Evidence) == 0 {
 		return c, agency.Errorf(agency.KindInvalid, "conflict of %v over %q shown by %v: want two agents, a resource and evidence", c.Agents, c.Resource, c.Evidence)
 	}
-	known, err := conflicts(tx, `WHERE run_id = ? AND kind = ? AND resource = ? ORDER BY seq`, string(run), string(c.Kind), c.Resource)
+	known, err := conflicts(tx, selectConflictsOver, string(run), string(c.Kind), c.Resource)
 	if err != nil {
 		return c, err
 	}
@@ -105,16 +106,13 @@ func putConflict(tx *store.Tx, run agency.RunID, c Conflict) (id int64, err erro
 		return 0, err
 	}
 	if c.ID != 0 {
-		_, err := tx.Exec(`UPDATE board_conflict SET agents = ?, evidence = ?, status = 'open', escalated = '' WHERE seq = ?`,
+		_, err := tx.Exec(growConflict,
 			string(agents), string(evidence), c.ID)
 		return c.ID, err
 	}
-	res, err := tx.Exec(`INSERT INTO board_conflict (run_id, kind, resource, agents, evidence, status, created_at) VALUES (?, ?, ?, ?, ?, 'open', ?)`,
-		string(run), string(c.Kind), c.Resource, string(agents), string(evidence), store.Micros(tx.Now))
-	if err != nil {
-		return 0, err
-	}
-	return res.LastInsertId()
+	err = tx.QueryRow(insertConflict,
+		string(run), string(c.Kind), c.Resource, string(agents), string(evidence), store.Micros(tx.Now)).Scan(&id)
+	return id, err
 }
 
 // union are the members of both, those of a first.
@@ -134,17 +132,17 @@ func containsAll(all, some []agency.MessageID) bool {
 
 // Unresolved are the conflicts of a run that are open or escalated.
 func Unresolved(q store.Querier, run agency.RunID) ([]Conflict, error) {
-	return conflicts(q, `WHERE run_id = ? AND status <> 'resolved' ORDER BY seq`, string(run))
+	return conflicts(q, selectUnresolved, string(run))
 }
 
 // Conflicts are those of a run, in the order in which they were found.
 func Conflicts(q store.Querier, run agency.RunID) ([]Conflict, error) {
-	return conflicts(q, `WHERE run_id = ? ORDER BY seq`, string(run))
+	return conflicts(q, selectAllConflicts, string(run))
 }
 
 // ConflictOf reads one conflict.
 func ConflictOf(q store.Querier, run agency.RunID, id int64) (Conflict, error) {
-	found, err := conflicts(q, `WHERE run_id = ? AND seq = ?`, string(run), id)
+	found, err := conflicts(q, selectConflict, string(run), id)
 	if err != nil {
 		return Conflict{}, err
 	}
@@ -154,29 +152,16 @@ func ConflictOf(q store.Querier, run agency.RunID, id int64) (Conflict, error) {
 	return found[0], nil
 }
 
-func conflicts(q store.Querier, where string, args ...any) ([]Conflict, error) {
-	rows, err := q.Query(`SELECT seq, run_id, kind, resource, agents, evidence, status, escalated, decided_by, how,
-proof_kind, proof, created_at, decided_at FROM board_conflict `+where, args...)
-	if err != nil {
-		return nil, err
-	}
-	var out []Conflict
-	for rows.Next() {
-		var c Conflict
+func conflicts(q store.Querier, query string, args ...any) ([]Conflict, error) {
+	return store.All(q, func(row store.Scanner) (c Conflict, err error) {
 		var agents, evidence string
 		var created, decided int64
-		if err := rows.Scan(&c.ID, &c.Run, &c.Kind, &c.Resource, &agents, &evidence, &c.Status, &c.EscalatedTo, &c.By, &c.How,
+		if err := row.Scan(&c.ID, &c.Run, &c.Kind, &c.Resource, &agents, &evidence, &c.Status, &c.EscalatedTo, &c.By, &c.How,
 			&c.Proof.Kind, &c.Proof.Ref, &created, &decided); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(agents), &c.Agents); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(evidence), &c.Evidence); err != nil {
-			return nil, err
+			return c, err
 		}
 		c.CreatedAt, c.DecidedAt = store.Time(created), moment(decided)
-		out = append(out, c)
-	}
-	return out, rows.Err()
+		err = errors.Join(json.Unmarshal([]byte(agents), &c.Agents), json.Unmarshal([]byte(evidence), &c.Evidence))
+		return c, err
+	}, query, args...)
 }

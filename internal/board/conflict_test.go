@@ -127,7 +127,7 @@ func TestAConflictIsEscalated(t *testing.T) {
 	}
 	d.do(func(tx *store.Tx) error {
 		m, err := Get(tx, run, agency.MessageID(d.escalatedTo(tx, found[0].ID)))
-		if m.ToRole != manager || m.Type != agency.MessageEscalate {
+		if m.ToRole != agency.RoleProjectManager || m.Type != agency.MessageEscalate {
 			t.Errorf("%+v", m)
 		}
 		ms, _ := Messages(tx, run)

@@ -16,8 +16,7 @@ const reasonExpired = "its time to live is over"
 // and returns them; their senders are told. What it has claimed of its role's
 // mail waits for the others.
 func Bury(tx *store.Tx, run agency.RunID, id agency.AgentID, reason string) ([]agency.Message, error) {
-	hs, err := lying(tx, 0, `run_id = ?1 AND (recipient = ?2 AND role = '' AND status = 'pending' OR agent = ?2 AND status = 'delivered')`,
-		`run_id = ?1 AND agent = ?2 AND status IN ('pending', 'delivered')`, string(run), string(id))
+	hs, err := lying(tx, 0, unreadBy, unreadCopies, string(run), string(id))
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +40,7 @@ func Bury(tx *store.Tx, run agency.RunID, id agency.AgentID, reason string) ([]a
 // BuryRun makes dead letters of all mail of a run that was not read: the run
 // has ended, nobody is told and nothing is overdue any more.
 func BuryRun(tx *store.Tx, run agency.RunID, reason string) error {
-	const where = `run_id = ?1 AND status IN ('pending', 'delivered')`
-	hs, err := lying(tx, 0, where, where, string(run))
+	hs, err := lying(tx, 0, unread, unread, string(run))
 	if err != nil {
 		return err
 	}
@@ -51,14 +49,14 @@ func BuryRun(tx *store.Tx, run agency.RunID, reason string) error {
 			return err
 		}
 	}
-	_, err = tx.Exec(`UPDATE board_message SET due = 0 WHERE run_id = ? AND due > 0`, string(run))
+	_, err = tx.Exec(dropDeadlines, string(run))
 	return err
 }
 
 // bury makes a delivery a dead letter, and tells the sender where there is one
 // that lives.
 func (h head) bury(tx *store.Tx, reason string, tell bool) error {
-	if err := h.update(tx, `status = 'failed', reason = ?`, reason); err != nil {
+	if err := h.update(tx, setFailed, reason); err != nil {
 		return err
 	}
 	switch h.status {
@@ -101,14 +99,14 @@ func answered(tx *store.Tx, b *Board, m agency.Message) error {
 	if m.From == agency.FromSystem {
 		return nil
 	}
-	_, err := tx.Exec(`UPDATE board_message SET due = 0 WHERE run_id = ? AND id = ? AND due > 0 AND sender <> ?`,
+	_, err := tx.Exec(meetDeadline,
 		string(m.RunID), string(m.InReplyTo), m.From)
 	if err != nil || b == nil || b.o.Answered == nil {
 		return err
 	}
-	// Also one that comes late wakes who waits.
+	// A late answer wakes the run that waits for it, too.
 	var waits bool
-	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM board_message WHERE run_id = ? AND id = ? AND wants AND within > 0 AND sender <> ?)`,
+	err = tx.QueryRow(isAwaited,
 		string(m.RunID), string(m.InReplyTo), m.From).Scan(&waits)
 	if err != nil || !waits {
 		return err
@@ -124,8 +122,7 @@ func Sweep(tx *store.Tx, most int) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	const where = `expires > 0 AND expires <= ?1 AND status IN ('pending', 'delivered')`
-	hs, err := lying(tx, most, where, where, int64(now))
+	hs, err := lying(tx, most, expired, expired, int64(now))
 	if err != nil {
 		return 0, err
 	}
@@ -139,8 +136,7 @@ func Sweep(tx *store.Tx, most int) (n int, err error) {
 }
 
 func overdue(tx *store.Tx, now time.Duration, most int) (int, error) {
-	rows, err := tx.Query(`UPDATE board_message SET due = 0 WHERE seq IN
-(SELECT seq FROM board_message WHERE due > 0 AND due <= ? ORDER BY due LIMIT ?) RETURNING run_id, id`, int64(now), most)
+	rows, err := tx.Query(takeOverdue, int64(now), most)
 	if err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 //go:embed edits.md
@@ -115,8 +116,7 @@ func standsOn(q store.Querier, e Edits) (n int64, err error) {
 	if e.First {
 		return 0, nil
 	}
-	err = q.QueryRow(`SELECT coalesce((SELECT n FROM board_landing WHERE run_id = ?1 AND commit_id = ?2),
-(SELECT max(n) FROM board_landing WHERE run_id = ?1), 0)`, string(e.Run), string(e.Base)).Scan(&n)
+	err = q.QueryRow(selectBefore, string(e.Run), string(e.Base)).Scan(&n)
 	return n, err
 }
 
@@ -131,7 +131,7 @@ type editor struct {
 // returns the others who have changed it apart from this contract.
 func edited(tx *store.Tx, e Edits, file string, at int64) (apart []editor, first bool, err error) {
 	part := slices.Contains(e.Parts, file)
-	res, err := tx.Exec(`INSERT INTO board_edit (run_id, path, contract_id, agent, part) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	res, err := tx.Exec(insertEdit,
 		string(e.Run), file, string(e.Contract), string(e.Agent), part)
 	if err != nil {
 		return nil, false, err
@@ -139,23 +139,11 @@ func edited(tx *store.Tx, e Edits, file string, at int64) (apart []editor, first
 	if n, _ := res.RowsAffected(); n == 0 {
 		return nil, false, nil
 	}
-	rows, err := tx.Query(`SELECT contract_id, agent, coalesce((SELECT max(n) FROM board_landing l
-	WHERE l.run_id = e.run_id AND l.contract_id = e.contract_id), 0) AS landed
-FROM board_edit e WHERE run_id = ? AND path = ? AND contract_id <> ? AND NOT (part AND ?) ORDER BY contract_id`,
-		string(e.Run), file, string(e.Contract), part)
-	if err != nil {
-		return nil, false, err
-	}
-	for rows.Next() {
-		var o editor
-		if err := rows.Scan(&o.contract, &o.agent, &o.landed); err != nil {
-			return nil, false, err
-		}
-		if (o.landed == 0 || o.landed > at) && o.agent != e.Agent {
-			apart = append(apart, o)
-		}
-	}
-	return apart, true, rows.Err()
+	others, err := store.All(tx, func(row store.Scanner) (o editor, err error) {
+		err = row.Scan(&o.contract, &o.agent, &o.landed)
+		return o, err
+	}, selectOtherEdits, string(e.Run), file, string(e.Contract), part)
+	return slices.DeleteFunc(others, func(o editor) bool { return o.landed > 0 && o.landed <= at || o.agent == e.Agent }), err == nil, err
 }
 
 func tellStray(tx *store.Tx, e Edits, files []string) error {
@@ -208,7 +196,7 @@ func (n *editNote) send(tx *store.Tx) error {
 		if err := Send(tx, agency.Message{
 			ID: agency.MessageID(fmt.Sprintf("edits/%s/%s/%s", n.Turn, n.Other, v.to)), RunID: n.Run, From: agency.FromSystem, To: string(v.to),
 			Type: agency.MessageFileModified, ContractID: cmp.Or(a.Contract, n.Contract),
-			Subject: "Also changed by " + v.With + ": " + few(files), Body: body.String(),
+			Subject: "Also changed by " + v.With + ": " + text.Few(files, 3), Body: body.String(),
 		}); err != nil {
 			return err
 		}
@@ -216,28 +204,18 @@ func (n *editNote) send(tx *store.Tx) error {
 	return nil
 }
 
-// few names the first of a list of files.
-func few(files []string) string {
-	if len(files) > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(files[:3], ", "), len(files)-3)
-	}
-	return strings.Join(files, ", ")
-}
-
 // Landed records that a contract has landed as a commit, in the transaction
 // that acknowledges the landing: these come in the order of the branch. Once
 // more is nothing.
 func Landed(tx *store.Tx, run agency.RunID, contract agency.ContractID, commit agency.OID) error {
-	_, err := tx.Exec(`INSERT INTO board_landing (run_id, n, commit_id, contract_id)
-SELECT ?1, 1 + coalesce((SELECT max(n) FROM board_landing WHERE run_id = ?1), 0), ?2, ?3
-WHERE NOT EXISTS (SELECT 1 FROM board_landing WHERE run_id = ?1 AND commit_id = ?2)`, string(run), string(commit), string(contract))
+	_, err := tx.Exec(insertLanding, string(run), string(commit), string(contract))
 	return err
 }
 
 // EditsOf are the files that the contracts of a run have changed, those that
 // landed too.
 func EditsOf(q store.Querier, run agency.RunID) (map[agency.ContractID][]string, error) {
-	rows, err := q.Query(`SELECT contract_id, path FROM board_edit WHERE run_id = ? ORDER BY contract_id, path`, string(run))
+	rows, err := q.Query(selectEdits, string(run))
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +233,6 @@ func EditsOf(q store.Querier, run agency.RunID) (map[agency.ContractID][]string,
 
 // EndEdits forgets what a contract has changed that ended and never landed.
 func EndEdits(tx *store.Tx, run agency.RunID, contract agency.ContractID) error {
-	_, err := tx.Exec(`DELETE FROM board_edit WHERE run_id = ?1 AND contract_id = ?2
-AND NOT EXISTS (SELECT 1 FROM board_landing WHERE run_id = ?1 AND contract_id = ?2)`, string(run), string(contract))
+	_, err := tx.Exec(deleteEdits, string(run), string(contract))
 	return err
 }

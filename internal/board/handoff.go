@@ -8,17 +8,9 @@ import (
 	"agency/internal/store"
 )
 
-// manager is the role that decides who goes on with what.
-const manager agency.RoleID = "project_manager"
-
-// OutputsKey is where the outputs of a contract stand in the shared state.
-func OutputsKey(run agency.RunID, contract agency.ContractID) Key {
-	return Key{Namespace: OfContract, Run: run, Of: string(contract), Name: "outputs"}
-}
-
 // Handoff leaves the n-th package of a contract to its next agent, which has
-// joined: it is in that agent's inbox, and the outputs that it names are shared,
-// both or neither. Once more is nothing, whatever has become of the files or the
+// joined: it is in that agent's inbox, and told (see HandedOver), both or neither.
+// Once more is nothing, whatever has become of the files or the
 // checks since. An agent that has ended is spoken for by the harness.
 func Handoff(tx *store.Tx, n int, p agency.HandoffPackage) error {
 	if p.Contract == "" || p.Status == "" || p.NextContract == "" {
@@ -29,11 +21,11 @@ func Handoff(tx *store.Tx, n int, p agency.HandoffPackage) error {
 		return err
 	}
 	for i, file := range p.FilesModified {
-		at, err := parsePath(file)
+		at, err := ParsePath(file)
 		if err != nil {
 			return err
 		}
-		p.FilesModified[i] = at.shown
+		p.FilesModified[i] = at.Shown
 	}
 	payload, err := json.Marshal(p)
 	if err != nil {
@@ -52,9 +44,8 @@ func Handoff(tx *store.Tx, n int, p agency.HandoffPackage) error {
 	} else if from.Status.Ended() {
 		m.From = agency.FromSystem
 	}
-	if err := Send(tx, m); err != nil || len(p.Outputs) == 0 {
+	if err := Send(tx, m); err != nil {
 		return err
 	}
-	_, err = PutState(tx, Write{Key: OutputsKey(p.Run, p.Contract), Value: p.Outputs, By: string(p.From), ID: string(id)})
-	return err
+	return store.Tell(tx, HandedOver(), Package{id, p})
 }

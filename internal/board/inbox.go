@@ -92,14 +92,7 @@ func (c *counts) forget(run agency.RunID) {
 // after it is told after it.
 func census(tx *store.Tx) error {
 	all := newCounts()
-	rows, err := tx.Query(`SELECT run_id, recipient, role, '', count(*) FROM board_message
-WHERE status = 'pending' GROUP BY run_id, recipient, role UNION ALL
-SELECT run_id, agent, '', '', count(*) FROM board_delivery
-WHERE status = 'pending' GROUP BY run_id, agent UNION ALL
-SELECT run_id, agent, NULL, session, count(*) FROM board_message
-WHERE status = 'delivered' GROUP BY run_id, agent, session UNION ALL
-SELECT run_id, agent, NULL, session, count(*) FROM board_delivery
-WHERE status = 'delivered' GROUP BY run_id, agent, session`)
+	rows, err := tx.Query(countMail)
 	if err != nil {
 		return err
 	}

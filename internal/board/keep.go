@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"agency/internal/agency"
-	"agency/internal/lease"
 	"agency/internal/store"
 )
 
@@ -88,7 +87,7 @@ func (b *Board) Keep(ctx context.Context) error {
 func (b *Board) tidy(ctx context.Context) (time.Duration, error) {
 	for {
 		in, timed := time.Duration(0), false
-		if err := b.db.Read(ctx, func(q *store.Snapshot) (err error) { in, timed, err = Due(q); return err }); err != nil {
+		if err := b.db.Read(ctx, func(q *store.Snapshot) (err error) { in, timed, err = b.due(q); return err }); err != nil {
 			return 0, err
 		}
 		switch {
@@ -98,7 +97,15 @@ func (b *Board) tidy(ctx context.Context) (time.Duration, error) {
 			return min(in, b.cleanup()), nil
 		}
 		n := 0
-		if err := b.db.Write(ctx, func(tx *store.Tx) (err error) { n, err = Tidy(tx, atOnce); return err }); err != nil {
+		if err := b.db.Write(ctx, func(tx *store.Tx) error {
+			for _, part := range b.timed {
+				more, err := part.Tidy(tx, atOnce)
+				if n += more; err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
 			return 0, err
 		}
 		if n == 0 {
@@ -107,35 +114,27 @@ func (b *Board) tidy(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// Due is when the next Tidy has something to do, in time of the awake clock
-// from now; ok is false while nothing is timed.
-func Due(q store.Querier) (in time.Duration, ok bool, err error) {
-	var at int64
-	if err := q.QueryRow(`SELECT coalesce(min(at), 0) FROM (
-SELECT min(expires) AS at FROM board_delivery WHERE expires > 0 AND status IN ('pending', 'delivered')
-UNION ALL SELECT min(expires) FROM board_message WHERE expires > 0 AND status IN ('pending', 'delivered')
-UNION ALL SELECT min(due) FROM board_message WHERE due > 0
-UNION ALL SELECT min(expires) FROM board_state_head WHERE expires > 0)`).Scan(&at); err != nil {
-		return 0, false, err
-	}
-	now, err := clock(q)
-	if err != nil {
-		return 0, false, err
-	}
-	if at > 0 {
-		in, ok = max(0, time.Duration(at)-now), true
-	}
-	for _, prefix := range []string{anyLock, anyToken} {
-		left, held, err := lease.Next(q, prefix)
+// due is when the first of all parts has something to end.
+func (b *Board) due(q store.Querier) (in time.Duration, ok bool, err error) {
+	for _, part := range b.timed {
+		left, timed, err := part.Due(q)
 		if err != nil {
 			return 0, false, err
 		}
-		if held && (!ok || left < in) {
+		if timed && (!ok || left < in) {
 			in, ok = left, true
 		}
 	}
 	return in, ok, nil
 }
 
-// wakeKeep has Keep look again once the transaction is durable.
-func wakeKeep(tx *store.Tx) { publish(tx, change{timed: true}) }
+// Due is when the next Sweep has something to do, in time of the awake clock
+// from now; ok is false while nothing is timed.
+func Due(q store.Querier) (in time.Duration, ok bool, err error) {
+	var at int64
+	if err := q.QueryRow(nextDue).Scan(&at); err != nil || at == 0 {
+		return 0, false, err
+	}
+	now, err := clock(q)
+	return max(0, time.Duration(at)-now), true, err
+}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"database/sql"
 	"errors"
-	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // post writes parcels: each as a row, those of one shape in one statement, with
@@ -73,7 +73,7 @@ func (p *parcel) arrive(tx *store.Tx, b *Board) error {
 // sender.
 func (p *parcel) copies(tx *store.Tx, b *Board) error {
 	var seq int64
-	if err := tx.QueryRow(`SELECT seq FROM board_message WHERE run_id = ? AND id = ?`, string(p.RunID), string(p.ID)).Scan(&seq); err != nil {
+	if err := tx.QueryRow(selectSeq, string(p.RunID), string(p.ID)).Scan(&seq); err != nil {
 		return err
 	}
 	live, err := Live(tx, p.RunID)
@@ -101,8 +101,7 @@ func (p *parcel) copy(tx *store.Tx, b *Board, seq int64, to agency.AgentID) erro
 			session, status, at = r.to.who.Session, agency.MailDelivered, store.Micros(tx.Now)
 		}
 	}
-	if _, err := tx.Exec(`INSERT INTO board_delivery (message, agent, run_id, type, priority, expires, status, session, delivered_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, seq, string(to), string(p.RunID), string(p.Type), p.Priority, p.expires,
+	if _, err := tx.Exec(insertCopy, seq, string(to), string(p.RunID), string(p.Type), p.Priority, p.expires,
 		string(status), string(session), at); err != nil {
 		return err
 	}
@@ -114,8 +113,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, seq, string(to), string(p.RunID), string(p.
 	return appendEvent(tx, taken(p.Message, r.to.who))
 }
 
-// shape is which columns of a message's row are bound: those that each needs,
-// those of one that is not pending, and those that not all messages have.
+// shape says which groups of columns an insert of messages needs: those that every
+// message has, those of one that is not pending, the optional ones.
 type shape int
 
 const (
@@ -149,45 +148,6 @@ func ofOneRun(ps []*parcel) (n int) {
 	return n
 }
 
-// columns of each part. The shared ones are bound once a statement: with many
-// rows what is bound costs more than what is written.
-const (
-	sharedColumns = `run_id, created_at`
-	plainColumns  = `, id, sender, sender_role, recipient, type, body`
-	markedColumns = `, role, subject, contract_id, priority`
-	unmarked      = `, '', '', '', 0`
-	placedColumns = `, status, agent, session, delivered_at`
-	richColumns   = `, payload, payload_hash, in_reply_to, root, ttl, wants, within, due, expires`
-)
-
-// statements are the texts by shape and number of rows. A row that is refused
-// is not written, and what is written before it in the statement its caller
-// undoes: with OR FAIL SQLite need not remember for itself how to.
-var statements = func() (all [shapes][maxRows + 1]string) {
-	for s := range shapes {
-		columns, row := sharedColumns+plainColumns+markedColumns, `(?1, ?2`+bound(plainColumns)
-		if s&marked != 0 {
-			row += bound(markedColumns)
-		} else {
-			row += unmarked
-		}
-		if s&placed != 0 {
-			columns, row = columns+placedColumns, row+bound(placedColumns)
-		}
-		if s&rich != 0 {
-			columns, row = columns+richColumns, row+bound(richColumns)
-		}
-		row += `)`
-		for n := 1; n <= maxRows; n++ {
-			all[s][n] = `INSERT OR FAIL INTO board_message (` + columns + `) VALUES ` + row + strings.Repeat(`, `+row, n-1)
-		}
-	}
-	return all
-}()
-
-// bound is a place for each of some columns.
-func bound(columns string) string { return strings.Repeat(`, ?`, strings.Count(columns, `,`)) }
-
 func (s shape) insert(tx *store.Tx, ps []*parcel) error {
 	args := make([]any, 0, 2+23*len(ps))
 	args = append(args, string(ps[0].RunID), store.Micros(tx.Now))
@@ -197,7 +157,7 @@ func (s shape) insert(tx *store.Tx, ps []*parcel) error {
 			args = append(args, string(p.ToRole), p.Subject, string(p.ContractID), p.Priority)
 		}
 		if s&placed != 0 {
-			args = p.place(tx, args)
+			args = p.bindState(tx, args)
 		}
 		if s&rich != 0 {
 			root := p.ThreadRoot
@@ -212,7 +172,7 @@ func (s shape) insert(tx *store.Tx, ps []*parcel) error {
 	return err
 }
 
-func (p *parcel) place(tx *store.Tx, args []any) []any {
+func (p *parcel) bindState(tx *store.Tx, args []any) []any {
 	if p.promised == nil { // to everyone
 		return append(args, "", "", "", 0)
 	}
@@ -225,7 +185,7 @@ const longest = 80
 
 func sent(m *agency.Message) agency.Event {
 	to := cmp.Or(m.To, string(m.ToRole))
-	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, m.From+" to "+to+": "+firstLine(cmp.Or(m.Subject, m.Body)),
+	ev := agency.NewEvent(m.RunID, agency.SeverityInfo, m.From+" to "+to+": "+text.FirstLine(cmp.Or(m.Subject, m.Body), longest),
 		agency.MessageSent{Message: m.ID, From: m.From, To: to, Type: m.Type})
 	ev.Role, ev.ContractID, ev.RelatedMessage = m.FromRole, m.ContractID, m.ID
 	if m.FromRole != "" {
@@ -234,29 +194,11 @@ func sent(m *agency.Message) agency.Event {
 	return ev
 }
 
-// firstLine is what an event shows of a text: at most longest runes.
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	if len(line) <= longest { // bytes are no fewer than runes
-		return line
-	}
-	n, cut := 0, 0
-	for at := range line {
-		switch n++; {
-		case n == longest:
-			cut = at
-		case n > longest:
-			return line[:cut] + "…"
-		}
-	}
-	return line
-}
-
 // one reads a message as it was sent.
 func one(q store.Querier, run agency.RunID, id agency.MessageID) (agency.Message, error) {
-	m, err := scanMessage(q.QueryRow(`SELECT `+messageColumns+` FROM board_message m WHERE m.run_id = ? AND m.id = ?`, string(run), string(id)))
+	m, err := scanMessage(q.QueryRow(selectMessage, string(run), string(id)))
 	if errors.Is(err, sql.ErrNoRows) {
-		return m, agency.Errorf(agency.KindNotFound, "run %s has no message %q", run, clip(string(id))).WithMend("agency inspect %s --messages", run)
+		return m, agency.Errorf(agency.KindNotFound, "run %s has no message %q", run, text.Head(string(id), 64)).WithMend("agency inspect %s --messages", run)
 	}
 	return m, err
 }

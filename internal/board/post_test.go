@@ -2,7 +2,6 @@ package board
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -70,21 +69,4 @@ func TestMessagesOfAllShapesInOneCommit(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestFirstLine(t *testing.T) {
-	wide := strings.Repeat("ü", longest)
-	for text, want := range map[string]string{
-		"":                                "",
-		" one \n two":                     "one ",
-		wide:                              wide,
-		wide + "\nmore":                   wide,
-		wide + "x":                        wide[:2*(longest-1)] + "…",
-		strings.Repeat("x", 3*longest):    strings.Repeat("x", longest-1) + "…",
-		"\n\n" + strings.Repeat("ab", 40): strings.Repeat("ab", 40),
-	} {
-		if got := firstLine(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
 }

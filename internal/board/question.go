@@ -12,16 +12,10 @@ import (
 // response within a time. The first reply to it, in the order in which replies
 // became durable, is its answer; later ones are ordinary mail.
 
-// isReply picks, of the messages r of a thread, those that answer a message m:
-// a word of its own sender is none, nor is a notice of the harness about it.
-const isReply = `r.run_id = m.run_id AND r.root = m.id AND r.in_reply_to = m.id AND r.sender <> m.sender
-AND NOT (r.sender = 'system' AND r.type = 'error_occurred')`
-
 // Answer is the first reply to a message; ok is false where there is none.
 func Answer(q store.Querier, run agency.RunID, id agency.MessageID) (reply agency.Message, ok bool, err error) {
 	var found agency.MessageID
-	err = q.QueryRow(`SELECT r.id FROM board_message m JOIN board_message r ON r.in_reply_to <> '' AND `+isReply+`
-WHERE m.run_id = ? AND m.id = ? ORDER BY r.seq LIMIT 1`, string(run), string(id)).Scan(&found)
+	err = q.QueryRow(selectAnswer, string(run), string(id)).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return reply, false, nil
 	}
@@ -36,9 +30,7 @@ WHERE m.run_id = ? AND m.id = ? ORDER BY r.seq LIMIT 1`, string(run), string(id)
 // where it works, or waits for something else.
 func Question(q store.Querier, run agency.RunID, agent agency.AgentID) (m agency.Message, ok bool, err error) {
 	var found agency.MessageID
-	err = q.QueryRow(`SELECT m.id FROM board_message m JOIN board_agent a ON a.run_id = m.run_id AND a.agent_id = m.sender
-WHERE m.run_id = ? AND m.sender = ? AND m.contract_id = a.contract_id AND m.contract_id <> '' AND m.wants AND m.within > 0 AND a.completed_at = 0 AND a.status IN ('waiting', 'blocked')
-AND NOT EXISTS (SELECT 1 FROM board_message r WHERE r.in_reply_to <> '' AND `+isReply+`) ORDER BY m.seq DESC LIMIT 1`,
+	err = q.QueryRow(selectQuestion,
 		string(run), string(agent)).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return m, false, nil
@@ -54,7 +46,7 @@ AND NOT EXISTS (SELECT 1 FROM board_message r WHERE r.in_reply_to <> '' AND `+is
 // it: what it asked for is there. For one that is processed, or a dead letter,
 // it is nothing. A message to everyone is met by each for itself.
 func Meet(tx *store.Tx, run agency.RunID, id agency.MessageID) error {
-	hs, err := lying(tx, 0, `run_id = ?1 AND id = ?2 AND recipient <> '*' AND status IN ('pending', 'delivered', 'read')`, `0`, string(run), string(id))
+	hs, err := lying(tx, 0, unsettled, noCopies, string(run), string(id))
 	if err != nil || len(hs) == 0 {
 		return err
 	}
@@ -65,10 +57,10 @@ func Meet(tx *store.Tx, run agency.RunID, id agency.MessageID) error {
 	case agency.MailDelivered:
 		publish(tx, change{key: keyOf(h.RunID, agentBox(h.agent)), session: h.session, taken: -1})
 	}
-	if err := h.update(tx, `due = 0`); err != nil {
+	if err := h.update(tx, setNotDue); err != nil {
 		return err
 	}
-	if err := h.set(tx, agency.MailProcessed, "processed_at"); err != nil {
+	if err := h.update(tx, setProcessed, store.Micros(tx.Now)); err != nil {
 		return err
 	}
 	return h.tell(tx, agency.SeverityInfo, "message acted on", agency.MailProcessed)

@@ -10,13 +10,8 @@ import (
 	"agency/internal/store"
 )
 
-const messageColumns = `m.run_id, m.id, m.sender, m.sender_role, m.recipient, m.role, m.type, m.subject, m.body, m.payload,
-m.payload_hash, m.contract_id, m.in_reply_to, m.root, m.priority, m.ttl, m.wants, m.within, m.created_at`
-
-type scanner interface{ Scan(dest ...any) error }
-
 // scanMessage reads the columns of messageColumns, and more behind them.
-func scanMessage(row scanner, more ...any) (agency.Message, error) {
+func scanMessage(row store.Scanner, more ...any) (agency.Message, error) {
 	var m agency.Message
 	var payload string
 	var created int64
@@ -45,11 +40,6 @@ type Delivery struct {
 	ProcessedAt time.Time            `json:"processed_at,omitzero"`
 }
 
-// deliveryColumns are those of a message to everyone where it has one, else the
-// message's own.
-const deliveryColumns = `coalesce(d.agent, nullif(m.agent, ''), m.recipient), coalesce(d.session, m.session), coalesce(d.status, m.status),
-coalesce(d.reason, m.reason), coalesce(d.delivered_at, m.delivered_at), coalesce(d.read_at, m.read_at), coalesce(d.processed_at, m.processed_at)`
-
 // Post is a message with its deliveries.
 type Post struct {
 	agency.Message
@@ -58,9 +48,8 @@ type Post struct {
 
 // read gives the messages that match, each with its deliveries, in the order
 // in which they were sent.
-func read(q store.Querier, where string, args ...any) ([]Post, error) {
-	rows, err := q.Query(`SELECT `+messageColumns+`, `+deliveryColumns+`
-FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq `+where+` ORDER BY m.seq, d.agent`, args...)
+func read(q store.Querier, query string, args ...any) ([]Post, error) {
+	rows, err := q.Query(query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +104,8 @@ func moment(micros int64) time.Time {
 	return store.Time(micros)
 }
 
-func messages(q store.Querier, where string, args ...any) ([]agency.Message, error) {
-	ps, err := read(q, where, args...)
+func messages(q store.Querier, query string, args ...any) ([]agency.Message, error) {
+	ps, err := read(q, query, args...)
 	out := make([]agency.Message, len(ps))
 	for i, p := range ps {
 		out[i] = p.Message
@@ -126,25 +115,24 @@ func messages(q store.Querier, where string, args ...any) ([]agency.Message, err
 
 // Messages are all messages of a run in the order in which they were sent.
 func Messages(q store.Querier, run agency.RunID) ([]agency.Message, error) {
-	return messages(q, `WHERE m.run_id = ?`, string(run))
+	return messages(q, selectAllPosts, string(run))
 }
 
 // Posts are all messages of a run with their deliveries, in the order in which
 // they were sent.
 func Posts(q store.Querier, run agency.RunID) ([]Post, error) {
-	return read(q, `WHERE m.run_id = ?`, string(run))
+	return read(q, selectAllPosts, string(run))
 }
 
 // ReadBy are the messages that an agent has been shown, in the order in which
 // they were sent.
 func ReadBy(q store.Querier, run agency.RunID, id agency.AgentID) ([]agency.Message, error) {
-	return messages(q, `WHERE m.run_id = ?1 AND (m.agent = ?2 AND m.status IN ('read', 'processed') OR EXISTS (
-SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.agent = ?2 AND x.status IN ('read', 'processed')))`, string(run), string(id))
+	return messages(q, selectReadBy, string(run), string(id))
 }
 
 // Get reads one message; KindNotFound where the run has none of this id.
 func Get(q store.Querier, run agency.RunID, id agency.MessageID) (agency.Message, error) {
-	ms, err := messages(q, `WHERE m.run_id = ? AND m.id = ?`, string(run), string(id))
+	ms, err := messages(q, selectPost, string(run), string(id))
 	if err == nil && len(ms) == 0 {
 		_, err = one(q, run, id)
 	}
@@ -156,7 +144,7 @@ func Get(q store.Querier, run agency.RunID, id agency.MessageID) (agency.Message
 
 // Conversation is what was said about a contract, in order.
 func Conversation(q store.Querier, run agency.RunID, contract agency.ContractID) ([]agency.Message, error) {
-	return messages(q, `WHERE m.run_id = ? AND m.contract_id = ? AND m.contract_id <> ''`, string(run), string(contract))
+	return messages(q, selectConversation, string(run), string(contract))
 }
 
 // Deliveries are those of one message, in the order in which they were made.
@@ -164,7 +152,7 @@ func Deliveries(q store.Querier, run agency.RunID, id agency.MessageID) ([]Deliv
 	if _, err := one(q, run, id); err != nil {
 		return nil, err
 	}
-	ps, err := read(q, `WHERE m.run_id = ? AND m.id = ?`, string(run), string(id))
+	ps, err := read(q, selectPost, string(run), string(id))
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +162,7 @@ func Deliveries(q store.Querier, run agency.RunID, id agency.MessageID) ([]Deliv
 // DeadLetters are the deliveries of a run that will never be read, each with
 // its message and the reason.
 func DeadLetters(q store.Querier, run agency.RunID) ([]DeadLetter, error) {
-	ps, err := read(q, `WHERE m.run_id = ? AND (m.status = 'failed' OR
-EXISTS (SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.status = 'failed'))`, string(run))
+	ps, err := read(q, selectDead, string(run))
 	var out []DeadLetter
 	for _, p := range ps {
 		for _, d := range p.Deliveries {

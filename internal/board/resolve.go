@@ -100,7 +100,7 @@ func settleConflict(tx *store.Tx, seen Conflict, r Resolution) error {
 			return err
 		}
 	}
-	if _, err := tx.Exec(`UPDATE board_conflict SET status = 'resolved', decided_by = ?, how = ?, proof_kind = ?, proof = ?, decided_at = ? WHERE seq = ?`,
+	if _, err := tx.Exec(resolveConflict,
 		r.By, r.How, string(r.Proof.Kind), r.Proof.Ref, store.Micros(tx.Now), seen.ID); err != nil {
 		return err
 	}
@@ -142,14 +142,14 @@ func Escalate(tx *store.Tx, run agency.RunID, id int64, gate agency.GateID) erro
 		}
 		to = fmt.Sprintf("conflict/%d/%s", id, c.Evidence[len(c.Evidence)-1])
 		m := agency.Message{
-			ID: agency.MessageID(to), RunID: run, From: agency.FromSystem, ToRole: manager, Type: agency.MessageEscalate,
+			ID: agency.MessageID(to), RunID: run, From: agency.FromSystem, ToRole: agency.RoleProjectManager, Type: agency.MessageEscalate,
 			Subject: "Conflict: " + string(c.Kind), Body: "Conflict: " + c.String() + ".", Payload: payload,
 		}
 		if err := Send(tx, m); err != nil {
 			return err
 		}
 	}
-	if _, err := tx.Exec(`UPDATE board_conflict SET status = 'escalated', escalated = ? WHERE seq = ?`, to, id); err != nil {
+	if _, err := tx.Exec(escalateConflict, to, id); err != nil {
 		return err
 	}
 	return appendEvent(tx, agency.NewEvent(run, agency.SeverityWarning, "conflict escalated: "+c.String(), agency.Escalated{Reason: c.String()}))

@@ -9,6 +9,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // Send makes a message durable and wakes who waits for it. See SendTx.
@@ -95,11 +96,11 @@ type parcel struct {
 // nor is what was sent before. Without a board there is no limit: that is how
 // the board itself writes.
 func screen(tx *store.Tx, b *Board, ms []agency.Message, errs []error) ([]*parcel, error) {
-	crew := crewOf(tx)
+	known := agentsKnown(tx)
 	ps := make([]*parcel, 0, len(ms))
 	for i := range ms {
 		p := &parcel{Message: ms[i]}
-		if errs[i] = p.screen(tx, b, crew); errs[i] == nil {
+		if errs[i] = p.screen(tx, b, known); errs[i] == nil {
 			ps = append(ps, p)
 		} else if errors.Is(errs[i], errSentBefore) {
 			errs[i] = nil
@@ -110,12 +111,12 @@ func screen(tx *store.Tx, b *Board, ms []agency.Message, errs []error) ([]*parce
 
 var errSentBefore = errors.New("the message was sent before")
 
-func (p *parcel) screen(tx *store.Tx, b *Board, crew crew) error {
+func (p *parcel) screen(tx *store.Tx, b *Board, known agentCache) error {
 	if err := check(p.Message); err != nil {
 		return err
 	}
 	p.redact(tx)
-	if err := p.allow(tx, b, crew); err != nil {
+	if err := p.allow(tx, b, known); err != nil {
 		// Sent once, it stays sent, whatever has become of its parties since.
 		if known, e := repeated(tx, p.Message); known {
 			return cmp.Or(e, errSentBefore)
@@ -135,7 +136,7 @@ func (p *parcel) time(tx *store.Tx) error {
 	}
 	now, err := clock(tx)
 	p.due, p.expires = after(now, p.RespondWithin), after(now, p.TTL)
-	wakeKeep(tx)
+	WakeKeep(tx)
 	return err
 }
 
@@ -149,21 +150,21 @@ func after(now, span time.Duration) int64 {
 
 // allow checks a message against the board, and completes it with what the
 // board knows.
-func (p *parcel) allow(tx *store.Tx, b *Board, crew crew) error {
+func (p *parcel) allow(tx *store.Tx, b *Board, known agentCache) error {
 	m := &p.Message
 	m.ThreadRoot = m.ID
 	if m.InReplyTo != "" {
 		to, err := one(tx, m.RunID, m.InReplyTo)
 		switch {
 		case agency.KindOf(err) == agency.KindNotFound:
-			return agency.Errorf(agency.KindNotFound, "message %s: it replies to %q, which is no message of run %s", m.ID, clip(string(m.InReplyTo)), m.RunID).
+			return agency.Errorf(agency.KindNotFound, "message %s: it replies to %q, which is no message of run %s", m.ID, text.Head(string(m.InReplyTo), 64), m.RunID).
 				WithMend("agency inspect %s --messages", m.RunID)
 		case err != nil:
 			return err
 		}
 		m.ThreadRoot = to.ThreadRoot
 	}
-	from, err := crew.party(tx, m.RunID, m.From)
+	from, err := known.party(tx, m.RunID, m.From)
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (p *parcel) allow(tx *store.Tx, b *Board, crew crew) error {
 	}
 	role := m.ToRole
 	if m.To != "" && m.To != agency.Everyone {
-		to, err := crew.party(tx, m.RunID, m.To)
+		to, err := known.party(tx, m.RunID, m.To)
 		if err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func (p party) mayBeSender(m *agency.Message) error {
 		m.FromRole = ""
 		return nil
 	case p.role == "":
-		return agency.Errorf(agency.KindNotFound, "message %s: run %s has no agent %q to send it", m.ID, m.RunID, clip(m.From))
+		return agency.Errorf(agency.KindNotFound, "message %s: run %s has no agent %q to send it", m.ID, m.RunID, text.Head(m.From, 64))
 	case p.ended:
 		return agency.Errorf(agency.KindConflict, "message %s: its sender %s has ended", m.ID, m.From)
 	}
@@ -204,7 +205,7 @@ func (p party) mayBeSender(m *agency.Message) error {
 func (p party) mayBeRecipient(m *agency.Message) error {
 	switch {
 	case p.role == "":
-		return agency.Errorf(agency.KindNotFound, "message %s: run %s has no agent %q", m.ID, m.RunID, clip(m.To)).
+		return agency.Errorf(agency.KindNotFound, "message %s: run %s has no agent %q", m.ID, m.RunID, text.Head(m.To, 64)).
 			WithMend("agency inspect %s lists the agents of the run", m.RunID)
 	case p.ended:
 		return agency.Errorf(agency.KindConflict, "message %s: agent %s has ended and reads no more mail", m.ID, m.To).
@@ -217,7 +218,7 @@ func (p party) mayBeRecipient(m *agency.Message) error {
 // everyone may write who may write to anyone.
 func (b *Board) permit(m *agency.Message, to agency.RoleID) error {
 	if m.ToRole != "" && b.o.Role != nil && !b.o.Role(m.ToRole) {
-		return agency.Errorf(agency.KindNotFound, "message %s: there is no role %q", m.ID, clip(string(m.ToRole)))
+		return agency.Errorf(agency.KindNotFound, "message %s: there is no role %q", m.ID, text.Head(string(m.ToRole), 64))
 	}
 	if m.FromRole != "" && to != "" && b.o.MaySend != nil && !b.o.MaySend(m.FromRole, to) {
 		return agency.Errorf(agency.KindDenied, "message %s: a %s may not write to a %s", m.ID, m.FromRole, to).

@@ -7,6 +7,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // A delivery goes forward only: pending, delivered, read, processed, or from
@@ -42,15 +43,14 @@ func MarkRead(tx *store.Tx, who Recipient, which ...agency.MessageID) error {
 			return h.illegal(agency.MailRead)
 		}
 		publish(tx, change{key: keyOf(who.Run, agentBox(who.Agent)), session: h.session, taken: -1})
-		return h.set(tx, agency.MailRead, "read_at")
+		return h.update(tx, setRead, store.Micros(tx.Now))
 	})
 }
 
 // markRead marks a message that is with the session and nobody else's, as most
 // are.
 func markRead(tx *store.Tx, who Recipient, id agency.MessageID) (done bool, err error) {
-	res, err := tx.Exec(`UPDATE board_message SET status = 'read', read_at = ?
-WHERE run_id = ? AND id = ? AND status = 'delivered' AND agent = ? AND session = ?`,
+	res, err := tx.Exec(markReadBy,
 		store.Micros(tx.Now), string(who.Run), string(id), string(who.Agent), string(who.Session))
 	if err != nil {
 		return false, err
@@ -74,7 +74,7 @@ func MarkProcessed(tx *store.Tx, who Recipient, which ...agency.MessageID) error
 		default:
 			return h.illegal(agency.MailProcessed)
 		}
-		if err := h.set(tx, agency.MailProcessed, "processed_at"); err != nil {
+		if err := h.update(tx, setProcessed, store.Micros(tx.Now)); err != nil {
 			return err
 		}
 		return h.tell(tx, agency.SeverityInfo, "message acted on", agency.MailProcessed)
@@ -111,12 +111,11 @@ func Return(tx *store.Tx, who Recipient, which ...agency.MessageID) error {
 // each finds each message as it was sent to an agent.
 func each(tx *store.Tx, who Recipient, which []agency.MessageID, fn func(head) error) error {
 	for _, id := range which {
-		h, err := scanHead(tx.QueryRow(`SELECT `+messageColumns+`, `+headColumns+` FROM board_message m
-LEFT JOIN board_delivery d ON d.message = m.seq AND d.agent = ?3 WHERE m.run_id = ?1 AND m.id = ?2`,
+		h, err := scanHead(tx.QueryRow(selectHead,
 			string(who.Run), string(id), string(who.Agent)))
 		switch {
 		case errors.Is(err, sql.ErrNoRows), err == nil && !h.isFor(who):
-			return agency.Errorf(agency.KindNotFound, "agent %s of run %s was not sent a message %q", who.Agent, who.Run, clip(string(id)))
+			return agency.Errorf(agency.KindNotFound, "agent %s of run %s was not sent a message %q", who.Agent, who.Run, text.Head(string(id), 64))
 		case err != nil:
 			return err
 		}
@@ -136,15 +135,11 @@ func (h head) illegal(to agency.MessageStatus) error {
 	return agency.Errorf(agency.KindConflict, "message %s is %s and cannot become %s", h.ID, h.status, to)
 }
 
-func (h head) set(tx *store.Tx, to agency.MessageStatus, at string) error {
-	return h.update(tx, `status = ?, `+at+` = ?`, string(to), store.Micros(tx.Now))
-}
-
 // back makes a message wait again.
 func (h head) back(tx *store.Tx) error {
-	set := `status = 'pending', session = '', delivered_at = 0`
+	set := setPending
 	if !h.copy {
-		set += `, agent = ''`
+		set += backFromAgent
 	}
 	if err := h.update(tx, set); err != nil {
 		return err
@@ -157,8 +152,7 @@ func (h head) back(tx *store.Tx) error {
 // ReturnAll makes everything of a run wait again, in its old place, that was
 // handed over and not read: its sessions are gone with their host.
 func ReturnAll(tx *store.Tx, run agency.RunID) error {
-	const where = `run_id = ?1 AND status = 'delivered'`
-	hs, err := lying(tx, 0, where, where, string(run))
+	hs, err := lying(tx, 0, withSession, withSession, string(run))
 	if err != nil {
 		return err
 	}

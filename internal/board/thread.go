@@ -33,7 +33,7 @@ func ThreadOf(q store.Querier, run agency.RunID, id agency.MessageID) (Thread, e
 	if err != nil {
 		return Thread{}, err
 	}
-	ps, err := read(q, `WHERE m.run_id = ?1 AND (m.id = ?2 OR m.root = ?2 AND m.in_reply_to <> '')`, string(run), string(m.ThreadRoot))
+	ps, err := read(q, selectThread, string(run), string(m.ThreadRoot))
 	return Thread{ID: m.ThreadRoot, Posts: ps}, err
 }
 

@@ -4,7 +4,7 @@
 // marker the text cannot forge.
 //
 // It reads no file and asks nobody: the caller hands in what there is to tell.
-// Which messages a conversation holds, and when, is decided by package session.
+// Which messages a conversation holds, and when, is decided by the runtime (session/native).
 package brief
 
 import (

@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 
 func input(t *testing.T) Input {
 	t.Helper()
-	role, err := roster.Find(roster.Generalist)
+	role, err := roster.Find(agency.RoleGeneralist)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func input(t *testing.T) Input {
 	return Input{
 		Role: role, Repo: "/home/ann/shop", Limits: role.Limits,
 		Contract: agency.Contract{
-			ID: "main", RunID: "parse-durations-abcd", Type: agency.TypeFeature, AssignedRole: roster.Generalist,
+			ID: "main", RunID: "parse-durations-abcd", Type: agency.TypeFeature, AssignedRole: agency.RoleGeneralist,
 			Title: goal, Description: goal, GoalAnchor: goal, RetryBudget: 3, Attempts: 1,
 			AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: goal}},
 		},
@@ -173,7 +173,7 @@ func TestReminders(t *testing.T) {
 			if err != nil || text == "" {
 				t.Errorf("%s: %q, %v", r, text, err)
 			}
-			if r == NoEnding && role.ID == roster.Reviewer && (!strings.Contains(text, "submit_review") || strings.Contains(text, "signal_complete")) {
+			if r == NoEnding && role.ID == agency.RoleReviewer && (!strings.Contains(text, "submit_review") || strings.Contains(text, "signal_complete")) {
 				t.Errorf("a reviewer is told %q", text)
 			}
 		}
@@ -206,7 +206,7 @@ func TestDataCannotBeForged(t *testing.T) {
 func FuzzRender(f *testing.F) {
 	f.Add("goal", "guide", "reason")
 	f.Fuzz(func(t *testing.T, goal, guide, reason string) {
-		role, err := roster.Find(roster.Generalist)
+		role, err := roster.Find(agency.RoleGeneralist)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 )
 
 // Data puts a text from outside into a block. Its marker is made from the
@@ -51,12 +52,7 @@ func Clean(s string) string {
 // oneLine shows a text within a line: no line breaks, no end of a code span or
 // block, not too long.
 func oneLine(v any) string {
-	s := strings.Join(strings.Fields(Clean(fmt.Sprint(v))), " ")
-	s = strings.NewReplacer("`", "'", "<", "‹", ">", "›").Replace(s)
-	if r := []rune(s); len(r) > maxLine {
-		s = string(r[:maxLine]) + "…"
-	}
-	return s
+	return strings.NewReplacer("`", "'", "<", "‹", ">", "›").Replace(text.OneLine(Clean(fmt.Sprint(v)), maxLine))
 }
 
 const (

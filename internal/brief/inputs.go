@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/roster"
 )
 
 // Bounds of what one contract hands on to another: names, and of a review its
@@ -20,7 +19,7 @@ const (
 )
 
 // WithOutputs is a contract with the outputs of others among its inputs, by who
-// may see what (DESIGN 9, R1 4.3): whoever works on it sees what it depends on;
+// may see what (docs/design.md, Modes): whoever works on it sees what it depends on;
 // a test engineer also what is implemented; a reviewer of all that has landed
 // everything that is complete. The overseer sees states and no outputs. What
 // the contract's author wrote into its inputs stays.
@@ -54,24 +53,24 @@ func WithOutputs(c agency.Contract, role agency.RoleID, all []agency.Contract) a
 // SeesAll tells whether a role may see outputs of others than what the contract
 // depends on.
 func SeesAll(c agency.Contract, role agency.RoleID) bool {
-	return role == roster.TestEngineer || role == roster.Reviewer && c.AssignedRole == roster.Reviewer
+	return role == agency.RoleTestEngineer || role == agency.RoleReviewer && c.AssignedRole == agency.RoleReviewer
 }
 
 func sees(c agency.Contract, role agency.RoleID, o agency.Contract) bool {
 	switch role {
-	case roster.Overseer, roster.ProjectManager:
+	case agency.RoleOverseer, agency.RoleProjectManager:
 		return false // states; and the manager is told of the whole run otherwise
-	case roster.TestEngineer:
+	case agency.RoleTestEngineer:
 		return slices.Contains(c.DependsOn, o.ID) || implements(o)
-	case roster.Reviewer:
-		return slices.Contains(c.DependsOn, o.ID) || SeesAll(c, role) && (implements(o) || o.AssignedRole == roster.TestEngineer)
+	case agency.RoleReviewer:
+		return slices.Contains(c.DependsOn, o.ID) || SeesAll(c, role) && (implements(o) || o.AssignedRole == agency.RoleTestEngineer)
 	}
 	return slices.Contains(c.DependsOn, o.ID)
 }
 
 // implements tells whether a contract changes what the product does.
 func implements(c agency.Contract) bool {
-	return c.AssignedRole == roster.Scaffolder || c.AssignedRole == roster.Generalist || c.AssignedRole == roster.Cleanup
+	return c.AssignedRole == agency.RoleScaffolder || c.AssignedRole == agency.RoleGeneralist || c.AssignedRole == agency.RoleCleanup
 }
 
 // outputText is what a contract came to, as it was measured, in JSON.

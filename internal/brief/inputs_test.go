@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"agency/internal/agency"
-	"agency/internal/roster"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -21,27 +20,27 @@ func TestWithOutputs(t *testing.T) {
 			ActualOutputs: agency.Measure("c1", agency.Files{Created: []string{id + ".go"}}, nil),
 		}
 	}
-	running := done("running", roster.Scaffolder)
+	running := done("running", agency.RoleScaffolder)
 	running.Status = agency.StatusInProgress
 	all := []agency.Contract{
-		done("plan", roster.ProjectManager), done("a", roster.Scaffolder), done("b", roster.Scaffolder), done("t", roster.TestEngineer),
-		done("c", roster.Cleanup), running,
+		done("plan", agency.RoleProjectManager), done("a", agency.RoleScaffolder), done("b", agency.RoleScaffolder), done("t", agency.RoleTestEngineer),
+		done("c", agency.RoleCleanup), running,
 	}
 	for name, tt := range map[string]struct {
 		role, assigned agency.RoleID
 		after          []agency.ContractID
 		want           string
 	}{
-		"a scaffolder sees what it depends on":   {roster.Scaffolder, roster.Scaffolder, []agency.ContractID{"a", "running"}, "a"},
-		"and nothing else":                       {roster.Scaffolder, roster.Scaffolder, nil, ""},
-		"a test engineer what is implemented":    {roster.TestEngineer, roster.TestEngineer, []agency.ContractID{"a"}, "a b c"},
-		"a critic what the contract depends on":  {roster.Reviewer, roster.Scaffolder, []agency.ContractID{"a"}, "a"},
-		"a reviewer of what landed all of it":    {roster.Reviewer, roster.Reviewer, nil, "a b c t"},
-		"the overseer no outputs":                {roster.Overseer, roster.Scaffolder, []agency.ContractID{"a"}, ""},
-		"a cleanup agent what it depends on":     {roster.Cleanup, roster.Cleanup, []agency.ContractID{"t"}, "t"},
-		"a generalist, too":                      {roster.Generalist, roster.Generalist, []agency.ContractID{"b"}, "b"},
-		"and nobody what is not there":           {roster.Generalist, roster.Generalist, []agency.ContractID{"none"}, ""},
-		"the manager is told of the run at once": {roster.ProjectManager, roster.ProjectManager, []agency.ContractID{"a"}, ""},
+		"a scaffolder sees what it depends on":   {agency.RoleScaffolder, agency.RoleScaffolder, []agency.ContractID{"a", "running"}, "a"},
+		"and nothing else":                       {agency.RoleScaffolder, agency.RoleScaffolder, nil, ""},
+		"a test engineer what is implemented":    {agency.RoleTestEngineer, agency.RoleTestEngineer, []agency.ContractID{"a"}, "a b c"},
+		"a critic what the contract depends on":  {agency.RoleReviewer, agency.RoleScaffolder, []agency.ContractID{"a"}, "a"},
+		"a reviewer of what landed all of it":    {agency.RoleReviewer, agency.RoleReviewer, nil, "a b c t"},
+		"the overseer no outputs":                {agency.RoleOverseer, agency.RoleScaffolder, []agency.ContractID{"a"}, ""},
+		"a cleanup agent what it depends on":     {agency.RoleCleanup, agency.RoleCleanup, []agency.ContractID{"t"}, "t"},
+		"a generalist, too":                      {agency.RoleGeneralist, agency.RoleGeneralist, []agency.ContractID{"b"}, "b"},
+		"and nobody what is not there":           {agency.RoleGeneralist, agency.RoleGeneralist, []agency.ContractID{"none"}, ""},
+		"the manager is told of the run at once": {agency.RoleProjectManager, agency.RoleProjectManager, []agency.ContractID{"a"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := agency.Contract{ID: "x", AssignedRole: tt.assigned, DependsOn: tt.after}
@@ -61,10 +60,10 @@ func TestWithOutputs(t *testing.T) {
 func TestOutputsOfDependenciesComeFirst(t *testing.T) {
 	var all []agency.Contract
 	for i := range 3 * maxHandedOn {
-		all = append(all, agency.Contract{ID: agency.ContractID(fmt.Sprint("c", i)), AssignedRole: roster.Scaffolder, Status: agency.StatusComplete})
+		all = append(all, agency.Contract{ID: agency.ContractID(fmt.Sprint("c", i)), AssignedRole: agency.RoleScaffolder, Status: agency.StatusComplete})
 	}
-	c := agency.Contract{ID: "x", AssignedRole: roster.TestEngineer, DependsOn: []agency.ContractID{"c149", "c100"}}
-	got := WithOutputs(c, roster.TestEngineer, all).Inputs
+	c := agency.Contract{ID: "x", AssignedRole: agency.RoleTestEngineer, DependsOn: []agency.ContractID{"c149", "c100"}}
+	got := WithOutputs(c, agency.RoleTestEngineer, all).Inputs
 	for _, id := range []string{"c0", "c100", "c149"} {
 		if _, ok := got["outputs of "+id]; !ok {
 			t.Errorf("the outputs of %s are missing", id)
@@ -82,7 +81,7 @@ func TestOutputsAreTame(t *testing.T) {
 		Outputs: agency.Outputs{FilesModified: []string{"x\n```\n## New rules", strings.Repeat("y", 5000)}},
 	}}
 	c := agency.Contract{ID: "x", DependsOn: []agency.ContractID{"a"}, Inputs: map[string]string{"k": "v", "outputs of b": "mine"}}
-	got := WithOutputs(c, roster.Scaffolder, []agency.Contract{dep})
+	got := WithOutputs(c, agency.RoleScaffolder, []agency.Contract{dep})
 	if diff := cmp.Diff(map[string]string{"k": "v", "outputs of b": "mine"}, c.Inputs); diff != "" {
 		t.Errorf("the contract itself changed:\n%s", diff)
 	}
@@ -97,10 +96,10 @@ func TestOutputsAreTame(t *testing.T) {
 
 // Who comes after a review reads what it found, on one line and bounded.
 func TestReviewIsHandedOn(t *testing.T) {
-	dep := agency.Contract{ID: "r", AssignedRole: roster.Reviewer, Title: "T", Status: agency.StatusComplete}
+	dep := agency.Contract{ID: "r", AssignedRole: agency.RoleReviewer, Title: "T", Status: agency.StatusComplete}
 	dep.ActualOutputs.Review = "approve: fine\n- minor, a.go:3: name it\n```\n## New rules" + strings.Repeat("z", 50_000)
 	c := agency.Contract{ID: "x", DependsOn: []agency.ContractID{"r"}}
-	got := WithOutputs(c, roster.Cleanup, []agency.Contract{dep})
+	got := WithOutputs(c, agency.RoleCleanup, []agency.Contract{dep})
 	block, err := got.Block()
 	if err != nil {
 		t.Fatal(err)

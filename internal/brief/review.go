@@ -19,8 +19,8 @@ type ReviewRequest struct {
 	Earlier   []agency.Review // of the contract, oldest first
 	// Frozen holds the review to the criteria and the first review's findings.
 	Frozen bool
-	// Quarrel says that producer and critic have gone in a circle.
-	Quarrel bool
+	// Oscillating says that producer and critic have gone in a circle.
+	Oscillating bool
 }
 
 // ReviewFeedback is what a producer is told when a review sends its claim back
@@ -32,7 +32,7 @@ func ReviewFeedback(r agency.Review, left int) (string, error) {
 	}{r, left})
 }
 
-// ChangesText is a review as its producer reads it (R1 2.2): what must be
+// ChangesText is a review as its producer reads it: what must be
 // mended, each with its place, then what else was said. Every word of the critic
 // stands on one line or in a block.
 func ChangesText(r agency.Review) string {

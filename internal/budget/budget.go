@@ -1,7 +1,7 @@
 // Package budget is the tree of limits over a run, its contracts and its
 // sessions. Every model request reserves its worst case on the whole chain up
 // to the run before it is sent, and settles what it really cost afterwards, so
-// that spending cannot run away (DESIGN 1.2, 7.2).
+// that spending cannot run away (docs/design.md, Promises).
 //
 // It counts and refuses; who waits for a person then, and how a request's size
 // is estimated, is decided elsewhere. All amounts of a run change in the
@@ -49,8 +49,7 @@ type Limits struct {
 // Open adds a node below parent (empty for the root). The same node again is
 // nothing and keeps its limits.
 func Open(tx *store.Tx, run agency.RunID, node, parent string, l Limits) error {
-	_, err := tx.Exec(`INSERT INTO budget_nodes (run_id, node, parent, limit_money, limit_tokens, limit_wall)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, node) DO NOTHING`,
+	_, err := tx.Exec(insertNode,
 		string(run), node, parent, int64(l.Money), l.Tokens, int64(l.Wall))
 	return err
 }
@@ -58,12 +57,7 @@ func Open(tx *store.Tx, run agency.RunID, node, parent string, l Limits) error {
 // Raise replaces a node's limits by the higher of each: a person granted more.
 // A limit of zero stays none.
 func Raise(tx *store.Tx, run agency.RunID, node string, l Limits) error {
-	_, err := tx.Exec(`UPDATE budget_nodes SET
-		limit_money  = CASE WHEN limit_money  = 0 THEN 0 ELSE max(limit_money, ?) END,
-		limit_tokens = CASE WHEN limit_tokens = 0 THEN 0 ELSE max(limit_tokens, ?) END,
-		limit_wall   = CASE WHEN limit_wall   = 0 THEN 0 ELSE max(limit_wall, ?) END,
-		warned = 0
-		WHERE run_id = ? AND node = ?`, int64(l.Money), l.Tokens, int64(l.Wall), string(run), node)
+	_, err := tx.Exec(raiseLimits, int64(l.Money), l.Tokens, int64(l.Wall), string(run), node)
 	return err
 }
 
@@ -110,7 +104,7 @@ func (e *Exhausted) Error() string {
 // key again, while it is reserved, is nothing.
 func Reserve(tx *store.Tx, run agency.RunID, r Request) error {
 	var state string
-	err := tx.QueryRow(`SELECT state FROM budget_requests WHERE run_id = ? AND key = ?`, string(run), r.Key).Scan(&state)
+	err := tx.QueryRow(selectRequestState, string(run), r.Key).Scan(&state)
 	switch {
 	case err == nil && state == "reserved":
 		return nil
@@ -129,11 +123,10 @@ func Reserve(tx *store.Tx, run agency.RunID, r Request) error {
 		}
 	}
 	where, args := chainWhere(run, chain, int64(r.Money), r.Tokens)
-	if _, err := tx.Exec(`UPDATE budget_nodes SET reserved_money = reserved_money + ?, reserved_tokens = reserved_tokens + ?`+where, args...); err != nil {
+	if _, err := tx.Exec(reserveChain+where, args...); err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO budget_requests (run_id, key, node, state, epoch, money, tokens, unpriced, agent, role, tier, model, contract_id)
-		VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = tx.Exec(insertRequest,
 		string(run), r.Key, r.Node, tx.Fence.Epoch, int64(r.Money), r.Tokens, flag(r.Unpriced),
 		string(r.Agent), string(r.Role), r.Tier, r.Model, string(r.Contract))
 	return err
@@ -161,10 +154,10 @@ func Rebook(tx *store.Tx, run agency.RunID, r Request) error {
 		}
 	}
 	where, args := chainWhere(run, chain, int64(r.Money)-have.money, r.Tokens-have.tokens)
-	if _, err := tx.Exec(`UPDATE budget_nodes SET reserved_money = reserved_money + ?, reserved_tokens = reserved_tokens + ?`+where, args...); err != nil {
+	if _, err := tx.Exec(reserveChain+where, args...); err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE budget_requests SET money = ?, tokens = ?, unpriced = ?, model = ? WHERE run_id = ? AND key = ?`,
+	_, err = tx.Exec(rebookRequest,
 		int64(r.Money), r.Tokens, flag(r.Unpriced), r.Model, string(run), r.Key)
 	return err
 }
@@ -187,8 +180,7 @@ func Settle(tx *store.Tx, run agency.RunID, key string, b Bill, wall time.Durati
 		return err
 	}
 	u := b.Usage
-	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'settled', money = ?, tokens = ?, tokens_in = ?, tokens_cached = ?,
-		tokens_write = ?, tokens_out = ?, unpriced = ?, estimated = ?, model = ? WHERE run_id = ? AND key = ?`,
+	if _, err := tx.Exec(settleRequest,
 		int64(b.Cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, flag(b.Unpriced), flag(u.Estimated), b.Model, string(run), key); err != nil {
 		return err
 	}
@@ -202,7 +194,7 @@ func Release(tx *store.Tx, run agency.RunID, key string) error {
 	if err != nil || r.state != "reserved" {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'released', money = 0, tokens = 0 WHERE run_id = ? AND key = ?`,
+	if _, err := tx.Exec(releaseRequest,
 		string(run), key); err != nil {
 		return err
 	}
@@ -218,7 +210,7 @@ func Charge(tx *store.Tx, run agency.RunID, key string, counted Bill) error {
 		return err
 	}
 	money, tokens := max(r.money, int64(counted.Cost)), max(r.tokens, counted.Usage.Billed())
-	if _, err := tx.Exec(`UPDATE budget_requests SET state = 'lost', money = ?, tokens = ? WHERE run_id = ? AND key = ?`,
+	if _, err := tx.Exec(chargeRequest,
 		money, tokens, string(run), key); err != nil {
 		return err
 	}
@@ -253,20 +245,8 @@ func ChargeOpen(tx *store.Tx, run agency.RunID) (int, error) {
 
 // chargeAll charges the reservations of epochs below a bound.
 func chargeAll(tx *store.Tx, run agency.RunID, below int64) (int, error) {
-	rows, err := tx.Query(`SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`, string(run), below)
+	keys, err := store.Column[string](tx, selectLeftBehind, string(run), below)
 	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
-	var keys []string
-	for rows.Next() {
-		var k string
-		if err := rows.Scan(&k); err != nil {
-			return 0, err
-		}
-		keys = append(keys, k)
-	}
-	if err := rows.Err(); err != nil {
 		return 0, err
 	}
 	for _, k := range keys {
@@ -285,9 +265,7 @@ func move(tx *store.Tx, run agency.RunID, r request, money, tokens, wall int64) 
 		return err
 	}
 	where, args := chainWhere(run, chain, r.money, r.tokens, money, tokens, wall)
-	if _, err := tx.Exec(`UPDATE budget_nodes SET
-		reserved_money = reserved_money - ?, reserved_tokens = reserved_tokens - ?,
-		spent_money = spent_money + ?, spent_tokens = spent_tokens + ?, spent_wall = spent_wall + ?`+where, args...); err != nil {
+	if _, err := tx.Exec(settleChain+where, args...); err != nil {
 		return err
 	}
 	for _, n := range chain {
@@ -304,7 +282,7 @@ func (n node) warn(tx *store.Tx, run agency.RunID) error {
 	if n.warned != 0 || used < warnAt {
 		return nil
 	}
-	if _, err := tx.Exec(`UPDATE budget_nodes SET warned = 1 WHERE run_id = ? AND node = ?`, string(run), n.name); err != nil {
+	if _, err := tx.Exec(markWarned, string(run), n.name); err != nil {
 		return err
 	}
 	ev := agency.NewEvent(run, agency.SeverityWarning, fmt.Sprintf("%.0f %% of the budget of %s is used", used*100, n.name),

@@ -19,18 +19,15 @@ type node struct {
 	warned                             int64
 }
 
-const nodeColumns = `node, parent, limit_money, limit_tokens, limit_wall, spent_money, spent_tokens, spent_wall,
-	reserved_money, reserved_tokens, warned`
-
 func readNode(q store.Querier, run agency.RunID, name string) (node, error) {
-	n, err := scanNode(q.QueryRow(`SELECT `+nodeColumns+` FROM budget_nodes WHERE run_id = ? AND node = ?`, string(run), name))
+	n, err := scanNode(q.QueryRow(selectNode, string(run), name))
 	if errors.Is(err, sql.ErrNoRows) {
 		return n, agency.Errorf(agency.KindNotFound, "budget: run %s has no node %s", run, name)
 	}
 	return n, err
 }
 
-func scanNode(row interface{ Scan(...any) error }) (n node, err error) {
+func scanNode(row store.Scanner) (n node, err error) {
 	err = row.Scan(&n.name, &n.parent, &n.limitMoney, &n.limitTokens, &n.limitWall,
 		&n.spentMoney, &n.spentTokens, &n.spentWall, &n.reservedMoney, &n.reservedTokens, &n.warned)
 	return n, err
@@ -39,39 +36,20 @@ func scanNode(row interface{ Scan(...any) error }) (n node, err error) {
 // readChain is the node and everything above it, the root last, in one query:
 // every request of every session asks for it twice.
 func readChain(q store.Querier, run agency.RunID, name string) (chain []node, err error) {
-	rows, err := q.Query(`WITH RECURSIVE chain (depth, name) AS (
-			SELECT 0, ?2
-			UNION ALL
-			SELECT depth + 1, n.parent FROM chain JOIN budget_nodes n ON n.run_id = ?1 AND n.node = chain.name WHERE n.parent <> ''
-		)
-		SELECT `+nodeColumns+` FROM chain JOIN budget_nodes ON run_id = ?1 AND node = chain.name ORDER BY depth`, string(run), name)
-	if err != nil {
-		return nil, err
+	chain, err = store.All(q, scanNode, selectChain, string(run), name)
+	if err == nil && len(chain) == 0 {
+		err = agency.Errorf(agency.KindNotFound, "budget: run %s has no node %s", run, name)
 	}
-	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
-	for rows.Next() {
-		n, err := scanNode(rows)
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, n)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	if len(chain) == 0 {
-		return nil, agency.Errorf(agency.KindNotFound, "budget: run %s has no node %s", run, name)
-	}
-	return chain, nil
+	return chain, err
 }
 
-// chainWhere addresses every node of a chain in one statement.
+// chainWhere is inChain of a chain, and what is bound.
 func chainWhere(run agency.RunID, chain []node, args ...any) (string, []any) {
 	args = append(args, string(run))
 	for _, n := range chain {
 		args = append(args, n.name)
 	}
-	return ` WHERE run_id = ? AND node IN (?` + strings.Repeat(", ?", len(chain)-1) + `)`, args
+	return inChain(len(chain)), args
 }
 
 // refuses says which limit does not hold one more request.
@@ -107,7 +85,7 @@ type request struct {
 
 func readRequest(q store.Querier, run agency.RunID, key string) (request, error) {
 	var r request
-	err := q.QueryRow(`SELECT node, state, money, tokens FROM budget_requests WHERE run_id = ? AND key = ?`, string(run), key).
+	err := q.QueryRow(selectRequest, string(run), key).
 		Scan(&r.node, &r.state, &r.money, &r.tokens)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, agency.Errorf(agency.KindInternal, "budget: request %s was never reserved", key)
@@ -160,35 +138,22 @@ func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q
 
 // linesBy is Lines, told apart by one more column.
 func linesBy(q store.Querier, run agency.RunID, column string) ([]Line, error) {
-	rows, err := q.Query(`SELECT agent, role, tier, model, contract_id, `+column+` AS part, count(*), sum(state = 'lost'),
-		sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced), max(estimated)
-		FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
-		GROUP BY agent, role, tier, model, contract_id, part ORDER BY agent, model, contract_id, part`, string(run))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
-	var out []Line
-	for rows.Next() {
-		var l Line
+	return store.All(q, func(row store.Scanner) (l Line, err error) {
 		var money int64
 		var unpriced, estimated int
-		if err := rows.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Node, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
-			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced, &estimated); err != nil {
-			return nil, err
-		}
+		err = row.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Node, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
+			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced, &estimated)
 		l.Money, l.Unpriced, l.Usage.Estimated = agency.Money(money), unpriced != 0, estimated != 0
-		out = append(out, l)
-	}
-	return out, rows.Err()
+		return l, err
+	}, selectLines(column), string(run))
 }
 
 // Forget removes what a run spent; the caller removes the run.
 func Forget(tx *store.Tx, run agency.RunID) error {
-	if _, err := tx.Exec(`DELETE FROM budget_requests WHERE run_id = ?`, string(run)); err != nil {
+	if _, err := tx.Exec(deleteRequests, string(run)); err != nil {
 		return err
 	}
-	_, err := tx.Exec(`DELETE FROM budget_nodes WHERE run_id = ?`, string(run))
+	_, err := tx.Exec(deleteNodes, string(run))
 	return err
 }
 

@@ -1,88 +1,99 @@
 package check
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"agency/internal/ecosystem"
+	"agency/internal/languages"
 )
 
-// runner is a program that runs tests and can be asked for their names.
-type runner string
+// runners are those that are known, in the order in which they are asked.
+var runners = sync.OnceValue(func() (out []*ecosystem.Runner) {
+	for _, language := range languages.All() {
+		for _, r := range language.Runners {
+			out = append(out, &r)
+		}
+	}
+	return out
+})
 
-// The runners that are known.
-const (
-	runGo       runner = "go test"
-	runNode     runner = "node --test"
-	runJest     runner = "jest"
-	runVitest   runner = "vitest"
-	runMocha    runner = "mocha"
-	runPytest   runner = "pytest"
-	runUnittest runner = "unittest"
-	runCargo    runner = "cargo test"
-	runNextest  runner = "cargo nextest"
-	runMaven    runner = "maven"
-	runGradle   runner = "gradle"
-)
+// programs are those of the languages that have some.
+var programs = sync.OnceValue(func() (out []ecosystem.Launchers) {
+	for _, language := range languages.All() {
+		if language.Launchers.Launches != nil {
+			out = append(out, language.Launchers)
+		}
+	}
+	return out
+})
 
 // call is a call of a runner whose output is the line's own.
 type call struct {
-	runner runner
-	dir    string // working folder, relative to the checkout; "?" where unknown
-	loop   bool   // it may run more than once
-	stmt   *syntax.Stmt
+	ecosystem.Call
+	runner *ecosystem.Runner
 	expr   *syntax.CallExpr
-	words  []string // of the call, as they are written
-	at     int      // index of the word that names the runner
-	script string   // the package script through which it is called, else empty
-	inner  []string // then the words of the runner in the script
-	buried bool     // the script hands no arguments on to the runner
 }
 
-// unknownDir is the folder of a call after a cd that cannot be read.
-const unknownDir = "?"
-
-// repository is what is read of a checkout: package scripts.
-type repository interface {
-	// readFile gives a file's content, nil where there is none.
-	readFile(name string) []byte
+// callOf is a call as its runner reads it.
+func (f *finder) callOf(s *syntax.Stmt, e *syntax.CallExpr, at position) call {
+	from, to := int(e.Pos().Offset()), int(e.End().Offset())
+	c := call{Call: ecosystem.Call{Text: f.line[from:to], From: from, Dir: at.dir, Loop: at.loop, Redirected: len(s.Redirs) > 0}, expr: e}
+	for _, w := range e.Args {
+		c.Words = append(c.Words, ecosystem.WordText(w))
+		quoted := !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+			_, plain := p.(*syntax.Lit)
+			return plain
+		})
+		c.Args = append(c.Args, ecosystem.Word{From: int(w.Pos().Offset()), To: int(w.End().Offset()), Quoted: quoted})
+	}
+	return c
 }
 
 // findCalls finds the calls of runners in a line of shell whose output is the
 // line's own: not in a pipe, a substitution, a function, in the background,
 // redirected or negated. A line that is not shell has none.
-func findCalls(line string, repo repository) []call {
+func findCalls(line string, repo ecosystem.Repo) []call {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		return nil
 	}
-	f := finder{repo: repo}
-	f.stmts(file.Stmts, place{dir: "."})
+	f := finder{repo: repo, line: line}
+	f.stmts(file.Stmts, position{dir: "."})
 	return f.calls
 }
 
-type finder struct {
-	repo   repository
-	calls  []call
-	goDirs []string // the folders of the calls of go test
+// directly filters calls by whether their results are what they print.
+func directly(calls []call, want bool) []call {
+	return slices.DeleteFunc(slices.Clone(calls), func(c call) bool { return c.runner.Direct != want })
 }
 
-// place is where in a line a statement stands.
-type place struct {
+type finder struct {
+	repo  ecosystem.Repo
+	line  string // that is read
+	calls []call
+}
+
+// position is where in a line a statement stands.
+type position struct {
 	dir  string
 	loop bool
 }
 
 // stmts visits statements in order and gives the folder that they end in.
-func (f *finder) stmts(stmts []*syntax.Stmt, at place) place {
+func (f *finder) stmts(stmts []*syntax.Stmt, at position) position {
 	for _, s := range stmts {
 		at = f.stmt(s, at)
 	}
 	return at
 }
 
-func (f *finder) stmt(s *syntax.Stmt, at place) place {
+func (f *finder) stmt(s *syntax.Stmt, at position) position {
 	if s.Background || s.Coprocess || s.Negated || !onlyErrors(s.Redirs) {
 		return at
 	}
@@ -98,7 +109,7 @@ func (f *finder) stmt(s *syntax.Stmt, at place) place {
 	case *syntax.Block:
 		return f.stmts(c.Stmts, at)
 	case *syntax.ForClause:
-		f.stmts(c.Do, place{dir: unknownDir, loop: true})
+		f.stmts(c.Do, position{dir: ecosystem.UnknownDir, loop: true})
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			at = f.stmts(c.Then, f.stmts(c.Cond, at))
@@ -107,22 +118,13 @@ func (f *finder) stmt(s *syntax.Stmt, at place) place {
 	return at
 }
 
-func (f *finder) call(s *syntax.Stmt, e *syntax.CallExpr, at place) place {
-	words := make([]string, len(e.Args))
-	for i, w := range e.Args {
-		words[i] = wordText(w)
-	}
-	if len(words) > 0 && words[0] == "cd" {
-		at.dir = changeDir(at.dir, words, e)
+func (f *finder) call(s *syntax.Stmt, e *syntax.CallExpr, at position) position {
+	c := f.callOf(s, e, at)
+	if len(c.Words) > 0 && c.Words[0] == "cd" {
+		at.dir = changeDir(at.dir, c.Words, e)
 		return at
 	}
-	if _, ok := goTest(e); ok {
-		f.goDirs = append(f.goDirs, at.dir)
-		return at
-	}
-	c := call{dir: at.dir, loop: at.loop, stmt: s, expr: e, words: words}
-	var ok bool
-	if c.runner, c.at, ok = recognise(words); ok {
+	if c.recognise(); c.runner != nil {
 		f.calls = append(f.calls, c)
 		return at
 	}
@@ -133,12 +135,12 @@ func (f *finder) call(s *syntax.Stmt, e *syntax.CallExpr, at place) place {
 }
 
 func changeDir(dir string, words []string, e *syntax.CallExpr) string {
-	if len(words) != 2 || dir == unknownDir || !literal(e.Args[1]) || path.IsAbs(words[1]) {
-		return unknownDir
+	if len(words) != 2 || dir == ecosystem.UnknownDir || !literal(e.Args[1]) || path.IsAbs(words[1]) {
+		return ecosystem.UnknownDir
 	}
 	to := path.Join(dir, words[1])
 	if to == ".." || strings.HasPrefix(to, "../") {
-		return unknownDir
+		return ecosystem.UnknownDir
 	}
 	return to
 }
@@ -156,37 +158,45 @@ func literal(w *syntax.Word) bool {
 	return plain
 }
 
-// recognise finds the runner that words start, behind the programs that only
-// start others, and where in them its name stands.
-func recognise(words []string) (runner, int, bool) {
-	for i := 0; i < len(words); {
-		if r, ok := known(words[i:]); ok {
-			return r, i, true
+// recognise finds the runner that a call starts, behind the programs that only start
+// others, and where its name stands.
+func (c *call) recognise() {
+	at := 0
+	if len(c.Words) > 0 && c.expr.Args[0].Lit() == "env" {
+		for at = 1; at < len(c.Words) && strings.Contains(c.Words[at], "="); at++ {
 		}
-		skip := wrapper(words[i:])
+	}
+	plain := len(c.Words) > at+1 && c.expr.Args[at].Lit() != "" && c.expr.Args[at+1].Lit() != ""
+	for _, r := range runners() {
+		if plain && r.Direct && r.Runs(c.Words[at:]) {
+			c.runner, c.At = r, at
+			return
+		}
+	}
+	for i := 0; i < len(c.Words); {
+		for _, r := range runners() {
+			if !r.Direct && r.Runs(c.Words[i:]) {
+				c.runner, c.At = r, i
+				return
+			}
+		}
+		skip := wrapper(c.Words[i:])
 		if skip == 0 {
-			return "", 0, false
+			return
 		}
 		i += skip
 	}
-	return "", 0, false
 }
 
 // wrapper is how many words of a program that starts another one stand before
 // the other; 0 where it is none.
 func wrapper(w []string) int {
 	n := 0
-	switch base := path.Base(w[0]); base {
-	case "env", "cross-env", "time", "nice", "c8", "nyc", "npx", "exec", "command":
+	switch path.Base(w[0]) {
+	case "env", "time", "nice", "exec", "command":
 		n = 1
-	case "pnpm", "yarn", "npm", "bundle":
+	case "bundle":
 		if len(w) > 1 && w[1] == "exec" {
-			n = 2
-		} else if len(w) > 1 && (base == "yarn" || base == "pnpm") && isRunnerName(w[1]) {
-			n = 1
-		}
-	case "uv", "poetry", "pipenv", "pdm", "rye", "hatch":
-		if len(w) > 1 && w[1] == "run" {
 			n = 2
 		}
 	case "timeout":
@@ -195,10 +205,8 @@ func wrapper(w []string) int {
 			n++
 		}
 		n++
-	case "node":
-		if len(w) > 1 && strings.Contains(w[1], "node_modules/") {
-			n = 1
-		}
+	default:
+		n = launched(w)
 	}
 	if n == 0 {
 		return 0
@@ -208,6 +216,14 @@ func wrapper(w []string) int {
 			n++
 		}
 		n++
+	}
+	return n
+}
+
+// launched is how many words name a program of a language that starts another one.
+func launched(w []string) (n int) {
+	for _, p := range programs() {
+		n = max(n, p.Launches(w))
 	}
 	return n
 }
@@ -226,139 +242,91 @@ func isAssignment(w string) bool {
 	return ok && name != "" && !strings.ContainsAny(name, "/-. ")
 }
 
-func isRunnerName(w string) bool {
-	switch path.Base(w) {
-	case "jest", "vitest", "mocha", "_mocha":
-		return true
+// maxScripts bounds how deep package scripts that call each other are read.
+const maxScripts = 5
+
+// script follows `npm test`, `yarn run x` and their like into package.json. A
+// script counts as a call of the runner in it; one that runs several runners
+// only where they take their orders from the environment.
+func (f *finder) script(c call) (call, bool) {
+	if c.Dir == ecosystem.UnknownDir {
+		return c, false
 	}
-	return false
-}
-
-// known reads words as the call of a runner that runs tests; one that only
-// lists or watches them is none.
-func known(w []string) (runner, bool) {
-	switch base := strings.TrimSuffix(path.Base(w[0]), ".js"); {
-	case base == "jest":
-		return runJest, !has(w, "--listTests", "--watch", "--watchAll", "--showConfig", "--version", "--help", "--json")
-	case base == "vitest" || base == "vitest.mjs":
-		return runVitest, !has(w, "watch", "dev", "bench", "list", "--watch", "-w", "--ui", "--help", "--version")
-	case base == "mocha" || base == "_mocha":
-		return runMocha, !has(w, "--watch", "-w", "--list-files", "--reporter", "-R", "--help", "--version", "--list-reporters")
-	case base == "pytest" || base == "py.test":
-		return runPytest, !has(w, "--collect-only", "--co", "--fixtures", "--markers", "--version", "-h", "--help")
-	case isPython(base), base == "coverage" && len(w) > 1 && w[1] == "run":
-		return pythonRunner(w)
-	case base == "node" || base == "tsx":
-		return runNode, nodeTest(w)
-	case base == "cargo":
-		return cargoRunner(w)
-	case base == "mvn" || base == "mvnw" || base == "mvnd":
-		return runMaven, has(w[1:], "test", "verify", "package", "install", "integration-test") && !has(w, "-DskipTests", "-Dmaven.test.skip", "-Dmaven.test.skip=true", "-DskipTests=true")
-	case base == "gradle" || base == "gradlew":
-		return runGradle, gradleTests(w[1:]) && !has(w, "--dry-run", "-m")
+	name, at, ok := f.scriptName(c.Words, c.Dir)
+	if !ok {
+		return c, false
 	}
-	return "", false
-}
-
-func isPython(base string) bool {
-	rest, ok := strings.CutPrefix(base, "python")
-	return ok && strings.Trim(rest, "0123456789.") == ""
-}
-
-// pythonRunner reads `python [flags] -m pytest|unittest` and the same under
-// coverage.
-func pythonRunner(w []string) (runner, bool) {
-	switch at := moduleOf(w); {
-	case at == 0:
-		return "", false
-	case w[at] == "pytest", w[at] == "py.test":
-		return runPytest, !has(w, "--collect-only", "--co", "--version", "-h", "--help")
-	case w[at] == "unittest":
-		return runUnittest, !has(w[at:], "-h", "--help")
+	inner, ok := f.scriptRunner(c.Dir, name, maxScripts)
+	if !ok {
+		return c, false
 	}
-	return "", false
+	c.runner, c.At, c.Script, c.Inner, c.Buried = inner.runner, at, name, inner.Words[inner.At:], inner.Buried
+	return c, true
 }
 
-// moduleOf is the index of the module that Python, or coverage in front of it,
-// runs; 0 where it runs none.
-func moduleOf(w []string) int {
-	at := moduleAt(w)
-	if at == 0 && path.Base(w[0]) == "coverage" {
-		at = slices.Index(w, "-m") + 1
-	} else if at > 0 && w[at] == "coverage" {
-		if i := slices.Index(w[at:], "-m"); i > 0 {
-			at += i + 1
+// scriptRunner is the runner of a script.
+func (f *finder) scriptRunner(dir, name string, depth int) (call, bool) {
+	if depth == 0 {
+		return call{}, false
+	}
+	line := f.scripts(dir)[name]
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
+	if err != nil || len(file.Stmts) == 0 {
+		return call{}, false
+	}
+	inside := finder{repo: f.repo, line: line}
+	inside.stmts(file.Stmts, position{dir: dir})
+	last := lastCall(file.Stmts[len(file.Stmts)-1])
+	env := true
+	calls := directly(inside.calls, false)
+	for _, c := range calls {
+		env = env && c.runner.ByEnvironment
+	}
+	n := len(calls)
+	if n == 0 || n > 1 && !env {
+		return call{}, false
+	}
+	c := calls[n-1]
+	c.Buried = c.Buried || c.expr != last
+	if c.Script != "" { // a script that calls a script: its words, as if they stood here
+		// npm takes options that follow a script's name for its own.
+		c.Buried = c.Buried || path.Base(c.Words[0]) == "npm" && !slices.Contains(c.Words[c.At:], "--")
+		c.Words, c.At = c.Inner, 0
+	}
+	return c, true
+}
+
+// lastCall is the call to which words at the end of a script belong.
+func lastCall(s *syntax.Stmt) *syntax.CallExpr {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return c
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
+			return lastCall(c.Y)
 		}
 	}
-	if at >= len(w) {
-		return 0
-	}
-	return at
+	return nil
 }
 
-// moduleAt is the index of the module that a call of Python runs, 0 where it
-// runs none.
-func moduleAt(w []string) int {
-	for i := 1; i+1 < len(w) && strings.HasPrefix(w[i], "-"); i++ {
-		switch w[i] {
-		case "-m":
-			return i + 1
-		case "-c":
-			return 0
-		case "-W", "-X":
-			i++
+// scriptName is the package script that words start in a folder, and the index of
+// the last word that names it.
+func (f *finder) scriptName(words []string, dir string) (name string, at int, ok bool) {
+	for _, p := range programs() {
+		if p.ScriptName != nil && !ok {
+			name, at, ok = p.ScriptName(words, f.scripts(dir))
 		}
 	}
-	return 0
+	return name, at, ok
 }
 
-// nodeTest tells whether --test stands before the first file.
-func nodeTest(w []string) bool {
-	for _, a := range w[1:] {
-		if a == "--test" {
-			return !has(w, "--watch")
-		}
-		if !strings.HasPrefix(a, "-") && !strings.HasPrefix(a, ".") && a != "tsx" && a != "ts-node/esm" {
-			return false
+// scripts are the package scripts of a folder.
+func (f *finder) scripts(dir string) map[string]string {
+	out := map[string]string{}
+	for _, p := range programs() {
+		if p.Scripts != nil && dir != ecosystem.UnknownDir {
+			maps.Copy(out, p.Scripts(f.repo.Text(path.Join(dir, p.Manifest))))
 		}
 	}
-	return false
-}
-
-func cargoRunner(w []string) (runner, bool) {
-	args := w[1:]
-	for len(args) > 0 && strings.HasPrefix(args[0], "+") {
-		args = args[1:]
-	}
-	switch {
-	case len(args) == 0 || has(args, "--no-run", "--help", "-h", "--list", "--message-format", "-q", "--quiet", "--format", "--nocapture", "--no-capture", "--show-output"):
-		return "", false
-	case args[0] == "test" || args[0] == "t":
-		return runCargo, true
-	case args[0] == "nextest" && len(args) > 1 && (args[1] == "run" || args[1] == "r"):
-		return runNextest, true
-	}
-	return "", false
-}
-
-func gradleTests(args []string) bool {
-	for _, a := range args {
-		task := a[strings.LastIndexByte(a, ':')+1:]
-		if task == "test" || task == "check" || task == "build" || strings.HasSuffix(task, "Test") {
-			return true
-		}
-	}
-	return false
-}
-
-// has tells whether one of names is among words, alone or with a value.
-func has(words []string, names ...string) bool {
-	for _, w := range words {
-		for _, n := range names {
-			if w == n || (strings.HasPrefix(n, "--") && strings.HasPrefix(w, n+"=")) {
-				return true
-			}
-		}
-	}
-	return false
+	return out
 }

@@ -1,18 +1,27 @@
 package check
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/beneath"
+	"agency/internal/bounded"
+	"agency/internal/ecosystem"
 	"agency/internal/sandbox"
 	"agency/internal/store"
+	"agency/internal/testreport"
 )
 
 // Layer says which cache layers a command writes and reads. What an agent
@@ -30,19 +39,19 @@ type Stage string
 
 // The stages.
 const (
-	StageWork        Stage = "work"         // an agent's workspace
-	StageBase        Stage = "base"         // the clean checkout of what a claim began from
-	StageClaim       Stage = "claim"        // the clean checkout of a claim
-	StageAlone       Stage = "alone"        // some tests of a claim or of its base, run again without the others
-	StageOldTests    Stage = "old-tests"    // the claim's code under the base's tests
-	StageWithout     Stage = "without"      // the base's code under the claim's tests
-	StageCut         Stage = "cut"          // the claim with changed functions taken out
-	StageOldBodies   Stage = "old-bodies"   // the claim with the bodies that functions had before
-	StageOtherValues Stage = "other-values" // the claim with other constants
-	StageGutted      Stage = "gutted"       // the claim with nothing but its commands' own files as they are
-	StageSpoken      Stage = "spoken-out"   // the claim without the comments by which it silences checks
-	StageLanding     Stage = "landing"      // the merged tree
-	StageTarget      Stage = "target"       // the merge into the target branch
+	StageWork        Stage = "work"           // an agent's workspace
+	StageBase        Stage = agency.StageBase // the clean checkout of what a claim began from
+	StageClaim       Stage = "claim"          // the clean checkout of a claim
+	StageAlone       Stage = "alone"          // some tests of a claim or of its base, run again without the others
+	StageOldTests    Stage = "old-tests"      // the claim's code under the base's tests
+	StageWithout     Stage = "without"        // the base's code under the claim's tests
+	StageCut         Stage = "cut"            // the claim with changed functions taken out
+	StageOldBodies   Stage = "old-bodies"     // the claim with the bodies that functions had before
+	StageOtherValues Stage = "other-values"   // the claim with other constants
+	StageGutted      Stage = "gutted"         // the claim with nothing but its commands' own files as they are
+	StageSpoken      Stage = "spoken-out"     // the claim without the comments by which it silences checks
+	StageLanding     Stage = "landing"        // the merged tree
+	StageTarget      Stage = "target"         // the merge into the target branch
 )
 
 // Trial tells of runs that find out what tests are worth, of a part of them or on
@@ -100,7 +109,9 @@ type Subject struct {
 	Env []string
 }
 
-func (s Subject) measure() measure { return measure{all: s.Coverage, files: s.Measure} }
+func (s Subject) measure() ecosystem.Measure {
+	return ecosystem.Measure{All: s.Coverage, Files: s.Measure}
+}
 
 // Runner runs a command: *sandbox.Runner.
 type Runner interface {
@@ -118,11 +129,10 @@ type Runner interface {
 type Options struct {
 	Runner Runner
 	DB     *store.DB
-	// Tools is what the commands need around them (check/detect), Version what
+	// Environment is what commands need around them (check/detect). Its Version
 	// distinguishes two toolchains at one path: it is part of the environment's
-	// hash.
-	Tools   sandbox.Toolchain
-	Version string
+	// hash. Its Loads count besides Reads and Dependencies.
+	ecosystem.Environment
 	// LayerDir is the host folder that holds a folder for each Layer.
 	LayerDir string
 	Reads    []sandbox.Mount
@@ -131,40 +141,41 @@ type Options struct {
 	Limits            sandbox.Limits // zero fields: MachineLimits; Wall is the command's
 	// Dependencies are the folders of the user's checkout that checkouts share.
 	Dependencies []Dependency
-	// Loads are what of toolchains and caches decides what commands do, besides
-	// Reads and Dependencies.
-	Loads []Load
-	// Finder, Caches and Online are what setup needs besides: what it makes, the
-	// caches that it fills, and the environment in which package managers go out.
-	// InstallDir is the host folder that keeps what setups of the run installed;
-	// empty: Install is refused.
+	// Finder finds what setup makes. InstallDir is the host folder that keeps what
+	// setups of the run installed; empty: Install is refused.
 	Finder     Finder
-	Caches     []Cache
-	Online     []string
 	InstallDir string
+	// Landed tells whether a contract's work is in the run's branch: what was
+	// installed for it counts for others then. nil: nothing has.
+	Landed func(ctx context.Context, run agency.RunID, contract agency.ContractID) (bool, error)
 }
 
 // Checker runs checks of one repository. It is safe for concurrent use.
 type Checker struct {
 	o      Options
 	limits sandbox.Limits
-	reads  int64 // bytes of an output, and of its reports
+	reads  int64         // bytes of an output, and of its reports
+	each   time.Duration // of the processor, for one report
 
-	world world // what lies around the trees
-
-	mu       sync.Mutex
-	overlays overlayState // what the kernel makes of dependency folders
-	name     string       // that no other checker has
+	receiptStore
+	*packages
 
 	installing sync.Mutex // one setup at a time
-	layersMu   sync.Mutex
-	layersRead bool
-	layers     []layer // what setups installed, the oldest first
 }
 
 // New makes a Checker; it does nothing yet.
 func New(o Options) *Checker {
-	return &Checker{o: o, limits: orMachine(o.Limits), reads: maxRead}
+	i, c := &setups{dir: o.InstallDir, landed: o.Landed}, &copies{}
+	if o.Runner != nil {
+		i.release, c.tier = o.Runner.Release, o.Runner.Tier
+	}
+	if o.InstallDir != "" {
+		c.notes = o.InstallDir + "-copied"
+	}
+	return &Checker{
+		o: o, limits: orMachine(o.Limits), reads: maxRead, each: testreport.MaxFileTime,
+		receiptStore: receiptStore{o.DB}, packages: &packages{o: o, setups: i, copies: c},
+	}
 }
 
 // Run runs a command, or finds the receipt of an equal one, and keeps the
@@ -219,7 +230,7 @@ func (c *Checker) Drop(scratch string) error {
 	}
 	dir := filepath.Join(c.o.LayerDir, scratchDir, scratch)
 	c.o.Runner.Release(dir)
-	return os.RemoveAll(dir)
+	return beneath.Remove(dir)
 }
 
 // scratchDir holds the scratch layers.
@@ -234,7 +245,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		return r, d, false, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	if how, err := c.setUp(root, cmd); err != nil || how != "" {
+	if how, err := c.setUp(ctx, root, s, cmd); err != nil || how != "" {
 		return agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, Output: how + "\n"}, d, false, err
 	}
 	got, err := c.ask(ctx, s, cmd, root, true)
@@ -248,7 +259,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 	defer got.close()
 	r = agency.Receipt{Kind: cmd.Kind, Command: cmd.Line, ExitCode: got.res.ExitCode, Cause: cause(got.res.Cause)}
 	o, ok := got.read()
-	r.Output = o.text.clip(maxOutput)
+	r.Output = o.text.Clip(testreport.MaxOutput)
 	if ok {
 		r.Tests, r.Parsed = o.tests, o.complete
 		count(&r)
@@ -256,11 +267,17 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 			r.Cause = CauseIncomplete
 		}
 	}
-	if s.measure().wanted() {
-		d.Coverage = got.coverage()
+	if why := cmp.Or(got.left.Why, got.said.Why); why != "" && (r.Cause == "" || r.Cause == CauseIncomplete) {
+		r.Cause, r.Parsed = causeUnreadable+why, false
+	}
+	if s.measure().Wanted() {
+		var why string
+		if d.Coverage, why = got.coverage(); why != "" {
+			r.Output += "[no coverage: unreadable: " + why + "]\n"
+		}
 	}
 	if !r.OK() && (r.Failed == 0 || cmd.Kind != agency.CheckTest) {
-		found := readFindings(o.text.reader(), got.roots, got.res.Dropped > 0 || o.text.lost > 0)
+		found := testreport.ReadFindings(o.text.Reader(), got.roots, got.res.Dropped > 0 || o.text.Lost() > 0)
 		d.Findings = &found
 	}
 	// A run that was measured in passing stands for a plain one where all is well.
@@ -270,7 +287,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 // ask runs a command; its runners are asked for the names of their tests, or it
 // runs as the user wrote it.
 func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root, names bool) (r reader, err error) {
-	r = reader{root: root, all: s.Coverage, roots: []string{s.Place.At, s.Place.Root}, plan: plan{line: cmd.Line}, left: &allowance{left: c.reads}}
+	r = reader{root: root, all: s.Coverage, roots: []string{s.Place.At, s.Place.Root}, plan: plan{line: cmd.Line}, left: testreport.NewAllowance(c.reads, c.each, c.each*testreport.ReportTimes), said: testreport.NewAllowance(1<<62, testreport.MaxOutputTime, testreport.MaxOutputTime)}
 	defer func() {
 		if err != nil {
 			r.close()
@@ -279,13 +296,13 @@ func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root
 	if r.stdout, err = newSpill(c.o.LayerDir, c.reads); err != nil {
 		return r, fmt.Errorf("%s: file for its output: %w", cmd.Line, err)
 	}
-	files := checkoutFiles{root}
+	files := ecosystem.Repo{FS: bounded.FS(root)}
 	if names {
-		r.plan = makePlan(cmd.Line, files, "", measure{})
+		r.plan = makePlan(cmd.Line, files, "", ecosystem.Measure{})
 	}
 	// Only what is asked to write a report gets a folder for it: a sandbox with
 	// one serves no other command.
-	if names && (s.measure().wanted() || len(findCalls(cmd.Line, files)) > 0) {
+	if names && (s.measure().Wanted() || len(directly(findCalls(cmd.Line, files), false)) > 0) {
 		if r.out, err = outDir(c.o.LayerDir); err != nil {
 			return r, fmt.Errorf("%s: folder for reports: %w", cmd.Line, err)
 		}
@@ -294,7 +311,7 @@ func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root
 			return r, fmt.Errorf("%s: reporters: %w", cmd.Line, err)
 		}
 	}
-	if r.plan.goCalls == 0 {
+	if len(r.plan.direct) == 0 {
 		r.before = findReports(root)
 	}
 	spec, err := c.spec(ctx, s, cmd, r.plan.line)
@@ -319,6 +336,10 @@ func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root
 // its tests are not all.
 const CauseIncomplete = "incomplete"
 
+// causeUnreadable begins the cause of a receipt with a report that takes more
+// bytes, names or time than are read of one: it goes on with which, and why.
+const causeUnreadable = "unreadable: "
+
 // cause is why a command ended, where not by itself. Death by a signal is told
 // by the exit code, as a shell tells it.
 func cause(c sandbox.Cause) string {
@@ -335,7 +356,7 @@ func (c *Checker) Spec(ctx context.Context, s Subject, cmd Command) (sandbox.Spe
 }
 
 func (c *Checker) spec(ctx context.Context, s Subject, cmd Command, line string) (sandbox.Spec, error) {
-	tools, err := c.Tools(ctx, s.Place)
+	tools, err := c.Tools(ctx, s.Place, s.Contract)
 	spec := sandbox.Spec{
 		Place: s.Place, Tools: tools, LayerDir: c.layer(s), Dir: s.Dir,
 		Argv: []string{"/bin/sh", "-c", line}, Limits: c.limitsOf(cmd), Reads: c.o.Reads,
@@ -376,4 +397,70 @@ func (s Subject) layer() Layer {
 		return LayerAgents
 	}
 	return s.Layer
+}
+
+// Output is the standard output of a command that only asks, such as `go list`:
+// no receipt is kept of it. False where it failed or wrote more than is kept.
+func (c *Checker) Output(ctx context.Context, s Subject, line string, timeout time.Duration) ([]byte, bool, error) {
+	var out answer
+	spec, err := c.spec(ctx, s, Command{Line: line, Timeout: timeout}, line)
+	spec.Stdout = &out
+	if err != nil {
+		return nil, false, err
+	}
+	res, err := c.Exec(ctx, spec)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", line, err)
+	}
+	if res.Cause == sandbox.CauseCancelled {
+		if err := context.Cause(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	return out.text, res.Cause == sandbox.CauseExited && res.ExitCode == 0 && res.StdoutErr == nil, nil
+}
+
+// MachineLimits are the sizes of a check (docs/design.md, Modes): three quarters of the
+// machine's memory, processes by its processors, and of the output as much as
+// findings are read from; parsers read all of it.
+func MachineLimits() sandbox.Limits {
+	return sandbox.Limits{
+		MemoryMB: max(memoryMB()*3/4, 2048), Processes: 256 + 64*runtime.NumCPU(),
+		OpenFiles: 16384, FileSizeMB: 8192, OutputKB: 2048,
+	}
+}
+
+func orMachine(l sandbox.Limits) sandbox.Limits {
+	m := MachineLimits()
+	fill := func(v *int, def int) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	fill(&l.MemoryMB, m.MemoryMB)
+	fill(&l.Processes, m.Processes)
+	fill(&l.OpenFiles, m.OpenFiles)
+	fill(&l.FileSizeMB, m.FileSizeMB)
+	fill(&l.OutputKB, m.OutputKB)
+	return l
+}
+
+// memoryMB is the machine's memory; 0 where it cannot be read.
+func memoryMB() int {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for lines.Scan() {
+		f := bytes.Fields(lines.Bytes())
+		if len(f) >= 2 && string(f[0]) == "MemTotal:" {
+			kb, err := strconv.Atoi(string(f[1]))
+			if err != nil {
+				return 0
+			}
+			return kb / 1024
+		}
+	}
+	return 0
 }

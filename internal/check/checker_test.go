@@ -15,6 +15,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/ecosystem"
 	"agency/internal/event"
 	"agency/internal/sandbox"
 	"agency/internal/store"
@@ -54,7 +55,10 @@ func newWorld(t *testing.T, files map[string]string) *world {
 		t.Fatal(err)
 	}
 	w.checker = check.New(check.Options{
-		Runner: runner, DB: w.db, Tools: found.Tools, Version: found.Version, LayerDir: w.layers,
+		Runner:      runner,
+		DB:          w.db,
+		Environment: ecosystem.Environment{Tools: found.Tools, Version: found.Version},
+		LayerDir:    w.layers,
 	})
 	return w
 }
@@ -250,7 +254,7 @@ func TestReceiptsOfAnotherEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, cmd := w.subject("tree-1"), check.Command{Kind: agency.CheckBuild, Line: "true"}
-	options := check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Version: "go1"}
+	options := check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Environment: ecosystem.Environment{Version: "go1"}}
 	base := check.New(options)
 	if _, err := base.Run(t.Context(), s, cmd); err != nil {
 		t.Fatal(err)
@@ -312,7 +316,10 @@ func TestQuiet(t *testing.T) {}
 `,
 	})
 	small := check.New(check.Options{
-		Runner: w.runner, DB: w.db, LayerDir: w.layers, Tools: toolsOf(t, w.dir),
+		Runner:      w.runner,
+		DB:          w.db,
+		LayerDir:    w.layers,
+		Environment: ecosystem.Environment{Tools: toolsOf(t, w.dir)},
 	})
 	small.ReadAtMost(32 << 10)
 	r, err := small.Run(t.Context(), w.subject("t"), test("go test ./..."))

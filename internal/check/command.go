@@ -1,13 +1,76 @@
+// Package check runs one command of a repository in the sandbox and keeps what
+// happened as a receipt: command, exit code, output, the tests by name, and the
+// tree and environment that it is true of (docs/design.md, Verification). Of commands whose results
+// it cannot read only the exit code counts.
+//
+// # How results are read
+//
+// The calls of runners in a line are found by reading it as shell, and behind npm,
+// pnpm and yarn by reading package.json. What a runner is, how it is asked without a
+// change of any file, what it reports, and how it is told to run a part or follows a
+// change, its language knows (ecosystem.Runner). One that refuses is run again as the
+// user wrote it. Of other commands a JUnit report or TAP on standard output counts,
+// or JUnit files that they write.
+//
+// Outputs and reports may have any size (package testreport): half a gigabyte of
+// either is read. What is beyond that, or has more tests than a receipt, is
+// incomplete. A report has twenty seconds of the processor, all of a command have
+// forty, standard output twenty: what takes longer, or names more than is kept, is
+// unreadable, and the receipt's cause says which report and why.
+//
+// # Parts and lines
+//
+// Every known runner can be told to run a part: files, folders, tests by name
+// (Target, Rerun). A package script is put in place of its call, for only what
+// stands in it can be told. Which lines of a change run is found out in passing
+// of the changed files alone, where that costs next to nothing. Which tests a change
+// can affect is picked by files (Only), from what code/imports reads of a checkout.
+//
+// # What a receipt depends on
+//
+// On the tree, and on the world around it: what is installed, the folders that
+// may be read, the toolchain's programs and the runner's, the environment. All of
+// it is signed when a receipt is made, once more when its command has ended, and
+// when one is looked up, by what the kernel says of each file (world.go). Caches
+// that hashes guard, such as Go's modules and Cargo's crates, are signed by the
+// names in them; what is built from the tree is not. Where nobody can tell in a
+// few seconds, a receipt counts in one piece of work only.
+//
+// It does not judge. Whether a receipt is good enough, what the base did and
+// which criterion it proves is the work of package verify; which commands a
+// repository has and what they need around them that of check/detect.
+//
+// # What a test run can forge
+//
+// A test binary is the claim's own code, so what it says about itself is worth
+// only so much. The parsers trust as little as they can: a result counts only
+// after `go test` announced that test, with the control byte that the testing
+// package puts before its own lines; text that merely looks like a result is
+// output; a top-level test that no test file of its package declares is
+// dropped; a test that fails once has failed; a command that exits non-zero has
+// failed whatever its output says. What remains is a test binary that is
+// written to deceive: one that writes the control byte itself, or reaches the
+// output of the go command through /proc, can report a declared test as passed
+// that never ran. Nothing of that happens by accident, it stands in the diff,
+// and package verify names a changed TestMain as an edited control file.
+//
+// The same holds for reports: the runner is told their path by a variable that
+// is gone before the tests start, but a test runs as the same user and can look
+// for the folder and write there. What tests print cannot be taken for results,
+// except of TAP, which is what they print. A target of cargo whose number of
+// results is not the one that it announced is incomplete.
 package check
 
 import (
-	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
 )
 
 // Command is one line of shell with what it is for.
@@ -17,7 +80,7 @@ type Command struct {
 	Timeout time.Duration    `json:"timeout,omitempty"` // zero: DefaultTimeout
 }
 
-// DefaultTimeout is how long a check may take (DESIGN 15).
+// DefaultTimeout is how long a check may take (docs/design.md, Modes).
 const DefaultTimeout = 1800 * time.Second
 
 // Commands are a repository's own. An empty one does not exist.
@@ -56,89 +119,6 @@ func (c Commands) timeout() time.Duration {
 	return DefaultTimeout
 }
 
-// GoTest tells whether every test that the line runs is run by a plain
-// `go test`, so that its results are known by name.
-func GoTest(line string) bool {
-	_, n := instrument(line)
-	return n > 0
-}
-
-// instrument adds -json and -count=1 to each plain `go test` of a line and
-// tells how many there are. Everything else stays as it is, byte for byte.
-func instrument(line string) (string, int) {
-	calls := goTests(line)
-	var b strings.Builder
-	at := 0
-	for _, c := range calls {
-		b.WriteString(line[at:c.after])
-		if !c.json {
-			b.WriteString(" -json")
-		}
-		b.WriteString(" -count=1")
-		at = c.after
-	}
-	b.WriteString(line[at:])
-	return b.String(), len(calls)
-}
-
-// goCall is one plain `go test` of a line.
-type goCall struct {
-	start    int // offset of the call, with its assignments
-	after    int // offset behind the word test
-	end      int // offset behind the call
-	json     bool
-	selects  bool   // it has a -run, -skip, -bench or -fuzz of its own
-	packages []span // the words that name packages
-}
-
-type span struct{ from, to int }
-
-// goTests finds the calls of `go test` whose standard output is the line's own:
-// not in a pipe, a substitution, a function, in the background, redirected or
-// negated. A line that is not shell has none.
-func goTests(line string) []goCall {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
-	if err != nil {
-		return nil
-	}
-	var out []goCall
-	walkStmts(file.Stmts, func(call *syntax.CallExpr) {
-		if c, ok := goTest(call); ok {
-			out = append(out, c)
-		}
-	})
-	return out
-}
-
-// walkStmts visits, in the order of the text, the calls whose output is the
-// line's own.
-func walkStmts(stmts []*syntax.Stmt, visit func(*syntax.CallExpr)) {
-	for _, s := range stmts {
-		if s.Background || s.Coprocess || s.Negated || !onlyErrors(s.Redirs) {
-			continue
-		}
-		switch c := s.Cmd.(type) {
-		case *syntax.CallExpr:
-			visit(c)
-		case *syntax.BinaryCmd:
-			if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
-				walkStmts([]*syntax.Stmt{c.X, c.Y}, visit)
-			}
-		case *syntax.Subshell:
-			walkStmts(c.Stmts, visit)
-		case *syntax.Block:
-			walkStmts(c.Stmts, visit)
-		case *syntax.ForClause:
-			walkStmts(c.Do, visit)
-		case *syntax.IfClause:
-			for ; c != nil; c = c.Else {
-				walkStmts(c.Cond, visit)
-				walkStmts(c.Then, visit)
-			}
-		}
-	}
-}
-
 // onlyErrors tells whether redirections leave standard output alone.
 func onlyErrors(redirs []*syntax.Redirect) bool {
 	for _, r := range redirs {
@@ -149,167 +129,121 @@ func onlyErrors(redirs []*syntax.Redirect) bool {
 	return true
 }
 
-// goTest reads a call as `[env] [NAME=VALUE...] go test ...`. A call that lists
-// or only compiles tests, or asks for its own form of output, is none.
-func goTest(call *syntax.CallExpr) (goCall, bool) {
-	args := call.Args
-	if len(args) > 0 && args[0].Lit() == "env" {
-		args = args[1:]
-		for len(args) > 0 && strings.Contains(wordText(args[0]), "=") {
-			args = args[1:]
-		}
-	}
-	if len(args) < 2 || args[0].Lit() != "go" || args[1].Lit() != "test" {
-		return goCall{}, false
-	}
-	c := goCall{start: int(call.Pos().Offset()), after: int(args[1].End().Offset()), end: int(call.End().Offset())}
-	for i, a := range args[2:] {
-		word := wordText(a)
-		name, isFlag := flagName(word)
-		switch {
-		case name == "args":
-			return c, true
-		case name == "json":
-			c.json = true
-		case name == "run", name == "skip", name == "bench", name == "fuzz":
-			c.selects = true
-		case name == "c", name == "list", name == "h", name == "n", name == "o":
-			return goCall{}, false
-		case !isFlag && !takesValue(args[2:], i):
-			c.packages = append(c.packages, span{int(a.Pos().Offset()), int(a.End().Offset())})
-		}
-	}
-	return c, true
-}
-
-// takesValue tells whether word i is the value of the flag before it: -run X.
-func takesValue(words []*syntax.Word, i int) bool {
-	if i == 0 {
-		return false
-	}
-	prev := wordText(words[i-1])
-	name, isFlag := flagName(prev)
-	return isFlag && !strings.Contains(prev, "=") && valueFlags[name]
-}
-
-// valueFlags are the flags of `go test` that take their value as the next word.
-var valueFlags = map[string]bool{
-	"run": true, "skip": true, "bench": true, "benchtime": true, "count": true, "cpu": true, "timeout": true,
-	"parallel": true, "p": true, "shuffle": true, "tags": true, "fuzz": true, "fuzztime": true, "fuzzminimizetime": true,
-	"covermode": true, "coverpkg": true, "coverprofile": true, "cpuprofile": true, "memprofile": true, "blockprofile": true,
-	"mutexprofile": true, "trace": true, "outputdir": true, "vet": true, "exec": true, "ldflags": true, "gcflags": true,
-	"asmflags": true, "mod": true, "modfile": true, "overlay": true, "pkgdir": true, "toolexec": true, "C": true,
-	"blockprofilerate": true, "memprofilerate": true, "mutexprofilefraction": true, "gocoverdir": true, "testlogfile": true,
-}
-
-// flagName is the name of a flag word without dashes, value and the prefix
-// test.; false for a word that is no flag.
-func flagName(word string) (string, bool) {
-	if !strings.HasPrefix(word, "-") {
-		return "", false
-	}
-	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-	return strings.TrimPrefix(name, "test."), true
-}
-
-// wordText is the beginning of a word that is written as such.
-func wordText(w *syntax.Word) string {
-	var b strings.Builder
-	for _, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.Lit:
-			b.WriteString(p.Value)
-		case *syntax.SglQuoted:
-			b.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			for _, q := range p.Parts {
-				if l, ok := q.(*syntax.Lit); ok {
-					b.WriteString(l.Value)
-				}
-			}
-		}
-	}
-	return b.String()
-}
-
-// Narrow makes a test line run only a part: target is a package pattern
-// (./internal/x), a test's name (TestParse, TestParse/case), or both separated
-// by a space. Only a line that is one plain `go test` can be narrowed.
+// Narrow makes a test line run only a part: packages (./internal/x), tests by name
+// (TestParse, TestParse/case), or both with spaces between. Only a line that is one
+// call of a runner that knows packages can be narrowed.
 func Narrow(line, target string) (string, error) {
 	target = strings.TrimSpace(target)
 	if target == "" {
 		return line, nil
 	}
-	calls := goTests(line)
-	if len(calls) != 1 || calls[0].selects {
-		return "", agency.Errorf(agency.KindInvalid, "target %q: the test command `%s` cannot be narrowed", target, line).
+	var edits []ecosystem.Edit
+	var err error
+	if calls := directly(findCalls(line, ecosystem.Repo{}), true); len(calls) == 1 && calls[0].runner.Target != nil {
+		edits, err = calls[0].runner.Target(calls[0].Call, target)
+	}
+	if err == nil && len(edits) == 0 {
+		err = agency.Errorf(agency.KindInvalid, "target %q: the test command `%s` cannot be narrowed", target, line).
 			WithMend("leave target out, or use run_command")
 	}
-	var pkgs, tests []string
-	for _, f := range strings.Fields(target) {
-		if isTestName(f) {
-			tests = append(tests, f)
-		} else {
-			pkgs = append(pkgs, f)
-		}
+	if err != nil {
+		return "", err
 	}
-	for _, p := range pkgs {
-		if strings.HasPrefix(p, "-") {
-			return "", agency.Errorf(agency.KindInvalid, "target %q: %s is a flag; want a package or a test's name", target, p)
-		}
-	}
-	c := calls[0]
-	return line[:c.start] + c.narrow(line, pkgs, tests) + line[c.end:], nil
+	return apply(line, edits), nil
 }
 
-// narrow is the call's own text, for these packages and tests only.
-func (c goCall) narrow(line string, pkgs, tests []string) string {
-	var b strings.Builder
-	b.WriteString(line[c.start:c.after])
-	if len(tests) > 0 {
-		fmt.Fprintf(&b, " -run %s", quote(RunPattern(tests)))
+// Named tells whether the tests that a line runs will be known by name: each
+// statement of it calls a runner that can be asked. repo holds the repository's files.
+func Named(line string, repo fs.FS) bool {
+	if strings.TrimSpace(line) == "" {
+		return false
 	}
-	at := c.after
-	for i, s := range c.packages {
-		if len(pkgs) == 0 {
-			break
-		}
-		b.WriteString(line[at:s.from])
-		if i == 0 {
-			b.WriteString(quoteAll(pkgs))
-		}
-		at = s.to
-	}
-	b.WriteString(line[at:c.end])
-	if len(pkgs) > 0 && len(c.packages) == 0 {
-		b.WriteString(" " + quoteAll(pkgs))
-	}
-	return b.String()
+	p := makePlan(line, ecosystem.Repo{FS: repo}, "/out", ecosystem.Measure{})
+	return p.asked()
 }
 
-// isTestName tells a test's name from a package.
-func isTestName(s string) bool {
-	for _, p := range []string{"Test", "Example", "Fuzz", "Benchmark"} {
-		if strings.HasPrefix(s, p) {
-			return true
+// Part is one of the commands of a chain that belongs to a folder.
+type Part struct {
+	Dir  string // relative to the repository, "." for its root
+	Line string // as it stands in the chain
+}
+
+// Parts parts a line that is a chain of commands, each in a folder of its own:
+// `cmd && (cd web && cmd)`. Any other line is one part at the root.
+func Parts(line string) []Part {
+	whole := []Part{{Dir: ".", Line: line}}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
+	if err != nil || len(file.Stmts) != 1 || file.Stmts[0].Negated || file.Stmts[0].Background {
+		return whole
+	}
+	elements, _ := chain(file.Stmts[0])
+	var out []Part
+	for _, e := range elements {
+		if e.Negated || e.Background {
+			return whole
+		}
+		p := Part{Dir: ".", Line: line[e.Pos().Offset():e.End().Offset()]}
+		switch c := e.Cmd.(type) {
+		case *syntax.CallExpr:
+			if len(c.Args) == 0 || ecosystem.WordText(c.Args[0]) == "cd" {
+				return whole
+			}
+		case *syntax.Subshell:
+			p.Dir = subshellDir(c)
+		default:
+			return whole
+		}
+		if p.Dir == ecosystem.UnknownDir {
+			return whole
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func subshellDir(s *syntax.Subshell) string {
+	if len(s.Stmts) != 1 {
+		return ecosystem.UnknownDir
+	}
+	elements, _ := chain(s.Stmts[0])
+	first, ok := elements[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(elements) < 2 || len(first.Args) == 0 || ecosystem.WordText(first.Args[0]) != "cd" {
+		return ecosystem.UnknownDir
+	}
+	return changeDir(".", []string{"cd", ecosystem.WordText(first.Args[len(first.Args)-1])}, first)
+}
+
+// Touched is the line for the parts that a change of these paths touches: those
+// in whose folder one of them lies and in no deeper part's. left are the
+// folders of the parts that do not run. The whole line, and none left, where a
+// path belongs to no part, such as a file at the root that any of them may read.
+func Touched(line string, paths []string) (touched string, left []string) {
+	parts := Parts(line)
+	hit := make([]bool, len(parts))
+	for _, p := range paths {
+		deepest := ""
+		for _, q := range parts {
+			if q.Dir != "." && strings.HasPrefix(p, q.Dir+"/") && len(q.Dir) > len(deepest) {
+				deepest = q.Dir
+			}
+		}
+		if deepest == "" {
+			return line, nil
+		}
+		for i, q := range parts {
+			hit[i] = hit[i] || q.Dir == deepest
 		}
 	}
-	return false
-}
-
-func quoteAll(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = quote(w)
+	var lines []string
+	for i, p := range parts {
+		if hit[i] {
+			lines = append(lines, p.Line)
+		} else if !slices.Contains(left, p.Dir) {
+			left = append(left, p.Dir)
+		}
 	}
-	return strings.Join(out, " ")
-}
-
-// quote makes one word of shell.
-func quote(s string) string {
-	q, err := syntax.Quote(s, syntax.LangPOSIX)
-	if err != nil { // a NUL, or a character that POSIX cannot quote
-		return "'" + strings.ReplaceAll(strings.ReplaceAll(s, "\x00", ""), "'", `'\''`) + "'"
+	if len(lines) == 0 || len(left) == 0 {
+		return line, nil
 	}
-	return q
+	return strings.Join(lines, " && "), left
 }

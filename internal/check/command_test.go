@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
+	"agency/internal/testreport"
 )
 
 func TestInstrument(t *testing.T) {
@@ -33,7 +35,14 @@ func TestInstrument(t *testing.T) {
 		{"go test ./... (", ""},
 		{"", ""},
 	} {
-		got, n := instrument(tt.line)
+		calls := directly(findCalls(tt.line, ecosystem.Repo{}), true)
+		n := len(calls)
+		var edits []ecosystem.Edit
+		for _, c := range calls {
+			asked, _ := c.runner.Ask(c.Call, ecosystem.Query{})
+			edits = append(edits, asked.Edits...)
+		}
+		got := apply(tt.line, edits)
 		if tt.want == "" {
 			tt.want = tt.line
 			if n != 0 {
@@ -95,7 +104,7 @@ func TestSplitGo(t *testing.T) {
 		"ex.com/c.ExampleT_m":         {"ex.com/c", "ExampleT_m"},
 		"ex.com/c [build failed]":     {"", ""},
 	} {
-		pkg, test, _ := SplitGo(full)
+		pkg, test, _ := testreport.SplitGo(full)
 		if pkg != want[0] || test != want[1] {
 			t.Errorf("%s: %q %q", full, pkg, test)
 		}

@@ -9,21 +9,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"agency/internal/agency"
+	"agency/internal/bounded"
+	"agency/internal/fingerprint"
 	"agency/internal/sandbox"
+	"agency/internal/testreport"
 )
 
 // Dependency is a folder of the user's checkout that git ignores and builds
 // need: node_modules, .venv, vendor/bundle, target and their like. A checkout
 // sees it as an overlay's lower layer while its lockfiles are the user's own
-// (DESIGN 8).
+// (docs/design.md, Verification).
 type Dependency struct {
 	Folder string // relative to the repository, with slashes
 	// Locks are the files that decide what is in it, relative to the
@@ -37,9 +41,6 @@ type Dependency struct {
 	Repo         string // the user's checkout on the host
 }
 
-// maxLock bounds a lockfile.
-const maxLock = 32 << 20
-
 // Changed names the lockfiles that differ in a checkout from the user's own, so
 // that what is installed does not fit: its dependencies have to be set up.
 func (d Dependency) Changed(root *os.Root) []string {
@@ -50,7 +51,7 @@ func (d Dependency) Changed(root *os.Root) []string {
 	defer func() { _ = user.Close() }() // only read
 	var out []string
 	for _, l := range d.Locks {
-		if !bytes.Equal(lockText(user, l), lockText(root, l)) && !unkept(user, root, l) {
+		if lockSum(user, l) != lockSum(root, l) && !unkept(user, root, l) {
 			out = append(out, l)
 		}
 	}
@@ -70,7 +71,7 @@ func unkept(user, root *os.Root, lock string) bool {
 	}
 	manifest = path.Join(path.Dir(lock), manifest)
 	_, err := root.Lstat(filepath.FromSlash(manifest))
-	return err == nil && bytes.Equal(lockText(user, manifest), lockText(root, manifest))
+	return err == nil && lockSum(user, manifest) == lockSum(root, manifest)
 }
 
 // sign tells one installed state from another.
@@ -83,8 +84,7 @@ func (d Dependency) sign() string {
 	var b strings.Builder
 	b.WriteString(d.Host + "\x00" + d.Folder)
 	for _, l := range d.Locks {
-		lock := sha256.Sum256(lockText(user, l))
-		b.WriteString("\x00" + l + "\x00" + hex.EncodeToString(lock[:]))
+		b.WriteString("\x00" + l + "\x00" + lockSum(user, l))
 	}
 	sum := sha256.Sum256([]byte(b.String()))
 	return hex.EncodeToString(sum[:8])
@@ -94,11 +94,6 @@ var (
 	packageParts = regexp.MustCompile(`(?s)"(?:dependencies|devDependencies|optionalDependencies|peerDependencies|overrides|resolutions|workspaces)"\s*:\s*[\[{][^\]}]*[\]}]`)
 	projectParts = regexp.MustCompile(`(?ms)^\s*(?:dependencies|requires)\s*=\s*\[.*?\]|^\[[^\]\n]*dependenc[^\]\n]*\].*?(?:^\[|\z)`)
 )
-
-// lockText is what of a file decides which dependencies there are.
-func lockText(root *os.Root, name string) []byte {
-	return Deciding(name, readSome(root, filepath.FromSlash(name), maxLock))
-}
 
 // Deciding is what of a file's text decides which dependencies there are. Of a
 // manifest that stands in for a lockfile only those parts count: everything
@@ -116,13 +111,17 @@ func Deciding(name string, b []byte) []byte {
 // fits tells whether a checkout can use a dependency folder: its lockfiles are
 // the user's, and nothing is in its place.
 func (d Dependency) fits(root *os.Root) bool {
-	if !vacant(root, d.Folder) {
+	return vacant(root, d.Folder) && d.real() && len(d.Changed(root)) == 0
+}
+
+// real tells whether it is a folder, as when it was found: what has become a link
+// since may lead anywhere.
+func (d Dependency) real() bool {
+	if real, err := filepath.EvalSymlinks(d.Host); err != nil || real != d.Host {
 		return false
 	}
-	if info, err := os.Stat(d.Host); err != nil || !info.IsDir() {
-		return false
-	}
-	return len(d.Changed(root)) == 0
+	info, err := os.Lstat(d.Host)
+	return err == nil && info.IsDir()
 }
 
 // vacant tells whether a folder can be shown at a path: what it lies in are
@@ -145,12 +144,26 @@ func emptyDir(root *os.Root, name string) bool {
 	return errors.Is(err, io.EOF)
 }
 
+// packages are the installed packages that commands see on a checkout.
+type packages struct {
+	o Options
+	*setups
+	*copies
+
+	world fingerprint.Signer // what lies around the trees
+
+	mu       sync.Mutex
+	overlays overlayState // what the kernel makes of dependency folders
+	name     string       // that no other checker has
+}
+
 // Tools is what commands on a checkout need around them: the toolchain, and
-// the user's dependency folders that fit the checkout. Where the sandbox mounts
+// the dependency folders that fit the checkout: the user's, and what was installed
+// for a contract or for what has landed. Where the sandbox mounts
 // nothing they are copied into it.
-func (c *Checker) Tools(ctx context.Context, place sandbox.Place) (sandbox.Toolchain, error) {
+func (c *packages) Tools(ctx context.Context, place sandbox.Place, contract agency.ContractID) (sandbox.Toolchain, error) {
 	t := c.o.Tools
-	layers, err := c.installed()
+	layers, err := c.usable(ctx, contract)
 	if err != nil || len(c.o.Dependencies)+len(layers) == 0 || place.Root == "" {
 		return t, err
 	}
@@ -160,36 +173,44 @@ func (c *Checker) Tools(ctx context.Context, place sandbox.Place) (sandbox.Toolc
 	}
 	defer func() { _ = root.Close() }() // only read
 	t.Overlays = slices.Clone(t.Overlays)
-	shown, err := c.showInstalled(&t, root, place.At)
+	shown, err := c.showInstalled(&t, root, place, layers)
 	if err != nil {
 		return t, err
 	}
 	for _, d := range c.o.Dependencies {
-		if shown[d.Folder+"\x00"] || !d.fits(root) {
+		if shown[d.Folder+"\x00"] {
 			continue
 		}
+		at, there := filepath.Join(place.At, filepath.FromSlash(d.Folder)), false
 		if c.o.Runner.Tier() != sandbox.TierFull {
-			if err := copyInto(d.Host, root, d.Folder); err != nil {
+			if there, err = c.copied(root, place, d.Folder, d.Host, len(d.Changed(root)) == 0 && d.real()); err != nil {
 				return t, fmt.Errorf("copy of %s: %w", d.Folder, err)
 			}
-			continue
+		} else if there = d.fits(root); there {
+			t.Overlays = append(t.Overlays, sandbox.Overlay{Lower: d.Host, At: at, Name: filepath.Join("deps", c.layerName(ctx, d))})
 		}
-		t.Overlays = append(t.Overlays, sandbox.Overlay{
-			Lower: d.Host, At: filepath.Join(place.At, filepath.FromSlash(d.Folder)), Name: filepath.Join("deps", c.layerName(ctx, d)),
-		})
+		if there && !strings.Contains(d.Folder, "/") && isVenv(d.Host) {
+			activate(&t, at)
+		}
 	}
 	return t, nil
+}
+
+// isVenv tells a virtual environment of Python from other folders.
+func isVenv(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "pyvenv.cfg"))
+	return err == nil
 }
 
 // layerName is the folder for what commands write over a dependency folder: it
 // belongs to what was installed there, and what is installed later gets another
 // one.
-func (c *Checker) layerName(ctx context.Context, d Dependency) string {
+func (c *packages) layerName(ctx context.Context, d Dependency) string {
 	l, ok := d.load()
 	if !ok {
 		return d.sign()
 	}
-	sum, known := c.world.sign(ctx, []Load{l}, false)
+	sum, known := c.world.Sign(ctx, []fingerprint.Load{l}, false)
 	if !known {
 		return d.sign() + "-" + c.unknown()
 	}
@@ -198,7 +219,7 @@ func (c *Checker) layerName(ctx context.Context, d Dependency) string {
 
 // unknown stands for whatever is installed where nobody can tell: it is the
 // same for this checker only.
-func (c *Checker) unknown() string {
+func (c *packages) unknown() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.name == "" {
@@ -209,11 +230,11 @@ func (c *Checker) unknown() string {
 
 // Withheld tells, for an agent, which dependency folders of the user its
 // checkout does not show because lockfiles have changed; "" where none.
-func (c *Checker) Withheld(place sandbox.Place) (string, error) {
+func (c *packages) Withheld(ctx context.Context, place sandbox.Place, contract agency.ContractID) (string, error) {
 	if len(c.o.Dependencies) == 0 || place.Root == "" {
 		return "", nil
 	}
-	layers, err := c.installed()
+	layers, err := c.usable(ctx, contract)
 	if err != nil {
 		return "", err
 	}
@@ -223,11 +244,9 @@ func (c *Checker) Withheld(place sandbox.Place) (string, error) {
 	}
 	defer func() { _ = root.Close() }() // only read
 	var t sandbox.Toolchain
-	shown := map[string]bool{}
-	if len(layers) > 0 {
-		if shown, err = c.showInstalled(&t, root, place.At); err != nil {
-			return "", err
-		}
+	shown, err := c.showInstalled(&t, root, place, layers)
+	if err != nil {
+		return "", err
 	}
 	var out []string
 	for _, d := range c.o.Dependencies {
@@ -253,7 +272,7 @@ func (c *Checker) Exec(ctx context.Context, spec sandbox.Spec) (sandbox.Result, 
 
 // fill copies dependency folders into the caches that stand in for overlays
 // that the kernel refuses; it asks the kernel once.
-func (c *Checker) fill(ctx context.Context, spec sandbox.Spec) error {
+func (c *packages) fill(ctx context.Context, spec sandbox.Spec) error {
 	deps := slices.DeleteFunc(slices.Clone(spec.Tools.Overlays), func(o sandbox.Overlay) bool {
 		return !strings.HasPrefix(o.Name, "deps"+string(filepath.Separator))
 	})
@@ -288,7 +307,7 @@ func (c *Checker) fill(ctx context.Context, spec sandbox.Spec) error {
 			return err
 		}
 		if emptyDir(root, "own") {
-			err = copyInto(o.Lower, root, "own")
+			err = copyInto(o.Lower, root, "own", sandbox.Place{})
 		}
 		_ = root.Close()
 		if err != nil {
@@ -307,54 +326,105 @@ const (
 	overlaysRefused
 )
 
-// copyInto copies a folder of the user's below a root: folders, files with
-// their modes and times, and links as links. It never follows a link.
-func copyInto(from string, root *os.Root, to string) error {
-	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+// Bounds of the files that decide which dependencies there are.
+const (
+	maxLock     = 64 << 20 // bytes of a lockfile, of which nothing is held
+	maxManifest = 4 << 20  // bytes of a manifest
+	maxLocked   = 200_000  // packages that a lockfile names
+)
+
+// lockSum tells one state of a file that decides which dependencies there are
+// from another; "" where none are decided. One that is larger than what is read
+// equals no other.
+func lockSum(root *os.Root, name string) string {
+	name = filepath.FromSlash(name)
+	f, err := bounded.Open(root, name)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // only read
+	sum := sha256.New()
+	most := int64(maxLock)
+	base := filepath.Base(name)
+	if base == "package.json" || base == "pyproject.toml" {
+		most = maxManifest
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() <= maxManifest { // the whole of it is held
+		var text bytes.Buffer
+		_, err = text.ReadFrom(io.LimitReader(f, maxManifest))
+		decides := Deciding(base, text.Bytes())
+		if len(decides) == 0 {
+			return ""
 		}
-		rel, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		at := filepath.Join(filepath.FromSlash(to), rel)
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		switch {
-		case d.IsDir():
-			return root.MkdirAll(at, info.Mode().Perm()|0o700)
-		case d.Type()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(name)
-			if err != nil {
-				return err
-			}
-			return root.Symlink(target, at)
-		case d.Type().IsRegular():
-			return copyFile(name, root, at, info)
-		}
-		return nil
-	})
+		_, _ = sum.Write(decides) // a hash never fails
+	} else if err == nil {
+		_, err = io.Copy(sum, io.LimitReader(f, most))
+	}
+	switch {
+	case err != nil:
+		return ""
+	case info.Size() > most:
+		return fmt.Sprintf("too large: %s %d %d %s", root.Name(), info.Size(), info.ModTime().UnixNano(), fingerprint.Inode(info))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func copyFile(from string, root *os.Root, at string, info fs.FileInfo) error {
-	in, err := os.Open(from)
+// lockedPackage is what a lockfile of npm says of a package.
+type lockedPackage struct {
+	version  string
+	optional bool
+}
+
+// lockedPackages reads the packages of a lockfile of npm by the folders that they
+// lie in. False where it is none, or names too much.
+func lockedPackages(root *os.Root, name string) (map[string]lockedPackage, bool) {
+	f, err := bounded.Open(root, filepath.FromSlash(name))
 	if err != nil {
-		return err
+		return nil, false
 	}
-	defer func() { _ = in.Close() }() // only read
-	out, err := root.OpenFile(at, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()|0o200)
-	if err != nil {
-		return err
+	defer func() { _ = f.Close() }() // only read
+	out, names := map[string]lockedPackage{}, 0
+	j := testreport.NewJSON(io.LimitReader(f, maxLock))
+	err = j.Object(func(key string) error {
+		if key != "packages" {
+			return j.Skip()
+		}
+		return j.Object(func(at string) error {
+			var p lockedPackage
+			err := j.Object(func(key string) (err error) {
+				switch key {
+				case "version":
+					p.version, err = j.Word()
+				case "optional":
+					p.optional, err = j.Truth()
+				default:
+					err = j.Skip()
+				}
+				return err
+			})
+			if names += len(at) + len(p.version); len(out) >= maxLocked || names > testreport.MaxNames {
+				return testreport.ErrJSON
+			}
+			out[at] = p
+			return err
+		})
+	})
+	return out, err == nil
+}
+
+// sameVersions tells whether every package of a lockfile of npm is noted as
+// installed, but for those that another machine needs.
+func sameVersions(root *os.Root, lock, noted string) bool {
+	want, ok := lockedPackages(root, lock)
+	have, read := lockedPackages(root, noted)
+	if !ok || !read || len(want) == 0 {
+		return false
 	}
-	if _, err := io.Copy(out, in); err != nil {
-		_ = out.Close()
-		return err
+	for at, p := range want {
+		if got, ok := have[at]; at != "" && (ok || !p.optional) && (!ok || got.version != p.version) {
+			return false
+		}
 	}
-	if err := out.Close(); err != nil {
-		return err
-	}
-	return root.Chtimes(at, info.ModTime(), info.ModTime())
+	return true
 }

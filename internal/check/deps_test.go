@@ -53,11 +53,11 @@ func TestDependencies(t *testing.T) {
 			}
 		}
 	}
-	if note, err := w.checker.Withheld(w.subject("").Place); note != "" || err != nil {
+	if note, err := w.checker.Withheld(t.Context(), w.subject("").Place, "c1"); note != "" || err != nil {
 		t.Errorf("nothing is withheld, and it says %q, %v", note, err)
 	}
 	w.write(map[string]string{"package-lock.json": "2"})
-	if note, err := w.checker.Withheld(w.subject("").Place); !strings.Contains(note, "web/node_modules (package-lock.json)") || err != nil {
+	if note, err := w.checker.Withheld(t.Context(), w.subject("").Place, "c1"); !strings.Contains(note, "web/node_modules (package-lock.json)") || err != nil {
 		t.Errorf("the agent is told %q, %v", note, err)
 	}
 	w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{dep}})
@@ -93,6 +93,54 @@ func TestUnkeptLock(t *testing.T) {
 		w.write(map[string]string{"package.json": manifest, name: text})
 		if r := w.run(w.subject(""), test("test ! -e node_modules/dep")); r.ExitCode != 0 {
 			t.Errorf("shown although %s is another: %s", name, r.Output)
+		}
+	}
+}
+
+// TestOnlyShownEnvironments puts a virtual environment into PATH where the
+// user's is shown, and not where a tree has files of its own in its place.
+func TestOnlyShownEnvironments(t *testing.T) {
+	t.Parallel()
+	user := t.TempDir()
+	for name, mode := range map[string]os.FileMode{".venv/pyvenv.cfg": 0o600, ".venv/bin/tool": 0o700} {
+		p := filepath.Join(user, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte("#!/bin/sh\necho the user\\'s; echo at $VIRTUAL_ENV\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dep := check.Dependency{Folder: ".venv", Host: filepath.Join(user, ".venv"), Repo: user}
+	for _, mode := range []sandbox.Mode{sandbox.ModeFull, sandbox.ModeLandlock, sandbox.ModeOff} {
+		r, err := sandbox.New(sandbox.Options{Mode: mode})
+		if err != nil {
+			t.Logf("%s: %v", mode, err)
+			continue
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		o := check.Options{Runner: r, LayerDir: t.TempDir(), Dependencies: []check.Dependency{dep}}
+		o.Tools.Env = []string{"PATH=/usr/bin:/bin"}
+		for _, own := range []bool{false, true} {
+			w := newWorld(t, map[string]string{"a": ""})
+			o.DB = w.db
+			w.checker = check.New(o)
+			if own {
+				w.write(map[string]string{".venv/bin/tool": "#!/bin/sh\necho the claim\\'s\n"})
+				if err := os.Chmod(filepath.Join(w.dir, ".venv/bin/tool"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 { // the second finds the copy of the first
+				r := w.run(w.subject(""), test("tool || echo none"))
+				want := "the user's\nat " + filepath.Join(w.dir, ".venv")
+				if own {
+					want = "none"
+				}
+				if !strings.Contains(r.Output, want) || own && strings.Contains(r.Output, "the claim") {
+					t.Errorf("%s, own %t: %s", mode, own, r.Output)
+				}
+			}
 		}
 	}
 }

@@ -1,46 +1,19 @@
 package check_test
 
 import (
-	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/bounded/boundedtest"
 )
 
-// peak runs fn and gives how much more memory the process held at a time than
-// before.
-func peak(fn func()) int64 {
-	runtime.GC()
-	var before runtime.MemStats
-	runtime.ReadMemStats(&before)
-	var most atomic.Int64
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most.Store(max(most.Load(), int64(m.HeapAlloc)-int64(before.HeapAlloc)))
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	fn()
-	close(stop)
-	<-done
-	return most.Load()
-}
-
-// much prints 500 MB of lines.
-const much = `yes "a line of a log that goes on and on, and says the same each time" | head -c 524000000; echo; `
+// much prints 100 MB of lines, beyond more than is read of an output.
+const (
+	much   = `yes "a line of a log that goes on and on, and says the same each time" | head -c 104800000; echo; `
+	beyond = `yes "a line of a log that goes on and on, and says the same each time" | head -c 640000000; echo; `
+)
 
 // TestHugeOutputCostsLittleMemory: what a command prints, and what its runners
 // report, may have any size; what the host holds of it has not. Its results
@@ -54,7 +27,7 @@ func TestQuiet(t *testing.T) {}
 func TestChatty(t *testing.T) {
 	fmt.Println("the first line")
 	line := strings.Repeat("x", 1000)
-	for range 150_000 { fmt.Println(line) }
+	for range 60_000 { fmt.Println(line) }
 	t.Error("the last line")
 }
 `,
@@ -78,7 +51,7 @@ test('fails', () => { throw new Error('the last line'); });
 			`echo 'the last line</failure></testcase><testcase name="b"/></testsuite>'; exit 1`, "the last line", map[string]agency.TestStatus{
 			"s.a": failed, "s.b": passed,
 		}, true},
-		{"more than is read", "echo TAP version 13; echo ok 1 - a; " + much + much + "echo not ok 2 - b; echo 1..2; exit 1", "not ok 2 - b", map[string]agency.TestStatus{
+		{"more than is read", "echo TAP version 13; echo ok 1 - a; " + beyond + "echo not ok 2 - b; echo 1..2; exit 1", "not ok 2 - b", map[string]agency.TestStatus{
 			"a": passed,
 		}, false},
 		{"no results", much + "echo a.go:3: the last line; exit 1", "the last line", map[string]agency.TestStatus{}, false},
@@ -89,9 +62,8 @@ test('fails', () => { throw new Error('the last line'); });
 				needs(t, "node", "--test", "--help")
 			}
 			var r agency.Receipt
-			began := time.Now()
-			grew := peak(func() { r = w.run(w.subject(""), test(tt.line)) })
-			t.Logf("%d MB in %s", grew>>20, time.Since(began))
+			grew, took := boundedtest.Cost(100*time.Millisecond, func() { r = w.run(w.subject(""), test(tt.line)) })
+			t.Logf("%d MB in %s", grew>>20, took)
 			if grew > 20<<20 {
 				t.Errorf("costs %d MB", grew>>20)
 			}

@@ -1,8 +1,9 @@
 package check
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"agency/internal/agency"
+	"agency/internal/beneath"
+	"agency/internal/bounded"
+	"agency/internal/ecosystem"
 	"agency/internal/sandbox"
+	"agency/internal/testreport"
 )
 
 // Finder knows what package managers make of a checkout (check/detect).
@@ -38,7 +43,8 @@ type Install struct {
 }
 
 // Install runs setup on a clean checkout and keeps what it installed as a layer
-// that later commands of the run see on every checkout with the same lockfiles.
+// that later commands of the contract, and once it has landed of the run, see on
+// every checkout with the same lockfiles.
 // It is idempotent: what is installed already is only told. A setup that fails
 // is a receipt, and leaves nothing. An error means that there is no receipt.
 func (c *Checker) Install(ctx context.Context, s Subject, in Install) (agency.Receipt, error) {
@@ -52,31 +58,40 @@ func (c *Checker) Install(ctx context.Context, s Subject, in Install) (agency.Re
 		return agency.Receipt{}, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // renamed from, and read
-	units := c.o.Finder.Units(root.FS())
+	units := c.o.Finder.Units(bounded.FS(root))
 	key := state(root, in.Line, units)
-	if l, ok, err := c.layerOf(key); err != nil || ok {
+	l, ok, err := c.layerOf(ctx, s.Contract, func(l layer) bool {
+		return l.State == key && (l.Receipt.ContractID != s.Contract || l.Receipt.Tree == s.Tree)
+	})
+	if err != nil || ok {
 		return l.Receipt, err
 	}
-	made := filepath.Join(c.o.InstallDir, halfMade+key)
+	sum := sha256.Sum256([]byte(key + "\x00" + string(s.Contract) + "\x00" + string(s.Tree)))
+	name := hex.EncodeToString(sum[:16])
+	made := filepath.Join(c.o.InstallDir, halfMade+name)
 	out := filepath.Join(made, "out")
-	if err := errors.Join(os.RemoveAll(made), os.MkdirAll(out, 0o700)); err != nil {
+	if err := errors.Join(beneath.Remove(made), os.MkdirAll(out, 0o700)); err != nil {
 		return agency.Receipt{}, fmt.Errorf("folder for what setup installs: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(made) }() // a host sweeps what stays
+	defer func() { _ = beneath.Remove(made) }() // a host sweeps what stays
 	r, err := c.runSetup(ctx, s, in, out)
 	if err != nil || !r.OK() {
 		return r, err
 	}
-	l := layer{dir: filepath.Join(c.o.InstallDir, key), State: key, Receipt: r}
+	l = layer{dir: filepath.Join(c.o.InstallDir, name), State: key, Receipt: r}
 	if l.Parts, err = c.collect(root, s.Place.Root, made, units); err != nil {
+		return r, fmt.Errorf("what setup installed: %w", err)
+	}
+	if err := c.rehome(made, l.Parts, s.Place); err != nil {
 		return r, fmt.Errorf("what setup installed: %w", err)
 	}
 	return r, c.commit(l, made)
 }
 
-func (c *Checker) layerOf(key string) (layer, bool, error) {
-	layers, err := c.installed()
-	i := slices.IndexFunc(layers, func(l layer) bool { return l.State == key })
+// layerOf finds a layer of those that count for a contract.
+func (c *setups) layerOf(ctx context.Context, contract agency.ContractID, is func(layer) bool) (layer, bool, error) {
+	layers, err := c.usable(ctx, contract)
+	i := slices.IndexFunc(layers, is)
 	if err != nil || i < 0 {
 		return layer{}, false, err
 	}
@@ -98,7 +113,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return r, err
 		}
-		spec.Env = append(spec.Env, cache.env(dir)...)
+		spec.Env = append(spec.Env, cache.At(dir)...)
 	}
 	res, err := c.Exec(ctx, spec)
 	if err == nil {
@@ -112,7 +127,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 	}
 	r = agency.Receipt{
 		Kind: agency.CheckSetup, Command: in.Line, ExitCode: res.ExitCode, Cause: cause(res.Cause),
-		Output: clip(string(res.Output), maxOutput), Tree: s.Tree, RunID: s.Run, ContractID: s.Contract,
+		Output: testreport.Clip(string(res.Output), testreport.MaxOutput), Tree: s.Tree, RunID: s.Run, ContractID: s.Contract,
 		Env: env, Duration: time.Since(started).Seconds(),
 	}
 	return c.keep(ctx, s, r, detail{}, "", false)
@@ -126,7 +141,7 @@ func (c *Checker) collect(root *os.Root, dir, made string, units []Dependency) (
 		parts = append(parts, p)
 		return os.Rename(from, filepath.Join(made, p.Data))
 	}
-	for _, d := range c.o.Finder.Folders(dir, root.FS()) {
+	for _, d := range c.o.Finder.Folders(dir, bounded.FS(root)) {
 		if len(d.Locks) == 0 || !realFolder(root, d.Folder) || emptyDir(root, d.Folder) {
 			continue // a mount point of what fitted, or a cache of builds
 		}
@@ -162,32 +177,33 @@ func realFolder(root *os.Root, name string) bool {
 }
 
 // commit makes a layer appear.
-func (c *Checker) commit(l layer, made string) error {
+func (c *setups) commit(l layer, made string) error {
 	b, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.RemoveAll(filepath.Join(made, "out")), os.WriteFile(filepath.Join(made, layerFile), b, 0o600)); err != nil {
+	if err := errors.Join(beneath.Remove(filepath.Join(made, "out")), os.WriteFile(filepath.Join(made, layerFile), b, 0o600)); err != nil {
 		return err
 	}
 	if err := os.Rename(made, l.dir); err != nil {
 		return err
 	}
-	c.layersMu.Lock()
-	defer c.layersMu.Unlock()
-	c.layers = append(c.layers, l)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, l)
 	return nil
 }
 
 // setUp tells by what a setup line need not run: it was run on these very
 // lockfiles and what it installed is shown, or the user has it installed. Empty
 // where it must run.
-func (c *Checker) setUp(root *os.Root, cmd Command) (how string, err error) {
+func (c *Checker) setUp(ctx context.Context, root *os.Root, s Subject, cmd Command) (how string, err error) {
 	if cmd.Kind != agency.CheckSetup || c.o.Finder == nil || !OnlyInstalls(cmd.Line) {
 		return "", nil
 	}
-	units := c.o.Finder.Units(root.FS())
-	l, ok, err := c.layerOf(state(root, cmd.Line, units))
+	units := c.o.Finder.Units(bounded.FS(root))
+	key := state(root, cmd.Line, units)
+	l, ok, err := c.layerOf(ctx, s.Contract, func(l layer) bool { return l.State == key })
 	switch {
 	case err != nil || len(units) == 0:
 		return "", err
@@ -211,47 +227,27 @@ func (d Dependency) inStep() bool {
 	}
 	defer func() { _ = user.Close() }() // only read
 	for _, l := range d.Locks {
-		lock := lockText(user, l)
 		switch path.Base(l) {
 		case "package-lock.json", "npm-shrinkwrap.json":
-			return sameVersions(lock, readSome(user, filepath.FromSlash(d.Folder+"/.package-lock.json"), maxLock))
+			return sameVersions(user, l, d.Folder+"/.package-lock.json")
 		case "pnpm-lock.yaml":
-			return len(lock) > 0 && bytes.Equal(lock, readSome(user, filepath.FromSlash(d.Folder+"/.pnpm/lock.yaml"), maxLock))
+			lock := lockSum(user, l)
+			return lock != "" && lock == lockSum(user, d.Folder+"/.pnpm/lock.yaml")
 		}
 	}
 	return false
 }
 
-// sameVersions tells whether every package of a lockfile of npm is noted as
-// installed, but for those that another machine needs.
-func sameVersions(lock, noted []byte) bool {
-	type packages struct {
-		Packages map[string]struct {
-			Version  string `json:"version"`
-			Optional bool   `json:"optional"`
-		} `json:"packages"`
-	}
-	var want, have packages
-	if json.Unmarshal(lock, &want) != nil || json.Unmarshal(noted, &have) != nil || len(want.Packages) == 0 {
-		return false
-	}
-	for at, p := range want.Packages {
-		if got, ok := have.Packages[at]; at != "" && (ok || !p.Optional) && (!ok || got.Version != p.Version) {
-			return false
-		}
-	}
-	return true
-}
-
-// Satisfied tells whether a checkout sees a dependency: the user's own folder,
-// or what a setup of the run installed, for the lockfiles that it has.
-func (c *Checker) Satisfied(root *os.Root, d Dependency) (bool, error) {
+// Satisfied tells whether the checkout of a claim sees a dependency for the
+// lockfiles that it has: the user's own folder, or what a setup of the run
+// installed for this very claim or for what has landed.
+func (c *packages) Satisfied(ctx context.Context, root *os.Root, contract agency.ContractID, d Dependency) (bool, error) {
 	for _, o := range c.o.Dependencies {
 		if d.Folder != "" && o.Folder == d.Folder && o.fits(root) {
 			return true, nil
 		}
 	}
-	layers, err := c.installed()
+	layers, err := c.usable(ctx, contract)
 	for _, l := range layers {
 		for _, p := range l.Parts {
 			if p.Folder == d.Folder && p.Cache == d.Cache && p.fits(root) {
@@ -315,7 +311,7 @@ func simpleCalls(line string) (calls [][]string, ok bool) {
 		case *syntax.CallExpr:
 			var words []string
 			for _, a := range n.Args {
-				words = append(words, wordText(a))
+				words = append(words, ecosystem.WordText(a))
 			}
 			if len(words) > 0 {
 				calls = append(calls, words)

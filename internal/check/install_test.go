@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,23 +10,32 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/ecosystem"
 	"agency/internal/sandbox"
 )
 
 // provider gives a world what setup needs.
-func (w *world) installer(mode sandbox.Mode, dir string, deps ...check.Dependency) {
+func (w *world) installer(mode sandbox.Mode, dir string, with ...func(*check.Options)) {
 	w.t.Helper()
 	runner := w.runner
-	if mode == sandbox.ModeOff {
+	if mode != sandbox.ModeFull {
 		var err error
 		if runner, err = sandbox.New(sandbox.Options{Mode: mode}); err != nil {
-			w.t.Fatal(err)
+			w.t.Skipf("no tier %s here: %v", mode, err)
 		}
 	}
-	w.checker = check.New(check.Options{
-		Runner: runner, DB: w.db, LayerDir: w.layers, Finder: detect.Finder{}, InstallDir: dir, Dependencies: deps,
-		Caches: []check.Cache{{Name: "gomod", Env: []string{"GOMODCACHE={}"}, Fixed: true}}, Online: []string{"OUT=yes"},
-	})
+	o := check.Options{
+		Runner:      runner,
+		DB:          w.db,
+		LayerDir:    w.layers,
+		Finder:      detect.Finder{},
+		InstallDir:  dir,
+		Environment: ecosystem.Environment{Caches: []ecosystem.Cache{{Name: "gomod", Env: []string{"GOMODCACHE={}"}, Fixed: true}}, Online: []string{"OUT=yes"}},
+	}
+	for _, set := range with {
+		set(&o)
+	}
+	w.checker = check.New(o)
 }
 
 func (w *world) install(line string) agency.Receipt {
@@ -45,7 +55,7 @@ const lock2 = `{"packages": {"node_modules/dep": {"version": "2.0.0"}}}`
 // see, also after a restart, and others do not; commands never write it.
 func TestInstall(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []sandbox.Mode{sandbox.ModeFull, sandbox.ModeOff} {
+	for _, mode := range []sandbox.Mode{sandbox.ModeFull, sandbox.ModeLandlock, sandbox.ModeOff} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newWorld(t, map[string]string{"package.json": "{}", "package-lock.json": lock2, "go.mod": goMod})
 			dir := t.TempDir()
@@ -126,6 +136,62 @@ func TestInstallIsWhole(t *testing.T) {
 	}
 }
 
+// TestInstalledIsOnesOwn keeps what a claim's setup installed from other contracts
+// until it has landed, and from the next claim of the same one.
+func TestInstalledIsOnesOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"package.json": "{}", "package-lock.json": lock2})
+	landed := map[agency.ContractID]bool{}
+	w.installer(sandbox.ModeFull, t.TempDir(), func(o *check.Options) {
+		o.Landed = func(_ context.Context, _ agency.RunID, id agency.ContractID) (bool, error) { return landed[id], nil }
+	})
+	sees := func(id agency.ContractID) string {
+		s := w.subject("")
+		s.Contract = id
+		return strings.TrimSpace(w.run(s, test("cat node_modules/v; true")).Output)
+	}
+	install := func(tree, what string) {
+		s := w.subject(tree)
+		s.Layer = check.LayerVerify
+		if r, err := w.checker.Install(t.Context(), s, check.Install{Command: check.Command{Line: "mkdir -p node_modules; echo " + what + " > node_modules/v"}}); err != nil || !r.OK() {
+			t.Fatal(err, r.Output)
+		}
+	}
+	satisfied := func(id agency.ContractID) bool {
+		root, err := os.OpenRoot(w.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = root.Close() }()
+		ok, err := w.checker.Satisfied(t.Context(), root, id, check.Dependency{Folder: "node_modules", Locks: []string{"package-lock.json"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	install("tree1", "poison")
+	if got := sees("main"); got != "poison" || !satisfied("main") {
+		t.Fatalf("its own contract sees %q", got)
+	}
+	if got := sees("other"); strings.Contains(got, "poison") || satisfied("other") {
+		t.Errorf("another contract sees %q", got)
+	}
+	if err := w.checker.Withdraw(t.Context(), "main", "tree2"); err != nil {
+		t.Fatal(err)
+	}
+	if got := sees("main"); strings.Contains(got, "poison") || satisfied("main") {
+		t.Errorf("the next claim sees %q", got)
+	}
+	install("tree2", "good")
+	landed["main"] = true
+	if err := w.checker.Withdraw(t.Context(), "main", "tree3"); err != nil {
+		t.Fatal(err)
+	}
+	if got := sees("other"); got != "good" || !satisfied("other") {
+		t.Errorf("once it has landed others see %q", got)
+	}
+}
+
 func TestOnlyInstalls(t *testing.T) {
 	for line, want := range map[string]bool{
 		"npm ci": true, "npm ci && npm run build": false, "(cd web && pnpm install --frozen-lockfile)": true, "yarn": true, "yarn build": false,
@@ -163,7 +229,7 @@ func TestSetupOnce(t *testing.T) {
 		t.Helper()
 		return w.run(w.subject(""), check.Command{Kind: agency.CheckSetup, Line: line}).Output
 	}
-	w.installer(sandbox.ModeFull, t.TempDir(), dep)
+	w.installer(sandbox.ModeFull, t.TempDir(), func(o *check.Options) { o.Dependencies = []check.Dependency{dep} })
 	const known = "npm ci --offline"
 	if out := setup(known); !strings.Contains(out, "in the user's checkout") {
 		t.Errorf("ran although it is installed: %s", out)

@@ -13,10 +13,12 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/ecosystem"
+	"agency/internal/testreport"
 )
 
 // runsOnly narrows a line to what is affected and looks which tests then run.
-func runsOnly(t *testing.T, w *world, line string, a check.Affected, want map[string]agency.TestStatus) {
+func runsOnly(t *testing.T, w *world, line string, a ecosystem.Affected, want map[string]agency.TestStatus) {
 	t.Helper()
 	n, ok := check.Only(line, a, os.DirFS(w.dir))
 	if !ok {
@@ -30,7 +32,7 @@ func runsOnly(t *testing.T, w *world, line string, a check.Affected, want map[st
 		t.Errorf("`%s` (-want +got):\n%s\n%s", n.Line, diff, r.Output)
 	}
 	for name := range want {
-		if slices.Contains(a.Hit, check.FileOf(name)) && n.Left(name) {
+		if slices.Contains(a.Hit, testreport.FileOf(name)) && n.Left(name) {
 			t.Errorf("`%s` runs %s and says that it does not", n.Line, name)
 		}
 	}
@@ -43,7 +45,7 @@ func TestOnlyRuns(t *testing.T) {
 		needs []string
 		line  string
 		files map[string]string
-		a     check.Affected
+		a     ecosystem.Affected
 		want  map[string]agency.TestStatus
 	}{
 		"node": {
@@ -53,14 +55,14 @@ func TestOnlyRuns(t *testing.T) {
 				"package.json": `{"scripts": {"test": "node --test test/"}}`, "src/a.js": "module.exports = 1;\n",
 				"test/a.test.js": nodeTest + "test('a', () => { require('../src/a'); });\n", "test/b.test.js": nodeTest + "test('b', () => {});\n",
 			},
-			check.Affected{Hit: []string{"src/a.js", "test/a.test.js"}, Code: []string{"src/a.js", "test/a.test.js", "test/b.test.js"}},
+			ecosystem.Affected{Hit: []string{"src/a.js", "test/a.test.js"}, Code: []string{"src/a.js", "test/a.test.js", "test/b.test.js"}},
 			map[string]agency.TestStatus{"test/a.test.js > a": passed},
 		},
 		"pytest": {
 			[]string{"/usr/bin/python3", "-c", "import pytest"},
 			"/usr/bin/python3 -m pytest -q tests",
 			map[string]string{"p/a.py": "x = 1\n", "tests/test_a.py": "def test_a(): pass\n", "tests/sub/test_b.py": "def test_b(): pass\n", "conftest.py": ""},
-			check.Affected{Hit: []string{"p/a.py", "tests/test_a.py"}, Code: []string{"p/a.py", "tests/test_a.py", "tests/sub/test_b.py"}},
+			ecosystem.Affected{Hit: []string{"p/a.py", "tests/test_a.py"}, Code: []string{"p/a.py", "tests/test_a.py", "tests/sub/test_b.py"}},
 			map[string]agency.TestStatus{"tests/test_a.py::test_a": passed},
 		},
 		"unittest": {
@@ -70,7 +72,7 @@ func TestOnlyRuns(t *testing.T) {
 				"p/a.py": "x = 1\n", "tests/test_a.py": "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n",
 				"tests/test_b.py": "import unittest\nclass B(unittest.TestCase):\n    def test_b(self): pass\n",
 			},
-			check.Affected{Hit: []string{"p/a.py", "tests/test_a.py"}, Code: []string{"p/a.py", "tests/test_a.py", "tests/test_b.py"}},
+			ecosystem.Affected{Hit: []string{"p/a.py", "tests/test_a.py"}, Code: []string{"p/a.py", "tests/test_a.py", "tests/test_b.py"}},
 			map[string]agency.TestStatus{"test_a.A.test_a": passed},
 		},
 		"cargo": {
@@ -83,14 +85,14 @@ func TestOnlyRuns(t *testing.T) {
 				"two/Cargo.toml": "[package]\nname = \"two\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[lib]\ndoctest = false\n",
 				"one/src/lib.rs": "#[test]\nfn first() {}\n", "two/src/lib.rs": "#[test]\nfn second() {}\n",
 			},
-			check.Affected{Packages: []string{"two"}, All: []string{"one", "two"}},
+			ecosystem.Affected{Packages: []string{"two"}, All: []string{"one", "two"}},
 			map[string]agency.TestStatus{"two::second": passed},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			needs(t, tt.needs[0], tt.needs[1:]...)
 			w := newWorld(t, tt.files)
-			w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Tools: toolsOf(t, w.dir)})
+			w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Environment: ecosystem.Environment{Tools: toolsOf(t, w.dir)}})
 			runsOnly(t, w, tt.line, tt.a, tt.want)
 		})
 	}
@@ -134,8 +136,8 @@ func TestRealAffected(t *testing.T) {
 			if out, err := npm.CombinedOutput(); err != nil {
 				t.Fatalf("npm install: %v\n%s", err, out)
 			}
-			w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Tools: toolsOf(t, w.dir)})
-			a := check.Affected{Hit: []string{"src/a.js"}, Code: []string{"src/a.js", "test/a.test.js", "test/b.test.js"}}
+			w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Environment: ecosystem.Environment{Tools: toolsOf(t, w.dir)}})
+			a := ecosystem.Affected{Hit: []string{"src/a.js"}, Code: []string{"src/a.js", "test/a.test.js", "test/b.test.js"}}
 			if name == "mocha" { // which knows of no imports
 				a.Hit = append(a.Hit, tt.at)
 			}

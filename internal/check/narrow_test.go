@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"agency/internal/ecosystem"
 )
 
 func TestOnly(t *testing.T) {
@@ -49,7 +51,7 @@ func TestOnly(t *testing.T) {
 			}
 		}
 		slices.Sort(code)
-		got, ok := Only(tt.line, Affected{Hit: tt.hit, Code: code}, repoOf(tt.repo...))
+		got, ok := Only(tt.line, ecosystem.Affected{Hit: tt.hit, Code: code}, repoOf(tt.repo...))
 		if !ok {
 			got.Line = ""
 		}
@@ -67,7 +69,7 @@ func TestLeft(t *testing.T) {
 		"pytest":              {"tests/test_a.py::T::x": false, "tests/test_b.py::x[1]": true, "tests/test_gone.py::x": false, "tests/test_made.py::x": false, "tests/test_b.py [failed]": true},
 		"python3 -m unittest": {"tests.test_a.T.x": false, "tests.test_b.T.x": true, "tests.test_gone.T.x": false, "tests.test_b [failed]": true},
 	} {
-		n, ok := Only(line, Affected{Hit: []string{"p/a.py", "tests/test_a.py", "tests/test_gone.py"}, Code: code}, repoOf(code...))
+		n, ok := Only(line, ecosystem.Affected{Hit: []string{"p/a.py", "tests/test_a.py", "tests/test_gone.py"}, Code: code}, repoOf(code...))
 		if !ok {
 			t.Fatalf("%s: not narrowed", line)
 		}
@@ -80,7 +82,7 @@ func TestLeft(t *testing.T) {
 }
 
 func TestOnlyCrates(t *testing.T) {
-	a := Affected{Packages: []string{"core-x", "mid"}, All: []string{"app", "core-x", "mid"}}
+	a := ecosystem.Affected{Packages: []string{"core-x", "mid"}, All: []string{"app", "core-x", "mid"}}
 	for line, want := range map[string]string{
 		"cargo test --workspace":              "cargo test -p core-x -p mid",
 		"cargo test -- --test-threads=1":      "cargo test -p core-x -p mid -- --test-threads=1",
@@ -97,10 +99,11 @@ func TestOnlyCrates(t *testing.T) {
 func TestSays(t *testing.T) {
 	repo := repoOf(`package.json={"scripts": {"test": "npm run x --", "x": "mocha --require ./test/setup.js", "y": "other"}, "mocha": {"file": "first.js"}}`, ".mocharc.json={\"spec\": \"hooks.js\"}")
 	one, ok := FindOneCall("npm test", repo)
-	if !ok || !one.Together || one.Language != JavaScript {
+	if !ok || !one.Together || one.Language != ecosystem.Node {
 		t.Fatalf("%+v", one)
 	}
-	tables := pytestTables("[project]\nname = \"x\"\n[tool.pytest.ini_options]\naddopts = \"-p plug\"\n[tool.y]\nz = 1\n")
+	py, _ := FindOneCall("pytest", repoOf("pyproject.toml=[project]\nname = \"x\"\n[tool.pytest.ini_options]\naddopts = \"-p plug\"\n[tool.y]\nz = 1\n"))
+	tables := py.Says
 	if !strings.Contains(tables, "-p plug") || strings.Contains(tables, "name") || strings.Contains(tables, "z") {
 		t.Errorf("%q", tables)
 	}

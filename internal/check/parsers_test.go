@@ -6,15 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
+	"agency/internal/testreport"
 )
 
-func byName(t *tally) map[string]agency.TestStatus {
+func byName(t *testreport.Tally) map[string]agency.TestStatus {
 	out := map[string]agency.TestStatus{}
-	for _, r := range t.list() {
+	for _, r := range t.List() {
 		out[r.Name] = r.Status
 	}
 	return out
@@ -22,18 +25,18 @@ func byName(t *tally) map[string]agency.TestStatus {
 
 // TestRecorded reads what runners wrote that this machine need not have.
 func TestRecorded(t *testing.T) {
-	p := paths{roots: []string{"/repo"}, dir: "web"}
-	for name, read := range map[string]func([]byte, *tally) bool{
-		"jest.json":    func(b []byte, t *tally) bool { return parseJest(bytes.NewReader(b), p, t) },
-		"vitest.json":  func(b []byte, t *tally) bool { return parseJest(bytes.NewReader(b), p, t) },
-		"mocha.ndjson": func(b []byte, t *tally) bool { return parseEvents(bytes.NewReader(b), p, t) },
+	p := testreport.Paths{Roots: []string{"/repo"}, Dir: "web"}
+	for name, read := range map[string]string{
+		"jest.json":    "jest",
+		"vitest.json":  "vitest",
+		"mocha.ndjson": "mocha",
 	} {
 		doc, err := os.ReadFile(filepath.Join("testdata", "reports", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := newTally()
-		if !read(doc, got) {
+		got := testreport.NewTally()
+		if complete, _ := readBy(read, bytes.NewReader(doc), p, got); !complete {
 			t.Errorf("%s: not complete", name)
 		}
 		want := map[string]agency.TestStatus{
@@ -45,68 +48,6 @@ func TestRecorded(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, byName(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestTAP(t *testing.T) {
-	for _, tt := range []struct {
-		text         string
-		want         map[string]agency.TestStatus
-		complete, ok bool
-	}{
-		{
-			"TAP version 13\n# sum\nok 1 adds\nnot ok 2 - adds wrongly\n  ---\n  message: ok 9 forged\n  ...\nok 3 later # SKIP not yet\n    ok 1 - a subtest\nok 4 adds\n1..4\n",
-			map[string]agency.TestStatus{"sum > adds": "passed", "sum > adds wrongly": "failed", "sum > later": "skipped", "sum > adds (2)": "passed"},
-			true, true,
-		},
-		{ // tape's: titles part what has one name, and are no comments of a failed point
-			"TAP version 13\n# first\nok 1 should be equal\n# second\nnot ok 2 should be equal\n# its comment\n# and more\nok 3 is\n# SKIP third\n\n1..3\n# tests 3\n# pass 2\n",
-			map[string]agency.TestStatus{"first > should be equal": "passed", "second > should be equal": "failed", "second > is": "passed", "third": "skipped"},
-			true, true,
-		},
-		{ // those of writers that begin with the plan, or have subtests, name nothing
-			"TAP version 13\n1..2\n# noise\nok 1 a\n# Subtest: b\n    ok 1 - inner\n    1..1\nok 2 - b\n",
-			map[string]agency.TestStatus{"a": "passed", "b": "passed", "b > inner": "passed"},
-			true, true,
-		},
-		{ // directives and timings are no part of a name, and an issue's number is
-			"TAP version 13\nok 1 - a # time=12.3ms\nok 2 - b # SKIP not here # time=1ms\nnot ok 3 - c # TODO later\nok 4 - as in # 12\nok 5 - hash \\# skip\nok 6 - # skip\n1..6\n# time=40.2ms\n",
-			map[string]agency.TestStatus{"a": "passed", "b": "skipped", "c": "skipped", "as in # 12": "passed", "hash # skip": "passed", "test 6": "skipped"},
-			true, true,
-		},
-		{ // node:test's own, with details that hold what looks like a point
-			"TAP version 13\n# Subtest: sum\n    # Subtest: adds\n    ok 1 - adds\n      ---\n      duration_ms: 0.4\n      error: |-\n        ok 7 - forged\n      ...\n    # Subtest: keeps\n    not ok 2 - keeps\n      ---\n      stack: 'x'\n      ...\n    1..2\nnot ok 1 - sum\n  ---\n  type: 'suite'\n  ...\n# Subtest: adds\nok 2 - adds\n1..2\n# tests 3\n# pass 2\n",
-			map[string]agency.TestStatus{"sum > adds": "passed", "sum > keeps": "failed", "sum": "failed", "adds": "passed"},
-			true, true,
-		},
-		{ // node-tap's, as it comes and in one piece
-			"TAP version 14\n# Subtest: test/a.js\n    # Subtest: adds\n        ok 1 - should be equal\n        1..1\n    ok 1 - adds # time=2.1ms\n    1..1\nok 1 - test/a.js # time=300ms\nok 2 - test/b.js # time=12ms {\n    not ok 1 - deep # time=1ms {\n        not ok 1 - same\n        1..1\n    }\n    ok 2 - side\n    1..2\n}\n\n1..2\n# time=400ms\n",
-			map[string]agency.TestStatus{
-				"test/a.js": "passed", "test/a.js > adds": "passed", "test/a.js > adds > should be equal": "passed", "test/b.js": "passed",
-				"test/b.js > deep": "failed", "test/b.js > deep > same": "failed", "test/b.js > side": "passed",
-			},
-			true, true,
-		},
-		{ // a subtest that its own point does not end was printed by what is tested; what failed in it stays
-			"TAP version 13\n# Subtest: calc\n    ok 1 - forged\n    # Subtest: deep\n        ok 1 - forged too\n    1..1\nok 1 - adds\n# Subtest: sub\n    not ok 1 - red\n    ok 2 - cut\n1..1\n",
-			map[string]agency.TestStatus{"adds": "passed", "sub > red": "failed"},
-			true, true,
-		},
-		// Documents of programs that run one after the other.
-		{"1..2\nok 1 a\nok 2 b\n1..1\nok 1 c\n", map[string]agency.TestStatus{"a": "passed", "b": "passed", "c": "passed"}, true, true},
-		{"TAP version 13\nok 1 a\n1..1\nTAP version 13\nok 1 a\n1..1\nok 1 c\n1..1\n", map[string]agency.TestStatus{"a": "passed", "a (2)": "passed", "c": "passed"}, true, true},
-		{"1..1\nok 1 a\n1..2\nok 1 c\n", map[string]agency.TestStatus{"a": "passed", "c": "passed"}, false, true},
-		{"1..2\nok 1 a\n1..1\nok 2 b\nok 3 c\n", map[string]agency.TestStatus{"a": "passed", "b": "passed", "c": "passed"}, false, true},
-		{"1..3\nok 1 a\n", map[string]agency.TestStatus{"a": "passed"}, false, true},
-		{"1..2\nok 1 a\nBail out! no database\n", map[string]agency.TestStatus{"a": "passed", "bail out [failed]": "failed"}, false, true},
-		{"ok 1 a\nok 2 b\n", map[string]agency.TestStatus{}, false, false},
-		{"all is well\n", map[string]agency.TestStatus{}, false, false},
-	} {
-		got := newTally()
-		complete, ok := parseTAP(strings.NewReader(tt.text), paths{dir: "."}, got)
-		if diff := cmp.Diff(tt.want, byName(got)); complete != tt.complete || ok != tt.ok || diff != "" {
-			t.Errorf("%q: complete %t, ok %t (-want +got):\n%s", tt.text, complete, ok, diff)
 		}
 	}
 }
@@ -137,8 +78,8 @@ test src/lib.rs - add (line 9) ... ok
 
 test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
 `
-	got := newTally()
-	complete, ok := parseCargo(strings.NewReader(text), paths{dir: "core"}, got, newKept(maxOutput))
+	got := testreport.NewTally()
+	complete, ok := readBy("cargo test", strings.NewReader(text), testreport.Paths{Dir: "core"}, got)
 	want := map[string]agency.TestStatus{
 		"core/sums::tests::adds": "passed", "core/sums::tests::fails": "failed",
 		"core/sums doc::src/lib.rs - add": "passed", "core/sums doc::src/lib.rs - add (2)": "passed",
@@ -146,22 +87,22 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 	if diff := cmp.Diff(want, byName(got)); !complete || !ok || diff != "" {
 		t.Errorf("complete %t, ok %t (-want +got):\n%s", complete, ok, diff)
 	}
-	if complete, _ := parseCargo(strings.NewReader("running 2 tests\ntest a ... ok\ntest result: ok. 2 passed\n"), paths{}, newTally(), newKept(maxOutput)); complete {
+	if complete, _ := readBy("cargo test", strings.NewReader("running 2 tests\ntest a ... ok\ntest result: ok. 2 passed\n"), testreport.Paths{}, testreport.NewTally()); complete {
 		t.Error("a target with a result too few is complete")
 	}
 }
 
 func TestProfiles(t *testing.T) {
-	p := newProfile()
-	at := paths{roots: []string{"/repo"}, dir: "web"}
-	p.lcov(strings.NewReader("SF:src/a.js\nDA:1,2\nDA:2,0\nend_of_record\nSF:/repo/b.js\nDA:4,1\nend_of_record\nSF:/usr/lib/x.js\nDA:1,1\n"), at)
-	err := p.cobertura(strings.NewReader(`<coverage><sources><source>/repo/py</source></sources><packages><package><classes><class filename="m.py"><lines><line number="1" hits="1"/><line number="2" hits="0"/></lines></class></classes></package></packages></coverage>`), at)
+	p := testreport.NewProfile(testreport.NewAllowance(maxRead, time.Minute, time.Minute))
+	at := testreport.Paths{Roots: []string{"/repo"}, Dir: "web"}
+	p.ReadLCOV(strings.NewReader("SF:src/a.js\nDA:1,2\nDA:2,0\nend_of_record\nSF:/repo/b.js\nDA:4,1\nend_of_record\nSF:/usr/lib/x.js\nDA:1,1\n"), at)
+	err := p.ReadCobertura(strings.NewReader(`<coverage><sources><source>/repo/py</source></sources><packages><package><classes><class filename="m.py"><lines><line number="1" hits="1"/><line number="2" hits="0"/></lines></class></classes></package></packages></coverage>`), at)
 	want := []FileCoverage{
 		{Path: "b.js", Ran: []Lines{{4, 4}}},
 		{Path: "py/m.py", Ran: []Lines{{1, 1}}, Missed: []Lines{{2, 2}}},
 		{Path: "web/src/a.js", Ran: []Lines{{1, 1}}, Missed: []Lines{{2, 2}}},
 	}
-	if diff := cmp.Diff(want, p.files()); err != nil || diff != "" {
+	if diff := cmp.Diff(want, filesOf(p)); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -173,20 +114,40 @@ func FuzzReports(f *testing.F) {
 	f.Add([]byte(`{"testResults":[{"name":"a","assertionResults":[{"title":"x","status":"passed"}]}]}`))
 	f.Add([]byte("ex.com/p/a.go:1.1,2.3 1 1\n"))
 	f.Add([]byte("<"))
+	f.Add([]byte(`{"packages":{"":{},"node_modules/a":{"version":"1.0.0","optional":true}}}`))
+	f.Add([]byte(`{"result":[{"url":"file:///repo/d/package.js","functions":[{"ranges":[{"startOffset":0,"endOffset":9,"count":1}]}]}]}`))
 	f.Add([]byte(`<testsuite name="s"><!-- x --><testcase name='a'><failure><![CDATA[b]]></failure></testcase></testsuite>`))
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		p := paths{roots: []string{"/repo"}, dir: "d"}
-		parseTAP(bytes.NewReader(b), p, newTally())
-		parseCargo(bytes.NewReader(b), p, newTally(), newKept(maxOutput))
-		parseEvents(bytes.NewReader(b), p, newTally())
-		parseJest(bytes.NewReader(b), p, newTally())
-		_, _ = parseJUnit(bytes.NewReader(b), p, newTally()) // whether it is a report is all the same
-		cover := newProfile()
-		cover.goProfile(bytes.NewReader(b), []goModule{{"ex.com/p", "."}})
-		cover.lcov(bytes.NewReader(b), p)
-		_ = cover.cobertura(bytes.NewReader(b), p)
-		cover.files()
-		makePlan(string(b), nil, "/out", measure{all: true, files: []string{"a/b.go", "c.py", "d.js"}})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p := testreport.Paths{Roots: []string{"/repo"}, Dir: "d"}
+		testreport.ReadTAP(bytes.NewReader(b), p, testreport.NewTally())
+		readBy("cargo test", bytes.NewReader(b), p, testreport.NewTally())
+		readBy("unittest", bytes.NewReader(b), p, testreport.NewTally())
+		readBy("jest", bytes.NewReader(b), p, testreport.NewTally())
+		_, _ = testreport.ReadJUnit(bytes.NewReader(b), p, testreport.NewTally()) // whether it is a report is all the same
+		cover := testreport.NewProfile(testreport.NewAllowance(maxRead, time.Minute, time.Minute))
+		fuzzed := func(runner, end string, root *os.Root) {
+			coverageBy(runner, end, bytes.NewReader(b), ecosystem.Measured{Profile: cover, At: p, Repo: root, Asked: []string{"package.js"}})
+		}
+		cover.ReadLCOV(bytes.NewReader(b), p)
+		_ = cover.ReadCobertura(bytes.NewReader(b), p)
+		filesOf(cover)
+		dir := t.TempDir()
+		for _, name := range []string{"package-lock.json", "package.json", "package.js"} {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = root.Close() }()
+		lockedPackages(root, "package-lock.json")
+		lockSum(root, "package.json")
+		fuzzed("mocha", "-v8/*.json", root)
+		fuzzed("go test", ".cover", root)
+		filesOf(cover)
+		makePlan(string(b), ecosystem.Repo{}, "/out", ecosystem.Measure{All: true, Files: []string{"a/b.go", "c.py", "d.js"}})
 		Touched(string(b), []string{"a/b"})
 	})
 }

@@ -1,9 +1,11 @@
 package check
 
 import (
-	"embed"
-	"encoding/json"
+	"context"
 	"fmt"
+	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,267 +13,111 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
-)
 
-//go:embed reporters/*
-var reporters embed.FS
+	"agency/internal/agency"
+	"agency/internal/bounded"
+	"agency/internal/ecosystem"
+	"agency/internal/store"
+	"agency/internal/testreport"
+)
 
 // plan is a line as it is run: with every runner in it asked for the names of
 // its tests, and where the answers will be.
 type plan struct {
-	line    string
-	goCalls int
-	calls   []planned
+	line   string
+	direct []planned // that answer by what they print
+	calls  []planned
 }
 
 // planned is a call that answers by files whose names begin with base.
 type planned struct {
 	call
 	base  string
-	lines []string // files whose lines are found out in passing, relative to the call
+	files map[string][]byte // that it loads, by their paths
+	lines []string          // files whose lines are found out in passing, relative to the call
 }
 
 // asked tells whether anything of the line is not the user's own.
-func (p plan) asked() bool { return p.goCalls > 0 || len(p.calls) > 0 }
-
-// edit replaces a part of a line.
-type edit struct {
-	from, to int
-	text     string
-}
-
-func insertAt(at uint, text string) edit { return edit{int(at), int(at), text} }
+func (p plan) asked() bool { return len(p.direct)+len(p.calls) > 0 }
 
 // makePlan asks the runners of a line for their tests. out is the folder for
 // their reports; empty: only runners that answer on standard output are asked.
 // Everything else stays as it is, byte for byte.
-func makePlan(line string, repo repository, out string, cover measure) plan {
-	p := plan{goCalls: len(goTests(line))}
-	edits := goEdits(line, repo, out, cover)
-	if out != "" {
-		for i, c := range findCalls(line, repo) {
-			base := filepath.Join(out, fmt.Sprintf("report-%d", i))
-			more, ok := ask(c, out, base, cover)
-			if !ok {
-				continue
-			}
-			edits = append(edits, more...)
-			p.calls = append(p.calls, planned{c, base, cover.of(c.dir, lineExts[c.runner]...)})
+func makePlan(line string, repo ecosystem.Repo, out string, cover ecosystem.Measure) plan {
+	var p plan
+	var edits []ecosystem.Edit
+	ask := func(c call, base string) (planned, bool) {
+		q := ecosystem.Query{Measure: cover, Repo: repo}
+		if out != "" {
+			q.Lib, q.Base = filepath.Join(out, libDir), filepath.Join(out, base)
+		}
+		asked, ok := c.runner.Ask(c.Call, q)
+		if ok {
+			edits = append(edits, asked.Edits...)
+		}
+		return planned{c, q.Base, asked.Files, asked.Lines}, ok
+	}
+	calls := findCalls(line, repo)
+	for i, c := range directly(calls, true) {
+		program, _, _ := strings.Cut(c.runner.Name, " ")
+		if asked, ok := ask(c, fmt.Sprintf("%s-%d", program, i)); ok {
+			p.direct = append(p.direct, asked)
 		}
 	}
-	if len(p.calls)+p.goCalls > 1 {
+	for i, c := range directly(calls, false) {
+		if out == "" {
+			break
+		}
+		if asked, ok := ask(c, fmt.Sprintf("report-%d", i)); ok {
+			p.calls = append(p.calls, asked)
+		}
+	}
+	if len(p.calls)+len(p.direct) > 1 {
 		edits = append(edits, runAll(line, repo)...)
 	}
 	p.line = apply(line, edits)
 	return p
 }
 
-func apply(line string, edits []edit) string {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
+// libDir is the folder, in that for reports, of what calls load.
+const libDir = "lib"
+
+func apply(line string, edits []ecosystem.Edit) string {
+	slices.SortStableFunc(edits, func(a, b ecosystem.Edit) int { return a.From - b.From })
 	var b strings.Builder
 	at := 0
 	for _, e := range edits {
-		if e.from < at {
+		if e.From < at {
 			continue
 		}
-		b.WriteString(line[at:e.from])
-		b.WriteString(e.text)
-		at = e.to
+		b.WriteString(line[at:e.From])
+		b.WriteString(e.Text)
+		at = e.To
 	}
 	b.WriteString(line[at:])
 	return b.String()
 }
 
-// ask makes a call write a report to files that begin with base. False where
-// it cannot be asked; then only its exit code is known.
-func ask(c call, out, base string, cover measure) ([]edit, bool) {
-	lib := filepath.Join(out, "lib")
-	env := insertAt(c.expr.Args[0].Pos().Offset(), "")
-	end := c.expr.Args[len(c.expr.Args)-1].End().Offset()
-	args := func(text string) edit { return insertAt(end, c.dashes()+text) }
-	if c.buried {
-		args = func(text string) edit { return edit{env.from, env.from, preload(lib, text, cover.load(c, lib))} }
-	}
-	report := "AGENCY_REPORT=" + quote(base) + " "
-	switch c.runner {
-	case runNode:
-		env.text = report + cover.engine(c, base) + nodeOptions(c, filepath.Join(lib, "node.mjs"), cover.load(c, lib))
-		return []edit{env}, true
-	case runMocha:
-		env.text = report + cover.engine(c, base)
-		if load := cover.load(c, lib); load != "" && !c.buried {
-			env.text += withNodeOptions(load)
-		}
-		return []edit{env, args(" --reporter " + quote(filepath.Join(lib, "mocha.cjs")))}, true
-	case runJest:
-		text := " --json --outputFile=" + quote(base+".json")
-		text += cover.jest(c, base)
-		return []edit{args(text)}, !c.loop
-	case runVitest:
-		return []edit{args(vitestArgs(c, base, cover))}, !c.loop
-	case runPytest, runUnittest:
-		return askPython(c, lib, base, report, cover)
-	case runCargo, runNextest:
-		return askCargo(c, lib, base)
-	case runMaven:
-		return []edit{insertAt(c.expr.Args[c.at].End().Offset(), " -o -B -fae")}, c.script == ""
-	case runGradle:
-		return []edit{insertAt(c.expr.Args[c.at].End().Offset(), " --offline --continue --no-daemon")}, c.script == ""
-	}
-	return nil, false
-}
-
-// preload has a runner deep in a package script find arguments: node loads what
-// adds them.
-func preload(lib, args, more string) string {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader("x"+args), "")
-	if err != nil {
-		return ""
-	}
-	var words []string
-	if call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr); ok {
-		for _, w := range call.Args[1:] {
-			words = append(words, wordText(w))
-		}
-	}
-	list, err := json.Marshal(words)
-	if err != nil {
-		return ""
-	}
-	return "AGENCY_ARGS=" + quote(string(list)) + " " + withNodeOptions(strings.TrimSpace("--require "+nodeQuote(filepath.Join(lib, "args.cjs"))+" "+more))
-}
-
-// dashes stands before arguments that npm hands on to a script.
-func (c call) dashes() string {
-	if c.script == "" || slices.Contains(c.words[c.at:], "--") {
-		return ""
-	}
-	switch path.Base(c.words[0]) {
-	case "npm", "node":
-		return " --"
-	}
-	return ""
-}
-
-// tool are the words of the runner itself.
-func (c call) tool() []string {
-	if c.script != "" {
-		return append(append([]string{}, c.inner...), c.words[c.at+1:]...)
-	}
-	return c.words[c.at:]
-}
-
-// nodeOptions adds our reporter to those that a call of node names, or to the
-// one that node would use: naming one takes that away.
-func nodeOptions(c call, reporter, more string) string {
-	options := "--test-reporter=" + nodeQuote(reporter) + " --test-reporter-destination=stderr"
-	switch w := c.tool(); {
-	case !has(w, "--test-reporter"):
-		options += " --test-reporter=spec --test-reporter-destination=stdout"
-	case !has(w, "--test-reporter-destination"):
-		options += " --test-reporter-destination=stdout"
-	}
-	return withNodeOptions(strings.TrimSpace(options + " " + more))
-}
-
-// withNodeOptions adds options to those that every process of node finds.
-func withNodeOptions(options string) string {
-	return `NODE_OPTIONS="${NODE_OPTIONS:+$NODE_OPTIONS }"` + quote(options) + " "
-}
-
-// nodeQuote makes one word of NODE_OPTIONS.
-func nodeQuote(s string) string {
-	if !strings.ContainsAny(s, " \"\\") {
-		return s
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-}
-
-func vitestArgs(c call, base string, cover measure) string {
-	text := " --reporter=json --outputFile.json=" + quote(base+".json")
-	if !has(c.tool(), "--reporter") {
-		text = " --reporter=default" + text
-	}
-	return text + cover.vitest(c, base)
-}
-
-// collect has pytest run what it can load: one file that it cannot would hide
-// the tests of all others, on both sides.
-const collect = " --continue-on-collection-errors"
-
-func askPython(c call, lib, base, report string, cover measure) ([]edit, bool) {
-	if c.script != "" {
-		return nil, false
-	}
-	text := report + cover.python(c, base)
-	start := c.expr.Args[0].Pos().Offset()
-	module := c.at
-	if m := moduleOf(c.words[c.at:]); m > 0 {
-		module += m
-	}
-	if c.runner == runUnittest {
-		from, to := c.expr.Args[module-1].Pos().Offset(), c.expr.Args[module].End().Offset()
-		return []edit{insertAt(start, text), {int(from), int(to), quote(filepath.Join(lib, "agency_unittest.py"))}}, true
-	}
-	after := c.expr.Args[module].End().Offset()
-	if module > c.at && has(c.words[c.at:module], "-I", "-E", "-IE", "-EI") { // takes no PYTHONPATH
-		return []edit{insertAt(after, " --junitxml="+quote(base+".xml")+collect)}, true
-	}
-	text += "PYTHONPATH=" + quote(lib) + `"${PYTHONPATH:+:$PYTHONPATH}" `
-	return []edit{insertAt(start, text), insertAt(after, " -p "+pytestPlugin(lib)+collect)}, true
-}
-
-// pytestPlugin is the name by which pytest finds our plugin: one that nobody can
-// know before the run, for a file of the repository of that name would come
-// first.
-func pytestPlugin(lib string) string {
-	return "agency_pytest_" + strings.TrimPrefix(path.Base(path.Dir(lib)), outPrefix)
-}
-
-func askCargo(c call, lib, base string) ([]edit, bool) {
-	if c.script != "" {
-		return nil, false
-	}
-	at := c.at + 1
-	for strings.HasPrefix(c.words[at], "+") {
-		at++
-	}
-	if c.runner == runNextest {
-		at++
-	}
-	text := ""
-	if !has(c.words, "--no-fail-fast", "--fail-fast") {
-		text = " --no-fail-fast"
-	}
-	after := c.expr.Args[at].End().Offset()
-	if c.runner == runNextest {
-		text += " --tool-config-file agency:" + quote(filepath.Join(lib, path.Base(base)+".toml"))
-		return []edit{insertAt(after, text)}, !c.loop
-	}
-	edits := []edit{insertAt(after, text)}
-	return append(edits, insertAt(c.expr.End().Offset(), " >>"+quote(base+".log")+" 2>&1")), len(c.stmt.Redirs) == 0
-}
-
 // runAll lets every test command of a chain run, also after one that failed:
 // otherwise the tests of the others would look deleted. The exit code is that
 // of the last one that failed.
-func runAll(line string, repo repository) []edit {
+func runAll(line string, repo ecosystem.Repo) []ecosystem.Edit {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil || len(file.Stmts) != 1 || file.Stmts[0].Negated || file.Stmts[0].Background {
 		return nil
 	}
 	elements, ops := chain(file.Stmts[0])
-	f := finder{repo: repo}
+	f := finder{repo: repo, line: line}
 	for _, e := range elements {
-		if !f.onlyTests(e, place{dir: "."}) {
+		if !f.onlyTests(e, position{dir: "."}) {
 			return nil
 		}
 	}
-	var edits []edit
+	var edits []ecosystem.Edit
 	for _, at := range ops {
-		edits = append(edits, edit{int(at), int(at) + 2, "|| agency_rc=$?;"})
+		edits = append(edits, ecosystem.Edit{From: int(at), To: int(at) + 2, Text: "|| agency_rc=$?;"})
 	}
-	return append(edits, insertAt(file.Stmts[0].End().Offset(), " || agency_rc=$?; exit ${agency_rc:-0}"))
+	return append(edits, ecosystem.Insert(int(file.Stmts[0].End().Offset()), " || agency_rc=$?; exit ${agency_rc:-0}"))
 }
 
 // chain parts `a && b && c`.
@@ -287,15 +133,12 @@ func chain(s *syntax.Stmt) (elements []*syntax.Stmt, ops []uint) {
 
 // onlyTests tells whether a statement is one call of a runner, or a subshell
 // that changes the folder and makes one.
-func (f *finder) onlyTests(s *syntax.Stmt, at place) bool {
+func (f *finder) onlyTests(s *syntax.Stmt, at position) bool {
 	if s.Background || s.Negated || len(s.Redirs) > 0 {
 		return false
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
-		if _, ok := goTest(c); ok {
-			return true
-		}
 		n := len(f.calls)
 		f.call(s, c, at)
 		return len(f.calls) > n
@@ -306,7 +149,7 @@ func (f *finder) onlyTests(s *syntax.Stmt, at place) bool {
 		elements, _ := chain(c.Stmts[0])
 		for i, e := range elements {
 			call, ok := e.Cmd.(*syntax.CallExpr)
-			if ok && i+1 < len(elements) && len(call.Args) > 0 && wordText(call.Args[0]) == "cd" {
+			if ok && i+1 < len(elements) && len(call.Args) > 0 && ecosystem.WordText(call.Args[0]) == "cd" {
 				at = f.call(e, call, at)
 				continue
 			}
@@ -324,51 +167,190 @@ func (p plan) writeReporters(out string) error {
 	if len(p.calls) == 0 {
 		return nil
 	}
-	lib := filepath.Join(out, "lib")
+	lib := filepath.Join(out, libDir)
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		return err
 	}
-	files, err := reporters.ReadDir("reporters")
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		b, err := reporters.ReadFile("reporters/" + f.Name())
-		if err != nil {
-			return err
-		}
-		name := f.Name()
-		if name == "agency_pytest.py" {
-			name = pytestPlugin(lib) + ".py"
-		}
-		if err := os.WriteFile(filepath.Join(lib, name), b, 0o644); err != nil {
-			return err
-		}
-	}
 	for _, c := range p.calls {
-		if err := os.WriteFile(c.base+".lines", []byte(strings.Join(c.lines, "\n")), 0o644); err != nil {
-			return err
-		}
-		if c.runner != runNextest {
-			continue
-		}
-		text := fmt.Sprintf("[profile.%s.junit]\npath = %q\n", c.profile(), c.base+".xml")
-		if err := os.WriteFile(filepath.Join(lib, filepath.Base(c.base)+".toml"), []byte(text), 0o644); err != nil {
-			return err
+		for name, text := range c.files {
+			if err := os.WriteFile(name, text, 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// profile is the profile of nextest that a call names.
-func (c call) profile() string {
-	for i, w := range c.words {
-		if (w == "-P" || w == "--profile") && i+1 < len(c.words) {
-			return fmt.Sprintf("%q", c.words[i+1])
-		}
-		if name, ok := strings.CutPrefix(w, "--profile="); ok {
-			return fmt.Sprintf("%q", name)
+// Lines are lines From to To of a file, counted from 1.
+type Lines struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// FileCoverage is what the tests of a receipt reached in one file. Lines that
+// hold nothing to run are in neither list.
+type FileCoverage struct {
+	Path   string  `json:"path"` // relative to the repository
+	Ran    []Lines `json:"ran,omitempty"`
+	Missed []Lines `json:"missed,omitempty"`
+}
+
+// Counts are how many of the lines that can run did.
+func (f FileCoverage) Counts() (ran, all int) {
+	for _, l := range f.Ran {
+		ran += l.To - l.From + 1
+	}
+	all = ran
+	for _, l := range f.Missed {
+		all += l.To - l.From + 1
+	}
+	return ran, all
+}
+
+// maxMissed is how many stretches of missed lines are named.
+const maxMissed = 50
+
+// OfChange is the coverage of the changed lines, which are given by file.
+func OfChange(files []FileCoverage, changed map[string][]Lines) agency.Coverage {
+	var out agency.Coverage
+	for _, f := range files {
+		for _, c := range changed[f.Path] {
+			out.Covered += overlap(f.Ran, c, nil)
+			out.Lines += overlap(f.Missed, c, func(l Lines) {
+				if len(out.Missed) < maxMissed {
+					out.Missed = append(out.Missed, f.Path+":"+l.String())
+				}
+			})
 		}
 	}
-	return "default"
+	out.Lines += out.Covered
+	return out
+}
+
+// String is N or N-M.
+func (l Lines) String() string {
+	if l.From == l.To {
+		return fmt.Sprint(l.From)
+	}
+	return fmt.Sprintf("%d-%d", l.From, l.To)
+}
+
+func overlap(all []Lines, in Lines, each func(Lines)) (n int) {
+	for _, l := range all {
+		if from, to := max(l.From, in.From), min(l.To, in.To); from <= to {
+			n += to - from + 1
+			if each != nil {
+				each(Lines{from, to})
+			}
+		}
+	}
+	return n
+}
+
+// filesOf are the files of the checkout in a profile; what lies outside is left out.
+func filesOf(p *testreport.Profile) []FileCoverage {
+	files := map[string]*FileCoverage{}
+	inside := func(name string) bool {
+		return !path.IsAbs(name) && !strings.HasPrefix(name, "../") && !ecosystem.InOthersFolder(name)
+	}
+	whole := p.Stretches(inside, func(name string, ran bool, from, to int) {
+		f := files[name]
+		if f == nil {
+			f = &FileCoverage{Path: name}
+			files[name] = f
+		}
+		if ran {
+			f.Ran = append(f.Ran, Lines{from, to})
+		} else {
+			f.Missed = append(f.Missed, Lines{from, to})
+		}
+	})
+	if !whole {
+		return nil
+	}
+	var out []FileCoverage
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		out = append(out, *files[name])
+	}
+	return out
+}
+
+// coverage reads what the runners measured: nothing of it, and why, where not
+// all could be read.
+func (r reader) coverage() (files []FileCoverage, why string) {
+	root, err := os.OpenRoot(r.out)
+	if err != nil || r.out == "" {
+		return nil, ""
+	}
+	defer func() { _ = root.Close() }() // only read
+	left := testreport.NewAllowance(maxRead, r.left.Each, r.left.All)
+	defer left.Start()()
+	p := testreport.NewProfile(left)
+	for _, c := range slices.Concat(r.plan.direct, r.plan.calls) {
+		if c.runner.Coverage == nil {
+			continue
+		}
+		m := ecosystem.Measured{Profile: p, At: r.at(c), Repo: r.root}
+		for _, f := range c.lines {
+			m.Asked = append(m.Asked, path.Join(c.Dir, f))
+		}
+		m.Each = func(end string, most int, read func(io.Reader)) int {
+			names, err := fs.Glob(bounded.FS(root), filepath.Base(c.base)+end)
+			if err != nil || len(names) > most {
+				left.Refuse("has more than %d files", most)
+				return -1
+			}
+			left.EachOf(root, read, names...)
+			return len(names)
+		}
+		c.runner.Coverage(m)
+	}
+	if p.Empty() && r.all {
+		ownReports(p, r.root, left, testreport.Paths{Roots: r.roots, Dir: "."})
+	}
+	if files = filesOf(p); left.Why != "" {
+		files = nil
+	}
+	return files, left.Why
+}
+
+// LastCoverage is that of the newest test run of a contract that measured it.
+// KindNotFound where there is none.
+func (c *receiptStore) LastCoverage(ctx context.Context, run agency.RunID, contract agency.ContractID) (files []FileCoverage, of agency.ReceiptID, err error) {
+	err = c.db.Read(ctx, func(q *store.Snapshot) error {
+		receipts, details, err := detailed(q, selectNewest, string(run), string(contract), string(agency.CheckTest))
+		for i, d := range details {
+			if len(d.Coverage) > 0 {
+				files, of = d.Coverage, receipts[i].ID
+				break
+			}
+		}
+		return err
+	})
+	if err == nil && files == nil {
+		err = agency.Errorf(agency.KindNotFound, "no test run of this contract has measured coverage yet; run_tests_with_coverage does, where it is offered")
+	}
+	return files, of, err
+}
+
+// Covered is what the tests of a tree reach: by the receipt with most results
+// among those of a run that measured it. nil: none did.
+func Covered(q Reader, run agency.RunID, tree agency.OID) ([]FileCoverage, error) {
+	receipts, details, err := detailed(q, selectOfTree, string(run), string(tree), string(agency.CheckTest))
+	var best []FileCoverage
+	most := -1
+	for i, d := range details {
+		if n := results(receipts[i]); len(d.Coverage) > 0 && n >= most {
+			best, most = d.Coverage, n
+		}
+	}
+	return best, err
+}
+
+// ownReports reads what a command of the user's own leaves where such tools put it.
+func ownReports(p *testreport.Profile, checkout *os.Root, left *testreport.Allowance, at testreport.Paths) {
+	left.EachOf(checkout, func(doc io.Reader) { p.ReadLCOV(doc, at) }, "lcov.info", "coverage/lcov.info", "target/llvm-cov/lcov.info")
+	left.EachOf(checkout, func(doc io.Reader) {
+		_ = p.ReadCobertura(doc, at) // another kind of XML has no lines
+	}, "coverage.xml", "cobertura.xml", "coverage/cobertura-coverage.xml")
 }

@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
 )
 
 // NeedKind says where a program is looked for.
@@ -43,7 +44,7 @@ type Need struct {
 // call may have installed that is no need itself: what remains fails where it
 // and its After are missing.
 func Needs(cmds Commands, repo fs.FS) []Need {
-	n := needs{find: finder{repo: files{repo}}}
+	n := needs{find: finder{repo: ecosystem.Repo{FS: repo}}}
 	for _, kind := range []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.CheckTypecheck, agency.CheckLint, agency.CheckTest} {
 		n.kind, n.line, n.unsure = kind, cmds.Command(kind).Line, false
 		n.read(n.line, ".")
@@ -123,7 +124,7 @@ func (n *needs) stmt(s *syntax.Stmt, dir string, decides bool) string {
 		}
 	}
 	n.doubt(s.Cmd)
-	return unknownDir
+	return ecosystem.UnknownDir
 }
 
 // doubt looks at what may run for what it changes.
@@ -133,7 +134,7 @@ func (n *needs) doubt(at syntax.Node) {
 		case *syntax.FuncDecl, *syntax.DeclClause:
 			n.unsure = true
 		case *syntax.CallExpr:
-			n.call(node, unknownDir, false)
+			n.call(node, ecosystem.UnknownDir, false)
 		}
 		return true
 	})
@@ -175,7 +176,7 @@ func (n *needs) call(e *syntax.CallExpr, dir string, decides bool) string {
 // when it runs.
 func plainWords(e *syntax.CallExpr) (words []string, plain bool) {
 	for _, a := range e.Args {
-		words = append(words, wordText(a))
+		words = append(words, ecosystem.WordText(a))
 	}
 	return words, len(words) > 0 && words[0] != "" && literal(e.Args[0]) && !strings.ContainsAny(words[0], "~*?[{")
 }
@@ -245,7 +246,7 @@ func (n *needs) starts(w []string, dir string, sure bool) {
 		n.program(w[0], dir, sure)
 		n.fetched(w, dir, sure)
 		return
-	case (base == "yarn" || base == "pnpm") && len(w) > 1 && isRunnerName(w[1]):
+	case (base == "yarn" || base == "pnpm") && launched(w) == 1:
 		n.program(w[0], dir, sure)
 		n.add(Need{Kind: NeedBin, Name: w[1], Dir: dir}, sure)
 		return
@@ -349,15 +350,12 @@ func (n *needs) fetched(w []string, dir string, sure bool) {
 
 // scriptOf is the package script that a call runs.
 func (n *needs) scriptOf(w []string, dir string) (name string, at int, ok bool) {
-	if dir == unknownDir {
-		return scriptName(w)
-	}
-	return n.find.scriptName(call{words: w, dir: dir})
+	return n.find.scriptName(w, dir)
 }
 
 // follow reads a package script, and those that npm runs around it.
 func (n *needs) follow(manager, name, dir string, sure bool) {
-	if !sure || dir == unknownDir || n.depth == maxScripts {
+	if !sure || dir == ecosystem.UnknownDir || n.depth == maxScripts {
 		n.installed = true
 		return
 	}
@@ -384,7 +382,7 @@ func (n *needs) follow(manager, name, dir string, sure bool) {
 // add notes a need, once a command, and gives its place in the list; -1 where
 // it is in doubt.
 func (n *needs) add(need Need, sure bool) int {
-	if !sure || need.Dir == unknownDir || n.installed && !toolchains[need.Name] {
+	if !sure || need.Dir == ecosystem.UnknownDir || n.installed && !toolchains[need.Name] {
 		return -1
 	}
 	need.Command, need.Line, need.Script = n.kind, n.line, n.script
@@ -401,4 +399,69 @@ func (n *needs) add(need Need, sure bool) int {
 // Same tells whether two commands need one thing.
 func (n Need) Same(o Need) bool {
 	return n.Kind == o.Kind && n.Name == o.Name && n.In == o.In && n.Dir == o.Dir
+}
+
+func isPython(base string) bool {
+	rest, ok := strings.CutPrefix(base, "python")
+	return ok && strings.Trim(rest, "0123456789.") == ""
+}
+
+// Start is a program that a command starts, and the folder in which it does.
+type Start struct {
+	Program string // without its path
+	Dir     string // relative to the checkout
+	// Known tells that the program does what its name says: one that is not, such
+	// as make, may enter other folders by itself.
+	Known bool
+	Kind  agency.CheckKind
+}
+
+// Starts are the programs that the commands of a checkout start, in folders that
+// are known before a shell reads the lines, behind package scripts too.
+func Starts(cmds Commands, repo fs.FS) []Start {
+	n := needs{find: finder{repo: ecosystem.Repo{FS: repo}}}
+	for _, kind := range []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.CheckTypecheck, agency.CheckLint, agency.CheckTest} {
+		n.kind, n.line, n.unsure = kind, cmds.Command(kind).Line, false
+		n.read(n.line, ".")
+	}
+	return n.begun
+}
+
+// folderOptions are the options by which programs are told to work elsewhere.
+var folderOptions = map[string][]string{
+	"go": {"-C"}, "npm": {"--prefix", "-C"}, "pnpm": {"-C", "--dir"}, "yarn": {"--cwd"}, "make": {"-C"}, "cargo": {"-C", "--manifest-path"},
+	"mvn": {"-f", "--file"}, "mvnw": {"-f", "--file"}, "gradle": {"-p", "--project-dir"}, "gradlew": {"-p", "--project-dir"},
+}
+
+// folderOf is where a call works that starts in a folder.
+func folderOf(words []string, dir string) string {
+	options := folderOptions[path.Base(words[0])]
+	for i, w := range words[1:] {
+		for _, o := range options {
+			to, ok := strings.CutPrefix(w, o+"=")
+			if w == o && i+2 < len(words) {
+				to, ok = words[i+2], true
+			}
+			if !ok || dir == ecosystem.UnknownDir {
+				continue
+			}
+			if strings.HasSuffix(to, ".toml") || strings.HasSuffix(to, ".xml") {
+				to = path.Dir(to)
+			}
+			if to = path.Join(dir, to); path.IsAbs(words[0]) || to == ".." || strings.HasPrefix(to, "../") {
+				return ecosystem.UnknownDir
+			}
+			return to
+		}
+	}
+	return dir
+}
+
+// note notes that a call starts a program.
+func (n *needs) note(words []string, dir string) {
+	base := path.Base(words[0])
+	if dir = folderOf(words, dir); dir != ecosystem.UnknownDir {
+		known := harmless[base] || toolchains[base] && base != "make" || isPython(base) || base == "yarn" || base == "pnpm"
+		n.begun = append(n.begun, Start{Program: base, Dir: dir, Known: known, Kind: n.kind})
+	}
 }

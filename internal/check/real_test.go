@@ -12,6 +12,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/ecosystem"
 	"agency/internal/sandbox"
 )
 
@@ -49,7 +50,7 @@ func TestRealRunners(t *testing.T) {
 			if out, err := npm.CombinedOutput(); err != nil {
 				t.Fatalf("npm install: %v\n%s", err, out)
 			}
-			w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Tools: toolsOf(t, w.dir)})
+			w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Environment: ecosystem.Environment{Tools: toolsOf(t, w.dir)}})
 			wantTests(t, w, tt.line, 1, map[string]agency.TestStatus{
 				tt.at + " > sums > adds": passed, tt.at + " > sums > adds wrongly": failed, tt.at + " > sums > waits": skipped,
 			})

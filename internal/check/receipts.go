@@ -8,24 +8,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/store"
+	"agency/internal/testreport"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-//go:embed sql/insert.sql
-var insertReceipt string
-
-//go:embed sql/select.sql
-var selectReceipt string
-
 // Migrations are the tables of receipts.
 func Migrations() store.Set {
-	return store.Set{Name: "check", FS: migrations, Blobs: []string{"SELECT detail FROM receipts"}}
+	return store.Set{Name: "check", FS: migrations, Blobs: []string{blobsOfReceipts}}
 }
 
 // detail is the part of a receipt that lies in a blob.
@@ -35,25 +31,22 @@ type detail struct {
 	// Coverage is there where it was asked for.
 	Coverage []FileCoverage `json:"coverage,omitempty"`
 	// Findings are there of a command that failed by no test of a name.
-	Findings *Findings `json:"findings,omitempty"`
+	Findings *testreport.Findings `json:"findings,omitempty"`
 }
+
+// receiptStore keeps receipts, and finds them again.
+type receiptStore struct{ db *store.DB }
 
 // Cached finds the newest receipt of an equal check that came to its end by
 // itself. An empty tree has none. A failure that no test's name explains may be
 // the machine's, which people mend without a trace that Env sees: it is known
 // in its own run only.
-func (c *Checker) Cached(ctx context.Context, run agency.RunID, tree agency.OID, line string, env agency.Hash) (r agency.Receipt, ok bool, err error) {
+func (c *receiptStore) Cached(ctx context.Context, run agency.RunID, tree agency.OID, line string, env agency.Hash) (r agency.Receipt, ok bool, err error) {
 	if tree == "" {
 		return r, false, nil
 	}
-	err = c.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		rows, err := s.Query(selectReceipt+` WHERE tree = ? AND command = ? AND env = ? AND reusable = 1
-			AND (exit_code = 0 OR parsed = 1 OR run_id = ?)
-			ORDER BY at DESC, n DESC LIMIT 1`, string(tree), line, string(env), string(run))
-		if err != nil {
-			return err
-		}
-		found, err := scanAll(rows, s)
+	err = c.db.Read(ctx, func(s *store.Snapshot) error {
+		found, err := receipts(s, selectReusable, string(tree), line, string(env), string(run))
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -69,20 +62,12 @@ func (c *Checker) Cached(ctx context.Context, run agency.RunID, tree agency.OID,
 // Receipts are those of a run in the order in which they were made, with tests
 // and output.
 func Receipts(q Reader, run agency.RunID) ([]agency.Receipt, error) {
-	rows, err := q.Query(selectReceipt+` WHERE run_id = ? ORDER BY n`, string(run))
-	if err != nil {
-		return nil, fmt.Errorf("receipts of %s: %w", run, err)
-	}
-	return scanAll(rows, q)
+	return receipts(q, selectOfRun, string(run))
 }
 
 // Receipt is one by its id; KindNotFound where there is none.
 func Receipt(q Reader, id agency.ReceiptID) (agency.Receipt, error) {
-	rows, err := q.Query(selectReceipt+` WHERE id = ?`, string(id))
-	if err != nil {
-		return agency.Receipt{}, fmt.Errorf("receipt %s: %w", id, err)
-	}
-	found, err := scanAll(rows, q)
+	found, err := receipts(q, selectReceipt, string(id))
 	if err != nil {
 		return agency.Receipt{}, err
 	}
@@ -94,32 +79,34 @@ func Receipt(q Reader, id agency.ReceiptID) (agency.Receipt, error) {
 
 // Reader is a transaction or a snapshot of the store.
 type Reader interface {
-	Query(query string, args ...any) (*store.Rows, error)
+	store.Querier
 	Blob(agency.Hash) ([]byte, error)
 }
 
 // Forget removes a run's receipts, when the run's record is removed.
 func Forget(tx *store.Tx, run agency.RunID) error {
-	_, err := tx.Exec(`DELETE FROM receipts WHERE run_id = ?`, string(run))
+	_, err := tx.Exec(deleteReceipts, string(run))
 	return err
 }
 
-func scanAll(rows *store.Rows, q Reader) ([]agency.Receipt, error) {
-	out, _, err := scanDetails(rows, q)
+// receipts reads those of a query.
+func receipts(q Reader, query string, args ...any) ([]agency.Receipt, error) {
+	out, _, err := detailed(q, query, args...)
 	return out, err
 }
 
-// scanDetails reads receipts with what lies in their blobs.
-func scanDetails(rows *store.Rows, q Reader) (out []agency.Receipt, details []detail, err error) {
+// detailed reads receipts with what lies in their blobs.
+func detailed(q Reader, query string, args ...any) (out []agency.Receipt, details []detail, err error) {
 	var blobs []agency.Hash
-	for rows.Next() {
-		r, blob, err := scanRow(rows)
-		if err != nil {
-			return nil, nil, errors.Join(err, rows.Close())
-		}
-		out, blobs = append(out, r), append(blobs, blob)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	out, err = store.All(q, func(row store.Scanner) (r agency.Receipt, err error) {
+		var hash string
+		var at int64
+		err = row.Scan(&r.ID, &r.RunID, &r.ContractID, &r.Kind, &r.Command, &r.Tree, &r.Env, &r.ExitCode,
+			&r.Cause, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &hash, &at, &r.Stage, &r.CopyOf)
+		r.At, blobs = store.Time(at), append(blobs, agency.Hash(hash))
+		return r, err
+	}, query, args...)
+	if err != nil {
 		return nil, nil, err
 	}
 	details = make([]detail, len(blobs))
@@ -136,27 +123,13 @@ func scanDetails(rows *store.Rows, q Reader) (out []agency.Receipt, details []de
 	return out, details, nil
 }
 
-func scanRow(rows *store.Rows) (r agency.Receipt, blob agency.Hash, err error) {
-	var hash string
-	var at int64
-	err = rows.Scan(&r.ID, &r.RunID, &r.ContractID, &r.Kind, &r.Command, &r.Tree, &r.Env, &r.ExitCode,
-		&r.Cause, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &hash, &at, &r.Stage, &r.CopyOf)
-	r.At = store.Time(at)
-	return r, agency.Hash(hash), err
-}
-
 // takeOver makes another run's, contract's or stage's receipt this one's. The
 // same check of the same stage keeps the receipt that it has.
-func (c *Checker) takeOver(ctx context.Context, s Subject, cmd Command, old agency.Receipt) (agency.Receipt, error) {
+func (c *receiptStore) takeOver(ctx context.Context, s Subject, cmd Command, old agency.Receipt) (agency.Receipt, error) {
 	var have agency.Receipt
-	err := c.o.DB.Read(ctx, func(snap *store.Snapshot) error {
-		rows, err := snap.Query(selectReceipt+` WHERE run_id = ? AND contract_id = ? AND stage = ? AND kind = ?
-			AND tree = ? AND command = ? AND env = ? AND reusable = 1 ORDER BY n DESC LIMIT 1`,
+	err := c.db.Read(ctx, func(snap *store.Snapshot) error {
+		found, err := receipts(snap, selectTaken,
 			string(s.Run), string(s.Contract), string(s.Stage), string(cmd.Kind), string(s.Tree), cmd.Line, string(old.Env))
-		if err != nil {
-			return err
-		}
-		found, err := scanAll(rows, snap)
 		if err == nil && len(found) > 0 {
 			have = found[0]
 		}
@@ -175,13 +148,9 @@ func (c *Checker) takeOver(ctx context.Context, s Subject, cmd Command, old agen
 }
 
 // detailOf is what lies in the blob of a receipt.
-func (c *Checker) detailOf(ctx context.Context, id agency.ReceiptID) (d detail, err error) {
-	err = c.o.DB.Read(ctx, func(q *store.Snapshot) error {
-		rows, err := q.Query(selectReceipt+` WHERE id = ?`, string(id))
-		if err != nil {
-			return err
-		}
-		_, details, err := scanDetails(rows, q)
+func (c *receiptStore) detailOf(ctx context.Context, id agency.ReceiptID) (d detail, err error) {
+	err = c.db.Read(ctx, func(q *store.Snapshot) error {
+		_, details, err := detailed(q, selectReceipt, string(id))
 		if err == nil && len(details) > 0 {
 			d = details[0]
 		}
@@ -192,16 +161,16 @@ func (c *Checker) detailOf(ctx context.Context, id agency.ReceiptID) (d detail, 
 
 // keep writes the receipt with its detail, and its event, and returns it as it
 // was stored.
-func (c *Checker) keep(ctx context.Context, s Subject, r agency.Receipt, d detail, from agency.ReceiptID, reusable bool) (agency.Receipt, error) {
-	r.Output = string(c.o.DB.Redact([]byte(r.Output)))
+func (c *receiptStore) keep(ctx context.Context, s Subject, r agency.Receipt, d detail, from agency.ReceiptID, reusable bool) (agency.Receipt, error) {
+	r.Output = string(c.db.Redact([]byte(r.Output)))
 	for i := range r.Tests {
-		r.Tests[i].Name = string(c.o.DB.Redact([]byte(r.Tests[i].Name)))
-		r.Tests[i].Output = string(c.o.DB.Redact([]byte(r.Tests[i].Output)))
+		r.Tests[i].Name = string(c.db.Redact([]byte(r.Tests[i].Name)))
+		r.Tests[i].Output = string(c.db.Redact([]byte(r.Tests[i].Output)))
 	}
 	d.Tests, d.Output = r.Tests, r.Output
 	if d.Findings != nil {
 		for i, f := range d.Findings.List {
-			d.Findings.List[i].File, d.Findings.List[i].Text = string(c.o.DB.Redact([]byte(f.File))), string(c.o.DB.Redact([]byte(f.Text)))
+			d.Findings.List[i].File, d.Findings.List[i].Text = string(c.db.Redact([]byte(f.File))), string(c.db.Redact([]byte(f.Text)))
 		}
 	}
 	b, err := json.Marshal(d)
@@ -216,7 +185,7 @@ func (c *Checker) keep(ctx context.Context, s Subject, r agency.Receipt, d detai
 
 func insert(tx *store.Tx, s Subject, r *agency.Receipt, from agency.ReceiptID, reusable bool, blob []byte) error {
 	var n sql.NullInt64
-	if err := tx.QueryRow(`SELECT max(n) FROM receipts WHERE run_id = ?`, string(s.Run)).Scan(&n); err != nil {
+	if err := tx.QueryRow(selectLastNumber, string(s.Run)).Scan(&n); err != nil {
 		return err
 	}
 	r.ID = agency.ReceiptID(fmt.Sprintf("%s/receipt-%d", s.Run, n.Int64+1))
@@ -251,11 +220,7 @@ func insert(tx *store.Tx, s Subject, r *agency.Receipt, from agency.ReceiptID, r
 
 // ofBase are the receipts of a kind on the bases of a run.
 func ofBase(tx *store.Tx, run agency.RunID, kind agency.CheckKind) ([]agency.Receipt, error) {
-	rows, err := tx.Query(selectReceipt+` WHERE run_id = ? AND stage = ? AND kind = ? ORDER BY n`, string(run), string(StageBase), string(kind))
-	if err != nil {
-		return nil, err
-	}
-	return scanAll(rows, tx)
+	return receipts(tx, selectOfStage, string(run), string(StageBase), string(kind))
 }
 
 // eventOf is the receipt as the log tells it.
@@ -309,4 +274,100 @@ func whyRed(red *agency.Red) string {
 		s += ": " + red.Last[n-1]
 	}
 	return s
+}
+
+// maxRuns bounds the receipts of one check that Runs gives.
+const maxRuns = 3
+
+// Runs are the receipts of a check that may stand for another, each of a run of
+// its own, the newest first, three at most. What was taken over is the run that
+// it was taken from.
+func (c *Checker) Runs(ctx context.Context, s Subject, cmd Command) (out []agency.Receipt, err error) {
+	env, known := c.env(ctx, s, cmd, false)
+	if s.Tree == "" || !known {
+		return nil, nil
+	}
+	err = c.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		out, err = receipts(q, selectRuns, string(s.Tree), cmd.Line, string(env), string(s.Run), maxRuns)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("receipts: %w", err)
+	}
+	return out, nil
+}
+
+// Distrust has no receipt of a check stand for another any more: its runs ended
+// differently, so that none of them tells how the next one ends.
+func (c *Checker) Distrust(ctx context.Context, s Subject, cmd Command) error {
+	env, known := c.env(ctx, s, cmd, false)
+	if !known {
+		return nil
+	}
+	err := c.write(ctx, s.Fence, func(tx *store.Tx) error {
+		_, err := tx.Exec(distrust,
+			string(s.Tree), cmd.Line, string(env))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("receipts of `%s`: %w", cmd.Line, err)
+	}
+	return nil
+}
+
+// write writes under a fence, where there is one.
+func (c *receiptStore) write(ctx context.Context, fence agency.Fence, do func(*store.Tx) error) error {
+	if fence == (agency.Fence{}) {
+		return c.db.Write(ctx, do)
+	}
+	return c.db.WriteFenced(ctx, fence, do)
+}
+
+// FindingsOf is what a red command of a receipt complains of. There are none of
+// one that passed, or that failed by tests whose names are known.
+func (c *receiptStore) FindingsOf(ctx context.Context, id agency.ReceiptID) (testreport.Findings, error) {
+	d, err := c.detailOf(ctx, id)
+	if err != nil || d.Findings == nil {
+		return testreport.Findings{}, err
+	}
+	return *d.Findings, nil
+}
+
+// Took is how long a command took when it last came to its end, on whatever tree
+// and in whatever world; zero where it has not yet.
+func (c *receiptStore) Took(ctx context.Context, cmd Command) (time.Duration, error) {
+	return c.took(ctx, cmd, "")
+}
+
+// TookPlain is how long it took where no lines were measured in passing: on
+// anything but a claim.
+func (c *receiptStore) TookPlain(ctx context.Context, cmd Command) (time.Duration, error) {
+	return c.took(ctx, cmd, StageClaim)
+}
+
+func (c *receiptStore) took(ctx context.Context, cmd Command, but Stage) (time.Duration, error) {
+	var found []agency.Receipt
+	err := c.db.Read(ctx, func(q *store.Snapshot) (err error) {
+		found, err = receipts(q, selectLastOf, cmd.Line, string(but))
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return time.Duration(found[0].Duration * float64(time.Second)), nil
+}
+
+// Lasted is how long these commands took together when each of them last came
+// to its own end in a run; what has not counts nothing.
+func Lasted(q store.Querier, run agency.RunID, lines []string) (time.Duration, error) {
+	var sum float64
+	for _, line := range lines {
+		var took float64
+		err := q.QueryRow(selectDuration, string(run), line).Scan(&took)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return 0, err
+		}
+		sum += took
+	}
+	return time.Duration(sum * float64(time.Second)), nil
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,12 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/beneath"
+	"agency/internal/bounded"
+	"agency/internal/ecosystem"
+	"agency/internal/fingerprint"
 	"agency/internal/sandbox"
+	"agency/internal/testreport"
 )
 
 // reader finds the results of one command.
@@ -27,29 +31,40 @@ type reader struct {
 	before reportFiles
 	out    string // the folder of the reports
 	roots  []string
-	all    bool       // coverage of everything was asked for
-	left   *allowance // of what is read of reports
+	all    bool                  // coverage of everything was asked for
+	left   *testreport.Allowance // of what is read of reports
+	said   *testreport.Allowance // of what is read of standard output
 }
 
 // close removes what was read. What it cannot is swept with the layers.
 func (r reader) close() {
 	r.stdout.close()
 	if r.out != "" {
-		_ = os.RemoveAll(r.out)
+		_ = beneath.Remove(r.out)
 	}
 }
 
+// start counts the time of what is read until stop.
+func (r reader) start() (stop func()) {
+	one, two := r.left.Start(), r.said.Start()
+	return func() { two(); one() }
+}
+
+// output is standard output from its beginning.
+func (r reader) output() io.Reader { return r.said.Of("standard output", r.stdout.read()) }
+
 // cut tells whether a part of standard output is missing.
-func (r reader) cut() bool { return r.res.StdoutErr != nil }
+func (r reader) cut() bool { return r.res.StdoutErr != nil || r.said.Why != "" }
 
 // read finds the results in what a command printed or wrote; ok is false where
 // only the exit code counts.
 func (r reader) read() (o outcome, ok bool) {
-	t, text := newTally(), &kept{half: maxText / 2, head: r.res.Output}
+	defer r.start()()
+	t, text := testreport.NewTally(), testreport.WholeBefore(r.res.Output, testreport.MaxText)
 	complete := true
-	if r.plan.goCalls > 0 {
-		text = newKept(maxText)
-		complete, ok = r.goTests(t, text)
+	if len(r.plan.direct) > 0 {
+		text = testreport.NewExcerpt(testreport.MaxText)
+		complete, ok = r.printed(t, text)
 	}
 	reports := 0
 	for _, c := range r.plan.calls {
@@ -60,53 +75,43 @@ func (r reader) read() (o outcome, ok bool) {
 		}
 		complete = complete && whole && found
 	}
-	if !ok && r.plan.goCalls == 0 && reports == 0 {
+	if !ok && len(r.plan.direct) == 0 && reports == 0 {
 		return r.anything(text)
 	}
-	return outcome{tests: t.list(), text: text, complete: complete && t.dropped == 0}, ok
+	return outcome{tests: t.List(), text: text, complete: complete && t.Dropped == 0}, ok
 }
 
-func (r reader) goTests(t *tally, text *kept) (complete, ok bool) {
-	suite, complete := parseGo(r.stdout.read(), r.cut(), newDeclaredTests(r.root).has)
-	suite.into(t, text, r.res.Output)
-	complete = complete || (r.res.Cause != sandbox.CauseExited && !r.cut() && !suite.dropped)
-	return complete, suite.results > 0 || r.res.ExitCode == 0
+// printed reads what direct calls printed. Of a command that was ended what is there
+// is all.
+func (r reader) printed(t *testreport.Tally, text *testreport.Excerpt) (complete, ok bool) {
+	complete, ok = r.plan.direct[0].runner.Read(ecosystem.Report{
+		Doc: r.output(), Tests: t, Text: text, Repo: r.root, Left: r.said, Cut: r.cut(), Output: r.res.Output,
+	})
+	return !r.cut() && (complete || r.res.Cause != sandbox.CauseExited), ok || r.res.ExitCode == 0
 }
 
 // report reads what one call wrote; text of it that is not in the output goes to
 // text.
-func (r reader) report(c planned, t *tally, text *kept) (complete, found bool) {
-	p := paths{roots: r.roots, dir: c.dir}
-	if p.dir == unknownDir {
-		p.dir = ""
-	}
-	switch c.runner {
-	case runMaven, runGradle:
-		return r.javaReports(c, t)
-	case runCargo:
-		for doc := range r.outFiles(filepath.Base(c.base) + ".log") {
-			shown := newKept(maxOutput)
-			complete, found = parseCargo(doc, p, t, shown)
-			_, _ = io.WriteString(text, shown.clip(maxOutput)) // never fails
-		}
-		return complete && !r.left.cut, found
+func (r reader) report(c planned, t *testreport.Tally, text *testreport.Excerpt) (complete, found bool) {
+	if c.runner.ReportAt != nil {
+		return r.ownReports(c, t)
 	}
 	complete = true
-	for doc := range r.outFiles(filepath.Base(c.base) + "*") {
-		whole := false
-		switch in := bufio.NewReaderSize(doc, maxXMLHead); c.runner {
-		case runJest, runVitest:
-			whole = parseJest(in, p, t)
-		default:
-			var err error
-			if whole, err = parseJUnit(in, p, t); errors.Is(err, errNoJUnit) {
-				whole = parseEvents(in, p, t)
-			}
-		}
-		found = true
+	for doc := range r.outFiles(filepath.Base(c.base) + c.runner.Reports) {
+		whole, ok := c.runner.Read(ecosystem.Report{Doc: doc, At: r.at(c), Tests: t, Text: text})
+		found = found || ok
 		complete = complete && whole
 	}
-	return complete && found && !r.left.cut, found
+	return complete && found && r.left.Why == "", found
+}
+
+// at turns the paths of a call into those of the repository.
+func (r reader) at(c planned) testreport.Paths {
+	p := testreport.Paths{Roots: r.roots, Dir: c.Dir}
+	if p.Dir == ecosystem.UnknownDir {
+		p.Dir = ""
+	}
+	return p
 }
 
 // outFiles opens the regular files of the report folder that match a pattern, in
@@ -118,68 +123,65 @@ func (r reader) outFiles(pattern string) iter.Seq[io.Reader] {
 			return
 		}
 		defer func() { _ = root.Close() }() // only read
-		names, err := fs.Glob(root.FS(), pattern)
+		names, err := fs.Glob(bounded.FS(root), pattern)
 		if err != nil || len(names) > maxOutFiles {
+			r.left.Refuse("has more than %d files of %s", maxOutFiles, pattern)
 			return
 		}
 		more := true
 		for _, name := range names {
 			switch path.Ext(name) {
 			case ".ndjson", ".json", ".xml", ".log":
-				r.left.each(root, func(doc io.Reader) { more = more && yield(doc) }, name)
+				r.left.EachOf(root, func(doc io.Reader) { more = more && yield(doc) }, name)
 			}
 		}
 	}
 }
 
-// javaReports reads the XML files that surefire, failsafe or Gradle wrote below
-// the folder of a call. What Gradle found up to date is as good as new: the
-// files lie in the checkout that was tested.
-func (r reader) javaReports(c planned, t *tally) (complete, found bool) {
+// ownReports reads the files that a runner wrote where it always does, below the
+// folder of a call: they lie in the checkout that was tested.
+func (r reader) ownReports(c planned, t *testreport.Tally) (complete, found bool) {
 	names := r.before.newReports(r.root)
-	if c.runner == runGradle {
-		names = slices.DeleteFunc(reportFiles{}.newReports(r.root), func(name string) bool {
-			return !strings.Contains(name, "build/test-results/")
-		})
+	if c.runner.Kept != nil {
+		names = slices.DeleteFunc(reportFiles{}.newReports(r.root), func(name string) bool { return !c.runner.Kept(name) })
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return !javaReport.MatchString(name) || (c.dir != "." && c.dir != unknownDir && !strings.HasPrefix(name, c.dir+"/"))
+		_, ok := c.runner.ReportAt(name)
+		return !ok || c.Dir != "." && c.Dir != ecosystem.UnknownDir && !strings.HasPrefix(name, c.Dir+"/")
 	})
-	return r.readReports(names, func(name string) paths {
-		return paths{dir: strings.TrimSuffix(javaReport.FindStringSubmatch(name)[1], "/")}
+	return r.readReports(names, func(name string) testreport.Paths {
+		dir, _ := c.runner.ReportAt(name)
+		return testreport.Paths{Dir: dir}
 	}, t)
 }
 
-// javaReport parts the path of a report at the module's folder.
-var javaReport = regexp.MustCompile(`^(.*?)(?:target/(?:surefire|failsafe)-reports|build/test-results)/.*\.xml$`)
-
 // anything reads what no call was asked for: a JUnit report or TAP on standard
 // output, or JUnit files that appeared in the checkout.
-func (r reader) anything(text *kept) (outcome, bool) {
-	here := paths{dir: "."}
-	t := newTally()
-	if complete, err := parseJUnit(r.stdout.read(), here, t); err == nil || (len(t.order) > 0 && r.cut()) {
-		shown := newKept(maxText)
+func (r reader) anything(text *testreport.Excerpt) (outcome, bool) {
+	here := testreport.Paths{Dir: "."}
+	t := testreport.NewTally()
+	if complete, err := testreport.ReadJUnit(r.output(), here, t); err == nil || (t.Size() > 0 && r.cut()) {
+		shown := testreport.NewExcerpt(testreport.MaxText)
 		_, _ = io.WriteString(shown, failures(t)) // never fails
 		_, _ = shown.Write(r.res.Output)
-		return outcome{tests: t.list(), text: shown, complete: complete && err == nil && !r.cut() && t.dropped == 0}, true
+		return outcome{tests: t.List(), text: shown, complete: complete && err == nil && !r.cut() && t.Dropped == 0}, true
 	}
-	t = newTally()
-	if complete, ok := r.readReports(r.before.newReports(r.root), func(string) paths { return here }, t); ok && len(t.order) > 0 {
-		return outcome{tests: t.list(), text: text, complete: complete && t.dropped == 0}, true
+	t = testreport.NewTally()
+	if complete, ok := r.readReports(r.before.newReports(r.root), func(string) testreport.Paths { return here }, t); ok && t.Size() > 0 {
+		return outcome{tests: t.List(), text: text, complete: complete && t.Dropped == 0}, true
 	}
-	t = newTally()
-	if complete, ok := parseTAP(r.stdout.read(), here, t); ok {
-		return outcome{tests: t.list(), text: text, complete: complete && !r.cut() && t.dropped == 0}, true
+	t = testreport.NewTally()
+	if complete, ok := testreport.ReadTAP(r.output(), here, t); ok {
+		return outcome{tests: t.List(), text: text, complete: complete && !r.cut() && t.Dropped == 0}, true
 	}
 	return outcome{text: text}, false
 }
 
 // failures is the output of the failed tests of a report that is itself the
 // output: people want those first.
-func failures(t *tally) string {
+func failures(t *testreport.Tally) string {
 	var b strings.Builder
-	for _, r := range t.list() {
+	for _, r := range t.List() {
 		if r.Status == agency.TestFailed {
 			fmt.Fprintf(&b, "--- FAIL: %s\n%s\n", r.Name, r.Output)
 		}
@@ -194,6 +196,7 @@ var refusals = regexp.MustCompile(`(?i)not allowed in NODE_OPTIONS|unrecognized 
 // refused tells whether a command ended at once because a runner would not be
 // asked, so that it has to run as the user wrote it.
 func (r reader) refused() bool {
+	defer r.start()()
 	if len(r.plan.calls) == 0 || r.res.ExitCode == 0 || r.res.Cause != sandbox.CauseExited {
 		return false
 	}
@@ -202,19 +205,187 @@ func (r reader) refused() bool {
 		n := 0
 		for doc := range r.outFiles(filepath.Base(c.base) + "*") {
 			n++
-			if c.runner != runCargo || n > 1 {
+			if !c.runner.Prints || n > 1 {
 				return false
 			}
-			head, err := io.ReadAll(io.LimitReader(doc, maxOutput))
+			head, err := io.ReadAll(io.LimitReader(doc, testreport.MaxOutput))
 			said = said || err == nil && refusals.Match(head)
 		}
 	}
 	return said
 }
 
-// checkoutFiles is a checkout as the finder of calls reads it.
-type checkoutFiles struct{ root *os.Root }
+// outcome is what a parser read.
+type outcome struct {
+	tests []agency.TestResult
+	text  *testreport.Excerpt // as a person would have seen it, failures first
+	// complete is false when results are missing: the output was cut, or a
+	// package began and never ended.
+	complete bool
+}
 
-func (c checkoutFiles) readFile(name string) []byte {
-	return readSome(c.root, filepath.FromSlash(path.Clean(name)), maxGoMod)
+// count fills the numbers of a receipt from its tests.
+func count(r *agency.Receipt) {
+	r.Passed, r.Failed, r.Skipped = 0, 0, 0
+	for _, t := range r.Tests {
+		switch t.Status {
+		case agency.TestPassed:
+			r.Passed++
+		case agency.TestFailed:
+			r.Failed++
+		default:
+			r.Skipped++
+		}
+	}
+}
+
+// Bounds of the report files of one command.
+const (
+	maxReportFiles = 2000
+	maxOutFiles    = 512 // of one call, in the folder for reports
+)
+
+// reportFiles is what the XML files of a checkout looked like before a command:
+// only those that it wrote are its report.
+type reportFiles map[string]string
+
+// findReports lists the XML files of a checkout. Links are not followed.
+func findReports(root *os.Root) reportFiles {
+	found := reportFiles{}
+	_ = ecosystem.WalkCheckout(root, func(name string, d fs.DirEntry) error {
+		if !strings.HasSuffix(strings.ToLower(name), ".xml") {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			found[name] = fmt.Sprintf("%d %d %s", info.Size(), info.ModTime().UnixNano(), fingerprint.Inode(info))
+		}
+		if len(found) >= maxReportFiles {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// newReports are the files that appeared or changed since before, sorted.
+func (before reportFiles) newReports(root *os.Root) []string {
+	var out []string
+	for name, sign := range findReports(root) {
+		if before[name] != sign {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// readReports reads every JUnit report among the files. ok is false where there
+// is none.
+func (r reader) readReports(names []string, at func(name string) testreport.Paths, t *testreport.Tally) (complete, ok bool) {
+	complete = true
+	for _, name := range names {
+		f, err := bounded.Open(r.root, name)
+		if err != nil {
+			continue
+		}
+		whole, err := testreport.ReadJUnit(r.left.Of(name, f), at(name), t)
+		_ = f.Close() // only read
+		if !errors.Is(err, testreport.ErrNoJUnit) {
+			ok = true
+			complete = complete && whole && err == nil
+		}
+	}
+	return complete && r.left.Why == "", ok
+}
+
+// maxRead bounds in bytes what is read of a command: of its standard output, and
+// of its reports together.
+const maxRead = 512 << 20
+
+// errFull says that a command printed more than is read.
+var errFull = errors.New("more than is read of an output")
+
+// spill holds standard output for the parsers: in a file, for it may be large,
+// that has no name, for nobody else may read or write it.
+type spill struct {
+	f    *os.File
+	left int64
+}
+
+// newSpill makes one in the host's own folder of layers, that takes so many bytes.
+func newSpill(layers string, limit int64) (*spill, error) {
+	base, err := reportsIn(layers)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(base, "o-")
+	if err != nil {
+		return nil, err
+	}
+	return &spill{f, limit}, os.Remove(f.Name())
+}
+
+// Write fails where there is too much: the sandbox then tells that a part is
+// missing.
+func (s *spill) Write(p []byte) (int, error) {
+	if s.left -= int64(len(p)); s.left < 0 {
+		return 0, errFull
+	}
+	return s.f.Write(p)
+}
+
+// read gives what was written, from its beginning.
+func (s *spill) read() io.Reader {
+	if s == nil {
+		return eof{}
+	}
+	return io.NewSectionReader(s.f, 0, 1<<62)
+}
+
+func (s *spill) close() {
+	if s != nil {
+		_ = s.f.Close() // nobody reads it any more
+	}
+}
+
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// answer holds what a command says that only asks.
+type answer struct{ text []byte }
+
+// maxAnswer bounds it, in bytes.
+const maxAnswer = 4 << 20
+
+func (a *answer) Write(p []byte) (int, error) {
+	if len(a.text)+len(p) > maxAnswer {
+		return 0, errFull
+	}
+	a.text = append(a.text, p...)
+	return len(p), nil
+}
+
+// reportsDir holds the folders for reports, and outputs while they have a name.
+const reportsDir = "reports"
+
+// reportsIn makes it.
+func reportsIn(layers string) (string, error) {
+	if layers == "" {
+		layers = os.TempDir()
+	}
+	base := filepath.Join(layers, reportsDir)
+	return base, os.MkdirAll(base, 0o700)
+}
+
+// outPrefix is what the names of those folders begin with, before chance.
+const outPrefix = "r-"
+
+// outDir makes a folder for reports.
+func outDir(layers string) (string, error) {
+	base, err := reportsIn(layers)
+	if err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(base, outPrefix)
 }

@@ -3,17 +3,9 @@ package check
 import (
 	"strings"
 	"testing"
+
+	"agency/internal/ecosystem"
 )
-
-// package_ is a repository that holds only package scripts.
-type package_ string
-
-func (p package_) readFile(name string) []byte {
-	if name != "package.json" {
-		return nil
-	}
-	return []byte(p)
-}
 
 // TestRunnersWithinScripts: most scripts do more than run tests, and in all
 // orders; a runner that no argument reaches is told by what node loads.
@@ -32,7 +24,7 @@ func TestRunnersWithinScripts(t *testing.T) {
 		{`"test": "jest | tee log"`, "npm test", "npm test"},
 		{`"test": "tsc"`, "npm test", "npm test"},
 	} {
-		got := makePlan(tt.line, package_(`{"scripts": {`+tt.scripts+`}}`), "/out", measure{}).line
+		got := makePlan(tt.line, ecosystem.Repo{FS: repoOf(`package.json={"scripts": {` + tt.scripts + `}}`)}, "/out", ecosystem.Measure{}).line
 		if tt.want == buried {
 			if !strings.HasPrefix(got, `AGENCY_ARGS='["--json","--outputFile=/out/report-0.json"]' NODE_OPTIONS=`) || !strings.HasSuffix(got, "--require /out/lib/args.cjs' "+tt.line) {
 				t.Errorf("%s: %s", tt.scripts, got)

@@ -3,6 +3,8 @@ package check
 import (
 	"testing"
 
+	"agency/internal/testreport"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -32,7 +34,7 @@ func TestRerunOthers(t *testing.T) {
 func TestTouched(t *testing.T) {
 	const line = "go test ./... && (cd web && npm test) && (cd web/admin && npm test)"
 	for _, tt := range []struct {
-		paths []string
+		Paths []string
 		want  string
 		left  []string
 	}{
@@ -41,9 +43,9 @@ func TestTouched(t *testing.T) {
 		{[]string{"x.go", "web/x.js"}, line, nil},
 		{nil, line, nil},
 	} {
-		got, left := Touched(line, tt.paths)
+		got, left := Touched(line, tt.Paths)
 		if got != tt.want || cmp.Diff(tt.left, left) != "" {
-			t.Errorf("%v: got %q, left %v", tt.paths, got, left)
+			t.Errorf("%v: got %q, left %v", tt.Paths, got, left)
 		}
 	}
 	for _, l := range []string{"make test", "cd x && go test ./...", "a | b", "! a && b"} {
@@ -66,7 +68,7 @@ func TestInGroup(t *testing.T) {
 		{"web/a.test.js > x", "web/a.test.js", true},
 		{"sums::tests::x", "sums", true},
 	} {
-		if got := InGroup(tt.test, func(name string) bool { return name == tt.group }); got != tt.want {
+		if got := testreport.InGroup(tt.test, func(name string) bool { return name == tt.group }); got != tt.want {
 			t.Errorf("%s in %s: %t", tt.test, tt.group, got)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/ecosystem"
+	"agency/internal/fingerprint"
 	"agency/internal/sandbox"
 )
 
@@ -105,10 +107,11 @@ func TestWorldChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			options := check.Options{
-				Runner: w.runner, DB: w.db, LayerDir: w.layers,
-				Tools: sandbox.Toolchain{Env: []string{"PATH=" + filepath.Join(user, "bin") + ":/usr/bin:/bin"}},
-				Reads: []sandbox.Mount{{Host: filepath.Join(user, "read"), At: filepath.Join(user, "read")}},
-				Loads: []check.Load{{Path: filepath.Join(user, "tool"), Depth: 2}},
+				Runner:      w.runner,
+				DB:          w.db,
+				LayerDir:    w.layers,
+				Environment: ecosystem.Environment{Tools: sandbox.Toolchain{Env: []string{"PATH=" + filepath.Join(user, "bin") + ":/usr/bin:/bin"}}, Loads: []fingerprint.Load{{Path: filepath.Join(user, "tool"), Depth: 2}}},
+				Reads:       []sandbox.Mount{{Host: filepath.Join(user, "read"), At: filepath.Join(user, "read")}},
 				Dependencies: []check.Dependency{
 					{Folder: "node_modules", Locks: []string{"package.json"}, Host: filepath.Join(user, "node_modules"), Repo: user},
 					{Folder: "target", Host: filepath.Join(user, "target"), Repo: user},
@@ -198,7 +201,7 @@ func TestUnknownWorld(t *testing.T) {
 	if err := os.Symlink("loop", filepath.Join(read, "loop")); err != nil {
 		t.Fatal(err)
 	}
-	options := check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Loads: []check.Load{{Path: filepath.Join(read, "loop")}}}
+	options := check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Environment: ecosystem.Environment{Loads: []fingerprint.Load{{Path: filepath.Join(read, "loop")}}}}
 	s, cmd := w.subject("tree"), test("true")
 	for range 2 {
 		if r, err := check.New(options).Run(t.Context(), s, cmd); err != nil || r.CopyOf != "" {
@@ -271,7 +274,11 @@ class X(unittest.TestCase):
 			t.Fatal(err)
 		}
 		c := check.New(check.Options{
-			Runner: w.runner, DB: w.db, LayerDir: w.layers, Tools: found.Tools, Version: found.Version, Loads: found.Loads, Dependencies: found.Dependencies,
+			Runner:       w.runner,
+			DB:           w.db,
+			LayerDir:     w.layers,
+			Environment:  ecosystem.Environment{Tools: found.Tools, Version: found.Version, Loads: found.Loads},
+			Dependencies: found.Dependencies,
 		})
 		s := w.subject("tree")
 		s.Run, s.Stage, s.Place = of, check.StageBase, sandbox.Place{Root: clean, At: w.dir}

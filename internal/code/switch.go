@@ -17,7 +17,7 @@ type Cut string
 const (
 	CutPanic Cut = "panic" // panics, raises, throws
 	CutZero  Cut = "zero"  // returns the zero value: 0, "", false, nil, null, None, undefined
-	CutThere Cut = "there" // as zero, but of a result that may be missing (Option, Result, Optional, a value with a bool) one that is there
+	CutThere Cut = "there" // as zero, but present where the result is optional: Some(0), Ok(0), 0 with true
 	CutOther Cut = "other" // returns something else: 1, "taken out", true, an error, 0 where no type is written; zero where there is nothing else
 )
 

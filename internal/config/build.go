@@ -11,7 +11,7 @@ import (
 
 // builder turns the library's tree into ours.
 type builder struct {
-	text     *text
+	text     *lines
 	faults   *collector
 	anchors  map[string]*node
 	expanded int

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"agency/internal/agency"
 )
 
 // checker looks at the effective values for what no single key can show.
 type checker struct {
 	state  *state
-	texts  map[string]*text
+	texts  map[string]*lines
 	faults *collector
 	in     Input
 }
@@ -42,7 +44,7 @@ func (ch *checker) fault(format string, args []any, keys ...string) {
 	o := ch.state.nearest(keys)
 	t := ch.texts[o.File]
 	if t == nil || o.Line == 0 {
-		t = &text{path: o.File}
+		t = &lines{path: o.File}
 	}
 	ch.faults.add(t, o.Line, o.Col, format, args...)
 }
@@ -218,25 +220,21 @@ func (ch *checker) models() {
 	}
 }
 
-// reads keeps the state folder, which holds every run's record, out of the
-// sandbox.
+// reads keeps out of the sandbox what must stay hidden, by its name; where a path
+// leads is looked at when it is shown.
 func (ch *checker) reads() {
+	var sight agency.Sight
+	if ch.in.Home != "" {
+		sight.Homes = []string{filepath.ToSlash(ch.in.Home)}
+	}
+	if ch.in.State != "" {
+		sight.Own = []string{filepath.ToSlash(ch.in.State)}
+	}
 	for _, p := range ch.state.config.Sandbox.Read {
-		switch {
-		case p == "/":
-			ch.fault("sandbox.read: %s is the whole file system", []any{clip(p)}, "sandbox.read")
-		case ch.in.Home != "" && within(ch.in.Home, p):
-			ch.fault("sandbox.read: %s holds the whole home folder", []any{clip(p)}, "sandbox.read")
-		case ch.in.State != "" && (within(ch.in.State, p) || within(p, ch.in.State)):
-			ch.fault("sandbox.read: %s and the state folder %s hold each other", []any{clip(p), ch.in.State}, "sandbox.read")
+		if why := sight.Refuses(filepath.ToSlash(p), agency.NamedByUser); why != "" {
+			ch.fault("sandbox.read: %s %s", []any{clip(p), why}, "sandbox.read")
 		}
 	}
-}
-
-// within tells whether p is folder or lies in it.
-func within(p, folder string) bool {
-	rel, err := filepath.Rel(folder, p)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 func (ch *checker) server(name string, m MCP) {

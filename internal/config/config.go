@@ -1,6 +1,11 @@
 package config
 
-import "agency/internal/agency"
+import (
+	"strconv"
+	"strings"
+
+	"agency/internal/agency"
+)
 
 // Config is every setting with its effective value. It is copied into the run
 // as JSON and holds no secret: see Secret.
@@ -71,7 +76,7 @@ type Price struct {
 	Out      float64 `json:"out" doc:"USD per million output tokens" min:"0" max:"1000000" required:"true"`
 }
 
-// Routing turns the size of a contract into a capability level (DESIGN 9).
+// Routing turns the size of a contract into a capability level (docs/design.md, Modes).
 type Routing struct {
 	Strategy           string   `json:"strategy" doc:"what decides the level: complexity, points for files, dependencies and criteria; cost, the cheapest level first; fixed, each role's own model" enum:"complexity,cost,fixed"`
 	SimpleMaxFiles     int      `json:"simple_max_files" doc:"files up to which a contract is simple" min:"0" max:"100000"`
@@ -91,6 +96,30 @@ type Commands struct {
 	TimeoutSeconds int    `json:"timeout_seconds" doc:"seconds that one of these may take" min:"1" max:"86400"`
 }
 
+// SandboxOff is the mode of no sandbox at all.
+const SandboxOff = "off"
+
+// Line is the commands in a line for people: those that a claim is always judged
+// by, and others where there are some.
+func (c Commands) Line() string {
+	parts := []string{"test " + quoted(c.Test), "lint " + quoted(c.Lint)}
+	if c.Typecheck != "" {
+		parts = append(parts, "types "+quoted(c.Typecheck))
+	}
+	parts = append(parts, "build "+quoted(c.Build))
+	if c.Setup != "" {
+		parts = append(parts, "setup "+quoted(c.Setup))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func quoted(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return strconv.Quote(s)
+}
+
 // Agent is the settings of a role.
 type Agent struct {
 	Model               string `json:"model" doc:"capability level or provider/model" form:"level_or_model"`
@@ -102,7 +131,7 @@ type Agent struct {
 	Runtime             string `json:"runtime" doc:"what runs the session: native, auto, claude, codex, gemini, opencode or acp:COMMAND" form:"runtime"`
 }
 
-// ProducerCritic is the loop of DESIGN 10.
+// ProducerCritic is the loop of producer and critic (docs/design.md, Reviews).
 type ProducerCritic struct {
 	MaxIterations              int  `json:"max_iterations" doc:"rounds of produce, verify, review" min:"1" max:"100"`
 	RequireLintPass            bool `json:"require_lint_pass" doc:"no approval while lint fails"`
@@ -118,7 +147,7 @@ type Tiers struct {
 	T2ConflictCycles     int `json:"t2_conflict_cycles" doc:"rounds of conflict resolution" min:"1" max:"100"`
 }
 
-// Overseer watches sessions (DESIGN 13).
+// Overseer watches sessions (docs/design.md, Modes).
 type Overseer struct {
 	Enabled                  bool             `json:"enabled" doc:"the deterministic detectors run"`
 	CheckIntervalSeconds     int              `json:"check_interval_seconds" doc:"seconds between looks" min:"1" max:"86400"`
@@ -171,7 +200,7 @@ type Context struct {
 	VectorSearch   bool `json:"vector_search" doc:"find similar code by embeddings of a provider"`
 }
 
-// Quality is the score of DESIGN 8. Scores run from 0 to 100.
+// Quality is the quality score. Scores run from 0 to 100.
 type Quality struct {
 	Enabled             bool      `json:"enabled" doc:"the score is computed"`
 	MinOverallScore     int       `json:"min_overall_score" doc:"lowest overall score" min:"0" max:"100"`
@@ -200,7 +229,7 @@ type Sandbox struct {
 	AllowHosts     []string `json:"allow_hosts" doc:"hosts that commands may reach on port 443" form:"host"`
 	SetupHosts     []string `json:"setup_hosts" doc:"hosts that the setup command may reach on port 443" form:"host"`
 	Read           []string `json:"read" doc:"folders outside the repository that builds need, read-only: absolute, ~/ or relative to the repository" form:"path" expand:"true"`
-	Loopback       string   `json:"loopback" doc:"whether commands without a network of their own may open sockets: 127.0.0.1, and those that have a path" enum:"deny,allow"`
+	Loopback       string   `json:"loopback" doc:"whether commands without a network of their own may open internet sockets: 127.0.0.1 with every service on it and, as that tier cannot tell them apart, the internet; those that have a path stay refused" enum:"deny,allow"`
 }
 
 // MCP is a server that gives tools.

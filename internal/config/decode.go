@@ -7,13 +7,15 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"agency/internal/text"
 )
 
 // decoder lays one file or the flags over a Config.
 type decoder struct {
 	state  *state
 	layer  Layer
-	text   *text
+	text   *lines
 	faults *collector
 	env    Env
 }
@@ -77,11 +79,7 @@ func (n *node) describe() string {
 }
 
 func clip(s string) string {
-	s = maskKnown(s)
-	if len(s) > 40 {
-		s = strings.ToValidUTF8(s[:40], "") + "…"
-	}
-	return fmt.Sprintf("%q", s)
+	return fmt.Sprintf("%q", text.Head(maskKnown(s), 40))
 }
 
 func (d *decoder) object(v reflect.Value, n *node, key string) {

@@ -2,8 +2,8 @@ package config
 
 import "agency/internal/agency"
 
-// Defaults is the configuration without any file: the values that INTERFACES
-// 2 prints, and DESIGN 15 for the roles.
+// Defaults is the configuration without any file: those that
+// docs/configuration.md lists.
 func Defaults() Config {
 	return Config{
 		Version:           1,
@@ -87,7 +87,7 @@ func defaultOverseer() Overseer {
 }
 
 // Role ids of the generalist and the other roles stand in the keys tag of
-// Config.Agents; here only what differs from the common limits (DESIGN 15).
+// Config.Agents; here only what differs from the common limits (docs/design.md, Modes).
 func defaultAgents() map[string]Agent {
 	common := Agent{
 		Model: LevelCapable, MaxTokens: 8192, MaxTokensPerSession: 100_000,

@@ -57,7 +57,7 @@ const maxFaults = 50
 // collector gathers faults while files are read.
 type collector struct{ faults []Fault }
 
-func (c *collector) add(src *text, line, col int, format string, args ...any) {
+func (c *collector) add(src *lines, line, col int, format string, args ...any) {
 	f := Fault{File: src.path, Line: line, Col: max(col, 1), What: fmt.Sprintf(format, args...)}
 	if line > 0 {
 		f.Source = src.line(line)
@@ -86,13 +86,13 @@ func (c *collector) err() error {
 	return &agency.Error{Kind: agency.KindInvalid, Err: Faults(fs)}
 }
 
-// text is a file's lines, kept for faults.
-type text struct {
+// lines is a file's lines, kept for faults.
+type lines struct {
 	path  string
 	lines []string
 }
 
-func (t *text) line(n int) string {
+func (t *lines) line(n int) string {
 	if n < 1 || n > len(t.lines) {
 		return ""
 	}

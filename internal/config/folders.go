@@ -12,7 +12,10 @@ import (
 	"agency/internal/agency"
 )
 
-// Folders are the places of INTERFACES 7.
+// RepoFile is where a repository's configuration stands, in its working tree.
+const RepoFile = "agency.yaml"
+
+// Folders are where the program keeps what.
 type Folders struct {
 	Home   string // the user's home folder, "" where unknown
 	Config string // holds config.yaml
@@ -85,11 +88,6 @@ func (f Folders) Make() error {
 				WithMend("make the folder writable, or set XDG_STATE_HOME and XDG_CACHE_HOME to another one")
 		}
 	}
-	return f.MakeSocketDir()
-}
-
-// MakeSocketDir makes the socket folder alone; see Make.
-func (f Folders) MakeSocketDir() error {
 	err := os.Mkdir(f.Socket, 0o700)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		err = checkOwner(f.Socket)

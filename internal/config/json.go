@@ -17,8 +17,8 @@ const maxJSON = 6 << 20
 
 // readJSON parses a file of JSON into the tree that YAML gives. It has none of
 // the bounds that the YAML library needs.
-func readJSON(src Source, c *collector) (*node, *text) {
-	t := &text{path: src.Path}
+func readJSON(src Source, c *collector) (*node, *lines) {
+	t := &lines{path: src.Path}
 	data := bytes.TrimPrefix(src.Data, []byte("\xef\xbb\xbf"))
 	switch {
 	case len(data) > maxJSON:
@@ -52,7 +52,7 @@ func readJSON(src Source, c *collector) (*node, *text) {
 type jsonReader struct {
 	data   []byte
 	dec    *json.Decoder
-	text   *text
+	text   *lines
 	faults *collector
 
 	// at is an offset, line and col its place; they only go forward.

@@ -77,7 +77,7 @@ type Loaded struct {
 	Config   Config
 	Warnings []Warning
 	// Widenings are the settings of the repository's file that reach
-	// further than the user's own; they need trust (RELIABILITY 3).
+	// further than the user's own; they need trust (docs/security.md).
 	Widenings []Widening
 	// Team is what the team file says beside settings; nil without one.
 	Team *Team
@@ -85,7 +85,7 @@ type Loaded struct {
 	trusted bool // by the store or by AGENCY_TRUST=1
 	state   *state
 	env     Env
-	texts   map[string]*text
+	texts   map[string]*lines
 }
 
 // Load layers defaults, the user's file, the repository's file and flags. Its
@@ -103,7 +103,7 @@ func Load(in Input) (*Loaded, error) {
 	for _, l := range append([]laid{{LayerUser, user, userText}, {LayerTeam, team, teamText}, {LayerRepo, repo, repoText}}, flags...) {
 		s.lay(l, in.Env, c)
 	}
-	l := &Loaded{state: s, env: in.Env, Team: own, texts: map[string]*text{userText.path: userText, teamText.path: teamText, repoText.path: repoText}}
+	l := &Loaded{state: s, env: in.Env, Team: own, texts: map[string]*lines{userText.path: userText, teamText.path: teamText, repoText.path: repoText}}
 	if own != nil && len(c.faults) == 0 {
 		widensNothing(in, laid{LayerUser, user, userText}, laid{LayerTeam, team, teamText}, c)
 	}
@@ -122,7 +122,7 @@ func Load(in Input) (*Loaded, error) {
 type laid struct {
 	layer Layer
 	root  *node
-	text  *text
+	text  *lines
 }
 
 func newState() *state {
@@ -142,7 +142,7 @@ func (s *state) lay(l laid, env Env, c *collector) {
 func flagTrees(flags []Flag, c *collector) []laid {
 	var out []laid
 	for _, f := range flags {
-		t := &text{path: f.Name}
+		t := &lines{path: f.Name}
 		sub := &collector{}
 		n, _ := readTree(Source{Path: f.Name, Data: []byte("value: " + f.Value + "\n")}, sub)
 		if len(sub.faults) > 0 || n == nil || len(n.entries) != 1 {

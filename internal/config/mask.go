@@ -42,7 +42,7 @@ func maskKnown(s string) string {
 
 // insideSecret tells whether line n continues the value of a secret's key: a
 // block, a quote left open, or a value on the next line.
-func (t *text) insideSecret(n int) bool {
+func (t *lines) insideSecret(n int) bool {
 	for i := n - 1; i >= 1 && i > n-20; i-- {
 		if secretOpen().MatchString(t.lines[i-1]) {
 			return true

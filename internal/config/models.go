@@ -144,13 +144,13 @@ func (c Config) RoutingRules() agency.Routing {
 func rolesOf(m agency.Mode) []agency.RoleID {
 	switch m {
 	case agency.ModeMultiAgent, agency.ModeFull:
-		return []agency.RoleID{"generalist", "project_manager", "scaffolder", "test_engineer", "cleanup", "reviewer"}
+		return []agency.RoleID{agency.RoleGeneralist, agency.RoleProjectManager, agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleCleanup, agency.RoleReviewer}
 	case agency.ModeProducerCritic:
-		return []agency.RoleID{"generalist", "project_manager", "reviewer"}
+		return []agency.RoleID{agency.RoleGeneralist, agency.RoleProjectManager, agency.RoleReviewer}
 	case agency.ModeContract:
-		return []agency.RoleID{"generalist", "project_manager"}
+		return []agency.RoleID{agency.RoleGeneralist, agency.RoleProjectManager}
 	default:
-		return []agency.RoleID{"generalist"}
+		return []agency.RoleID{agency.RoleGeneralist}
 	}
 }
 

@@ -291,7 +291,7 @@ func TestSocketFolderIsOurs(t *testing.T) {
 		if err := prepare(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := (Folders{Socket: path}).MakeSocketDir(); agency.KindOf(err) != agency.KindTransient || agency.MendOf(err) == "" {
+		if err := (Folders{State: f.State, Cache: f.Cache, Socket: path}).Make(); agency.KindOf(err) != agency.KindTransient || agency.MendOf(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

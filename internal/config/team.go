@@ -17,7 +17,7 @@ type Team struct {
 	Contracts []TeamContract
 	Planned   Value
 
-	text *text
+	text *lines
 }
 
 // Value is a text or number of a team file and where it stands; Line is 0
@@ -52,9 +52,9 @@ const (
 
 // readTeam parses a team file, JSON by its name and YAML otherwise, and takes
 // what is no setting out of it.
-func readTeam(src Source, c *collector) (*Team, *node, *text) {
+func readTeam(src Source, c *collector) (*Team, *node, *lines) {
 	if src.Data == nil {
-		return nil, nil, &text{path: src.Path}
+		return nil, nil, &lines{path: src.Path}
 	}
 	read := readTree
 	if strings.EqualFold(filepath.Ext(src.Path), ".json") {

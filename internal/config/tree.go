@@ -61,8 +61,8 @@ type entry struct {
 
 // readTree parses one file. It returns nil when there is nothing in it or
 // nothing that can be read; faults go to c.
-func readTree(src Source, c *collector) (*node, *text) {
-	t := &text{path: src.Path}
+func readTree(src Source, c *collector) (*node, *lines) {
+	t := &lines{path: src.Path}
 	if src.Data == nil {
 		return nil, t
 	}
@@ -79,7 +79,7 @@ func readTree(src Source, c *collector) (*node, *text) {
 }
 
 // clean checks the text before the YAML library sees it.
-func clean(data []byte, t *text, c *collector) ([]byte, bool) {
+func clean(data []byte, t *lines, c *collector) ([]byte, bool) {
 	if len(data) > maxFile {
 		c.add(t, 0, 0, "the file has %d bytes, more than 1 MiB", len(data))
 		return nil, false
@@ -126,7 +126,7 @@ func badLine(line string) (string, int) {
 }
 
 // parse runs the YAML library behind bounds; a panic of it is a fault.
-func parse(data []byte, t *text, c *collector) (file *ast.File, ok bool) {
+func parse(data []byte, t *lines, c *collector) (file *ast.File, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.add(t, 0, 0, "not YAML that can be read: %v", p)
@@ -153,7 +153,7 @@ func parse(data []byte, t *text, c *collector) (file *ast.File, ok bool) {
 
 // oneDocument refuses a second document here, because the parser drops what
 // follows an empty one without a word.
-func oneDocument(tokens token.Tokens, t *text, c *collector) bool {
+func oneDocument(tokens token.Tokens, t *lines, c *collector) bool {
 	content, header, ended := false, false, false
 	for _, tk := range tokens {
 		second := false
@@ -226,7 +226,7 @@ func firstLine(s string) string {
 
 // bounded refuses token streams on which the parser's recursion or time would
 // run away.
-func bounded(tokens token.Tokens, t *text, c *collector) bool {
+func bounded(tokens token.Tokens, t *lines, c *collector) bool {
 	if len(tokens) > maxTokens {
 		c.add(t, 0, 0, "the file has more than %d words and signs", maxTokens)
 		return false

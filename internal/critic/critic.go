@@ -1,7 +1,7 @@
-// Package critic is the policy of the loop of producer and critic (DESIGN 10):
+// Package critic is the policy of the loop of producer and critic (docs/design.md, Reviews):
 // what a review comes to, whether another round is worth it, and what becomes
 // of two who do not come together. It is pure: it starts no session, asks
-// nobody and writes nothing; package mode is the program around it.
+// nobody and writes nothing; package contractrun is the program around it.
 package critic
 
 import (
@@ -22,22 +22,25 @@ const (
 	Dispute Next = "dispute" // they do not come together: a person decides on the best attempt
 )
 
+// MaxAsks is how often a critic that gives no review is asked for one.
+const MaxAsks = 2
+
 // Loop is the reviews of one attempt. The zero Loop with its rules is ready.
 type Loop struct {
 	Rules agency.ReviewRules
 
-	history []agency.Review
-	why     agency.Disagreement
-	frozen  bool
-	quarrel bool
+	history     []agency.Review
+	why         agency.Disagreement
+	frozen      bool
+	oscillating bool
 }
 
 // Frozen tells whether reviews are held to the contract's criteria and to the
 // first review.
 func (l *Loop) Frozen() bool { return l.frozen }
 
-// Quarrel tells whether the round at work is the one of an oscillation.
-func (l *Loop) Quarrel() bool { return l.quarrel }
+// Oscillating tells whether the round at work is the one of an oscillation.
+func (l *Loop) Oscillating() bool { return l.oscillating }
 
 // Why is the disagreement that was found, if any.
 func (l *Loop) Why() agency.Disagreement { return l.why }
@@ -47,7 +50,7 @@ func (l *Loop) History() []agency.Review { return l.history }
 
 // Left is how many rounds may follow the one at work.
 func (l *Loop) Left() int {
-	if l.quarrel {
+	if l.oscillating {
 		return 0
 	}
 	return max(0, l.Rules.MaxIterations-len(l.history)-1)
@@ -71,7 +74,7 @@ func (l *Loop) Take(r agency.Review, f agency.ReviewFacts, late bool) (agency.Re
 	case agency.ReviewDiscussion:
 		return r, Discuss
 	}
-	spent := late || l.quarrel || len(l.history) >= l.Rules.MaxIterations
+	spent := late || l.oscillating || len(l.history) >= l.Rules.MaxIterations
 	why := agency.Disagree(l.history, l.Rules, spent)
 	if why == "" || l.frozen && !spent && why == agency.ScopeCreep {
 		return r, Rework
@@ -88,8 +91,8 @@ func (l *Loop) Take(r agency.Review, f agency.ReviewFacts, late bool) (agency.Re
 		if !spent {
 			return r, Rework
 		}
-	case why == agency.Oscillating && !l.quarrel && !late:
-		l.quarrel = true
+	case why == agency.Oscillating && !l.oscillating && !late:
+		l.oscillating = true
 		return r, Afresh
 	}
 	return r, Dispute

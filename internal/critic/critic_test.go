@@ -21,7 +21,7 @@ func says(v agency.ReviewVerdict, issues ...string) agency.Review {
 	return r
 }
 
-// A critic of each kind is led to an end that DESIGN 10 names.
+// A critic of each kind is led to its end (docs/design.md, Reviews).
 func TestLoop(t *testing.T) {
 	const ok, no, talk = agency.ReviewApprove, agency.ReviewChanges, agency.ReviewDiscussion
 	for name, tt := range map[string]struct {

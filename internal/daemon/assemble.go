@@ -7,27 +7,34 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/lock"
+	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/code"
 	"agency/internal/config"
+	"agency/internal/contractrun"
 	"agency/internal/deps"
+	"agency/internal/effects"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
+	"agency/internal/flow/outbox"
 	"agency/internal/git"
 	"agency/internal/host"
+	"agency/internal/host/resources"
 	"agency/internal/host/view"
-	"agency/internal/host/workshop"
 	"agency/internal/land"
 	"agency/internal/lease"
 	"agency/internal/llm/catalog"
-	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/schedule"
 	"agency/internal/session"
+	"agency/internal/session/native"
+	"agency/internal/session/record"
 	"agency/internal/store"
+	"agency/internal/verdicts"
 	"agency/internal/verify"
 	"agency/internal/workspace"
 )
@@ -36,8 +43,9 @@ import (
 // their dependencies.
 func Migrations() []store.Set {
 	return []store.Set{
-		event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
-		workspace.Migrations(), check.Migrations(), verify.Migrations(), session.Migrations(), land.Migrations(),
+		event.Migrations(), lease.Migrations(), local.Migrations(), outbox.Migrations(), registry.Migrations(), budget.Migrations(),
+		board.Migrations(), state.Migrations(), lock.Migrations(),
+		workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(), land.Migrations(),
 	}
 }
 
@@ -48,19 +56,22 @@ const keptBack = 1 << 20
 
 // parts is everything that one host is put together from.
 type parts struct {
-	db     *store.DB
-	events *event.Log
-	board  *board.Board
-	host   *host.Host
-	vault  *host.Vault
-	view   *view.Reader
-	syntax *code.Engine
+	db      *store.DB
+	events  *event.Log
+	board   *board.Board
+	host    *host.Host
+	live    *host.Live
+	secrets *host.Secrets
+	view    *view.Reader
+	syntax  *code.Engine
+	runs    *resources.Runs
+	merges  *land.Target
 }
 
 // assemble opens the store, takes it over from an earlier host, and builds and
 // binds what runs need. Nothing runs yet.
 func assemble(ctx context.Context, o Options) (*parts, error) {
-	g, err := git.NewHost(ctx, git.Options{Getenv: func(name string) string { v, _ := o.Getenv(name); return v }})
+	g, err := git.NewProgram(ctx, git.Options{Getenv: func(name string) string { v, _ := o.Getenv(name); return v }})
 	if err != nil {
 		return nil, err
 	}
@@ -77,54 +88,55 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	fence := agency.Fence{Epoch: epoch}
-	vault := host.NewVault(o.Place.Repo.WorkTree, o.Place.Repo.CommonDir)
-	db.SetRedact(vault.Redact)
+	secrets := host.NewSecrets(o.Place.Repo.WorkTree, o.Place.Repo.CommonDir)
+	db.SetRedact(secrets.Redact)
 	p := &parts{
-		db: db, events: event.NewLog(db), vault: vault,
+		db: db, events: event.NewLog(db), live: host.NewLive(), secrets: secrets,
 		syntax: code.New(code.Options{CacheDir: filepath.Join(o.Place.State, "syntax")}),
+		runs: resources.New(resources.Options{
+			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Hidden: o.Place.Own, Log: o.Log,
+		}),
 	}
-	shop := workshop.New(workshop.Options{
-		DB: db, Git: g, Vault: vault, Catalog: known, Repo: o.Place.Repo, StateDir: o.Place.State, Log: o.Log,
+	p.board, err = board.Open(ctx, db, board.Options{
+		MaySend: roster.MaySend, Role: isRole, Timed: []board.Timed{state.Timed(), lock.Timed()}, Events: p.events, Answered: answered,
 	})
-	p.board, err = board.Open(ctx, db, board.Options{MaySend: roster.MaySend, Role: isRole, Events: p.events, Answered: answered})
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	engine := local.New(local.Options{DB: db, Registry: p.bind(fence, shop), Version: o.Build.Version, Now: o.Now})
+	activities := flow.NewRegistry()
+	engine := local.New(local.Options{DB: db, Fence: fence, Registry: activities, Version: o.Build.Version, Now: o.Now})
+	p.bind(activities, engine, fence, known)
 	p.view = view.New(view.Options{
-		DB: db, Events: p.events, Live: func(id agency.RunID) bool { return p.host.Live(id) },
-		Held: func(id agency.RunID) error { return p.host.Held(id) },
-		Following: func(ctx context.Context, id agency.RunID) (context.Context, context.CancelFunc) {
-			return p.host.Following(ctx, id)
-		},
-		Git: func(context.Context) (*git.Host, error) { return g, nil }, Repo: o.Place.Repo, StateDir: o.Place.State, Price: priceOf(known),
+		DB: db, Events: p.events, Live: p.live, Git: func(context.Context) (*git.Program, error) { return g, nil },
+		Repo: o.Place.Repo, StateDir: o.Place.State, Price: priceOf(known),
 	})
 	p.host = host.New(host.Options{
-		DB: db, Events: p.events, Board: p.board, Engine: engine, Fence: fence, Shop: shop, Docs: p.view, Vault: vault,
-		Version: o.Build.Version, Now: o.Now, After: o.After, Log: o.Log,
+		DB: db, Fence: fence, Events: p.events, Board: p.board, Engine: engine, Live: p.live, Docs: p.view,
+		Starter: host.Starter{Preparer: &resources.Preparer{Runs: p.runs}, Secrets: secrets, Settings: o.Settings, Version: o.Build.Version},
+		Cleaner: &resources.Cleaner{Runs: p.runs, Merges: p.merges.Recover}, Clock: host.Clock{Now: o.Now, After: o.After}, Log: o.Log,
 	})
-	shop.SetCancelled(p.host.Cancelled)
 	return p, nil
 }
 
-// bind says who carries out which step. This list is the whole of it.
-func (p *parts) bind(fence agency.Fence, shop *workshop.Shop) *flow.Registry {
-	reg, db, mail := flow.NewRegistry(), p.db, p.board
-	verifier := verify.New(verify.Options{DB: db, Workspaces: shop.Spaces(), Checker: shop.Checker, Syntax: p.syntax, AtWork: budget.Work})
+// bind says who carries out which step: each package binds its own activities.
+func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence, known *catalog.Catalog) {
+	db, runs := p.db, p.runs
+	models, landings := resources.NewModels(runs, known, p.secrets), &resources.Landings{Runs: runs}
+	verifier := verify.New(verify.Options{DB: db, Workspaces: runs.Workspaces(), Checker: runs.Checker, Syntax: p.syntax, AtWork: budget.Work})
 	verify.Bind(reg, verifier)
-	deps.Bind(reg, deps.New(deps.Options{Workspaces: shop.Spaces(), Checker: shop.Checker, Grant: shop.Grant}))
-	flow.Bind(reg, session.Activity, session.New(session.Options{DB: db, Host: shop, Mail: mail}).Do)
-	suite := &workshop.Landing{Shop: shop, Verify: verifier}
-	lands := land.Options{DB: db, Runs: shop.Spaces(), Verifier: suite, Took: suite.Took, BatchAbove: shop.BatchAbove, Fence: fence}
-	target := land.NewTarget(lands)
-	land.Bind(reg, land.NewQueue(lands), target)
-	shop.SetRecover(target.Recover)
-	mode.NewSteps(db, fence, shop, shop, shop, shop).Bind(reg)
-	schedule.Bind(reg, sender{db, fence})
-	return reg
+	deps.Bind(reg, deps.New(deps.Options{Workspaces: runs.Workspaces(), Checker: runs.Checker, Grant: runs.Grant}))
+	sessions := &resources.Sessions{Runs: runs, Models: models, Live: p.live}
+	flow.Bind(reg, session.Activity, session.Do(native.New(native.Options{DB: db, Host: sessions, Mail: p.board}), nil))
+	checks := &resources.LandingChecks{Runs: runs, Verify: verifier}
+	lands := land.Options{DB: db, Runs: runs.Workspaces(), Verifier: checks, Took: checks.Took, BatchAbove: runs.BatchAbove, Fence: fence}
+	p.merges = land.NewTarget(lands)
+	land.Bind(reg, land.NewQueue(lands), p.merges)
+	effects.New(db, fence, landings, models, landings, landings).Bind(reg)
+	schedule.Bind(reg, engine)
 }
 
 func (p *parts) close() error {
+	p.runs.Close()
 	var mail error
 	if p.board != nil {
 		mail = p.board.Close()
@@ -138,28 +150,17 @@ func isRole(id agency.RoleID) bool {
 	return err == nil
 }
 
-// answered wakes the run whose agent waits for a reply, in the reply's own
-// transaction.
+// answered has the run woken whose agent waits for a reply.
 func answered(tx *store.Tx, reply agency.Message) error {
-	return local.SendTo(tx, reply.RunID, mode.ReplySignal(reply.InReplyTo), string(reply.ID), flow.None{})
+	return outbox.Send(tx, reply.RunID, contractrun.ReplySignal(reply.InReplyTo), string(reply.ID), flow.None{})
 }
 
 // priceOf is what a model costs, by a configuration and the catalogue.
 func priceOf(known *catalog.Catalog) func(config.Config, config.ModelRef) *agency.Price {
 	return func(c config.Config, ref config.ModelRef) *agency.Price {
-		price, _ := workshop.Known(known, c, ref)
+		price, _ := resources.Known(known, c, ref)
 		return price
 	}
-}
-
-// sender puts a run's signals to itself into the engine's inbox.
-type sender struct {
-	db    *store.DB
-	fence agency.Fence
-}
-
-func (s sender) Signal(ctx context.Context, run agency.RunID, name, id string, payload []byte) error {
-	return s.db.WriteFenced(ctx, s.fence, func(tx *store.Tx) error { return local.Send(tx, run, name, id, payload) })
 }
 
 // LookAt opens what a repository has recorded, read-only, where no host lives.
@@ -174,7 +175,7 @@ func LookAt(ctx context.Context, p Place) (*view.Reader, func() error, error) {
 	}
 	r := view.New(view.Options{
 		DB: db, Repo: p.Repo, StateDir: p.State, Price: priceOf(known),
-		Git: func(ctx context.Context) (*git.Host, error) { return git.NewHost(ctx, git.Options{}) },
+		Git: func(ctx context.Context) (*git.Program, error) { return git.NewProgram(ctx, git.Options{}) },
 	})
 	return r, db.Close, nil
 }

@@ -65,7 +65,7 @@ func newUser(t *testing.T, script string) *user {
 		"XDG_CACHE_HOME=" + filepath.Join(dir, "cache"), "XDG_RUNTIME_DIR=" + f.Socket, "NO_COLOR=1", "AGENCY_HOST_IDLE=60s",
 	}
 	var err error
-	if u.p, err = Claim(loc, config.Folders{State: filepath.Join(dir, "state", "agency"), Socket: filepath.Join(f.Socket, "agency")}); err != nil {
+	if u.p, err = Claim(loc, config.Folders{State: filepath.Join(dir, "state", "agency"), Cache: filepath.Join(dir, "cache"), Socket: filepath.Join(f.Socket, "agency")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -137,7 +137,7 @@ func TestTwoBuildsHandOver(t *testing.T) {
 		t.Error("a command that does no work took over")
 	}
 	w := &work{t: t, place: u.p}
-	c := api.Dial(u.p.Socket)
+	c := u.p.Dial()
 	w.until(c, agency.RunID(id), 0, "turn_completed")
 	c.Close()
 
@@ -149,7 +149,7 @@ func TestTwoBuildsHandOver(t *testing.T) {
 	if doc := u.run(older); string(doc.ID) != id || !doc.Live {
 		t.Errorf("the older build sees %+v", doc)
 	}
-	c = api.Dial(u.p.Socket)
+	c = u.p.Dial()
 	defer c.Close()
 	w.until(c, agency.RunID(id), 0, "run_waiting")
 	u.does(older, "approve", id)

@@ -139,7 +139,7 @@ func await(ctx context.Context, p Place, answer time.Duration) (*Connected, erro
 }
 
 func greet(ctx context.Context, p Place, answer time.Duration) (*Connected, error) {
-	c := &Connected{Client: api.Dial(p.Socket)}
+	c := &Connected{Client: p.Dial()}
 	limit, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	var err error

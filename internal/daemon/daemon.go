@@ -11,7 +11,10 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/git"
 	"agency/internal/host"
+	"agency/internal/host/settings"
 	"agency/internal/host/view"
 	"agency/internal/serve"
 )
@@ -26,6 +29,9 @@ type Options struct {
 	// Getenv is the host's environment; nil: os.LookupEnv. Keys never come
 	// from here.
 	Getenv func(string) (string, bool) `json:"-"`
+	// Settings judges what runs may be started with; nil: the files of the user
+	// and the repository do.
+	Settings host.Settings `json:"-"`
 	// Now is the wall clock, After times people's deadlines; nil: the real ones.
 	Now   func() time.Time                               `json:"-"`
 	After func(time.Duration, func()) (stop func() bool) `json:"-"`
@@ -35,7 +41,7 @@ type Options struct {
 type Daemon struct {
 	o      Options
 	parts  *parts
-	lock   *lock
+	lock   *stateLock
 	listen net.Listener
 	stop   context.CancelFunc // of the socket
 	served chan error
@@ -57,6 +63,9 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Settings == nil {
+		o.Settings = settings.Guard{Files: settings.Files{User: o.Place.Config, State: o.Place.Root}, Repo: o.Place.Repo, ID: o.Place.ID, Now: o.Now}
+	}
 	l, err := takeLock(o.Place.LockFile(), self(o.Build, o.Now()))
 	if err != nil {
 		return nil, err
@@ -68,6 +77,20 @@ func Start(ctx context.Context, o Options) (*Daemon, error) {
 	return d, nil
 }
 
+// StartFor starts a host in this process for the runs of one configuration alone,
+// in the repository that holds a folder. It fills in what of o follows from these.
+func StartFor(ctx context.Context, dir string, f config.Folders, c config.Config, o Options) (*Daemon, error) {
+	repo, err := git.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.Place, err = Claim(repo, f); err != nil {
+		return nil, err
+	}
+	o.Settings = settings.Only(c)
+	return Start(ctx, o)
+}
+
 func (d *Daemon) open(ctx context.Context) error {
 	err := sweep(d.o.Place)
 	if err != nil { // a leftover is no reason to refuse all work
@@ -76,19 +99,23 @@ func (d *Daemon) open(ctx context.Context) error {
 	if d.parts, err = assemble(ctx, d.o); err != nil {
 		return err
 	}
-	d.idle = newIdle(d.o.Idle, d.parts.host.AtWork)
-	d.parts.host.OnChange(d.idle.look)
+	d.idle = newIdle(d.o.Idle, d.parts.live.AtWork)
+	d.parts.live.OnChange(d.idle.look)
+	token := api.NewToken()
 	if err = d.parts.host.Open(ctx); err == nil {
+		err = token.Write(d.o.Place.TokenFile()) // before anybody can ask
+	}
+	if err == nil {
 		d.listen, err = serve.Listen(d.o.Place.Socket)
 	}
 	if err != nil {
 		d.parts.host.Close()
-		return errors.Join(err, d.parts.close())
+		return errors.Join(err, api.DropToken(d.o.Place.TokenFile()), d.parts.close())
 	}
 	serving, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	s := serve.New(serve.Options{
-		View: d.parts.view, Copy: d.parts.host, Work: d.parts.host, Steer: d.parts.host, Keep: (*keeper)(d), Log: d.o.Log,
+		View: d.parts.view, Copy: d.parts.host, Work: d.parts.host, Steer: d.parts.host, Keep: (*keeper)(d), Log: d.o.Log, Token: token,
 		Connections: d.idle.connections,
 	})
 	go func() { d.served <- s.Serve(serving, d.listen) }()
@@ -118,8 +145,8 @@ func (d *Daemon) Err() error {
 	return d.err
 }
 
-// Socket is where the host listens.
-func (d *Daemon) Socket() string { return d.o.Place.Socket }
+// Dial makes a client for the host; see api.Dial.
+func (d *Daemon) Dial() *api.Client { return d.o.Place.Dial() }
 
 // View reads what runs recorded without the socket.
 func (d *Daemon) View() *view.Reader { return d.parts.view }
@@ -128,7 +155,7 @@ func (d *Daemon) View() *view.Reader { return d.parts.view }
 func (d *Daemon) Host() *host.Host { return d.parts.host }
 
 // Redact takes every key that clients brought out of a text.
-func (d *Daemon) Redact(b []byte) []byte { return d.parts.vault.Redact(b) }
+func (d *Daemon) Redact(b []byte) []byte { return d.parts.secrets.Redact(b) }
 
 // Close stops every run where it stands, then the socket, then the store, and
 // gives the lock back last, so that a successor finds everything in order.
@@ -138,7 +165,8 @@ func (d *Daemon) Close() {
 		d.parts.host.Close()
 		d.stop()
 		serr := <-d.served
-		_ = os.Remove(d.o.Place.Socket) // gone with the listener as a rule
+		_ = os.Remove(d.o.Place.Socket)          // gone with the listener as a rule
+		_ = api.DropToken(d.o.Place.TokenFile()) // where it stays it opens nothing any more
 		d.err = errors.Join(serr, d.parts.close(), d.lock.release())
 		close(d.done)
 	})
@@ -162,6 +190,6 @@ func (k *keeper) Drain(ctx context.Context) (api.DrainDoc, error) {
 	return doc, nil
 }
 
-func (k *keeper) Hide(texts []string) { k.parts.vault.Hide(texts) }
+func (k *keeper) Hide(texts []string) { k.parts.secrets.Hide(texts) }
 
 func (k *keeper) Begin() (end func()) { return k.idle.begin() }

@@ -26,6 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	sandbox.Child()
 	Child()
+	attacker()
 	os.Exit(m.Run())
 }
 
@@ -48,7 +49,7 @@ func aRepo(t *testing.T) (git.Location, config.Folders) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(socket) })
-	return loc, config.Folders{State: filepath.Join(dir, "state"), Socket: socket}
+	return loc, config.Folders{State: filepath.Join(dir, "state"), Cache: filepath.Join(dir, "cache"), Socket: socket}
 }
 
 func claim(t *testing.T) Place {

@@ -3,6 +3,8 @@
 package daemon
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +12,10 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/contractrun"
+	"agency/internal/flow/outbox"
+	"agency/internal/registry"
+	"agency/internal/store"
 )
 
 // wall is a clock that is set forward and back under a host.
@@ -148,5 +154,42 @@ func TestPauseUnderAStandingClock(t *testing.T) {
 	if _, err := c.Cancel(t.Context(), "run-1", api.ByRequest{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
+	w.healthy(d, "run-1")
+}
+
+// A host that is killed between a decision and its delivery owes the run the
+// signal: the next host delivers it, and the run goes on by the decision.
+func TestKilledBetweenDecisionAndDelivery(t *testing.T) {
+	w := newWork(t, quick)
+	d, c := w.start(Options{})
+	if _, err := c.Start(t.Context(), w.request("run-1", false)); err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", 0, "run_waiting")
+	c.Close()
+	d.Close()
+	db, err := store.Open(t.Context(), store.Options{Path: w.place.DB(), Sets: Migrations()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *store.Tx) error { // all that the killed host did
+		open, err := registry.OpenGates(tx, "run-1")
+		if err != nil || len(open) != 1 {
+			return fmt.Errorf("%d gates, %w", len(open), err)
+		}
+		g, err := registry.Decide(tx, open[0].ID, agency.Decision{Verb: agency.Approve, By: "test"})
+		if err != nil {
+			return err
+		}
+		return outbox.Send(tx, g.RunID, contractrun.GateSignal(g.ID), "answer/"+string(g.ID), g.Decision)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d, c = w.start(Options{})
+	if _, err := c.Resume(t.Context(), "run-1", api.ResumeRequest{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	w.until(c, "run-1", 0, "run_succeeded")
 	w.healthy(d, "run-1")
 }

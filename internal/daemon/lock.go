@@ -59,11 +59,11 @@ type Held struct{ By Holder }
 
 func (e *Held) Error() string { return "the repository's host is " + e.By.String() }
 
-// lock is the host's lock on its state folder.
-type lock struct{ f *os.File }
+// stateLock is the host's lock on its state folder.
+type stateLock struct{ f *os.File }
 
 // takeLock takes the lock or returns *Held.
-func takeLock(path string, me Holder) (*lock, error) {
+func takeLock(path string, me Holder) (*stateLock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, agency.Errorf(agency.KindTransient, "the host's lock: %w", err)
@@ -81,10 +81,10 @@ func takeLock(path string, me Holder) (*lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &lock{f}, nil
+	return &stateLock{f}, nil
 }
 
-func (l *lock) release() error { return l.f.Close() }
+func (l *stateLock) release() error { return l.f.Close() }
 
 func readHolder(f *os.File) Holder {
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, 64<<10))

@@ -13,11 +13,15 @@ import (
 	"syscall"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 )
 
 // idFile stands in the git common dir: all worktrees of a repository share it,
 // and `git clean` does not reach it.
 const idFile = "agency-id"
+
+// maxID is far more than an id has, with the longest path that Linux knows.
+const maxID = 64 << 10
 
 // identity is what idFile holds: the id, and the folder that it was given to.
 // A copy of a repository is another folder and gets an id of its own. Device
@@ -51,9 +55,17 @@ func readID(common string) (string, error) {
 
 func loadID(common string) (identity, error) {
 	var have identity
-	b, err := os.ReadFile(filepath.Join(common, idFile))
+	path := filepath.Join(common, idFile)
+	b, err := bounded.ReadAt(path, maxID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		return have, nil
+	case errors.Is(err, fs.ErrPermission):
+		return have, agency.Errorf(agency.KindDenied, "the repository's id, which is not readable for this user: %w", err).
+			WithMend("sudo chmod a+r %s; or, where no run of yours is to be kept, rm -f %[1]s", path)
+	case errors.Is(err, bounded.ErrNotPlain):
+		return have, agency.Errorf(agency.KindInvalid, "the repository's id: %w", err).WithMend("rm -rf %s", path)
+	case errors.Is(err, bounded.ErrTooLarge):
 		return have, nil
 	case err != nil:
 		return have, agency.Errorf(agency.KindTransient, "the repository's id: %w", err)
@@ -113,12 +125,15 @@ func newID() (string, error) {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))[:12], nil
 }
 
-// writeWhole replaces a file so that a reader sees the old or the new one.
+// writeWhole replaces a file so that a reader sees the old or the new one. Who
+// may enter its folder may read it: where users share a repository, none shuts
+// the others out by being the first.
 func writeWhole(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".agency-*")
 	if err != nil {
 		return agency.Errorf(agency.KindTransient, "%s: %w", path, err)
 	}
+	_ = f.Chmod(0o644) // a file system without modes shows it to whom it likes
 	_, err = f.Write(b)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {

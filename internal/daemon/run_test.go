@@ -21,6 +21,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/doctor"
 	"agency/internal/git"
+	"agency/internal/host"
 	"agency/internal/sandbox"
 	"agency/internal/store"
 )
@@ -65,14 +66,23 @@ func newWork(t *testing.T, script string) *work {
 	return &work{t, p, c}
 }
 
+// anything lets runs start with whatever a test configures; which settings the
+// files allow is tested on its own.
+type anything struct{}
+
+func (anything) Check(api.RunRequest, host.RunConfig) error { return nil }
+
 func (w *work) start(o Options) (*Daemon, *api.Client) {
 	w.t.Helper()
+	if o.Settings == nil {
+		o.Settings = anything{}
+	}
 	o.Place, o.Build = w.place, api.Build{Version: "test", Made: time.Unix(1000, 0)}
 	d, err := Start(w.t.Context(), o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	c := api.Dial(d.Socket())
+	c := d.Dial()
 	w.t.Cleanup(func() { c.Close(); d.Close() })
 	return d, c
 }
@@ -110,7 +120,7 @@ func (w *work) until(c *api.Client, id agency.RunID, after int64, types ...agenc
 // healthy is the check that every test of a run ends with.
 func (w *work) healthy(d *Daemon, id agency.RunID) {
 	w.t.Helper()
-	g, err := git.NewHost(w.t.Context(), git.Options{})
+	g, err := git.NewProgram(w.t.Context(), git.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

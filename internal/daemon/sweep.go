@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/host/workshop"
+	"agency/internal/host/resources"
+	"agency/internal/sandbox"
 )
 
 // TempDir holds what a background host and its sandboxes need for a moment.
@@ -20,10 +21,11 @@ func ownTemp(p Place) error {
 	return errors.Join(os.Setenv("TMPDIR", p.TempDir()), os.Setenv("TMP", p.TempDir()), os.Setenv("TEMP", p.TempDir()))
 }
 
-// sweep clears what hosts left that were killed: temporary files of this
+// sweep clears what hosts left that were killed: processes, temporary files of this
 // repository's, sockets of all. The caller holds this repository's lock.
 func sweep(p Place) error {
-	err := workshop.RemoveTree(p.TempDir())
+	_ = sandbox.Sweep() // first: what still runs may write
+	err := resources.RemoveTree(p.TempDir())
 	if err == nil {
 		err = os.Mkdir(p.TempDir(), 0o700)
 	}

@@ -19,6 +19,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 )
 
 // CheckCommand is the hidden command of the program that checks the sample in
@@ -57,7 +58,7 @@ func sources(dir string) (out []source, err error) {
 		return nil, agency.Errorf(agency.KindInvalid, "%s: %w", CheckCommand, err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(bounded.FS(root), ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err

@@ -19,6 +19,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/config"
+	"agency/internal/sandbox"
 )
 
 //go:embed sample/*.txt shell/*.txt team/*.txt script.yaml shell.yaml team.yaml
@@ -248,6 +249,13 @@ func (s *Sample) Config(c config.Config) config.Config {
 	c.Commands.Test, c.Commands.Lint = s.Checks+" "+CheckCommand+" test", s.Checks+" "+CheckCommand+" lint"
 	c.Sandbox.Read = []string{filepath.Dir(s.Checks)}
 	return c
+}
+
+// Sandbox is why this machine has no sandbox for the demo's commands, which are the
+// program's own; nil: it has one.
+func Sandbox() error {
+	_, err := sandbox.New(sandbox.Options{Mode: sandbox.ModeAuto})
+	return err
 }
 
 // Remove deletes the sample with everything in it; folders that a cache made

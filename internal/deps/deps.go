@@ -12,7 +12,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
-	"agency/internal/check/detect"
+	"agency/internal/ecosystem"
 	"agency/internal/flow"
 	"agency/internal/sandbox"
 	"agency/internal/workspace"
@@ -36,8 +36,10 @@ type Spec struct {
 
 // Need is what a change asks to be installed. Without files it asks for nothing.
 type Need struct {
-	Files    []string         `json:"files,omitempty"` // lockfiles and manifests that changed
-	Packages []detect.Package `json:"packages,omitempty"`
+	Files    []string            `json:"files,omitempty"` // lockfiles and manifests that changed
+	Packages []ecosystem.Package `json:"packages,omitempty"`
+	// Unread tells that the files name more packages than are read, or are too large.
+	Unread bool `json:"unread,omitempty"`
 	// Setup is the command that installs it; Proposed: the run's configuration
 	// has none, and this is the usual one.
 	Setup    string `json:"setup,omitempty"`
@@ -56,9 +58,9 @@ type Need struct {
 func (n Need) None() bool { return len(n.Files) == 0 }
 
 // Allowed tells whether the configuration lets setup run without a question:
-// it names the command and every host that is needed.
+// it names the command and every host that is needed, and what is asked for is known.
 func (n Need) Allowed() bool {
-	return n.Setup != "" && !n.Proposed && len(n.Granted) > 0 && len(n.Lacking)+len(n.Foreign) == 0
+	return !n.Unread && n.Setup != "" && !n.Proposed && len(n.Granted) > 0 && len(n.Lacking)+len(n.Foreign) == 0
 }
 
 // Hosts are those that setup may reach when a person approves.
@@ -126,7 +128,7 @@ func (p *Provider) open(ctx context.Context, key agency.StepKey, run agency.RunI
 	if err != nil {
 		return nil, err
 	}
-	if tree, err = r.Dir().ResolveTree(ctx, tree); err != nil {
+	if tree, err = r.Dir().Refs().ResolveTree(ctx, tree); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(string(run) + "\x00" + string(key)))

@@ -5,15 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 	"agency/internal/check"
 	"agency/internal/check/detect"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 	"agency/internal/sandbox"
+	"agency/internal/workspace"
 )
 
 // maxManifest bounds a package manager's file that is read, in bytes.
@@ -28,10 +30,14 @@ type look struct {
 	files []string // changed files that decide what is installed
 }
 
-// Look finds out what a change asks to be installed. It changes nothing.
+// Look finds out what a change asks to be installed. It changes nothing but that
+// what was installed for earlier claims of the contract is gone.
 func (p *Provider) Look(ctx context.Context, key agency.StepKey, in Spec) (need Need, err error) {
 	run, err := p.o.Workspaces.Run(ctx, in.Run)
 	if err != nil {
+		return need, err
+	}
+	if err := p.withdraw(ctx, run, in); err != nil {
 		return need, err
 	}
 	changes, err := run.Changes(ctx, in.Base, in.Claim)
@@ -48,7 +54,7 @@ func (p *Provider) Look(ctx context.Context, key agency.StepKey, in Spec) (need 
 		return need, nil
 	}
 	l.blob = func(tree agency.OID, path string) ([]byte, error) {
-		b, err := run.Dir().Blob(ctx, tree, path, maxManifest)
+		b, err := run.Dir().Objects().Blob(ctx, tree, path, maxManifest)
 		if agency.KindOf(err) == agency.KindNotFound {
 			return nil, nil
 		}
@@ -65,10 +71,23 @@ func (p *Provider) Look(ctx context.Context, key agency.StepKey, in Spec) (need 
 	return l.need(ctx, units)
 }
 
+// withdraw takes back what was installed for earlier claims of the contract.
+func (p *Provider) withdraw(ctx context.Context, run *workspace.Run, in Spec) error {
+	tree, err := run.Dir().Refs().ResolveTree(ctx, in.Claim)
+	if err != nil {
+		return err
+	}
+	checker, err := p.o.Checker(ctx, in.Run)
+	if err != nil {
+		return err
+	}
+	return checker.Withdraw(ctx, in.Contract, tree)
+}
+
 // units are those that changed and are not installed as they are now.
 func (l *look) units(ctx context.Context) ([]check.Dependency, error) {
 	var out []check.Dependency
-	for _, u := range (detect.Finder{}).Units(l.root.FS()) {
+	for _, u := range (detect.Finder{}).Units(bounded.FS(l.root)) {
 		files, err := l.changed(u)
 		if err != nil {
 			return nil, err
@@ -76,7 +95,7 @@ func (l *look) units(ctx context.Context) ([]check.Dependency, error) {
 		if len(files) == 0 {
 			continue
 		}
-		ok, err := l.checker.Satisfied(l.root, u)
+		ok, err := l.checker.Satisfied(ctx, l.root, l.spec.Contract, u)
 		if err == nil && !ok {
 			ok, err = l.probe(ctx, u, files)
 		}
@@ -124,11 +143,11 @@ func (l *look) sides(name string) (was, is []byte, err error) {
 // probe asks the package manager itself, in the sandbox and without network,
 // whether what a unit needs is there.
 func (l *look) probe(ctx context.Context, u check.Dependency, files []string) (bool, error) {
-	packages, err := l.packages(files)
-	if err != nil {
+	packages, whole, err := l.packages(files)
+	if err != nil || !whole { // what nobody reads is not known to be there
 		return false, err
 	}
-	line := detect.Probe(l.root.FS(), u, packages)
+	line := detect.Probe(bounded.FS(l.root), u, packages)
 	switch line {
 	case "":
 		return false, nil
@@ -153,34 +172,39 @@ func (l *look) probe(ctx context.Context, u check.Dependency, files []string) (b
 // has not found what is needed.
 const probeTimeout = 2 * time.Minute
 
+// maxPackages bounds those that a change names together.
+const maxPackages = 20_000
+
 // packages are what differs in files, as the lockfile tells it where there is
-// one.
-func (l *look) packages(files []string) ([]detect.Package, error) {
+// one; not whole where they are more than are read.
+func (l *look) packages(files []string) (out []ecosystem.Package, whole bool, err error) {
 	files = slices.Clone(files)
-	slices.SortStableFunc(files, func(a, b string) int { return manifestLast(a) - manifestLast(b) })
-	var out []detect.Package
+	slices.SortStableFunc(files, func(a, b string) int { return detect.Rank(a) - detect.Rank(b) })
+	whole = true
+	have := map[string]bool{}
 	for _, name := range files {
 		was, is, err := l.sides(name)
-		if err != nil {
-			return nil, err
+		if git.IsTooLong(err) {
+			whole = false
+			continue
 		}
-		for _, p := range detect.Packages(name, was, is) {
-			if !slices.ContainsFunc(out, func(o detect.Package) bool { return o.Name == p.Name }) {
+		if err != nil {
+			return nil, false, err
+		}
+		some, all := detect.Packages(name, was, is)
+		whole = whole && all
+		for _, p := range some {
+			switch {
+			case have[p.Name]:
+			case len(out) == maxPackages:
+				return out, false, nil
+			default:
+				have[p.Name] = true
 				out = append(out, p)
 			}
 		}
 	}
-	return out, nil
-}
-
-func manifestLast(name string) int {
-	switch path.Base(name) {
-	case "package.json", "pyproject.toml", "Cargo.toml", "Pipfile":
-		return 1
-	case "go.sum":
-		return 2
-	}
-	return 0
+	return out, whole, nil
 }
 
 // need describes what is to be installed, how, and from where.
@@ -211,12 +235,14 @@ func (l *look) need(ctx context.Context, units []check.Dependency) (n Need, err 
 	}
 	slices.Sort(n.Files)
 	n.Files = slices.Compact(n.Files)
-	if n.Packages, err = l.packages(n.Files); err != nil {
+	whole := true
+	if n.Packages, whole, err = l.packages(n.Files); err != nil {
 		return n, err
 	}
+	n.Unread = !whole
 	n.Setup = l.spec.Commands.Command(agency.CheckSetup).Line
 	if n.Setup == "" {
-		n.Setup, n.Proposed = detect.Setup(l.root.FS(), units, len(n.Unlocked) > 0), true
+		n.Setup, n.Proposed = detect.Setup(bounded.FS(l.root), units, len(n.Unlocked) > 0), true
 	}
 	trusted := append(from.Base, detect.HostsOfTools(ctx, silent, grant.Env)...)
 	for _, h := range trusted {
@@ -236,6 +262,9 @@ func (l *look) need(ctx context.Context, units []check.Dependency) (n Need, err 
 func (l *look) hosts(to *detect.Hosts, u check.Dependency) error {
 	for _, name := range detect.HostFiles(u) {
 		was, is, err := l.sides(name)
+		if git.IsTooLong(err) { // what it names nobody is asked to allow
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -249,7 +278,7 @@ func (l *look) hosts(to *detect.Hosts, u check.Dependency) error {
 func unlocked(u check.Dependency, changed []string) bool {
 	locks := 0
 	for _, l := range u.Locks {
-		if manifestLast(l) != 1 && path.Base(l) != "pom.xml" {
+		if detect.Rank(l) != 1 {
 			locks++
 			if slices.Contains(changed, l) {
 				return false

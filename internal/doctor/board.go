@@ -7,6 +7,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/state"
 )
 
 // mailFits: nothing waits in a run that has ended, and what the log says that
@@ -21,7 +22,7 @@ func mailFits(_ context.Context, r *record) (string, error) {
 	}
 	for _, c := range r.checkpoints {
 		ds, kept := status[agency.MessageID(c.Reference)]
-		if c.Type != board.MessageDone || !kept { // processed mail is kept for a while only
+		if c.Type != state.MessageDone || !kept { // processed mail is kept for a while only
 			continue
 		}
 		acted := func(d board.Delivery) bool {

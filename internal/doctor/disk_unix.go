@@ -17,6 +17,9 @@ func freeMB(dir string) (uint64, error) {
 	return uint64(st.Bavail) * uint64(st.Bsize) >> 20, nil //nolint:unconvert // the types differ by system
 }
 
+// writable tells whether this user may make files in a folder.
+func writable(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }
+
 // existing is the nearest folder above that is there.
 func existing(dir string) string {
 	for {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -71,6 +72,13 @@ type Machine struct {
 	// there are no tests.
 	Commands check.Commands
 	Untested bool
+	// Refused are what the repository's tools name and commands do not see, and why
+	// (detect.Found.Refused).
+	Refused []string
+	// Toolchain is why what builds need was not found; nil where it was.
+	Toolchain error
+	// Loopback is sandbox.loopback: allow.
+	Loopback bool
 	// Keys names the provider of each model and whether its key is there.
 	Keys []Key
 	// DB is the store's file; empty where there is none yet.
@@ -89,14 +97,15 @@ type Key struct {
 // Check looks at git, sandbox, keys, commands, disk and store.
 func (m Machine) Check(ctx context.Context) []Finding {
 	fs := []Finding{checkGit(ctx)}
-	fs = append(fs, checkSandbox(sandbox.Probe(ctx, sandbox.ModeAuto))...)
+	fs = append(fs, checkSandbox(sandbox.Probe(ctx, sandbox.Options{Loopback: m.Loopback}))...)
+	fs = append(append(fs, checkLeft(sandbox.LeftBehind())), m.checkSight()...)
 	fs = append(fs, m.checkKeys()...)
 	fs = append(fs, m.checkCommands()...)
 	return append(fs, checkDisk(m.StateDir), m.checkStore(ctx))
 }
 
 func checkGit(ctx context.Context) Finding {
-	h, err := git.NewHost(ctx, git.Options{})
+	h, err := git.NewProgram(ctx, git.Options{})
 	if err != nil {
 		return ofError("git", err)
 	}
@@ -152,6 +161,36 @@ func sumUp(all, stopped, gaps int) Finding {
 	return ok(name, "%d attempts, %d stopped, %d known gaps", all, stopped, gaps)
 }
 
+// checkLeft names the processes of commands that nobody is left to end.
+func checkLeft(left []sandbox.Left) Finding {
+	const name = "left processes"
+	if len(left) == 0 {
+		return ok(name, "none")
+	}
+	var who, pids []string
+	for _, p := range left {
+		who = append(who, fmt.Sprintf("process %d, %s old: %s", p.PID, p.Age, p.Command))
+		pids = append(pids, fmt.Sprint(p.PID))
+	}
+	return warn(name, "kill -KILL "+strings.Join(pids, " ")+"; the next run does so, too",
+		"commands whose host was killed have left them: %s", strings.Join(who, "; "))
+}
+
+// checkSight names what commands would see but for its being hidden.
+func (m Machine) checkSight() []Finding {
+	if m.Toolchain != nil {
+		return []Finding{warn("toolchain", agency.MendOf(m.Toolchain), "%v", m.Toolchain)}
+	}
+	if len(m.Refused) == 0 {
+		return []Finding{ok("not shown", "nothing that the repository's tools name")}
+	}
+	var fs []Finding
+	for _, r := range m.Refused {
+		fs = append(fs, warn("not shown", "", "%s", r))
+	}
+	return fs
+}
+
 func orCount(cgroup string) string {
 	if cgroup == "" {
 		return "counting"
@@ -190,8 +229,11 @@ func (m Machine) checkCommands() []Finding {
 const wantFree = 1024
 
 func checkDisk(dir string) Finding {
-	free, err := freeMB(existing(dir))
+	there := existing(dir)
+	free, err := freeMB(there)
 	switch {
+	case !writable(there):
+		return bad("disk", "make it writable for this user, or export XDG_STATE_HOME=a folder of your own", "%s cannot be made or written: no right to write in %s", dir, there)
 	case err != nil:
 		return warn("disk", "", "the free room cannot be told: %v", err)
 	case free < wantFree:

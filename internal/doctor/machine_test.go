@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,7 +27,7 @@ func probed(t *testing.T) sandbox.Report {
 	if err := runner.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r := sandbox.Probe(t.Context(), sandbox.ModeAuto)
+	r := sandbox.Probe(t.Context(), sandbox.Options{})
 	if r.Err != nil { // there is one, and an attempt made an end of it
 		t.Fatal(r.Err)
 	}
@@ -187,6 +188,35 @@ func TestMachineFindings(t *testing.T) {
 	}
 	if f := checkGit(t.Context()); f.Level != OK || !strings.Contains(f.Detail, ".") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestLeftAndHiddenAreTold names each process that was left, with what ends it, and
+// each folder that is not shown, with why.
+func TestLeftAndHiddenAreTold(t *testing.T) {
+	left := checkLeft([]sandbox.Left{{PID: 4711, Age: 90 * time.Second, Command: "make watch"}, {PID: 4712, Age: time.Second, Command: "sleep"}})
+	for _, want := range []string{"4711", "1m30s old", "make watch", "4712"} {
+		if !strings.Contains(left.Detail, want) {
+			t.Errorf("no %q in %+v", want, left)
+		}
+	}
+	if left.Level != Warn || !strings.Contains(left.Mend, "kill -KILL 4711 4712") {
+		t.Errorf("%+v", left)
+	}
+	if f := checkLeft(nil); f.Level != OK || f.Mend != "" {
+		t.Errorf("%+v", f)
+	}
+	reasons := []string{"commands do not see /home/x/.ssh: it holds keys", "commands do not see /opt: it is too much"}
+	fs := Machine{Refused: reasons}.checkSight()
+	if len(fs) != 2 || fs[0].Level != Warn || fs[0].Detail != reasons[0] || fs[1].Detail != reasons[1] {
+		t.Errorf("%+v", fs)
+	}
+	if fs := (Machine{}).checkSight(); len(fs) != 1 || fs[0].Level != OK {
+		t.Errorf("%+v", fs)
+	}
+	fs = Machine{Toolchain: agency.Errorf(agency.KindInvalid, "no go command").WithMend("install Go")}.checkSight()
+	if len(fs) != 1 || fs[0].Level != Warn || fs[0].Mend != "install Go" {
+		t.Errorf("%+v", fs)
 	}
 }
 

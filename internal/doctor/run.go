@@ -11,6 +11,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/event"
@@ -19,14 +20,14 @@ import (
 	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/store"
-	"agency/internal/verify"
+	"agency/internal/verdicts"
 	"agency/internal/workspace"
 )
 
 // Run says which run's record, tree and leftovers to look at.
 type Run struct {
 	DB       *store.DB
-	Git      *git.Host
+	Git      *git.Program
 	Repo     git.Location // as whoever asks stands in it
 	StateDir string
 	ID       agency.RunID
@@ -50,7 +51,7 @@ type record struct {
 	contracts []agency.Contract
 	messages  []board.Post
 	// checkpoints are what agents have done for good, by the log.
-	checkpoints []board.Checkpoint
+	checkpoints []state.Checkpoint
 	live        []board.Agent
 	verdicts    []agency.Verdict
 	receipts    map[agency.ReceiptID]bool
@@ -58,6 +59,18 @@ type record struct {
 	root        budget.State
 	gates       []agency.Gate
 	events      []agency.Event
+}
+
+// CheckAt looks at one run in the store's file db, whose schema is given.
+func (r Run) CheckAt(ctx context.Context, db string, schema []store.Set) (found []Finding, err error) {
+	if r.DB, err = store.Open(ctx, store.Options{Path: db, Sets: schema, ReadOnly: true}); err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.DB.Close() }() // only read
+	if r.Git, err = git.NewProgram(ctx, git.Options{}); err != nil {
+		return nil, err
+	}
+	return r.Check(ctx), nil
 }
 
 // Check looks at one run.
@@ -105,13 +118,13 @@ func (r Run) read(ctx context.Context) (*record, error) {
 		if rec.messages, err = board.Posts(q, r.ID); err != nil {
 			return err
 		}
-		if rec.checkpoints, err = board.Checkpoints(q, r.ID, ""); err != nil {
+		if rec.checkpoints, err = state.Checkpoints(q, r.ID, ""); err != nil {
 			return err
 		}
 		if rec.live, err = board.Live(q, r.ID); err != nil {
 			return err
 		}
-		if rec.verdicts, err = verify.Verdicts(q, r.ID); err != nil {
+		if rec.verdicts, err = verdicts.All(q, r.ID); err != nil {
 			return err
 		}
 		receipts, err := check.Receipts(q, r.ID)
@@ -265,7 +278,7 @@ func stepsOnce(ctx context.Context, r *record) (string, error) {
 		return "the branch " + r.run.Branch + " is gone", nil
 	}
 	steps := map[string]int{}
-	commits, err := at.Log(ctx, head, git.LogOptions{})
+	commits, err := at.Commits().Log(ctx, head, git.LogOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -286,11 +299,11 @@ func stepsOnce(ctx context.Context, r *record) (string, error) {
 }
 
 func mergedOnce(ctx context.Context, user git.Dir, r *record) (string, error) {
-	at, err := user.Ref(ctx, "refs/heads/"+r.run.Target)
+	at, err := user.Refs().Get(ctx, "refs/heads/"+r.run.Target)
 	if err != nil || at == "" || r.run.Merged == "" {
 		return "", err
 	}
-	commits, err := user.Log(ctx, at, git.LogOptions{})
+	commits, err := user.Commits().Log(ctx, at, git.LogOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -312,7 +325,7 @@ func nothingLeft(ctx context.Context, r *record) (string, error) {
 	if r.repoErr != nil {
 		return "", r.repoErr
 	}
-	trees, err := r.Git.At(r.repo).Worktrees(ctx)
+	trees, err := r.Git.At(r.repo).Refs().Worktrees(ctx)
 	if err != nil {
 		return "", err
 	}

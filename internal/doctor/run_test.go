@@ -12,6 +12,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/state"
 	"agency/internal/budget"
 )
 
@@ -30,10 +31,10 @@ func TestRecord(t *testing.T) {
 			messages: []board.Post{
 				{Message: agency.Message{ID: "m", Status: agency.MailProcessed}, Deliveries: []board.Delivery{{Agent: "a", Status: agency.MailProcessed}, {Agent: "b", Status: agency.MailRead}}},
 			},
-			checkpoints: []board.Checkpoint{
-				{ID: 2, Type: board.MessageDone, Reference: "m", Agent: "a"},
-				{ID: 3, Type: board.StateCommitted, Reference: "1", Agent: "a"},
-				{ID: 3, Type: board.MessageDone, Reference: "removed", Agent: "a"},
+			checkpoints: []state.Checkpoint{
+				{ID: 2, Type: state.MessageDone, Reference: "m", Agent: "a"},
+				{ID: 3, Type: state.StateCommitted, Reference: "1", Agent: "a"},
+				{ID: 3, Type: state.MessageDone, Reference: "removed", Agent: "a"},
 			},
 		}
 	}
@@ -91,7 +92,7 @@ func TestRecord(t *testing.T) {
 		{"tokens", "budget", "sum up to", func(r *record) { r.root.Tokens-- }},
 		{"held back", "budget", "held back", func(r *record) { r.root.Reserved = 1 }},
 		{"a checkpoint that the record does not have", "messages", "event 4 says that b has acted on message m", func(r *record) {
-			r.checkpoints = append(r.checkpoints, board.Checkpoint{ID: 4, Type: board.MessageDone, Reference: "m", Agent: "b"})
+			r.checkpoints = append(r.checkpoints, state.Checkpoint{ID: 4, Type: state.MessageDone, Reference: "m", Agent: "b"})
 		}},
 		{"an agent of a run that has ended", "agents", "agent a is still waiting", func(r *record) {
 			r.live = []board.Agent{{ID: "a", Status: board.AgentWaiting}}

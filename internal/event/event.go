@@ -12,9 +12,8 @@ import (
 	"database/sql"
 	"embed"
 	"encoding/json"
+	"math"
 	"slices"
-	"strings"
-	"time"
 
 	"agency/internal/agency"
 	"agency/internal/store"
@@ -41,21 +40,6 @@ func Append(tx *store.Tx, ev agency.Event) (agency.Event, error) {
 // maxRows bounds the rows of one statement.
 const maxRows = 16
 
-// A statement binds once what its rows have in common: with many rows what is
-// bound costs more than what is written, and what none of them has not at all. All of a transaction's events have its
-// time, those of one statement are of one run, and most that are written
-// together are of one kind.
-const (
-	commonColumns = `time, run_id`
-	kindColumns   = `, category, type, severity, rank`
-	ownColumns    = `, agent_id, role, message_id, summary, details`
-	markColumns   = `, tier, contract_id, state_id`
-	unmarked      = `, '', '', 0`
-	kindCount     = 4
-	ownCount      = 5
-	markCount     = 3
-)
-
 // statement is how some events are written.
 type statement struct {
 	rows   int
@@ -75,22 +59,6 @@ func next(evs []agency.Event) statement {
 	}
 	return st
 }
-
-// inserts are the texts of AppendAll. No row is ever refused: OR FAIL saves
-// SQLite the trouble to remember how to undo the statement.
-var inserts = func() map[statement]string {
-	all := map[statement]string{}
-	for n := 1; n <= maxRows; n++ {
-		for alike, kind := range map[bool]string{true: `?3, ?4, ?5, ?6`, false: `?` + strings.Repeat(`, ?`, kindCount-1)} {
-			for marked, marks := range map[bool]string{true: strings.Repeat(`, ?`, markCount), false: unmarked} {
-				row := `(?1, ?2, ` + kind + strings.Repeat(`, ?`, ownCount) + marks + `)`
-				all[statement{n, alike, marked}] = `INSERT OR FAIL INTO event (` + commonColumns + kindColumns + ownColumns + markColumns +
-					`) VALUES ` + row + strings.Repeat(", "+row, n-1)
-			}
-		}
-	}
-	return all
-}()
 
 // arguments make events what is stored of them, and give what is bound.
 func (st statement) arguments(tx *store.Tx, evs []agency.Event) []any {
@@ -181,85 +149,37 @@ func (f Filter) Matches(ev *agency.Event) bool {
 		(f.MinSeverity == "" || rank(ev.Severity) >= rank(f.MinSeverity))
 }
 
-// where is the same filter in SQL.
-func (f Filter) where(after int64) (clause string, args []any) {
-	terms := []string{"id > ?", "rank >= ?"} // a row without a rank is no event
-	args = []any{after, rank(f.MinSeverity)}
-	add := func(term string, v any) {
-		terms = append(terms, term)
-		args = append(args, v)
-	}
-	if f.Run != "" {
-		add("run_id = ?", string(f.Run))
-	}
-	if f.Category != "" {
-		add("category = ?", string(f.Category))
-	}
-	if f.Contract != "" {
-		add("contract_id = ?", string(f.Contract))
-	}
-	if f.Agent != "" {
-		add("agent_id = ?", string(f.Agent))
-	}
-	if len(f.Types) > 0 {
-		terms = append(terms, "type IN (?"+strings.Repeat(", ?", len(f.Types)-1)+")")
-		for _, t := range f.Types {
-			args = append(args, string(t))
-		}
-	}
-	return strings.Join(terms, " AND "), args
-}
-
-const columns = `id, run_id, time, category, type, severity, agent_id, role, tier, contract_id, message_id, state_id, summary, details`
-
 // Since reads the events after an id, oldest first, at most limit; limit 0
 // reads all.
 func Since(q store.Querier, after int64, f Filter, limit int) ([]agency.Event, error) {
 	clause, args := f.where(after)
 	if limit <= 0 {
-		limit = -1
+		limit = math.MaxInt
 	}
-	rows, err := q.Query("SELECT "+columns+" FROM event WHERE "+clause+" ORDER BY id LIMIT ?", append(args, limit)...)
-	if err != nil {
-		return nil, err
-	}
-	var out []agency.Event
-	for rows.Next() {
-		var ev agency.Event
+	return store.All(q, func(row store.Scanner) (ev agency.Event, err error) {
 		var micros int64
 		var details sql.NullString
-		err := rows.Scan(&ev.ID, &ev.RunID, &micros, &ev.Category, &ev.Type, &ev.Severity,
+		err = row.Scan(&ev.ID, &ev.RunID, &micros, &ev.Category, &ev.Type, &ev.Severity,
 			&ev.AgentID, &ev.Role, &ev.Tier, &ev.ContractID, &ev.RelatedMessage, &ev.RelatedState, &ev.Summary, &details)
-		if err != nil {
-			return nil, err
-		}
 		ev.Time = store.Time(micros)
 		if details.Valid {
 			ev.Details = json.RawMessage(details.String)
 		}
-		out = append(out, ev)
-	}
-	return out, rows.Err()
+		return ev, err
+	}, selectSince(clause), append(args, limit)...)
 }
 
 // Last is the highest id of an event of a run, or of all where run is empty; 0
 // where there is none.
 func Last(q store.Querier, run agency.RunID) (last int64, err error) {
-	err = q.QueryRow("SELECT coalesce(max(id), 0) FROM event WHERE ?1 = '' OR run_id = ?1", string(run)).Scan(&last)
+	err = q.QueryRow(selectLastOf, string(run), string(run)).Scan(&last)
 	return last, err
 }
 
 // DeleteRun removes a run's events, and what is left of those that were removed
 // before.
 func DeleteRun(tx *store.Tx, run agency.RunID) error {
-	_, err := tx.Exec("DELETE FROM event WHERE run_id = ? OR run_id = '' AND rank < 0", string(run))
-	return err
-}
-
-// DeleteBefore removes what a run logged before a time. A run that may go on
-// needs its log: the caller asks only for one that has ended.
-func DeleteBefore(tx *store.Tx, run agency.RunID, before time.Time) error {
-	_, err := tx.Exec("DELETE FROM event WHERE run_id = ? AND time < ?", string(run), store.Micros(before))
+	_, err := tx.Exec(deleteRun, string(run))
 	return err
 }
 

@@ -299,26 +299,3 @@ func TestHundredsFollow(t *testing.T) {
 	writers.Wait()
 	wg.Wait()
 }
-
-func TestDeleteBefore(t *testing.T) {
-	wall := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	db, err := store.Open(t.Context(), store.Options{
-		Path: filepath.Join(t.TempDir(), "s.db"), Sets: []store.Set{event.Migrations()}, Now: func() time.Time { return wall },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := event.NewLog(db)
-	t.Cleanup(func() { _ = errors.Join(log.Close(), db.Close()) })
-	appendNotes(t, log, "r", 0, 2)
-	appendNotes(t, log, "other", 0, 1)
-	wall = wall.Add(time.Hour)
-	appendNotes(t, log, "r", 2, 1)
-	if err := db.Write(t.Context(), func(tx *store.Tx) error { return event.DeleteBefore(tx, "r", wall) }); err != nil {
-		t.Fatal(err)
-	}
-	left, err := log.Since(t.Context(), 0, event.Filter{}, 0)
-	if err != nil || len(left) != 2 || left[0].RunID != "other" || left[1].Summary != "2" {
-		t.Fatalf("%v, %v", left, err)
-	}
-}

@@ -1,18 +1,12 @@
 package event_test
 
 import (
-	"errors"
-	"io/fs"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
-	"testing/fstest"
 
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/store"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestIDsAreNotGivenAgain appends and removes runs at random, as the host does and
@@ -81,64 +75,6 @@ func TestWhatARunLeftGoesWithTheNext(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestAnOlderLogLosesNothing opens logs that an older version has written, one
-// whose newest events are there and one whose newest are gone.
-func TestAnOlderLogLosesNothing(t *testing.T) {
-	for _, gone := range []agency.RunID{"nobody", "s"} {
-		path := filepath.Join(t.TempDir(), "s.db")
-		old := openOlder(t, path)
-		if err := old.Write(t.Context(), func(tx *store.Tx) error {
-			evs := []agency.Event{note("r", 0), note("r", 1), note("s", 2)}
-			evs[0].Details, evs[0].RelatedMessage, evs[0].RelatedState, evs[0].Tier = nil, "m1", 7, "fast"
-			err := event.AppendAll(tx, evs)
-			_, e := tx.Exec("DELETE FROM event WHERE run_id = ?", string(gone))
-			return errors.Join(err, e)
-		}); err != nil {
-			t.Fatal(err)
-		}
-		before := all(t, old)
-		if err := old.Close(); err != nil {
-			t.Fatal(err)
-		}
-		db, err := store.Open(t.Context(), store.Options{Path: path, Sets: []store.Set{event.Migrations()}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = db.Close() })
-		if diff := cmp.Diff(before, all(t, db)); diff != "" {
-			t.Errorf("without %s: %s", gone, diff)
-		}
-		if err := db.Write(t.Context(), func(tx *store.Tx) error {
-			ev, err := event.Append(tx, note("r", 3))
-			if ev.ID != 4 {
-				t.Errorf("without %s: the next is %d", gone, ev.ID)
-			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// openOlder opens a store as a version did whose ids were SQLite's to keep.
-func openOlder(t *testing.T, path string) *store.DB {
-	t.Helper()
-	older := fstest.MapFS{}
-	for _, name := range []string{"0001_init.sql", "0002_related.sql"} {
-		text, err := fs.ReadFile(event.Migrations().FS, "migrations/"+name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		older[name] = &fstest.MapFile{Data: text}
-	}
-	db, err := store.Open(t.Context(), store.Options{Path: path, Sets: []store.Set{{Name: "event", FS: older}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
 }
 
 // all reads a whole log.

@@ -139,7 +139,7 @@ func (l *Log) Tail(ctx context.Context, after int64, f Filter) iter.Seq2[agency.
 func (l *Log) stored(ctx context.Context, after int64, f Filter) (evs []agency.Event, last int64, err error) {
 	err = l.db.Read(ctx, func(s *store.Snapshot) error {
 		last = after
-		if err := s.QueryRow("SELECT coalesce(max(id), 0) FROM event").Scan(&last); err != nil {
+		if err := s.QueryRow(selectLast).Scan(&last); err != nil {
 			return err
 		}
 		last = max(last, after)

@@ -42,17 +42,15 @@ const (
 	OpPeek    OpKind = "peek"    // Name: signal; settled while one waits
 	OpTimer   OpKind = "timer"   // Wait
 	OpNow     OpKind = "now"     // settled at once with the time
-	OpVersion OpKind = "version" // Key: the change, Newest; settled at once with the version
 )
 
 // Op is one operation of a branch.
 type Op struct {
-	Kind   OpKind
-	Key    string
-	Name   string
-	Input  json.RawMessage
-	Wait   time.Duration
-	Newest int
+	Kind  OpKind
+	Key   string
+	Name  string
+	Input json.RawMessage
+	Wait  time.Duration
 }
 
 // Fault stops a run whose code no longer does what its journal says it did:

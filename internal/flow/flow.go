@@ -15,20 +15,19 @@
 // each key; another input under the same key is a Fault.
 //
 // The package holds the typed API and the registry of activities. Executing
-// is the matter of a Backend: flow/local on one machine. It does not decide
+// is the matter of an Engine: flow/local on one machine. It does not decide
 // where a run's state lives, and activities must be idempotent by their key.
 package flow
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"agency/internal/agency"
 )
 
-// None is the value of that which gives none.
+// None is the result of an activity that has none.
 type None struct{}
 
 // Ctx is a branch of a run. It is passed down explicitly and used only by the
@@ -104,19 +103,6 @@ func Now(c Ctx, key string) time.Time {
 	return t
 }
 
-// Version is how code that runs are in the middle of is changed: the first
-// time a run comes here it journals newest and keeps to it for good; a run
-// that had passed here before the call was written gets 0.
-//
-//	if flow.Version(c, "ask-twice", 1) >= 1 { ...new... } else { ...old... }
-func Version(c Ctx, change string, newest int) int {
-	v, err := Future[int]{handle: c.backend.Start(Op{Kind: OpVersion, Key: change, Newest: newest})}.Get(c)
-	if err != nil {
-		panic(fmt.Sprintf("flow: Version %q: %v", change, err))
-	}
-	return v
-}
-
 // Go starts a branch: fn runs beside its caller, one of them at a time. Keys
 // inside it are prefixed by its key. A branch that nobody waits for ends with
 // the run's function.
@@ -144,14 +130,11 @@ func OnSignal[T any](s Signal[T]) Case {
 // OnTimer is ready d after the Select began.
 func OnTimer(d time.Duration) Case { return Case{isOp: true, op: Op{Kind: OpTimer, Wait: d}} }
 
-// ErrNoCases: a Select without cases would wait for ever.
-var ErrNoCases = errors.New("select without cases")
-
 // Select waits until one of the cases is ready and returns its index, the
 // lowest if several are. The choice is journaled under key.
 func Select(c Ctx, key string, cases ...Case) (int, error) {
 	if len(cases) == 0 {
-		return 0, agency.Errorf(agency.KindInvalid, "%s: %w", key, ErrNoCases)
+		return 0, agency.Errorf(agency.KindInvalid, "%s: select without cases", key)
 	}
 	handles := make([]Handle, len(cases))
 	for i, cs := range cases {
@@ -170,29 +153,11 @@ func Select(c Ctx, key string, cases ...Case) (int, error) {
 	return chosen, nil
 }
 
-// Member is one branch of a Group or Race. Its key names what it does, so
+// Member is one branch of a Race. Its key names what it does, so
 // that adding a member leaves the others' keys alone.
 type Member struct {
 	Key string
 	Run func(Ctx) error
-}
-
-func start(c Ctx, key string, members []Member) []Future[None] {
-	futures := make([]Future[None], len(members))
-	for i, m := range members {
-		futures[i] = Go(c, key+"/"+m.Key, m.Run)
-	}
-	return futures
-}
-
-// Group runs the members beside each other and waits for all; the error joins
-// theirs in the order of the members.
-func Group(c Ctx, key string, members ...Member) error {
-	errs := make([]error, len(members))
-	for i, f := range start(c, key, members) {
-		_, errs[i] = f.Get(c)
-	}
-	return errors.Join(errs...)
 }
 
 // Race runs the members beside each other until the first has ended, with or
@@ -200,10 +165,10 @@ func Group(c Ctx, key string, members ...Member) error {
 // cancelled: their activities are told to stop and waited for, their branches
 // unwind (deferred calls run) without going on.
 func Race(c Ctx, key string, members ...Member) (int, error) {
-	futures := start(c, key, members)
-	cases := make([]Case, len(futures))
-	for i, f := range futures {
-		cases[i] = OnFuture(f)
+	futures, cases := make([]Future[None], len(members)), make([]Case, len(members))
+	for i, m := range members {
+		futures[i] = Go(c, key+"/"+m.Key, m.Run)
+		cases[i] = OnFuture(futures[i])
 	}
 	first, err := Select(c, key, cases...)
 	if err != nil {

@@ -49,9 +49,6 @@ func Bind[I, O any](r *Registry, a Activity[I, O], fn func(ctx context.Context, 
 	}
 }
 
-// Has tells whether an activity is bound.
-func (r *Registry) Has(name string) bool { return r.funcs[name] != nil }
-
 // ErrPanic is in the chain of what Invoke returns for an activity that
 // panicked or ended its goroutine.
 var ErrPanic = errors.New("panic in an activity")

@@ -24,18 +24,13 @@ func (c Config) Get(key string) string {
 }
 
 // ReadConfig reads the configuration that the user's git would obey in this
-// repository: system, global, local and worktree, with its includes. Nothing
-// of it is obeyed here.
-func (h *Host) ReadConfig(ctx context.Context, loc Location) (Config, error) {
-	return h.readConfig(ctx, loc)
-}
-
-// readConfig reads the keys of some scopes, or of all where none is named.
-func (h *Host) readConfig(ctx context.Context, loc Location, scopes ...string) (Config, error) {
-	d := h.At(loc)
+// repository: system, global, local and worktree, with its includes; of
+// some scopes, or of all where none is named. Nothing of it is obeyed here.
+func (g *Program) ReadConfig(ctx context.Context, loc Location, scopes ...string) (Config, error) {
+	d := g.At(loc)
 	// The hardening settings come by -c and would be listed, too: --show-scope
 	// tells them apart.
-	out, err := h.run(ctx, command{dir: &d, user: true, args: []string{"config", "--list", "--null", "--show-scope", "--includes"}})
+	out, err := g.run(ctx, command{dir: &d, user: true, args: []string{"config", "--list", "--null", "--show-scope", "--includes"}})
 	if err != nil {
 		return nil, agency.Errorf(agency.KindInvalid, "the git configuration of %s cannot be read: %w", loc.WorkTree, err).
 			WithMend("git -C %s config --list", loc.WorkTree)
@@ -62,7 +57,7 @@ type Finding struct {
 	Value string
 }
 
-// Scan lists what in a configuration could run a program (RELIABILITY 2).
+// Scan lists what in a configuration could run a program (docs/security.md).
 // None of it is obeyed by this package; doctor and reports show it.
 func (c Config) Scan() []Finding {
 	var found []Finding
@@ -134,7 +129,7 @@ func (c Config) Neutral() []string {
 // as data.
 type Settings struct {
 	Identity Identity `json:"identity"`
-	// Sign is set where the user signs commits: the final merge is (Host.Signing).
+	// Sign is set where the user signs commits: the final merge is (Program.Signing).
 	Sign bool `json:"sign,omitempty"`
 	// ObjectFormat is "" for SHA-1.
 	ObjectFormat string `json:"object_format,omitempty"`
@@ -166,8 +161,8 @@ var coreKeys = []string{
 }
 
 // ReadSettings reads the user's configuration and the files that go with it.
-func (h *Host) ReadSettings(ctx context.Context, loc Location) (Settings, error) {
-	cfg, err := h.ReadConfig(ctx, loc)
+func (g *Program) ReadSettings(ctx context.Context, loc Location) (Settings, error) {
+	cfg, err := g.ReadConfig(ctx, loc)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -191,11 +186,11 @@ func (h *Host) ReadSettings(ctx context.Context, loc Location) (Settings, error)
 			}
 		}
 	}
-	s.readFiles(h, cfg, loc)
+	s.readFiles(g, cfg, loc)
 	return s, nil
 }
 
-func (s *Settings) readFiles(h *Host, cfg Config, loc Location) {
+func (s *Settings) readFiles(h *Program, cfg Config, loc Location) {
 	const limit = 1 << 20
 	text := func(path string) string {
 		b, err := readCapped(path, limit)
@@ -229,9 +224,9 @@ func (s *Settings) readFiles(h *Host, cfg Config, loc Location) {
 }
 
 // userFile is a file of the user's own git folder, "" where there is none.
-func (h *Host) userFile(name string) string {
-	base := h.opts.Getenv("XDG_CONFIG_HOME")
-	if home := h.opts.Getenv("HOME"); base == "" && home != "" {
+func (g *Program) userFile(name string) string {
+	base := g.opts.Getenv("XDG_CONFIG_HOME")
+	if home := g.opts.Getenv("HOME"); base == "" && home != "" {
 		base = filepath.Join(home, ".config")
 	}
 	if base == "" {
@@ -260,4 +255,57 @@ func truth(v string) bool {
 		return true
 	}
 	return false
+}
+
+// Signing is how the user signs commits, read as data. The programs are those
+// of the user's own configuration: a repository's may choose a key, it may not
+// name what is executed.
+type Signing struct {
+	Format  string `json:"format"` // openpgp, ssh or x509
+	Key     string `json:"key,omitempty"`
+	Program string `json:"program,omitempty"`
+	// KeyCommand names the key where none is configured (ssh only).
+	KeyCommand string `json:"key_command,omitempty"`
+}
+
+// String says with what is signed, for people.
+func (s Signing) String() string {
+	key := s.Key
+	if len(key) > 60 {
+		key = key[:57] + "..."
+	}
+	if key == "" {
+		return s.Format + ", the key of your identity"
+	}
+	return s.Format + ", " + key
+}
+
+// Signing reads how the user signs commits in this repository; nil where not.
+func (g *Program) Signing(ctx context.Context, loc Location) (*Signing, error) {
+	cfg, err := g.ReadConfig(ctx, loc)
+	if err != nil || !truth(cfg.Get("commit.gpgsign")) {
+		return nil, err
+	}
+	own, err := g.ReadConfig(ctx, loc, "system", "global")
+	if err != nil {
+		return nil, err
+	}
+	s := &Signing{Format: strings.ToLower(cfg.Get("gpg.format")), Key: cfg.Get("user.signingkey")}
+	switch s.Format {
+	case "":
+		s.Format = "openpgp"
+	case "openpgp", "ssh", "x509":
+	default:
+		return nil, agency.Errorf(agency.KindInvalid, "gpg.format is %q in the git configuration of %s", s.Format, loc.WorkTree).
+			WithMend("git config --global gpg.format openpgp (or ssh, x509)")
+	}
+	s.Program = own.Get("gpg." + s.Format + ".program")
+	if s.Program == "" && s.Format == "openpgp" {
+		s.Program = own.Get("gpg.program")
+	}
+	s.Program = expandHome(s.Program, g.opts.Getenv("HOME"))
+	if s.Format == "ssh" {
+		s.KeyCommand = own.Get("gpg.ssh.defaultkeycommand")
+	}
+	return s, nil
 }

@@ -3,13 +3,20 @@ package git
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"agency/internal/agency"
 )
+
+// Diff compares trees and commits, and searches them. What it shows of a change is
+// compared in an empty directory over the same objects.
+type Diff struct{ dir Dir }
 
 // Change is one path that differs between two trees. Renames are a removal
 // and an addition.
@@ -20,27 +27,19 @@ type Change struct {
 }
 
 // Changes lists what differs from tree a to tree b. Either may be a commit.
-func (d Dir) Changes(ctx context.Context, a, b agency.OID) ([]Change, error) {
+func (f Diff) Changes(ctx context.Context, a, b agency.OID) ([]Change, error) {
 	if err := checkOID(a, b); err != nil {
 		return nil, err
 	}
-	out, err := d.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", "--no-abbrev", string(a), string(b))
-	if err != nil {
-		return nil, err
-	}
-	return parseRaw(out)
+	return f.dir.changes(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", "--no-abbrev", string(a), string(b))
 }
 
 // Changed lists what a commit of one parent changed.
-func (d Dir) Changed(ctx context.Context, commit agency.OID) ([]Change, error) {
+func (f Diff) Changed(ctx context.Context, commit agency.OID) ([]Change, error) {
 	if err := checkOID(commit); err != nil {
 		return nil, err
 	}
-	out, err := d.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-commit-id", "--no-renames", "--full-index", "--no-abbrev", string(commit))
-	if err != nil {
-		return nil, err
-	}
-	return parseRaw(out)
+	return f.dir.changes(ctx, "diff-tree", "-r", "-z", "--raw", "--no-commit-id", "--no-renames", "--full-index", "--no-abbrev", string(commit))
 }
 
 // FilesOf names the files of changes by what became of them.
@@ -58,43 +57,31 @@ func FilesOf(changes []Change) (f agency.Files) {
 	return f
 }
 
-// Staged lists what differs from a tree to the index.
-func (d Dir) Staged(ctx context.Context, tree agency.OID) ([]Change, error) {
-	if err := checkOID(tree); err != nil {
-		return nil, err
-	}
-	out, err := d.run(ctx, "diff-index", "--cached", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", string(tree))
-	if err != nil {
-		return nil, err
-	}
-	return parseRaw(out)
-}
-
-// Landed is a commit with what it changed against its parent.
-type Landed struct {
+// CommitChanges is a commit with what it changed against its parent.
+type CommitChanges struct {
 	Commit, Tree agency.OID
 	Changes      []Change
 }
 
 // LogChanges lists the commits that head reaches and not does not, newest
 // first, each with what it changed. Merges are left out.
-func (d Dir) LogChanges(ctx context.Context, head, not agency.OID) ([]Landed, error) {
+func (f Diff) LogChanges(ctx context.Context, head, not agency.OID) ([]CommitChanges, error) {
 	if err := checkOID(head, not); err != nil {
 		return nil, err
 	}
-	out, err := d.run(ctx, "log", "-z", "--raw", "--no-merges", "--no-renames", "--full-index", "--no-abbrev", "--no-show-signature",
+	out, err := f.dir.run(ctx, "log", "-z", "--raw", "--no-merges", "--no-renames", "--full-index", "--no-abbrev", "--no-show-signature",
 		"--no-color", "--no-notes", "--format=%x01%H%T", string(head), "^"+string(not), "--")
 	if err != nil {
 		return nil, err
 	}
-	var all []Landed
+	var all []CommitChanges
 	parts := fields(out)
 	for i := 0; i < len(parts); {
 		ids, ok := strings.CutPrefix(parts[i], "\x01")
 		if !ok {
 			return nil, agency.Errorf(agency.KindInternal, "git log wrote %q for a commit", parts[i])
 		}
-		l := Landed{Commit: agency.OID(ids[:len(ids)/2]), Tree: agency.OID(ids[len(ids)/2:])}
+		l := CommitChanges{Commit: agency.OID(ids[:len(ids)/2]), Tree: agency.OID(ids[len(ids)/2:])}
 		from := i + 1
 		for i = from; i < len(parts) && !strings.HasPrefix(parts[i], "\x01"); i += 2 { // a path stands behind each change
 			parts[i] = strings.TrimPrefix(parts[i], "\n")
@@ -107,7 +94,14 @@ func (d Dir) LogChanges(ctx context.Context, head, not agency.OID) ([]Landed, er
 	return all, nil
 }
 
-func parseRaw(out []byte) ([]Change, error) { return changesOf(fields(out)) }
+// changes lists what a command writes of changes in their raw form.
+func (d Dir) changes(ctx context.Context, args ...string) ([]Change, error) {
+	out, err := d.run(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return changesOf(fields(out))
+}
 
 func changesOf(parts []string) ([]Change, error) {
 	changes := make([]Change, 0, len(parts)/2)
@@ -127,13 +121,6 @@ func changesOf(parts []string) ([]Change, error) {
 	return changes, nil
 }
 
-// clear makes an absent side the zero Entry but for its path.
-func (e *Entry) clear() {
-	if e.Mode == 0 {
-		e.ID = ""
-	}
-}
-
 // PatchOptions shape a patch.
 type PatchOptions struct {
 	Paths   []string // only these; empty: all
@@ -145,24 +132,66 @@ type PatchOptions struct {
 // Patch is the unified diff from tree a to tree b, without external drivers
 // and without colour: its first most bytes, to the end of a line, and whether
 // there are more.
-func (d Dir) Patch(ctx context.Context, a, b agency.OID, most int64, opts PatchOptions) (patch []byte, cut bool, err error) {
+func (f Diff) Patch(ctx context.Context, a, b agency.OID, most int64, opts PatchOptions) (patch []byte, cut bool, err error) {
 	if err := checkOID(a, b); err != nil {
 		return nil, false, err
 	}
-	patch, err = d.host.run(ctx, command{dir: &d, args: opts.args(a, b), most: most})
+	patch, err = f.dir.program.run(ctx, command{dir: &f.dir, args: opts.args(a, b), most: most, noAttributes: true, width: len(a)})
 	if IsTooLong(err) {
 		return patch[:bytes.LastIndexByte(patch, '\n')+1], true, nil
 	}
 	return patch, false, err
 }
 
+// PatchPath is the path that a line "+++ b/PATH" of a patch names: git puts quotes
+// around one that holds quotes, backslashes or control characters, and a tab
+// behind one with blanks. It is empty where the file is gone.
+func PatchPath(line string) string {
+	name := strings.TrimPrefix(line, "+++ ")
+	if quoted, ok := strings.CutPrefix(name, `"`); ok {
+		name = unquote(strings.TrimSuffix(quoted, `"`))
+	} else {
+		name = strings.TrimSuffix(name, "\t")
+	}
+	p, ok := strings.CutPrefix(name, "b/")
+	if !ok {
+		return ""
+	}
+	return p
+}
+
+// unquote takes back git's quoting, that of C with bytes as three octal digits.
+func unquote(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if i+3 <= len(s) {
+			if n, err := strconv.ParseUint(s[i:i+3], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		if at := strings.IndexByte("abtnvfr", s[i]); at >= 0 {
+			b.WriteByte("\a\b\t\n\v\f\r"[at])
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
 // PatchTo writes the whole diff to w, however long it is. An error of w ends
 // it.
-func (d Dir) PatchTo(ctx context.Context, a, b agency.OID, opts PatchOptions, w io.Writer) error {
+func (f Diff) PatchTo(ctx context.Context, a, b agency.OID, opts PatchOptions, w io.Writer) error {
 	if err := checkOID(a, b); err != nil {
 		return err
 	}
-	return d.stream(ctx, w, opts.args(a, b)...)
+	return f.dir.streamed(ctx, w, command{args: opts.args(a, b), noAttributes: true, width: len(a)})
 }
 
 func (opts PatchOptions) args(a, b agency.OID) []string {
@@ -190,11 +219,14 @@ type Stat struct {
 }
 
 // Stats counts the lines that differ from tree a to tree b.
-func (d Dir) Stats(ctx context.Context, a, b agency.OID) ([]Stat, error) {
+func (f Diff) Stats(ctx context.Context, a, b agency.OID) ([]Stat, error) {
 	if err := checkOID(a, b); err != nil {
 		return nil, err
 	}
-	out, err := d.run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", string(a), string(b))
+	out, err := f.dir.program.run(ctx, command{
+		dir: &f.dir, noAttributes: true, width: len(a),
+		args: []string{"diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", string(a), string(b)},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -218,39 +250,77 @@ func (d Dir) Stats(ctx context.Context, a, b agency.OID) ([]Stat, error) {
 	return stats, nil
 }
 
-// Worktree is a checkout of a repository, as `git worktree list` has it.
-type Worktree struct {
-	Path   string
-	Branch string // full ref name; empty on a detached head
-	Bare   bool
-	Gone   bool // prunable: its folder is not there
-}
-
-// Worktrees lists the checkouts of a user's repository.
-func (d Dir) Worktrees(ctx context.Context) ([]Worktree, error) {
-	out, err := d.run(ctx, "worktree", "list", "--porcelain", "-z")
+// Mentions are the files of a tree that hold one of the texts, as it stands.
+// Binary files are passed over. A text that is empty or holds a line break, as
+// the name of a file may, stands in no line.
+func (f Diff) Mentions(ctx context.Context, tree agency.OID, texts ...string) ([]string, error) {
+	if err := checkOID(tree); err != nil {
+		return nil, err
+	}
+	args := []string{"grep", "-l", "-z", "-I", "-F", "--no-textconv"}
+	few := len(args)
+	for _, text := range texts {
+		if text != "" && !strings.ContainsAny(text, "\n\x00") {
+			args = append(args, "-e", text)
+		}
+	}
+	if len(args) == few {
+		return nil, nil
+	}
+	out, err := f.dir.program.run(ctx, command{dir: &f.dir, noAttributes: true, width: len(tree), args: append(args, string(tree), "--")})
+	if f := (*Failure)(nil); errors.As(err, &f) && f.Status == 1 {
+		return nil, nil // it stands nowhere
+	}
 	if err != nil {
 		return nil, err
 	}
-	var trees []Worktree
-	for _, line := range strings.Split(string(out), "\x00") {
-		key, value, _ := strings.Cut(line, " ")
-		if key == "worktree" {
-			trees = append(trees, Worktree{Path: value})
-			continue
-		}
-		if len(trees) == 0 {
-			continue
-		}
-		t := &trees[len(trees)-1]
-		switch key {
-		case "branch":
-			t.Branch = value
-		case "bare":
-			t.Bare = true
-		case "prunable":
-			t.Gone = true
-		}
+	files := fields(out)
+	for i, f := range files { // each is TREE:PATH
+		files[i] = strings.TrimPrefix(f, string(tree)+":")
 	}
-	return trees, nil
+	return files, nil
+}
+
+// Touching are the paths whose difference from tree a to tree b has a line, in or
+// out, that matches a basic regular expression. Binary files count as text.
+func (f Diff) Touching(ctx context.Context, a, b agency.OID, form string) ([]string, error) {
+	if err := checkOID(a, b); err != nil {
+		return nil, err
+	}
+	return f.dir.paths(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--text", "-G"+form, string(a), string(b))
+}
+
+// withoutAttributes stands in for a directory where a change is shown or searched: it has
+// the same objects and nothing else. Attributes say which files are compared as
+// text, and how; whoever writes them, in a checkout, an index, a tree that is
+// shown or the repository's own folder, would decide what a person gets to see,
+// and so would the configuration. An empty directory for one command needs no
+// option of git's that older ones lack (--attr-source), and none that forgets a
+// place (it keeps info/attributes). Width is that of the ids, in letters.
+func withoutAttributes(d *Dir, width int) (*Dir, func(), error) {
+	objects := d.objects
+	switch {
+	case objects != "":
+	case d.common != "":
+		objects = filepath.Join(d.common, "objects")
+	default:
+		objects = filepath.Join(d.GitDir, "objects")
+	}
+	at, err := os.MkdirTemp("", "agency-plain-")
+	if err != nil {
+		return nil, nil, Disk(err)
+	}
+	done := func() { _ = os.RemoveAll(at) } // nobody else writes there; the host sweeps what stays
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
+	if width == 64 {
+		config = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = sha256\n"
+	}
+	err = errors.Join(os.Mkdir(filepath.Join(at, "refs"), 0o700), os.Mkdir(filepath.Join(at, "objects"), 0o700),
+		os.WriteFile(filepath.Join(at, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
+		os.WriteFile(filepath.Join(at, "config"), []byte(config), 0o600))
+	if err != nil {
+		done()
+		return nil, nil, Disk(err)
+	}
+	return &Dir{program: d.program, GitDir: at, objects: objects}, done, nil
 }

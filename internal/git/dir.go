@@ -14,18 +14,22 @@ import (
 // Dir is a git directory with what a command is to use of it. It is a value:
 // the With methods give changed copies.
 type Dir struct {
-	host *Host
+	program *Program
 	// GitDir is the git directory, absolute.
 	GitDir string
 	// WorkTree is the folder of files, or "" where no command touches files.
 	WorkTree string
-	// Index is the index file; empty: GitDir's own.
-	Index string
+	// IndexFile is the index; empty: GitDir's own.
+	IndexFile string
 
 	objects string
 	config  []string
 	user    bool
+	foreign bool   // the work tree may change under a command
 	common  string // of a user's repository
+	// alone makes sure before each command that nobody else is at work on the work
+	// tree; nil: nobody can be.
+	alone func(context.Context) error
 }
 
 // living is a user's repository as far as it is still there: a linked worktree
@@ -45,7 +49,7 @@ func (d Dir) living() Dir {
 
 // WithWorkTree is the directory with another work tree and index.
 func (d Dir) WithWorkTree(workTree, index string) Dir {
-	d.WorkTree, d.Index = workTree, index
+	d.WorkTree, d.IndexFile = workTree, index
 	return d
 }
 
@@ -62,8 +66,29 @@ func (d Dir) WithConfig(kv ...string) Dir {
 	return d
 }
 
-// Host is the git command that the directory is used with.
-func (d Dir) Host() *Host { return d.host }
+// Program is the git command that the directory is used with.
+func (d Dir) Program() *Program { return d.program }
+
+// Objects are the repository's blobs and trees.
+func (d Dir) Objects() Objects { return Objects{d} }
+
+// Commits are its commits.
+func (d Dir) Commits() Commits { return Commits{d} }
+
+// Diff compares what it holds.
+func (d Dir) Diff() Diff { return Diff{d} }
+
+// Refs are its branches and other refs.
+func (d Dir) Refs() Refs { return Refs{d} }
+
+// Index is the index of the directory.
+func (d Dir) Index() Index { return Index{d} }
+
+// Files are those of the work tree.
+func (d Dir) Files() Files { return Files{d} }
+
+// Transfer sends its objects elsewhere.
+func (d Dir) Transfer() Transfer { return Transfer{d} }
 
 func (d Dir) workingDir() string {
 	if d.WorkTree != "" {
@@ -80,8 +105,8 @@ func (d Dir) env() []string {
 		tree = d.GitDir
 	}
 	env := []string{"GIT_DIR=" + d.GitDir, "GIT_WORK_TREE=" + tree}
-	if d.Index != "" {
-		env = append(env, "GIT_INDEX_FILE="+d.Index)
+	if d.IndexFile != "" {
+		env = append(env, "GIT_INDEX_FILE="+d.IndexFile)
 	}
 	if d.objects != "" {
 		env = append(env, "GIT_OBJECT_DIRECTORY="+d.objects)
@@ -90,14 +115,25 @@ func (d Dir) env() []string {
 }
 
 func (d Dir) run(ctx context.Context, args ...string) ([]byte, error) {
-	return d.host.run(ctx, command{dir: &d, args: args})
+	return d.program.run(ctx, command{dir: &d, args: args})
+}
+
+// paths lists the names that a command writes, those before an error beside it.
+func (d Dir) paths(ctx context.Context, args ...string) ([]string, error) {
+	out, err := d.run(ctx, args...)
+	return fields(out), err
 }
 
 // stream runs a command whose output goes to w as it comes. An error of w ends
 // the command and is the error.
 func (d Dir) stream(ctx context.Context, w io.Writer, args ...string) error {
+	return d.streamed(ctx, w, command{args: args})
+}
+
+func (d Dir) streamed(ctx context.Context, w io.Writer, c command) error {
 	to := &sink{w: w}
-	_, err := d.host.run(ctx, command{dir: &d, args: args, stdout: to})
+	c.dir, c.stdout = &d, to
+	_, err := d.program.run(ctx, c)
 	if to.err != nil {
 		return to.err
 	}
@@ -118,8 +154,14 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// write runs a command that writes the work tree.
+func (d Dir) write(ctx context.Context, in io.Reader, args ...string) error {
+	_, err := d.program.run(ctx, command{dir: &d, args: args, stdin: in, toTree: true})
+	return err
+}
+
 func (d Dir) feed(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
-	return d.host.run(ctx, command{dir: &d, args: args, stdin: in})
+	return d.program.run(ctx, command{dir: &d, args: args, stdin: in})
 }
 
 var oidForm = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)

@@ -4,20 +4,21 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 )
 
-// hardening is given to every command (RELIABILITY 2). An empty value after
+// hardening is given to every command (docs/security.md). An empty value after
 // "=" unsets what a repository's own configuration may have set.
 var hardening = [...]string{
 	"core.hooksPath=/dev/null",
@@ -49,30 +50,18 @@ var hardening = [...]string{
 
 // command is one invocation of git.
 type command struct {
-	args   []string // after the global options
-	dir    *Dir     // nil with bare
-	bare   bool     // no repository: `git version`
-	env    []string // further variables
-	config []string // further key=value
-	stdin  io.Reader
-	stdout io.Writer // takes the output at its own pace; nil: collected and returned, up to most
-	most   int64     // bytes that are collected; 0: OutputCap
-	user   bool      // read the user's own global configuration as data
-}
-
-// Failure is a git command that ended with a status other than zero.
-type Failure struct {
-	Verb   string // the git command, such as "update-ref"
-	Status int    // -1: killed
-	Stderr string // the end of what it said
-}
-
-func (f *Failure) Error() string {
-	msg := strings.TrimSpace(f.Stderr)
-	if msg == "" {
-		msg = fmt.Sprintf("status %d", f.Status)
-	}
-	return "git " + f.Verb + ": " + msg
+	args         []string // after the global options
+	dir          *Dir     // nil with bare
+	bare         bool     // no repository: `git version`
+	env          []string // further variables
+	config       []string // further key=value
+	stdin        io.Reader
+	stdout       io.Writer // takes the output at its own pace; nil: collected and returned, up to most
+	width        int       // with noAttributes: letters of an object id
+	most         int64     // bytes that are collected; 0: OutputCap
+	toTree       bool      // it writes the work tree
+	noAttributes bool      // shown to a person: no attributes decide how
+	user         bool      // read the user's own global configuration as data
 }
 
 const (
@@ -82,20 +71,33 @@ const (
 
 // run starts git, waits for it and gives its standard output. The process
 // group dies with ctx, and git dies with this process.
-func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
+func (g *Program) run(ctx context.Context, c command) ([]byte, error) {
 	if c.dir != nil {
 		living := c.dir.living()
 		c.dir = &living
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, g.opts.Timeout)
 	defer cancel()
+	if c.dir != nil && c.dir.alone != nil {
+		if err := c.dir.alone(ctx); err != nil {
+			return nil, err
+		}
+	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	if c.noAttributes {
+		shown, done, err := withoutAttributes(c.dir, c.width)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		c.dir = shown
+	}
 	if c.dir != nil && c.dir.WorkTree != "" {
 		defer watchPipes(ctx, c.dir.WorkTree, end)()
 	}
-	cmd := exec.CommandContext(ctx, h.binary, h.argv(c)...)
-	cmd.Env = h.env(c)
+	cmd := exec.CommandContext(ctx, g.binary, g.argv(c)...)
+	cmd.Env = g.env(c)
 	cmd.Dir = "/"
 	if c.dir != nil {
 		cmd.Dir = c.dir.workingDir()
@@ -103,7 +105,7 @@ func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 	cmd.Stdin = c.stdin
 	out := &capped{max: c.most}
 	if out.max == 0 {
-		out.max = h.opts.OutputCap
+		out.max = g.opts.OutputCap
 	}
 	cmd.Stdout = out
 	stderr := &tail{max: stderrCap}
@@ -111,18 +113,29 @@ func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
 	cmd.WaitDelay = killDelay
 	isolate(cmd)
 
-	// The kernel's death signal belongs to the thread that forked: the thread
-	// must not end before the child does.
-	runtime.LockOSThread()
-	err := runInto(ctx, cmd, c.stdout)
-	runtime.UnlockOSThread()
+	err := g.onThread(c, func() error { return runInto(ctx, cmd, c.stdout) })
 	if out.over {
 		return out.buf.Bytes(), agency.Errorf(agency.KindExhausted, "git %s wrote more than %d bytes: %w", c.args[0], out.max, errOver)
 	}
 	if err != nil {
-		return out.buf.Bytes(), h.explain(ctx, c.dir, c.args[0], err, stderr.String())
+		return out.buf.Bytes(), g.explain(ctx, c.dir, c.args[0], err, stderr.String())
 	}
 	return out.buf.Bytes(), nil
+}
+
+// onThread starts and awaits a command on one thread: the kernel's death signal
+// belongs to the thread that forked, which must not end before the child does.
+func (g *Program) onThread(c command, do func() error) error {
+	if c.dir == nil || !c.dir.foreign {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		return do()
+	}
+	fence, err := g.fence(c)
+	if err != nil {
+		return err
+	}
+	return fence.Run(do)
 }
 
 // runInto runs a command whose output goes to w, where there is one, at the
@@ -168,7 +181,7 @@ func runInto(ctx context.Context, cmd *exec.Cmd, w io.Writer) error {
 	return err
 }
 
-func (h *Host) argv(c command) []string {
+func (g *Program) argv(c command) []string {
 	args := make([]string, 0, 2*len(hardening)+len(c.args)+8)
 	args = append(args, "--no-pager", "--literal-pathspecs")
 	for _, kv := range hardening {
@@ -188,9 +201,9 @@ func (h *Host) argv(c command) []string {
 	return append(args, c.args...)
 }
 
-func (h *Host) env(c command) []string {
+func (g *Program) env(c command) []string {
 	env := []string{
-		"PATH=" + filepath.Dir(h.binary) + ":/usr/bin:/bin",
+		"PATH=" + filepath.Dir(g.binary) + ":/usr/bin:/bin",
 		"LC_ALL=C",
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_OPTIONAL_LOCKS=0",
@@ -200,9 +213,9 @@ func (h *Host) env(c command) []string {
 		"GIT_ATTR_NOSYSTEM=1",
 	}
 	if c.user {
-		env = append(env, "HOME="+h.opts.Getenv("HOME"))
+		env = append(env, "HOME="+g.opts.Getenv("HOME"))
 		for _, k := range []string{"XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"} {
-			if v := h.opts.Getenv(k); v != "" {
+			if v := g.opts.Getenv(k); v != "" {
 				env = append(env, k+"="+v)
 			}
 		}
@@ -217,7 +230,7 @@ func (h *Host) env(c command) []string {
 
 // explain turns an exit status into an error with a kind where the cause is
 // outside of the program; all else stays a *Failure for the caller to read.
-func (h *Host) explain(ctx context.Context, d *Dir, verb string, err error, stderr string) error {
+func (g *Program) explain(ctx context.Context, d *Dir, verb string, err error, stderr string) error {
 	if stuck := (*Stuck)(nil); errors.As(context.Cause(ctx), &stuck) {
 		return stuck
 	}
@@ -235,60 +248,6 @@ func (h *Host) explain(ctx context.Context, d *Dir, verb string, err error, stde
 	return classify(f)
 }
 
-// fatal tells a command that broke off from one that answers no by its status.
-func (f *Failure) fatal() bool { return f.Status < 0 || f.Status >= 128 }
-
-func full(f *Failure) error {
-	return agency.Errorf(agency.KindTransient, "disk full: %w", &noSpace{f}).WithMend("free space on the disk of the path named above")
-}
-
-// noSpace is a failure that a full disk caused, whatever git called it.
-type noSpace struct{ *Failure }
-
-// Is tells that the cause is the operating system's.
-func (*noSpace) Is(target error) bool { return target == syscall.ENOSPC }
-
-// Unwrap gives what git said.
-func (n *noSpace) Unwrap() error { return n.Failure }
-
-// missing is a failure for want of an object.
-type missing struct{ *Failure }
-
-// Unwrap gives what git said.
-func (m *missing) Unwrap() error { return m.Failure }
-
-// IsMissing tells that an object is not where it should be: the repository is
-// damaged, partial, or away for a moment. It is no fact of the step that met
-// it, so that a run can go on when it is back.
-func IsMissing(err error) bool {
-	var m *missing
-	return errors.As(err, &m)
-}
-
-// classify names the causes that lie outside: disk, rights, stale locks.
-func classify(f *Failure) error {
-	switch s := f.Stderr; {
-	case badConfig.MatchString(s):
-		m := badConfig.FindStringSubmatch(s)
-		return agency.Errorf(agency.KindInvalid, "the git configuration cannot be read: %w", f).
-			WithMend("correct %s, or take its include out of the repository's .git/config", filepath.Clean(m[1]+m[2]))
-	case strings.Contains(s, "No space left on device"), strings.Contains(s, "Disk quota exceeded"):
-		return full(f)
-	case strings.Contains(s, "Permission denied"), strings.Contains(s, "Read-only file system"), strings.Contains(s, "insufficient permission"):
-		return agency.Errorf(agency.KindTransient, "no right to write: %w", f).WithMend("give your user the right to write the path named above")
-	case extensionForm.MatchString(s):
-		return agency.Errorf(agency.KindInvalid, "the repository is kept in a form that this git does not know (%s): %w", extensionForm.FindStringSubmatch(s)[1], f).
-			WithMend("install a git that knows it")
-	case lockForm.MatchString(s):
-		lock := lockForm.FindStringSubmatch(s)[1]
-		return &Locked{Path: lock, Err: f}
-	case strings.Contains(s, "unable to read tree"), strings.Contains(s, "unable to read "), strings.Contains(s, "cannot read object"), strings.Contains(s, "bad object"),
-		strings.Contains(s, "missing blob"), strings.Contains(s, "invalid object"), strings.Contains(s, "object file"):
-		return agency.Errorf(agency.KindTransient, "an object is missing: %w", &missing{f}).WithMend("git fsck names what is missing; a partial clone or a damaged one must be completed first (git fetch --refetch --no-filter)")
-	}
-	return f
-}
-
 // capped collects output up to a limit and then refuses, so that the writer
 // is ended by a broken pipe.
 type capped struct {
@@ -296,11 +255,6 @@ type capped struct {
 	max  int64
 	over bool
 }
-
-var errOver = errors.New("output over its cap")
-
-// IsTooLong tells that what was asked for has more bytes than were allowed.
-func IsTooLong(err error) bool { return errors.Is(err, errOver) }
 
 func (c *capped) Write(p []byte) (int, error) {
 	if room := c.max - int64(c.buf.Len()); int64(len(p)) > room {
@@ -330,7 +284,60 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string {
 	s := strings.ToValidUTF8(string(t.b), "?")
 	if t.cut {
-		s = agency.Ellipsis + s
+		s = text.Ellipsis + s
 	}
 	return s
+}
+
+// stuckAfter is how long a command on files runs before it is suspected. The
+// search costs what a walk over the files does and changes nothing, so a
+// command that is merely slow goes on.
+const stuckAfter = time.Second
+
+// watchPipes ends a command on the work tree with *Stuck as its cause when the
+// command waits for a pipe. The result must be called when the command ended.
+func watchPipes(ctx context.Context, workTree string, end context.CancelCauseFunc) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTimer(stuckAfter)
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+			if found := pipes(ctx, workTree); len(found) > 0 {
+				end(&Stuck{Paths: found})
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// mostPipes bounds what an error names.
+const mostPipes = 10
+
+// pipes lists the pipes that git would open.
+func pipes(ctx context.Context, workTree string) []string {
+	var found []string
+	root, err := os.OpenRoot(workTree)
+	if err != nil {
+		return nil // git tells
+	}
+	defer func() { _ = root.Close() }() // only looked through
+	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil || len(found) == mostPipes:
+			return fs.SkipAll
+		case err != nil:
+			return nil // git cannot look there either
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		case d.Type()&os.ModeNamedPipe != 0 && strings.HasPrefix(d.Name(), ".git"):
+			found = append(found, p)
+		}
+		return nil
+	})
+	slices.Sort(found)
+	return found
 }

@@ -22,13 +22,13 @@ func TestCancellationKillsTheProcessGroup(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	script := "#!/bin/sh\nif [ \"$3\" = version ] || [ \"$#\" -lt 3 ]; then :; fi\ncase \"$*\" in *version) echo git version 2.39.5; exit;; esac\nsleep 600 & echo $! > " + pidFile + ".tmp; mv " + pidFile + ".tmp " + pidFile + "; wait\n"
 	gittest.Program(t, fake, script)
-	h, err := git.NewHost(t.Context(), git.Options{Binary: fake})
+	h, err := git.NewProgram(t.Context(), git.Options{Binary: fake})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { _, err := h.At(find(t, r.Dir)).Head(ctx); done <- err }()
+	go func() { _, err := h.At(find(t, r.Dir)).Refs().Head(ctx); done <- err }()
 	pid := waitFor(t, pidFile)
 	cancel()
 	if err := <-done; agency.KindOf(err) != agency.KindTransient || !errors.Is(err, context.Canceled) {
@@ -68,19 +68,19 @@ func gone(t *testing.T, pid string) {
 
 func TestOutputCap(t *testing.T) {
 	r := gittest.New(t, "a", strings.Repeat("x", 4096))
-	h, err := git.NewHost(t.Context(), git.Options{OutputCap: 1024})
+	h, err := git.NewProgram(t.Context(), git.Options{OutputCap: 1024})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = h.At(find(t, r.Dir)).Tree(t.Context(), r.Rev("HEAD"))
+	_, err = h.At(find(t, r.Dir)).Objects().Tree(t.Context(), r.Rev("HEAD"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := h.At(find(t, r.Dir)).Blob(t.Context(), r.Rev("HEAD"), "a", 1000)
+	b, err := h.At(find(t, r.Dir)).Objects().Blob(t.Context(), r.Rev("HEAD"), "a", 1000)
 	if !git.IsTooLong(err) || agency.KindOf(err) != agency.KindExhausted || len(b) != 1000 {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
-	if b, err = h.At(find(t, r.Dir)).Blob(t.Context(), r.Rev("HEAD"), "a", 4096); err != nil || len(b) != 4096 {
+	if b, err = h.At(find(t, r.Dir)).Objects().Blob(t.Context(), r.Rev("HEAD"), "a", 4096); err != nil || len(b) != 4096 {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
 }
@@ -99,13 +99,13 @@ func TestASlowReaderGetsEverything(t *testing.T) {
 	r := gittest.New(t, "a", strings.Repeat("x", 4096))
 	d := host(t).At(find(t, r.Dir))
 	var w slow
-	if err := d.ContentTo(t.Context(), agency.OID(r.Git("rev-parse", "HEAD:a")), &w); err != nil || w.Len() != 4096 {
+	if err := d.Objects().SmudgedTo(t.Context(), agency.OID(r.Git("rev-parse", "HEAD:a")), "a", &w); err != nil || w.Len() != 4096 {
 		t.Errorf("%d bytes, %v", w.Len(), err)
 	}
 }
 
 // fakeGit is git with something before it.
-func fakeGit(t *testing.T, first string) *git.Host {
+func fakeGit(t *testing.T, first string) *git.Program {
 	t.Helper()
 	fake := filepath.Join(t.TempDir(), "git")
 	real, err := exec.LookPath("git")
@@ -113,7 +113,7 @@ func fakeGit(t *testing.T, first string) *git.Host {
 		t.Fatal(err)
 	}
 	gittest.Program(t, fake, "#!/bin/sh\n"+first+"\nexec "+real+" \"$@\"\n")
-	h, err := git.NewHost(t.Context(), git.Options{Binary: fake})
+	h, err := git.NewProgram(t.Context(), git.Options{Binary: fake})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,18 +141,18 @@ func TestSendWaitsForWhoReceives(t *testing.T) {
 			random := make([]byte, 112<<10)                 // what two pipes of the kernel hold
 			_, _ = rand.NewChaCha8([32]byte{}).Read(random) // never fails
 			gittest.WriteFiles(t, work.WorkTree, "big", string(random))
-			if _, err := work.AddAll(t.Context()); err != nil {
+			if _, err := work.Index().AddAll(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			tree, err := work.WriteTree(t.Context())
+			tree, err := work.Index().WriteTree(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			two, err := d.CommitTree(t.Context(), tree, []agency.OID{base}, "two", git.Identity{})
+			two, err := d.Commits().Write(t.Context(), tree, []agency.OID{base}, "two", git.Identity{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = d.Send(t.Context(), loc.Objects(), []agency.OID{two}, []agency.OID{base})
+			err = d.Transfer().Send(t.Context(), loc.Objects(), git.Sending{Tips: []agency.OID{two}, Not: []agency.OID{base}})
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%v, want %s", err, c.want)

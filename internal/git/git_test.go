@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func host(t testing.TB) *git.Host {
+func host(t testing.TB) *git.Program {
 	t.Helper()
 	home := t.TempDir()
-	h, err := git.NewHost(t.Context(), git.Options{Getenv: func(k string) string {
+	h, err := git.NewProgram(t.Context(), git.Options{Getenv: func(k string) string {
 		switch k {
 		case "HOME":
 			return home
@@ -49,7 +49,7 @@ func TestVersionIsRefusedBelow238(t *testing.T) {
 	} {
 		fake := filepath.Join(t.TempDir(), "git")
 		gittest.Program(t, fake, "#!/bin/sh\necho git version '"+line+"'\n")
-		_, err := git.NewHost(t.Context(), git.Options{Binary: fake})
+		_, err := git.NewProgram(t.Context(), git.Options{Binary: fake})
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", line, err)
 		}
@@ -57,7 +57,7 @@ func TestVersionIsRefusedBelow238(t *testing.T) {
 			t.Errorf("%s: kind %v, mend %q", line, agency.KindOf(err), agency.MendOf(err))
 		}
 	}
-	if _, err := git.NewHost(t.Context(), git.Options{Binary: "/no/such/git"}); agency.MendOf(err) == "" {
+	if _, err := git.NewProgram(t.Context(), git.Options{Binary: "/no/such/git"}); agency.MendOf(err) == "" {
 		t.Errorf("missing git: %v", err)
 	}
 }
@@ -103,22 +103,73 @@ func TestFindSubmodule(t *testing.T) {
 	if loc.GitDir != filepath.Join(r.Dir, ".git", "modules", "lib") {
 		t.Errorf("submodule: %+v", loc)
 	}
+	r.Git("-C", loc.WorkTree, "sparse-checkout", "set", "--cone") // moves what leads back to another file
+	if find(t, loc.WorkTree) != loc || !loc.Recorded() {
+		t.Errorf("sparse submodule: %+v", loc)
+	}
+}
+
+// TestFindAsksTheRepository: a folder that only says whose checkout it is does
+// not count; one that the repository's records lead to does.
+func TestFindAsksTheRepository(t *testing.T) {
+	r := gittest.New(t, "a.txt", "a\n")
+	dir, common := filepath.Dir(r.Dir), filepath.Join(r.Dir, ".git")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	r.Git("worktree", "add", "-q", "-b", "side", at("linked"))
+	r.Git("worktree", "add", "-q", "-b", "gone", at("before"))
+	r.Git("clone", "-q", "--bare", r.Dir, at("bare"))
+	r.Git("clone", "-q", "--separate-git-dir", at("apart"), r.Dir, at("parted"))
+	file := func(text string) func(string) error {
+		return func(dot string) error { return os.WriteFile(dot, []byte("gitdir: "+text+"\n"), 0o600) }
+	}
+	forged := map[string]func(dot string) error{
+		"a file to the repository": file(common),
+		"a link to the repository": func(dot string) error { return os.Symlink(common, dot) },
+		"a file to a worktree":     file(filepath.Join(common, "worktrees", "linked")),
+		"a file to a bare one":     file(at("bare")),
+		"a folder of its own": func(dot string) error {
+			return errors.Join(os.Mkdir(dot, 0o700), os.WriteFile(filepath.Join(dot, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600),
+				os.WriteFile(filepath.Join(dot, "commondir"), []byte(common+"\n"), 0o600),
+				os.WriteFile(filepath.Join(dot, "gitdir"), []byte(dot+"\n"), 0o600))
+		},
+	}
+	for name, make := range forged {
+		fake := at(strings.ReplaceAll(name, " ", "-"))
+		if err := errors.Join(os.Mkdir(fake, 0o700), make(filepath.Join(fake, ".git"))); err != nil {
+			t.Fatal(err)
+		}
+		if loc, err := git.Find(fake); agency.KindOf(err) != agency.KindInvalid || agency.MendOf(err) == "" {
+			t.Errorf("%s: %+v, %v", name, loc, err)
+		}
+	}
+	if err := os.Rename(at("before"), at("after")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := git.Find(at("after")); !strings.Contains(agency.MendOf(err), "git worktree repair") {
+		t.Errorf("moved: %v", err)
+	}
+	r.Git("-C", at("after"), "worktree", "repair")
+	for where, recorded := range map[string]bool{r.Dir: true, at("linked"): true, at("after"): true, at("parted"): false} {
+		if loc := find(t, where); loc.WorkTree != where || loc.Recorded() != recorded {
+			t.Errorf("%s: %+v, recorded: %v", where, loc, loc.Recorded())
+		}
+	}
 }
 
 func TestHead(t *testing.T) {
 	h := host(t)
 	unborn := gittest.Init(t)
-	got, err := h.At(find(t, unborn.Dir)).Head(t.Context())
+	got, err := h.At(find(t, unborn.Dir)).Refs().Head(t.Context())
 	if err != nil || !got.Unborn() || got.Ref != "refs/heads/main" {
 		t.Errorf("unborn: %+v %v", got, err)
 	}
 	r := gittest.New(t, "a", "1")
-	got, err = h.At(find(t, r.Dir)).Head(t.Context())
+	got, err = h.At(find(t, r.Dir)).Refs().Head(t.Context())
 	if err != nil || got.Commit != r.Rev("HEAD") || got.Detached() {
 		t.Errorf("branch: %+v %v", got, err)
 	}
 	r.Git("checkout", "-q", "--detach")
-	got, err = h.At(find(t, r.Dir)).Head(t.Context())
+	got, err = h.At(find(t, r.Dir)).Refs().Head(t.Context())
 	if err != nil || got.Commit != r.Rev("HEAD") || !got.Detached() {
 		t.Errorf("detached: %+v %v", got, err)
 	}
@@ -128,17 +179,15 @@ func TestResolveRefusesOptionsAndNothing(t *testing.T) {
 	h := host(t)
 	r := gittest.New(t, "a", "1")
 	d := h.At(find(t, r.Dir))
-	if id, err := d.ResolveCommit(t.Context(), "main"); err != nil || id != r.Rev("HEAD") {
-		t.Errorf("main: %s %v", id, err)
-	}
-	for rev, kind := range map[string]agency.Kind{
-		"--all": agency.KindInvalid, "": agency.KindInvalid, "a\nb": agency.KindInvalid, "nope": agency.KindNotFound,
+	for rev, kind := range map[agency.OID]agency.Kind{
+		"--all": agency.KindInvalid, "": agency.KindInvalid, "a\nb": agency.KindInvalid, "main": agency.KindInvalid,
+		agency.OID(strings.Repeat("1", 40)): agency.KindNotFound,
 	} {
-		if _, err := d.ResolveCommit(t.Context(), rev); agency.KindOf(err) != kind {
+		if _, err := d.Refs().ResolveTree(t.Context(), rev); agency.KindOf(err) != kind {
 			t.Errorf("%q: %v", rev, err)
 		}
 	}
-	if _, err := d.Blob(t.Context(), "--output=/tmp/x", "a", 1<<20); agency.KindOf(err) != agency.KindInvalid {
+	if _, err := d.Objects().Blob(t.Context(), "--output=/tmp/x", "a", 1<<20); agency.KindOf(err) != agency.KindInvalid {
 		t.Errorf("an option passed for an id: %v", err)
 	}
 }
@@ -151,34 +200,34 @@ func TestUpdateRefSwapsOrSaysWhy(t *testing.T) {
 	d := h.At(find(t, r.Dir))
 	ctx := t.Context()
 	const ref = "refs/heads/agency/run/main"
-	if err := d.UpdateRef(ctx, ref, one, "", "start", git.Identity{}); err != nil {
+	if err := d.Refs().Update(ctx, ref, one, "", "start", git.Identity{}); err != nil {
 		t.Fatal(err)
 	}
 	moved := (*git.Moved)(nil)
-	if err := d.UpdateRef(ctx, ref, two, "", "again", git.Identity{}); !errors.As(err, &moved) || moved.Got != one {
+	if err := d.Refs().Update(ctx, ref, two, "", "again", git.Identity{}); !errors.As(err, &moved) || moved.Got != one {
 		t.Errorf("create twice: %v", err)
 	}
-	if err := d.UpdateRef(ctx, ref, one, two, "wrong", git.Identity{}); !errors.As(err, &moved) || moved.Got != one || agency.KindOf(err) != agency.KindConflict {
+	if err := d.Refs().Update(ctx, ref, one, two, "wrong", git.Identity{}); !errors.As(err, &moved) || moved.Got != one || agency.KindOf(err) != agency.KindConflict {
 		t.Errorf("moved underneath: %v", err)
 	}
-	if err := d.UpdateRef(ctx, ref, two, one, "on", git.Identity{}); err != nil {
+	if err := d.Refs().Update(ctx, ref, two, one, "on", git.Identity{}); err != nil {
 		t.Fatal(err)
 	}
 	blocked := (*git.Blocked)(nil)
-	if err := d.UpdateRef(ctx, "refs/heads/main/x", one, "", "in the way", git.Identity{}); !errors.As(err, &blocked) || blocked.By != "refs/heads/main" {
+	if err := d.Refs().Update(ctx, "refs/heads/main/x", one, "", "in the way", git.Identity{}); !errors.As(err, &blocked) || blocked.By != "refs/heads/main" {
 		t.Errorf("below a branch: %v", err)
 	}
-	if err := d.UpdateRef(ctx, "refs/heads/agency", one, "", "in the way", git.Identity{}); !errors.As(err, &blocked) || blocked.By != ref {
+	if err := d.Refs().Update(ctx, "refs/heads/agency", one, "", "in the way", git.Identity{}); !errors.As(err, &blocked) || blocked.By != ref {
 		t.Errorf("above a branch: %v", err)
 	}
 	lock := filepath.Join(r.Dir, ".git", filepath.FromSlash(ref)+".lock")
 	gittest.WriteFiles(t, r.Dir, ".git/"+ref+".lock", "")
 	locked := (*git.Locked)(nil)
-	if err := d.UpdateRef(ctx, ref, one, two, "locked", git.Identity{}); !errors.As(err, &locked) || locked.Path != lock || !strings.Contains(agency.MendOf(err), "rm ") {
+	if err := d.Refs().Update(ctx, ref, one, two, "locked", git.Identity{}); !errors.As(err, &locked) || locked.Path != lock || !strings.Contains(agency.MendOf(err), "rm ") {
 		t.Errorf("stale lock: %v", err)
 	}
 	for _, bad := range []string{"main", "refs/heads/../x", "refs/heads/a..b", "refs/heads/x.lock", "refs/heads/a b", "-d"} {
-		if err := d.UpdateRef(ctx, bad, one, "", "", git.Identity{}); agency.KindOf(err) != agency.KindInvalid {
+		if err := d.Refs().Update(ctx, bad, one, "", "", git.Identity{}); agency.KindOf(err) != agency.KindInvalid {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -226,10 +275,7 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	}
 	loc := find(t, r.Dir)
 	ctx := t.Context()
-	base, err := h.At(loc).ResolveCommit(ctx, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := r.Rev("main")
 	cfg, err := h.ReadConfig(ctx, loc)
 	if err != nil {
 		t.Fatal(err)
@@ -244,25 +290,27 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 	user := h.At(loc).WithConfig(settings.Neutral...)
 	private := private(t, h, loc, settings)
 	work, two := change(t, private, base)
-	if err := private.Send(ctx, loc.Objects(), []agency.OID{two}, []agency.OID{base}); err != nil {
+	if err := private.Transfer().Send(ctx, loc.Objects(), git.Sending{Tips: []agency.OID{two}, Not: []agency.OID{base}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := user.UpdateRef(ctx, "refs/heads/agency/r/main", two, "", "x", git.Identity{}); err != nil {
+	if err := user.Refs().Update(ctx, "refs/heads/agency/r/main", two, "", "x", git.Identity{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, do := range map[string]func() error{
-		"log":       func() error { _, err := user.Log(ctx, two, git.LogOptions{}); return err },
-		"patch":     func() error { _, _, err := private.Patch(ctx, base, two, 1<<20, git.PatchOptions{}); return err },
-		"patch at":  func() error { _, _, err := user.Patch(ctx, base, two, 1<<20, git.PatchOptions{}); return err },
-		"merge":     func() error { _, err := private.MergeTree(ctx, base, two); return err },
-		"worktrees": func() error { _, err := user.Worktrees(ctx); return err },
-		"blob":      func() error { _, err := user.Blob(ctx, two, "a.txt", 1<<20); return err },
-		"smudged":   func() error { return private.SmudgedTo(ctx, blobOf(t, private, two, "a.txt"), "a.txt", io.Discard) },
+		"log":       func() error { _, err := user.Commits().Log(ctx, two, git.LogOptions{}); return err },
+		"patch":     func() error { _, _, err := private.Diff().Patch(ctx, base, two, 1<<20, git.PatchOptions{}); return err },
+		"patch at":  func() error { _, _, err := user.Diff().Patch(ctx, base, two, 1<<20, git.PatchOptions{}); return err },
+		"merge":     func() error { _, err := private.Commits().Merge(ctx, base, two); return err },
+		"worktrees": func() error { _, err := user.Refs().Worktrees(ctx); return err },
+		"blob":      func() error { _, err := user.Objects().Blob(ctx, two, "a.txt", 1<<20); return err },
+		"smudged": func() error {
+			return private.Objects().SmudgedTo(ctx, blobOf(t, private, two, "a.txt"), "a.txt", io.Discard)
+		},
 		"advance": func() error {
-			if err := work.Checkout(ctx, base); err != nil {
+			if err := work.Files().Checkout(ctx, base); err != nil {
 				return err
 			}
-			return work.Advance(ctx, base, two)
+			return work.Files().Advance(ctx, base, two)
 		},
 	} {
 		if err := do(); err != nil {
@@ -278,7 +326,7 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 }
 
 // private is a git directory of our own beside the user's repository.
-func private(t testing.TB, h *git.Host, loc git.Location, s git.Settings) git.Dir {
+func private(t testing.TB, h *git.Program, loc git.Location, s git.Settings) git.Dir {
 	t.Helper()
 	borrow, err := git.ObjectDirs(loc.Objects())
 	if err != nil {
@@ -297,22 +345,22 @@ func change(t testing.TB, d git.Dir, base agency.OID) (git.Dir, agency.OID) {
 	ctx := t.Context()
 	root := t.TempDir()
 	work := d.WithWorkTree(root, filepath.Join(d.GitDir, "index-test"))
-	if err := work.Checkout(ctx, base); err != nil {
+	if err := work.Files().Checkout(ctx, base); err != nil {
 		t.Fatal(err)
 	}
 	gittest.WriteFiles(t, root, "a.txt", "two\n", "new/file.txt", "n\n")
-	added, err := work.AddAll(ctx)
+	added, err := work.Index().AddAll(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(git.Added{Paths: []string{"a.txt", "new/file.txt"}, Exact: true}, added); diff != "" {
 		t.Error(diff)
 	}
-	tree, err := work.WriteTree(ctx)
+	tree, err := work.Index().WriteTree(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit, err := d.CommitTree(ctx, tree, []agency.OID{base}, "two\n\nAgency-Step: k\n", git.Identity{Name: "Ada", Email: "ada@example.org"})
+	commit, err := d.Commits().Write(ctx, tree, []agency.OID{base}, "two\n\nAgency-Step: k\n", git.Identity{Name: "Ada", Email: "ada@example.org"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +369,7 @@ func change(t testing.TB, d git.Dir, base agency.OID) (git.Dir, agency.OID) {
 
 func blobOf(t testing.TB, d git.Dir, tree agency.OID, path string) agency.OID {
 	t.Helper()
-	entries, err := d.Tree(t.Context(), tree)
+	entries, err := d.Objects().Tree(t.Context(), tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +393,7 @@ func TestSendChecksAndIsIdempotent(t *testing.T) {
 		t.Fatal("the commit is in the user's repository before it was sent")
 	}
 	for range 2 {
-		if err := d.Send(t.Context(), loc.Objects(), []agency.OID{two}, []agency.OID{base}); err != nil {
+		if err := d.Transfer().Send(t.Context(), loc.Objects(), git.Sending{Tips: []agency.OID{two}, Not: []agency.OID{base}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -360,11 +408,11 @@ func TestSendChecksAndIsIdempotent(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := agency.OID(strings.TrimSpace(string(out)))
-	bad, err := d.CommitTree(t.Context(), tree, []agency.OID{base}, "bad", git.Identity{})
+	bad, err := d.Commits().Write(t.Context(), tree, []agency.OID{base}, "bad", git.Identity{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Send(t.Context(), loc.Objects(), []agency.OID{bad}, []agency.OID{base}); err == nil {
+	if err := d.Transfer().Send(t.Context(), loc.Objects(), git.Sending{Tips: []agency.OID{bad}, Not: []agency.OID{base}}); err == nil {
 		t.Error("a symbolic link .gitmodules was let in")
 	}
 }
@@ -381,11 +429,11 @@ func TestMergeTree(t *testing.T) {
 	r.Write("a.txt", "theirs\n")
 	clash := r.Commit("clash")
 	d := private(t, h, find(t, r.Dir), git.Settings{})
-	m, err := d.MergeTree(t.Context(), ours, clean)
+	m, err := d.Commits().Merge(t.Context(), ours, clean)
 	if err != nil || len(m.Conflicts) != 0 {
 		t.Fatalf("%+v %v", m, err)
 	}
-	m, err = d.MergeTree(t.Context(), ours, clash)
+	m, err = d.Commits().Merge(t.Context(), ours, clash)
 	if err != nil || len(m.Conflicts) != 1 || m.Conflicts[0] != "a.txt" || !strings.Contains(m.Messages, "CONFLICT") {
 		t.Errorf("%+v %v", m, err)
 	}
@@ -407,7 +455,7 @@ func TestTrailerIsReadFromTheLastParagraphOnly(t *testing.T) {
 func TestSettingsAreReadAsData(t *testing.T) {
 	home := t.TempDir()
 	gittest.WriteFiles(t, home, ".gitconfig", "[user]\n\tname = Gräfin <evil>\n\temail = g@example.org\n[core]\n\texcludesFile = ~/ig\n\tautocrlf = input\n[commit]\n\tgpgsign\n", "ig", "*.swp")
-	h, err := git.NewHost(t.Context(), git.Options{Getenv: func(k string) string {
+	h, err := git.NewProgram(t.Context(), git.Options{Getenv: func(k string) string {
 		return map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1"}[k]
 	}})
 	if err != nil {

@@ -19,7 +19,7 @@ func TestLogChanges(t *testing.T) {
 	r.Write("b c.txt", "b\n")
 	last := r.Commit("last")
 	d := private(t, host(t), find(t, r.Dir), git.Settings{})
-	got, err := d.LogChanges(t.Context(), last, base)
+	got, err := d.Diff().LogChanges(t.Context(), last, base)
 	if err != nil || len(got) != 3 || got[0].Commit != last || got[2].Commit != first || got[0].Tree != r.Rev(string(last)+"^{tree}") {
 		t.Fatalf("%+v %v", got, err)
 	}

@@ -1,82 +1,90 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
 	"agency/internal/agency"
 )
 
+// Objects reads and writes blobs and trees.
+type Objects struct{ dir Dir }
+
 // Blob is the content of a file of a tree or commit, at most most bytes of it:
 // an agent's file may have any size. KindNotFound where the tree has no such
 // file; IsTooLong, beside what was read, where it has more.
-func (d Dir) Blob(ctx context.Context, tree agency.OID, path string, most int64) ([]byte, error) {
+func (o Objects) Blob(ctx context.Context, tree agency.OID, path string, most int64) ([]byte, error) {
 	if err := checkOID(tree); err != nil {
 		return nil, err
 	}
 	if path == "" || strings.ContainsRune(path, 0) {
 		return nil, agency.Errorf(agency.KindInvalid, "%q is no path", path)
 	}
-	return d.blob(ctx, string(tree)+":"+path, most)
+	return o.blob(ctx, string(tree)+":"+path, most)
 }
 
 // Content is the content of a blob, as Blob gives a file's.
-func (d Dir) Content(ctx context.Context, id agency.OID, most int64) ([]byte, error) {
+func (o Objects) Content(ctx context.Context, id agency.OID, most int64) ([]byte, error) {
 	if err := checkOID(id); err != nil {
 		return nil, err
 	}
-	return d.blob(ctx, string(id), most)
-}
-
-// ContentTo writes the content of a blob of any size to w. An error of w ends
-// it.
-func (d Dir) ContentTo(ctx context.Context, id agency.OID, w io.Writer) error {
-	if err := checkOID(id); err != nil {
-		return err
-	}
-	return d.stream(ctx, w, "cat-file", "blob", string(id))
+	return o.blob(ctx, string(id), most)
 }
 
 // SmudgedTo writes the content of a blob as a checkout would write it at path.
-func (d Dir) SmudgedTo(ctx context.Context, id agency.OID, path string, w io.Writer) error {
+func (o Objects) SmudgedTo(ctx context.Context, id agency.OID, path string, w io.Writer) error {
 	if err := checkOID(id); err != nil {
 		return err
 	}
-	return d.stream(ctx, w, "cat-file", "--filters", "--path="+path, string(id))
+	return o.dir.stream(ctx, w, "cat-file", "--filters", "--path="+path, string(id))
 }
 
-func (d Dir) blob(ctx context.Context, name string, most int64) ([]byte, error) {
-	out, err := d.host.run(ctx, command{dir: &d, args: []string{"cat-file", "blob", name}, most: most})
+func (o Objects) blob(ctx context.Context, name string, most int64) ([]byte, error) {
+	out, err := o.dir.program.run(ctx, command{dir: &o.dir, args: []string{"cat-file", "blob", name}, most: most})
 	if f := (*Failure)(nil); errors.As(err, &f) {
 		return nil, agency.Errorf(agency.KindNotFound, "%s: %w", name, err)
 	}
 	return out, err
 }
 
+// Size is how many bytes a file of a tree or commit has.
+func (o Objects) Size(ctx context.Context, tree agency.OID, path string) (int64, error) {
+	if err := checkOID(tree); err != nil {
+		return 0, err
+	}
+	out, err := o.dir.run(ctx, "cat-file", "-s", string(tree)+":"+path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+}
+
 // Tree lists the files of a tree or commit, recursively.
-func (d Dir) Tree(ctx context.Context, tree agency.OID) ([]Entry, error) {
-	return d.lsTree(ctx, tree, "-r")
+func (o Objects) Tree(ctx context.Context, tree agency.OID) ([]Entry, error) {
+	return o.lsTree(ctx, tree, "-r")
 }
 
 // Folders lists the folders of a tree or commit, recursively, without the root.
-func (d Dir) Folders(ctx context.Context, tree agency.OID) ([]Entry, error) {
-	return d.lsTree(ctx, tree, "-r", "-d")
+func (o Objects) Folders(ctx context.Context, tree agency.OID) ([]Entry, error) {
+	return o.lsTree(ctx, tree, "-r", "-d")
 }
 
-func (d Dir) lsTree(ctx context.Context, tree agency.OID, flags ...string) ([]Entry, error) {
+func (o Objects) lsTree(ctx context.Context, tree agency.OID, flags ...string) ([]Entry, error) {
 	if err := checkOID(tree); err != nil {
 		return nil, err
 	}
 	args := append([]string{"ls-tree", "-z", "--full-tree"}, flags...)
-	out, err := d.run(ctx, append(args, string(tree))...)
+	out, err := o.dir.run(ctx, append(args, string(tree))...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,188 +104,182 @@ func (d Dir) lsTree(ctx context.Context, tree agency.OID, flags ...string) ([]En
 	return entries, nil
 }
 
-// Commit is one commit as the log shows it.
-type Commit struct {
-	ID      agency.OID
-	Tree    agency.OID
-	Parents []agency.OID
-	Author  Identity
-	Time    time.Time
-	Message string // raw, with trailers
+// Entry is a file of an index or a tree.
+type Entry struct {
+	Mode  uint32 // as git writes it: 0o100644, 0o100755, 0o120000, 0o160000
+	ID    agency.OID
+	Stage int // other than 0: unmerged
+	Path  string
 }
 
-// Trailer is the value of a trailer of the message's last paragraph, "" where
-// it has none. Only our own form "Key: value" is read.
-func (c Commit) Trailer(key string) string {
-	body := strings.TrimRight(c.Message, "\n")
-	last := body[strings.LastIndex(body, "\n\n")+1:]
-	if !strings.Contains(body, "\n\n") {
-		return ""
+// Modes of entries.
+const (
+	ModeFile    = 0o100644
+	ModeExec    = 0o100755
+	ModeSymlink = 0o120000
+	ModeGitlink = 0o160000
+)
+
+// clear makes an absent side the zero Entry but for its path.
+func (e *Entry) clear() {
+	if e.Mode == 0 {
+		e.ID = ""
 	}
-	for line := range strings.Lines(last) {
-		if v, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), key+": "); ok {
-			return v
-		}
-	}
-	return ""
 }
 
-// LogOptions narrow a log.
-type LogOptions struct {
-	Not         []agency.OID // leave out what these reach
-	Limit       int          // 0: all
-	FirstParent bool
-	Path        string // only commits that touch it
-}
-
-// Log lists commits from head backwards.
-func (d Dir) Log(ctx context.Context, head agency.OID, opts LogOptions) ([]Commit, error) {
-	if err := checkOID(append([]agency.OID{head}, opts.Not...)...); err != nil {
-		return nil, err
-	}
-	args := []string{"log", "-z", "--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--encoding=UTF-8", "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%B"}
-	if opts.Limit > 0 {
-		args = append(args, "--max-count="+strconv.Itoa(opts.Limit))
-	}
-	if opts.FirstParent {
-		args = append(args, "--first-parent")
-	}
-	args = append(args, string(head))
-	for _, id := range opts.Not {
-		args = append(args, "^"+string(id))
-	}
-	args = append(args, "--")
-	if opts.Path != "" {
-		args = append(args, opts.Path)
-	}
-	out, err := d.run(ctx, args...)
-	if err != nil {
-		return nil, err
-	}
-	return parseLog(out)
-}
-
-func parseLog(out []byte) ([]Commit, error) {
-	const width = 7
-	parts := fields(out)
-	if len(parts)%width != 0 {
-		return nil, agency.Errorf(agency.KindInternal, "git log wrote %d fields", len(parts))
-	}
-	var commits []Commit
-	for i := 0; i < len(parts); i += width {
-		p := parts[i : i+width]
-		at, err := strconv.ParseInt(p[5], 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("git log: %w", err)
-		}
-		c := Commit{
-			ID: agency.OID(p[0]), Tree: agency.OID(p[1]), Author: Identity{Name: p[3], Email: p[4]},
-			Time: time.Unix(at, 0).UTC(), Message: p[6],
-		}
-		for _, id := range strings.Fields(p[2]) {
-			c.Parents = append(c.Parents, agency.OID(id))
-		}
-		commits = append(commits, c)
-	}
-	return commits, nil
-}
-
-// CommitTree writes a commit. The message is taken as it is, apart from bytes
-// that are not UTF-8 and NUL. Nothing is signed and no hook runs.
-func (d Dir) CommitTree(ctx context.Context, tree agency.OID, parents []agency.OID, message string, by Identity) (agency.OID, error) {
-	return d.commit(ctx, "--no-gpg-sign", tree, parents, message, by, nil, nil)
-}
-
-func (d Dir) commit(ctx context.Context, sign string, tree agency.OID, parents []agency.OID, message string, by Identity, config, env []string) (agency.OID, error) {
-	if err := checkOID(append([]agency.OID{tree}, parents...)...); err != nil {
-		return "", err
-	}
-	args := []string{"commit-tree", sign}
-	for _, p := range parents {
-		args = append(args, "-p", string(p))
-	}
-	message = strings.ReplaceAll(strings.ToValidUTF8(message, "?"), "\x00", "")
-	out, err := d.host.run(ctx, command{
-		dir: &d, args: append(args, string(tree)), env: append(by.env(d.host.opts.Now()), env...),
-		stdin: strings.NewReader(message), config: append([]string{"i18n.commitEncoding=UTF-8"}, config...),
-	})
+// WriteBlob stores a content as it is.
+func (o Objects) WriteBlob(ctx context.Context, content []byte) (agency.OID, error) {
+	out, err := o.dir.feed(ctx, bytes.NewReader(content), "hash-object", "-w", "--no-filters", "--stdin")
 	if err != nil {
 		return "", err
 	}
 	return parseOID(out)
 }
 
-// MergeBase is the best common ancestor of two commits, "" where there is
-// none.
-func (d Dir) MergeBase(ctx context.Context, a, b agency.OID) (agency.OID, error) {
-	if err := checkOID(a, b); err != nil {
-		return "", err
-	}
-	out, err := d.run(ctx, "merge-base", string(a), string(b))
-	if f := (*Failure)(nil); errors.As(err, &f) && f.Status == 1 {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return parseOID(out)
+// Reader reads any number of blobs through one process of git, which it starts
+// when first asked. It may be used by several goroutines; what has the Reader
+// closes it.
+type Reader struct {
+	dir Dir
+
+	mu      sync.Mutex
+	process *batch // nil: none runs
 }
 
-// IsAncestor tells whether a is reachable from b.
-func (d Dir) IsAncestor(ctx context.Context, a, b agency.OID) (bool, error) {
-	if err := checkOID(a, b); err != nil {
-		return false, err
-	}
-	_, err := d.run(ctx, "merge-base", "--is-ancestor", string(a), string(b))
-	if f := (*Failure)(nil); errors.As(err, &f) && f.Status == 1 {
-		return false, nil
-	}
-	return err == nil, err
+// Reader gives a reader of the repository's blobs.
+func (o Objects) Reader() *Reader { return &Reader{dir: o.dir} }
+
+// batch is a process that answers with the blobs it is asked for by name.
+type batch struct {
+	ask    *os.File
+	answer *bufio.Reader
+	output *os.File
+	cancel context.CancelFunc
+	ended  chan error
 }
 
-// Send copies the objects that tips reach and not does not into the folder of
-// objects of another repository, checked (fsck) and synced to disk before it
-// returns. Sending twice is harmless.
-func (d Dir) Send(ctx context.Context, objects string, tips, not []agency.OID) error {
-	if err := checkOID(append(tips[:len(tips):len(tips)], not...)...); err != nil {
+// Content reads a blob of at most most bytes: IsTooLong tells of a larger one.
+func (r *Reader) Content(ctx context.Context, id agency.OID, most int64) ([]byte, error) {
+	var out bytes.Buffer
+	err := r.read(ctx, id, most, &out)
+	if err != nil || out.Len() == 0 {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// ContentTo writes the content of a blob of any size to w. An error of w ends
+// it.
+func (r *Reader) ContentTo(ctx context.Context, id agency.OID, w io.Writer) error {
+	return r.read(ctx, id, math.MaxInt64, w)
+}
+
+func (r *Reader) read(ctx context.Context, id agency.OID, most int64, w io.Writer) error {
+	if err := checkOID(id); err != nil {
 		return err
 	}
-	var revs bytes.Buffer
-	for _, id := range tips {
-		fmt.Fprintln(&revs, id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() != nil { // else who has left may still get an answer, or not
+		return context.Cause(ctx)
 	}
-	for _, id := range not {
-		fmt.Fprintln(&revs, "^"+string(id))
-	}
-	r, w, err := os.Pipe()
+	size, err := r.find(ctx, id)
 	if err != nil {
-		return agency.Errorf(agency.KindTransient, "sending objects: %w", err)
+		return err
+	}
+	if size > most {
+		_ = r.stop() // its answer is on its way
+		return agency.Errorf(agency.KindExhausted, "%s has %d bytes, over %d: %w", id, size, most, errOver)
+	}
+	defer context.AfterFunc(ctx, r.process.cancel)()
+	to := &sink{w: w}
+	_, err = io.CopyN(to, r.process.answer, size)
+	if err == nil {
+		_, err = r.process.answer.Discard(len("\n"))
+	}
+	if err != nil {
+		return cmp.Or(to.err, errors.Join(r.stop(), err))
+	}
+	return nil
+}
+
+// find asks for a blob, and gives its size. A process that answers no more,
+// because its time was up or somebody ended it, has another one follow it.
+func (r *Reader) find(ctx context.Context, id agency.OID) (int64, error) {
+	for {
+		first := r.process == nil
+		if first {
+			p, err := r.dir.Objects().batch(ctx)
+			if err != nil {
+				return 0, err
+			}
+			r.process = p
+		}
+		line, err := r.process.askFor(ctx, id)
+		if err != nil {
+			if err = errors.Join(r.stop(), err); first {
+				return 0, err
+			}
+			continue
+		}
+		var kind string
+		var size int64
+		if _, err := fmt.Sscanf(line, string(id)+" %s %d", &kind, &size); err != nil {
+			return 0, agency.Errorf(agency.KindNotFound, "%s", strings.TrimSpace(line))
+		}
+		if kind != "blob" {
+			_ = r.stop()
+			return 0, agency.Errorf(agency.KindNotFound, "%s: a %s, not a file", id, kind)
+		}
+		return size, nil
+	}
+}
+
+// Close ends the process.
+func (r *Reader) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.stop()
+}
+
+// stop ends the process and tells why it had failed, if it had.
+func (r *Reader) stop() error {
+	if r.process == nil {
+		return nil
+	}
+	p := r.process
+	r.process = nil
+	p.cancel()
+	err := <-p.ended
+	_, _ = p.ask.Close(), p.output.Close()
+	return err
+}
+
+// batch starts a process, which lives as long as ctx at most.
+func (o Objects) batch(ctx context.Context) (*batch, error) {
+	in, ask, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	output, out, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, in.Close(), ask.Close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	packed := make(chan error, 1)
+	p := &batch{ask: ask, answer: bufio.NewReaderSize(output, 64<<10), output: output, cancel: cancel, ended: make(chan error, 1)}
 	go func() {
-		_, err := d.host.run(ctx, command{
-			dir: &d, stdin: &revs, stdout: w,
-			args: []string{"pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "-q"},
-		})
-		packed <- err
-		_ = w.Close() // only now does the other side see an end
+		_, err := o.dir.program.run(ctx, command{dir: &o.dir, args: []string{"cat-file", "--batch"}, stdin: in, stdout: out})
+		_, _ = in.Close(), out.Close() // so that who reads hears of the end
+		p.ended <- err
 	}()
-	into := d.WithObjects(objects).WithConfig(
-		"transfer.fsckObjects=true", "receive.fsckObjects=true",
-		"core.fsync=committed,loose-object", "core.fsyncMethod=batch")
-	_, err = d.host.run(ctx, command{dir: &into, stdin: r, args: []string{"unpack-objects", "-q", "--strict"}})
-	select {
-	case packErr := <-packed: // ended while the pipe was open: by itself
-		_ = r.Close()
-		return cmp.Or(packErr, err)
-	default:
+	return p, nil
+}
+
+// askFor asks for an object and gives the line before its content.
+func (p *batch) askFor(ctx context.Context, id agency.OID) (string, error) {
+	defer context.AfterFunc(ctx, p.cancel)()
+	if _, err := p.ask.WriteString(string(id) + "\n"); err != nil {
+		return "", err
 	}
-	_ = r.Close()
-	if err != nil {
-		cancel()
-		return cmp.Or(err, <-packed) // which this ends
-	}
-	return <-packed
+	return p.answer.ReadString('\n')
 }

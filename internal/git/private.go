@@ -3,7 +3,6 @@ package git
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,7 +38,7 @@ const globalAttributes = "attributes"
 
 // Create writes a private git directory. It is idempotent: files are replaced,
 // objects are kept.
-func (h *Host) Create(p Private) (Dir, error) {
+func (g *Program) Create(p Private) (Dir, error) {
 	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "info"} {
 		if err := os.MkdirAll(filepath.Join(p.Path, dir), 0o700); err != nil {
 			return Dir{}, Disk(err)
@@ -77,7 +76,7 @@ func (h *Host) Create(p Private) (Dir, error) {
 			return Dir{}, err
 		}
 	}
-	return h.Open(p.Path), nil
+	return g.Open(p.Path), nil
 }
 
 func (p Private) config() string {
@@ -113,58 +112,4 @@ func (p Private) config() string {
 func quote(s string) string {
 	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\x00", "")
 	return `"` + r.Replace(s) + `"`
-}
-
-func alternates(dirs []string) string {
-	var b strings.Builder
-	for _, d := range dirs {
-		b.WriteString(quoteAlternate(d))
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// quoteAlternate keeps paths that begin with a quote or a comment sign, or hold
-// a line break, in git's C-style quoting.
-func quoteAlternate(path string) string {
-	if !strings.ContainsAny(path, "\n\"#") {
-		return path
-	}
-	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-	return `"` + r.Replace(path) + `"`
-}
-
-// WriteFile replaces a file in one step: a reader, or a process that was
-// killed, sees the old or the new content, never a part. Errors have a kind.
-func WriteFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return Disk(err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return Disk(err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return Disk(err)
-}
-
-// Disk gives an error of the file system its kind: a full disk and missing
-// rights lie outside of the program. The path stands in the error's text.
-func Disk(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case isFull(err):
-		return agency.Errorf(agency.KindTransient, "disk full: %w", err).WithMend("free space on that disk")
-	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
-		return agency.Errorf(agency.KindTransient, "no right to write: %w", err).WithMend("give your user the right to write there")
-	}
-	return err
 }

@@ -7,7 +7,12 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 )
+
+// Refs reads and moves branches and other refs, and tells where HEAD and the
+// worktrees stand.
+type Refs struct{ dir Dir }
 
 // Head is what HEAD of a worktree says.
 type Head struct {
@@ -24,41 +29,32 @@ func (h Head) Detached() bool { return h.Ref == "" }
 func (h Head) Unborn() bool { return h.Commit == "" }
 
 // Head reads HEAD of the directory.
-func (d Dir) Head(ctx context.Context) (Head, error) {
+func (r Refs) Head(ctx context.Context) (Head, error) {
 	var h Head
-	out, err := d.run(ctx, "symbolic-ref", "--quiet", "HEAD")
+	out, err := r.dir.run(ctx, "symbolic-ref", "--quiet", "HEAD")
 	switch f := (*Failure)(nil); {
 	case err == nil:
 		h.Ref = strings.TrimSpace(string(out))
 	case !errors.As(err, &f) || f.Status != 1:
 		return h, err
 	}
-	h.Commit, err = d.resolve(ctx, "HEAD^{commit}")
+	h.Commit, err = r.resolve(ctx, "HEAD^{commit}")
 	if agency.KindOf(err) == agency.KindNotFound && h.Ref != "" {
 		return h, nil
 	}
 	return h, err
 }
 
-// ResolveCommit finds the commit that a person has named: a branch, a tag, an
-// id or anything else of gitrevisions(7). KindNotFound where there is none.
-func (d Dir) ResolveCommit(ctx context.Context, rev string) (agency.OID, error) {
-	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\x00\n") {
-		return "", agency.Errorf(agency.KindInvalid, "%q names no commit", rev)
-	}
-	return d.resolve(ctx, rev+"^{commit}")
-}
-
 // ResolveTree is the tree of a commit, or of a tree itself.
-func (d Dir) ResolveTree(ctx context.Context, id agency.OID) (agency.OID, error) {
+func (r Refs) ResolveTree(ctx context.Context, id agency.OID) (agency.OID, error) {
 	if err := checkOID(id); err != nil {
 		return "", err
 	}
-	return d.resolve(ctx, string(id)+"^{tree}")
+	return r.resolve(ctx, string(id)+"^{tree}")
 }
 
-func (d Dir) resolve(ctx context.Context, rev string) (agency.OID, error) {
-	out, err := d.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev)
+func (r Refs) resolve(ctx context.Context, rev string) (agency.OID, error) {
+	out, err := r.dir.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev)
 	if f := (*Failure)(nil); errors.As(err, &f) && f.Status == 1 || err == nil && len(out) == 0 {
 		return "", agency.Errorf(agency.KindNotFound, "%s does not exist in this repository", strings.TrimSuffix(rev, "^{commit}"))
 	}
@@ -71,11 +67,11 @@ func (d Dir) resolve(ctx context.Context, rev string) (agency.OID, error) {
 }
 
 // Type is the type of an object: commit, tree, blob or tag.
-func (d Dir) Type(ctx context.Context, id agency.OID) (string, error) {
+func (o Objects) Type(ctx context.Context, id agency.OID) (string, error) {
 	if err := checkOID(id); err != nil {
 		return "", err
 	}
-	out, err := d.run(ctx, "cat-file", "-t", string(id))
+	out, err := o.dir.run(ctx, "cat-file", "-t", string(id))
 	if f := (*Failure)(nil); errors.As(err, &f) {
 		return "", agency.Errorf(agency.KindNotFound, "object %s: %w", id, err)
 	}
@@ -94,13 +90,13 @@ func CheckRef(ref string) error {
 	return nil
 }
 
-// Ref is the object that a full ref name points to, "" where it does not
+// Get is the object that a full ref name points to, "" where it does not
 // exist.
-func (d Dir) Ref(ctx context.Context, ref string) (agency.OID, error) {
+func (r Refs) Get(ctx context.Context, ref string) (agency.OID, error) {
 	if err := CheckRef(ref); err != nil {
 		return "", err
 	}
-	out, err := d.run(ctx, "show-ref", "--verify", "--quiet", "--hash", "--", ref)
+	out, err := r.dir.run(ctx, "show-ref", "--verify", "--quiet", "--hash", "--", ref)
 	if f := (*Failure)(nil); errors.As(err, &f) && f.Status == 1 {
 		return "", nil
 	}
@@ -110,20 +106,20 @@ func (d Dir) Ref(ctx context.Context, ref string) (agency.OID, error) {
 	if len(out) > 0 {
 		return parseOID(out)
 	}
-	out, err = d.run(ctx, "show-ref", "--verify", "--hash", "--", ref) // --quiet prints nothing
+	out, err = r.dir.run(ctx, "show-ref", "--verify", "--hash", "--", ref) // --quiet prints nothing
 	if err != nil {
 		return "", err
 	}
 	return parseOID(out)
 }
 
-// Refs lists full ref names below a prefix such as "refs/heads/agency" with
+// Below lists full ref names below a prefix such as "refs/heads/agency" with
 // what they point to. The ref that is the prefix itself is included.
-func (d Dir) Refs(ctx context.Context, prefix string) (map[string]agency.OID, error) {
+func (r Refs) Below(ctx context.Context, prefix string) (map[string]agency.OID, error) {
 	if err := CheckRef(prefix + "/x"); err != nil {
 		return nil, err
 	}
-	out, err := d.run(ctx, "for-each-ref", "--format=%(objectname) %(refname)", prefix)
+	out, err := r.dir.run(ctx, "for-each-ref", "--format=%(objectname) %(refname)", prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +133,12 @@ func (d Dir) Refs(ctx context.Context, prefix string) (map[string]agency.OID, er
 	return refs, nil
 }
 
-// UpdateRef moves a ref from old to new in one compare-and-swap. An empty old
+// Update moves a ref from old to new in one compare-and-swap. An empty old
 // means that the ref must not exist, an empty new deletes it. Where it is
 // elsewhere the error is *Moved, where another ref's name is in the way it is
 // *Blocked, where new is not in the repository (any more) *Vanished. Reason
 // stands in the reflog, by is who moved it.
-func (d Dir) UpdateRef(ctx context.Context, ref string, new, old agency.OID, reason string, by Identity) error {
+func (r Refs) Update(ctx context.Context, ref string, new, old agency.OID, reason string, by Identity) error {
 	if err := CheckRef(ref); err != nil {
 		return err
 	}
@@ -158,33 +154,33 @@ func (d Dir) UpdateRef(ctx context.Context, ref string, new, old agency.OID, rea
 	if old == "" {
 		old = agency.OID(zero)
 	}
-	_, err := d.host.run(ctx, command{
-		dir: &d, env: by.env(d.host.opts.Now()),
+	_, err := r.dir.program.run(ctx, command{
+		dir: &r.dir, env: by.env(r.dir.program.opts.Now()),
 		config: []string{"core.fsync=committed,loose-object,reference", "core.fsyncMethod=fsync"},
-		args:   []string{"update-ref", "--no-deref", "-m", oneLine(reason), "--end-of-options", ref, string(new), string(old)},
+		args:   []string{"update-ref", "--no-deref", "-m", text.OneLine(reason, 1000), "--end-of-options", ref, string(new), string(old)},
 	})
 	if f := (*Failure)(nil); err == nil || !errors.As(err, &f) {
 		return err
 	}
-	return d.whyNotMoved(ctx, ref, string(new), string(old), zero, err)
+	return r.whyNotMoved(ctx, ref, string(new), string(old), zero, err)
 }
 
 // whyNotMoved asks the repository, not the message, why a swap was refused.
-func (d Dir) whyNotMoved(ctx context.Context, ref, new, old, zero string, cause error) error {
+func (r Refs) whyNotMoved(ctx context.Context, ref, new, old, zero string, cause error) error {
 	if old == zero {
 		old = ""
 	}
-	got, err := d.Ref(ctx, ref)
+	got, err := r.Get(ctx, ref)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
 	if got != agency.OID(old) {
 		return &Moved{Ref: ref, Want: agency.OID(old), Got: got}
 	}
-	if by, err := d.blocker(ctx, ref); err != nil || by != "" {
+	if by, err := r.blocker(ctx, ref); err != nil || by != "" {
 		return errors.Join(err, &Blocked{Ref: ref, By: by})
 	}
-	if _, err := d.Type(ctx, agency.OID(new)); new != zero && agency.KindOf(err) == agency.KindNotFound {
+	if _, err := r.dir.Objects().Type(ctx, agency.OID(new)); new != zero && agency.KindOf(err) == agency.KindNotFound {
 		return &Vanished{ID: agency.OID(new)}
 	}
 	return cause
@@ -192,22 +188,22 @@ func (d Dir) whyNotMoved(ctx context.Context, ref, new, old, zero string, cause 
 
 // Blocker is the existing ref, if any, whose name is a folder of ref or has
 // ref for a folder, so that ref cannot be created.
-func (d Dir) Blocker(ctx context.Context, ref string) (string, error) {
+func (r Refs) Blocker(ctx context.Context, ref string) (string, error) {
 	if err := CheckRef(ref); err != nil {
 		return "", err
 	}
-	return d.blocker(ctx, ref)
+	return r.blocker(ctx, ref)
 }
 
-func (d Dir) blocker(ctx context.Context, ref string) (string, error) {
+func (r Refs) blocker(ctx context.Context, ref string) (string, error) {
 	parts := strings.Split(ref, "/")
 	for i := 3; i < len(parts); i++ { // refs/heads/X at the shortest
 		above := strings.Join(parts[:i], "/")
-		if id, err := d.Ref(ctx, above); err != nil || id != "" {
+		if id, err := r.Get(ctx, above); err != nil || id != "" {
 			return above, err
 		}
 	}
-	below, err := d.Refs(ctx, ref)
+	below, err := r.Below(ctx, ref)
 	for name := range below {
 		if name != ref {
 			return name, err
@@ -216,7 +212,39 @@ func (d Dir) blocker(ctx context.Context, ref string) (string, error) {
 	return "", err
 }
 
-// oneLine keeps a text from outside in one line of a reflog.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+// Worktree is a checkout of a repository, as `git worktree list` has it.
+type Worktree struct {
+	Path   string
+	Branch string // full ref name; empty on a detached head
+	Bare   bool
+	Gone   bool // prunable: its folder is not there
+}
+
+// Worktrees lists the checkouts of a user's repository.
+func (r Refs) Worktrees(ctx context.Context) ([]Worktree, error) {
+	out, err := r.dir.run(ctx, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return nil, err
+	}
+	var trees []Worktree
+	for _, line := range strings.Split(string(out), "\x00") {
+		key, value, _ := strings.Cut(line, " ")
+		if key == "worktree" {
+			trees = append(trees, Worktree{Path: value})
+			continue
+		}
+		if len(trees) == 0 {
+			continue
+		}
+		t := &trees[len(trees)-1]
+		switch key {
+		case "branch":
+			t.Branch = value
+		case "bare":
+			t.Bare = true
+		case "prunable":
+			t.Gone = true
+		}
+	}
+	return trees, nil
 }

@@ -3,171 +3,89 @@ package host
 import (
 	"context"
 	"errors"
-	"sync"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/config"
+	"agency/internal/contractrun"
+	"agency/internal/event"
 	"agency/internal/flow"
-	"agency/internal/flow/local"
+	"agency/internal/flow/outbox"
 	"agency/internal/mode"
 	"agency/internal/registry"
 	"agency/internal/store"
 )
 
-// live is one run that this host holds.
-type live struct {
-	run       agency.Run
-	stop      context.CancelFunc
-	cancelled chan struct{} // closed when a person cancels
-	done      chan struct{} // closed when nothing of it is left
-	kick      chan struct{} // its state may have changed
-
-	mu     sync.Mutex
-	quiet  bool
-	moved  chan struct{} // closed and replaced when quiet changes
-	ending bool          // the engine has let go, what remains is to record it
-	once   sync.Once
+// executor carries the programs of runs out and records where each stands.
+type executor struct {
+	rec     *records
+	live    *Live
+	gates   *gates
+	engine  flow.Engine
+	board   *board.Board
+	ended   func()       // told when a run has left the engine
+	resumes atomic.Int64 // numbers the signals of this epoch
 }
-
-func newLive(run agency.Run, stop context.CancelFunc) *live {
-	return &live{
-		run: run, stop: stop, cancelled: make(chan struct{}), done: make(chan struct{}),
-		kick: make(chan struct{}, 1), moved: make(chan struct{}),
-	}
-}
-
-func (l *live) isQuiet() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.quiet
-}
-
-func (l *live) setQuiet(q bool) {
-	l.mu.Lock()
-	l.quiet = q
-	close(l.moved)
-	l.moved = make(chan struct{})
-	l.mu.Unlock()
-	l.poke()
-}
-
-func (l *live) setEnding() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ending = true
-}
-
-func (l *live) isEnding() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ending
-}
-
-// still waits until nothing of the run is at work.
-func (l *live) still(ctx context.Context) error {
-	for {
-		l.mu.Lock()
-		quiet, moved := l.quiet, l.moved
-		l.mu.Unlock()
-		if quiet {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-l.done:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// poke asks for a look at the run's state; looks that come close together are
-// one.
-func (l *live) poke() {
-	select {
-	case l.kick <- struct{}{}:
-	default:
-	}
-}
-
-func (l *live) cancel() { l.once.Do(func() { close(l.cancelled) }) }
 
 // begin takes a run up unless it is live already. The caller has recorded why.
-func (h *Host) begin(run agency.Run) error {
-	var c Copy
-	err := h.read(h.ctx, func(q store.Querier) (err error) {
-		c, err = ReadCopy(q, run.ID)
-		return err
-	})
+func (x *executor) begin(run agency.Run) error {
+	c, err := store.Get(x.rec.ctx, x.rec.db, ReadRunConfig, run.ID)
 	if err != nil {
 		return err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.closed, h.draining > 0:
-		return errDraining
-	case h.live[run.ID] != nil:
-		return nil
-	}
-	h.o.Board.Limit(run.ID, board.Limits{
-		MaxQueue: c.Config.Board.MaxQueueSize, ReceiveTimeout: time.Duration(c.Config.Board.ReceiveTimeoutSeconds) * time.Second,
-		Cleanup: time.Duration(c.Config.Board.CleanupIntervalSeconds) * time.Second,
-	})
-	ctx, stop := context.WithCancel(h.ctx)
+	ctx, stop := context.WithCancel(x.rec.ctx)
 	l := newLive(run, stop)
-	h.live[run.ID] = l
-	h.work.Add(1)
-	go func() {
-		defer h.work.Done()
-		h.drive(ctx, l, c)
-	}()
-	return nil
+	added, err := x.live.add(l, func() { x.drive(ctx, l, c) })
+	if !added {
+		stop()
+	}
+	return err
 }
 
 // drive executes a run until it ends, waits for what only a later host can
 // give, or is stopped; then it records where the run stands.
-func (h *Host) drive(ctx context.Context, l *live, c Copy) {
-	h.changed()
+func (x *executor) drive(ctx context.Context, l *live, c RunConfig) {
+	x.board.Limit(l.run.ID, board.Limits{
+		MaxQueue: c.Config.Board.MaxQueueSize, ReceiveTimeout: time.Duration(c.Config.Board.ReceiveTimeoutSeconds) * time.Second,
+		Cleanup: time.Duration(c.Config.Board.CleanupIntervalSeconds) * time.Second,
+	})
+	x.live.changed()
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
-		h.settle(ctx, l)
+		x.settle(ctx, l)
 	}()
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
-		h.listen(ctx, l)
+		x.listen(ctx, l)
 	}()
-	h.rearm(ctx, l.run)
+	x.gates.rearm(ctx, l.run)
 	l.poke()
-	end, err := h.execute(ctx, l, c)
+	end, err := x.execute(ctx, l, c)
 	l.setEnding() // also where it never began
 	l.stop()
 	<-settled
 	<-heard
-	h.conclude(l, end, err)
-	h.mu.Lock()
-	delete(h.live, l.run.ID)
-	h.mu.Unlock()
-	close(l.done)
-	h.noteEnd()
-	h.changed()
+	x.conclude(l, end, err)
+	x.live.remove(l)
+	x.ended()
+	x.live.changed()
 }
 
-func (h *Host) execute(ctx context.Context, l *live, c Copy) (mode.Result, error) {
+func (x *executor) execute(ctx context.Context, l *live, c RunConfig) (mode.Result, error) {
 	var end mode.Result
-	err := h.o.Engine.Run(ctx, l.run.ID, h.o.Fence, func(fc flow.Ctx) error {
+	err := x.engine.Run(ctx, l.run.ID, func(fc flow.Ctx) error {
 		r, err := program(l.run.Mode)(fc, inputOf(l.run, c))
 		end = r
 		return err
-	}, local.Hooks{Quiet: func(quiet bool) {
+	}, flow.Hooks{Quiet: func(quiet bool) {
 		l.setQuiet(quiet)
-		h.changed()
+		x.live.changed()
 	}, Ending: l.setEnding}) // who resumes it from now on waits for its end and begins it anew
 	return end, err
 }
@@ -186,15 +104,17 @@ func program(m agency.Mode) func(flow.Ctx, mode.Input) (mode.Result, error) {
 	}
 }
 
-func inputOf(run agency.Run, c Copy) mode.Input {
+func inputOf(run agency.Run, c RunConfig) mode.Input {
 	return mode.Input{
-		Run: run.ID, Goal: run.Goal, Feature: run.Feature, Base: run.Base, Target: run.Target, Land: run.Land,
-		RetryBudget: c.Config.RetryBudget, Commands: c.Commands(),
-		Triggers: c.Config.Triggers, OnError: c.Config.OnError, Routing: c.Config.RoutingRules(),
-		PlanGate:       run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
-		DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
-		Parallel:       c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
-		Review: reviewRules(c.Config.ProducerCritic), Dry: run.Dry, Plan: c.Plan, Untested: c.Untested,
+		Facts: contractrun.Facts{
+			Run: run.ID, Goal: run.Goal, Feature: run.Feature, Base: run.Base, RetryBudget: c.Config.RetryBudget, Commands: c.Commands(),
+			DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
+			Routing:        c.Config.RoutingRules(), Review: reviewRules(c.Config.ProducerCritic),
+		},
+		Target: run.Target, Land: run.Land, Triggers: c.Config.Triggers, OnError: c.Config.OnError,
+		PlanGate: run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
+		Parallel: c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
+		Dry: run.Dry, Plan: c.Plan, Untested: c.Untested,
 	}
 }
 
@@ -207,22 +127,22 @@ func reviewRules(c config.ProducerCritic) *agency.ReviewRules {
 
 // settle keeps the recorded state in step with what the run does: running,
 // waiting at a gate, or paused by a person.
-func (h *Host) settle(ctx context.Context, l *live) {
+func (x *executor) settle(ctx context.Context, l *live) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.kick:
 		}
-		err := h.record(func(tx *store.Tx) error { return h.place(tx, l) })
+		err := x.rec.must(func(tx *store.Tx) error { return place(tx, l) })
 		if err != nil {
-			h.o.Log.Error("state of a run", "run", l.run.ID, "error", err)
-			h.later(err, l.poke)
+			x.rec.log.Error("state of a run", "run", l.run.ID, "error", err)
+			x.rec.later(err, l.poke)
 		}
 	}
 }
 
-func (h *Host) place(tx *store.Tx, l *live) error {
+func place(tx *store.Tx, l *live) error {
 	run, err := registry.Run(tx, l.run.ID)
 	if err != nil || run.State.Final() {
 		return err
@@ -264,54 +184,45 @@ func by(name string) string {
 }
 
 // conclude records how a run left the engine.
-func (h *Host) conclude(l *live, end mode.Result, err error) {
+func (x *executor) conclude(l *live, end mode.Result, err error) {
 	if errors.Is(err, store.ErrFenced) {
-		h.o.Log.Warn("another host has taken the store", "run", l.run.ID)
+		x.rec.log.Warn("another host has taken the store", "run", l.run.ID)
 		return
 	}
-	stand := h.conclusion(l, end, err)
-	err = h.insist(l, func(tx *store.Tx) error {
+	stand := x.conclusion(l, end, err)
+	err = x.recordWithRetry(l, func(tx *store.Tx) error {
 		if l.wasCancelled() && err != nil { // perhaps only now, while there was no room to write
-			return h.withdraw(tx, l.run.ID)
+			return withdraw(tx, l.run.ID)
 		}
 		return stand(tx)
 	})
 	if err != nil {
-		h.o.Log.Error("end of a run", "run", l.run.ID, "error", err)
+		x.rec.log.Error("end of a run", "run", l.run.ID, "error", err)
 	}
 }
 
 // conclusion is what is written of a run that left the engine.
-func (h *Host) conclusion(l *live, end mode.Result, err error) func(*store.Tx) error {
+func (x *executor) conclusion(l *live, end mode.Result, err error) func(*store.Tx) error {
 	id := l.run.ID
 	var fault *flow.Fault
 	switch {
 	case err == nil:
-		return func(tx *store.Tx) error { return h.finish(tx, id, end) }
+		return func(tx *store.Tx) error { return finish(tx, id, end) }
 	case errors.As(err, &fault):
 		return func(tx *store.Tx) error {
 			return stopAtFault(tx, agency.Gate{RunID: id, Summary: "the run's record and this build disagree", Body: faultText(fault)})
 		}
 	case store.IsFull(err):
-		h.o.Log.Error("the disk is full", "run", id, "error", err)
-		return func(tx *store.Tx) error { return stopAtFault(tx, h.fullDisk(id, err)) }
-	case h.ctx.Err() != nil || isStopped(err):
-		return func(tx *store.Tx) error { return h.leave(tx, l) }
+		x.rec.log.Error("the disk is full", "run", id, "error", err)
+		return func(tx *store.Tx) error { return stopAtFault(tx, x.fullDisk(id, err)) }
+	case x.rec.ctx.Err() != nil || isStopped(err):
+		return func(tx *store.Tx) error { return leave(tx, l) }
 	}
-	return h.interrupt(id, err)
-}
-
-func (l *live) wasCancelled() bool {
-	select {
-	case <-l.cancelled:
-		return true
-	default:
-		return false
-	}
+	return x.interrupt(id, err)
 }
 
 // finish records the end that the run's own program reached.
-func (h *Host) finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
+func finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	if end.Commit != "" {
 		if err := registry.SetMerged(tx, id, end.Commit); err != nil {
 			return err
@@ -326,7 +237,7 @@ func (h *Host) finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	case end.Succeeded:
 		state, agents = agency.StateSucceeded, board.AgentCompleted
 	case ctl.Cancel:
-		return h.withdraw(tx, id)
+		return withdraw(tx, id)
 	}
 	if err := board.End(tx, id, agents, "the run has ended"); err != nil {
 		return err
@@ -336,13 +247,13 @@ func (h *Host) finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
 
 // withdraw ends a cancelled run. One whose work is in the target already has
 // succeeded: a cancel that comes late does not take it back.
-func (h *Host) withdraw(tx *store.Tx, id agency.RunID) error {
+func withdraw(tx *store.Tx, id agency.RunID) error {
 	run, err := registry.Run(tx, id)
 	if err != nil || run.State.Final() {
 		return err
 	}
 	if run.Merged != "" {
-		return h.finish(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
+		return finish(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
 	}
 	return end(tx, id, agency.StateCancelled, "", agency.Withdrawn{Reason: "the run was cancelled"})
 }
@@ -375,9 +286,9 @@ func end(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, cl
 
 // leave records where a run stands whose host goes: one that waited or was
 // paused stays so, one that worked is interrupted.
-func (h *Host) leave(tx *store.Tx, l *live) error {
+func leave(tx *store.Tx, l *live) error {
 	if l.isQuiet() {
-		return h.place(tx, l)
+		return place(tx, l)
 	}
 	run, err := registry.Run(tx, l.run.ID)
 	if err != nil || run.State.Final() {
@@ -401,11 +312,11 @@ func CrashReason(id agency.RunID) string {
 
 // interrupt records a failure of the world outside: nothing is lost, and a
 // person may let the run go on.
-func (h *Host) interrupt(id agency.RunID, cause error) func(*store.Tx) error {
+func (x *executor) interrupt(id agency.RunID, cause error) func(*store.Tx) error {
 	if k := agency.KindOf(cause); k == agency.KindInternal {
-		h.o.Log.Error("a step of a run", "run", id, "error", cause)
+		x.rec.log.Error("a step of a run", "run", id, "error", cause)
 	} else {
-		h.o.Log.Warn("a run is interrupted", "run", id, "error", cause)
+		x.rec.log.Warn("a run is interrupted", "run", id, "error", cause)
 	}
 	reason := interruption(cause)
 	return func(tx *store.Tx) error {
@@ -439,4 +350,96 @@ func interruption(cause error) string {
 		reason += "; " + mend
 	}
 	return reason
+}
+
+// release takes a pause back and notes that the run goes on.
+func (x *executor) release(tx *store.Tx, id agency.RunID, why string) error {
+	run, err := registry.Run(tx, id)
+	if err != nil {
+		return err
+	}
+	ctl, err := registry.ReadControl(tx, id)
+	if err != nil {
+		return err
+	}
+	if ctl.Pause {
+		if err := registry.SetControl(tx, id, registry.Control{}); err != nil {
+			return err
+		}
+		// One signal a pause. Not the time: a clock that is set back gives an
+		// hour twice.
+		at := fmt.Sprintf("%s/%s/%d.%d", why, contractrun.Resume.Name, x.rec.fence.Epoch, x.resumes.Add(1))
+		if err := outbox.Send(tx, id, contractrun.Resume, at, struct{}{}); err != nil {
+			return err
+		}
+	}
+	if run.State != agency.StateInterrupted {
+		return nil
+	}
+	if run.Crashed {
+		ev := agency.NewEvent(id, agency.SeverityInfo, "a new host takes the run up", agency.ResumedAfterCrash{Epoch: x.rec.fence.Epoch})
+		if _, err := event.Append(tx, ev); err != nil {
+			return err
+		}
+		if err := registry.SetCrashed(tx, id, false); err != nil {
+			return err
+		}
+	}
+	return registry.SetState(tx, id, agency.StateRunning, "")
+}
+
+// takeUp begins a run, or lets a live one look again.
+func (x *executor) takeUp(ctx context.Context, id agency.RunID) error {
+	run, err := store.Get(ctx, x.rec.db, registry.Run, id)
+	if err != nil {
+		return err
+	}
+	l := x.live.find(id)
+	if l != nil && !l.isEnding() {
+		l.poke()
+		x.gates.rearm(ctx, run)
+		return nil
+	}
+	if l != nil { // it has stopped, and what it stopped by is being recorded
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return x.begin(run)
+}
+
+// listen counts the heartbeats that a run's agents owe, while the run is at
+// work. An agent whose process lives owes none, however long its command takes.
+func (x *executor) listen(ctx context.Context, l *live) {
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		quiet, moved := l.quiet, l.moved
+		l.mu.Unlock()
+		if quiet {
+			select {
+			case <-moved:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if !x.rec.sleep(ctx, board.HeartbeatInterval, moved) {
+			return
+		}
+		if err := x.missed(ctx, l.run.ID); err != nil && ctx.Err() == nil {
+			x.rec.log.Error("heartbeats", "run", l.run.ID, "error", err)
+		}
+	}
+}
+
+func (x *executor) missed(ctx context.Context, run agency.RunID) error {
+	late, err := store.Get(ctx, x.rec.db, board.Late, run)
+	if err != nil || len(late) == 0 {
+		return err
+	}
+	return x.rec.write(ctx, func(tx *store.Tx) error {
+		_, err := board.Missed(tx, run)
+		return err
+	})
 }

@@ -2,50 +2,52 @@ package host
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/contractrun"
 	"agency/internal/event"
-	"agency/internal/flow/local"
-	"agency/internal/mode"
+	"agency/internal/flow/outbox"
 	"agency/internal/registry"
 	"agency/internal/store"
 )
 
-// watchGates answers for --yes and arms the deadline of every gate that opens
+// gates answers gates for --yes and times how long they wait for a person.
+type gates struct {
+	rec    *records
+	live   *Live
+	events *event.Log
+
+	mu      sync.Mutex
+	stopped bool
+	timers  map[agency.GateID]func() bool
+}
+
+// watch answers for --yes and arms the deadline of every gate that opens
 // from now on.
-func (h *Host) watchGates(ctx context.Context) error {
-	last, err := h.lastEvent(ctx)
+func (g *gates) watch(ctx context.Context) error {
+	last, err := store.Get(ctx, g.rec.db, event.Last, "")
 	if err != nil {
 		return err
 	}
-	h.work.Add(1)
-	go func() {
-		defer h.work.Done()
-		for ev, err := range h.o.Events.Tail(h.ctx, last, event.Filter{Category: agency.CategoryGate}) {
+	g.live.work.Go(func() {
+		for ev, err := range g.events.Tail(g.rec.ctx, last, event.Filter{Category: agency.CategoryGate}) {
 			if err != nil {
-				if h.ctx.Err() == nil {
-					h.o.Log.Error("gates are no longer watched", "error", err)
+				if g.rec.ctx.Err() == nil {
+					g.rec.log.Error("gates are no longer watched", "error", err)
 				}
 				return
 			}
-			h.seen(ev)
+			g.seen(ev)
 		}
-	}()
+	})
 	return nil
 }
 
-func (h *Host) lastEvent(ctx context.Context) (last int64, err error) {
-	err = h.read(ctx, func(q store.Querier) error {
-		last, err = event.Last(q, "")
-		return err
-	})
-	return last, err
-}
-
 // seen takes one gate event in.
-func (h *Host) seen(ev agency.Event) {
-	if l := h.find(ev.RunID); l != nil {
+func (g *gates) seen(ev agency.Event) {
+	if l := g.live.find(ev.RunID); l != nil {
 		defer l.poke()
 	}
 	d, err := agency.DecodeDetail(ev)
@@ -54,67 +56,63 @@ func (h *Host) seen(ev agency.Event) {
 	}
 	switch d := d.(type) {
 	case *agency.GatePending:
-		h.opened(d.Gate)
+		g.opened(d.Gate)
 	case *agency.GateApproved:
-		h.disarm(d.Gate)
+		g.disarm(d.Gate)
 	case *agency.GateRejected:
-		h.disarm(d.Gate)
+		g.disarm(d.Gate)
 	}
 }
 
 // opened answers a gate where the run's --yes does, else arms its deadline.
-func (h *Host) opened(id agency.GateID) {
-	err := h.attend(id)
-	if err != nil && h.ctx.Err() == nil {
-		h.o.Log.Error("gate", "gate", id, "error", err)
-		h.later(err, func() { h.opened(id) })
+func (g *gates) opened(id agency.GateID) {
+	err := g.attend(id)
+	if err != nil && g.rec.ctx.Err() == nil {
+		g.rec.log.Error("gate", "gate", id, "error", err)
+		g.rec.later(err, func() { g.opened(id) })
 	}
 }
 
-func (h *Host) attend(id agency.GateID) error {
-	var g agency.Gate
+func (g *gates) attend(id agency.GateID) error {
+	var gate agency.Gate
 	var run agency.Run
-	var c Copy
-	err := h.read(h.ctx, func(q store.Querier) (err error) {
-		if g, err = registry.Gate(q, id); err != nil {
+	var c RunConfig
+	err := g.rec.read(g.rec.ctx, func(q store.Querier) (err error) {
+		if gate, err = registry.Gate(q, id); err != nil {
 			return err
 		}
-		if run, err = registry.Run(q, g.RunID); err != nil {
+		if run, err = registry.Run(q, gate.RunID); err != nil {
 			return err
 		}
-		c, err = ReadCopy(q, g.RunID)
+		c, err = ReadRunConfig(q, gate.RunID)
 		return err
 	})
 	switch {
-	case err != nil || !g.Open():
+	case err != nil || !gate.Open():
 		return err
-	case run.Yes && g.Kind.YesAnswers() && !g.NoYes:
-		d := agency.Decision{Verb: agency.Approve, By: "--yes"}
-		if err := h.record(func(tx *store.Tx) error { return decide(tx, g, d) }); agency.KindOf(err) != agency.KindConflict {
+	case run.Yes && gate.Kind.YesAnswers() && !gate.NoYes:
+		d := agency.Decision{Verb: agency.Approve, By: agency.ByYes}
+		if err := g.rec.must(func(tx *store.Tx) error { return decide(tx, gate, d) }); agency.KindOf(err) != agency.KindConflict {
 			return err
 		}
 		return nil // a person was faster
 	}
-	h.arm(g, c.gateTimeout())
+	g.arm(gate, c.gateTimeout())
 	return nil
 }
 
 // rearm looks at the gates that wait when a run is taken up.
-func (h *Host) rearm(ctx context.Context, run agency.Run) {
-	var gates []agency.Gate
-	err := h.read(ctx, func(q store.Querier) (err error) {
-		gates, err = registry.OpenGates(q, run.ID)
-		return err
-	})
+func (g *gates) rearm(ctx context.Context, run agency.Run) {
+	open, err := store.Get(ctx, g.rec.db, registry.OpenGates, run.ID)
 	if err != nil {
-		h.o.Log.Error("gates of a run", "run", run.ID, "error", err)
+		g.rec.log.Error("gates of a run", "run", run.ID, "error", err)
 	}
-	for _, g := range gates {
-		h.opened(g.ID)
+	for _, one := range open {
+		g.opened(one.ID)
 	}
 }
 
-// decide records a decision and hands it into the run, in one transaction.
+// decide records a decision, and that the run is to be sent it.
 func decide(tx *store.Tx, g agency.Gate, d agency.Decision) error {
 	g, err := registry.Decide(tx, g.ID, d)
 	if err != nil {
@@ -123,34 +121,45 @@ func decide(tx *store.Tx, g agency.Gate, d agency.Decision) error {
 	if g.Kind == agency.GateFault { // opened by the host, no step waits for it
 		return nil
 	}
-	return local.SendTo(tx, g.RunID, mode.GateSignal(g.ID), "answer/"+string(g.ID), g.Decision)
+	return outbox.Send(tx, g.RunID, contractrun.GateSignal(g.ID), "answer/"+string(g.ID), g.Decision)
 }
 
 // arm sets the deadline of a gate: wall time, because it is a person's.
-func (h *Host) arm(g agency.Gate, timeout time.Duration) {
-	left := g.CreatedAt.Add(timeout).Sub(h.o.Now())
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed || h.timers[g.ID] != nil {
+func (g *gates) arm(gate agency.Gate, timeout time.Duration) {
+	left := gate.CreatedAt.Add(timeout).Sub(g.rec.clock.Now())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped || g.timers[gate.ID] != nil {
 		return
 	}
-	h.timers[g.ID] = h.o.After(max(0, left), func() { h.expire(g.ID) })
+	g.timers[gate.ID] = g.rec.clock.After(max(0, left), func() { g.expire(gate.ID) })
 }
 
-func (h *Host) disarm(id agency.GateID) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if stop := h.timers[id]; stop != nil {
+func (g *gates) disarm(id agency.GateID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if stop := g.timers[id]; stop != nil {
 		stop()
-		delete(h.timers, id)
+		delete(g.timers, id)
 	}
 }
 
 // expire announces that a gate's deadline passed. Nothing else happens.
-func (h *Host) expire(id agency.GateID) {
-	h.disarm(id)
-	if err := h.record(func(tx *store.Tx) error { return registry.ExpireGate(tx, id) }); err != nil && h.ctx.Err() == nil {
-		h.o.Log.Error("deadline of a gate", "gate", id, "error", err)
-		h.later(err, func() { h.expire(id) })
+func (g *gates) expire(id agency.GateID) {
+	g.disarm(id)
+	if err := g.rec.must(func(tx *store.Tx) error { return registry.ExpireGate(tx, id) }); err != nil && g.rec.ctx.Err() == nil {
+		g.rec.log.Error("deadline of a gate", "gate", id, "error", err)
+		g.rec.later(err, func() { g.expire(id) })
+	}
+}
+
+// stop times no gate any more.
+func (g *gates) stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stopped = true
+	for id, stop := range g.timers {
+		stop()
+		delete(g.timers, id)
 	}
 }

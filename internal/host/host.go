@@ -3,8 +3,8 @@
 // and records where each stands. It is the only writer of a run's state.
 //
 // What a run does is mode's business, how a step is made durable flow's; what
-// a run's activities work with is built by a Shop. The host never takes up
-// paid work by itself: only start, resume and an answered gate do (DESIGN 4).
+// a run's activities work with is made by its resources. The host never takes up
+// paid work by itself: only start, resume and an answered gate do (docs/design.md, Durable steps).
 // It knows no socket, no lock and no process; daemon does.
 package host
 
@@ -12,23 +12,25 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/board"
 	"agency/internal/event"
-	"agency/internal/flow/local"
+	"agency/internal/flow"
+	"agency/internal/flow/outbox"
 	"agency/internal/store"
 )
 
-// Shop prepares and clears what runs work with, outside of the store.
-type Shop interface {
-	// Prepare checks a request against the repository and makes what the run
-	// needs on disk. The same request again finds its own work.
-	Prepare(ctx context.Context, r api.RunRequest, c Copy) (Prepared, error)
+// Preparer checks a request against the repository and makes what the run needs on
+// disk. The same request again finds its own work.
+type Preparer interface {
+	Prepare(ctx context.Context, r api.RunRequest, c RunConfig) (Prepared, error)
+}
+
+// Cleaner clears what runs left outside of the tables that the host knows.
+type Cleaner interface {
 	// Recover clears what a killed host left on disk; runs are all that there are.
 	Recover(ctx context.Context, runs []agency.Run) error
 	// Remove deletes the run's branch, workspaces and files; repeated, it
@@ -48,6 +50,12 @@ type Prepared struct {
 	Notes  []string // for people, one line each
 }
 
+// Settings judges with what a run may be started: whoever sends a request, what
+// it says of configuration, sandbox and commands counts only where it agrees.
+type Settings interface {
+	Check(r api.RunRequest, c RunConfig) error
+}
+
 // Docs gives the document of a run that answers carry.
 type Docs interface {
 	Doc(ctx context.Context, run agency.RunID) (api.RunDoc, error)
@@ -55,65 +63,50 @@ type Docs interface {
 
 // Options are what a Host is made from.
 type Options struct {
-	DB     *store.DB
-	Events *event.Log
-	Board  *board.Board
-	Engine *local.Engine
-	Fence  agency.Fence // of this host's epoch
-	Shop   Shop
-	Docs   Docs
-	Vault  *Vault
-	// Version is the build that a run started here carries.
-	Version string
-	// Now is the wall clock, for deadlines of people; After calls f once after
-	// d unless stopped. Nil: the real ones.
-	Now   func() time.Time
-	After func(d time.Duration, f func()) (stop func() bool)
-	Log   *slog.Logger
+	DB      *store.DB
+	Fence   agency.Fence // of this host's epoch
+	Events  *event.Log
+	Board   *board.Board
+	Engine  flow.Engine
+	Live    *Live
+	Starter Starter
+	Cleaner Cleaner
+	Docs    Docs
+	Clock   Clock // its zero: the real one
+	Log     *slog.Logger
 }
 
-// Host is the live runs of one repository. It is safe for concurrent use.
+// Host is what people do with the runs of one repository. It is safe for
+// concurrent use.
 type Host struct {
-	o    Options
-	ctx  context.Context // of all runs; ends with Close
-	stop context.CancelFunc
-
-	mu       sync.Mutex
-	live     map[agency.RunID]*live
-	timers   map[agency.GateID]func() bool
-	holds    map[agency.RunID]*hold
-	draining int // hand-overs that were asked for
-	closed   bool
-	work     sync.WaitGroup
-	changed  func() // told when work began or ended
-
-	holdMoved chan struct{} // closed and replaced when holds changes
-	ended     chan struct{} // a run has ended: of one
-	resumes   atomic.Int64  // numbers the signals of this epoch
+	rec   *records
+	stop  context.CancelFunc
+	live  *Live
+	gates *gates
+	runs  *executor
+	tidy  *maintenance
+	start Starter
+	docs  Docs
 }
 
 // New makes a host; nothing runs yet.
 func New(o Options) *Host {
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.Clock.Now == nil {
+		o.Clock.Now = time.Now
 	}
-	if o.After == nil {
-		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	if o.Clock.After == nil {
+		o.Clock.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Host{
-		o: o, ctx: ctx, stop: stop, changed: func() {},
-		live: map[agency.RunID]*live{}, timers: map[agency.GateID]func() bool{},
-		holds: map[agency.RunID]*hold{}, holdMoved: make(chan struct{}), ended: make(chan struct{}, 1),
-	}
+	h := &Host{rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
+	h.gates = &gates{rec: h.rec, live: o.Live, events: o.Events, timers: map[agency.GateID]func() bool{}}
+	h.tidy = &maintenance{rec: h.rec, live: o.Live, board: o.Board, cleaner: o.Cleaner, engine: o.Engine, ended: make(chan struct{}, 1)}
+	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, ended: h.tidy.noteEnd}
+	return h
 }
-
-// OnChange calls f whenever a run began or ceased to be at work. Set it before
-// the first run.
-func (h *Host) OnChange(f func()) { h.changed = f }
 
 // Open recovers what an earlier host left and begins to watch gates. Its epoch
 // has been raised already.
@@ -121,92 +114,97 @@ func (h *Host) Open(ctx context.Context) error {
 	if err := h.recover(ctx); err != nil {
 		return err
 	}
-	h.work.Add(2)
-	go func() {
-		defer h.work.Done()
-		h.keep()
-	}()
-	go func() {
-		defer h.work.Done()
-		h.retire()
-	}()
-	return h.watchGates(ctx)
+	h.live.work.Go(func() { h.rec.relay.Run(h.rec.ctx, h.rec.undelivered) })
+	h.live.work.Go(h.tidy.sweepBoard)
+	h.live.work.Go(h.tidy.retention)
+	return h.gates.watch(ctx)
 }
-
-// AtWork counts the runs that do something now; those that wait for a person
-// do not count.
-func (h *Host) AtWork() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := 0
-	for _, l := range h.live {
-		if !l.isQuiet() {
-			n++
-		}
-	}
-	return n
-}
-
-// Live tells whether a run is held by this host.
-func (h *Host) Live(run agency.RunID) bool { return h.find(run) != nil }
 
 // Close stops every run where it stands and waits for all of them. Runs that
 // worked are interrupted; those that waited go on waiting.
 func (h *Host) Close() {
-	h.mu.Lock()
-	h.closed = true
-	for id, stop := range h.timers {
-		stop()
-		delete(h.timers, id)
-	}
-	h.mu.Unlock()
+	h.live.close()
+	h.gates.stop()
 	h.stop()
-	h.work.Wait()
+	h.live.work.Wait()
 }
 
-// Cancelled is closed when a person cancels the run; nil where it is not live.
-func (h *Host) Cancelled(run agency.RunID) <-chan struct{} {
-	if l := h.find(run); l != nil {
-		return l.cancelled
-	}
-	return nil
+// Clock is wall time, for deadlines of people.
+type Clock struct {
+	Now func() time.Time
+	// After calls f once after d unless stopped.
+	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// Fence is the token under which a run's rows are written.
-func (h *Host) Fence(agency.RunID) agency.Fence { return h.o.Fence }
-
-func (h *Host) find(run agency.RunID) *live {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.live[run]
+// records is the store as this host writes it.
+type records struct {
+	db    *store.DB
+	fence agency.Fence
+	ctx   context.Context // of the host; ends with it
+	clock Clock
+	log   *slog.Logger
+	relay *outbox.Relay
 }
 
 // write is small and must not be lost: what a person asked, where a run stands.
-func (h *Host) write(ctx context.Context, fn func(*store.Tx) error) error {
-	return h.o.DB.WriteFenced(store.Needed(ctx), h.o.Fence, fn)
-}
-
-// record writes what must be written although the caller's context may have
-// ended: where a run stands.
-func (h *Host) record(fn func(*store.Tx) error) error {
-	return h.write(context.WithoutCancel(h.ctx), fn)
-}
-
-func (h *Host) read(ctx context.Context, fn func(store.Querier) error) error {
-	return h.o.DB.Read(ctx, func(s *store.Snapshot) error { return fn(s) })
-}
-
-var errDraining = agency.Errorf(agency.KindTransient, "the host hands over to a newer build").WithMend("try again")
-
-// admit refuses new work while the host leaves.
-func (h *Host) admit() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.draining > 0 || h.closed {
-		return errDraining
+// What a run is sent by it has reached the engine when write returns, so that
+// nobody sees a run stand still that has been answered.
+func (r *records) write(ctx context.Context, fn func(*store.Tx) error) error {
+	if err := r.db.WriteFenced(store.Needed(ctx), r.fence, fn); err != nil {
+		return err
+	}
+	if err := r.relay.Deliver(context.WithoutCancel(ctx)); err != nil {
+		r.undelivered(err)
 	}
 	return nil
 }
+
+// undelivered tells that a signal stays in the outbox for now.
+func (r *records) undelivered(err error) {
+	r.log.Error("a signal of a run", "error", err)
+	r.later(err, func() {
+		if err := r.relay.Deliver(r.ctx); err != nil {
+			r.undelivered(err)
+		}
+	})
+}
+
+// must writes what must be written although the caller's context may have
+// ended: where a run stands.
+func (r *records) must(fn func(*store.Tx) error) error {
+	return r.write(context.WithoutCancel(r.ctx), fn)
+}
+
+func (r *records) read(ctx context.Context, fn func(store.Querier) error) error {
+	return r.db.Read(ctx, func(s *store.Snapshot) error { return fn(s) })
+}
+
+// later does once more, in a while, what a full disk refused.
+func (r *records) later(err error, do func()) {
+	if !store.IsFull(err) {
+		return
+	}
+	r.clock.After(lastRetry, func() {
+		if r.ctx.Err() == nil {
+			do()
+		}
+	})
+}
+
+// sleep waits for d, or until early; it tells whether the context lives.
+func (r *records) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+	rang := make(chan struct{})
+	stop := r.clock.After(d, func() { close(rang) })
+	defer stop()
+	select {
+	case <-rang:
+	case <-early:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+var errDraining = agency.Errorf(agency.KindTransient, "the host hands over to a newer build").WithMend("try again")
 
 func isStopped(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)

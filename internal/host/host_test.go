@@ -42,9 +42,9 @@ func TestWhereARunStands(t *testing.T) {
 }
 
 func TestVaultTakesKeysOut(t *testing.T) {
-	v := NewVault()
+	v := NewSecrets()
 	if got := v.Redact([]byte("text")); string(got) != "text" {
-		t.Errorf("empty vault: %q", got)
+		t.Errorf("no secrets: %q", got)
 	}
 	v.Put("run-1", map[string]string{"a": "sk-Zq81hhd72k", "b": "sk-Zq81hhd72k-lo9ng", "c": "lm-studio", "d": `Wi7th"qu9ote\sl4ash`})
 	quoted, err := json.Marshal(`Wi7th"qu9ote\sl4ash`)
@@ -107,13 +107,13 @@ func TestAnswersFitTheirGate(t *testing.T) {
 }
 
 func TestCopySurvivesTheStore(t *testing.T) {
-	c := Copy{Config: config.Defaults(), Env: map[string]string{"PATH": "/bin"}}
+	c := RunConfig{Config: config.Defaults(), Env: map[string]string{"PATH": "/bin"}}
 	c.Config.Commands.Test = "go test ./..."
 	b, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ParseCopy(b)
+	got, err := ParseRunConfig(b)
 	if err != nil {
 		t.Fatal(err)
 	}

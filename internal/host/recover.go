@@ -3,9 +3,11 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/lock"
 	"agency/internal/budget"
 	"agency/internal/registry"
 	"agency/internal/store"
@@ -17,7 +19,7 @@ import (
 // are announced, and leftovers on disk are cleared. No run is taken up.
 func (h *Host) recover(ctx context.Context) error {
 	var runs []agency.Run
-	err := h.write(ctx, func(tx *store.Tx) (err error) {
+	err := h.rec.write(ctx, func(tx *store.Tx) (err error) {
 		runs, err = registry.Runs(tx)
 		if err != nil {
 			return err
@@ -26,7 +28,7 @@ func (h *Host) recover(ctx context.Context) error {
 			if run.State.Final() {
 				continue
 			}
-			if err := h.recoverRun(tx, run); err != nil {
+			if err := recoverRun(tx, run, h.rec.clock.Now()); err != nil {
 				return fmt.Errorf("run %s: %w", run.ID, err)
 			}
 		}
@@ -35,20 +37,22 @@ func (h *Host) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.o.Shop.Recover(ctx, runs); err != nil { // a leftover is no reason to refuse all work
-		h.o.Log.Error("recovery", "error", err)
+	if err := h.tidy.cleaner.Recover(ctx, runs); err != nil { // a leftover is no reason to refuse all work
+		h.rec.log.Error("recovery", "error", err)
 	}
 	return ctx.Err()
 }
 
-func (h *Host) recoverRun(tx *store.Tx, run agency.Run) error {
+func recoverRun(tx *store.Tx, run agency.Run, now time.Time) error {
 	if _, err := budget.ChargeLost(tx, run.ID); err != nil {
 		return err
 	}
-	if err := board.Recover(tx, run.ID); err != nil {
-		return err
+	for _, part := range []func(*store.Tx, agency.RunID) error{board.Recover, lock.Recover} {
+		if err := part(tx, run.ID); err != nil {
+			return err
+		}
 	}
-	c, err := ReadCopy(tx, run.ID)
+	c, err := ReadRunConfig(tx, run.ID)
 	if err != nil {
 		return err
 	}
@@ -57,7 +61,7 @@ func (h *Host) recoverRun(tx *store.Tx, run agency.Run) error {
 		return err
 	}
 	for _, g := range gates {
-		if g.CreatedAt.Add(c.gateTimeout()).After(h.o.Now()) {
+		if g.CreatedAt.Add(c.gateTimeout()).After(now) {
 			continue
 		}
 		if err := registry.ExpireGate(tx, g.ID); err != nil {
@@ -72,7 +76,7 @@ func (h *Host) recoverRun(tx *store.Tx, run agency.Run) error {
 		return err
 	}
 	if ctl.Cancel {
-		return h.withdraw(tx, run.ID)
+		return withdraw(tx, run.ID)
 	}
 	if state, reason := stand(run.ID, true, ctl, gates); state != agency.StateRunning {
 		return registry.SetState(tx, run.ID, state, reason)

@@ -8,21 +8,20 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/board"
+	"agency/internal/contractrun"
 	"agency/internal/flow"
-	"agency/internal/flow/local"
-	"agency/internal/mode"
+	"agency/internal/flow/outbox"
 	"agency/internal/registry"
-	"agency/internal/roster"
 	"agency/internal/store"
 )
 
 // Say sends a person's message into a run; whoever it is for reads it before
 // its next turn. To an agent that waits for an answer it is the answer: the run
-// is woken in the same transaction, and taken up where it stood at that wait.
+// is woken by it, and taken up where it stood at that wait.
 func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agency.Message, error) {
 	waits := false
 	m := agency.Message{ID: r.ID, RunID: id, From: agency.FromHuman, Type: agency.MessageNote, Body: r.Text}
-	err := h.write(ctx, func(tx *store.Tx) error {
+	err := h.rec.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil {
 			return err
@@ -43,14 +42,14 @@ func (h *Host) Say(ctx context.Context, id agency.RunID, r api.SayRequest) (agen
 			return err
 		}
 		waits = run.State == agency.StateWaiting
-		return local.SendTo(tx, id, mode.ReplySignal(m.InReplyTo), string(m.ID), flow.None{})
+		return outbox.Send(tx, id, contractrun.ReplySignal(m.InReplyTo), string(m.ID), flow.None{})
 	})
 	if err != nil {
 		return agency.Message{}, err
 	}
-	if waits && !h.Live(id) {
-		if err := h.takeUp(ctx, id); err != nil {
-			h.o.Log.Warn("the answer is stored; the run does not go on", "run", id, "error", err)
+	if waits && !h.live.Has(id) {
+		if err := h.runs.takeUp(ctx, id); err != nil {
+			h.rec.log.Warn("the answer is stored; the run does not go on", "run", id, "error", err)
 		}
 	}
 	return h.message(ctx, m)
@@ -176,7 +175,7 @@ func leader(run agency.Run, contracts []agency.Contract) agency.RoleID {
 		}
 	}
 	if run.Mode != agency.ModeSingle && len(contracts) == 0 {
-		return roster.ProjectManager
+		return agency.RoleProjectManager
 	}
-	return roster.Generalist
+	return agency.RoleGeneralist
 }

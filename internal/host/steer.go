@@ -19,7 +19,7 @@ func (h *Host) Pause(ctx context.Context, id agency.RunID, r api.ByRequest) (api
 }
 
 func (h *Host) pause(ctx context.Context, id agency.RunID, ctl registry.Control) (api.RunDoc, error) {
-	err := h.write(ctx, func(tx *store.Tx) error {
+	err := h.rec.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil || run.State.Final() {
 			return err
@@ -27,7 +27,7 @@ func (h *Host) pause(ctx context.Context, id agency.RunID, ctl registry.Control)
 		if err := registry.SetControl(tx, id, ctl); err != nil {
 			return err
 		}
-		if h.Live(id) {
+		if h.live.Has(id) {
 			return nil
 		}
 		return registry.SetState(tx, id, agency.StatePaused, "paused by "+by(ctl.By))
@@ -35,16 +35,16 @@ func (h *Host) pause(ctx context.Context, id agency.RunID, ctl registry.Control)
 	if err != nil {
 		return api.RunDoc{}, err
 	}
-	if l := h.find(id); l != nil {
+	if l := h.live.find(id); l != nil {
 		l.poke()
 	}
-	return h.o.Docs.Doc(ctx, id)
+	return h.docs.Doc(ctx, id)
 }
 
 // Cancel ends a run: its processes are killed, what it landed on its branch
 // stays. It answers when nothing of the run is at work any more.
 func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (api.RunDoc, error) {
-	err := h.write(ctx, func(tx *store.Tx) error {
+	err := h.rec.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil || run.State.Final() {
 			return err
@@ -54,10 +54,10 @@ func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (ap
 	if err != nil {
 		return api.RunDoc{}, err
 	}
-	if l := h.find(id); l != nil {
+	if l := h.live.find(id); l != nil {
 		l.cancel()
 		l.stop()
-		if err := h.unhold(ctx, id); err != nil {
+		if err := h.runs.unhold(ctx, id); err != nil {
 			return api.RunDoc{}, err
 		}
 		select {
@@ -67,23 +67,23 @@ func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (ap
 		}
 	}
 	// Also where it was live: it may have stopped at a fault just before.
-	err = h.write(ctx, func(tx *store.Tx) error { return h.withdraw(tx, id) })
-	h.noteEnd()
+	err = h.rec.write(ctx, func(tx *store.Tx) error { return withdraw(tx, id) })
+	h.tidy.noteEnd()
 	return h.docOr(ctx, id, err)
 }
 
 // Answer decides a gate; the first answer wins. The run goes on by it, also
 // where it was paused or its host had gone.
 func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest) (api.Answered, error) {
-	if err := h.admit(); err != nil {
+	if err := h.live.admit(); err != nil {
 		return api.Answered{}, err
 	}
-	if err := h.unhold(ctx, id); err != nil {
+	if err := h.runs.unhold(ctx, id); err != nil {
 		return api.Answered{}, err
 	}
 	h.takeKeys(ctx, id, r.Secrets)
 	var g agency.Gate
-	err := h.write(ctx, func(tx *store.Tx) error {
+	err := h.rec.write(ctx, func(tx *store.Tx) error {
 		run, err := registry.Run(tx, id)
 		if err != nil {
 			return err
@@ -101,14 +101,14 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 		if g.Kind == agency.GateFault && d.Verb == agency.Reject {
 			return end(tx, id, agency.StateFailed, g.Summary, agency.GaveUp{Reason: g.Summary})
 		}
-		return h.release(tx, id, "answer/"+string(g.ID))
+		return h.runs.release(tx, id, "answer/"+string(g.ID))
 	})
 	if err != nil {
 		return api.Answered{}, err
 	}
 	note := ""
-	if run, err := h.run(ctx, id); err == nil && !run.State.Final() {
-		if err := h.takeUp(ctx, id); err != nil {
+	if run, err := store.Get(ctx, h.rec.db, registry.Run, id); err == nil && !run.State.Final() {
+		if err := h.runs.takeUp(ctx, id); err != nil {
 			note = "the answer is stored; the run does not go on: " + err.Error()
 		}
 	}
@@ -117,14 +117,11 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 
 func (h *Host) answered(ctx context.Context, id agency.RunID, gate agency.GateID, note string) (api.Answered, error) {
 	out := api.Answered{Note: note}
-	err := h.read(ctx, func(q store.Querier) (err error) {
-		out.Gate, err = registry.Gate(q, gate)
-		return err
-	})
-	if err != nil {
+	var err error
+	if out.Gate, err = store.Get(ctx, h.rec.db, registry.Gate, gate); err != nil {
 		return out, err
 	}
-	out.Run, err = h.o.Docs.Doc(ctx, id)
+	out.Run, err = h.docs.Doc(ctx, id)
 	return out, err
 }
 
@@ -172,7 +169,7 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 }
 
 func (h *Host) message(ctx context.Context, m agency.Message) (agency.Message, error) {
-	err := h.read(ctx, func(q store.Querier) error {
+	err := h.rec.read(ctx, func(q store.Querier) error {
 		have, err := board.Get(q, m.RunID, m.ID)
 		if err == nil {
 			m = have
@@ -186,15 +183,8 @@ func (h *Host) message(ctx context.Context, m agency.Message) (agency.Message, e
 // answers, with the runs that were at work, when all stand still; the caller
 // closes the host then.
 func (h *Host) Drain(ctx context.Context) (api.DrainDoc, error) {
-	h.mu.Lock()
-	h.draining++
-	var working []*live
-	for _, l := range h.live {
-		if !l.isQuiet() {
-			working = append(working, l)
-		}
-	}
-	h.mu.Unlock()
+	h.live.drain(1) // first: none begins any more
+	working := h.live.working()
 	doc := api.DrainDoc{Runs: []agency.RunID{}}
 	for _, l := range working {
 		doc.Runs = append(doc.Runs, l.run.ID)
@@ -224,24 +214,20 @@ func (h *Host) stopAll(ctx context.Context, working []*live) error {
 // up, and a host that leaves nothing undone must admit work again. Another that
 // still waits goes on.
 func (h *Host) stay(ctx context.Context, working []*live) error {
-	h.mu.Lock()
-	h.draining--
-	others := h.draining > 0
-	h.mu.Unlock()
-	if others {
+	if h.live.drain(-1) > 0 {
 		return nil
 	}
 	var errs []error
 	for _, l := range working {
-		err := h.write(ctx, func(tx *store.Tx) error {
+		err := h.rec.write(ctx, func(tx *store.Tx) error {
 			ctl, err := registry.ReadControl(tx, l.run.ID)
 			if err != nil || !ctl.HandOver {
 				return err
 			}
-			return h.release(tx, l.run.ID, "stay")
+			return h.runs.release(tx, l.run.ID, "stay")
 		})
 		if err == nil {
-			err = h.takeUp(ctx, l.run.ID)
+			err = h.runs.takeUp(ctx, l.run.ID)
 		}
 		errs = append(errs, err)
 	}

@@ -95,7 +95,7 @@ func (w *world) contracts(ids ...string) []land.Spec {
 
 func (w *world) files(tree agency.OID) []string {
 	w.t.Helper()
-	entries, err := w.run().Dir().Tree(w.t.Context(), tree)
+	entries, err := w.run().Dir().Objects().Tree(w.t.Context(), tree)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -318,15 +318,15 @@ func TestBranchMovesUnderABatch(t *testing.T) {
 	w.judge = func(c land.Candidate) []string {
 		if n++; n == 2 {
 			d := w.run().User()
-			tree, err := d.ResolveTree(t.Context(), c.Head)
+			tree, err := d.Refs().ResolveTree(t.Context(), c.Head)
 			if err != nil {
 				t.Error(err)
 			}
-			other, err := d.CommitTree(t.Context(), tree, []agency.OID{c.Head}, "by hand", git.Identity{})
+			other, err := d.Commits().Write(t.Context(), tree, []agency.OID{c.Head}, "by hand", git.Identity{})
 			if err != nil {
 				t.Error(err)
 			}
-			if err := d.UpdateRef(t.Context(), "refs/heads/"+branch, other, c.Head, "by hand", git.Identity{}); err != nil {
+			if err := d.Refs().Update(t.Context(), "refs/heads/"+branch, other, c.Head, "by hand", git.Identity{}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"agency/internal/agency"
 	"agency/internal/git"
@@ -34,92 +33,12 @@ type checkout struct {
 }
 
 func (c *checkout) index() string { return c.Repo.Index() }
-func (c *checkout) lock() string  { return c.Repo.Index() + ".lock" }
+
+func (c *checkout) lock() string { return c.Repo.Index() + ".lock" }
 
 // fresh is the new index, beside the one that it is to replace, so that a
 // rename is enough.
 func (c *checkout) fresh() string { return filepath.Join(c.Repo.GitDir, "index.agency") }
-
-// token is what our lock holds: it tells our lock from one of the user's git.
-func token(step agency.StepKey) []byte { return []byte("agency " + string(step) + "\n") }
-
-const (
-	lockTries = 20
-	lockPause = 100 * time.Millisecond
-)
-
-// lockIndex takes the index's lock in one step with the token in it, as git
-// would wait for a short command of the user.
-func lockIndex(ctx context.Context, c *checkout, step agency.StepKey) error {
-	if _, err := os.Lstat(c.Repo.GitDir); err != nil { // a linked worktree may go, and must not come back as a folder with a lock
-		return &shifted{"worktree " + c.Repo.WorkTree + " is gone"}
-	}
-	tmp := c.fresh() + ".lock"
-	if err := git.WriteFile(tmp, token(step)); err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp) }()
-	for try := 0; ; try++ {
-		err := os.Link(tmp, c.lock())
-		if errors.Is(err, fs.ErrExist) {
-			if isLockOf(c, step) {
-				return nil
-			}
-			if try < lockTries && pause(ctx, lockPause) {
-				continue
-			}
-			return &git.Locked{Path: c.lock(), Err: err}
-		}
-		if err != nil {
-			return plainLock(c, step)
-		}
-		return nil
-	}
-}
-
-// plainLock is for file systems without hard links.
-func plainLock(c *checkout, step agency.StepKey) error {
-	f, err := os.OpenFile(c.lock(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return &git.Locked{Path: c.lock(), Err: err}
-	}
-	if err != nil {
-		return git.Disk(err)
-	}
-	_, err = f.Write(token(step))
-	return git.Disk(errors.Join(err, f.Close()))
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func isLockOf(c *checkout, step agency.StepKey) bool {
-	info, err := os.Lstat(c.lock())
-	if err != nil || info.Size() != int64(len(token(step))) {
-		return false
-	}
-	b, err := os.ReadFile(c.lock())
-	return err == nil && string(b) == string(token(step))
-}
-
-// unlockIndex gives the lock back, if it is ours, and drops the new index.
-func unlockIndex(c *checkout, step agency.StepKey) error {
-	if err := os.Remove(c.fresh()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return git.Disk(err)
-	}
-	if !isLockOf(c, step) {
-		return nil
-	}
-	return git.Disk(os.Remove(c.lock()))
-}
 
 // hashFile is "" for a file that does not exist.
 func hashFile(path string) (string, error) {
@@ -170,6 +89,13 @@ func rebasing(commonDir, ref string) string {
 	return ""
 }
 
+// checkouts are the worktrees of the user that a move of a ref concerns: their
+// files and indexes are carried with it, or put back.
+type checkouts struct {
+	o   Options
+	run *workspace.Run
+}
+
 // mirrorOf is the git directory that stands in for the worktree's own.
 func mirrorOf(ctx context.Context, run *workspace.Run, repo git.Location) (git.Dir, func(), error) {
 	settings, err := run.SettingsAt(ctx, repo)
@@ -177,21 +103,21 @@ func mirrorOf(ctx context.Context, run *workspace.Run, repo git.Location) (git.D
 		return git.Dir{}, nil, err
 	}
 	folder := filepath.Join(run.Folder(), "target")
-	return workspace.Mirror(run.Dir().Host(), run.Dir(), repo, settings, folder)
+	return workspace.Mirror(run.Dir().Program(), run.Dir(), repo, settings, folder)
 }
 
-// halfway is a merge that stopped where it could neither go on nor put all of
+// unfinished is a merge that stopped where it could neither go on nor put all of
 // it back: its intent stays, and the next call, or the next host, finishes it.
-type halfway struct{ error }
+type unfinished struct{ error }
 
-func (h *halfway) Unwrap() error { return h.error }
+func (h *unfinished) Unwrap() error { return h.error }
 
 func stopped(in intent, err error) error {
-	return &halfway{agency.Errorf(agency.KindTransient, "the merge into %s stopped halfway and is finished by the next try: %w", strings.TrimPrefix(in.Ref, "refs/heads/"), err).
+	return &unfinished{agency.Errorf(agency.KindTransient, "the merge into %s stopped halfway and is finished by the next try: %w", strings.TrimPrefix(in.Ref, "refs/heads/"), err).
 		WithMend("%s", cmp.Or(agency.MendOf(err), "agency resume "+string(in.Run)))}
 }
 
-// intoCheckout is the procedure of DESIGN 8: lock, look again, carry the files,
+// intoCheckout moves a target that is checked out: lock, look again, carry the files,
 // complete a copy of the index, swap the ref, put the copy in place. Any error
 // before the swap puts everything back.
 func (m *merge) intoCheckout(ctx context.Context, in intent) error {
@@ -217,25 +143,25 @@ func (m *merge) intoCheckout(ctx context.Context, in intent) error {
 	return err
 }
 
-func (m *merge) carried(ctx context.Context, in *intent) error {
-	d, done, err := mirrorOf(ctx, m.run, in.Checkout.Repo)
+func (u checkouts) carried(ctx context.Context, in *intent) error {
+	d, done, err := mirrorOf(ctx, u.run, in.Checkout.Repo)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return m.carry(ctx, d, in)
+	return u.carry(ctx, d, in)
 }
 
 // user is the user's repository as one of its worktrees has it.
-func (m *merge) user(at git.Location) git.Dir {
-	return m.run.Dir().Host().At(at).WithConfig(m.run.Info().Settings.Neutral...)
+func (u checkouts) user(at git.Location) git.Dir {
+	return u.run.Dir().Program().At(at).WithConfig(u.run.Info().Settings.Neutral...)
 }
 
 // unchanged looks again under the lock at what the merge was begun for: between
 // the look and the lock a person may have switched branches, committed, added a
 // worktree, or begun a merge or a rebase.
 func (m *merge) unchanged(ctx context.Context, in intent) error {
-	at, err := m.run.User().Ref(ctx, in.Ref)
+	at, err := m.run.User().Refs().Get(ctx, in.Ref)
 	if err != nil {
 		return err
 	}
@@ -247,9 +173,9 @@ func (m *merge) unchanged(ctx context.Context, in intent) error {
 	case err != nil:
 		return err
 	case loc == nil:
-		return &shifted{m.spec.Target + " was left in " + in.Checkout.Repo.WorkTree}
+		return &changedMeanwhile{m.spec.Target + " was left in " + in.Checkout.Repo.WorkTree}
 	case *loc != in.Checkout.Repo:
-		return &shifted{m.spec.Target + " went to another worktree"}
+		return &changedMeanwhile{m.spec.Target + " went to another worktree"}
 	}
 	return nil
 }
@@ -257,15 +183,15 @@ func (m *merge) unchanged(ctx context.Context, in intent) error {
 // settle ends a merge whose ref has moved. A branch made at the old commit takes
 // HEAD away without the lock of the index (git switch -c): then files and index
 // are as that branch has them, and go back.
-func (m *merge) settle(ctx context.Context, in intent) error {
+func (u checkouts) settle(ctx context.Context, in intent) error {
 	ctx = context.WithoutCancel(ctx)
-	head, err := m.user(in.Checkout.Repo).Head(ctx)
+	head, err := u.user(in.Checkout.Repo).Refs().Head(ctx)
 	switch {
 	case err != nil:
 	case head.Ref == in.Ref || head.Commit == in.New:
-		err = m.o.install(in.Checkout)
+		err = u.o.install(in.Checkout)
 	default:
-		err = undo(ctx, m.run, in)
+		err = undo(ctx, u.run, in)
 	}
 	if err != nil {
 		return stopped(in, err)
@@ -275,25 +201,25 @@ func (m *merge) settle(ctx context.Context, in intent) error {
 
 // carry brings the files from the target's tree to the merge and completes the
 // new index.
-func (m *merge) carry(ctx context.Context, d git.Dir, in *intent) error {
+func (u checkouts) carry(ctx context.Context, d git.Dir, in *intent) error {
 	c := in.Checkout
 	var err error
 	if c.Before, err = hashFile(c.index()); err != nil {
 		return err
 	}
-	if c.From, err = m.prepare(ctx, d, *in); err != nil {
+	if c.From, err = u.prepare(ctx, d, *in); err != nil {
 		c.From = ""
 		return err
 	}
-	if err := m.save(ctx, *in); err != nil {
+	if err := u.save(ctx, *in); err != nil {
 		return err
 	}
-	m.o.reached("merge.files.before")
-	if err := d.Advance(ctx, c.From, c.Tree); err != nil {
+	u.o.reached("merge.files.before")
+	if err := d.Files().Advance(ctx, c.From, c.Tree); err != nil {
 		return overlapOr(err)
 	}
-	m.o.reached("merge.files.after")
-	b, err := os.ReadFile(d.Index)
+	u.o.reached("merge.files.after")
+	b, err := os.ReadFile(d.IndexFile)
 	if err != nil {
 		return git.Disk(err)
 	}
@@ -303,10 +229,10 @@ func (m *merge) carry(ctx context.Context, d git.Dir, in *intent) error {
 	if c.After, err = hashFile(c.fresh()); err != nil {
 		return err
 	}
-	if err := m.save(ctx, *in); err != nil {
+	if err := u.save(ctx, *in); err != nil {
 		return err
 	}
-	m.o.reached("merge.index")
+	u.o.reached("merge.index")
 	return nil
 }
 

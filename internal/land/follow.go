@@ -16,25 +16,25 @@ import (
 // has files and index of another commit than its HEAD says, which git would show
 // as a staged reversal: it is brought along. Where local edits are in the way
 // the ref goes back instead, and the refusal says so.
-func (m *merge) follow(ctx context.Context, in intent) error {
+func (u checkouts) follow(ctx context.Context, in intent) error {
 	ctx = context.WithoutCancel(ctx)
-	err := m.bringAlong(ctx, in)
+	err := u.bringAlong(ctx, in)
 	if err == nil {
 		return nil
 	}
-	if !errors.As(err, new(*stop)) {
+	if !errors.As(err, new(*refusalError)) {
 		return stopped(in, err)
 	}
 	if in.Checkout != nil { // the checkout that moved with the ref stays where it is
 		text := "a second checkout of " + strings.TrimPrefix(in.Ref, "refs/heads/") + " could not be brought along: " + err.Error()
-		return m.o.write(ctx, func(tx *store.Tx) error {
+		return u.o.write(ctx, func(tx *store.Tx) error {
 			return appendEvent(tx, agency.NewEvent(in.Run, agency.SeverityWarning, text, agency.Log{Text: text}), "")
 		})
 	}
-	back := m.run.User().UpdateRef(ctx, in.Ref, in.Old, in.New, "agency: back, a checkout could not follow", identity(m.run))
+	back := u.run.User().Refs().Update(ctx, in.Ref, in.Old, in.New, "agency: back, a checkout could not follow", identity(u.run))
 	if back == nil {
 		in.Old, in.New = in.New, in.Old
-		back = m.bringAlong(ctx, in) // what was brought along before
+		back = u.bringAlong(ctx, in) // what was brought along before
 	}
 	if back != nil {
 		return stopped(in, errors.Join(err, back))
@@ -44,8 +44,8 @@ func (m *merge) follow(ctx context.Context, in intent) error {
 
 // bringAlong does so for each checkout that the move concerns: those of the ref,
 // and the one that moved with it, wherever its HEAD is by now.
-func (m *merge) bringAlong(ctx context.Context, in intent) error {
-	trees, err := m.run.User().Worktrees(ctx)
+func (u checkouts) bringAlong(ctx context.Context, in intent) error {
+	trees, err := u.run.User().Refs().Worktrees(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (m *merge) bringAlong(ctx context.Context, in intent) error {
 		if err != nil {
 			continue //nolint:nilerr // it was removed since the list was made
 		}
-		if err := m.bring(ctx, loc, in); err != nil {
+		if err := u.bring(ctx, loc, in); err != nil {
 			return err
 		}
 	}
@@ -70,12 +70,12 @@ func (m *merge) bringAlong(ctx context.Context, in intent) error {
 
 // bring carries one checkout to the side of the move that its HEAD has, where
 // its index has the other one. Anything between the two is the person's own.
-func (m *merge) bring(ctx context.Context, at git.Location, in intent) error {
-	from, to, err := m.strays(ctx, at, in)
+func (u checkouts) bring(ctx context.Context, at git.Location, in intent) error {
+	from, to, err := u.behind(ctx, at, in)
 	if err != nil || from == "" {
 		return err
 	}
-	tree, err := m.run.Dir().ResolveTree(ctx, to)
+	tree, err := u.run.Dir().Refs().ResolveTree(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -83,38 +83,38 @@ func (m *merge) bring(ctx context.Context, at git.Location, in intent) error {
 	if err := lockIndex(ctx, c, in.Step); err != nil {
 		return err
 	}
-	m.o.reached("merge.follow")
+	u.o.reached("merge.follow")
 	err = func() error {
-		if from, _, err = m.strays(ctx, at, in); err != nil || from == "" {
+		if from, _, err = u.behind(ctx, at, in); err != nil || from == "" {
 			return err
 		}
-		d, done, err := mirrorOf(ctx, m.run, at)
+		d, done, err := mirrorOf(ctx, u.run, at)
 		if err != nil {
 			return err
 		}
 		defer done()
-		if c.From, err = m.prepare(ctx, d, intent{Old: from, Checkout: c}); err != nil {
+		if c.From, err = u.prepare(ctx, d, intent{Old: from, Checkout: c}); err != nil {
 			return err
 		}
-		if err := d.Advance(ctx, c.From, c.Tree); err != nil {
+		if err := d.Files().Advance(ctx, c.From, c.Tree); err != nil {
 			return overlapOr(err)
 		}
-		b, err := os.ReadFile(d.Index)
+		b, err := os.ReadFile(d.IndexFile)
 		if err != nil {
 			return git.Disk(err)
 		}
 		if err := writeSynced(c.fresh(), b, modeOf(c.index())); err != nil {
 			return err
 		}
-		return m.o.install(c)
+		return u.o.install(c)
 	}()
 	return errors.Join(err, unlockIndex(c, in.Step))
 }
 
-// strays tells from which commit of a move to which a checkout is to be carried:
+// behind tells from which commit of a move to which a checkout is to be carried:
 // "" where its HEAD and its index are of the same side, or of neither.
-func (m *merge) strays(ctx context.Context, at git.Location, in intent) (from, to agency.OID, err error) {
-	head, err := m.user(at).Head(ctx)
+func (u checkouts) behind(ctx context.Context, at git.Location, in intent) (from, to agency.OID, err error) {
+	head, err := u.user(at).Refs().Head(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -126,11 +126,11 @@ func (m *merge) strays(ctx context.Context, at git.Location, in intent) (from, t
 	default:
 		return "", "", nil
 	}
-	changes, err := m.run.Dir().Changes(ctx, from, to)
+	changes, err := u.run.Dir().Diff().Changes(ctx, from, to)
 	if err != nil || len(changes) == 0 {
 		return "", "", err
 	}
-	entries, err := m.entries(ctx, at)
+	entries, err := u.entries(ctx, at)
 	if err != nil {
 		return "", "", err
 	}
@@ -143,13 +143,13 @@ func (m *merge) strays(ctx context.Context, at git.Location, in intent) (from, t
 }
 
 // entries are those of a worktree's index.
-func (m *merge) entries(ctx context.Context, at git.Location) (map[string]git.Entry, error) {
-	d, done, err := mirrorOf(ctx, m.run, at)
+func (u checkouts) entries(ctx context.Context, at git.Location) (map[string]git.Entry, error) {
+	d, done, err := mirrorOf(ctx, u.run, at)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	list, err := d.Entries(ctx)
+	list, err := d.Index().Entries(ctx)
 	out := make(map[string]git.Entry, len(list))
 	for _, e := range list {
 		if e.Stage == 0 {

@@ -33,7 +33,7 @@ type standing struct {
 // the run's own, which may be gone. "" where there is no branch.
 func HeadOf(ctx context.Context, user, private git.Dir, ref string) (head agency.OID, at git.Dir, err error) {
 	if _, err := os.Stat(private.GitDir); err != nil {
-		head, err = user.Ref(ctx, ref)
+		head, err = user.Refs().Get(ctx, ref)
 		return head, user, err
 	}
 	s, err := standingOf(ctx, user, private, ref)
@@ -44,20 +44,20 @@ func HeadOf(ctx context.Context, user, private git.Dir, ref string) (head agency
 }
 
 func standingOf(ctx context.Context, user, private git.Dir, ref string) (s standing, err error) {
-	if s.user, err = user.Ref(ctx, ref); err != nil || s.user == "" {
+	if s.user, err = user.Refs().Get(ctx, ref); err != nil || s.user == "" {
 		return s, err
 	}
 	s.head = s.user
-	held, err := private.Ref(ctx, HeldRef)
+	held, err := private.Refs().Get(ctx, HeldRef)
 	if err != nil || held == "" || held == s.user {
 		return s, err
 	}
-	in, err := private.IsAncestor(ctx, held, s.user)
+	in, err := private.Commits().IsAncestor(ctx, held, s.user)
 	if err != nil || in { // published, and gone on from there
 		return s, err
 	}
 	s.head, s.held = held, true
-	in, err = private.IsAncestor(ctx, s.user, held)
+	in, err = private.Commits().IsAncestor(ctx, s.user, held)
 	s.apart = !in
 	return s, err
 }
@@ -78,7 +78,7 @@ func publish(ctx context.Context, run *workspace.Run, ref string, s standing) (s
 	if err := send(ctx, run, s.head, s.user); err != nil {
 		return s, err
 	}
-	err = run.User().UpdateRef(ctx, ref, s.head, s.user, "agency: the branch was checked out", identity(run))
+	err = run.User().Refs().Update(ctx, ref, s.head, s.user, "agency: the branch was checked out", identity(run))
 	if errors.As(err, new(*git.Moved)) || errors.As(err, new(*git.Vanished)) {
 		return s, nil // the next one looks again
 	}
@@ -89,12 +89,12 @@ func publish(ctx context.Context, run *workspace.Run, ref string, s standing) (s
 		return s, err
 	}
 	s.user, s.held = s.head, false
-	return s, run.Dir().UpdateRef(ctx, HeldRef, "", s.head, "agency: published", identity(run))
+	return s, run.Dir().Refs().Update(ctx, HeldRef, "", s.head, "agency: published", identity(run))
 }
 
 // checkoutsOf are the worktrees that have a branch checked out.
 func checkoutsOf(ctx context.Context, run *workspace.Run, ref string) (at []string, err error) {
-	trees, err := run.User().Worktrees(ctx)
+	trees, err := run.User().Refs().Worktrees(ctx)
 	for _, w := range trees {
 		if w.Branch == ref && !w.Gone && !w.Bare {
 			at = append(at, w.Path)
@@ -108,18 +108,18 @@ func checkoutsOf(ctx context.Context, run *workspace.Run, ref string) (at []stri
 // back, and no file is touched.
 func takenBack(ctx context.Context, run *workspace.Run, ref string, was, is agency.OID) (back bool, err error) {
 	at, err := checkoutsOf(ctx, run, ref)
-	m := &merge{run: run}
+	user := checkouts{run: run}
 	for _, path := range at {
 		loc, found := git.Find(path)
 		if found != nil {
 			continue
 		}
-		from, _, err := m.strays(ctx, loc, intent{Ref: ref, Old: was, New: is})
+		from, _, err := user.behind(ctx, loc, intent{Ref: ref, Old: was, New: is})
 		if err != nil {
 			return false, err
 		}
 		if from == was {
-			err := run.User().UpdateRef(ctx, ref, was, is, "agency: back, it is checked out", identity(run))
+			err := run.User().Refs().Update(ctx, ref, was, is, "agency: back, it is checked out", identity(run))
 			if errors.As(err, new(*git.Moved)) {
 				return false, nil // somebody has gone on from it
 			}
@@ -146,7 +146,7 @@ func (l *landing) advance(ctx context.Context, tip, head agency.OID) (moved bool
 		return false, err
 	}
 	if !s.held && !busy && len(at) == 0 {
-		err = l.run.User().UpdateRef(ctx, l.ref, tip, head, "agency: "+string(l.key), identity(l.run))
+		err = l.run.User().Refs().Update(ctx, l.ref, tip, head, "agency: "+string(l.key), identity(l.run))
 		if errors.As(err, new(*git.Moved)) || errors.As(err, new(*git.Vanished)) {
 			return false, nil
 		}
@@ -163,12 +163,12 @@ func (l *landing) advance(ctx context.Context, tip, head agency.OID) (moved bool
 	old := agency.OID("")
 	if s.held {
 		old = head
-	} else if stale, err := l.run.Dir().Ref(ctx, HeldRef); err != nil {
+	} else if stale, err := l.run.Dir().Refs().Get(ctx, HeldRef); err != nil {
 		return false, err
 	} else {
 		old = stale
 	}
-	if err := l.run.Dir().UpdateRef(ctx, HeldRef, tip, old, "agency: "+string(l.key), identity(l.run)); err != nil {
+	if err := l.run.Dir().Refs().Update(ctx, HeldRef, tip, old, "agency: "+string(l.key), identity(l.run)); err != nil {
 		return false, err
 	}
 	if s.held {
@@ -202,4 +202,31 @@ func held(ctx context.Context, run *workspace.Run, ref, branch string, s standin
 	}
 	at, err := checkoutsOf(ctx, run, ref)
 	return heldWords(branch, s.user, at), err
+}
+
+// Holds refuses a commit that is not the landing of a contract with those of
+// the others before it: KindInvalid names what is missing. It looks at git
+// alone.
+func Holds(ctx context.Context, run *workspace.Run, id agency.RunID, commit agency.OID, contract agency.ContractID, others []agency.ContractID) error {
+	commits, err := run.Dir().Commits().Log(ctx, commit, git.LogOptions{Not: []agency.OID{run.Base()}, FirstParent: true})
+	if err != nil {
+		return err
+	}
+	landed := map[agency.ContractID]bool{}
+	for i, c := range commits {
+		of := agency.ContractID(c.Trailer(trailerContract))
+		if c.Trailer(trailerRun) != string(id) || of == "" {
+			continue
+		}
+		if i == 0 && of != contract {
+			break
+		}
+		landed[of] = true
+	}
+	for _, want := range append([]agency.ContractID{contract}, others...) {
+		if !landed[want] {
+			return agency.Errorf(agency.KindInvalid, "commit %s does not hold what contract %s landed", commit, want)
+		}
+	}
+	return nil
 }

@@ -132,7 +132,7 @@ func TestPersonAtEveryStepOfALanding(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if ok, err := w.run().Dir().IsAncestor(t.Context(), out.Landed.Commit, head.Head); !ok || err != nil {
+					if ok, err := w.run().Dir().Commits().IsAncestor(t.Context(), out.Landed.Commit, head.Head); !ok || err != nil {
 						t.Errorf("the landing is not on the head: %v", err)
 					}
 					w.asSheLeftIt(true, p.said())

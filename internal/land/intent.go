@@ -25,7 +25,7 @@ type intent struct {
 	Old, New agency.OID
 	Checkout *checkout // where the ref is checked out
 	Done     bool
-	agency.Interwoven
+	agency.MergeDetails
 }
 
 func putIntent(tx *store.Tx, in intent) error {
@@ -37,7 +37,7 @@ func putIntent(tx *store.Tx, in intent) error {
 		}
 		where = string(b)
 	}
-	how, err := json.Marshal(in.Interwoven)
+	how, err := json.Marshal(in.MergeDetails)
 	if err != nil {
 		return err
 	}
@@ -45,9 +45,7 @@ func putIntent(tx *store.Tx, in intent) error {
 	if err := dropIntent(tx, in.Step); err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO land_intent (step, run_id, contract, ref, old, new, checkout, interwoven, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (step) DO UPDATE SET ref = excluded.ref, old = excluded.old, new = excluded.new, checkout = excluded.checkout`,
+	_, err = tx.Exec(insertIntent,
 		string(in.Step), string(in.Run), string(in.Contract), in.Ref, string(in.Old), string(in.New), where, string(how), store.Micros(tx.Now))
 	return err
 }
@@ -55,12 +53,11 @@ func putIntent(tx *store.Tx, in intent) error {
 // closeIntent marks a move as done; first tells whether it was not before. A
 // move whose row is missing is recorded.
 func closeIntent(tx *store.Tx, in intent) (first bool, err error) {
-	if _, err := tx.Exec(`INSERT INTO land_intent (step, run_id, contract, ref, old, new, created_at)
-		VALUES (?, ?, ?, ?, '', ?, ?) ON CONFLICT (step) DO NOTHING`,
+	if _, err := tx.Exec(insertMissing,
 		string(in.Step), string(in.Run), string(in.Contract), in.Ref, string(in.New), store.Micros(tx.Now)); err != nil {
 		return false, err
 	}
-	res, err := tx.Exec("UPDATE land_intent SET done = 1, new = ? WHERE step = ? AND done = 0", string(in.New), string(in.Step))
+	res, err := tx.Exec(markDone, string(in.New), string(in.Step))
 	if err != nil {
 		return false, err
 	}
@@ -69,14 +66,14 @@ func closeIntent(tx *store.Tx, in intent) (first bool, err error) {
 }
 
 func dropIntent(tx *store.Tx, step agency.StepKey) error {
-	_, err := tx.Exec("DELETE FROM land_intent WHERE step = ? AND done = 0", string(step))
+	_, err := tx.Exec(deleteOpen, string(step))
 	return err
 }
 
-// interwoven is what the intent of a step said.
-func interwoven(q store.Querier, step agency.StepKey) (how agency.Interwoven, err error) {
+// mergeDetails is what the intent of a step said.
+func mergeDetails(q store.Querier, step agency.StepKey) (how agency.MergeDetails, err error) {
 	var text string
-	err = q.QueryRow("SELECT interwoven FROM land_intent WHERE step = ?", string(step)).Scan(&text)
+	err = q.QueryRow(selectMergeDetails, string(step)).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && text == "" {
 		return how, nil
 	}
@@ -88,53 +85,36 @@ func interwoven(q store.Querier, step agency.StepKey) (how agency.Interwoven, er
 
 // begunAs is the commit that a step was to land, "" where it never came so far.
 func begunAs(q store.Querier, step agency.StepKey) (commit agency.OID, err error) {
-	err = q.QueryRow("SELECT new FROM land_intent WHERE step = ?", string(step)).Scan(&commit)
+	err = q.QueryRow(selectNew, string(step)).Scan(&commit)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 	return commit, err
 }
 
-const intentColumns = "SELECT step, run_id, contract, ref, old, new, checkout, done, interwoven FROM land_intent "
-
 // openMerges are the final merges that were begun and not acknowledged, of one
 // run or, where it is empty, of all.
 func openMerges(q store.Querier, run agency.RunID) ([]intent, error) {
-	rows, err := q.Query(intentColumns+"WHERE done = 0 AND contract = '' AND (? = '' OR run_id = ?) ORDER BY created_at, step", string(run), string(run))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var list []intent
-	for rows.Next() {
-		in, err := scanIntent(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, in)
-	}
-	return list, rows.Err()
+	return store.All(q, scanIntent, selectOpenMerges, string(run), string(run))
 }
 
 // lastDone is the newest acknowledged move of a ref, zero where there is none.
 func lastDone(q store.Querier, run agency.RunID, ref string) (intent, error) {
-	in, err := scanIntent(q.QueryRow(intentColumns+"WHERE done = 1 AND run_id = ? AND ref = ? ORDER BY created_at DESC, rowid DESC LIMIT 1", string(run), ref))
+	in, err := scanIntent(q.QueryRow(selectLastDone, string(run), ref))
 	if errors.Is(err, sql.ErrNoRows) {
 		return intent{}, nil
 	}
 	return in, err
 }
 
-type scanner interface{ Scan(dest ...any) error }
-
-func scanIntent(row scanner) (intent, error) {
+func scanIntent(row store.Scanner) (intent, error) {
 	var in intent
 	var step, run, contract, old, new, where, how string
 	if err := row.Scan(&step, &run, &contract, &in.Ref, &old, &new, &where, &in.Done, &how); err != nil {
 		return in, err
 	}
 	if how != "" {
-		if err := json.Unmarshal([]byte(how), &in.Interwoven); err != nil {
+		if err := json.Unmarshal([]byte(how), &in.MergeDetails); err != nil {
 			return in, err
 		}
 	}
@@ -147,36 +127,29 @@ func scanIntent(row scanner) (intent, error) {
 	return in, nil
 }
 
-// Landing is one entry of a run's list of landings (INTERFACES 7).
+// Landing is one entry of a run's list of landings.
 type Landing struct {
 	Contract agency.ContractID `json:"contract_id"`
 	Branch   string            `json:"branch"`
 	Commit   agency.OID        `json:"commit"`
 	Step     agency.StepKey    `json:"step"`
-	agency.Interwoven
+	agency.MergeDetails
 }
 
 // Landings lists what a run has landed, oldest first; the final merge has no
 // contract.
 func Landings(q store.Querier, run agency.RunID) ([]Landing, error) {
-	rows, err := q.Query(intentColumns+"WHERE done = 1 AND run_id = ? ORDER BY created_at, rowid", string(run))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var list []Landing
-	for rows.Next() {
-		in, err := scanIntent(rows)
+	return store.All(q, func(row store.Scanner) (Landing, error) {
+		in, err := scanIntent(row)
 		if err != nil {
-			return nil, err
+			return Landing{}, err
 		}
-		list = append(list, Landing{Contract: in.Contract, Branch: in.Ref[len("refs/heads/"):], Commit: in.New, Step: in.Step, Interwoven: in.Interwoven})
-	}
-	return list, rows.Err()
+		return Landing{Contract: in.Contract, Branch: in.Ref[len("refs/heads/"):], Commit: in.New, Step: in.Step, MergeDetails: in.MergeDetails}, nil
+	}, selectLandings, string(run))
 }
 
 // DeleteRun drops a run's rows.
 func DeleteRun(tx *store.Tx, run agency.RunID) error {
-	_, err := tx.Exec("DELETE FROM land_intent WHERE run_id = ?", string(run))
+	_, err := tx.Exec(deleteIntents, string(run))
 	return err
 }

@@ -13,6 +13,8 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	boardlock "agency/internal/board/lock"
+	boardstate "agency/internal/board/state"
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/git/gittest"
@@ -65,8 +67,8 @@ func (w *world) VerifyLanding(_ context.Context, c land.Candidate) ([]string, er
 	return w.reasons, nil
 }
 
-func newHost(ctx context.Context) (*git.Host, error) {
-	return git.NewHost(ctx, git.Options{Binary: os.Getenv("LAND_GIT"), Getenv: func(k string) string {
+func newHost(ctx context.Context) (*git.Program, error) {
+	return git.NewProgram(ctx, git.Options{Binary: os.Getenv("LAND_GIT"), Getenv: func(k string) string {
 		return map[string]string{
 			"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.Getenv("LAND_GITCONFIG"), "GNUPGHOME": os.Getenv("LAND_GNUPGHOME"),
 		}[k]
@@ -82,7 +84,7 @@ func openWorld(ctx context.Context, state string) (*world, error) {
 	w := &world{state: state}
 	o := store.Options{
 		Path: filepath.Join(state, "agency.db"),
-		Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), registry.Migrations(), workspace.Migrations(), land.Migrations()},
+		Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), boardstate.Migrations(), boardlock.Migrations(), registry.Migrations(), workspace.Migrations(), land.Migrations()},
 	}
 	if err := storetest.Prepare(o); err != nil {
 		return nil, err
@@ -236,7 +238,7 @@ func (w *world) mergedEvents() (n int) {
 
 func (w *world) log(ref string) []git.Commit {
 	w.t.Helper()
-	list, err := w.run().Dir().Log(w.t.Context(), w.repo.Rev(ref), git.LogOptions{Not: []agency.OID{w.run().Base()}})
+	list, err := w.run().Dir().Commits().Log(w.t.Context(), w.repo.Rev(ref), git.LogOptions{Not: []agency.OID{w.run().Base()}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -378,8 +380,8 @@ func TestRefusedClaims(t *testing.T) {
 		cause land.Cause
 		path  string
 	}{
-		"clash":    {[]string{"readme.md", "x\n"}, land.CauseCaseClash, "readme.md"},
-		"folder":   {[]string{"Dir/b.txt", "x\n"}, land.CauseCaseClash, "Dir"},
+		"clash":    {[]string{"readme.md", "x\n"}, land.CauseCaseCollision, "readme.md"},
+		"folder":   {[]string{"Dir/b.txt", "x\n"}, land.CauseCaseCollision, "Dir"},
 		"filtered": {[]string{"x.bin", "changed\n", ".gitattributes", ""}, land.CauseFiltered, "x.bin"},
 	} {
 		if err := w.run().Remove(t.Context(), "main", workspace.Work); err != nil {

@@ -62,7 +62,7 @@ func (l *landing) try(ctx context.Context) (out Outcome, again bool, err error) 
 	if len(reasons) > 0 {
 		return l.red(ctx, *cand, reasons)
 	}
-	commit, err := l.run.Dir().CommitTree(ctx, cand.Tree, []agency.OID{head}, l.message(), identity(l.run))
+	commit, err := l.run.Dir().Commits().Write(ctx, cand.Tree, []agency.OID{head}, l.message(), identity(l.run))
 	if err != nil {
 		return out, false, err
 	}
@@ -115,7 +115,7 @@ func (l *landing) already(ctx context.Context, head agency.OID) (*Landed, error)
 		return nil, err
 	}
 	d := l.run.Dir()
-	commits, err := d.Log(ctx, head, git.LogOptions{Limit: 1})
+	commits, err := d.Commits().Log(ctx, head, git.LogOptions{Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +123,11 @@ func (l *landing) already(ctx context.Context, head agency.OID) (*Landed, error)
 		if in, err := l.holds(ctx, begun, head); err != nil {
 			return nil, err
 		} else if in {
-			commits, err = d.Log(ctx, begun, git.LogOptions{Limit: 1})
+			commits, err = d.Commits().Log(ctx, begun, git.LogOptions{Limit: 1})
 			if err != nil {
 				return nil, err
 			}
-		} else if commits, err = d.Log(ctx, head, git.LogOptions{Not: []agency.OID{l.run.Base()}, FirstParent: true}); err != nil {
+		} else if commits, err = d.Commits().Log(ctx, head, git.LogOptions{Not: []agency.OID{l.run.Base()}, FirstParent: true}); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +136,7 @@ func (l *landing) already(ctx context.Context, head agency.OID) (*Landed, error)
 			out := &Landed{Commit: c.ID, Tree: c.Tree, Already: true}
 			return out, l.o.write(ctx, func(tx *store.Tx) (err error) {
 				if err = l.done(tx, c.ID); err == nil {
-					out.Interwoven, err = interwoven(tx, l.key)
+					out.MergeDetails, err = mergeDetails(tx, l.key)
 				}
 				return err
 			})
@@ -147,22 +147,18 @@ func (l *landing) already(ctx context.Context, head agency.OID) (*Landed, error)
 
 // holds tells whether a commit that may have been collected is on the branch.
 func (l *landing) holds(ctx context.Context, commit, head agency.OID) (bool, error) {
-	if _, err := l.run.Dir().Type(ctx, commit); agency.KindOf(err) == agency.KindNotFound {
+	if _, err := l.run.Dir().Objects().Type(ctx, commit); agency.KindOf(err) == agency.KindNotFound {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	return l.run.Dir().IsAncestor(ctx, commit, head)
+	return l.run.Dir().Commits().IsAncestor(ctx, commit, head)
 }
 
 // merge makes the candidate: the claim's change on top of head. A nil
 // candidate comes with the outcome that says why.
 func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outcome, error) {
-	name := l.spec.Workspace
-	if name == "" {
-		name = string(l.spec.Contract)
-	}
-	w, err := l.run.Open(ctx, name, workspace.Work)
+	w, err := l.run.Open(ctx, l.workspaceName(), workspace.Work)
 	if err != nil {
 		return nil, Outcome{}, err
 	}
@@ -177,7 +173,7 @@ func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outco
 	if err != nil || conflict != nil {
 		return nil, Outcome{Conflict: conflict, Reason: conflictReason(conflict)}, err
 	}
-	before, err := l.run.Dir().ResolveTree(ctx, head)
+	before, err := l.run.Dir().Refs().ResolveTree(ctx, head)
 	if err != nil {
 		return nil, Outcome{}, err
 	}
@@ -185,7 +181,7 @@ func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outco
 		// Nothing to land: the verdict on the unchanged tree is the result.
 		return nil, Outcome{Landed: &Landed{Commit: head, Tree: tree, Empty: true}}, nil
 	}
-	if refused, err := l.refuseClash(ctx, before, tree); err != nil || refused.Refused != nil {
+	if refused, err := l.refuseCaseCollision(ctx, before, tree); err != nil || refused.Refused != nil {
 		return nil, refused, err
 	}
 	return &Candidate{
@@ -198,11 +194,11 @@ func (l *landing) mergedTree(ctx context.Context, from, head agency.OID) (tree a
 		return l.spec.Tree, nil, nil, nil
 	}
 	d := l.run.Dir()
-	claim, err := d.CommitTree(ctx, l.spec.Tree, []agency.OID{from}, "claim of "+string(l.key), identity(l.run))
+	claim, err := d.Commits().Write(ctx, l.spec.Tree, []agency.OID{from}, "claim of "+string(l.key), identity(l.run))
 	if err != nil {
 		return "", nil, nil, err
 	}
-	m, err := d.MergeTree(ctx, head, claim)
+	m, err := d.Commits().Merge(ctx, head, claim)
 	if err != nil || len(m.Conflicts) == 0 {
 		return m.Tree, nil, nil, err
 	}
@@ -250,9 +246,9 @@ func (l *landing) refuseClaim(ctx context.Context, from agency.OID) (Outcome, er
 	return refusal(CauseFiltered, paths, "files kept by a git filter such as LFS cannot be changed by a run"), nil
 }
 
-// refuseClash names new paths that differ from another path of the tree only
+// refuseCaseCollision names new paths that differ from another path of the tree only
 // in case: such a tree cannot be checked out everywhere.
-func (l *landing) refuseClash(ctx context.Context, before, after agency.OID) (Outcome, error) {
+func (l *landing) refuseCaseCollision(ctx context.Context, before, after agency.OID) (Outcome, error) {
 	changes, err := l.run.Changes(ctx, before, after)
 	if err != nil {
 		return Outcome{}, err
@@ -266,19 +262,19 @@ func (l *landing) refuseClash(ctx context.Context, before, after agency.OID) (Ou
 	if len(added) == 0 {
 		return Outcome{}, nil
 	}
-	entries, err := l.run.Dir().Tree(ctx, after)
+	entries, err := l.run.Dir().Objects().Tree(ctx, after)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if clashes := caseClashes(entries, added); len(clashes) > 0 {
-		return refusal(CauseCaseClash, clashes, "paths differ from others only in upper and lower case"), nil
+	if collisions := caseCollisions(entries, added); len(collisions) > 0 {
+		return refusal(CauseCaseCollision, collisions, "paths differ from others only in upper and lower case"), nil
 	}
 	return Outcome{}, nil
 }
 
-// caseClashes are the pairs of paths, folders included, that are equal but for
+// caseCollisions are the pairs of paths, folders included, that are equal but for
 // case and of which one is new.
-func caseClashes(entries []git.Entry, added map[string]bool) []string {
+func caseCollisions(entries []git.Entry, added map[string]bool) []string {
 	seen := map[string]string{} // folded → as first written
 	fresh := map[string]bool{}
 	for p := range added {
@@ -286,7 +282,7 @@ func caseClashes(entries []git.Entry, added map[string]bool) []string {
 			fresh[p] = true
 		}
 	}
-	var clashes []string
+	var collisions []string
 	for _, e := range entries {
 		for p := e.Path; p != "."; p = path.Dir(p) {
 			folded := strings.ToLower(p)
@@ -299,12 +295,12 @@ func caseClashes(entries []git.Entry, added map[string]bool) []string {
 				break // its folders have been looked at
 			}
 			if fresh[p] || fresh[other] {
-				clashes = append(clashes, other, p)
+				collisions = append(collisions, other, p)
 			}
 		}
 	}
-	slices.Sort(clashes)
-	return slices.Compact(clashes)
+	slices.Sort(collisions)
+	return slices.Compact(collisions)
 }
 
 func refusal(cause Cause, paths []string, what string) Outcome {

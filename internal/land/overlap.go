@@ -16,8 +16,8 @@ import (
 	"agency/internal/store"
 )
 
-func (m *merge) save(ctx context.Context, in intent) error {
-	return m.o.write(ctx, func(tx *store.Tx) error { return putIntent(tx, in) })
+func (u checkouts) save(ctx context.Context, in intent) error {
+	return u.o.write(ctx, func(tx *store.Tx) error { return putIntent(tx, in) })
 }
 
 // prepare compares what the merge would change with what the user has changed
@@ -25,8 +25,8 @@ func (m *merge) save(ctx context.Context, in intent) error {
 // user's version is that of --include-dirty or of the merge itself: such a
 // file is adopted, in the index and in the tree that it gives back, so that the
 // two-tree merge sees it unchanged. Nothing of the user's is touched here.
-func (m *merge) prepare(ctx context.Context, d git.Dir, in intent) (agency.OID, error) {
-	changes, err := d.Changes(ctx, in.Old, in.Checkout.Tree)
+func (u checkouts) prepare(ctx context.Context, d git.Dir, in intent) (agency.OID, error) {
+	changes, err := d.Diff().Changes(ctx, in.Old, in.Checkout.Tree)
 	if err != nil {
 		return "", err
 	}
@@ -34,8 +34,8 @@ func (m *merge) prepare(ctx context.Context, d git.Dir, in intent) (agency.OID, 
 	if err != nil {
 		return "", err
 	}
-	if m.run.Info().Dirty != "" {
-		if c.start, err = entriesOf(ctx, d, m.run.BaseTree(), changes); err != nil {
+	if u.run.Info().Dirty != "" {
+		if c.start, err = entriesOf(ctx, d, u.run.BaseTree(), changes); err != nil {
 			return "", err
 		}
 	}
@@ -47,10 +47,10 @@ func (m *merge) prepare(ctx context.Context, d git.Dir, in intent) (agency.OID, 
 	if len(c.overlaps) > 0 {
 		return "", overlap(c.overlaps)
 	}
-	if err := d.SetEntries(ctx, c.adopted); err != nil {
+	if err := d.Index().SetEntries(ctx, c.adopted); err != nil {
 		return "", err
 	}
-	if err := d.Refresh(ctx); err != nil {
+	if err := d.Index().Refresh(ctx); err != nil {
 		return "", err
 	}
 	return treeWith(ctx, d, in.Old, c.adopted)
@@ -79,10 +79,10 @@ func newComparison(ctx context.Context, d git.Dir, changes []git.Change) (*compa
 	c := &comparison{
 		d: d, entries: map[string]git.Entry{}, unmerged: map[string]bool{}, dirty: map[string]bool{}, changed: map[string]git.Change{},
 	}
-	if err := d.Refresh(ctx); err != nil {
+	if err := d.Index().Refresh(ctx); err != nil {
 		return nil, err
 	}
-	entries, err := d.Entries(ctx)
+	entries, err := d.Index().Entries(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func newComparison(ctx context.Context, d git.Dir, changes []git.Change) (*compa
 		}
 		c.entries[e.Path] = e
 	}
-	dirty, err := d.Differing(ctx)
+	dirty, err := d.Files().Differing(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func entriesOf(ctx context.Context, d git.Dir, tree agency.OID, changes []git.Ch
 	for _, c := range changes {
 		wanted[c.Path] = true
 	}
-	all, err := d.Tree(ctx, tree)
+	all, err := d.Objects().Tree(ctx, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (c *comparison) look(ctx context.Context, change git.Change) error {
 		c.overlaps = append(c.overlaps, below...)
 		return nil
 	}
-	have, err := c.d.HashFile(ctx, p)
+	have, err := c.d.Files().Hash(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -215,19 +215,19 @@ func (c *comparison) below(p string) (files []string, isDir bool) {
 
 // treeWith is a commit's tree with some entries replaced; mode 0 removes one.
 func treeWith(ctx context.Context, d git.Dir, commit agency.OID, entries []git.Entry) (agency.OID, error) {
-	tree, err := d.ResolveTree(ctx, commit)
+	tree, err := d.Refs().ResolveTree(ctx, commit)
 	if err != nil || len(entries) == 0 {
 		return tree, err
 	}
-	scratch := d.WithWorkTree("", d.Index+".scratch")
-	defer func() { _ = os.Remove(scratch.Index) }()
-	if err := scratch.ReadTree(ctx, tree); err != nil {
+	scratch := d.WithWorkTree("", d.IndexFile+".scratch")
+	defer func() { _ = os.Remove(scratch.IndexFile) }()
+	if err := scratch.Index().ReadTree(ctx, tree); err != nil {
 		return "", err
 	}
-	if err := scratch.SetEntries(ctx, entries); err != nil {
+	if err := scratch.Index().SetEntries(ctx, entries); err != nil {
 		return "", err
 	}
-	return scratch.WriteTree(ctx)
+	return scratch.Index().WriteTree(ctx)
 }
 
 var notUpToDate = regexp.MustCompile(`(?m)(?:Entry|working tree file) '([^'\n]+)'|^\t(.+)$`)

@@ -16,7 +16,7 @@ import (
 	"agency/internal/land"
 )
 
-var stride = flag.Int("stride", 13, "of the steps at which a person acts, each so many-th; 1: all")
+var stride = flag.Int("stride", 17, "of the steps at which a person acts, each so many-th; 1: all")
 
 // person acts on the user's repository in the middle of what a test does: just
 // before the so many-th git command of it. She is a wrapper around git, so that
@@ -183,7 +183,7 @@ func personAt(t *testing.T, n int, before, act, after string) (acted bool) {
 // asSheLeftIt asserts that no worktree shows a change that is not hers.
 func (w *world) asSheLeftIt(dirty bool, said string) {
 	w.t.Helper()
-	trees, err := w.run().User().Worktrees(w.t.Context())
+	trees, err := w.run().User().Refs().Worktrees(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}

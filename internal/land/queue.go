@@ -3,7 +3,6 @@ package land
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -85,7 +84,7 @@ func (k *keyed) lock(name string) (unlock func()) {
 	return l.Unlock
 }
 
-// The trailers of commits (INTERFACES 7).
+// The trailers of commits.
 const (
 	trailerRun      = "Agency-Run"
 	trailerContract = "Agency-Contract"
@@ -103,12 +102,12 @@ func (q *Queue) Branch(ctx context.Context, _ agency.StepKey, spec BranchSpec) (
 	if err != nil {
 		return Branch{}, err
 	}
-	if err := foreign(run.Info().Repo.CommonDir); err != nil {
+	if err := checkOwner(run.Info().Repo.CommonDir); err != nil {
 		return Branch{}, agency.Errorf(agency.KindDenied, "%w", err)
 	}
 	b := Branch{Ref: branchRef(record.Branch), Head: spec.Base}
 	user := run.User()
-	got, err := user.Ref(ctx, b.Ref)
+	got, err := user.Refs().Get(ctx, b.Ref)
 	if err != nil {
 		return b, err
 	}
@@ -123,7 +122,7 @@ func (q *Queue) Branch(ctx context.Context, _ agency.StepKey, spec BranchSpec) (
 		return b, err
 	}
 	q.o.reached("branch.before")
-	err = user.UpdateRef(ctx, b.Ref, spec.Base, "", "agency: run "+string(spec.Run)+" begins", identity(run))
+	err = user.Refs().Update(ctx, b.Ref, spec.Base, "", "agency: run "+string(spec.Run)+" begins", identity(run))
 	q.o.reached("branch.after")
 	if blocked := (*git.Blocked)(nil); errors.As(err, &blocked) {
 		return b, agency.Errorf(agency.KindInvalid, "the run's branch cannot be made: %w", err).
@@ -154,17 +153,17 @@ func (q *Queue) Head(ctx context.Context, _ agency.StepKey, spec BranchSpec) (Br
 	if b.Held, err = held(ctx, run, b.Ref, record.Branch, s); err != nil {
 		return b, err
 	}
-	b.Tree, err = run.Dir().ResolveTree(ctx, b.Head)
+	b.Tree, err = run.Dir().Refs().ResolveTree(ctx, b.Head)
 	return b, err
 }
 
 // ours accepts a branch that an earlier process of this run has moved on.
 func ours(ctx context.Context, run *workspace.Run, ref string, head agency.OID, spec BranchSpec) error {
 	d := run.Dir()
-	if ok, err := d.IsAncestor(ctx, spec.Base, head); err != nil {
+	if ok, err := d.Commits().IsAncestor(ctx, spec.Base, head); err != nil {
 		return err
 	} else if ok {
-		commits, err := d.Log(ctx, head, git.LogOptions{Not: []agency.OID{spec.Base}, Limit: 1})
+		commits, err := d.Commits().Log(ctx, head, git.LogOptions{Not: []agency.OID{spec.Base}, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -180,11 +179,11 @@ func ours(ctx context.Context, run *workspace.Run, ref string, head agency.OID, 
 // pinDirty brings the commit of --include-dirty into the user's repository,
 // where the branch is about to name it. Any other base is there already.
 func pinDirty(ctx context.Context, run *workspace.Run, user git.Dir, base agency.OID) error {
-	_, err := user.Type(ctx, base)
+	_, err := user.Objects().Type(ctx, base)
 	if agency.KindOf(err) != agency.KindNotFound {
 		return err
 	}
-	commits, err := run.Dir().Log(ctx, base, git.LogOptions{Limit: 1})
+	commits, err := run.Dir().Commits().Log(ctx, base, git.LogOptions{Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -228,7 +227,7 @@ func measure(ctx context.Context, run *workspace.Run, done *Landed) error {
 	if done == nil || done.Empty {
 		return nil
 	}
-	changes, err := run.Dir().Changed(ctx, done.Commit)
+	changes, err := run.Dir().Diff().Changed(ctx, done.Commit)
 	files := git.FilesOf(changes)
 	done.Files = &files
 	return err
@@ -277,7 +276,7 @@ func identity(run *workspace.Run) git.Identity { return run.Info().Settings.Iden
 
 // send brings a commit into the user's repository, checked and on disk.
 func send(ctx context.Context, run *workspace.Run, tip agency.OID, not ...agency.OID) error {
-	return run.Dir().Send(ctx, run.Info().Repo.Objects(), []agency.OID{tip}, not)
+	return run.Send(ctx, tip, not...)
 }
 
 // mendable turns a lock of git that stands in the way into an error that ends
@@ -299,5 +298,3 @@ func appendEvent(tx *store.Tx, ev agency.Event, contract agency.ContractID) erro
 	_, err := event.Append(tx, ev)
 	return err
 }
-
-func (l *landing) String() string { return fmt.Sprintf("landing %s", l.key) }

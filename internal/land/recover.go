@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 	"agency/internal/git"
 	"agency/internal/store"
 	"agency/internal/workspace"
@@ -51,13 +52,13 @@ func (t *Target) reconcile(ctx context.Context, run *workspace.Run, in intent) e
 	if err := errors.Join(freeRef(run.Info().Repo.CommonDir, in), freeOthers(ctx, run.User(), in)); err != nil {
 		return err
 	}
-	at, err := run.User().Ref(ctx, in.Ref)
+	at, err := run.User().Refs().Get(ctx, in.Ref)
 	if err != nil {
 		return err
 	}
 	moved := at == in.New
 	if !moved && at != "" && at != in.Old {
-		if moved, err = run.Dir().IsAncestor(ctx, in.New, at); err != nil {
+		if moved, err = run.Dir().Commits().IsAncestor(ctx, in.New, at); err != nil {
 			return err
 		}
 	}
@@ -75,8 +76,7 @@ func (t *Target) reconcile(ctx context.Context, run *workspace.Run, in intent) e
 		}
 	}
 	if at == in.New {
-		m := &merge{o: t.o, run: run, spec: MergeSpec{Run: in.Run, Target: strings.TrimPrefix(in.Ref, "refs/heads/")}, key: in.Step, ref: in.Ref}
-		if err := m.follow(ctx, in); errors.As(err, new(*stop)) {
+		if err := (checkouts{o: t.o, run: run}).follow(ctx, in); errors.As(err, new(*refusalError)) {
 			return t.o.forget(ctx, in.Step) // it has gone back
 		} else if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (t *Target) finish(ctx context.Context, run *workspace.Run, in intent, exac
 	case lock == c.After: // killed between the two renames
 		return git.Disk(os.Rename(c.lock(), c.index()))
 	}
-	head, err := run.Dir().Host().At(c.Repo).Head(ctx)
+	head, err := run.Dir().Program().At(c.Repo).Refs().Head(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,14 +141,14 @@ func (t *Target) rebuild(ctx context.Context, run *workspace.Run, in intent) err
 		return err
 	}
 	defer done()
-	if err := d.AdvanceIndex(ctx, c.From, c.Tree); err != nil {
+	if err := d.Index().Advance(ctx, c.From, c.Tree); err != nil {
 		return agency.Errorf(agency.KindConflict, "%s was merged, but the index of %s has changed since: %w", in.Ref, c.Repo.WorkTree, err).
 			WithMend("git -C %s reset (keeps all files)", c.Repo.WorkTree)
 	}
-	if err := d.Refresh(ctx); err != nil {
+	if err := d.Index().Refresh(ctx); err != nil {
 		return err
 	}
-	b, err := os.ReadFile(d.Index)
+	b, err := os.ReadFile(d.IndexFile)
 	if err != nil {
 		return git.Disk(err)
 	}
@@ -174,13 +174,13 @@ func undo(ctx context.Context, run *workspace.Run, in intent) error {
 		return err
 	}
 	defer done()
-	changes, err := d.Changes(ctx, c.From, c.Tree)
+	changes, err := d.Diff().Changes(ctx, c.From, c.Tree)
 	if err != nil {
 		return err
 	}
-	d = d.WithWorkTree(c.Repo.WorkTree, d.Index+".undo")
-	defer func() { _ = os.Remove(d.Index) }()
-	if err := d.ReadTree(ctx, c.From); err != nil {
+	d = d.WithWorkTree(c.Repo.WorkTree, d.IndexFile+".undo")
+	defer func() { _ = os.Remove(d.IndexFile) }()
+	if err := d.Index().ReadTree(ctx, c.From); err != nil {
 		return err
 	}
 	var write []string
@@ -199,7 +199,7 @@ func undo(ctx context.Context, run *workspace.Run, in intent) error {
 			write = append(write, change.Path)
 		}
 	}
-	if err := d.CheckoutPaths(ctx, write); err != nil {
+	if err := d.Files().CheckoutPaths(ctx, write); err != nil {
 		return err
 	}
 	return unlockIndex(c, in.Step)
@@ -211,7 +211,7 @@ func writtenByUs(ctx context.Context, d git.Dir, change git.Change) (bool, error
 	if change.Old.Mode == git.ModeGitlink || change.New.Mode == git.ModeGitlink {
 		return false, nil // folders of submodules are left alone
 	}
-	have, err := d.HashFile(ctx, change.Path)
+	have, err := d.Files().Hash(ctx, change.Path)
 	if err != nil {
 		return false, err
 	}
@@ -225,13 +225,13 @@ func writtenByUs(ctx context.Context, d git.Dir, change git.Change) (bool, error
 	case change.New.Mode == 0 || have.Mode == git.ModeSymlink:
 		return false, nil
 	}
-	got, err := os.Open(filepath.Join(d.WorkTree, filepath.FromSlash(change.Path)))
+	got, err := bounded.OpenAt(filepath.Join(d.WorkTree, filepath.FromSlash(change.Path)))
 	if err != nil {
 		return false, nil // it is not there as a file
 	}
 	defer func() { _ = got.Close() }() // only read
 	half := &beginning{of: bufio.NewReader(got)}
-	if err := d.SmudgedTo(ctx, change.New.ID, change.Path, half); err != nil && !errors.Is(err, errOther) {
+	if err := d.Objects().SmudgedTo(ctx, change.New.ID, change.Path, half); err != nil && !errors.Is(err, errOther) {
 		return false, err
 	}
 	_, err = half.of.ReadByte()

@@ -2,7 +2,9 @@ package land
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"agency/internal/agency"
@@ -67,14 +69,14 @@ func (q *Queue) Resolution(ctx context.Context, _ agency.StepKey, spec Resolutio
 		var texts [4][]byte
 		large := false
 		for i, tree := range []agency.OID{spec.From, spec.Ours, spec.Theirs, spec.Result} {
-			texts[i], err = run.Dir().Blob(ctx, tree, path, maxContest)
+			texts[i], err = run.Dir().Objects().Blob(ctx, tree, path, maxMerged)
 			if err != nil && agency.KindOf(err) != agency.KindNotFound && !git.IsTooLong(err) {
 				return out, err
 			}
 			large = large || git.IsTooLong(err)
 		}
 		if large {
-			out.Theirs = append(out.Theirs, fmt.Sprintf("%s: larger than %d MB, and not looked at", path, maxContest>>20))
+			out.Theirs = append(out.Theirs, fmt.Sprintf("%s: larger than %d MB, and not looked at", path, maxMerged>>20))
 			continue
 		}
 		name := func(to []string, lines []string) []string {
@@ -100,4 +102,60 @@ func (q *Queue) Resolution(ctx context.Context, _ agency.StepKey, spec Resolutio
 		return appendEvent(tx, agency.NewEvent(spec.Run, agency.SeverityWarning, said,
 			agency.MergeConflicted{Contract: spec.Contract, Paths: spec.Paths}), spec.Contract)
 	})
+}
+
+// maxStructural bounds how many files of one landing are merged structurally: a
+// claim that meets more of them was made for another tree.
+const maxStructural = 20
+
+// maxMerged bounds each side of a file that is merged, or looked at for what a
+// merge lost, in bytes.
+const maxMerged = 2 << 20
+
+// structurally merges what conflicts by lines only. It gives no tree where any
+// of the files stays in conflict: then all of them go back to the owner.
+func (l *landing) structurally(ctx context.Context, m git.Merge) (tree agency.OID, paths []string, err error) {
+	if len(m.FileConflicts) == 0 || len(m.FileConflicts) > maxStructural {
+		return "", nil, nil
+	}
+	d := l.run.Dir()
+	var entries []git.Entry
+	for _, c := range m.FileConflicts {
+		content, ok, err := mergedFile(ctx, d, c)
+		if err != nil || !ok {
+			return "", nil, err
+		}
+		e := c.Ours
+		e.Stage = 0
+		if e.ID, err = d.Objects().WriteBlob(ctx, content); err != nil {
+			return "", nil, err
+		}
+		entries, paths = append(entries, e), append(paths, c.Base.Path)
+	}
+	tree, err = d.Index().TreeWith(ctx, m.Tree, filepath.Join(l.run.Folder(), "index.landing"), entries)
+	return tree, paths, err
+}
+
+// mergedFile merges one file; ok is false where it conflicts.
+func mergedFile(ctx context.Context, d git.Dir, c git.FileConflict) (content []byte, ok bool, err error) {
+	regular := func(e git.Entry) bool {
+		return e.Mode == c.Base.Mode && (e.Mode == git.ModeFile || e.Mode == git.ModeExec)
+	}
+	if !regular(c.Base) || !regular(c.Ours) || !regular(c.Theirs) {
+		return nil, false, nil
+	}
+	var texts [3][]byte
+	for i, e := range []git.Entry{c.Base, c.Ours, c.Theirs} {
+		if texts[i], err = d.Objects().Content(ctx, e.ID, maxMerged); git.IsTooLong(err) {
+			return nil, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	content, err = textmerge.Merge(c.Base.Path, texts[0], texts[1], texts[2])
+	if in := textmerge.Doubt(""); errors.As(err, &in) {
+		return nil, false, nil
+	}
+	return content, err == nil, err
 }

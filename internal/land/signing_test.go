@@ -143,7 +143,7 @@ func TestAnotherUsersCheckoutIsRefused(t *testing.T) {
 	chown(65534)
 	before := gittest.Fingerprint(t, w.repo.Dir, nil)
 	out := w.merge("merge", land.MergeSpec{})
-	if out.Refused == nil || out.Refused.Cause != land.CauseOwner || !strings.Contains(out.Reason, "65534") {
+	if out.Refused == nil || out.Refused.Cause != land.CauseOwner || !strings.Contains(out.Reason, "nobody") {
 		t.Errorf("%+v", out)
 	}
 	if diff := cmp.Diff(before, gittest.Fingerprint(t, w.repo.Dir, nil)); diff != "" {

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/beneath"
 	"agency/internal/git"
 	"agency/internal/registry"
 	"agency/internal/store"
-	"agency/internal/workspace"
 )
 
 // Target merges runs into the user's branches at their end.
@@ -37,10 +37,10 @@ func (t *Target) Merge(ctx context.Context, key agency.StepKey, spec MergeSpec) 
 	if err != nil {
 		return MergeOutcome{}, err
 	}
-	if err := foreign(run.Info().Repo.CommonDir); err != nil {
+	if err := checkOwner(run.Info().Repo.CommonDir); err != nil {
 		return refusedOr(err)
 	}
-	m := &merge{o: t.o, run: run, record: record, spec: spec, key: key, ref: branchRef(spec.Target)}
+	m := &merge{checkouts: checkouts{o: t.o, run: run}, record: record, spec: spec, key: key, ref: branchRef(spec.Target)}
 	if err := git.CheckRef(m.ref); err != nil {
 		return MergeOutcome{}, err
 	}
@@ -55,17 +55,17 @@ func (t *Target) Merge(ctx context.Context, key agency.StepKey, spec MergeSpec) 
 // changes meanwhile.
 const maxLooks = 5
 
-// shifted says what a person changed between the look at a checkout and its
+// changedMeanwhile says what a person changed between the look at a checkout and its
 // lock. Nothing has been touched, or all of it has been put back.
-type shifted struct{ what string }
+type changedMeanwhile struct{ what string }
 
-func (s *shifted) Error() string { return s.what }
+func (s *changedMeanwhile) Error() string { return s.what }
 
 // perform looks and acts on what it saw, or looks anew.
 func (m *merge) perform(ctx context.Context) (out MergeOutcome, err error) {
 	for range maxLooks {
 		out, err = m.once(ctx)
-		if !errors.As(err, new(*shifted)) && !errors.As(err, new(*git.Moved)) && !errors.As(err, new(*git.Vanished)) {
+		if !errors.As(err, new(*changedMeanwhile)) && !errors.As(err, new(*git.Moved)) && !errors.As(err, new(*git.Vanished)) {
 			return out, err
 		}
 	}
@@ -73,24 +73,32 @@ func (m *merge) perform(ctx context.Context) (out MergeOutcome, err error) {
 		fmt.Sprintf("somebody works in the repository: %s at each of %d looks", err, maxLooks), fmt.Sprintf("approve again when nobody switches branches or moves %s", m.spec.Target))
 }
 
-// stop is a refusal on its way up: nothing has been touched, or all of it has
+// refusalError is a refusal on its way up: nothing has been touched, or all of it has
 // been put back.
-type stop struct {
+type refusalError struct {
 	refusal      Refusal
 	reason, mend string
 }
 
-func (s *stop) Error() string { return s.reason }
+func (s *refusalError) Error() string { return s.reason }
 
 // refuse says what is in the way and, in the second text, how to mend it.
 func refuse(cause Cause, paths []string, reason, mend string) error {
-	return &stop{refusal: Refusal{Cause: cause, Paths: paths}, reason: reason, mend: mend}
+	return &refusalError{refusal: Refusal{Cause: cause, Paths: paths}, reason: reason, mend: mend}
+}
+
+// checkOwner refuses to write, as root, what belongs to another user.
+func checkOwner(paths ...string) error {
+	if at, owner := beneath.Foreign(paths...); at != "" {
+		return refuse(CauseOwner, []string{at}, fmt.Sprintf("%s belongs to %s, and this is root", at, owner), "run agency as that user")
+	}
+	return nil
 }
 
 // refusedOr makes an outcome of a refusal and of a lock in the way; all other
 // errors stay errors.
 func refusedOr(err error) (MergeOutcome, error) {
-	if s := (*stop)(nil); errors.As(err, &s) {
+	if s := (*refusalError)(nil); errors.As(err, &s) {
 		return MergeOutcome{Refused: &s.refusal, Reason: s.reason, Mend: s.mend}, nil
 	}
 	if l := (*git.Locked)(nil); errors.As(err, &l) {
@@ -104,8 +112,7 @@ func refusedOr(err error) (MergeOutcome, error) {
 
 // merge is one final merge under way.
 type merge struct {
-	o      Options
-	run    *workspace.Run
+	checkouts
 	record agency.Run
 	spec   MergeSpec
 	key    agency.StepKey
@@ -114,7 +121,7 @@ type merge struct {
 
 func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 	user := m.run.User()
-	target, err := user.Ref(ctx, m.ref)
+	target, err := user.Refs().Get(ctx, m.ref)
 	if err != nil {
 		return MergeOutcome{}, err
 	}
@@ -160,14 +167,14 @@ func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 // gate waits. Nothing has been touched when it fails.
 func (m *merge) commit(ctx context.Context, tree, target, head agency.OID) (agency.OID, error) {
 	d, parents := m.run.Dir(), []agency.OID{target, head}
-	signing, err := d.Host().Signing(ctx, m.run.Info().Repo)
+	signing, err := d.Program().Signing(ctx, m.run.Info().Repo)
 	if err != nil {
 		return "", err
 	}
 	if signing == nil {
-		return d.CommitTree(ctx, tree, parents, m.message(), identity(m.run))
+		return d.Commits().Write(ctx, tree, parents, m.message(), identity(m.run))
 	}
-	commit, err := d.SignCommit(ctx, tree, parents, m.message(), identity(m.run), *signing)
+	commit, err := d.Commits().WriteSigned(ctx, tree, parents, m.message(), identity(m.run), *signing)
 	if unsigned := (*git.Unsigned)(nil); errors.As(err, &unsigned) {
 		return "", refuse(CauseSigner, nil, unsigned.Error(),
 			"see that `git commit -S` works here without a terminal (an agent that holds the key), or git config commit.gpgSign false, and approve again")
@@ -178,11 +185,11 @@ func (m *merge) commit(ctx context.Context, tree, target, head agency.OID) (agen
 // already finds the run's work in the target.
 func (m *merge) already(ctx context.Context, target, head agency.OID) (*Merged, error) {
 	for _, c := range []agency.OID{head, m.spec.Head} { // what was shown, too: a branch that was set back holds less
-		if in, err := m.run.Dir().IsAncestor(ctx, c, target); err != nil || !in {
+		if in, err := m.run.Dir().Commits().IsAncestor(ctx, c, target); err != nil || !in {
 			return nil, err
 		}
 	}
-	commits, err := m.run.Dir().Log(ctx, target, git.LogOptions{Not: []agency.OID{head}})
+	commits, err := m.run.Dir().Commits().Log(ctx, target, git.LogOptions{Not: []agency.OID{head}})
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +203,7 @@ func (m *merge) already(ctx context.Context, target, head agency.OID) (*Merged, 
 
 // tree is what the merge of both would be.
 func (m *merge) tree(ctx context.Context, target, head agency.OID) (agency.OID, error) {
-	base, err := m.run.Dir().MergeBase(ctx, target, head)
+	base, err := m.run.Dir().Commits().MergeBase(ctx, target, head)
 	if err != nil {
 		return "", err
 	}
@@ -205,7 +212,7 @@ func (m *merge) tree(ctx context.Context, target, head agency.OID) (agency.OID, 
 			fmt.Sprintf("%s was rewritten from its first commit on, and shares none with the run any more", m.spec.Target),
 			fmt.Sprintf("git switch %s && git diff --binary %s %s | git apply --index, or approve with the note \"branch\" to keep the work on its branch", m.spec.Target, m.run.Base(), m.record.Branch))
 	}
-	r, err := m.run.Dir().MergeTree(ctx, target, head)
+	r, err := m.run.Dir().Commits().Merge(ctx, target, head)
 	if err != nil {
 		return "", err
 	}
@@ -238,7 +245,7 @@ func (m *merge) start(ctx context.Context) (agency.OID, error) {
 	if m.run.Info().Dirty != start {
 		return start, nil
 	}
-	commits, err := m.run.Dir().Log(ctx, start, git.LogOptions{Limit: 1})
+	commits, err := m.run.Dir().Commits().Log(ctx, start, git.LogOptions{Limit: 1})
 	if err != nil || len(commits) == 0 || len(commits[0].Parents) == 0 {
 		return start, err
 	}
@@ -272,11 +279,11 @@ func (m *merge) moved(ctx context.Context, now Moved, err error) (MergeOutcome, 
 // byHand says how somebody moved the run's branch.
 func (m *merge) byHand(ctx context.Context, from, to agency.OID) (string, error) {
 	d := m.run.Dir()
-	more, err := d.Log(ctx, to, git.LogOptions{Not: []agency.OID{from}})
+	more, err := d.Commits().Log(ctx, to, git.LogOptions{Not: []agency.OID{from}})
 	if err != nil {
 		return "", err
 	}
-	fewer, err := d.Log(ctx, from, git.LogOptions{Not: []agency.OID{to}})
+	fewer, err := d.Commits().Log(ctx, from, git.LogOptions{Not: []agency.OID{to}})
 	if err != nil {
 		return "", err
 	}
@@ -305,11 +312,11 @@ func some(what []string) string {
 // differing are the paths at which two changes, each from one commit or tree to
 // another, do not come to the same.
 func differing(ctx context.Context, d git.Dir, from, to, from2, to2 agency.OID) (paths []string, err error) {
-	one, err := d.Changes(ctx, from, to)
+	one, err := d.Diff().Changes(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
-	two, err := d.Changes(ctx, from2, to2)
+	two, err := d.Diff().Changes(ctx, from2, to2)
 	if err != nil {
 		return nil, err
 	}
@@ -354,14 +361,14 @@ func (m *merge) move(ctx context.Context, target, commit, tree agency.OID) (Merg
 	err = send(ctx, m.run, commit, target)
 	if err == nil {
 		m.o.reached("merge.objects")
-		err = m.inStill(ctx, in, func() error {
+		err = m.withOthersLocked(ctx, in, func() error {
 			if loc == nil {
 				return m.swap(ctx, m.run.User(), in)
 			}
 			return m.intoCheckout(ctx, in)
 		})
 	}
-	if half := (*halfway)(nil); errors.As(err, &half) {
+	if half := (*unfinished)(nil); errors.As(err, &half) {
 		return MergeOutcome{}, err // the intent stays: the next call finishes it
 	}
 	if err != nil {
@@ -386,7 +393,7 @@ func (o Options) forget(ctx context.Context, step agency.StepKey) error {
 // swap moves the ref, in the git directory whose HEAD may name it, so that its
 // reflog follows.
 func (m *merge) swap(ctx context.Context, d git.Dir, in intent) error {
-	err := d.UpdateRef(ctx, in.Ref, in.New, in.Old, "agency: merge of run "+string(in.Run), identity(m.run))
+	err := d.Refs().Update(ctx, in.Ref, in.New, in.Old, "agency: merge of run "+string(in.Run), identity(m.run))
 	if err == nil {
 		m.o.reached("merge.ref")
 	}
@@ -417,7 +424,7 @@ func recordMerge(tx *store.Tx, run agency.RunID, ref string, commit agency.OID) 
 // nil where none has. A rebase or the like that is under way on the branch is
 // a refusal.
 func (m *merge) checkedOut(ctx context.Context) (*git.Location, error) {
-	trees, err := m.run.User().Worktrees(ctx)
+	trees, err := m.run.User().Refs().Worktrees(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -445,7 +452,7 @@ func (m *merge) checkedOut(ctx context.Context) (*git.Location, error) {
 	if loc.CommonDir != m.run.Info().Repo.CommonDir {
 		return nil, refuse(CauseUnusual, at, at[0]+" belongs to another repository than git says", "")
 	}
-	if err := foreign(loc.WorkTree, loc.GitDir); err != nil {
+	if err := checkOwner(loc.WorkTree, loc.GitDir); err != nil {
 		return nil, err
 	}
 	if busy := underWay(loc.GitDir); busy != "" {

@@ -26,7 +26,7 @@ func Awake(q store.Querier) (time.Duration, error) {
 		mono = v.Mono()
 	}
 	var base, tick time.Duration
-	if err := q.QueryRow("SELECT base, tick FROM lease_clock").Scan(&base, &tick); err != nil {
+	if err := q.QueryRow(selectClock).Scan(&base, &tick); err != nil {
 		return 0, err
 	}
 	now := base + mono
@@ -39,6 +39,6 @@ func Awake(q store.Querier) (time.Duration, error) {
 	if !writes {
 		return now, nil
 	}
-	_, err := tx.Exec("UPDATE lease_clock SET base = ?, tick = ?", int64(base), int64(now))
+	_, err := tx.Exec(updateClock, int64(base), int64(now))
 	return now, err
 }

@@ -76,10 +76,10 @@ func grant(tx *store.Tx, r Request) (f agency.Fence, err error) {
 	if f.Epoch, err = tx.Epoch(); err != nil {
 		return f, err
 	}
-	if err := tx.QueryRow("UPDATE lease_last SET n = n + 1 RETURNING n").Scan(&f.N); err != nil {
+	if err := tx.QueryRow(nextNumber).Scan(&f.N); err != nil {
 		return f, err
 	}
-	_, err = tx.Exec("INSERT OR REPLACE INTO lease_held (name, holder, shared, label, note, since, epoch, n, ttl, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	_, err = tx.Exec(putLease,
 		r.Name, r.Holder, r.Shared, r.Label, r.Note, store.Micros(tx.Now), f.Epoch, f.N, int64(r.TTL), int64(now+r.TTL))
 	return f, err
 }
@@ -90,7 +90,7 @@ func extend(tx *store.Tx, l Lease, ttl time.Duration) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec("UPDATE lease_held SET ttl = ?, expires = ? WHERE name = ? AND holder = ?", int64(ttl), int64(now+ttl), l.Name, l.Holder)
+	_, err = tx.Exec(extendLease, int64(ttl), int64(now+ttl), l.Name, l.Holder)
 	return err
 }
 
@@ -114,15 +114,14 @@ func RenewAll(tx *store.Tx, prefix, holder string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE lease_held SET expires = ?1 + ttl
-WHERE name >= ?2 AND name < ?2 || char(0x10FFFF) AND holder = ?3 AND epoch = ?4 AND expires > ?1`, int64(now), prefix, holder, epoch)
+	_, err = tx.Exec(extendLeases, int64(now), prefix, store.PrefixEnd(prefix), holder, epoch)
 	return err
 }
 
 // Release gives the lease back. A token that no longer holds it releases
 // nothing and is no error: what it wanted is the case.
 func Release(tx *store.Tx, name string, f agency.Fence) error {
-	_, err := tx.Exec("DELETE FROM lease_held WHERE name = ? AND epoch = ? AND n = ?", name, f.Epoch, f.N)
+	_, err := tx.Exec(deleteLease, name, f.Epoch, f.N)
 	return err
 }
 
@@ -162,7 +161,7 @@ func Adopt(tx *store.Tx, l Lease) (f agency.Fence, err error) {
 	if f, err = Acquire(tx, l.Request); err != nil {
 		return f, err
 	}
-	_, err = tx.Exec("UPDATE lease_held SET expires = expires - ttl + ?, since = ? WHERE name = ? AND holder = ?",
+	_, err = tx.Exec(shortenLease,
 		int64(min(l.Left, l.TTL)), store.Micros(l.Since), l.Name, l.Holder)
 	return f, err
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -69,9 +70,43 @@ func (b *body) Close() error {
 	return nil
 }
 
-// SizeHint guesses the encoded size of a request without its tools, on the high
+// Encoder appends a request's JSON to one buffer. It does not go through
+// reflection, which cost more than the rest of a turn together. Every field has
+// a fixed place, so that a request which appends messages repeats the bytes of
+// the earlier one up to its last message.
+type Encoder struct {
+	Buf             []byte
+	provider, model string
+}
+
+// NewEncoder makes one that appends to dst, with room for the request and for
+// its encoded tools.
+func NewEncoder(dst []byte, provider string, req Request, tools []byte) Encoder {
+	return Encoder{slices.Grow(dst, len(tools)+sizeHint(req)), provider, req.Model}
+}
+
+// Raw appends what is JSON already.
+func (e *Encoder) Raw(json string) { e.Buf = append(e.Buf, json...) }
+
+// Text appends what people and models write; see AppendText.
+func (e *Encoder) Text(s string) { e.Buf = AppendText(e.Buf, s) }
+
+// Quoted appends a name; see AppendQuoted.
+func (e *Encoder) Quoted(s string) { e.Buf = AppendQuoted(e.Buf, s) }
+
+// Next begins an element of a list.
+func (e *Encoder) Next() {
+	if e.Buf[len(e.Buf)-1] != '[' {
+		e.Buf = append(e.Buf, ',')
+	}
+}
+
+// Own tells whether reasoning may be given back to the model that is asked.
+func (e *Encoder) Own(r Reasoning) bool { return r.By(e.provider, e.model) }
+
+// sizeHint guesses the encoded size of a request without its tools, on the high
 // side for code, so that a buffer for it is made once.
-func SizeHint(req Request) int {
+func sizeHint(req Request) int {
 	n := 512 + len(req.System) + len(req.System)/8
 	for _, msg := range req.Messages {
 		n += 64

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
+
+	"agency/internal/text"
 )
 
 // FromStatus names what an HTTP status and its body mean. The forms of the
@@ -99,18 +100,18 @@ func readError(body []byte) apiError {
 		Details []errorDetail   `json:"details"`
 	}
 	if len(outer.Error) > 0 && json.Unmarshal(outer.Error, &inner) == nil {
-		e := apiError{Message: OneLine(inner.Message), Type: inner.Type, Code: strings.Trim(string(inner.Code), `"`)}
+		e := apiError{Message: detail(inner.Message), Type: inner.Type, Code: strings.Trim(string(inner.Code), `"`)}
 		e.google(inner.Status, inner.Details)
 		return e
 	}
 	var text string
 	switch {
 	case json.Unmarshal(outer.Error, &text) == nil && text != "":
-		return apiError{Message: OneLine(text)}
+		return apiError{Message: detail(text)}
 	case outer.Message != "":
-		return apiError{Message: OneLine(outer.Message), Code: strings.Trim(string(outer.Code), `"`)}
+		return apiError{Message: detail(outer.Message), Code: strings.Trim(string(outer.Code), `"`)}
 	case len(outer.Detail) > 0:
-		return apiError{Message: OneLine(strings.Trim(string(outer.Detail), `"`))}
+		return apiError{Message: detail(strings.Trim(string(outer.Detail), `"`))}
 	}
 	return apiError{Message: quotePage(body)}
 }
@@ -120,28 +121,18 @@ var htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
 func quotePage(body []byte) string {
 	if LooksLikeHTML(body) {
 		if m := htmlTitle.FindSubmatch(body); m != nil {
-			return "an HTML page titled " + strconv.Quote(OneLine(string(m[1])))
+			return "an HTML page titled " + strconv.Quote(detail(string(m[1])))
 		}
 		return "an HTML page"
 	}
-	return OneLine(string(body))
+	return detail(string(body))
 }
 
+// detailLimit is how much of what a provider says is told, in runes.
 const detailLimit = 300
 
-// OneLine makes foreign text fit for one line of a terminal or a log.
-func OneLine(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
-	if len(s) <= detailLimit {
-		return s
-	}
-	cut := detailLimit
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+// detail is what a provider says, in one line.
+func detail(s string) string { return text.OneLine(s, detailLimit) }
 
 func statusOfType(e apiError) int {
 	for _, word := range []string{e.Type, e.Code} {
@@ -245,7 +236,7 @@ func FromError(at Endpoint, err error) *Fault {
 	if errors.As(err, &known) {
 		return known
 	}
-	f := &Fault{Kind: Network, Provider: at.Provider, Detail: OneLine(err.Error()), cause: err}
+	f := &Fault{Kind: Network, Provider: at.Provider, Detail: detail(err.Error()), cause: err}
 	var dns *net.DNSError
 	var op *net.OpError
 	var timeout net.Error

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"agency/internal/agency"
 	"agency/internal/llm"
@@ -63,7 +64,7 @@ func TestFaultSaysHowToMend(t *testing.T) {
 // Text from outside must not reach a terminal with its control characters.
 func TestFaultWordsAreOneCleanLine(t *testing.T) {
 	f := llm.FromStatus(llm.Endpoint{Provider: "p"}, 500, nil, []byte("\x1b[31mred\x1b[0m\r\n\u009b2J\xff"+strings.Repeat("é", 400)))
-	if strings.ContainsAny(f.Error(), "\x1b\r\n\u009b") || len(f.Detail) > 310 {
+	if strings.ContainsAny(f.Error(), "\x1b\r\n\u009b") || utf8.RuneCountInString(f.Detail) > 300 {
 		t.Errorf("%q", f.Error())
 	}
 }

@@ -64,18 +64,14 @@ func messageBytes(m Message) int64 {
 }
 
 // EstimateTokens turns bytes into tokens, on the high side for English and
-// code (DESIGN 7).
+// code (docs/design.md, Sessions).
 func EstimateTokens(bytes int64) int64 { return (bytes + 2) / 3 }
 
 // EstimateUsage counts bytes where a provider gives no usage. No answer is
 // taken to be longer than it was asked to be at most.
 func EstimateUsage(req Request, answer Message) agency.Usage {
-	most := req.MaxOutput
-	if most <= 0 {
-		most = DefaultMaxOutput
-	}
 	return agency.Usage{
-		In: EstimateTokens(Bytes(req)), Out: min(most, EstimateTokens(messageBytes(answer))), Estimated: true,
+		In: EstimateTokens(Bytes(req)), Out: min(req.Limit(), EstimateTokens(messageBytes(answer))), Estimated: true,
 	}
 }
 

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -210,7 +209,7 @@ func (c Count) complete(req Request, m Message) (u agency.Usage, cacheKnown bool
 func (c Count) divided(req Request) agency.Usage {
 	u := c.Usage
 	if c.Undivided {
-		out := min(u.Out, cmp.Or(req.MaxOutput, DefaultMaxOutput))
+		out := min(u.Out, req.Limit())
 		u.In, u.Out, u.Estimated = u.Out-out, out, true
 	}
 	return u

@@ -3,12 +3,16 @@ package llm
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -56,7 +60,39 @@ const errorBodyLimit = 64 << 10
 // pieces, and a body that is larger than the buffer goes around it.
 const wireBuffer = 2 << 10
 
-// NewHTTPClient makes the client that adapters hand to an SDK. Every way in
+// Client posts an adapter's requests; it is safe for concurrent use.
+type Client struct {
+	HTTP *http.Client // made by NewHTTPClient
+	// Base is the URL under which the paths of all requests are, as the vendors'
+	// own clients take it: a slash at its end is optional, a query is dropped.
+	Base   string
+	Header http.Header // of every request
+	bodies Bodies
+}
+
+// Post sends a JSON body, written by encode as in Bodies.Set, to a path under
+// the base, which may have a query.
+func (c *Client) Post(ctx context.Context, path string, encode func(dst []byte) []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Base, nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.URL.Path != "" && !strings.HasSuffix(r.URL.Path, "/") {
+		r.URL.Path += "/"
+	}
+	if r.URL, err = r.URL.Parse(path); err != nil {
+		return nil, err
+	}
+	maps.Copy(r.Header, c.Header)
+	r.Header.Set("User-Agent", "agency")
+	c.bodies.Set(r, encode)
+	return c.HTTP.Do(r)
+}
+
+// Close drops idle connections; the client can be used again afterwards.
+func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
+
+// NewHTTPClient makes the client that all adapters use. Every way in
 // which the exchange can go wrong comes back as a *Fault: statuses from 300 up
 // (redirects are not followed, they would carry the key elsewhere), silence
 // before or within the body, too many bytes, a broken connection. The end of
@@ -201,4 +237,27 @@ func LooksLikeHTML(head []byte) bool {
 	head = bytes.ToLower(bytes.TrimSpace(head[:min(len(head), 256)]))
 	return bytes.HasPrefix(head, []byte("<!doctype html")) || bytes.HasPrefix(head, []byte("<html")) ||
 		bytes.HasPrefix(head, []byte("<head")) || bytes.HasPrefix(head, []byte("<body"))
+}
+
+// isTLS says that the connection failed because the two ends do not agree on
+// who they are: trying for minutes does not mend that.
+func isTLS(err error) bool {
+	var (
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		record    tls.RecordHeaderError
+		verify    *tls.CertificateVerificationError
+	)
+	return errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid) ||
+		errors.As(err, &record) || errors.As(err, &verify)
+}
+
+// safeURL leaves out a password.
+func safeURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "its base_url"
+	}
+	return u.Redacted()
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"sync/atomic"
 )
@@ -23,9 +24,9 @@ type toolSet struct {
 	json  []byte
 }
 
-// Encode gives the tools in an adapter's own form, to be read only; encode is
-// always the same function.
-func (m *Memo) Encode(tools []Tool, encode func([]Tool) []byte) []byte {
+// Encode gives the list of the tools, sorted by name, to be read only. form is a
+// tool as the adapter's wire has it; it is always the same function.
+func (m *Memo) Encode(tools []Tool, form func(Tool) any) []byte {
 	var kept []toolSet
 	if p := m.sets.Load(); p != nil {
 		kept = *p
@@ -36,10 +37,22 @@ func (m *Memo) Encode(tools []Tool, encode func([]Tool) []byte) []byte {
 		}
 	}
 	sets := make([]toolSet, 1, toolsKept)
-	sets[0] = toolSet{cloneTools(tools), encode(tools)}
+	sets[0] = toolSet{cloneTools(tools), encodeTools(tools, form)}
 	sets = append(sets, kept[:min(len(kept), toolsKept-1)]...)
 	m.sets.Store(&sets) // of two at once one is lost, and encoded again
 	return sets[0].json
+}
+
+func encodeTools(in []Tool, form func(Tool) any) []byte {
+	out := make([]any, 0, len(in))
+	for _, t := range SortedTools(in) {
+		out = append(out, form(t))
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return []byte("[]") // cannot happen: SortedTools has made the schemas valid
+	}
+	return raw
 }
 
 func sameTool(a, b Tool) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 
 	"agency/internal/agency"
 )
@@ -32,6 +33,14 @@ type Request struct {
 // DefaultMaxOutput is the output limit, in tokens, of a request that names
 // none.
 const DefaultMaxOutput = 8192
+
+// Limit is the most tokens that the answer may have.
+func (r Request) Limit() int64 {
+	if r.MaxOutput <= 0 {
+		return DefaultMaxOutput
+	}
+	return r.MaxOutput
+}
 
 // Model answers requests. The sequence gives any number of deltas and then
 // ends in one of two ways: with exactly one Done, or with exactly one error,
@@ -66,6 +75,23 @@ type ToolDelta struct {
 type Counted struct {
 	Usage agency.Usage
 	Model string // as the provider reports it; empty: it has not
+}
+
+// Retrying announces that a try ended in Cause and the next begins after Wait.
+// What was streamed of the broken answer is void.
+type Retrying struct {
+	Attempt int // the number of the try that failed, from 1
+	Wait    time.Duration
+	Cause   *Fault
+}
+
+// Asking announces that a request is about to be sent: to each model of a
+// fallback list before its first try, and again before each further try. Who
+// leaves then has sent nothing. What was streamed of a broken answer is void,
+// and with another model so is the prompt cache.
+type Asking struct {
+	Model string // as in failover.Named.Name; empty outside of a Fallback
+	After *Fault // of the model asked before, where that is why; nil: the first of this request
 }
 
 // Done ends a successful answer.

@@ -3,6 +3,8 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"agency/internal/agency"
 )
@@ -13,7 +15,7 @@ import (
 // zero takes nothing back; what a sum has above its parts is output; and a part
 // that is larger than its whole stands beside it. The zero value is ready.
 type Tally struct {
-	most  told
+	most  wireUsage
 	out   int64 // the largest output of one telling
 	begun bool
 	early bool
@@ -35,7 +37,7 @@ func (t *Tally) Read(data []byte) {
 	}
 }
 
-func (t *Tally) take(u *told) {
+func (t *Tally) take(u *wireUsage) {
 	if u == nil {
 		return
 	}
@@ -58,25 +60,25 @@ func (t *Tally) Count() Count {
 
 // counting is every place in which a count was met.
 type counting struct {
-	Usage    *told `json:"usage"`
-	Metadata *told `json:"usageMetadata"` // Gemini's
-	Groq     inner `json:"x_groq"`
-	Message  inner `json:"message"`  // Anthropic's first event
-	Response inner `json:"response"` // of the responses API
-	Delta    inner `json:"delta"`
-	Error    inner `json:"error"`
+	Usage    *wireUsage `json:"usage"`
+	Metadata *wireUsage `json:"usageMetadata"` // Gemini's
+	Groq     inner      `json:"x_groq"`
+	Message  inner      `json:"message"`  // Anthropic's first event
+	Response inner      `json:"response"` // of the responses API
+	Delta    inner      `json:"delta"`
+	Error    inner      `json:"error"`
 	Choices  []struct {
 		inner
 	} `json:"choices"` // Moonshot's
 }
 
 type inner struct {
-	Usage    *told `json:"usage"`
-	Metadata *told `json:"usageMetadata"`
+	Usage    *wireUsage `json:"usage"`
+	Metadata *wireUsage `json:"usageMetadata"`
 }
 
-func (c *counting) all() []*told {
-	out := []*told{c.Usage, c.Metadata}
+func (c *counting) all() []*wireUsage {
+	out := []*wireUsage{c.Usage, c.Metadata}
 	for _, in := range [...]inner{c.Groq, c.Message, c.Response, c.Delta, c.Error} {
 		out = append(out, in.Usage, in.Metadata)
 	}
@@ -86,30 +88,45 @@ func (c *counting) all() []*told {
 	return out
 }
 
-// told is one telling: the numbers under all names that are in use. Those of
+// wireUsage is one telling: the numbers under all names that are in use. Those of
 // one wire are zero on the others.
-type told struct {
-	Prompt       Amount `json:"prompt_tokens"`
+type wireUsage struct {
+	chatUsage
+	tokensUsage
+	geminiUsage
+}
+
+// chatUsage are the names of chat completions; the sum is the responses API's, too.
+type chatUsage struct {
+	Prompt        Amount     `json:"prompt_tokens"`
+	Completion    Amount     `json:"completion_tokens"`
+	PromptDetails inDetails  `json:"prompt_tokens_details"`
+	OutDetails    outDetails `json:"completion_tokens_details"`
+	Total         Amount     `json:"total_tokens"`
+}
+
+// tokensUsage are those of Anthropic's Messages and of the responses API.
+type tokensUsage struct {
 	Input        Amount `json:"input_tokens"` // with Anthropic without what a cache took part in
-	PromptCount  Amount `json:"promptTokenCount"`
-	ToolCount    Amount `json:"toolUsePromptTokenCount"`
-	Completion   Amount `json:"completion_tokens"`
 	Output       Amount `json:"output_tokens"`
-	Candidates   Amount `json:"candidatesTokenCount"`
-	Thoughts     Amount `json:"thoughtsTokenCount"`
 	CacheRead    figure `json:"cache_read_input_tokens"`
 	CacheWritten Amount `json:"cache_creation_input_tokens"`
 	Creation     struct {
 		Minutes Amount `json:"ephemeral_5m_input_tokens"`
 		Hour    Amount `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
-	CachedCount   figure     `json:"cachedContentTokenCount"`
-	PromptDetails inDetails  `json:"prompt_tokens_details"`
 	InputDetails  inDetails  `json:"input_tokens_details"`
-	OutDetails    outDetails `json:"completion_tokens_details"`
 	OutputDetails outDetails `json:"output_tokens_details"`
-	Total         Amount     `json:"total_tokens"`
-	TotalCount    Amount     `json:"totalTokenCount"`
+}
+
+// geminiUsage are those of generateContent.
+type geminiUsage struct {
+	PromptCount Amount `json:"promptTokenCount"`
+	ToolCount   Amount `json:"toolUsePromptTokenCount"`
+	Candidates  Amount `json:"candidatesTokenCount"`
+	Thoughts    Amount `json:"thoughtsTokenCount"`
+	CachedCount figure `json:"cachedContentTokenCount"`
+	TotalCount  Amount `json:"totalTokenCount"`
 }
 
 type inDetails struct {
@@ -135,11 +152,11 @@ func (f *figure) UnmarshalJSON(data []byte) error {
 
 // tellsCache: Gemini leaves out what is zero, and a server of its wire that
 // gives no total gives no cache figure either.
-func (u *told) tellsCache() bool {
+func (u *wireUsage) tellsCache() bool {
 	return u.CacheRead.told || u.CachedCount.told || u.PromptDetails.Cached.told || u.InputDetails.Cached.told || u.TotalCount > 0
 }
 
-func (u *told) amounts() []*Amount {
+func (u *wireUsage) amounts() []*Amount {
 	return []*Amount{
 		&u.Prompt, &u.Input, &u.PromptCount, &u.ToolCount, &u.Completion, &u.Output, &u.Candidates, &u.Thoughts,
 		&u.CacheRead.Amount, &u.CacheWritten, &u.Creation.Minutes, &u.Creation.Hour, &u.CachedCount.Amount,
@@ -150,7 +167,7 @@ func (u *told) amounts() []*Amount {
 
 // count is the telling in the common form. Names decide what is part of what:
 // Anthropic's caches stand beside its input, all other details within a whole.
-func (u *told) count() Count {
+func (u *wireUsage) count() Count {
 	read, written := u.CacheRead.Amount, max(u.CacheWritten, u.Creation.Minutes+u.Creation.Hour)
 	cached := max(read, u.CachedCount.Amount, u.PromptDetails.Cached.Amount, u.InputDetails.Cached.Amount)
 	write := max(written, u.PromptDetails.Write, u.InputDetails.Write)
@@ -178,4 +195,25 @@ func holding(whole, part Amount) Amount {
 		return whole + part
 	}
 	return whole
+}
+
+// Amount is a number of tokens as a provider tells it: a whole number that may
+// also come as a fraction or in quotes. It is never negative, for nobody is
+// paid to ask, and never above mostAmount, so that sums stay numbers.
+type Amount int64
+
+// mostAmount is above what any answer takes; more is a server's mistake, and
+// still far above every budget.
+const mostAmount Amount = 1 << 40
+
+// UnmarshalJSON never fails; what is no number is 0.
+func (n *Amount) UnmarshalJSON(data []byte) error {
+	*n = 0
+	switch f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64); {
+	case f >= float64(mostAmount): // also where the number is out of range
+		*n = mostAmount
+	case err == nil && f > 0:
+		*n = Amount(f)
+	}
+	return nil
 }

@@ -167,10 +167,10 @@ func TestThePlanReachesTheWork(t *testing.T) {
 	s.verdicts = []agency.Verdict{red}
 	s.run(Contract, input)
 	plan, work, again := s.specs[0], s.specs[1], s.specs[2]
-	if plan.Role != manager || plan.Agent != manager || plan.MaxContracts != 1 || plan.Staged {
+	if plan.Role != aManager || plan.Agent != aManager || plan.MaxContracts != 1 || plan.Staged {
 		t.Errorf("the plan's session is %+v", plan)
 	}
-	if work.Role != generalist || !work.Staged || work.MaxContracts != 0 || work.From != "" {
+	if work.Role != aGeneralist || !work.Staged || work.MaxContracts != 0 || work.From != "" {
 		t.Errorf("the work's session is %+v", work)
 	}
 	if f := again.Feedback; f == nil || f.Reason != "p.TestX fails" || f.Verdict == nil || !again.Staged {
@@ -181,7 +181,7 @@ func TestThePlanReachesTheWork(t *testing.T) {
 	}
 	_ = s.db.Read(context.Background(), func(q *store.Snapshot) error {
 		c, err := registry.Contract(q, run, "fix")
-		if c.AssignedRole != generalist || c.GoalAnchor != "the goal" || c.RetryBudget != 2 || c.Constraints[0] != "no new file" || c.Type != agency.TypeFeature {
+		if c.AssignedRole != aGeneralist || c.GoalAnchor != "the goal" || c.RetryBudget != 2 || c.Constraints[0] != "no new file" || c.Type != agency.TypeFeature {
 			t.Errorf("the contract is %+v", c)
 		}
 		return err
@@ -189,7 +189,7 @@ func TestThePlanReachesTheWork(t *testing.T) {
 }
 
 func TestTriggers(t *testing.T) {
-	all := []string{onLargeGoal, onWish, onFailure}
+	all := []string{onLargeGoal, onWish, OnFailure}
 	const team = "session a 1.1; verify a 1: true; land a: true; session report 1.1; gate merge-1: approve; merge into trunk, verified false: true"
 	large := "Rework the client:\n- a.go\n- b.go\n- c.go\n- d.go\n- e.go\n- f.go\n1. one\n2. two\n"
 	for name, tt := range map[string]struct {
@@ -229,7 +229,7 @@ func TestTriggers(t *testing.T) {
 			}, merged, "session plan 1.1; " + team, "single to multi_agent, manual_request",
 		},
 		"large, not configured": {
-			func(_ *stage, in *Input) { in.Triggers, in.Goal = []string{onFailure}, large }, merged,
+			func(_ *stage, in *Input) { in.Triggers, in.Goal = []string{OnFailure}, large }, merged,
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: true", "",
 		},
 		"wish": {
@@ -325,7 +325,7 @@ func must(d agency.Detail, err error) agency.Detail {
 // recorded, takes the same way again and ends the same; nothing is done twice.
 func TestDeathAtEachStep(t *testing.T) {
 	in := input
-	in.Triggers, in.PlanGate = []string{onFailure}, true
+	in.Triggers, in.PlanGate = []string{OnFailure}, true
 	set := func(s *stage) { s.verdicts = []agency.Verdict{red, red} }
 	calm := newStage(t)
 	set(calm)
@@ -425,6 +425,6 @@ func TestRecordedHistories(t *testing.T) {
 		replay("team "+name, Team, func(s *stage, _ *Input) { set(s) }, merged)
 	}
 	replay("single moved up", Single, func(s *stage, in *Input) {
-		in.Triggers, s.verdicts = []string{onFailure}, []agency.Verdict{red, red}
+		in.Triggers, s.verdicts = []string{OnFailure}, []agency.Verdict{red, red}
 	}, merged)
 }

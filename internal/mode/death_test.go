@@ -42,7 +42,7 @@ func diesAtEach(t *testing.T, mode func(flow.Ctx, Input) (Result, error), in Inp
 		}
 		process := func() error {
 			engine := local.New(local.Options{DB: s.db, Registry: s.registry(), Version: "test"})
-			return engine.Run(context.Background(), run, agency.Fence{}, program, local.Hooks{Quiet: s.quiet})
+			return engine.Run(context.Background(), run, program, flow.Hooks{Quiet: s.quiet})
 		}
 		err := process()
 		if !died {

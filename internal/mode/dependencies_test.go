@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"agency/internal/agency"
-	"agency/internal/check/detect"
 	"agency/internal/deps"
+	"agency/internal/ecosystem"
 	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/store"
@@ -14,7 +14,7 @@ import (
 
 // lacking is a change whose setup nobody has configured.
 var lacking = deps.Need{
-	Files: []string{"package-lock.json"}, Packages: []detect.Package{{Name: "left-pad", To: "1.3.0"}, {Name: "same", From: "1.0.0", To: "2.0.0"}, {Name: "gone", From: "3.0.0"}},
+	Files: []string{"package-lock.json"}, Packages: []ecosystem.Package{{Name: "left-pad", To: "1.3.0"}, {Name: "same", From: "1.0.0", To: "2.0.0"}, {Name: "gone", From: "3.0.0"}},
 	Setup: "npm ci", Proposed: true, Lacking: []string{"registry.example"}, Foreign: []string{"evil.example"},
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/contractrun"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/registry"
@@ -40,7 +41,7 @@ func (s *stage) gateBody(name string) string {
 	err := s.db.Read(context.Background(), func(q *store.Snapshot) error {
 		gates, err := registry.Gates(q, run)
 		for _, g := range gates {
-			if g.ID == gateID(run, name) {
+			if g.ID == contractrun.GateID(run, name) {
 				body = g.Body
 			}
 		}

@@ -1,336 +1,219 @@
 package mode
 
 import (
-	"bytes"
-	"context"
-	_ "embed"
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
-	"text/template"
 
 	"agency/internal/agency"
-	"agency/internal/check"
+	"agency/internal/contractrun"
+	"agency/internal/contractrun/planning"
+	"agency/internal/deps"
+	"agency/internal/effects"
 	"agency/internal/flow"
-	"agency/internal/registry"
-	"agency/internal/store"
+	"agency/internal/land"
 	"agency/internal/verify"
 )
 
-//go:embed merge_gate.md
-var mergeGateText string
+// leaveOnBranch is the answer at a merge gate that keeps the work on its
+// branch although the run was to merge it.
+const leaveOnBranch = "branch"
 
-type mergeGateView struct {
-	mergeGateSpec
-	Goal, Branch, Stat, Cost, Signing       string
-	Report                                  string // of a run of several contracts
-	Local                                   string // edits of the user that land with the work
-	Proofs                                  []agency.Proof
-	Weakened                                []agency.Weakening
-	Receipts, Flaky, Woven, Lost, Quarrels  []string
-	Unchecked                               []string          // folders that the change touches and no command enters
-	Reds                                    []agency.Red      // among the receipts
-	Left                                    []agency.Leftover // new files that the contract does not name
-	Reviews                                 []agency.Review   // the last of each contract that landed
-	Coverage                                *agency.Coverage
-	Tests                                   string // before and after
-	Unproved                                *agency.Unproved
-	Expectations                            []agency.Expectation
-	NoTests, NoneRan, WeakProof, SandboxOff bool
-	CheckedBy                               string   // what checks the work, where no test does
-	Tail                                    []string // the test command's last lines, where it tested nothing
+// obstacle is why a merge was not done; the zero obstacle is none.
+type obstacle struct {
+	why, mend string
+	// red is what fails in the target, also without the run's work, and moved
+	// where it stands: a person may want the merge with it all the same.
+	red   []string
+	moved *land.Moved
+	held  string // why the branch could not be left where the work is
 }
 
-func (s *Steps) mergeGate(ctx context.Context, _ agency.StepKey, in mergeGateSpec) (flow.None, error) {
-	view := mergeGateView{mergeGateSpec: in}
-	var err error
-	if view.SandboxOff, err = s.shop.SandboxOff(ctx, in.Run); err != nil {
-		return flow.None{}, err
+// text is the obstacle with how to mend it.
+func (o obstacle) text() string {
+	if o.mend == "" {
+		return o.why
 	}
-	from, to := in.shows()
-	if view.Stat, err = s.shop.Stat(ctx, in.Run, from, to); err != nil {
-		return flow.None{}, err
-	}
-	if view.Signing, err = s.shop.Signing(ctx, in.Run); err != nil {
-		view.Signing = "its configuration is refused: " + err.Error() // told again, and mended, at the merge
-	}
-	if err := s.db.Read(ctx, view.fill); err != nil {
-		return flow.None{}, err
-	}
-	whole, err := s.measure(ctx, in.Run)
-	if err != nil {
-		return flow.None{}, err
-	}
-	if err := view.fillReport(whole); err != nil {
-		return flow.None{}, err
-	}
-	view.judgeUntested()
-	body, err := view.render()
-	if err != nil {
-		return flow.None{}, err
-	}
-	return s.gate(ctx, "", agency.Gate{
-		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
-		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || in.Problem != "" && !in.onlyAnew(),
-		Weakened: view.Weakened, Red: view.Reds, Approving: in.approving(), Base: from, Head: in.Head,
-	})
+	return o.why + "; mend: " + o.mend
 }
 
-// fill gathers what the gate shows: the last verdicts with their receipts.
-func (v *mergeGateView) fill(q *store.Snapshot) error {
-	run, err := registry.Run(q, v.Run)
-	if err != nil {
-		return err
-	}
-	v.Goal, v.Branch = run.Goal, run.Branch
-	reviews, err := registry.Reviews(q, v.Run)
-	if err != nil {
-		return err
-	}
-	v.fillReviews(reviews)
-	last, err := v.fillVerdicts(q, reviews)
-	if err != nil {
-		return err
-	}
-	if err := v.fillReceipts(q, last); err != nil {
-		return err
-	}
-	return v.fillTogether(q)
+// delivery is what landed and is to be merged.
+type delivery struct {
+	contract agency.Contract // that did it; the zero contract: several
+	named    bool            // its merge gates bear the contract's id: another may be shown before or after
+	landed   land.Landed
+	whole    bool // all that was to be done is: the run's feature is
+	// rework makes what a person rejected once better, on top of a commit. A
+	// failure is why it did not.
+	rework func(c flow.Ctx, reason string, base agency.OID) (again delivery, failure string, err error)
 }
 
-// fillVerdicts takes what the last verdict that passed on each contract says: of
-// the one that the gate is about, or of all that landed. Weakenings count
-// whichever verdict names them.
-func (v *mergeGateView) fillVerdicts(q *store.Snapshot, reviews []agency.Review) (last map[agency.ContractID]agency.Verdict, err error) {
-	verdicts, err := verify.Verdicts(q, v.Run)
-	if err != nil {
-		return nil, err
-	}
-	accepted, err := acceptedWeakenings(q, v.Run)
-	if err != nil {
-		return nil, err
-	}
-	last = map[agency.ContractID]agency.Verdict{}
-	for _, verdict := range verdicts {
-		if !verdict.Pass || verdict.ContractID == "" {
-			continue
-		}
-		for _, w := range verdict.Weakened { // a second verdict on one claim names them again
-			if !slices.ContainsFunc(v.Weakened, w.Same) && !slices.ContainsFunc(accepted, w.Same) {
-				v.Weakened = append(v.Weakened, w)
+// deliver takes what landed through the merge gate. After a first reject more
+// work is done and shown; a second one fails the run.
+func deliver(c flow.Ctx, in Input, d delivery) (Result, error) {
+	rework := d.rework
+	for second := false; ; second = true {
+		if d.whole {
+			var err error
+			if d.landed, err = markDone(c, in, d.landed, second); err != nil {
+				return Result{}, err
 			}
 		}
-		last[verdict.ContractID] = verdict
+		end, decision, err := mergeGate(c, in, d)
+		if err != nil || decision.Verb != agency.Reject {
+			return end, err
+		}
+		if second {
+			return Result{Reason: "the merge gate was rejected again: " + decision.Note}, nil
+		}
+		var failure string
+		if d, failure, err = rework(c, decision.Note, d.landed.Commit); err != nil || failure != "" {
+			return Result{Reason: failure}, err
+		}
 	}
-	if v.Contract == "" {
-		return last, v.fillTeam(q, last, reviews)
-	}
-	if verdict, ok := last[v.Contract]; ok {
-		v.takeIn(byReview(verdict, reviews))
-		v.NoTests, v.NoneRan = verdict.NoTests, verdict.NoneRan
-	}
-	return last, nil
 }
 
-// takeIn adds what a verdict says to what the gate shows.
-func (v *mergeGateView) takeIn(verdict agency.Verdict) {
-	v.Proofs = append(v.Proofs, verdict.Proofs...)
-	v.WeakProof = v.WeakProof || verdict.WeakProof
-	v.Flaky, v.Left, v.Unchecked = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...), append(v.Unchecked, verdict.Unchecked...)
-	v.Unproved, v.Expectations = v.Unproved.Add(verdict.Unproved), append(v.Expectations, verdict.Expectations...)
-}
-
-// fillReceipts lists the checks of what landed, and tells more of those that are
-// red.
-func (v *mergeGateView) fillReceipts(q *store.Snapshot, last map[agency.ContractID]agency.Verdict) error {
-	receipts, err := check.Receipts(q, v.Run)
-	if err != nil {
-		return err
-	}
-	kept, judged := map[agency.ReceiptID]bool{}, v.Tree
-	for id, verdict := range last {
-		if v.Contract != "" && id != v.Contract {
+// mergeGate is the merge gate and the merge into the target. A merge that cannot
+// be done opens the next merge gate, which says why; nothing is touched until
+// then. The decision is the one that ended it: a reject is the caller's.
+func mergeGate(c flow.Ctx, in Input, of delivery) (Result, agency.Decision, error) {
+	var last obstacle
+	head := of.landed.Commit
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("merge-%d", n)
+		if of.named {
+			name = fmt.Sprintf("merge-%s-%d", of.contract.ID, n)
+		}
+		spec := effects.MergeGate{
+			Run: in.Run, Gate: contractrun.GateID(in.Run, name), Contract: of.contract.ID, Target: in.Target, Land: in.Land,
+			Base: in.Base, Head: head, Tree: of.landed.Tree, Problem: last.why, Mend: last.mend, Red: last.red, Untested: in.Untested, Held: last.held,
+		}
+		if in.Plan != nil {
+			spec.Given = planning.Writes(in.Plan.Contracts)
+		}
+		if last.moved != nil && last.moved.Why != "" {
+			spec.Anew = last.moved
+		}
+		if _, err := flow.Call(c, effects.OpenMergeGate, contractrun.Path("gate", name), spec); err != nil {
+			return Result{}, agency.Decision{}, err
+		}
+		d, err := flow.Receive(c, contractrun.GateSignal(spec.Gate), contractrun.Path("answer", name))
+		if err != nil || d.Verb == agency.Reject {
+			return Result{}, d, err
+		}
+		if in.Land == agency.LandBranch || strings.EqualFold(strings.TrimSpace(d.Note), leaveOnBranch) {
+			if last, err = onBranch(c, in, name); err != nil || last.why == "" {
+				return Result{Succeeded: true, Reason: "landed on its branch"}, d, err
+			}
 			continue
 		}
-		for _, r := range verdict.Receipts {
-			kept[r] = true
+		commit, hindered, err := merge(c, in, name, of.contract.ID, cmp.Or(d.Head, head), last.moved)
+		if err != nil || hindered.why == "" {
+			return Result{Succeeded: true, Reason: "merged into " + in.Target, Commit: commit}, d, err
 		}
-		if v.Tree == "" {
-			judged = verdict.Tree
-		}
-	}
-	var of []agency.Receipt
-	for _, r := range receipts {
-		landed := r.Stage == string(check.StageLanding) && (v.Contract == "" || r.ContractID == v.Contract)
-		if r.Tree == judged && (kept[r.ID] || landed) {
-			of = append(of, r)
+		if last = hindered; last.moved != nil && last.moved.Head != "" {
+			head = last.moved.Head
 		}
 	}
-	of = check.Latest(of)
-	var kinds []agency.CheckKind
-	for _, r := range of {
-		v.Receipts, kinds = append(v.Receipts, receiptLine(r)), append(kinds, r.Kind)
-	}
-	v.CheckedBy = agency.CheckedBy(kinds...)
-	v.Reds = check.Reds(of, receipts)
-	for _, r := range of {
-		if r.Kind == agency.CheckTest {
-			v.Tail = check.LastLines(r)
-		}
-	}
-	return nil
 }
 
-// acceptedWeakenings are those that a person has accepted at gates of their
-// own.
-func acceptedWeakenings(q store.Querier, run agency.RunID) (out []agency.Weakening, err error) {
-	gates, err := registry.Gates(q, run)
-	for _, g := range gates {
-		if g.Kind == agency.GateWeakened && g.Decision.Verb == agency.Approve {
-			out = append(out, g.Weakened...)
-		}
+// onBranch makes sure that the run's branch is where its work is, where that
+// is all that is wanted: while somebody has it checked out it stays behind.
+func onBranch(c flow.Ctx, in Input, name string) (obstacle, error) {
+	b, err := flow.Call(c, land.HeadActivity, contractrun.Path(name, "branch"), land.BranchSpec{Run: in.Run})
+	if err != nil || b.Held == "" {
+		return obstacle{}, err
 	}
-	return out, err
+	return obstacle{why: b.Held, held: b.Held}, nil
 }
 
-// fillTeam gathers what the last verdicts on the contracts that landed say,
-// in the plan's order.
-func (v *mergeGateView) fillTeam(q store.Querier, last map[agency.ContractID]agency.Verdict, reviews []agency.Review) error {
-	contracts, err := registry.Contracts(q, v.Run)
-	if err != nil {
-		return err
-	}
-	untested, commandless := 0, 0
-	judged := 0
-	for _, c := range contracts {
-		verdict, ok := last[c.ID]
-		if c.AssignedRole == reviewer {
-			verdict.Proofs = agency.ProveWithoutVerdict(c, reviews)
-		} else if !ok {
-			continue
-		}
-		if c.Status != agency.StatusComplete {
-			continue
-		}
-		verdict = byReview(verdict, reviews)
-		verdict.Proofs = slices.Clone(verdict.Proofs)
-		for i := range verdict.Proofs {
-			p := &verdict.Proofs[i]
-			p.ID = string(c.ID) + "/" + p.ID
-			p.Text = string(c.ID) + ": " + p.Text
-		}
-		v.takeIn(verdict)
-		if !ok {
-			continue
-		}
-		judged++
-		if verdict.NoTests {
-			commandless++
-		}
-		if verdict.NoneRan {
-			untested++
-		}
-	}
-	// Each was verified on top of others: what tested one of them tested those.
-	v.NoTests, v.NoneRan = judged > 0 && commandless == judged, judged > 0 && untested == judged
-	return nil
-}
-
-// judgeUntested makes a weakened check of it that nothing tested the work, or a
-// part of it: no --yes answers for that. Where the configuration says that there
-// are no tests, a person has answered already.
-func (v *mergeGateView) judgeUntested() {
-	if !v.Untested {
-		slices.Sort(v.Unchecked)
-		for _, dir := range slices.Compact(v.Unchecked) {
-			v.Weakened = append(v.Weakened, agency.Weakening{Kind: agency.WeakUnentered, Name: dir})
-		}
-	}
-	known := slices.ContainsFunc(v.Weakened, func(w agency.Weakening) bool { return w.Kind == agency.WeakUntested })
+// Merge lands a run that ended on its branch.
+func Merge(c flow.Ctx, in Input) (Result, error) {
+	commit, o, err := merge(c, in, "merge", "", "", nil)
 	switch {
-	case known:
-	case v.NoTests && !v.Untested:
-		v.Weakened = append(v.Weakened, agency.Weakening{Kind: agency.WeakUntested, Name: "no test command is known"})
-	case v.NoneRan:
-		v.Weakened = append(v.Weakened, agency.Weakening{Kind: agency.WeakUntested, Name: "the test command gives no result of a test"})
+	case err != nil:
+		return Result{}, err
+	case len(o.red) > 0:
+		return Result{Reason: fmt.Sprintf("%s: %s; mend %s first, or merge the run's branch with git", o.why, o.red[0], in.Target)}, nil
+	case o.why != "":
+		return Result{Reason: o.text()}, nil
 	}
+	return Result{Succeeded: true, Reason: "merged into " + in.Target, Commit: commit}, nil
 }
 
-func (v *mergeGateView) summary() string {
-	switch {
-	case v.onlyAnew():
-		return "ready to merge into " + v.Target + ", but not what was shown: " + firstLine(v.Problem)
-	case v.Problem != "":
-		return "the merge was not done: " + firstLine(v.Problem)
-	case len(v.Weakened) > 0:
-		return "ready, but " + weakenedWords(v.Weakened) + v.doubts()
-	case v.Land == agency.LandBranch:
-		return "ready on " + v.Branch + v.doubts()
-	default:
-		return "ready to merge into " + v.Target + v.doubts()
-	}
-}
+// mergeTries bounds how often a target may move while its merge is verified.
+const mergeTries = 5
 
-// doubts name what no check shows: the summary is all that the log of a run
-// holds whose gate --yes answers.
-func (v *mergeGateView) doubts() string {
-	s := ""
-	for _, line := range []string{v.ExpectationsLine(), agency.AssertedLine(v.Proofs)} {
-		if line != "" {
-			s += "; " + line
+// merge puts the run's branch into the target. Where the target has moved, the
+// merged tree is verified first, unless it stands where a person accepted it.
+// What is not as it was shown is shown again: a merge with the same changes as
+// before is not. The obstacle says what a person must mend or look at. Without a
+// shown head nobody is there to answer a gate.
+func merge(c flow.Ctx, in Input, name string, contract agency.ContractID, head agency.OID, accepted *land.Moved) (agency.OID, obstacle, error) {
+	spec := land.MergeSpec{Run: in.Run, Target: in.Target, Head: head, Verified: accepted}
+	for try := 1; try <= mergeTries; try++ {
+		out, err := flow.Call(c, land.MergeActivity, contractrun.Path(name, "into", in.Target, try), spec)
+		switch {
+		case err != nil:
+			return "", obstacle{}, err
+		case out.Merged != nil:
+			return out.Merged.Commit, obstacle{}, nil
+		case out.Moved == nil:
+			return "", obstacle{why: out.Reason, mend: out.Mend}, nil
+		case out.Moved.ByHand && head == "":
+			return "", obstacle{why: out.Moved.Why, mend: out.Mend}, nil
 		}
-	}
-	return s
-}
-
-// ExpectationsLine names the edited expectations.
-func (v *mergeGateView) ExpectationsLine() string { return agency.ExpectationsLine(v.Expectations) }
-
-// weakenedWords say in a few words what an approval accepts.
-func weakenedWords(all []agency.Weakening) string {
-	n := 0
-	var parts, unentered []string
-	for _, w := range all {
-		switch w.Kind {
-		case agency.WeakUntested:
-			parts = []string{"nothing tested it"}
-		case agency.WeakUnentered:
-			unentered = append(unentered, w.Name)
-		default:
-			n++
+		// The target moved: what would land there is tested before it does.
+		if contract != "" {
+			refused, note, err := contractrun.Dependencies{
+				In: in.Facts, Contract: contract, Key: contractrun.Path(name, "dependencies", try), Gate: fmt.Sprintf("dependencies-%s-%d", name, try),
+				Spec: deps.Spec{Run: in.Run, Contract: contract, Base: out.Moved.Target, Claim: out.Moved.Tree, Commands: in.Commands},
+			}.Install(c)
+			if err != nil || refused != "" {
+				return "", obstacle{why: strings.TrimSpace(refused + " " + note)}, err
+			}
 		}
+		o, err := verifyMoved(c, in, *out.Moved, contractrun.Path(name, "verify", try))
+		if why := out.Moved.Why; err == nil && why != "" && head != "" {
+			if o.why == "" {
+				o.moved = out.Moved
+			} else {
+				why += "; and " + o.why
+			}
+			o.why = why
+		}
+		if err != nil || o.why != "" {
+			return "", o, err
+		}
+		spec.Verified, spec.Head = out.Moved, headOf(spec.Head, *out.Moved)
 	}
-	if len(unentered) > 0 && len(parts) == 0 {
-		parts = append(parts, "nothing tested "+strings.Join(unentered, ", "))
+	return "", obstacle{why: fmt.Sprintf("%s moved %d times while its merge was verified", in.Target, mergeTries)}, nil
+}
+
+// headOf is the head that a merge is of once its result is verified; "" stays.
+func headOf(was agency.OID, now land.Moved) agency.OID {
+	if was == "" {
+		return ""
 	}
+	return now.Head
+}
+
+// verifyMoved verifies the merge with a target that has moved. What fails there
+// without the run's work as well is no fault of the run; but a person who was
+// shown green checks decides whether it is merged into a red target.
+func verifyMoved(c flow.Ctx, in Input, moved land.Moved, key string) (obstacle, error) {
+	spec := verify.Spec{Run: in.Run, Type: agency.TypeVerify, Base: moved.Target, Claim: moved.Tree, Commands: in.Commands}
+	v, err := flow.Call(c, verify.TreeActivity, key, spec)
 	switch {
-	case n > 0:
-		parts = append(parts, agency.Things(n, "check was", "checks were")+" weakened")
+	case err != nil:
+		return obstacle{}, err
+	case !v.Pass:
+		return obstacle{why: fmt.Sprintf("%s has moved on, and the merge of both fails its checks: %s", in.Target, strings.Join(v.Reasons, "; "))}, nil
 	}
-	return strings.Join(parts, ", and ")
-}
-
-func (v *mergeGateView) render() (string, error) {
-	t, err := template.New("merge_gate.md").Option("missingkey=error").Parse(mergeGateText)
-	if err != nil {
-		return "", err
+	spec.Base = in.Base
+	v, err = flow.Call(c, verify.TreeActivity, contractrun.Path(key, "since-base"), spec)
+	if err != nil || v.Pass {
+		return obstacle{}, err
 	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, v); err != nil {
-		return "", err
-	}
-	return b.String(), nil
-}
-
-func receiptLine(r agency.Receipt) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s `%s`: exit code %d", r.Kind, r.Command, r.ExitCode)
-	if r.Parsed {
-		fmt.Fprintf(&b, ", passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
-	}
-	fmt.Fprintf(&b, ", %.1f s", r.Duration)
-	if r.CopyOf != "" {
-		fmt.Fprintf(&b, ", known from %s", r.CopyOf)
-	}
-	return b.String()
+	return obstacle{why: in.Target + " has moved on and fails its own checks, with this work and without it", red: v.Reasons, moved: &moved}, nil
 }

@@ -2,14 +2,13 @@ package mode
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"agency/internal/agency"
-	"agency/internal/board"
+	"agency/internal/contractrun"
 	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/session"
@@ -56,8 +55,11 @@ func greenOf(tree agency.OID) agency.Verdict {
 }
 
 var loopInput = Input{
-	Run: run, Goal: "the goal", Base: "base", Target: "trunk", Land: agency.LandMerge, RetryBudget: 2,
-	Review: &agency.ReviewRules{MaxIterations: 3, RequireLint: true, RequireTests: true, Timeout: time.Hour},
+	Facts: contractrun.Facts{
+		Run: run, Goal: "the goal", Base: "base", RetryBudget: 2,
+		Review: &agency.ReviewRules{MaxIterations: 3, RequireLint: true, RequireTests: true, Timeout: time.Hour},
+	},
+	Target: "trunk", Land: agency.LandMerge,
 }
 
 const no, ok, talk = agency.ReviewChanges, agency.ReviewApprove, agency.ReviewDiscussion
@@ -70,7 +72,7 @@ func (s *stage) stored() (out []agency.Review) {
 	return out
 }
 
-// Every kind of critic ends as DESIGN 10 says.
+// Every kind of critic ends as docs/design.md, Reviews, says.
 func TestProducerCritic(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reviews []session.Outcome
@@ -80,7 +82,7 @@ func TestProducerCritic(t *testing.T) {
 		never   string
 	}{
 		"approves": {
-			nil, nil, merged, []string{"session plan 1.1", "session main 1.1", "verify main 1: true", "critic main 1 round 1.1: approve", "land main: true", "gate merge-1: approve"}, "round 2",
+			nil, nil, merged, []string{"session plan 1.1", "session main 1.1", "verify main 1: true", "critic main 1 round 1.1: approve", "land main: true", "gate merge-main-1: approve"}, "round 2",
 		},
 		"asks once": {
 			[]session.Outcome{reviewed(no, "major no test")},
@@ -180,8 +182,8 @@ func TestProducerCritic(t *testing.T) {
 		},
 		"the merge is rejected once": {
 			nil, func(s *stage, _ *Input) {
-				s.answers = map[string]agency.Decision{"merge-1": {Verb: agency.Reject, Note: "zero"}}
-			}, merged, []string{"gate merge-1: reject", "session main-2 1.1", "critic main-2 1 round 1.1: approve", "land main-2: true"}, "",
+				s.answers = map[string]agency.Decision{"merge-main-1": {Verb: agency.Reject, Note: "zero"}}
+			}, merged, []string{"gate merge-main-1: reject", "session main-2 1.1", "critic main-2 1 round 1.1: approve", "land main-2: true"}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +261,7 @@ func TestDisputeLandsTheBest(t *testing.T) {
 	}
 	var body string
 	_ = s.db.Read(context.Background(), func(q *store.Snapshot) error {
-		g, err := registry.Gate(q, gateID(run, "review-main-1-r3"))
+		g, err := registry.Gate(q, contractrun.GateID(run, "review-main-1-r3"))
 		body = g.Body
 		return err
 	})
@@ -297,34 +299,6 @@ func TestLoopIsTimed(t *testing.T) {
 	s.order("critic main 1 round 1.1: request_changes", "gate review-main-1: approve", "land main: true")
 }
 
-// Two critics of the same files who judge otherwise are a conflict.
-func TestContradictoryReviews(t *testing.T) {
-	s := newStage(t)
-	steps := NewSteps(s.db, agency.Fence{}, shop{}, shop{}, shop{}, s)
-	for i, r := range []agency.Review{
-		{ContractID: "a", Reviewer: "rex", Verdict: ok, Tree: "t"},
-		{ContractID: "a", Reviewer: "rex", Verdict: no, Tree: "t"},
-		{ContractID: "b", Reviewer: "sue", Verdict: no, Tree: "u"},
-		{ContractID: "a", Reviewer: "sue", Verdict: no, Tree: "t"},
-	} {
-		for range 2 {
-			if _, err := steps.review(t.Context(), agency.StepKey(fmt.Sprint("k", i)), reviewNote{Run: run, Review: r}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	var got []board.Conflict
-	if err := s.db.Read(t.Context(), func(q *store.Snapshot) (err error) { got, err = board.Conflicts(q, run); return err }); err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != 1 || got[0].Kind != board.ReviewDisagreement || got[0].Resource != "a" || !slices.Equal(got[0].Agents, []agency.AgentID{"rex", "sue"}) {
-		t.Errorf("%+v", got)
-	}
-	if n := len(s.stored()); n != 4 {
-		t.Errorf("%d reviews of 4 steps done twice", n)
-	}
-}
-
 // A team's contracts are each reviewed, beside each other.
 func TestTeamIsReviewed(t *testing.T) {
 	s, in := newStage(t), teamInput
@@ -337,7 +311,7 @@ func TestTeamIsReviewed(t *testing.T) {
 	}
 	s.order("critic b 1 round 1.1: request_changes", "session b 1.2", "critic b 1 round 2.1: approve", "land b: true", "critic c 1 round 1.1: approve", "land c: true")
 	for _, r := range s.stored() {
-		if r.Reviewer != member(reviewer, r.ContractID) {
+		if r.Reviewer != agency.MemberID(aReviewer, r.ContractID) {
 			t.Errorf("%s is reviewed by %s", r.ContractID, r.Reviewer)
 		}
 	}
@@ -376,7 +350,7 @@ func TestReviewDiesAtEachStep(t *testing.T) {
 // asks for is planned.
 func TestContractOfAReviewer(t *testing.T) {
 	audit := part("audit", "a")
-	audit.AssignedRole, audit.Type, audit.Writes = reviewer, agency.TypeReview, nil
+	audit.AssignedRole, audit.Type, audit.Writes = aReviewer, agency.TypeReview, nil
 	for name, tt := range map[string]struct {
 		reviews []session.Outcome
 		set     func(*stage)

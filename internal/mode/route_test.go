@@ -44,7 +44,7 @@ func (s *stage) routes() (out []string) {
 // levels are those of the sessions, sorted.
 func (s *stage) levels() (out []string) {
 	for _, spec := range s.specs {
-		if spec.Level != "" || spec.Role != manager {
+		if spec.Level != "" || spec.Role != aManager {
 			out = append(out, fmt.Sprintf("%s %d.%d: %s", spec.Contract, spec.Attempt, spec.Part, spec.Level))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/budget"
 	"agency/internal/land"
-	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/store"
 )
@@ -233,76 +232,4 @@ func TestBudgetIsRaised(t *testing.T) {
 			return err
 		})
 	}
-}
-
-func TestMergeGateText(t *testing.T) {
-	s := newStage(t)
-	spec := mergeGateSpec{Run: run, Gate: "run-1.merge-1", Contract: "main", Target: "trunk", Land: agency.LandMerge, Problem: "a.go has local edits"}
-	steps := NewSteps(s.db, agency.Fence{}, shop{off: true}, shop{}, shop{}, s)
-	if _, err := steps.mergeGate(context.Background(), "", spec); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.db.Read(context.Background(), func(q *store.Snapshot) error {
-		g, err := registry.Gate(q, "run-1.merge-1")
-		for _, want := range []string{"a.go has local edits", "a.go | 2 +-", "Goal: the goal", "not signed", "sandbox was off", "$0.00"} {
-			if !strings.Contains(g.Body, want) {
-				t.Errorf("the gate does not say %q:\n%s", want, g.Body)
-			}
-		}
-		if !g.NoYes {
-			t.Error("--yes would answer a merge gate that names a problem")
-		}
-		return err
-	})
-}
-
-// A target that is red by itself is a decision of a person, who sees what fails.
-func TestMergeGateNamesARedTarget(t *testing.T) {
-	s := newStage(t)
-	spec := mergeGateSpec{
-		Run: run, Gate: "run-1.merge-2", Contract: "main", Target: "trunk", Land: agency.LandMerge,
-		Problem: "trunk has moved on and fails its own checks", Red: []string{"regression: TestA passed before and fails now"},
-	}
-	steps := NewSteps(s.db, agency.Fence{}, shop{}, shop{}, shop{}, s)
-	if _, err := steps.mergeGate(context.Background(), "", spec); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.db.Read(context.Background(), func(q *store.Snapshot) error {
-		g, err := registry.Gate(q, "run-1.merge-2")
-		want := "fails its own checks:\n- regression: TestA passed before and fails now\n\nThe work adds no failure to these, and passed on the commit that it began from.\n\n" +
-			"Nothing was touched. There are four answers:\n- mend `trunk` and approve: the merge is verified and tried again;\n" +
-			"- approve as it stands: it is merged into the red `trunk`;\n- approve with `--note branch`"
-		if !strings.Contains(g.Body, want) {
-			t.Errorf("the gate does not say %q:\n%s", want, g.Body)
-		}
-		if !g.NoYes || !strings.Contains(g.Approving, "red trunk") {
-			t.Errorf("%+v", g)
-		}
-		return err
-	})
-}
-
-// Files that the contract does not name are shown, and hinder nothing.
-func TestMergeGateNamesLeftovers(t *testing.T) {
-	s := newStage(t)
-	ctx := context.Background()
-	err := s.db.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(`INSERT INTO verdicts (run_id, step, contract_id, verdict, at) VALUES (?, 's', 'main', ?, 0)`, string(run),
-			`{"contract_id": "main", "pass": true, "leftovers": [{"path": "sub.go.orig", "why": "a backup"}, {"path": "extra.go"}]}`)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := mergeGateSpec{Run: run, Gate: "run-1.merge-1", Contract: "main", Target: "trunk", Land: agency.LandMerge}
-	if _, err := NewSteps(s.db, agency.Fence{}, shop{}, shop{}, shop{}, s).mergeGate(ctx, "", spec); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.db.Read(ctx, func(q *store.Snapshot) error {
-		g, err := registry.Gate(q, "run-1.merge-1")
-		if want := "\n\nNew files that the contract does not name:\n- sub.go.orig (a backup)\n- extra.go\n\nChanges on"; !strings.Contains(g.Body, want) || g.NoYes {
-			t.Errorf("%v, the gate does not say %q:\n%s", g.NoYes, want, g.Body)
-		}
-		return err
-	})
 }

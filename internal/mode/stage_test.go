@@ -12,12 +12,17 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/lock"
+	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
+	"agency/internal/contractrun"
 	"agency/internal/deps"
+	"agency/internal/effects"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
+	"agency/internal/git"
 	"agency/internal/land"
 	"agency/internal/lease"
 	"agency/internal/registry"
@@ -26,10 +31,18 @@ import (
 	"agency/internal/session"
 	"agency/internal/store"
 	"agency/internal/store/storetest"
+	"agency/internal/verdicts"
 	"agency/internal/verify"
 )
 
 const run = agency.RunID("run-1")
+
+// The roles, each also the name of an agent.
+const (
+	aManager    = "project_manager"
+	aGeneralist = "generalist"
+	aReviewer   = "reviewer"
+)
 
 // stage plays the parts that act: sessions, verification and landings answer
 // from lists, a person from a table; engine, store and registry are real.
@@ -120,7 +133,7 @@ func (s *stage) registry() *flow.Registry {
 		return land.Branch{Head: "head", Tree: s.headTree, Held: take(s, &s.held, "")}, nil
 	})
 	mortal(s, r, schedule.PokeActivity, func(ctx context.Context, key agency.StepKey, in schedule.Poke) (flow.None, error) {
-		return flow.None{}, s.db.Write(ctx, func(tx *store.Tx) error { return local.Send(tx, in.Run, in.Signal, string(key), in.Payload) })
+		return flow.None{}, s.signals().Signal(ctx, in.Run, in.Signal, string(key), in.Payload)
 	})
 	bind(s, r, session.Activity, func(_ context.Context, _ agency.StepKey, in session.Spec) (session.Outcome, error) {
 		s.specs = append(s.specs, in)
@@ -140,7 +153,7 @@ func (s *stage) registry() *flow.Registry {
 		if in.Answers != "" {
 			return s.manages(in)
 		}
-		if in.Role == manager {
+		if in.Role == aManager {
 			return take(s, &s.plans, planned()), nil
 		}
 		part := fmt.Sprintf("%s %d.%d", in.Contract, in.Attempt, in.Part)
@@ -209,36 +222,18 @@ func (s *stage) registry() *flow.Registry {
 		return out, nil
 	})
 	sh := shop{unproved: s.unproved}
-	steps := NewSteps(s.db, agency.Fence{}, sh, sh, sh, s)
-	if s.die == nil {
-		steps.Bind(r)
-		return r
+	steps := flow.NewRegistry()
+	effects.New(s.db, agency.Fence{}, sh, sh, sh, s).Bind(steps)
+	for _, name := range []string{
+		"create_contract", "create_contracts", "block_contracts", "is_paused", "advance", "gate", "merge_gate", "raise_budget", "route", "estimate",
+		"adopt", "mark_feature", "escalated", "moved", "conflict", "conflict_settled", "rollup", "keep_words", "review", "reviews_escalated",
+		"reviews_settled", "answer", "hand_over", "results", "amend",
+	} {
+		name = "mode." + name
+		mortal(s, r, flow.Activity[json.RawMessage, json.RawMessage]{Name: name}, func(ctx context.Context, key agency.StepKey, in json.RawMessage) (json.RawMessage, error) {
+			return steps.Invoke(ctx, name, key, in)
+		})
 	}
-	mortal(s, r, createContract, steps.create)
-	mortal(s, r, createContracts, steps.createAll)
-	mortal(s, r, blockContracts, steps.block)
-	mortal(s, r, isPaused, steps.isPaused)
-	mortal(s, r, advanceContract, steps.advance)
-	mortal(s, r, openGate, steps.gate)
-	mortal(s, r, openMergeGate, steps.mergeGate)
-	mortal(s, r, raiseBudget, steps.raise)
-	mortal(s, r, routeModel, steps.route)
-	mortal(s, r, estimatePlan, steps.estimate)
-	mortal(s, r, adoptPlan, steps.adopt)
-	mortal(s, r, markFeature, steps.mark)
-	mortal(s, r, noteEscalation, steps.escalate)
-	mortal(s, r, noteMove, steps.moved)
-	mortal(s, r, noteClash, steps.clash)
-	mortal(s, r, settleClash, steps.settle)
-	mortal(s, r, measureRun, steps.rollup)
-	mortal(s, r, keepWords, steps.keepWords)
-	mortal(s, r, noteReview, steps.review)
-	mortal(s, r, raiseReviews, steps.raiseReviews)
-	mortal(s, r, settleReviews, steps.settleReviews)
-	mortal(s, r, meetQuestion, steps.answer)
-	mortal(s, r, handOver, steps.handOver)
-	mortal(s, r, tellResults, steps.results)
-	mortal(s, r, amendContract, steps.amend)
 	return r
 }
 
@@ -279,6 +274,8 @@ func mortal[I, O any](s *stage, r *flow.Registry, a flow.Activity[I, O], fn func
 type shop struct {
 	off      bool
 	unproved error // what Landed says
+	acts     []agency.Act
+	landed   []git.CommitChanges
 }
 
 func (s shop) Landed(_ context.Context, _ agency.RunID, commit agency.OID, contract agency.ContractID, others []agency.ContractID) error {
@@ -310,12 +307,12 @@ func (s shop) Staff(ctx context.Context, run agency.RunID, _ agency.RoleID, leve
 
 func (shop) Signing(context.Context, agency.RunID) (string, error) { return "", nil }
 
-func (shop) Stat(context.Context, agency.RunID, agency.OID, agency.OID) (string, error) {
-	return " a.go | 2 +-\n", nil
+func (s shop) Change(context.Context, agency.RunID, agency.OID, agency.OID) (effects.Change, error) {
+	return effects.Change{Stat: " a.go | 2 +-\n", Acts: s.acts}, nil
 }
 
-func (shop) Landings(context.Context, agency.RunID) (report.Input, error) {
-	return report.Input{}, nil
+func (s shop) Landings(context.Context, agency.RunID) (report.Input, error) {
+	return report.Input{Landed: s.landed}, nil
 }
 
 // MarkDone gives the tree in which a feature is done.
@@ -332,7 +329,22 @@ func (s *stage) MarkDone(_ context.Context, _ agency.RunID, name string, at agen
 	return "marked", nil
 }
 
-// answer is the host's part: a decision and its signal in one transaction.
+// signals is the engine as who sends a signal needs it.
+func (s *stage) signals() *local.Engine { return local.New(local.Options{DB: s.db}) }
+
+// send delivers a signal.
+func send[T any](s *stage, sig flow.Signal[T], id string, v T) {
+	s.t.Helper()
+	payload, err := flow.Encode(sig, v)
+	if err == nil {
+		err = s.signals().Signal(context.Background(), run, sig.Name, id, payload)
+	}
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+// answer is the host's part: a decision, and then its signal.
 func (s *stage) answer(g agency.Gate) {
 	name := strings.TrimPrefix(string(g.ID), string(run)+".")
 	d, ok := s.answers[name]
@@ -341,16 +353,15 @@ func (s *stage) answer(g agency.Gate) {
 	}
 	d.By = "tester"
 	s.log("gate %s: %s", name, d.Verb)
-	err := s.db.Write(context.Background(), func(tx *store.Tx) error {
-		g, err := registry.Decide(tx, g.ID, d)
-		if err != nil {
-			return err
-		}
-		return local.SendTo(tx, run, GateSignal(g.ID), string(g.ID), g.Decision)
+	err := s.db.Write(context.Background(), func(tx *store.Tx) (err error) {
+		g, err = registry.Decide(tx, g.ID, d)
+		return err
 	})
 	if err != nil {
 		s.t.Error(err)
+		return
 	}
+	send(s, contractrun.GateSignal(g.ID), string(g.ID), g.Decision)
 }
 
 func (s *stage) quiet(idle bool) {
@@ -367,14 +378,10 @@ func (s *stage) quiet(idle bool) {
 	}
 	if len(open) == 0 { // nothing asks: the run is paused
 		s.log("resume")
-		if err := s.db.Write(context.Background(), func(tx *store.Tx) error {
-			if err := registry.SetControl(tx, run, registry.Control{}); err != nil {
-				return err
-			}
-			return local.SendTo(tx, run, resume, fmt.Sprint(len(s.said)), struct{}{})
-		}); err != nil {
+		if err := s.db.Write(context.Background(), func(tx *store.Tx) error { return registry.SetControl(tx, run, registry.Control{}) }); err != nil {
 			s.t.Error(err)
 		}
+		send(s, contractrun.Resume, fmt.Sprint(len(s.said)), struct{}{})
 	}
 	for _, g := range open {
 		if g.Kind == agency.GateQuestion && s.before != nil && s.before(g) {
@@ -389,8 +396,8 @@ func newStage(t *testing.T) *stage {
 	db := storetest.Open(t, store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"),
 		Sets: []store.Set{
-			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
-			check.Migrations(), verify.Migrations(), land.Migrations(),
+			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations(),
+			check.Migrations(), verdicts.Migrations(), land.Migrations(),
 		},
 	})
 	err := db.Write(context.Background(), func(tx *store.Tx) error {
@@ -406,7 +413,7 @@ func newStage(t *testing.T) *stage {
 	return &stage{t: t, db: db}
 }
 
-var input = Input{Run: run, Goal: "the goal", Base: "base", Target: "trunk", Land: agency.LandMerge, RetryBudget: 2}
+var input = Input{Facts: contractrun.Facts{Run: run, Goal: "the goal", Base: "base", RetryBudget: 2}, Target: "trunk", Land: agency.LandMerge}
 
 func (s *stage) play(in Input) Result {
 	s.t.Helper()
@@ -425,7 +432,7 @@ func (s *stage) run(mode func(flow.Ctx, Input) (Result, error), in Input) Result
 			return err
 		}
 	}
-	if err := engine.Run(context.Background(), run, agency.Fence{}, program(&res), local.Hooks{Quiet: s.quiet}); err != nil {
+	if err := engine.Run(context.Background(), run, program(&res), flow.Hooks{Quiet: s.quiet}); err != nil {
 		s.t.Fatal(err)
 	}
 	h, err := local.ReadHistory(context.Background(), s.db, run)

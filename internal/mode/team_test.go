@@ -9,6 +9,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/budget"
+	"agency/internal/contractrun"
 	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/session"
@@ -30,7 +31,7 @@ func plan(parts ...agency.Contract) session.Outcome {
 }
 
 var teamInput = Input{
-	Run: run, Goal: "the goal", Base: "base", Target: "trunk", Land: agency.LandMerge, RetryBudget: 2, Parallel: 2, MaxWaitingGates: 5,
+	Facts: contractrun.Facts{Run: run, Goal: "the goal", Base: "base", RetryBudget: 2}, Target: "trunk", Land: agency.LandMerge, Parallel: 2, MaxWaitingGates: 5,
 }
 
 // order asserts that what happened holds these in this order.
@@ -373,7 +374,7 @@ func TestMembersOfATeam(t *testing.T) {
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("the session (-want +got):\n%s", diff)
 	}
-	if m := s.specs[0]; m.MaxContracts != 0 || m.Onto != "" || m.Role != manager {
+	if m := s.specs[0]; m.MaxContracts != 0 || m.Onto != "" || m.Role != aManager {
 		t.Errorf("the manager's session is %+v", m)
 	}
 	if c := s.contract("c"); c.Status != agency.StatusComplete || c.GoalAnchor != "the goal" || c.RetryBudget != 2 {

@@ -22,9 +22,7 @@ func CreateContract(tx *store.Tx, c agency.Contract) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(`INSERT INTO contracts (run_id, id, seq, status, stage, doc)
-		VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5)
-		ON CONFLICT (run_id, id) DO NOTHING`,
+	res, err := tx.Exec(insertContract,
 		string(c.RunID), string(c.ID), string(c.Status), string(c.Stage), string(doc))
 	if err != nil {
 		return err
@@ -42,11 +40,9 @@ func CreateContract(tx *store.Tx, c agency.Contract) error {
 	return nil
 }
 
-const contractColumns = `SELECT doc FROM contracts `
-
 // Contract reads one contract.
 func Contract(q store.Querier, run agency.RunID, id agency.ContractID) (agency.Contract, error) {
-	c, err := scanContract(q.QueryRow(contractColumns+`WHERE run_id = ? AND id = ?`, string(run), string(id)))
+	c, err := scanContract(q.QueryRow(selectContract, string(run), string(id)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, agency.Errorf(agency.KindNotFound, "run %s has no contract %s", run, id).WithMend("agency inspect %s", run)
 	}
@@ -55,12 +51,12 @@ func Contract(q store.Querier, run agency.RunID, id agency.ContractID) (agency.C
 
 // Contracts reads all contracts of a run in the order of their creation.
 func Contracts(q store.Querier, run agency.RunID) ([]agency.Contract, error) {
-	return collect(q, scanContract, contractColumns+`WHERE run_id = ? ORDER BY seq`, string(run))
+	return store.All(q, scanContract, selectContracts, string(run))
 }
 
 // Failed reads the contracts of all runs that failed for good, the latest first.
 func Failed(q store.Querier, limit int) ([]agency.Contract, error) {
-	return collect(q, scanContract, contractColumns+`WHERE status = 'failed' ORDER BY doc ->> 'completed_at' DESC LIMIT ?`, limit)
+	return store.All(q, scanContract, selectFailed, limit)
 }
 
 // Advance applies a fact to a contract by agency.Advance, sets its times, and
@@ -72,7 +68,7 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if err != nil {
 		return old, err
 	}
-	res, err := tx.Exec(`INSERT INTO contract_steps (run_id, step) VALUES (?, ?) ON CONFLICT DO NOTHING`, string(run), string(step))
+	res, err := tx.Exec(insertStep, string(run), string(step))
 	if err != nil {
 		return old, err
 	}
@@ -93,8 +89,8 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if err != nil {
 		return old, err
 	}
-	if _, err := tx.Exec(`UPDATE contracts SET status = ?, stage = ?, doc = ? WHERE run_id = ? AND id = ?`,
-		string(c.Status), string(c.Stage), string(doc), string(run), string(id)); err != nil {
+	if _, err := tx.Exec(updateContract,
+		string(c.Status), string(c.Stage), nanos(c.CompletedAt), string(doc), string(run), string(id)); err != nil {
 		return old, err
 	}
 	_, err = event.Append(tx, contractEvent(old, c))
@@ -108,7 +104,7 @@ func Amend(tx *store.Tx, step agency.StepKey, words agency.Contract) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(`INSERT INTO contract_steps (run_id, step) VALUES (?, ?) ON CONFLICT DO NOTHING`, string(words.RunID), string(step))
+	res, err := tx.Exec(insertStep, string(words.RunID), string(step))
 	if err != nil {
 		return err
 	}
@@ -123,7 +119,7 @@ func Amend(tx *store.Tx, step agency.StepKey, words agency.Contract) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE contracts SET doc = ? WHERE run_id = ? AND id = ?`, string(doc), string(c.RunID), string(c.ID)); err != nil {
+	if _, err := tx.Exec(updateWords, string(doc), string(c.RunID), string(c.ID)); err != nil {
 		return err
 	}
 	ev := agency.NewEvent(c.RunID, agency.SeverityInfo, "contract "+string(c.ID)+" is amended before it begins",
@@ -155,7 +151,7 @@ func place(c agency.Contract) string {
 	return string(c.Stage)
 }
 
-func scanContract(row scanner) (agency.Contract, error) {
+func scanContract(row store.Scanner) (agency.Contract, error) {
 	var doc string
 	if err := row.Scan(&doc); err != nil {
 		return agency.Contract{}, err

@@ -19,8 +19,7 @@ func OpenGate(tx *store.Tx, g agency.Gate) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(`INSERT INTO gates (id, run_id, seq, kind, doc, created_at)
-		VALUES (?1, ?2, (SELECT count(*) FROM gates WHERE run_id = ?2), ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING`,
+	res, err := tx.Exec(insertGate,
 		string(g.ID), string(g.RunID), string(g.Kind), string(doc), tx.Now.UnixNano())
 	if err != nil {
 		return err
@@ -34,11 +33,9 @@ func OpenGate(tx *store.Tx, g agency.Gate) error {
 	return err
 }
 
-const gateColumns = `SELECT doc, verb, decision FROM gates `
-
 // Gate reads one gate.
 func Gate(q store.Querier, id agency.GateID) (agency.Gate, error) {
-	g, err := scanGate(q.QueryRow(gateColumns+`WHERE id = ?`, string(id)))
+	g, err := scanGate(q.QueryRow(selectGate, string(id)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return g, agency.Errorf(agency.KindNotFound, "gate %s is not known here", id).WithMend("agency ps")
 	}
@@ -47,12 +44,12 @@ func Gate(q store.Querier, id agency.GateID) (agency.Gate, error) {
 
 // Gates reads all gates of a run, oldest first.
 func Gates(q store.Querier, run agency.RunID) ([]agency.Gate, error) {
-	return collect(q, scanGate, gateColumns+`WHERE run_id = ? ORDER BY seq`, string(run))
+	return store.All(q, scanGate, selectGates, string(run))
 }
 
 // OpenGates reads the gates of a run that still wait, oldest first.
 func OpenGates(q store.Querier, run agency.RunID) ([]agency.Gate, error) {
-	return collect(q, scanGate, gateColumns+`WHERE run_id = ? AND verb = '' ORDER BY seq`, string(run))
+	return store.All(q, scanGate, selectOpenGates, string(run))
 }
 
 // Decide answers a gate. The first answer wins: a later one is a conflict that
@@ -74,10 +71,10 @@ func Decide(tx *store.Tx, id agency.GateID, d agency.Decision) (agency.Gate, err
 		return g, err
 	}
 	var expired int64
-	if err := tx.QueryRow(`SELECT expired_at FROM gates WHERE id = ?`, string(id)).Scan(&expired); err != nil {
+	if err := tx.QueryRow(selectExpiry, string(id)).Scan(&expired); err != nil {
 		return g, err
 	}
-	if _, err := tx.Exec(`UPDATE gates SET verb = ?, decision = ? WHERE id = ? AND verb = ''`,
+	if _, err := tx.Exec(decideGate,
 		string(d.Verb), string(doc), string(id)); err != nil {
 		return g, err
 	}
@@ -117,9 +114,9 @@ func accepting(weakened []agency.Weakening) string {
 }
 
 // ExpireGate records that a gate's deadline has passed. Nothing else changes:
-// the gate stays open and can still be answered (DESIGN 12).
+// the gate stays open and can still be answered (docs/design.md, Gates).
 func ExpireGate(tx *store.Tx, id agency.GateID) error {
-	res, err := tx.Exec(`UPDATE gates SET expired_at = ? WHERE id = ? AND verb = '' AND expired_at = 0`, tx.Now.UnixNano(), string(id))
+	res, err := tx.Exec(expireGate, tx.Now.UnixNano(), string(id))
 	if err != nil {
 		return err
 	}
@@ -135,7 +132,7 @@ func ExpireGate(tx *store.Tx, id agency.GateID) error {
 	return err
 }
 
-func scanGate(row scanner) (agency.Gate, error) {
+func scanGate(row store.Scanner) (agency.Gate, error) {
 	var doc, verb, decision string
 	var g agency.Gate
 	if err := row.Scan(&doc, &verb, &decision); err != nil {

@@ -12,7 +12,6 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"agency/internal/agency"
@@ -38,15 +37,14 @@ func CreateRun(tx *store.Tx, run agency.Run, config json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(`INSERT INTO runs (id, state, doc, copy, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO NOTHING`, string(run.ID), string(run.State), string(doc), string(config), tx.Now.UnixNano())
+	res, err := tx.Exec(insertRun, string(run.ID), string(run.State), string(doc), string(config), tx.Now.UnixNano())
 	if err != nil {
 		return err
 	}
 	if n, _ := res.RowsAffected(); n == 0 {
 		return agency.Errorf(agency.KindConflict, "run %s exists already", run.ID)
 	}
-	if _, err := tx.Exec(`INSERT INTO controls (run_id, pause, cancel, by_whom) VALUES (?, 0, 0, '')`, string(run.ID)); err != nil {
+	if _, err := tx.Exec(insertControl, string(run.ID)); err != nil {
 		return err
 	}
 	ev := agency.NewEvent(run.ID, agency.SeverityInfo, run.Goal, agency.RunStarted{
@@ -56,11 +54,9 @@ func CreateRun(tx *store.Tx, run agency.Run, config json.RawMessage) error {
 	return err
 }
 
-const runColumns = `SELECT id, state, reason, doc, merged, created_at, finished_at FROM runs `
-
 // Run reads one run; KindNotFound names the command that lists them.
 func Run(q store.Querier, id agency.RunID) (agency.Run, error) {
-	run, err := scanRun(q.QueryRow(runColumns+`WHERE id = ?`, string(id)))
+	run, err := scanRun(q.QueryRow(selectRun, string(id)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return run, agency.Errorf(agency.KindNotFound, "run %s is not known here", id).WithMend("agency ps")
 	}
@@ -69,13 +65,13 @@ func Run(q store.Querier, id agency.RunID) (agency.Run, error) {
 
 // Runs reads all runs, oldest first.
 func Runs(q store.Querier) ([]agency.Run, error) {
-	return collect(q, scanRun, runColumns+`ORDER BY created_at, id`)
+	return store.All(q, scanRun, selectAllRuns)
 }
 
 // Copy is the configuration that the run keeps.
 func Copy(q store.Querier, id agency.RunID) (json.RawMessage, error) {
 	var s string
-	err := q.QueryRow(`SELECT copy FROM runs WHERE id = ?`, string(id)).Scan(&s)
+	err := q.QueryRow(selectCopy, string(id)).Scan(&s)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, agency.Errorf(agency.KindNotFound, "run %s is not known here", id).WithMend("agency ps")
 	}
@@ -102,7 +98,7 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 	if to.Final() {
 		finished = tx.Now.UnixNano()
 	}
-	if _, err := tx.Exec(`UPDATE runs SET state = ?, reason = ?, finished_at = ? WHERE id = ?`,
+	if _, err := tx.Exec(updateState,
 		string(to), reason, finished, string(id)); err != nil {
 		return err
 	}
@@ -113,41 +109,43 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 // SetYes makes --yes last: a run that was started without it may be resumed
 // with it.
 func SetYes(tx *store.Tx, id agency.RunID) error {
+	return change(tx, id, func(run *agency.Run) { run.Yes = true })
+}
+
+// change replaces what is kept of a run beside its state.
+func change(tx *store.Tx, id agency.RunID, by func(*agency.Run)) error {
 	run, err := Run(tx, id)
-	if err != nil || run.Yes {
+	if err != nil {
 		return err
 	}
-	run.Yes = true
+	by(&run)
 	doc, err := json.Marshal(run)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE runs SET doc = ? WHERE id = ?`, string(doc), string(id))
+	_, err = tx.Exec(updateRun, string(doc), string(id))
 	return err
 }
 
 // SetMerged records the commit that the run put into its target.
 func SetMerged(tx *store.Tx, id agency.RunID, commit agency.OID) error {
-	_, err := tx.Exec(`UPDATE runs SET merged = ? WHERE id = ?`, string(commit), string(id))
+	_, err := tx.Exec(updateMerged, string(commit), string(id))
 	return err
 }
 
 // SetRepo records where the run's working tree is now: its folder was moved.
 func SetRepo(tx *store.Tx, id agency.RunID, path string) error {
-	_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.repo', ?) WHERE id = ?`, path, string(id))
-	return err
+	return change(tx, id, func(run *agency.Run) { run.Repo = path })
 }
 
 // SetMoved records the mode in which a run works since it moved up, or back.
 func SetMoved(tx *store.Tx, id agency.RunID, to agency.Mode) error {
-	_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.moved_to', ?) WHERE id = ?`, string(to), string(id))
-	return err
+	return change(tx, id, func(run *agency.Run) { run.MovedTo = to })
 }
 
 // SetCrashed records whether a run is interrupted because its host died.
 func SetCrashed(tx *store.Tx, id agency.RunID, crashed bool) error {
-	_, err := tx.Exec(`UPDATE runs SET doc = json_set(doc, '$.crashed', json(?)) WHERE id = ?`, fmt.Sprint(crashed), string(id))
-	return err
+	return change(tx, id, func(run *agency.Run) { run.Crashed = crashed })
 }
 
 func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
@@ -183,7 +181,7 @@ func DeleteRun(tx *store.Tx, id agency.RunID) error {
 	if !run.State.Final() {
 		return agency.Errorf(agency.KindConflict, "run %s is %s", id, run.State).WithMend("agency cancel %s", id)
 	}
-	_, err = tx.Exec(`DELETE FROM runs WHERE id = ?`, string(id))
+	_, err = tx.Exec(deleteRun, string(id))
 	return err
 }
 
@@ -198,7 +196,7 @@ type Control struct {
 
 // SetControl replaces the control row. A cancel is never taken back.
 func SetControl(tx *store.Tx, id agency.RunID, c Control) error {
-	_, err := tx.Exec(`UPDATE controls SET pause = ?, cancel = max(cancel, ?), by_whom = ?, hand_over = ? WHERE run_id = ?`,
+	_, err := tx.Exec(updateControl,
 		flag(c.Pause), flag(c.Cancel), c.By, flag(c.HandOver), string(id))
 	return err
 }
@@ -207,7 +205,7 @@ func SetControl(tx *store.Tx, id agency.RunID, c Control) error {
 func ReadControl(q store.Querier, id agency.RunID) (Control, error) {
 	var pause, cancel, handOver int
 	var c Control
-	err := q.QueryRow(`SELECT pause, cancel, by_whom, hand_over FROM controls WHERE run_id = ?`, string(id)).Scan(&pause, &cancel, &c.By, &handOver)
+	err := q.QueryRow(selectControl, string(id)).Scan(&pause, &cancel, &c.By, &handOver)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Control{}, nil
 	}
@@ -215,9 +213,7 @@ func ReadControl(q store.Querier, id agency.RunID) (Control, error) {
 	return c, err
 }
 
-type scanner interface{ Scan(...any) error }
-
-func scanRun(row scanner) (agency.Run, error) {
+func scanRun(row store.Scanner) (agency.Run, error) {
 	var id, state, reason, doc, merged string
 	var created, finished int64
 	if err := row.Scan(&id, &state, &reason, &doc, &merged, &created, &finished); err != nil {
@@ -233,21 +229,12 @@ func scanRun(row scanner) (agency.Run, error) {
 	return run, nil
 }
 
-func collect[T any](q store.Querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := q.Query(query, args...)
-	if err != nil {
-		return nil, err
+// nanos is the inverse of at.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
 	}
-	defer func() { _ = rows.Close() }() // the loop's error is the one that counts
-	var out []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, rows.Err()
+	return t.UnixNano()
 }
 
 func at(nanos int64) time.Time {

@@ -16,14 +16,14 @@ func KeepWords(tx *store.Tx, run agency.RunID, w agency.ManagerWords) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO reports (run_id, words) VALUES (?, ?) ON CONFLICT DO NOTHING`, string(run), string(doc))
+	_, err = tx.Exec(insertReport, string(run), string(doc))
 	return err
 }
 
 // Words are what the manager said at the end of a run; nil: it was not asked.
 func Words(q store.Querier, run agency.RunID) (*agency.ManagerWords, error) {
 	var doc string
-	err := q.QueryRow(`SELECT words FROM reports WHERE run_id = ?`, string(run)).Scan(&doc)
+	err := q.QueryRow(selectReport, string(run)).Scan(&doc)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -16,8 +16,7 @@ func AddReview(tx *store.Tx, run agency.RunID, step agency.StepKey, r agency.Rev
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(`INSERT INTO reviews (run_id, step, seq, contract_id, doc)
-		VALUES (?1, ?2, (SELECT count(*) FROM reviews WHERE run_id = ?1), ?3, ?4) ON CONFLICT (run_id, step) DO NOTHING`,
+	res, err := tx.Exec(insertReview,
 		string(run), string(step), string(r.ContractID), string(tx.Redact(doc)))
 	if err != nil {
 		return err
@@ -50,10 +49,10 @@ func told(r agency.Review) string {
 
 // Reviews reads all reviews of a run in the order in which they were given.
 func Reviews(q store.Querier, run agency.RunID) ([]agency.Review, error) {
-	return collect(q, scanReview, `SELECT doc FROM reviews WHERE run_id = ? ORDER BY seq`, string(run))
+	return store.All(q, scanReview, selectReviews, string(run))
 }
 
-func scanReview(row scanner) (r agency.Review, err error) {
+func scanReview(row store.Scanner) (r agency.Review, err error) {
 	var doc string
 	if err := row.Scan(&doc); err != nil {
 		return r, err

@@ -17,14 +17,14 @@ import (
 	"agency/internal/git"
 	"agency/internal/registry"
 	"agency/internal/store"
-	"agency/internal/verify"
+	"agency/internal/verdicts"
 )
 
 // Input is what the store alone does not know.
 type Input struct {
 	// Landed are the commits on the run's branch, newest first; nil where git
 	// could not be asked. BaseTree is the tree that they begin from.
-	Landed   []git.Landed
+	Landed   []git.CommitChanges
 	BaseTree agency.OID
 	// Shared are the globs of files that any contract may change.
 	Shared []string
@@ -68,7 +68,7 @@ func read(q *store.Snapshot, id agency.RunID) (r records, err error) {
 	for _, one := range []func() error{
 		func() error { r.run, err = registry.Run(q, id); return err },
 		func() error { r.contracts, err = registry.Contracts(q, id); return err },
-		func() error { r.verdicts, err = verify.Verdicts(q, id); return err },
+		func() error { r.verdicts, err = verdicts.All(q, id); return err },
 		func() error { r.reviews, err = registry.Reviews(q, id); return err },
 		func() error { r.gates, err = registry.Gates(q, id); return err },
 		func() error { r.receipts, err = check.Receipts(q, id); return err },
@@ -125,6 +125,7 @@ func fold(from records, in Input) agency.Report {
 	g.checks()
 	g.coverage()
 	g.cost()
+	g.r.Acts = agency.ActsOf(g.gates)
 	return g.r
 }
 
@@ -153,7 +154,7 @@ func landings(q store.Querier, id agency.RunID) (map[agency.ContractID][]agency.
 // work folds the contracts; what a manager holds is no work.
 func (g *gatherer) work() {
 	for _, c := range g.contracts {
-		if c.AssignedRole != "project_manager" {
+		if c.AssignedRole != agency.RoleProjectManager {
 			g.contract(c)
 		}
 	}

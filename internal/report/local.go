@@ -12,12 +12,12 @@ import (
 // LocalEdits are the edits of the user that a run starts from: base is their
 // commit. nil: it has no parent, so that it is none.
 func LocalEdits(ctx context.Context, d git.Dir, base agency.OID) (*agency.LocalEdits, error) {
-	commits, err := d.Log(ctx, base, git.LogOptions{Limit: 1})
+	commits, err := d.Commits().Log(ctx, base, git.LogOptions{Limit: 1})
 	if err != nil || len(commits) == 0 || len(commits[0].Parents) == 0 {
 		return nil, err
 	}
 	l := &agency.LocalEdits{Commit: base, Parent: commits[0].Parents[0], Files: []agency.LocalFile{}}
-	stats, err := d.Stats(ctx, l.Parent, base)
+	stats, err := d.Diff().Stats(ctx, l.Parent, base)
 	for _, s := range stats {
 		l.Files = append(l.Files, agency.LocalFile{Path: s.Path, Added: s.Added, Deleted: s.Deleted, Binary: s.Binary})
 	}

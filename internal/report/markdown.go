@@ -25,7 +25,7 @@ func Gate(r agency.Report) (string, error) { return render(r, false) }
 
 func render(r agency.Report, whole bool) (string, error) {
 	t, err := template.New("report.md").Option("missingkey=error").Funcs(template.FuncMap{
-		"line": line, "quote": quote, "names": names, "files": filesOf, "tests": tests, "share": share, "money": money, "short": short,
+		"line": line, "quote": quote, "names": names, "namesOf": namesOf, "files": filesOf, "tests": tests, "share": share, "money": money, "short": agency.OID.Short,
 		"passed": passed, "things": agency.Things, "cost": CostLine, "localText": LocalText,
 		"unproved": (*agency.Unproved).Line, "expectations": agency.ExpectationsLine, "deref": func(n *int) int { return *n }, "holds": func(b *bool) bool { return *b },
 	}).Parse(text)
@@ -55,7 +55,8 @@ func Summary(r agency.Report) string {
 		}
 	}
 	if f := s.Files; f != nil {
-		parts = append(parts, fmt.Sprintf("%s created, %d modified, %d deleted", agency.Things(len(f.Created), "file", "files"), len(f.Modified), len(f.Deleted)))
+		n := f.Count()
+		parts = append(parts, fmt.Sprintf("%s created, %d modified, %d deleted", agency.Things(n.Created, "file", "files"), n.Modified, n.Deleted))
 	}
 	if s.After != nil {
 		parts = append(parts, "tests: "+tests(s.After))
@@ -107,11 +108,12 @@ func clean(s string) string {
 // filesOf names the files that a contract created, modified and deleted.
 func filesOf(f agency.Files) string {
 	var parts []string
+	n := f.Count()
 	if both := slices.Concat(f.Created, f.Modified); len(both) > 0 {
-		parts = append(parts, names(both))
+		parts = append(parts, namesOf(both, n.Created+n.Modified))
 	}
 	if len(f.Deleted) > 0 {
-		parts = append(parts, "deleted "+names(f.Deleted))
+		parts = append(parts, "deleted "+namesOf(f.Deleted, n.Deleted))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -119,11 +121,14 @@ func filesOf(f agency.Files) string {
 const maxNames = 40
 
 // names lists files, the first of many.
-func names(files []string) string {
+func names(files []string) string { return namesOf(files, len(files)) }
+
+// namesOf lists files of which there may be more than are given.
+func namesOf(files []string, all int) string {
 	var out []string
 	for i, f := range files {
 		if i == maxNames {
-			out = append(out, fmt.Sprintf("and %d more", len(files)-maxNames))
+			out = append(out, fmt.Sprintf("and %d more", all-maxNames))
 			break
 		}
 		if q := strconv.Quote(f); q != `"`+f+`"` {
@@ -166,5 +171,3 @@ func money(usd float64, unpriced bool) string {
 	}
 	return s
 }
-
-func short(id agency.OID) string { return fmt.Sprintf("%.10s", string(id)) }

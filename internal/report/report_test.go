@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +37,8 @@ func tested(stage string, tree agency.OID, failed int, passing ...string) agency
 	return r
 }
 
-func changed(commit, tree agency.OID, changes ...string) git.Landed {
-	l := git.Landed{Commit: commit, Tree: tree}
+func changed(commit, tree agency.OID, changes ...string) git.CommitChanges {
+	l := git.CommitChanges{Commit: commit, Tree: tree}
 	for _, c := range changes {
 		l.Changes = append(l.Changes, git.Change{Status: c[0], Path: c[1:]})
 	}
@@ -83,7 +85,7 @@ func team() (records, Input) {
 	return from, Input{
 		BaseTree: "t0", Shared: []string{"go.sum"},
 		Added:  map[string][]check.Lines{"a.go": {{From: 1, To: 2}}, "b/b.go": {{From: 3, To: 9}}},
-		Landed: []git.Landed{changed("c2", "t2", "Ab/b.go", "Aextra.go", "Mgo.sum", "Ma.go", "Dold.go"), changed("c1", "t1", "Aa.go")},
+		Landed: []git.CommitChanges{changed("c2", "t2", "Ab/b.go", "Aextra.go", "Mgo.sum", "Ma.go", "Dold.go"), changed("c1", "t1", "Aa.go")},
 	}
 }
 
@@ -245,5 +247,39 @@ func TestReportShowsDoubtsAndLocalEdits(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q:\n%s", want, text)
 		}
+	}
+}
+
+// A report that is shown names the first of many files, and counts all.
+func TestShortened(t *testing.T) {
+	var many []string
+	for i := range agency.MostNames + 5 {
+		many = append(many, fmt.Sprintf("f%05d", i))
+	}
+	full := func() agency.Report {
+		f := agency.Files{Created: slices.Clone(many), Modified: []string{"m"}, Deleted: []string{}}
+		return agency.Report{
+			Rollup: agency.Rollup{Files: &f}, Contracts: []agency.ReportContract{{ID: "a", Files: &f}},
+			LeftOpen: agency.LeftOpen{Writes: []agency.UndeclaredWrite{{Contract: "a", Files: many}}},
+		}
+	}
+	short := full()
+	short.Shorten()
+	short.Shorten()
+	if n := len(short.Rollup.Files.Created) + len(short.Contracts[0].Files.Created) + len(short.LeftOpen.Writes[0].Files); n != 3*agency.MostNames {
+		t.Errorf("%d names", n)
+	}
+	if diff := cmp.Diff(Summary(full()), Summary(short)); diff != "" {
+		t.Error(diff)
+	}
+	texts := [2]string{}
+	for i, r := range []agency.Report{full(), short} {
+		var err error
+		if texts[i], err = Markdown(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(texts[0], texts[1]); diff != "" || !strings.Contains(texts[1], "1005 created") || !strings.Contains(texts[1], "and 965 more") {
+		t.Error(diff, texts[1])
 	}
 }

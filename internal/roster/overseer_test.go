@@ -1,11 +1,15 @@
 package roster
 
-import "testing"
+import (
+	"testing"
+
+	"agency/internal/agency"
+)
 
 // The overseer sees states and never code: no tool that shows a file, a diff or
-// what a command prints is offered to it (DESIGN 9, 13).
+// what a command prints is offered to it (docs/design.md, Modes).
 func TestOverseerSeesNoCode(t *testing.T) {
-	role, err := Find(Overseer)
+	role, err := Find(agency.RoleOverseer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,35 +14,35 @@ func MaySend(from, to agency.RoleID) bool {
 }
 
 // MaySpawn tells whether an agent of one role may start one of another on a
-// contract (R1 1): who leads starts those who do the work; who works starts
+// contract: who leads starts those who do the work; who works starts
 // nobody.
 func MaySpawn(by, role agency.RoleID) bool { return slices.Contains(Spawns(by), role) }
 
 // Spawns are the roles that an agent of a role may start.
 func Spawns(by agency.RoleID) []agency.RoleID {
-	if by == ProjectManager {
-		return []agency.RoleID{Scaffolder, TestEngineer, Reviewer, Cleanup, Generalist}
+	if by == agency.RoleProjectManager {
+		return []agency.RoleID{agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleCleanup, agency.RoleGeneralist}
 	}
 	return nil
 }
 
 func reach() map[agency.RoleID][]agency.RoleID {
 	return map[agency.RoleID][]agency.RoleID{
-		ProjectManager: {Scaffolder, TestEngineer, Reviewer, Overseer, Cleanup, Generalist},
-		Scaffolder:     {ProjectManager, TestEngineer},
-		TestEngineer:   {ProjectManager, Scaffolder},
-		Reviewer:       {ProjectManager, Scaffolder, TestEngineer, Cleanup, Generalist},
-		Overseer: {
-			ProjectManager, Scaffolder, TestEngineer, Reviewer, Cleanup, Generalist,
-			Visionary, Lead, Architect, SquadLead, Implementer, Verifier,
+		agency.RoleProjectManager: {agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleOverseer, agency.RoleCleanup, agency.RoleGeneralist},
+		agency.RoleScaffolder:     {agency.RoleProjectManager, agency.RoleTestEngineer},
+		agency.RoleTestEngineer:   {agency.RoleProjectManager, agency.RoleScaffolder},
+		agency.RoleReviewer:       {agency.RoleProjectManager, agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleCleanup, agency.RoleGeneralist},
+		agency.RoleOverseer: {
+			agency.RoleProjectManager, agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleCleanup, agency.RoleGeneralist,
+			agency.RoleVisionary, agency.RoleLead, agency.RoleArchitect, agency.RoleSquadLead, agency.RoleImplementer, agency.RoleVerifier,
 		},
-		Cleanup:     {ProjectManager},
-		Generalist:  {ProjectManager},
-		Visionary:   {Lead, SquadLead},
-		Lead:        {Visionary, Architect, SquadLead, Lead},
-		Architect:   {Lead, Architect},
-		SquadLead:   {Visionary, Lead, SquadLead, Implementer, Verifier},
-		Implementer: {SquadLead, Verifier},
-		Verifier:    {SquadLead, Implementer},
+		agency.RoleCleanup:     {agency.RoleProjectManager},
+		agency.RoleGeneralist:  {agency.RoleProjectManager},
+		agency.RoleVisionary:   {agency.RoleLead, agency.RoleSquadLead},
+		agency.RoleLead:        {agency.RoleVisionary, agency.RoleArchitect, agency.RoleSquadLead, agency.RoleLead},
+		agency.RoleArchitect:   {agency.RoleLead, agency.RoleArchitect},
+		agency.RoleSquadLead:   {agency.RoleVisionary, agency.RoleLead, agency.RoleSquadLead, agency.RoleImplementer, agency.RoleVerifier},
+		agency.RoleImplementer: {agency.RoleSquadLead, agency.RoleVerifier},
+		agency.RoleVerifier:    {agency.RoleSquadLead, agency.RoleImplementer},
 	}
 }

@@ -11,18 +11,18 @@ func TestMaySend(t *testing.T) {
 		from, to agency.RoleID
 		want     bool
 	}{
-		{ProjectManager, Overseer, true},
-		{Scaffolder, ProjectManager, true},
-		{Scaffolder, TestEngineer, true},
-		{Scaffolder, Reviewer, false},
-		{TestEngineer, Scaffolder, true},
-		{Reviewer, TestEngineer, true},
-		{Reviewer, Overseer, false},
-		{Generalist, Generalist, false},
-		{Implementer, SquadLead, true},
-		{Implementer, Visionary, false},
-		{"critic", ProjectManager, false},
-		{ProjectManager, "critic", false},
+		{agency.RoleProjectManager, agency.RoleOverseer, true},
+		{agency.RoleScaffolder, agency.RoleProjectManager, true},
+		{agency.RoleScaffolder, agency.RoleTestEngineer, true},
+		{agency.RoleScaffolder, agency.RoleReviewer, false},
+		{agency.RoleTestEngineer, agency.RoleScaffolder, true},
+		{agency.RoleReviewer, agency.RoleTestEngineer, true},
+		{agency.RoleReviewer, agency.RoleOverseer, false},
+		{agency.RoleGeneralist, agency.RoleGeneralist, false},
+		{agency.RoleImplementer, agency.RoleSquadLead, true},
+		{agency.RoleImplementer, agency.RoleVisionary, false},
+		{"critic", agency.RoleProjectManager, false},
+		{agency.RoleProjectManager, "critic", false},
 	} {
 		if got := MaySend(c.from, c.to); got != c.want {
 			t.Errorf("%s to %s: %v", c.from, c.to, got)
@@ -51,13 +51,13 @@ func TestReach(t *testing.T) {
 func TestMaySpawn(t *testing.T) {
 	for _, by := range Roles() {
 		for _, role := range Roles() {
-			want := by.ID == ProjectManager && role.Works()
+			want := by.ID == agency.RoleProjectManager && role.Works()
 			if got := MaySpawn(by.ID, role.ID); got != want {
 				t.Errorf("%s starts %s: %v", by.ID, role.ID, got)
 			}
 		}
 	}
-	if MaySpawn("critic", Scaffolder) || MaySpawn(ProjectManager, "critic") {
+	if MaySpawn("critic", agency.RoleScaffolder) || MaySpawn(agency.RoleProjectManager, "critic") {
 		t.Error("an unknown role starts or is started")
 	}
 }

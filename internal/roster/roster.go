@@ -1,6 +1,6 @@
 // Package roster knows the roles: which tools each is offered, by which of
 // them its session ends, its limits, and its prompt. The set of roles is fixed
-// (INTERFACES 4); what a role may do is decided here and nowhere else.
+// (docs/design.md, What a model is shown); which tools a role has is decided here and nowhere else.
 //
 // It does not know what a tool does (package tool), which model a role uses
 // (configuration), or what a session is told beyond its role (package brief).
@@ -13,24 +13,7 @@ import (
 	"agency/internal/agency"
 )
 
-// The roles (INTERFACES 4).
-const (
-	ProjectManager agency.RoleID = "project_manager"
-	Scaffolder     agency.RoleID = "scaffolder"
-	TestEngineer   agency.RoleID = "test_engineer"
-	Reviewer       agency.RoleID = "reviewer"
-	Overseer       agency.RoleID = "overseer"
-	Cleanup        agency.RoleID = "cleanup"
-	Generalist     agency.RoleID = "generalist"
-	Visionary      agency.RoleID = "t1_visionary"
-	Lead           agency.RoleID = "t2_lead"
-	Architect      agency.RoleID = "t2_architect"
-	SquadLead      agency.RoleID = "t3_lead"
-	Implementer    agency.RoleID = "t4_implementer"
-	Verifier       agency.RoleID = "t5_verifier"
-)
-
-// Limits bound one session of a role (DESIGN 15). A zero field is no limit,
+// Limits bound one session of a role (docs/design.md, Modes). A zero field is no limit,
 // except MaxOutput, whose zero leaves it to the model's adapter.
 type Limits struct {
 	Turns        int   `json:"turns"`
@@ -51,7 +34,6 @@ const callsPerTurn = 32
 type Role struct {
 	ID     agency.RoleID
 	Title  string
-	Letter byte // of the tool rows of INTERFACES 5
 	Limits Limits
 	// Holds tells whether contracts may be assigned to the role.
 	Holds bool
@@ -61,22 +43,22 @@ func limits(turns int, output, tokens int64, seconds int) Limits {
 	return Limits{Turns: turns, CallsPerTurn: callsPerTurn, MaxOutput: output, Tokens: tokens, Seconds: seconds}
 }
 
-// Roles are all roles, in the order of INTERFACES 4.
+// Roles are all roles, in the order in which they are listed.
 func Roles() []Role {
 	return []Role{
-		{ProjectManager, "Project Manager", 'P', limits(30, 4096, 100_000, 900), false},
-		{Scaffolder, "Scaffolder", 'S', limits(50, 8192, 150_000, 1800), true},
-		{TestEngineer, "Test Engineer", 'T', limits(40, 8192, 100_000, 1200), true},
-		{Reviewer, "Reviewer", 'R', limits(20, 4096, 100_000, 600), true},
-		{Overseer, "Overseer", 'O', limits(100, 2048, 100_000, 1800), false},
-		{Cleanup, "Cleanup", 'C', limits(50, 8192, 100_000, 1800), true},
-		{Generalist, "Generalist", 'G', limits(50, 8192, 100_000, 1800), true},
-		{Visionary, "Visionary", 'V', limits(50, 8192, 100_000, 1800), false},
-		{Lead, "Tier Lead", 'L', limits(50, 8192, 100_000, 1800), false},
-		{Architect, "Architect", 'A', limits(50, 8192, 100_000, 1800), false},
-		{SquadLead, "Squad Lead", 'Q', limits(50, 8192, 100_000, 1800), false},
-		{Implementer, "Implementer", 'I', limits(50, 8192, 100_000, 1800), true},
-		{Verifier, "Verifier", 'F', limits(50, 8192, 100_000, 1800), true},
+		{agency.RoleProjectManager, "Project Manager", limits(30, 4096, 100_000, 900), false},
+		{agency.RoleScaffolder, "Scaffolder", limits(50, 8192, 150_000, 1800), true},
+		{agency.RoleTestEngineer, "Test Engineer", limits(40, 8192, 100_000, 1200), true},
+		{agency.RoleReviewer, "Reviewer", limits(20, 4096, 100_000, 600), true},
+		{agency.RoleOverseer, "Overseer", limits(100, 2048, 100_000, 1800), false},
+		{agency.RoleCleanup, "Cleanup", limits(50, 8192, 100_000, 1800), true},
+		{agency.RoleGeneralist, "Generalist", limits(50, 8192, 100_000, 1800), true},
+		{agency.RoleVisionary, "Visionary", limits(50, 8192, 100_000, 1800), false},
+		{agency.RoleLead, "Tier Lead", limits(50, 8192, 100_000, 1800), false},
+		{agency.RoleArchitect, "Architect", limits(50, 8192, 100_000, 1800), false},
+		{agency.RoleSquadLead, "Squad Lead", limits(50, 8192, 100_000, 1800), false},
+		{agency.RoleImplementer, "Implementer", limits(50, 8192, 100_000, 1800), true},
+		{agency.RoleVerifier, "Verifier", limits(50, 8192, 100_000, 1800), true},
 	}
 }
 
@@ -95,7 +77,7 @@ func Find(id agency.RoleID) (Role, error) {
 func (r Role) Tools() []string {
 	var out []string
 	for _, row := range rows() {
-		if row.offers(r.Letter) {
+		if row.offers(r.ID) {
 			out = append(out, row.tool)
 		}
 	}
@@ -107,7 +89,7 @@ func (r Role) Tools() []string {
 func (r Role) Endings() []string {
 	var out []string
 	for _, row := range rows() {
-		if row.ending && row.offers(r.Letter) {
+		if row.ending && row.offers(r.ID) {
 			out = append(out, row.tool)
 		}
 	}
@@ -119,7 +101,7 @@ func (r Role) Endings() []string {
 func (r Role) Offers(tool string) bool {
 	for _, row := range rows() {
 		if row.tool == tool {
-			return row.offers(r.Letter)
+			return row.offers(r.ID)
 		}
 	}
 	return false

@@ -2,63 +2,72 @@ package roster
 
 import (
 	"slices"
-	"strings"
+
+	"agency/internal/agency"
 )
 
-// row is one line of the table of INTERFACES 5 with the letters of the roles
-// that are offered the tool. Rows of tools that this version does not have are
-// left out, so that no role is told of a tool that does not exist.
+// row is one line of the table of tools with the roles that are offered the
+// tool. Rows of tools that this version does not have are left out, so that no
+// role is told of a tool that does not exist.
 type row struct {
 	tool   string
-	roles  string
+	roles  []agency.RoleID
 	ending bool
 }
 
-// exceptOverseer is every role that may look at the repository.
-const exceptOverseer = "PSTRCGVLAQIF"
-
-// everyone is every role: each may send to some other (reach.go).
-const everyone = "PSTROCGVLAQIF"
-
 func rows() []row {
+	var everyone, seeing []agency.RoleID // each may send to some other (reach.go); who may look at the repository
+	for _, r := range Roles() {
+		everyone = append(everyone, r.ID)
+		if r.ID != agency.RoleOverseer {
+			seeing = append(seeing, r.ID)
+		}
+	}
+	of := func(roles ...agency.RoleID) []agency.RoleID { return roles }
+	manager := of(agency.RoleProjectManager)
+	builders := of(agency.RoleScaffolder, agency.RoleCleanup, agency.RoleGeneralist, agency.RoleImplementer)
+	authors := append(of(agency.RoleTestEngineer), builders...)
+	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
+	testing := of(agency.RoleTestEngineer, agency.RoleGeneralist, agency.RoleVerifier)
+	covering := append(of(agency.RoleReviewer), testing...)
 	return []row{
-		{"read_file", exceptOverseer, false},
-		{"list_directory", exceptOverseer, false},
-		{"search_files", exceptOverseer, false},
-		{"write_file", "STCGI", false},
-		{"edit_file", "STCGI", false},
-		{"delete_file", "STCGI", false},
-		{"run_command", "SCGI", false},
-		{"run_tests", "STRCGIF", false},
-		{"run_tests_with_coverage", "TGF", false},
-		{"get_coverage_report", "TRGF", false},
-		{"list_uncovered_lines", "TRGF", false},
-		{"run_lint", "STRCGIF", false},
-		{"run_type_check", "STRCGIF", false},
-		{"get_git_diff", exceptOverseer, false},
-		{"get_git_log", exceptOverseer, false},
-		{"check_file_sizes", "RF", false},
-		{"create_checkpoint", "STCGI", false},
-		{"rollback_checkpoint", "STCGI", false},
-		{"create_subcontract", "P", false},
-		{"update_subcontract", "P", false},
-		{"get_subcontract_status", "P", false},
-		{"mark_subcontract_complete", "P", false},
-		{"spawn_agent", "P", false},
-		{"wait_for_agents", "P", false},
-		{"collect_results", "P", false},
-		{"submit_plan", "PV", true},
-		{"final_report", "PO", true},
-		{"get_feature_status", "PG", false},
-		{"mark_feature_complete", "P", false},
-		{"request_clarification", "STCGI", false},
-		{"request_handoff", "STR", false},
-		{"request_implementation_change", "T", false},
+		{"read_file", seeing, false},
+		{"list_directory", seeing, false},
+		{"search_files", seeing, false},
+		{"write_file", authors, false},
+		{"edit_file", authors, false},
+		{"delete_file", authors, false},
+		{"run_command", builders, false},
+		{"run_tests", checking, false},
+		{"run_tests_with_coverage", testing, false},
+		{"get_coverage_report", covering, false},
+		{"list_uncovered_lines", covering, false},
+		{"run_lint", checking, false},
+		{"run_type_check", checking, false},
+		{"get_git_diff", seeing, false},
+		{"get_git_log", seeing, false},
+		{"check_file_sizes", of(agency.RoleReviewer, agency.RoleVerifier), false},
+		{"create_checkpoint", authors, false},
+		{"rollback_checkpoint", authors, false},
+		{"create_subcontract", manager, false},
+		{"update_subcontract", manager, false},
+		{"get_subcontract_status", manager, false},
+		{"mark_subcontract_complete", manager, false},
+		{"spawn_agent", manager, false},
+		{"wait_for_agents", manager, false},
+		{"collect_results", manager, false},
+		{"submit_plan", of(agency.RoleProjectManager, agency.RoleVisionary), true},
+		{"final_report", of(agency.RoleProjectManager, agency.RoleOverseer), true},
+		{"get_feature_status", of(agency.RoleProjectManager, agency.RoleGeneralist), false},
+		{"mark_feature_complete", manager, false},
+		{"request_clarification", authors, false},
+		{"request_handoff", of(agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer), false},
+		{"request_implementation_change", of(agency.RoleTestEngineer), false},
 		{"send_message", everyone, false},
-		{"request_human_input", "PVQG", false},
-		{"submit_review", "R", true},
-		{"signal_complete", "STCGILA", true},
-		{"signal_blocked", exceptOverseer, true},
+		{"request_human_input", of(agency.RoleProjectManager, agency.RoleVisionary, agency.RoleSquadLead, agency.RoleGeneralist), false},
+		{"submit_review", of(agency.RoleReviewer), true},
+		{"signal_complete", append(of(agency.RoleLead, agency.RoleArchitect), authors...), true},
+		{"signal_blocked", seeing, true},
 	}
 }
 
@@ -100,4 +109,4 @@ func (r Role) OffersIn(p Phase, tool string) bool {
 	return r.Offers(tool) && (p == Always || !some || slices.Contains(want, p))
 }
 
-func (r row) offers(letter byte) bool { return strings.IndexByte(r.roles, letter) >= 0 }
+func (r row) offers(role agency.RoleID) bool { return slices.Contains(r.roles, role) }

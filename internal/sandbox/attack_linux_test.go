@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -15,32 +14,44 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"agency/internal/agency"
+	"agency/internal/linux/escape"
+	"agency/internal/supervisor"
 )
 
 // TestAttempts makes every attempt that doctor makes, all in one process of
-// either form.
+// either form, and where overlays are refused.
 func TestAttempts(t *testing.T) {
-	eachForm(t, func(t *testing.T, r *Runner) {
-		w := newWorkspace(t, attackerAt, probeArg)
+	each := func(t *testing.T, r *Runner) {
+		w := newWorkspace(t).probing(TierFull)
 		res := run(t, r, w.spec)
-		var told []Attempt
-		if err := json.Unmarshal(res.Output, &told); err != nil || len(told) != len(attempts()) {
-			t.Fatalf("%v: %s", err, res.Output)
+		if through := everyAttempt(t, r, res); len(through) > 0 {
+			t.Errorf("got through: %q", through)
 		}
-		for _, a := range told {
-			if !a.Stopped {
-				t.Errorf("%s: %s", a.Name, a.Detail)
-			}
-			t.Logf("%-45s %s", a.Name, a.Detail)
-		}
-	})
+	}
+	eachForm(t, each)
+	t.Run("without overlays", func(t *testing.T) { each(t, unsealed(t)) })
 }
 
 // TestProbe has doctor's own look at the machine.
 func TestProbe(t *testing.T) {
 	full(t, Options{})
-	rep := Probe(testContext(), ModeFull)
-	if rep.Err != nil || rep.Tier != TierFull || !rep.Seccomp || len(rep.Attempts) != len(attempts()) {
+	rep := Probe(testContext(), Options{Mode: ModeFull})
+	if rep.Err != nil || rep.Tier != TierFull || !rep.Seccomp || len(rep.Attempts) != len(supervisor.Attempts()) {
+		t.Fatalf("%+v", rep)
+	}
+}
+
+// TestProbeOfADeepFolder probes where the names of sockets would be too long.
+func TestProbeOfADeepFolder(t *testing.T) {
+	full(t, Options{})
+	deep := filepath.Join(t.TempDir(), strings.Repeat("d", escape.LongestSocket))
+	if err := os.Mkdir(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", deep)
+	if rep := Probe(testContext(), Options{Mode: ModeFull}); rep.Err != nil || len(rep.Attempts) != len(supervisor.Attempts()) {
 		t.Fatalf("%+v", rep)
 	}
 }
@@ -48,7 +59,15 @@ func TestProbe(t *testing.T) {
 // TestAttemptsGetThrough makes the same attempts without a sandbox: a test of
 // the attackers, who must be able to tell an open door from a closed one.
 func TestAttemptsGetThrough(t *testing.T) {
-	for _, name := range []string{"trace a process", "keep a capability", "make a set-user-id file", "start userfaultfd"} {
+	if testing.Short() {
+		t.Skip("processes without a runner")
+	}
+	for _, name := range []string{
+		"trace a process", "keep a capability", "make a set-user-id file", "start userfaultfd",
+		"limit the supervisor", "slow the supervisor down", "slow down all that is the user's", "share memory with the machine",
+		"take the machine's semaphores", "hide from who counts", "take off the supervisor's mark", "hold the user's room in pipes", "keep huge pages",
+		"open a socket whose memory no list tells", "give a socket a program",
+	} {
 		if name == "start userfaultfd" && os.Getuid() != 0 {
 			continue
 		}
@@ -154,7 +173,7 @@ func TestHostGitDir(t *testing.T) {
 		}
 	}
 	w.spec.Argv = []string{"/bin/sh", "-c", "mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit && cat " + objects + "/aa/bb"}
-	if res := run(t, r, w.spec); res.ExitCode != 0 || text(res) != "object" {
+	if res := run(t, r, w.spec); res.ExitCode != 0 || printed(res) != "object" {
 		t.Fatalf("%d %s", res.ExitCode, res.Output)
 	}
 	if b, err := os.ReadFile(hook); err != nil || string(b) != "#!/bin/sh\n" {
@@ -232,7 +251,7 @@ func TestHostEnvironment(t *testing.T) {
 
 func TestHostProcesses(t *testing.T) {
 	res := shell(t, `cd /proc; for p in [0-9]*; do echo $p; done`)
-	if n := len(strings.Fields(text(res))); n > 2 {
+	if n := len(strings.Fields(printed(res))); n > 2 {
 		t.Fatalf("sees %d processes:\n%s", n, res.Output)
 	}
 }
@@ -245,15 +264,15 @@ func TestOpenFilesOfHost(t *testing.T) {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	res := shell(t, "ls /proc/$$/fd; true")
-	if got := strings.Fields(text(res)); !slices.Equal(got, []string{"0", "1", "2"}) {
+	if got := strings.Fields(printed(res)); !slices.Equal(got, []string{"0", "1", "2"}) {
 		t.Fatalf("open inside: %v", got)
 	}
 }
 
 func TestDevices(t *testing.T) {
 	res := shell(t, "cd /dev; echo *")
-	if want := "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"; text(res) != want {
-		t.Errorf("/dev: %s", text(res))
+	if want := "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"; printed(res) != want {
+		t.Errorf("/dev: %s", printed(res))
 	}
 	for _, d := range []string{"/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/sda", "/dev/kvm", "/dev/fuse"} {
 		attack(t, "read", d)
@@ -268,7 +287,7 @@ func TestDeviceNodes(t *testing.T) {
 		touch -m -r /dev/$d /dev/$d 2>/dev/null && echo times of $d
 	done
 	echo x >/dev/null && echo x >>/dev/zero && head -c 2 /dev/zero | wc -c`)
-	if got := strings.TrimSpace(text(res)); got != "2" {
+	if got := strings.TrimSpace(printed(res)); got != "2" {
 		t.Errorf("got through or broken: %s", got)
 	}
 }
@@ -315,7 +334,7 @@ func hostKilled(t *testing.T, mode string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, hostArg, w.dir, mode)
+	cmd := exec.Command(self, hostArg, w.dir, mode, holdPipe+"; sleep 1000")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -355,7 +374,7 @@ func TestControlEnds(t *testing.T) {
 	w := newWorkspace(t, "/bin/sh", "-c", holdPipe+"; sleep 1000")
 	path := w.pipe()
 	w.spec.Limits = w.spec.Limits.orDefault()
-	p, err := makePlan(w.spec)
+	p, err := makePlan(w.spec, agency.Sight{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency/internal/agency"
+	"agency/internal/linux/escape"
+	"agency/internal/supervisor"
 )
 
 // attacker runs inside the sandbox as an enemy. It exits with 0 when it was
@@ -36,11 +38,14 @@ func attacker(args []string) int {
 
 func attackers() map[string]func([]string) error {
 	return map[string]func([]string) error{
-		"read":      func(a []string) error { _, err := os.ReadFile(a[0]); return err },
-		"list":      func(a []string) error { _, err := os.ReadDir(a[0]); return err },
-		"write":     func(a []string) error { return os.WriteFile(a[0], []byte("escaped"), 0o644) },
-		"rename":    func(a []string) error { return os.Rename(a[0], a[1]) },
-		"remove":    func(a []string) error { return os.RemoveAll(a[0]) },
+		"read":   func(a []string) error { _, err := os.ReadFile(a[0]); return err },
+		"list":   func(a []string) error { _, err := os.ReadDir(a[0]); return err },
+		"write":  func(a []string) error { return os.WriteFile(a[0], []byte("escaped"), 0o644) },
+		"rename": func(a []string) error { return os.Rename(a[0], a[1]) },
+		"remove": func(a []string) error { return os.RemoveAll(a[0]) },
+		"swap": func(a []string) error {
+			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
+		},
 		"hard link": hardLink,
 		"dial":      func(a []string) error { return dialed(a[0], a[1]) },
 		"datagram":  datagram,
@@ -52,8 +57,14 @@ func attackers() map[string]func([]string) error {
 			n, err := strconv.Atoi(a[0])
 			return errors.Join(err, eatMemory(n))
 		},
-		"shared memory": func([]string) error { return eatShared() },
-		"files":         func([]string) error { return openMany() },
+		"outlive": func(a []string) error {
+			n, err := strconv.Atoi(a[0])
+			return errors.Join(err, outlive(n))
+		},
+		"shared memory":      func([]string) error { return eatShared(64, unix.SysvShmDetach) },
+		"put away memory":    func([]string) error { return eatShared(64, putAway) },
+		"some shared memory": func([]string) error { return eatShared(5, func([]byte) error { return nil }) },
+		"files":              func([]string) error { return openMany() },
 		"hold a port": func([]string) error {
 			l, err := net.Listen("tcp", "127.0.0.1:4242")
 			if err != nil {
@@ -69,8 +80,8 @@ func attackers() map[string]func([]string) error {
 			}
 			return unix.Listen(fd, 1) // at a port that the kernel picks
 		},
-		"send first":    func([]string) error { return sendFirst() },
-		"other streams": func([]string) error { return otherStreams() },
+		"send first":    func([]string) error { return made("reach the network while sending") },
+		"other streams": func([]string) error { return made("reach the network by other streams") },
 		"fetch":         func(a []string) error { return fetch(a[0]) },
 		"front":         func([]string) error { return front() },
 		"hang on the proxy": func([]string) error {
@@ -103,12 +114,37 @@ func attackers() map[string]func([]string) error {
 			return dialed("tcp", l.Addr().String())
 		},
 		"uncounted": func([]string) error { return eatUncounted() },
+		"memory of the dead": func([]string) error {
+			go loseFirstThread()
+			return eatMemory(0)
+		},
+		"sockets":          func([]string) error { return fill(socketPipe) },
+		"internet sockets": func([]string) error { return fill(internetPipe) },
+		"pipes": func([]string) error {
+			return fill(func() (int, int, error) {
+				var p [2]int
+				err := unix.Pipe2(p[:], unix.O_NONBLOCK)
+				return p[0], p[1], err
+			})
+		},
+		"page tables":       func([]string) error { return eatTables() },
+		"hold":              hold,
+		"mappings":          func([]string) error { return eatMappings() },
+		"mappings and hide": func([]string) error { return errors.Join(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0), eatMappings()) },
 		"nested": func([]string) error {
 			_, err := New(Options{Mode: ModeFull})
 			if err != nil {
 				err = fmt.Errorf("%s: %w; %s", agency.KindOf(err), err, agency.MendOf(err))
 			}
 			return err
+		},
+		"trap": func(a []string) error {
+			for _, t := range escape.TrapAttempts() {
+				if t.Name == a[0] {
+					return t.Try()
+				}
+			}
+			return nil
 		},
 		"memfd": func([]string) error {
 			_, err := unix.MemfdCreate("x", 0)
@@ -175,10 +211,13 @@ func manyEaters() error {
 	return nil
 }
 
-// eatShared leaves memory behind in segments that no process has attached, 1
-// GiB: enough for every limit, too little for the machine.
-func eatShared() error {
-	for range 64 {
+// putAway tells the kernel not to count memory as resident here.
+func putAway(b []byte) error { return unix.Madvise(b, unix.MADV_DONTNEED) }
+
+// eatShared fills segments and leaves them so; 64 are 1 GiB: enough for every
+// limit, too little for the machine.
+func eatShared(segments int, leave func([]byte) error) error {
+	for range segments {
 		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, chunk, unix.IPC_CREAT|0o600)
 		if err != nil {
 			return err
@@ -190,9 +229,13 @@ func eatShared() error {
 		for j := 0; j < len(b); j += 4096 {
 			b[j] = 1
 		}
-		if err := unix.SysvShmDetach(b); err != nil {
+		if err := leave(b); err != nil {
 			return err
 		}
+	}
+	if segments < 64 {
+		time.Sleep(200 * time.Millisecond) // it is looked at meanwhile
+		return nil
 	}
 	stay()
 	return nil
@@ -213,6 +256,92 @@ func eatUncounted() error {
 			return err
 		}
 	}
+	stay()
+	return nil
+}
+
+// fill holds pairs of ends with all that fits between them.
+func fill(pair func() (read, write int, err error)) error {
+	b := make([]byte, 32<<10)
+	for n := 0; ; n++ {
+		_, w, err := pair()
+		if err != nil {
+			fmt.Println("after", n, "pairs:", err)
+			_, _ = unix.Ppoll(nil, nil, nil) // the runtime's own way to wait needs a file
+		}
+		for {
+			if _, err := unix.Write(w, b); err != nil {
+				break
+			}
+		}
+	}
+}
+
+func socketPipe() (int, int, error) {
+	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	return p[0], p[1], err
+}
+
+func internetPipe() (int, int, error) {
+	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = unix.Close(l) }()
+	if err := errors.Join(unix.Bind(l, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(l, 1)); err != nil {
+		return 0, 0, err
+	}
+	at, err := unix.Getsockname(l)
+	if err != nil {
+		return 0, 0, err
+	}
+	w, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err == nil {
+		err = unix.Connect(w, at)
+	}
+	if err == nil {
+		err = unix.SetNonblock(w, true)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	r, _, err := unix.Accept(l)
+	return r, w, err
+}
+
+// eatTables reads a byte of each part of an empty space that needs a page of the
+// kernel's to be described, and has no other memory: 512 GiB, 1 GiB of tables.
+func eatTables() error {
+	const size, part = 512 << 30, 2 << 20
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	if err != nil {
+		return err
+	}
+	if err := unix.Madvise(b, unix.MADV_NOHUGEPAGE); err != nil {
+		return err
+	}
+	sum := 0
+	for i := 0; i < size; i += part {
+		sum += int(b[i])
+	}
+	fmt.Println("read", sum)
+	stay()
+	return nil
+}
+
+// eatMappings takes as many mappings as a process can have, none of them used.
+func eatMappings() error {
+	const size, page = 60_000 * 4096, 4096
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < size; i += 2 * page {
+		if err := unix.Mprotect(b[i:i+page], unix.PROT_READ); err != nil {
+			return err
+		}
+	}
+	stay()
 	return nil
 }
 
@@ -232,33 +361,48 @@ func openMany() error {
 // killed.
 const hostArg = "sandbox-host"
 
-// host runs a command that opens the pipe in dir, in two processes of which
-// one has left its session, and waits for ever.
-func host(dir, mode string) int {
+// host runs a script, which opens the pipe in dir and never ends.
+func host(dir, mode, script string) int {
 	r, err := New(Options{Mode: Mode(mode)})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if r.Tier() == TierLandlock { // a control group would hide what the rest leaves
+		r.machine = newMachine(nil, -1, nil)
+	}
 	spec := Spec{
 		Place:  Place{Root: filepath.Join(dir, "tree"), At: at},
-		Argv:   []string{"/bin/sh", "-c", holdPipe + "; sleep 1000"},
+		Argv:   sh(script),
 		Limits: Limits{Wall: time.Minute},
+	}
+	if name, err := os.Executable(); err == nil {
+		spec.Tools.ReadOnly = []Mount{{Host: name, At: attackerAt}}
 	}
 	_, err = r.Run(testContext(), spec)
 	fmt.Fprintln(os.Stderr, err)
 	return 1
 }
 
+// made makes one attempt.
+func made(name string) error {
+	for _, a := range supervisor.Attempts() {
+		if a.Name == name {
+			return a.Try()
+		}
+	}
+	return nil // which is the failure
+}
+
 // attemptArg starts the test binary to make one attempt without a sandbox.
 const attemptArg = "sandbox-attempt"
 
 func oneAttempt(name string) int {
-	for _, a := range attempts() {
-		if a.name != name {
+	for _, a := range supervisor.Attempts() {
+		if a.Name != name {
 			continue
 		}
-		if err := a.try(); err != nil {
+		if err := a.Try(); err != nil {
 			fmt.Println("stopped:", err)
 			return 1
 		}

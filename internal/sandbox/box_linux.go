@@ -3,43 +3,44 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"agency/internal/agency"
+	"agency/internal/linux/cgroup"
+	"agency/internal/linux/socket"
+	"agency/internal/supervisor"
 )
-
-// causeKilled stands in a report that was never written, until it is known who
-// killed the command.
-const causeKilled Cause = "killed"
 
 // box is one sandbox: a PID 1 with its namespaces, that runs one command after
 // the other.
 type box struct {
 	cmd   *exec.Cmd
-	conn  *socket
-	group *group
+	conn  *socket.Socket
+	group *cgroup.Group
 	dead  chan struct{} // closed when PID 1 is gone, and so everything inside
 	spent bool          // must not run another command
-	plan  plan
+	lost  bool          // set before dead is closed: its subreaper was killed, and no group knows what it left
+	plan  supervisor.Plan
 	key   string // the plan as text: what another command must equal to run here
+
+	census *Census // nil: nobody asks
 }
 
 // openBox starts a sandbox and waits until it has built its view. The end of
 // ctx ends the waiting and the sandbox.
-func openBox(ctx context.Context, p plan, g *group) (*box, error) {
-	ours, theirs, err := socketPair()
+func openBox(ctx context.Context, p supervisor.Plan, g *cgroup.Group) (*box, error) {
+	ours, theirs, err := socket.Pair()
 	if err != nil {
 		return nil, agency.Errorf(agency.KindTransient, "sandbox: %w", err)
 	}
-	b := &box{cmd: boxCommand(p.Tier, theirs, g), conn: ours, group: g, dead: make(chan struct{}), plan: p}
+	b := &box{cmd: supervisor.Command(p.Landlock, theirs), conn: ours, group: g, dead: make(chan struct{}), plan: p}
+	g.Into(b.cmd.SysProcAttr)
 	started := make(chan error)
 	go b.hold(started)
 	err = <-started
@@ -56,13 +57,13 @@ func openBox(ctx context.Context, p plan, g *group) (*box, error) {
 }
 
 // build hands PID 1 the plan and waits for its answer.
-func (b *box) build(ctx context.Context, p plan) error {
+func (b *box) build(ctx context.Context, p supervisor.Plan) error {
 	stop := context.AfterFunc(ctx, b.kill)
-	sent := writeFrame(b.conn, p)
+	sent := supervisor.WriteFrame(b.conn, p)
 	// While PID 1 builds its view: no command runs yet.
-	b.group.adopt(b.cmd.Process.Pid)
-	var rep report
-	told := readFrame(b.conn, &rep)
+	b.group.Adopt(b.cmd.Process.Pid)
+	var rep supervisor.Report
+	told := supervisor.ReadFrame(b.conn, &rep)
 	switch stopped := stop(); {
 	case !stopped:
 		return ctx.Err()
@@ -96,71 +97,17 @@ func (b *box) hold(started chan<- error) {
 	runtime.LockOSThread()
 	err := b.cmd.Start()
 	running := err == nil
-	if running && b.plan.Tier != TierLandlock {
-		if err = mapIDs(b.cmd.Process.Pid); err != nil {
+	if running && !b.plan.Landlock {
+		if err = supervisor.MapIDs(b.cmd.Process.Pid); err != nil {
 			_ = b.cmd.Process.Kill()
 		}
 	}
 	started <- err
 	if running {
 		_ = b.cmd.Wait()
+		b.lost = b.plan.Landlock && b.group == nil && b.cmd.ProcessState.ExitCode() != supervisor.HostGone
 	}
 	close(b.dead)
-}
-
-func boxCommand(t Tier, control *os.File, g *group) *exec.Cmd {
-	// The program of this very process, also when its file is gone.
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{childName}
-	// The last is for builds with the race detector, which else waits a second
-	// at the end.
-	cmd.Env = []string{"GOGC=off", "GOMAXPROCS=2", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"}
-	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{control} // fdControl
-	if t == TierLandlock {
-		cmd.Args = []string{keeperName}
-		// No parent-death signal: at the end of its control it has processes to
-		// end first.
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	} else {
-		cmd.SysProcAttr = namespaces()
-	}
-	g.into(cmd.SysProcAttr)
-	return cmd
-}
-
-// mapIDs gives PID 1 the user that it is inside. It may wait for that until it
-// gets its plan: its capabilities do not come from who it is.
-func mapIDs(pid int) error {
-	for _, f := range [...]struct{ name, text string }{
-		{"uid_map", fmt.Sprintf("%d %d 1\n", insideID(os.Getuid()), os.Getuid())},
-		{"setgroups", "deny"}, // else an ordinary user may map no group
-		{"gid_map", fmt.Sprintf("%d %d 1\n", insideID(os.Getgid()), os.Getgid())},
-	} {
-		if err := os.WriteFile(fmt.Sprintf("/proc/%d/%s", pid, f.name), []byte(f.text), 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func namespaces() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{
-		Setsid:    true,
-		Pdeathsig: syscall.SIGKILL,
-		// The last two are what package syscall adds where there is no new user
-		// namespace: without them the host's memory would be copied for a process
-		// that has no use for it.
-		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
-			unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_VM | unix.CLONE_VFORK,
-		// Enough to build the view, nothing outside: these hold in the new
-		// namespaces only, and no command has them. CHROOT is for coming back
-		// from a command's mounts, DAC_OVERRIDE for overlays, whose work folder
-		// nobody may enter, SYS_RESOURCE for the counts of the user namespace.
-		AmbientCaps: []uintptr{
-			unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
-		},
-	}
 }
 
 // errStale says that a sandbox cannot run the command, and has not begun to.
@@ -169,17 +116,17 @@ var errStale = errors.New("stale sandbox")
 // run runs one command; wall is what the kernel held against it. After an
 // error, as after a report that is not clean, the sandbox is spent. When run
 // returns, no process of the command is left.
-func (b *box) run(ctx context.Context, req request, o ends) (rep report, wall Cause, err error) {
+func (b *box) run(ctx context.Context, req supervisor.Request, o ends) (rep supervisor.Report, wall Cause, err error) {
 	b.spent = true
-	if err := b.group.ready(req.Limits); err != nil {
+	if err := b.group.Ready(wallsOf(req.Limits)); err != nil {
 		return rep, "", errors.Join(errStale, err)
 	}
 	st, err := openStreams(o.stdin, o.out)
 	if err != nil {
 		return rep, "", err
 	}
-	if o.way != nil {
-		channel, end, err := openChannel(o.way)
+	if o.egress != nil {
+		channel, end, err := openChannel(o.egress)
 		if err != nil {
 			st.handOver()
 			st.wait()
@@ -193,29 +140,55 @@ func (b *box) run(ctx context.Context, req request, o ends) (rep report, wall Ca
 	st.handOver()
 	told := sent
 	if sent == nil {
-		told = readFrame(b.conn, &rep)
+		told = supervisor.ReadFrame(b.conn, &rep)
 	}
 	stopped := stop()
 	if told != nil || !stopped { // PID 1 that is killed cannot tell; all it ran went with it
 		b.end()
+	} else if b.plan.Landlock {
+		b.group.EndOthers(b.cmd.Process.Pid)
 	}
 	st.wait()
-	wall = b.group.passed()
+	wall = wallHeld(b.group)
 	switch {
 	case sent != nil && ctx.Err() == nil:
 		return rep, "", errors.Join(errStale, sent)
 	case told != nil:
-		return report{Cause: causeKilled}, wall, nil
+		return supervisor.Report{Cause: supervisor.Killed}, wall, nil
 	case rep.Setup != "":
 		return rep, "", errors.Join(errStale, setupError(rep.Setup))
 	}
-	b.spent = !stopped || wall != "" || rep.Cause != ""
+	// Of a folder that is shown as it is only the pipes of this moment are covered.
+	b.spent = !stopped || wall != "" || rep.Cause != "" || len(rep.Bound) > 0
 	return rep, wall, nil
 }
 
+// initMB is room for PID 1, initTasks its threads.
+const (
+	initMB    = 64
+	initTasks = 32
+)
+
+// wallsOf are a little beyond the limits, so that the watch, which can name the
+// cause, comes first where it can.
+func wallsOf(l supervisor.Limits) cgroup.Walls {
+	return cgroup.Walls{MemoryMB: l.MemoryMB + 2*l.TmpMB + initMB, Tasks: l.Tasks + initTasks}
+}
+
+// wallHeld names the wall that the kernel held against a command, if any.
+func wallHeld(g *cgroup.Group) Cause {
+	switch memory, tasks := g.Passed(); {
+	case memory:
+		return CauseMemory
+	case tasks:
+		return CauseProcesses
+	}
+	return ""
+}
+
 // send sends a request with its streams.
-func (b *box) send(req request, files []*os.File) error {
-	text, err := frame(req)
+func (b *box) send(req supervisor.Request, files []*os.File) error {
+	text, err := supervisor.Frame(req)
 	if err != nil {
 		return err
 	}
@@ -225,7 +198,7 @@ func (b *box) send(req request, files []*os.File) error {
 	}
 	// The files go with the first bytes; the rest may need more than one write.
 	const head = 4
-	if err := b.conn.sendFiles(text[:head], fds...); err != nil {
+	if err := b.conn.SendFiles(text[:head], fds...); err != nil {
 		return err
 	}
 	_, err = b.conn.Write(text[head:])
@@ -241,11 +214,11 @@ func (b *box) alive() bool {
 	}
 }
 
-// kill ends PID 1, and the kernel ends the rest. The keeper of the landlock tier
+// kill ends PID 1, and the kernel ends the rest. The subreaper of the landlock tier
 // has no namespace to take along: it ends its processes itself when it is told.
 func (b *box) kill() {
-	if b.plan.Tier == TierLandlock {
-		_ = b.conn.closeWrite()
+	if b.plan.Landlock {
+		_ = b.conn.CloseWrite()
 		return
 	}
 	_ = b.cmd.Process.Kill()
@@ -255,20 +228,25 @@ func (b *box) kill() {
 func (b *box) end() {
 	b.kill()
 	<-b.dead
+	if b.plan.Landlock { // whose subreaper may have been killed itself
+		b.group.EndOthers(0)
+	}
 	_ = b.conn.Close()
 }
 
 // close ends the sandbox and gives its group back.
 func (b *box) close() {
 	b.end()
-	b.group.close()
+	if b.census == nil || b.census.leave(b) {
+		b.group.Close()
+	}
 }
 
 // ends are what a command is joined to on the host.
 type ends struct {
-	stdin []byte
-	out   *output
-	way   Outlet // nil: it reaches nobody
+	stdin  []byte
+	out    *output
+	egress Outlet // nil: it reaches nobody
 }
 
 // streams are a command's three, seen from the host.

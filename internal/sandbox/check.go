@@ -3,11 +3,13 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"agency/internal/agency"
+	"agency/internal/linux"
+	"agency/internal/rootfs"
 )
 
 // orDefault fills the fields that are zero.
@@ -29,25 +31,13 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// tasks is how many threads all processes may have together: compilers of the
-// day run eight and more each.
-func (l Limits) tasks() int { return l.Processes*8 + 64 }
-
-// tmpMB is the size of each of the folders that live in memory.
-func (l Limits) tmpMB() int { return max(l.MemoryMB/2, 16) }
-
-// cpuSeconds rounds up, because the kernel counts in whole seconds.
-func (l Limits) cpuSeconds() uint64 {
-	return uint64((l.CPU + time.Second - 1) / time.Second)
-}
-
 // systemDirs are folders that a repository may not be, nor contain.
 var systemDirs = [...]string{
 	"/tmp", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/sys", "/run",
 }
 
 // kernelDirs are folders that a repository may not lie in.
-var kernelDirs = [...]string{"/dev", "/proc", "/sys", objectsRoot, hiddenRoot}
+var kernelDirs = [...]string{"/dev", "/proc", "/sys", objectsRoot, rootfs.Hidden}
 
 func checkSpec(s Spec, stateDir string) error {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
@@ -106,18 +96,18 @@ func checkPlace(p Place, stateDir string) error {
 // promises: the whole machine, a system folder, the state of the host.
 func checkAt(at, stateDir string) error {
 	for _, d := range systemDirs {
-		if within(d, at) {
+		if linux.Within(d, at) {
 			return agency.Errorf(agency.KindInvalid, "repository %s: is or contains the system folder %s", at, d).
 				WithMend("move the repository into a folder of its own")
 		}
 	}
 	for _, d := range kernelDirs {
-		if within(at, d) {
+		if linux.Within(at, d) {
 			return agency.Errorf(agency.KindInvalid, "repository %s: lies in %s", at, d).
 				WithMend("move the repository into a folder of its own")
 		}
 	}
-	if stateDir != "" && (within(stateDir, at) || within(resolved(stateDir), resolved(at))) {
+	if stateDir != "" && (linux.Within(stateDir, at) || linux.Within(resolved(stateDir), resolved(at))) {
 		return agency.Errorf(agency.KindInvalid, "repository %s: contains the state folder %s", at, stateDir).
 			WithMend("set XDG_STATE_HOME to a folder outside %s", at)
 	}
@@ -137,14 +127,6 @@ func clean(p string) bool {
 	return filepath.IsAbs(p) && filepath.Clean(p) == p && !strings.ContainsRune(p, 0)
 }
 
-// within says whether path is dir or lies below it.
-func within(path, dir string) bool {
-	if dir == "/" || path == dir {
-		return true
-	}
-	return strings.HasPrefix(path, dir+string(os.PathSeparator))
-}
-
 func resolved(p string) string {
 	if r, err := filepath.EvalSymlinks(p); err == nil {
 		return r
@@ -152,9 +134,39 @@ func resolved(p string) string {
 	return p
 }
 
-// hiddenRoot is where a sandbox keeps what its overlays are made of. No command
-// sees it.
-const hiddenRoot = "/run/agency/hidden"
+// newSight is what of this machine commands may see: homes are hidden by their
+// name and by where it leads.
+func newSight(o Options) agency.Sight {
+	var s agency.Sight
+	both := func(to *[]string, path string) {
+		if filepath.IsAbs(path) {
+			*to = append(*to, filepath.Clean(path), resolved(filepath.Clean(path)))
+		}
+	}
+	both(&s.Homes, os.Getenv("HOME"))
+	if u, err := user.Current(); err == nil {
+		both(&s.Homes, u.HomeDir)
+	}
+	for _, own := range append([]string{o.StateDir}, o.Hidden...) {
+		both(&s.Own, own)
+	}
+	if dir := filepath.Clean(os.Getenv("XDG_RUNTIME_DIR")); dir != "/" && dir != "/tmp" { // everybody's is none
+		both(&s.Own, dir)
+	}
+	return s
+}
+
+// refusal is an error that says why a path is not shown; nil without a reason.
+func refusal(path, real, why string) error {
+	if why == "" {
+		return nil
+	}
+	if real != path {
+		path += ", which leads to " + real + ","
+	}
+	return agency.Errorf(agency.KindDenied, "commands may not see %s: it %s", path, why).
+		WithMend("take it out of sandbox.read, or move what is needed to a folder of its own")
+}
 
 // objectsRoot holds object folders that cannot keep their own path.
 const objectsRoot = "/run/agency/objects"
@@ -163,7 +175,7 @@ func objectsAt(p Place) []string {
 	out := make([]string, len(p.Objects))
 	for i, o := range p.Objects {
 		out[i] = o
-		if within(o, p.At) {
+		if linux.Within(o, p.At) {
 			out[i] = fmt.Sprintf("%s/%d", objectsRoot, i)
 		}
 	}

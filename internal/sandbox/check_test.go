@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 )
 
 func TestCheckSpec(t *testing.T) {
@@ -90,7 +91,7 @@ func TestClip(t *testing.T) {
 		}
 		want, half, left := all, limit/2, 0
 		if left = len(all) - 2*half; left > 0 {
-			want = slices.Concat(all[:half], []byte("\n"+agency.BytesLeftOut(int64(left))+"\n"), all[len(all)-half:])
+			want = slices.Concat(all[:half], []byte("\n"+text.BytesLeftOut(int64(left))+"\n"), all[len(all)-half:])
 		}
 		if got, lost := c.bytes(); !slices.Equal(got, want) || lost != int64(max(left, 0)) {
 			t.Fatalf("kept %v, lost %d of %v", got, lost, all)

@@ -4,10 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"agency/internal/linux/escape"
+	"agency/internal/supervisor"
 )
 
 // attackerArg starts the test binary as an attacker inside the sandbox.
@@ -45,7 +49,7 @@ var shared = [...]func() (*Runner, error){
 func fullOf(t testing.TB, o Options) *Runner {
 	t.Helper()
 	for i, form := range forms {
-		if o == (Options{Idle: form.idle}) {
+		if reflect.DeepEqual(o, Options{Idle: form.idle}) {
 			r, err := shared[i]()
 			if err != nil {
 				t.Skipf("needs user namespaces: %v", err)
@@ -111,6 +115,25 @@ func (w *workspace) write(name, content string) string {
 		w.t.Fatal(err)
 	}
 	return path
+}
+
+// probing has the command make all of doctor's attempts.
+func (w *workspace) probing(t Tier) *workspace {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	p, err := escape.PlantTraps(dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(p.Close)
+	shown := escape.TrapsAt
+	if t == TierLandlock {
+		shown = p.Dir
+	}
+	w.spec.Argv = []string{attackerAt, supervisor.ProbeArg}
+	w.spec.Tools.ReadOnly = append(w.spec.Tools.ReadOnly, Mount{Host: p.Dir, At: escape.TrapsAt})
+	w.spec.Env = append(w.spec.Env, escape.TrapsEnv+"="+shown, escape.TrapsOwnEnv+"="+filepath.Join(dir, escape.TrapOwn))
+	return w
 }
 
 // run runs a command; where sandboxes are kept, in one that has run another.
@@ -180,4 +203,4 @@ func wantCause(t *testing.T, res Result, want Cause) {
 	}
 }
 
-func text(res Result) string { return strings.TrimSpace(string(res.Output)) }
+func printed(res Result) string { return strings.TrimSpace(string(res.Output)) }

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"agency/internal/agency"
+	"agency/internal/text"
 )
 
 func limited(argv []string, l Limits) func(*Spec) {
@@ -28,11 +28,34 @@ func sh(script string) []string { return []string{"/bin/sh", "-c", script} }
 
 func eater(name string) []string { return []string{attackerAt, attackerArg, name} }
 
+func holding(what string) []string { return []string{attackerAt, attackerArg, "hold", what} }
+
+// limitCase is a command that passes a limit.
+type limitCase struct {
+	name   string
+	argv   []string
+	limits Limits
+	want   Cause
+}
+
+// heldCases are those of what the kernel keeps, by the pages and not.
+func heldCases() []limitCase {
+	of := Limits{MemoryMB: 16, OpenFiles: 20000, Wall: 20 * time.Second}
+	return []limitCase{
+		{"memory in removed files", holding("removed files"), of, CauseMemory},
+		{"memory in empty sockets", holding("empty sockets"), of, CauseMemory},
+		{"memory in watches", holding("watches"), of, CauseMemory},
+		{"memory in locks", holding("locks"), of, CauseMemory},
+		{"memory in answers of the kernel", holding("netlink"), of, CauseMemory},
+		{"room in pipes", holding("empty pipes"), Limits{}, CauseMemory},
+	}
+}
+
 // TestLimits passes each limit and wants its name, with nothing but the watch
 // first: that is all there is for root where no control group can be written.
 func TestLimits(t *testing.T) {
 	full(t, Options{})
-	t.Run("cold, watched", func(t *testing.T) { eachLimit(t, &Runner{tier: TierFull, machine: newMachine(nil, -1)}) })
+	t.Run("cold, watched", func(t *testing.T) { eachLimit(t, &Runner{tier: TierFull, machine: newMachine(nil, -1, nil)}) })
 	t.Run("warm", func(t *testing.T) { eachLimit(t, warm(t)) })
 }
 
@@ -40,12 +63,7 @@ func TestLimits(t *testing.T) {
 const bomb = "f() { f | f & }; f & while :; do :; done"
 
 func eachLimit(t *testing.T, r *Runner) {
-	for _, c := range []struct {
-		name   string
-		argv   []string
-		limits Limits
-		want   Cause
-	}{
+	for i, c := range append([]limitCase{
 		{"wall", sh("sleep 100"), Limits{Wall: 300 * time.Millisecond}, CauseTimeout},
 		{"wall with a deaf tree", sh("trap '' TERM INT HUP; sleep 100 & sleep 100"), Limits{Wall: 300 * time.Millisecond}, CauseTimeout},
 		{"cpu", sh("while :; do :; done"), Limits{CPU: 200 * time.Millisecond}, CauseCPU},
@@ -55,14 +73,29 @@ func eachLimit(t *testing.T, r *Runner) {
 		{"memory", eater("memory"), Limits{MemoryMB: 128}, CauseMemory},
 		{"memory of many processes", eater("memory of many"), Limits{MemoryMB: 192}, CauseMemory},
 		{"memory that nobody has attached", eater("shared memory"), Limits{MemoryMB: 128}, CauseMemory},
+		{"memory that is attached and put away", eater("put away memory"), Limits{MemoryMB: 128}, CauseMemory},
+		{"memory that is attached and counted once", eater("some shared memory"), Limits{MemoryMB: 144}, CauseExited},
+		{"memory of a process that looks dead", eater("memory of the dead"), Limits{MemoryMB: 128}, CauseMemory},
+		{"memory in sockets", eater("sockets"), Limits{MemoryMB: 64}, CauseMemory},
+		{"memory in sockets of the internet", eater("internet sockets"), Limits{MemoryMB: 64}, CauseMemory},
+		{"memory in pipes", eater("pipes"), Limits{MemoryMB: 32}, CauseMemory},
+		{"memory in page tables", eater("page tables"), Limits{MemoryMB: 64}, CauseMemory},
+		{"memory in mappings", eater("mappings"), Limits{MemoryMB: 16}, CauseMemory},
+		{"memory in mappings that are hidden", eater("mappings and hide"), Limits{MemoryMB: 16}, CauseMemory},
+		{"shared memory that looks unused", eater("uncounted"), Limits{MemoryMB: 64}, CauseMemory},
 		{"file size", sh("head -c 20000000 /dev/zero > big"), Limits{FileSizeMB: 8}, CauseFileSize},
 		{"own exit", sh("exit 7"), Limits{}, CauseExited},
 		{"own signal", sh("kill -KILL $$"), Limits{}, CauseSignalled},
 		{"no such program", []string{"/usr/bin/no-such-program"}, Limits{}, CauseNotStarted},
 		{"not a program", []string{"/etc/hosts"}, Limits{}, CauseNotStarted},
-	} {
+		{"memory in semaphores", holding("semaphores"), Limits{MemoryMB: 64}, CauseMemory},
+	}, heldCases()...) {
+		if testing.Short() && i%4 != 0 {
+			continue // who counts is the same for all
+		}
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorkspace(t)
+			w.spec.Limits.Wall = 20 * time.Second // a limit that does not hold is told soon
 			limited(c.argv, c.limits)(&w.spec)
 			res := run(t, r, w.spec)
 			if c.name == "fork bomb" && res.Cause == CauseTimeout {
@@ -91,6 +124,30 @@ func TestNotStarted(t *testing.T) {
 		if res.ExitCode != want || !strings.Contains(string(res.Output), "sandbox: ") {
 			t.Errorf("%s: %d %s", prog, res.ExitCode, res.Output)
 		}
+	}
+}
+
+// TestOwnPlace: programs that change their own limits, priority and processors,
+// and ask for those of others, work as ever.
+func TestOwnPlace(t *testing.T) {
+	const script = `set -e; ulimit -n 100; ulimit -n; nice -n 3 nice; nproc >/dev/null; timeout 5 true
+		for p in "taskset 1" "ionice -c 3" "chrt -b 0" "prlimit --nofile=64"; do
+			command -v ${p%% *} >/dev/null && $p true
+		done
+		cp -p /bin/true ./x && chmod 700 x && touch -d @1 x && date -r x +%s`
+	tiers := map[string]*Runner{}
+	if r, err := New(Options{Mode: ModeFull, Idle: -1}); err == nil {
+		tiers["full"] = r
+	}
+	if r, err := New(Options{Mode: ModeLandlock, Idle: -1}); err == nil {
+		tiers["landlock"] = r
+	}
+	for name, r := range tiers {
+		w := newWorkspace(t, sh(script)...)
+		if res := run(t, r, w.spec); printed(res) != "100\n3\n1" {
+			t.Errorf("%s: %s %d %s", name, res.Cause, res.ExitCode, res.Output)
+		}
+		_ = r.Close()
 	}
 }
 
@@ -125,7 +182,7 @@ func TestOutputClipped(t *testing.T) {
 		func(s *Spec) { s.Limits.OutputKB, s.Stdout = 4, &stdout })
 	wantCause(t, res, CauseExited)
 	out := string(res.Output)
-	mark := "\n" + agency.BytesLeftOut(res.Dropped) + "\n"
+	mark := "\n" + text.BytesLeftOut(res.Dropped) + "\n"
 	if len(out) > 4<<10+len(mark) || strings.Count(out, mark) != 1 || !strings.HasPrefix(out, "first\n") || !strings.Contains(out[len(out)-20:], "\nlast\n") {
 		t.Fatalf("%d bytes, %.20q ... %.20q", len(out), out, out[max(0, len(out)-20):])
 	}
@@ -215,7 +272,7 @@ func TestSignalsToInit(t *testing.T) {
 	res := shell(t, "for s in TERM INT HUP QUIT USR1 KILL ABRT SEGV STOP; do kill -$s 1 2>/dev/null; done; kill -9 -1; echo alive")
 	wantCause(t, res, CauseExited)
 	res = shell(t, "for s in TERM INT HUP QUIT USR1 KILL ABRT SEGV STOP; do kill -$s 1 2>/dev/null; done; echo alive")
-	if text(res) != "alive" {
+	if printed(res) != "alive" {
 		t.Fatalf("%s: %s", res.Cause, res.Output)
 	}
 }
@@ -241,39 +298,13 @@ func TestUncountedMemory(t *testing.T) {
 	wantCause(t, run(t, r, w.spec), CauseMemory)
 }
 
-// TestCgroupFolders reads what three kinds of machine say.
-func TestCgroupFolders(t *testing.T) {
-	const v1 = `36 25 0:31 / /sys/fs/cgroup/memory rw shared:1 - cgroup cgroup rw,memory
-37 25 0:32 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids
-38 25 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
-`
-	const v2 = "30 25 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
-	for _, c := range []struct{ name, mounts, own, memory string }{
-		{"v1", v1, "4:memory:/a/b\n8:pids:/\n0::/\n", "/sys/fs/cgroup/memory/a/b"},
-		{"v2", v2, "0::/user.slice/app.scope\n", "/sys/fs/cgroup/user.slice"},
-		{"v2 at its root", v2, "0::/\n", "/sys/fs/cgroup"},
-		{"none", "", "", ""},
-	} {
-		h := cgroupFolders(c.mounts, c.own)
-		if c.memory == "" {
-			if h != nil {
-				t.Errorf("%s: %+v", c.name, h)
-			}
-			continue
-		}
-		if h == nil || h.roots["memory"] != c.memory {
-			t.Errorf("%s: %+v, want %s", c.name, h, c.memory)
-		}
-	}
-}
-
 // TestRefused makes a Runner where namespaces are refused: inside a sandbox.
 func TestRefused(t *testing.T) {
 	w := newWorkspace(t, attackerAt, attackerArg, "nested")
 	res := run(t, full(t, Options{}), w.spec)
 	wantStopped(t, res)
 	for _, want := range []string{"transient", "operation not permitted", "sandbox.mode: off"} {
-		if !strings.Contains(text(res), want) {
+		if !strings.Contains(printed(res), want) {
 			t.Errorf("no %q in %s", want, res.Output)
 		}
 	}
@@ -300,24 +331,4 @@ func TestWaysOut(t *testing.T) {
 			t.Errorf("%s: %s", file, got)
 		}
 	}
-}
-
-// Two runners of one process have groups of their own: what one gives back the
-// other still holds, with its limits.
-func TestRunnersShareNoGroup(t *testing.T) {
-	one, two := findHierarchy(), findHierarchy()
-	if one == nil || two == nil {
-		t.Skip("needs a writable control group")
-	}
-	g, other := one.open(Limits{}.orDefault()), two.open(Limits{}.orDefault())
-	if g == nil || other == nil || g.dirs["memory"] == other.dirs["memory"] {
-		t.Fatalf("groups %+v %+v", g, other)
-	}
-	other.close()
-	two.close()
-	if _, err := os.Stat(g.dirs["memory"]); err != nil {
-		t.Error(err)
-	}
-	g.close()
-	one.close()
 }

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 		case smallDiskArg:
 			os.Exit(smallDisk(os.Args[2]))
 		case hostArg:
-			os.Exit(host(os.Args[2], os.Args[3]))
+			os.Exit(host(os.Args[2], os.Args[3], os.Args[4]))
 		case inLimitArg:
 			os.Exit(inLimit(os.Args[2]))
 		}

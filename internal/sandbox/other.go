@@ -35,15 +35,31 @@ func errNoSandbox() error {
 	return agency.Errorf(agency.KindTransient, "sandbox: none on %s", runtime.GOOS).WithMend("%s", noSandboxMend)
 }
 
+// Sweep finds nothing: there is no sandbox that could have left anything.
+func Sweep() int { return 0 }
+
+// LeftBehind finds nothing either.
+func LeftBehind() []Left { return nil }
+
+// Census knows of no sandbox.
+type Census struct{}
+
+// NewCensus makes one.
+func NewCensus() *Census { return &Census{} }
+
+// Still finds nothing alive.
+func (*Census) Still(context.Context, string) error { return nil }
+
 // ReachesHosts is false: there is no sandbox that a proxy could lead out of.
 func (r *Runner) ReachesHosts() bool { return false }
 
-func (Tier) gaps(bool) []string { return nil }
+// Gaps are none, where there is nothing that could have any.
+func (*Runner) Gaps() []string { return nil }
 
-func (r *Runner) runWalled(context.Context, Spec) (Result, error) {
+func (r *Runner) runSandboxed(context.Context, Spec) (Result, error) {
 	return Result{}, errNoSandbox()
 }
 
-func probe(context.Context, Mode) Report {
+func probe(context.Context, Options) Report {
 	return Report{Mode: ModeOff, Tier: TierNone, Err: errNoSandbox()}
 }

@@ -6,6 +6,6 @@ const plainPossible = false
 
 const noSandboxMend = "run inside WSL2: wsl --install, then start agency from its shell"
 
-func (r *Runner) runPlain(context.Context, Spec) (Result, error) {
+func runPlain(context.Context, Spec) (Result, error) {
 	return Result{}, errNoSandbox()
 }

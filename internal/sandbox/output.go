@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"agency/internal/agency"
+	"agency/internal/text"
 )
 
 // clip keeps the head and the tail of a stream in a bounded space.
@@ -55,7 +55,7 @@ func (c *clip) grown(b []byte, n int) []byte {
 func (c *clip) bytes() (out []byte, lost int64) {
 	out = append(make([]byte, 0, len(c.head)+len(c.tail)+64), c.head...)
 	if c.lost > 0 {
-		out = append(append(append(out, '\n'), agency.BytesLeftOut(c.lost)...), '\n')
+		out = append(append(append(out, '\n'), text.BytesLeftOut(c.lost)...), '\n')
 	}
 	return append(append(out, c.tail[c.at:]...), c.tail[:c.at]...), c.lost
 }

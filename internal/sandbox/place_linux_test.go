@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/rootfs"
 )
 
 func TestPlace(t *testing.T) {
@@ -23,7 +24,7 @@ func TestPlace(t *testing.T) {
 	w.spec.Tools.Env = []string{"GREETING=tools", "PATH=/usr/bin:/bin"}
 	w.spec.Env = []string{"GREETING=spec"}
 	res := run(t, full(t, Options{}), w.spec)
-	if want := at + "/sub\nfrom stdin\nfrom the host\nspec"; text(res) != want {
+	if want := at + "/sub\nfrom stdin\nfrom the host\nspec"; printed(res) != want {
 		t.Fatalf("%s", res.Output)
 	}
 	fi, err := os.Stat(filepath.Join(w.spec.Place.Root, "sub/made/file"))
@@ -37,8 +38,8 @@ func TestPlace(t *testing.T) {
 
 func TestUserInside(t *testing.T) {
 	res := shell(t, "id -u; id -un; ls -ldn . | cut -d' ' -f3; ls -A $HOME | wc -l; echo $HOME")
-	f := strings.Fields(text(res))
-	if len(f) != 5 || f[0] == "0" || f[1] != "agency" || f[2] != f[0] || f[3] != "0" || f[4] != home {
+	f := strings.Fields(printed(res))
+	if len(f) != 5 || f[0] == "0" || f[1] != "agency" || f[2] != f[0] || f[3] != "0" || f[4] != rootfs.Home {
 		t.Fatalf("%q", f)
 	}
 }
@@ -60,7 +61,7 @@ func TestPlaceInside(t *testing.T) {
 		{Lower: filepath.Dir(cache), At: at + "/deep/er/cache", Name: "inner"},
 	}
 	res := run(t, full(t, Options{}), w.spec)
-	if text(res) != "lib\nsibling\ncache\ncache" || res.ExitCode != 0 {
+	if printed(res) != "lib\nsibling\ncache\ncache" || res.ExitCode != 0 {
 		t.Fatalf("%d %s", res.ExitCode, res.Output)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(cache), "y")); !os.IsNotExist(err) {
@@ -78,7 +79,7 @@ func TestOverlayKeepsChanges(t *testing.T) {
 		t.Fatalf("%+v %s", res.OwnCaches, res.Output)
 	}
 	w.spec.Argv = sh("ls /srv/cache /srv/none")
-	if res := run(t, r, w.spec); text(res) != "/srv/cache:\nnew\n\n/srv/none:\nown" {
+	if res := run(t, r, w.spec); printed(res) != "/srv/cache:\nnew\n\n/srv/none:\nown" {
 		t.Fatalf("%s", res.Output)
 	}
 	if b, err := os.ReadFile(filepath.Join(lower, "old")); err != nil || string(b) != "old" {
@@ -98,7 +99,7 @@ func TestConcurrentLayers(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			res, err := r.Run(context.Background(), w.spec)
-			if err != nil || text(res) != "x1\n2\n3\n4\n5\n6\n7\n8" {
+			if err != nil || printed(res) != "x1\n2\n3\n4\n5\n6\n7\n8" {
 				t.Errorf("%v %s", err, res.Output)
 			}
 		})
@@ -135,7 +136,7 @@ func TestTerminalInside(t *testing.T) {
 		t.Skip("needs script")
 	}
 	res := shell(t, "script -qc tty /dev/null")
-	if !strings.HasPrefix(text(res), "/dev/pts/") {
+	if !strings.HasPrefix(printed(res), "/dev/pts/") {
 		t.Fatalf("%s", res.Output)
 	}
 }
@@ -163,7 +164,7 @@ func TestGo(t *testing.T) {
 	}
 	r := full(t, Options{})
 	for range 2 {
-		if res := run(t, r, w.spec); res.ExitCode != 0 || !strings.HasPrefix(text(res), "ok") {
+		if res := run(t, r, w.spec); res.ExitCode != 0 || !strings.HasPrefix(printed(res), "ok") {
 			t.Fatalf("%s %d\n%s", res.Cause, res.ExitCode, res.Output)
 		}
 	}

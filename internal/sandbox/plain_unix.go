@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/beneath"
 )
 
 // plainGrace is how long output is awaited from processes that left the
@@ -29,12 +30,12 @@ const plainDeath = 5 * time.Second
 // runPlain is mode off: the command runs on the host in a process group of its
 // own, with an environment built from nothing, a home of its own and a wall
 // limit. Nothing else is kept from it.
-func (r *Runner) runPlain(ctx context.Context, s Spec) (Result, error) {
+func runPlain(ctx context.Context, s Spec) (Result, error) {
 	tmp, err := os.MkdirTemp("", "agency-off-")
 	if err != nil {
 		return Result{}, agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(tmp) }()
+	defer func() { _ = beneath.Remove(tmp) }()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Limits.Wall, errWall)
 	defer cancel()
 	out := newOutput(s)
@@ -52,7 +53,8 @@ func (r *Runner) runPlain(ctx context.Context, s Spec) (Result, error) {
 }
 
 func plainCommand(ctx context.Context, s Spec, tmp string, out *output) *exec.Cmd {
-	env := environment(tmp, tmp, s.Tools.Env, plainGit(s.Place), s.Env)
+	at := onHost(s, nil)
+	env := environment(tmp, tmp, moved(s.Tools.Env, at), plainGit(s.Place), moved(s.Env, at))
 	cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
 	if !strings.ContainsRune(s.Argv[0], '/') {
 		cmd.Path, cmd.Err = findProgram(s.Argv[0], getEnv(env, "PATH"))
@@ -127,23 +129,30 @@ func findProgram(name, path string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		return name, nil
 	}
-	var denied bool
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		p := filepath.Join(dir, name)
+	why := os.ErrNotExist
+	for _, p := range candidates(name, path) {
 		fi, err := os.Stat(p)
 		switch {
 		case err != nil || fi.IsDir():
 		case fi.Mode()&0o111 == 0:
-			denied = true
+			why = os.ErrPermission
 		default:
 			return p, nil
 		}
 	}
-	if denied {
-		return "", &os.PathError{Op: "exec", Path: name, Err: os.ErrPermission}
+	return "", &os.PathError{Op: "exec", Path: name, Err: why}
+}
+
+// candidates are the paths at which a program is looked for, in order.
+func candidates(name, path string) []string {
+	if strings.ContainsRune(name, '/') {
+		return []string{name}
 	}
-	return "", &os.PathError{Op: "exec", Path: name, Err: os.ErrNotExist}
+	var out []string
+	for _, dir := range filepath.SplitList(path) {
+		if filepath.IsAbs(dir) {
+			out = append(out, filepath.Join(dir, name))
+		}
+	}
+	return out
 }

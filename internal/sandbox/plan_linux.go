@@ -1,70 +1,122 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"agency/internal/agency"
+	"agency/internal/linux"
+	"agency/internal/linux/overlay"
+	"agency/internal/linux/socket"
+	"agency/internal/rootfs"
+	"agency/internal/supervisor"
 )
 
-// rootInside is the user that the host's root is inside: many programs refuse
-// to run, or do not respect permissions, as root.
-const rootInside = 1000
+// prepared is a command that can be handed to a sandbox of its plan.
+type prepared struct {
+	plan     supervisor.Plan
+	req      supervisor.Request
+	listener *socket.Socket // landlock tier: where its proxy listens on the host, nil for none
+	release  func()
+}
 
-func insideID(id int) int {
-	if id == 0 {
-		return rootInside
+// prepareFull lays out a command of the full tier.
+func (r *Runner) prepareFull(s Spec) (prepared, error) {
+	var held overlay.Set
+	for _, o := range s.Tools.Overlays {
+		if err := held.Take(o.At, filepath.Join(s.LayerDir, o.Name)); err != nil {
+			held.Release()
+			return prepared{}, agency.Errorf(agency.KindTransient, "sandbox: cache layers: %w", err)
+		}
 	}
-	return id
+	p, err := makePlan(s, r.sight)
+	if err != nil {
+		held.Release()
+		return prepared{}, agency.Errorf(planKind(err), "sandbox: %w", err)
+	}
+	p.NoSeal = r.noSeal
+	return prepared{plan: p, req: makeRequest(s, p, held.Layers), release: held.Release}, nil
+}
+
+// planKind tells a folder that is not there from one that may not be mounted:
+// the first can come back, as that of a repository that was moved, and is no
+// result of the command.
+func planKind(err error) agency.Kind {
+	if errors.Is(err, fs.ErrNotExist) {
+		return agency.KindTransient
+	}
+	if agency.KindOf(err) == agency.KindDenied {
+		return agency.KindDenied
+	}
+	return agency.KindInvalid
+}
+
+// items lists what is shown, each by where it really leads and as far as the sight
+// of commands reaches; err is the first refusal.
+type items struct {
+	sight agency.Sight
+	list  []rootfs.Item
+	err   error
+}
+
+func (l *items) add(it rootfs.Item, by pledge) {
+	if l.err == nil {
+		l.err = resolveItem(&it, by, l.sight)
+		l.list = append(l.list, it)
+	}
 }
 
 // makePlan lays out the file system of a sandbox. Paths are sorted parents
 // first, so that the repository lies over the system, caches inside the
 // repository over it, and none is hidden by what is mounted later.
-func makePlan(s Spec) (plan, error) {
-	p := plan{Tier: TierFull, Once: s.Out != "", At: s.Place.At, UID: insideID(os.Getuid()), GID: insideID(os.Getgid())}
-	items := []item{
-		{Kind: kindMemory, At: "/tmp"},
-		{Kind: kindMemory, At: "/dev/shm"},
-		{Kind: kindBind, Host: s.Place.Root, At: s.Place.At, Writable: !s.Place.ReadOnly, Place: true},
-		gitItem(s.Place),
-	}
+func makePlan(s Spec, sight agency.Sight) (supervisor.Plan, error) {
+	show := items{sight: sight}
+	show.add(rootfs.Item{Kind: rootfs.Memory, At: "/tmp"}, pledgeNone)
+	show.add(rootfs.Item{Kind: rootfs.Memory, At: "/dev/shm"}, pledgeNone)
+	show.add(rootfs.Item{Kind: rootfs.Bind, Host: s.Place.Root, At: s.Place.At, Writable: !s.Place.ReadOnly, Place: true}, pledgeNone)
+	show.add(gitItem(s.Place), pledgeNone)
 	for i, at := range objectsAt(s.Place) {
-		items = append(items, item{Kind: kindBind, Host: s.Place.Objects[i], At: at})
+		show.add(rootfs.Item{Kind: rootfs.Bind, Host: s.Place.Objects[i], At: at}, pledgeNone)
 	}
-	for _, ms := range [][]Mount{s.Tools.ReadOnly, s.Reads} {
-		for _, m := range ms {
-			items = append(items, item{Kind: kindBind, Host: m.Host, At: m.At})
-		}
+	for _, m := range s.Tools.ReadOnly {
+		show.add(rootfs.Item{Kind: rootfs.Bind, Host: m.Host, At: m.At}, found(m.Own))
+	}
+	for _, m := range s.Reads {
+		show.add(rootfs.Item{Kind: rootfs.Bind, Host: m.Host, At: m.At}, pledgeUser)
 	}
 	if s.Out != "" {
-		items = append(items, item{Kind: kindBind, Host: s.Out, At: s.Out, Writable: true})
+		show.add(rootfs.Item{Kind: rootfs.Bind, Host: s.Out, At: s.Out, Writable: true}, pledgeNone)
 	}
 	for _, o := range s.Tools.Overlays {
-		items = append(items, item{
-			Kind: kindOverlay, Host: o.Lower, At: o.At, Writable: true, Layers: filepath.Join(s.LayerDir, o.Name),
-		})
+		show.add(rootfs.Item{
+			Kind: rootfs.Overlay, Host: o.Lower, At: o.At, Writable: true, Layers: filepath.Join(s.LayerDir, o.Name),
+		}, found(o.Own))
 	}
-	for i := range items {
-		if err := resolveItem(&items[i]); err != nil {
-			return plan{}, err
-		}
-		items[i].Inside = items[i].At != p.At && within(items[i].At, p.At)
+	if show.err != nil {
+		return supervisor.Plan{}, show.err
 	}
-	sort.SliceStable(items, func(i, j int) bool { return parentFirst(items[i].At, items[j].At) })
-	nest(items)
-	p.Items = items
-	return p, nil
+	for i, it := range show.list {
+		show.list[i].Inside = it.At != s.Place.At && linux.Within(it.At, s.Place.At)
+	}
+	sort.SliceStable(show.list, func(i, j int) bool { return parentFirst(show.list[i].At, show.list[j].At) })
+	nest(show.list)
+	return supervisor.Plan{Once: s.Out != "", Plan: rootfs.Plan{
+		Items: show.list, UID: supervisor.InsideID(os.Getuid()), GID: supervisor.InsideID(os.Getgid()), Listeners: rootfs.Listeners(),
+	}}, nil
 }
 
 // nest finds what each item lies in: the last before it that contains it.
-func nest(items []item) {
+func nest(items []rootfs.Item) {
 	for i := range items {
 		items[i].Under = -1
 		for j := i - 1; j >= 0; j-- {
-			if within(items[i].At, items[j].At) {
+			if linux.Within(items[i].At, items[j].At) {
 				items[i].Under = j
 				break
 			}
@@ -74,77 +126,103 @@ func nest(items []item) {
 
 // makeRequest is one command in the sandbox of a plan, whose overlays lie in
 // these layers.
-func makeRequest(s Spec, p plan, layers map[string]layer) request {
-	r := request{
-		Dir: filepath.Join(s.Place.At, s.Dir), Argv: s.Argv, Limits: s.Limits,
-		Env: environment(home, "/tmp", s.Tools.Env, proxyOf(s), s.Env),
+func makeRequest(s Spec, p supervisor.Plan, held map[string]overlay.Layer) supervisor.Request {
+	r := supervisor.Request{
+		Dir: filepath.Join(s.Place.At, s.Dir), Argv: s.Argv, Limits: s.Limits.inside(),
+		Env: environment(rootfs.Home, "/tmp", s.Tools.Env, proxyOf(s), s.Env),
 	}
+	r.Programs = candidates(s.Argv[0], getEnv(r.Env, "PATH"))
 	for _, it := range p.Items {
-		if it.Kind == kindOverlay {
-			r.Layers = append(r.Layers, layers[it.At].name)
+		if it.Kind == rootfs.Overlay {
+			r.Layers = append(r.Layers, held[it.At].Name)
 		}
 	}
 	return r
 }
 
-func gitItem(p Place) item {
+func gitItem(p Place) rootfs.Item {
 	at := filepath.Join(p.At, ".git")
 	if p.GitDir == "" {
-		return item{Kind: kindEmpty, At: at}
+		return rootfs.Item{Kind: rootfs.Empty, At: at}
 	}
-	return item{Kind: kindBind, Host: p.GitDir, At: at, Writable: true}
+	return rootfs.Item{Kind: rootfs.Bind, Host: p.GitDir, At: at, Writable: true}
 }
 
-// resolveItem follows the host's symbolic links now, in the host's own view;
-// an overlay whose lower folder does not exist becomes a cache of its own.
-func resolveItem(it *item) error {
-	for _, path := range []*string{&it.Host, &it.Layers} {
-		if *path == "" {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(*path)
-		if err == nil {
-			*path = real
-			err = it.identify(real)
-		}
-		if err != nil && path == &it.Host && it.Kind == kindOverlay && os.IsNotExist(err) {
-			it.Host, err = "", nil
-		}
+// pledge is what was promised of the host's path of an item.
+type pledge int
+
+const (
+	pledgeNone  pledge = iota // the host's own: the checkout, its git dir, a folder for results
+	pledgeOwn                 // a folder that the host made in its state folder
+	pledgeFound               // judged when it was found, and no link on the way
+	pledgeUser                // the user's: judged now, by where it leads
+)
+
+// found is the pledge of what a toolchain names.
+func found(own bool) pledge {
+	if own {
+		return pledgeOwn
+	}
+	return pledgeFound
+}
+
+// resolveItem follows the host's symbolic links now, in the host's own view, and
+// refuses what commands may not see; an overlay whose lower folder does not exist
+// becomes a cache of its own.
+func resolveItem(it *rootfs.Item, by pledge, sight agency.Sight) error {
+	if it.Layers != "" {
+		real, id, err := identify(it.Layers)
 		if err != nil {
 			return err
 		}
+		it.Layers, it.LayersID = real, id
 	}
-	return nil
+	if it.Host == "" {
+		return nil
+	}
+	real, id, err := identify(it.Host)
+	if os.IsNotExist(err) && it.Kind == rootfs.Overlay {
+		it.Host = ""
+		return nil
+	}
+	if err == nil {
+		err = by.keeps(it.Host, real, sight)
+	}
+	it.Host, it.HostID = real, id
+	return err
 }
 
-func (it *item) identify(path string) error {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return &os.PathError{Op: "stat", Path: path, Err: err}
+// keeps holds a pledge: that what a toolchain names is what was judged, and that
+// nothing hidden is shown whoever names it.
+func (p pledge) keeps(path, real string, sight agency.Sight) error {
+	switch {
+	case p == pledgeNone || p == pledgeOwn:
+		return nil
+	case p == pledgeFound && path != real:
+		return agency.Errorf(agency.KindDenied, "commands may not see %s: since it was found it leads to %s", path, real).
+			WithMend("start the run again")
 	}
-	it.IDs = append(it.IDs, [2]uint64{uint64(st.Dev), st.Ino})
-	return nil
+	return refusal(path, real, sight.Refuses(real, agency.NamedByUser))
+}
+
+// identify follows a path to the end: a folder or an ordinary file, for nothing
+// else of the host is shown.
+func identify(path string) (real string, id linux.FileID, err error) {
+	if real, err = filepath.EvalSymlinks(path); err != nil {
+		return "", id, err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(real, &st); err != nil {
+		return "", id, &os.PathError{Op: "stat", Path: real, Err: err}
+	}
+	if t := st.Mode & unix.S_IFMT; t != unix.S_IFDIR && t != unix.S_IFREG {
+		return "", id, agency.Errorf(agency.KindDenied, "commands may not see %s: it is neither a folder nor an ordinary file", real).
+			WithMend("take it out of sandbox.read")
+	}
+	return real, linux.FileID{uint64(st.Dev), st.Ino}, nil
 }
 
 // parentFirst orders paths so that a folder comes before what lies in it.
 func parentFirst(a, b string) bool {
 	return strings.ReplaceAll(a, "/", "\x00") < strings.ReplaceAll(b, "/", "\x00")
-}
-
-// shows says whether anything of a folder of the host is mounted.
-func (p plan) shows(dir string) bool {
-	dir = resolved(dir)
-	for _, it := range p.Items {
-		if it.Host != "" && within(it.Host, dir) || it.Layers != "" && within(it.Layers, dir) {
-			return true
-		}
-	}
-	return false
-}
-
-func proxyOf(s Spec) []string {
-	if len(s.Hosts) == 0 {
-		return nil
-	}
-	return proxyEnv(proxyPort)
 }

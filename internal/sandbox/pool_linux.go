@@ -6,6 +6,9 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"agency/internal/linux/cgroup"
+	"agency/internal/supervisor"
 )
 
 // A sandbox is kept for the next command that is to see the same: starting one
@@ -22,7 +25,8 @@ const (
 
 // pool keeps the sandboxes of a Runner.
 type pool struct {
-	cgroup *hierarchy
+	cgroup *cgroup.Hierarchy
+	census *Census
 	idle   time.Duration // negative: none is kept
 
 	mu     sync.Mutex
@@ -38,31 +42,34 @@ type keptBox struct {
 
 // run runs a command in a sandbox of its plan, one that waits for it or a new
 // one.
-func (p *pool) run(ctx context.Context, pl plan, req request, o ends) (report, Cause, error) {
-	text, err := json.Marshal(pl)
+func (p *pool) run(ctx context.Context, c prepared, o ends) (supervisor.Report, Cause, error) {
+	text, err := json.Marshal(c.plan)
 	if err != nil {
-		return report{}, "", err
+		return supervisor.Report{}, "", err
 	}
 	key := string(text)
 	if b := p.take(key); b != nil {
-		rep, wall, err := p.in(ctx, b, req, o)
+		rep, wall, err := p.in(ctx, b, c.req, o)
 		if !errors.Is(err, errStale) {
 			return rep, wall, err
 		}
 	}
-	g := p.cgroup.open(req.Limits)
-	b, err := openBox(ctx, pl, g)
+	g := p.cgroup.Open(wallsOf(c.req.Limits))
+	b, err := openBox(ctx, c.plan, g)
 	if err != nil {
-		g.close()
-		return report{}, "", err
+		g.Close()
+		return supervisor.Report{}, "", err
 	}
 	b.key = key
-	return p.in(ctx, b, req, o)
+	if b.census = p.census; b.census != nil {
+		b.census.enter(b)
+	}
+	return p.in(ctx, b, c.req, o)
 }
 
 // in runs a command in a sandbox, and keeps the sandbox if nothing happened to
 // it.
-func (p *pool) in(ctx context.Context, b *box, req request, o ends) (report, Cause, error) {
+func (p *pool) in(ctx context.Context, b *box, req supervisor.Request, o ends) (supervisor.Report, Cause, error) {
 	rep, wall, err := b.run(ctx, req, o)
 	if b.spent || !p.keep(b) {
 		b.close()
@@ -130,9 +137,10 @@ func (p *pool) expire(k *keptBox) {
 
 // release ends the sandboxes that wait and show anything of a folder.
 func (p *pool) release(dir string) {
+	dir = resolved(dir)
 	p.mu.Lock()
 	for i := len(p.kept) - 1; i >= 0; i-- {
-		if k := p.kept[i]; k.plan.shows(dir) {
+		if k := p.kept[i]; k.plan.Shows(dir) {
 			p.drop(i)
 			p.ending.Go(k.close)
 		}

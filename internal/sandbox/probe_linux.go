@@ -9,44 +9,26 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"agency/internal/agency"
+	"agency/internal/beneath"
+	"agency/internal/linux/escape"
+	"agency/internal/linux/landlock"
+	"agency/internal/supervisor"
 )
-
-// probeArg starts this program inside its own sandbox, where it tries to break
-// out.
-const probeArg = "agency-sandbox-probe"
 
 // probeAt is where this program lies inside then.
 const probeAt = "/run/agency/probe"
 
-// runAttempts is the probe: it tries everything and prints what came of it.
-func runAttempts() int {
-	var out []Attempt
-	open := openAttempts()
-	for _, a := range attempts() {
-		one := Attempt{Name: a.name, Detail: "got through", Gap: slices.Contains(open, a.name)}
-		if err := a.try(); err != nil {
-			one.Stopped, one.Detail = true, err.Error()
-		}
-		out = append(out, one)
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(out); err != nil {
-		return 1
-	}
-	return 0
-}
-
-func probe(ctx context.Context, mode Mode) Report {
-	r, err := New(Options{Mode: mode, Idle: -1})
+func probe(ctx context.Context, o Options) Report {
+	o.Idle = -1
+	r, err := New(o)
 	if err != nil {
-		return Report{Mode: mode, Tier: TierNone, Err: err}
+		return Report{Mode: o.Mode, Tier: TierNone, Err: err}
 	}
 	defer func() { _ = r.Close() }() // never fails
 	rep := Report{
 		Mode: r.Mode(), Tier: r.tier, Seccomp: true, Refused: r.refused, Gaps: r.Gaps(),
-		Landlock: landlockInForce(), Cgroup: r.machine.cgroup.version(),
+		Landlock: landlock.InForce(), Cgroup: r.machine.cgroup.Version(),
 	}
 	if err := r.probeInside(ctx, &rep); err != nil {
 		rep.Err = err
@@ -59,7 +41,7 @@ func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
 	if err != nil {
 		return agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = beneath.Remove(dir) }()
 	self, err := os.Executable()
 	if err != nil {
 		return agency.Errorf(agency.KindTransient, "sandbox: own program: %w", err)
@@ -68,18 +50,29 @@ func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
 	if err := os.Mkdir(lower, 0o700); err != nil {
 		return agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
 	}
-	program := probeAt
+	around, err := escape.TrapsParent()
+	if err != nil {
+		return agency.Errorf(agency.KindTransient, "sandbox: temporary folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(around) }()
+	planted, err := escape.PlantTraps(around)
+	if err != nil {
+		return agency.Errorf(agency.KindTransient, "sandbox: %w", err)
+	}
+	defer planted.Close()
+	program, shown := probeAt, escape.TrapsAt
 	if r.tier == TierLandlock {
-		program = self
+		program, shown = self, planted.Dir
 	}
 	var told bytes.Buffer
 	res, err := r.Run(ctx, Spec{
 		Place: Place{Root: dir, At: dir}, LayerDir: dir, Stdout: &told,
 		Tools: Toolchain{
-			ReadOnly: []Mount{{Host: self, At: probeAt}},
+			ReadOnly: []Mount{{Host: self, At: probeAt, Own: true}, {Host: planted.Dir, At: escape.TrapsAt, Own: true}},
 			Overlays: []Overlay{{Lower: lower, At: "/opt/overlay", Name: "probe"}},
 		},
-		Argv: []string{program, probeArg}, Limits: Limits{Wall: 30 * time.Second},
+		Env:  []string{escape.TrapsEnv + "=" + shown, escape.TrapsOwnEnv + "=" + filepath.Join(around, escape.TrapOwn)},
+		Argv: []string{program, supervisor.ProbeArg}, Limits: Limits{Wall: 30 * time.Second},
 	})
 	if err != nil {
 		return err
@@ -89,33 +82,29 @@ func (r *Runner) probeInside(ctx context.Context, rep *Report) error {
 		return agency.Errorf(agency.KindTransient, "sandbox: the probe gave no answer (%s, exit %d): %s",
 			res.Cause, res.ExitCode, bytes.TrimSpace(res.Output))
 	}
+	judge(rep.Attempts, r.openGaps())
 	return nil
 }
 
-// openAttempts are those which the tier that this process runs in does not
-// stop; it says so itself (gaps).
-func openAttempts() []string {
-	if os.Getppid() == 1 && os.Getpid() != 1 {
-		b, err := os.ReadFile("/proc/1/cmdline")
-		if err == nil && bytes.HasPrefix(b, []byte(childName)) {
-			return nil
-		}
-	}
-	open := []string{"see the host's processes", "hold the user's file watches", "read the kernel's tables"}
-	if s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
-		_ = unix.Close(s)
-		open = append(open, "reach the network", "send a datagram out", "reach daemons of the host")
-	}
-	if landlockInForce() < 6 {
-		open = append(open, "end the supervisor")
-	}
-	return open
+func (r *Runner) openGaps() []supervisor.Gap {
+	return supervisor.Gaps(r.tier == TierLandlock, r.loopback, r.bound)
 }
 
-// landlockInForce is the ABI that commands run under, 0 for none.
-func landlockInForce() int {
-	if abi := min(landlockABI(), landlockMaxABI); abi >= landlockMinABI {
-		return abi
+// Gaps are what the tier in force does not keep from a command, each in a few
+// words; none in the full tier, but where the kernel refuses overlays.
+func (r *Runner) Gaps() []string {
+	var out []string
+	for _, g := range r.openGaps() {
+		out = append(out, g.Text)
 	}
-	return 0
+	return out
+}
+
+// judge says of each attempt whether the tier in force names it as its gap.
+func judge(made []Attempt, gaps []supervisor.Gap) {
+	for _, g := range gaps {
+		for i := range made {
+			made[i].Gap = made[i].Gap || slices.Contains(g.Leaves, made[i].Name)
+		}
+	}
 }

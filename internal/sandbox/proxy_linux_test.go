@@ -6,14 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"agency/internal/sandbox/proxy"
 	"agency/internal/sandbox/proxy/proxytest"
+	"agency/internal/supervisor"
 )
 
 // inWorld leads into the internet of a test.
@@ -25,7 +23,7 @@ func (w inWorld) Open(hosts []string) Outlet {
 	return p
 }
 
-func proxyAddr() string { return fmt.Sprintf("%s:%d", proxyHost, proxyPort) }
+func proxyAddr() string { return fmt.Sprintf("%s:%d", proxyHost, supervisor.ProxyPort) }
 
 // fetch asks for a URL as the environment says, and prints the answer.
 func fetch(url string) error {
@@ -89,79 +87,6 @@ func TestHostsEnds(t *testing.T) {
 	}
 }
 
-// TestCarrierCap opens more connections than there may be: the one beyond is
-// closed at once and never reaches the host, and there is room again when one
-// has ended.
-func TestCarrierCap(t *testing.T) {
-	ours, theirs, err := socketPair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = theirs.Close() }()
-	channel, err := unix.Dup(int(theirs.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	far, err := newSocket(channel)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := listenOn([4]byte{127, 0, 0, 1}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := newCarrier(l, far)
-	k.all.Go(k.accept)
-	defer k.close()
-	defer func() { _ = ours.Close() }()
-	port, err := l.port()
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	dial := func() net.Conn {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}
-	var first *os.File
-	for range maxProxied {
-		dial()
-		far, err := ours.receiveFile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = far.Close() })
-		if first == nil {
-			first = far
-		}
-	}
-	if n, err := dial().Read(make([]byte, 1)); err == nil {
-		t.Fatalf("one beyond the cap was told %d bytes", n)
-	}
-	_ = first.Close()
-	came := make(chan error, 1)
-	go func() {
-		c, err := ours.receiveFile()
-		if err == nil {
-			_, err = c.Write([]byte{1})
-			_ = c.Close()
-		}
-		came <- err
-	}()
-	for {
-		if _, err := dial().Read(make([]byte, 1)); err == nil {
-			break
-		}
-	}
-	if err := <-came; err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestProxyTold ends a command whose TLS names another host than its tunnel with
 // the reason in its output.
 func TestProxyTold(t *testing.T) {
@@ -172,7 +97,7 @@ func TestProxyTold(t *testing.T) {
 	ws.spec.Hosts = []string{"proxy.golang.example"}
 	res := run(t, &r, ws.spec)
 	wantStopped(t, res)
-	if !strings.Contains(text(res), "sandbox: proxy: proxy.golang.example: TLS names the host \"evil.example.org\"") {
+	if !strings.Contains(printed(res), "sandbox: proxy: proxy.golang.example: TLS names the host \"evil.example.org\"") {
 		t.Errorf("%s", res.Output)
 	}
 }

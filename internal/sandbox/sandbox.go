@@ -1,3 +1,25 @@
+// Package sandbox runs one command of a repository so that it can read only
+// what is listed, write only its checkout, its caches and /tmp, reach no
+// network, and leave nothing running behind (docs/security.md).
+//
+// The sandbox is this program itself, started again in new user, mount, pid,
+// network, ipc and uts namespaces: as PID 1 it builds the file system that
+// commands see and waits for them. A command is forked from it into pid, mount,
+// network and ipc namespaces of its own, gives up every capability, locks itself
+// with Landlock and seccomp, and takes its whole tree with it when it ends; PID
+// 1 counts what its processes use. PID 1 stays for the next command that is to
+// see the same, ends after one that was killed, and ends with its host. No
+// external tool is needed.
+//
+// The package is the policy: what is shown, refused, bounded and ended, for whom and
+// in which order. The kernel's technologies that do it are packages below
+// internal/linux, which know nothing of it. Files named _linux stand beside other.go,
+// for machines that have no sandbox.
+//
+// The package does not know what a toolchain is, which caches a language has
+// or what a command means: check/detect says that in a Toolchain. It keeps no
+// state between commands but the overlay layers below Spec.LayerDir and, for a
+// time, the sandboxes themselves.
 package sandbox
 
 import (
@@ -5,11 +27,17 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"agency/internal/agency"
 )
 
-// Mount shows the host's file or folder Host at the path At inside, read-only.
+// Mount shows the host's file or folder Host at the path At inside, read-only,
+// and of what lies in a folder no socket, pipe or device, nor what else is mounted
+// there. What may not be seen (agency.Sight) is refused.
 type Mount struct {
 	Host, At string
+	// Own is a folder that the host has made in its own state folder.
+	Own bool `json:",omitempty"`
 }
 
 // Overlay shows the host's folder Lower at At, writable, with every change
@@ -22,10 +50,12 @@ type Mount struct {
 type Overlay struct {
 	Lower, At string
 	Name      string
+	Own       bool `json:",omitempty"` // Lower is as Mount's
 }
 
 // Toolchain is what a command needs besides the system: environment, trees to
-// read and caches to change.
+// read and caches to change. Their paths on the host are those that were judged
+// when the toolchain was found, with no link left in them.
 type Toolchain struct {
 	Env      []string
 	ReadOnly []Mount
@@ -59,7 +89,7 @@ type Limits struct {
 	OutputKB   int // kept of the output, half from its head and half from its tail
 }
 
-// DefaultLimits are those of a command that an agent runs (DESIGN 15).
+// DefaultLimits are those of a command that an agent runs (docs/design.md, Modes).
 func DefaultLimits() Limits {
 	return Limits{
 		Wall: 120 * time.Second, MemoryMB: 2048, Processes: 256,
@@ -89,50 +119,6 @@ type Spec struct {
 	// fails, or takes longer than half a minute for one write, gets no more
 	// (Result.StdoutErr); only such a slow one may still be at work after Run.
 	Stdout io.Writer
-}
-
-// Cause names why a command ended.
-type Cause string
-
-// The closed set of causes.
-const (
-	CauseExited     Cause = "exited"      // by itself, with ExitCode
-	CauseSignalled  Cause = "signalled"   // by a signal; ExitCode is 128 + its number
-	CauseNotStarted Cause = "not_started" // no such program, or not executable: ExitCode 127 or 126, the reason is in Output
-	CauseTimeout    Cause = "timeout"     // Limits.Wall
-	CauseCPU        Cause = "cpu"         // Limits.CPU
-	CauseMemory     Cause = "memory"      // Limits.MemoryMB
-	CauseProcesses  Cause = "processes"   // Limits.Processes
-	CauseFileSize   Cause = "file_size"   // Limits.FileSizeMB
-	// CauseDisk: it would have filled a disk of the host. A command leaves free
-	// what is larger of 1 GiB and a twentieth of the disk, but where less than
-	// twice that is free when it starts, half of it; of files 10 000 likewise. In the landlock tier also
-	// when its temporary files take more than those of the full tier may.
-	CauseDisk      Cause = "disk"
-	CauseCancelled Cause = "cancelled" // the caller's context ended
-)
-
-// Result is what one command did.
-type Result struct {
-	// ExitCode is the command's own; 137 when the sandbox killed it.
-	ExitCode int
-	Cause    Cause
-	// Output is head and tail of standard output and standard error in the order
-	// of arrival, with agency.LeftOut on a line between them where there was more.
-	// Dropped counts the bytes left out.
-	Output  []byte
-	Dropped int64
-	// StdoutErr is why Spec.Stdout did not get all; nil where it did.
-	StdoutErr error
-	Duration  time.Duration
-	CPU       time.Duration
-	// MaxRSSKB is the largest resident size seen, of one process or of all
-	// together at one look, whichever is larger.
-	MaxRSSKB int64
-	// OwnCaches are the At of overlays that the kernel refused, or whose lower
-	// folder does not exist: they began empty, in the landlock tier with a part
-	// of the lower folder.
-	OwnCaches []string
 }
 
 // Mode is what the user configured (sandbox.mode).
@@ -182,15 +168,22 @@ type Options struct {
 	// StateDir is the host's state folder: a repository that contains it is
 	// refused.
 	StateDir string
+	// Hidden are more folders of the program's own that no command may see: that
+	// of its sockets, its configuration.
+	Hidden []string
 	// Idle is how long a sandbox waits for the next command that is to see the
 	// same checkout, caches and tools; zero: a minute. Negative: each command
 	// gets a sandbox of its own, which costs more time and keeps no process.
 	Idle time.Duration
-	// Loopback opens sockets in the landlock tier, which cannot tell loopback from
-	// the world, nor a socket of the command's own from one of a daemon.
+	// Loopback opens internet sockets in the landlock tier, which cannot tell
+	// loopback from the world. Sockets that have a path stay refused there: one of
+	// the command's own is like one of a daemon.
 	Loopback bool
 	// Outlets are needed by commands that have Hosts.
 	Outlets Outlets
+	// Census counts the sandboxes of this Runner with those of others; nil: nobody
+	// asks who lives.
+	Census *Census
 }
 
 // Runner runs commands. It is safe for concurrent use.
@@ -201,6 +194,9 @@ type Runner struct {
 	refused  error // why there is no full tier
 	stateDir string
 	outlets  Outlets
+	sight    agency.Sight
+	bound    bool // full tier: the kernel refuses overlays of what commands read
+	noSeal   bool // tests: as if it did
 	machine  machine
 }
 
@@ -246,9 +242,9 @@ func (r *Runner) Run(ctx context.Context, spec Spec) (Result, error) {
 		return Result{}, err
 	}
 	if r.tier == TierNone {
-		return r.runPlain(ctx, spec)
+		return runPlain(ctx, spec)
 	}
-	return r.runWalled(ctx, spec)
+	return r.runSandboxed(ctx, spec)
 }
 
 // ObjectsAt tells the path inside of each of p.Objects, in order: what the
@@ -264,9 +260,20 @@ func (r *Runner) ObjectsAt(p Place) []string {
 // Refused tells why the machine has no full tier; nil where it has.
 func (r *Runner) Refused() error { return r.refused }
 
-// Gaps are what the tier in force does not keep from a command, each in a few
-// words; none in the full tier.
-func (r *Runner) Gaps() []string { return r.tier.gaps(r.loopback) }
+// Sight decides what commands on a checkout may be shown.
+func (r *Runner) Sight(repo string) agency.Sight {
+	s := r.sight
+	if repo != "" {
+		s.Repo = resolved(repo)
+	}
+	return s
+}
+
+// MayShow refuses a path of sandbox.read that commands may not see, by where it
+// leads to (KindDenied). One that is not there is no fault.
+func (r *Runner) MayShow(path string) error {
+	return refusal(path, resolved(path), r.sight.Refuses(resolved(path), agency.NamedByUser))
+}
 
 // Attempt is one try to break out, made from inside.
 type Attempt struct {
@@ -291,5 +298,8 @@ type Report struct {
 }
 
 // Probe runs a command in the tier that a mode gets on this machine, ModeAuto
-// the strongest, that tries to break out, and reports each attempt.
-func Probe(ctx context.Context, mode Mode) Report { return probe(ctx, mode) }
+// the strongest, that tries to break out, and reports each attempt. Of the options
+// Mode and Loopback count.
+func Probe(ctx context.Context, o Options) Report {
+	return probe(ctx, Options{Mode: o.Mode, Loopback: o.Loopback})
+}

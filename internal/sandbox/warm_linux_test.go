@@ -44,7 +44,7 @@ func one(t *testing.T, r *Runner, w *workspace, script string) (out string, pid 
 	if len(pids) != 1 {
 		t.Fatalf("%d sandboxes wait", len(pids))
 	}
-	return text(res), pids[0]
+	return printed(res), pids[0]
 }
 
 // TestWarmLeavesNothing has a command leave all that it can; the next one in
@@ -175,7 +175,7 @@ func TestWarmOtherPlace(t *testing.T) {
 	}
 	w.spec.Argv = sh("ls -A; echo new > new")
 	res, err := r.Run(context.Background(), w.spec)
-	if err != nil || strings.Contains(text(res), "file") {
+	if err != nil || strings.Contains(printed(res), "file") {
 		t.Fatalf("%v %s", err, res.Output)
 	}
 	if _, err := os.Stat(filepath.Join(root, "new")); err != nil {
@@ -238,7 +238,7 @@ func TestWarmTogether(t *testing.T) {
 				attackerAt + " " + attackerArg + " 'hold a port' || echo mine")
 			for range 5 {
 				res, err := r.Run(context.Background(), s)
-				if err != nil || text(res) != "1 2\n2\ngot through: [hold a port]\nmine" {
+				if err != nil || printed(res) != "1 2\n2\ngot through: [hold a port]\nmine" {
 					t.Errorf("%v %s", err, res.Output)
 				}
 			}
@@ -261,7 +261,7 @@ func TestWarmDead(t *testing.T) {
 	<-dead
 	w.spec.Argv = sh("echo alive")
 	res, err := r.Run(context.Background(), w.spec)
-	if err != nil || text(res) != "alive" {
+	if err != nil || printed(res) != "alive" {
 		t.Fatalf("%v %s", err, res.Output)
 	}
 }

@@ -413,7 +413,7 @@ func TestOpenExecutorKeepsItsPromises(t *testing.T) {
 			d.stop = func(err error) { cancel(err) }
 			var got, again Outcome
 			engine := local.New(local.Options{DB: d.y.db, Registry: d.y.reg, Version: "test"})
-			if err := engine.Run(ctx, testRun, agency.Fence{}, d.program(&got), local.Hooks{Quiet: d.quiet}); err != nil {
+			if err := engine.Run(ctx, testRun, d.program(&got), flow.Hooks{Quiet: d.quiet}); err != nil {
 				t.Fatal(errors.Join(err, context.Cause(ctx)))
 			}
 			if diff := cmp.Diff(d.want, got, cmpopts.EquateEmpty(), cmpopts.SortSlices(func(a, b agency.ContractID) bool { return a < b })); diff != "" {

@@ -102,7 +102,7 @@ func (y *openYard) program(o Options, out *Outcome) func(flow.Ctx) error {
 func (y *openYard) start(ctx context.Context, o Options, out *Outcome) chan error {
 	done := make(chan error, 1)
 	go func() {
-		done <- local.New(local.Options{DB: y.db, Registry: y.reg, Version: "test"}).Run(ctx, testRun, agency.Fence{}, y.program(o, out), local.Hooks{})
+		done <- local.New(local.Options{DB: y.db, Registry: y.reg, Version: "test"}).Run(ctx, testRun, y.program(o, out), flow.Hooks{})
 	}()
 	return done
 }

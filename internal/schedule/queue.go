@@ -3,7 +3,7 @@
 // how they end and goes on (Run).
 //
 // Scheduling is dataflow: there are no batches. It does not know what a
-// contract's work is (package mode), and no lease or message decides about
+// contract's work is (package contractrun), and no lease or message decides about
 // admission.
 package schedule
 
@@ -58,7 +58,7 @@ type node struct {
 // Queue decides which contract gets a slot: one starts the moment that its
 // dependencies are complete, nothing that runs overlaps it and a slot is free;
 // the highest priority first, then the longest remaining path, then the plan's
-// order (DESIGN 5). The caller tells it what happened.
+// order (docs/design.md, Contracts). The caller tells it what happened.
 //
 // A step costs the logarithm of the ready contracts: what may not run beside
 // another is looked at again only when that one has ended.

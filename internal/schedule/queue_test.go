@@ -53,7 +53,7 @@ type model struct {
 
 func (m *model) next() (out []Start) {
 	busy := func() int { return len(m.admitted) - len(m.parked) }
-	order := agency.Ready(m.asPending(m.back))
+	order := startable(m.asPending(m.back))
 	for _, id := range order {
 		if slices.Contains(m.back, id) && busy() < m.limits.Parallel {
 			out = append(out, Start{id, true})
@@ -70,7 +70,7 @@ func (m *model) next() (out []Start) {
 			m.parked, m.widening = without(m.parked, id), without(m.widening, id)
 		}
 	}
-	for _, id := range agency.Ready(m.plan) {
+	for _, id := range startable(m.plan) {
 		c := &m.plan[slices.IndexFunc(m.plan, func(c agency.Contract) bool { return c.ID == id })]
 		if busy() >= m.limits.Parallel {
 			break

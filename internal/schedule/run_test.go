@@ -54,7 +54,7 @@ func newYard(t *testing.T, plan []agency.Contract) *yard {
 
 // Signal is the host's part.
 func (y *yard) Signal(ctx context.Context, run agency.RunID, name, id string, payload []byte) error {
-	return y.db.Write(ctx, func(tx *store.Tx) error { return local.Send(tx, run, name, id, payload) })
+	return local.New(local.Options{DB: y.db}).Signal(ctx, run, name, id, payload)
 }
 
 // run carries a plan out; Fulfil waits for the test.
@@ -67,10 +67,10 @@ func (y *yard) run(ctx context.Context, plan []agency.Contract, o Options) (out 
 		Failed: func(flow.Ctx, Failure) ([]agency.Contract, error) { return nil, nil },
 	}
 	engine := local.New(local.Options{DB: y.db, Registry: y.reg, Version: "test"})
-	err = engine.Run(ctx, testRun, agency.Fence{}, func(c flow.Ctx) (err error) {
+	err = engine.Run(ctx, testRun, func(c flow.Ctx) (err error) {
 		out, err = Run(c, plan, o, work)
 		return err
-	}, local.Hooks{})
+	}, flow.Hooks{})
 	return out, err
 }
 
@@ -198,11 +198,11 @@ func TestSlotsOfThoseWhoWait(t *testing.T) {
 		y.ending["other"] <- true
 		y.ending["late"] <- true
 	}()
-	err := engine.Run(t.Context(), testRun, agency.Fence{}, func(c flow.Ctx) error {
+	err := engine.Run(t.Context(), testRun, func(c flow.Ctx) error {
 		order = nil
 		_, err := Run(c, plan, Options{Run: testRun, Limits: Limits{Parallel: 1}, MaxWaiting: 2}, work)
 		return err
-	}, local.Hooks{})
+	}, flow.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,19 +3,22 @@
 // nothing, and hands the rest to small interfaces.
 //
 // It decides nothing about runs and keeps no state but the count of requests
-// in flight. It listens on a unix socket that belongs to one user.
+// in flight. It listens on a unix socket that belongs to one user, and answers
+// those of this user's processes that know the token of the host's start.
 package serve
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
-	"mime"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +65,8 @@ type Options struct {
 	Work  Worker
 	Steer Steerer
 	Keep  Keeper
+	// Token is what every request must carry; without one all are refused.
+	Token api.Token
 	// Connections, where set, is told how many clients are connected whenever
 	// that changes.
 	Connections func(int)
@@ -72,12 +77,13 @@ type Options struct {
 }
 
 // MaxBody bounds the body of a request in bytes.
-const MaxBody = 8 << 20
+const MaxBody = 24 << 20
 
 // Server is the handlers over one host.
 type Server struct {
-	o   Options
-	mux *http.ServeMux
+	o        Options
+	mux      *http.ServeMux
+	patterns []string // that are answered
 }
 
 // New makes a server; it does no I/O.
@@ -95,40 +101,55 @@ func New(o Options) *Server {
 
 // routes is the whole api. What only looks is GET; everything else is POST.
 func (s *Server) routes() {
-	s.mux.HandleFunc("GET /hello", answer(s, func(*http.Request) (api.Hello, error) { return s.o.Keep.Hello(), nil }))
-	s.mux.HandleFunc("POST /drain", answer(s, func(r *http.Request) (api.DrainDoc, error) { return s.o.Keep.Drain(r.Context()) }))
+	s.handle("GET /hello", answer(s, func(*http.Request) (api.Hello, error) { return s.o.Keep.Hello(), nil }))
+	s.handle("POST /drain", answer(s, func(r *http.Request) (api.DrainDoc, error) { return s.o.Keep.Drain(r.Context()) }))
 
-	s.mux.HandleFunc("POST /v1/hide", answer(s, s.hide))
+	s.handle("POST /v1/hide", answer(s, s.hide))
 
 	v := s.o.View
-	s.mux.HandleFunc("GET /v1/runs", answer(s, func(r *http.Request) ([]api.RunDoc, error) { return v.Runs(r.Context()) }))
-	s.mux.HandleFunc("GET /v1/disk", answer(s, func(r *http.Request) (map[agency.RunID]int64, error) { return v.DiskUse(r.Context()) }))
-	s.mux.HandleFunc("GET /v1/runs/{run}", look(s, v.Inspect))
-	s.mux.HandleFunc("GET /v1/runs/{run}/cost", look(s, v.Cost))
-	s.mux.HandleFunc("GET /v1/runs/{run}/diff", look(s, v.Diff))
-	s.mux.HandleFunc("GET /v1/runs/{run}/messages", look(s, v.Messages))
-	s.mux.HandleFunc("GET /v1/runs/{run}/gates", look(s, v.Gates))
-	s.mux.HandleFunc("GET /v1/runs/{run}/copy", look(s, s.o.Copy.Copy))
-	s.mux.HandleFunc("GET /v1/runs/{run}/transcript", answer(s, s.transcript))
-	s.mux.HandleFunc("GET /v1/events", s.events)
+	s.handle("GET /v1/runs", answer(s, func(r *http.Request) ([]api.RunDoc, error) { return v.Runs(r.Context()) }))
+	s.handle("GET /v1/disk", answer(s, func(r *http.Request) (map[agency.RunID]int64, error) { return v.DiskUse(r.Context()) }))
+	s.handle("GET /v1/runs/{run}", look(s, v.Inspect))
+	s.handle("GET /v1/runs/{run}/cost", look(s, v.Cost))
+	s.handle("GET /v1/runs/{run}/diff", look(s, v.Diff))
+	s.handle("GET /v1/runs/{run}/messages", look(s, v.Messages))
+	s.handle("GET /v1/runs/{run}/gates", look(s, v.Gates))
+	s.handle("GET /v1/runs/{run}/copy", look(s, s.o.Copy.Copy))
+	s.handle("GET /v1/runs/{run}/transcript", answer(s, s.transcript))
+	s.handle("GET /v1/events", s.events)
 
-	s.mux.HandleFunc("POST /v1/runs", answer(s, s.start))
-	s.mux.HandleFunc("POST /v1/runs/{run}/resume", change(s, s.o.Work.Resume))
-	s.mux.HandleFunc("POST /v1/runs/{run}/merge", change(s, s.o.Work.Merge))
-	s.mux.HandleFunc("POST /v1/runs/{run}/remove", change(s, s.remove))
-	s.mux.HandleFunc("POST /v1/runs/{run}/pause", change(s, s.o.Steer.Pause))
-	s.mux.HandleFunc("POST /v1/runs/{run}/cancel", change(s, s.o.Steer.Cancel))
-	s.mux.HandleFunc("POST /v1/runs/{run}/answer", change(s, s.o.Steer.Answer))
-	s.mux.HandleFunc("POST /v1/runs/{run}/say", change(s, s.o.Steer.Say))
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	s.handle("POST /v1/runs", answer(s, s.start))
+	s.handle("POST /v1/runs/{run}/resume", change(s, s.o.Work.Resume))
+	s.handle("POST /v1/runs/{run}/merge", change(s, s.o.Work.Merge))
+	s.handle("POST /v1/runs/{run}/remove", change(s, s.remove))
+	s.handle("POST /v1/runs/{run}/pause", change(s, s.o.Steer.Pause))
+	s.handle("POST /v1/runs/{run}/cancel", change(s, s.o.Steer.Cancel))
+	s.handle("POST /v1/runs/{run}/answer", change(s, s.o.Steer.Answer))
+	s.handle("POST /v1/runs/{run}/say", change(s, s.o.Steer.Say))
+	s.handle("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, agency.Errorf(agency.KindNotFound, "%s %s is not known to this version", r.Method, r.URL.Path))
 	})
 }
 
+func (s *Server) handle(pattern string, h http.HandlerFunc) {
+	s.patterns = append(s.patterns, pattern)
+	s.mux.HandleFunc(pattern, h)
+}
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := api.Admit(r, api.HostName); err != nil {
+		s.fail(w, err)
+		return
+	}
+	if !s.knows(r) { // before anything is looked at or counted: no route can forget it
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		s.failAs(w, http.StatusUnauthorized, api.Denied(os.Getpid()))
+		return
+	}
+	proved(r)
 	defer s.o.Keep.Begin()()
-	if err := admit(r); err != nil {
+	if err := speaks(r); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -136,20 +157,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// admit refuses what no client of ours sends: a browser's request, another host
-// name, a body that is not JSON, another version of the wire.
-func admit(r *http.Request) error {
-	if r.Host != api.HostName {
-		return agency.Errorf(agency.KindDenied, "host %q: this is not who answers here", r.Host)
-	}
-	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
-		return agency.Errorf(agency.KindDenied, "a page of a browser may not speak to the host")
-	}
-	if r.Method == http.MethodPost {
-		if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-			return agency.Errorf(agency.KindInvalid, "content type %q: want application/json", r.Header.Get("Content-Type"))
-		}
-	}
+// knows tells whether a request carries the token, in a time that does not
+// depend on how much of it is right.
+func (s *Server) knows(r *http.Request) bool {
+	said, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return ok && s.o.Token != "" && subtle.ConstantTimeCompare([]byte(said), []byte(s.o.Token)) == 1
+}
+
+// speaks refuses another version of the wire.
+func speaks(r *http.Request) error {
 	if r.URL.Path == "/hello" || r.URL.Path == "/drain" {
 		return nil
 	}
@@ -163,13 +179,12 @@ func admit(r *http.Request) error {
 // Serve answers connections of l until ctx ends, then lets requests in flight
 // end for a second and returns. Connections of other users are refused.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	waiting := &unproved{}
 	hs := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 8 << 10, // ours are below one
+		ConnContext: waiting.accepted, ConnState: counter(waiting, s.o.Connections),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
-	}
-	if s.o.Connections != nil {
-		hs.ConnState = counter(s.o.Connections)
 	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -192,10 +207,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // counter counts open connections; clients keep theirs while they live. It
 // tells in the order in which it counts: a count told late would stay.
-func counter(tell func(int)) func(net.Conn, http.ConnState) {
+func counter(waiting *unproved, tell func(int)) func(net.Conn, http.ConnState) {
 	var mu sync.Mutex
 	open := 0
-	return func(_ net.Conn, state http.ConnState) {
+	return func(c net.Conn, state http.ConnState) {
+		if state == http.StateClosed || state == http.StateHijacked {
+			waiting.drop(c)
+		}
+		if tell == nil {
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		switch state {
@@ -308,12 +329,15 @@ func answer[T any](s *Server, fn func(*http.Request) (T, error)) http.HandlerFun
 }
 
 func (s *Server) fail(w http.ResponseWriter, err error) {
-	kind := agency.KindOf(err)
-	if kind == agency.KindInternal {
+	s.failAs(w, api.StatusOf(agency.KindOf(err)), err)
+}
+
+func (s *Server) failAs(w http.ResponseWriter, status int, err error) {
+	if agency.KindOf(err) == agency.KindInternal {
 		s.o.Log.Error("request", "error", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(api.StatusOf(kind))
+	w.WriteHeader(status)
 	s.write(w, api.EncodeFault(err))
 }
 

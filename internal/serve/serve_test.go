@@ -160,8 +160,11 @@ func (h *house) Begin() func() {
 	}
 }
 
+// token is that of every server here.
+const token = api.Token("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
+
 func (h *house) server(write time.Duration) *Server {
-	return New(Options{View: h, Copy: h, Work: h, Steer: h, Keep: h, WriteTimeout: write})
+	return New(Options{View: h, Copy: h, Work: h, Steer: h, Keep: h, WriteTimeout: write, Token: token})
 }
 
 // open serves h on a socket of its own and gives a client for it.
@@ -180,7 +183,11 @@ func open(t *testing.T, h *house) *api.Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- h.server(200*time.Millisecond).Serve(ctx, l) }()
-	c := api.Dial(path)
+	file := filepath.Join(dir, "host.token")
+	if err := token.Write(file); err != nil {
+		t.Fatal(err)
+	}
+	c := api.Dial(path, file)
 	t.Cleanup(func() {
 		c.Close()
 		cancel()
@@ -233,7 +240,7 @@ func TestErrorsKeepKindTextAndMend(t *testing.T) {
 }
 
 func TestNoHostIsUnreachable(t *testing.T) {
-	c := api.Dial(filepath.Join(t.TempDir(), "none.sock"))
+	c := api.Dial(filepath.Join(t.TempDir(), "none.sock"), "none")
 	defer c.Close()
 	_, err := c.Hello(t.Context())
 	if !api.Unreachable(err) || agency.KindOf(err) != agency.KindTransient {
@@ -291,7 +298,7 @@ func TestStuckReaderHoldsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = stuck.Close() }()
-	_, _ = fmt.Fprintf(stuck, "GET /v1/events?run=run-1 HTTP/1.1\r\nHost: agency\r\nConnection: close\r\nAgency-Wire: %d\r\n\r\n", api.Wire)
+	_, _ = fmt.Fprintf(stuck, "GET /v1/events?run=run-1 HTTP/1.1\r\nHost: agency\r\nConnection: close\r\nAgency-Wire: %d\r\nAuthorization: Bearer %s\r\n\r\n", api.Wire, string(token))
 	if _, err := io.ReadFull(stuck, make([]byte, 1)); err != nil { // its request has begun
 		t.Fatal(err)
 	}
@@ -337,6 +344,7 @@ func TestRefusals(t *testing.T) {
 		{"form", "POST", "/v1/runs/run-1/cancel", "{}", map[string]string{"Content-Type": "text/plain"}, 400, "application/json"},
 		{"get cancels", "GET", "/v1/runs/run-1/cancel", "", nil, 404, "not known"},
 		{"get starts", "GET", "/drain", "", nil, 404, "not known"},
+		{"no token", "GET", "/hello", "", map[string]string{"Authorization": ""}, 401, "token"},
 		{"not json", "POST", "/v1/runs/run-1/cancel", "x", nil, 400, "body"},
 		{"two documents", "POST", "/v1/runs/run-1/cancel", "{}{}", nil, 400, "follows"},
 		{"unknown field", "POST", "/v1/runs/run-1/cancel", `{"x":1}`, nil, 400, "unknown field"},
@@ -351,6 +359,7 @@ func TestRefusals(t *testing.T) {
 			h := newHouse(1)
 			r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
 			r.Header.Set("Agency-Wire", wire)
+			r.Header.Set("Authorization", "Bearer "+string(token))
 			r.Header.Set("Content-Type", "application/json")
 			if strings.HasPrefix(tt.path, "/") {
 				r.Host = api.HostName
@@ -380,6 +389,7 @@ func TestGetChangesNothing(t *testing.T) {
 	for _, p := range []string{"", "/cost", "/diff", "/gates", "/messages", "/copy", "/transcript?session=s", "/resume", "/pause", "/cancel", "/answer", "/say", "/merge", "/remove"} {
 		r := httptest.NewRequest(http.MethodGet, "/v1/runs/run-1"+p, nil)
 		r.Header.Set("Agency-Wire", fmt.Sprint(api.Wire))
+		r.Header.Set("Authorization", "Bearer "+string(token))
 		r.Host = api.HostName
 		s.ServeHTTP(httptest.NewRecorder(), r)
 	}
@@ -395,7 +405,7 @@ func TestConnectionsAreToldInOrder(t *testing.T) {
 	var other sync.WaitGroup
 	var state func(net.Conn, http.ConnState)
 	closing := false
-	state = counter(func(n int) {
+	state = counter(&unproved{}, func(n int) {
 		if closing && n == 1 {
 			other.Go(func() { state(nil, http.StateClosed) })
 			for range 1000 {
@@ -479,6 +489,7 @@ func FuzzServe(f *testing.F) {
 			return
 		}
 		r.Header.Set("Agency-Wire", fmt.Sprint(api.Wire))
+		r.Header.Set("Authorization", "Bearer "+string(token))
 		r.Header.Set("Content-Type", "application/json")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -4,88 +4,87 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/registry"
-	"agency/internal/tool"
+	"agency/internal/store"
 )
 
-// besideOthers tells whether other contracts of the run may be at work on the
-// same files: those of a team say what they stand on.
-func (c *conversation) besideOthers() bool { return c.spec.Onto != "" && c.spec.Review == nil }
+// Edits are the files that a session changes beside others of its run.
+type Edits struct {
+	*Member
+	// Shared are the globs of files whose change by several contracts is no
+	// matter.
+	Shared []string
+	known  map[string]bool // to the board
+}
 
-// findEdits finds the files that a turn which left another tree has changed. A
-// tool that writes one file names it; what a command did is seen against where
-// the contract began.
-func (c *conversation) findEdits(ctx context.Context, d *done) error {
-	if !c.besideOthers() || d.tree == "" || d.tree == c.st.Tree {
-		return nil
+// Find finds the files that a turn which left another tree has changed. A tool
+// that writes one file names it; what a command did is seen against where the
+// contract began.
+func (e *Edits) Find(ctx context.Context, tools *Toolset, calls []Call) (edited []string, err error) {
+	if !e.besideOthers() {
+		return nil, nil
 	}
 	named := true
-	for _, k := range d.calls {
+	for _, k := range calls {
 		switch {
-		case k.res.Wrote != "":
-			d.edited = append(d.edited, k.res.Wrote)
-		case k.ran && !k.res.Refused && k.tool.Access == tool.Write && k.tool.Scope == tool.Workspace:
+		case k.Result.Wrote != "":
+			edited = append(edited, k.Result.Wrote)
+		case k.Writes():
 			named = false
 		}
 	}
 	if named {
-		return nil
+		return edited, nil
 	}
-	changed, err := c.desk.History.Changed(ctx)
+	changed, err := tools.changed(ctx)
 	if agency.KindOf(err) == agency.KindInvalid { // the model is told what is wrong with the files
-		return nil
+		return edited, nil
 	}
-	for _, line := range changed {
-		_, file, _ := strings.Cut(line, " ")
-		d.edited = append(d.edited, file)
-	}
-	return err
+	return append(edited, changed...), err
 }
 
-// noteEdits tells the board what the turn that this commit settles has changed
-// for the first time: others may have changed the same, or have declared it.
-func (w *draft) noteEdits(d *done) error {
-	if d == nil || len(d.edited) == 0 {
-		return nil
+// Note tells the board which files a settled turn has changed for the first
+// time: others may have changed the same, or have declared it. What it returns
+// is for Noted, after the commit.
+func (e *Edits) Note(tx *store.Tx, turn int, edited []string) (files []string, err error) {
+	if len(edited) == 0 {
+		return nil, nil
 	}
-	c := w.c
-	files := slices.DeleteFunc(agency.Unshared(d.edited, c.setup.Shared), func(f string) bool { return c.edited[f] })
+	files = slices.DeleteFunc(agency.Unshared(edited, e.Shared), func(f string) bool { return e.known[f] })
 	if len(files) == 0 {
-		return nil
+		return nil, nil
 	}
 	slices.Sort(files)
 	files = slices.Compact(files)
-	contract, err := registry.Contract(w.tx, c.spec.Run, c.spec.Contract)
+	contract, err := registry.Contract(tx, e.Spec.Run, e.Spec.Contract)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	run, err := registry.Run(w.tx, c.spec.Run)
+	run, err := registry.Run(tx, e.Spec.Run)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	stray, err := w.stray(contract, files)
+	stray, err := e.stray(tx, contract, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.edited = files
-	return board.NoteEdits(w.tx, board.Edits{
-		Run: c.spec.Run, Agent: c.spec.Agent, Contract: c.spec.Contract, Turn: fmt.Sprintf("%s/turn-%d", c.id, w.st.Turn),
-		Base: c.spec.Onto, First: c.spec.Onto == run.Base, Files: files, Parts: agency.Parts(contract, files), Stray: stray,
+	return files, board.NoteEdits(tx, board.Edits{
+		Run: e.Spec.Run, Agent: e.Spec.Agent, Contract: e.Spec.Contract, Turn: fmt.Sprintf("%s/turn-%d", e.Spec.ID(), turn),
+		Base: e.Spec.Onto, First: e.Spec.Onto == run.Base, Files: files, Parts: agency.Parts(contract, files), Stray: stray,
 	})
 }
 
 // stray are the files that the contract does not declare, each with an agent at
 // work whose contract does.
-func (w *draft) stray(contract agency.Contract, files []string) (out []board.Stray, err error) {
-	undeclared := agency.Undeclared(contract, files, w.c.setup.Shared)
+func (e *Edits) stray(tx *store.Tx, contract agency.Contract, files []string) (out []board.Stray, err error) {
+	undeclared := agency.Undeclared(contract, files, e.Shared)
 	if len(undeclared) == 0 {
 		return nil, nil
 	}
-	live, err := board.Live(w.tx, contract.RunID)
+	live, err := board.Live(tx, contract.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func (w *draft) stray(contract agency.Contract, files []string) (out []board.Str
 		if a.Contract == contract.ID || a.Contract == "" {
 			continue
 		}
-		other, err := registry.Contract(w.tx, contract.RunID, a.Contract)
+		other, err := registry.Contract(tx, contract.RunID, a.Contract)
 		if agency.KindOf(err) == agency.KindNotFound {
 			continue
 		}
@@ -113,13 +112,12 @@ func (w *draft) stray(contract agency.Contract, files []string) (out []board.Str
 	return out, nil
 }
 
-// knowEdits remembers what a commit has made known, so that a file is told of
-// once.
-func (c *conversation) knowEdits(files []string) {
-	if len(files) > 0 && c.edited == nil {
-		c.edited = map[string]bool{}
+// Noted remembers what a commit has made known, so that a file is told of once.
+func (e *Edits) Noted(files []string) {
+	if len(files) > 0 && e.known == nil {
+		e.known = map[string]bool{}
 	}
 	for _, f := range files {
-		c.edited[f] = true
+		e.known[f] = true
 	}
 }

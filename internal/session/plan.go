@@ -6,58 +6,60 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 	"agency/internal/tool"
+	"agency/internal/tool/team"
 )
 
-// maxReturns is how often a faulty plan goes back to its author (DESIGN 5).
+// maxReturns is how often a faulty plan goes back to its author (docs/design.md, Contracts).
 const maxReturns = 2
 
-// notes keeps the contracts that the turn's calls drafted, in their order.
-func (c *conversation) notes(d *done) {
-	for i := range d.calls {
-		k := &d.calls[i]
-		draft, ok := k.res.Effect.(tool.Draft)
-		if !k.ran || !ok {
+// drafted keeps the contracts that the turn's calls drafted, in their order.
+func (t *Effects) drafted() {
+	for i := range t.Calls {
+		k := &t.Calls[i]
+		draft, ok := k.Result.Effect.(tool.Draft)
+		if !k.Ran || !ok {
 			continue
 		}
-		if i := c.returnedAs(d, draft.Contract.ID); i >= 0 {
-			d.st.Drafts = slices.Clone(d.st.Drafts)
-			d.st.Drafts[i] = draft.Contract
-			d.st.Drafts = agency.Ordered(d.st.Drafts)
-			k.res.Text = fmt.Sprintf("contract %s is noted anew, in place of what came back", draft.Contract.ID)
+		if i := t.returnedAs(draft.Contract.ID); i >= 0 {
+			t.Notes.Drafts = slices.Clone(t.Notes.Drafts)
+			t.Notes.Drafts[i] = draft.Contract
+			t.Notes.Drafts = agency.Ordered(t.Notes.Drafts)
+			k.Result.Text = fmt.Sprintf("contract %s is noted anew, in place of what came back", draft.Contract.ID)
 			continue
 		}
-		if c.taken(d, draft.Contract.ID) {
-			k.res = tool.Refusal("the id %q is taken by a contract of this run", clip(string(draft.Contract.ID), 80))
+		if t.taken(draft.Contract.ID) {
+			k.Result = tool.Refusal("the id %q is taken by a contract of this run", text.Head(string(draft.Contract.ID), 80))
 			continue
 		}
-		if c.spec.Leads {
-			k.res.Text = fmt.Sprintf("contract %s is noted; spawn_agent starts it now, submit_plan with the rest", draft.Contract.ID)
+		if t.Spec.Leads {
+			k.Result.Text = fmt.Sprintf("contract %s is noted; spawn_agent starts it now, submit_plan with the rest", draft.Contract.ID)
 		}
-		d.st.Drafts = agency.Ordered(append(slices.Clone(d.st.Drafts), draft.Contract))
+		t.Notes.Drafts = agency.Ordered(append(slices.Clone(t.Notes.Drafts), draft.Contract))
 	}
 }
 
 // returnedAs is the place of the noted contract of this id that came back with
 // a faulty plan and is written anew; -1 where there is none.
-func (c *conversation) returnedAs(d *done, id agency.ContractID) int {
-	if d.st.Returns == 0 {
+func (t *Effects) returnedAs(id agency.ContractID) int {
+	if t.Notes.Returns == 0 {
 		return -1
 	}
-	return slices.IndexFunc(d.st.Drafts, func(o agency.Contract) bool { return strings.EqualFold(string(o.ID), string(id)) })
+	return slices.IndexFunc(t.Notes.Drafts, func(o agency.Contract) bool { return strings.EqualFold(string(o.ID), string(id)) })
 }
 
 // taken tells whether an id is that of a noted contract or, where contracts are
 // started one by one, of one that the run has.
-func (c *conversation) taken(d *done, id agency.ContractID) bool {
+func (t *Effects) taken(id agency.ContractID) bool {
 	same := func(o agency.ContractID) bool { return strings.EqualFold(string(o), string(id)) }
-	for _, o := range d.st.Drafts {
+	for _, o := range t.Notes.Drafts {
 		if same(o.ID) {
 			return true
 		}
 	}
-	for o := range c.setup.Rules.Taken {
-		if c.spec.Leads && same(o) {
+	for o := range t.Rules.Taken {
+		if t.Spec.Leads && same(o) {
 			return true
 		}
 	}
@@ -67,39 +69,39 @@ func (c *conversation) taken(d *done, id agency.ContractID) bool {
 // submit judges a plan. A faulty one goes back with every fault at once, at
 // most twice; then it ends the session with its faults. What a leader noted one
 // by one stays noted: whoever mends one contract must not lose the others.
-func (c *conversation) submit(d *done, k *call, plan agency.Plan) {
-	kept := len(plan.Contracts) == 0 && c.spec.MaxContracts != 1
+func (t *Effects) submit(k *Call, plan agency.Plan) {
+	kept := len(plan.Contracts) == 0 && t.Spec.MaxContracts != 1
 	if len(plan.Contracts) == 0 {
-		plan.Contracts = d.st.Drafts
+		plan.Contracts = t.Notes.Drafts
 	}
 	plan.Contracts = agency.Ordered(plan.Contracts)
-	rules := c.setup.Rules
-	if c.spec.Leads {
-		rules = c.building(d.known, nil, "")
+	rules := t.Rules
+	if t.Spec.Leads {
+		rules = t.building(t.known, nil, "")
 	}
 	var faults []agency.PlanFault
-	if len(plan.Contracts) > 0 || len(d.known) == 0 { // all that there is to do may have been started
-		faults = c.planFaults(plan.Contracts, rules)
+	if len(plan.Contracts) > 0 || len(t.known) == 0 { // all that there is to do may have been started
+		faults = t.planFaults(plan.Contracts, rules)
 	}
-	if len(faults) > 0 && d.st.Returns < maxReturns {
-		d.st.Returns++
+	if len(faults) > 0 && t.Notes.Returns < maxReturns {
+		t.Notes.Returns++
 		if !kept {
-			d.st.Drafts = nil
+			t.Notes.Drafts = nil
 		}
-		k.res = tool.Refusal("%s", c.returned(faults, kept, maxReturns-d.st.Returns))
+		k.Result = tool.Refusal("%s", t.returned(faults, kept, maxReturns-t.Notes.Returns))
 		return
 	}
-	d.end = &Outcome{Kind: Planned, Plan: plan.Contracts, Faults: faults, Tree: d.tree}
+	t.End = &Outcome{Kind: Planned, Plan: plan.Contracts, Faults: faults, Tree: t.Tree}
 	if plan.RetryBudgetMultiplier > 1 {
-		d.end.Multiplier = plan.RetryBudgetMultiplier
+		t.End.Multiplier = plan.RetryBudgetMultiplier
 	}
 }
 
-func (c *conversation) returned(faults []agency.PlanFault, kept bool, left int) string {
+func (t *Effects) returned(faults []agency.PlanFault, kept bool, left int) string {
 	var b strings.Builder
 	b.WriteString("the plan is not accepted. Its faults, all of them:\n" + listed(faults))
 	switch {
-	case kept && c.spec.Leads:
+	case kept && t.Spec.Leads:
 		b.WriteString("All contracts stay noted. Mend the faulty ones by update_subcontract, or note them again under their ids, and submit_plan without a plan; " +
 			"or submit the whole plan, mended, which replaces what is noted.")
 	case kept:
@@ -123,14 +125,14 @@ func listed(faults []agency.PlanFault) string {
 
 // planFaults is everything that is wrong with a plan, by the rules of agency
 // and of this run.
-func (c *conversation) planFaults(contracts []agency.Contract, rules agency.PlanRules) []agency.PlanFault {
+func (t *Effects) planFaults(contracts []agency.Contract, rules agency.PlanRules) []agency.PlanFault {
 	faults := agency.ValidatePlan(contracts, rules)
-	if most := c.spec.MaxContracts; most > 0 && len(contracts) > most {
+	if most := t.Spec.MaxContracts; most > 0 && len(contracts) > most {
 		faults = append(faults, agency.PlanFault{What: fmt.Sprintf("the plan has %d contracts, the most is %d", len(contracts), most)})
 	}
 	for _, one := range contracts {
-		faults = append(faults, tool.DraftFaults(one)...)
-		if strings.EqualFold(string(one.ID), string(c.spec.Contract)) {
+		faults = append(faults, team.DraftFaults(one)...)
+		if strings.EqualFold(string(one.ID), string(t.Spec.Contract)) {
 			faults = append(faults, agency.PlanFault{Contract: one.ID, What: "the id is taken by the contract of this plan itself"})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"strings"
 
 	"agency/internal/agency"
 
@@ -53,22 +52,21 @@ func (tx *Tx) PutBlob(b []byte) (agency.Hash, error) {
 	}
 	hash := HashOf(b)
 	var one int
-	switch err := tx.QueryRow("SELECT 1 FROM store_blob WHERE hash = ?", hash).Scan(&one); {
+	switch err := tx.QueryRow(hasBlob, hash).Scan(&one); {
 	case err == nil:
 		return hash, nil
 	case !errors.Is(err, sql.ErrNoRows):
 		return "", err
 	}
 	codec, data := codecPlain, b
-	if packed := tx.batch.db.zip.enc.EncodeAll(b, nil); len(packed) < len(b) {
+	if packed := tx.batch.w.db.zip.enc.EncodeAll(b, nil); len(packed) < len(b) {
 		codec, data = codecZstd, packed
 	}
 	if data == nil {
 		data = []byte{} // a nil slice would be NULL
 	}
-	// Straight to the session: redacting compressed bytes would destroy them.
-	_, err := tx.batch.db.writer.exec(
-		"INSERT INTO store_blob (hash, size, codec, data) VALUES (?, ?, ?, ?)", string(hash), len(b), codec, data)
+	// Straight to the conn: redacting compressed bytes would destroy them.
+	_, err := tx.batch.w.conn.exec(insertBlob, string(hash), len(b), codec, data)
 	return hash, tx.note(err)
 }
 
@@ -76,11 +74,10 @@ func (tx *Tx) PutBlob(b []byte) (agency.Hash, error) {
 // there were. A closure that stores a blob stores the row that names it too,
 // so what is under way elsewhere is safe: it comes wholly before or after.
 func (tx *Tx) SweepBlobs() (int64, error) {
-	if len(tx.batch.db.named) == 0 {
+	if len(tx.batch.w.db.named) == 0 {
 		return 0, nil
 	}
-	res, err := tx.Exec("WITH named (hash) AS (" + strings.Join(tx.batch.db.named, " UNION ") + `)
-		DELETE FROM store_blob WHERE hash NOT IN (SELECT hash FROM named WHERE hash IS NOT NULL)`)
+	res, err := tx.Exec(deleteUnnamed(tx.batch.w.db.named))
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +85,7 @@ func (tx *Tx) SweepBlobs() (int64, error) {
 }
 
 // Blob reads a blob; KindNotFound when there is none of this hash.
-func (tx *Tx) Blob(h agency.Hash) ([]byte, error) { return tx.batch.db.readBlob(tx, h) }
+func (tx *Tx) Blob(h agency.Hash) ([]byte, error) { return tx.batch.w.db.readBlob(tx, h) }
 
 // Blob reads a blob; KindNotFound when there is none of this hash.
 func (s *Snapshot) Blob(h agency.Hash) ([]byte, error) { return s.db.readBlob(s, h) }
@@ -105,7 +102,7 @@ func (db *DB) Blob(ctx context.Context, h agency.Hash) (b []byte, err error) {
 func (db *DB) readBlob(q Querier, h agency.Hash) ([]byte, error) {
 	var codec int
 	var data []byte
-	err := q.QueryRow("SELECT codec, data FROM store_blob WHERE hash = ?", h).Scan(&codec, &data)
+	err := q.QueryRow(selectBlob, h).Scan(&codec, &data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, agency.Errorf(agency.KindNotFound, "blob %s is not in the store", h)
 	}

@@ -11,83 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
-
-// Options say what to open.
-type Options struct {
-	// Path is the database file. Its folder must exist; the file is created
-	// with mode 0600.
-	Path string
-	// Sets are the owners' migrations, in order of dependency.
-	Sets []Set
-	// Now is the wall clock; default time.Now.
-	Now func() time.Time
-	// Mono is the host's monotonic clock, which stands still while the machine
-	// sleeps; default the time since Open.
-	Mono func() time.Duration
-	// ReadOnly opens for looking: nothing is created or migrated.
-	ReadOnly bool
-	// Redact is applied to every string and byte slice that is bound and to
-	// every blob; nil changes nothing. It must be pure and idempotent.
-	Redact func([]byte) []byte
-	// Reserve is how many bytes of disk are kept back for writes that are
-	// Needed; 0 keeps none.
-	Reserve int64
-	// LongLog takes 17 MB of disk for a write-ahead log that commits overwrite
-	// from the first on, and checkpoints seldom: for a store that is written for
-	// long. It costs some milliseconds once.
-	LongLog bool
-
-	seams seams
-}
-
-// seams are what tests replace. The planted faults show that the suite sees
-// them.
-type seams struct {
-	fsType   func(dir string) (name string, network bool, err error)
-	version  string // reported SQLite version
-	maxPages int    // size limit of the file, as a small disk would set
-	noGather bool
-	ackEarly bool // planted: acknowledge before the commit
-	noFence  bool // planted: no check of the epoch
-}
-
-// DB is an open store. Its methods may be called by any goroutine.
-type DB struct {
-	path     string
-	readOnly bool
-	now      func() time.Time
-	mono     func() time.Duration
-	redact   atomic.Pointer[func([]byte) []byte]
-	zip      zipper
-	reserve  *reserve // nil: none is kept
-	named    []string // queries of the blobs that rows name
-	readers  *readers
-	topics   topics
-
-	gate     sync.RWMutex // closed, and sending on requests
-	closed   bool
-	requests chan *request
-	drained  chan struct{}
-	shut     sync.Once
-	shutErr  error
-
-	// The writer's own.
-	writerDB                    *sql.DB
-	writer                      *session
-	batch                       *batch
-	rhythm                      rhythm
-	memory                      memory
-	longLog                     bool
-	noGather, ackEarly, noFence bool
-}
 
 // minSQLite is the first version without the reset of a write-ahead log that
 // lost committed pages.
@@ -117,10 +46,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db := &DB{
 		path: o.Path, readOnly: o.ReadOnly, now: o.Now, mono: o.Mono, zip: zip,
-		topics:   topics{lists: map[any]any{}},
-		memory:   memory{values: map[any]any{}},
-		requests: make(chan *request, maxBatch), drained: make(chan struct{}),
-		longLog: o.LongLog, noGather: o.seams.noGather, ackEarly: o.seams.ackEarly, noFence: o.seams.noFence,
+		topics: topics{lists: map[any]any{}},
 	}
 	if db.now == nil {
 		db.now = time.Now
@@ -130,7 +56,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		db.mono = func() time.Duration { return time.Since(begun) }
 	}
 	for _, s := range o.Sets {
-		db.named = append(db.named, s.Blobs...)
+		db.named, db.hooks = append(db.named, s.Blobs...), append(db.hooks, s.Hooks...)
 	}
 	db.SetRedact(o.Redact)
 	if err := db.open(ctx, o); err != nil {
@@ -141,12 +67,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 
 // open leaves half-opened parts to Close.
 func (db *DB) open(ctx context.Context, o Options) error {
-	begun := false
-	defer func() {
-		if !begun {
-			close(db.drained)
-		}
-	}()
 	unclean := fileSize(o.Path+"-wal") > 0
 	if o.ReadOnly {
 		return db.openReadOnly(ctx, o)
@@ -159,42 +79,32 @@ func (db *DB) open(ctx context.Context, o Options) error {
 	if err := createFile(o.Path); err != nil {
 		return err
 	}
-	if db.writerDB, err = sql.Open("sqlite", dsn(o.Path, false, o.seams.maxPages)); err != nil {
+	if pool, err = sql.Open("sqlite", dsn(o.Path, false, o.seams.maxPages)); err != nil {
 		return err
 	}
-	db.writerDB.SetMaxOpenConns(1)
+	pool.SetMaxOpenConns(1)
+	db.writer = newWriter(db, pool, o)
 	// Before the tables, of which there are many by now: on a small disk they
 	// would leave too little to keep anything back.
 	db.reserve = newReserve(o.Path, o.Reserve)
 	db.reserve.refill(db.mono())
-	if err := db.prepareFile(ctx, o, unclean); err != nil {
+	if err := prepareFile(ctx, pool, o, unclean); err != nil {
 		return err
 	}
-	if db.writer, err = newSession(ctx, db.writerDB, o.Path); err != nil {
-		return err
-	}
-	if db.longLog {
-		if _, err := db.pragma("wal_autocheckpoint(" + strconv.Itoa(logPages) + ")"); err != nil {
-			return err
-		}
-		db.lengthenLog()
-	}
-	begun = true
-	go db.writeLoop()
-	return nil
+	return db.writer.start(ctx)
 }
 
 // prepareFile checks what is there and brings it up to date.
-func (db *DB) prepareFile(ctx context.Context, o Options, unclean bool) error {
-	if err := checkVersion(ctx, db.writerDB, o.seams.version); err != nil {
+func prepareFile(ctx context.Context, db *sql.DB, o Options, unclean bool) error {
+	if err := checkVersion(ctx, db, o.seams.version); err != nil {
 		return err
 	}
 	if unclean && fileSize(o.Path) <= quickCheckMax {
-		if err := integrity(ctx, db.writerDB, o.Path, "PRAGMA quick_check(10)"); err != nil {
+		if err := integrity(ctx, db, o.Path, checkQuickly); err != nil {
 			return err
 		}
 	}
-	found, err := readSchema(ctx, db.writerDB)
+	found, err := readSchema(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -203,7 +113,7 @@ func (db *DB) prepareFile(ctx context.Context, o Options, unclean bool) error {
 	if err != nil {
 		return err
 	}
-	return migrate(ctx, db.writerDB, todo)
+	return migrate(ctx, db, todo)
 }
 
 // openReadOnly opens for looking. Where the disk is full, or may not be
@@ -330,7 +240,7 @@ func dsn(path string, readOnly bool, maxPages int) string {
 
 func checkVersion(ctx context.Context, db *sql.DB, reported string) error {
 	if reported == "" {
-		if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&reported); err != nil {
+		if err := db.QueryRowContext(ctx, selectVersion).Scan(&reported); err != nil {
 			return err
 		}
 	}
@@ -387,11 +297,11 @@ func integrity(ctx context.Context, db *sql.DB, path, pragma string) error {
 // Check looks through the whole file, for doctor: SQLite's integrity_check
 // and foreign keys. It reads beside the writer.
 func (db *DB) Check(ctx context.Context) error {
-	if err := integrity(ctx, db.readers.db, db.path, "PRAGMA integrity_check(20)"); err != nil {
+	if err := integrity(ctx, db.readers.db, db.path, checkAll); err != nil {
 		return err
 	}
 	var table string
-	err := db.readers.db.QueryRowContext(ctx, `SELECT "table" FROM pragma_foreign_key_check LIMIT 1`).Scan(&table)
+	err := db.readers.db.QueryRowContext(ctx, selectBrokenKey).Scan(&table)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
@@ -399,64 +309,4 @@ func (db *DB) Check(ctx context.Context) error {
 		return explain(db.path, err)
 	}
 	return corrupt(db.path, "a row of "+table+" refers to a row that does not exist")
-}
-
-// Close ends the store after the writes and reads under way. It is
-// idempotent.
-func (db *DB) Close() error {
-	db.shut.Do(func() {
-		db.gate.Lock()
-		db.closed = true
-		close(db.requests)
-		db.gate.Unlock()
-		<-db.drained
-		var errs []error
-		if db.readers != nil { // first: the last connection to close must be one that may checkpoint
-			errs = append(errs, db.readers.close())
-		}
-		if db.writer != nil {
-			errs = append(errs, db.writer.close())
-		}
-		if db.writerDB != nil {
-			errs = append(errs, db.writerDB.Close())
-		}
-		db.zip.dec.Close()
-		errs = append(errs, db.zip.enc.Close())
-		db.shutErr = explain(db.path, errors.Join(errs...))
-	})
-	return db.shutErr
-}
-
-// Path is the database file.
-func (db *DB) Path() string { return db.path }
-
-// Mono is the monotonic clock that transactions carry.
-func (db *DB) Mono() time.Duration { return db.mono() }
-
-// SetRedact replaces the redaction for the transactions that begin later; nil
-// switches it off.
-func (db *DB) SetRedact(redact func([]byte) []byte) {
-	if redact == nil {
-		db.redact.Store(nil)
-		return
-	}
-	db.redact.Store(&redact)
-}
-
-// Redact applies the current redaction.
-func (db *DB) Redact(b []byte) []byte {
-	if f := db.redact.Load(); f != nil {
-		return (*f)(b)
-	}
-	return b
-}
-
-// RaiseEpoch takes the store for this host: writes fenced with an older epoch
-// are refused from now on, in this process and in others.
-func (db *DB) RaiseEpoch(ctx context.Context) (epoch int64, err error) {
-	err = db.Write(ctx, func(tx *Tx) error {
-		tx.batch.epochOK = false
-		return tx.QueryRow("UPDATE store_epoch SET epoch = epoch + 1 RETURNING epoch").Scan(&epoch)
-	})
-	return epoch, err
 }

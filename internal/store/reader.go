@@ -14,7 +14,7 @@ import (
 type Snapshot struct {
 	db   *DB
 	ctx  context.Context
-	s    *session
+	s    *conn
 	done bool
 }
 
@@ -83,20 +83,20 @@ func look(fn func(*Snapshot) error, s *Snapshot) (err error) {
 type readers struct {
 	db    *sql.DB
 	path  string
-	slots chan *session // nil: may be opened
+	slots chan *conn // nil: may be opened
 	over  chan struct{}
 }
 
 func newReaders(db *sql.DB, path string) *readers {
 	n := max(4, 2*runtime.GOMAXPROCS(0))
-	r := &readers{db: db, path: path, slots: make(chan *session, n), over: make(chan struct{})}
+	r := &readers{db: db, path: path, slots: make(chan *conn, n), over: make(chan struct{})}
 	for range n {
 		r.slots <- nil
 	}
 	return r
 }
 
-func (r *readers) take(ctx context.Context) (*session, error) {
+func (r *readers) take(ctx context.Context) (*conn, error) {
 	select {
 	case <-r.over:
 		return nil, ErrClosed
@@ -112,14 +112,14 @@ func (r *readers) take(ctx context.Context) (*session, error) {
 	case <-r.over:
 		return nil, ErrClosed
 	}
-	s, err := newSession(context.WithoutCancel(ctx), r.db, r.path)
+	s, err := newConn(context.WithoutCancel(ctx), r.db, r.path)
 	if err != nil {
 		r.slots <- nil
 	}
 	return s, err
 }
 
-func (r *readers) put(s *session) { r.slots <- s }
+func (r *readers) put(s *conn) { r.slots <- s }
 
 // close waits for the readers at work.
 func (r *readers) close() error {
@@ -131,4 +131,13 @@ func (r *readers) close() error {
 		}
 	}
 	return errors.Join(append(errs, r.db.Close())...)
+}
+
+// Get reads what f reads of a key, in a snapshot of its own.
+func Get[K, T any](ctx context.Context, db *DB, f func(Querier, K) (T, error), key K) (out T, err error) {
+	err = db.Read(ctx, func(s *Snapshot) error {
+		out, err = f(s, key)
+		return err
+	})
+	return out, err
 }

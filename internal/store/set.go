@@ -26,6 +26,8 @@ type Set struct {
 	// Blobs are queries of one column that give the hashes of all blobs that
 	// the set's rows name. What no set names is swept.
 	Blobs []string
+	// Hooks run in the transactions in which other owners tell of facts.
+	Hooks []Hook
 }
 
 //go:embed migrations/*.sql
@@ -78,7 +80,7 @@ type schema map[string]int64
 
 // readSchema looks which sets the file has and how far each has come.
 func readSchema(ctx context.Context, db *sql.DB) (schema, error) {
-	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'schema_*'`)
+	rows, err := db.QueryContext(ctx, selectSets)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +97,7 @@ func readSchema(ctx context.Context, db *sql.DB) (schema, error) {
 	}
 	for name := range found {
 		var v sql.NullInt64
-		q := `SELECT max(version_id) FROM "` + name + `" WHERE is_applied = 1`
-		if err := db.QueryRowContext(ctx, q).Scan(&v); err != nil {
+		if err := db.QueryRowContext(ctx, selectNewest(name)).Scan(&v); err != nil {
 			return nil, err
 		}
 		found[name] = v.Int64

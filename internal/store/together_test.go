@@ -118,7 +118,7 @@ func TestAFailedShareIsUndoneAtOnce(t *testing.T) {
 	wg.Go(func() { mustWrite(t, db, func(*Tx) error { close(busy); <-free; return nil }) })
 	<-busy
 	wg.Go(func() { _ = g.Write(context.Background(), "a") })
-	for len(db.requests) < 1 {
+	for len(db.writer.queue.requests) < 1 {
 		runtime.Gosched()
 	}
 	wg.Go(func() {
@@ -126,7 +126,7 @@ func TestAFailedShareIsUndoneAtOnce(t *testing.T) {
 			t.Errorf("a': %v", err)
 		}
 	})
-	for len(db.requests) < 2 {
+	for len(db.writer.queue.requests) < 2 {
 		runtime.Gosched()
 	}
 	close(free)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"sync"
 )
 
@@ -83,4 +84,29 @@ func (l *letters[T]) deliver(t *topics) {
 	for _, fn := range fns {
 		guard("subscriber of "+l.topic.Name, func() { fn(l.values) })
 	}
+}
+
+// Hook is what an owner of tables does when another owner tells of a fact: in
+// the transaction of the fact, so that both are durable or neither is.
+type Hook struct {
+	topic any
+	run   func(*Tx, any) error
+}
+
+// On makes a hook that runs in each transaction that tells of the topic.
+func On[T any](topic Topic[T], fn func(*Tx, T) error) Hook {
+	return Hook{topic, func(tx *Tx, v any) error { return fn(tx, v.(T)) }} //nolint:errcheck // Tell compares the topic, and with it the type
+}
+
+// Tell runs the hooks of a topic in the caller's transaction, in the order of
+// the sets that the store was opened with. All of them run; the error is that of
+// each that failed.
+func Tell[T any](tx *Tx, topic Topic[T], v T) error {
+	var errs []error
+	for _, h := range tx.batch.w.db.hooks {
+		if h.topic == any(topic) {
+			errs = append(errs, h.run(tx, v))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"agency/internal/agency"
@@ -44,7 +45,7 @@ func (tx *Tx) note(err error) error {
 	if err == nil {
 		return nil
 	}
-	err = explain(tx.batch.db.path, err)
+	err = explain(tx.batch.w.db.path, err)
 	if fatal(err) {
 		tx.dead = err
 	}
@@ -61,7 +62,7 @@ func (tx *Tx) Exec(query string, args ...any) (sql.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := tx.batch.db.writer.exec(query, args...)
+	res, err := tx.batch.w.conn.exec(query, args...)
 	return res, tx.note(err)
 }
 
@@ -75,7 +76,7 @@ func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.batch.db.writer.query(query, args...)
+	rows, err := tx.batch.w.conn.query(query, args...)
 	return rows, tx.note(err)
 }
 
@@ -119,3 +120,52 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // Time is the inverse of Micros, in UTC.
 func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// memory is what owners remember of the database from one transaction to the
+// next. It is true as long as nobody else has written: version is SQLite's own
+// for what this connection has seen.
+type memory struct {
+	values  map[any]any
+	version uint32
+}
+
+// Memory is what owners remember of the database from one transaction to the
+// next, each under a key of its own. What their own statements change they
+// forget themselves. The store forgets all of it when another process has
+// written, when a closure is undone and when a commit fails, so that nobody
+// remembers what is not there.
+func (tx *Tx) Memory() map[any]any { return tx.batch.w.memory.values }
+
+// forget is called where something was, or may have been, undone.
+func (m *memory) forget() { clear(m.values) }
+
+// begin looks, in a transaction that has begun, whether others have written.
+func (m *memory) begin(s *conn) {
+	if v, err := s.version(); err != nil || v != m.version {
+		m.forget()
+	}
+}
+
+// commit notes what this process itself has written.
+func (m *memory) commit(s *conn) {
+	v, err := s.version()
+	if err != nil {
+		m.forget()
+	}
+	m.version = v
+}
+
+// version changes with each commit to the database, of whichever process.
+func (c *conn) version() (v uint32, err error) {
+	err = c.sql.Raw(func(driverConn any) error {
+		d, ok := driverConn.(interface {
+			FileControlDataVersion(db string) (uint32, error)
+		})
+		if !ok {
+			return fmt.Errorf("%T tells no version of the data", driverConn)
+		}
+		v, err = d.FileControlDataVersion("main")
+		return err
+	})
+	return v, err
+}

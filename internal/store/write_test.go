@@ -242,7 +242,7 @@ func TestStatementsNest(t *testing.T) {
 		return err
 	})
 	mustWrite(t, db, put("after"))
-	if len(db.writer.open) != 0 {
+	if len(db.writer.conn.open) != 0 {
 		t.Fatal("rows are still open")
 	}
 }

@@ -2,10 +2,11 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"log/slog"
 	"runtime"
-	"runtime/debug"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,52 +49,25 @@ type request struct {
 	done   chan struct{}
 }
 
-// Write runs fn in a write transaction and returns when it is durable, or
-// when fn or the commit has failed and nothing of it is kept. Closures run
-// one at a time, in the order in which they arrive. A context that ends before
-// fn has begun returns its error and fn does not run; one that ends later has
-// no effect. fn runs once more where the disk was full and the context is
-// Needed.
-func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return db.insist(ctx, fn, nil)
+// queue is what waits for the writer.
+type queue struct {
+	gate     sync.RWMutex // closed, and sending on requests
+	closed   bool
+	requests chan *request
 }
 
-// WriteFenced is Write with tx.Fence set, for a run's own writes: refused
-// (KindDenied, ErrFenced) when the fence's epoch is not the store's.
-func (db *DB) WriteFenced(ctx context.Context, fence agency.Fence, fn func(*Tx) error) error {
-	return db.insist(ctx, fn, &fence)
-}
-
-// insist tries once more with the room of the reserve where the disk is full
-// and the write is needed.
-func (db *DB) insist(ctx context.Context, fn func(*Tx) error, fence *agency.Fence) error {
-	err := db.submit(ctx, &request{fn: fn, fence: fence})
-	if db.room(ctx, err) {
-		return db.submit(ctx, &request{fn: fn, fence: fence})
-	}
-	return err
-}
-
-// room tells whether a write that has failed for want of room has some now.
-func (db *DB) room(ctx context.Context, err error) bool {
-	return errors.Is(err, ErrDiskFull) && isNeeded(ctx) && db.reserve.release()
-}
-
-func (db *DB) submit(ctx context.Context, r *request) error {
-	if db.readOnly {
-		return agency.Errorf(agency.KindDenied, "%s was opened for reading only", db.path)
-	}
+func (q *queue) submit(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
 	r.done = make(chan struct{})
-	db.gate.RLock()
-	if db.closed {
-		db.gate.RUnlock()
+	q.gate.RLock()
+	if q.closed {
+		q.gate.RUnlock()
 		return ErrClosed
 	}
-	db.requests <- r
-	db.gate.RUnlock()
+	q.requests <- r
+	q.gate.RUnlock()
 	select {
 	case <-r.done:
 		return r.err
@@ -106,25 +80,65 @@ func (db *DB) submit(ctx context.Context, r *request) error {
 	return r.err
 }
 
-// batch is one transaction and the closures that share it. begun tells whether
-// the transaction is open, clean whether nothing in it is kept yet: a closure
-// that finds it clean needs no savepoint, since all can be rolled back.
-type batch struct {
+// close takes no more requests.
+func (q *queue) close() {
+	q.gate.Lock()
+	defer q.gate.Unlock()
+	q.closed = true
+	close(q.requests)
+}
+
+// writer is the one goroutine that writes, and what is its own.
+type writer struct {
 	db      *DB
-	begun   bool
-	clean   bool
-	now     time.Time
-	mono    time.Duration
-	redact  func([]byte) []byte
-	members []*request
-	shares  []*share
-	callers int   // those that are to be acknowledged
-	kept    int   // closures whose work is part of the transaction
-	dead    error // the transaction is gone
-	epoch   int64
-	epochOK bool
-	outbox  map[any]deliverer
-	order   []deliverer
+	queue   queue
+	drained chan struct{} // closed when all requests are answered; nil before start
+	pool    *sql.DB
+	conn    *conn
+	batch   *batch
+	rhythm  rhythm
+	memory  memory
+	longLog bool
+	seams   seams
+}
+
+func newWriter(db *DB, pool *sql.DB, o Options) *writer {
+	return &writer{
+		db: db, pool: pool, queue: queue{requests: make(chan *request, maxBatch)},
+		memory: memory{values: map[any]any{}}, longLog: o.LongLog, seams: o.seams,
+	}
+}
+
+// start begins to answer requests.
+func (w *writer) start(ctx context.Context) (err error) {
+	if w.conn, err = newConn(ctx, w.pool, w.db.path); err != nil {
+		return err
+	}
+	if w.longLog {
+		if _, err := w.conn.pragma("wal_autocheckpoint(" + strconv.Itoa(logPages) + ")"); err != nil {
+			return err
+		}
+		lengthenLog(w.db.path)
+	}
+	w.drained = make(chan struct{})
+	go w.loop()
+	return nil
+}
+
+// drain takes no more requests and waits until those that came are answered.
+func (w *writer) drain() {
+	w.queue.close()
+	if w.drained != nil {
+		<-w.drained
+	}
+}
+
+func (w *writer) close() error {
+	var err error
+	if w.conn != nil {
+		err = w.conn.close()
+	}
+	return errors.Join(err, w.pool.Close())
 }
 
 // rhythm is what the writer knows about its callers, to tell a crowd that
@@ -135,19 +149,19 @@ type rhythm struct {
 	ended  time.Time
 }
 
-// writeLoop is the writer: the only goroutine that uses db.writer after Open.
-func (db *DB) writeLoop() {
+// loop is the writer: the only goroutine that uses the connection after Open.
+func (w *writer) loop() {
 	orderly := false
 	defer func() {
 		if !orderly { // a closure has called runtime.Goexit; the next goroutine goes on
-			go db.writeLoop()
+			go w.loop()
 			return
 		}
-		close(db.drained)
+		close(w.drained)
 	}()
-	for r := range db.requests {
+	for r := range w.queue.requests {
 		for r != nil {
-			r = db.runBatch(r)
+			r = w.runBatch(r)
 		}
 	}
 	orderly = true
@@ -155,7 +169,7 @@ func (db *DB) writeLoop() {
 
 // runBatch runs a request and those that share its transaction, and gives the
 // one that it took from the queue and cannot share.
-func (db *DB) runBatch(first *request) (next *request) {
+func (w *writer) runBatch(first *request) (next *request) {
 	if !first.state.CompareAndSwap(queued, running) {
 		return nil
 	}
@@ -165,19 +179,19 @@ func (db *DB) runBatch(first *request) (next *request) {
 		first.err = first.alone()
 		return nil
 	}
-	b := &batch{db: db, now: db.now().UTC().Truncate(time.Microsecond).Round(0), mono: db.mono()}
-	if f := db.redact.Load(); f != nil {
+	b := &batch{w: w, now: w.db.now().UTC().Truncate(time.Microsecond).Round(0), mono: w.db.mono()}
+	if f := w.db.redact.Load(); f != nil {
 		b.redact = *f
 	}
-	db.batch = b
+	w.batch = b
 	defer func() { // only a Goexit in a closure comes here with a batch still set
-		if db.batch != nil {
+		if w.batch != nil {
 			b.finish()
 		}
 	}()
 	b.take(first)
 	for b.callers < maxBatch && b.dead == nil {
-		r := db.another(b)
+		r := w.another(b)
 		if r == nil {
 			break
 		}
@@ -194,234 +208,34 @@ func (db *DB) runBatch(first *request) (next *request) {
 	return next
 }
 
-// take runs a request, or keeps it for the end where it shares its closure.
-func (b *batch) take(r *request) {
-	b.callers++
-	if r.shared != nil {
-		b.join(r)
-		return
-	}
-	b.run(r)
-}
-
 // another is the next request for the batch: one that is queued, or one that
 // is likely to come within less than the commit it would otherwise cost.
 // Callers that were acknowledged together come back together, while those
 // that were queued meanwhile are already here: without a wait they would form
 // two cohorts that commit in turn.
-func (db *DB) another(b *batch) *request {
+func (w *writer) another(b *batch) *request {
 	select {
-	case r := <-db.requests:
+	case r := <-w.queue.requests:
 		return r // nil once closed
 	default:
 	}
-	if db.noGather || b.callers >= db.rhythm.crowd || time.Since(db.rhythm.ended) > stale {
+	if w.seams.noGather || b.callers >= w.rhythm.crowd || time.Since(w.rhythm.ended) > stale {
 		return nil
 	}
 	for range maxYields { // those that were just acknowledged are runnable: let them run
 		runtime.Gosched()
 		select {
-		case r := <-db.requests:
+		case r := <-w.queue.requests:
 			return r
 		default:
 		}
 	}
-	timer := time.NewTimer(min(db.rhythm.commit/2, maxGather))
+	timer := time.NewTimer(min(w.rhythm.commit/2, maxGather))
 	defer timer.Stop()
 	select {
-	case r := <-db.requests:
+	case r := <-w.queue.requests:
 		return r
 	case <-timer.C:
 		return nil
 	}
-}
-
-// run executes one closure.
-func (b *batch) run(r *request) {
-	b.members = append(b.members, r)
-	if b.dead != nil {
-		return
-	}
-	if r.err = b.begin(); r.err != nil {
-		return
-	}
-	if r.err = b.admit(r); r.err != nil {
-		return
-	}
-	solo := b.clean
-	if !solo {
-		if _, r.err = b.db.writer.exec("SAVEPOINT closure"); r.err != nil {
-			b.dead = explain(b.db.path, r.err)
-			return
-		}
-	}
-	r.tx = Tx{Now: b.now, Mono: b.mono, batch: b}
-	if r.fence != nil {
-		r.tx.Fence = *r.fence
-	}
-	defer b.leave(r, solo)
-	r.err = errGoexit // stays when fn never returns
-	r.err = call(r.fn, &r.tx)
-}
-
-// begin opens the transaction where it is not open.
-func (b *batch) begin() error {
-	if b.begun {
-		return nil
-	}
-	if _, err := b.db.writer.exec("BEGIN IMMEDIATE"); err != nil {
-		b.dead = explain(b.db.path, err)
-		return b.dead
-	}
-	b.begun, b.clean = true, true
-	b.db.memory.begin(b.db.writer)
-	return nil
-}
-
-// leave keeps what a closure has done, or undoes it: with the whole
-// transaction where there is nothing else in it.
-func (b *batch) leave(r *request, solo bool) {
-	r.tx.done = true
-	w := b.db.writer
-	w.closeRows()
-	if r.err == nil {
-		r.err = r.tx.dead // the closure has ignored it; the store must not
-	}
-	if r.err == nil && !solo {
-		_, r.err = w.exec("RELEASE closure")
-	}
-	if r.err == nil {
-		b.kept++
-		b.clean = false
-		return
-	}
-	b.epochOK = false // the closure may have raised it
-	b.db.memory.forget()
-	if solo {
-		// SQLite may have rolled back by itself, then this says so and is right.
-		_, _ = w.exec("ROLLBACK")
-		b.begun = false
-		return
-	}
-	if _, err := w.exec("ROLLBACK TO closure"); err != nil {
-		b.dead = explain(b.db.path, r.err)
-		return
-	}
-	if _, err := w.exec("RELEASE closure"); err != nil {
-		b.dead = explain(b.db.path, err)
-	}
-}
-
-func call(fn func(*Tx) error, tx *Tx) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicError("a store transaction", v, debug.Stack())
-		}
-	}()
-	return fn(tx)
-}
-
-// admit refuses a writer of another epoch.
-func (b *batch) admit(r *request) error {
-	if r.fence == nil || b.db.noFence {
-		return nil
-	}
-	epoch, err := b.currentEpoch()
-	if err != nil {
-		return err
-	}
-	if r.fence.Epoch != epoch {
-		return agency.Errorf(agency.KindDenied, "write of epoch %d, the store is at %d: %w", r.fence.Epoch, epoch, ErrFenced).
-			WithMend("nothing is lost: the host that has taken over goes on")
-	}
-	return nil
-}
-
-// currentEpoch is read once a transaction: BEGIN IMMEDIATE keeps other
-// processes from raising it meanwhile.
-func (b *batch) currentEpoch() (int64, error) {
-	if b.epochOK {
-		return b.epoch, nil
-	}
-	rows, err := b.db.writer.query("SELECT epoch FROM store_epoch")
-	row := &Row{rows: rows, err: err}
-	if err := row.Scan(&b.epoch); err != nil {
-		return 0, explain(b.db.path, err)
-	}
-	b.epochOK = true
-	return b.epoch, nil
-}
-
-// finish commits, runs the hooks and acknowledges, in this order.
-func (b *batch) finish() {
-	db := b.db
-	db.batch = nil
-	if db.ackEarly {
-		b.acknowledge()
-	}
-	begun := time.Now()
-	err := b.commit()
-	ended := time.Now()
-	if err == nil && b.kept > 0 {
-		db.reserve.refill(b.mono)
-		db.rhythm.commit += (ended.Sub(begun) - db.rhythm.commit) / 8
-	}
-	for _, r := range b.members {
-		switch {
-		case err != nil && r.err == nil:
-			r.err = err
-		case r.err == nil:
-			for _, hook := range r.tx.hooks {
-				guard("an after-commit hook", hook)
-			}
-			continue
-		}
-		r.tx.abort()
-	}
-	for _, box := range b.order {
-		box.deliver(&db.topics)
-	}
-	db.rhythm.crowd = b.callers + len(db.requests)
-	if !db.ackEarly {
-		b.acknowledge()
-	}
-	db.rhythm.ended = time.Now()
-}
-
-func (b *batch) acknowledge() {
-	for _, r := range b.members {
-		if r.done != nil { // a share is nobody's own
-			close(r.done)
-		}
-	}
-}
-
-// commit makes the batch durable, or leaves the connection outside any
-// transaction.
-func (b *batch) commit() error {
-	w := b.db.writer
-	if b.dead == nil && b.kept > 0 {
-		_, err := w.exec("COMMIT")
-		if err == nil {
-			b.db.memory.commit(w)
-			return nil
-		}
-		b.db.memory.forget()
-		b.dead = explain(b.db.path, err)
-	}
-	if b.begun {
-		_, _ = w.exec("ROLLBACK") // as in leave
-	}
-	return b.dead
-}
-
-// guard runs code of others on the writer's goroutine, whose panic must not
-// end the writer: what it wrote is durable already.
-func guard(what string, fn func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			slog.Error("panic after a commit", "error", panicError(what, v, debug.Stack()))
-		}
-	}()
-	fn()
 }

@@ -408,8 +408,7 @@ func value(d *json.Decoder, depth int) error {
 			return err
 		}
 	}
-	_, err = d.Token()
-	if err != nil {
+	if _, err = d.Token(); err != nil {
 		return doubt("no JSON: %v", err)
 	}
 	return nil

@@ -119,7 +119,7 @@ func (m merger) keeps(base, ours, theirs, merged []string) error {
 	count := func(text []string) map[string]int {
 		n := map[string]int{}
 		for _, l := range text {
-			for _, a := range m.atoms(l) {
+			for _, a := range m.lang.atoms(l) {
 				n[a]++
 			}
 		}
@@ -146,12 +146,12 @@ func (m merger) keeps(base, ours, theirs, merged []string) error {
 
 // atoms are what a line is made of that may move to another line: the names
 // of an import. A comma at the end comes and goes with what follows.
-func (m merger) atoms(line string) []string {
+func (l *language) atoms(line string) []string {
 	line = strings.TrimSpace(line)
 	if line == "" {
 		return nil
 	}
-	if s, ok := m.lang.parseImport(line); ok && len(s.names) > 0 {
+	if s, ok := l.parseImport(line); ok && len(s.names) > 0 {
 		out := make([]string, len(s.names))
 		for i, n := range s.names {
 			out[i] = s.head + n + s.tail

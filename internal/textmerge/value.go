@@ -51,8 +51,8 @@ func (m merger) onlyValues(text []lineInfo, base []string, r region) bool {
 // otherValue tells whether a line of the base is a key with a value, whole by
 // itself, and the other line the same key with another.
 func (m merger) otherValue(text []lineInfo, base []string, at int, line string) bool {
-	before, ok := m.keyed(base[at])
-	after, too := m.keyed(line)
+	before, ok := m.lang.keyed(base[at])
+	after, too := m.lang.keyed(line)
 	if !ok || !too || before != after || text[at].inText {
 		return false
 	}
@@ -70,13 +70,13 @@ func (m merger) otherValue(text []lineInfo, base []string, at int, line string) 
 	if opener == "" || notLists.MatchString(opener) || open.char != '[' && strings.HasSuffix(opener, ")") {
 		return m.lang == jsonText
 	}
-	return m.entryEnds(text, at, base[at]) && m.entryEnds(text, at, line)
+	return m.lang.entryEnds(text, at, base[at]) && m.lang.entryEnds(text, at, line)
 }
 
 // entryEnds tells whether a line ends an entry: by a comma, or as the last of
 // its list.
-func (m merger) entryEnds(text []lineInfo, at int, line string) bool {
-	info, err := m.lang.scan([]string{line})
+func (l *language) entryEnds(text []lineInfo, at int, line string) bool {
+	info, err := l.scan([]string{line})
 	if err != nil {
 		return false
 	}
@@ -90,8 +90,8 @@ var keyLine = regexp.MustCompile(`^(\s*[^:=({\[]*[^:=({\[\s!<>+*/%&|^-])\s*(:|=)
 
 // keyed is the key of a line with the indentation before it; false where it has
 // none, or where the line is not whole.
-func (m merger) keyed(line string) (string, bool) {
-	if _, err := m.lang.scan([]string{line}); err != nil {
+func (l *language) keyed(line string) (string, bool) {
+	if _, err := l.scan([]string{line}); err != nil {
 		return "", false
 	}
 	k := keyLine.FindStringSubmatch(line)

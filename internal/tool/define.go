@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,10 +16,10 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// define makes a tool from a function over typed arguments. The description is
-// the file NAME.md beside the code.
-func define[A any](name string, access Access, fn func(context.Context, *Env, A) (Result, error)) Tool {
-	text, err := texts.ReadFile(name + ".md")
+// Define makes a tool from a function over typed arguments. The description is
+// the file NAME.md of texts.
+func Define[A any](texts fs.FS, name string, access Access, fn func(context.Context, *Env, A) (Result, error)) Tool {
+	text, err := fs.ReadFile(texts, name+".md")
 	if err != nil {
 		panic(bug.Errorf("tool %s has no description: %v", name, err))
 	}
@@ -29,7 +30,7 @@ func define[A any](name string, access Access, fn func(context.Context, *Env, A)
 	}
 	t.run = func(ctx context.Context, env *Env, raw json.RawMessage) (Result, error) {
 		var args A
-		if err := s.decode(raw, &args); err != nil {
+		if err := s.Decode(raw, &args); err != nil {
 			return t.Malformed(err.Error()), nil
 		}
 		return fn(ctx, env, args)
@@ -37,28 +38,49 @@ func define[A any](name string, access Access, fn func(context.Context, *Env, A)
 	return t
 }
 
-// last marks a tool that ends or parks its session.
-func (t Tool) last() Tool {
+// Ends marks a tool that ends or parks its session.
+func (t Tool) Ends() Tool {
 	t.Last, t.Scope = true, Board
 	return t
 }
 
-// board marks a tool that touches nothing but the board.
-func (t Tool) board() Tool {
+// OnBoard marks a tool that touches nothing but the board.
+func (t Tool) OnBoard() Tool {
 	t.Scope = Board
 	return t
 }
 
-// shape is the form of a tool's arguments.
-type shape struct {
+// Joining marks a tool of which several calls of one turn park the session
+// together.
+func (t Tool) Joining() Tool {
+	t = t.Ends()
+	t.Joins = true
+	return t
+}
+
+// Unless refuses arguments, before they are decoded, for the reason that a look at
+// them gives.
+func (t Tool) Unless(refused func(raw json.RawMessage) string) Tool {
+	run := t.run
+	t.run = func(ctx context.Context, env *Env, raw json.RawMessage) (Result, error) {
+		if why := refused(raw); why != "" {
+			return Refuse(why), nil
+		}
+		return run(ctx, env, raw)
+	}
+	return t
+}
+
+// Shape is the form of a tool's arguments.
+type Shape struct {
 	schema   json.RawMessage
 	form     string // {"path": string, "offset"?: integer}
-	names    []string
-	required []string
+	Names    []string
+	Required []string
 	nested   map[string]byte // names whose values are lists or objects: how those begin
 }
 
-func shapeOf(t reflect.Type) shape {
+func shapeOf(t reflect.Type) Shape {
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
 	sc := r.ReflectFromType(t)
 	sc.Version = ""
@@ -72,10 +94,10 @@ func shapeOf(t reflect.Type) shape {
 	if sc.Properties.Len() == 0 {
 		raw = json.RawMessage(`{"properties":{},"additionalProperties":false,"type":"object"}`)
 	}
-	out := shape{schema: raw, required: sc.Required, nested: map[string]byte{}}
+	out := Shape{schema: raw, Required: sc.Required, nested: map[string]byte{}}
 	var parts []string
 	for p := sc.Properties.Oldest(); p != nil; p = p.Next() {
-		out.names = append(out.names, p.Key)
+		out.Names = append(out.Names, p.Key)
 		switch p.Value.Type {
 		case "array":
 			out.nested[p.Key] = '['
@@ -124,28 +146,28 @@ func kindOf(s *jsonschema.Schema) string {
 	}
 }
 
-// decode is strict where encoding/json is lenient: names must match in case,
+// Decode is strict where encoding/json is lenient: names must match in case,
 // occur once and be known, required ones must be there, null is no value. An
 // optional argument that is null is one that is not there: many models fill in
 // every name that a schema holds. A list or an object that comes as a string
 // with its JSON, as many models write what is nested, is taken for what it says.
-func (s shape) decode(raw json.RawMessage, into any) error {
+func (s Shape) Decode(raw json.RawMessage, into any) error {
 	fields, err := objectFields(raw)
 	if err != nil {
 		return err
 	}
 	for _, f := range fields {
-		if !slices.Contains(s.names, f.name) {
-			return fmt.Errorf("unknown argument %s", quoteName(f.name))
+		if !slices.Contains(s.Names, f.name) {
+			return fmt.Errorf("unknown argument %s", QuoteName(f.name))
 		}
-		if f.null && slices.Contains(s.required, f.name) {
+		if f.null && slices.Contains(s.Required, f.name) {
 			return fmt.Errorf("argument %q is null", f.name)
 		}
 	}
 	if raw, err = s.meant(raw, fields); err != nil {
 		return err
 	}
-	for _, name := range s.required {
+	for _, name := range s.Required {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
 			return fmt.Errorf("argument %q is missing", name)
 		}
@@ -161,7 +183,7 @@ func (s shape) decode(raw json.RawMessage, into any) error {
 // meant is what the arguments were meant to be: without those that are null,
 // which a decoder of the caller's would take for values, and with what a string
 // holds where a list or an object is wanted.
-func (s shape) meant(raw json.RawMessage, fields []field) (json.RawMessage, error) {
+func (s Shape) meant(raw json.RawMessage, fields []field) (json.RawMessage, error) {
 	changes := map[string]json.RawMessage{}
 	for _, f := range fields {
 		if f.null {
@@ -225,7 +247,7 @@ func objectFields(raw json.RawMessage) ([]field, error) {
 		}
 		name, _ := key.(string) // keys of an object are strings
 		if slices.ContainsFunc(out, func(f field) bool { return f.name == name }) {
-			return nil, fmt.Errorf("argument %s occurs twice", quoteName(name))
+			return nil, fmt.Errorf("argument %s occurs twice", QuoteName(name))
 		}
 		out = append(out, field{name, value, string(value) == "null"})
 	}

@@ -114,3 +114,79 @@ type Checkpoints interface {
 	// KindNotFound names the checkpoints that there are.
 	Rollback(ctx context.Context, id string) (Checkpoint, error)
 }
+
+// Questions are the record of what an agent has asked about its contract.
+type Questions interface {
+	// Asked looks a question up, and tells how many may still be asked.
+	Asked(ctx context.Context, question string) (Asked, error)
+}
+
+// Asked is what the record says.
+type Asked struct {
+	Answer string // to the same question; empty: it was not asked, or not answered
+	By     string
+	Most   int // questions of one attempt
+	Left   int
+}
+
+// Handoffs tells whether an agent may hand its contract over: the error says why
+// not.
+type Handoffs interface {
+	MayHandOver(ctx context.Context, to agency.RoleID) error
+}
+
+// Changes tells whether an agent may ask for a change of what it tests: the
+// error says why not.
+type Changes interface {
+	MayAsk(ctx context.Context) error
+}
+
+// Team knows the contracts of a plan: those that are only noted, and those that
+// agents work on.
+type Team interface {
+	// Contract gives one of the team's contracts. Its error of KindNotFound lists the
+	// ids that there are.
+	Contract(ctx context.Context, id agency.ContractID) (TeamContract, error)
+	// Contracts are all of them, as Contract gives them without receipts.
+	Contracts(ctx context.Context) ([]TeamContract, error)
+}
+
+// TeamContract is a contract with what the harness knows of the work on it.
+type TeamContract struct {
+	agency.Contract
+	Noted    bool            // not started: nobody but its author knows of it
+	Agent    agency.AgentID  // empty where it is only noted
+	Verdict  *agency.Verdict // the last one; nil: no claim was verified
+	Receipts []agency.Receipt
+	Reviews  []agency.Review
+	Proofs   []agency.Proof // of what landed
+}
+
+// FileSize is a file that differs from the contract's base: the lines that
+// changed, and what it holds now.
+type FileSize struct {
+	Path           string
+	Added, Deleted int
+	Lines          int // as it is now
+	Bytes          int64
+	Binary         bool // it has no lines
+	Gone           bool
+}
+
+// ChangeLimits are the most that a contract should change; 0 is no limit.
+type ChangeLimits struct{ Files, Lines int }
+
+// Features knows what has become of a feature in the run.
+type Features interface {
+	// Progress is every contract that belongs to a feature, in the plan's order.
+	Progress(ctx context.Context, id agency.FeatureID) ([]FeatureContract, error)
+}
+
+// FeatureContract is a contract of a feature with the proofs of its last
+// passing verdict.
+type FeatureContract struct {
+	ID     agency.ContractID
+	Title  string
+	Status agency.Status
+	Proofs []agency.Proof
+}

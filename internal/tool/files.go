@@ -2,37 +2,39 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path"
+	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 )
 
-// maxFile is the largest file that a tool reads or writes whole.
-const maxFile = 16 << 20
+// MaxFile is the largest file that a tool reads or writes whole.
+const MaxFile = 16 << 20
 
-// text is a file's content with what a rewrite must keep.
-type text struct {
-	rel  string // resolved
-	mode fs.FileMode
-	data []byte
+// TextFile is a file's content with what a rewrite must keep.
+type TextFile struct {
+	Rel  string // resolved
+	Mode fs.FileMode
+	Data []byte
 }
 
-// stat resolves a path and looks at it. Neither a folder nor a regular file,
+// Stat resolves a path and looks at it. Neither a folder nor a regular file,
 // such as a pipe or a device, is refused: opening one may never return.
-func (f *Files) stat(p string) (string, fs.FileInfo, error) {
+func (f *Files) Stat(p string) (string, fs.FileInfo, error) {
 	rel, err := f.Resolve(p)
 	if err != nil {
 		return "", nil, err
 	}
 	info, err := f.root.Lstat(rel)
 	if err != nil {
-		return rel, nil, says(err, p)
+		return rel, nil, Says(err, p)
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return rel, nil, denied("%s is no regular file (%s)", p, info.Mode().Type())
@@ -40,59 +42,55 @@ func (f *Files) stat(p string) (string, fs.FileInfo, error) {
 	return rel, info, nil
 }
 
-// load reads a text file whole; binary and huge files are named as such.
-func (f *Files) load(p string) (text, error) {
-	rel, info, err := f.stat(p)
+// Load reads a text file whole; binary and huge files are named as such.
+func (f *Files) Load(p string) (TextFile, error) {
+	rel, info, err := f.Stat(p)
 	if err != nil {
-		return text{}, err
+		return TextFile{}, err
 	}
 	if info.IsDir() {
-		return text{}, agency.Errorf(agency.KindInvalid, "%s is a folder; list_directory shows what is in it", p)
+		return TextFile{}, agency.Errorf(agency.KindInvalid, "%s is a folder; list_directory shows what is in it", p)
 	}
-	if info.Size() > maxFile {
-		return text{}, agency.Errorf(agency.KindInvalid, "%s is huge: %s, the most is %s; use search_files or run_command on it",
-			p, size(info.Size()), size(maxFile))
+	if info.Size() > MaxFile {
+		return TextFile{}, agency.Errorf(agency.KindInvalid, "%s is huge: %s, the most is %s; use search_files or run_command on it",
+			p, Size(info.Size()), Size(MaxFile))
 	}
-	data, err := f.readAll(rel)
+	data, err := f.ReadAll(rel)
 	if err != nil {
-		return text{}, says(err, p)
+		return TextFile{}, Says(err, p)
 	}
-	if binary(data) {
-		return text{}, agency.Errorf(agency.KindInvalid, "%s is a binary file of %s", p, size(int64(len(data))))
+	if Binary(data) {
+		return TextFile{}, agency.Errorf(agency.KindInvalid, "%s is a binary file of %s", p, Size(int64(len(data))))
 	}
-	return text{rel: rel, mode: info.Mode(), data: data}, nil
+	return TextFile{Rel: rel, Mode: info.Mode(), Data: data}, nil
 }
 
-func (f *Files) readAll(rel string) ([]byte, error) {
-	file, err := f.root.Open(rel)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	return io.ReadAll(io.LimitReader(file, maxFile+1))
+// ReadAll reads a file by its resolved path, up to MaxFile.
+func (f *Files) ReadAll(rel string) ([]byte, error) {
+	return bounded.Read(f.root, rel, MaxFile)
 }
 
-// binary tells whether content is no text: a NUL byte near its beginning, as
+// Binary tells whether content is no text: a NUL byte near its beginning, as
 // git decides it.
-func binary(data []byte) bool {
+func Binary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }
 
-// save replaces a file's content atomically: readers see the old content or
+// Save replaces a file's content atomically: readers see the old content or
 // the new one. Mode is the permission bits of the result.
-func (f *Files) save(rel string, data []byte, mode fs.FileMode) error {
+func (f *Files) Save(rel string, data []byte, mode fs.FileMode) error {
 	dir := path.Dir(rel)
 	if err := f.root.MkdirAll(dir, 0o755); err != nil {
-		return says(err, dir)
+		return Says(err, dir)
 	}
 	temp := path.Join(dir, fmt.Sprintf(".agency-%016x.tmp", rand.Uint64()))
 	if err := f.writeNew(temp, data, mode); err != nil {
 		_ = f.root.Remove(temp) // the first error counts
-		return says(err, rel)
+		return Says(err, rel)
 	}
 	if err := f.root.Rename(temp, rel); err != nil {
 		_ = f.root.Remove(temp)
-		return says(err, rel)
+		return Says(err, rel)
 	}
 	return nil
 }
@@ -109,6 +107,67 @@ func (f *Files) writeNew(name string, data []byte, mode fs.FileMode) error {
 
 // Text is a text file whole, for a brief.
 func (f *Files) Text(p string) (string, error) {
-	t, err := f.load(p)
-	return string(t.data), err
+	t, err := f.Load(p)
+	return string(t.Data), err
+}
+
+// Remove deletes a file, or a link itself and never what it leads to.
+func (f *Files) Remove(ctx context.Context, rel, shown string) error {
+	// The folder is resolved, the name is not: the link is what is meant.
+	dir, name := path.Split(rel)
+	dir, err := f.Resolve(orDot(path.Clean(dir)))
+	if err != nil {
+		return err
+	}
+	rel = path.Join(dir, name)
+	info, err := f.root.Lstat(rel)
+	if err != nil {
+		return Says(err, shown)
+	}
+	if info.IsDir() {
+		return agency.Errorf(agency.KindInvalid, "%s is a folder; delete its files one by one, or use run_command", shown)
+	}
+	if err := f.MayWrite(ctx, rel); err != nil {
+		return err
+	}
+	if err := f.root.Remove(rel); err != nil {
+		return Says(err, shown)
+	}
+	return nil
+}
+
+// Target is where a write goes, and the mode that it keeps.
+func (f *Files) Target(p string) (rel string, mode fs.FileMode, existed bool, err error) {
+	rel, info, err := f.Stat(p)
+	switch {
+	case err == nil && info.IsDir():
+		return "", 0, false, agency.Errorf(agency.KindInvalid, "%s is a folder", p)
+	case err == nil:
+		return rel, info.Mode(), true, nil
+	case agency.KindOf(err) == agency.KindNotFound && rel != "":
+		return rel, 0o644, false, f.parentIsFolder(rel, p)
+	}
+	return "", 0, false, err
+}
+
+// parentIsFolder refuses a path below a file.
+func (f *Files) parentIsFolder(rel, p string) error {
+	for dir := rel; ; {
+		i := strings.LastIndexByte(dir, '/')
+		if i < 0 {
+			return nil
+		}
+		dir = dir[:i]
+		info, err := f.root.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return Says(err, p)
+		}
+		if !info.IsDir() {
+			return agency.Errorf(agency.KindInvalid, "%s: %s is a file, not a folder", p, dir)
+		}
+		return nil
+	}
 }

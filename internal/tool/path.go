@@ -26,8 +26,8 @@ type Files struct {
 // call.
 func (f *Files) SetGuard(guard func(ctx context.Context, rel string) error) { f.guard = guard }
 
-// mayWrite asks the guard.
-func (f *Files) mayWrite(ctx context.Context, rel string) error {
+// MayWrite asks the guard.
+func (f *Files) MayWrite(ctx context.Context, rel string) error {
 	if f.guard == nil {
 		return nil
 	}
@@ -54,10 +54,10 @@ func (f *Files) Rel(p string) (string, error) {
 		return ".", nil
 	}
 	if strings.ContainsRune(p, 0) {
-		return "", denied("path %s contains a NUL byte", quoteName(p))
+		return "", denied("path %s contains a NUL byte", QuoteName(p))
 	}
 	if len(p) > 4096 {
-		return "", denied("path %s is too long", quoteName(p))
+		return "", denied("path %s is too long", QuoteName(p))
 	}
 	if strings.HasPrefix(p, "/") {
 		clean := path.Clean(p)
@@ -66,13 +66,13 @@ func (f *Files) Rel(p string) (string, error) {
 		}
 		rest, below := strings.CutPrefix(clean, strings.TrimSuffix(f.at, "/")+"/")
 		if !below {
-			return "", denied("path %s is outside of the repository %s", quoteName(p), f.at)
+			return "", denied("path %s is outside of the repository %s", QuoteName(p), f.at)
 		}
 		p = rest
 	}
 	clean := path.Clean(p)
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", denied("path %s leads out of the repository", quoteName(p))
+		return "", denied("path %s leads out of the repository", QuoteName(p))
 	}
 	return clean, checkNames(p, clean)
 }
@@ -81,16 +81,16 @@ func (f *Files) Rel(p string) (string, error) {
 // directory, at any depth.
 func checkNames(shown, clean string) error {
 	for name := range strings.SplitSeq(clean, "/") {
-		if gitName(name) {
-			return denied("path %s is inside of %s, which is not yours to read or write", quoteName(shown), name)
+		if GitName(name) {
+			return denied("path %s is inside of %s, which is not yours to read or write", QuoteName(shown), name)
 		}
 	}
 	return nil
 }
 
-// gitName tells whether a name is .git on any file system: case, trailing dots
+// GitName tells whether a name is .git on any file system: case, trailing dots
 // and spaces, the short name and ignorable letters do not make another name.
-func gitName(name string) bool {
+func GitName(name string) bool {
 	name, _, _ = strings.Cut(name, ":") // a stream of NTFS
 	plain := strings.Map(func(r rune) rune {
 		switch {
@@ -121,31 +121,31 @@ func (f *Files) Resolve(p string) (string, error) {
 		rest, linked = rest[1:], max(0, linked-1)
 		next := path.Join(done, name)
 		if next == ".." || strings.HasPrefix(next, "../") {
-			return "", denied("path %s leads out of the repository", quoteName(p))
+			return "", denied("path %s leads out of the repository", QuoteName(p))
 		}
 		info, err := f.root.Lstat(orDot(next))
 		if errors.Is(err, fs.ErrNotExist) {
 			if ofLink {
-				return "", denied("path %s goes through a link to %s, which does not exist", quoteName(p), next)
+				return "", denied("path %s goes through a link to %s, which does not exist", QuoteName(p), next)
 			}
 			return path.Join(append([]string{next}, rest...)...), nil
 		}
 		if err != nil {
-			return "", says(err, p)
+			return "", Says(err, p)
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			done = next
 			continue
 		}
 		if links++; links > maxLinks {
-			return "", denied("path %s goes through too many links", quoteName(p))
+			return "", denied("path %s goes through too many links", QuoteName(p))
 		}
 		target, err := f.root.Readlink(next)
 		if err != nil {
-			return "", says(err, p)
+			return "", Says(err, p)
 		}
 		if path.IsAbs(target) || filepath.IsAbs(target) {
-			return "", denied("path %s goes through an absolute link to %s", quoteName(p), quoteName(target))
+			return "", denied("path %s goes through an absolute link to %s", QuoteName(p), QuoteName(target))
 		}
 		if err := checkNames(p, filepath.ToSlash(target)); err != nil {
 			return "", err
@@ -167,9 +167,9 @@ func denied(format string, args ...any) error {
 	return agency.Errorf(agency.KindDenied, format, args...)
 }
 
-// says puts an error of the file system into words about the path that the
+// Says puts an error of the file system into words about the path that the
 // model used, without the host's own paths.
-func says(err error, p string) error {
+func Says(err error, p string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return agency.Errorf(agency.KindNotFound, "%s does not exist", p)
@@ -189,10 +189,3 @@ func says(err error, p string) error {
 	}
 	return agency.Errorf(agency.KindInvalid, "%s: %w", p, err)
 }
-
-func split(rel string) (dir, name string) {
-	dir, name = path.Split(rel)
-	return orDot(path.Clean(dir)), name
-}
-
-func join(dir, name string) string { return path.Join(dir, name) }

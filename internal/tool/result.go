@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 )
 
 const (
@@ -16,26 +17,27 @@ const (
 	maxArguments = 4 << 20
 )
 
-func ok(text string) Result { return Result{Text: text} }
+// OK is the answer to a call that did what it should.
+func OK(text string) Result { return Result{Text: text} }
 
-// wrote is ok of a call that changed one file.
-func wrote(rel, text string) Result { return Result{Text: text, Wrote: rel} }
+// Wrote is OK of a call that changed one file.
+func Wrote(rel, text string) Result { return Result{Text: text, Wrote: rel} }
 
-// fail is the answer to a call that ran and failed.
-func fail(format string, args ...any) Result {
+// Fail is the answer to a call that ran and failed.
+func Fail(format string, args ...any) Result {
 	return Result{Text: "error: " + fmt.Sprintf(format, args...), Failed: true}
 }
 
-// refuse is the answer to a call that did not run.
-func refuse(what string) Result {
+// Refuse is the answer to a call that did not run.
+func Refuse(what string) Result {
 	return Result{Text: "error: " + what, Failed: true, Refused: true}
 }
 
 // Refusal is the answer to a call that a rule of the session forbids.
-func Refusal(format string, args ...any) Result { return refuse(fmt.Sprintf(format, args...)) }
+func Refusal(format string, args ...any) Result { return Refuse(fmt.Sprintf(format, args...)) }
 
-// answer tells what the model can mend from what only the host can.
-func answer(err error) (Result, error) {
+// Answer tells what the model can mend from what only the host can.
+func Answer(err error) (Result, error) {
 	switch agency.KindOf(err) {
 	case agency.KindInvalid, agency.KindNotFound, agency.KindConflict:
 		return Result{Text: "error: " + Cap(err.Error(), MaxResult), Failed: true}, nil
@@ -48,7 +50,7 @@ func answer(err error) (Result, error) {
 // hideIn is an error without secrets in its words.
 func (e *Env) hideIn(err error) error {
 	said := err.Error()
-	if clean := e.hide(said); clean != said {
+	if clean := e.Hide(said); clean != said {
 		return agency.Errorf(agency.KindOf(err), "%s", clean)
 	}
 	return err
@@ -62,14 +64,14 @@ func Cap(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	head, tail := cutHead(s, most/2), cutTail(s, most/2)
+	head, tail := CutHead(s, most/2), cutTail(s, most/2)
 	left := len(s) - len(head) - len(tail)
-	return fmt.Sprintf("%s\n%s\n%s", strings.TrimSuffix(head, "\n"), agency.LeftOut(size(int64(left))), tail)
+	return fmt.Sprintf("%s\n%s\n%s", strings.TrimSuffix(head, "\n"), text.LeftOut(Size(int64(left))), tail)
 }
 
-// cutHead is at most n bytes of the beginning, whole lines where the last one
+// CutHead is at most n bytes of the beginning, whole lines where the last one
 // is not long, never half a rune.
-func cutHead(s string, n int) string {
+func CutHead(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
@@ -92,7 +94,8 @@ func cutTail(s string, n int) string {
 	return s
 }
 
-func size(n int64) string {
+// Size is a number of bytes in words.
+func Size(n int64) string {
 	switch {
 	case n < 10<<10:
 		return fmt.Sprintf("%d bytes", n)
@@ -103,10 +106,10 @@ func size(n int64) string {
 	}
 }
 
-// quoteName shows a name that a model made up without trusting it.
-func quoteName(name string) string {
+// QuoteName shows a name that a model made up without trusting it.
+func QuoteName(name string) string {
 	if len(name) > 64 {
-		name = cutHead(name, 64) + "..."
+		name = CutHead(name, 64) + "..."
 	}
 	return fmt.Sprintf("%q", name)
 }

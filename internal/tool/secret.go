@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"fmt"
 	"strings"
 
 	"agency/internal/agency"
@@ -14,12 +13,12 @@ import (
 // SecretArgs is the answer to a call whose arguments hold a secret: taking it
 // out would run another call than the one that was asked for.
 func SecretArgs() Result {
-	return refuse("not run: the text contains a secret of the host, such as a key of its configuration; " +
+	return Refuse("not run: the text contains a secret of the host, such as a key of its configuration; " +
 		"secrets are written nowhere and used in no command. Do without it: leave it out, or read it at run time from the environment")
 }
 
-// hide takes the host's secrets out of a text.
-func (e *Env) hide(s string) string {
+// Hide takes the host's secrets out of a text.
+func (e *Env) Hide(s string) string {
 	if e.Redact == nil {
 		return s
 	}
@@ -27,20 +26,10 @@ func (e *Env) hide(s string) string {
 }
 
 // holds tells whether a secret stands in a text.
-func (e *Env) holds(text string) bool { return e.hide(text) != text }
+func (e *Env) holds(text string) bool { return e.Hide(text) != text }
 
-// notShown is the answer to an edit whose old_text is nowhere because it was
-// copied from where a secret was hidden.
-func notShown(p string) Result {
-	return fail("%s: old_text contains %s, which stands in what you are shown for a secret of the host and is not in the file; choose an old_text beside it", p, agency.Redacted)
-}
-
-// overwrites tells whether a file's new text would have the mark where its old
+// Overwrites tells whether a file's new text would have the mark where its old
 // text has a secret.
-func (e *Env) overwrites(content, before, after string) bool {
+func (e *Env) Overwrites(content, before, after string) bool {
 	return strings.Count(after, agency.Redacted) > strings.Count(before, agency.Redacted) && e.holds(content)
-}
-
-func notOver(p string) Result {
-	return refuse(fmt.Sprintf("%s: the file holds a secret of the host, which you are shown as %s; the new text would put that mark in its place. Change the lines around it with edit_file, or leave the line out", p, agency.Redacted))
 }

@@ -1,5 +1,6 @@
-// Package tool is what an agent can do: one file of Go and one of Markdown for
-// each tool of INTERFACES 5. A tool has typed arguments, from which its JSON
+// Package tool is what an agent can do. The tools stand in the packages below it,
+// one file of Go and one of Markdown each: file, shell and team; toolset lists them.
+// A tool has typed arguments, from which its JSON
 // schema is made and against which a call is decoded strictly; it reaches the
 // world only through its Env; and it answers with text that a model reads.
 //
@@ -14,19 +15,13 @@ package tool
 import (
 	"bytes"
 	"context"
-	"embed"
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"agency/internal/agency"
 )
 
-//go:embed *.md
-var texts embed.FS
-
 // Access says whether a tool changes anything: reads of one turn run beside
-// each other, writes in order (DESIGN 7.4).
+// each other, writes in order (docs/design.md, Sessions).
 type Access uint8
 
 // The two kinds of access.
@@ -78,33 +73,6 @@ type Result struct {
 	Effect Effect
 }
 
-// Effect is what a call asks of its session. The set is closed: the types
-// below.
-type Effect interface{ effect() }
-
-type (
-	// Complete ends the session with a claim.
-	Complete struct {
-		Summary  string
-		Evidence []agency.Evidence
-		Outputs  agency.Outputs
-	}
-	// Blocked ends the session without one.
-	Blocked struct{ Reason, Attempted string }
-	// Report ends the session with an agent's own words, in Markdown.
-	Report struct{ Text string }
-	// Question parks the session until a person has answered.
-	Question struct {
-		Text    string
-		Options []string
-	}
-)
-
-func (Complete) effect() {}
-func (Blocked) effect()  {}
-func (Report) effect()   {}
-func (Question) effect() {}
-
 // Run decodes the arguments and runs the call. The text is capped and valid
 // UTF-8.
 func (t Tool) Run(ctx context.Context, env *Env, raw json.RawMessage) (Result, error) {
@@ -112,20 +80,20 @@ func (t Tool) Run(ctx context.Context, env *Env, raw json.RawMessage) (Result, e
 		raw = json.RawMessage(`{}`)
 	}
 	if len(raw) > maxArguments {
-		return t.Malformed("the arguments have " + size(int64(len(raw))) + ", the most is " + size(maxArguments)), nil
+		return t.Malformed("the arguments have " + Size(int64(len(raw))) + ", the most is " + Size(maxArguments)), nil
 	}
 	res, err := t.run(ctx, env, raw)
 	if err != nil {
-		return answer(env.hideIn(err))
+		return Answer(env.hideIn(err))
 	}
-	res.Text = Cap(env.hide(res.Text), MaxResult) // a cut could hide half of a secret
+	res.Text = Cap(env.Hide(res.Text), MaxResult) // a cut could hide half of a secret
 	return res, nil
 }
 
 // Malformed is the answer to a call whose arguments are not of the right form:
 // what is wrong, and the form.
 func (t Tool) Malformed(what string) Result {
-	return refuse(what + "\nThe right form: " + t.Name + " " + t.form)
+	return Refuse(what + "\nThe right form: " + t.Name + " " + t.form)
 }
 
 // Unknown is the answer to a call of a tool that is not offered.
@@ -135,23 +103,5 @@ func Unknown(name string, offered []Tool) Result {
 		names = append(names, t.Name)
 	}
 	slices.Sort(names)
-	return refuse("there is no tool " + quoteName(name) + " here. Your tools: " + strings.Join(names, ", "))
-}
-
-// All are the tools of this version, sorted by name.
-func All() []Tool {
-	return []Tool{
-		checkFileSizes(), collectResults(), createCheckpoint(), createSubcontract(), deleteFile(), editFile(), finalReport(),
-		getCoverageReport(), getFeatureStatus(), gitDiff(), gitLog(), getSubcontractStatus(), listDirectory(), listUncoveredLines(),
-		markFeatureComplete(), markSubcontractComplete(),
-		readFile(),
-		requestClarification(), requestHandoff(), requestHumanInput(), requestImplementationChange(), rollbackCheckpoint(), runCommand(), runLint(), runTests(), runTestsWithCoverage(), runTypeCheck(),
-		searchFiles(), sendMessage(), signalBlocked(), signalComplete(), spawnAgent(), submitPlan(), submitReview(),
-		updateSubcontract(), waitForAgents(), writeFile(),
-	}
-}
-
-// Named are the tools of these names, in the order of All.
-func Named(names []string) []Tool {
-	return slices.DeleteFunc(All(), func(t Tool) bool { return !slices.Contains(names, t.Name) })
+	return Refuse("there is no tool " + QuoteName(name) + " here. Your tools: " + strings.Join(names, ", "))
 }

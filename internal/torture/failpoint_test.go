@@ -62,10 +62,10 @@ func failpointEdits() []edit {
 	return []edit{
 		{"internal/land/queue.go", "func (o Options) reached(point string) {\n", "func (o Options) reached(point string) {\n\tbug.Failpoint(point)\n"},
 		{"internal/land/queue.go", "import (\n", "import (\n\t\"agency/internal/bug\"\n"},
-		{"internal/session/runner.go", "o.between = func(string) error { return nil }", "o.between = func(p string) error { bug.Failpoint(\"session.\" + p); return nil }"},
-		{"internal/session/runner.go", "import (\n", "import (\n\t\"agency/internal/bug\"\n"},
-		{"internal/store/writer.go", "_, err := w.exec(\"COMMIT\")\n", "bug.Failpoint(\"store.commit.before\")\n\t\t_, err := w.exec(\"COMMIT\")\n\t\tbug.Failpoint(\"store.commit.after\")\n"},
-		{"internal/store/writer.go", "import (\n", "import (\n\t\"agency/internal/bug\"\n"},
+		{"internal/session/native/runner.go", "o.between = func(string) error { return nil }", "o.between = func(p string) error { bug.Failpoint(\"session.\" + p); return nil }"},
+		{"internal/session/native/runner.go", "import (\n", "import (\n\t\"agency/internal/bug\"\n"},
+		{"internal/store/batch.go", "_, err := w.exec(\"COMMIT\")\n", "bug.Failpoint(\"store.commit.before\")\n\t\t_, err := w.exec(\"COMMIT\")\n\t\tbug.Failpoint(\"store.commit.after\")\n"},
+		{"internal/store/batch.go", "import (\n", "import (\n\t\"agency/internal/bug\"\n"},
 	}
 }
 
@@ -74,10 +74,10 @@ func failpointEdits() []edit {
 var elsewhere = map[string]string{
 	"land.stacked":          "internal/land, the tests of batches",
 	"merge.follow":          "internal/land, the tests of a person at work",
-	"session.compact":       "internal/session, the tests of the context guard",
-	"session.epoch_begun":   "internal/session, the tests of the context guard",
-	"session.overflow":      "internal/session, the tests of the context guard",
-	"session.summary_asked": "internal/session, the tests of the context guard",
+	"session.compact":       "internal/session/native, the tests of the context guard",
+	"session.epoch_begun":   "internal/session/native, the tests of the context guard",
+	"session.overflow":      "internal/session/native, the tests of the context guard",
+	"session.summary_asked": "internal/session/native, the tests of the context guard",
 }
 
 var namedPoint = regexp.MustCompile(`\.(reached|between)\("([^"]+)"\)`)
@@ -86,7 +86,7 @@ var namedPoint = regexp.MustCompile(`\.(reached|between)\("([^"]+)"\)`)
 func registry(t *testing.T) []string {
 	t.Helper()
 	points := map[string]bool{"store.commit.before": true, "store.commit.after": true}
-	for dir, prefix := range map[string]string{"internal/land": "", "internal/session": "session."} {
+	for dir, prefix := range map[string]string{"internal/land": "", "internal/session/native": "session."} {
 		files, err := filepath.Glob(filepath.Join(moduleRoot(t), dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 var ledScript []byte
 
 // TestStormOfALedTeam kills runs in which a manager starts six contracts that
-// are at work at once, and goes on leading (RELIABILITY 5): agents ask and are
+// are at work at once, and goes on leading (docs/design.md, Durability): agents ask and are
 // answered by the manager and by a person, a critic sends one back, two meet in
 // one file, and a tester has the code mended that it tests.
 func TestStormOfALedTeam(t *testing.T) {

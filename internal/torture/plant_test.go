@@ -25,8 +25,8 @@ func plants() []plant {
 		{
 			"ack before commit",
 			[]edit{
-				{"internal/store/writer.go", "if db.ackEarly {", "if true {"},
-				{"internal/store/writer.go", "if !db.ackEarly {", "if false {"},
+				{"internal/store/batch.go", "if w.seams.ackEarly {", "if true {"},
+				{"internal/store/batch.go", "if !w.seams.ackEarly {", "if false {"},
 			},
 			"./internal/store", "TestKill9LosesNothing",
 		},
@@ -37,7 +37,7 @@ func plants() []plant {
 		},
 		{
 			"no fencing",
-			[]edit{{"internal/store/writer.go", "if r.fence == nil || b.db.noFence {", "if true {"}},
+			[]edit{{"internal/store/batch.go", "if r.fence == nil || b.w.seams.noFence {", "if true {"}},
 			"./internal/flow/local", "TestSupersededHostCannotWrite",
 		},
 		{
@@ -62,7 +62,7 @@ func plants() []plant {
 		},
 		{
 			"merge that leaves a checkout behind",
-			[]edit{{"internal/land/still.go", "	return m.follow(ctx, in)\n", "	return nil\n"}},
+			[]edit{{"internal/land/locks.go", "	return m.follow(ctx, in)\n", "	return nil\n"}},
 			"./internal/land", "TestPersonInTheMomentOfTheMove",
 		},
 		{
@@ -127,7 +127,7 @@ func plants() []plant {
 		},
 		{
 			"run that forgets a signal",
-			[]edit{{"internal/flow/local/effects.go", "ev, ok, woken = x.inbox.take()", "ev, ok, _ = x.inbox.take()"}},
+			[]edit{{"internal/flow/local/execution.go", "ev, ok, woken = x.inbox.take()", "ev, ok, _ = x.inbox.take()"}},
 			"./internal/flow/local", "TestSignalAfterTheLook",
 		},
 		{
@@ -141,15 +141,74 @@ func plants() []plant {
 // brokenWalls are bugs of the sandbox that doctor's own attempts must find, where
 // the machine has the full tier.
 func brokenWalls() []plant {
-	const pkg, catches = "./internal/doctor", "TestSandboxHolds"
+	const pkg, catches, walls = "./internal/doctor", "TestSandboxHolds", "./internal/sandbox"
 	return []plant{
-		{"sandbox without its filter", []edit{{"internal/sandbox/script_linux.go", "\ts.filter(socketsOf(p, req))\n", ""}}, pkg, catches},
-		{"sandbox with capabilities to get back", []edit{{"internal/sandbox/privs_linux.go", "unix.PR_CAPBSET_DROP", "unix.PR_CAPBSET_READ"}}, pkg, catches},
+		{"sandbox without its filter", []edit{{"internal/supervisor/script_linux.go", "\ts.filter(socketsOf(p, req), p.Landlock)\n", ""}}, pkg, catches},
+		{"sandbox with the host's sockets in what it shows", []edit{{"internal/rootfs/sealed_linux.go", "if dir && !s.system {", "if dir && s.system {"}}, pkg, catches},
+		{"sandbox with capabilities to get back", []edit{{"internal/supervisor/privs_linux.go", "unix.PR_CAPBSET_DROP", "unix.PR_CAPBSET_READ"}}, pkg, catches},
 		{"sandbox with the host's files open", []edit{
-			{"internal/sandbox/child_linux.go", "unix.CloseRange(fdControl, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC)", "error(nil)"},
-			{"internal/sandbox/script_linux.go", "\ts.add(partShared, \"open files\", 0, unix.SYS_CLOSE_RANGE, next, uintptr(^uint32(0)), 0)\n", "\t_ = next\n"},
-			{"internal/sandbox/child_linux.go", "unix.Pipe2(pipe[:], unix.O_CLOEXEC)", "unix.Pipe2(pipe[:], 0)"},
+			{"internal/supervisor/serve_linux.go", "unix.CloseRange(fdControl, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC)", "error(nil)"},
+			{"internal/supervisor/script_linux.go", "\ts.Add(fork.Shared, \"open files\", 0, unix.SYS_CLOSE_RANGE, s.next, uintptr(^uint32(0)), 0)\n", ""},
+			{"internal/supervisor/command_linux.go", "unix.Pipe2(pipe[:], unix.O_CLOEXEC)", "unix.Pipe2(pipe[:], 0)"},
 		}, pkg, catches},
+		{
+			"sandbox whose commands set limits and places of others",
+			[]edit{{"internal/linux/seccomp/seccomp_linux.go", "\t\tp = append(p, c.rule(shared)...)\n", "\t\t_ = c\n"}},
+			pkg, catches,
+		},
+		{
+			"sandbox in which a process can hide",
+			[]edit{{"internal/linux/seccomp/seccomp_linux.go", "\tp = append(p, shownRule()...)\n", ""}},
+			pkg, catches,
+		},
+		{
+			"landlock tier with what is the machine's",
+			[]edit{{"internal/linux/seccomp/seccomp_linux.go", "\tif shared {\n\t\tp = append(p, onCalls(retNoSys", "\tif !shared && shared {\n\t\tp = append(p, onCalls(retNoSys"}},
+			walls, "TestLandlockAttempts",
+		},
+		{
+			"landlock tier that takes a lost first thread for an end",
+			[]edit{
+				{"internal/linux/process_linux.go", "return f != nil && (!Headless(f) || Number(f[statThreads]) > 1)", "return f != nil && !Headless(f)"},
+				{"internal/supervisor/subreaper_linux.go", "locks{rules, k.scope}", "locks{rules, -1}"},
+			},
+			walls, "TestFirstKilled",
+		},
+		{
+			"landlock tier whose commands outlive their subreaper",
+			[]edit{{"internal/linux/fork/fork_linux.go", "\t\tif e == 0 && sig == uintptr(EndScope) {\n\t\t\tclearScope(s)\n", "\t\tif e == 0 && sig == uintptr(EndScope) {\n"}},
+			walls, "TestSubreaperKilled",
+		},
+		{
+			"host that does not look for what others left",
+			[]edit{{"internal/sandbox/census_linux.go", "\t\tleft, sure := supervisor.Left()\n", "\t\tleft, sure := []string(nil), true\n"}},
+			walls, "TestSweep",
+		},
+		{
+			"landlock tier with pairs of datagrams",
+			[]edit{{"internal/linux/seccomp/seccomp_linux.go", "[]uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}", "[]uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET, unix.SOCK_DGRAM}"}},
+			walls, "TestLandlockAttempts",
+		},
+		{
+			"sandbox that shows pipes where overlays are refused",
+			[]edit{{"internal/rootfs/show_linux.go", "if slices.Contains(v.bound, it.At) {", "if slices.Contains(v.bound, it.Host+it.At) {"}},
+			walls, "TestNothingOfTheHostAnswers",
+		},
+		{
+			"host that does not ask who lives",
+			[]edit{{"internal/git/exec.go", "if c.dir != nil && c.dir.alone != nil {", "if c.dir != nil && c.dir.alone != nil && c.bare {"}},
+			"./internal/workspace", "TestNobodyIsAtWork",
+		},
+		{
+			"host that takes a subreaper's death for its command's",
+			[]edit{{"internal/sandbox/box_linux.go", "b.cmd.ProcessState.ExitCode() != supervisor.HostGone", "b.cmd.ProcessState.ExitCode() > supervisor.HostGone"}},
+			walls, "TestStillFindsWhatASubreaperLost",
+		},
+		{
+			"sandbox that counts resident memory alone",
+			[]edit{{"internal/linux/meter/watch_linux.go", "w.systemV() + w.hidden.bytes\n\tw.peakKB", "w.systemV()\n\tw.peakKB"}},
+			walls, "TestLimits",
+		},
 	}
 }
 
@@ -159,6 +218,7 @@ func TestPlantsFit(t *testing.T) {
 	for _, p := range append(plants(), brokenWalls()...) {
 		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) { overlay(t, p.edits, nil) })
 	}
+	t.Run("failpoints", func(t *testing.T) { overlay(t, failpointEdits(), nil) })
 }
 
 // TestPlantedBugsAreCaught plants each bug of the programme into a build of its

@@ -39,7 +39,7 @@ func freshSeed(t *testing.T) uint64 {
 	return s
 }
 
-// TestStorm kills one contract's run at random instants (RELIABILITY 5).
+// TestStorm kills one contract's run at random instants (docs/design.md, Durability).
 func TestStorm(t *testing.T) { runs(t, newRig, *storm, 2) }
 
 // runs makes n storms over rigs of one form, few of them where time is short.

@@ -16,7 +16,7 @@ import (
 var teamScript []byte
 
 // TestStormOfATeam kills runs of six contracts beside each other at random
-// instants (RELIABILITY 5). Two change one file where it conflicts, one fails
+// instants (docs/design.md, Durability). Two change one file where it conflicts, one fails
 // its first attempt, one writes to another.
 func TestStormOfATeam(t *testing.T) {
 	if *team == 0 && !*long {

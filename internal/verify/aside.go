@@ -2,39 +2,31 @@ package verify
 
 import (
 	"context"
-	"os"
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
-	"agency/internal/agency"
 	"agency/internal/check/detect"
+	"agency/internal/checkout"
 	"agency/internal/git"
 )
 
 // aside are the folders of the parts that a change touches and no command of
 // the run enters: nothing of what it does there was checked.
-func (j *job) aside(ctx context.Context, changes []git.Change, claim *bench) (out []string, err error) {
-	entries, err := j.tree(ctx, j.task.claim)
+func (j *job) aside(ctx context.Context, changes []git.Change, claim *checkout.Checkout) (out []string, err error) {
+	entries, err := j.trees.List(ctx, j.task.claim)
 	if err != nil || !hasNestedPart(entries, changes) {
 		return nil, err
 	}
-	if err := claim.prepare(ctx); err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(claim.place.Root)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }() // only read
-	for _, a := range detect.NotEntered(root.FS(), j.task.Commands) {
-		for _, c := range changes {
-			if strings.HasPrefix(c.Path, a.Dir+"/") {
+	err = claim.Files(ctx, func(files fs.FS) {
+		for _, a := range detect.NotEntered(files, j.task.Commands) {
+			if slices.ContainsFunc(changes, func(c git.Change) bool { return strings.HasPrefix(c.Path, a.Dir+"/") }) {
 				out = append(out, a.Dir)
-				break
 			}
 		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // hasNestedPart tells whether a changed file lies in a folder below the root, or
@@ -63,9 +55,9 @@ var manifests = map[string]bool{
 }
 
 // judgeAside names what nothing has checked; it decides nothing.
-func (f facts) judgeAside(v *agency.Verdict, r *report) {
-	for _, dir := range f.aside {
-		v.Unchecked = append(v.Unchecked, dir)
-		r.note("not checked: the change touches %s, which no command of the run enters: the merge gate names it", dir)
+func (j judgement) judgeAside() {
+	for _, dir := range j.aside {
+		j.v.Unchecked = append(j.v.Unchecked, dir)
+		j.r.note("not checked: the change touches %s, which no command of the run enters: the merge gate names it", dir)
 	}
 }

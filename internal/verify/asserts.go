@@ -5,19 +5,16 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/suite"
 )
 
-// unit is a piece of a test file that can assert: a test, or a helper of tests.
-type unit struct {
-	name    string
-	test    bool
-	asserts int
-	skips   int // marks that leave the test, or others, out
-	returns int // ways out before its end that fail nothing
-	text    string
-	body    string // of text, without what follows the unit in its file
-}
+// unit is a piece of a file that can assert.
+type unit = ecosystem.CodeUnit
+
+// wholeFile is the unit of what stands outside of all tests.
+const wholeFile = ecosystem.WholeFile
 
 // edited names tests that were there before and changed although the contract's
 // declared writes do not hold them. Without declared writes tests may be edited.
@@ -58,12 +55,12 @@ func rewritten(files []source) map[string]bool {
 			continue
 		}
 		was := map[string]string{}
-		for _, u := range units(f.lang, f.before) {
-			was[u.name] += u.text
+		for _, u := range units(f.path, f.before) {
+			was[u.Name] += u.Text
 		}
-		for _, u := range units(f.lang, f.after) {
-			if old, ok := was[u.name]; ok && u.test && !strings.Contains(old, u.text) {
-				out[u.name] = true
+		for _, u := range units(f.path, f.after) {
+			if old, ok := was[u.Name]; ok && u.Test && !strings.Contains(old, u.Text) {
+				out[u.Name] = true
 			}
 		}
 	}
@@ -75,16 +72,16 @@ func rewritten(files []source) map[string]bool {
 func removed(files []source) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range files {
-		if !f.test && f.lang != rust {
+		if !f.test && !readAs(f.path).Tests.Beside {
 			continue
 		}
 		still := map[string]bool{}
-		for _, u := range units(f.lang, f.after) {
-			still[u.name] = true
+		for _, u := range units(f.path, f.after) {
+			still[u.Name] = true
 		}
-		for _, u := range units(f.lang, f.before) {
-			if u.test && !still[u.name] {
-				out[plainName(f.lang, u.name)] = true
+		for _, u := range units(f.path, f.before) {
+			if u.Test && !still[u.Name] {
+				out[plainName(f.path, u.Name)] = true
 			}
 		}
 	}
@@ -92,8 +89,8 @@ func removed(files []source) map[string]bool {
 }
 
 // plainName is the name of a unit without its type, as functionOf gives it.
-func plainName(lang language, name string) string {
-	if lang == golang {
+func plainName(p, name string) string {
+	if readAs(p).Tests.Typed {
 		return name[strings.LastIndexByte(name, '.')+1:]
 	}
 	return name
@@ -101,13 +98,13 @@ func plainName(lang language, name string) string {
 
 // asserting tells whether a test of the change can fail by an assertion. A test
 // whose source is not among the changed ones is believed to.
-func (f facts) asserting(test string) bool {
+func (f changeFacts) asserting(test string) bool {
 	known := false
 	for _, s := range f.sources {
-		if matterOf(s.path) == ofProduct && s.lang != rust {
+		if matterOf(s.path) == ofProduct && !readAs(s.path).Tests.Beside {
 			continue
 		}
-		asserts, found := asserting(s.lang, s.after, functionOf(test))
+		asserts, found := asserting(s.path, s.after, suite.FunctionOf(test))
 		if known = known || found; asserts {
 			return true
 		}
@@ -117,14 +114,14 @@ func (f facts) asserting(test string) bool {
 
 // newSkips names files whose tests are left out by marks that were not there,
 // where the results do not tell.
-func newSkips(files []source, was, now map[place]unit, nameless bool) []agency.Weakening {
+func newSkips(files []source, was, now map[unitPlace]unit, nameless bool) []agency.Weakening {
 	if !nameless {
 		return nil
 	}
-	count := func(units map[place]unit, file string) (n int) {
+	count := func(units map[unitPlace]unit, file string) (n int) {
 		for at, u := range units {
 			if at.file == file {
-				n += u.skips
+				n += u.Skips
 			}
 		}
 		return n
@@ -142,17 +139,17 @@ func newSkips(files []source, was, now map[place]unit, nameless bool) []agency.W
 // fail by an assertion: its own, or one of a helper beside it that it calls. A
 // test that cannot proves nothing by passing. Found is false where the file has
 // no such test.
-func asserting(lang language, src []byte, test string) (asserts, found bool) {
-	all := units(lang, src)
+func asserting(p string, src []byte, test string) (asserts, found bool) {
+	all := units(p, src)
 	for _, u := range all {
-		if !u.test || u.name != test && !strings.HasSuffix(u.name, "."+test) { // a suite's method
+		if !u.Test || u.Name != test && !strings.HasSuffix(u.Name, "."+test) { // a suite's method
 			continue
 		}
-		if found = true; u.asserts > 0 {
+		if found = true; u.Asserts > 0 {
 			return true, true
 		}
 		for _, h := range all {
-			if h.asserts > 0 && !h.test && h.name != wholeFile && callsPlainly(u.body, h.name[strings.LastIndexByte(h.name, '.')+1:]) {
+			if h.Asserts > 0 && !h.Test && h.Name != wholeFile && callsPlainly(u.Body, h.Name[strings.LastIndexByte(h.Name, '.')+1:]) {
 				return true, true
 			}
 		}
@@ -161,13 +158,9 @@ func asserting(lang language, src []byte, test string) (asserts, found bool) {
 }
 
 // units are the tests and helpers of a file.
-func units(lang language, src []byte) []unit {
-	switch {
-	case len(src) == 0:
-		return nil
-	case lang == golang:
-		return goUnits(src)
-	default:
-		return textUnits(lang, string(src))
+func units(p string, src []byte) []unit {
+	if read := readAs(p).Tests.Units; read != nil && len(src) > 0 {
+		return read(src)
 	}
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/store"
+	"agency/internal/suite"
+	"agency/internal/verdicts"
 )
 
 // What the contract before this one proved stays proved of the work that goes on
@@ -23,19 +25,26 @@ type earlier struct {
 	proof    agency.Proof
 }
 
-// provedBefore gathers what is proved already of the claim's criteria, and holds
-// on the claim, too.
-func (j *job) provedBefore(ctx context.Context, f *facts) error {
-	if j.task.After == "" || !f.claimSuite.ran {
+// priorProofs looks at what the contract before proved.
+type priorProofs struct {
+	*job
+	f *facts
+}
+
+// carry gathers what is proved already of the claim's criteria, and holds on the
+// claim, too.
+func (j priorProofs) carry(ctx context.Context) error {
+	f := j.f
+	if j.task.After == "" || !f.claimSuite.Ran {
 		return nil
 	}
-	all, err := j.earlier(ctx)
+	all, err := j.all(ctx)
 	if err != nil {
 		return err
 	}
 	f.before = map[string]earlier{}
 	for _, e := range all {
-		holds, err := j.holds(ctx, f, e)
+		holds, err := j.holds(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -46,12 +55,12 @@ func (j *job) provedBefore(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// earlier are the proofs by tests that the last verdict on the contract before
+// all are the proofs by tests that the last verdict on the contract before
 // gave of the same criteria.
-func (j *job) earlier(ctx context.Context) (out []earlier, err error) {
+func (j priorProofs) all(ctx context.Context) (out []earlier, err error) {
 	err = j.v.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		verdicts, err := Verdicts(s, j.task.Run)
-		for _, v := range verdicts {
+		given, err := verdicts.All(s, j.task.Run)
+		for _, v := range given {
 			if !v.Pass || v.ContractID != j.task.After {
 				continue
 			}
@@ -72,53 +81,53 @@ func (j *job) earlier(ctx context.Context) (out []earlier, err error) {
 
 // holds tells whether the tests of an earlier proof pass on the claim, and in the
 // form that they had then.
-func (j *job) holds(ctx context.Context, f *facts, e earlier) (_ bool, err error) {
+func (j priorProofs) holds(ctx context.Context, e earlier) (_ bool, err error) {
+	f := j.f
 	fails := func(t string) bool {
-		s, ran := f.claimSuite.tests[t]
+		s, ran := f.claimSuite.Tests[t]
 		return slices.Contains(f.retried.flaky, t) || s != agency.TestPassed && (ran || !f.scope.partial)
 	}
 	if slices.ContainsFunc(e.proof.Tests, fails) {
 		return false, nil
 	}
-	since := *j
-	since.task.base, since.lookup = e.tree, lookup{}
-	defer func() { j.took = since.took }()
-	g := &facts{task: since.task, claimSuite: f.claimSuite}
+	since := *j.job
+	since.task.base = e.tree
+	since.change = newChange(since.task, j.trees, j.v.o.Syntax)
+	g := &facts{task: since.task, testFacts: testFacts{claimSuite: f.claimSuite}}
 	if g.changes, err = j.run.Changes(ctx, e.tree, j.task.claim); err != nil {
 		return false, err
 	}
-	if err := errors.Join(since.plannedScripts(ctx), since.readSources(ctx, g)); err != nil {
+	if err := errors.Join(since.files.plan(ctx, planChecks(j.task)), since.readSources(ctx, g)); err != nil {
 		return false, err
 	}
-	if g.sides, err = since.part(ctx, g); err != nil {
+	if g.sides, err = since.splitter.split(ctx, g.changes); err != nil {
 		return false, err
 	}
 	tree := j.task.claim
 	switch {
 	case g.sides.changesTests():
-		tree, err = since.oldTests(ctx, g.sides)
+		tree, err = since.splitter.oldTests(ctx, g.sides)
 	case allPass(f.claimSuite, e.proof.Tests):
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	got, err := since.trial(ctx, g, check.StageOldTests, tree, e.proof.Tests)
-	f.madeWithout = append(f.madeWithout, g.madeWithout...)
+	got, err := since.trial(ctx, g.apart(since.task.Commands), check.StageOldTests, tree, e.proof.Tests)
 	return err == nil && allPass(got, e.proof.Tests), err
 }
 
-func allPass(s suite, tests []string) bool {
-	return !slices.ContainsFunc(tests, func(t string) bool { return s.tests[t] != agency.TestPassed })
+func allPass(s suite.Results, tests []string) bool {
+	return !slices.ContainsFunc(tests, func(t string) bool { return s.Tests[t] != agency.TestPassed })
 }
 
-// carry gives the criteria that nothing of this change proves the proof that they
-// have already.
-func (f facts) carry(proofs []agency.Proof) {
+// carryProofs gives the criteria that nothing of this change proves the proof that
+// they have already.
+func (f facts) carryProofs(proofs []agency.Proof) {
 	for i, p := range proofs {
 		if e, ok := f.before[p.ID]; ok && p.Proof == agency.ProofAsserted {
 			proofs[i].Proof, proofs[i].Tests, proofs[i].Check = agency.ProofVerified, e.proof.Tests, e.proof.Check
-			proofs[i].Receipt = f.claimSuite.receipt.ID
+			proofs[i].Receipt = f.claimSuite.Receipt.ID
 			proofs[i].Note = e.proof.Note + "; proved by " + string(e.contract) + ", and passes still"
 		}
 	}

@@ -32,7 +32,7 @@ func TestWhatOthersMayMend(t *testing.T) {
 		{"something new is red", worse, true, false},
 	} {
 		spec := w.change(tt.claim)
-		spec.Criteria, spec.Beside = all, tt.beside
+		spec.Criteria, spec.OthersOpen = all, tt.beside
 		v := w.verify(spec)
 		if v.Pass != tt.pass {
 			t.Errorf("%s: passes %v, %q", tt.name, v.Pass, v.Reasons)

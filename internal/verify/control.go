@@ -1,21 +1,18 @@
 package verify
 
 import (
-	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/printer"
-	"go/token"
 	"path"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/languages"
 )
 
 // control names what the claim edited of the files that decide how tests run
-// (DESIGN 8).
+// (docs/design.md, Verification).
 func control(changes []git.Change, files []source, named map[string]bool) []agency.Weakening {
 	var out []agency.Weakening
 	add := func(name, detail string) {
@@ -91,48 +88,31 @@ func isControl(c git.Change, named map[string]bool) bool {
 // one.
 func isRecipe(base string) bool {
 	switch base {
-	case "Makefile", "makefile", "GNUmakefile", "Taskfile.yml", "Taskfile.yaml", "justfile", "Justfile", "magefile.go",
-		"noxfile.py", "tasks.py", "Rakefile", "turbo.json", "nx.json", "lerna.json":
+	case "Makefile", "makefile", "GNUmakefile", "Taskfile.yml", "Taskfile.yaml", "justfile", "Justfile", "Rakefile":
 		return true
 	}
-	return false
+	return isOfTools(base, func(f ecosystem.Files) []string { return f.Recipes })
 }
 
-// runners are configurations of test runners, linters and type checkers that
-// take effect by being there.
-var runners = []string{
-	"go.work", "rust-toolchain", "rust-toolchain.toml", ".tool-versions", "mise.toml", ".mise.toml", ".python-version", ".nvmrc", ".node-version",
-	"staticcheck.conf", ".golangci.*", ".gotestsum.yaml",
-	"spec_helper.rb", "rails_helper.rb", "test_helper.rb", ".rspec",
-	"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", ".coveragerc", ".flake8", "mypy.ini", ".mypy.ini", "pyrightconfig.json",
-	"ruff.toml", ".ruff.toml", ".pylintrc", "pylintrc", "nose.cfg", "*.pth", "pytest.toml", ".pytest.toml", "entry_points.txt",
-	"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", "vitest.projects.*", "jest-preset.*", "jest.preset.*", ".taprc", "bunfig.toml", ".env.test", "vite.config.*", ".mocharc*",
-	"mocha.opts", "ava.config.*", "karma.conf.*", "playwright.config.*", "cypress.config.*", ".nycrc*", ".c8rc*", "babel.config.*", ".babelrc*",
-	"tsconfig*.json", ".eslintrc*", "eslint.config.*", ".eslintignore", "biome.json*", ".npmrc", ".yarnrc*", ".pnpmfile.cjs", "setupTests.*",
-	"clippy.toml", ".clippy.toml", "nextest.toml",
-	"junit-platform.properties", "testng.xml", "gradle.properties", "maven.config", "jvm.config", "gradle-wrapper.*", "maven-wrapper.*", "extensions.xml", "checkstyle*.xml", "pmd*.xml", "detekt*.yml", ".editorconfig-checker.json",
-}
+// settings are of test runners and toolchains of more than one language, or of one
+// that is not read here.
+var settings = []string{".tool-versions", "mise.toml", ".mise.toml", "spec_helper.rb", "rails_helper.rb", "test_helper.rb", ".rspec", ".editorconfig-checker.json"}
 
-// isRunner tells whether a file is such a configuration.
+// isRunner tells whether a file is a configuration of test runners, linters or type
+// checkers that takes effect by being there.
 func isRunner(p string) bool {
-	base := path.Base(p)
-	switch dir := path.Base(path.Dir(p)); {
-	case dir == ".cargo" && strings.HasPrefix(base, "config"), strings.HasPrefix(p, "buildSrc/"), strings.Contains(p, "/buildSrc/"):
-		return true
-	case strings.Contains("/"+path.Dir(p)+"/", "/__mocks__/"): // stands in for a package without being asked to
-		return true
-	case dir == "services" && strings.HasPrefix(base, "org.junit."), strings.HasSuffix(dir, ".egg-info"), strings.HasSuffix(dir, ".dist-info"):
-		return true
-	}
-	return slices.ContainsFunc(runners, func(glob string) bool {
-		ok, err := path.Match(glob, base)
-		return ok && err == nil
-	})
+	return ecosystem.Matches(settings, p) || isOfTools(p, func(f ecosystem.Files) []string { return f.Settings })
+}
+
+// isOfTools tells whether a path is one of some files of an ecosystem's tools.
+func isOfTools(p string, files func(ecosystem.Files) []string) bool {
+	return slices.ContainsFunc(languages.All(), func(e ecosystem.Ecosystem) bool { return ecosystem.Matches(files(e.Source.Files), p) })
 }
 
 // testMainWeaker tells whether a TestMain was changed, or is new and does not
 // report what the tests came to: it decides alone what a test binary reports.
 func testMainWeaker(before, after []byte) bool {
+	testMain := awarenessOf(golang).TestMain
 	old, _ := testMain(before)
 	now, reports := testMain(after)
 	switch {
@@ -143,32 +123,4 @@ func testMainWeaker(before, after []byte) bool {
 	default:
 		return !reports
 	}
-}
-
-// testMain is the text of a file's TestMain, without its comments, and whether
-// it reports what the tests came to.
-func testMain(src []byte) (text string, reports bool) {
-	if !bytes.Contains(src, []byte("TestMain")) {
-		return "", false
-	}
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution)
-	if err != nil {
-		return "", false
-	}
-	i := slices.IndexFunc(file.Decls, func(d ast.Decl) bool {
-		f, ok := d.(*ast.FuncDecl)
-		return ok && f.Recv == nil && f.Name.Name == "TestMain" && f.Body != nil
-	})
-	if i < 0 {
-		return "", false
-	}
-	var b strings.Builder
-	if err := printer.Fprint(&b, fset, file.Decls[i]); err != nil {
-		return "", false
-	}
-	funcs := map[string]*ast.FuncDecl{}
-	canonical(file)
-	addFuncs(funcs, file)
-	return b.String(), wholeRun{funcs: funcs, trusts: true}.fault(file.Decls[i].(*ast.FuncDecl)) == ""
 }

@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/changeset"
 	"agency/internal/check"
 	"agency/internal/git"
 	"agency/internal/store"
 )
 
-// coverage is how much of the change the tests reach, where a test run of this
+// lineCoverage tells how much of the change the tests reach.
+type lineCoverage struct{ *job }
+
+// measured is how much of the change the tests reach, where a test run of this
 // contract on this very tree has measured it: the verification's own, in passing,
 // or the agent's. Nothing is run to find out.
-func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
-	if !j.task.isClaim() {
-		return nil, nil
-	}
+func (j lineCoverage) measured(ctx context.Context) (*agency.Coverage, error) {
 	files, id, err := j.checker.LastCoverage(ctx, j.task.Run, j.task.Contract)
 	if agency.KindOf(err) == agency.KindNotFound {
 		return nil, nil
@@ -35,20 +36,21 @@ func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
 	if err != nil || of.Tree != j.task.claim {
 		return nil, err
 	}
-	lines, err := j.changedLines(ctx)
+	lines, err := changeset.LinesBetween(ctx, j.run.Dir(), j.task.base, j.task.claim)
 	if err != nil {
 		return nil, err
 	}
-	c := check.OfChange(files, lines.added)
+	c := check.OfChange(files, lines.Added)
 	return &c, nil
 }
 
 // unmeasured are the changed files of which a run that measured says nothing,
 // for they run otherwise than they are written. Of languages other than
 // JavaScript that are files with nothing to run.
-func (j *job) unmeasured(ctx context.Context, files []string, known *agency.Coverage) (out []string, err error) {
-	if known == nil {
-		return files, nil
+func (j lineCoverage) unmeasured(ctx context.Context, changes []git.Change, known *agency.Coverage) (out []string, err error) {
+	files, err := j.measurable(ctx, changes)
+	if err != nil || known == nil {
+		return files, err
 	}
 	measured, _, err := j.checker.LastCoverage(ctx, j.task.Run, j.task.Contract)
 	for _, f := range files {
@@ -61,17 +63,14 @@ func (j *job) unmeasured(ctx context.Context, files []string, known *agency.Cove
 
 // measurable are the changed files whose lines the tests of a claim find out in
 // passing.
-func (j *job) measurable(ctx context.Context, changes []git.Change) ([]string, error) {
+func (j lineCoverage) measurable(ctx context.Context, changes []git.Change) ([]string, error) {
 	cheap, err := j.linksInPassing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, c := range changes {
-		if path.Ext(c.Path) == ".go" && !cheap {
-			continue
-		}
-		if c.Status != 'D' && c.New.Mode != 0o120000 && languageOf(c.Path) != "" && !isTestFile(c.Path) && len(out) < maxMeasured {
+		if (cheap || path.Ext(c.Path) != ".go") && c.Status != 'D' && c.New.Mode != 0o120000 && languageOf(c.Path) != "" && !isTestFile(c.Path) && len(out) < maxMeasured {
 			out = append(out, c.Path)
 		}
 	}
@@ -88,11 +87,11 @@ const (
 
 // linksInPassing tells whether measuring tests of Go costs little enough, or was
 // asked for.
-func (j *job) linksInPassing(ctx context.Context) (bool, error) {
+func (j lineCoverage) linksInPassing(ctx context.Context) (bool, error) {
 	if _, asked := j.task.Thresholds[CoverageThreshold]; asked {
 		return true, nil
 	}
-	entries, err := j.tree(ctx, j.task.claim)
+	entries, err := j.trees.List(ctx, j.task.claim)
 	if err != nil {
 		return false, err
 	}
@@ -115,22 +114,39 @@ func worthLinking(programs int, suite time.Duration) bool {
 // maxMeasured bounds the files that are measured in passing.
 const maxMeasured = 200
 
+// ofRun are the files whose lines a suite finds out in passing: all that the run
+// has changed, so that what lands last tells how much of the whole change its
+// tests reach. A target that moved is not the run's to measure.
+func (j lineCoverage) ofRun(ctx context.Context, own []git.Change) ([]string, error) {
+	switch {
+	case j.task.stage == check.StageTarget:
+		return nil, nil
+	case j.task.base == j.run.BaseTree():
+		return j.measurable(ctx, own)
+	}
+	all, err := j.run.Changes(ctx, j.run.BaseTree(), j.task.claim)
+	if err != nil {
+		return nil, err
+	}
+	return j.measurable(ctx, all)
+}
+
 // judgeCoverage holds the coverage of the changed lines against what the
 // contract asks for; where it asks for nothing it decides nothing.
-func (f facts) judgeCoverage(v *agency.Verdict, r *report) {
-	v.Coverage = f.coverage
-	want, asked := f.Thresholds[CoverageThreshold]
+func (j judgement) judgeCoverage() {
+	j.v.Coverage = j.coverage
+	want, asked := j.Thresholds[CoverageThreshold]
 	switch {
-	case !asked || !f.isClaim():
-	case f.coverage == nil:
-		r.note("the contract asks for %g %% coverage of the changed lines, and its tests do not measure it", want)
+	case !asked || !j.isClaim():
+	case j.coverage == nil:
+		j.r.note("the contract asks for %g %% coverage of the changed lines, and its tests do not measure it", want)
 		return
-	case f.coverage.Lines > 0 && float64(f.coverage.Covered)*100 < want*float64(f.coverage.Lines):
-		r.fail("coverage: tests reach %d of %s, the contract asks for %g %%; not run: %s", f.coverage.Covered, agency.Things(f.coverage.Lines, "changed line", "changed lines"),
-			want, strings.Join(f.coverage.Missed[:min(len(f.coverage.Missed), maxLines)], ", "))
+	case j.coverage.Lines > 0 && float64(j.coverage.Covered)*100 < want*float64(j.coverage.Lines):
+		j.r.fail("coverage: tests reach %d of %s, the contract asks for %g %%; not run: %s", j.coverage.Covered, agency.Things(j.coverage.Lines, "changed line", "changed lines"),
+			want, strings.Join(j.coverage.Missed[:min(len(j.coverage.Missed), maxLines)], ", "))
 	}
-	if f.coverage != nil && len(f.unmeasured) > 0 {
-		r.note("coverage: the tests do not measure %s", strings.Join(f.unmeasured[:min(len(f.unmeasured), maxLines)], ", "))
+	if j.coverage != nil && len(j.unmeasured) > 0 {
+		j.r.note("coverage: the tests do not measure %s", strings.Join(j.unmeasured[:min(len(j.unmeasured), maxLines)], ", "))
 	}
 }
 

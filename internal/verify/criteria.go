@@ -7,9 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/checkout"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/text"
 )
 
 // maxChecks bounds the commands that a claim's evidence can have the harness
@@ -19,20 +24,21 @@ const maxChecks = 20
 // criteria looks at the checks of the criteria, and at what the evidence names
 // for those that have none: commands run on clean checkouts of both sides, files
 // are looked up in the trees.
-func (j *job) criteria(ctx context.Context, f *facts, claim, base *bench) error {
+func (t *testRun) criteria(ctx context.Context) error {
+	f := t.f
 	f.refWorth = map[agency.Check]agency.RefWorth{}
 	f.refs, f.theirs = map[agency.Check]agency.Receipt{}, map[agency.Check][]string{}
-	planned := plannedChecks(j.task)
-	left := j.task.Commands.Command(agency.CheckTest).Timeout // for all evidence together
-	for i, c := range checksOf(j.task) {
+	planned := len(planChecks(t.task))
+	left := t.cmd.Timeout // for all evidence together
+	for i, c := range checksOf(t.task) {
 		var err error
 		switch {
 		case c.File != "":
-			err = j.files(ctx, f, c, i < planned)
+			err = t.file(ctx, c, i < planned)
 		case c.Command != "" && i < planned:
-			err = j.command(ctx, f, c, claim, base)
+			err = t.command(ctx, c)
 		case c.Command != "":
-			left, err = j.evidence(ctx, f, c, claim, left)
+			left, err = t.evidence(ctx, c, left)
 		}
 		if err != nil {
 			return err
@@ -41,26 +47,25 @@ func (j *job) criteria(ctx context.Context, f *facts, claim, base *bench) error 
 	return nil
 }
 
-// plannedChecks is how many of a task's checks its plan has set: they come
-// first.
-func plannedChecks(t task) int {
+// planChecks are a task's checks that its plan has set: checksOf begins with them.
+func planChecks(t task) []agency.Check {
 	t.ClaimInfo.Evidence = nil
-	return len(checksOf(t))
+	return checksOf(t)
 }
 
 // evidence runs a command that the agent chose, on the claim alone: that it
 // passes proves nothing, that it fails is worth knowing. All of them together
 // take no longer than one check may.
-func (j *job) evidence(ctx context.Context, f *facts, c agency.Check, claim *bench, left time.Duration) (time.Duration, error) {
+func (t *testRun) evidence(ctx context.Context, c agency.Check, left time.Duration) (time.Duration, error) {
 	if left <= 0 {
 		return 0, nil
 	}
-	r, err := onClean(ctx, claim, check.Command{Kind: agency.CheckCommand, Line: c.Command, Timeout: left})
+	r, err := t.claim.RunClean(ctx, check.Command{Kind: agency.CheckCommand, Line: c.Command, Timeout: left})
 	if err != nil {
 		return 0, err
 	}
-	f.refs[c], f.refWorth[c] = r, agency.RefWorth{Passes: passes(r)}
-	return left - seconds(r.Duration), nil
+	t.f.refs[c], t.f.refWorth[c] = r, agency.RefWorth{Passes: passes(r)}
+	return left - checkout.Seconds(r.Duration), nil
 }
 
 // checksOf are the checks of criteria and evidence, each once, in order.
@@ -96,14 +101,14 @@ func checksOf(t task) []agency.Check {
 	return out
 }
 
-// files looks whether a file or folder is in the trees. That it is there says
+// file looks whether a file or folder is in the trees. That it is there says
 // nothing of what stands in it: where the run wrote it, only the agent does.
-func (j *job) files(ctx context.Context, f *facts, c agency.Check, planned bool) error {
-	now, err := j.tree(ctx, j.task.claim)
+func (t *testRun) file(ctx context.Context, c agency.Check, planned bool) error {
+	now, err := t.trees.List(ctx, t.task.claim)
 	if err != nil {
 		return err
 	}
-	was, err := j.tree(ctx, j.task.base)
+	was, err := t.trees.List(ctx, t.task.base)
 	if err != nil {
 		return err
 	}
@@ -111,7 +116,7 @@ func (j *job) files(ctx context.Context, f *facts, c agency.Check, planned bool)
 	if planned && !hasFile(was, c.File) {
 		w.Why = c.File + " is there; the run wrote it"
 	}
-	f.refWorth[c] = w
+	t.f.refWorth[c] = w
 	return nil
 }
 
@@ -124,31 +129,31 @@ func hasFile(entries []git.Entry, name string) bool {
 
 // command runs a check that the plan set on the claim, and on the base when it
 // passes there: only then the base decides what it proves.
-func (j *job) command(ctx context.Context, f *facts, c agency.Check, claim, base *bench) error {
-	cmd := j.asCommand(c)
-	r, err := onClean(ctx, claim, cmd)
+func (t *testRun) command(ctx context.Context, c agency.Check) error {
+	cmd := t.task.asCommand(c)
+	r, err := t.claim.RunClean(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	f.refs[c] = r
+	t.f.refs[c] = r
 	w := agency.RefWorth{Passes: passes(r)}
-	defer func() { f.refWorth[c] = w }()
-	if !w.Passes && !j.task.Beside {
+	defer func() { t.f.refWorth[c] = w }()
+	if !w.Passes && !t.task.OthersOpen {
 		return nil
 	}
-	was, err := onClean(ctx, base, cmd)
+	was, err := t.base.RunClean(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	if w.Why = "its check passed before the change too"; !w.Passes {
-		f.theirs[c] = stillRed(was, r)
+		t.f.theirs[c] = stillRed(was, r)
 	}
 	w.Proves = w.Passes && !passes(was) // so far: what it reads is looked at later
 	return nil
 }
 
-func (j *job) asCommand(c agency.Check) check.Command {
-	return check.Command{Kind: agency.CheckCommand, Line: c.Command, Timeout: j.task.Commands.Command(agency.CheckTest).Timeout}
+func (t task) asCommand(c agency.Check) check.Command {
+	return check.Command{Kind: agency.CheckCommand, Line: c.Command, Timeout: t.Commands.Command(agency.CheckTest).Timeout}
 }
 
 // stillRed are the tests by which a command fails on the claim as it did on the
@@ -185,15 +190,143 @@ func statuses(r agency.Receipt) map[string]agency.TestStatus {
 	return out
 }
 
-// onClean runs a command on a checkout that nothing but setup has touched: the
-// tests of a claim could have left what its command looks for.
-func onClean(ctx context.Context, b *bench, cmd check.Command) (agency.Receipt, error) {
-	b.renew()
-	return b.run(ctx, cmd)
-}
-
 // passes tells whether a command proves something: `go test -run TestX` exits 0
 // where there is no TestX.
 func passes(r agency.Receipt) bool {
 	return r.OK() && (!r.Parsed || r.Passed > 0)
+}
+
+// weighCommands looks at the commands that the plan set as checks, which failed
+// before and pass now: each is worth what it reads.
+func (t *testRun) weighCommands(ctx context.Context) error {
+	f := t.f
+	for _, cr := range f.Criteria {
+		if cr.Check == nil || cr.Check.Command == "" {
+			continue
+		}
+		w := f.refWorth[*cr.Check]
+		if !w.Passes || !w.Proves {
+			continue
+		}
+		var err error
+		if w, err = t.weighCommand(ctx, *cr.Check, w); err != nil {
+			return err
+		}
+		f.refWorth[*cr.Check] = w
+	}
+	return nil
+}
+
+func (t *testRun) weighCommand(ctx context.Context, c agency.Check, w agency.RefWorth) (agency.RefWorth, error) {
+	f := t.f
+	if gone := f.redAndGone(); len(gone) > 0 && f.refs[c].Parsed {
+		w.Proves, w.Why = false, "what failed before the run is gone: "+text.Few(gone, maxLines)
+		return w, nil
+	}
+	if tests, known := f.testsOf(c); known {
+		return f.worthOfTests(tests, w), nil
+	}
+	if onlyReads(c.Command) {
+		w.Proves, w.Why = false, "it reads text, which this run wrote: "+text.Few(named(c.Command, f.changes), maxLines)
+		return w, nil
+	}
+	if own, err := t.usage.ownInputs(ctx, f.changes, c.Command); err != nil || len(own) > 0 {
+		w.Proves, w.Why = false, "it reads what this run edited: "+text.Few(own, maxLines)
+		return w, err
+	}
+	w.Why = "it failed before the run"
+	if !f.sides.changesTests() {
+		return w, nil
+	}
+	tree, err := t.splitter.oldTests(ctx, f.sides)
+	if err != nil {
+		return w, err
+	}
+	got, err := t.trial(ctx, t.task.asCommand(c), check.StageOldTests, tree, nil)
+	if err != nil {
+		return w, err
+	}
+	if !passes(got.Receipt) {
+		w.Proves, w.Why = false, "it passes only with what this run edited of the tests: "+text.Few(pathsOf(slices.Concat(f.sides.tests, f.sides.inner)), maxLines)
+	}
+	return w, nil
+}
+
+// testsOf are the tests by which a test command passes now. Known is false where
+// it names none, or others than the suite.
+func (f facts) testsOf(c agency.Check) (tests []string, known bool) {
+	r := f.refs[c]
+	if !r.Parsed || !f.baseSuite.Ran {
+		return nil, false
+	}
+	for _, t := range r.Tests {
+		if _, ok := f.claimSuite.Tests[t.Name]; !ok {
+			return nil, false
+		}
+		if t.Status == agency.TestPassed && f.baseSuite.Tests[t.Name] != agency.TestPassed {
+			tests = append(tests, t.Name)
+		}
+	}
+	return tests, len(tests) > 0
+}
+
+// worthOfTests is what a test command proves by the tests that pass now.
+func (f facts) worthOfTests(tests []string, w agency.RefWorth) agency.RefWorth {
+	p := agency.Prove([]agency.Criterion{{ID: "it"}}, nil, agency.Checks{Claim: f.claimSuite.Tests, Fresh: tests, Worth: f.worth})[0]
+	w.Proves, w.Why, w.Tests = p.Proof == agency.ProofVerified, p.Note, p.Tests
+	return w
+}
+
+// readers are programs that look at files as text, and say nothing of what a
+// program does.
+var readers = map[string]bool{
+	"grep": true, "egrep": true, "fgrep": true, "rg": true, "ag": true, "test": true, "[": true, "[[": true, "cat": true, "head": true, "tail": true,
+	"diff": true, "cmp": true, "wc": true, "ls": true, "find": true, "stat": true, "file": true, "sed": true, "awk": true, "jq": true, "yq": true, "echo": true,
+	"printf": true, "true": true, ":": true, "cd": true, "sort": true, "uniq": true, "cut": true, "tr": true, "xargs": true, "sha256sum": true, "md5sum": true, "git": true,
+}
+
+// onlyReads tells whether a line consists of such programs.
+func onlyReads(line string) bool {
+	return callsOnly(line, syntax.LangBash, func(program string) bool { return readers[path.Base(program)] })
+}
+
+// callsOnly tells whether a line of shell consists of calls of such programs.
+func callsOnly(line string, variant syntax.LangVariant, such func(program string) bool) bool {
+	file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return false
+	}
+	calls, others := 0, 0
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.TestClause:
+			calls++
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				if calls++; !such(ecosystem.WordText(n.Args[0])) {
+					others++
+				}
+			}
+		}
+		return true
+	})
+	return calls > 0 && others == 0
+}
+
+// named are the changed files whose name stands in a line; all of them where
+// none does.
+func named(line string, changes []git.Change) []string {
+	out := slices.DeleteFunc(pathsOf(changes), func(p string) bool { return !strings.Contains(line, path.Base(p)) })
+	if len(out) == 0 {
+		return pathsOf(changes)
+	}
+	return out
+}
+
+func pathsOf(changes []git.Change) []string {
+	out := make([]string, len(changes))
+	for i, c := range changes {
+		out[i] = c.Path
+	}
+	return out
 }

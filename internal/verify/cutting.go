@@ -1,8 +1,12 @@
 package verify
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -10,8 +14,13 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/changeset"
 	"agency/internal/check"
+	"agency/internal/checkout"
 	"agency/internal/code"
+	"agency/internal/git"
+	"agency/internal/mutation"
+	"agency/internal/suite"
 )
 
 // withoutBodies decides what is left: a test that cannot run on the base's
@@ -21,37 +30,62 @@ func (w *weighing) withoutBodies(ctx context.Context) (err error) {
 	if !w.f.sides.changesProduct() {
 		return nil
 	}
-	c, err := w.j.changedCode(ctx, w.f)
+	c, err := w.changedCode(ctx)
 	if err != nil {
 		return err
 	}
-	w.loose = c.looseLines
-	if len(c.fns) == 0 {
+	w.loose = c.LooseLines
+	if len(c.Functions) == 0 {
 		if err := w.onOtherValues(ctx); err != nil {
 			return err
 		}
-		w.withoutFunctions(c.loose > 0 || w.f.sides.changesCode())
+		w.withoutFunctions(c.Loose > 0 || w.f.sides.changesCode())
 		k := cutting{weighing: w, cuts: c}
 		return k.unproved(ctx)
 	}
-	b := newBench(w.j, check.StageCut, c.tree)
-	b.env = []string{c.env + "="}
-	defer func() {
-		err = errors.Join(err, b.close(ctx))
-		w.f.madeWithout = append(w.f.madeWithout, b.made...)
-	}()
-	k := cutting{weighing: w, cuts: c, bench: b, cmd: w.f.scope.again(w.j.task.Commands.Command(agency.CheckTest))}
-	k.cmd.Timeout = patience(k.cmd, w.f.claimSuite.receipt)
-	if err := k.tests(ctx); err != nil || k.unfit {
+	b := w.checkouts.New(check.StageCut, c.tree)
+	b.Env = []string{c.Env + "="}
+	defer func() { err = errors.Join(err, b.Close(ctx)) }()
+	k := cutting{weighing: w, cuts: c, on: b, cmd: w.f.apart(w.task.Commands)}
+	if err := k.decide(ctx); err != nil || k.unfit {
 		return err
 	}
 	return k.unproved(ctx)
 }
 
+// cuts is the claim with a switch before each changed function.
+type cuts struct {
+	*mutation.Switches
+	tree agency.OID
+}
+
+// changedCode finds the functions that the change touches and puts the switches
+// in.
+func (w *weighing) changedCode(ctx context.Context) (cuts, error) {
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%s\x00%s\x00%s", w.task.Run, w.checkouts.Key, w.task.claim)))
+	c := cuts{Switches: mutation.NewSwitches(w.v.o.Syntax, "V"+strings.ToUpper(hex.EncodeToString(sum[:8])))}
+	lines, err := changeset.LinesBetween(ctx, w.run.Dir(), w.task.base, w.task.claim)
+	if err != nil {
+		return c, err
+	}
+	for _, ch := range slices.Concat(w.f.sides.product, w.f.sides.inner) {
+		if languageOf(ch.Path) == "" && !isDoc(ch.Path) && !isUnread(ch.Path) {
+			c.Loose++ // data of the product
+		}
+	}
+	set, err := w.altered(ctx, func(ctx context.Context, ch git.Change, before, after []byte) ([]byte, error) {
+		return c.Put(ctx, mutation.File{Path: ch.Path, Before: before, After: after, Added: lines.Of(ch.Path), CutAt: lines.CutAt[ch.Path]})
+	})
+	if err == nil && len(set) > 0 {
+		c.tree, err = w.trees.With(ctx, w.task.claim, set)
+	}
+	return c, err
+}
+
 // patience is how long tests may take with something taken out: what waits for
 // it may wait for ever.
 func patience(cmd check.Command, r agency.Receipt) time.Duration {
-	enough := 3*seconds(r.Duration) + 20*time.Second
+	enough := 3*checkout.Seconds(r.Duration) + 20*time.Second
 	if cmd.Timeout > 0 {
 		return min(cmd.Timeout, enough)
 	}
@@ -80,8 +114,8 @@ func (w *weighing) withoutFunctions(changed bool) {
 type cutting struct {
 	*weighing
 	cuts
-	bench *bench
-	cmd   check.Command
+	on  *checkout.Checkout
+	cmd check.Command
 	// tried: the claim was run with all switches off; unfit: it does not stand so.
 	tried, unfit bool
 	// What unproved works with: the tests of each round, nil for all, and whether
@@ -92,13 +126,13 @@ type cutting struct {
 }
 
 // with runs tests with a cut: its kind and the id of a function, or "*".
-func (k *cutting) with(ctx context.Context, value string, names []string) (suite, error) {
-	k.bench.env = []string{k.env + "=" + value}
-	return k.bench.pick(ctx, k.cmd, names)
+func (k *cutting) with(ctx context.Context, value string, names []string) (suite.Results, error) {
+	k.on.Env = []string{k.Env + "=" + value}
+	return pick(ctx, k.on, k.cmd, names)
 }
 
-// tests decides the tests that are still open.
-func (k *cutting) tests(ctx context.Context) error {
+// decide decides the tests that are still open.
+func (k *cutting) decide(ctx context.Context) error {
 	if len(k.open) == 0 {
 		return nil
 	}
@@ -106,19 +140,19 @@ func (k *cutting) tests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.tried, k.unfit = true, len(whole.broken) > len(k.f.claimSuite.broken)
-	needs, calls, err := k.without(ctx, slices.DeleteFunc(slices.Clone(k.open), func(t string) bool { return whole.tests[t] != agency.TestPassed }))
+	k.tried, k.unfit = true, len(whole.Broken) > len(k.f.claimSuite.Broken)
+	needs, calls, err := k.without(ctx, slices.DeleteFunc(slices.Clone(k.open), func(t string) bool { return whole.Tests[t] != agency.TestPassed }))
 	if err != nil {
 		return err
 	}
 	k.settle(func(t string, v *agency.TestWorth) bool {
 		reads := k.f.readsSource(t)
-		switch ran := whole.tests[t] == agency.TestPassed; {
-		case k.shown[t] && (needs[t] || (calls[t] || k.cuts.loose > 0) && !reads || !ran && whole.down(t)):
+		switch ran := whole.Tests[t] == agency.TestPassed; {
+		case k.shown[t] && (needs[t] || (calls[t] || k.Loose > 0) && !reads || !ran && whole.Down(t)):
 			v.Ground = agency.GroundFails
 		case needs[t]:
 			v.Ground = agency.GroundCut
-		case !ran && whole.down(t):
+		case !ran && whole.Down(t):
 			v.Why = "it cannot run without the change, and the change cannot be taken out of what it tests"
 		case !ran, reads:
 			v.Why = looksAtText
@@ -126,7 +160,7 @@ func (k *cutting) tests(ctx context.Context) error {
 			v.Why = "it calls what was changed and checks nothing of what comes back"
 		default:
 			v.Why = "it passes when what was changed is taken out"
-			return len(k.looseLines) == 0 // else other values may tell
+			return len(k.LooseLines) == 0 // else other values may tell
 		}
 		return true
 	})
@@ -135,7 +169,7 @@ func (k *cutting) tests(ctx context.Context) error {
 
 // control runs the open tests with nothing taken out: those that checks name
 // without the others, which may leave behind what they pass by.
-func (k *cutting) control(ctx context.Context) (suite, error) {
+func (k *cutting) control(ctx context.Context) (suite.Results, error) {
 	named := slices.DeleteFunc(slices.Clone(k.open), func(t string) bool { return !k.weighing.named[t] })
 	others := slices.DeleteFunc(slices.Clone(k.open), func(t string) bool { return k.weighing.named[t] })
 	s, err := k.with(ctx, "", named)
@@ -143,7 +177,7 @@ func (k *cutting) control(ctx context.Context) (suite, error) {
 		return s, err
 	}
 	rest, err := k.with(ctx, "", others)
-	return s.with(rest), err
+	return s.With(rest), err
 }
 
 // without tells which tests need the bodies of the changed functions, and which
@@ -154,10 +188,10 @@ func (k *cutting) without(ctx context.Context, tests []string) (needs, calls map
 	passes := func(cut code.Cut, names []string) (out []string, err error) {
 		s, err := k.with(ctx, string(cut)+":*", names)
 		for _, t := range names {
-			switch status, ran := s.tests[t]; {
+			switch status, ran := s.Tests[t]; {
 			case status == agency.TestPassed:
 				out = append(out, t)
-			case ran && status != agency.TestFailed, !ran && s.receipt.OK():
+			case ran && status != agency.TestFailed, !ran && s.Receipt.OK():
 				// skipped, or by another name this time: nothing failed
 			case cut == code.CutPanic || k.f.failsByAssertion(s, t):
 				needs[t] = true
@@ -174,10 +208,10 @@ func (k *cutting) without(ctx context.Context, tests []string) (needs, calls map
 	}
 	for _, second := range []struct {
 		cut  code.Cut
-		asks func(cutFunction) bool
-	}{{code.CutOther, func(fn cutFunction) bool { return fn.dynamic }}, {code.CutThere, func(fn cutFunction) bool { return fn.maybe }}} {
+		asks func(mutation.Function) bool
+	}{{code.CutOther, func(fn mutation.Function) bool { return fn.Dynamic }}, {code.CutThere, func(fn mutation.Function) bool { return fn.Maybe }}} {
 		failed := slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return !needs[t] })
-		if len(failed) == 0 || !slices.ContainsFunc(k.fns, second.asks) {
+		if len(failed) == 0 || !slices.ContainsFunc(k.Functions, second.asks) {
 			continue
 		}
 		also, err := passes(second.cut, failed)
@@ -189,7 +223,7 @@ func (k *cutting) without(ctx context.Context, tests []string) (needs, calls map
 		}
 		left = append(left, also...)
 	}
-	if old := slices.ContainsFunc(k.fns, func(fn cutFunction) bool { return fn.existed }); !old || len(left) == 0 {
+	if old := slices.ContainsFunc(k.Functions, func(fn mutation.Function) bool { return fn.Existed }); !old || len(left) == 0 {
 		return needs, calls, nil
 	}
 	needed := needs
@@ -205,23 +239,20 @@ const looksAtText = "it looks at the text of the code, not at what it does"
 
 // failsByAssertion tells whether a failed test says that it asserted something,
 // or its source does.
-func (f facts) failsByAssertion(s suite, test string) bool {
-	for _, t := range s.receipt.Tests {
-		if t.Name == test && asserted.MatchString(t.Output) {
-			return true
-		}
-	}
-	return f.asserting(test)
+func (f changeFacts) failsByAssertion(s suite.Results, test string) bool {
+	return f.asserting(test) || slices.ContainsFunc(s.Receipt.Tests, func(t agency.TestResult) bool {
+		return t.Name == test && asserted.MatchString(t.Output)
+	})
 }
 
 // suiteWith runs these tests, or the whole suite, with a cut.
-func (k *cutting) suiteWith(ctx context.Context, value string, names []string) (suite, error) {
+func (k *cutting) suiteWith(ctx context.Context, value string, names []string) (suite.Results, error) {
 	if names != nil {
 		return k.with(ctx, value, names)
 	}
-	k.bench.env = []string{k.env + "=" + value}
-	r, err := k.bench.run(ctx, k.cmd)
-	return readSuite(r), err
+	k.on.Env = []string{k.Env + "=" + value}
+	r, err := k.on.Run(ctx, k.cmd)
+	return suite.Read(r), err
 }
 
 // asserted is how failed assertions are told by the runners.
@@ -240,13 +271,110 @@ func isDoc(p string) bool {
 var readsCode = regexp.MustCompile(`(?i)(?:(?:ReadFile|readFileSync|\bopen|read_text|read_to_string|File\.read|Files\.(?:read|lines)|readFile)\b|include_str!)[^\n]*\.(?:go|py|[cm]?[jt]sx?|rs|java|kt)\b|inspect\.getsource|\.toString\(\)\.(?:includes|match|length|split|indexOf)|__code__`)
 
 // readsSource tells whether a test of the change looks at sources as text.
-func (f facts) readsSource(test string) bool {
+func (f changeFacts) readsSource(test string) bool {
 	for _, s := range f.sources {
-		for _, u := range units(s.lang, s.after) {
-			if u.test && plainName(s.lang, u.name) == functionOf(test) && readsCode.MatchString(u.text) {
+		for _, u := range units(s.path, s.after) {
+			if u.Test && plainName(s.path, u.Name) == suite.FunctionOf(test) && readsCode.MatchString(u.Text) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// Some tests cannot be run on the base's product, for a name that they or their
+// neighbours use is not there. They are run on the claim with less of the change
+// in it: its old functions as they were, or its constants other than they are.
+
+// onOldBodies runs tests that did not build on the base's product on a claim in
+// which the functions that were there before do what they did.
+func (w *weighing) onOldBodies(ctx context.Context) error {
+	open := slices.DeleteFunc(slices.Clone(w.open), func(t string) bool { return w.shown[t] })
+	if len(open) == 0 || !w.f.sides.changesProduct() {
+		return nil
+	}
+	set, err := w.altered(ctx, w.oldBodies)
+	if err != nil || len(set) == 0 {
+		return err
+	}
+	s, err := w.onAltered(ctx, check.StageOldBodies, set, open)
+	if err != nil {
+		return err
+	}
+	for _, t := range open {
+		if s.Tests[t] == agency.TestFailed && !lacksName(s.Receipt, t) {
+			w.shown[t] = true
+		}
+	}
+	return nil
+}
+
+// onOtherValues runs tests that no function decides on a claim whose changed
+// constants and tables hold other values.
+func (w *weighing) onOtherValues(ctx context.Context) error {
+	open := slices.DeleteFunc(slices.Clone(w.open), w.f.readsSource)
+	if len(open) == 0 || len(w.loose) == 0 {
+		return nil
+	}
+	set, err := w.altered(ctx, func(_ context.Context, c git.Change, _, after []byte) ([]byte, error) {
+		return mutation.OtherValues(after, w.loose[c.Path]), nil
+	})
+	if err != nil || len(set) == 0 {
+		return err
+	}
+	s, err := w.onAltered(ctx, check.StageOtherValues, set, open)
+	if err != nil {
+		return err
+	}
+	w.settle(func(t string, v *agency.TestWorth) bool {
+		if s.Tests[t] != agency.TestFailed || lacksName(s.Receipt, t) || !w.f.failsByAssertion(s, t) || !slices.Contains(open, t) {
+			return false
+		}
+		if v.Ground = agency.GroundCut; w.shown[t] {
+			v.Ground = agency.GroundFails
+		}
+		return true
+	})
+	return nil
+}
+
+// oldBodies is a source in which the functions that were there before do what they
+// did.
+func (w *weighing) oldBodies(ctx context.Context, c git.Change, before, after []byte) ([]byte, error) {
+	return mutation.OldBodies(ctx, w.v.o.Syntax, c.Path, before, after)
+}
+
+// altered are the sources of the product that the change touches, other than
+// the claim has them.
+func (w *weighing) altered(ctx context.Context, alter func(ctx context.Context, c git.Change, before, after []byte) ([]byte, error)) (set []git.Entry, err error) {
+	for _, c := range slices.Concat(w.f.sides.product, w.f.sides.inner) {
+		if c.Status == 'D' || !changeset.Regular(c.New.Mode) || code.LanguageOf(c.Path) == "" {
+			continue
+		}
+		before, after, err := w.trees.Sides(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		text, err := alter(ctx, c, before, after)
+		if err != nil {
+			return nil, err
+		}
+		if text == nil || bytes.Equal(text, after) {
+			continue
+		}
+		e, err := w.trees.Store(ctx, c.Path, c.New.Mode, text)
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, e)
+	}
+	return set, nil
+}
+
+func (w *weighing) onAltered(ctx context.Context, stage check.Stage, set []git.Entry, tests []string) (suite.Results, error) {
+	tree, err := w.trees.With(ctx, w.task.claim, set)
+	if err != nil {
+		return suite.Results{}, err
+	}
+	return w.trial(ctx, w.f.apart(w.task.Commands), stage, tree, tests)
 }

@@ -10,13 +10,15 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/checkout"
+	"agency/internal/suite"
 )
 
 // maxReruns is how many newly red tests are run again: with more of them the
 // change, not chance, is at work.
 const maxReruns = 40
 
-// claimReruns is how often a newly red test runs alone on the claim (DESIGN 8).
+// claimReruns is how often a newly red test runs alone on the claim (docs/design.md, Verification).
 const claimReruns = 2
 
 // chanceReruns is how often mended tests run alone whose files speak of chance:
@@ -42,65 +44,53 @@ func (r retrial) doubtful() bool { return len(r.flaky) > 0 || len(r.notes) > 0 &
 // suite decides, up to twice more on the claim: red in each run is red, whatever
 // a test does alone, for what runs before it is the change's work too. Chance
 // must be shown, it is not presumed.
-func (j *job) retry(ctx context.Context, cmd check.Command, f *facts, claim, base *bench) (retrial, error) {
-	red := f.claimSuite.standing(append(slices.Clone(f.tests.regressed), f.tests.newRed...))
-	red = slices.DeleteFunc(red, func(n string) bool { return f.baseMixed[n] })
-	t := trial{f: f, cmd: cmd, claim: claim, base: base, red: red, mixed: maps.Clone(f.baseMixed), alone: map[string]seen{}}
-	if t.mixed == nil {
-		t.mixed = map[string]bool{}
-	}
+func (t *testRun) retry(ctx context.Context) (retrial, error) {
+	f := t.f
+	red := slices.DeleteFunc(slices.Concat(f.tests.Regressed, f.tests.NewRed), func(n string) bool { return f.claimSuite.Down(n) || f.baseMixed[n] })
+	again := reruns{testRun: t, red: red, mixed: map[string]bool{}, alone: map[string]suite.Seen{}}
+	maps.Copy(again.mixed, f.baseMixed)
 	switch {
 	case len(red) == 0:
-		return t.result(), nil
+		return again.result(), nil
 	case len(red) > maxReruns:
-		t.note("%d tests are newly red: too many to run each of them again, so none is taken as flaky", len(red))
-		return t.result(), nil
+		again.note("%d tests are newly red: too many to run each of them again, so none is taken as flaky", len(red))
+		return again.result(), nil
 	}
-	open, err := t.unsettled(ctx)
+	open, err := again.unsettled(ctx)
 	if err != nil || len(open) == 0 {
-		return t.result(), err
+		return again.result(), err
 	}
-	err = t.suites(ctx, open)
-	return t.result(), err
+	err = again.wholeSuites(ctx, open)
+	return again.result(), err
 }
 
-// seen is what a test did in several runs.
-type seen struct{ red, green bool }
-
-func (s *seen) add(status agency.TestStatus) {
-	s.red = s.red || status == agency.TestFailed
-	s.green = s.green || status == agency.TestPassed
+// reruns are a retry under way.
+type reruns struct {
+	*testRun
+	red   []string
+	alone map[string]suite.Seen // on the claim
+	mixed map[string]bool
+	notes []string
+	ran   int // suites of the claim
 }
 
-// trial is a retry under way.
-type trial struct {
-	f           *facts
-	cmd         check.Command // the whole test command
-	claim, base *bench
-	red         []string
-	alone       map[string]seen // on the claim
-	mixed       map[string]bool
-	notes       []string
-	ran         int // suites of the claim
-}
-
-func (t *trial) note(format string, args ...any) {
+func (t *reruns) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-func (t *trial) result() retrial {
+func (t *reruns) result() retrial {
 	return retrial{flaky: slices.Sorted(maps.Keys(t.mixed)), notes: t.notes, suites: t.ran}
 }
 
-// read is what a run says of the tests that are judged.
-func (t *trial) read(r agency.Receipt) suite { return t.f.folding.fold(readSuite(r)) }
+// results are what a run says of the tests that are judged.
+func (t *reruns) results(r agency.Receipt) suite.Results { return t.f.folding.Fold(suite.Read(r)) }
 
 // unsettled runs the red tests alone and gives those of which that says nothing:
 // they passed once, gave no result, or fail alone on the base too, where they
 // passed with the others.
-func (t *trial) unsettled(ctx context.Context) (open []string, err error) {
+func (t *reruns) unsettled(ctx context.Context) (open []string, err error) {
 	cmd := t.f.scope.again(t.cmd)
-	line, ok, err := t.claim.rerunLine(ctx, cmd.Line, t.red)
+	line, ok, err := t.claim.RerunLine(ctx, cmd.Line, t.red)
 	if err != nil {
 		return nil, err
 	}
@@ -108,25 +98,23 @@ func (t *trial) unsettled(ctx context.Context) (open []string, err error) {
 		t.note("`%s` cannot run a single test: what is newly red was judged by runs of the whole suite", t.cmd.Line)
 		return t.red, nil
 	}
-	t.claim.renew()
+	t.claim.Renew()
 	for range claimReruns {
-		r, err := t.claim.alone(ctx, check.Command{Kind: t.cmd.Kind, Line: line, Timeout: t.cmd.Timeout})
+		r, err := t.claim.Alone(ctx, check.Command{Kind: t.cmd.Kind, Line: line, Timeout: t.cmd.Timeout})
 		if err != nil {
 			return nil, err
 		}
-		s := t.read(r)
+		s := t.results(r)
 		for _, n := range t.red {
-			was := t.alone[n]
-			was.add(s.tests[n])
-			t.alone[n] = was
+			t.alone[n] = t.alone[n].And(s.Tests[n])
 		}
 	}
 	var known []string // red alone, and not on the base
 	for _, n := range t.red {
 		switch s := t.alone[n]; {
-		case s.green || !s.red:
+		case s.Green || !s.Red:
 			open = append(open, n)
-		case t.f.baseSuite.tests[n] == agency.TestPassed:
+		case t.f.baseSuite.Tests[n] == agency.TestPassed:
 			known = append(known, n)
 		}
 	}
@@ -135,42 +123,42 @@ func (t *trial) unsettled(ctx context.Context) (open []string, err error) {
 }
 
 // redAloneOnBase are the tests that fail alone on the base: they need others.
-func (t *trial) redAloneOnBase(ctx context.Context, cmd check.Command, tests []string) ([]string, error) {
+func (t *reruns) redAloneOnBase(ctx context.Context, cmd check.Command, tests []string) ([]string, error) {
 	if len(tests) == 0 {
 		return nil, nil
 	}
-	t.base.renew()
-	line, ok, err := t.base.rerunLine(ctx, cmd.Line, tests)
+	t.base.Renew()
+	line, ok, err := t.base.RerunLine(ctx, cmd.Line, tests)
 	if err != nil || !ok {
 		return nil, err
 	}
-	r, err := t.base.alone(ctx, check.Command{Kind: cmd.Kind, Line: line, Timeout: cmd.Timeout})
+	r, err := t.base.Alone(ctx, check.Command{Kind: cmd.Kind, Line: line, Timeout: cmd.Timeout})
 	if err != nil {
 		return nil, err
 	}
-	s := t.read(r)
-	return slices.DeleteFunc(tests, func(n string) bool { return s.tests[n] != agency.TestFailed }), nil
+	s := t.results(r)
+	return slices.DeleteFunc(tests, func(n string) bool { return s.Tests[n] != agency.TestFailed }), nil
 }
 
-// suites runs the claim's whole suite up to twice more: as it is, then in
+// wholeSuites runs the claim's whole suite up to twice more: as it is, then in
 // another order where its runner can.
-func (t *trial) suites(ctx context.Context, open []string) error {
+func (t *reruns) wholeSuites(ctx context.Context, open []string) error {
 	own := t.f.scope.of(t.cmd)
 	s, err := t.again(ctx, t.claim, own)
 	if err != nil {
 		return err
 	}
-	chance := func(s suite, n string) bool { return s.tests[n] == agency.TestPassed }
+	chance := func(s suite.Results, n string) bool { return s.Tests[n] == agency.TestPassed }
 	left := t.sort(open, s, chance)
 	if len(left) < len(open) { // a baseline of chance proves nothing
-		if err := t.claim.j.checker.Distrust(ctx, t.claim.subject(), own); err != nil {
+		if err := t.checker.Distrust(ctx, t.claim.Subject(), own); err != nil {
 			return err
 		}
 	}
 	if len(left) == 0 {
 		return nil
 	}
-	other, shuffled, err := t.claim.shuffled(ctx, own)
+	other, shuffled, err := t.claim.Shuffled(ctx, own)
 	if err != nil {
 		return err
 	}
@@ -184,29 +172,29 @@ func (t *trial) suites(ctx context.Context, open []string) error {
 	// Red each time in its own order and green in another: chance only where the
 	// test also gives both with no other around.
 	byOrder := map[string]bool{}
-	left = t.sort(left, s, func(s suite, n string) bool {
-		byOrder[n] = s.tests[n] == agency.TestPassed
-		return byOrder[n] && t.alone[n].red && t.alone[n].green
+	left = t.sort(left, s, func(s suite.Results, n string) bool {
+		byOrder[n] = s.Tests[n] == agency.TestPassed
+		return byOrder[n] && t.alone[n].Red && t.alone[n].Green
 	})
 	return t.judgeOrder(ctx, left, byOrder)
 }
 
 // judgeOrder looks whether what is red in one order only, is so on the base.
-func (t *trial) judgeOrder(ctx context.Context, left []string, byOrder map[string]bool) error {
-	dependent := slices.DeleteFunc(slices.Clone(left), func(n string) bool { return !byOrder[n] || t.f.baseSuite.tests[n] != agency.TestPassed })
+func (t *reruns) judgeOrder(ctx context.Context, left []string, byOrder map[string]bool) error {
+	dependent := slices.DeleteFunc(slices.Clone(left), func(n string) bool { return !byOrder[n] || t.f.baseSuite.Tests[n] != agency.TestPassed })
 	if len(dependent) > 0 {
-		other, ok, err := t.base.shuffled(ctx, t.f.scope.ofBase(t.cmd))
+		other, ok, err := t.base.Shuffled(ctx, t.f.scope.ofBase(t.cmd))
 		if err != nil {
 			return err
 		}
 		if ok {
-			t.base.renew()
-			r, err := t.base.fresh(ctx, other)
+			t.base.Renew()
+			r, err := t.base.Fresh(ctx, other)
 			if err != nil {
 				return err
 			}
-			s := t.read(r)
-			left = t.sort(left, s, func(s suite, n string) bool { return byOrder[n] && s.tests[n] == agency.TestFailed })
+			s := t.results(r)
+			left = t.sort(left, s, func(s suite.Results, n string) bool { return byOrder[n] && s.Tests[n] == agency.TestFailed })
 		}
 	}
 	t.blame(left)
@@ -219,16 +207,16 @@ func (t *trial) judgeOrder(ctx context.Context, left []string, byOrder map[strin
 }
 
 // again runs the whole suite once more on a clean checkout.
-func (t *trial) again(ctx context.Context, b *bench, cmd check.Command) (suite, error) {
-	b.renew()
-	r, err := b.fresh(ctx, cmd)
+func (t *reruns) again(ctx context.Context, b *checkout.Checkout, cmd check.Command) (suite.Results, error) {
+	b.Renew()
+	r, err := b.Fresh(ctx, cmd)
 	t.ran++
-	return t.read(r), err
+	return t.results(r), err
 }
 
 // sort takes those as flaky of which a run shows that it is chance, and gives
 // the others.
-func (t *trial) sort(tests []string, s suite, chance func(suite, string) bool) (left []string) {
+func (t *reruns) sort(tests []string, s suite.Results, chance func(suite.Results, string) bool) (left []string) {
 	for _, n := range tests {
 		if chance(s, n) {
 			t.mixed[n] = true
@@ -240,12 +228,12 @@ func (t *trial) sort(tests []string, s suite, chance func(suite, string) bool) (
 }
 
 // blame says of tests that are red in every run of the suite what they do alone.
-func (t *trial) blame(tests []string) {
+func (t *reruns) blame(tests []string) {
 	for _, n := range tests {
 		switch s := t.alone[n]; {
-		case s.green:
+		case s.Green:
 			t.note("%s passes alone and fails in every run of the whole suite: what runs with it makes it fail", n)
-		case s.red:
+		case s.Red:
 			t.note("%s fails alone on the base too, so it was judged by more runs of the suite", n)
 		}
 	}
@@ -256,22 +244,20 @@ func (t *trial) blame(tests []string) {
 // nothing, whichever came first. One that fails whenever it is alone may need
 // others: of that the whole suite decides.
 func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bool, error) {
-	if len(mended) == 0 || len(w.f.tests.regressed) > 0 || !w.f.sides.changesProduct() {
+	if len(mended) == 0 || len(w.f.tests.Regressed) > 0 || !w.f.sides.changesProduct() {
 		return nil, nil // a claim that broke something proves nothing anyway
 	}
 	b := w.claim
-	b.renew()
-	cmd := w.f.scope.again(w.j.task.Commands.Command(agency.CheckTest))
-	did := map[string]seen{}
+	b.Renew()
+	cmd := w.f.scope.again(w.cmd)
+	did := map[string]suite.Seen{}
 	run := func(again func(context.Context, check.Command) (agency.Receipt, error), line string) error {
 		one := cmd
 		one.Line = line
 		r, err := again(ctx, one)
-		s := w.f.folding.fold(readSuite(r))
+		s := w.f.folding.Fold(suite.Read(r))
 		for _, t := range mended {
-			was := did[t]
-			was.add(s.tests[t])
-			did[t] = was
+			did[t] = did[t].And(s.Tests[t])
 		}
 		return err
 	}
@@ -279,24 +265,24 @@ func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bo
 	if err != nil {
 		return nil, err
 	}
-	alone, ok, err := b.rerunLine(ctx, cmd.Line, mended)
-	for n := 0; n < times && ok && err == nil && (n < claimReruns || slices.ContainsFunc(mended, func(t string) bool { return !did[t].red })); n++ {
-		err = run(b.alone, alone)
+	alone, ok, err := b.RerunLine(ctx, cmd.Line, mended)
+	for n := 0; n < times && ok && err == nil && (n < claimReruns || slices.ContainsFunc(mended, func(t string) bool { return !did[t].Red })); n++ {
+		err = run(b.Alone, alone)
 	}
-	whole := slices.ContainsFunc(mended, func(t string) bool { return !did[t].green })
+	whole := slices.ContainsFunc(mended, func(t string) bool { return !did[t].Green })
 	if err == nil && whole {
-		maps.DeleteFunc(did, func(_ string, s seen) bool { return !s.green })
-		err = run(b.fresh, cmd.Line)
+		maps.DeleteFunc(did, func(_ string, s suite.Seen) bool { return !s.Green })
+		err = run(b.Fresh, cmd.Line)
 	}
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]bool{}
 	for t, s := range did {
-		out[t] = s.red
+		out[t] = s.Red
 	}
 	if whole && slices.Contains(slices.Collect(maps.Values(out)), true) {
-		err = w.j.checker.Distrust(ctx, b.subject(), cmd)
+		err = w.checker.Distrust(ctx, b.Subject(), cmd)
 	}
 	return out, err
 }
@@ -306,11 +292,11 @@ func (w *weighing) reruns(ctx context.Context, mended []string) (int, error) {
 	const most = 20 // tests that are looked up
 	read := map[string]bool{}
 	for _, t := range mended[:min(most, len(mended))] {
-		name := functionOf(t)
+		name := suite.FunctionOf(t)
 		if name == "" || strings.ContainsAny(name, "\n\x00") {
 			continue
 		}
-		files, err := w.j.mentions(ctx, w.j.task.claim, name)
+		files, err := w.trees.Mentions(ctx, w.task.claim, name)
 		if err != nil {
 			return 0, err
 		}
@@ -319,7 +305,7 @@ func (w *weighing) reruns(ctx context.Context, mended []string) (int, error) {
 				continue
 			}
 			read[p] = true
-			b, err := w.j.textIn(ctx, w.j.task.claim, p)
+			b, err := w.trees.Text(ctx, w.task.claim, p)
 			if err != nil {
 				return 0, err
 			}

@@ -8,6 +8,8 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
+	"agency/internal/testreport"
+	"agency/internal/text"
 )
 
 // gateFact is one command before the tests on both sides.
@@ -24,17 +26,17 @@ func (g gateFact) failed() bool {
 
 // stops tells whether nothing after it was run.
 func (g gateFact) stops() bool {
-	return g.failed() && stopsAt(g.claim.Kind)
+	return g.failed() && (g.claim.Kind == agency.CheckSetup || g.claim.Kind == agency.CheckBuild)
 }
 
-func (f facts) judgeGates(r *report) {
-	for _, g := range f.gates {
+func (j judgement) judgeGates() {
+	for _, g := range j.gates {
 		switch {
 		case g.claim.OK():
 		case g.base.OK():
-			r.fail("%s: `%s` fails: %s", g.claim.Kind, g.claim.Command, outline(g.claim))
+			j.r.fail("%s: `%s` fails: %s", g.claim.Kind, g.claim.Command, outline(g.claim))
 		default:
-			g.diff.judge(r, string(g.claim.Kind), g.claim)
+			g.diff.judge(j.r, string(g.claim.Kind), g.claim)
 		}
 	}
 }
@@ -70,28 +72,16 @@ func (d diff) judge(r *report, kind string, now agency.Receipt) {
 	lines(r.note, kind+": red before too: %s", d.old)
 }
 
-// explained tells whether tests of names are why the test command is red.
-func (f facts) explained() bool {
-	t := f.tests
-	return f.claimSuite.receipt.Parsed && len(t.regressed)+len(t.newRed)+len(t.broken)+len(t.stillRed) > 0
-}
-
-// unexplained tells whether the test command is red on both sides and no test
-// says why.
-func (f facts) unexplained() bool {
-	return !f.claimSuite.receipt.OK() && !f.baseSuite.receipt.OK() && !f.explained()
-}
-
 // complaints compares what a command says that is red on both sides.
-func (j *job) complaints(ctx context.Context, claim, base agency.Receipt, changes []git.Change) (diff, error) {
+func complaints(ctx context.Context, checker *check.Checker, claim, base agency.Receipt, changes []git.Change) (diff, error) {
 	if claim.OK() || base.OK() {
 		return diff{}, nil
 	}
-	now, err := j.checker.FindingsOf(ctx, claim.ID)
+	now, err := checker.FindingsOf(ctx, claim.ID)
 	if err != nil {
 		return diff{}, err
 	}
-	was, err := j.checker.FindingsOf(ctx, base.ID)
+	was, err := checker.FindingsOf(ctx, base.ID)
 	if err != nil {
 		return diff{}, err
 	}
@@ -101,7 +91,7 @@ func (j *job) complaints(ctx context.Context, claim, base agency.Receipt, change
 }
 
 // incomparable is why the outputs of two red commands cannot be compared.
-func incomparable(base, claim agency.Receipt, was, now check.Findings) string {
+func incomparable(base, claim agency.Receipt, was, now testreport.Findings) string {
 	switch {
 	case claim.Cause != "" && claim.Cause != base.Cause:
 		return "it did not come to its end: " + claim.Cause
@@ -117,7 +107,7 @@ func incomparable(base, claim agency.Receipt, was, now check.Findings) string {
 
 // newFindings compares findings as a multiset, by file and text: lines move. Of
 // a file that the change took away those may stand in one that it added.
-func newFindings(was, now check.Findings, changes []git.Change) diff {
+func newFindings(was, now testreport.Findings, changes []git.Change) diff {
 	type key struct{ file, text string }
 	before := map[key]int{}
 	for _, f := range was.List {
@@ -153,26 +143,10 @@ func newFindings(was, now check.Findings, changes []git.Change) diff {
 }
 
 // times is a finding as a verdict has it.
-func times(f check.Finding, n int) string {
-	s := shorten(strings.Join(strings.Fields(f.String()), " "), 300)
+func times(f testreport.Finding, n int) string {
+	s := text.Head(strings.Join(strings.Fields(f.String()), " "), 300)
 	if n > 1 {
 		s += fmt.Sprintf(" (%d times)", n)
 	}
 	return s
-}
-
-func setOf(names []string) map[string]bool {
-	out := make(map[string]bool, len(names))
-	for _, n := range names {
-		out[n] = true
-	}
-	return out
-}
-
-// few names the first of many.
-func few(names []string) string {
-	if len(names) > maxLines {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxLines], ", "), len(names)-maxLines)
-	}
-	return strings.Join(names, ", ")
 }

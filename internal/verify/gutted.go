@@ -2,12 +2,15 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"agency/internal/agency"
+	"agency/internal/changeset"
 	"agency/internal/check"
 	"agency/internal/git"
 )
@@ -24,26 +27,27 @@ const nonsense = ")\"'<\x01}\n"
 // where none is left, hides that its runner is not there, or has nothing to run.
 // What it is made of stays: scripts that it names, recipes and manifests. Claims
 // alone are asked about: by their verdicts a merge is shown.
-func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
-	r := f.claimSuite.receipt
-	if !j.task.isClaim() || !f.claimSuite.ran || r.Parsed || !r.OK() || idle(r) {
+func (t *testRun) gutted(ctx context.Context) error {
+	r := t.f.claimSuite.Receipt
+	if !t.task.isClaim() || !t.f.claimSuite.Ran || r.Parsed || !r.OK() || idle(r) {
 		return nil
 	}
-	entries, err := j.tree(ctx, j.task.claim)
+	entries, err := t.trees.List(ctx, t.task.claim)
 	if err != nil || len(entries) > maxGutted {
 		return err
 	}
-	named, err := j.namedFiles(ctx)
+	named, err := t.files.named(ctx)
 	if err != nil {
 		return err
 	}
-	text, err := j.blob(ctx, "nonsense", []byte(nonsense))
+	text, err := t.trees.Store(ctx, "nonsense", 0o100644, []byte(nonsense))
 	if err != nil {
 		return err
 	}
 	var broken, gone []git.Entry
 	for _, e := range entries {
-		if !regular(e.Mode) || named[e.Path] && runnable(e) || hasParts(e.Path) || isLock(e.Path) || isRunner(e.Path) || isRecipe(path.Base(e.Path)) || strings.HasPrefix(path.Base(e.Path), ".git") {
+		runs := e.Mode == 0o100755 || isUnread(e.Path) || languageOf(e.Path) != "" // a command can run it
+		if !changeset.Regular(e.Mode) || named[e.Path] && runs || hasParts(e.Path) || isLock(e.Path) || isRunner(e.Path) || isRecipe(path.Base(e.Path)) || strings.HasPrefix(path.Base(e.Path), ".git") {
 			continue
 		}
 		broken = append(broken, git.Entry{Path: e.Path, Mode: e.Mode, ID: text.ID})
@@ -52,16 +56,18 @@ func (j *job) gutted(ctx context.Context, f *facts, cmd check.Command) error {
 	if len(broken) == 0 {
 		return nil
 	}
+	cmd := t.cmd
+	cmd.Timeout = patience(cmd, r)
 	for _, set := range [][]git.Entry{broken, gone} {
-		tree, err := j.withEntries(ctx, j.task.claim, set)
+		tree, err := t.trees.With(ctx, t.task.claim, set)
 		if err != nil {
 			return err
 		}
-		if passes, err := j.passesOn(ctx, f, tree, cmd); err != nil || !passes {
+		if got, err := t.trial(ctx, cmd, check.StageGutted, tree, nil); err != nil || !passes(got.Receipt) {
 			return err
 		}
 	}
-	f.hollow = true
+	t.f.hollow = true
 	return nil
 }
 
@@ -83,21 +89,16 @@ func idle(r agency.Receipt) bool {
 	return said > 0
 }
 
+// doesNothing tells whether a line of shell consists of commands that succeed
+// whatever the repository holds.
+func doesNothing(line string) bool {
+	return callsOnly(line, syntax.LangPOSIX, func(program string) bool {
+		return slices.Contains([]string{"true", ":", "echo", "printf", "exit"}, program)
+	})
+}
+
 // What make says when it made nothing, and as it goes from folder to folder.
 var (
 	nothingMade = regexp.MustCompile("^\\S*make(?:\\[\\d+\\])?: (?:[`'].*' is up to date|Nothing to be done for [`'].*')\\.$")
 	enters      = regexp.MustCompile(`^\S*make(?:\[\d+\])?: (?:Entering|Leaving) directory `)
 )
-
-// runnable tells of a file that a command can run.
-func runnable(e git.Entry) bool {
-	return e.Mode == 0o100755 || isUnread(e.Path) || languageOf(e.Path) != ""
-}
-
-func (j *job) passesOn(ctx context.Context, f *facts, tree agency.OID, cmd check.Command) (bool, error) {
-	b := newBench(j, check.StageGutted, tree)
-	cmd.Timeout = patience(cmd, f.claimSuite.receipt)
-	r, err := b.run(ctx, cmd)
-	f.madeWithout = append(f.madeWithout, b.made...)
-	return passes(r), errors.Join(err, b.close(ctx))
-}

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/code/marks"
+	"agency/internal/awareness/symbols"
+	"agency/internal/ecosystem"
 )
 
 // handedIn names what the tests of the run hand to the changed product so that it
@@ -43,7 +44,7 @@ func handedIn(files []source, read map[string]sidesOfFile, criteria []agency.Cri
 // handing is what one file of the product is handed.
 type handing struct {
 	file     source
-	was, now marks.State
+	was, now symbols.State
 	asked    string
 	said     []string
 }
@@ -53,9 +54,10 @@ func (h *handing) say(format string, args ...any) {
 }
 
 // from takes the tests of one file.
-func (h *handing) from(f source, tests marks.State) {
+func (h *handing) from(f source, tests symbols.State) {
+	own := awarenessOf(h.file.lang).Modules.Member
 	for _, r := range h.now.Reads {
-		if slices.ContainsFunc(h.was.Reads, func(o marks.Place) bool { return o.Name == r.Name }) || h.isAsked(r.Name) {
+		if slices.ContainsFunc(h.was.Reads, func(o symbols.Place) bool { return o.Name == r.Name }) || h.isAsked(r.Name) {
 			continue
 		}
 		name, isFile := strings.CutPrefix(r.Name, "the file ")
@@ -64,24 +66,24 @@ func (h *handing) from(f source, tests marks.State) {
 		}
 	}
 	for _, r := range tests.Replaces {
-		if name, ok := h.own(f.path, r.Name); ok && (slices.Contains(h.now.Defines, name) || name == "*" && len(h.now.Defines) > 0) {
+		if name, ok := own(h.file.path, f.path, r.Name); ok && (slices.Contains(h.now.Defines, name) || name == "*" && len(h.now.Defines) > 0) {
 			h.say("the tests put something else in the place of %s, %s:%d", replaced(name, h.file.path), f.path, r.Line)
 		}
 	}
 	for _, r := range tests.Overrides {
-		if name, ok := h.own(f.path, r.Name); ok && slices.Contains(h.now.Defines, name) && slices.Contains(h.now.Calls, name) {
+		if name, ok := own(h.file.path, f.path, r.Name); ok && slices.Contains(h.now.Defines, name) && slices.Contains(h.now.Calls, name) {
 			h.say("a class of the tests does the work of %s, %s:%d", name, f.path, r.Line)
 		}
 	}
 	for _, s := range h.now.Stubs {
 		short := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
-		before := slices.ContainsFunc(h.was.Stubs, func(o marks.Place) bool { return o.Name == s.Name })
+		before := slices.ContainsFunc(h.was.Stubs, func(o symbols.Place) bool { return o.Name == s.Name })
 		if !before && tests.Refusals && !h.isAsked("implement") && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), short) {
 			h.say("%s only says that it is not implemented, %s:%d, and the tests expect that", s.Name, h.file.path, s.Line)
 		}
 	}
 	for _, s := range h.now.Hollow {
-		before := slices.ContainsFunc(h.was.Hollow, func(o marks.Place) bool { return o.Name == s.Name })
+		before := slices.ContainsFunc(h.was.Hollow, func(o symbols.Place) bool { return o.Name == s.Name })
 		if !before && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), s.Name) {
 			h.say("%s gives the same whatever it is given, %s:%d", s.Name, h.file.path, s.Line)
 		}
@@ -100,7 +102,7 @@ var ofTime = regexp.MustCompile(`(?i)\b(?:times?|clock|dates?|days?|daily|today|
 
 // isAsked tells whether the criteria speak of a name or of its last part.
 func (h *handing) isAsked(name string) bool {
-	if name == marks.Clock {
+	if name == symbols.Clock {
 		return ofTime.MatchString(h.asked)
 	}
 	last := name[strings.LastIndexAny(name, " .")+1:]
@@ -109,8 +111,8 @@ func (h *handing) isAsked(name string) bool {
 
 // sets tells whether tests change what a product reads; a member of its own
 // function by its own name, whatever the test calls the function.
-func sets(tests marks.State, name string) bool {
-	return slices.ContainsFunc(tests.Sets, func(p marks.Place) bool {
+func sets(tests symbols.State, name string) bool {
+	return slices.ContainsFunc(tests.Sets, func(p symbols.Place) bool {
 		if p.Name == name {
 			return true
 		}
@@ -125,27 +127,76 @@ func sets(tests marks.State, name string) bool {
 	})
 }
 
-// own is the name within the file of what tests know by the module's; false
-// where it is another module's.
-func (h *handing) own(test, full string) (string, bool) {
-	if h.file.lang == javascript {
-		if !strings.HasPrefix(full, ".") {
-			return "", false
-		}
-		at := path.Join(path.Dir(test), full)
-		for _, stem := range []string{h.file.path, strings.TrimSuffix(h.file.path, path.Ext(h.file.path)), path.Dir(h.file.path)} {
-			if rest, ok := strings.CutPrefix(at, stem+"."); ok && !strings.Contains(rest, "/") {
-				return rest, true
-			}
-		}
-		return "", false
+// handshakes names what the change's product newly reads and the run's own tests
+// set: environment and state by which it can do right under them alone. What the
+// criteria speak of is no secret.
+func handshakes(files []source, criteria []agency.Criterion) (out []agency.Weakening) {
+	said := ""
+	for _, c := range criteria {
+		said += c.Text + "\n"
 	}
-	module := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(h.file.path, ".py"), "/__init__"), ".pyi")
-	for _, root := range []string{"src/", "lib/", "python/", ""} {
-		name := strings.ReplaceAll(strings.TrimPrefix(module, root), "/", ".")
-		if rest, ok := strings.CutPrefix(full, name+"."); ok {
-			return rest, true
+	var tests []string
+	for _, f := range files {
+		if f.after != nil && matterOf(f.path) != ofProduct {
+			tests = append(tests, string(f.after))
 		}
 	}
-	return "", false
+	for _, f := range files {
+		if f.after == nil || f.test || matterOf(f.path) != ofProduct {
+			continue
+		}
+		handed := awarenessOf(f.lang).Handed
+		if handed == nil {
+			continue
+		}
+		by := handed()
+		env := shared(ecosystem.NamesIn(by.Environment, f.after), ecosystem.NamesIn(by.Environment, f.before), tests, said, mentions)
+		if ofSettings.MatchString(said) { // a setting is to be read, whatever it is called
+			env = slices.DeleteFunc(env, func(n string) bool { return !ofRunner.MatchString(n) })
+		}
+		var channels []string
+		for _, c := range by.Channels {
+			channels = append(channels, shared(ecosystem.NamesIn(c.Reads, f.after), ecosystem.NamesIn(c.Reads, f.before), tests, said, c.IsSet)...)
+		}
+		names := slices.Concat(env, slices.DeleteFunc(channels, announced.MatchString),
+			shared(by.Variables(f.after), by.Variables(f.before), tests, said, setsText))
+		for _, n := range names {
+			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: "reads " + n + ", which the tests of this run set"})
+		}
+	}
+	return out
+}
+
+// announced are events by which every process hears of its end and its children.
+var announced = regexp.MustCompile(`^(?:SIG[A-Z0-9]+|exit|beforeExit|uncaughtException|unhandledRejection|warning|message|disconnect)$`)
+
+// ofSettings is how a criterion speaks of the environment; ofRunner are names of
+// variables that tell of who runs the code all the same.
+var (
+	ofSettings = regexp.MustCompile(`(?i)\benv(?:ironment)?s?\b|\bsettings?\b|\bconfigur`)
+	ofRunner   = regexp.MustCompile(`(?i)test|spec|jest|vitest|mocha|pytest|\bci\b|^_|^(?:old)?pwd$|cargo|coverage|node_env|mode$`)
+)
+
+// shared are the new names that a test uses and nobody asked for.
+func shared(now, before, tests []string, said string, uses func(test, name string) bool) (out []string) {
+	for _, n := range now {
+		if slices.Contains(before, n) || slices.Contains(out, n) || strings.Contains(said, n) {
+			continue
+		}
+		if slices.ContainsFunc(tests, func(t string) bool { return uses(t, n) }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func mentions(test, name string) bool { return strings.Contains(test, name) }
+
+// setsText tells whether a source gives a variable of another module a value.
+func setsText(test, name string) bool {
+	if !strings.Contains(test, name) {
+		return false
+	}
+	n := regexp.QuoteMeta(name)
+	return regexp.MustCompile(`(?m)(?:^|[^\w:="'])(?:\w+\.)*` + n + `\s*(?:[-+*/|&]?=[^=>]|\+\+|--)|(?:setattr|patch(?:\.object)?|store|replace)\([^\n]*\b` + n + `\b`).MatchString(test)
 }

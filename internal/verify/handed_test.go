@@ -51,7 +51,7 @@ func TestHandedIn(t *testing.T) {
 			for p, text := range map[string]string{product: tt.product, test: head + tt.test} {
 				files = append(files, source{path: p, lang: languageOf(p), test: isTestFile(p), after: []byte(text)})
 			}
-			read, err := syntaxJob(t).readTrees(context.Background(), files)
+			read, err := syntaxOnly(t).readTrees(context.Background(), files)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,17 +3,20 @@ package verify
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"agency/internal/bounded"
+	"agency/internal/changeset"
 	"agency/internal/check"
-	"agency/internal/check/imports"
+	"agency/internal/checkout"
+	"agency/internal/code/imports"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/languages"
 )
 
 // maxReading is how long the imports of a checkout may be read: a fraction of
@@ -23,24 +26,24 @@ const maxReading = 20 * time.Second
 // imported is the scope of a line with one call of a runner of JavaScript,
 // Python or Rust: what the change reaches by what files import. In doubt it is
 // everything.
-func (j *job) imported(ctx context.Context, changes []git.Change, cmd check.Command, claim *bench) (scope, error) {
+func (j *job) imported(ctx context.Context, changes []git.Change, cmd check.Command, claim *checkout.Checkout) (scope, error) {
 	changed, gone, ok := codeOf(changes)
 	if !ok {
 		return scope{}, nil
 	}
-	if err := claim.prepare(ctx); err != nil {
+	if err := claim.Prepare(ctx); err != nil {
 		return scope{}, err
 	}
-	entries, err := j.tree(ctx, j.task.claim)
+	entries, err := j.trees.List(ctx, j.task.claim)
 	if err != nil {
 		return scope{}, err
 	}
-	root, err := os.OpenRoot(claim.place.Root)
+	root, err := claim.Root(ctx)
 	if err != nil {
 		return scope{}, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
-	one, ok := check.FindOneCall(cmd.Line, root.FS())
+	one, ok := check.FindOneCall(cmd.Line, bounded.FS(root))
 	src, plain := sourceOf(root, entries)
 	if !ok || !plain {
 		return scope{}, nil
@@ -51,7 +54,7 @@ func (j *job) imported(ctx context.Context, changes []git.Change, cmd check.Comm
 	if !ok {
 		return scope{}, nil
 	}
-	n, ok := check.Only(cmd.Line, a, root.FS())
+	n, ok := check.Only(cmd.Line, a, bounded.FS(root))
 	if !ok {
 		return scope{}, nil
 	}
@@ -69,7 +72,7 @@ func codeOf(changes []git.Change) (changed, gone []string, ok bool) {
 		switch {
 		case isRunner(c.Path), isRecipe(base), hasParts(c.Path), isVendored(c.Path):
 			return nil, nil, false
-		case c.Old.Mode != 0 && !regular(c.Old.Mode), c.New.Mode != 0 && !regular(c.New.Mode):
+		case c.Old.Mode != 0 && !changeset.Regular(c.Old.Mode), c.New.Mode != 0 && !changeset.Regular(c.New.Mode):
 			return nil, nil, false
 		case c.Status == 'D':
 			gone = append(gone, c.Path)
@@ -80,15 +83,19 @@ func codeOf(changes []git.Change) (changed, gone []string, ok bool) {
 	return changed, gone, len(changed)+len(gone) > 0
 }
 
-func regular(mode uint32) bool { return mode == 0o100644 || mode == 0o100755 }
-
 // sourceOf is a checkout as the readers of imports take it. False where git
 // tracks a link that code may be found by.
 func sourceOf(root *os.Root, entries []git.Entry) (imports.Source, bool) {
-	src := imports.Source{Read: func(name string, most int64) []byte { return readRegular(root, name, most) }}
+	src := imports.Source{Read: func(name string, most int64) []byte {
+		b, err := bounded.Head(root, filepath.FromSlash(name), most)
+		if err != nil {
+			return nil
+		}
+		return b
+	}}
 	for _, e := range entries {
 		switch ext := path.Ext(e.Path); {
-		case regular(e.Mode):
+		case changeset.Regular(e.Mode):
 			src.Files = append(src.Files, e.Path)
 		case ext == "" || languageOf(e.Path) != "":
 			return src, false
@@ -97,48 +104,36 @@ func sourceOf(root *os.Root, entries []git.Entry) (imports.Source, bool) {
 	return src, true
 }
 
-// readRegular reads at most so many bytes of a regular file of a checkout.
-func readRegular(root *os.Root, name string, most int64) []byte {
-	name = filepath.FromSlash(name)
-	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
+// affectedFiles follows a change through the files of a call's language.
+func affectedFiles(ctx context.Context, one check.OneCall, src imports.Source, changed, gone []string) (a ecosystem.Affected, ok bool) {
+	files := append(slices.Clone(changed), gone...)
+	for _, l := range languages.All() {
+		if l.Name != one.Language {
+			continue
+		}
+		if packages := l.Project.Imports.Packages; packages != nil {
+			if one.Dir == "." {
+				a.Packages, a.All, ok = packages(ctx, src, one.Says, files)
+			}
+			return a, ok
+		}
+		return reachedByImports(ctx, l.Project.Imports, one, src, files, gone)
 	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // only read
-	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return nil
-	}
-	return b
+	return a, false
 }
 
-// affectedFiles follows a change through the files of a call's language.
-func affectedFiles(ctx context.Context, one check.OneCall, src imports.Source, changed, gone []string) (a check.Affected, ok bool) {
-	files := append(slices.Clone(changed), gone...)
-	if one.Language == check.Rust {
-		return a, ofCrates(ctx, &a, one, src, files)
-	}
-	read, config := imports.JavaScript, imports.IsJavaScriptConfig
-	if one.Language == check.Python {
-		read, config = imports.Python, imports.IsPythonConfig
-	}
-	g := read(ctx, src.With(gone))
+// reachedByImports are the files that a change reaches by what files import.
+func reachedByImports(ctx context.Context, of ecosystem.Imports, one check.OneCall, src imports.Source, files, gone []string) (a ecosystem.Affected, ok bool) {
+	g := of.Read(ctx, src.With(gone))
 	if g == nil {
 		return a, false
 	}
 	hit, known := g.Affected(files)
-	if !known || imports.Mentioned(one.Says, hit) {
+	if !known || g.Mentions(one.Says, hit) {
 		return a, false
 	}
 	for f := range hit {
-		if config(f) || one.Together && g.Hooks(f) {
+		if of.Decides(f) || one.Together && g.Hooks(f) {
 			return a, false
 		}
 		a.Hit = append(a.Hit, f)
@@ -146,19 +141,4 @@ func affectedFiles(ctx context.Context, one check.OneCall, src imports.Source, c
 	a.Code = slices.DeleteFunc(g.Code, func(f string) bool { return slices.Contains(gone, f) })
 	a.Keep = g.Hooks
 	return a, true
-}
-
-func ofCrates(ctx context.Context, a *check.Affected, one check.OneCall, src imports.Source, files []string) bool {
-	c := imports.Rust(ctx, src)
-	if c == nil || one.Dir != "." || c.Default || c.Root && !strings.Contains(one.Says, "--workspace") && !strings.Contains(one.Says, "--all") {
-		return false
-	}
-	var known bool
-	if a.Packages, known = c.Affected(files); !known {
-		return false
-	}
-	for _, k := range c.All {
-		a.All = append(a.All, k.Name)
-	}
-	return true
 }

@@ -3,11 +3,10 @@ package verify
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
+	"agency/internal/suite"
 )
 
 // A command that ran nothing is told by what it is, or by what make says.
@@ -30,62 +29,16 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-func suiteOf(tests ...agency.TestResult) suite {
-	return readSuite(agency.Receipt{Parsed: true, Tests: tests})
+func suiteOf(tests ...agency.TestResult) suite.Results {
+	return suite.Read(agency.Receipt{Parsed: true, Tests: tests})
 }
 
 func result(name string, s agency.TestStatus) agency.TestResult {
 	return agency.TestResult{Name: name, Status: s}
 }
 
-func TestCompare(t *testing.T) {
-	const pass, fail, skip = agency.TestPassed, agency.TestFailed, agency.TestSkipped
-	base := suiteOf(
-		result("p.TestA", pass), result("p.TestT", pass), result("p.TestT/one", pass), result("p.TestT/two", pass),
-		result("q.TestQ", pass), result("p.TestRed", fail), result("p.TestS", skip),
-	)
-	for name, tt := range map[string]struct {
-		claim suite
-		want  comparison
-	}{
-		"equal": {base, comparison{stillRed: []string{"p.TestRed"}}},
-		"a package breaks": {
-			suiteOf(result("p.TestA", pass), result("p.TestT", pass), result("p.TestT/one", pass), result("p.TestT/two", pass),
-				result("p.TestRed", pass), result("q [build failed]", fail)),
-			comparison{regressed: []string{"q.TestQ"}, broken: []string{"q [build failed]"}},
-		},
-		"a case fails": {
-			suiteOf(result("p.TestA", pass), result("p.TestT", fail), result("p.TestT/one", fail), result("p.TestRed", fail), result("q.TestQ", pass)),
-			comparison{regressed: []string{"p.TestT/one"}, stillRed: []string{"p.TestRed"}},
-		},
-		"cases renamed": {
-			suiteOf(result("p.TestA", pass), result("p.TestT", pass), result("p.TestT/first", pass), result("p.TestT/second", pass),
-				result("p.TestRed", fail), result("q.TestQ", pass)),
-			comparison{stillRed: []string{"p.TestRed"}},
-		},
-		"a case is gone": {
-			suiteOf(result("p.TestA", pass), result("p.TestT", pass), result("p.TestT/one", pass), result("p.TestRed", fail), result("q.TestQ", pass)),
-			comparison{stillRed: []string{"p.TestRed"}, weakened: []agency.Weakening{{Kind: agency.WeakDeleted, Name: "p.TestT/two"}}},
-		},
-		"a table is gone, another test moves": {
-			suiteOf(result("p.TestA", pass), result("r.TestQ", pass), result("p.TestRed", fail)),
-			comparison{stillRed: []string{"p.TestRed"}, weakened: []agency.Weakening{{Kind: agency.WeakDeleted, Name: "p.TestT"}, {Kind: agency.WeakDeleted, Name: "q.TestQ"}}},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := compare(t.Context(), base, tt.claim)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(comparison{})); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func TestIsControl(t *testing.T) {
-	named := namedFiles(check.Commands{Test: "cd ci && ./run.sh --config=conf/t.yml && go test -run 'x y' ./..."}, func(string) []byte { return nil })
+	named := commandReader(func(string) []byte { return nil }).OfAll(check.Commands{Test: "cd ci && ./run.sh --config=conf/t.yml && go test -run 'x y' ./..."})
 	for path, want := range map[string]bool{
 		"ci/run.sh": true, "ci/conf/t.yml": true, "run.sh": true, "main.go": false, "go.mod": false, "go.work": true,
 		"agency.yaml": true, "sub/agency.yaml": false, "Makefile": true, "sub/.golangci.toml": true, "x.go": false,

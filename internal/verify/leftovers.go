@@ -8,13 +8,16 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/languages"
 )
 
 // Bounds of what is looked at for leftovers.
 const (
 	largeFile     = 1 << 20 // bytes; a new file above is not written by hand
 	maxNewFiles   = 200     // whose content is read
+	maxLeftovers  = 1000    // that are named
 	sniffedPrefix = 8000    // bytes, as git itself tells binaries from text
 )
 
@@ -22,29 +25,49 @@ const (
 // no files at all, only what looks left behind is named: any new file may then
 // be the work.
 func (j *job) leftovers(ctx context.Context, changes []git.Change) ([]agency.Leftover, error) {
-	base, err := j.tree(ctx, j.task.base)
+	base, err := j.trees.List(ctx, j.task.base)
 	if err != nil {
 		return nil, err
 	}
-	declared := slices.Concat(j.task.Writes, j.task.Expected)
+	was, declared := customsOf(base), slices.Concat(j.task.Writes, j.task.Expected)
 	var out []agency.Leftover
+	seen := map[agency.Leftover]bool{}
 	read := 0
 	for _, c := range changes {
 		if c.Status != 'A' || isNamed(c.Path, declared, j.task.Criteria) {
 			continue
 		}
-		left := debris(c.Path, base)
+		left := debris(c.Path, was)
 		if left.Why == "" && read < maxNewFiles {
 			read++
-			if left.Why, err = j.heavy(ctx, c, base); err != nil {
+			if left.Why, err = j.heavy(ctx, c, was); err != nil {
 				return nil, err
 			}
 		}
-		if (left.Why != "" || len(declared) > 0) && !slices.Contains(out, left) {
+		if (left.Why != "" || len(declared) > 0) && !seen[left] {
+			seen[left] = true
+			if len(out) == maxLeftovers {
+				return append(out, agency.Leftover{Path: "more new files", Why: "too many to be named"}), nil
+			}
 			out = append(out, left)
 		}
 	}
 	return out, nil
+}
+
+// customs are what a repository had before: its files and their folders, and
+// which kinds of files each folder has.
+type customs struct{ paths, kinds map[string]bool }
+
+func customsOf(base []git.Entry) customs {
+	c := customs{map[string]bool{}, map[string]bool{}}
+	for _, e := range base {
+		c.kinds[kindOf(e.Path)] = true
+		for p := e.Path; p != "." && !c.paths[p]; p = path.Dir(p) {
+			c.paths[p] = true
+		}
+	}
+	return c
 }
 
 // isNamed tells whether a contract speaks of a file.
@@ -64,12 +87,12 @@ func isNamed(p string, declared []string, criteria []agency.Criterion) bool {
 }
 
 // heavy tells of a new file whose content nobody has written by hand.
-func (j *job) heavy(ctx context.Context, c git.Change, base []git.Entry) (string, error) {
+func (j *job) heavy(ctx context.Context, c git.Change, was customs) (string, error) {
 	name := path.Base(c.Path)
-	if isTestData(c.Path) || isAsset(name) || strings.Contains(name, "lock") || hasLike(base, c.Path) {
+	if isTestData(c.Path) || isAsset(name) || strings.Contains(name, "lock") || was.hasLike(c.Path) {
 		return "", nil
 	}
-	b, err := j.text(ctx, c.New.Mode, c.New.ID, largeFile)
+	b, err := j.trees.Content(ctx, c.New.Mode, c.New.ID, largeFile)
 	switch {
 	case err != nil && !git.IsTooLong(err):
 		return "", err
@@ -83,22 +106,17 @@ func (j *job) heavy(ctx context.Context, c git.Change, base []git.Entry) (string
 
 // debris tells by its name alone what a file is the remains of. What the
 // repository keeps the like of in the same folder is its custom, not debris.
-func debris(p string, base []git.Entry) agency.Leftover {
+func debris(p string, was customs) agency.Leftover {
 	name := path.Base(p)
 	dir := ""
 	for _, part := range strings.Split(path.Dir(p), "/") {
 		dir += part + "/"
-		if why := litter[part]; why != "" && !hasFile(base, strings.TrimSuffix(dir, "/")) && (!isWord(part) || isPart(base, path.Dir(path.Clean(dir)))) {
+		if why := litterOf(part); why != "" && !was.paths[strings.TrimSuffix(dir, "/")] && (!isWord(part) || was.isPart(path.Dir(path.Clean(dir)))) {
 			return agency.Leftover{Path: dir, Why: why}
 		}
 	}
-	for _, r := range remains {
-		if ok, err := path.Match(r.glob, name); ok && err == nil {
-			if !r.always && (isTestData(p) || hasLike(base, p)) {
-				break
-			}
-			return agency.Leftover{Path: p, Why: r.why}
-		}
+	if r, ok := remainOf(name); ok && (r.always || !isTestData(p) && !was.hasLike(p)) {
+		return agency.Leftover{Path: p, Why: r.why}
 	}
 	if !strings.Contains(p, "/") && isScratch(name) {
 		return agency.Leftover{Path: p, Why: "a scratch file"}
@@ -113,32 +131,60 @@ func isWord(name string) bool {
 
 // isPart tells of a folder in which builds are started: the repository itself,
 // or one with a manifest of its own.
-func isPart(base []git.Entry, dir string) bool {
+func (c customs) isPart(dir string) bool {
 	if dir == "." {
 		return true
 	}
-	return slices.ContainsFunc([]string{"go.mod", "package.json", "Cargo.toml", "pyproject.toml", "setup.py", "pom.xml", "build.gradle", "build.gradle.kts"}, func(m string) bool {
-		p := path.Join(dir, m)
-		return slices.ContainsFunc(base, func(e git.Entry) bool { return e.Path == p })
+	return slices.ContainsFunc(languages.All(), func(e ecosystem.Ecosystem) bool {
+		return slices.ContainsFunc(e.Source.Files.Manifests, func(m string) bool { return c.paths[path.Join(dir, m)] })
 	})
 }
 
-// litter are folders that tools and agents make beside the work.
+// litterOf tells what a folder is by its name that tools and agents make beside
+// the work.
+func litterOf(name string) string {
+	for _, e := range languages.All() {
+		if why := e.Source.Files.Litter[name]; why != "" {
+			return why
+		}
+	}
+	return litter[name]
+}
+
+// litter are such of no language.
 var litter = map[string]string{
-	"__pycache__": "a build's output", ".pytest_cache": "a tool's cache", ".mypy_cache": "a tool's cache", ".ruff_cache": "a tool's cache",
-	"node_modules": "installed packages", ".venv": "installed packages", "venv": "installed packages",
 	"target": "a build's output", "dist": "a build's output", "build": "a build's output",
-	"coverage": "a report of coverage", "htmlcov": "a report of coverage", ".nyc_output": "a report of coverage",
-	"tmp": "a scratch folder", "temp": "a scratch folder", "tmp_dir": "a scratch folder", "scratch": "a scratch folder",
+	"coverage": "a report of coverage",
+	"tmp":      "a scratch folder", "temp": "a scratch folder", "tmp_dir": "a scratch folder", "scratch": "a scratch folder",
 	".idea": "an editor's file", ".vscode": "an editor's file",
 }
 
-// remains are names of files that nobody writes as work. Those that are not
-// always so may be what tests compare with, or a custom of the repository.
-var remains = []struct {
+// remain is a name of files that nobody writes as work. Those that are not always
+// so may be what tests compare with, or a custom of the repository.
+type remain struct {
 	glob, why string
 	always    bool
-}{
+}
+
+// remainOf is the one by which a file is called.
+func remainOf(name string) (remain, bool) {
+	for _, r := range remains {
+		if ecosystem.Matches([]string{r.glob}, name) {
+			return r, true
+		}
+	}
+	for _, e := range languages.All() {
+		for glob, why := range e.Source.Files.Remains {
+			if ecosystem.Matches([]string{glob}, name) {
+				return remain{why: why}, true
+			}
+		}
+	}
+	return remain{}, false
+}
+
+// remains are such of no language.
+var remains = []remain{
 	{"*.orig", "a backup", true},
 	{"*.rej", "a patch that did not apply", true},
 	{"*.sw[op]", "an editor's file", true},
@@ -154,15 +200,10 @@ var remains = []struct {
 	{"*.old", "a backup", false},
 	{"*.tmp", "a scratch file", false},
 	{"*.log", "a log", false},
-	{"*.pyc", "a build's output", false},
-	{"*.class", "a build's output", false},
 	{"*.[ao]", "a build's output", false},
 	{"*.so", "a build's output", false},
 	{"*.exe", "a build's output", false},
-	{"*.prof", "a profile", false},
 	{"*.out", "a command's output", false},
-	{".coverage", "a report of coverage", false},
-	{"lcov.info", "a report of coverage", false},
 }
 
 // isScratch tells of a file in the repository's root that was written to try
@@ -189,28 +230,25 @@ func isAsset(name string) bool {
 }
 
 // hasLike tells whether the folder of a path has a file of its kind.
-func hasLike(base []git.Entry, p string) bool {
-	ext := path.Ext(p)
-	return ext != "" && slices.ContainsFunc(base, func(e git.Entry) bool {
-		return path.Ext(e.Path) == ext && path.Dir(e.Path) == path.Dir(p)
-	})
-}
+func (c customs) hasLike(p string) bool { return path.Ext(p) != "" && c.kinds[kindOf(p)] }
+
+func kindOf(p string) string { return path.Dir(p) + "/*" + path.Ext(p) }
 
 // judgeLeftovers names what the contract does not. What looks left behind fails
 // the claim the first time only, and not where the claim itself names it as made
 // on purpose; then the merge gate shows it.
-func (f facts) judgeLeftovers(v *agency.Verdict, r *report) {
-	v.Leftovers = f.leftovers
+func (j judgement) judgeLeftovers() {
+	j.v.Leftovers = j.leftovers
 	var fresh, kept []string
-	for _, l := range f.leftovers {
+	for _, l := range j.leftovers {
 		switch {
 		case l.Why == "":
-		case slices.Contains(f.LeftBefore, l.Path), slices.Contains(f.ClaimInfo.Outputs.FilesCreated, l.Path):
+		case slices.Contains(j.LeftBefore, l.Path), slices.Contains(j.ClaimInfo.Outputs.FilesCreated, l.Path):
 			kept = append(kept, l.String())
 		default:
 			fresh = append(fresh, l.String())
 		}
 	}
-	lines(r.fail, "left behind: %s: remove it, or name it in files_created if it belongs to the work", fresh)
-	lines(r.note, "left behind: %s: the merge gate names it", kept)
+	lines(j.r.fail, "left behind: %s: remove it, or name it in files_created if it belongs to the work", fresh)
+	lines(j.r.note, "left behind: %s: the merge gate names it", kept)
 }

@@ -5,10 +5,11 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/git"
+	"agency/internal/suite"
 )
 
 func TestDebrisByName(t *testing.T) {
-	base := []git.Entry{{Path: "logs/old.log"}, {Path: "build/rules.mk"}, {Path: "README.txt"}, {Path: "pkg/a.go"}}
+	base := customsOf([]git.Entry{{Path: "logs/old.log"}, {Path: "build/rules.mk"}, {Path: "README.txt"}, {Path: "pkg/a.go"}})
 	for p, want := range map[string]string{
 		"pkg/a.go.orig": "a backup", "pkg/a.go.rej": "a patch that did not apply", "pkg/.a.go.swp": "an editor's file", "a.go~": "an editor's backup",
 		"nohup.out": "a log", "core": "a core dump", "core.1234": "a core dump", "debug_output.log": "a log", "scratch.txt": "a scratch file",
@@ -45,9 +46,11 @@ func TestNamedByTheContract(t *testing.T) {
 func TestOpenProofKeepsItsNote(t *testing.T) {
 	const name = "p.TestX"
 	f := facts{
-		task:       task{Spec: Spec{Criteria: []agency.Criterion{{ID: "x", Check: &agency.Check{Test: "TestX"}}}}},
-		baseSuite:  suite{ran: true, tests: map[string]agency.TestStatus{name: agency.TestPassed}},
-		claimSuite: suite{ran: true, receipt: agency.Receipt{Parsed: true}, tests: map[string]agency.TestStatus{name: agency.TestFailed}},
+		task: task{Spec: Spec{Criteria: []agency.Criterion{{ID: "x", Check: &agency.Check{Test: "TestX"}}}}},
+		testFacts: testFacts{
+			baseSuite:  suite.Results{Ran: true, Tests: map[string]agency.TestStatus{name: agency.TestPassed}},
+			claimSuite: suite.Results{Ran: true, Receipt: agency.Receipt{Parsed: true}, Tests: map[string]agency.TestStatus{name: agency.TestFailed}},
+		},
 	}
 	if got := judge(f).Proofs[0]; got.Proof != agency.ProofOpen || got.Note != "its check does not pass" {
 		t.Errorf("%s: %q", got.Proof, got.Note)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"agency/internal/ecosystem"
 )
 
 // matter says whether a path is of the tests or of what is tested.
@@ -24,7 +26,7 @@ const (
 func matterOf(p string) matter {
 	base := path.Base(p)
 	switch {
-	case isTestFile(p), isTestData(p), isRunner(p), isVendored(p), setUps[base]:
+	case isTestFile(p), isTestData(p), isRunner(p), isVendored(p), slices.Contains(readAs(p).Tests.SetUps, base), base == "spec_helper.rb":
 		return ofTests
 	}
 	for _, dir := range strings.Split(path.Dir(p), "/") {
@@ -32,11 +34,11 @@ func matterOf(p string) matter {
 		case "test", "tests", "testdata", "_test", "__tests__", "__snapshots__", "__mocks__", "fixtures", "spec", "specs", "e2e":
 			return ofTests
 		}
-		if testWords.MatchString(dir) || path.Ext(p) == ".go" && goTestWords.MatchString(dir) {
+		if testWords.MatchString(dir) || readAs(p).Tests.Folders.In(dir) {
 			return doubtful
 		}
 	}
-	stem := strings.TrimSuffix(base, path.Ext(base))
+	stem := ecosystem.Stem(p)
 	switch {
 	case testWords.MatchString(stem), checking.MatchString(stem), isData(p), isRecipe(base) && (languageOf(p) == "" || base == p):
 		return doubtful
@@ -44,16 +46,9 @@ func matterOf(p string) matter {
 	return ofProduct
 }
 
-// setUps are files that a runner loads before the tests.
-var setUps = map[string]bool{
-	"conftest.py": true, "spec_helper.rb": true, "setup-tests.js": true, "setup-tests.ts": true, "test-setup.js": true, "test-setup.ts": true,
-}
-
-// testWords are names of folders and files that mostly serve tests only;
-// goTestWords such of Go, as httptest.
+// testWords are names of folders and files that mostly serve tests only.
 var (
-	testWords   = regexp.MustCompile(`(?i)^(?:test|tests|testing|test[-_]?(?:utils?|helpers?|support|lib|kit|common|cases?|data)|mocks?|fakes?|stubs?|doubles|golden|goldens|expected|snapshots?|baselines?|examples?_output)$`)
-	goTestWords = regexp.MustCompile(`^[a-z0-9]+test$`)
+	testWords = regexp.MustCompile(`(?i)^(?:test|tests|testing|test[-_]?(?:utils?|helpers?|support|lib|kit|common|cases?|data)|mocks?|fakes?|stubs?|doubles|golden|goldens|expected|snapshots?|baselines?|examples?_output)$`)
 	// checking are programs that say whether the work is done.
 	checking = regexp.MustCompile(`(?i)^(?:check|verify|validate|smoke|selftest|self[-_]test|acceptance|assert|assertions?|expect|matchers?)(?:[-_.].*)?$`)
 )
@@ -86,10 +81,5 @@ func isData(p string) bool {
 // isLock tells of files that pin what is installed: the tests of either side
 // run with what the change asks for.
 func isLock(p string) bool {
-	switch base := path.Base(p); base {
-	case "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "poetry.lock", "uv.lock", "Pipfile", "Pipfile.lock", "go.sum", "Cargo.lock", "gradle.lockfile":
-		return true
-	default:
-		return strings.HasPrefix(base, "requirements") && strings.HasSuffix(base, ".txt")
-	}
+	return isOfTools(p, func(f ecosystem.Files) []string { return f.Locks })
 }

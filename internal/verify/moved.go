@@ -1,64 +1,53 @@
 package verify
 
 import (
-	"context"
 	"fmt"
-	"go/scanner"
-	"go/token"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/check"
+	"agency/internal/ecosystem"
+	"agency/internal/suite"
+	"agency/internal/testreport"
 )
 
-// place is where a unit stands.
-type place struct{ file, name string }
+// unitPlace is where a unit stands.
+type unitPlace struct{ file, name string }
+
+// plain is the name without its type, as functionOf gives that of a result.
+func (at unitPlace) plain() string { return plainName(at.file, at.name) }
 
 // testBodies are the tests and helpers of the changed files, on both sides.
 type testBodies struct {
-	was, now map[place]unit
-	order    []place // of was
-	langs    map[string]language
-	homes    map[string][]place // of what is new, by its body
-	named    map[string][]place // and by its name
-	pairs    map[place]place    // where what is gone stands now
-	used     map[place]bool     // of those
-	renamed  map[string]bool    // functions of the product that are gone, or new: one name is as good as another
+	was, now map[unitPlace]unit
+	order    []unitPlace             // of was
+	homes    map[string][]unitPlace  // of what is new, by its body
+	named    map[string][]unitPlace  // and by its name
+	pairs    map[unitPlace]unitPlace // where what is gone stands now
+	used     map[unitPlace]bool      // of those
+	renamed  map[string]bool         // functions of the product that are gone, or new: one name is as good as another
 }
 
 func readBodies(files []source) *testBodies {
 	m := &testBodies{
-		was: map[place]unit{}, now: map[place]unit{}, langs: map[string]language{},
-		homes: map[string][]place{}, named: map[string][]place{}, pairs: map[place]place{}, used: map[place]bool{}, renamed: map[string]bool{},
+		was: map[unitPlace]unit{}, now: map[unitPlace]unit{},
+		homes: map[string][]unitPlace{}, named: map[string][]unitPlace{}, pairs: map[unitPlace]unitPlace{}, used: map[unitPlace]bool{}, renamed: map[string]bool{},
 	}
 	for _, f := range files {
 		if !f.holdsTests() {
 			m.rename(f)
 		}
 	}
-	var fresh []place
+	var fresh []unitPlace
 	for _, f := range files {
 		if !f.holdsTests() {
 			continue
 		}
-		m.langs[f.path] = f.lang
-		for _, u := range f.unitsOf(f.before) {
-			at := place{f.path, u.name}
-			if _, dup := m.was[at]; !dup {
-				m.order = append(m.order, at)
-			}
-			m.was[at] = plus(m.was[at], u)
-		}
-		for _, u := range f.unitsOf(f.after) {
-			at := place{f.path, u.name}
-			if _, dup := m.now[at]; !dup {
-				fresh = append(fresh, at)
-			}
-			m.now[at] = plus(m.now[at], u)
-		}
+		m.order = gather(m.was, m.order, f, f.before)
+		fresh = gather(m.now, fresh, f, f.after)
 	}
 	for _, at := range fresh {
 		if _, old := m.was[at]; old || at.name == wholeFile {
@@ -71,38 +60,42 @@ func readBodies(files []source) *testBodies {
 	return m
 }
 
+// gather adds the units of a side of a file, and those to order that were not there.
+func gather(all map[unitPlace]unit, order []unitPlace, f source, src []byte) []unitPlace {
+	for _, u := range f.unitsOf(src) {
+		at := unitPlace{f.path, u.Name}
+		if _, dup := all[at]; !dup {
+			order = append(order, at)
+		}
+		all[at] = plus(all[at], u)
+	}
+	return order
+}
+
 // rename notes the functions that a file of the product has on one side only,
 // where there are as many on the other.
 func (m *testBodies) rename(f source) {
-	was, now := map[string]bool{}, map[string]bool{}
-	for _, u := range units(f.lang, f.before) {
-		was[plainName(f.lang, u.name)] = true
-	}
-	for _, u := range units(f.lang, f.after) {
-		now[plainName(f.lang, u.name)] = true
-	}
-	var gone, fresh []string
-	for name := range was {
-		if !now[name] {
-			gone = append(gone, name)
+	named := func(src []byte) map[string]bool {
+		out := map[string]bool{}
+		for _, u := range units(f.path, src) {
+			out[plainName(f.path, u.Name)] = true
 		}
+		return out
 	}
-	for name := range now {
-		if !was[name] {
-			fresh = append(fresh, name)
-		}
-	}
-	if len(gone) == len(fresh) {
-		for _, name := range slices.Concat(gone, fresh) {
-			m.renamed[name] = true
-		}
+	was, now := named(f.before), named(f.after)
+	both := func(name string, _ bool) bool { return was[name] && now[name] }
+	gone, fresh := maps.Clone(was), maps.Clone(now)
+	maps.DeleteFunc(gone, both)
+	if maps.DeleteFunc(fresh, both); len(gone) == len(fresh) {
+		maps.Copy(m.renamed, gone)
+		maps.Copy(m.renamed, fresh)
 	}
 }
 
 func plus(a, b unit) unit {
 	return unit{
-		name: b.name, test: a.test || b.test, asserts: a.asserts + b.asserts, skips: a.skips + b.skips,
-		returns: a.returns + b.returns, text: a.text + b.text, body: a.body + b.body,
+		Name: b.Name, Test: a.Test || b.Test, Asserts: a.Asserts + b.Asserts, Skips: a.Skips + b.Skips,
+		Returns: a.Returns + b.Returns, Text: a.Text + b.Text, Body: a.Body + b.Body,
 	}
 }
 
@@ -112,30 +105,15 @@ var textWord = regexp.MustCompile("\"(?:\\\\.|[^\"\\\\\\n])*\"|'(?:\\\\.|[^'\\\\
 var identifier = regexp.MustCompile(`\w+`)
 
 // words are what a unit says, without comments, white space and its own name.
-func (m *testBodies) words(at place, u unit) []string {
+func (m *testBodies) words(at unitPlace, u unit) []string {
 	var out []string
-	lang := m.langs[at.file]
-	if lang == golang {
-		fset := token.NewFileSet()
-		var s scanner.Scanner
-		s.Init(fset.AddFile("", -1, len(u.body)), []byte(u.body), nil, 0)
-		for {
-			_, tok, lit := s.Scan()
-			if tok == token.EOF {
-				break
-			}
-			if tok == token.SEMICOLON {
-				continue
-			}
-			if lit == "" {
-				lit = tok.String()
-			}
-			out = append(out, lit)
-		}
+	as := readAs(at.file)
+	if as.Tests.Words != nil {
+		out = as.Tests.Words(u.Body)
 	} else {
-		out = textWord.FindAllString(scrub(lang, u.body, false), -1)
+		out = textWord.FindAllString(as.Style.Uncommented(u.Body), -1)
 	}
-	own := u.name[strings.LastIndexByte(u.name, '.')+1:]
+	own := u.Name[strings.LastIndexByte(u.Name, '.')+1:]
 	for i, w := range out {
 		out[i] = identifier.ReplaceAllStringFunc(w, func(name string) string {
 			if m.renamed[name] {
@@ -144,35 +122,35 @@ func (m *testBodies) words(at place, u unit) []string {
 			return name
 		})
 	}
-	return slices.DeleteFunc(out, func(w string) bool { return w == own || strings.Trim(w, "'\"`") == u.name || w == ";" || w == "," })
+	return slices.DeleteFunc(out, func(w string) bool { return w == own || strings.Trim(w, "'\"`") == u.Name || w == ";" || w == "," })
 }
 
 // home finds where something that is gone stands now: the same body under any
 // name, or its own name with a body that holds nearly all that the old one did
 // and asserts no less. What only has the name of it is another test.
-func (m *testBodies) home(at place, fits func(place) bool) (place, bool) {
+func (m *testBodies) home(at unitPlace, fits func(unitPlace) bool) (unitPlace, bool) {
 	if to, ok := m.pairs[at]; ok {
 		return to, true
 	}
 	old := m.was[at]
 	words := m.words(at, old)
-	take := func(to place) (place, bool) {
+	take := func(to unitPlace) (unitPlace, bool) {
 		m.pairs[at], m.used[to] = to, true
 		return to, true
 	}
 	for _, to := range m.homes[strings.Join(words, " ")] {
-		if !m.used[to] && m.now[to].test == old.test && fits(to) {
+		if !m.used[to] && m.now[to].Test == old.Test && fits(to) {
 			return take(to)
 		}
 	}
 	for _, to := range m.named[at.name] {
 		got := m.now[to]
-		less := got.asserts < old.asserts || got.skips > old.skips || got.returns > old.returns
+		less := got.Asserts < old.Asserts || got.Skips > old.Skips || got.Returns > old.Returns
 		if !m.used[to] && !less && fits(to) && kept(words, m.words(to, got)) >= nearly {
 			return take(to)
 		}
 	}
-	return place{}, false
+	return unitPlace{}, false
 }
 
 // nearly is how much of a test has to be left of it where its place is another.
@@ -195,17 +173,17 @@ func kept(words, others []string) float64 {
 
 // movedTests are the tests of the base that only stand elsewhere on the claim, or
 // under another name, and run there: the new name by the old one.
-func (j *job) movedTests(ctx context.Context, f *facts) (map[string]string, error) {
+func (f *facts) movedTests() map[string]string {
 	var gone []string
-	for _, w := range f.tests.weakened {
-		if w.Kind == agency.WeakDeleted && topOf(w.Name) == w.Name {
+	for _, w := range f.tests.Weakened {
+		if w.Kind == agency.WeakDeleted && suite.TopOf(w.Name) == w.Name {
 			gone = append(gone, w.Name)
 		}
 	}
 	if len(gone) == 0 {
-		return nil, nil
+		return nil
 	}
-	return pairTests(gone, readBodies(f.sources), f.baseSuite.tests, f.claimSuite.tests), nil
+	return pairTests(gone, readBodies(f.sources), f.baseSuite.Tests, f.claimSuite.Tests)
 }
 
 // pairTests pairs tests that are gone with new ones that ran and have their
@@ -213,33 +191,33 @@ func (j *job) movedTests(ctx context.Context, f *facts) (map[string]string, erro
 func pairTests(gone []string, m *testBodies, base, claim map[string]agency.TestStatus) map[string]string {
 	fresh := map[string][]string{} // results that are new, by function or title
 	for name, s := range claim {
-		if _, old := base[name]; !old && s != agency.TestSkipped && topOf(name) == name {
-			fresh[functionOf(name)] = append(fresh[functionOf(name)], name)
+		if _, old := base[name]; !old && s != agency.TestSkipped && suite.TopOf(name) == name {
+			fresh[suite.FunctionOf(name)] = append(fresh[suite.FunctionOf(name)], name)
 		}
 	}
-	before := map[string][]place{}
+	before := map[string][]unitPlace{}
 	for _, at := range m.order {
-		if m.was[at].test {
-			before[m.bare(at)] = append(before[m.bare(at)], at)
+		if m.was[at].Test {
+			before[at.plain()] = append(before[at.plain()], at)
 		}
 	}
 	out := map[string]string{}
 	for _, old := range gone {
-		for _, at := range before[functionOf(old)] {
+		for _, at := range before[suite.FunctionOf(old)] {
 			if !standsIn(old, at.file) {
 				continue
 			}
 			// Of what is given to a test each has a result of its own.
-			given := old[strings.LastIndex(old, m.bare(at))+len(m.bare(at)):]
-			ran := func(to place) int {
-				return slices.IndexFunc(fresh[m.bare(to)], func(name string) bool {
-					return standsIn(name, to.file) && strings.HasSuffix(name, m.bare(to)+given)
+			given := old[strings.LastIndex(old, at.plain())+len(at.plain()):]
+			ran := func(to unitPlace) int {
+				return slices.IndexFunc(fresh[to.plain()], func(name string) bool {
+					return standsIn(name, to.file) && strings.HasSuffix(name, to.plain()+given)
 				})
 			}
-			to, ok := m.home(at, func(to place) bool { return ran(to) >= 0 })
+			to, ok := m.home(at, func(to unitPlace) bool { return ran(to) >= 0 })
 			if i := ran(to); ok && i >= 0 {
-				out[old] = fresh[m.bare(to)][i]
-				fresh[m.bare(to)] = slices.Delete(fresh[m.bare(to)], i, i+1)
+				out[old] = fresh[to.plain()][i]
+				fresh[to.plain()] = slices.Delete(fresh[to.plain()], i, i+1)
 				break
 			}
 		}
@@ -247,40 +225,14 @@ func pairTests(gone []string, m *testBodies, base, claim map[string]agency.TestS
 	return out
 }
 
-// renamed are the results of a suite under the names that tests have now, with
-// those of their subtests.
-func (s suite) renamed(moved map[string]string) suite {
-	if len(moved) == 0 || s.tests == nil {
-		return s
-	}
-	out := make(map[string]agency.TestStatus, len(s.tests))
-	for name, status := range s.tests {
-		top := topOf(name)
-		if to, ok := moved[top]; ok {
-			name = to + name[len(top):]
-		}
-		out[name] = status
-	}
-	s.tests = out
-	return s
-}
-
-// bare is the name of a unit as functionOf gives that of a result.
-func (m *testBodies) bare(at place) string {
-	if m.langs[at.file] != golang {
-		return at.name
-	}
-	return at.name[strings.LastIndexByte(at.name, '.')+1:] // without a receiver
-}
-
 // standsIn tells whether a test of this name can stand in a file, as far as the
 // name says.
 func standsIn(name, file string) bool {
-	if pkg, _, ok := check.SplitGo(name); ok {
+	if pkg, _, ok := testreport.SplitGo(name); ok {
 		dir := path.Dir(file)
 		return dir == "." || pkg == dir || strings.HasSuffix(pkg, "/"+dir)
 	}
-	if f := check.FileOf(name); f != "" {
+	if f := testreport.FileOf(name); f != "" {
 		return f == file
 	}
 	return true
@@ -303,38 +255,38 @@ func lessAsserted(files []source, nameless bool) []agency.Weakening {
 	return out
 }
 
-func (m *testBodies) compare(at place, nameless bool) []agency.Weakening {
+func (m *testBodies) compare(at unitPlace, nameless bool) []agency.Weakening {
 	old, name := m.was[at], at.file+": "+at.name
 	now := at
 	got, ok := m.now[at]
 	if !ok {
-		if to, moved := m.home(at, func(place) bool { return true }); moved {
+		if to, moved := m.home(at, func(unitPlace) bool { return true }); moved {
 			now, got, ok = to, m.now[to], true
 		}
 	}
 	switch {
 	case !ok && at.name == wholeFile:
-	case !ok && old.test && (nameless || m.hidden(at)):
-		return []agency.Weakening{{Kind: agency.WeakDeleted, Name: name, Detail: m.instead(at)}}
-	case !ok && !old.test && old.asserts > 0:
-		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "a helper by which tests assert is gone" + m.insteadOf(at)}}
-	case ok && got.asserts < old.asserts && got.asserts+m.handedOver(now) < old.asserts:
-		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: fmt.Sprintf("%d, was %d", got.asserts, old.asserts)}}
-	case ok && old.test && got.returns > old.returns:
+	case !ok && old.Test && (nameless || m.hidden(at)):
+		return []agency.Weakening{{Kind: agency.WeakDeleted, Name: name, Detail: m.instead(at, "")}}
+	case !ok && !old.Test && old.Asserts > 0:
+		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "a helper by which tests assert is gone" + m.instead(at, ": ")}}
+	case ok && got.Asserts < old.Asserts && got.Asserts+m.handedOver(now) < old.Asserts:
+		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: fmt.Sprintf("%d, was %d", got.Asserts, old.Asserts)}}
+	case ok && old.Test && got.Returns > old.Returns:
 		return []agency.Weakening{{Kind: agency.WeakAsserts, Name: name, Detail: "it can return before them"}}
 	}
 	return nil
 }
 
 // handedOver are the assertions of new helpers that a test's code calls.
-func (m *testBodies) handedOver(test place) (n int) {
+func (m *testBodies) handedOver(test unitPlace) (n int) {
 	calls := map[string]int{}
-	for _, c := range helperCall.FindAllStringSubmatch(blank(m.langs[test.file], m.now[test].text), -1) {
+	for _, c := range helperCall.FindAllStringSubmatch(readAs(test.file).Style.Bare(m.now[test].Text), -1) {
 		calls[c[1]]++
 	}
 	for at, h := range m.now {
-		if _, old := m.was[at]; !old && !h.test && at.name != wholeFile {
-			n += h.asserts * calls[at.name[strings.LastIndexAny(at.name, ".:")+1:]]
+		if _, old := m.was[at]; !old && !h.Test && at.name != wholeFile {
+			n += h.Asserts * calls[at.name[strings.LastIndexAny(at.name, ".:")+1:]]
 		}
 	}
 	return n
@@ -345,23 +297,16 @@ var helperCall = regexp.MustCompile(`(\w+)\s*\(`)
 
 // hidden tells whether the results show a test as before that is gone: another
 // one bears its name, in another file of what names it.
-func (m *testBodies) hidden(at place) bool {
-	return m.langs[at.file] == golang && m.instead(at) != ""
+func (m *testBodies) hidden(at unitPlace) bool {
+	return readAs(at.file).Names.By == ecosystem.ByFolder && m.instead(at, "") != ""
 }
 
-// instead names a file with something else of a name that is gone.
-func (m *testBodies) instead(at place) string {
+// instead names a file with something else of a name that is gone, behind a lead.
+func (m *testBodies) instead(at unitPlace, lead string) string {
 	for _, to := range m.named[at.name] {
 		if !m.used[to] && path.Dir(to.file) == path.Dir(at.file) {
-			return "another one of its name is in " + path.Base(to.file)
+			return lead + "another one of its name is in " + path.Base(to.file)
 		}
-	}
-	return ""
-}
-
-func (m *testBodies) insteadOf(at place) string {
-	if s := m.instead(at); s != "" {
-		return ": " + s
 	}
 	return ""
 }

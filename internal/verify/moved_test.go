@@ -81,8 +81,8 @@ func TestMovedTests(t *testing.T) {
 	if got := pairTests([]string{"ex.com/p.TestA", "ex.com/p.TestB"}, readBodies(two), status("ex.com/p.TestA", "ex.com/p.TestB"), status("ex.com/p.TestC")); len(got) != 1 {
 		t.Errorf("two tests are one: %v", got)
 	}
-	s := suiteOf(result("p.TestA", agency.TestFailed), result("p.TestA/x", agency.TestFailed), result("p.TestAB", agency.TestPassed)).renamed(map[string]string{"p.TestA": "q.TestB"})
-	if diff := cmp.Diff(map[string]agency.TestStatus{"q.TestB": agency.TestFailed, "q.TestB/x": agency.TestFailed, "p.TestAB": agency.TestPassed}, s.tests); diff != "" {
+	s := suiteOf(result("p.TestA", agency.TestFailed), result("p.TestA/x", agency.TestFailed), result("p.TestAB", agency.TestPassed)).Renamed(map[string]string{"p.TestA": "q.TestB"})
+	if diff := cmp.Diff(map[string]agency.TestStatus{"q.TestB": agency.TestFailed, "q.TestB/x": agency.TestFailed, "p.TestAB": agency.TestPassed}, s.Tests); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -159,7 +159,7 @@ func TestAsserting(t *testing.T) {
 		"js: hollow":      {"a.test.js", "it('adds', () => { expect(add(1)).toBe(1) })\nit('is', () => { add(1) })\n", "is", false},
 		"no test of it":   {"a.rb", "assert 1\n", "a", false},
 	} {
-		if got, _ := asserting(languageOf(tt.path), []byte(tt.text), tt.test); got != tt.want {
+		if got, _ := asserting(tt.path, []byte(tt.text), tt.test); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

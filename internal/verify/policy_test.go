@@ -242,23 +242,6 @@ func TestFaultOfTheWorkspace(t *testing.T) {
 	wants(t, w.verify(spec), false, "inner")
 }
 
-func TestFeedback(t *testing.T) {
-	w := newWorld(t, baseFiles())
-	v := w.verify(w.change(map[string]string{"add.go": strings.Replace(addGo, "+", "-", 1), "add_test.go": strings.Replace(addTest, "\"sum\"", "\"sum ``` of two\"", 1)}))
-	got := verify.Feedback(v, w.receipts())
-	for _, want := range []string{
-		"The claim failed verification on a clean checkout:\n- regression: ex.com/p.TestAdd passed before and fails now\n",
-		"\n`go test ./...`\n\n````\nexit code 1\npassed 0, failed 2, skipped 0\n", "sum ``` of two",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("lacks %q:\n%s", want, got)
-		}
-	}
-	if len(got) > 8<<10 {
-		t.Errorf("%d bytes", len(got))
-	}
-}
-
 // The verdict tells how much of the change the tests reach, found out in the
 // run that verifies it; it decides only where the contract asks for it.
 func TestCoverageOfTheChange(t *testing.T) {

@@ -33,7 +33,7 @@ func TestOnlyRenamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			product, tests := "p/p."+tt.lang, "p/p_test."+tt.lang
-			f := facts{sources: []source{
+			f := changeFacts{sources: []source{
 				{path: product, lang: languageOf(product), before: []byte(tt.product[0]), after: []byte(tt.product[1])},
 				{path: tests, lang: languageOf(tests), test: true, before: []byte(tt.test[0]), after: []byte(tt.test[1])},
 			}}

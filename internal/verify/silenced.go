@@ -5,31 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
+	"agency/internal/testreport"
+	"agency/internal/text"
 )
 
 // A comment can silence what a linter or a type checker would complain of. The
 // commands that passed are run on the claim without the new ones of these: what
 // fails then passed by them.
-
-// silencers are how a language tells its tools to be quiet about a line, a
-// block or a file. Formatters are not meant.
-var silencers = sync.OnceValue(func() map[language]*regexp.Regexp {
-	return map[language]*regexp.Regexp{
-		golang:     regexp.MustCompile(`//\s*(?:nolint\b|lint:(?:file-)?ignore\b|#nosec\b|revive:disable)[^\n]*`),
-		python:     regexp.MustCompile(`(?i)#\s*(?:type:\s*ignore|noqa|(?:ruff|flake8):\s*noqa|pylint:\s*(?:disable|skip-file)|pyright:\s*(?:ignore|basic)|pyre-(?:ignore|fixme)|mypy:\s*(?:ignore-errors|disable-error-code)|nosec)\b[^\n]*`),
-		javascript: regexp.MustCompile(`//\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|deno-lint-ignore)[^\n]*|/\*\s*(?:@ts-(?:ignore|expect-error|nocheck)|(?:eslint|tslint|oxlint)[-:]disable|biome-ignore|eslint\s+[\w@/-]+\s*:)(?:[^*]|\*[^/])*\*/`),
-		rust:       regexp.MustCompile(`#!?\[\s*(?:allow|expect)\s*\([^\]]*\]|#!?\[\s*cfg_attr\([^\]]*\b(?:allow|expect)\s*\([^\]]*\]`),
-		java:       regexp.MustCompile(`@(?:file:)?Suppress(?:Warnings|FBWarnings)?\s*\([^)]*\)|//\s*(?:NOSONAR|NOPMD|noinspection|CHECKSTYLE[:.]\s*OFF|ktlint-disable)[^\n]*`),
-	}
-})
 
 // silence is a place where a change made a tool be quiet.
 type silence struct {
@@ -46,11 +34,7 @@ func (s silence) String() string { return fmt.Sprintf("%s:%d", s.path, s.line) }
 func silences(files []source) (out []silence) {
 	old := map[string]int{}
 	each := func(f source, src []byte, do func(from, to int, text string)) {
-		form := silencers()[f.lang]
-		if form == nil || src == nil {
-			return
-		}
-		for _, at := range form.FindAllIndex(src, -1) {
+		for _, at := range readAs(f.path).Forms.Silences.Find(string(src)) {
 			do(at[0], at[1], strings.Join(strings.Fields(string(src[at[0]:at[1]])), " "))
 		}
 	}
@@ -75,31 +59,35 @@ func silences(files []source) (out []silence) {
 	return out
 }
 
-// silenced names what the change silences in a check that the run has, and takes
-// a check of the plan for no proof that passes only so.
-func (j *job) silenced(ctx context.Context, f *facts) (out []agency.Weakening, err error) {
+// silencing finds out what the silences of a change hide.
+type silencing struct {
+	*job
+	f *facts
+}
+
+// find names what the change silences in a check that the run has, and takes a
+// check of the plan for no proof that passes only so.
+func (j silencing) find(ctx context.Context) (out []agency.Weakening, err error) {
+	f := j.f
 	all := silences(f.sources)
 	if len(all) == 0 {
 		return nil, nil
 	}
-	tree, err := j.spokenOut(ctx, f, all)
+	tree, err := j.spokenOut(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	b := newBench(j, check.StageSpoken, tree)
-	defer func() {
-		f.madeWithout = append(f.madeWithout, b.made...)
-		err = errors.Join(err, b.close(ctx))
-	}()
+	b := j.checkouts.New(check.StageSpoken, tree)
+	defer func() { err = errors.Join(err, b.Close(ctx)) }()
 	for _, g := range f.gates {
 		if g.claim.Kind == agency.CheckSetup || g.failed() || g.claim.Kind == agency.CheckBuild && !builds(all) {
 			continue
 		}
-		r, err := b.run(ctx, j.task.Commands.Command(g.claim.Kind))
+		r, err := b.Run(ctx, j.task.Commands.Command(g.claim.Kind))
 		if err != nil {
 			return nil, err
 		}
-		d, err := j.worse(ctx, r, g.claim, f.changes)
+		d, err := j.worse(ctx, r, g.claim)
 		if err != nil {
 			return nil, err
 		}
@@ -112,19 +100,18 @@ func (j *job) silenced(ctx context.Context, f *facts) (out []agency.Weakening, e
 		if _, tests := f.testsOf(*cr.Check); tests {
 			continue
 		}
-		b.renew()
-		r, err := b.run(ctx, j.asCommand(*cr.Check))
+		r, err := b.RunClean(ctx, j.task.asCommand(*cr.Check))
 		if err != nil {
 			return nil, err
 		}
-		d, err := j.worse(ctx, r, f.refs[*cr.Check], f.changes)
+		d, err := j.worse(ctx, r, f.refs[*cr.Check])
 		if err != nil {
 			return nil, err
 		}
 		named := weakSilences(all, d, "`"+cr.Check.Command+"`")
 		if out = append(out, named...); len(named) > 0 {
 			w := f.refWorth[*cr.Check]
-			w.Proves, w.Why = false, "it passes only with what silences its findings: "+few(namesOfWeak(named))
+			w.Proves, w.Why = false, "it passes only with what silences its findings: "+text.Few(namesOfWeak(named), maxLines)
 			f.refWorth[*cr.Check] = w
 		}
 	}
@@ -133,21 +120,21 @@ func (j *job) silenced(ctx context.Context, f *facts) (out []agency.Weakening, e
 
 // builds tells whether some are of a language whose compiler warns.
 func builds(all []silence) bool {
-	return slices.ContainsFunc(all, func(s silence) bool { lang := languageOf(s.path); return lang != golang && lang != python })
+	return slices.ContainsFunc(all, func(s silence) bool { return readAs(s.path).Forms.Warns })
 }
 
 // worse is what a command complains of that it did not, nil where that is
 // nothing.
-func (j *job) worse(ctx context.Context, now, claim agency.Receipt, changes []git.Change) (*diff, error) {
+func (j silencing) worse(ctx context.Context, now, claim agency.Receipt) (*diff, error) {
 	switch {
 	case now.OK():
 		return nil, nil
 	case claim.OK():
 		found, err := j.checker.FindingsOf(ctx, now.ID)
-		d := newFindings(check.Findings{}, found, changes)
+		d := newFindings(testreport.Findings{}, found, j.f.changes)
 		return &d, err
 	}
-	d, err := j.complaints(ctx, now, claim, changes)
+	d, err := complaints(ctx, j.checker, now, claim, j.f.changes)
 	if err != nil || !d.fails() {
 		return nil, err
 	}
@@ -169,7 +156,7 @@ func weakSilences(all []silence, d *diff, what string) (out []agency.Weakening) 
 		if some && !of(s) {
 			continue
 		}
-		name := s.path + ": " + shorten(s.text, 100) // lines move from one claim to the next
+		name := s.path + ": " + text.Head(s.text, 100) // lines move from one claim to the next
 		if i, known := at[name]; known {
 			out[i].Detail = strings.Replace(out[i].Detail, ", of ", fmt.Sprintf(", %d, of ", s.line), 1)
 			continue
@@ -189,9 +176,9 @@ func namesOfWeak(all []agency.Weakening) (out []string) {
 
 // spokenOut is the claim without these silences; a comment stays one, so that
 // what is left is no finding itself.
-func (j *job) spokenOut(ctx context.Context, f *facts, all []silence) (agency.OID, error) {
+func (j silencing) spokenOut(ctx context.Context, all []silence) (agency.OID, error) {
 	var set []git.Entry
-	for _, s := range f.sources {
+	for _, s := range j.f.sources {
 		text := s.after
 		for i := len(all) - 1; i >= 0; i-- {
 			if at := all[i]; at.path == s.path {
@@ -201,18 +188,14 @@ func (j *job) spokenOut(ctx context.Context, f *facts, all []silence) (agency.OI
 		if bytes.Equal(text, s.after) {
 			continue
 		}
-		e, err := j.blob(ctx, s.path, text)
+		at := slices.IndexFunc(j.f.changes, func(c git.Change) bool { return c.Path == s.path })
+		e, err := j.trees.Store(ctx, s.path, j.f.changes[at].New.Mode, text)
 		if err != nil {
 			return "", err
 		}
-		for _, c := range f.changes {
-			if c.Path == s.path {
-				e.Mode = c.New.Mode
-			}
-		}
 		set = append(set, e)
 	}
-	return j.withEntries(ctx, j.task.claim, set)
+	return j.trees.With(ctx, j.task.claim, set)
 }
 
 // plainComment is what stands in the place of a silence, with as many lines.

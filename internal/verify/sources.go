@@ -9,59 +9,35 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/changeset"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/languages"
 )
 
-// language is one whose sources are looked at for weakened tests.
-type language string
+// language names one whose sources are looked at for weakened tests.
+type language = ecosystem.Name
 
 const (
-	golang     language = "go"
-	python     language = "python"
-	javascript language = "javascript" // and TypeScript
-	rust       language = "rust"
-	java       language = "java" // and Kotlin
+	golang     = ecosystem.Go
+	python     = ecosystem.Python
+	javascript = ecosystem.Node
+	rust       = ecosystem.Rust
+	java       = ecosystem.JVM
 )
 
-func languageOf(p string) language {
-	switch path.Ext(p) {
-	case ".go":
-		return golang
-	case ".py", ".pyi":
-		return python
-	case ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".vue", ".svelte":
-		return javascript
-	case ".rs":
-		return rust
-	case ".java", ".kt", ".kts":
-		return java
-	}
-	return ""
-}
+func languageOf(p string) language { return languages.Of(p).Name }
+
+// readAs is how a source is read as text.
+func readAs(p string) *ecosystem.Source { return &languages.Of(p).Source }
 
 // isTestFile tells whether a path is one where its ecosystem keeps tests. A
 // Rust source counts only below tests: its other tests stand beside the code.
 func isTestFile(p string) bool {
-	base := path.Base(p)
-	stem := strings.TrimSuffix(base, path.Ext(base))
-	below := func(names ...string) bool {
-		return slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return slices.Contains(names, d) })
+	if is := readAs(p).Tests.IsFile; is != nil {
+		return is(p)
 	}
-	switch languageOf(p) {
-	case golang:
-		return strings.HasSuffix(stem, "_test")
-	case python:
-		return strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_test") || stem == "tests" || below("tests", "test")
-	case javascript:
-		return strings.HasSuffix(stem, ".test") || strings.HasSuffix(stem, ".spec") || strings.HasSuffix(stem, "-test") ||
-			strings.HasSuffix(stem, "_test") || stem == "test" || below("__tests__", "test", "tests", "spec")
-	case rust:
-		return below("tests", "benches") || stem == "tests"
-	case java:
-		return below("test", "androidTest", "integrationTest") || strings.HasSuffix(stem, "Test") || strings.HasSuffix(stem, "Tests") ||
-			strings.HasSuffix(stem, "IT") || strings.HasSuffix(stem, "Spec")
-	}
-	return !isData(p) && !isDoc(p) && (testStem.MatchString(stem) || testEndings[path.Ext(p)])
+	return !isData(p) && !isDoc(p) && (testStem.MatchString(ecosystem.Stem(p)) || testEndings[path.Ext(p)])
 }
 
 // testStem and testEndings are how languages that are not read call what holds
@@ -93,25 +69,22 @@ func isTestHelper(p string) bool {
 }
 
 // holdsTests tells whether a file can hold tests or helpers of them.
-func (s source) holdsTests() bool { return s.test || s.lang == rust || s.helps() }
+func (s source) holdsTests() bool { return s.test || readAs(s.path).Tests.Beside || s.helps() }
 
 // helps tells whether all that a file is for are tests.
 func (s source) helps() bool {
-	return s.support || isTestHelper(s.path) || s.lang == golang && (bytes.Contains(s.before, goTesting) || bytes.Contains(s.after, goTesting))
+	mark := []byte(readAs(s.path).Tests.Import) // code that is delivered does not have it
+	return s.support || isTestHelper(s.path) || len(mark) > 0 && (bytes.Contains(s.before, mark) || bytes.Contains(s.after, mark))
 }
-
-// goTesting is how a file of Go imports what tests are made of: code that is
-// delivered does not.
-var goTesting = []byte("\"testing\"")
 
 // unitsOf are those of a side of a file that belong to tests: of code that
 // stands beside its tests, as in Rust, the tests alone.
 func (s source) unitsOf(src []byte) []unit {
-	all := units(s.lang, src)
+	all := units(s.path, src)
 	if s.test || s.helps() {
 		return all
 	}
-	return slices.DeleteFunc(all, func(u unit) bool { return !u.test })
+	return slices.DeleteFunc(all, func(u unit) bool { return !u.Test })
 }
 
 // source is a changed file on both sides; nil where it is absent.
@@ -126,7 +99,7 @@ type source struct {
 // Bounds of what is read of a change.
 const (
 	maxSources    = 1500
-	maxSourceSize = 4 << 20
+	maxSourceSize = changeset.MaxText
 	maxSourcesSum = 16 << 20
 )
 
@@ -143,9 +116,9 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 			skipped++
 			continue
 		}
-		s.before, err = j.text(ctx, c.Old.Mode, c.Old.ID, min(left, maxSourceSize))
+		s.before, err = j.trees.Content(ctx, c.Old.Mode, c.Old.ID, min(left, maxSourceSize))
 		if err == nil {
-			s.after, err = j.text(ctx, c.New.Mode, c.New.ID, min(left-len(s.before), maxSourceSize))
+			s.after, err = j.trees.Content(ctx, c.New.Mode, c.New.ID, min(left-len(s.before), maxSourceSize))
 		}
 		if git.IsTooLong(err) {
 			skipped++
@@ -155,12 +128,9 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 			return err
 		}
 		left -= len(s.before) + len(s.after)
-		if j.read == nil {
-			j.read = map[agency.OID][]byte{}
-		}
-		j.read[c.Old.ID], j.read[c.New.ID] = s.before, s.after
+		j.trees.Keep(c, s.before, s.after)
 		if s.lang != "" && s.before != nil && j.task.isClaim() {
-			m, err := j.matterOf(ctx, c)
+			m, err := j.usage.matterOf(ctx, c)
 			if err != nil {
 				return err
 			}
@@ -175,35 +145,24 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 	return nil
 }
 
-func (j *job) text(ctx context.Context, mode uint32, id agency.OID, most int) ([]byte, error) {
-	if mode != 0o100644 && mode != 0o100755 {
-		return nil, nil
-	}
-	b, err := j.run.Dir().Content(ctx, id, int64(max(1, most)))
-	if b == nil && err == nil {
-		b = []byte{}
-	}
-	return b, err
-}
-
 // weaker names what the change itself shows: assertions that are gone, tests
 // edited where the contract declares no writes, files that decide how tests
 // run, and code that knows of its tests.
 func (j *job) weaker(ctx context.Context, f *facts, quiet []agency.Weakening) ([]agency.Weakening, error) {
 	files, out := f.sources, slices.Concat(f.unread, quiet)
-	moved, err := j.takesPlace(ctx, f.changes)
+	moved, err := j.shadowing.weakenings(ctx, f.changes)
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, moved...)
-	named, err := j.namedFiles(ctx)
+	named, err := j.files.named(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, control(f.changes, files, named)...)
 	out = append(out, edited(f.changes, f.Writes)...)
-	out = append(out, lessAsserted(files, !f.claimSuite.receipt.Parsed)...)
-	forged, err := j.forging(ctx, files, f.Criteria)
+	out = append(out, lessAsserted(files, !f.claimSuite.Receipt.Parsed)...)
+	forged, err := j.testAwareness().weakenings(ctx, files, f.Criteria)
 	if err != nil {
 		return nil, err
 	}

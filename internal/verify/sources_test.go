@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
+	"agency/internal/awareness/dataflow"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 )
 
@@ -133,22 +135,25 @@ func TestEditedOutsideOfTheWrites(t *testing.T) {
 
 func TestChangedParts(t *testing.T) {
 	for name, tt := range map[string]struct{ path, before, after, want string }{
-		"a dependency":      {"package.json", `{"scripts":{"test":"jest"},"dependencies":{}}`, `{"scripts": {"test": "jest"}, "dependencies": {"x": "1"}}`, ""},
-		"a script":          {"package.json", `{"scripts":{"test":"jest"}}`, `{"scripts":{"test":"true"}}`, "scripts"},
-		"jest's own":        {"web/package.json", `{}`, `{"jest":{"testMatch":[]}}`, "jest"},
-		"not JSON any more": {"package.json", `{}`, `{`, "the whole file"},
-		"a new package":     {"sub/package.json", "", `{"scripts":{"test":"x"}}`, ""},
-		"pytest's table":    {"pyproject.toml", "[project]\nname = 'x'\n", "[project]\nname = 'y'\n\n[tool.pytest.ini_options]\naddopts = '-k none'\n", "[tool.pytest.ini_options]"},
-		"a comment":         {"setup.cfg", "[tool:pytest]\naddopts = -q\n", "[tool:pytest]\n# quiet\naddopts = -q\n", ""},
-		"a test turned off": {"Cargo.toml", "[package]\nname = 'x'\n", "[package]\nname = 'x'\n[lib]\ntest = false\n", "[lib]"},
-		"go: a new module":  {"go.mod", "module x\n\ngo 1.22\n", "module x\n\ngo 1.22\n\nrequire y v1.0.0\n", ""},
-		"go: a replacement": {"go.mod", "module x\n", "module x\n\nreplace testing => ./t\n", "replace"},
-		"go: in a block":    {"go.mod", "module x\n", "module x\n\nreplace (\n\ta => ./a\n)\n", "replace"},
-		"maven: a version":  {"pom.xml", "<project><properties><a.version>1</a.version></properties></project>", "<project><properties><a.version>2</a.version></properties></project>", ""},
-		"maven: skipped":    {"pom.xml", "<project></project>", "<project><properties><maven.test.skip>true</maven.test.skip></properties></project>", "properties"},
-		"gradle":            {"app/build.gradle", "test { useJUnit() }\ndependencies {\n  a\n}\n", "test { useJUnit() }\ndependencies {\n  b\n}\n", ""},
-		"gradle: the task":  {"app/build.gradle", "test { useJUnit() }\n", "test { enabled = false }\n", "the whole file"},
-		"code":              {"x.go", "a", "b", ""},
+		"a dependency":        {"package.json", `{"scripts":{"test":"jest"},"dependencies":{}}`, `{"scripts": {"test": "jest"}, "dependencies": {"x": "1"}}`, ""},
+		"a script":            {"package.json", `{"scripts":{"test":"jest"}}`, `{"scripts":{"test":"true"}}`, "scripts"},
+		"jest's own":          {"web/package.json", `{}`, `{"jest":{"testMatch":[]}}`, "jest"},
+		"setup.py: a version": {"setup.py", "setup(name='a', version='1', install_requires=['b'])", "setup(name='a', version='2', install_requires=['b>2', \"c\"])", ""},
+		"setup.py: a plugin":  {"setup.py", "setup(version='1', entry_points={})", "setup(version='1', entry_points={'pytest11': ['a = b']})", ecosystem.TheWholeFile},
+		"setup.py: a program": {"setup.py", "setup(install_requires=['b'])", "setup(install_requires=['b'] + hidden())", ecosystem.TheWholeFile},
+		"not JSON any more":   {"package.json", `{}`, `{`, "the whole file"},
+		"a new package":       {"sub/package.json", "", `{"scripts":{"test":"x"}}`, ""},
+		"pytest's table":      {"pyproject.toml", "[project]\nname = 'x'\n", "[project]\nname = 'y'\n\n[tool.pytest.ini_options]\naddopts = '-k none'\n", "[tool.pytest.ini_options]"},
+		"a comment":           {"setup.cfg", "[tool:pytest]\naddopts = -q\n", "[tool:pytest]\n# quiet\naddopts = -q\n", ""},
+		"a test turned off":   {"Cargo.toml", "[package]\nname = 'x'\n", "[package]\nname = 'x'\n[lib]\ntest = false\n", "[lib]"},
+		"go: a new module":    {"go.mod", "module x\n\ngo 1.22\n", "module x\n\ngo 1.22\n\nrequire y v1.0.0\n", ""},
+		"go: a replacement":   {"go.mod", "module x\n", "module x\n\nreplace testing => ./t\n", "replace"},
+		"go: in a block":      {"go.mod", "module x\n", "module x\n\nreplace (\n\ta => ./a\n)\n", "replace"},
+		"maven: a version":    {"pom.xml", "<project><properties><a.version>1</a.version></properties></project>", "<project><properties><a.version>2</a.version></properties></project>", ""},
+		"maven: skipped":      {"pom.xml", "<project></project>", "<project><properties><maven.test.skip>true</maven.test.skip></properties></project>", "properties"},
+		"gradle":              {"app/build.gradle", "test { useJUnit() }\ndependencies {\n  a\n}\n", "test { useJUnit() }\ndependencies {\n  b\n}\n", ""},
+		"gradle: the task":    {"app/build.gradle", "test { useJUnit() }\n", "test { enabled = false }\n", "the whole file"},
+		"code":                {"x.go", "a", "b", ""},
 	} {
 		if got := changedPart(tt.path, []byte(tt.before), []byte(tt.after)); (tt.before != "" || tt.want != "") && got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
@@ -186,7 +191,9 @@ func FuzzSources(f *testing.F) {
 		if got := beyond(textMarks(s, s.after), textMarks(s, s.before)); len(got) > 0 {
 			t.Errorf("the same text differs: %v", got)
 		}
-		scanGo(name, s.after, false)
+		if _, _, err := awarenessOf(golang).Read(dataflow.Source{Path: name, Text: s.after, Words: wordsAnywhere, Beside: func() ([][]byte, error) { return nil, nil }}); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -59,7 +59,7 @@ func TestAssertsAndData(t *testing.T) {
 	} {
 		got := "neither"
 		switch src := []byte(tt.text); {
-		case asserts(languageOf(tt.path), src):
+		case asserts(tt.path, src):
 			got = "asserts"
 		case onlyData(tt.path, src):
 			got = "data"
@@ -98,7 +98,7 @@ func TestSilences(t *testing.T) {
 		for _, s := range silences(tt.files) {
 			got = append(got, s.String())
 			rest := plainComment(tt.files[len(tt.files)-1].after[s.from:s.to])
-			if form := silencers()[languageOf(s.path)]; form.Match(rest) {
+			if readAs(s.path).Forms.Silences.In(string(rest)) {
 				t.Errorf("%s is still silent: %q", s, rest)
 			}
 		}

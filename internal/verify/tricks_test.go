@@ -65,11 +65,11 @@ func (tt trick) weakenings(t *testing.T) []agency.Weakening {
 		}
 		files = append(files, s)
 	}
-	named := namedFiles(tt.commands, func(name string) []byte { return []byte(tt.before[name]) })
+	named := commandReader(func(name string) []byte { return []byte(tt.before[name]) }).OfAll(tt.commands)
 	out := control(changes, files, named)
 	out = append(out, edited(changes, tt.writes)...)
 	out = append(out, lessAsserted(files, false)...)
-	forged, err := syntaxJob(t).forging(context.Background(), files, nil)
+	forged, err := syntaxOnly(t).weakenings(context.Background(), files, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

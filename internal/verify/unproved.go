@@ -9,16 +9,19 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/changeset"
 	"agency/internal/check"
+	"agency/internal/checkout"
 	"agency/internal/code"
 	"agency/internal/git"
+	"agency/internal/mutation"
+	"agency/internal/suite"
 )
 
 // Bounds of the search for lines that nothing holds.
 const (
-	maxCuts      = 24              // functions that are taken out one by one
-	linesBudget  = 0.4             // of what the suite takes
-	linesAtLeast = 3 * time.Second // whatever that is
+	maxCuts     = 24  // functions that are taken out one by one
+	linesBudget = 0.4 // of what the suite takes
 )
 
 // unproved finds the changed lines that no failing test holds: what no test
@@ -26,8 +29,8 @@ const (
 // runs first the tests that the run brought, then, as far as time allows, all.
 func (k *cutting) unproved(ctx context.Context) error {
 	own := slices.DeleteFunc(slices.Clone(k.f.fresh), func(t string) bool { return slices.Contains(k.f.retried.flaky, t) })
-	took := seconds(k.f.claimSuite.receipt.Duration)
-	k.told = linesTold{files: map[string]*agency.UnprovedFile{}, left: max(time.Duration(linesBudget*float64(took)), linesAtLeast)}
+	took := checkout.Seconds(k.f.claimSuite.Receipt.Duration)
+	k.told = linesTold{files: map[string]*agency.UnprovedFile{}, left: max(time.Duration(linesBudget*float64(took)), k.v.o.LinesFor)}
 	k.rounds = nil
 	if len(own) > 0 {
 		k.rounds = append(k.rounds, own)
@@ -36,21 +39,21 @@ func (k *cutting) unproved(ctx context.Context) error {
 		k.rounds = append(k.rounds, nil) // all tests
 	}
 	undone, err := k.undone(ctx)
-	for i, fn := range k.fns {
+	for i, fn := range k.Functions {
 		if err != nil {
 			return err
 		}
-		unrun := missedOf(k.f.coverage, fn.path, fn.lines)
+		unrun := missedOf(k.f.coverage, fn.Path, fn.Lines)
 		switch {
-		case len(fn.lines) == 0:
-		case len(unrun) == len(fn.lines), fn.existed && undone:
-			k.told.tell(fn.path, fn.lines, fn.lines)
+		case len(fn.Lines) == 0:
+		case len(unrun) == len(fn.Lines), fn.Existed && undone:
+			k.told.tell(fn.Path, fn.Lines, fn.Lines)
 		case i >= maxCuts || !k.stands(ctx, own, &err):
-			k.told.notSure(fn.path, fn.lines, unrun)
+			k.told.notSure(fn.Path, fn.Lines, unrun)
 		default:
-			err = k.held(fn.path, fn.lines, unrun, func(names []string) (s suite, err error) {
+			err = k.held(fn.Path, fn.Lines, unrun, func(names []string) (s suite.Results, err error) {
 				for _, cut := range []code.Cut{code.CutZero, code.CutOther} {
-					if s, err = k.suiteWith(ctx, string(cut)+":"+fn.id, names); err != nil || k.turnsRed(s) {
+					if s, err = k.suiteWith(ctx, string(cut)+":"+fn.ID, names); err != nil || k.turnsRed(s) {
 						break
 					}
 				}
@@ -66,7 +69,7 @@ func (k *cutting) unproved(ctx context.Context) error {
 }
 
 // held tells of lines of a file whether a test fails without them.
-func (k *cutting) held(path string, lines, unrun []int, without func(names []string) (suite, error)) error {
+func (k *cutting) held(path string, lines, unrun []int, without func(names []string) (suite.Results, error)) error {
 	if len(k.rounds) == 0 || k.told.left <= 0 {
 		k.told.notSure(path, lines, unrun)
 		return nil
@@ -76,7 +79,7 @@ func (k *cutting) held(path string, lines, unrun []int, without func(names []str
 		if err != nil {
 			return err
 		}
-		if k.told.left -= seconds(s.receipt.Duration); k.turnsRed(s) {
+		if k.told.left -= checkout.Seconds(s.Receipt.Duration); k.turnsRed(s) {
 			k.told.tell(path, lines, unrun)
 			return nil
 		}
@@ -93,21 +96,19 @@ func (k *cutting) held(path string, lines, unrun []int, without func(names []str
 // were there before: then none of them holds what was changed in those.
 func (k *cutting) undone(ctx context.Context) (bool, error) {
 	proved := slices.ContainsFunc(slices.Collect(maps.Values(k.f.worth)), func(w agency.TestWorth) bool { return w.Ground != "" })
-	if proved || !k.whole || !slices.ContainsFunc(k.fns, func(fn cutFunction) bool { return fn.existed && len(fn.lines) > 0 }) {
+	if proved || !k.whole || !slices.ContainsFunc(k.Functions, func(fn mutation.Function) bool { return fn.Existed && len(fn.Lines) > 0 }) {
 		return false, nil
 	}
-	set, err := k.j.altered(ctx, k.f, func(ctx context.Context, c git.Change, before, after []byte) ([]byte, error) {
-		return k.j.oldBodies(ctx, c.Path, before, after)
-	})
+	set, err := k.altered(ctx, k.oldBodies)
 	if err != nil || len(set) == 0 {
 		return false, err
 	}
 	for _, names := range k.rounds {
 		s, err := k.onAltered(ctx, check.StageOldBodies, set, names)
-		if err != nil || !s.ran || k.turnsRed(s) {
+		if err != nil || !s.Ran || k.turnsRed(s) {
 			return false, err
 		}
-		k.told.left -= seconds(s.receipt.Duration)
+		k.told.left -= checkout.Seconds(s.Receipt.Duration)
 	}
 	return true, nil
 }
@@ -115,14 +116,14 @@ func (k *cutting) undone(ctx context.Context) (bool, error) {
 // looseUnproved does so for lines outside of functions, which are tried with
 // other values, a file at a time.
 func (k *cutting) looseUnproved(ctx context.Context) error {
-	for _, path := range slices.Sorted(maps.Keys(k.looseLines)) {
-		lines := k.looseLines[path]
+	for _, path := range slices.Sorted(maps.Keys(k.LooseLines)) {
+		lines := k.LooseLines[path]
 		unrun := missedOf(k.f.coverage, path, lines)
-		set, err := k.j.altered(ctx, k.f, func(_ context.Context, c git.Change, _, after []byte) ([]byte, error) {
+		set, err := k.altered(ctx, func(_ context.Context, c git.Change, _, after []byte) ([]byte, error) {
 			if c.Path != path {
 				return nil, nil
 			}
-			return otherValues(after, lines), nil
+			return mutation.OtherValues(after, lines), nil
 		})
 		switch {
 		case err != nil:
@@ -131,7 +132,9 @@ func (k *cutting) looseUnproved(ctx context.Context) error {
 			k.told.notSure(path, lines, unrun)
 			continue
 		}
-		err = k.held(path, lines, unrun, func(names []string) (suite, error) { return k.onAltered(ctx, check.StageOtherValues, set, names) })
+		err = k.held(path, lines, unrun, func(names []string) (suite.Results, error) {
+			return k.onAltered(ctx, check.StageOtherValues, set, names)
+		})
 		if err != nil {
 			return err
 		}
@@ -143,7 +146,7 @@ func (k *cutting) looseUnproved(ctx context.Context) error {
 // all of them off. It is tried once.
 func (k *cutting) stands(ctx context.Context, own []string, err *error) bool {
 	if !k.tried && *err == nil {
-		var s suite
+		var s suite.Results
 		if len(own) == 0 {
 			own = nil // then all
 		}
@@ -173,7 +176,7 @@ func (t *linesTold) tell(path string, lines, loose []int) {
 	}
 	file.Changed += len(lines)
 	file.Lines += len(loose)
-	file.Where = append(file.Where, ranges(path, slices.Clone(loose))...)
+	file.Where = append(file.Where, changeset.Ranges(path, slices.Clone(loose))...)
 }
 
 // notSure notes lines of which only those are known that no test runs.
@@ -219,11 +222,11 @@ func holds(where, file string, line int) bool {
 }
 
 // turnsRed tells whether something fails with a cut that passes without.
-func (k *cutting) turnsRed(s suite) bool {
-	for t, status := range s.tests {
-		if status == agency.TestFailed && k.f.claimSuite.tests[t] == agency.TestPassed && !slices.Contains(k.f.retried.flaky, t) {
+func (k *cutting) turnsRed(s suite.Results) bool {
+	for t, status := range s.Tests {
+		if status == agency.TestFailed && k.f.claimSuite.Tests[t] == agency.TestPassed && !slices.Contains(k.f.retried.flaky, t) {
 			return true
 		}
 	}
-	return len(s.broken) > len(k.f.claimSuite.broken)
+	return len(s.Broken) > len(k.f.claimSuite.Broken)
 }

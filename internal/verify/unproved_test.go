@@ -1,21 +1,24 @@
 package verify_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
+	"agency/internal/verify"
 )
 
 // What the gate says of changed lines is true: whole, in part, or not at all.
 func TestUnprovedLines(t *testing.T) {
-	const slow = "package p\n\nimport (\n\t\"testing\"\n\t\"time\"\n)\n\nfunc TestSlow(t *testing.T) {\n\tfor at := time.Now(); time.Since(at) < 4*time.Second; {\n\t}\n}\n"
 	calc := func(limit, sign string) string {
 		return "package p\n\nconst Limit = " + limit + "\n\nfunc Abs(a int) int {\n\tif a < 0 {\n\t\treturn " + sign + "a\n\t}\n\treturn a\n}\n"
 	}
 	absTest := "package p\n\nimport \"testing\"\n\nfunc TestAbs(t *testing.T) {\n\tif Abs(0) != 0 || Abs(3) != 3 || Abs(-3) == 4 {\n\t\tt.Error(\"abs\")\n\t}\n}\n"
 	for name, tt := range map[string]struct {
 		base, claim map[string]string
+		time        time.Duration // 0: enough
 		want        agency.Unproved
 		says        string
 	}{
@@ -30,8 +33,9 @@ func TestUnprovedLines(t *testing.T) {
 			want:  agency.Unproved{Changed: 1},
 		},
 		"what a slow suite may hold is not tried": {
-			base:  map[string]string{"abs.go": calc("10", ""), "abs_test.go": absTest, "slow_test.go": slow},
+			base:  map[string]string{"abs.go": calc("10", ""), "abs_test.go": absTest},
 			claim: map[string]string{"abs.go": calc("10", "-")},
+			time:  time.Nanosecond,
 			want:  agency.Unproved{NotTried: 1}, says: "not tried",
 		},
 	} {
@@ -41,6 +45,8 @@ func TestUnprovedLines(t *testing.T) {
 				files[path] = text
 			}
 			w := newWorld(t, files)
+			w.options.LinesFor = cmp.Or(tt.time, time.Hour)
+			w.verifier = verify.New(w.options)
 			got := w.verify(w.change(tt.claim)).Unproved
 			if got == nil || got.Lines != tt.want.Lines || got.Changed != tt.want.Changed || got.NotTried != tt.want.NotTried || !strings.Contains(got.Line(), tt.says) {
 				t.Errorf("%+v: %s", got, got.Line())

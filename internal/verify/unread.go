@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 )
 
@@ -36,14 +37,14 @@ func (s sides) changesUnread() bool {
 
 // unreadMarks are ways in which such a source knows of its tests or decides their
 // results. A program by itself may end.
-var unreadMarks = sync.OnceValue(func() []mark {
+var unreadMarks = sync.OnceValue(func() []ecosystem.Mark {
 	re := regexp.MustCompile
-	return []mark{
-		{form: re(`\bexit\b\s*\(?\s*0\b|\b_exit\b|\bquick_exit\b|\bexit\s*\(\s*EXIT_SUCCESS|\bexit!`), word: "ends the process", program: true},
-		{form: re(`__attribute__\s*\(\s*\(\s*(?:con|de)structor|\batexit\b|\bat_exit\b|\btrap\b[^\n]*\b(?:EXIT|0)\b|\bregister_shutdown_function\b`), word: "acts at the process's end"},
-		{form: re(`["'\s](?:not )?ok \d|["']1\.\.\d|TAP version \d|<testsuites?\b|<testcase\b|\b\d+ examples?, 0 failures`), word: "prints like a test run"},
-		{form: re(`\bPPID\b|\bgetppid\b|/proc/|["']/?proc/?["']|\bps\s+-|\bBASH_SOURCE\b|\bFUNCNAME\b|\bcaller\b|\bcaller_locations\b|\bdebug_backtrace\b|\bbacktrace\s*\(|\$PROGRAM_NAME\b`), word: "looks at who runs it"},
-		{form: re(`\$\{?0\b`), word: "looks at who runs it", unless: re(`(?i)usage|basename|dirname`), program: true},
+	return []ecosystem.Mark{
+		{Form: re(`\bexit\b\s*\(?\s*0\b|\b_exit\b|\bquick_exit\b|\bexit\s*\(\s*EXIT_SUCCESS|\bexit!`), Word: "ends the process", Program: true},
+		{Form: re(`__attribute__\s*\(\s*\(\s*(?:con|de)structor|\batexit\b|\bat_exit\b|\btrap\b[^\n]*\b(?:EXIT|0)\b|\bregister_shutdown_function\b`), Word: "acts at the process's end"},
+		{Form: re(`["'\s](?:not )?ok \d|["']1\.\.\d|TAP version \d|<testsuites?\b|<testcase\b|\b\d+ examples?, 0 failures`), Word: "prints like a test run"},
+		{Form: re(`\bPPID\b|\bgetppid\b|/proc/|["']/?proc/?["']|\bps\s+-|\bBASH_SOURCE\b|\bFUNCNAME\b|\bcaller\b|\bcaller_locations\b|\bdebug_backtrace\b|\bbacktrace\s*\(|\$PROGRAM_NAME\b`), Word: "looks at who runs it"},
+		{Form: re(`\$\{?0\b`), Word: "looks at who runs it", Unless: re(`(?i)usage|basename|dirname`), Program: true},
 	}
 })
 
@@ -57,25 +58,25 @@ func (j *job) unread(ctx context.Context, f *facts) (out []agency.Weakening, err
 		if !isUnread(c.Path) || c.Status == 'D' || left <= 0 {
 			continue
 		}
-		m, err := j.matterOf(ctx, c)
+		m, err := j.usage.matterOf(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		if m != ofProduct {
 			continue
 		}
-		before, after, err := j.texts(ctx, c)
+		before, after, err := j.trees.Sides(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		left -= len(before) + len(after)
 		program := startsItself.Match(after)
 		for _, m := range unreadMarks() {
-			if m.program && program {
+			if m.Program && program {
 				continue
 			}
-			if now := m.found(string(after)); len(now) > len(m.found(string(before))) {
-				out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: c.Path, Detail: m.word})
+			if now := m.Find(string(after)); len(now) > len(m.Find(string(before))) {
+				out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: c.Path, Detail: m.Word})
 			}
 		}
 	}

@@ -7,10 +7,13 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/changeset"
 	"agency/internal/check"
+	"agency/internal/checkout"
 	"agency/internal/code"
 	"agency/internal/flow"
 	"agency/internal/store"
+	"agency/internal/verdicts"
 	"agency/internal/workspace"
 )
 
@@ -47,9 +50,9 @@ type Spec struct {
 	WeakenedBefore []agency.Weakening `json:"weakened_before,omitempty"`
 	// LeftBefore are the leftovers that have been fed back, likewise.
 	LeftBefore []string `json:"left_before,omitempty"`
-	// Beside tells that other contracts of the run were open when this work began:
+	// OthersOpen tells that other contracts of the run were open when this work began:
 	// tests that were red on its base may be theirs to mend.
-	Beside bool `json:"beside,omitempty"`
+	OthersOpen bool `json:"beside,omitempty"`
 	// After is the contract whose work this one goes on with, that a person rejected:
 	// what it proved of the same criteria need not be proved again.
 	After agency.ContractID `json:"after,omitempty"`
@@ -68,6 +71,9 @@ type Options struct {
 	// runs only the tests that its change can affect: below, telling them apart
 	// costs more than it saves. Zero: a minute.
 	AffectedAbove time.Duration
+	// LinesFor is how long the search for changed lines that no test holds may take
+	// whatever the suite takes. Zero: three seconds.
+	LinesFor time.Duration
 	// Syntax reads sources for what a change can be taken out of. Needed.
 	Syntax *code.Engine
 	// AtWork books the time that the checks of a contract took; nil: nobody does.
@@ -76,9 +82,10 @@ type Options struct {
 
 // Verifier verifies claims. It is safe for concurrent use.
 type Verifier struct {
-	o Options
+	o    Options
+	kept verdicts.Store
 	// baselines has a turn a base tree: two claims on one base run it once.
-	baselines turns
+	baselines checkout.Turns
 }
 
 // New makes a Verifier; it does nothing yet.
@@ -86,7 +93,10 @@ func New(o Options) *Verifier {
 	if o.AffectedAbove <= 0 {
 		o.AffectedAbove = time.Minute
 	}
-	return &Verifier{o: o}
+	if o.LinesFor <= 0 {
+		o.LinesFor = 3 * time.Second
+	}
+	return &Verifier{o: o, kept: verdicts.Store{DB: o.DB, AtWork: o.AtWork}}
 }
 
 // Bind registers the activities.
@@ -100,21 +110,22 @@ func Bind(r *flow.Registry, v *Verifier) {
 // that fails is a verdict. A step that is repeated with the same key returns the
 // verdict that it gave.
 func (v *Verifier) Verify(ctx context.Context, key agency.StepKey, spec Spec) (agency.Verdict, error) {
-	if old, ok, err := v.stored(ctx, spec.Run, key); err != nil || ok {
+	if old, ok, err := v.kept.Of(ctx, spec.Run, key); err != nil || ok {
 		return old, err
 	}
 	j, err := v.job(ctx, key, check.StageClaim, spec)
 	if err != nil {
 		return agency.Verdict{}, err
 	}
-	if j.task.fault, err = j.fault(ctx); err != nil {
+	defer j.trees.Close()
+	if j.task.refusal, err = j.refusal(ctx); err != nil {
 		return agency.Verdict{}, err
 	}
 	verdict, err := j.work(ctx)
 	if err != nil {
 		return agency.Verdict{}, fmt.Errorf("verify %s: %w", spec.Contract, err)
 	}
-	return v.keep(ctx, key, spec, verdict, j.took)
+	return v.kept.Keep(ctx, spec.Run, key, verdict, j.checkouts.Took())
 }
 
 // VerifyTree judges the tree that a landing, or without a contract the final
@@ -136,6 +147,7 @@ func (v *Verifier) VerifyTree(ctx context.Context, key agency.StepKey, spec Spec
 	if err != nil {
 		return agency.Verdict{}, err
 	}
+	defer j.trees.Close()
 	if old, ok, err := j.passed(ctx); !spec.Anew && (err != nil || ok) {
 		return old, err
 	}
@@ -143,7 +155,7 @@ func (v *Verifier) VerifyTree(ctx context.Context, key agency.StepKey, spec Spec
 	if err != nil {
 		return agency.Verdict{}, fmt.Errorf("verify %s: %w", stage, err)
 	}
-	return verdict, v.write(ctx, func(tx *store.Tx) error { return v.atWork(tx, spec, j.took) })
+	return verdict, v.kept.Book(ctx, spec.Run, spec.Contract, j.checkouts.Took())
 }
 
 // job opens what a verification works with.
@@ -157,13 +169,18 @@ func (v *Verifier) job(ctx context.Context, key agency.StepKey, stage check.Stag
 		return nil, err
 	}
 	t := task{Spec: spec, stage: stage}
-	if t.base, err = run.Dir().ResolveTree(ctx, spec.Base); err != nil {
+	if t.base, err = run.Dir().Refs().ResolveTree(ctx, spec.Base); err != nil {
 		return nil, fmt.Errorf("base of %s: %w", stage, err)
 	}
-	if t.claim, err = run.Dir().ResolveTree(ctx, spec.Claim); err != nil {
+	if t.claim, err = run.Dir().Refs().ResolveTree(ctx, spec.Claim); err != nil {
 		return nil, fmt.Errorf("tree of %s: %w", stage, err)
 	}
-	return &job{task: t, key: key, v: v, run: run, checker: checker, fence: flow.ScopeOf(ctx).Fence}, nil
+	j := &job{task: t, v: v, run: run, checker: checker, change: newChange(t, changeset.Open(run.Dir()), v.o.Syntax)}
+	j.checkouts = &checkout.Maker{
+		Run: run, Checker: checker, Turns: &v.baselines, Key: key, ID: spec.Run, Contract: spec.Contract,
+		Fence: flow.ScopeOf(ctx).Fence, Setup: spec.Commands.Command(agency.CheckSetup), Anew: spec.Anew,
+	}
+	return j, nil
 }
 
 // passed finds the verdict of a claim that is this very tree on this base, whose
@@ -172,7 +189,7 @@ func (v *Verifier) job(ctx context.Context, key agency.StepKey, stage check.Stag
 func (j *job) passed(ctx context.Context) (out agency.Verdict, ok bool, err error) {
 	var tests []agency.Receipt
 	err = j.v.o.DB.Read(ctx, func(s *store.Snapshot) error {
-		all, err := Verdicts(s, j.task.Run)
+		all, err := verdicts.All(s, j.task.Run)
 		for _, w := range all {
 			if w.Pass && !w.Partial && w.Tree == j.task.claim && w.Base == j.task.base {
 				out, ok = w, true
@@ -188,25 +205,28 @@ func (j *job) passed(ctx context.Context) (out agency.Verdict, ok bool, err erro
 		}
 		return err
 	})
-	cmd, s := j.task.Commands.Command(agency.CheckTest), newBench(j, j.task.stage, j.task.claim).subject()
+	cmd, s := j.task.Commands.Command(agency.CheckTest), j.checkouts.New(j.task.stage, j.task.claim).Subject()
 	for _, r := range tests {
 		ok = ok && j.checker.Stands(ctx, s, r, cmd)
 	}
 	return out, ok, err
 }
 
-// fault looks whether the workspace of the claim holds what no tree can show: a
-// repository inside of it, or something at its .git.
-func (j *job) fault(ctx context.Context) (string, error) {
+// refusal looks whether the workspace of the claim holds what no tree can show: a
+// repository inside of it, or something at its .git; and whether the user's git
+// would take the claim over.
+func (j *job) refusal(ctx context.Context) (string, error) {
 	w, err := j.run.Open(ctx, string(j.task.Contract), workspace.Work)
-	if agency.KindOf(err) == agency.KindNotFound {
-		return "", nil
+	switch {
+	case err == nil:
+		err = w.Check(ctx)
+	case agency.KindOf(err) == agency.KindNotFound:
+		err = nil
 	}
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = j.run.Sound(ctx, j.task.claim)
 	}
-	err = w.Check(ctx)
-	if f := (*workspace.Fault)(nil); errors.As(err, &f) {
+	if f := (*workspace.Violation)(nil); errors.As(err, &f) {
 		return f.Error(), nil
 	}
 	return "", err

@@ -11,6 +11,7 @@ import (
 	"agency/internal/check"
 	"agency/internal/sandbox"
 	"agency/internal/store"
+	"agency/internal/verdicts"
 	"agency/internal/verify"
 	"agency/internal/verify/verifytest"
 	"agency/internal/workspace"
@@ -159,7 +160,7 @@ func TestMendedTestIsProof(t *testing.T) {
 			t.Errorf("%d receipts, verdict %+v", len(w.receipts()), again)
 		}
 		err := w.db.Read(t.Context(), func(s *store.Snapshot) error {
-			all, err := verify.Verdicts(s, runID)
+			all, err := verdicts.All(s, runID)
 			if len(all) != 1 {
 				t.Errorf("%d verdicts", len(all))
 			}

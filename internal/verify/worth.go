@@ -9,20 +9,24 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/checkout"
+	"agency/internal/git"
+	"agency/internal/suite"
 )
 
 // weigh finds out what the checks that may be a proof are worth: it runs the
 // tests of either side on the product of either side, as far as that is not
 // known from the suites, and takes the change out of the claim where a test
 // cannot run without it.
-func (j *job) weigh(ctx context.Context, f *facts, claim *bench) (err error) {
-	if f.sides, err = j.part(ctx, f); err != nil {
+func (t *testRun) weigh(ctx context.Context) (err error) {
+	f := t.f
+	if f.sides, err = t.splitter.split(ctx, f.changes); err != nil {
 		return err
 	}
-	if f.claimSuite.receipt.Parsed {
-		w := weighing{j: j, f: f, claim: claim, shown: map[string]bool{}, named: map[string]bool{}, planned: map[string]bool{}}
+	if f.claimSuite.Receipt.Parsed {
+		w := weighing{testRun: t, shown: map[string]bool{}, named: map[string]bool{}, planned: map[string]bool{}}
 		f.worth = map[string]agency.TestWorth{}
-		if f.baseSuite.ran {
+		if f.baseSuite.Ran {
 			w.collect()
 		}
 		for _, step := range []func(context.Context) error{w.onOldTests, w.onOldProduct, w.onOldBodies, w.withoutBodies} {
@@ -31,14 +35,12 @@ func (j *job) weigh(ctx context.Context, f *facts, claim *bench) (err error) {
 			}
 		}
 	}
-	return j.weighCommands(ctx, f)
+	return t.weighCommands(ctx)
 }
 
 // weighing is one look at what tests are worth.
 type weighing struct {
-	j     *job
-	f     *facts
-	claim *bench
+	*testRun
 	// open are the tests that are still to be decided, sorted: they pass on the
 	// claim.
 	open []string
@@ -55,20 +57,20 @@ type weighing struct {
 func (w *weighing) collect() {
 	f := w.f
 	all := map[string]bool{}
-	plan := plannedChecks(f.task)
+	plan := len(planChecks(f.task))
 	for i, c := range checksOf(f.task) {
 		if c.Test == "" {
 			continue
 		}
-		if found, ok := agency.LookUp(f.claimSuite.tests, c.Test); ok {
-			for _, t := range found.Members(f.claimSuite.tests) {
+		if found, ok := agency.LookUp(f.claimSuite.Tests, c.Test); ok {
+			for _, t := range found.Members(f.claimSuite.Tests) {
 				all[t], w.named[t] = true, true
 				w.planned[t] = w.planned[t] || i < plan
 			}
 		}
 	}
 	for _, r := range f.refs { // a test command that a plan's check names
-		for _, t := range agency.NewlyPassing(f.baseSuite.tests, statuses(r)) {
+		for _, t := range agency.NewlyPassing(f.baseSuite.Tests, statuses(r)) {
 			all[t] = true
 		}
 	}
@@ -77,25 +79,12 @@ func (w *weighing) collect() {
 		all[t] = true
 	}
 	for _, t := range slices.Sorted(maps.Keys(all)) {
-		if f.claimSuite.tests[t] == agency.TestPassed && !slices.Contains(f.retried.flaky, t) {
-			_, existed := f.baseSuite.tests[t]
+		if f.claimSuite.Tests[t] == agency.TestPassed && !slices.Contains(f.retried.flaky, t) {
+			_, existed := f.baseSuite.Tests[t]
 			w.f.worth[t] = agency.TestWorth{Existed: existed}
 			w.open = append(w.open, t)
 		}
 	}
-}
-
-// ofTheRun are the tests that pass and did not before, and those that the run
-// rewrote.
-func (f facts) ofTheRun() []string {
-	out := agency.NewlyPassing(f.baseSuite.tests, f.claimSuite.tests)
-	for t, s := range f.claimSuite.tests {
-		if s == agency.TestPassed && f.rewritten[functionOf(t)] {
-			out = append(out, t)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // settle closes tests with what they are worth.
@@ -117,25 +106,25 @@ func (w *weighing) onOldTests(ctx context.Context) error {
 	if f.sides.changesTests() {
 		names := w.oldForms()
 		red := slices.DeleteFunc(slices.Clone(w.open), func(t string) bool {
-			was, there := f.baseSuite.tests[t]
-			return was == agency.TestPassed || !there && !f.baseSuite.down(t)
+			was, there := f.baseSuite.Tests[t]
+			return was == agency.TestPassed || !there && !f.baseSuite.Down(t)
 		})
 		names = slices.Compact(slices.Sorted(slices.Values(append(names, red...))))
 		if len(names) == 0 {
 			return nil
 		}
-		tree, err := w.j.oldTests(ctx, f.sides)
+		tree, err := w.splitter.oldTests(ctx, f.sides)
 		if err != nil {
 			return err
 		}
-		if got, err = w.j.trial(ctx, f, check.StageOldTests, tree, f.oldNames(names)); err != nil {
+		if got, err = w.trial(ctx, f.apart(w.task.Commands), check.StageOldTests, tree, f.oldNames(names)); err != nil {
 			return err
 		}
-		got = got.renamed(f.moved)
+		got = got.Renamed(f.moved)
 		f.expectations(got, names)
 	}
 	chance, err := w.byChance(ctx, slices.DeleteFunc(slices.Clone(w.open), func(t string) bool {
-		return f.baseSuite.tests[t] != agency.TestFailed || got.tests[t] != agency.TestPassed
+		return f.baseSuite.Tests[t] != agency.TestFailed || got.Tests[t] != agency.TestPassed
 	}))
 	if err != nil {
 		return err
@@ -148,21 +137,21 @@ func (w *weighing) onOldTests(ctx context.Context) error {
 		case !f.sides.changesProduct():
 			return false
 		}
-		was, existed := f.baseSuite.tests[t]
-		if was == agency.TestFailed && got.tests[t] == agency.TestFailed && !f.baseMixed[t] {
+		was, existed := f.baseSuite.Tests[t]
+		if was == agency.TestFailed && got.Tests[t] == agency.TestFailed && !f.baseMixed[t] {
 			v.Why = "it passes only with what this run edited of the tests"
 			return true
 		}
 		v.Edited = slices.ContainsFunc(f.edited, func(e agency.Expectation) bool { return e.Test == t && e.Before == agency.TestPassed })
 		v.Declared = v.Edited && f.declares()
-		if edited := v.Edited || existed && f.rewritten[functionOf(t)]; edited && len(f.Writes) > 0 && !f.declares() && (v.Edited || !w.planned[t]) {
+		if edited := v.Edited || existed && f.rewritten[suite.FunctionOf(t)]; edited && len(f.Writes) > 0 && !f.declares() && (v.Edited || !w.planned[t]) {
 			v.Why = "it was edited in this run, outside of the declared writes"
 			return true
 		}
 		switch {
-		case got.tests[t] != agency.TestPassed || f.baseSuite.tests[t] == agency.TestPassed || f.baseMixed[t]:
+		case got.Tests[t] != agency.TestPassed || f.baseSuite.Tests[t] == agency.TestPassed || f.baseMixed[t]:
 			return false
-		case !existed && !f.baseSuite.down(t):
+		case !existed && !f.baseSuite.Down(t):
 			return false // a case that the product brings along, or a name of this one run
 		}
 		v.Ground = agency.GroundStood
@@ -171,32 +160,13 @@ func (w *weighing) onOldTests(ctx context.Context) error {
 	return nil
 }
 
-// oldNames adds what moved tests were called, under which their old form runs.
-func (f facts) oldNames(names []string) []string {
-	out := slices.Clone(names)
-	for was, is := range f.moved {
-		for _, name := range names {
-			if topOf(name) == is {
-				out = append(out, was)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // oldForms are the tests of the base that stand in matter which the run edited:
 // those of edited files, and where helpers or data changed all that can use them.
 func (w *weighing) oldForms() (names []string) {
 	f := w.f
-	wide := false
-	for _, c := range f.sides.tests {
-		if c.Status != 'A' && !isTestFile(c.Path) {
-			wide = true
-		}
-	}
-	for t, s := range f.baseSuite.tests {
-		if s != agency.TestSkipped && (wide || f.rewritten[functionOf(t)] || f.removed[functionOf(t)]) {
+	wide := slices.ContainsFunc(f.sides.tests, func(c git.Change) bool { return c.Status != 'A' && !isTestFile(c.Path) })
+	for t, s := range f.baseSuite.Tests {
+		if s != agency.TestSkipped && (wide || f.rewritten[suite.FunctionOf(t)] || f.removed[suite.FunctionOf(t)]) {
 			names = append(names, t)
 		}
 	}
@@ -215,23 +185,23 @@ func (w *weighing) onOldProduct(ctx context.Context) error {
 	case !f.sides.changesProduct():
 		got = f.claimSuite
 	case f.sides.changesTests():
-		tree, err := w.j.newTests(ctx, f.sides)
+		tree, err := w.splitter.newTests(ctx, f.sides)
 		if err != nil {
 			return err
 		}
-		if got, err = w.j.trial(ctx, f, check.StageWithout, tree, w.open); err != nil {
+		if got, err = w.trial(ctx, f.apart(w.task.Commands), check.StageWithout, tree, w.open); err != nil {
 			return err
 		}
 	}
 	w.settle(func(t string, v *agency.TestWorth) bool {
 		switch {
-		case got.tests[t] == agency.TestPassed:
+		case got.Tests[t] == agency.TestPassed:
 			v.Why = "it passes without the change too"
 			if f.baseMixed[t] {
 				v.Why = "its results were mixed before the change"
 			}
 			return true
-		case got.tests[t] == agency.TestFailed && !lacksName(got.receipt, t):
+		case got.Tests[t] == agency.TestFailed && !lacksName(got.Receipt, t):
 			w.shown[t] = true
 		}
 		return false
@@ -246,41 +216,38 @@ var noName = regexp.MustCompile(`\b(?:ImportError|ModuleNotFoundError|NameError)
 
 // lacksName tells whether a test failed for something that is not there.
 func lacksName(r agency.Receipt, test string) bool {
-	for _, t := range r.Tests {
-		if t.Name == test {
-			return noName.MatchString(t.Output)
-		}
-	}
-	return false
+	return noName.MatchString(suite.Output(r, test))
+}
+
+// apart is the test command for trees that are made to find out what tests need.
+func (f testFacts) apart(all check.Commands) check.Command {
+	cmd := f.scope.again(all.Command(agency.CheckTest))
+	cmd.Timeout = patience(cmd, f.claimSuite.Receipt)
+	return cmd
 }
 
 // trial runs these tests on a tree of its own, the whole suite where they are nil
 // or cannot be picked.
-func (j *job) trial(ctx context.Context, f *facts, stage check.Stage, tree agency.OID, names []string) (s suite, err error) {
-	b := newBench(j, stage, tree)
-	defer func() {
-		err = errors.Join(err, b.close(ctx))
-		f.madeWithout = append(f.madeWithout, b.made...)
-	}()
-	cmd := f.scope.again(j.task.Commands.Command(agency.CheckTest))
-	cmd.Timeout = patience(cmd, f.claimSuite.receipt)
+func (j *job) trial(ctx context.Context, cmd check.Command, stage check.Stage, tree agency.OID, names []string) (s suite.Results, err error) {
+	b := j.checkouts.New(stage, tree)
+	defer func() { err = errors.Join(err, b.Close(ctx)) }()
 	if names == nil {
-		r, err := b.run(ctx, cmd)
-		return readSuite(r), err
+		r, err := b.Run(ctx, cmd)
+		return suite.Read(r), err
 	}
-	return b.pick(ctx, cmd, names)
+	return pick(ctx, b, cmd, names)
 }
 
 // pick runs some tests of a suite, and again those that a crash kept from their
 // turn.
-func (b *bench) pick(ctx context.Context, cmd check.Command, names []string) (suite, error) {
+func pick(ctx context.Context, b *checkout.Checkout, cmd check.Command, names []string) (suite.Results, error) {
 	const most = 400 // names on a line
-	var out suite
+	var out suite.Results
 	for round := 0; len(names) > 0 && round < maxRounds; round++ {
 		line, ok := "", false
 		if len(names) <= most {
 			var err error
-			if line, ok, err = b.rerunLine(ctx, cmd.Line, names); err != nil {
+			if line, ok, err = b.RerunLine(ctx, cmd.Line, names); err != nil {
 				return out, err
 			}
 		}
@@ -288,14 +255,14 @@ func (b *bench) pick(ctx context.Context, cmd check.Command, names []string) (su
 		if ok {
 			one.Line = line
 		}
-		r, err := b.run(ctx, one)
+		r, err := b.Run(ctx, one)
 		if err != nil {
 			return out, err
 		}
-		s := readSuite(r)
-		out = out.with(s)
-		left := slices.DeleteFunc(slices.Clone(names), func(t string) bool { _, ran := s.tests[t]; return ran || s.down(t) })
-		if !ok || len(s.crashed()) == 0 || len(left) == len(names) {
+		s := suite.Read(r)
+		out = out.With(s)
+		left := slices.DeleteFunc(slices.Clone(names), func(t string) bool { _, ran := s.Tests[t]; return ran || s.Down(t) })
+		if !ok || len(s.Crashed()) == 0 || len(left) == len(names) {
 			break
 		}
 		names = left
@@ -306,42 +273,19 @@ func (b *bench) pick(ctx context.Context, cmd check.Command, names []string) (su
 // maxRounds bounds how often the tests behind a crash are run again.
 const maxRounds = 12
 
-// with adds what another part of the same suite said.
-func (s suite) with(o suite) suite {
-	if !s.ran || s.tests == nil {
-		return o
-	}
-	s.receipt.Tests = append(slices.Clone(s.receipt.Tests), o.receipt.Tests...)
-	maps.Copy(s.tests, o.tests)
-	maps.Copy(s.broken, o.broken)
-	return s
-}
-
-// declares tells whether the contract's declared writes hold all that the run
-// edited of the tests that were there.
-func (f facts) declares() bool {
-	declared := slices.Concat(f.Writes, f.Expected)
-	for _, c := range slices.Concat(f.sides.tests, f.sides.inner) {
-		if _, _, ok := agency.Overlap([]string{c.Path}, declared, nil); c.Status != 'A' && !ok {
-			return false
-		}
-	}
-	return len(declared) > 0
-}
-
 // expectations notes the tests whose form before the run fails on the claim's
 // product, while their present one passes there.
-func (f *facts) expectations(old suite, names []string) {
+func (f *facts) expectations(old suite.Results, names []string) {
 	for _, t := range names {
-		before, was := f.baseSuite.tests[t]
-		if !was || before == agency.TestSkipped || f.claimSuite.tests[t] != agency.TestPassed || f.baseMixed[t] {
+		before, was := f.baseSuite.Tests[t]
+		if !was || before == agency.TestSkipped || f.claimSuite.Tests[t] != agency.TestPassed || f.baseMixed[t] {
 			continue
 		}
 		e := agency.Expectation{Test: t, Before: before, Now: "failed"}
-		switch _, ran := old.tests[t]; {
-		case old.tests[t] == agency.TestFailed:
-			e.Output = firstFailure(old.receipt, t)
-		case !ran && old.down(t):
+		switch _, ran := old.Tests[t]; {
+		case old.Tests[t] == agency.TestFailed:
+			e.Output = firstFailure(old.Receipt, t)
+		case !ran && old.Down(t):
 			e.Now = "unbuilt"
 		default:
 			continue
@@ -351,15 +295,4 @@ func (f *facts) expectations(old suite, names []string) {
 		}
 		f.edited = append(f.edited, e)
 	}
-}
-
-// onlyEdited are the tests that were red and are green only in an edited form:
-// nothing of the product mended them.
-func (f facts) onlyEdited() (out []agency.Weakening) {
-	for _, e := range f.edited {
-		if e.Before == agency.TestFailed && e.Now == "failed" {
-			out = append(out, agency.Weakening{Kind: agency.WeakExpectation, Name: e.Test})
-		}
-	}
-	return out
 }

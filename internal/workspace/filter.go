@@ -15,19 +15,19 @@ import (
 // Files that the base hands to a filter, such as LFS, lie in every checkout as
 // they lie in git: filters are programs, and the host runs none. An agent that
 // wrote them would land what the filter should have cleaned, so no contract
-// may write them (RELIABILITY 2).
+// may write them (docs/security.md).
 
 // maxRules bounds a .gitattributes or .gitignore that is read, in bytes.
 const maxRules = 4 << 20
 
 // attributeTexts are the rules of attributes that count for the base's files.
-func (r *Run) attributeTexts(ctx context.Context, entries []git.Entry) ([]string, error) {
+func (r *rules) attributeTexts(ctx context.Context, entries []git.Entry) ([]string, error) {
 	texts := []string{r.info.Settings.Attributes, r.info.Settings.GlobalAttributes}
 	for _, e := range entries {
 		if path.Base(e.Path) != ".gitattributes" || e.Mode == git.ModeSymlink {
 			continue
 		}
-		text, err := r.dir.Content(ctx, e.ID, maxRules)
+		text, err := r.dir.Objects().Content(ctx, e.ID, maxRules)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +41,7 @@ func (r *Run) attributeTexts(ctx context.Context, entries []git.Entry) ([]string
 func (f *baseFacts) filters() bool { return mentions(f.attributes, "filter") }
 
 // refuseEncrypted refuses repositories whose files git-crypt must decrypt.
-func (r *Run) refuseEncrypted(ctx context.Context) error {
+func (r *rules) refuseEncrypted(ctx context.Context) error {
 	base, err := r.base(ctx)
 	if err != nil || !mentions(base.attributes, "filter=git-crypt") {
 		return err
@@ -56,7 +56,7 @@ func mentions(texts []string, what string) bool {
 
 // Filtered gives, of the paths, those that the base hands to a filter such as
 // LFS, with the filter's name.
-func (r *Run) Filtered(ctx context.Context, paths []string) (map[string]string, error) {
+func (r *rules) Filtered(ctx context.Context, paths []string) (map[string]string, error) {
 	base, err := r.base(ctx)
 	if err != nil || !base.filters() || len(paths) == 0 {
 		return nil, err
@@ -65,7 +65,7 @@ func (r *Run) Filtered(ctx context.Context, paths []string) (map[string]string, 
 	if err != nil {
 		return nil, err
 	}
-	set, err := d.Attr(ctx, "filter", paths)
+	set, err := d.Index().Attr(ctx, "filter", paths)
 	maps.DeleteFunc(set, func(_, name string) bool { return name == "set" }) // names no filter
 	return set, err
 }
@@ -79,7 +79,7 @@ type Kept struct {
 
 // Kept counts the base's files that filters keep. A repository of which
 // nothing else is left has no work for an agent: KindInvalid.
-func (r *Run) Kept(ctx context.Context) (Kept, error) {
+func (r *rules) Kept(ctx context.Context) (Kept, error) {
 	var k Kept
 	base, err := r.base(ctx)
 	if err != nil || !base.filters() {
@@ -107,36 +107,16 @@ func (r *Run) Kept(ctx context.Context) (Kept, error) {
 	return k, nil
 }
 
-// MayWrite refuses, by name, a path that the base hands to a filter, or that
-// lies in a submodule: KindDenied.
-func (w *Workspace) MayWrite(ctx context.Context, rel string) error {
-	base, err := w.run.base(ctx)
-	if err != nil {
-		return err
-	}
-	if link := base.inModule(rel); link != "" {
-		return agency.Errorf(agency.KindDenied, "%s is in the submodule %s, which is read-only here: its files cannot be changed", rel, link)
-	}
-	set, err := w.run.Filtered(ctx, []string{rel})
-	if err != nil {
-		return err
-	}
-	if name, kept := set[rel]; kept {
-		return agency.Errorf(agency.KindDenied, "%s is kept by the git filter %q (.gitattributes), which does not run here: files of a filter cannot be changed", rel, name)
-	}
-	return nil
-}
-
 // checkFiltered names the changes of a tree that a filter keeps.
-func (w *Workspace) checkFiltered(ctx context.Context, base *baseFacts, tree agency.OID) error {
-	if !base.filters() || w.kind != Work || tree == w.unfiltered {
+func (a *audit) checkFiltered(ctx context.Context, base *baseFacts, tree agency.OID) error {
+	if !base.filters() || a.kind != Work || tree == a.unfiltered {
 		return nil
 	}
-	from, err := w.Start()
+	from, err := a.Start()
 	if err != nil {
 		return err
 	}
-	changes, err := w.dir.Changes(ctx, from, tree)
+	changes, err := a.dir.Diff().Changes(ctx, from, tree)
 	if err != nil {
 		return err
 	}
@@ -144,17 +124,17 @@ func (w *Workspace) checkFiltered(ctx context.Context, base *baseFacts, tree age
 	for _, c := range changes {
 		paths = append(paths, c.Path)
 	}
-	set, err := w.run.Filtered(ctx, paths)
+	set, err := a.run.Filtered(ctx, paths)
 	if err != nil {
 		return err
 	}
 	if len(set) == 0 {
-		w.unfiltered = tree
+		a.unfiltered = tree
 		return nil
 	}
 	named := make([]string, 0, len(set))
 	for _, p := range slices.Sorted(maps.Keys(set)) {
 		named = append(named, fmt.Sprintf("%s (filter %s)", p, set[p]))
 	}
-	return &Fault{Kind: Filtered, Paths: named}
+	return &Violation{Kind: Filtered, Paths: named}
 }

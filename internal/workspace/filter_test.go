@@ -27,7 +27,7 @@ func TestAFilteredFileIsNamedAtOnce(t *testing.T) {
 	}
 	gittest.WriteFiles(t, w.Path(), "a.go", "package b\n", "a.txt", "b\n")
 	_, err := w.Snapshot(t.Context())
-	f := (*workspace.Fault)(nil)
+	f := (*workspace.Violation)(nil)
 	if !errors.As(err, &f) || f.Kind != workspace.Filtered {
 		t.Fatalf("got %v", err)
 	}

@@ -1,3 +1,18 @@
+// Package workspace gives each contract a checkout of its own and tells what
+// is in it (docs/design.md, Workspaces and landing).
+//
+// A run has a private git directory that borrows the user's objects through
+// alternates; its checkouts have an index outside of the work tree, so that
+// nothing that an agent writes decides what the host's git does. What lies at
+// .git of a checkout is an empty mount point; inside the sandbox a synthetic,
+// throw-away git directory appears there, which the host never reads.
+//
+// Of a Workspace, checkout says where it lies and how long, staging brings its
+// index up to the files, audit looks at the tree for what must not land. Of a Run,
+// rules are what the base decides, packs what commands are shown.
+//
+// The package does not run commands in a checkout, does not judge what it
+// holds and moves no branch of the user: that is check, verify and land.
 package workspace
 
 import (
@@ -26,11 +41,22 @@ func Migrations() store.Set { return store.Set{Name: "workspace", FS: migrations
 
 // Options of a Manager.
 type Options struct {
-	Git *git.Host
+	Git *git.Program
 	DB  *store.DB
 	// ObjectsAt tells at which paths inside the sandbox the object folders of a
 	// place appear (sandbox.Runner.ObjectsAt). Nil: at their own.
 	ObjectsAt func(sandbox.Place) []string
+	// Still makes sure that no process of a command lives that works in a folder of
+	// the host (sandbox.Census.Still). It is asked before each time that the host
+	// works on the files of a checkout; its error is that of what was to be done. Nil:
+	// no command is ever run in a checkout.
+	Still func(ctx context.Context, dir string) error
+	// MostFiles bounds the files of a checkout beside those that are tracked and
+	// those that the base ignores. Default: 300 000.
+	MostFiles int
+	// MostHistory is the size of a repository's objects, in bytes, beyond which
+	// commands are shown the recent commits only. Default: 1 GiB.
+	MostHistory int64
 }
 
 // Manager opens the workspaces of runs. It is safe for concurrent use.
@@ -44,6 +70,12 @@ type Manager struct {
 func New(opts Options) *Manager {
 	if opts.ObjectsAt == nil {
 		opts.ObjectsAt = func(p sandbox.Place) []string { return p.Objects }
+	}
+	if opts.MostHistory == 0 {
+		opts.MostHistory = mostHistory
+	}
+	if opts.MostFiles == 0 {
+		opts.MostFiles = mostFiles
 	}
 	return &Manager{opts: opts, runs: map[agency.RunID]*Run{}}
 }
@@ -84,7 +116,7 @@ func (m *Manager) OpenRun(ctx context.Context, info RunInfo) (*Run, error) {
 	stored, err := m.load(ctx, info.Run)
 	switch {
 	case err == nil:
-		if err := (&Run{info: stored}).sameAs(info); err != nil {
+		if err := (&repository{info: stored}).sameAs(info); err != nil {
 			return nil, err
 		}
 		return m.open(ctx, stored)
@@ -137,8 +169,8 @@ func (m *Manager) Forget(ctx context.Context, id agency.RunID) error {
 	}
 	return m.opts.DB.Write(ctx, func(tx *store.Tx) error {
 		for _, q := range []string{
-			"DELETE FROM workspace_checkpoint WHERE run_id = ?",
-			"DELETE FROM workspace_run WHERE run_id = ?",
+			deleteCheckpoints,
+			deleteRun,
 		} {
 			if _, err := tx.Exec(q, string(id)); err != nil {
 				return err
@@ -209,7 +241,7 @@ func (m *Manager) load(ctx context.Context, id agency.RunID) (info RunInfo, err 
 func readInfo(q store.Querier, id agency.RunID) (RunInfo, error) {
 	var info RunInfo
 	var text string
-	err := q.QueryRow("SELECT info FROM workspace_run WHERE run_id = ?", string(id)).Scan(&text)
+	err := q.QueryRow(selectRun, string(id)).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return info, agency.Errorf(agency.KindNotFound, "run %s has no workspace", id)
 	}
@@ -225,7 +257,7 @@ func (m *Manager) save(ctx context.Context, info RunInfo) error {
 		return err
 	}
 	return m.opts.DB.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec("INSERT INTO workspace_run (run_id, info) VALUES (?, ?) ON CONFLICT DO NOTHING", string(info.Run), string(text))
+		_, err := tx.Exec(insertRun, string(info.Run), string(text))
 		return err
 	})
 }
@@ -236,11 +268,12 @@ func (m *Manager) open(ctx context.Context, info RunInfo) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := dir.ResolveTree(ctx, info.Base)
+	tree, err := dir.Refs().ResolveTree(ctx, info.Base)
 	if err != nil {
 		return nil, fmt.Errorf("base of run %s: %w", info.Run, err)
 	}
-	r := &Run{m: m, info: info, dir: dir, baseTree: tree, open: map[string]*Workspace{}}
+	repo := &repository{m: m, info: info, dir: dir, baseTree: tree}
+	r := &Run{repository: repo, rules: &rules{repository: repo}, packs: &packs{repository: repo}, open: map[string]*Workspace{}}
 	m.runs[info.Run] = r
 	return r, nil
 }
@@ -252,5 +285,92 @@ func (m *Manager) private(info RunInfo) (git.Dir, error) {
 	}
 	return m.opts.Git.Create(git.Private{
 		Path: filepath.Join(info.dir(), "git"), Borrow: borrow, Settings: info.Settings,
+	})
+}
+
+// Locate finds the user's repository of a run. Where the worktree in which it
+// was started is gone, the repository that it belonged to still is where the
+// run found it, or here, where somebody moved it: its branches and objects can
+// be used, its files cannot.
+func Locate(q store.Querier, run agency.Run, here git.Location) (git.Location, error) {
+	loc, err := git.Find(run.Repo)
+	if err == nil {
+		return loc, nil
+	}
+	if info, lerr := readInfo(q, run.ID); lerr == nil {
+		if _, serr := os.Stat(info.Repo.CommonDir); serr == nil {
+			return info.Repo, nil
+		}
+	}
+	if here.CommonDir == "" {
+		return loc, err
+	}
+	return here, nil
+}
+
+// Home is where a run's repository is now, by what the run recorded and where
+// its host stands. Moved tells that this is another path than the recorded one:
+// the folder was moved, or the worktree in which the run began is gone and
+// another one stands in for it.
+func Home(q store.Querier, id agency.RunID, here git.Location) (home git.Location, moved bool, err error) {
+	info, err := readInfo(q, id)
+	if err != nil {
+		return home, false, err
+	}
+	if info.Repo.CommonDir == here.CommonDir {
+		if _, err := os.Lstat(filepath.Join(info.Repo.WorkTree, ".git")); err == nil {
+			return info.Repo, false, nil
+		}
+	}
+	if loc, err := git.Find(info.Repo.WorkTree); err == nil && loc.WorkTree == info.Repo.WorkTree && loc.CommonDir == here.CommonDir {
+		return loc, loc != info.Repo, nil
+	}
+	home = standIn(info.Repo, here)
+	return home, home != info.Repo, nil
+}
+
+// standIn is the worktree of a repository that takes the place of one that is
+// no longer where it was: the same worktree at its new path, else the main one,
+// else the one that its host stands in.
+func standIn(gone, here git.Location) git.Location {
+	main := filepath.Dir(here.CommonDir)
+	if gone.Linked() {
+		note := filepath.Join(here.CommonDir, "worktrees", filepath.Base(gone.GitDir), "gitdir")
+		if b, err := os.ReadFile(note); err == nil {
+			if loc, err := git.Find(filepath.Dir(strings.TrimSpace(string(b)))); err == nil && loc.CommonDir == here.CommonDir {
+				return loc
+			}
+		}
+	}
+	if loc, err := git.Find(main); err == nil && loc.CommonDir == here.CommonDir {
+		return loc
+	}
+	return here
+}
+
+// MoveTo records that a run's repository is at another path now, and removes
+// what held the old one, which is made anew when a checkout is opened. Also is
+// what else must be written with it.
+func (m *Manager) MoveTo(ctx context.Context, id agency.RunID, home git.Location, also func(*store.Tx) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	info, err := m.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	delete(m.runs, id)
+	if err := removeAll(filepath.Join(info.dir(), "synthetic")); err != nil { // first: cut short, it is done again
+		return err
+	}
+	info.Repo = home
+	text, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	return m.opts.DB.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Exec(updateRun, string(text), string(id)); err != nil {
+			return err
+		}
+		return also(tx)
 	})
 }

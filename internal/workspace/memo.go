@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,12 +71,12 @@ const (
 
 // worthIt tells whether to make a memo: rarely, where the last ones did not
 // serve, as with tools that write new files all the time.
-func (w *Workspace) worthIt() bool { return w.missed < 4 || w.missed%8 == 0 }
+func (g *staging) worthIt() bool { return g.missed < 4 || g.missed%8 == 0 }
 
 // remember makes a memo of the checkout, nil where it is not worth it. The
 // files may change meanwhile: what does is fresh.
-func (w *Workspace) remember(ctx context.Context, tracked int) *memo {
-	r := &remembering{root: w.root, left: 2*tracked + spare, now: time.Now()}
+func (g *staging) remember(ctx context.Context, tracked int) *memo {
+	r := &remembering{root: g.root, left: 2*tracked + spare, now: time.Now()}
 	if !r.folder(ctx, ".") {
 		return nil
 	}
@@ -170,40 +171,39 @@ func (m *memo) compare(ctx context.Context, root string) (changed []string, ok b
 }
 
 // quick takes the snapshot by the memo. ok is false where it does not serve.
-func (w *Workspace) quick(ctx context.Context) (tree agency.OID, ok bool) {
-	m := w.memo
-	w.memo = nil // what fails below leaves none behind
+func (g *staging) quick(ctx context.Context) (tree agency.OID, ok bool) {
+	m := g.memo
+	g.memo = nil // what fails below leaves none behind
 	if m == nil {
 		return "", false
 	}
-	w.missed++
+	g.missed++
 	defer func() {
 		if ok {
-			w.missed = 0
+			g.missed = 0
 		}
 	}()
-	changed, ok := m.compare(ctx, w.root)
+	changed, ok := m.compare(ctx, g.root)
 	if !ok {
 		return "", false
 	}
-	for _, p := range changed {
-		if isIgnoreFile(p) {
-			return "", false
-		}
-	}
-	if len(changed) == 0 {
-		w.memo = m
-		return m.tree, true
-	}
-	// An error is found again, and named, by the search of git that follows.
-	if err := w.dir.AddPaths(ctx, changed); err != nil {
+	if slices.ContainsFunc(changed, isIgnoreFile) {
 		return "", false
 	}
-	tree, err := w.dir.WriteTree(ctx)
+	if len(changed) == 0 {
+		g.memo = m
+		return m.tree, true
+	}
+	g.audit.suspect = g.audit.suspect || gitDataIn(changed)
+	// An error is found again, and named, by the search of git that follows.
+	if err := g.dir.Index().AddPaths(ctx, changed); err != nil {
+		return "", false
+	}
+	tree, err := g.dir.Index().WriteTree(ctx)
 	if err != nil {
 		return "", false
 	}
-	m.tree, w.memo = tree, m
+	m.tree, g.memo = tree, m
 	return tree, true
 }
 

@@ -100,7 +100,7 @@ func (d *memoDir) compare(root string, now time.Time) (changed []string, err err
 		if f.look.same(seen) {
 			continue
 		}
-		if f.look.mode&unix.S_IFMT != seen.mode&unix.S_IFMT {
+		if f.look.mode&unix.S_IFMT != seen.mode&unix.S_IFMT || seen.size > mostFile || isRules(f.name) && seen.size > maxRules {
 			return nil, errDifferent
 		}
 		f.look = seen

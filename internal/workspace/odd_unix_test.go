@@ -13,7 +13,7 @@ import (
 	"agency/internal/workspace"
 )
 
-// What git cannot take into a tree is a fault that the agent can mend, and
+// What git cannot take into a tree is a violation that the agent can mend, and
 // neither a git that never ends nor a lock that stays.
 func TestUnreadableFiles(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestUnreadableFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := w.Snapshot(t.Context())
-			if fault := (*workspace.Fault)(nil); !errors.As(err, &fault) || fault.Kind != workspace.Unreadable || agency.KindOf(err) != agency.KindInvalid {
+			if fault := (*workspace.Violation)(nil); !errors.As(err, &fault) || fault.Kind != workspace.Unreadable || agency.KindOf(err) != agency.KindInvalid {
 				t.Fatalf("snapshot: %v", err)
 			}
 			if err := c.mend(w.Path()); err != nil {

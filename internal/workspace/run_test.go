@@ -30,7 +30,7 @@ func TestSyntheticGitDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if place.At != r.Dir || place.Root != w.Path() || !slices.Contains(place.Objects, filepath.Join(r.Dir, ".git", "objects")) {
+	if place.At != r.Dir || place.Root != w.Path() || slices.Contains(place.Objects, filepath.Join(r.Dir, ".git", "objects")) {
 		t.Errorf("%+v", place)
 	}
 	run := func(args ...string) string {
@@ -150,7 +150,7 @@ func TestShallowCloneAndLinkedWorktree(t *testing.T) {
 	full.Git("clone", "-q", "--depth=1", "file://"+full.Dir, shallow.Dir)
 	b := setup(t, shallow)
 	w := b.work()
-	if commits, err := w.Run().Dir().Log(t.Context(), b.info.Base, git.LogOptions{}); err != nil || len(commits) != 1 {
+	if commits, err := w.Run().Dir().Commits().Log(t.Context(), b.info.Base, git.LogOptions{}); err != nil || len(commits) != 1 {
 		t.Errorf("log of a shallow clone: %v %v", commits, err)
 	}
 	linked := &gittest.Repo{T: t, Dir: full.Dir + "-linked"}
@@ -241,5 +241,26 @@ func TestSHA256Repository(t *testing.T) {
 	gittest.WriteFiles(t, w.Path(), ".gitignore", "!*.log\n", "x.log", "x", "b.go", "b")
 	if diff := cmp.Diff([]string{".gitignore !*.log", "a.go a", "b.go b"}, files(t, w, snap(t, w))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestPlaceWithoutLinks has commands work where programs find themselves, also
+// where the state folder lies behind a link: reports would else name files outside.
+func TestPlaceWithoutLinks(t *testing.T) {
+	b := setup(t, gittest.New(t, "a.txt", "a\n"))
+	link := filepath.Join(t.TempDir(), "state")
+	if err := os.Symlink(b.state, link); err != nil {
+		t.Fatal(err)
+	}
+	b.info.StateDir = link
+	w := b.work()
+	place, err := w.Place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("pwd", "-P")
+	cmd.Dir = place.Root
+	if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != place.Root || place.Root == w.Path() {
+		t.Errorf("commands work in %s, and find themselves in %s, %v", place.Root, out, err)
 	}
 }

@@ -14,91 +14,87 @@ import (
 	"agency/internal/git"
 )
 
-// Snapshot writes the checkout's tracked and unignored files as a tree, by the
-// ignore rules of the base and the user's own: an ignore file that the agent
-// writes is content, not a rule. What the base tracks is taken even where it
-// is ignored; other ignored files are cache. A folder that is new and ignores
-// itself (a .gitignore with "*", as tools put into their caches) is cache,
-// too.
-//
-// A *Fault says that the checkout holds something that must not be there.
-func (w *Workspace) Snapshot(ctx context.Context) (agency.OID, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	base, err := w.run.base(ctx)
-	if err != nil {
-		return "", err
-	}
-	tree, err := w.snapshot(ctx, base)
-	if err == nil {
-		err = w.checkFiltered(ctx, base, tree)
-	}
-	if err == nil {
-		err = w.checkModules(ctx, base)
-	}
-	if err = w.explain(err); err != nil {
-		return "", err
-	}
-	return tree, nil
+// staging brings the index of a checkout up to its files: what it knows of them,
+// so that it looks at as few as it can.
+type staging struct {
+	*checkout
+	audit *audit
+
+	folders map[string]bool     // folders that hold tracked files; nil: not read yet
+	tracked map[string]struct{} // the files that the index knows; read with folders
+	memo    *memo               // what the last snapshot saw; nil: nothing to go by
+	ignored map[string]bool     // what the base ignores, folders with a slash at their end; asked for when there is much
+	missed  int                 // how often in a row the memo did not serve
+	slow    bool                // ignore files differ from the base's
+	unknown bool                // whether they do must be found out
+	broken  bool                // a name holds a line break, or did
 }
 
-func (w *Workspace) snapshot(ctx context.Context, base *baseFacts) (agency.OID, error) {
-	if err := w.checkMountPoint(); err != nil {
+func (g *staging) snapshot(ctx context.Context, base *baseFacts) (agency.OID, error) {
+	if err := g.alone(ctx); err != nil { // no git is asked where nothing has changed
 		return "", err
 	}
-	if err := w.readFolders(ctx); err != nil {
+	if err := g.checkMountPoint(); err != nil {
 		return "", err
 	}
-	if !w.slow {
-		if tree, ok := w.quick(ctx); ok {
+	if err := g.readFolders(ctx); err != nil {
+		return "", err
+	}
+	g.slow = g.slow || g.broken
+	if !g.slow {
+		if tree, ok := g.quick(ctx); ok {
 			return tree, nil
 		}
-		tree, ok, err := w.fast(ctx, base)
+	}
+	if err := g.survey(ctx, base); err != nil {
+		return "", err
+	}
+	if !g.slow {
+		tree, ok, err := g.fast(ctx, base)
 		if err != nil || ok {
 			return tree, err
 		}
 	}
-	return w.careful(ctx, base)
+	return g.careful(ctx, base)
 }
 
-// Check looks for faults without taking a snapshot.
-func (w *Workspace) Check(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.explain(w.check(ctx))
-}
-
-func (w *Workspace) check(ctx context.Context) error {
-	if err := w.checkMountPoint(); err != nil {
+func (g *staging) check(ctx context.Context) error {
+	if err := g.alone(ctx); err != nil {
 		return err
 	}
-	base, err := w.run.base(ctx)
+	if err := g.checkMountPoint(); err != nil {
+		return err
+	}
+	base, err := g.run.base(ctx)
 	if err != nil {
 		return err
 	}
-	if err := w.readFolders(ctx); err != nil {
+	if err := g.readFolders(ctx); err != nil {
 		return err
 	}
-	if seen := w.sweep(w.known(), base); len(seen.nested) > 0 {
-		return &Fault{Kind: NestedGit, Paths: seen.nested}
+	if seen := g.sweep(g.known(), base); len(seen.nested) > 0 {
+		return &Violation{Kind: NestedGit, Paths: seen.nested}
 	}
-	others, err := w.dir.Untracked(ctx, base.excludes)
+	if err := g.survey(ctx, base); err != nil {
+		return err
+	}
+	others, err := g.dir.Files().Untracked(ctx, base.excludes)
 	if err != nil {
 		return err
 	}
-	return w.checkNew(others)
+	return g.checkNew(others)
 }
 
 // known are the folders that hold tracked files.
-func (w *Workspace) known() []string { return slices.Collect(maps.Keys(w.folders)) }
+func (g *staging) known() []string { return slices.Collect(maps.Keys(g.folders)) }
 
 // readFolders learns which files are tracked, and which folders hold them,
 // once.
-func (w *Workspace) readFolders(ctx context.Context) error {
-	if w.folders != nil {
+func (g *staging) readFolders(ctx context.Context) error {
+	if g.folders != nil {
 		return nil
 	}
-	files, err := w.dir.Files(ctx)
+	files, err := g.dir.Index().Paths(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,103 +102,106 @@ func (w *Workspace) readFolders(ctx context.Context) error {
 	for _, p := range files {
 		tracked[p] = struct{}{}
 		parents(folders, p)
+		g.broken = g.broken || strings.ContainsRune(p, '\n')
 	}
-	w.folders, w.tracked = folders, tracked
+	g.folders, g.tracked = folders, tracked
 	return nil
 }
 
 // note brings the tracked files up to what git said it added and removed.
-func (w *Workspace) note(a git.Added) {
+func (g *staging) note(a git.Added) {
 	for _, p := range a.Paths {
-		w.tracked[p] = struct{}{}
+		g.tracked[p] = struct{}{}
 	}
 	for _, p := range a.Removed {
-		delete(w.tracked, p)
+		delete(g.tracked, p)
 	}
 }
 
 // fast takes the snapshot with the ignore files as they lie there. ok is false
 // where these differ from the base's, so that the result does not count.
-func (w *Workspace) fast(ctx context.Context, base *baseFacts) (tree agency.OID, ok bool, err error) {
+func (g *staging) fast(ctx context.Context, base *baseFacts) (tree agency.OID, ok bool, err error) {
 	defer func() {
 		if !ok {
-			w.folders, w.tracked, w.memo = nil, nil, nil // the index holds what is not noted
+			g.folders, g.tracked, g.memo = nil, nil, nil // the index holds what is not noted
 		}
 	}()
-	known, tracked := w.known(), len(w.tracked) // the maps belong to this goroutine
+	known, tracked := g.known(), len(g.tracked) // the maps belong to this goroutine
 	swept, remembered := make(chan sweep, 1), make(chan *memo, 1)
-	go func() { swept <- w.sweep(known, base) }()
+	go func() { swept <- g.sweep(known, base) }()
 	go func() {
-		if len(base.gitlinks) > 0 || !w.worthIt() {
+		if len(base.gitlinks) > 0 || !g.worthIt() {
 			remembered <- nil
 			return
 		}
-		remembered <- w.remember(ctx, tracked)
+		remembered <- g.remember(ctx, tracked)
 	}()
-	added, err := w.dir.AddAll(ctx)
+	added, err := g.dir.Index().AddAll(ctx)
 	seen, m := <-swept, <-remembered
 	if len(seen.nested) > 0 {
-		return "", false, errors.Join(w.dropForeign(ctx, base), &Fault{Kind: NestedGit, Paths: seen.nested})
+		return "", false, errors.Join(g.dropForeign(ctx, base), &Violation{Kind: NestedGit, Paths: seen.nested})
 	}
 	if err != nil {
-		return "", false, w.whyNotAdded(ctx, base, err)
+		return "", false, g.whyNotAdded(ctx, base, err)
 	}
-	if seen.foreignIgnore || !added.Exact || slices.ContainsFunc(added.Paths, isIgnoreFile) || slices.ContainsFunc(added.Removed, isIgnoreFile) {
-		w.slow = true
+	if seen.foreignIgnore || !added.Exact || g.broken || slices.ContainsFunc(added.Paths, isIgnoreFile) || slices.ContainsFunc(added.Removed, isIgnoreFile) {
+		g.slow = true
 		return "", false, nil
 	}
-	if err := w.checkNew(added.Paths); err != nil {
-		return "", false, errors.Join(w.dropForeign(ctx, base), err)
+	if err := g.checkNew(added.Paths); err != nil {
+		return "", false, errors.Join(g.dropForeign(ctx, base), err)
 	}
-	w.note(added)
-	tree, err = w.dir.WriteTree(ctx)
+	g.note(added)
+	g.audit.suspect = g.audit.suspect || gitDataIn(added.Paths) || gitDataIn(added.Removed)
+	tree, err = g.dir.Index().WriteTree(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	if m != nil {
-		m.tree, w.memo = tree, m
-		m.keep(w.tracked)
+		m.tree, g.memo = tree, m
+		m.keep(g.tracked)
 	}
-	if !w.unknown {
+	if !g.unknown {
 		return tree, true, nil
 	}
-	changed, err := w.ignoresChanged(ctx, tree)
+	changed, err := g.ignoresChanged(ctx, tree)
 	if err != nil {
 		return "", false, err
 	}
-	w.unknown, w.slow = false, changed
+	g.unknown, g.slow = false, changed
 	return tree, !changed, nil
 }
 
 // careful takes the snapshot by rules that nothing in the checkout can change.
-func (w *Workspace) careful(ctx context.Context, base *baseFacts) (agency.OID, error) {
-	w.memo = nil
-	if err := w.readFolders(ctx); err != nil {
+func (g *staging) careful(ctx context.Context, base *baseFacts) (agency.OID, error) {
+	g.memo = nil
+	if err := g.readFolders(ctx); err != nil {
 		return "", err
 	}
-	defer func() { w.folders, w.tracked = nil, nil }() // nothing below tells what became tracked
-	if err := w.dropForeign(ctx, base); err != nil {
+	defer func() { g.folders, g.tracked = nil, nil }() // nothing below tells what became tracked
+	if err := g.dropForeign(ctx, base); err != nil {
 		return "", err
 	}
-	others, err := w.dir.Untracked(ctx, base.excludes)
+	others, err := g.dir.Files().Untracked(ctx, base.excludes)
 	if err != nil {
 		return "", err
 	}
-	if err := w.checkNew(others); err != nil {
+	if err := g.checkNew(others); err != nil {
 		return "", err
 	}
-	changed, err := w.dir.Differing(ctx)
+	changed, err := g.dir.Files().Differing(ctx)
 	if err != nil {
 		return "", err
 	}
-	tracked, err := w.run.ignoredOfBase(ctx, base)
+	tracked, err := g.run.ignoredOfBase(ctx, base)
 	if err != nil {
 		return "", err
 	}
-	if err := w.dir.AddPaths(ctx, slices.Concat(others, changed, w.existing(tracked))); err != nil {
+	g.audit.suspect = g.audit.suspect || gitDataIn(others) || gitDataIn(changed)
+	if err := g.dir.Index().AddPaths(ctx, slices.Concat(others, changed, g.existing(tracked))); err != nil {
 		return "", err
 	}
-	ignored, err := w.dir.TrackedIgnored(ctx, base.excludes)
+	ignored, err := g.dir.Index().TrackedIgnored(ctx, base.excludes)
 	if err != nil {
 		return "", err
 	}
@@ -212,36 +211,36 @@ func (w *Workspace) careful(ctx context.Context, base *baseFacts) (agency.OID, e
 			drop = append(drop, git.Entry{Path: p})
 		}
 	}
-	if err := w.dir.SetEntries(ctx, drop); err != nil {
+	if err := g.dir.Index().SetEntries(ctx, drop); err != nil {
 		return "", err
 	}
-	tree, err := w.dir.WriteTree(ctx)
+	tree, err := g.dir.Index().WriteTree(ctx)
 	if err != nil {
 		return "", err
 	}
-	w.unknown = false
-	differ, err := w.ignoresChanged(ctx, tree)
+	g.unknown = false
+	differ, err := g.ignoresChanged(ctx, tree)
 	if err != nil {
 		return "", err
 	}
-	w.slow = differ || w.sweep(w.known(), base).foreignIgnore
+	g.slow = differ || g.sweep(g.known(), base).foreignIgnore
 	return tree, nil
 }
 
 // existing are the paths that the checkout has.
-func (w *Workspace) existing(paths []string) []string {
+func (g *staging) existing(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
-		_, err := os.Lstat(filepath.Join(w.root, filepath.FromSlash(p)))
+		_, err := os.Lstat(filepath.Join(g.root, filepath.FromSlash(p)))
 		return err != nil
 	})
 }
 
 // ignoresChanged tells whether the tree's ignore files differ from the base's.
-func (w *Workspace) ignoresChanged(ctx context.Context, tree agency.OID) (bool, error) {
-	if tree == w.run.baseTree {
+func (g *staging) ignoresChanged(ctx context.Context, tree agency.OID) (bool, error) {
+	if tree == g.run.baseTree {
 		return false, nil
 	}
-	changes, err := w.dir.Changes(ctx, w.run.baseTree, tree)
+	changes, err := g.dir.Diff().Changes(ctx, g.run.baseTree, tree)
 	if err != nil {
 		return false, err
 	}
@@ -256,10 +255,10 @@ type sweep struct {
 }
 
 // sweep looks at folders for what git passes over in silence.
-func (w *Workspace) sweep(folders []string, base *baseFacts) sweep {
+func (g *staging) sweep(folders []string, base *baseFacts) sweep {
 	var s sweep
 	look := func(folder string) {
-		at := filepath.Join(w.root, filepath.FromSlash(folder))
+		at := filepath.Join(g.root, filepath.FromSlash(folder))
 		if folder != "." {
 			if _, err := os.Lstat(at + "/.git"); err == nil && !slices.Contains(base.gitlinks, folder) {
 				s.nested = append(s.nested, folder+"/.git")
@@ -278,7 +277,7 @@ func (w *Workspace) sweep(folders []string, base *baseFacts) sweep {
 }
 
 // checkNew refuses repositories among new paths and remembers their folders.
-func (w *Workspace) checkNew(paths []string) error {
+func (g *staging) checkNew(paths []string) error {
 	var nested []string
 	fresh := map[string]bool{}
 	for _, p := range paths {
@@ -286,7 +285,7 @@ func (w *Workspace) checkNew(paths []string) error {
 			nested = append(nested, p+".git")
 			continue
 		}
-		if info, err := os.Lstat(filepath.Join(w.root, filepath.FromSlash(p))); err == nil && info.IsDir() {
+		if info, err := os.Lstat(filepath.Join(g.root, filepath.FromSlash(p))); err == nil && info.IsDir() {
 			nested = append(nested, p+"/.git")
 			continue
 		}
@@ -295,114 +294,76 @@ func (w *Workspace) checkNew(paths []string) error {
 		}
 	}
 	for dir := range fresh {
-		if _, err := os.Lstat(filepath.Join(w.root, filepath.FromSlash(dir), ".git")); err == nil {
+		if _, err := os.Lstat(filepath.Join(g.root, filepath.FromSlash(dir), ".git")); err == nil {
 			nested = append(nested, dir+"/.git")
 		}
-		w.folders[dir] = true
+		g.folders[dir] = true
 	}
 	if len(nested) == 0 {
 		return nil
 	}
 	slices.Sort(nested)
-	return &Fault{Kind: NestedGit, Paths: slices.Compact(nested)}
+	return &Violation{Kind: NestedGit, Paths: slices.Compact(nested)}
 }
 
-// whyNotAdded finds the fault behind a failed add: a repository without a
+// whyNotAdded finds the violation behind a failed add: a repository without a
 // commit, mostly. What git says otherwise stays as it is.
-func (w *Workspace) whyNotAdded(ctx context.Context, base *baseFacts, cause error) error {
-	others, err := w.dir.Untracked(ctx, base.excludes)
+func (g *staging) whyNotAdded(ctx context.Context, base *baseFacts, cause error) error {
+	others, err := g.dir.Files().Untracked(ctx, base.excludes)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	if err := w.checkNew(others); err != nil {
-		return errors.Join(err, w.dropForeign(ctx, base))
+	if err := g.checkNew(others); err != nil {
+		return errors.Join(err, g.dropForeign(ctx, base))
 	}
 	return cause
 }
 
-// dropForeign takes gitlinks out of the index that the base does not have.
-func (w *Workspace) dropForeign(ctx context.Context, base *baseFacts) error {
-	entries, err := w.dir.Entries(ctx)
+func (g *staging) restore(ctx context.Context, tree agency.OID) error {
+	base, err := g.run.base(ctx)
 	if err != nil {
 		return err
 	}
-	var drop []git.Entry
-	for _, e := range entries {
-		if e.Mode == git.ModeGitlink && !slices.Contains(base.gitlinks, e.Path) {
-			drop = append(drop, git.Entry{Path: e.Path})
+	tree, err = g.dir.Refs().ResolveTree(ctx, tree)
+	if err != nil {
+		return err
+	}
+	if err := g.dropForeign(ctx, base); err != nil {
+		return err
+	}
+	if err := g.resetMountPoint(); err != nil {
+		return err
+	}
+	for more := true; more; {
+		others, err := g.dir.Files().Untracked(ctx, base.excludes)
+		if more = git.IsTooLong(err) && len(others) > 1; more {
+			others, err = others[:len(others)-1], nil // the last one is cut off
+		}
+		if err != nil {
+			return err
+		}
+		if err := g.delete(others); err != nil {
+			return err
 		}
 	}
-	return w.dir.SetEntries(ctx, drop)
+	if err := g.dropBig(ctx, base); err != nil {
+		return err
+	}
+	g.unknown, g.audit.suspect, g.slow, g.folders, g.tracked, g.memo = true, true, false, nil, nil, nil
+	if err := g.dir.Files().Checkout(ctx, tree); err != nil {
+		return err
+	}
+	g.run.mu.Lock()
+	defer g.run.mu.Unlock()
+	return errors.Join(g.hideGitlinks(ctx), g.fillModules(ctx, base))
 }
 
-// Restore makes tracked and unignored files equal to a tree of this run:
-// others of them are removed. Ignored files stay.
-func (w *Workspace) Restore(ctx context.Context, tree agency.OID) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.explain(w.restore(ctx, tree))
-}
-
-func (w *Workspace) restore(ctx context.Context, tree agency.OID) error {
-	base, err := w.run.base(ctx)
-	if err != nil {
-		return err
-	}
-	tree, err = w.dir.ResolveTree(ctx, tree)
-	if err != nil {
-		return err
-	}
-	if err := w.dropForeign(ctx, base); err != nil {
-		return err
-	}
-	if err := w.resetMountPoint(); err != nil {
-		return err
-	}
-	others, err := w.dir.Untracked(ctx, base.excludes)
-	if err != nil {
-		return err
-	}
-	if err := w.delete(others); err != nil {
-		return err
-	}
-	w.unknown, w.slow, w.folders, w.tracked, w.memo = true, false, nil, nil, nil
-	if err := w.dir.Checkout(ctx, tree); err != nil {
-		return err
-	}
-	w.run.mu.Lock()
-	defer w.run.mu.Unlock()
-	return errors.Join(w.hideGitlinks(ctx), w.fillModules(ctx, base))
-}
-
-// resetMountPoint puts the empty folder at .git back.
-func (w *Workspace) resetMountPoint() error {
-	if w.checkMountPoint() == nil {
-		return nil
-	}
-	if err := removeAll(filepath.Join(w.root, ".git")); err != nil {
-		return err
-	}
-	return w.mountPoint()
-}
-
-// delete removes paths below the checkout, never through a symbolic link, and
-// the folders that it leaves empty.
-func (w *Workspace) delete(paths []string) error {
-	root, err := w.Root()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	for _, p := range paths {
-		p = strings.TrimSuffix(p, "/")
-		if err := root.RemoveAll(filepath.FromSlash(p)); err != nil {
-			return git.Disk(err)
+// parents adds the folders above a path to a set, without the root.
+func parents(set map[string]bool, p string) {
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if set[dir] {
+			return
 		}
-		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-			if root.Remove(filepath.FromSlash(dir)) != nil {
-				break // not empty
-			}
-		}
+		set[dir] = true
 	}
-	return nil
 }

@@ -28,16 +28,11 @@ type module struct {
 	dir  git.Dir
 }
 
-// findModules opens the submodules of the base. One that the user has not
-// checked out, or not at a commit that is there, is an empty folder, as in the
-// user's own checkout.
-func (r *Run) findModules(ctx context.Context, links []git.Entry) ([]module, error) {
-	return r.modulesBelow(ctx, "", links)
-}
-
-// modulesBelow opens submodules and those inside of them, the outer ones first.
-// Prefix tells the private directories of the inner ones apart.
-func (r *Run) modulesBelow(ctx context.Context, prefix string, links []git.Entry) ([]module, error) {
+// modules opens submodules and those inside of them, the outer ones first; of the
+// base where prefix is empty, which tells the private directories of the inner ones
+// apart. One that the user has not checked out, or not at a commit that is there, is
+// an empty folder, as in the user's own checkout.
+func (r *rules) modules(ctx context.Context, prefix string, links []git.Entry) ([]module, error) {
 	var found []module
 	for i, link := range links {
 		at := filepath.Join(r.info.Repo.WorkTree, filepath.FromSlash(link.Path))
@@ -57,7 +52,7 @@ func (r *Run) modulesBelow(ctx context.Context, prefix string, links []git.Entry
 		if err != nil {
 			return nil, err
 		}
-		below, err := r.modulesBelow(ctx, name+".", inner)
+		below, err := r.modules(ctx, name+".", inner)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +63,7 @@ func (r *Run) modulesBelow(ctx context.Context, prefix string, links []git.Entry
 
 // links are the submodules of a submodule, by their paths in the whole.
 func (m module) links(ctx context.Context) ([]git.Entry, error) {
-	entries, err := m.dir.Tree(ctx, m.tree)
+	entries, err := m.dir.Objects().Tree(ctx, m.tree)
 	if err != nil {
 		return nil, fmt.Errorf("submodule %s: %w", m.path, err)
 	}
@@ -82,7 +77,7 @@ func (m module) links(ctx context.Context) ([]git.Entry, error) {
 	return links, nil
 }
 
-func (r *Run) openModule(ctx context.Context, name string, link git.Entry, loc git.Location) (*module, error) {
+func (r *rules) openModule(ctx context.Context, name string, link git.Entry, loc git.Location) (*module, error) {
 	borrow, err := git.ObjectDirs(loc.Objects())
 	if err != nil {
 		return nil, fmt.Errorf("submodule %s: %w", link.Path, err)
@@ -97,30 +92,30 @@ func (r *Run) openModule(ctx context.Context, name string, link git.Entry, loc g
 	if err != nil {
 		return nil, err
 	}
-	tree, err := dir.ResolveTree(ctx, link.ID)
+	tree, err := dir.Refs().ResolveTree(ctx, link.ID)
 	if err != nil {
 		return nil, ctx.Err() // the commit is not there: an empty folder
 	}
 	return &module{path: link.Path, tree: tree, dir: dir}, nil
 }
 
-func (w *Workspace) moduleIndexes() string {
-	return filepath.Join(w.run.info.dir(), "index", "modules", string(w.kind), w.name)
+func (c *checkout) moduleIndexes() string {
+	return filepath.Join(c.run.info.dir(), "index", "modules", string(c.kind), c.name)
 }
 
 // at is the module's git directory for a checkout: its files and an index.
-func (m module) at(w *Workspace) git.Dir {
-	index := filepath.Join(w.moduleIndexes(), filepath.Base(m.dir.GitDir))
-	return m.dir.WithWorkTree(filepath.Join(w.root, filepath.FromSlash(m.path)), index)
+func (m module) at(c *checkout) git.Dir {
+	index := filepath.Join(c.moduleIndexes(), filepath.Base(m.dir.GitDir))
+	return m.dir.WithWorkTree(filepath.Join(c.root, filepath.FromSlash(m.path)), index).Foreign(c.alone)
 }
 
 // fillModules writes the files of the submodules into the checkout, and puts
 // back those that were changed.
-func (w *Workspace) fillModules(ctx context.Context, base *baseFacts) error {
+func (c *checkout) fillModules(ctx context.Context, base *baseFacts) error {
 	if len(base.modules) == 0 {
 		return nil
 	}
-	root, err := w.Root()
+	root, err := c.Root()
 	if err != nil {
 		return err
 	}
@@ -129,15 +124,15 @@ func (w *Workspace) fillModules(ctx context.Context, base *baseFacts) error {
 		if err := realFolder(root, m.path); err != nil {
 			return git.Disk(err)
 		}
-		d := m.at(w)
-		if err := os.MkdirAll(filepath.Dir(d.Index), 0o700); err != nil {
+		d := m.at(c)
+		if err := os.MkdirAll(filepath.Dir(d.IndexFile), 0o700); err != nil {
 			return git.Disk(err)
 		}
 		// The lock of a git that was killed: nobody else uses this index.
-		if err := removeAll(d.Index + ".lock"); err != nil {
+		if err := removeAll(d.IndexFile + ".lock"); err != nil {
 			return err
 		}
-		if err := d.Checkout(ctx, m.tree); err != nil {
+		if err := d.Files().Checkout(ctx, m.tree); err != nil {
 			return fmt.Errorf("submodule %s: %w", m.path, err)
 		}
 	}
@@ -172,13 +167,13 @@ func realFolder(root *os.Root, p string) error {
 }
 
 // checkModules names what was changed in submodules, and puts it back.
-func (w *Workspace) checkModules(ctx context.Context, base *baseFacts) error {
-	if w.kind != Work || len(base.modules) == 0 {
+func (c *checkout) checkModules(ctx context.Context, base *baseFacts) error {
+	if c.kind != Work || len(base.modules) == 0 {
 		return nil
 	}
 	var changed []string
 	for _, m := range base.modules {
-		names, err := w.changedIn(ctx, m)
+		names, err := c.changedIn(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -187,11 +182,11 @@ func (w *Workspace) checkModules(ctx context.Context, base *baseFacts) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	return errors.Join(w.fillModules(ctx, base), &Fault{Kind: Submodule, Paths: changed})
+	return errors.Join(c.fillModules(ctx, base), &Violation{Kind: Submodule, Paths: changed})
 }
 
-func (w *Workspace) changedIn(ctx context.Context, m module) ([]string, error) {
-	root, err := w.Root()
+func (c *checkout) changedIn(ctx context.Context, m module) ([]string, error) {
+	root, err := c.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +196,7 @@ func (w *Workspace) changedIn(ctx context.Context, m module) ([]string, error) {
 			return []string{p}, nil
 		}
 	}
-	names, err := m.at(w).Differing(ctx)
+	names, err := m.at(c).Files().Differing(ctx)
 	for i := range names {
 		names[i] = path.Join(m.path, names[i])
 	}

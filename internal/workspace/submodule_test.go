@@ -35,7 +35,7 @@ func TestASubmoduleIsWrittenInTheCheckoutOnly(t *testing.T) {
 		if err := errors.Join(os.RemoveAll(at), os.Symlink(outside, at)); err != nil {
 			t.Fatal(err)
 		}
-		f := (*workspace.Fault)(nil)
+		f := (*workspace.Violation)(nil)
 		if _, err := w.Snapshot(t.Context()); !errors.As(err, &f) || f.Kind != workspace.Submodule {
 			t.Errorf("%s: %v", link, err)
 		}
@@ -70,7 +70,7 @@ func TestSubmodulesInsideOfSubmodules(t *testing.T) {
 		if err := os.WriteFile(at, []byte("changed\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f := (*workspace.Fault)(nil)
+		f := (*workspace.Violation)(nil)
 		if _, err := w.Snapshot(t.Context()); !errors.As(err, &f) || f.Kind != workspace.Submodule || len(f.Paths) != 1 || f.Paths[0] != p {
 			t.Errorf("%s: %v", p, err)
 		}

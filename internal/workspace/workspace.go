@@ -2,60 +2,26 @@ package workspace
 
 import (
 	"context"
-	"encoding/json"
+	"database/sql"
 	"errors"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
-	"slices"
+	"fmt"
 	"sync"
+	"time"
 
 	"agency/internal/agency"
-	"agency/internal/git"
-	"agency/internal/sandbox"
+	"agency/internal/event"
+	"agency/internal/store"
 )
 
 // Workspace is one checkout of a run. It is safe for concurrent use; one
 // snapshot or restore runs at a time.
 type Workspace struct {
-	run  *Run
-	kind Kind
-	name string
-	dir  git.Dir
-
-	root, index, synthetic, ready string
+	*checkout
 
 	mu      sync.Mutex
-	folders map[string]bool     // folders that hold tracked files; nil: not read yet
-	tracked map[string]struct{} // the files that the index knows; read with folders
-	memo    *memo               // what the last snapshot saw; nil: nothing to go by
-	missed  int                 // how often in a row the memo did not serve
-	slow    bool                // ignore files differ from the base's
-	unknown bool                // whether they do must be found out
-	// unfiltered is the last tree in which no change of a filtered path was seen.
-	unfiltered agency.OID
-	checked    bool // entries of the index have been looked at since it was opened
-}
-
-// Name is the name that Prepare was given, Kind what the checkout is for.
-func (w *Workspace) Name() string { return w.name }
-
-// Kind is what the checkout is for.
-func (w *Workspace) Kind() Kind { return w.kind }
-
-// Run is the run that the checkout belongs to.
-func (w *Workspace) Run() *Run { return w.run }
-
-// Path is the checkout's folder on the host. Files in it are opened through
-// Root, never by joining paths.
-func (w *Workspace) Path() string { return w.root }
-
-// Start is the commit or tree that the checkout was made at, or was last
-// rebased onto: the base of its change.
-func (w *Workspace) Start() (agency.OID, error) {
-	m, err := readMark(w.ready)
-	return m.At, err
+	staging staging
+	audit   audit
+	checked bool // entries of the index have been looked at since it was opened
 }
 
 // Rebase carries the checkout's change onto a commit of the run: the merge of
@@ -71,11 +37,11 @@ func (w *Workspace) Rebase(ctx context.Context, onto agency.OID) (conflicts []st
 		return nil, err
 	}
 	d := w.run.dir
-	mine, err := d.CommitTree(ctx, tree, []agency.OID{from}, "work of "+w.name, w.run.info.Settings.Identity)
+	mine, err := d.Commits().Write(ctx, tree, []agency.OID{from}, "work of "+w.name, w.run.info.Settings.Identity)
 	if err != nil {
 		return nil, err
 	}
-	merged, err := d.MergeTree(ctx, onto, mine)
+	merged, err := d.Commits().Merge(ctx, onto, mine)
 	if err != nil {
 		return nil, err
 	}
@@ -84,79 +50,10 @@ func (w *Workspace) Rebase(ctx context.Context, onto agency.OID) (conflicts []st
 	if err := w.Restore(ctx, merged.Tree); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(mark{At: onto})
-	if err != nil {
-		return nil, err
-	}
-	if err := git.WriteFile(w.ready, text); err != nil {
+	if err := w.finish(onto); err != nil {
 		return nil, err
 	}
 	return merged.Conflicts, w.makeSynthetic(ctx, onto)
-}
-
-// Root opens the checkout so that no path and no symbolic link leads out of
-// it. The caller closes it.
-func (w *Workspace) Root() (*os.Root, error) {
-	root, err := os.OpenRoot(w.root)
-	return root, git.Disk(err)
-}
-
-// Place is where the checkout appears inside the sandbox: at the user's own
-// repository path, with the synthetic git directory at .git.
-func (w *Workspace) Place() (sandbox.Place, error) {
-	objects, err := w.run.Objects()
-	return sandbox.Place{Root: w.root, At: w.run.info.Repo.WorkTree, GitDir: w.synthetic, Objects: objects}, err
-}
-
-func (w *Workspace) finished() bool {
-	if _, err := readMark(w.ready); err != nil {
-		return false
-	}
-	info, err := os.Lstat(w.root)
-	return err == nil && info.IsDir()
-}
-
-func (w *Workspace) remove() error {
-	return errors.Join(removeAll(w.ready), removeAll(w.root), removeAll(w.index), removeAll(w.index+".lock"), removeAll(w.synthetic), removeAll(w.moduleIndexes()))
-}
-
-// create makes the checkout; the mark is written last, so that one cut short
-// is seen and made anew.
-func (w *Workspace) create(ctx context.Context, at agency.OID) error {
-	tree, err := w.run.dir.ResolveTree(ctx, at)
-	if err != nil {
-		return err
-	}
-	for _, dir := range []string{w.root, filepath.Dir(w.index)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return git.Disk(err)
-		}
-	}
-	if err := w.dir.Checkout(ctx, tree); err != nil {
-		return err
-	}
-	if err := w.mountPoint(); err != nil {
-		return err
-	}
-	if err := w.hideGitlinks(ctx); err != nil {
-		return err
-	}
-	base, err := w.run.base(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.fillModules(ctx, base); err != nil {
-		return err
-	}
-	if err := w.makeSynthetic(ctx, at); err != nil {
-		return err
-	}
-	w.unknown = true
-	text, err := json.Marshal(mark{At: at})
-	if err != nil {
-		return err
-	}
-	return git.WriteFile(w.ready, text)
 }
 
 // reopen readies a checkout that an earlier process left.
@@ -166,170 +63,176 @@ func (w *Workspace) reopen(ctx context.Context) error {
 	if w.checked {
 		return nil
 	}
-	// A git that was killed leaves the lock of our own index behind. Nobody
-	// else uses it.
-	if err := removeAll(w.index + ".lock"); err != nil {
+	if err := w.checkout.reopen(ctx); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(w.synthetic, "HEAD")); err != nil {
-		m, err := readMark(w.ready)
+	w.staging.unknown, w.audit.suspect, w.checked = true, true, true
+	return nil
+}
+
+// Snapshot writes the checkout's tracked and unignored files as a tree, by the
+// ignore rules of the base and the user's own: an ignore file that the agent
+// writes is content, not a rule. What the base tracks is taken even where it
+// is ignored; other ignored files are cache. A folder that is new and ignores
+// itself (a .gitignore with "*", as tools put into their caches) is cache,
+// too.
+//
+// A *Violation says that the checkout holds something that must not be there.
+func (w *Workspace) Snapshot(ctx context.Context) (agency.OID, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	base, err := w.run.base(ctx)
+	if err != nil {
+		return "", err
+	}
+	tree, err := w.staging.snapshot(ctx, base)
+	if err == nil {
+		err = w.audit.checkFiltered(ctx, base, tree)
+	}
+	if err == nil {
+		err = w.checkModules(ctx, base)
+	}
+	if err == nil {
+		err = w.audit.sound(ctx, base, tree)
+	}
+	if err = w.explain(err); err != nil {
+		return "", err
+	}
+	return tree, nil
+}
+
+// Check looks for violations without taking a snapshot.
+func (w *Workspace) Check(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.explain(w.staging.check(ctx))
+}
+
+// Restore makes tracked and unignored files equal to a tree of this run:
+// others of them are removed. Ignored files stay.
+func (w *Workspace) Restore(ctx context.Context, tree agency.OID) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.explain(w.staging.restore(ctx, tree))
+}
+
+// explain is the end of what used the index: a git that was killed leaves the
+// lock of our own index behind, and nobody else uses it.
+func (w *Workspace) explain(err error) error {
+	if err != nil {
+		err = errors.Join(unreadable(err), removeAll(w.index+".lock"))
+	}
+	return err
+}
+
+// MayWrite refuses, by name, a path that the base hands to a filter, or that
+// lies in a submodule: KindDenied.
+func (w *Workspace) MayWrite(ctx context.Context, rel string) error {
+	base, err := w.run.base(ctx)
+	if err != nil {
+		return err
+	}
+	if link := base.inModule(rel); link != "" {
+		return agency.Errorf(agency.KindDenied, "%s is in the submodule %s, which is read-only here: its files cannot be changed", rel, link)
+	}
+	set, err := w.run.Filtered(ctx, []string{rel})
+	if err != nil {
+		return err
+	}
+	if name, kept := set[rel]; kept {
+		return agency.Errorf(agency.KindDenied, "%s is kept by the git filter %q (.gitattributes), which does not run here: files of a filter cannot be changed", rel, name)
+	}
+	return nil
+}
+
+// Checkpoint is a named tree to which a workspace can be rolled back. It
+// survives a crash.
+type Checkpoint struct {
+	ID    string
+	Label string
+	Tree  agency.OID
+	At    time.Time
+}
+
+// CreateCheckpoint takes a snapshot and names it. It is idempotent by id: a
+// second call gives the first one's checkpoint. Ids are unique in a workspace
+// and chosen by the caller.
+func (w *Workspace) CreateCheckpoint(ctx context.Context, id, label string) (Checkpoint, error) {
+	c, err := w.checkpoint(ctx, id)
+	if err == nil || agency.KindOf(err) != agency.KindNotFound {
+		return c, err
+	}
+	tree, err := w.Snapshot(ctx)
+	if err != nil {
+		return c, err
+	}
+	c = Checkpoint{ID: id, Label: label, Tree: tree}
+	return c, w.run.m.opts.DB.Write(ctx, func(tx *store.Tx) error {
+		c.At = tx.Now
+		_, err := tx.Exec(insertCheckpoint,
+			string(w.run.info.Run), w.name, id, label, string(tree), tx.Now.Format(time.RFC3339Nano))
 		if err != nil {
 			return err
 		}
-		if err := w.makeSynthetic(ctx, m.At); err != nil {
-			return err
-		}
-	}
-	if err := w.dropForeignGitlinks(ctx); err != nil {
+		ev := agency.NewEvent(w.run.info.Run, agency.SeverityInfo, "checkpoint "+label,
+			agency.CheckpointCreated{Checkpoint: id, Label: label, Tree: tree})
+		ev.ContractID = agency.ContractID(w.name)
+		_, err = event.Append(tx, ev)
 		return err
-	}
-	w.unknown, w.checked = true, true
-	return nil
-}
-
-// mountPoint makes the empty folder at .git that the sandbox mounts over.
-func (w *Workspace) mountPoint() error {
-	err := os.Mkdir(filepath.Join(w.root, ".git"), 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return git.Disk(err)
-}
-
-// checkMountPoint is the first thing that is asked of a checkout: whoever put
-// something at .git wanted a git to find it.
-func (w *Workspace) checkMountPoint() error {
-	dot := filepath.Join(w.root, ".git")
-	info, err := os.Lstat(dot)
-	if errors.Is(err, fs.ErrPermission) && os.Chmod(w.root, 0o700) == nil {
-		info, err = os.Lstat(dot) // the folder is ours, and its mode part of no tree
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Fault{Kind: GitReplaced, Paths: []string{".git"}}
-	}
-	if err != nil {
-		return git.Disk(err)
-	}
-	if !info.IsDir() {
-		return &Fault{Kind: GitReplaced, Paths: []string{".git"}}
-	}
-	entries, err := os.ReadDir(dot)
-	if err != nil {
-		return git.Disk(err)
-	}
-	if len(entries) > 0 {
-		return &Fault{Kind: GitReplaced, Paths: []string{".git/" + entries[0].Name()}}
-	}
-	return nil
-}
-
-// hideGitlinks marks submodules so that no command of ours looks into their
-// folders, where the agent may have put a repository with a configuration of
-// its own.
-func (w *Workspace) hideGitlinks(ctx context.Context) error {
-	base, err := w.run.base(ctx)
-	if err != nil || len(base.gitlinks) == 0 {
-		return err
-	}
-	entries, err := w.dir.Entries(ctx)
-	if err != nil {
-		return err
-	}
-	var links []string
-	for _, e := range entries {
-		if e.Mode == git.ModeGitlink {
-			links = append(links, e.Path)
-		}
-	}
-	return w.dir.SkipWorktree(ctx, links)
-}
-
-// dropForeignGitlinks takes out of the index what a snapshot that was killed
-// may have put there, before any command compares it with the files.
-func (w *Workspace) dropForeignGitlinks(ctx context.Context) error {
-	base, err := w.run.base(ctx)
-	if err != nil {
-		return err
-	}
-	entries, err := w.dir.Entries(ctx)
-	if err != nil {
-		return err
-	}
-	var drop []git.Entry
-	for _, e := range entries {
-		if e.Mode == git.ModeGitlink && !slices.Contains(base.gitlinks, e.Path) {
-			drop = append(drop, git.Entry{Path: e.Path})
-		}
-	}
-	return w.dir.SetEntries(ctx, drop)
-}
-
-// makeSynthetic makes the throw-away git directory: a branch at the commit
-// that the checkout starts from, a copy of the index, objects by alternates,
-// no remote. It is written for others; the host never reads it.
-func (w *Workspace) makeSynthetic(ctx context.Context, at agency.OID) error {
-	if err := removeAll(w.synthetic); err != nil {
-		return err
-	}
-	commit := w.run.info.Base
-	if kind, err := w.run.dir.Type(ctx, at); err != nil {
-		return err
-	} else if kind == "commit" {
-		commit = at
-	}
-	place, err := w.Place()
-	if err != nil {
-		return err
-	}
-	branch := "refs/heads/" + w.name
-	settings := w.run.info.Settings
-	settings.Core = withoutShared(settings.Core)
-	_, err = w.run.m.opts.Git.Create(git.Private{
-		Path: w.synthetic, Borrow: w.run.m.opts.ObjectsAt(place), Settings: settings,
-		Head: branch, Refs: map[string]agency.OID{branch: commit}, ForTool: true,
 	})
-	if err != nil {
+}
+
+// Checkpoints lists the checkpoints, oldest first.
+func (w *Workspace) Checkpoints(ctx context.Context) (list []Checkpoint, err error) {
+	err = w.run.m.opts.DB.Read(ctx, func(s *store.Snapshot) error {
+		list, err = store.All(s, scanCheckpoint, selectCheckpoints, string(w.run.info.Run), w.name)
 		return err
-	}
-	index, err := os.ReadFile(w.index)
-	if err != nil {
-		return git.Disk(err)
-	}
-	return git.WriteFile(filepath.Join(w.synthetic, "index"), index)
-}
-
-func withoutShared(core map[string]string) map[string]string {
-	out := map[string]string{}
-	for k, v := range core {
-		if k != "core.sharedrepository" {
-			out[k] = v
-		}
-	}
-	return out
-}
-
-// parents adds the folders above a path to a set, without the root.
-func parents(set map[string]bool, p string) {
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if set[dir] {
-			return
-		}
-		set[dir] = true
-	}
-}
-
-// removeAll deletes a tree, also where folders in it were made read-only, as
-// module caches do.
-func removeAll(p string) error {
-	err := os.RemoveAll(p)
-	if err == nil || !errors.Is(err, fs.ErrPermission) {
-		return git.Disk(err)
-	}
-	_ = filepath.WalkDir(p, func(at string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(at, 0o700) // best effort: RemoveAll below reports what stays
-		}
-		return nil
 	})
-	return git.Disk(os.RemoveAll(p))
+	return list, err
+}
+
+// Rollback restores the tree of a checkpoint. KindNotFound where there is none
+// of that id.
+func (w *Workspace) Rollback(ctx context.Context, id string) (Checkpoint, error) {
+	c, err := w.checkpoint(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	if err := w.Restore(ctx, c.Tree); err != nil {
+		return c, err
+	}
+	return c, w.run.m.opts.DB.Write(ctx, func(tx *store.Tx) error {
+		ev := agency.NewEvent(w.run.info.Run, agency.SeverityInfo, "rolled back to "+c.Label,
+			agency.RolledBack{Checkpoint: id, Tree: c.Tree})
+		ev.ContractID = agency.ContractID(w.name)
+		_, err := event.Append(tx, ev)
+		return err
+	})
+}
+
+func (w *Workspace) checkpoint(ctx context.Context, id string) (Checkpoint, error) {
+	var c Checkpoint
+	err := w.run.m.opts.DB.Read(ctx, func(s *store.Snapshot) error {
+		var err error
+		c, err = scanCheckpoint(s.QueryRow(selectCheckpoint, string(w.run.info.Run), w.name, id))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, agency.Errorf(agency.KindNotFound, "checkpoint %q does not exist in this workspace", id)
+	}
+	return c, err
+}
+
+func scanCheckpoint(row store.Scanner) (Checkpoint, error) {
+	var c Checkpoint
+	var tree, at string
+	if err := row.Scan(&c.ID, &c.Label, &tree, &at); err != nil {
+		return c, err
+	}
+	c.Tree = agency.OID(tree)
+	var err error
+	if c.At, err = time.Parse(time.RFC3339Nano, at); err != nil {
+		return c, fmt.Errorf("checkpoint %s: %w", c.ID, err)
+	}
+	return c, nil
 }

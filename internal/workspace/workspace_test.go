@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 type bench struct {
 	t     testing.TB
 	repo  *gittest.Repo
-	host  *git.Host
+	host  *git.Program
 	db    *store.DB
 	m     *workspace.Manager
 	state string
@@ -45,7 +45,7 @@ type bench struct {
 func setup(t testing.TB, r *gittest.Repo) *bench {
 	t.Helper()
 	home := t.TempDir()
-	h, err := git.NewHost(t.Context(), git.Options{Getenv: func(k string) string {
+	h, err := git.NewProgram(t.Context(), git.Options{Getenv: func(k string) string {
 		return map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1"}[k]
 	}})
 	if err != nil {
@@ -86,7 +86,7 @@ func (b *bench) work() *workspace.Workspace {
 // files lists a tree as "path content" lines.
 func files(t testing.TB, w *workspace.Workspace, tree agency.OID) []string {
 	t.Helper()
-	entries, err := w.Run().Dir().Tree(t.Context(), tree)
+	entries, err := w.Run().Dir().Objects().Tree(t.Context(), tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func files(t testing.TB, w *workspace.Workspace, tree agency.OID) []string {
 			list = append(list, e.Path+" (gitlink)")
 			continue
 		}
-		text, err := w.Run().Dir().Content(t.Context(), e.ID, 1<<20)
+		text, err := w.Run().Dir().Objects().Content(t.Context(), e.ID, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestFaultsAreNamed(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		kind workspace.FaultKind
+		kind workspace.ViolationKind
 		path string
 		do   func(t *testing.T, root string)
 	}{
@@ -253,7 +253,7 @@ func TestFaultsAreNamed(t *testing.T) {
 			base := snap(t, w)
 			c.do(t, w.Path())
 			for what, err := range map[string]error{"check": w.Check(t.Context()), "snapshot": second(w.Snapshot(t.Context()))} {
-				fault := (*workspace.Fault)(nil)
+				fault := (*workspace.Violation)(nil)
 				if !errors.As(err, &fault) || fault.Kind != c.kind || !slices.Contains(fault.Paths, c.path) || agency.KindOf(err) != agency.KindInvalid {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -301,7 +301,7 @@ func TestNothingInAWorkspaceRuns(t *testing.T) {
 	if err := os.Chtimes(lib, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	f := (*workspace.Fault)(nil)
+	f := (*workspace.Violation)(nil)
 	if _, err := w.Snapshot(t.Context()); !errors.As(err, &f) || f.Kind != workspace.Submodule {
 		t.Errorf("a change in a submodule is not named: %v", err)
 	}

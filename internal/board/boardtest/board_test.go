@@ -13,6 +13,8 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/board/boardtest"
+	"agency/internal/board/lock"
+	"agency/internal/board/state"
 	"agency/internal/event"
 	"agency/internal/lease"
 	"agency/internal/store"
@@ -52,7 +54,7 @@ type bug struct {
 func sqlite(bug bug) boardtest.Factory {
 	return func(ctx context.Context, dir string, clock *boardtest.Clock, run agency.RunID) (boardtest.Backend, error) {
 		o := store.Options{
-			Path: filepath.Join(dir, "board.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations()},
+			Path: filepath.Join(dir, "board.db"), Sets: []store.Set{event.Migrations(), lease.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations()},
 			Now: clock.Now, Mono: clock.Mono,
 		}
 		if bug.options != nil {
@@ -67,7 +69,7 @@ func sqlite(bug bug) boardtest.Factory {
 		}
 		epoch, err := db.RaiseEpoch(ctx)
 		if err == nil && !bug.forgets {
-			err = db.Write(ctx, func(tx *store.Tx) error { return board.Recover(tx, run) })
+			err = db.Write(ctx, func(tx *store.Tx) error { return errors.Join(board.Recover(tx, run), lock.Recover(tx, run)) })
 		}
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
@@ -143,12 +145,12 @@ func (b *backend) apply(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardt
 	return res, err
 }
 
-func key(run agency.RunID, op boardtest.Op) board.Key {
-	return board.Key{Namespace: board.OfRun, Run: run, Name: op.At}
+func key(run agency.RunID, op boardtest.Op) state.Key {
+	return state.Key{Namespace: state.OfRun, Run: run, Name: op.At}
 }
 
-func token(run agency.RunID, op boardtest.Op) board.TokenKey {
-	return board.TokenKey{Run: run, Type: board.TokenReview, Scope: op.At}
+func token(run agency.RunID, op boardtest.Op) lock.TokenKey {
+	return lock.TokenKey{Run: run, Type: lock.TokenReview, Scope: op.At}
 }
 
 func (b *backend) who(run agency.RunID, op boardtest.Op) board.Recipient {
@@ -174,21 +176,25 @@ func (b *backend) plain(tx *store.Tx, run agency.RunID, op boardtest.Op) (string
 		}
 		return strings.Join(out, " "), err
 	case "tidy":
-		_, err = board.Tidy(tx, 1000)
+		for _, tidy := range []func(*store.Tx, int) (int, error){board.Sweep, state.Timed().Tidy, lock.Timed().Tidy} {
+			if _, err := tidy(tx, 1000); err != nil {
+				return "", err
+			}
+		}
 	case "own":
-		err = board.OwnState(tx, key(run, op), who)
+		err = state.Own(tx, key(run, op), who)
 	case "disown":
-		err = board.DisownState(tx, key(run, op), who)
+		err = state.Disown(tx, key(run, op), who)
 	case "unlock":
-		err = board.Unlock(tx, run, who, op.At, op.Fence)
+		err = lock.Unlock(tx, run, who, op.At, op.Fence)
 	case "checklock":
-		err = board.CheckLock(tx, run, op.At, op.Fence)
+		err = lock.Check(tx, run, op.At, op.Fence)
 	case "release":
-		err = board.ReleaseToken(tx, token(run, op), who, op.Fence)
+		err = lock.ReleaseToken(tx, token(run, op), who, op.Fence)
 	case "cancel":
-		err = board.CancelToken(tx, token(run, op), who)
+		err = lock.CancelToken(tx, token(run, op), who)
 	case "checktoken":
-		err = board.CheckToken(tx, token(run, op), op.Fence)
+		err = lock.CheckToken(tx, token(run, op), op.Fence)
 	case "show":
 		err = board.MarkRead(tx, b.who(run, op), agency.MessageID(op.At))
 	case "settle":
@@ -200,21 +206,21 @@ func (b *backend) plain(tx *store.Tx, run agency.RunID, op boardtest.Op) (string
 }
 
 func (b *backend) state(tx *store.Tx, run agency.RunID, op boardtest.Op) (res boardtest.Result, err error) {
-	w := board.Write{Key: key(run, op), Value: []byte(op.Text), By: op.Who, TTL: op.For}
-	var e board.Entry
+	w := state.Write{Key: key(run, op), Value: []byte(op.Text), By: op.Who, TTL: op.For}
+	var e state.Entry
 	switch op.Do {
 	case "put":
-		e, err = board.PutState(tx, w)
+		e, err = state.Put(tx, w)
 	case "swap":
-		e, err = board.SwapState(tx, w, op.Version)
-		var late *board.VersionConflict
+		e, err = state.Swap(tx, w, op.Version)
+		var late *state.VersionConflict
 		if errors.As(err, &late) { // a result, since nothing was written
 			return boardtest.Result{Text: fmt.Sprint(agency.KindConflict, " ", late.Current.Version)}, nil
 		}
 	case "delete":
-		e, err = board.DeleteState(tx, w.Key, op.Who)
+		e, err = state.Delete(tx, w.Key, op.Who)
 	case "get":
-		e, err = board.StateOf(tx, w.Key)
+		e, err = state.Get(tx, w.Key)
 		return boardtest.Result{Text: fmt.Sprint(e.Version, ":", string(e.Value))}, err
 	}
 	return boardtest.Result{Text: fmt.Sprint(e.Version)}, err
@@ -223,10 +229,10 @@ func (b *backend) state(tx *store.Tx, run agency.RunID, op boardtest.Op) (res bo
 func (b *backend) lock(tx *store.Tx, run agency.RunID, op boardtest.Op) (res boardtest.Result, err error) {
 	if op.Do == "lock" {
 		res.Text = "granted"
-		res.Fence, err = board.Lock(tx, board.LockRequest{Run: run, Agent: agency.AgentID(op.Who), Path: op.At, Shared: op.Shared, TTL: op.For})
+		res.Fence, err = lock.Lock(tx, lock.Request{Run: run, Agent: agency.AgentID(op.Who), Path: op.At, Shared: op.Shared, TTL: op.For})
 		return res, err
 	}
-	all, err := board.Locks(tx, run)
+	all, err := lock.List(tx, run)
 	var out []string
 	for _, l := range all {
 		out = append(out, fmt.Sprint(l.Agent, ":", l.Path, ":", l.Shared))
@@ -237,14 +243,14 @@ func (b *backend) lock(tx *store.Tx, run agency.RunID, op boardtest.Op) (res boa
 
 func (b *backend) token(tx *store.Tx, run agency.RunID, op boardtest.Op) (boardtest.Result, error) {
 	if op.Do == "ask" {
-		t, err := board.RequestToken(tx, board.TokenRequest{TokenKey: token(run, op), Agent: agency.AgentID(op.Who), Hold: op.For})
+		t, err := lock.RequestToken(tx, lock.TokenRequest{TokenKey: token(run, op), Agent: agency.AgentID(op.Who), Hold: op.For})
 		if string(t.Holder) == op.Who {
 			return boardtest.Result{Text: "held", Fence: t.Fence}, err
 		}
-		place := slices.IndexFunc(t.Waiting, func(w board.Waiter) bool { return string(w.Agent) == op.Who })
+		place := slices.IndexFunc(t.Waiting, func(w lock.Waiter) bool { return string(w.Agent) == op.Who })
 		return boardtest.Result{Text: fmt.Sprint("waits ", place)}, err
 	}
-	t, err := board.TokenOf(tx, token(run, op))
+	t, err := lock.TokenOf(tx, token(run, op))
 	out := []string{string(t.Status)}
 	if t.Holder != "" {
 		out = append(out, string(t.Holder))

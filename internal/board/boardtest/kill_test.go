@@ -16,6 +16,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/board/boardtest"
+	"agency/internal/board/state"
 	"agency/internal/store"
 )
 
@@ -76,11 +77,11 @@ func token3(tx *store.Tx, who, to, token string) error {
 	if err := board.Send(tx, m); err != nil {
 		return err
 	}
-	own := board.Key{Namespace: board.OfAgent, Run: stormRun, Of: who, Name: "last"}
-	if _, err := board.PutState(tx, board.Write{Key: own, By: who, ID: token, Value: fmt.Appendf(nil, "%q", token)}); err != nil {
+	own := state.Key{Namespace: state.OfAgent, Run: stormRun, Of: who, Name: "last"}
+	if _, err := state.Put(tx, state.Write{Key: own, By: who, ID: token, Value: fmt.Appendf(nil, "%q", token)}); err != nil {
 		return err
 	}
-	_, err := board.ModifyState(tx, sum(who, token), func(e board.Entry) (json.RawMessage, error) {
+	_, err := state.Modify(tx, sum(who, token), func(e state.Entry) (json.RawMessage, error) {
 		var n int
 		if !e.Deleted {
 			if err := json.Unmarshal(e.Value, &n); err != nil {
@@ -92,8 +93,8 @@ func token3(tx *store.Tx, who, to, token string) error {
 	return err
 }
 
-func sum(who, token string) board.Write {
-	return board.Write{Key: board.Key{Namespace: board.OfRun, Run: stormRun, Name: "sum"}, By: who, ID: token + "/sum"}
+func sum(who, token string) state.Write {
+	return state.Write{Key: state.Key{Namespace: state.OfRun, Run: stormRun, Name: "sum"}, By: who, ID: token + "/sum"}
 }
 
 // TestKilledHostsLoseNothing: what a client was told that is done is there
@@ -142,13 +143,13 @@ func count(t *testing.T, q *store.Snapshot, told []word) error {
 			t.Errorf("%s was acknowledged and is lost", w.of)
 		}
 	}
-	e, err := board.StateOf(q, sum("a0", "").Key)
+	e, err := state.Get(q, sum("a0", "").Key)
 	if got := fmt.Sprint(e.Version, " ", string(e.Value)); got != fmt.Sprint(len(ms), " ", len(ms)) {
 		t.Errorf("%d messages, the sum is at version and value %s", len(ms), got)
 	}
 	written := 0
 	for n := range clients {
-		own, err := board.StateHistory(q, board.Key{Namespace: board.OfAgent, Run: stormRun, Of: fmt.Sprint("a", n), Name: "last"})
+		own, err := state.History(q, state.Key{Namespace: state.OfAgent, Run: stormRun, Of: fmt.Sprint("a", n), Name: "last"})
 		if err != nil {
 			return err
 		}

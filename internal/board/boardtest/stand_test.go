@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"agency/internal/agency"
-	"agency/internal/board"
 	"agency/internal/board/boardtest"
+	"agency/internal/board/state"
 	"agency/internal/store"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,7 +74,7 @@ func standing(ctx context.Context, b *backend) (out []string, err error) {
 		return nil, fmt.Errorf("a key of b's: %w", err)
 	}
 	err = b.Read(ctx, func(q *store.Snapshot) error {
-		all, err := board.Checkpoints(q, stormRun, "")
+		all, err := state.Checkpoints(q, stormRun, "")
 		for _, c := range all {
 			out = append(out, fmt.Sprint(c.Type, " ", c.Reference, " ", c.Agent))
 		}

@@ -10,12 +10,13 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/lock"
 	"agency/internal/store"
 )
 
 const stormFile = "shared.go"
 
-var stormToken = board.TokenKey{Run: stormRun, Type: board.TokenTestRun, Scope: "all"}
+var stormToken = lock.TokenKey{Run: stormRun, Type: lock.TokenTestRun, Scope: "all"}
 
 // stormer is a client of a host that will be killed. Each of its operations is
 // a transaction; it says so before it gives something up, and after everything
@@ -88,7 +89,7 @@ func (s *stormer) lock(ctx context.Context) error {
 	me := agency.AgentID(s.who)
 	var f agency.Fence
 	err := s.db.Write(ctx, func(tx *store.Tx) (err error) {
-		f, err = board.Lock(tx, board.LockRequest{Run: stormRun, Agent: me, Path: stormFile})
+		f, err = lock.Lock(tx, lock.Request{Run: stormRun, Agent: me, Path: stormFile})
 		return err
 	})
 	if agency.KindOf(err) == agency.KindConflict {
@@ -98,11 +99,11 @@ func (s *stormer) lock(ctx context.Context) error {
 		return err
 	}
 	s.say("locked", "", f)
-	if err := s.db.Write(ctx, func(tx *store.Tx) error { return board.CheckLock(tx, stormRun, stormFile, f) }); err != nil {
+	if err := s.db.Write(ctx, func(tx *store.Tx) error { return lock.Check(tx, stormRun, stormFile, f) }); err != nil {
 		return err
 	}
 	s.say("unlocking", "", f)
-	if err := s.db.Write(ctx, func(tx *store.Tx) error { return board.Unlock(tx, stormRun, me, stormFile, f) }); err != nil {
+	if err := s.db.Write(ctx, func(tx *store.Tx) error { return lock.Unlock(tx, stormRun, me, stormFile, f) }); err != nil {
 		return err
 	}
 	s.say("unlocked", "", f)
@@ -112,9 +113,9 @@ func (s *stormer) lock(ctx context.Context) error {
 // token asks for the token, and gives it back where it is this one's turn.
 func (s *stormer) token(ctx context.Context) error {
 	me := agency.AgentID(s.who)
-	var got board.Token
+	var got lock.Token
 	if err := s.db.Write(ctx, func(tx *store.Tx) (err error) {
-		got, err = board.RequestToken(tx, board.TokenRequest{TokenKey: stormToken, Agent: me})
+		got, err = lock.RequestToken(tx, lock.TokenRequest{TokenKey: stormToken, Agent: me})
 		return err
 	}); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (s *stormer) token(ctx context.Context) error {
 	}
 	s.say("held", "", got.Fence)
 	s.say("releasing", "", got.Fence)
-	if err := s.db.Write(ctx, func(tx *store.Tx) error { return board.ReleaseToken(tx, stormToken, me, got.Fence) }); err != nil {
+	if err := s.db.Write(ctx, func(tx *store.Tx) error { return lock.ReleaseToken(tx, stormToken, me, got.Fence) }); err != nil {
 		return err
 	}
 	s.say("released", "", got.Fence)
@@ -212,11 +213,11 @@ func apart(t *testing.T, told []word, got, givesUp string) {
 // holders: who was told that it has something, and did not begin to give it up,
 // has it or its place, and its old fence does not count.
 func holders(t *testing.T, q *store.Tx, told []word) error {
-	locks, err := board.Locks(q, stormRun)
+	locks, err := lock.List(q, stormRun)
 	if err != nil {
 		return err
 	}
-	token, err := board.TokenOf(q, stormToken)
+	token, err := lock.TokenOf(q, stormToken)
 	if err != nil {
 		return err
 	}
@@ -257,7 +258,7 @@ func holders(t *testing.T, q *store.Tx, told []word) error {
 
 func stale(q *store.Tx, w word) error {
 	if w.what == "locked" {
-		return board.CheckLock(q, stormRun, stormFile, w.fence)
+		return lock.Check(q, stormRun, stormFile, w.fence)
 	}
-	return board.CheckToken(q, stormToken, w.fence)
+	return lock.CheckToken(q, stormToken, w.fence)
 }

@@ -1,12 +1,12 @@
 // Package staging picks what an agent should have in front of it before it
-// begins a contract (R4 1.2): the files that the contract is about, their
+// begins a contract: the files that the contract is about, their
 // tests, the declarations of what they use, and similar code, fitted into a
 // budget by value. It finds them by name, by the contract's own words, along
 // imports, and by what changed together in history; there is no index of
 // symbols here, and no model is asked.
 //
 // The same repository and contract always give the same context in the same
-// order. It writes nothing: package session puts the result into the brief
+// order. It writes nothing: package session/native puts the result into the brief
 // and into the workspace.
 package staging
 

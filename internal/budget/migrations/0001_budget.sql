@@ -32,6 +32,7 @@ CREATE TABLE budget_requests (
     tokens_write  INTEGER NOT NULL DEFAULT 0,
     tokens_out    INTEGER NOT NULL DEFAULT 0,
     unpriced    INTEGER NOT NULL DEFAULT 0,
+    estimated   INTEGER NOT NULL DEFAULT 0, -- the provider gave no counts: bytes were counted
     agent       TEXT NOT NULL,
     role        TEXT NOT NULL,
     tier        TEXT NOT NULL,

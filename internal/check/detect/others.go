@@ -1,137 +1,82 @@
 package detect
 
 import (
+	"encoding/json"
 	"io/fs"
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
-	"agency/internal/check"
+	"agency/internal/ecosystem"
 )
 
-var (
-	pyTestFile = regexp.MustCompile(`^(?:test_.*|.*_test)\.py$`)
-	pytestUsed = regexp.MustCompile(`(?m)\bpytest\b`)
+// generic are the languages of which only the usual commands and the dependencies
+// are known.
+var generic = ecosystem.Project{Dependencies: ecosystem.Dependencies{
+	Managers: []string{byBundler, byComposer}, Units: otherUnits,
+	Folders: []ecosystem.Folder{
+		{Manifests: []string{"Gemfile"}, Names: []string{"vendor/bundle"}, Locks: []string{"Gemfile.lock"}},
+		{Manifests: []string{"composer.json"}, Names: []string{"vendor"}, Locks: []string{"composer.lock"}, Proof: "autoload.php"},
+		{Manifests: []string{"mix.exs"}, Names: []string{"deps", "_build"}, Locks: []string{"mix.lock"}},
+	},
+	Alone: func(base string) bool { return base == "Gemfile" || base == "composer.json" || base == "mix.exs" },
+	Setup: func(_ *ecosystem.Checkout, u ecosystem.Unit, _ bool) string {
+		return ecosystem.InDir(u.Dir, map[string]string{
+			byBundler: "BUNDLE_PATH=vendor/bundle bundle install", byComposer: "composer install --no-interaction",
+		}[u.Manager])
+	},
+	Reader: func(base string) func([]byte) ecosystem.Versions {
+		return map[string]func([]byte) ecosystem.Versions{"composer.lock": composerPackages, "Gemfile.lock": ecosystem.Pairs(gemEntry)}[base]
+	},
+	Hosts: func(base string, _ []byte) (part []byte, ok bool) { return nil, base == "composer.json" }, // links to homepages
+}}
+
+// The package managers, by the names of their programs.
+const (
+	byBundler  = "bundle"
+	byComposer = "composer"
 )
 
-// pythonParts are the projects of Python: with pytest where anything of the
-// project names it, else with unittest.
-func pythonParts(root fs.FS, f found) []part {
-	dirs := topmost(f.with("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "pytest.ini", "tox.ini"))
-	if len(dirs) == 0 && f.any(".", func(dir, name string) bool { return pyTestFile.MatchString(name) }) {
-		dirs = []string{"."}
-	}
-	var parts []part
-	for _, dir := range dirs {
-		manifest, ok := f.has(dir, "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "pytest.ini", "tox.ini")
-		if !ok {
-			manifest = "*.py"
-		}
-		p := part{language: "Python", manifest: path.Join(dir, manifest), dir: dir}
-		python := "python3"
-		venv := venvOf(root, dir)
-		if venv != "" && dir != "." {
-			python = venv + "/bin/python"
-		}
-		p.cmds.Test = pythonTests(root, f, dir, python)
-		p.cmds.Lint, p.cmds.Typecheck = pythonTools(root, f, dir, venv)
-		parts = append(parts, p)
-	}
-	return parts
-}
+var gemEntry = regexp.MustCompile(`(?m)^    ([\w.-]+) \(([^)]+)\)$`)
 
-// pythonTools are the linter and the type checker that a project configures and
-// its virtual environment has.
-func pythonTools(root fs.FS, f found, dir, venv string) (lint, types string) {
-	has := func(tool string) bool { return venv != "" && exists(root, path.Join(dir, venv, "bin", tool)) }
-	settings := text(root, path.Join(dir, "pyproject.toml"))
-	if _, own := f.has(dir, "ruff.toml", ".ruff.toml"); has("ruff") && (own || strings.Contains(settings, "[tool.ruff")) {
-		lint = venv + "/bin/ruff check ."
-	}
-	if _, own := f.has(dir, "mypy.ini"); has("mypy") && (own || strings.Contains(settings, "[tool.mypy]")) {
-		types = venv + "/bin/mypy ."
-	}
-	return lint, types
-}
-
-func pythonTests(root fs.FS, f found, dir, python string) string {
-	for _, name := range []string{"pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", "requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "Pipfile", "conftest.py", "tests/conftest.py", "test/conftest.py"} {
-		base := path.Base(name)
-		if b := text(root, path.Join(dir, name)); pytestUsed.MatchString(b) || (base == "conftest.py" && b != "") {
-			return python + " -m pytest"
+func otherUnits(c *ecosystem.Checkout) []ecosystem.Unit {
+	var out []ecosystem.Unit
+	for _, k := range []struct{ manager, manifest, lock, folder string }{
+		{byBundler, "Gemfile", "Gemfile.lock", "vendor/bundle"}, {byComposer, "composer.json", "composer.lock", "vendor"},
+	} {
+		for _, dir := range ecosystem.Topmost(c.With(k.manifest)) {
+			out = append(out, ecosystem.Unit{Folder: path.Join(dir, k.folder), Dir: dir, Manager: k.manager, Locks: c.Within(dir, k.lock, k.manifest)})
 		}
 	}
-	if !f.any(dir, func(_, name string) bool { return pyTestFile.MatchString(name) }) {
-		return ""
-	}
-	for _, tests := range []string{"tests", "test"} {
-		at := path.Join(dir, tests)
-		if _, pkg := f.has(at, "__init__.py"); f.dirs[at] != nil && !pkg {
-			return python + " -m unittest discover -s " + tests
+	return out
+}
+
+func composerPackages(b []byte) ecosystem.Versions {
+	out := ecosystem.NewVersions()
+	var name, version string // of one package, whichever stands first
+	out.Walk(b, func(at []string, value json.Token) {
+		text, ok := value.(string)
+		if !ok || len(at) != 3 || at[0] != "packages" && at[0] != "packages-dev" {
+			return
 		}
-	}
-	return python + " -m unittest"
-}
-
-// venvOf is the virtual environment in a folder.
-func venvOf(root fs.FS, dir string) string {
-	for _, name := range venvs {
-		if exists(root, path.Join(dir, name, "pyvenv.cfg")) {
-			return name
-		}
-	}
-	return ""
-}
-
-// venvs are the usual names of virtual environments.
-var venvs = [...]string{".venv", "venv", "env"}
-
-func exists(root fs.FS, name string) bool {
-	_, err := fs.Stat(root, name)
-	return err == nil
-}
-
-func rustParts(root fs.FS, f found) []part {
-	var parts []part
-	for _, dir := range topmost(f.with("Cargo.toml")) {
-		all := ""
-		if strings.Contains(text(root, path.Join(dir, "Cargo.toml")), "[workspace]") {
-			all = " --workspace"
-		}
-		parts = append(parts, part{
-			language: "Rust", manifest: path.Join(dir, "Cargo.toml"), dir: dir,
-			cmds: check.Commands{Test: "cargo test" + all, Build: "cargo build" + all},
-		})
-	}
-	return parts
-}
-
-// javaParts are the builds of Maven and Gradle; modules belong to the build
-// above them.
-func javaParts(root fs.FS, f found) []part {
-	var parts []part
-	for _, dir := range topmost(f.with("pom.xml", "settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts")) {
-		manifest, ok := f.has(dir, "pom.xml")
-		p := part{language: "Java", dir: dir}
-		if ok {
-			mvn := "mvn"
-			if _, wrapped := f.has(dir, "mvnw"); wrapped {
-				mvn = "./mvnw"
+		switch at[2] {
+		case "name":
+			if name != "" { // that had no version
+				out.Add(name, "")
 			}
-			p.cmds = check.Commands{Test: mvn + " test", Build: mvn + " test-compile"}
-		} else {
-			manifest, _ = f.has(dir, "build.gradle.kts", "build.gradle", "settings.gradle.kts", "settings.gradle")
-			gradle := "gradle"
-			if _, wrapped := f.has(dir, "gradlew"); wrapped {
-				gradle = "./gradlew"
-			}
-			p.cmds = check.Commands{Test: gradle + " test", Build: gradle + " testClasses"}
+			name = text
+		case "version":
+			version = text
 		}
-		p.manifest = path.Join(dir, manifest)
-		parts = append(parts, p)
+		if name != "" && version != "" {
+			out.Add(name, version)
+			name, version = "", ""
+		}
+	})
+	if name != "" {
+		out.Add(name, "")
 	}
-	return parts
+	return out
 }
 
 // plain are languages whose usual command is known and whose tests are not
@@ -152,40 +97,40 @@ var makeTarget = regexp.MustCompile(`(?m)^(test|check|lint|vet|build|all)\s*:([^
 
 // fallback reads repositories of other languages: their usual command, or the
 // targets of a Makefile.
-func fallback(root fs.FS) []part {
-	var parts []part
+func fallback(c *ecosystem.Checkout) []ecosystem.Part {
+	var parts []ecosystem.Part
 	for _, l := range plain {
-		if files, err := fs.Glob(root, l.pattern); err == nil && len(files) > 0 {
-			p := part{language: l.language, manifest: files[0], dir: ".", cmds: check.Commands{Test: l.test, Lint: l.lint}, note: exitCodesOnly}
+		if files, err := fs.Glob(c.FS, l.pattern); err == nil && len(files) > 0 {
+			p := ecosystem.Part{Language: l.language, Manifest: files[0], Dir: ".", Test: l.test, Lint: l.lint, Note: ecosystem.ExitCodesOnly}
 			switch {
-			case l.language == "Ruby" && exists(root, "spec"):
-				p.cmds.Test = "bundle exec rspec"
-			case l.language == "Ruby" && exists(root, "Rakefile"):
-				p.cmds.Test = "bundle exec rake test"
-			case l.language == "PHP" && (exists(root, "phpunit.xml") || exists(root, "phpunit.xml.dist")):
-				p.cmds.Test = "vendor/bin/phpunit"
+			case l.language == "Ruby" && c.Exists("spec"):
+				p.Test = "bundle exec rspec"
+			case l.language == "Ruby" && c.Exists("Rakefile"):
+				p.Test = "bundle exec rake test"
+			case l.language == "PHP" && (c.Exists("phpunit.xml") || c.Exists("phpunit.xml.dist")):
+				p.Test = "vendor/bin/phpunit"
 			}
 			parts = append(parts, p)
 		}
 	}
-	if slices.ContainsFunc(parts, func(p part) bool { return p.cmds.Test != "" }) {
+	if slices.ContainsFunc(parts, func(p ecosystem.Part) bool { return p.Test != "" }) {
 		return parts
 	}
 	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
 		targets := map[string]bool{}
-		for _, m := range makeTarget.FindAllStringSubmatch(text(root, name), -1) {
+		for _, m := range makeTarget.FindAllStringSubmatch(c.Text(name), -1) {
 			targets[m[1]] = true
 		}
-		p := part{language: "make", manifest: name, dir: ".", note: exitCodesOnly}
+		p := ecosystem.Part{Language: "make", Manifest: name, Dir: ".", Note: ecosystem.ExitCodesOnly}
 		for _, t := range []struct {
 			names []string
 			line  *string
-		}{{[]string{"test", "check"}, &p.cmds.Test}, {[]string{"lint", "vet"}, &p.cmds.Lint}, {[]string{"build", "all"}, &p.cmds.Build}} {
+		}{{[]string{"test", "check"}, &p.Test}, {[]string{"lint", "vet"}, &p.Lint}, {[]string{"build", "all"}, &p.Build}} {
 			if i := slices.IndexFunc(t.names, func(n string) bool { return targets[n] }); i >= 0 {
 				*t.line = "make " + t.names[i]
 			}
 		}
-		if p.cmds != (check.Commands{}) {
+		if p.Test+p.Lint+p.Build != "" {
 			return append(parts, p)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"agency/internal/check"
+	"agency/internal/ecosystem"
 )
 
 // TestOtherVersions notes what a repository asks for and does not get.
@@ -106,8 +107,16 @@ func TestPinnedManager(t *testing.T) {
 				v, ok := map[string]string{"HOME": user, "PATH": filepath.Join(user, "bin")}[name]
 				return v, ok
 			}}
-			what, mend := b.pinned(t.Context(), check.Need{Name: tt.program, Dir: "."})
-			if note := b.otherManager(t.Context(), check.Need{Name: tt.program, Dir: "."}); !strings.Contains(note, tt.note) || tt.note == "" && note != "" && tt.what == "" {
+			var what, mend, note string
+			for _, of := range programs() {
+				if of.Fetches != nil && what == "" {
+					what, mend = of.Fetches(t.Context(), b.machine(), ecosystem.Need{Name: tt.program, Dir: "."})
+				}
+				if of.Other != nil {
+					note += of.Other(t.Context(), b.machine(), ecosystem.Need{Name: tt.program, Dir: "."})
+				}
+			}
+			if !strings.Contains(note, tt.note) || tt.note == "" && note != "" && tt.what == "" {
 				t.Errorf("note %q", note)
 			}
 			if !strings.Contains(what, tt.what) || tt.what == "" && what != "" || !strings.Contains(mend, tt.mend) {

@@ -4,12 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/ecosystem"
 	"agency/internal/sandbox"
 )
 
@@ -93,7 +93,7 @@ func TestAbsentPrograms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, program := range []string{"npm", "python3"} {
-				if _, _, err := look(os.LookupEnv, program); err != nil && (strings.Contains(tt.cmds.Test, program) || program == "npm" && strings.Contains(tt.cmds.Test, "npx")) {
+				if _, err := exec.LookPath(program); err != nil && (strings.Contains(tt.cmds.Test, program) || program == "npm" && strings.Contains(tt.cmds.Test, "npx")) {
 					t.Skipf("needs %s", program)
 				}
 			}
@@ -145,7 +145,7 @@ func TestAbsentPrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 			notes, err := AbsentPrograms(t.Context(), Base{
-				Checker: check.New(check.Options{Runner: runner, Tools: found.Tools, LayerDir: t.TempDir(), Dependencies: found.Dependencies, Finder: Finder{}}),
+				Checker: check.New(check.Options{Runner: runner, Environment: ecosystem.Environment{Tools: found.Tools}, LayerDir: t.TempDir(), Dependencies: found.Dependencies, Finder: Finder{}}),
 				Subject: check.Subject{Place: sandbox.Place{Root: dir, At: dir}, Stage: check.StageBase},
 				Root:    root, Repo: dir, Commands: tt.cmds, Env: env, Online: tt.online,
 			})
@@ -159,23 +159,5 @@ func TestAbsentPrograms(t *testing.T) {
 				t.Errorf("notes %q", notes)
 			}
 		})
-	}
-}
-
-// What a project lists beside what its tests need does not keep a run from
-// starting.
-func TestWantedByTests(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "requirements.txt"), []byte("Flake8==3.7\npytest==5.3\nattrs\nSphinx\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = root.Close() }() // only read
-	got := Base{Root: root}.wanted(check.Dependency{Locks: []string{"requirements.txt"}})
-	if want := []Package{{Name: "attrs", To: "*"}, {Name: "pytest", To: "==5.3"}}; !slices.Equal(got, want) {
-		t.Errorf("got %+v", got)
 	}
 }

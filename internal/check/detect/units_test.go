@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"agency/internal/ecosystem"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -73,8 +75,8 @@ func TestPackages(t *testing.T) {
 		"cargo.toml": {"Cargo.toml", "[dependencies]\nsame = \"1.0.0\"\n[dev-dependencies]\ngone = { version = \"3.0.0\" }\n", "[package]\nname = \"x\"\n\n[dependencies]\nsame = { version = \"2.0.0\", features = [] }\nnew = \"0.1.0\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := []Package{{"gone", "3.0.0", ""}, {"new", "", "0.1.0"}, {"same", "1.0.0", "2.0.0"}}
-			if diff := cmp.Diff(want, Packages(tt.file, []byte(tt.from), []byte(tt.to))); diff != "" {
+			want := []ecosystem.Package{{Name: "gone", From: "3.0.0", To: ""}, {Name: "new", From: "", To: "0.1.0"}, {Name: "same", From: "1.0.0", To: "2.0.0"}}
+			if diff := cmp.Diff(want, packages(t, tt.file, tt.from, tt.to)); diff != "" {
 				t.Error(diff)
 			}
 			if !Decides(tt.file) {
@@ -87,30 +89,30 @@ func TestPackages(t *testing.T) {
 func TestPackagesOfManifests(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file, to string
-		want     []Package
+		want     []ecosystem.Package
 	}{
 		"requirements": {
 			"dev/requirements-test.txt", "# tests\nPyTest>=7 ; python_version > '3'\nFoo_Bar==1.2 --hash=sha256:x\n-r other.txt\n",
-			[]Package{{"foo-bar", "", "==1.2"}, {"pytest", "", ">=7"}},
+			[]ecosystem.Package{{Name: "foo-bar", From: "", To: "==1.2"}, {Name: "pytest", From: "", To: ">=7"}},
 		},
 		"pyproject": {
 			"pyproject.toml", "[project]\nname = \"x\"\nclassifiers = [\"Framework :: Pytest\"]\ndependencies = [\n  \"requests[socks]>=2\",\n]\n[project.optional-dependencies]\ntest = [\"pytest\"]\n",
-			[]Package{{"pytest", "", "*"}, {"requests", "", ">=2"}},
+			[]ecosystem.Package{{Name: "pytest", From: "", To: "*"}, {Name: "requests", From: "", To: ">=2"}},
 		},
 		"go.mod": {
 			"go.mod", "module ex.com/m\n\ngo 1.22\n\nrequire rsc.io/quote v1.5.2\n\nrequire (\n\tgolang.org/x/text v0.3.0 // indirect\n)\n",
-			[]Package{{"golang.org/x/text", "", "v0.3.0"}, {"rsc.io/quote", "", "v1.5.2"}},
+			[]ecosystem.Package{{Name: "golang.org/x/text", From: "", To: "v0.3.0"}, {Name: "rsc.io/quote", From: "", To: "v1.5.2"}},
 		},
-		"go.sum": {"go.sum", "rsc.io/quote v1.5.2 h1:x=\nrsc.io/quote v1.5.2/go.mod h1:y=\n", []Package{{"rsc.io/quote", "", "v1.5.2"}}},
+		"go.sum": {"go.sum", "rsc.io/quote v1.5.2 h1:x=\nrsc.io/quote v1.5.2/go.mod h1:y=\n", []ecosystem.Package{{Name: "rsc.io/quote", From: "", To: "v1.5.2"}}},
 		"pom": {
 			"pom.xml", "<project><properties><junit.v>5.9</junit.v></properties><dependencies><dependency><groupId>g</groupId><artifactId>a</artifactId><version>${junit.v}</version></dependency></dependencies></project>",
-			[]Package{{"g:a", "", "5.9"}},
+			[]ecosystem.Package{{Name: "g:a", From: "", To: "5.9"}},
 		},
-		"gradle": {"build.gradle.kts", "dependencies {\n  testImplementation(\"org.junit:junit:5.9\")\n}\n", []Package{{"org.junit:junit", "", "5.9"}}},
+		"gradle": {"build.gradle.kts", "dependencies {\n  testImplementation(\"org.junit:junit:5.9\")\n}\n", []ecosystem.Package{{Name: "org.junit:junit", From: "", To: "5.9"}}},
 		"broken": {"package-lock.json", "<<<<<<< ours", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Packages(tt.file, nil, []byte(tt.to))); diff != "" {
+			if diff := cmp.Diff(tt.want, packages(t, tt.file, "", tt.to)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -134,30 +136,5 @@ func TestHostsIn(t *testing.T) {
 				t.Errorf("hosts %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-// What a lockfile names for the packages of its own folder; what is not certain
-// is left out.
-func TestLockedAt(t *testing.T) {
-	manifest := `{"dependencies": {"a": "^1.0.0", "@s/b": "2", "l": "workspace:*"}, "devDependencies": {"f": "file:f.tgz"}}`
-	want := map[string]string{"a": "1.2.3", "@s/b": "2.0.0", "f": "0.1.0"}
-	for name, files := range map[string]map[string]string{
-		"npm":    {"package-lock.json": `{"packages": {"": {"version": "9.9.9"}, "node_modules/a": {"version": "1.2.3"}, "node_modules/@s/b": {"version": "2.0.0"}, "node_modules/f": {"version": "0.1.0"}, "node_modules/l": {"link": true}, "node_modules/a/node_modules/f": {"version": "7.0.0"}}}`},
-		"pnpm 5": {"pnpm-lock.yaml": "lockfileVersion: 5.4\nspecifiers:\n  a: ^1.0.0\ndependencies:\n  a: 1.2.3_c@1.0.0\n  '@s/b': 2.0.0\n  l: link:../l\ndevDependencies:\n  f: 0.1.0\n"},
-		"pnpm 9": {"pnpm-lock.yaml": "lockfileVersion: '9.0'\nimporters:\n  .:\n    dependencies:\n      a:\n        specifier: ^1.0.0\n        version: 1.2.3(c@1.0.0)\n      '@s/b':\n        specifier: '2'\n        version: 2.0.0\n      l:\n        specifier: workspace:*\n        version: link:../l\n    devDependencies:\n      f:\n        specifier: file:f.tgz\n        version: file:f.tgz\n  web:\n    dependencies:\n      a:\n        specifier: '7'\n        version: 7.0.0\npackages:\n  a@1.2.3:\n    resolution: {integrity: x}\n  f@file:f.tgz:\n    resolution: {integrity: x, tarball: file:f.tgz}\n    version: 0.1.0\n"},
-		"yarn 1": {"yarn.lock": "# yarn lockfile v1\n\n\n\"@s/b@2\":\n  version \"2.0.0\"\n\na@^1.0.0, a@^1.2.0:\n  version \"1.2.3\"\n\na@7:\n  version \"7.0.0\"\n\n\"f@file:f.tgz\":\n  version \"0.1.0\"\n"},
-		"yarn 4": {"yarn.lock": "__metadata:\n  version: 8\n\n\"@s/b@npm:2\":\n  version: 2.0.0\n\n\"a@npm:^1.0.0, a@npm:^1.2.0\":\n  version: 1.2.3\n\n\"f@file:f.tgz\":\n  version: 0.1.0\n\n\"l@workspace:*\":\n  version: 0.0.0-use.local\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			files["package.json"] = manifest
-			root := tree(files)
-			if diff := cmp.Diff(want, lockedAt(root, ".", readManifestJS(root, "."))); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-	if got := lockedByPNPM("importers: [\n"); len(got) != 0 {
-		t.Errorf("a broken lockfile names %v", got)
 	}
 }

@@ -1,19 +1,29 @@
 -- +goose Up
--- AUTOINCREMENT: an id is never given again, not even after its run has been
--- removed, since readers follow the log by id.
+-- No id is given again, not even after its run has been removed, since readers
+-- follow the log by id: SQLite gives one more than the highest that is there, and
+-- that one stays. Where its event goes, a row without a rank stands in its place.
+-- AUTOINCREMENT would keep the highest id in a table of its own, one more page for
+-- every commit to write.
 CREATE TABLE event (
-    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id          INTEGER PRIMARY KEY,
     run_id      TEXT NOT NULL,
     time        INTEGER NOT NULL,
     category    TEXT NOT NULL,
     type        TEXT NOT NULL,
     severity    TEXT NOT NULL,
-    rank        INTEGER NOT NULL, -- the severity as a number, for filters
+    rank        INTEGER NOT NULL, -- the severity as a number, for filters; -1: no event, only its id
     agent_id    TEXT NOT NULL,
     role        TEXT NOT NULL,
     tier        TEXT NOT NULL,
     contract_id TEXT NOT NULL,
     summary     TEXT NOT NULL,
-    details     TEXT
+    details     TEXT,
+    message_id  TEXT NOT NULL, -- what on the board the event is about; empty and 0: nothing
+    state_id    INTEGER NOT NULL
 );
 CREATE INDEX event_by_run ON event (run_id, id);
+-- +goose StatementBegin
+CREATE TRIGGER event_newest_stays AFTER DELETE ON event WHEN old.id > (SELECT coalesce(max(id), 0) FROM event) BEGIN
+    INSERT INTO event SELECT old.id, '', 0, '', '', '', -1, '', '', '', '', '', NULL, '', 0;
+END;
+-- +goose StatementEnd

@@ -33,20 +33,17 @@ type branch struct {
 
 func (x *execution) newBranch(parent *branch, path string, fn func(flow.Backend) error) *branch {
 	b := &branch{x: x, path: path, parent: parent, resume: make(chan struct{}), back: make(chan struct{})}
-	b.handle = &handle{x: x, key: path, owner: parent, child: b}
+	b.handle = &handle{x: x, key: path, child: b}
 	if parent != nil {
 		parent.children = append(parent.children, b)
 	}
-	x.branches = append(x.branches, b)
-	x.joined.Add(1)
-	go b.main(fn)
-	x.enqueue(b)
+	x.calls.joined.Go(func() { b.main(fn) })
+	x.scheduler.add(b)
 	return b
 }
 
 // main is the goroutine of the branch.
 func (b *branch) main(fn func(flow.Backend) error) {
-	defer b.x.joined.Done()
 	<-b.resume
 	returned := false
 	defer func() {
@@ -68,15 +65,6 @@ func (b *branch) main(fn func(flow.Backend) error) {
 	returned = true
 }
 
-// step hands the token to b until b waits or ends.
-func (x *execution) step(b *branch) {
-	before := x.current
-	x.current = b
-	b.resume <- struct{}{}
-	<-b.back
-	x.current = before
-}
-
 // park gives the token back and waits to be resumed.
 func (b *branch) park() {
 	b.back <- struct{}{}
@@ -91,7 +79,7 @@ func (b *branch) enter(key string) {
 	if b.killed || b.x.halted != nil {
 		runtime.Goexit() // also in deferred calls of a branch that unwinds
 	}
-	if b.x.current != b {
+	if b.x.scheduler.current != b {
 		// The caller holds another branch's token: its own branch ends.
 		b.x.fault(key, fmt.Sprintf("the context of branch %q is used in another branch", b.path))
 	}
@@ -108,7 +96,7 @@ func (b *branch) full(key string) string {
 func (b *branch) Start(op flow.Op) flow.Handle {
 	b.enter(op.Key)
 	x := b.x
-	h := &handle{x: x, kind: op.Kind, key: b.full(op.Key), name: op.Name, owner: b}
+	h := &handle{x: x, kind: op.Kind, key: b.full(op.Key), name: op.Name}
 	switch op.Kind {
 	case flow.OpCall:
 		b.startCall(h, op)
@@ -118,17 +106,14 @@ func (b *branch) Start(op flow.Op) flow.Handle {
 		x.claim(h.key)
 		x.command(Record{Kind: KindReceive, Key: h.key, Name: op.Name})
 		b.owned = append(b.owned, h)
-		x.receivers[op.Name] = append(x.receivers[op.Name], h)
-		x.serve(op.Name)
+		x.signals.want(h)
 	case flow.OpPeek:
 		b.owned = append(b.owned, h)
-		x.peekers[op.Name] = append(x.peekers[op.Name], h)
+		x.signals.want(h)
 	case flow.OpNow:
 		x.claim(h.key)
 		now := x.e.o.Now().UTC().Truncate(time.Microsecond)
 		h.settle(x.command(Record{Kind: KindNow, Key: h.key, Data: quote(now)}).Data, nil)
-	case flow.OpVersion:
-		h.settle(json.RawMessage(strconv.Itoa(x.version(op.Key, op.Newest))), nil)
 	}
 	return h
 }
@@ -144,24 +129,19 @@ func (b *branch) startCall(h *handle, op flow.Op) {
 	if err != nil {
 		x.fault(h.key, "input is not JSON: "+err.Error())
 	}
-	h.hash, h.input = hash, op.Input
+	h.call = &call{hash: hash, input: op.Input}
 	x.command(Record{Kind: KindCall, Key: h.key, Name: op.Name, Hash: hash})
 	b.owned = append(b.owned, h)
-	x.calls[h.key] = h
-	x.unlaunched = append(x.unlaunched, h)
+	x.calls.add(h)
 }
 
 func (b *branch) startTimer(h *handle, op flow.Op) {
 	x := b.x
 	x.claim(h.key)
-	h.wait = max(op.Wait, 0)
-	h.hash = h.wait.String()
-	x.command(Record{Kind: KindTimer, Key: h.key, Hash: h.hash})
+	h.timer = &timer{h: h, wait: max(op.Wait, 0)}
+	x.command(Record{Kind: KindTimer, Key: h.key, Hash: h.timer.wait.String()})
 	b.owned = append(b.owned, h)
-	if elapsed, ok := x.elapsed[h.key]; ok {
-		h.elapsed, h.persisted = elapsed, true
-	}
-	x.timers[h.key] = h
+	x.timers.add(h.timer)
 }
 
 // Go implements flow.Backend.
@@ -209,23 +189,14 @@ func (b *branch) firstReady(handles []flow.Handle) int {
 	return -1
 }
 
-// cancel unwinds the branch and those it started, and settles its handle when
-// the activities they had at work have stopped.
-func (b *branch) cancel() {
-	b.handle.cancelled = true
-	b.x.draining = append(b.x.draining, b)
-	b.kill()
-	b.x.drained()
-}
-
 // kill unwinds without a word to the journal. The caller holds the token.
 func (b *branch) kill() {
 	for _, c := range b.children {
 		c.kill()
 	}
-	if !b.over && b.x.current != b {
+	if !b.over && b.x.scheduler.current != b {
 		b.killed = true
-		b.x.step(b)
+		b.x.scheduler.step(b)
 	}
 	for _, h := range b.owned {
 		h.abandon()
@@ -245,17 +216,4 @@ func (b *branch) atWork() bool {
 		}
 	}
 	return false
-}
-
-// drained settles the cancelled branches whose activities have stopped.
-func (x *execution) drained() {
-	rest := x.draining[:0]
-	for _, b := range x.draining {
-		if b.atWork() {
-			rest = append(rest, b)
-			continue
-		}
-		b.handle.settle(nil, ErrCancelled)
-	}
-	x.draining = rest
 }

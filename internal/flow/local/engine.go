@@ -34,14 +34,8 @@ var files embed.FS
 
 // Migrations is the schema of journals and signals.
 func Migrations() store.Set {
-	return store.Set{Name: "flow", FS: files, Blobs: []string{"SELECT blob FROM flow_journal", "SELECT blob FROM flow_kept"}}
+	return store.Set{Name: "flow", FS: files, Blobs: []string{blobsOfJournal, blobsOfKept}}
 }
-
-// Fault is flow's: the journal and the code disagree.
-type Fault = flow.Fault
-
-// Interrupt is flow's: a step could not be carried out for now.
-type Interrupt = flow.Interrupt
 
 // Clock is the host's monotonic clock; the time the machine sleeps does not
 // pass on it.
@@ -54,6 +48,7 @@ type Clock interface {
 // Options are what an Engine needs.
 type Options struct {
 	DB       *store.DB
+	Fence    agency.Fence // that its writes carry
 	Registry *flow.Registry
 	// Version names the code, for the message of a Fault.
 	Version string
@@ -63,19 +58,7 @@ type Options struct {
 	Clock Clock
 }
 
-// Hooks are what a run tells its host while it goes on. They are called on
-// Run's goroutine.
-type Hooks struct {
-	// Quiet is called with true when every branch waits for signals or timers
-	// only, and with false when work starts again. A run that is stopped while
-	// it is quiet stays so.
-	Quiet func(bool)
-	// Ending is called once, when nothing more is taken up: the program has
-	// ended, or the run has stopped, and what still runs is waited for.
-	Ending func()
-}
-
-// Engine executes runs. Its methods may be called by any goroutine.
+// Engine is flow's, over a store.
 type Engine struct {
 	o     Options
 	seams seams
@@ -101,14 +84,12 @@ func New(o Options) *Engine {
 		o.Now = time.Now
 	}
 	if o.Clock == nil {
-		o.Clock = newRuntimeClock()
+		o.Clock = runtimeClock{begun: time.Now()}
 	}
 	return &Engine{o: o, active: map[agency.RunID]bool{}}
 }
 
 type runtimeClock struct{ begun time.Time }
-
-func newRuntimeClock() Clock { return runtimeClock{begun: time.Now()} }
 
 func (c runtimeClock) Mono() time.Duration { return time.Since(c.begun) }
 
@@ -117,18 +98,9 @@ func (runtimeClock) After(d time.Duration) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// Run executes main for the run, from its journal, and returns when main has
-// ended or the run cannot go on. All branches and activities have ended then.
-//
-//   - main's own error, or nil: the run is over; Run again gives the same.
-//   - *Interrupt: a step could not be carried out; Run again goes on.
-//   - *Fault: the code does not match the journal.
-//   - the cause of ctx: the run was stopped; Run again goes on.
-//   - KindDenied with store.ErrFenced: another host has taken the store.
-//   - any other error: the store's, or a panic of main (KindInternal).
-//
-// Journal writes carry fence. One Run at a time for a run: KindConflict.
-func (e *Engine) Run(ctx context.Context, run agency.RunID, fence agency.Fence, main func(flow.Ctx) error, hooks Hooks) error {
+// Run implements flow.Engine. Another host that has taken the store is
+// store.ErrFenced.
+func (e *Engine) Run(ctx context.Context, run agency.RunID, main func(flow.Ctx) error, hooks flow.Hooks) error {
 	e.mu.Lock()
 	if e.active[run] {
 		e.mu.Unlock()
@@ -141,7 +113,7 @@ func (e *Engine) Run(ctx context.Context, run agency.RunID, fence agency.Fence, 
 		defer e.mu.Unlock()
 		delete(e.active, run)
 	}()
-	x := newExecution(e, run, fence, hooks)
+	x := newExecution(e, run, hooks)
 	// Before the journal is read, so that no signal falls between.
 	cancel := store.Subscribe(e.o.DB, sent(), func(runs []agency.RunID) {
 		for _, r := range runs {
@@ -155,4 +127,49 @@ func (e *Engine) Run(ctx context.Context, run agency.RunID, fence agency.Fence, 
 		return err
 	}
 	return x.execute(ctx, main)
+}
+
+// sent wakes the runs that were sent a signal.
+func sent() store.Topic[agency.RunID] { return store.Topic[agency.RunID]{Name: "flow signal"} }
+
+// Signal implements flow.Engine.
+func (e *Engine) Signal(ctx context.Context, run agency.RunID, name, id string, payload []byte) error {
+	return e.o.DB.WriteFenced(ctx, e.o.Fence, func(tx *store.Tx) error {
+		if _, err := tx.Exec(insertSignal, string(run), id, name, string(payload)); err != nil {
+			return err
+		}
+		store.Publish(tx, sent(), run)
+		return nil
+	})
+}
+
+// Delete implements flow.Engine.
+func (e *Engine) Delete(ctx context.Context, runs ...agency.RunID) error {
+	return e.o.DB.WriteFenced(ctx, e.o.Fence, func(tx *store.Tx) error {
+		for _, run := range runs {
+			for _, q := range []string{deleteJournal, deleteAllKept, deleteTimers, deleteSignals} {
+				if _, err := tx.Exec(q, string(run)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// write is one durable, fenced write of a run. It is not given up when the run
+// is told to stop: what it says has happened.
+func (e *Engine) write(ctx context.Context, fn func(*store.Tx) error) error {
+	if hook := e.seams.beforeWrite; hook != nil {
+		if err := hook(); err != nil {
+			return err
+		}
+	}
+	if err := e.o.DB.WriteFenced(context.WithoutCancel(ctx), e.o.Fence, fn); err != nil {
+		return err
+	}
+	if hook := e.seams.afterWrite; hook != nil {
+		return hook()
+	}
+	return nil
 }

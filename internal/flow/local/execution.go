@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
-	"sync"
 	"time"
 
 	"agency/internal/agency"
@@ -15,65 +13,46 @@ import (
 	"agency/internal/store"
 )
 
-// execution is one Run of a run. Its fields belong to the holder of the
-// token: Run's goroutine, or the branch that it has resumed.
+// execution is one Run of a run, put together from its parts. All of it belongs
+// to the holder of the token: Run's goroutine, or the branch that it has resumed.
 type execution struct {
-	e     *Engine
-	run   agency.RunID
-	fence agency.Fence
-	hooks Hooks
+	e      *Engine
+	run    agency.RunID
+	hooks  flow.Hooks
+	quiet  bool  // as the host was told
+	halted error // why it stops
 
-	ctx     context.Context // of the activities
-	stopAll context.CancelFunc
-	joined  sync.WaitGroup // branches and activities
-	inbox   inbox
-
-	history  []Record // as loaded, without code records
-	pos      int      // the next of them
-	recorded bool     // the present tick is from the history
-	code     string   // the code version that wrote last, "" for none
-	seq      int64    // rows in the journal
-	pending  []Record // not yet written
-	offline  bool     // compare only: stop where the history ends
-
-	branches []*branch
-	runnable []*branch
-	current  *branch
-	draining []*branch
-	halted   error
-
-	keys       map[string]bool
-	versions   map[string]int
-	calls      map[string]*handle
-	unlaunched []*handle
-	inflight   int
-	timers     map[string]*handle
-	elapsed    map[string]time.Duration
-	timersGone []string
-	fired      []*handle // since the last write
-	saved      time.Duration
-	signals    map[string][]json.RawMessage
-	receivers  map[string][]*handle
-	peekers    map[string][]*handle
-	delivered  map[string]bool // signal ids
-	signalSeq  int64
-	kept       map[string]keptResult
-	quiet      bool
+	inbox     *inbox
+	journal   *journal
+	scheduler *scheduler
+	calls     *calls
+	timers    *timers
+	signals   *signals
 }
 
-type keptResult struct {
-	hash string
-	rec  Record
-}
-
-func newExecution(e *Engine, run agency.RunID, fence agency.Fence, hooks Hooks) *execution {
+func newExecution(e *Engine, run agency.RunID, hooks flow.Hooks) *execution {
+	in := newInbox()
 	return &execution{
-		e: e, run: run, fence: fence, hooks: hooks, inbox: newInbox(),
-		keys: map[string]bool{}, versions: map[string]int{}, calls: map[string]*handle{},
-		timers: map[string]*handle{}, elapsed: map[string]time.Duration{},
-		signals: map[string][]json.RawMessage{}, receivers: map[string][]*handle{}, peekers: map[string][]*handle{},
-		delivered: map[string]bool{}, kept: map[string]keptResult{},
+		e: e, run: run, hooks: hooks, inbox: in, scheduler: &scheduler{},
+		journal: &journal{e: e, run: run, keys: map[string]bool{}},
+		calls:   &calls{e: e, run: run, inbox: in, all: map[string]*handle{}, kept: map[string]keptResult{}},
+		timers:  &timers{e: e, run: run, open: map[string]*timer{}, elapsed: map[string]time.Duration{}},
+		signals: &signals{
+			run: run, arrived: map[string][]json.RawMessage{}, receivers: map[string][]*handle{}, peekers: map[string][]*handle{}, delivered: map[string]bool{},
+		},
 	}
+}
+
+// load reads what is known of the run.
+func (x *execution) load(ctx context.Context) error {
+	return x.e.o.DB.Read(ctx, func(s *store.Snapshot) error {
+		for _, part := range []func(*store.Snapshot) error{x.journal.load, x.calls.load, x.timers.load} {
+			if err := part(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // errOffline ends a comparison whose history the code has matched.
@@ -81,23 +60,26 @@ var errOffline = errors.New("end of the history")
 
 // execute is the life of a Run.
 func (x *execution) execute(ctx context.Context, main func(flow.Ctx) error) error {
-	x.ctx, x.stopAll = context.WithCancel(ctx)
-	defer x.stopAll()
-	x.recorded = len(x.history) > 0
-	x.saved = x.e.o.Clock.Mono()
+	x.calls.ctx, x.calls.stop = context.WithCancel(ctx)
+	defer x.calls.stop()
+	x.timers.saved = x.e.o.Clock.Mono()
 	root := x.newBranch(nil, "", func(b flow.Backend) error { return main(flow.NewCtx(x.run, b)) })
 	x.loop(ctx, root)
 	if x.hooks.Ending != nil {
 		x.hooks.Ending()
 	}
-	x.wind()
+	x.calls.stop()
+	x.scheduler.unwind()
+	x.calls.joined.Wait()
 	if x.halted == nil {
 		return root.err
 	}
-	if !x.offline && !errors.Is(x.halted, store.ErrFenced) {
+	if !x.journal.offline && !errors.Is(x.halted, store.ErrFenced) {
 		// What was paid for is not lost; if even this cannot be written, the
 		// steps run again, which they are made for.
-		_ = x.keep()
+		if x.calls.keep(ctx, x.journal.pending) == nil {
+			_ = x.timers.save(ctx, true)
+		}
 	}
 	return x.halted
 }
@@ -107,20 +89,20 @@ const maxUnwritten = 64
 
 func (x *execution) loop(ctx context.Context, root *branch) {
 	for {
-		x.tick()
-		if x.halted != nil || x.over(root) {
+		x.scheduler.tick(func() bool { return x.halted == nil })
+		if x.halted != nil || x.over(ctx, root) {
 			return
 		}
 		if ctx.Err() != nil {
 			x.halt(context.Cause(ctx))
 			return
 		}
-		if x.pos < len(x.history) {
-			x.replayNext()
+		if r := x.journal.next(); r != nil {
+			x.replay(*r)
 			continue
 		}
-		x.recorded = false
-		if x.offline {
+		x.journal.recorded = false
+		if x.journal.offline {
 			x.halt(errOffline)
 			return
 		}
@@ -133,17 +115,18 @@ func (x *execution) loop(ctx context.Context, root *branch) {
 // next delivers one event, writing the journal and starting effects before it
 // waits.
 func (x *execution) next(ctx context.Context) bool {
-	if len(x.pending) < maxUnwritten && x.e.seams.choose == nil {
+	if len(x.journal.pending) < maxUnwritten && x.e.seams.choose == nil {
 		if ev, ok := x.poll(ctx); ok {
 			x.apply(ev)
 			return true
 		}
 	}
-	if err := x.flush(); err != nil {
+	if err := x.flush(ctx); err != nil {
 		x.halt(err)
 		return false
 	}
-	x.launch()
+	x.calls.launch()
+	x.timers.launch()
 	ev, ok := x.wait(ctx)
 	if ok {
 		x.apply(ev)
@@ -152,44 +135,38 @@ func (x *execution) next(ctx context.Context) bool {
 }
 
 // over ends the run when its function has returned.
-func (x *execution) over(root *branch) bool {
+func (x *execution) over(ctx context.Context, root *branch) bool {
 	if !root.over {
 		return false
 	}
-	if _, detail := x.match(Record{Kind: KindEnd, Error: failureOf(root.err)}); detail != "" {
-		x.mismatch("", detail)
-		return true
-	}
-	if x.pos < len(x.history) {
-		x.mismatch(x.history[x.pos].Key, fmt.Sprintf("the code has ended, the journal goes on with %s", x.history[x.pos]))
-	} else if !x.offline {
-		if err := x.flush(); err != nil {
+	if _, detail := x.journal.match(Record{Kind: KindEnd, Error: failureOf(root.err)}); detail != "" {
+		x.halt(x.journal.fault("", detail))
+	} else if r := x.journal.next(); r != nil {
+		x.halt(x.journal.fault(r.Key, fmt.Sprintf("the code has ended, the journal goes on with %s", r)))
+	} else if !x.journal.offline {
+		if err := x.flush(ctx); err != nil {
 			x.halt(err)
 		}
 	}
 	return true
 }
 
-// tick runs branches until all of them wait.
-func (x *execution) tick() {
-	for len(x.runnable) > 0 && x.halted == nil {
-		b := x.runnable[0]
-		x.runnable = x.runnable[1:]
-		b.queued = false
-		if !b.over {
-			x.step(b)
-		}
-		if b.over && b.parent == nil {
-			return // the run's function has returned: what is left is unwound
-		}
+// flush makes what the run has done durable.
+func (x *execution) flush(ctx context.Context) error {
+	records := x.journal.pending
+	if len(records) == 0 {
+		return nil
 	}
-}
-
-func (x *execution) enqueue(b *branch) {
-	if !b.queued && !b.over {
-		b.queued = true
-		x.runnable = append(x.runnable, b)
+	err := x.journal.flush(ctx, func(tx *store.Tx) error {
+		if err := x.calls.journaled(tx, records); err != nil {
+			return err
+		}
+		return x.timers.journaled(tx)
+	})
+	if err == nil {
+		x.timers.gone, x.timers.fired = nil, nil
 	}
+	return err
 }
 
 // halt stops the run with the first reason given.
@@ -199,90 +176,38 @@ func (x *execution) halt(err error) {
 	}
 }
 
-func (x *execution) mismatch(key, detail string) {
-	recorded := x.code
-	if recorded == "" {
-		recorded = x.e.o.Version
-	}
-	x.halt(&flow.Fault{Run: x.run, Key: key, Detail: detail, Recorded: recorded, Running: x.e.o.Version})
-}
-
-// fault is mismatch for a branch, which does not go on.
+// fault halts at a fault for a branch, which does not go on.
 func (x *execution) fault(key, detail string) {
-	x.mismatch(key, detail)
+	x.halt(x.journal.fault(key, detail))
 	runtime.Goexit()
 }
 
 // claim refuses a key that was used before.
 func (x *execution) claim(key string) {
-	if x.keys[key] {
+	if x.journal.keys[key] {
 		x.fault(key, "the key is used twice")
 	}
-	x.keys[key] = true
+	x.journal.keys[key] = true
 }
 
 // command notes what a branch does, or compares it with the history, whose
 // record it gives.
 func (x *execution) command(r Record) Record {
-	got, detail := x.match(r)
+	got, detail := x.journal.match(r)
 	if detail != "" {
 		x.fault(r.Key, detail)
 	}
 	return got
 }
 
-func (x *execution) match(r Record) (got Record, detail string) {
-	if !x.recorded {
-		x.pending = append(x.pending, r)
-		return r, ""
-	}
-	if x.pos == len(x.history) {
-		return r, fmt.Sprintf("the code goes on with %s, the journal has nothing there", r)
-	}
-	got = x.history[x.pos]
-	if !got.matches(r) {
-		if got.Kind == r.Kind && got.Key == r.Key && got.Name == r.Name && got.Hash != r.Hash {
-			return r, fmt.Sprintf("%s has another input than was recorded", r)
-		}
-		return r, fmt.Sprintf("the code does %s where the journal has %s", r, got)
-	}
-	x.pos++
-	return got, ""
-}
-
-// version settles a Version call; see flow.Version.
-func (x *execution) version(change string, newest int) int {
-	if v, ok := x.versions[change]; ok {
-		return v
-	}
-	v := newest
-	want := Record{Kind: KindVersion, Key: change, Data: json.RawMessage(strconv.Itoa(newest))}
-	switch {
-	case !x.recorded:
-		x.pending = append(x.pending, want)
-	case x.pos < len(x.history) && x.history[x.pos].matches(want):
-		n, err := strconv.Atoi(string(x.history[x.pos].Data))
-		if err != nil || n > newest {
-			x.fault(change, fmt.Sprintf("the run has version %s of this change, the code knows up to %d", x.history[x.pos].Data, newest))
-		}
-		v = n
-		x.pos++
-	default:
-		v = 0
-	}
-	x.versions[change] = v
-	return v
-}
-
-// replayNext delivers the next record of the history.
-func (x *execution) replayNext() {
-	r := x.history[x.pos]
+// replay delivers a record of the history.
+func (x *execution) replay(r Record) {
 	if !r.delivery() {
-		x.mismatch(r.Key, fmt.Sprintf("the journal goes on with %s, which the code does not do", r))
+		x.halt(x.journal.fault(r.Key, fmt.Sprintf("the journal goes on with %s, which the code does not do", r)))
 		return
 	}
-	x.pos++
-	x.recorded = true
+	x.journal.pos++
+	x.journal.recorded = true
 	x.deliver(r)
 }
 
@@ -290,57 +215,116 @@ func (x *execution) replayNext() {
 func (x *execution) deliver(r Record) {
 	switch r.Kind {
 	case KindDone:
-		h := x.calls[r.Key]
+		h := x.calls.all[r.Key]
 		if h == nil || h.settled || h.cancelled != (r.Error != nil && r.Error.Cancelled) {
-			x.mismatch(r.Key, "the journal has a result for a call that the code did not make or treats otherwise")
+			x.halt(x.journal.fault(r.Key, "the journal has a result for a call that the code did not make or treats otherwise"))
 			return
 		}
 		h.settle(r.Data, r.Error.err())
-		x.drained()
+		x.scheduler.drained()
 	case KindSignal:
-		x.delivered[r.Key] = true
-		x.signals[r.Name] = append(x.signals[r.Name], r.Data)
-		x.serve(r.Name)
+		x.signals.deliver(r)
 	case KindFired:
-		h := x.timers[r.Key]
-		if h == nil {
-			x.mismatch(r.Key, "the journal has a timer that the code did not set")
+		t := x.timers.fire(r.Key)
+		if t == nil {
+			x.halt(x.journal.fault(r.Key, "the journal has a timer that the code did not set"))
 			return
 		}
-		delete(x.timers, r.Key)
-		x.fired = append(x.fired, h)
-		if h.persisted {
-			x.timersGone = append(x.timersGone, h.key)
-		}
-		h.settle(nil, nil)
+		t.h.settle(nil, nil)
 	}
 }
 
-// serve hands waiting signals to those who want them, in both orders of
-// arrival.
-func (x *execution) serve(name string) {
-	for len(x.signals[name]) > 0 && len(x.receivers[name]) > 0 {
-		h, payload := x.receivers[name][0], x.signals[name][0]
-		x.receivers[name], x.signals[name] = x.receivers[name][1:], x.signals[name][1:]
-		h.settle(payload, nil)
-	}
-	if len(x.signals[name]) > 0 {
-		for _, h := range x.peekers[name] {
-			h.notify()
+// poll takes an event that is there already, or a timer that is due.
+func (x *execution) poll(ctx context.Context) (event, bool) {
+	ev, ok, woken := x.inbox.take()
+	for woken {
+		found, err := x.signals.read(ctx, x.e.o.DB)
+		if err != nil {
+			x.inbox.wake() // not lost: read by the next Run, which begins with it
+			if ctx.Err() == nil {
+				x.halt(err)
+			}
+			break
 		}
+		if len(found) > 0 {
+			x.inbox.put(found...)
+		}
+		if look := x.e.seams.looked; look != nil {
+			look()
+		}
+		woken = false
+		if !ok { // more may have come since the look: that must not be forgotten
+			ev, ok, woken = x.inbox.take()
+		}
+	}
+	if !ok {
+		if t := x.timers.due(); t != nil {
+			return event{h: t.h, fired: true}, true
+		}
+	}
+	return ev, ok
+}
+
+// wait blocks until there is an event; false when the run must stop.
+func (x *execution) wait(ctx context.Context) (event, bool) {
+	if x.e.seams.choose != nil {
+		ev, ok := x.e.seams.choose(x)
+		if !ok {
+			x.halt(context.Canceled)
+		}
+		return ev, ok
+	}
+	for {
+		ev, ok := x.poll(ctx)
+		if x.halted != nil {
+			return event{}, false
+		}
+		if ok {
+			x.setQuiet(false)
+			return ev, true
+		}
+		if x.stuck() {
+			x.halt(x.journal.fault("", "every branch waits for another: nothing can come"))
+			return event{}, false
+		}
+		x.setQuiet(x.calls.inflight == 0)
+		timer, stop := x.timers.alarm()
+		select {
+		case <-x.inbox.notify:
+		case <-timer:
+			if err := x.timers.save(ctx, false); err != nil {
+				x.halt(err)
+			}
+		case <-ctx.Done():
+			x.halt(context.Cause(ctx))
+		}
+		stop()
 	}
 }
 
-// wind ends everything that still runs, and waits for it.
-func (x *execution) wind() {
-	x.stopAll()
-	for i := len(x.branches) - 1; i >= 0; i-- {
-		if b := x.branches[i]; !b.over {
-			b.killed = true
-			x.step(b)
+// stuck tells that nothing can come any more.
+func (x *execution) stuck() bool {
+	return x.calls.inflight == 0 && len(x.timers.open) == 0 && !x.signals.wanted()
+}
+
+// apply turns an event into a delivery.
+func (x *execution) apply(ev event) {
+	var r Record
+	switch {
+	case ev.signal != nil:
+		r = *ev.signal
+	case ev.fired:
+		r = Record{Kind: KindFired, Key: ev.h.key}
+	default:
+		x.calls.inflight--
+		var reason error
+		if r, reason = x.calls.result(ev); reason != nil {
+			x.halt(reason)
+			return
 		}
 	}
-	x.joined.Wait()
+	x.journal.pending = append(x.journal.pending, r)
+	x.deliver(r)
 }
 
 func (x *execution) setQuiet(q bool) {

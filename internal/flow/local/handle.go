@@ -1,10 +1,7 @@
 package local
 
 import (
-	"context"
 	"encoding/json"
-	"slices"
-	"time"
 
 	"agency/internal/flow"
 )
@@ -15,26 +12,15 @@ type handle struct {
 	kind  flow.OpKind // empty for a branch
 	key   string
 	name  string
-	hash  string
-	input json.RawMessage
-	owner *branch
 	child *branch // of a branch's handle
+	call  *call   // of a call's
+	timer *timer  // of a timer's
 
 	settled   bool
 	cancelled bool
 	data      json.RawMessage
 	err       error
 	waiters   []*branch
-
-	// Of a call at work.
-	stop context.CancelFunc
-
-	// Of a timer.
-	wait      time.Duration
-	elapsed   time.Duration // as last written
-	started   time.Duration // on the clock; counted from there with elapsed
-	running   bool
-	persisted bool // a row exists
 }
 
 // Outcome implements flow.Handle.
@@ -44,7 +30,7 @@ func (h *handle) Outcome() (json.RawMessage, error) { return h.data, h.err }
 // signal waits: another branch may take it first.
 func (h *handle) ready() bool {
 	if h.kind == flow.OpPeek {
-		return len(h.x.signals[h.name]) > 0
+		return len(h.x.signals.arrived[h.name]) > 0
 	}
 	return h.settled
 }
@@ -60,7 +46,7 @@ func (h *handle) settle(data json.RawMessage, err error) {
 
 func (h *handle) notify() {
 	for _, b := range h.waiters {
-		h.x.enqueue(b)
+		h.x.scheduler.enqueue(b)
 	}
 	h.waiters = nil
 }
@@ -74,7 +60,7 @@ func (h *handle) Cancel() {
 	switch {
 	case h.child != nil:
 		x.command(Record{Kind: KindCancel, Key: h.key})
-		h.child.cancel()
+		x.scheduler.cancel(h.child)
 	case h.kind == flow.OpCall:
 		x.command(Record{Kind: KindCancel, Key: h.key})
 		h.abandon()
@@ -90,22 +76,18 @@ func (h *handle) abandon() {
 		return
 	}
 	h.cancelled = true
-	x := h.x
 	switch h.kind {
 	case flow.OpCall:
-		if h.stop != nil {
-			h.stop()
+		if h.call.stop != nil {
+			h.call.stop()
 		}
 		return
 	case flow.OpTimer:
-		delete(x.timers, h.key)
-		if h.persisted {
-			x.timersGone = append(x.timersGone, h.key)
-		}
+		h.x.timers.drop(h.timer)
 	case flow.OpReceive:
-		x.receivers[h.name] = slices.DeleteFunc(x.receivers[h.name], func(o *handle) bool { return o == h })
+		h.x.signals.drop(h)
 	case flow.OpPeek:
-		x.peekers[h.name] = slices.DeleteFunc(x.peekers[h.name], func(o *handle) bool { return o == h })
+		h.x.signals.drop(h)
 		return
 	}
 	h.settle(nil, ErrCancelled)

@@ -22,7 +22,6 @@ const (
 	KindReceive Kind = "receive" // command: a signal Name is wanted
 	KindTimer   Kind = "timer"   // command: a timer of the duration of Hash
 	KindNow     Kind = "now"     // command: Data is the time
-	KindVersion Kind = "version" // command: Data is the version
 	KindSelect  Kind = "select"  // command: Choice was made
 	KindGo      Kind = "go"      // command: a branch was started
 	KindCancel  Kind = "cancel"  // command: a branch or call was cancelled

@@ -2,16 +2,15 @@ package local
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/flow"
-	"agency/internal/store"
+	"agency/internal/flow/flowtest"
 )
 
 var record = flag.Bool("record", false, "write the recorded histories anew")
@@ -33,9 +32,9 @@ func recordedHistory(t *testing.T, name string) History {
 func TestRecordedHistories(t *testing.T) {
 	if *record {
 		for i, name := range []string{"everything-1", "everything-2"} {
-			tr := newTrial(t, uint64(i))
-			want, _, _ := tr.undisturbed(t, agency.RunID(name), everything)
-			b, err := json.MarshalIndent(History{Run: agency.RunID(name), Records: want}, "", " ")
+			m := newMachine(t)
+			m.play(agency.RunID(name), uint64(i))
+			b, err := json.MarshalIndent(m.history(agency.RunID(name)), "", " ")
 			if err == nil {
 				err = os.WriteFile(filepath.Join("testdata", name+".json"), append(b, '\n'), 0o644)
 			}
@@ -46,11 +45,11 @@ func TestRecordedHistories(t *testing.T) {
 	}
 	for _, name := range []string{"everything-1", "everything-2"} {
 		h := recordedHistory(t, name)
-		if err := Replay(t.Context(), "v", h, (&player{prog: everything}).main); err != nil {
+		if err := Replay(t.Context(), "v", h, (&flowtest.Player{Prog: flowtest.Everything()}).Main); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		prefixesReplay(t, h)
-		wantFault(t, Replay(t.Context(), "w", h, (&player{prog: everything[1:]}).main), "recorded by version v, this is version w")
+		wantFault(t, Replay(t.Context(), "w", h, (&flowtest.Player{Prog: flowtest.Everything()[1:]}).Main), "recorded by version v, this is version w")
 	}
 }
 
@@ -64,41 +63,19 @@ func prefixesReplay(t *testing.T, h History) {
 			continue
 		}
 		part := History{Run: h.Run, Records: h.Records[:i]}
-		if err := Replay(t.Context(), "v", part, (&player{prog: everything}).main); err != nil {
+		if err := Replay(t.Context(), "v", part, (&flowtest.Player{Prog: flowtest.Everything()}).Main); err != nil {
 			t.Fatalf("the first %d records: %v", i, err)
 		}
 	}
 }
 
-func TestImportGoesOn(t *testing.T) {
-	h := recordedHistory(t, "everything-1")
-	tr := newTrial(t, 0)
-	part := History{Run: "imported", Records: h.Records[:0]}
-	for i, r := range h.Records {
-		if r.delivery() && i > len(h.Records)/2 {
-			part.Records = h.Records[:i]
-			break
-		}
+// play runs the program with a fate, and gives what it saw.
+func (m machine) play(run agency.RunID, seed uint64) []string {
+	m.Helper()
+	e := m.Engine(flowtest.Options{Registry: flowtest.Work(), Version: "v", Now: func() time.Time { return time.Unix(1e9, 0) }, Fate: &seed})
+	p := &flowtest.Player{Prog: flowtest.Everything()}
+	if err := e.Run(m.Context(), run, p.Main, flow.Hooks{}); err != nil {
+		m.Fatal(err)
 	}
-	err := tr.db.Write(t.Context(), func(tx *store.Tx) error { return Import(tx, part) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.db.Write(t.Context(), func(tx *store.Tx) error { return Import(tx, part) }); agency.KindOf(err) != agency.KindConflict {
-		t.Fatalf("a second import: %v", err)
-	}
-	tr.disturbed(t, "imported", everything, nil, nil, h.Records, mustTrace(t, h))
-	empty := Replay(t.Context(), "v", History{}, func(flow.Ctx) error { return errors.New("not run") })
-	if empty == nil || !strings.Contains(empty.Error(), "empty") {
-		t.Fatalf("got %v", empty)
-	}
-}
-
-func mustTrace(t *testing.T, h History) []string {
-	t.Helper()
-	p := &player{prog: everything}
-	if err := Replay(t.Context(), "v", h, p.main); err != nil {
-		t.Fatal(err)
-	}
-	return p.trace
+	return p.Trace
 }

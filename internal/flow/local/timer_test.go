@@ -69,9 +69,9 @@ func nap(c flow.Ctx) error { return flow.Sleep(c, "nap", 100*time.Second) }
 
 // begin starts a run whose first wait is over when it returns.
 func begin(ctx context.Context, r *rig, clock *handClock, main func(flow.Ctx) error) (ended chan error) {
-	e := New(Options{DB: r.db, Registry: r.reg, Version: "v1", Clock: clock})
+	e := New(Options{DB: r.db, Fence: r.fence, Registry: r.reg, Version: "v1", Clock: clock})
 	ended = make(chan error, 1)
-	go func() { ended <- e.Run(ctx, testRun, r.fence, main, Hooks{}) }()
+	go func() { ended <- e.Run(ctx, testRun, main, flow.Hooks{}) }()
 	return ended
 }
 
@@ -158,58 +158,6 @@ func TestTimerLosesLittleInACrash(t *testing.T) {
 	}
 }
 
-func TestQuiet(t *testing.T) {
-	r := newRig(t)
-	quiet := make(chan bool, 10)
-	release := make(chan struct{})
-	hold := flow.Activity[flow.None, flow.None]{Name: "hold"}
-	flow.Bind(r.reg, hold, holdFor(release))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- r.e.Run(context.Background(), testRun, r.fence, func(c flow.Ctx) error {
-			if _, err := flow.Receive(c, flow.Signal[int]{Name: "go"}, "go"); err != nil {
-				return err
-			}
-			_, err := flow.Call(c, hold, "hold", flow.None{})
-			return err
-		}, Hooks{Quiet: func(q bool) { quiet <- q }})
-	}()
-	if q := <-quiet; !q {
-		t.Fatal("waiting for a signal is not quiet")
-	}
-	r.send("go", "1", "1")
-	if q := <-quiet; q {
-		t.Fatal("still quiet at work")
-	}
-	close(release)
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	if len(quiet) != 0 {
-		t.Fatalf("quiet while an activity was at work: %v", <-quiet)
-	}
-}
-
-// A host that leaves while a run waits must still see it waiting.
-func TestStoppedWhileQuiet(t *testing.T) {
-	r := newRig(t)
-	ctx, stop := context.WithCancel(context.Background())
-	var last []bool
-	err := r.e.Run(ctx, testRun, r.fence, func(c flow.Ctx) error {
-		_, err := flow.Receive(c, flow.Signal[int]{Name: "go"}, "go")
-		return err
-	}, Hooks{Quiet: func(q bool) {
-		last = append(last, q)
-		stop()
-	}})
-	if err == nil {
-		t.Fatal("the stopped run says that it has ended")
-	}
-	if len(last) != 1 || !last[0] {
-		t.Fatalf("quiet was told %v", last)
-	}
-}
-
 // A signal that comes just after the run has looked for signals is not lost.
 func TestSignalAfterTheLook(t *testing.T) {
 	r := newRig(t)
@@ -221,14 +169,14 @@ func TestSignalAfterTheLook(t *testing.T) {
 			r.send("go", strconv.Itoa(looks), "1")
 		}
 	}
-	err := r.e.Run(ctx, testRun, r.fence, func(c flow.Ctx) error {
+	err := r.e.Run(ctx, testRun, func(c flow.Ctx) error {
 		for n := range 3 {
 			if _, err := flow.Receive(c, flow.Signal[int]{Name: "go"}, fmt.Sprint("go/", n)); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, Hooks{Quiet: func(q bool) {
+	}, flow.Hooks{Quiet: func(q bool) {
 		if q {
 			stop(errors.New("it waits for a signal that is there"))
 		}

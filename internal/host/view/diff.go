@@ -88,18 +88,21 @@ func (r *Reader) workTree(ctx context.Context, id agency.RunID) (tree agency.OID
 // maxPatch bounds the diff that is shown, in bytes; git itself has the rest.
 const maxPatch = 2 << 20
 
+// maxStat bounds the files that are listed.
+const maxStat = 20_000
+
 func fill(ctx context.Context, d git.Dir, doc api.DiffDoc) (api.DiffDoc, error) {
-	patch, cut, err := d.Patch(ctx, doc.Base, doc.Head, maxPatch, git.PatchOptions{Renames: true})
+	patch, cut, err := d.Diff().Patch(ctx, doc.Base, doc.Head, maxPatch, git.PatchOptions{Renames: true})
 	if err != nil {
 		return doc, err
 	}
-	stats, err := d.Stats(ctx, doc.Base, doc.Head)
+	stats, err := d.Diff().Stats(ctx, doc.Base, doc.Head)
 	if err != nil {
 		return doc, err
 	}
 	if cut {
 		patch = fmt.Appendf(patch, "[cut after %d MB; the rest: git diff %s %s]\n", maxPatch>>20, doc.Base, doc.Head)
 	}
-	doc.Patch, doc.Stat = string(patch), host.StatText(stats)
+	doc.Patch, doc.Stat = string(patch), host.StatText(stats, maxStat)
 	return doc, nil
 }

@@ -10,8 +10,9 @@ import (
 	"agency/internal/event"
 	"agency/internal/registry"
 	"agency/internal/session"
+	"agency/internal/session/record"
 	"agency/internal/store"
-	"agency/internal/verify"
+	"agency/internal/verdicts"
 )
 
 // Inspect is a run with everything that it did.
@@ -61,7 +62,7 @@ func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]a
 	if err != nil {
 		return nil, nil, err
 	}
-	verdicts, err := verify.Verdicts(q, id)
+	verdicts, err := verdicts.All(q, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +116,7 @@ func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
 }
 
 func sessions(q store.Querier, id agency.RunID) ([]api.SessionDoc, error) {
-	infos, err := session.Sessions(q, id)
+	infos, err := record.Sessions(q, id)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func add(doc *api.InspectDoc, ev agency.Event) {
 	}
 	switch d := d.(type) {
 	case *agency.Merged:
-		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step, Interwoven: d.Interwoven})
+		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step, MergeDetails: d.MergeDetails})
 	case *agency.ModelRouted:
 		doc.Routing = append(doc.Routing, api.RoutingDoc{Contract: ev.ContractID, Role: ev.Role, ModelRouted: *d})
 	case *agency.PlanSubmitted:

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 
 	"agency/internal/agency"
+	"agency/internal/changeset"
 	"agency/internal/git"
 	"agency/internal/host"
 	"agency/internal/land"
 	"agency/internal/registry"
 	"agency/internal/report"
 	"agency/internal/store"
-	"agency/internal/verify"
 	"agency/internal/workspace"
 )
 
@@ -27,6 +27,7 @@ func (r *Reader) report(ctx context.Context, id agency.RunID) (doc *agency.Repor
 	if err != nil {
 		return nil, err
 	}
+	doc.Shorten()
 	run, err := r.Doc(ctx, id)
 	doc.State, doc.Reason = run.State, run.Reason
 	return doc, err
@@ -40,7 +41,7 @@ func (r *Reader) landed(ctx context.Context, id agency.RunID) (in report.Input) 
 		if run, err = registry.Run(q, id); err != nil {
 			return err
 		}
-		if c, err := host.ReadCopy(q, id); err == nil {
+		if c, err := host.ReadRunConfig(q, id); err == nil {
 			in.Shared = c.Config.SharedWrites
 		}
 		loc, err = workspace.Locate(q, run, r.o.Repo)
@@ -63,16 +64,16 @@ func (r *Reader) landed(ctx context.Context, id agency.RunID) (in report.Input) 
 			return in
 		}
 	}
-	landed := []git.Landed{}
+	landed := []git.CommitChanges{}
 	if head != run.Base {
-		if landed, err = at.LogChanges(ctx, head, run.Base); err != nil {
+		if landed, err = at.Diff().LogChanges(ctx, head, run.Base); err != nil {
 			return in
 		}
 	}
-	if in.Added, err = verify.Added(ctx, user, run.Base, head); err != nil {
+	if in.Added, err = changeset.Added(ctx, user, run.Base, head); err != nil {
 		return in
 	}
-	if tree, err := user.ResolveTree(ctx, run.Base); err == nil {
+	if tree, err := user.Refs().ResolveTree(ctx, run.Base); err == nil {
 		in.Landed, in.BaseTree = landed, tree
 	}
 	return in

@@ -21,7 +21,7 @@ func (r *Reader) savings(q store.Querier, id agency.RunID, lines []budget.Line) 
 	if err != nil || len(picked) == 0 {
 		return nil, err
 	}
-	kept, err := host.ReadCopy(q, id)
+	kept, err := host.ReadRunConfig(q, id)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/llm"
-	"agency/internal/session"
+	"agency/internal/session/record"
 	"agency/internal/store"
 )
 
@@ -25,7 +25,7 @@ func (r *Reader) Transcript(ctx context.Context, id agency.RunID, name agency.Se
 	out := api.TranscriptDoc{Session: s, Lines: []api.MessageLine{}}
 	var messages []llm.Message
 	err = r.read(ctx, func(q *store.Snapshot) (err error) {
-		out.System, messages, err = session.Transcript(q, s.ID)
+		out.System, messages, err = record.Transcript(q, s.ID)
 		return err
 	})
 	if err != nil {

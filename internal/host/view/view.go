@@ -24,15 +24,10 @@ type Options struct {
 	DB *store.DB
 	// Events follows the log; nil where nobody writes to it.
 	Events *event.Log
-	// Live tells whether a host holds a run now; nil: there is no host.
-	Live func(agency.RunID) bool
-	// Held is why the record does not say where a run stands; nil: it does.
-	Held func(agency.RunID) error
-	// Following gives a context for one who follows a run; its cause ends what
-	// is followed. Nil: nothing does.
-	Following func(context.Context, agency.RunID) (context.Context, context.CancelFunc)
+	// Live are the runs that a host holds now; nil: there is no host.
+	Live *host.Live
 	// Git makes the host's git, for diffs. It is made when it is needed.
-	Git func(context.Context) (*git.Host, error)
+	Git func(context.Context) (*git.Program, error)
 	// Repo is the repository as whoever looks stands in it.
 	Repo git.Location
 	// StateDir holds the runs' private git directories.
@@ -55,15 +50,7 @@ var _ api.View = (*Reader)(nil)
 func New(o Options) *Reader {
 	r := &Reader{nobody: o.Live == nil}
 	if o.Live == nil {
-		o.Live = func(agency.RunID) bool { return false }
-	}
-	if o.Held == nil {
-		o.Held = func(agency.RunID) error { return nil }
-	}
-	if o.Following == nil {
-		o.Following = func(ctx context.Context, _ agency.RunID) (context.Context, context.CancelFunc) {
-			return context.WithCancel(ctx)
-		}
+		o.Live = host.NewLive()
 	}
 	r.o = o
 	return r
@@ -110,9 +97,9 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	d := api.RunDoc{
 		ID: run.ID, Goal: run.Goal, Mode: run.Mode, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
-		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Gates: []api.GateDoc{}, Live: r.o.Live(run.ID),
+		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID),
 	}
-	if held := r.o.Held(run.ID); held != nil {
+	if held := r.o.Live.Held(run.ID); held != nil {
 		d.State, d.Reason = agency.StateInterrupted, held.Error()+"; "+agency.MendOf(held)
 	}
 	if r.nobody && (run.State == agency.StateRunning || run.State == agency.StatePlanning) {
@@ -170,7 +157,7 @@ func (r *Reader) Events(ctx context.Context, q api.EventQuery) iter.Seq2[agency.
 
 func (r *Reader) followed(ctx context.Context, after int64, f event.Filter) iter.Seq2[agency.Event, error] {
 	return func(yield func(agency.Event, error) bool) {
-		ctx, stop := r.o.Following(ctx, f.Run)
+		ctx, stop := r.o.Live.Following(ctx, f.Run)
 		defer stop()
 		for ev, err := range r.o.Events.Tail(ctx, after, f) {
 			if !yield(ev, err) {

@@ -1,7 +1,8 @@
 -- +goose Up
--- One row for each move of a ref, written before it (RELIABILITY 4).
+-- One row for each move of a ref, written before it (docs/design.md, Durability).
 CREATE TABLE land_intent (
-    step       TEXT PRIMARY KEY,
+    n          INTEGER PRIMARY KEY, -- the order in which they were written
+    step       TEXT NOT NULL UNIQUE,
     run_id     TEXT NOT NULL,
     contract   TEXT NOT NULL, -- '' for the final merge
     ref        TEXT NOT NULL,
@@ -9,6 +10,7 @@ CREATE TABLE land_intent (
     new        TEXT NOT NULL,
     checkout   TEXT NOT NULL DEFAULT '', -- JSON: the checked-out target, with what recovery needs
     done       INTEGER NOT NULL DEFAULT 0,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    interwoven TEXT NOT NULL DEFAULT '' -- JSON: how it went together with others (agency.Interwoven)
 ) STRICT;
 CREATE INDEX land_intent_run ON land_intent (run_id);

@@ -1,10 +1,26 @@
 -- +goose Up
--- A row stays when its lease is released, so that n never repeats.
-CREATE TABLE lease (
-    name    TEXT PRIMARY KEY,
-    holder  TEXT NOT NULL,    -- empty: released
+-- A name has one exclusive holder or any number of shared ones. What is held
+-- is a row; lease_last.n rises over all names, so that no token repeats.
+CREATE TABLE lease_held (
+    name    TEXT NOT NULL,
+    holder  TEXT NOT NULL,
+    shared  INTEGER NOT NULL,
+    label   TEXT NOT NULL,
+    note    TEXT NOT NULL,
+    since   INTEGER NOT NULL, -- microseconds since 1970
     epoch   INTEGER NOT NULL,
     n       INTEGER NOT NULL,
     ttl     INTEGER NOT NULL, -- nanoseconds
-    expires INTEGER NOT NULL  -- nanoseconds of the host's monotonic clock in this epoch
-) WITHOUT ROWID;
+    expires INTEGER NOT NULL, -- nanoseconds of the awake clock
+    PRIMARY KEY (name, holder)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE lease_last (n INTEGER NOT NULL) STRICT;
+INSERT INTO lease_last VALUES (0);
+
+-- One row: the awake clock stands at base plus the host's monotonic clock, and
+-- never before tick, where it was seen last. Nanoseconds.
+CREATE TABLE lease_clock (
+    base INTEGER NOT NULL,
+    tick INTEGER NOT NULL
+) STRICT;
+INSERT INTO lease_clock VALUES (0, 0);

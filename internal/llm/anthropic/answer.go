@@ -9,9 +9,9 @@ import (
 	"agency/internal/llm"
 )
 
-// event is any event of the stream, or a whole unstreamed message. The SDK's
-// own type is not used: reasoning must be kept as the provider wrote it, and
-// what a compatible server leaves out must not cost the answer.
+// event is any event of the stream, or a whole unstreamed message. Reasoning is
+// kept as the provider wrote it, and what a compatible server leaves out must
+// not cost the answer.
 type event struct {
 	Type    string          `json:"type"`
 	Index   int             `json:"index"`

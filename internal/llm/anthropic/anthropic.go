@@ -6,12 +6,10 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"agency/internal/llm"
 )
@@ -32,46 +30,35 @@ type Options struct {
 // Model is an llm.Model; it is safe for concurrent use.
 type Model struct {
 	at       llm.Endpoint
-	client   *http.Client
-	messages sdk.MessageService
+	client   *llm.Client
+	tools    llm.Memo
 	thinking int64
 }
 
-// vendorURL is where the SDK goes without a base URL.
+// vendorURL is where requests go without a base URL.
 const vendorURL = "https://api.anthropic.com/"
 
-// New makes the adapter; it does no I/O and reads no environment. The service
-// is made directly, because the SDK's NewClient looks for credentials in the
-// environment and in files.
+// New makes the adapter; it does no I/O and reads no environment.
 func New(opts Options) *Model {
 	at := llm.Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
-	base := opts.BaseURL
-	if base == "" {
-		base = vendorURL
-	}
-	m := &Model{at: at, client: llm.NewHTTPClient(at, opts.HTTP), thinking: opts.Thinking}
-	with := []option.RequestOption{
-		option.WithBaseURL(base), option.WithHTTPClient(m.client), option.WithMaxRetries(0),
-	}
+	header := http.Header{"Accept": {"application/json"}, "Anthropic-Version": {"2023-06-01"}}
 	if opts.APIKey != "" {
-		with = append(with, option.WithAPIKey(opts.APIKey))
+		header.Set("X-Api-Key", opts.APIKey)
 	}
-	if m.thinks() {
-		with = append(with, option.WithHeader("anthropic-beta", "interleaved-thinking-2025-05-14"))
+	if opts.Thinking >= minThinking {
+		header.Set("Anthropic-Beta", "interleaved-thinking-2025-05-14")
 	}
-	m.messages = sdk.NewMessageService(with...)
-	return m
+	client := &llm.Client{HTTP: llm.NewHTTPClient(at, opts.HTTP), Base: cmp.Or(opts.BaseURL, vendorURL), Header: header}
+	return &Model{at: at, client: client, thinking: opts.Thinking}
 }
 
 // Close drops idle connections; a model can be asked again afterwards.
-func (m *Model) Close() { m.client.CloseIdleConnections() }
+func (m *Model) Close() { m.client.Close() }
 
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	post := func() (*http.Response, error) {
-		var res *http.Response
-		err := m.messages.NewStreaming(ctx, m.params(req), option.WithResponseInto(&res)).Err()
-		return res, err
+		return m.client.Post(ctx, "v1/messages", func(dst []byte) []byte { return m.body(dst, req) })
 	}
 	return llm.Exchange(ctx, m.at, req, post, func(res *http.Response) llm.Reply {
 		return &answer{at: m.at, req: req, requestID: res.Header.Get("Request-Id")}

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -42,6 +41,6 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("data: {\"type\":\"content_block_delta\",\"index\":-1,\"delta\":{\"type\":\"input_json_delta\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n"))
 	f.Add([]byte("{\"error\":{\"message\":\"x\"}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		llmtest.Fuzzed(t, fresh(), data, func(req llm.Request) ([]byte, error) { return json.Marshal(New(Options{Name: "p"}).params(req)) })
+		llmtest.Fuzzed(t, fresh(), data, func(req llm.Request) ([]byte, error) { return New(Options{Name: "p"}).body(nil, req), nil })
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agency/internal/llm"
+	"agency/internal/text"
 )
 
 // chunk is a piece of a streamed answer, or a whole one.
@@ -188,7 +189,7 @@ func (a *answer) End(err error) error {
 		// What the model wrote is not given; asked again it writes another.
 		return &llm.Fault{
 			Kind: llm.BadAnswer, Provider: a.at.Provider,
-			Detail: strings.TrimSpace(a.finished + " " + llm.OneLine(a.message)),
+			Detail: strings.TrimSpace(a.finished + " " + text.OneLine(a.message, 300)),
 		}
 	}
 	return nil

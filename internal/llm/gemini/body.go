@@ -9,52 +9,35 @@ import (
 	"agency/internal/llm"
 )
 
-// body appends the request as it is sent. The conversation comes first and
-// every field has a fixed place, so that a request which appends messages
-// repeats the bytes of the earlier one up to its last message.
+// body appends the request as it is sent; the conversation comes first.
 func (m *Model) body(dst []byte, req llm.Request) []byte {
-	tools := m.tools.Encode(req.Tools, encodeTools)
-	e := encoder{provider: m.at.Provider, asked: req.Model, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req)), signs: signs(req.Model)}
-	e.raw(`{"contents":[`)
+	tools := m.tools.Encode(req.Tools, declare)
+	e := encoder{Encoder: llm.NewEncoder(dst, m.at.Provider, req, tools), signs: signs(req.Model)}
+	e.Raw(`{"contents":[`)
 	e.contents(req.Messages)
-	e.raw(`]`)
+	e.Raw(`]`)
 	if req.System != "" {
-		e.raw(`,"systemInstruction":{"parts":[{"text":`)
-		e.text(req.System)
-		e.raw(`}]}`)
+		e.Raw(`,"systemInstruction":{"parts":[{"text":`)
+		e.Text(req.System)
+		e.Raw(`}]}`)
 	}
-	if len(tools) > 0 {
-		e.raw(`,"tools":[{"functionDeclarations":`)
-		e.buf = append(e.buf, tools...)
-		e.raw(`}]`)
+	if len(req.Tools) > 0 {
+		e.Raw(`,"tools":[{"functionDeclarations":`)
+		e.Buf = append(e.Buf, tools...)
+		e.Raw(`}]`)
 	}
-	limit := req.MaxOutput
-	if limit <= 0 {
-		limit = llm.DefaultMaxOutput
-	}
-	e.raw(`,"generationConfig":{"maxOutputTokens":`)
-	e.buf = strconv.AppendInt(e.buf, limit, 10)
-	e.raw(`}}`)
-	return e.buf
+	e.Raw(`,"generationConfig":{"maxOutputTokens":`)
+	e.Buf = strconv.AppendInt(e.Buf, req.Limit(), 10)
+	e.Raw(`}}`)
+	return e.Buf
 }
 
-// encoder appends contents to one buffer.
+// encoder appends contents.
 type encoder struct {
-	provider, asked string // whose reasoning is given back
-	buf             []byte
-	signs           bool              // the model refuses a call that nobody signed
-	names           map[string]string // of the calls so far, by id
-	ids             map[string]string // the provider's own, by id
-}
-
-func (e *encoder) raw(s string)  { e.buf = append(e.buf, s...) }
-func (e *encoder) text(s string) { e.buf = llm.AppendText(e.buf, s) }
-
-// next begins an element of a list.
-func (e *encoder) next() {
-	if e.buf[len(e.buf)-1] != '[' {
-		e.buf = append(e.buf, ',')
-	}
+	llm.Encoder
+	signs bool              // the model refuses a call that nobody signed
+	names map[string]string // of the calls so far, by id
+	ids   map[string]string // the provider's own, by id
 }
 
 func (e *encoder) contents(in []llm.Message) {
@@ -81,10 +64,10 @@ func (e *encoder) user(msg llm.Message) {
 	e.list("user", func() {
 		for _, b := range msg.Blocks {
 			if t, ok := b.(llm.Text); ok && t.Text != "" {
-				e.next()
-				e.raw(`{"text":`)
-				e.text(t.Text)
-				e.raw(`}`)
+				e.Next()
+				e.Raw(`{"text":`)
+				e.Text(t.Text)
+				e.Raw(`}`)
 			}
 		}
 	})
@@ -92,39 +75,39 @@ func (e *encoder) user(msg llm.Message) {
 
 // list appends a content, or nothing where it has no part.
 func (e *encoder) list(role string, parts func()) {
-	begin := len(e.buf)
-	e.next()
-	e.raw(`{"parts":[`)
-	empty := len(e.buf)
-	if parts(); len(e.buf) == empty {
-		e.buf = e.buf[:begin]
+	begin := len(e.Buf)
+	e.Next()
+	e.Raw(`{"parts":[`)
+	empty := len(e.Buf)
+	if parts(); len(e.Buf) == empty {
+		e.Buf = e.Buf[:begin]
 		return
 	}
-	e.raw(`],"role":"` + role + `"}`)
+	e.Raw(`],"role":"` + role + `"}`)
 }
 
 func (e *encoder) result(r llm.ToolResult) {
-	e.next()
-	e.raw(`{"functionResponse":{`)
+	e.Next()
+	e.Raw(`{"functionResponse":{`)
 	e.id(r.ID)
-	e.raw(`"name":`)
-	e.buf = llm.AppendQuoted(e.buf, e.names[r.ID])
+	e.Raw(`"name":`)
+	e.Quoted(e.names[r.ID])
 	if r.IsError {
-		e.raw(`,"response":{"error":`)
+		e.Raw(`,"response":{"error":`)
 	} else {
-		e.raw(`,"response":{"output":`)
+		e.Raw(`,"response":{"output":`)
 	}
-	e.text(r.Text)
-	e.raw(`}}}`)
+	e.Text(r.Text)
+	e.Raw(`}}}`)
 }
 
 // id gives the provider the id that it gave, and none where it gave none: then
 // the order decides.
 func (e *encoder) id(canonical string) {
 	if id := e.ids[canonical]; id != "" {
-		e.raw(`"id":`)
-		e.buf = llm.AppendQuoted(e.buf, id)
-		e.raw(`,`)
+		e.Raw(`"id":`)
+		e.Quoted(id)
+		e.Raw(`,`)
 	}
 }
 
@@ -160,9 +143,9 @@ func (e *encoder) model(msg llm.Message) {
 					continue
 				}
 				held = e.loose(held, partText)
-				e.next()
-				e.raw(`{"text":`)
-				e.text(b.Text)
+				e.Next()
+				e.Raw(`{"text":`)
+				e.Text(b.Text)
 				held = e.sign(held)
 			case llm.ToolUse:
 				held = e.loose(held, partCall)
@@ -207,7 +190,7 @@ func signs(model string) bool {
 
 // thought takes a reasoning block; what it marks comes next.
 func (e *encoder) thought(held mark, r llm.Reasoning) mark {
-	if !r.By(e.provider, e.asked) {
+	if !e.Own(r) {
 		return held
 	}
 	var m mark
@@ -219,9 +202,9 @@ func (e *encoder) thought(held mark, r llm.Reasoning) mark {
 		return m
 	}
 	if m.Signature != "" {
-		e.next()
-		e.raw(`{"thought":true,"text":`)
-		e.text(r.Text)
+		e.Next()
+		e.Raw(`{"thought":true,"text":`)
+		e.Text(r.Text)
 		e.sign(m)
 	}
 	return mark{}
@@ -234,8 +217,8 @@ func (e *encoder) loose(held mark, next string) mark {
 		return held
 	}
 	if held.Signature != "" {
-		e.next()
-		e.raw(`{"text":""`)
+		e.Next()
+		e.Raw(`{"text":""`)
 		e.sign(held)
 	}
 	return mark{}
@@ -244,21 +227,21 @@ func (e *encoder) loose(held mark, next string) mark {
 // sign ends a part.
 func (e *encoder) sign(held mark) mark {
 	if held.Signature != "" {
-		e.raw(`,"thoughtSignature":`)
-		e.buf = llm.AppendQuoted(e.buf, held.Signature)
+		e.Raw(`,"thoughtSignature":`)
+		e.Quoted(held.Signature)
 	}
-	e.raw(`}`)
+	e.Raw(`}`)
 	return mark{}
 }
 
 func (e *encoder) call(u llm.ToolUse, id string) {
 	e.names[u.ID], e.ids[u.ID] = llm.WireName(u.Name), id
-	e.next()
-	e.raw(`{"functionCall":{`)
+	e.Next()
+	e.Raw(`{"functionCall":{`)
 	e.id(u.ID)
-	e.raw(`"name":`)
-	e.buf = llm.AppendQuoted(e.buf, e.names[u.ID])
-	e.raw(`,"args":`)
-	e.buf = append(e.buf, llm.WireArgs(u)...)
-	e.raw(`}`)
+	e.Raw(`"name":`)
+	e.Quoted(e.names[u.ID])
+	e.Raw(`,"args":`)
+	e.Buf = append(e.Buf, llm.WireArgs(u)...)
+	e.Raw(`}`)
 }

@@ -76,24 +76,13 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(w))
 }
 
-func encodeTools(in []llm.Tool) []byte {
-	if len(in) == 0 {
-		return nil
+func declare(t llm.Tool) any {
+	d := declaration{Name: llm.WireName(t.Name), Description: llm.Clean(t.Description)}
+	// An object without properties is refused; a tool without parameters has none.
+	if s := translate(t.Schema); s != nil && len(s.Properties) > 0 {
+		d.Parameters = s
 	}
-	var out []declaration
-	for _, t := range llm.SortedTools(in) {
-		d := declaration{Name: llm.WireName(t.Name), Description: llm.Clean(t.Description)}
-		// An object without properties is refused; a tool without parameters has none.
-		if s := translate(t.Schema); s != nil && len(s.Properties) > 0 {
-			d.Parameters = s
-		}
-		out = append(out, d)
-	}
-	raw, err := json.Marshal(out)
-	if err != nil {
-		return nil // cannot happen: strings and numbers that were decoded
-	}
-	return raw
+	return d
 }
 
 // maxDepth bounds a schema that refers to itself.

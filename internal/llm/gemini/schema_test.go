@@ -46,7 +46,7 @@ func TestSchemaRecursion(t *testing.T) {
 // An object without properties is refused by the wire: such a tool has no
 // parameters.
 func TestToolWithoutParameters(t *testing.T) {
-	got := string(encodeTools([]llm.Tool{{Name: "f", Description: "d", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}}))
+	got := string(new(llm.Memo).Encode([]llm.Tool{{Name: "f", Description: "d", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}}, declare))
 	if want := `[{"name":"f","description":"d"}]`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

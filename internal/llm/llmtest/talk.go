@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"agency/internal/llm"
+	"agency/internal/llm/failover"
 )
 
 // conversation plays a conversation with everything that must be sent back in
@@ -272,7 +273,7 @@ func (s Suite) retried(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			server := s.Serve(t, script("    fault: {kind: "+kind+", times: 2, retry_after: 7s}"))
 			var waits []time.Duration
-			m := llm.Retry(s.New(t, server.URL, llm.HTTPOptions{FirstByte: 200 * time.Millisecond}), llm.RetryOptions{
+			m := failover.Retry(s.New(t, server.URL, llm.HTTPOptions{FirstByte: 200 * time.Millisecond}), failover.RetryOptions{
 				Random: func() float64 { return 0.5 },
 				Sleep:  func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil },
 			})

@@ -13,9 +13,8 @@ import (
 	"agency/internal/llm"
 )
 
-// chunk is a piece of a streamed answer, or a whole unstreamed one. The SDK's
-// own type is not used: what compatible servers leave out or write in another
-// type must not cost the answer.
+// chunk is a piece of a streamed answer, or a whole unstreamed one. What
+// compatible servers leave out or write in another type must not cost the answer.
 type chunk struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`

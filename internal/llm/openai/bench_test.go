@@ -3,13 +3,11 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/openai/openai-go/v3/option"
-
 	"agency/internal/llm"
+	"agency/internal/llm/llmtest"
 )
 
 // longTalk is a conversation of so many turns, each with a call and 2 KiB of code.
@@ -38,17 +36,13 @@ func longTalk(turns int) llm.Request {
 // written by the adapter, and by the SDK for comparison.
 func BenchmarkRequest(b *testing.B) {
 	m := New(Options{Name: "p", APIKey: "k", BaseURL: "http://127.0.0.1:1/v1"})
-	drop := option.WithHTTPClient(&http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, r.Body.Close()
-	})})
-	asked := New(Options{Name: "p"})
-	asked.sdk.Options = append(m.sdk.Options[:len(m.sdk.Options):len(m.sdk.Options)], drop)
+	m.client.HTTP = llmtest.Capture(new(llmtest.Sent))
 	for _, turns := range []int{5, 50} {
 		req := longTalk(turns)
 		b.Run(fmt.Sprintf("turn=%d/by=sdk", turns), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := (reference{m}).send(b.Context(), req, drop); err != nil {
+				if _, err := (reference{m}).send(b.Context(), req); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -56,7 +50,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Run(fmt.Sprintf("turn=%d/by=adapter", turns), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := asked.post(b.Context(), req); err != nil {
+				if _, err := m.post(b.Context(), req); err != nil {
 					b.Fatal(err)
 				}
 			}

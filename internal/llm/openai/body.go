@@ -9,58 +9,35 @@ import (
 	"agency/internal/llm"
 )
 
-// body is the request as it is sent: byte for byte what the SDK makes of the
-// same request, but without its way through reflection, which cost more than
-// the rest of a turn together. The messages come first and every field has a
-// fixed place, so that a request which appends messages repeats the bytes of
-// the earlier one up to its last message.
-//
-// It is appended to dst.
+// body appends the request as it is sent: byte for byte what the SDK makes of
+// the same request.
 func (m *Model) body(dst []byte, req llm.Request) []byte {
-	tools := m.tools.Encode(req.Tools, encodeTools)
-	e := encoder{provider: m.at.Provider, model: req.Model, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req))}
-	e.raw(`{"messages":[`)
+	tools := m.tools.Encode(req.Tools, form)
+	e := encoder{llm.NewEncoder(dst, m.at.Provider, req, tools)}
+	e.Raw(`{"messages":[`)
 	e.messages(req)
-	e.raw(`]`)
+	e.Raw(`]`)
 	if req.Model != "" {
-		e.raw(`,"model":`)
-		e.buf = llm.AppendQuoted(e.buf, req.Model)
+		e.Raw(`,"model":`)
+		e.Quoted(req.Model)
 	}
 	if m.vendor != m.otherLimit.Load() {
-		e.raw(`,"max_completion_tokens":`)
+		e.Raw(`,"max_completion_tokens":`)
 	} else {
-		e.raw(`,"max_tokens":`)
+		e.Raw(`,"max_tokens":`)
 	}
-	limit := req.MaxOutput
-	if limit <= 0 {
-		limit = llm.DefaultMaxOutput
-	}
-	e.buf = strconv.AppendInt(e.buf, limit, 10)
+	e.Buf = strconv.AppendInt(e.Buf, req.Limit(), 10)
 	if !m.noStreamOptions.Load() {
-		e.raw(`,"stream_options":{"include_usage":true}`)
+		e.Raw(`,"stream_options":{"include_usage":true}`)
 	}
-	e.raw(`,"tools":`)
-	e.buf = append(e.buf, tools...)
-	e.raw(`,"stream":true}`)
-	return e.buf
+	e.Raw(`,"tools":`)
+	e.Buf = append(e.Buf, tools...)
+	e.Raw(`,"stream":true}`)
+	return e.Buf
 }
 
-// encoder appends messages to one buffer.
-type encoder struct {
-	provider, model string // whose reasoning is given back
-	buf             []byte
-}
-
-func (e *encoder) raw(s string) { e.buf = append(e.buf, s...) }
-
-func (e *encoder) text(s string) { e.buf = llm.AppendText(e.buf, s) }
-
-// next begins an element of a list.
-func (e *encoder) next() {
-	if e.buf[len(e.buf)-1] != '[' {
-		e.buf = append(e.buf, ',')
-	}
-}
+// encoder appends messages.
+type encoder struct{ llm.Encoder }
 
 func (e *encoder) messages(req llm.Request) {
 	if req.System != "" {
@@ -76,10 +53,10 @@ func (e *encoder) messages(req llm.Request) {
 }
 
 func (e *encoder) said(role, text string) {
-	e.next()
-	e.raw(`{"content":`)
-	e.text(text)
-	e.raw(`,"role":"` + role + `"}`)
+	e.Next()
+	e.Raw(`{"content":`)
+	e.Text(text)
+	e.Raw(`,"role":"` + role + `"}`)
 }
 
 // user splits a user message: each tool result is a message of its own here,
@@ -89,12 +66,12 @@ func (e *encoder) user(msg llm.Message) {
 	for _, b := range msg.Blocks {
 		switch b := b.(type) {
 		case llm.ToolResult:
-			e.next()
-			e.raw(`{"content":`)
-			e.text(b.Text)
-			e.raw(`,"tool_call_id":`)
-			e.buf = llm.AppendQuoted(e.buf, b.ID)
-			e.raw(`,"role":"tool"}`)
+			e.Next()
+			e.Raw(`{"content":`)
+			e.Text(b.Text)
+			e.Raw(`,"tool_call_id":`)
+			e.Quoted(b.ID)
+			e.Raw(`,"role":"tool"}`)
 		case llm.Text:
 			words = append(words, b.Text)
 		}
@@ -113,24 +90,24 @@ func (e *encoder) assistant(msg llm.Message) {
 	if text == "" && !called {
 		return
 	}
-	e.next()
-	e.raw(`{`)
+	e.Next()
+	e.Raw(`{`)
 	if text != "" {
-		e.raw(`"content":`)
-		e.text(text)
-		e.raw(`,`)
+		e.Raw(`"content":`)
+		e.Text(text)
+		e.Raw(`,`)
 	}
 	if called {
 		e.calls(msg)
 	}
-	e.raw(`"role":"assistant"`)
+	e.Raw(`"role":"assistant"`)
 	if text == "" {
-		e.raw(`,"content":null`)
+		e.Raw(`,"content":null`)
 	}
 	if called {
 		e.reasoning(msg)
 	}
-	e.raw(`}`)
+	e.Raw(`}`)
 }
 
 func isCall(b llm.Block) bool {
@@ -139,22 +116,22 @@ func isCall(b llm.Block) bool {
 }
 
 func (e *encoder) calls(msg llm.Message) {
-	e.raw(`"tool_calls":[`)
+	e.Raw(`"tool_calls":[`)
 	for _, b := range msg.Blocks {
 		c, ok := b.(llm.ToolUse)
 		if !ok {
 			continue
 		}
-		e.next()
-		e.raw(`{"id":`)
-		e.buf = llm.AppendQuoted(e.buf, c.ID)
-		e.raw(`,"function":{"arguments":`)
-		e.buf = llm.AppendQuoted(e.buf, llm.WireArgs(c))
-		e.raw(`,"name":`)
-		e.buf = llm.AppendQuoted(e.buf, llm.WireName(c.Name))
-		e.raw(`},"type":"function"}`)
+		e.Next()
+		e.Raw(`{"id":`)
+		e.Quoted(c.ID)
+		e.Raw(`,"function":{"arguments":`)
+		e.Buf = llm.AppendQuoted(e.Buf, llm.WireArgs(c))
+		e.Raw(`,"name":`)
+		e.Quoted(llm.WireName(c.Name))
+		e.Raw(`},"type":"function"}`)
 	}
-	e.raw(`],`)
+	e.Raw(`],`)
 }
 
 // reasoning gives a server its own reasoning back under the field in which it
@@ -163,7 +140,7 @@ func (e *encoder) reasoning(msg llm.Message) {
 	var values [len(reasoningFields)]json.RawMessage
 	for _, b := range msg.Blocks {
 		r, ok := b.(llm.Reasoning)
-		if !ok || !r.By(e.provider, e.model) {
+		if !ok || !e.Own(r) {
 			continue
 		}
 		var fields map[string]json.RawMessage
@@ -181,8 +158,24 @@ func (e *encoder) reasoning(msg llm.Message) {
 			continue
 		}
 		if v, err := json.Marshal(v); err == nil { // it was decoded above: no error
-			e.raw(`,"` + reasoningFields[i] + `":`)
-			e.buf = append(e.buf, v...)
+			e.Raw(`,"` + reasoningFields[i] + `":`)
+			e.Buf = append(e.Buf, v...)
 		}
 	}
+}
+
+// tool is a function tool on this wire.
+type tool struct {
+	Type     string `json:"type"`
+	Function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+}
+
+func form(t llm.Tool) any {
+	w := tool{Type: "function"}
+	w.Function.Name, w.Function.Description, w.Function.Parameters = t.Name, t.Description, t.Schema
+	return w
 }

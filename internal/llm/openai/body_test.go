@@ -4,57 +4,30 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/openai/openai-go/v3/option"
 	"pgregory.net/rapid"
 
 	"agency/internal/llm"
+	"agency/internal/llm/llmtest"
 )
 
-// sent is all of a request that reaches the transport.
-type sent struct {
-	Method, URL string
-	Header      http.Header
-	Length      int64
-	Body        string
-}
-
-// capture ends a request before the network and keeps what would be sent.
-func capture(to *sent) option.RequestOption {
-	return option.WithHTTPClient(&http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		*to = sent{r.Method, r.URL.String(), r.Header.Clone(), r.ContentLength, string(body)}
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, errors.Join(err, r.Body.Close())
-	})})
-}
-
-// transport is a function in the place of the network.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // both sends a request through the adapter and through the SDK alone.
-func both(ctx context.Context, m *Model, req llm.Request) (got, want sent, err error) {
-	res, err := reference{m}.send(ctx, req, capture(&want))
+func both(ctx context.Context, m *Model, req llm.Request) (got, want llmtest.Sent, err error) {
+	http := m.client.HTTP
+	defer func() { m.client.HTTP = http }()
+	m.client.HTTP = llmtest.Capture(&want)
+	res, err := reference{m}.send(ctx, req)
 	if err != nil {
 		return got, want, err
 	}
 	_ = res.Body.Close()
-	asked := New(Options{Name: m.at.Provider})
-	asked.sdk.Options = append(m.sdk.Options[:len(m.sdk.Options):len(m.sdk.Options)], capture(&got))
-	asked.vendor = m.vendor
-	asked.otherLimit.Store(m.otherLimit.Load())
-	asked.noStreamOptions.Store(m.noStreamOptions.Load())
-	if res, err = asked.post(ctx, req); err != nil {
+	m.client.HTTP = llmtest.Capture(&got)
+	if res, err = m.post(ctx, req); err != nil {
 		return got, want, err
 	}
 	return got, want, res.Body.Close()
@@ -70,7 +43,7 @@ func TestBodyIsTheSDKs(t *testing.T) {
 		m := rapid.SampledFrom(models).Draw(t, "model")
 		m.otherLimit.Store(rapid.Bool().Draw(t, "other limit"))
 		m.noStreamOptions.Store(rapid.Bool().Draw(t, "no stream options"))
-		req := anyRequest().Draw(t, "request")
+		req := llmtest.AnyRequest().Draw(t, "request")
 		got, want, err := both(context.Background(), m, req)
 		if err != nil {
 			t.Fatal(err)
@@ -84,6 +57,16 @@ func TestBodyIsTheSDKs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A base URL is taken as the SDK takes it.
+func TestBaseURLIsTheSDKs(t *testing.T) {
+	for _, base := range llmtest.BaseURLs() {
+		got, want, err := both(t.Context(), New(Options{Name: "p", BaseURL: base}), llm.Request{})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v, -SDK +adapter:\n%s", base, err, diff)
+		}
+	}
 }
 
 // Each kind of message once and as it stands on the wire, so that a change of
@@ -153,7 +136,7 @@ func TestBodiesAreSeparate(t *testing.T) {
 
 // FuzzQuote: a string is written as encoding/json writes it.
 func FuzzQuote(f *testing.F) {
-	for _, s := range nasty() {
+	for _, s := range llmtest.Nasty() {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -165,86 +148,6 @@ func FuzzQuote(f *testing.F) {
 		}
 		if got := string(llm.AppendQuoted(nil, s)) + "\n"; got != want.String() || string(llm.AppendQuoted(nil, []byte(s)))+"\n" != got {
 			t.Fatalf("%q: %s, not %s", s, got, want.String())
-		}
-	})
-}
-
-func nasty() []string {
-	var control []byte
-	for c := range byte(' ') {
-		control = append(control, c)
-	}
-	return []string{
-		"", " ", "plain", "<a href=\"x\">&amp;</a>", "\\ \" / '", string(control), "\x7f", "é 🙂 \uFFFD \u2027\u2028\u2029\u202a",
-		"\xff", "a\xff\xfeb", "\xe2\x80", "\xe2\x80\xa8", "\xf0\x9f\x99", "\xed\xa0\x80", "\n\n", "a\nb\tc", "null", "{}", "[DONE]",
-	}
-}
-
-func anyText() *rapid.Generator[string] {
-	bits := rapid.SliceOfN(rapid.SampledFrom(nasty()), 0, 4)
-	return rapid.OneOf(
-		rapid.SampledFrom(nasty()),
-		rapid.String(),
-		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 12), func(b []byte) string { return string(b) }),
-		rapid.Map(bits, func(s []string) string { return strings.Join(s, "") }),
-	)
-}
-
-// anyJSON is also what is none.
-func anyJSON() *rapid.Generator[json.RawMessage] {
-	field := rapid.SampledFrom([]string{"reasoning", "reasoning_content", "content", "Reasoning", "a", "<"})
-	object := rapid.Custom(func(t *rapid.T) string {
-		var b strings.Builder
-		b.WriteString(" {")
-		for i := range rapid.IntRange(0, 3).Draw(t, "fields") {
-			if i > 0 {
-				b.WriteString(" , ")
-			}
-			value := rapid.SampledFrom([]string{"null", "1e3", "[ 1, {\"<\" : \"\xff\"} ]", "\"<&\u2028\xff\\u003c\"", `""`, "true"})
-			fmt.Fprintf(&b, `"%s" : %s`, field.Draw(t, "field"), value.Draw(t, "value"))
-		}
-		return b.String() + "}\n"
-	})
-	quoted := rapid.Map(anyText(), func(s string) string { return string(llm.AppendQuoted(nil, s)) })
-	said := rapid.Map(quoted, func(s string) string { return `{"reasoning_content":` + s + `}` })
-	return rapid.Map(rapid.OneOf(object, object, said, quoted, anyText()), func(s string) json.RawMessage {
-		return json.RawMessage(s)
-	})
-}
-
-func anyBlock() *rapid.Generator[llm.Block] {
-	return rapid.Custom(func(t *rapid.T) llm.Block {
-		text := anyText()
-		switch rapid.IntRange(0, 4).Draw(t, "kind") {
-		case 0, 1:
-			return llm.Text{Text: text.Draw(t, "text")}
-		case 2:
-			return llm.ToolResult{ID: text.Draw(t, "id"), Text: text.Draw(t, "result"), IsError: rapid.Bool().Draw(t, "error")}
-		case 3:
-			return llm.Reasoning{Provider: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "provider"), Model: rapid.SampledFrom([]string{"m", "n", ""}).Draw(t, "of"), Opaque: anyJSON().Draw(t, "opaque"), Text: "t"}
-		}
-		return llm.ToolUse{ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Args: anyJSON().Draw(t, "args"), Invalid: text.Draw(t, "invalid")}
-	})
-}
-
-func anyRequest() *rapid.Generator[llm.Request] {
-	message := rapid.Custom(func(t *rapid.T) llm.Message {
-		return llm.Message{
-			Role:   rapid.SampledFrom([]llm.Role{llm.User, llm.Assistant, ""}).Draw(t, "role"),
-			Blocks: rapid.SliceOfN(anyBlock(), 0, 5).Draw(t, "blocks"),
-		}
-	})
-	tool := rapid.Custom(func(t *rapid.T) llm.Tool {
-		return llm.Tool{Name: anyText().Draw(t, "name"), Description: anyText().Draw(t, "description"), Schema: anyJSON().Draw(t, "schema")}
-	})
-	return rapid.Custom(func(t *rapid.T) llm.Request {
-		return llm.Request{
-			Model:     rapid.OneOf(rapid.SampledFrom([]string{"m", "n"}), anyText()).Draw(t, "model"),
-			System:    anyText().Draw(t, "system"),
-			Tools:     rapid.SliceOfN(tool, 0, 4).Draw(t, "tools"),
-			Messages:  rapid.SliceOfN(message, 0, 6).Draw(t, "messages"),
-			MaxOutput: rapid.OneOf(rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64}), rapid.Int64()).Draw(t, "max output"),
-			Session:   anyText().Draw(t, "session"),
 		}
 	})
 }

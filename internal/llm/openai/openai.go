@@ -7,6 +7,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -14,9 +15,6 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"agency/internal/llm"
 )
@@ -43,11 +41,10 @@ type Model struct {
 	vendor          bool // OpenAI's own server, or its twin at Azure
 }
 
-// vendorURL is where the SDK goes without a base URL.
+// vendorURL is where requests go without a base URL.
 const vendorURL = "https://api.openai.com/v1/"
 
-// New makes the adapter; it does no I/O and reads no environment. The client
-// is made directly, because the SDK's NewClient looks into the environment.
+// New makes the adapter; it does no I/O and reads no environment.
 func New(opts Options) *Model {
 	return &Model{server: connect(opts), vendor: isVendor(opts.BaseURL)}
 }
@@ -55,40 +52,20 @@ func New(opts Options) *Model {
 // server is what both of OpenAI's APIs ask.
 type server struct {
 	at     llm.Endpoint
-	client *http.Client
-	sdk    sdk.Client // with its options alone: transport, authentication, errors
-	bodies *llm.Bodies
+	client *llm.Client
 }
 
 func connect(opts Options) server {
 	at := llm.Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
-	base := opts.BaseURL
-	if base == "" {
-		base = vendorURL
-	}
-	client := llm.NewHTTPClient(at, opts.HTTP)
-	with := []option.RequestOption{
-		option.WithBaseURL(base), option.WithHTTPClient(client), option.WithMaxRetries(0),
-	}
+	header := http.Header{"Accept": {"application/json"}}
 	if opts.APIKey != "" {
-		with = append(with, option.WithAPIKey(opts.APIKey))
+		header.Set("Authorization", "Bearer "+opts.APIKey)
 	}
-	return server{at: at, client: client, sdk: sdk.Client{Options: with}, bodies: new(llm.Bodies)}
+	return server{at, &llm.Client{HTTP: llm.NewHTTPClient(at, opts.HTTP), Base: cmp.Or(opts.BaseURL, vendorURL), Header: header}}
 }
 
 // Close drops idle connections; a model can be asked again afterwards.
-func (s *server) Close() { s.client.CloseIdleConnections() }
-
-// send posts a body that is written straight into the connection.
-func (s *server) send(ctx context.Context, path string, body func(dst []byte) []byte) (*http.Response, error) {
-	var res *http.Response
-	err := s.sdk.Post(ctx, path, nil, &res, option.WithMiddleware(
-		func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-			s.bodies.Set(r, body)
-			return next(r)
-		}))
-	return res, err
-}
+func (s *server) Close() { s.client.Close() }
 
 func isVendor(base string) bool {
 	if base == "" {
@@ -111,7 +88,7 @@ func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, e
 // parameter it does not know.
 func (m *Model) post(ctx context.Context, req llm.Request) (*http.Response, error) {
 	for {
-		res, err := m.send(ctx, "chat/completions", func(dst []byte) []byte { return m.body(dst, req) })
+		res, err := m.client.Post(ctx, "chat/completions", func(dst []byte) []byte { return m.body(dst, req) })
 		if err == nil {
 			return res, nil
 		}

@@ -3,25 +3,72 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
+	"testing"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 
 	"agency/internal/llm"
+	"agency/internal/llm/llmtest"
+	"agency/internal/llm/rehearsal"
+	"agency/internal/llm/rehearsal/wire"
 )
 
 // reference sends a request as the SDK itself encodes it. What the adapter
 // writes must be the same, byte for byte.
 type reference struct{ m *Model }
 
-func (r reference) send(ctx context.Context, req llm.Request, extra ...option.RequestOption) (*http.Response, error) {
+func (r reference) send(ctx context.Context, req llm.Request) (*http.Response, error) {
 	var res *http.Response
-	chat := sdk.NewChatCompletionService(r.m.sdk.Options...)
-	err := chat.NewStreaming(ctx, r.params(req), append(extra, option.WithResponseInto(&res))...).Err()
+	service := r.service()
+	err := service.NewStreaming(ctx, r.params(req), option.WithResponseInto(&res)).Err()
 	return res, err
+}
+
+// service is made directly, because the SDK's NewClient looks into the
+// environment.
+func (r reference) service() sdk.ChatCompletionService {
+	with := []option.RequestOption{
+		option.WithBaseURL(r.m.client.Base), option.WithHTTPClient(r.m.client.HTTP), option.WithMaxRetries(0),
+	}
+	if key, ok := strings.CutPrefix(r.m.client.Header.Get("Authorization"), "Bearer "); ok {
+		with = append(with, option.WithAPIKey(key))
+	}
+	return sdk.NewChatCompletionService(with...)
+}
+
+// The SDK's client and the adapter are answered by the same server, and
+// understand the same.
+func TestSDKIsServed(t *testing.T) {
+	s, err := rehearsal.Parse("t.yaml", []byte(llmtest.StreamScript("")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := llmtest.Start(t, wire.New(rehearsal.NewPlayer(s), wire.Options{Key: "k"}), "/v1", nil)
+	m := New(Options{Name: "p", BaseURL: srv.URL, APIKey: "k"})
+	t.Cleanup(m.Close)
+	r := reference{m}
+	service := r.service()
+	stream := service.NewStreaming(t.Context(), r.params(llmtest.Ask()))
+	var all sdk.ChatCompletionAccumulator
+	for stream.Next() {
+		if !all.AddChunk(stream.Current()) {
+			t.Fatalf("a chunk that does not fit: %s", stream.Current().RawJSON())
+		}
+	}
+	if err := errors.Join(stream.Err(), stream.Close()); err != nil {
+		t.Fatal(err)
+	}
+	said := all.Choices[0].Message
+	var calls []llm.RawCall
+	for _, c := range said.ToolCalls {
+		calls = append(calls, llm.RawCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
+	}
+	llmtest.Alike(t, m, llmtest.Ask(), said.Content, calls)
 }
 
 func (r reference) params(req llm.Request) sdk.ChatCompletionNewParams {

@@ -49,7 +49,7 @@ func (m *Responses) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 // model gives no encrypted reasoning.
 func (m *Responses) post(ctx context.Context, req llm.Request) (*http.Response, error) {
 	for {
-		res, err := m.send(ctx, "responses", func(dst []byte) []byte { return m.body(dst, req) })
+		res, err := m.client.Post(ctx, "responses", func(dst []byte) []byte { return m.body(dst, req) })
 		if err == nil {
 			return res, nil
 		}

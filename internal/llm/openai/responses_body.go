@@ -2,20 +2,17 @@ package openai
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
 	"agency/internal/llm"
 )
 
-// body appends the request as it is sent. The conversation comes first and
-// every field has a fixed place, so that a request which appends messages
-// repeats the bytes of the earlier one up to its last message.
+// body appends the request as it is sent; the conversation comes first.
 func (m *Responses) body(dst []byte, req llm.Request) []byte {
-	tools := m.tools.Encode(req.Tools, encodeFunctions)
-	e := items{encoder{provider: m.at.Provider, model: req.Model, buf: slices.Grow(dst, len(tools)+llm.SizeHint(req))}}
-	e.raw(`{"input":[`)
+	tools := m.tools.Encode(req.Tools, functionForm)
+	e := items{encoder{llm.NewEncoder(dst, m.at.Provider, req, tools)}}
+	e.Raw(`{"input":[`)
 	for _, msg := range req.Messages {
 		if msg.Role == llm.Assistant {
 			e.assistant(msg)
@@ -23,28 +20,24 @@ func (m *Responses) body(dst []byte, req llm.Request) []byte {
 			e.user(msg)
 		}
 	}
-	e.raw(`]`)
+	e.Raw(`]`)
 	if req.Model != "" {
-		e.raw(`,"model":`)
-		e.buf = llm.AppendQuoted(e.buf, req.Model)
+		e.Raw(`,"model":`)
+		e.Quoted(req.Model)
 	}
 	if req.System != "" {
-		e.raw(`,"instructions":`)
-		e.text(req.System)
+		e.Raw(`,"instructions":`)
+		e.Text(req.System)
 	}
-	limit := req.MaxOutput
-	if limit <= 0 {
-		limit = llm.DefaultMaxOutput
-	}
-	e.raw(`,"max_output_tokens":`)
-	e.buf = strconv.AppendInt(e.buf, limit, 10)
+	e.Raw(`,"max_output_tokens":`)
+	e.Buf = strconv.AppendInt(e.Buf, req.Limit(), 10)
 	if !m.noEncrypted.Load() {
-		e.raw(`,"include":["reasoning.encrypted_content"]`)
+		e.Raw(`,"include":["reasoning.encrypted_content"]`)
 	}
-	e.raw(`,"parallel_tool_calls":true,"store":false,"tools":`)
-	e.buf = append(e.buf, tools...)
-	e.raw(`,"stream":true}`)
-	return e.buf
+	e.Raw(`,"parallel_tool_calls":true,"store":false,"tools":`)
+	e.Buf = append(e.Buf, tools...)
+	e.Raw(`,"stream":true}`)
+	return e.Buf
 }
 
 // items appends the items of a conversation.
@@ -56,12 +49,12 @@ func (e *items) user(msg llm.Message) {
 	for _, b := range msg.Blocks {
 		switch b := b.(type) {
 		case llm.ToolResult:
-			e.next()
-			e.raw(`{"type":"function_call_output","call_id":`)
-			e.buf = llm.AppendQuoted(e.buf, b.ID)
-			e.raw(`,"output":`)
-			e.text(b.Text)
-			e.raw(`}`)
+			e.Next()
+			e.Raw(`{"type":"function_call_output","call_id":`)
+			e.Quoted(b.ID)
+			e.Raw(`,"output":`)
+			e.Text(b.Text)
+			e.Raw(`}`)
 		case llm.Text:
 			words = append(words, b.Text)
 		}
@@ -72,10 +65,10 @@ func (e *items) user(msg llm.Message) {
 }
 
 func (e *items) said(role, kind, text string) {
-	e.next()
-	e.raw(`{"type":"message","role":"` + role + `","content":[{"type":"` + kind + `","text":`)
-	e.text(text)
-	e.raw(`}]}`)
+	e.Next()
+	e.Raw(`{"type":"message","role":"` + role + `","content":[{"type":"` + kind + `","text":`)
+	e.Text(text)
+	e.Raw(`}]}`)
 }
 
 // assistant gives an answer back. A reasoning item stands before the item that
@@ -85,7 +78,7 @@ func (e *items) assistant(msg llm.Message) {
 	for _, b := range msg.Blocks {
 		switch b := b.(type) {
 		case llm.Reasoning:
-			if b.By(e.provider, e.model) && hasContent(b.Opaque) {
+			if e.Own(b) && hasContent(b.Opaque) {
 				thought = append(thought, b.Opaque)
 			}
 		case llm.Text:
@@ -115,20 +108,20 @@ func hasContent(opaque json.RawMessage) bool {
 
 func (e *items) thoughts(all []json.RawMessage) {
 	for _, item := range all {
-		e.next()
-		e.buf = append(e.buf, item...)
+		e.Next()
+		e.Buf = append(e.Buf, item...)
 	}
 }
 
 func (e *items) call(u llm.ToolUse) {
-	e.next()
-	e.raw(`{"type":"function_call","call_id":`)
-	e.buf = llm.AppendQuoted(e.buf, u.ID)
-	e.raw(`,"name":`)
-	e.buf = llm.AppendQuoted(e.buf, llm.WireName(u.Name))
-	e.raw(`,"arguments":`)
-	e.buf = llm.AppendQuoted(e.buf, llm.WireArgs(u))
-	e.raw(`}`)
+	e.Next()
+	e.Raw(`{"type":"function_call","call_id":`)
+	e.Quoted(u.ID)
+	e.Raw(`,"name":`)
+	e.Quoted(llm.WireName(u.Name))
+	e.Raw(`,"arguments":`)
+	e.Buf = llm.AppendQuoted(e.Buf, llm.WireArgs(u))
+	e.Raw(`}`)
 }
 
 // functionTool is a tool on this wire. Not strict: the schemas have optional
@@ -141,14 +134,6 @@ type functionTool struct {
 	Strict      bool            `json:"strict"`
 }
 
-func encodeFunctions(in []llm.Tool) []byte {
-	out := make([]functionTool, 0, len(in))
-	for _, t := range llm.SortedTools(in) {
-		out = append(out, functionTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.Schema})
-	}
-	raw, err := json.Marshal(out)
-	if err != nil {
-		return []byte("[]") // cannot happen: SortedTools has made the schemas valid
-	}
-	return raw
+func functionForm(t llm.Tool) any {
+	return functionTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.Schema}
 }

@@ -81,7 +81,7 @@ func (f *facts) readUser(m llm.Message, names map[string]string) string {
 	return strings.Join(parts, "\n")
 }
 
-// readContract reads the first contract block (INTERFACES 4).
+// readContract reads the first contract block (docs/design.md, What a model is shown).
 func (f *facts) readContract(text string) bool {
 	_, rest, ok := strings.Cut(text, contractTop)
 	if !ok {
@@ -99,8 +99,11 @@ func (f *facts) readContract(text string) bool {
 		return false
 	}
 	f.contract, f.title, f.goal = c.ID, c.Title, c.Description
-	if f.goal == "" {
+	if f.goal == "" { // the contract is the goal itself
 		f.goal = c.GoalAnchor
+	}
+	if f.title == "" {
+		f.title = f.goal
 	}
 	f.attempt = max(1, c.Attempts)
 	return true

@@ -14,6 +14,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/llm"
+	"agency/internal/text"
 )
 
 // Player answers requests by a script. It is safe for concurrent use.
@@ -141,7 +142,7 @@ func (t *Take) missing(script string, f facts) {
 	last := strings.Join(strings.Fields(f.last), " ")
 	t.Text = fmt.Sprintf(
 		"The rehearsal script %q has no rule for role %q, contract %q, attempt %d, turn %d, last message %q.",
-		script, f.role, f.contract, f.attempt, f.turn, clip(last, 200),
+		script, f.role, f.contract, f.attempt, f.turn, text.Head(last, 200),
 	)
 	args := func(pairs ...string) string {
 		m := map[string]any{}
@@ -162,16 +163,6 @@ func (t *Take) missing(script string, f facts) {
 	}
 }
 
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
-}
-
 // spoil plays a fault of the answer itself.
 func (t *Take) spoil(f Fault, at facts) {
 	if len(t.Calls) == 0 {
@@ -180,7 +171,7 @@ func (t *Take) spoil(f Fault, at facts) {
 	first := &t.Calls[0]
 	switch f.Kind {
 	case FaultBadArgs:
-		first.Args = clip(first.Args, len(first.Args)/2)[:len(first.Args)/2] + `"\`
+		first.Args = strings.ToValidUTF8(first.Args[:len(first.Args)/2], "") + `"\`
 	case FaultUnknownTool:
 		first.Name = "no_such_tool"
 	case FaultWrongTypes:

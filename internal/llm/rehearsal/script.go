@@ -26,8 +26,8 @@ type Script struct {
 //go:embed default.yaml
 var defaultScript []byte
 
-// scriptLimit is the largest script, in bytes: room for whole files in args.
-const scriptLimit = 8 << 20
+// MaxScript is the largest script, in bytes: room for whole files in args.
+const MaxScript = 8 << 20
 
 // Default is the embedded script: a generalist that looks at any repository,
 // runs its tests and says honestly that it cannot do more.
@@ -39,8 +39,8 @@ func (s *Script) Name() string { return s.name }
 // Parse decodes a script strictly. Errors are of KindInvalid, name file, line
 // and column and show the line with a caret.
 func Parse(file string, data []byte) (*Script, error) {
-	if len(data) > scriptLimit {
-		return nil, agency.Errorf(agency.KindInvalid, "%s: larger than %d bytes", file, scriptLimit)
+	if len(data) > MaxScript {
+		return nil, agency.Errorf(agency.KindInvalid, "%s: larger than %d bytes", file, MaxScript)
 	}
 	s, err := parse(data)
 	if err != nil {

@@ -17,7 +17,8 @@ CREATE TABLE controls (
     run_id    TEXT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
     pause     INTEGER NOT NULL,
     cancel    INTEGER NOT NULL,
-    by_whom   TEXT NOT NULL
+    by_whom   TEXT NOT NULL,
+    hand_over INTEGER NOT NULL DEFAULT 0 -- the pause is that of a host which hands its runs over
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE contracts (
@@ -26,10 +27,14 @@ CREATE TABLE contracts (
     seq    INTEGER NOT NULL, -- order of creation in the run
     status TEXT NOT NULL,
     stage  TEXT NOT NULL,
+    completed_at INTEGER NOT NULL DEFAULT 0, -- Unix nanoseconds, UTC
     doc    TEXT NOT NULL,
     PRIMARY KEY (run_id, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX contracts_status ON contracts (run_id, status);
+-- What failed for good is looked up over all runs: similar work begins on a
+-- stronger model.
+CREATE INDEX contracts_failed ON contracts (run_id) WHERE status = 'failed';
 
 -- Steps that have advanced a contract, so that none does so twice.
 CREATE TABLE contract_steps (
@@ -51,3 +56,21 @@ CREATE TABLE gates (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX gates_run ON gates (run_id, seq);
 CREATE INDEX gates_open ON gates (run_id) WHERE verb = '';
+
+-- Reviews in the order in which they were given; step is the one that did.
+CREATE TABLE reviews (
+    run_id      TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    step        TEXT NOT NULL,
+    seq         INTEGER NOT NULL,
+    contract_id TEXT NOT NULL,
+    doc         TEXT NOT NULL, -- agency.Review
+    PRIMARY KEY (run_id, step)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reviews_run ON reviews (run_id, seq);
+
+-- What the manager says at the end of a run: agency.ManagerWords. All else of
+-- a report is measured from the other records.
+CREATE TABLE reports (
+    run_id TEXT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    words  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"agency/internal/text"
 )
 
 // A tunnel goes to the one host that was asked for, but many hosts share an
@@ -123,7 +125,7 @@ func greet(ctx context.Context, near net.Conn, said io.Reader, host string) ([]b
 	case slices.Contains(hello.Extensions, encryptedHello):
 		return nil, fmt.Errorf("%s: the name that TLS is to reach is encrypted", host)
 	case !strings.EqualFold(hello.ServerName, host):
-		return nil, fmt.Errorf("%s: TLS names the host %q", host, clipText(hello.ServerName))
+		return nil, fmt.Errorf("%s: TLS names the host %q", host, text.Head(hello.ServerName, 100))
 	}
 	return heard.bytes.Bytes(), nil
 }

@@ -1,7 +1,7 @@
 // Package proxy is the one way out of a sandbox to the hosts that the user
 // named. It is apart from package sandbox because it needs HTTP and TLS: a
 // sandbox is this program started again, and what it does not need must not
-// prepare itself there (sandbox/early_linux.go).
+// prepare itself there (package supervisor).
 package proxy
 
 import (
@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"agency/internal/text"
 )
 
 // Proxy runs on the host, takes a connection's target as a name that must be
@@ -83,10 +85,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) admit(authority string) (string, error) {
 	host, port, ok := strings.Cut(authority, ":")
 	if !ok || port != proxyPort {
-		return "", fmt.Errorf("%q: only port %s of a host by its name", clipText(authority), proxyPort)
+		return "", fmt.Errorf("%q: only port %s of a host by its name", text.Head(authority, 100), proxyPort)
 	}
 	if !slices.ContainsFunc(p.allowed, func(a string) bool { return strings.EqualFold(a, host) && plainName(host) }) {
-		return "", fmt.Errorf("%q is none of the hosts that sandbox.allow_hosts names", clipText(host))
+		return "", fmt.Errorf("%q is none of the hosts that sandbox.allow_hosts names", text.Head(host, 100))
 	}
 	return strings.ToLower(host), nil
 }
@@ -106,13 +108,6 @@ func plainName(host string) bool {
 	last := labels[len(labels)-1]
 	return len(host) <= 253 && strings.ContainsFunc(last, func(c rune) bool { return c >= 'A' }) &&
 		!strings.HasPrefix(strings.ToLower(last), "0x")
-}
-
-func clipText(s string) string {
-	if len(s) > 100 {
-		s = s[:100] + "…"
-	}
-	return s
 }
 
 // open resolves once and dials what it was told, so that a second answer of a

@@ -39,8 +39,9 @@ func (s Style) paint(code, text string) string {
 }
 
 // Clean is text that somebody else wrote, safe for a terminal: no escape
-// sequences, no control characters, no direction marks; invalid UTF-8 becomes
-// the replacement character. Tabs and line ends stay.
+// sequences, no control characters; invalid UTF-8 becomes the replacement
+// character. Marks of direction and others that nobody sees are shown as \u202e:
+// without them two names could look alike. Tabs and line ends stay.
 func Clean(s string) string {
 	if isClean(s) {
 		return s
@@ -51,6 +52,8 @@ func Clean(s string) string {
 		switch {
 		case r == 0x1b:
 			n = escapeLen(s[i:])
+		case unseen(r):
+			b.WriteString(escaped(r))
 		case unsafe(r): // left out
 		case r == utf8.RuneError && n <= 1:
 			b.WriteRune(utf8.RuneError)
@@ -84,10 +87,19 @@ func unsafe(r rune) bool {
 		return false
 	case unicode.IsControl(r):
 		return true
+	}
+	return unseen(r)
+}
+
+// unseen characters turn the direction of others around, or have no width.
+func unseen(r rune) bool {
+	switch {
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
 		return true
+	case r == 0x200b, r >= 0x2060 && r <= 0x2064, r == 0x2028, r == 0x2029, r == 0xfeff:
+		return true
 	}
-	return r == 0xfeff || (r >= 0xe0000 && r <= 0xe007f)
+	return r >= 0xe0000 && r <= 0xe007f
 }
 
 // escapeLen is the length of the escape sequence at the start of s: control

@@ -18,9 +18,9 @@ func Inspect(st Style, d api.InspectDoc) string {
 	if m := modes(d.RunDoc); m != string(d.Mode) {
 		fmt.Fprintf(&b, "  mode    %s: agency watch %s says why it moved\n", m, d.ID)
 	}
-	fmt.Fprintf(&b, "  branch  %s, from %s, for %s\n", d.Branch, short(d.Base), d.Target)
+	fmt.Fprintf(&b, "  branch  %s, from %s, for %s\n", d.Branch, d.Base.Short(), d.Target)
 	if d.Merged != "" {
-		fmt.Fprintf(&b, "  merged  %s\n", short(d.Merged))
+		fmt.Fprintf(&b, "  merged  %s\n", d.Merged.Short())
 	}
 	fmt.Fprintf(&b, "  cost    %s, %s tokens\n", Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), Count(d.Tokens))
 	for _, c := range d.Contracts {
@@ -30,8 +30,22 @@ func Inspect(st Style, d api.InspectDoc) string {
 	b.WriteString(receipts(st, d.Receipts))
 	b.WriteString(conflicts(st, d.Conflicts))
 	b.WriteString(landings(st, d.Landings))
+	b.WriteString(elsewhere(st, d.Report))
 	for _, ev := range d.Interventions {
 		fmt.Fprintf(&b, "%s  %s\n", st.paint(yellow, string(ev.Type)), Line(ev.Summary))
+	}
+	return b.String()
+}
+
+// elsewhere is what acts on others' machines of what the run brings.
+func elsewhere(st Style, r *agency.Report) string {
+	if r == nil || len(r.Acts) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n", st.paint(bold, "Acts on others' machines:"))
+	for _, a := range r.Acts {
+		fmt.Fprintf(&b, "  %s\n", st.paint(yellow, Line(a.String())))
 	}
 	return b.String()
 }
@@ -166,7 +180,7 @@ func conflicts(st Style, all []api.ConflictDoc) string {
 // shortRef is a proof as a table shows it.
 func shortRef(c api.ConflictDoc) string {
 	if c.ProofKind == "commit" {
-		return short(agency.OID(c.Proof))
+		return agency.OID(c.Proof).Short()
 	}
 	return c.Proof
 }
@@ -181,7 +195,7 @@ func receipts(st Style, rs []api.ReceiptDoc) string {
 		if r.Cause != "" {
 			exit += " " + r.Cause
 		}
-		t.add(string(r.Kind), r.Stage, exit, fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped), short(r.Tree), Line(r.Command))
+		t.add(string(r.Kind), r.Stage, exit, fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped), r.Tree.Short(), Line(r.Command))
 	}
 	return "\n" + t.render(st, "")
 }
@@ -196,7 +210,7 @@ func landings(st Style, ls []api.LandingDoc) string {
 		if name == "" {
 			name = "final merge"
 		}
-		t.add(name, short(l.Commit), l.Branch)
+		t.add(name, l.Commit.Short(), l.Branch)
 		if len(l.Structural) > 0 {
 			how += fmt.Sprintf("%s was merged structurally in %s.\n", name, Line(strings.Join(l.Structural, ", ")))
 		}
@@ -208,13 +222,6 @@ func landings(st Style, ls []api.LandingDoc) string {
 		}
 	}
 	return "\n" + t.render(st, "") + how
-}
-
-func short(id agency.OID) string {
-	if len(id) > 10 {
-		return string(id[:10])
-	}
-	return string(id)
 }
 
 func stateColor(s agency.RunState) string {

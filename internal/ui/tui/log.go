@@ -84,33 +84,33 @@ func (l *Log) Stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopped = true
-	return l.emit(l.erase())
-}
-
-// Progress is the state that the log has seen.
-func (l *Log) Progress() Progress {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.progress
+	return l.emit(l.erase(), "")
 }
 
 func (l *Log) write(text string) error {
-	s := l.erase() + text
-	return l.emit(s + l.draw())
+	gone := l.erase()
+	return l.emit(gone, text+l.draw())
 }
 
 func (l *Log) redraw() error {
 	if !l.o.Style.Live || l.stopped {
 		return nil
 	}
-	return l.emit(l.erase() + l.draw())
+	gone := l.erase()
+	return l.emit(gone, l.draw())
 }
 
-func (l *Log) emit(s string) error {
-	if s == "" {
+// emit writes what takes the progress line away, then text.
+func (l *Log) emit(gone, text string) error {
+	if gone != "" {
+		if err := cursor(l.out, gone); err != nil {
+			return err
+		}
+	}
+	if text == "" {
 		return nil
 	}
-	_, err := io.WriteString(l.out, s)
+	_, err := io.WriteString(l.out, text)
 	return err
 }
 
@@ -158,7 +158,7 @@ func (l *Log) elapsed() time.Duration {
 	return l.o.Now().Sub(l.o.Start)
 }
 
-// line is `[RUN] HH:MM:SS  TIER|ROLE  EVENT  text` (INTERFACES 6). Its columns
+// line is `[RUN] HH:MM:SS  TIER|ROLE  EVENT  text`. Its columns
 // keep their width, so that the eye can run down the last one.
 func (l *Log) line(ev agency.Event) string {
 	st, width := l.o.Style, l.width()
@@ -169,7 +169,7 @@ func (l *Log) line(ev agency.Event) string {
 		run = pad(run, l.runWidth)
 	}
 	text := Line(ev.Summary)
-	if ev.ContractID != "" && ev.ContractID != "main" {
+	if ev.ContractID != "" && ev.ContractID != agency.MainContract {
 		text = string(ev.ContractID) + ": " + text
 	}
 	head := []column{

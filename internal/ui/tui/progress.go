@@ -12,7 +12,7 @@ import (
 // comes late and reads the log from its start knows the same.
 type Progress struct {
 	Turns    int
-	Tests    string // of the last run of tests
+	Tests    string // of the last run of tests of the work, its claim or a merge
 	Cost     agency.Money
 	Tokens   int64
 	Unpriced bool
@@ -34,7 +34,8 @@ func (p *Progress) Add(ev agency.Event) {
 		p.Unpriced = p.Unpriced || d.Unpriced
 		p.Doing = ""
 	case *agency.TestsRun:
-		if ev.Severity.AtLeast(agency.SeverityInfo) { // else a trial
+		// Neither those of a trial nor of what the work began from.
+		if ev.Severity.AtLeast(agency.SeverityInfo) && d.Stage != agency.StageBase {
 			p.Tests = testsWord(*d)
 		}
 	case *agency.ToolCalled:

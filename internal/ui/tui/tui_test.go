@@ -25,7 +25,8 @@ func TestCleanTakesWhatMovesATerminal(t *testing.T) {
 		{"a\rb\bc\x07", "abc"},
 		{"x\r\ny", "x\ny"},
 		{"\u009b31mcsi", "31mcsi"}, // one character, the eight-bit form
-		{"safe\u202eevil", "safeevil"},
+		{"safe\u202eevil", `safe\u202eevil`},
+		{"a\u200bb\u2066c\U000e0041", `a\u200bb\u2066c\udb40\udc41`},
 		{"bad\xffutf", "bad\ufffdutf"},
 		{"\x1b", ""},
 		{"\x1b[", ""},
@@ -453,5 +454,27 @@ func TestMessagesOnANarrowTerminal(t *testing.T) {
 	}
 	if wide := Messages(Style{}, []api.MessageDoc{doc}, nil); !strings.Contains(wide, string(m.ID)) {
 		t.Errorf("no id in\n%s", wide)
+	}
+}
+
+// TestProgressTests shows what the work has come to: neither what it began from nor
+// trials take the place of a claim's or a merge's counts.
+func TestProgressTests(t *testing.T) {
+	var p Progress
+	for i, step := range []struct {
+		sev  agency.Severity
+		run  agency.TestsRun
+		want string
+	}{
+		{agency.SeverityWarning, agency.TestsRun{Failed: 1, Stage: "base"}, ""},
+		{agency.SeverityInfo, agency.TestsRun{Passed: 1, Stage: "work"}, "tests 1 passed"},
+		{agency.SeverityInfo, agency.TestsRun{Passed: 2, Stage: "claim"}, "tests 2 passed"},
+		{agency.SeverityWarning, agency.TestsRun{Failed: 1, Stage: "base"}, "tests 2 passed"},
+		{agency.SeverityDebug, agency.TestsRun{Failed: 1, Stage: "without"}, "tests 2 passed"},
+		{agency.SeverityWarning, agency.TestsRun{Passed: 2, Failed: 1, Stage: "target"}, "tests 2 passed, 1 failed"},
+	} {
+		if p.Add(event(int64(i+1), "generalist", step.sev, "tests", step.run)); p.Tests != step.want {
+			t.Errorf("after %+v: %q, want %q", step.run, p.Tests, step.want)
+		}
 	}
 }

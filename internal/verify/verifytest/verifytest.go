@@ -15,11 +15,13 @@ import (
 	"agency/internal/check"
 	"agency/internal/check/detect"
 	"agency/internal/code"
+	"agency/internal/ecosystem"
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/sandbox"
 	"agency/internal/store"
 	"agency/internal/store/storetest"
+	"agency/internal/verdicts"
 	"agency/internal/verify"
 	"agency/internal/workspace"
 )
@@ -54,7 +56,7 @@ func New(t *testing.T, files map[string]string) *World {
 	}
 	w.DB = storetest.Open(t, store.Options{
 		Path: filepath.Join(state, "agency.db"),
-		Sets: []store.Set{event.Migrations(), check.Migrations(), workspace.Migrations(), verify.Migrations()},
+		Sets: []store.Set{event.Migrations(), check.Migrations(), workspace.Migrations(), verdicts.Migrations()},
 	})
 	manager := w.open(t, state, runner)
 	found, err := detect.Toolchain(t.Context(), detect.Input{Repo: os.DirFS(w.Repo), Env: os.LookupEnv})
@@ -62,7 +64,10 @@ func New(t *testing.T, files map[string]string) *World {
 		t.Fatal(err)
 	}
 	checker := check.New(check.Options{
-		Runner: runner, DB: w.DB, Tools: found.Tools, Version: found.Version, LayerDir: filepath.Join(state, "cache"),
+		Runner:      runner,
+		DB:          w.DB,
+		Environment: ecosystem.Environment{Tools: found.Tools, Version: found.Version},
+		LayerDir:    filepath.Join(state, "cache"),
 	})
 	w.Commands, _ = detect.Commands(os.DirFS(w.Repo))
 	w.Options = verify.Options{
@@ -75,7 +80,7 @@ func New(t *testing.T, files map[string]string) *World {
 
 func (w *World) open(t *testing.T, state string, runner *sandbox.Runner) *workspace.Manager {
 	t.Helper()
-	host, err := git.NewHost(t.Context(), git.Options{})
+	host, err := git.NewProgram(t.Context(), git.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

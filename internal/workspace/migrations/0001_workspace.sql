@@ -5,11 +5,12 @@ CREATE TABLE workspace_run (
 ) STRICT;
 
 CREATE TABLE workspace_checkpoint (
+    n          INTEGER PRIMARY KEY, -- the order in which they were made
     run_id     TEXT NOT NULL,
     workspace  TEXT NOT NULL,
     id         TEXT NOT NULL,
     label      TEXT NOT NULL,
     tree       TEXT NOT NULL,
     created_at TEXT NOT NULL,
-    PRIMARY KEY (run_id, workspace, id)
+    UNIQUE (run_id, workspace, id)
 ) STRICT;

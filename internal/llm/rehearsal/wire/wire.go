@@ -113,13 +113,13 @@ const (
 const bodyLimit = 64 << 20
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
+	if !s.allowed(r) {
+		writeJSON(w, http.StatusUnauthorized, p.failure("authentication_error", "invalid_api_key", "invalid key"))
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {
 		writeJSON(w, http.StatusRequestEntityTooLarge, p.failure("invalid_request_error", "", "request too large"))
-		return
-	}
-	if !s.allowed(r) {
-		writeJSON(w, http.StatusUnauthorized, p.failure("authentication_error", "invalid_api_key", "invalid key"))
 		return
 	}
 	req, stream, err := p.read(body)

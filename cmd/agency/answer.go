@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/daemon"
+	"agency/internal/ui/tui"
+)
+
+func approveCommand(a *app) *cobra.Command {
+	var r api.AnswerRequest
+	cmd := &cobra.Command{
+		Use: "approve RUN", Short: "Approve the gate at which a run waits", Args: oneRun,
+		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more.",
+		Example: `  agency approve fix-parser-k3f9d2ab
+  agency approve k3f9d2ab --note "use the existing helper in internal/dur"
+  agency approve k3f9d2ab --budget 10`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("budget") && (!(r.BudgetUSD > 0) || math.IsInf(r.BudgetUSD, 1)) {
+				return usage("--budget %g: want a number of US dollars, more than 0", r.BudgetUSD)
+			}
+			return a.answer(cmd.Context(), args[0], agency.Approve, r)
+		},
+	}
+	cmd.Flags().StringVar(&r.Note, "note", "", "a `TEXT` for the agent; at a question the answer")
+	cmd.Flags().StringVar((*string)(&r.Gate), "gate", "", "which gate, where several wait: its `ID`")
+	cmd.Flags().Float64Var(&r.BudgetUSD, "budget", 0, "at a budget gate: the new limit of the run in `USD`")
+	return cmd
+}
+
+func rejectCommand(a *app) *cobra.Command {
+	var r api.AnswerRequest
+	cmd := &cobra.Command{
+		Use: "reject RUN --reason TEXT", Short: "Reject the gate at which a run waits", Args: oneRun,
+		Long:    "Rejects the gate at which a run waits. The first reject of the merge gate sends the work back with\nyour reason; a second one ends the run. The branch and the record stay.",
+		Example: `  agency reject fix-parser-k3f9d2ab --reason "durations without a unit must stay an error"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.answer(cmd.Context(), args[0], agency.Reject, r)
+		},
+	}
+	cmd.Flags().StringVar(&r.Note, "reason", "", "why: the `TEXT` that the agent is told")
+	cmd.Flags().StringVar((*string)(&r.Gate), "gate", "", "which gate, where several wait: its `ID`")
+	return cmd
+}
+
+func (a *app) answer(ctx context.Context, name string, verb agency.Verb, r api.AnswerRequest) error {
+	return a.withRun(ctx, name, daemon.Want{}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+		r.Verb, r.By = verb, who()
+		if r.Gate == "" && len(run.Gates) == 1 { // the one that waits now, not one that opens until the answer is there
+			r.Gate = run.Gates[0].ID
+		}
+		// A key that is missing here is named by the run when it needs one: a
+		// merge needs none.
+		r.Secrets, _ = a.secretsOf(ctx, h, c, run.ID)
+		got, err := c.Answer(ctx, run.ID, r)
+		if err != nil {
+			return err
+		}
+		word := map[agency.Verb]string{agency.Approve: "approved", agency.Reject: "rejected"}[verb]
+		a.printf(a.out, "%s gate of %s %s\n", got.Gate.Kind, run.ID, word)
+		if got.Note != "" {
+			a.note("%s", got.Note)
+			return exit(exitEnvironment)
+		}
+		doc, err := settled(ctx, c, got.Run)
+		if err != nil {
+			return err
+		}
+		a.printf(a.out, "%s", after(doc))
+		return cameTo(got.Gate, doc)
+	})
+}
+
+// cameTo is the exit code of an approval: a script that goes on after it must
+// not take a merge for done that was not.
+func cameTo(answered agency.Gate, doc api.RunDoc) error {
+	if answered.Decision.Verb != agency.Approve {
+		return nil
+	}
+	switch doc.State {
+	case agency.StateFailed, agency.StateCancelled:
+		return exit(exitFailed)
+	case agency.StateInterrupted:
+		return exit(exitEnvironment)
+	}
+	for _, g := range doc.Gates {
+		if answered.Kind == agency.GateMerge && g.Kind == agency.GateMerge {
+			return exit(exitWaiting)
+		}
+	}
+	return nil
+}
+
+// settleTime is how long a command waits to be able to say what an answer led
+// to: a merge takes milliseconds, an agent's work is not waited for.
+const settleTime = 5 * time.Second
+
+// settled waits a moment for a run to end, wait again or begin to work.
+func settled(ctx context.Context, c *daemon.Connected, run api.RunDoc) (api.RunDoc, error) {
+	limit, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for ev, err := range c.Events(limit, api.EventQuery{Run: run.ID, After: run.LastEvent, Follow: true}) {
+		s := tui.StateAfter(ev)
+		if err != nil || s.Final() || s == agency.StateInterrupted || s == agency.StateWaiting || ev.Type == "spawned" || ev.Type == "turn_completed" {
+			break
+		}
+	}
+	runs, err := c.Runs(ctx)
+	for _, r := range runs {
+		if r.ID == run.ID {
+			return r, err
+		}
+	}
+	return run, err
+}
+
+func after(d api.RunDoc) string {
+	switch {
+	case d.State.Final() || d.State == agency.StateInterrupted:
+		return strings.TrimPrefix(summary(d, 0, true), "\n")
+	case len(d.Gates) > 0:
+		return fmt.Sprintf("%s waits again: %s; see it with: agency inspect %s\n", d.ID, tui.Line(d.Gates[0].Summary), d.ID)
+	default:
+		return fmt.Sprintf("%s goes on; follow it with: agency watch %s\n", d.ID, d.ID)
+	}
+}

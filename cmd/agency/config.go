@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/config"
+	"agency/internal/daemon"
+)
+
+func configCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "config", Short: "Show and check the configuration", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "show", Short: "The effective configuration: each value and where it came from", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				_, l, err := a.loadHere()
+				if err != nil {
+					return err
+				}
+				_, err = a.out.Write(config.Show(l, config.ShowOptions{Origins: true}))
+				return err
+			},
+		},
+		&cobra.Command{
+			Use: "validate", Short: "Check the files; faults are shown with line, column and caret", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				_, l, err := a.loadHere()
+				if err != nil {
+					return err
+				}
+				for _, w := range l.Warnings {
+					a.note("%s: %s", w.Origin, w.Text)
+				}
+				if err := l.Supported(); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(a.out, "the configuration is valid")
+				return err
+			},
+		},
+		&cobra.Command{
+			Use: "schema", Short: "The JSON schema of agency.yaml", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				_, err := a.out.Write(append(bytes.TrimRight(config.Schema(), "\n"), '\n'))
+				return err
+			},
+		},
+	)
+	return cmd
+}
+
+// loadHere reads the configuration of the repository, or outside of one the
+// user's own.
+func (r *repository) loadHere() (daemon.Place, *config.Loaded, error) {
+	h, err := r.look()
+	if err != nil {
+		f, ferr := config.FindFolders(r.env)
+		if ferr != nil {
+			return h, nil, err
+		}
+		h = daemon.Place{Root: f.State, Config: f.ConfigFile()}
+	}
+	l, err := r.load(h)
+	return h, l, err
+}

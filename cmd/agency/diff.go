@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+	"agency/internal/ui/tui"
+)
+
+func diffCommand(a *app) *cobra.Command {
+	var asJSON, stat bool
+	cmd := &cobra.Command{
+		Use: "diff [RUN]", Short: "Show what a run would land", Args: atMostOne,
+		Long: "Shows the change of a run's branch against its base; before anything landed, the agent's files as they\nwere last tested. Local edits that the run started from (--include-dirty) stand apart, before it.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, _ bool) error {
+				d, err := v.Diff(cmd.Context(), run.ID)
+				if err != nil {
+					return err
+				}
+				return a.showAsIs(asJSON, d, func() string {
+					return diffText(a.style, d, stat)
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&stat, "stat", false, "only the summary")
+	return cmd
+}
+
+// diffText is the change, after the user's own edits where the run started from
+// some: both land, and only one of them is the run's work. A patch program passes
+// the lines between them over.
+func diffText(st tui.Style, d api.DiffDoc, stat bool) string {
+	text := func(summary, patch string) string {
+		if stat {
+			return summary
+		}
+		return tui.Diff(st, patch)
+	}
+	if d.Local == nil {
+		return text(d.Stat, d.Patch)
+	}
+	return fmt.Sprintf("# your local edits, a commit of their own (%.10s), which the run started from\n%s\n# the work of the run on top of them\n%s",
+		d.Local.Commit, text(d.Local.Stat, d.Local.Patch), text(d.Stat, d.Patch))
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/preview"
+	"agency/internal/report"
+	"agency/internal/ui/tui"
+)
+
+type inspectFlags struct {
+	tier, brief, contract, transcript, thread string
+	messages, plan, report, json              bool
+}
+
+func inspectCommand(a *app) *cobra.Command {
+	var f inspectFlags
+	cmd := &cobra.Command{
+		Use: "inspect [RUN]", Short: "Show what a run did, and how each criterion is proved", Args: atMostOne,
+		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
+		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.tier != "" {
+				return usage("--tier: not in this version")
+			}
+			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, _ bool) error {
+				return a.inspect(cmd.Context(), v, run, f, cmd.Flags().Changed("transcript"))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	cmd.Flags().StringVar(&f.transcript, "transcript", "", "the conversation of a `SESSION`")
+	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, how far each has come, dead letters and conflicts")
+	cmd.Flags().StringVar(&f.thread, "thread", "", "all that was said in the thread of the message `ID`")
+	cmd.Flags().BoolVar(&f.report, "report", false, "what the run came to, measured, in Markdown; with --json as JSON")
+	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
+	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
+	cmd.Flags().StringVar(&f.tier, "tier", "", "")
+	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take; with --json as the file that agency run takes")
+	_ = cmd.Flags().MarkHidden("tier")
+	return cmd
+}
+
+func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspectFlags, transcript bool) error {
+	switch {
+	case transcript:
+		t, err := v.Transcript(ctx, run.ID, agency.SessionID(f.transcript))
+		if err != nil {
+			return err
+		}
+		return a.showAsIs(f.json, t, func() string { return tui.Transcript(a.style, t) })
+	case f.messages:
+		ms, err := v.Messages(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		if f.json {
+			return a.printJSON(ms)
+		}
+		doc, err := v.Inspect(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		return a.show(false, ms, func() string { return tui.Messages(a.style, ms, doc.Conflicts) })
+	}
+	doc, err := v.Inspect(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	if f.thread != "" {
+		t, err := threadOf(doc, agency.MessageID(f.thread))
+		if err != nil {
+			return err
+		}
+		return a.show(f.json, t, func() string { return tui.Thread(a.style, t) })
+	}
+	if only := f.contract + f.brief; only != "" {
+		if doc.Contracts, err = one(doc, agency.ContractID(only)); err != nil {
+			return err
+		}
+	}
+	if f.report {
+		return a.printReport(doc, f.json)
+	}
+	if f.plan {
+		return a.printPlan(doc, f.json)
+	}
+	if f.brief != "" {
+		return a.printJSON(doc.Contracts[0])
+	}
+	gates, err := v.Gates(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	return a.show(f.json, doc, func() string { return tui.Inspect(a.style, doc) + a.openGates(doc.RunDoc, gates) })
+}
+
+// printReport prints what a run came to.
+func (t *terminal) printReport(doc api.InspectDoc, asJSON bool) error {
+	if doc.Report == nil {
+		return agency.Errorf(agency.KindInvalid, "run %s: its host is of an older build, which measures no report", doc.ID).WithMend("wait until the run ends, and ask again")
+	}
+	text, err := report.Markdown(*doc.Report)
+	if err != nil {
+		return err
+	}
+	return t.show(asJSON, doc.Report, func() string { return tui.Clean(text) })
+}
+
+// threadOf is the thread in which a message stands.
+func threadOf(doc api.InspectDoc, id agency.MessageID) (api.ThreadDoc, error) {
+	for _, t := range doc.Threads {
+		if slices.ContainsFunc(t.Messages, func(m api.MessageDoc) bool { return m.ID == id }) {
+			return t, nil
+		}
+	}
+	return api.ThreadDoc{}, agency.Errorf(agency.KindNotFound, "run %s has no message %q", doc.ID, id).WithMend("agency inspect %s --messages", doc.ID)
+}
+
+func one(doc api.InspectDoc, id agency.ContractID) ([]api.ContractDoc, error) {
+	for _, c := range doc.Contracts {
+		if c.ID == id {
+			return []api.ContractDoc{c}, nil
+		}
+	}
+	return nil, agency.Errorf(agency.KindNotFound, "run %s has no contract %s", doc.ID, id).WithMend("agency inspect %s", doc.ID)
+}
+
+// printPlan prints a run's plan.
+func (t *terminal) printPlan(run api.InspectDoc, asJSON bool) error {
+	plan, err := preview.PlanOf(run)
+	if err != nil {
+		return err
+	}
+	return t.show(asJSON, plan, func() string {
+		return tui.Line(run.Goal) + "\n\n" + tui.Clean(preview.PlanText(plan, preview.EstimateOf(run), 0))
+	})
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/daemon"
+	"agency/internal/preview"
+)
+
+// runFlags are those of run.
+type runFlags struct {
+	mode, target, feature, agent string
+	budget                       float64
+	parallel                     int
+	yes, noWait, detach, json    bool
+	dirty, strict, dry, noRepo   bool
+	budgeted                     bool // a budget is given, be it 0
+	untracked                    []string
+	verbose                      bool
+}
+
+func runCommand(a *app) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "run GOAL | run FILE", Short: "Start a run and follow it",
+		Long: `Starts a run on the repository of the working directory and follows it.
+
+The run starts from HEAD; uncommitted files are left out and named. Those that
+you ask for go along as a commit of their own, which the merge gate and agency
+diff show apart and which lands with the work; files that may hold a secret are
+refused. Its work lands on the branch agency/RUN/main, and in your branch only after you have
+approved the merge gate. Ctrl-C pauses the run.
+
+A FILE such as team.yaml or plan.json holds a goal, settings, and, where you do
+not want a manager to plan, contracts; agency inspect RUN --plan --json prints
+such a file. Settings of agency.yaml count more than those of the file, flags
+count most.`,
+		Example: `  agency run "Parse durations like 1h30m in config.Load; add tests"
+  agency run "Fix the flaky test in ./queue" --budget 2 --yes
+  agency run "Drop the v1 endpoints" --detach
+  agency run "Drop the v1 endpoints" --mode contract --dry-run
+  agency run --feature durations
+  agency run team.yaml
+  agency inspect k3f9d2ab --plan --json >plan.json; agency run plan.json`,
+		Args: oneGoal,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.start(cmd.Context(), strings.Join(args, ""), f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team) or full (a team with everything that is configured)")
+	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
+	fl.Float64Var(&f.budget, "budget", 0, "stop at a gate before spending more than `USD`")
+	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests, work that nothing tested or files that act on others' machines)")
+	fl.BoolVar(&f.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
+	fl.BoolVar(&f.detach, "detach", false, "print the run's id and leave")
+	fl.BoolVar(&f.dirty, "include-dirty", false, "start from HEAD with your edits of tracked files, as a commit of their own below the work")
+	fl.StringArrayVar(&f.untracked, "include-untracked", nil, "start with the untracked file or folder `PATH`, too; may be repeated")
+	fl.BoolVar(&f.strict, "strict", false, "turn all gates on")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
+	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
+	fl.StringVar(&f.feature, "feature", "", "work on the feature `ID` of features.json instead of a goal")
+	fl.StringVar(&f.agent, "agent", "", "")
+	fl.IntVar(&f.parallel, "max-parallel", 0, "most contracts of a team at work at once, `N` (default: max_parallel_agents)")
+	fl.BoolVar(&f.dry, "dry-run", false, "show plan, gates and the most that it can cost; nothing is started or spent, but a team's plan is made")
+	fl.BoolVar(&f.noRepo, "no-repo", false, "")
+	for _, later := range laterFlags {
+		_ = fl.MarkHidden(later) // it was added above
+	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		for _, later := range laterFlags {
+			if cmd.Flags().Changed(later) {
+				return usage("--%s: not in this version", later)
+			}
+		}
+		if cmd.Flags().Changed("max-parallel") && f.parallel < 1 {
+			return usage("--max-parallel %d: want 1 or more", f.parallel)
+		}
+		f.budgeted = cmd.Flags().Changed("budget")
+		return nil
+	}
+	return cmd
+}
+
+// laterFlags belong to features of later versions.
+var laterFlags = []string{"agent", "no-repo"}
+
+func oneGoal(cmd *cobra.Command, args []string) error {
+	for _, later := range laterFlags {
+		if cmd.Flags().Changed(later) {
+			return usage("--%s: not in this version", later)
+		}
+	}
+	if cmd.Flags().Changed("feature") {
+		if len(args) > 0 {
+			return agency.Errorf(agency.KindInvalid, "run: a feature is a goal already, and here is another").WithMend("agency run --feature ID")
+		}
+		return nil
+	}
+	switch {
+	case len(args) == 0:
+		return agency.Errorf(agency.KindInvalid, "run: say what should be different").WithMend(`agency run "GOAL"`)
+	case len(args) > 1:
+		return agency.Errorf(agency.KindInvalid, "run: the goal is one argument, here are %d", len(args)).WithMend(`agency run %q`, strings.Join(args, " "))
+	case strings.TrimSpace(args[0]) == "":
+		return agency.Errorf(agency.KindInvalid, "run: the goal is empty").WithMend(`agency run "GOAL"`)
+	case agency.CheckGoal(args[0]) != nil:
+		return agency.CheckGoal(args[0])
+	}
+	return nil
+}
+
+func (a *app) start(ctx context.Context, goal string, f runFlags) error {
+	if err := a.agentsRun(); err != nil {
+		return err
+	}
+	if f.dry {
+		return a.dryRun(ctx, goal, f)
+	}
+	h, err := a.claim()
+	if err != nil {
+		return err
+	}
+	req, err := a.preview(h).Request(ctx, a.wish(goal, f))
+	if err != nil {
+		return err
+	}
+	return a.begin(ctx, h, req, f)
+}
+
+// begin starts a run and follows it.
+func (a *app) begin(ctx context.Context, h daemon.Place, req api.RunRequest, f runFlags) error {
+	c, err := a.connect(ctx, h, daemon.Want{Work: true})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	a.resumeDrained(ctx, h, c)
+	if !f.detach {
+		a.catch()
+	}
+	started, err := c.Start(ctx, req)
+	if err != nil {
+		return err
+	}
+	for _, n := range started.Notes {
+		a.tell("%s", n)
+	}
+	if err := a.announce(started.Run.ID, f.json, f.detach); err != nil || f.detach {
+		return err
+	}
+	return a.follow(ctx, c, started.Run, followOptions{yes: f.yes, noWait: f.noWait, json: f.json, verbose: f.verbose, pauses: true})
+}
+
+// announce prints the first line of a run.
+func (a *app) announce(id agency.RunID, asJSON, detach bool) error {
+	switch {
+	case asJSON:
+		return a.printLine(api.StartedDoc{RunID: id})
+	case detach:
+		_, err := fmt.Fprintln(a.out, id)
+		return err
+	}
+	_, err := fmt.Fprintln(a.out, "run", id)
+	return err
+}
+
+// wish is what the flags ask for.
+func (a *app) wish(goal string, f runFlags) preview.Wish {
+	return preview.Wish{
+		Goal: goal, Feature: agency.FeatureID(f.feature), Flags: f.layer(), Target: f.target, By: who(), Yes: f.yes, Strict: f.strict,
+		IncludeDirty: f.dirty, IncludeUntracked: f.untracked, Allowed: a.walls,
+	}
+}
+
+// layer is the flags that are settings.
+func (f runFlags) layer() []config.Flag {
+	var out []config.Flag
+	if f.mode != "" {
+		out = append(out, config.Flag{Key: "mode", Value: f.mode, Name: "--mode"})
+	}
+	if f.parallel != 0 {
+		out = append(out, config.Flag{Key: "max_parallel_agents", Value: strconv.Itoa(f.parallel), Name: "--max-parallel"})
+	}
+	if f.budgeted {
+		out = append(out, config.Flag{Key: "budget.usd", Value: strconv.FormatFloat(f.budget, 'f', -1, 64), Name: "--budget"})
+	}
+	return out
+}
+
+// resumeDrained takes up the runs that an older host left.
+func (r *repository) resumeDrained(ctx context.Context, h daemon.Place, c *daemon.Connected) {
+	for _, run := range c.Drained {
+		secrets, err := r.secretsOf(ctx, h, c, run)
+		if err == nil {
+			_, err = c.Resume(ctx, run, api.ResumeRequest{Secrets: secrets, By: who()})
+		}
+		if err != nil {
+			r.note("run %s was handed over by an older host and does not go on by itself: %v; agency resume %s", run, err, run)
+			continue
+		}
+		r.note("run %s was handed over by an older host and goes on", run)
+	}
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/daemon"
+)
+
+func sayCommand(a *app) *cobra.Command {
+	var to, reply string
+	cmd := &cobra.Command{
+		Use: "say RUN TEXT", Short: "Send a message into a run", Args: exactly(2),
+		Long: "Sends a message to the agent that leads a run, or to another of its agents; it is read before the next\nturn; to one that waits for an answer it is the answer. How far it has come, and the ids of messages, are shown by:\nagency inspect RUN --messages.",
+		Example: `  agency say k3f9d2ab "the parser must also accept 1d"
+  agency say k3f9d2ab --reply-to scaffolder-parser/parser/1/3/1 "yes, hours too"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRun(cmd.Context(), args[0], daemon.Want{}, func(_ daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+				id, err := newID()
+				if err != nil {
+					return err
+				}
+				m, err := c.Say(cmd.Context(), run.ID, api.SayRequest{ID: agency.MessageID(id), To: to, InReplyTo: agency.MessageID(reply), Text: args[1], By: who()})
+				if err != nil {
+					return err
+				}
+				a.printf(a.out, "message %s to %s: %s\n", m.ID, cmp.Or(m.To, string(m.ToRole)), m.Status)
+				switch {
+				case reply != "":
+					a.printf(a.out, "it answers message %s\n", m.InReplyTo)
+				case m.InReplyTo != "":
+					a.printf(a.out, "it answers the question %s\n", m.InReplyTo)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads)")
+	cmd.Flags().StringVar(&reply, "reply-to", "", "the `ID` of the message that this one answers; it goes to its sender where --to names nobody")
+	return cmd
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/ui/tui"
+)
+
+// withView finds what was recorded and the run that is meant; it starts
+// nothing.
+func (r *repository) withView(ctx context.Context, args []string, fn func(api.View, api.RunDoc, bool) error) error {
+	h, err := r.look()
+	if err != nil {
+		return err
+	}
+	v, live, done, err := r.view(ctx, h)
+	if err != nil {
+		return err
+	}
+	defer done()
+	name := ""
+	if len(args) > 0 {
+		name = args[0]
+	}
+	run, err := pick(ctx, v, name)
+	if err != nil {
+		return err
+	}
+	return fn(v, run, live)
+}
+
+func (t *terminal) printJSON(v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = t.out.Write(append(tui.JSON(b), '\n'))
+	return err
+}
+
+// show prints a document as JSON or as text that is fitted to the terminal.
+func (t *terminal) show(asJSON bool, v any, text func() string) error {
+	return t.showAsIs(asJSON, v, func() string { return tui.Fit(t.style, text()) })
+}
+
+// showAsIs is show for a text whose lines are somebody's own: a patch, a file.
+func (t *terminal) showAsIs(asJSON bool, v any, text func() string) error {
+	if asJSON {
+		return t.printJSON(v)
+	}
+	_, err := fmt.Fprint(t.out, text())
+	return err
+}
+
+func (t *terminal) openGates(run api.RunDoc, gates []agency.Gate) string {
+	s := ""
+	for _, g := range gates {
+		if g.Open() && !run.State.Final() {
+			s += tui.Gate(t.style, g, len(run.Gates) > 1)
+		}
+	}
+	return s
+}

@@ -1,0 +1,444 @@
+package boardtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/board/boardtest"
+	"agency/internal/board/lock"
+	"agency/internal/board/state"
+	"agency/internal/store"
+)
+
+// What the parts of the board do together.
+
+const run = agency.RunID("run-1")
+
+// desk is the whole board, with the words of the tests.
+type desk struct{ *boardtest.Fixture }
+
+func newDesk(t *testing.T) desk {
+	t.Helper()
+	return desk{boardtest.NewFixture(t, state.Migrations(), lock.Migrations())}
+}
+
+// note is a message of a person to ann.
+func note(id, body string) agency.Message {
+	return agency.Message{ID: agency.MessageID(id), RunID: run, From: agency.FromHuman, To: "ann", Type: agency.MessageNote, Body: body}
+}
+
+func ann() board.Recipient {
+	return board.Recipient{Run: run, Agent: "ann", Role: "scaffolder", Session: "s1"}
+}
+
+func (d desk) send(ms ...agency.Message) {
+	d.Helper()
+	for _, m := range ms {
+		d.Do(func(tx *store.Tx) error { return board.Send(tx, m) })
+	}
+}
+
+func (d desk) want(statuses string) {
+	d.Helper()
+	var out []string
+	d.Do(func(tx *store.Tx) error {
+		ms, err := board.Messages(tx, run)
+		for _, m := range ms {
+			out = append(out, string(m.ID)+":"+string(m.Status))
+		}
+		return err
+	})
+	if got := strings.Join(out, " "); got != statuses {
+		d.Errorf("%s, want %s", got, statuses)
+	}
+}
+
+func stateKey(name string) state.Key { return state.Key{Namespace: state.OfRun, Run: run, Name: name} }
+
+func value(name, json string) state.Write {
+	return state.Write{Key: stateKey(name), Value: []byte(json), By: "ada"}
+}
+
+func (d desk) put(w state.Write) (e state.Entry) {
+	d.Helper()
+	d.Do(func(tx *store.Tx) (err error) { e, err = state.Put(tx, w); return err })
+	return e
+}
+
+func (d desk) see(k state.Key, want string) {
+	d.Helper()
+	got := "none"
+	d.Do(func(tx *store.Tx) error {
+		e, err := state.Get(tx, k)
+		if agency.KindOf(err) == agency.KindNotFound {
+			return nil
+		}
+		got = fmt.Sprintf("%d:%s", e.Version, e.Value)
+		return err
+	})
+	if got != want {
+		d.Errorf("%s is %s, want %s", k, got, want)
+	}
+}
+
+func (d desk) lock(agent agency.AgentID, path string, shared bool) (f agency.Fence) {
+	d.Helper()
+	d.Do(func(tx *store.Tx) (err error) {
+		f, err = lock.Lock(tx, lock.Request{Run: run, Agent: agent, Path: path, Shared: shared})
+		return err
+	})
+	return f
+}
+
+func (d desk) locked(agent agency.AgentID, path string, shared bool) {
+	d.Helper()
+	d.Refuse(agency.KindConflict, func(tx *store.Tx) error {
+		_, err := lock.Lock(tx, lock.Request{Run: run, Agent: agent, Path: path, Shared: shared})
+		return err
+	})
+}
+
+func (d desk) locks() string {
+	d.Helper()
+	var out []string
+	d.Do(func(tx *store.Tx) error {
+		all, err := lock.List(tx, run)
+		for _, l := range all {
+			text := string(l.Agent) + ":" + l.Path
+			if l.Shared {
+				text += " shared"
+			}
+			out = append(out, text)
+		}
+		return err
+	})
+	return strings.Join(out, ", ")
+}
+
+func review() lock.TokenKey {
+	return lock.TokenKey{Run: run, Type: lock.TokenReview, Scope: "main"}
+}
+
+func (d desk) ask(agent agency.AgentID) (t lock.Token) {
+	d.Helper()
+	d.Do(func(tx *store.Tx) (err error) {
+		t, err = lock.RequestToken(tx, lock.TokenRequest{TokenKey: review(), Agent: agent})
+		return err
+	})
+	return t
+}
+
+func (d desk) give(agent agency.AgentID, f agency.Fence) {
+	d.Helper()
+	d.Do(func(tx *store.Tx) error { return lock.ReleaseToken(tx, review(), agent, f) })
+}
+
+// token is the token as text: status, holder and who waits.
+func (d desk) token(want string) (t lock.Token) {
+	d.Helper()
+	d.Do(func(tx *store.Tx) (err error) { t, err = lock.TokenOf(tx, review()); return err })
+	got := []string{string(t.Status), string(t.Holder)}
+	for _, w := range t.Waiting {
+		got = append(got, string(w.Agent))
+	}
+	if text := strings.TrimSpace(strings.Join(got, " ")); text != want {
+		d.Errorf("the token is %q, want %q", text, want)
+	}
+	return t
+}
+
+func TestAnotherHostGoesOn(t *testing.T) {
+	d := newDesk(t)
+	d.Join("ada", "ann", "bob", "cid")
+	d.send(note("m1", "one"), note("m2", "two"))
+	d.Do(func(tx *store.Tx) error { _, _, err := board.Claim(tx, ann()); return err })
+	d.want("m1:delivered m2:pending")
+	old := d.lock("ada", "a.go", false)
+	d.lock("bob", "b.go", true)
+	d.lock("cid", "b.go", true)
+	f := d.ask("ada").Fence
+	d.ask("bob")
+	d.ask("cid")
+	d.Mono = 100 * time.Second
+	d.Do(func(tx *store.Tx) error { return board.Heartbeat(tx, run, "bob") })
+	locks := d.locks()
+	d.Restart()
+	d.Wall = d.Wall.Add(-1000 * time.Hour)
+	for range 2 { // once more is nothing
+		d.Do(func(tx *store.Tx) error { return errors.Join(board.Recover(tx, run), lock.Recover(tx, run)) })
+	}
+	d.want("m1:pending m2:pending")
+	if got := d.locks(); got != locks {
+		t.Errorf("locks %q, were %q", got, locks)
+	}
+	if tok := d.token("contested ada bob cid"); !f.Less(tok.Fence) || tok.Left != lock.TokenHold-100*time.Second {
+		t.Errorf("%+v after %v", tok, f)
+	}
+	d.Refuse(agency.KindDenied, func(tx *store.Tx) error { return lock.Check(tx, run, "a.go", old) })
+	d.Refuse(agency.KindDenied, func(tx *store.Tx) error { return lock.ReleaseToken(tx, review(), "ada", f) })
+	d.locked("bob", "a.go", true)
+	d.lock("ada", "a.go", false)
+	d.Do(func(tx *store.Tx) error {
+		late, err := board.Missed(tx, run)
+		if len(late) != 0 {
+			t.Errorf("the host was away, not %+v", late)
+		}
+		return err
+	})
+
+	// Another host finds that ada has ended meanwhile.
+	d.Do(func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE board_agent SET status = 'terminated', completed_at = 1 WHERE agent_id = 'ada'`)
+		return err
+	})
+	d.Restart()
+	d.Do(func(tx *store.Tx) error { return errors.Join(board.Recover(tx, run), lock.Recover(tx, run)) })
+	d.token("contested bob cid")
+	if got := d.locks(); got != "bob:b.go shared, cid:b.go shared" {
+		t.Error(got)
+	}
+}
+
+func TestCheckpoints(t *testing.T) {
+	d := newDesk(t)
+	d.Join("ann", "bob")
+	d.send(note("m1", "one"))
+	save := state.Write{Key: state.CheckpointKey(run, "ann"), Value: []byte(`{"step":1}`), By: "ann"}
+	d.Do(func(tx *store.Tx) error { _, err := board.ClaimAll(tx, ann(), 1); return err })
+	d.Do(func(tx *store.Tx) error { return board.MarkRead(tx, ann(), "m1") })
+	d.Do(func(tx *store.Tx) error { return board.MarkProcessed(tx, ann(), "m1") })
+	e := d.put(save)
+	d.give("ann", d.ask("ann").Fence)
+	d.give("bob", d.ask("bob").Fence)
+	read := func(agent agency.AgentID) string {
+		var out []string
+		d.Do(func(tx *store.Tx) error {
+			all, err := state.Checkpoints(tx, run, agent)
+			for _, c := range all {
+				out = append(out, fmt.Sprintf("%s %s %s %s", c.Agent, c.Type, c.Reference, c.State))
+			}
+			return err
+		})
+		return strings.Join(out, "\n")
+	}
+	mine := fmt.Sprintf("ann message_processed m1 \nann state_committed %d {\"step\":1}\nann token_released review/main {\"step\":1}", e.ID)
+	if got := read("ann"); got != mine {
+		t.Errorf("got\n%s\nwant\n%s", got, mine)
+	}
+	if got := read(""); got != mine+"\nbob token_released review/main " {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestARunEndsAndIsForgotten(t *testing.T) {
+	d := newDesk(t)
+	d.Join("ann", "bob")
+	d.send(note("m1", "one"))
+	d.Do(func(tx *store.Tx) error { _, err := board.ClaimAll(tx, ann(), 1); return err })
+	d.Do(func(tx *store.Tx) error { return board.MarkRead(tx, ann(), "m1") })
+	d.Do(func(tx *store.Tx) error { return board.MarkProcessed(tx, ann(), "m1") })
+	d.send(note("m2", "two"))
+	d.lock("ann", "a.go", false)
+	d.ask("ann")
+	d.ask("bob")
+	d.put(value("k", "1"))
+	d.put(value("k", "2"))
+	global := state.Write{Key: state.Key{Namespace: state.Global, Name: "k"}, Value: []byte("1"), By: "ada"}
+	d.put(global)
+	other := value("k", "1")
+	other.Run = "run-2"
+	d.put(other)
+	for range 2 {
+		d.Do(func(tx *store.Tx) error { return board.End(tx, run, board.AgentTerminated, "the run has ended") })
+	}
+	d.token("available")
+	if got := d.locks(); got != "" {
+		t.Error(got)
+	}
+	d.want("m1:processed m2:failed")
+	d.Do(func(tx *store.Tx) error {
+		return errors.Join(board.Retain(tx, run), state.Retain(tx, run), lock.Retain(tx, run))
+	})
+	d.want("m2:failed")
+	d.see(stateKey("k"), "2:2")
+	d.Do(func(tx *store.Tx) error {
+		past, err := state.History(tx, stateKey("k"))
+		if len(past) != 1 {
+			t.Errorf("history: %+v", past)
+		}
+		return err
+	})
+	d.Do(func(tx *store.Tx) error {
+		return errors.Join(board.Forget(tx, run), state.Forget(tx, run), lock.Forget(tx, run))
+	})
+	d.see(stateKey("k"), "none")
+	d.want("")
+	d.Do(func(tx *store.Tx) error {
+		for _, table := range []string{"board_agent", "board_state", "board_state_head", "board_token", "board_token_wait", "board_delivery", "lease_held"} {
+			var n, want int
+			if strings.HasPrefix(table, "board_state") {
+				want = 2 // the repository's and the other run's
+			}
+			if err := tx.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n); err != nil {
+				return err
+			}
+			if n != want {
+				t.Errorf("%d rows are left in %s, want %d", n, table, want)
+			}
+		}
+		return nil
+	})
+	d.see(global.Key, "1:1")
+}
+
+func TestTidy(t *testing.T) {
+	d := newDesk(t)
+	d.Join("ada", "bob")
+	d.lock("ada", "a.go", false)
+	d.ask("ada")
+	d.ask("bob")
+	w := value("k", "1")
+	w.TTL = time.Minute
+	d.put(w)
+	d.Mono = lock.TokenHold
+	for _, want := range []int{3, 0} {
+		d.Do(func(tx *store.Tx) error {
+			keys, err := state.Timed().Tidy(tx, 100)
+			turns, err2 := lock.Timed().Tidy(tx, 100)
+			if n := keys + turns; n != want {
+				t.Errorf("tidied %d, want %d", n, want)
+			}
+			return errors.Join(err, err2)
+		})
+	}
+	d.token("held bob")
+}
+
+// alarm is a clock that rings when the test says so.
+type alarm struct {
+	set  chan time.Duration // what was waited for
+	ring func()             // the newest
+}
+
+func (a *alarm) after(d time.Duration, f func()) func() bool {
+	a.ring = f
+	a.set <- d
+	return func() bool { return true }
+}
+
+// What has a time is ended when it comes. While nothing has one, nothing is
+// written, and nobody looks but each cleanup.
+func TestKeepWaitsForWhatIsDue(t *testing.T) {
+	d := newDesk(t)
+	d.Join("ada", "bob")
+	a := &alarm{set: make(chan time.Duration, 16)}
+	b, err := board.Open(t.Context(), d.DB, board.Options{After: a.after, Timed: []board.Timed{state.Timed(), lock.Timed()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	kept := make(chan error, 1)
+	go func() { kept <- b.Keep(ctx) }()
+	next := func(want time.Duration) {
+		t.Helper()
+		if got := <-a.set; got != want {
+			t.Errorf("waits for %s, want %s", got, want)
+		}
+	}
+	tick := func() (at int64) {
+		t.Helper()
+		d.Do(func(tx *store.Tx) error { return tx.QueryRow(`SELECT tick FROM lease_clock`).Scan(&at) })
+		return at
+	}
+	next(time.Hour)
+	b.Limit(run, board.Limits{Cleanup: time.Minute})
+	next(time.Minute)
+	before := tick()
+	for range 3 {
+		d.Mono += time.Minute
+		a.ring()
+		next(time.Minute)
+	}
+	if now := tick(); now != before {
+		t.Errorf("an idle board wrote: its clock went from %d to %d", before, now)
+	}
+	b.Limit(run, board.Limits{Cleanup: 10 * time.Hour})
+	next(10 * time.Hour)
+
+	w := value("k", "1")
+	w.TTL = 50 * time.Minute
+	d.put(w)
+	next(50 * time.Minute)
+	d.ask("ada")
+	next(lock.TokenHold) // half an hour
+	d.ask("bob")
+	d.lock("ada", "a.go", false)
+	next(lock.TTL)
+	d.Mono += lock.TTL
+	a.ring()
+	next(lock.TokenHold - lock.TTL)
+	if got := d.locks(); got != "" {
+		t.Errorf("still locked: %s", got)
+	}
+	d.Mono += lock.TokenHold - lock.TTL
+	a.ring()
+	next(50*time.Minute - lock.TokenHold)
+	d.token("held bob")
+	cancel()
+	if err := <-kept; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestWorn: what need not be kept is told of each part, once.
+func TestWorn(t *testing.T) {
+	d := newDesk(t)
+	d.Join("ann", "bob")
+	worn := func(keys, tokens int) {
+		t.Helper()
+		d.Do(func(tx *store.Tx) error {
+			s, err := state.Worn(tx)
+			l, err2 := lock.Worn(tx)
+			if len(s) != keys || len(l) != tokens {
+				t.Errorf("worn %v and %v, want %d and %d", s, l, keys, tokens)
+			}
+			return errors.Join(err, err2)
+		})
+	}
+	retain := func() {
+		d.Do(func(tx *store.Tx) error { return errors.Join(state.Retain(tx, run), lock.Retain(tx, run)) })
+	}
+	d.put(value("k", "1"))
+	worn(0, 0)
+	d.put(value("k", "2"))
+	d.give("ann", d.ask("ann").Fence)
+	worn(1, 1)
+	retain()
+	worn(0, 0)
+}
+
+// TestOutputsAreShared: those that a handoff names are in the state, by the
+// commit of the message or not at all.
+func TestOutputsAreShared(t *testing.T) {
+	d := newDesk(t)
+	d.Join("ada", "bob", "tom")
+	p := agency.HandoffPackage{
+		Run: run, From: "ada", To: "tom", Contract: "c-ada", Status: agency.StatusInProgress, NextContract: "next", Outputs: []byte(`{"done":true}`),
+	}
+	key := state.OutputsKey(run, "c-ada")
+	d.Do(func(tx *store.Tx) error { return state.Own(tx, key, "bob") })
+	d.Refuse(agency.KindDenied, func(tx *store.Tx) error { return board.Handoff(tx, 1, p) })
+	d.see(key, "none")
+	d.want("")
+	d.Do(func(tx *store.Tx) error { return state.Disown(tx, key, "bob") })
+	for range 2 { // once more is nothing
+		d.Do(func(tx *store.Tx) error { return board.Handoff(tx, 1, p) })
+	}
+	d.see(key, `1:{"done":true}`)
+}

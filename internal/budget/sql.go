@@ -1,0 +1,84 @@
+package budget
+
+import "strings"
+
+// The statements of this package.
+const (
+	// insertNode adds a node, once.
+	insertNode = `INSERT INTO budget_nodes (run_id, node, parent, limit_money, limit_tokens, limit_wall)
+VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, node) DO NOTHING`
+
+	// raiseLimits sets each limit that is higher; none stays none.
+	raiseLimits = `UPDATE budget_nodes SET
+	limit_money  = CASE WHEN limit_money > 0 AND limit_money < ?1 THEN ?1 ELSE limit_money END,
+	limit_tokens = CASE WHEN limit_tokens > 0 AND limit_tokens < ?2 THEN ?2 ELSE limit_tokens END,
+	limit_wall   = CASE WHEN limit_wall > 0 AND limit_wall < ?3 THEN ?3 ELSE limit_wall END,
+	warned = 0
+WHERE run_id = ?4 AND node = ?5`
+
+	// markWarned notes that a node's warning was given.
+	markWarned = `UPDATE budget_nodes SET warned = 1 WHERE run_id = ? AND node = ?`
+
+	nodeColumns = `node, parent, limit_money, limit_tokens, limit_wall, spent_money, spent_tokens, spent_wall,
+	reserved_money, reserved_tokens, warned`
+
+	// selectNode reads one node.
+	selectNode = `SELECT ` + nodeColumns + ` FROM budget_nodes WHERE run_id = ? AND node = ?`
+
+	// selectChain reads a node and all above it, the root last.
+	selectChain = `WITH RECURSIVE chain (depth, name) AS (
+	SELECT 0, ?2
+	UNION ALL
+	SELECT depth + 1, n.parent FROM chain JOIN budget_nodes n ON n.run_id = ?1 AND n.node = chain.name WHERE n.parent <> ''
+)
+SELECT ` + nodeColumns + ` FROM chain JOIN budget_nodes ON run_id = ?1 AND node = chain.name ORDER BY depth`
+
+	// reserveChain and settleChain change all nodes of a chain; inChain follows.
+	reserveChain = `UPDATE budget_nodes SET reserved_money = reserved_money + ?, reserved_tokens = reserved_tokens + ?`
+	settleChain  = `UPDATE budget_nodes SET reserved_money = reserved_money - ?, reserved_tokens = reserved_tokens - ?,
+	spent_money = spent_money + ?, spent_tokens = spent_tokens + ?, spent_wall = spent_wall + ?`
+
+	// insertRequest adds a reservation.
+	insertRequest = `INSERT INTO budget_requests (run_id, key, node, state, epoch, money, tokens, unpriced, agent, role, tier, model, contract_id)
+VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+	// selectRequest reads how a request stands.
+	selectRequest = `SELECT node, state, money, tokens FROM budget_requests WHERE run_id = ? AND key = ?`
+
+	// selectRequestState reads whether a request is reserved, settled, released
+	// or lost.
+	selectRequestState = `SELECT state FROM budget_requests WHERE run_id = ? AND key = ?`
+
+	// rebookRequest makes a reservation that of another model.
+	rebookRequest = `UPDATE budget_requests SET money = ?, tokens = ?, unpriced = ?, model = ? WHERE run_id = ? AND key = ?`
+
+	// settleRequest books what a request cost.
+	settleRequest = `UPDATE budget_requests SET state = 'settled', money = ?, tokens = ?, tokens_in = ?, tokens_cached = ?,
+	tokens_write = ?, tokens_out = ?, unpriced = ?, estimated = ?, model = ? WHERE run_id = ? AND key = ?`
+
+	// releaseRequest books a request that never reached the provider.
+	releaseRequest = `UPDATE budget_requests SET state = 'released', money = 0, tokens = 0 WHERE run_id = ? AND key = ?`
+
+	// chargeRequest books a request whose answer was lost.
+	chargeRequest = `UPDATE budget_requests SET state = 'lost', money = ?, tokens = ? WHERE run_id = ? AND key = ?`
+
+	// selectLeftBehind reads the reservations of epochs below a bound.
+	selectLeftBehind = `SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`
+
+	// What is kept of a run.
+	deleteRequests = `DELETE FROM budget_requests WHERE run_id = ?`
+	deleteNodes    = `DELETE FROM budget_nodes WHERE run_id = ?`
+)
+
+// inChain addresses n nodes of a run in one statement.
+func inChain(n int) string {
+	return ` WHERE run_id = ? AND node IN (?` + strings.Repeat(", ?", n-1) + `)`
+}
+
+// selectLines sums what a run has spent, told apart by one more column.
+func selectLines(column string) string {
+	return `SELECT agent, role, tier, model, contract_id, ` + column + ` AS part, count(*), sum(CASE WHEN state = 'lost' THEN 1 ELSE 0 END),
+	sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced), max(estimated)
+FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
+GROUP BY agent, role, tier, model, contract_id, part ORDER BY agent, model, contract_id, part`
+}

@@ -1,0 +1,208 @@
+// Package commandfiles finds the files that decide what commands do: it follows
+// command lines through package scripts, makefiles and shell scripts. It runs nothing.
+package commandfiles
+
+import (
+	"encoding/json"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"agency/internal/check"
+	"agency/internal/ecosystem"
+)
+
+// Reader reads the files of one tree; it is made for one look.
+type Reader struct {
+	// Read gives a file; nil where there is none.
+	Read func(name string) []byte
+	// IsTest tells of tests, IsTestMatter of what belongs to tests by its path,
+	// IsSource of code.
+	IsTest, IsTestMatter, IsSource func(path string) bool
+
+	named map[string]bool
+	seen  map[string]bool
+	all   bool // every word may be a file, however deep
+}
+
+// maxDepth bounds how deep recipes that call recipes are followed.
+const maxDepth = 6
+
+// OfAll are the paths that the commands name, as they stand and below the folders
+// that the commands change to, and those that the recipes behind them name. Not all
+// of them need be there.
+func (r *Reader) OfAll(c check.Commands) map[string]bool {
+	r.named, r.seen = map[string]bool{}, map[string]bool{}
+	for _, line := range []string{c.Setup, c.Build, c.Typecheck, c.Lint, c.Test} {
+		r.line(line, []string{"."}, 0)
+	}
+	delete(r.named, ".")
+	return r.named
+}
+
+// Of are the files that are there and that a line names, sorted, be it through
+// recipes and scripts.
+func (r *Reader) Of(line string) (out []string) {
+	r.named, r.seen, r.all = map[string]bool{}, map[string]bool{}, true
+	r.line(line, []string{"."}, 0)
+	for name := range r.named {
+		if r.Read(name) != nil {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// line reads a line or script of shell that begins in one of dirs.
+func (r *Reader) line(text string, dirs []string, depth int) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil || depth > maxDepth {
+		return
+	}
+	var calls [][]string
+	syntax.Walk(file, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok {
+			return true
+		}
+		words := make([]string, len(call.Args))
+		for i, a := range call.Args {
+			words[i] = ecosystem.WordText(a)
+		}
+		calls = append(calls, words)
+		if len(words) > 1 && words[0] == "cd" {
+			dirs = append(slices.Clone(dirs), path.Join(dirs[0], words[1]))
+		}
+		return true
+	})
+	for _, words := range calls {
+		for _, d := range dirs {
+			r.call(words, d, depth)
+		}
+	}
+}
+
+// call names the words of one call that can be files, and follows it.
+func (r *Reader) call(words []string, dir string, depth int) {
+	if depth > 0 && !r.all && len(words) > 1 && loads[words[0]] && !r.toolOfTests(path.Join(dir, words[1])) {
+		return // what a script of the tests loads or looks for is what it tests
+	}
+	for i, w := range words {
+		if r.all && i > 0 && words[i-1] == "-m" { // a module of Python
+			m := path.Join(dir, strings.ReplaceAll(w, ".", "/"))
+			r.named[m+".py"], r.named[m+"/__main__.py"] = true, true
+		}
+		option := i > 0 && strings.HasPrefix(words[i-1], "-")
+		r.word(w, dir, depth, option)
+		if _, value, ok := strings.Cut(w, "="); ok {
+			r.word(value, dir, depth, true)
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	switch base := path.Base(words[0]); base {
+	case "npm", "pnpm", "yarn", "bun":
+		for _, w := range words[1:] {
+			r.script(w, dir, depth)
+		}
+	case "make", "gmake":
+		targets := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
+		r.makefile(targets, dir, depth)
+	}
+}
+
+// loads are words of a shell that run a file as a part of the script, or only
+// look whether it is there.
+var loads = map[string]bool{".": true, "source": true, "test": true, "[": true}
+
+// toolOfTests tells whether a file is called or lies like one of the tests' own.
+func (r *Reader) toolOfTests(p string) bool {
+	return r.IsTestMatter(p) || slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return toolFolders[d] })
+}
+
+// toolFolders hold what is made to run.
+var toolFolders = map[string]bool{"scripts": true, "script": true, "tools": true, "ci": true, ".ci": true, "hack": true, "build": true}
+
+// word names a file. Behind the user's own line only such that are settings or
+// programs of the tests by what they are called: not the code that is tested.
+func (r *Reader) word(w, dir string, depth int, option bool) {
+	name := path.Join(dir, w)
+	if depth == 0 || option || r.all || r.isTool(name) {
+		if depth == 0 || r.all || !r.IsTest(name) {
+			r.named[name] = true
+		}
+	}
+	switch path.Ext(name) {
+	case ".sh", ".bash", "":
+		if src := r.Read(name); len(src) > 0 && !r.seen[name] && (path.Ext(name) != "" || strings.HasPrefix(string(src), "#!")) {
+			r.seen[name] = true
+			r.named[name] = true
+			r.line(string(src), []string{dir, path.Dir(name)}, depth+1)
+		}
+	}
+}
+
+// isTool tells files that are made to run or to configure something else.
+func (r *Reader) isTool(p string) bool {
+	switch path.Ext(p) {
+	case ".sh", ".bash", ".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".mk", ".xml", ".rc":
+		return true
+	}
+	return r.IsSource(p) && slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return toolFolders[d] || d == "config" || d == "bin" })
+}
+
+// script follows a script of the package file.
+func (r *Reader) script(name, dir string, depth int) {
+	var pkg struct {
+		Scripts map[string]string `json:"scripts"`
+	}
+	file := path.Join(dir, "package.json")
+	if r.seen[file+" "+name] || json.Unmarshal(r.Read(file), &pkg) != nil {
+		return
+	}
+	r.seen[file+" "+name] = true
+	for _, s := range []string{"pre" + name, name, "post" + name} {
+		if pkg.Scripts[s] != "" {
+			r.line(pkg.Scripts[s], []string{dir}, depth+1)
+		}
+	}
+}
+
+var makeRule = regexp.MustCompile(`^([^\s:#=][^:=]*):(?:[^=]|$)`)
+
+// makefile follows the recipes of targets and of what they need; without a
+// target the first.
+func (r *Reader) makefile(targets []string, dir string, depth int) {
+	for _, base := range []string{"Makefile", "makefile", "GNUmakefile"} {
+		src := string(r.Read(path.Join(dir, base)))
+		if src == "" || depth > maxDepth {
+			continue
+		}
+		active := false
+		for line := range strings.Lines(src) {
+			line = strings.TrimRight(line, "\n")
+			if m := makeRule.FindStringSubmatch(line); m != nil {
+				names := strings.Fields(m[1])
+				first := len(targets) == 0 && !strings.HasPrefix(names[0], ".")
+				active = first || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(targets, n) })
+				if first {
+					targets = names
+				}
+				if key := path.Join(dir, base) + " " + m[1]; active && !r.seen[key] {
+					r.seen[key] = true
+					if needs := strings.Fields(line[len(m[1])+1:]); len(needs) > 0 {
+						r.makefile(needs, dir, depth+1)
+					}
+				}
+			}
+			if active && strings.HasPrefix(line, "\t") {
+				r.line(strings.TrimLeft(line, "\t@-+ "), []string{dir}, depth+1)
+			}
+		}
+	}
+}

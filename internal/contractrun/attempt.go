@@ -1,0 +1,289 @@
+package contractrun
+
+import (
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/effects"
+	"agency/internal/flow"
+	"agency/internal/land"
+	"agency/internal/session"
+	"agency/internal/text"
+)
+
+// state is what a contract was told, and what has come of it by now. All that
+// is done to the contract knows it.
+type state struct {
+	in       Facts
+	how      Work
+	Contract agency.Contract
+	Feedback session.Feedback // what the next attempt is told
+	Tree     agency.OID       // the files as the last session left them
+	Stopped  bool             // a person ended it
+
+	role         agency.RoleID // who has it
+	base         agency.OID    // what the work begins from
+	seenLandings int           // how many of the team's landings its base has
+	N            int           // the attempt, from 1
+	round        int           // of the attempt's reviews, from 1
+	hands        int           // how often it was handed over
+	granted      int           // attempts beyond the budget that a person granted
+	levelsUp     int           // levels of models above what the contract's size asks for
+	loop         reviewRounds  // of this attempt
+}
+
+// Key is the key of a step of the attempt, of its round and of who has it.
+func (a *state) Key(step string) string {
+	if a.round > 1 {
+		step = Path(fmt.Sprintf("round-%d", a.round), step)
+	}
+	if a.hands > 0 {
+		step = Path(fmt.Sprintf("hand-%d", a.hands), step)
+	}
+	return Path(a.Contract.ID, fmt.Sprintf("attempt-%d", a.N), step)
+}
+
+// nth names the round in the names of gates.
+func (a *state) nth() string {
+	if a.round > 1 {
+		return fmt.Sprintf("%d-r%d", a.N, a.round)
+	}
+	return fmt.Sprint(a.N)
+}
+
+// Next begins the next attempt, where one is left.
+func (a *state) Next() bool {
+	a.N++
+	a.round = 0
+	return a.N <= a.Contract.RetryBudget+a.granted
+}
+
+func (a *state) last() bool { return a.N == a.Contract.RetryBudget+a.granted }
+
+// Agent is who works: the one of its role, or, in a team, of its contract.
+func (a *state) Agent() agency.AgentID {
+	if !a.how.InTeam && a.how.answers == "" {
+		return agency.AgentID(a.role)
+	}
+	return agency.MemberID(a.role, a.Contract.ID)
+}
+
+// Create makes the contract known.
+func (a *state) Create(c flow.Ctx) error {
+	_, err := flow.Call(c, effects.CreateContract, Path(a.Contract.ID, "create"), a.Contract)
+	return err
+}
+
+// CreateAndFulfil takes a new contract to its landing. A failure is the reason
+// why it failed for good; the caller records it.
+func (a *Run) CreateAndFulfil(c flow.Ctx) (landed land.Landed, failure string, err error) {
+	if err := a.Create(c); err != nil {
+		return landed, "", err
+	}
+	return a.Fulfil(c)
+}
+
+// Fulfil is the same for a contract that is known.
+func (a *Run) Fulfil(c flow.Ctx) (landed land.Landed, failure string, err error) {
+	for a.Next() {
+		if err := a.conflicts.takeBase(c); err != nil {
+			return landed, "", err
+		}
+		work, err := a.attempt(c)
+		switch {
+		case err != nil:
+			return landed, "", err
+		case work.landed != nil:
+			return *work.landed, "", nil
+		case work.Final != "":
+			a.claims.unproved = false
+			return landed, work.Final, nil
+		}
+		a.Feedback = work.Feedback
+	}
+	return landed, a.UsedUp(""), nil
+}
+
+// Begun is what the next attempt is told of the agents that were started.
+func (a *state) Begun() string { return a.how.Lead.Begun() }
+
+// UsedUp is why a contract failed whose attempts, of the kind that is named, are
+// used up.
+func (a *state) UsedUp(kind string) string {
+	return fmt.Sprintf("%s; the last one: %s", agency.AllUsed(a.Contract.RetryBudget+a.granted, kind), a.Feedback.Reason)
+}
+
+// AttemptEnd is how one attempt ended: exactly one of its fields says how it ended.
+type AttemptEnd struct {
+	landed   *land.Landed
+	Final    string           // failed for good
+	Feedback session.Feedback // what the next attempt is told
+}
+
+func orEnd(end *AttemptEnd) AttemptEnd {
+	if end == nil {
+		return AttemptEnd{}
+	}
+	return *end
+}
+
+// attempt makes one attempt: a session to its claim, verification, landing.
+func (a *Run) attempt(c flow.Ctx) (AttemptEnd, error) {
+	reviewed := a.reviews.beginReviews(c)
+	if err := a.Advance(c, "start", agency.Started{Agent: a.Agent()}); err != nil {
+		return AttemptEnd{}, err
+	}
+	out, err := a.conversation.converse(c)
+	if err != nil {
+		return AttemptEnd{}, err
+	}
+	if out.Kind != session.Claimed {
+		return a.unclaimed(c, out)
+	}
+	verdict, end, err := a.claims.verifyClaim(c, *out.Claim)
+	switch {
+	case err != nil || end != nil:
+		return orEnd(end), err
+	case reviewed && verdict.Tree != verdict.Base:
+		return a.reviews.review(c, *out.Claim, verdict)
+	}
+	if err := a.Advance(c, "verified", agency.Verified{}); err != nil {
+		return AttemptEnd{}, err
+	}
+	return a.claims.land(c, *out.Claim)
+}
+
+// unclaimed ends an attempt whose session made no claim.
+func (a *state) unclaimed(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
+	switch out.Kind {
+	case session.Blocked:
+		return a.Blocked(c, out)
+	case session.Stopped:
+		a.Stopped = true
+		return AttemptEnd{Final: out.Reason}, nil
+	default:
+		return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()})
+	}
+}
+
+func (a *claims) land(c flow.Ctx, claim agency.Claim) (AttemptEnd, error) {
+	if err := a.Advance(c, "landing", agency.LandingBegun{}); err != nil {
+		return AttemptEnd{}, err
+	}
+	out, err := flow.Call(c, land.Activity, a.Key("land"), land.Spec{Run: a.in.Run, Contract: a.Contract.ID, Tree: claim.Tree, Lost: a.conflicts.lost})
+	switch {
+	case err != nil:
+		return AttemptEnd{}, err
+	case out.Landed == nil:
+		a.conflicts.outdated = true
+		a.conflicts.rememberConflict(claim, out.Conflict)
+		if err := a.conflicts.recordWriteConflict(c, out.Conflict); err != nil {
+			return AttemptEnd{}, err
+		}
+		return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Conflict: out.Conflict})
+	}
+	if err := a.conflicts.settleWriteConflicts(c, out.Landed.Commit); err != nil {
+		return AttemptEnd{}, err
+	}
+	return AttemptEnd{landed: out.Landed}, a.Advance(c, "landed", agency.HasLanded{Results: a.results(claim, *out.Landed)})
+}
+
+// results are what a landing came to; nil where it changed nothing, or was
+// recorded by a build that did not measure it.
+func (a *claims) results(claim agency.Claim, l land.Landed) *agency.Results {
+	if l.Files == nil {
+		return nil
+	}
+	r := agency.Measure(l.Commit, *l.Files, a.newlyPassing[claim.Tree])
+	return &r
+}
+
+// Blocked asks a person: an approval with a note is one more attempt.
+func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
+	d, err := Ask(c, agency.Gate{
+		ID: GateID(a.in.Run, fmt.Sprintf("escalation-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run,
+		Kind: agency.GateEscalation, ContractID: a.Contract.ID,
+		Summary: "the agent is blocked: " + text.FirstLine(out.Reason, 100),
+		Body:    "**Blocked:** " + out.Reason + "\n\n**Tried:** " + out.Attempted + "\n\nApprove with a note for one more attempt; reject to end the run.",
+	})
+	if err != nil {
+		return AttemptEnd{}, err
+	}
+	if d.Verb == agency.Reject {
+		return AttemptEnd{Final: "blocked: " + out.Reason}, nil
+	}
+	if err := a.Grant(c); err != nil {
+		return AttemptEnd{}, err
+	}
+	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: "blocked: " + out.Reason, Note: d.Note, Reviews: a.open()})
+}
+
+// Failed ends an attempt; the next one is told why.
+func (a *state) Failed(c flow.Ctx, f session.Feedback) (AttemptEnd, error) {
+	if f.Conflict == nil { // that others were faster is no matter of the model
+		a.levelsUp++
+	}
+	return AttemptEnd{Feedback: f}, a.Advance(c, "returned", agency.Returned{Reason: f.Reason})
+}
+
+// Grant allows one more attempt where none is left.
+func (a *state) Grant(c flow.Ctx) error {
+	if !a.last() {
+		return nil
+	}
+	a.granted++
+	return a.Advance(c, "grant", agency.Granted{Attempts: 1})
+}
+
+// Withdraw ends a contract that a new plan replaces.
+func (a *state) Withdraw(c flow.Ctx, reason string) error {
+	_, err := flow.Call(c, effects.Advance, Path(a.Contract.ID, "withdraw"),
+		effects.NewStep(a.in.Run, a.Contract.ID, agency.Withdrawn{Reason: reason}))
+	return err
+}
+
+// GiveUp ends a contract that failed for good.
+func (a *Run) GiveUp(c flow.Ctx, reason string) error {
+	if err := a.conflicts.settleWriteConflicts(c, ""); err != nil {
+		return err
+	}
+	_, err := flow.Call(c, effects.Advance, Path(a.Contract.ID, "give-up"),
+		effects.NewStep(a.in.Run, a.Contract.ID, agency.GaveUp{Reason: reason}))
+	return err
+}
+
+// Advance records a fact about the contract; key is that of the attempt's step.
+func (a *state) Advance(c flow.Ctx, key string, f agency.Fact) error {
+	_, err := flow.Call(c, effects.Advance, a.Key(key), effects.NewStep(a.in.Run, a.Contract.ID, f))
+	return err
+}
+
+// Told is a fact about a contract with the key of its step.
+type Told struct {
+	Key  string
+	Fact agency.Fact
+}
+
+// AdvanceAll records facts one after the other.
+func (a *state) AdvanceAll(c flow.Ctx, facts ...Told) error {
+	for _, f := range facts {
+		if err := a.Advance(c, f.Key, f.Fact); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// level is the capability level on which the next session of the attempt
+// works; empty: the role's own models. Each failure that is the work's own
+// raises it by one.
+func (a *state) level(c flow.Ctx) (agency.Level, error) {
+	if !slices.Contains(a.in.Routing.Roles, a.role) {
+		return "", nil
+	}
+	r, err := flow.Call(c, effects.RouteModel, a.Key(fmt.Sprintf("route/%d", a.levelsUp)), effects.RouteRequest{
+		Run: a.in.Run, Contract: a.Contract.ID, Attempt: a.N, Up: a.levelsUp, Agent: a.Agent(), Role: a.role, Routing: a.in.Routing,
+	})
+	return r.Level, err
+}

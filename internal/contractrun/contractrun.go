@@ -1,0 +1,158 @@
+// Package contractrun is one contract on its way: a session works on it, its
+// claim is verified and reviewed, what holds lands on the run's branch, and
+// what is missed meanwhile is waited for. It is the same in every mode; which
+// contracts there are, and who works on them, is the business of mode.
+//
+// Code here is deterministic: no clock, no goroutine, no map order. What acts
+// is a typed activity of effects, session, verify, deps or land.
+package contractrun
+
+import (
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/flow"
+	"agency/internal/schedule"
+	"agency/internal/session"
+)
+
+// Facts are what each contract of a run is told; all of it comes from the run's
+// own copy of the configuration, so that a resumed run is told the same.
+type Facts struct {
+	Run         agency.RunID
+	Goal        string
+	Feature     *agency.Feature // that the goal is; nil: it is none
+	Base        agency.OID
+	RetryBudget int
+	Commands    check.Commands
+	// DependencyGate asks a person before anything is installed, also where the
+	// configuration allows it.
+	DependencyGate bool
+	// Routing picks the models of contracts; its zero value leaves each role its
+	// own.
+	Routing agency.Routing
+	// Review are the rules of a critic, in the modes that have one.
+	Review *agency.ReviewRules
+}
+
+// Work says how a contract is pursued.
+type Work struct {
+	Base      agency.OID          // that its work begins from
+	Shared    *Shared             // with the other contracts of the run
+	InTeam    bool                // others work at the same time; it has an agent of its own
+	Slot      *schedule.Slot      // that a member of a team gives back while it waits
+	Staged    bool                // its context is staged
+	baseKnown bool                // its base is known
+	mends     []agency.ContractID // whose work it mends
+	After     agency.ContractID   // whose work, that a person rejected, it goes on with
+	Before    *Handed             // what another contract left
+	Many      bool                // a plan of many contracts
+	Report    bool                // the manager's report on it
+	answers   agency.MessageID    // the question that the manager answers
+	Lead      Lead                // answers a manager about the agents that it started
+	// Reviewed has a critic read what its claims change.
+	Reviewed bool
+}
+
+// Handed is what a run that moves up hands on: the files as they were left,
+// and why that was not enough.
+type Handed struct {
+	Tree     agency.OID
+	Feedback session.Feedback
+}
+
+// Lead answers a manager about the agents that it starts while it plans.
+type Lead interface {
+	// Leads tells whether the manager may start agents at all.
+	Leads() bool
+	// Over tells whether everything ends, why, and with which error: a manager is
+	// asked for nothing more then.
+	Over() (over bool, stop string, err error)
+	// Answer answers what a manager asks of its agents. Base is what its next part
+	// stands on, where that has changed; stop the reason why the run ends instead.
+	Answer(c flow.Ctx, out session.Outcome, key string) (answer *session.Answer, base agency.OID, stop string, err error)
+	// Begun is what the manager's next attempt is told of what was started.
+	Begun() string
+}
+
+// leadsNobody is the lead of an agent that starts none.
+type leadsNobody struct{}
+
+func (leadsNobody) Leads() bool { return false }
+
+func (leadsNobody) Over() (bool, string, error) { return false, "", nil }
+
+func (leadsNobody) Begun() string { return "" }
+
+func (leadsNobody) Answer(_ flow.Ctx, out session.Outcome, _ string) (*session.Answer, agency.OID, string, error) {
+	return nil, "", nobodyAnswers(out), nil
+}
+
+// nobodyAnswers says why a run ends: its session waits for what nobody can answer in
+// its mode.
+func nobodyAnswers(out session.Outcome) string {
+	return fmt.Sprintf("a session waits for %q, which nothing in this mode can give", out.For)
+}
+
+// Run is the way of one contract: what was told and has come of it, and those
+// who act on it.
+type Run struct {
+	*state
+	conversation *conversation
+	waiting      *waiting
+	conflicts    *conflicts
+	claims       *claims
+	reviews      *reviews
+}
+
+// New begins the way of a contract.
+func New(in Facts, contract agency.Contract, how Work) *Run {
+	if how.Lead == nil {
+		how.Lead = leadsNobody{}
+	}
+	if how.Shared == nil {
+		how.Shared = &Shared{In: in}
+	}
+	s := &state{in: in, Contract: contract, role: contract.AssignedRole, base: how.Base, how: how}
+	w := &waiting{state: s}
+	t := &conversation{state: s, waiting: w}
+	k := &conflicts{state: s}
+	v := &claims{state: s, conflicts: k}
+	return &Run{state: s, waiting: w, conversation: t, conflicts: k, claims: v, reviews: &reviews{state: s, conversation: t, claims: v}}
+}
+
+// NewStarted is New for a contract with one attempt, which has begun.
+func NewStarted(in Facts, contract agency.Contract, how Work) *Run {
+	a := New(in, contract, how)
+	a.N = 1
+	return a
+}
+
+// Converse is the session of an attempt, to its end.
+func (a *Run) Converse(c flow.Ctx) (session.Outcome, error) { return a.conversation.converse(c) }
+
+// CreateAndConverse is the one session of a new contract whose only attempt has
+// begun.
+func (a *Run) CreateAndConverse(c flow.Ctx) (session.Outcome, error) {
+	if err := a.Create(c); err != nil {
+		return session.Outcome{}, err
+	}
+	if err := a.Advance(c, "start", agency.Started{Agent: a.Agent()}); err != nil {
+		return session.Outcome{}, err
+	}
+	return a.Converse(c)
+}
+
+// GiveReview works a contract of a reviewer; a failure is why it failed for good.
+func (a *Run) GiveReview(c flow.Ctx) (failure string, err error) { return a.reviews.giveReview(c) }
+
+// Unproved tells whether its attempts were used up by claims that do not hold.
+func (a *Run) Unproved() bool { return a.claims.unproved }
+
+// Deferred are the criteria of what landed that are to be checked when all have
+// landed.
+func (a *Run) Deferred() []agency.Criterion { return a.claims.deferred }
+
+// OutOfMoney tells whether it ends for want of money, and nothing else does.
+func (a *Run) OutOfMoney() bool { return a.waiting.outOfMoney }

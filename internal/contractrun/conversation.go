@@ -1,0 +1,128 @@
+package contractrun
+
+import (
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/flow"
+	"agency/internal/session"
+)
+
+// conversation is the session that works on a contract.
+type conversation struct {
+	*state
+	waiting   *waiting
+	going     session.Spec // the conversation at work
+	claimCall string       // the tool call that made its last claim
+}
+
+// converse is the session of an attempt.
+func (a *conversation) converse(c flow.Ctx) (session.Outcome, error) {
+	spec, err := a.sessionSpec(c)
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	return a.parts(c, spec)
+}
+
+// goOn goes on with the conversation that made the last claim.
+func (a *conversation) goOn(c flow.Ctx, say *session.Answer) (session.Outcome, error) {
+	spec := a.going
+	say.ToolUse, spec.Answer = a.claimCall, say
+	return a.parts(c, spec)
+}
+
+// beginAfresh is a new conversation in the same attempt.
+func (a *conversation) beginAfresh(c flow.Ctx) (session.Outcome, error) {
+	spec, err := a.sessionSpec(c)
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	spec.Round = a.round
+	spec.Feedback = &session.Feedback{
+		Attempt: a.N, Reason: "the same issues came back: " + a.loop.History()[len(a.loop.History())-1].Line(), Reviews: a.loop.History(),
+	}
+	return a.parts(c, spec)
+}
+
+// sessionSpec is the session of an attempt before its first part.
+func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
+	level, err := a.level(c)
+	if err != nil {
+		return session.Spec{}, err
+	}
+	spec := session.Spec{
+		Run: a.in.Run, Contract: a.Contract.ID, Role: a.role, Agent: a.Agent(), Attempt: a.N, Staged: a.how.Staged, Level: level,
+	}
+	if a.role == agency.RoleProjectManager && !a.how.Many {
+		spec.MaxContracts = 1
+	}
+	spec.Report, spec.Answers, spec.Leads, spec.Hand = a.how.Report, a.how.answers, a.how.Lead.Leads(), a.hands
+	if a.how.InTeam {
+		spec.Onto = a.base
+	}
+	if before := a.how.Before; before != nil && a.N == 1 {
+		spec.From = before.Tree
+		if before.Feedback.Reason != "" {
+			spec.Feedback = &before.Feedback
+		}
+	}
+	if a.N > 1 {
+		spec.Feedback = &a.Feedback
+	}
+	return spec, nil
+}
+
+// parts carries a conversation on, part after part: whenever it parks, what it
+// waits for is met and it goes on with the answer.
+func (a *conversation) parts(c flow.Ctx, spec session.Spec) (session.Outcome, error) {
+	for {
+		spec.Part++
+		part := spec.Part
+		a.waiting.begin()
+		out, err := flow.Call(c, session.Activity, a.Key(fmt.Sprintf("session/%d", part)), spec)
+		if out.Tree != "" {
+			a.Tree = out.Tree
+		}
+		if err != nil || out.Kind != session.Parked {
+			a.going, a.claimCall = spec, out.ToolUse
+			return out, err
+		}
+		if err := a.Advance(c, fmt.Sprintf("park/%d", part), agency.Parking{For: string(out.For)}); err != nil {
+			return out, err
+		}
+		at := waitPoint{name: fmt.Sprintf("%d-%d", a.N, part), key: fmt.Sprint(part)}
+		if spec.Round > 0 {
+			at.name = fmt.Sprintf("%d-r%d-%d", a.N, spec.Round, part)
+		}
+		if spec.Hand > 0 {
+			at.name += fmt.Sprintf("-h%d", spec.Hand)
+		}
+		answer, stop, err := a.waiting.wait(c, out, at)
+		if err != nil {
+			return out, err
+		}
+		if stop != "" {
+			return session.Outcome{Kind: session.Stopped, Reason: stop}, nil
+		}
+		on := agency.Unparked{}
+		if out.Handoff != nil && answer == nil {
+			on.Agent = a.Agent()
+			spec = a.takenOver(spec, out.Tree)
+		}
+		if err := a.Advance(c, fmt.Sprintf("unpark/%d", part), on); err != nil {
+			return out, err
+		}
+		spec.Answer = answer
+		if out.For == session.ForAgents || answer != nil && answer.Moved {
+			spec.Onto = a.base
+		}
+	}
+}
+
+// takenOver is the conversation of who goes on with a contract.
+func (a *conversation) takenOver(spec session.Spec, tree agency.OID) session.Spec {
+	spec.Role, spec.Agent, spec.Hand = a.role, a.Agent(), a.hands
+	spec.Part, spec.Answer, spec.From = 0, nil, tree
+	return spec
+}

@@ -1,0 +1,224 @@
+// Package planning is how a goal comes to its contracts: a manager's attempts at
+// a plan, or the one that a person gave, up to the gate at which it is accepted.
+// What becomes of the contracts is the business of mode.
+package planning
+
+import (
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/contractrun"
+	"agency/internal/effects"
+	"agency/internal/flow"
+	"agency/internal/session"
+	"agency/internal/text"
+)
+
+// Input is what a plan is made for.
+type Input struct {
+	contractrun.Facts
+	Given *agency.Plan // by a person, in the place of a manager's plan
+	Gate  bool         // a person is asked before it is carried out
+	Dry   bool         // it is not carried out
+	// What follows is for plans of several contracts.
+	Parallel     int
+	SharedWrites []string
+}
+
+// Draft is the making of a plan: attempts that end by one.
+type Draft struct {
+	*contractrun.Run
+	in       Input
+	rejected bool // the plan gate was rejected once
+	reviewed bool // a critic reads what its contracts change
+	many     bool // of several contracts
+	raise    int  // the plan's multiplier of attempts; 0 is 1
+}
+
+// New begins a draft; reviewed tells that a critic reads what its contracts change.
+func New(in Input, how contractrun.Work, reviewed bool) *Draft {
+	return &Draft{Run: contractrun.New(in.Facts, contractrun.PlanContract(in.Facts), how), in: in, many: how.Many, reviewed: reviewed}
+}
+
+// Plan gives the contracts as they were submitted, or the reason why there are
+// none.
+func (d *Draft) Plan(c flow.Ctx) (contracts []agency.Contract, failure string, err error) {
+	if d.given() {
+		return d.adopt(c, *d.in.Given)
+	}
+	if err := d.Create(c); err != nil {
+		return nil, "", err
+	}
+	for d.Next() {
+		if err := d.Advance(c, "start", agency.Started{Agent: d.Agent()}); err != nil {
+			return nil, "", err
+		}
+		out, err := d.Converse(c)
+		if err != nil {
+			return nil, "", err
+		}
+		end, err := d.outcome(c, out)
+		if err != nil {
+			return nil, "", err
+		}
+		switch {
+		case end.accepted:
+			return append([]agency.Contract{}, out.Plan...), "", nil
+		case end.Final != "":
+			return nil, end.Final, d.Withdraw(c, end.Final)
+		}
+		d.Feedback = end.Feedback
+		d.Feedback.Reason += d.Begun()
+	}
+	failure = d.UsedUp(" at a plan")
+	return nil, failure, d.Withdraw(c, failure)
+}
+
+// planEnd is how one attempt at a plan ended.
+type planEnd struct {
+	accepted bool
+	contractrun.AttemptEnd
+}
+
+func (d *Draft) outcome(c flow.Ctx, out session.Outcome) (planEnd, error) {
+	switch {
+	case out.Kind == session.Planned && len(out.Faults) > 0:
+		return d.faulty(c, out.Faults)
+	case out.Kind == session.Planned:
+		d.raise = out.Multiplier
+		return d.gate(c, out.Plan)
+	case out.Kind == session.Blocked:
+		end, err := d.Blocked(c, out)
+		d.Stopped = end.Final != ""
+		return planEnd{AttemptEnd: end}, err
+	case out.Kind == session.Stopped:
+		d.Stopped = true
+		return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: out.Reason}}, nil
+	default:
+		end, err := d.Failed(c, session.Feedback{Attempt: d.N, Reason: out.Reason})
+		return planEnd{AttemptEnd: end}, err
+	}
+}
+
+// faulty asks a person what becomes of a plan that came back faulty to the
+// end: an approval is one more attempt.
+func (d *Draft) faulty(c flow.Ctx, faults []agency.PlanFault) (planEnd, error) {
+	lines := make([]string, len(faults))
+	for i, f := range faults {
+		lines[i] = "- " + f.String()
+	}
+	reason := "the plan is faulty: " + faults[0].String()
+	answer, err := contractrun.Ask(c, agency.Gate{
+		ID: contractrun.GateID(d.in.Run, fmt.Sprintf("plan-faults-%d", d.N)), RunID: d.in.Run, Kind: agency.GateEscalation, ContractID: d.Contract.ID,
+		Summary: text.FirstLine(fmt.Sprintf("the plan came back twice and still has %s: %s", agency.Things(len(faults), "fault", "faults"), faults[0]), 100),
+		Body:    "The faults:\n\n" + strings.Join(lines, "\n") + "\n\nApprove, with a note where you have one, for one more attempt; reject to give the plan up.",
+	})
+	if err != nil {
+		return planEnd{}, err
+	}
+	if answer.Verb == agency.Reject {
+		return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: reason}}, nil
+	}
+	if err := d.Grant(c); err != nil {
+		return planEnd{}, err
+	}
+	end, err := d.Failed(c, session.Feedback{Attempt: d.N, Reason: reason + "\n" + strings.Join(lines, "\n"), Note: answer.Note})
+	return planEnd{AttemptEnd: end}, err
+}
+
+// gate accepts a plan, by a person where the run is so configured. A first
+// reject has it written again, a second one ends the run.
+func (d *Draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
+	if err := d.Advance(c, "claim", agency.ClaimMade{}); err != nil {
+		return planEnd{}, err
+	}
+	will := d.Contracts(plan)
+	var cost *effects.Forecast
+	if len(will) > 0 { // else all was started before
+		var err error
+		if cost, err = d.forecast(c, will); err != nil {
+			return planEnd{}, err
+		}
+	}
+	if d.in.Gate && !d.in.Dry {
+		answer, err := contractrun.Ask(c, agency.Gate{
+			ID: contractrun.GateID(d.in.Run, fmt.Sprintf("plan-%d", d.N)), RunID: d.in.Run, Kind: agency.GatePlan, ContractID: d.Contract.ID,
+			Summary: d.summary(plan), Body: d.body(will, cost), Writes: Writes(will[:min(len(will), effects.MaxListed)]),
+		})
+		switch {
+		case err != nil:
+			return planEnd{}, err
+		case answer.Verb == agency.Reject && d.given():
+			d.Stopped = true
+			return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: "the plan was rejected: " + answer.Note}}, nil
+		case answer.Verb == agency.Reject && d.rejected:
+			d.Stopped = true
+			return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: "the plan was rejected again: " + answer.Note}}, nil
+		case answer.Verb == agency.Reject:
+			d.rejected = true
+			if err := d.Grant(c); err != nil {
+				return planEnd{}, err
+			}
+			end, err := d.Failed(c, session.Feedback{Attempt: d.N, Reason: "a person rejected the plan", Note: answer.Note})
+			return planEnd{AttemptEnd: end}, err
+		}
+	}
+	if err := d.Complete(c); err != nil {
+		return planEnd{}, err
+	}
+	return planEnd{accepted: true}, nil
+}
+
+// forecast asks for the estimate of a plan.
+func (d *Draft) forecast(c flow.Ctx, plan []agency.Contract) (*effects.Forecast, error) {
+	p := effects.PlanProposal{Run: d.in.Run, By: d.Contract.ID, Attempt: d.N, Plan: plan, Routing: d.in.Routing, Shared: d.in.SharedWrites}
+	if d.reviewed && d.in.Review != nil {
+		p.Rounds = d.in.Review.MaxIterations
+	}
+	f, err := flow.Call(c, effects.EstimatePlan, d.Key("estimate"), p)
+	return &f, err
+}
+
+// Contracts are what a plan is carried out as.
+func (d *Draft) Contracts(plan []agency.Contract) []agency.Contract {
+	in := d.in.Facts
+	in.RetryBudget = agency.Plan{RetryBudgetMultiplier: d.raise}.Attempts(in.RetryBudget)
+	out := contractrun.Submitted(in, plan)
+	if !d.many {
+		out[0].AssignedRole, out[0].ParentID, out[0].DependsOn = agency.RoleGeneralist, "", nil
+		out = out[:1]
+	}
+	return out
+}
+
+// given tells whether the plan is not the manager's to make.
+func (d *Draft) given() bool {
+	return d.in.Given != nil && d.Contract.ID == contractrun.PlanContract(d.in.Facts).ID
+}
+
+// adopt takes a plan that was given as if a manager had submitted it. It was
+// validated when the run was started. Who rejects it mends it, and begins again.
+func (d *Draft) adopt(c flow.Ctx, plan agency.Plan) ([]agency.Contract, string, error) {
+	d.Contract.Title = text.FirstLine("Plan that was given for: "+d.in.Goal, 100)
+	if err := d.Create(c); err != nil {
+		return nil, "", err
+	}
+	d.Next()
+	if err := d.Advance(c, "start", agency.Started{}); err != nil {
+		return nil, "", err
+	}
+	d.raise = plan.RetryBudgetMultiplier
+	told := effects.GivenPlan{Run: d.in.Run, Contract: d.Contract.ID, Contracts: len(plan.Contracts), Multiplier: d.raise}
+	if _, err := flow.Call(c, effects.AdoptPlan, d.Key("adopt"), told); err != nil {
+		return nil, "", err
+	}
+	end, err := d.gate(c, plan.Contracts)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case end.accepted:
+		return plan.Contracts, "", nil
+	}
+	return nil, end.Final, d.Withdraw(c, end.Final)
+}

@@ -1,0 +1,156 @@
+package contractrun
+
+import (
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/effects"
+	"agency/internal/flow"
+	"agency/internal/session"
+)
+
+// Resume is the signal by which a person lets a paused run go on.
+var Resume = flow.Signal[struct{}]{Name: "resume"}
+
+// Shared is what the contracts of a run wait for together: one resume lets all
+// of them go on, one answer about the budget counts for all.
+type Shared struct {
+	In Facts
+	// Managed: a manager leads the contracts and answers their questions, and
+	// they wait together. Without one there is one contract at a time.
+	Managed bool
+
+	pauses int
+	pause  *flow.Future[flow.None] // the next resume
+
+	raises int
+	asked  *flow.Future[flow.None] // the budget gate that is open
+	answer agency.Decision
+
+	fixes     int                     // contracts that mend what tests have shown
+	Plan      []agency.Contract       // that is carried out
+	Ended     []agency.ContractID     // of it
+	landings  []agency.ContractID     // contracts whose work on the run's branch grew, in order
+	answering *flow.Future[flow.None] // the manager's last session over a question
+}
+
+// Landed notes that the work of a contract on the run's branch grew.
+func (w *Shared) Landed(ids ...agency.ContractID) { w.landings = append(w.landings, ids...) }
+
+// End notes that contracts have come to their end.
+func (w *Shared) End(ids ...agency.ContractID) { w.Ended = append(w.Ended, ids...) }
+
+// askManager begins a session of the manager: one at a time, for it is one
+// manager. How the one before ended is not its matter.
+func (w *Shared) askManager(c flow.Ctx, key string, ask func(flow.Ctx) error) flow.Future[flow.None] {
+	before := w.answering
+	managed := flow.Go(c, key, func(c flow.Ctx) error {
+		if before != nil {
+			_, _ = before.Get(c)
+		}
+		return ask(c)
+	})
+	w.answering = &managed
+	return managed
+}
+
+// resumed waits until the run is not paused. It asks for the signal first and
+// looks then: a resume that comes between the two is not missed.
+func (w *Shared) resumed(c flow.Ctx, key string) error {
+	if !w.Managed {
+		_, err := flow.Receive(c, Resume, key)
+		return err
+	}
+	for n := 1; ; n++ {
+		if w.pause == nil {
+			w.pauses++
+			f := flow.Go(c, fmt.Sprintf("%s/signal/%d", key, w.pauses), func(c flow.Ctx) error {
+				_, err := flow.Receive(c, Resume, "resume")
+				return err
+			})
+			w.pause = &f
+		}
+		f := w.pause
+		paused, err := flow.Call(c, effects.ReadPaused, fmt.Sprintf("%s/paused/%d", key, n), w.In.Run)
+		if err != nil || !paused {
+			return err
+		}
+		if _, err := f.Get(c); err != nil {
+			return err
+		}
+		if w.pause == f {
+			w.pause = nil
+		}
+	}
+}
+
+// budget asks a person once for all whose money is used up, and raises the
+// limit. Before is how often it had been raised when the asking part began:
+// one that was out of money until then goes on. A rejection is for all, also for
+// who runs out of money while the run comes to its end.
+func (w *Shared) budget(c flow.Ctx, key string, out session.Outcome, before int) (stop string, err error) {
+	if w.answer.Verb == agency.Reject {
+		return noBudget + out.Reason, nil
+	}
+	if w.raises > before {
+		return "", nil
+	}
+	if w.asked == nil {
+		name := fmt.Sprintf("budget-%d", w.raises+1)
+		f := flow.Go(c, key+"/"+name, func(c flow.Ctx) (err error) {
+			w.answer, err = askBudget(c, w.In, "", name, "raise", out)
+			return err
+		})
+		w.asked = &f
+	}
+	f := w.asked
+	if _, err := f.Get(c); err != nil {
+		return "", err
+	}
+	if w.asked == f {
+		w.asked = nil
+		w.raises++
+	}
+	if w.answer.Verb == agency.Reject {
+		return noBudget + out.Reason, nil
+	}
+	return "", nil
+}
+
+// noBudget begins why a run waits or ends for want of it: what is left may be
+// less than a request reserves before it is sent, which is the most that its
+// answer can cost.
+const noBudget = "the budget does not hold the next request: "
+
+// askBudget opens a budget gate and does what its answer says; raise is the key
+// of that step.
+func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise string, out session.Outcome) (agency.Decision, error) {
+	d, err := Ask(c, agency.Gate{
+		ID: GateID(in.Run, name), RunID: in.Run, Kind: agency.GateBudget,
+		ContractID: contract, Summary: noBudget + out.Reason,
+		Body: out.Reason + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. Approve with `--budget USD` to set a new limit in dollars for the whole run; without it the limit that is reached is doubled. Reject to end the run.",
+	})
+	if err != nil || d.Verb == agency.Reject {
+		return d, err
+	}
+	more := effects.BudgetRaise{Run: in.Run, Node: budget.Root, USD: d.BudgetUSD}
+	if out.Exhausted != nil {
+		more.Limit = out.Exhausted.Limit
+	}
+	_, err = flow.Call(c, effects.RaiseBudget, raise, more)
+	return d, err
+}
+
+// outrun tells whether what a contract needs has landed, or was mended,
+// after its base was taken.
+func (a *state) outrun() bool {
+	needs := append(a.Contract.DependsOn[:len(a.Contract.DependsOn):len(a.Contract.DependsOn)], a.how.mends...)
+	return slices.ContainsFunc(a.how.Shared.landings[a.seenLandings:], func(id agency.ContractID) bool { return slices.Contains(needs, id) })
+}
+
+// seeLandings notes that the base was taken after all that has landed by now.
+func (a *state) seeLandings() {
+	a.seenLandings = len(a.how.Shared.landings)
+}

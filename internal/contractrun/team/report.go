@@ -1,0 +1,63 @@
+package team
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/contractrun"
+	"agency/internal/effects"
+	"agency/internal/flow"
+	"agency/internal/session"
+	"agency/internal/text"
+)
+
+//go:embed report.md
+var reportWords string
+
+// Report asks the manager once more, with what was measured, for its words. No
+// run is lost over them: where none come, the report is the harness's own. Why
+// is the reason to end the run.
+func (t *Team) Report(c flow.Ctx) (why string, err error) {
+	rollup, err := flow.Call(c, effects.ReadRollup, "rollup", t.in.Run)
+	if err != nil {
+		return "", err
+	}
+	a := contractrun.NewStarted(t.in.Facts, reportContract(t.in.Facts, rollup), contractrun.Work{Many: true, Report: true, Shared: t.Shared})
+	out, err := a.CreateAndConverse(c)
+	if err != nil {
+		return "", err
+	}
+	say := effects.ManagerReport{Run: t.in.Run}
+	if out.Kind == session.Reported {
+		say.Session, say.Text = agency.SessionID(fmt.Sprintf("%s/%s/attempt-%d", t.in.Run, a.Contract.ID, a.N)), out.Report
+	} else {
+		say.Missing = cmp.Or(out.Reason, string(out.Kind))
+	}
+	if _, err := flow.Call(c, effects.KeepManagerWords, "words", say); err != nil {
+		return "", err
+	}
+	if out.Kind == session.Stopped && !a.OutOfMoney() {
+		return out.Reason, a.Withdraw(c, out.Reason)
+	}
+	if say.Missing != "" {
+		return "", a.Withdraw(c, "the report is the harness's own: "+say.Missing)
+	}
+	return "", a.ClaimComplete(c)
+}
+
+// ReportContract is the one in which a manager reports on what came of its plan.
+const ReportContract agency.ContractID = "report"
+
+// reportContract is what the manager's last session holds.
+func reportContract(in contractrun.Facts, rollup string) agency.Contract {
+	c := contractrun.PlanContract(in)
+	c.ID, c.Type, c.RetryBudget = ReportContract, agency.TypeReview, 1
+	c.Title = text.FirstLine("Report on: "+in.Goal, 100)
+	c.Description = in.Goal + "\n\n" + strings.TrimSpace(reportWords)
+	c.AcceptanceCriteria = []agency.Criterion{{ID: "report", Text: "the report says what was done, what was not, and what a person should look at, in agreement with the rollup"}}
+	c.Inputs = map[string]string{"rollup": rollup}
+	return c
+}

@@ -1,0 +1,220 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agency/internal/ecosystem"
+)
+
+func programs() ecosystem.Programs {
+	return ecosystem.Programs{
+		Install: map[string]string{
+			"node": "install Node.js (https://nodejs.org)", npm: "install Node.js with npm (https://nodejs.org)", "npx": "install Node.js with npm (https://nodejs.org)",
+			pnpm: "npm install -g pnpm", yarn: "npm install -g yarn",
+		},
+		Package:   hasProgram,
+		Elsewhere: elsewhere,
+		LacksProgram: func(m *ecosystem.Machine, n ecosystem.Need, by string, ofPackage bool) (what, mend string) {
+			if !ofPackage {
+				return "", ""
+			}
+			what = fmt.Sprintf("%s%s is neither in node_modules/.bin of %s nor in PATH", n.Name, by, ecosystem.PlaceName(n.Dir))
+			if n.In == "npx" || n.In == npm {
+				what += ", and " + n.In + " would want to download it"
+			}
+			return what, installer(m, n)
+		},
+		Fetches: pinnedManager,
+		Other:   otherManager,
+	}
+}
+
+// hasProgram is the shell that tells whether a package which is installed has a
+// program.
+func hasProgram(n ecosystem.Need) (found string) {
+	name := ecosystem.ShellWord(n.Name)
+	for at, up := n.Dir, "."; ; at, up = path.Dir(at), up+"/.." {
+		found += " || test -e " + up + "/node_modules/.bin/" + name
+		if n.In != "" { // a package whose program has another name
+			found += " || test -e " + up + "/node_modules/" + name
+		}
+		if at == "." {
+			break
+		}
+	}
+	if n.In != "" { // npx also takes what npm has stored
+		found += " || npm cache ls 2>/dev/null | grep -q /" + name + "$"
+	}
+	return found
+}
+
+// elsewhere tells what may come out of a package of the repository itself, or by a
+// loader of yarn's.
+func elsewhere(m *ecosystem.Machine, n ecosystem.Need) bool {
+	for at := range ecosystem.Upward(n.Dir) {
+		in := filepath.Join(m.Dir, filepath.FromSlash(at))
+		if ecosystem.Exist(filepath.Join(in, ".pnp.cjs")) || ecosystem.Exist(filepath.Join(in, ".pnp.js")) ||
+			strings.Contains(m.Text(path.Join(at, "yarn.lock")), "__metadata:") && !strings.Contains(m.Text(path.Join(at, ".yarnrc.yml")), "node-modules") {
+			return true
+		}
+	}
+	return readManifestJS(m.Checkout, n.Dir).brings(n.Name)
+}
+
+// brings tells whether a package itself has a program of a name.
+func (m manifestJS) brings(name string) bool {
+	if m.Name == name || strings.HasSuffix(m.Name, "/"+name) {
+		return len(m.Bin) > 0
+	}
+	return strings.Contains(string(m.Bin), strconv.Quote(name))
+}
+
+// installer is the command that installs what the manifest of a folder names, or the
+// program where it names nothing.
+func installer(m *ecosystem.Machine, n ecosystem.Need) string {
+	var unit *ecosystem.Unit
+	for _, u := range nodeUnits(m.Checkout) {
+		if ecosystem.Below(n.Dir, u.Dir) && (unit == nil || len(u.Dir) > len(unit.Dir)) {
+			unit = &u
+		}
+	}
+	if of := readManifestJS(m.Checkout, n.Dir); unit == nil || len(of.DevDependencies)+len(of.Dependencies) == 0 && unit.Dir == n.Dir {
+		return m.Unseen(path.Join(n.Dir, "node_modules"), ecosystem.InDir(n.Dir, "npm install --no-save --no-package-lock "+n.Name))
+	}
+	return m.Mend(*unit)
+}
+
+// pinnedManager looks for the version of a package manager that corepack would
+// start, or that the manager itself insists on.
+func pinnedManager(ctx context.Context, m *ecosystem.Machine, n ecosystem.Need) (what, mend string) {
+	if !slices.Contains(managers, n.Name) {
+		return "", ""
+	}
+	at, real, err := m.Look(n.Name)
+	if err != nil || m.Online || m.Installs {
+		return "", ""
+	}
+	name, version, file := packageManagerOf(m, n)
+	if name != n.Name {
+		version = ""
+	}
+	if strings.Contains(real, "/corepack/") {
+		store := m.Value("COREPACK_HOME", m.Home(".cache", "node", "corepack"))
+		have, _ := filepath.Glob(filepath.Join(store, "v1", n.Name, orAny(version))) // a bad pattern is none
+		older, _ := filepath.Glob(filepath.Join(store, n.Name, orAny(version)))
+		if len(have)+len(older) > 0 {
+			return "", ""
+		}
+		if version == "" {
+			return fmt.Sprintf("%s is corepack's, which would download it", at), "corepack prepare " + n.Name + "@latest --activate"
+		}
+		return fmt.Sprintf("%s asks for %s@%s, which corepack would download", file, n.Name, version), "corepack prepare " + n.Name + "@" + version
+	}
+	if n.Name == npm || version == "" || n.Name == yarn && ownYarn(m, n.Dir) {
+		return "", ""
+	}
+	have := managerVersion(ctx, m, n.Name, at, real)
+	switch {
+	case have == "" || have == version:
+	case n.Name == pnpm && major(have) >= 10 && !keepsPNPM(m, n.Dir, version):
+		return fmt.Sprintf("%s asks for pnpm@%s, which pnpm %s would download", file, version, have), "pnpm install, in the repository, fetches it; or manage-package-manager-versions=false in .npmrc"
+	case n.Name == yarn && major(have) != major(version):
+		return fmt.Sprintf("%s asks for yarn@%s, and %s is %s, which refuses to run", file, version, at, have), "corepack enable && corepack prepare yarn@" + version
+	}
+	return "", ""
+}
+
+// major is the first number of a version; 0 where it has none.
+func major(version string) int {
+	n, _, _ := strings.Cut(version, ".")
+	v, _ := strconv.Atoi(n) // 0
+	return v
+}
+
+// otherManager is a note on a package manager of which the repository asks for
+// another version than commands run with.
+func otherManager(ctx context.Context, m *ecosystem.Machine, n ecosystem.Need) string {
+	if !slices.Contains(managers, n.Name) {
+		return ""
+	}
+	name, version, file := packageManagerOf(m, n)
+	at, real, err := m.Look(n.Name)
+	if name != n.Name || version == "" || err != nil || strings.Contains(real, "/corepack/") || name == yarn && ownYarn(m, n.Dir) {
+		return ""
+	}
+	have := managerVersion(ctx, m, name, at, real)
+	if have == "" || have == version {
+		return ""
+	}
+	return fmt.Sprintf("%s asks for %s@%s, and commands run with %s; mend: npm install -g %s@%s", file, name, version, have, name, version)
+}
+
+// managerVersion is that of an installed package manager: what its own manifest
+// says, or else it; "" where neither does.
+func managerVersion(ctx context.Context, m *ecosystem.Machine, name, at, real string) string {
+	var of struct{ Name, Version string }
+	_ = json.Unmarshal([]byte(ecosystem.FileText(filepath.Join(packageOf(real), "package.json"))), &of) // then it is asked
+	if of.Version != "" && (of.Name == "" || of.Name == name) {
+		return of.Version
+	}
+	said, err := m.Ask(ctx, nil, at, "--version")
+	if err != nil || !ecosystem.VersionName.MatchString(said) {
+		return ""
+	}
+	return said
+}
+
+// keepsPNPM tells whether pnpm does without a download of the version that is
+// asked for: it has it, or it is told to run as it is.
+func keepsPNPM(m *ecosystem.Machine, dir, version string) bool {
+	have, _ := filepath.Glob(filepath.Join(m.Value("PNPM_HOME", m.Home(".local", "share", "pnpm")), ".tools", "*", version)) // a bad pattern is none
+	if len(have) > 0 {
+		return true
+	}
+	for at := range ecosystem.Upward(dir) {
+		if keepsOwn.MatchString(m.Text(path.Join(at, ".npmrc"))) || keepsOwn.MatchString(m.Text(path.Join(at, "pnpm-workspace.yaml"))) {
+			return true
+		}
+	}
+	return keepsOwn.MatchString(ecosystem.FileText(m.Home(".npmrc")))
+}
+
+// keepsOwn is how pnpm is told not to run another version of itself.
+var keepsOwn = regexp.MustCompile(`(?m)^\s*(?:manage-package-manager-versions|managePackageManagerVersions)\s*[=:]\s*false\b`)
+
+func orAny(version string) string {
+	if version == "" {
+		return "*"
+	}
+	return version
+}
+
+// packageManagerOf is what the nearest manifest with packageManager names.
+func packageManagerOf(m *ecosystem.Machine, n ecosystem.Need) (name, version, file string) {
+	for at := range ecosystem.Upward(n.Dir) {
+		if of := readManifestJS(m.Checkout, at); of.PackageManager != "" {
+			name, version, _ = strings.Cut(of.PackageManager, "@")
+			version, _, _ = strings.Cut(version, "+")
+			return name, version, path.Join(at, "package.json")
+		}
+	}
+	return "", "", ""
+}
+
+// ownYarn tells whether the repository brings its yarn with it.
+func ownYarn(m *ecosystem.Machine, dir string) bool {
+	for at := range ecosystem.Upward(dir) {
+		if strings.Contains(m.Text(path.Join(at, ".yarnrc.yml")), "yarnPath:") || strings.Contains(m.Text(path.Join(at, ".yarnrc")), "yarn-path") {
+			return true
+		}
+	}
+	return false
+}

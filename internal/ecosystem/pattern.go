@@ -1,0 +1,46 @@
+package ecosystem
+
+import (
+	"regexp"
+	"sync"
+)
+
+// Pattern gives a regular expression that is compiled when it is first asked for:
+// a program that starts has no use for any. A nil one matches nothing.
+type Pattern func() *regexp.Regexp
+
+// Lazy is the pattern of an expression.
+func Lazy(expr string) Pattern {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+// In tells whether a text holds a match.
+func (p Pattern) In(text string) bool { return p != nil && p().MatchString(text) }
+
+// Find gives the places of all matches in a text.
+func (p Pattern) Find(text string) [][]int {
+	if p == nil {
+		return nil
+	}
+	return p().FindAllStringIndex(text, -1)
+}
+
+// Names are the last groups of all matches that took part in them.
+func (p Pattern) Names(text string) (out []string) {
+	if p == nil {
+		return nil
+	}
+	for _, m := range p().FindAllStringSubmatchIndex(text, -1) {
+		out = append(out, lastGroup(text, m))
+	}
+	return out
+}
+
+func lastGroup(s string, m []int) string {
+	for g := len(m)/2 - 1; g >= 1; g-- {
+		if m[2*g] >= 0 {
+			return s[m[2*g]:m[2*g+1]]
+		}
+	}
+	return ""
+}

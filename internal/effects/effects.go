@@ -1,0 +1,105 @@
+// Package effects is the transactions of a run's program: what its activities
+// do to the registry, the budget, the board and the log. Each stands beside the
+// typed activity by which a program calls it, is one commit, and leaves as it
+// is what it has done before. It decides nothing about the way of a run: that
+// is the business of contractrun and mode.
+package effects
+
+import (
+	"context"
+
+	"agency/internal/agency"
+	"agency/internal/flow"
+	"agency/internal/report"
+	"agency/internal/store"
+)
+
+// Steps performs this package's activities.
+type Steps struct {
+	db    *store.DB
+	fence agency.Fence
+	shop  Shop
+
+	models  Models
+	books   Books
+	backlog Backlog
+}
+
+// New makes the performer of a host's runs; fence is the host's.
+func New(db *store.DB, fence agency.Fence, shop Shop, models Models, books Books, list Backlog) *Steps {
+	return &Steps{db: db, fence: fence, shop: shop, models: models, books: books, backlog: list}
+}
+
+// Shop knows a run's work.
+type Shop interface {
+	// Change is what differs between two commits or trees of a run.
+	Change(ctx context.Context, run agency.RunID, from, to agency.OID) (Change, error)
+	// SandboxOff tells whether the run's commands had the rights of the user.
+	SandboxOff(ctx context.Context, run agency.RunID) (bool, error)
+	// Signing tells with what the user's git signs commits; "" where not.
+	Signing(ctx context.Context, run agency.RunID) (string, error)
+	// Landed refuses a commit that is not the landing of a contract on top of
+	// those of others: KindInvalid.
+	Landed(ctx context.Context, run agency.RunID, commit agency.OID, contract agency.ContractID, others []agency.ContractID) error
+}
+
+// Change is a difference as a merge gate shows it.
+type Change struct {
+	Stat string // a line a file
+	// Acts are the files of it that act on others' machines, but for edits of the
+	// user that the run started from. Who brings them is not said.
+	Acts []agency.Act
+}
+
+// Books knows what a run's landings changed.
+type Books interface {
+	// Landings are those of a run, and what else a report wants that the store
+	// does not know.
+	Landings(ctx context.Context, run agency.RunID) (report.Input, error)
+}
+
+// Backlog edits the backlog in a checkout of the run.
+type Backlog interface {
+	// MarkDone makes a checkout of a commit whose backlog says that a feature is
+	// done, and gives its tree. The same again gives the same. KindInvalid and
+	// KindNotFound: the backlog of that commit cannot say so.
+	MarkDone(ctx context.Context, run agency.RunID, workspace string, at agency.OID, f agency.FeatureID, e agency.FeatureEvidence) (agency.OID, error)
+}
+
+// Models knows the models of a run.
+type Models interface {
+	// Level is the first model of a level, and its price where that is known.
+	Level(ctx context.Context, run agency.RunID, level agency.Level) (model string, price *agency.Price, err error)
+	// Staff is what the sessions of a role ask, on a level or, where it is empty,
+	// of the role's own models, and how far each may go.
+	Staff(ctx context.Context, run agency.RunID, role agency.RoleID, level agency.Level) (agency.Staffing, error)
+}
+
+// Bind registers the activities.
+func (s *Steps) Bind(r *flow.Registry) {
+	(&conflictSteps{s}).bind(r)
+	flow.Bind(r, CreateContract, s.createContract)
+	flow.Bind(r, CreateContracts, s.createContracts)
+	flow.Bind(r, Advance, s.advance)
+	flow.Bind(r, BlockContracts, s.blockContracts)
+	flow.Bind(r, ReadPaused, s.readPaused)
+	flow.Bind(r, OpenGate, s.openGate)
+	flow.Bind(r, OpenMergeGate, s.openMergeGate)
+	flow.Bind(r, RaiseBudget, s.raiseBudget)
+	flow.Bind(r, RouteModel, s.routeModel)
+	flow.Bind(r, EstimatePlan, s.estimatePlan)
+	flow.Bind(r, AdoptPlan, s.adoptPlan)
+	flow.Bind(r, MarkFeature, s.markFeature)
+	flow.Bind(r, RecordEscalation, s.recordEscalation)
+	flow.Bind(r, RecordModeChange, s.recordModeChange)
+	flow.Bind(r, ReadRollup, s.readRollup)
+	flow.Bind(r, KeepManagerWords, s.keepManagerWords)
+	flow.Bind(r, ReadResults, s.readResults)
+	flow.Bind(r, AmendContract, s.amendContract)
+	flow.Bind(r, AnswerQuestion, s.answerQuestion)
+	flow.Bind(r, HandOver, s.handOver)
+}
+
+func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {
+	return flow.None{}, s.db.WriteFenced(ctx, s.fence, fn)
+}

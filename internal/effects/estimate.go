@@ -1,0 +1,178 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/critic"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/store"
+)
+
+// PlanProposal is a plan whose estimate is asked for.
+type PlanProposal struct {
+	Run     agency.RunID      `json:"run"`
+	By      agency.ContractID `json:"by"` // the manager's contract that made it
+	Attempt int               `json:"attempt"`
+	Plan    []agency.Contract `json:"plan"`
+	Routing agency.Routing    `json:"routing"`
+	Shared  []string          `json:"shared,omitempty"`
+	// Rounds is how often a critic reads an attempt at most; 0: nobody does.
+	Rounds int `json:"rounds,omitempty"`
+}
+
+// Forecast is what a plan may take, and what of the run's budget is left.
+type Forecast struct {
+	agency.PlanEstimate
+	LeftUSD    float64 `json:"left_usd"`
+	LeftTokens int64   `json:"left_tokens"`
+}
+
+// EstimatePlan says what a plan may take, once and for all: prices and what
+// failed before are another matter tomorrow.
+var EstimatePlan = flow.Activity[PlanProposal, Forecast]{Name: "mode.estimate"}
+
+// MaxListed is how many contracts of an estimate the log keeps one by one.
+const MaxListed = 200
+
+// estimatePlan reckons and tells the log, which is where an inspection finds it. A
+// repetition finds what it told.
+func (s *Steps) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanProposal) (out Forecast, err error) {
+	bids := make([]agency.Bid, len(in.Plan))
+	for i, p := range in.Plan {
+		if bids[i], err = s.bid(ctx, in, p); err != nil {
+			return out, err
+		}
+	}
+	out.PlanEstimate = agency.EstimatePlan(bids, in.Shared)
+	told := agency.PlanEstimated{Attempt: in.Attempt, PlanEstimate: out.PlanEstimate}
+	if n := len(told.Contracts) - MaxListed; n > 0 {
+		told.Contracts, told.Cut = told.Contracts[:MaxListed], n
+	}
+	ev := agency.NewEvent(in.Run, agency.SeverityInfo, "estimate: "+sums(out.PlanEstimate), told)
+	ev.ContractID = in.By
+	_, err = s.write(ctx, func(tx *store.Tx) error {
+		now, err := budget.Read(tx, in.Run, budget.Root)
+		if err != nil {
+			return err
+		}
+		out.LeftUSD = max(0, now.Limits.Money-now.Money).Float()
+		out.LeftTokens = max(0, now.Limits.Tokens-now.Tokens)
+		if known, err := estimated(tx, in); err != nil || known {
+			return err
+		}
+		_, err = event.Append(tx, ev)
+		return err
+	})
+	return out, err
+}
+
+// estimated tells whether the log knows the estimate of a plan already.
+func estimated(q store.Querier, in PlanProposal) (bool, error) {
+	evs, err := event.Since(q, 0, event.Filter{Run: in.Run, Contract: in.By, Types: []agency.EventType{agency.PlanEstimatedType}}, 0)
+	for _, ev := range evs {
+		d, err := agency.DecodeDetail(ev)
+		if err != nil {
+			return false, err
+		}
+		if e, ok := d.(*agency.PlanEstimated); ok && e.Attempt == in.Attempt {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// bid is who would work on a contract of the plan.
+func (s *Steps) bid(ctx context.Context, in PlanProposal, p agency.Contract) (agency.Bid, error) {
+	way, err := s.decide(ctx, in.Routing, p, 0)
+	if err != nil {
+		return agency.Bid{}, err
+	}
+	return BidOn(p, way, in.Rounds, func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
+		return s.models.Staff(ctx, in.Run, role, level)
+	})
+}
+
+// BidOn is who would work on a contract on a way that was decided, and who
+// would read its work; rounds is how often in an attempt at most, 0: nobody.
+func BidOn(p agency.Contract, way agency.Route, rounds int, staff func(agency.RoleID, agency.Level) (agency.Staffing, error)) (b agency.Bid, err error) {
+	b = agency.Bid{Contract: p, Route: way, Works: 1, Looks: p.AssignedRole == agency.RoleReviewer}
+	if b.Work, err = staff(p.AssignedRole, way.Level); err != nil || rounds == 0 || b.Looks {
+		return b, err
+	}
+	review, err := staff(agency.RoleReviewer, "")
+	// Producer and critic that go in a circle begin one conversation afresh.
+	b.Review, b.Works, b.Reads = &review, 2, rounds*critic.MaxAsks
+	return b, err
+}
+
+// sums is an estimate in a line.
+func sums(e agency.PlanEstimate) string {
+	return fmt.Sprintf("%s, about %d turns, %s tokens, %s; at worst %d attempts, %s tokens, %s", agency.Things(len(e.Contracts), "contract", "contracts"), e.Turns,
+		agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
+}
+
+func dollars(usd float64, unpriced []string) string {
+	s := agency.USD(usd).String()
+	if len(unpriced) > 0 {
+		s += " and what has no price"
+	}
+	return s
+}
+
+// Text is an estimate as the person at the plan gate reads it.
+func (f Forecast) Text() string {
+	return EstimateText(f.PlanEstimate, fmt.Sprintf(" The run stops at a gate before it spends the %s or %s tokens that its budget has left.",
+		agency.USD(f.LeftUSD), agency.Count(f.LeftTokens)))
+}
+
+// EstimateText is an estimate for people; limit is a sentence on what bounds it.
+func EstimateText(e agency.PlanEstimate, limit string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Estimate, where each first attempt holds: about %s, %s tokens, %s.\n", agency.Things(int(e.Turns), "turn", "turns"), agency.Count(e.Tokens), dollars(e.USD, e.Unpriced))
+	fmt.Fprintf(&b, "Worst case, all attempts used and each session at its limit: %s, %s tokens, %s.", agency.Things(e.Attempts, "attempt", "attempts"), agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
+	fmt.Fprintf(&b, " What fails for good is planned anew once, which is not in it.%s\n", limit)
+	if len(e.Unpriced) > 0 {
+		fmt.Fprintf(&b, "Without a known price, so that only the limit of tokens holds: %s.\n", strings.Join(e.Unpriced, ", "))
+	}
+	if len(e.Contracts) == 1 {
+		return b.String() + "\n" + estimateTable(e.Contracts)
+	}
+	fmt.Fprintf(&b, "Critical path: %s; about %d turns one after the other of %d in all.\n", agency.JoinIDs(e.Path[:min(len(e.Path), MaxListed)], " -> "), e.PathTurns, e.Turns)
+	if len(e.Unbounded) > 0 {
+		fmt.Fprintf(&b, "Unbounded, which do not say what they will change: %s.\n", agency.JoinIDs(e.Unbounded[:min(len(e.Unbounded), MaxListed)], ", "))
+	}
+	if len(e.Serial) > 0 {
+		b.WriteString("\nNot at the same time, although neither depends on the other:\n\n")
+		for _, p := range e.Serial {
+			fmt.Fprintf(&b, "- %s and %s: %s\n", p.A, p.B, p.Why)
+		}
+		if e.SerialMore {
+			b.WriteString("- and there may be more\n")
+		}
+	}
+	return b.String() + "\n" + estimateTable(e.Contracts)
+}
+
+// estimateTable is an estimate by contract.
+func estimateTable(contracts []agency.ContractEstimate) string {
+	var b strings.Builder
+	b.WriteString("| contract | size | model | turns | tokens | cost | attempts | worst tokens | worst cost |\n|---|---|---|---|---|---|---|---|---|\n")
+	for i, e := range contracts {
+		if i == MaxListed {
+			fmt.Fprintf(&b, "\nAnd %d more.\n", len(contracts)-i)
+			break
+		}
+		cost, worst := agency.USD(e.USD).String(), agency.USD(e.WorstUSD).String()
+		if e.Unpriced {
+			cost, worst = cost+" + unpriced", worst+" + unpriced"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s | %s | %d | %s | %s |\n", e.Contract, e.Complexity, e.Model, e.Turns,
+			agency.Count(e.Tokens), cost, e.Attempts, agency.Count(e.WorstTokens), worst)
+	}
+	return b.String()
+}

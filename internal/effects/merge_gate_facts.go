@@ -1,0 +1,309 @@
+package effects
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"agency/internal/acts"
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/check"
+	"agency/internal/land"
+	"agency/internal/registry"
+	"agency/internal/report"
+	"agency/internal/store"
+	"agency/internal/verdicts"
+)
+
+// fill gathers what the gate shows: the last verdicts with their receipts.
+func (v *mergeGateView) fill(q *store.Snapshot) error {
+	run, err := registry.Run(q, v.Run)
+	if err != nil {
+		return err
+	}
+	v.Goal, v.Branch = run.Goal, run.Branch
+	reviews, err := registry.Reviews(q, v.Run)
+	if err != nil {
+		return err
+	}
+	v.fillReviews(reviews)
+	last, err := v.fillVerdicts(q, v.MergeGate, reviews)
+	if err != nil {
+		return err
+	}
+	if err := v.fillReceipts(q, v.MergeGate, last); err != nil {
+		return err
+	}
+	return v.fillConflicts(q, v.Run)
+}
+
+// fillReviews gathers the last review of each contract that the gate is about.
+func (v *mergeGateView) fillReviews(all []agency.Review) {
+	for i, r := range all {
+		later := slices.ContainsFunc(all[i+1:], func(o agency.Review) bool { return o.ContractID == r.ContractID })
+		if !later && (v.Contract == "" || r.ContractID == v.Contract) {
+			v.Reviews = append(v.Reviews, r)
+		}
+	}
+}
+
+// byReview takes the word of the last review of a verdict's contract for what
+// nothing else proves of the files that it judged.
+func byReview(verdict agency.Verdict, all []agency.Review) agency.Verdict {
+	for _, r := range slices.Backward(all) {
+		if r.ContractID != verdict.ContractID {
+			continue
+		}
+		if r.Tree == verdict.Tree {
+			verdict.Proofs = agency.ProveByReview(verdict.Proofs, r)
+		}
+		break
+	}
+	return verdict
+}
+
+// judgedWork is what verdicts say of the work.
+type judgedWork struct {
+	Proofs                      []agency.Proof
+	Weakened                    []agency.Weakening
+	Flaky                       []string
+	Unchecked                   []string          // folders that the change touches and no command enters
+	Left                        []agency.Leftover // new files that the contract does not name
+	Unproved                    *agency.Unproved
+	Expectations                []agency.Expectation
+	NoTests, NoneRan, WeakProof bool
+}
+
+// fillVerdicts takes what the last verdict that passed on each contract says: of
+// the one that the gate is about, or of all that landed. Weakenings count
+// whichever verdict names them.
+func (v *judgedWork) fillVerdicts(q *store.Snapshot, of MergeGate, reviews []agency.Review) (last map[agency.ContractID]agency.Verdict, err error) {
+	all, err := verdicts.All(q, of.Run)
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := acceptedWeakenings(q, of.Run)
+	if err != nil {
+		return nil, err
+	}
+	last = map[agency.ContractID]agency.Verdict{}
+	for _, verdict := range all {
+		if !verdict.Pass || verdict.ContractID == "" {
+			continue
+		}
+		for _, w := range verdict.Weakened { // a second verdict on one claim names them again
+			if !slices.ContainsFunc(v.Weakened, w.Same) && !slices.ContainsFunc(accepted, w.Same) {
+				v.Weakened = append(v.Weakened, w)
+			}
+		}
+		last[verdict.ContractID] = verdict
+	}
+	if of.Contract == "" {
+		return last, v.fillTeam(q, of.Run, last, reviews)
+	}
+	if verdict, ok := last[of.Contract]; ok {
+		v.takeIn(byReview(verdict, reviews))
+		v.NoTests, v.NoneRan = verdict.NoTests, verdict.NoneRan
+	}
+	return last, nil
+}
+
+// takeIn adds what a verdict says to what the gate shows.
+func (v *judgedWork) takeIn(verdict agency.Verdict) {
+	v.Proofs = append(v.Proofs, verdict.Proofs...)
+	v.WeakProof = v.WeakProof || verdict.WeakProof
+	v.Flaky, v.Left, v.Unchecked = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...), append(v.Unchecked, verdict.Unchecked...)
+	v.Unproved, v.Expectations = v.Unproved.Add(verdict.Unproved), append(v.Expectations, verdict.Expectations...)
+}
+
+// acceptedWeakenings are those that a person has accepted at gates of their
+// own.
+func acceptedWeakenings(q store.Querier, run agency.RunID) (out []agency.Weakening, err error) {
+	gates, err := registry.Gates(q, run)
+	for _, g := range gates {
+		if g.Kind == agency.GateWeakened && g.Decision.Verb == agency.Approve {
+			out = append(out, g.Weakened...)
+		}
+	}
+	return out, err
+}
+
+// fillTeam gathers what the last verdicts on the contracts that landed say,
+// in the plan's order.
+func (v *judgedWork) fillTeam(q store.Querier, run agency.RunID, last map[agency.ContractID]agency.Verdict, reviews []agency.Review) error {
+	contracts, err := registry.Contracts(q, run)
+	if err != nil {
+		return err
+	}
+	untested, commandless := 0, 0
+	judged := 0
+	for _, c := range contracts {
+		verdict, ok := last[c.ID]
+		if c.AssignedRole == agency.RoleReviewer {
+			verdict.Proofs = agency.ProveWithoutVerdict(c, reviews)
+		} else if !ok {
+			continue
+		}
+		if c.Status != agency.StatusComplete {
+			continue
+		}
+		verdict = byReview(verdict, reviews)
+		verdict.Proofs = slices.Clone(verdict.Proofs)
+		for i := range verdict.Proofs {
+			p := &verdict.Proofs[i]
+			p.ID = string(c.ID) + "/" + p.ID
+			p.Text = string(c.ID) + ": " + p.Text
+		}
+		v.takeIn(verdict)
+		if !ok {
+			continue
+		}
+		judged++
+		if verdict.NoTests {
+			commandless++
+		}
+		if verdict.NoneRan {
+			untested++
+		}
+	}
+	// Each was verified on top of others: what tested one of them tested those.
+	v.NoTests, v.NoneRan = judged > 0 && commandless == judged, judged > 0 && untested == judged
+	return nil
+}
+
+// checkedWork is which checks what landed has passed.
+type checkedWork struct {
+	Receipts  []string
+	Reds      []agency.Red // among the receipts
+	CheckedBy string       // what checks the work, where no test does
+	Tail      []string     // the test command's last lines, where it tested nothing
+}
+
+// fillReceipts lists the checks of what landed, and tells more of those that are
+// red.
+func (v *checkedWork) fillReceipts(q *store.Snapshot, gate MergeGate, last map[agency.ContractID]agency.Verdict) error {
+	receipts, err := check.Receipts(q, gate.Run)
+	if err != nil {
+		return err
+	}
+	kept, judged := map[agency.ReceiptID]bool{}, gate.Tree
+	for id, verdict := range last {
+		if gate.Contract != "" && id != gate.Contract {
+			continue
+		}
+		for _, r := range verdict.Receipts {
+			kept[r] = true
+		}
+		if gate.Tree == "" {
+			judged = verdict.Tree
+		}
+	}
+	var of []agency.Receipt
+	for _, r := range receipts {
+		landed := r.Stage == string(check.StageLanding) && (gate.Contract == "" || r.ContractID == gate.Contract)
+		if r.Tree == judged && (kept[r.ID] || landed) {
+			of = append(of, r)
+		}
+	}
+	of = check.Latest(of)
+	var kinds []agency.CheckKind
+	for _, r := range of {
+		v.Receipts, kinds = append(v.Receipts, receiptLine(r)), append(kinds, r.Kind)
+	}
+	v.CheckedBy = agency.CheckedBy(kinds...)
+	v.Reds = check.Reds(of, receipts)
+	for _, r := range of {
+		if r.Kind == agency.CheckTest {
+			v.Tail = check.LastLines(r)
+		}
+	}
+	return nil
+}
+
+// contestedWork is what landings did with conflicts.
+type contestedWork struct{ StructuralMerges, Lost, UnresolvedConflicts []string }
+
+// fillConflicts names the files that landings merged structurally, a line a
+// contract, what resolutions of conflicts lost, and the conflicts that nothing
+// has resolved.
+func (v *contestedWork) fillConflicts(q store.Querier, run agency.RunID) error {
+	all, err := land.Landings(q, run)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if len(l.Structural) > 0 {
+			v.StructuralMerges = append(v.StructuralMerges, string(l.Contract)+": "+strings.Join(l.Structural, ", "))
+		}
+		for _, line := range l.Lost {
+			v.Lost = append(v.Lost, string(l.Contract)+": "+line)
+		}
+	}
+	open, err := board.Unresolved(q, run)
+	for _, c := range open {
+		v.UnresolvedConflicts = append(v.UnresolvedConflicts, fmt.Sprintf("%s (%s)", c, c.Status))
+	}
+	return err
+}
+
+// measuredWork is what was measured of the run.
+type measuredWork struct {
+	Cost     string
+	Report   string // of a run of several contracts
+	Local    string // edits of the user that land with the work
+	Tests    string // before and after
+	Coverage *agency.Coverage
+}
+
+// fillReport takes what was measured of the whole run: one number for all who
+// show it. The report as text stands at the gate of several contracts; one alone
+// is shown by the rest of it.
+func (v *measuredWork) fillReport(r agency.Report) (err error) {
+	v.Coverage, v.Cost, v.Tests, v.Local = r.Rollup.Coverage, report.CostLine(r.Rollup), report.TestsLine(r.Rollup), report.LocalText(r.Local)
+	if r.Rollup.Total > 1 {
+		v.Report, err = report.Gate(r)
+	}
+	return err
+}
+
+// fillActs adds who brings what acts on others' machines, and who declared it.
+// What nobody declared is asked about by name, and no --yes answers it.
+func (v *mergeGateView) fillActs(q store.Querier, found []agency.Act, whole agency.Report) error {
+	given, err := v.given(q)
+	if err != nil {
+		return err
+	}
+	for _, a := range found {
+		for _, c := range whole.Contracts {
+			if f := c.Files; f != nil && (slices.Contains(f.Created, a.Path) || slices.Contains(f.Modified, a.Path) || slices.Contains(f.Deleted, a.Path)) {
+				a.Contracts = append(a.Contracts, c.ID)
+			}
+		}
+		a.Declared = len(a.Contracts) > 0
+		for _, id := range a.Contracts {
+			a.Declared = a.Declared && acts.Declares(given[id], a)
+		}
+		v.Acts = append(v.Acts, a)
+	}
+	v.Weakened = append(v.Weakened, agency.WeakenedByActs(v.Acts)...)
+	return nil
+}
+
+// given are the writes of contracts that a person gave, or approved in a plan.
+// Those that agents wrote alone, and what they widened since, are a claim of
+// theirs: so is a plan that --yes accepted.
+func (v *mergeGateView) given(q store.Querier) (map[agency.ContractID][]string, error) {
+	out := maps.Clone(v.Given)
+	if out == nil {
+		out = map[agency.ContractID][]string{}
+	}
+	gates, err := registry.Gates(q, v.Run)
+	for _, g := range gates {
+		if g.Kind == agency.GatePlan && g.Decision.Verb == agency.Approve && g.Decision.By != agency.ByYes {
+			maps.Copy(out, g.Writes)
+		}
+	}
+	return out, err
+}

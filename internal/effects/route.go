@@ -1,0 +1,125 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// RouteRequest asks for the level of a session of one attempt.
+type RouteRequest struct {
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract"`
+	Attempt  int               `json:"attempt"`
+	Up       int               `json:"up,omitempty"` // levels above what the contract's size asks for
+	Agent    agency.AgentID    `json:"agent"`
+	Role     agency.RoleID     `json:"role"`
+	Routing  agency.Routing    `json:"routing"`
+}
+
+// RouteModel decides the level of a session once and for all: what failed
+// before is another matter tomorrow.
+var RouteModel = flow.Activity[RouteRequest, agency.ModelRouted]{Name: "mode.route"}
+
+// routeModel decides and tells the log, in one transaction. Asked again it finds
+// its own decision there.
+func (s *Steps) routeModel(ctx context.Context, _ agency.StepKey, in RouteRequest) (out agency.ModelRouted, err error) {
+	var c agency.Contract
+	var old *agency.ModelRouted
+	err = s.db.Read(ctx, func(q *store.Snapshot) error {
+		if old, err = routed(q, in); err != nil || old != nil {
+			return err
+		}
+		c, err = registry.Contract(q, in.Run, in.Contract)
+		return err
+	})
+	if err != nil || old != nil {
+		return orZero(old), err
+	}
+	c.AssignedRole = in.Role
+	if out.Route, err = s.decide(ctx, in.Routing, c, in.Up); err != nil {
+		return out, err
+	}
+	model, price, err := s.models.Level(ctx, in.Run, out.Level)
+	if err != nil {
+		return out, err
+	}
+	out.Attempt, out.Up, out.Model = in.Attempt, in.Up, model
+	usage := agency.EstimateUsage(out.Complexity)
+	out.EstimatedTokens = usage.Billed()
+	cost := "no price known"
+	if out.Unpriced = price == nil; price != nil {
+		out.EstimatedUSD = price.Cost(usage).Float()
+		cost = "about " + price.Cost(usage).String()
+	}
+	ev := agency.NewEvent(in.Run, agency.SeverityDebug, fmt.Sprintf("%s, %s, %s: %s", out.Level, model, cost, out.Reason), out)
+	ev.ContractID, ev.AgentID, ev.Role = in.Contract, in.Agent, in.Role
+	_, err = s.write(ctx, func(tx *store.Tx) error {
+		_, err := event.Append(tx, ev)
+		return err
+	})
+	return out, err
+}
+
+// decide is the level for a contract, by its size and by what failed before.
+func (s *Steps) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (way agency.Route, err error) {
+	var similar []string
+	if slices.Contains(r.Roles, c.AssignedRole) {
+		err = s.db.Read(ctx, func(q *store.Snapshot) (err error) {
+			similar, err = failedLike(q, c)
+			return err
+		})
+	}
+	return r.Way(c, similar, up), err
+}
+
+func orZero(r *agency.ModelRouted) (out agency.ModelRouted) {
+	if r != nil {
+		out = *r
+	}
+	return out
+}
+
+// routed is the decision that the log knows already.
+func routed(q store.Querier, in RouteRequest) (*agency.ModelRouted, error) {
+	evs, err := event.Since(q, 0, event.Filter{Run: in.Run, Contract: in.Contract, Types: []agency.EventType{agency.ModelRoutedType}}, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range evs {
+		d, err := agency.DecodeDetail(ev)
+		if err != nil {
+			return nil, err
+		}
+		if r, ok := d.(*agency.ModelRouted); ok && r.Attempt == in.Attempt && r.Up == in.Up && ev.Role == in.Role {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// failedLike names the contracts like this one, of this and of earlier runs of
+// the repository, that failed for good.
+func failedLike(q store.Querier, c agency.Contract) ([]string, error) {
+	failed, err := registry.Failed(q, lookBack)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, f := range failed {
+		if (f.RunID != c.RunID || f.ID != c.ID) && agency.Similar(c, f) {
+			out = append(out, string(f.RunID)+"/"+string(f.ID))
+		}
+	}
+	return out[:min(len(out), 3)], nil
+}
+
+// lookBack is how many failed contracts count: what failed long ago was
+// another repository.
+const lookBack = 100

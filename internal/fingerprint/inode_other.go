@@ -1,0 +1,7 @@
+//go:build !unix
+
+package fingerprint
+
+import "io/fs"
+
+func Inode(fs.FileInfo) string { return "" }

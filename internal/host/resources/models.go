@@ -1,0 +1,262 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+
+	"agency/internal/agency"
+	"agency/internal/bounded"
+	"agency/internal/budget"
+	"agency/internal/config"
+	"agency/internal/effects"
+	"agency/internal/host"
+	"agency/internal/llm"
+	"agency/internal/llm/anthropic"
+	"agency/internal/llm/catalog"
+	"agency/internal/llm/failover"
+	"agency/internal/llm/gemini"
+	"agency/internal/llm/openai"
+	"agency/internal/llm/rehearsal"
+)
+
+// lineup is the models of a role in order of fallback.
+type lineup struct {
+	model  llm.Model
+	names  []string
+	window int64
+	prices budget.Tariff
+}
+
+// Models asks the models of runs, with the keys that clients brought. It is safe
+// for concurrent use.
+type Models struct {
+	runs    *Runs
+	known   *catalog.Catalog
+	secrets *host.Secrets
+	players players
+}
+
+var _ effects.Models = (*Models)(nil)
+
+// NewModels makes Models.
+func NewModels(runs *Runs, known *catalog.Catalog, secrets *host.Secrets) *Models {
+	return &Models{runs: runs, known: known, secrets: secrets}
+}
+
+func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, level agency.Level) (lineup, error) {
+	if b.kept.Config.Mode == agency.ModeSingle {
+		role = agency.RoleGeneralist // a run that moves up asks no model that it was not started with
+	}
+	refs, err := b.kept.Config.ModelsOf(role)
+	if level != "" {
+		refs, err = b.kept.Config.Resolve(string(level))
+	}
+	if err != nil {
+		return lineup{}, err
+	}
+	out := lineup{prices: tariff(m.known, b.kept.Config)}
+	var named []failover.Named
+	for _, ref := range refs {
+		one, err := m.model(run, b, ref)
+		if err != nil {
+			return lineup{}, err
+		}
+		named = append(named, failover.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: failover.Retry(one, failover.RetryOptions{})})
+		out.names = append(out.names, ref.String())
+		// The smallest window of the list counts: each may have to take the
+		// conversation over.
+		if _, window := Known(m.known, b.kept.Config, ref); window > 0 && (out.window == 0 || window < out.window) {
+			out.window = window
+		}
+	}
+	out.model, err = failover.Fallback(named, failover.FallbackOptions{})
+	return out, err
+}
+
+// Level is the first model of a run's level, and its price where it is known.
+func (m *Models) Level(ctx context.Context, run agency.RunID, level agency.Level) (string, *agency.Price, error) {
+	b, err := m.runs.of(ctx, run)
+	if err != nil {
+		return "", nil, err
+	}
+	refs, err := b.kept.Config.Resolve(string(level))
+	if err != nil {
+		return "", nil, err
+	}
+	price, _ := Known(m.known, b.kept.Config, refs[0])
+	return refs[0].String(), price, nil
+}
+
+// Staff is what the sessions of a role ask, on a level or of its own models,
+// and how far each may go.
+func (m *Models) Staff(ctx context.Context, run agency.RunID, role agency.RoleID, level agency.Level) (out agency.Staffing, err error) {
+	b, err := m.runs.of(ctx, run)
+	if err != nil {
+		return out, err
+	}
+	return StaffOf(m.known, b.kept.Config, role, level)
+}
+
+// StaffOf is the same of a configuration that no run keeps yet.
+func StaffOf(known *catalog.Catalog, c config.Config, role agency.RoleID, level agency.Level) (out agency.Staffing, err error) {
+	if c.Mode == agency.ModeSingle {
+		role = agency.RoleGeneralist
+	}
+	first, err := c.ModelsOf(role)
+	if level != "" {
+		first, err = c.Resolve(string(level))
+	}
+	if err != nil {
+		return out, err
+	}
+	may, err := c.MayAsk(role)
+	if err != nil {
+		return out, err
+	}
+	offer := func(ref config.ModelRef) agency.Offer {
+		price, window := Known(known, c, ref)
+		return agency.Offer{Model: ref.String(), Price: price, Window: window}
+	}
+	out.First = offer(first[0])
+	for _, ref := range may {
+		out.May = append(out.May, offer(ref))
+	}
+	a := c.Agents[string(role)]
+	out.Tokens, out.Turns = a.MaxTokensPerSession, a.MaxTurns
+	return out, nil
+}
+
+// tariff prices what answered: by the user's word on it, by that on the model
+// asked for, and by the catalogue likewise. So a router is paid by what it
+// chose, and a proxy by what its user says.
+func tariff(known *catalog.Catalog, c config.Config) budget.Tariff {
+	return func(model, reported string) (agency.Price, bool) {
+		asked, err := config.ParseModel(model)
+		if err != nil {
+			return agency.Price{}, false
+		}
+		answered := config.ModelRef{Provider: asked.Provider, Name: reported}
+		for _, ref := range []config.ModelRef{answered, asked} {
+			if p, set := c.PriceOf(ref); set {
+				return p, true
+			}
+		}
+		for _, ref := range []config.ModelRef{answered, asked} {
+			if m, ok := known.Lookup(c.Providers[asked.Provider].Type, ref.Name); ok {
+				return m.Pricing(), true
+			}
+		}
+		return agency.Price{}, false
+	}
+}
+
+// Known is what a configuration and the catalogue know about a model: its
+// price, nil where there is none, and its window in tokens, 0 where unknown.
+func Known(known *catalog.Catalog, c config.Config, ref config.ModelRef) (price *agency.Price, window int64) {
+	m, ok := known.Lookup(c.Providers[ref.Provider].Type, ref.Name)
+	window = m.Context
+	if w := c.WindowOf(ref); w > 0 {
+		window = w
+	}
+	if p, set := c.PriceOf(ref); set {
+		return &p, window
+	}
+	if ok {
+		p := m.Pricing()
+		return &p, window
+	}
+	return nil, window
+}
+
+func (m *Models) model(run agency.RunID, b *resources, ref config.ModelRef) (llm.Model, error) {
+	p := b.kept.Config.Providers[ref.Provider]
+	if p.Type == "rehearsal" {
+		player, err := m.players.get(run, ref.Provider, b.repo, p.Script)
+		if err != nil {
+			return nil, err
+		}
+		return rehearsal.NewModel(ref.Provider, player, rehearsal.ModelOptions{}), nil
+	}
+	key, err := m.key(run, ref.Provider, p)
+	if err != nil {
+		return nil, err
+	}
+	opts := llm.HTTPOptions{Proxy: http.ProxyFromEnvironment}
+	switch p.Type {
+	case "openai":
+		o := openai.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}
+		if p.API == "responses" {
+			return openai.NewResponses(o), nil
+		}
+		return openai.New(o), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Options{
+			Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts, Thinking: int64(p.Thinking),
+		}), nil
+	case "gemini":
+		return gemini.New(gemini.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}), nil
+	}
+	return nil, agency.Errorf(agency.KindInvalid, "provider %s: type %s: not in this version", ref.Provider, p.Type)
+}
+
+// key is a provider's key as a client brought it. Without one the run is left
+// interrupted until a client comes that has it.
+func (m *Models) key(run agency.RunID, name string, p config.Provider) (string, error) {
+	if p.APIKey == config.NoKey || p.APIKey == "" {
+		return "", nil
+	}
+	if key, ok := m.secrets.Key(run, name); ok {
+		return key, nil
+	}
+	err := agency.Errorf(agency.KindTransient, "the host has no key for the provider %s", name)
+	if env := p.APIKey.Env(); env != "" {
+		return "", err.WithMend("export %s=KEY; agency resume %s", env, run)
+	}
+	return "", err.WithMend("agency resume %s", run)
+}
+
+// players keeps one rehearsal player a run and provider, so that a fault that
+// a script plays once is played once.
+type players struct {
+	mu   sync.Mutex
+	have map[string]*rehearsal.Player
+}
+
+func (p *players) get(run agency.RunID, provider, repo, script string) (*rehearsal.Player, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := string(run) + "\x00" + provider
+	if have := p.have[key]; have != nil {
+		return have, nil
+	}
+	s, err := readScript(repo, script)
+	if err != nil {
+		return nil, err
+	}
+	if p.have == nil {
+		p.have = map[string]*rehearsal.Player{}
+	}
+	p.have[key] = rehearsal.NewPlayer(s)
+	return p.have[key], nil
+}
+
+func readScript(repo, script string) (*rehearsal.Script, error) {
+	if script == "" {
+		return rehearsal.Default()
+	}
+	if !filepath.IsAbs(script) {
+		script = filepath.Join(repo, script)
+	}
+	b, err := bounded.ReadAt(script, rehearsal.MaxScript)
+	if err != nil {
+		return nil, agency.Errorf(agency.KindInvalid, "rehearsal script: %w", err).WithMend("set providers.NAME.script to a file that exists")
+	}
+	s, err := rehearsal.Parse(script, b)
+	if err != nil {
+		return nil, fmt.Errorf("rehearsal script: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,246 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/bounded"
+	"agency/internal/check"
+	"agency/internal/check/detect"
+	"agency/internal/git"
+	"agency/internal/host"
+	"agency/internal/sandbox"
+	"agency/internal/workspace"
+)
+
+// Preparer checks requests and makes what runs begin with.
+type Preparer struct{ Runs *Runs }
+
+var _ host.Preparer = (*Preparer)(nil)
+
+// Prepare checks a request against the repository and makes the run's private
+// git directory and first workspace. Nothing of the user's is touched.
+func (pr *Preparer) Prepare(ctx context.Context, r api.RunRequest, c host.RunConfig) (host.Prepared, error) {
+	p, err := pr.prepare(ctx, r, c)
+	if git.IsMissing(err) || errors.Is(err, fs.ErrNotExist) { // before the run begins it is the repository or its configuration that is to be mended
+		err = agency.Errorf(agency.KindInvalid, "%w", err).WithMend("%s", agency.MendOf(err))
+	}
+	if err != nil {
+		if cerr := pr.Runs.spaces.Forget(context.WithoutCancel(ctx), r.ID); cerr != nil {
+			pr.Runs.o.Log.Error("a run that was refused left files", "run", r.ID, "error", cerr)
+		}
+	}
+	return p, err
+}
+
+func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunConfig) (host.Prepared, error) {
+	loc, err := git.Find(r.Repo)
+	if err != nil {
+		return host.Prepared{}, err
+	}
+	if loc.WorkTree != r.Repo {
+		return host.Prepared{}, agency.Errorf(agency.KindInvalid, "%s is not the top folder of a working tree", r.Repo)
+	}
+	head, target, err := Start(ctx, pr.Runs.o.Git, loc, r.Target)
+	if err != nil {
+		return host.Prepared{}, err
+	}
+	p := host.Prepared{Base: head, Target: target, Branch: c.Config.BranchPrefix + "/" + string(r.ID) + "/main"}
+	if r.Plan != nil {
+		if err := checkPlan(c.Config, *r.Plan); err != nil {
+			return p, err
+		}
+	}
+	if err := pr.free(ctx, loc, p.Branch, c.Config.BranchPrefix); err != nil {
+		return p, err
+	}
+	b, err := pr.Runs.build(ctx, r.Repo, c)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = b.runner.Close() }() // the run builds its own
+	p.Tier = string(b.runner.Tier())
+	info := workspace.RunInfo{Run: r.ID, Repo: loc, Base: head, StateDir: pr.Runs.o.StateDir}
+	if err := pr.local(ctx, r, &info, &p); err != nil {
+		return p, err
+	}
+	if err := pr.base(ctx, info, b, &p); err != nil {
+		return p, err
+	}
+	if err := pr.kept(ctx, r.ID, &p); err != nil {
+		return p, err
+	}
+	if c.Config.Commands.Test == "" && !c.Untested {
+		p.Notes = append(p.Notes, "no test command is known: "+agency.CheckedBy(c.Commands().Kinds()...)+", and --yes does not merge it; set commands.test in agency.yaml, to \"\" where there are no tests")
+	}
+	if later := c.Config.NotYet(); len(later) > 0 {
+		p.Notes = append(p.Notes, "mode full: not in this version, and the run does without: "+strings.Join(later, ", "))
+	}
+	p.Notes = append(append(p.Notes, b.tools.Refused...), tierNotes(b.runner)...)
+	return p, nil
+}
+
+// tierNotes tell what a weaker tier leaves open.
+func tierNotes(r *sandbox.Runner) []string {
+	switch r.Tier() {
+	case sandbox.TierNone:
+		return []string{"the sandbox is off: commands of this run have the rights of your user"}
+	case sandbox.TierFull:
+		return r.Gaps()
+	case sandbox.TierLandlock:
+		return []string{fmt.Sprintf("the sandbox is the landlock tier (%v); what it leaves open: %s; for the full tier: %s",
+			r.Refused(), strings.Join(r.Gaps(), "; "), agency.MendOf(r.Refused()))}
+	}
+	return nil
+}
+
+// Start is the commit that a run starts from and the branch that it is for;
+// an empty target is the branch that is checked out.
+func Start(ctx context.Context, g *git.Program, loc git.Location, target string) (agency.OID, string, error) {
+	user := g.At(loc)
+	h, err := user.Refs().Head(ctx)
+	switch {
+	case err != nil:
+		return "", "", err
+	case h.Unborn():
+		return "", "", agency.Errorf(agency.KindInvalid, "the repository %s has no commit yet", loc.WorkTree).
+			WithMend("git add -A && git commit -m %q", "first commit")
+	case target == "" && h.Detached():
+		return "", "", agency.Errorf(agency.KindInvalid, "HEAD is detached: the run does not know which branch its work is for").
+			WithMend("agency run --target BRANCH, or git switch BRANCH")
+	case target == "":
+		return h.Commit, strings.TrimPrefix(h.Ref, "refs/heads/"), nil
+	}
+	ref := "refs/heads/" + strings.TrimPrefix(target, "refs/heads/")
+	if git.CheckRef(ref) != nil {
+		return "", "", agency.Errorf(agency.KindInvalid, "--target %s: not the name of a branch", target).WithMend("git branch --list")
+	}
+	at, err := user.Refs().Get(ctx, ref)
+	if err == nil && at == "" {
+		err = agency.Errorf(agency.KindInvalid, "--target %s: there is no such branch", target).WithMend("git branch --list")
+	}
+	return h.Commit, strings.TrimPrefix(ref, "refs/heads/"), err
+}
+
+// free refuses a branch name that the repository has no room for: a branch
+// named like the prefix takes the place of its folder.
+func (pr *Preparer) free(ctx context.Context, loc git.Location, branch, prefix string) error {
+	by, err := pr.Runs.o.Git.At(loc).Refs().Blocker(ctx, "refs/heads/"+branch)
+	if err != nil || by == "" {
+		return err
+	}
+	return agency.Errorf(agency.KindInvalid, "the branch %s is in the way: the run's branches are called %s/RUN/main", strings.TrimPrefix(by, "refs/heads/"), prefix).
+		WithMend("set branch_prefix in agency.yaml to another word, or rename the branch")
+}
+
+// local looks at the user's uncommitted work: it is left out and said so, or
+// becomes the base where the user asked for it.
+func (pr *Preparer) local(ctx context.Context, r api.RunRequest, info *workspace.RunInfo, p *host.Prepared) error {
+	in := workspace.Include{Tracked: r.IncludeDirty, Untracked: r.IncludeUntracked}
+	var l workspace.Local
+	var err error
+	head := p.Base
+	if in.Any() {
+		var commit agency.OID
+		if commit, l, err = pr.Runs.spaces.Dirty(ctx, *info, head, in); err != nil {
+			return err
+		}
+		if commit != head {
+			p.Base, p.Dirty = commit, true
+			info.Base, info.Dirty = commit, commit
+			p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and part of the run, as a commit of their own (%.10s): %s", agency.Things(len(l.Paths), "file is", "files are"), commit, some(l.Paths)))
+		}
+	} else if l, err = pr.Runs.spaces.Local(ctx, *info, head); err != nil {
+		return err
+	}
+	left := l.Left()
+	if len(left) == 0 {
+		return nil
+	}
+	how := "--include-dirty takes edits of tracked files along"
+	switch {
+	case r.IncludeDirty || len(l.Tracked) == 0:
+		how = "--include-untracked PATH takes new files along"
+	case len(l.Untracked) > 0:
+		how += ", --include-untracked PATH new files"
+	}
+	p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and not part of the run, which starts from %.10s: %s (%s)",
+		agency.Things(len(left), "file is", "files are"), head, some(left), how))
+	return nil
+}
+
+// base makes the first workspace and looks whether everything is there that
+// its builds need.
+func (pr *Preparer) base(ctx context.Context, info workspace.RunInfo, b *resources, p *host.Prepared) error {
+	run, err := pr.Runs.spaces.OpenRun(ctx, info)
+	if err == nil {
+		err = pr.Runs.equip(ctx, run, installDir(pr.Runs.o.StateDir, info.Run), b)
+	}
+	if err != nil {
+		return err
+	}
+	// The one workspace that is made before the run: the base is looked at in it.
+	w, err := run.Prepare(ctx, string(agency.MainContract), info.Base, workspace.Work)
+	if err != nil {
+		return err
+	}
+	place, err := w.Place()
+	if err != nil {
+		return err
+	}
+	root, err := w.Root()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // only read
+	shared := place                     // with the folders of packages shown in it, whose mount points are made there
+	place.ReadOnly = true
+	spec := sandbox.Spec{Place: place, Tools: b.tools.Tools, LayerDir: agentLayer(pr.Runs.o.StateDir), Reads: b.reads}
+	if err := detect.MissingModules(ctx, b.runner, spec, bounded.FS(root), b.kept.Commands()); err != nil {
+		return err
+	}
+	base := detect.Base{
+		Checker: b.checks, Root: root, Repo: b.repo, Commands: b.kept.Commands(), Env: b.kept.Getenv,
+		// As a verification sees it: what an agent fetched for itself is not there.
+		Subject: check.Subject{Place: shared, Run: info.Run, Stage: check.StageBase, Layer: check.LayerVerify},
+		Online:  b.runner.Tier() == sandbox.TierNone || len(b.kept.Config.Sandbox.AllowHosts) > 0,
+	}
+	if err = detect.AbsentPackages(ctx, base); err == nil {
+		var notes []string
+		notes, err = detect.AbsentPrograms(ctx, base)
+		p.Notes = append(append(p.Notes, notes...), detect.OtherVersions(bounded.FS(root), b.tools.Version)...)
+	}
+	if _, absent := root.Stat("Cargo.toml"); err != nil || absent != nil {
+		return err
+	}
+	return w.Restore(ctx, run.BaseTree()) // asking Cargo may have made a lockfile
+}
+
+// kept says what of the repository no agent may change, because a filter of
+// git keeps it.
+func (pr *Preparer) kept(ctx context.Context, id agency.RunID, p *host.Prepared) error {
+	run, err := pr.Runs.spaces.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	k, err := run.Kept(ctx)
+	if err == nil && k.Files > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s kept by a git filter (%s): agents see them as git stores them and cannot change them",
+			agency.Things(k.Files, "file is", "files are"), strings.Join(k.Filters, ", ")))
+	}
+	return err
+}
+
+// some names a few of many paths.
+func some(paths []string) string {
+	const few = 5
+	if len(paths) <= few {
+		return strings.Join(paths, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(paths[:few], ", "), len(paths)-few)
+}

@@ -1,0 +1,222 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/brief/staging"
+	"agency/internal/budget"
+	"agency/internal/config"
+	"agency/internal/flow"
+	"agency/internal/host"
+	"agency/internal/land"
+	"agency/internal/mode"
+	"agency/internal/registry"
+	"agency/internal/roster"
+	"agency/internal/sandbox"
+	"agency/internal/session"
+	"agency/internal/session/native"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// Sessions gives sessions what they work with.
+type Sessions struct {
+	Runs   *Runs
+	Models *Models
+	Live   *host.Live
+}
+
+var (
+	_ native.Host   = (*Sessions)(nil)
+	_ land.Verifier = (*LandingChecks)(nil)
+)
+
+// Cancelled is closed when a person cancels the run.
+func (s *Sessions) Cancelled(run agency.RunID) <-chan struct{} { return s.Live.Cancelled(run) }
+
+// Setup is what the run's own copy of the configuration says for a session.
+func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (native.Setup, error) {
+	b, err := s.Runs.of(ctx, spec.Run)
+	if err != nil {
+		return native.Setup{}, err
+	}
+	role, err := roster.Find(spec.Role)
+	if err != nil {
+		return native.Setup{}, err
+	}
+	m, err := s.Models.lineup(spec.Run, b, spec.Role, spec.Level)
+	if err != nil {
+		return native.Setup{}, err
+	}
+	var known []agency.Contract // that its plan must fit
+	if spec.Role == agency.RoleProjectManager {
+		if known, err = store.Get(ctx, s.Runs.o.DB, registry.Contracts, spec.Run); err != nil {
+			return native.Setup{}, err
+		}
+	}
+	r, err := store.Get(ctx, s.Runs.o.DB, registry.Run, spec.Run)
+	if err != nil {
+		return native.Setup{}, err
+	}
+	return native.Setup{
+		Model: m.model, Models: m.names, Window: m.window, Prices: m.prices,
+		Limits: limitsOf(role.Limits, b.kept.Config.Agents[string(spec.Role)]),
+		Repo:   b.repo, Network: len(b.kept.Config.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
+		Parent: budget.ContractNode(spec.Contract),
+		Rules:  buildingOn(rulesOf(asMoved(b.kept.Config, r), known), known), Context: contextOf(b.kept.Config.Context), Shared: b.kept.Config.SharedWrites,
+		RespondWithin: time.Duration(b.kept.Config.Board.ResponseMinutes) * time.Minute,
+	}, nil
+}
+
+func limitsOf(l roster.Limits, a config.Agent) roster.Limits {
+	l.Turns, l.MaxOutput, l.Tokens, l.Seconds = a.MaxTurns, int64(a.MaxTokens), a.MaxTokensPerSession, a.TimeoutSeconds
+	return l
+}
+
+// asMoved is the configuration of a run in the mode in which it works now.
+func asMoved(c config.Config, r agency.Run) config.Config {
+	if r.MovedTo != "" {
+		c.Mode = r.MovedTo
+	}
+	return c
+}
+
+// rulesOf are the limits that a plan is held to. Where one generalist works on
+// it, it does not matter which role a contract names.
+func rulesOf(c config.Config, known []agency.Contract) agency.PlanRules {
+	rules := agency.PlanRules{
+		MaxFiles: c.Contracts.MaxFiles, MaxLines: c.Contracts.MaxLines, RequireCriteria: c.Contracts.RequireAcceptanceCriteria,
+		Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{},
+	}
+	for _, r := range roster.Roles() {
+		rules.Holders[r.ID] = r.Holds && (!c.Mode.Team() || r.Works())
+	}
+	for _, k := range known {
+		rules.Taken[k.ID] = true
+	}
+	for _, id := range mode.Reserved() {
+		rules.Taken[id] = true
+	}
+	return rules
+}
+
+// buildingOn are rules for a plan that may depend on the work of the run's
+// plan before it.
+func buildingOn(rules agency.PlanRules, known []agency.Contract) agency.PlanRules {
+	for _, k := range known {
+		if k.AssignedRole != agency.RoleProjectManager {
+			rules.Started = append(rules.Started, k)
+		}
+	}
+	return rules
+}
+
+func contextOf(c config.Context) staging.Limits {
+	return staging.Limits{MaxTokens: int64(c.MaxTokens), Tests: c.IncludeTests, Similar: c.IncludeSimilar}
+}
+
+// Toolset opens the contract's workspace.
+func (s *Sessions) Toolset(ctx context.Context, spec session.Spec) (*session.Toolset, error) {
+	b, err := s.Runs.of(ctx, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	run, err := s.Runs.spaces.Run(ctx, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	head, err := s.Runs.head(ctx, spec.Run)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Onto != "" {
+		head = spec.Onto
+	}
+	if err := s.release(ctx, run); err != nil { // they are only in the way, and may go later
+		s.Runs.o.Log.Warn("checkouts of landed contracts stay", "run", spec.Run, "error", err)
+	}
+	if spec.Review != nil {
+		return s.reviewToolset(ctx, b, run, spec)
+	}
+	w, err := run.Prepare(ctx, string(spec.Contract), head, workspace.Work)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Onto != "" {
+		if _, err := w.Rebase(ctx, spec.Onto); err != nil {
+			return nil, err
+		}
+	}
+	return session.NewToolset(s.toolsetOf(ctx, b, w, spec))
+}
+
+// release removes the checkouts of contracts that are complete: what landed is in
+// the run's branch, and those of many contracts fill a disk.
+func (s *Sessions) release(ctx context.Context, run *workspace.Run) error {
+	refs, err := run.List()
+	if err != nil {
+		return err
+	}
+	var done []workspace.Ref
+	err = s.Runs.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		for _, ref := range refs {
+			if ref.Kind != workspace.Work && ref.Kind != workspace.Review {
+				continue // goes with who made it
+			}
+			c, err := registry.Contract(q, run.Info().Run, agency.ContractID(ref.Name))
+			switch {
+			case agency.KindOf(err) == agency.KindNotFound: // of nobody's contract
+			case err != nil:
+				return err
+			case c.Status == agency.StatusComplete:
+				done = append(done, ref)
+			}
+		}
+		return nil
+	})
+	for _, ref := range done {
+		err = errors.Join(err, run.Remove(ctx, ref.Name, ref.Kind))
+	}
+	return err
+}
+
+// toolsetOf is what a session's tools reach of a workspace.
+func (s *Sessions) toolsetOf(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec) session.ToolsetOptions {
+	return session.ToolsetOptions{
+		Workspace: w, Checker: b.checks, LayerDir: agentLayer(s.Runs.o.StateDir),
+		Limits: agentLimits(b.kept.Config.Sandbox), Reads: b.reads, Commands: b.kept.Commands(),
+		Hosts: b.kept.Config.Sandbox.AllowHosts,
+		Repo:  b.repo, Spec: spec, Fence: flow.ScopeOf(ctx).Fence,
+	}
+}
+
+// reviewToolset is a reviewer's: the files of the claim in a checkout of its own,
+// made anew for each part, so that nobody's work is touched by what its checks
+// leave behind.
+func (s *Sessions) reviewToolset(ctx context.Context, b *resources, run *workspace.Run, spec session.Spec) (*session.Toolset, error) {
+	of := spec.Review
+	w, err := run.Prepare(ctx, string(spec.Contract), of.Base, workspace.Review)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := run.Dir().Refs().ResolveTree(ctx, of.Claim.Tree)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Restore(ctx, tree); err != nil {
+		return nil, err
+	}
+	o := s.toolsetOf(ctx, b, w, spec)
+	o.Of = tree
+	return session.NewToolset(o)
+}
+
+func agentLimits(c config.Sandbox) sandbox.Limits {
+	l := sandbox.DefaultLimits()
+	l.Wall = time.Duration(c.TimeoutSeconds) * time.Second
+	l.MemoryMB, l.Processes, l.OutputKB = c.MemoryMB, c.Processes, c.OutputKB
+	return l
+}

@@ -1,0 +1,63 @@
+package host
+
+import (
+	"encoding/json"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/config"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// RunConfig is the configuration that a run keeps from its start to its end. It
+// holds no secret: a key is named by the variable that it came from.
+type RunConfig struct {
+	Config config.Config `json:"config"`
+	// Env is what toolchains need of the environment of whoever started the
+	// run: PATH, HOME, GOCACHE and their like.
+	Env map[string]string `json:"env,omitempty"`
+	// Plan is what a person gave in the place of a manager's plan.
+	Plan *agency.Plan `json:"plan,omitempty"`
+	// Untested is set where the configuration says that there are no tests:
+	// commands.test is set, and empty.
+	Untested bool `json:"untested,omitempty"`
+}
+
+// Getenv looks a variable of the copy up, as os.LookupEnv does.
+func (c RunConfig) Getenv(name string) (string, bool) {
+	v, ok := c.Env[name]
+	return v, ok
+}
+
+// Commands are the run's own commands.
+func (c RunConfig) Commands() check.Commands {
+	k := c.Config.Commands
+	return check.Commands{
+		Setup: k.Setup, Build: k.Build, Typecheck: k.Typecheck, Lint: k.Lint, Test: k.Test, TimeoutSeconds: k.TimeoutSeconds,
+	}
+}
+
+// gateTimeout is how long a gate waits until the run is announced as waiting.
+func (c RunConfig) gateTimeout() time.Duration {
+	return time.Duration(c.Config.Visibility.GateTimeoutMinutes) * time.Minute
+}
+
+// ReadRunConfig is the copy of a run.
+func ReadRunConfig(q store.Querier, run agency.RunID) (RunConfig, error) {
+	raw, err := registry.Copy(q, run)
+	if err != nil {
+		return RunConfig{}, err
+	}
+	return ParseRunConfig(raw)
+}
+
+// ParseRunConfig reads a copy as the registry keeps it.
+func ParseRunConfig(raw json.RawMessage) (RunConfig, error) {
+	var c RunConfig
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, agency.Errorf(agency.KindInternal, "the run's configuration: %w", err)
+	}
+	return c, nil
+}

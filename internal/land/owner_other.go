@@ -1,5 +1,0 @@
-//go:build !unix
-
-package land
-
-func foreign(...string) error { return nil }

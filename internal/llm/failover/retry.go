@@ -1,0 +1,147 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"agency/internal/llm"
+)
+
+// RetryOptions tune Retry; the zero value is ready for use.
+type RetryOptions struct {
+	Tries   int           // per request; default 6
+	Base    time.Duration // first wait, doubled each time; default 1 s
+	Cap     time.Duration // longest own wait; default 60 s
+	MaxWait time.Duration // a longer retry-after ends the tries; default 5 min
+	// Random gives numbers in [0,1) for the jitter; default math/rand/v2.
+	Random func() float64
+	// Sleep waits or returns the context's error; default a timer.
+	Sleep func(context.Context, time.Duration) error
+	Now   func() time.Time // default time.Now
+}
+
+// A refused connection is a server that is down or an address that is wrong;
+// waiting long for it helps nobody (docs/design.md, Sessions).
+const (
+	refusedTries  = 3
+	refusedWithin = 20 * time.Second
+)
+
+// badAnswerTries bounds the tries after an answer that is not the protocol: a
+// proxy's hiccup passes, a wrong address does not.
+const badAnswerTries = 3
+
+// Retry asks again after faults that may pass: with doubled waits and jitter,
+// or as long as the provider wished. Each try after the first is announced by
+// a Retrying event, and by an Asking once the wait is over.
+func Retry(m llm.Model, opts RetryOptions) llm.Model {
+	if opts.Tries <= 0 {
+		opts.Tries = 6
+	}
+	if opts.Base <= 0 {
+		opts.Base = time.Second
+	}
+	if opts.Cap <= 0 {
+		opts.Cap = time.Minute
+	}
+	if opts.MaxWait <= 0 {
+		opts.MaxWait = 5 * time.Minute
+	}
+	if opts.Random == nil {
+		opts.Random = rand.Float64
+	}
+	if opts.Sleep == nil {
+		opts.Sleep = sleep
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &retrying{next: m, opts: opts}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+type retrying struct {
+	next llm.Model
+	opts RetryOptions
+}
+
+func (r *retrying) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		begin := r.opts.Now()
+		tries := map[llm.FaultKind]int{}
+		for attempt := 1; ; attempt++ {
+			fault, done := forward(r.next.Ask(ctx, req), yield)
+			if done {
+				return
+			}
+			tries[fault.Kind]++
+			wait, again := r.wait(fault, attempt, tries[fault.Kind], r.opts.Now().Sub(begin))
+			if !again {
+				yield(nil, fault)
+				return
+			}
+			if !yield(llm.Retrying{Attempt: attempt, Wait: wait, Cause: fault}, nil) {
+				return
+			}
+			if err := r.opts.Sleep(ctx, wait); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(llm.Asking{}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// forward hands an answer's events on. It returns the fault that the answer
+// ended in, or done where there is nothing more to do: it succeeded, the
+// caller left, or the error is no fault.
+func forward(seq iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) (fault *llm.Fault, done bool) {
+	for ev, err := range seq {
+		if err == nil {
+			if !yield(ev, nil) {
+				return nil, true
+			}
+			continue
+		}
+		if errors.As(err, &fault) {
+			return fault, false
+		}
+		yield(nil, err)
+		return nil, true
+	}
+	return nil, true
+}
+
+// wait decides whether to try again after the attempt-th try, and when.
+func (r *retrying) wait(f *llm.Fault, attempt, same int, spent time.Duration) (time.Duration, bool) {
+	if !f.Retryable() || attempt >= r.opts.Tries || f.Kind == llm.BadAnswer && same >= badAnswerTries {
+		return 0, false
+	}
+	if f.RetryAfter > 0 {
+		return f.RetryAfter, f.RetryAfter <= r.opts.MaxWait
+	}
+	wait := r.opts.Cap
+	if shift := attempt - 1; shift < 30 {
+		wait = min(r.opts.Cap, r.opts.Base<<shift)
+	}
+	wait = wait/2 + time.Duration(r.opts.Random()*float64(wait/2))
+	if f.Kind == llm.RefusedConnection && (same >= refusedTries || spent+wait > refusedWithin) {
+		return 0, false
+	}
+	return wait, true
+}

@@ -1,0 +1,112 @@
+package mode
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/contractrun"
+	"agency/internal/effects"
+	"agency/internal/flow"
+)
+
+// The triggers that move a run of mode single up (docs/design.md, Modes).
+const (
+	onLargeGoal = "feature_size_large"
+	onWish      = "manual_request"
+)
+
+// OnFailure is the trigger that moves a run up whose claims do not hold.
+const OnFailure = "single_agent_failure"
+
+// modeUpgrade is a run's move to another mode at its start; without to there is none.
+type modeUpgrade struct {
+	trigger, why string
+	to           agency.Mode
+}
+
+// upgradeOf says to which mode a goal moves a run, by the triggers of the run:
+// what is large is decomposed, a wish is followed.
+func upgradeOf(in Input) modeUpgrade {
+	if slices.Contains(in.Triggers, onWish) {
+		if to, words := wishedMode(in.Goal); to != "" {
+			return modeUpgrade{onWish, fmt.Sprintf("the goal asks for it: %q", words), to}
+		}
+	}
+	if !slices.Contains(in.Triggers, onLargeGoal) {
+		return modeUpgrade{}
+	}
+	if f := in.Feature; f != nil && f.Size == agency.Large {
+		return modeUpgrade{onLargeGoal, fmt.Sprintf("the backlog says that the feature %s is large", f.ID), agency.ModeMultiAgent}
+	}
+	if files, points := goalSize(in.Goal); agency.DefaultBounds().Complexity(agency.Size{Files: files, Criteria: points}) == agency.Large {
+		return modeUpgrade{onLargeGoal, largeGoal(files, points), agency.ModeMultiAgent}
+	}
+	return modeUpgrade{}
+}
+
+// begin goes on in the mode to which the run moved.
+func (m modeUpgrade) begin(c flow.Ctx, in Input) (Result, error) {
+	switch {
+	case m.to.Team():
+		return split(c, in)
+	case m.to == agency.ModeProducerCritic:
+		return formal(c, in, contractrun.Work{Reviewed: true})
+	}
+	return formal(c, in, contractrun.Work{})
+}
+
+// MovesUp says to which mode a run of mode single with these triggers would
+// move at its start, and why; empty where it would not.
+func MovesUp(goal string, f *agency.Feature, triggers []string) (to agency.Mode, why string) {
+	m := upgradeOf(Input{Facts: contractrun.Facts{Goal: goal, Feature: f}, Triggers: triggers})
+	return m.to, m.why
+}
+
+// modeWish is an explicit wish for a mode by its name.
+var modeWish = regexp.MustCompile(`(?i)\b(?:in|use|using|with) (?:the )?(?:mode [\x60"']?(contract|producer[_-]critic|multi[_-]agent|full)\b|[\x60"']?(contract|producer[_-]critic|multi[_-]agent)[\x60"']? mode\b)|--mode[ =](contract|producer[_-]critic|multi[_-]agent|full)\b`)
+
+// wishedMode is the mode that a goal asks for, with the words that do.
+func wishedMode(goal string) (agency.Mode, string) {
+	if m := modeWish.FindStringSubmatch(goal); m != nil {
+		name := strings.ReplaceAll(strings.ToLower(m[1]+m[2]+m[3]), "-", "_")
+		return agency.Mode(name), m[0]
+	}
+	if words := wish.FindString(goal); words != "" {
+		return agency.ModeContract, words
+	}
+	return "", ""
+}
+
+// wish is an explicit wish for a formal contract. It is narrow: a goal about
+// contracts is no wish for one.
+var wish = regexp.MustCompile(`(?i)\b(?:in|use|using|with) (?:the )?(?:mode [\x60"']?contract[\x60"']?|[\x60"']?contract[\x60"']? mode)\b|\b(?:write|draft|make) a formal contract (?:first|before)\b|--mode[ =]contract\b`)
+
+var (
+	fileName = regexp.MustCompile(`(?:^|[\s(\x60"'])((?:[\w.-]+/)*[\w-]+\.(?:go|py|js|jsx|ts|tsx|mjs|rs|java|kt|rb|php|cs|c|h|cc|cpp|hpp|sh|sql|html|css|scss|vue|svelte|ya?ml|toml|json|md|proto|tf))\b`)
+	listItem = regexp.MustCompile(`(?m)^\s*(?:[-*+]|\d+[.)])\s+\S`)
+)
+
+// goalSize counts what a goal's words name: files, and things to do as a list.
+func goalSize(goal string) (files, points int) {
+	names := map[string]bool{}
+	for _, m := range fileName.FindAllStringSubmatch(goal, -1) {
+		names[m[1]] = true
+	}
+	return len(names), len(listItem.FindAllString(goal, -1))
+}
+
+// recordUpgrade tells the log that a run moves, and why, and the record where to.
+func recordUpgrade(c flow.Ctx, in Input, key, reason string, to agency.Mode) error {
+	if _, err := flow.Call(c, effects.RecordEscalation, contractrun.Path("escalated", key), effects.Escalation{Run: in.Run, Reason: reason}); err != nil {
+		return err
+	}
+	_, err := flow.Call(c, effects.RecordModeChange, contractrun.Path("moved", key), effects.ModeChange{Run: in.Run, To: to})
+	return err
+}
+
+func largeGoal(files, points int) string {
+	return fmt.Sprintf("the goal is large: it names %s and %s to do", agency.Things(files, "file", "files"), agency.Things(points, "thing", "things"))
+}

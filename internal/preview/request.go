@@ -1,0 +1,195 @@
+package preview
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/host/settings"
+)
+
+// Wish is what a person asks a run for.
+type Wish struct {
+	Goal    string           // or the name of a team file
+	Feature agency.FeatureID // in the place of a goal
+	Flags   []config.Flag    // that are settings
+	Target  string           // the branch; "": the one that is checked out
+	By      string
+
+	Yes, Strict bool
+	// IncludeDirty takes edits of tracked files along, IncludeUntracked these files
+	// and folders, as they are named from the working folder.
+	IncludeDirty     bool
+	IncludeUntracked []string
+	// Allowed refuses a configuration that this system cannot run.
+	Allowed func(config.Config) error
+}
+
+// Request is everything that a run is started with.
+func (r *Repo) Request(ctx context.Context, w Wish) (api.RunRequest, error) {
+	file, err := teamFile(w.Goal)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	s, err := r.resolve(file, w.Flags)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	cfg := s.Config
+	goal, plan, err := given(s.loaded, cfg, w.Goal)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	if err := w.Allowed(cfg); err != nil {
+		return api.RunRequest{}, err
+	}
+	refs, err := cfg.RunModels()
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	secrets, err := s.loaded.Secrets(config.ProvidersOf(refs))
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	r.tellFound(s, refs)
+	raw, err := json.Marshal(cfg)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	name, of := goal, (*agency.Feature)(nil)
+	if w.Feature != "" {
+		found, err := r.feature(ctx, w, cfg.Contracts.MaxVerificationSteps)
+		if err != nil {
+			return api.RunRequest{}, err
+		}
+		goal, name, of = found.Goal(), string(found.ID)+" "+found.Description, &found
+		if err := agency.CheckGoal(goal); err != nil {
+			return api.RunRequest{}, err
+		}
+	}
+	untracked, err := r.relative(w.IncludeUntracked)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	id, err := agency.NewRunID(nameable(name, s.loaded.Hidden()), rand.Reader)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	return api.RunRequest{
+		ID: id, Goal: goal, Feature: of, Repo: r.At.WorkTree, Mode: cfg.Mode, Target: w.Target, Land: cfg.Land, Yes: w.Yes, Strict: w.Strict,
+		IncludeDirty: w.IncludeDirty, IncludeUntracked: untracked, Untested: s.Untested,
+		Plan: plan, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By,
+	}, nil
+}
+
+// resolved is the configuration of a run, with what it was made from.
+type resolved struct {
+	settings.Resolved
+	loaded *config.Loaded
+	from   api.Sources
+}
+
+// resolve makes the configuration of a run as its host will, and says what is
+// to be said of it.
+func (r *Repo) resolve(team config.Source, flags []config.Flag) (s resolved, err error) {
+	asked := settings.Record(r.Env)
+	if s.loaded, err = settings.Load(r.Files, team, flags, asked.Env); err != nil {
+		return s, err
+	}
+	for _, w := range s.loaded.Warnings {
+		r.Tell("%s: %s", w.Origin, w.Text)
+	}
+	if err := s.loaded.Supported(); err != nil {
+		return s, err
+	}
+	if err := r.RequireTrust(s.loaded); err != nil {
+		return s, err
+	}
+	if s.Resolved, err = settings.Resolve(s.loaded, r.At.WorkTree, flags, asked.Env); err != nil {
+		return s, err
+	}
+	s.from = api.Sources{TeamPath: team.Path, Team: team.Data, Vars: asked.Asked()}
+	for _, f := range flags {
+		s.from.Flags = append(s.from.Flags, api.Setting(f))
+	}
+	return s, nil
+}
+
+// nameable is a goal without what must not stand in a run's id, which is a
+// branch's name too: the user's keys, and words that look like one.
+func nameable(goal string, keys []string) string {
+	for _, key := range keys {
+		goal = strings.ReplaceAll(goal, key, " ")
+	}
+	words := strings.FieldsFunc(goal, unicode.IsSpace)
+	return strings.Join(slices.DeleteFunc(words, looksSecret), " ")
+}
+
+// looksSecret: no word of a language or of code is so long without a sign in
+// between and holds digits.
+var longRun = regexp.MustCompile(`[A-Za-z0-9]{16,}`)
+
+func looksSecret(word string) bool {
+	return strings.ContainsAny(longRun.FindString(word), "0123456789")
+}
+
+// tellFound says which parts of the repository are left out and, where no file
+// says anything, what a run goes by instead.
+func (r *Repo) tellFound(s resolved, models []config.ModelRef) {
+	for _, left := range s.Seen.Left {
+		if s.loaded.Origin("commands.test").Layer == config.LayerDefault {
+			r.Tell("%s", left)
+		}
+	}
+	if fileExists(filepath.Join(r.At.WorkTree, config.RepoFile)) {
+		return
+	}
+	var names []string
+	for _, lang := range s.Seen.Languages {
+		names = append(names, lang.Name)
+	}
+	r.Tell("no %s; found %s", config.RepoFile, orNone(strings.Join(names, ", ")))
+	for _, lang := range s.Seen.Languages {
+		if lang.Note != "" {
+			r.Tell("%s: %s", lang.Name, lang.Note)
+		}
+	}
+	r.Tell("commands: %s", s.Config.Commands.Line())
+	r.Tell("model: %s; write all of it into a file with: agency init", models[0])
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "nothing that is known"
+	}
+	return s
+}
+
+// relative are files and folders as people name them from where they stand,
+// relative to the top of the working tree.
+func (r *Repo) relative(names []string) ([]string, error) {
+	var out []string
+	for _, name := range names {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return nil, agency.Errorf(agency.KindInvalid, "--include-untracked %s: %v", name, err)
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+			abs = filepath.Join(dir, filepath.Base(abs))
+		}
+		rel, err := filepath.Rel(r.At.WorkTree, abs)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return nil, agency.Errorf(agency.KindInvalid, "--include-untracked %s: this is not in the working tree %s", name, r.At.WorkTree)
+		}
+		out = append(out, filepath.ToSlash(rel))
+	}
+	return out, nil
+}

@@ -1,0 +1,86 @@
+package registry
+
+// The statements of this package. What has a seq stands in the order in which it
+// was added to its run.
+const (
+	// insertRun adds a run, once.
+	insertRun = `INSERT INTO runs (id, state, doc, copy, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
+
+	selectRuns = `SELECT id, state, reason, doc, merged, created_at, finished_at FROM runs `
+
+	// selectRun reads one run, selectAllRuns all, oldest first.
+	selectRun     = selectRuns + `WHERE id = ?`
+	selectAllRuns = selectRuns + `ORDER BY created_at, id`
+
+	// selectCopy reads the configuration that a run keeps.
+	selectCopy = `SELECT copy FROM runs WHERE id = ?`
+
+	// updateState moves a run to a state.
+	updateState = `UPDATE runs SET state = ?, reason = ?, finished_at = ? WHERE id = ?`
+
+	// updateRun replaces a run's record.
+	updateRun = `UPDATE runs SET doc = ? WHERE id = ?`
+
+	// updateMerged sets what a run put into its target.
+	updateMerged = `UPDATE runs SET merged = ? WHERE id = ?`
+
+	// deleteRun removes a run, and by that its rows of the other tables.
+	deleteRun = `DELETE FROM runs WHERE id = ?`
+
+	// insertControl adds a control row that asks for nothing.
+	insertControl = `INSERT INTO controls (run_id, pause, cancel, by_whom) VALUES (?, 0, 0, '')`
+
+	// updateControl replaces a control row, but takes no cancel back.
+	updateControl = `UPDATE controls SET pause = ?, cancel = CASE WHEN cancel = 1 THEN 1 ELSE ? END, by_whom = ?, hand_over = ? WHERE run_id = ?`
+
+	// selectControl reads a control row.
+	selectControl = `SELECT pause, cancel, by_whom, hand_over FROM controls WHERE run_id = ?`
+
+	// insertContract adds a contract, once.
+	insertContract = `INSERT INTO contracts (run_id, id, seq, status, stage, doc)
+VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5) ON CONFLICT (run_id, id) DO NOTHING`
+
+	// updateContract replaces a contract, updateWords its words alone.
+	updateContract = `UPDATE contracts SET status = ?, stage = ?, completed_at = ?, doc = ? WHERE run_id = ? AND id = ?`
+	updateWords    = `UPDATE contracts SET doc = ? WHERE run_id = ? AND id = ?`
+
+	// insertStep notes that a step has changed a contract, once.
+	insertStep = `INSERT INTO contract_steps (run_id, step) VALUES (?, ?) ON CONFLICT DO NOTHING`
+
+	// selectContract reads one contract, selectContracts those of a run, and
+	// selectFailed what failed in any run, the latest first.
+	selectContract  = `SELECT doc FROM contracts WHERE run_id = ? AND id = ?`
+	selectContracts = `SELECT doc FROM contracts WHERE run_id = ? ORDER BY seq`
+	selectFailed    = `SELECT doc FROM contracts WHERE status = 'failed' ORDER BY completed_at DESC LIMIT ?`
+
+	// insertGate adds a gate, once.
+	insertGate = `INSERT INTO gates (id, run_id, seq, kind, doc, created_at)
+VALUES (?1, ?2, (SELECT count(*) FROM gates WHERE run_id = ?2), ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING`
+
+	// selectGate reads one gate, selectGates those of a run, selectOpenGates
+	// those of a run without a decision.
+	selectGate      = `SELECT doc, verb, decision FROM gates WHERE id = ?`
+	selectGates     = `SELECT doc, verb, decision FROM gates WHERE run_id = ? ORDER BY seq`
+	selectOpenGates = `SELECT doc, verb, decision FROM gates WHERE run_id = ? AND verb = '' ORDER BY seq`
+
+	// decideGate answers an open gate.
+	decideGate = `UPDATE gates SET verb = ?, decision = ? WHERE id = ? AND verb = ''`
+
+	// expireGate notes that the deadline of an open gate has passed, and
+	// selectExpiry reads when.
+	expireGate   = `UPDATE gates SET expired_at = ? WHERE id = ? AND verb = '' AND expired_at = 0`
+	selectExpiry = `SELECT expired_at FROM gates WHERE id = ?`
+
+	// insertReview adds a review, one a step.
+	insertReview = `INSERT INTO reviews (run_id, step, seq, contract_id, doc)
+VALUES (?1, ?2, (SELECT count(*) FROM reviews WHERE run_id = ?1), ?3, ?4) ON CONFLICT (run_id, step) DO NOTHING`
+
+	// selectReviews reads those of a run.
+	selectReviews = `SELECT doc FROM reviews WHERE run_id = ? ORDER BY seq`
+
+	// insertReport keeps what the manager said at the end of a run, once.
+	insertReport = `INSERT INTO reports (run_id, words) VALUES (?, ?) ON CONFLICT DO NOTHING`
+
+	// selectReport reads what the manager said.
+	selectReport = `SELECT words FROM reports WHERE run_id = ?`
+)

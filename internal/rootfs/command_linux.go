@@ -1,0 +1,158 @@
+package rootfs
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"agency/internal/linux"
+	"agency/internal/linux/mount"
+	"agency/internal/linux/overlay"
+)
+
+// ForCommand mounts, in a mount namespace that is one command's own, what is fresh
+// for each command: /tmp and /dev/shm of tmpMB each, terminals, the overlays in their
+// layers, and again over those whatever lies in them. It returns the overlays that
+// were refused.
+func (v *View) ForCommand(layers []string, tmpMB int) (own []string, err error) {
+	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	c := &commandMounts{tree: tree{root}, covered: map[string]int{}}
+	defer c.close()
+	if err := c.capture(v.plan); err != nil {
+		return nil, err
+	}
+	for i, it := range v.plan.Items {
+		var err error
+		switch {
+		case it.Kind == Memory:
+			err = c.showMemory(it, tmpMB)
+		case it.Kind == Overlay && len(layers) > 0:
+			err = c.showOverlay(i, it, layers[0])
+			layers = layers[1:]
+		case it.Under >= 0 && v.plan.Items[it.Under].Kind.fresh():
+			err = c.showAgain(it)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", it.At, err)
+		}
+	}
+	if err := c.terminals(); err != nil {
+		return nil, fmt.Errorf("/dev/pts: %w", err)
+	}
+	if err := unhide(v.plan); err != nil {
+		return nil, err
+	}
+	return c.own, os.Mkdir(Home, 0o700)
+}
+
+// commandMounts are those of one command, under construction.
+type commandMounts struct {
+	tree
+	covered map[string]int // path inside to the opened copy of what the fresh mounts cover there
+	own     []string       // the overlays that were refused
+}
+
+func (c *commandMounts) close() {
+	for _, fd := range c.covered {
+		_ = unix.Close(fd)
+	}
+	_ = unix.Close(c.root)
+}
+
+// capture looks whether what is mounted in the repository is still there, where a
+// command may have moved a folder on the way to it, and takes hold of all that
+// the fresh mounts are about to cover.
+func (c *commandMounts) capture(p Plan) error {
+	for _, it := range p.Items {
+		covered := it.Under >= 0 && p.Items[it.Under].Kind.fresh()
+		if it.Kind.fresh() || !it.Inside && !covered {
+			continue
+		}
+		fd, err := linux.OpenBeneath(c.root, it.At[1:], how(it.Inside))
+		if err != nil {
+			return fmt.Errorf("%s: %w", it.At, err)
+		}
+		err = mount.IsMount(fd)
+		if err == nil && covered {
+			c.covered[it.At], err = unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLOEXEC)
+		}
+		_ = unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("%s: %w", it.At, err)
+		}
+	}
+	return nil
+}
+
+func (c *commandMounts) showMemory(it Item, sizeMB int) error {
+	at, err := c.mountPoint(it.At, it.Inside, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(at) }()
+	return mount.Memory(at, sizeMB, "1777", 0)
+}
+
+// showAgain mounts what a fresh mount has covered.
+func (c *commandMounts) showAgain(it Item) error {
+	fd := c.covered[it.At]
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	at, err := c.mountPoint(it.At, it.Inside, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(at) }()
+	return move(fd, at)
+}
+
+// showOverlay mounts an overlay, or, where the kernel refuses or there is
+// nothing below, the cache that stands in for it.
+func (c *commandMounts) showOverlay(i int, it Item, name string) error {
+	at, err := c.mountPoint(it.At, it.Inside, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(at) }()
+	layers := hiddenLayers(i)
+	if it.Host != "" {
+		opts := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr,index=off",
+			hiddenLower(i), overlay.Upper(layers, name), overlay.Work(layers, name))
+		// Volatile: the end of a command must not sync the host's whole disk.
+		// What a power loss takes is a cache, whose readers check it.
+		for _, o := range []string{opts + ",volatile", opts} {
+			if unix.Mount("overlay", mount.FdPath(at), "overlay", unix.MS_NOSUID|unix.MS_NODEV, o) == nil {
+				return nil
+			}
+		}
+	}
+	c.own = append(c.own, it.At)
+	fd, err := mount.ClonePath(overlay.Own(layers))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return move(fd, at)
+}
+
+// unhide takes the parts of the overlays out of the command's sight.
+func unhide(p Plan) error {
+	for i, it := range p.Items {
+		if it.Kind != Overlay {
+			continue
+		}
+		for _, at := range []string{hiddenLower(i), hiddenLayers(i)} {
+			err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+			if err != nil && (it.Host != "" || at == hiddenLayers(i)) {
+				return fmt.Errorf("parts of the overlay %s: %w", it.At, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package rootfs
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"agency/internal/linux"
+	"agency/internal/linux/mount"
+)
+
+// tree is the new root, on which everything is mounted by open files.
+type tree struct{ root int }
+
+// mountPoint opens the path at in the new root, making what is missing. Below
+// the repository no symbolic link on the way is followed: its content is not
+// the user's.
+func (t tree) mountPoint(at string, inside, dir bool) (int, error) {
+	how := how(inside)
+	rel := strings.TrimPrefix(at, "/")
+	fd, err := linux.OpenBeneath(t.root, rel, how)
+	if errors.Is(err, unix.ENOENT) {
+		if err := t.makePath(rel, how, dir); err != nil {
+			return -1, err
+		}
+		fd, err = linux.OpenBeneath(t.root, rel, how)
+	}
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	if isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR; isDir != dir {
+		_ = unix.Close(fd)
+		return -1, errors.New("a file where a folder must be, or the reverse")
+	}
+	return fd, nil
+}
+
+// makePath makes the folders of rel and its last element.
+func (t tree) makePath(rel string, how unix.OpenHow, dir bool) error {
+	parent, name := path.Split(rel)
+	parent = strings.TrimSuffix(parent, "/")
+	at, err := t.root, error(nil)
+	if parent != "" {
+		if at, err = linux.OpenBeneath(t.root, parent, how); errors.Is(err, unix.ENOENT) {
+			if err := t.makePath(parent, how, true); err != nil {
+				return err
+			}
+			at, err = linux.OpenBeneath(t.root, parent, how)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { _ = unix.Close(at) }()
+	}
+	return mount.MakeNode(at, name, dir)
+}
+
+// how opens what lies in the new root; inside the repository through no link.
+func how(inside bool) unix.OpenHow {
+	h := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	if inside {
+		h.Resolve |= unix.RESOLVE_NO_SYMLINKS
+	}
+	return h
+}
+
+// plain opens what the host itself has made in the new root.
+func plain() unix.OpenHow {
+	return unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT}
+}
+
+// move mounts a copied tree of mounts.
+func move(fd, at int) error {
+	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}

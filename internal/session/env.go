@@ -1,0 +1,202 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/text"
+	"agency/internal/tool"
+	"agency/internal/verdicts"
+)
+
+// Env is what a call of the turn may reach.
+func (t *Effects) Env(idx int) *tool.Env {
+	return &tool.Env{
+		Files: t.Tools.Files, Commands: t.Tools.Commands, Checks: t.Tools.Checks, History: t.Tools.History,
+		Checkpoints: checkpoints{t.Tools.Tree, fmt.Sprintf("cp-%d-%d-%d", t.Spec.Attempt, t.N, idx+1)},
+		Criteria:    t.Criteria,
+		Limits:      tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines},
+		Mail:        letters{t.Mail, t.N, idx},
+		Redact:      t.DB.Redact,
+		Features:    t.Member,
+		Team:        members{t.Member, t.Noted},
+		Questions:   t.Member,
+		Changes:     t.Member,
+		Handoffs:    t.Member,
+	}
+}
+
+// checkpoints gives a call's checkpoint the same id when the call runs again.
+type checkpoints struct {
+	tree Tree
+	id   string
+}
+
+func (p checkpoints) Create(ctx context.Context, label string) (tool.Checkpoint, error) {
+	return p.tree.Checkpoint(ctx, p.id, label)
+}
+
+func (p checkpoints) Rollback(ctx context.Context, id string) (tool.Checkpoint, error) {
+	return p.tree.Rollback(ctx, id)
+}
+
+// Progress tells the backlog's tools what has become of a feature in the run.
+func (m *Member) Progress(ctx context.Context, id agency.FeatureID) (out []tool.FeatureContract, err error) {
+	err = m.DB.Read(ctx, func(q *store.Snapshot) error {
+		contracts, err := registry.Contracts(q, m.Spec.Run)
+		if err != nil {
+			return err
+		}
+		verdicts, err := verdicts.All(q, m.Spec.Run)
+		if err != nil {
+			return err
+		}
+		for _, c := range contracts {
+			if c.FeatureID != id || c.Status == agency.StatusCancelled {
+				continue
+			}
+			one := tool.FeatureContract{ID: c.ID, Title: c.Title, Status: c.Status}
+			for _, v := range verdicts {
+				if v.ContractID == c.ID && v.Pass {
+					one.Proofs = v.Proofs
+				}
+			}
+			out = append(out, one)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// team are the contracts of the run that agents work on: all but those of the
+// manager itself.
+func (m *Member) team(ctx context.Context) (out []agency.Contract, err error) {
+	err = m.DB.Read(ctx, func(q *store.Snapshot) error {
+		all, err := registry.Contracts(q, m.Spec.Run)
+		out = slices.DeleteFunc(all, func(o agency.Contract) bool { return o.AssignedRole == m.Spec.Role })
+		return err
+	})
+	return out, err
+}
+
+// members tells the tools how the work on contracts stands.
+type members struct {
+	*Member
+	drafts []agency.Contract
+}
+
+func (m members) Contracts(ctx context.Context) ([]tool.TeamContract, error) {
+	started, err := m.team(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []tool.TeamContract
+	for _, s := range started {
+		out = append(out, tool.TeamContract{Contract: s, Agent: agency.MemberID(s.AssignedRole, s.ID)})
+	}
+	for _, d := range m.drafts {
+		out = append(out, tool.TeamContract{Contract: d, Noted: true})
+	}
+	return out, nil
+}
+
+func (m members) Contract(ctx context.Context, id agency.ContractID) (out tool.TeamContract, err error) {
+	all, err := m.Contracts(ctx)
+	if err != nil {
+		return out, err
+	}
+	at := slices.IndexFunc(all, func(o tool.TeamContract) bool { return o.ID == id })
+	if at < 0 {
+		contracts := make([]agency.Contract, len(all))
+		for i, o := range all {
+			contracts[i] = o.Contract
+		}
+		return out, agency.Errorf(agency.KindNotFound, "there is no contract %q; noted or started are: %s", text.Head(string(id), 80), contractNames(contracts))
+	}
+	out = all[at]
+	if out.Noted {
+		return out, nil
+	}
+	return out, m.DB.Read(ctx, func(q *store.Snapshot) error { return measure(q, m.Spec.Run, &out) })
+}
+
+// measure adds what the records show of the work on a contract.
+func measure(q *store.Snapshot, run agency.RunID, c *tool.TeamContract) error {
+	verdicts, err := verdicts.All(q, run)
+	if err != nil {
+		return err
+	}
+	var passed agency.Verdict
+	for _, v := range verdicts {
+		if v.ContractID == c.ID {
+			c.Verdict = &v
+			if v.Pass {
+				passed = v
+			}
+		}
+	}
+	receipts, err := check.Receipts(q, run)
+	if err != nil {
+		return err
+	}
+	c.Receipts = LatestReceipts(receipts, c.ID)
+	reviews, err := registry.Reviews(q, run)
+	if err != nil {
+		return err
+	}
+	if c.Proofs = passed.Proofs; !passed.Pass { // a review has none: nothing of it was to be verified
+		c.Proofs = agency.ProveWithoutVerdict(c.Contract, reviews)
+	}
+	for _, r := range reviews {
+		if r.ContractID != c.ID {
+			continue
+		}
+		c.Reviews = append(c.Reviews, r)
+		if passed.Pass && r.Tree == passed.Tree {
+			c.Proofs = agency.ProveByReview(c.Proofs, r)
+		}
+	}
+	return nil
+}
+
+// Planned is the plan of a manager as it stands, a line a contract.
+func (m *Member) Planned(ctx context.Context, n Notes) (out []string, err error) {
+	if !m.Spec.Leads && len(n.Drafts) == 0 {
+		return nil, nil
+	}
+	all, err := members{m, n.Drafts}.Contracts(ctx)
+	for _, o := range all {
+		if o.Noted || m.Spec.Leads {
+			out = append(out, o.Stands())
+		}
+	}
+	if more := len(out) - maxPlanned; more > 0 {
+		out = append(out[:maxPlanned:maxPlanned], fmt.Sprintf("and %d more", more))
+	}
+	return out, err
+}
+
+// maxPlanned is how many contracts of a plan a new epoch names.
+const maxPlanned = 200
+
+// maxReceipts is how many commands are named with their last result.
+const maxReceipts = 12
+
+// LatestReceipts is the last receipt of each command that ran for a contract, oldest
+// first.
+func LatestReceipts(all []agency.Receipt, contract agency.ContractID) []agency.Receipt {
+	var out []agency.Receipt
+	for _, r := range all {
+		if r.ContractID != contract || check.Stage(r.Stage).Trial() {
+			continue
+		}
+		out = slices.DeleteFunc(out, func(o agency.Receipt) bool { return o.Kind == r.Kind && o.Command == r.Command })
+		out = append(out, r)
+	}
+	return out[max(0, len(out)-maxReceipts):]
+}

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/llm"
+	"agency/internal/store"
+	"agency/internal/text"
+	"agency/internal/tool"
+)
+
+// Member is a session as a member of its run. A runtime makes one for each part,
+// and by it the Mailbox, Presence, Account and Edits of the part.
+type Member struct {
+	Spec Spec
+	DB   *store.DB
+	// Write is a transaction under the run's fence.
+	Write func(context.Context, func(*store.Tx) error) error
+}
+
+// Log appends an event of the session.
+func (m *Member) Log(tx *store.Tx, s agency.Severity, summary string, d agency.Detail) error {
+	ev := agency.NewEvent(m.Spec.Run, s, summary, d)
+	ev.AgentID, ev.Role, ev.Tier, ev.ContractID = m.Spec.Agent, m.Spec.Role, m.Spec.Tier, m.Spec.Contract
+	_, err := event.Append(tx, ev)
+	return err
+}
+
+// LogEnd appends how a part ended.
+func (m *Member) LogEnd(tx *store.Tx, o Outcome) error {
+	id := m.Spec.ID()
+	switch o.Kind {
+	case Claimed:
+		return m.Log(tx, agency.SeverityInfo, "claims to be complete: "+text.Head(o.Claim.Summary, 120), agency.Claimed{Session: id, Summary: o.Claim.Summary})
+	case Planned:
+		if len(o.Faults) > 0 {
+			return m.Log(tx, agency.SeverityWarning, fmt.Sprintf("the plan is faulty to the end: %s", text.Head(o.Faults[0].String(), 200)),
+				agency.Failed{Session: id, Reason: o.Faults[0].String()})
+		}
+		return m.Log(tx, agency.SeverityInfo, planLine(o.Plan), agency.PlanSubmitted{Contracts: len(o.Plan), RetryBudgetMultiplier: o.Multiplier})
+	case Parked:
+		return m.Log(tx, agency.SeverityInfo, "waits for "+string(o.For), agency.SessionParked{Session: id, For: string(o.For)})
+	case Blocked:
+		return m.Log(tx, agency.SeverityWarning, "blocked: "+text.Head(o.Reason, 200), agency.Escalated{Reason: text.Head(o.Reason, 1000)})
+	case Incomplete:
+		return m.Log(tx, agency.SeverityWarning, "incomplete: "+text.Head(o.Reason, 200), agency.Failed{Session: id, Reason: o.Reason})
+	default:
+		return m.Log(tx, agency.SeverityInfo, "session ended: "+string(o.Kind), agency.Completed{Session: id, Outcome: string(o.Kind)})
+	}
+}
+
+func planLine(plan []agency.Contract) string {
+	if len(plan) == 1 {
+		c := plan[0]
+		return fmt.Sprintf("%s, %s: %s", c.ID, agency.Things(len(c.AcceptanceCriteria), "criterion", "criteria"), text.Head(c.Title, 80))
+	}
+	names := make([]string, len(plan))
+	for i, c := range plan {
+		names[i] = string(c.ID)
+	}
+	return text.Head(fmt.Sprintf("%d contracts: %s", len(plan), strings.Join(names, ", ")), 400)
+}
+
+// messageID names what a call sends by the call's place, so that one which runs
+// again sends nothing twice; kind is what it asks for, or the agent.
+func (m *Member) messageID(kind string, turn, idx int) agency.MessageID {
+	_, within, _ := strings.Cut(string(m.Spec.ID()), fmt.Sprintf("/attempt-%d", m.Spec.Attempt)) // empty for the attempt's first conversation
+	return agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", m.prefix(kind), m.Spec.Attempt, within, turn, idx+1))
+}
+
+// prefix begins the ids of what a contract asks for.
+func (m *Member) prefix(kind string) string { return kind + "/" + string(m.Spec.Contract) + "/" }
+
+// besideOthers tells whether other contracts of the run may be at work on the
+// same files: those of a team say what they stand on.
+func (m *Member) besideOthers() bool { return m.Spec.Onto != "" && m.Spec.Review == nil }
+
+// Call is a tool call of a turn.
+type Call struct {
+	Index  int
+	Use    llm.ToolUse
+	Tool   tool.Tool
+	Result tool.Result
+	Ran    bool // Result is set
+}
+
+// Refuse gives the call its result without running it.
+func (k *Call) Refuse(r tool.Result) { k.Result, k.Ran = r, true }
+
+// Writes tells whether the call may have changed the workspace.
+func (k *Call) Writes() bool {
+	return k.Ran && !k.Result.Refused && k.Tool.Access == tool.Write && k.Tool.Scope == tool.Workspace
+}
+
+// Gist is a call's arguments in a few words for the log.
+func Gist(raw json.RawMessage) string {
+	var args map[string]any
+	if json.Unmarshal(raw, &args) != nil {
+		return ""
+	}
+	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "id", "subcontract_id", "question", "reason"} {
+		if s, ok := args[name].(string); ok && s != "" {
+			s = strings.Join(strings.Fields(s), " ")
+			if r := []rune(s); len(r) > 80 {
+				s = string(r[:79]) + "…"
+			}
+			return " " + s
+		}
+	}
+	return ""
+}

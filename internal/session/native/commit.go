@@ -1,0 +1,389 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/llm"
+	"agency/internal/registry"
+	"agency/internal/session"
+	"agency/internal/session/record"
+	"agency/internal/store"
+	"agency/internal/text"
+)
+
+// draft is the conversation as a transaction will leave it. It becomes the
+// conversation only after the commit.
+type draft struct {
+	c      *conversation
+	tx     *store.Tx
+	st     state
+	turn   turn
+	news   string        // mail that this commit shows
+	out    []llm.Message // appended
+	end    *session.Outcome
+	edited []string // files that this commit makes known as changed
+	// replied says that this commit shows the message that a call waited for.
+	replied bool
+}
+
+// queue puts a message into the next commit.
+func (c *conversation) queue(m message) { c.pending = append(c.pending, m) }
+
+// commit settles the open turn, where d says what came of it, and opens the
+// next one: its messages, the person's mail and the reservation are durable
+// before the request is sent. An outcome means that the part ended instead.
+func (c *conversation) commit(ctx context.Context, d *done) (*session.Outcome, error) {
+	if d != nil && d.say != nil {
+		m, err := c.pack(*d.say)
+		if err != nil {
+			return nil, err
+		}
+		c.queue(m)
+	}
+	var w *draft
+	err := c.Write(ctx, func(tx *store.Tx) error {
+		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn}
+		return w.fill(d)
+	})
+	if err != nil {
+		return nil, err
+	}
+	settled := c.turn
+	c.adopt(w)
+	if d != nil {
+		c.emit(session.TurnEnded{Turn: settled.N, Usage: settled.Usage})
+	}
+	return w.end, c.r.o.between("committed")
+}
+
+// adopt makes a committed draft the conversation.
+func (c *conversation) adopt(w *draft) {
+	c.stored, c.st, c.turn, c.pending = true, w.st, w.turn, nil
+	c.presence.Joined()
+	c.edits.Noted(w.edited)
+	if w.replied {
+		c.replyID = ""
+	}
+	for _, m := range w.out {
+		c.append(m)
+	}
+}
+
+// fill writes the draft's transaction.
+func (w *draft) fill(d *done) error {
+	if !w.c.stored {
+		if err := w.create(); err != nil {
+			return err
+		}
+	}
+	if err := w.c.presence.Join(w.tx); err != nil {
+		return err
+	}
+	if d != nil {
+		if err := w.settle(d); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func() error{w.loseTry, w.reply, w.stopped, w.mail, w.say, w.reserve, w.save} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create inserts the session with its rendered prompt.
+func (w *draft) create() error {
+	c := w.c
+	err := record.Create(w.tx, record.Session{
+		ID: c.id, Run: c.Spec.Run, Contract: c.Spec.Contract, Attempt: c.Spec.Attempt, Role: c.Spec.Role, Agent: c.Spec.Agent,
+		Tier: c.Spec.Tier, Model: c.req.Model, System: c.req.System, Tools: c.kit.json, MaxOutput: c.req.MaxOutput,
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.account.Open(w.tx, c.setup.Parent); err != nil {
+		return err
+	}
+	return c.Log(w.tx, agency.SeverityInfo, fmt.Sprintf("%s begins attempt %d with %s", c.Spec.Agent, c.Spec.Attempt, c.req.Model),
+		agency.Spawned{Session: c.id, Attempt: c.Spec.Attempt, Model: c.req.Model})
+}
+
+// settle closes the open turn with what came of it.
+func (w *draft) settle(d *done) error {
+	c, t := w.c, w.turn
+	w.st = d.st
+	w.st.Turn, w.st.Tree = t.N, d.Tree
+	if w.st.Due == nil {
+		w.st.Compactions = 0
+	}
+	if d.st.Open != nil {
+		packed, err := c.pack(*d.st.Open)
+		if err != nil {
+			return err
+		}
+		w.st.Open = &packed.Message
+	}
+	if err := record.SettleTurn(w.tx, c.id, t.N, d.Tree); err != nil {
+		return err
+	}
+	for _, k := range d.Calls {
+		if err := w.called(k, d.End); err != nil {
+			return err
+		}
+	}
+	if err := c.mail.Processed(w.tx, w.st.Mail); err != nil {
+		return err
+	}
+	w.st.Mail = nil
+	w.turn = turn{}
+	w.end = d.End
+	run, err := budget.Read(w.tx, c.Spec.Run, budget.Root)
+	if err != nil {
+		return err
+	}
+	err = c.Log(w.tx, agency.SeverityInfo, turnLine(t.Turn), agency.TurnCompleted{
+		Session: c.id, Turn: t.N, In: t.Usage.In, Cached: t.Usage.Cached, Out: t.Usage.Out,
+		CostUSD: t.Cost.Float(), Unpriced: t.Unpriced, Estimated: t.Usage.Estimated, Model: t.Model,
+		Run: agency.Spent{USD: run.Money.Float(), Tokens: run.Tokens},
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.presence.Report(w.tx, t.Usage, d.Calls); err != nil {
+		return err
+	}
+	w.edited, err = c.edits.Note(w.tx, t.N, d.edited)
+	return err
+}
+
+func turnLine(t record.Turn) string {
+	cost := t.Cost.String()
+	if t.Unpriced {
+		cost = "unpriced"
+	}
+	line := fmt.Sprintf("turn %d: %d tokens in (%d cached), %d out, %s", t.N, t.Usage.In, t.Usage.Cached, t.Usage.Out, cost)
+	if t.Usage.Estimated {
+		line += ", estimated"
+	}
+	return line
+}
+
+// called records a call and tells it.
+func (w *draft) called(k session.Call, end *session.Outcome) error {
+	c, status := w.c, "ok"
+	switch {
+	case k.Result.Refused:
+		status = "refused"
+	case k.Result.Failed:
+		status = "failed"
+	case end != nil && end.WaitsFor(k.Use.ID):
+		status = "waiting"
+	case !k.Ran:
+		status = "failed" // cut off when time was up
+	}
+	one := record.Call{Turn: w.turn.N, Index: k.Index, UseID: k.Use.ID, Tool: k.Use.Name, Status: status}
+	if err := record.AddCall(w.tx, c.id, one); err != nil {
+		return err
+	}
+	if status == "refused" {
+		return c.Log(w.tx, agency.SeverityWarning, text.Head(k.Use.Name+": "+k.Result.Text, 200),
+			agency.ToolRefused{Session: c.id, Turn: w.turn.N, Tool: text.Head(k.Use.Name, 64), Reason: text.Head(k.Result.Text, 500)})
+	}
+	failed := ""
+	if status == "failed" {
+		failed = text.Head(k.Result.Text, 500)
+	}
+	return c.Log(w.tx, agency.SeverityInfo, k.Use.Name+session.Gist(k.Use.Args),
+		agency.ToolCalled{Session: c.id, Turn: w.turn.N, Tool: k.Use.Name, Error: failed})
+}
+
+// loseTry charges a request whose answer was lost: nobody knows what the
+// provider counted.
+func (w *draft) loseTry() error {
+	if w.turn.Phase != record.Asked {
+		return nil
+	}
+	return w.c.account.Charge(w.tx, w.c.key(w.turn), budget.Bill{})
+}
+
+// stopped looks at limits and at the run's control row.
+func (w *draft) stopped() error {
+	if w.end != nil {
+		return nil
+	}
+	ctl, err := registry.ReadControl(w.tx, w.c.Spec.Run)
+	if err != nil {
+		return err
+	}
+	if ctl.Cancel {
+		w.end = &session.Outcome{Kind: session.Stopped, Reason: "the run was cancelled", Tree: w.st.Tree}
+		return nil
+	}
+	if cause, over := w.st.over(w.c.setup.Limits); over {
+		w.give(cause, "")
+		return nil
+	}
+	if ctl.Pause {
+		w.end = &session.Outcome{Kind: session.Parked, For: session.ForPause, Reason: "the run is paused", Tree: w.st.Tree}
+	}
+	return nil
+}
+
+func (w *draft) give(cause session.Cause, detail string) {
+	w.end = &session.Outcome{Kind: session.Incomplete, Cause: cause, Reason: session.Because(cause, detail), Tree: w.st.Tree}
+}
+
+// reserve holds the worst case of the next request, or parks the session where
+// that is not to be had.
+func (w *draft) reserve() error {
+	if w.end != nil {
+		return nil
+	}
+	c := w.c
+	if w.st.Due == nil && c.window.full(w.st.promptTokens()+maxOutput(c.req)) {
+		w.st.Due = &due{Cause: dueNear}
+	}
+	if w.st.Due != nil {
+		return nil // compact comes first
+	}
+	t := turn{Turn: record.Turn{N: w.st.Turn + 1, Phase: record.Asked, Try: w.turn.Try + 1}}
+	err := c.hold(w.tx, t, w.st, c.setup.Models[0])
+	var spent *budget.Exhausted
+	switch {
+	case errors.As(err, &spent):
+		w.end = &session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: spent.Error(), Exhausted: spent, Tree: w.st.Tree}
+		return nil
+	case err != nil:
+		return err
+	}
+	w.turn = t
+	return nil
+}
+
+// key names a request in the budget; a repeated one has another.
+func (c *conversation) key(t turn) string { return fmt.Sprintf("%s/turn-%d/try-%d", c.id, t.N, t.Try) }
+
+func maxOutput(req llm.Request) int64 {
+	if req.MaxOutput > 0 {
+		return req.MaxOutput
+	}
+	return llm.DefaultMaxOutput
+}
+
+// reply marks the message as read whose words are the result that this commit
+// stores.
+func (w *draft) reply() error {
+	id := w.c.replyID
+	if id == "" {
+		return nil
+	}
+	w.replied = true
+	ok, err := w.c.mail.Replied(w.tx, id)
+	if ok {
+		w.st.Mail = append(slices.Clone(w.st.Mail), id)
+	}
+	return err
+}
+
+// mail takes what waits for the agent into the request.
+func (w *draft) mail() error {
+	if w.end != nil {
+		return nil
+	}
+	news, which, err := w.c.mail.Take(w.tx, w.c.window.mailRoom())
+	w.news, w.st.Mail = news, append(slices.Clone(w.st.Mail), which...)
+	return err
+}
+
+// say stores the messages that the commit appends. A part that ends still
+// keeps them: the next part goes on from there.
+func (w *draft) say() error {
+	c := w.c
+	packed, err := w.withNews()
+	if err != nil {
+		return err
+	}
+	for i, p := range packed {
+		if err := record.AppendMessage(w.tx, c.id, c.st.First+len(c.req.Messages)+i, w.st.Turn+1, p.data, false); err != nil {
+			return err
+		}
+		w.out = append(w.out, p.Message)
+		w.st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{p.Message}})
+	}
+	return nil
+}
+
+// withNews adds the mail to the user message that is about to be sent, which
+// may hold results; where there is none, it is a message of its own.
+func (w *draft) withNews() ([]message, error) {
+	packed := slices.Clone(w.c.pending)
+	if w.news == "" {
+		return packed, nil
+	}
+	m := userText(w.news)
+	if last := len(packed) - 1; last >= 0 {
+		m.Blocks = append(slices.Clone(packed[last].Blocks), m.Blocks...)
+		packed = packed[:last]
+	}
+	p, err := w.c.pack(m)
+	return append(packed, p), err
+}
+
+// save stores the state and, where the part ends, its outcome.
+func (w *draft) save() error {
+	doc, err := json.Marshal(w.st)
+	if err != nil {
+		return err
+	}
+	parts := w.c.Spec.Part - 1
+	if w.end != nil {
+		parts++
+		if err := w.ended(); err != nil {
+			return err
+		}
+	}
+	return record.Save(w.tx, w.c.id, doc, w.st.epoch(), parts)
+}
+
+// ended stores how the part ended and tells it.
+func (w *draft) ended() error {
+	c, o := w.c, *w.end
+	doc, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	// What the caller gets is what a later process would read.
+	doc = w.tx.Redact(doc)
+	w.end = &session.Outcome{}
+	if err := json.Unmarshal(doc, w.end); err != nil {
+		return err
+	}
+	if err := c.presence.Join(w.tx); err != nil {
+		return err
+	}
+	if err := c.mail.Ask(w.tx, *w.end); err != nil {
+		return err
+	}
+	if err := c.presence.Leave(w.tx, *w.end); err != nil {
+		return err
+	}
+	if err := record.EndPart(w.tx, c.id, c.Spec.Part, doc); err != nil {
+		return err
+	}
+	return c.LogEnd(w.tx, o)
+}
+
+// hold reserves the worst case of a try and records it.
+func (c *conversation) hold(tx *store.Tx, t turn, st state, model string) error {
+	if err := c.account.Reserve(tx, c.key(t), model, st.most(), maxOutput(c.req)); err != nil {
+		return err
+	}
+	return record.AskTurn(tx, c.id, t.Turn)
+}

@@ -1,0 +1,233 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"agency/internal/agency"
+	"agency/internal/llm"
+	"agency/internal/roster"
+	"agency/internal/session"
+	"agency/internal/session/record"
+	"agency/internal/store"
+)
+
+// part is what stays the same while a part of a session runs.
+type part struct {
+	*session.Member
+	r    *Runner
+	id   agency.SessionID
+	emit func(session.Event)
+
+	setup    Setup
+	role     roster.Role
+	kit      *kit
+	tools    *session.Toolset
+	criteria []string // ids of those of the contract
+	window   window
+
+	mail     *session.Mailbox
+	presence *session.Presence
+	account  *session.Account
+	edits    *session.Edits
+}
+
+// conversation is one session in memory while a part of it runs. What it holds
+// is what is stored; it changes only after the commit that stores it.
+type conversation struct {
+	*part
+
+	stored bool // the session's row exists
+	st     state
+	turn   turn // open, or the zero turn
+	req    llm.Request
+	used   map[string]bool // ids of tool calls
+
+	pending []message // for the next commit
+	// replyID is the message that is shown as a call's result by the next commit.
+	replyID agency.MessageID
+}
+
+// newConversation makes one of which nothing is known but its spec.
+func newConversation(r *Runner, spec session.Spec, fence agency.Fence, emit func(session.Event)) *conversation {
+	m := &session.Member{Spec: spec, DB: r.o.DB}
+	m.Write = func(ctx context.Context, fn func(*store.Tx) error) error {
+		if err := r.o.between("commit"); err != nil {
+			return err
+		}
+		return r.o.DB.WriteFenced(ctx, fence, fn)
+	}
+	return &conversation{part: &part{
+		Member: m, r: r, id: spec.ID(), emit: emit,
+		mail: &session.Mailbox{Member: m, Board: r.o.Mail}, account: &session.Account{Member: m}, edits: &session.Edits{Member: m},
+	}}
+}
+
+// turn is the open turn.
+type turn struct {
+	record.Turn
+	call message // the model's answer, in phase Answered
+	// tries is how often calls have begun and not ended, by their index; fresh
+	// says that the first ones were counted with the answer just now.
+	tries map[int]int
+	fresh bool
+}
+
+// message is a message with the bytes under which it is stored.
+type message struct {
+	llm.Message
+	data []byte
+}
+
+// pack gives a message the form in which it is stored and sent: without
+// secrets, and equal to what a later process reads back.
+func (p *part) pack(m llm.Message) (message, error) {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return message{}, err
+	}
+	if clean := p.DB.Redact(data); !bytes.Equal(clean, data) {
+		data = clean
+		if err := json.Unmarshal(data, &m); err != nil {
+			return message{}, fmt.Errorf("redacted message: %w", err)
+		}
+	}
+	return message{m, data}, nil
+}
+
+func userText(text string) llm.Message {
+	return llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: text}}}
+}
+
+// open gets the setup and the toolset; a new session gets its brief.
+func (c *conversation) open(ctx context.Context) error {
+	var err error
+	if c.setup, err = c.r.o.Host.Setup(ctx, c.Spec); err != nil {
+		return err
+	}
+	if c.setup.Model == nil || len(c.setup.Models) == 0 {
+		return agency.Errorf(agency.KindInternal, "session %s: the host gives no model", c.id)
+	}
+	c.window = window{configured: c.setup.Window, answer: c.setup.Limits.MaxOutput}
+	c.mail.RespondWithin, c.account.Prices, c.edits.Shared = c.setup.RespondWithin, c.setup.Prices, c.setup.Shared
+	if c.role, err = roster.Find(c.Spec.Role); err != nil {
+		return err
+	}
+	if c.tools, err = c.r.o.Host.Toolset(ctx, c.Spec); err != nil {
+		return err
+	}
+	c.kit, err = c.r.kit(c.role, c.Spec.Phase(), c.tools.Files.HasBacklog())
+	if err == nil {
+		err = c.recall(ctx)
+	}
+	if err == nil {
+		if c.stored {
+			err = c.resume(ctx)
+		} else {
+			err = c.begin(ctx)
+		}
+	}
+	if err != nil {
+		_ = c.tools.Files.Close() // only a folder's handle
+	}
+	return err
+}
+
+// begin renders the prompt; the first commit stores it.
+func (c *conversation) begin(ctx context.Context) error {
+	b := briefing{c.part, c.st}
+	contract, receipts, err := b.read(ctx)
+	if err != nil {
+		return err
+	}
+	contract.Attempts = c.Spec.Attempt // an attempt is one, however often it starts
+	system, err := c.role.Prompt(roster.View{
+		Repo: c.setup.Repo, Network: c.setup.Network, Contracts: c.Spec.MaxContracts, Phase: c.Spec.Phase(), Backlog: c.tools.Files.HasBacklog(),
+		MaxFiles: c.setup.Rules.MaxFiles, MaxLines: c.setup.Rules.MaxLines,
+	})
+	if err != nil {
+		return err
+	}
+	c.criteria = ids(contract)
+	c.req = llm.Request{
+		Model: c.setup.Models[0], System: string(c.DB.Redact([]byte(system))), Tools: c.kit.shown,
+		MaxOutput: c.window.output(), Session: string(c.id),
+	}
+	if c.Spec.From != "" && c.Spec.Round == 0 && (c.Spec.Attempt == 1 || c.Spec.Hand > 0) {
+		if err := c.tools.Tree.Restore(ctx, c.Spec.From); err != nil {
+			return err
+		}
+	}
+	if c.st.Tree, err = c.tools.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
+		return err
+	}
+	staged, err := b.pick(ctx, contract)
+	if err != nil {
+		return err
+	}
+	room := b.room(c.req)
+	staged = staged.Fit(min(room, max(c.setup.Limits.Tokens, 0)))
+	if err := b.lay(contract, staged); err != nil {
+		return err
+	}
+	first, err := b.first(ctx, &about{contract: contract, receipts: receipts, staged: staged}, nil, room)
+	if err != nil {
+		return err
+	}
+	c.st.Bytes = llm.Bytes(c.req)
+	c.used = map[string]bool{}
+	c.queue(first)
+	return nil
+}
+
+// loop is the session: ask, persist, act, settle, until a commit says that the
+// part has ended.
+func (c *conversation) loop(ctx context.Context) (session.Outcome, error) {
+	for {
+		var d *done
+		if c.turn.Phase == record.Answered {
+			var err error
+			if d, err = (executor{c}).act(ctx); err != nil {
+				return session.Outcome{}, err
+			}
+		}
+		out, err := c.commit(ctx, d)
+		if err != nil || out != nil {
+			return orZero(out), err
+		}
+		if c.st.Due != nil {
+			if out, err := (compactor{c}).compact(ctx); err != nil || out != nil {
+				return orZero(out), err
+			}
+			continue
+		}
+		if out, err = (asker{c}).ask(ctx); err != nil || out != nil {
+			return orZero(out), err
+		}
+	}
+}
+
+// interrupted turns the end of a context into what it means. Everything else
+// stays an error: the same part goes on later.
+func (c *conversation) interrupted(ctx context.Context, err error) (session.Outcome, error) {
+	if errors.Is(context.Cause(ctx), errCancelled) && c.stored {
+		out := session.Outcome{Kind: session.Stopped, Reason: "the run was cancelled"}
+		return c.end(ctx, out)
+	}
+	if errors.Is(context.Cause(ctx), errCancelled) {
+		return session.Outcome{Kind: session.Stopped, Reason: "the run was cancelled"}, nil
+	}
+	if ctx.Err() != nil {
+		return session.Outcome{}, context.Cause(ctx)
+	}
+	return session.Outcome{}, err
+}
+
+// incomplete ends the part with a named cause.
+func (c *conversation) incomplete(ctx context.Context, cause session.Cause, detail string) (*session.Outcome, error) {
+	out, err := c.end(ctx, session.Outcome{Kind: session.Incomplete, Cause: cause, Reason: session.Because(cause, detail), Tree: c.st.Tree})
+	return &out, err
+}

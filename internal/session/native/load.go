@@ -1,0 +1,200 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/brief"
+	"agency/internal/llm"
+	"agency/internal/registry"
+	"agency/internal/session"
+	"agency/internal/session/record"
+	"agency/internal/store"
+	"agency/internal/tool"
+)
+
+// load reads what is stored. A part that has ended gives its outcome.
+func (c *conversation) load(ctx context.Context) (*session.Outcome, error) {
+	var ended *session.Outcome
+	err := c.DB.Read(ctx, func(s *store.Snapshot) error {
+		row, ok, err := record.Read(s, c.id)
+		switch {
+		case err != nil:
+			return err
+		case !ok && c.Spec.Part > 1:
+			return agency.Errorf(agency.KindConflict, "part %d before part 1", c.Spec.Part)
+		case !ok:
+			return nil
+		}
+		if ended, err = c.outcome(s, row.Parts); err != nil || ended != nil {
+			return err
+		}
+		c.stored = true
+		if err := json.Unmarshal(row.State, &c.st); err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+		c.req = llm.Request{Model: row.Model, System: row.System, MaxOutput: row.MaxOutput, Session: string(c.id)}
+		return errors.Join(json.Unmarshal(row.Tools, &c.req.Tools), c.loadMessages(s), c.loadTurn(s))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", c.id, err)
+	}
+	return ended, nil
+}
+
+// outcome is how the part ended, nil where it did not.
+func (c *conversation) outcome(s *store.Snapshot, parts int) (*session.Outcome, error) {
+	if c.Spec.Part > parts+1 {
+		return nil, agency.Errorf(agency.KindConflict, "part %d, but only %d parts have ended", c.Spec.Part, parts)
+	}
+	last := min(c.Spec.Part, parts)
+	if last == 0 {
+		return nil, nil
+	}
+	doc, err := record.Outcome(s, c.id, last)
+	if err != nil {
+		return nil, err
+	}
+	var out session.Outcome
+	if err := json.Unmarshal(doc, &out); err != nil {
+		return nil, err
+	}
+	if last == c.Spec.Part {
+		return &out, nil
+	}
+	if out.Kind != session.Parked && (out.Kind != session.Claimed || c.Spec.Answer == nil) {
+		return nil, agency.Errorf(agency.KindConflict, "part %d, but part %d ended as %s", c.Spec.Part, last, out.Kind)
+	}
+	return nil, nil
+}
+
+func (c *conversation) loadMessages(s *store.Snapshot) error {
+	all, err := record.Messages(s, c.id, c.st.First)
+	c.used = map[string]bool{}
+	for _, m := range all {
+		c.append(m)
+	}
+	return err
+}
+
+// append adds a message to the request in memory.
+func (c *conversation) append(m llm.Message) {
+	c.req.Messages = append(c.req.Messages, m)
+	for _, u := range m.Calls() {
+		c.used[u.ID] = true
+	}
+}
+
+// loadTurn reads the open turn.
+func (c *conversation) loadTurn(s *store.Snapshot) error {
+	t, ok, err := record.ReadTurn(s, c.id, c.st.Turn+1)
+	if err != nil || !ok {
+		return err
+	}
+	c.turn.Turn = t
+	if t.Phase != record.Answered {
+		return nil
+	}
+	if t.Said {
+		c.turn.call.Message = c.req.Messages[len(c.req.Messages)-1]
+	}
+	c.turn.tries, err = record.Tries(s, c.id, t.N)
+	return err
+}
+
+// resume makes the workspace what it was before the open turn acted on it, and
+// puts the answer of a parked session into its place.
+func (c *conversation) resume(ctx context.Context) error {
+	if stored, err := json.Marshal(c.req.Tools); err == nil && bytes.Equal(stored, c.kit.json) {
+		c.req.Tools = c.kit.shown // shared with the other sessions
+	}
+	var contract agency.Contract
+	err := c.DB.Read(ctx, func(s *store.Snapshot) error {
+		var err error
+		contract, err = registry.Contract(s, c.Spec.Run, c.Spec.Contract)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.criteria = ids(contract)
+	if c.turn.Phase == record.Answered && c.st.Tree != "" && (executor{c}).writes(c.turn.call.Calls()) {
+		if err := c.tools.Tree.Restore(ctx, c.st.Tree); err != nil {
+			return err
+		}
+	}
+	if a := c.Spec.Answer; a != nil && a.Moved && c.st.Open != nil {
+		if c.st.Tree, err = c.tools.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
+			return err
+		}
+	}
+	return c.takeAnswer()
+}
+
+const noAnswer = "No answer was given. Go on with your own judgement, and say in your evidence what you assumed."
+
+// takeAnswer completes the results of the turn that parked the session.
+func (c *conversation) takeAnswer() error {
+	if c.st.Open == nil {
+		return nil
+	}
+	text := noAnswer
+	if a := c.Spec.Answer; a != nil && (a.ToolUse == c.st.Waits || a.ToolUse == "") {
+		text, c.replyID = a.Text, a.Message
+		if a.Message != "" {
+			text = tool.Cap(text, tool.MaxResult)
+		}
+		if a.Review != nil {
+			var err error
+			if text, err = brief.ReviewFeedback(*a.Review, a.Left); err != nil {
+				return err
+			}
+		}
+	}
+	m := *c.st.Open
+	for i, b := range m.Blocks {
+		r, ok := b.(llm.ToolResult)
+		switch {
+		case ok && len(c.st.Asks) > 0:
+			m.Blocks[i] = c.replied(r)
+		case ok && r.ID == c.st.Waits:
+			r.Text = text
+			m.Blocks[i] = r
+		}
+	}
+	packed, err := c.pack(m)
+	if err != nil {
+		return err
+	}
+	c.st.Open, c.st.Waits, c.st.Asks = nil, "", nil
+	c.queue(packed)
+	return nil
+}
+
+// replied is the result of a call for which the session was parked; the draft of
+// a contract that was started is forgotten.
+func (c *conversation) replied(r llm.ToolResult) llm.ToolResult {
+	at := slices.IndexFunc(c.st.Asks, func(a session.AgentsAsk) bool { return a.ToolUse == r.ID })
+	if at < 0 {
+		return r
+	}
+	r.Text = noAnswer
+	if c.Spec.Answer == nil {
+		return r
+	}
+	for _, reply := range c.Spec.Answer.Replies {
+		if reply.ToolUse != r.ID {
+			continue
+		}
+		r.Text, r.IsError = tool.Cap(reply.Text, tool.MaxResult), reply.Refused
+		if started := c.st.Asks[at].Spawn; started != nil && !reply.Refused {
+			c.st.Drafts = slices.DeleteFunc(slices.Clone(c.st.Drafts), func(o agency.Contract) bool { return o.ID == started.ID })
+		}
+	}
+	return r
+}

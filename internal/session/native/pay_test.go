@@ -1,0 +1,195 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/llm"
+	"agency/internal/llm/failover"
+	"agency/internal/session"
+	"agency/internal/store"
+)
+
+// lineup lists two models of which the second is asked when the first fails.
+func (k *stage) lineup(first, second llm.Model, prices budget.Prices) {
+	k.t.Helper()
+	model, err := failover.Fallback([]failover.Named{
+		{Name: "a/first", Provider: "a", ID: "first", Model: first}, {Name: "b/second", Provider: "b", ID: "second", Model: second},
+	}, failover.FallbackOptions{})
+	must(k.t, err)
+	k.setup.Model, k.setup.Models, k.setup.Prices = model, []string{"a/first", "b/second"}, prices.Tariff()
+}
+
+func (k *stage) lines() (out []budget.Line) {
+	k.read(func(q *store.Snapshot) (err error) {
+		out, err = budget.Lines(q, testRun)
+		return err
+	})
+	return out
+}
+
+var overloaded = &llm.Fault{Kind: llm.Overloaded, Provider: "a"}
+
+// A first model that rests is passed over, and what the second counts is the
+// second's in every turn: in the ledger and in the events.
+func TestARestingModelIsNotCharged(t *testing.T) {
+	k := newKit(t, budget.Limits{})
+	down := &player{say: []any{overloaded, overloaded, overloaded}}
+	k.lineup(down, &player{say: []any{calls("read_file", `{"path":"main.txt"}`), calls("list_directory", `{"path":"."}`), complete}},
+		budget.Prices{"a/first": {}, "b/second": {In: 1, CachedIn: 0.1, Out: 2}})
+	if out := k.must(spec()); out.Kind != session.Claimed || len(down.seen) != 1 {
+		t.Fatalf("%+v after %d requests to the first", out, len(down.seen))
+	}
+	lines := k.lines()
+	if len(lines) != 1 || lines[0].Model != "b/second" || lines[0].Requests != 3 || lines[0].Money == 0 || lines[0].Unpriced {
+		t.Errorf("lines %+v", lines)
+	}
+	for _, ev := range k.events() {
+		if ev.Type != "turn_completed" {
+			continue
+		}
+		var d agency.TurnCompleted
+		must(t, json.Unmarshal(ev.Details, &d))
+		if d.Model != "b/second" || d.CostUSD == 0 {
+			t.Errorf("turn %d: %+v", d.Turn, d)
+		}
+	}
+}
+
+// A fallback that is dearer than what is left is not asked, and does not stop
+// the model before it either: its worst case is held when it is asked.
+func TestADearFallbackWaitsForTheBudget(t *testing.T) {
+	for _, up := range []bool{true, false} {
+		k := newKit(t, budget.Limits{Money: agency.USD(0.01)})
+		first, second := &player{say: []any{complete}}, &player{say: []any{complete}}
+		if !up {
+			first.say = []any{overloaded}
+		}
+		k.lineup(first, second, budget.Prices{"a/first": {}, "b/second": {In: 100, CachedIn: 10, Out: 200}})
+		s := spec()
+		out := k.must(s)
+		if s := k.spent(); s.Money != 0 || s.Reserved != 0 || len(second.seen) != 0 {
+			t.Fatalf("spent %v, reserved %v, the second was asked %d times", s.Money, s.Reserved, len(second.seen))
+		}
+		if up {
+			if out.Kind != session.Claimed {
+				t.Errorf("%+v", out)
+			}
+			continue
+		}
+		if out.Kind != session.Parked || out.For != session.ForBudget || out.Exhausted == nil || out.Exhausted.Outstanding {
+			t.Fatalf("%+v", out)
+		}
+		k.write(func(tx *store.Tx) error {
+			return budget.Raise(tx, testRun, budget.Root, budget.Limits{Money: 10 * agency.Dollar})
+		})
+		s.Part = 2
+		if out := k.must(s); out.Kind != session.Claimed {
+			t.Errorf("%+v", out)
+		}
+		if lines := k.lines(); len(lines) != 1 || lines[0].Model != "b/second" || lines[0].Money == 0 {
+			t.Errorf("lines %+v", lines)
+		}
+	}
+}
+
+// What broke off is in every total: the session's, the run's and the events';
+// and a model without a price is never shown as free.
+func TestTotalsAreOneNumber(t *testing.T) {
+	for _, priced := range []bool{true, false} {
+		k := newKit(t, budget.Limits{})
+		cut := 0
+		flaky := func(a llm.Answer) func(context.Context, llm.Request) any {
+			return func(context.Context, llm.Request) any {
+				if cut++; cut%2 == 1 {
+					return &llm.Fault{Kind: llm.StreamCut, Provider: "test"}
+				}
+				return a
+			}
+		}
+		k.model.say = []any{flaky(calls("read_file", `{"path":"main.txt"}`)), flaky(complete)}
+		k.setup.Model = failover.Retry(k.model, failover.RetryOptions{Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+		if !priced {
+			k.setup.Prices = budget.Prices{}.Tariff()
+		}
+		k.must(spec())
+		total, run := budget.Sum(k.lines(), nil), k.spent()
+		if total.Lost != 2 || total.Requests != 4 || total.Money != run.Money || total.Tokens != run.Tokens || total.Unpriced == priced || (run.Money > 0) != priced {
+			t.Errorf("the lines are %+v, the run has %+v", total, run)
+		}
+		k.read(func(q *store.Snapshot) error {
+			nodes, err := budget.OfNodes(q, testRun)
+			if one := nodes["session/"+string(testRun)+"/main/attempt-1"]; err != nil || len(nodes) != 1 || one.Money != run.Money || one.Tokens != run.Tokens || one.Unpriced == priced {
+				t.Errorf("%v: the session is shown with %+v, the run has %+v", err, nodes, run)
+			}
+			return err
+		})
+		var last agency.TurnCompleted
+		for _, ev := range k.events() {
+			if ev.Type == "turn_completed" {
+				must(t, json.Unmarshal(ev.Details, &last))
+			}
+		}
+		if agency.USD(last.Run.USD) != run.Money || last.Run.Tokens != run.Tokens {
+			t.Errorf("the last event says %+v, the run has %+v", last, run)
+		}
+	}
+}
+
+// Waiting for a provider is no time at work: neither the session's limit nor
+// the run's sees it.
+func TestBackoffIsNotWork(t *testing.T) {
+	k := newKit(t, budget.Limits{Wall: time.Minute})
+	now := time.Now()
+	k.now = func() time.Time { return now }
+	tries := 0
+	k.model.say = []any{func(context.Context, llm.Request) any {
+		now = now.Add(5 * time.Second) // at work
+		if tries++; tries < 4 {
+			return &llm.Fault{Kind: llm.RateLimited, Provider: "test", RetryAfter: 4 * time.Minute}
+		}
+		return calls("read_file", `{"path":"main.txt"}`)
+	}, complete}
+	k.setup.Limits.Seconds = 60
+	k.setup.Model = failover.Retry(k.model, failover.RetryOptions{Sleep: func(_ context.Context, d time.Duration) error {
+		now = now.Add(d)
+		return nil
+	}})
+	if out := k.must(spec()); out.Kind != session.Claimed {
+		t.Fatalf("%+v", out)
+	}
+	if got := k.spent().Wall; got != 20*time.Second {
+		t.Errorf("the run was at work for %v, want 20s", got)
+	}
+}
+
+// The limit goes on where it stopped when a session rested.
+func TestAStintRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConversation(New(Options{}), spec(), agency.Fence{}, nil)
+		c.setup.Limits.Seconds = 60
+		ctx, work := c.atWork(t.Context())
+		pass := func(d time.Duration) {
+			<-time.After(d)
+			synctest.Wait()
+		}
+		pass(50 * time.Second)
+		work.rest()
+		pass(time.Hour)
+		work.work()
+		if pass(9 * time.Second); ctx.Err() != nil {
+			t.Fatalf("up after 59 seconds of work: %v", context.Cause(ctx))
+		}
+		if pass(2 * time.Second); context.Cause(ctx) != errTime {
+			t.Errorf("not up after 61 seconds of work: %v", context.Cause(ctx))
+		}
+		if took := work.end(); took != 61*time.Second {
+			t.Errorf("worked for %v", took)
+		}
+	})
+}

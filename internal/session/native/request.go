@@ -1,0 +1,309 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/bug"
+	"agency/internal/llm"
+	"agency/internal/session"
+	"agency/internal/store"
+)
+
+// asker sends the requests of a conversation, and pays for them.
+//
+// A request is paid for model by model and try by try. A reservation holds the
+// worst case of the model that is about to be asked; it is made that of
+// another before that one is asked, settled by the name that the answer
+// carries, given back where the provider refused at the door, and charged
+// where an answer had begun or may have. Each further try reserves anew.
+type asker struct{ *conversation }
+
+// ask sends the request of the open turn and persists the answer. An outcome
+// means that the part has ended without one.
+func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
+	if err := c.r.o.between("asking"); err != nil {
+		return nil, err
+	}
+	c.emit(session.TurnStarted{Turn: c.turn.N})
+	bounded, work := c.atWork(ctx)
+	a, err := c.stream(bounded, work, c.req, c.forTurn())
+	outOfTime := errors.Is(context.Cause(bounded), errTime)
+	took := work.end()
+	if err == nil {
+		return nil, c.persist(ctx, a, took)
+	}
+	c.st.Work += took
+	c.st.Carry += took
+	return c.noAnswer(ctx, outOfTime, a, err)
+}
+
+// stream streams one request, for which the first model of the list is
+// reserved. An error of the payer ends it.
+func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay payer) (asked, error) {
+	a := asked{held: c.setup.Models[0]}
+	for ev, err := range c.setup.Model.Ask(ctx, req) {
+		if err != nil {
+			var f *llm.Fault
+			if errors.As(err, &f) && a.free(f) {
+				a.open = false
+			}
+			return a, err
+		}
+		switch ev := ev.(type) {
+		case llm.Asking:
+			if f := ev.After; f != nil {
+				if f.Kind == llm.ContextOverflow && c.st.Compactions < maxCompactions {
+					// A shorter request may do for the model before; this one may have a
+					// smaller window still.
+					a.open = a.open && !a.free(f)
+					return a, f
+				}
+				c.emit(session.Voided{Cause: faultText(f)})
+			}
+			if err := c.asking(ctx, pay, &a, ev); err != nil {
+				return a, err
+			}
+			work.work()
+		case llm.Retrying:
+			c.emit(session.Voided{Cause: faultText(ev.Cause)})
+			if err := c.broken(ctx, pay, &a, ev.Cause); err != nil {
+				return a, err
+			}
+			work.rest()
+		case llm.Done:
+			a.Answer = ev.Answer
+			if a.By == "" {
+				return a, bug.Errorf("session %s: the answer does not say who gave it", c.id)
+			}
+			return a, nil
+		default:
+			c.begun(&a, ev)
+		}
+	}
+	return a, agency.Errorf(agency.KindTransient, "the model's answer ended without an end")
+}
+
+// begun takes a piece of an answer.
+func (c asker) begun(a *asked, ev llm.Event) {
+	a.begun = true
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		c.emit(session.TextDelta{Text: ev.Text})
+	case llm.Counted:
+		a.counted = ev
+	}
+}
+
+func faultText(f *llm.Fault) string {
+	if f == nil {
+		return ""
+	}
+	return f.Error()
+}
+
+// noAnswer decides what a request without an answer means.
+func (c asker) noAnswer(ctx context.Context, outOfTime bool, a asked, err error) (*session.Outcome, error) {
+	var f *llm.Fault
+	var spent *budget.Exhausted
+	paid := c.forgo(ctx, c.forTurn(), a)
+	switch {
+	case ctx.Err() != nil: // what could not be booked is charged by whoever goes on
+		return nil, context.Cause(ctx)
+	case paid != nil:
+		return nil, paid
+	case outOfTime:
+		return c.incomplete(ctx, session.CauseTime, "")
+	case errors.As(err, &spent):
+		out, err := c.end(ctx, session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: spent.Error(), Exhausted: spent, Tree: c.st.Tree})
+		return &out, err
+	case !errors.As(err, &f):
+		return nil, err
+	}
+	switch f.Kind {
+	case llm.ContextOverflow:
+		return nil, compactor(c).overflow(ctx, a.held, f.Detail)
+	case llm.InvalidRequest:
+		// Asked again, it would be refused again: a person looks at what the
+		// provider said.
+		return nil, agency.Errorf(agency.KindTransient, "%w", err).
+			WithMend("mend the provider's settings or its server, then agency resume %s", c.Spec.Run)
+	case llm.Auth, llm.ModelNotFound:
+		// A person mends it outside; the run goes on where it stands.
+		return nil, agency.Errorf(agency.KindTransient, "%w", err).WithMend("%s", orMend(f.Mend, c.Spec.Run))
+	}
+	return nil, err
+}
+
+func orMend(mend string, run agency.RunID) string {
+	if mend != "" {
+		return mend + ", then agency resume " + string(run)
+	}
+	return "mend the provider's key or the model's name, then agency resume " + string(run)
+}
+
+// asked is what came of a request.
+type asked struct {
+	llm.Answer
+	held    string // the model that the reservation is for: provider/model, as configured
+	counted llm.Counted
+	begun   bool // of the try under way, something of an answer came
+	// open is true while the provider may count for what the reservation holds.
+	open bool
+}
+
+// free tells whether the try that ended in a fault cost nothing.
+func (a *asked) free(f *llm.Fault) bool { return f != nil && f.AtDoor() && !a.begun }
+
+// payer reserves for one kind of request.
+type payer struct {
+	key     func() string
+	in, out int64 // tokens, at worst
+	// reserve pays for a try that the provider may have counted and reserves the
+	// next; an error ends the request.
+	reserve func(ctx context.Context, owed budget.Bill, model string) error
+}
+
+// owed is what a try costs that broke off.
+func (c asker) owed(p payer, a *asked) budget.Bill {
+	return c.account.Owed(a.held, a.counted.Model, a.counted.Usage, p.in, p.out)
+}
+
+// asking makes sure that the reservation is the model's that is about to be
+// asked, and that a broken try before is paid for.
+func (c asker) asking(ctx context.Context, p payer, a *asked, ev llm.Asking) error {
+	if ev.After != nil && a.open && a.free(ev.After) {
+		a.open = false
+	}
+	switch {
+	case a.open:
+		if err := p.reserve(ctx, c.owed(p, a), ev.Model); err != nil {
+			return err
+		}
+	case ev.Model != a.held:
+		err := c.Write(ctx, func(tx *store.Tx) error {
+			return c.account.Rebook(tx, p.key(), ev.Model, p.in, p.out)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	*a = asked{held: ev.Model, open: true}
+	return nil
+}
+
+// broken takes a fault after which the same model is asked again.
+func (c asker) broken(ctx context.Context, p payer, a *asked, f *llm.Fault) error {
+	if a.free(f) {
+		a.open = false
+		return nil
+	}
+	if err := p.reserve(ctx, c.owed(p, a), a.held); err != nil {
+		return err
+	}
+	*a = asked{held: a.held}
+	return nil
+}
+
+// forTurn pays for the tries of the open turn.
+func (c asker) forTurn() payer {
+	return payer{
+		key: func() string { return c.key(c.turn) }, in: c.st.most(), out: maxOutput(c.req),
+		reserve: func(ctx context.Context, owed budget.Bill, model string) error {
+			t := c.turn
+			t.Try++
+			err := c.Write(ctx, func(tx *store.Tx) error {
+				if err := c.account.Charge(tx, c.key(c.turn), owed); err != nil {
+					return err
+				}
+				return c.hold(tx, t, c.st, model)
+			})
+			if err == nil {
+				c.turn = t
+			}
+			return err
+		},
+	}
+}
+
+// errOnce ends a request that is not worth a second try.
+var errOnce = errors.New("the answer was lost")
+
+// forSummary lets no try follow one that the provider may have counted: a
+// summary can be written without a model.
+func (c asker) forSummary(req llm.Request) payer {
+	return payer{
+		key: func() string { return compactor(c).summaryKey(c.st.Due.Try) }, in: llm.EstimateTokens(llm.Bytes(req)), out: req.MaxOutput,
+		reserve: func(context.Context, budget.Bill, string) error { return errOnce },
+	}
+}
+
+// forgo ends a request without an answer: its reservation is charged where the
+// provider may have counted, and given back otherwise.
+func (c asker) forgo(ctx context.Context, p payer, a asked) error {
+	return c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
+		if a.open {
+			return c.account.Charge(tx, p.key(), c.owed(p, &a))
+		}
+		return c.account.Release(tx, p.key())
+	})
+}
+
+// errTime is the cause of a context when the session's time at work is up.
+var errTime = errors.New("the session's time at work is up")
+
+// stint is a stretch of time at work. Waiting for a provider that asked for
+// patience, or for our own backoff, is not work: it counts towards no limit.
+type stint struct {
+	now    func() time.Time
+	cancel context.CancelCauseFunc
+	timer  *time.Timer // nil: no limit
+	left   time.Duration
+	since  time.Time // zero while it rests
+	took   time.Duration
+}
+
+// atWork begins a stint and bounds the context by what is left of the
+// session's time at work. The stint must be ended.
+func (c *conversation) atWork(ctx context.Context) (context.Context, *stint) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &stint{now: c.r.o.Now, cancel: cancel, since: c.r.o.Now()}
+	if limit := c.setup.Limits.Timeout(); limit > 0 {
+		s.left = max(limit-c.st.Work, time.Second)
+		s.timer = time.AfterFunc(s.left, func() { cancel(errTime) })
+	}
+	return ctx, s
+}
+
+// rest stops the clock; resting again is nothing.
+func (s *stint) rest() {
+	if s.since.IsZero() {
+		return
+	}
+	s.took += s.now().Sub(s.since)
+	s.since = time.Time{}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// work starts the clock again after a rest.
+func (s *stint) work() {
+	if !s.since.IsZero() {
+		return
+	}
+	s.since = s.now()
+	if s.timer != nil {
+		s.timer.Reset(max(0, s.left-s.took))
+	}
+}
+
+// end ends the stint and says how long it worked.
+func (s *stint) end() time.Duration {
+	s.rest()
+	s.cancel(nil)
+	return s.took
+}

@@ -1,0 +1,116 @@
+package native
+
+import (
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/llm"
+	"agency/internal/roster"
+	"agency/internal/session"
+)
+
+// state is what a session remembers beside its messages. It is stored with
+// each settled turn and never grows with their number.
+type state struct {
+	Turn   int           `json:"turn"`   // settled turns
+	Tokens int64         `json:"tokens"` // against the session's limit (docs/design.md, Modes)
+	Work   time.Duration `json:"work"`   // time at work
+	// Carry is time at work that no settled request has charged yet.
+	Carry time.Duration `json:"carry,omitempty"`
+	promptSize
+	Tree agency.OID `json:"tree,omitempty"` // after the last settled turn; empty: unknown
+
+	// Epoch counts from 1, where 0 is 1 too; First is the seq of its first
+	// message.
+	Epoch int    `json:"epoch,omitempty"`
+	First int    `json:"first,omitempty"`
+	Model string `json:"model,omitempty"` // that answered last
+	// Due is set while the conversation waits to be compacted; Compactions counts how
+	// often it was without a turn between.
+	Due         *due `json:"due,omitempty"`
+	Compactions int  `json:"folds,omitempty"`
+
+	stall
+	session.Notes
+	pending
+}
+
+// stall is what a session does in a row that leads nowhere.
+type stall struct {
+	Reminded bool `json:"reminded,omitempty"` // was asked for an ending once
+	Empty    int  `json:"empty,omitempty"`    // empty answers
+	Cut      int  `json:"cut,omitempty"`      // answers cut at the output limit
+	Barren   int  `json:"barren,omitempty"`   // turns without one call that ran
+}
+
+// pending is what the open turn shows and waits for.
+type pending struct {
+	// Mail are messages that the open turn shows.
+	Mail []agency.MessageID `json:"mail,omitempty"`
+	// Open is the message of results that waits for an answer from outside.
+	Open *llm.Message `json:"open,omitempty"`
+	// Waits is the tool call whose result Open lacks.
+	Waits string `json:"waits,omitempty"`
+	// Asks are those calls where the run's agents are asked about.
+	Asks []session.AgentsAsk `json:"asks,omitempty"`
+}
+
+// promptSize is how large the prompt is, and how far its bytes tell its tokens.
+type promptSize struct {
+	Bytes int64 `json:"bytes"` // of the request as it stands
+	// SeenIn and SeenBytes are the prompt's tokens as the provider counted them
+	// and its bytes, at the last answer.
+	SeenIn    int64 `json:"seen_in,omitempty"`
+	SeenBytes int64 `json:"seen_bytes,omitempty"`
+}
+
+// maxBarren is how many turns in a row may pass without one call that could
+// run before the session is given up.
+const maxBarren = 6
+
+// epoch is the number of the current one, from 1.
+func (s state) epoch() int { return max(1, s.Epoch) }
+
+// over says which limit of the role is reached, if any.
+func (s state) over(l roster.Limits) (session.Cause, bool) {
+	switch {
+	case l.Turns > 0 && s.Turn >= l.Turns:
+		return session.CauseTurns, true
+	case l.Tokens > 0 && s.Tokens >= l.Tokens:
+		return session.CauseTokens, true
+	case l.Seconds > 0 && s.Work >= l.Timeout():
+		return session.CauseTime, true
+	case s.Barren >= maxBarren:
+		return session.CauseRefusals, true
+	}
+	return "", false
+}
+
+// promptTokens estimates the next prompt: what the provider counted last time,
+// and what was added since.
+func (s promptSize) promptTokens() int64 {
+	if s.SeenIn > 0 && s.Bytes >= s.SeenBytes {
+		return s.SeenIn + llm.EstimateTokens(s.Bytes-s.SeenBytes)
+	}
+	return llm.EstimateTokens(s.Bytes)
+}
+
+// charge counts an answer against the session's limit of tokens: output and
+// uncached input; where the provider does not tell what was cached, the bytes
+// that are new since the last request (docs/design.md, Modes).
+func (s *state) charge(a llm.Answer) {
+	used := a.Usage.Billed()
+	if !a.CacheKnown {
+		used = a.Usage.Out + min(max(0, a.Usage.In), llm.EstimateTokens(s.Bytes-s.SeenBytes))
+	}
+	s.Tokens += used
+	if a.Usage.In <= s.Bytes { // more tokens than bytes is a miscount, and says nothing of the window
+		s.SeenIn, s.SeenBytes = a.Usage.In, s.Bytes
+	}
+}
+
+// most is how many tokens the next prompt may have at the most: by its bytes, or by what
+// the provider counted of it before where that is more.
+func (s promptSize) most() int64 {
+	return max(llm.EstimateTokens(s.Bytes), s.promptTokens())
+}

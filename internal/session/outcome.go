@@ -1,0 +1,208 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/budget"
+	"agency/internal/roster"
+)
+
+// Answer is the result of the tool call that parked a session.
+type Answer struct {
+	ToolUse string `json:"tool_use_id"`
+	Text    string `json:"text"`
+	// Review, where set, is the answer to a claim, with how many rounds are left
+	// after this one.
+	Review *agency.Review `json:"review,omitempty"`
+	Left   int            `json:"left,omitempty"`
+	// Replies, where set, are the results of several calls that parked the session
+	// together.
+	Replies []Reply `json:"replies,omitempty"`
+	// Message, where set, is the message that Text is of: it is read by being the
+	// result of the call, and not shown again.
+	Message agency.MessageID `json:"message,omitempty"`
+	// Moved says that the files stand on another commit than before.
+	Moved bool `json:"moved,omitempty"`
+}
+
+// Reply is the result of one of the calls that parked a session together.
+type Reply struct {
+	ToolUse string `json:"tool_use_id"`
+	Text    string `json:"text"`
+	Refused bool   `json:"refused,omitempty"`
+}
+
+// Kind says how a part of a session ended.
+type Kind string
+
+// The closed set of outcomes.
+const (
+	Claimed    Kind = "claimed"    // Claim is set
+	Blocked    Kind = "blocked"    // Reason and Attempted are set
+	Incomplete Kind = "incomplete" // Cause and Reason are set
+	Parked     Kind = "parked"     // For is set
+	Reported   Kind = "reported"   // Report is set
+	Planned    Kind = "planned"    // Plan is set; Faults where it was faulty to the end
+	Reviewed   Kind = "reviewed"   // Review is set, as its critic gave it
+	Stopped    Kind = "stopped"    // Reason is set: a person cancelled the run
+)
+
+// Wait is what a parked session waits for.
+type Wait string
+
+// The closed set of waits.
+const (
+	ForHuman  Wait = "human"  // Question, Options and ToolUse are set
+	ForAgents Wait = "agents" // Asks and the first one's ToolUse are set
+	ForBudget Wait = "budget" // Reason and Exhausted are set
+	ForPause  Wait = "pause"
+	ForInbox  Wait = "inbox" // Question, Awaits and ToolUse are set
+)
+
+// Cause names why a session ended without an ending tool.
+type Cause string
+
+// The closed set of causes.
+const (
+	CauseTurns    Cause = "turns"    // limit of turns
+	CauseTokens   Cause = "tokens"   // limit of session tokens
+	CauseTime     Cause = "time"     // limit of time at work
+	CauseWindow   Cause = "window"   // the conversation does not fit the model's context window any more
+	CauseNoEnding Cause = "ending"   // stopped without an ending tool, was asked once, and stopped again
+	CauseRefusal  Cause = "refusal"  // the model or its provider declined
+	CauseEmpty    Cause = "empty"    // empty answers in a row
+	CauseLength   Cause = "length"   // answers cut at the output limit in a row
+	CauseRefusals Cause = "refusals" // turn after turn without one call that could run
+)
+
+// Reason says a cause in words for people and for the next attempt.
+func (c Cause) Reason() string {
+	switch c {
+	case CauseTurns:
+		return "the limit of turns is reached"
+	case CauseTokens:
+		return "the session's limit of tokens is reached"
+	case CauseTime:
+		return "the session's limit of time at work is reached"
+	case CauseWindow:
+		return "the conversation does not fit the model's context window any more"
+	case CauseNoEnding:
+		return "the model stopped without an ending tool, was asked once, and stopped again"
+	case CauseRefusal:
+		return "the model declined to answer"
+	case CauseEmpty:
+		return "the model gave empty answers"
+	case CauseLength:
+		return "the model's answers were cut at the limit of output again"
+	case CauseRefusals:
+		return "turn after turn, no call could run"
+	}
+	return string(c)
+}
+
+// Because says a cause in words, with what is known of it.
+func Because(cause Cause, detail string) string {
+	if detail == "" {
+		return cause.Reason()
+	}
+	return fmt.Sprintf("%s: %s", cause.Reason(), detail)
+}
+
+// Outcome is how a part of a session ended. Kind says which fields are set.
+type Outcome struct {
+	Kind      Kind          `json:"kind"`
+	Claim     *agency.Claim `json:"claim,omitempty"`
+	Reason    string        `json:"reason,omitempty"` // for people
+	Attempted string        `json:"attempted,omitempty"`
+	Cause     Cause         `json:"cause,omitempty"`
+	For       Wait          `json:"for,omitempty"`
+	Question  string        `json:"question,omitempty"`
+	Options   []string      `json:"options,omitempty"`
+	ToolUse   string        `json:"tool_use_id,omitempty"`
+	Asks      []AgentsAsk   `json:"asks,omitempty"`
+	// Awaits is the message whose answer is waited for. It was sent in the commit
+	// that parked the session.
+	Awaits agency.MessageID `json:"awaits,omitempty"`
+	// Change, where set, is what is asked for instead of an answer, and Handoff
+	// what is to be done by another role if the answer agrees.
+	Change    *Change           `json:"change,omitempty"`
+	Handoff   *Handoff          `json:"handoff,omitempty"`
+	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
+	Report    string            `json:"report,omitempty"`
+	// Plan is what was submitted, Faults what is wrong with it.
+	Plan   []agency.Contract  `json:"plan,omitempty"`
+	Faults []agency.PlanFault `json:"faults,omitempty"`
+	// Multiplier is by how much the plan raises the attempts of its contracts;
+	// 0: it does not.
+	Multiplier int `json:"retry_budget_multiplier,omitempty"`
+	// Review is a critic's; what it comes to is not decided yet.
+	Review *agency.Review `json:"review,omitempty"`
+	// Tree is the workspace as the part left it.
+	Tree agency.OID `json:"tree,omitempty"`
+}
+
+// WaitsFor tells whether a call waits for what comes after the part.
+func (o Outcome) WaitsFor(toolUse string) bool {
+	return o.Kind == Parked &&
+		(o.ToolUse == toolUse || slices.ContainsFunc(o.Asks, func(a AgentsAsk) bool { return a.ToolUse == toolUse }))
+}
+
+// AgentsAsk is what a manager asks of the run's agents. Exactly one of the
+// pointers is set.
+type AgentsAsk struct {
+	ToolUse string `json:"tool_use_id"`
+	// Spawn is a contract to start: whole where it was only noted, else its id.
+	Spawn *agency.Contract `json:"spawn,omitempty"`
+	// Wait and Collect name agents.
+	Wait    *Agents `json:"wait,omitempty"`
+	Collect *Agents `json:"collect,omitempty"`
+	// Amend is a contract as it is to be, which has not begun.
+	Amend *agency.Contract `json:"amend,omitempty"`
+}
+
+// Agents names agents.
+type Agents struct {
+	IDs []agency.AgentID `json:"ids"`
+}
+
+// Change is a bug in what a contract tests, shown by a test that fails.
+type Change struct {
+	Bug     string           `json:"bug"`
+	Test    string           `json:"test"`
+	Receipt agency.ReceiptID `json:"receipt"`
+	// Files are those that the tester has changed.
+	Files []string `json:"files,omitempty"`
+}
+
+// Handoff is a contract that another role is to go on with.
+type Handoff struct {
+	Role   agency.RoleID `json:"role"`
+	Reason string        `json:"reason"`
+	// Files are those that were changed so far.
+	Files []string `json:"files,omitempty"`
+}
+
+// Begun says why a contract cannot be amended, and what can be done instead.
+func Begun(c agency.Contract) string {
+	agent := agency.MemberID(c.AssignedRole, c.ID)
+	switch {
+	case c.Status == agency.StatusComplete:
+		return fmt.Sprintf("contract %s has landed and cannot be changed; create another one that depends on it", c.ID)
+	case c.Status.Final() || c.Status == agency.StatusBlocked:
+		return fmt.Sprintf("contract %s is %s and never starts again; create another one in its place", c.ID, c.Status)
+	}
+	return fmt.Sprintf("contract %s has begun and cannot be changed; send_message tells %s what it has to know, or wait for it and create another one that depends on it", c.ID, agent)
+}
+
+// AnswerWithin is how long a question waits for the project manager before a
+// person is asked: as long as a session of the manager may work.
+func AnswerWithin() time.Duration {
+	r, err := roster.Find(agency.RoleProjectManager)
+	if err != nil { // a constant of the roster
+		return 15 * time.Minute
+	}
+	return r.Limits.Timeout()
+}

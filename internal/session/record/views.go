@@ -1,0 +1,82 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/llm"
+	"agency/internal/store"
+)
+
+// Info is a session as people look at it. What it cost is the budget's to say.
+type Info struct {
+	ID       agency.SessionID  `json:"id"`
+	Contract agency.ContractID `json:"contract_id"`
+	Attempt  int               `json:"attempt"`
+	Role     agency.RoleID     `json:"role"`
+	Agent    agency.AgentID    `json:"agent"`
+	Tier     string            `json:"tier,omitempty"`
+	Model    string            `json:"model"`
+	Turns    int               `json:"turns"`
+	Epochs   int               `json:"epochs"`  // from 1; each compaction and each other model begins one
+	Outcome  string            `json:"outcome"` // of its last part; running where none has ended, or a later one goes on
+	Reason   string            `json:"reason,omitempty"`
+	Started  time.Time         `json:"started_at"`
+}
+
+// Sessions are those of a run, oldest first. What each cost the budget says.
+func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
+	rows, err := q.Query(listSessions, string(run))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
+	var out []Info
+	for rows.Next() {
+		var i Info
+		var at int64
+		var doc string
+		if err := rows.Scan(&i.ID, &i.Contract, &i.Attempt, &i.Role, &i.Agent, &i.Tier, &i.Model, &at, &i.Turns, &i.Epochs, &doc); err != nil {
+			return nil, err
+		}
+		var o struct{ Kind, Reason string }
+		if err := json.Unmarshal([]byte(doc), &o); err != nil {
+			return nil, fmt.Errorf("session %s: %w", i.ID, err)
+		}
+		i.Started, i.Outcome, i.Reason = store.Time(at), o.Kind, o.Reason
+		if i.Outcome == "" {
+			i.Outcome = "running"
+		}
+		out = append(out, i)
+	}
+	return out, rows.Err()
+}
+
+// Transcript is a session's conversation: its system prompt and its messages,
+// as a model was sent them. What a later epoch repeats stands in it once.
+func Transcript(q Reader, id agency.SessionID) (system string, said []llm.Message, err error) {
+	var h agency.Hash
+	if err := q.QueryRow(selectSystem, string(id)).Scan(&h); err != nil {
+		return "", nil, agency.Errorf(agency.KindNotFound, "session %s: there is none", id)
+	}
+	text, err := q.Blob(h)
+	if err != nil {
+		return "", nil, err
+	}
+	if said, err = messages(q, selectTranscript, string(id)); err != nil {
+		return "", nil, fmt.Errorf("session %s: %w", id, err)
+	}
+	return string(text), said, nil
+}
+
+// Forget removes a run's sessions; the caller removes the run.
+func Forget(tx *store.Tx, run agency.RunID) error {
+	for _, stmt := range append(deletePerSession(), deleteWindows, deleteSessions) {
+		if _, err := tx.Exec(stmt, string(run)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"path/filepath"
+	"testing"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/budget"
+	"agency/internal/event"
+	"agency/internal/lease"
+	"agency/internal/llm"
+	"agency/internal/registry"
+	"agency/internal/roster"
+	"agency/internal/session"
+	"agency/internal/session/record"
+	"agency/internal/store"
+	"agency/internal/store/storetest"
+)
+
+// other is a runtime that is not native: its agent reads its mail and gives up.
+type other struct {
+	db    *store.DB
+	fence agency.Fence
+	beats *session.Heartbeats
+	read  string
+}
+
+func (r *other) Run(ctx context.Context, spec session.Spec) iter.Seq2[session.Event, error] {
+	return func(yield func(session.Event, error) bool) {
+		out, err := r.part(ctx, spec)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		yield(session.Ended{Outcome: out}, nil)
+	}
+}
+
+// unpriced knows no price of any model.
+func unpriced(_, _ string) (agency.Price, bool) { return agency.Price{}, false }
+
+func (r *other) part(ctx context.Context, spec session.Spec) (session.Outcome, error) {
+	m := &session.Member{Spec: spec, DB: r.db, Write: func(ctx context.Context, fn func(*store.Tx) error) error {
+		return r.db.WriteFenced(ctx, r.fence, fn)
+	}}
+	mail, account := &session.Mailbox{Member: m}, &session.Account{Member: m, Prices: unpriced}
+	presence := r.beats.Enter(m, r.fence)
+	defer r.beats.Exit(presence)
+	role, err := roster.Find(spec.Role)
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	id, turn := spec.ID(), record.Turn{N: 1, Try: 1}
+	var shown []agency.MessageID
+	err = m.Write(ctx, func(tx *store.Tx) (err error) {
+		if r.read, shown, err = mail.Take(tx, 1000); err != nil {
+			return err
+		}
+		return do(
+			func() error {
+				return record.Create(tx, record.Session{ID: id, Run: spec.Run, Contract: spec.Contract, Attempt: spec.Attempt, Role: spec.Role, Agent: spec.Agent, Model: "cli/any"})
+			},
+			func() error { return account.Open(tx, "") },
+			func() error { return presence.Join(tx) },
+			func() error { return account.Reserve(tx, "request-1", "cli/any", 1000, 500) },
+			func() error { return record.AskTurn(tx, id, turn) },
+		)
+	})
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	presence.Joined()
+	e := &session.Effects{Member: m, Mail: mail, Tools: &session.Toolset{}, N: 1, Notes: &session.Notes{}, Tree: "tree"}
+	for _, t := range session.Offered(role, spec.Phase(), false) {
+		if t.Name == "signal_blocked" {
+			e.Calls = []session.Call{{Tool: t, Use: llm.ToolUse{ID: "1", Name: t.Name, Args: json.RawMessage(`{"reason":"no compiler","attempted":"looked for one"}`)}}}
+		}
+	}
+	k := &e.Calls[0]
+	err = do(func() error { return e.Gather(ctx) }, func() error { return e.Run(ctx, k) }, func() error { return e.Apply(ctx, k) })
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	turn.Usage = agency.Usage{In: 700, Out: 20}
+	doc, err := json.Marshal(e.End)
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	return *e.End, m.Write(ctx, func(tx *store.Tx) error {
+		return do(
+			func() error {
+				return account.Settle(tx, "request-1", budget.Bill{Model: "cli/any", Usage: turn.Usage}, 0)
+			},
+			func() error { return record.AnswerTurn(tx, id, turn) },
+			func() error { return record.SettleTurn(tx, id, 1, e.Tree) },
+			func() error { return presence.Report(tx, turn.Usage, e.Calls) },
+			func() error { return mail.Processed(tx, shown) },
+			func() error { return presence.Leave(tx, *e.End) },
+			func() error { return record.EndPart(tx, id, spec.Part, doc) },
+			func() error { return record.Save(tx, id, []byte("{}"), 1, spec.Part) },
+			func() error { return m.LogEnd(tx, *e.End) },
+		)
+	})
+}
+
+func do(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A runtime that knows nothing of package native runs a session of the run:
+// with mail, a reservation, an effect that ends it, and what people see.
+func TestOtherRuntime(t *testing.T) {
+	ctx := t.Context()
+	db := storetest.Open(t, store.Options{Path: filepath.Join(t.TempDir(), "agency.db"), Sets: []store.Set{
+		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), record.Migrations(),
+	}})
+	epoch, err := db.RaiseEpoch(ctx)
+	must(t, err)
+	r := &other{db: db, fence: agency.Fence{Epoch: epoch, N: 1}, beats: session.NewHeartbeats(db, 0)}
+	spec := session.Spec{Run: "run-1", Contract: "main", Attempt: 1, Part: 1, Role: agency.RoleGeneralist, Agent: "generalist"}
+	must(t, db.WriteFenced(ctx, r.fence, func(tx *store.Tx) error {
+		return do(
+			func() error {
+				return registry.CreateRun(tx, agency.Run{ID: spec.Run, Goal: "g", Mode: agency.ModeSingle, State: agency.StateRunning}, json.RawMessage(`{}`))
+			},
+			func() error { return budget.Open(tx, spec.Run, budget.Root, "", budget.Limits{}) },
+			func() error {
+				return board.Join(tx, board.Agent{Run: spec.Run, ID: spec.Agent, Role: spec.Role})
+			},
+			func() error {
+				return board.Send(tx, agency.Message{ID: "m1", RunID: spec.Run, From: agency.FromHuman, To: string(spec.Agent), Type: agency.MessageNote, Body: "MIND THE GAP"})
+			},
+		)
+	}))
+	out, err := session.Do(r, nil)(ctx, "", spec)
+	must(t, err)
+	if out.Kind != session.Blocked || out.Reason != "no compiler" {
+		t.Errorf("the outcome is %+v", out)
+	}
+	if r.read == "" {
+		t.Error("the mail was not read")
+	}
+	must(t, db.Read(ctx, func(q *store.Snapshot) error {
+		infos, err := record.Sessions(q, spec.Run)
+		must(t, err)
+		if len(infos) != 1 || infos[0].Outcome != "blocked" || infos[0].Turns != 1 {
+			t.Errorf("people see %+v", infos)
+		}
+		spent, err := budget.Read(q, spec.Run, budget.Root)
+		must(t, err)
+		if spent.Tokens != 720 || spent.Reserved != 0 {
+			t.Errorf("the run has spent %+v", spent)
+		}
+		agents, err := board.Live(q, spec.Run)
+		must(t, err)
+		if len(agents) != 1 || agents[0].Status != board.AgentBlocked || agents[0].LastTool != "signal_blocked" {
+			t.Errorf("the board shows %+v", agents)
+		}
+		return nil
+	}))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

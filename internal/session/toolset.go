@@ -1,0 +1,233 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/bounded"
+	"agency/internal/check"
+	"agency/internal/roster"
+	"agency/internal/sandbox"
+	"agency/internal/tool"
+	"agency/internal/tool/toolset"
+	"agency/internal/workspace"
+)
+
+// Offered are the tools of a role in a phase of it: those of the backlog where
+// there is one.
+func Offered(role roster.Role, phase roster.Phase, backlog bool) []tool.Tool {
+	return slices.DeleteFunc(toolset.All(), func(t tool.Tool) bool {
+		return !role.OffersIn(phase, t.Name) || !backlog && roster.OfBacklog(t.Name)
+	})
+}
+
+// Toolset is a workspace with what the tools of a session reach.
+type Toolset struct {
+	Files    *tool.Files
+	Commands tool.Commands
+	Checks   tool.Checks
+	History  tool.History
+	Tree     Tree
+	// Recent are the files of recent commits before the contract, newest first;
+	// nil where nobody asks for a staged context.
+	Recent func(context.Context) ([][]string, error)
+}
+
+// changed are the paths of the files that differ from the contract's base.
+func (t *Toolset) changed(ctx context.Context) ([]string, error) {
+	lines, err := t.History.Changed(ctx)
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		_, out[i], _ = strings.Cut(line, " ")
+	}
+	return out, err
+}
+
+// Tree is a workspace's content as git trees.
+type Tree interface {
+	// Snapshot names the files as they are; ignored files do not count.
+	// KindInvalid: the workspace holds what would make a claim worthless, such as
+	// a nested .git, and the text says how to mend it.
+	Snapshot(ctx context.Context) (agency.OID, error)
+	// Restore makes the files those of a tree.
+	Restore(ctx context.Context, tree agency.OID) error
+	// Checkpoint names a snapshot; the same id again is the first one's.
+	Checkpoint(ctx context.Context, id, label string) (tool.Checkpoint, error)
+	// Rollback restores a checkpoint; KindNotFound names those that there are.
+	Rollback(ctx context.Context, id string) (tool.Checkpoint, error)
+}
+
+// ToolsetOptions are what a toolset is made of. Everything but the workspace is the
+// run's own configuration.
+type ToolsetOptions struct {
+	Workspace *workspace.Workspace
+	Checker   *check.Checker
+	// LayerDir, Limits and Reads are those of an agent's command; the layers are
+	// never those of a verification.
+	LayerDir string
+	Limits   sandbox.Limits
+	Reads    []sandbox.Mount
+	Hosts    []string // that commands may reach
+	Commands check.Commands
+	// Repo is the path at which the agent sees the workspace.
+	Repo  string
+	Spec  Spec // of the session that has it
+	Fence agency.Fence
+	// Of, where set, is the tree that history compares with the base, whatever a
+	// command leaves in the workspace: that of a claim under review.
+	Of agency.OID
+}
+
+// NewToolset makes the toolset of a workspace: commands and checks in the sandbox,
+// history and trees by the host's git.
+func NewToolset(o ToolsetOptions) (*Toolset, error) {
+	files, err := tool.OpenFiles(o.Workspace.Path(), o.Repo)
+	if err != nil {
+		return nil, fmt.Errorf("workspace %s: %w", o.Workspace.Name(), err)
+	}
+	files.SetGuard(o.Workspace.MayWrite)
+	return &Toolset{
+		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
+		Recent: history{o}.recent,
+	}, nil
+}
+
+// shell runs what the agent types.
+type shell struct{ o ToolsetOptions }
+
+func (s shell) Command(ctx context.Context, line string, timeout time.Duration) (tool.Output, error) {
+	place, err := s.o.Workspace.Place()
+	if err != nil {
+		return tool.Output{}, err
+	}
+	limits := s.o.Limits
+	if timeout > 0 {
+		limits.Wall = timeout
+	}
+	tools, err := s.o.Checker.Tools(ctx, place, s.o.Spec.Contract)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	res, err := s.o.Checker.Exec(ctx, sandbox.Spec{
+		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads, Hosts: s.o.Hosts,
+		Argv: []string{"/bin/sh", "-c", line}, Limits: limits,
+	})
+	if err != nil {
+		return tool.Output{}, err
+	}
+	out := tool.Output{ExitCode: res.ExitCode, Text: res.Output, Dropped: res.Dropped}
+	if res.ExitCode != 0 {
+		note, err := s.o.Checker.Withheld(ctx, place, s.o.Spec.Contract)
+		if err != nil {
+			return tool.Output{}, err
+		}
+		out.Text = []byte(withNote(string(out.Text), note))
+	}
+	switch res.Cause {
+	case sandbox.CauseExited, sandbox.CauseSignalled, sandbox.CauseNotStarted:
+	default:
+		out.Cause = string(res.Cause)
+	}
+	return out, nil
+}
+
+// checks runs the repository's own commands on the workspace as it is.
+type checks struct{ o ToolsetOptions }
+
+func (c checks) Check(ctx context.Context, kind agency.CheckKind, target string) (agency.Receipt, error) {
+	return c.check(ctx, kind, target, false)
+}
+
+func (c checks) Cover(ctx context.Context, target string) (agency.Receipt, error) {
+	return c.check(ctx, agency.CheckTest, target, true)
+}
+
+func (c checks) Coverage(ctx context.Context) ([]check.FileCoverage, error) {
+	files, _, err := c.o.Checker.LastCoverage(ctx, c.o.Spec.Run, c.o.Spec.Contract)
+	return files, err
+}
+
+func (c checks) check(ctx context.Context, kind agency.CheckKind, target string, cover bool) (agency.Receipt, error) {
+	cmd := c.o.Commands.Command(kind)
+	if cmd.Line == "" && kind == agency.CheckTypecheck {
+		cmd = c.o.Commands.Command(agency.CheckBuild)
+	}
+	if cmd.Line == "" {
+		return agency.Receipt{}, agency.Errorf(agency.KindNotFound, "this run has no %s command; find out how the repository does it and use run_command", kind)
+	}
+	if target != "" {
+		root, err := os.OpenRoot(c.o.Workspace.Path())
+		if err != nil {
+			return agency.Receipt{}, err
+		}
+		line, err := check.Target(cmd.Line, target, bounded.FS(root))
+		_ = root.Close() // only read
+		if err != nil {
+			return agency.Receipt{}, err
+		}
+		cmd.Line = line
+	}
+	place, err := c.o.Workspace.Place()
+	if err != nil {
+		return agency.Receipt{}, err
+	}
+	tree, err := c.o.Workspace.Snapshot(ctx)
+	if err != nil && agency.KindOf(err) != agency.KindInvalid {
+		return agency.Receipt{}, err
+	}
+	r, err := c.o.Checker.Run(ctx, check.Subject{
+		Place: place, Tree: tree, Run: c.o.Spec.Run, Contract: c.o.Spec.Contract, Agent: c.o.Spec.Agent,
+		Stage: check.StageWork, Layer: check.LayerAgents, Fresh: true, Fence: c.o.Fence,
+		Coverage: cover,
+	}, cmd)
+	if err != nil || r.ExitCode == 0 {
+		return r, err
+	}
+	note, err := c.o.Checker.Withheld(ctx, place, c.o.Spec.Contract)
+	r.Output = withNote(r.Output, note)
+	return r, err
+}
+
+// withNote adds what the agent should know about a failed command.
+func withNote(text, note string) string {
+	if note == "" {
+		return text
+	}
+	return strings.TrimRight(text, "\n") + "\n" + note + "\n"
+}
+
+// tree is the workspace as git trees.
+type tree struct{ w *workspace.Workspace }
+
+func (t tree) Snapshot(ctx context.Context) (agency.OID, error) { return t.w.Snapshot(ctx) }
+
+func (t tree) Restore(ctx context.Context, id agency.OID) error { return t.w.Restore(ctx, id) }
+
+func (t tree) Checkpoint(ctx context.Context, id, label string) (tool.Checkpoint, error) {
+	c, err := t.w.CreateCheckpoint(ctx, id, label)
+	return tool.Checkpoint{ID: c.ID, Label: c.Label, Tree: c.Tree}, err
+}
+
+func (t tree) Rollback(ctx context.Context, id string) (tool.Checkpoint, error) {
+	c, err := t.w.Rollback(ctx, id)
+	if agency.KindOf(err) == agency.KindNotFound {
+		all, listErr := t.w.Checkpoints(ctx)
+		if listErr != nil {
+			return tool.Checkpoint{}, listErr
+		}
+		names := make([]string, 0, len(all))
+		for _, c := range all {
+			names = append(names, c.ID+" ("+c.Label+")")
+		}
+		if len(names) == 0 {
+			names = []string{"none"}
+		}
+		err = agency.Errorf(agency.KindNotFound, "there is no checkpoint %q; there are: %s", id, strings.Join(names, ", "))
+	}
+	return tool.Checkpoint{ID: c.ID, Label: c.Label, Tree: c.Tree}, err
+}

@@ -1,0 +1,58 @@
+package store
+
+import "strings"
+
+// What other packages need of the dialect: their statements are in standard SQL,
+// with parameters as ? and ?1.
+
+// InsertRows begins an INSERT of several rows that stand or fall with their
+// closure. A row that is refused leaves those before it, so that SQLite need not
+// remember how to undo the statement alone.
+const InsertRows = `INSERT OR FAIL INTO `
+
+// PrefixEnd bounds the texts that begin with a prefix: they are not less than
+// the prefix, and less than this.
+func PrefixEnd(prefix string) string { return prefix + "\U0010FFFF" }
+
+// The statements of this package; those that begin and end transactions stand
+// with the writer.
+const (
+	// hasBlob tells whether there is a blob.
+	hasBlob = `SELECT 1 FROM store_blob WHERE hash = ?`
+
+	// insertBlob adds a blob.
+	insertBlob = `INSERT INTO store_blob (hash, size, codec, data) VALUES (?, ?, ?, ?)`
+
+	// selectBlob reads a blob.
+	selectBlob = `SELECT codec, data FROM store_blob WHERE hash = ?`
+
+	// selectEpoch reads the store's epoch, raiseEpoch begins the next.
+	selectEpoch = `SELECT epoch FROM store_epoch`
+	raiseEpoch  = `UPDATE store_epoch SET epoch = epoch + 1 RETURNING epoch`
+
+	// selectVersion reads SQLite's own version.
+	selectVersion = `SELECT sqlite_version()`
+
+	// checkAll and checkQuickly look through the file, selectBrokenKey through
+	// foreign keys.
+	checkAll        = `PRAGMA integrity_check(20)`
+	checkQuickly    = `PRAGMA quick_check(10)`
+	selectBrokenKey = `SELECT "table" FROM pragma_foreign_key_check LIMIT 1`
+
+	// selectSets reads which sets of migrations the file has.
+	selectSets = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'schema_*'`
+
+	// vacuum copies the file without what is free in it.
+	vacuum = `VACUUM`
+)
+
+// deleteUnnamed removes the blobs that no row of any owner names.
+func deleteUnnamed(named []string) string {
+	return `WITH named (hash) AS (` + strings.Join(named, ` UNION `) + `)
+DELETE FROM store_blob WHERE hash NOT IN (SELECT hash FROM named WHERE hash IS NOT NULL)`
+}
+
+// selectNewest reads how far a set of migrations has come, by its table.
+func selectNewest(table string) string {
+	return `SELECT max(version_id) FROM "` + table + `" WHERE is_applied = 1`
+}

@@ -1,0 +1,124 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"agency/internal/linux/meter"
+	"agency/internal/linux/socket"
+	"agency/internal/rootfs"
+)
+
+// initProcess is PID 1 of the sandbox: it builds what all commands see, then
+// runs one command after the other, each in a pid namespace of its own, which
+// the kernel empties when it ends. It keeps the capabilities of its own
+// namespaces and shows itself to no command. It ends when the host does.
+func initProcess() int {
+	return serve(func() {}, func(p Plan) (func(*incoming) Report, error) {
+		init, err := newInit(p)
+		if err != nil {
+			return nil, err
+		}
+		return init.run, nil
+	})
+}
+
+// initState is what PID 1 keeps between commands.
+type initState struct {
+	plan  Plan
+	used  bool        // a command has run
+	home  []namespace // of its own threads, to come back to
+	disks meter.Disks
+	view  *rootfs.View
+}
+
+type namespace struct {
+	fd   int
+	flag int
+}
+
+func newInit(p Plan) (*initState, error) {
+	v, err := rootfs.Build(p.Plan)
+	if err != nil {
+		return nil, err
+	}
+	bound()
+	p.NoUnix = len(v.Bound) > 0
+	s := &initState{plan: p, disks: p.Disks(), view: v}
+	for name, flag := range map[string]int{"mnt": unix.CLONE_NEWNS, "ipc": unix.CLONE_NEWIPC, "net": unix.CLONE_NEWNET} {
+		fd, err := unix.Open("/proc/thread-self/ns/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, fmt.Errorf("namespace %s: %w", name, err)
+		}
+		s.home = append(s.home, namespace{fd, flag})
+	}
+	// PID 1's memory, environment and files are nobody's business inside.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("dumpable: %w", err)
+	}
+	return s, nil
+}
+
+// run runs one command to its end. When it returns, no process of the command
+// is left, and nothing that was made for it alone.
+func (s *initState) run(in *incoming) Report {
+	rep, err := s.try(in)
+	for _, n := range s.home {
+		// A sandbox that cannot come back is of no more use: its host sees that
+		// it ends.
+		if unix.Setns(n.fd, n.flag) != nil {
+			os.Exit(HostGone)
+		}
+	}
+	if err != nil {
+		return Report{Setup: err.Error()}
+	}
+	return rep
+}
+
+func (s *initState) try(in *incoming) (rep Report, err error) {
+	defer in.close()
+	if n := len(in.files); n != 3 && n != 4 {
+		return rep, fmt.Errorf("%d files came with a request", n)
+	}
+	own := unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
+	if !s.used {
+		// Nothing has been in the network of PID 1 itself, nor will be again.
+		own &^= unix.CLONE_NEWNET
+	}
+	if s.used {
+		if err := s.view.Refresh(); err != nil {
+			return rep, err
+		}
+	}
+	s.used = true
+	if err := unix.Unshare(own); err != nil {
+		return rep, fmt.Errorf("namespaces: %w", err)
+	}
+	if err := loopbackUp(); err != nil {
+		return rep, fmt.Errorf("loopback: %w", err)
+	}
+	if len(in.files) == 4 {
+		channel := in.files[3]
+		in.files = in.files[:3]
+		k, err := socket.Carry(channel, ProxyPort)
+		if err != nil {
+			return rep, fmt.Errorf("proxy: %w", err)
+		}
+		defer k.Close()
+	}
+	refused, err := s.view.ForCommand(in.request.Layers, in.request.Limits.TmpMB)
+	if err != nil {
+		return rep, err
+	}
+	rules, err := rulesOf(s.plan)
+	if err != nil {
+		return rep, err
+	}
+	defer func() { _ = unix.Close(rules) }()
+	rep, err = command(s.plan, in, locks{rules, -1}, s.disks)
+	rep.OwnCaches, rep.Bound = refused, s.view.Bound
+	return rep, err
+}

@@ -1,0 +1,96 @@
+package tool
+
+import "agency/internal/agency"
+
+// Effect is what a call asks of its session. The set is closed: the types
+// below.
+type Effect interface{ effect() }
+
+type (
+	// Complete ends the session with a claim.
+	Complete struct {
+		Summary  string
+		Evidence []agency.Evidence
+		Outputs  agency.Outputs
+	}
+	// Blocked ends the session without one.
+	Blocked struct{ Reason, Attempted string }
+	// Report ends the session with an agent's own words, in Markdown.
+	Report struct{ Text string }
+	// Question parks the session until a person has answered.
+	Question struct {
+		Text    string
+		Options []string
+	}
+)
+
+func (Complete) effect() {}
+func (Blocked) effect()  {}
+func (Report) effect()   {}
+func (Question) effect() {}
+
+// Draft notes a contract that create_subcontract wrote; submit_plan without a
+// plan submits what was noted.
+type Draft struct{ Contract agency.Contract }
+
+// Plan ends the session with a plan. Its contracts are none where those that
+// were noted one by one are the plan.
+type Plan struct{ agency.Plan }
+
+func (Draft) effect() {}
+func (Plan) effect()  {}
+
+// Clarification parks the session until its question is answered.
+type Clarification struct{ Text string }
+
+func (Clarification) effect() {}
+
+// Handoff asks for another role to go on with the contract.
+type Handoff struct {
+	Role   agency.RoleID
+	Reason string
+}
+
+func (Handoff) effect() {}
+
+// ImplementationChange parks the session until the implementation that it tests
+// is mended, or nobody could.
+type ImplementationChange struct {
+	Bug, Test string
+	Receipt   agency.ReceiptID // that shows the test failing
+}
+
+func (ImplementationChange) effect() {}
+
+// The effects of a manager that leads: the session parks until the run has
+// answered, for several calls of one turn together.
+type (
+	// Spawn has an agent of a role start on a contract.
+	Spawn struct {
+		Role     agency.RoleID
+		Contract agency.ContractID
+	}
+	// Await waits until the agents have ended.
+	Await struct{ Agents []agency.AgentID }
+	// Collect asks what the agents' work came to, as it was measured.
+	Collect struct{ Agents []agency.AgentID }
+)
+
+func (Spawn) effect()   {}
+func (Await) effect()   {}
+func (Collect) effect() {}
+
+// Amend gives a contract that has not begun other words. A noted one is changed
+// at once; for one that waits for its turn the session parks.
+type Amend struct {
+	Contract agency.ContractID
+	Change   func(agency.Contract) agency.Contract
+}
+
+func (Amend) effect() {}
+
+// Reviewed ends the session with a review. The harness fills in what it is of,
+// and decides what it comes to.
+type Reviewed struct{ Review agency.Review }
+
+func (Reviewed) effect() {}

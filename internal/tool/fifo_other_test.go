@@ -1,7 +1,0 @@
-//go:build !unix
-
-package tool
-
-import "errors"
-
-func mkfifo(string) error { return errors.New("not here") }

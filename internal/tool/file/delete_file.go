@@ -1,0 +1,24 @@
+package file
+
+import (
+	"context"
+
+	"agency/internal/tool"
+)
+
+type deleteFileArgs struct {
+	Path string `json:"path" jsonschema_description:"File to delete, relative to the repository's root."`
+}
+
+func deleteFile() tool.Tool {
+	return tool.Define(texts, "delete_file", tool.Write, func(ctx context.Context, env *tool.Env, a deleteFileArgs) (tool.Result, error) {
+		rel, err := env.Files.Rel(a.Path)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if err := env.Files.Remove(ctx, rel, a.Path); err != nil {
+			return tool.Result{}, err
+		}
+		return tool.Wrote(rel, "deleted "+rel), nil
+	})
+}

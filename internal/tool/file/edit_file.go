@@ -1,0 +1,138 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/tool"
+)
+
+type editFileArgs struct {
+	Path       string `json:"path" jsonschema_description:"File, relative to the repository's root."`
+	OldText    string `json:"old_text" jsonschema_description:"The text to replace, exactly as it stands in the file, without line numbers."`
+	NewText    string `json:"new_text" jsonschema_description:"The text to put in its place; empty deletes."`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema_description:"Replace every occurrence; otherwise old_text must occur once."`
+}
+
+func editFile() tool.Tool {
+	return tool.Define(texts, "edit_file", tool.Write, func(ctx context.Context, env *tool.Env, a editFileArgs) (tool.Result, error) {
+		t, err := env.Files.Load(a.Path)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if err := env.Files.MayWrite(ctx, t.Rel); err != nil {
+			return tool.Result{}, err
+		}
+		e, err := applyEdit(string(t.Data), a.OldText, a.NewText, a.ReplaceAll)
+		switch marked := strings.Contains(a.OldText, agency.Redacted); {
+		case err != nil && marked:
+			return notShown(a.Path), nil
+		case err != nil:
+			return tool.Fail("%s: %v", a.Path, err), nil
+		case env.Overwrites(string(t.Data), a.OldText, a.NewText):
+			return notOver(a.Path), nil
+		}
+		if len(e.content) > tool.MaxFile {
+			return tool.Fail("%s would have %s, the most is %s", a.Path, tool.Size(int64(len(e.content))), tool.Size(tool.MaxFile)), nil
+		}
+		if err := env.Files.Save(t.Rel, []byte(e.content), t.Mode); err != nil {
+			return tool.Result{}, err
+		}
+		times := ""
+		if e.count > 1 {
+			times = fmt.Sprintf(", %d places", e.count)
+		}
+		return tool.Wrote(t.Rel, fmt.Sprintf("edited %s at line %d%s\n%s", t.Rel, e.line, times, around(e.content, e.line, countLines(a.NewText)))), nil
+	})
+}
+
+// edited is a file after an edit.
+type edited struct {
+	content string
+	count   int
+	line    int // of the first place
+}
+
+// applyEdit replaces text that must be there once, or everywhere with all. A
+// file whose lines end in CR LF keeps them although a model writes LF.
+func applyEdit(content, before, after string, all bool) (edited, error) {
+	if before == "" {
+		return edited{}, errors.New("old_text is empty; use write_file for a new file")
+	}
+	if before == after {
+		return edited{}, errors.New("old_text and new_text are the same")
+	}
+	n := strings.Count(content, before)
+	if n == 0 && crlf(content) && !strings.Contains(before, "\r") {
+		before, after = toCRLF(before), toCRLF(after)
+		n = strings.Count(content, before)
+	} else if n > 0 && crlf(content) && !strings.Contains(after, "\r") {
+		after = toCRLF(after)
+	}
+	switch {
+	case n == 0:
+		return edited{}, notFound(content, before)
+	case n > 1 && !all:
+		return edited{}, fmt.Errorf("old_text occurs %d times, at lines %s; add surrounding lines to make it unique, or set replace_all",
+			n, places(content, before))
+	}
+	if before == after {
+		return edited{}, errors.New("old_text and new_text are the same")
+	}
+	first := strings.Index(content, before)
+	return edited{
+		content: strings.ReplaceAll(content, before, after), count: n,
+		line: 1 + strings.Count(content[:first], "\n"),
+	}, nil
+}
+
+// crlf tells whether every line of the content ends in CR LF.
+func crlf(content string) bool {
+	n := strings.Count(content, "\n")
+	return n > 0 && n == strings.Count(content, "\r\n")
+}
+
+func toCRLF(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
+}
+
+// places are the lines at which a text occurs, the first ten.
+func places(content, s string) string {
+	var out []string
+	line, at := 1, 0
+	for len(out) < 10 {
+		i := strings.Index(content[at:], s)
+		if i < 0 {
+			return strings.Join(out, ", ")
+		}
+		line += strings.Count(content[at:at+i], "\n")
+		out = append(out, fmt.Sprint(line))
+		line += strings.Count(s, "\n")
+		at += i + len(s)
+	}
+	return strings.Join(out, ", ") + ", ..."
+}
+
+// around shows the lines of an edit with two on either side.
+func around(content string, line, n int) string {
+	if content == "" {
+		return "(the file is empty now)"
+	}
+	from := max(1, line-2)
+	var b strings.Builder
+	at := 0
+	for l := range strings.Lines(content) {
+		at++
+		if at < from {
+			continue
+		}
+		if at > line+n+1 || at > from+40 {
+			break
+		}
+		fmt.Fprintf(&b, "%6d\t%s\n", at, clip(strings.TrimRight(l, "\r\n"), 200))
+	}
+	return b.String()
+}

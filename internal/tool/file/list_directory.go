@@ -1,0 +1,34 @@
+package file
+
+import (
+	"context"
+	"fmt"
+
+	"agency/internal/tool"
+)
+
+type listDirectoryArgs struct {
+	Path  string `json:"path" jsonschema_description:"Folder, relative to the repository's root; . is the root."`
+	Depth int    `json:"depth,omitempty" jsonschema:"minimum=1,maximum=8" jsonschema_description:"Levels to descend; 1 where absent."`
+}
+
+const (
+	maxDepth   = 8
+	maxEntries = 1000
+)
+
+func listDirectory() tool.Tool {
+	return tool.Define(texts, "list_directory", tool.Read, func(ctx context.Context, env *tool.Env, a listDirectoryArgs) (tool.Result, error) {
+		if a.Depth < 0 || a.Depth > maxDepth {
+			return tool.Refuse(fmt.Sprintf("depth is 1 to %d", maxDepth)), nil
+		}
+		out, err := env.Files.List(ctx, a.Path, max(1, a.Depth), maxEntries)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if out == "" {
+			return tool.OK("(the folder is empty)"), nil
+		}
+		return tool.OK(out), nil
+	})
+}

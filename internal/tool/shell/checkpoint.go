@@ -1,0 +1,41 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/tool"
+)
+
+type createCheckpointArgs struct {
+	Label string `json:"label" jsonschema_description:"What the files are like now, in a few words."`
+}
+
+type rollbackCheckpointArgs struct {
+	CheckpointID string `json:"checkpoint_id" jsonschema_description:"Id that create_checkpoint gave."`
+}
+
+func createCheckpoint() tool.Tool {
+	return tool.Define(texts, "create_checkpoint", tool.Write, func(ctx context.Context, env *tool.Env, a createCheckpointArgs) (tool.Result, error) {
+		label := strings.Join(strings.Fields(a.Label), " ")
+		if label == "" || len(label) > 200 {
+			return tool.Refuse("the label is 1 to 200 letters"), nil
+		}
+		c, err := env.Checkpoints.Create(ctx, label)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return tool.OK(fmt.Sprintf("checkpoint_id: %s (%s)", c.ID, c.Label)), nil
+	})
+}
+
+func rollbackCheckpoint() tool.Tool {
+	return tool.Define(texts, "rollback_checkpoint", tool.Write, func(ctx context.Context, env *tool.Env, a rollbackCheckpointArgs) (tool.Result, error) {
+		c, err := env.Checkpoints.Rollback(ctx, strings.TrimSpace(a.CheckpointID))
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return tool.OK(fmt.Sprintf("all files are as they were at checkpoint %s (%s); what you read of them since may be out of date", c.ID, c.Label)), nil
+	})
+}

@@ -1,0 +1,33 @@
+package shell
+
+import (
+	"context"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/check"
+	"agency/internal/tool"
+)
+
+type checkArgs struct {
+	Target string `json:"target,omitempty" jsonschema_description:"What to narrow the run to; everything where absent."`
+}
+
+// checkTool is one of the repository's own commands as a tool. It may write:
+// builds and tests leave files behind.
+func checkTool(name string, kind agency.CheckKind) tool.Tool {
+	return tool.Define(texts, name, tool.Write, func(ctx context.Context, env *tool.Env, a checkArgs) (tool.Result, error) {
+		if strings.ContainsAny(a.Target, "\x00\n") || len(a.Target) > 1000 {
+			return tool.Refuse("the target is one line of at most 1000 letters"), nil
+		}
+		r, err := env.Checks.Check(ctx, kind, strings.TrimSpace(a.Target))
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return tool.OK(check.Summary(r)), nil
+	})
+}
+
+func runTests() tool.Tool     { return checkTool("run_tests", agency.CheckTest) }
+func runLint() tool.Tool      { return checkTool("run_lint", agency.CheckLint) }
+func runTypeCheck() tool.Tool { return checkTool("run_type_check", agency.CheckTypecheck) }

@@ -1,0 +1,311 @@
+package team
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/tool"
+
+	"github.com/invopop/jsonschema"
+)
+
+// draftArgs is a contract as a manager writes it.
+type draftArgs struct {
+	ID                 string             `json:"id" jsonschema_description:"A letter or digit, then letters, digits, '.', '_' and '-', at most 64."`
+	Title              string             `json:"title" jsonschema_description:"One line that could be the commit's subject."`
+	Description        string             `json:"description" jsonschema_description:"What must be different afterwards, and what must stay, complete enough for someone who sees nothing else."`
+	AssignedRole       string             `json:"assigned_role" jsonschema_description:"Role that works on it."`
+	AcceptanceCriteria []criterion        `json:"acceptance_criteria"`
+	Type               string             `json:"type,omitempty" jsonschema:"enum=feature,enum=refactor,enum=test,enum=review,enum=design,enum=verify"`
+	ParentID           string             `json:"parent_id,omitempty"`
+	FeatureID          string             `json:"feature_id,omitempty"`
+	DependsOn          []string           `json:"depends_on,omitempty"`
+	Blocks             []string           `json:"blocks,omitempty" jsonschema_description:"Contracts that depend on it: the other way round of depends_on."`
+	Writes             []string           `json:"writes,omitempty" jsonschema_description:"Files, globs or file#Symbol that it may change."`
+	Inputs             map[string]string  `json:"inputs,omitempty"`
+	ExpectedOutputs    outputs            `json:"expected_outputs,omitempty"`
+	RelevantFiles      []string           `json:"relevant_files,omitempty" jsonschema_description:"Files to read first."`
+	APIDefinitions     []string           `json:"api_definitions,omitempty" jsonschema_description:"Signatures to use or keep."`
+	Constraints        []string           `json:"constraints,omitempty" jsonschema_description:"What must not be done or must stay as it is."`
+	TestRequirements   []string           `json:"test_requirements,omitempty"`
+	QualityThresholds  map[string]float64 `json:"quality_thresholds,omitempty"`
+	ExecutionMode      string             `json:"execution_mode,omitempty" jsonschema:"enum=parallel,enum=sequential"`
+	Priority           int                `json:"priority,omitempty"`
+	Complexity         string             `json:"estimated_complexity,omitempty" jsonschema_description:"small, medium or large."`
+	Lines              int                `json:"estimated_lines,omitempty"`
+	Talent             string             `json:"talent,omitempty"`
+}
+
+type outputs struct {
+	FilesCreated  []string `json:"files_created,omitempty"`
+	FilesModified []string `json:"files_modified,omitempty"`
+	TestsPassing  []string `json:"tests_passing,omitempty"`
+}
+
+// criterion is a text, or a text with its id and check.
+type criterion struct{ agency.Criterion }
+
+type criterionItem struct {
+	ID    string     `json:"id"`
+	Text  string     `json:"text"`
+	Check *checkItem `json:"check,omitempty" jsonschema_description:"What the harness can look at itself: exactly one of them."`
+}
+
+type checkItem struct {
+	Test    string `json:"test,omitempty" jsonschema_description:"Name of a test."`
+	Command string `json:"command,omitempty" jsonschema_description:"Command that exits 0 only if it holds."`
+	File    string `json:"file,omitempty" jsonschema_description:"File that must exist."`
+}
+
+// JSONSchema is called by the schema's maker.
+func (criterion) JSONSchema() *jsonschema.Schema {
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
+	item := r.Reflect(criterionItem{})
+	item.Version = ""
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, item}}
+}
+
+// UnmarshalJSON is strict, as the rest of the arguments is.
+func (c *criterion) UnmarshalJSON(raw []byte) error {
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 && raw[0] == '"' {
+		return json.Unmarshal(raw, &c.Text)
+	}
+	var item criterionItem
+	s := tool.Shape{Names: []string{"id", "text", "check"}, Required: []string{"id", "text"}}
+	if err := s.Decode(raw, &item); err != nil {
+		return fmt.Errorf("acceptance_criteria: %w", err)
+	}
+	c.ID, c.Text = item.ID, item.Text
+	if item.Check != nil {
+		c.Check = &agency.Check{Test: item.Check.Test, Command: item.Check.Command, File: item.Check.File}
+	}
+	return nil
+}
+
+// contract is what the arguments say, with what they leave out filled in.
+func (a draftArgs) contract() agency.Contract {
+	return agency.Contract{
+		ID: agency.ContractID(a.ID), Title: strings.TrimSpace(a.Title), Description: a.Description,
+		AssignedRole: roleOf(a.AssignedRole), Type: agency.ContractType(a.Type), ParentID: agency.ContractID(a.ParentID),
+		FeatureID: agency.FeatureID(a.FeatureID), Writes: a.Writes, Inputs: a.Inputs, RelevantFiles: a.RelevantFiles,
+		ExpectedOutputs: agency.Outputs(a.ExpectedOutputs), APIDefinitions: a.APIDefinitions, Constraints: a.Constraints,
+		TestRequirements: a.TestRequirements, QualityThresholds: a.QualityThresholds, Priority: a.Priority,
+		ExecutionMode: agency.ExecutionMode(a.ExecutionMode), EstimatedLines: a.Lines, Talent: a.Talent,
+		Complexity: complexity(a.Complexity), AcceptanceCriteria: criteria(a.AcceptanceCriteria), DependsOn: contractIDs(a.DependsOn),
+		Blocks: contractIDs(a.Blocks),
+	}
+}
+
+// complexity keeps an unknown word, so that the validation of the plan names it.
+func complexity(s string) agency.Complexity {
+	if known, err := agency.ParseComplexity(s); err == nil {
+		return known
+	}
+	return agency.Complexity(s)
+}
+
+// criteria gives those without an id one.
+func criteria(in []criterion) (out []agency.Criterion) {
+	for i, cr := range in {
+		if cr.ID == "" {
+			cr.ID = fmt.Sprintf("c%d", i+1)
+		}
+		out = append(out, cr.Criterion)
+	}
+	return out
+}
+
+func contractIDs(in []string) (out []agency.ContractID) {
+	for _, id := range in {
+		out = append(out, agency.ContractID(id))
+	}
+	return out
+}
+
+// roleOf accepts the names that a reference design gives the roles.
+func roleOf(name string) agency.RoleID {
+	switch name {
+	case "pm":
+		return agency.RoleProjectManager
+	case "producer":
+		return agency.RoleScaffolder
+	case "critic":
+		return agency.RoleReviewer
+	case "tester":
+		return agency.RoleTestEngineer
+	}
+	return agency.RoleID(name)
+}
+
+func createSubcontract() tool.Tool {
+	return tool.Define(texts, "create_subcontract", tool.Write, func(_ context.Context, _ *tool.Env, a draftArgs) (tool.Result, error) {
+		c := a.contract()
+		return tool.Result{Text: fmt.Sprintf("contract %s is noted; submit_plan submits it", c.ID), Effect: tool.Draft{Contract: c}}, nil
+	}).OnBoard()
+}
+
+type submitPlanArgs struct {
+	Plan planArgs `json:"plan,omitempty"`
+}
+
+type planArgs struct{ agency.Plan }
+
+// JSONSchema is called by the schema's maker.
+func (planArgs) JSONSchema() *jsonschema.Schema {
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
+	item := r.Reflect(draftArgs{})
+	item.Version = ""
+	props := jsonschema.NewProperties()
+	props.Set("contracts", &jsonschema.Schema{Type: "array", Items: item})
+	props.Set("retry_budget_multiplier", &jsonschema.Schema{
+		Type: "integer", Minimum: "1", Maximum: "2", Description: "2 where the work is so uncertain that each contract should have twice the attempts; else 1.",
+	})
+	return &jsonschema.Schema{
+		Type: "object", Properties: props, Required: []string{"contracts"}, AdditionalProperties: jsonschema.FalseSchema,
+		Description: "The plan; absent where its contracts were noted by create_subcontract.",
+	}
+}
+
+// UnmarshalJSON is strict, as the rest of the arguments is.
+func (p *planArgs) UnmarshalJSON(raw []byte) error {
+	var doc struct {
+		Contracts  []json.RawMessage `json:"contracts"`
+		Multiplier *int              `json:"retry_budget_multiplier"`
+		Goal       string            `json:"goal_anchor"` // a plan of another run carries it; the run's own stands
+	}
+	outer := tool.Shape{Names: []string{"contracts", "retry_budget_multiplier", "goal_anchor"}, Required: []string{"contracts"}}
+	if err := outer.Decode(raw, &doc); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	p.GoalAnchor, p.RetryBudgetMultiplier = doc.Goal, 1
+	if m := doc.Multiplier; m != nil {
+		if err := agency.CheckMultiplier(*m); err != nil {
+			return fmt.Errorf("plan: %w", err)
+		}
+		p.RetryBudgetMultiplier = *m
+	}
+	var errs []error
+	for i, one := range doc.Contracts {
+		c, err := ReadDraft(one)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("contract %d: %w", i+1, err))
+			continue
+		}
+		p.Contracts = append(p.Contracts, c)
+	}
+	return errors.Join(errs...)
+}
+
+// DraftFields are the names of all fields of a contract that its author may
+// write, and of those that it must have.
+func DraftFields() (all, required []string) {
+	s := draftShape()
+	return s.Names, s.Required
+}
+
+// CheckDraftField refuses a value that a field of a contract cannot have.
+func CheckDraftField(name string, value json.RawMessage) error {
+	raw, err := json.Marshal(map[string]json.RawMessage{name: value})
+	if err != nil {
+		return err
+	}
+	var a draftArgs
+	s := draftShape()
+	s.Required = nil
+	return s.Decode(raw, &a)
+}
+
+// ReadDraft reads a contract as its author writes it.
+func ReadDraft(raw json.RawMessage) (agency.Contract, error) {
+	var a draftArgs
+	if err := draftShape().Decode(raw, &a); err != nil {
+		return agency.Contract{}, err
+	}
+	return a.contract(), nil
+}
+
+func draftShape() tool.Shape {
+	names := []string{
+		"assigned_role", "type", "parent_id", "feature_id", "depends_on", "blocks", "writes", "inputs", "expected_outputs", "relevant_files",
+		"api_definitions", "constraints", "test_requirements", "quality_thresholds", "execution_mode", "priority",
+		"estimated_complexity", "estimated_lines", "talent",
+	}
+	required := []string{"id", "title", "description", "acceptance_criteria"}
+	return tool.Shape{Names: append(names, required...), Required: append(required, "assigned_role")}
+}
+
+func submitPlan() tool.Tool {
+	return tool.Define(texts, "submit_plan", tool.Write, func(_ context.Context, _ *tool.Env, a submitPlanArgs) (tool.Result, error) {
+		return tool.Result{Text: "plan accepted", Effect: tool.Plan{Plan: a.Plan.Plan}}, nil
+	}).Ends()
+}
+
+// DraftFaults names everything in a contract that its own words show to be
+// wrong; what concerns a whole plan is agency.ValidatePlan's.
+func DraftFaults(c agency.Contract) []agency.PlanFault {
+	var out []agency.PlanFault
+	add := func(format string, args ...any) {
+		out = append(out, agency.PlanFault{Contract: c.ID, What: fmt.Sprintf(format, args...)})
+	}
+	if c.Title == "" {
+		add("has no title")
+	}
+	if strings.TrimSpace(c.Description) == "" {
+		add("has no description")
+	}
+	types := []agency.ContractType{"", agency.TypeFeature, agency.TypeRefactor, agency.TypeTest, agency.TypeReview, agency.TypeDesign, agency.TypeVerify}
+	if !slices.Contains(types, c.Type) {
+		add("type %q is none of feature, refactor, test, review, design, verify", c.Type)
+	}
+	if !slices.Contains([]agency.ExecutionMode{"", agency.ExecutionParallel, agency.ExecutionSequential}, c.ExecutionMode) {
+		add("execution_mode %q is none of parallel, sequential", c.ExecutionMode)
+	}
+	if _, err := agency.ParseComplexity(string(c.Complexity)); err != nil {
+		add("%v", err)
+	}
+	for _, cr := range c.AcceptanceCriteria {
+		for _, what := range criterionFaults(cr) {
+			add("criterion %q: %s", cr.ID, what)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.QualityThresholds)) {
+		if v := c.QualityThresholds[name]; v < 0 || v > 100 {
+			add("quality threshold %s is %v, not 0 to 100", name, v)
+		}
+	}
+	return out
+}
+
+func criterionFaults(cr agency.Criterion) (out []string) {
+	if err := agency.CheckContractID(agency.ContractID(cr.ID)); err != nil {
+		out = append(out, "its id wants a letter or digit, then letters, digits, '.', '_' and '-'")
+	}
+	if strings.TrimSpace(cr.Text) == "" {
+		out = append(out, "has no text")
+	}
+	if cr.Check == nil {
+		return out
+	}
+	set := 0
+	for _, s := range []string{cr.Check.Test, cr.Check.Command, cr.Check.File} {
+		if strings.TrimSpace(s) != "" {
+			set++
+		}
+	}
+	if set != 1 {
+		out = append(out, fmt.Sprintf("its check names %d of test, command and file, not one", set))
+	}
+	if cr.Check.File != "" {
+		if err := agency.CheckRelPath(cr.Check.File); err != nil {
+			out = append(out, err.Error())
+		}
+	}
+	return out
+}

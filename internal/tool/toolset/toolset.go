@@ -1,0 +1,24 @@
+// Package toolset lists the tools that there are.
+package toolset
+
+import (
+	"slices"
+	"strings"
+
+	"agency/internal/tool"
+	"agency/internal/tool/file"
+	"agency/internal/tool/shell"
+	"agency/internal/tool/team"
+)
+
+// All are the tools of this version, sorted by name.
+func All() []tool.Tool {
+	all := slices.Concat(file.Tools(), shell.Tools(), team.Tools())
+	slices.SortFunc(all, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Named are the tools of these names, in the order of All.
+func Named(names []string) []tool.Tool {
+	return slices.DeleteFunc(All(), func(t tool.Tool) bool { return !slices.Contains(names, t.Name) })
+}

@@ -1,0 +1,104 @@
+package tui
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Screen is a writer for what people read: whatever a command prints, only text
+// and, where the style has them, the colours of this package come out of it. A
+// view that forgot to clean what somebody else wrote harms nobody.
+//
+// A text has to be written in one piece: an escape sequence that is parted at
+// the end of a write is not known for one, and what is left of it is shown.
+type Screen struct {
+	out   io.Writer
+	style Style
+}
+
+// NewScreen makes one that writes to out.
+func NewScreen(out io.Writer, style Style) *Screen { return &Screen{out, style} }
+
+// Write writes what is safe of a text.
+func (s *Screen) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(s.out, s.safe(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// safe cleans what stands between our own colours.
+func (s *Screen) safe(text string) string {
+	if !s.style.Color {
+		return Clean(text)
+	}
+	var b strings.Builder
+	for from := 0; ; {
+		at := strings.Index(text[from:], "\x1b[")
+		if at < 0 {
+			b.WriteString(Clean(text))
+			return b.String()
+		}
+		at += from
+		n := paintLen(text[at:])
+		if from = at + 1; n == 0 {
+			continue
+		}
+		b.WriteString(Clean(text[:at]))
+		b.WriteString(text[at : at+n])
+		text, from = text[at+n:], 0
+	}
+}
+
+// paintLen is the length of a sequence that paint writes; 0: it is none.
+func paintLen(s string) int {
+	for _, code := range []string{"0", dim, bold, red, green, yellow, cyan, bold + ";" + yellow} {
+		if seq := "\x1b[" + code + "m"; strings.HasPrefix(s, seq) {
+			return len(seq)
+		}
+	}
+	return 0
+}
+
+// cursor writes what moves the cursor, which only a log does.
+func cursor(w io.Writer, seq string) error {
+	if s, ok := w.(*Screen); ok {
+		w = s.out
+	}
+	_, err := io.WriteString(w, seq)
+	return err
+}
+
+// JSON is a document in which the characters that Clean would take away or show
+// are written as escapes: they are in strings only, and mean the same there.
+func JSON(doc []byte) []byte {
+	text := string(doc)
+	if isClean(text) {
+		return doc
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case unsafe(r):
+			b.WriteString(escaped(r))
+		default:
+			b.WriteRune(r) // what is no UTF-8 becomes the replacement character
+		}
+		i += n
+	}
+	return []byte(b.String())
+}
+
+// escaped is a character as JSON and many languages write it.
+func escaped(r rune) string {
+	if r > 0xffff {
+		high, low := utf16.EncodeRune(r)
+		return escaped(high) + escaped(low)
+	}
+	hex := strconv.FormatInt(int64(r), 16)
+	return `\u` + strings.Repeat("0", max(0, 4-len(hex))) + hex
+}

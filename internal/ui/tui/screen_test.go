@@ -1,0 +1,83 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestScreenLetsOnlyItsOwnColoursThrough(t *testing.T) {
+	for _, tt := range []struct {
+		style    Style
+		in, want string
+	}{
+		{Style{}, "\x1b[31mred\x1b[0m \x1b[2J\u009b2J\u202e\r\b\xff", `red 2J\u202e` + "\ufffd"},
+		{Style{Color: true}, "\x1b[31mred\x1b[0m \x1b[2Jx\x1b[1;33mm\x1b[0m", "\x1b[31mred\x1b[0m x\x1b[1;33mm\x1b[0m"},
+		{Style{Color: true}, "\x1b[5mblink \x1b[38;5;1mother \x1b]8;;http://e\x07link.", "blink other link."},
+		{Style{Color: true, Live: true}, "a\r\x1b[Kb\x1b[1A\x1b[Jc", "abc"},
+	} {
+		var out bytes.Buffer
+		n, err := NewScreen(&out, tt.style).Write([]byte(tt.in))
+		if err != nil || n != len(tt.in) || out.String() != tt.want {
+			t.Errorf("%+v of %q: %q, want %q (%d, %v)", tt.style, tt.in, out.String(), tt.want, n, err)
+		}
+	}
+}
+
+// A log moves the cursor, and what it prints does not.
+func TestScreenShowsALog(t *testing.T) {
+	var out bytes.Buffer
+	l := NewLog(NewScreen(&out, Style{Live: true, Width: 80}), LogOptions{Style: Style{Live: true, Width: 80}})
+	for range 2 {
+		if err := l.Print("x\x1b[2J\r\x1b[Ky\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Tick(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	plain := strings.ReplaceAll(out.String(), "\r\x1b[K", "")
+	if strings.ContainsAny(plain, "\x1b\r") || strings.Count(plain, "xy\n") != 2 {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func FuzzScreen(f *testing.F) {
+	f.Add("\x1b[31mx\x1b]0;t\x07\x1b[1;33m\u202e", true)
+	f.Add("\u009b\x1b[\x1b[31m0m", true)
+	f.Fuzz(func(t *testing.T, s string, color bool) {
+		var out bytes.Buffer
+		_, _ = NewScreen(&out, Style{Color: color}).Write([]byte(s)) // to memory
+		got := out.String()
+		for i := strings.IndexByte(got, 0x1b); i >= 0; i = strings.IndexByte(got, 0x1b) {
+			n := paintLen(got[i:])
+			if n == 0 || !color {
+				t.Fatalf("%q gives %q", s, out.String())
+			}
+			got = got[:i] + got[i+n:]
+		}
+		if !utf8.ValidString(got) || Clean(got) != got {
+			t.Errorf("%q gives %q", s, out.String())
+		}
+	})
+}
+
+func FuzzJSON(f *testing.F) {
+	f.Add("a\u202e\u009b\x7f\U000e0041\ufeff\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		doc, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var was, is string
+		clean := JSON(doc)
+		if json.Unmarshal(doc, &was) != nil || json.Unmarshal(clean, &is) != nil || was != is || Clean(string(clean)) != string(clean) {
+			t.Errorf("%q is %q", doc, clean)
+		}
+	})
+}

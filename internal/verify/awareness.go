@@ -1,0 +1,425 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/awareness"
+	"agency/internal/awareness/dataflow"
+	"agency/internal/awareness/symbols"
+	"agency/internal/code"
+	"agency/internal/ecosystem"
+	"agency/internal/git"
+	"agency/internal/languages"
+	"agency/internal/text"
+)
+
+// testAwareness finds in changed files by what the product newly knows of its tests,
+// or can end their process: with either a change can look right without being so.
+// Results come from a process that the claim's code shares, so that no reading of
+// them can be proof against that; what is new of it is shown to a person instead.
+type testAwareness struct {
+	syntax      *code.Engine
+	base, claim agency.OID // trees
+	// tree lists the files of a tree, text reads one of them; nil where there is
+	// nothing but the files that are looked at.
+	tree func(context.Context, agency.OID) ([]git.Entry, error)
+	text func(ctx context.Context, mode uint32, id agency.OID, most int) ([]byte, error)
+}
+
+func (j *job) testAwareness() testAwareness {
+	return testAwareness{syntax: j.v.o.Syntax, base: j.task.base, claim: j.task.claim, tree: j.trees.List, text: j.trees.Content}
+}
+
+// weakenings names what is new of it in a change.
+func (t testAwareness) weakenings(ctx context.Context, files []source, criteria []agency.Criterion) ([]agency.Weakening, error) {
+	followed, err := t.followed(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	read, err := t.readTrees(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	out := append(handshakes(files, criteria), handedIn(files, read, criteria)...)
+	for _, f := range files {
+		if f.after == nil {
+			continue
+		}
+		words := followed[f.path]
+		if !isFollowed(f) {
+			both := read[f.path]
+			words = said(f.path, beyond(append(tellings(both.after), textMarks(f, f.after)...), append(tellings(both.before), textMarks(f, f.before)...)))
+		}
+		if words != "" {
+			out = append(out, agency.Weakening{Kind: agency.WeakForging, Name: f.path, Detail: words})
+		}
+	}
+	return out, nil
+}
+
+// telling is one mark where it stands in a file.
+type telling struct {
+	word string // with what was seen
+	line int    // from 1; 0 is the file itself
+	code string // the line
+}
+
+// said lists marks with their places.
+func said(p string, all []telling) string {
+	var out []string
+	for _, s := range all {
+		if s.line > 0 {
+			s.word += fmt.Sprintf(", %s:%d", p, s.line)
+		}
+		out = append(out, s.word)
+	}
+	return strings.Join(out, "; ")
+}
+
+// beyond are the marks of after that before has fewer times, each once and where
+// it is new.
+func beyond(after, before []telling) []telling {
+	left, lines := map[string]int{}, map[string]bool{}
+	for _, s := range before {
+		left[s.word]++
+		lines[s.word+"\x00"+s.code] = true
+	}
+	var out []telling
+	add := func(s telling) {
+		if !slices.ContainsFunc(out, func(o telling) bool { return o.word == s.word }) {
+			out = append(out, s)
+		}
+	}
+	more := map[string]bool{}
+	for _, s := range after {
+		left[s.word]--
+		more[s.word] = left[s.word] < 0
+	}
+	for _, s := range after {
+		if more[s.word] && !lines[s.word+"\x00"+s.code] {
+			add(s)
+		}
+	}
+	for _, s := range after { // a line as there is already
+		if more[s.word] {
+			add(s)
+		}
+	}
+	slices.SortFunc(out, func(a, b telling) int { return strings.Compare(a.word, b.word) })
+	return out
+}
+
+// textMarks are the ways that the name and the text of a file have.
+func textMarks(f source, src []byte) []telling {
+	if src == nil {
+		return nil
+	}
+	var out []telling
+	if displaces := awarenessOf(f.lang).Modules.Displaces; displaces != nil {
+		for _, why := range displaces(f.path) {
+			out = append(out, telling{word: why})
+		}
+	}
+	text := readAs(f.path).Style.WithoutCommentLines(string(src))
+	for _, m := range marksBy(f.path) {
+		if f.test && !m.Tests && !m.Only || !f.test && m.Only {
+			continue
+		}
+		out = append(out, found(m, text)...)
+	}
+	return out
+}
+
+// sidesOfFile are both sides of a file, as their syntax shows them.
+type sidesOfFile struct{ before, after symbols.File }
+
+// readTrees reads the files whose symbols are followed.
+func (t testAwareness) readTrees(ctx context.Context, files []source) (map[string]sidesOfFile, error) {
+	out, hidden := map[string]sidesOfFile{}, map[language]func(string) func(string) bool{}
+	var modules []ecosystem.Module
+	for _, f := range files {
+		modules = append(modules, ecosystem.Module{Path: f.path, Text: f.after, Product: matterOf(f.path) == ofProduct})
+	}
+	for _, f := range files {
+		lang := awarenessOf(f.lang)
+		if lang.Symbols == nil || f.after == nil {
+			continue
+		}
+		if _, asked := hidden[f.lang]; !asked && lang.Modules.OfTests != nil {
+			tests, exists, err := t.testModules(ctx, f.lang)
+			if err != nil {
+				return nil, err
+			}
+			hidden[f.lang] = lang.Modules.OfTests(tests, exists)
+		}
+		o := symbols.Options{Test: f.test || f.helps() || matterOf(f.path) == ofTests}
+		if seen := hidden[f.lang]; seen != nil {
+			o.Theirs = seen(f.path)
+		}
+		var both sidesOfFile
+		for _, side := range []struct {
+			src []byte
+			to  *symbols.File
+		}{{f.before, &both.before}, {f.after, &both.after}} {
+			if side.src == nil {
+				continue
+			}
+			name, text := lang.Modules.Source(f.path, side.src)
+			root, err := t.syntax.Tree(ctx, name, text)
+			switch {
+			case errors.Is(err, code.ErrTooLarge), errors.Is(err, code.ErrTooMuch):
+				side.to.Findings = []awareness.Finding{{Word: "is too large to be read"}}
+			case err != nil:
+				return nil, err
+			default:
+				o.Program = lang.Modules.IsProgram(ecosystem.Module{Path: f.path, Text: text}, modules)
+				*side.to = symbols.Read(root, lang.Symbols, o)
+			}
+		}
+		out[f.path] = both
+	}
+	return out, nil
+}
+
+// testModules are the modules of a language that lie in folders of tests of the
+// claim, and what the claim has.
+func (t testAwareness) testModules(ctx context.Context, lang language) (tests []string, exists func(string) bool, err error) {
+	if exists, err = t.existing(ctx); err != nil || t.tree == nil {
+		return nil, exists, err
+	}
+	entries, err := t.tree(ctx, t.claim)
+	for _, e := range entries {
+		if languageOf(e.Path) == lang && matterOf(e.Path) == ofTests && !isVendored(e.Path) {
+			tests = append(tests, moduleOf(e.Path))
+		}
+	}
+	return tests, exists, err
+}
+
+func tellings(f symbols.File) (out []telling) {
+	for _, m := range f.Findings {
+		t := telling{word: m.Word, line: m.Line, code: m.Code}
+		if m.What != "" {
+			t.word += ": " + text.Head(m.What, 60)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// awarenessOf is what is known of a language's awareness of tests.
+func awarenessOf(lang language) ecosystem.Awareness {
+	for _, e := range languages.All() {
+		if e.Name == ecosystem.Name(lang) {
+			return e.Awareness
+		}
+	}
+	return ecosystem.Awareness{}
+}
+
+// isFollowed tells whether values are followed through a file: Kotlin counts as
+// Java, and has no syntax here.
+func isFollowed(f source) bool {
+	return awarenessOf(f.lang).Read != nil && code.LanguageOf(f.path) != ""
+}
+
+// followed are the new findings of the changed files that values are followed
+// through, in words, by path. What only moved from one file to another is not new.
+func (t testAwareness) followed(ctx context.Context, files []source) (map[string]string, error) {
+	out := map[string]string{}
+	for _, e := range languages.All() {
+		of := slices.DeleteFunc(slices.Clone(files), func(f source) bool { return f.lang != language(e.Name) || !isFollowed(f) })
+		if len(of) == 0 {
+			continue
+		}
+		exists, err := t.existing(ctx)
+		if err != nil {
+			return nil, err
+		}
+		repo := dataflow.Repository{Exists: exists, IsTest: isTestFile}
+		before, err := t.findings(ctx, e.Awareness, of, false, repo)
+		if err != nil {
+			return nil, err
+		}
+		after, err := t.findings(ctx, e.Awareness, of, true, repo)
+		if err != nil {
+			return nil, err
+		}
+		gone := map[string]int{}
+		for _, f := range of {
+			for _, m := range added(after[f.path], before[f.path], string(f.after), string(f.before)) {
+				gone[spotOf(m, f.before)]++
+			}
+		}
+		for _, f := range of {
+			fresh := added(before[f.path], after[f.path], string(f.before), string(f.after))
+			fresh = slices.DeleteFunc(fresh, func(m awareness.Finding) bool {
+				at := spotOf(m, f.after)
+				gone[at]--
+				return gone[at] >= 0
+			})
+			if f.after != nil && len(fresh) > 0 {
+				out[f.path] = inWords(fresh)
+			}
+		}
+	}
+	return out, nil
+}
+
+// findings are those of one side of the files of a language, by path. What is too
+// large or too much to be read is one of its own: nobody has looked.
+func (t testAwareness) findings(ctx context.Context, lang ecosystem.Awareness, files []source, after bool, repo dataflow.Repository) (map[string][]awareness.Finding, error) {
+	out := map[string][]awareness.Finding{}
+	var forms []*dataflow.File
+	tree := t.base
+	if after {
+		tree = t.claim
+	}
+	for _, f := range files {
+		src := f.before
+		if after {
+			src = f.after
+		}
+		if src == nil {
+			continue
+		}
+		form, found, err := lang.Read(dataflow.Source{
+			Path: f.path, Text: src, Test: f.test, Repo: repo, Words: wordsAnywhere,
+			Tree:      func() (code.Node, error) { return t.syntax.Tree(ctx, f.path, src) },
+			TestSpans: func() ([]code.Span, error) { return t.syntax.TestSpans(ctx, f.path, src) },
+			Beside:    func() ([][]byte, error) { return t.beside(ctx, f.path, tree) },
+		})
+		if err != nil {
+			if code.Skip(err) != nil {
+				return nil, err
+			}
+			found = []awareness.Finding{{Word: "cannot be looked at (" + strings.TrimPrefix(err.Error(), "read ") + ")", Key: "unread"}}
+		}
+		if out[f.path] = found; form != nil {
+			forms = append(forms, form)
+		}
+	}
+	all := dataflow.New(lang.Model(repo), forms)
+	for _, f := range forms {
+		out[f.Path] = append(out[f.Path], all.Findings(f)...)
+	}
+	return out, nil
+}
+
+// wordsAnywhere are what a literal tells in any language.
+func wordsAnywhere(text, quoted string) (out []string) {
+	for _, m := range anywhere() {
+		if m.Form.MatchString(text) || m.Form.MatchString(quoted) {
+			out = append(out, m.Word)
+		}
+	}
+	return out
+}
+
+// beside are the other sources of a file's folder in a tree; one that is too large
+// is left out: where the change made it so, it is named as unread.
+func (t testAwareness) beside(ctx context.Context, p string, tree agency.OID) (out [][]byte, err error) {
+	if t.tree == nil {
+		return nil, nil
+	}
+	entries, err := t.tree(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	left := maxSourcesSum
+	for _, e := range entries {
+		if path.Dir(e.Path) != path.Dir(p) || e.Path == p || path.Ext(e.Path) != path.Ext(p) {
+			continue
+		}
+		b, err := t.text(ctx, e.Mode, e.ID, min(left, maxSourceSize))
+		if left -= len(b); git.IsTooLong(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// existing tells what files and folders the claim has.
+func (t testAwareness) existing(ctx context.Context) (func(string) bool, error) {
+	have := map[string]bool{}
+	if t.tree != nil {
+		entries, err := t.tree(ctx, t.claim)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			for p := e.Path; p != "." && !have[p]; p = path.Dir(p) {
+				have[p] = true
+			}
+		}
+	}
+	return func(p string) bool { return have[p] }, nil
+}
+
+// added are the findings of after that before has fewer times, with the lines of
+// those that stand on a line which before does not have.
+func added(before, after []awareness.Finding, was, is string) (out []awareness.Finding) {
+	left, most := map[string]int{}, map[string]int{}
+	for _, m := range before {
+		left[m.ID()]++
+	}
+	for _, m := range after {
+		most[m.ID()]++
+	}
+	old := map[string]bool{}
+	for line := range strings.Lines(was) {
+		old[strings.TrimSpace(line)] = true
+	}
+	lines := strings.Split(is, "\n")
+	slices.SortStableFunc(after, func(a, b awareness.Finding) int { return a.Line - b.Line })
+	for _, known := range []bool{false, true} { // new lines first
+		for _, m := range after {
+			stood := m.Line > 0 && m.Line <= len(lines) && old[strings.TrimSpace(lines[m.Line-1])]
+			if stood == known && most[m.ID()] > left[m.ID()] {
+				most[m.ID()]--
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// spotOf is a finding with what stands on its line.
+func spotOf(m awareness.Finding, src []byte) string {
+	lines := strings.Split(string(src), "\n")
+	if m.Line < 1 || m.Line > len(lines) {
+		return m.ID()
+	}
+	return m.ID() + "\x00" + strings.TrimSpace(lines[m.Line-1])
+}
+
+// inWords writes findings as one line, each with the lines where it is.
+func inWords(found []awareness.Finding) string {
+	at := map[string][]int{}
+	var words []string
+	for _, m := range found {
+		if _, ok := at[m.Word]; !ok {
+			words = append(words, m.Word)
+		}
+		at[m.Word] = append(at[m.Word], m.Line)
+	}
+	slices.Sort(words)
+	for i, w := range words {
+		lines := slices.DeleteFunc(at[w], func(n int) bool { return n == 0 })
+		slices.Sort(lines)
+		if lines = slices.Compact(lines); len(lines) > 0 {
+			words[i] = fmt.Sprintf("%s at line %s", w, strings.ReplaceAll(strings.Trim(fmt.Sprint(lines), "[]"), " ", ", "))
+		}
+	}
+	return strings.Join(words, ", ")
+}
