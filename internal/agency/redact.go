@@ -270,11 +270,7 @@ func apart(b []byte, found []span) []span {
 	}
 	for i := range out {
 		s := &out[i]
-		if backslashes(b[:s.from])%2 == 1 { // its first letter is not the secret's
-			if s.from++; b[s.from-1] == 'u' && s.to-s.from > 4 {
-				s.from += 4
-			}
-		}
+		s.from = min(max(s.from, escapeEnd(b, s.from)), s.to)
 		for s.from < s.to && b[s.from] == '"' {
 			s.from++
 		}
@@ -285,7 +281,24 @@ func apart(b []byte, found []span) []span {
 			s.to--
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(s span) bool { return s.from == s.to })
+}
+
+// escapeEnd is where the last escape that begins before a place ends: letters of
+// one stand there by chance, and without them it is none.
+func escapeEnd(b []byte, at int) int {
+	begin := bytes.LastIndexByte(b[max(0, at-len(`\u003`)):at], '\\')
+	if begin < 0 {
+		return 0
+	}
+	begin += max(0, at-len(`\u003`))
+	switch rest := b[begin:]; {
+	case backslashes(b[:begin+1])%2 == 0:
+		return 0
+	case len(rest) >= len(`\u003e`) && rest[1] == 'u':
+		return begin + len(`\u003e`)
+	}
+	return begin + len(`\"`)
 }
 
 func backslashes(b []byte) int {

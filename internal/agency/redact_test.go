@@ -234,6 +234,21 @@ func TestJSONStaysJSON(t *testing.T) {
 	})
 }
 
+// A piece that begins with letters of an escape leaves the escape whole.
+func TestEscapesBeforePieces(t *testing.T) {
+	for key, text := range map[string]string{
+		`""e"""""+"A"A"""`: `{"k":"\u003e\"\"\"\"\"+\"A\"A\""}`,
+		`3eQ7vLw8mNfR3tYp`: `{"k":"\u003eQ7vLw8mNfR3tYp"}`,
+		`u0041Q7vLw8mNfR3`: `{"k":"\u0041Q7vLw8mNfR3"}`,
+		`nQ7vLw8mNfR3tYpZ`: `{"k":"\nQ7vLw8mNfR3tYpZ"}`,
+	} {
+		got := NewRedactor(key).Bytes([]byte(text))
+		if !json.Valid(got) || !bytes.Contains(got, []byte(Redacted)) {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
 func BenchmarkRedact(b *testing.B) {
 	r := NewRedactor(key, oddKey, "AIzaSyD9x2kQ7vLw8mNfR3tYpZ0bHcJ4sXuEoG")
 	text := []byte(strings.Repeat("func TestOfSomething(t *testing.T) { want := 12 }\n", 1<<14))
