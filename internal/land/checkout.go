@@ -122,6 +122,7 @@ func stopped(in intent, err error) error {
 // before the swap puts everything back.
 func (m *merge) intoCheckout(ctx context.Context, in intent) error {
 	c := in.Checkout
+	m.o.reached("merge.lock.before")
 	if err := lockIndex(ctx, c, in.Step); err != nil {
 		return err
 	}

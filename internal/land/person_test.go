@@ -348,7 +348,7 @@ func TestBusyBeforeTheLock(t *testing.T) {
 			})
 			old, status := w.repo.Rev(target), ""
 			w.opts.Reached = func(point string) {
-				if point == "merge.intent.after" {
+				if point == "merge.lock.before" {
 					w.repo.Git(strings.Fields(c.act)[1:]...)
 					status = w.repo.Git("status", "--porcelain")
 				}

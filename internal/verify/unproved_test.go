@@ -45,7 +45,7 @@ func TestUnprovedLines(t *testing.T) {
 				files[path] = text
 			}
 			w := newWorld(t, files)
-			w.options.LinesFor = cmp.Or(tt.time, time.Hour)
+			w.options.LinesFor = cmp.Or(tt.time, w.options.LinesFor)
 			w.verifier = verify.New(w.options)
 			got := w.verify(w.change(tt.claim)).Unproved
 			if got == nil || got.Lines != tt.want.Lines || got.Changed != tt.want.Changed || got.NotTried != tt.want.NotTried || !strings.Contains(got.Line(), tt.says) {
