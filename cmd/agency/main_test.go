@@ -39,7 +39,7 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		Files:               some,
-		Deadline:            time.Now().Add(14 * time.Minute), // of all scripts; one that hangs is shown
+		Deadline:            time.Now().Add(25 * time.Minute), // of all scripts; one that hangs is shown
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               surroundings,

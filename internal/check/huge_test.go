@@ -32,7 +32,7 @@ func TestChatty(t *testing.T) {
 }
 `,
 		"names.test.js": `const { test } = require('node:test');
-for (let i = 0; i < 500; i++) test(i + ' ' + 'of a name that goes on and on '.repeat(8000), () => {});
+for (let i = 0; i < 150; i++) test(i + ' ' + 'of a name that goes on and on '.repeat(8000), () => {});
 test('fails', () => { throw new Error('the last line'); });
 `,
 	})
