@@ -36,9 +36,14 @@ func fenceRights() uint64 {
 	return rights
 }
 
-func fenced() bool { return fenceRights() != 0 }
+// Fenced tells whether this kernel can fence.
+func Fenced() bool { return fenceRights() != 0 }
 
-func (f Fence) run(do func() error) error {
+// Run does the work on a thread of its own inside the fence, and waits. Programs
+// that it starts are inside, too; goroutines that it starts are not. The error
+// is the work's, or why there is no fence. A kernel without Landlock has none to
+// give (Fenced): the work is then done without.
+func (f Fence) Run(do func() error) error {
 	rights := fenceRights()
 	if rights == 0 {
 		return do()

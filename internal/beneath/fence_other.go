@@ -2,6 +2,8 @@
 
 package beneath
 
-func (f Fence) run(do func() error) error { return do() }
+// Run does the work without a fence, which only Linux has.
+func (f Fence) Run(do func() error) error { return do() }
 
-func fenced() bool { return false }
+// Fenced is false.
+func Fenced() bool { return false }

@@ -6,9 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StatxMountRoot is STATX_ATTR_MOUNT_ROOT.
-const StatxMountRoot = 0x2000
-
 // PipeMost is what a pipe may hold by itself (pipe(7)).
 const PipeMost = 64 << 10
 

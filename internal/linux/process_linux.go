@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,10 +36,11 @@ func Children(pid string) []string {
 }
 
 // Command is what a process was started as, or where it hides that its name.
-func Command(pid string, stat []byte) string {
+func Command(pid string) string {
 	const most = 120
 	b, err := os.ReadFile(LivingDir(pid) + "/cmdline")
 	if err != nil || len(b) == 0 {
+		stat, _ := os.ReadFile("/proc/" + pid + "/stat")
 		_, b, _ = bytes.Cut(stat[:max(bytes.LastIndexByte(stat, ')'), 0)], []byte("("))
 	}
 	b = bytes.TrimSpace(bytes.ReplaceAll(b, []byte{0}, []byte{' '}))
@@ -59,24 +61,26 @@ func KillAll(pids []string) {
 	}
 }
 
+// Processes are all that this one sees; none where that cannot be told.
+func Processes() []string {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = d.Close() }() // only read
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return n[0] < '0' || n[0] > '9' })
+}
+
 // Descendants are all processes below one, from one look at the machine. loose
 // are those whose parent came or went during the look: they may be of them, and
 // in a storm of forks most are.
 func Descendants(root int) (found []string, loose int) {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil, 0
-	}
-	defer func() { _ = d.Close() }()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, 0
-	}
 	children, parents := map[string][]string{}, map[string]string{}
-	for _, n := range names {
-		if n[0] < '0' || n[0] > '9' {
-			continue
-		}
+	for _, n := range Processes() {
 		if parent := Parent(n); parent != "" {
 			children[parent] = append(children[parent], n)
 			parents[n] = parent
@@ -97,8 +101,7 @@ func Descendants(root int) (found []string, loose int) {
 // Parent is the parent of a process that runs; one that only waits to be
 // reaped has none.
 func Parent(pid string) string {
-	b, err := os.ReadFile("/proc/" + pid + "/stat")
-	if f := StatFields(b); err == nil && Runs(f) {
+	if f := stat("/proc/" + pid); Runs(f) {
 		return string(f[statParent])
 	}
 	return ""
@@ -135,9 +138,9 @@ func reapAll(root int) {
 
 // MachineTasks are all threads of the machine.
 func MachineTasks() uint64 {
-	b, err := os.ReadFile("/proc/loadavg")
+	b, _ := os.ReadFile("/proc/loadavg")
 	f := strings.Fields(string(b))
-	if err != nil || len(f) < 4 {
+	if len(f) < 4 {
 		return 0
 	}
 	_, all, _ := strings.Cut(f[3], "/")
@@ -148,20 +151,16 @@ func MachineTasks() uint64 {
 // ProcText is a small file of a process in /proc without the space around it; empty
 // where it cannot be read.
 func ProcText(pid, name string) string {
-	b, err := os.ReadFile("/proc/" + pid + "/" + name)
-	if err != nil {
-		return ""
-	}
+	b, _ := os.ReadFile("/proc/" + pid + "/" + name)
 	return string(bytes.TrimSpace(b))
 }
 
 // Age is how long a process has been there; 0 where it cannot be told.
 func Age(pid string) time.Duration {
-	b, err := os.ReadFile("/proc/" + pid + "/stat")
-	up, uerr := os.ReadFile("/proc/uptime")
+	up, _ := os.ReadFile("/proc/uptime")
 	now, _, _ := strings.Cut(string(up), " ")
-	seconds, perr := strconv.ParseFloat(now, 64)
-	if f := StatFields(b); f != nil && err == nil && uerr == nil && perr == nil {
+	seconds, err := strconv.ParseFloat(now, 64)
+	if f := stat("/proc/" + pid); f != nil && err == nil {
 		began := time.Duration(Number(f[statStarted])) * time.Second / ClockTicks
 		return max(time.Duration(seconds*float64(time.Second))-began, 0).Truncate(time.Second)
 	}
@@ -169,10 +168,7 @@ func Age(pid string) time.Duration {
 }
 
 // Running says whether a process has a thread that is alive.
-func Running(pid string) bool {
-	b, err := os.ReadFile("/proc/" + pid + "/stat")
-	return err == nil && Runs(StatFields(b))
-}
+func Running(pid string) bool { return Runs(stat("/proc/" + pid)) }
 
 // ClockTicks is USER_HZ, 100 on every machine Linux has now.
 const ClockTicks = 100
@@ -200,6 +196,12 @@ func StatFields(b []byte) [][]byte {
 	return nil
 }
 
+// stat are the fields of a process or thread by its folder; nil where it has ended.
+func stat(dir string) [][]byte {
+	b, _ := os.ReadFile(dir + "/stat")
+	return StatFields(b)
+}
+
 // Headless says whether the first thread of a process has ended: then the
 // process looks dead, shows no memory and no files, and goes on all the same
 // while another thread does.
@@ -212,14 +214,12 @@ func Runs(f [][]byte) bool { return f != nil && (!Headless(f) || Number(f[statTh
 // another thread where the first has ended.
 func LivingDir(pid string) string {
 	dir := "/proc/" + pid
-	b, _ := os.ReadFile(dir + "/stat")
-	if f := StatFields(b); f == nil || !Headless(f) {
+	if f := stat(dir); f == nil || !Headless(f) {
 		return dir
 	}
 	threads, _ := filepath.Glob(dir + "/task/*")
 	for _, t := range threads {
-		b, _ := os.ReadFile(t + "/stat")
-		if f := StatFields(b); f != nil && !Headless(f) {
+		if f := stat(t); f != nil && !Headless(f) {
 			return t
 		}
 	}

@@ -40,8 +40,8 @@ func (v *View) ForCommand(layers []string, tmpMB int) (own []string, err error) 
 			return nil, fmt.Errorf("%s: %w", it.At, err)
 		}
 	}
-	if err := c.terminals(); err != nil {
-		return nil, fmt.Errorf("/dev/pts: %w", err)
+	if err := c.mountKernel("devpts", "/dev/pts", 0, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+		return nil, err
 	}
 	if err := unhide(v.plan); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (c *commandMounts) capture(p Plan) error {
 		}
 		err = mount.IsMount(fd)
 		if err == nil && covered {
-			c.covered[it.At], err = unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLOEXEC)
+			c.covered[it.At], err = mount.Clone(fd)
 		}
 		_ = unix.Close(fd)
 		if err != nil {
@@ -100,11 +100,11 @@ func (c *commandMounts) showMemory(it Item, sizeMB int) error {
 // showAgain mounts what a fresh mount has covered.
 func (c *commandMounts) showAgain(it Item) error {
 	fd := c.covered[it.At]
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	dir, err := mount.IsFolder(fd)
+	if err != nil {
 		return err
 	}
-	at, err := c.mountPoint(it.At, it.Inside, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+	at, err := c.mountPoint(it.At, it.Inside, dir)
 	if err != nil {
 		return err
 	}

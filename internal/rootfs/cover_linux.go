@@ -21,11 +21,9 @@ const mostPipes = 1000
 
 // cover hides what is mounted below a folder that is shown as it is: only what is
 // named is shown.
-func (t tree) cover(at string, inner []string, inside bool) error {
+func (t tree) cover(at string, inner []string) error {
 	for _, rel := range inner {
-		how := how(inside)
-		how.Resolve |= unix.RESOLVE_NO_SYMLINKS
-		fd, err := linux.OpenBeneath(t.root, path.Join(at[1:], rel), how)
+		fd, err := linux.OpenBeneath(t.root, path.Join(at[1:], rel), how(true))
 		if errors.Is(err, unix.ENOENT) {
 			continue // covered by what is mounted over it
 		}
@@ -53,10 +51,10 @@ func (t tree) cover(at string, inner []string, inside bool) error {
 // for others could be read. A folder that this user cannot enter no command of
 // his can either.
 func (t tree) coverPipes(it Item) error {
-	if err := t.makePath(nothing[1:], plain(), false); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := t.makePath(nothing[1:], how(false), false); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
-	empty, err := linux.OpenBeneath(t.root, nothing[1:], plain())
+	empty, err := linux.OpenBeneath(t.root, nothing[1:], how(false))
 	if err != nil {
 		return err
 	}
@@ -84,9 +82,8 @@ func (t tree) coverPipes(it Item) error {
 
 // listPipes gives the folders and the pipes in a folder of the new root.
 func (t tree) listPipes(dir string) (below, pipes []string, err error) {
-	how := plain()
+	how := how(true)
 	how.Flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
-	how.Resolve |= unix.RESOLVE_NO_SYMLINKS
 	fd, err := linux.OpenBeneath(t.root, dir, how)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOENT) {
 		return nil, nil, nil
@@ -117,9 +114,7 @@ func (t tree) listPipes(dir string) (below, pipes []string, err error) {
 
 // coverFile mounts a file over another one.
 func (t tree) coverFile(file int, over string) error {
-	how := plain()
-	how.Resolve |= unix.RESOLVE_NO_SYMLINKS
-	at, err := linux.OpenBeneath(t.root, over, how)
+	at, err := linux.OpenBeneath(t.root, over, how(true))
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}

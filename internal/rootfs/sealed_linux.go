@@ -46,22 +46,22 @@ type source struct {
 // where only root could have put one, the sockets are covered that somebody
 // listens at (Plan.Listeners).
 func (v *builder) seal(p Plan) error {
-	if err := v.makePath(emptyBelow[1:], plain(), true); err != nil {
+	if err := v.makePath(emptyBelow[1:], how(false), true); err != nil {
 		return err
 	}
-	empty, err := linux.OpenBeneath(v.root, emptyBelow[1:], plain())
+	empty, err := linux.OpenBeneath(v.root, emptyBelow[1:], how(false))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unix.Close(empty) }()
-	for key, s := range v.sources {
+	for at, s := range v.sources {
 		dir, err := mount.IsFolder(s.fd)
 		if err != nil {
 			return err
 		}
 		if dir && !s.parts {
 			if fd, context, err := mount.Overlay(s.fd, empty, p.NoSeal); err == nil {
-				v.fds[key] = fd
+				v.fds[at] = fd
 				o := sealed{context: context, looked: time.Now()}
 				if s.system {
 					o.pause = systemPause
@@ -71,10 +71,10 @@ func (v *builder) seal(p Plan) error {
 			}
 		}
 		if dir && !s.system {
-			v.bound = append(v.bound, strings.TrimPrefix(key, bindKey("")))
+			v.bound = append(v.bound, at)
 		}
-		if v.fds[key], err = mount.Clone(s.fd); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+		if v.fds[at], err = mount.Clone(s.fd); err != nil {
+			return fmt.Errorf("bind:%s: %w", at, err)
 		}
 	}
 	slices.Sort(v.bound)

@@ -21,9 +21,12 @@ func (v *builder) showStatic(p Plan, i int) error {
 	if it.Kind.fresh() && p.underFresh(i) {
 		return nil
 	}
-	dir, err := v.isDir(it)
-	if err != nil {
-		return err
+	dir := true
+	if it.Kind == Bind {
+		var err error
+		if dir, err = mount.IsFolder(v.fds[it.At]); err != nil {
+			return err
+		}
 	}
 	at, err := v.mountPoint(it.At, it.Inside, dir)
 	if err != nil {
@@ -40,19 +43,10 @@ func (v *builder) showStatic(p Plan, i int) error {
 	}
 }
 
-func (v *builder) isDir(it Item) (bool, error) {
-	if it.Kind != Bind {
-		return true, nil
-	}
-	var st unix.Stat_t
-	err := unix.Fstat(v.fds[bindKey(it.At)], &st)
-	return st.Mode&unix.S_IFMT == unix.S_IFDIR, err
-}
-
 // hide mounts what an overlay will be made of where no command sees it.
 func (v *builder) hide(i int, it Item) error {
 	for _, at := range []string{hiddenLower(i), hiddenLayers(i)} {
-		fd, ok := v.fds[bindKey(at)]
+		fd, ok := v.fds[at]
 		if !ok {
 			continue
 		}
@@ -77,7 +71,7 @@ func (v *builder) hide(i int, it Item) error {
 }
 
 func (v *builder) showBind(it Item, at int) error {
-	fd := v.fds[bindKey(it.At)]
+	fd := v.fds[it.At]
 	if err := move(fd, at); err != nil {
 		return fmt.Errorf("mount: %w", err)
 	}
@@ -91,7 +85,7 @@ func (v *builder) showBind(it Item, at int) error {
 	if err := mount.ReadOnly(fd); err != nil {
 		return err
 	}
-	if err := v.cover(it.At, v.sources[bindKey(it.At)].inner, it.Inside); err != nil {
+	if err := v.cover(it.At, v.sources[it.At].inner); err != nil {
 		return err
 	}
 	if slices.Contains(v.bound, it.At) {

@@ -38,7 +38,7 @@ var HiddenProc = [...]string{
 // them, a synthetic /etc, devices.
 func (v *builder) skeleton(p Plan) error {
 	for _, dir := range []string{"/proc", "/sys", "/tmp", "/dev/pts", "/dev/shm", "/etc", "/run", "/var"} {
-		if err := v.makePath(dir[1:], plain(), true); err != nil {
+		if err := v.makePath(dir[1:], how(false), true); err != nil {
 			return err
 		}
 	}
@@ -68,15 +68,15 @@ func (v *builder) showSystem(name string) error {
 	if target, ok := v.links[name]; ok {
 		return v.link(name, target)
 	}
-	fd, ok := v.fds[bindKey(name)]
+	fd, ok := v.fds[name]
 	if !ok {
 		return nil
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	dir, err := mount.IsFolder(fd)
+	if err != nil {
 		return err
 	}
-	at, err := v.mountPoint(name, false, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+	at, err := v.mountPoint(name, false, dir)
 	if err != nil {
 		return err
 	}
@@ -93,37 +93,31 @@ func (v *builder) showSystem(name string) error {
 	if err := mount.ReadOnly(fd); err != nil {
 		return err
 	}
-	return v.cover(name, v.sources[bindKey(name)].inner, false)
+	return v.cover(name, v.sources[name].inner)
 }
 
 func (t tree) link(name, target string) error {
 	if parent := path.Dir(name); parent != "/" {
-		if err := t.makePath(parent[1:], plain(), true); err != nil {
+		if err := t.makePath(parent[1:], how(false), true); err != nil {
 			return err
 		}
 	}
 	return unix.Symlinkat(target, t.root, name[1:])
 }
 
-// proc mounts PID 1's own /proc, in which it counts what its commands use. Each
-// command gets another of its own over it.
-func (t tree) proc() error {
-	at, err := t.mountPoint("/proc", false, true)
-	if err != nil {
-		return err
+// mountKernel mounts a file system of the kernel's own: PID 1's /proc, in which it
+// counts what its commands use and over which each command gets another, and the
+// command's pseudo-terminals.
+func (t tree) mountKernel(kind, where string, flags uintptr, opts string) error {
+	at, err := t.mountPoint(where, false, true)
+	if err == nil {
+		defer func() { _ = unix.Close(at) }()
+		err = unix.Mount(kind, mount.FdPath(at), kind, unix.MS_NOSUID|unix.MS_NOEXEC|flags, opts)
 	}
-	defer func() { _ = unix.Close(at) }()
-	return unix.Mount("proc", mount.FdPath(at), "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-}
-
-// terminals gives the command pseudo-terminals of its own.
-func (t tree) terminals() error {
-	at, err := t.mountPoint("/dev/pts", false, true)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", where, err)
 	}
-	defer func() { _ = unix.Close(at) }()
-	return unix.Mount("devpts", mount.FdPath(at), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+	return nil
 }
 
 // syntheticEtc names the one user inside, and localhost.

@@ -18,8 +18,7 @@ type tree struct{ root int }
 // the repository no symbolic link on the way is followed: its content is not
 // the user's.
 func (t tree) mountPoint(at string, inside, dir bool) (int, error) {
-	how := how(inside)
-	rel := strings.TrimPrefix(at, "/")
+	how, rel := how(inside), strings.TrimPrefix(at, "/")
 	fd, err := linux.OpenBeneath(t.root, rel, how)
 	if errors.Is(err, unix.ENOENT) {
 		if err := t.makePath(rel, how, dir); err != nil {
@@ -30,14 +29,13 @@ func (t tree) mountPoint(at string, inside, dir bool) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	isDir, err := mount.IsFolder(fd)
+	if err == nil && isDir != dir {
+		err = errors.New("a file where a folder must be, or the reverse")
+	}
+	if err != nil {
 		_ = unix.Close(fd)
 		return -1, err
-	}
-	if isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR; isDir != dir {
-		_ = unix.Close(fd)
-		return -1, errors.New("a file where a folder must be, or the reverse")
 	}
 	return fd, nil
 }
@@ -62,18 +60,14 @@ func (t tree) makePath(rel string, how unix.OpenHow, dir bool) error {
 	return mount.MakeNode(at, name, dir)
 }
 
-// how opens what lies in the new root; inside the repository through no link.
+// how opens what lies in the new root; inside the repository, and of what is covered,
+// through no link.
 func how(inside bool) unix.OpenHow {
 	h := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	if inside {
 		h.Resolve |= unix.RESOLVE_NO_SYMLINKS
 	}
 	return h
-}
-
-// plain opens what the host itself has made in the new root.
-func plain() unix.OpenHow {
-	return unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT}
 }
 
 // move mounts a copied tree of mounts.

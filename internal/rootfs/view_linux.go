@@ -49,8 +49,8 @@ func Build(p Plan) (*View, error) {
 			return nil, fmt.Errorf("%s: %w", it.At, err)
 		}
 	}
-	if err := v.proc(); err != nil {
-		return nil, fmt.Errorf("/proc: %w", err)
+	if err := v.mountKernel("proc", "/proc", unix.MS_NODEV, ""); err != nil {
+		return nil, err
 	}
 	if err := v.enter(); err != nil {
 		return nil, err
@@ -96,9 +96,6 @@ func (v *builder) close() {
 	}
 }
 
-// bindKey names the opened copy of what is shown at a path.
-func bindKey(p string) string { return "bind:" + p }
-
 // openSources opens all that is shown of the host: what can be written at once as
 // it is, the rest to be sealed.
 func (v *builder) openSources(p Plan) error {
@@ -119,7 +116,7 @@ func (v *builder) openSources(p Plan) error {
 		if err == nil {
 			inner := mount.Below(heard, path, true)
 			parts := slices.ContainsFunc(mount.Below(all, path, false), func(rel string) bool { return !slices.Contains(inner, rel) })
-			v.sources[bindKey(path)] = source{fd: fd, inner: inner, system: true, parts: parts}
+			v.sources[path] = source{fd: fd, inner: inner, system: true, parts: parts}
 		} else if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.EACCES) {
 			return &os.PathError{Op: "open", Path: path, Err: err}
 		}
@@ -140,7 +137,7 @@ func (v *builder) openItem(i int, it Item, all []mount.Mounted) error {
 		if err != nil {
 			return err
 		}
-		if v.fds[bindKey(hiddenLayers(i))], err = take(fd); err != nil {
+		if v.fds[hiddenLayers(i)], err = take(fd); err != nil {
 			return err
 		}
 	}
@@ -152,10 +149,10 @@ func (v *builder) openItem(i int, it Item, all []mount.Mounted) error {
 		return err
 	}
 	if it.Kind == Bind && !it.Writable && !it.Place {
-		v.sources[bindKey(at)] = source{fd: fd, inner: mount.Below(all, it.Host, false)}
+		v.sources[at] = source{fd: fd, inner: mount.Below(all, it.Host, false)}
 		return nil
 	}
-	v.fds[bindKey(at)], err = take(fd)
+	v.fds[at], err = take(fd)
 	return err
 }
 
@@ -169,24 +166,18 @@ func take(fd int) (int, error) {
 // root is mounted over it, in this namespace only.
 var stages = [...]string{"/tmp", "/mnt", "/dev", "/usr"}
 
-func (v *builder) newRoot() error {
-	var last error
+func (v *builder) newRoot() (err error) {
 	for _, dir := range stages {
-		last = unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=16m,nr_inodes=16k,mode=755")
-		if last != nil {
+		if err = unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=16m,nr_inodes=16k,mode=755"); err != nil {
 			continue
 		}
 		if err := os.Chdir(dir); err != nil {
 			return err
 		}
-		fd, err := unix.Open(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		v.root = fd
-		return nil
+		v.root, err = unix.Open(".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		return err
 	}
-	return fmt.Errorf("new root: %w", last)
+	return fmt.Errorf("new root: %w", err)
 }
 
 // enter makes the new root read-only, moves into it and forgets the old one.

@@ -2,7 +2,8 @@ package sandbox
 
 import (
 	"context"
-	"os"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ type Census struct {
 	lost int
 
 	patience time.Duration
-	kill     func(b *box, left []livingProcess) // b is nil for what no sandbox knows
+	kill     func(b *box, left []Left) // b is nil for what no sandbox knows
 }
 
 // NewCensus makes one that knows of none. Its first Still looks at the whole
@@ -71,11 +72,7 @@ func (c *Census) Still(ctx context.Context, dir string) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case time.Now().After(until):
-			var all []livingProcess
-			for _, l := range left {
-				all = append(all, l...)
-			}
-			return errAlive(dir, all)
+			return errAlive(dir, slices.Concat(slices.Collect(maps.Values(left))...))
 		}
 		for b, l := range left {
 			c.kill(b, l)
@@ -85,7 +82,7 @@ func (c *Census) Still(ctx context.Context, dir string) error {
 
 // living is what lives of the sandboxes that show anything of a folder, and,
 // without a sandbox, what no subreaper is left to end.
-func (c *Census) living(dir string) map[*box][]livingProcess {
+func (c *Census) living(dir string) map[*box][]Left {
 	c.mu.Lock()
 	lost := c.lost
 	ended := map[*box]bool{}
@@ -95,7 +92,7 @@ func (c *Census) living(dir string) map[*box][]livingProcess {
 		}
 	}
 	c.mu.Unlock()
-	found, unknown := map[*box][]livingProcess{}, false
+	found, unknown := map[*box][]Left{}, false
 	for b, over := range ended {
 		left := b.living()
 		switch {
@@ -136,11 +133,11 @@ func (c *Census) settle(b *box) {
 }
 
 // endLiving ends a sandbox with all that it runs, or what no sandbox knows.
-func endLiving(b *box, left []livingProcess) {
+func endLiving(b *box, left []Left) {
 	if b == nil {
 		for _, s := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
 			for _, p := range left {
-				supervisor.SignalLeft(strconv.Itoa(p.pid), s)
+				supervisor.SignalLeft(strconv.Itoa(p.PID), s)
 			}
 		}
 		return
@@ -148,7 +145,7 @@ func endLiving(b *box, left []livingProcess) {
 	b.kill()
 	pids := make([]string, len(left)) // a subreaper may be stopped, or gone
 	for i, p := range left {
-		pids[i] = strconv.Itoa(p.pid)
+		pids[i] = strconv.Itoa(p.PID)
 	}
 	linux.KillAll(pids)
 }
@@ -156,24 +153,18 @@ func endLiving(b *box, left []livingProcess) {
 // living are the processes of a sandbox's commands: all that is in its group but
 // its subreaper, or, without one, what the subreaper has below it, to which all that a
 // command leaves comes. A namespace whose PID 1 is gone is empty.
-func (b *box) living() []livingProcess {
+func (b *box) living() []Left {
 	subreaper := strconv.Itoa(b.cmd.Process.Pid)
 	if !linux.Running(subreaper) {
 		<-b.dead // who waits for it is about to know
 	}
 	ended := !b.alive()
 	if pids, ok := b.group.Processes(); ok {
-		var others []string
-		held := false
-		for _, p := range pids {
-			if p == subreaper && !ended {
-				held = true
-				continue
-			}
-			others = append(others, p)
+		if ended {
+			return named(pids)
 		}
-		if held || ended {
-			return named(others)
+		if slices.Contains(pids, subreaper) {
+			return named(slices.DeleteFunc(pids, func(p string) bool { return p == subreaper }))
 		}
 	}
 	if ended {
@@ -183,13 +174,11 @@ func (b *box) living() []livingProcess {
 }
 
 // named leaves of processes those that run, with what they were started as.
-func named(pids []string) []livingProcess {
-	var out []livingProcess
+func named(pids []string) []Left {
+	var out []Left
 	for _, p := range pids {
-		n, err := strconv.Atoi(p)
-		b, rerr := os.ReadFile("/proc/" + p + "/stat")
-		if err == nil && rerr == nil && linux.Runs(linux.StatFields(b)) {
-			out = append(out, livingProcess{n, linux.Command(p, b)})
+		if n, err := strconv.Atoi(p); err == nil && linux.Running(p) {
+			out = append(out, Left{PID: n, Command: linux.Command(p)})
 		}
 	}
 	return out
@@ -221,10 +210,10 @@ func Sweep() int {
 
 // LeftBehind lists what Sweep would end.
 func LeftBehind() []Left {
-	var out []Left
 	left, _ := supervisor.Left()
-	for _, p := range named(left) {
-		out = append(out, Left{PID: p.pid, Age: linux.Age(strconv.Itoa(p.pid)), Command: p.command})
+	out := named(left)
+	for i := range out {
+		out[i].Age = linux.Age(strconv.Itoa(out[i].PID))
 	}
 	return out
 }

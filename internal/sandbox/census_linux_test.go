@@ -217,7 +217,7 @@ func TestStillTellsWhatStays(t *testing.T) {
 	counters(t, func(t *testing.T, r *Runner, c *Census) {
 		w, ended := underWay(t, r)
 		kill := c.kill
-		c.patience, c.kill = 20*time.Millisecond, func(*box, []livingProcess) {}
+		c.patience, c.kill = 20*time.Millisecond, func(*box, []Left) {}
 		err := c.Still(t.Context(), w.spec.Place.Root)
 		if err == nil || agency.KindOf(err) != agency.KindTransient {
 			t.Fatalf("%v", err)
@@ -226,7 +226,7 @@ func TestStillTellsWhatStays(t *testing.T) {
 		for _, l := range c.living(w.spec.Place.Root) {
 			for _, p := range l {
 				living++
-				if pid := strconv.Itoa(p.pid); living == 1 && (!strings.Contains(err.Error(), "process "+pid+" (") || !strings.Contains(agency.MendOf(err), "kill -KILL "+pid)) {
+				if pid := strconv.Itoa(p.PID); living == 1 && (!strings.Contains(err.Error(), "process "+pid+" (") || !strings.Contains(agency.MendOf(err), "kill -KILL "+pid)) {
 					t.Errorf("process %s is not in: %v; %s", pid, err, agency.MendOf(err))
 				}
 			}

@@ -124,12 +124,11 @@ func (r *Runner) tellOpen(s Spec, res *Result) {
 		return
 	}
 	if len(s.Hosts) > 0 && !r.loopback && !r.ReachesHosts() {
-		res.Output = append(res.Output, ("sandbox: this machine's tier cannot hold a command to a proxy: " +
-			strings.Join(s.Hosts, ", ") + " cannot be reached; " + waysOut() + "\n")...)
+		res.tell("this machine's tier cannot hold a command to a proxy: " + strings.Join(s.Hosts, ", ") + " cannot be reached; " + waysOut())
 	}
 	if r.loopback || !bytes.Contains(res.Output, refusedSocket) {
 		return
 	}
-	res.Output = append(res.Output, "sandbox: needs loopback: this machine's tier has no network of its own and denies sockets; sandbox.loopback: allow opens those of the internet, "+
-		"and with them every service on this machine's loopback and, as this tier cannot tell it from the world, the internet; none that have a path\n"...)
+	res.tell("needs loopback: this machine's tier has no network of its own and denies sockets; sandbox.loopback: allow opens those of the internet, " +
+		"and with them every service on this machine's loopback and, as this tier cannot tell it from the world, the internet; none that have a path")
 }

@@ -22,13 +22,10 @@ func Child() {}
 // New makes a Runner. There is a sandbox on Linux only: elsewhere any mode but
 // ModeOff is a KindTransient error.
 func New(o Options) (*Runner, error) {
-	if o.Mode != ModeOff {
+	if o.Mode != ModeOff || !plainPossible {
 		return nil, errNoSandbox()
 	}
-	if !plainPossible {
-		return nil, errNoSandbox()
-	}
-	return &Runner{mode: o.Mode, tier: TierNone, stateDir: o.StateDir}, nil
+	return &Runner{tier: TierNone, stateDir: o.StateDir}, nil
 }
 
 func errNoSandbox() error {

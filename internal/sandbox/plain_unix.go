@@ -100,12 +100,17 @@ func endGroup(cmd *exec.Cmd) {
 func plainOutcome(ctx context.Context, cmd *exec.Cmd, err error, res *Result) error {
 	if cmd.ProcessState == nil {
 		res.Cause, res.ExitCode = CauseNotStarted, notStartedCode(err)
-		res.Output = append(res.Output, ("sandbox: " + err.Error() + "\n")...)
+		res.tell(err.Error())
 		return nil
 	}
 	ps := cmd.ProcessState
 	res.CPU = ps.UserTime() + ps.SystemTime()
-	res.MaxRSSKB = maxRSS(ps)
+	if ru, ok := ps.SysUsage().(*syscall.Rusage); ok {
+		res.MaxRSSKB = ru.Maxrss
+		if runtime.GOOS == "darwin" { // which counts bytes
+			res.MaxRSSKB /= 1024
+		}
+	}
 	if ws, ok := ps.Sys().(syscall.WaitStatus); ok {
 		res.setStatus(ws)
 	}
@@ -126,9 +131,6 @@ func notStartedCode(err error) int {
 
 // findProgram looks a bare name up in a list of folders.
 func findProgram(name, path string) (string, error) {
-	if strings.ContainsRune(name, '/') {
-		return name, nil
-	}
 	why := os.ErrNotExist
 	for _, p := range candidates(name, path) {
 		fi, err := os.Stat(p)

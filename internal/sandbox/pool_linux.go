@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,7 +96,13 @@ func (p *pool) take(key string) *box {
 // drop forgets the i-th sandbox. p.mu is held.
 func (p *pool) drop(i int) {
 	p.kept[i].timer.Stop()
-	p.kept = append(p.kept[:i:i], p.kept[i+1:]...)
+	p.kept = slices.Delete(p.kept, i, i+1)
+}
+
+// retire ends the i-th sandbox. p.mu is held.
+func (p *pool) retire(i int) {
+	p.ending.Go(p.kept[i].close)
+	p.drop(i)
 }
 
 // keep keeps a sandbox for its next command. Where none is kept it lets it end by
@@ -111,9 +118,7 @@ func (p *pool) keep(b *box) bool {
 		return true
 	}
 	if len(p.kept) >= maxIdle {
-		old := p.kept[0]
-		p.drop(0)
-		p.ending.Go(old.close)
+		p.retire(0)
 	}
 	k := &keptBox{box: b}
 	k.timer = time.AfterFunc(p.idle, func() { p.expire(k) })
@@ -126,12 +131,8 @@ func (p *pool) keep(b *box) bool {
 func (p *pool) expire(k *keptBox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, other := range p.kept {
-		if other == k {
-			p.drop(i)
-			p.ending.Go(k.close)
-			return
-		}
+	if i := slices.Index(p.kept, k); i >= 0 {
+		p.retire(i)
 	}
 }
 
@@ -139,13 +140,12 @@ func (p *pool) expire(k *keptBox) {
 func (p *pool) release(dir string) {
 	dir = resolved(dir)
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i := len(p.kept) - 1; i >= 0; i-- {
-		if k := p.kept[i]; k.plan.Shows(dir) {
-			p.drop(i)
-			p.ending.Go(k.close)
+		if p.kept[i].plan.Shows(dir) {
+			p.retire(i)
 		}
 	}
-	p.mu.Unlock()
 }
 
 // close ends the sandboxes that wait, and keeps none from now on.
@@ -156,9 +156,7 @@ func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
 	for len(p.kept) > 0 {
-		k := p.kept[0]
-		p.drop(0)
-		p.ending.Go(k.close)
+		p.retire(0)
 	}
 	p.mu.Unlock()
 	p.ending.Wait()

@@ -5,7 +5,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"os"
 	"syscall"
 )
 
@@ -15,6 +14,9 @@ const killedCode = 137
 
 // errWall is the cause of a context that Limits.Wall ended.
 var errWall = errors.New("wall limit")
+
+// tell adds to a command's output what the sandbox has to say of it.
+func (r *Result) tell(what string) { r.Output = append(r.Output, "sandbox: "+what+"\n"...) }
 
 // setStatus reads a command's wait status. A shell passes its last command's
 // signal on as 128 and its number, so the two signals of a limit are known in
@@ -49,11 +51,4 @@ func endedBy(ctx context.Context) (Cause, bool) {
 	default:
 		return CauseCancelled, true
 	}
-}
-
-func maxRSS(ps *os.ProcessState) int64 {
-	if ru, ok := ps.SysUsage().(*syscall.Rusage); ok {
-		return ru.Maxrss / rssUnit
-	}
-	return 0
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"agency/internal/beneath"
 	"agency/internal/linux/cgroup"
 	"agency/internal/linux/landlock"
+	"agency/internal/linux/meter"
 	"agency/internal/supervisor"
 )
 
@@ -51,7 +53,7 @@ func Child() { supervisor.Child() }
 // is none the error is KindTransient and names the setting in force and the
 // other way out, sandbox.mode: off.
 func New(o Options) (*Runner, error) {
-	r := &Runner{mode: o.Mode, tier: TierFull, stateDir: o.StateDir, loopback: o.Loopback, outlets: o.Outlets, sight: newSight(o)}
+	r := &Runner{tier: TierFull, stateDir: o.StateDir, loopback: o.Loopback, outlets: o.Outlets, sight: newSight(o)}
 	tiers := []Tier{TierFull, TierLandlock}
 	switch o.Mode {
 	case "", ModeAuto:
@@ -66,16 +68,13 @@ func New(o Options) (*Runner, error) {
 		return nil, agency.Errorf(agency.KindInvalid, "sandbox.mode %q: want auto, full or off", o.Mode)
 	}
 	var first error
-	for _, t := range tiers {
-		r.tier = t
+	for _, r.tier = range tiers {
 		err := r.settle(o)
 		if err == nil {
 			r.refused = first
 			return r, nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return nil, first
 }
@@ -189,12 +188,14 @@ func (r *Runner) runSandboxed(ctx context.Context, s Spec) (Result, error) {
 	res := Result{Duration: time.Since(began)}
 	out.into(&res)
 	res.setReport(ctx, rep, wall)
-	tellRefused(egress, &res)
+	if egress != nil && egress.Refused() != nil {
+		res.tell("proxy: " + egress.Refused().Error())
+	}
 	if r.tier == TierLandlock {
 		r.tellOpen(s, &res)
 	}
 	if len(res.Bound) > 0 && res.ExitCode != 0 && bytes.Contains(res.Output, refusedSocket) {
-		res.Output = append(res.Output, ("sandbox: sockets that have a path are refused: the kernel makes no overlay of " + strings.Join(res.Bound, ", ") + "\n")...)
+		res.tell("sockets that have a path are refused: the kernel makes no overlay of " + strings.Join(res.Bound, ", "))
 	}
 	return res, nil
 }
@@ -215,16 +216,6 @@ func (r *Runner) egressOf(s Spec) (Outlet, error) {
 		return nil, agency.Errorf(agency.KindInternal, "sandbox: a command may reach hosts, and nothing was given that leads there")
 	}
 	return r.outlets.Open(s.Hosts), nil
-}
-
-// tellRefused adds to a command's output why it was refused what it could reach.
-func tellRefused(egress Outlet, res *Result) {
-	if egress == nil {
-		return
-	}
-	if err := egress.Refused(); err != nil {
-		res.Output = append(res.Output, ("sandbox: proxy: " + err.Error() + "\n")...)
-	}
 }
 
 // checkOwner refuses root in a checkout that is another user's: what the
@@ -248,7 +239,7 @@ func (res *Result) setReport(ctx context.Context, rep supervisor.Report, wall Ca
 	switch {
 	case rep.NotStarted != "":
 		res.Cause, res.ExitCode = CauseNotStarted, notStartedCode(rep.Errno)
-		res.Output = append(res.Output, ("sandbox: " + rep.NotStarted + "\n")...)
+		res.tell(rep.NotStarted)
 	case rep.Cause == supervisor.Killed:
 		res.Cause, res.ExitCode = CauseSignalled, killedCode
 		if c, ok := endedBy(ctx); ok {
@@ -269,7 +260,7 @@ func (res *Result) setReport(ctx context.Context, rep supervisor.Report, wall Ca
 // processes, for compilers of the day run eight and more each.
 func (l Limits) inside() supervisor.Limits {
 	return supervisor.Limits{
-		CPU: l.CPU, MemoryMB: l.MemoryMB, TmpMB: max(l.MemoryMB/2, 16), Processes: l.Processes, Tasks: l.Processes*8 + 64,
-		OpenFiles: l.OpenFiles, FileSizeMB: l.FileSizeMB,
+		Limits: meter.Limits{CPU: l.CPU, MemoryMB: l.MemoryMB, Processes: l.Processes},
+		TmpMB:  max(l.MemoryMB/2, 16), Tasks: l.Processes*8 + 64, OpenFiles: l.OpenFiles, FileSizeMB: l.FileSizeMB,
 	}
 }

@@ -188,7 +188,6 @@ type Options struct {
 
 // Runner runs commands. It is safe for concurrent use.
 type Runner struct {
-	mode     Mode
 	tier     Tier
 	loopback bool
 	refused  error // why there is no full tier

@@ -33,7 +33,7 @@ func command(p Plan, in *incoming, l locks, d meter.Disks) (Report, error) {
 		return Report{}, err
 	}
 	script := writeScript(p, in.request, fds, l)
-	w := meter.New(meter.Limits{CPU: in.request.Limits.CPU, MemoryMB: in.request.Limits.MemoryMB, Processes: in.request.Limits.Processes}, d)
+	w := meter.New(in.request.Limits.Limits, d)
 	w.Open, w.Scoped = p.Landlock, l.scope >= 0
 	w.Temp = meter.Temp{Dir: in.request.Tmp, Limit: int64(in.request.Limits.TmpMB) << 20}
 	pid, err := script.Fork()

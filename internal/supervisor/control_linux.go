@@ -1,10 +1,8 @@
 package supervisor
 
 import (
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"io"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -12,7 +10,10 @@ import (
 )
 
 // control is PID 1's end of the socket to the host.
-type control struct{ fd int }
+type control struct {
+	*os.File
+	files []int // that came with what was read
+}
 
 // incoming is a request with its streams.
 type incoming struct {
@@ -30,60 +31,31 @@ func (in *incoming) close() {
 
 // receive reads one frame and the files that come with it.
 func (c *control) receive(v any) (files []int, err error) {
-	var head [4]byte
-	oob := make([]byte, unix.CmsgSpace(4*socket.MaxFiles))
-	n, oobn, err := c.message(head[:], oob)
-	if err != nil {
-		return nil, err
-	}
-	if files, err = socket.Files(oob[:oobn]); err != nil {
-		return files, err
-	}
-	if _, err := io.ReadFull(c, head[n:]); err != nil {
-		return files, err
-	}
-	size := binary.LittleEndian.Uint32(head[:])
-	if size > maxFrame {
-		return files, fmt.Errorf("frame of %d bytes", size)
-	}
-	b := make([]byte, size)
-	if _, err := io.ReadFull(c, b); err != nil {
-		return files, err
-	}
-	return files, json.Unmarshal(b, v)
-}
-
-func (c *control) message(p, oob []byte) (n, oobn int, err error) {
-	for {
-		n, oobn, _, _, err = unix.Recvmsg(c.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
-		switch {
-		case err == unix.EINTR:
-		case err == nil && n == 0:
-			return 0, 0, io.EOF
-		default:
-			return n, oobn, err
-		}
-	}
+	err = ReadFrame(c, v)
+	files, c.files = c.files, nil
+	return files, err
 }
 
 func (c *control) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	n, _, err := c.message(p, nil)
-	return n, err
-}
-
-func (c *control) Write(p []byte) (int, error) {
-	for done := 0; done < len(p); {
-		n, err := unix.Write(c.fd, p[done:])
-		if err == unix.EINTR {
+	oob := make([]byte, unix.CmsgSpace(4*socket.MaxFiles))
+	for {
+		n, oobn, _, _, err := unix.Recvmsg(fdControl, p, oob, unix.MSG_CMSG_CLOEXEC)
+		switch {
+		case err == unix.EINTR:
 			continue
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return 0, io.EOF
 		}
+		files, err := socket.Files(oob[:oobn])
+		c.files = append(c.files, files...)
 		if err != nil {
-			return done, err
+			return 0, err
 		}
-		done += n
+		return n, nil
 	}
-	return len(p), nil
 }

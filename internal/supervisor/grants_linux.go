@@ -7,16 +7,11 @@ import (
 	"agency/internal/rootfs"
 )
 
-// shownFiles are the files of /etc that hold no secret and that the full tier
-// makes anew.
-func shownFiles() []string {
-	return []string{"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf", "/proc"}
-}
-
-// grantsOf are the rules of the landlock tier: only what is listed can be read.
+// grantsOf are the rules of the landlock tier: only what is listed can be read, also
+// the files of /etc that hold no secret and that the full tier makes anew.
 func grantsOf(p Plan) []landlock.Grant {
 	var out []landlock.Grant
-	for _, path := range append(rootfs.System(), shownFiles()...) {
+	for _, path := range append(rootfs.System(), "/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf", "/proc") {
 		out = append(out, landlock.Grant{Path: path, Write: strings.HasPrefix(path, "/dev/")})
 	}
 	for _, it := range p.Items {

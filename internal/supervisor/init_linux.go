@@ -15,15 +15,7 @@ import (
 // runs one command after the other, each in a pid namespace of its own, which
 // the kernel empties when it ends. It keeps the capabilities of its own
 // namespaces and shows itself to no command. It ends when the host does.
-func initProcess() int {
-	return serve(func() {}, func(p Plan) (func(*incoming) Report, error) {
-		init, err := newInit(p)
-		if err != nil {
-			return nil, err
-		}
-		return init.run, nil
-	})
-}
+func initProcess() int { return serve(func() {}, newInit) }
 
 // initState is what PID 1 keeps between commands.
 type initState struct {
@@ -39,7 +31,7 @@ type namespace struct {
 	flag int
 }
 
-func newInit(p Plan) (*initState, error) {
+func newInit(p Plan) (func(*incoming) (Report, error), error) {
 	v, err := rootfs.Build(p.Plan)
 	if err != nil {
 		return nil, err
@@ -58,12 +50,12 @@ func newInit(p Plan) (*initState, error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("dumpable: %w", err)
 	}
-	return s, nil
+	return s.run, nil
 }
 
 // run runs one command to its end. When it returns, no process of the command
 // is left, and nothing that was made for it alone.
-func (s *initState) run(in *incoming) Report {
+func (s *initState) run(in *incoming) (Report, error) {
 	rep, err := s.try(in)
 	for _, n := range s.home {
 		// A sandbox that cannot come back is of no more use: its host sees that
@@ -72,14 +64,10 @@ func (s *initState) run(in *incoming) Report {
 			os.Exit(HostGone)
 		}
 	}
-	if err != nil {
-		return Report{Setup: err.Error()}
-	}
-	return rep
+	return rep, err
 }
 
 func (s *initState) try(in *incoming) (rep Report, err error) {
-	defer in.close()
 	if n := len(in.files); n != 3 && n != 4 {
 		return rep, fmt.Errorf("%d files came with a request", n)
 	}
@@ -87,11 +75,8 @@ func (s *initState) try(in *incoming) (rep Report, err error) {
 	if !s.used {
 		// Nothing has been in the network of PID 1 itself, nor will be again.
 		own &^= unix.CLONE_NEWNET
-	}
-	if s.used {
-		if err := s.view.Refresh(); err != nil {
-			return rep, err
-		}
+	} else if err := s.view.Refresh(); err != nil {
+		return rep, err
 	}
 	s.used = true
 	if err := unix.Unshare(own); err != nil {

@@ -77,20 +77,8 @@ func kept(pid string) (kept, sure bool) {
 // PID 1 of a sandbox, which takes all of its own along. It is not sure where the
 // parents of one were changing: it may be left, too.
 func Left() (left []string, sure bool) {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil, true
-	}
-	defer func() { _ = d.Close() }()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, true
-	}
 	sure = true
-	left = slices.DeleteFunc(names, func(n string) bool {
-		if n[0] < '0' || n[0] > '9' {
-			return true
-		}
+	left = slices.DeleteFunc(linux.Processes(), func(n string) bool {
 		if !marked(n) {
 			return !hostless(n) || !linux.Running(n)
 		}
@@ -122,7 +110,7 @@ const (
 func hostless(pid string) bool {
 	name, _, _ := strings.Cut(linux.ProcText(pid, "cmdline"), "\x00")
 	host, is := strings.CutPrefix(name, childName+" ")
-	if !is || !ownUser(pid) {
+	if !is || !strings.Contains(linux.ProcText(pid, "status"), "\nUid:\t"+strconv.Itoa(os.Getuid())+"\t") {
 		return false
 	}
 	parent := linux.Parent(pid)
@@ -139,10 +127,6 @@ func hostless(pid string) bool {
 		}
 	}
 	return false
-}
-
-func ownUser(pid string) bool {
-	return strings.Contains(linux.ProcText(pid, "status"), "\nUid:\t"+strconv.Itoa(os.Getuid())+"\t")
 }
 
 // SignalLeft sends a signal to a process that was left, and to no other that has

@@ -1,9 +1,8 @@
 package supervisor
 
 import (
-	"encoding/binary"
+	"os"
 	"strconv"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,13 +14,12 @@ func loopbackUp() error {
 		return err
 	}
 	defer func() { _ = unix.Close(s) }()
-	var req [40]byte // struct ifreq: a name of 16 bytes, then the flags
-	copy(req[:], "lo")
-	binary.NativeEndian.PutUint16(req[16:], unix.IFF_UP|unix.IFF_RUNNING)
-	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&req[0]))); e != 0 {
-		return e
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
 	}
-	return nil
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo)
 }
 
 // The kernel gives a user so many of these for all programs together, and
@@ -48,11 +46,6 @@ func bound() {
 		{"max_cgroup_namespaces", 0},
 		{"max_time_namespaces", 0},
 	} {
-		fd, err := unix.Open("/proc/sys/user/"+b.name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue
-		}
-		_, _ = unix.Write(fd, strconv.AppendInt(nil, int64(b.most), 10))
-		_ = unix.Close(fd)
+		_ = os.WriteFile("/proc/sys/user/"+b.name, []byte(strconv.Itoa(b.most)), 0)
 	}
 }

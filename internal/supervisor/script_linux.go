@@ -32,12 +32,6 @@ func socketsOf(p Plan, req Request) seccomp.Sockets {
 	return seccomp.SocketsPairs
 }
 
-// filter puts the first process, and so the command, under the filter.
-func (s *script) filter(left seccomp.Sockets, landlocked bool) {
-	what, args := seccomp.Arguments(left, landlocked, s.Bytes)
-	s.Add(fork.Shared, what, 0, unix.SYS_SECCOMP, args...)
-}
-
 // writeScript writes down one command. fds are the command's three streams and where records go, all above the
 // numbers that they get.
 func writeScript(p Plan, req Request, fds [4]int, l locks) *script {
@@ -57,7 +51,8 @@ func writeScript(p Plan, req Request, fds [4]int, l locks) *script {
 	s.Add(fork.Shared, "huge pages", fork.AnyError, unix.SYS_PRCTL, unix.PR_SET_THP_DISABLE, 1, 0, 0, 0)
 	s.Add(fork.Shared, stepChdir, 0, unix.SYS_CHDIR, s.Text(req.Dir))
 	s.giveUp(p.Landlock)
-	s.filter(socketsOf(p, req), p.Landlock)
+	what, args := seccomp.Arguments(socketsOf(p, req), p.Landlock, s.Bytes)
+	s.Add(fork.Shared, what, 0, unix.SYS_SECCOMP, args...)
 	if l.scope >= 0 {
 		s.Add(fork.Shared, "scope", 0, unix.SYS_LANDLOCK_RESTRICT_SELF, fdScope, 0)
 	}

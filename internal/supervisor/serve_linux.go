@@ -40,7 +40,7 @@ const memoryOfInit = 32 << 20
 
 // serve answers a host: first its plan, then one request after the other. gone
 // is called when the host is.
-func serve(gone func(), build func(Plan) (func(*incoming) Report, error)) int {
+func serve(gone func(), build func(Plan) (func(*incoming) (Report, error), error)) int {
 	// One thread enters the namespaces of commands and leaves them again; the
 	// others stay. All that is on a command's way is done on it: to hand work to
 	// another and back costs more than most of the work. Signals stay as the
@@ -52,7 +52,7 @@ func serve(gone func(), build func(Plan) (func(*incoming) Report, error)) int {
 		return HostGone
 	}
 	debug.SetMemoryLimit(memoryOfInit)
-	c := &control{fd: fdControl}
+	c := &control{File: os.NewFile(fdControl, "control")}
 	var p Plan
 	if _, err := c.receive(&p); err != nil {
 		return HostGone
@@ -70,7 +70,10 @@ func serve(gone func(), build func(Plan) (func(*incoming) Report, error)) int {
 		if in.files, err = c.receive(&in.request); err != nil {
 			break
 		}
-		rep = run(&in)
+		if rep, err = run(&in); err != nil {
+			rep = Report{Setup: err.Error()}
+		}
+		in.close()
 	}
 	gone()
 	return HostGone

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -17,7 +18,7 @@ import (
 // a command leaves, and ends it.
 func subreaperProcess() int {
 	gone := func() { linux.KillDescendants(os.Getpid()) }
-	return serve(gone, func(p Plan) (func(*incoming) Report, error) {
+	return serve(gone, func(p Plan) (func(*incoming) (Report, error), error) {
 		if landlock.InForce() == 0 {
 			return nil, fmt.Errorf("this kernel has no Landlock of version %d or later", landlock.MinABI)
 		}
@@ -42,22 +43,17 @@ type subreaper struct {
 	scope int // the rules of each command's first process, -1 for none
 }
 
-func (k *subreaper) run(in *incoming) Report {
-	defer in.close()
+func (k *subreaper) run(in *incoming) (Report, error) {
 	if len(in.files) != 3 {
-		return Report{Setup: fmt.Sprintf("%d files came with a request", len(in.files))}
+		return Report{}, fmt.Errorf("%d files came with a request", len(in.files))
 	}
 	if in.request.Port != 0 && !landlock.KnowsPorts() {
-		return Report{Setup: "this kernel's Landlock knows no ports"}
+		return Report{}, errors.New("this kernel's Landlock knows no ports")
 	}
 	rules, err := landlock.Rules(append(grantsOf(k.plan), landlock.Grant{Path: in.request.Tmp, Write: true}), in.request.Port)
 	if err != nil {
-		return Report{Setup: err.Error()}
+		return Report{}, err
 	}
 	defer func() { _ = unix.Close(rules) }()
-	rep, err := command(k.plan, in, locks{rules, k.scope}, k.disks)
-	if err != nil {
-		return Report{Setup: err.Error()}
-	}
-	return rep
+	return command(k.plan, in, locks{rules, k.scope}, k.disks)
 }

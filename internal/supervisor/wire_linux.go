@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"syscall"
-	"time"
 
+	"agency/internal/linux/meter"
 	"agency/internal/rootfs"
 )
 
@@ -40,13 +40,11 @@ type Plan struct {
 
 // Limits bound one command.
 type Limits struct {
-	CPU        time.Duration // of all processes together; zero: none but the host's patience
-	MemoryMB   int           // of all processes together
-	TmpMB      int           // of each of the folders for temporary files
-	Processes  int           // alive at one time
-	Tasks      int           // threads of all processes together
-	OpenFiles  int           // a process
-	FileSizeMB int           // a file
+	meter.Limits     // of all processes together; without one of time there is the host's patience
+	TmpMB        int // of each of the folders for temporary files
+	Tasks        int // threads of all processes together
+	OpenFiles    int // a process
+	FileSizeMB   int // a file
 }
 
 // Request is one command; its three streams come with it as open files, and

@@ -25,6 +25,7 @@ type checkout struct {
 	kind Kind
 	name string
 	dir  git.Dir
+	base *baseFacts // known from when it was made or opened
 
 	root, index, synthetic, ready string
 }
@@ -92,8 +93,7 @@ func (c *checkout) create(ctx context.Context, at agency.OID) error {
 	if err != nil {
 		return err
 	}
-	base, err := c.run.base(ctx) // which settles by what rules files are written
-	if err != nil {
+	if err := c.learn(ctx); err != nil { // which settles by what rules files are written
 		return err
 	}
 	for _, dir := range []string{c.root, filepath.Dir(c.index)} {
@@ -110,7 +110,7 @@ func (c *checkout) create(ctx context.Context, at agency.OID) error {
 	if err := c.hideGitlinks(ctx); err != nil {
 		return err
 	}
-	if err := c.fillModules(ctx, base); err != nil {
+	if err := c.fillModules(ctx); err != nil {
 		return err
 	}
 	if err := c.makeSynthetic(ctx, at); err != nil {
@@ -119,13 +119,25 @@ func (c *checkout) create(ctx context.Context, at agency.OID) error {
 	return c.finish(at)
 }
 
+// learn reads once what of the base decides how the checkout is treated.
+func (c *checkout) learn(ctx context.Context) (err error) {
+	if c.base == nil {
+		c.base, err = c.run.base(ctx)
+	}
+	return err
+}
+
 // finish says that the checkout is whole, and what its change counts from.
 func (c *checkout) finish(at agency.OID) error {
-	text, err := json.Marshal(mark{At: at})
+	return writeJSON(c.ready, mark{At: at})
+}
+
+func writeJSON(at string, v any) error {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return git.WriteFile(c.ready, text)
+	return git.WriteFile(at, text)
 }
 
 func (c *checkout) reopen(ctx context.Context) error {
@@ -146,11 +158,10 @@ func (c *checkout) reopen(ctx context.Context) error {
 	if _, err := c.run.history(ctx); err != nil {
 		return err
 	}
-	base, err := c.run.base(ctx)
-	if err != nil {
+	if err := c.learn(ctx); err != nil {
 		return err
 	}
-	return c.dropForeign(ctx, base) // of a snapshot that was killed
+	return c.dropForeign(ctx) // of a snapshot that was killed
 }
 
 // mountPoint makes the empty folder at .git that the sandbox mounts over.
@@ -208,9 +219,8 @@ func (c *checkout) checkMountPoint() error {
 // folders, where the agent may have put a repository with a configuration of
 // its own.
 func (c *checkout) hideGitlinks(ctx context.Context) error {
-	base, err := c.run.base(ctx)
-	if err != nil || len(base.gitlinks) == 0 {
-		return err
+	if len(c.base.gitlinks) == 0 {
+		return nil
 	}
 	entries, err := c.dir.Index().Entries(ctx)
 	if err != nil {
@@ -240,14 +250,14 @@ func (c *checkout) resetMountPoint() error {
 }
 
 // dropForeign takes gitlinks out of the index that the base does not have.
-func (c *checkout) dropForeign(ctx context.Context, base *baseFacts) error {
+func (c *checkout) dropForeign(ctx context.Context) error {
 	entries, err := c.dir.Index().Entries(ctx)
 	if err != nil {
 		return err
 	}
 	var drop []git.Entry
 	for _, e := range entries {
-		if e.Mode == git.ModeGitlink && !slices.Contains(base.gitlinks, e.Path) {
+		if e.Mode == git.ModeGitlink && !slices.Contains(c.base.gitlinks, e.Path) {
 			drop = append(drop, git.Entry{Path: e.Path})
 		}
 	}

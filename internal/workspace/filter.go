@@ -108,8 +108,8 @@ func (r *rules) Kept(ctx context.Context) (Kept, error) {
 }
 
 // checkFiltered names the changes of a tree that a filter keeps.
-func (a *audit) checkFiltered(ctx context.Context, base *baseFacts, tree agency.OID) error {
-	if !base.filters() || a.kind != Work || tree == a.unfiltered {
+func (a *audit) checkFiltered(ctx context.Context, tree agency.OID) error {
+	if !a.base.filters() || a.kind != Work || tree == a.unfiltered {
 		return nil
 	}
 	from, err := a.Start()
@@ -120,11 +120,7 @@ func (a *audit) checkFiltered(ctx context.Context, base *baseFacts, tree agency.
 	if err != nil {
 		return err
 	}
-	paths := make([]string, 0, len(changes))
-	for _, c := range changes {
-		paths = append(paths, c.Path)
-	}
-	set, err := a.run.Filtered(ctx, paths)
+	set, err := a.run.Filtered(ctx, pathsOf(changes))
 	if err != nil {
 		return err
 	}

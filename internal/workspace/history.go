@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,11 +71,7 @@ func (r *packs) history(ctx context.Context) (p past, err error) {
 	if err != nil {
 		return p, err
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return p, err
-	}
-	return p, git.WriteFile(done, text)
+	return p, writeJSON(done, p)
 }
 
 // shallowOf is the file shallow of a synthetic git directory.
@@ -123,7 +120,8 @@ func (c *checkout) makeSynthetic(ctx context.Context, at agency.OID) error {
 	}
 	branch := "refs/heads/" + c.name
 	settings := c.run.info.Settings
-	settings.Core = withoutShared(settings.Core)
+	settings.Core = maps.Clone(settings.Core)
+	delete(settings.Core, "core.sharedrepository")
 	settings.Shallow = c.run.shallowOf(known)
 	_, err = c.run.m.opts.Git.Create(git.Private{
 		Path: c.synthetic, Borrow: c.run.m.opts.ObjectsAt(place), Settings: settings,
@@ -140,16 +138,6 @@ func (c *checkout) makeSynthetic(ctx context.Context, at agency.OID) error {
 		return git.Disk(err)
 	}
 	return git.WriteFile(filepath.Join(c.synthetic, "index"), index)
-}
-
-func withoutShared(core map[string]string) map[string]string {
-	out := map[string]string{}
-	for k, v := range core {
-		if k != "core.sharedrepository" {
-			out[k] = v
-		}
-	}
-	return out
 }
 
 // Objects is the folder of objects that checkouts are shown inside the sandbox:

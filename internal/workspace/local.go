@@ -102,9 +102,7 @@ func local(ctx context.Context, d git.Dir, head agency.OID) (l Local, err error)
 	if err != nil {
 		return l, err
 	}
-	for _, c := range staged {
-		l.Tracked = append(l.Tracked, c.Path)
-	}
+	l.Tracked = append(l.Tracked, pathsOf(staged)...)
 	slices.Sort(l.Tracked)
 	l.Tracked = slices.Compact(l.Tracked)
 	others, err := d.Files().UntrackedStandard(ctx)
@@ -142,8 +140,8 @@ func (l *Local) take(ctx context.Context, d git.Dir, head agency.OID, in Include
 		return err
 	}
 	var secret []secretFile
+	l.Paths = pathsOf(staged)
 	for _, c := range staged {
-		l.Paths = append(l.Paths, c.Path)
 		found, err := secretIn(ctx, d, c)
 		if err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -168,15 +169,11 @@ func (m *Manager) Forget(ctx context.Context, id agency.RunID) error {
 		return err
 	}
 	return m.opts.DB.Write(ctx, func(tx *store.Tx) error {
-		for _, q := range []string{
-			deleteCheckpoints,
-			deleteRun,
-		} {
-			if _, err := tx.Exec(q, string(id)); err != nil {
-				return err
-			}
+		_, err := tx.Exec(deleteCheckpoints, string(id))
+		if err == nil {
+			_, err = tx.Exec(deleteRun, string(id))
 		}
-		return nil
+		return err
 	})
 }
 
@@ -186,13 +183,9 @@ func Orphans(stateDir string, keep []agency.RunID) ([]string, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	known := map[string]bool{}
-	for _, id := range keep {
-		known[string(id)] = true
-	}
 	var orphans []string
 	for _, e := range entries {
-		if !known[e.Name()] {
+		if !slices.Contains(keep, agency.RunID(e.Name())) {
 			orphans = append(orphans, filepath.Join(stateDir, "runs", e.Name()))
 		}
 	}
@@ -217,17 +210,11 @@ func checkInfo(info RunInfo) error {
 // CheckState refuses a state folder that lies inside the repository, where each
 // run would find all others in its checkout.
 func CheckState(stateDir, repo string) error {
-	if !within(stateDir, repo) {
+	if rel, err := filepath.Rel(repo, stateDir); err != nil || !filepath.IsLocal(rel) {
 		return nil
 	}
 	return agency.Errorf(agency.KindInvalid, "the state folder %s lies inside the repository %s", stateDir, repo).
 		WithMend("export XDG_STATE_HOME=FOLDER outside of the repository")
-}
-
-// within tells whether path is root or lies below it; "root-evil" does not.
-func within(path, root string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 func (m *Manager) load(ctx context.Context, id agency.RunID) (info RunInfo, err error) {

@@ -25,6 +25,8 @@ const (
 	Review    Kind = "review"    // a reviewer's own, always fresh
 )
 
+var kinds = [...]Kind{Work, Verify, Integrate, Review}
+
 // Run is the private git directory of a run and its checkouts.
 type Run struct {
 	*repository
@@ -150,7 +152,7 @@ type Ref struct {
 // List names the checkouts on disk, half-made ones included.
 func (r *Run) List() ([]Ref, error) {
 	var refs []Ref
-	for _, kind := range []Kind{Work, Verify, Integrate, Review} {
+	for _, kind := range kinds {
 		for _, part := range []string{"", "index", "synthetic", "ready"} {
 			entries, err := os.ReadDir(filepath.Join(r.info.dir(), part, string(kind)))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -193,9 +195,7 @@ func (r *repository) Changes(ctx context.Context, from, to agency.OID) ([]git.Ch
 }
 
 func checkName(name string, kind Kind) error {
-	switch kind {
-	case Work, Verify, Integrate, Review:
-	default:
+	if !slices.Contains(kinds[:], kind) {
 		return agency.Errorf(agency.KindInternal, "workspace kind %q", kind)
 	}
 	return agency.CheckContractID(agency.ContractID(name))

@@ -30,7 +30,7 @@ type staging struct {
 	broken  bool                // a name holds a line break, or did
 }
 
-func (g *staging) snapshot(ctx context.Context, base *baseFacts) (agency.OID, error) {
+func (g *staging) snapshot(ctx context.Context) (agency.OID, error) {
 	if err := g.alone(ctx); err != nil { // no git is asked where nothing has changed
 		return "", err
 	}
@@ -46,16 +46,16 @@ func (g *staging) snapshot(ctx context.Context, base *baseFacts) (agency.OID, er
 			return tree, nil
 		}
 	}
-	if err := g.survey(ctx, base); err != nil {
+	if err := g.survey(ctx); err != nil {
 		return "", err
 	}
 	if !g.slow {
-		tree, ok, err := g.fast(ctx, base)
+		tree, ok, err := g.fast(ctx)
 		if err != nil || ok {
 			return tree, err
 		}
 	}
-	return g.careful(ctx, base)
+	return g.careful(ctx)
 }
 
 func (g *staging) check(ctx context.Context) error {
@@ -65,20 +65,16 @@ func (g *staging) check(ctx context.Context) error {
 	if err := g.checkMountPoint(); err != nil {
 		return err
 	}
-	base, err := g.run.base(ctx)
-	if err != nil {
-		return err
-	}
 	if err := g.readFolders(ctx); err != nil {
 		return err
 	}
-	if seen := g.sweep(g.known(), base); len(seen.nested) > 0 {
+	if seen := g.sweep(g.known()); len(seen.nested) > 0 {
 		return &Violation{Kind: NestedGit, Paths: seen.nested}
 	}
-	if err := g.survey(ctx, base); err != nil {
+	if err := g.survey(ctx); err != nil {
 		return err
 	}
-	others, err := g.dir.Files().Untracked(ctx, base.excludes)
+	others, err := g.dir.Files().Untracked(ctx, g.base.excludes)
 	if err != nil {
 		return err
 	}
@@ -120,7 +116,7 @@ func (g *staging) note(a git.Added) {
 
 // fast takes the snapshot with the ignore files as they lie there. ok is false
 // where these differ from the base's, so that the result does not count.
-func (g *staging) fast(ctx context.Context, base *baseFacts) (tree agency.OID, ok bool, err error) {
+func (g *staging) fast(ctx context.Context) (tree agency.OID, ok bool, err error) {
 	defer func() {
 		if !ok {
 			g.folders, g.tracked, g.memo = nil, nil, nil // the index holds what is not noted
@@ -128,9 +124,9 @@ func (g *staging) fast(ctx context.Context, base *baseFacts) (tree agency.OID, o
 	}()
 	known, tracked := g.known(), len(g.tracked) // the maps belong to this goroutine
 	swept, remembered := make(chan sweep, 1), make(chan *memo, 1)
-	go func() { swept <- g.sweep(known, base) }()
+	go func() { swept <- g.sweep(known) }()
 	go func() {
-		if len(base.gitlinks) > 0 || !g.worthIt() {
+		if len(g.base.gitlinks) > 0 || !g.worthIt() {
 			remembered <- nil
 			return
 		}
@@ -139,17 +135,17 @@ func (g *staging) fast(ctx context.Context, base *baseFacts) (tree agency.OID, o
 	added, err := g.dir.Index().AddAll(ctx)
 	seen, m := <-swept, <-remembered
 	if len(seen.nested) > 0 {
-		return "", false, errors.Join(g.dropForeign(ctx, base), &Violation{Kind: NestedGit, Paths: seen.nested})
+		return "", false, errors.Join(g.dropForeign(ctx), &Violation{Kind: NestedGit, Paths: seen.nested})
 	}
 	if err != nil {
-		return "", false, g.whyNotAdded(ctx, base, err)
+		return "", false, g.whyNotAdded(ctx, err)
 	}
 	if seen.foreignIgnore || !added.Exact || g.broken || slices.ContainsFunc(added.Paths, isIgnoreFile) || slices.ContainsFunc(added.Removed, isIgnoreFile) {
 		g.slow = true
 		return "", false, nil
 	}
 	if err := g.checkNew(added.Paths); err != nil {
-		return "", false, errors.Join(g.dropForeign(ctx, base), err)
+		return "", false, errors.Join(g.dropForeign(ctx), err)
 	}
 	g.note(added)
 	g.audit.suspect = g.audit.suspect || gitDataIn(added.Paths) || gitDataIn(added.Removed)
@@ -173,16 +169,16 @@ func (g *staging) fast(ctx context.Context, base *baseFacts) (tree agency.OID, o
 }
 
 // careful takes the snapshot by rules that nothing in the checkout can change.
-func (g *staging) careful(ctx context.Context, base *baseFacts) (agency.OID, error) {
+func (g *staging) careful(ctx context.Context) (agency.OID, error) {
 	g.memo = nil
 	if err := g.readFolders(ctx); err != nil {
 		return "", err
 	}
 	defer func() { g.folders, g.tracked = nil, nil }() // nothing below tells what became tracked
-	if err := g.dropForeign(ctx, base); err != nil {
+	if err := g.dropForeign(ctx); err != nil {
 		return "", err
 	}
-	others, err := g.dir.Files().Untracked(ctx, base.excludes)
+	others, err := g.dir.Files().Untracked(ctx, g.base.excludes)
 	if err != nil {
 		return "", err
 	}
@@ -193,7 +189,7 @@ func (g *staging) careful(ctx context.Context, base *baseFacts) (agency.OID, err
 	if err != nil {
 		return "", err
 	}
-	tracked, err := g.run.ignoredOfBase(ctx, base)
+	tracked, err := g.run.ignoredOfBase(ctx, g.base)
 	if err != nil {
 		return "", err
 	}
@@ -201,13 +197,13 @@ func (g *staging) careful(ctx context.Context, base *baseFacts) (agency.OID, err
 	if err := g.dir.Index().AddPaths(ctx, slices.Concat(others, changed, g.existing(tracked))); err != nil {
 		return "", err
 	}
-	ignored, err := g.dir.Index().TrackedIgnored(ctx, base.excludes)
+	ignored, err := g.dir.Index().TrackedIgnored(ctx, g.base.excludes)
 	if err != nil {
 		return "", err
 	}
 	var drop []git.Entry
 	for _, p := range ignored {
-		if !base.files[p] {
+		if !g.base.files[p] {
 			drop = append(drop, git.Entry{Path: p})
 		}
 	}
@@ -223,7 +219,7 @@ func (g *staging) careful(ctx context.Context, base *baseFacts) (agency.OID, err
 	if err != nil {
 		return "", err
 	}
-	g.slow = differ || g.sweep(g.known(), base).foreignIgnore
+	g.slow = differ || g.sweep(g.known()).foreignIgnore
 	return tree, nil
 }
 
@@ -255,16 +251,16 @@ type sweep struct {
 }
 
 // sweep looks at folders for what git passes over in silence.
-func (g *staging) sweep(folders []string, base *baseFacts) sweep {
+func (g *staging) sweep(folders []string) sweep {
 	var s sweep
 	look := func(folder string) {
 		at := filepath.Join(g.root, filepath.FromSlash(folder))
 		if folder != "." {
-			if _, err := os.Lstat(at + "/.git"); err == nil && !slices.Contains(base.gitlinks, folder) {
+			if _, err := os.Lstat(at + "/.git"); err == nil && !slices.Contains(g.base.gitlinks, folder) {
 				s.nested = append(s.nested, folder+"/.git")
 			}
 		}
-		if _, err := os.Lstat(at + "/.gitignore"); err == nil && base.ignores[path.Join(folder, ".gitignore")] == "" {
+		if _, err := os.Lstat(at + "/.gitignore"); err == nil && g.base.ignores[path.Join(folder, ".gitignore")] == "" {
 			s.foreignIgnore = true
 		}
 	}
@@ -308,34 +304,30 @@ func (g *staging) checkNew(paths []string) error {
 
 // whyNotAdded finds the violation behind a failed add: a repository without a
 // commit, mostly. What git says otherwise stays as it is.
-func (g *staging) whyNotAdded(ctx context.Context, base *baseFacts, cause error) error {
-	others, err := g.dir.Files().Untracked(ctx, base.excludes)
+func (g *staging) whyNotAdded(ctx context.Context, cause error) error {
+	others, err := g.dir.Files().Untracked(ctx, g.base.excludes)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
 	if err := g.checkNew(others); err != nil {
-		return errors.Join(err, g.dropForeign(ctx, base))
+		return errors.Join(err, g.dropForeign(ctx))
 	}
 	return cause
 }
 
 func (g *staging) restore(ctx context.Context, tree agency.OID) error {
-	base, err := g.run.base(ctx)
+	tree, err := g.dir.Refs().ResolveTree(ctx, tree)
 	if err != nil {
 		return err
 	}
-	tree, err = g.dir.Refs().ResolveTree(ctx, tree)
-	if err != nil {
-		return err
-	}
-	if err := g.dropForeign(ctx, base); err != nil {
+	if err := g.dropForeign(ctx); err != nil {
 		return err
 	}
 	if err := g.resetMountPoint(); err != nil {
 		return err
 	}
 	for more := true; more; {
-		others, err := g.dir.Files().Untracked(ctx, base.excludes)
+		others, err := g.dir.Files().Untracked(ctx, g.base.excludes)
 		if more = git.IsTooLong(err) && len(others) > 1; more {
 			others, err = others[:len(others)-1], nil // the last one is cut off
 		}
@@ -346,7 +338,7 @@ func (g *staging) restore(ctx context.Context, tree agency.OID) error {
 			return err
 		}
 	}
-	if err := g.dropBig(ctx, base); err != nil {
+	if err := g.dropBig(ctx); err != nil {
 		return err
 	}
 	g.unknown, g.audit.suspect, g.slow, g.folders, g.tracked, g.memo = true, true, false, nil, nil, nil
@@ -355,7 +347,7 @@ func (g *staging) restore(ctx context.Context, tree agency.OID) error {
 	}
 	g.run.mu.Lock()
 	defer g.run.mu.Unlock()
-	return errors.Join(g.hideGitlinks(ctx), g.fillModules(ctx, base))
+	return errors.Join(g.hideGitlinks(ctx), g.fillModules(ctx))
 }
 
 // parents adds the folders above a path to a set, without the root.

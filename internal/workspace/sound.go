@@ -70,7 +70,7 @@ func gitDataIn(paths []string) bool {
 
 // sound looks at a tree in which data of git's own was changed. What the last
 // look found good is not looked at again.
-func (a *audit) sound(ctx context.Context, base *baseFacts, tree agency.OID) error {
+func (a *audit) sound(ctx context.Context, tree agency.OID) error {
 	if a.kind != Work || !a.suspect || tree == a.seenSound || tree == a.run.baseTree {
 		return nil
 	}
@@ -78,14 +78,10 @@ func (a *audit) sound(ctx context.Context, base *baseFacts, tree agency.OID) err
 	if err != nil {
 		return err
 	}
-	paths := make([]string, 0, len(changes))
-	for _, c := range changes {
-		paths = append(paths, c.Path)
-	}
-	if a.suspect = gitDataIn(paths); !a.suspect {
+	if a.suspect = gitDataIn(pathsOf(changes)); !a.suspect {
 		return nil
 	}
-	if err := a.unchangedRules(ctx, base, tree, changes); err != nil {
+	if err := a.unchangedRules(ctx, tree, changes); err != nil {
 		return err
 	}
 	if err := a.run.Sound(ctx, tree); err != nil {
@@ -95,15 +91,23 @@ func (a *audit) sound(ctx context.Context, base *baseFacts, tree agency.OID) err
 	return nil
 }
 
+func pathsOf(changes []git.Change) []string {
+	paths := make([]string, len(changes))
+	for i, c := range changes {
+		paths[i] = c.Path
+	}
+	return paths
+}
+
 // unchangedRules refuses rules of encodings that differ from the base's: what a
 // person is shown of such a file would not be what lies in a checkout.
-func (a *audit) unchangedRules(ctx context.Context, base *baseFacts, tree agency.OID, changes []git.Change) error {
+func (a *audit) unchangedRules(ctx context.Context, tree agency.OID, changes []git.Change) error {
 	var rules []string
 	for _, c := range changes {
 		if !strings.EqualFold(path.Base(c.Path), ".gitattributes") {
 			continue
 		}
-		if mentions(base.attributes, encoding) {
+		if mentions(a.base.attributes, encoding) {
 			return a.sameEncodings(ctx, tree)
 		}
 		if c.New.Mode != git.ModeFile && c.New.Mode != git.ModeExec {

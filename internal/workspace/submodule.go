@@ -111,8 +111,8 @@ func (m module) at(c *checkout) git.Dir {
 
 // fillModules writes the files of the submodules into the checkout, and puts
 // back those that were changed.
-func (c *checkout) fillModules(ctx context.Context, base *baseFacts) error {
-	if len(base.modules) == 0 {
+func (c *checkout) fillModules(ctx context.Context) error {
+	if len(c.base.modules) == 0 {
 		return nil
 	}
 	root, err := c.Root()
@@ -120,7 +120,7 @@ func (c *checkout) fillModules(ctx context.Context, base *baseFacts) error {
 		return err
 	}
 	defer func() { _ = root.Close() }() // nothing was written through it that could be lost
-	for _, m := range base.modules {
+	for _, m := range c.base.modules {
 		if err := realFolder(root, m.path); err != nil {
 			return git.Disk(err)
 		}
@@ -142,13 +142,9 @@ func (c *checkout) fillModules(ctx context.Context, base *baseFacts) error {
 // realFolder makes a path a folder, each part of it one and none a link: git
 // writes there.
 func realFolder(root *os.Root, p string) error {
-	for end := 0; end < len(p); end++ {
-		if next := strings.IndexByte(p[end+1:], '/'); next >= 0 {
-			end += 1 + next
-		} else {
-			end = len(p)
-		}
-		part := filepath.FromSlash(p[:end])
+	part := ""
+	for name := range strings.SplitSeq(p, "/") {
+		part = filepath.Join(part, name)
 		info, err := root.Lstat(part)
 		if err == nil && info.IsDir() {
 			continue
@@ -167,12 +163,12 @@ func realFolder(root *os.Root, p string) error {
 }
 
 // checkModules names what was changed in submodules, and puts it back.
-func (c *checkout) checkModules(ctx context.Context, base *baseFacts) error {
-	if c.kind != Work || len(base.modules) == 0 {
+func (c *checkout) checkModules(ctx context.Context) error {
+	if c.kind != Work || len(c.base.modules) == 0 {
 		return nil
 	}
 	var changed []string
-	for _, m := range base.modules {
+	for _, m := range c.base.modules {
 		names, err := c.changedIn(ctx, m)
 		if err != nil {
 			return err
@@ -182,7 +178,7 @@ func (c *checkout) checkModules(ctx context.Context, base *baseFacts) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	return errors.Join(c.fillModules(ctx, base), &Violation{Kind: Submodule, Paths: changed})
+	return errors.Join(c.fillModules(ctx), &Violation{Kind: Submodule, Paths: changed})
 }
 
 func (c *checkout) changedIn(ctx context.Context, m module) ([]string, error) {

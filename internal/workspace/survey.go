@@ -36,7 +36,7 @@ type excess struct {
 }
 
 // survey looks a checkout over. A *Violation names what is too much for a tree.
-func (g *staging) survey(ctx context.Context, base *baseFacts) error {
+func (g *staging) survey(ctx context.Context) error {
 	room := len(g.tracked) + spare
 	found := g.look(ctx, room)
 	if len(found) == 0 || ctx.Err() != nil {
@@ -52,7 +52,7 @@ func (g *staging) survey(ctx context.Context, base *baseFacts) error {
 	if ignored == nil {
 		ignored = map[string]bool{}
 	}
-	err := g.dir.Files().Ignored(ctx, base.excludes, func(p string) bool {
+	err := g.dir.Files().Ignored(ctx, g.base.excludes, func(p string) bool {
 		if strings.HasSuffix(p, "/") || wanted[p] {
 			ignored[p] = true
 		}
@@ -64,7 +64,7 @@ func (g *staging) survey(ctx context.Context, base *baseFacts) error {
 	g.ignored = ignored
 	var told []string
 	for _, f := range g.look(ctx, len(g.tracked)+g.run.m.opts.MostFiles) {
-		had, err := g.hadAlready(ctx, base, f.path)
+		had, err := g.hadAlready(ctx, f.path)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (g *staging) survey(ctx context.Context, base *baseFacts) error {
 
 // dropBig deletes known files that have become too large: git would compare one
 // by its content where its size, of which an index holds 32 bits, looks the same.
-func (g *staging) dropBig(ctx context.Context, base *baseFacts) error {
+func (g *staging) dropBig(ctx context.Context) error {
 	if err := g.readFolders(ctx); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (g *staging) dropBig(ctx context.Context, base *baseFacts) error {
 		if _, known := g.tracked[f.path]; !known || !f.big {
 			continue
 		}
-		had, err := g.hadAlready(ctx, base, f.path)
+		had, err := g.hadAlready(ctx, f.path)
 		if err != nil {
 			return err
 		}
@@ -101,8 +101,8 @@ func (g *staging) dropBig(ctx context.Context, base *baseFacts) error {
 }
 
 // hadAlready tells whether the base has a file that is as large as now.
-func (g *staging) hadAlready(ctx context.Context, base *baseFacts, p string) (bool, error) {
-	if !base.files[p] {
+func (g *staging) hadAlready(ctx context.Context, p string) (bool, error) {
+	if !g.base.files[p] {
 		return false, nil
 	}
 	was, err := g.dir.Objects().Size(ctx, g.run.baseTree, p)

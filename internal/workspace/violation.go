@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -34,28 +33,29 @@ type Violation struct {
 	Why   string // what git says, where it is not in the kind
 }
 
+// sentences say of each kind what stands around the paths.
+var sentences = map[ViolationKind][2]string{
+	GitReplaced: {"", " is not the empty folder that the harness put there"},
+	NestedGit:   {"a git repository inside of the workspace cannot be part of the work: ", " (remove its .git)"},
+	Filtered:    {"files kept by a git filter such as LFS cannot be changed here: ", " (restore them)"},
+	Submodule:   {"submodules are read-only here, what was changed in them has been put back: ", ""},
+	TooMuch:     {"more than can be part of the work, remove it: ", ""},
+	Unreadable:  {"git cannot take the files of the workspace into a tree: ", ""},
+	Encoded:     {"the encoding in which git keeps files cannot be changed here: ", " (" + encoding + " in .gitattributes: leave it as the base has it)"},
+	Refused:     {"the user's git would not take over: ", " (remove or restore it)"},
+}
+
 func (f *Violation) Error() string {
-	paths := strings.Join(f.Paths, ", ")
-	switch f.Kind {
-	case GitReplaced:
-		return fmt.Sprintf("%s is not the empty folder that the harness put there", paths)
-	case NestedGit:
-		return fmt.Sprintf("a git repository inside of the workspace cannot be part of the work: %s (remove its .git)", paths)
-	case Filtered:
-		return fmt.Sprintf("files kept by a git filter such as LFS cannot be changed here: %s (restore them)", paths)
-	case Submodule:
-		return fmt.Sprintf("submodules are read-only here, what was changed in them has been put back: %s", paths)
-	case TooMuch:
-		return "more than can be part of the work, remove it: " + strings.Join(f.Paths, "; ")
-	case Unreadable:
-		return "git cannot take the files of the workspace into a tree: " + strings.TrimSpace(paths+" "+f.Why)
-	case Encoded:
-		return fmt.Sprintf("the encoding in which git keeps files cannot be changed here: %s (%s in .gitattributes: leave it as the base has it)", paths, encoding)
-	case Refused:
-		return "the user's git would not take over: " + strings.Join(f.Paths, "; ") + " (remove or restore it)"
-	default:
-		return fmt.Sprintf("cannot be taken into a tree: %s", paths)
+	between := ", "
+	if f.Kind == TooMuch || f.Kind == Refused { // whose paths come with reasons
+		between = "; "
 	}
+	what := strings.Join(f.Paths, between)
+	if f.Why != "" {
+		what = strings.TrimSpace(what + " " + f.Why)
+	}
+	s := sentences[f.Kind]
+	return s[0] + what + s[1]
 }
 
 // unreadable makes a violation of what git says about files that it cannot read,

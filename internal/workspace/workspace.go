@@ -81,19 +81,15 @@ func (w *Workspace) reopen(ctx context.Context) error {
 func (w *Workspace) Snapshot(ctx context.Context) (agency.OID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	base, err := w.run.base(ctx)
-	if err != nil {
-		return "", err
-	}
-	tree, err := w.staging.snapshot(ctx, base)
+	tree, err := w.staging.snapshot(ctx)
 	if err == nil {
-		err = w.audit.checkFiltered(ctx, base, tree)
+		err = w.audit.checkFiltered(ctx, tree)
 	}
 	if err == nil {
-		err = w.checkModules(ctx, base)
+		err = w.checkModules(ctx)
 	}
 	if err == nil {
-		err = w.audit.sound(ctx, base, tree)
+		err = w.audit.sound(ctx, tree)
 	}
 	if err = w.explain(err); err != nil {
 		return "", err
@@ -128,11 +124,7 @@ func (w *Workspace) explain(err error) error {
 // MayWrite refuses, by name, a path that the base hands to a filter, or that
 // lies in a submodule: KindDenied.
 func (w *Workspace) MayWrite(ctx context.Context, rel string) error {
-	base, err := w.run.base(ctx)
-	if err != nil {
-		return err
-	}
-	if link := base.inModule(rel); link != "" {
+	if link := w.base.inModule(rel); link != "" {
 		return agency.Errorf(agency.KindDenied, "%s is in the submodule %s, which is read-only here: its files cannot be changed", rel, link)
 	}
 	set, err := w.run.Filtered(ctx, []string{rel})
@@ -174,12 +166,15 @@ func (w *Workspace) CreateCheckpoint(ctx context.Context, id, label string) (Che
 		if err != nil {
 			return err
 		}
-		ev := agency.NewEvent(w.run.info.Run, agency.SeverityInfo, "checkpoint "+label,
-			agency.CheckpointCreated{Checkpoint: id, Label: label, Tree: tree})
-		ev.ContractID = agency.ContractID(w.name)
-		_, err = event.Append(tx, ev)
-		return err
+		return w.tell(tx, "checkpoint "+label, agency.CheckpointCreated{Checkpoint: id, Label: label, Tree: tree})
 	})
+}
+
+func (w *Workspace) tell(tx *store.Tx, title string, of agency.Detail) error {
+	ev := agency.NewEvent(w.run.info.Run, agency.SeverityInfo, title, of)
+	ev.ContractID = agency.ContractID(w.name)
+	_, err := event.Append(tx, ev)
+	return err
 }
 
 // Checkpoints lists the checkpoints, oldest first.
@@ -202,11 +197,7 @@ func (w *Workspace) Rollback(ctx context.Context, id string) (Checkpoint, error)
 		return c, err
 	}
 	return c, w.run.m.opts.DB.Write(ctx, func(tx *store.Tx) error {
-		ev := agency.NewEvent(w.run.info.Run, agency.SeverityInfo, "rolled back to "+c.Label,
-			agency.RolledBack{Checkpoint: id, Tree: c.Tree})
-		ev.ContractID = agency.ContractID(w.name)
-		_, err := event.Append(tx, ev)
-		return err
+		return w.tell(tx, "rolled back to "+c.Label, agency.RolledBack{Checkpoint: id, Tree: c.Tree})
 	})
 }
 

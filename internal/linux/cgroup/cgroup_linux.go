@@ -107,7 +107,7 @@ func cgroupFolders(mounts, own string) []*Hierarchy {
 		switch r[0] {
 		case "cgroup":
 			for _, c := range []string{"memory", "pids"} {
-				if hasOption(r[2], c) && paths[c] != "" {
+				if slices.Contains(strings.Split(r[2], ","), c) && paths[c] != "" {
 					v1[c] = dir(c)
 				}
 			}
@@ -128,15 +128,6 @@ func cgroupFolders(mounts, own string) []*Hierarchy {
 		return []*Hierarchy{{ver: "v1", roots: v1}}
 	}
 	return v2
-}
-
-func hasOption(list, want string) bool {
-	for o := range strings.SplitSeq(list, ",") {
-		if o == want {
-			return true
-		}
-	}
-	return false
 }
 
 func (h *Hierarchy) usable() bool {
@@ -345,20 +336,18 @@ func (g *Group) Adopt(pid int) {
 
 // killed counts the processes that the kernel has killed for memory.
 func (g *Group) killed() int64 {
+	file := "memory.oom_control"
 	if g.h.ver == "v2" {
-		return g.count("memory", "memory.events", "oom_kill ")
+		file = "memory.events"
 	}
-	return g.count("memory", "memory.oom_control", "oom_kill ")
+	return g.count("memory", file, "oom_kill ")
 }
 
 // refusedTasks counts the forks that the kernel has refused.
 func (g *Group) refusedTasks() int64 { return g.count("pids", "pids.events", "max ") }
 
 func (g *Group) count(controller, file, name string) int64 {
-	b, err := os.ReadFile(filepath.Join(g.Dirs[controller], file))
-	if err != nil {
-		return 0
-	}
+	b, _ := os.ReadFile(filepath.Join(g.Dirs[controller], file))
 	for line := range strings.Lines(string(b)) {
 		if v, ok := strings.CutPrefix(line, name); ok {
 			n, _ := strconv.ParseInt(strings.TrimSpace(v), 10, 64)

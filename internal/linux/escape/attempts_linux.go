@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,15 +45,15 @@ func Attempts(in Inside) []Attempt {
 		{"reach the network by IPv6", func() error {
 			return connected(unix.AF_INET6, unix.SOCK_STREAM, 0, &unix.SockaddrInet6{Addr: [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}, Port: 443})
 		}},
-		{"open a socket to the hypervisor", func() error { return opensSocket(unix.AF_VSOCK, unix.SOCK_STREAM) }},
-		{"open a raw packet socket", func() error { return opensSocket(unix.AF_PACKET, unix.SOCK_RAW) }},
+		{"open a socket to the hypervisor", func() error { return closed(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)) }},
+		{"open a raw packet socket", func() error { return closed(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)) }},
 		{"make a user namespace by unshare", func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
-		{"make a user namespace by clone", func() error { return cloned(unix.CLONE_NEWUSER) }},
-		{"make a user namespace by clone3", clone3},
-		{"enter another namespace", setns},
+		{"make a user namespace by clone", func() error { return forked(unix.CLONE_NEWUSER, unix.SYS_GETPID) }},
+		{"make a user namespace by clone3", func() error { return call(unix.SYS_CLONE3) }},
+		{"enter another namespace", func() error { return call(unix.SYS_SETNS, ^uintptr(0), unix.CLONE_NEWUSER) }},
 		{"mount", func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") }},
 		{"change the root", func() error { return unix.Chroot("/tmp") }},
-		{"mount by the new calls", mountNew},
+		{"mount by the new calls", func() error { return closed(unix.Fsopen("tmpfs", 0)) }},
 		{"open a file by its handle", openByHandle},
 		{"trace a process", func() error { return call(unix.SYS_PTRACE, unix.PTRACE_TRACEME) }},
 		{"trace the supervisor", func() error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(os.Getppid())) }},
@@ -78,8 +77,10 @@ func Attempts(in Inside) []Attempt {
 		{"open a device of the host by number", openDevice},
 		{"say where core dumps go", func() error { return opened("/proc/sys/kernel/core_pattern", os.O_WRONLY) }},
 		{"dump core", coreLimit},
-		{"talk to the kernel's audit", func() error { return netlink(unix.NETLINK_AUDIT) }},
-		{"listen to the kernel's devices", func() error { return netlink(unix.NETLINK_KOBJECT_UEVENT) }},
+		{"talk to the kernel's audit", func() error { return closed(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT)) }},
+		{"listen to the kernel's devices", func() error {
+			return closed(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT))
+		}},
 		{"change the network", changeNetwork},
 		{"give a program the rights of its owner", runSetUID},
 		{"inherit a file of the host", inheritedFiles},
@@ -89,8 +90,10 @@ func Attempts(in Inside) []Attempt {
 		}},
 		{"change the host's name", func() error { return unix.Sethostname([]byte("escaped")) }},
 		{"type into a terminal", func() error { return typeBy(unix.TIOCSTI) }},
-		{"make a device", makeDevice},
-		{"make a set-user-id file", makeSetUID},
+		{"make a device", func() error {
+			return unix.Mknod("/tmp/agency-escape", unix.S_IFBLK|0o600, int(unix.Mkdev(254, 0)))
+		}},
+		{"make a set-user-id file", onFile(func(f *os.File) error { return unix.Fchmod(int(f.Fd()), unix.S_ISUID|0o755) })},
 		{"keep a capability", capabilities},
 	}, callAttempts(), fileAttempts(in), TrapAttempts(), otherAttempts(in))
 }
@@ -146,20 +149,10 @@ func answer(fd int, err error) error {
 		return err
 	}
 	const wait = 1000 // milliseconds
-	if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, wait); err != nil {
+	if _, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, wait); err != nil {
 		return err
 	}
-	if _, err := unix.Getpeername(fd); err != nil { // also when nothing came
-		return err
-	}
-	return nil
-}
-
-func opensSocket(family, kind int) error {
-	fd, err := unix.Socket(family, kind, 0)
-	if err == nil {
-		_ = unix.Close(fd)
-	}
+	_, err = unix.Getpeername(fd) // fails also when nothing came
 	return err
 }
 
@@ -168,10 +161,8 @@ func call(nr uintptr, args ...uintptr) error {
 	copy(a[:], args)
 	// A null argument is enough: a call that is let through answers EFAULT,
 	// EINVAL or success, never EPERM.
-	if _, _, e := unix.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5]); e != 0 {
-		return refusedOnly(e)
-	}
-	return nil
+	_, _, e := unix.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+	return refusedOnly(e)
 }
 
 // refusedOnly turns an answer that is not a refusal into a success.
@@ -196,48 +187,6 @@ func (in Inside) seeProcesses() error {
 		return nil
 	}
 	return errors.New("only the sandbox's own")
-}
-
-func cloned(flags uintptr) error {
-	pid, _, e := unix.RawSyscall(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0)
-	if e != 0 {
-		return e
-	}
-	if pid == 0 {
-		for {
-			_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
-		}
-	}
-	return nil
-}
-
-func clone3() error {
-	args := [11]uint64{unix.CLONE_NEWUSER}
-	_, _, e := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), 0, 0)
-	return refusedOnly(e)
-}
-
-func setns() error {
-	fd, err := unix.Open("/proc/self/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	_, _, e := unix.RawSyscall(unix.SYS_SETNS, uintptr(fd), 0, 0)
-	return refusedOnly(e)
-}
-
-func makeDevice() error {
-	return unix.Mknod("/tmp/agency-escape", unix.S_IFBLK|0o600, int(unix.Mkdev(254, 0)))
-}
-
-func makeSetUID() error {
-	f, err := os.CreateTemp("", "agency-setuid-")
-	if err != nil {
-		return err
-	}
-	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
-	return unix.Fchmod(int(f.Fd()), unix.S_ISUID|0o755)
 }
 
 // capabilities succeeds, which is the failure, when /proc says that anything

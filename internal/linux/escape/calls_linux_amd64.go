@@ -12,7 +12,7 @@ import (
 // other forms.
 func archAttempts() []Attempt {
 	return []Attempt{
-		{"call by the numbers of x32", func() error { return forked(linux.X32Bit | unix.SYS_GETPID) }},
+		{"call by the numbers of x32", func() error { return forked(0, linux.X32Bit|unix.SYS_GETPID) }},
 		{"call by the numbers of i386", byInterrupt},
 	}
 }

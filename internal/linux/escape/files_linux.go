@@ -20,9 +20,15 @@ func fileAttempts(in Inside) []Attempt {
 		{"open the supervisor's program", func() error {
 			return noneOf(opened(parent("exe"), os.O_WRONLY), opened(parent("exe"), os.O_RDONLY))
 		}},
-		{"write the supervisor's files in /proc", supervisorFiles},
-		{"enter the supervisor's namespaces", supervisorNamespaces},
-		{"open a device of the host by name", devicesByName},
+		{"write the supervisor's files in /proc", func() error {
+			return noneOpens(os.O_WRONLY, parent(""), "oom_score_adj", "clear_refs", "coredump_filter", "setgroups", "uid_map", "attr/current", "comm", "timerslack_ns")
+		}},
+		{"enter the supervisor's namespaces", func() error {
+			return noneOpens(os.O_RDONLY, parent("ns/"), "mnt", "pid", "user", "net", "ipc", "uts", "cgroup")
+		}},
+		{"open a device of the host by name", func() error {
+			return noneOf(noneOpens(os.O_RDONLY, "/dev/", devices...), noneOpens(os.O_WRONLY, "/dev/", devices...))
+		}},
 		{"write kernel settings", kernelSettings},
 		{"reach daemons of the host", daemons},
 		{"hold the user's file watches", func() error { return fileWatches(in.Watchers) }},
@@ -86,54 +92,33 @@ func controlGroups() error {
 	return errors.New("none to be written")
 }
 
-func supervisorFiles() error {
-	for _, name := range []string{"oom_score_adj", "clear_refs", "coredump_filter", "setgroups", "uid_map", "attr/current", "comm", "timerslack_ns"} {
-		if opened(parent(name), os.O_WRONLY) == nil {
-			return nil
-		}
+// noneOpens is nil, which is the failure, when one of several files can be opened.
+func noneOpens(flags int, at string, names ...string) error {
+	answers := make([]error, len(names))
+	for i, name := range names {
+		answers[i] = opened(at+name, flags)
 	}
-	return unix.EACCES
+	return noneOf(answers...)
 }
 
-func supervisorNamespaces() error {
-	for _, name := range []string{"mnt", "pid", "user", "net", "ipc", "uts", "cgroup"} {
-		if opened(parent("ns/"+name), os.O_RDONLY) == nil {
-			return nil
-		}
-	}
-	return unix.EACCES
-}
-
-func devicesByName() error {
-	for _, name := range []string{
-		"mem", "kmem", "port", "kmsg", "kvm", "fuse", "vda", "sda", "nvme0n1", "loop-control", "loop0", "mapper/control", "net/tun",
-		"userfaultfd", "vhost-vsock", "vsock", "uinput", "input/event0", "dri/card0", "dri/renderD128", "snd/controlC0", "video0",
-		"console", "tty0", "tty1", "ttyS0", "vcs1", "hpet", "rtc0", "cpu/0/msr", "autofs", "btrfs-control", "nbd0", "mqueue", "hugepages",
-	} {
-		if opened("/dev/"+name, os.O_RDONLY) == nil || opened("/dev/"+name, os.O_WRONLY) == nil {
-			return nil
-		}
-	}
-	return errors.New("none is there")
+var devices = []string{
+	"mem", "kmem", "port", "kmsg", "kvm", "fuse", "vda", "sda", "nvme0n1", "loop-control", "loop0", "mapper/control", "net/tun",
+	"userfaultfd", "vhost-vsock", "vsock", "uinput", "input/event0", "dri/card0", "dri/renderD128", "snd/controlC0", "video0",
+	"console", "tty0", "tty1", "ttyS0", "vcs1", "hpet", "rtc0", "cpu/0/msr", "autofs", "btrfs-control", "nbd0", "mqueue", "hugepages",
 }
 
 func kernelSettings() error {
-	for _, name := range []string{
+	answer := noneOpens(os.O_WRONLY, "/proc/sys/",
 		"kernel/core_pattern", "kernel/modprobe", "kernel/hotplug", "kernel/pid_max", "kernel/ns_last_pid", "kernel/randomize_va_space",
 		"kernel/yama/ptrace_scope", "kernel/shmmax", "kernel/msgmax", "kernel/domainname", "fs/binfmt_misc/register", "fs/mqueue/msg_max",
 		"fs/suid_dumpable", "vm/drop_caches", "vm/overcommit_memory", "net/ipv4/ip_forward", "net/ipv4/ping_group_range",
-		"user/max_user_namespaces", "user/max_inotify_instances",
-	} {
-		if opened("/proc/sys/"+name, os.O_WRONLY) == nil {
-			return nil
-		}
-	}
+		"user/max_user_namespaces", "user/max_inotify_instances")
 	for _, name := range []string{"/proc/sysrq-trigger", "/proc/self/loginuid", "/proc/self/sessionid", "/proc/irq/0/smp_affinity", "/proc/bus/pci"} {
 		if fi, err := os.Lstat(name); err == nil && fi.Mode().IsRegular() && opened(name, os.O_WRONLY) == nil {
 			return nil
 		}
 	}
-	return unix.EROFS
+	return answer
 }
 
 // daemons dials what runs on many machines and acts for who speaks to it.
@@ -150,13 +135,7 @@ func daemons() error {
 			continue
 		}
 		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET} {
-			fd, err := unix.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				continue
-			}
-			err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
-			_ = unix.Close(fd)
-			if err == nil {
+			if meets(kind, path) == nil {
 				return nil
 			}
 		}

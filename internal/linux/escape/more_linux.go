@@ -2,7 +2,6 @@ package escape
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -10,19 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-func mountNew() error {
-	fd, err := unix.Fsopen("tmpfs", 0)
-	if err != nil {
-		return err
-	}
-	_ = unix.Close(fd)
-	return nil
-}
 
 // openByHandle asks for the handle of a file that it may read, which is no
 // harm, and opens a file by a handle, which would need no path.
@@ -31,11 +20,7 @@ func openByHandle() error {
 	if err != nil {
 		handle, mount = unix.NewFileHandle(1, make([]byte, 8)), 0
 	}
-	fd, err := unix.OpenByHandleAt(mount, handle, unix.O_RDONLY)
-	if err == nil {
-		_ = unix.Close(fd)
-	}
-	return err
+	return closed(unix.OpenByHandleAt(mount, handle, unix.O_RDONLY))
 }
 
 func readMemory() error {
@@ -55,25 +40,18 @@ func takeFile() error {
 		return err
 	}
 	defer func() { _ = unix.Close(pid) }()
-	fd, err := unix.PidfdGetfd(pid, 3, 0)
-	if err == nil {
-		_ = unix.Close(fd)
-	}
-	return err
+	return closed(unix.PidfdGetfd(pid, 3, 0))
 }
 
 // openFiles opens one of the files of the namespace's first process, through
 // which it could speak for it.
 func openFiles() error {
-	var last error
+	var answers []error
 	for fd := range 64 {
-		for _, flags := range []int{os.O_RDONLY, os.O_WRONLY} {
-			if last = opened(parent(fmt.Sprintf("fd/%d", fd)), flags); last == nil {
-				return nil
-			}
-		}
+		at := parent(fmt.Sprintf("fd/%d", fd))
+		answers = append(answers, opened(at, os.O_RDONLY), opened(at, os.O_WRONLY))
 	}
-	return last
+	return noneOf(answers...)
 }
 
 // endSupervisor sends what the kernel would have to let through. It is stopped
@@ -117,14 +95,6 @@ func coreLimit() error {
 	return nil
 }
 
-func netlink(family int) error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, family)
-	if err == nil {
-		_ = unix.Close(fd)
-	}
-	return err
-}
-
 // changeNetwork takes down the loopback, the one interface there is.
 func changeNetwork() error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -132,13 +102,11 @@ func changeNetwork() error {
 		return err
 	}
 	defer func() { _ = unix.Close(s) }()
-	var req [40]byte
-	copy(req[:], "lo")
-	binary.NativeEndian.PutUint16(req[16:], 0)
-	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&req[0]))); e != 0 {
-		return e
+	lo, err := unix.NewIfreq("lo") // without flags
+	if err != nil {
+		return err
 	}
-	return nil
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo)
 }
 
 // runSetUID runs each program of the system that has the rights of its owner,
@@ -172,18 +140,14 @@ func inheritedFiles() error {
 	if err != nil {
 		return err
 	}
-	var found []string
 	for _, e := range entries {
 		target, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name()))
 		if err != nil || slices.Contains([]string{"0", "1", "2"}, e.Name()) {
 			continue
 		}
 		if !strings.HasPrefix(target, "anon_inode:[event") && !strings.HasPrefix(target, "/proc/") && target != "/sys/fs/cgroup" {
-			found = append(found, target)
+			return nil
 		}
-	}
-	if len(found) > 0 {
-		return nil
 	}
 	return errors.New("none but the streams")
 }

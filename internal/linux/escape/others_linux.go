@@ -31,12 +31,16 @@ func otherAttempts(in Inside) []Attempt {
 		{"leave a file in the machine's shared memory", in.sharedFile},
 		{"send a signal to all that is the user's", in.signalOthers},
 		{"give a file of the user's an attribute", in.foreignAttribute},
-		{"hide from who counts", hide},
+		{"hide from who counts", func() error { return unheeded(unix.PR_SET_DUMPABLE, unix.PR_GET_DUMPABLE, "it stays in sight") }},
 		{"take off the supervisor's mark", takeOffMark},
-		{"hold up who opens a file", lease},
+		{"hold up who opens a file", onFile(func(f *os.File) error {
+			// The kernel asks no more of another's file than that it is the user's.
+			_, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+			return err
+		})},
 		{"fill a pipe with pages", func() error { return call(unix.SYS_VMSPLICE, ^uintptr(0), 0, 0, 0) }},
 		{"hold the user's room in pipes", largePipe},
-		{"keep huge pages", keepHuge},
+		{"keep huge pages", func() error { return unheeded(unix.PR_SET_THP_DISABLE, unix.PR_GET_THP_DISABLE, "they stay off") }},
 		{"open files that only one thread has", func() error { return unix.CloseRange(1<<30, 1<<30, unix.CLOSE_RANGE_UNSHARE) }},
 		{"free a dying process's memory", func() error { return call(unix.SYS_PROCESS_MRELEASE, ^uintptr(0), 0) }},
 	}
@@ -119,13 +123,9 @@ func (in Inside) messageQueues() error {
 // signalOthers asks of each process that it sees whether it could send it a
 // signal; of PID 1 of a namespace another attempt asks.
 func (in Inside) signalOthers() error {
-	seen, err := os.ReadDir("/proc")
-	if err != nil {
-		return err
-	}
 	tried := 0
-	for _, p := range seen {
-		pid, err := strconv.Atoi(p.Name())
+	for _, p := range linux.Processes() {
+		pid, err := strconv.Atoi(p)
 		if err != nil || pid == os.Getpid() || pid == 1 && in.namespace() {
 			continue
 		}
@@ -169,18 +169,6 @@ func (in Inside) foreignAttribute() error {
 	}
 }
 
-// lease takes a lease on a file of its own: the kernel asks no more of another one
-// than that it is the user's.
-func lease() error {
-	f, err := os.CreateTemp(".", ".agency-escape")
-	if err != nil {
-		return err
-	}
-	defer func() { _, _ = os.Remove(f.Name()), f.Close() }()
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
-	return err
-}
-
 // largePipe makes a pipe larger than the kernel does.
 func largePipe() error {
 	var p [2]int
@@ -192,27 +180,16 @@ func largePipe() error {
 	return err
 }
 
-// keepHuge asks for huge pages, and looks whether the kernel heeds it.
-func keepHuge() error {
-	if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 0, 0, 0, 0); err != nil {
+// unheeded asks the kernel to set a flag of this process to 0, and looks whether it
+// stays 1.
+func unheeded(set, get int, stays string) error {
+	if err := unix.Prctl(set, 0, 0, 0, 0); err != nil {
 		return err
 	}
-	off, err := unix.PrctlRetInt(unix.PR_GET_THP_DISABLE, 0, 0, 0, 0)
-	if err == nil && off != 0 {
-		return errors.New("they stay off")
-	}
-	return err
-}
-
-// hide asks the kernel not to show this process, and looks whether it heeds it.
-func hide() error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return err
-	}
-	defer func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }()
-	shown, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-	if err == nil && shown == 1 {
-		return errors.New("it stays in sight")
+	defer func() { _ = unix.Prctl(set, 1, 0, 0, 0) }()
+	now, err := unix.PrctlRetInt(get, 0, 0, 0, 0)
+	if err == nil && now == 1 {
+		return errors.New(stays)
 	}
 	return err
 }

@@ -79,8 +79,16 @@ type Traps struct {
 
 func PlantTraps(parent string) (*Traps, error) {
 	t := &Traps{Dir: filepath.Join(parent, trapsFolder)}
-	if err := os.Mkdir(t.Dir, 0o755); err != nil {
+	if err := t.plant(parent); err != nil {
+		t.Close()
 		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Traps) plant(parent string) error {
+	if err := os.Mkdir(t.Dir, 0o755); err != nil {
+		return err
 	}
 	for _, s := range []struct {
 		kind int
@@ -100,8 +108,7 @@ func PlantTraps(parent string) (*Traps, error) {
 			err = unix.Listen(fd, 8)
 		}
 		if err != nil {
-			t.Close()
-			return nil, &os.PathError{Op: "listen", Path: s.path, Err: err}
+			return &os.PathError{Op: "listen", Path: s.path, Err: err}
 		}
 	}
 	pipe := filepath.Join(t.Dir, trapPipe)
@@ -114,17 +121,15 @@ func PlantTraps(parent string) (*Traps, error) {
 		}
 	}
 	if err != nil {
-		t.Close()
-		return nil, &os.PathError{Op: "pipe", Path: pipe, Err: err}
+		return &os.PathError{Op: "pipe", Path: pipe, Err: err}
 	}
 	for _, path := range []string{filepath.Join(parent, trapFile), filepath.Join(t.Dir, trapShown)} {
 		if err := os.WriteFile(path, []byte("the user's"), 0o600); err != nil {
-			t.Close()
-			return nil, err
+			return err
 		}
 	}
 	_ = unix.Mknod(filepath.Join(t.Dir, trapNode), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))) // root alone may
-	return t, nil
+	return nil
 }
 
 func (t *Traps) Close() {
@@ -278,12 +283,7 @@ func sendByPair(path string) error {
 
 // meets connects to a socket that has a path.
 func meets(kind int, path string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	return unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+	return connected(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: path})
 }
 
 // sendTo sends a message to a socket without connecting, and by connecting.

@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -10,7 +11,7 @@ import (
 // Fork starts the first process of a command's own pid namespace and returns
 // its number in this one.
 func (s *Script) Fork() (pid int, err error) {
-	defer s.keep()
+	defer runtime.KeepAlive(s)
 	got, e := forkFirst(s)
 	if e != 0 {
 		return 0, e
@@ -32,7 +33,7 @@ func forkFirst(s *Script) (pid uintptr, e syscall.Errno) {
 	if e != 0 || pid != 0 {
 		return pid, e
 	}
-	steps(s, s.shared, 0)
+	steps(s, s.parts[Shared], 0)
 	if s.Parent != 0 {
 		checkScope(s)
 	}
@@ -41,10 +42,10 @@ func forkFirst(s *Script) (pid uintptr, e syscall.Errno) {
 		tell(s, NotStarted, 0, e)
 	}
 	if command == 0 {
-		steps(s, s.command, len(s.shared)+len(s.guard))
+		steps(s, s.parts[Command], len(s.parts[Shared])+len(s.parts[Guard]))
 		execute(s)
 	}
-	steps(s, s.guard, len(s.shared))
+	steps(s, s.parts[Guard], len(s.parts[Shared]))
 	if s.Scoped {
 		awaitScoped(s, command)
 	}

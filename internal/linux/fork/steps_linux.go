@@ -10,7 +10,6 @@ package fork
 
 import (
 	"encoding/binary"
-	"runtime"
 	"unsafe"
 )
 
@@ -29,13 +28,13 @@ const AnyError = ^uintptr(0)
 // the command's program runs. Its memory does not move: it is reached by
 // address from the list.
 type Script struct {
-	// shared is done by the first process of the namespace, before it forks the
-	// command; then guard by itself, command by the command, which at last
-	// tries each of programs.
-	shared, guard, command []step
-	Programs               []uintptr
-	Argv, Envp             uintptr
-	Flags                  uintptr // of the fork
+	// parts are done in this order: Shared by the first process of the namespace,
+	// before it forks the command; then Guard by itself, Command by the command,
+	// which at last tries each of programs.
+	parts      [3][]step
+	Programs   []uintptr
+	Argv, Envp uintptr
+	Flags      uintptr // of the fork
 	// Parent is the process that forks where the first one gets no namespace of
 	// processes, else 0; scoped says that the first process is then held to its own
 	// by Landlock and so ends them itself, wakes is the set of the signals that it
@@ -97,14 +96,7 @@ const (
 func (s *Script) Add(part int, name string, may uintptr, call uintptr, args ...uintptr) {
 	st := step{call: call, may: may}
 	copy(st.args[:], args)
-	switch part {
-	case Shared:
-		s.shared = append(s.shared, st)
-	case Guard:
-		s.guard = append(s.guard, st)
-	default:
-		s.command = append(s.command, st)
-	}
+	s.parts[part] = append(s.parts[part], st)
 	s.names[part] = append(s.names[part], name)
 }
 
@@ -129,9 +121,6 @@ func (s *Script) Texts(vs []string) uintptr {
 	}
 	return s.Bytes(binary.NativeEndian.AppendUint64(list, 0))
 }
-
-// keep keeps the script's memory until the fork is over.
-func (s *Script) keep() { runtime.KeepAlive(s) }
 
 // SignalSet is the size of the kernel's set of signals.
 const SignalSet = 8

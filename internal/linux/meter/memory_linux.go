@@ -58,7 +58,7 @@ type hidden struct {
 func (h *hidden) look(w *Watch, pids []string, limit, open int64) (over bool) {
 	now := time.Now()
 	if h.next.IsZero() {
-		h.began, h.slab, h.next = machineShared(), unreclaimed(), now.Add(hiddenPause)
+		h.began, h.slab, h.next = machine("Shmem:"), machine("SUnreclaim:"), now.Add(hiddenPause)
 	}
 	if open*openSize > limit+ordinary {
 		return true
@@ -81,10 +81,10 @@ func (h *hidden) look(w *Watch, pids []string, limit, open int64) (over bool) {
 		h.bytes += semaphores(len(pids))
 	}
 	w.Temp.held = f.held()
-	over = h.bytes > limit || f.crowdsPipes() || machineShared()-h.began > limit && sharedSizes(pids) > limit
+	over = h.bytes > limit || f.crowdsPipes() || machine("Shmem:")-h.began > limit && sharedSizes(pids) > limit
 	// What is on its way nobody can look into, nor into too many locks. Where it
 	// stays so, the machine tells.
-	over = over || (many || f.sent > 0 && h.sent) && unreclaimed()-h.slab > limit+ordinary
+	over = over || (many || f.sent > 0 && h.sent) && machine("SUnreclaim:")-h.slab > limit+ordinary
 	cost := time.Since(now)
 	h.open, h.sent, h.soon = open, f.sent > 0, now.Add(hiddenSoon*cost)
 	h.next = now.Add(pauseAfter(cost, h.bytes > limit/hiddenMuch))
@@ -122,13 +122,11 @@ func mappings(dir string, size int64) int64 {
 	return countText(f, "\n", math.MaxInt64)
 }
 
-// machineShared is the machine's shared memory and memory file systems.
-func machineShared() int64 {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	return statusKB(b, "Shmem:")
+// machine is what of the machine's memory is of one kind: Shmem is what is shared and
+// in memory file systems, SUnreclaim small objects that cannot be freed.
+func machine(kind string) int64 {
+	b, _ := os.ReadFile("/proc/meminfo")
+	return statusKB(b, kind)
 }
 
 // sharedSizes are the sizes of the shared memory without a name that processes
@@ -209,10 +207,7 @@ var internetLists = [...]socketList{
 }
 
 func internetQueues(l socketList, mine func(uint64) bool) (sum int64) {
-	b, err := os.ReadFile("/proc/thread-self/net/" + l.name)
-	if err != nil {
-		return 0
-	}
+	b, _ := os.ReadFile("/proc/thread-self/net/" + l.name)
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
 		if len(f) <= l.inode {
@@ -235,7 +230,6 @@ func internetQueues(l socketList, mine func(uint64) bool) (sum int64) {
 // The kernel's list of sockets (sock_diag(7)), of those that are of this machine
 // alone.
 const (
-	diagByFamily  = 20   // SOCK_DIAG_BY_FAMILY
 	diagQueue     = 0x10 // UDIAG_SHOW_RQLEN
 	diagMemory    = 0x20 // UDIAG_SHOW_MEMINFO
 	diagHead      = 16   // struct unix_diag_msg
@@ -256,7 +250,7 @@ func unixQueues(mine func(uint64) bool) (int64, error) {
 	defer func() { _ = unix.Close(s) }()
 	order := binary.NativeEndian
 	ask := order.AppendUint32(nil, unix.SizeofNlMsghdr+24)
-	ask = order.AppendUint16(order.AppendUint16(ask, diagByFamily), unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	ask = order.AppendUint16(order.AppendUint16(ask, unix.SOCK_DIAG_BY_FAMILY), unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	ask = order.AppendUint64(ask, 0)                                         // number and port
 	ask = order.AppendUint32(append(ask, unix.AF_UNIX, 0, 0, 0), ^uint32(0)) // in every state
 	ask = order.AppendUint32(order.AppendUint32(ask, 0), diagQueue|diagMemory)

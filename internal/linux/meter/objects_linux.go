@@ -188,20 +188,14 @@ func (f *files) held() (sum int64) {
 // crowdsPipes says whether they take so much of the room in pipes that the user's
 // own programs would get the smallest only.
 func (f *files) crowdsPipes() bool {
-	b, err := os.ReadFile("/proc/sys/fs/pipe-user-pages-soft")
-	if err != nil {
-		return false
-	}
+	b, _ := os.ReadFile("/proc/sys/fs/pipe-user-pages-soft")
 	room := linux.Number(bytes.TrimSpace(b))
 	return room > 0 && (int64(len(f.pipes))+f.sent)*pipePages*roomParts > room*roomPart
 }
 
 // sentFiles is how many files wait in a socket to be received.
 func sentFiles(info string) int64 {
-	b, err := os.ReadFile(info)
-	if err != nil {
-		return 0
-	}
+	b, _ := os.ReadFile(info)
 	_, rest, _ := bytes.Cut(b, []byte("\nscm_fds:"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	return linux.Number(bytes.TrimSpace(line))
@@ -233,39 +227,48 @@ func countText(file *os.File, text string, most int64) (n int64) {
 	return n
 }
 
-// unreclaimed is the machine's memory for small objects that cannot be freed.
-func unreclaimed() int64 {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	return statusKB(b, "SUnreclaim:")
-}
-
-// Columns of /proc/sysvipc/sem and msg.
+// Columns of /proc/sysvipc/sem, msg and shm.
 const (
 	semCount = 3
 	msgBytes = 3
 	msgCount = 4
+	shmRSS   = 14
+	shmSwap  = 15
 )
 
 // semaphores is the memory of System V semaphores and messages of a namespace of
 // the command's own. Without one it has none.
-func semaphores(processes int) (sum int64) {
-	each := func(name string, count func(f [][]byte) int64) {
-		list, err := os.Open("/proc/sysvipc/" + name)
-		if err != nil {
-			return
-		}
-		defer func() { _ = list.Close() }() // only read
-		s := bufio.NewScanner(list)
-		for s.Scan(); s.Scan(); { // after the heading
-			if f := bytes.Fields(s.Bytes()); len(f) > msgCount {
-				sum += queueSize + count(f)
-			}
+func semaphores(processes int) int64 {
+	return sumObjects("sem", msgCount, func(f [][]byte) int64 {
+		return queueSize + linux.Number(f[semCount])*int64(semaphoreSize+undoSize*processes)
+	}) + sumObjects("msg", msgCount, func(f [][]byte) int64 {
+		return queueSize + linux.Number(f[msgBytes]) + linux.Number(f[msgCount])*messageSize
+	})
+}
+
+// systemV is the memory of System V segments, whoever has them attached: it stays
+// in memory when nobody has, or whoever has no longer looks at it. Without an ipc
+// namespace they are the whole machine's.
+func (w *Watch) systemV() int64 {
+	if w.Open {
+		return 0
+	}
+	return sumObjects("shm", shmSwap, func(f [][]byte) int64 { return linux.Number(f[shmRSS]) + linux.Number(f[shmSwap]) })
+}
+
+// sumObjects adds up what count makes of each line of one of the kernel's lists of
+// System V objects, of those that have the last column asked for.
+func sumObjects(name string, last int, count func(f [][]byte) int64) (sum int64) {
+	list, err := os.Open("/proc/sysvipc/" + name)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = list.Close() }() // only read
+	s := bufio.NewScanner(list)
+	for s.Scan(); s.Scan(); { // after the heading
+		if f := bytes.Fields(s.Bytes()); len(f) > last {
+			sum += count(f)
 		}
 	}
-	each("sem", func(f [][]byte) int64 { return linux.Number(f[semCount]) * int64(semaphoreSize+undoSize*processes) })
-	each("msg", func(f [][]byte) int64 { return linux.Number(f[msgBytes]) + linux.Number(f[msgCount])*messageSize })
 	return sum
 }

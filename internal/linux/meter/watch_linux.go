@@ -11,6 +11,7 @@ package meter
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -124,23 +125,8 @@ func (w *Watch) processes() (pids []string, loose int) {
 		w.Pause = max(nextLook, openPause*time.Since(began))
 		return pids, loose
 	}
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil, 0
-	}
-	defer func() { _ = d.Close() }()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, 0
-	}
 	first := strconv.Itoa(w.First)
-	pids = names[:0]
-	for _, n := range names {
-		if n[0] >= '0' && n[0] <= '9' && n != "1" && n != first {
-			pids = append(pids, n)
-		}
-	}
-	return pids, 0
+	return slices.DeleteFunc(linux.Processes(), func(n string) bool { return n == "1" || n == first }), 0
 }
 
 func (w *Watch) add(u *usage, pid string) {
@@ -221,31 +207,6 @@ func rollup(b []byte, name string) (int64, bool) {
 		return 0, false
 	}
 	return linux.Number(f[0]) << 10, true
-}
-
-// Columns of /proc/sysvipc/shm.
-const (
-	shmRSS  = 14
-	shmSwap = 15
-)
-
-// systemV is the memory of System V segments, whoever has them attached: it stays
-// in memory when nobody has, or whoever has no longer looks at it. Without an ipc
-// namespace they are the whole machine's.
-func (w *Watch) systemV() (sum int64) {
-	if w.Open {
-		return 0
-	}
-	b, err := os.ReadFile("/proc/sysvipc/shm")
-	if err != nil {
-		return 0
-	}
-	for i, line := range bytes.Split(b, []byte("\n")) {
-		if f := bytes.Fields(line); i > 0 && len(f) > shmSwap {
-			sum += linux.Number(f[shmRSS]) + linux.Number(f[shmSwap])
-		}
-	}
-	return sum
 }
 
 // systemVOf is what a process's own share of such segments is in its memory.

@@ -9,8 +9,6 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"agency/internal/linux"
 )
 
 // IsMount is an error where nothing is mounted at an open file.
@@ -19,7 +17,7 @@ func IsMount(fd int) error {
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE, &st); err != nil {
 		return err
 	}
-	if st.Attributes&linux.StatxMountRoot == 0 {
+	if st.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0 {
 		return errors.New("what was mounted there is gone")
 	}
 	return nil

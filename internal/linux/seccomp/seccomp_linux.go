@@ -4,6 +4,7 @@ package seccomp
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -170,12 +171,7 @@ func filter(left Sockets, shared bool) []unix.SockFilter {
 	for _, o := range append(archOpens(), opening{call: unix.SYS_OPENAT, flags: 2}) {
 		p = append(p, openRule(o)...)
 	}
-	p = append(p, threadRule()...)
-	p = append(p, commandRule()...)
-	p = append(p, fileCommandRule()...)
-	p = append(p, personalityRule()...)
-	p = append(p, optionRule()...)
-	p = append(p, shownRule()...)
+	p = slices.Concat(p, threadRule(), commandRule(), fileCommandRule(), personalityRule(), optionRule(), shownRule())
 	if left == SocketsProxy {
 		p = append(p, unix.SockFilter{Code: opJEQ, Jf: 1, K: unix.SYS_LISTEN}, unix.SockFilter{Code: opRet, K: retEPERM})
 		for _, m := range fastOpens {
@@ -406,9 +402,6 @@ func pairRule(left Sockets) []unix.SockFilter {
 	}, oneOf([]uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, retAllow, retNoFamily)...)...)
 }
 
-// seccompSetModeFilter is SECCOMP_SET_MODE_FILTER.
-const seccompSetModeFilter = 1
-
 // Arguments are those of the call that puts a process under the filter; hold keeps
 // memory for as long as the call can come, and gives its address.
 func Arguments(left Sockets, shared bool, hold func([]byte) uintptr) (what string, args []uintptr) {
@@ -421,5 +414,5 @@ func Arguments(left Sockets, shared bool, hold func([]byte) uintptr) (what strin
 	}
 	prog := binary.NativeEndian.AppendUint64(nil, uint64(len(p))) // a length of 16 bits, padded: little-endian machines both
 	prog = binary.NativeEndian.AppendUint64(prog, uint64(hold(raw)))
-	return "seccomp", []uintptr{seccompSetModeFilter, 0, hold(prog)}
+	return "seccomp", []uintptr{unix.SECCOMP_SET_MODE_FILTER, 0, hold(prog)}
 }

@@ -57,14 +57,12 @@ func Listen(ip [4]byte, port int) (*Socket, error) {
 
 // Port is the one that it listens on.
 func (s *Socket) Port() (int, error) {
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
 	var own unix.Sockaddr
-	var failed error
-	if err := raw.Control(func(fd uintptr) { own, failed = unix.Getsockname(int(fd)) }); err != nil || failed != nil {
-		return 0, errors.Join(err, failed)
+	if err := s.wait(false, func(fd int) (err error) {
+		own, err = unix.Getsockname(fd)
+		return err
+	}); err != nil {
+		return 0, err
 	}
 	in, ok := own.(*unix.SockaddrInet4)
 	if !ok {
@@ -73,9 +71,16 @@ func (s *Socket) Port() (int, error) {
 	return in.Port, nil
 }
 
-// wait does one system call when it does not block.
-func wait(how func(func(fd uintptr) bool) error, once func(fd int) error) error {
-	var err error
+// wait does one system call, which reads or sends, when it does not block.
+func (s *Socket) wait(sends bool, once func(fd int) error) error {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return err
+	}
+	how := raw.Read
+	if sends {
+		how = raw.Write
+	}
 	waited := how(func(fd uintptr) bool {
 		for {
 			if err = once(int(fd)); !errors.Is(err, unix.EINTR) {
@@ -91,12 +96,8 @@ func wait(how func(func(fd uintptr) bool) error, once func(fd int) error) error 
 
 // Accept waits for the next connection.
 func (s *Socket) Accept() (*Socket, error) {
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
 	var got int
-	if err := wait(raw.Read, func(fd int) (err error) {
+	if err := s.wait(false, func(fd int) (err error) {
 		got, _, err = unix.Accept4(fd, unix.SOCK_CLOEXEC)
 		return err
 	}); err != nil {
@@ -107,12 +108,8 @@ func (s *Socket) Accept() (*Socket, error) {
 
 // SendFiles sends bytes that open files come with.
 func (s *Socket) SendFiles(p []byte, files ...int) error {
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return err
-	}
 	sent := 0
-	err = wait(raw.Write, func(fd int) (err error) {
+	err := s.wait(true, func(fd int) (err error) {
 		sent, err = unix.SendmsgN(fd, p, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
 		return err
 	})
@@ -125,13 +122,9 @@ func (s *Socket) SendFiles(p []byte, files ...int) error {
 
 // ReceiveFile waits for one open file, which comes with a byte.
 func (s *Socket) ReceiveFile() (*os.File, error) {
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
 	b, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4*MaxFiles))
 	var n, oobn int
-	if err := wait(raw.Read, func(fd int) (err error) {
+	if err := s.wait(false, func(fd int) (err error) {
 		n, oobn, _, _, err = unix.Recvmsg(fd, b, oob, unix.MSG_CMSG_CLOEXEC)
 		return err
 	}); err != nil {
