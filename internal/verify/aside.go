@@ -15,9 +15,8 @@ import (
 // aside are the folders of the parts that a change touches and no command of
 // the run enters: nothing of what it does there was checked.
 func (j *job) aside(ctx context.Context, changes []git.Change, claim *checkout.Checkout) (out []string, err error) {
-	entries, err := j.trees.List(ctx, j.task.claim)
-	if err != nil || !hasNestedPart(entries, changes) {
-		return nil, err
+	if !hasNestedPart(j.trees.List(ctx, j.task.claim), changes) {
+		return nil, nil
 	}
 	err = claim.Files(ctx, func(files fs.FS) {
 		for _, a := range detect.NotEntered(files, j.task.Commands) {

@@ -12,6 +12,7 @@ import (
 	"agency/internal/awareness"
 	"agency/internal/awareness/dataflow"
 	"agency/internal/awareness/symbols"
+	"agency/internal/changeset"
 	"agency/internal/code"
 	"agency/internal/ecosystem"
 	"agency/internal/git"
@@ -26,14 +27,16 @@ import (
 type testAwareness struct {
 	syntax      *code.Engine
 	base, claim agency.OID // trees
-	// tree lists the files of a tree, text reads one of them; nil where there is
-	// nothing but the files that are looked at.
-	tree func(context.Context, agency.OID) ([]git.Entry, error)
-	text func(ctx context.Context, mode uint32, id agency.OID, most int) ([]byte, error)
+	// trees has their other files; nil where there is nothing but those that are looked at.
+	trees *changeset.Trees
 }
 
-func (j *job) testAwareness() testAwareness {
-	return testAwareness{syntax: j.v.o.Syntax, base: j.task.base, claim: j.task.claim, tree: j.trees.List, text: j.trees.Content}
+// list are the files of a tree.
+func (t testAwareness) list(ctx context.Context, tree agency.OID) []git.Entry {
+	if t.trees == nil {
+		return nil
+	}
+	return t.trees.List(ctx, tree)
 }
 
 // weakenings names what is new of it in a change.
@@ -152,11 +155,7 @@ func (t testAwareness) readTrees(ctx context.Context, files []source) (map[strin
 			continue
 		}
 		if _, asked := hidden[f.lang]; !asked && lang.Modules.OfTests != nil {
-			tests, exists, err := t.testModules(ctx, f.lang)
-			if err != nil {
-				return nil, err
-			}
-			hidden[f.lang] = lang.Modules.OfTests(tests, exists)
+			hidden[f.lang] = lang.Modules.OfTests(t.testModules(ctx, f.lang))
 		}
 		o := symbols.Options{Test: f.test || f.helps() || matterOf(f.path) == ofTests}
 		if seen := hidden[f.lang]; seen != nil {
@@ -189,17 +188,13 @@ func (t testAwareness) readTrees(ctx context.Context, files []source) (map[strin
 
 // testModules are the modules of a language that lie in folders of tests of the
 // claim, and what the claim has.
-func (t testAwareness) testModules(ctx context.Context, lang language) (tests []string, exists func(string) bool, err error) {
-	if exists, err = t.existing(ctx); err != nil || t.tree == nil {
-		return nil, exists, err
-	}
-	entries, err := t.tree(ctx, t.claim)
-	for _, e := range entries {
+func (t testAwareness) testModules(ctx context.Context, lang language) (tests []string, exists func(string) bool) {
+	for _, e := range t.list(ctx, t.claim) {
 		if languageOf(e.Path) == lang && matterOf(e.Path) == ofTests && !isVendored(e.Path) {
 			tests = append(tests, moduleOf(e.Path))
 		}
 	}
-	return tests, exists, err
+	return tests, t.existing(ctx)
 }
 
 func tellings(f symbols.File) (out []telling) {
@@ -238,11 +233,7 @@ func (t testAwareness) followed(ctx context.Context, files []source) (map[string
 		if len(of) == 0 {
 			continue
 		}
-		exists, err := t.existing(ctx)
-		if err != nil {
-			return nil, err
-		}
-		repo := dataflow.Repository{Exists: exists, IsTest: isTestFile}
+		repo := dataflow.Repository{Exists: t.existing(ctx), IsTest: isTestFile}
 		before, err := t.findings(ctx, e.Awareness, of, false, repo)
 		if err != nil {
 			return nil, err
@@ -293,7 +284,7 @@ func (t testAwareness) findings(ctx context.Context, lang ecosystem.Awareness, f
 			Path: f.path, Text: src, Test: f.test, Repo: repo, Words: wordsAnywhere,
 			Tree:      func() (code.Node, error) { return t.syntax.Tree(ctx, f.path, src) },
 			TestSpans: func() ([]code.Span, error) { return t.syntax.TestSpans(ctx, f.path, src) },
-			Beside:    func() ([][]byte, error) { return t.beside(ctx, f.path, tree) },
+			Beside:    func() ([][]byte, error) { return t.beside(ctx, f.path, tree), nil },
 		})
 		if err != nil {
 			if code.Skip(err) != nil {
@@ -324,46 +315,24 @@ func wordsAnywhere(text, quoted string) (out []string) {
 
 // beside are the other sources of a file's folder in a tree; one that is too large
 // is left out: where the change made it so, it is named as unread.
-func (t testAwareness) beside(ctx context.Context, p string, tree agency.OID) (out [][]byte, err error) {
-	if t.tree == nil {
-		return nil, nil
-	}
-	entries, err := t.tree(ctx, tree)
-	if err != nil {
-		return nil, err
-	}
+func (t testAwareness) beside(ctx context.Context, p string, tree agency.OID) (out [][]byte) {
 	left := maxSourcesSum
-	for _, e := range entries {
+	for _, e := range t.list(ctx, tree) {
 		if path.Dir(e.Path) != path.Dir(p) || e.Path == p || path.Ext(e.Path) != path.Ext(p) {
 			continue
 		}
-		b, err := t.text(ctx, e.Mode, e.ID, min(left, maxSourceSize))
-		if left -= len(b); git.IsTooLong(err) {
-			continue
+		if b, ok := t.trees.Content(ctx, e, min(left, maxSourceSize)); ok {
+			left -= len(b)
+			out = append(out, b)
 		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, b)
 	}
-	return out, nil
+	return out
 }
 
 // existing tells what files and folders the claim has.
-func (t testAwareness) existing(ctx context.Context) (func(string) bool, error) {
-	have := map[string]bool{}
-	if t.tree != nil {
-		entries, err := t.tree(ctx, t.claim)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			for p := e.Path; p != "." && !have[p]; p = path.Dir(p) {
-				have[p] = true
-			}
-		}
-	}
-	return func(p string) bool { return have[p] }, nil
+func (t testAwareness) existing(ctx context.Context) func(string) bool {
+	have := pathsIn(t.list(ctx, t.claim))
+	return func(p string) bool { return have[p] }
 }
 
 // added are the findings of after that before has fewer times, with the lines of

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 
@@ -97,12 +96,11 @@ func (j priorProofs) holds(ctx context.Context, e earlier) (_ bool, err error) {
 	if g.changes, err = j.run.Changes(ctx, e.tree, j.task.claim); err != nil {
 		return false, err
 	}
-	if err := errors.Join(since.files.plan(ctx, planChecks(j.task)), since.readSources(ctx, g)); err != nil {
+	since.files.plan(ctx, planChecks(j.task))
+	if err := since.readSources(ctx, g); err != nil {
 		return false, err
 	}
-	if g.sides, err = since.splitter.split(ctx, g.changes); err != nil {
-		return false, err
-	}
+	g.sides = since.splitter.split(ctx, g.changes)
 	tree := j.task.claim
 	switch {
 	case g.sides.changesTests():

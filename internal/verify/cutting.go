@@ -351,24 +351,16 @@ func (w *weighing) altered(ctx context.Context, alter func(ctx context.Context, 
 		if c.Status == 'D' || !changeset.Regular(c.New.Mode) || code.LanguageOf(c.Path) == "" {
 			continue
 		}
-		before, after, err := w.trees.Sides(ctx, c)
-		if err != nil {
-			return nil, err
-		}
+		before, after := w.trees.Sides(ctx, c)
 		text, err := alter(ctx, c, before, after)
 		if err != nil {
 			return nil, err
 		}
-		if text == nil || bytes.Equal(text, after) {
-			continue
+		if text != nil && !bytes.Equal(text, after) {
+			set = append(set, w.trees.Store(ctx, c.Path, c.New.Mode, text))
 		}
-		e, err := w.trees.Store(ctx, c.Path, c.New.Mode, text)
-		if err != nil {
-			return nil, err
-		}
-		set = append(set, e)
 	}
-	return set, nil
+	return set, w.trees.Err()
 }
 
 func (w *weighing) onAltered(ctx context.Context, stage check.Stage, set []git.Entry, tests []string) (suite.Results, error) {

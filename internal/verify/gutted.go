@@ -32,18 +32,12 @@ func (t *testRun) gutted(ctx context.Context) error {
 	if !t.task.isClaim() || !t.f.claimSuite.Ran || r.Parsed || !r.OK() || idle(r) {
 		return nil
 	}
-	entries, err := t.trees.List(ctx, t.task.claim)
-	if err != nil || len(entries) > maxGutted {
-		return err
+	entries := t.trees.List(ctx, t.task.claim)
+	if len(entries) > maxGutted {
+		return nil
 	}
-	named, err := t.files.named(ctx)
-	if err != nil {
-		return err
-	}
-	text, err := t.trees.Store(ctx, "nonsense", 0o100644, []byte(nonsense))
-	if err != nil {
-		return err
-	}
+	named := t.files.named(ctx)
+	text := t.trees.Store(ctx, "nonsense", 0o100644, []byte(nonsense))
 	var broken, gone []git.Entry
 	for _, e := range entries {
 		runs := e.Mode == 0o100755 || isUnread(e.Path) || languageOf(e.Path) != "" // a command can run it

@@ -34,17 +34,13 @@ func (j *job) imported(ctx context.Context, changes []git.Change, cmd check.Comm
 	if err := claim.Prepare(ctx); err != nil {
 		return scope{}, err
 	}
-	entries, err := j.trees.List(ctx, j.task.claim)
-	if err != nil {
-		return scope{}, err
-	}
 	root, err := claim.Root(ctx)
 	if err != nil {
 		return scope{}, fmt.Errorf("checkout: %w", err)
 	}
 	defer func() { _ = root.Close() }() // only read
 	one, ok := check.FindOneCall(cmd.Line, bounded.FS(root))
-	src, plain := sourceOf(root, entries)
+	src, plain := sourceOf(root, j.trees.List(ctx, j.task.claim))
 	if !ok || !plain {
 		return scope{}, nil
 	}

@@ -80,9 +80,7 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 			return judge(f), err
 		}
 	}
-	if err := j.files.plan(ctx, planChecks(j.task)); err != nil {
-		return v, err
-	}
+	j.files.plan(ctx, planChecks(j.task))
 	if err := j.readSources(ctx, &f); err != nil {
 		return v, err
 	}
@@ -99,7 +97,7 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 	if f.unmeasured, err = lines.unmeasured(ctx, f.changes, f.coverage); err != nil {
 		return v, err
 	}
-	return judge(f), nil
+	return judge(f), j.trees.Err()
 }
 
 // find runs what must be run, in order, and gathers the facts.
@@ -143,6 +141,6 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *checkout.Checkout
 	if f.aside, err = j.aside(ctx, f.changes, claim); err != nil {
 		return err
 	}
-	f.leftovers, err = j.leftovers(ctx, f.changes)
-	return err
+	f.leftovers = j.leftovers(ctx, f.changes)
+	return nil
 }

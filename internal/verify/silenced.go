@@ -185,15 +185,10 @@ func (j silencing) spokenOut(ctx context.Context, all []silence) (agency.OID, er
 				text = slices.Concat(text[:at.from], plainComment(text[at.from:at.to]), text[at.to:])
 			}
 		}
-		if bytes.Equal(text, s.after) {
-			continue
+		if !bytes.Equal(text, s.after) {
+			at := slices.IndexFunc(j.f.changes, func(c git.Change) bool { return c.Path == s.path })
+			set = append(set, j.trees.Store(ctx, s.path, j.f.changes[at].New.Mode, text))
 		}
-		at := slices.IndexFunc(j.f.changes, func(c git.Change) bool { return c.Path == s.path })
-		e, err := j.trees.Store(ctx, s.path, j.f.changes[at].New.Mode, text)
-		if err != nil {
-			return "", err
-		}
-		set = append(set, e)
 	}
 	return j.trees.With(ctx, j.task.claim, set)
 }

@@ -11,7 +11,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/changeset"
 	"agency/internal/ecosystem"
-	"agency/internal/git"
 	"agency/internal/languages"
 )
 
@@ -105,7 +104,7 @@ const (
 
 // readSources reads the changed files that are looked at. More than the bounds
 // is itself a weakening: nobody has looked.
-func (j *job) readSources(ctx context.Context, f *facts) (err error) {
+func (j *job) readSources(ctx context.Context, f *facts) error {
 	skipped, left := 0, maxSourcesSum
 	for _, c := range f.changes {
 		s := source{path: c.Path, lang: languageOf(c.Path), test: isTestFile(c.Path)}
@@ -116,58 +115,34 @@ func (j *job) readSources(ctx context.Context, f *facts) (err error) {
 			skipped++
 			continue
 		}
-		s.before, err = j.trees.Content(ctx, c.Old.Mode, c.Old.ID, min(left, maxSourceSize))
-		if err == nil {
-			s.after, err = j.trees.Content(ctx, c.New.Mode, c.New.ID, min(left-len(s.before), maxSourceSize))
-		}
-		if git.IsTooLong(err) {
+		var had, has bool
+		s.before, had = j.trees.Content(ctx, c.Old, min(left, maxSourceSize))
+		s.after, has = j.trees.Content(ctx, c.New, min(left-len(s.before), maxSourceSize))
+		if !had || !has {
 			skipped++
 			continue
 		}
-		if err != nil {
-			return err
-		}
 		left -= len(s.before) + len(s.after)
-		j.trees.Keep(c, s.before, s.after)
-		if s.lang != "" && s.before != nil && j.task.isClaim() {
-			m, err := j.usage.matterOf(ctx, c)
-			if err != nil {
-				return err
-			}
-			s.support = m != ofProduct && matterOf(c.Path) == ofProduct
-		}
+		s.support = s.lang != "" && s.before != nil && j.task.isClaim() && j.usage.matterOf(ctx, c) != ofProduct && matterOf(c.Path) == ofProduct
 		f.sources = append(f.sources, s)
 	}
 	if skipped > 0 {
 		f.unread = append(f.unread, agency.Weakening{Kind: agency.WeakControl, Name: agency.Things(skipped, "changed file is", "changed files are") + " too large or too many to be looked at"})
 	}
 	f.rewritten, f.removed = rewritten(f.sources), removed(f.sources)
-	return nil
+	return j.trees.Err()
 }
 
 // weaker names what the change itself shows: assertions that are gone, tests
 // edited where the contract declares no writes, files that decide how tests
 // run, and code that knows of its tests.
 func (j *job) weaker(ctx context.Context, f *facts, quiet []agency.Weakening) ([]agency.Weakening, error) {
-	files, out := f.sources, slices.Concat(f.unread, quiet)
-	moved, err := j.shadowing.weakenings(ctx, f.changes)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, moved...)
-	named, err := j.files.named(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, control(f.changes, files, named)...)
-	out = append(out, edited(f.changes, f.Writes)...)
-	out = append(out, lessAsserted(files, !f.claimSuite.Receipt.Parsed)...)
-	forged, err := j.testAwareness().weakenings(ctx, files, f.Criteria)
-	if err != nil {
-		return nil, err
-	}
-	unread, err := j.unread(ctx, f)
-	out = slices.Concat(out, forged, unread)
+	aware := testAwareness{syntax: j.v.o.Syntax, base: j.task.base, claim: j.task.claim, trees: j.trees}
+	forged, err := aware.weakenings(ctx, f.sources, f.Criteria)
+	out := slices.Concat(
+		f.unread, quiet, j.shadowing.weakenings(ctx, f.changes), control(f.changes, f.sources, j.files.named(ctx)), edited(f.changes, f.Writes),
+		lessAsserted(f.sources, !f.claimSuite.Receipt.Parsed), forged, j.unread(ctx, f),
+	)
 	slices.SortStableFunc(out, func(a, b agency.Weakening) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) })
 	return slices.CompactFunc(out, agency.Weakening.Same), err
 }

@@ -52,23 +52,13 @@ var unreadMarks = sync.OnceValue(func() []ecosystem.Mark {
 var startsItself = regexp.MustCompile(`\A#!|\bmain\s*\(|__FILE__\s*==\s*\$0`)
 
 // unread names what the change's product in such languages newly shows.
-func (j *job) unread(ctx context.Context, f *facts) (out []agency.Weakening, err error) {
+func (j *job) unread(ctx context.Context, f *facts) (out []agency.Weakening) {
 	left := maxSourcesSum
 	for _, c := range f.changes {
-		if !isUnread(c.Path) || c.Status == 'D' || left <= 0 {
+		if !isUnread(c.Path) || c.Status == 'D' || left <= 0 || j.usage.matterOf(ctx, c) != ofProduct {
 			continue
 		}
-		m, err := j.usage.matterOf(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if m != ofProduct {
-			continue
-		}
-		before, after, err := j.trees.Sides(ctx, c)
-		if err != nil {
-			return nil, err
-		}
+		before, after := j.trees.Sides(ctx, c)
 		left -= len(before) + len(after)
 		program := startsItself.Match(after)
 		for _, m := range unreadMarks() {
@@ -80,5 +70,5 @@ func (j *job) unread(ctx context.Context, f *facts) (out []agency.Weakening, err
 			}
 		}
 	}
-	return out, nil
+	return out
 }

@@ -18,10 +18,10 @@ import (
 // tests of either side on the product of either side, as far as that is not
 // known from the suites, and takes the change out of the claim where a test
 // cannot run without it.
-func (t *testRun) weigh(ctx context.Context) (err error) {
+func (t *testRun) weigh(ctx context.Context) error {
 	f := t.f
-	if f.sides, err = t.splitter.split(ctx, f.changes); err != nil {
-		return err
+	if f.sides = t.splitter.split(ctx, f.changes); t.trees.Err() != nil {
+		return t.trees.Err()
 	}
 	if f.claimSuite.Receipt.Parsed {
 		w := weighing{testRun: t, shown: map[string]bool{}, named: map[string]bool{}, planned: map[string]bool{}}
