@@ -66,67 +66,49 @@ func (t testAwareness) weakenings(ctx context.Context, files []source, criteria 
 	return out, nil
 }
 
-// telling is one mark where it stands in a file.
-type telling struct {
-	word string // with what was seen
-	line int    // from 1; 0 is the file itself
-	code string // the line
-}
-
 // said lists marks with their places.
-func said(p string, all []telling) string {
+func said(p string, all []awareness.Finding) string {
 	var out []string
 	for _, s := range all {
-		if s.line > 0 {
-			s.word += fmt.Sprintf(", %s:%d", p, s.line)
+		if s.Line > 0 {
+			s.Word += fmt.Sprintf(", %s:%d", p, s.Line)
 		}
-		out = append(out, s.word)
+		out = append(out, s.Word)
 	}
 	return strings.Join(out, "; ")
 }
 
 // beyond are the marks of after that before has fewer times, each once and where
 // it is new.
-func beyond(after, before []telling) []telling {
+func beyond(after, before []awareness.Finding) (out []awareness.Finding) {
 	left, lines := map[string]int{}, map[string]bool{}
 	for _, s := range before {
-		left[s.word]++
-		lines[s.word+"\x00"+s.code] = true
-	}
-	var out []telling
-	add := func(s telling) {
-		if !slices.ContainsFunc(out, func(o telling) bool { return o.word == s.word }) {
-			out = append(out, s)
-		}
-	}
-	more := map[string]bool{}
-	for _, s := range after {
-		left[s.word]--
-		more[s.word] = left[s.word] < 0
+		left[s.Word]++
+		lines[s.Word+"\x00"+s.Code] = true
 	}
 	for _, s := range after {
-		if more[s.word] && !lines[s.word+"\x00"+s.code] {
-			add(s)
+		left[s.Word]--
+	}
+	for _, known := range []bool{false, true} { // new lines first
+		for _, s := range after {
+			said := slices.ContainsFunc(out, func(o awareness.Finding) bool { return o.Word == s.Word })
+			if left[s.Word] < 0 && lines[s.Word+"\x00"+s.Code] == known && !said {
+				out = append(out, s)
+			}
 		}
 	}
-	for _, s := range after { // a line as there is already
-		if more[s.word] {
-			add(s)
-		}
-	}
-	slices.SortFunc(out, func(a, b telling) int { return strings.Compare(a.word, b.word) })
+	slices.SortFunc(out, func(a, b awareness.Finding) int { return strings.Compare(a.Word, b.Word) })
 	return out
 }
 
 // textMarks are the ways that the name and the text of a file have.
-func textMarks(f source, src []byte) []telling {
+func textMarks(f source, src []byte) (out []awareness.Finding) {
 	if src == nil {
 		return nil
 	}
-	var out []telling
-	if displaces := awarenessOf(f.lang).Modules.Displaces; displaces != nil {
+	if displaces := languages.Of(f.path).Awareness.Modules.Displaces; displaces != nil {
 		for _, why := range displaces(f.path) {
-			out = append(out, telling{word: why})
+			out = append(out, awareness.Finding{Word: why})
 		}
 	}
 	text := readAs(f.path).Style.WithoutCommentLines(string(src))
@@ -144,13 +126,13 @@ type sidesOfFile struct{ before, after symbols.File }
 
 // readTrees reads the files whose symbols are followed.
 func (t testAwareness) readTrees(ctx context.Context, files []source) (map[string]sidesOfFile, error) {
-	out, hidden := map[string]sidesOfFile{}, map[language]func(string) func(string) bool{}
+	out, hidden := map[string]sidesOfFile{}, map[ecosystem.Name]func(string) func(string) bool{}
 	var modules []ecosystem.Module
 	for _, f := range files {
 		modules = append(modules, ecosystem.Module{Path: f.path, Text: f.after, Product: matterOf(f.path) == ofProduct})
 	}
 	for _, f := range files {
-		lang := awarenessOf(f.lang)
+		lang := languages.Of(f.path).Awareness
 		if lang.Symbols == nil || f.after == nil {
 			continue
 		}
@@ -188,7 +170,7 @@ func (t testAwareness) readTrees(ctx context.Context, files []source) (map[strin
 
 // testModules are the modules of a language that lie in folders of tests of the
 // claim, and what the claim has.
-func (t testAwareness) testModules(ctx context.Context, lang language) (tests []string, exists func(string) bool) {
+func (t testAwareness) testModules(ctx context.Context, lang ecosystem.Name) (tests []string, exists func(string) bool) {
 	for _, e := range t.list(ctx, t.claim) {
 		if languageOf(e.Path) == lang && matterOf(e.Path) == ofTests && !isVendored(e.Path) {
 			tests = append(tests, moduleOf(e.Path))
@@ -197,31 +179,21 @@ func (t testAwareness) testModules(ctx context.Context, lang language) (tests []
 	return tests, t.existing(ctx)
 }
 
-func tellings(f symbols.File) (out []telling) {
-	for _, m := range f.Findings {
-		t := telling{word: m.Word, line: m.Line, code: m.Code}
+// tellings are the findings of a file with what was seen in their words.
+func tellings(f symbols.File) []awareness.Finding {
+	out := slices.Clone(f.Findings)
+	for i, m := range out {
 		if m.What != "" {
-			t.word += ": " + text.Head(m.What, 60)
+			out[i].Word += ": " + text.Head(m.What, 60)
 		}
-		out = append(out, t)
 	}
 	return out
-}
-
-// awarenessOf is what is known of a language's awareness of tests.
-func awarenessOf(lang language) ecosystem.Awareness {
-	for _, e := range languages.All() {
-		if e.Name == ecosystem.Name(lang) {
-			return e.Awareness
-		}
-	}
-	return ecosystem.Awareness{}
 }
 
 // isFollowed tells whether values are followed through a file: Kotlin counts as
 // Java, and has no syntax here.
 func isFollowed(f source) bool {
-	return awarenessOf(f.lang).Read != nil && code.LanguageOf(f.path) != ""
+	return languages.Of(f.path).Awareness.Read != nil && code.LanguageOf(f.path) != ""
 }
 
 // followed are the new findings of the changed files that values are followed
@@ -229,7 +201,7 @@ func isFollowed(f source) bool {
 func (t testAwareness) followed(ctx context.Context, files []source) (map[string]string, error) {
 	out := map[string]string{}
 	for _, e := range languages.All() {
-		of := slices.DeleteFunc(slices.Clone(files), func(f source) bool { return f.lang != language(e.Name) || !isFollowed(f) })
+		of := slices.DeleteFunc(slices.Clone(files), func(f source) bool { return f.lang != e.Name || !isFollowed(f) })
 		if len(of) == 0 {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"agency/internal/changeset"
 	"agency/internal/check"
 	"agency/internal/commandfiles"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 )
 
@@ -73,9 +74,7 @@ func (u *usage) ownInputs(ctx context.Context, changes []git.Change, line string
 // inTools tells whether a path lies in a folder of programs that are no part of
 // what is delivered.
 func inTools(p string) bool {
-	return slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool {
-		return slices.Contains([]string{"scripts", "script", "tools", "ci", ".ci", "hack"}, d)
-	})
+	return ecosystem.UnderFolder(p, "scripts", "script", "tools", "ci", ".ci", "hack")
 }
 
 // lists are ways to read whatever a folder holds.

@@ -260,11 +260,7 @@ var asserted = regexp.MustCompile(`AssertionError|AssertionFailedError|Compariso
 
 // isDoc tells of files that people read.
 func isDoc(p string) bool {
-	switch strings.ToLower(path.Ext(p)) {
-	case ".md", ".rst", ".adoc", ".markdown":
-		return true
-	}
-	return path.Ext(p) == ""
+	return slices.Contains([]string{"", ".md", ".rst", ".adoc", ".markdown"}, strings.ToLower(path.Ext(p)))
 }
 
 // readsCode is how tests look at sources as text.

@@ -220,11 +220,9 @@ func isScratch(name string) bool {
 
 // isAsset tells of binaries that are written to be kept.
 func isAsset(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".woff", ".woff2", ".ttf", ".otf", ".pdf", ".mp3", ".mp4", ".wasm":
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".woff", ".woff2", ".ttf", ".otf", ".pdf", ".mp3", ".mp4", ".wasm",
+	}, strings.ToLower(path.Ext(name)))
 }
 
 // hasLike tells whether the folder of a path has a file of its kind.

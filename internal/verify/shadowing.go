@@ -10,6 +10,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/changeset"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 )
 
@@ -75,7 +76,7 @@ func (s *shadowing) placeOf(ctx context.Context, p string, d stayed) string {
 	m := bareModule(p)
 	switch {
 	case strings.HasSuffix(p, ".d.ts"):
-	case languageOf(p) == javascript, path.Ext(p) == "":
+	case languageOf(p) == ecosystem.Node, path.Ext(p) == "":
 		var others []string
 		for _, ext := range loadable {
 			if others = append(others, path.Join(m, "index"+ext)); m+ext != p {
@@ -90,12 +91,12 @@ func (s *shadowing) placeOf(ctx context.Context, p string, d stayed) string {
 		if s.isMentioned(ctx, name+"'", name+`"`, name+"`") {
 			return old
 		}
-	case languageOf(p) == python:
+	case languageOf(p) == ecosystem.Python:
 		if old := d.first(m+"/__init__.py", moduleOf(p)+".py"); old != "" && old != p {
 			return old
 		}
 		return s.otherRoot(ctx, p, d)
-	case languageOf(p) == java:
+	case languageOf(p) == ecosystem.JVM:
 		return otherSources(p, d)
 	}
 	return ""

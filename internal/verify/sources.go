@@ -14,18 +14,9 @@ import (
 	"agency/internal/languages"
 )
 
-// language names one whose sources are looked at for weakened tests.
-type language = ecosystem.Name
-
-const (
-	golang     = ecosystem.Go
-	python     = ecosystem.Python
-	javascript = ecosystem.Node
-	rust       = ecosystem.Rust
-	java       = ecosystem.JVM
-)
-
-func languageOf(p string) language { return languages.Of(p).Name }
+// languageOf is the language of a source by its path; "" where it is none that is
+// looked at.
+func languageOf(p string) ecosystem.Name { return languages.Of(p).Name }
 
 // readAs is how a source is read as text.
 func readAs(p string) *ecosystem.Source { return &languages.Of(p).Source }
@@ -49,23 +40,19 @@ var (
 // isTestHelper tells whether a path is one where helpers of tests are kept that
 // is no test file itself.
 func isTestHelper(p string) bool {
+	plain := strings.NewReplacer("_", "", "-", "").Replace
 	stem, _, _ := strings.Cut(path.Base(p), ".")
-	if languageOf(p) == "" {
-		return false
-	}
-	for _, d := range strings.Split(path.Dir(p), "/") {
-		switch strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(d)) {
-		case "testutil", "testutils", "testhelper", "testhelpers", "testsupport", "testkit", "testlib", "testing", "testtools", "testfixtures",
-			"test", "tests", "spec", "specs":
-			return true
-		}
-	}
-	switch strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(stem)) {
-	case "testutil", "testutils", "testhelper", "testhelpers", "testsupport", "spechelper", "conftest", "testlib":
-		return true
-	}
-	return false
+	return languageOf(p) != "" && (slices.Contains(helperNames, plain(strings.ToLower(stem))) ||
+		slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return slices.Contains(helperFolders, plain(strings.ToLower(d))) }))
 }
+
+var (
+	helperNames   = []string{"testutil", "testutils", "testhelper", "testhelpers", "testsupport", "spechelper", "conftest", "testlib"}
+	helperFolders = []string{
+		"testutil", "testutils", "testhelper", "testhelpers", "testsupport", "testkit", "testlib", "testing", "testtools", "testfixtures",
+		"test", "tests", "spec", "specs",
+	}
+)
 
 // holdsTests tells whether a file can hold tests or helpers of them.
 func (s source) holdsTests() bool { return s.test || readAs(s.path).Tests.Beside || s.helps() }
@@ -89,7 +76,7 @@ func (s source) unitsOf(src []byte) []unit {
 // source is a changed file on both sides; nil where it is absent.
 type source struct {
 	path          string
-	lang          language
+	lang          ecosystem.Name
 	test          bool
 	support       bool // used by nothing but tests
 	before, after []byte
@@ -145,4 +132,75 @@ func (j *job) weaker(ctx context.Context, f *facts, quiet []agency.Weakening) ([
 	)
 	slices.SortStableFunc(out, func(a, b agency.Weakening) int { return strings.Compare(string(a.Kind)+a.Name, string(b.Kind)+b.Name) })
 	return slices.CompactFunc(out, agency.Weakening.Same), err
+}
+
+// matter says whether a path is of the tests or of what is tested.
+type matter int
+
+const (
+	ofProduct matter = iota
+	ofTests          // tests, their helpers and data, the set-up of their runner
+	// doubtful may be either by its name: who mentions it decides, and where that
+	// does not tell it counts as tests, for then it proves the least.
+	doubtful
+	// unused is what nothing mentions.
+	unused
+)
+
+// matterOf tells by its path alone what a file is of.
+func matterOf(p string) matter {
+	base := path.Base(p)
+	switch {
+	case isTestFile(p), isTestData(p), isRunner(p), isVendored(p), slices.Contains(readAs(p).Tests.SetUps, base), base == "spec_helper.rb":
+		return ofTests
+	}
+	for _, dir := range strings.Split(path.Dir(p), "/") {
+		if slices.Contains([]string{"test", "tests", "testdata", "_test", "__tests__", "__snapshots__", "__mocks__", "fixtures", "spec", "specs", "e2e"}, dir) {
+			return ofTests
+		}
+		if testWords.MatchString(dir) || readAs(p).Tests.Folders.In(dir) {
+			return doubtful
+		}
+	}
+	stem := ecosystem.Stem(p)
+	switch {
+	case testWords.MatchString(stem), checking.MatchString(stem), isData(p), isRecipe(base) && (languageOf(p) == "" || base == p):
+		return doubtful
+	}
+	return ofProduct
+}
+
+// testWords are names of folders and files that mostly serve tests only.
+var (
+	testWords = regexp.MustCompile(`(?i)^(?:test|tests|testing|test[-_]?(?:utils?|helpers?|support|lib|kit|common|cases?|data)|mocks?|fakes?|stubs?|doubles|golden|goldens|expected|snapshots?|baselines?|examples?_output)$`)
+	// checking are programs that say whether the work is done.
+	checking = regexp.MustCompile(`(?i)^(?:check|verify|validate|smoke|selftest|self[-_]test|acceptance|assert|assertions?|expect|matchers?)(?:[-_.].*)?$`)
+)
+
+// supportFolders are names of folders for what tests are made of. A package of
+// the product may have one as well: who uses it decides.
+var supportFolders = regexp.MustCompile(`(?i)^(?:qa|quality|acceptance|integration|functional|regression|conformance|harness|samples?|cases|scenarios|expect(?:ed|ations)?|answers|checks?|smoke|testkit|testbed|verification|must|ensure|asserts?|assertions?)$|^(?:.+[-_])?(?:tests?|qa)(?:[-_].+)?$`)
+
+// supportNames are such names of files.
+var supportNames = regexp.MustCompile(`(?i)^(?:must|ensure|asserts?|assertions?|expectations?|checks)$`)
+
+// inSupport tells whether a path lies in such a folder, or is called so.
+func inSupport(p string) bool {
+	return supportNames.MatchString(stemOf(p)) || slices.ContainsFunc(strings.Split(path.Dir(p), "/"), supportFolders.MatchString)
+}
+
+// isData tells of files that code reads: what tests compare with, or what the
+// product ships.
+func isData(p string) bool {
+	return languageOf(p) == "" && !hasParts(p) && !isLock(p) && slices.Contains(dataEndings, strings.ToLower(path.Ext(p)))
+}
+
+var dataEndings = []string{
+	".json", ".yaml", ".yml", ".toml", ".txt", ".csv", ".tsv", ".xml", ".html", ".ini", ".out", ".expected", ".want", ".in", ".dat", ".bin", ".snap", ".golden", ".log",
+}
+
+// isLock tells of files that pin what is installed: the tests of either side
+// run with what the change asks for.
+func isLock(p string) bool {
+	return isOfTools(p, func(f ecosystem.Files) []string { return f.Locks })
 }

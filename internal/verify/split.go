@@ -11,6 +11,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/changeset"
 	"agency/internal/code"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 )
 
@@ -55,7 +56,7 @@ func (p *splitter) split(ctx context.Context, changes []git.Change) (s sides) {
 		var inside bool
 		if m == ofProduct {
 			before, after = p.trees.Sides(ctx, c)
-			if languageOf(c.Path) == python && doctests(before) != doctests(after) {
+			if languageOf(c.Path) == ecosystem.Python && doctests(before) != doctests(after) {
 				m = doubtful // tests and product in one: it proves the least
 			}
 			inside = readAs(c.Path).Tests.Beside && p.innerTests(ctx, c.Path, before) != p.innerTests(ctx, c.Path, after)

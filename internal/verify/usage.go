@@ -250,7 +250,7 @@ func (u *usage) useBeside(ctx context.Context, file string, text []byte, stem st
 
 // testsMore tells whether a source speaks of more of the product than this file.
 func (u *usage) testsMore(ctx context.Context, tree agency.OID, n naming, p string) bool {
-	if n.lang == rust && otherPath(n, p) || n.lang == javascript && slices.ContainsFunc(n.loads, func(l ecosystem.ImportedModule) bool { return l.Exact && l.Path == "." }) {
+	if n.lang == ecosystem.Rust && otherPath(n, p) || n.lang == ecosystem.Node && slices.ContainsFunc(n.loads, func(l ecosystem.ImportedModule) bool { return l.Exact && l.Path == "." }) {
 		return true
 	}
 	return slices.ContainsFunc(u.trees.List(ctx, tree), func(e git.Entry) bool {
