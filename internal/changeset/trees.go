@@ -1,6 +1,6 @@
 // Package changeset reads a change between two trees of a repository: their
-// files, and the lines that differ; and it stores trees that are
-// made of both. It tells nothing of what the files mean.
+// files, and the lines that differ; and it stores trees that are made of both. It
+// tells nothing of what the files mean.
 package changeset
 
 import (

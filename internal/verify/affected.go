@@ -184,7 +184,7 @@ const maxReading = 20 * time.Second
 // Python or Rust: what the change reaches by what files import. In doubt it is
 // everything.
 func (j *job) imported(ctx context.Context, changes []git.Change, cmd check.Command, claim *checkout.Checkout) (scope, error) {
-	changed, gone, ok := codeOf(changes)
+	gone, ok := codeOf(changes)
 	if !ok {
 		return scope{}, nil
 	}
@@ -203,7 +203,7 @@ func (j *job) imported(ctx context.Context, changes []git.Change, cmd check.Comm
 	}
 	ctx, stop := context.WithTimeout(ctx, maxReading)
 	defer stop()
-	a, ok := affectedFiles(ctx, one, src, changed, gone)
+	a, ok := affectedFiles(ctx, one, src, pathsOf(changes), gone)
 	if !ok {
 		return scope{}, nil
 	}
@@ -217,23 +217,20 @@ func (j *job) imported(ctx context.Context, changes []git.Change, cmd check.Comm
 	}, nil
 }
 
-// codeOf parts changed files into those that are there and those that are gone.
-// False where one of them decides how tests run, or is no plain file.
-func codeOf(changes []git.Change) (changed, gone []string, ok bool) {
+// codeOf are the changed files that are gone. False where one of the changed decides
+// how tests run, or is no plain file.
+func codeOf(changes []git.Change) (gone []string, ok bool) {
 	for _, c := range changes {
-		base := path.Base(c.Path)
 		switch {
-		case isRunner(c.Path), isRecipe(base), hasParts(c.Path), isVendored(c.Path):
-			return nil, nil, false
+		case isRunner(c.Path), isRecipe(path.Base(c.Path)), hasParts(c.Path), isVendored(c.Path):
+			return nil, false
 		case c.Old.Mode != 0 && !changeset.Regular(c.Old.Mode), c.New.Mode != 0 && !changeset.Regular(c.New.Mode):
-			return nil, nil, false
+			return nil, false
 		case c.Status == 'D':
 			gone = append(gone, c.Path)
-		default:
-			changed = append(changed, c.Path)
 		}
 	}
-	return changed, gone, len(changed)+len(gone) > 0
+	return gone, len(changes) > 0
 }
 
 // sourceOf is a checkout as the readers of imports take it. False where git
@@ -258,8 +255,7 @@ func sourceOf(root *os.Root, entries []git.Entry) (imports.Source, bool) {
 }
 
 // affectedFiles follows a change through the files of a call's language.
-func affectedFiles(ctx context.Context, one check.OneCall, src imports.Source, changed, gone []string) (a ecosystem.Affected, ok bool) {
-	files := append(slices.Clone(changed), gone...)
+func affectedFiles(ctx context.Context, one check.OneCall, src imports.Source, files, gone []string) (a ecosystem.Affected, ok bool) {
 	for _, l := range languages.All() {
 		if l.Name != one.Language {
 			continue

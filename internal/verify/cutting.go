@@ -125,7 +125,7 @@ type cutting struct {
 	told   linesTold
 }
 
-// with runs tests with a cut: its kind and the id of a function, or "*".
+// with runs tests, all where they are nil, with a cut: its kind and the id of a function, or "*".
 func (k *cutting) with(ctx context.Context, value string, names []string) (suite.Results, error) {
 	k.on.Env = []string{k.Env + "=" + value}
 	return pick(ctx, k.on, k.cmd, names)
@@ -243,16 +243,6 @@ func (f changeFacts) failsByAssertion(s suite.Results, test string) bool {
 	return f.asserting(test) || slices.ContainsFunc(s.Receipt.Tests, func(t agency.TestResult) bool {
 		return t.Name == test && asserted.MatchString(t.Output)
 	})
-}
-
-// suiteWith runs these tests, or the whole suite, with a cut.
-func (k *cutting) suiteWith(ctx context.Context, value string, names []string) (suite.Results, error) {
-	if names != nil {
-		return k.with(ctx, value, names)
-	}
-	k.on.Env = []string{k.Env + "=" + value}
-	r, err := k.on.Run(ctx, k.cmd)
-	return suite.Read(r), err
 }
 
 // asserted is how failed assertions are told by the runners.

@@ -255,10 +255,9 @@ func (j *job) passed(ctx context.Context) (out agency.Verdict, ok bool, err erro
 // would take the claim over.
 func (j *job) refusal(ctx context.Context) (string, error) {
 	w, err := j.run.Open(ctx, string(j.task.Contract), workspace.Work)
-	switch {
-	case err == nil:
+	if err == nil {
 		err = w.Check(ctx)
-	case agency.KindOf(err) == agency.KindNotFound:
+	} else if agency.KindOf(err) == agency.KindNotFound {
 		err = nil
 	}
 	if err == nil {

@@ -234,16 +234,16 @@ func (f testFacts) apart(all check.Commands) check.Command {
 func (j *job) trial(ctx context.Context, cmd check.Command, stage check.Stage, tree agency.OID, names []string) (s suite.Results, err error) {
 	b := j.checkouts.New(stage, tree)
 	defer func() { err = errors.Join(err, b.Close(ctx)) }()
+	return pick(ctx, b, cmd, names)
+}
+
+// pick runs some tests of a suite, all of it where they are nil, and again those
+// that a crash kept from their turn.
+func pick(ctx context.Context, b *checkout.Checkout, cmd check.Command, names []string) (suite.Results, error) {
 	if names == nil {
 		r, err := b.Run(ctx, cmd)
 		return suite.Read(r), err
 	}
-	return pick(ctx, b, cmd, names)
-}
-
-// pick runs some tests of a suite, and again those that a crash kept from their
-// turn.
-func pick(ctx context.Context, b *checkout.Checkout, cmd check.Command, names []string) (suite.Results, error) {
 	const most = 400 // names on a line
 	var out suite.Results
 	for round := 0; len(names) > 0 && round < maxRounds; round++ {

@@ -188,11 +188,7 @@ func (j *judging) chosen(s *Node) *trace {
 // back is that, or a constant in its place.
 func (j *judging) isTeller(fn *Func) bool {
 	told, other := false, false
-	var look func(s *Node)
-	look = func(s *Node) {
-		if s == nil || s.Op == OpFunc {
-			return
-		}
+	fn.Body.Every(func(s *Node) bool {
 		if s.Op == OpReturn {
 			for _, v := range s.Kids {
 				switch {
@@ -203,11 +199,8 @@ func (j *judging) isTeller(fn *Func) bool {
 				}
 			}
 		}
-		for _, c := range s.Kids {
-			look(c)
-		}
-	}
-	look(fn.Body)
+		return s.Op != OpFunc
+	})
 	return told && !other
 }
 
