@@ -14,11 +14,15 @@ import (
 
 // Lines are what a change does to the new side of each file.
 type Lines struct {
-	patchReader
 	// Added are the lines that the change adds, by file.
 	Added map[string][]check.Lines
 	// CutAt are the lines behind which old ones are gone, by file.
 	CutAt map[string][]int
+
+	// Where the reading of a unified diff is.
+	file     string // of the new side; empty where it is gone
+	at       int    // line of the new side
+	old, new int    // lines of the hunk's sides still to come
 }
 
 // Added are the lines that a change adds, by file.
@@ -40,42 +44,26 @@ func newLines() *Lines {
 	return &Lines{Added: map[string][]check.Lines{}, CutAt: map[string][]int{}}
 }
 
+// line takes a line of a unified diff.
 func (c *Lines) line(line []byte) {
-	switch sign, _ := c.next(string(line)); sign {
-	case '+':
-		add(c.Added, c.file, c.at-1)
-	case '-':
+	head := c.old <= 0 && c.new <= 0
+	switch text := string(line); {
+	case head && strings.HasPrefix(text, "+++ "):
+		c.file = git.PatchPath(strings.TrimRight(text, "\n"))
+	case head && strings.HasPrefix(text, "@@ "):
+		c.old, c.at, c.new = hunk(text)
+	case head, text == "", text[0] == '\\':
+	case text[0] == '+':
+		add(c.Added, c.file, c.at)
+		c.at, c.new = c.at+1, c.new-1
+	case text[0] == '-':
+		c.old--
 		if cuts := c.CutAt[c.file]; len(cuts) == 0 || cuts[len(cuts)-1] != c.at-1 {
 			c.CutAt[c.file] = append(cuts, c.at-1)
 		}
-	}
-}
-
-// patchReader follows a unified diff line by line.
-type patchReader struct {
-	file     string // of the new side; empty where it is gone
-	at       int    // line of the new side
-	old, new int    // lines of the hunk's sides still to come
-}
-
-// next takes a line, and gives the sign and the text of one within a hunk.
-func (r *patchReader) next(line string) (sign byte, text string) {
-	switch {
-	case r.old <= 0 && r.new <= 0 && strings.HasPrefix(line, "+++ "):
-		r.file = git.PatchPath(strings.TrimRight(line, "\n"))
-	case r.old <= 0 && r.new <= 0 && strings.HasPrefix(line, "@@ "):
-		r.old, r.at, r.new = hunk(line)
-	case r.old <= 0 && r.new <= 0, line == "", line[0] == '\\':
 	default:
-		if line[0] != '+' {
-			r.old--
-		}
-		if line[0] != '-' {
-			r.at, r.new = r.at+1, r.new-1
-		}
-		return line[0], line[1:]
+		c.at, c.old, c.new = c.at+1, c.old-1, c.new-1
 	}
-	return 0, ""
 }
 
 // lineWriter hands lines on as they are written, of each no more than its

@@ -122,11 +122,11 @@ var loads = map[string]bool{".": true, "source": true, "test": true, "[": true}
 
 // toolOfTests tells whether a file is called or lies like one of the tests' own.
 func (r *Reader) toolOfTests(p string) bool {
-	return r.IsTestMatter(p) || slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return toolFolders[d] })
+	return r.IsTestMatter(p) || ecosystem.UnderFolder(p, toolFolders...)
 }
 
 // toolFolders hold what is made to run.
-var toolFolders = map[string]bool{"scripts": true, "script": true, "tools": true, "ci": true, ".ci": true, "hack": true, "build": true}
+var toolFolders = []string{"scripts", "script", "tools", "ci", ".ci", "hack", "build"}
 
 // word names a file. Behind the user's own line only such that are settings or
 // programs of the tests by what they are called: not the code that is tested.
@@ -149,11 +149,8 @@ func (r *Reader) word(w, dir string, depth int, option bool) {
 
 // isTool tells files that are made to run or to configure something else.
 func (r *Reader) isTool(p string) bool {
-	switch path.Ext(p) {
-	case ".sh", ".bash", ".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".mk", ".xml", ".rc":
-		return true
-	}
-	return r.IsSource(p) && slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool { return toolFolders[d] || d == "config" || d == "bin" })
+	return slices.Contains([]string{".sh", ".bash", ".json", ".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".mk", ".xml", ".rc"}, path.Ext(p)) ||
+		r.IsSource(p) && (ecosystem.UnderFolder(p, toolFolders...) || ecosystem.UnderFolder(p, "config", "bin"))
 }
 
 // script follows a script of the package file.

@@ -244,15 +244,10 @@ func OtherValues(src []byte, lines []int) []byte {
 }
 
 func otherValue(text string) string {
+	truths := map[string]string{"true": "false", "false": "true", "True": "False", "False": "True"}
 	switch {
-	case text == "true":
-		return "false"
-	case text == "false":
-		return "true"
-	case text == "True":
-		return "False"
-	case text == "False":
-		return "True"
+	case truths[text] != "":
+		return truths[text]
 	case text[0] == '"' || text[0] == '\'' && len(text) > 3: // a rune stays
 		return text[:len(text)-1] + "~" + text[len(text)-1:]
 	case text[0] == '\'':

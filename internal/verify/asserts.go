@@ -2,6 +2,7 @@ package verify
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -33,17 +34,8 @@ func edited(changes []git.Change, writes []string) []agency.Weakening {
 
 // isTestData tells whether a file is what tests compare with.
 func isTestData(p string) bool {
-	for _, dir := range strings.Split(path.Dir(p), "/") {
-		switch dir {
-		case "testdata", "__snapshots__", "snapshots", "fixtures", "__fixtures__", "golden", "goldens":
-			return true
-		}
-	}
-	switch path.Ext(p) {
-	case ".snap", ".golden", ".approved":
-		return true
-	}
-	return false
+	return ecosystem.UnderFolder(p, "testdata", "__snapshots__", "snapshots", "fixtures", "__fixtures__", "golden", "goldens") ||
+		slices.Contains([]string{".snap", ".golden", ".approved"}, path.Ext(p))
 }
 
 // rewritten are the tests that were there before and say something else now, by

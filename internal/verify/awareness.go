@@ -12,6 +12,7 @@ import (
 	"agency/internal/awareness"
 	"agency/internal/awareness/dataflow"
 	"agency/internal/awareness/symbols"
+	"agency/internal/changeset"
 	"agency/internal/code"
 	"agency/internal/ecosystem"
 	"agency/internal/git"
@@ -26,14 +27,16 @@ import (
 type testAwareness struct {
 	syntax      *code.Engine
 	base, claim agency.OID // trees
-	// tree lists the files of a tree, text reads one of them; nil where there is
-	// nothing but the files that are looked at.
-	tree func(context.Context, agency.OID) ([]git.Entry, error)
-	text func(ctx context.Context, mode uint32, id agency.OID, most int) ([]byte, error)
+	// trees has their other files; nil where there is nothing but those that are looked at.
+	trees *changeset.Trees
 }
 
-func (j *job) testAwareness() testAwareness {
-	return testAwareness{syntax: j.v.o.Syntax, base: j.task.base, claim: j.task.claim, tree: j.trees.List, text: j.trees.Content}
+// list are the files of a tree.
+func (t testAwareness) list(ctx context.Context, tree agency.OID) []git.Entry {
+	if t.trees == nil {
+		return nil
+	}
+	return t.trees.List(ctx, tree)
 }
 
 // weakenings names what is new of it in a change.
@@ -63,67 +66,49 @@ func (t testAwareness) weakenings(ctx context.Context, files []source, criteria 
 	return out, nil
 }
 
-// telling is one mark where it stands in a file.
-type telling struct {
-	word string // with what was seen
-	line int    // from 1; 0 is the file itself
-	code string // the line
-}
-
 // said lists marks with their places.
-func said(p string, all []telling) string {
+func said(p string, all []awareness.Finding) string {
 	var out []string
 	for _, s := range all {
-		if s.line > 0 {
-			s.word += fmt.Sprintf(", %s:%d", p, s.line)
+		if s.Line > 0 {
+			s.Word += fmt.Sprintf(", %s:%d", p, s.Line)
 		}
-		out = append(out, s.word)
+		out = append(out, s.Word)
 	}
 	return strings.Join(out, "; ")
 }
 
 // beyond are the marks of after that before has fewer times, each once and where
 // it is new.
-func beyond(after, before []telling) []telling {
+func beyond(after, before []awareness.Finding) (out []awareness.Finding) {
 	left, lines := map[string]int{}, map[string]bool{}
 	for _, s := range before {
-		left[s.word]++
-		lines[s.word+"\x00"+s.code] = true
-	}
-	var out []telling
-	add := func(s telling) {
-		if !slices.ContainsFunc(out, func(o telling) bool { return o.word == s.word }) {
-			out = append(out, s)
-		}
-	}
-	more := map[string]bool{}
-	for _, s := range after {
-		left[s.word]--
-		more[s.word] = left[s.word] < 0
+		left[s.Word]++
+		lines[s.Word+"\x00"+s.Code] = true
 	}
 	for _, s := range after {
-		if more[s.word] && !lines[s.word+"\x00"+s.code] {
-			add(s)
+		left[s.Word]--
+	}
+	for _, known := range []bool{false, true} { // new lines first
+		for _, s := range after {
+			said := slices.ContainsFunc(out, func(o awareness.Finding) bool { return o.Word == s.Word })
+			if left[s.Word] < 0 && lines[s.Word+"\x00"+s.Code] == known && !said {
+				out = append(out, s)
+			}
 		}
 	}
-	for _, s := range after { // a line as there is already
-		if more[s.word] {
-			add(s)
-		}
-	}
-	slices.SortFunc(out, func(a, b telling) int { return strings.Compare(a.word, b.word) })
+	slices.SortFunc(out, func(a, b awareness.Finding) int { return strings.Compare(a.Word, b.Word) })
 	return out
 }
 
 // textMarks are the ways that the name and the text of a file have.
-func textMarks(f source, src []byte) []telling {
+func textMarks(f source, src []byte) (out []awareness.Finding) {
 	if src == nil {
 		return nil
 	}
-	var out []telling
-	if displaces := awarenessOf(f.lang).Modules.Displaces; displaces != nil {
+	if displaces := languages.Of(f.path).Awareness.Modules.Displaces; displaces != nil {
 		for _, why := range displaces(f.path) {
-			out = append(out, telling{word: why})
+			out = append(out, awareness.Finding{Word: why})
 		}
 	}
 	text := readAs(f.path).Style.WithoutCommentLines(string(src))
@@ -141,22 +126,18 @@ type sidesOfFile struct{ before, after symbols.File }
 
 // readTrees reads the files whose symbols are followed.
 func (t testAwareness) readTrees(ctx context.Context, files []source) (map[string]sidesOfFile, error) {
-	out, hidden := map[string]sidesOfFile{}, map[language]func(string) func(string) bool{}
+	out, hidden := map[string]sidesOfFile{}, map[ecosystem.Name]func(string) func(string) bool{}
 	var modules []ecosystem.Module
 	for _, f := range files {
 		modules = append(modules, ecosystem.Module{Path: f.path, Text: f.after, Product: matterOf(f.path) == ofProduct})
 	}
 	for _, f := range files {
-		lang := awarenessOf(f.lang)
+		lang := languages.Of(f.path).Awareness
 		if lang.Symbols == nil || f.after == nil {
 			continue
 		}
 		if _, asked := hidden[f.lang]; !asked && lang.Modules.OfTests != nil {
-			tests, exists, err := t.testModules(ctx, f.lang)
-			if err != nil {
-				return nil, err
-			}
-			hidden[f.lang] = lang.Modules.OfTests(tests, exists)
+			hidden[f.lang] = lang.Modules.OfTests(t.testModules(ctx, f.lang))
 		}
 		o := symbols.Options{Test: f.test || f.helps() || matterOf(f.path) == ofTests}
 		if seen := hidden[f.lang]; seen != nil {
@@ -189,44 +170,30 @@ func (t testAwareness) readTrees(ctx context.Context, files []source) (map[strin
 
 // testModules are the modules of a language that lie in folders of tests of the
 // claim, and what the claim has.
-func (t testAwareness) testModules(ctx context.Context, lang language) (tests []string, exists func(string) bool, err error) {
-	if exists, err = t.existing(ctx); err != nil || t.tree == nil {
-		return nil, exists, err
-	}
-	entries, err := t.tree(ctx, t.claim)
-	for _, e := range entries {
+func (t testAwareness) testModules(ctx context.Context, lang ecosystem.Name) (tests []string, exists func(string) bool) {
+	for _, e := range t.list(ctx, t.claim) {
 		if languageOf(e.Path) == lang && matterOf(e.Path) == ofTests && !isVendored(e.Path) {
 			tests = append(tests, moduleOf(e.Path))
 		}
 	}
-	return tests, exists, err
+	return tests, t.existing(ctx)
 }
 
-func tellings(f symbols.File) (out []telling) {
-	for _, m := range f.Findings {
-		t := telling{word: m.Word, line: m.Line, code: m.Code}
+// tellings are the findings of a file with what was seen in their words.
+func tellings(f symbols.File) []awareness.Finding {
+	out := slices.Clone(f.Findings)
+	for i, m := range out {
 		if m.What != "" {
-			t.word += ": " + text.Head(m.What, 60)
+			out[i].Word += ": " + text.Head(m.What, 60)
 		}
-		out = append(out, t)
 	}
 	return out
-}
-
-// awarenessOf is what is known of a language's awareness of tests.
-func awarenessOf(lang language) ecosystem.Awareness {
-	for _, e := range languages.All() {
-		if e.Name == ecosystem.Name(lang) {
-			return e.Awareness
-		}
-	}
-	return ecosystem.Awareness{}
 }
 
 // isFollowed tells whether values are followed through a file: Kotlin counts as
 // Java, and has no syntax here.
 func isFollowed(f source) bool {
-	return awarenessOf(f.lang).Read != nil && code.LanguageOf(f.path) != ""
+	return languages.Of(f.path).Awareness.Read != nil && code.LanguageOf(f.path) != ""
 }
 
 // followed are the new findings of the changed files that values are followed
@@ -234,15 +201,11 @@ func isFollowed(f source) bool {
 func (t testAwareness) followed(ctx context.Context, files []source) (map[string]string, error) {
 	out := map[string]string{}
 	for _, e := range languages.All() {
-		of := slices.DeleteFunc(slices.Clone(files), func(f source) bool { return f.lang != language(e.Name) || !isFollowed(f) })
+		of := slices.DeleteFunc(slices.Clone(files), func(f source) bool { return f.lang != e.Name || !isFollowed(f) })
 		if len(of) == 0 {
 			continue
 		}
-		exists, err := t.existing(ctx)
-		if err != nil {
-			return nil, err
-		}
-		repo := dataflow.Repository{Exists: exists, IsTest: isTestFile}
+		repo := dataflow.Repository{Exists: t.existing(ctx), IsTest: isTestFile}
 		before, err := t.findings(ctx, e.Awareness, of, false, repo)
 		if err != nil {
 			return nil, err
@@ -293,7 +256,7 @@ func (t testAwareness) findings(ctx context.Context, lang ecosystem.Awareness, f
 			Path: f.path, Text: src, Test: f.test, Repo: repo, Words: wordsAnywhere,
 			Tree:      func() (code.Node, error) { return t.syntax.Tree(ctx, f.path, src) },
 			TestSpans: func() ([]code.Span, error) { return t.syntax.TestSpans(ctx, f.path, src) },
-			Beside:    func() ([][]byte, error) { return t.beside(ctx, f.path, tree) },
+			Beside:    func() ([][]byte, error) { return t.beside(ctx, f.path, tree), nil },
 		})
 		if err != nil {
 			if code.Skip(err) != nil {
@@ -324,46 +287,24 @@ func wordsAnywhere(text, quoted string) (out []string) {
 
 // beside are the other sources of a file's folder in a tree; one that is too large
 // is left out: where the change made it so, it is named as unread.
-func (t testAwareness) beside(ctx context.Context, p string, tree agency.OID) (out [][]byte, err error) {
-	if t.tree == nil {
-		return nil, nil
-	}
-	entries, err := t.tree(ctx, tree)
-	if err != nil {
-		return nil, err
-	}
+func (t testAwareness) beside(ctx context.Context, p string, tree agency.OID) (out [][]byte) {
 	left := maxSourcesSum
-	for _, e := range entries {
+	for _, e := range t.list(ctx, tree) {
 		if path.Dir(e.Path) != path.Dir(p) || e.Path == p || path.Ext(e.Path) != path.Ext(p) {
 			continue
 		}
-		b, err := t.text(ctx, e.Mode, e.ID, min(left, maxSourceSize))
-		if left -= len(b); git.IsTooLong(err) {
-			continue
+		if b, ok := t.trees.Content(ctx, e, min(left, maxSourceSize)); ok {
+			left -= len(b)
+			out = append(out, b)
 		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, b)
 	}
-	return out, nil
+	return out
 }
 
 // existing tells what files and folders the claim has.
-func (t testAwareness) existing(ctx context.Context) (func(string) bool, error) {
-	have := map[string]bool{}
-	if t.tree != nil {
-		entries, err := t.tree(ctx, t.claim)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			for p := e.Path; p != "." && !have[p]; p = path.Dir(p) {
-				have[p] = true
-			}
-		}
-	}
-	return func(p string) bool { return have[p] }, nil
+func (t testAwareness) existing(ctx context.Context) func(string) bool {
+	have := pathsIn(t.list(ctx, t.claim))
+	return func(p string) bool { return have[p] }
 }
 
 // added are the findings of after that before has fewer times, with the lines of

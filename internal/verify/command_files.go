@@ -11,6 +11,7 @@ import (
 	"agency/internal/changeset"
 	"agency/internal/check"
 	"agency/internal/commandfiles"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 )
 
@@ -23,17 +24,13 @@ type commandFiles struct {
 }
 
 // named are the files of the base that decide what the commands do.
-func (c *commandFiles) named(ctx context.Context) (map[string]bool, error) {
-	read, failed := c.trees.Reader(ctx, c.base)
-	named := commandReader(read).OfAll(c.commands)
-	return named, failed()
+func (c *commandFiles) named(ctx context.Context) map[string]bool {
+	return c.reader(ctx, c.base).OfAll(c.commands)
 }
 
-// of are the files of a tree that decide what a line does that the plan set.
-func (c *commandFiles) of(ctx context.Context, tree agency.OID, line string) ([]string, error) {
-	read, failed := c.trees.Reader(ctx, tree)
-	out := commandReader(read).Of(line)
-	return out, failed()
+// reader reads the commands' files of a tree.
+func (c *commandFiles) reader(ctx context.Context, tree agency.OID) *commandfiles.Reader {
+	return commandReader(func(name string) []byte { return c.trees.Text(ctx, tree, name) })
 }
 
 func commandReader(read func(name string) []byte) *commandfiles.Reader {
@@ -47,37 +44,21 @@ func commandReader(read func(name string) []byte) *commandfiles.Reader {
 // with it. What the run edited of that is the run's own word.
 
 // plan finds the files that the checks of the plan name.
-func (c *commandFiles) plan(ctx context.Context, checks []agency.Check) error {
+func (c *commandFiles) plan(ctx context.Context, checks []agency.Check) {
 	c.planned = map[string]bool{}
 	for _, check := range checks {
-		if check.Command == "" {
-			continue
-		}
-		files, err := c.of(ctx, c.base, check.Command)
-		if err != nil {
-			return err
-		}
-		for _, f := range files {
+		for _, f := range c.reader(ctx, c.base).Of(check.Command) {
 			c.planned[f] = true
 		}
 	}
-	return nil
 }
 
 // ownInputs are the changed files that a command reads to decide.
-func (u *usage) ownInputs(ctx context.Context, changes []git.Change, line string) ([]string, error) {
+func (u *usage) ownInputs(ctx context.Context, changes []git.Change, line string) []string {
 	var roots []string
 	for _, tree := range []agency.OID{u.base, u.claim} {
-		files, err := u.files.of(ctx, tree, line)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range files {
-			m, err := u.matterIn(ctx, u.base, p)
-			if err != nil {
-				return nil, err
-			}
-			if m != ofProduct || inTools(p) {
+		for _, p := range u.files.reader(ctx, tree).Of(line) {
+			if u.matterIn(ctx, u.base, p) != ofProduct || inTools(p) {
 				roots = append(roots, p)
 			}
 		}
@@ -85,19 +66,15 @@ func (u *usage) ownInputs(ctx context.Context, changes []git.Change, line string
 	slices.Sort(roots)
 	read := map[string]bool{}
 	for _, p := range slices.Compact(roots) {
-		if err := u.files.follow(ctx, p, read); err != nil {
-			return nil, err
-		}
+		u.files.follow(ctx, p, read)
 	}
-	return slices.DeleteFunc(pathsOf(changes), func(p string) bool { return !read[p] }), nil
+	return slices.DeleteFunc(pathsOf(changes), func(p string) bool { return !read[p] })
 }
 
 // inTools tells whether a path lies in a folder of programs that are no part of
 // what is delivered.
 func inTools(p string) bool {
-	return slices.ContainsFunc(strings.Split(path.Dir(p), "/"), func(d string) bool {
-		return slices.Contains([]string{"scripts", "script", "tools", "ci", ".ci", "hack"}, d)
-	})
+	return ecosystem.UnderFolder(p, "scripts", "script", "tools", "ci", ".ci", "hack")
 }
 
 // lists are ways to read whatever a folder holds.
@@ -105,20 +82,14 @@ var lists = regexp.MustCompile(`\bglob\b|\brglob\b|\biglob\b|\blistdir\b|\bscand
 
 // follow gathers a script and what of its own folder it loads, names or lists,
 // and what that does in turn. In the root of the repository it is alone.
-func (c *commandFiles) follow(ctx context.Context, script string, read map[string]bool) error {
+func (c *commandFiles) follow(ctx context.Context, script string, read map[string]bool) {
 	below := path.Dir(script) + "/"
 	var near []string
 	known := map[string]bool{}
-	for _, tree := range []agency.OID{c.base, c.claim} {
-		entries, err := c.trees.List(ctx, tree)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if strings.HasPrefix(e.Path, below) && !known[e.Path] && len(near) < maxNear {
-				known[e.Path] = true
-				near = append(near, e.Path)
-			}
+	for _, e := range slices.Concat(c.trees.List(ctx, c.base), c.trees.List(ctx, c.claim)) {
+		if strings.HasPrefix(e.Path, below) && !known[e.Path] && len(near) < maxNear {
+			known[e.Path] = true
+			near = append(near, e.Path)
 		}
 	}
 	queue := []string{script}
@@ -129,10 +100,7 @@ func (c *commandFiles) follow(ctx context.Context, script string, read map[strin
 		}
 		read[p] = true
 		for _, tree := range []agency.OID{c.base, c.claim} {
-			text, err := c.trees.Text(ctx, tree, p)
-			if err != nil {
-				return err
-			}
+			text := c.trees.Text(ctx, tree, p)
 			if languageOf(p) == "" && !strings.HasPrefix(string(text), "#!") && path.Ext(p) != ".sh" {
 				continue // data says nothing
 			}
@@ -144,7 +112,6 @@ func (c *commandFiles) follow(ctx context.Context, script string, read map[strin
 			}
 		}
 	}
-	return nil
 }
 
 // maxNear bounds the files beside a script that are looked at.

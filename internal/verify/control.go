@@ -42,7 +42,7 @@ func control(changes []git.Change, files []source, named map[string]bool) []agen
 		if part := changedPart(f.path, f.before, f.after); part != "" {
 			add(f.path, part)
 		}
-		if f.lang == golang && f.test && f.after != nil && testMainWeaker(f.before, f.after) {
+		if f.test && f.after != nil && testMainWeaker(f) {
 			add(f.path, "TestMain")
 		}
 	}
@@ -70,28 +70,17 @@ func isVendored(p string) bool {
 // isControl tells whether a change is one of a control file. A runner's
 // configuration that is new counts where it takes effect by being there.
 func isControl(c git.Change, named map[string]bool) bool {
-	base := path.Base(c.Path)
-	switch {
-	case named[c.Path]:
-		return true
-	case c.Path == "agency.yaml": // decides with what the next run is verified
-		return true
-	case isRunner(c.Path):
-		return true
-	case isRecipe(base):
-		return c.Status != 'A'
-	}
-	return false
+	// By agency.yaml the next run is verified.
+	return named[c.Path] || c.Path == "agency.yaml" || isRunner(c.Path) || isRecipe(path.Base(c.Path)) && c.Status != 'A'
 }
+
+// recipes are files of recipes of no language.
+var recipes = []string{"Makefile", "makefile", "GNUmakefile", "Taskfile.yml", "Taskfile.yaml", "justfile", "Justfile", "Rakefile"}
 
 // isRecipe tells a file of recipes, which does nothing until a command names
 // one.
 func isRecipe(base string) bool {
-	switch base {
-	case "Makefile", "makefile", "GNUmakefile", "Taskfile.yml", "Taskfile.yaml", "justfile", "Justfile", "Rakefile":
-		return true
-	}
-	return isOfTools(base, func(f ecosystem.Files) []string { return f.Recipes })
+	return slices.Contains(recipes, base) || isOfTools(base, func(f ecosystem.Files) []string { return f.Recipes })
 }
 
 // settings are of test runners and toolchains of more than one language, or of one
@@ -111,16 +100,59 @@ func isOfTools(p string, files func(ecosystem.Files) []string) bool {
 
 // testMainWeaker tells whether a TestMain was changed, or is new and does not
 // report what the tests came to: it decides alone what a test binary reports.
-func testMainWeaker(before, after []byte) bool {
-	testMain := awarenessOf(golang).TestMain
-	old, _ := testMain(before)
-	now, reports := testMain(after)
-	switch {
-	case now == "":
+func testMainWeaker(f source) bool {
+	testMain := languages.Of(f.path).Awareness.TestMain
+	if testMain == nil {
 		return false
-	case old != "":
-		return old != now
-	default:
-		return !reports
 	}
+	old, _ := testMain(f.before)
+	now, reports := testMain(f.after)
+	return now != "" && old != now && (old != "" || !reports)
+}
+
+// partsOf is how a file is taken apart that decides how tests run by a part of
+// it only: the rest of it, such as dependencies, may change.
+func partsOf(p string) (ecosystem.SettingsFile, bool) {
+	for _, e := range languages.All() {
+		for _, part := range e.Source.Files.Parts {
+			if ecosystem.Matches([]string{part.Glob}, p) {
+				return part, true
+			}
+		}
+	}
+	return ecosystem.SettingsFile{}, false
+}
+
+func hasParts(p string) bool {
+	_, has := partsOf(p)
+	return has
+}
+
+// changedPart names the part by which an edited file decides how tests run
+// otherwise than before; "" where it does not.
+func changedPart(p string, before, after []byte) string {
+	file, has := partsOf(p)
+	if !has {
+		return ""
+	}
+	parts := func(src []byte) map[string]string {
+		if len(src) == 0 {
+			return nil
+		}
+		return file.Parts(src)
+	}
+	was, now := parts(before), parts(after)
+	var changed []string
+	for name := range now {
+		if now[name] != was[name] && (before != nil || file.New) {
+			changed = append(changed, name)
+		}
+	}
+	for name := range was {
+		if _, ok := now[name]; !ok {
+			changed = append(changed, name)
+		}
+	}
+	slices.Sort(changed)
+	return strings.Join(changed, ", ")
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -10,17 +11,17 @@ import (
 	"agency/internal/agency"
 	"agency/internal/changeset"
 	"agency/internal/check"
+	"agency/internal/check/detect"
+	"agency/internal/checkout"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 	"agency/internal/store"
 )
 
-// lineCoverage tells how much of the change the tests reach.
-type lineCoverage struct{ *job }
-
-// measured is how much of the change the tests reach, where a test run of this
+// coverage is how much of the change the tests reach, where a test run of this
 // contract on this very tree has measured it: the verification's own, in passing,
 // or the agent's. Nothing is run to find out.
-func (j lineCoverage) measured(ctx context.Context) (*agency.Coverage, error) {
+func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
 	files, id, err := j.checker.LastCoverage(ctx, j.task.Run, j.task.Contract)
 	if agency.KindOf(err) == agency.KindNotFound {
 		return nil, nil
@@ -47,14 +48,14 @@ func (j lineCoverage) measured(ctx context.Context) (*agency.Coverage, error) {
 // unmeasured are the changed files of which a run that measured says nothing,
 // for they run otherwise than they are written. Of languages other than
 // JavaScript that are files with nothing to run.
-func (j lineCoverage) unmeasured(ctx context.Context, changes []git.Change, known *agency.Coverage) (out []string, err error) {
+func (j *job) unmeasured(ctx context.Context, changes []git.Change, known *agency.Coverage) (out []string, err error) {
 	files, err := j.measurable(ctx, changes)
 	if err != nil || known == nil {
 		return files, err
 	}
 	measured, _, err := j.checker.LastCoverage(ctx, j.task.Run, j.task.Contract)
 	for _, f := range files {
-		if languageOf(f) == javascript && !strings.HasSuffix(f, ".d.ts") && !slices.ContainsFunc(measured, func(m check.FileCoverage) bool { return m.Path == f }) {
+		if languageOf(f) == ecosystem.Node && !strings.HasSuffix(f, ".d.ts") && !slices.ContainsFunc(measured, func(m check.FileCoverage) bool { return m.Path == f }) {
 			out = append(out, f)
 		}
 	}
@@ -63,18 +64,15 @@ func (j lineCoverage) unmeasured(ctx context.Context, changes []git.Change, know
 
 // measurable are the changed files whose lines the tests of a claim find out in
 // passing.
-func (j lineCoverage) measurable(ctx context.Context, changes []git.Change) ([]string, error) {
+func (j *job) measurable(ctx context.Context, changes []git.Change) ([]string, error) {
 	cheap, err := j.linksInPassing(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var out []string
 	for _, c := range changes {
 		if (cheap || path.Ext(c.Path) != ".go") && c.Status != 'D' && c.New.Mode != 0o120000 && languageOf(c.Path) != "" && !isTestFile(c.Path) && len(out) < maxMeasured {
 			out = append(out, c.Path)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // What may be spent on lines that nobody asked for: a part of what the suite
@@ -87,16 +85,12 @@ const (
 
 // linksInPassing tells whether measuring tests of Go costs little enough, or was
 // asked for.
-func (j lineCoverage) linksInPassing(ctx context.Context) (bool, error) {
+func (j *job) linksInPassing(ctx context.Context) (bool, error) {
 	if _, asked := j.task.Thresholds[CoverageThreshold]; asked {
 		return true, nil
 	}
-	entries, err := j.trees.List(ctx, j.task.claim)
-	if err != nil {
-		return false, err
-	}
 	packages := map[string]bool{}
-	for _, e := range entries {
+	for _, e := range j.trees.List(ctx, j.task.claim) {
 		if strings.HasSuffix(e.Path, "_test.go") {
 			packages[path.Dir(e.Path)] = true
 		}
@@ -114,10 +108,10 @@ func worthLinking(programs int, suite time.Duration) bool {
 // maxMeasured bounds the files that are measured in passing.
 const maxMeasured = 200
 
-// ofRun are the files whose lines a suite finds out in passing: all that the run
+// measuredOfRun are the files whose lines a suite finds out in passing: all that the run
 // has changed, so that what lands last tells how much of the whole change its
 // tests reach. A target that moved is not the run's to measure.
-func (j lineCoverage) ofRun(ctx context.Context, own []git.Change) ([]string, error) {
+func (j *job) measuredOfRun(ctx context.Context, own []git.Change) ([]string, error) {
 	switch {
 	case j.task.stage == check.StageTarget:
 		return nil, nil
@@ -153,3 +147,52 @@ func (j judgement) judgeCoverage() {
 // CoverageThreshold is the key of a contract's quality thresholds for the
 // percentage of the changed lines that tests have to reach.
 const CoverageThreshold = "coverage"
+
+// aside are the folders of the parts that a change touches and no command of
+// the run enters: nothing of what it does there was checked.
+func (j *job) aside(ctx context.Context, changes []git.Change, claim *checkout.Checkout) (out []string, err error) {
+	if !hasNestedPart(j.trees.List(ctx, j.task.claim), changes) {
+		return nil, nil
+	}
+	err = claim.Files(ctx, func(files fs.FS) {
+		for _, a := range detect.NotEntered(files, j.task.Commands) {
+			if slices.ContainsFunc(changes, func(c git.Change) bool { return strings.HasPrefix(c.Path, a.Dir+"/") }) {
+				out = append(out, a.Dir)
+			}
+		}
+	})
+	return out, err
+}
+
+// hasNestedPart tells whether a changed file lies in a folder below the root, or
+// in one below such a folder, that has a manifest.
+func hasNestedPart(entries []git.Entry, changes []git.Change) bool {
+	parts := map[string]bool{}
+	for _, e := range entries {
+		if dir := path.Dir(e.Path); dir != "." && manifests[path.Base(e.Path)] {
+			parts[dir] = true
+		}
+	}
+	for _, c := range changes {
+		for at := path.Dir(c.Path); at != "."; at = path.Dir(at) {
+			if parts[at] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// manifests are the files that make a folder a part of its own.
+var manifests = map[string]bool{
+	"go.mod": true, "package.json": true, "Cargo.toml": true, "pyproject.toml": true, "setup.py": true, "setup.cfg": true,
+	"requirements.txt": true, "Pipfile": true, "pom.xml": true, "build.gradle": true, "build.gradle.kts": true,
+}
+
+// judgeAside names what nothing has checked; it decides nothing.
+func (j judgement) judgeAside() {
+	for _, dir := range j.aside {
+		j.v.Unchecked = append(j.v.Unchecked, dir)
+		j.r.note("not checked: the change touches %s, which no command of the run enters: the merge gate names it", dir)
+	}
+}

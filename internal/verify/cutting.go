@@ -125,7 +125,7 @@ type cutting struct {
 	told   linesTold
 }
 
-// with runs tests with a cut: its kind and the id of a function, or "*".
+// with runs tests, all where they are nil, with a cut: its kind and the id of a function, or "*".
 func (k *cutting) with(ctx context.Context, value string, names []string) (suite.Results, error) {
 	k.on.Env = []string{k.Env + "=" + value}
 	return pick(ctx, k.on, k.cmd, names)
@@ -245,26 +245,12 @@ func (f changeFacts) failsByAssertion(s suite.Results, test string) bool {
 	})
 }
 
-// suiteWith runs these tests, or the whole suite, with a cut.
-func (k *cutting) suiteWith(ctx context.Context, value string, names []string) (suite.Results, error) {
-	if names != nil {
-		return k.with(ctx, value, names)
-	}
-	k.on.Env = []string{k.Env + "=" + value}
-	r, err := k.on.Run(ctx, k.cmd)
-	return suite.Read(r), err
-}
-
 // asserted is how failed assertions are told by the runners.
 var asserted = regexp.MustCompile(`AssertionError|AssertionFailedError|ComparisonFailure|ERR_ASSERTION|assertion .*failed|expect\(|\bExpected\b|\bexpected\b|_test\.go:\d+:`)
 
 // isDoc tells of files that people read.
 func isDoc(p string) bool {
-	switch strings.ToLower(path.Ext(p)) {
-	case ".md", ".rst", ".adoc", ".markdown":
-		return true
-	}
-	return path.Ext(p) == ""
+	return slices.Contains([]string{"", ".md", ".rst", ".adoc", ".markdown"}, strings.ToLower(path.Ext(p)))
 }
 
 // readsCode is how tests look at sources as text.
@@ -351,24 +337,16 @@ func (w *weighing) altered(ctx context.Context, alter func(ctx context.Context, 
 		if c.Status == 'D' || !changeset.Regular(c.New.Mode) || code.LanguageOf(c.Path) == "" {
 			continue
 		}
-		before, after, err := w.trees.Sides(ctx, c)
-		if err != nil {
-			return nil, err
-		}
+		before, after := w.trees.Sides(ctx, c)
 		text, err := alter(ctx, c, before, after)
 		if err != nil {
 			return nil, err
 		}
-		if text == nil || bytes.Equal(text, after) {
-			continue
+		if text != nil && !bytes.Equal(text, after) {
+			set = append(set, w.trees.Store(ctx, c.Path, c.New.Mode, text))
 		}
-		e, err := w.trees.Store(ctx, c.Path, c.New.Mode, text)
-		if err != nil {
-			return nil, err
-		}
-		set = append(set, e)
 	}
-	return set, nil
+	return set, w.trees.Err()
 }
 
 func (w *weighing) onAltered(ctx context.Context, stage check.Stage, set []git.Entry, tests []string) (suite.Results, error) {

@@ -261,10 +261,7 @@ func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bo
 		}
 		return err
 	}
-	times, err := w.reruns(ctx, mended)
-	if err != nil {
-		return nil, err
-	}
+	times := w.reruns(ctx, mended)
 	alone, ok, err := b.RerunLine(ctx, cmd.Line, mended)
 	for n := 0; n < times && ok && err == nil && (n < claimReruns || slices.ContainsFunc(mended, func(t string) bool { return !did[t].Red })); n++ {
 		err = run(b.Alone, alone)
@@ -288,7 +285,7 @@ func (w *weighing) byChance(ctx context.Context, mended []string) (map[string]bo
 }
 
 // reruns is how often mended tests run alone, by what their files speak of.
-func (w *weighing) reruns(ctx context.Context, mended []string) (int, error) {
+func (w *weighing) reruns(ctx context.Context, mended []string) int {
 	const most = 20 // tests that are looked up
 	read := map[string]bool{}
 	for _, t := range mended[:min(most, len(mended))] {
@@ -296,23 +293,15 @@ func (w *weighing) reruns(ctx context.Context, mended []string) (int, error) {
 		if name == "" || strings.ContainsAny(name, "\n\x00") {
 			continue
 		}
-		files, err := w.trees.Mentions(ctx, w.task.claim, name)
-		if err != nil {
-			return 0, err
-		}
-		for _, p := range files {
+		for _, p := range w.trees.Mentions(ctx, w.task.claim, name) {
 			if read[p] || len(read) == most || !isTestFile(p) {
 				continue
 			}
 			read[p] = true
-			b, err := w.trees.Text(ctx, w.task.claim, p)
-			if err != nil {
-				return 0, err
-			}
-			if ofChance.Match(b) {
-				return chanceReruns, nil
+			if ofChance.Match(w.trees.Text(ctx, w.task.claim, p)) {
+				return chanceReruns
 			}
 		}
 	}
-	return claimReruns, nil
+	return claimReruns
 }

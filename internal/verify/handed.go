@@ -10,6 +10,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/awareness/symbols"
 	"agency/internal/ecosystem"
+	"agency/internal/languages"
 )
 
 // handedIn names what the tests of the run hand to the changed product so that it
@@ -18,10 +19,7 @@ import (
 // names a function that only says that it is not there, where that is what they
 // expect. What the criteria speak of is asked for.
 func handedIn(files []source, read map[string]sidesOfFile, criteria []agency.Criterion) (out []agency.Weakening) {
-	asked := ""
-	for _, c := range criteria {
-		asked += c.Text + "\n"
-	}
+	asked := saidBy(criteria)
 	for _, f := range files {
 		both, ok := read[f.path]
 		if !ok || f.test || matterOf(f.path) != ofProduct {
@@ -41,6 +39,14 @@ func handedIn(files []source, read map[string]sidesOfFile, criteria []agency.Cri
 	return out
 }
 
+// saidBy is all that criteria say.
+func saidBy(criteria []agency.Criterion) (text string) {
+	for _, c := range criteria {
+		text += c.Text + "\n"
+	}
+	return text
+}
+
 // handing is what one file of the product is handed.
 type handing struct {
 	file     source
@@ -55,9 +61,9 @@ func (h *handing) say(format string, args ...any) {
 
 // from takes the tests of one file.
 func (h *handing) from(f source, tests symbols.State) {
-	own := awarenessOf(h.file.lang).Modules.Member
+	own := languages.Of(h.file.path).Awareness.Modules.Member
 	for _, r := range h.now.Reads {
-		if slices.ContainsFunc(h.was.Reads, func(o symbols.Place) bool { return o.Name == r.Name }) || h.isAsked(r.Name) {
+		if has(h.was.Reads, r.Name) || h.isAsked(r.Name) {
 			continue
 		}
 		name, isFile := strings.CutPrefix(r.Name, "the file ")
@@ -77,17 +83,19 @@ func (h *handing) from(f source, tests symbols.State) {
 	}
 	for _, s := range h.now.Stubs {
 		short := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
-		before := slices.ContainsFunc(h.was.Stubs, func(o symbols.Place) bool { return o.Name == s.Name })
-		if !before && tests.Refusals && !h.isAsked("implement") && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), short) {
+		if !has(h.was.Stubs, s.Name) && tests.Refusals && !h.isAsked("implement") && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), short) {
 			h.say("%s only says that it is not implemented, %s:%d, and the tests expect that", s.Name, h.file.path, s.Line)
 		}
 	}
 	for _, s := range h.now.Hollow {
-		before := slices.ContainsFunc(h.was.Hollow, func(o symbols.Place) bool { return o.Name == s.Name })
-		if !before && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), s.Name) {
+		if !has(h.was.Hollow, s.Name) && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), s.Name) {
 			h.say("%s gives the same whatever it is given, %s:%d", s.Name, h.file.path, s.Line)
 		}
 	}
+}
+
+func has(places []symbols.Place, name string) bool {
+	return slices.ContainsFunc(places, func(p symbols.Place) bool { return p.Name == name })
 }
 
 func replaced(name, file string) string {
@@ -121,7 +129,7 @@ func sets(tests symbols.State, name string) bool {
 		}
 		_, member, ok := strings.Cut(name, ".")
 		if !ok { // of all code
-			return p.Name == "globalThis."+name || p.Name == "global."+name || p.Name == "window."+name || p.Name == name
+			return p.Name == "globalThis."+name || p.Name == "global."+name || p.Name == "window."+name
 		}
 		return p.Name[strings.LastIndexByte(p.Name, '.')+1:] == member && strings.Contains("."+p.Name, "."+name)
 	})
@@ -131,10 +139,7 @@ func sets(tests symbols.State, name string) bool {
 // set: environment and state by which it can do right under them alone. What the
 // criteria speak of is no secret.
 func handshakes(files []source, criteria []agency.Criterion) (out []agency.Weakening) {
-	said := ""
-	for _, c := range criteria {
-		said += c.Text + "\n"
-	}
+	said := saidBy(criteria)
 	var tests []string
 	for _, f := range files {
 		if f.after != nil && matterOf(f.path) != ofProduct {
@@ -145,12 +150,12 @@ func handshakes(files []source, criteria []agency.Criterion) (out []agency.Weake
 		if f.after == nil || f.test || matterOf(f.path) != ofProduct {
 			continue
 		}
-		handed := awarenessOf(f.lang).Handed
+		handed := languages.Of(f.path).Awareness.Handed
 		if handed == nil {
 			continue
 		}
 		by := handed()
-		env := shared(ecosystem.NamesIn(by.Environment, f.after), ecosystem.NamesIn(by.Environment, f.before), tests, said, mentions)
+		env := shared(ecosystem.NamesIn(by.Environment, f.after), ecosystem.NamesIn(by.Environment, f.before), tests, said, strings.Contains)
 		if ofSettings.MatchString(said) { // a setting is to be read, whatever it is called
 			env = slices.DeleteFunc(env, func(n string) bool { return !ofRunner.MatchString(n) })
 		}
@@ -189,8 +194,6 @@ func shared(now, before, tests []string, said string, uses func(test, name strin
 	}
 	return out
 }
-
-func mentions(test, name string) bool { return strings.Contains(test, name) }
 
 // setsText tells whether a source gives a variable of another module a value.
 func setsText(test, name string) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
 )
 
 // TestHandedIn holds what a test of the run may not hand to the product that it
@@ -79,8 +80,8 @@ func TestHandshakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := []source{
-				{path: "src/calc.js", lang: javascript, after: []byte(tt.product)},
-				{path: "tests/calc.test.js", lang: javascript, test: true, after: []byte(tt.test)},
+				{path: "src/calc.js", lang: ecosystem.Node, after: []byte(tt.product)},
+				{path: "tests/calc.test.js", lang: ecosystem.Node, test: true, after: []byte(tt.test)},
 			}
 			var got []string
 			for _, w := range handshakes(files, []agency.Criterion{{ID: "a", Text: tt.criterion}}) {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,7 +39,7 @@ func judge(f facts) agency.Verdict {
 	var r report
 	j := judgement{f, &v, &r}
 	if f.refused() {
-		j.judgeRefused()
+		r.fail("%s", cmp.Or(f.refusal, "the claim changes nothing: its files equal those that the work began from"))
 		v.Proofs = openProofs(f.Criteria, "not checked")
 		v.Reasons = r.reasons
 		return v
@@ -71,14 +72,6 @@ func distrust(v *agency.Verdict) {
 			v.Proofs[i].Note = "its checks pass, but the change holds code that knows of its tests"
 		}
 	}
-}
-
-func (j judgement) judgeRefused() {
-	if j.refusal != "" {
-		j.r.fail("%s", j.refusal)
-		return
-	}
-	j.r.fail("the claim changes nothing: its files equal those that the work began from")
 }
 
 // outline is why a command failed, in a few words.

@@ -81,7 +81,7 @@ func TestTestMainWeaker(t *testing.T) {
 		"it runs something else":    {head, body("cmd.Run()"), true},
 		"a checker is handed tests": {head, body("goleak.VerifyTestMain(m)"), false},
 	} {
-		if got := testMainWeaker([]byte(tt.before), []byte(tt.after)); got != tt.want {
+		if got := testMainWeaker(source{path: "a_test.go", before: []byte(tt.before), after: []byte(tt.after)}); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -24,13 +24,8 @@ const (
 // leftovers names the new files that the contract does not. Where it declares
 // no files at all, only what looks left behind is named: any new file may then
 // be the work.
-func (j *job) leftovers(ctx context.Context, changes []git.Change) ([]agency.Leftover, error) {
-	base, err := j.trees.List(ctx, j.task.base)
-	if err != nil {
-		return nil, err
-	}
-	was, declared := customsOf(base), slices.Concat(j.task.Writes, j.task.Expected)
-	var out []agency.Leftover
+func (j *job) leftovers(ctx context.Context, changes []git.Change) (out []agency.Leftover) {
+	was, declared := customsOf(j.trees.List(ctx, j.task.base)), slices.Concat(j.task.Writes, j.task.Expected)
 	seen := map[agency.Leftover]bool{}
 	read := 0
 	for _, c := range changes {
@@ -40,19 +35,17 @@ func (j *job) leftovers(ctx context.Context, changes []git.Change) ([]agency.Lef
 		left := debris(c.Path, was)
 		if left.Why == "" && read < maxNewFiles {
 			read++
-			if left.Why, err = j.heavy(ctx, c, was); err != nil {
-				return nil, err
-			}
+			left.Why = j.heavy(ctx, c, was)
 		}
 		if (left.Why != "" || len(declared) > 0) && !seen[left] {
 			seen[left] = true
 			if len(out) == maxLeftovers {
-				return append(out, agency.Leftover{Path: "more new files", Why: "too many to be named"}), nil
+				return append(out, agency.Leftover{Path: "more new files", Why: "too many to be named"})
 			}
 			out = append(out, left)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // customs are what a repository had before: its files and their folders, and
@@ -60,14 +53,22 @@ func (j *job) leftovers(ctx context.Context, changes []git.Change) ([]agency.Lef
 type customs struct{ paths, kinds map[string]bool }
 
 func customsOf(base []git.Entry) customs {
-	c := customs{map[string]bool{}, map[string]bool{}}
+	c := customs{pathsIn(base), map[string]bool{}}
 	for _, e := range base {
 		c.kinds[kindOf(e.Path)] = true
-		for p := e.Path; p != "." && !c.paths[p]; p = path.Dir(p) {
-			c.paths[p] = true
-		}
 	}
 	return c
+}
+
+// pathsIn are files with all folders that they lie in.
+func pathsIn(entries []git.Entry) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range entries {
+		for p := e.Path; p != "." && !out[p]; p = path.Dir(p) {
+			out[p] = true
+		}
+	}
+	return out
 }
 
 // isNamed tells whether a contract speaks of a file.
@@ -87,21 +88,18 @@ func isNamed(p string, declared []string, criteria []agency.Criterion) bool {
 }
 
 // heavy tells of a new file whose content nobody has written by hand.
-func (j *job) heavy(ctx context.Context, c git.Change, was customs) (string, error) {
+func (j *job) heavy(ctx context.Context, c git.Change, was customs) string {
 	name := path.Base(c.Path)
 	if isTestData(c.Path) || isAsset(name) || strings.Contains(name, "lock") || was.hasLike(c.Path) {
-		return "", nil
+		return ""
 	}
-	b, err := j.trees.Content(ctx, c.New.Mode, c.New.ID, largeFile)
-	switch {
-	case err != nil && !git.IsTooLong(err):
-		return "", err
+	switch b, ok := j.trees.Content(ctx, c.New, largeFile); {
+	case !ok:
+		return "over 1 MB"
 	case bytes.IndexByte(b[:min(len(b), sniffedPrefix)], 0) >= 0:
-		return "a binary", nil
-	case err != nil:
-		return "over 1 MB", nil
+		return "a binary"
 	}
-	return "", nil
+	return ""
 }
 
 // debris tells by its name alone what a file is the remains of. What the
@@ -222,11 +220,9 @@ func isScratch(name string) bool {
 
 // isAsset tells of binaries that are written to be kept.
 func isAsset(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".woff", ".woff2", ".ttf", ".otf", ".pdf", ".mp3", ".mp4", ".wasm":
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".woff", ".woff2", ".ttf", ".otf", ".pdf", ".mp3", ".mp4", ".wasm",
+	}, strings.ToLower(path.Ext(name)))
 }
 
 // hasLike tells whether the folder of a path has a file of its kind.

@@ -10,6 +10,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/changeset"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 )
 
@@ -26,53 +27,40 @@ type shadowing struct {
 
 // all are changed files by which others are loaded no more that are still there,
 // with those.
-func (s *shadowing) all(ctx context.Context, changes []git.Change) (map[string]string, error) {
+func (s *shadowing) all(ctx context.Context, changes []git.Change) map[string]string {
 	if s.found != nil {
-		return s.found, nil
+		return s.found
 	}
-	before, err := s.trees.List(ctx, s.base)
-	if err != nil {
-		return nil, err
-	}
-	after, err := s.trees.List(ctx, s.claim)
-	if err != nil {
-		return nil, err
-	}
-	d := stayed{stay: map[string]bool{}}
-	was := map[string]bool{}
-	for _, e := range before {
+	was, d := map[string]bool{}, stayed{}
+	for _, e := range s.trees.List(ctx, s.base) {
 		was[e.Path] = true
 	}
-	for _, e := range after {
-		d.stay[e.Path] = was[e.Path] && changeset.Regular(e.Mode)
+	for _, e := range s.trees.List(ctx, s.claim) {
+		d[e.Path] = was[e.Path] && changeset.Regular(e.Mode)
 	}
-	out := map[string]string{}
+	s.found = map[string]string{}
 	for _, c := range changes {
 		var old string
 		switch {
 		case path.Base(c.Path) == "package.json":
-			old, err = s.entryMoved(ctx, c, d)
+			old = s.entryMoved(ctx, c, d)
 		case c.Status == 'A':
-			old, err = s.placeOf(ctx, c.Path, d)
-		}
-		if err != nil {
-			return nil, err
+			old = s.placeOf(ctx, c.Path, d)
 		}
 		if old != "" {
-			out[c.Path] = old
+			s.found[c.Path] = old
 		}
 	}
-	s.found = out
-	return out, nil
+	return s.found
 }
 
 // stayed are the files that both sides have.
-type stayed struct{ stay map[string]bool }
+type stayed map[string]bool
 
 // first is the first of some paths that is such a file, of what is tested.
 func (d stayed) first(paths ...string) string {
 	for _, p := range paths {
-		if d.stay[p] && matterOf(p) != ofTests {
+		if d[p] && matterOf(p) != ofTests {
 			return p
 		}
 	}
@@ -84,11 +72,11 @@ func (d stayed) first(paths ...string) string {
 var loadable = []string{".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts", ".json"}
 
 // placeOf finds the file whose place a new one takes.
-func (s *shadowing) placeOf(ctx context.Context, p string, d stayed) (string, error) {
+func (s *shadowing) placeOf(ctx context.Context, p string, d stayed) string {
 	m := bareModule(p)
 	switch {
 	case strings.HasSuffix(p, ".d.ts"):
-	case languageOf(p) == javascript, path.Ext(p) == "":
+	case languageOf(p) == ecosystem.Node, path.Ext(p) == "":
 		var others []string
 		for _, ext := range loadable {
 			if others = append(others, path.Join(m, "index"+ext)); m+ext != p {
@@ -97,23 +85,26 @@ func (s *shadowing) placeOf(ctx context.Context, p string, d stayed) (string, er
 		}
 		old := d.first(others...)
 		if old == "" || path.Ext(p) == "" && path.Ext(old) == ".json" {
-			return "", nil
+			return ""
 		}
-		for _, end := range []string{"'", `"`, "`"} { // named without an ending
-			users, err := s.trees.Mentions(ctx, s.base, "/"+path.Base(m)+end)
-			if err != nil || len(users) > 0 {
-				return old, err
-			}
+		name := "/" + path.Base(m) // named without an ending
+		if s.isMentioned(ctx, name+"'", name+`"`, name+"`") {
+			return old
 		}
-	case languageOf(p) == python:
+	case languageOf(p) == ecosystem.Python:
 		if old := d.first(m+"/__init__.py", moduleOf(p)+".py"); old != "" && old != p {
-			return old, nil
+			return old
 		}
 		return s.otherRoot(ctx, p, d)
-	case languageOf(p) == java:
-		return otherSources(p, d), nil
+	case languageOf(p) == ecosystem.JVM:
+		return otherSources(p, d)
 	}
-	return "", nil
+	return ""
+}
+
+// isMentioned tells whether a file of the base holds one of some texts.
+func (s *shadowing) isMentioned(ctx context.Context, texts ...string) bool {
+	return len(s.trees.Mentions(ctx, s.base, texts...)) > 0
 }
 
 // sourceRoots are folders in which Python looks for modules by their bare name.
@@ -121,7 +112,7 @@ var sourceRoots = []string{"", "src", "lib", "python", "test", "tests"}
 
 // otherRoot finds a module of the same name in another folder of sources, where
 // something loads it by that name.
-func (s *shadowing) otherRoot(ctx context.Context, p string, d stayed) (string, error) {
+func (s *shadowing) otherRoot(ctx context.Context, p string, d stayed) string {
 	roots := slices.Clone(sourceRoots)
 	for _, w := range strings.FieldsFunc(s.test, func(r rune) bool { return strings.ContainsRune(" =:;'\"", r) }) {
 		if w = path.Clean(w); !slices.Contains(roots, w) && !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "/") {
@@ -132,24 +123,18 @@ func (s *shadowing) otherRoot(ctx context.Context, p string, d stayed) (string, 
 		rest, ok := strings.CutPrefix(p, path.Join(r, "x")[:len(path.Join(r, "x"))-1])
 		for _, q := range roots {
 			old := path.Join(q, rest)
-			if !ok || q == r || old == p || q != "" && (strings.HasPrefix(rest, q+"/") || d.stay[path.Join(q, "__init__.py")]) {
-				continue
-			}
-			if d.first(old) == "" {
+			if !ok || q == r || old == p || q != "" && (strings.HasPrefix(rest, q+"/") || d[path.Join(q, "__init__.py")]) || d.first(old) == "" {
 				continue
 			}
 			name := strings.ReplaceAll(moduleOf(rest), "/", ".")
 			dot := strings.LastIndexByte(name, '.')
 			parent, last := name[:max(dot, 0)], name[dot+1:]
-			for _, form := range []string{"import " + name, "from " + name, "from " + parent + " import " + last} {
-				users, err := s.trees.Mentions(ctx, s.base, form)
-				if err != nil || len(users) > 0 {
-					return old, err
-				}
+			if s.isMentioned(ctx, "import "+name, "from "+name, "from "+parent+" import "+last) {
+				return old
 			}
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // otherSources finds the type of the same name in another folder of sources of
@@ -160,7 +145,7 @@ func otherSources(p string, d stayed) string {
 		if !ok {
 			continue
 		}
-		for _, old := range slices.Sorted(maps.Keys(d.stay)) {
+		for _, old := range slices.Sorted(maps.Keys(d)) {
 			if _, other, ok := strings.Cut(old, folder); ok && other == rest && old != p && d.first(old) != "" {
 				return old
 			}
@@ -170,11 +155,8 @@ func otherSources(p string, d stayed) string {
 }
 
 // entryMoved finds the file that a package was loaded by and is not any more.
-func (s *shadowing) entryMoved(ctx context.Context, c git.Change, d stayed) (string, error) {
-	before, after, err := s.trees.Sides(ctx, c)
-	if err != nil || after == nil {
-		return "", err
-	}
+func (s *shadowing) entryMoved(ctx context.Context, c git.Change, d stayed) string {
+	before, after := s.trees.Sides(ctx, c)
 	dir := path.Dir(c.Path)
 	was, is := entriesIn(before), entriesIn(after)
 	for _, way := range slices.Sorted(maps.Keys(is)) {
@@ -190,10 +172,10 @@ func (s *shadowing) entryMoved(ctx context.Context, c git.Change, d stayed) (str
 			file = d.first(path.Join(dir, "index.js"))
 		}
 		if now := fileForms(path.Join(dir, is[way])); file != "" && !slices.Contains(now, file) && (before != nil || old == "") {
-			return file, nil
+			return file
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // fileForms are the files that a path of a package file can mean.
@@ -242,10 +224,10 @@ func exported(way string, v any, out map[string]string) {
 }
 
 // weakenings names the files by which others are not loaded any more.
-func (s *shadowing) weakenings(ctx context.Context, changes []git.Change) (out []agency.Weakening, err error) {
-	all, err := s.all(ctx, changes)
+func (s *shadowing) weakenings(ctx context.Context, changes []git.Change) (out []agency.Weakening) {
+	all := s.all(ctx, changes)
 	for _, p := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, agency.Weakening{Kind: agency.WeakShadowed, Name: p, Detail: "what loaded " + all[p] + " loads it instead"})
 	}
-	return out, err
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"agency/internal/awareness/dataflow"
 	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/languages"
 )
 
 const goHead = "package p\n\nimport \"testing\"\n\n"
@@ -86,8 +87,8 @@ func TestLessAsserted(t *testing.T) {
 func TestMovedTestIsFound(t *testing.T) {
 	test := "def test_a():\n    assert a()\n"
 	files := []source{
-		{path: "test_a.py", lang: python, test: true, before: []byte(test), after: []byte("")},
-		{path: "test_b.py", lang: python, test: true, after: []byte(test)},
+		{path: "test_a.py", lang: ecosystem.Python, test: true, before: []byte(test), after: []byte("")},
+		{path: "test_b.py", lang: ecosystem.Python, test: true, after: []byte(test)},
 	}
 	if got := lessAsserted(files, true); len(got) > 0 {
 		t.Error(got)
@@ -97,9 +98,9 @@ func TestMovedTestIsFound(t *testing.T) {
 // Where the results name no tests the sources tell which are gone or left out.
 func TestSourcesStandInForResults(t *testing.T) {
 	files := []source{
-		{path: "a.test.js", lang: javascript, test: true, before: []byte("it('one', () => { expect(1) })\nit('two', () => {})\n"), after: []byte("it('one', () => { expect(1) })\n")},
-		{path: "b.test.js", lang: javascript, test: true, before: []byte("it('x', () => {})\n"), after: []byte("it.skip('x', () => {})\n")},
-		{path: "test_c.py", lang: python, test: true, before: []byte("def test_c():\n    pass\n"), after: []byte("@pytest.mark.skip\ndef test_c():\n    pass\n")},
+		{path: "a.test.js", lang: ecosystem.Node, test: true, before: []byte("it('one', () => { expect(1) })\nit('two', () => {})\n"), after: []byte("it('one', () => { expect(1) })\n")},
+		{path: "b.test.js", lang: ecosystem.Node, test: true, before: []byte("it('x', () => {})\n"), after: []byte("it.skip('x', () => {})\n")},
+		{path: "test_c.py", lang: ecosystem.Python, test: true, before: []byte("def test_c():\n    pass\n"), after: []byte("@pytest.mark.skip\ndef test_c():\n    pass\n")},
 	}
 	want := []agency.Weakening{
 		{Kind: agency.WeakDeleted, Name: "a.test.js: two"}, {Kind: agency.WeakSkipped, Name: "b.test.js"}, {Kind: agency.WeakSkipped, Name: "test_c.py"},
@@ -191,7 +192,7 @@ func FuzzSources(f *testing.F) {
 		if got := beyond(textMarks(s, s.after), textMarks(s, s.before)); len(got) > 0 {
 			t.Errorf("the same text differs: %v", got)
 		}
-		if _, _, err := awarenessOf(golang).Read(dataflow.Source{Path: name, Text: s.after, Words: wordsAnywhere, Beside: func() ([][]byte, error) { return nil, nil }}); err != nil {
+		if _, _, err := languages.Of("a.go").Awareness.Read(dataflow.Source{Path: name, Text: s.after, Words: wordsAnywhere, Beside: func() ([][]byte, error) { return nil, nil }}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/changeset"
 	"agency/internal/code"
+	"agency/internal/ecosystem"
 	"agency/internal/git"
 )
 
@@ -46,34 +48,20 @@ type splitter struct {
 }
 
 // split parts the changes of a claim.
-func (p *splitter) split(ctx context.Context, changes []git.Change) (s sides, err error) {
-	shadowing, err := p.shadowing.all(ctx, changes)
-	if err != nil {
-		return s, err
-	}
+func (p *splitter) split(ctx context.Context, changes []git.Change) (s sides) {
+	shadowing := p.shadowing.all(ctx, changes)
 	for _, c := range changes {
-		m, err := p.usage.matterOf(ctx, c)
-		if err != nil {
-			return s, err
-		}
+		m := p.usage.matterOf(ctx, c)
 		var before, after []byte
-		var inside, same bool
+		var inside bool
 		if m == ofProduct {
-			before, after, err = p.trees.Sides(ctx, c)
-		}
-		switch lang := languageOf(c.Path); {
-		case err != nil || m != ofProduct:
-		case lang == python && doctests(before) != doctests(after):
-			m = doubtful // tests and product in one: it proves the least
-		case lang == rust:
-			inside, err = p.testsInside(ctx, c.Path, before, after)
-		}
-		if err == nil && m == ofProduct && !inside {
-			same, err = p.sameCode(ctx, c, before, after)
+			before, after = p.trees.Sides(ctx, c)
+			if languageOf(c.Path) == ecosystem.Python && doctests(before) != doctests(after) {
+				m = doubtful // tests and product in one: it proves the least
+			}
+			inside = readAs(c.Path).Tests.Beside && p.innerTests(ctx, c.Path, before) != p.innerTests(ctx, c.Path, after)
 		}
 		switch {
-		case err != nil:
-			return s, err
 		case shadowing[c.Path] != "", m != ofProduct && !isLock(c.Path):
 			s.tests = append(s.tests, c)
 		case isLock(c.Path):
@@ -86,28 +74,26 @@ func (p *splitter) split(ctx context.Context, changes []git.Change) (s sides, er
 			}
 		case inside:
 			s.inner = append(s.inner, c)
-		case !same:
+		case !p.sameCode(ctx, c, before, after):
 			s.product = append(s.product, c)
 		}
 	}
-	return s, nil
+	return s
 }
 
 // examples are code in comments, which Rust tests.
 var examples = []byte("```")
 
 // sameCode tells whether a source differs in comments and blanks alone.
-func (p *splitter) sameCode(ctx context.Context, c git.Change, before, after []byte) (bool, error) {
+func (p *splitter) sameCode(ctx context.Context, c git.Change, before, after []byte) bool {
 	if code.LanguageOf(c.Path) == "" || c.Status != 'M' || c.Old.Mode != c.New.Mode || before == nil || after == nil ||
 		bytes.Contains(before, examples) || bytes.Contains(after, examples) {
-		return false, nil
+		return false
 	}
 	was, err := p.syntax.Shape(ctx, c.Path, before)
-	if err != nil {
-		return false, code.Skip(err)
-	}
-	is, err := p.syntax.Shape(ctx, c.Path, after)
-	return err == nil && was == is, code.Skip(err)
+	is, err2 := p.syntax.Shape(ctx, c.Path, after)
+	p.trees.Fail(cmp.Or(code.Skip(err), code.Skip(err2)))
+	return err == nil && err2 == nil && was == is
 }
 
 // oldTests is the tree of the base's test matter on the claim's product.
@@ -121,10 +107,7 @@ func (p *splitter) newTests(ctx context.Context, s sides) (agency.OID, error) {
 }
 
 func (p *splitter) mixed(ctx context.Context, s sides, ofClaim []git.Change, productOfClaim bool) (agency.OID, error) {
-	inner, err := p.spliced(ctx, s.inner, productOfClaim)
-	if err != nil {
-		return "", err
-	}
+	inner := p.spliced(ctx, s.inner, productOfClaim)
 	return p.trees.With(ctx, p.base, slices.Concat(entriesOf(ofClaim), entriesOf(s.both), inner))
 }
 
@@ -140,13 +123,9 @@ func entriesOf(changes []git.Change) []git.Entry {
 
 // spliced are sources with tests inside, of which the tests are of one side and
 // the rest of the other.
-func (p *splitter) spliced(ctx context.Context, changes []git.Change, productOfClaim bool) ([]git.Entry, error) {
-	var out []git.Entry
+func (p *splitter) spliced(ctx context.Context, changes []git.Change, productOfClaim bool) (out []git.Entry) {
 	for _, c := range changes {
-		before, after, err := p.trees.Sides(ctx, c)
-		if err != nil {
-			return nil, err
-		}
+		before, after := p.trees.Sides(ctx, c)
 		product, tests, mode := after, before, c.New.Mode
 		if !productOfClaim {
 			product, tests, mode = before, after, c.Old.Mode
@@ -156,44 +135,28 @@ func (p *splitter) spliced(ctx context.Context, changes []git.Change, productOfC
 			continue
 		}
 		text, err := p.syntax.ReplaceTests(ctx, c.Path, product, tests)
-		if err = code.Skip(err); err != nil {
-			return nil, err
+		if p.trees.Fail(code.Skip(err)) {
+			return nil
 		}
 		if text == nil {
 			text = product
 		}
-		e, err := p.trees.Store(ctx, c.Path, mode, text)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
+		out = append(out, p.trees.Store(ctx, c.Path, mode, text))
 	}
-	return out, nil
+	return out
 }
 
-// testsInside tells whether the tests inside of a source of the product changed.
-func (p *splitter) testsInside(ctx context.Context, file string, before, after []byte) (bool, error) {
-	was, err := p.innerTests(ctx, file, before)
-	if err != nil {
-		return false, err
-	}
-	now, err := p.innerTests(ctx, file, after)
-	return was != now, err
-}
-
-func (p *splitter) innerTests(ctx context.Context, file string, src []byte) (string, error) {
+// innerTests are the tests inside of a source of the product.
+func (p *splitter) innerTests(ctx context.Context, file string, src []byte) (text string) {
 	if src == nil {
-		return "", nil
+		return ""
 	}
 	spans, err := p.syntax.TestSpans(ctx, file, src)
-	if err != nil {
-		return "", code.Skip(err)
-	}
-	text := ""
+	p.trees.Fail(code.Skip(err))
 	for _, s := range spans {
 		text += string(src[s.Start:s.End])
 	}
-	return text, nil
+	return text
 }
 
 // doctests are the examples in the docstrings of a source of Python.

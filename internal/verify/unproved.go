@@ -53,7 +53,7 @@ func (k *cutting) unproved(ctx context.Context) error {
 		default:
 			err = k.held(fn.Path, fn.Lines, unrun, func(names []string) (s suite.Results, err error) {
 				for _, cut := range []code.Cut{code.CutZero, code.CutOther} {
-					if s, err = k.suiteWith(ctx, string(cut)+":"+fn.ID, names); err != nil || k.turnsRed(s) {
+					if s, err = k.with(ctx, string(cut)+":"+fn.ID, names); err != nil || k.turnsRed(s) {
 						break
 					}
 				}
@@ -150,7 +150,7 @@ func (k *cutting) stands(ctx context.Context, own []string, err *error) bool {
 		if len(own) == 0 {
 			own = nil // then all
 		}
-		s, *err = k.suiteWith(ctx, "", own)
+		s, *err = k.with(ctx, "", own)
 		k.tried, k.unfit = true, *err != nil || k.turnsRed(s)
 	}
 	return !k.unfit

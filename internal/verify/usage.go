@@ -39,122 +39,102 @@ type usage struct {
 }
 
 // matterOf tells what a changed file is of.
-func (u *usage) matterOf(ctx context.Context, c git.Change) (matter, error) {
+func (u *usage) matterOf(ctx context.Context, c git.Change) matter {
 	tree := u.base
 	if c.Status == 'A' {
-		if tree = u.claim; matterOf(c.Path) == ofProduct && languageOf(c.Path) != "" {
-			return ofProduct, nil // what nothing tested yet can be what the run is for
-		}
-		if own, err := u.ownByItsName(ctx, c.Path); err != nil || own {
-			return ofProduct, err
+		tree = u.claim
+		// What nothing tested yet can be what the run is for.
+		if matterOf(c.Path) == ofProduct && languageOf(c.Path) != "" || u.ownByItsName(ctx, c.Path) {
+			return ofProduct
 		}
 	}
-	m, err := u.matterIn(ctx, tree, c.Path)
-	if err == nil && m == unused && c.Status != 'D' { // it may be used from now on
-		m, err = u.matterIn(ctx, u.claim, c.Path)
+	m := u.matterIn(ctx, tree, c.Path)
+	if m == unused && c.Status != 'D' { // it may be used from now on
+		m = u.matterIn(ctx, u.claim, c.Path)
 	}
 	if m == unused {
 		m = doubtful
 	}
-	return m, err
+	return m
 }
 
 // ownByItsName tells of a new module that is called by what it does, as
 // validate.py: the product's, unless it asserts, or a check runs it.
-func (u *usage) ownByItsName(ctx context.Context, p string) (bool, error) {
-	lang := languageOf(p)
-	if lang == "" || !checking.MatchString(stemOf(p)) || matterOf(path.Join(path.Dir(p), "a"+path.Ext(p))) != ofProduct || inSupport(p) || u.files.planned[p] {
-		return false, nil
+func (u *usage) ownByItsName(ctx context.Context, p string) bool {
+	if languageOf(p) == "" || !checking.MatchString(stemOf(p)) || matterOf(path.Join(path.Dir(p), "a"+path.Ext(p))) != ofProduct || inSupport(p) ||
+		u.files.planned[p] || u.files.named(ctx)[p] {
+		return false
 	}
-	named, err := u.files.named(ctx)
-	if err != nil || named[p] {
-		return false, err
-	}
-	src, err := u.trees.Text(ctx, u.claim, p)
-	return err == nil && src != nil && !asserts(p, src), err
+	src := u.trees.Text(ctx, u.claim, p)
+	return src != nil && !asserts(p, src)
 }
 
 // matterIn tells what a file of a tree is of, there. While it is looked for it
 // counts as nothing's, so that files that use each other do not decide.
-func (u *usage) matterIn(ctx context.Context, tree agency.OID, p string) (m matter, err error) {
+func (u *usage) matterIn(ctx context.Context, tree agency.OID, p string) matter {
 	key := string(tree) + "\x00" + p
 	if m, known := u.matters[key]; known {
-		return m, nil
+		return m
 	}
 	u.matters[key] = unused
-	switch m = matterOf(p); {
+	m := matterOf(p)
+	switch {
 	case m == doubtful:
-		m, err = u.settle(ctx, tree, p)
+		m = u.settle(ctx, tree, p)
 	case m != ofProduct || hasParts(p) || isLock(p):
 	case languageOf(p) == "":
-		m, err = u.loose(ctx, tree, p)
+		m = u.loose(ctx, tree, p)
 	default:
-		m, err = u.support(ctx, tree, p)
+		m = u.support(ctx, tree, p)
 	}
 	u.matters[key] = m
-	return m, err
+	return m
 }
 
 // settle decides a doubtful path by who mentions it: the product, and no test,
-// makes it the product's. A package of Go that the product imports is the
+// makes it the product's. A package that the product imports, as in Go, is the
 // product's whoever tests it.
-func (u *usage) settle(ctx context.Context, tree agency.OID, p string) (matter, error) {
-	isGo := path.Ext(p) == ".go"
-	names, err := u.namesOf(ctx, tree, p)
-	if err != nil {
-		return doubtful, err
-	}
-	files, err := u.trees.Mentions(ctx, tree, names...)
-	if err != nil {
-		return doubtful, err
-	}
+func (u *usage) settle(ctx context.Context, tree agency.OID, p string) matter {
+	packaged := isPackaged(p)
+	names := u.namesOf(ctx, tree, p)
 	m, read := unused, 0
-	for _, file := range files {
-		if file == p || languageOf(file) == "" && !isRunner(file) || isGo && path.Dir(file) == path.Dir(p) {
+	for _, file := range u.trees.Mentions(ctx, tree, names...) {
+		if file == p || languageOf(file) == "" && !isRunner(file) || packaged && path.Dir(file) == path.Dir(p) {
 			continue
 		}
 		whose := matterOf(file)
 		if read++; whose == ofProduct && languageOf(file) != "" && read <= len(names)*maxUsers {
-			if whose, err = u.userMatter(ctx, tree, file); err != nil {
-				return doubtful, err
-			}
+			whose = u.userMatter(ctx, tree, file)
 		}
 		switch {
-		case whose == ofTests && !isGo:
-			return doubtful, nil
+		case whose == ofTests && !packaged:
+			return doubtful
 		case whose == ofProduct:
 			m = ofProduct
 		}
 	}
-	return m, nil
+	return m
 }
 
 // loose decides of a file that is no code, nor of a kind that tests mostly have,
 // by the same: where tests alone speak of it, it may be theirs.
-func (u *usage) loose(ctx context.Context, tree agency.OID, p string) (matter, error) {
-	all, err := u.trees.List(ctx, tree)
-	if err != nil {
-		return doubtful, err
+func (u *usage) loose(ctx context.Context, tree agency.OID, p string) matter {
+	u.asked += 1 + len(u.trees.List(ctx, tree))/manyFiles
+	if u.asked > maxLoose || u.settle(ctx, tree, p) == doubtful {
+		return doubtful
 	}
-	if u.asked += 1 + len(all)/manyFiles; u.asked > maxLoose {
-		return doubtful, nil
-	}
-	m, err := u.settle(ctx, tree, p)
-	if m != doubtful {
-		m = ofProduct
-	}
-	return m, err
+	return ofProduct
 }
 
 // namesOf are the words by which other files mention a file: data by its name or
-// its folders, up to those that hold code, code without its ending, Go by its
-// package.
-func (u *usage) namesOf(ctx context.Context, tree agency.OID, p string) ([]string, error) {
+// its folders, up to those that hold code, code without its ending or, as in Go, by
+// its package.
+func (u *usage) namesOf(ctx context.Context, tree agency.OID, p string) []string {
 	dir, base := path.Base(path.Dir(p)), path.Base(p)
 	isCode := languageOf(p) != ""
 	switch {
-	case path.Ext(p) == ".go":
-		return []string{"/" + dir + `"`}, nil
+	case isPackaged(p):
+		return []string{packageName(p)}
 	case isCode:
 		base = strings.TrimSuffix(base, path.Ext(base))
 	}
@@ -163,32 +143,28 @@ func (u *usage) namesOf(ctx context.Context, tree agency.OID, p string) ([]strin
 		names = []string{"'" + base + "'", `"` + base + `"`, "/" + base}
 	}
 	if dir == "." {
-		return names, nil
+		return names
 	}
-	names = append(names, dir+"/", "'"+dir+"'", `"`+dir+`"`)
-	if isCode {
-		return names, nil
+	folder := func(d string) { names = append(names, d+"/", "'"+d+"'", `"`+d+`"`) }
+	if folder(dir); isCode {
+		return names
 	}
-	entries, err := u.trees.List(ctx, tree)
-	if err != nil {
-		return nil, err
-	}
+	entries := u.trees.List(ctx, tree)
 	for up := path.Dir(path.Dir(p)); up != "." && !slices.ContainsFunc(entries, func(e git.Entry) bool {
 		return strings.HasPrefix(e.Path, up+"/") && languageOf(e.Path) != ""
 	}); up = path.Dir(up) {
-		d := path.Base(up)
-		names = append(names, d+"/", "'"+d+"'", `"`+d+`"`)
+		folder(path.Base(up))
 	}
-	return names, nil
+	return names
 }
 
 // support decides of a source that its path makes the product's.
-func (u *usage) support(ctx context.Context, tree agency.OID, p string) (matter, error) {
-	src, err := u.trees.Text(ctx, tree, p)
-	if err != nil || src == nil {
-		return ofProduct, err
+func (u *usage) support(ctx context.Context, tree agency.OID, p string) matter {
+	src := u.trees.Text(ctx, tree, p)
+	if src == nil {
+		return ofProduct
 	}
-	if languageOf(p) == golang && u.testsBeside(ctx, tree, p) && !inSupport(p) {
+	if isPackaged(p) && !inSupport(p) && slices.ContainsFunc(u.packageOf(ctx, tree, p), isTestFile) {
 		return u.namesBeside(ctx, tree, p, src)
 	}
 	m := ofTests
@@ -197,129 +173,100 @@ func (u *usage) support(ctx context.Context, tree agency.OID, p string) (matter,
 	case onlyData(p, src):
 		m = doubtful
 	default:
-		return ofProduct, nil
+		return ofProduct
 	}
-	theirs, err := u.onlyOfTests(ctx, tree, p, src)
-	if err != nil || !theirs {
+	if !u.onlyOfTests(ctx, tree, p, src) {
 		m = ofProduct
 	}
-	return m, err
+	return m
 }
 
 // onlyOfTests tells whether nothing of the product uses a source, and what uses
 // it tests something else.
-func (u *usage) onlyOfTests(ctx context.Context, tree agency.OID, p string, src []byte) (bool, error) {
-	files, err := u.mentioning(ctx, tree, p)
-	if err != nil {
-		return false, err
-	}
-	theirs := false
-	if u.files.planned[p] {
-		theirs, err = u.testsMore(ctx, tree, namingOf(p, src), p)
-	}
-	read := 0
-	for _, file := range files {
-		if err != nil {
-			return false, err
+func (u *usage) onlyOfTests(ctx context.Context, tree agency.OID, p string, src []byte) bool {
+	theirs := u.files.planned[p] && u.testsMore(ctx, tree, namingOf(p, src), p)
+	for read, file := range u.mentioning(ctx, tree, p) {
+		if read == maxUsers {
+			return false
 		}
-		if read++; read > maxUsers {
-			return false, nil
-		}
-		used, more, err := u.useOf(ctx, tree, p, file)
-		if err != nil || used == ofProduct {
-			return false, err
+		used, more := u.useOf(ctx, tree, p, file)
+		if used == ofProduct {
+			return false
 		}
 		theirs = theirs || more
 	}
-	return theirs, err
+	return theirs
 }
 
 // useOf tells whose a use of a source in another file is, unused where it is
 // none, and whether the file tests something else as well.
-func (u *usage) useOf(ctx context.Context, tree agency.OID, p, file string) (whose matter, more bool, err error) {
-	text, err := u.trees.Text(ctx, tree, file)
-	if err != nil || text == nil {
-		return unused, false, err
+func (u *usage) useOf(ctx context.Context, tree agency.OID, p, file string) (whose matter, more bool) {
+	text := u.trees.Text(ctx, tree, file)
+	if text == nil {
+		return unused, false
 	}
 	n := namingOf(file, text)
 	if !n.uses(p) {
-		return unused, false, nil
+		return unused, false
 	}
-	if whose, err = u.userMatter(ctx, tree, file); err != nil {
-		return unused, false, err
+	whose = u.userMatter(ctx, tree, file)
+	if readAs(file).Tests.Beside {
+		whose = u.useBeside(ctx, file, text, stemOf(p), whose)
 	}
-	if n.lang == rust {
-		if whose, err = u.rustUse(ctx, file, text, stemOf(p), whose); err != nil {
-			return unused, false, err
-		}
-	}
-	switch {
-	case whose == ofTests && matterOf(file) == ofProduct: // found to be so itself
-		more = true
-	case whose == ofTests:
-		more, err = u.testsMore(ctx, tree, n, p)
-	}
-	return whose, more, err
+	// What was found to be of the tests by its use tests something else itself.
+	return whose, whose == ofTests && (matterOf(file) == ofProduct || u.testsMore(ctx, tree, n, p))
 }
 
 // userMatter tells whether a file that uses another is of the tests or of the
 // product: what only files of tests use is of the tests, too.
-func (u *usage) userMatter(ctx context.Context, tree agency.OID, file string) (matter, error) {
-	m, err := u.matterIn(ctx, tree, file)
-	if m == doubtful {
-		m = ofTests
+func (u *usage) userMatter(ctx context.Context, tree agency.OID, file string) matter {
+	if m := u.matterIn(ctx, tree, file); m != doubtful {
+		return m
 	}
-	return m, err
+	return ofTests
 }
 
 var modLine = regexp.MustCompile(`(?m)^[ \t]*(?:pub(?:\([^)]*\))?[ \t]+)?mod[ \t]+\w+[ \t]*;`)
 
-// rustUse is a use in a source of Rust: that a module is declared is none, and
-// tests may stand beside what they test.
-func (u *usage) rustUse(ctx context.Context, file string, text []byte, stem string, whose matter) (matter, error) {
+// useBeside is a use in a source with tests beside what they test, as in Rust: that
+// a module is declared is none.
+func (u *usage) useBeside(ctx context.Context, file string, text []byte, stem string, whose matter) matter {
 	spans, err := u.syntax.TestSpans(ctx, file, text)
 	if err != nil {
-		return unused, code.Skip(err)
+		u.trees.Fail(code.Skip(err))
+		return unused
 	}
 	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(stem) + `\b`)
 	bare := modLine.ReplaceAllStringFunc(readAs(file).Style.Bare(string(text)), func(s string) string { return strings.Repeat(" ", len(s)) })
 	out := unused
 	for _, at := range word.FindAllStringIndex(bare, -1) {
-		if whose != ofProduct || slices.ContainsFunc(spans, func(s code.Span) bool { return s.Start <= at[0] && at[1] <= s.End }) {
-			out = ofTests
-			continue
+		if whose == ofProduct && !slices.ContainsFunc(spans, func(s code.Span) bool { return s.Start <= at[0] && at[1] <= s.End }) {
+			return ofProduct
 		}
-		return ofProduct, nil
+		out = ofTests
 	}
-	return out, nil
+	return out
 }
 
 // testsMore tells whether a source speaks of more of the product than this file.
-func (u *usage) testsMore(ctx context.Context, tree agency.OID, n naming, p string) (bool, error) {
-	entries, err := u.trees.List(ctx, tree)
-	if err != nil {
-		return false, err
+func (u *usage) testsMore(ctx context.Context, tree agency.OID, n naming, p string) bool {
+	if n.lang == ecosystem.Rust && otherPath(n, p) || n.lang == ecosystem.Node && slices.ContainsFunc(n.loads, func(l ecosystem.ImportedModule) bool { return l.Exact && l.Path == "." }) {
+		return true
 	}
-	if n.lang == rust && otherPath(n, p) || n.lang == javascript && slices.ContainsFunc(n.loads, func(l ecosystem.ImportedModule) bool { return l.Exact && l.Path == "." }) {
-		return true, nil
-	}
-	for _, e := range entries {
+	return slices.ContainsFunc(u.trees.List(ctx, tree), func(e git.Entry) bool {
 		if languageOf(e.Path) == "" || e.Path == p || e.Path == n.from || matterOf(e.Path) != ofProduct || inSupport(e.Path) {
-			continue
+			return false
 		}
 		dir := path.Dir(e.Path)
 		switch base := stemOf(e.Path); {
-		case path.Ext(e.Path) == ".go":
-			if dir != path.Dir(p) && (n.lang == golang && dir == path.Dir(n.from) || n.uses(e.Path)) {
-				return true, nil
-			}
+		case isPackaged(e.Path):
+			return dir != path.Dir(p) && (isPackaged(n.from) && dir == path.Dir(n.from) || n.uses(e.Path))
 		case moduleOf(e.Path) != bareModule(e.Path) && strings.HasPrefix(p, dir+"/"): // the package around it
-		case base == "lib", base == "main", base == stemOf(p):
-		case n.words[base]:
-			return true, nil
+			return false
+		default:
+			return base != "lib" && base != "main" && base != stemOf(p) && n.words[base]
 		}
-	}
-	return false, nil
+	})
 }
 
 var cratePath = regexp.MustCompile(`\b([a-z_]\w*)::(?:(\w+)|\{([^}]*)\})`)
@@ -329,11 +276,10 @@ var cratePath = regexp.MustCompile(`\b([a-z_]\w*)::(?:(\w+)|\{([^}]*)\})`)
 func otherPath(n naming, p string) bool {
 	stem := stemOf(p)
 	for _, m := range cratePath.FindAllStringSubmatch(n.text, -1) {
-		switch m[1] {
-		case "std", "core", "alloc", stem:
+		if slices.Contains([]string{"std", "core", "alloc", stem}, m[1]) {
 			continue
 		}
-		for _, w := range strings.Split(m[2]+m[3], ",") {
+		for w := range strings.SplitSeq(m[2]+m[3], ",") {
 			if w = strings.TrimSpace(w); w != "" && w != stem && !strings.HasPrefix(w, stem+"::") {
 				return true
 			}
@@ -342,79 +288,67 @@ func otherPath(n naming, p string) bool {
 	return false
 }
 
+// isPackaged tells of a source that is used with its package alone, the folder that
+// it stands in: within it, names are used without an import.
+func isPackaged(p string) bool { return readAs(p).Names.By == ecosystem.ByFolder }
+
+// packageName is how an import ends by which such a package is used.
+func packageName(p string) string { return "/" + path.Base(path.Dir(p)) + `"` }
+
 // mentioning are the sources that may use a file.
-func (u *usage) mentioning(ctx context.Context, tree agency.OID, p string) ([]string, error) {
+func (u *usage) mentioning(ctx context.Context, tree agency.OID, p string) []string {
 	w := stemOf(p)
-	if path.Ext(p) == ".go" {
-		w = "/" + path.Base(path.Dir(p)) + `"`
+	if isPackaged(p) {
+		w = packageName(p)
 	}
-	files, err := u.trees.Mentions(ctx, tree, w)
-	return slices.DeleteFunc(slices.Clone(files), func(f string) bool {
-		return f == p || languageOf(f) == "" || path.Ext(p) == ".go" && path.Dir(f) == path.Dir(p)
-	}), err
+	return slices.DeleteFunc(slices.Clone(u.trees.Mentions(ctx, tree, w)), func(f string) bool {
+		return f == p || languageOf(f) == "" || isPackaged(p) && path.Dir(f) == path.Dir(p)
+	})
 }
 
-// testsBeside tells whether a package of Go has tests of its own.
-func (u *usage) testsBeside(ctx context.Context, tree agency.OID, p string) bool {
-	files, err := u.packageOf(ctx, tree, p)
-	return err == nil && slices.ContainsFunc(files, isTestFile)
-}
-
-// packageOf are the other files of Go in the folder of one.
-func (u *usage) packageOf(ctx context.Context, tree agency.OID, p string) (out []string, err error) {
-	entries, err := u.trees.List(ctx, tree)
-	for _, e := range entries {
-		if path.Ext(e.Path) == ".go" && path.Dir(e.Path) == path.Dir(p) && e.Path != p {
+// packageOf are the other files of a package.
+func (u *usage) packageOf(ctx context.Context, tree agency.OID, p string) (out []string) {
+	for _, e := range u.trees.List(ctx, tree) {
+		if isPackaged(e.Path) && path.Dir(e.Path) == path.Dir(p) && e.Path != p {
 			out = append(out, e.Path)
 		}
 	}
-	return out, err
+	return out
 }
 
 // namesBeside decides of a file of Go that stands among what is tested, with
 // tests beside it: its names are used without an import.
-func (u *usage) namesBeside(ctx context.Context, tree agency.OID, p string, src []byte) (matter, error) {
+func (u *usage) namesBeside(ctx context.Context, tree agency.OID, p string, src []byte) matter {
 	m := doubtful
 	switch {
 	case asserts(p, src):
 		m = ofTests
 	case !onlyData(p, src):
-		return ofProduct, nil
+		return ofProduct
 	}
-	files, err := u.packageOf(ctx, tree, p)
-	if err != nil {
-		return ofProduct, err
-	}
-	if slices.IndexFunc(files, func(f string) bool { return !isTestFile(f) }) < 0 {
-		return ofProduct, nil // it is what they test
-	}
-	users, err := u.trees.Mentions(ctx, tree, "/"+path.Base(path.Dir(p))+`"`)
-	if err != nil {
-		return ofProduct, err
-	}
+	files := u.packageOf(ctx, tree, p)
 	form := topNames(src)
-	if form == nil {
-		return ofProduct, nil
+	if form == nil || !slices.ContainsFunc(files, func(f string) bool { return !isTestFile(f) }) {
+		return ofProduct // it is what they test
 	}
 	theirs := false
-	for i, f := range slices.Concat(files, users) {
-		text, err := u.trees.Text(ctx, tree, f)
-		if err != nil || i > maxUsers {
-			return ofProduct, err
+	for i, f := range slices.Concat(files, u.trees.Mentions(ctx, tree, packageName(p))) {
+		if i > maxUsers {
+			return ofProduct
 		}
-		if path.Ext(f) != ".go" || f == p || !form.MatchString(readAs(f).Style.Bare(string(text))) {
+		if !isPackaged(f) || f == p || !form.MatchString(readAs(f).Style.Bare(string(u.trees.Text(ctx, tree, f)))) {
 			continue
 		}
-		whose, err := u.userMatter(ctx, tree, f)
-		if err != nil || whose == ofProduct {
-			return ofProduct, err
+		whose := u.userMatter(ctx, tree, f)
+		if whose == ofProduct {
+			return ofProduct
 		}
 		theirs = theirs || whose == ofTests
 	}
 	if !theirs {
 		m = ofProduct
 	}
-	return m, nil
+	return m
 }
 
 // topNames finds the names that a source of Go declares for its package; nil

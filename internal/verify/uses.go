@@ -14,7 +14,7 @@ import (
 
 // naming is what a source says of others.
 type naming struct {
-	lang language
+	lang ecosystem.Name
 	from string
 	text string // without its comments
 	// loads are the modules that it names: paths without their ending, from the
@@ -80,8 +80,7 @@ func bareModule(p string) string {
 // stands for that.
 func moduleOf(p string) string {
 	m := bareModule(p)
-	switch path.Base(m) {
-	case "__init__", "index", "mod":
+	if slices.Contains([]string{"__init__", "index", "mod"}, path.Base(m)) {
 		return path.Dir(m)
 	}
 	return m
@@ -137,13 +136,9 @@ func asserts(p string, src []byte) bool {
 
 // onlyData tells whether a source holds values and does nothing.
 func onlyData(p string, src []byte) bool {
-	switch ecosystem.Stem(p) {
-	case "__init__", "__main__", "index", "mod", "lib", "main", "setup":
-		return false
-	}
 	as := readAs(p)
 	bare := as.Style.Bare(string(src))
-	if as.Forms.Does == nil || as.Forms.Does.In(bare) {
+	if slices.Contains([]string{"__init__", "__main__", "index", "mod", "lib", "main", "setup"}, ecosystem.Stem(p)) || as.Forms.Does == nil || as.Forms.Does.In(bare) {
 		return false
 	}
 	for line := range strings.Lines(bare) {

@@ -123,10 +123,8 @@ func (c Comparison) looks(a *Node, alias map[string]bool) (self, other bool) {
 		}
 	}
 	if a.Op == OpBinary && len(a.Kids) == 2 && (a.Text == "==" || a.Text == "!=") {
-		for _, k := range a.Kids {
-			if k.Op == OpName && (k.Text == "null" || k.Text == "nil") {
-				return false, false
-			}
+		if slices.ContainsFunc(a.Kids, func(k *Node) bool { return k.Op == OpName && (k.Text == "null" || k.Text == "nil") }) {
+			return false, false
 		}
 	}
 	look(a)
@@ -143,6 +141,16 @@ func (f formula) dependsOn(atom, n int) bool {
 		}
 	}
 	return false
+}
+
+// choose is one of two results by the truth of f.
+func (f formula) choose(then, other formula) formula {
+	return func(truth uint) bool {
+		if f(truth) {
+			return then(truth)
+		}
+		return other(truth)
+	}
 }
 
 // boolean makes formulas of a method's body.
@@ -179,12 +187,7 @@ func (b *boolean) body(s *Node) formula {
 				continue
 			}
 			rest := b.body(&Node{Op: OpBlock, Kids: append(append([]*Node{}, c.Kids[2:]...), s.Kids[i+1:]...)})
-			return func(t uint) bool {
-				if cond(t) {
-					return then(t)
-				}
-				return rest(t)
-			}
+			return cond.choose(then, rest)
 		case OpBlock:
 			if returns(c) {
 				return b.body(c)
@@ -253,12 +256,7 @@ func (b *boolean) of(s *Node) formula {
 	case OpIf:
 		if len(s.Kids) == 3 {
 			c, then, other := b.of(s.Kids[0]), b.body(s.Kids[1]), b.body(s.Kids[2])
-			return func(t uint) bool {
-				if c(t) {
-					return then(t)
-				}
-				return other(t)
-			}
+			return c.choose(then, other)
 		}
 	case OpBlock:
 		return b.body(s)
@@ -293,12 +291,7 @@ func (b *boolean) arms(s *Node) (f formula, same bool) {
 
 // atom is a part that may be either; the same part is always the same.
 func (b *boolean) atom(s *Node) formula {
-	at := -1
-	for i, a := range b.atoms {
-		if a.shape() == s.shape() {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(b.atoms, func(a *Node) bool { return a.shape() == s.shape() })
 	if at < 0 {
 		at = len(b.atoms)
 		b.atoms = append(b.atoms, s)
