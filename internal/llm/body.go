@@ -76,13 +76,14 @@ func (b *body) Close() error {
 // the earlier one up to its last message.
 type Encoder struct {
 	Buf             []byte
+	Tools           []byte // the list of tools, each in the wire's form
 	provider, model string
 }
 
-// NewEncoder makes one that appends to dst, with room for the request and for
-// its encoded tools.
-func NewEncoder(dst []byte, provider string, req Request, tools []byte) Encoder {
-	return Encoder{slices.Grow(dst, len(tools)+sizeHint(req)), provider, req.Model}
+// Encoder makes one that appends a request to dst; form as in Memo.Encode.
+func (c *Client) Encoder(dst []byte, req Request, form func(Tool) any) Encoder {
+	tools := c.tools.Encode(req.Tools, form)
+	return Encoder{slices.Grow(dst, len(tools)+sizeHint(req)), tools, c.At.Provider, req.Model}
 }
 
 // Raw appends what is JSON already.

@@ -23,7 +23,6 @@ func FromStatus(at Endpoint, status int, header http.Header, body []byte) *Fault
 	f := &Fault{
 		Status: status, Provider: at.Provider, Detail: e.Message,
 		RetryAfter: retryAfter(header, time.Now()),
-		RequestID:  firstOf(header, "Request-Id", "X-Request-Id"),
 	}
 	if f.RetryAfter == 0 {
 		f.RetryAfter = e.Wait
@@ -271,13 +270,4 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		return t.Sub(now)
 	}
 	return 0
-}
-
-func firstOf(h http.Header, names ...string) string {
-	for _, n := range names {
-		if v := h.Get(n); v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -1,5 +1,5 @@
 // Package llm is the one way to ask a language model: a canonical message
-// form, a narrow streaming interface, named faults and named stop reasons,
+// form, a narrow interface, named faults and named stop reasons,
 // and the JSON and HTTP that adapters share.
 //
 // The adapters to providers are its sub-packages openai, anthropic and gemini,

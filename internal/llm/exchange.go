@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,10 +16,9 @@ import (
 // Reply gathers one answer as an adapter's wire writes it.
 type Reply interface {
 	// Whole takes a body that came in one piece, Take the data of one event of a
-	// stream; both hand the deltas to yield. left says that yield answered false.
-	// Take gives ErrLeave where the answer ends.
-	Whole(body []byte, yield func(Event, error) bool) (left bool, err error)
-	Take(data []byte, yield func(Event, error) bool) (left bool, err error)
+	// stream. Take gives ErrLeave where the answer ends.
+	Whole(body []byte) error
+	Take(data []byte) error
 	// End decides whether the answer is complete after its stream ended, in
 	// order or with an error.
 	End(err error) error
@@ -41,24 +41,47 @@ type Count struct {
 	Undivided bool
 }
 
-// Exchange is one request and its answer: the shape of Model.Ask. post sends
-// the request, reply is made from the answer's header.
-func Exchange(ctx context.Context, at Endpoint, req Request, post func() (*http.Response, error), reply func(*http.Response) Reply) iter.Seq2[Event, error] {
+// Wire is how an adapter asks.
+type Wire struct {
+	Path  string                               // under the client's base
+	Body  func(dst []byte, req Request) []byte // as in Bodies.Set
+	Reply func(Gathering) Reply
+	// Learn looks in the words by which a server refused a request for what can be
+	// left out or written otherwise, and tells whether the next one is without it.
+	// Nil learns nothing.
+	Learn func(detail string) bool
+}
+
+// Ask is one request and its answer: the shape of Model.Ask.
+func (c *Client) Ask(ctx context.Context, req Request, w Wire) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		res, err := post()
+		at := c.At
+		res, err := c.post(ctx, req, w)
 		if err != nil {
 			refused(Explain(ctx, at, req.Model, err), req, yield)
 			return
 		}
 		defer func() { _ = res.Body.Close() }() // what mattered of it was read
-		r := &telling{Reply: reply(res), req: req}
-		left, err := Receive(at, res, r, yield)
+		r := w.Reply(Gathering{At: at, Request: req})
+		t := teller{reply: r, req: req, yield: yield}
+		err = Receive(at, res, r, t.tell)
 		switch {
-		case left:
+		case errors.Is(err, errLeft):
 		case err != nil:
 			yield(nil, Explain(ctx, at, req.Model, err))
 		default:
 			yield(Done{Answer: r.Answer()}, nil)
+		}
+	}
+}
+
+// post sends a request, again where the adapter has learned from the refusal.
+func (c *Client) post(ctx context.Context, req Request, w Wire) (*http.Response, error) {
+	for {
+		res, err := c.Post(ctx, w.Path, func(dst []byte) []byte { return w.Body(dst, req) })
+		var f *Fault
+		if w.Learn == nil || !errors.As(err, &f) || f.Kind != InvalidRequest || !w.Learn(f.Detail) {
+			return res, err
 		}
 	}
 }
@@ -72,71 +95,62 @@ func refused(err error, req Request, yield func(Event, error) bool) {
 	yield(nil, err)
 }
 
-// telling is a reply that yields Counted when the answer begins and when its
-// count changes.
-type telling struct {
-	Reply
+// teller yields Counted when an answer begins and when its count changes.
+type teller struct {
+	reply Reply
 	req   Request
+	yield func(Event, error) bool
 	begun bool
 	told  agency.Usage
 }
 
-// Whole is for Reply.
-func (t *telling) Whole(body []byte, yield func(Event, error) bool) (left bool, err error) {
-	left, err = t.Reply.Whole(body, yield)
-	return t.tell(left, err, yield)
-}
-
-// Take is for Reply.
-func (t *telling) Take(data []byte, yield func(Event, error) bool) (left bool, err error) {
-	left, err = t.Reply.Take(data, yield)
-	return t.tell(left, err, yield)
-}
-
-// tell follows an event that was taken. An error that comes first, counts
-// nothing and has nothing of an answer beside it begins none.
-func (t *telling) tell(left bool, err error, yield func(Event, error) bool) (bool, error) {
-	count := t.Count()
+// tell follows a piece of the answer that was taken, false: the caller has left.
+// An error that comes first, counts nothing and has nothing of an answer beside
+// it begins none.
+func (t *teller) tell(err error) bool {
+	count := t.reply.Count()
 	now := count.divided(t.req)
-	news := now != t.told || !t.begun && (count.Begun || err == nil || errors.Is(err, ErrLeave))
-	if left || !news {
-		return left, err
+	if now == t.told && (t.begun || !count.Begun && err != nil && !errors.Is(err, ErrLeave)) {
+		return true
 	}
 	t.begun, t.told = true, now
-	if !yield(Counted{Usage: now, Model: t.Model()}, nil) {
-		return true, nil
-	}
-	return false, err
+	return t.yield(Counted{Usage: now, Model: t.reply.Model()}, nil)
 }
 
-// Receive reads an answer in whatever form it came. left says that the caller
-// has left the loop.
-func Receive(at Endpoint, res *http.Response, r Reply, yield func(Event, error) bool) (left bool, err error) {
-	form, err := Sniff(at, res)
+// errLeft says that whoever was told of an answer wants no more of it.
+var errLeft = errors.New("the caller has left")
+
+// Receive reads an answer in whatever form it came. told hears of each piece what
+// became of it, and answers false where it wants no more.
+func Receive(at Endpoint, res *http.Response, r Reply, told func(error) bool) error {
+	whole, err := sniff(at, res)
 	if err != nil {
-		return false, err
-	}
-	if form == FormJSON {
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			return false, err
-		}
-		return r.Whole(body, yield)
+		return err
 	}
 	var took error
+	take := func(do func([]byte) error, data []byte) error {
+		if took = do(data); !told(took) {
+			took = errLeft
+		}
+		return took
+	}
+	if whole {
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			return err
+		}
+		return take(r.Whole, body)
+	}
 	err = ReadEvents(res.Body, func(data []byte) error {
 		if len(data) == 0 {
 			return nil
 		}
-		if left, took = r.Take(data, yield); left {
-			return ErrLeave
-		}
-		return took
+		return take(r.Take, data)
 	})
-	if left || took != nil && !errors.Is(took, ErrLeave) {
-		return left, took
+	if took != nil && !errors.Is(took, ErrLeave) {
+		return took
 	}
-	return false, r.End(err)
+	return r.End(err)
 }
 
 // Parsed names JSON that does not parse: half of it is a stream that was cut.
@@ -164,28 +178,36 @@ func Unended(at Endpoint, events int, want string) *Fault {
 	return &Fault{Kind: StreamCut, Provider: at.Provider, Detail: "ended without " + want}
 }
 
-// Gathered is an answer as an adapter found it.
-type Gathered struct {
-	At        Endpoint
-	Request   Request
-	Model     string // as the provider reports it, "" where it does not
-	RequestID string
-	Raw       string
-	Blocks    []Block
-	Stop      StopReason
-	Count     Count
+// Gathering is what the Reply of every wire holds.
+type Gathering struct {
+	At      Endpoint
+	Request Request
+	Tally   Tally
+	Named   string // the model as the provider reports it, "" where it does not
 }
 
-// Answer settles what every wire settles alike: the stop reason, and an
+// Count is what the provider has told of the tokens so far.
+func (g *Gathering) Count() Count { return g.Tally.Count() }
+
+// Model is the model as the provider reports it.
+func (g *Gathering) Model() string { return g.Named }
+
+// Parse decodes JSON of the provider; see Parsed.
+func (g *Gathering) Parse(data []byte, into any) error {
+	return Parsed(g.At, data, json.Unmarshal(data, into))
+}
+
+// Reasoning is what the model thought, with the provider's own record of it.
+func (g *Gathering) Reasoning(opaque []byte, text string) Reasoning {
+	return Reasoning{Provider: g.At.Provider, Model: g.Request.Model, Opaque: CanonicalJSON(opaque), Text: text}
+}
+
+// Settle settles what every wire settles alike: the stop reason, and an
 // estimate of what the provider did not count.
-func (g Gathered) Answer() Answer {
-	out := Answer{Provider: g.At.Provider, Model: g.Model, RequestID: g.RequestID, Raw: g.Raw}
-	if out.Model == "" {
-		out.Model = g.Request.Model
-	}
-	out.Message = Message{Role: Assistant, Blocks: g.Blocks}
-	out.Stop = FinishStop(g.Stop, g.Blocks)
-	out.Usage, out.CacheKnown = g.Count.complete(g.Request, out.Message)
+func (g *Gathering) Settle(stop StopReason, blocks []Block) Answer {
+	out := Answer{Model: cmp.Or(g.Named, g.Request.Model), Message: Message{Role: Assistant, Blocks: blocks}}
+	out.Stop = FinishStop(stop, blocks)
+	out.Usage, out.CacheKnown = g.Count().complete(g.Request, out.Message)
 	return out
 }
 

@@ -37,7 +37,6 @@ type Fault struct {
 	Provider   string        // configured name
 	Model      string        // as requested
 	Detail     string        // the provider's or the system's own words, one line
-	RequestID  string
 	// Mend is the step that mends it, where one is known.
 	Mend  string
 	cause error

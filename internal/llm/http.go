@@ -60,14 +60,37 @@ const errorBodyLimit = 64 << 10
 // pieces, and a body that is larger than the buffer goes around it.
 const wireBuffer = 2 << 10
 
-// Client posts an adapter's requests; it is safe for concurrent use.
+// Options name the server of an adapter. BaseURL is what the vendor's own SDK
+// takes; empty is the vendor's.
+type Options struct {
+	Name    string // the provider's configured name, for faults and reasoning blocks
+	BaseURL string
+	APIKey  string
+	KeyEnv  string // environment variable named in the mending step of a refused key
+	HTTP    HTTPOptions
+}
+
+// Client asks for an adapter; it is safe for concurrent use.
 type Client struct {
+	At   Endpoint
 	HTTP *http.Client // made by NewHTTPClient
 	// Base is the URL under which the paths of all requests are, as the vendors'
 	// own clients take it: a slash at its end is optional, a query is dropped.
 	Base   string
 	Header http.Header // of every request
 	bodies Bodies
+	tools  Memo
+}
+
+// NewClient makes one for the server at a base; key is the header that holds the
+// key, behind a prefix. It does no I/O and reads no environment.
+func NewClient(opts Options, base, key, prefix string) *Client {
+	at := Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
+	c := &Client{At: at, HTTP: NewHTTPClient(at, opts.HTTP), Base: base, Header: http.Header{}}
+	if opts.APIKey != "" {
+		c.Header.Set(key, prefix+opts.APIKey)
+	}
+	return c
 }
 
 // Post sends a JSON body, written by encode as in Bodies.Set, to a path under

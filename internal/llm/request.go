@@ -42,11 +42,9 @@ func (r Request) Limit() int64 {
 	return r.MaxOutput
 }
 
-// Model answers requests. The sequence gives any number of deltas and then
+// Model answers requests. The sequence tells how far the answer is and then
 // ends in one of two ways: with exactly one Done, or with exactly one error,
-// which is a *Fault, or the context's error when the context ended. After a
-// Retrying event, or an Asking that follows a fault, the deltas seen so far are
-// void.
+// which is a *Fault, or the context's error when the context ended.
 // Leaving the loop early gives the request up and frees what it held.
 type Model interface {
 	Ask(ctx context.Context, req Request) iter.Seq2[Event, error]
@@ -54,20 +52,6 @@ type Model interface {
 
 // Event is a step of an answer; the set is closed.
 type Event interface{ event() }
-
-// TextDelta is a piece of the answer's text.
-type TextDelta struct{ Text string }
-
-// ReasoningDelta is a piece of what the model thinks, where it shows it.
-type ReasoningDelta struct{ Text string }
-
-// ToolDelta is a piece of a tool call: the Index-th of the answer. Name is set
-// once it is known; Args is a piece of the arguments' text.
-type ToolDelta struct {
-	Index int
-	Name  string
-	Args  string
-}
 
 // Counted tells that the provider has begun to answer, and what it says that
 // it has counted so far, which may be nothing yet: an answer that breaks off
@@ -78,7 +62,6 @@ type Counted struct {
 }
 
 // Retrying announces that a try ended in Cause and the next begins after Wait.
-// What was streamed of the broken answer is void.
 type Retrying struct {
 	Attempt int // the number of the try that failed, from 1
 	Wait    time.Duration
@@ -87,8 +70,7 @@ type Retrying struct {
 
 // Asking announces that a request is about to be sent: to each model of a
 // fallback list before its first try, and again before each further try. Who
-// leaves then has sent nothing. What was streamed of a broken answer is void,
-// and with another model so is the prompt cache.
+// leaves then has sent nothing. With another model the prompt cache is void.
 type Asking struct {
 	Model string // as in failover.Named.Name; empty outside of a Fallback
 	After *Fault // of the model asked before, where that is why; nil: the first of this request
@@ -97,13 +79,10 @@ type Asking struct {
 // Done ends a successful answer.
 type Done struct{ Answer Answer }
 
-func (TextDelta) event()      {}
-func (ReasoningDelta) event() {}
-func (ToolDelta) event()      {}
-func (Done) event()           {}
-func (Retrying) event()       {}
-func (Asking) event()         {}
-func (Counted) event()        {}
+func (Done) event()     {}
+func (Retrying) event() {}
+func (Asking) event()   {}
+func (Counted) event()  {}
 
 // Answer is what a model said, complete. Tool calls have ids that are unique
 // in the conversation.
@@ -116,11 +95,8 @@ type Answer struct {
 	CacheKnown bool
 	// By is who answered and is paid: the entry of the fallback list, provider/model
 	// as configured. Fallback sets it.
-	By        string
-	Provider  string // configured name of the provider that answered
-	Model     string // as the provider reports it, else as requested
-	RequestID string // the provider's id of the request, for its support
-	Raw       string // the provider's own stop reason
+	By    string
+	Model string // as the provider reports it, else as requested
 }
 
 // StopReason says why an answer ended.
@@ -137,7 +113,7 @@ const (
 	StopContext StopReason = "context"  // the model's context window is full
 )
 
-// Collect drains an answer and drops its deltas.
+// Collect drains an answer.
 func Collect(seq iter.Seq2[Event, error]) (Answer, error) {
 	var out Answer
 	for ev, err := range seq {

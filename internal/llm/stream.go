@@ -8,38 +8,30 @@ import (
 	"net/http"
 )
 
-// Form is what the body of a successful answer turned out to be.
-type Form int
-
-// The two forms that adapters read.
-const (
-	FormEvents Form = iota // server-sent events
-	FormJSON               // JSON in one piece, from a server that does not stream
-)
-
-// Sniff looks at the first bytes of an answer, whatever its content type
-// says, and gives a body that starts with them. An HTML page and an empty body
-// are faults. The body of an event stream gets the blank line at its end that
-// some servers leave out after their last event.
-func Sniff(at Endpoint, res *http.Response) (Form, error) {
+// sniff looks at the first bytes of an answer, whatever its content type
+// says, and gives a body that starts with them. It is whole where it is JSON in
+// one piece, from a server that does not stream, else server-sent events. An HTML
+// page and an empty body are faults. The body of an event stream gets the blank
+// line at its end that some servers leave out after their last event.
+func sniff(at Endpoint, res *http.Response) (whole bool, err error) {
 	r := bufio.NewReaderSize(res.Body, 4096)
 	head, err := skipSpace(r)
 	if err == io.EOF {
-		return 0, &Fault{Kind: StreamCut, Provider: at.Provider, Status: res.StatusCode, Detail: "the body is empty"}
+		return false, &Fault{Kind: StreamCut, Provider: at.Provider, Status: res.StatusCode, Detail: "the body is empty"}
 	}
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	switch head {
 	case '<':
 		page, _ := io.ReadAll(io.LimitReader(r, errorBodyLimit))
-		return 0, BadBody(at, res.StatusCode, page)
+		return false, BadBody(at, res.StatusCode, page)
 	case '{', '[':
 		res.Body = joined{r, res.Body}
-		return FormJSON, nil
+		return true, nil
 	}
 	res.Body = joined{io.MultiReader(r, bytes.NewReader([]byte("\n\n"))), res.Body}
-	return FormEvents, nil
+	return false, nil
 }
 
 // BadBody names a body that is not the protocol.

@@ -51,10 +51,8 @@ func Do(r Runtime, live func(agency.SessionID, Event)) func(context.Context, age
 type Event interface{ event() }
 
 type (
-	// TextDelta is a piece of what the model writes.
-	TextDelta struct{ Text string }
-	// Voided says that what was streamed of this turn is void: the request is
-	// made again, or another model is asked.
+	// Voided says that an answer broke off: the request is made again, or another
+	// model is asked.
 	Voided struct{ Cause string }
 	// TurnStarted says that a request is about to be sent.
 	TurnStarted struct{ Turn int }
@@ -77,7 +75,6 @@ type (
 	Ended struct{ Outcome Outcome }
 )
 
-func (TextDelta) event()   {}
 func (Voided) event()      {}
 func (TurnStarted) event() {}
 func (ToolStarted) event() {}

@@ -184,20 +184,20 @@ func (m *Models) model(run agency.RunID, b *resources, ref config.ModelRef) (llm
 	if err != nil {
 		return nil, err
 	}
-	opts := llm.HTTPOptions{Proxy: http.ProxyFromEnvironment}
+	opts := llm.Options{
+		Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(),
+		HTTP: llm.HTTPOptions{Proxy: http.ProxyFromEnvironment},
+	}
 	switch p.Type {
 	case "openai":
-		o := openai.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}
 		if p.API == "responses" {
-			return openai.NewResponses(o), nil
+			return openai.NewResponses(opts), nil
 		}
-		return openai.New(o), nil
+		return openai.New(opts), nil
 	case "anthropic":
-		return anthropic.New(anthropic.Options{
-			Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts, Thinking: int64(p.Thinking),
-		}), nil
+		return anthropic.New(opts, int64(p.Thinking)), nil
 	case "gemini":
-		return gemini.New(gemini.Options{Name: ref.Provider, BaseURL: p.BaseURL, APIKey: key, KeyEnv: p.APIKey.Env(), HTTP: opts}), nil
+		return gemini.New(opts), nil
 	}
 	return nil, agency.Errorf(agency.KindInvalid, "provider %s: type %s: not in this version", ref.Provider, p.Type)
 }

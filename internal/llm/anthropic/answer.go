@@ -22,8 +22,6 @@ type event struct {
 }
 
 type document struct {
-	ID         string            `json:"id"`
-	Type       string            `json:"type"`
 	Model      string            `json:"model"`
 	Content    []json.RawMessage `json:"content"`
 	StopReason string            `json:"stop_reason"`
@@ -55,107 +53,82 @@ type block struct {
 
 // answer gathers one answer.
 type answer struct {
-	at        llm.Endpoint
-	req       llm.Request
-	blocks    []*block
-	byIndex   map[int]*block
-	stop      string // the provider's stop reason
-	stopped   bool   // message_stop came
-	events    int
-	tally     llm.Tally
-	model     string
-	id        string
-	requestID string
+	llm.Gathering
+	blocks  []*block
+	byIndex map[int]*block
+	stop    string // the provider's stop reason
+	stopped bool   // message_stop came
+	events  int
 }
 
 // Whole takes an answer in one document.
-func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (bool, error) {
+func (a *answer) Whole(body []byte) error {
 	var d document
-	if err := llm.Parsed(a.at, body, json.Unmarshal(body, &d)); err != nil {
-		return false, err
+	if err := a.Parse(body, &d); err != nil {
+		return err
 	}
-	defer a.tally.Read(body)
+	defer a.Tally.Read(body)
 	if llm.Some(d.Error) {
 		a.head(&d)
 		if len(d.Content) > 0 {
-			a.tally.Said()
+			a.Tally.Said()
 		}
-		return false, llm.FromEvent(a.at, body)
+		return llm.FromEvent(a.At, body)
 	}
 	if d.Content == nil && d.StopReason == "" {
-		return false, llm.BadBody(a.at, http.StatusOK, body)
+		return llm.BadBody(a.At, http.StatusOK, body)
 	}
 	a.head(&d)
 	a.stopped = true
 	for i, raw := range d.Content {
-		b, err := a.open(i, raw)
-		if err != nil {
-			return false, err
+		if _, err := a.open(i, raw); err != nil {
+			return err
 		}
-		for _, ev := range b.whole(a.callIndex(b)) {
-			if !yield(ev, nil) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// whole are the deltas of a block that came in one piece.
-func (b *block) whole(call int) []llm.Event {
-	switch b.Type {
-	case "text":
-		return []llm.Event{llm.TextDelta{Text: b.Text}}
-	case "thinking":
-		return []llm.Event{llm.ReasoningDelta{Text: b.Thinking}}
-	case "tool_use":
-		return []llm.Event{llm.ToolDelta{Index: call, Name: b.Name, Args: string(b.Input)}}
 	}
 	return nil
 }
 
-// Take reads one event and hands its delta on.
-func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+// Take reads one event.
+func (a *answer) Take(data []byte) error {
 	var e event
-	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &e)); err != nil {
-		return false, err
+	if err := a.Parse(data, &e); err != nil {
+		return err
 	}
 	a.events++
-	defer a.tally.Read(data)
+	defer a.Tally.Read(data)
 	switch e.Type {
 	case "message_start":
 		a.head(e.Message)
 	case "content_block_start":
-		return a.start(e, yield)
+		_, err := a.open(e.Index, e.Block)
+		return err
 	case "content_block_delta":
-		return a.delta(e, yield)
+		return a.delta(e)
 	case "message_delta":
 		a.stop = cmp.Or(e.Delta.StopReason, a.stop)
 	case "message_stop":
 		a.stopped = true
-		return false, llm.ErrLeave
-	case "error":
-		return false, llm.FromEvent(a.at, data)
-	default: // ping, content_block_stop and what is not known yet
-		if llm.Some(e.Error) {
-			return false, llm.FromEvent(a.at, data)
+		return llm.ErrLeave
+	default: // error, ping, content_block_stop and what is not known yet
+		if e.Type == "error" || llm.Some(e.Error) {
+			return llm.FromEvent(a.At, data)
 		}
 	}
-	return false, nil
+	return nil
 }
 
 func (a *answer) head(d *document) {
 	if d == nil {
 		return
 	}
-	a.id, a.model, a.stop = cmp.Or(d.ID, a.id), cmp.Or(d.Model, a.model), cmp.Or(d.StopReason, a.stop)
+	a.Named, a.stop = cmp.Or(d.Model, a.Named), cmp.Or(d.StopReason, a.stop)
 }
 
 // open adds the block at an index.
 func (a *answer) open(index int, raw json.RawMessage) (*block, error) {
 	b := &block{raw: raw}
 	if len(raw) > 0 {
-		if err := llm.Parsed(a.at, raw, json.Unmarshal(raw, b)); err != nil {
+		if err := a.Parse(raw, b); err != nil {
 			return nil, err
 		}
 	}
@@ -169,70 +142,37 @@ func (a *answer) open(index int, raw json.RawMessage) (*block, error) {
 		a.byIndex = map[int]*block{}
 	}
 	a.byIndex[index] = b
-	a.tally.Said()
+	a.Tally.Said()
 	a.blocks = append(a.blocks, b)
 	return b, nil
 }
 
-func (a *answer) start(e event, yield func(llm.Event, error) bool) (bool, error) {
-	b, err := a.open(e.Index, e.Block)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case b.Type == "tool_use":
-		return !yield(llm.ToolDelta{Index: a.callIndex(b), Name: b.Name}, nil), nil
-	case b.Type == "text" && b.Text != "":
-		return !yield(llm.TextDelta{Text: b.Text}, nil), nil
-	}
-	return false, nil
-}
-
 // delta adds a piece to its block; a piece of a block that was never opened
 // opens it.
-func (a *answer) delta(e event, yield func(llm.Event, error) bool) (bool, error) {
+func (a *answer) delta(e event) error {
 	b := a.byIndex[e.Index]
 	if b == nil {
 		var err error
 		if b, err = a.open(e.Index, nil); err != nil {
-			return false, err
+			return err
 		}
 	}
-	a.tally.Said()
+	a.Tally.Said()
 	d := e.Delta
 	switch d.Type {
 	case "text_delta":
 		b.Type = cmp.Or(b.Type, "text")
 		b.text.WriteString(d.Text)
-		return !yield(llm.TextDelta{Text: d.Text}, nil), nil
 	case "input_json_delta":
 		b.Type = cmp.Or(b.Type, "tool_use")
 		b.text.WriteString(d.PartialJSON)
-		if b.Type == "tool_use" {
-			return !yield(llm.ToolDelta{Index: a.callIndex(b), Name: b.Name, Args: d.PartialJSON}, nil), nil
-		}
 	case "thinking_delta":
 		b.Type = cmp.Or(b.Type, "thinking")
 		b.text.WriteString(d.Thinking)
-		return !yield(llm.ReasoningDelta{Text: d.Thinking}, nil), nil
 	case "signature_delta":
 		b.Signature += d.Signature
 	}
-	return false, nil
-}
-
-// callIndex counts the calls before a block.
-func (a *answer) callIndex(b *block) int {
-	n := 0
-	for _, c := range a.blocks {
-		if c == b {
-			break
-		}
-		if c.Type == "tool_use" {
-			n++
-		}
-	}
-	return n
+	return nil
 }
 
 // End decides whether the answer is complete: the wire always says why it
@@ -244,19 +184,13 @@ func (a *answer) End(err error) error {
 	case err != nil:
 		return err
 	}
-	return llm.Unended(a.at, a.events, "stop_reason and message_stop")
+	return llm.Unended(a.At, a.events, "stop_reason and message_stop")
 }
 
 // Answer is what was gathered, in the common form.
 func (a *answer) Answer() llm.Answer {
-	return llm.Gathered{
-		At: a.at, Request: a.req, Model: a.model, RequestID: cmp.Or(a.requestID, a.id),
-		Raw: a.stop, Blocks: a.canonical(), Stop: stopReason(a.stop), Count: a.Count(),
-	}.Answer()
+	return a.Settle(stopReason(a.stop), a.canonical())
 }
-
-// Model is the model as the server reports it.
-func (a *answer) Model() string { return a.model }
 
 func stopReason(s string) llm.StopReason {
 	switch s {
@@ -280,7 +214,7 @@ func (a *answer) canonical() []llm.Block {
 			raw = append(raw, llm.RawCall{ID: b.ID, Name: b.Name, Args: b.args()})
 		}
 	}
-	calls := llm.FinishCalls(a.req, raw)
+	calls := llm.FinishCalls(a.Request, raw)
 	var out []llm.Block
 	for _, b := range a.blocks {
 		switch b.Type {
@@ -291,8 +225,8 @@ func (a *answer) canonical() []llm.Block {
 		case "tool_use":
 			out, calls = append(out, calls[0]), calls[1:]
 		default:
-			if r, ok := b.reasoning(a.at.Provider, a.req.Model); ok {
-				out = append(out, r)
+			if opaque := b.record(); len(opaque) > 0 {
+				out = append(out, a.Reasoning(opaque, b.text.String()))
 			}
 		}
 	}
@@ -308,19 +242,15 @@ func (b *block) args() string {
 	return b.text.String()
 }
 
-// reasoning keeps every block that is neither text nor a call as the provider
-// wrote it.
-func (b *block) reasoning(provider, model string) (llm.Reasoning, bool) {
+// record is a block that is neither text nor a call as the provider wrote it.
+func (b *block) record() []byte {
 	if b.Type != "thinking" {
-		return llm.Reasoning{Provider: provider, Model: model, Opaque: llm.CanonicalJSON(b.raw)}, len(b.raw) > 0
+		return b.raw
 	}
-	opaque, err := json.Marshal(struct {
+	opaque, _ := json.Marshal(struct { // strings always encode
 		Type      string `json:"type"`
 		Thinking  string `json:"thinking"`
 		Signature string `json:"signature"`
 	}{"thinking", b.text.String(), b.Signature})
-	return llm.Reasoning{Provider: provider, Model: model, Opaque: llm.CanonicalJSON(opaque), Text: b.text.String()}, err == nil
+	return opaque
 }
-
-// Count is the provider's count so far.
-func (a *answer) Count() llm.Count { return a.tally.Count() }

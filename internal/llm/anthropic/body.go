@@ -14,8 +14,7 @@ import (
 // of blocks, also where a string would do: a cache mark moves on with the
 // conversation and must not change the form of what stays behind.
 func (m *Model) body(dst []byte, req llm.Request) []byte {
-	tools := m.tools.Encode(req.Tools, form)
-	e := encoder{llm.NewEncoder(dst, m.at.Provider, req, tools)}
+	e := encoder{m.client.Encoder(dst, req, form)}
 	e.Raw(`{"max_tokens":`)
 	e.Buf = strconv.AppendInt(e.Buf, req.Limit(), 10)
 	e.Raw(`,"messages":[`)
@@ -36,7 +35,7 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 		e.Raw(`,"type":"enabled"}`)
 	}
 	e.Raw(`,"tools":`)
-	e.Buf = append(e.Buf, tools...)
+	e.Buf = append(e.Buf, e.Tools...)
 	if len(req.Tools) > 0 {
 		e.Buf = e.Buf[:len(e.Buf)-len(`}]`)] // the mark is the last field of the last tool
 		e.mark(true)
@@ -62,7 +61,7 @@ func (m *Model) mayThink(req llm.Request) bool {
 			return true
 		}
 		r, ok := msg.Blocks[0].(llm.Reasoning)
-		return ok && r.By(m.at.Provider, req.Model)
+		return ok && r.By(m.client.At.Provider, req.Model)
 	}
 	return true
 }

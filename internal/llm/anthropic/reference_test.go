@@ -52,7 +52,7 @@ func TestSDKIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv := llmtest.Start(t, wire.New(rehearsal.NewPlayer(s), wire.Options{Key: "k"}), "", nil)
-	m := New(Options{Name: "p", BaseURL: srv.URL, APIKey: "k"})
+	m := New(Options{Name: "p", BaseURL: srv.URL, APIKey: "k"}, 0)
 	t.Cleanup(m.Close)
 	r := reference{m}
 	service := r.service()
@@ -137,7 +137,7 @@ func (r reference) assistantBlocks(msg llm.Message, model string) []sdk.ContentB
 	for _, b := range msg.Blocks {
 		switch b := b.(type) {
 		case llm.Reasoning:
-			if b.By(r.m.at.Provider, model) && json.Valid(b.Opaque) {
+			if b.By(r.m.client.At.Provider, model) && json.Valid(b.Opaque) {
 				t := param.Override[sdk.ThinkingBlockParam](b.Opaque)
 				out = append(out, sdk.ContentBlockParamUnion{OfThinking: &t})
 			}

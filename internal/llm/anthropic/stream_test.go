@@ -24,7 +24,7 @@ func streamed(t testing.TB, quirks string) []byte {
 	return w.Body.Bytes()
 }
 
-func fresh() llm.Reply { return &answer{at: llm.Endpoint{Provider: "p"}} }
+func fresh() llm.Reply { return &answer{Gathering: llm.Gathering{At: llm.Endpoint{Provider: "p"}}} }
 
 func TestCutAtEveryByte(t *testing.T) {
 	for _, quirks := range []string{"", "no_finish, no_usage", "no_stream", "no_done", "whole_args"} {
@@ -41,6 +41,6 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("data: {\"type\":\"content_block_delta\",\"index\":-1,\"delta\":{\"type\":\"input_json_delta\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n"))
 	f.Add([]byte("{\"error\":{\"message\":\"x\"}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		llmtest.Fuzzed(t, fresh(), data, func(req llm.Request) ([]byte, error) { return New(Options{Name: "p"}).body(nil, req), nil })
+		llmtest.Fuzzed(t, fresh(), data, func(req llm.Request) ([]byte, error) { return New(Options{Name: "p"}, 0).body(nil, req), nil })
 	})
 }

@@ -23,7 +23,7 @@ func (s *scripted) Ask(_ context.Context, req llm.Request) iter.Seq2[llm.Event, 
 	return func(yield func(llm.Event, error) bool) {
 		n := len(s.asked)
 		s.asked = append(s.asked, req)
-		if !yield(llm.TextDelta{Text: "hel"}, nil) {
+		if !yield(llm.Counted{}, nil) {
 			return
 		}
 		if n < len(s.faults) {

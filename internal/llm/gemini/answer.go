@@ -20,7 +20,6 @@ type chunk struct {
 	} `json:"promptFeedback"`
 	Usage json.RawMessage `json:"usageMetadata"`
 	Model string          `json:"modelVersion"`
-	ID    string          `json:"responseId"`
 	Error json.RawMessage `json:"error"`
 }
 
@@ -54,58 +53,54 @@ type piece struct {
 
 // answer gathers one answer.
 type answer struct {
-	at       llm.Endpoint
-	req      llm.Request
+	llm.Gathering
 	pieces   []*piece
 	calls    int
 	finished string // the last finishReason
 	message  string // the provider's words on it
 	blocked  string
 	events   int
-	tally    llm.Tally
 	// candidate is the one that is read: the lowest that came first.
 	candidate int
-	model     string
-	id        string
 }
 
 // Whole takes a whole answer: a document, or the list of them that the wire
 // gives where no events were asked for.
-func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+func (a *answer) Whole(body []byte) error {
 	all := []json.RawMessage{body}
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		if err := llm.Parsed(a.at, body, json.Unmarshal(body, &all)); err != nil {
-			return false, err
+		if err := a.Parse(body, &all); err != nil {
+			return err
 		}
 	}
 	for _, one := range all {
-		if left, err := a.Take(one, yield); left || err != nil {
-			return left, err
+		if err := a.Take(one); err != nil {
+			return err
 		}
 	}
 	if a.events == 0 {
-		return false, llm.BadBody(a.at, http.StatusOK, body)
+		return llm.BadBody(a.At, http.StatusOK, body)
 	}
 	a.finished = cmp.Or(a.finished, "STOP") // it came whole
-	return false, a.End(nil)
+	return a.End(nil)
 }
 
-// Take reads one chunk and hands its deltas on.
-func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+// Take reads one chunk.
+func (a *answer) Take(data []byte) error {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
-		return false, llm.ErrLeave
+		return llm.ErrLeave
 	}
 	var c chunk
-	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &c)); err != nil {
-		return false, err
+	if err := a.Parse(data, &c); err != nil {
+		return err
 	}
-	defer a.tally.Read(data)
-	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
+	defer a.Tally.Read(data)
+	a.Named = cmp.Or(c.Model, a.Named)
 	if llm.Some(c.Error) {
 		if len(c.Candidates) > 0 {
-			a.tally.Said()
+			a.Tally.Said()
 		}
-		return false, llm.FromEvent(a.at, data)
+		return llm.FromEvent(a.At, data)
 	}
 	if len(c.Candidates) > 0 || llm.Some(c.Usage) || c.Feedback != nil {
 		a.events++
@@ -114,41 +109,38 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		a.blocked = cmp.Or(c.Feedback.BlockReason, a.blocked)
 	}
 	if len(c.Candidates) == 0 {
-		return false, nil
+		return nil
 	}
 	first := slices.MinFunc(c.Candidates, func(x, y candidate) int { return x.Index - y.Index })
 	if a.events == 1 {
 		a.candidate = first.Index
 	}
 	if first.Index != a.candidate {
-		return false, nil // nobody asked for a second answer
+		return nil // nobody asked for a second answer
 	}
 	if len(first.Content.Parts) > 0 {
-		a.tally.Said()
+		a.Tally.Said()
 	}
 	for _, p := range first.Content.Parts {
-		if ev := a.add(p); ev != nil && !yield(ev, nil) {
-			return true, nil
-		}
+		a.add(p)
 	}
 	a.finished, a.message = cmp.Or(first.FinishReason, a.finished), cmp.Or(first.FinishMessage, a.message)
-	return false, nil
+	return nil
 }
 
 // add takes a part. Pieces of one text are put together; a signed one stands
 // for itself, for its signature belongs to it alone.
-func (a *answer) add(p part) llm.Event {
+func (a *answer) add(p part) {
 	switch {
 	case p.Call != nil:
-		args := string(p.Call.Args)
 		a.pieces = append(a.pieces, &piece{
 			kind: partCall, mark: mark{partCall, p.Call.ID, p.Signature},
-			call: llm.RawCall{ID: p.Call.ID, Name: p.Call.Name, Args: args},
+			call: llm.RawCall{ID: p.Call.ID, Name: p.Call.Name, Args: string(p.Call.Args)},
 		})
 		a.calls++
-		return llm.ToolDelta{Index: a.calls - 1, Name: p.Call.Name, Args: args}
+		return
 	case p.Text == nil && p.Signature == "":
-		return nil // a kind of part that no tool of ours asks for
+		return // a kind of part that no tool of ours asks for
 	}
 	kind := partText
 	if p.Thought {
@@ -159,14 +151,9 @@ func (a *answer) add(p part) llm.Event {
 		at = &piece{kind: kind, mark: mark{Part: kind, Signature: p.Signature}}
 		a.pieces = append(a.pieces, at)
 	}
-	if p.Text == nil || *p.Text == "" {
-		return nil
+	if p.Text != nil {
+		at.text.WriteString(*p.Text)
 	}
-	at.text.WriteString(*p.Text)
-	if p.Thought {
-		return llm.ReasoningDelta{Text: *p.Text}
-	}
-	return llm.TextDelta{Text: *p.Text}
 }
 
 func (a *answer) last() *piece {
@@ -184,11 +171,11 @@ func (a *answer) End(err error) error {
 	case a.finished == "" && err != nil:
 		return err
 	case a.finished == "":
-		return llm.Unended(a.at, a.events, "finishReason")
+		return llm.Unended(a.At, a.events, "finishReason")
 	case a.calls == 0 && unreadable(a.finished):
 		// What the model wrote is not given; asked again it writes another.
 		return &llm.Fault{
-			Kind: llm.BadAnswer, Provider: a.at.Provider,
+			Kind: llm.BadAnswer, Provider: a.At.Provider,
 			Detail: strings.TrimSpace(a.finished + " " + text.OneLine(a.message, 300)),
 		}
 	}
@@ -205,14 +192,8 @@ func unreadable(reason string) bool {
 
 // Answer is what was gathered, in the common form.
 func (a *answer) Answer() llm.Answer {
-	return llm.Gathered{
-		At: a.at, Request: a.req, Model: a.model, RequestID: a.id,
-		Raw: cmp.Or(a.finished, a.blocked), Blocks: a.blocks(), Stop: a.stop(), Count: a.Count(),
-	}.Answer()
+	return a.Settle(a.stop(), a.blocks())
 }
-
-// Model is the model as the server reports it.
-func (a *answer) Model() string { return a.model }
 
 func (a *answer) stop() llm.StopReason {
 	switch a.finished {
@@ -236,7 +217,7 @@ func (a *answer) blocks() []llm.Block {
 			raw = append(raw, p.call)
 		}
 	}
-	calls := llm.FinishCalls(a.req, raw)
+	calls := llm.FinishCalls(a.Request, raw)
 	if renamed(raw, calls) {
 		for _, p := range a.pieces {
 			p.mark.ID = "" // given back, they would not say which call is meant
@@ -246,7 +227,8 @@ func (a *answer) blocks() []llm.Block {
 	for _, p := range a.pieces {
 		text := p.text.String()
 		if p.mark.Signature != "" || p.mark.ID != "" || p.kind == partThought {
-			r := a.reasoning(p.mark)
+			opaque, _ := json.Marshal(p.mark) // strings always encode
+			r := a.Reasoning(opaque, "")
 			if p.kind == partThought {
 				r.Text = text
 			}
@@ -272,11 +254,3 @@ func renamed(raw []llm.RawCall, calls []llm.ToolUse) bool {
 	}
 	return false
 }
-
-func (a *answer) reasoning(m mark) llm.Reasoning {
-	opaque, _ := json.Marshal(m) // strings always encode
-	return llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(opaque)}
-}
-
-// Count is the provider's count so far.
-func (a *answer) Count() llm.Count { return a.tally.Count() }

@@ -11,8 +11,7 @@ import (
 
 // body appends the request as it is sent; the conversation comes first.
 func (m *Model) body(dst []byte, req llm.Request) []byte {
-	tools := m.tools.Encode(req.Tools, declare)
-	e := encoder{Encoder: llm.NewEncoder(dst, m.at.Provider, req, tools), signs: signs(req.Model)}
+	e := encoder{Encoder: m.client.Encoder(dst, req, declare), signs: signs(req.Model)}
 	e.Raw(`{"contents":[`)
 	e.contents(req.Messages)
 	e.Raw(`]`)
@@ -23,7 +22,7 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 	}
 	if len(req.Tools) > 0 {
 		e.Raw(`,"tools":[{"functionDeclarations":`)
-		e.Buf = append(e.Buf, tools...)
+		e.Buf = append(e.Buf, e.Tools...)
 		e.Raw(`}]`)
 	}
 	e.Raw(`,"generationConfig":{"maxOutputTokens":`)

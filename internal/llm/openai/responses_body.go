@@ -10,8 +10,7 @@ import (
 
 // body appends the request as it is sent; the conversation comes first.
 func (m *Responses) body(dst []byte, req llm.Request) []byte {
-	tools := m.tools.Encode(req.Tools, functionForm)
-	e := items{encoder{llm.NewEncoder(dst, m.at.Provider, req, tools)}}
+	e := items{encoder{m.client.Encoder(dst, req, functionForm)}}
 	e.Raw(`{"input":[`)
 	for _, msg := range req.Messages {
 		if msg.Role == llm.Assistant {
@@ -35,7 +34,7 @@ func (m *Responses) body(dst []byte, req llm.Request) []byte {
 		e.Raw(`,"include":["reasoning.encrypted_content"]`)
 	}
 	e.Raw(`,"parallel_tool_calls":true,"store":false,"tools":`)
-	e.Buf = append(e.Buf, tools...)
+	e.Buf = append(e.Buf, e.Tools...)
 	e.Raw(`,"stream":true}`)
 	return e.Buf
 }

@@ -24,7 +24,9 @@ func streamed(t testing.TB, quirks string) []byte {
 	return w.Body.Bytes()
 }
 
-func fresh() llm.Reply { return &answer{at: llm.Endpoint{Provider: "p"}, ends: &ends{}} }
+func fresh() llm.Reply {
+	return &answer{Gathering: llm.Gathering{At: llm.Endpoint{Provider: "p"}}, ends: &ends{}}
+}
 
 func TestCutAtEveryByte(t *testing.T) {
 	for _, quirks := range []string{"", "no_finish, no_usage", "no_index", "no_stream", "comments, no_done"} {
@@ -47,7 +49,7 @@ func TestUnmarkedEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			learned := &ends{}
 			for i, data := range tc.streams {
-				_, err := llmtest.Take(&answer{at: llm.Endpoint{Provider: "p"}, ends: learned}, data)
+				_, err := llmtest.Take(&answer{Gathering: llm.Gathering{At: llm.Endpoint{Provider: "p"}}, ends: learned}, data)
 				if (err == nil) != tc.want[i] {
 					t.Errorf("answer %d: %v", i+1, err)
 				}

@@ -56,22 +56,19 @@ func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, e
 			t.Latency += t.Fault.Over
 			t.Fault = nil
 		}
-		if t.Fault != nil && t.Fault.Kind != FaultCutText && t.Fault.Kind != FaultCutCall {
+		if t.Fault != nil {
 			yield(nil, m.fail(ctx, t))
 			return
 		}
-		left, err := m.stream(ctx, t, yield)
-		switch {
-		case left:
-		case err != nil:
+		if err := m.opts.Sleep(ctx, t.Latency); err != nil {
 			yield(nil, err)
-		default:
-			yield(llm.Done{Answer: m.answer(req, t)}, nil)
+			return
 		}
+		yield(llm.Done{Answer: m.answer(req, t)}, nil)
 	}
 }
 
-// fail is a fault in which nothing of the answer is seen.
+// fail is a fault; of an answer that is cut nothing is seen here.
 func (m *Model) fail(ctx context.Context, t Take) error {
 	wait := t.Latency
 	if t.Fault.Kind == FaultHang {
@@ -120,57 +117,8 @@ func (k FaultKind) Wants() llm.FaultKind {
 	return kind
 }
 
-// deltas are the events of an answer before its end.
-func (t Take) deltas() []llm.Event {
-	var out []llm.Event
-	for _, s := range t.Split(t.Reasoning) {
-		out = append(out, llm.ReasoningDelta{Text: s})
-	}
-	for _, s := range t.Split(t.Text) {
-		out = append(out, llm.TextDelta{Text: s})
-	}
-	for i, c := range t.Calls {
-		out = append(out, llm.ToolDelta{Index: i, Name: c.Name})
-		for _, s := range t.Split(c.Args) {
-			out = append(out, llm.ToolDelta{Index: i, Name: c.Name, Args: s})
-		}
-	}
-	return out
-}
-
-func (m *Model) stream(ctx context.Context, t Take, yield func(llm.Event, error) bool) (left bool, err error) {
-	deltas := t.deltas()
-	cut := -1
-	if t.Fault != nil {
-		cut = len(deltas) / 2
-	}
-	first, each := t.Pace(len(deltas))
-	if err := m.opts.Sleep(ctx, first); err != nil {
-		return false, err
-	}
-	for i, d := range deltas {
-		if i == cut {
-			break
-		}
-		if i > 0 {
-			if err := m.opts.Sleep(ctx, each); err != nil {
-				return false, err
-			}
-		}
-		if !yield(d, nil) {
-			return true, nil
-		}
-	}
-	if cut >= 0 {
-		return false, &llm.Fault{Kind: llm.StreamCut, Provider: m.name, Model: t.Model, Detail: "played by rule " + t.Rule}
-	}
-	return false, nil
-}
-
 func (m *Model) answer(req llm.Request, t Take) llm.Answer {
-	out := llm.Answer{
-		Usage: t.Usage, CacheKnown: true, Provider: m.name, Model: t.Model, RequestID: t.ID, Raw: string(t.Stop),
-	}
+	out := llm.Answer{Usage: t.Usage, CacheKnown: true, Model: t.Model}
 	out.Message.Role = llm.Assistant
 	if t.Reasoning != "" {
 		out.Message.Blocks = append(out.Message.Blocks, llm.Reasoning{Provider: m.name, Model: req.Model, Text: t.Reasoning})

@@ -301,7 +301,7 @@ func (p *player) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, 
 		case error:
 			yield(nil, l)
 		case llm.Answer:
-			if yield(llm.TextDelta{Text: "so "}, nil) {
+			if yield(llm.Counted{}, nil) {
 				yield(llm.Done{Answer: l}, nil)
 			}
 		}

@@ -80,22 +80,11 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 				return a, bug.Errorf("session %s: the answer does not say who gave it", c.id)
 			}
 			return a, nil
-		default:
-			c.begun(&a, ev)
+		case llm.Counted:
+			a.begun, a.counted = true, ev
 		}
 	}
 	return a, agency.Errorf(agency.KindTransient, "the model's answer ended without an end")
-}
-
-// begun takes a piece of an answer.
-func (c asker) begun(a *asked, ev llm.Event) {
-	a.begun = true
-	switch ev := ev.(type) {
-	case llm.TextDelta:
-		c.emit(session.TextDelta{Text: ev.Text})
-	case llm.Counted:
-		a.counted = ev
-	}
 }
 
 func faultText(f *llm.Fault) string {
