@@ -206,3 +206,8 @@ func AnswerWithin() time.Duration {
 	}
 	return r.Limits.Timeout()
 }
+
+// Cancelled is how a part ends when a person cancelled the run.
+func Cancelled(tree agency.OID) Outcome {
+	return Outcome{Kind: Stopped, Reason: "the run was cancelled", Tree: tree}
+}
