@@ -72,10 +72,10 @@ func (r *other) Run(ctx context.Context, p *session.Part) (session.Outcome, erro
 	return *e.End, p.Write(ctx, func(tx *store.Tx) error {
 		return do(
 			func() error {
-				return p.Account.Settle(tx, "request-1", budget.Bill{Model: "cli/any", Usage: turn.Usage}, 0)
+				return budget.Settle(tx, p.Spec.Run, "request-1", budget.Bill{Model: "cli/any", Usage: turn.Usage}, 0)
 			},
 			func() error { return record.AnswerTurn(tx, id, turn) },
-			func() error { return record.SettleTurn(tx, id, 1, e.Tree) },
+			func() error { return record.SettleTurn(tx, id, 1) },
 			func() error { return p.Presence.Report(tx, turn.Usage, e.Calls) },
 			func() error { return p.Mail.Processed(tx, shown) },
 			func() error { return p.Presence.Leave(tx, *e.End) },

@@ -126,11 +126,11 @@ func (w *draft) settle(d *done) error {
 		}
 		w.st.Open = &packed.Message
 	}
-	if err := record.SettleTurn(w.tx, c.id, t.N, d.Tree); err != nil {
+	if err := record.SettleTurn(w.tx, c.id, t.N); err != nil {
 		return err
 	}
 	for _, k := range d.Calls {
-		if err := w.called(k, d.End); err != nil {
+		if err := w.called(k); err != nil {
 			return err
 		}
 	}
@@ -171,29 +171,15 @@ func turnLine(t record.Turn) string {
 	return line
 }
 
-// called records a call and tells it.
-func (w *draft) called(k session.Call, end *session.Outcome) error {
-	c, status := w.c, "ok"
-	switch {
-	case k.Result.Refused:
-		status = "refused"
-	case k.Result.Failed:
-		status = "failed"
-	case end != nil && end.WaitsFor(k.Use.ID):
-		status = "waiting"
-	case !k.Ran:
-		status = "failed" // cut off when time was up
-	}
-	one := record.Call{Turn: w.turn.N, Index: k.Index, UseID: k.Use.ID, Tool: k.Use.Name, Status: status}
-	if err := record.AddCall(w.tx, c.id, one); err != nil {
-		return err
-	}
-	if status == "refused" {
+// called tells of a call.
+func (w *draft) called(k session.Call) error {
+	c := w.c
+	if k.Result.Refused {
 		return c.Log(w.tx, agency.SeverityWarning, text.Head(k.Use.Name+": "+k.Result.Text, 200),
 			agency.ToolRefused{Session: c.id, Turn: w.turn.N, Tool: text.Head(k.Use.Name, 64), Reason: text.Head(k.Result.Text, 500)})
 	}
 	failed := ""
-	if status == "failed" {
+	if k.Result.Failed {
 		failed = text.Head(k.Result.Text, 500)
 	}
 	return c.Log(w.tx, agency.SeverityInfo, k.Use.Name+session.Gist(k.Use.Args),
@@ -206,7 +192,7 @@ func (w *draft) loseTry() error {
 	if w.turn.Phase != record.Asked {
 		return nil
 	}
-	return w.c.Account.Charge(w.tx, w.c.key(w.turn), budget.Bill{})
+	return budget.Charge(w.tx, w.c.Spec.Run, w.c.key(w.turn), budget.Bill{})
 }
 
 // stopped looks at limits and at the run's control row.

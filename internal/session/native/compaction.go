@@ -268,7 +268,7 @@ func (c compactor) reserveSummary(ctx context.Context, req llm.Request) (ok bool
 	err = c.Write(ctx, func(tx *store.Tx) error {
 		ok = false
 		if d.Try = c.st.Due.Try; d.Try > 0 { // lost in a crash
-			if err := c.Account.Charge(tx, c.summaryKey(d.Try), budget.Bill{}); err != nil {
+			if err := budget.Charge(tx, c.Spec.Run, c.summaryKey(d.Try), budget.Bill{}); err != nil {
 				return err
 			}
 		}
@@ -309,7 +309,7 @@ func (c compactor) commitCompaction(ctx context.Context, f *compaction, next llm
 	err := c.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		w := &draft{c: c.conversation, tx: tx, st: st, turn: c.turn}
 		if f.settle {
-			if err := c.Account.Settle(tx, c.summaryKey(c.st.Due.Try), bill, f.took); err != nil {
+			if err := budget.Settle(tx, c.Spec.Run, c.summaryKey(c.st.Due.Try), bill, f.took); err != nil {
 				return err
 			}
 		}

@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -288,8 +287,7 @@ func waiting(calls []session.Call) (idx []int) {
 func (c executor) count(ctx context.Context, before, calls []session.Call) error {
 	for i := range calls {
 		if k := &calls[i]; waits(k) && c.turn.tries[k.Index] >= maxTries && !c.turn.fresh {
-			k.Refuse(tool.Refusal("not run: this call ended the host %s, and is not run again; find another way, such as smaller steps, or less of the machine",
-				times(c.turn.tries[k.Index])))
+			k.Refuse(tool.Refusal("not run: this call ended the host twice, and is not run again; find another way, such as smaller steps, or less of the machine"))
 		}
 	}
 	idx := waiting(calls)
@@ -321,13 +319,6 @@ func (c executor) count(ctx context.Context, before, calls []session.Call) error
 	}
 	c.turn.tries = tries
 	return nil
-}
-
-func times(n int) string {
-	if n == 2 {
-		return "twice"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // spared takes the try back of calls that the host itself broke off, in order:

@@ -195,7 +195,7 @@ func (c asker) forTurn() payer {
 			t := c.turn
 			t.Try++
 			err := c.Write(ctx, func(tx *store.Tx) error {
-				if err := c.Account.Charge(tx, c.key(c.turn), owed); err != nil {
+				if err := budget.Charge(tx, c.Spec.Run, c.key(c.turn), owed); err != nil {
 					return err
 				}
 				return c.hold(tx, t, c.st, model)
@@ -225,9 +225,9 @@ func (c asker) forSummary(req llm.Request) payer {
 func (c asker) forgo(ctx context.Context, p payer, a asked) error {
 	return c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		if a.open {
-			return c.Account.Charge(tx, p.key(), c.owed(p, &a))
+			return budget.Charge(tx, c.Spec.Run, p.key(), c.owed(p, &a))
 		}
-		return c.Account.Release(tx, p.key())
+		return budget.Release(tx, c.Spec.Run, p.key())
 	})
 }
 
