@@ -118,9 +118,9 @@ func (b *bench) talk(ctx context.Context, m llm.Model) (requests [][]byte, err e
 		return nil, err
 	}
 	var mailErr error
-	r.live = func(_ agency.SessionID, ev session.Event) {
-		if begun, ok := ev.(session.TurnStarted); ok && begun.Turn%4 == 2 {
-			mailErr = errors.Join(mailErr, r.mail(ctx, begun.Turn))
+	seen.asked = func(n int) {
+		if n%4 == 2 {
+			mailErr = errors.Join(mailErr, r.mail(ctx, n))
 		}
 	}
 	out, err := r.hold(ctx, "main", 1)
@@ -145,13 +145,16 @@ type recorder struct {
 	next     llm.Model
 	mu       sync.Mutex
 	requests [][]byte
+	asked    func(n int) // is told of each request
 }
 
 // Ask is for llm.Model.
 func (r *recorder) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	r.mu.Lock()
 	r.requests = append(r.requests, llm.Encode(req))
+	n := len(r.requests)
 	r.mu.Unlock()
+	r.asked(n)
 	return r.next.Ask(ctx, req)
 }
 

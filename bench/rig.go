@@ -49,10 +49,10 @@ type rig struct {
 	work   *workspace.Run
 	base   agency.OID
 	fence  agency.Fence
-	setup  native.Setup
-	// sessions runs all of the rig's sessions, as the host's one does.
-	sessions *native.Runner
-	live     func(agency.SessionID, session.Event) // may be nil
+	setup  session.Setup
+	lineup session.Lineup
+	// part runs a part of the rig's sessions, as the host's one does.
+	part func(context.Context, agency.StepKey, session.Spec) (session.Outcome, error)
 	// shared is the checkout of every contract; nil: each has its own.
 	shared *workspace.Workspace
 }
@@ -72,15 +72,16 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 	if err := r.open(ctx); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	r.sessions = native.New(native.Options{DB: r.db, Host: r, Mail: r.office})
+	r.part = session.Do(session.Options{DB: r.db, Host: r, Mail: r.office, Runtimes: map[string]session.Runtime{"": native.New(native.Options{Host: r})}})
 	role, err := roster.Find(agency.RoleGeneralist)
 	if err != nil {
 		return nil, err
 	}
 	limits := role.Limits
 	limits.Turns, limits.Tokens, limits.Seconds = 10_000, 1_000_000_000, 100_000
-	r.setup = native.Setup{
-		Model: model, Models: []string{modelName}, Repo: r.repo, Limits: limits,
+	r.lineup = session.Lineup{Model: model, Names: []string{modelName}}
+	r.setup = session.Setup{
+		Repo: r.repo, Limits: limits,
 		Prices: budget.Prices{modelName: {In: 1, CachedIn: 0.1, Out: 2}}.Tariff(),
 	}
 	return r, nil
@@ -171,8 +172,11 @@ func (r *rig) contract(tx *store.Tx, id agency.ContractID) error {
 	})
 }
 
-// Setup is for native.Host.
-func (r *rig) Setup(context.Context, session.Spec) (native.Setup, error) { return r.setup, nil }
+// Setup is for session.Host.
+func (r *rig) Setup(context.Context, session.Spec) (session.Setup, error) { return r.setup, nil }
+
+// Lineup is for session.Host.
+func (r *rig) Lineup(context.Context, session.Spec) (session.Lineup, error) { return r.lineup, nil }
 
 // Cancelled is for session.Host.
 func (r *rig) Cancelled(agency.RunID) <-chan struct{} { return nil }
@@ -197,7 +201,7 @@ func (r *rig) Toolset(ctx context.Context, s session.Spec) (*session.Toolset, er
 // hold runs a session to its end.
 func (r *rig) hold(ctx context.Context, c agency.ContractID, attempt int) (session.Outcome, error) {
 	spec := session.Spec{Run: benchRun, Contract: c, Attempt: attempt, Part: 1, Role: agency.RoleGeneralist, Agent: "generalist"}
-	return session.Do(r.sessions, r.live)(flow.WithScope(ctx, flow.Scope{Run: benchRun, Fence: r.fence}), "", spec)
+	return r.part(flow.WithScope(ctx, flow.Scope{Run: benchRun, Fence: r.fence}), "", spec)
 }
 
 // commitAll makes a repository of a folder.

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"agency/bench/peer"
-	"agency/internal/agency"
 	"agency/internal/daemon"
+	"agency/internal/llm"
 	"agency/internal/session"
 	"agency/internal/store"
 )
@@ -21,7 +22,9 @@ func oursContender(ctx context.Context, job peer.Job) (report peer.Report, err e
 	if err != nil {
 		return report, err
 	}
-	r, err := newRig(ctx, job.Dir, model, notes(job.Turns, 1000))
+	m := peer.NewMeter(job)
+	turns := &counting{next: model}
+	r, err := newRig(ctx, job.Dir, turns, notes(job.Turns, 1000))
 	if err != nil {
 		return report, err
 	}
@@ -29,16 +32,10 @@ func oursContender(ctx context.Context, job peer.Job) (report peer.Report, err e
 	if err := r.write(ctx, func(tx *store.Tx) error { return r.contract(tx, "main") }); err != nil {
 		return report, err
 	}
-	m := peer.NewMeter(job)
-	warm := false
-	r.live = func(_ agency.SessionID, ev session.Event) {
-		if end, ok := ev.(session.TurnEnded); ok && warm {
-			count(m, end.Turn, job.Turns)
-		}
-	}
 	for n := range job.Sessions {
+		turns.asked = 0
 		out, err := r.hold(ctx, "main", n+1)
-		warm = true
+		turns.ended = func(turn int) { count(m, turn, job.Turns) } // the first session warms up
 		if err == nil && out.Kind != session.Claimed {
 			err = fmt.Errorf("session ended as %s: %s", out.Kind, out.Reason)
 		}
@@ -47,6 +44,23 @@ func oursContender(ctx context.Context, job peer.Job) (report peer.Report, err e
 		}
 	}
 	return m.Report(), nil
+}
+
+// counting is a model that knows how many turns have ended: each but the first
+// request follows one.
+type counting struct {
+	next  llm.Model
+	asked int
+	ended func(turn int) // may be nil
+}
+
+// Ask is for llm.Model.
+func (c *counting) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
+	if c.ended != nil && c.asked > 0 {
+		c.ended(c.asked)
+	}
+	c.asked++
+	return c.next.Ask(ctx, req)
 }
 
 // count starts the meter after the first turn and stops it after the last.

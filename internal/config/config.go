@@ -128,7 +128,7 @@ type Agent struct {
 	MaxTokensPerSession int64  `json:"max_tokens_per_session" doc:"output plus uncached input tokens of a session" min:"1"`
 	TimeoutSeconds      int    `json:"timeout_seconds" doc:"seconds of a session" min:"1" max:"604800"`
 	MaxTurns            int    `json:"max_turns" doc:"turns of a session" min:"1" max:"10000"`
-	Runtime             string `json:"runtime" doc:"what runs the session: native, auto, claude, codex, gemini, opencode or acp:COMMAND" form:"runtime"`
+	Runtime             string `json:"runtime" doc:"what runs the session" form:"runtime"`
 }
 
 // ProducerCritic is the loop of producer and critic (docs/design.md, Reviews).

@@ -116,3 +116,9 @@ func defaultAgents() map[string]Agent {
 
 // RuntimeNative is the session loop of the program itself.
 const RuntimeNative = "native"
+
+// runtimes are the names of what may run a session, beside acp:COMMAND. Config.absent
+// says which of them are not in this version.
+func runtimes() []string {
+	return []string{RuntimeNative, "auto", "claude", "codex", "gemini", "opencode"}
+}

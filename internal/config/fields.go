@@ -39,6 +39,9 @@ func fieldAt(t reflect.Type, i int) field {
 		min: sf.Tag.Get("min"), max: sf.Tag.Get("max"), above: sf.Tag.Get("above"),
 		expand: sf.Tag.Get("expand"), fixed: sf.Tag.Get("fixed"), required: sf.Tag.Get("required"),
 	}
+	if f.form == "runtime" {
+		f.doc += ": " + strings.Join(runtimes(), ", ") + " or acp:COMMAND"
+	}
 	if e, ok := sf.Tag.Lookup("enum"); ok {
 		f.enum = strings.Split(e, ",")
 	}

@@ -181,14 +181,13 @@ func checkLevelOrModel(s string) string {
 }
 
 func checkRuntime(s string) string {
-	known := []string{RuntimeNative, "auto", "claude", "codex", "gemini", "opencode"}
 	if command, ok := strings.CutPrefix(s, "acp:"); ok {
 		if strings.TrimSpace(command) == "" {
 			return "names no command: want acp:COMMAND"
 		}
 		return ""
 	}
-	return checkWord(s, append(known, "acp:COMMAND"))
+	return checkWord(s, append(runtimes(), "acp:COMMAND"))
 }
 
 func checkTalent(s string) string {

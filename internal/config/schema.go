@@ -81,7 +81,7 @@ func annotateText(s *jsonschema.Schema, f field) {
 	case "level_or_model":
 		s.Pattern = `^$|^(` + strings.Join(levels(), "|") + `)$|^[^/\s]+/\S+$`
 	case "runtime":
-		s.Pattern = `^(native|auto|claude|codex|gemini|opencode|acp:.+)$`
+		s.Pattern = `^(` + strings.Join(runtimes(), "|") + `|acp:.+)$`
 	case "role":
 		for _, r := range roles() {
 			s.Enum = append(s.Enum, r)

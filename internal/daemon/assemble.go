@@ -126,7 +126,9 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: runs.Workspaces(), Checker: runs.Checker, Grant: runs.Grant}))
 	sessions := &resources.Sessions{Runs: runs, Models: models, Live: p.live}
-	flow.Bind(reg, session.Activity, session.Do(native.New(native.Options{DB: db, Host: sessions, Mail: p.board}), nil))
+	flow.Bind(reg, session.Activity, session.Do(session.Options{DB: db, Host: sessions, Mail: p.board, Runtimes: map[string]session.Runtime{
+		config.RuntimeNative: native.New(native.Options{Host: sessions}),
+	}}))
 	checks := &resources.LandingChecks{Runs: runs, Verify: verifier}
 	lands := land.Options{DB: db, Runs: runs.Workspaces(), Verifier: checks, Took: checks.Took, BatchAbove: runs.BatchAbove, Fence: fence}
 	p.merges = land.NewTarget(lands)

@@ -1,16 +1,14 @@
 package session
 
 import (
-	"time"
-
 	"agency/internal/agency"
 	"agency/internal/budget"
 	"agency/internal/store"
 )
 
 // Account is a session's part of the run's budget: each request reserves its
-// worst case before it is sent, and is settled, charged or released after it.
-// Several requests are told apart by their keys.
+// worst case before it is sent, and is settled, charged or released after it
+// (package budget). Several requests are told apart by their keys.
 type Account struct {
 	*Member
 	Prices budget.Tariff // of the models that may answer
@@ -50,22 +48,6 @@ func (a *Account) Reserve(tx *store.Tx, key, model string, in, out int64) error 
 // Rebook makes a reservation that of another model.
 func (a *Account) Rebook(tx *store.Tx, key, model string, in, out int64) error {
 	return budget.Rebook(tx, a.Spec.Run, a.worst(key, model, in, out))
-}
-
-// Settle ends a reservation by what the request cost, and counts time at work.
-func (a *Account) Settle(tx *store.Tx, key string, b budget.Bill, wall time.Duration) error {
-	return budget.Settle(tx, a.Spec.Run, key, b, wall)
-}
-
-// Charge ends the reservation of a request that the provider may have counted:
-// by what is held, or by what is owed where that is more.
-func (a *Account) Charge(tx *store.Tx, key string, owed budget.Bill) error {
-	return budget.Charge(tx, a.Spec.Run, key, owed)
-}
-
-// Release gives back what a request did not use.
-func (a *Account) Release(tx *store.Tx, key string) error {
-	return budget.Release(tx, a.Spec.Run, key)
 }
 
 // Owed is what a request costs that broke off, where that is above its

@@ -221,7 +221,9 @@ func (t *Effects) left(ctx context.Context, k *Call) (files []string, err error)
 // there are no files of its own to go on from.
 func (t *Effects) handOff(ctx context.Context, k *Call, e tool.Handoff) (err error) {
 	if !t.besideOthers() {
-		k.Result, err = team.Posted(letters{t.Mail, t.N, k.Index}.handoff(ctx, e))
+		if k.Result, err = team.Posted(letters{t.Mail, t.N, k.Index}.handoff(ctx, e)); err != nil {
+			k.Result, err = tool.Answer(err)
+		}
 		return err
 	}
 	files, err := t.left(ctx, k)

@@ -23,11 +23,8 @@ func (t *Effects) Env(idx int) *tool.Env {
 		Limits:      tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines},
 		Mail:        letters{t.Mail, t.N, idx},
 		Redact:      t.DB.Redact,
-		Features:    t.Member,
+		Records:     t.Member,
 		Team:        members{t.Member, t.Noted},
-		Questions:   t.Member,
-		Changes:     t.Member,
-		Handoffs:    t.Member,
 	}
 }
 
@@ -46,7 +43,7 @@ func (p checkpoints) Rollback(ctx context.Context, id string) (tool.Checkpoint, 
 }
 
 // Progress tells the backlog's tools what has become of a feature in the run.
-func (m *Member) Progress(ctx context.Context, id agency.FeatureID) (out []tool.FeatureContract, err error) {
+func (m *Member) Progress(ctx context.Context, id agency.FeatureID) (out []tool.TeamContract, err error) {
 	err = m.DB.Read(ctx, func(q *store.Snapshot) error {
 		contracts, err := registry.Contracts(q, m.Spec.Run)
 		if err != nil {
@@ -60,7 +57,7 @@ func (m *Member) Progress(ctx context.Context, id agency.FeatureID) (out []tool.
 			if c.FeatureID != id || c.Status == agency.StatusCancelled {
 				continue
 			}
-			one := tool.FeatureContract{ID: c.ID, Title: c.Title, Status: c.Status}
+			one := tool.TeamContract{Contract: c}
 			for _, v := range verdicts {
 				if v.ContractID == c.ID && v.Pass {
 					one.Proofs = v.Proofs

@@ -131,18 +131,13 @@ type letters struct {
 }
 
 // Send makes a message durable; the error says why it is not.
-func (l letters) Send(ctx context.Context, m tool.Letter) (tool.Sent, error) {
+func (l letters) Send(ctx context.Context, m agency.Message) (tool.Sent, error) {
 	asks := m.Type == agency.MessageRequestClarification || m.Type == agency.MessageRequestInput
-	if asks && m.Within == 0 {
-		m.Within = l.RespondWithin
+	if asks && m.RespondWithin == 0 {
+		m.RespondWithin = l.RespondWithin
 	}
-	sent, err := l.post(ctx, m.To, m.InReplyTo, func(tx *store.Tx, full agency.Message) error {
-		full.Type, full.Subject, full.Body, full.Payload = m.Type, m.Subject, m.Body, m.Payload
-		full.Priority, full.RequiresResponse, full.RespondWithin = m.Priority, asks || m.Within > 0, m.Within
-		return l.send(tx, full)
-	})
-	sent.Within = m.Within
-	return sent, err
+	m.RequiresResponse = asks || m.RespondWithin > 0
+	return l.post(ctx, m)
 }
 
 func (l letters) send(tx *store.Tx, m agency.Message) error {
@@ -153,25 +148,27 @@ func (l letters) send(tx *store.Tx, m agency.Message) error {
 }
 
 // post addresses a message and has it sent; one that answers another goes to
-// its sender where to names nobody. What the model cannot mend is transient: the
+// its sender where it names nobody. What the model cannot mend is transient: the
 // call runs again.
-func (l letters) post(ctx context.Context, to string, answers agency.MessageID, send func(*store.Tx, agency.Message) error) (tool.Sent, error) {
-	out := tool.Sent{ID: l.messageID(string(l.Spec.Agent), l.turn, l.idx)}
+func (l letters) post(ctx context.Context, m agency.Message) (tool.Sent, error) {
+	m.ID, m.RunID, m.From, m.ContractID = l.messageID(string(l.Spec.Agent), l.turn, l.idx), l.Spec.Run, string(l.Spec.Agent), l.Spec.Contract
+	out := tool.Sent{ID: m.ID, Within: m.RespondWithin}
 	err := l.Write(ctx, func(tx *store.Tx) error {
-		full := agency.Message{ID: out.ID, RunID: l.Spec.Run, From: string(l.Spec.Agent), ContractID: l.Spec.Contract, InReplyTo: answers}
+		full := m
 		live, err := board.Live(tx, l.Spec.Run)
 		if err != nil {
 			return err
 		}
+		to := m.To
 		if to == "" {
-			if to, err = writer(tx, l.Spec.Run, answers); err != nil {
+			if to, err = writer(tx, l.Spec.Run, m.InReplyTo); err != nil {
 				return err
 			}
 		}
 		if out.Listeners, err = address(&full, to, l.Spec.Agent, live); err != nil {
 			return err
 		}
-		return send(tx, full)
+		return l.send(tx, full)
 	})
 	switch agency.KindOf(err) {
 	case agency.KindInvalid, agency.KindNotFound, agency.KindConflict, agency.KindDenied:

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"agency/internal/agency"
@@ -80,27 +79,17 @@ const (
 
 // Reason says a cause in words for people and for the next attempt.
 func (c Cause) Reason() string {
-	switch c {
-	case CauseTurns:
-		return "the limit of turns is reached"
-	case CauseTokens:
-		return "the session's limit of tokens is reached"
-	case CauseTime:
-		return "the session's limit of time at work is reached"
-	case CauseWindow:
-		return "the conversation does not fit the model's context window any more"
-	case CauseNoEnding:
-		return "the model stopped without an ending tool, was asked once, and stopped again"
-	case CauseRefusal:
-		return "the model declined to answer"
-	case CauseEmpty:
-		return "the model gave empty answers"
-	case CauseLength:
-		return "the model's answers were cut at the limit of output again"
-	case CauseRefusals:
-		return "turn after turn, no call could run"
-	}
-	return string(c)
+	return map[Cause]string{
+		CauseTurns:    "the limit of turns is reached",
+		CauseTokens:   "the session's limit of tokens is reached",
+		CauseTime:     "the session's limit of time at work is reached",
+		CauseWindow:   "the conversation does not fit the model's context window any more",
+		CauseNoEnding: "the model stopped without an ending tool, was asked once, and stopped again",
+		CauseRefusal:  "the model declined to answer",
+		CauseEmpty:    "the model gave empty answers",
+		CauseLength:   "the model's answers were cut at the limit of output again",
+		CauseRefusals: "turn after turn, no call could run",
+	}[c]
 }
 
 // Because says a cause in words, with what is known of it.
@@ -142,12 +131,6 @@ type Outcome struct {
 	Review *agency.Review `json:"review,omitempty"`
 	// Tree is the workspace as the part left it.
 	Tree agency.OID `json:"tree,omitempty"`
-}
-
-// WaitsFor tells whether a call waits for what comes after the part.
-func (o Outcome) WaitsFor(toolUse string) bool {
-	return o.Kind == Parked &&
-		(o.ToolUse == toolUse || slices.ContainsFunc(o.Asks, func(a AgentsAsk) bool { return a.ToolUse == toolUse }))
 }
 
 // AgentsAsk is what a manager asks of the run's agents. Exactly one of the
@@ -205,4 +188,9 @@ func AnswerWithin() time.Duration {
 		return 15 * time.Minute
 	}
 	return r.Limits.Timeout()
+}
+
+// Cancelled is how a part ends when a person cancelled the run.
+func Cancelled(tree agency.OID) Outcome {
+	return Outcome{Kind: Stopped, Reason: "the run was cancelled", Tree: tree}
 }

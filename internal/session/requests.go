@@ -180,15 +180,9 @@ func handoffRequest(m agency.Message, to agency.RoleID, reason string) (agency.M
 
 // handoff asks the manager by a message that nobody waits for.
 func (l letters) handoff(ctx context.Context, e tool.Handoff) (tool.Sent, error) {
-	within := l.RespondWithin
-	sent, err := l.post(ctx, string(agency.RoleProjectManager), "", func(tx *store.Tx, full agency.Message) error {
-		full, err := handoffRequest(full, e.Role, e.Reason)
-		if err != nil {
-			return err
-		}
-		full.RespondWithin = within
-		return l.send(tx, full)
-	})
-	sent.Within = within
-	return sent, err
+	m, err := handoffRequest(agency.Message{To: string(agency.RoleProjectManager), RespondWithin: l.RespondWithin}, e.Role, e.Reason)
+	if err != nil {
+		return tool.Sent{}, err
+	}
+	return l.post(ctx, m)
 }

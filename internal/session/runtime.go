@@ -2,82 +2,145 @@ package session
 
 import (
 	"context"
-	"iter"
+	"errors"
+	"time"
 
 	"agency/internal/agency"
+	"agency/internal/brief/staging"
+	"agency/internal/budget"
+	"agency/internal/check"
+	"agency/internal/flow"
+	"agency/internal/llm"
+	"agency/internal/roster"
+	"agency/internal/store"
 )
 
 // Runtime runs sessions: package native has the one over a model.
 // Whatever it needs beside its own conversation is exported here.
 type Runtime interface {
-	// Run runs a part of a session. The sequence ends with Ended, or with one
-	// error: the context's where the host goes down or the loop is left,
-	// KindTransient where the world outside refused. Either way the same Spec goes
-	// on later where this one stopped. A part that has ended gives its outcome
-	// again.
-	Run(ctx context.Context, spec Spec) iter.Seq2[Event, error]
+	// Run runs a part of a session to its outcome. An error is the context's where
+	// the host goes down, and KindTransient where the world outside refused: either
+	// way the same Spec goes on later where this one stopped. Where the context's
+	// cause is ErrCancelled the part ends at once as Stopped. A part that has ended
+	// gives its outcome again.
+	Run(ctx context.Context, p *Part) (Outcome, error)
 }
 
-// Host is what a runtime of any kind gets from the process that owns the run.
+// Part is a part of a session as its runtime gets it, with what every runtime
+// does alike.
+type Part struct {
+	*Member
+	Setup    Setup
+	Mail     *Mailbox
+	Presence *Presence
+	Account  *Account
+	Edits    *Edits
+}
+
+// Host is what sessions get from the process that owns their runs.
 type Host interface {
+	// Setup is what the run's own copy of the configuration says for a session.
+	Setup(ctx context.Context, spec Spec) (Setup, error)
+	// Lineup is the models that the configuration gives a session to ask.
+	Lineup(ctx context.Context, spec Spec) (Lineup, error)
 	// Toolset opens the contract's workspace. The session closes its Files.
 	Toolset(ctx context.Context, spec Spec) (*Toolset, error)
-	// Cancelled is closed when a person cancels the run: the session ends its
-	// turn at once as Stopped. A nil channel never is.
+	// Cancelled is closed when a person cancels the run. A nil channel never is.
 	Cancelled(run agency.RunID) <-chan struct{}
 }
 
-// Do makes the activity of a runtime: it runs a part of a session to its
-// outcome. Live, where set, is shown what happens; it must not block.
-func Do(r Runtime, live func(agency.SessionID, Event)) func(context.Context, agency.StepKey, Spec) (Outcome, error) {
-	return func(ctx context.Context, _ agency.StepKey, spec Spec) (out Outcome, err error) {
-		for ev, err := range r.Run(ctx, spec) {
-			if err != nil {
-				return Outcome{}, err
-			}
-			if end, ok := ev.(Ended); ok {
-				out = end.Outcome
-			}
-			if live != nil {
-				live(spec.ID(), ev)
-			}
-		}
-		return out, nil
-	}
+// Setup is the configuration of one session, whatever runs it.
+type Setup struct {
+	Runtime string // its name in agency.yaml
+	Limits  roster.Limits
+	// Prices are those of the models that may answer.
+	Prices budget.Tariff
+	// Repo is the user's repository path, at which the agent sees its files.
+	Repo     string
+	Network  bool
+	Commands check.Commands
+	// Shared are the globs of files whose change by several contracts is no
+	// matter.
+	Shared []string
+	// Rules hold for the plan of a session that ends by one.
+	Rules agency.PlanRules
+	// Context bounds what is staged for a contract.
+	Context staging.Limits
+	// RespondWithin is in what time a question to another agent is to be answered
+	// where its sender names no time; 0: whenever.
+	RespondWithin time.Duration
+	// Parent is the budget node above the session's; empty: budget.Root.
+	Parent string
 }
 
-// Event is what a watcher sees while a part of a session runs. It is lossy and
-// stored nowhere; what is durable stands in the event log. The set is closed.
-type Event interface{ event() }
+// Lineup is the models that a session asks.
+type Lineup struct {
+	// Model answers; retries and the fallback list are already in it, so that its
+	// events and answers say who is asked and who answered.
+	Model llm.Model
+	// Names is that list as configured, provider/model, in order; never empty.
+	Names []string
+	// Window is the context window in tokens; 0 where nobody knows it.
+	Window int64
+}
 
-type (
-	// Voided says that an answer broke off: the request is made again, or another
-	// model is asked.
-	Voided struct{ Cause string }
-	// TurnStarted says that a request is about to be sent.
-	TurnStarted struct{ Turn int }
-	// ToolStarted and ToolEnded frame a tool call.
-	ToolStarted struct {
-		Turn, Index int
-		Tool        string
-	}
-	ToolEnded struct {
-		Turn, Index int
-		Tool        string
-		Failed      bool
-	}
-	// TurnEnded says that a turn is settled.
-	TurnEnded struct {
-		Turn  int
-		Usage agency.Usage
-	}
-	// Ended is the last event of a sequence that ends without an error.
-	Ended struct{ Outcome Outcome }
-)
+// Options are what sessions of a process share.
+type Options struct {
+	DB   *store.DB
+	Host Host
+	// Mail is the board of this process. Without one, mail is looked for before
+	// each request, and is sent without limits.
+	Mail Mail
+	// Runtimes are those of this version, by their names in agency.yaml.
+	Runtimes map[string]Runtime
+	// Heartbeat is how far heartbeats are apart while nothing else is written;
+	// 0: as the board wants it.
+	Heartbeat time.Duration
+}
 
-func (Voided) event()      {}
-func (TurnStarted) event() {}
-func (ToolStarted) event() {}
-func (ToolEnded) event()   {}
-func (TurnEnded) event()   {}
-func (Ended) event()       {}
+// ErrCancelled is the cause of a part's context when a person cancelled the run.
+var ErrCancelled = errors.New("the run is cancelled")
+
+// Do makes the activity of sessions: it has a part run to its outcome by the
+// runtime that the configuration names.
+func Do(o Options) func(context.Context, agency.StepKey, Spec) (Outcome, error) {
+	beats := NewHeartbeats(o.DB, o.Heartbeat)
+	return func(ctx context.Context, _ agency.StepKey, spec Spec) (Outcome, error) {
+		if err := spec.Check(); err != nil {
+			return Outcome{}, err
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			select {
+			case <-o.Host.Cancelled(spec.Run):
+				cancel(ErrCancelled)
+			case <-ctx.Done():
+			}
+		}()
+		defer func() { cancel(nil); <-watched }()
+		setup, err := o.Host.Setup(ctx, spec)
+		if err != nil && errors.Is(context.Cause(ctx), ErrCancelled) {
+			return Cancelled(""), nil
+		}
+		if err != nil {
+			return Outcome{}, err
+		}
+		runtime := o.Runtimes[setup.Runtime]
+		if runtime == nil {
+			return Outcome{}, agency.Errorf(agency.KindInvalid, "runtime %s is not in this version", setup.Runtime)
+		}
+		fence := flow.ScopeOf(ctx).Fence
+		m := &Member{Spec: spec, DB: o.DB, Write: func(ctx context.Context, fn func(*store.Tx) error) error {
+			return o.DB.WriteFenced(ctx, fence, fn)
+		}}
+		p := &Part{
+			Member: m, Setup: setup, Presence: beats.Enter(m, fence),
+			Mail:    &Mailbox{Member: m, Board: o.Mail, RespondWithin: setup.RespondWithin},
+			Account: &Account{Member: m, Prices: setup.Prices}, Edits: &Edits{Member: m, Shared: setup.Shared},
+		}
+		defer beats.Exit(p.Presence)
+		return runtime.Run(ctx, p)
+	}
+}

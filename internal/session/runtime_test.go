@@ -3,7 +3,6 @@ package session_test
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"agency/internal/board"
 	"agency/internal/budget"
 	"agency/internal/event"
+	"agency/internal/flow"
 	"agency/internal/lease"
 	"agency/internal/llm"
 	"agency/internal/registry"
@@ -22,59 +22,38 @@ import (
 )
 
 // other is a runtime that is not native: its agent reads its mail and gives up.
-type other struct {
-	db    *store.DB
-	fence agency.Fence
-	beats *session.Heartbeats
-	read  string
-}
-
-func (r *other) Run(ctx context.Context, spec session.Spec) iter.Seq2[session.Event, error] {
-	return func(yield func(session.Event, error) bool) {
-		out, err := r.part(ctx, spec)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		yield(session.Ended{Outcome: out}, nil)
-	}
-}
+type other struct{ read string }
 
 // unpriced knows no price of any model.
 func unpriced(_, _ string) (agency.Price, bool) { return agency.Price{}, false }
 
-func (r *other) part(ctx context.Context, spec session.Spec) (session.Outcome, error) {
-	m := &session.Member{Spec: spec, DB: r.db, Write: func(ctx context.Context, fn func(*store.Tx) error) error {
-		return r.db.WriteFenced(ctx, r.fence, fn)
-	}}
-	mail, account := &session.Mailbox{Member: m}, &session.Account{Member: m, Prices: unpriced}
-	presence := r.beats.Enter(m, r.fence)
-	defer r.beats.Exit(presence)
+func (r *other) Run(ctx context.Context, p *session.Part) (session.Outcome, error) {
+	spec := p.Spec
 	role, err := roster.Find(spec.Role)
 	if err != nil {
 		return session.Outcome{}, err
 	}
 	id, turn := spec.ID(), record.Turn{N: 1, Try: 1}
 	var shown []agency.MessageID
-	err = m.Write(ctx, func(tx *store.Tx) (err error) {
-		if r.read, shown, err = mail.Take(tx, 1000); err != nil {
+	err = p.Write(ctx, func(tx *store.Tx) (err error) {
+		if r.read, shown, err = p.Mail.Take(tx, 1000); err != nil {
 			return err
 		}
 		return do(
 			func() error {
 				return record.Create(tx, record.Session{ID: id, Run: spec.Run, Contract: spec.Contract, Attempt: spec.Attempt, Role: spec.Role, Agent: spec.Agent, Model: "cli/any"})
 			},
-			func() error { return account.Open(tx, "") },
-			func() error { return presence.Join(tx) },
-			func() error { return account.Reserve(tx, "request-1", "cli/any", 1000, 500) },
+			func() error { return p.Account.Open(tx, "") },
+			func() error { return p.Presence.Join(tx) },
+			func() error { return p.Account.Reserve(tx, "request-1", "cli/any", 1000, 500) },
 			func() error { return record.AskTurn(tx, id, turn) },
 		)
 	})
 	if err != nil {
 		return session.Outcome{}, err
 	}
-	presence.Joined()
-	e := &session.Effects{Member: m, Mail: mail, Tools: &session.Toolset{}, N: 1, Notes: &session.Notes{}, Tree: "tree"}
+	p.Presence.Joined()
+	e := &session.Effects{Member: p.Member, Mail: p.Mail, Tools: &session.Toolset{}, N: 1, Notes: &session.Notes{}, Tree: "tree"}
 	for _, t := range session.Offered(role, spec.Phase(), false) {
 		if t.Name == "signal_blocked" {
 			e.Calls = []session.Call{{Tool: t, Use: llm.ToolUse{ID: "1", Name: t.Name, Args: json.RawMessage(`{"reason":"no compiler","attempted":"looked for one"}`)}}}
@@ -90,22 +69,34 @@ func (r *other) part(ctx context.Context, spec session.Spec) (session.Outcome, e
 	if err != nil {
 		return session.Outcome{}, err
 	}
-	return *e.End, m.Write(ctx, func(tx *store.Tx) error {
+	return *e.End, p.Write(ctx, func(tx *store.Tx) error {
 		return do(
 			func() error {
-				return account.Settle(tx, "request-1", budget.Bill{Model: "cli/any", Usage: turn.Usage}, 0)
+				return budget.Settle(tx, p.Spec.Run, "request-1", budget.Bill{Model: "cli/any", Usage: turn.Usage}, 0)
 			},
 			func() error { return record.AnswerTurn(tx, id, turn) },
-			func() error { return record.SettleTurn(tx, id, 1, e.Tree) },
-			func() error { return presence.Report(tx, turn.Usage, e.Calls) },
-			func() error { return mail.Processed(tx, shown) },
-			func() error { return presence.Leave(tx, *e.End) },
+			func() error { return record.SettleTurn(tx, id, 1) },
+			func() error { return p.Presence.Report(tx, turn.Usage, e.Calls) },
+			func() error { return p.Mail.Processed(tx, shown) },
+			func() error { return p.Presence.Leave(tx, *e.End) },
 			func() error { return record.EndPart(tx, id, spec.Part, doc) },
 			func() error { return record.Save(tx, id, []byte("{}"), 1, spec.Part) },
-			func() error { return m.LogEnd(tx, *e.End) },
+			func() error { return p.LogEnd(tx, *e.End) },
 		)
 	})
 }
+
+// desk is a host whose configuration names a runtime.
+type desk struct {
+	session.Host
+	runtime string
+}
+
+func (d desk) Setup(context.Context, session.Spec) (session.Setup, error) {
+	return session.Setup{Runtime: d.runtime, Prices: unpriced}, nil
+}
+
+func (d desk) Cancelled(agency.RunID) <-chan struct{} { return nil }
 
 func do(steps ...func() error) error {
 	for _, step := range steps {
@@ -125,9 +116,9 @@ func TestOtherRuntime(t *testing.T) {
 	}})
 	epoch, err := db.RaiseEpoch(ctx)
 	must(t, err)
-	r := &other{db: db, fence: agency.Fence{Epoch: epoch, N: 1}, beats: session.NewHeartbeats(db, 0)}
+	r, fence := &other{}, agency.Fence{Epoch: epoch, N: 1}
 	spec := session.Spec{Run: "run-1", Contract: "main", Attempt: 1, Part: 1, Role: agency.RoleGeneralist, Agent: "generalist"}
-	must(t, db.WriteFenced(ctx, r.fence, func(tx *store.Tx) error {
+	must(t, db.WriteFenced(ctx, fence, func(tx *store.Tx) error {
 		return do(
 			func() error {
 				return registry.CreateRun(tx, agency.Run{ID: spec.Run, Goal: "g", Mode: agency.ModeSingle, State: agency.StateRunning}, json.RawMessage(`{}`))
@@ -141,13 +132,19 @@ func TestOtherRuntime(t *testing.T) {
 			},
 		)
 	}))
-	out, err := session.Do(r, nil)(ctx, "", spec)
+	ctx = flow.WithScope(ctx, flow.Scope{Run: spec.Run, Fence: fence})
+	options := session.Options{DB: db, Host: desk{runtime: "other"}, Runtimes: map[string]session.Runtime{"other": r}}
+	out, err := session.Do(options)(ctx, "", spec)
 	must(t, err)
 	if out.Kind != session.Blocked || out.Reason != "no compiler" {
 		t.Errorf("the outcome is %+v", out)
 	}
 	if r.read == "" {
 		t.Error("the mail was not read")
+	}
+	options.Host = desk{runtime: "claude"}
+	if _, err := session.Do(options)(ctx, "", spec); agency.KindOf(err) != agency.KindInvalid {
+		t.Errorf("a runtime that nobody has: %v", err)
 	}
 	must(t, db.Read(ctx, func(q *store.Snapshot) error {
 		infos, err := record.Sessions(q, spec.Run)

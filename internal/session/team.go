@@ -65,7 +65,7 @@ func (t *Effects) spawn(k *Call, e tool.Spawn) {
 		k.Result = tool.Refusal("no contract %q is noted; create_subcontract notes one. Noted: %s", text.Head(string(e.Contract), 80), contractNames(t.Notes.Drafts))
 		return
 	case !roster.MaySpawn(t.Spec.Role, e.Role):
-		k.Result = tool.Refusal("you may not spawn a %q; you may spawn %s", text.Head(string(e.Role), 80), roleNames(roster.Spawns(t.Spec.Role)))
+		k.Result = tool.Refusal("you may not spawn a %q; you may spawn %s", text.Head(string(e.Role), 80), tool.Joined(roster.Spawns(t.Spec.Role), ", "))
 		return
 	}
 	draft.AssignedRole = e.Role
@@ -98,7 +98,7 @@ func (t *Effects) amend(k *Call, e tool.Amend) {
 	}
 	changed := e.Change(old)
 	if !roster.MaySpawn(t.Spec.Role, changed.AssignedRole) {
-		k.Result = tool.Refusal("you may not spawn a %q; you may spawn %s", text.Head(string(changed.AssignedRole), 80), roleNames(roster.Spawns(t.Spec.Role)))
+		k.Result = tool.Refusal("you may not spawn a %q; you may spawn %s", text.Head(string(changed.AssignedRole), 80), tool.Joined(roster.Spawns(t.Spec.Role), ", "))
 		return
 	}
 	if faults := t.planFaults([]agency.Contract{changed}, t.building(t.standing(), t.Notes.Drafts, old.ID)); len(faults) > 0 {
@@ -131,14 +131,6 @@ func contractNames(contracts []agency.Contract) string {
 	}
 	if more := len(contracts) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
-}
-
-func roleNames(roles []agency.RoleID) string {
-	names := make([]string, len(roles))
-	for i, r := range roles {
-		names[i] = string(r)
 	}
 	return strings.Join(names, ", ")
 }

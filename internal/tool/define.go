@@ -23,7 +23,7 @@ func Define[A any](texts fs.FS, name string, access Access, fn func(context.Cont
 	if err != nil {
 		panic(bug.Errorf("tool %s has no description: %v", name, err))
 	}
-	s := shapeOf(reflect.TypeFor[A]())
+	s := shapeOf[A]()
 	t := Tool{
 		Name: name, Description: strings.TrimSpace(string(text)),
 		Schema: s.schema, Access: access, form: s.form,
@@ -80,22 +80,27 @@ type Shape struct {
 	nested   map[string]byte // names whose values are lists or objects: how those begin
 }
 
-func shapeOf(t reflect.Type) Shape {
+// SchemaOf is the schema of a type, for a place within that of a tool's arguments.
+func SchemaOf[A any]() *jsonschema.Schema {
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
-	sc := r.ReflectFromType(t)
-	sc.Version = ""
+	s := r.ReflectFromType(reflect.TypeFor[A]())
+	s.Version = ""
+	return s
+}
+
+func shapeOf[A any]() Shape {
+	sc := SchemaOf[A]()
 	if sc.Properties == nil {
 		sc.Properties = jsonschema.NewProperties()
 	}
 	raw, err := json.Marshal(sc)
 	if err != nil {
-		panic(bug.Errorf("schema of %v: %v", t, err))
+		panic(bug.Errorf("schema of %v: %v", reflect.TypeFor[A](), err))
 	}
 	if sc.Properties.Len() == 0 {
 		raw = json.RawMessage(`{"properties":{},"additionalProperties":false,"type":"object"}`)
 	}
-	out := Shape{schema: raw, Required: sc.Required, nested: map[string]byte{}}
-	var parts []string
+	out := Shape{schema: raw, form: objectForm(sc), Required: sc.Required, nested: map[string]byte{}}
 	for p := sc.Properties.Oldest(); p != nil; p = p.Next() {
 		out.Names = append(out.Names, p.Key)
 		switch p.Value.Type {
@@ -104,14 +109,21 @@ func shapeOf(t reflect.Type) Shape {
 		case "object":
 			out.nested[p.Key] = '{'
 		}
+	}
+	return out
+}
+
+// objectForm shows the names of an object and what their values must be.
+func objectForm(s *jsonschema.Schema) string {
+	var parts []string
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
 		mark := "?"
-		if slices.Contains(sc.Required, p.Key) {
+		if slices.Contains(s.Required, p.Key) {
 			mark = ""
 		}
 		parts = append(parts, fmt.Sprintf("%q%s: %s", p.Key, mark, kindOf(p.Value)))
 	}
-	out.form = "{" + strings.Join(parts, ", ") + "}"
-	return out
+	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // kindOf says in a word what a value must be.
@@ -132,15 +144,7 @@ func kindOf(s *jsonschema.Schema) string {
 	case s.Type == "array" && s.Items != nil:
 		return "[" + kindOf(s.Items) + ", ...]"
 	case s.Type == "object" && s.Properties != nil:
-		var parts []string
-		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
-			mark := "?"
-			if slices.Contains(s.Required, p.Key) {
-				mark = ""
-			}
-			parts = append(parts, fmt.Sprintf("%q%s: %s", p.Key, mark, kindOf(p.Value)))
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
+		return objectForm(s)
 	default:
 		return s.Type
 	}

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"encoding/json"
-	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +18,7 @@ func TestNestedInAString(t *testing.T) {
 		List []string `json:"list,omitempty"`
 		One  *inner   `json:"one,omitempty"`
 	}
-	s := shapeOf(reflect.TypeFor[args]())
+	s := shapeOf[args]()
 	for raw, want := range map[string]args{
 		`{"text":"[1]","list":"[\"a\",\"b\"]"}`:        {Text: "[1]", List: []string{"a", "b"}},
 		`{"text":"x","one":" {\"name\":\"n\"}\n"}`:     {Text: "x", One: &inner{"n"}},

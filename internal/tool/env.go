@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"agency/internal/agency"
@@ -17,11 +16,8 @@ type Env struct {
 	History     History
 	Checkpoints Checkpoints
 	Mail        Mail
-	Features    Features
+	Records     Records
 	Team        Team
-	Questions   Questions
-	Changes     Changes
-	Handoffs    Handoffs
 	// Redact, where set, takes secrets of the host out of what a tool shows.
 	Redact func([]byte) []byte
 	// Criteria are the ids of the contract's acceptance criteria.
@@ -35,19 +31,9 @@ type Mail interface {
 	// Send makes a message durable. KindNotFound, KindDenied and KindConflict say
 	// why a recipient cannot have it: unknown, out of the role's reach, ended,
 	// or with a full inbox.
-	Send(ctx context.Context, m Letter) (Sent, error)
-}
-
-// Letter is a message as an agent writes it.
-type Letter struct {
-	To            string // an agent's id, a role, or agency.Everyone; empty: whoever wrote InReplyTo
-	Type          agency.MessageType
-	Subject, Body string
-	Payload       json.RawMessage
-	InReplyTo     agency.MessageID
-	Priority      int
-	// Within is in what time an answer is needed; 0: it is not.
-	Within time.Duration
+	// Its To is an agent's id, a role, or agency.Everyone; empty: whoever wrote
+	// what it answers. Who sends it, and its id, are not the agent's to say.
+	Send(ctx context.Context, m agency.Message) (Sent, error)
 }
 
 // Sent is a message that is durable, and who at work may read it.
@@ -115,10 +101,17 @@ type Checkpoints interface {
 	Rollback(ctx context.Context, id string) (Checkpoint, error)
 }
 
-// Questions are the record of what an agent has asked about its contract.
-type Questions interface {
+// Records are what the run knows of an agent's contract and of features.
+type Records interface {
 	// Asked looks a question up, and tells how many may still be asked.
 	Asked(ctx context.Context, question string) (Asked, error)
+	// MayHandOver tells whether an agent may hand its contract over, MayAsk whether
+	// it may ask for a change of what it tests: the error says why not.
+	MayHandOver(ctx context.Context, to agency.RoleID) error
+	MayAsk(ctx context.Context) error
+	// Progress is every contract that belongs to a feature, in the plan's order, each
+	// with the proofs of its last passing verdict.
+	Progress(ctx context.Context, id agency.FeatureID) ([]TeamContract, error)
 }
 
 // Asked is what the record says.
@@ -127,18 +120,6 @@ type Asked struct {
 	By     string
 	Most   int // questions of one attempt
 	Left   int
-}
-
-// Handoffs tells whether an agent may hand its contract over: the error says why
-// not.
-type Handoffs interface {
-	MayHandOver(ctx context.Context, to agency.RoleID) error
-}
-
-// Changes tells whether an agent may ask for a change of what it tests: the
-// error says why not.
-type Changes interface {
-	MayAsk(ctx context.Context) error
 }
 
 // Team knows the contracts of a plan: those that are only noted, and those that
@@ -175,18 +156,3 @@ type FileSize struct {
 
 // ChangeLimits are the most that a contract should change; 0 is no limit.
 type ChangeLimits struct{ Files, Lines int }
-
-// Features knows what has become of a feature in the run.
-type Features interface {
-	// Progress is every contract that belongs to a feature, in the plan's order.
-	Progress(ctx context.Context, id agency.FeatureID) ([]FeatureContract, error)
-}
-
-// FeatureContract is a contract of a feature with the proofs of its last
-// passing verdict.
-type FeatureContract struct {
-	ID     agency.ContractID
-	Title  string
-	Status agency.Status
-	Proofs []agency.Proof
-}

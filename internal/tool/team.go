@@ -35,7 +35,7 @@ func (c TeamContract) Standing() string {
 	}
 	fmt.Fprintf(&b, "attempts: %d of %d\n", c.Attempts, c.RetryBudget)
 	if len(c.DependsOn) > 0 {
-		fmt.Fprintf(&b, "depends on: %s\n", joined(c.DependsOn))
+		fmt.Fprintf(&b, "depends on: %s\n", Joined(c.DependsOn, ", "))
 	}
 	if c.Error != "" {
 		fmt.Fprintf(&b, "last reason: %s\n", Line(c.Error))
@@ -99,12 +99,13 @@ func (c TeamContract) Missing() (missing []string) {
 	return missing
 }
 
-func joined(ids []agency.ContractID) string {
+// Joined are ids or names in one line.
+func Joined[T ~string](ids []T, sep string) string {
 	parts := make([]string, len(ids))
 	for i, id := range ids {
 		parts[i] = string(id)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, sep)
 }
 
 // Line is a text on one line, of a length that a list can bear.

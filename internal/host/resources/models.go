@@ -20,15 +20,8 @@ import (
 	"agency/internal/llm/gemini"
 	"agency/internal/llm/openai"
 	"agency/internal/llm/rehearsal"
+	"agency/internal/session"
 )
-
-// lineup is the models of a role in order of fallback.
-type lineup struct {
-	model  llm.Model
-	names  []string
-	window int64
-	prices budget.Tariff
-}
 
 // Models asks the models of runs, with the keys that clients brought. It is safe
 // for concurrent use.
@@ -46,7 +39,7 @@ func NewModels(runs *Runs, known *catalog.Catalog, secrets *host.Secrets) *Model
 	return &Models{runs: runs, known: known, secrets: secrets}
 }
 
-func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, level agency.Level) (lineup, error) {
+func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, level agency.Level) (out session.Lineup, err error) {
 	if b.kept.Config.Mode == agency.ModeSingle {
 		role = agency.RoleGeneralist // a run that moves up asks no model that it was not started with
 	}
@@ -55,24 +48,23 @@ func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, leve
 		refs, err = b.kept.Config.Resolve(string(level))
 	}
 	if err != nil {
-		return lineup{}, err
+		return out, err
 	}
-	out := lineup{prices: tariff(m.known, b.kept.Config)}
 	var named []failover.Named
 	for _, ref := range refs {
 		one, err := m.model(run, b, ref)
 		if err != nil {
-			return lineup{}, err
+			return out, err
 		}
 		named = append(named, failover.Named{Name: ref.String(), Provider: ref.Provider, ID: ref.Name, Model: failover.Retry(one, failover.RetryOptions{})})
-		out.names = append(out.names, ref.String())
+		out.Names = append(out.Names, ref.String())
 		// The smallest window of the list counts: each may have to take the
 		// conversation over.
-		if _, window := Known(m.known, b.kept.Config, ref); window > 0 && (out.window == 0 || window < out.window) {
-			out.window = window
+		if _, window := Known(m.known, b.kept.Config, ref); window > 0 && (out.Window == 0 || window < out.Window) {
+			out.Window = window
 		}
 	}
-	out.model, err = failover.Fallback(named, failover.FallbackOptions{})
+	out.Model, err = failover.Fallback(named, failover.FallbackOptions{})
 	return out, err
 }
 

@@ -17,7 +17,6 @@ import (
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/session"
-	"agency/internal/session/native"
 	"agency/internal/store"
 	"agency/internal/workspace"
 )
@@ -30,7 +29,7 @@ type Sessions struct {
 }
 
 var (
-	_ native.Host   = (*Sessions)(nil)
+	_ session.Host  = (*Sessions)(nil)
 	_ land.Verifier = (*LandingChecks)(nil)
 )
 
@@ -38,37 +37,43 @@ var (
 func (s *Sessions) Cancelled(run agency.RunID) <-chan struct{} { return s.Live.Cancelled(run) }
 
 // Setup is what the run's own copy of the configuration says for a session.
-func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (native.Setup, error) {
+func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup, error) {
 	b, err := s.Runs.of(ctx, spec.Run)
 	if err != nil {
-		return native.Setup{}, err
+		return session.Setup{}, err
 	}
 	role, err := roster.Find(spec.Role)
 	if err != nil {
-		return native.Setup{}, err
-	}
-	m, err := s.Models.lineup(spec.Run, b, spec.Role, spec.Level)
-	if err != nil {
-		return native.Setup{}, err
+		return session.Setup{}, err
 	}
 	var known []agency.Contract // that its plan must fit
 	if spec.Role == agency.RoleProjectManager {
 		if known, err = store.Get(ctx, s.Runs.o.DB, registry.Contracts, spec.Run); err != nil {
-			return native.Setup{}, err
+			return session.Setup{}, err
 		}
 	}
 	r, err := store.Get(ctx, s.Runs.o.DB, registry.Run, spec.Run)
 	if err != nil {
-		return native.Setup{}, err
+		return session.Setup{}, err
 	}
-	return native.Setup{
-		Model: m.model, Models: m.names, Window: m.window, Prices: m.prices,
-		Limits: limitsOf(role.Limits, b.kept.Config.Agents[string(spec.Role)]),
-		Repo:   b.repo, Network: len(b.kept.Config.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
+	c, agent := b.kept.Config, b.kept.Config.Agents[string(spec.Role)]
+	return session.Setup{
+		Runtime: agent.Runtime, Limits: limitsOf(role.Limits, agent), Prices: tariff(s.Models.known, c),
+		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
-		Rules:  buildingOn(rulesOf(asMoved(b.kept.Config, r), known), known), Context: contextOf(b.kept.Config.Context), Shared: b.kept.Config.SharedWrites,
-		RespondWithin: time.Duration(b.kept.Config.Board.ResponseMinutes) * time.Minute,
+		Rules:  buildingOn(rulesOf(asMoved(c, r), known), known), Shared: c.SharedWrites,
+		Context:       staging.Limits{MaxTokens: int64(c.Context.MaxTokens), Tests: c.Context.IncludeTests, Similar: c.Context.IncludeSimilar},
+		RespondWithin: time.Duration(c.Board.ResponseMinutes) * time.Minute,
 	}, nil
+}
+
+// Lineup is the models of a session, in order of fallback.
+func (s *Sessions) Lineup(ctx context.Context, spec session.Spec) (session.Lineup, error) {
+	b, err := s.Runs.of(ctx, spec.Run)
+	if err != nil {
+		return session.Lineup{}, err
+	}
+	return s.Models.lineup(spec.Run, b, spec.Role, spec.Level)
 }
 
 func limitsOf(l roster.Limits, a config.Agent) roster.Limits {
@@ -112,10 +117,6 @@ func buildingOn(rules agency.PlanRules, known []agency.Contract) agency.PlanRule
 		}
 	}
 	return rules
-}
-
-func contextOf(c config.Context) staging.Limits {
-	return staging.Limits{MaxTokens: int64(c.MaxTokens), Tests: c.IncludeTests, Similar: c.IncludeSimilar}
 }
 
 // Toolset opens the contract's workspace.

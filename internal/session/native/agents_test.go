@@ -277,7 +277,7 @@ func TestPlanSurvivesAnEpoch(t *testing.T) {
 		return calls("submit_plan", `{}`)
 	}
 	w.play(k)
-	k.setup.Window, k.setup.Limits.Turns, k.setup.Limits.Tokens = w.window, 0, 0
+	k.lineup.Window, k.setup.Limits.Turns, k.setup.Limits.Tokens = w.window, 0, 0
 	must(t, writeText(t, k, s, "big.txt", strings.Repeat("a line of text\n", 150)))
 	if out := k.must(s); out.Kind != session.Planned || len(out.Plan) != 1 || k.count("epoch_begun") == 0 {
 		t.Fatalf("ended %+v after %d epochs", out, k.count("epoch_begun"))

@@ -27,7 +27,7 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 	t.Said = len(m.Calls()) > 0 || m.Words() != ""
 	x := executor{c}
 	first := x.first(x.plan(m.Calls()))
-	bill := c.setup.Prices.Bill(a.By, a.Model, a.Usage)
+	bill := c.Setup.Prices.Bill(a.By, a.Model, a.Usage)
 	t.Cost, t.Unpriced = bill.Cost, bill.Unpriced
 	st := c.st
 	st.charge(a.Answer)
@@ -38,7 +38,7 @@ func (c *conversation) persist(ctx context.Context, a asked, took time.Duration)
 		st.Bytes += llm.Bytes(llm.Request{Messages: []llm.Message{m.Message}})
 	}
 	err = c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
-		if err := c.account.Settle(tx, c.key(t), bill, wall); err != nil {
+		if err := budget.Settle(tx, c.Spec.Run, c.key(t), bill, wall); err != nil {
 			return err
 		}
 		w := &draft{c: c, tx: tx, st: st}
@@ -113,7 +113,7 @@ func (c *conversation) end(ctx context.Context, out session.Outcome) (session.Ou
 	err := c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn, end: &out}
 		if c.turn.Phase == record.Asked {
-			if err := c.account.Charge(tx, c.key(c.turn), budget.Bill{}); err != nil {
+			if err := budget.Charge(tx, c.Spec.Run, c.key(c.turn), budget.Bill{}); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,7 @@ func BenchmarkTurn(b *testing.B) {
 	look := calls("read_file", `{"path":"main.txt"}`)
 	k := newKit(b, budget.Limits{})
 	k.model.say = []any{look}
-	k.setup.Model = forever{look}
+	k.lineup.Model = forever{look}
 	k.setup.Limits.Turns, k.setup.Limits.Tokens = b.N, 0
 	k.setup.Limits.Seconds = 0
 	before := cpu()
@@ -66,19 +66,19 @@ func TestManyIdleSessions(t *testing.T) {
 	k := newKit(t, budget.Limits{})
 	long := calls("read_file", `{"path":"big.txt"}`)
 	idle := &idleModel{first: long, release: make(chan struct{}), arrived: make(chan struct{}, n)}
-	k.setup.Model = idle
+	k.lineup.Model = idle
 	must(t, writeBig(t, k))
 	// One session first, so that what all share is there already.
 	warm := spec()
 	warm.Attempt = n + 1
 	ctx, cancel := context.WithCancel(withScope(t, k))
 	var wg sync.WaitGroup
-	r := New(Options{DB: k.db, Host: k})
+	process := k.process(nil)
 	start := func(s session.Spec) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			if _, err := session.Do(r, nil)(ctx, "", s); ctx.Err() == nil {
+			if _, err := process(ctx, "", s); ctx.Err() == nil {
 				t.Errorf("%s ended: %v", s.ID(), err)
 				idle.arrived <- struct{}{}
 			}
@@ -110,8 +110,7 @@ func writeBig(t *testing.T, k *stage) error {
 		return err
 	}
 	defer func() { _ = w.Files.Close() }()
-	r := New(Options{DB: k.db, Host: k})
-	_, err = toolset.All()[writeIndex()].Run(t.Context(), toolEnv(r, w),
+	_, err = toolset.All()[writeIndex()].Run(t.Context(), k.toolEnv(w),
 		[]byte(fmt.Sprintf(`{"path":"big.txt","content":%q}`, strings.Repeat("twenty kilobytes of text\n", 650))))
 	return err
 }

@@ -102,7 +102,7 @@ func playBill(k *stage, seed uint64, attempt int) {
 	k.write(func(tx *store.Tx) error {
 		return budget.Open(tx, testRun, parent, budget.Root, budget.Limits{Money: limit})
 	})
-	k.setup.Parent, k.setup.Prices, k.setup.Models = parent, r.prices.Tariff(), names
+	k.setup.Parent, k.setup.Prices, k.lineup.Names = parent, r.prices.Tariff(), names
 	k.setup.Limits = roster.Limits{Turns: 6, CallsPerTurn: 8, MaxOutput: 1000, Tokens: 1 << 60, Seconds: 600}
 	s := spec()
 	s.Attempt = attempt
@@ -145,10 +145,10 @@ func (r *billRig) line(rng *rand.Rand, url string) (names []string) {
 		names = append(names, e.name())
 	}
 	var err error
-	r.setup.Model, err = failover.Fallback(list, failover.FallbackOptions{})
+	r.lineup.Model, err = failover.Fallback(list, failover.FallbackOptions{})
 	must(r.t, err)
 	if len(list) == 1 {
-		r.setup.Model = list[0].Model // the stage lists it
+		r.lineup.Model = list[0].Model // the stage lists it
 	}
 	return names
 }

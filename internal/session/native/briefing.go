@@ -25,8 +25,8 @@ type briefing struct {
 // there as far as it fits the room.
 func (b briefing) first(ctx context.Context, a *about, standing *brief.Standing, room int64) (message, error) {
 	in := brief.Input{
-		Role: b.role, Contract: a.contract, Repo: b.setup.Repo, Network: b.setup.Network,
-		Limits: b.setup.Limits, Commands: commands(b.setup.Commands), Standing: standing,
+		Role: b.role, Contract: a.contract, Repo: b.Setup.Repo, Network: b.Setup.Network,
+		Limits: b.Setup.Limits, Commands: commands(b.Setup.Commands), Standing: standing,
 	}
 	if standing == nil && b.Spec.Attempt > 1 {
 		err := b.DB.Read(ctx, func(q *store.Snapshot) (err error) {
@@ -208,7 +208,7 @@ func (b briefing) room(fixed llm.Request) int64 {
 
 // binding are the messages that the agent has read and that hold on.
 func (b briefing) binding(q store.Querier) ([]agency.Message, error) {
-	return b.mail.Binding(q, int(b.window.tokens())/4)
+	return b.Mail.Binding(q, int(b.window.tokens())/4)
 }
 
 // reviewBrief is what a reviewer is shown beside the contract: all changes, what

@@ -54,19 +54,15 @@ func (c *conversation) commit(ctx context.Context, d *done) (*session.Outcome, e
 	if err != nil {
 		return nil, err
 	}
-	settled := c.turn
 	c.adopt(w)
-	if d != nil {
-		c.emit(session.TurnEnded{Turn: settled.N, Usage: settled.Usage})
-	}
 	return w.end, c.r.o.between("committed")
 }
 
 // adopt makes a committed draft the conversation.
 func (c *conversation) adopt(w *draft) {
 	c.stored, c.st, c.turn, c.pending = true, w.st, w.turn, nil
-	c.presence.Joined()
-	c.edits.Noted(w.edited)
+	c.Presence.Joined()
+	c.Edits.Noted(w.edited)
 	if w.replied {
 		c.replyID = ""
 	}
@@ -82,7 +78,7 @@ func (w *draft) fill(d *done) error {
 			return err
 		}
 	}
-	if err := w.c.presence.Join(w.tx); err != nil {
+	if err := w.c.Presence.Join(w.tx); err != nil {
 		return err
 	}
 	if d != nil {
@@ -108,7 +104,7 @@ func (w *draft) create() error {
 	if err != nil {
 		return err
 	}
-	if err := c.account.Open(w.tx, c.setup.Parent); err != nil {
+	if err := c.Account.Open(w.tx, c.Setup.Parent); err != nil {
 		return err
 	}
 	return c.Log(w.tx, agency.SeverityInfo, fmt.Sprintf("%s begins attempt %d with %s", c.Spec.Agent, c.Spec.Attempt, c.req.Model),
@@ -130,15 +126,15 @@ func (w *draft) settle(d *done) error {
 		}
 		w.st.Open = &packed.Message
 	}
-	if err := record.SettleTurn(w.tx, c.id, t.N, d.Tree); err != nil {
+	if err := record.SettleTurn(w.tx, c.id, t.N); err != nil {
 		return err
 	}
 	for _, k := range d.Calls {
-		if err := w.called(k, d.End); err != nil {
+		if err := w.called(k); err != nil {
 			return err
 		}
 	}
-	if err := c.mail.Processed(w.tx, w.st.Mail); err != nil {
+	if err := c.Mail.Processed(w.tx, w.st.Mail); err != nil {
 		return err
 	}
 	w.st.Mail = nil
@@ -156,10 +152,10 @@ func (w *draft) settle(d *done) error {
 	if err != nil {
 		return err
 	}
-	if err := c.presence.Report(w.tx, t.Usage, d.Calls); err != nil {
+	if err := c.Presence.Report(w.tx, t.Usage, d.Calls); err != nil {
 		return err
 	}
-	w.edited, err = c.edits.Note(w.tx, t.N, d.edited)
+	w.edited, err = c.Edits.Note(w.tx, t.N, d.edited)
 	return err
 }
 
@@ -175,29 +171,15 @@ func turnLine(t record.Turn) string {
 	return line
 }
 
-// called records a call and tells it.
-func (w *draft) called(k session.Call, end *session.Outcome) error {
-	c, status := w.c, "ok"
-	switch {
-	case k.Result.Refused:
-		status = "refused"
-	case k.Result.Failed:
-		status = "failed"
-	case end != nil && end.WaitsFor(k.Use.ID):
-		status = "waiting"
-	case !k.Ran:
-		status = "failed" // cut off when time was up
-	}
-	one := record.Call{Turn: w.turn.N, Index: k.Index, UseID: k.Use.ID, Tool: k.Use.Name, Status: status}
-	if err := record.AddCall(w.tx, c.id, one); err != nil {
-		return err
-	}
-	if status == "refused" {
+// called tells of a call.
+func (w *draft) called(k session.Call) error {
+	c := w.c
+	if k.Result.Refused {
 		return c.Log(w.tx, agency.SeverityWarning, text.Head(k.Use.Name+": "+k.Result.Text, 200),
 			agency.ToolRefused{Session: c.id, Turn: w.turn.N, Tool: text.Head(k.Use.Name, 64), Reason: text.Head(k.Result.Text, 500)})
 	}
 	failed := ""
-	if status == "failed" {
+	if k.Result.Failed {
 		failed = text.Head(k.Result.Text, 500)
 	}
 	return c.Log(w.tx, agency.SeverityInfo, k.Use.Name+session.Gist(k.Use.Args),
@@ -210,7 +192,7 @@ func (w *draft) loseTry() error {
 	if w.turn.Phase != record.Asked {
 		return nil
 	}
-	return w.c.account.Charge(w.tx, w.c.key(w.turn), budget.Bill{})
+	return budget.Charge(w.tx, w.c.Spec.Run, w.c.key(w.turn), budget.Bill{})
 }
 
 // stopped looks at limits and at the run's control row.
@@ -223,10 +205,11 @@ func (w *draft) stopped() error {
 		return err
 	}
 	if ctl.Cancel {
-		w.end = &session.Outcome{Kind: session.Stopped, Reason: "the run was cancelled", Tree: w.st.Tree}
+		out := session.Cancelled(w.st.Tree)
+		w.end = &out
 		return nil
 	}
-	if cause, over := w.st.over(w.c.setup.Limits); over {
+	if cause, over := w.st.over(w.c.Setup.Limits); over {
 		w.give(cause, "")
 		return nil
 	}
@@ -254,7 +237,7 @@ func (w *draft) reserve() error {
 		return nil // compact comes first
 	}
 	t := turn{Turn: record.Turn{N: w.st.Turn + 1, Phase: record.Asked, Try: w.turn.Try + 1}}
-	err := c.hold(w.tx, t, w.st, c.setup.Models[0])
+	err := c.hold(w.tx, t, w.st, c.lineup.Names[0])
 	var spent *budget.Exhausted
 	switch {
 	case errors.As(err, &spent):
@@ -285,7 +268,7 @@ func (w *draft) reply() error {
 		return nil
 	}
 	w.replied = true
-	ok, err := w.c.mail.Replied(w.tx, id)
+	ok, err := w.c.Mail.Replied(w.tx, id)
 	if ok {
 		w.st.Mail = append(slices.Clone(w.st.Mail), id)
 	}
@@ -297,7 +280,7 @@ func (w *draft) mail() error {
 	if w.end != nil {
 		return nil
 	}
-	news, which, err := w.c.mail.Take(w.tx, w.c.window.mailRoom())
+	news, which, err := w.c.Mail.Take(w.tx, w.c.window.mailRoom())
 	w.news, w.st.Mail = news, append(slices.Clone(w.st.Mail), which...)
 	return err
 }
@@ -365,13 +348,13 @@ func (w *draft) ended() error {
 	if err := json.Unmarshal(doc, w.end); err != nil {
 		return err
 	}
-	if err := c.presence.Join(w.tx); err != nil {
+	if err := c.Presence.Join(w.tx); err != nil {
 		return err
 	}
-	if err := c.mail.Ask(w.tx, *w.end); err != nil {
+	if err := c.Mail.Ask(w.tx, *w.end); err != nil {
 		return err
 	}
-	if err := c.presence.Leave(w.tx, *w.end); err != nil {
+	if err := c.Presence.Leave(w.tx, *w.end); err != nil {
 		return err
 	}
 	if err := record.EndPart(w.tx, c.id, c.Spec.Part, doc); err != nil {
@@ -382,7 +365,7 @@ func (w *draft) ended() error {
 
 // hold reserves the worst case of a try and records it.
 func (c *conversation) hold(tx *store.Tx, t turn, st state, model string) error {
-	if err := c.account.Reserve(tx, c.key(t), model, st.most(), maxOutput(c.req)); err != nil {
+	if err := c.Account.Reserve(tx, c.key(t), model, st.most(), maxOutput(c.req)); err != nil {
 		return err
 	}
 	return record.AskTurn(tx, c.id, t.Turn)

@@ -268,7 +268,7 @@ func (c compactor) reserveSummary(ctx context.Context, req llm.Request) (ok bool
 	err = c.Write(ctx, func(tx *store.Tx) error {
 		ok = false
 		if d.Try = c.st.Due.Try; d.Try > 0 { // lost in a crash
-			if err := c.account.Charge(tx, c.summaryKey(d.Try), budget.Bill{}); err != nil {
+			if err := budget.Charge(tx, c.Spec.Run, c.summaryKey(d.Try), budget.Bill{}); err != nil {
 				return err
 			}
 		}
@@ -276,7 +276,7 @@ func (c compactor) reserveSummary(ctx context.Context, req llm.Request) (ok bool
 			return nil
 		}
 		d.Try++
-		err := c.account.Reserve(tx, c.summaryKey(d.Try), c.setup.Models[0], llm.EstimateTokens(llm.Bytes(req)), req.MaxOutput)
+		err := c.Account.Reserve(tx, c.summaryKey(d.Try), c.lineup.Names[0], llm.EstimateTokens(llm.Bytes(req)), req.MaxOutput)
 		var spent *budget.Exhausted
 		switch {
 		case errors.As(err, &spent):
@@ -305,11 +305,11 @@ func (c compactor) commitCompaction(ctx context.Context, f *compaction, next llm
 	if !f.settle {
 		st.Carry += f.took
 	}
-	bill := c.setup.Prices.Bill(f.asked.By, f.asked.Model, f.asked.Usage)
+	bill := c.Setup.Prices.Bill(f.asked.By, f.asked.Model, f.asked.Usage)
 	err := c.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		w := &draft{c: c.conversation, tx: tx, st: st, turn: c.turn}
 		if f.settle {
-			if err := c.account.Settle(tx, c.summaryKey(c.st.Due.Try), bill, f.took); err != nil {
+			if err := budget.Settle(tx, c.Spec.Run, c.summaryKey(c.st.Due.Try), bill, f.took); err != nil {
 				return err
 			}
 		}

@@ -120,7 +120,7 @@ func TestLongSessionInASmallWindow(t *testing.T) {
 		return calls("signal_complete", `{"evidence":"done"}`)
 	}
 	w.play(k)
-	k.setup.Window, k.setup.Limits.Turns, k.setup.Limits.Tokens, k.setup.Limits.Seconds = w.window, 0, 0, 0
+	k.lineup.Window, k.setup.Limits.Turns, k.setup.Limits.Tokens, k.setup.Limits.Seconds = w.window, 0, 0, 0
 	s := spec()
 	s.Contract = "long"
 	must(t, writeText(t, k, s, "big.txt", strings.Repeat("a line of text\n", 150)))
@@ -167,8 +167,7 @@ func writeText(t *testing.T, k *stage, s session.Spec, name, text string) error 
 		return err
 	}
 	defer func() { _ = d.Files.Close() }()
-	r := New(Options{DB: k.db, Host: k})
-	res, err := toolset.All()[writeIndex()].Run(t.Context(), toolEnv(r, d), fmt.Appendf(nil, `{"path":%q,"content":%q}`, name, text))
+	res, err := toolset.All()[writeIndex()].Run(t.Context(), k.toolEnv(d), fmt.Appendf(nil, `{"path":%q,"content":%q}`, name, text))
 	if err == nil && res.Failed {
 		t.Fatal(res.Text)
 	}
@@ -258,7 +257,7 @@ func shortWork(t *testing.T) (*stage, *worker, session.Spec) {
 		return calls("signal_complete", `{"evidence":"done"}`)
 	}
 	w.play(k)
-	k.setup.Window = w.window
+	k.lineup.Window = w.window
 	s := spec()
 	s.Contract = "long"
 	must(t, writeText(t, k, s, "big.txt", strings.Repeat("a line of text\n", 400)))
@@ -313,7 +312,7 @@ func (k *stage) epochs() (n int) {
 // are learned from, the conversation is compacted, and no attempt is lost.
 func TestWindowIsLearned(t *testing.T) {
 	k, w, s := shortWork(t)
-	k.setup.Window = 0
+	k.lineup.Window = 0
 	if out := k.must(s); out.Kind != session.Claimed {
 		t.Fatalf("ended %+v", out)
 	}
@@ -332,8 +331,8 @@ func TestWindowIsLearned(t *testing.T) {
 	// The next session of the run knows.
 	k.model.seen, k.model.msgs = nil, nil
 	s.Attempt = 2
-	c := newConversation(New(Options{DB: k.db, Host: k}), s, k.fence, nil)
-	c.setup = k.setup
+	c := k.alone(s)
+	c.lineup = k.lineup
 	must(t, c.recall(t.Context()))
 	if c.window.tokens() != w.window {
 		t.Errorf("the next session believes in %d", c.window.tokens())
@@ -406,8 +405,8 @@ func TestHugeTurn(t *testing.T) {
 
 // Another model's answer begins an epoch, and says so.
 func TestAnotherModelIsAnEpoch(t *testing.T) {
-	c := newConversation(New(Options{}), spec(), agency.Fence{}, nil)
 	k := newKit(t, budget.Limits{}, complete)
+	c := k.alone(spec())
 	k.must(spec())
 	k.write(func(tx *store.Tx) error {
 		w := &draft{c: c, tx: tx, st: state{Model: "a/b"}}

@@ -17,22 +17,16 @@ import (
 
 // part is what stays the same while a part of a session runs.
 type part struct {
-	*session.Member
-	r    *Runner
-	id   agency.SessionID
-	emit func(session.Event)
+	*session.Part
+	r  *Runner
+	id agency.SessionID
 
-	setup    Setup
+	lineup   session.Lineup
 	role     roster.Role
 	kit      *kit
 	tools    *session.Toolset
 	criteria []string // ids of those of the contract
 	window   window
-
-	mail     *session.Mailbox
-	presence *session.Presence
-	account  *session.Account
-	edits    *session.Edits
 }
 
 // conversation is one session in memory while a part of it runs. What it holds
@@ -52,18 +46,15 @@ type conversation struct {
 }
 
 // newConversation makes one of which nothing is known but its spec.
-func newConversation(r *Runner, spec session.Spec, fence agency.Fence, emit func(session.Event)) *conversation {
-	m := &session.Member{Spec: spec, DB: r.o.DB}
-	m.Write = func(ctx context.Context, fn func(*store.Tx) error) error {
+func newConversation(r *Runner, p *session.Part) *conversation {
+	write := p.Write
+	p.Write = func(ctx context.Context, fn func(*store.Tx) error) error {
 		if err := r.o.between("commit"); err != nil {
 			return err
 		}
-		return r.o.DB.WriteFenced(ctx, fence, fn)
+		return write(ctx, fn)
 	}
-	return &conversation{part: &part{
-		Member: m, r: r, id: spec.ID(), emit: emit,
-		mail: &session.Mailbox{Member: m, Board: r.o.Mail}, account: &session.Account{Member: m}, edits: &session.Edits{Member: m},
-	}}
+	return &conversation{part: &part{Part: p, r: r, id: p.Spec.ID()}}
 }
 
 // turn is the open turn.
@@ -102,17 +93,13 @@ func userText(text string) llm.Message {
 	return llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: text}}}
 }
 
-// open gets the setup and the toolset; a new session gets its brief.
+// open gets the models and the toolset; a new session gets its brief.
 func (c *conversation) open(ctx context.Context) error {
 	var err error
-	if c.setup, err = c.r.o.Host.Setup(ctx, c.Spec); err != nil {
+	if c.lineup, err = c.r.o.Host.Lineup(ctx, c.Spec); err != nil {
 		return err
 	}
-	if c.setup.Model == nil || len(c.setup.Models) == 0 {
-		return agency.Errorf(agency.KindInternal, "session %s: the host gives no model", c.id)
-	}
-	c.window = window{configured: c.setup.Window, answer: c.setup.Limits.MaxOutput}
-	c.mail.RespondWithin, c.account.Prices, c.edits.Shared = c.setup.RespondWithin, c.setup.Prices, c.setup.Shared
+	c.window = window{configured: c.lineup.Window, answer: c.Setup.Limits.MaxOutput}
 	if c.role, err = roster.Find(c.Spec.Role); err != nil {
 		return err
 	}
@@ -145,15 +132,15 @@ func (c *conversation) begin(ctx context.Context) error {
 	}
 	contract.Attempts = c.Spec.Attempt // an attempt is one, however often it starts
 	system, err := c.role.Prompt(roster.View{
-		Repo: c.setup.Repo, Network: c.setup.Network, Contracts: c.Spec.MaxContracts, Phase: c.Spec.Phase(), Backlog: c.tools.Files.HasBacklog(),
-		MaxFiles: c.setup.Rules.MaxFiles, MaxLines: c.setup.Rules.MaxLines,
+		Repo: c.Setup.Repo, Network: c.Setup.Network, Contracts: c.Spec.MaxContracts, Phase: c.Spec.Phase(), Backlog: c.tools.Files.HasBacklog(),
+		MaxFiles: c.Setup.Rules.MaxFiles, MaxLines: c.Setup.Rules.MaxLines,
 	})
 	if err != nil {
 		return err
 	}
 	c.criteria = ids(contract)
 	c.req = llm.Request{
-		Model: c.setup.Models[0], System: string(c.DB.Redact([]byte(system))), Tools: c.kit.shown,
+		Model: c.lineup.Names[0], System: string(c.DB.Redact([]byte(system))), Tools: c.kit.shown,
 		MaxOutput: c.window.output(), Session: string(c.id),
 	}
 	if c.Spec.From != "" && c.Spec.Round == 0 && (c.Spec.Attempt == 1 || c.Spec.Hand > 0) {
@@ -169,7 +156,7 @@ func (c *conversation) begin(ctx context.Context) error {
 		return err
 	}
 	room := b.room(c.req)
-	staged = staged.Fit(min(room, max(c.setup.Limits.Tokens, 0)))
+	staged = staged.Fit(min(room, max(c.Setup.Limits.Tokens, 0)))
 	if err := b.lay(contract, staged); err != nil {
 		return err
 	}
@@ -213,14 +200,12 @@ func (c *conversation) loop(ctx context.Context) (session.Outcome, error) {
 // interrupted turns the end of a context into what it means. Everything else
 // stays an error: the same part goes on later.
 func (c *conversation) interrupted(ctx context.Context, err error) (session.Outcome, error) {
-	if errors.Is(context.Cause(ctx), errCancelled) && c.stored {
-		out := session.Outcome{Kind: session.Stopped, Reason: "the run was cancelled"}
-		return c.end(ctx, out)
-	}
-	if errors.Is(context.Cause(ctx), errCancelled) {
-		return session.Outcome{Kind: session.Stopped, Reason: "the run was cancelled"}, nil
-	}
-	if ctx.Err() != nil {
+	switch cancelled := errors.Is(context.Cause(ctx), session.ErrCancelled); {
+	case cancelled && c.stored:
+		return c.end(ctx, session.Cancelled(""))
+	case cancelled:
+		return session.Cancelled(""), nil
+	case ctx.Err() != nil:
 		return session.Outcome{}, context.Cause(ctx)
 	}
 	return session.Outcome{}, err

@@ -29,7 +29,7 @@ rules:
 	web := httptest.NewServer(wire.New(rehearsal.NewPlayer(script), wire.Options{}))
 	defer web.Close()
 	k := newKit(t, budget.Limits{Money: agency.Dollar})
-	k.setup.Model = overWire("openai", web.URL, llm.HTTPOptions{})
+	k.lineup.Model = overWire("openai", web.URL, llm.HTTPOptions{})
 	died := false
 	k.between = func(at string) error {
 		if at == "acted" && !died {

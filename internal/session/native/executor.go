@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -42,7 +41,7 @@ func (c executor) act(ctx context.Context) (*done, error) {
 	defer work.end()
 	d := &done{st: c.st}
 	d.Effects = session.Effects{
-		Member: c.Member, Mail: c.mail, Tools: c.tools, Rules: c.setup.Rules, N: c.turn.N, Calls: c.plan(c.turn.call.Calls()),
+		Member: c.Member, Mail: c.Mail, Tools: c.tools, Rules: c.Setup.Rules, N: c.turn.N, Calls: c.plan(c.turn.call.Calls()),
 		Criteria: c.criteria, Notes: &d.st.Notes, Noted: c.st.Drafts, Tree: c.st.Tree,
 	}
 	err := c.work(bounded, d)
@@ -72,7 +71,7 @@ func (c executor) act(ctx context.Context) (*done, error) {
 // once.
 func (c executor) plan(uses []llm.ToolUse) []session.Call {
 	calls := make([]session.Call, len(uses))
-	most := c.setup.Limits.CallsPerTurn
+	most := c.Setup.Limits.CallsPerTurn
 	for i, u := range uses {
 		calls[i] = session.Call{Index: i, Use: u}
 		t, offered := c.kit.find(u.Name)
@@ -124,7 +123,7 @@ func (c executor) work(ctx context.Context, d *done) error {
 	}
 	err := d.Gather(ctx)
 	if err == nil && d.Tree != "" && d.Tree != c.st.Tree {
-		d.edited, err = c.edits.Find(ctx, c.tools, d.Calls)
+		d.edited, err = c.Edits.Find(ctx, c.tools, d.Calls)
 	}
 	if err != nil {
 		return err
@@ -149,34 +148,14 @@ func group(calls []session.Call) int {
 }
 
 func (c executor) runGroup(ctx context.Context, d *done, calls []session.Call) error {
-	for i := range calls {
-		if waits(&calls[i]) {
-			c.emit(session.ToolStarted{Turn: c.turn.N, Index: calls[i].Index, Tool: calls[i].Use.Name})
-		}
-	}
 	var g errgroup.Group
 	g.SetLimit(parallelReads)
 	for i := range calls {
-		if !waits(&calls[i]) {
-			continue
-		}
-		if len(calls) == 1 {
-			if err := c.run(ctx, d, &calls[i]); err != nil {
-				return err
-			}
-			break
-		}
-		g.Go(func() error { return c.run(ctx, d, &calls[i]) })
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	for i := range calls {
-		if calls[i].Ran && !calls[i].Tool.Last {
-			c.emit(session.ToolEnded{Turn: c.turn.N, Index: calls[i].Index, Tool: calls[i].Use.Name, Failed: calls[i].Result.Failed})
+		if waits(&calls[i]) {
+			g.Go(func() error { return c.run(ctx, d, &calls[i]) })
 		}
 	}
-	return nil
+	return g.Wait()
 }
 
 func (c executor) run(ctx context.Context, d *done, k *session.Call) error {
@@ -195,14 +174,12 @@ func (c executor) runLast(ctx context.Context, d *done) error {
 		if k.Ran {
 			continue
 		}
-		c.emit(session.ToolStarted{Turn: c.turn.N, Index: k.Index, Tool: k.Use.Name})
 		if err := c.run(ctx, d, k); err != nil {
 			return err
 		}
 		if err := d.Apply(ctx, k); err != nil {
 			return err
 		}
-		c.emit(session.ToolEnded{Turn: c.turn.N, Index: k.Index, Tool: k.Use.Name, Failed: k.Result.Failed})
 	}
 	return nil
 }
@@ -310,8 +287,7 @@ func waiting(calls []session.Call) (idx []int) {
 func (c executor) count(ctx context.Context, before, calls []session.Call) error {
 	for i := range calls {
 		if k := &calls[i]; waits(k) && c.turn.tries[k.Index] >= maxTries && !c.turn.fresh {
-			k.Refuse(tool.Refusal("not run: this call ended the host %s, and is not run again; find another way, such as smaller steps, or less of the machine",
-				times(c.turn.tries[k.Index])))
+			k.Refuse(tool.Refusal("not run: this call ended the host twice, and is not run again; find another way, such as smaller steps, or less of the machine"))
 		}
 	}
 	idx := waiting(calls)
@@ -343,13 +319,6 @@ func (c executor) count(ctx context.Context, before, calls []session.Call) error
 	}
 	c.turn.tries = tries
 	return nil
-}
-
-func times(n int) string {
-	if n == 2 {
-		return "twice"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // spared takes the try back of calls that the host itself broke off, in order:

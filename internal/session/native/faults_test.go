@@ -152,7 +152,7 @@ func newFaultRig(t *testing.T, name string, faults []modelFault, seed int, calls
 	quick := failover.RetryOptions{Tries: 3, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 	r.patient = failover.Retry(overWire(name, web.URL, llm.HTTPOptions{}), quick)
 	r.impatient = failover.Retry(overWire(name, web.URL, llm.HTTPOptions{FirstByte: 100 * time.Millisecond}), quick)
-	r.setup.Models = []string{"test/model"}
+	r.lineup.Names = []string{"test/model"}
 	r.setup.Limits = roster.Limits{Turns: 20, CallsPerTurn: 8, MaxOutput: 4000, Tokens: 1 << 40, Seconds: 600}
 	r.price = testPrices["test/model"]
 	return r
@@ -167,9 +167,9 @@ func (r *faultRig) play() {
 			_, err := tx.Exec(`UPDATE budget_nodes SET limit_money = ? WHERE node = ?`, int64(before.Money+allowed), budget.Root)
 			return err
 		})
-		r.setup.Model = r.patient
+		r.lineup.Model = r.patient
 		if f.kind == "hang" {
-			r.setup.Model = r.impatient
+			r.lineup.Model = r.impatient
 		}
 		s := spec()
 		s.Attempt = i + 1

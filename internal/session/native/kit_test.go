@@ -65,13 +65,15 @@ type stage struct {
 	git       *git.Program
 	state     string
 	model     *player
-	setup     Setup
+	setup     session.Setup
+	lineup    session.Lineup
 	cancel    chan struct{}
 	fence     agency.Fence
 	between   func(string) error
 	ws        *workspace.Run
 	runner    *sandbox.Runner
 	mail      session.Mail
+	host      session.Host // nil: the stage itself
 	heartbeat time.Duration
 	now       func() time.Time
 	leap      atomic.Int64 // by how much the awake clock is ahead, in nanoseconds
@@ -107,8 +109,9 @@ func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 	if err != nil {
 		t.Skip("needs the sandbox: ", err)
 	}
-	k.setup = Setup{
-		Model: k.model, Models: []string{"test/model"}, Repo: k.repo.Dir,
+	k.lineup = session.Lineup{Model: k.model, Names: []string{"test/model"}}
+	k.setup = session.Setup{
+		Repo:     k.repo.Dir,
 		Limits:   roster.Limits{Turns: 20, CallsPerTurn: 8, MaxOutput: 1000, Tokens: 1_000_000, Seconds: 600},
 		Commands: check.Commands{Test: "sh ./check.sh"},
 		Parent:   budget.ContractNode("main"),
@@ -165,15 +168,14 @@ func (k *stage) read(fn func(*store.Snapshot) error) {
 	must(k.t, k.db.Read(k.t.Context(), fn))
 }
 
-// Setup lists the model as the host does, so that answers say who gave them.
-func (k *stage) Setup(context.Context, session.Spec) (Setup, error) {
-	out := k.setup
-	if len(out.Models) == 1 {
-		var err error
-		out.Model, err = failover.Fallback([]failover.Named{{Name: out.Models[0], Provider: "test", Model: out.Model}}, failover.FallbackOptions{})
-		return out, err
+func (k *stage) Setup(context.Context, session.Spec) (session.Setup, error) { return k.setup, nil }
+
+// Lineup lists the model as the host does, so that answers say who gave them.
+func (k *stage) Lineup(context.Context, session.Spec) (out session.Lineup, err error) {
+	if out = k.lineup; len(out.Names) == 1 {
+		out.Model, err = failover.Fallback([]failover.Named{{Name: out.Names[0], Provider: "test", Model: out.Model}}, failover.FallbackOptions{})
 	}
-	return out, nil
+	return out, err
 }
 
 func (k *stage) Cancelled(agency.RunID) <-chan struct{} { return k.cancel }
@@ -209,8 +211,25 @@ func spec() session.Spec {
 
 // do runs a part in a process of its own.
 func (k *stage) do(ctx context.Context, s session.Spec) (session.Outcome, error) {
-	r := New(Options{DB: k.db, Host: k, Mail: k.mail, Now: k.now, between: k.between, heartbeat: k.heartbeat})
-	return session.Do(r, nil)(flow.WithScope(ctx, flow.Scope{Run: s.Run, Fence: k.fence}), "", s)
+	return k.process(k.between)(flow.WithScope(ctx, flow.Scope{Run: s.Run, Fence: k.fence}), "", s)
+}
+
+// process is what a process carries sessions out by.
+func (k *stage) process(between func(string) error) func(context.Context, agency.StepKey, session.Spec) (session.Outcome, error) {
+	host := k.host
+	if host == nil {
+		host = k
+	}
+	return session.Do(session.Options{DB: k.db, Host: host, Mail: k.mail, Heartbeat: k.heartbeat, Runtimes: map[string]session.Runtime{
+		"": New(Options{Host: host, Now: k.now, between: between}),
+	}})
+}
+
+// alone is a conversation that no process has begun.
+func (k *stage) alone(s session.Spec) *conversation {
+	return newConversation(New(Options{Host: k}), &session.Part{Setup: k.setup, Member: &session.Member{Spec: s, DB: k.db, Write: func(ctx context.Context, fn func(*store.Tx) error) error {
+		return k.db.WriteFenced(ctx, k.fence, fn)
+	}}})
 }
 
 func (k *stage) must(s session.Spec) session.Outcome {
@@ -384,6 +403,6 @@ func writeIndex() int {
 }
 
 // toolEnv is what a call may reach of a toolset alone.
-func toolEnv(r *Runner, tools *session.Toolset) *tool.Env {
-	return (&session.Effects{Member: &session.Member{DB: r.o.DB}, Tools: tools, Notes: &session.Notes{}}).Env(0)
+func (k *stage) toolEnv(tools *session.Toolset) *tool.Env {
+	return (&session.Effects{Member: &session.Member{DB: k.db}, Tools: tools, Notes: &session.Notes{}}).Env(0)
 }

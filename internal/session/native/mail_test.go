@@ -135,7 +135,7 @@ func TestFullInbox(t *testing.T) {
 	}
 	k := newKit(t, budget.Limits{}, say...)
 	k.office()
-	k.setup.Window = 24_000
+	k.lineup.Window = 24_000
 	k.hires("pm", agency.RoleProjectManager)
 	for i := range mails {
 		k.send(agency.Message{
@@ -150,7 +150,7 @@ func TestFullInbox(t *testing.T) {
 		t.Errorf("the first request shows %d letters, count %d", appears(first, "END-OF-MAIL"), appears(first, "more wait"))
 	}
 	for i, msgs := range k.model.msgs {
-		if n := llm.EstimateTokens(llm.Bytes(llm.Request{Messages: msgs})); n > k.setup.Window {
+		if n := llm.EstimateTokens(llm.Bytes(llm.Request{Messages: msgs})); n > k.lineup.Window {
 			t.Errorf("request %d has %d tokens", i, n)
 		}
 	}

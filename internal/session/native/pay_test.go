@@ -16,13 +16,13 @@ import (
 )
 
 // lineup lists two models of which the second is asked when the first fails.
-func (k *stage) lineup(first, second llm.Model, prices budget.Prices) {
+func (k *stage) twoModels(first, second llm.Model, prices budget.Prices) {
 	k.t.Helper()
 	model, err := failover.Fallback([]failover.Named{
 		{Name: "a/first", Provider: "a", ID: "first", Model: first}, {Name: "b/second", Provider: "b", ID: "second", Model: second},
 	}, failover.FallbackOptions{})
 	must(k.t, err)
-	k.setup.Model, k.setup.Models, k.setup.Prices = model, []string{"a/first", "b/second"}, prices.Tariff()
+	k.lineup.Model, k.lineup.Names, k.setup.Prices = model, []string{"a/first", "b/second"}, prices.Tariff()
 }
 
 func (k *stage) lines() (out []budget.Line) {
@@ -40,7 +40,7 @@ var overloaded = &llm.Fault{Kind: llm.Overloaded, Provider: "a"}
 func TestARestingModelIsNotCharged(t *testing.T) {
 	k := newKit(t, budget.Limits{})
 	down := &player{say: []any{overloaded, overloaded, overloaded}}
-	k.lineup(down, &player{say: []any{calls("read_file", `{"path":"main.txt"}`), calls("list_directory", `{"path":"."}`), complete}},
+	k.twoModels(down, &player{say: []any{calls("read_file", `{"path":"main.txt"}`), calls("list_directory", `{"path":"."}`), complete}},
 		budget.Prices{"a/first": {}, "b/second": {In: 1, CachedIn: 0.1, Out: 2}})
 	if out := k.must(spec()); out.Kind != session.Claimed || len(down.seen) != 1 {
 		t.Fatalf("%+v after %d requests to the first", out, len(down.seen))
@@ -70,7 +70,7 @@ func TestADearFallbackWaitsForTheBudget(t *testing.T) {
 		if !up {
 			first.say = []any{overloaded}
 		}
-		k.lineup(first, second, budget.Prices{"a/first": {}, "b/second": {In: 100, CachedIn: 10, Out: 200}})
+		k.twoModels(first, second, budget.Prices{"a/first": {}, "b/second": {In: 100, CachedIn: 10, Out: 200}})
 		s := spec()
 		out := k.must(s)
 		if s := k.spent(); s.Money != 0 || s.Reserved != 0 || len(second.seen) != 0 {
@@ -113,7 +113,7 @@ func TestTotalsAreOneNumber(t *testing.T) {
 			}
 		}
 		k.model.say = []any{flaky(calls("read_file", `{"path":"main.txt"}`)), flaky(complete)}
-		k.setup.Model = failover.Retry(k.model, failover.RetryOptions{Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+		k.lineup.Model = failover.Retry(k.model, failover.RetryOptions{Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
 		if !priced {
 			k.setup.Prices = budget.Prices{}.Tariff()
 		}
@@ -156,7 +156,7 @@ func TestBackoffIsNotWork(t *testing.T) {
 		return calls("read_file", `{"path":"main.txt"}`)
 	}, complete}
 	k.setup.Limits.Seconds = 60
-	k.setup.Model = failover.Retry(k.model, failover.RetryOptions{Sleep: func(_ context.Context, d time.Duration) error {
+	k.lineup.Model = failover.Retry(k.model, failover.RetryOptions{Sleep: func(_ context.Context, d time.Duration) error {
 		now = now.Add(d)
 		return nil
 	}})
@@ -171,8 +171,8 @@ func TestBackoffIsNotWork(t *testing.T) {
 // The limit goes on where it stopped when a session rested.
 func TestAStintRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newConversation(New(Options{}), spec(), agency.Fence{}, nil)
-		c.setup.Limits.Seconds = 60
+		c := (&stage{}).alone(spec())
+		c.Setup.Limits.Seconds = 60
 		ctx, work := c.atWork(t.Context())
 		pass := func(d time.Duration) {
 			<-time.After(d)

@@ -28,7 +28,6 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 	if err := c.r.o.between("asking"); err != nil {
 		return nil, err
 	}
-	c.emit(session.TurnStarted{Turn: c.turn.N})
 	bounded, work := c.atWork(ctx)
 	a, err := c.stream(bounded, work, c.req, c.forTurn())
 	outOfTime := errors.Is(context.Cause(bounded), errTime)
@@ -44,8 +43,8 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 // stream streams one request, for which the first model of the list is
 // reserved. An error of the payer ends it.
 func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay payer) (asked, error) {
-	a := asked{held: c.setup.Models[0]}
-	for ev, err := range c.setup.Model.Ask(ctx, req) {
+	a := asked{held: c.lineup.Names[0]}
+	for ev, err := range c.lineup.Model.Ask(ctx, req) {
 		if err != nil {
 			var f *llm.Fault
 			if errors.As(err, &f) && a.free(f) {
@@ -55,21 +54,17 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 		}
 		switch ev := ev.(type) {
 		case llm.Asking:
-			if f := ev.After; f != nil {
-				if f.Kind == llm.ContextOverflow && c.st.Compactions < maxCompactions {
-					// A shorter request may do for the model before; this one may have a
-					// smaller window still.
-					a.open = a.open && !a.free(f)
-					return a, f
-				}
-				c.emit(session.Voided{Cause: faultText(f)})
+			if f := ev.After; f != nil && f.Kind == llm.ContextOverflow && c.st.Compactions < maxCompactions {
+				// A shorter request may do for the model before; this one may have a
+				// smaller window still.
+				a.open = a.open && !a.free(f)
+				return a, f
 			}
 			if err := c.asking(ctx, pay, &a, ev); err != nil {
 				return a, err
 			}
 			work.work()
 		case llm.Retrying:
-			c.emit(session.Voided{Cause: faultText(ev.Cause)})
 			if err := c.broken(ctx, pay, &a, ev.Cause); err != nil {
 				return a, err
 			}
@@ -85,13 +80,6 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 		}
 	}
 	return a, agency.Errorf(agency.KindTransient, "the model's answer ended without an end")
-}
-
-func faultText(f *llm.Fault) string {
-	if f == nil {
-		return ""
-	}
-	return f.Error()
 }
 
 // noAnswer decides what a request without an answer means.
@@ -158,7 +146,7 @@ type payer struct {
 
 // owed is what a try costs that broke off.
 func (c asker) owed(p payer, a *asked) budget.Bill {
-	return c.account.Owed(a.held, a.counted.Model, a.counted.Usage, p.in, p.out)
+	return c.Account.Owed(a.held, a.counted.Model, a.counted.Usage, p.in, p.out)
 }
 
 // asking makes sure that the reservation is the model's that is about to be
@@ -174,7 +162,7 @@ func (c asker) asking(ctx context.Context, p payer, a *asked, ev llm.Asking) err
 		}
 	case ev.Model != a.held:
 		err := c.Write(ctx, func(tx *store.Tx) error {
-			return c.account.Rebook(tx, p.key(), ev.Model, p.in, p.out)
+			return c.Account.Rebook(tx, p.key(), ev.Model, p.in, p.out)
 		})
 		if err != nil {
 			return err
@@ -205,7 +193,7 @@ func (c asker) forTurn() payer {
 			t := c.turn
 			t.Try++
 			err := c.Write(ctx, func(tx *store.Tx) error {
-				if err := c.account.Charge(tx, c.key(c.turn), owed); err != nil {
+				if err := budget.Charge(tx, c.Spec.Run, c.key(c.turn), owed); err != nil {
 					return err
 				}
 				return c.hold(tx, t, c.st, model)
@@ -235,9 +223,9 @@ func (c asker) forSummary(req llm.Request) payer {
 func (c asker) forgo(ctx context.Context, p payer, a asked) error {
 	return c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		if a.open {
-			return c.account.Charge(tx, p.key(), c.owed(p, &a))
+			return budget.Charge(tx, c.Spec.Run, p.key(), c.owed(p, &a))
 		}
-		return c.account.Release(tx, p.key())
+		return budget.Release(tx, c.Spec.Run, p.key())
 	})
 }
 
@@ -260,7 +248,7 @@ type stint struct {
 func (c *conversation) atWork(ctx context.Context) (context.Context, *stint) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &stint{now: c.r.o.Now, cancel: cancel, since: c.r.o.Now()}
-	if limit := c.setup.Limits.Timeout(); limit > 0 {
+	if limit := c.Setup.Limits.Timeout(); limit > 0 {
 		s.left = max(limit-c.st.Work, time.Second)
 		s.timer = time.AfterFunc(s.left, func() { cancel(errTime) })
 	}

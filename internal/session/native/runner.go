@@ -13,44 +13,30 @@ package native
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"iter"
 	"slices"
 	"sync"
 	"time"
 
 	"agency/internal/agency"
-	"agency/internal/brief/staging"
-	"agency/internal/budget"
-	"agency/internal/check"
-	"agency/internal/flow"
 	"agency/internal/llm"
 	"agency/internal/roster"
 	"agency/internal/session"
-	"agency/internal/store"
 	"agency/internal/tool"
 )
 
 // Options make a Runner.
 type Options struct {
-	DB   *store.DB
-	Host Host
-	// Mail is the board of this process. Without one, mail is looked for before
-	// each request, and is sent without limits.
-	Mail session.Mail
+	Host session.Host
 	Now  func() time.Time // default time.Now
 
 	// between is called after each commit and each effect; a test dies there.
 	between func(point string) error
-	// heartbeat is how far heartbeats are apart while nothing else is written.
-	heartbeat time.Duration
 }
 
 // Runner runs sessions. It is safe for concurrent use; what it holds is shared
 // by all of them.
 type Runner struct {
-	o          Options
-	heartbeats *session.Heartbeats
+	o Options
 
 	mu   sync.Mutex
 	kits map[kitName]*kit
@@ -64,72 +50,17 @@ func New(o Options) *Runner {
 	if o.between == nil {
 		o.between = func(string) error { return nil }
 	}
-	return &Runner{o: o, heartbeats: session.NewHeartbeats(o.DB, o.heartbeat), kits: map[kitName]*kit{}}
+	return &Runner{o: o, kits: map[kitName]*kit{}}
 }
 
-// errLeft is the cause of the context when the range over Run was left.
-var errLeft = errors.New("the session's watcher left")
-
-// errCancelled is the cause of the context when a person cancelled the run.
-var errCancelled = errors.New("the run is cancelled")
-
-// Run is for session.Runtime.
-func (r *Runner) Run(ctx context.Context, spec session.Spec) iter.Seq2[session.Event, error] {
-	return func(yield func(session.Event, error) bool) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		left := false
-		emit := func(ev session.Event) {
-			if !left && !yield(ev, nil) {
-				left = true
-				cancel(errLeft)
-			}
-		}
-		defer r.watch(ctx, cancel, spec.Run)()
-		out, err := r.part(ctx, spec, emit)
-		switch {
-		case left:
-		case err != nil:
-			yield(nil, err)
-		default:
-			yield(session.Ended{Outcome: out}, nil)
-		}
-	}
-}
-
-// watch cancels the context when the run is cancelled; the returned function
-// ends the watching and waits for it.
-func (r *Runner) watch(ctx context.Context, cancel context.CancelCauseFunc, run agency.RunID) func() {
-	ch := r.o.Host.Cancelled(run)
-	if ch == nil {
-		return func() {}
-	}
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-ch:
-			cancel(errCancelled)
-		case <-stop:
-		case <-ctx.Done():
-		}
-	}()
-	return func() { close(stop); <-done }
-}
-
-// part finds where the session stands and goes on from there.
-func (r *Runner) part(ctx context.Context, spec session.Spec, emit func(session.Event)) (session.Outcome, error) {
-	if err := spec.Check(); err != nil {
-		return session.Outcome{}, err
-	}
-	fence := flow.ScopeOf(ctx).Fence
-	c := newConversation(r, spec, fence, emit)
+// Run is for session.Runtime: it finds where the session stands and goes on from
+// there.
+func (r *Runner) Run(ctx context.Context, p *session.Part) (session.Outcome, error) {
+	c := newConversation(r, p)
 	ended, err := c.load(ctx)
 	if err != nil || ended != nil {
 		return orZero(ended), err
 	}
-	c.presence = r.heartbeats.Enter(c.Member, fence)
-	defer r.heartbeats.Exit(c.presence)
 	if err := c.open(ctx); err != nil {
 		return c.interrupted(ctx, err)
 	}
@@ -191,42 +122,4 @@ func (k *kit) find(name string) (tool.Tool, bool) {
 		return tool.Tool{}, false
 	}
 	return k.tools[i], true
-}
-
-// Host is what the process that owns the run gives its sessions. The fence of
-// their writes comes with the activity's context (flow.ScopeOf).
-type Host interface {
-	session.Host
-	// Setup is what the run's own copy of the configuration says for a session.
-	Setup(ctx context.Context, spec session.Spec) (Setup, error)
-}
-
-// Setup is the configuration of one session.
-type Setup struct {
-	// Model answers; retries and the fallback list are already in it, so that its
-	// events and answers say who is asked and who answered.
-	Model llm.Model
-	// Models is that list as configured, provider/model, in order; never empty.
-	Models []string
-	// Window is the context window in tokens; 0 where nobody knows it.
-	Window int64
-	// Prices are those of the models that may answer.
-	Prices budget.Tariff
-	Limits roster.Limits
-	// Repo is the user's repository path, at which the agent sees its files.
-	Repo     string
-	Network  bool
-	Commands check.Commands
-	// Shared are the globs of files whose change by several contracts is no
-	// matter.
-	Shared []string
-	// Rules hold for the plan of a session that ends by one.
-	Rules agency.PlanRules
-	// Context bounds what is staged for a contract.
-	Context staging.Limits
-	// RespondWithin is in what time a question to another agent is to be answered
-	// where its sender names no time; 0: whenever.
-	RespondWithin time.Duration
-	// Parent is the budget node above the session's; empty: budget.Root.
-	Parent string
 }

@@ -92,16 +92,16 @@ func TestIncomplete(t *testing.T) {
 	cases := []struct {
 		name  string
 		say   []any
-		set   func(*Setup)
+		set   func(*stage)
 		cause session.Cause
 		asked int
 	}{
 		{"no ending", []any{says("done"), says("really")}, nil, session.CauseNoEnding, 2},
-		{"turns", []any{look, look, look}, func(s *Setup) { s.Limits.Turns = 2 }, session.CauseTurns, 2},
-		{"tokens", []any{look, look, look}, func(s *Setup) { s.Limits.Tokens = 1100 }, session.CauseTokens, 2},
+		{"turns", []any{look, look, look}, func(k *stage) { k.setup.Limits.Turns = 2 }, session.CauseTurns, 2},
+		{"tokens", []any{look, look, look}, func(k *stage) { k.setup.Limits.Tokens = 1100 }, session.CauseTokens, 2},
 		{"refusal", []any{stop(llm.StopRefusal)}, nil, session.CauseRefusal, 1},
 		{"context", []any{stop(llm.StopContext)}, nil, session.CauseWindow, 9},
-		{"window", []any{look}, func(s *Setup) { s.Window = 2000 }, session.CauseWindow, 0},
+		{"window", []any{look}, func(k *stage) { k.lineup.Window = 2000 }, session.CauseWindow, 0},
 		{"overflow", []any{fault(llm.ContextOverflow)}, nil, session.CauseWindow, 1},
 		{"unknown tools", []any{
 			calls("no_such", `{}`), calls("no_such", `{}`), calls("no_such", `{}`), calls("no_such", `{}`), calls("no_such", `{}`), calls("no_such", `{}`),
@@ -111,7 +111,7 @@ func TestIncomplete(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			k := newKit(t, budget.Limits{}, tc.say...)
 			if tc.set != nil {
-				tc.set(&k.setup)
+				tc.set(k)
 			}
 			out := k.must(spec())
 			if out.Kind != session.Incomplete || out.Cause != tc.cause || out.Reason == "" {
@@ -408,25 +408,6 @@ func TestHostGoesDown(t *testing.T) {
 		checkRequests(t, k.model)
 		k.checkBooks(fmt.Sprint("next host: ", next))
 	}
-}
-
-// Leaving the loop stops the session where it stands.
-func TestLeave(t *testing.T) {
-	k := newKit(t, budget.Limits{}, fix()...)
-	r := New(Options{DB: k.db, Host: k})
-	n := 0
-	for ev, err := range r.Run(withScope(t, k), spec()) {
-		must(t, err)
-		if _, ok := ev.(session.TurnEnded); ok {
-			if n++; n == 2 {
-				break
-			}
-		}
-	}
-	if out := k.must(spec()); out.Kind != session.Claimed {
-		t.Errorf("%+v", out)
-	}
-	checkRequests(t, k.model)
 }
 
 // Time at work is a limit, also within a command.

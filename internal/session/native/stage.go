@@ -27,7 +27,7 @@ func (b briefing) pick(ctx context.Context, contract agency.Contract) (staging.C
 	if !b.Spec.Staged {
 		return staging.Context{}, nil
 	}
-	in := staging.Input{FS: b.tools.Files.FS(), Contract: contract, Limits: b.setup.Context}
+	in := staging.Input{FS: b.tools.Files.FS(), Contract: contract, Limits: b.Setup.Context}
 	if b.tools.Recent != nil {
 		var err error
 		if in.Recent, err = b.tools.Recent(ctx); err != nil {

@@ -91,11 +91,11 @@ func dying(err error) error {
 // live runs a part in one process after another until it ends, and counts them.
 func (d *deadly) live(t *testing.T, s session.Spec) (out session.Outcome, hosts int) {
 	t.Helper()
+	d.host = d
 	for {
 		d.dead = false
 		hosts++
-		r := New(Options{DB: d.db, Host: d, between: d.between})
-		out, err := session.Do(r, nil)(flow.WithScope(t.Context(), flow.Scope{Run: s.Run, Fence: d.fence}), "", s)
+		out, err := d.process(d.between)(flow.WithScope(t.Context(), flow.Scope{Run: s.Run, Fence: d.fence}), "", s)
 		if err == nil {
 			return out, hosts
 		}
@@ -179,14 +179,14 @@ func TestOrderlyEndsCountForNoCall(t *testing.T) {
 	for range maxTries + 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := make(chan struct{}, 8)
-		r := New(Options{DB: k.db, Host: k, between: func(point string) error {
+		process := k.process(func(point string) error {
 			if point == "call" {
 				began <- struct{}{}
 			}
 			return nil
-		}})
+		})
 		go func() { <-began; cancel() }()
-		if _, err := session.Do(r, nil)(flow.WithScope(ctx, flow.Scope{Run: testRun, Fence: k.fence}), "", spec()); !errors.Is(err, context.Canceled) {
+		if _, err := process(flow.WithScope(ctx, flow.Scope{Run: testRun, Fence: k.fence}), "", spec()); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		k.takeOver()

@@ -99,7 +99,7 @@ func (w window) learn(need int64, detail string) int64 {
 // recall reads what this run has learned of the models' windows.
 func (p *part) recall(ctx context.Context) error {
 	return p.DB.Read(ctx, func(s *store.Snapshot) error {
-		for _, m := range p.setup.Models {
+		for _, m := range p.lineup.Names {
 			n, err := record.Window(s, p.Spec.Run, m)
 			if err != nil {
 				return err

@@ -28,8 +28,8 @@ func TestOverTheWires(t *testing.T) {
 			web := httptest.NewServer(server)
 			defer web.Close()
 			k := newKit(t, budget.Limits{Money: agency.Dollar})
-			k.setup.Model = failover.Retry(overWire(name, web.URL, llm.HTTPOptions{}), failover.RetryOptions{Base: time.Millisecond})
-			k.setup.Models = []string{"test/model"}
+			k.lineup.Model = failover.Retry(overWire(name, web.URL, llm.HTTPOptions{}), failover.RetryOptions{Base: time.Millisecond})
+			k.lineup.Names = []string{"test/model"}
 			k.dieAt(9)
 			if _, err := k.do(t.Context(), spec()); err == nil {
 				t.Fatal("the process did not die")

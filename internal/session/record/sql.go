@@ -26,15 +26,13 @@ const (
 		ON CONFLICT (session_id, turn) DO UPDATE SET try = excluded.try, phase = 'asked'`
 	answerTurn = `UPDATE session_turn SET phase = 'answered', stop = ?, said = ?, model = ?, tokens_in = ?, tokens_cached = ?,
 		tokens_write = ?, tokens_out = ?, cost = ?, unpriced = ?, estimated = ? WHERE session_id = ? AND turn = ?`
-	settleTurn = `UPDATE session_turn SET phase = 'settled', tree = ? WHERE session_id = ? AND turn = ?`
+	settleTurn = `UPDATE session_turn SET phase = 'settled' WHERE session_id = ? AND turn = ?`
 	selectTurn = `SELECT try, phase, stop, said, model, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced, estimated
 		FROM session_turn WHERE session_id = ? AND turn = ?`
 
 	insertMessage    = `INSERT INTO session_message (session_id, seq, turn, blob, copied) VALUES (?, ?, ?, ?, ?)`
 	selectMessages   = `SELECT blob FROM session_message WHERE session_id = ? AND seq >= ? ORDER BY seq`
 	selectTranscript = `SELECT blob FROM session_message WHERE session_id = ? AND NOT copied ORDER BY seq`
-
-	insertCall = `INSERT INTO session_call (session_id, turn, idx, use_id, tool, status) VALUES (?, ?, ?, ?, ?, ?)`
 
 	beginTry = `INSERT INTO session_try (session_id, turn, idx, tries) VALUES (?, ?, ?, 1)
 		ON CONFLICT (session_id, turn, idx) DO UPDATE SET tries = tries + 1`
@@ -58,7 +56,7 @@ const (
 func deletePerSession() []string {
 	const those = ` WHERE session_id IN (SELECT id FROM session WHERE run_id = ?)`
 	return []string{
-		`DELETE FROM session_call` + those, `DELETE FROM session_message` + those, `DELETE FROM session_turn` + those,
+		`DELETE FROM session_message` + those, `DELETE FROM session_turn` + those,
 		`DELETE FROM session_part` + those, `DELETE FROM session_epoch` + those, `DELETE FROM session_try` + those,
 	}
 }

@@ -47,10 +47,10 @@ func AnswerTurn(tx *store.Tx, id agency.SessionID, t Turn) error {
 	return err
 }
 
-// SettleTurn records that the calls of a turn have their results, and what the
-// workspace is then. What was counted of the calls is forgotten.
-func SettleTurn(tx *store.Tx, id agency.SessionID, n int, tree agency.OID) error {
-	if _, err := tx.Exec(settleTurn, string(tree), string(id), n); err != nil {
+// SettleTurn records that the calls of a turn have their results. What was counted
+// of the calls is forgotten.
+func SettleTurn(tx *store.Tx, id agency.SessionID, n int) error {
+	if _, err := tx.Exec(settleTurn, string(id), n); err != nil {
 		return err
 	}
 	_, err := tx.Exec(deleteAllTries, string(id))
@@ -67,19 +67,6 @@ func ReadTurn(q store.Querier, id agency.SessionID, n int) (Turn, bool, error) {
 		return Turn{}, false, nil
 	}
 	return t, err == nil, err
-}
-
-// Call is a tool call of a settled turn.
-type Call struct {
-	Turn, Index int
-	UseID, Tool string
-	Status      string // ok, failed, refused, waiting
-}
-
-// AddCall records a call.
-func AddCall(tx *store.Tx, id agency.SessionID, c Call) error {
-	_, err := tx.Exec(insertCall, string(id), c.Turn, c.Index, c.UseID, c.Tool, c.Status)
-	return err
 }
 
 // BeginCalls counts one more try of calls of the open turn, before they run.

@@ -17,10 +17,7 @@ const maxListed = 200
 func checkFileSizes() tool.Tool {
 	return tool.Define(texts, "check_file_sizes", tool.Read, func(ctx context.Context, env *tool.Env, _ noArgs) (tool.Result, error) {
 		sizes, err := env.History.Sizes(ctx)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		return tool.OK(sizeReport(sizes, env.Limits)), nil
+		return tool.OK(sizeReport(sizes, env.Limits)), err
 	})
 }
 

@@ -13,12 +13,9 @@ type deleteFileArgs struct {
 func deleteFile() tool.Tool {
 	return tool.Define(texts, "delete_file", tool.Write, func(ctx context.Context, env *tool.Env, a deleteFileArgs) (tool.Result, error) {
 		rel, err := env.Files.Rel(a.Path)
-		if err != nil {
-			return tool.Result{}, err
+		if err == nil {
+			err = env.Files.Remove(ctx, rel, a.Path)
 		}
-		if err := env.Files.Remove(ctx, rel, a.Path); err != nil {
-			return tool.Result{}, err
-		}
-		return tool.Wrote(rel, "deleted "+rel), nil
+		return tool.Wrote(rel, "deleted "+rel), err
 	})
 }

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,12 +24,6 @@ func listDirectory() tool.Tool {
 			return tool.Refuse(fmt.Sprintf("depth is 1 to %d", maxDepth)), nil
 		}
 		out, err := env.Files.List(ctx, a.Path, max(1, a.Depth), maxEntries)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		if out == "" {
-			return tool.OK("(the folder is empty)"), nil
-		}
-		return tool.OK(out), nil
+		return tool.OK(cmp.Or(out, "(the folder is empty)")), err
 	})
 }

@@ -48,10 +48,8 @@ func searchFiles() tool.Tool {
 			a.MaxResults = defaultResults
 		}
 		s := search{files: env.Files, hide: env.Hide, re: re, glob: glob, most: a.MaxResults}
-		if err := s.from(ctx, a.Path); err != nil {
-			return tool.Result{}, err
-		}
-		return s.result(), nil
+		err = s.from(ctx, a.Path)
+		return s.result(), err
 	})
 }
 

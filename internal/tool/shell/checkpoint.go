@@ -23,19 +23,13 @@ func createCheckpoint() tool.Tool {
 			return tool.Refuse("the label is 1 to 200 letters"), nil
 		}
 		c, err := env.Checkpoints.Create(ctx, label)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		return tool.OK(fmt.Sprintf("checkpoint_id: %s (%s)", c.ID, c.Label)), nil
+		return tool.OK(fmt.Sprintf("checkpoint_id: %s (%s)", c.ID, c.Label)), err
 	})
 }
 
 func rollbackCheckpoint() tool.Tool {
 	return tool.Define(texts, "rollback_checkpoint", tool.Write, func(ctx context.Context, env *tool.Env, a rollbackCheckpointArgs) (tool.Result, error) {
 		c, err := env.Checkpoints.Rollback(ctx, strings.TrimSpace(a.CheckpointID))
-		if err != nil {
-			return tool.Result{}, err
-		}
-		return tool.OK(fmt.Sprintf("all files are as they were at checkpoint %s (%s); what you read of them since may be out of date", c.ID, c.Label)), nil
+		return tool.OK(fmt.Sprintf("all files are as they were at checkpoint %s (%s); what you read of them since may be out of date", c.ID, c.Label)), err
 	})
 }

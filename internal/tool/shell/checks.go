@@ -21,10 +21,7 @@ func checkTool(name string, kind agency.CheckKind) tool.Tool {
 			return tool.Refuse("the target is one line of at most 1000 letters"), nil
 		}
 		r, err := env.Checks.Check(ctx, kind, strings.TrimSpace(a.Target))
-		if err != nil {
-			return tool.Result{}, err
-		}
-		return tool.OK(check.Summary(r)), nil
+		return tool.OK(check.Summary(r)), err
 	})
 }
 

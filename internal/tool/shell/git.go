@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 
 	"agency/internal/tool"
@@ -14,36 +15,24 @@ type gitPathArgs struct {
 const logEntries = 30
 
 func gitDiff() tool.Tool {
-	return tool.Define(texts, "get_git_diff", tool.Read, func(ctx context.Context, env *tool.Env, a gitPathArgs) (tool.Result, error) {
-		p, err := historyPath(env, a.Path)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		text, err := env.History.Diff(ctx, p)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		if text == "" {
-			return tool.OK("no changes since the contract's base"), nil
-		}
-		return tool.OK(text), nil
-	})
+	return ofHistory("get_git_diff", "no changes since the contract's base", tool.History.Diff)
 }
 
 func gitLog() tool.Tool {
-	return tool.Define(texts, "get_git_log", tool.Read, func(ctx context.Context, env *tool.Env, a gitPathArgs) (tool.Result, error) {
+	return ofHistory("get_git_log", "no commits", func(h tool.History, ctx context.Context, p string) (string, error) {
+		return h.Log(ctx, p, logEntries)
+	})
+}
+
+// ofHistory shows what git tells of a path; none is said where that is nothing.
+func ofHistory(name, none string, read func(h tool.History, ctx context.Context, p string) (string, error)) tool.Tool {
+	return tool.Define(texts, name, tool.Read, func(ctx context.Context, env *tool.Env, a gitPathArgs) (tool.Result, error) {
 		p, err := historyPath(env, a.Path)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		text, err := env.History.Log(ctx, p, logEntries)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		if text == "" {
-			return tool.OK("no commits"), nil
-		}
-		return tool.OK(text), nil
+		text, err := read(env.History, ctx, p)
+		return tool.OK(cmp.Or(text, none)), err
 	})
 }
 

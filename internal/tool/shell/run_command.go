@@ -29,10 +29,7 @@ func runCommand() tool.Tool {
 			return tool.Refuse(fmt.Sprintf("timeout_seconds is 1 to %d", int(maxTimeout.Seconds()))), nil
 		}
 		out, err := env.Commands.Command(ctx, a.Command, timeout)
-		if err != nil {
-			return tool.Result{}, err
-		}
-		return tool.OK(show(out, timeout)), nil
+		return tool.OK(show(out, timeout)), err
 	})
 }
 

@@ -34,7 +34,7 @@ func getFeatureStatus() tool.Tool {
 			if slices.Contains(ready, f.ID) {
 				b.WriteString(", ready")
 			} else if missing := agency.MissingFeatures(list.Features, f.ID); len(missing) > 0 {
-				fmt.Fprintf(&b, ", waits for %s", featureIDs(missing))
+				fmt.Fprintf(&b, ", waits for %s", tool.Joined(missing, ", "))
 			}
 			line, _, _ := strings.Cut(strings.TrimSpace(f.Description), "\n")
 			fmt.Fprintf(&b, "  %s\n", line)
@@ -51,9 +51,9 @@ func oneFeature(ctx context.Context, env *tool.Env, list *backlog.File, id agenc
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\n%s\n", f.ID, f.Status, f.Goal())
 	if len(f.DependsOn) > 0 {
-		fmt.Fprintf(&b, "\nDepends on %s.\n", featureIDs(f.DependsOn))
+		fmt.Fprintf(&b, "\nDepends on %s.\n", tool.Joined(f.DependsOn, ", "))
 	}
-	contracts, err := env.Features.Progress(ctx, id)
+	contracts, err := env.Records.Progress(ctx, id)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -78,7 +78,7 @@ func markFeatureComplete() tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		contracts, err := env.Features.Progress(ctx, f.ID)
+		contracts, err := env.Records.Progress(ctx, f.ID)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -90,7 +90,7 @@ func markFeatureComplete() tool.Tool {
 }
 
 // missingOf is what keeps a feature from being complete.
-func missingOf(contracts []tool.FeatureContract) (missing []string) {
+func missingOf(contracts []tool.TeamContract) (missing []string) {
 	if len(contracts) == 0 {
 		missing = append(missing, "a contract of this run with its feature_id; a feature that no contract belongs to has no proof")
 	}
@@ -106,12 +106,4 @@ func missingOf(contracts []tool.FeatureContract) (missing []string) {
 		}
 	}
 	return missing
-}
-
-func featureIDs(ids []agency.FeatureID) string {
-	parts := make([]string, len(ids))
-	for i, id := range ids {
-		parts[i] = string(id)
-	}
-	return strings.Join(parts, ", ")
 }

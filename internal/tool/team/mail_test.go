@@ -13,16 +13,16 @@ import (
 )
 
 // office takes letters to two agents and refuses the rest.
-type office struct{ got []tool.Letter }
+type office struct{ got []agency.Message }
 
-func (o *office) Send(_ context.Context, l tool.Letter) (tool.Sent, error) {
+func (o *office) Send(_ context.Context, l agency.Message) (tool.Sent, error) {
 	switch l.To {
 	case "pm", "project_manager":
 		o.got = append(o.got, l)
 		return tool.Sent{ID: "me/main/1/1/1", Listeners: []agency.AgentID{"pm"}}, nil
 	case "reviewer", "":
 		o.got = append(o.got, l)
-		return tool.Sent{ID: "me/main/1/1/1", Within: l.Within}, nil
+		return tool.Sent{ID: "me/main/1/1/1", Within: l.RespondWithin}, nil
 	case "verifier":
 		return tool.Sent{}, agency.Errorf(agency.KindDenied, "a scaffolder may not write to a t5_verifier")
 	case "full":
@@ -37,23 +37,23 @@ func TestSendMessage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args, want string
 		refused    bool
-		sent       *tool.Letter
+		sent       *agency.Message
 	}{
 		"an answer": {
 			`{"to":"pm","type":"provide_clarification","subject":"port","body":"8080","in_reply_to":"m1","priority":5,"payload":{"port":8080}}`,
 			"sent as me/main/1/1/1; it is read before the next turn of pm", false,
-			&tool.Letter{To: "pm", Type: agency.MessageProvideClarification, Subject: "port", Body: "8080", InReplyTo: "m1", Priority: 5, Payload: []byte(`{"port":8080}`)},
+			&agency.Message{To: "pm", Type: agency.MessageProvideClarification, Subject: "port", Body: "8080", InReplyTo: "m1", Priority: 5, Payload: []byte(`{"port":8080}`)},
 		},
 		"in time": {
 			`{"type":"task_complete","subject":"s","body":"b","in_reply_to":"m1","respond_within_minutes":90}`, "at work now; it waits. If no answer has come in 1h30m0s, you are told.", false,
-			&tool.Letter{Type: agency.MessageTaskComplete, Subject: "s", Body: "b", InReplyTo: "m1", Within: 90 * time.Minute},
+			&agency.Message{Type: agency.MessageTaskComplete, Subject: "s", Body: "b", InReplyTo: "m1", RespondWithin: 90 * time.Minute},
 		},
 		"to no one":    {`{"to":" ","type":"task_complete","subject":"s","body":"b"}`, `"to" is empty`, true, nil},
 		"before":       {`{"to":"pm","type":"task_complete","subject":"s","body":"b","respond_within_minutes":-5}`, "respond_within_minutes is -5", true, nil},
 		"in a century": {`{"to":"pm","type":"task_complete","subject":"s","body":"b","respond_within_minutes":52560000}`, "respond_within_minutes is 52560000", true, nil},
 		"in no number": {`{"to":"pm","type":"task_complete","subject":"s","body":"b","respond_within_minutes":1e30}`, "respond_within_minutes", true, nil},
-		"a question":   {`{"to":"pm","type":"request_input","subject":"s","body":"b"}`, "sent as", false, &tool.Letter{To: "pm", Type: agency.MessageRequestInput, Subject: "s", Body: "b"}},
-		"to nobody":    {`{"to":"reviewer","type":"task_complete","subject":"s","body":"b"}`, "Nobody who could read it is at work now", false, &tool.Letter{To: "reviewer", Type: agency.MessageTaskComplete, Subject: "s", Body: "b"}},
+		"a question":   {`{"to":"pm","type":"request_input","subject":"s","body":"b"}`, "sent as", false, &agency.Message{To: "pm", Type: agency.MessageRequestInput, Subject: "s", Body: "b"}},
+		"to nobody":    {`{"to":"reviewer","type":"task_complete","subject":"s","body":"b"}`, "Nobody who could read it is at work now", false, &agency.Message{To: "reviewer", Type: agency.MessageTaskComplete, Subject: "s", Body: "b"}},
 		"out of reach": {`{"to":"verifier","type":"task_complete","subject":"s","body":"b"}`, "may not write", true, nil},
 		"unknown":      {`{"to":"ann","type":"task_complete","subject":"s","body":"b"}`, `no role "ann"`, false, nil},
 		"full":         {`{"to":"full","type":"task_complete","subject":"s","body":"b"}`, "is full", false, nil},
@@ -71,7 +71,7 @@ func TestSendMessage(t *testing.T) {
 				t.Errorf("%+v, %v", res, err)
 			}
 			if tc.sent != nil {
-				if diff := cmp.Diff([]tool.Letter{*tc.sent}, o.got); diff != "" {
+				if diff := cmp.Diff([]agency.Message{*tc.sent}, o.got); diff != "" {
 					t.Error(diff)
 				}
 			} else if len(o.got) > 0 {
@@ -82,7 +82,7 @@ func TestSendMessage(t *testing.T) {
 }
 
 // desk lets everything be handed over but to a generalist.
-type desk struct{}
+type desk struct{ tool.Records }
 
 func (desk) MayHandOver(_ context.Context, to agency.RoleID) error {
 	if to == "generalist" {
@@ -92,7 +92,7 @@ func (desk) MayHandOver(_ context.Context, to agency.RoleID) error {
 }
 
 func TestRequestHandoff(t *testing.T) {
-	res, err := requestHandoff().Run(t.Context(), &tool.Env{Handoffs: desk{}}, []byte(`{"role":" test_engineer ","reason":" only tests are left "}`))
+	res, err := requestHandoff().Run(t.Context(), &tool.Env{Records: desk{}}, []byte(`{"role":" test_engineer ","reason":" only tests are left "}`))
 	if err != nil || res.Failed {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -108,14 +108,17 @@ func TestRequestHandoff(t *testing.T) {
 		`{"role":"test_engineer"}`:                                                 `"reason" is missing`,
 		`{"role":"cleanup","reason":"` + strings.Repeat("x", maxQuestion+1) + `"}`: "longer than",
 	} {
-		if res, err := requestHandoff().Run(t.Context(), &tool.Env{Handoffs: desk{}}, []byte(args)); err != nil || !res.Failed || res.Effect != nil || !strings.Contains(res.Text, want) {
+		if res, err := requestHandoff().Run(t.Context(), &tool.Env{Records: desk{}}, []byte(args)); err != nil || !res.Failed || res.Effect != nil || !strings.Contains(res.Text, want) {
 			t.Errorf("%.60s: %+v, %v", args, res, err)
 		}
 	}
 }
 
 // record is what was asked before.
-type record struct{ asked tool.Asked }
+type record struct {
+	tool.Records
+	asked tool.Asked
+}
 
 func (r record) Asked(context.Context, string) (tool.Asked, error) { return r.asked, nil }
 
@@ -135,7 +138,7 @@ func TestRequestClarification(t *testing.T) {
 		"no letter": {`{"question":"` + "\xff" + `"}`, "asked", tool.Asked{Left: 1}, tool.Clarification{Text: "\uFFFD"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := requestClarification().Run(t.Context(), &tool.Env{Questions: record{tc.asked}}, []byte(tc.args))
+			res, err := requestClarification().Run(t.Context(), &tool.Env{Records: record{asked: tc.asked}}, []byte(tc.args))
 			if err != nil || !strings.Contains(res.Text, tc.want) || len(res.Text) > 1000 {
 				t.Errorf("%.300s, %v", res.Text, err)
 			}

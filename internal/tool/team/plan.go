@@ -66,10 +66,7 @@ type checkItem struct {
 
 // JSONSchema is called by the schema's maker.
 func (criterion) JSONSchema() *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
-	item := r.Reflect(criterionItem{})
-	item.Version = ""
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, item}}
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, tool.SchemaOf[criterionItem]()}}
 }
 
 // UnmarshalJSON is strict, as the rest of the arguments is.
@@ -159,11 +156,8 @@ type planArgs struct{ agency.Plan }
 
 // JSONSchema is called by the schema's maker.
 func (planArgs) JSONSchema() *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
-	item := r.Reflect(draftArgs{})
-	item.Version = ""
 	props := jsonschema.NewProperties()
-	props.Set("contracts", &jsonschema.Schema{Type: "array", Items: item})
+	props.Set("contracts", &jsonschema.Schema{Type: "array", Items: tool.SchemaOf[draftArgs]()})
 	props.Set("retry_budget_multiplier", &jsonschema.Schema{
 		Type: "integer", Minimum: "1", Maximum: "2", Description: "2 where the work is so uncertain that each contract should have twice the attempts; else 1.",
 	})

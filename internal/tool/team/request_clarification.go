@@ -20,7 +20,7 @@ func requestClarification() tool.Tool {
 		if q == "" || len(q) > maxQuestion {
 			return tool.Refuse("the question is empty or longer than " + tool.Size(maxQuestion) + "; what is large stands in a file that you name"), nil
 		}
-		known, err := env.Questions.Asked(ctx, q)
+		known, err := env.Records.Asked(ctx, q)
 		switch {
 		case err != nil:
 			return tool.Result{}, err

@@ -25,7 +25,7 @@ func requestHandoff() tool.Tool {
 		case reason == "" || len(reason) > maxQuestion:
 			return tool.Refuse("the reason is empty or longer than " + tool.Size(maxQuestion)), nil
 		}
-		if err := env.Handoffs.MayHandOver(ctx, role); err != nil {
+		if err := env.Records.MayHandOver(ctx, role); err != nil {
 			return tool.Result{}, err
 		}
 		return tool.Result{Text: "asked", Effect: tool.Handoff{Role: role, Reason: reason}}, nil
@@ -42,13 +42,4 @@ func holders() []string {
 		}
 	}
 	return out
-}
-
-// Posted says who will read what was sent.
-func Posted(sent tool.Sent, err error) (tool.Result, error) {
-	res, err := posted(sent, err)
-	if err != nil {
-		return tool.Answer(err)
-	}
-	return res, nil
 }

@@ -23,7 +23,7 @@ func requestImplementationChange() tool.Tool {
 		case test == "" || len(test) > 500 || strings.ContainsAny(test, "\x00\n"):
 			return tool.Refuse("failing_test is the name of one test, of at most 500 letters"), nil
 		}
-		if err := env.Changes.MayAsk(ctx); err != nil {
+		if err := env.Records.MayAsk(ctx); err != nil {
 			return tool.Result{}, err
 		}
 		r, err := env.Checks.Check(ctx, agency.CheckTest, "")

@@ -90,15 +90,15 @@ func sendMessage() tool.Tool {
 		case len(a.Body) > maxLetter || len(a.Payload.raw) > maxLetter:
 			return tool.Refuse("the body or the payload is longer than " + tool.Size(maxLetter) + "; write it into a file and name that"), nil
 		}
-		return posted(env.Mail.Send(ctx, tool.Letter{
+		return Posted(env.Mail.Send(ctx, agency.Message{
 			To: strings.TrimSpace(a.To), Type: typ, Subject: a.Subject, Body: a.Body, Payload: a.Payload.raw,
-			InReplyTo: agency.MessageID(a.InReplyTo), Priority: a.Priority, Within: time.Duration(a.Within) * time.Minute,
+			InReplyTo: agency.MessageID(a.InReplyTo), Priority: a.Priority, RespondWithin: time.Duration(a.Within) * time.Minute,
 		}))
 	}).OnBoard()
 }
 
-// posted says who will read what was sent.
-func posted(sent tool.Sent, err error) (tool.Result, error) {
+// Posted says who will read what was sent.
+func Posted(sent tool.Sent, err error) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -109,9 +109,5 @@ func posted(sent tool.Sent, err error) (tool.Result, error) {
 	if len(sent.Listeners) == 0 {
 		return tool.OK(fmt.Sprintf("sent as %s. Nobody who could read it is at work now; it waits.%s", sent.ID, told)), nil
 	}
-	var names []string
-	for _, a := range sent.Listeners {
-		names = append(names, string(a))
-	}
-	return tool.OK(fmt.Sprintf("sent as %s; it is read before the next turn of %s.%s", sent.ID, strings.Join(names, " or "), told)), nil
+	return tool.OK(fmt.Sprintf("sent as %s; it is read before the next turn of %s.%s", sent.ID, tool.Joined(sent.Listeners, " or "), told)), nil
 }

@@ -42,12 +42,9 @@ type evidenceItem struct {
 
 // JSONSchema is called by the schema's maker.
 func (evidence) JSONSchema() *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
-	item := r.Reflect(evidenceItem{})
-	item.Version = ""
 	return &jsonschema.Schema{
 		Description: "What shows that the criteria are met: a list with an entry for each, or a text.",
-		OneOf:       []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: item}},
+		OneOf:       []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: tool.SchemaOf[evidenceItem]()}},
 	}
 }
 

@@ -50,21 +50,19 @@ func (a agentsArgs) agents() (out []agency.AgentID, refusal string) {
 }
 
 func waitForAgents() tool.Tool {
-	return tool.Define(texts, "wait_for_agents", tool.Write, func(_ context.Context, _ *tool.Env, a agentsArgs) (tool.Result, error) {
-		agents, refusal := a.agents()
-		if refusal != "" {
-			return tool.Refuse(refusal), nil
-		}
-		return tool.Result{Text: "asked", Effect: tool.Await{Agents: agents}}, nil
-	}).Joining()
+	return ofAgents("wait_for_agents", func(agents []agency.AgentID) tool.Effect { return tool.Await{Agents: agents} })
 }
 
 func collectResults() tool.Tool {
-	return tool.Define(texts, "collect_results", tool.Write, func(_ context.Context, _ *tool.Env, a agentsArgs) (tool.Result, error) {
+	return ofAgents("collect_results", func(agents []agency.AgentID) tool.Effect { return tool.Collect{Agents: agents} })
+}
+
+func ofAgents(name string, effect func([]agency.AgentID) tool.Effect) tool.Tool {
+	return tool.Define(texts, name, tool.Write, func(_ context.Context, _ *tool.Env, a agentsArgs) (tool.Result, error) {
 		agents, refusal := a.agents()
 		if refusal != "" {
 			return tool.Refuse(refusal), nil
 		}
-		return tool.Result{Text: "asked", Effect: tool.Collect{Agents: agents}}, nil
+		return tool.Result{Text: "asked", Effect: effect(agents)}, nil
 	}).Joining()
 }

@@ -114,10 +114,7 @@ func getSubcontractStatus() tool.Tool {
 	return tool.Define(texts, "get_subcontract_status", tool.Read, func(ctx context.Context, env *tool.Env, a statusArgs) (tool.Result, error) {
 		if a.ID != "" {
 			c, err := env.Team.Contract(ctx, agency.ContractID(a.ID))
-			if err != nil {
-				return tool.Result{}, err
-			}
-			return tool.OK(c.Standing()), nil
+			return tool.OK(c.Standing()), err
 		}
 		all, err := env.Team.Contracts(ctx)
 		if err != nil {

@@ -12,10 +12,13 @@ import (
 	"agency/internal/tool"
 )
 
-type progress map[agency.FeatureID][]tool.FeatureContract
+type progress struct {
+	tool.Records
+	of map[agency.FeatureID][]tool.TeamContract
+}
 
-func (p progress) Progress(_ context.Context, id agency.FeatureID) ([]tool.FeatureContract, error) {
-	return p[id], nil
+func (p progress) Progress(_ context.Context, id agency.FeatureID) ([]tool.TeamContract, error) {
+	return p.of[id], nil
 }
 
 func TestFeatureTools(t *testing.T) {
@@ -30,12 +33,12 @@ func TestFeatureTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = files.Close() }()
-	landed := tool.FeatureContract{ID: "x", Title: "X", Status: agency.StatusComplete, Proofs: []agency.Proof{{Criterion: agency.Criterion{ID: "c1", Text: "t"}, Proof: agency.ProofVerified}}}
+	landed := tool.TeamContract{Contract: agency.Contract{ID: "x", Title: "X", Status: agency.StatusComplete}, Proofs: []agency.Proof{{Criterion: agency.Criterion{ID: "c1", Text: "t"}, Proof: agency.ProofVerified}}}
 	unproved := landed
 	unproved.ID, unproved.Proofs = "y", []agency.Proof{{Criterion: agency.Criterion{ID: "c1", Text: "t"}, Proof: agency.ProofOpen}}
-	env := &tool.Env{Files: files, Features: progress{
-		"a": {landed}, "b": {landed, {ID: "z", Title: "Z", Status: agency.StatusInProgress}, unproved},
-	}}
+	env := &tool.Env{Files: files, Records: progress{of: map[agency.FeatureID][]tool.TeamContract{
+		"a": {landed}, "b": {landed, {Contract: agency.Contract{ID: "z", Title: "Z", Status: agency.StatusInProgress}}, unproved},
+	}}}
 	for _, tt := range []struct {
 		name, tool, args string
 		failed           bool

@@ -41,7 +41,6 @@ CREATE TABLE session_turn (
     cost       INTEGER NOT NULL DEFAULT 0, -- billionths of a dollar
     unpriced   INTEGER NOT NULL DEFAULT 0,
     estimated  INTEGER NOT NULL DEFAULT 0, -- the provider gave no counts: bytes were counted
-    tree       TEXT NOT NULL DEFAULT '',   -- of the workspace after the turn
     PRIMARY KEY (session_id, turn)
 ) WITHOUT ROWID;
 
@@ -52,16 +51,6 @@ CREATE TABLE session_message (
     blob       TEXT NOT NULL,
     copied     INTEGER NOT NULL DEFAULT 0, -- an epoch took it over from the one before
     PRIMARY KEY (session_id, seq)
-) WITHOUT ROWID;
-
-CREATE TABLE session_call (
-    session_id TEXT NOT NULL,
-    turn       INTEGER NOT NULL,
-    idx        INTEGER NOT NULL,
-    use_id     TEXT NOT NULL,
-    tool       TEXT NOT NULL,
-    status     TEXT NOT NULL, -- ok, failed, refused, waiting
-    PRIMARY KEY (session_id, turn, idx)
 ) WITHOUT ROWID;
 
 -- Calls of the open turn that have begun and not ended: how often. A row is
