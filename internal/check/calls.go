@@ -212,7 +212,7 @@ func wrapper(w []string) int {
 		return 0
 	}
 	for n < len(w) && (strings.HasPrefix(w[n], "-") || isAssignment(w[n])) {
-		if valued(w[n]) {
+		if valued[w[n]] {
 			n++
 		}
 		n++
@@ -228,14 +228,8 @@ func launched(w []string) (n int) {
 	return n
 }
 
-// valued tells the options of wrappers that take the next word.
-func valued(w string) bool {
-	switch w {
-	case "--with", "--extra", "--group", "--python", "--package", "--prefix", "-C", "--dir", "--reporter", "-r", "-n", "-p":
-		return true
-	}
-	return false
-}
+// valued are the options of wrappers that take the next word.
+var valued = set("--with", "--extra", "--group", "--python", "--package", "--prefix", "-C", "--dir", "--reporter", "-r", "-n", "-p")
 
 func isAssignment(w string) bool {
 	name, _, ok := strings.Cut(w, "=")

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -58,20 +55,14 @@ const (
 // trees that are no state of the work: what fails there says nothing of the work,
 // and what is counted there is no count of the suite.
 func (s Stage) Trial() bool {
-	switch s {
-	case StageAlone, StageOldTests, StageWithout, StageCut, StageOldBodies, StageOtherValues, StageGutted, StageSpoken:
-		return true
-	}
-	return false
+	return trials[s] != ""
 }
 
-// words say for people what a trial runs on.
-func (s Stage) words() string {
-	return map[Stage]string{
-		StageAlone: "trial of some tests alone", StageOldTests: "trial under the old tests", StageWithout: "trial without the change", StageCut: "trial with the change cut out",
-		StageOldBodies: "trial with the old bodies", StageOtherValues: "trial with other values",
-		StageGutted: "trial with nothing to test", StageSpoken: "trial without silencing comments",
-	}[s]
+// trials say for people what a trial runs on.
+var trials = map[Stage]string{
+	StageAlone: "trial of some tests alone", StageOldTests: "trial under the old tests", StageWithout: "trial without the change", StageCut: "trial with the change cut out",
+	StageOldBodies: "trial with the old bodies", StageOtherValues: "trial with other values",
+	StageGutted: "trial with nothing to test", StageSpoken: "trial without silencing comments",
 }
 
 // Subject is what a command runs on.
@@ -378,10 +369,7 @@ func (c *Checker) hosts(cmd Command) []string {
 
 func (c *Checker) limitsOf(cmd Command) sandbox.Limits {
 	limits := c.limits
-	limits.Wall = cmd.Timeout
-	if limits.Wall <= 0 {
-		limits.Wall = DefaultTimeout
-	}
+	limits.Wall = cmp.Or(max(cmd.Timeout, 0), DefaultTimeout)
 	return limits
 }
 
@@ -392,12 +380,7 @@ func (c *Checker) layer(s Subject) string {
 	return filepath.Join(c.o.LayerDir, string(s.layer()))
 }
 
-func (s Subject) layer() Layer {
-	if s.Layer == "" {
-		return LayerAgents
-	}
-	return s.Layer
-}
+func (s Subject) layer() Layer { return cmp.Or(s.Layer, LayerAgents) }
 
 // Output is the standard output of a command that only asks, such as `go list`:
 // no receipt is kept of it. False where it failed or wrote more than is kept.
@@ -432,35 +415,18 @@ func MachineLimits() sandbox.Limits {
 
 func orMachine(l sandbox.Limits) sandbox.Limits {
 	m := MachineLimits()
-	fill := func(v *int, def int) {
-		if *v <= 0 {
-			*v = def
-		}
-	}
-	fill(&l.MemoryMB, m.MemoryMB)
-	fill(&l.Processes, m.Processes)
-	fill(&l.OpenFiles, m.OpenFiles)
-	fill(&l.FileSizeMB, m.FileSizeMB)
-	fill(&l.OutputKB, m.OutputKB)
+	l.MemoryMB = cmp.Or(max(l.MemoryMB, 0), m.MemoryMB)
+	l.Processes = cmp.Or(max(l.Processes, 0), m.Processes)
+	l.OpenFiles = cmp.Or(max(l.OpenFiles, 0), m.OpenFiles)
+	l.FileSizeMB = cmp.Or(max(l.FileSizeMB, 0), m.FileSizeMB)
+	l.OutputKB = cmp.Or(max(l.OutputKB, 0), m.OutputKB)
 	return l
 }
 
 // memoryMB is the machine's memory; 0 where it cannot be read.
 func memoryMB() int {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for lines.Scan() {
-		f := bytes.Fields(lines.Bytes())
-		if len(f) >= 2 && string(f[0]) == "MemTotal:" {
-			kb, err := strconv.Atoi(string(f[1]))
-			if err != nil {
-				return 0
-			}
-			return kb / 1024
-		}
-	}
-	return 0
+	b, _ := os.ReadFile("/proc/meminfo")
+	kb := 0
+	_, _ = fmt.Sscanf(string(b), "MemTotal: %d kB", &kb) // its first line
+	return kb / 1024
 }

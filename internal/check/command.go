@@ -62,6 +62,7 @@
 package check
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -113,20 +114,12 @@ func (c Commands) Kinds() (kinds []agency.CheckKind) {
 }
 
 func (c Commands) timeout() time.Duration {
-	if c.TimeoutSeconds > 0 {
-		return time.Duration(c.TimeoutSeconds) * time.Second
-	}
-	return DefaultTimeout
+	return cmp.Or(time.Duration(max(c.TimeoutSeconds, 0))*time.Second, DefaultTimeout)
 }
 
 // onlyErrors tells whether redirections leave standard output alone.
 func onlyErrors(redirs []*syntax.Redirect) bool {
-	for _, r := range redirs {
-		if r.N == nil || r.N.Value != "2" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(redirs, func(r *syntax.Redirect) bool { return r.N == nil || r.N.Value != "2" })
 }
 
 // Narrow makes a test line run only a part: packages (./internal/x), tests by name

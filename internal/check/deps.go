@@ -19,6 +19,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
+	"agency/internal/ecosystem"
 	"agency/internal/fingerprint"
 	"agency/internal/sandbox"
 	"agency/internal/testreport"
@@ -29,16 +30,9 @@ import (
 // sees it as an overlay's lower layer while its lockfiles are the user's own
 // (docs/design.md, Verification).
 type Dependency struct {
-	Folder string // relative to the repository, with slashes
-	// Locks are the files that decide what is in it, relative to the
-	// repository. None: a cache, which is good for every tree.
-	Locks []string
-	// Cache names a cache outside of checkouts instead of a folder.
-	Cache string
-	// Manager is the package manager that fills it, Dir where it is started.
-	Manager, Dir string
-	Host         string // the folder on the host
-	Repo         string // the user's checkout on the host
+	ecosystem.Unit        // without lockfiles it is a cache, which is good for every tree
+	Host           string // the folder on the host
+	Repo           string // the user's checkout on the host
 }
 
 // Changed names the lockfiles that differ in a checkout from the user's own, so

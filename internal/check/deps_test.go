@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"agency/internal/check"
+	"agency/internal/ecosystem"
 	"agency/internal/sandbox"
 )
 
@@ -26,7 +27,7 @@ func TestDependencies(t *testing.T) {
 		}
 	}
 	dep := check.Dependency{
-		Folder: "web/node_modules", Locks: []string{"package-lock.json"},
+		Unit: ecosystem.Unit{Folder: "web/node_modules", Locks: []string{"package-lock.json"}},
 		Host: filepath.Join(user, "web/node_modules"), Repo: user,
 	}
 	for _, mode := range []sandbox.Mode{sandbox.ModeAuto, sandbox.ModeLandlock, sandbox.ModeOff} {
@@ -84,7 +85,7 @@ func TestUnkeptLock(t *testing.T) {
 		}
 	}
 	w.checker = check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{{
-		Folder: "node_modules", Locks: []string{"package-lock.json"}, Host: filepath.Join(user, "node_modules"), Repo: user,
+		Unit: ecosystem.Unit{Folder: "node_modules", Locks: []string{"package-lock.json"}}, Host: filepath.Join(user, "node_modules"), Repo: user,
 	}}})
 	if r := w.run(w.subject(""), test("cat node_modules/dep")); r.ExitCode != 0 {
 		t.Errorf("not shown: %s", r.Output)
@@ -111,7 +112,7 @@ func TestOnlyShownEnvironments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dep := check.Dependency{Folder: ".venv", Host: filepath.Join(user, ".venv"), Repo: user}
+	dep := check.Dependency{Unit: ecosystem.Unit{Folder: ".venv"}, Host: filepath.Join(user, ".venv"), Repo: user}
 	for _, mode := range []sandbox.Mode{sandbox.ModeFull, sandbox.ModeLandlock, sandbox.ModeOff} {
 		r, err := sandbox.New(sandbox.Options{Mode: mode})
 		if err != nil {

@@ -30,7 +30,7 @@ type Finder interface {
 	// Units are what a checkout's manifests ask to be installed: a folder or a
 	// cache each with the lockfiles that decide, sorted, whether it is there or
 	// not.
-	Units(root fs.FS) []Dependency
+	Units(root fs.FS) []ecosystem.Unit
 	// Folders are the dependency folders that are there; dir is the checkout on
 	// the host.
 	Folders(dir string, root fs.FS) []Dependency
@@ -134,7 +134,7 @@ func (c *Checker) runSetup(ctx context.Context, s Subject, in Install, out strin
 }
 
 // collect moves what setup made into the folder of a layer that is being made.
-func (c *Checker) collect(root *os.Root, dir, made string, units []Dependency) ([]part, error) {
+func (c *Checker) collect(root *os.Root, dir, made string, units []ecosystem.Unit) ([]part, error) {
 	var parts []part
 	take := func(from string, p part) error {
 		p.Data = fmt.Sprint(len(parts))
@@ -241,16 +241,16 @@ func (d Dependency) inStep() bool {
 // Satisfied tells whether the checkout of a claim sees a dependency for the
 // lockfiles that it has: the user's own folder, or what a setup of the run
 // installed for this very claim or for what has landed.
-func (c *packages) Satisfied(ctx context.Context, root *os.Root, contract agency.ContractID, d Dependency) (bool, error) {
+func (c *packages) Satisfied(ctx context.Context, root *os.Root, contract agency.ContractID, u ecosystem.Unit) (bool, error) {
 	for _, o := range c.o.Dependencies {
-		if d.Folder != "" && o.Folder == d.Folder && o.fits(root) {
+		if u.Folder != "" && o.Folder == u.Folder && o.fits(root) {
 			return true, nil
 		}
 	}
 	layers, err := c.usable(ctx, contract)
 	for _, l := range layers {
 		for _, p := range l.Parts {
-			if p.Folder == d.Folder && p.Cache == d.Cache && p.fits(root) {
+			if p.Folder == u.Folder && p.Cache == u.Cache && p.fits(root) {
 				return true, nil
 			}
 		}

@@ -163,7 +163,7 @@ func TestInstalledIsOnesOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = root.Close() }()
-		ok, err := w.checker.Satisfied(t.Context(), root, id, check.Dependency{Folder: "node_modules", Locks: []string{"package-lock.json"}})
+		ok, err := w.checker.Satisfied(t.Context(), root, id, ecosystem.Unit{Folder: "node_modules", Locks: []string{"package-lock.json"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestSetupOnce(t *testing.T) {
 	}
 	put("package-lock.json", lock2)
 	put("node_modules/.package-lock.json", lock2)
-	dep := check.Dependency{Folder: "node_modules", Locks: []string{"package-lock.json"}, Host: filepath.Join(user, "node_modules"), Repo: user}
+	dep := check.Dependency{Unit: ecosystem.Unit{Folder: "node_modules", Locks: []string{"package-lock.json"}}, Host: filepath.Join(user, "node_modules"), Repo: user}
 	setup := func(line string) string {
 		t.Helper()
 		return w.run(w.subject(""), check.Command{Kind: agency.CheckSetup, Line: line}).Output

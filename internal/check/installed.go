@@ -190,13 +190,13 @@ func (c *setups) layerNames(ctx context.Context, contract agency.ContractID) []s
 }
 
 // state tells one state of lockfiles from another, and what sets it up.
-func state(root *os.Root, line string, found []Dependency) string {
+func state(root *os.Root, line string, units []ecosystem.Unit) string {
 	sum := sha256.New()
 	_, _ = sum.Write([]byte(line)) // a hash never fails
-	for _, d := range found {
-		locks := locksOf(root, d.Locks)
-		for _, n := range d.Locks {
-			_, _ = sum.Write([]byte("\x00" + d.Folder + "\x00" + d.Cache + "\x00" + n + "\x00" + locks[n]))
+	for _, u := range units {
+		locks := locksOf(root, u.Locks)
+		for _, n := range u.Locks {
+			_, _ = sum.Write([]byte("\x00" + u.Folder + "\x00" + u.Cache + "\x00" + n + "\x00" + locks[n]))
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])

@@ -25,9 +25,7 @@ const (
 // Need is a program without which a command cannot do its work.
 type Need struct {
 	Kind NeedKind
-	Name string
-	In   string // the interpreter of a module; "npx" for a program that npx would fetch
-	Dir  string // in which it is started, relative to the checkout
+	ecosystem.Need
 	// Command and Line are the first command that starts it; Script is the
 	// package script in between: "script test of web/package.json".
 	Command agency.CheckKind
@@ -43,13 +41,15 @@ type Need struct {
 // decides only while it reads the line is left out, and so is whatever an earlier
 // call may have installed that is no need itself: what remains fails where it
 // and its After are missing.
-func Needs(cmds Commands, repo fs.FS) []Need {
+func Needs(cmds Commands, repo fs.FS) []Need { return readCommands(cmds, repo).found }
+
+func readCommands(cmds Commands, repo fs.FS) needs {
 	n := needs{find: finder{repo: ecosystem.Repo{FS: repo}}}
-	for _, kind := range []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.CheckTypecheck, agency.CheckLint, agency.CheckTest} {
+	for _, kind := range cmds.Kinds() {
 		n.kind, n.line, n.unsure = kind, cmds.Command(kind).Line, false
 		n.read(n.line, ".")
 	}
-	return n.found
+	return n
 }
 
 // needs reads commands in the order in which they run.
@@ -233,7 +233,7 @@ func set(words ...string) map[string]bool {
 func (n *needs) starts(w []string, dir string, sure bool) {
 	base := path.Base(w[0])
 	n.note(w, dir)
-	switch name, _, ok := n.scriptOf(w, dir); {
+	switch name, _, ok := n.find.scriptName(w, dir); {
 	case ok:
 		n.program(w[0], dir, sure)
 		n.follow(base, name, dir, sure)
@@ -248,7 +248,7 @@ func (n *needs) starts(w []string, dir string, sure bool) {
 		return
 	case (base == "yarn" || base == "pnpm") && launched(w) == 1:
 		n.program(w[0], dir, sure)
-		n.add(Need{Kind: NeedBin, Name: w[1], Dir: dir}, sure)
+		n.add(Need{Kind: NeedBin, Need: ecosystem.Need{Name: w[1], Dir: dir}}, sure)
 		return
 	}
 	at := n.program(w[0], dir, sure)
@@ -284,11 +284,11 @@ func (n *needs) program(name, dir string, sure bool) int {
 	base := path.Base(name)
 	switch {
 	case n.script != "" && !strings.Contains(name, "/"):
-		return n.add(Need{Kind: NeedBin, Name: name, Dir: dir}, sure)
+		return n.add(Need{Kind: NeedBin, Need: ecosystem.Need{Name: name, Dir: dir}}, sure)
 	case !strings.Contains(name, "/"):
-		return n.add(Need{Name: name, Dir: "."}, sure)
+		return n.add(Need{Need: ecosystem.Need{Name: name, Dir: "."}}, sure)
 	case !path.IsAbs(name) && (base == "gradlew" || base == "mvnw" || ofPackages(name)):
-		return n.add(Need{Name: name, Dir: dir}, sure)
+		return n.add(Need{Need: ecosystem.Need{Name: name, Dir: dir}}, sure)
 	}
 	return -1
 }
@@ -312,7 +312,7 @@ func (n *needs) module(w []string, dir string, sure bool) {
 		}
 		if w[i] == "-m" {
 			if known = modules[w[i+1]]; known {
-				n.add(Need{Kind: NeedModule, Name: w[i+1], In: w[0], Dir: dir}, sure)
+				n.add(Need{Kind: NeedModule, Need: ecosystem.Need{Name: w[i+1], In: w[0], Dir: dir}}, sure)
 			}
 			if w[i+1] == "unittest" || w[i+1] == "doctest" {
 				known = true
@@ -345,12 +345,7 @@ func (n *needs) fetched(w []string, dir string, sure bool) {
 	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(rest[0], "/:") {
 		return
 	}
-	n.add(Need{Kind: NeedBin, Name: name, In: path.Base(w[0]), Dir: dir}, sure)
-}
-
-// scriptOf is the package script that a call runs.
-func (n *needs) scriptOf(w []string, dir string) (name string, at int, ok bool) {
-	return n.find.scriptName(w, dir)
+	n.add(Need{Kind: NeedBin, Need: ecosystem.Need{Name: name, In: path.Base(w[0]), Dir: dir}}, sure)
 }
 
 // follow reads a package script, and those that npm runs around it.
@@ -398,7 +393,7 @@ func (n *needs) add(need Need, sure bool) int {
 
 // Same tells whether two commands need one thing.
 func (n Need) Same(o Need) bool {
-	return n.Kind == o.Kind && n.Name == o.Name && n.In == o.In && n.Dir == o.Dir
+	return n.Kind == o.Kind && n.Need == o.Need
 }
 
 func isPython(base string) bool {
@@ -413,19 +408,11 @@ type Start struct {
 	// Known tells that the program does what its name says: one that is not, such
 	// as make, may enter other folders by itself.
 	Known bool
-	Kind  agency.CheckKind
 }
 
 // Starts are the programs that the commands of a checkout start, in folders that
 // are known before a shell reads the lines, behind package scripts too.
-func Starts(cmds Commands, repo fs.FS) []Start {
-	n := needs{find: finder{repo: ecosystem.Repo{FS: repo}}}
-	for _, kind := range []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.CheckTypecheck, agency.CheckLint, agency.CheckTest} {
-		n.kind, n.line, n.unsure = kind, cmds.Command(kind).Line, false
-		n.read(n.line, ".")
-	}
-	return n.begun
-}
+func Starts(cmds Commands, repo fs.FS) []Start { return readCommands(cmds, repo).begun }
 
 // folderOptions are the options by which programs are told to work elsewhere.
 var folderOptions = map[string][]string{
@@ -462,6 +449,6 @@ func (n *needs) note(words []string, dir string) {
 	base := path.Base(words[0])
 	if dir = folderOf(words, dir); dir != ecosystem.UnknownDir {
 		known := harmless[base] || toolchains[base] && base != "make" || isPython(base) || base == "yarn" || base == "pnpm"
-		n.begun = append(n.begun, Start{Program: base, Dir: dir, Known: known, Kind: n.kind})
+		n.begun = append(n.begun, Start{Program: base, Dir: dir, Known: known})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/check"
+	"agency/internal/ecosystem"
 )
 
 // What a command certainly starts, and no more: where in doubt it is left out.
@@ -18,11 +19,11 @@ func TestNeeds(t *testing.T) {
 		"web/package.json": {Data: []byte(`{"scripts": {"test": "ava"}}`)},
 	}
 	module := func(name, in, dir string) check.Need {
-		return check.Need{Kind: check.NeedModule, Name: name, In: in, Dir: dir}
+		return check.Need{Kind: check.NeedModule, Need: ecosystem.Need{Name: name, In: in, Dir: dir}}
 	}
-	program := func(name string) check.Need { return check.Need{Name: name, Dir: "."} }
+	program := func(name string) check.Need { return check.Need{Need: ecosystem.Need{Name: name, Dir: "."}} }
 	bin := func(name, script string) check.Need {
-		return check.Need{Kind: check.NeedBin, Name: name, Dir: ".", Script: script}
+		return check.Need{Kind: check.NeedBin, Need: ecosystem.Need{Name: name, Dir: "."}, Script: script}
 	}
 	for line, want := range map[string][]check.Need{
 		"":                             nil,
@@ -31,24 +32,24 @@ func TestNeeds(t *testing.T) {
 		"RUST_LOG=1 timeout 5 cargo t": {program("cargo")},
 		"env A=b exec mvn test":        {program("mvn")},
 		"make && ./build/tests":        {program("make")},
-		"./gradlew test":               {{Name: "./gradlew", Dir: "."}},
-		"(cd web && npm test)":         {program("npm"), {Kind: check.NeedBin, Name: "ava", Dir: "web", Script: "script test of web/package.json"}},
+		"./gradlew test":               {{Need: ecosystem.Need{Name: "./gradlew", Dir: "."}}},
+		"(cd web && npm test)":         {program("npm"), {Kind: check.NeedBin, Need: ecosystem.Need{Name: "ava", Dir: "web"}, Script: "script test of web/package.json"}},
 		"npm test":                     {program("npm"), bin("eslint", "script pretest of package.json"), bin("tape", "script test of package.json"), bin("tap-spec", "script test of package.json")},
 		"yarn test":                    {program("yarn"), bin("tape", "script test of package.json"), bin("tap-spec", "script test of package.json")},
 		"npm run all":                  {program("npm"), bin("npm", "script all of package.json"), bin("cross-env", "script all of package.json"), bin("mocha", "script all of package.json"), bin("yarn", "script all of package.json"), bin("prettier", "script all of package.json")},
 		"npm run empty":                {program("npm")},
 		"npm run ci":                   {program("npm"), bin("npm", "script ci of package.json")},
-		"npx jest":                     {program("npx"), {Kind: check.NeedBin, Name: "jest", In: "npx", Dir: "."}},
-		"npx jest@29":                  {program("npx"), {Kind: check.NeedBin, Name: "jest", In: "npx", Dir: "."}},
-		"npx --yes jest":               {program("npx"), {Kind: check.NeedBin, Name: "jest", In: "npx", Dir: "."}},
+		"npx jest":                     {program("npx"), {Kind: check.NeedBin, Need: ecosystem.Need{Name: "jest", In: "npx", Dir: "."}}},
+		"npx jest@29":                  {program("npx"), {Kind: check.NeedBin, Need: ecosystem.Need{Name: "jest", In: "npx", Dir: "."}}},
+		"npx --yes jest":               {program("npx"), {Kind: check.NeedBin, Need: ecosystem.Need{Name: "jest", In: "npx", Dir: "."}}},
 		"npx -p jest-cli jest":         {program("npx")},
 		"npx @jest/cli":                {program("npx")},
-		"pnpm exec vitest run":         {program("pnpm"), {Kind: check.NeedBin, Name: "vitest", In: "pnpm", Dir: "."}},
-		"yarn jest":                    {program("yarn"), {Kind: check.NeedBin, Name: "jest", Dir: "."}},
+		"pnpm exec vitest run":         {program("pnpm"), {Kind: check.NeedBin, Need: ecosystem.Need{Name: "vitest", In: "pnpm", Dir: "."}}},
+		"yarn jest":                    {program("yarn"), {Kind: check.NeedBin, Need: ecosystem.Need{Name: "jest", Dir: "."}}},
 		"python3 -m pytest -q":         {program("python3"), module("pytest", "python3", ".")},
 		"cd py && python -m coverage run -m pytest": {program("python"), module("coverage", "python", "py"), module("pytest", "python", "py")},
 		"python3 -m mine.tests":                     {program("python3")},
-		".venv/bin/python -m pytest":                {{Name: ".venv/bin/python", Dir: "."}, module("pytest", ".venv/bin/python", ".")},
+		".venv/bin/python -m pytest":                {{Need: ecosystem.Need{Name: ".venv/bin/python", Dir: "."}}, module("pytest", ".venv/bin/python", ".")},
 		"python3 -m unittest && pytest":             {program("python3"), program("pytest")},
 		"go test ./... && (cd r && cargo test)":     {program("go"), program("cargo")},
 

@@ -241,7 +241,7 @@ func eventOf(s Subject, r agency.Receipt, again bool, red *agency.Red) agency.Ev
 	}
 	summary := Headline(r) + whyRed(red)
 	if s.Stage != "" {
-		summary = cmp.Or(s.Stage.words(), string(s.Stage)) + ": " + summary
+		summary = cmp.Or(trials[s.Stage], string(s.Stage)) + ": " + summary
 	}
 	if again {
 		summary += " (known from before)"

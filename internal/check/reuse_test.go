@@ -28,7 +28,7 @@ func TestReuse(t *testing.T) {
 	lock("1")
 	plain := check.Options{Runner: w.runner, DB: w.db, Environment: ecosystem.Environment{Tools: tools, Version: "1"}, LayerDir: w.layers}
 	installed := plain
-	installed.Dependencies = []check.Dependency{{Folder: "deps", Locks: []string{"lock"}, Host: filepath.Join(user, "deps"), Repo: user}}
+	installed.Dependencies = []check.Dependency{{Unit: ecosystem.Unit{Folder: "deps", Locks: []string{"lock"}}, Host: filepath.Join(user, "deps"), Repo: user}}
 	run := func(o check.Options, contract agency.ContractID, edit func(*check.Subject, *check.Command)) agency.Receipt {
 		t.Helper()
 		s, cmd := w.subject("tree"), test("echo ok")

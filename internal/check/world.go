@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/ecosystem"
 	"agency/internal/fingerprint"
 	"agency/internal/sandbox"
 )
@@ -72,7 +73,7 @@ func pathOf(tools sandbox.Toolchain) string {
 			return p
 		}
 	}
-	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	return ecosystem.SystemPath
 }
 
 // env is the hash of everything but tree and command that a result depends on:

@@ -113,8 +113,8 @@ func TestWorldChanges(t *testing.T) {
 				Environment: ecosystem.Environment{Tools: sandbox.Toolchain{Env: []string{"PATH=" + filepath.Join(user, "bin") + ":/usr/bin:/bin"}}, Loads: []fingerprint.Load{{Path: filepath.Join(user, "tool"), Depth: 2}}},
 				Reads:       []sandbox.Mount{{Host: filepath.Join(user, "read"), At: filepath.Join(user, "read")}},
 				Dependencies: []check.Dependency{
-					{Folder: "node_modules", Locks: []string{"package.json"}, Host: filepath.Join(user, "node_modules"), Repo: user},
-					{Folder: "target", Host: filepath.Join(user, "target"), Repo: user},
+					{Unit: ecosystem.Unit{Folder: "node_modules", Locks: []string{"package.json"}}, Host: filepath.Join(user, "node_modules"), Repo: user},
+					{Unit: ecosystem.Unit{Folder: "target"}, Host: filepath.Join(user, "target"), Repo: user},
 				},
 			}
 			options.Tools.ReadOnly = []sandbox.Mount{{Host: filepath.Join(user, "bin"), At: filepath.Join(user, "bin")}}
@@ -140,7 +140,7 @@ func TestWorldWithinARun(t *testing.T) {
 	user := t.TempDir()
 	put(t, user, map[string]string{"package.json": "{}", "node_modules/dep/x": "0"})
 	checker := check.New(check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{
-		{Folder: "node_modules", Locks: []string{"package.json"}, Host: filepath.Join(user, "node_modules"), Repo: user},
+		{Unit: ecosystem.Unit{Folder: "node_modules", Locks: []string{"package.json"}}, Host: filepath.Join(user, "node_modules"), Repo: user},
 	}})
 	s, cmd := w.subject("tree"), test("cat node_modules/dep/x")
 	for n := range 12 {
@@ -228,7 +228,7 @@ func TestInstalledOverlay(t *testing.T) {
 	user := t.TempDir()
 	put(t, user, map[string]string{"package.json": "{}", "node_modules/dep/x": "old"})
 	options := check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{
-		{Folder: "node_modules", Locks: []string{"package.json"}, Host: filepath.Join(user, "node_modules"), Repo: user},
+		{Unit: ecosystem.Unit{Folder: "node_modules", Locks: []string{"package.json"}}, Host: filepath.Join(user, "node_modules"), Repo: user},
 	}}
 	s := w.subject("")
 	if r, err := check.New(options).Run(t.Context(), s, test("printf mine > node_modules/dep/x")); err != nil || !r.OK() {
@@ -318,7 +318,7 @@ func TestCostOfALargeWorld(t *testing.T) {
 		}
 	}
 	options := check.Options{Runner: w.runner, DB: w.db, LayerDir: w.layers, Dependencies: []check.Dependency{
-		{Folder: "node_modules", Locks: []string{"package.json"}, Host: filepath.Join(user, "node_modules"), Repo: user},
+		{Unit: ecosystem.Unit{Folder: "node_modules", Locks: []string{"package.json"}}, Host: filepath.Join(user, "node_modules"), Repo: user},
 	}}
 	s, cmd := w.subject("tree"), test("true")
 	var took []time.Duration

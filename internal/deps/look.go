@@ -85,8 +85,8 @@ func (p *Provider) withdraw(ctx context.Context, run *workspace.Run, in Spec) er
 }
 
 // units are those that changed and are not installed as they are now.
-func (l *look) units(ctx context.Context) ([]check.Dependency, error) {
-	var out []check.Dependency
+func (l *look) units(ctx context.Context) ([]ecosystem.Unit, error) {
+	var out []ecosystem.Unit
 	for _, u := range (detect.Finder{}).Units(bounded.FS(l.root)) {
 		files, err := l.changed(u)
 		if err != nil {
@@ -111,7 +111,7 @@ func (l *look) units(ctx context.Context) ([]check.Dependency, error) {
 
 // changed are the files of a unit of which the part that decides is another
 // one than at the base.
-func (l *look) changed(u check.Dependency) ([]string, error) {
+func (l *look) changed(u ecosystem.Unit) ([]string, error) {
 	var out []string
 	for _, name := range u.Locks {
 		if !slices.Contains(l.files, name) {
@@ -142,7 +142,7 @@ func (l *look) sides(name string) (was, is []byte, err error) {
 
 // probe asks the package manager itself, in the sandbox and without network,
 // whether what a unit needs is there.
-func (l *look) probe(ctx context.Context, u check.Dependency, files []string) (bool, error) {
+func (l *look) probe(ctx context.Context, u ecosystem.Unit, files []string) (bool, error) {
 	packages, whole, err := l.packages(files)
 	if err != nil || !whole { // what nobody reads is not known to be there
 		return false, err
@@ -208,14 +208,14 @@ func (l *look) packages(files []string) (out []ecosystem.Package, whole bool, er
 }
 
 // need describes what is to be installed, how, and from where.
-func (l *look) need(ctx context.Context, units []check.Dependency) (n Need, err error) {
+func (l *look) need(ctx context.Context, units []ecosystem.Unit) (n Need, err error) {
 	grant, err := l.p.o.Grant(ctx, l.spec.Run)
 	if err != nil {
 		return n, err
 	}
 	n.Granted = grant.Hosts
 	var from detect.Hosts
-	var silent []check.Dependency // of which no file of the base names a host
+	var silent []ecosystem.Unit // of which no file of the base names a host
 	for _, u := range units {
 		files, err := l.changed(u)
 		if err != nil {
@@ -259,7 +259,7 @@ func (l *look) need(ctx context.Context, units []check.Dependency) (n Need, err 
 }
 
 // hosts adds those that the files of a unit name, at the base and in the claim.
-func (l *look) hosts(to *detect.Hosts, u check.Dependency) error {
+func (l *look) hosts(to *detect.Hosts, u ecosystem.Unit) error {
 	for _, name := range detect.HostFiles(u) {
 		was, is, err := l.sides(name)
 		if git.IsTooLong(err) { // what it names nobody is asked to allow
@@ -275,7 +275,7 @@ func (l *look) hosts(to *detect.Hosts, u check.Dependency) error {
 }
 
 // unlocked tells whether a manifest changed and the lockfile beside it did not.
-func unlocked(u check.Dependency, changed []string) bool {
+func unlocked(u ecosystem.Unit, changed []string) bool {
 	locks := 0
 	for _, l := range u.Locks {
 		if detect.Rank(l) != 1 {

@@ -54,8 +54,7 @@ func AbsentPackages(ctx context.Context, b Base) error {
 		var missing []string
 		var err error
 		if of.Absent != nil {
-			d := dependency(u)
-			d.Repo = b.Repo
+			d := check.Dependency{Unit: u, Repo: b.Repo}
 			missing = of.Absent(m, u, func() []string { return d.Changed(b.Root) }, b.Commands.Test)
 		} else {
 			missing, err = b.ask(ctx, m.Checkout, u, of)
@@ -118,7 +117,7 @@ func (b Base) ask(ctx context.Context, c *ecosystem.Checkout, u ecosystem.Unit, 
 		return nil, err
 	}
 	out := strings.TrimSpace(string(res.Output))
-	if res.Cause == sandbox.CauseTimeout || Answered(dependency(u), res.ExitCode, out) {
+	if res.Cause == sandbox.CauseTimeout || Answered(u, res.ExitCode, out) {
 		return nil, nil
 	}
 	return of.Denied(u, out), nil

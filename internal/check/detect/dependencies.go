@@ -38,7 +38,7 @@ func dependencies(dir string, c *ecosystem.Checkout) []check.Dependency {
 				if k.Proof != "" && !c.Exists(path.Join(folder, k.Proof)) {
 					continue
 				}
-				d := check.Dependency{Folder: folder, Host: host, Repo: dir}
+				d := check.Dependency{Unit: ecosystem.Unit{Folder: folder}, Host: host, Repo: dir}
 				if k.Locks != nil {
 					d.Locks = locksOf(c, at, k.Locks)
 				}

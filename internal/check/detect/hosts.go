@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"agency/internal/check"
 	"agency/internal/ecosystem"
 )
 
@@ -16,7 +15,7 @@ import (
 type Hosts struct{ Base, Claim []string }
 
 // HostFiles are the files of a unit that can name hosts.
-func HostFiles(u check.Dependency) []string {
+func HostFiles(u ecosystem.Unit) []string {
 	out := slices.Clone(u.Locks)
 	for _, l := range projects {
 		for _, n := range l.Dependencies.HostFiles {
@@ -58,7 +57,7 @@ func HostsIn(name string, text []byte) []string {
 // HostsOfTools are the hosts that the user's own package managers name, each
 // asked itself in an empty folder: no list of registries is kept here, and a
 // mirror counts as the user has it. One that does not tell adds nothing.
-func HostsOfTools(ctx context.Context, units []check.Dependency, env func(string) (string, bool)) []string {
+func HostsOfTools(ctx context.Context, units []ecosystem.Unit, env func(string) (string, bool)) []string {
 	var out []string
 	ctx, cancel := context.WithTimeout(ctx, askTimeout) // all of them together
 	defer cancel()

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 
-	"agency/internal/check"
 	"agency/internal/ecosystem"
 )
 
@@ -70,19 +69,19 @@ func Packages(name string, from, to []byte) (out []ecosystem.Package, whole bool
 // Probe is a line that tells, run on a checkout in the sandbox and without
 // network, whether what a unit needs is there although no folder of its own
 // fits: "true" where nothing is needed, empty where it cannot be known.
-func Probe(root fs.FS, u check.Dependency, changed []ecosystem.Package) string {
+func Probe(root fs.FS, u ecosystem.Unit, changed []ecosystem.Package) string {
 	c := ecosystem.NewCheckout(root)
 	if probe := managedBy(u.Manager).Probe; probe != nil {
-		return probe(c, unit(u), changed)
+		return probe(c, u, changed)
 	}
-	if len(changed) == 0 || !slices.ContainsFunc(changed, func(p ecosystem.Package) bool { return p.To != "" }) && empty(c, unit(u)) {
+	if len(changed) == 0 || !slices.ContainsFunc(changed, func(p ecosystem.Package) bool { return p.To != "" }) && empty(c, u) {
 		return "true"
 	}
 	return ""
 }
 
 // Answered tells what a probe found: everything is there.
-func Answered(u check.Dependency, exit int, output string) bool {
+func Answered(u ecosystem.Unit, exit int, output string) bool {
 	if answered := managedBy(u.Manager).Answered; answered != nil {
 		return answered(exit, output)
 	}
@@ -103,7 +102,7 @@ func empty(c *ecosystem.Checkout, u ecosystem.Unit) bool {
 // where a repository installs nothing.
 func Advice(ctx context.Context, root fs.FS, env func(string) (string, bool)) (setup string, hosts []string) {
 	c := ecosystem.NewCheckout(root)
-	units := slices.DeleteFunc(Finder{}.Units(root), func(u check.Dependency) bool { return empty(c, unit(u)) })
+	units := slices.DeleteFunc(Finder{}.Units(root), func(u ecosystem.Unit) bool { return empty(c, u) })
 	if len(units) == 0 {
 		return "", nil
 	}

@@ -36,12 +36,12 @@ func AbsentPrograms(ctx context.Context, b Base) (notes []string, err error) {
 		l := lack{need: n}
 		for _, of := range programs() {
 			if of.Other != nil {
-				if note := of.Other(ctx, m, needOf(n)); note != "" && !slices.Contains(notes, note) {
+				if note := of.Other(ctx, m, n.Need); note != "" && !slices.Contains(notes, note) {
 					notes = append(notes, note)
 				}
 			}
 			if of.Fetches != nil && l.what == "" {
-				l.what, l.mend = of.Fetches(ctx, m, needOf(n))
+				l.what, l.mend = of.Fetches(ctx, m, n.Need)
 			}
 		}
 		if l.what == "" && certain(needs, absent, i) {
@@ -124,15 +124,13 @@ func required(name string) bool {
 	return slices.ContainsFunc(projects, func(l ecosystem.Project) bool { return l.Toolchain.Required && l.Toolchain.Tool == name })
 }
 
-func needOf(n check.Need) ecosystem.Need { return ecosystem.Need{Name: n.Name, In: n.In, Dir: n.Dir} }
-
 // unjudged leaves out what may come from elsewhere than the packages that are
 // installed: over the network, or from where nobody looks.
 func unjudged(m *ecosystem.Machine, n check.Need) bool {
 	if n.Kind != check.NeedBin {
 		return false
 	}
-	return n.In != "" && m.Online || slices.ContainsFunc(programs(), func(of ecosystem.Programs) bool { return of.Elsewhere != nil && of.Elsewhere(m, needOf(n)) })
+	return n.In != "" && m.Online || slices.ContainsFunc(programs(), func(of ecosystem.Programs) bool { return of.Elsewhere != nil && of.Elsewhere(m, n.Need) })
 }
 
 // probe asks a shell in the sandbox, on the base, for what is not there: of each
@@ -166,9 +164,9 @@ func there(n check.Need) string {
 	for _, of := range programs() {
 		switch {
 		case n.Kind == check.NeedModule && of.Module != nil:
-			return of.Module(needOf(n))
+			return of.Module(n.Need)
 		case n.Kind == check.NeedBin && of.Package != nil:
-			found += of.Package(needOf(n))
+			found += of.Package(n.Need)
 		}
 	}
 	return found
@@ -184,7 +182,7 @@ func lacks(m *ecosystem.Machine, n check.Need) (what, mend string) {
 	case n.Kind == check.NeedModule:
 		for _, of := range programs() {
 			if of.LacksModule != nil {
-				what, mend = of.LacksModule(m, needOf(n))
+				what, mend = of.LacksModule(m, n.Need)
 			}
 		}
 		return what, orSetup(mend)
@@ -203,7 +201,7 @@ func lacks(m *ecosystem.Machine, n check.Need) (what, mend string) {
 		if of.LacksProgram == nil {
 			continue
 		}
-		if what, mend = of.LacksProgram(m, needOf(n), by, n.Kind == check.NeedBin && how == ""); what != "" {
+		if what, mend = of.LacksProgram(m, n.Need, by, n.Kind == check.NeedBin && how == ""); what != "" {
 			return what, orSetup(mend)
 		}
 	}

@@ -37,13 +37,7 @@ var _ check.Finder = Finder{}
 
 // Units are what the manifests of a checkout ask to be installed, sorted by
 // folder and cache.
-func (Finder) Units(root fs.FS) []check.Dependency {
-	var out []check.Dependency
-	for _, u := range unitsOf(ecosystem.NewCheckout(root)) {
-		out = append(out, dependency(u))
-	}
-	return out
-}
+func (Finder) Units(root fs.FS) []ecosystem.Unit { return unitsOf(ecosystem.NewCheckout(root)) }
 
 func unitsOf(c *ecosystem.Checkout) []ecosystem.Unit {
 	var units []ecosystem.Unit
@@ -56,14 +50,6 @@ func unitsOf(c *ecosystem.Checkout) []ecosystem.Unit {
 		return strings.Compare(a.Folder+"\x00"+a.Cache, b.Folder+"\x00"+b.Cache)
 	})
 	return units[:min(len(units), maxDependencies)]
-}
-
-func dependency(u ecosystem.Unit) check.Dependency {
-	return check.Dependency{Folder: u.Folder, Locks: u.Locks, Cache: u.Cache, Manager: u.Manager, Dir: u.Dir}
-}
-
-func unit(d check.Dependency) ecosystem.Unit {
-	return ecosystem.Unit{Folder: d.Folder, Locks: d.Locks, Cache: d.Cache, Manager: d.Manager, Dir: d.Dir}
 }
 
 // Folders are the dependency folders of a checkout, each with the lockfiles and
@@ -85,10 +71,10 @@ func (Finder) Folders(dir string, root fs.FS) []check.Dependency {
 
 // Setup is the line that installs what units ask for, each in its folder.
 // loose: also what a lockfile does not name yet.
-func Setup(root fs.FS, units []check.Dependency, loose bool) (line string) {
+func Setup(root fs.FS, units []ecosystem.Unit, loose bool) (line string) {
 	c := ecosystem.NewCheckout(root)
 	for _, u := range units {
-		line = ecosystem.JoinLines(line, managedBy(u.Manager).Setup(c, unit(u), loose))
+		line = ecosystem.JoinLines(line, managedBy(u.Manager).Setup(c, u, loose))
 	}
 	return line
 }
