@@ -113,17 +113,7 @@ func Reserve(tx *store.Tx, run agency.RunID, r Request) error {
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	chain, err := readChain(tx, run, r.Node)
-	if err != nil {
-		return err
-	}
-	for _, n := range chain {
-		if refused := n.refuses(r); refused != nil {
-			return refused.named(run)
-		}
-	}
-	where, args := chainWhere(run, chain, int64(r.Money), r.Tokens)
-	if _, err := tx.Exec(reserveChain+where, args...); err != nil {
+	if err := hold(tx, run, r, request{node: r.Node}); err != nil {
 		return err
 	}
 	_, err = tx.Exec(insertRequest,
@@ -143,6 +133,17 @@ func Rebook(tx *store.Tx, run agency.RunID, r Request) error {
 	if have.state != "reserved" {
 		return agency.Errorf(agency.KindConflict, "budget: request %s is %s already", r.Key, have.state)
 	}
+	if err := hold(tx, run, r, have); err != nil {
+		return err
+	}
+	_, err = tx.Exec(rebookRequest,
+		int64(r.Money), r.Tokens, flag(r.Unpriced), r.Model, string(run), r.Key)
+	return err
+}
+
+// hold reserves what a request needs more than it holds already, on every node from
+// its own to the root, or refuses and changes nothing.
+func hold(tx *store.Tx, run agency.RunID, r Request, have request) error {
 	chain, err := readChain(tx, run, have.node)
 	if err != nil {
 		return err
@@ -154,11 +155,7 @@ func Rebook(tx *store.Tx, run agency.RunID, r Request) error {
 		}
 	}
 	where, args := chainWhere(run, chain, int64(r.Money)-have.money, r.Tokens-have.tokens)
-	if _, err := tx.Exec(reserveChain+where, args...); err != nil {
-		return err
-	}
-	_, err = tx.Exec(rebookRequest,
-		int64(r.Money), r.Tokens, flag(r.Unpriced), r.Model, string(run), r.Key)
+	_, err = tx.Exec(reserveChain+where, args...)
 	return err
 }
 

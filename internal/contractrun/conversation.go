@@ -5,6 +5,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/flow"
+	"agency/internal/roster"
 	"agency/internal/session"
 )
 
@@ -54,7 +55,7 @@ func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
 	spec := session.Spec{
 		Run: a.in.Run, Contract: a.Contract.ID, Role: a.role, Agent: a.Agent(), Attempt: a.N, Staged: a.how.Staged, Level: level,
 	}
-	if a.role == agency.RoleProjectManager && !a.how.Many {
+	if roster.Leads(a.role) && !a.how.Many {
 		spec.MaxContracts = 1
 	}
 	spec.Report, spec.Answers, spec.Leads, spec.Hand = a.how.Report, a.how.answers, a.how.Lead.Leads(), a.hands

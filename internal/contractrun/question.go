@@ -7,6 +7,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/effects"
 	"agency/internal/flow"
+	"agency/internal/roster"
 	"agency/internal/session"
 	"agency/internal/text"
 )
@@ -47,7 +48,7 @@ func (a *waiting) waitForReply(c flow.Ctx, out session.Outcome, at waitPoint) (*
 
 // ask brings the question to its answer, or to the reason why the run ends.
 func (q *question) ask(c flow.Ctx) error {
-	if q.how.Shared.Managed && q.role != agency.RoleProjectManager {
+	if q.how.Shared.Managed && !roster.Leads(q.role) {
 		return q.askManager(c)
 	}
 	return q.askPerson(c, nil)

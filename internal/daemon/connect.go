@@ -100,18 +100,13 @@ func (c *Connected) lost(p Place) bool {
 	return err == nil && !os.SameFile(there, here)
 }
 
-// Find connects to a host that lives, and starts none; api.Unreachable where
-// there is none.
-func Find(ctx context.Context, p Place) (*Connected, error) {
-	return greet(ctx, p, answerTimeout)
-}
-
 // ErrSilent is a host that lives and cannot be asked; what is recorded can be
 // read without it.
 var ErrSilent = errors.New("the host of this repository does not answer")
 
-// Await is Find, and waits for a host that is just starting or leaving: until
-// it answers, or has given the lock back. ErrSilent: it does neither.
+// Await connects to a host that lives, and starts none; api.Unreachable where there
+// is none. It waits for one that is just starting or leaving: until it answers, or
+// has given the lock back. ErrSilent: it does neither.
 func Await(ctx context.Context, p Place) (*Connected, error) { return await(ctx, p, answerTimeout) }
 
 func await(ctx context.Context, p Place, answer time.Duration) (*Connected, error) {

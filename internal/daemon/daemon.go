@@ -15,7 +15,6 @@ import (
 	"agency/internal/git"
 	"agency/internal/host"
 	"agency/internal/host/settings"
-	"agency/internal/host/view"
 	"agency/internal/serve"
 )
 
@@ -147,9 +146,6 @@ func (d *Daemon) Err() error {
 
 // Dial makes a client for the host; see api.Dial.
 func (d *Daemon) Dial() *api.Client { return d.o.Place.Dial() }
-
-// View reads what runs recorded without the socket.
-func (d *Daemon) View() *view.Reader { return d.parts.view }
 
 // Host is the live runs, for in-process use.
 func (d *Daemon) Host() *host.Host { return d.parts.host }

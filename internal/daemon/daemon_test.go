@@ -174,7 +174,7 @@ func TestHostInThisProcess(t *testing.T) {
 	if _, err := Start(t.Context(), options(p)); !errors.As(err, new(*Held)) {
 		t.Errorf("a second host: %v", err)
 	}
-	c, err := Find(t.Context(), p)
+	c, err := greet(t.Context(), p, answerTimeout)
 	if err != nil || c.Hello.PID != os.Getpid() || c.Hello.Wire != api.Wire || c.Hello.Repo != p.ID {
 		t.Fatalf("hello: %+v %v", c, err)
 	}
@@ -191,7 +191,7 @@ func TestHostInThisProcess(t *testing.T) {
 	if _, err := os.Lstat(p.Socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	if _, err := Find(t.Context(), p); !api.Unreachable(err) {
+	if _, err := greet(t.Context(), p, answerTimeout); !api.Unreachable(err) {
 		t.Errorf("after the end: %v", err)
 	}
 	r, done, err := LookAt(t.Context(), p)

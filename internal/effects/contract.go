@@ -20,31 +20,24 @@ var (
 	CreateContracts = flow.Activity[[]agency.Contract, flow.None]{Name: "mode.create_contracts"}
 )
 
-func (s *Steps) createContract(ctx context.Context, key agency.StepKey, c agency.Contract) (flow.None, error) {
-	return s.createContracts(ctx, key, []agency.Contract{c})
+func createContract(tx *store.Tx, _ agency.StepKey, c agency.Contract) error {
+	if err := budget.Open(tx, c.RunID, budget.ContractNode(c.ID), budget.Root, budget.Limits{}); err != nil {
+		return err
+	}
+	return registry.CreateContract(tx, c)
 }
 
-// createContracts makes the contracts of a plan known, all of them or none.
-func (s *Steps) createContracts(ctx context.Context, _ agency.StepKey, all []agency.Contract) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		for _, c := range all {
-			if err := budget.Open(tx, c.RunID, budget.ContractNode(c.ID), budget.Root, budget.Limits{}); err != nil {
-				return err
-			}
-			if err := registry.CreateContract(tx, c); err != nil {
-				return err
-			}
+func createContracts(tx *store.Tx, key agency.StepKey, all []agency.Contract) error {
+	for _, c := range all {
+		if err := createContract(tx, key, c); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // AmendContract gives a contract that nobody has begun other words.
 var AmendContract = flow.Activity[agency.Contract, flow.None]{Name: "mode.amend"}
-
-func (s *Steps) amendContract(ctx context.Context, key agency.StepKey, c agency.Contract) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error { return registry.Amend(tx, key, c) })
-}
 
 // Step is one fact about one contract.
 type Step struct {
@@ -70,7 +63,7 @@ func (s *Steps) advance(ctx context.Context, key agency.StepKey, in Step) (flow.
 		return errors.Join(leave(tx, c), board.EndEdits(tx, in.Run, c.ID))
 	})
 	if err == nil && c.Status.Final() {
-		err = (&conflictSteps{s}).settleEnded(ctx, c)
+		err = s.settleEnded(ctx, c)
 	}
 	return done, err
 }
@@ -110,13 +103,11 @@ type Blocking struct {
 // BlockContracts records that contracts can never start.
 var BlockContracts = flow.Activity[Blocking, flow.None]{Name: "mode.block_contracts"}
 
-func (s *Steps) blockContracts(ctx context.Context, key agency.StepKey, in Blocking) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		for _, id := range in.Contracts {
-			if _, err := registry.Advance(tx, in.Run, id, key+"/"+agency.StepKey(id), agency.Blocking{Reason: in.Reason}); err != nil {
-				return err
-			}
+func blockContracts(tx *store.Tx, key agency.StepKey, in Blocking) error {
+	for _, id := range in.Contracts {
+		if _, err := registry.Advance(tx, in.Run, id, key+"/"+agency.StepKey(id), agency.Blocking{Reason: in.Reason}); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/flow"
+	"agency/internal/registry"
 	"agency/internal/report"
 	"agency/internal/store"
 )
@@ -77,27 +78,38 @@ type Models interface {
 
 // Bind registers the activities.
 func (s *Steps) Bind(r *flow.Registry) {
-	(&conflictSteps{s}).bind(r)
-	flow.Bind(r, CreateContract, s.createContract)
-	flow.Bind(r, CreateContracts, s.createContracts)
+	bindWrite(s, r, CreateContract, createContract)
+	bindWrite(s, r, CreateContracts, createContracts)
+	bindWrite(s, r, AmendContract, registry.Amend)
+	bindWrite(s, r, BlockContracts, blockContracts)
+	bindWrite(s, r, RaiseBudget, raiseBudget)
+	bindWrite(s, r, AdoptPlan, adoptPlan)
+	bindWrite(s, r, RecordEscalation, recordEscalation)
+	bindWrite(s, r, RecordModeChange, recordModeChange)
+	bindWrite(s, r, KeepManagerWords, keepManagerWords)
+	bindWrite(s, r, HandOver, handOver)
+	bindWrite(s, r, RecordWriteConflict, recordWriteConflict)
+	bindWrite(s, r, EscalateReviewConflict, escalateReviewConflict)
 	flow.Bind(r, Advance, s.advance)
-	flow.Bind(r, BlockContracts, s.blockContracts)
 	flow.Bind(r, ReadPaused, s.readPaused)
 	flow.Bind(r, OpenGate, s.openGate)
 	flow.Bind(r, OpenMergeGate, s.openMergeGate)
-	flow.Bind(r, RaiseBudget, s.raiseBudget)
 	flow.Bind(r, RouteModel, s.routeModel)
 	flow.Bind(r, EstimatePlan, s.estimatePlan)
-	flow.Bind(r, AdoptPlan, s.adoptPlan)
 	flow.Bind(r, MarkFeature, s.markFeature)
-	flow.Bind(r, RecordEscalation, s.recordEscalation)
-	flow.Bind(r, RecordModeChange, s.recordModeChange)
 	flow.Bind(r, ReadRollup, s.readRollup)
-	flow.Bind(r, KeepManagerWords, s.keepManagerWords)
 	flow.Bind(r, ReadResults, s.readResults)
-	flow.Bind(r, AmendContract, s.amendContract)
 	flow.Bind(r, AnswerQuestion, s.answerQuestion)
-	flow.Bind(r, HandOver, s.handOver)
+	flow.Bind(r, SettleWriteConflicts, s.settleWriteConflicts)
+	flow.Bind(r, RecordReview, s.recordReview)
+	flow.Bind(r, ResolveReviewConflict, s.resolveReviewConflict)
+}
+
+// bindWrite registers an activity that is one transaction.
+func bindWrite[I any](s *Steps, r *flow.Registry, a flow.Activity[I, flow.None], fn func(*store.Tx, agency.StepKey, I) error) {
+	flow.Bind(r, a, func(ctx context.Context, key agency.StepKey, in I) (flow.None, error) {
+		return s.write(ctx, func(tx *store.Tx) error { return fn(tx, key, in) })
+	})
 }
 
 func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {

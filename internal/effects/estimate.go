@@ -8,7 +8,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/budget"
 	"agency/internal/critic"
-	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/store"
 )
@@ -62,28 +61,9 @@ func (s *Steps) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanPropo
 		}
 		out.LeftUSD = max(0, now.Limits.Money-now.Money).Float()
 		out.LeftTokens = max(0, now.Limits.Tokens-now.Tokens)
-		if known, err := estimated(tx, in); err != nil || known {
-			return err
-		}
-		_, err = event.Append(tx, ev)
-		return err
+		return appendOnce(tx, ev, func(e *agency.PlanEstimated) bool { return e.Attempt == in.Attempt })
 	})
 	return out, err
-}
-
-// estimated tells whether the log knows the estimate of a plan already.
-func estimated(q store.Querier, in PlanProposal) (bool, error) {
-	evs, err := event.Since(q, 0, event.Filter{Run: in.Run, Contract: in.By, Types: []agency.EventType{agency.PlanEstimatedType}}, 0)
-	for _, ev := range evs {
-		d, err := agency.DecodeDetail(ev)
-		if err != nil {
-			return false, err
-		}
-		if e, ok := d.(*agency.PlanEstimated); ok && e.Attempt == in.Attempt {
-			return true, nil
-		}
-	}
-	return false, err
 }
 
 // bid is who would work on a contract of the plan.

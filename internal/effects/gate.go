@@ -3,6 +3,7 @@ package effects
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -11,7 +12,6 @@ import (
 	"agency/internal/flow"
 	"agency/internal/registry"
 	"agency/internal/store"
-	"agency/internal/verdicts"
 )
 
 // OpenGate asks a person.
@@ -36,37 +36,25 @@ func showsRed(k agency.GateKind) bool {
 // without one of all that are at work or have failed, and what its last verdict
 // left without proof.
 func addRed(q *store.Snapshot, g *agency.Gate) error {
-	contracts, err := registry.Contracts(q, g.RunID)
-	if err != nil {
+	var f findings
+	if err := f.read(q, g.RunID); err != nil {
 		return err
 	}
-	receipts, err := check.Receipts(q, g.RunID)
-	if err != nil {
-		return err
-	}
-	verdicts, err := verdicts.All(q, g.RunID)
-	if err != nil {
-		return err
-	}
-	for _, c := range contracts {
+	for _, c := range f.contracts {
 		if g.ContractID != "" && c.ID != g.ContractID || g.ContractID == "" && c.Status == agency.StatusComplete {
 			continue
 		}
-		red := check.LastRed(receipts, c.ID)
+		red := check.LastRed(f.receipts, c.ID)
 		g.Red = append(g.Red, red...)
 		g.Body += redText(c.ID, red)
-		g.Body += doubtText(lastVerdict(verdicts, c.ID))
-	}
-	return nil
-}
-
-func lastVerdict(all []agency.Verdict, id agency.ContractID) (last agency.Verdict) {
-	for _, v := range all {
-		if v.ContractID == id {
-			last = v
+		for _, v := range slices.Backward(f.verdicts) {
+			if v.ContractID == c.ID {
+				g.Body += doubtText(v)
+				break
+			}
 		}
 	}
-	return last
+	return nil
 }
 
 func redText(id agency.ContractID, red []agency.Red) string {
@@ -99,13 +87,9 @@ func doubtText(v agency.Verdict) string {
 // ReadPaused reads what a person wants of the run now.
 var ReadPaused = flow.Activity[agency.RunID, bool]{Name: "mode.is_paused"}
 
-func (s *Steps) readPaused(ctx context.Context, _ agency.StepKey, run agency.RunID) (paused bool, err error) {
-	err = s.db.Read(ctx, func(q *store.Snapshot) error {
-		ctl, err := registry.ReadControl(q, run)
-		paused = ctl.Pause
-		return err
-	})
-	return paused, err
+func (s *Steps) readPaused(ctx context.Context, _ agency.StepKey, run agency.RunID) (bool, error) {
+	ctl, err := store.Get(ctx, s.db, registry.ReadControl, run)
+	return ctl.Pause, err
 }
 
 // BudgetRaise is what a person granted.
@@ -119,14 +103,12 @@ type BudgetRaise struct {
 // RaiseBudget raises a limit of the run.
 var RaiseBudget = flow.Activity[BudgetRaise, flow.None]{Name: "mode.raise_budget"}
 
-func (s *Steps) raiseBudget(ctx context.Context, _ agency.StepKey, g BudgetRaise) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		now, err := budget.Read(tx, g.Run, g.Node)
-		if err != nil {
-			return err
-		}
-		return budget.Raise(tx, g.Run, g.Node, raised(now.Limits, g))
-	})
+func raiseBudget(tx *store.Tx, _ agency.StepKey, g BudgetRaise) error {
+	now, err := budget.Read(tx, g.Run, g.Node)
+	if err != nil {
+		return err
+	}
+	return budget.Raise(tx, g.Run, g.Node, raised(now.Limits, g))
 }
 
 // raised are the limits after a person granted more: a sum named is the new

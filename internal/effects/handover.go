@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"context"
 	"fmt"
 
 	"agency/internal/agency"
@@ -31,36 +30,34 @@ var HandOver = flow.Activity[Handover, flow.None]{Name: "mode.hand_over"}
 
 // handOver makes the next agent known, leaves the package in its inbox and ends
 // the one before, all in one commit, once.
-func (s *Steps) handOver(ctx context.Context, _ agency.StepKey, in Handover) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		p := in.Pack
-		_, err := board.Get(tx, in.Run, agency.HandoffID(p.NextContract, in.N))
-		if agency.KindOf(err) != agency.KindNotFound {
-			return err
-		}
-		p.Run, p.Instructions, p.Status = in.Run, in.Words, agency.StatusInProgress
-		receipts, err := check.Receipts(tx, in.Run)
-		if err != nil {
-			return err
-		}
-		p.Checks, p.Warnings = checksOf(receipts, p.Contract)
-		if err := board.Join(tx, board.Agent{Run: in.Run, ID: p.To, Role: p.ToRole, Contract: p.NextContract, Status: board.AgentInitializing}); err != nil {
-			return err
-		}
-		if err := board.Handoff(tx, in.N, p); err != nil {
-			return err
-		}
-		if in.Reply != "" { // what it agreed to is done
-			if err := board.Meet(tx, in.Run, in.Reply); err != nil {
-				return err
-			}
-		}
-		err = board.Leave(tx, in.Run, p.From, board.AgentCompleted, fmt.Sprintf("contract %s was handed over to %s", p.Contract, p.To))
-		if kind := agency.KindOf(err); kind == agency.KindConflict || kind == agency.KindNotFound {
-			return nil // somebody ended it before
-		}
+func handOver(tx *store.Tx, _ agency.StepKey, in Handover) error {
+	p := in.Pack
+	_, err := board.Get(tx, in.Run, agency.HandoffID(p.NextContract, in.N))
+	if agency.KindOf(err) != agency.KindNotFound {
 		return err
-	})
+	}
+	p.Run, p.Instructions, p.Status = in.Run, in.Words, agency.StatusInProgress
+	receipts, err := check.Receipts(tx, in.Run)
+	if err != nil {
+		return err
+	}
+	p.Checks, p.Warnings = checksOf(receipts, p.Contract)
+	if err := board.Join(tx, board.Agent{Run: in.Run, ID: p.To, Role: p.ToRole, Contract: p.NextContract, Status: board.AgentInitializing}); err != nil {
+		return err
+	}
+	if err := board.Handoff(tx, in.N, p); err != nil {
+		return err
+	}
+	if in.Reply != "" { // what it agreed to is done
+		if err := board.Meet(tx, in.Run, in.Reply); err != nil {
+			return err
+		}
+	}
+	err = board.Leave(tx, in.Run, p.From, board.AgentCompleted, fmt.Sprintf("contract %s was handed over to %s", p.Contract, p.To))
+	if kind := agency.KindOf(err); kind == agency.KindConflict || kind == agency.KindNotFound {
+		return nil // somebody ended it before
+	}
+	return err
 }
 
 // checksOf are the last results of the commands that ran for a contract, and

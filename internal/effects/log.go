@@ -1,8 +1,6 @@
 package effects
 
 import (
-	"context"
-
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/flow"
@@ -23,17 +21,10 @@ type GivenPlan struct {
 var AdoptPlan = flow.Activity[GivenPlan, flow.None]{Name: "mode.adopt"}
 
 // adoptPlan tells the log of the plan, once.
-func (s *Steps) adoptPlan(ctx context.Context, _ agency.StepKey, in GivenPlan) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		ev := agency.NewEvent(in.Run, agency.SeverityInfo, "a plan was given", agency.PlanSubmitted{Contracts: in.Contracts, RetryBudgetMultiplier: in.Multiplier})
-		ev.ContractID = in.Contract
-		old, err := event.Since(tx, 0, event.Filter{Run: in.Run, Contract: in.Contract, Types: []agency.EventType{ev.Type}}, 1)
-		if err != nil || len(old) > 0 {
-			return err
-		}
-		_, err = event.Append(tx, ev)
-		return err
-	})
+func adoptPlan(tx *store.Tx, _ agency.StepKey, in GivenPlan) error {
+	ev := agency.NewEvent(in.Run, agency.SeverityInfo, "a plan was given", agency.PlanSubmitted{Contracts: in.Contracts, RetryBudgetMultiplier: in.Multiplier})
+	ev.ContractID = in.Contract
+	return appendOnce(tx, ev, func(*agency.PlanSubmitted) bool { return true })
 }
 
 // Escalation is one move of a run, for its log.
@@ -46,22 +37,36 @@ type Escalation struct {
 var RecordEscalation = flow.Activity[Escalation, flow.None]{Name: "mode.escalated"}
 
 // recordEscalation appends the event, once.
-func (s *Steps) recordEscalation(ctx context.Context, key agency.StepKey, in Escalation) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		ev := agency.NewEvent(in.Run, agency.SeverityWarning, text.FirstLine(in.Reason, 100), agency.Escalated{Reason: in.Reason, Step: key})
-		old, err := event.Since(tx, 0, event.Filter{Run: in.Run, Types: []agency.EventType{ev.Type}}, 0)
-		if err != nil {
-			return err
-		}
-		for _, o := range old {
-			d, err := agency.DecodeDetail(o)
-			if said, ok := d.(*agency.Escalated); err == nil && ok && said.Step == key {
-				return nil
-			}
-		}
-		_, err = event.Append(tx, ev)
+func recordEscalation(tx *store.Tx, key agency.StepKey, in Escalation) error {
+	ev := agency.NewEvent(in.Run, agency.SeverityWarning, text.FirstLine(in.Reason, 100), agency.Escalated{Reason: in.Reason, Step: key})
+	return appendOnce(tx, ev, func(said *agency.Escalated) bool { return said.Step == key })
+}
+
+// appendOnce tells the log of a run what it was not told before, about the same
+// contract.
+func appendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error {
+	old, err := told(tx, ev.RunID, ev.ContractID, ev.Type, func(_ agency.Event, d *D) bool { return same(d) })
+	if err != nil || old != nil {
 		return err
-	})
+	}
+	_, err = event.Append(tx, ev)
+	return err
+}
+
+// told finds what the log of a run knows of a contract; nil: nothing that is meant.
+// An empty contract is any.
+func told[D any](q store.Querier, run agency.RunID, contract agency.ContractID, kind agency.EventType, meant func(agency.Event, *D) bool) (*D, error) {
+	evs, err := event.Since(q, 0, event.Filter{Run: run, Contract: contract, Types: []agency.EventType{kind}}, 0)
+	for _, ev := range evs {
+		d, err := agency.DecodeDetail(ev)
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := any(d).(*D); ok && meant(ev, d) {
+			return d, nil
+		}
+	}
+	return nil, err
 }
 
 // ModeChange is a run's change of mode, for its record.
@@ -73,7 +78,6 @@ type ModeChange struct {
 // RecordModeChange records the mode in which a run works from now on.
 var RecordModeChange = flow.Activity[ModeChange, flow.None]{Name: "mode.moved"}
 
-// recordModeChange records the mode in which a run works from now on.
-func (s *Steps) recordModeChange(ctx context.Context, _ agency.StepKey, in ModeChange) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error { return registry.SetMoved(tx, in.Run, in.To) })
+func recordModeChange(tx *store.Tx, _ agency.StepKey, in ModeChange) error {
+	return registry.SetMoved(tx, in.Run, in.To)
 }

@@ -58,8 +58,8 @@ type ManagerReport struct {
 // KeepManagerWords records what became of the manager's report.
 var KeepManagerWords = flow.Activity[ManagerReport, flow.None]{Name: "mode.keep_words"}
 
-func (s *Steps) keepManagerWords(ctx context.Context, _ agency.StepKey, in ManagerReport) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error { return registry.KeepWords(tx, in.Run, in.ManagerWords) })
+func keepManagerWords(tx *store.Tx, _ agency.StepKey, in ManagerReport) error {
+	return registry.KeepWords(tx, in.Run, in.ManagerWords)
 }
 
 // ResultsQuery asks what has become of contracts: how they ended, or whole, what

@@ -53,7 +53,7 @@ var (
 
 // recordReview records a review, and on the board that another reviewer judged the
 // same files otherwise, or that those who did now agree.
-func (s *conflictSteps) recordReview(ctx context.Context, key agency.StepKey, in ReviewToRecord) (out RecordedReview, err error) {
+func (s *Steps) recordReview(ctx context.Context, key agency.StepKey, in ReviewToRecord) (out RecordedReview, err error) {
 	var moot []board.Conflict
 	_, err = s.write(ctx, func(tx *store.Tx) error {
 		out, moot = RecordedReview{}, nil
@@ -137,7 +137,7 @@ func agree(reviewers []agency.AgentID, all []agency.Review) bool {
 
 // resolveByAgreement resolves a conflict by the review after which nobody disagrees. An
 // approval counts where the work that it is of is verified.
-func (s *conflictSteps) resolveByAgreement(ctx context.Context, key agency.StepKey, in ReviewToRecord, c board.Conflict) error {
+func (s *Steps) resolveByAgreement(ctx context.Context, key agency.StepKey, in ReviewToRecord, c board.Conflict) error {
 	err := board.ResolveFenced(ctx, s.db, s.fence, in.Run, c.ID, board.Resolution{
 		By: string(in.Review.Reviewer), How: "a later review agrees: " + in.Review.Line(),
 		Proof: board.Proof{Kind: board.ProofReview, Ref: string(key)},
@@ -173,24 +173,22 @@ func verifiedTree(q *store.Snapshot, run agency.RunID, tree agency.OID) error {
 }
 
 // escalateReviewConflict shows a conflict of reviews as with a person, unless it is decided.
-func (s *conflictSteps) escalateReviewConflict(ctx context.Context, _ agency.StepKey, in ReviewConflictGate) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		err := board.Escalate(tx, in.Run, in.Conflict, in.Gate)
-		if agency.KindOf(err) == agency.KindConflict {
-			return nil
-		}
-		return err
-	})
+func escalateReviewConflict(tx *store.Tx, _ agency.StepKey, in ReviewConflictGate) error {
+	err := board.Escalate(tx, in.Run, in.Conflict, in.Gate)
+	if agency.KindOf(err) == agency.KindConflict {
+		return nil
+	}
+	return err
 }
 
 // resolveReviewConflict resolves a conflict of reviews by a gate's answer; the first
 // resolution stays.
-func (s *conflictSteps) resolveReviewConflict(ctx context.Context, _ agency.StepKey, in ReviewConflictGate) (flow.None, error) {
-	var g agency.Gate
-	if err := s.db.Read(ctx, func(q *store.Snapshot) (err error) { g, err = registry.Gate(q, in.Gate); return err }); err != nil {
+func (s *Steps) resolveReviewConflict(ctx context.Context, _ agency.StepKey, in ReviewConflictGate) (flow.None, error) {
+	g, err := store.Get(ctx, s.db, registry.Gate, in.Gate)
+	if err != nil {
 		return flow.None{}, err
 	}
-	err := board.ResolveFenced(ctx, s.db, s.fence, in.Run, in.Conflict, board.Resolution{
+	err = board.ResolveFenced(ctx, s.db, s.fence, in.Run, in.Conflict, board.Resolution{
 		By: cmp.Or(g.Decision.By, agency.FromHuman), How: "a person decided: " + strings.TrimSuffix(string(g.Decision.Verb)+": "+g.Decision.Note, ": "),
 		Proof: board.Proof{Kind: board.ProofGate, Ref: string(g.ID)},
 		Check: func(context.Context, board.Conflict, board.Proof) error {

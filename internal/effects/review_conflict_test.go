@@ -18,7 +18,7 @@ import (
 // for changes is worked on, and a later approval of verified work resolves it.
 func TestALaterReviewResolvesTheConflict(t *testing.T) {
 	s := newStage(t)
-	steps := &conflictSteps{s.steps(shop{})}
+	steps := s.steps(shop{})
 	say := func(key agency.StepKey, r agency.Review) RecordedReview {
 		t.Helper()
 		var out RecordedReview
@@ -77,7 +77,7 @@ func TestALaterReviewResolvesTheConflict(t *testing.T) {
 	if _, err := steps.resolveReviewConflict(t.Context(), "s", at); err != nil {
 		t.Error(err)
 	}
-	if _, err := steps.escalateReviewConflict(t.Context(), "r", at); err != nil {
+	if err := s.db.Write(t.Context(), func(tx *store.Tx) error { return escalateReviewConflict(tx, "r", at) }); err != nil {
 		t.Error(err)
 	}
 	now(fmt.Sprintf("a [rex sue] resolved by %q: a later review agrees: approve (review k5)", "sue"))
@@ -86,7 +86,7 @@ func TestALaterReviewResolvesTheConflict(t *testing.T) {
 // Two critics of the same files who judge otherwise are a conflict.
 func TestContradictoryReviews(t *testing.T) {
 	s := newStage(t)
-	steps := &conflictSteps{s.steps(shop{})}
+	steps := s.steps(shop{})
 	for i, r := range []agency.Review{
 		{ContractID: "a", Reviewer: "rex", Verdict: ok, Tree: "t"},
 		{ContractID: "a", Reviewer: "rex", Verdict: no, Tree: "t"},

@@ -33,14 +33,20 @@ func (s *Steps) routeModel(ctx context.Context, _ agency.StepKey, in RouteReques
 	var c agency.Contract
 	var old *agency.ModelRouted
 	err = s.db.Read(ctx, func(q *store.Snapshot) error {
-		if old, err = routed(q, in); err != nil || old != nil {
+		old, err = told(q, in.Run, in.Contract, agency.ModelRoutedType, func(ev agency.Event, r *agency.ModelRouted) bool {
+			return r.Attempt == in.Attempt && r.Up == in.Up && ev.Role == in.Role
+		})
+		if err != nil || old != nil {
 			return err
 		}
 		c, err = registry.Contract(q, in.Run, in.Contract)
 		return err
 	})
-	if err != nil || old != nil {
-		return orZero(old), err
+	if err != nil {
+		return out, err
+	}
+	if old != nil {
+		return *old, nil
 	}
 	c.AssignedRole = in.Role
 	if out.Route, err = s.decide(ctx, in.Routing, c, in.Up); err != nil {
@@ -77,31 +83,6 @@ func (s *Steps) decide(ctx context.Context, r agency.Routing, c agency.Contract,
 		})
 	}
 	return r.Way(c, similar, up), err
-}
-
-func orZero(r *agency.ModelRouted) (out agency.ModelRouted) {
-	if r != nil {
-		out = *r
-	}
-	return out
-}
-
-// routed is the decision that the log knows already.
-func routed(q store.Querier, in RouteRequest) (*agency.ModelRouted, error) {
-	evs, err := event.Since(q, 0, event.Filter{Run: in.Run, Contract: in.Contract, Types: []agency.EventType{agency.ModelRoutedType}}, 0)
-	if err != nil {
-		return nil, err
-	}
-	for _, ev := range evs {
-		d, err := agency.DecodeDetail(ev)
-		if err != nil {
-			return nil, err
-		}
-		if r, ok := d.(*agency.ModelRouted); ok && r.Attempt == in.Attempt && r.Up == in.Up && ev.Role == in.Role {
-			return r, nil
-		}
-	}
-	return nil, nil
 }
 
 // failedLike names the contracts like this one, of this and of earlier runs of

@@ -34,46 +34,33 @@ var (
 	SettleWriteConflicts = flow.Activity[WriteConflict, flow.None]{Name: "mode.conflict_settled"}
 )
 
-// conflictSteps are the activities over what agents disagree on.
-type conflictSteps struct{ *Steps }
-
-func (s *conflictSteps) bind(r *flow.Registry) {
-	flow.Bind(r, RecordWriteConflict, s.recordWriteConflict)
-	flow.Bind(r, SettleWriteConflicts, s.settleWriteConflicts)
-	flow.Bind(r, RecordReview, s.recordReview)
-	flow.Bind(r, EscalateReviewConflict, s.escalateReviewConflict)
-	flow.Bind(r, ResolveReviewConflict, s.resolveReviewConflict)
-}
-
-func (s *conflictSteps) recordWriteConflict(ctx context.Context, key agency.StepKey, in WriteConflict) (flow.None, error) {
-	return s.write(ctx, func(tx *store.Tx) error {
-		agents := []agency.AgentID{in.Agent}
-		for _, id := range in.With {
-			other, err := registry.Contract(tx, in.Run, id)
-			if err != nil {
-				return err
-			}
-			if name := agency.MemberID(other.AssignedRole, id); !slices.Contains(agents, name) {
-				agents = append(agents, name)
-			}
+func recordWriteConflict(tx *store.Tx, key agency.StepKey, in WriteConflict) error {
+	agents := []agency.AgentID{in.Agent}
+	for _, id := range in.With {
+		other, err := registry.Contract(tx, in.Run, id)
+		if err != nil {
+			return err
 		}
-		if len(agents) < 2 {
-			return nil // with what it landed itself
+		if name := agency.MemberID(other.AssignedRole, id); !slices.Contains(agents, name) {
+			agents = append(agents, name)
 		}
-		for _, p := range in.Paths {
-			c := board.Conflict{Kind: board.FileWrite, Resource: p, Agents: agents, Evidence: []agency.MessageID{agency.MessageID(key)}}
-			if _, err := board.RecordConflict(tx, in.Run, c); err != nil {
-				return err
-			}
+	}
+	if len(agents) < 2 {
+		return nil // with what it landed itself
+	}
+	for _, p := range in.Paths {
+		c := board.Conflict{Kind: board.FileWrite, Resource: p, Agents: agents, Evidence: []agency.MessageID{agency.MessageID(key)}}
+		if _, err := board.RecordConflict(tx, in.Run, c); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // settleWriteConflicts is what a landing means for the conflicts of its contract, before the
 // contract is complete; or, without a commit, that no landing will come: what
 // did not go together when it was to land is escalated.
-func (s *conflictSteps) settleWriteConflicts(ctx context.Context, _ agency.StepKey, in WriteConflict) (flow.None, error) {
+func (s *Steps) settleWriteConflicts(ctx context.Context, _ agency.StepKey, in WriteConflict) (flow.None, error) {
 	var landed *land.Landing
 	if in.Commit != "" {
 		landed = &land.Landing{Contract: in.Contract, Commit: in.Commit}
@@ -83,7 +70,7 @@ func (s *conflictSteps) settleWriteConflicts(ctx context.Context, _ agency.StepK
 
 // settleEnded settles what the agents of a contract that has ended disagreed on
 // with others: one, unless it changed hands.
-func (s *conflictSteps) settleEnded(ctx context.Context, c agency.Contract) error {
+func (s *Steps) settleEnded(ctx context.Context, c agency.Contract) error {
 	agents := []agency.AgentID{agency.MemberID(c.AssignedRole, c.ID)}
 	err := s.db.Read(ctx, func(q *store.Snapshot) error {
 		all, err := board.Agents(q, c.RunID)
@@ -105,7 +92,7 @@ func (s *conflictSteps) settleEnded(ctx context.Context, c agency.Contract) erro
 // settleFiles resolves those conflicts over files of an agent of which all
 // sides have ended. now is a landing whose contract is not complete yet. It may
 // be done again: what is resolved or escalated stays as it is.
-func (s *conflictSteps) settleFiles(ctx context.Context, run agency.RunID, agent agency.AgentID, now *land.Landing) error {
+func (s *Steps) settleFiles(ctx context.Context, run agency.RunID, agent agency.AgentID, now *land.Landing) error {
 	var open []board.Conflict
 	sides := map[int64][]side{}
 	err := s.db.Read(ctx, func(q *store.Snapshot) error {
@@ -238,7 +225,7 @@ func decideFiles(c board.Conflict, sides []side, agent agency.AgentID) (end file
 
 // settleOne resolves a conflict by what decideFiles says, where git or the
 // record show it, and escalates it where they do not.
-func (s *conflictSteps) settleOne(ctx context.Context, c board.Conflict, end filesEnd) error {
+func (s *Steps) settleOne(ctx context.Context, c board.Conflict, end filesEnd) error {
 	r := board.Resolution{By: agency.FromSystem}
 	switch {
 	case end.escalate:
@@ -269,7 +256,7 @@ func (s *conflictSteps) settleOne(ctx context.Context, c board.Conflict, end fil
 }
 
 // neverLanded refuses a proof whose contract is at work or has landed.
-func (s *conflictSteps) neverLanded(ctx context.Context, c board.Conflict, p board.Proof) error {
+func (s *Steps) neverLanded(ctx context.Context, c board.Conflict, p board.Proof) error {
 	return s.db.Read(ctx, func(q *store.Snapshot) error {
 		contract, err := registry.Contract(q, c.Run, agency.ContractID(p.Ref))
 		if err != nil {

@@ -80,7 +80,11 @@ func (x *executor) drive(ctx context.Context, l *live, c RunConfig) {
 func (x *executor) execute(ctx context.Context, l *live, c RunConfig) (mode.Result, error) {
 	var end mode.Result
 	err := x.engine.Run(ctx, l.run.ID, func(fc flow.Ctx) error {
-		r, err := program(l.run.Mode)(fc, inputOf(l.run, c))
+		run, ok := programs[l.run.Mode]
+		if !ok {
+			return agency.Errorf(agency.KindInternal, "run %s is of the mode %q, which no program carries out", l.run.ID, l.run.Mode)
+		}
+		r, err := run(fc, inputOf(l.run, c))
 		end = r
 		return err
 	}, flow.Hooks{Quiet: func(quiet bool) {
@@ -90,18 +94,13 @@ func (x *executor) execute(ctx context.Context, l *live, c RunConfig) (mode.Resu
 	return end, err
 }
 
-// program is what a run of a mode executes.
-func program(m agency.Mode) func(flow.Ctx, mode.Input) (mode.Result, error) {
-	switch m {
-	case agency.ModeMultiAgent, agency.ModeFull:
-		return mode.Team
-	case agency.ModeProducerCritic:
-		return mode.ProducerCritic
-	case agency.ModeContract:
-		return mode.Contract
-	default:
-		return mode.Single
-	}
+// programs are what the runs of the modes execute.
+var programs = map[agency.Mode]func(flow.Ctx, mode.Input) (mode.Result, error){
+	agency.ModeSingle:         mode.Single,
+	agency.ModeContract:       mode.Contract,
+	agency.ModeProducerCritic: mode.ProducerCritic,
+	agency.ModeMultiAgent:     mode.Team,
+	agency.ModeFull:           mode.Team,
 }
 
 func inputOf(run agency.Run, c RunConfig) mode.Input {
@@ -218,7 +217,7 @@ func (x *executor) conclusion(l *live, end mode.Result, err error) func(*store.T
 	case x.rec.ctx.Err() != nil || isStopped(err):
 		return func(tx *store.Tx) error { return leave(tx, l) }
 	}
-	return x.interrupt(id, err)
+	return x.failed(id, err)
 }
 
 // finish records the end that the run's own program reached.
@@ -290,14 +289,20 @@ func leave(tx *store.Tx, l *live) error {
 	if l.isQuiet() {
 		return place(tx, l)
 	}
-	run, err := registry.Run(tx, l.run.ID)
+	return interrupt(tx, l.run.ID, stoppedReason(l.run.ID))
+}
+
+// interrupt records that a run which has not ended was cut off, and charges what was
+// asked and not answered.
+func interrupt(tx *store.Tx, id agency.RunID, reason string) error {
+	run, err := registry.Run(tx, id)
 	if err != nil || run.State.Final() {
 		return err
 	}
-	if _, err := budget.ChargeOpen(tx, l.run.ID); err != nil {
+	if _, err := budget.ChargeOpen(tx, id); err != nil {
 		return err
 	}
-	return registry.SetState(tx, l.run.ID, agency.StateInterrupted, stoppedReason(l.run.ID))
+	return registry.SetState(tx, id, agency.StateInterrupted, reason)
 }
 
 // stoppedReason is why a run is interrupted whose host left in an orderly way.
@@ -310,25 +315,16 @@ func CrashReason(id agency.RunID) string {
 	return "its host died; go on with: agency resume " + string(id)
 }
 
-// interrupt records a failure of the world outside: nothing is lost, and a
+// failed records a failure of the world outside: nothing is lost, and a
 // person may let the run go on.
-func (x *executor) interrupt(id agency.RunID, cause error) func(*store.Tx) error {
+func (x *executor) failed(id agency.RunID, cause error) func(*store.Tx) error {
 	if k := agency.KindOf(cause); k == agency.KindInternal {
 		x.rec.log.Error("a step of a run", "run", id, "error", cause)
 	} else {
 		x.rec.log.Warn("a run is interrupted", "run", id, "error", cause)
 	}
 	reason := interruption(cause)
-	return func(tx *store.Tx) error {
-		run, err := registry.Run(tx, id)
-		if err != nil || run.State.Final() {
-			return err
-		}
-		if _, err := budget.ChargeOpen(tx, id); err != nil {
-			return err
-		}
-		return registry.SetState(tx, id, agency.StateInterrupted, reason)
-	}
+	return func(tx *store.Tx) error { return interrupt(tx, id, reason) }
 }
 
 func faultText(f *flow.Fault) string {

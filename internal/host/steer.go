@@ -169,14 +169,9 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 }
 
 func (h *Host) message(ctx context.Context, m agency.Message) (agency.Message, error) {
-	err := h.rec.read(ctx, func(q store.Querier) error {
-		have, err := board.Get(q, m.RunID, m.ID)
-		if err == nil {
-			m = have
-		}
-		return err
-	})
-	return m, err
+	return store.Get(ctx, h.rec.db, func(q store.Querier, id agency.MessageID) (agency.Message, error) {
+		return board.Get(q, m.RunID, id)
+	}, m.ID)
 }
 
 // Drain stops every run at its next turn boundary and takes no new work. It

@@ -22,13 +22,9 @@ func CreateContract(tx *store.Tx, c agency.Contract) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(insertContract,
-		string(c.RunID), string(c.ID), string(c.Status), string(c.Stage), string(doc))
-	if err != nil {
+	added, err := changed(tx, insertContract, string(c.RunID), string(c.ID), string(c.Status), string(c.Stage), string(doc))
+	if err != nil || added {
 		return err
-	}
-	if n, _ := res.RowsAffected(); n == 1 {
-		return nil
 	}
 	old, err := Contract(tx, c.RunID, c.ID)
 	if err != nil {
@@ -68,12 +64,8 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if err != nil {
 		return old, err
 	}
-	res, err := tx.Exec(insertStep, string(run), string(step))
-	if err != nil {
+	if added, err := changed(tx, insertStep, string(run), string(step)); err != nil || !added {
 		return old, err
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return old, nil
 	}
 	c, err := agency.Advance(old, f)
 	if err != nil {
@@ -85,16 +77,21 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if c.Status.Final() {
 		c.CompletedAt = tx.Now
 	}
-	doc, err := json.Marshal(c)
-	if err != nil {
-		return old, err
-	}
-	if _, err := tx.Exec(updateContract,
-		string(c.Status), string(c.Stage), nanos(c.CompletedAt), string(doc), string(run), string(id)); err != nil {
+	if err := replace(tx, c); err != nil {
 		return old, err
 	}
 	_, err = event.Append(tx, contractEvent(old, c))
 	return c, err
+}
+
+// replace writes a contract as it is now.
+func replace(tx *store.Tx, c agency.Contract) error {
+	doc, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(updateContract, string(c.Status), string(c.Stage), nanos(c.CompletedAt), string(doc), string(c.RunID), string(c.ID))
+	return err
 }
 
 // Amend gives a contract that has not begun other words, and tells it. The same
@@ -104,22 +101,14 @@ func Amend(tx *store.Tx, step agency.StepKey, words agency.Contract) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(insertStep, string(words.RunID), string(step))
-	if err != nil {
+	if added, err := changed(tx, insertStep, string(words.RunID), string(step)); err != nil || !added {
 		return err
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return nil
 	}
 	c, err := agency.Amend(old, words)
 	if err != nil {
 		return err
 	}
-	doc, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(updateWords, string(doc), string(c.RunID), string(c.ID)); err != nil {
+	if err := replace(tx, c); err != nil {
 		return err
 	}
 	ev := agency.NewEvent(c.RunID, agency.SeverityInfo, "contract "+string(c.ID)+" is amended before it begins",
@@ -152,13 +141,17 @@ func place(c agency.Contract) string {
 }
 
 func scanContract(row store.Scanner) (agency.Contract, error) {
+	return scanDoc[agency.Contract](row, "a contract's record")
+}
+
+// scanDoc reads a row that is one document.
+func scanDoc[T any](row store.Scanner, what string) (v T, err error) {
 	var doc string
 	if err := row.Scan(&doc); err != nil {
-		return agency.Contract{}, err
+		return v, err
 	}
-	var c agency.Contract
-	if err := json.Unmarshal([]byte(doc), &c); err != nil {
-		return c, agency.Errorf(agency.KindInternal, "a contract's record: %w", err)
+	if err := json.Unmarshal([]byte(doc), &v); err != nil {
+		return v, agency.Errorf(agency.KindInternal, "%s: %w", what, err)
 	}
-	return c, nil
+	return v, nil
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -19,13 +20,9 @@ func OpenGate(tx *store.Tx, g agency.Gate) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(insertGate,
-		string(g.ID), string(g.RunID), string(g.Kind), string(doc), tx.Now.UnixNano())
-	if err != nil {
+	added, err := changed(tx, insertGate, string(g.ID), string(g.RunID), string(g.Kind), string(doc), tx.Now.UnixNano())
+	if err != nil || !added {
 		return err
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return nil
 	}
 	ev := agency.NewEvent(g.RunID, agency.SeverityWarning, g.Summary, agency.GatePending{Gate: g.ID, Kind: g.Kind})
 	ev.ContractID = g.ContractID
@@ -97,7 +94,7 @@ func decisionEvent(g agency.Gate) agency.Event {
 		return agency.NewEvent(g.RunID, agency.SeverityInfo, string(g.Kind)+" gate approved by "+d.By+accepting(g.Weakened),
 			agency.GateApproved{Gate: g.ID, Kind: g.Kind, By: d.By, Note: d.Note, Accepted: g.Weakened})
 	}
-	return agency.NewEvent(g.RunID, agency.SeverityWarning, string(g.Kind)+" gate rejected by "+d.By+": "+or(d.Note, "no reason given"),
+	return agency.NewEvent(g.RunID, agency.SeverityWarning, string(g.Kind)+" gate rejected by "+d.By+": "+cmp.Or(d.Note, "no reason given"),
 		agency.GateRejected{Gate: g.ID, Kind: g.Kind, By: d.By, Reason: d.Note})
 }
 
@@ -116,12 +113,8 @@ func accepting(weakened []agency.Weakening) string {
 // ExpireGate records that a gate's deadline has passed. Nothing else changes:
 // the gate stays open and can still be answered (docs/design.md, Gates).
 func ExpireGate(tx *store.Tx, id agency.GateID) error {
-	res, err := tx.Exec(expireGate, tx.Now.UnixNano(), string(id))
-	if err != nil {
+	if passed, err := changed(tx, expireGate, tx.Now.UnixNano(), string(id)); err != nil || !passed {
 		return err
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return nil
 	}
 	g, err := Gate(tx, id)
 	if err != nil {

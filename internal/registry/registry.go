@@ -8,6 +8,7 @@
 package registry
 
 import (
+	"cmp"
 	"database/sql"
 	"embed"
 	"encoding/json"
@@ -37,11 +38,11 @@ func CreateRun(tx *store.Tx, run agency.Run, config json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(insertRun, string(run.ID), string(run.State), string(doc), string(config), tx.Now.UnixNano())
+	added, err := changed(tx, insertRun, string(run.ID), string(run.State), string(doc), string(config), tx.Now.UnixNano())
 	if err != nil {
 		return err
 	}
-	if n, _ := res.RowsAffected(); n == 0 {
+	if !added {
 		return agency.Errorf(agency.KindConflict, "run %s exists already", run.ID)
 	}
 	if _, err := tx.Exec(insertControl, string(run.ID)); err != nil {
@@ -151,21 +152,21 @@ func SetCrashed(tx *store.Tx, id agency.RunID, crashed bool) error {
 func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
 	switch to {
 	case agency.StateSucceeded:
-		return agency.NewEvent(run.ID, agency.SeverityInfo, or(reason, "done"), agency.RunSucceeded{Branch: run.Branch, Commit: run.Merged})
+		return agency.NewEvent(run.ID, agency.SeverityInfo, cmp.Or(reason, "done"), agency.RunSucceeded{Branch: run.Branch, Commit: run.Merged})
 	case agency.StateFailed:
 		return agency.NewEvent(run.ID, agency.SeverityError, reason, agency.RunFailed{Reason: reason})
 	case agency.StateCancelled:
-		return agency.NewEvent(run.ID, agency.SeverityWarning, or(reason, "cancelled"), agency.RunCancelled{})
+		return agency.NewEvent(run.ID, agency.SeverityWarning, cmp.Or(reason, "cancelled"), agency.RunCancelled{})
 	case agency.StatePaused:
-		return agency.NewEvent(run.ID, agency.SeverityInfo, or(reason, "paused"), agency.RunPaused{})
+		return agency.NewEvent(run.ID, agency.SeverityInfo, cmp.Or(reason, "paused"), agency.RunPaused{})
 	case agency.StateWaiting:
-		return agency.NewEvent(run.ID, agency.SeverityInfo, or(reason, "waiting"), agency.RunWaiting{For: reason})
+		return agency.NewEvent(run.ID, agency.SeverityInfo, cmp.Or(reason, "waiting"), agency.RunWaiting{For: reason})
 	case agency.StateInterrupted:
 		return agency.NewEvent(run.ID, agency.SeverityError, reason,
 			agency.StateChanged{From: string(run.State), To: string(to), Reason: reason})
 	case agency.StateRunning:
 		if run.State == agency.StatePaused || run.State == agency.StateInterrupted {
-			return agency.NewEvent(run.ID, agency.SeverityInfo, or(reason, "goes on"), agency.RunResumed{})
+			return agency.NewEvent(run.ID, agency.SeverityInfo, cmp.Or(reason, "goes on"), agency.RunResumed{})
 		}
 	}
 	return agency.NewEvent(run.ID, agency.SeverityDebug, string(run.State)+" to "+string(to),
@@ -251,9 +252,12 @@ func flag(b bool) int {
 	return 0
 }
 
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
+// changed tells whether a statement, which does its work once, has done it now.
+func changed(tx *store.Tx, statement string, args ...any) (bool, error) {
+	res, err := tx.Exec(statement, args...)
+	if err != nil {
+		return false, err
 	}
-	return s
+	n, err := res.RowsAffected()
+	return n > 0, err
 }

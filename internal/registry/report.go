@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"agency/internal/agency"
 	"agency/internal/store"
@@ -22,17 +23,12 @@ func KeepWords(tx *store.Tx, run agency.RunID, w agency.ManagerWords) error {
 
 // Words are what the manager said at the end of a run; nil: it was not asked.
 func Words(q store.Querier, run agency.RunID) (*agency.ManagerWords, error) {
-	var doc string
-	err := q.QueryRow(selectReport, string(run)).Scan(&doc)
-	if errors.Is(err, sql.ErrNoRows) {
+	w, err := scanDoc[agency.ManagerWords](q.QueryRow(selectReport, string(run)), fmt.Sprintf("run %s: its report", run))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
-	w := &agency.ManagerWords{}
-	if err := json.Unmarshal([]byte(doc), w); err != nil {
-		return nil, agency.Errorf(agency.KindInternal, "run %s: its report: %w", run, err)
-	}
-	return w, nil
+	return &w, nil
 }

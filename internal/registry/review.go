@@ -16,13 +16,9 @@ func AddReview(tx *store.Tx, run agency.RunID, step agency.StepKey, r agency.Rev
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(insertReview,
-		string(run), string(step), string(r.ContractID), string(tx.Redact(doc)))
-	if err != nil {
+	added, err := changed(tx, insertReview, string(run), string(step), string(r.ContractID), string(tx.Redact(doc)))
+	if err != nil || !added {
 		return err
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return nil
 	}
 	severity := agency.SeverityInfo
 	if r.Verdict != agency.ReviewApprove {
@@ -52,13 +48,6 @@ func Reviews(q store.Querier, run agency.RunID) ([]agency.Review, error) {
 	return store.All(q, scanReview, selectReviews, string(run))
 }
 
-func scanReview(row store.Scanner) (r agency.Review, err error) {
-	var doc string
-	if err := row.Scan(&doc); err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal([]byte(doc), &r); err != nil {
-		return r, agency.Errorf(agency.KindInternal, "a review's record: %w", err)
-	}
-	return r, nil
+func scanReview(row store.Scanner) (agency.Review, error) {
+	return scanDoc[agency.Review](row, "a review's record")
 }

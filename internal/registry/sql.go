@@ -40,9 +40,8 @@ const (
 	insertContract = `INSERT INTO contracts (run_id, id, seq, status, stage, doc)
 VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5) ON CONFLICT (run_id, id) DO NOTHING`
 
-	// updateContract replaces a contract, updateWords its words alone.
+	// updateContract replaces a contract.
 	updateContract = `UPDATE contracts SET status = ?, stage = ?, completed_at = ?, doc = ? WHERE run_id = ? AND id = ?`
-	updateWords    = `UPDATE contracts SET doc = ? WHERE run_id = ? AND id = ?`
 
 	// insertStep notes that a step has changed a contract, once.
 	insertStep = `INSERT INTO contract_steps (run_id, step) VALUES (?, ?) ON CONFLICT DO NOTHING`

@@ -18,6 +18,10 @@ func MaySend(from, to agency.RoleID) bool {
 // nobody.
 func MaySpawn(by, role agency.RoleID) bool { return slices.Contains(Spawns(by), role) }
 
+// Leads tells whether an agent of a role leads others: it plans, starts them and
+// answers what they ask.
+func Leads(role agency.RoleID) bool { return len(Spawns(role)) > 0 }
+
 // Spawns are the roles that an agent of a role may start.
 func Spawns(by agency.RoleID) []agency.RoleID {
 	if by == agency.RoleProjectManager {

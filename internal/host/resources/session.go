@@ -47,7 +47,7 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 		return session.Setup{}, err
 	}
 	var known []agency.Contract // that its plan must fit
-	if spec.Role == agency.RoleProjectManager {
+	if roster.Leads(spec.Role) {
 		if known, err = store.Get(ctx, s.Runs.o.DB, registry.Contracts, spec.Run); err != nil {
 			return session.Setup{}, err
 		}
@@ -112,7 +112,7 @@ func rulesOf(c config.Config, known []agency.Contract) agency.PlanRules {
 // plan before it.
 func buildingOn(rules agency.PlanRules, known []agency.Contract) agency.PlanRules {
 	for _, k := range known {
-		if k.AssignedRole != agency.RoleProjectManager {
+		if !roster.Leads(k.AssignedRole) {
 			rules.Started = append(rules.Started, k)
 		}
 	}

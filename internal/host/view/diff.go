@@ -20,45 +20,58 @@ import (
 // Diff is what a run would land, or has landed: its branch against its base;
 // before anything landed, the agent's workspace as its last turn left it.
 func (r *Reader) Diff(ctx context.Context, id agency.RunID) (api.DiffDoc, error) {
-	var run agency.Run
-	var loc git.Location
-	err := r.read(ctx, func(q *store.Snapshot) (err error) {
-		if run, err = registry.Run(q, id); err != nil {
-			return err
+	w, err := r.workOf(ctx, id)
+	if err != nil {
+		return api.DiffDoc{}, err
+	}
+	doc := api.DiffDoc{Base: w.run.Base, Head: w.head, Branch: w.run.Branch}
+	if w.run.Dirty {
+		at := w.user
+		if w.head == "" { // the edits are in the user's repository once there is the branch
+			at = w.private
 		}
-		loc, err = workspace.Locate(q, run, r.o.Repo)
-		return err
-	})
-	if err != nil {
-		return api.DiffDoc{}, err
-	}
-	h, err := r.o.Git(ctx)
-	if err != nil {
-		return api.DiffDoc{}, err
-	}
-	user, private := h.At(loc), h.Open(filepath.Join(r.o.StateDir, "runs", string(id), "git"))
-	head, at, err := land.HeadOf(ctx, user, private, "refs/heads/"+run.Branch)
-	if err != nil {
-		return api.DiffDoc{}, err
-	}
-	doc := api.DiffDoc{Base: run.Base, Head: head, Branch: run.Branch}
-	if run.Dirty {
-		at := user
-		if head == "" { // the edits are in the user's repository once there is the branch
-			at = private
-		}
-		if doc.Local, err = local(ctx, at, run.Base); err != nil {
+		if doc.Local, err = local(ctx, at, w.run.Base); err != nil {
 			return doc, err
 		}
 	}
-	if head != "" && head != run.Base {
-		return fill(ctx, at, doc)
+	if w.head != "" && w.head != w.run.Base {
+		return fill(ctx, w.at, doc)
 	}
 	if doc.Head, err = r.workTree(ctx, id); err != nil || doc.Head == "" {
-		doc.Head = run.Base
+		doc.Head = w.run.Base
 		return doc, err
 	}
-	return fill(ctx, private, doc)
+	return fill(ctx, w.private, doc)
+}
+
+// work is where a run's work is: the head of its branch, empty where nothing has
+// landed, and the git directory that holds it.
+type work struct {
+	run           agency.Run
+	user, private git.Dir
+	head          agency.OID
+	at            git.Dir
+}
+
+func (r *Reader) workOf(ctx context.Context, id agency.RunID) (w work, err error) {
+	var loc git.Location
+	err = r.read(ctx, func(q *store.Snapshot) (err error) {
+		if w.run, err = registry.Run(q, id); err != nil {
+			return err
+		}
+		loc, err = workspace.Locate(q, w.run, r.o.Repo)
+		return err
+	})
+	if err != nil {
+		return w, err
+	}
+	h, err := r.o.Git(ctx)
+	if err != nil {
+		return w, err
+	}
+	w.user, w.private = h.At(loc), h.Open(filepath.Join(r.o.StateDir, "runs", string(id), "git"))
+	w.head, w.at, err = land.HeadOf(ctx, w.user, w.private, "refs/heads/"+w.run.Branch)
+	return w, err
 }
 
 // local are the user's own edits, which a run started from.

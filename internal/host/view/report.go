@@ -2,17 +2,13 @@ package view
 
 import (
 	"context"
-	"path/filepath"
 
 	"agency/internal/agency"
 	"agency/internal/changeset"
 	"agency/internal/git"
 	"agency/internal/host"
-	"agency/internal/land"
-	"agency/internal/registry"
 	"agency/internal/report"
 	"agency/internal/store"
-	"agency/internal/workspace"
 )
 
 // report is what a run came to. Where git cannot be asked, what only it knows
@@ -35,45 +31,28 @@ func (r *Reader) report(ctx context.Context, id agency.RunID) (doc *agency.Repor
 
 // landed are the landings of a run.
 func (r *Reader) landed(ctx context.Context, id agency.RunID) (in report.Input) {
-	var run agency.Run
-	var loc git.Location
-	err := r.read(ctx, func(q *store.Snapshot) (err error) {
-		if run, err = registry.Run(q, id); err != nil {
-			return err
-		}
-		if c, err := host.ReadRunConfig(q, id); err == nil {
-			in.Shared = c.Config.SharedWrites
-		}
-		loc, err = workspace.Locate(q, run, r.o.Repo)
-		return err
-	})
-	if err != nil {
+	if c, err := store.Get(ctx, r.o.DB, host.ReadRunConfig, id); err == nil {
+		in.Shared = c.Config.SharedWrites
+	}
+	w, err := r.workOf(ctx, id)
+	if err != nil || w.head == "" {
 		return in
 	}
-	h, err := r.o.Git(ctx)
-	if err != nil {
-		return in
-	}
-	user, private := h.At(loc), h.Open(filepath.Join(r.o.StateDir, "runs", string(run.ID), "git"))
-	head, at, err := land.HeadOf(ctx, user, private, "refs/heads/"+run.Branch)
-	if err != nil || head == "" {
-		return in
-	}
-	if run.Dirty {
-		if in.Local, err = report.LocalEdits(ctx, user, run.Base); err != nil {
+	if w.run.Dirty {
+		if in.Local, err = report.LocalEdits(ctx, w.user, w.run.Base); err != nil {
 			return in
 		}
 	}
 	landed := []git.CommitChanges{}
-	if head != run.Base {
-		if landed, err = at.Diff().LogChanges(ctx, head, run.Base); err != nil {
+	if w.head != w.run.Base {
+		if landed, err = w.at.Diff().LogChanges(ctx, w.head, w.run.Base); err != nil {
 			return in
 		}
 	}
-	if in.Added, err = changeset.Added(ctx, user, run.Base, head); err != nil {
+	if in.Added, err = changeset.Added(ctx, w.user, w.run.Base, w.head); err != nil {
 		return in
 	}
-	if tree, err := user.Refs().ResolveTree(ctx, run.Base); err == nil {
+	if tree, err := w.user.Refs().ResolveTree(ctx, w.run.Base); err == nil {
 		in.Landed, in.BaseTree = landed, tree
 	}
 	return in

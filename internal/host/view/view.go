@@ -82,15 +82,13 @@ func (r *Reader) Runs(ctx context.Context) (docs []api.RunDoc, err error) {
 
 // Doc is one run as ps shows it.
 func (r *Reader) Doc(ctx context.Context, id agency.RunID) (doc api.RunDoc, err error) {
-	err = r.read(ctx, func(q *store.Snapshot) error {
+	return store.Get(ctx, r.o.DB, func(q store.Querier, id agency.RunID) (doc api.RunDoc, err error) {
 		run, err := registry.Run(q, id)
 		if err != nil {
-			return err
+			return doc, err
 		}
-		doc, err = r.doc(q, run)
-		return err
-	})
-	return doc, err
+		return r.doc(q, run)
+	}, id)
 }
 
 func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
