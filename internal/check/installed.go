@@ -67,7 +67,7 @@ func (p part) fits(root *os.Root) bool {
 // suits tells whether a part is what a checkout's lockfiles ask for.
 func (p part) suits(root *os.Root) bool {
 	for name, want := range p.Locks {
-		if locksOf(root, []string{name})[name] != want {
+		if lockSum(root, name) != want {
 			return false
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"agency/internal/bounded"
 )
 
@@ -77,12 +75,12 @@ func (c *Checkout) Foreign(dir string) bool { return c.Exists(path.Join(dir, ".g
 
 // ignored tells folders that are no part of a repository's own code.
 func ignored(name string) bool {
-	switch name {
-	case "vendor", "node_modules", "testdata", "fixtures", "__fixtures__", "target", "dist", "build", "out", "venv", "env",
-		"site-packages", "third_party", "bower_components", "examples", "example", "templates":
-		return true
-	}
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || slices.Contains(notOwn, name)
+}
+
+var notOwn = []string{
+	"vendor", "node_modules", "testdata", "fixtures", "__fixtures__", "target", "dist", "build", "out", "venv", "env",
+	"site-packages", "third_party", "bower_components", "examples", "example", "templates",
 }
 
 // Files are the names of the files in a folder; nil: there is none.
@@ -236,15 +234,7 @@ func InDir(dir, line string) string {
 	if dir == "." || line == "" {
 		return line
 	}
-	return "(cd " + ShellWord(dir) + " && " + line + ")"
-}
-
-// ShellWord is a text as one word of a shell.
-func ShellWord(s string) string {
-	if q, err := syntax.Quote(s, syntax.LangPOSIX); err == nil {
-		return q
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "(cd " + Quote(dir) + " && " + line + ")"
 }
 
 // CacheUnit is that of a manager which installs into one cache for all folders;

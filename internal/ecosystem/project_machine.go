@@ -107,7 +107,7 @@ func (m *Machine) Unseen(folder, line string) string {
 
 // Exclude has git leave out a folder of this checkout alone.
 func Exclude(folder string) string {
-	return "echo " + ShellWord("/"+folder+"/") + " >>.git/info/exclude"
+	return "echo " + Quote("/"+folder+"/") + " >>.git/info/exclude"
 }
 
 // Exist tells whether there is something at a path of the host.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/awareness/symbols"
 	"agency/internal/bounded"
 	"agency/internal/testreport"
 
@@ -96,17 +97,11 @@ func (c Call) PathWords(behind int, repo Repo) []int {
 }
 
 // optionValue are the options of all runners that take the next word.
-var optionValue = func() map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(`-c --config --rootdir --confcutdir -r --require --import --loader --experimental-loader -p -k -m -o -n -W -X
+var optionValue = symbols.Words(`-c --config --rootdir --confcutdir -r --require --import --loader --experimental-loader -p -k -m -o -n -W -X
 		--project --projects --setupFilesAfterEnv --maxWorkers -w --reporter -R --reporters --timeout -t --testTimeout --env --test-reporter
 		--test-reporter-destination --env-file --ui -u --extension --ignore --cov --cov-report --cov-config --maxfail --durations --tb --pool --root --dir
 		-s --package --features --target --profile --manifest-path --ignore-glob --deselect --opts --test-name-pattern --testNamePattern -g --grep
-		--coverageDirectory --outputFile --tsconfig --log-file -l --log-level`) {
-		out[w] = true
-	}
-	return out
-}()
+		--coverageDirectory --outputFile --tsconfig --log-file -l --log-level`)
 
 // Configs are the texts of the files of these names, or patterns, in the folder of
 // a call and above.
@@ -311,11 +306,7 @@ func (f Repo) Below(base, dir string, want func(string) bool) []string {
 
 // OthersFolder tells the folders that hold others' code.
 func OthersFolder(name string) bool {
-	switch name {
-	case ".git", "node_modules", "vendor", ".venv", "site-packages":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".git", "node_modules", "vendor", ".venv", "site-packages"}, name)
 }
 
 // InOthersFolder tells whether a file lies in one.

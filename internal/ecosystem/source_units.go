@@ -101,11 +101,7 @@ func (f UnitForms) outermost(bare string, starts [][]int) (out [][]int, inner ma
 
 // OpensBlock tells of words that look like a method's name before a block.
 func OpensBlock(word string) bool {
-	switch word {
-	case "if", "for", "while", "switch", "catch", "synchronized", "when", "try":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"if", "for", "while", "switch", "catch", "synchronized", "when", "try"}, word)
 }
 
 // Braces is the extent of what ends with its braces.

@@ -2,6 +2,7 @@ package testreport
 
 import (
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -57,6 +58,11 @@ func IsPackage(name string) (pkg string, ok bool) {
 // Separator stands between the parts of a test's name, and after its file.
 const Separator = " > "
 
+// IsDotted tells of names whose parts have dots between, as those of classes have.
+func IsDotted(test string) bool {
+	return !strings.Contains(test, Separator) && !strings.Contains(test, "::") && strings.Contains(test, ".")
+}
+
 // SplitFile is the file in a test's name.
 func SplitFile(test string) (string, bool) {
 	if f, _, ok := strings.Cut(test, Separator); ok {
@@ -93,10 +99,5 @@ func SplitGo(full string) (pkg, test string, ok bool) {
 
 // IsTestName tells a test's name from a package.
 func IsTestName(s string) bool {
-	for _, p := range []string{"Test", "Example", "Fuzz", "Benchmark"} {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"Test", "Example", "Fuzz", "Benchmark"}, func(p string) bool { return strings.HasPrefix(s, p) })
 }

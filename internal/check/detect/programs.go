@@ -140,7 +140,7 @@ func (b Base) probe(ctx context.Context, m *ecosystem.Machine, needs []check.Nee
 	var script strings.Builder
 	for i, n := range needs {
 		if first[i] = slices.IndexFunc(needs, n.Same); first[i] == i && !unjudged(m, n) {
-			fmt.Fprintf(&script, "(cd %s >/dev/null 2>&1 || exit 0; %s) || echo absent:%d:\n", ecosystem.ShellWord("./"+n.Dir), there(n), i)
+			fmt.Fprintf(&script, "(cd %s >/dev/null 2>&1 || exit 0; %s) || echo absent:%d:\n", ecosystem.Quote("./"+n.Dir), there(n), i)
 		}
 	}
 	res, err := b.run(ctx, script.String(), "programs of the commands")
@@ -156,7 +156,7 @@ func (b Base) probe(ctx context.Context, m *ecosystem.Machine, needs []check.Nee
 
 // there is the shell that tells whether a need is met.
 func there(n check.Need) string {
-	name := ecosystem.ShellWord(n.Name)
+	name := ecosystem.Quote(n.Name)
 	found := "command -v " + name + " >/dev/null 2>&1"
 	if strings.Contains(n.Name, "/") {
 		found = "test -x " + name
@@ -188,7 +188,7 @@ func lacks(m *ecosystem.Machine, n check.Need) (what, mend string) {
 		return what, orSetup(mend)
 	case strings.Contains(n.Name, "/"):
 		if m.Exists(path.Join(n.Dir, n.Name)) {
-			return n.Name + " is not executable", "git update-index --chmod=+x " + ecosystem.ShellWord(path.Join(n.Dir, n.Name)) + ", and commit"
+			return n.Name + " is not executable", "git update-index --chmod=+x " + ecosystem.Quote(path.Join(n.Dir, n.Name)) + ", and commit"
 		}
 		return fmt.Sprintf("%s is not there in %s", n.Name, ecosystem.PlaceName(n.Dir)), orSetup("install what brings it")
 	}

@@ -147,12 +147,10 @@ func (k *kit) tools(repo string) sandbox.Toolchain {
 // another, and of what was put beside it by hand: commands see all of it.
 func systemLoads() []fingerprint.Load {
 	loads := []fingerprint.Load{{Path: "/usr/local/bin", Depth: 1}, {Path: "/usr/local/lib", Depth: 1}}
-	for _, at := range []string{"/var/lib/dpkg/status", "/lib/apk/db/installed", "/run/current-system"} {
-		if ecosystem.Exist(at) {
-			loads = append(loads, fingerprint.Load{Path: at, Depth: 1})
-		}
-	}
-	for _, at := range []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm", "/var/lib/pacman/local"} {
+	for _, at := range []string{
+		"/var/lib/dpkg/status", "/lib/apk/db/installed", "/run/current-system",
+		"/var/lib/rpm", "/usr/lib/sysimage/rpm", "/var/lib/pacman/local",
+	} {
 		if ecosystem.Exist(at) {
 			loads = append(loads, fingerprint.Load{Path: at, Depth: 1})
 		}

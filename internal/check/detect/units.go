@@ -90,7 +90,7 @@ func mendBy(c *ecosystem.Checkout, repo string, units ...ecosystem.Unit) string 
 		of := managedBy(u.Manager)
 		setup = ecosystem.JoinLines(setup, of.Setup(c, u, false))
 		if lock := path.Join(u.Dir, of.Leaves); of.Leaves != "" && !c.Exists(lock) && !ecosystem.Exist(filepath.Join(repo, filepath.FromSlash(lock))) {
-			clean = ecosystem.JoinLines(clean, "rm "+ecosystem.ShellWord(lock))
+			clean = ecosystem.JoinLines(clean, "rm "+ecosystem.Quote(lock))
 		}
 	}
 	return ecosystem.JoinLines(ecosystem.JoinLines(line, setup), clean)

@@ -90,20 +90,12 @@ func (awareReader) model(repo dataflow.Repository) *dataflow.Model {
 		},
 		Askers: streamAskers,
 		Tells: func(name string) bool {
-			for _, p := range []string{"fmt.Print", "fmt.Fprint", "log.", "log/slog."} {
-				if strings.HasPrefix(name, p) {
-					return true
-				}
-			}
-			return slices.Contains([]string{"Print", "Printf", "Println", "Log", "Logf", "Debug", "Info", "Warn", "Error", "Errorf", "println", "print"}, name)
+			said := func(p string) bool { return strings.HasPrefix(name, p) }
+			return slices.ContainsFunc([]string{"fmt.Print", "fmt.Fprint", "log.", "log/slog."}, said) || slices.Contains([]string{"Print", "Printf", "Println", "Log", "Logf", "Debug", "Info", "Warn", "Error", "Errorf", "println", "print"}, name)
 		},
 		Ends: awareReader{}.ends,
 		ArgType: func(typ string) bool {
-			switch typ {
-			case "[]string", "int", "error", "context.Context", "io.Writer", "io.Reader", "*os.File", "io/fs.FS", "string":
-				return true
-			}
-			return false
+			return slices.Contains([]string{"[]string", "int", "error", "context.Context", "io.Writer", "io.Reader", "*os.File", "io/fs.FS", "string"}, typ)
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"path"
@@ -91,7 +92,7 @@ func (r *formReader) read(src dataflow.Source) *dataflow.File {
 			fn := r.function(d.Type, d.Body)
 			fn.Name, fn.Line, fn.Entry = d.Name.Name, r.line(d), f.Program && d.Name.Name == "main"
 			if d.Recv != nil {
-				fn.Owner = ownerOf(d)
+				fn.Owner = cmp.Or(ownerOf(d), d.Name.Name)
 				if l := d.Recv.List; len(l) > 0 && len(l[0].Names) > 0 {
 					fn.Receiver = l[0].Names[0].Name
 				}
@@ -112,9 +113,9 @@ func (r *formReader) read(src dataflow.Source) *dataflow.File {
 	return f
 }
 
-// ownerOf is the type that a method is of, where that has no parameters.
+// ownerOf is the type that a method is of, where that has no parameters; "" of others.
 func ownerOf(d *ast.FuncDecl) string {
-	if len(d.Recv.List) > 0 {
+	if d.Recv != nil && len(d.Recv.List) > 0 {
 		t := d.Recv.List[0].Type
 		if star, ok := t.(*ast.StarExpr); ok {
 			t = star.X
@@ -123,7 +124,7 @@ func ownerOf(d *ast.FuncDecl) string {
 			return id.Name
 		}
 	}
-	return d.Name.Name
+	return ""
 }
 
 func (r *formReader) function(t *ast.FuncType, body *ast.BlockStmt) *dataflow.Func {

@@ -35,7 +35,7 @@ func units(c *ecosystem.Checkout) []ecosystem.Unit {
 func listLines(dirs []goDir) string {
 	var line []string
 	for _, d := range dirs {
-		line = append(line, "(cd "+ecosystem.ShellWord("./"+d.dir)+" && "+listErrors+" "+d.patterns()+")")
+		line = append(line, "(cd "+ecosystem.Quote("./"+d.dir)+" && "+listErrors+" "+d.patterns()+")")
 	}
 	return strings.Join(line, "; ")
 }
@@ -65,7 +65,7 @@ func (g goDir) patterns() string {
 		if u == "." {
 			p = "./..."
 		}
-		out = append(out, ecosystem.ShellWord(p))
+		out = append(out, ecosystem.Quote(p))
 	}
 	return strings.Join(out, " ")
 }
@@ -230,22 +230,15 @@ func missingIn(output string) []string {
 }
 
 func downloadCommand(dirs []goDir) string {
-	var parts []string
+	line := ""
 	for _, d := range dirs {
-		mods := []string{d.dir}
-		if d.uses != nil {
-			mods = nil
-			for _, u := range d.uses {
-				mods = append(mods, path.Join(d.dir, u))
-			}
+		mods := d.uses
+		if mods == nil {
+			mods = []string{"."}
 		}
 		for _, m := range mods {
-			if m == "." {
-				parts = append(parts, "go mod download")
-			} else {
-				parts = append(parts, "(cd "+ecosystem.ShellWord(m)+" && go mod download)")
-			}
+			line = ecosystem.JoinLines(line, ecosystem.InDir(path.Join(d.dir, m), "go mod download"))
 		}
 	}
-	return strings.Join(parts, " && ")
+	return line
 }

@@ -122,17 +122,9 @@ func describe(m *ecosystem.Machine, e goEnv, vendored bool) ecosystem.Environmen
 	b.Show(mod)
 	b.Cache(cache, "gocache")
 	t.ReadOnly, t.Overlays = b.Tools.ReadOnly, b.Tools.Overlays
-	for _, kv := range [][2]string{{"GOEXPERIMENT", e.GOEXPERIMENT}, {"GOAMD64", e.GOAMD64}, {"GOARM64", e.GOARM64}} {
-		if kv[1] != "" {
-			t.Env = append(t.Env, kv[0]+"="+kv[1])
-		}
-	}
+	t.Env = append(t.Env, set("GOEXPERIMENT", e.GOEXPERIMENT, "GOAMD64", e.GOAMD64, "GOARM64", e.GOARM64)...)
 	if cgo(e) == "1" {
-		for _, kv := range [][2]string{{"CC", e.CC}, {"CXX", e.CXX}} {
-			if kv[1] != "" {
-				t.Env = append(t.Env, kv[0]+"="+kv[1])
-			}
-		}
+		t.Env = append(t.Env, set("CC", e.CC, "CXX", e.CXX)...)
 	}
 	return ecosystem.Environment{
 		Tools: t, Refused: b.Refused, Version: e.GOVERSION + " " + e.GOOS + "/" + e.GOARCH,
@@ -146,7 +138,12 @@ func describe(m *ecosystem.Machine, e goEnv, vendored bool) ecosystem.Environmen
 func online(e goEnv, flags string) []string {
 	have := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(e.GOMODCACHE, "cache", "download"))}
 	env := []string{"GOPROXY=" + have.String() + "," + cmp.Or(e.GOPROXY, "direct"), "GOFLAGS=" + flags + " -modcacherw"}
-	for _, kv := range [][2]string{{"GOSUMDB", e.GOSUMDB}, {"GOPRIVATE", e.GOPRIVATE}, {"GONOSUMDB", e.GONOSUMDB}, {"GONOPROXY", e.GONOPROXY}} {
+	return append(env, set("GOSUMDB", e.GOSUMDB, "GOPRIVATE", e.GOPRIVATE, "GONOSUMDB", e.GONOSUMDB, "GONOPROXY", e.GONOPROXY)...)
+}
+
+// set are the variables among names and values by turns that have a value.
+func set(pairs ...string) (env []string) {
+	for kv := range slices.Chunk(pairs, 2) {
 		if kv[1] != "" {
 			env = append(env, kv[0]+"="+kv[1])
 		}

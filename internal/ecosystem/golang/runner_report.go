@@ -236,12 +236,7 @@ func (t *goTestRun) settle(status agency.TestStatus) {
 
 // framing tells the lines by which the testing package announces tests.
 func framing(line string) bool {
-	for _, f := range []string{"=== RUN ", "=== PAUSE", "=== CONT", "=== NAME"} {
-		if strings.HasPrefix(line, f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"=== RUN ", "=== PAUSE", "=== CONT", "=== NAME"}, func(f string) bool { return strings.HasPrefix(line, f) })
 }
 
 // into turns the events into results, and into text: failures first, then what

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 
 	"agency/internal/ecosystem"
@@ -43,24 +44,12 @@ func isTest(f *ast.FuncDecl) bool {
 	if f.Recv != nil {
 		return strings.HasPrefix(f.Name.Name, "Test") // a suite's method
 	}
-	for _, p := range []string{"Test", "Example", "Fuzz"} {
-		if strings.HasPrefix(f.Name.Name, p) && f.Name.Name != "TestMain" {
-			return true
-		}
-	}
-	return false
+	return f.Name.Name != "TestMain" && slices.ContainsFunc([]string{"Test", "Example", "Fuzz"}, func(p string) bool { return strings.HasPrefix(f.Name.Name, p) })
 }
 
 func unitName(f *ast.FuncDecl) string {
-	if f.Recv == nil || len(f.Recv.List) == 0 {
-		return f.Name.Name
-	}
-	t := f.Recv.List[0].Type
-	if star, ok := t.(*ast.StarExpr); ok {
-		t = star.X
-	}
-	if id, ok := t.(*ast.Ident); ok {
-		return id.Name + "." + f.Name.Name
+	if owner := ownerOf(f); owner != "" {
+		return owner + "." + f.Name.Name
 	}
 	return f.Name.Name
 }

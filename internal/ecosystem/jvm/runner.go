@@ -44,10 +44,8 @@ func runners() []ecosystem.Runner {
 			}
 			return strings.TrimSuffix(m[1], "/"), true
 		}
-		r.Names = func(test string) bool {
-			return !strings.Contains(test, testreport.Separator) && !strings.Contains(test, "::") && strings.Contains(test, ".")
-		}
-		r.Sources = []string{".java", ".kt", ".groovy", ".scala"}
+		r.Names = testreport.IsDotted
+		r.Sources = sources
 	}
 	return []ecosystem.Runner{maven, gradle}
 }
@@ -102,7 +100,7 @@ func (c builtCall) tests(sel ecosystem.Selection, repo ecosystem.Repo) ([]javaTe
 		if !sel.Exact && t.class != "" && !strings.HasSuffix(t.class, "*") {
 			simple := t.class[strings.LastIndexByte(t.class, '.')+1:]
 			found := repo.Below(c.Dir, ".", func(p string) bool {
-				return strings.TrimSuffix(path.Base(p), path.Ext(p)) == simple && isJava(p)
+				return strings.TrimSuffix(path.Base(p), path.Ext(p)) == simple && slices.Contains(sources, path.Ext(p))
 			})
 			if len(found) == 0 {
 				return nil, false
@@ -125,7 +123,7 @@ func (c builtCall) tests(sel ecosystem.Selection, repo ecosystem.Repo) ([]javaTe
 		t := javaTest{module: module}
 		if f := strings.SplitN(rest, "/", 4); len(f) == 4 { // src/test/java/com/x/ATest.java
 			t.class = strings.ReplaceAll(strings.TrimSuffix(f[3], path.Ext(f[3])), "/", ".")
-			if !isJava(p) {
+			if !slices.Contains(sources, path.Ext(p)) {
 				t.class += ".*"
 			}
 		}
@@ -134,13 +132,8 @@ func (c builtCall) tests(sel ecosystem.Selection, repo ecosystem.Repo) ([]javaTe
 	return out, true
 }
 
-func isJava(p string) bool {
-	switch path.Ext(p) {
-	case ".java", ".kt", ".groovy", ".scala":
-		return true
-	}
-	return false
-}
+// sources are the endings of what the builds compile.
+var sources = []string{".java", ".kt", ".groovy", ".scala"}
 
 // javaModule is the folder of the module that a path belongs to.
 func javaModule(p string) string {

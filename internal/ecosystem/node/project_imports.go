@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/awareness/symbols"
 	"agency/internal/code/imports"
 )
 
@@ -258,15 +259,9 @@ func (r *jsReader) literal(file, s string) {
 }
 
 // builtinModules are the modules of node that need no prefix.
-var builtinModules = func() map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(`assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain events
+var builtinModules = symbols.Words(`assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain events
 		fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl stream string_decoder sys timers tls
-		trace_events tty url util v8 vm wasi worker_threads zlib`) {
-		out[w] = true
-	}
-	return out
-}()
+		trace_events tty url util v8 vm wasi worker_threads zlib`)
 
 // decidesTests tells a file that decides how tests of JavaScript run.
 func decidesTests(f string) bool {

@@ -20,6 +20,7 @@ type manifestJS struct {
 	Dependencies    map[string]json.RawMessage `json:"dependencies"`
 	DevDependencies map[string]json.RawMessage `json:"devDependencies"`
 	PackageManager  string                     `json:"packageManager"`
+	Workspaces      json.RawMessage            `json:"workspaces"`
 }
 
 func readManifestJS(c *ecosystem.Checkout, dir string) manifestJS {
@@ -74,7 +75,7 @@ func nodeParts(c *ecosystem.Checkout, named func(string) bool) []ecosystem.Part 
 func packagesTested(c *ecosystem.Checkout, dirs []string, named func(string) bool) bool {
 	for _, d := range dirs {
 		m := readManifestJS(c, d)
-		if d != "." && m.script("test") != "" && named("cd "+ecosystem.ShellWord(d)+" && npm test") {
+		if d != "." && m.script("test") != "" && named("cd "+ecosystem.Quote(d)+" && npm test") {
 			return true
 		}
 	}
@@ -117,7 +118,7 @@ func nodePart(c *ecosystem.Checkout, dir string, named func(string) bool) ecosys
 			p.Typecheck = instead
 		}
 	}
-	if p.Test != "" && !named("cd "+ecosystem.ShellWord(dir)+" && "+p.Test) {
+	if p.Test != "" && !named("cd "+ecosystem.Quote(dir)+" && "+p.Test) {
 		p.Note = ecosystem.ExitCodesOnly
 	}
 	return p
@@ -197,10 +198,7 @@ func member(c *ecosystem.Checkout, dir string) bool {
 
 // workspacesOf are the patterns of the folders of a workspace's members.
 func workspacesOf(c *ecosystem.Checkout, dir string) []string {
-	var m struct {
-		Workspaces json.RawMessage `json:"workspaces"`
-	}
-	_ = json.Unmarshal([]byte(c.Text(path.Join(dir, "package.json"))), &m) // a broken one has none
+	m := readManifestJS(c, dir)
 	var list []string
 	var full struct {
 		Packages []string `json:"packages" yaml:"packages"`

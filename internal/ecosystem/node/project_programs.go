@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,7 +41,7 @@ func programs() ecosystem.Programs {
 // hasProgram is the shell that tells whether a package which is installed has a
 // program.
 func hasProgram(n ecosystem.Need) (found string) {
-	name := ecosystem.ShellWord(n.Name)
+	name := ecosystem.Quote(n.Name)
 	for at, up := n.Dir, "."; ; at, up = path.Dir(at), up+"/.." {
 		found += " || test -e " + up + "/node_modules/.bin/" + name
 		if n.In != "" { // a package whose program has another name
@@ -108,8 +109,8 @@ func pinnedManager(ctx context.Context, m *ecosystem.Machine, n ecosystem.Need) 
 	}
 	if strings.Contains(real, "/corepack/") {
 		store := m.Value("COREPACK_HOME", m.Home(".cache", "node", "corepack"))
-		have, _ := filepath.Glob(filepath.Join(store, "v1", n.Name, orAny(version))) // a bad pattern is none
-		older, _ := filepath.Glob(filepath.Join(store, n.Name, orAny(version)))
+		have, _ := filepath.Glob(filepath.Join(store, "v1", n.Name, cmp.Or(version, "*"))) // a bad pattern is none
+		older, _ := filepath.Glob(filepath.Join(store, n.Name, cmp.Or(version, "*")))
 		if len(have)+len(older) > 0 {
 			return "", ""
 		}
@@ -189,13 +190,6 @@ func keepsPNPM(m *ecosystem.Machine, dir, version string) bool {
 
 // keepsOwn is how pnpm is told not to run another version of itself.
 var keepsOwn = regexp.MustCompile(`(?m)^\s*(?:manage-package-manager-versions|managePackageManagerVersions)\s*[=:]\s*false\b`)
-
-func orAny(version string) string {
-	if version == "" {
-		return "*"
-	}
-	return version
-}
 
 // packageManagerOf is what the nearest manifest with packageManager names.
 func packageManagerOf(m *ecosystem.Machine, n ecosystem.Need) (name, version, file string) {

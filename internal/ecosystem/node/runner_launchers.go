@@ -2,6 +2,7 @@ package node
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"agency/internal/ecosystem"
@@ -20,7 +21,7 @@ func launches(w []string) int {
 		if len(w) > 1 && w[1] == "exec" {
 			return 2
 		}
-		if len(w) > 1 && base != "npm" && isRunnerName(w[1]) {
+		if len(w) > 1 && base != "npm" && slices.Contains([]string{"jest", "vitest", "mocha", "_mocha"}, path.Base(w[1])) {
 			return 1
 		}
 	case "node":
@@ -29,14 +30,6 @@ func launches(w []string) int {
 		}
 	}
 	return 0
-}
-
-func isRunnerName(w string) bool {
-	switch path.Base(w) {
-	case "jest", "vitest", "mocha", "_mocha":
-		return true
-	}
-	return false
 }
 
 // scriptName is scriptOf, and knows scripts that yarn and pnpm run by their name

@@ -58,7 +58,7 @@ func project() ecosystem.Project {
 				uv: "install uv (https://docs.astral.sh/uv)", poetry: "pipx install poetry", pdm: "pipx install pdm", pipenv: "pipx install pipenv",
 			},
 			Module: func(n ecosystem.Need) string {
-				return ecosystem.ShellWord(n.In) + " -c " + ecosystem.ShellWord(findModule) + " " + ecosystem.ShellWord(n.Name) + " >/dev/null 2>&1; test $? -ne 93"
+				return ecosystem.Quote(n.In) + " -c " + ecosystem.Quote(findModule) + " " + ecosystem.Quote(n.Name) + " >/dev/null 2>&1; test $? -ne 93"
 			},
 			LacksModule: func(m *ecosystem.Machine, n ecosystem.Need) (what, mend string) {
 				return fmt.Sprintf("%s has no module %s%s", n.In, n.Name, inVenv(m, n.Dir)), installer(m, n)
@@ -234,7 +234,7 @@ func setupIn(u ecosystem.Unit, loose bool) string {
 	var files []string
 	for _, l := range u.Locks {
 		if b := path.Base(l); strings.HasSuffix(b, ".txt") {
-			files = append(files, "-r "+ecosystem.ShellWord(b))
+			files = append(files, "-r "+ecosystem.Quote(b))
 		}
 	}
 	if len(files) > 0 {
@@ -259,7 +259,7 @@ func askFor(_ *ecosystem.Checkout, _ ecosystem.Unit, changed []ecosystem.Package
 	if err != nil || len(b) > ecosystem.MaxAsked {
 		return ""
 	}
-	return "python3 -c " + ecosystem.ShellWord(askDistributions) + " " + ecosystem.ShellWord(string(b))
+	return "python3 -c " + ecosystem.Quote(askDistributions) + " " + ecosystem.Quote(string(b))
 }
 
 // exact is the version that a requirement pins; else any will do.

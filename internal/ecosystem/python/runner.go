@@ -36,9 +36,7 @@ func runners() []ecosystem.Runner {
 		Runs: func(w []string) bool {
 			return runsModule(w, "unittest") && !ecosystem.HasWord(w[moduleIndex(w):], "-h", "--help")
 		},
-		Names: func(test string) bool {
-			return !strings.Contains(test, testreport.Separator) && !strings.Contains(test, "::") && strings.Contains(test, ".")
-		},
+		Names: testreport.IsDotted,
 		Select: func(c ecosystem.Call, s ecosystem.Selection, _ ecosystem.Repo) ([]ecosystem.Edit, bool) {
 			return pythonCall{Call: c}.selectUnittest(s)
 		},

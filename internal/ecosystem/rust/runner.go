@@ -134,7 +134,7 @@ func (c cargoCall) rustPath(p string, repo ecosystem.Repo) (options, filter stri
 		dir = path.Dir(dir)
 	}
 	manifest := string(repo.Text(path.Join(dir, "Cargo.toml")))
-	name := packageName(manifest)
+	name := readManifest(dir, manifest, nil).Name
 	if name == "" {
 		return "", "", full == dir
 	}
@@ -154,22 +154,6 @@ func (c cargoCall) rustPath(p string, repo ecosystem.Repo) (options, filter stri
 		return "", "", false
 	}
 	return options, filter, true
-}
-
-// packageName is the name in the table [package] of a manifest.
-func packageName(manifest string) string {
-	table := ""
-	for line := range strings.Lines(manifest) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			table = line
-		}
-		if key, value, ok := strings.Cut(line, "="); ok && table == "[package]" && strings.TrimSpace(key) == "name" {
-			value, _, _ = strings.Cut(strings.TrimSpace(value), "#")
-			return strings.Trim(strings.TrimSpace(value), `"'`)
-		}
-	}
-	return ""
 }
 
 // crates names the affected packages to cargo.
