@@ -15,26 +15,26 @@ var (
 // around it.
 func javaFunctions(t *tree) []found {
 	l := lister{t: t, lines: linesOf(t.src)}
-	nameOf := func(n node) string {
-		if n.is(javaTypes...) || n.is(javaMethods...) {
-			return n.field("name").text()
+	nameOf := func(n Node) string {
+		if n.Is(javaTypes...) || n.Is(javaMethods...) {
+			return n.Field("name").Text()
 		}
 		return ""
 	}
-	for n := range t.root().all(nil) {
-		body := n.field("body")
-		if !n.is(javaMethods...) || !body.ok() {
+	for n := range t.root().All() {
+		body := n.Field("body")
+		if !n.Is(javaMethods...) || !body.OK() {
 			continue
 		}
 		f := found{node: n, body: body}
-		f.Name = pathTo(n, n.field("name").text(), nameOf)
-		for a := range n.child("modifiers").children() {
-			if a.is("marker_annotation", "annotation") {
-				name := a.field("name").text()
+		f.Name = pathTo(n, n.Field("name").Text(), nameOf)
+		for a := range n.Child("modifiers").children() {
+			if a.Is("marker_annotation", "annotation") {
+				name := a.Field("name").Text()
 				f.Test = f.Test || javaTests[name[strings.LastIndexByte(name, '.')+1:]]
 			}
 		}
-		l.add(f, n.start(), body.start()+1, body.end()-1)
+		l.add(f, n.Start(), body.Start()+1, body.End()-1)
 	}
 	return l.out
 }
@@ -45,22 +45,22 @@ func javaFunctions(t *tree) []found {
 // A constructor returns where it may: in a class whose final fields have their
 // values, and not in a record; else every cut throws.
 func javaSwitches(t *tree, asked []request, n switchNames) (edits []edit, skipped []Skipped) {
-	returns := map[node]bool{} // by the class's body
+	returns := map[Node]bool{} // by the class's body
 	for _, r := range asked {
-		if _, known := returns[r.node.parent()]; !known {
-			returns[r.node.parent()] = javaMayReturn(r.node.parent())
+		if _, known := returns[r.node.Parent()]; !known {
+			returns[r.node.Parent()] = javaMayReturn(r.node.Parent())
 		}
 		at, mode, zero, other, there := r.BodyStart, modeAll, "", "", ""
 		switch {
-		case r.node.is("method_declaration"):
-			zero, other = javaValues(r.node.field("type").text(), r.node.field("dimensions").ok())
-			there = javaThere(r.node.field("type").text(), zero)
-		case r.node.is("compact_constructor_declaration"), !returns[r.node.parent()]:
+		case r.node.Is("method_declaration"):
+			zero, other = javaValues(r.node.Field("type").Text(), r.node.Field("dimensions").OK())
+			there = javaThere(r.node.Field("type").Text(), zero)
+		case r.node.Is("compact_constructor_declaration"), !returns[r.node.Parent()]:
 			mode = modePanic
 		}
 		for c := range r.body.children() {
-			if c.is("explicit_constructor_invocation") {
-				at = c.end()
+			if c.Is("explicit_constructor_invocation") {
+				at = c.End()
 			}
 		}
 		text := fmt.Sprintf(` switch (AgencyCut_%s.of("%s", %d)) { case 1: return%s; case 2: return%s; case 3: return%s; default: } `, n.mark, r.id, mode, zero, other, there)
@@ -73,17 +73,17 @@ func javaSwitches(t *tree, asked []request, n switchNames) (edits []edit, skippe
 }
 
 // javaMayReturn tells whether a constructor of a class may return at its start.
-func javaMayReturn(class node) bool {
+func javaMayReturn(class Node) bool {
 	for m := range class.children() {
-		if !m.is("field_declaration") {
+		if !m.Is("field_declaration") {
 			continue
 		}
-		words := m.child("modifiers").text()
-		if strings.Contains(words, "final") && !strings.Contains(words, "static") && !m.field("declarator").field("value").ok() {
+		words := m.Child("modifiers").Text()
+		if strings.Contains(words, "final") && !strings.Contains(words, "static") && !m.Field("declarator").Field("value").OK() {
 			return false
 		}
 	}
-	return !class.parent().is("record_declaration")
+	return !class.Parent().Is("record_declaration")
 }
 
 // javaValues are zero and other by the declared type, with a blank before them.

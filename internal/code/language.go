@@ -33,7 +33,7 @@ type dialect struct {
 	functions func(*tree) []found // the outer before the inner, in order
 	switches  func(*tree, []request, switchNames) (edits []edit, skipped []Skipped)
 	tests     func(*tree) (all, top []Span) // nil: none
-	comment   func(node) bool               // also counts as one, as a docstring does; nil: none
+	comment   func(Node) bool               // also counts as one, as a docstring does; nil: none
 	atoms     []string                      // kinds of nodes that are one token, with the blanks in them
 }
 

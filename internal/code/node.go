@@ -1,15 +1,21 @@
 package code
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 )
 
 // Node is a part of the syntax of a source, as the language's grammar of
 // tree-sitter has it; the zero value is none. Its methods may be called on none,
 // and give nothing then.
-type Node struct{ n node }
+type Node struct {
+	t *tree
+	i int32
+}
 
 // Tree reads a source as a tree. Go has none here: go/ast is richer. It fails as
 // Functions does; a source with errors in its syntax still is a tree.
@@ -22,33 +28,39 @@ func (e *Engine) Tree(ctx context.Context, path string, src []byte) (Node, error
 	if !ok {
 		return Node{}, fmt.Errorf("%s: %w", path, ErrLanguage)
 	}
-	return Node{t.root()}, nil
+	return t.root(), nil
 }
 
+func (n Node) rec() *record             { return &n.t.nodes[n.i] }
+func (n Node) named() bool              { return n.rec().flags&flagNamed != 0 }
+func (n Node) broken() bool             { return n.rec().flags&(flagError|flagHasError|flagMissing) != 0 }
+func (n Node) leaf() bool               { return n.rec().next == n.i+1 }
+func (n Node) isComment() bool          { return strings.HasSuffix(n.Kind(), "comment") }
+func (n Node) within(from, to int) bool { return from <= n.Start() && n.End() <= to }
+
 // OK tells whether there is a node.
-func (n Node) OK() bool { return n.n.ok() }
+func (n Node) OK() bool { return n.t != nil }
 
 // Kind is what the grammar calls the node.
-func (n Node) Kind() string { return n.n.kind() }
+func (n Node) Kind() string {
+	switch {
+	case !n.OK():
+		return ""
+	case n.rec().symbol == symbolError:
+		return "ERROR"
+	}
+	return n.t.symbols[n.rec().symbol]
+}
 
 // Is tells whether the node is of one of these kinds.
-func (n Node) Is(kinds ...string) bool { return n.n.is(kinds...) }
+func (n Node) Is(kinds ...string) bool { return n.OK() && slices.Contains(kinds, n.Kind()) }
 
 // Text is the source of the node.
-func (n Node) Text() string { return n.n.text() }
-
-// Field is the child of that role.
-func (n Node) Field(name string) Node { return Node{n.n.field(name)} }
-
-// Child is the first child of one of these kinds.
-func (n Node) Child(kinds ...string) Node { return Node{n.n.child(kinds...)} }
-
-// Parent is the node around it.
-func (n Node) Parent() Node {
+func (n Node) Text() string {
 	if !n.OK() {
-		return Node{}
+		return ""
 	}
-	return Node{n.n.parent()}
+	return string(n.t.src[n.Start():n.End()])
 }
 
 // Start is the byte that the node begins at; of none it is 0.
@@ -56,7 +68,7 @@ func (n Node) Start() int {
 	if !n.OK() {
 		return 0
 	}
-	return n.n.start()
+	return int(n.rec().start)
 }
 
 // End is the byte behind the node; of none it is 0.
@@ -64,42 +76,7 @@ func (n Node) End() int {
 	if !n.OK() {
 		return 0
 	}
-	return n.n.end()
-}
-
-// Parts are the named children without comments.
-func (n Node) Parts() []Node {
-	parts := n.n.parts()
-	out := make([]Node, len(parts))
-	for i, p := range parts {
-		out[i] = Node{p}
-	}
-	return out
-}
-
-// All are the node and what is within it, the outer before the inner.
-func (n Node) All() iter.Seq[Node] {
-	return func(yield func(Node) bool) {
-		for c := range n.n.all(nil) {
-			if !yield(Node{c}) {
-				return
-			}
-		}
-	}
-}
-
-// Around are the nodes that it is in, the inner before the outer.
-func (n Node) Around() iter.Seq[Node] {
-	return func(yield func(Node) bool) {
-		if !n.OK() {
-			return
-		}
-		for c := range n.n.around() {
-			if !yield(Node{c}) {
-				return
-			}
-		}
-	}
+	return int(n.rec().end)
 }
 
 // Line is the line, from 1, that the node begins in; of none it is 0.
@@ -107,30 +84,113 @@ func (n Node) Line() int {
 	if !n.OK() {
 		return 0
 	}
-	line := 1
-	for _, b := range n.n.t.src[:n.n.start()] {
-		if b == '\n' {
-			line++
+	return 1 + bytes.Count(n.t.src[:n.Start()], []byte("\n"))
+}
+
+// Parent is the node around it.
+func (n Node) Parent() Node {
+	if !n.OK() || n.rec().parent < 0 {
+		return Node{}
+	}
+	return Node{n.t, n.rec().parent}
+}
+
+// Around are the nodes that it is in, the inner before the outer.
+func (n Node) Around() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for p := n.Parent(); p.OK() && yield(p); p = p.Parent() {
 		}
 	}
-	return line
+}
+
+// children are all children, those of punctuation and comments too.
+func (n Node) children() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		if !n.OK() {
+			return
+		}
+		for i := n.i + 1; i < n.rec().next && yield(Node{n.t, i}); i = n.t.nodes[i].next {
+		}
+	}
 }
 
 // Children are all the node's children, those of punctuation too, without
 // comments.
 func (n Node) Children() (out []Node) {
-	for c := range n.n.children() {
+	for c := range n.children() {
 		if !c.isComment() {
-			out = append(out, Node{c})
+			out = append(out, c)
 		}
 	}
 	return out
 }
 
+// Parts are the named children without comments.
+func (n Node) Parts() (out []Node) {
+	for c := range n.children() {
+		if c.named() && !c.isComment() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Field is the child of that role.
+func (n Node) Field(name string) Node {
+	for c := range n.children() {
+		if n.t.fields[c.rec().field] == name {
+			return c
+		}
+	}
+	return Node{}
+}
+
+// Child is the first child of one of these kinds.
+func (n Node) Child(kinds ...string) Node {
+	for c := range n.children() {
+		if c.Is(kinds...) {
+			return c
+		}
+	}
+	return Node{}
+}
+
+// All are the node and what is within it, the outer before the inner.
+func (n Node) All() iter.Seq[Node] { return n.all(nil) }
+
+// all is All, but nothing is told of what is within a node for which skip says so.
+func (n Node) all(skip func(Node) bool) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		if !n.OK() {
+			return
+		}
+		for i := n.i; i < n.rec().next; {
+			c := Node{n.t, i}
+			if !yield(c) {
+				return
+			}
+			if i++; skip != nil && c.i != n.i && skip(c) {
+				i = c.rec().next
+			}
+		}
+	}
+}
+
 // Attributes are those before an item of Rust, the nearest first.
 func (n Node) Attributes() (out []Node) {
-	for _, a := range attributes(n.n) {
-		out = append(out, Node{a})
+	nodes := n.t.nodes
+	for i := n.i - 1; i > n.rec().parent; {
+		// Step over what is within the sibling before.
+		for nodes[i].parent != n.rec().parent {
+			i = nodes[i].parent
+		}
+		switch a := (Node{n.t, i}); {
+		case a.Is("attribute_item"):
+			out = append(out, a)
+		case !a.isComment():
+			return out
+		}
+		i--
 	}
 	return out
 }

@@ -10,39 +10,39 @@ import (
 // it.
 func pythonFunctions(t *tree) []found {
 	l := lister{t: t, lines: linesOf(t.src)}
-	nameOf := func(n node) string {
-		if n.is("class_definition", "function_definition") {
-			return n.field("name").text()
+	nameOf := func(n Node) string {
+		if n.Is("class_definition", "function_definition") {
+			return n.Field("name").Text()
 		}
 		return ""
 	}
-	for n := range t.root().all(nil) {
-		body := n.field("body")
-		if !n.is("function_definition") || !body.ok() || body.start() == body.end() {
+	for n := range t.root().All() {
+		body := n.Field("body")
+		if !n.Is("function_definition") || !body.OK() || body.Start() == body.End() {
 			continue
 		}
 		f := found{node: n, body: body}
-		own := n.field("name").text()
+		own := n.Field("name").Text()
 		f.Name = pathTo(n, own, nameOf)
 		f.Test = strings.HasPrefix(own, "test_") || own == "test" || strings.HasPrefix(own, "test") && strings.Contains(f.Name, ".")
-		start := n.start()
-		if p := n.parent(); p.is("decorated_definition") {
-			start = p.start()
+		start := n.Start()
+		if p := n.Parent(); p.Is("decorated_definition") {
+			start = p.Start()
 		}
-		l.add(f, start, body.start(), body.end())
+		l.add(f, start, body.Start(), body.End())
 	}
 	return l.out
 }
 
 // isDocstring tells whether a statement is the documentation of what it is in.
-func isDocstring(n node) bool {
-	if !n.is("expression_statement") || !n.parent().is("block", "module") || n.parent().is("block") && !n.parent().parent().is("function_definition", "class_definition") {
+func isDocstring(n Node) bool {
+	if !n.Is("expression_statement") || !n.Parent().Is("block", "module") || n.Parent().Is("block") && !n.Parent().Parent().Is("function_definition", "class_definition") {
 		return false
 	}
-	for c := range n.parent().children() {
+	for c := range n.Parent().children() {
 		if c.named() && !c.isComment() {
-			s := c.child("string")
-			return c == n && s.ok() && s.start() == n.start() && s.end() == n.end() && strings.IndexAny(s.text(), "fFbB") != 0
+			s := c.Child("string")
+			return c == n && s.OK() && s.Start() == n.Start() && s.End() == n.End() && strings.IndexAny(s.Text(), "fFbB") != 0
 		}
 	}
 	return false
@@ -77,20 +77,20 @@ func pythonSwitches(t *tree, asked []request, n switchNames) (edits []edit, skip
 func pythonAsk(w *lineTrade, name, env string) []edit {
 	text := fmt.Sprintf(`%s = (lambda v: v if v[0] in ('panic', 'zero', 'other') else ('', '', ''))(__import__('os').environ.get('%s', '').replace('there:', 'zero:').partition(':'))`, name, env)
 	for s := range w.t.root().children() {
-		if !s.named() || s.isComment() || s.is("future_import_statement") || isDocstring(s) {
+		if !s.named() || s.isComment() || s.Is("future_import_statement") || isDocstring(s) {
 			continue
 		}
 		if !compound(s) {
-			return []edit{{at: s.start(), end: s.start(), text: text + "; "}}
+			return []edit{{at: s.Start(), end: s.Start(), text: text + "; "}}
 		}
-		w.trade(w.lines.line(s.start()), 1, s.start())
-		return []edit{{at: s.start(), end: s.start(), text: text + w.newline}}
+		w.trade(w.lines.line(s.Start()), 1, s.Start())
+		return []edit{{at: s.Start(), end: s.Start(), text: text + w.newline}}
 	}
 	return nil
 }
 
-func compound(s node) bool {
-	return s.is("if_statement", "for_statement", "while_statement", "try_statement", "with_statement", "match_statement",
+func compound(s Node) bool {
+	return s.Is("if_statement", "for_statement", "while_statement", "try_statement", "with_statement", "match_statement",
 		"function_definition", "class_definition", "decorated_definition")
 }
 
@@ -101,17 +101,17 @@ func pythonSwitch(w *lineTrade, r request, name string) (edits []edit, lines int
 		lines += strings.Count(text, "\n")
 	}
 	text := fmt.Sprintf("if %s[2] in ('%s', '*'): %s", name, r.id, pythonAnswer(r, name))
-	body := r.body.parts()
+	body := r.body.Parts()
 	if len(body) == 0 {
 		return nil, 0, "no statement"
 	}
-	first := r.body.start()
+	first := r.body.Start()
 	indent, alone := w.indent(first)
 	if w.continued(first) {
 		return nil, 0, "a body behind a line that goes on"
 	}
 	if !alone {
-		indent, _ = w.indent(r.node.start())
+		indent, _ = w.indent(r.node.Start())
 		if strings.HasSuffix(indent, "\t") {
 			indent += "\t"
 		} else {
@@ -124,9 +124,9 @@ func pythonSwitch(w *lineTrade, r request, name string) (edits []edit, lines int
 	case !doc:
 		put(first, text+w.newline+indent)
 	case len(body) == 1:
-		put(w.lineEnd(body[0].end()), w.newline+indent+text)
+		put(w.lineEnd(body[0].End()), w.newline+indent+text)
 	default:
-		at := body[1].start()
+		at := body[1].Start()
 		if _, alone := w.indent(at); alone {
 			put(at, text+w.newline+indent)
 		} else {
@@ -140,8 +140,8 @@ func pythonSwitch(w *lineTrade, r request, name string) (edits []edit, lines int
 func pythonAnswer(r request, name string) string {
 	raise := "(_ for _ in ()).throw(__import__('builtins').RuntimeError('taken out'))"
 	generator := false
-	for n := range r.body.all(func(n node) bool { return n.is("function_definition", "class_definition", "lambda") }) {
-		generator = generator || n.is("yield")
+	for n := range r.body.all(func(n Node) bool { return n.Is("function_definition", "class_definition", "lambda") }) {
+		generator = generator || n.Is("yield")
 	}
 	switch {
 	case generator:
@@ -168,9 +168,9 @@ func newLineTrade(t *tree) *lineTrade {
 	}
 	w.free = make([]int32, len(w.lines)+2)
 	inText := make([]bool, len(w.lines)+2)
-	for n := range t.root().all(nil) {
-		if n.is("string") {
-			for l := w.lines.line(n.start()); l <= w.lines.line(n.end()); l++ {
+	for n := range t.root().All() {
+		if n.Is("string") {
+			for l := w.lines.line(n.Start()); l <= w.lines.line(n.End()); l++ {
 				inText[l] = true
 			}
 		}

@@ -11,56 +11,37 @@ import (
 // the function around it, and what stands in a macro is not seen.
 func rustFunctions(t *tree) []found {
 	l := lister{t: t, lines: linesOf(t.src)}
-	for n := range t.root().all(nil) {
-		body := n.field("body")
-		if !n.is("function_item") || !body.ok() {
+	for n := range t.root().All() {
+		body := n.Field("body")
+		if !n.Is("function_item") || !body.OK() {
 			continue
 		}
 		f := found{node: n, body: body}
-		f.Name = pathTo(n, n.field("name").text(), rustName)
-		start := n.start()
-		for _, a := range attributes(n) {
-			start = min(start, a.start())
-			f.Test = f.Test || rustTestMark.MatchString(a.text())
+		f.Name = pathTo(n, n.Field("name").Text(), rustName)
+		start := n.Start()
+		for _, a := range n.Attributes() {
+			start = min(start, a.Start())
+			f.Test = f.Test || rustTestMark.MatchString(a.Text())
 		}
-		l.add(f, start, body.start()+1, body.end()-1)
+		l.add(f, start, body.Start()+1, body.End()-1)
 	}
 	return l.out
 }
 
 // rustName is what an item adds to the name of a function in it.
-func rustName(n node) string {
-	switch n.kind() {
+func rustName(n Node) string {
+	switch n.Kind() {
 	case "function_item", "trait_item", "mod_item":
-		return n.field("name").text()
+		return n.Field("name").Text()
 	case "impl_item":
-		t := n.field("type")
-		for t.is("generic_type", "reference_type") {
-			t = t.field("type")
+		t := n.Field("type")
+		for t.Is("generic_type", "reference_type") {
+			t = t.Field("type")
 		}
-		s := t.text()
+		s := t.Text()
 		return s[strings.LastIndexByte(s, ':')+1:]
 	}
 	return ""
-}
-
-// attributes are those before an item, the nearest first.
-func attributes(item node) (out []node) {
-	nodes := item.t.nodes
-	for i := item.i - 1; i > item.rec().parent; {
-		// Step over what is within the sibling before.
-		for nodes[i].parent != item.rec().parent {
-			i = nodes[i].parent
-		}
-		switch n := (node{item.t, i}); {
-		case n.is("attribute_item"):
-			out = append(out, n)
-		case !n.isComment():
-			return out
-		}
-		i--
-	}
-	return out
 }
 
 var (
@@ -76,26 +57,26 @@ var (
 // to them before; a file that is so as a whole is one.
 func rustTests(t *tree) (all, top []Span) {
 	done := 0
-	for n := range t.root().all(nil) {
-		if n.is("inner_attribute_item") && n.parent() == t.root() && rustTestOnly.MatchString(n.text()) {
+	for n := range t.root().All() {
+		if n.Is("inner_attribute_item") && n.Parent() == t.root() && rustTestOnly.MatchString(n.Text()) {
 			whole := []Span{{0, len(t.src)}}
 			return whole, whole
 		}
-		if n.start() < done || !n.is(rustItems...) {
+		if n.Start() < done || !n.Is(rustItems...) {
 			continue
 		}
-		marks := attributes(n)
-		if !slices.ContainsFunc(marks, func(a node) bool {
-			return rustTestOnly.MatchString(a.text()) || rustTestMark.MatchString(a.text())
+		marks := n.Attributes()
+		if !slices.ContainsFunc(marks, func(a Node) bool {
+			return rustTestOnly.MatchString(a.Text()) || rustTestMark.MatchString(a.Text())
 		}) {
 			continue
 		}
-		s := Span{marks[len(marks)-1].start(), n.end()}
-		if next := n.rec().next; n.is("macro_invocation") && int(next) < len(t.nodes) && (node{t, next}).text() == ";" {
-			s.End = node{t, next}.end()
+		s := Span{marks[len(marks)-1].Start(), n.End()}
+		if next := n.rec().next; n.Is("macro_invocation") && int(next) < len(t.nodes) && (Node{t, next}).Text() == ";" {
+			s.End = Node{t, next}.End()
 		}
 		all, done = append(all, s), s.End
-		if n.parent() == t.root() {
+		if n.Parent() == t.root() {
 			top = append(top, s)
 		}
 	}
@@ -108,16 +89,16 @@ func rustTests(t *tree) (all, top []Span) {
 func rustSwitches(t *tree, asked []request, n switchNames) (edits []edit, skipped []Skipped) {
 	bare := false
 	taken := map[string]bool{} // names of std that mean something else here
-	for x := range t.root().all(nil) {
+	for x := range t.root().All() {
 		switch {
-		case x.is("inner_attribute_item"):
-			bare = bare || strings.Contains(x.text(), "no_std")
-		case x.is("struct_item", "enum_item", "type_item", "union_item"):
-			taken[x.field("name").text()] = true
-		case x.is("use_declaration"):
-			for leaf := range x.all(nil) {
-				if leaf.is("identifier", "type_identifier") {
-					taken[leaf.text()] = true
+		case x.Is("inner_attribute_item"):
+			bare = bare || strings.Contains(x.Text(), "no_std")
+		case x.Is("struct_item", "enum_item", "type_item", "union_item"):
+			taken[x.Field("name").Text()] = true
+		case x.Is("use_declaration"):
+			for leaf := range x.All() {
+				if leaf.Is("identifier", "type_identifier") {
+					taken[leaf.Text()] = true
 				}
 			}
 		}
@@ -128,20 +109,20 @@ func rustSwitches(t *tree, asked []request, n switchNames) (edits []edit, skippe
 			skipped = append(skipped, Skipped{r.id, why})
 			continue
 		}
-		zero, other := rustValues(r.node.field("return_type"), taken)
+		zero, other := rustValues(r.node.Field("return_type"), taken)
 		at := rustInside(r.body)
-		edits = append(edits, edit{at: at, end: at, text: rustSwitch(r.id, zero, other, rustThere(r.node.field("return_type"), taken, zero), n)})
+		edits = append(edits, edit{at: at, end: at, text: rustSwitch(r.id, zero, other, rustThere(r.node.Field("return_type"), taken, zero), n)})
 	}
 	return edits, skipped
 }
 
-func rustUnfit(fn node, bare bool, hidden []Span) string {
-	mods := fn.child("function_modifiers").text()
-	next, _ := slices.BinarySearchFunc(hidden, fn.start(), func(s Span, at int) int { return s.Start - at })
+func rustUnfit(fn Node, bare bool, hidden []Span) string {
+	mods := fn.Child("function_modifiers").Text()
+	next, _ := slices.BinarySearchFunc(hidden, fn.Start(), func(s Span, at int) int { return s.Start - at })
 	switch {
 	case bare:
 		return "a file without std"
-	case next > 0 && fn.start() < hidden[next-1].End, next < len(hidden) && hidden[next].Start == fn.start():
+	case next > 0 && fn.Start() < hidden[next-1].End, next < len(hidden) && hidden[next].Start == fn.Start():
 		return "for tests alone"
 	case slices.Contains(strings.Fields(mods), "const"):
 		return "a const fn"
@@ -153,15 +134,15 @@ func rustUnfit(fn node, bare bool, hidden []Span) string {
 
 // rustInside is where a block's statements may begin: behind the brace, or
 // behind what must come first.
-func rustInside(body node) int {
-	at, first := body.start()+1, false
+func rustInside(body Node) int {
+	at, first := body.Start()+1, false
 	for c := range body.children() {
 		switch {
-		case c.is("inner_attribute_item"), c.isComment() && strings.HasPrefix(c.text(), "//!"), c.isComment() && strings.HasPrefix(c.text(), "/*!"):
+		case c.Is("inner_attribute_item"), c.isComment() && strings.HasPrefix(c.Text(), "//!"), c.isComment() && strings.HasPrefix(c.Text(), "/*!"):
 			first = true
-		case c.start() > body.start() && !c.isComment():
+		case c.Start() > body.Start() && !c.isComment():
 			if first {
-				at = c.start()
+				at = c.Start()
 			}
 			return at
 		}
@@ -170,13 +151,13 @@ func rustInside(body node) int {
 }
 
 // rustValues are zero and other by the result's type; "" where none is known.
-func rustValues(t node, taken map[string]bool) (zero, other string) {
-	if !t.ok() || t.text() == "()" {
+func rustValues(t Node, taken map[string]bool) (zero, other string) {
+	if !t.OK() || t.Text() == "()" {
 		return "()", "()"
 	}
-	switch t.kind() {
+	switch t.Kind() {
 	case "primitive_type":
-		switch s := t.text(); s {
+		switch s := t.Text(); s {
 		case "bool":
 			return "false", "true"
 		case "char":
@@ -188,16 +169,16 @@ func rustValues(t node, taken map[string]bool) (zero, other string) {
 		}
 		return "0", "1"
 	case "reference_type":
-		if t.field("type").text() == "str" && !t.child("mutable_specifier").ok() {
+		if t.Field("type").Text() == "str" && !t.Child("mutable_specifier").OK() {
 			return `""`, `"taken out"`
 		}
 	case "type_identifier":
-		if t.text() == "String" && !taken["String"] {
+		if t.Text() == "String" && !taken["String"] {
 			return "::std::string::String::new()", `::std::string::String::from("taken out")`
 		}
 	case "generic_type":
-		name := t.field("type").text()
-		args := t.field("type_arguments").parts()
+		name := t.Field("type").Text()
+		args := t.Field("type_arguments").Parts()
 		if taken[name] || len(args) != 1 {
 			return "", ""
 		}
@@ -209,11 +190,11 @@ func rustValues(t node, taken map[string]bool) (zero, other string) {
 
 // rustThere is a value that is there where the type says that it may be missing;
 // else zero.
-func rustThere(t node, taken map[string]bool, zero string) string {
-	name := t.field("type").text()
-	args := t.field("type_arguments").parts()
+func rustThere(t Node, taken map[string]bool, zero string) string {
+	name := t.Field("type").Text()
+	args := t.Field("type_arguments").Parts()
 	form := map[string]string{"Option": "::std::option::Option::Some(%s)", "Result": "::std::result::Result::Ok(%s)"}[name[strings.LastIndexByte(name, ':')+1:]]
-	if !t.is("generic_type") || form == "" || taken[name] || len(args) == 0 {
+	if !t.Is("generic_type") || form == "" || taken[name] || len(args) == 0 {
 		return zero
 	}
 	if _, inner := rustValues(args[0], taken); inner != "" {

@@ -13,21 +13,21 @@ var scriptForms = []string{
 // scriptFunctions are the functions of JavaScript and TypeScript, of every form.
 func scriptFunctions(t *tree) []found {
 	l := lister{t: t, lines: linesOf(t.src)}
-	for n := range t.root().all(nil) {
-		body := n.field("body")
-		if !n.is(scriptForms...) || !body.ok() {
+	for n := range t.root().All() {
+		body := n.Field("body")
+		if !n.Is(scriptForms...) || !body.OK() {
 			continue
 		}
 		f := found{node: n, body: body}
-		if call := testCall(n); call.ok() {
+		if call := testCall(n); call.OK() {
 			f.Test, f.Name = true, title(call)
 		} else {
 			f.Name = pathTo(n, scriptOwn(n), scriptScope)
 		}
-		if body.is("statement_block") {
-			l.add(f, n.start(), body.start()+1, body.end()-1)
+		if body.Is("statement_block") {
+			l.add(f, n.Start(), body.Start()+1, body.End()-1)
 		} else {
-			l.add(f, n.start(), body.start(), body.end())
+			l.add(f, n.Start(), body.Start(), body.End())
 		}
 	}
 	return l.out
@@ -35,23 +35,23 @@ func scriptFunctions(t *tree) []found {
 
 // scriptOwn is a function's or class's own name, or that of what it is assigned
 // to.
-func scriptOwn(n node) string {
-	if s := n.field("name"); s.ok() {
-		return strings.Trim(s.text(), `"'`)
+func scriptOwn(n Node) string {
+	if s := n.Field("name"); s.OK() {
+		return strings.Trim(s.Text(), `"'`)
 	}
-	p := n.parent()
-	for p.is("parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "type_assertion") {
-		p = p.parent()
+	p := n.Parent()
+	for p.Is("parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "type_assertion") {
+		p = p.Parent()
 	}
-	switch p.kind() {
+	switch p.Kind() {
 	case "variable_declarator", "public_field_definition":
-		return simple(p.field("name"))
+		return simple(p.Field("name"))
 	case "pair":
-		return simple(p.field("key"))
+		return simple(p.Field("key"))
 	case "field_definition":
-		return simple(p.field("property"))
+		return simple(p.Field("property"))
 	case "assignment_expression", "assignment_pattern":
-		s := simple(p.field("left"))
+		s := simple(p.Field("left"))
 		for _, prefix := range []string{"module.exports.", "exports.", "this."} {
 			s = strings.TrimPrefix(s, prefix)
 		}
@@ -63,54 +63,54 @@ func scriptOwn(n node) string {
 }
 
 // simple is the text of a name, none of a pattern or something computed.
-func simple(n node) string {
-	if !n.is("identifier", "property_identifier", "private_property_identifier", "string", "number", "member_expression") || n.end()-n.start() > 200 {
+func simple(n Node) string {
+	if !n.Is("identifier", "property_identifier", "private_property_identifier", "string", "number", "member_expression") || n.End()-n.Start() > 200 {
 		return ""
 	}
-	return strings.Trim(n.text(), `"'`)
+	return strings.Trim(n.Text(), `"'`)
 }
 
 // scriptScope is what a node adds to the name of a function in it.
-func scriptScope(n node) string {
-	switch n.kind() {
+func scriptScope(n Node) string {
+	switch n.Kind() {
 	case "class_declaration", "class", "abstract_class_declaration", "object":
 		return scriptOwn(n)
 	case "internal_module", "module":
-		return n.field("name").text()
+		return n.Field("name").Text()
 	}
-	if n.is(scriptForms...) && !testCall(n).ok() {
+	if n.Is(scriptForms...) && !testCall(n).OK() {
 		return scriptOwn(n)
 	}
 	return ""
 }
 
 // testCall is the call of it() or test() that a function is handed to.
-func testCall(fn node) node {
-	call := fn.parent().parent()
-	if !fn.parent().is("arguments") || !call.is("call_expression") {
-		return node{}
+func testCall(fn Node) Node {
+	call := fn.Parent().Parent()
+	if !fn.Parent().Is("arguments") || !call.Is("call_expression") {
+		return Node{}
 	}
-	callee := call.field("function")
+	callee := call.Field("function")
 	for range 4 { // it.each(...)(...), test.concurrent.only(...)
-		switch callee.kind() {
+		switch callee.Kind() {
 		case "call_expression":
-			callee = callee.field("function")
+			callee = callee.Field("function")
 		case "member_expression":
-			callee = callee.field("object")
+			callee = callee.Field("object")
 		}
 	}
-	if callee.is("identifier") && slices.Contains([]string{"it", "test", "fit", "xit", "xtest", "specify"}, callee.text()) {
+	if callee.Is("identifier") && slices.Contains([]string{"it", "test", "fit", "xit", "xtest", "specify"}, callee.Text()) {
 		return call
 	}
-	return node{}
+	return Node{}
 }
 
 // title is the text that a test is called by; none where it is computed.
-func title(call node) string {
-	for a := range call.field("arguments").children() {
+func title(call Node) string {
+	for a := range call.Field("arguments").children() {
 		switch {
-		case a.is("string"), a.is("template_string") && !a.child("template_substitution").ok():
-			return strings.Trim(a.text(), "\"'`")
+		case a.Is("string"), a.Is("template_string") && !a.Child("template_substitution").OK():
+			return strings.Trim(a.Text(), "\"'`")
 		case a.named() && !a.isComment():
 			return ""
 		}
@@ -134,7 +134,7 @@ func scriptSwitches(t *tree, asked []request, n switchNames) (edits []edit, skip
 		if mode == modePanic {
 			text = fmt.Sprintf(` %s("%s", %d); `, n.fn(), r.id, mode)
 		}
-		if !r.body.is("statement_block") {
+		if !r.body.Is("statement_block") {
 			edits = append(edits, edit{at: r.BodyStart, end: r.BodyStart, text: "{" + text + "return ("})
 			edits = append(edits, edit{at: r.BodyEnd, end: r.BodyEnd, text: "); }"})
 			continue
@@ -152,35 +152,35 @@ func scriptSwitches(t *tree, asked []request, n switchNames) (edits []edit, skip
 // behind super() where it comes first.
 func scriptInside(r request) int {
 	at := r.BodyStart
-	for _, s := range r.body.parts() {
-		e := s.child("string")
-		if s.is("expression_statement") && e.ok() {
-			at = s.end()
+	for _, s := range r.body.Parts() {
+		e := s.Child("string")
+		if s.Is("expression_statement") && e.OK() {
+			at = s.End()
 			continue
 		}
-		if derived(r.node) && s.is("expression_statement") && s.child("call_expression").field("function").is("super") {
-			at = s.end()
+		if derived(r.node) && s.Is("expression_statement") && s.Child("call_expression").Field("function").Is("super") {
+			at = s.End()
 		}
 		break
 	}
 	return at
 }
 
-func derived(fn node) bool {
-	class := fn.parent().parent()
-	return isConstructor(fn) && class.child("class_heritage").ok()
+func derived(fn Node) bool {
+	class := fn.Parent().Parent()
+	return isConstructor(fn) && class.Child("class_heritage").OK()
 }
 
-func isConstructor(fn node) bool {
-	return fn.is("method_definition") && fn.field("name").text() == "constructor" && !fn.child("static").ok() && fn.parent().is("class_body")
+func isConstructor(fn Node) bool {
+	return fn.Is("method_definition") && fn.Field("name").Text() == "constructor" && !fn.Child("static").OK() && fn.Parent().Is("class_body")
 }
 
 func scriptCuts(f found, typed bool) (mode int, zero, other string) {
-	generator := f.node.is("generator_function", "generator_function_declaration") || f.node.child("*").ok()
+	generator := f.node.Is("generator_function", "generator_function_declaration") || f.node.Child("*").OK()
 	switch {
 	case derived(f.node), typed && isConstructor(f.node):
 		return modePanic, "", ""
-	case f.node.child("set").ok():
+	case f.node.Child("set").OK():
 		return modeAll, "", ""
 	case generator:
 		return modeZero, "", ""
@@ -188,7 +188,7 @@ func scriptCuts(f found, typed bool) (mode int, zero, other string) {
 		return modeAll, "", " 0"
 	}
 	returns, values := scriptReturns(f)
-	annotated := f.node.field("return_type").ok()
+	annotated := f.node.Field("return_type").OK()
 	switch {
 	case !annotated && len(values) == 1 && len(returns) == 1 && mayGuard(values[0]):
 		return modePanic, "", ""
@@ -199,14 +199,14 @@ func scriptCuts(f found, typed bool) (mode int, zero, other string) {
 }
 
 // scriptReturns are a function's own return statements, and what they return.
-func scriptReturns(f found) (returns, values []node) {
-	if !f.body.is("statement_block") {
-		return []node{f.body}, []node{f.body}
+func scriptReturns(f found) (returns, values []Node) {
+	if !f.body.Is("statement_block") {
+		return []Node{f.body}, []Node{f.body}
 	}
-	for n := range f.body.all(func(n node) bool { return n.is(scriptForms...) || n.is("class_body") }) {
-		if n.is("return_statement") {
+	for n := range f.body.all(func(n Node) bool { return n.Is(scriptForms...) || n.Is("class_body") }) {
+		if n.Is("return_statement") {
 			returns = append(returns, n)
-			values = append(values, n.parts()...)
+			values = append(values, n.Parts()...)
 		}
 	}
 	return returns, values
@@ -214,21 +214,21 @@ func scriptReturns(f found) (returns, values []node) {
 
 // mayGuard tells whether an expression can narrow a parameter's type, so that
 // its function becomes a type guard, but only while it has this one return.
-func mayGuard(e node) bool {
-	for e.is("parenthesized_expression") {
-		if p := e.parts(); len(p) == 1 {
+func mayGuard(e Node) bool {
+	for e.Is("parenthesized_expression") {
+		if p := e.Parts(); len(p) == 1 {
 			e = p[0]
 			continue
 		}
 		break
 	}
-	switch e.kind() {
+	switch e.Kind() {
 	case "binary_expression":
-		return slices.Contains([]string{"===", "!==", "==", "!=", "instanceof", "in", "&&", "||"}, e.field("operator").text())
+		return slices.Contains([]string{"===", "!==", "==", "!=", "instanceof", "in", "&&", "||"}, e.Field("operator").Text())
 	case "unary_expression":
-		return e.field("operator").text() == "!"
+		return e.Field("operator").Text() == "!"
 	case "call_expression":
-		callee := e.field("function").text()
+		callee := e.Field("function").Text()
 		return strings.HasPrefix(callee[strings.LastIndexByte(callee, '.')+1:], "is")
 	}
 	return false
