@@ -153,7 +153,7 @@ func (t *terminal) report(err error) {
 		return
 	}
 	text := strings.TrimRight(tui.Clean(err.Error()), "\n")
-	t.printf(t.err, "%s\n", "agency: "+text)
+	t.note("%s", text)
 	if mend := agency.MendOf(err); mend != "" && !strings.Contains(text, mend) {
 		t.printf(t.err, "%s\n", "  mend: "+tui.Clean(mend))
 	}

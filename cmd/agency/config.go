@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,7 @@ func configCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = a.out.Write(config.Show(l, config.ShowOptions{Origins: true}))
+				_, err = a.out.Write(config.Show(l))
 				return err
 			},
 		},
@@ -47,7 +46,7 @@ func configCommand(a *app) *cobra.Command {
 		&cobra.Command{
 			Use: "schema", Short: "The JSON schema of agency.yaml", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
-				_, err := a.out.Write(append(bytes.TrimRight(config.Schema(), "\n"), '\n'))
+				_, err := a.out.Write(config.Schema())
 				return err
 			},
 		},

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/api"
+	"agency/internal/daemon"
 	"agency/internal/ui/tui"
 )
 
@@ -12,7 +13,7 @@ func costCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cost [RUN]", Short: "Show tokens and money by model, contract, agent and role", Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, _ bool) error {
+			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
 				c, err := v.Cost(cmd.Context(), run.ID)
 				if err != nil {
 					return err

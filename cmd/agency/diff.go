@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/api"
+	"agency/internal/daemon"
 	"agency/internal/ui/tui"
 )
 
@@ -15,7 +16,7 @@ func diffCommand(a *app) *cobra.Command {
 		Use: "diff [RUN]", Short: "Show what a run would land", Args: atMostOne,
 		Long: "Shows the change of a run's branch against its base; before anything landed, the agent's files as they\nwere last tested. Local edits that the run started from (--include-dirty) stand apart, before it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, _ bool) error {
+			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
 				d, err := v.Diff(cmd.Context(), run.ID)
 				if err != nil {
 					return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/doctor"
 	"agency/internal/ui/tui"
@@ -78,20 +79,11 @@ func (r *repository) examine(ctx context.Context, run string, named bool) ([]doc
 	return m.Check(ctx), nil
 }
 
-func (r *repository) examineRun(ctx context.Context, name string) ([]doctor.Finding, error) {
-	h, err := r.look()
-	if err != nil {
-		return nil, err
-	}
-	v, _, done, err := r.view(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	run, err := pick(ctx, v, name)
-	if err != nil {
-		return nil, err
-	}
-	live := run.Live && run.State == agency.StateRunning
-	return doctor.Run{Repo: h.Repo, StateDir: h.State, ID: run.ID, Live: live}.CheckAt(ctx, h.DB(), daemon.Migrations())
+func (r *repository) examineRun(ctx context.Context, name string) (found []doctor.Finding, err error) {
+	err = r.withView(ctx, []string{name}, func(h daemon.Place, _ api.View, run api.RunDoc) (err error) {
+		live := run.Live && run.State == agency.StateRunning
+		found, err = doctor.Run{Repo: h.Repo, StateDir: h.State, ID: run.ID, Live: live}.CheckAt(ctx, h.DB(), daemon.Migrations())
+		return err
+	})
+	return found, err
 }

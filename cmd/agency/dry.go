@@ -153,14 +153,14 @@ func dryText(d api.DryDoc, c config.Config) string {
 			fmt.Fprintf(&b, "    only if %s\n", s.Only)
 		}
 		fmt.Fprintf(&b, "    %s on %s\n", s.Role, strings.Join(s.Models, ", then "))
-		fmt.Fprintf(&b, "    at most %s of %s and %s tokens%s\n", agency.Things(s.Attempts, "attempt", "attempts"), agency.Things(s.Turns, "turn", "turns"), tui.Count(s.SessionTokens), atMost(s.SessionUSD))
+		fmt.Fprintf(&b, "    at most %s of %s and %s tokens%s\n", agency.Things(s.Attempts, "attempt", "attempts"), agency.Things(s.Turns, "turn", "turns"), agency.Count(s.SessionTokens), atMost(s.SessionUSD))
 	}
 	b.WriteString("\nGATES\n")
 	for _, g := range d.Gates {
 		fmt.Fprintf(&b, "%-10s  %s\n", g.Kind, g.When)
 	}
-	fmt.Fprintf(&b, "\nWORST CASE  %s, %s tokens; it stops at a gate before %s or %s tokens\n", agency.USD(d.WorstUSD), tui.Count(d.WorstTokens),
-		agency.USD(d.BudgetUSD), tui.Count(d.BudgetTokens))
+	fmt.Fprintf(&b, "\nWORST CASE  %s, %s tokens; it stops at a gate before %s or %s tokens\n", agency.USD(d.WorstUSD), agency.Count(d.WorstTokens),
+		agency.USD(d.BudgetUSD), agency.Count(d.BudgetTokens))
 	if len(d.Unpriced) > 0 {
 		fmt.Fprintf(&b, "without a price, so that only the token limit holds: %s\n", strings.Join(d.Unpriced, ", "))
 	}

@@ -44,8 +44,7 @@ func (r *repository) init(ctx context.Context) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return agency.Errorf(agency.KindTransient, "%s: %w", filepath.Join(h.Repo.WorkTree, config.RepoFile), err)
 	}
-	found := config.Commands{Test: d.Test, Lint: d.Lint, Typecheck: d.Typecheck, Build: d.Build, Setup: d.Setup}
-	r.printf(r.out, "wrote %s: %s\n", config.RepoFile, found.Line())
+	r.printf(r.out, "wrote %s: %s\n", config.RepoFile, d.Line())
 	for _, line := range advice {
 		r.printf(r.out, "%s\n", line)
 	}

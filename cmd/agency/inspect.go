@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/daemon"
 	"agency/internal/preview"
 	"agency/internal/report"
 	"agency/internal/ui/tui"
@@ -28,7 +29,7 @@ func inspectCommand(a *app) *cobra.Command {
 			if f.tier != "" {
 				return usage("--tier: not in this version")
 			}
-			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, _ bool) error {
+			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
 				return a.inspect(cmd.Context(), v, run, f, cmd.Flags().Changed("transcript"))
 			})
 		},

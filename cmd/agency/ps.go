@@ -33,7 +33,7 @@ func (r *repository) runs(ctx context.Context) ([]api.RunDoc, error) {
 	if !h.Exists() {
 		return []api.RunDoc{}, nil
 	}
-	v, _, done, err := r.view(ctx, h)
+	v, done, err := r.view(ctx, h)
 	if err != nil {
 		return nil, err
 	}

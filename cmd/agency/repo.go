@@ -89,26 +89,26 @@ func (r *repository) hidden(h daemon.Place) []string {
 }
 
 // view looks at the host where one lives, else at the store itself.
-func (r *repository) view(ctx context.Context, h daemon.Place) (v api.View, live bool, closeIt func(), err error) {
+func (r *repository) view(ctx context.Context, h daemon.Place) (v api.View, closeIt func(), err error) {
 	if !h.Exists() {
-		return nil, false, func() {}, agency.Errorf(agency.KindNotFound, "no run was ever started in %s", h.Repo.WorkTree).WithMend(`agency run "GOAL"`)
+		return nil, func() {}, agency.Errorf(agency.KindNotFound, "no run was ever started in %s", h.Repo.WorkTree).WithMend(`agency run "GOAL"`)
 	}
 	c, err := daemon.Await(ctx, h)
 	switch {
 	case err == nil && c.Hello.Wire == api.Wire:
-		return c, true, c.Close, nil
+		return c, c.Close, nil
 	case err == nil:
 		c.Close()
 	case errors.Is(err, daemon.ErrSilent):
 		r.note("the host of this repository cannot be asked; this is what it has recorded")
 	case !api.Unreachable(err):
-		return nil, false, func() {}, err
+		return nil, func() {}, err
 	}
 	reader, closeDB, err := daemon.LookAt(ctx, h)
 	if err != nil {
-		return nil, false, func() {}, err
+		return nil, func() {}, err
 	}
-	return reader, false, func() { _ = closeDB() }, nil // it was only read
+	return reader, func() { _ = closeDB() }, nil // it was only read
 }
 
 // pick finds the run that is meant: its id, or the beginning or end of one

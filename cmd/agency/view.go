@@ -7,17 +7,18 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/daemon"
 	"agency/internal/ui/tui"
 )
 
 // withView finds what was recorded and the run that is meant; it starts
 // nothing.
-func (r *repository) withView(ctx context.Context, args []string, fn func(api.View, api.RunDoc, bool) error) error {
+func (r *repository) withView(ctx context.Context, args []string, fn func(daemon.Place, api.View, api.RunDoc) error) error {
 	h, err := r.look()
 	if err != nil {
 		return err
 	}
-	v, live, done, err := r.view(ctx, h)
+	v, done, err := r.view(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func (r *repository) withView(ctx context.Context, args []string, fn func(api.Vi
 	if err != nil {
 		return err
 	}
-	return fn(v, run, live)
+	return fn(h, v, run)
 }
 
 func (t *terminal) printJSON(v any) error {

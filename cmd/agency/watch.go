@@ -27,8 +27,8 @@ func watchCommand(a *app) *cobra.Command {
 		Use: "watch [RUN]", Short: "Follow the live log of a run; Ctrl-C only leaves", Args: atMostOne,
 		Example: "  agency watch k3f9d2ab --verbose\n  agency watch k3f9d2ab --since 10m\n  agency watch k3f9d2ab --json | jq .summary",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), args, func(v api.View, run api.RunDoc, live bool) error {
-				return a.watch(cmd.Context(), v, run, live, f)
+			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
+				return a.watch(cmd.Context(), v, run, f)
 			})
 		},
 	}
@@ -39,7 +39,7 @@ func watchCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, live bool, f watchFlags) error {
+func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, f watchFlags) error {
 	if f.plain { // whole lines, however wide the terminal is
 		a.style.Live, a.style.Width, a.width = false, 0, nil
 	}
@@ -47,7 +47,7 @@ func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, live bool, 
 	if err != nil {
 		return err
 	}
-	if c, ok := v.(*daemon.Connected); ok && live && run.Live && from.IsZero() {
+	if c, ok := v.(*daemon.Connected); ok && run.Live && from.IsZero() {
 		err := a.follow(ctx, c, run, followOptions{json: f.json, verbose: f.verbose, after: after, known: run.LastEvent, stays: true})
 		var e exit
 		if errors.As(err, &e) { // looking succeeded, however the run stands

@@ -33,12 +33,8 @@ func (a Act) Shown() string {
 
 // By says who brings it.
 func (a Act) By() string {
-	ids := make([]string, len(a.Contracts))
-	for i, id := range a.Contracts {
-		ids[i] = string(id)
-	}
-	s := "by contract " + strings.Join(ids, ", ")
-	if len(ids) == 0 {
+	s := "by contract " + JoinIDs(a.Contracts, ", ")
+	if len(a.Contracts) == 0 {
 		s = "by a commit that is of no contract"
 	}
 	switch {

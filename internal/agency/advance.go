@@ -1,6 +1,9 @@
 package agency
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Fact is something that happened to a contract. The set is closed: the types
 // of this file.
@@ -118,7 +121,7 @@ func Advance(c Contract, f Fact) (Contract, error) {
 	if c.Status == StatusPending {
 		at = atReady
 	}
-	if !contains(t.from, at) {
+	if !slices.Contains(t.from, at) {
 		return c, Errorf(KindConflict, "contract %s: cannot be %s while %s", c.ID, f.fact(), describe(at))
 	}
 	to := t.to
@@ -158,15 +161,6 @@ func Advance(c Contract, f Fact) (Contract, error) {
 	}
 	c.Status, c.Stage = to.status, to.stage
 	return c, nil
-}
-
-func contains(ps []position, p position) bool {
-	for _, q := range ps {
-		if p == q {
-			return true
-		}
-	}
-	return false
 }
 
 func describe(p position) string {

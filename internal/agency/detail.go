@@ -347,109 +347,94 @@ type (
 	}
 )
 
-func (RunStarted) eventType() EventType        { return "run_started" }
-func (PlanSubmitted) eventType() EventType     { return "plan_submitted" }
-func (GatePending) eventType() EventType       { return "gate_pending" }
-func (GateApproved) eventType() EventType      { return "gate_approved" }
-func (GateRejected) eventType() EventType      { return "gate_rejected" }
-func (GatePaused) eventType() EventType        { return "gate_paused" }
-func (GateResumed) eventType() EventType       { return "gate_resumed" }
-func (Spawned) eventType() EventType           { return "spawned" }
-func (Completed) eventType() EventType         { return "completed" }
-func (Failed) eventType() EventType            { return "failed" }
-func (Escalated) eventType() EventType         { return "escalated" }
-func (Retried) eventType() EventType           { return "retried" }
-func (PathAmendment) eventType() EventType     { return "path_amendment" }
-func (MessageSent) eventType() EventType       { return "message_sent" }
-func (MessageDelivered) eventType() EventType  { return "message_delivered" }
-func (MessageProcessed) eventType() EventType  { return "message_processed" }
-func (StateChanged) eventType() EventType      { return "state_changed" }
-func (LockAcquired) eventType() EventType      { return "lock_acquired" }
-func (LockDenied) eventType() EventType        { return "lock_denied" }
-func (LockReleased) eventType() EventType      { return "lock_released" }
-func (TokenGranted) eventType() EventType      { return "token_granted" }
-func (TokenReleased) eventType() EventType     { return "token_released" }
-func (CheckpointCreated) eventType() EventType { return "checkpoint_created" }
-func (RolledBack) eventType() EventType        { return "rolled_back" }
-func (TurnCompleted) eventType() EventType     { return "turn_completed" }
-func (ToolCalled) eventType() EventType        { return "tool_called" }
-func (ToolRefused) eventType() EventType       { return "tool_refused" }
-func (TestsRun) eventType() EventType          { return "tests_run" }
-func (LintRun) eventType() EventType           { return "lint_run" }
-func (Claimed) eventType() EventType           { return "claimed" }
-func (ModelRouted) eventType() EventType       { return ModelRoutedType }
-func (PlanEstimated) eventType() EventType     { return PlanEstimatedType }
-func (SessionParked) eventType() EventType     { return "session_parked" }
-func (EpochBegun) eventType() EventType        { return "epoch_begun" }
-func (RunWaiting) eventType() EventType        { return "run_waiting" }
-func (RunPaused) eventType() EventType         { return "run_paused" }
-func (RunResumed) eventType() EventType        { return "run_resumed" }
-func (ReviewSubmitted) eventType() EventType   { return "review_submitted" }
-func (VerdictSubmitted) eventType() EventType  { return "verdict_submitted" }
-func (Merged) eventType() EventType            { return "merged" }
-func (MergeConflicted) eventType() EventType   { return "merge_conflicted" }
-func (MergeRequested) eventType() EventType    { return MergeRequestedType }
-func (Nudged) eventType() EventType            { return "nudged" }
-func (Halted) eventType() EventType            { return "halted" }
-func (ResumedAfterCrash) eventType() EventType { return "resumed_after_crash" }
-func (BudgetWarning) eventType() EventType     { return "budget_warning" }
-func (BudgetExhausted) eventType() EventType   { return "budget_exhausted" }
-func (RunSucceeded) eventType() EventType      { return "run_succeeded" }
-func (RunFailed) eventType() EventType         { return "run_failed" }
-func (RunCancelled) eventType() EventType      { return "run_cancelled" }
-func (Log) eventType() EventType               { return "log" }
+func (RunStarted) kind() (EventType, Category)       { return "run_started", CategoryState }
+func (PlanSubmitted) kind() (EventType, Category)    { return "plan_submitted", CategoryAgent }
+func (GatePending) kind() (EventType, Category)      { return "gate_pending", CategoryGate }
+func (GateApproved) kind() (EventType, Category)     { return "gate_approved", CategoryGate }
+func (GateRejected) kind() (EventType, Category)     { return "gate_rejected", CategoryGate }
+func (GatePaused) kind() (EventType, Category)       { return "gate_paused", CategoryGate }
+func (GateResumed) kind() (EventType, Category)      { return "gate_resumed", CategoryGate }
+func (Spawned) kind() (EventType, Category)          { return "spawned", CategoryAgent }
+func (Completed) kind() (EventType, Category)        { return "completed", CategoryAgent }
+func (Failed) kind() (EventType, Category)           { return "failed", CategoryAgent }
+func (Escalated) kind() (EventType, Category)        { return "escalated", CategoryAgent }
+func (Retried) kind() (EventType, Category)          { return "retried", CategoryAgent }
+func (PathAmendment) kind() (EventType, Category)    { return "path_amendment", CategoryAgent }
+func (MessageSent) kind() (EventType, Category)      { return "message_sent", CategoryMessage }
+func (MessageDelivered) kind() (EventType, Category) { return "message_delivered", CategoryMessage }
 
-func (RunStarted) category() Category        { return CategoryState }
-func (PlanSubmitted) category() Category     { return CategoryAgent }
-func (GatePending) category() Category       { return CategoryGate }
-func (GateApproved) category() Category      { return CategoryGate }
-func (GateRejected) category() Category      { return CategoryGate }
-func (GatePaused) category() Category        { return CategoryGate }
-func (GateResumed) category() Category       { return CategoryGate }
-func (Spawned) category() Category           { return CategoryAgent }
-func (Completed) category() Category         { return CategoryAgent }
-func (Failed) category() Category            { return CategoryAgent }
-func (Escalated) category() Category         { return CategoryAgent }
-func (Retried) category() Category           { return CategoryAgent }
-func (PathAmendment) category() Category     { return CategoryAgent }
-func (MessageSent) category() Category       { return CategoryMessage }
-func (MessageDelivered) category() Category  { return CategoryMessage }
-func (MessageProcessed) category() Category  { return CategoryMessage }
-func (StateChanged) category() Category      { return CategoryState }
-func (LockAcquired) category() Category      { return CategoryCoordination }
-func (LockDenied) category() Category        { return CategoryCoordination }
-func (LockReleased) category() Category      { return CategoryCoordination }
-func (TokenGranted) category() Category      { return CategoryCoordination }
-func (TokenReleased) category() Category     { return CategoryCoordination }
-func (CheckpointCreated) category() Category { return CategoryState }
-func (RolledBack) category() Category        { return CategoryState }
-func (TurnCompleted) category() Category     { return CategoryAgent }
-func (ToolCalled) category() Category        { return CategoryAgent }
-func (ToolRefused) category() Category       { return CategoryAgent }
-func (TestsRun) category() Category          { return CategoryVerification }
-func (LintRun) category() Category           { return CategoryVerification }
-func (Claimed) category() Category           { return CategoryAgent }
-func (ModelRouted) category() Category       { return CategoryAgent }
-func (PlanEstimated) category() Category     { return CategoryAgent }
-func (SessionParked) category() Category     { return CategoryAgent }
-func (EpochBegun) category() Category        { return CategoryAgent }
-func (RunWaiting) category() Category        { return CategoryState }
-func (RunPaused) category() Category         { return CategoryState }
-func (RunResumed) category() Category        { return CategoryState }
-func (ReviewSubmitted) category() Category   { return CategoryVerification }
-func (VerdictSubmitted) category() Category  { return CategoryVerification }
-func (Merged) category() Category            { return CategoryGit }
-func (MergeConflicted) category() Category   { return CategoryGit }
-func (MergeRequested) category() Category    { return CategoryGit }
-func (Nudged) category() Category            { return CategoryAgent }
-func (Halted) category() Category            { return CategoryAgent }
-func (ResumedAfterCrash) category() Category { return CategorySystem }
-func (BudgetWarning) category() Category     { return CategoryState }
-func (BudgetExhausted) category() Category   { return CategoryState }
-func (RunSucceeded) category() Category      { return CategoryState }
-func (RunFailed) category() Category         { return CategoryState }
-func (RunCancelled) category() Category      { return CategoryState }
-func (Log) category() Category               { return CategorySystem }
+func (MessageProcessed) kind() (EventType, Category) { return "message_processed", CategoryMessage }
+func (StateChanged) kind() (EventType, Category)     { return "state_changed", CategoryState }
+func (LockAcquired) kind() (EventType, Category)     { return "lock_acquired", CategoryCoordination }
+func (LockDenied) kind() (EventType, Category)       { return "lock_denied", CategoryCoordination }
+func (LockReleased) kind() (EventType, Category)     { return "lock_released", CategoryCoordination }
+
+func (TokenGranted) kind() (EventType, Category) { return "token_granted", CategoryCoordination }
+
+func (TokenReleased) kind() (EventType, Category)     { return "token_released", CategoryCoordination }
+func (CheckpointCreated) kind() (EventType, Category) { return "checkpoint_created", CategoryState }
+func (RolledBack) kind() (EventType, Category)        { return "rolled_back", CategoryState }
+func (TurnCompleted) kind() (EventType, Category)     { return "turn_completed", CategoryAgent }
+func (ToolCalled) kind() (EventType, Category)        { return "tool_called", CategoryAgent }
+func (ToolRefused) kind() (EventType, Category)       { return "tool_refused", CategoryAgent }
+func (TestsRun) kind() (EventType, Category)          { return "tests_run", CategoryVerification }
+func (LintRun) kind() (EventType, Category)           { return "lint_run", CategoryVerification }
+func (Claimed) kind() (EventType, Category)           { return "claimed", CategoryAgent }
+func (ModelRouted) kind() (EventType, Category)       { return ModelRoutedType, CategoryAgent }
+func (PlanEstimated) kind() (EventType, Category)     { return PlanEstimatedType, CategoryAgent }
+func (SessionParked) kind() (EventType, Category)     { return "session_parked", CategoryAgent }
+func (EpochBegun) kind() (EventType, Category)        { return "epoch_begun", CategoryAgent }
+func (RunWaiting) kind() (EventType, Category)        { return "run_waiting", CategoryState }
+func (RunPaused) kind() (EventType, Category)         { return "run_paused", CategoryState }
+func (RunResumed) kind() (EventType, Category)        { return "run_resumed", CategoryState }
+func (ReviewSubmitted) kind() (EventType, Category)   { return "review_submitted", CategoryVerification }
+
+func (VerdictSubmitted) kind() (EventType, Category) {
+	return "verdict_submitted", CategoryVerification
+}
+func (Merged) kind() (EventType, Category)            { return "merged", CategoryGit }
+func (MergeConflicted) kind() (EventType, Category)   { return "merge_conflicted", CategoryGit }
+func (MergeRequested) kind() (EventType, Category)    { return MergeRequestedType, CategoryGit }
+func (Nudged) kind() (EventType, Category)            { return "nudged", CategoryAgent }
+func (Halted) kind() (EventType, Category)            { return "halted", CategoryAgent }
+func (ResumedAfterCrash) kind() (EventType, Category) { return "resumed_after_crash", CategorySystem }
+func (BudgetWarning) kind() (EventType, Category)     { return "budget_warning", CategoryState }
+func (BudgetExhausted) kind() (EventType, Category)   { return "budget_exhausted", CategoryState }
+func (RunSucceeded) kind() (EventType, Category)      { return "run_succeeded", CategoryState }
+func (RunFailed) kind() (EventType, Category)         { return "run_failed", CategoryState }
+func (RunCancelled) kind() (EventType, Category)      { return "run_cancelled", CategoryState }
+func (Log) kind() (EventType, Category)               { return "log", CategorySystem }
+
+// details makes the detail of each type of event.
+var details = byType(
+	made[RunStarted], made[PlanSubmitted], made[GatePending], made[GateApproved], made[GateRejected],
+	made[GatePaused], made[GateResumed], made[Spawned], made[Completed], made[Failed], made[Escalated],
+	made[Retried], made[PathAmendment], made[MessageSent], made[MessageDelivered], made[MessageProcessed],
+	made[StateChanged], made[LockAcquired], made[LockDenied], made[LockReleased], made[TokenGranted],
+	made[TokenReleased], made[CheckpointCreated], made[RolledBack], made[TurnCompleted], made[ToolCalled],
+	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[PlanEstimated],
+	made[SessionParked], made[EpochBegun], made[RunWaiting], made[RunPaused], made[RunResumed],
+	made[ReviewSubmitted], made[VerdictSubmitted], made[Merged], made[MergeConflicted], made[MergeRequested],
+	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted],
+	made[RunSucceeded], made[RunFailed], made[RunCancelled], made[Log],
+)
+
+func byType(makers ...func() Detail) map[EventType]func() Detail {
+	all := make(map[EventType]func() Detail, len(makers))
+	for _, mk := range makers {
+		of, _ := mk().kind()
+		all[of] = mk
+	}
+	return all
+}
+
+// made makes the empty detail that an event is decoded into.
+func made[T any, D interface {
+	*T
+	Detail
+}]() Detail {
+	return D(new(T))
+}
 
 // ModelRoutedType is the type of the event of a routing decision.
 const ModelRoutedType EventType = "model_routed"

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 )
 
 // Kind classes an error by who can mend it. It is set once, where the error
@@ -35,12 +36,7 @@ func (k Kind) String() string {
 
 // ParseKind is the inverse of String; unknown names are KindInternal.
 func ParseKind(s string) Kind {
-	for i, n := range kindNames {
-		if n == s {
-			return Kind(i)
-		}
-	}
-	return KindInternal
+	return Kind(max(slices.Index(kindNames[:], s), 0)) // internal is the first
 }
 
 // Error is the one error type with a kind. Mend, where there is one, is the

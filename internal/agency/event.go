@@ -63,10 +63,7 @@ type Event struct {
 
 // Detail is what an event of one type says. The set is closed: the types of
 // this file. A fold over events switches on it and reports a bug by default.
-type Detail interface {
-	eventType() EventType
-	category() Category
-}
+type Detail interface{ kind() (EventType, Category) }
 
 // NewEvent makes the event of a detail. The store sets ID and Time when it is
 // appended; the caller may set AgentID, Role, ContractID and what is related.
@@ -78,10 +75,8 @@ func NewEvent(run RunID, severity Severity, summary string, d Detail) Event {
 	if string(b) == "{}" {
 		b = nil
 	}
-	return Event{
-		RunID: run, Category: d.category(), Type: d.eventType(), Severity: severity,
-		Summary: summary, Details: b,
-	}
+	of, category := d.kind()
+	return Event{RunID: run, Category: category, Type: of, Severity: severity, Summary: summary, Details: b}
 }
 
 // DecodeDetail gives the typed details of an event, or an error for a type

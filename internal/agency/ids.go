@@ -101,8 +101,8 @@ func MemberID(role RoleID, contract ContractID) AgentID {
 	return AgentID(string(role) + "-" + string(contract))
 }
 
-// JoinIDs writes contracts one after the other.
-func JoinIDs(ids []ContractID, sep string) string {
+// JoinIDs writes ids one after the other.
+func JoinIDs[ID ~string](ids []ID, sep string) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
 		names[i] = string(id)

@@ -97,7 +97,7 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 		faults = append(faults, contractFaults(c, known, rules)...)
 	}
 	if cycle := findCycle(slices.Concat(contracts, rules.Started)); cycle != nil {
-		add("", "the contracts depend on each other in a circle: %s", joinIDs(cycle, " -> "))
+		add("", "the contracts depend on each other in a circle: %s", JoinIDs(cycle, " -> "))
 	}
 	return faults
 }
@@ -185,12 +185,9 @@ func CheckRelPath(p string) error {
 }
 
 func inGitDir(clean string) bool {
-	for _, seg := range strings.Split(clean, "/") {
-		if strings.EqualFold(strings.TrimRight(seg, ". "), ".git") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(clean, "/"), func(seg string) bool {
+		return strings.EqualFold(strings.TrimRight(seg, ". "), ".git")
+	})
 }
 
 // findCycle is one circle of depends_on with its first member repeated at the
@@ -232,12 +229,4 @@ func findCycle(contracts []Contract) []ContractID {
 		}
 	}
 	return nil
-}
-
-func joinIDs(ids []ContractID, sep string) string {
-	parts := make([]string, len(ids))
-	for i, id := range ids {
-		parts[i] = string(id)
-	}
-	return strings.Join(parts, sep)
 }

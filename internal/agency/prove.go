@@ -220,7 +220,7 @@ func (c Checks) grounds(tests []string) string {
 		return c.ground(tests[0])
 	}
 	var parts []string
-	for _, said := range sortedKeys(count) {
+	for _, said := range slices.Sorted(maps.Keys(count)) {
 		parts = append(parts, fmt.Sprintf("%d %s", count[said], said))
 	}
 	return strings.Join(parts, "; ")
@@ -244,15 +244,6 @@ func (c Checks) ground(test string) string {
 		return by + ", fails when what was changed is taken out"
 	}
 	return ""
-}
-
-func sortedKeys(m map[string]int) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // fewNames is how many of a list are named in a sentence.

@@ -34,6 +34,13 @@ type RedTest struct {
 	Before bool   `json:"failed_before,omitempty"`
 }
 
+func (t RedTest) String() string {
+	if t.Before {
+		return t.Name + " (failed before)"
+	}
+	return t.Name
+}
+
 // mostRed bounds the names of one red check in a text or an event; its receipt
 // has all.
 const mostRed = 30
@@ -60,15 +67,8 @@ func (r Red) Head() string {
 // last lines of the command.
 func (r Red) Lines() []string {
 	var out []string
-	for i, t := range r.Tests {
-		if i == mostRed {
-			break
-		}
-		line := "failed: " + t.Name
-		if t.Before {
-			line += " (failed before)"
-		}
-		out = append(out, line)
+	for _, t := range r.Tests[:min(len(r.Tests), mostRed)] {
+		out = append(out, "failed: "+t.String())
 	}
 	if n := r.Failed - min(len(r.Tests), mostRed); n > 0 {
 		out = append(out, fmt.Sprintf("and %d more failed", n))
@@ -95,11 +95,7 @@ func RedLine(tests []RedTest) string {
 			names = append(names, fmt.Sprintf("and %d more", len(tests)-most))
 			break
 		}
-		name := t.Name
-		if t.Before {
-			name += " (failed before)"
-		}
-		names = append(names, name)
+		names = append(names, t.String())
 	}
 	return strings.Join(names, ", ")
 }

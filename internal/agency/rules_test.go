@@ -330,11 +330,11 @@ func TestOrdered(t *testing.T) {
 	}
 	got := Ordered(plan)
 	for i, want := range []string{"", "a c", "a"} {
-		if s := joinIDs(got[i].DependsOn, " "); s != want {
+		if s := JoinIDs(got[i].DependsOn, " "); s != want {
 			t.Errorf("%s depends on %q, want %q", got[i].ID, s, want)
 		}
 	}
-	if s := joinIDs(got[0].Blocks, " "); s != "later" || len(got[2].Blocks) > 0 || len(plan[2].DependsOn) > 0 {
+	if s := JoinIDs(got[0].Blocks, " "); s != "later" || len(got[2].Blocks) > 0 || len(plan[2].DependsOn) > 0 {
 		t.Errorf("a still blocks %q, c %v; the plan given has %v", s, got[2].Blocks, plan)
 	}
 	faults := ValidatePlan(got, PlanRules{})

@@ -29,9 +29,9 @@ func SecretName(p string) string {
 		return "an environment file"
 	case secretExts[ext]:
 		return "a key or a key store"
-	case strings.HasPrefix(base, "id_rsa") || strings.HasPrefix(base, "id_dsa") || strings.HasPrefix(base, "id_ecdsa") || strings.HasPrefix(base, "id_ed25519"):
+	case strings.HasPrefix(base, "id_rsa"), strings.HasPrefix(base, "id_dsa"), strings.HasPrefix(base, "id_ecdsa"), strings.HasPrefix(base, "id_ed25519"):
 		return "a private key"
-	case strings.HasPrefix(base, "credentials") && !sourceExts[ext]:
+	case strings.HasPrefix(base, "credentials") && !codeExts[ext] && !proseExts[ext]:
 		return "credentials"
 	case ext == ".json" && serviceAccount.MatchString(base):
 		return "the key of a service account"
@@ -50,12 +50,8 @@ var (
 		".netrc": true, "_netrc": true, ".pgpass": true, ".htpasswd": true, ".git-credentials": true, ".pypirc": true, ".dockercfg": true, ".my.cnf": true,
 		".vault-token": true, "secrets.yml": true, "secrets.yaml": true, "secrets.json": true, "secrets.toml": true, "master.key": true, "kubeconfig": true,
 	}
-	// sourceExts are files of code, which may well be about credentials.
-	sourceExts = map[string]bool{
-		".go": true, ".py": true, ".js": true, ".mjs": true, ".cjs": true, ".jsx": true, ".ts": true, ".tsx": true, ".rs": true, ".java": true, ".kt": true,
-		".rb": true, ".php": true, ".cs": true, ".c": true, ".h": true, ".cc": true, ".cpp": true, ".swift": true, ".scala": true, ".vue": true, ".svelte": true,
-		".md": true, ".html": true, ".css": true, ".sql": true, ".proto": true,
-	}
+	// proseExts are files which, like code, may well be about credentials.
+	proseExts      = map[string]bool{".md": true, ".html": true, ".css": true, ".sql": true, ".proto": true}
 	serviceAccount = regexp.MustCompile(`service[-_]?account|^client_secret|^application_default_credentials`)
 )
 

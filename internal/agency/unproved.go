@@ -1,6 +1,7 @@
 package agency
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -36,10 +37,7 @@ func (u *Unproved) Line() string {
 // Add sums what two contracts left unproved.
 func (u *Unproved) Add(o *Unproved) *Unproved {
 	if u == nil || o == nil {
-		if u == nil {
-			return o
-		}
-		return u
+		return cmp.Or(u, o)
 	}
 	sum := Unproved{Lines: u.Lines + o.Lines, Changed: u.Changed + o.Changed, NotTried: u.NotTried + o.NotTried}
 	sum.Files = append(append(sum.Files, u.Files...), o.Files...)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -22,30 +23,17 @@ func FaultOf(err error) Fault {
 
 // Err is the error again on the other side.
 func (f Fault) Err() error {
-	err := &agency.Error{Kind: agency.ParseKind(f.Kind), Err: errors.New(f.Text)}
-	err.Mend = f.Mend
-	return err
+	return &agency.Error{Kind: agency.ParseKind(f.Kind), Mend: f.Mend, Err: errors.New(f.Text)}
+}
+
+var statuses = map[agency.Kind]int{
+	agency.KindInvalid: http.StatusBadRequest, agency.KindNotFound: http.StatusNotFound,
+	agency.KindConflict: http.StatusConflict, agency.KindDenied: http.StatusForbidden,
+	agency.KindExhausted: http.StatusPaymentRequired, agency.KindTransient: http.StatusServiceUnavailable,
 }
 
 // StatusOf is the HTTP status of an error's kind.
-func StatusOf(kind agency.Kind) int {
-	switch kind {
-	case agency.KindInvalid:
-		return http.StatusBadRequest
-	case agency.KindNotFound:
-		return http.StatusNotFound
-	case agency.KindConflict:
-		return http.StatusConflict
-	case agency.KindDenied:
-		return http.StatusForbidden
-	case agency.KindExhausted:
-		return http.StatusPaymentRequired
-	case agency.KindTransient:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
-}
+func StatusOf(kind agency.Kind) int { return cmp.Or(statuses[kind], http.StatusInternalServerError) }
 
 // Frame is one line of an event stream: an event, or the error that ends it.
 type Frame struct {

@@ -16,8 +16,6 @@ type Hello struct {
 	// CommonDir is the repository's folder as the host found it; empty from
 	// hosts of older builds.
 	CommonDir string `json:"common_dir,omitempty"`
-	// Draining is set while the host hands over: it takes no new work.
-	Draining bool `json:"draining,omitempty"`
 }
 
 // Build says which program this is.
@@ -30,10 +28,7 @@ type Build struct {
 // NewerThan tells whether b should take over from an older host: another
 // program that was made later.
 func (b Build) NewerThan(old Build) bool {
-	if b == old || b.Made.IsZero() || old.Made.IsZero() {
-		return false
-	}
-	return b.Made.After(old.Made)
+	return !old.Made.IsZero() && b.Made.After(old.Made)
 }
 
 // HideRequest names texts that are taken out of whatever is written.

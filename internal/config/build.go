@@ -53,16 +53,10 @@ func place(n ast.Node) (line, col int) {
 // file is the single document's mapping, or nil.
 func (b *builder) file(f *ast.File) *node {
 	var root *node
-	seen := false
-	for _, doc := range f.Docs {
+	for _, doc := range f.Docs { // one, beside comments: see oneDocument
 		if doc == nil || doc.Body == nil || doc.Body.Type() == ast.CommentType {
 			continue
 		}
-		if seen {
-			b.fault(doc.Body, "a second document: one file holds one configuration")
-			return root
-		}
-		seen = true
 		n := b.node(doc.Body)
 		switch {
 		case n == nil, n.shape == isNull:

@@ -106,13 +106,10 @@ func (ch *checker) limits() {
 // raised warns of a repository that may spend more than the defaults where the
 // user's own file says nothing: it needs no trust, but a person should see it.
 func (ch *checker) raised() {
-	b, d := ch.state.config.Budget, Defaults().Budget
-	for _, limit := range []struct {
-		key  string
-		more bool
-	}{{"budget.usd", b.USD > d.USD}, {"budget.tokens", b.Tokens > d.Tokens}, {"budget.wall_minutes", b.WallMinutes > d.WallMinutes}} {
-		if by := ch.state.origins[limit.key].Layer; limit.more && (by == LayerRepo || by == LayerTeam) {
-			ch.warn(limit.key, "the repository raises it above the default; your own limit, set in your own file, would need your trust to be passed")
+	now, usual := ch.state.config.Budget.limits(), Defaults().Budget.limits()
+	for _, key := range budgetKeys {
+		if by := ch.state.origins[key].Layer; now[key] > usual[key] && (by == LayerRepo || by == LayerTeam) {
+			ch.warn(key, "the repository raises it above the default; your own limit, set in your own file, would need your trust to be passed")
 		}
 	}
 }
@@ -169,7 +166,7 @@ func (ch *checker) provider(name string, p Provider) {
 }
 
 func (ch *checker) warn(key, text string) {
-	ch.state.warnings = append(ch.state.warnings, Warning{Key: key, Text: text, Origin: ch.state.nearest([]string{key})})
+	ch.state.warnings = append(ch.state.warnings, Warning{Text: text, Origin: ch.state.nearest([]string{key})})
 }
 
 func loopback(base string) bool {

@@ -109,12 +109,11 @@ func (s *state) secret(name string, p Provider, env Env) (string, []string) {
 // variable is not set: an unset variable is an error only for a model.
 func (s *state) resolveReads(in Input) {
 	var out []string
-	for i, p := range s.config.Sandbox.Read {
-		key := fmt.Sprintf("sandbox.read[%d]", i)
+	for _, p := range s.config.Sandbox.Read {
 		if _, unset := expand(p, in.Env); len(unset) > 0 {
 			s.warnings = append(s.warnings, Warning{
-				Key: key, Origin: s.origins["sandbox.read"],
-				Text: fmt.Sprintf("%s is not set, so %s cannot be read", unset[0], p),
+				Origin: s.origins["sandbox.read"],
+				Text:   fmt.Sprintf("%s is not set, so %s cannot be read", unset[0], p),
 			})
 			continue
 		}

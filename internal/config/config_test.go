@@ -342,7 +342,7 @@ notify: [{type: slack, url: "https://hooks.example.com/` + canary + `"}]
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"json": string(encoded), "show": string(Show(l, ShowOptions{Origins: true})),
+		"json": string(encoded), "show": string(Show(l)),
 		"%v": fmt.Sprintf("%v", l.Config), "%+v": fmt.Sprintf("%+v", l.Config), "%#v": fmt.Sprintf("%#v", l.Config.Providers["anthropic"]),
 	} {
 		if strings.Contains(text, canary) {

@@ -408,7 +408,7 @@ func (d *decoder) expanded(n *node, f field, key string) (string, bool) {
 	value, unset := expand(n.text, d.env)
 	if len(unset) > 0 && f.expand == "" {
 		d.state.warnings = append(d.state.warnings, Warning{
-			Key: key, Origin: d.origin(n), Text: fmt.Sprintf("%s is not set, so ${%[1]s} stays as it is", unset[0]),
+			Origin: d.origin(n), Text: fmt.Sprintf("%s is not set, so ${%[1]s} stays as it is", unset[0]),
 		})
 	}
 	return value, true

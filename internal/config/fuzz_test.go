@@ -108,7 +108,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		f.Add(string(b), "mode: single")
 	}
-	f.Add(string(Template(Detected{Test: "x"})), "sandbox: {read: ['~/x', '${HOME}']}")
+	f.Add(string(Template(Detected{Commands: Commands{Test: "x"}})), "sandbox: {read: ['~/x', '${HOME}']}")
 	f.Fuzz(func(t *testing.T, repo, user string) {
 		in := repoInput(repo)
 		in.UserFile = Source{Path: "own.yaml", Data: []byte(user)}
@@ -141,7 +141,7 @@ func checkShown(t *testing.T, l *Loaded) {
 	if err := json.Unmarshal(b, &copied); err != nil {
 		t.Fatal(err)
 	}
-	shown := Show(l, ShowOptions{Origins: true})
+	shown := Show(l)
 	in := repoInput("")
 	in.RepoFile.Data = shown
 	if _, err := Load(in); err != nil && !strings.Contains(string(shown), "********") && !strings.Contains(string(shown), "$") {

@@ -8,52 +8,50 @@ import "strconv"
 type guard struct {
 	key  string
 	safe string // the value that holds the hand there
-	of   func(Config) string
+	now  string
 }
 
-func guards() []guard {
-	flag := func(get func(Config) bool) func(Config) string {
-		return func(c Config) string { return strconv.FormatBool(get(c)) }
-	}
-	on := func(key string, get func(Config) bool) guard { return guard{key, "true", flag(get)} }
-	off := func(key string, get func(Config) bool) guard { return guard{key, "false", flag(get)} }
+func (c Config) guards() []guard {
+	v, o, p, i := c.Visibility, c.Overseer, c.ProducerCritic, c.Improve
+	on := func(key string, now bool) guard { return guard{key, "true", strconv.FormatBool(now)} }
+	off := func(key string, now bool) guard { return guard{key, "false", strconv.FormatBool(now)} }
 	return []guard{
-		{"land", "branch", func(c Config) string { return string(c.Land) }},
-		on("visibility.strict_mode", func(c Config) bool { return c.Visibility.StrictMode }),
-		on("visibility.inspection_gates.plan", func(c Config) bool { return c.Visibility.InspectionGates.Plan }),
-		on("visibility.inspection_gates.t2_lead", func(c Config) bool { return c.Visibility.InspectionGates.T2Lead }),
-		on("visibility.inspection_gates.t2_synthesis", func(c Config) bool { return c.Visibility.InspectionGates.T2Synthesis }),
-		on("visibility.inspection_gates.t3_plan", func(c Config) bool { return c.Visibility.InspectionGates.T3Plan }),
-		on("visibility.inspection_gates.t5_verdict", func(c Config) bool { return c.Visibility.InspectionGates.T5Verdict }),
-		on("overseer.enabled", func(c Config) bool { return c.Overseer.Enabled }),
-		on("overseer.halt_on_critical", func(c Config) bool { return c.Overseer.HaltOnCritical }),
-		on("overseer.patterns.danger_detection", func(c Config) bool { return c.Overseer.Patterns.DangerDetection }),
-		on("producer_critic.require_lint_pass", func(c Config) bool { return c.ProducerCritic.RequireLintPass }),
-		on("producer_critic.require_tests_pass", func(c Config) bool { return c.ProducerCritic.RequireTestsPass }),
-		on("producer_critic.require_perfect", func(c Config) bool { return c.ProducerCritic.RequirePerfect }),
-		off("producer_critic.allow_major_issues_on_approval", func(c Config) bool { return c.ProducerCritic.AllowMajorIssuesOnApproval }),
-		on("quality.block_on_low_score", func(c Config) bool { return c.Quality.BlockOnLowScore }),
-		off("improve.enabled", func(c Config) bool { return c.Improve.Enabled }),
-		off("improve.allow_tool_creation", func(c Config) bool { return c.Improve.AllowToolCreation }),
-		off("improve.allow_tool_modification", func(c Config) bool { return c.Improve.AllowToolModification }),
-		off("improve.auto_approve_low_risk", func(c Config) bool { return c.Improve.AutoApproveLowRisk }),
-		on("improve.require_human_approval", func(c Config) bool { return c.Improve.RequireHumanApproval }),
+		{"land", "branch", string(c.Land)},
+		on("visibility.strict_mode", v.StrictMode),
+		on("visibility.inspection_gates.plan", v.InspectionGates.Plan),
+		on("visibility.inspection_gates.t2_lead", v.InspectionGates.T2Lead),
+		on("visibility.inspection_gates.t2_synthesis", v.InspectionGates.T2Synthesis),
+		on("visibility.inspection_gates.t3_plan", v.InspectionGates.T3Plan),
+		on("visibility.inspection_gates.t5_verdict", v.InspectionGates.T5Verdict),
+		on("overseer.enabled", o.Enabled),
+		on("overseer.halt_on_critical", o.HaltOnCritical),
+		on("overseer.patterns.danger_detection", o.Patterns.DangerDetection),
+		on("producer_critic.require_lint_pass", p.RequireLintPass),
+		on("producer_critic.require_tests_pass", p.RequireTestsPass),
+		on("producer_critic.require_perfect", p.RequirePerfect),
+		off("producer_critic.allow_major_issues_on_approval", p.AllowMajorIssuesOnApproval),
+		on("quality.block_on_low_score", c.Quality.BlockOnLowScore),
+		off("improve.enabled", i.Enabled),
+		off("improve.allow_tool_creation", i.AllowToolCreation),
+		off("improve.allow_tool_modification", i.AllowToolModification),
+		off("improve.auto_approve_low_risk", i.AutoApproveLowRisk),
+		on("improve.require_human_approval", i.RequireHumanApproval),
 	}
 }
 
 // guarded are the values of the guards that some file sets, by key.
 func (s *state) guarded() map[string]string {
 	out := map[string]string{}
-	for _, g := range guards() {
+	for _, g := range s.config.guards() {
 		if _, set := s.origins[g.key]; set {
-			out[g.key] = g.of(s.config)
+			out[g.key] = g.now
 		}
 	}
 	return out
 }
 
 func (w *widener) guards(want, have map[string]string) {
-	for _, g := range guards() {
+	for _, g := range (Config{}).guards() {
 		if have[g.key] == g.safe && want[g.key] != g.safe {
 			w.add(g.key, g.safe, want[g.key], bindOf(want[g.key]))
 		}

@@ -47,13 +47,12 @@ type Layer string
 
 // The layers, weakest first.
 const (
-	LayerDefault     Layer = "default"
-	LayerCatalogue   Layer = "catalogue" // models of the first provider whose key is set
-	LayerUser        Layer = "user"
-	LayerTeam        Layer = "team file"
-	LayerRepo        Layer = "repository"
-	LayerFlag        Layer = "flag"
-	LayerEnvironment Layer = "environment"
+	LayerDefault   Layer = "default"
+	LayerCatalogue Layer = "catalogue" // models of the first provider whose key is set
+	LayerUser      Layer = "user"
+	LayerTeam      Layer = "team file"
+	LayerRepo      Layer = "repository"
+	LayerFlag      Layer = "flag"
 )
 
 // Origin is where one key's value came from. Line and Col are 1-based, 0
@@ -67,7 +66,6 @@ type Origin struct {
 
 // Warning is something that is no fault but that a person should see.
 type Warning struct {
-	Key    string
 	Text   string
 	Origin Origin
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ type Security struct {
 	VCS        VCS
 	MCP        map[string]MCP
 	Store      Store
-	Budget     Budget                 // 0: none of the user's own
+	Budget     map[string]float64     // those that a file sets, by key
 	Prices     map[string]Price       // cached_in filled in
 	Guards     map[string]string      // those that a file sets, by key
 	Runtimes   map[string]string      // by role
@@ -169,17 +170,10 @@ func (w *widener) provider(name string, want Provider, all map[string]Provider) 
 
 // budget: a repository may spend less of its user's money than the user set,
 // not more. Where the user set nothing there is nothing to widen.
-func (w *widener) budget(want, have Budget) {
-	for _, b := range []struct {
-		key        string
-		want, have float64
-	}{
-		{"usd", want.USD, have.USD},
-		{"tokens", float64(want.Tokens), float64(have.Tokens)},
-		{"wall_minutes", float64(want.WallMinutes), float64(have.WallMinutes)},
-	} {
-		if b.have > 0 && b.want > b.have {
-			w.add("budget."+b.key, number(b.have), number(b.want), bindOf(number(b.want)))
+func (w *widener) budget(want, have map[string]float64) {
+	for _, key := range budgetKeys {
+		if have[key] > 0 && want[key] > have[key] {
+			w.add(key, number(have[key]), number(want[key]), bindOf(number(want[key])))
 		}
 	}
 }
@@ -262,7 +256,7 @@ func (s *state) security() Security {
 	sec := Security{
 		Sandbox: c.Sandbox, VCS: c.VCS, Store: Store{URL: s.written("store.url", c.Store.URL)},
 		Providers: map[string]Provider{}, MCP: map[string]MCP{}, Runtimes: map[string]string{}, Prices: map[string]Price{},
-		Budget: s.ownBudget(), Guards: s.guarded(),
+		Budget: s.ownLimits(), Guards: s.guarded(),
 	}
 	for model, p := range c.Prices {
 		if _, own := s.origins["prices."+model+".cached_in"]; !own {
@@ -296,19 +290,18 @@ func (s *state) security() Security {
 	return sec
 }
 
-// ownBudget is what some file sets; a default is nobody's wish.
-func (s *state) ownBudget() (b Budget) {
-	has := func(key string) bool { _, ok := s.origins["budget."+key]; return ok }
-	if has("usd") {
-		b.USD = s.config.Budget.USD
-	}
-	if has("tokens") {
-		b.Tokens = s.config.Budget.Tokens
-	}
-	if has("wall_minutes") {
-		b.WallMinutes = s.config.Budget.WallMinutes
-	}
-	return b
+// budgetKeys are the limits of a run, as they are shown.
+var budgetKeys = []string{"budget.usd", "budget.tokens", "budget.wall_minutes"}
+
+func (b Budget) limits() map[string]float64 {
+	return map[string]float64{budgetKeys[0]: b.USD, budgetKeys[1]: float64(b.Tokens), budgetKeys[2]: float64(b.WallMinutes)}
+}
+
+// ownLimits are what some file sets; a default is nobody's wish.
+func (s *state) ownLimits() map[string]float64 {
+	own := s.config.Budget.limits()
+	maps.DeleteFunc(own, func(key string, _ float64) bool { _, set := s.origins[key]; return !set })
+	return own
 }
 
 func (s *state) written(key string, safe Secret) Secret {

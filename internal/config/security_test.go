@@ -220,7 +220,8 @@ func TestTrustStore(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	list, err := store.List()
+	f, err := store.read()
+	list := f.Trusted
 	if err != nil || len(list) != 8 || list[0].Repo != "repo-0" || !list[0].Time.Equal(time.Unix(7, 0)) {
 		t.Fatalf("%v %v", list, err)
 	}

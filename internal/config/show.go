@@ -9,17 +9,11 @@ import (
 	"strings"
 )
 
-// ShowOptions chooses what Show prints beside the values.
-type ShowOptions struct {
-	// Origins says of each value where it came from.
-	Origins bool
-}
-
-// Show is the effective configuration as YAML, with a mark where a key has no
-// effect in this version. Secrets are masked; references are shown, and
+// Show is the effective configuration as YAML, with where each value came from
+// and a mark where a key has no effect in this version. Secrets are masked; references are shown, and
 // whether they are set.
-func Show(l *Loaded, o ShowOptions) []byte {
-	p := &printer{loaded: l, origins: o.Origins, absents: l.Config.absent()}
+func Show(l *Loaded) []byte {
+	p := &printer{loaded: l, absents: l.Config.absent()}
 	p.object(reflect.ValueOf(l.Config), "", "")
 	return []byte(p.b.String())
 }
@@ -27,7 +21,6 @@ func Show(l *Loaded, o ShowOptions) []byte {
 type printer struct {
 	b       strings.Builder
 	loaded  *Loaded
-	origins bool
 	absents []absent
 }
 
@@ -83,9 +76,7 @@ func (p *printer) comment(key string, f field) string {
 			parts = append(parts, s)
 		}
 	}
-	if p.origins {
-		parts = append(parts, p.loaded.state.shownOrigin(key).String())
-	}
+	parts = append(parts, p.loaded.state.shownOrigin(key).String())
 	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", " ")
 }
 

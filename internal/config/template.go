@@ -8,16 +8,19 @@ import (
 	"text/template"
 )
 
-// Detected are the commands that check/detect found; "" where there is none.
+// Detected are the commands that check/detect found, and what is said in comments
+// above them, for instance how the test command was found.
 type Detected struct {
-	Test, Lint, Typecheck, Build, Setup string
-	// Notes are said in comments above the commands, for instance how the
-	// test command was found.
+	Commands
 	Notes []string
-	// Schema is a path or address of the JSON schema for editors, "" for
-	// none.
-	Schema string
 }
+
+//go:embed schema.json
+var schema []byte
+
+// Schema is the JSON schema of agency.yaml (draft 2020-12), which a test generates
+// from Config. Editors complete and check with it; Load checks more.
+func Schema() []byte { return schema }
 
 //go:embed agency.yaml.tmpl
 var templateText string
@@ -29,7 +32,6 @@ func Template(d Detected) []byte {
 	for i, n := range d.Notes {
 		d.Notes[i] = strings.Join(strings.Fields(n), " ")
 	}
-	d.Schema = strings.Join(strings.Fields(d.Schema), "")
 	t := template.Must(template.New("agency.yaml").Option("missingkey=error").
 		Funcs(template.FuncMap{"quote": quote}).Parse(templateText))
 	var b bytes.Buffer

@@ -144,7 +144,8 @@ func parse(data []byte, t *lines, c *collector) (file *ast.File, ok bool) {
 			p := ye.GetToken().Position
 			c.add(t, p.Line, p.Column, "%s", ye.GetMessage())
 		} else {
-			c.add(t, 0, 0, "%s", firstLine(err.Error()))
+			what, _, _ := strings.Cut(err.Error(), "\n")
+			c.add(t, 0, 0, "%s", what)
 		}
 		return nil, false
 	}
@@ -217,11 +218,6 @@ func touch(a, b *token.Token) bool {
 	}
 	return plain(a) && plain(b) && a.Position.Line == b.Position.Line &&
 		a.Position.Column+utf8.RuneCountInString(a.Value) == b.Position.Column
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
 }
 
 // bounded refuses token streams on which the parser's recursion or time would

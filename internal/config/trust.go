@@ -72,12 +72,6 @@ func (t *TrustStore) Revoke(repo string) (bool, error) {
 	return found, err
 }
 
-// List is everything trusted, ordered by repository.
-func (t *TrustStore) List() ([]Trust, error) {
-	f, err := t.read()
-	return f.Trusted, err
-}
-
 func (f *trustFile) forget(repo string) bool {
 	before := len(f.Trusted)
 	f.Trusted = slices.DeleteFunc(f.Trusted, func(e Trust) bool { return e.Repo == repo })

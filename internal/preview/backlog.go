@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/backlog"
@@ -67,11 +66,7 @@ func (r *Repo) withBacklog(do func(f *backlog.File, steps int) ([]byte, error)) 
 
 // notBefore names what must be done first.
 func notBefore(id agency.FeatureID, missing []agency.FeatureID) error {
-	names := make([]string, len(missing))
-	for i, m := range missing {
-		names[i] = string(m)
-	}
-	return agency.Errorf(agency.KindInvalid, "feature %s depends on what is not done: %s", id, strings.Join(names, ", ")).
+	return agency.Errorf(agency.KindInvalid, "feature %s depends on what is not done: %s", id, agency.JoinIDs(missing, ", ")).
 		WithMend("agency run --feature %s", missing[0])
 }
 

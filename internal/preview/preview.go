@@ -160,7 +160,7 @@ func tempDir(repo string) (string, error) {
 func (r *Repo) Detect(ctx context.Context, root *os.Root) (d config.Detected, advice []string) {
 	seen := detect.Detect(detect.Input{Repo: bounded.FS(root), Dir: r.At.WorkTree, Env: r.Env})
 	cmds := seen.Commands
-	d = config.Detected{Test: cmds.Test, Lint: cmds.Lint, Typecheck: cmds.Typecheck, Build: cmds.Build, Setup: cmds.Setup}
+	d.Commands = config.Commands{Test: cmds.Test, Lint: cmds.Lint, Typecheck: cmds.Typecheck, Build: cmds.Build, Setup: cmds.Setup}
 	for _, l := range seen.Languages {
 		d.Notes = append(d.Notes, strings.TrimSpace(l.Name+" ("+l.Manifest+") "+l.Note))
 	}

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -23,11 +22,7 @@ func Features(st Style, all []api.FeatureDoc) string {
 		case f.Ready:
 			status += ", ready"
 		case len(f.WaitsFor) > 0:
-			names := make([]string, len(f.WaitsFor))
-			for i, id := range f.WaitsFor {
-				names[i] = string(id)
-			}
-			status += ", waits for " + strings.Join(names, ", ")
+			status += ", waits for " + agency.JoinIDs(f.WaitsFor, ", ")
 		}
 		t.add(Line(string(f.ID)), Line(status), string(f.Size), cut(Line(f.Description), 60))
 	}

@@ -22,7 +22,7 @@ func Inspect(st Style, d api.InspectDoc) string {
 	if d.Merged != "" {
 		fmt.Fprintf(&b, "  merged  %s\n", d.Merged.Short())
 	}
-	fmt.Fprintf(&b, "  cost    %s, %s tokens\n", Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), Count(d.Tokens))
+	fmt.Fprintf(&b, "  cost    %s, %s tokens\n", Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), agency.Count(d.Tokens))
 	for _, c := range d.Contracts {
 		b.WriteString(contract(st, d, c))
 	}
@@ -161,10 +161,6 @@ func conflicts(st Style, all []api.ConflictDoc) string {
 	}
 	t := table{head: []string{"CONFLICT", "STATUS", "BETWEEN", "OUTCOME"}}
 	for _, c := range all {
-		names := make([]string, len(c.Agents))
-		for i, a := range c.Agents {
-			names[i] = string(a)
-		}
 		outcome := cmp.Or(Line(c.How), "-")
 		switch {
 		case c.Proof != "":
@@ -172,7 +168,7 @@ func conflicts(st Style, all []api.ConflictDoc) string {
 		case c.EscalatedTo != "":
 			outcome = "with " + Line(c.EscalatedTo)
 		}
-		t.add(Line(c.Resource), c.Status, strings.Join(names, ", "), outcome)
+		t.add(Line(c.Resource), c.Status, agency.JoinIDs(c.Agents, ", "), outcome)
 	}
 	return "\n" + t.render(st, "")
 }

@@ -122,16 +122,13 @@ func (p *Progress) line(elapsed time.Duration) string {
 func Cost(m agency.Money, tokens int64, unpriced bool) string {
 	switch {
 	case unpriced && m == 0:
-		return Count(tokens) + " tokens, unpriced"
+		return agency.Count(tokens) + " tokens, unpriced"
 	case unpriced:
 		return m.String() + " and unpriced models"
 	default:
 		return m.String()
 	}
 }
-
-// Count is a number of tokens in at most four digits.
-func Count(n int64) string { return agency.Count(n) }
 
 // Elapsed is a duration in its two largest units.
 func Elapsed(d time.Duration) string {

@@ -229,7 +229,7 @@ func limits(c api.CostDoc) string {
 		parts = append(parts, agency.USD(c.Limits.USD).String())
 	}
 	if c.Limits.Tokens > 0 {
-		parts = append(parts, Count(c.Limits.Tokens)+" tokens")
+		parts = append(parts, agency.Count(c.Limits.Tokens)+" tokens")
 	}
 	if c.Limits.WallMinutes > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f min at work (%.1f used)", c.Limits.WallMinutes, c.Limits.WallUsed))

@@ -8,9 +8,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Schema is the JSON schema of agency.yaml (draft 2020-12), generated from
-// Config. Editors complete and check with it; Load checks more.
-func Schema() []byte {
+// generatedSchema makes schema.json from Config.
+func generatedSchema() []byte {
 	r := jsonschema.Reflector{RequiredFromJSONSchemaTags: true, Anonymous: true}
 	s := r.Reflect(&Config{})
 	s.Title = "agency.yaml"
