@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -18,13 +19,13 @@ var (
 	// isDialect finds what SQLite alone understands, or understands so.
 	isDialect = regexp.MustCompile(`(?i)\bpragma\b|sqlite|\bINSERT OR\b|\bREPLACE INTO\b|\bjson_?\w*\(|->|\brandom\(|\browid\b|\bAUTOINCREMENT\b|\bchanges\(|` +
 		`\blast_insert_rowid\b|\bGLOB\b|\bchar\(|\bifnull\(|\biif\(|\bstrftime\(|\bdatetime\(|\bgroup_concat\(|\binstr\(|\bprintf\(|\btotal\(|\bLIMIT -1|` +
-		`\bON CONFLICT DO UPDATE\b|\bNOT INDEXED\b|\bINDEXED BY\b|\b(?:max|min)\([^()]*,|\b(?:AND|NOT|WHERE) wants\b(?: AND| OR|$)|==`)
+		`\bSTRICT\b|\bCREATE TRIGGER\b|\bON CONFLICT DO UPDATE\b|\bNOT INDEXED\b|\bINDEXED BY\b|\b(?:max|min)\([^()]*,|\b(?:AND|NOT|WHERE) wants\b(?: AND| OR|$)|==`)
 )
 
-// A package's statements stand in its sql.go, and only the store knows the
-// database behind it (docs/ARCHITECTURE.md, Row 1).
+// A package's statements stand in its sql.go and its tables in its migrations, and
+// only the store knows the database behind them (docs/ARCHITECTURE.md, Row 1).
 func TestSQLStandsByItself(t *testing.T) {
-	found := 0
+	found, tables := 0, 0
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		p = filepath.ToSlash(p)
 		switch {
@@ -32,6 +33,13 @@ func TestSQLStandsByItself(t *testing.T) {
 			return err
 		case d.IsDir() && (d.Name() == "testdata" || p == "bench" || p == "tools" || strings.HasPrefix(d.Name(), ".") && p != "."):
 			return fs.SkipDir
+		case strings.HasSuffix(p, ".sql") && !strings.HasPrefix(p, "internal/store/"):
+			tables++
+			b, err := os.ReadFile(p)
+			if word := isDialect.FindString(string(b)); word != "" {
+				t.Errorf("%s says %q to the database, which is SQLite's", p, word)
+			}
+			return err
 		case d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go"):
 			return nil
 		}
@@ -69,6 +77,9 @@ func TestSQLStandsByItself(t *testing.T) {
 	if found < 200 {
 		t.Errorf("only %d statements were looked at", found)
 	}
+	if tables < 10 {
+		t.Errorf("only %d files of tables were looked at", tables)
+	}
 }
 
 // isStatement leaves the words with which the store begins and ends transactions
@@ -85,12 +96,15 @@ func TestSQLIsRecognised(t *testing.T) {
 			t.Errorf("%s is no SQL", s)
 		}
 	}
-	for _, s := range []string{"INSERT OR IGNORE INTO t", "doc ->> 'a'", "json_set(doc, '$.a', 1)", "ORDER BY rowid", "max(a, ?)", "char(0x10FFFF)", "LIMIT -1"} {
+	for _, s := range []string{
+		"INSERT OR IGNORE INTO t", "doc ->> 'a'", "json_set(doc, '$.a', 1)", "ORDER BY rowid", "max(a, ?)", "char(0x10FFFF)", "LIMIT -1",
+		"CREATE TABLE t (a INTEGER) STRICT;", "a INTEGER PRIMARY KEY AUTOINCREMENT", ") WITHOUT ROWID;", "CREATE TRIGGER x AFTER DELETE ON t",
+	} {
 		if !isDialect.MatchString(s) {
 			t.Errorf("%s is taken for standard SQL", s)
 		}
 	}
-	for _, s := range []string{"SELECT max(n), min(at) FROM t", "INSERT INTO t VALUES (?1) ON CONFLICT DO NOTHING", "ON CONFLICT (a, b) DO UPDATE SET c = 1", "random text", "character"} {
+	for _, s := range []string{"SELECT max(n), min(at) FROM t", "INSERT INTO t VALUES (?1) ON CONFLICT DO NOTHING", "n INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY", "ON CONFLICT (a, b) DO UPDATE SET c = 1", "random text", "character"} {
 		if isDialect.MatchString(s) {
 			t.Errorf("%s is taken for SQLite's own", s)
 		}

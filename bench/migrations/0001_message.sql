@@ -1,2 +1,1 @@
--- +goose Up
 CREATE TABLE message (id INTEGER PRIMARY KEY, sender INTEGER NOT NULL, body TEXT NOT NULL);

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"database/sql"
 	"slices"
 	"time"
 
@@ -126,13 +127,7 @@ func Update(tx *store.Tx, run agency.RunID, id agency.AgentID, c Change) error {
 	res, err := tx.Exec(updateAgent,
 		string(c.Status), c.Activity, c.Add.Turns, c.Add.Tokens, c.Add.Files, c.Add.ToolCalls, c.Add.Errors,
 		c.LastTool, c.LastFile, c.Progress, store.Micros(tx.Now), int64(beat), string(run), string(id))
-	if err != nil {
-		return err
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return absent(tx, run, id)
-	}
-	return store.Tell(tx, Alive(), Member{run, id})
+	return heardOf(tx, run, id, res, err)
 }
 
 // Heartbeat says that an agent is there; its locks are renewed (see Alive).
@@ -142,6 +137,11 @@ func Heartbeat(tx *store.Tx, run agency.RunID, id agency.AgentID) error {
 		return err
 	}
 	res, err := tx.Exec(beatAgent, store.Micros(tx.Now), int64(beat), string(run), string(id))
+	return heardOf(tx, run, id, res, err)
+}
+
+// heardOf tells that an agent was heard of, if a statement has found it alive.
+func heardOf(tx *store.Tx, run agency.RunID, id agency.AgentID, res sql.Result, err error) error {
 	if err != nil {
 		return err
 	}

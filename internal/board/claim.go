@@ -24,22 +24,18 @@ type Recipient struct {
 // highest priority, then the oldest. What is past its time to live becomes a
 // dead letter instead.
 func Claim(tx *store.Tx, who Recipient, types ...agency.MessageType) (m agency.Message, ok bool, err error) {
-	ms, err := claim(tx, who, 1, types)
+	ms, err := ClaimAll(tx, who, 1, types...)
 	if err != nil || len(ms) == 0 {
 		return m, false, err
 	}
 	return ms[0], true, nil
 }
 
-// ClaimAll is Claim for up to most messages at once, in the same order.
-func ClaimAll(tx *store.Tx, who Recipient, most int, types ...agency.MessageType) ([]agency.Message, error) {
-	return claim(tx, who, most, types)
-}
-
 // maxStale is how many dead letters one claim makes; the sweep makes the rest.
 const maxStale = 64
 
-func claim(tx *store.Tx, who Recipient, most int, types []agency.MessageType) ([]agency.Message, error) {
+// ClaimAll is Claim for up to most messages at once, in the same order.
+func ClaimAll(tx *store.Tx, who Recipient, most int, types ...agency.MessageType) ([]agency.Message, error) {
 	var out []agency.Message
 	floor := int64(-1) // all that are stale are to be buried, at first
 	for stale := 0; len(out) < most; {

@@ -136,23 +136,12 @@ func Sweep(tx *store.Tx, most int) (n int, err error) {
 }
 
 func overdue(tx *store.Tx, now time.Duration, most int) (int, error) {
-	rows, err := tx.Query(takeOverdue, int64(now), most)
-	if err != nil {
-		return 0, err
-	}
 	type key struct {
 		run agency.RunID
 		id  agency.MessageID
 	}
-	var late []key
-	for rows.Next() {
-		var k key
-		if err := rows.Scan(&k.run, &k.id); err != nil {
-			return 0, err
-		}
-		late = append(late, k)
-	}
-	if err := rows.Err(); err != nil {
+	late, err := store.All(tx, func(row store.Scanner) (k key, err error) { err = row.Scan(&k.run, &k.id); return k, err }, takeOverdue, int64(now), most)
+	if err != nil {
 		return 0, err
 	}
 	for _, k := range late {

@@ -215,20 +215,14 @@ func Landed(tx *store.Tx, run agency.RunID, contract agency.ContractID, commit a
 // EditsOf are the files that the contracts of a run have changed, those that
 // landed too.
 func EditsOf(q store.Querier, run agency.RunID) (map[agency.ContractID][]string, error) {
-	rows, err := q.Query(selectEdits, string(run))
-	if err != nil {
-		return nil, err
-	}
 	out := map[agency.ContractID][]string{}
-	for rows.Next() {
+	return out, store.Each(q, func(row store.Scanner) error {
 		var id agency.ContractID
 		var path string
-		if err := rows.Scan(&id, &path); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&id, &path)
 		out[id] = append(out[id], path)
-	}
-	return out, rows.Err()
+		return err
+	}, selectEdits, string(run))
 }
 
 // EndEdits forgets what a contract has changed that ended and never landed.

@@ -92,17 +92,13 @@ func (c *counts) forget(run agency.RunID) {
 // after it is told after it.
 func census(tx *store.Tx) error {
 	all := newCounts()
-	rows, err := tx.Query(countMail)
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
+	err := store.Each(tx, func(row store.Scanner) error {
 		var run agency.RunID
 		var agent agency.AgentID
 		var session agency.SessionID
 		var role sql.NullString // NULL: it is with a session
 		var n int
-		if err := rows.Scan(&run, &agent, &role, &session, &n); err != nil {
+		if err := row.Scan(&run, &agent, &role, &session, &n); err != nil {
 			return err
 		}
 		switch {
@@ -113,9 +109,10 @@ func census(tx *store.Tx) error {
 		default:
 			all.add(change{key: keyOf(run, agentBox(agent)), pending: n})
 		}
-	}
+		return nil
+	}, countMail)
 	publish(tx, change{all: all})
-	return rows.Err()
+	return err
 }
 
 // boxes is what this process knows about the inboxes: how much waits in each,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/lease"
 	"agency/internal/store"
 )
 
@@ -138,3 +139,8 @@ func Due(q store.Querier) (in time.Duration, ok bool, err error) {
 	now, err := clock(q)
 	return max(0, time.Duration(at)-now), true, err
 }
+
+// clock is what times to live, deadlines, holds and heartbeats count on: time
+// during which a host lived and the machine was awake. It goes on where it
+// stood when another host takes over.
+func clock(q store.Querier) (time.Duration, error) { return lease.Awake(q) }

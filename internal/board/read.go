@@ -49,33 +49,29 @@ type Post struct {
 // read gives the messages that match, each with its deliveries, in the order
 // in which they were sent.
 func read(q store.Querier, query string, args ...any) ([]Post, error) {
-	rows, err := q.Query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err below is the one that counts
 	var out []Post
-	for rows.Next() {
+	err := store.Each(q, func(row store.Scanner) error {
 		var d Delivery
 		var at, readAt, processedAt int64
-		m, err := scanMessage(rows, &d.Agent, &d.Session, &d.Status, &d.Reason, &at, &readAt, &processedAt)
+		m, err := scanMessage(row, &d.Agent, &d.Session, &d.Status, &d.Reason, &at, &readAt, &processedAt)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if n := len(out); n == 0 || out[n-1].ID != m.ID {
 			out = append(out, Post{Message: m})
 		}
 		if d.Status == "" { // a broadcast that nobody was there to get
-			continue
+			return nil
 		}
 		d.Message, d.Role = m.ID, m.ToRole
 		d.DeliveredAt, d.ReadAt, d.ProcessedAt = moment(at), moment(readAt), moment(processedAt)
 		out[len(out)-1].Deliveries = append(out[len(out)-1].Deliveries, d)
-	}
+		return nil
+	}, query, args...)
 	for i := range out {
 		out[i].sum()
 	}
-	return out, rows.Err()
+	return out, err
 }
 
 // sum sets how far the whole message is: as far as its least advanced

@@ -179,6 +179,9 @@ func Last(q store.Querier, run agency.RunID) (last int64, err error) {
 // DeleteRun removes a run's events, and what is left of those that were removed
 // before.
 func DeleteRun(tx *store.Tx, run agency.RunID) error {
+	if _, err := tx.Exec(emptyNewest, string(run)); err != nil {
+		return err
+	}
 	_, err := tx.Exec(deleteRun, string(run))
 	return err
 }

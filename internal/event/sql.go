@@ -13,8 +13,13 @@ const (
 	selectLast   = `SELECT coalesce(max(id), 0) FROM event`
 	selectLastOf = selectLast + ` WHERE ? = '' OR run_id = ?`
 
-	// deleteRun removes a run's events, and the rows that only keep an id.
-	deleteRun = `DELETE FROM event WHERE run_id = ? OR run_id = '' AND rank < 0`
+	// emptyNewest leaves only the id of the newest event, where it is a run's.
+	emptyNewest = `UPDATE event SET run_id = '', time = 0, category = '', type = '', severity = '', rank = -1, agent_id = '', role = '', tier = '',
+contract_id = '', summary = '', details = NULL, message_id = '', state_id = 0 WHERE run_id = ? AND id = (SELECT max(id) FROM event)`
+
+	// deleteRun removes a run's events, and the rows that only keep an id, but the
+	// newest of all.
+	deleteRun = `DELETE FROM event WHERE (run_id = ? OR run_id = '' AND rank < 0) AND id < (SELECT max(id) FROM event)`
 )
 
 // selectSince reads events that match, oldest first.

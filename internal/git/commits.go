@@ -273,7 +273,6 @@ func lastLines(s string, n int) string {
 type Merge struct {
 	Tree      agency.OID
 	Conflicts []string
-	Messages  string
 	// FileConflicts are the conflicts as three files each, where nothing but the
 	// content of files conflicts; nil otherwise.
 	FileConflicts []FileConflict
@@ -317,25 +316,23 @@ func (c Commits) Merge(ctx context.Context, ours, theirs agency.OID) (Merge, err
 			m.Conflicts = append(m.Conflicts, e.Path)
 		}
 	}
-	m.Messages = strings.ReplaceAll(rest, "\x00", "\n")
 	if onlyFileConflicts(rest) {
 		m.FileConflicts = fileConflicts(stages)
 	}
 	return m, nil
 }
 
+// parseStage reads an entry as indexes and merges list it.
 func parseStage(rec string) (Entry, error) {
-	meta, path, ok := strings.Cut(rec, "\t")
-	parts := strings.Fields(meta)
-	if !ok || len(parts) != 3 {
-		return Entry{}, agency.Errorf(agency.KindInternal, "merge-tree wrote %q", rec)
+	meta, path, _ := strings.Cut(rec, "\t")
+	mode, rest, _ := strings.Cut(meta, " ")
+	id, stage, _ := strings.Cut(rest, " ")
+	m, modeErr := strconv.ParseUint(mode, 8, 32)
+	n, stageErr := strconv.Atoi(stage)
+	if modeErr != nil || stageErr != nil || path == "" {
+		return Entry{}, agency.Errorf(agency.KindInternal, "git wrote the entry %q", rec)
 	}
-	mode, modeErr := strconv.ParseUint(parts[0], 8, 32)
-	stage, stageErr := strconv.Atoi(parts[2])
-	if err := errors.Join(modeErr, stageErr, checkOID(agency.OID(parts[1]))); err != nil {
-		return Entry{}, agency.Errorf(agency.KindInternal, "merge-tree wrote %q: %w", rec, err)
-	}
-	return Entry{Mode: uint32(mode), ID: agency.OID(parts[1]), Stage: stage, Path: path}, nil
+	return Entry{Mode: uint32(m), ID: agency.OID(id), Stage: n, Path: path}, nil
 }
 
 // onlyContents reads the messages: a count of paths, the paths, the message's

@@ -149,40 +149,14 @@ func (f Diff) Patch(ctx context.Context, a, b agency.OID, most int64, opts Patch
 func PatchPath(line string) string {
 	name := strings.TrimPrefix(line, "+++ ")
 	if quoted, ok := strings.CutPrefix(name, `"`); ok {
-		name = unquote(strings.TrimSuffix(quoted, `"`))
+		name, _ = unquoteC(strings.TrimSuffix(quoted, `"`)) // git writes no other
 	} else {
 		name = strings.TrimSuffix(name, "\t")
 	}
-	p, ok := strings.CutPrefix(name, "b/")
-	if !ok {
-		return ""
+	if p, ok := strings.CutPrefix(name, "b/"); ok {
+		return p
 	}
-	return p
-}
-
-// unquote takes back git's quoting, that of C with bytes as three octal digits.
-func unquote(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		if i+3 <= len(s) {
-			if n, err := strconv.ParseUint(s[i:i+3], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 2
-				continue
-			}
-		}
-		if at := strings.IndexByte("abtnvfr", s[i]); at >= 0 {
-			b.WriteByte("\a\b\t\n\v\f\r"[at])
-			continue
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return ""
 }
 
 // PatchTo writes the whole diff to w, however long it is. An error of w ends

@@ -51,8 +51,7 @@ var hardening = [...]string{
 // command is one invocation of git.
 type command struct {
 	args         []string // after the global options
-	dir          *Dir     // nil with bare
-	bare         bool     // no repository: `git version`
+	dir          *Dir     // nil: no repository, as for `git version`
 	env          []string // further variables
 	config       []string // further key=value
 	stdin        io.Reader

@@ -60,7 +60,7 @@ func (g *Program) fence(c command) (beneath.Fence, error) {
 // findPrograms are the folders of git's own programs and of what these load.
 // Nothing of them is secret; a git below a home shows no more than itself.
 func (g *Program) findPrograms() ([]string, error) {
-	out, err := g.run(context.Background(), command{args: []string{"--exec-path"}, bare: true})
+	out, err := g.run(context.Background(), command{args: []string{"--exec-path"}})
 	if err != nil {
 		return nil, err
 	}

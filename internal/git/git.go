@@ -89,7 +89,7 @@ func NewProgram(ctx context.Context, opts Options) (*Program, error) {
 		return nil, err
 	}
 	h := &Program{binary: binary, opts: opts}
-	out, err := h.run(ctx, command{args: []string{"version"}, bare: true})
+	out, err := h.run(ctx, command{args: []string{"version"}})
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for its version: %w", binary, err)
 	}

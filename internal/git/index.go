@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"agency/internal/agency"
@@ -188,15 +187,11 @@ func (x Index) Entries(ctx context.Context) ([]Entry, error) {
 	}
 	var entries []Entry
 	for _, rec := range fields(out) {
-		meta, path, _ := strings.Cut(rec, "\t")
-		mode, rest, _ := strings.Cut(meta, " ")
-		id, stage, _ := strings.Cut(rest, " ")
-		m, modeErr := strconv.ParseUint(mode, 8, 32)
-		n, stageErr := strconv.Atoi(stage)
-		if modeErr != nil || stageErr != nil || path == "" {
-			return nil, agency.Errorf(agency.KindInternal, "ls-files wrote %q", rec)
+		e, err := parseStage(rec)
+		if err != nil {
+			return nil, err
 		}
-		entries = append(entries, Entry{Mode: uint32(m), ID: agency.OID(id), Stage: n, Path: path})
+		entries = append(entries, e)
 	}
 	return entries, nil
 }

@@ -245,7 +245,7 @@ func moveAll(ctx context.Context, head agency.OID, steps []*step) (moved bool, e
 		return false, err
 	}
 	l.o.reached("land.intent.after")
-	if err := send(ctx, l.run, tip.commit, head); err != nil {
+	if err := l.run.Send(ctx, tip.commit, head); err != nil {
 		return false, err
 	}
 	l.o.reached("land.objects")

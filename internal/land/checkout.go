@@ -220,11 +220,7 @@ func (u checkouts) carry(ctx context.Context, d git.Dir, in *intent) error {
 		return overlapOr(err)
 	}
 	u.o.reached("merge.files.after")
-	b, err := os.ReadFile(d.IndexFile)
-	if err != nil {
-		return git.Disk(err)
-	}
-	if err := writeSynced(c.fresh(), b, modeOf(c.index())); err != nil {
+	if err := c.renew(d); err != nil {
 		return err
 	}
 	if c.After, err = hashFile(c.fresh()); err != nil {
@@ -258,8 +254,14 @@ func modeOf(path string) fs.FileMode {
 	return 0o644
 }
 
-func writeSynced(path string, data []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+// renew makes the new index, on disk, from that of the mirror.
+func (c *checkout) renew(mirror git.Dir) error {
+	data, err := os.ReadFile(mirror.IndexFile)
+	if err != nil {
+		return git.Disk(err)
+	}
+	mode := modeOf(c.index())
+	f, err := os.OpenFile(c.fresh(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
 	if err != nil {
 		return git.Disk(err)
 	}

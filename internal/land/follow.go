@@ -3,7 +3,6 @@ package land
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 
 	"agency/internal/agency"
@@ -99,11 +98,7 @@ func (u checkouts) bring(ctx context.Context, at git.Location, in intent) error 
 		if err := d.Files().Advance(ctx, c.From, c.Tree); err != nil {
 			return overlapOr(err)
 		}
-		b, err := os.ReadFile(d.IndexFile)
-		if err != nil {
-			return git.Disk(err)
-		}
-		if err := writeSynced(c.fresh(), b, modeOf(c.index())); err != nil {
+		if err := c.renew(d); err != nil {
 			return err
 		}
 		return u.o.install(c)

@@ -75,7 +75,7 @@ func publish(ctx context.Context, run *workspace.Run, ref string, s standing) (s
 	if busy, err := switching(ctx, run.User()); err != nil || busy {
 		return s, err
 	}
-	if err := send(ctx, run, s.head, s.user); err != nil {
+	if err := run.Send(ctx, s.head, s.user); err != nil {
 		return s, err
 	}
 	err = run.User().Refs().Update(ctx, ref, s.head, s.user, "agency: the branch was checked out", identity(run))

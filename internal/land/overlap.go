@@ -219,15 +219,7 @@ func treeWith(ctx context.Context, d git.Dir, commit agency.OID, entries []git.E
 	if err != nil || len(entries) == 0 {
 		return tree, err
 	}
-	scratch := d.WithWorkTree("", d.IndexFile+".scratch")
-	defer func() { _ = os.Remove(scratch.IndexFile) }()
-	if err := scratch.Index().ReadTree(ctx, tree); err != nil {
-		return "", err
-	}
-	if err := scratch.Index().SetEntries(ctx, entries); err != nil {
-		return "", err
-	}
-	return scratch.Index().WriteTree(ctx)
+	return d.Index().TreeWith(ctx, tree, d.IndexFile+".scratch", entries)
 }
 
 var notUpToDate = regexp.MustCompile(`(?m)(?:Entry|working tree file) '([^'\n]+)'|^\t(.+)$`)

@@ -187,7 +187,7 @@ func pinDirty(ctx context.Context, run *workspace.Run, user git.Dir, base agency
 	if err != nil {
 		return err
 	}
-	return send(ctx, run, base, commits[0].Parents...)
+	return run.Send(ctx, base, commits[0].Parents...)
 }
 
 // Land lands a claim. It is idempotent by the key: after a crash it first looks
@@ -273,11 +273,6 @@ func (o Options) open(ctx context.Context, id agency.RunID) (*workspace.Run, age
 }
 
 func identity(run *workspace.Run) git.Identity { return run.Info().Settings.Identity }
-
-// send brings a commit into the user's repository, checked and on disk.
-func send(ctx context.Context, run *workspace.Run, tip agency.OID, not ...agency.OID) error {
-	return run.Send(ctx, tip, not...)
-}
 
 // mendable turns a lock of git that stands in the way into an error that ends
 // the run as interrupted, not as failed: it is mended outside.

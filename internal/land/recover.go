@@ -148,11 +148,7 @@ func (t *Target) rebuild(ctx context.Context, run *workspace.Run, in intent) err
 	if err := d.Index().Refresh(ctx); err != nil {
 		return err
 	}
-	b, err := os.ReadFile(d.IndexFile)
-	if err != nil {
-		return git.Disk(err)
-	}
-	if err := writeSynced(c.fresh(), b, modeOf(c.index())); err != nil {
+	if err := c.renew(d); err != nil {
 		return err
 	}
 	return t.o.install(c)

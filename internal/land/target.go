@@ -358,7 +358,7 @@ func (m *merge) move(ctx context.Context, target, commit, tree agency.OID) (Merg
 		return MergeOutcome{}, err
 	}
 	m.o.reached("merge.intent.after")
-	err = send(ctx, m.run, commit, target)
+	err = m.run.Send(ctx, commit, target)
 	if err == nil {
 		m.o.reached("merge.objects")
 		err = m.withOthersLocked(ctx, in, func() error {
@@ -424,18 +424,12 @@ func recordMerge(tx *store.Tx, run agency.RunID, ref string, commit agency.OID) 
 // nil where none has. A rebase or the like that is under way on the branch is
 // a refusal.
 func (m *merge) checkedOut(ctx context.Context) (*git.Location, error) {
-	trees, err := m.run.User().Refs().Worktrees(ctx)
+	at, err := checkoutsOf(ctx, m.run, m.ref)
 	if err != nil {
 		return nil, err
 	}
 	if by := rebasing(m.run.Info().Repo.CommonDir, m.ref); by != "" {
 		return nil, refuse(CauseBusy, []string{by}, fmt.Sprintf("%s is being rebased (%s)", m.spec.Target, by), "git rebase --continue or --abort")
-	}
-	var at []string
-	for _, w := range trees {
-		if w.Branch == m.ref && !w.Gone && !w.Bare {
-			at = append(at, w.Path)
-		}
 	}
 	switch len(at) {
 	case 0:

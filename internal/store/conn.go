@@ -150,9 +150,6 @@ func (c *conn) bind(args []any) error {
 	for i, a := range args {
 		to := &c.args[i]
 		*to = driver.NamedValue{Ordinal: i + 1}
-		if named, ok := a.(sql.NamedArg); ok {
-			to.Name, a = named.Name, named.Value
-		}
 		switch a.(type) {
 		case string, int64: // most are
 			to.Value = a
@@ -216,10 +213,6 @@ func redactArgs(redact func([]byte) []byte, args []any) ([]any, error) {
 	}
 	out := make([]any, len(args))
 	for i, a := range args {
-		named, isNamed := a.(sql.NamedArg)
-		if isNamed {
-			a = named.Value
-		}
 		v, err := driver.DefaultParameterConverter.ConvertValue(a)
 		if err != nil {
 			return nil, fmt.Errorf("argument %d: %w", i+1, err)
@@ -231,10 +224,6 @@ func redactArgs(redact func([]byte) []byte, args []any) ([]any, error) {
 			if x != nil {
 				v = redact(x)
 			}
-		}
-		if isNamed {
-			named.Value = v
-			v = named
 		}
 		out[i] = v
 	}
@@ -286,22 +275,32 @@ func (r *Rows) Close() error {
 // Scanner is a row that can be read: Row and Rows.
 type Scanner interface{ Scan(dest ...any) error }
 
-// All reads the rows of a query, each by scan.
-func All[T any](q Querier, scan func(Scanner) (T, error), query string, args ...any) ([]T, error) {
+// Each hands the rows of a query to fn, one after the other.
+func Each(q Querier, fn func(Scanner) error, query string, args ...any) error {
 	rows, err := q.Query(query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err is the one that counts
+	for rows.Next() {
+		if err := fn(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// All reads the rows of a query, each by scan.
+func All[T any](q Querier, scan func(Scanner) (T, error), query string, args ...any) (out []T, err error) {
+	err = Each(q, func(row Scanner) error {
+		v, err := scan(row)
+		out = append(out, v)
+		return err
+	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // rows.Err is the one that counts
-	var out []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // Column reads the one column of a query's rows.

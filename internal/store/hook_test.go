@@ -14,8 +14,8 @@ import (
 // one refuses is not kept.
 func TestHooks(t *testing.T) {
 	moved, other := store.Topic[int]{Name: "moved"}, store.Topic[string]{Name: "moved"}
-	schema := fstest.MapFS{"0001_t.sql": {Data: []byte("-- +goose Up\nCREATE TABLE t (n INTEGER NOT NULL) STRICT;\n")}}
-	follower := fstest.MapFS{"0001_f.sql": {Data: []byte("-- +goose Up\nCREATE TABLE f (n INTEGER NOT NULL) STRICT;\n")}}
+	schema := fstest.MapFS{"0001_t.sql": {Data: []byte("CREATE TABLE t (n INTEGER NOT NULL);\n")}}
+	follower := fstest.MapFS{"0001_f.sql": {Data: []byte("CREATE TABLE f (n INTEGER NOT NULL);\n")}}
 	var ran []string
 	refusal := errors.New("refused")
 	add := func(name string) store.Hook {

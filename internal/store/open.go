@@ -18,10 +18,6 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// minSQLite is the first version without the reset of a write-ahead log that
-// lost committed pages.
-const minSQLite = "3.51.3"
-
 // busyTimeout is how long the writer waits for another process's lock before
 // the clients see an error.
 const busyTimeout = 15 * time.Second
@@ -32,10 +28,9 @@ const busyTimeout = 15 * time.Second
 const quickCheckMax = 32 << 20
 
 // Open opens the store, creating and migrating it unless ReadOnly. Every
-// refusal says what mends it: a network file system, a SQLite with a known
-// bug, a schema newer than this binary (KindInvalid), a damaged file
-// (ErrCorrupt), a missing or older store with ReadOnly (KindNotFound,
-// KindConflict).
+// refusal says what mends it: a network file system, a schema newer than this
+// binary (KindInvalid), a damaged file (ErrCorrupt), a missing or older store
+// with ReadOnly (KindNotFound, KindConflict).
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := checkPlace(o); err != nil {
 		return nil, err
@@ -96,9 +91,6 @@ func (db *DB) open(ctx context.Context, o Options) error {
 
 // prepareFile checks what is there and brings it up to date.
 func prepareFile(ctx context.Context, db *sql.DB, o Options, unclean bool) error {
-	if err := checkVersion(ctx, db, o.seams.version); err != nil {
-		return err
-	}
 	if unclean && fileSize(o.Path) <= quickCheckMax {
 		if err := integrity(ctx, db, o.Path, checkQuickly); err != nil {
 			return err
@@ -108,12 +100,11 @@ func prepareFile(ctx context.Context, db *sql.DB, o Options, unclean bool) error
 	if err != nil {
 		return err
 	}
-	sets := append([]Set{ownSet()}, o.Sets...)
-	todo, err := found.behind(sets)
+	todo, err := found.behind(append([]Set{ownSet()}, o.Sets...))
 	if err != nil {
 		return err
 	}
-	return migrate(ctx, db, todo)
+	return found.migrate(ctx, db, todo)
 }
 
 // openReadOnly opens for looking. Where the disk is full, or may not be
@@ -147,9 +138,6 @@ func (db *DB) look(ctx context.Context, o Options, source string) error {
 }
 
 func (db *DB) checkReadOnly(ctx context.Context, o Options) error {
-	if err := checkVersion(ctx, db.readers.db, o.seams.version); err != nil {
-		return err
-	}
 	found, err := readSchema(ctx, db.readers.db)
 	if err != nil {
 		return err
@@ -236,37 +224,6 @@ func dsn(path string, readOnly bool, maxPages int) string {
 	q.Add("_pragma", "temp_store(MEMORY)")
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}
 	return u.String()
-}
-
-func checkVersion(ctx context.Context, db *sql.DB, reported string) error {
-	if reported == "" {
-		if err := db.QueryRowContext(ctx, selectVersion).Scan(&reported); err != nil {
-			return err
-		}
-	}
-	if versionLess(reported, minSQLite) {
-		return agency.Errorf(agency.KindInternal,
-			"this binary holds SQLite %s, which can damage a database when its log is reset; at least %s is needed", reported, minSQLite).
-			WithMend("build agency with a newer modernc.org/sqlite")
-	}
-	return nil
-}
-
-func versionLess(a, b string) bool {
-	x, y := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range max(len(x), len(y)) {
-		var m, n int
-		if i < len(x) {
-			m, _ = strconv.Atoi(x[i]) // not a number counts as 0
-		}
-		if i < len(y) {
-			n, _ = strconv.Atoi(y[i])
-		}
-		if m != n {
-			return m < n
-		}
-	}
-	return false
 }
 
 // integrity runs one of SQLite's own checks.

@@ -53,15 +53,14 @@ func TestRefusals(t *testing.T) {
 		{"network file system", agency.KindTransient, func(_ *testing.T, o *Options) {
 			o.seams.fsType = func(string) (string, bool, error) { return "nfs", true, nil }
 		}},
-		{"old SQLite", agency.KindInternal, func(_ *testing.T, o *Options) { o.seams.version = "3.51.2" }},
 		{"no folder", agency.KindNotFound, func(_ *testing.T, o *Options) { o.Path = filepath.Join(o.Path, "none", "s.db") }},
 		{"newer schema", agency.KindInvalid, func(t *testing.T, o *Options) {
-			alter(t, o.Path, "INSERT INTO schema_notes (version_id, is_applied) VALUES (9, 1)")
+			alter(t, o.Path, "UPDATE store_schema SET version = 9 WHERE name = 'notes'")
 		}},
 		{"unknown set", agency.KindInvalid, func(_ *testing.T, o *Options) { o.Sets = nil }},
 		{"older schema, looking", agency.KindConflict, func(_ *testing.T, o *Options) {
 			o.ReadOnly = true
-			o.Sets = append(o.Sets, Set{Name: "more", FS: fstest.MapFS{"0001_x.sql": {Data: []byte("-- +goose Up\nCREATE TABLE m (i INTEGER);\n")}}})
+			o.Sets = append(o.Sets, Set{Name: "more", FS: fstest.MapFS{"0001_x.sql": {Data: []byte("CREATE TABLE m (i INTEGER);\n")}}})
 		}},
 		{"nothing there, looking", agency.KindNotFound, func(_ *testing.T, o *Options) {
 			o.ReadOnly = true
@@ -118,13 +117,33 @@ func TestLocalDisksAreAllowed(t *testing.T) {
 	}
 }
 
-func TestVersionLess(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want bool
-	}{{"3.51.2", "3.51.3", true}, {"3.51.3", "3.51.3", false}, {"3.54.1", "3.51.3", false}, {"3.9.0", "3.51.3", true}, {"4.0", "3.51.3", false}} {
-		if got := versionLess(tt.a, tt.b); got != tt.want {
-			t.Errorf("%s < %s: %v", tt.a, tt.b, got)
+// TestSQLiteKeepsItsLog refuses a build with a SQLite whose reset of the
+// write-ahead log loses committed pages, as before 3.51.3.
+func TestSQLiteKeepsItsLog(t *testing.T) {
+	var version string
+	if err := raw(t, at(t).Path).QueryRow("SELECT sqlite_version()").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Compare([]int{major, minor, patch}, []int{3, 51, 3}) < 0 {
+		t.Errorf("SQLite %s can damage a database: use a newer modernc.org/sqlite", version)
+	}
+}
+
+// TestDialect looks at what the store makes of an owner's plain SQL.
+func TestDialect(t *testing.T) {
+	for plain, want := range map[string]string{
+		"CREATE TABLE t (n INTEGER PRIMARY KEY);":                              "CREATE TABLE t (n INTEGER PRIMARY KEY) STRICT;",
+		"CREATE TABLE t (n INTEGER NOT NULL PRIMARY KEY);":                     "CREATE TABLE t (n INTEGER NOT NULL PRIMARY KEY) STRICT;",
+		"CREATE TABLE t (n INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY);": "CREATE TABLE t (n INTEGER PRIMARY KEY AUTOINCREMENT) STRICT;",
+		"CREATE TABLE t (n INTEGER);":                                          "CREATE TABLE t (n INTEGER) STRICT;",
+		"CREATE TABLE t (\n    a TEXT, -- one; or (two)\n    PRIMARY KEY (a)\n);\nINSERT INTO t VALUES ('x');\nCREATE INDEX i ON t (a);": "CREATE TABLE t (\n    a TEXT, -- one; or (two)\n    PRIMARY KEY (a)\n) STRICT, WITHOUT ROWID;\nINSERT INTO t VALUES ('x');\nCREATE INDEX i ON t (a);",
+	} {
+		if got := dialect(plain); got != want {
+			t.Errorf("%s\nbecame %s", plain, got)
 		}
 	}
 }

@@ -7,19 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"maps"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"agency/internal/agency"
-
-	"github.com/pressly/goose/v3"
 )
 
-// Set is the migrations of one owner: goose SQL files NNNN_name.sql in the
-// root of FS or in its folder "migrations". Its versions are kept in the table
-// schema_NAME, so that owners number theirs independently.
+// Set is the migrations of one owner: SQL files in the order of their names
+// (NNNN_name.sql), in the root of FS or in its folder "migrations". How many of
+// them a file has is kept by the set's name, so that owners number theirs
+// independently.
+//
+// They are plain SQL; the store adds what its database wants. Every table checks
+// the types of its columns. A key INTEGER PRIMARY KEY that is left out of an
+// INSERT is one more than the highest that is there; where it is GENERATED ALWAYS
+// AS IDENTITY none is given again after its row is gone, which costs a page more
+// for every commit.
 type Set struct {
 	Name string
 	FS   fs.FS
@@ -35,125 +39,123 @@ var ownFiles embed.FS
 
 func ownSet() Set { return Set{Name: "store", FS: ownFiles} }
 
-var setNameForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
-
-func (s Set) table() string { return "schema_" + s.Name }
-
-// files is the folder that holds the set's SQL files.
-func (s Set) files() (fs.FS, error) {
-	if !setNameForm.MatchString(s.Name) {
-		return nil, fmt.Errorf("migration set %q: want a lower-case word", s.Name)
-	}
-	if info, err := fs.Stat(s.FS, "migrations"); err == nil && info.IsDir() {
-		return fs.Sub(s.FS, "migrations")
-	}
-	return s.FS, nil
-}
-
-// newest is the highest version that this binary knows.
-func (s Set) newest() (int64, error) {
-	files, err := s.files()
-	if err != nil {
-		return 0, err
-	}
-	names, err := fs.Glob(files, "*.sql")
-	if err != nil {
-		return 0, err
-	}
-	var top int64
-	for _, name := range names {
-		digits, _, _ := strings.Cut(path.Base(name), "_")
-		v, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("migration set %s: file %s: want NNNN_name.sql", s.Name, name)
+// files are the names of the set's migrations, in order.
+func (s Set) files() ([]string, error) {
+	for _, form := range []string{"migrations/*.sql", "*.sql"} {
+		if names, err := fs.Glob(s.FS, form); err != nil || len(names) > 0 {
+			return names, err
 		}
-		top = max(top, v)
 	}
-	if top == 0 {
-		return 0, fmt.Errorf("migration set %s: no migrations", s.Name)
-	}
-	return top, nil
+	return nil, fmt.Errorf("migration set %s: no migrations", s.Name)
 }
 
-// schema is the versions found in the file, by table name.
-type schema map[string]int64
+// schema is how many migrations of each set the file has.
+type schema map[string]int
 
-// readSchema looks which sets the file has and how far each has come.
 func readSchema(ctx context.Context, db *sql.DB) (schema, error) {
-	rows, err := db.QueryContext(ctx, selectSets)
+	found := schema{}
+	var known bool
+	if err := db.QueryRowContext(ctx, hasSchema).Scan(&known); err != nil || !known {
+		return found, err
+	}
+	rows, err := db.QueryContext(ctx, selectSchema)
 	if err != nil {
 		return nil, err
 	}
-	found := schema{}
 	for rows.Next() {
 		var name string
-		if err := rows.Scan(&name); err != nil {
+		var version int
+		if err := rows.Scan(&name, &version); err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
-		found[name] = 0
+		found[name] = version
 	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	for name := range found {
-		var v sql.NullInt64
-		if err := db.QueryRowContext(ctx, selectNewest(name)).Scan(&v); err != nil {
-			return nil, err
-		}
-		found[name] = v.Int64
-	}
-	return found, nil
+	return found, rows.Err()
 }
 
 // behind lists the sets that need migrating; a set that is ahead of this
 // binary, or that it does not know, is an error: an older binary must not
 // write rows whose meaning has changed.
 func (found schema) behind(sets []Set) ([]Set, error) {
-	known := map[string]bool{}
+	left := maps.Clone(found)
 	var todo []Set
 	for _, s := range sets {
-		top, err := s.newest()
+		files, err := s.files()
 		if err != nil {
 			return nil, err
 		}
-		known[s.table()] = true
-		switch v := found[s.table()]; {
-		case v > top:
-			return nil, newerSchema(s.Name, v, top)
-		case v < top:
+		delete(left, s.Name)
+		switch v := found[s.Name]; {
+		case v > len(files):
+			return nil, newerSchema(s.Name, v, len(files))
+		case v < len(files):
 			todo = append(todo, s)
 		}
 	}
-	for name, v := range found {
-		if !known[name] && v > 0 {
-			return nil, newerSchema(strings.TrimPrefix(name, "schema_"), v, 0)
-		}
+	for name, v := range left {
+		return nil, newerSchema(name, v, 0)
 	}
 	return todo, nil
 }
 
-func newerSchema(set string, has, knows int64) error {
+func newerSchema(set string, has, knows int) error {
 	return agency.Errorf(agency.KindInvalid,
 		"the store was written by a newer version of agency: schema %s is at %d, this version knows %d", set, has, knows).
 		WithMend("install the newer agency again; a store is never taken back to an older schema")
 }
 
-// migrate brings the sets up to date, each migration in a transaction with
-// its version row.
-func migrate(ctx context.Context, db *sql.DB, sets []Set) error {
+// migrate brings the sets up to date, all in one transaction.
+func (found schema) migrate(ctx context.Context, db *sql.DB, sets []Set) (err error) {
+	if len(sets) == 0 {
+		return nil
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = tx.Rollback() // the error is what counts
+		}
+	}()
+	if _, err := tx.ExecContext(ctx, createSchema); err != nil {
+		return err
+	}
 	for _, s := range sets {
 		files, err := s.files()
 		if err != nil {
 			return err
 		}
-		p, err := goose.NewProvider(goose.DialectSQLite3, db, files,
-			goose.WithTableName(s.table()), goose.WithDisableGlobalRegistry(true))
-		if err != nil {
-			return fmt.Errorf("migration set %s: %w", s.Name, err)
+		for _, name := range files[found[s.Name]:] {
+			text, err := fs.ReadFile(s.FS, name)
+			if err == nil {
+				_, err = tx.ExecContext(ctx, dialect(string(text)))
+			}
+			if err != nil {
+				return fmt.Errorf("migration set %s: %s: %w", s.Name, name, err)
+			}
 		}
-		if _, err := p.Up(ctx); err != nil {
-			return fmt.Errorf("migration set %s: %w", s.Name, err)
+		if _, err := tx.ExecContext(ctx, putSchema, s.Name, len(files)); err != nil {
+			return err
 		}
 	}
-	return nil
+	return tx.Commit()
+}
+
+var (
+	table     = regexp.MustCompile(`(?ms)^CREATE TABLE .*?\);$`)
+	numbered  = regexp.MustCompile(`INTEGER (?:NOT NULL )?PRIMARY KEY`)
+	nonReused = strings.NewReplacer("GENERATED ALWAYS AS IDENTITY", "AUTOINCREMENT")
+)
+
+// dialect makes SQLite's SQL of plain SQL (see Set). A table whose key is no
+// number is kept in the order of its key, without numbers for its rows.
+func dialect(plain string) string {
+	return nonReused.Replace(table.ReplaceAllStringFunc(plain, func(t string) string {
+		kind := " STRICT;"
+		if strings.Contains(t, "PRIMARY KEY") && !numbered.MatchString(t) {
+			kind = " STRICT, WITHOUT ROWID;"
+		}
+		return strings.TrimSuffix(t, ";") + kind
+	}))
 }

@@ -3,7 +3,7 @@ package store
 import "strings"
 
 // What other packages need of the dialect: their statements are in standard SQL,
-// with parameters as ? and ?1.
+// with parameters as ? and ?1, their tables as Set says.
 
 // InsertRows begins an INSERT of several rows that stand or fall with their
 // closure. A row that is refused leaves those before it, so that SQLite need not
@@ -30,17 +30,18 @@ const (
 	selectEpoch = `SELECT epoch FROM store_epoch`
 	raiseEpoch  = `UPDATE store_epoch SET epoch = epoch + 1 RETURNING epoch`
 
-	// selectVersion reads SQLite's own version.
-	selectVersion = `SELECT sqlite_version()`
-
 	// checkAll and checkQuickly look through the file, selectBrokenKey through
 	// foreign keys.
 	checkAll        = `PRAGMA integrity_check(20)`
 	checkQuickly    = `PRAGMA quick_check(10)`
 	selectBrokenKey = `SELECT "table" FROM pragma_foreign_key_check LIMIT 1`
 
-	// selectSets reads which sets of migrations the file has.
-	selectSets = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'schema_*'`
+	// hasSchema tells whether the file has any migrations, selectSchema reads how
+	// many of each set, createSchema and putSchema keep it.
+	hasSchema    = `SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'store_schema'`
+	selectSchema = `SELECT name, version FROM store_schema`
+	createSchema = `CREATE TABLE IF NOT EXISTS store_schema (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID`
+	putSchema    = `INSERT INTO store_schema (name, version) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET version = excluded.version`
 
 	// vacuum copies the file without what is free in it.
 	vacuum = `VACUUM`
@@ -50,9 +51,4 @@ const (
 func deleteUnnamed(named []string) string {
 	return `WITH named (hash) AS (` + strings.Join(named, ` UNION `) + `)
 DELETE FROM store_blob WHERE hash NOT IN (SELECT hash FROM named WHERE hash IS NOT NULL)`
-}
-
-// selectNewest reads how far a set of migrations has come, by its table.
-func selectNewest(table string) string {
-	return `SELECT max(version_id) FROM "` + table + `" WHERE is_applied = 1`
 }

@@ -61,8 +61,7 @@ type Options struct {
 // them.
 type seams struct {
 	fsType   func(dir string) (name string, network bool, err error)
-	version  string // reported SQLite version
-	maxPages int    // size limit of the file, as a small disk would set
+	maxPages int // size limit of the file, as a small disk would set
 	noGather bool
 	ackEarly bool // planted: acknowledge before the commit
 	noFence  bool // planted: no check of the epoch

@@ -12,8 +12,7 @@ import (
 )
 
 func pages() Set {
-	return Set{Name: "pages", Blobs: []string{"SELECT hash FROM page"}, FS: fstest.MapFS{"0001_init.sql": {Data: []byte(`-- +goose Up
-CREATE TABLE page (name TEXT PRIMARY KEY, hash TEXT);
+	return Set{Name: "pages", Blobs: []string{"SELECT hash FROM page"}, FS: fstest.MapFS{"0001_init.sql": {Data: []byte(`CREATE TABLE page (name TEXT PRIMARY KEY, hash TEXT);
 `)}}}
 }
 

@@ -13,8 +13,7 @@ import (
 )
 
 func notes() Set {
-	return Set{Name: "notes", FS: fstest.MapFS{"0001_init.sql": {Data: []byte(`-- +goose Up
-CREATE TABLE note (id INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL UNIQUE, body TEXT NOT NULL);
+	return Set{Name: "notes", FS: fstest.MapFS{"0001_init.sql": {Data: []byte(`CREATE TABLE note (id INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY, token TEXT NOT NULL UNIQUE, body ANY NOT NULL);
 `)}}}
 }
 

@@ -1,4 +1,3 @@
--- +goose Up
 -- How far a message has come stands in its own row where it is for one agent or
 -- one role; only a message to everyone has deliveries, one for each agent. A
 -- column with a default is written only where it says something else. Times are
@@ -37,7 +36,7 @@ CREATE TABLE board_message (
     read_at      INTEGER NOT NULL DEFAULT 0,
     processed_at INTEGER NOT NULL DEFAULT 0,
     UNIQUE (run_id, id)
-) STRICT;
+);
 
 CREATE TABLE board_delivery (
     message      INTEGER NOT NULL, -- board_message.seq
@@ -54,7 +53,7 @@ CREATE TABLE board_delivery (
     read_at      INTEGER NOT NULL DEFAULT 0,
     processed_at INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (message, agent)
-) STRICT, WITHOUT ROWID;
+);
 
 -- The heads of the queues: partial, so that their size is that of the backlog
 -- and the first entry is the next message, however long the queue. A commit of
@@ -96,12 +95,12 @@ CREATE TABLE board_agent (
     missed            INTEGER NOT NULL DEFAULT 0,
     beat              INTEGER NOT NULL,           -- nanoseconds
     PRIMARY KEY (run_id, agent_id)
-) STRICT, WITHOUT ROWID;
+);
 
 -- What agents disagree on. Evidence is the ids of the messages that show it; a
 -- resolution names its proof.
 CREATE TABLE board_conflict (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq        INTEGER PRIMARY KEY,
     run_id     TEXT NOT NULL,
     kind       TEXT NOT NULL CHECK (kind IN ('file_write', 'review_disagreement')),
     resource   TEXT NOT NULL, -- a file, or a contract
@@ -116,7 +115,7 @@ CREATE TABLE board_conflict (
     created_at INTEGER NOT NULL,
     decided_at INTEGER NOT NULL DEFAULT 0,
     UNIQUE (run_id, kind, resource, evidence)
-) STRICT;
+);
 
 -- Which files the contracts of a run have changed, each from its first turn
 -- that did until the contract ends without landing. agent is who did it last.
@@ -127,7 +126,7 @@ CREATE TABLE board_edit (
     agent       TEXT NOT NULL,
     part        INTEGER NOT NULL, -- 1: the contract declares only symbols of the file
     PRIMARY KEY (run_id, path, contract_id)
-) STRICT, WITHOUT ROWID;
+);
 CREATE INDEX board_edit_contract ON board_edit (run_id, contract_id);
 
 -- The landings of a run in their order, from 1: what a contract that began on
@@ -138,5 +137,5 @@ CREATE TABLE board_landing (
     commit_id   TEXT NOT NULL,
     contract_id TEXT NOT NULL,
     PRIMARY KEY (run_id, n)
-) STRICT, WITHOUT ROWID;
+);
 CREATE INDEX board_landing_contract ON board_landing (run_id, contract_id);

@@ -1,4 +1,3 @@
--- +goose Up
 -- The budget tree of a run: the root is "run", below it contracts and sessions.
 -- Limits of 0 are none. Money is in billionths of a dollar, wall in nanoseconds.
 CREATE TABLE budget_nodes (
@@ -15,7 +14,7 @@ CREATE TABLE budget_nodes (
     reserved_tokens INTEGER NOT NULL DEFAULT 0,
     warned          INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, node)
-) STRICT, WITHOUT ROWID;
+);
 
 -- One row a model request: reserved before it is sent, settled after the
 -- answer, or charged in full when a crash lost the answer.
@@ -39,5 +38,5 @@ CREATE TABLE budget_requests (
     model       TEXT NOT NULL,
     contract_id TEXT NOT NULL,
     PRIMARY KEY (run_id, key)
-) STRICT, WITHOUT ROWID;
+);
 CREATE INDEX budget_reserved ON budget_requests (run_id, epoch) WHERE state = 'reserved';

@@ -1,5 +1,3 @@
--- +goose Up
-
 -- One row for each check that a run made or took over. detail is a blob: tests
 -- and output.
 CREATE TABLE receipts (
@@ -29,6 +27,3 @@ CREATE TABLE receipts (
 
 -- The key under which a check need not run again.
 CREATE INDEX receipts_key ON receipts (tree, command, env, reusable, at);
-
--- +goose Down
-DROP TABLE receipts;

@@ -1,9 +1,8 @@
--- +goose Up
 -- No id is given again, not even after its run has been removed, since readers
--- follow the log by id: SQLite gives one more than the highest that is there, and
--- that one stays. Where its event goes, a row without a rank stands in its place.
--- AUTOINCREMENT would keep the highest id in a table of its own, one more page for
--- every commit to write.
+-- follow the log by id: an id is one more than the highest that is there, and the
+-- row of the highest stays without its event, and without a rank (event.DeleteRun).
+-- That the database counts the ids itself would be one more page for every commit
+-- to write.
 CREATE TABLE event (
     id          INTEGER PRIMARY KEY,
     run_id      TEXT NOT NULL,
@@ -22,8 +21,3 @@ CREATE TABLE event (
     state_id    INTEGER NOT NULL
 );
 CREATE INDEX event_by_run ON event (run_id, id);
--- +goose StatementBegin
-CREATE TRIGGER event_newest_stays AFTER DELETE ON event WHEN old.id > (SELECT coalesce(max(id), 0) FROM event) BEGIN
-    INSERT INTO event SELECT old.id, '', 0, '', '', '', -1, '', '', '', '', '', NULL, '', 0;
-END;
--- +goose StatementEnd

@@ -41,22 +41,15 @@ type keptResult struct {
 }
 
 func (c *calls) load(s *store.Snapshot) error {
-	rows, err := s.Query(selectKept, string(c.run))
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
+	return store.Each(s, func(row store.Scanner) error {
 		var key, hash, body, blob string
-		if err := rows.Scan(&key, &hash, &body, &blob); err != nil {
+		if err := row.Scan(&key, &hash, &body, &blob); err != nil {
 			return err
 		}
 		r, err := decodeRecord(s, body, blob)
-		if err != nil {
-			return err
-		}
 		c.kept[key] = keptResult{hash: hash, rec: r}
-	}
-	return rows.Err()
+		return err
+	}, selectKept, string(c.run))
 }
 
 func (c *calls) add(h *handle) {

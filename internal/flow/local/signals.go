@@ -23,25 +23,21 @@ type signals struct {
 // read gives those that have come since the last look, in order of arrival.
 func (g *signals) read(ctx context.Context, db *store.DB) (found []event, err error) {
 	return found, db.Read(ctx, func(s *store.Snapshot) error {
-		rows, err := s.Query(selectSignals, string(g.run), g.seq)
-		if err != nil {
-			return err
-		}
 		last := g.seq
-		for rows.Next() {
+		err := store.Each(s, func(row store.Scanner) error {
 			var id, name, payload string
-			if err := rows.Scan(&last, &id, &name, &payload); err != nil {
+			if err := row.Scan(&last, &id, &name, &payload); err != nil {
 				return err
 			}
 			if !g.delivered[id] {
 				found = append(found, event{signal: &Record{Kind: KindSignal, Key: id, Name: name, Data: json.RawMessage(payload)}})
 			}
+			return nil
+		}, selectSignals, string(g.run), g.seq)
+		if err == nil {
+			g.seq = last
 		}
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		g.seq = last
-		return nil
+		return err
 	})
 }
 

@@ -42,19 +42,13 @@ type timers struct {
 }
 
 func (t *timers) load(s *store.Snapshot) error {
-	rows, err := s.Query(selectTimers, string(t.run))
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
+	return store.Each(s, func(row store.Scanner) error {
 		var key string
-		var elapsed int64
-		if err := rows.Scan(&key, &elapsed); err != nil {
-			return err
-		}
-		t.elapsed[key] = time.Duration(elapsed)
-	}
-	return rows.Err()
+		var elapsed time.Duration
+		err := row.Scan(&key, &elapsed)
+		t.elapsed[key] = elapsed
+		return err
+	}, selectTimers, string(t.run))
 }
 
 func (t *timers) add(one *timer) {

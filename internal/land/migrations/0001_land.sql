@@ -1,4 +1,3 @@
--- +goose Up
 -- One row for each move of a ref, written before it (docs/design.md, Durability).
 CREATE TABLE land_intent (
     n          INTEGER PRIMARY KEY, -- the order in which they were written
@@ -12,5 +11,5 @@ CREATE TABLE land_intent (
     done       INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     interwoven TEXT NOT NULL DEFAULT '' -- JSON: how it went together with others (agency.Interwoven)
-) STRICT;
+);
 CREATE INDEX land_intent_run ON land_intent (run_id);

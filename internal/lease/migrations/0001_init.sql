@@ -1,4 +1,3 @@
--- +goose Up
 -- A name has one exclusive holder or any number of shared ones. What is held
 -- is a row; lease_last.n rises over all names, so that no token repeats.
 CREATE TABLE lease_held (
@@ -13,8 +12,8 @@ CREATE TABLE lease_held (
     ttl     INTEGER NOT NULL, -- nanoseconds
     expires INTEGER NOT NULL, -- nanoseconds of the awake clock
     PRIMARY KEY (name, holder)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE lease_last (n INTEGER NOT NULL) STRICT;
+);
+CREATE TABLE lease_last (n INTEGER NOT NULL);
 INSERT INTO lease_last VALUES (0);
 
 -- One row: the awake clock stands at base plus the host's monotonic clock, and
@@ -22,5 +21,5 @@ INSERT INTO lease_last VALUES (0);
 CREATE TABLE lease_clock (
     base INTEGER NOT NULL,
     tick INTEGER NOT NULL
-) STRICT;
+);
 INSERT INTO lease_clock VALUES (0, 0);

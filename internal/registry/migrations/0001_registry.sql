@@ -1,4 +1,3 @@
--- +goose Up
 -- One row a run; doc is agency.Run without state and reason, copy is the
 -- configuration as it was when the run started.
 CREATE TABLE runs (
@@ -10,7 +9,7 @@ CREATE TABLE runs (
     merged      TEXT NOT NULL DEFAULT '',
     created_at  INTEGER NOT NULL, -- Unix nanoseconds, UTC
     finished_at INTEGER NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
+);
 
 -- What a person asked of a run; sessions read it between turns.
 CREATE TABLE controls (
@@ -19,7 +18,7 @@ CREATE TABLE controls (
     cancel    INTEGER NOT NULL,
     by_whom   TEXT NOT NULL,
     hand_over INTEGER NOT NULL DEFAULT 0 -- the pause is that of a host which hands its runs over
-) STRICT, WITHOUT ROWID;
+);
 
 CREATE TABLE contracts (
     run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
@@ -30,7 +29,7 @@ CREATE TABLE contracts (
     completed_at INTEGER NOT NULL DEFAULT 0, -- Unix nanoseconds, UTC
     doc    TEXT NOT NULL,
     PRIMARY KEY (run_id, id)
-) STRICT, WITHOUT ROWID;
+);
 CREATE INDEX contracts_status ON contracts (run_id, status);
 -- What failed for good is looked up over all runs: similar work begins on a
 -- stronger model.
@@ -41,7 +40,7 @@ CREATE TABLE contract_steps (
     run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
     step   TEXT NOT NULL,
     PRIMARY KEY (run_id, step)
-) STRICT, WITHOUT ROWID;
+);
 
 CREATE TABLE gates (
     id         TEXT PRIMARY KEY,
@@ -53,7 +52,7 @@ CREATE TABLE gates (
     decision   TEXT NOT NULL DEFAULT '',
     expired_at INTEGER NOT NULL DEFAULT 0, -- when the deadline passed, if it did
     created_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+);
 CREATE INDEX gates_run ON gates (run_id, seq);
 CREATE INDEX gates_open ON gates (run_id) WHERE verb = '';
 
@@ -65,7 +64,7 @@ CREATE TABLE reviews (
     contract_id TEXT NOT NULL,
     doc         TEXT NOT NULL, -- agency.Review
     PRIMARY KEY (run_id, step)
-) STRICT, WITHOUT ROWID;
+);
 CREATE INDEX reviews_run ON reviews (run_id, seq);
 
 -- What the manager says at the end of a run: agency.ManagerWords. All else of
@@ -73,4 +72,4 @@ CREATE INDEX reviews_run ON reviews (run_id, seq);
 CREATE TABLE reports (
     run_id TEXT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
     words  TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+);

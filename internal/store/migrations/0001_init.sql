@@ -1,12 +1,11 @@
--- +goose Up
 CREATE TABLE store_epoch (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     epoch    INTEGER NOT NULL
 );
 INSERT INTO store_epoch VALUES (1, 0);
 
--- A rowid table: rows of many kilobytes would make the inner pages of a
--- WITHOUT ROWID table useless.
+-- Numbered, not kept in the order of the hash: rows of many kilobytes would make
+-- the inner pages of such a table useless.
 CREATE TABLE store_blob (
     id    INTEGER PRIMARY KEY,
     hash  TEXT NOT NULL UNIQUE,

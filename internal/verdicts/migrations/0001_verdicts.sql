@@ -1,5 +1,3 @@
--- +goose Up
-
 -- One row for each verification of a claim that came to its end, under the key
 -- of its step: a step that is repeated finds its verdict.
 CREATE TABLE verdicts (
@@ -11,6 +9,3 @@ CREATE TABLE verdicts (
     at          INTEGER NOT NULL,
     UNIQUE (run_id, step)
 );
-
--- +goose Down
-DROP TABLE verdicts;

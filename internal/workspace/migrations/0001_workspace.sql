@@ -1,8 +1,7 @@
--- +goose Up
 CREATE TABLE workspace_run (
     run_id TEXT PRIMARY KEY,
     info   TEXT NOT NULL -- JSON: location, base, state folder and the user's settings, fixed when the run starts
-) STRICT;
+);
 
 CREATE TABLE workspace_checkpoint (
     n          INTEGER PRIMARY KEY, -- the order in which they were made
@@ -13,4 +12,4 @@ CREATE TABLE workspace_checkpoint (
     tree       TEXT NOT NULL,
     created_at TEXT NOT NULL,
     UNIQUE (run_id, workspace, id)
-) STRICT;
+);

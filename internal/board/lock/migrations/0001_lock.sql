@@ -1,4 +1,3 @@
--- +goose Up
 -- Execution tokens. Who holds one is a lease; here is who waits, first come
 -- first served. Times are microseconds since 1970.
 CREATE TABLE board_token (
@@ -7,10 +6,10 @@ CREATE TABLE board_token (
     scope       TEXT NOT NULL,
     released_at INTEGER NOT NULL DEFAULT 0, -- last
     PRIMARY KEY (run_id, type, scope)
-) STRICT, WITHOUT ROWID;
+);
 
 CREATE TABLE board_token_wait (
-    seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq          INTEGER PRIMARY KEY,
     run_id       TEXT NOT NULL,
     type         TEXT NOT NULL,
     scope        TEXT NOT NULL,
@@ -18,4 +17,4 @@ CREATE TABLE board_token_wait (
     hold         INTEGER NOT NULL, -- nanoseconds
     requested_at INTEGER NOT NULL,
     UNIQUE (run_id, type, scope, agent_id)
-) STRICT;
+);

@@ -1,8 +1,7 @@
--- +goose Up
 -- The shared state: every version of a key is a row that is never changed, the
 -- head of the key says which one counts, who owns it and until when.
 CREATE TABLE board_state (
-    id         INTEGER PRIMARY KEY AUTOINCREMENT, -- rises in commit order: what watchers go by
+    id         INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY, -- rises in commit order: what watchers and events go by
     run_id     TEXT NOT NULL, -- '' in the namespace global
     space      TEXT NOT NULL, -- 'global', 'run/RUN', 'contract/RUN/ID', 'agent/RUN/ID'
     key        TEXT NOT NULL,
@@ -15,7 +14,7 @@ CREATE TABLE board_state (
     token      TEXT NOT NULL, -- the client's id of the write, or ''
     created_at INTEGER NOT NULL,
     UNIQUE (space, key, version)
-) STRICT;
+);
 CREATE UNIQUE INDEX board_state_token ON board_state (space, key, token) WHERE token <> '';
 CREATE INDEX board_state_order ON board_state (space, id);
 CREATE INDEX board_state_run ON board_state (run_id);
@@ -28,6 +27,6 @@ CREATE TABLE board_state_head (
     owner   TEXT NOT NULL,
     expires INTEGER NOT NULL, -- nanoseconds of the awake clock; 0: never
     PRIMARY KEY (space, key)
-) STRICT, WITHOUT ROWID;
+);
 CREATE INDEX board_state_owner ON board_state_head (run_id, owner) WHERE owner <> '';
 CREATE INDEX board_state_expires ON board_state_head (expires) WHERE expires > 0;

@@ -1,4 +1,3 @@
--- +goose Up
 -- The history of each run. Rows are only ever added, by the host that owns
 -- the run.
 CREATE TABLE flow_journal (
@@ -9,7 +8,7 @@ CREATE TABLE flow_journal (
     body   TEXT NOT NULL, -- the record as JSON; empty when it is in the blob
     blob   TEXT NOT NULL,
     PRIMARY KEY (run_id, seq)
-) WITHOUT ROWID;
+);
 
 -- Results of activities that ended while their run was being stopped: used
 -- instead of a second execution, when the run goes on and comes to them.
@@ -20,7 +19,7 @@ CREATE TABLE flow_kept (
     body   TEXT NOT NULL,
     blob   TEXT NOT NULL,
     PRIMARY KEY (run_id, key)
-) WITHOUT ROWID;
+);
 
 -- How much of a running timer has passed, written now and then.
 CREATE TABLE flow_timer (
@@ -28,10 +27,10 @@ CREATE TABLE flow_timer (
     key     TEXT NOT NULL,
     elapsed INTEGER NOT NULL, -- nanoseconds
     PRIMARY KEY (run_id, key)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE flow_signal (
-    seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq     INTEGER PRIMARY KEY,
     run_id  TEXT NOT NULL,
     id      TEXT NOT NULL,
     name    TEXT NOT NULL,

@@ -1,4 +1,3 @@
--- +goose Up
 CREATE TABLE session (
     id          TEXT PRIMARY KEY,
     run_id      TEXT NOT NULL,
@@ -15,7 +14,7 @@ CREATE TABLE session (
     epoch       INTEGER NOT NULL DEFAULT 1, -- of the conversation
     parts       INTEGER NOT NULL DEFAULT 0, -- parts that have ended
     created_at  INTEGER NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX session_run ON session (run_id);
 
 CREATE TABLE session_part (
@@ -24,7 +23,7 @@ CREATE TABLE session_part (
     outcome    TEXT NOT NULL, -- JSON
     ended_at   INTEGER NOT NULL,
     PRIMARY KEY (session_id, part)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE session_turn (
     session_id TEXT NOT NULL,
@@ -42,7 +41,7 @@ CREATE TABLE session_turn (
     unpriced   INTEGER NOT NULL DEFAULT 0,
     estimated  INTEGER NOT NULL DEFAULT 0, -- the provider gave no counts: bytes were counted
     PRIMARY KEY (session_id, turn)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE session_message (
     session_id TEXT NOT NULL,
@@ -51,7 +50,7 @@ CREATE TABLE session_message (
     blob       TEXT NOT NULL,
     copied     INTEGER NOT NULL DEFAULT 0, -- an epoch took it over from the one before
     PRIMARY KEY (session_id, seq)
-) WITHOUT ROWID;
+);
 
 -- Calls of the open turn that have begun and not ended: how often. A row is
 -- there before the call runs, so that one that ends the host is known.
@@ -61,7 +60,7 @@ CREATE TABLE session_try (
     idx        INTEGER NOT NULL,
     tries      INTEGER NOT NULL,
     PRIMARY KEY (session_id, turn, idx)
-) WITHOUT ROWID;
+);
 
 -- A session's conversation is sent in epochs: within one, each request only
 -- appends. The messages of an epoch are those from its first seq on.
@@ -85,7 +84,7 @@ CREATE TABLE session_epoch (
     unpriced   INTEGER NOT NULL DEFAULT 0,
     began_at   INTEGER NOT NULL,
     PRIMARY KEY (session_id, epoch)
-) WITHOUT ROWID;
+);
 
 -- What a provider has shown to be the most that a model takes.
 CREATE TABLE session_window (
@@ -93,4 +92,4 @@ CREATE TABLE session_window (
     model  TEXT NOT NULL, -- provider/model
     tokens INTEGER NOT NULL,
     PRIMARY KEY (run_id, model)
-) WITHOUT ROWID;
+);
