@@ -74,22 +74,14 @@ func Find(id agency.RoleID) (Role, error) {
 
 // Tools are the names of the tools that the role is offered in this version,
 // sorted. A tool outside of them is refused.
-func (r Role) Tools() []string {
-	var out []string
-	for _, row := range rows() {
-		if row.offers(r.ID) {
-			out = append(out, row.tool)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
+func (r Role) Tools() []string { return r.named(func(row) bool { return true }) }
 
 // Endings are the role's tools by which its session ends.
-func (r Role) Endings() []string {
-	var out []string
+func (r Role) Endings() []string { return r.named(func(w row) bool { return w.ending }) }
+
+func (r Role) named(which func(row) bool) (out []string) {
 	for _, row := range rows() {
-		if row.ending && row.offers(r.ID) {
+		if row.offers(r.ID) && which(row) {
 			out = append(out, row.tool)
 		}
 	}
@@ -99,10 +91,5 @@ func (r Role) Endings() []string {
 
 // Offers tells whether the role may call a tool.
 func (r Role) Offers(tool string) bool {
-	for _, row := range rows() {
-		if row.tool == tool {
-			return row.offers(r.ID)
-		}
-	}
-	return false
+	return slices.ContainsFunc(rows(), func(row row) bool { return row.tool == tool && row.offers(r.ID) })
 }

@@ -92,12 +92,14 @@ func (c Cause) Reason() string {
 	}[c]
 }
 
-// Because says a cause in words, with what is known of it.
-func Because(cause Cause, detail string) string {
-	if detail == "" {
-		return cause.Reason()
+// Unfinished is how a part ends without an ending tool; detail is what is known of
+// the cause.
+func Unfinished(cause Cause, detail string, tree agency.OID) *Outcome {
+	reason := cause.Reason()
+	if detail != "" {
+		reason += ": " + detail
 	}
-	return fmt.Sprintf("%s: %s", cause.Reason(), detail)
+	return &Outcome{Kind: Incomplete, Cause: cause, Reason: reason, Tree: tree}
 }
 
 // Outcome is how a part of a session ended. Kind says which fields are set.

@@ -34,7 +34,7 @@ func TestPlansBuildOnWhatIsThere(t *testing.T) {
 		{ID: "lost", AssignedRole: "scaffolder", Status: agency.StatusFailed},
 		{ID: "stuck", AssignedRole: "scaffolder", Status: agency.StatusBlocked},
 	}
-	rules := buildingOn(rulesOf(config.Config{Mode: agency.ModeMultiAgent}, known), known)
+	rules := rulesOf(config.Config{Mode: agency.ModeMultiAgent}, known)
 	for id, want := range map[agency.ContractID]string{"done": "", "busy": "", "lost": "is failed", "stuck": "is blocked", "plan": "not in the plan"} {
 		faults := agency.ValidatePlan([]agency.Contract{{ID: "new", AssignedRole: "scaffolder", DependsOn: []agency.ContractID{id}}}, rules)
 		if want == "" && len(faults) > 0 || want != "" && (len(faults) != 1 || !strings.Contains(faults[0].What, want)) {

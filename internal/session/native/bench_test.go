@@ -15,7 +15,6 @@ import (
 	"agency/internal/llm"
 	"agency/internal/session"
 	"agency/internal/store"
-	"agency/internal/tool/toolset"
 
 	"golang.org/x/sys/unix"
 )
@@ -110,7 +109,7 @@ func writeBig(t *testing.T, k *stage) error {
 		return err
 	}
 	defer func() { _ = w.Files.Close() }()
-	_, err = toolset.All()[writeIndex()].Run(t.Context(), k.toolEnv(w),
+	_, err = toolNamed("write_file").Run(t.Context(), k.toolEnv(w),
 		[]byte(fmt.Sprintf(`{"path":"big.txt","content":%q}`, strings.Repeat("twenty kilobytes of text\n", 650))))
 	return err
 }

@@ -210,17 +210,13 @@ func (w *draft) stopped() error {
 		return nil
 	}
 	if cause, over := w.st.over(w.c.Setup.Limits); over {
-		w.give(cause, "")
+		w.end = session.Unfinished(cause, "", w.st.Tree)
 		return nil
 	}
 	if ctl.Pause {
 		w.end = &session.Outcome{Kind: session.Parked, For: session.ForPause, Reason: "the run is paused", Tree: w.st.Tree}
 	}
 	return nil
-}
-
-func (w *draft) give(cause session.Cause, detail string) {
-	w.end = &session.Outcome{Kind: session.Incomplete, Cause: cause, Reason: session.Because(cause, detail), Tree: w.st.Tree}
 }
 
 // reserve holds the worst case of the next request, or parks the session where

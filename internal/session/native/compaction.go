@@ -206,11 +206,9 @@ func (c compactor) summarise(ctx context.Context, about *about, f *compaction) (
 	if err := c.r.o.between("summary asked"); err != nil {
 		return nil, err
 	}
-	bounded, work := c.atWork(ctx)
 	ask := asker(c)
-	a, err := ask.stream(bounded, work, req, ask.forSummary(req))
-	outOfTime := errors.Is(context.Cause(bounded), errTime)
-	f.took, f.asked = work.end(), a
+	a, took, err := ask.request(ctx, req, ask.forSummary(req))
+	f.took, f.asked = took, a
 	var fault *llm.Fault
 	var spent *budget.Exhausted
 	switch {
@@ -220,14 +218,7 @@ func (c compactor) summarise(ctx context.Context, about *about, f *compaction) (
 			f.summary, f.by = text.Head(words, maxSummary), "model"
 		}
 		return nil, nil
-	}
-	paid := ask.forgo(ctx, ask.forSummary(req), a)
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case paid != nil:
-		return nil, paid
-	case outOfTime:
+	case errors.Is(err, errTime):
 		return c.incomplete(ctx, session.CauseTime, "")
 	case errors.As(err, &fault), errors.Is(err, errOnce), errors.As(err, &spent):
 		return nil, nil

@@ -18,7 +18,6 @@ import (
 	"agency/internal/session"
 	"agency/internal/session/record"
 	"agency/internal/store"
-	"agency/internal/tool/toolset"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -167,7 +166,7 @@ func writeText(t *testing.T, k *stage, s session.Spec, name, text string) error 
 		return err
 	}
 	defer func() { _ = d.Files.Close() }()
-	res, err := toolset.All()[writeIndex()].Run(t.Context(), k.toolEnv(d), fmt.Appendf(nil, `{"path":%q,"content":%q}`, name, text))
+	res, err := toolNamed("write_file").Run(t.Context(), k.toolEnv(d), fmt.Appendf(nil, `{"path":%q,"content":%q}`, name, text))
 	if err == nil && res.Failed {
 		t.Fatal(res.Text)
 	}

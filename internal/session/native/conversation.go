@@ -213,6 +213,6 @@ func (c *conversation) interrupted(ctx context.Context, err error) (session.Outc
 
 // incomplete ends the part with a named cause.
 func (c *conversation) incomplete(ctx context.Context, cause session.Cause, detail string) (*session.Outcome, error) {
-	out, err := c.end(ctx, session.Outcome{Kind: session.Incomplete, Cause: cause, Reason: session.Because(cause, detail), Tree: c.st.Tree})
+	out, err := c.end(ctx, *session.Unfinished(cause, detail, c.st.Tree))
 	return &out, err
 }

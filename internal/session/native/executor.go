@@ -56,7 +56,7 @@ func (c executor) act(ctx context.Context) (*done, error) {
 	case err == nil:
 	case outOfTime && ctx.Err() == nil:
 		// The calls were cut off; what they did to the files is unknown.
-		d.Tree, d.End = "", &session.Outcome{Kind: session.Incomplete, Cause: session.CauseTime, Reason: session.CauseTime.Reason()}
+		d.Tree, d.End = "", session.Unfinished(session.CauseTime, "", "")
 	case ctx.Err() != nil:
 		c.spared(ctx, d.Calls)
 		return nil, context.Cause(ctx)
@@ -100,12 +100,10 @@ func (c executor) unsure() bool {
 
 // writes tells whether one of the calls may change the workspace.
 func (c executor) writes(uses []llm.ToolUse) bool {
-	for _, u := range uses {
-		if t, ok := c.kit.find(u.Name); ok && t.Access == tool.Write && t.Scope == tool.Workspace {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(uses, func(u llm.ToolUse) bool {
+		t, ok := c.kit.find(u.Name)
+		return ok && t.Access == tool.Write && t.Scope == tool.Workspace
+	})
 }
 
 // work runs the calls: reads beside each other, writes in order, those that
@@ -256,7 +254,7 @@ func (c executor) remind(d *done, say *llm.Message) {
 }
 
 func (d *done) give(cause session.Cause) {
-	d.End = &session.Outcome{Kind: session.Incomplete, Cause: cause, Reason: cause.Reason(), Tree: d.Tree}
+	d.End = session.Unfinished(cause, "", d.Tree)
 }
 
 // maxTries is how often a call may end the host before it is not run again: a

@@ -11,7 +11,6 @@ import (
 	"agency/internal/bounded/boundedtest"
 	"agency/internal/budget"
 	"agency/internal/tool"
-	"agency/internal/tool/toolset"
 )
 
 // What an agent makes may have any size; what the host holds of it has not: one
@@ -56,7 +55,7 @@ func TestHugeFilesCostLittleMemory(t *testing.T) {
 	} {
 		var res tool.Result
 		grew, _ := boundedtest.Cost(100*time.Millisecond, func() {
-			res, err = toolset.Named([]string{tc.name})[0].Run(t.Context(), env, []byte(tc.args))
+			res, err = toolNamed(tc.name).Run(t.Context(), env, []byte(tc.args))
 		})
 		must(t, err)
 		if !strings.Contains(res.Text, tc.want) {

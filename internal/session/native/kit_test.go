@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -393,13 +394,9 @@ func withScope(t testing.TB, k *stage) context.Context {
 	return flow.WithScope(t.Context(), flow.Scope{Run: testRun, Fence: k.fence})
 }
 
-func writeIndex() int {
-	for i, t := range toolset.All() {
-		if t.Name == "write_file" {
-			return i
-		}
-	}
-	return -1
+func toolNamed(name string) tool.Tool {
+	all := toolset.All()
+	return all[slices.IndexFunc(all, func(t tool.Tool) bool { return t.Name == name })]
 }
 
 // toolEnv is what a call may reach of a toolset alone.

@@ -28,16 +28,36 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 	if err := c.r.o.between("asking"); err != nil {
 		return nil, err
 	}
-	bounded, work := c.atWork(ctx)
-	a, err := c.stream(bounded, work, c.req, c.forTurn())
-	outOfTime := errors.Is(context.Cause(bounded), errTime)
-	took := work.end()
+	a, took, err := c.request(ctx, c.req, c.forTurn())
 	if err == nil {
 		return nil, c.persist(ctx, a, took)
 	}
 	c.st.Work += took
 	c.st.Carry += took
-	return c.noAnswer(ctx, outOfTime, a, err)
+	return c.noAnswer(ctx, a, err)
+}
+
+// request sends a request within what is left of the session's time at work, and
+// says how long it worked. Where no answer came, what is owed for it is paid; the
+// error is errTime where time was up.
+func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked, took time.Duration, err error) {
+	bounded, work := c.atWork(ctx)
+	a, err = c.stream(bounded, work, req, pay)
+	outOfTime := errors.Is(context.Cause(bounded), errTime)
+	took = work.end()
+	if err == nil {
+		return a, took, nil
+	}
+	paid := c.forgo(ctx, pay, a)
+	switch {
+	case ctx.Err() != nil: // what could not be booked is charged by whoever goes on
+		err = context.Cause(ctx)
+	case paid != nil:
+		err = paid
+	case outOfTime:
+		err = errTime
+	}
+	return a, took, err
 }
 
 // stream streams one request, for which the first model of the list is
@@ -83,16 +103,11 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 }
 
 // noAnswer decides what a request without an answer means.
-func (c asker) noAnswer(ctx context.Context, outOfTime bool, a asked, err error) (*session.Outcome, error) {
+func (c asker) noAnswer(ctx context.Context, a asked, err error) (*session.Outcome, error) {
 	var f *llm.Fault
 	var spent *budget.Exhausted
-	paid := c.forgo(ctx, c.forTurn(), a)
 	switch {
-	case ctx.Err() != nil: // what could not be booked is charged by whoever goes on
-		return nil, context.Cause(ctx)
-	case paid != nil:
-		return nil, paid
-	case outOfTime:
+	case errors.Is(err, errTime):
 		return c.incomplete(ctx, session.CauseTime, "")
 	case errors.As(err, &spent):
 		out, err := c.end(ctx, session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: spent.Error(), Exhausted: spent, Tree: c.st.Tree})

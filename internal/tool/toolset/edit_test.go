@@ -22,7 +22,7 @@ func TestEditFile(t *testing.T) {
 func TestCheckFileSizes(t *testing.T) {
 	e := env(nil)
 	e.Limits = tool.ChangeLimits{Files: 5, Lines: 30}
-	res, err := Named([]string{"check_file_sizes"})[0].Run(t.Context(), e, nil)
+	res, err := named([]string{"check_file_sizes"})[0].Run(t.Context(), e, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestFeatureTools(t *testing.T) {
 		{"no evidence", "mark_feature_complete", `{"feature_id": "a"}`, true, []string{"error: ", "evidence"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			res, err := Named([]string{tt.tool})[0].Run(context.Background(), env, json.RawMessage(tt.args))
+			res, err := named([]string{tt.tool})[0].Run(context.Background(), env, json.RawMessage(tt.args))
 			if err != nil || res.Failed != tt.failed || res.Wrote != "" || res.Effect != nil {
 				t.Fatalf("%+v, %v", res, err)
 			}

@@ -41,7 +41,7 @@ func TestTheMarkTakesNoSecretsPlace(t *testing.T) {
 		{"edit_file", `{"path":"mark.txt","old_text":"say [redacted]","new_text":"print [redacted] [redacted]"}`, "edited mark.txt", "mark.txt", "print [redacted] [redacted]\n"},
 		{"write_file", `{"path":"new.txt","content":"const mark = \"[redacted]\"\n"}`, "created new.txt", "new.txt", "const mark = \"[redacted]\"\n"},
 	} {
-		res, err := Named([]string{tc.tool})[0].Run(t.Context(), e, json.RawMessage(tc.args))
+		res, err := named([]string{tc.tool})[0].Run(t.Context(), e, json.RawMessage(tc.args))
 		if err != nil {
 			t.Fatal(err)
 		}

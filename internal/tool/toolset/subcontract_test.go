@@ -54,7 +54,7 @@ func (c crew) Contract(_ context.Context, id agency.ContractID) (tool.TeamContra
 
 func led(t *testing.T, c crew, name, args string) tool.Result {
 	t.Helper()
-	res, err := Named([]string{name})[0].Run(t.Context(), &tool.Env{Team: c}, []byte(args))
+	res, err := named([]string{name})[0].Run(t.Context(), &tool.Env{Team: c}, []byte(args))
 	if err != nil {
 		t.Fatal(err)
 	}

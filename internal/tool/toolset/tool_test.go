@@ -26,6 +26,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// named are the tools of these names, in the order of All.
+func named(names []string) []tool.Tool {
+	return slices.DeleteFunc(All(), func(t tool.Tool) bool { return !slices.Contains(names, t.Name) })
+}
+
 // world answers for what a test of this package has no sandbox or git for.
 type world struct{ out tool.Output }
 
@@ -90,7 +95,7 @@ func env(files *tool.Files) *tool.Env {
 
 func run(t testing.TB, files *tool.Files, name, args string) tool.Result {
 	t.Helper()
-	tools := Named([]string{name})
+	tools := named([]string{name})
 	if len(tools) != 1 {
 		t.Fatalf("no tool %s", name)
 	}
@@ -345,7 +350,7 @@ func TestRunAndChecks(t *testing.T) {
 // What only the host can mend is an error of Go.
 func TestWorldGone(t *testing.T) {
 	files, _ := room(t)
-	_, err := Named([]string{"run_command"})[0].Run(t.Context(), env(files), json.RawMessage(`{"command":"world gone"}`))
+	_, err := named([]string{"run_command"})[0].Run(t.Context(), env(files), json.RawMessage(`{"command":"world gone"}`))
 	if agency.KindOf(err) != agency.KindTransient {
 		t.Errorf("got %v", err)
 	}

@@ -17,8 +17,3 @@ func All() []tool.Tool {
 	slices.SortFunc(all, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
-
-// Named are the tools of these names, in the order of All.
-func Named(names []string) []tool.Tool {
-	return slices.DeleteFunc(All(), func(t tool.Tool) bool { return !slices.Contains(names, t.Name) })
-}
