@@ -239,7 +239,7 @@ func TestNoReportCostsMuch(t *testing.T) {
 			if grew > mostMemory {
 				t.Errorf("%s of %s holds %d MB", by, name, grew>>20)
 			}
-			if took > 3*most { // a step goes on up to the next look at the clock
+			if took > 8*most { // a step goes on up to the next look at the clock, which a shared processor slows
 				t.Errorf("%s of %s takes %s", by, name, took)
 			}
 			if size == maxRead {

@@ -72,7 +72,7 @@ test('fails', () => { throw new Error('the last line'); });
 			}
 			got := statuses(r)
 			if tt.results == nil {
-				if len(got) != 501 || got["names.test.js > fails"] != failed {
+				if len(got) != 151 || got["names.test.js > fails"] != failed {
 					t.Errorf("%d results", len(got))
 				}
 				return
