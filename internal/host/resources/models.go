@@ -70,26 +70,26 @@ func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, leve
 
 // Level is the first model of a run's level, and its price where it is known.
 func (m *Models) Level(ctx context.Context, run agency.RunID, level agency.Level) (string, *agency.Price, error) {
-	kept, err := m.runs.kept(ctx, run)
+	b, err := m.runs.of(ctx, run)
 	if err != nil {
 		return "", nil, err
 	}
-	refs, err := kept.Config.Resolve(string(level))
+	refs, err := b.kept.Config.Resolve(string(level))
 	if err != nil {
 		return "", nil, err
 	}
-	price, _ := Known(m.known, kept.Config, refs[0])
+	price, _ := Known(m.known, b.kept.Config, refs[0])
 	return refs[0].String(), price, nil
 }
 
 // Staff is what the sessions of a role ask, on a level or of its own models,
 // and how far each may go.
 func (m *Models) Staff(ctx context.Context, run agency.RunID, role agency.RoleID, level agency.Level) (out agency.Staffing, err error) {
-	kept, err := m.runs.kept(ctx, run)
+	b, err := m.runs.of(ctx, run)
 	if err != nil {
 		return out, err
 	}
-	return StaffOf(m.known, kept.Config, role, level)
+	return StaffOf(m.known, b.kept.Config, role, level)
 }
 
 // StaffOf is the same of a configuration that no run keeps yet.

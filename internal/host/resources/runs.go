@@ -105,7 +105,7 @@ func (r *Runs) of(ctx context.Context, id agency.RunID) (*resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.kept(ctx, id)
+	c, err := store.Get(ctx, r.o.DB, host.ReadRunConfig, id)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +123,6 @@ func (r *Runs) of(ctx context.Context, id agency.RunID) (*resources, error) {
 	}
 	r.open[id] = b
 	return b, nil
-}
-
-// kept is the configuration that a recorded run keeps.
-func (r *Runs) kept(ctx context.Context, id agency.RunID) (host.RunConfig, error) {
-	return store.Get(ctx, r.o.DB, host.ReadRunConfig, id)
 }
 
 // installDir is where what setups of a run installed lies.
@@ -198,11 +193,13 @@ func (r *Runs) equip(ctx context.Context, run *workspace.Run, installed string, 
 }
 
 // landed tells whether a contract's work is in its run's branch.
-func (r *Runs) landed(ctx context.Context, run agency.RunID, id agency.ContractID) (bool, error) {
-	c, err := store.Get(ctx, r.o.DB, func(q store.Querier, id agency.ContractID) (agency.Contract, error) {
-		return registry.Contract(q, run, id)
-	}, id)
-	return c.Status == agency.StatusComplete, err
+func (r *Runs) landed(ctx context.Context, run agency.RunID, id agency.ContractID) (landed bool, err error) {
+	err = r.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		c, err := registry.Contract(q, run, id)
+		landed = c.Status == agency.StatusComplete
+		return err
+	})
+	return landed, err
 }
 
 // layersOf is the folder of the caches' overlay layers.
@@ -236,21 +233,31 @@ func (r *Runs) Checker(ctx context.Context, id agency.RunID) (*check.Checker, er
 
 // Grant is what the run's configuration says about setup.
 func (r *Runs) Grant(ctx context.Context, id agency.RunID) (deps.Grant, error) {
-	c, err := r.kept(ctx, id)
-	return deps.Grant{Hosts: slices.Concat(c.Config.Sandbox.SetupHosts, c.Config.Sandbox.AllowHosts), Env: c.Getenv}, err
+	b, err := r.of(ctx, id)
+	if err != nil {
+		return deps.Grant{}, err
+	}
+	hosts := slices.Concat(b.kept.Config.Sandbox.SetupHosts, b.kept.Config.Sandbox.AllowHosts)
+	return deps.Grant{Hosts: hosts, Env: b.kept.Getenv}, nil
 }
 
 // Commands are the commands of a run's own copy.
 func (r *Runs) Commands(ctx context.Context, id agency.RunID) (check.Commands, error) {
-	c, err := r.kept(ctx, id)
-	return c.Commands(), err
+	b, err := r.of(ctx, id)
+	if err != nil {
+		return check.Commands{}, err
+	}
+	return b.kept.Commands(), nil
 }
 
 // BatchAbove is how long a run's checks must take for landings to be verified
 // together; zero in the copy of a run that is older than the setting.
 func (r *Runs) BatchAbove(ctx context.Context, id agency.RunID) (time.Duration, error) {
-	c, err := r.kept(ctx, id)
-	return time.Duration(c.Config.BatchAboveSeconds) * time.Second, err
+	b, err := r.of(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(b.kept.Config.BatchAboveSeconds) * time.Second, nil
 }
 
 // release lets go of what was built for a run.
