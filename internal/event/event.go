@@ -96,11 +96,7 @@ func prepare(tx *store.Tx, ev *agency.Event, args []any) []any {
 func AppendAll(tx *store.Tx, evs []agency.Event) error {
 	for len(evs) > 0 {
 		st := next(evs)
-		res, err := tx.Exec(inserts[st], st.arguments(tx, evs[:st.rows])...)
-		if err != nil {
-			return err
-		}
-		last, err := res.LastInsertId()
+		last, err := tx.Insert(inserts[st], st.arguments(tx, evs[:st.rows])...)
 		if err != nil {
 			return err
 		}

@@ -66,6 +66,16 @@ func (tx *Tx) Exec(query string, args ...any) (sql.Result, error) {
 	return res, tx.note(err)
 }
 
+// Insert is Exec of an INSERT, and gives the number that the store gave to its last
+// row.
+func (tx *Tx) Insert(query string, args ...any) (last int64, err error) {
+	res, err := tx.Exec(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
 // Query runs a statement that returns rows, an INSERT ... RETURNING too; args
 // are redacted as those of Exec, so that a lookup finds what was stored.
 func (tx *Tx) Query(query string, args ...any) (*Rows, error) {

@@ -143,7 +143,7 @@ func plants() []plant {
 func brokenWalls() []plant {
 	const pkg, catches, walls = "./internal/doctor", "TestSandboxHolds", "./internal/sandbox"
 	return []plant{
-		{"sandbox without its filter", []edit{{"internal/supervisor/script_linux.go", "\ts.filter(socketsOf(p, req), p.Landlock)\n", ""}}, pkg, catches},
+		{"sandbox without its filter", []edit{{"internal/supervisor/script_linux.go", "\ts.Add(fork.Shared, what, 0, unix.SYS_SECCOMP, args...)\n", "\t_, _ = what, args\n"}}, pkg, catches},
 		{"sandbox with the host's sockets in what it shows", []edit{
 			{"internal/rootfs/sealed_linux.go", "if dir && !s.parts {", "if dir && s.parts {"},
 			{"internal/rootfs/sealed_linux.go", "if dir && !s.system {", "if dir && s.system {"},
@@ -161,7 +161,7 @@ func brokenWalls() []plant {
 		},
 		{
 			"sandbox in which a process can hide",
-			[]edit{{"internal/linux/seccomp/seccomp_linux.go", "\tp = append(p, shownRule()...)\n", ""}},
+			[]edit{{"internal/linux/seccomp/seccomp_linux.go", "optionRule(), shownRule())", "optionRule())"}},
 			pkg, catches,
 		},
 		{

@@ -28,7 +28,9 @@ var unreadEndings = sync.OnceValue(func() map[string]bool {
 })
 
 // isUnread tells of a source of such a language.
-func isUnread(p string) bool { return unreadEndings()[strings.ToLower(path.Ext(p))] }
+func isUnread(p string) bool {
+	return unreadEndings()[strings.ToLower(path.Ext(p))] && languageOf(p) == ""
+}
 
 // changesUnread tells whether the product's code that changed is of such languages,
 // be it in part.

@@ -32,7 +32,7 @@ const (
 
 	insertMessage    = `INSERT INTO session_message (session_id, seq, turn, blob, copied) VALUES (?, ?, ?, ?, ?)`
 	selectMessages   = `SELECT blob FROM session_message WHERE session_id = ? AND seq >= ? ORDER BY seq`
-	selectTranscript = `SELECT blob FROM session_message WHERE session_id = ? AND NOT copied ORDER BY seq`
+	selectTranscript = `SELECT blob FROM session_message WHERE session_id = ? AND copied = 0 ORDER BY seq`
 
 	beginTry = `INSERT INTO session_try (session_id, turn, idx, tries) VALUES (?, ?, ?, 1)
 		ON CONFLICT (session_id, turn, idx) DO UPDATE SET tries = tries + 1`
