@@ -179,6 +179,22 @@ type (
 		Turn    int       `json:"turn"`
 		Tool    string    `json:"tool"`
 		Error   string    `json:"error,omitempty"`
+		CallDigests
+		// Path is the file that it changed, or read.
+		Path string `json:"path,omitempty"`
+		// Danger names what it did, or tried, that can do harm.
+		Danger []DangerKind `json:"danger,omitempty"`
+	}
+	// CallDigests tell calls and answers apart without their words: two with one
+	// digest are the same; two with one shape differ in white space and numbers.
+	CallDigests struct {
+		Call        string `json:"call,omitempty"`
+		CallShape   string `json:"call_shape,omitempty"`
+		Answer      string `json:"answer,omitempty"`
+		AnswerShape string `json:"answer_shape,omitempty"`
+		// Removed and Added are the texts that an edit took out and put in.
+		Removed string `json:"removed,omitempty"`
+		Added   string `json:"added,omitempty"`
 	}
 	// ToolRefused is a call that the role, the arguments or a path rule refused.
 	ToolRefused struct {
@@ -186,6 +202,8 @@ type (
 		Turn    int       `json:"turn"`
 		Tool    string    `json:"tool"`
 		Reason  string    `json:"reason"`
+		CallDigests
+		Danger []DangerKind `json:"danger,omitempty"`
 	}
 	// TestsRun is a receipt of a test command. Stage says on what: work, base,
 	// claim, landing or target, else it is a trial that says nothing of the work.
@@ -278,6 +296,8 @@ type (
 		Major     int    `json:"major"`
 		Minor     int    `json:"minor"`
 		Nitpick   int    `json:"nitpick"`
+		// Places are what its blocking issues are about: files and criteria.
+		Places []string `json:"places,omitempty"`
 	}
 	// VerdictSubmitted is the result of verifying a claim.
 	VerdictSubmitted struct {

@@ -1,0 +1,369 @@
+package overseer
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"agency/internal/agency"
+)
+
+// kind is what a call is for, as far as progress goes.
+type kind uint8
+
+const (
+	runs    kind = iota // a command, or a tool that is not known here
+	reads               // looks at files
+	changes             // changes files
+	checks              // the repository's own commands, whose results are events of their own
+	talks               // messages and notes
+	waits               // for others, or for a command
+	plans               // contracts, claims, reviews: what others build on
+)
+
+// kinds are those of the tools, by name.
+var kinds = byKind(map[kind][]string{
+	reads: {
+		"read_file", "list_directory", "search_files", "query_codebase", "symbol_search", "get_symbol_references", "outline",
+		"get_git_diff", "get_git_log", "get_coverage_report", "list_uncovered_lines", "check_file_sizes", "read_artifact", "read_decisions",
+		"get_feature_status", "get_subcontract_status",
+	},
+	changes: {
+		"write_file", "edit_file", "delete_file", "smart_edit", "rename_symbol", "extract_function", "apply_patch", "rollback_checkpoint",
+	},
+	checks: {"run_tests", "run_tests_with_coverage", "run_lint", "run_type_check"},
+	talks:  {"send_message", "team_broadcast", "note_decision", "todo", "reserve", "release", "create_checkpoint", "propose_improvement"},
+	waits: {
+		"wait_for_agents", "collect_results", "command_output", "request_human_input", "request_clarification", "request_handoff",
+		"request_implementation_change", "ask_clarification",
+	},
+	plans: {
+		"create_subcontract", "update_subcontract", "mark_subcontract_complete", "mark_feature_complete", "spawn_agent", "submit_plan",
+		"submit_tasks", "submit_verdict", "submit_review", "signal_complete", "signal_blocked", "final_report", "publish_artifact",
+		"propose_path_amendment", "accept_run", "reject_run", "handoff_to",
+	},
+})
+
+func byKind(names map[kind][]string) map[string]kind {
+	out := map[string]kind{}
+	for k, tools := range names {
+		for _, t := range tools {
+			out[t] = k
+		}
+	}
+	return out
+}
+
+// call is one call of a tool.
+type call struct {
+	turn    int
+	tool    string
+	kind    kind
+	digests agency.CallDigests
+	path    string
+	failed  bool
+	refused bool
+	novel   bool // it brought something that was not there
+}
+
+// same tells whether two calls and their answers are the same, and whether they
+// only look alike.
+func (c call) same(o call) (exact, alike bool) {
+	a, b := c.digests, o.digests
+	exact = c.tool == o.tool && a.Call == b.Call && a.Answer == b.Answer
+	return exact, exact || c.tool == o.tool && a.CallShape == b.CallShape && a.AnswerShape == b.AnswerShape
+}
+
+// result is one run of the tests or of another check on the agent's work.
+type result struct {
+	turn    int
+	command string
+	passed  int
+	failed  int    // tests or findings; 1 where a red check counts none
+	red     string // what failed, and how; empty where it passed
+	names   string // what failed
+}
+
+// spell is what was seen since the agent last got on.
+type spell struct {
+	turns  int // without anything new, those spent waiting apart
+	tokens int64
+	reads  int // turns that only looked, since the last change or check
+}
+
+// history is what is remembered of one agent, bounded by its most calls.
+type history struct {
+	most     int
+	session  agency.SessionID
+	contract agency.ContractID
+	began    time.Time
+	last     time.Time
+	waited   time.Duration // of the session, while it waited for others
+	parked   time.Time     // since when it waits; zero: it does not
+
+	turn    int
+	tokens  int64 // as limits count them
+	fallow  spell
+	calls   []call
+	results []result
+	seen    map[string]int // what was new once, how often it came: digests
+	best    map[string]int // the most passed, by command
+	dangers map[agency.DangerKind]int
+	refused int // calls since the agent last got on
+	silent  int // turns without a call, since the last with one
+	nowTurn turnSoFar
+	reviews *reviews
+
+	raised map[Behaviour]Severity // told, and not over
+}
+
+// turnSoFar is the turn whose calls are coming in.
+type turnSoFar struct {
+	calls, reads, waits int
+	novel, progress     bool
+}
+
+func newHistory(e agency.Event, most int) *history {
+	h := &history{most: most}
+	h.restart(e)
+	return h
+}
+
+// restart begins another session of the agent: another conversation, which may
+// read again what the one before has read.
+func (h *history) restart(e agency.Event) {
+	*h = history{
+		most: h.most, contract: e.ContractID, began: e.Time, last: e.Time,
+		seen: map[string]int{}, best: map[string]int{}, dangers: map[agency.DangerKind]int{}, raised: map[Behaviour]Severity{},
+	}
+}
+
+// mostSeen bounds what is remembered as not new. A session that has seen more is
+// far from a loop.
+const mostSeen = 4096
+
+// news tells whether something comes for the first time, and remembers it.
+func (h *history) news(what string) bool {
+	if len(h.seen) >= mostSeen {
+		clear(h.seen)
+	}
+	h.seen[what]++
+	return h.seen[what] == 1
+}
+
+// take folds an event in, and tells whether there is something to look at.
+func (h *history) take(e agency.Event) bool {
+	d, err := agency.DecodeDetail(e)
+	if err != nil {
+		return false // of a newer version
+	}
+	if e.Time.After(h.last) {
+		h.last = e.Time // a clock that jumps back changes nothing
+	}
+	if e.ContractID != "" {
+		h.contract = e.ContractID
+	}
+	switch d := d.(type) {
+	case *agency.Spawned:
+		h.restart(e)
+		h.session = d.Session
+		return false
+	case *agency.ToolCalled:
+		h.resume()
+		h.called(e, d)
+	case *agency.ToolRefused:
+		h.resume()
+		h.refuse(e, d)
+	case *agency.TurnCompleted:
+		h.resume()
+		h.settle(d)
+	case *agency.TestsRun:
+		return h.checked(d.Stage, d.Command, d.Passed, d.Failed, d.ExitCode, d.Red)
+	case *agency.LintRun:
+		failed := 0
+		if d.Red != nil {
+			failed = len(d.Red.Findings)
+		}
+		return h.checked(d.Stage, d.Command, 0, failed, d.ExitCode, d.Red)
+	case *agency.SessionParked:
+		h.parked = h.last
+		return false
+	case *agency.ReviewSubmitted:
+	case *agency.Merged, *agency.PlanSubmitted:
+		h.progress()
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+// resume ends a wait.
+func (h *history) resume() {
+	if !h.parked.IsZero() {
+		h.waited += h.last.Sub(h.parked)
+		h.parked = time.Time{}
+	}
+}
+
+// called notes a call that ran.
+func (h *history) called(e agency.Event, d *agency.ToolCalled) {
+	c := call{
+		turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: d.CallDigests, path: d.Path, failed: d.Error != "",
+	}
+	if c.digests.Call == "" { // a history without digests: the words that are shown
+		c.digests.Call, c.digests.CallShape = Digest([]byte(e.Summary)), Shape([]byte(e.Summary))
+		c.digests.Answer, c.digests.AnswerShape = Digest([]byte(d.Error)), Shape([]byte(d.Error))
+	}
+	h.note(&c)
+	h.dangerous(d.Danger)
+}
+
+// refuse notes a call that did not run.
+func (h *history) refuse(e agency.Event, d *agency.ToolRefused) {
+	c := call{turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: d.CallDigests, failed: true, refused: true}
+	if c.digests.Call == "" {
+		c.digests.Call, c.digests.CallShape = Digest([]byte(e.Summary)), Shape([]byte(e.Summary))
+		c.digests.Answer, c.digests.AnswerShape = Digest([]byte(d.Reason)), Shape([]byte(d.Reason))
+	}
+	h.refused++
+	h.note(&c)
+	h.dangerous(d.Danger)
+}
+
+func (h *history) dangerous(kinds []agency.DangerKind) {
+	for _, k := range kinds {
+		h.dangers[k]++
+	}
+}
+
+// note decides whether a call brought something new, and keeps it.
+func (h *history) note(c *call) {
+	ds, t := c.digests, &h.nowTurn
+	h.turn, h.silent = max(h.turn, c.turn), 0
+	t.calls++
+	switch c.kind {
+	case changes:
+		// The same change of the same file can only be made again after it was undone.
+		c.novel = !c.failed && h.news("change "+c.path+" "+ds.Call)
+		if c.novel {
+			h.fallow.reads = 0
+		}
+	case waits, plans:
+		t.waits++
+		c.novel = c.kind == plans && !c.failed && h.news("plan "+c.tool+" "+ds.CallShape)
+	case talks, checks: // what checks bring, their own events say
+	default:
+		if c.kind == reads {
+			t.reads++
+		}
+		answer := ds.AnswerShape
+		if c.kind == reads { // a read of other lines may have the shape of the one before
+			answer = ds.Answer
+		}
+		c.novel = !c.failed && h.news("answer "+c.tool+" "+answer)
+	}
+	t.novel = t.novel || c.novel
+	if len(h.calls) >= h.most {
+		h.calls = slices.Delete(h.calls, 0, len(h.calls)-h.most+1)
+	}
+	h.calls = append(h.calls, *c)
+}
+
+// checked notes a run of a check on the work. It tells whether there is something
+// to look at.
+func (h *history) checked(stage, command string, passed, failed, exit int, red *agency.Red) bool {
+	if stage != "" && stage != stageWork {
+		return false
+	}
+	r := result{turn: h.turn + 1, command: command, passed: passed, failed: failed}
+	if exit != 0 {
+		r.failed = max(r.failed, 1)
+		r.red, r.names = redDigests(red)
+	}
+	h.fallow.reads = 0
+	most, known := h.best[command]
+	switch {
+	case passed > most, exit == 0 && h.news("green "+command), !known:
+		h.best[command] = max(passed, most)
+		if known {
+			h.progress()
+		}
+		h.nowTurn.novel = true
+	case exit != 0 && h.news("red "+command+" "+r.red):
+		h.nowTurn.novel = true
+	}
+	if len(h.results) >= h.most {
+		h.results = slices.Delete(h.results, 0, len(h.results)-h.most+1)
+	}
+	h.results = append(h.results, r)
+	return true
+}
+
+// stageWork is the stage of checks that an agent asks for on its own work.
+const stageWork = "work"
+
+// redDigests tell two failures of a check apart: by what failed and its last
+// words, and by what failed alone.
+func redDigests(r *agency.Red) (all, names string) {
+	if r == nil {
+		return "red", "red"
+	}
+	var b []byte
+	for _, t := range r.Tests {
+		b = append(b, t.Name+"\n"...)
+	}
+	for _, f := range r.Findings {
+		b = append(b, f+"\n"...)
+	}
+	names = "red " + Digest(b)
+	return names + " " + Shape([]byte(strings.Join(r.Last, "\n"))), names
+}
+
+// progress notes that the agent has got on: what was told of it is over.
+func (h *history) progress() {
+	h.nowTurn.novel, h.nowTurn.progress = true, true
+	h.fallow, h.refused, h.silent = spell{}, 0, 0
+	h.results = h.results[:0]
+	for _, b := range []Behaviour{InfiniteLoop, RepeatedFailures, Stagnation, Inefficiency} {
+		delete(h.raised, b)
+	}
+}
+
+// settle closes the turn whose calls have come in.
+func (h *history) settle(d *agency.TurnCompleted) {
+	t := h.nowTurn
+	h.nowTurn = turnSoFar{}
+	h.turn = d.Turn
+	spent := d.In + d.Out
+	h.tokens += agency.Usage{In: d.In, Cached: d.Cached, Out: d.Out}.Billed()
+	switch {
+	case t.novel:
+		h.fallow.turns, h.fallow.tokens = 0, 0
+		delete(h.raised, Stagnation)
+	case t.calls > 0 && t.waits == t.calls: // a turn that waits is not one that stands still
+	default:
+		h.fallow.turns++
+		h.fallow.tokens += spent
+	}
+	if t.calls == 0 {
+		h.silent++
+	}
+	if t.reads > 0 && t.reads == t.calls {
+		h.fallow.reads++
+	}
+}
+
+// raise tells whether a finding is to be told: none like it, or only a milder one,
+// stands since the agent last got on.
+func (h *history) raise(b Behaviour, s Severity) bool {
+	if s == "" {
+		return false
+	}
+	before, told := h.raised[b]
+	if told && before.AtLeast(s) {
+		return false
+	}
+	h.raised[b] = s
+	return true
+}

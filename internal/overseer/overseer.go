@@ -1,0 +1,200 @@
+// Package overseer finds agents that are stuck, run in circles, spend without
+// getting anywhere, or do harm, from nothing but a run's events.
+//
+// A Watch folds events into a bounded history of each session; the detectors are
+// pure functions over one history and the settings. They ask what is new: a call
+// and its answer that were not there before, a text that a file did not yet hold, a
+// check with another result. What is repeated is compared by digests that the
+// events carry (Digest), so that histories hold no text of a repository.
+//
+// Nothing here acts and nothing reads a clock: the time is that of the events.
+package overseer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/config"
+)
+
+// Behaviour is what a detector finds, as the events nudged and halted name it.
+type Behaviour string
+
+// The behaviours.
+const (
+	InfiniteLoop     Behaviour = "infinite_loop"
+	RepeatedFailures Behaviour = "repeated_failures"
+	Stagnation       Behaviour = "stagnation"
+	TokenExhaustion  Behaviour = "token_exhaustion"
+	Timeout          Behaviour = "timeout"
+	Oscillation      Behaviour = "oscillation"
+	ScopeCreep       Behaviour = "scope_creep"
+	Inefficiency     Behaviour = "inefficiency"
+	Danger           Behaviour = "danger"
+)
+
+// Severity orders detections by what they call for.
+type Severity string
+
+// The severities, lowest first.
+const (
+	Low      Severity = "low"
+	Medium   Severity = "medium"
+	High     Severity = "high"
+	Critical Severity = "critical"
+)
+
+var severities = []Severity{Low, Medium, High, Critical}
+
+// AtLeast tells whether s is as severe as least.
+func (s Severity) AtLeast(least Severity) bool {
+	return slices.Index(severities, s) >= slices.Index(severities, least)
+}
+
+// Action is what a detection suggests, the mildest first.
+type Action string
+
+// The actions.
+const (
+	ActionLog   Action = "log"
+	ActionNudge Action = "nudge"
+	ActionPause Action = "pause"
+	ActionHalt  Action = "halt"
+)
+
+// Action is what a severity calls for, before cooldown and ladder.
+func (s Severity) Action() Action {
+	switch s {
+	case Medium:
+		return ActionNudge
+	case High:
+		return ActionPause
+	case Critical:
+		return ActionHalt
+	}
+	return ActionLog
+}
+
+// Detection is a behaviour that was found, with what shows it.
+type Detection struct {
+	Behaviour  Behaviour         `json:"behavior"`
+	Agent      agency.AgentID    `json:"agent_id"`
+	Session    agency.SessionID  `json:"session_id,omitempty"`
+	Contract   agency.ContractID `json:"contract_id,omitempty"`
+	Severity   Severity          `json:"severity"`
+	Confidence float64           `json:"confidence"` // 0 to 1
+	Evidence   []string          `json:"evidence"`
+	Action     Action            `json:"suggested_action"`
+	At         time.Time         `json:"detected_at"` // of the event that showed it
+	Event      int64             `json:"event_id"`
+	Turn       int               `json:"turn"` // of the session, which had ended or was under way
+}
+
+// Watch is what is known of the sessions of one run. It is for one goroutine.
+type Watch struct {
+	settings  config.Overseer
+	histories map[agency.AgentID]*history
+	broken    map[Behaviour]bool // detectors that panicked: off for the run
+	reviews   map[agency.ContractID]*reviews
+}
+
+// NewWatch is a watch of a run that has not begun.
+func NewWatch(settings config.Overseer) *Watch {
+	return &Watch{
+		settings: settings, histories: map[agency.AgentID]*history{}, broken: map[Behaviour]bool{},
+		reviews: map[agency.ContractID]*reviews{},
+	}
+}
+
+// Fault is a detector that panicked. It is off for the rest of the run.
+type Fault struct {
+	Behaviour Behaviour
+	Panic     any
+}
+
+// Observe takes the next event and gives what it shows, the most severe first,
+// each once until the agent has got on or it has become more severe.
+func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
+	if !w.settings.Enabled || e.AgentID == "" {
+		return nil, nil
+	}
+	h := w.histories[e.AgentID]
+	if h == nil {
+		h = newHistory(e, max(w.settings.SnapshotHistorySize, 2*w.settings.LoopDetectionWindow))
+		w.histories[e.AgentID] = h
+	}
+	if !h.take(e) {
+		return nil, nil
+	}
+	if e.Type == "review_submitted" {
+		if w.reviews[e.ContractID] == nil {
+			w.reviews[e.ContractID] = &reviews{}
+		}
+		h.reviews = w.reviews[e.ContractID]
+		h.reviews.take(e)
+	}
+	var found []Detection
+	var faults []Fault
+	for _, d := range detectors {
+		if w.broken[d.behaviour] || !d.on(w.settings) {
+			continue
+		}
+		f, fault := d.run(h, w.settings)
+		if fault != nil {
+			w.broken[d.behaviour] = true
+			faults = append(faults, Fault{d.behaviour, fault})
+			continue
+		}
+		if !h.raise(d.behaviour, f.severity) {
+			continue
+		}
+		found = append(found, Detection{
+			Behaviour: d.behaviour, Agent: e.AgentID, Session: h.session, Contract: h.contract, Severity: f.severity,
+			Confidence: f.confidence, Evidence: f.evidence, Action: f.severity.Action(), At: e.Time, Event: e.ID, Turn: h.turn,
+		})
+	}
+	slices.SortStableFunc(found, func(a, b Detection) int {
+		return cmp.Compare(slices.Index(severities, b.Severity), slices.Index(severities, a.Severity))
+	})
+	return found, faults
+}
+
+// finding is what one detector says of a history; without a severity: nothing.
+type finding struct {
+	severity   Severity
+	confidence float64
+	evidence   []string
+}
+
+// detector is one behaviour and the function that looks for it.
+type detector struct {
+	behaviour Behaviour
+	on        func(config.Overseer) bool
+	find      func(*history, config.Overseer) finding
+}
+
+// run asks a detector, and gives what it panicked with.
+func (d detector) run(h *history, s config.Overseer) (f finding, fault any) {
+	defer func() { fault = recover() }()
+	return d.find(h, s), nil
+}
+
+// detectors are all of them, in the order in which equals are told.
+var detectors = []detector{
+	{Danger, danger, findDanger},
+	{InfiniteLoop, loops, findLoop},
+	{RepeatedFailures, loops, findFailures},
+	{Oscillation, loops, findOscillation},
+	{ScopeCreep, loops, findScopeCreep},
+	{Stagnation, stagnates, findStagnation},
+	{Inefficiency, stagnates, findInefficiency},
+	{TokenExhaustion, always, findExhaustion},
+	{Timeout, always, findTimeout},
+}
+
+func always(config.Overseer) bool      { return true }
+func loops(s config.Overseer) bool     { return s.Patterns.LoopDetection }
+func stagnates(s config.Overseer) bool { return s.Patterns.StagnationDetection }
+func danger(s config.Overseer) bool    { return s.Patterns.DangerDetection }

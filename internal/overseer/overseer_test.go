@@ -1,0 +1,189 @@
+package overseer
+
+import (
+	"bufio"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"agency/internal/config"
+)
+
+// told is what the watch says of a story: each detection.
+func told(t *testing.T, s *story) []Detection {
+	t.Helper()
+	w := NewWatch(config.Defaults().Overseer)
+	var out []Detection
+	for _, e := range s.events {
+		found, faults := w.Observe(e)
+		if len(faults) > 0 {
+			t.Fatalf("%s: %v", s.name, faults)
+		}
+		out = append(out, found...)
+	}
+	return out
+}
+
+// tally is what a set of stories came to.
+type tally struct {
+	stories, found, turns, alarms, halts, delay, late int
+}
+
+// TestStories prints what is found of stuck agents and how soon, and what is said
+// of healthy ones. Thresholds were chosen on stories with odd seeds; those with
+// even seeds judge them.
+func TestStories(t *testing.T) {
+	const seeds = 4
+	sum := map[string]*tally{}
+	for _, name := range slices.Sorted(maps.Keys(stuck)) {
+		for seed := range uint64(seeds) {
+			s := newStory(name, seed)
+			s.works(int(seed) * 3)
+			stuck[name](s)
+			half := sum[[]string{"judged", "chosen"}[seed%2]+" stuck"]
+			if half == nil {
+				half = &tally{}
+				sum[[]string{"judged", "chosen"}[seed%2]+" stuck"] = half
+			}
+			half.stories++
+			half.turns += s.from - 1
+			at := 0
+			for _, d := range told(t, s) {
+				turn := max(d.Turn, 1)
+				if turn < s.from && d.Severity != Low {
+					half.alarms++
+					t.Logf("%s: turn %d, before %d: %s %v", s.name, turn, s.from, d.Behaviour, d.Evidence)
+				} else if at == 0 && slices.Contains(s.wants, d.Behaviour) {
+					at = turn
+				}
+			}
+			if at == 0 || at-s.from+1 > 8 {
+				t.Errorf("%s begins at turn %d, found at %d: %v", s.name, s.from, at, told(t, s))
+				continue
+			}
+			half.found++
+			half.delay += at - s.from + 1
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(healthy)) {
+		for seed := range uint64(seeds) {
+			s := newStory(name, seed)
+			healthy[name](s)
+			key := []string{"judged", "chosen"}[seed%2] + " healthy"
+			if sum[key] == nil {
+				sum[key] = &tally{}
+			}
+			half := sum[key]
+			half.stories++
+			half.turns += s.turn
+			for _, d := range told(t, s) {
+				half.alarms++
+				t.Logf("%s: turn %d: %s %s %v", s.name, d.Turn, d.Severity, d.Behaviour, d.Evidence)
+				if d.Severity == Critical {
+					half.halts++
+				}
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(sum)) {
+		s := sum[key]
+		t.Logf("%-15s %3d stories %5d turns: %3d found, %.1f turns later; %d false alarms, %d halts", key, s.stories, s.turns, s.found, float64(s.delay)/float64(max(s.found, 1)), s.alarms, s.halts)
+		if s.halts > 0 || s.alarms*100 > s.turns {
+			t.Errorf("%s: %d false alarms in %d turns, %d halts", key, s.alarms, s.turns, s.halts)
+		}
+	}
+}
+
+// TestTrajectories watches recorded sessions of another agent, which all ended
+// well. They are read where AGENCY_TRAJECTORIES names their folder.
+func TestTrajectories(t *testing.T) {
+	files, _ := filepath.Glob(filepath.Join(os.Getenv("AGENCY_TRAJECTORIES"), "*.traj"))
+	if len(files) == 0 {
+		t.Skip("AGENCY_TRAJECTORIES names no folder with recordings")
+	}
+	turns, alarms := 0, 0
+	for _, f := range files {
+		s := newStory(filepath.Base(f), 0)
+		for _, p := range trajectory(t, f) {
+			s.does(p)
+		}
+		turns += s.turn
+		for _, d := range told(t, s) {
+			alarms++
+			t.Logf("%s: turn %d: %s %s %v", filepath.Base(f), d.Turn, d.Severity, d.Behaviour, d.Evidence)
+			if d.Severity == Critical {
+				t.Errorf("%s would be halted", filepath.Base(f))
+			}
+		}
+	}
+	t.Logf("%d recordings, %d turns, %d false alarms", len(files), turns, alarms)
+	if alarms*100 > turns {
+		t.Errorf("%d false alarms in %d turns", alarms, turns)
+	}
+}
+
+// trajectory reads a recording's calls.
+func trajectory(t *testing.T, name string) []step {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var doc struct {
+		Trajectory []struct{ Action, Observation string } `json:"trajectory"`
+		History    []struct {
+			Role, Content string
+			Action        string
+		} `json:"history"`
+	}
+	if err := json.NewDecoder(bufio.NewReader(f)).Decode(&doc); err != nil {
+		t.Skipf("%s: %v", name, err)
+	}
+	var out []step
+	for _, s := range doc.Trajectory {
+		out = append(out, step{tool: "run_command", args: s.Action, answer: s.Observation})
+	}
+	return out
+}
+
+// TestPanicDisablesOne lets one detector panic: it is off for the run, with a word,
+// and the others go on.
+func TestPanicDisablesOne(t *testing.T) {
+	old := detectors
+	defer func() { detectors = old }()
+	detectors = append([]detector{{Inefficiency, always, func(*history, config.Overseer) finding { panic("boom") }}}, old...)
+	s := newStory("loop", 1)
+	stuck["exact loop"](s)
+	w := NewWatch(config.Defaults().Overseer)
+	faults, found := 0, 0
+	for _, e := range s.events {
+		d, f := w.Observe(e)
+		faults += len(f)
+		for _, d := range d {
+			if d.Behaviour == InfiniteLoop {
+				found++
+			}
+		}
+	}
+	if faults != 1 || found == 0 {
+		t.Errorf("%d faults, %d detections", faults, found)
+	}
+}
+
+// TestClockJumps turns the clock back and far ahead within waits: neither is a
+// timeout, and nothing is found in an agent that gets on.
+func TestClockJumps(t *testing.T) {
+	s := newStory("jumps", 1)
+	s.works(6)
+	for i := range s.events[len(s.events)/2:] {
+		e := &s.events[len(s.events)/2+i]
+		e.Time = e.Time.AddDate(-1, 0, 0)
+	}
+	if found := told(t, s); len(found) > 0 {
+		t.Error(found)
+	}
+}
