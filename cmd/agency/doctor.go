@@ -3,27 +3,35 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/bounded"
 	"agency/internal/daemon"
 	"agency/internal/doctor"
 	"agency/internal/ui/tui"
 )
 
 func doctorCommand(a *app) *cobra.Command {
-	var run string
+	var run, history string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the machine, or with --run a run's record, tree and leftovers", Args: cobra.NoArgs,
 		Long: `Checks git, the sandbox (by trying to break out of it), what it does not show and
 what was left running, keys, commands, disk and the store. With --run it checks
 one run: its record, its history, its sums, and that nothing of it was left
-behind. Exit code 4 when something is bad.`,
+behind. Exit code 4 when something is bad.
+
+With --overseer it reads a history of events, as 'agency watch RUN --json' prints
+it, and prints what the overseer's detectors find in it, as JSON.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("overseer") {
+				return a.oversee(cmd.InOrStdin(), history)
+			}
 			found, err := a.examine(cmd.Context(), run, cmd.Flags().Changed("run"))
 			if err != nil {
 				return err
@@ -38,8 +46,33 @@ behind. Exit code 4 when something is bad.`,
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "check the `RUN`")
+	cmd.Flags().StringVar(&history, "overseer", "", "run the overseer's detectors on the events in `FILE`; - is the standard input")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.MarkFlagsMutuallyExclusive("run", "overseer")
 	return cmd
+}
+
+// oversee prints what the detectors find in a history, by the settings that hold
+// here.
+func (a *app) oversee(stdin io.Reader, name string) error {
+	in := stdin
+	if name != "-" {
+		f, err := bounded.OpenAt(name)
+		if err != nil {
+			return agency.Errorf(agency.KindInvalid, "%w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	_, l, err := a.loadHere()
+	if err != nil {
+		return err
+	}
+	found, err := doctor.Oversee(in, l.Config.Overseer)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return a.show(true, found, nil)
 }
 
 func (t *terminal) findings(fs []doctor.Finding) string {
