@@ -70,6 +70,8 @@ type (
 	Escalated struct {
 		Reason string  `json:"reason"`
 		Step   StepKey `json:"step,omitempty"` // of the run that says it, once
+		// Overseen is set where the overseer paused an agent, for whoever leads it.
+		Overseen *Overseen `json:"overseen,omitempty"`
 	}
 	// Retried says that a request or an attempt is made again.
 	Retried struct {
@@ -326,13 +328,24 @@ type (
 		Contract ContractID `json:"contract_id"`
 		Paths    []string   `json:"paths"`
 	}
-	// Nudged is the overseer's mildest intervention.
+	// Nudged is the overseer's mildest intervention. Undelivered is why nobody
+	// reads it.
 	Nudged struct {
-		Cause string `json:"cause"`
+		Overseen
+		Text        string `json:"text,omitempty"`
+		Undelivered string `json:"undelivered,omitempty"`
 	}
-	// Halted is the overseer's strongest intervention.
-	Halted struct {
-		Cause string `json:"cause"`
+	// Halted is the overseer's strongest intervention: the session ends with what
+	// it has made, and another attempt begins.
+	Halted struct{ Overseen }
+	// Overseen is what the overseer saw of an agent.
+	Overseen struct {
+		Cause      string    `json:"cause"` // a behaviour of package overseer
+		Event      int64     `json:"event_id,omitempty"`
+		Session    SessionID `json:"session_id,omitempty"`
+		Severity   string    `json:"severity,omitempty"`
+		Confidence float64   `json:"confidence,omitempty"`
+		Evidence   []string  `json:"evidence,omitempty"`
 	}
 	// ResumedAfterCrash says that a new host took up a run whose host died.
 	ResumedAfterCrash struct {

@@ -114,7 +114,8 @@ type history struct {
 	nowTurn turnSoFar
 	reviews *reviews
 
-	raised map[Behaviour]Severity // told, and not over
+	raised map[Behaviour]told // since the agent last got on
+	nudged nudges
 }
 
 // turnSoFar is the turn whose calls are coming in.
@@ -133,8 +134,8 @@ func newHistory(e agency.Event, most int) *history {
 // read again what the one before has read.
 func (h *history) restart(e agency.Event) {
 	*h = history{
-		most: h.most, contract: e.ContractID, began: e.Time, last: e.Time,
-		seen: map[string]int{}, best: map[string]int{}, dangers: map[agency.DangerKind]int{}, raised: map[Behaviour]Severity{},
+		most: h.most, nudged: h.nudged, contract: e.ContractID, began: e.Time, last: e.Time,
+		seen: map[string]int{}, best: map[string]int{}, dangers: map[agency.DangerKind]int{}, raised: map[Behaviour]told{},
 	}
 }
 
@@ -352,18 +353,4 @@ func (h *history) settle(d *agency.TurnCompleted) {
 	if t.reads > 0 && t.reads == t.calls {
 		h.fallow.reads++
 	}
-}
-
-// raise tells whether a finding is to be told: none like it, or only a milder one,
-// stands since the agent last got on.
-func (h *history) raise(b Behaviour, s Severity) bool {
-	if s == "" {
-		return false
-	}
-	before, told := h.raised[b]
-	if told && before.AtLeast(s) {
-		return false
-	}
-	h.raised[b] = s
-	return true
 }

@@ -64,19 +64,6 @@ const (
 	ActionHalt  Action = "halt"
 )
 
-// Action is what a severity calls for, before cooldown and ladder.
-func (s Severity) Action() Action {
-	switch s {
-	case Medium:
-		return ActionNudge
-	case High:
-		return ActionPause
-	case Critical:
-		return ActionHalt
-	}
-	return ActionLog
-}
-
 // Detection is a behaviour that was found, with what shows it.
 type Detection struct {
 	Behaviour  Behaviour         `json:"behavior"`
@@ -114,8 +101,9 @@ type Fault struct {
 	Panic     any
 }
 
-// Observe takes the next event and gives what it shows, the most severe first,
-// each once until the agent has got on or it has become more severe.
+// Observe takes the next event and gives what it shows and what is to be done about
+// it, the most severe first. The same events give the same answers, so that who
+// folds them again knows what was done before.
 func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	if !w.settings.Enabled || e.AgentID == "" {
 		return nil, nil
@@ -147,12 +135,16 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 			faults = append(faults, Fault{d.behaviour, fault})
 			continue
 		}
-		if !h.raise(d.behaviour, f.severity) {
+		if f.severity == "" {
+			continue
+		}
+		severity, action, due := h.ladder(d.behaviour, f.severity, e.Time, w.settings)
+		if !due {
 			continue
 		}
 		found = append(found, Detection{
-			Behaviour: d.behaviour, Agent: e.AgentID, Session: h.session, Contract: h.contract, Severity: f.severity,
-			Confidence: f.confidence, Evidence: f.evidence, Action: f.severity.Action(), At: e.Time, Event: e.ID, Turn: h.turn,
+			Behaviour: d.behaviour, Agent: e.AgentID, Session: h.session, Contract: h.contract, Severity: severity,
+			Confidence: f.confidence, Evidence: f.evidence, Action: action, At: e.Time, Event: e.ID, Turn: h.turn,
 		})
 	}
 	slices.SortStableFunc(found, func(a, b Detection) int {

@@ -3,17 +3,21 @@ package overseer
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"agency/internal/agency"
 	"agency/internal/config"
 )
 
-// told is what the watch says of a story: each detection.
-func told(t *testing.T, s *story) []Detection {
+// observe is what the watch says of a story: each detection.
+func observe(t *testing.T, s *story) []Detection {
 	t.Helper()
 	w := NewWatch(config.Defaults().Overseer)
 	var out []Detection
@@ -51,7 +55,7 @@ func TestStories(t *testing.T) {
 			half.stories++
 			half.turns += s.from - 1
 			at := 0
-			for _, d := range told(t, s) {
+			for _, d := range observe(t, s) {
 				turn := max(d.Turn, 1)
 				if turn < s.from && d.Severity != Low {
 					half.alarms++
@@ -61,7 +65,7 @@ func TestStories(t *testing.T) {
 				}
 			}
 			if at == 0 || at-s.from+1 > 8 {
-				t.Errorf("%s begins at turn %d, found at %d: %v", s.name, s.from, at, told(t, s))
+				t.Errorf("%s begins at turn %d, found at %d: %v", s.name, s.from, at, observe(t, s))
 				continue
 			}
 			half.found++
@@ -79,7 +83,7 @@ func TestStories(t *testing.T) {
 			half := sum[key]
 			half.stories++
 			half.turns += s.turn
-			for _, d := range told(t, s) {
+			for _, d := range observe(t, s) {
 				half.alarms++
 				t.Logf("%s: turn %d: %s %s %v", s.name, d.Turn, d.Severity, d.Behaviour, d.Evidence)
 				if d.Severity == Critical {
@@ -111,7 +115,7 @@ func TestTrajectories(t *testing.T) {
 			s.does(p)
 		}
 		turns += s.turn
-		for _, d := range told(t, s) {
+		for _, d := range observe(t, s) {
 			alarms++
 			t.Logf("%s: turn %d: %s %s %v", filepath.Base(f), d.Turn, d.Severity, d.Behaviour, d.Evidence)
 			if d.Severity == Critical {
@@ -183,7 +187,67 @@ func TestClockJumps(t *testing.T) {
 		e := &s.events[len(s.events)/2+i]
 		e.Time = e.Time.AddDate(-1, 0, 0)
 	}
-	if found := told(t, s); len(found) > 0 {
+	if found := observe(t, s); len(found) > 0 {
 		t.Error(found)
+	}
+}
+
+// TestNudges executes the text of each behaviour.
+func TestNudges(t *testing.T) {
+	for _, d := range detectors {
+		text := Detection{Behaviour: d.behaviour, Evidence: []string{"seen <twice>"}}.Nudge()
+		if !strings.Contains(text, "- seen <twice>\n") || strings.Contains(text, "{{") {
+			t.Errorf("%s: %q", d.behaviour, text)
+		}
+	}
+}
+
+// TestLadder goes on with an agent whom nudges do not change: each has time to
+// change something, then the agent is paused; a fresh session begins anew, but the
+// agent's nudges count on, and one too many calls for whoever leads it.
+func TestLadder(t *testing.T) {
+	o := config.Defaults().Overseer
+	o.MaxNudgesPerAgent = 3
+	w := NewWatch(o)
+	s := newStory("ladder", 1)
+	for range 2 {
+		for range 30 {
+			s.does(step{tool: "search_files", args: "a", answer: "no matches"}, step{tool: "send_message", args: s.text(40), answer: "sent"})
+			s.at = s.at.Add(15 * time.Second)
+		}
+		s.turn = 0
+		s.add(agency.Spawned{Session: "s1", Attempt: 2, Model: "m"})
+	}
+	var got []string
+	for _, e := range s.events {
+		found, _ := w.Observe(e)
+		for _, d := range found {
+			if d.Behaviour == Stagnation {
+				got = append(got, fmt.Sprint(d.Turn, " ", d.Severity, " ", d.Action))
+			}
+		}
+	}
+	want := []string{"5 medium nudge", "11 medium nudge", "13 high pause", "5 medium nudge", "11 medium pause"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestCooldown keeps nudges of one agent apart: the second waits, and is not lost.
+func TestCooldown(t *testing.T) {
+	o := config.Defaults().Overseer
+	h := newHistory(agency.Event{}, 10)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if _, a, due := h.ladder(Timeout, Medium, at, o); a != ActionNudge || !due {
+		t.Error(a, due)
+	}
+	if _, a, due := h.ladder(InfiniteLoop, Medium, at.Add(59*time.Second), o); a != ActionLog || !due {
+		t.Error(a, due)
+	}
+	if _, a, due := h.ladder(InfiniteLoop, Medium, at.Add(60*time.Second), o); a != ActionNudge || !due {
+		t.Error(a, due)
+	}
+	if _, _, due := h.ladder(Timeout, Medium, at.Add(9*time.Hour), o); due {
+		t.Error("a limit was told twice")
 	}
 }

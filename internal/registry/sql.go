@@ -36,6 +36,14 @@ const (
 	// selectControl reads a control row.
 	selectControl = `SELECT pause, cancel, by_whom, hand_over FROM controls WHERE run_id = ?`
 
+	// insertIntervention notes what the overseer did, once.
+	insertIntervention = `INSERT INTO interventions (run_id, event_id, behaviour, session_id, action, reason)
+VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+
+	// selectOrder reads what a session was ordered to do, the latest.
+	selectOrder = `SELECT event_id, behaviour, session_id, action, reason FROM interventions
+WHERE run_id = ? AND session_id = ? AND action <> 'nudge' ORDER BY event_id DESC LIMIT 1`
+
 	// insertContract adds a contract, once.
 	insertContract = `INSERT INTO contracts (run_id, id, seq, status, stage, doc)
 VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5) ON CONFLICT (run_id, id) DO NOTHING`

@@ -20,6 +20,19 @@ CREATE TABLE controls (
     hand_over INTEGER NOT NULL DEFAULT 0 -- the pause is that of a host which hands its runs over
 );
 
+-- What the overseer did about an agent because of an event, once; what it ordered a
+-- session to do, the session reads between turns.
+CREATE TABLE interventions (
+    run_id     TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    event_id   INTEGER NOT NULL, -- that showed it
+    behaviour  TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    action     TEXT NOT NULL, -- nudge, pause or halt
+    reason     TEXT NOT NULL,
+    PRIMARY KEY (run_id, event_id, behaviour)
+);
+CREATE INDEX interventions_session ON interventions (run_id, session_id) WHERE action <> 'nudge';
+
 CREATE TABLE contracts (
     run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
     id     TEXT NOT NULL,

@@ -1,0 +1,90 @@
+package overseer
+
+import (
+	"embed"
+	"strings"
+	"text/template"
+	"time"
+
+	"agency/internal/config"
+)
+
+// told is a behaviour that was told of, and is not over.
+type told struct {
+	severity Severity
+	turn     int // of the last time
+	nudges   int
+	waits    bool // for the cooldown, to be nudged
+	final    bool // the session was ended for it
+}
+
+// nudges are those of an agent in all its sessions.
+type nudges struct {
+	n    int
+	last time.Time
+}
+
+const (
+	patience = 6 // turns that a nudge has to change something
+	inVain   = 2 // nudges about one behaviour that changed nothing
+)
+
+// ladder says what is to be done about a behaviour that was found. It is due where
+// it is new, has become more severe, or still stands when a nudge has had time to
+// change something. A nudge within the cooldown of the last one is told and waits.
+// Nudges in vain end the session; too many call for whoever leads the agent.
+func (h *history) ladder(b Behaviour, s Severity, now time.Time, o config.Overseer) (Severity, Action, bool) {
+	t, again := h.raised[b]
+	cool := h.nudged.n == 0 || now.Sub(h.nudged.last) >= time.Duration(o.NudgeCooldownSeconds)*time.Second
+	lasts := lasts(b) && s != Low && h.turn-t.turn >= patience
+	if again && (t.final || t.severity.AtLeast(s) && !lasts && !(t.waits && cool)) {
+		return s, "", false
+	}
+	t.waits = false
+	action := ActionLog
+	switch {
+	case s.AtLeast(Severity(o.ForceStopThreshold)):
+		action = ActionHalt
+	case lasts && t.nudges >= inVain:
+		s, action = Critical, ActionHalt
+	case s.AtLeast(High) || s.AtLeast(Severity(o.WarnThreshold)) && h.nudged.n >= o.MaxNudgesPerAgent:
+		action = ActionPause
+	case s.AtLeast(Severity(o.WarnThreshold)) && !cool:
+		t.waits = true
+	case s.AtLeast(Severity(o.WarnThreshold)):
+		action = ActionNudge
+		t.nudges++
+		h.nudged = nudges{h.nudged.n + 1, now}
+	}
+	if action == ActionHalt && !o.HaltOnCritical {
+		action = ActionPause
+	}
+	t.severity, t.turn, t.final = s, h.turn, action == ActionPause || action == ActionHalt
+	h.raised[b] = t
+	return s, action, true
+}
+
+// lasts tells whether a behaviour that goes on is worse than one that was seen
+// once: what a limit says does not change by being said again.
+func lasts(b Behaviour) bool {
+	return b == InfiniteLoop || b == RepeatedFailures || b == Stagnation || b == Inefficiency
+}
+
+//go:embed nudges/*.md
+var nudgeFiles embed.FS
+
+var nudgeTexts = template.Must(template.ParseFS(nudgeFiles, "nudges/*.md"))
+
+// Nudge is what an agent is told about a detection.
+func (d Detection) Nudge() string {
+	var out strings.Builder
+	if err := nudgeTexts.ExecuteTemplate(&out, string(d.Behaviour)+".md", d); err != nil {
+		return strings.Join(d.Evidence, "; ") // a test executes each
+	}
+	return out.String()
+}
+
+// Reason is a detection in a line, for people and for the next attempt.
+func (d Detection) Reason() string {
+	return strings.ReplaceAll(string(d.Behaviour), "_", " ") + ": " + strings.Join(d.Evidence, "; ")
+}

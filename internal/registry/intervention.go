@@ -1,0 +1,36 @@
+package registry
+
+import (
+	"database/sql"
+	"errors"
+
+	"agency/internal/agency"
+	"agency/internal/overseer"
+	"agency/internal/store"
+)
+
+// Intervention is what the overseer did about a session because of an event.
+type Intervention struct {
+	Event     int64
+	Behaviour overseer.Behaviour
+	Session   agency.SessionID
+	Action    overseer.Action
+	Reason    string // what was seen, for people and for the next attempt
+}
+
+// AddIntervention notes an intervention, and tells whether it is the first because of
+// this event and behaviour.
+func AddIntervention(tx *store.Tx, run agency.RunID, i Intervention) (bool, error) {
+	return changed(tx, insertIntervention, string(run), i.Event, string(i.Behaviour), string(i.Session), string(i.Action), i.Reason)
+}
+
+// Ordered is what a session is to do by the overseer's word, the latest: pause or
+// halt. It is nil where it may go on.
+func Ordered(q store.Querier, run agency.RunID, session agency.SessionID) (*Intervention, error) {
+	var i Intervention
+	err := q.QueryRow(selectOrder, string(run), string(session)).Scan(&i.Event, &i.Behaviour, &i.Session, &i.Action, &i.Reason)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &i, err
+}
