@@ -22,9 +22,9 @@ func TestOversee(t *testing.T) {
 	for i := range 12 {
 		for _, run := range []agency.RunID{"stuck", "fine"} {
 			d := agency.ToolCalled{Session: "s", Turn: i/2 + 1, Tool: "search_files"}
-			d.CallDigests = overseer.Digests([]byte(`{"pattern":"a"}`), []byte("no matches"), "", "")
+			d.CallDigests = overseer.DigestsOf([]byte(`{"pattern":"a"}`), "no matches")
 			if run == "fine" {
-				d.CallDigests = overseer.Digests([]byte(`{"pattern":"a"}`), []byte(strings.Repeat("match ", i+1)), "", "")
+				d.CallDigests = overseer.DigestsOf([]byte(`{"pattern":"a"}`), strings.Repeat("match ", i+1))
 			}
 			e := agency.NewEvent(run, agency.SeverityInfo, "search_files a", d)
 			e.ID, e.Time, e.AgentID = int64(i), at, "scaffolder"

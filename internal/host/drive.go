@@ -64,6 +64,11 @@ func (x *executor) drive(ctx context.Context, l *live, c RunConfig) {
 		defer close(heard)
 		x.listen(ctx, l)
 	}()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		x.oversee(ctx, l, c.Config.Overseer)
+	}()
 	x.gates.rearm(ctx, l.run)
 	l.poke()
 	end, err := x.execute(ctx, l, c)
@@ -71,6 +76,7 @@ func (x *executor) drive(ctx context.Context, l *live, c RunConfig) {
 	l.stop()
 	<-settled
 	<-heard
+	<-watched
 	x.conclude(l, end, err)
 	x.live.remove(l)
 	x.ended()

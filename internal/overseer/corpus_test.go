@@ -56,8 +56,8 @@ func (s *story) does(steps ...step) {
 		if p.check != nil {
 			s.add(*p.check)
 		}
-		args, _ := json.Marshal(map[string]string{"path": p.path, "args": p.args, "old": p.old, "new": p.with})
-		ds := Digests(args, []byte(p.answer), p.old, p.with)
+		args, _ := json.Marshal(map[string]string{"path": p.path, "args": p.args, "old_text": p.old, "new_text": p.with})
+		ds := DigestsOf(args, p.answer)
 		if p.refused {
 			s.add(agency.ToolRefused{Session: "s1", Turn: s.turn, Tool: p.tool, Reason: p.answer, CallDigests: ds, Danger: p.danger})
 			continue

@@ -2,6 +2,7 @@ package overseer
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -68,12 +69,19 @@ func Canonical(args []byte) []byte {
 	return out
 }
 
-// Digests are those of a call: its arguments, what it was answered, and for an edit
-// the text that it took out and the one that it put in.
-func Digests(args, answer []byte, removed, added string) agency.CallDigests {
+// DigestsOf are those of a call by its arguments and what it was answered. What an
+// edit takes out and puts in is told by the names of its arguments.
+func DigestsOf(args json.RawMessage, answer string) agency.CallDigests {
+	var edit struct {
+		Old     string `json:"old_text"`
+		New     string `json:"new_text"`
+		Content string `json:"content"`
+		Body    string `json:"new_content"`
+	}
+	_ = json.Unmarshal(args, &edit) // what is no edit has none of them
 	args = Canonical(args)
 	return agency.CallDigests{
-		Call: Digest(args), CallShape: Shape(args), Answer: Digest(answer), AnswerShape: Shape(answer),
-		Removed: Digest([]byte(removed)), Added: Digest([]byte(added)),
+		Call: Digest(args), CallShape: Shape(args), Answer: Digest([]byte(answer)), AnswerShape: Shape([]byte(answer)),
+		Removed: Digest([]byte(edit.Old)), Added: Digest([]byte(cmp.Or(edit.New, edit.Content, edit.Body))),
 	}
 }

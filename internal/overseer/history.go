@@ -116,6 +116,7 @@ type history struct {
 
 	raised map[Behaviour]told // since the agent last got on
 	nudged nudges
+	final  bool // the session was told to end
 }
 
 // turnSoFar is the turn whose calls are coming in.

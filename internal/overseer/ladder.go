@@ -15,7 +15,6 @@ type told struct {
 	turn     int // of the last time
 	nudges   int
 	waits    bool // for the cooldown, to be nudged
-	final    bool // the session was ended for it
 }
 
 // nudges are those of an agent in all its sessions.
@@ -37,7 +36,7 @@ func (h *history) ladder(b Behaviour, s Severity, now time.Time, o config.Overse
 	t, again := h.raised[b]
 	cool := h.nudged.n == 0 || now.Sub(h.nudged.last) >= time.Duration(o.NudgeCooldownSeconds)*time.Second
 	lasts := lasts(b) && s != Low && h.turn-t.turn >= patience
-	if again && (t.final || t.severity.AtLeast(s) && !lasts && !(t.waits && cool)) {
+	if h.final || again && t.severity.AtLeast(s) && !lasts && !(t.waits && cool) {
 		return s, "", false
 	}
 	t.waits = false
@@ -59,7 +58,8 @@ func (h *history) ladder(b Behaviour, s Severity, now time.Time, o config.Overse
 	if action == ActionHalt && !o.HaltOnCritical {
 		action = ActionPause
 	}
-	t.severity, t.turn, t.final = s, h.turn, action == ActionPause || action == ActionHalt
+	t.severity, t.turn = s, h.turn
+	h.final = action == ActionPause || action == ActionHalt
 	h.raised[b] = t
 	return s, action, true
 }

@@ -42,7 +42,7 @@ VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
 	// selectOrder reads what a session was ordered to do, the latest.
 	selectOrder = `SELECT event_id, behaviour, session_id, action, reason FROM interventions
-WHERE run_id = ? AND session_id = ? AND action <> 'nudge' ORDER BY event_id DESC LIMIT 1`
+WHERE run_id = ? AND session_id = ? AND action IN ('pause', 'halt') ORDER BY event_id DESC LIMIT 1`
 
 	// insertContract adds a contract, once.
 	insertContract = `INSERT INTO contracts (run_id, id, seq, status, stage, doc)

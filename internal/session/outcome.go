@@ -75,6 +75,7 @@ const (
 	CauseEmpty    Cause = "empty"    // empty answers in a row
 	CauseLength   Cause = "length"   // answers cut at the output limit in a row
 	CauseRefusals Cause = "refusals" // turn after turn without one call that could run
+	CauseHalted   Cause = "halted"   // by the overseer
 )
 
 // Reason says a cause in words for people and for the next attempt.
@@ -89,6 +90,7 @@ func (c Cause) Reason() string {
 		CauseEmpty:    "the model gave empty answers",
 		CauseLength:   "the model's answers were cut at the limit of output again",
 		CauseRefusals: "turn after turn, no call could run",
+		CauseHalted:   "the overseer halted it",
 	}[c]
 }
 

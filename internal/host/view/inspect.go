@@ -183,5 +183,9 @@ func add(doc *api.InspectDoc, ev agency.Event) {
 		}
 	case *agency.Nudged, *agency.Halted:
 		doc.Interventions = append(doc.Interventions, ev)
+	case *agency.Escalated:
+		if d.Overseen != nil {
+			doc.Interventions = append(doc.Interventions, ev)
+		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"agency/internal/session"
 	"agency/internal/session/record"
 	"agency/internal/store"
-	"agency/internal/text"
 )
 
 // draft is the conversation as a transaction will leave it. It becomes the
@@ -130,7 +129,7 @@ func (w *draft) settle(d *done) error {
 		return err
 	}
 	for _, k := range d.Calls {
-		if err := w.called(k); err != nil {
+		if err := c.LogCall(w.tx, t.N, k); err != nil {
 			return err
 		}
 	}
@@ -171,21 +170,6 @@ func turnLine(t record.Turn) string {
 	return line
 }
 
-// called tells of a call.
-func (w *draft) called(k session.Call) error {
-	c := w.c
-	if k.Result.Refused {
-		return c.Log(w.tx, agency.SeverityWarning, text.Head(k.Use.Name+": "+k.Result.Text, 200),
-			agency.ToolRefused{Session: c.id, Turn: w.turn.N, Tool: text.Head(k.Use.Name, 64), Reason: text.Head(k.Result.Text, 500)})
-	}
-	failed := ""
-	if k.Result.Failed {
-		failed = text.Head(k.Result.Text, 500)
-	}
-	return c.Log(w.tx, agency.SeverityInfo, k.Use.Name+session.Gist(k.Use.Args),
-		agency.ToolCalled{Session: c.id, Turn: w.turn.N, Tool: k.Use.Name, Error: failed})
-}
-
 // loseTry charges a request whose answer was lost: nobody knows what the
 // provider counted.
 func (w *draft) loseTry() error {
@@ -208,6 +192,10 @@ func (w *draft) stopped() error {
 		out := session.Cancelled(w.st.Tree)
 		w.end = &out
 		return nil
+	}
+	if order, err := w.c.Ordered(w.tx, w.st.Tree); err != nil || order != nil {
+		w.end = order
+		return err
 	}
 	if cause, over := w.st.over(w.c.Setup.Limits); over {
 		w.end = session.Unfinished(cause, "", w.st.Tree)

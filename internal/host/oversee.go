@@ -1,0 +1,107 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/board"
+	"agency/internal/config"
+	"agency/internal/event"
+	"agency/internal/overseer"
+	"agency/internal/registry"
+	"agency/internal/store"
+)
+
+// oversee watches the agents of a live run and steps in. It begins with the run's
+// first event, so that it knows after a restart what it knew before; what it did
+// because of an event it does once.
+func (x *executor) oversee(ctx context.Context, l *live, settings config.Overseer) {
+	if !settings.Enabled {
+		return
+	}
+	w := overseer.NewWatch(settings)
+	for e, err := range x.gates.events.Tail(ctx, 0, event.Filter{Run: l.run.ID}) {
+		if err != nil {
+			if ctx.Err() == nil {
+				x.rec.log.Error("the overseer lost the log", "run", l.run.ID, "error", err)
+			}
+			return
+		}
+		found, faults := w.Observe(e)
+		if len(found) == 0 && len(faults) == 0 {
+			continue
+		}
+		err := x.rec.write(ctx, func(tx *store.Tx) error {
+			for _, f := range faults {
+				if err := blame(tx, l.run.ID, e, f); err != nil {
+					return err
+				}
+			}
+			for _, d := range found {
+				if err := intervene(tx, l.run.ID, e.Role, d); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			x.rec.log.Error("an intervention", "run", l.run.ID, "error", err)
+		}
+	}
+}
+
+// blame tells of a detector that is off from now on.
+func blame(tx *store.Tx, run agency.RunID, at agency.Event, f overseer.Fault) error {
+	added, err := registry.AddIntervention(tx, run, registry.Intervention{Event: at.ID, Behaviour: f.Behaviour, Action: overseer.ActionLog, Reason: fmt.Sprint(f.Panic)})
+	if err != nil || !added {
+		return err
+	}
+	_, err = event.Append(tx, agency.NewEvent(run, agency.SeverityError,
+		fmt.Sprintf("the detector of %s failed and is off for this run: %v", words(f.Behaviour), f.Panic), agency.Log{}))
+	return err
+}
+
+// intervene does what a detection calls for, once.
+func intervene(tx *store.Tx, run agency.RunID, role agency.RoleID, d overseer.Detection) error {
+	added, err := registry.AddIntervention(tx, run, registry.Intervention{
+		Event: d.Event, Behaviour: d.Behaviour, Session: d.Session, Action: d.Action, Reason: d.Reason(),
+	})
+	if err != nil || !added {
+		return err
+	}
+	seen := agency.Overseen{
+		Cause: string(d.Behaviour), Event: d.Event, Session: d.Session, Severity: string(d.Severity), Confidence: d.Confidence, Evidence: d.Evidence,
+	}
+	tell := func(s agency.Severity, summary string, of agency.Detail) error {
+		ev := agency.NewEvent(run, s, summary, of)
+		ev.AgentID, ev.Role, ev.ContractID = d.Agent, role, d.Contract
+		_, err := event.Append(tx, ev)
+		return err
+	}
+	switch d.Action {
+	case overseer.ActionNudge:
+		nudge := agency.Nudged{Overseen: seen, Text: d.Nudge()}
+		err := board.Send(tx, agency.Message{
+			ID: agency.MessageID(fmt.Sprintf("nudge-%d-%s", d.Event, d.Behaviour)), RunID: run, From: agency.FromSystem, To: string(d.Agent),
+			Type: agency.MessageNudge, Subject: words(d.Behaviour), Body: nudge.Text, ContractID: d.Contract,
+		})
+		switch agency.KindOf(err) {
+		case agency.KindConflict, agency.KindNotFound: // it has ended
+			nudge.Undelivered = err.Error()
+			return tell(agency.SeverityInfo, "nobody is there to be nudged: "+d.Reason(), nudge)
+		}
+		if err != nil {
+			return err
+		}
+		return tell(agency.SeverityWarning, "nudged: "+d.Reason(), nudge)
+	case overseer.ActionPause:
+		return tell(agency.SeverityError, "paused: "+d.Reason(), agency.Escalated{Reason: d.Reason(), Overseen: &seen})
+	case overseer.ActionHalt:
+		return tell(agency.SeverityCritical, "halted: "+d.Reason(), agency.Halted{Overseen: seen})
+	}
+	return tell(agency.SeverityInfo, "seen: "+d.Reason(), agency.Log{})
+}
+
+func words(b overseer.Behaviour) string { return strings.ReplaceAll(string(b), "_", " ") }
