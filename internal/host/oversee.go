@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/board"
@@ -21,40 +22,72 @@ func (x *executor) oversee(ctx context.Context, l *live, settings config.Oversee
 	if !settings.Enabled {
 		return
 	}
+	events := make(chan agency.Event)
+	go func() {
+		defer close(events)
+		for e, err := range x.gates.events.Tail(ctx, 0, event.Filter{Run: l.run.ID}) {
+			if err != nil {
+				if ctx.Err() == nil {
+					x.rec.log.Error("the overseer lost the log", "run", l.run.ID, "error", err)
+				}
+				return
+			}
+			select {
+			case events <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	w := overseer.NewWatch(settings)
-	for e, err := range x.gates.events.Tail(ctx, 0, event.Filter{Run: l.run.ID}) {
-		if err != nil {
-			if ctx.Err() == nil {
-				x.rec.log.Error("the overseer lost the log", "run", l.run.ID, "error", err)
+	every := time.Duration(settings.CheckIntervalSeconds) * time.Second
+	look := make(chan struct{}, 1)
+	arm := func() func() bool { return x.rec.clock.After(every, func() { look <- struct{}{} }) }
+	disarm := arm()
+	defer func() { disarm() }()
+	for {
+		var found []overseer.Detection
+		var faults []overseer.Fault
+		select {
+		case e, more := <-events:
+			if !more {
+				return
 			}
-			return
+			found, faults = w.Observe(e)
+		case <-look:
+			disarm = arm()
+			found, faults = w.Look(x.rec.clock.Now())
 		}
-		found, faults := w.Observe(e)
-		if len(found) == 0 && len(faults) == 0 {
-			continue
-		}
-		err := x.rec.write(ctx, func(tx *store.Tx) error {
-			for _, f := range faults {
-				if err := blame(tx, l.run.ID, e, f); err != nil {
-					return err
-				}
-			}
-			for _, d := range found {
-				if err := intervene(tx, l.run.ID, e.Role, d); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil && ctx.Err() == nil {
+		if err := x.intervene(ctx, l.run.ID, found, faults); err != nil && ctx.Err() == nil {
 			x.rec.log.Error("an intervention", "run", l.run.ID, "error", err)
 		}
 	}
 }
 
+// intervene does what the overseer's findings call for, and tells of detectors that
+// are off from now on.
+func (x *executor) intervene(ctx context.Context, run agency.RunID, found []overseer.Detection, faults []overseer.Fault) error {
+	if len(found) == 0 && len(faults) == 0 {
+		return nil
+	}
+	return x.rec.write(ctx, func(tx *store.Tx) error {
+		for _, f := range faults {
+			if err := blame(tx, run, f); err != nil {
+				return err
+			}
+		}
+		for _, d := range found {
+			if err := intervene(tx, run, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // blame tells of a detector that is off from now on.
-func blame(tx *store.Tx, run agency.RunID, at agency.Event, f overseer.Fault) error {
-	added, err := registry.AddIntervention(tx, run, registry.Intervention{Event: at.ID, Behaviour: f.Behaviour, Action: overseer.ActionLog, Reason: fmt.Sprint(f.Panic)})
+func blame(tx *store.Tx, run agency.RunID, f overseer.Fault) error {
+	added, err := registry.AddIntervention(tx, run, registry.Intervention{Event: f.Event, Behaviour: f.Behaviour, Action: overseer.ActionLog, Reason: fmt.Sprint(f.Panic)})
 	if err != nil || !added {
 		return err
 	}
@@ -64,7 +97,7 @@ func blame(tx *store.Tx, run agency.RunID, at agency.Event, f overseer.Fault) er
 }
 
 // intervene does what a detection calls for, once.
-func intervene(tx *store.Tx, run agency.RunID, role agency.RoleID, d overseer.Detection) error {
+func intervene(tx *store.Tx, run agency.RunID, d overseer.Detection) error {
 	added, err := registry.AddIntervention(tx, run, registry.Intervention{
 		Event: d.Event, Behaviour: d.Behaviour, Session: d.Session, Action: d.Action, Reason: d.Reason(),
 	})
@@ -76,7 +109,7 @@ func intervene(tx *store.Tx, run agency.RunID, role agency.RoleID, d overseer.De
 	}
 	tell := func(s agency.Severity, summary string, of agency.Detail) error {
 		ev := agency.NewEvent(run, s, summary, of)
-		ev.AgentID, ev.Role, ev.ContractID = d.Agent, role, d.Contract
+		ev.AgentID, ev.Role, ev.ContractID = d.Agent, d.Role, d.Contract
 		_, err := event.Append(tx, ev)
 		return err
 	}

@@ -207,8 +207,8 @@ func findStagnation(h *history, s config.Overseer) finding {
 			fmt.Sprintf("%d turns brought nothing new: no other text of a file, no other answer, no other result of a check", f.turns),
 			fmt.Sprintf("they took %d tokens", f.tokens),
 		}}
-	case h.silent >= silentTurns:
-		return finding{Medium, 0.8, []string{fmt.Sprintf("%d turns in a row called nothing", h.silent)}}
+	case h.fallow.silent >= silentTurns:
+		return finding{Medium, 0.8, []string{fmt.Sprintf("%d turns in a row called nothing", h.fallow.silent)}}
 	case f.reads >= readingTurns:
 		return finding{Medium, 0.7, []string{fmt.Sprintf("%d turns in a row only looked at files", f.reads)}}
 	}
@@ -218,8 +218,8 @@ func findStagnation(h *history, s config.Overseer) finding {
 // findInefficiency looks for calls that are refused, and for a file that is
 // written over and over without a look at what it does.
 func findInefficiency(h *history, s config.Overseer) finding {
-	if h.refused >= s.LoopDetectionWindow {
-		return finding{Low, 0.7, []string{fmt.Sprintf("%d calls were refused since it last got on", h.refused)}}
+	if h.fallow.refused >= s.LoopDetectionWindow {
+		return finding{Low, 0.7, []string{fmt.Sprintf("%d calls were refused since it last got on", h.fallow.refused)}}
 	}
 	if path, n := rewritten(h.calls); n > 2*s.LoopDetectionWindow-3 {
 		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was changed %d times, each time what the change before had put there", orFiles(path), n)}}
@@ -261,7 +261,7 @@ func findExhaustion(h *history, s config.Overseer) finding {
 // findTimeout looks at the time that is left, waits for others apart.
 func findTimeout(h *history, s config.Overseer) finding {
 	most := time.Duration(s.TimeoutSeconds) * time.Second
-	took := h.last.Sub(h.began) - h.waited
+	took := h.clock.last.Sub(h.clock.began) - h.clock.waited
 	evidence := []string{fmt.Sprintf("%s of %s are over", took.Round(time.Second), most)}
 	switch {
 	case took > most*9/10:

@@ -84,39 +84,54 @@ type result struct {
 	names   string // what failed
 }
 
-// spell is what was seen since the agent last got on.
-type spell struct {
-	turns  int // without anything new, those spent waiting apart
-	tokens int64
-	reads  int // turns that only looked, since the last change or check
+// fallow is what was seen since the agent last got on.
+type fallow struct {
+	turns   int // without anything new, those spent waiting apart
+	tokens  int64
+	reads   int // turns that only looked, since the last change or check
+	refused int // calls
+	silent  int // turns without a call, since the last with one
+}
+
+// clock is the time that a session was at work.
+type clock struct {
+	began  time.Time
+	last   time.Time     // of what it did last
+	waited time.Duration // for others, or while nobody carried it out
+	parked bool
+	ended  bool
+}
+
+// memory is what is not new any more.
+type memory struct {
+	seen map[string]int // how often it came, by what it is
+	best map[string]int // the most passed, by command
+}
+
+// who is the agent, in its latest session.
+type who struct {
+	agent    agency.AgentID
+	role     agency.RoleID
+	session  agency.SessionID
+	contract agency.ContractID
 }
 
 // history is what is remembered of one agent, bounded by its most calls.
 type history struct {
 	most     int
-	session  agency.SessionID
-	contract agency.ContractID
-	began    time.Time
-	last     time.Time
-	waited   time.Duration // of the session, while it waited for others
-	parked   time.Time     // since when it waits; zero: it does not
-
-	turn    int
-	tokens  int64 // as limits count them
-	fallow  spell
-	calls   []call
-	results []result
-	seen    map[string]int // what was new once, how often it came: digests
-	best    map[string]int // the most passed, by command
-	dangers map[agency.DangerKind]int
-	refused int // calls since the agent last got on
-	silent  int // turns without a call, since the last with one
-	nowTurn turnSoFar
-	reviews *reviews
-
-	raised map[Behaviour]told // since the agent last got on
-	nudged nudges
-	final  bool // the session was told to end
+	who      who
+	event    int64 // the last one
+	clock    clock
+	turn     int
+	tokens   int64 // as limits count them
+	fallow   fallow
+	calls    []call
+	results  []result
+	memory   memory
+	dangers  map[agency.DangerKind]int
+	now      turnSoFar
+	reviews  *reviews // of its contract, where it gave one
+	standing standing
 }
 
 // turnSoFar is the turn whose calls are coming in.
@@ -135,8 +150,9 @@ func newHistory(e agency.Event, most int) *history {
 // read again what the one before has read.
 func (h *history) restart(e agency.Event) {
 	*h = history{
-		most: h.most, nudged: h.nudged, contract: e.ContractID, began: e.Time, last: e.Time,
-		seen: map[string]int{}, best: map[string]int{}, dangers: map[agency.DangerKind]int{}, raised: map[Behaviour]told{},
+		most: h.most, who: who{agent: e.AgentID, role: e.Role, contract: e.ContractID}, clock: clock{began: e.Time, last: e.Time},
+		memory: memory{map[string]int{}, map[string]int{}}, dangers: map[agency.DangerKind]int{},
+		standing: standing{raised: map[Behaviour]told{}, nudged: h.standing.nudged},
 	}
 }
 
@@ -146,11 +162,11 @@ const mostSeen = 4096
 
 // news tells whether something comes for the first time, and remembers it.
 func (h *history) news(what string) bool {
-	if len(h.seen) >= mostSeen {
-		clear(h.seen)
+	if len(h.memory.seen) >= mostSeen {
+		clear(h.memory.seen)
 	}
-	h.seen[what]++
-	return h.seen[what] == 1
+	h.memory.seen[what]++
+	return h.memory.seen[what] == 1
 }
 
 // take folds an event in, and tells whether there is something to look at.
@@ -159,25 +175,26 @@ func (h *history) take(e agency.Event) bool {
 	if err != nil {
 		return false // of a newer version
 	}
-	if e.Time.After(h.last) {
-		h.last = e.Time // a clock that jumps back changes nothing
+	before := h.clock.last
+	if e.Time.After(before) {
+		h.clock.last = e.Time // a clock that jumps back changes nothing
 	}
 	if e.ContractID != "" {
-		h.contract = e.ContractID
+		h.who.contract = e.ContractID
 	}
 	switch d := d.(type) {
 	case *agency.Spawned:
 		h.restart(e)
-		h.session = d.Session
+		h.who.session = d.Session
 		return false
 	case *agency.ToolCalled:
-		h.resume()
+		h.resume(before)
 		h.called(e, d)
 	case *agency.ToolRefused:
-		h.resume()
+		h.resume(before)
 		h.refuse(e, d)
 	case *agency.TurnCompleted:
-		h.resume()
+		h.resume(before)
 		h.settle(d)
 	case *agency.TestsRun:
 		return h.checked(d.Stage, d.Command, d.Passed, d.Failed, d.ExitCode, d.Red)
@@ -188,7 +205,10 @@ func (h *history) take(e agency.Event) bool {
 		}
 		return h.checked(d.Stage, d.Command, 0, failed, d.ExitCode, d.Red)
 	case *agency.SessionParked:
-		h.parked = h.last
+		h.clock.parked = true
+		return false
+	case *agency.Completed, *agency.Failed, *agency.Claimed:
+		h.clock.ended = true
 		return false
 	case *agency.ReviewSubmitted:
 	case *agency.Merged, *agency.PlanSubmitted:
@@ -200,11 +220,11 @@ func (h *history) take(e agency.Event) bool {
 	return true
 }
 
-// resume ends a wait.
-func (h *history) resume() {
-	if !h.parked.IsZero() {
-		h.waited += h.last.Sub(h.parked)
-		h.parked = time.Time{}
+// resume takes the time since before out, where the session was not at work.
+func (h *history) resume(before time.Time) {
+	if h.clock.parked || h.clock.ended {
+		h.clock.waited += h.clock.last.Sub(before)
+		h.clock.parked, h.clock.ended = false, false
 	}
 }
 
@@ -228,7 +248,7 @@ func (h *history) refuse(e agency.Event, d *agency.ToolRefused) {
 		c.digests.Call, c.digests.CallShape = Digest([]byte(e.Summary)), Shape([]byte(e.Summary))
 		c.digests.Answer, c.digests.AnswerShape = Digest([]byte(d.Reason)), Shape([]byte(d.Reason))
 	}
-	h.refused++
+	h.fallow.refused++
 	h.note(&c)
 	h.dangerous(d.Danger)
 }
@@ -241,8 +261,8 @@ func (h *history) dangerous(kinds []agency.DangerKind) {
 
 // note decides whether a call brought something new, and keeps it.
 func (h *history) note(c *call) {
-	ds, t := c.digests, &h.nowTurn
-	h.turn, h.silent = max(h.turn, c.turn), 0
+	ds, t := c.digests, &h.now
+	h.turn, h.fallow.silent = max(h.turn, c.turn), 0
 	t.calls++
 	switch c.kind {
 	case changes:
@@ -284,16 +304,16 @@ func (h *history) checked(stage, command string, passed, failed, exit int, red *
 		r.red, r.names = redDigests(red)
 	}
 	h.fallow.reads = 0
-	most, known := h.best[command]
+	most, known := h.memory.best[command]
 	switch {
 	case passed > most, exit == 0 && h.news("green "+command), !known:
-		h.best[command] = max(passed, most)
+		h.memory.best[command] = max(passed, most)
 		if known {
 			h.progress()
 		}
-		h.nowTurn.novel = true
+		h.now.novel = true
 	case exit != 0 && h.news("red "+command+" "+r.red):
-		h.nowTurn.novel = true
+		h.now.novel = true
 	}
 	if len(h.results) >= h.most {
 		h.results = slices.Delete(h.results, 0, len(h.results)-h.most+1)
@@ -324,32 +344,32 @@ func redDigests(r *agency.Red) (all, names string) {
 
 // progress notes that the agent has got on: what was told of it is over.
 func (h *history) progress() {
-	h.nowTurn.novel, h.nowTurn.progress = true, true
-	h.fallow, h.refused, h.silent = spell{}, 0, 0
+	h.now.novel, h.now.progress = true, true
+	h.fallow = fallow{}
 	h.results = h.results[:0]
 	for _, b := range []Behaviour{InfiniteLoop, RepeatedFailures, Stagnation, Inefficiency} {
-		delete(h.raised, b)
+		delete(h.standing.raised, b)
 	}
 }
 
 // settle closes the turn whose calls have come in.
 func (h *history) settle(d *agency.TurnCompleted) {
-	t := h.nowTurn
-	h.nowTurn = turnSoFar{}
+	t := h.now
+	h.now = turnSoFar{}
 	h.turn = d.Turn
 	spent := d.In + d.Out
 	h.tokens += agency.Usage{In: d.In, Cached: d.Cached, Out: d.Out}.Billed()
 	switch {
 	case t.novel:
 		h.fallow.turns, h.fallow.tokens = 0, 0
-		delete(h.raised, Stagnation)
+		delete(h.standing.raised, Stagnation)
 	case t.calls > 0 && t.waits == t.calls: // a turn that waits is not one that stands still
 	default:
 		h.fallow.turns++
 		h.fallow.tokens += spent
 	}
 	if t.calls == 0 {
-		h.silent++
+		h.fallow.silent++
 	}
 	if t.reads > 0 && t.reads == t.calls {
 		h.fallow.reads++

@@ -23,6 +23,13 @@ type nudges struct {
 	last time.Time
 }
 
+// standing is what was done about an agent.
+type standing struct {
+	raised map[Behaviour]told // since the agent last got on
+	nudged nudges
+	final  bool // the session was told to end
+}
+
 const (
 	patience = 6 // turns that a nudge has to change something
 	inVain   = 2 // nudges about one behaviour that changed nothing
@@ -33,10 +40,10 @@ const (
 // change something. A nudge within the cooldown of the last one is told and waits.
 // Nudges in vain end the session; too many call for whoever leads the agent.
 func (h *history) ladder(b Behaviour, s Severity, now time.Time, o config.Overseer) (Severity, Action, bool) {
-	t, again := h.raised[b]
-	cool := h.nudged.n == 0 || now.Sub(h.nudged.last) >= time.Duration(o.NudgeCooldownSeconds)*time.Second
+	t, again := h.standing.raised[b]
+	cool := h.standing.nudged.n == 0 || now.Sub(h.standing.nudged.last) >= time.Duration(o.NudgeCooldownSeconds)*time.Second
 	lasts := lasts(b) && s != Low && h.turn-t.turn >= patience
-	if h.final || again && t.severity.AtLeast(s) && !lasts && !(t.waits && cool) {
+	if h.standing.final || again && t.severity.AtLeast(s) && !lasts && !(t.waits && cool) {
 		return s, "", false
 	}
 	t.waits = false
@@ -46,21 +53,21 @@ func (h *history) ladder(b Behaviour, s Severity, now time.Time, o config.Overse
 		action = ActionHalt
 	case lasts && t.nudges >= inVain:
 		s, action = Critical, ActionHalt
-	case s.AtLeast(High) || s.AtLeast(Severity(o.WarnThreshold)) && h.nudged.n >= o.MaxNudgesPerAgent:
+	case s.AtLeast(High) || s.AtLeast(Severity(o.WarnThreshold)) && h.standing.nudged.n >= o.MaxNudgesPerAgent:
 		action = ActionPause
 	case s.AtLeast(Severity(o.WarnThreshold)) && !cool:
 		t.waits = true
 	case s.AtLeast(Severity(o.WarnThreshold)):
 		action = ActionNudge
 		t.nudges++
-		h.nudged = nudges{h.nudged.n + 1, now}
+		h.standing.nudged = nudges{h.standing.nudged.n + 1, now}
 	}
 	if action == ActionHalt && !o.HaltOnCritical {
 		action = ActionPause
 	}
 	t.severity, t.turn = s, h.turn
-	h.final = action == ActionPause || action == ActionHalt
-	h.raised[b] = t
+	h.standing.final = action == ActionPause || action == ActionHalt
+	h.standing.raised[b] = t
 	return s, action, true
 }
 

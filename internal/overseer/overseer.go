@@ -12,6 +12,7 @@ package overseer
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -69,6 +70,7 @@ type Detection struct {
 	Behaviour  Behaviour         `json:"behavior"`
 	Agent      agency.AgentID    `json:"agent_id"`
 	Session    agency.SessionID  `json:"session_id,omitempty"`
+	Role       agency.RoleID     `json:"role,omitempty"`
 	Contract   agency.ContractID `json:"contract_id,omitempty"`
 	Severity   Severity          `json:"severity"`
 	Confidence float64           `json:"confidence"` // 0 to 1
@@ -98,6 +100,7 @@ func NewWatch(settings config.Overseer) *Watch {
 // Fault is a detector that panicked. It is off for the rest of the run.
 type Fault struct {
 	Behaviour Behaviour
+	Event     int64 // at which it did
 	Panic     any
 }
 
@@ -105,7 +108,13 @@ type Fault struct {
 // it, the most severe first. The same events give the same answers, so that who
 // folds them again knows what was done before.
 func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
-	if !w.settings.Enabled || e.AgentID == "" {
+	if !w.settings.Enabled {
+		return nil, nil
+	}
+	if e.AgentID == "" {
+		if e.Type == "resumed_after_crash" || e.Type == "run_resumed" {
+			w.skip(e.Time)
+		}
 		return nil, nil
 	}
 	h := w.histories[e.AgentID]
@@ -116,6 +125,7 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	if !h.take(e) {
 		return nil, nil
 	}
+	h.event = e.ID
 	if e.Type == "review_submitted" {
 		if w.reviews[e.ContractID] == nil {
 			w.reviews[e.ContractID] = &reviews{}
@@ -123,28 +133,57 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 		h.reviews = w.reviews[e.ContractID]
 		h.reviews.take(e)
 	}
+	return w.judge(h, detectors)
+}
+
+// skip takes the time until a run goes on again out of what its agents took.
+func (w *Watch) skip(until time.Time) {
+	for _, h := range w.histories {
+		if !h.clock.parked && !h.clock.ended && until.After(h.clock.last) {
+			h.clock.waited += until.Sub(h.clock.last)
+			h.clock.last = until
+		}
+	}
+}
+
+// Look tells of agents at work whose time runs out although no event says so.
+func (w *Watch) Look(now time.Time) (found []Detection, faults []Fault) {
+	for _, agent := range slices.Sorted(maps.Keys(w.histories)) {
+		h := w.histories[agent]
+		if !w.settings.Enabled || h.clock.parked || h.clock.ended || !now.After(h.clock.last) {
+			continue
+		}
+		h.clock.last = now
+		d, f := w.judge(h, detectors[len(detectors)-1:])
+		found, faults = append(found, d...), append(faults, f...)
+	}
+	return found, faults
+}
+
+// judge asks detectors about a history.
+func (w *Watch) judge(h *history, by []detector) ([]Detection, []Fault) {
 	var found []Detection
 	var faults []Fault
-	for _, d := range detectors {
+	for _, d := range by {
 		if w.broken[d.behaviour] || !d.on(w.settings) {
 			continue
 		}
 		f, fault := d.run(h, w.settings)
 		if fault != nil {
 			w.broken[d.behaviour] = true
-			faults = append(faults, Fault{d.behaviour, fault})
+			faults = append(faults, Fault{d.behaviour, h.event, fault})
 			continue
 		}
 		if f.severity == "" {
 			continue
 		}
-		severity, action, due := h.ladder(d.behaviour, f.severity, e.Time, w.settings)
+		severity, action, due := h.ladder(d.behaviour, f.severity, h.clock.last, w.settings)
 		if !due {
 			continue
 		}
 		found = append(found, Detection{
-			Behaviour: d.behaviour, Agent: e.AgentID, Session: h.session, Contract: h.contract, Severity: severity,
-			Confidence: f.confidence, Evidence: f.evidence, Action: action, At: e.Time, Event: e.ID, Turn: h.turn,
+			Behaviour: d.behaviour, Agent: h.who.agent, Session: h.who.session, Role: h.who.role, Contract: h.who.contract, Severity: severity,
+			Confidence: f.confidence, Evidence: f.evidence, Action: action, At: h.clock.last, Event: h.event, Turn: h.turn,
 		})
 	}
 	slices.SortStableFunc(found, func(a, b Detection) int {
@@ -173,7 +212,8 @@ func (d detector) run(h *history, s config.Overseer) (f finding, fault any) {
 	return d.find(h, s), nil
 }
 
-// detectors are all of them, in the order in which equals are told.
+// detectors are all of them, in the order in which equals are told; the last one
+// looks at the time alone.
 var detectors = []detector{
 	{Danger, danger, findDanger},
 	{InfiniteLoop, loops, findLoop},

@@ -251,3 +251,52 @@ func TestCooldown(t *testing.T) {
 		t.Error("a limit was told twice")
 	}
 }
+
+// TestTimeAtWork counts the time that a session was at work: not while it was
+// parked, ended, or nobody carried the run out; and a session of which nothing is
+// heard runs out of time all the same.
+func TestTimeAtWork(t *testing.T) {
+	o := config.Defaults().Overseer
+	w := NewWatch(o)
+	s := newStory("time", 1)
+	s.works(3)
+	for _, e := range s.events {
+		w.Observe(e)
+	}
+	quiet := func(name string) {
+		t.Helper()
+		if found, _ := w.Look(s.at); len(found) > 0 {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+	next := func(d agency.Detail) {
+		s.add(d)
+		e := s.events[len(s.events)-1]
+		if d, ok := d.(agency.ResumedAfterCrash); ok {
+			e.AgentID = ""
+			_ = d
+		}
+		if found, _ := w.Observe(e); len(found) > 0 {
+			t.Errorf("%+v", found)
+		}
+	}
+	s.at = s.at.Add(10 * time.Minute)
+	quiet("at work for ten minutes")
+	next(agency.SessionParked{Session: "s1", For: "human"})
+	s.at = s.at.Add(10 * time.Hour)
+	quiet("parked")
+	next(agency.TurnCompleted{Session: "s1", Turn: 4})
+	s.at = s.at.Add(10 * time.Hour)
+	next(agency.ResumedAfterCrash{Epoch: 2})
+	quiet("resumed")
+	s.at = s.at.Add(13 * time.Minute)
+	found, _ := w.Look(s.at)
+	if len(found) != 1 || found[0].Behaviour != Timeout || found[0].Action != ActionNudge {
+		t.Errorf("after 23 minutes of 30: %+v", found)
+	}
+	s.at = s.at.Add(5 * time.Minute)
+	found, _ = w.Look(s.at)
+	if len(found) != 1 || found[0].Action != ActionHalt {
+		t.Errorf("after 28 minutes of 30: %+v", found)
+	}
+}
