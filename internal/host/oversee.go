@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -92,7 +91,7 @@ func blame(tx *store.Tx, run agency.RunID, f overseer.Fault) error {
 		return err
 	}
 	_, err = event.Append(tx, agency.NewEvent(run, agency.SeverityError,
-		fmt.Sprintf("the detector of %s failed and is off for this run: %v", words(f.Behaviour), f.Panic), agency.Log{}))
+		fmt.Sprintf("the detector of %s failed and is off for this run: %v", f.Behaviour.String(), f.Panic), agency.Log{}))
 	return err
 }
 
@@ -118,7 +117,7 @@ func intervene(tx *store.Tx, run agency.RunID, d overseer.Detection) error {
 		nudge := agency.Nudged{Overseen: seen, Text: d.Nudge()}
 		err := board.Send(tx, agency.Message{
 			ID: agency.MessageID(fmt.Sprintf("nudge-%d-%s", d.Event, d.Behaviour)), RunID: run, From: agency.FromSystem, To: string(d.Agent),
-			Type: agency.MessageNudge, Subject: words(d.Behaviour), Body: nudge.Text, ContractID: d.Contract,
+			Type: agency.MessageNudge, Subject: d.Behaviour.String(), Body: nudge.Text, ContractID: d.Contract,
 		})
 		switch agency.KindOf(err) {
 		case agency.KindConflict, agency.KindNotFound: // it has ended
@@ -136,5 +135,3 @@ func intervene(tx *store.Tx, run agency.RunID, d overseer.Detection) error {
 	}
 	return tell(agency.SeverityInfo, "seen: "+d.Reason(), agency.Log{})
 }
-
-func words(b overseer.Behaviour) string { return strings.ReplaceAll(string(b), "_", " ") }

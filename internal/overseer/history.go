@@ -99,6 +99,7 @@ type clock struct {
 	last   time.Time     // of what it did last
 	waited time.Duration // for others, or while nobody carried it out
 	parked bool
+	waits  string // for what it is parked
 	ended  bool
 }
 
@@ -205,7 +206,7 @@ func (h *history) take(e agency.Event) bool {
 		}
 		return h.checked(d.Stage, d.Command, 0, failed, d.ExitCode, d.Red)
 	case *agency.SessionParked:
-		h.clock.parked = true
+		h.clock.parked, h.clock.waits = true, d.For
 		return false
 	case *agency.Completed, *agency.Failed, *agency.Claimed:
 		h.clock.ended = true

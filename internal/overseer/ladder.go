@@ -12,6 +12,8 @@ import (
 // told is a behaviour that was told of, and is not over.
 type told struct {
 	severity Severity
+	at       time.Time
+	why      string
 	turn     int // of the last time
 	nudges   int
 	waits    bool // for the cooldown, to be nudged
@@ -27,7 +29,7 @@ type nudges struct {
 type standing struct {
 	raised map[Behaviour]told // since the agent last got on
 	nudged nudges
-	final  bool // the session was told to end
+	final  string // why the session was told to end
 }
 
 const (
@@ -39,11 +41,12 @@ const (
 // it is new, has become more severe, or still stands when a nudge has had time to
 // change something. A nudge within the cooldown of the last one is told and waits.
 // Nudges in vain end the session; too many call for whoever leads the agent.
-func (h *history) ladder(b Behaviour, s Severity, now time.Time, o config.Overseer) (Severity, Action, bool) {
+func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, Action, bool) {
+	s, now := f.severity, h.clock.last
 	t, again := h.standing.raised[b]
 	cool := h.standing.nudged.n == 0 || now.Sub(h.standing.nudged.last) >= time.Duration(o.NudgeCooldownSeconds)*time.Second
 	lasts := lasts(b) && s != Low && h.turn-t.turn >= patience
-	if h.standing.final || again && t.severity.AtLeast(s) && !lasts && !(t.waits && cool) {
+	if h.standing.final != "" || again && t.severity.AtLeast(s) && !lasts && !(t.waits && cool) {
 		return s, "", false
 	}
 	t.waits = false
@@ -65,8 +68,13 @@ func (h *history) ladder(b Behaviour, s Severity, now time.Time, o config.Overse
 	if action == ActionHalt && !o.HaltOnCritical {
 		action = ActionPause
 	}
-	t.severity, t.turn = s, h.turn
-	h.standing.final = action == ActionPause || action == ActionHalt
+	if !again {
+		t.at = now
+	}
+	t.severity, t.turn, t.why = s, h.turn, f.reason(b)
+	if action == ActionPause || action == ActionHalt {
+		h.standing.final = t.why
+	}
 	h.standing.raised[b] = t
 	return s, action, true
 }
@@ -91,7 +99,12 @@ func (d Detection) Nudge() string {
 	return out.String()
 }
 
-// Reason is a detection in a line, for people and for the next attempt.
-func (d Detection) Reason() string {
-	return strings.ReplaceAll(string(d.Behaviour), "_", " ") + ": " + strings.Join(d.Evidence, "; ")
+// reason is a finding in a line, for people and for the next attempt.
+func (f finding) reason(b Behaviour) string {
+	return b.String() + ": " + strings.Join(f.evidence, "; ")
 }
+
+// Reason is the detection in a line, for people and for the next attempt.
+func (d Detection) Reason() string { return finding{evidence: d.Evidence}.reason(d.Behaviour) }
+
+func (b Behaviour) String() string { return strings.ReplaceAll(string(b), "_", " ") }

@@ -177,7 +177,7 @@ func (w *Watch) judge(h *history, by []detector) ([]Detection, []Fault) {
 		if f.severity == "" {
 			continue
 		}
-		severity, action, due := h.ladder(d.behaviour, f.severity, h.clock.last, w.settings)
+		severity, action, due := h.ladder(d.behaviour, f, w.settings)
 		if !due {
 			continue
 		}

@@ -236,19 +236,27 @@ func TestLadder(t *testing.T) {
 // TestCooldown keeps nudges of one agent apart: the second waits, and is not lost.
 func TestCooldown(t *testing.T) {
 	o := config.Defaults().Overseer
-	h := newHistory(agency.Event{}, 10)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	if _, a, due := h.ladder(Timeout, Medium, at, o); a != ActionNudge || !due {
-		t.Error(a, due)
+	h := newHistory(agency.Event{Time: at}, 10)
+	told := func(b Behaviour, after time.Duration) (Action, bool) {
+		h.clock.last = at.Add(after)
+		_, a, due := h.ladder(b, finding{severity: Medium}, o)
+		return a, due
 	}
-	if _, a, due := h.ladder(InfiniteLoop, Medium, at.Add(59*time.Second), o); a != ActionLog || !due {
-		t.Error(a, due)
-	}
-	if _, a, due := h.ladder(InfiniteLoop, Medium, at.Add(60*time.Second), o); a != ActionNudge || !due {
-		t.Error(a, due)
-	}
-	if _, _, due := h.ladder(Timeout, Medium, at.Add(9*time.Hour), o); due {
-		t.Error("a limit was told twice")
+	for _, c := range []struct {
+		behaviour Behaviour
+		after     time.Duration
+		action    Action
+		due       bool
+	}{
+		{Timeout, 0, ActionNudge, true},
+		{InfiniteLoop, 59 * time.Second, ActionLog, true},
+		{InfiniteLoop, 60 * time.Second, ActionNudge, true},
+		{Timeout, 9 * time.Hour, "", false},
+	} {
+		if a, due := told(c.behaviour, c.after); a != c.action || due != c.due {
+			t.Errorf("%s after %s: %q %t", c.behaviour, c.after, a, due)
+		}
 	}
 }
 
@@ -262,6 +270,12 @@ func TestTimeAtWork(t *testing.T) {
 	s.works(3)
 	for _, e := range s.events {
 		w.Observe(e)
+	}
+	is := func(want Condition, why string) {
+		t.Helper()
+		if h, at := w.Health("s1"); !at || h.Condition != want || h.Why != why {
+			t.Errorf("%+v %t", h, at)
+		}
 	}
 	quiet := func(name string) {
 		t.Helper()
@@ -282,9 +296,11 @@ func TestTimeAtWork(t *testing.T) {
 	}
 	s.at = s.at.Add(10 * time.Minute)
 	quiet("at work for ten minutes")
+	is(Working, "")
 	next(agency.SessionParked{Session: "s1", For: "human"})
 	s.at = s.at.Add(10 * time.Hour)
 	quiet("parked")
+	is(Waiting, "for human")
 	next(agency.TurnCompleted{Session: "s1", Turn: 4})
 	s.at = s.at.Add(10 * time.Hour)
 	next(agency.ResumedAfterCrash{Epoch: 2})
@@ -299,4 +315,5 @@ func TestTimeAtWork(t *testing.T) {
 	if len(found) != 1 || found[0].Action != ActionHalt {
 		t.Errorf("after 28 minutes of 30: %+v", found)
 	}
+	is(Halted, "timeout: 28m21s of 30m0s are over")
 }
