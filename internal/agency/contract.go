@@ -89,13 +89,18 @@ type Criterion struct {
 	ID    string `json:"id"`
 	Text  string `json:"text"`
 	Check *Check `json:"check,omitempty"`
+	// From is the contract's field that promises it; empty: it was written as a
+	// criterion.
+	From string `json:"from,omitempty"`
 }
 
 // Check is what the harness itself can look at. Exactly one field is set.
 type Check struct {
-	Test    string `json:"test,omitempty"`    // a test's name
-	Command string `json:"command,omitempty"` // a command that must exit 0
-	File    string `json:"file,omitempty"`    // a file that must exist
+	Test     string `json:"test,omitempty"`     // a test's name
+	Command  string `json:"command,omitempty"`  // a command that must exit 0
+	File     string `json:"file,omitempty"`     // a file that must exist
+	Created  string `json:"created,omitempty"`  // a file that the work must add
+	Modified string `json:"modified,omitempty"` // a file that the work must change
 }
 
 // Outputs is what a contract expects to change, or what it did.

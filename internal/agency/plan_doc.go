@@ -2,6 +2,7 @@ package agency
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -63,12 +64,15 @@ func (p *Plan) UnmarshalJSON(raw []byte) error {
 		if err := json.Unmarshal(one, &p.Contracts[i]); err != nil {
 			return err
 		}
+		p.Contracts[i] = Promised(p.Contracts[i])
 	}
 	return nil
 }
 
-// drafted leaves out what the harness decides and counts.
+// drafted leaves out what the harness decides and counts, and criteria that other
+// fields promise.
 func drafted(c Contract) any {
+	c.AcceptanceCriteria = slices.DeleteFunc(slices.Clone(c.AcceptanceCriteria), func(cr Criterion) bool { return cr.From != "" })
 	type view struct {
 		contractView
 		RunID       *RunID   `json:"run_id,omitempty"`
@@ -78,7 +82,7 @@ func drafted(c Contract) any {
 		TokensUsed  *int64   `json:"tokens_used,omitempty"`
 		CostUSD     *float64 `json:"cost_usd,omitempty"`
 	}
-	c.Phase, c.AssignedAgentID, c.Tier, c.Domain, c.GoalAnchor, c.StyleGuide = "", "", "", "", "", ""
+	c.Phase, c.AssignedAgentID, c.Tier, c.Domain, c.GoalAnchor = "", "", "", "", ""
 	c.ActualOutputs, c.Stage, c.Iterations, c.Error = Results{}, "", 0, ""
 	c.CreatedAt, c.StartedAt, c.CompletedAt = time.Time{}, time.Time{}, time.Time{}
 	return view{contractView: contractView(c)}

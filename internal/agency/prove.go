@@ -1,6 +1,7 @@
 package agency
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -77,12 +78,13 @@ type Checks struct {
 // criterion open; a test that cannot be known by name is no failing one.
 func Prove(criteria []Criterion, evidence []Evidence, c Checks) []Proof {
 	out := make([]Proof, 0, len(criteria))
+	only := written(criteria) == 1
 	for _, cr := range criteria {
 		p := Proof{Criterion: cr, Proof: ProofAsserted}
 		if cr.Check != nil {
 			c.judge(&p, *cr.Check)
 		} else {
-			c.judgeEvidence(&p, evidence, len(criteria) == 1)
+			c.judgeEvidence(&p, evidence, only && cr.From == "")
 		}
 		out = append(out, p)
 	}
@@ -102,7 +104,7 @@ func (c Checks) judge(p *Proof, check Check) {
 	}
 	switch ref := c.Refs[check]; {
 	case !ref.Passes:
-		p.Proof, p.Note = ProofOpen, "its check does not pass"
+		p.Proof, p.Note = ProofOpen, cmp.Or(ref.Why, "its check does not pass")
 	case !ref.Proves:
 		p.Note = ref.Why
 	default:

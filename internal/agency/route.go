@@ -65,7 +65,7 @@ type Size struct {
 
 // SizeOf counts a contract: the files that it names, to change or to read.
 func SizeOf(c Contract) Size {
-	return Size{Files: countFiles(slices.Concat(c.WriteSet(), c.RelevantFiles)), Dependencies: len(c.DependsOn), Criteria: len(c.AcceptanceCriteria)}
+	return Size{Files: countFiles(slices.Concat(c.WriteSet(), c.RelevantFiles)), Dependencies: len(c.DependsOn), Criteria: written(c.AcceptanceCriteria)}
 }
 
 // Points of a size: one each for more than a few files, any dependency and

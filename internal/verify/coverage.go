@@ -86,7 +86,7 @@ const (
 // linksInPassing tells whether measuring tests of Go costs little enough, or was
 // asked for.
 func (j *job) linksInPassing(ctx context.Context) (bool, error) {
-	if _, asked := j.task.Thresholds[CoverageThreshold]; asked {
+	if _, asked := j.task.Thresholds[agency.CoverageThreshold]; asked {
 		return true, nil
 	}
 	packages := map[string]bool{}
@@ -129,7 +129,7 @@ func (j *job) measuredOfRun(ctx context.Context, own []git.Change) ([]string, er
 // contract asks for; where it asks for nothing it decides nothing.
 func (j judgement) judgeCoverage() {
 	j.v.Coverage = j.coverage
-	want, asked := j.Thresholds[CoverageThreshold]
+	want, asked := j.Thresholds[agency.CoverageThreshold]
 	switch {
 	case !asked || !j.isClaim():
 	case j.coverage == nil:
@@ -143,10 +143,6 @@ func (j judgement) judgeCoverage() {
 		j.r.note("coverage: the tests do not measure %s", strings.Join(j.unmeasured[:min(len(j.unmeasured), maxLines)], ", "))
 	}
 }
-
-// CoverageThreshold is the key of a contract's quality thresholds for the
-// percentage of the changed lines that tests have to reach.
-const CoverageThreshold = "coverage"
 
 // aside are the folders of the parts that a change touches and no command of
 // the run enters: nothing of what it does there was checked.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -35,6 +36,8 @@ func (t *testRun) criteria(ctx context.Context) error {
 		switch {
 		case c.File != "":
 			t.file(ctx, c, i < planned)
+		case c.Created != "" || c.Modified != "":
+			t.promised(ctx, c)
 		case c.Command != "" && i < planned:
 			err = t.command(ctx, c)
 		case c.Command != "":
@@ -107,6 +110,37 @@ func (t *testRun) file(ctx context.Context, c agency.Check, planned bool) {
 	w := agency.RefWorth{Passes: hasFile(t.trees.List(ctx, t.task.claim), c.File), Why: "it is there, and was before"}
 	if planned && !hasFile(t.trees.List(ctx, t.task.base), c.File) {
 		w.Why = c.File + " is there; the run wrote it"
+	}
+	t.f.refWorth[c] = w
+}
+
+// promised looks whether the work added or changed a file, as its plan said.
+func (t *testRun) promised(ctx context.Context, c agency.Check) {
+	name := path.Clean(cmp.Or(c.Created, c.Modified))
+	at := func(tree agency.OID) (git.Entry, bool) {
+		for _, e := range t.trees.List(ctx, tree) {
+			if e.Path == name {
+				return e, true
+			}
+		}
+		return git.Entry{}, false
+	}
+	was, before := at(t.task.base)
+	now, there := at(t.task.claim)
+	w := agency.RefWorth{}
+	switch {
+	case !there:
+		w.Why = name + " is not there"
+	case c.Created != "" && before:
+		w.Why = name + " was there before"
+	case c.Modified != "" && !before:
+		w.Why = name + " was not there before"
+	case c.Modified != "" && was == now:
+		w.Why = name + " is as it was"
+	case c.Created != "":
+		w = agency.RefWorth{Passes: true, Proves: true, Why: "the run added " + name}
+	default:
+		w = agency.RefWorth{Passes: true, Proves: true, Why: "the run changed " + name}
 	}
 	t.f.refWorth[c] = w
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
-	"agency/internal/verify"
 	"agency/internal/workspace"
 )
 
@@ -257,10 +256,10 @@ func TestCoverageOfTheChange(t *testing.T) {
 		t.Errorf("more ran than without: %s", diff)
 	}
 	spec.Attempt++
-	spec.Thresholds = map[string]float64{verify.CoverageThreshold: 90}
+	spec.Thresholds = map[string]float64{agency.CoverageThreshold: 90}
 	wants(t, w.verify(spec), false, "coverage: tests reach 1 of 4 changed lines, the contract asks for 90 %")
 	spec.Attempt++
-	spec.Thresholds[verify.CoverageThreshold] = 20
+	spec.Thresholds[agency.CoverageThreshold] = 20
 	wants(t, w.verify(spec), true)
 }
 

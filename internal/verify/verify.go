@@ -81,7 +81,7 @@ type Spec struct {
 	Expected []string `json:"expected,omitempty"`
 	// Commands are those of the run's own copy of the configuration.
 	Commands check.Commands `json:"commands"`
-	// Thresholds are the contract's quality thresholds; CoverageThreshold is one.
+	// Thresholds are the contract's quality thresholds; agency.CoverageThreshold is one.
 	Thresholds map[string]float64 `json:"thresholds,omitempty"`
 	// WeakenedBefore has been fed back in earlier verdicts: what of it stays is
 	// named and no longer fails the claim.

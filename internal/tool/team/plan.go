@@ -34,7 +34,8 @@ type draftArgs struct {
 	RelevantFiles      []string           `json:"relevant_files,omitempty" jsonschema_description:"Files to read first."`
 	APIDefinitions     []string           `json:"api_definitions,omitempty" jsonschema_description:"Signatures to use or keep."`
 	Constraints        []string           `json:"constraints,omitempty" jsonschema_description:"What must not be done or must stay as it is."`
-	TestRequirements   []string           `json:"test_requirements,omitempty"`
+	StyleGuide         string             `json:"style_guide,omitempty" jsonschema_description:"How the code shall look, where it differs from the repository's own guides."`
+	TestRequirements   []string           `json:"test_requirements,omitempty" jsonschema_description:"Names of tests that must pass."`
 	QualityThresholds  map[string]float64 `json:"quality_thresholds,omitempty"`
 	ExecutionMode      string             `json:"execution_mode,omitempty" jsonschema:"enum=parallel,enum=sequential"`
 	Priority           int                `json:"priority,omitempty"`
@@ -56,6 +57,8 @@ type criterionItem struct {
 	ID    string     `json:"id"`
 	Text  string     `json:"text"`
 	Check *checkItem `json:"check,omitempty" jsonschema_description:"What the harness can look at itself: exactly one of them."`
+	// From stands in a criterion that a model was shown, and another field promises.
+	From string `json:"from,omitempty" jsonschema:"-"`
 }
 
 type checkItem struct {
@@ -75,11 +78,11 @@ func (c *criterion) UnmarshalJSON(raw []byte) error {
 		return json.Unmarshal(raw, &c.Text)
 	}
 	var item criterionItem
-	s := tool.Shape{Names: []string{"id", "text", "check"}, Required: []string{"id", "text"}}
+	s := tool.Shape{Names: []string{"id", "text", "check", "from"}, Required: []string{"id", "text"}}
 	if err := s.Decode(raw, &item); err != nil {
 		return fmt.Errorf("acceptance_criteria: %w", err)
 	}
-	c.ID, c.Text = item.ID, item.Text
+	c.ID, c.Text, c.From = item.ID, item.Text, item.From
 	if item.Check != nil {
 		c.Check = &agency.Check{Test: item.Check.Test, Command: item.Check.Command, File: item.Check.File}
 	}
@@ -88,7 +91,7 @@ func (c *criterion) UnmarshalJSON(raw []byte) error {
 
 // contract is what the arguments say, with what they leave out filled in.
 func (a draftArgs) contract() agency.Contract {
-	return agency.Contract{
+	return agency.Promised(agency.Contract{
 		ID: agency.ContractID(a.ID), Title: strings.TrimSpace(a.Title), Description: a.Description,
 		AssignedRole: roleOf(a.AssignedRole), Type: agency.ContractType(a.Type), ParentID: agency.ContractID(a.ParentID),
 		FeatureID: agency.FeatureID(a.FeatureID), Writes: a.Writes, Inputs: a.Inputs, RelevantFiles: a.RelevantFiles,
@@ -96,8 +99,8 @@ func (a draftArgs) contract() agency.Contract {
 		TestRequirements: a.TestRequirements, QualityThresholds: a.QualityThresholds, Priority: a.Priority,
 		ExecutionMode: agency.ExecutionMode(a.ExecutionMode), EstimatedLines: a.Lines, Talent: a.Talent,
 		Complexity: complexity(a.Complexity), AcceptanceCriteria: criteria(a.AcceptanceCriteria), DependsOn: contractIDs(a.DependsOn),
-		Blocks: contractIDs(a.Blocks),
-	}
+		Blocks: contractIDs(a.Blocks), StyleGuide: a.StyleGuide,
+	})
 }
 
 // complexity keeps an unknown word, so that the validation of the plan names it.
@@ -228,7 +231,7 @@ func ReadDraft(raw json.RawMessage) (agency.Contract, error) {
 func draftShape() tool.Shape {
 	names := []string{
 		"assigned_role", "type", "parent_id", "feature_id", "depends_on", "blocks", "writes", "inputs", "expected_outputs", "relevant_files",
-		"api_definitions", "constraints", "test_requirements", "quality_thresholds", "execution_mode", "priority",
+		"api_definitions", "constraints", "style_guide", "test_requirements", "quality_thresholds", "execution_mode", "priority",
 		"estimated_complexity", "estimated_lines", "talent",
 	}
 	required := []string{"id", "title", "description", "acceptance_criteria"}
@@ -265,12 +268,18 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 		add("%v", err)
 	}
 	for _, cr := range c.AcceptanceCriteria {
+		if cr.From != "" {
+			continue
+		}
 		for _, what := range criterionFaults(cr) {
 			add("criterion %q: %s", cr.ID, what)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.QualityThresholds)) {
-		if v := c.QualityThresholds[name]; v < 0 || v > 100 {
+		switch v := c.QualityThresholds[name]; {
+		case name != agency.CoverageThreshold:
+			add("quality threshold %s cannot be measured here; %s can: the percent of the changed lines that tests run", name, agency.CoverageThreshold)
+		case v < 0 || v > 100:
 			add("quality threshold %s is %v, not 0 to 100", name, v)
 		}
 	}

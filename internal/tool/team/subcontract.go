@@ -27,6 +27,7 @@ type amendArgs struct {
 	RelevantFiles      []string           `json:"relevant_files,omitempty"`
 	APIDefinitions     []string           `json:"api_definitions,omitempty"`
 	Constraints        []string           `json:"constraints,omitempty"`
+	StyleGuide         *string            `json:"style_guide,omitempty"`
 	TestRequirements   []string           `json:"test_requirements,omitempty"`
 	QualityThresholds  map[string]float64 `json:"quality_thresholds,omitempty"`
 	ExecutionMode      *string            `json:"execution_mode,omitempty" jsonschema:"enum=parallel,enum=sequential"`
@@ -50,6 +51,7 @@ func (a amendArgs) apply(c agency.Contract) agency.Contract {
 	set(&c.Complexity, a.Complexity, complexity)
 	set(&c.EstimatedLines, a.Lines, same[int])
 	set(&c.Talent, a.Talent, same[string])
+	set(&c.StyleGuide, a.StyleGuide, same[string])
 	if a.AcceptanceCriteria != nil {
 		c.AcceptanceCriteria = criteria(a.AcceptanceCriteria)
 	}
@@ -76,7 +78,7 @@ func (a amendArgs) apply(c agency.Contract) agency.Contract {
 	if a.QualityThresholds != nil {
 		c.QualityThresholds = a.QualityThresholds
 	}
-	return c
+	return agency.Promised(c)
 }
 
 // set takes a value over where there is one.
