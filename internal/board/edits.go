@@ -99,15 +99,17 @@ func NoteEdits(tx *store.Tx, e Edits) error {
 	return nil
 }
 
-// editOf is the evidence that a contract has changed a file.
+// editEvidence begins the evidence that a contract has changed a file.
+const editEvidence = "edit/"
+
 func editOf(contract agency.ContractID) agency.MessageID {
-	return agency.MessageID("edit/" + string(contract))
+	return agency.MessageID(editEvidence + string(contract))
 }
 
 // ByEdits tells whether a conflict is known from edits alone: no landing has
 // failed for it yet.
 func (c Conflict) ByEdits() bool {
-	return c.Kind == FileWrite && !slices.ContainsFunc(c.Evidence, func(id agency.MessageID) bool { return !strings.HasPrefix(string(id), "edit/") })
+	return c.Kind == FileWrite && !slices.ContainsFunc(c.Evidence, func(id agency.MessageID) bool { return !strings.HasPrefix(string(id), editEvidence) })
 }
 
 // standsOn is how many landings the work has before it. A commit that is not

@@ -49,9 +49,9 @@ func inEffect() []string {
 		"board.retention_hours",
 		"board.cleanup_interval_seconds", "board.response_minutes",
 	}
-	for _, role := range []string{"project_manager", "generalist", "scaffolder", "test_engineer", "cleanup", "reviewer"} {
+	for _, role := range rolesOf(agency.ModeMultiAgent) {
 		for _, key := range []string{"model", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
-			keys = append(keys, "agents."+role+"."+key)
+			keys = append(keys, "agents."+string(role)+"."+key)
 		}
 	}
 	return keys

@@ -28,7 +28,7 @@ func AddReview(tx *store.Tx, run agency.RunID, step agency.StepKey, r agency.Rev
 		Verdict: string(r.Verdict), Issues: len(r.Issues), Iteration: r.Iteration, Said: string(r.Said), Reason: r.Reason, Summary: r.Summary,
 		Critical: r.Count(agency.IssueCritical), Major: r.Count(agency.IssueMajor), Minor: r.Count(agency.IssueMinor), Nitpick: r.Count(agency.IssueNitpick),
 	})
-	ev.ContractID, ev.AgentID, ev.Role = r.ContractID, r.Reviewer, "reviewer"
+	ev.ContractID, ev.AgentID, ev.Role = r.ContractID, r.Reviewer, agency.RoleReviewer
 	_, err = event.Append(tx, ev)
 	return err
 }
