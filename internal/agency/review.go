@@ -52,6 +52,17 @@ func ParseReviewVerdict(s string) (ReviewVerdict, error) {
 	return "", Errorf(KindInvalid, "verdict %q: want approve, request_changes or needs_discussion", s)
 }
 
+// Ruling is what a lead decides where a critic wants a discussion; empty: it leaves
+// that to a person.
+type Ruling string
+
+// The rulings.
+const (
+	RulingLand   Ruling = "land"
+	RulingRework Ruling = "rework"
+	RulingPerson Ruling = "person"
+)
+
 // Issue is one finding of a review.
 type Issue struct {
 	Severity   IssueSeverity `json:"severity"`

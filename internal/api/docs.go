@@ -89,15 +89,15 @@ type SpentDoc struct {
 
 // DryStep is a contract that a run would pursue.
 type DryStep struct {
-	Contract      agency.ContractID `json:"id"`
-	Title         string            `json:"title"`
-	Role          agency.RoleID     `json:"role"`
-	Models        []string          `json:"models"`
-	Only          string            `json:"only_if,omitempty"`
-	Attempts      int               `json:"attempts"` // at most
-	Turns         int               `json:"turns"`    // an attempt, at most
-	SessionTokens int64             `json:"session_tokens"`
-	SessionUSD    float64           `json:"session_usd"` // an attempt, at most
+	Contract      string        `json:"id"`
+	Title         string        `json:"title"`
+	Role          agency.RoleID `json:"role"`
+	Models        []string      `json:"models"`
+	Only          string        `json:"only_if,omitempty"`
+	Attempts      int           `json:"attempts"` // at most
+	Turns         int           `json:"turns"`    // an attempt, at most
+	SessionTokens int64         `json:"session_tokens"`
+	SessionUSD    float64       `json:"session_usd"` // an attempt, at most
 }
 
 // DryGate is a place where a run would wait, or may.

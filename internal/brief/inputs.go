@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/roster"
 )
 
 // Bounds of what one contract hands on to another: names, and of a review its
@@ -57,12 +58,12 @@ func SeesAll(c agency.Contract, role agency.RoleID) bool {
 }
 
 func sees(c agency.Contract, role agency.RoleID, o agency.Contract) bool {
-	switch role {
-	case agency.RoleOverseer, agency.RoleProjectManager:
-		return false // states; and the manager is told of the whole run otherwise
-	case agency.RoleTestEngineer:
+	switch {
+	case role == agency.RoleOverseer, roster.Leads(role):
+		return false // states; and who leads is told of the whole team otherwise
+	case role == agency.RoleTestEngineer:
 		return slices.Contains(c.DependsOn, o.ID) || implements(o)
-	case agency.RoleReviewer:
+	case role == agency.RoleReviewer:
 		return slices.Contains(c.DependsOn, o.ID) || SeesAll(c, role) && (implements(o) || o.AssignedRole == agency.RoleTestEngineer)
 	}
 	return slices.Contains(c.DependsOn, o.ID)

@@ -50,11 +50,7 @@ func (a *reviews) giveReview(c flow.Ctx) (failure string, err error) {
 // takeReview completes the contract, or says why it failed. What a critic
 // wants a person to decide, a person decides.
 func (a *reviews) takeReview(c flow.Ctx, said agency.Review) (failure string, err error) {
-	var rules agency.ReviewRules
-	if a.in.Review != nil {
-		rules = *a.in.Review
-	}
-	r := agency.JudgeReview(said, rules, agency.ReviewFacts{TestsPassed: true, LintPassed: true}) // what landed was verified
+	r := agency.JudgeReview(said, a.in.Review, agency.ReviewFacts{TestsPassed: true, LintPassed: true}) // what landed was verified
 	noted, err := flow.Call(c, effects.RecordReview, a.Key("review"), effects.ReviewToRecord{Run: a.in.Run, Review: r})
 	if err != nil {
 		return "", err

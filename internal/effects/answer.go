@@ -10,6 +10,7 @@ import (
 	"agency/internal/board"
 	"agency/internal/flow"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -41,8 +42,8 @@ func (m *Answer) ToolResult() string {
 	switch {
 	case m.From == agency.FromHuman:
 		return "A person answers:\n\n" + m.Text
-	case m.Role == agency.RoleProjectManager:
-		return "The project manager answers:\n\n" + m.Text
+	case roster.Leads(m.Role):
+		return "The " + roster.Name(m.Role) + " answers:\n\n" + m.Text
 	case m.Role != "":
 		return fmt.Sprintf("%s (%s) answers:\n\n%s", m.From, m.Role, m.Text)
 	}

@@ -84,7 +84,6 @@ func (s *Steps) Bind(r *flow.Registry) {
 	bindWrite(s, r, BlockContracts, blockContracts)
 	bindWrite(s, r, RaiseBudget, raiseBudget)
 	bindWrite(s, r, AdoptPlan, adoptPlan)
-	bindWrite(s, r, RecordEscalation, recordEscalation)
 	bindWrite(s, r, RecordModeChange, recordModeChange)
 	bindWrite(s, r, KeepManagerWords, keepManagerWords)
 	bindWrite(s, r, HandOver, handOver)

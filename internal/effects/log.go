@@ -27,19 +27,23 @@ func adoptPlan(tx *store.Tx, _ agency.StepKey, in GivenPlan) error {
 	return appendOnce(tx, ev, func(*agency.PlanSubmitted) bool { return true })
 }
 
-// Escalation is one move of a run, for its log.
-type Escalation struct {
+// ModeChange is a run's move to the mode in which it works from now on, and why.
+type ModeChange struct {
 	Run    agency.RunID `json:"run"`
+	To     agency.Mode  `json:"to"`
 	Reason string       `json:"reason"`
 }
 
-// RecordEscalation tells the log that a run moves, and why.
-var RecordEscalation = flow.Activity[Escalation, flow.None]{Name: "mode.escalated"}
+// RecordModeChange records a move, and tells the log.
+var RecordModeChange = flow.Activity[ModeChange, flow.None]{Name: "mode.moved"}
 
-// recordEscalation appends the event, once.
-func recordEscalation(tx *store.Tx, key agency.StepKey, in Escalation) error {
+// recordModeChange appends the event, once.
+func recordModeChange(tx *store.Tx, key agency.StepKey, in ModeChange) error {
 	ev := agency.NewEvent(in.Run, agency.SeverityWarning, text.FirstLine(in.Reason, 100), agency.Escalated{Reason: in.Reason, Step: key})
-	return appendOnce(tx, ev, func(said *agency.Escalated) bool { return said.Step == key })
+	if err := appendOnce(tx, ev, func(said *agency.Escalated) bool { return said.Step == key }); err != nil {
+		return err
+	}
+	return registry.SetMoved(tx, in.Run, in.To)
 }
 
 // appendOnce tells the log of a run what it was not told before, about the same
@@ -67,17 +71,4 @@ func told[D any](q store.Querier, run agency.RunID, contract agency.ContractID, 
 		}
 	}
 	return nil, err
-}
-
-// ModeChange is a run's change of mode, for its record.
-type ModeChange struct {
-	Run agency.RunID `json:"run"`
-	To  agency.Mode  `json:"to"`
-}
-
-// RecordModeChange records the mode in which a run works from now on.
-var RecordModeChange = flow.Activity[ModeChange, flow.None]{Name: "mode.moved"}
-
-func recordModeChange(tx *store.Tx, _ agency.StepKey, in ModeChange) error {
-	return registry.SetMoved(tx, in.Run, in.To)
 }

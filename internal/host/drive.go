@@ -117,8 +117,8 @@ func inputOf(run agency.Run, c RunConfig) mode.Input {
 	}
 }
 
-func reviewRules(c config.ProducerCritic) *agency.ReviewRules {
-	return &agency.ReviewRules{
+func reviewRules(c config.ProducerCritic) agency.ReviewRules {
+	return agency.ReviewRules{
 		MaxIterations: c.MaxIterations, RequireLint: c.RequireLintPass, RequireTests: c.RequireTestsPass, AllowMajor: c.AllowMajorIssuesOnApproval,
 		Perfect: c.RequirePerfect, Timeout: time.Duration(c.TimeoutSeconds) * time.Second,
 	}

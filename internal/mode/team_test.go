@@ -370,7 +370,7 @@ func TestMembersOfATeam(t *testing.T) {
 	s.plans = []session.Outcome{plan(part("a"), part("c", "a"))}
 	s.run(Team, teamInput)
 	work := s.specs[slices.IndexFunc(s.specs, func(sp session.Spec) bool { return sp.Contract == "c" })]
-	want := session.Spec{Run: run, Contract: "c", Attempt: 1, Part: 1, Role: "scaffolder", Agent: "scaffolder-c", Staged: true, Onto: "head"}
+	want := session.Spec{Run: run, Contract: "c", Attempt: 1, Part: 1, Role: "scaffolder", Agent: "scaffolder-c", Leader: aManager, Staged: true, Onto: "head"}
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("the session (-want +got):\n%s", diff)
 	}

@@ -133,7 +133,7 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 	case tool.Plan:
 		t.submit(k, e.Plan)
 	case tool.Report:
-		t.End = &Outcome{Kind: Reported, Report: e.Text, Tree: t.Tree}
+		t.End = &Outcome{Kind: Reported, Report: e.Text, Decision: e.Decision, Tree: t.Tree}
 	case tool.Reviewed:
 		t.reviewed(k, e.Review)
 	case tool.Blocked:
@@ -149,7 +149,7 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 	case tool.Collect:
 		t.ofAgents(k, e.Agents, AgentsAsk{Collect: &Agents{IDs: e.Agents}})
 	case tool.Clarification:
-		t.End = &Outcome{Kind: Parked, For: ForInbox, Question: e.Text, Awaits: t.messageID("ask", t.N, k.Index), ToolUse: k.Use.ID, Tree: t.Tree}
+		t.End = &Outcome{Kind: Parked, For: ForInbox, Question: e.Text, Awaits: t.messageID(asksQuestion, t.N, k.Index), ToolUse: k.Use.ID, Tree: t.Tree}
 	case tool.ImplementationChange:
 		return t.change(ctx, k, e)
 	case tool.Handoff:
@@ -194,7 +194,7 @@ func (t *Effects) change(ctx context.Context, k *Call, e tool.ImplementationChan
 		return err
 	}
 	t.End = &Outcome{
-		Kind: Parked, For: ForInbox, Question: e.Bug, ToolUse: k.Use.ID, Tree: t.Tree, Awaits: t.messageID("change", t.N, k.Index),
+		Kind: Parked, For: ForInbox, Question: e.Bug, ToolUse: k.Use.ID, Tree: t.Tree, Awaits: t.messageID(asksChange, t.N, k.Index),
 		Change: &Change{Bug: e.Bug, Test: e.Test, Receipt: e.Receipt, Files: files},
 	}
 	return nil
@@ -233,7 +233,7 @@ func (t *Effects) handOff(ctx context.Context, k *Call, e tool.Handoff) (err err
 	t.End = &Outcome{
 		Kind: Parked, For: ForInbox, ToolUse: k.Use.ID, Tree: t.Tree,
 		Question: fmt.Sprintf("Shall a %s go on with contract %s in the place of the %s?\n\n%s", e.Role, t.Spec.Contract, t.Spec.Role, e.Reason),
-		Awaits:   t.messageID("handoff", t.N, k.Index),
+		Awaits:   t.messageID(asksHandoff, t.N, k.Index),
 		Handoff:  &Handoff{Role: e.Role, Reason: e.Reason, Files: files[:min(len(files), MaxChanged)]},
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 	"agency/internal/text"
 	"agency/internal/tool"
@@ -70,15 +71,10 @@ func (m *Member) Progress(ctx context.Context, id agency.FeatureID) (out []tool.
 	return out, err
 }
 
-// team are the contracts of the run that agents work on: all but those of the
-// manager itself.
-func (m *Member) team(ctx context.Context) (out []agency.Contract, err error) {
-	err = m.DB.Read(ctx, func(q *store.Snapshot) error {
-		all, err := registry.Contracts(q, m.Spec.Run)
-		out = slices.DeleteFunc(all, func(o agency.Contract) bool { return o.AssignedRole == m.Spec.Role })
-		return err
-	})
-	return out, err
+// team are the contracts of those whom the agent leads.
+func (m *Member) team(ctx context.Context) ([]agency.Contract, error) {
+	all, err := store.Get(ctx, m.DB, registry.Contracts, m.Spec.Run)
+	return roster.Team(all, m.Spec.Contract), err
 }
 
 // members tells the tools how the work on contracts stands.

@@ -69,9 +69,16 @@ func planLine(plan []agency.Contract) string {
 // messageID names what a call sends by the call's place, so that one which runs
 // again sends nothing twice; kind is what it asks for, or the agent.
 func (m *Member) messageID(kind string, turn, idx int) agency.MessageID {
-	_, within, _ := strings.Cut(string(m.Spec.ID()), fmt.Sprintf("/attempt-%d", m.Spec.Attempt)) // empty for the attempt's first conversation
-	return agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", m.prefix(kind), m.Spec.Attempt, within, turn, idx+1))
+	return agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", m.prefix(kind), m.Spec.Attempt, m.Spec.within(), turn, idx+1))
 }
+
+// What a contract asks for, as the ids of its messages begin: no agent chooses
+// such an id.
+const (
+	asksQuestion = "ask"
+	asksChange   = "change"
+	asksHandoff  = "handoff"
+)
 
 // prefix begins the ids of what a contract asks for.
 func (m *Member) prefix(kind string) string { return kind + "/" + string(m.Spec.Contract) + "/" }
