@@ -97,12 +97,6 @@ func (k FaultKind) canonical() (llm.FaultKind, int) {
 	return llm.BadAnswer, 200
 }
 
-// Wants is the fault as llm names it, for tests that compare.
-func (k FaultKind) Wants() llm.FaultKind {
-	kind, _ := k.canonical()
-	return kind
-}
-
 func (m *Model) answer(req llm.Request, t Take) llm.Answer {
 	out := llm.Answer{Usage: t.Usage, CacheKnown: true, Model: t.Model}
 	out.Message.Role = llm.Assistant
