@@ -220,7 +220,7 @@ func (t *Effects) left(ctx context.Context, k *Call) (files []string, err error)
 // another agent goes on, and this conversation is over. A reviewer does not wait:
 // there are no files of its own to go on from.
 func (t *Effects) handOff(ctx context.Context, k *Call, e tool.Handoff) (err error) {
-	if !t.besideOthers() {
+	if !t.concurrent() {
 		if k.Result, err = team.Posted(letters{t.Mail, t.N, k.Index}.handoff(ctx, e)); err != nil {
 			k.Result, err = tool.Answer(err)
 		}

@@ -76,9 +76,9 @@ func (m *Member) messageID(kind string, turn, idx int) agency.MessageID {
 // prefix begins the ids of what a contract asks for.
 func (m *Member) prefix(kind string) string { return kind + "/" + string(m.Spec.Contract) + "/" }
 
-// besideOthers tells whether other contracts of the run may be at work on the
+// concurrent tells whether other contracts of the run may be at work on the
 // same files: those of a team say what they stand on.
-func (m *Member) besideOthers() bool { return m.Spec.Onto != "" && m.Spec.Review == nil }
+func (m *Member) concurrent() bool { return m.Spec.Onto != "" && m.Spec.Review == nil }
 
 // Call is a tool call of a turn.
 type Call struct {

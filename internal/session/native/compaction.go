@@ -327,7 +327,7 @@ func (c compactor) commitCompaction(ctx context.Context, f *compaction, next llm
 func (w *draft) addCompaction(f *compaction, before int64, bill budget.Bill) error {
 	c, st := w.c, w.st
 	err := record.AddCompaction(w.tx, c.id, record.Compaction{
-		Epoch: st.Epoch, Turn: st.Turn, Cause: string(c.st.Due.Cause), First: st.First, Folded: len(f.middle), Before: before, After: st.Bytes,
+		Epoch: st.Epoch, Turn: st.Turn, Cause: string(c.st.Due.Cause), First: st.First, Summarised: len(f.middle), Before: before, After: st.Bytes,
 		Summary: f.summary, By: f.by, Model: bill.Model, Usage: bill.Usage, Cost: bill.Cost, Unpriced: bill.Unpriced && f.settle,
 	})
 	if err != nil {
