@@ -172,10 +172,7 @@ func (m *Member) Planned(ctx context.Context, n Notes) (out []string, err error)
 			out = append(out, o.Stands())
 		}
 	}
-	if more := len(out) - maxPlanned; more > 0 {
-		out = append(out[:maxPlanned:maxPlanned], fmt.Sprintf("and %d more", more))
-	}
-	return out, err
+	return text.FewOf(out, maxPlanned), err
 }
 
 // maxPlanned is how many contracts of a plan a new epoch names.

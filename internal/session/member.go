@@ -105,11 +105,7 @@ func Gist(raw json.RawMessage) string {
 	}
 	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "id", "subcontract_id", "question", "reason"} {
 		if s, ok := args[name].(string); ok && s != "" {
-			s = strings.Join(strings.Fields(s), " ")
-			if r := []rune(s); len(r) > 80 {
-				s = string(r[:79]) + "…"
-			}
-			return " " + s
+			return " " + text.OneLine(s, 80)
 		}
 	}
 	return ""
