@@ -25,13 +25,12 @@ type Notes struct {
 // the session and applies their effects, in order.
 type Effects struct {
 	*Member
-	Mail  *Mailbox
-	Tools *Toolset
-	Rules agency.PlanRules // for the plan of a session that ends by one
-	N     int              // of the turn
-	Calls []Call
-	// Criteria are the ids of the contract's acceptance criteria.
-	Criteria []string
+	Mail     *Mailbox
+	Tools    *Toolset
+	Rules    agency.PlanRules // for the plan of a session that ends by one
+	N        int              // of the turn
+	Calls    []Call
+	Criteria []agency.Criterion // of the contract
 	// Notes are changed by the turn; Noted are the drafts before it.
 	Notes *Notes
 	Noted []agency.Contract

@@ -16,10 +16,14 @@ import (
 
 // Env is what a call of the turn may reach.
 func (t *Effects) Env(idx int) *tool.Env {
+	criteria := make([]string, len(t.Criteria))
+	for i, c := range t.Criteria {
+		criteria[i] = c.ID
+	}
 	return &tool.Env{
 		Files: t.Tools.Files, Commands: t.Tools.Commands, Checks: t.Tools.Checks, History: t.Tools.History,
 		Checkpoints: checkpoints{t.Tools.Tree, fmt.Sprintf("cp-%d-%d-%d", t.Spec.Attempt, t.N, idx+1)},
-		Criteria:    t.Criteria,
+		Criteria:    criteria,
 		Limits:      tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines},
 		Mail:        letters{t.Mail, t.N, idx},
 		Redact:      t.DB.Redact,

@@ -55,10 +55,10 @@ type Process struct {
 
 // changed are the paths of the files that differ from the contract's base.
 func (t *Toolset) changed(ctx context.Context) ([]string, error) {
-	lines, err := t.History.Changed(ctx)
-	out := make([]string, len(lines))
-	for i, line := range lines {
-		_, out[i], _ = strings.Cut(line, " ")
+	changes, err := t.History.Changed(ctx)
+	out := make([]string, len(changes))
+	for i, c := range changes {
+		out[i] = c.Path
 	}
 	return out, err
 }
