@@ -77,7 +77,7 @@ func (b Briefing) Begin(ctx context.Context, room int64) (first string, f *Facts
 // there as far as it fits the room.
 func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing, room int64) (text string, err error) {
 	in := brief.Input{
-		Role: b.Role, Contract: f.Contract, Repo: b.Setup.Repo, Network: b.Setup.Network,
+		Role: b.Role, Contract: f.Contract, Repo: b.Setup.Repo,
 		Limits: b.Setup.Limits, Commands: commands(b.Setup.Commands), Standing: standing,
 	}
 	if standing == nil && b.Spec.Attempt > 1 {
@@ -106,11 +106,11 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 		}
 		in.Guides = guides(b.Tools.Files, size.guide)
 		in.Staged = shown(f.Staged.Fit(room / size.share))
-		out, err := brief.Render(in)
+		out, err := brief.First(in)
 		if err != nil {
 			return "", err
 		}
-		text = string(b.DB.Redact([]byte(out.First)))
+		text = string(b.DB.Redact([]byte(out)))
 		if llm.Bytes(llm.Request{Messages: []llm.Message{llm.UserText(text)}}) <= room {
 			break
 		}

@@ -275,18 +275,18 @@ func (c compactor) summarise(ctx context.Context, about *about, f *compaction) (
 // conversation was.
 func (c compactor) summaryRequest(about *about, middle []llm.Message) (llm.Request, error) {
 	room := min(digestBytes, int(c.window.tokens()))
-	b, err := brief.Record(brief.RecordInput{
+	system, text, err := brief.Record(brief.RecordInput{
 		Role: c.role, Contract: about.facts.Contract, Before: about.summary, Digest: digest(middle, room),
 	})
 	if err != nil {
 		return llm.Request{}, err
 	}
-	first, err := c.pack(llm.UserText(b.First))
+	first, err := c.pack(llm.UserText(text))
 	if err != nil {
 		return llm.Request{}, err
 	}
 	return llm.Request{
-		Model: c.req.Model, System: b.System, Messages: []llm.Message{first.Message},
+		Model: c.req.Model, System: system, Messages: []llm.Message{first.Message},
 		MaxOutput: min(summaryOut, c.window.output()), Session: c.req.Session,
 	}, nil
 }
