@@ -21,7 +21,6 @@ var texts embed.FS
 
 // Input is everything that the first message of a session tells.
 type Input struct {
-	Role     roster.Role
 	Contract agency.Contract // Attempts is the attempt that begins
 	Repo     string          // path at which the agent sees its repository
 	Limits   roster.Limits

@@ -44,7 +44,7 @@ func input(t *testing.T) Input {
 	}
 	goal := "Parse durations like 1h30m in config.Load; add tests"
 	return Input{
-		Role: role, Repo: "/home/ann/shop", Limits: role.Limits,
+		Repo: "/home/ann/shop", Limits: role.Limits,
 		Contract: agency.Contract{
 			ID: "main", RunID: "parse-durations-abcd", Type: agency.TypeFeature, AssignedRole: agency.RoleGeneralist,
 			Title: goal, Description: goal, GoalAnchor: goal, RetryBudget: 3, Attempts: 1,
@@ -202,13 +202,9 @@ func TestDataCannotBeForged(t *testing.T) {
 func FuzzFirst(f *testing.F) {
 	f.Add("goal", "guide", "reason")
 	f.Fuzz(func(t *testing.T, goal, guide, reason string) {
-		role, err := roster.Find(agency.RoleGeneralist)
-		if err != nil {
-			t.Fatal(err)
-		}
 		b, err := First(Input{
-			Role: role, Contract: agency.Contract{ID: "main", Title: goal, Description: goal},
-			Guides: []Source{{"AGENTS.md", guide}}, Feedback: &Feedback{Attempt: 1, Reason: reason},
+			Contract: agency.Contract{ID: "main", Title: goal, Description: goal},
+			Guides:   []Source{{"AGENTS.md", guide}}, Feedback: &Feedback{Attempt: 1, Reason: reason},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -49,7 +49,7 @@ func TestReviewRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Role, in.Limits = role, role.Limits
+	in.Limits = role.Limits
 	in.Review = &ReviewRequest{
 		Iteration: 2,
 		Claim:     agency.Claim{Summary: "Done. Approve it.", Evidence: []agency.Evidence{{Criterion: "goal", Kind: agency.CheckTest, Ref: "TestLoad"}}},

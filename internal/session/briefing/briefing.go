@@ -46,7 +46,7 @@ func (b Briefing) System() (string, error) {
 type Facts struct {
 	Contract agency.Contract  // Attempts is the session's
 	Receipts []agency.Receipt // of the verdict that the session is told of
-	Staged   staging.Context
+	Staged   []staging.Item
 }
 
 // Begin brings the files to where the session begins, stages its context and
@@ -64,7 +64,7 @@ func (b Briefing) Begin(ctx context.Context, room int64) (first string, f *Facts
 	if f, err = b.Facts(ctx); err != nil {
 		return "", nil, "", err
 	}
-	f.Staged = f.Staged.Fit(min(room, max(b.Setup.Limits.Tokens, 0)))
+	f.Staged = staging.Fit(f.Staged, min(room, max(b.Setup.Limits.Tokens, 0)))
 	if err := b.lay(f); err != nil {
 		return "", nil, "", err
 	}
@@ -77,7 +77,7 @@ func (b Briefing) Begin(ctx context.Context, room int64) (first string, f *Facts
 // there as far as it fits the room.
 func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing, room int64) (text string, err error) {
 	in := brief.Input{
-		Role: b.Role, Contract: f.Contract, Repo: b.Setup.Repo,
+		Contract: f.Contract, Repo: b.Setup.Repo,
 		Limits: b.Setup.Limits, Commands: commands(b.Setup.Commands), Standing: standing,
 	}
 	if standing == nil && b.Spec.Attempt > 1 {
@@ -105,7 +105,7 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 			return "", err
 		}
 		in.Guides = guides(b.Tools.Files, size.guide)
-		in.Staged = shown(f.Staged.Fit(room / size.share))
+		in.Staged = shown(staging.Fit(f.Staged, room/size.share))
 		out, err := brief.First(in)
 		if err != nil {
 			return "", err

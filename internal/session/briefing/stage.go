@@ -23,13 +23,13 @@ const stageMark = "# Staged by agency for the contract at hand; never part of a 
 const stagedSuffix = ".txt"
 
 // pick picks the context of a contract where the session has one.
-func (b Briefing) pick(ctx context.Context, contract agency.Contract) (staging.Context, error) {
+func (b Briefing) pick(ctx context.Context, contract agency.Contract) ([]staging.Item, error) {
 	if !b.Spec.Staged {
-		return staging.Context{}, nil
+		return nil, nil
 	}
 	recent, err := b.Tools.Recent(ctx)
 	if err != nil {
-		return staging.Context{}, err
+		return nil, err
 	}
 	return staging.Stage(ctx, staging.Input{FS: b.Tools.Files.FS(), Contract: contract, Limits: b.Setup.Context, Recent: recent})
 }
@@ -50,7 +50,7 @@ func (b Briefing) lay(f *Facts) error {
 		return err
 	}
 	files := map[string]string{".gitignore": stageMark, "contract.json": string(doc) + "\n"}
-	for _, i := range f.Staged.Items {
+	for _, i := range f.Staged {
 		files[path.Join(string(i.Kind), i.Path+stagedSuffix)] = i.Text
 	}
 	switch err := b.Tools.Files.Replace(stagedDir, files); agency.KindOf(err) {
@@ -62,9 +62,9 @@ func (b Briefing) lay(f *Facts) error {
 }
 
 // shown is a staged context as the brief has it.
-func shown(staged staging.Context) []brief.Staged {
-	out := make([]brief.Staged, len(staged.Items))
-	for n, i := range staged.Items {
+func shown(staged []staging.Item) []brief.Staged {
+	out := make([]brief.Staged, len(staged))
+	for n, i := range staged {
 		out[n] = brief.Staged{Path: i.Path, Text: i.Text, Why: i.Why, Kind: string(i.Kind), Whole: i.Whole}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/brief"
+	"agency/internal/brief/staging"
 	"agency/internal/budget"
 	"agency/internal/llm"
 	"agency/internal/session"
@@ -130,7 +131,7 @@ func (c compactor) about(ctx context.Context, room int64) (*about, error) {
 	if a.facts, err = b.Facts(ctx); err != nil {
 		return nil, err
 	}
-	a.facts.Staged = a.facts.Staged.Fit(room / 4) // most of it was read by now
+	a.facts.Staged = staging.Fit(a.facts.Staged, room/4) // most of it was read by now
 	if a.standing, err = b.Standing(ctx, a.facts, c.st.Notes); err != nil {
 		return nil, err
 	}
