@@ -192,6 +192,15 @@ func counts(r agency.Receipt) string {
 	return fmt.Sprintf("passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
 }
 
+// Outcome is how a check ended, on one line.
+func Outcome(r agency.Receipt) string {
+	line := fmt.Sprintf("exit code %d", r.ExitCode)
+	if r.Parsed || len(r.Tests) > 0 {
+		line += ", " + counts(r)
+	}
+	return line
+}
+
 // ended says why a command did not end by itself.
 func ended(r agency.Receipt) string {
 	switch {

@@ -117,8 +117,11 @@ func defaultAgents() map[string]Agent {
 // RuntimeNative is the session loop of the program itself.
 const RuntimeNative = "native"
 
-// runtimes are the names of what may run a session, beside acp:COMMAND. Config.absent
-// says which of them are not in this version.
+// Runtimes are the names of those of this version, each in the daemon's list.
+func Runtimes() []string { return []string{RuntimeNative} }
+
+// runtimes are the names of what may run a session, beside acp:COMMAND: those of
+// this version, and those that later ones may have.
 func runtimes() []string {
-	return []string{RuntimeNative, "auto", "claude", "codex", "gemini", "opencode"}
+	return append(Runtimes(), "auto", "claude", "codex", "gemini", "opencode")
 }

@@ -91,7 +91,7 @@ func (c Config) absent() []absent {
 	add(c.Store.URL != "", "store.url", "store.url")
 	for _, role := range sortedKeys(c.Agents) {
 		r := c.Agents[role].Runtime
-		add(r != RuntimeNative, "agents."+role+".runtime", "runtime "+r)
+		add(!slices.Contains(Runtimes(), r), "agents."+role+".runtime", "runtime "+r)
 	}
 	return out
 }

@@ -25,13 +25,12 @@ type Notes struct {
 // the session and applies their effects, in order.
 type Effects struct {
 	*Member
-	Mail  *Mailbox
-	Tools *Toolset
-	Rules agency.PlanRules // for the plan of a session that ends by one
-	N     int              // of the turn
-	Calls []Call
-	// Criteria are the ids of the contract's acceptance criteria.
-	Criteria []string
+	Mail     *Mailbox
+	Tools    *Toolset
+	Rules    agency.PlanRules // for the plan of a session that ends by one
+	N        int              // of the turn
+	Calls    []Call
+	Criteria []agency.Criterion // of the contract
 	// Notes are changed by the turn; Noted are the drafts before it.
 	Notes *Notes
 	Noted []agency.Contract
@@ -220,7 +219,7 @@ func (t *Effects) left(ctx context.Context, k *Call) (files []string, err error)
 // another agent goes on, and this conversation is over. A reviewer does not wait:
 // there are no files of its own to go on from.
 func (t *Effects) handOff(ctx context.Context, k *Call, e tool.Handoff) (err error) {
-	if !t.besideOthers() {
+	if !t.concurrent() {
 		if k.Result, err = team.Posted(letters{t.Mail, t.N, k.Index}.handoff(ctx, e)); err != nil {
 			k.Result, err = tool.Answer(err)
 		}

@@ -17,10 +17,14 @@ import (
 
 // Env is what a call of the turn may reach.
 func (t *Effects) Env(idx int) *tool.Env {
+	criteria := make([]string, len(t.Criteria))
+	for i, c := range t.Criteria {
+		criteria[i] = c.ID
+	}
 	return &tool.Env{
 		Files: t.Tools.Files, Commands: t.Tools.Commands, Checks: t.Tools.Checks, History: t.Tools.History,
 		Checkpoints: checkpoints{t.Tools.Tree, fmt.Sprintf("cp-%d-%d-%d", t.Spec.Attempt, t.N, idx+1)},
-		Criteria:    t.Criteria,
+		Criteria:    criteria,
 		Limits:      tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines},
 		Mail:        letters{t.Mail, t.N, idx},
 		Redact:      t.DB.Redact,
@@ -168,10 +172,7 @@ func (m *Member) Planned(ctx context.Context, n Notes) (out []string, err error)
 			out = append(out, o.Stands())
 		}
 	}
-	if more := len(out) - maxPlanned; more > 0 {
-		out = append(out[:maxPlanned:maxPlanned], fmt.Sprintf("and %d more", more))
-	}
-	return out, err
+	return text.FewOf(out, maxPlanned), err
 }
 
 // maxPlanned is how many contracts of a plan a new epoch names.

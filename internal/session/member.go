@@ -83,9 +83,9 @@ const (
 // prefix begins the ids of what a contract asks for.
 func (m *Member) prefix(kind string) string { return kind + "/" + string(m.Spec.Contract) + "/" }
 
-// besideOthers tells whether other contracts of the run may be at work on the
+// concurrent tells whether other contracts of the run may be at work on the
 // same files: those of a team say what they stand on.
-func (m *Member) besideOthers() bool { return m.Spec.Onto != "" && m.Spec.Review == nil }
+func (m *Member) concurrent() bool { return m.Spec.Onto != "" && m.Spec.Review == nil }
 
 // Call is a tool call of a turn.
 type Call struct {
@@ -112,11 +112,7 @@ func Gist(raw json.RawMessage) string {
 	}
 	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "id", "subcontract_id", "question", "reason"} {
 		if s, ok := args[name].(string); ok && s != "" {
-			s = strings.Join(strings.Fields(s), " ")
-			if r := []rune(s); len(r) > 80 {
-				s = string(r[:79]) + "…"
-			}
-			return " " + s
+			return " " + text.OneLine(s, 80)
 		}
 	}
 	return ""

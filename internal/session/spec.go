@@ -7,9 +7,9 @@
 // the tables.
 //
 // A runtime is added as a package below this one with a Runtime, under its name in
-// the daemon's session.Options, and in config, which refuses those that are not in
-// this version. It is given a Part, asks the Host for the toolset and, where it asks
-// models itself, for the lineup, and writes by record what people look at.
+// the daemon's session.Options and among config.Runtimes. It is given a Part, asks the
+// Host for the toolset and, where it asks models itself, for the lineup, has its agent
+// told by package briefing, and writes by record what people look at.
 //
 // It does not decide what becomes of a claim (verify, land), how a wait ends
 // (contractrun), what a tool does (tool) or what the agent is told at the start (brief).

@@ -53,6 +53,14 @@ func OneLine(s string, most int) string {
 	return Head(strings.Join(words, " "), most)
 }
 
+// FewOf are the first of many, and last how many more there are.
+func FewOf(names []string, most int) []string {
+	if more := len(names) - most; more > 0 {
+		return append(names[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return names
+}
+
 // Few names the first of many.
 func Few(names []string, most int) string {
 	if len(names) > most {

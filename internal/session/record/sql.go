@@ -5,7 +5,7 @@ const (
 	blobsOfSystems   = `SELECT system FROM session`
 	blobsOfTools     = `SELECT tools FROM session`
 	blobsOfMessages  = `SELECT blob FROM session_message`
-	blobsOfSummaries = `SELECT summary FROM session_epoch`
+	blobsOfSummaries = `SELECT summary FROM session_compaction`
 
 	insertSession = `INSERT INTO session (id, run_id, contract_id, attempt, role, agent, tier, model, system, tools, max_output, state, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?)`
@@ -41,10 +41,10 @@ const (
 	deleteTry      = `DELETE FROM session_try WHERE session_id = ? AND idx = ?`
 	deleteAllTries = `DELETE FROM session_try WHERE session_id = ?`
 
-	insertEpoch = `INSERT INTO session_epoch (session_id, epoch, turn, cause, first_seq, folded, bytes_before, bytes_after,
+	insertCompaction = `INSERT INTO session_compaction (session_id, epoch, turn, cause, first_seq, summarised, bytes_before, bytes_after,
 		summary, written_by, model, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced, began_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	selectSummary = `SELECT summary FROM session_epoch WHERE session_id = ? ORDER BY epoch DESC LIMIT 1`
+	selectSummary = `SELECT summary FROM session_compaction WHERE session_id = ? ORDER BY epoch DESC LIMIT 1`
 
 	selectWindow = `SELECT tokens FROM session_window WHERE run_id = ? AND model = ?`
 	learnWindow  = `INSERT INTO session_window (run_id, model, tokens) VALUES (?, ?, ?)
@@ -57,6 +57,6 @@ func deletePerSession() []string {
 	const those = ` WHERE session_id IN (SELECT id FROM session WHERE run_id = ?)`
 	return []string{
 		`DELETE FROM session_message` + those, `DELETE FROM session_turn` + those,
-		`DELETE FROM session_part` + those, `DELETE FROM session_epoch` + those, `DELETE FROM session_try` + those,
+		`DELETE FROM session_part` + those, `DELETE FROM session_compaction` + those, `DELETE FROM session_try` + those,
 	}
 }
