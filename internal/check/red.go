@@ -203,13 +203,13 @@ func Outcome(r agency.Receipt) string {
 
 // ended says why a command did not end by itself.
 func ended(r agency.Receipt) string {
-	switch {
-	case r.Cause == "":
+	switch r.Cause {
+	case "":
 		return ""
-	case r.Cause == CauseIncomplete:
+	case CauseIncomplete:
 		return "output cut: results are missing"
-	case strings.HasPrefix(r.Cause, causeUnreadable):
-		return r.Cause + ": results are missing"
+	case causeUnreadable:
+		return r.Why() + ": results are missing"
 	default:
 		return "stopped: " + r.Cause
 	}

@@ -40,6 +40,14 @@ func Head(s string, most int) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
+// Ends is a text of more than so many bytes without its middle. It is valid UTF-8.
+func Ends(s string, most int) string {
+	if left := len(s) - most; left > 0 {
+		s = s[:most/2] + BytesLeftOut(int64(left)) + s[len(s)-most/2:]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
 // FirstLine is the Head of the first line that says something.
 func FirstLine(s string, most int) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")

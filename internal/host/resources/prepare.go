@@ -215,10 +215,10 @@ func (pr *Preparer) base(ctx context.Context, info workspace.RunInfo, b *resourc
 		notes, err = detect.AbsentPrograms(ctx, base)
 		p.Notes = append(append(p.Notes, notes...), detect.OtherVersions(bounded.FS(root), b.tools.Version)...)
 	}
-	if _, absent := root.Stat("Cargo.toml"); err != nil || absent != nil {
+	if err != nil || !detect.LeavesLock(bounded.FS(root)) {
 		return err
 	}
-	return w.Restore(ctx, run.BaseTree()) // asking Cargo may have made a lockfile
+	return w.Restore(ctx, run.BaseTree())
 }
 
 // kept says what of the repository no agent may change, because a filter of
