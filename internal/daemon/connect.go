@@ -89,7 +89,7 @@ func silent(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 // lost tells whether the host serves the repository at a path where it no
 // longer is: the folder was moved while the host lived.
 func (c *Connected) lost(p Place) bool {
-	if c.Hello.CommonDir == "" || c.Hello.CommonDir == p.Repo.CommonDir {
+	if c.Hello.CommonDir == p.Repo.CommonDir {
 		return false
 	}
 	there, err := os.Stat(c.Hello.CommonDir)
