@@ -75,14 +75,12 @@ type Request struct {
 	Contract agency.ContractID
 }
 
-// Exhausted says which limit refused a reservation. Outstanding is set where
-// other requests still hold reservations that may come back: waiting helps.
+// Exhausted says which limit refused a reservation.
 type Exhausted struct {
-	Node        string `json:"node"`
-	Limit       string `json:"limit"` // usd, tokens or wall
-	Left        string `json:"left"`
-	Need        string `json:"need"`
-	Outstanding bool   `json:"outstanding,omitempty"`
+	Node  string `json:"node"`
+	Limit string `json:"limit"` // usd, tokens or wall
+	Left  string `json:"left"`
+	Need  string `json:"need"`
 }
 
 func (e *Exhausted) named(run agency.RunID) error {
