@@ -29,8 +29,8 @@ type landing struct {
 // alone takes a landing to its end.
 func (l *landing) alone(ctx context.Context) (Outcome, error) {
 	for range maxSwaps {
-		out, again, err := l.try(ctx)
-		if err != nil || !again {
+		out, retry, err := l.try(ctx)
+		if err != nil || !retry {
 			return out, err
 		}
 	}
@@ -39,7 +39,7 @@ func (l *landing) alone(ctx context.Context) (Outcome, error) {
 
 // try goes once from the branch's head to its next commit. again is set where
 // the branch moved meanwhile.
-func (l *landing) try(ctx context.Context) (out Outcome, again bool, err error) {
+func (l *landing) try(ctx context.Context) (out Outcome, retry bool, err error) {
 	head, err := l.head(ctx)
 	if err != nil {
 		return out, false, err
