@@ -35,25 +35,6 @@ func (b *Board) SendTx(tx *store.Tx, m agency.Message) error { return sendOne(tx
 // receiver that waits is woken to look for the message.
 func Send(tx *store.Tx, m agency.Message) error { return sendOne(tx, nil, m) }
 
-// Reply is Send to the sender of a message, in its thread: a role's claimant
-// or any recipient may answer. To, ToRole, InReplyTo and ContractID are set
-// from the message that id names.
-func (b *Board) Reply(ctx context.Context, id agency.MessageID, m agency.Message) error {
-	return b.db.Write(ctx, func(tx *store.Tx) error { return b.ReplyTx(tx, id, m) })
-}
-
-// ReplyTx is Reply in a transaction. A reply to a person or to the harness is
-// KindInvalid: they have no inbox.
-func (b *Board) ReplyTx(tx *store.Tx, id agency.MessageID, m agency.Message) error {
-	to, err := Get(tx, m.RunID, id)
-	if err != nil {
-		return err
-	}
-	m.To, m.ToRole, m.InReplyTo = to.From, "", id
-	m.ContractID = cmp.Or(m.ContractID, to.ContractID)
-	return b.SendTx(tx, m)
-}
-
 func sendOne(tx *store.Tx, b *Board, m agency.Message) error {
 	errs := make([]error, 1)
 	ps, err := screen(tx, b, []agency.Message{m}, errs)
@@ -137,7 +118,7 @@ func (p *parcel) time(tx *store.Tx) error {
 	}
 	now, err := clock(tx)
 	p.due, p.expires = after(now, p.RespondWithin), after(now, p.TTL)
-	WakeKeep(tx)
+	WakeMaintain(tx)
 	return err
 }
 

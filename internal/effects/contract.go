@@ -54,7 +54,7 @@ func NewStep(run agency.RunID, contract agency.ContractID, f agency.Fact) Step {
 // Advance records a fact about a contract.
 var Advance = flow.Activity[Step, flow.None]{Name: "mode.advance"}
 
-func (s *Steps) advance(ctx context.Context, key agency.StepKey, in Step) (flow.None, error) {
+func (s *Activities) advance(ctx context.Context, key agency.StepKey, in Step) (flow.None, error) {
 	var c agency.Contract
 	done, err := s.write(ctx, func(tx *store.Tx) (err error) {
 		if c, err = registry.Advance(tx, in.Run, in.Contract, key, in.Fact.Fact); err != nil || !c.Status.Final() {

@@ -40,7 +40,7 @@ const MaxListed = 200
 
 // estimatePlan reckons and tells the log, which is where an inspection finds it. A
 // repetition finds what it told.
-func (s *Steps) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanProposal) (out Forecast, err error) {
+func (s *Activities) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanProposal) (out Forecast, err error) {
 	bids := make([]agency.Bid, len(in.Plan))
 	for i, p := range in.Plan {
 		if bids[i], err = s.bid(ctx, in, p); err != nil {
@@ -67,7 +67,7 @@ func (s *Steps) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanPropo
 }
 
 // bid is who would work on a contract of the plan.
-func (s *Steps) bid(ctx context.Context, in PlanProposal, p agency.Contract) (agency.Bid, error) {
+func (s *Activities) bid(ctx context.Context, in PlanProposal, p agency.Contract) (agency.Bid, error) {
 	way, err := s.decide(ctx, in.Routing, p, 0)
 	if err != nil {
 		return agency.Bid{}, err

@@ -24,8 +24,8 @@ var ReadRollup = flow.Activity[agency.RunID, string]{Name: "mode.rollup"}
 // failures stand first.
 const maxRollup = 48 << 10
 
-func (s *Steps) measure(ctx context.Context, run agency.RunID) (agency.Report, error) {
-	in, err := s.books.Landings(ctx, run)
+func (s *Activities) measure(ctx context.Context, run agency.RunID) (agency.Report, error) {
+	in, err := s.landings.Landings(ctx, run)
 	if err != nil {
 		return agency.Report{}, err
 	}
@@ -37,7 +37,7 @@ func (s *Steps) measure(ctx context.Context, run agency.RunID) (agency.Report, e
 	return r, err
 }
 
-func (s *Steps) readRollup(ctx context.Context, _ agency.StepKey, run agency.RunID) (string, error) {
+func (s *Activities) readRollup(ctx context.Context, _ agency.StepKey, run agency.RunID) (string, error) {
 	r, err := s.measure(ctx, run)
 	if err != nil {
 		return "", err
@@ -156,7 +156,7 @@ type reviewResult struct {
 const mostOf = 40
 
 // readResults answers from what was measured.
-func (s *Steps) readResults(ctx context.Context, _ agency.StepKey, q ResultsQuery) (string, error) {
+func (s *Activities) readResults(ctx context.Context, _ agency.StepKey, q ResultsQuery) (string, error) {
 	whole, err := s.measure(ctx, q.Run)
 	if err != nil {
 		return "", err

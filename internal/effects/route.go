@@ -29,7 +29,7 @@ var RouteModel = flow.Activity[RouteRequest, agency.ModelRouted]{Name: "mode.rou
 
 // routeModel decides and tells the log, in one transaction. Asked again it finds
 // its own decision there.
-func (s *Steps) routeModel(ctx context.Context, _ agency.StepKey, in RouteRequest) (out agency.ModelRouted, err error) {
+func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteRequest) (out agency.ModelRouted, err error) {
 	var c agency.Contract
 	var old *agency.ModelRouted
 	err = s.db.Read(ctx, func(q *store.Snapshot) error {
@@ -74,7 +74,7 @@ func (s *Steps) routeModel(ctx context.Context, _ agency.StepKey, in RouteReques
 }
 
 // decide is the level for a contract, by its size and by what failed before.
-func (s *Steps) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (way agency.Route, err error) {
+func (s *Activities) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (way agency.Route, err error) {
 	var similar []string
 	if slices.Contains(r.Roles, c.AssignedRole) {
 		err = s.db.Read(ctx, func(q *store.Snapshot) (err error) {

@@ -46,8 +46,8 @@ func TestDecideFiles(t *testing.T) {
 			got = "escalated"
 		case end.last != nil:
 			got = fmt.Sprintf("commit %s of %s on %v", end.last.landed, end.last.contract, end.before)
-		case end.without != nil:
-			got = string(end.without.contract) + " never landed"
+		case end.dropped != nil:
+			got = string(end.dropped.contract) + " never landed"
 		}
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)

@@ -78,9 +78,9 @@ func (k *keeper) wear(id agency.RunID) {
 	}
 }
 
-func (k *keeper) worn() (ids []agency.RunID) {
+func (k *keeper) prunable() (ids []agency.RunID) {
 	k.Helper()
-	k.do(func(tx *store.Tx) (err error) { ids, err = worn(tx); return err })
+	k.do(func(tx *store.Tx) (err error) { ids, err = prunable(tx); return err })
 	return ids
 }
 
@@ -91,8 +91,8 @@ func TestRetentionOfEndedRuns(t *testing.T) {
 	look := func(want time.Duration, left int) {
 		t.Helper()
 		next, err := k.tidy.dropMail(t.Context())
-		if err != nil || next != want || len(k.worn()) != left {
-			t.Errorf("more in %s with %v left (%v), want %s and %d", next, k.worn(), err, want, left)
+		if err != nil || next != want || len(k.prunable()) != left {
+			t.Errorf("more in %s with %v left (%v), want %s and %d", next, k.prunable(), err, want, left)
 		}
 	}
 	for id, hours := range map[agency.RunID]int{"aaaaaaaa": 24, "bbbbbbbb": 2, "cccccccc": 1} {

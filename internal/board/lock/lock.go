@@ -119,7 +119,7 @@ func Lock(tx *store.Tx, r Request) (agency.Fence, error) {
 	if err != nil || f == had {
 		return f, err
 	}
-	board.WakeKeep(tx)
+	board.WakeMaintain(tx)
 	return f, logLock(tx, r.Run, r.Agent, "locks "+p.Shown, agency.LockAcquired{Name: p.Shown, Holder: string(r.Agent), Shared: r.Shared})
 }
 

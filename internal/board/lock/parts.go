@@ -30,7 +30,7 @@ func renew(tx *store.Tx, m board.Member) error {
 }
 
 // Timed is how locks and holds end by time.
-func Timed() board.Timed { return board.Timed{Due: due, Tidy: tidy} }
+func Timed() board.Timed { return board.Timed{Due: due, Expire: expire} }
 
 func due(q store.Querier) (in time.Duration, ok bool, err error) {
 	for _, prefix := range []string{anyLock, anyToken} {
@@ -45,7 +45,7 @@ func due(q store.Querier) (in time.Duration, ok bool, err error) {
 	return in, ok, nil
 }
 
-func tidy(tx *store.Tx, _ int) (int, error) {
+func expire(tx *store.Tx, _ int) (int, error) {
 	locks, err := sweepLocks(tx)
 	if err != nil {
 		return locks, err
@@ -122,14 +122,14 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 	return nil
 }
 
-// Retain removes what need not be kept of a run that ended long ago: which
+// Prune removes what need not be kept of a run that ended long ago: which
 // tokens it had.
-func Retain(tx *store.Tx, run agency.RunID) error {
+func Prune(tx *store.Tx, run agency.RunID) error {
 	_, err := tx.Exec(deleteTokens, string(run))
 	return err
 }
 
-// Worn are the runs, ended or not, of which Retain would remove something.
-func Worn(q store.Querier) ([]agency.RunID, error) {
-	return store.Column[agency.RunID](q, selectWorn)
+// Prunable are the runs, ended or not, of which Prune would remove something.
+func Prunable(q store.Querier) ([]agency.RunID, error) {
+	return store.Column[agency.RunID](q, selectPrunable)
 }

@@ -217,7 +217,7 @@ func settle(tx *store.Tx, k TokenKey) (Token, error) {
 	if err := unqueue(tx, k, next.Agent); err != nil {
 		return t, err
 	}
-	board.WakeKeep(tx)
+	board.WakeMaintain(tx)
 	store.Publish(tx, tokenGranted(), granted{k, next.Agent, f})
 	if err := logLock(tx, k.Run, next.Agent, "has token "+k.label(), agency.TokenGranted{Name: k.label(), Holder: string(next.Agent)}); err != nil {
 		return t, err

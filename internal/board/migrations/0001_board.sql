@@ -70,7 +70,7 @@ CREATE INDEX board_delivery_taken ON board_delivery (run_id, agent, session) WHE
 CREATE INDEX board_delivery_expires ON board_delivery (expires) WHERE expires > 0 AND status IN ('pending', 'delivered');
 
 -- Who works, on what, and when it was last heard of. A row stays when its
--- agent has ended. Times are microseconds since 1970, beat is the awake clock.
+-- agent has ended. Times are microseconds since 1970.
 CREATE TABLE board_agent (
     run_id            TEXT NOT NULL,
     agent_id          TEXT NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE board_agent (
     completed_at      INTEGER NOT NULL DEFAULT 0, -- 0: lives
     heartbeat         INTEGER NOT NULL,           -- expected every so many nanoseconds
     missed            INTEGER NOT NULL DEFAULT 0,
-    beat              INTEGER NOT NULL,           -- nanoseconds
+    heartbeat_clock   INTEGER NOT NULL,           -- the awake clock at the last heartbeat, nanoseconds
     PRIMARY KEY (run_id, agent_id)
 );
 

@@ -46,10 +46,10 @@ FROM board_state `
 	selectHistory = selectVersions + `WHERE space = ? AND key = ? ORDER BY version`
 	selectNews    = selectVersions + `WHERE space = ? AND id > ? ORDER BY id LIMIT ?`
 
-	// deleteOld removes the versions of a run that do not count, selectWorn reads
+	// deleteOld removes the versions of a run that do not count, selectPrunable reads
 	// the runs that have any.
-	deleteOld  = `DELETE FROM board_state WHERE run_id = ? AND id NOT IN (SELECT id FROM board_state_head)`
-	selectWorn = `SELECT DISTINCT run_id FROM board_state
+	deleteOld      = `DELETE FROM board_state WHERE run_id = ? AND id NOT IN (SELECT id FROM board_state_head)`
+	selectPrunable = `SELECT DISTINCT run_id FROM board_state
 WHERE run_id <> '' AND id NOT IN (SELECT id FROM board_state_head) ORDER BY run_id`
 
 	// What is kept of a run.

@@ -194,7 +194,7 @@ func add(tx *store.Tx, w Write, prev Entry) (e Entry, err error) {
 			return e, err
 		}
 		e.expires = now + w.TTL
-		board.WakeKeep(tx)
+		board.WakeMaintain(tx)
 	}
 	if err := tx.QueryRow(insertVersion, string(w.Run), w.space(), w.Name, e.Version, e.Previous, e.Deleted,
 		string(e.Type), string(e.Value), e.CreatedBy, w.ID, store.Micros(tx.Now)).Scan(&e.ID); err != nil {

@@ -164,7 +164,7 @@ func TestStateExpires(t *testing.T) {
 	}
 	d.Do(func(tx *store.Tx) error {
 		for _, want := range []int{1, 0} {
-			if n, err := tidy(tx, 10); n != want || err != nil {
+			if n, err := expire(tx, 10); n != want || err != nil {
 				t.Errorf("swept %d, %v; want %d", n, err, want)
 			}
 		}
