@@ -134,9 +134,6 @@ func (d *Daemon) await() {
 	d.Close()
 }
 
-// Done is closed when the host has ended.
-func (d *Daemon) Done() <-chan struct{} { return d.done }
-
 // Err is why the host ended, once it has; nil where it was asked to or had
 // nothing to do.
 func (d *Daemon) Err() error {
@@ -146,9 +143,6 @@ func (d *Daemon) Err() error {
 
 // Dial makes a client for the host; see api.Dial.
 func (d *Daemon) Dial() *api.Client { return d.o.Place.Dial() }
-
-// Host is the live runs, for in-process use.
-func (d *Daemon) Host() *host.Host { return d.parts.host }
 
 // Redact takes every key that clients brought out of a text.
 func (d *Daemon) Redact(b []byte) []byte { return d.parts.secrets.Redact(b) }
