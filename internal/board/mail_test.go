@@ -283,9 +283,9 @@ func TestATimeToLiveCountsTimeAwake(t *testing.T) {
 	}
 	// The session that had it must not show it any more.
 	d.refuse(agency.KindConflict, func(tx *store.Tx) error { return MarkRead(tx, as("ann", "s1"), "long") })
-	var dead []DeadLetter
-	d.do(func(tx *store.Tx) (err error) { dead, err = DeadLetters(tx, run); return err })
-	if len(dead) != 2 || dead[1].Message.ID != "long" || dead[1].Delivery.Reason != reasonExpired {
+	var dead []Delivery
+	d.do(func(tx *store.Tx) (err error) { dead, err = Deliveries(tx, run, "long"); return err })
+	if len(dead) != 1 || dead[0].Status != agency.MailFailed || dead[0].Reason != reasonExpired {
 		t.Errorf("%+v", dead)
 	}
 }

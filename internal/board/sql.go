@@ -164,8 +164,6 @@ FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq WHERE m.run
 	selectConversation = selectPosts + `AND m.contract_id = ?2 AND m.contract_id <> ''` + bySending
 	selectReadBy       = selectPosts + `AND (m.agent = ?2 AND m.status IN ('read', 'processed') OR EXISTS (
 SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.agent = ?2 AND x.status IN ('read', 'processed')))` + bySending
-	selectDead = selectPosts + `AND (m.status = 'failed' OR
-EXISTS (SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.status = 'failed'))` + bySending
 
 	bySending = ` ORDER BY m.seq, d.agent`
 
@@ -263,7 +261,7 @@ func headQuery(who Recipient, most int, types []agency.MessageType, floor int64)
 	}
 	part := func(fresh, seq, copy, from string) {
 		parts = append(parts, `SELECT * FROM (SELECT `+seq+` AS seq, `+copy+` AS copy, priority, `+fresh+` AS fresh FROM `+from+typed+`
-AND run_id = ?1 AND (expires = 0 OR expires > ?5) ORDER BY priority DESC, `+seq+` LIMIT ?4)`)
+AND run_id = ?1 AND (expires = 0 OR expires > ?5) ORDER BY priority DESC, `+seq+` LIMIT ?4) x`)
 		for _, t := range types {
 			args = append(args, string(t))
 		}

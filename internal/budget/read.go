@@ -139,10 +139,9 @@ func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q
 func linesBy(q store.Querier, run agency.RunID, column string) ([]Line, error) {
 	return store.All(q, func(row store.Scanner) (l Line, err error) {
 		var money int64
-		var unpriced, estimated int
 		err = row.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Node, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
-			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced, &estimated)
-		l.Money, l.Unpriced, l.Usage.Estimated = agency.Money(money), unpriced != 0, estimated != 0
+			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &l.Unpriced, &l.Usage.Estimated)
+		l.Money = agency.Money(money)
 		return l, err
 	}, selectLines(column), string(run))
 }
@@ -173,11 +172,4 @@ func (t Tariff) Bill(model, reported string, u agency.Usage) Bill {
 func (t Tariff) Most(model, reported string, in, out int64) (agency.Money, bool) {
 	price, ok := t(model, reported)
 	return price.Most(in, out), ok
-}
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

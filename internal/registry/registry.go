@@ -198,19 +198,17 @@ type Control struct {
 // SetControl replaces the control row. A cancel is never taken back.
 func SetControl(tx *store.Tx, id agency.RunID, c Control) error {
 	_, err := tx.Exec(updateControl,
-		flag(c.Pause), flag(c.Cancel), c.By, flag(c.HandOver), string(id))
+		c.Pause, c.Cancel, c.By, c.HandOver, string(id))
 	return err
 }
 
 // ReadControl is the control row; a run without one asks for nothing.
 func ReadControl(q store.Querier, id agency.RunID) (Control, error) {
-	var pause, cancel, handOver int
 	var c Control
-	err := q.QueryRow(selectControl, string(id)).Scan(&pause, &cancel, &c.By, &handOver)
+	err := q.QueryRow(selectControl, string(id)).Scan(&c.Pause, &c.Cancel, &c.By, &c.HandOver)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Control{}, nil
 	}
-	c.Pause, c.Cancel, c.HandOver = pause != 0, cancel != 0, handOver != 0
 	return c, err
 }
 
@@ -243,13 +241,6 @@ func at(nanos int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, nanos).UTC()
-}
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // changed tells whether a statement, which does its work once, has done it now.
