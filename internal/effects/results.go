@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -20,7 +19,7 @@ import (
 // ReadRollup gives a run's rollup as text, as it stands.
 var ReadRollup = flow.Activity[agency.RunID, string]{Name: "mode.rollup"}
 
-// maxRollup is how much of a rollup the manager is shown, in bytes; counts and
+// maxRollup is how much of a rollup the manager is shown, in characters; counts and
 // failures stand first.
 const maxRollup = 48 << 10
 
@@ -42,11 +41,8 @@ func (s *Activities) readRollup(ctx context.Context, _ agency.StepKey, run agenc
 	if err != nil {
 		return "", err
 	}
-	text, err := report.Markdown(r)
-	if err != nil || len(text) <= maxRollup {
-		return text, err
-	}
-	return strings.ToValidUTF8(text[:maxRollup], "") + "\n[cut: the rest is too long]\n", nil
+	words, err := report.Markdown(r)
+	return text.Head(words, maxRollup), err
 }
 
 // ManagerReport is what becomes of the manager's last session, for the record.
