@@ -48,7 +48,7 @@ func (g *gates) watch(ctx context.Context) error {
 // seen takes one gate event in.
 func (g *gates) seen(ev agency.Event) {
 	if l := g.live.find(ev.RunID); l != nil {
-		defer l.poke()
+		defer l.wake()
 	}
 	d, err := agency.DecodeDetail(ev)
 	if err != nil {

@@ -140,7 +140,7 @@ func TestHeartbeatsAreCountedWhileARunIsAtWork(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := newLive(agency.Run{ID: "aaaaaaaa"}, cancel)
 	done := make(chan struct{})
-	go func() { defer close(done); k.runs.listen(ctx, l) }()
+	go func() { defer close(done); k.runs.watchHeartbeats(ctx, l) }()
 	for n := range 3 {
 		if d := <-k.set; d != board.HeartbeatInterval {
 			t.Errorf("looks in %s", d)

@@ -89,7 +89,7 @@ func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest)
 	if err := h.live.admit(); err != nil {
 		return api.RunDoc{}, err
 	}
-	if err := h.runs.unhold(ctx, id); err != nil {
+	if err := h.runs.retryPending(ctx, id); err != nil {
 		return api.RunDoc{}, err
 	}
 	run, err := store.Get(ctx, h.rec.db, registry.Run, id)
