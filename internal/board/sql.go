@@ -208,15 +208,15 @@ AND NOT EXISTS (SELECT 1 FROM board_landing WHERE run_id = ?1 AND contract_id = 
 
 	// insertConflict adds an open conflict, growConflict opens one with more
 	// evidence.
-	insertConflict = `INSERT INTO board_conflict (run_id, kind, resource, agents, evidence, status, created_at)
-VALUES (?, ?, ?, ?, ?, 'open', ?) RETURNING seq`
-	growConflict = `UPDATE board_conflict SET agents = ?, evidence = ?, status = 'open', escalated = '' WHERE seq = ?`
+	insertConflict = `INSERT INTO board_conflict (run_id, kind, resource, agents, evidence, landing_failed, status, created_at)
+VALUES (?, ?, ?, ?, ?, ?, 'open', ?) RETURNING seq`
+	growConflict = `UPDATE board_conflict SET agents = ?, evidence = ?, landing_failed = ?, status = 'open', escalated = '' WHERE seq = ?`
 
 	// resolveConflict and escalateConflict say what has become of one.
 	resolveConflict  = `UPDATE board_conflict SET status = 'resolved', decided_by = ?, how = ?, proof_kind = ?, proof = ?, decided_at = ? WHERE seq = ?`
 	escalateConflict = `UPDATE board_conflict SET status = 'escalated', escalated = ? WHERE seq = ?`
 
-	selectConflicts = `SELECT seq, run_id, kind, resource, agents, evidence, status, escalated, decided_by, how,
+	selectConflicts = `SELECT seq, run_id, kind, resource, agents, evidence, landing_failed, status, escalated, decided_by, how,
 proof_kind, proof, created_at, decided_at FROM board_conflict WHERE run_id = ? `
 
 	// What selectConflicts reads, in the order in which they were found.

@@ -49,7 +49,7 @@ func recordWriteConflict(tx *store.Tx, key agency.StepKey, in WriteConflict) err
 		return nil // with what it landed itself
 	}
 	for _, p := range in.Paths {
-		c := board.Conflict{Kind: board.FileWrite, Resource: p, Agents: agents, Evidence: []agency.MessageID{agency.MessageID(key)}}
+		c := board.Conflict{Kind: board.FileWrite, Resource: p, Agents: agents, Evidence: []agency.MessageID{agency.MessageID(key)}, LandingFailed: true}
 		if _, err := board.RecordConflict(tx, in.Run, c); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func decideFiles(c board.Conflict, sides []side, agent agency.AgentID) (end file
 		switch {
 		case s.landed != "":
 			landed = append(landed, s)
-		case s.agent == agent && !c.ByEdits() && !s.status.Final():
+		case s.agent == agent && c.LandingFailed && !s.status.Final():
 			// It was to land, did not go with the others, and will not be tried again.
 			return filesEnd{escalate: c.Status == board.ConflictOpen}
 		case !s.status.Final():

@@ -106,6 +106,7 @@ CREATE TABLE board_conflict (
     resource   TEXT NOT NULL, -- a file, or a contract
     agents     TEXT NOT NULL, -- JSON
     evidence   TEXT NOT NULL, -- JSON
+    landing_failed INTEGER NOT NULL, -- 1: it is known from a landing, too, not from edits alone
     status     TEXT NOT NULL CHECK (status IN ('open', 'escalated', 'resolved')),
     escalated  TEXT NOT NULL DEFAULT '', -- the gate or the message that it went to
     decided_by TEXT NOT NULL DEFAULT '',
