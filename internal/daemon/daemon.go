@@ -99,7 +99,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		return err
 	}
 	d.idle = newIdle(d.o.Idle, d.parts.live.AtWork)
-	d.parts.live.OnChange(d.idle.look)
+	d.parts.live.OnChange(d.idle.update)
 	token := api.NewToken()
 	if err = d.parts.host.Open(ctx); err == nil {
 		err = token.Write(d.o.Place.TokenFile()) // before anybody can ask
@@ -119,7 +119,7 @@ func (d *Daemon) open(ctx context.Context) error {
 	})
 	go func() { d.served <- s.Serve(serving, d.listen) }()
 	go d.await()
-	d.idle.look()
+	d.idle.update()
 	return nil
 }
 
