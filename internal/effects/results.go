@@ -170,7 +170,7 @@ func (s *Activities) readResults(ctx context.Context, _ agency.StepKey, q Result
 		all = append(all, f.result(whole.Contracts[i]))
 	}
 	if !q.Wait {
-		shown, left := fitting(all, func(r result) agency.AgentID { return r.Agent })
+		shown, left := firstThatFit(all, func(r result) agency.AgentID { return r.Agent })
 		return tool.Cap(jsonText(collectAnswer{shown, left}), tool.MaxResult), nil
 	}
 	w := waitAnswer{TimedOut: q.TimedOut}
@@ -180,13 +180,13 @@ func (s *Activities) readResults(ctx context.Context, _ agency.StepKey, q Result
 			w.AtWork = append(w.AtWork, r.Agent)
 		}
 	}
-	w.Agents, w.leftOut = fitting(w.Agents, func(s standing) agency.AgentID { return s.Agent })
+	w.Agents, w.leftOut = firstThatFit(w.Agents, func(s standing) agency.AgentID { return s.Agent })
 	return tool.Cap(jsonText(w), tool.MaxResult), nil
 }
 
-// fitting are the first of many that an answer has room for, and who is left
+// firstThatFit are the first of many that an answer has room for, and who is left
 // out: half a document would tell nothing. The first is always shown.
-func fitting[T any](all []T, agent func(T) agency.AgentID) (shown []T, left leftOut) {
+func firstThatFit[T any](all []T, agent func(T) agency.AgentID) (shown []T, left leftOut) {
 	longest := 0
 	for _, one := range all {
 		longest = max(longest, len(jsonText(agent(one)))+1)

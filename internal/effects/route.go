@@ -23,8 +23,8 @@ type RouteRequest struct {
 	Routing  agency.Routing    `json:"routing"`
 }
 
-// RouteModel decides the level of a session once and for all: what failed
-// before is another matter tomorrow.
+// RouteModel decides the level of a session. The first decision stays, since the
+// failures that it is made from change.
 var RouteModel = flow.Activity[RouteRequest, agency.ModelRouted]{Name: "mode.route"}
 
 // routeModel decides and tells the log, in one transaction. Asked again it finds
@@ -33,7 +33,7 @@ func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteR
 	var c agency.Contract
 	var old *agency.ModelRouted
 	err = s.db.Read(ctx, func(q *store.Snapshot) error {
-		old, err = told(q, in.Run, in.Contract, agency.ModelRoutedType, func(ev agency.Event, r *agency.ModelRouted) bool {
+		old, err = findEvent(q, in.Run, in.Contract, agency.ModelRoutedType, func(ev agency.Event, r *agency.ModelRouted) bool {
 			return r.Attempt == in.Attempt && r.Up == in.Up && ev.Role == in.Role
 		})
 		if err != nil || old != nil {
@@ -101,6 +101,6 @@ func failedLike(q store.Querier, c agency.Contract) ([]string, error) {
 	return out[:min(len(out), 3)], nil
 }
 
-// lookBack is how many failed contracts count: what failed long ago was
-// another repository.
+// lookBack is how many failed contracts count: older ones were of code that has
+// changed since.
 const lookBack = 100

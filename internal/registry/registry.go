@@ -223,12 +223,12 @@ func scanRun(row store.Scanner) (agency.Run, error) {
 		return run, agency.Errorf(agency.KindInternal, "run %s: its record: %w", id, err)
 	}
 	run.State, run.Reason, run.Merged = agency.RunState(state), reason, agency.OID(merged)
-	run.CreatedAt = at(created)
-	run.FinishedAt = at(finished)
+	run.CreatedAt = timeOf(created)
+	run.FinishedAt = timeOf(finished)
 	return run, nil
 }
 
-// nanos is the inverse of at.
+// nanos is the inverse of timeOf.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -236,7 +236,7 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-func at(nanos int64) time.Time {
+func timeOf(nanos int64) time.Time {
 	if nanos == 0 {
 		return time.Time{}
 	}
