@@ -151,8 +151,8 @@ func heardOf(tx *store.Tx, run agency.RunID, id agency.AgentID, res sql.Result, 
 	return store.Tell(tx, Alive(), Member{run, id})
 }
 
-// MustLive refuses an agent that never joined or has ended: what it would get
-// nobody would release.
+// MustLive refuses an agent that never joined or has ended: nobody would release
+// what it is given.
 func MustLive(q store.Querier, run agency.RunID, id agency.AgentID) error {
 	a, err := AgentOf(q, run, id)
 	if err == nil && a.Status.Ended() {

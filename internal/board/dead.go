@@ -90,7 +90,7 @@ func notice(tx *store.Tx, m agency.Message, id, subject, body string) error {
 		ID: agency.MessageID(id), RunID: m.RunID, From: agency.FromSystem, To: m.From, Type: agency.MessageErrorOccurred,
 		Subject: subject, Body: body, ContractID: m.ContractID, InReplyTo: m.ID, ThreadRoot: cmp.Or(m.ThreadRoot, m.ID), CreatedAt: tx.Now,
 	}
-	return post(tx, nil, []*parcel{{Message: n}})
+	return post(tx, nil, []*outgoing{{Message: n}})
 }
 
 // answered notes that a message has a response. A word of the sender itself, or

@@ -133,10 +133,10 @@ func (x *executor) followState(ctx context.Context, l *live) {
 			return
 		case <-l.kick:
 		}
-		err := x.rec.must(func(tx *store.Tx) error { return recordState(tx, l) })
+		err := x.rec.writeDetached(func(tx *store.Tx) error { return recordState(tx, l) })
 		if err != nil {
 			x.rec.log.Error("state of a run", "run", l.run.ID, "error", err)
-			x.rec.later(err, l.wake)
+			x.rec.retryLater(err, l.wake)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (x *executor) recordWithRetry(l *live, fn func(*store.Tx) error) error {
 	var asked chan error // by whom a try was asked for
 	var held *pendingRecord
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := x.rec.must(fn)
+		err := x.rec.writeDetached(fn)
 		if !store.IsFull(err) {
 			if asked != nil {
 				asked <- err

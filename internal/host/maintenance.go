@@ -182,14 +182,13 @@ func (m *maintenance) forget(ctx context.Context, id agency.RunID) error {
 	})
 }
 
-// forsaken is how long after its end a dry run is its client's, who shows its
-// plan and removes it: moments, where that client lives.
-const forsaken = 30 * time.Second
+// dryRunGrace is how long after its end a dry run is left to its client, which shows
+// the plan and removes the run.
+const dryRunGrace = 30 * time.Second
 
-// dropDryRuns removes the dry runs that nobody removed, for the client is gone that
-// would have, and tells in what time there is one more; 0: not before another
-// run has ended. One that had a person decide something is that person's: its
-// plan waits for agency resume.
+// dropDryRuns removes the dry runs whose client has gone before it removed them, and
+// returns in what time there is one more; 0: not before another run has ended. One
+// at which a person has decided something stays: its plan waits for agency resume.
 func (m *maintenance) dropDryRuns(ctx context.Context) (next time.Duration, err error) {
 	var over []agency.RunID
 	err = m.rec.read(ctx, func(q store.Querier) error {
@@ -205,7 +204,7 @@ func (m *maintenance) dropDryRuns(ctx context.Context) (next time.Duration, err 
 			if err != nil {
 				return err
 			}
-			switch left := run.FinishedAt.Add(forsaken).Sub(m.rec.clock.Now()); {
+			switch left := run.FinishedAt.Add(dryRunGrace).Sub(m.rec.clock.Now()); {
 			case len(gates) > 0:
 			case left <= 0:
 				over = append(over, run.ID)

@@ -197,8 +197,8 @@ func TestDryRunsThatNobodyRemoved(t *testing.T) {
 	k.do(func(tx *store.Tx) error {
 		return registry.OpenGate(tx, agency.Gate{ID: "dddddddd.q", RunID: "dddddddd", Kind: agency.GateQuestion})
 	})
-	look(forsaken, "aaaaaaaa", "bbbbbbbb", "cccccccc", "dddddddd")
-	k.wall = k.wall.Add(forsaken)
+	look(dryRunGrace, "aaaaaaaa", "bbbbbbbb", "cccccccc", "dddddddd")
+	k.wall = k.wall.Add(dryRunGrace)
 	look(0, "aaaaaaaa", "bbbbbbbb", "dddddddd")
 }
 
