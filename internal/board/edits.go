@@ -99,17 +99,9 @@ func NoteEdits(tx *store.Tx, e Edits) error {
 	return nil
 }
 
-// editEvidence begins the evidence that a contract has changed a file.
-const editEvidence = "edit/"
-
+// editOf is the evidence that a contract has changed a file.
 func editOf(contract agency.ContractID) agency.MessageID {
-	return agency.MessageID(editEvidence + string(contract))
-}
-
-// ByEdits tells whether a conflict is known from edits alone: no landing has
-// failed for it yet.
-func (c Conflict) ByEdits() bool {
-	return c.Kind == FileWrite && !slices.ContainsFunc(c.Evidence, func(id agency.MessageID) bool { return !strings.HasPrefix(string(id), editEvidence) })
+	return agency.MessageID("edit/" + string(contract))
 }
 
 // standsOn is how many landings the work has before it. A commit that is not

@@ -98,7 +98,7 @@ func (a *reviews) decideOnReview(c flow.Ctx, r agency.Review, against *effects.R
 	return failure, err
 }
 
-// maxReview bounds a review among the results of its contract, in bytes.
+// maxReview bounds a review among the results of its contract, in characters.
 const maxReview = 4000
 
 // wholeReview is a review as those read it whose contracts depend on it: what
@@ -112,10 +112,7 @@ func wholeReview(r agency.Review) string {
 			fmt.Fprintf(&b, " (%s)", i.Suggestion)
 		}
 	}
-	if s := b.String(); len(s) <= maxReview {
-		return s
-	}
-	return strings.ToValidUTF8(b.String()[:maxReview], "") + "…"
+	return text.Head(b.String(), maxReview)
 }
 
 // verdictText is a review as the manager reads it when it plans anew.

@@ -49,7 +49,7 @@ func recordModeChange(tx *store.Tx, key agency.StepKey, in ModeChange) error {
 // appendOnce tells the log of a run what it was not told before, about the same
 // contract.
 func appendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error {
-	old, err := told(tx, ev.RunID, ev.ContractID, ev.Type, func(_ agency.Event, d *D) bool { return same(d) })
+	old, err := findEvent(tx, ev.RunID, ev.ContractID, ev.Type, func(_ agency.Event, d *D) bool { return same(d) })
 	if err != nil || old != nil {
 		return err
 	}
@@ -57,9 +57,9 @@ func appendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error 
 	return err
 }
 
-// told finds what the log of a run knows of a contract; nil: nothing that is meant.
-// An empty contract is any.
-func told[D any](q store.Querier, run agency.RunID, contract agency.ContractID, kind agency.EventType, meant func(agency.Event, *D) bool) (*D, error) {
+// findEvent finds an event of a contract that is meant in the log of a run; nil:
+// there is none. An empty contract is any.
+func findEvent[D any](q store.Querier, run agency.RunID, contract agency.ContractID, kind agency.EventType, meant func(agency.Event, *D) bool) (*D, error) {
 	evs, err := event.Since(q, 0, event.Filter{Run: run, Contract: contract, Types: []agency.EventType{kind}}, 0)
 	for _, ev := range evs {
 		d, err := agency.DecodeDetail(ev)

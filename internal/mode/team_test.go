@@ -356,6 +356,7 @@ func TestConflictsOfATeam(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.Run, tt.want.Kind, tt.want.Resource, tt.want.Agents = run, board.FileWrite, "x.go", []agency.AgentID{"scaffolder-b", "scaffolder-a"}
+			tt.want.LandingFailed = true
 			opts := cmpopts.IgnoreFields(board.Conflict{}, "ID", "CreatedAt", "DecidedAt", "Evidence", "EscalatedTo")
 			if diff := cmp.Diff([]board.Conflict{tt.want}, got, opts); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

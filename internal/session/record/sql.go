@@ -35,7 +35,7 @@ const (
 	selectTranscript = `SELECT blob FROM session_message WHERE session_id = ? AND copied = 0 ORDER BY seq`
 
 	beginTry = `INSERT INTO session_try (session_id, turn, idx, tries) VALUES (?, ?, ?, 1)
-		ON CONFLICT (session_id, turn, idx) DO UPDATE SET tries = tries + 1`
+		ON CONFLICT (session_id, turn, idx) DO UPDATE SET tries = session_try.tries + 1`
 	spareTry       = `UPDATE session_try SET tries = tries - 1 WHERE session_id = ? AND turn = ? AND idx = ? AND tries > 0`
 	selectTries    = `SELECT idx, tries FROM session_try WHERE session_id = ? AND turn = ?`
 	deleteTry      = `DELETE FROM session_try WHERE session_id = ? AND idx = ?`
