@@ -19,7 +19,8 @@ var (
 	// isDialect finds what SQLite alone understands, or understands so.
 	isDialect = regexp.MustCompile(`(?i)\bpragma\b|sqlite|\bINSERT OR\b|\bREPLACE INTO\b|\bjson_?\w*\(|->|\brandom\(|\browid\b|\bAUTOINCREMENT\b|\bchanges\(|` +
 		`\blast_insert_rowid\b|\bGLOB\b|\bchar\(|\bifnull\(|\biif\(|\bstrftime\(|\bdatetime\(|\bgroup_concat\(|\binstr\(|\bprintf\(|\btotal\(|\bLIMIT -1|` +
-		`\bSTRICT\b|\bCREATE TRIGGER\b|\bON CONFLICT DO UPDATE\b|\bNOT INDEXED\b|\bINDEXED BY\b|\b(?:max|min)\([^()]*,|\b(?:AND|NOT|WHERE) (?:wants|copied)\b(?: AND| OR| ORDER|$)|==`)
+		`\bSTRICT\b|\bCREATE TRIGGER\b|\bON CONFLICT DO UPDATE\b|\bNOT INDEXED\b|\btypeof\(|\bunixepoch\(|\bjulianday\(|\bquote\(|\bhex\(|\bzeroblob\(|\bx'|\bLIKE\b|\bCOLLATE\b|\bIS (?:NOT )?\?|\bUPDATE OR\b|` +
+		`\bDO UPDATE SET [^;]*= \w+ [-+*/]|\bINDEXED BY\b|\b(?:max|min)\([^()]*,|\b(?:AND|NOT|WHERE) (?:wants|copied)\b(?: AND| OR| ORDER|$)|==`)
 )
 
 // A package's statements stand in its sql.go and its tables in its migrations, and
@@ -102,12 +103,13 @@ func TestSQLIsRecognised(t *testing.T) {
 	for _, s := range []string{
 		"INSERT OR IGNORE INTO t", "doc ->> 'a'", "json_set(doc, '$.a', 1)", "ORDER BY rowid", "max(a, ?)", "char(0x10FFFF)", "LIMIT -1",
 		"CREATE TABLE t (a INTEGER) STRICT;", "a INTEGER PRIMARY KEY AUTOINCREMENT", ") WITHOUT ROWID;", "CREATE TRIGGER x AFTER DELETE ON t",
+		"typeof(a)", "a = x'00'", "a LIKE 'b%'", "a IS ?", "ON CONFLICT (a) DO UPDATE SET b = excluded.b, n = n + 1",
 	} {
 		if !isDialect.MatchString(s) {
 			t.Errorf("%s is taken for standard SQL", s)
 		}
 	}
-	for _, s := range []string{"SELECT max(n), min(at) FROM t", "INSERT INTO t VALUES (?1) ON CONFLICT DO NOTHING", "n INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY", "ON CONFLICT (a, b) DO UPDATE SET c = 1", "random text", "character"} {
+	for _, s := range []string{"SELECT max(n), min(at) FROM t", "INSERT INTO t VALUES (?1) ON CONFLICT DO NOTHING", "n INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY", "ON CONFLICT (a, b) DO UPDATE SET c = 1", "DO UPDATE SET n = t.n + 1", "a IS NOT NULL", "random text", "character"} {
 		if isDialect.MatchString(s) {
 			t.Errorf("%s is taken for SQLite's own", s)
 		}

@@ -82,7 +82,9 @@ func newRig(ctx context.Context, dir string, model llm.Model, fill func(dir stri
 	r.lineup = session.Lineup{Model: model, Names: []string{modelName}}
 	r.setup = session.Setup{
 		Repo: r.repo, Limits: limits,
-		Prices: budget.Prices{modelName: {In: 1, CachedIn: 0.1, Out: 2}}.Tariff(),
+		Prices: func(string, string) (agency.Price, bool) {
+			return agency.Price{In: 1, CachedIn: 0.1, Out: 2}, true
+		},
 	}
 	return r, nil
 }

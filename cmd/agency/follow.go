@@ -361,10 +361,10 @@ func summary(d api.RunDoc, code exit, answers bool) string {
 
 // outcome is what a run that is over came to, and where to read all of it.
 func outcome(d api.InspectDoc) string {
-	if d.Report == nil || !d.State.Final() {
+	if !d.State.Final() {
 		return ""
 	}
-	s := fmt.Sprintf("  %s\n", tui.Line(report.Summary(*d.Report)))
+	s := fmt.Sprintf("  %s\n", tui.Line(report.Summary(d.Report)))
 	if m := d.Report.Manager; m != nil {
 		if first := firstWords(m.Text); first != "" {
 			s += fmt.Sprintf("  the project manager says: %s\n", tui.Line(first))

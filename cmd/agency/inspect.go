@@ -103,10 +103,7 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 
 // printReport prints what a run came to.
 func (t *terminal) printReport(doc api.InspectDoc, asJSON bool) error {
-	if doc.Report == nil {
-		return agency.Errorf(agency.KindInvalid, "run %s: its host is of an older build, which measures no report", doc.ID).WithMend("wait until the run ends, and ask again")
-	}
-	text, err := report.Markdown(*doc.Report)
+	text, err := report.Markdown(doc.Report)
 	if err != nil {
 		return err
 	}

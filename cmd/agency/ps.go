@@ -42,11 +42,13 @@ func (r *repository) runs(ctx context.Context) ([]api.RunDoc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if use, err := v.DiskUse(ctx); err == nil { // a host of an older build does not know it
-		for i := range runs {
-			if n, ok := use[runs[i].ID]; ok {
-				runs[i].DiskBytes = &n
-			}
+	use, err := v.DiskUse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		if n, ok := use[runs[i].ID]; ok {
+			runs[i].DiskBytes = &n
 		}
 	}
 	return runs, nil

@@ -139,12 +139,7 @@ var requirementPatterns = patternsOf(requirementFiles)
 
 func isRequirements(p string) bool {
 	n := nameOf(p)
-	for _, one := range requirementPatterns {
-		if one.matches(n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(requirementPatterns, func(one pattern) bool { return one.matches(n) })
 }
 
 // names tells whether a word is an option that says from where packages come.
@@ -153,13 +148,6 @@ func names(word string) bool {
 		return true
 	}
 	option, _, _ := strings.Cut(word, "=")
-	if len(option) < 3 || !strings.HasPrefix(option, "--") {
-		return false
-	}
-	for _, s := range sources {
-		if strings.HasPrefix(s, option) {
-			return true
-		}
-	}
-	return false
+	return len(option) >= 3 && strings.HasPrefix(option, "--") &&
+		slices.ContainsFunc(sources, func(s string) bool { return strings.HasPrefix(s, option) })
 }

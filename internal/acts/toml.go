@@ -129,20 +129,15 @@ func hatchlings(rules []keyRule) func(string) found {
 	}
 }
 
-func tomlParts(rules []keyRule, sources *regexp.Regexp, good []string) func(string) found {
-	look := rulesOf(rules, sources, good)
-	return func(src string) found { return reader(readTOML).parts(src, look) }
-}
-
 var (
 	pyproject = hatchlings(pyprojectRules)
 	hatch     = hatchlings(hatchRules(""))
-	pipfile   = tomlParts([]keyRule{ruleOf(pipFrom, "verify_ssl", `source\.verify_ssl`, isTrue)}, regexp.MustCompile(`.`), pythonGood)
-	pixi      = tomlParts([]keyRule{
+	pipfile   = ruled(readTOML, []keyRule{ruleOf(pipFrom, "verify_ssl", `source\.verify_ssl`, isTrue)}, regexp.MustCompile(`.`), pythonGood)
+	pixi      = ruled(readTOML, []keyRule{
 		ruleOf(entering, "activation", `(?:.*\.)?activation\..*`, nil),
 		ruleOf(pipFrom, "channels", `(?:workspace|project|feature\..*)\.channels\b.*`, isChannel),
 	}, pythonSources, condaGood)
-	cargoPackage = tomlParts([]keyRule{
+	cargoPackage = ruled(readTOML, []keyRule{
 		ruleOf(cargoRuns, ".build", `(?:package|project)\.build\b.*`, isFalse), ruleOf(cargoRuns, "proc", `lib\.proc[-_]macro`, isFalse),
 		ruleOf(cargoRuns, "crate", `lib\.crate[-_]type\b.*`, noMacro),
 		ruleOf("says what the compiler runs", "profile.", `profile\..*\b(?:rustflags|codegen-backend)\b.*`, nil),
@@ -156,7 +151,7 @@ func tomlOrWord(src string) found {
 	if word := strings.TrimSpace(src); !strings.ContainsAny(word, "[=\n\r\"'/\\") {
 		return found{}
 	}
-	return tomlParts([]keyRule{ruleOf("picks a compiler of the folder", "path", `toolchain\.path`, nil)}, nil, nil)(src)
+	return ruled(readTOML, []keyRule{ruleOf("picks a compiler of the folder", "path", `toolchain\.path`, nil)}, nil, nil)(src)
 }
 
 // tomlText is a file of TOML 1.0 (toml.io/en/v1.0.0) that is being read. What

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"agency/internal/bounded"
 )
 
 // Bounds of what is read of a document. One beyond them counts as one that
@@ -62,55 +65,18 @@ func joined(keys []string) (string, bool) {
 // readJSON reads JSON piece by piece, so that it costs no more than its text.
 // Where a key is there twice, both count.
 func readJSON(src string, each visit) error {
-	d := json.NewDecoder(strings.NewReader(src))
-	d.UseNumber()
-	var keys []string
-	if err := jsonValue(d, &keys, each); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errForm
-	}
-	return nil
-}
-
-func jsonValue(d *json.Decoder, keys *[]string, each visit) error {
-	t, err := d.Token()
-	if err != nil {
-		return err
-	}
-	open, ok := t.(json.Delim)
-	if !ok {
-		if t == nil {
-			t = "null"
+	return bounded.JSON(strings.NewReader(src), math.MaxInt, func(keys []string, value json.Token) error {
+		switch value {
+		case nil:
+			value = "null"
+		case json.Delim('{'):
+			value = "{}"
+		case json.Delim('['):
+			value = "[]"
 		}
-		each(*keys, fmt.Sprint(t))
+		each(keys, fmt.Sprint(value))
 		return nil
-	}
-	if len(*keys) >= maxDepth {
-		return errDeep
-	}
-	n := 0
-	for ; d.More(); n++ {
-		key := ""
-		if open == '{' {
-			t, err := d.Token()
-			if err != nil {
-				return err
-			}
-			key, _ = t.(string)
-		}
-		*keys = append(*keys, key)
-		if err := jsonValue(d, keys, each); err != nil {
-			return err
-		}
-		*keys = (*keys)[:len(*keys)-1]
-	}
-	if n == 0 {
-		each(*keys, map[json.Delim]string{'{': "{}", '[': "[]"}[open])
-	}
-	_, err = d.Token()
-	return err
+	})
 }
 
 // readJSONC reads JSON with comments and with commas behind what is last.

@@ -76,8 +76,11 @@ func slug(s string, max int) string {
 	return out
 }
 
-// MainContract is the goal itself as a contract: of a run without a plan.
-const MainContract ContractID = "main"
+// The contracts that every run of a kind has under the same id.
+const (
+	MainContract ContractID = "main" // the goal itself: of a run without a plan
+	PlanContract ContractID = "plan" // in which the manager of the run plans
+)
 
 // The roles (docs/design.md, What a model is shown).
 const (

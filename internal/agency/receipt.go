@@ -67,7 +67,8 @@ type Receipt struct {
 	Kind       CheckKind    `json:"kind"`
 	Command    string       `json:"command"`
 	ExitCode   int          `json:"exit_code"`
-	Cause      string       `json:"cause,omitempty"` // why it ended, where not by itself: timeout, memory, ...
+	Cause      string       `json:"cause,omitempty"`  // why it ended, where not by itself: timeout, memory, ...
+	Unread     string       `json:"unread,omitempty"` // the report that could not be read, and why
 	Duration   float64      `json:"duration_seconds"`
 	Passed     int          `json:"passed"`
 	Failed     int          `json:"failed"`
@@ -83,6 +84,15 @@ type Receipt struct {
 	// CopyOf is the receipt of an equal check that was taken over instead of
 	// running it again.
 	CopyOf ReceiptID `json:"copy_of,omitempty"`
+}
+
+// Why says in words why the command did not end by itself, or what of its results
+// is missing; "" where nothing is.
+func (r Receipt) Why() string {
+	if r.Unread == "" {
+		return r.Cause
+	}
+	return r.Cause + ": " + r.Unread
 }
 
 // OK tells whether the check passed.

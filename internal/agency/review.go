@@ -52,6 +52,17 @@ func ParseReviewVerdict(s string) (ReviewVerdict, error) {
 	return "", Errorf(KindInvalid, "verdict %q: want approve, request_changes or needs_discussion", s)
 }
 
+// Ruling is what a lead decides where a critic wants a discussion; empty: it leaves
+// that to a person.
+type Ruling string
+
+// The rulings.
+const (
+	RulingLand   Ruling = "land"
+	RulingRework Ruling = "rework"
+	RulingPerson Ruling = "person"
+)
+
 // Issue is one finding of a review.
 type Issue struct {
 	Severity   IssueSeverity `json:"severity"`
@@ -401,8 +412,7 @@ func ProveWithoutVerdict(c Contract, reviews []Review) []Proof {
 }
 
 // ProveByReview raises what only the agent said to reviewed where an approving
-// review of the same files names the criterion: as met, in an issue, or at the
-// head of a strength.
+// review of the same files names the criterion: as met, or in an issue.
 func ProveByReview(proofs []Proof, r Review) []Proof {
 	out := slices.Clone(proofs)
 	if r.Verdict != ReviewApprove {
@@ -428,11 +438,6 @@ func (r Review) names(id string) (finding string, ok bool) {
 	for _, i := range r.Issues {
 		if i.Criterion == id {
 			return i.Issue, true
-		}
-	}
-	for _, s := range r.Strengths {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(s), id+":"); ok {
-			return strings.TrimSpace(rest), true
 		}
 	}
 	return "", false

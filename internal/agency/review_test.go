@@ -210,7 +210,7 @@ func TestProveByReview(t *testing.T) {
 	for _, p := range ProveByReview(proofs, r) {
 		got = append(got, p.ID+" "+string(p.Proof)+" "+p.Note)
 	}
-	want := "met reviewed by rex: a.go:7;unnamed asserted ;open open ;shown verified by tests;praised reviewed by rex: a.go:3 does it;issue reviewed by rex: slow, and right"
+	want := "met reviewed by rex: a.go:7;unnamed asserted ;open open ;shown verified by tests;praised asserted ;issue reviewed by rex: slow, and right"
 	if strings.Join(got, ";") != want {
 		t.Errorf("%s", strings.Join(got, ";"))
 	}

@@ -239,5 +239,11 @@ func (d Decision) Answer(options []string) string {
 	return d.Note
 }
 
+// LeavesOnBranch tells whether the answer at a merge gate keeps the work on its
+// branch although the run was to merge it.
+func (d Decision) LeavesOnBranch() bool {
+	return strings.EqualFold(strings.TrimSpace(d.Note), "branch")
+}
+
 // Open tells whether the gate still waits.
 func (g Gate) Open() bool { return g.Decision.Verb == "" }

@@ -78,8 +78,7 @@ func (c *Client) Runs(ctx context.Context) ([]RunDoc, error) {
 	return get[[]RunDoc](ctx, c, "/v1/runs", nil)
 }
 
-// DiskUse gives what the files of each run take, in bytes. Hosts of older
-// builds do not know it: KindNotFound.
+// DiskUse gives what the files of each run take, in bytes.
 func (c *Client) DiskUse(ctx context.Context) (map[agency.RunID]int64, error) {
 	return get[map[agency.RunID]int64](ctx, c, "/v1/disk", nil)
 }

@@ -130,8 +130,7 @@ type InspectDoc struct {
 	Agents        []AgentDoc     `json:"agents"`    // that ever joined, by id
 	Conflicts     []ConflictDoc  `json:"conflicts"` // in the order in which they were found
 	Threads       []ThreadDoc    `json:"threads"`   // in the order in which they began
-	// Report is what the run came to so far; nil from a host of an older build.
-	Report *agency.Report `json:"report,omitempty"`
+	Report        agency.Report  `json:"report"`    // what the run came to so far
 }
 
 // SubmittedDoc is a plan that passed validation; its contracts are among those
@@ -140,7 +139,7 @@ type SubmittedDoc struct {
 	Contract              agency.ContractID     `json:"contract_id"` // the manager's
 	Contracts             int                   `json:"contracts"`
 	RetryBudgetMultiplier int                   `json:"retry_budget_multiplier"`
-	Estimate              *agency.PlanEstimated `json:"estimate,omitempty"` // none from a build that made none
+	Estimate              *agency.PlanEstimated `json:"estimate,omitempty"` // nil until it was made
 }
 
 // RoutingDoc is the decision on which level a contract is worked on.

@@ -13,9 +13,8 @@ type Hello struct {
 	Build Build  `json:"build"`
 	PID   int    `json:"pid"`
 	Repo  string `json:"repo_id"`
-	// CommonDir is the repository's folder as the host found it; empty from
-	// hosts of older builds.
-	CommonDir string `json:"common_dir,omitempty"`
+	// CommonDir is the repository's folder as the host found it.
+	CommonDir string `json:"common_dir"`
 }
 
 // Build says which program this is.

@@ -3,6 +3,8 @@ package beneath
 import (
 	"os"
 	"path/filepath"
+
+	"agency/internal/text"
 )
 
 // Remove deletes what lies at a path, whatever it holds: folders deeper than a
@@ -29,10 +31,4 @@ func RemoveIn(dir *os.File, name string) error {
 }
 
 // brief shortens a path for an error: an agent's may have any length.
-func brief(p string) string {
-	const most = 240
-	if len(p) <= most {
-		return p
-	}
-	return p[:most/2] + "[...]" + p[len(p)-most/2:]
-}
+func brief(p string) string { return text.Ends(p, 240) }

@@ -88,14 +88,14 @@ func Join(tx *store.Tx, a Agent) error {
 	case a.HeartbeatInterval < 0:
 		return agency.Errorf(agency.KindInvalid, "agent %s: a heartbeat every %s", a.ID, a.HeartbeatInterval)
 	}
-	beat, err := clock(tx)
+	awake, err := clock(tx)
 	if err != nil {
 		return err
 	}
 	now := store.Micros(tx.Now)
 	_, err = tx.Exec(joinAgent,
 		string(a.Run), string(a.ID), string(a.Role), a.Name, string(a.Contract), string(a.Status), a.Activity,
-		now, int64(a.HeartbeatInterval), int64(beat))
+		now, int64(a.HeartbeatInterval), int64(awake))
 	delete(agentsKnown(tx), Member{a.Run, a.ID})
 	return err
 }
@@ -120,23 +120,23 @@ func Update(tx *store.Tx, run agency.RunID, id agency.AgentID, c Change) error {
 	if c.Progress < 0 || c.Progress > 1 {
 		return agency.Errorf(agency.KindInvalid, "agent %s: progress %g: want 0 to 1", id, c.Progress)
 	}
-	beat, err := clock(tx)
+	awake, err := clock(tx)
 	if err != nil {
 		return err
 	}
 	res, err := tx.Exec(updateAgent,
 		string(c.Status), c.Activity, c.Add.Turns, c.Add.Tokens, c.Add.Files, c.Add.ToolCalls, c.Add.Errors,
-		c.LastTool, c.LastFile, c.Progress, store.Micros(tx.Now), int64(beat), string(run), string(id))
+		c.LastTool, c.LastFile, c.Progress, store.Micros(tx.Now), int64(awake), string(run), string(id))
 	return heardOf(tx, run, id, res, err)
 }
 
 // Heartbeat says that an agent is there; its locks are renewed (see Alive).
 func Heartbeat(tx *store.Tx, run agency.RunID, id agency.AgentID) error {
-	beat, err := clock(tx)
+	awake, err := clock(tx)
 	if err != nil {
 		return err
 	}
-	res, err := tx.Exec(beatAgent, store.Micros(tx.Now), int64(beat), string(run), string(id))
+	res, err := tx.Exec(recordHeartbeat, store.Micros(tx.Now), int64(awake), string(run), string(id))
 	return heardOf(tx, run, id, res, err)
 }
 
@@ -151,8 +151,8 @@ func heardOf(tx *store.Tx, run agency.RunID, id agency.AgentID, res sql.Result, 
 	return store.Tell(tx, Alive(), Member{run, id})
 }
 
-// MustLive refuses an agent that never joined or has ended: what it would get
-// nobody would release.
+// MustLive refuses an agent that never joined or has ended: nobody would release
+// what it is given.
 func MustLive(q store.Querier, run agency.RunID, id agency.AgentID) error {
 	a, err := AgentOf(q, run, id)
 	if err == nil && a.Status.Ended() {
@@ -195,7 +195,7 @@ func Leave(tx *store.Tx, run agency.RunID, id agency.AgentID, status AgentStatus
 // Missed counts the heartbeats that the working agents of a run owe and
 // returns those that owe one or more; the first that is missed is an event.
 func Missed(tx *store.Tx, run agency.RunID) ([]Agent, error) {
-	now, err := clock(tx)
+	awake, err := clock(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func Missed(tx *store.Tx, run agency.RunID) ([]Agent, error) {
 		a := &late[i]
 		known := a.Missed
 		if err := tx.QueryRow(countMissed,
-			int64(now), string(run), string(a.ID)).Scan(&a.Missed); err != nil {
+			int64(awake), string(run), string(a.ID)).Scan(&a.Missed); err != nil {
 			return nil, err
 		}
 		if known > 0 {
@@ -225,11 +225,11 @@ func Missed(tx *store.Tx, run agency.RunID) ([]Agent, error) {
 // Late are the working agents of a run that owe a heartbeat or more, with what
 // Missed counted last.
 func Late(q store.Querier, run agency.RunID) ([]Agent, error) {
-	now, err := clock(q)
+	awake, err := clock(q)
 	if err != nil {
 		return nil, err
 	}
-	return agents(q, selectLateAgents, string(run), int64(now))
+	return agents(q, selectLateAgents, string(run), int64(awake))
 }
 
 // Live are the agents of a run that have not ended, by id.

@@ -44,7 +44,7 @@ type Options struct {
 	ReceiveTimeout time.Duration
 	// Retention is how long a run's mail is kept after the run's end; 24 h.
 	Retention time.Duration
-	// Cleanup is the longest time between two looks of Keep; an hour.
+	// Cleanup is the longest time between two looks of Maintain; an hour.
 	Cleanup time.Duration
 	// After calls f once after d unless stopped; nil: the real clock.
 	After func(d time.Duration, f func()) (stop func() bool)
@@ -57,7 +57,7 @@ type Options struct {
 	// own transaction, so that whoever waits for it is woken by the same commit.
 	// It sees replies that are sent by this Board.
 	Answered func(tx *store.Tx, reply agency.Message) error
-	// Timed is what Keep ends beside mail: that of board/state and board/lock.
+	// Timed is what Maintain ends beside mail: that of board/state and board/lock.
 	Timed []Timed
 	// Events is the log that Subscribe follows.
 	Events *event.Log

@@ -112,9 +112,9 @@ func (h head) update(tx *store.Tx, set string, args ...any) error {
 	return err
 }
 
-// lying reads the deliveries that match, of direct messages and of those to everyone:
+// queryHeads reads the deliveries that match, of direct messages and of those to everyone:
 // oldest first, at most so many where most is not 0.
-func lying(q store.Querier, most int, messages, copies string, args ...any) ([]head, error) {
+func queryHeads(q store.Querier, most int, messages, copies string, args ...any) ([]head, error) {
 	return store.All(q, scanHead, selectHeads(messages, copies, most), args...)
 }
 

@@ -41,7 +41,10 @@ type Conflict struct {
 	Resource string             `json:"resource"` // the file or the contract
 	Agents   []agency.AgentID   `json:"agents"`
 	Evidence []agency.MessageID `json:"evidence"` // what shows it: edits, steps that failed or gave a review
-	Status   ConflictStatus     `json:"status"`
+	// LandingFailed: a landing did not go with what had landed before. Until then
+	// a conflict over a file is known from edits alone.
+	LandingFailed bool           `json:"-"`
+	Status        ConflictStatus `json:"status"`
 	// EscalatedTo is the gate or the message to the manager.
 	EscalatedTo string    `json:"escalated_to,omitempty"`
 	By          string    `json:"decided_by,omitempty"`
@@ -84,6 +87,7 @@ func RecordConflict(tx *store.Tx, run agency.RunID, c Conflict) (Conflict, error
 			return k, nil
 		case k.Status != ConflictResolved:
 			c.ID, c.Agents, c.Evidence = k.ID, union(k.Agents, c.Agents), union(k.Evidence, c.Evidence)
+			c.LandingFailed = c.LandingFailed || k.LandingFailed
 		}
 	}
 	if c.ID, err = putConflict(tx, run, c); err != nil {
@@ -106,12 +110,11 @@ func putConflict(tx *store.Tx, run agency.RunID, c Conflict) (id int64, err erro
 		return 0, err
 	}
 	if c.ID != 0 {
-		_, err := tx.Exec(growConflict,
-			string(agents), string(evidence), c.ID)
+		_, err := tx.Exec(growConflict, string(agents), string(evidence), c.LandingFailed, c.ID)
 		return c.ID, err
 	}
 	err = tx.QueryRow(insertConflict,
-		string(run), string(c.Kind), c.Resource, string(agents), string(evidence), store.Micros(tx.Now)).Scan(&id)
+		string(run), string(c.Kind), c.Resource, string(agents), string(evidence), c.LandingFailed, store.Micros(tx.Now)).Scan(&id)
 	return id, err
 }
 
@@ -156,7 +159,7 @@ func conflicts(q store.Querier, query string, args ...any) ([]Conflict, error) {
 	return store.All(q, func(row store.Scanner) (c Conflict, err error) {
 		var agents, evidence string
 		var created, decided int64
-		if err := row.Scan(&c.ID, &c.Run, &c.Kind, &c.Resource, &agents, &evidence, &c.Status, &c.EscalatedTo, &c.By, &c.How,
+		if err := row.Scan(&c.ID, &c.Run, &c.Kind, &c.Resource, &agents, &evidence, &c.LandingFailed, &c.Status, &c.EscalatedTo, &c.By, &c.How,
 			&c.Proof.Kind, &c.Proof.Ref, &created, &decided); err != nil {
 			return c, err
 		}

@@ -51,7 +51,6 @@ func TestAConflictNeedsEvidence(t *testing.T) {
 
 func TestAConflictIsResolvedByAProof(t *testing.T) {
 	d := newDesk(t)
-	b := d.board()
 	id := d.clash("a.go", "1", "ada", "bob").ID
 	if again := d.clash("a.go", "1", "ada", "bob"); again.ID != id || len(d.conflicts()) != 1 {
 		t.Fatalf("the same again is %+v of %+v", again, d.conflicts())
@@ -70,13 +69,13 @@ func TestAConflictIsResolvedByAProof(t *testing.T) {
 	} {
 		r := merged
 		change(&r)
-		if err := b.Resolve(t.Context(), run, id, r); agency.KindOf(err) != agency.KindInvalid {
+		if err := Resolve(t.Context(), d.DB, agency.Fence{}, run, id, r); agency.KindOf(err) != agency.KindInvalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	r := merged
 	r.Proof = Proof{ProofMessage, "nowhere"}
-	if err := b.Resolve(t.Context(), run, id, r); agency.KindOf(err) != agency.KindNotFound {
+	if err := Resolve(t.Context(), d.DB, agency.Fence{}, run, id, r); agency.KindOf(err) != agency.KindNotFound {
 		t.Errorf("an unknown message: %v", err)
 	}
 	if c := d.conflict(id); c.Status != ConflictOpen || c.Proof != (Proof{}) {
@@ -87,14 +86,14 @@ func TestAConflictIsResolvedByAProof(t *testing.T) {
 		d.clash("a.go", "3", "cid", "ada")
 		return nil
 	}
-	if err := b.Resolve(t.Context(), run, id, r); agency.KindOf(err) != agency.KindConflict {
+	if err := Resolve(t.Context(), d.DB, agency.Fence{}, run, id, r); agency.KindOf(err) != agency.KindConflict {
 		t.Errorf("a proof of less: %v", err)
 	}
 	if c := d.conflict(id); len(c.Agents) != 3 || len(c.Evidence) != 2 {
 		t.Errorf("%+v", c)
 	}
 	for range 2 {
-		if err := b.Resolve(t.Context(), run, id, merged); err != nil {
+		if err := Resolve(t.Context(), d.DB, agency.Fence{}, run, id, merged); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +115,6 @@ func TestAConflictIsResolvedByAProof(t *testing.T) {
 
 func TestAConflictIsEscalated(t *testing.T) {
 	d := newDesk(t)
-	b := d.board()
 	found := []Conflict{d.clash("a.go", "1", "ada", "bob"), d.clash("b.go", "1", "ada", "bob")}
 	for range 2 { // the second time is nothing
 		d.do(func(tx *store.Tx) error { return Escalate(tx, run, found[0].ID, "") })
@@ -138,7 +136,7 @@ func TestAConflictIsEscalated(t *testing.T) {
 	})
 	d.refuse(agency.KindNotFound, func(tx *store.Tx) error { return Escalate(tx, "other", found[0].ID, "") })
 	ok := Resolution{By: "human", How: "kept bob's", Proof: Proof{ProofGate, "gate-1"}, Check: func(context.Context, Conflict, Proof) error { return nil }}
-	if err := b.Resolve(t.Context(), run, found[1].ID, ok); err != nil {
+	if err := Resolve(t.Context(), d.DB, agency.Fence{}, run, found[1].ID, ok); err != nil {
 		t.Error(err)
 	}
 	d.refuse(agency.KindConflict, func(tx *store.Tx) error { return Escalate(tx, run, found[1].ID, "") })
@@ -148,11 +146,10 @@ func TestAConflictIsEscalated(t *testing.T) {
 // the run, and says so; what was resolved keeps its proof.
 func TestARunEndsWithItsConflicts(t *testing.T) {
 	d := newDesk(t)
-	b := d.board()
 	open, given, done := d.clash("a.go", "1", "ada", "bob"), d.clash("b.go", "1", "ada", "bob"), d.clash("c.go", "1", "ada", "bob")
 	d.do(func(tx *store.Tx) error { return Escalate(tx, run, given.ID, "gate-1") })
 	merged := Resolution{By: "human", How: "kept bob's", Proof: Proof{ProofGate, "gate-1"}, Check: func(context.Context, Conflict, Proof) error { return nil }}
-	if err := b.Resolve(t.Context(), run, done.ID, merged); err != nil {
+	if err := Resolve(t.Context(), d.DB, agency.Fence{}, run, done.ID, merged); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // once more is nothing

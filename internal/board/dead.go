@@ -16,7 +16,7 @@ const reasonExpired = "its time to live is over"
 // and returns them; their senders are told. What it has claimed of its role's
 // mail waits for the others.
 func Bury(tx *store.Tx, run agency.RunID, id agency.AgentID, reason string) ([]agency.Message, error) {
-	hs, err := lying(tx, 0, unreadBy, unreadCopies, string(run), string(id))
+	hs, err := queryHeads(tx, 0, unreadBy, unreadCopies, string(run), string(id))
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func Bury(tx *store.Tx, run agency.RunID, id agency.AgentID, reason string) ([]a
 // BuryRun makes dead letters of all mail of a run that was not read: the run
 // has ended, nobody is told and nothing is overdue any more.
 func BuryRun(tx *store.Tx, run agency.RunID, reason string) error {
-	hs, err := lying(tx, 0, unread, unread, string(run))
+	hs, err := queryHeads(tx, 0, unread, unread, string(run))
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func BuryRun(tx *store.Tx, run agency.RunID, reason string) error {
 			return err
 		}
 	}
-	_, err = tx.Exec(dropDeadlines, string(run))
+	_, err = tx.Exec(clearAllDeadlines, string(run))
 	return err
 }
 
@@ -90,7 +90,7 @@ func notice(tx *store.Tx, m agency.Message, id, subject, body string) error {
 		ID: agency.MessageID(id), RunID: m.RunID, From: agency.FromSystem, To: m.From, Type: agency.MessageErrorOccurred,
 		Subject: subject, Body: body, ContractID: m.ContractID, InReplyTo: m.ID, ThreadRoot: cmp.Or(m.ThreadRoot, m.ID), CreatedAt: tx.Now,
 	}
-	return post(tx, nil, []*parcel{{Message: n}})
+	return post(tx, nil, []*outgoing{{Message: n}})
 }
 
 // answered notes that a message has a response. A word of the sender itself, or
@@ -99,7 +99,7 @@ func answered(tx *store.Tx, b *Board, m agency.Message) error {
 	if m.From == agency.FromSystem {
 		return nil
 	}
-	_, err := tx.Exec(meetDeadline,
+	_, err := tx.Exec(clearDeadline,
 		string(m.RunID), string(m.InReplyTo), m.From)
 	if err != nil || b == nil || b.o.Answered == nil {
 		return err
@@ -122,7 +122,7 @@ func Sweep(tx *store.Tx, most int) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	hs, err := lying(tx, most, expired, expired, int64(now))
+	hs, err := queryHeads(tx, most, expired, expired, int64(now))
 	if err != nil {
 		return 0, err
 	}

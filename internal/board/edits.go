@@ -104,12 +104,6 @@ func editOf(contract agency.ContractID) agency.MessageID {
 	return agency.MessageID("edit/" + string(contract))
 }
 
-// ByEdits tells whether a conflict is known from edits alone: no landing has
-// failed for it yet.
-func (c Conflict) ByEdits() bool {
-	return c.Kind == FileWrite && !slices.ContainsFunc(c.Evidence, func(id agency.MessageID) bool { return !strings.HasPrefix(string(id), "edit/") })
-}
-
 // standsOn is how many landings the work has before it. A commit that is not
 // known is a landing of which the record is on its way: it has all others.
 func standsOn(q store.Querier, e Edits) (n int64, err error) {

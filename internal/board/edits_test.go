@@ -72,7 +72,7 @@ func TestSameFileByTwoAgents(t *testing.T) {
 			var got []string
 			for _, c := range d.conflicts() {
 				got = append(got, fmt.Sprintf("%s%v", c.Resource, c.Agents))
-				if c.Status != ConflictOpen || c.Kind != FileWrite || !c.ByEdits() || len(c.Evidence) != len(c.Agents) {
+				if c.Status != ConflictOpen || c.Kind != FileWrite || c.LandingFailed || len(c.Evidence) != len(c.Agents) {
 					t.Errorf("%+v", c)
 				}
 			}

@@ -132,7 +132,7 @@ func newBoxes() *boxes {
 	return &boxes{n: newCounts(), coming: map[boxKey]int{}, parked: map[boxKey][]*receiver{}, limits: map[agency.RunID]Limits{}, timed: make(chan struct{}, 1)}
 }
 
-// wake has Keep look again.
+// wake has Maintain look again.
 func (b *boxes) wake() {
 	select {
 	case b.timed <- struct{}{}:

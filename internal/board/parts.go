@@ -41,15 +41,15 @@ type Package struct {
 
 // Timed is something that ends by time.
 type Timed struct {
-	// Due is when the next Tidy has something to do, in time of the awake clock
+	// Due is when the next Expire has something to do, in time of the awake clock
 	// from now; ok is false while nothing is timed.
 	Due func(store.Querier) (in time.Duration, ok bool, err error)
-	// Tidy ends what is over, in all runs and at most most of it, and returns how
+	// Expire ends what is over, in all runs and at most most of it, and returns how
 	// much there was. Who watches sees it go, and who waits gets its turn; for all
 	// others each operation looks at the clock itself.
-	Tidy func(tx *store.Tx, most int) (int, error)
+	Expire func(tx *store.Tx, most int) (int, error)
 }
 
-// WakeKeep has Keep look again once the transaction is durable: something in it
-// has a time.
-func WakeKeep(tx *store.Tx) { publish(tx, change{timed: true}) }
+// WakeMaintain has Maintain look again once the transaction is durable: something
+// in it has a time.
+func WakeMaintain(tx *store.Tx) { publish(tx, change{timed: true}) }

@@ -11,12 +11,12 @@ import (
 	"agency/internal/text"
 )
 
-// post writes parcels: each as a row, those of one shape in one statement, with
+// post writes messages: each as a row, those of one shape in one statement, with
 // the events that tell of them. A receiver that waits here gets its message
 // after the commit. An id that is taken is an error of the constraint; nothing
 // is written then.
-func post(tx *store.Tx, b *Board, ps []*parcel) error {
-	var by [shapes][]*parcel
+func post(tx *store.Tx, b *Board, ps []*outgoing) error {
+	var by [shapes][]*outgoing
 	for _, p := range ps {
 		if b != nil && p.To != agency.Everyone {
 			p.promised = b.boxes.promise(tx, keyOf(p.RunID, boxOf(p.Message)), p.Message)
@@ -52,7 +52,7 @@ func post(tx *store.Tx, b *Board, ps []*parcel) error {
 
 // arrive tells what has become of a message that is written; one to everyone
 // is delivered now.
-func (p *parcel) arrive(tx *store.Tx, b *Board) error {
+func (p *outgoing) arrive(tx *store.Tx, b *Board) error {
 	switch r := p.promised; {
 	case p.To == agency.Everyone:
 		if err := p.copies(tx, b); err != nil {
@@ -71,7 +71,7 @@ func (p *parcel) arrive(tx *store.Tx, b *Board) error {
 
 // copies puts a message to everyone into the inbox of each live agent but its
 // sender.
-func (p *parcel) copies(tx *store.Tx, b *Board) error {
+func (p *outgoing) copies(tx *store.Tx, b *Board) error {
 	var seq int64
 	if err := tx.QueryRow(selectSeq, string(p.RunID), string(p.ID)).Scan(&seq); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *parcel) copies(tx *store.Tx, b *Board) error {
 	return nil
 }
 
-func (p *parcel) copy(tx *store.Tx, b *Board, seq int64, to agency.AgentID) error {
+func (p *outgoing) copy(tx *store.Tx, b *Board, seq int64, to agency.AgentID) error {
 	key, status := keyOf(p.RunID, agentBox(to)), agency.MailPending
 	var session agency.SessionID
 	var at int64
@@ -127,7 +127,7 @@ const (
 // maxRows bounds the rows of one statement.
 const maxRows = 16
 
-func (p *parcel) shape() (s shape) {
+func (p *outgoing) shape() (s shape) {
 	if p.promised != nil || p.To == agency.Everyone {
 		s |= placed
 	}
@@ -140,15 +140,15 @@ func (p *parcel) shape() (s shape) {
 	return s
 }
 
-// ofOneRun is how many parcels, from the first on, one statement writes.
-func ofOneRun(ps []*parcel) (n int) {
+// ofOneRun is how many outgoing messages, from the first on, one statement writes.
+func ofOneRun(ps []*outgoing) (n int) {
 	for n < min(len(ps), maxRows) && ps[n].RunID == ps[0].RunID {
 		n++
 	}
 	return n
 }
 
-func (s shape) insert(tx *store.Tx, ps []*parcel) error {
+func (s shape) insert(tx *store.Tx, ps []*outgoing) error {
 	args := make([]any, 0, 2+23*len(ps))
 	args = append(args, string(ps[0].RunID), store.Micros(tx.Now))
 	for _, p := range ps {
@@ -172,7 +172,7 @@ func (s shape) insert(tx *store.Tx, ps []*parcel) error {
 	return err
 }
 
-func (p *parcel) bindState(tx *store.Tx, args []any) []any {
+func (p *outgoing) bindState(tx *store.Tx, args []any) []any {
 	if p.promised == nil { // to everyone
 		return append(args, "", "", "", 0)
 	}

@@ -102,7 +102,7 @@ func TestAQuestionIsMetWhereverItIs(t *testing.T) {
 			d.do(func(tx *store.Tx) error { return MarkProcessed(tx, pm, "q") })
 		}
 		for range 2 {
-			d.do(func(tx *store.Tx) error { return Meet(tx, run, "q") })
+			d.do(func(tx *store.Tx) error { return Acknowledge(tx, run, "q") })
 		}
 		d.want("q:processed")
 		if n := b.Pending(run, "", "project_manager"); n != 0 || b.Waiting(Recipient{Run: run, Agent: "pm", Role: "project_manager", Session: "other"}) {

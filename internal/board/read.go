@@ -154,24 +154,3 @@ func Deliveries(q store.Querier, run agency.RunID, id agency.MessageID) ([]Deliv
 	}
 	return ps[0].Deliveries, nil
 }
-
-// DeadLetters are the deliveries of a run that will never be read, each with
-// its message and the reason.
-func DeadLetters(q store.Querier, run agency.RunID) ([]DeadLetter, error) {
-	ps, err := read(q, selectDead, string(run))
-	var out []DeadLetter
-	for _, p := range ps {
-		for _, d := range p.Deliveries {
-			if d.Status == agency.MailFailed {
-				out = append(out, DeadLetter{Message: p.Message, Delivery: d})
-			}
-		}
-	}
-	return out, err
-}
-
-// DeadLetter is a delivery that failed, with its message.
-type DeadLetter struct {
-	Message  agency.Message
-	Delivery Delivery
-}

@@ -141,13 +141,6 @@ func (b *boxes) park(r *receiver) {
 	b.enter(r)
 }
 
-// Receivers is how many wait in Receive or by Await at this moment.
-func (b *Board) Receivers() int {
-	b.boxes.mu.Lock()
-	defer b.boxes.mu.Unlock()
-	return b.boxes.asleep
-}
-
 // unpark takes back a park. It runs on the writer, so it waits for nothing.
 func (b *boxes) unpark(r *receiver) {
 	b.mu.Lock()

@@ -37,15 +37,22 @@ type received struct {
 	by  Recipient
 }
 
+// receivers is how many wait in Receive or by Await at this moment.
+func (b *Board) receivers() int {
+	b.boxes.mu.Lock()
+	defer b.boxes.mu.Unlock()
+	return b.boxes.asleep
+}
+
 // receive starts a receiver and comes back when it waits, or has ended.
 func (b *Board) receive(ctx context.Context, who Recipient, types ...agency.MessageType) <-chan received {
 	out := make(chan received, 1)
-	before := b.Receivers()
+	before := b.receivers()
 	go func() {
 		m, err := b.Receive(ctx, who, types...)
 		out <- received{m, err, who}
 	}()
-	for b.Receivers() == before && len(out) == 0 {
+	for b.receivers() == before && len(out) == 0 {
 		runtime.Gosched()
 	}
 	return out
@@ -348,7 +355,7 @@ func TestKeepEndsWhatIsOver(t *testing.T) {
 	b := d.newBoard()
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := make(chan error, 1)
-	go func() { kept <- b.Keep(ctx) }()
+	go func() { kept <- b.Maintain(ctx) }()
 	m := msg("1", "bob", "ann")
 	m.TTL, m.RequiresResponse, m.RespondWithin = time.Millisecond, true, 2*time.Millisecond
 	d.boardSend(b, m)
@@ -384,7 +391,7 @@ func TestAwaitWakesOnceAndTakesNothing(t *testing.T) {
 		}
 	}
 	stopAnn, stopCid := await("ann"), await("cid")
-	if n := b.Receivers(); n != 2 {
+	if n := b.receivers(); n != 2 {
 		t.Errorf("%d wait", n)
 	}
 	if err := d.Write(t.Context(), func(tx *store.Tx) error {
@@ -406,7 +413,7 @@ func TestAwaitWakesOnceAndTakesNothing(t *testing.T) {
 	}
 	stopAnn() // was woken: nothing
 	stopCid()
-	if n := b.Receivers(); n != 0 {
+	if n := b.receivers(); n != 0 {
 		t.Errorf("%d wait after stop", n)
 	}
 	who := as("ann", "s1")

@@ -49,16 +49,7 @@ type Resolution struct {
 // KindInvalid without a proof and a check of it, and where the check fails;
 // KindConflict where the conflict has been resolved or has grown meanwhile. The
 // same resolution again is nothing.
-func (b *Board) Resolve(ctx context.Context, run agency.RunID, id int64, r Resolution) error {
-	return resolve(ctx, b.db, b.db.Write, run, id, r)
-}
-
-// ResolveFenced is Resolve for a host of this fence.
-func ResolveFenced(ctx context.Context, db *store.DB, f agency.Fence, run agency.RunID, id int64, r Resolution) error {
-	return resolve(ctx, db, func(ctx context.Context, fn func(*store.Tx) error) error { return db.WriteFenced(ctx, f, fn) }, run, id, r)
-}
-
-func resolve(ctx context.Context, db *store.DB, write func(context.Context, func(*store.Tx) error) error, run agency.RunID, id int64, r Resolution) error {
+func Resolve(ctx context.Context, db *store.DB, f agency.Fence, run agency.RunID, id int64, r Resolution) error {
 	if err := r.check(id); err != nil {
 		return err
 	}
@@ -72,7 +63,7 @@ func resolve(ctx context.Context, db *store.DB, write func(context.Context, func
 	if err := r.Check(ctx, c, r.Proof); err != nil {
 		return agency.Errorf(agency.KindInvalid, "conflict %d is not resolved: %s %s does not show it: %w", id, r.Proof.Kind, r.Proof.Ref, err)
 	}
-	return write(ctx, func(tx *store.Tx) error { return settleConflict(tx, c, r) })
+	return db.WriteFenced(ctx, f, func(tx *store.Tx) error { return settleConflict(tx, c, r) })
 }
 
 func (r Resolution) check(id int64) error {

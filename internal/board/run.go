@@ -20,7 +20,7 @@ func Recover(tx *store.Tx, run agency.RunID) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(restartBeats, int64(now), string(run))
+	_, err = tx.Exec(resetHeartbeats, int64(now), string(run))
 	return err
 }
 
@@ -52,11 +52,11 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 	return nil
 }
 
-// Retain removes what need not be kept of a run that ended long ago: mail that
+// Prune removes what need not be kept of a run that ended long ago: mail that
 // was acted on, and the versions of keys that no longer count. Dead letters
 // and the state that was left stay until Forget. It is for the caller to know
 // that the run has ended and when.
-func Retain(tx *store.Tx, run agency.RunID) error {
+func Prune(tx *store.Tx, run agency.RunID) error {
 	for _, query := range []string{
 		deleteProcessedCopies,
 		deleteProcessed,
@@ -68,9 +68,9 @@ func Retain(tx *store.Tx, run agency.RunID) error {
 	return nil
 }
 
-// Worn are the runs, ended or not, of which Retain would remove something.
-func Worn(q store.Querier) ([]agency.RunID, error) {
-	return store.Column[agency.RunID](q, selectWorn)
+// Prunable are the runs, ended or not, of which Prune would remove something.
+func Prunable(q store.Querier) ([]agency.RunID, error) {
+	return store.Column[agency.RunID](q, selectPrunable)
 }
 
 // appendEvent logs what has happened.

@@ -35,28 +35,9 @@ func (b *Board) SendTx(tx *store.Tx, m agency.Message) error { return sendOne(tx
 // receiver that waits is woken to look for the message.
 func Send(tx *store.Tx, m agency.Message) error { return sendOne(tx, nil, m) }
 
-// Reply is Send to the sender of a message, in its thread: a role's claimant
-// or any recipient may answer. To, ToRole, InReplyTo and ContractID are set
-// from the message that id names.
-func (b *Board) Reply(ctx context.Context, id agency.MessageID, m agency.Message) error {
-	return b.db.Write(ctx, func(tx *store.Tx) error { return b.ReplyTx(tx, id, m) })
-}
-
-// ReplyTx is Reply in a transaction. A reply to a person or to the harness is
-// KindInvalid: they have no inbox.
-func (b *Board) ReplyTx(tx *store.Tx, id agency.MessageID, m agency.Message) error {
-	to, err := Get(tx, m.RunID, id)
-	if err != nil {
-		return err
-	}
-	m.To, m.ToRole, m.InReplyTo = to.From, "", id
-	m.ContractID = cmp.Or(m.ContractID, to.ContractID)
-	return b.SendTx(tx, m)
-}
-
 func sendOne(tx *store.Tx, b *Board, m agency.Message) error {
 	errs := make([]error, 1)
-	ps, err := screen(tx, b, []agency.Message{m}, errs)
+	ps, err := prepareAll(tx, b, []agency.Message{m}, errs)
 	if err != nil || errs[0] != nil || len(ps) == 0 {
 		return cmp.Or(err, errs[0])
 	}
@@ -78,30 +59,30 @@ func sendAll(tx *store.Tx, b *Board, ms []agency.Message, errs []error) error {
 		errs[0] = sendOne(tx, b, ms[0])
 		return nil
 	}
-	ps, err := screen(tx, b, ms, errs)
+	ps, err := prepareAll(tx, b, ms, errs)
 	if err != nil {
 		return err
 	}
 	return post(tx, b, ps)
 }
 
-// parcel is a message that has passed.
-type parcel struct {
+// outgoing is a message on its way into the tables, checked and completed.
+type outgoing struct {
 	agency.Message
 	due, expires int64
 	promised     *promise // to a receiver that waits; nil: it goes into its inbox
 }
 
-// screen checks messages against the rules and the board and completes them with
-// what the board knows. What it refuses has its error in errs, and is no parcel;
-// nor is what was sent before. Without a board there is no limit: that is how
+// prepareAll checks messages against the rules and the board and completes them
+// with what the board knows. What it refuses has its error in errs and is left out,
+// and so is what was sent before. Without a board there is no limit: that is how
 // the board itself writes.
-func screen(tx *store.Tx, b *Board, ms []agency.Message, errs []error) ([]*parcel, error) {
+func prepareAll(tx *store.Tx, b *Board, ms []agency.Message, errs []error) ([]*outgoing, error) {
 	known := agentsKnown(tx)
-	ps := make([]*parcel, 0, len(ms))
+	ps := make([]*outgoing, 0, len(ms))
 	for i := range ms {
-		p := &parcel{Message: ms[i]}
-		if errs[i] = p.screen(tx, b, known); errs[i] == nil {
+		p := &outgoing{Message: ms[i]}
+		if errs[i] = p.prepare(tx, b, known); errs[i] == nil {
 			ps = append(ps, p)
 		} else if errors.Is(errs[i], errSentBefore) {
 			errs[i] = nil
@@ -112,7 +93,7 @@ func screen(tx *store.Tx, b *Board, ms []agency.Message, errs []error) ([]*parce
 
 var errSentBefore = errors.New("the message was sent before")
 
-func (p *parcel) screen(tx *store.Tx, b *Board, known agentCache) error {
+func (p *outgoing) prepare(tx *store.Tx, b *Board, known agentCache) error {
 	if err := check(p.Message); err != nil {
 		return err
 	}
@@ -131,13 +112,13 @@ func (p *parcel) screen(tx *store.Tx, b *Board, known agentCache) error {
 }
 
 // time sets when the message and its response are overdue.
-func (p *parcel) time(tx *store.Tx) error {
+func (p *outgoing) time(tx *store.Tx) error {
 	if p.TTL == 0 && p.RespondWithin == 0 {
 		return nil
 	}
 	now, err := clock(tx)
 	p.due, p.expires = after(now, p.RespondWithin), after(now, p.TTL)
-	WakeKeep(tx)
+	WakeMaintain(tx)
 	return err
 }
 
@@ -151,7 +132,7 @@ func after(now, span time.Duration) int64 {
 
 // allow checks a message against the board, and completes it with what the
 // board knows.
-func (p *parcel) allow(tx *store.Tx, b *Board, known agentCache) error {
+func (p *outgoing) allow(tx *store.Tx, b *Board, known agentCache) error {
 	m := &p.Message
 	m.ThreadRoot = m.ID
 	if m.InReplyTo != "" {
@@ -255,7 +236,7 @@ func repeated(tx *store.Tx, m agency.Message) (known bool, err error) {
 }
 
 // redact makes a message what is stored of it.
-func (p *parcel) redact(tx *store.Tx) {
+func (p *outgoing) redact(tx *store.Tx) {
 	m := &p.Message
 	m.Subject, m.Body = string(tx.Redact([]byte(m.Subject))), string(tx.Redact([]byte(m.Body)))
 	if len(m.Payload) > 0 {

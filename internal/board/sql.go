@@ -12,10 +12,10 @@ import (
 const (
 	// joinAgent adds an agent, or opens it again.
 	joinAgent = `INSERT INTO board_agent (run_id, agent_id, role, name, contract_id, status, activity,
-	started_at, last_activity_at, last_heartbeat_at, heartbeat, beat) VALUES (?, ?, ?, ?, ?, ?, ?, ?8, ?8, ?8, ?, ?)
+	started_at, last_activity_at, last_heartbeat_at, heartbeat, heartbeat_clock) VALUES (?, ?, ?, ?, ?, ?, ?, ?8, ?8, ?8, ?, ?)
 ON CONFLICT (run_id, agent_id) DO UPDATE SET role = excluded.role, name = excluded.name, contract_id = excluded.contract_id,
 	status = CASE WHEN board_agent.completed_at = 0 THEN board_agent.status ELSE excluded.status END,
-	completed_at = 0, last_heartbeat_at = ?8, heartbeat = excluded.heartbeat, missed = 0, beat = excluded.beat`
+	completed_at = 0, last_heartbeat_at = ?8, heartbeat = excluded.heartbeat, missed = 0, heartbeat_clock = excluded.heartbeat_clock`
 
 	// updateAgent keeps what a live agent tells of itself; what is empty stays.
 	updateAgent = `UPDATE board_agent SET
@@ -23,11 +23,11 @@ ON CONFLICT (run_id, agent_id) DO UPDATE SET role = excluded.role, name = exclud
 	turns = turns + ?, tokens = tokens + ?, files = files + ?, tool_calls = tool_calls + ?, errors = errors + ?,
 	last_tool = coalesce(nullif(?, ''), last_tool), last_file = coalesce(nullif(?, ''), last_file),
 	progress = CASE WHEN ?10 > 0 THEN ?10 ELSE progress END,
-	last_activity_at = ?11, last_heartbeat_at = ?11, missed = 0, beat = ?
+	last_activity_at = ?11, last_heartbeat_at = ?11, missed = 0, heartbeat_clock = ?
 WHERE run_id = ? AND agent_id = ? AND completed_at = 0`
 
-	// beatAgent keeps that a live agent was heard of.
-	beatAgent = `UPDATE board_agent SET last_heartbeat_at = ?, missed = 0, beat = ?
+	// recordHeartbeat keeps that a live agent was heard of.
+	recordHeartbeat = `UPDATE board_agent SET last_heartbeat_at = ?, missed = 0, heartbeat_clock = ?
 WHERE run_id = ? AND agent_id = ? AND completed_at = 0`
 
 	// endAgent ends an agent.
@@ -35,10 +35,10 @@ WHERE run_id = ? AND agent_id = ? AND completed_at = 0`
 WHERE run_id = ? AND agent_id = ?`
 
 	// countMissed counts the heartbeats that an agent owes.
-	countMissed = `UPDATE board_agent SET missed = (? - beat) / heartbeat WHERE run_id = ? AND agent_id = ? RETURNING missed`
+	countMissed = `UPDATE board_agent SET missed = (? - heartbeat_clock) / heartbeat WHERE run_id = ? AND agent_id = ? RETURNING missed`
 
-	// restartBeats has the live agents of a run owe none.
-	restartBeats = `UPDATE board_agent SET beat = ?, missed = 0 WHERE run_id = ? AND completed_at = 0`
+	// resetHeartbeats has the live agents of a run owe none.
+	resetHeartbeats = `UPDATE board_agent SET heartbeat_clock = ?, missed = 0 WHERE run_id = ? AND completed_at = 0`
 
 	// selectParty reads what a sender needs to know of an agent.
 	selectParty = `SELECT role, completed_at <> 0 FROM board_agent WHERE run_id = ? AND agent_id = ?`
@@ -51,7 +51,7 @@ FROM board_agent WHERE run_id = ? `
 	selectAllAgents  = selectAgents + byAgent
 	selectAgent      = selectAgents + `AND agent_id = ?` + byAgent
 	selectLiveAgents = selectAgents + `AND completed_at = 0` + byAgent
-	selectLateAgents = selectAgents + `AND status IN ('initializing', 'active') AND heartbeat <= ? - beat` + byAgent
+	selectLateAgents = selectAgents + `AND status IN ('initializing', 'active') AND heartbeat <= ? - heartbeat_clock` + byAgent
 
 	byAgent = ` ORDER BY agent_id`
 )
@@ -110,11 +110,11 @@ WHERE run_id = ? AND id = ? AND status = 'delivered' AND agent = ? AND session =
 	unsettled    = `run_id = ?1 AND id = ?2 AND recipient <> '*' AND status IN ('pending', 'delivered', 'read')`
 	noCopies     = `1 = 0`
 
-	// dropDeadlines has no message of a run wait for a response.
-	dropDeadlines = `UPDATE board_message SET due = 0 WHERE run_id = ? AND due > 0`
+	// clearAllDeadlines has no message of a run wait for a response.
+	clearAllDeadlines = `UPDATE board_message SET due = 0 WHERE run_id = ? AND due > 0`
 
-	// meetDeadline notes that a message has a response, which is not its sender's.
-	meetDeadline = `UPDATE board_message SET due = 0 WHERE run_id = ? AND id = ? AND due > 0 AND sender <> ?`
+	// clearDeadline notes that a message has a response, which is not its sender's.
+	clearDeadline = `UPDATE board_message SET due = 0 WHERE run_id = ? AND id = ? AND due > 0 AND sender <> ?`
 
 	// isAwaited tells whether a message is a question of another.
 	isAwaited = `SELECT EXISTS (SELECT 1 FROM board_message WHERE run_id = ? AND id = ? AND wants = 1 AND within > 0 AND sender <> ?)`
@@ -162,11 +162,8 @@ FROM board_message m LEFT JOIN board_delivery d ON d.message = m.seq WHERE m.run
 	selectAllPosts     = selectPosts + bySending
 	selectPost         = selectPosts + `AND m.id = ?2` + bySending
 	selectConversation = selectPosts + `AND m.contract_id = ?2 AND m.contract_id <> ''` + bySending
-	selectThread       = selectPosts + `AND (m.id = ?2 OR m.root = ?2 AND m.in_reply_to <> '')` + bySending
 	selectReadBy       = selectPosts + `AND (m.agent = ?2 AND m.status IN ('read', 'processed') OR EXISTS (
 SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.agent = ?2 AND x.status IN ('read', 'processed')))` + bySending
-	selectDead = selectPosts + `AND (m.status = 'failed' OR
-EXISTS (SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.status = 'failed'))` + bySending
 
 	bySending = ` ORDER BY m.seq, d.agent`
 
@@ -175,8 +172,8 @@ EXISTS (SELECT 1 FROM board_delivery x WHERE x.message = m.seq AND x.status = 'f
 	deleteProcessed       = `DELETE FROM board_message WHERE run_id = ? AND (status = 'processed' OR
 status = '' AND NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = board_message.seq))`
 
-	// selectWorn reads the runs that have any of it.
-	selectWorn = `SELECT run_id FROM board_delivery WHERE status = 'processed'
+	// selectPrunable reads the runs that have any of it.
+	selectPrunable = `SELECT run_id FROM board_delivery WHERE status = 'processed'
 UNION SELECT run_id FROM board_message m WHERE status = 'processed' OR
 	status = '' AND NOT EXISTS (SELECT 1 FROM board_delivery d WHERE d.message = m.seq) ORDER BY run_id`
 )
@@ -211,15 +208,15 @@ AND NOT EXISTS (SELECT 1 FROM board_landing WHERE run_id = ?1 AND contract_id = 
 
 	// insertConflict adds an open conflict, growConflict opens one with more
 	// evidence.
-	insertConflict = `INSERT INTO board_conflict (run_id, kind, resource, agents, evidence, status, created_at)
-VALUES (?, ?, ?, ?, ?, 'open', ?) RETURNING seq`
-	growConflict = `UPDATE board_conflict SET agents = ?, evidence = ?, status = 'open', escalated = '' WHERE seq = ?`
+	insertConflict = `INSERT INTO board_conflict (run_id, kind, resource, agents, evidence, landing_failed, status, created_at)
+VALUES (?, ?, ?, ?, ?, ?, 'open', ?) RETURNING seq`
+	growConflict = `UPDATE board_conflict SET agents = ?, evidence = ?, landing_failed = ?, status = 'open', escalated = '' WHERE seq = ?`
 
 	// resolveConflict and escalateConflict say what has become of one.
 	resolveConflict  = `UPDATE board_conflict SET status = 'resolved', decided_by = ?, how = ?, proof_kind = ?, proof = ?, decided_at = ? WHERE seq = ?`
 	escalateConflict = `UPDATE board_conflict SET status = 'escalated', escalated = ? WHERE seq = ?`
 
-	selectConflicts = `SELECT seq, run_id, kind, resource, agents, evidence, status, escalated, decided_by, how,
+	selectConflicts = `SELECT seq, run_id, kind, resource, agents, evidence, landing_failed, status, escalated, decided_by, how,
 proof_kind, proof, created_at, decided_at FROM board_conflict WHERE run_id = ? `
 
 	// What selectConflicts reads, in the order in which they were found.
@@ -264,7 +261,7 @@ func headQuery(who Recipient, most int, types []agency.MessageType, floor int64)
 	}
 	part := func(fresh, seq, copy, from string) {
 		parts = append(parts, `SELECT * FROM (SELECT `+seq+` AS seq, `+copy+` AS copy, priority, `+fresh+` AS fresh FROM `+from+typed+`
-AND run_id = ?1 AND (expires = 0 OR expires > ?5) ORDER BY priority DESC, `+seq+` LIMIT ?4)`)
+AND run_id = ?1 AND (expires = 0 OR expires > ?5) ORDER BY priority DESC, `+seq+` LIMIT ?4) x`)
 		for _, t := range types {
 			args = append(args, string(t))
 		}

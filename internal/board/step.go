@@ -152,7 +152,7 @@ func (h head) back(tx *store.Tx) error {
 // ReturnAll makes everything of a run wait again, in its old place, that was
 // handed over and not read: its sessions are gone with their host.
 func ReturnAll(tx *store.Tx, run agency.RunID) error {
-	hs, err := lying(tx, 0, withSession, withSession, string(run))
+	hs, err := queryHeads(tx, 0, withSession, withSession, string(run))
 	if err != nil {
 		return err
 	}

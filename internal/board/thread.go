@@ -28,17 +28,6 @@ const (
 	ResponseNever   Response = "never"   // the message is a dead letter
 )
 
-// ThreadOf is the thread that a message belongs to; KindNotFound where the run
-// has no such message.
-func ThreadOf(q store.Querier, run agency.RunID, id agency.MessageID) (Thread, error) {
-	m, err := one(q, run, id)
-	if err != nil {
-		return Thread{}, err
-	}
-	ps, err := read(q, selectThread, string(run), string(m.ThreadRoot))
-	return Thread{ID: m.ThreadRoot, Posts: ps}, err
-}
-
 // Threads are those of a run, in the order in which they began.
 func Threads(q store.Querier, run agency.RunID) ([]Thread, error) {
 	ps, err := Posts(q, run)
@@ -128,11 +117,11 @@ func named(q store.Querier, query string, run agency.RunID, of string) (m agency
 	return m, err == nil, err
 }
 
-// Meet marks a message as acted on, however far it has come and whoever has
+// Acknowledge marks a message as acted on, however far it has come and whoever has
 // it: what it asked for is there. For one that is processed, or a dead letter,
 // it is nothing. A message to everyone is met by each for itself.
-func Meet(tx *store.Tx, run agency.RunID, id agency.MessageID) error {
-	hs, err := lying(tx, 0, unsettled, noCopies, string(run), string(id))
+func Acknowledge(tx *store.Tx, run agency.RunID, id agency.MessageID) error {
+	hs, err := queryHeads(tx, 0, unsettled, noCopies, string(run), string(id))
 	if err != nil || len(hs) == 0 {
 		return err
 	}

@@ -42,20 +42,14 @@ func TestAThreadSaysWhatBecameOfAResponse(t *testing.T) {
 			for _, do := range tt.what {
 				do(d)
 			}
-			d.do(func(tx *store.Tx) error {
-				th, err := ThreadOf(tx, run, "ask")
-				if err != nil {
-					return err
-				}
-				if r, by := th.Response(th.Posts[0]); r != tt.want || by != tt.by {
-					t.Errorf("%q by %q, want %q by %q: %+v", r, by, tt.want, tt.by, th)
-				}
-				plain, err := ThreadOf(tx, run, "plain")
-				if r, _ := plain.Response(plain.Posts[0]); r != "" {
-					t.Errorf("a message that requires none: %q", r)
-				}
-				return err
-			})
+			th := d.thread("ask")
+			if r, by := th.Response(th.Posts[0]); r != tt.want || by != tt.by {
+				t.Errorf("%q by %q, want %q by %q: %+v", r, by, tt.want, tt.by, th)
+			}
+			plain := d.thread("plain")
+			if r, _ := plain.Response(plain.Posts[0]); r != "" {
+				t.Errorf("a message that requires none: %q", r)
+			}
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package bounded
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,13 +14,15 @@ const maxJSONDepth = 256
 var errMoreJSON = errors.New("more than one value")
 
 // JSON walks through a document and calls each with every string, number, truth and
-// null of it, and with the keys above it; an element of an array has the key "".
-// The keys are good for the call only. What each refuses ends the walk. Of the
+// null of it, and with the keys above it; an element of an array has the key "". A
+// number is a json.Number, and an object or array without anything the json.Delim
+// that opens it. The keys are good for the call only. What each refuses ends the walk. Of the
 // document nothing is held but where the walk stands: ErrTooLarge where it has more
 // than so many keys and values, or is nested deeper than anybody writes. What is no
 // JSON is an error as well, behind what was told of it until then.
-func JSON(doc []byte, most int, each func(at []string, value json.Token) error) error {
-	w := jsonWalk{dec: json.NewDecoder(bytes.NewReader(doc)), most: most, each: each}
+func JSON(doc io.Reader, most int, each func(at []string, value json.Token) error) error {
+	w := jsonWalk{dec: json.NewDecoder(doc), most: most, each: each}
+	w.dec.UseNumber()
 	if err := w.value(); err != nil {
 		return err
 	}
@@ -60,6 +61,11 @@ func (w *jsonWalk) value() error {
 	}
 	if len(w.at) == maxJSONDepth {
 		return fmt.Errorf("JSON: %w: %d levels", ErrTooLarge, maxJSONDepth)
+	}
+	if !w.dec.More() {
+		if err := w.each(w.at, t); err != nil {
+			return err
+		}
 	}
 	w.at = append(w.at, "")
 	for w.dec.More() {

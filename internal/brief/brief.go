@@ -1,5 +1,5 @@
-// Package brief writes what a session is told before it begins: the system
-// prompt of its role and the first user message, and the messages that the
+// Package brief writes what a session is told before it begins: the first user
+// message beside the prompt of its role (roster), and the messages that the
 // harness itself adds later. What came from outside stands in a block whose
 // marker the text cannot forge.
 //
@@ -19,12 +19,10 @@ import (
 //go:embed texts/*.md
 var texts embed.FS
 
-// Input is everything that the first request of a session tells.
+// Input is everything that the first message of a session tells.
 type Input struct {
-	Role     roster.Role
 	Contract agency.Contract // Attempts is the attempt that begins
 	Repo     string          // path at which the agent sees its repository
-	Network  bool            // commands may reach hosts that the user granted
 	Limits   roster.Limits
 	Commands []Command
 	Overview string // listing of the repository's files
@@ -72,27 +70,13 @@ type Feedback struct {
 	Receipts []agency.Receipt `json:"receipts,omitempty"`
 }
 
-// Brief is the beginning of a conversation.
-type Brief struct {
-	System string
-	First  string
-}
-
-// Render writes the beginning of a session.
-func Render(in Input) (Brief, error) {
-	system, err := in.Role.Prompt(roster.View{Repo: in.Repo, Network: in.Network})
-	if err != nil {
-		return Brief{}, err
-	}
+// First writes the first message of a session.
+func First(in Input) (string, error) {
 	block, err := in.Contract.Block()
 	if err != nil {
-		return Brief{}, err
+		return "", err
 	}
-	first, err := execute("first.md", firstView{Input: in, Block: block})
-	if err != nil {
-		return Brief{}, err
-	}
-	return Brief{System: system, First: first}, nil
+	return execute("first.md", firstView{Input: in, Block: block})
 }
 
 // execute renders one of the embedded texts.

@@ -44,7 +44,7 @@ func input(t *testing.T) Input {
 	}
 	goal := "Parse durations like 1h30m in config.Load; add tests"
 	return Input{
-		Role: role, Repo: "/home/ann/shop", Limits: role.Limits,
+		Repo: "/home/ann/shop", Limits: role.Limits,
 		Contract: agency.Contract{
 			ID: "main", RunID: "parse-durations-abcd", Type: agency.TypeFeature, AssignedRole: agency.RoleGeneralist,
 			Title: goal, Description: goal, GoalAnchor: goal, RetryBudget: 3, Attempts: 1,
@@ -57,17 +57,13 @@ func input(t *testing.T) Input {
 }
 
 func TestFirstAttempt(t *testing.T) {
-	b, err := Render(input(t))
+	b, err := First(input(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "system.md", b.System)
-	golden(t, "first.md", b.First)
-	if !strings.HasPrefix(b.System, "# Generalist (generalist)\n") {
-		t.Errorf("system prompt begins %q", b.System[:40])
-	}
-	if !strings.HasPrefix(b.First, "```json contract\n{") {
-		t.Errorf("first message begins %q", b.First[:40])
+	golden(t, "first.md", b)
+	if !strings.HasPrefix(b, "```json contract\n{") {
+		t.Errorf("first message begins %q", b[:40])
 	}
 }
 
@@ -95,14 +91,14 @@ func TestFeedback(t *testing.T) {
 			OursDiff: "+func Parse\n", TheirsDiff: "-func Load\n+func Read\n",
 		},
 	}
-	b, err := Render(in)
+	b, err := First(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "feedback.md", b.First)
+	golden(t, "feedback.md", b)
 	for _, want := range []string{"## Feedback of attempt 1\n", "## Conflict\n", "go test ./..."} {
-		if !strings.Contains(b.First, want) {
-			t.Errorf("no %q in\n%s", want, b.First)
+		if !strings.Contains(b, want) {
+			t.Errorf("no %q in\n%s", want, b)
 		}
 	}
 }
@@ -203,22 +199,18 @@ func TestDataCannotBeForged(t *testing.T) {
 	})
 }
 
-func FuzzRender(f *testing.F) {
+func FuzzFirst(f *testing.F) {
 	f.Add("goal", "guide", "reason")
 	f.Fuzz(func(t *testing.T, goal, guide, reason string) {
-		role, err := roster.Find(agency.RoleGeneralist)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := Render(Input{
-			Role: role, Contract: agency.Contract{ID: "main", Title: goal, Description: goal},
-			Guides: []Source{{"AGENTS.md", guide}}, Feedback: &Feedback{Attempt: 1, Reason: reason},
+		b, err := First(Input{
+			Contract: agency.Contract{ID: "main", Title: goal, Description: goal},
+			Guides:   []Source{{"AGENTS.md", guide}}, Feedback: &Feedback{Attempt: 1, Reason: reason},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Count(b.First, "\n## Context\n") < 1 {
-			t.Errorf("no context in %q", b.First)
+		if strings.Count(b, "\n## Context\n") < 1 {
+			t.Errorf("no context in %q", b)
 		}
 	})
 }

@@ -4,18 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/roster"
+	"agency/internal/text"
 )
 
-// Bounds of what one contract hands on to another: names, and of a review its
-// words.
+// Bounds of what one contract hands on to another.
 const (
 	maxHandedOn = 50  // contracts
 	maxNames    = 100 // files or tests of a contract
-	maxName     = 200 // bytes of a name
-	maxReview   = 4000
+	maxName     = 200 // runes of a name
 )
 
 // WithOutputs is a contract with the outputs of others among its inputs, by who
@@ -57,12 +56,12 @@ func SeesAll(c agency.Contract, role agency.RoleID) bool {
 }
 
 func sees(c agency.Contract, role agency.RoleID, o agency.Contract) bool {
-	switch role {
-	case agency.RoleOverseer, agency.RoleProjectManager:
-		return false // states; and the manager is told of the whole run otherwise
-	case agency.RoleTestEngineer:
+	switch {
+	case role == agency.RoleOverseer, roster.Leads(role):
+		return false // states; and who leads is told of the whole team otherwise
+	case role == agency.RoleTestEngineer:
 		return slices.Contains(c.DependsOn, o.ID) || implements(o)
-	case agency.RoleReviewer:
+	case role == agency.RoleReviewer:
 		return slices.Contains(c.DependsOn, o.ID) || SeesAll(c, role) && (implements(o) || o.AssignedRole == agency.RoleTestEngineer)
 	}
 	return slices.Contains(c.DependsOn, o.ID)
@@ -86,7 +85,7 @@ func outputText(c agency.Contract) string {
 		Review        string     `json:"review,omitempty"`
 	}{
 		tame(c.Title), names(o.FilesCreated), names(o.FilesModified), names(o.FilesDeleted), names(o.TestsPassing), o.Commit,
-		tameText(o.Review, maxReview),
+		oneLine(o.Review),
 	}
 	b, err := json.Marshal(doc)
 	if err != nil { // texts and lists of texts cannot fail
@@ -104,11 +103,4 @@ func names(in []string) []string {
 }
 
 // tame is a name on one line that cannot end the block it stands in.
-func tame(s string) string { return tameText(s, maxName) }
-
-func tameText(s string, most int) string {
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return strings.ReplaceAll(oneLine(s), "`", "'")
-}
+func tame(s string) string { return text.Head(oneLine(s), maxName) }

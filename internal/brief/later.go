@@ -163,22 +163,18 @@ type RecordInput struct {
 	Digest   string // of the turns to sum up
 }
 
-// Record asks for the summary of a part of a conversation. It is a request of
-// its own, without tools.
-func Record(in RecordInput) (Brief, error) {
-	system, err := execute("record_system.md", in)
-	if err != nil {
-		return Brief{}, err
+// Record asks for the summary of a part of a conversation, by a prompt and a message.
+// It is a request of its own, without tools.
+func Record(in RecordInput) (system, first string, err error) {
+	if system, err = execute("record_system.md", in); err != nil {
+		return "", "", err
 	}
 	block, err := in.Contract.Block()
 	if err != nil {
-		return Brief{}, err
+		return "", "", err
 	}
-	first, err := execute("record.md", recordView{RecordInput: in, Block: block})
-	if err != nil {
-		return Brief{}, err
-	}
-	return Brief{System: system, First: first}, nil
+	first, err = execute("record.md", recordView{RecordInput: in, Block: block})
+	return system, first, err
 }
 
 type recordView struct {

@@ -75,14 +75,12 @@ type Request struct {
 	Contract agency.ContractID
 }
 
-// Exhausted says which limit refused a reservation. Outstanding is set where
-// other requests still hold reservations that may come back: waiting helps.
+// Exhausted says which limit refused a reservation.
 type Exhausted struct {
-	Node        string `json:"node"`
-	Limit       string `json:"limit"` // usd, tokens or wall
-	Left        string `json:"left"`
-	Need        string `json:"need"`
-	Outstanding bool   `json:"outstanding,omitempty"`
+	Node  string `json:"node"`
+	Limit string `json:"limit"` // usd, tokens or wall
+	Left  string `json:"left"`
+	Need  string `json:"need"`
 }
 
 func (e *Exhausted) named(run agency.RunID) error {
@@ -117,7 +115,7 @@ func Reserve(tx *store.Tx, run agency.RunID, r Request) error {
 		return err
 	}
 	_, err = tx.Exec(insertRequest,
-		string(run), r.Key, r.Node, tx.Fence.Epoch, int64(r.Money), r.Tokens, flag(r.Unpriced),
+		string(run), r.Key, r.Node, tx.Fence.Epoch, int64(r.Money), r.Tokens, r.Unpriced,
 		string(r.Agent), string(r.Role), r.Tier, r.Model, string(r.Contract))
 	return err
 }
@@ -137,7 +135,7 @@ func Rebook(tx *store.Tx, run agency.RunID, r Request) error {
 		return err
 	}
 	_, err = tx.Exec(rebookRequest,
-		int64(r.Money), r.Tokens, flag(r.Unpriced), r.Model, string(run), r.Key)
+		int64(r.Money), r.Tokens, r.Unpriced, r.Model, string(run), r.Key)
 	return err
 }
 
@@ -178,7 +176,7 @@ func Settle(tx *store.Tx, run agency.RunID, key string, b Bill, wall time.Durati
 	}
 	u := b.Usage
 	if _, err := tx.Exec(settleRequest,
-		int64(b.Cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, flag(b.Unpriced), flag(u.Estimated), b.Model, string(run), key); err != nil {
+		int64(b.Cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, b.Unpriced, u.Estimated, b.Model, string(run), key); err != nil {
 		return err
 	}
 	return move(tx, run, r, int64(b.Cost), u.Billed(), int64(wall))

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -58,11 +57,11 @@ func (n node) refuses(r Request) *Exhausted {
 	leftTokens := n.limitTokens - n.spentTokens - n.reservedTokens
 	switch {
 	case n.limitMoney > 0 && leftMoney < int64(r.Money):
-		return &Exhausted{n.name, "usd", agency.Money(max(0, leftMoney)).String(), r.Money.String(), n.reservedMoney > 0}
+		return &Exhausted{n.name, "usd", agency.Money(max(0, leftMoney)).String(), r.Money.String()}
 	case n.limitTokens > 0 && leftTokens < r.Tokens:
-		return &Exhausted{n.name, "tokens", fmt.Sprint(max(0, leftTokens)), fmt.Sprint(r.Tokens), n.reservedTokens > 0}
+		return &Exhausted{n.name, "tokens", fmt.Sprint(max(0, leftTokens)), fmt.Sprint(r.Tokens)}
 	case n.limitWall > 0 && n.spentWall >= n.limitWall:
-		return &Exhausted{n.name, "wall", "0s", "more time", false}
+		return &Exhausted{n.name, "wall", "0s", "more time"}
 	}
 	return nil
 }
@@ -140,10 +139,9 @@ func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q
 func linesBy(q store.Querier, run agency.RunID, column string) ([]Line, error) {
 	return store.All(q, func(row store.Scanner) (l Line, err error) {
 		var money int64
-		var unpriced, estimated int
 		err = row.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Node, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
-			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &unpriced, &estimated)
-		l.Money, l.Unpriced, l.Usage.Estimated = agency.Money(money), unpriced != 0, estimated != 0
+			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &l.Unpriced, &l.Usage.Estimated)
+		l.Money = agency.Money(money)
 		return l, err
 	}, selectLines(column), string(run))
 }
@@ -174,27 +172,4 @@ func (t Tariff) Bill(model, reported string, u agency.Usage) Bill {
 func (t Tariff) Most(model, reported string, in, out int64) (agency.Money, bool) {
 	price, ok := t(model, reported)
 	return price.Most(in, out), ok
-}
-
-// Prices are what models cost, by provider/model.
-type Prices map[string]agency.Price
-
-// Tariff prices what answered by its own name where that has a price, and by
-// that of the model asked for otherwise.
-func (p Prices) Tariff() Tariff {
-	return func(model, reported string) (agency.Price, bool) {
-		provider, _, _ := strings.Cut(model, "/")
-		if price, ok := p[provider+"/"+reported]; ok {
-			return price, true
-		}
-		price, ok := p[model]
-		return price, ok
-	}
-}
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -141,11 +141,7 @@ func Ranges(file string, lines []int) (out []string) {
 		add(all, file, n)
 	}
 	for _, l := range all[file] {
-		if l.From == l.To {
-			out = append(out, fmt.Sprintf("%s:%d", file, l.From))
-		} else {
-			out = append(out, fmt.Sprintf("%s:%d-%d", file, l.From, l.To))
-		}
+		out = append(out, file+":"+l.String())
 	}
 	return out
 }

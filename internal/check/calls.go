@@ -23,8 +23,8 @@ var runners = sync.OnceValue(func() (out []*ecosystem.Runner) {
 	return out
 })
 
-// programs are those of the languages that have some.
-var programs = sync.OnceValue(func() (out []ecosystem.Launchers) {
+// launchers are those of the languages that have some.
+var launchers = sync.OnceValue(func() (out []ecosystem.Launchers) {
 	for _, language := range languages.All() {
 		if language.Launchers.Launches != nil {
 			out = append(out, language.Launchers)
@@ -195,10 +195,6 @@ func wrapper(w []string) int {
 	switch path.Base(w[0]) {
 	case "env", "time", "nice", "exec", "command":
 		n = 1
-	case "bundle":
-		if len(w) > 1 && w[1] == "exec" {
-			n = 2
-		}
 	case "timeout":
 		n = 1
 		for n < len(w) && strings.HasPrefix(w[n], "-") {
@@ -222,7 +218,7 @@ func wrapper(w []string) int {
 
 // launched is how many words name a program of a language that starts another one.
 func launched(w []string) (n int) {
-	for _, p := range programs() {
+	for _, p := range launchers() {
 		n = max(n, p.Launches(w))
 	}
 	return n
@@ -306,7 +302,7 @@ func lastCall(s *syntax.Stmt) *syntax.CallExpr {
 // scriptName is the package script that words start in a folder, and the index of
 // the last word that names it.
 func (f *finder) scriptName(words []string, dir string) (name string, at int, ok bool) {
-	for _, p := range programs() {
+	for _, p := range launchers() {
 		if p.ScriptName != nil && !ok {
 			name, at, ok = p.ScriptName(words, f.scripts(dir))
 		}
@@ -317,7 +313,7 @@ func (f *finder) scriptName(words []string, dir string) (name string, at int, ok
 // scripts are the package scripts of a folder.
 func (f *finder) scripts(dir string) map[string]string {
 	out := map[string]string{}
-	for _, p := range programs() {
+	for _, p := range launchers() {
 		if p.Scripts != nil && dir != ecosystem.UnknownDir {
 			maps.Copy(out, p.Scripts(f.repo.Text(path.Join(dir, p.Manifest))))
 		}

@@ -259,7 +259,7 @@ func (c *Checker) execute(ctx context.Context, s Subject, cmd Command) (r agency
 		}
 	}
 	if why := cmp.Or(got.left.Why, got.said.Why); why != "" && (r.Cause == "" || r.Cause == CauseIncomplete) {
-		r.Cause, r.Parsed = causeUnreadable+why, false
+		r.Cause, r.Unread, r.Parsed = causeUnreadable, why, false
 	}
 	if s.measure().Wanted() {
 		var why string
@@ -327,9 +327,9 @@ func (c *Checker) ask(ctx context.Context, s Subject, cmd Command, root *os.Root
 // its tests are not all.
 const CauseIncomplete = "incomplete"
 
-// causeUnreadable begins the cause of a receipt with a report that takes more
-// bytes, names or time than are read of one: it goes on with which, and why.
-const causeUnreadable = "unreadable: "
+// causeUnreadable is the cause of a receipt with a report that takes more bytes,
+// names or time than are read of one.
+const causeUnreadable = "unreadable"
 
 // cause is why a command ended, where not by itself. Death by a signal is told
 // by the exit code, as a shell tells it.

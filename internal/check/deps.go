@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -21,8 +22,8 @@ import (
 	"agency/internal/bounded"
 	"agency/internal/ecosystem"
 	"agency/internal/fingerprint"
+	"agency/internal/languages"
 	"agency/internal/sandbox"
-	"agency/internal/testreport"
 )
 
 // Dependency is a folder of the user's checkout that git ignores and builds
@@ -55,11 +56,10 @@ func (d Dependency) Changed(root *os.Root) []string {
 // unkept tells whether a lockfile is not in a checkout, and the manifest beside
 // it is the user's: some repositories ignore what their package manager writes.
 func unkept(user, root *os.Root, lock string) bool {
-	manifest := map[string]string{
-		"package-lock.json": "package.json", "pnpm-lock.yaml": "package.json", "yarn.lock": "package.json", "bun.lock": "package.json",
-		"uv.lock": "pyproject.toml", "poetry.lock": "pyproject.toml", "pdm.lock": "pyproject.toml", "Pipfile.lock": "Pipfile",
-		"composer.lock": "composer.json", "Gemfile.lock": "Gemfile",
-	}[path.Base(lock)]
+	manifest := ""
+	for _, of := range dependencies() {
+		manifest = cmp.Or(manifest, of.ManifestOf[path.Base(lock)])
+	}
 	if _, err := root.Lstat(filepath.FromSlash(lock)); err == nil || manifest == "" {
 		return false
 	}
@@ -84,20 +84,30 @@ func (d Dependency) sign() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-var (
-	packageParts = regexp.MustCompile(`(?s)"(?:dependencies|devDependencies|optionalDependencies|peerDependencies|overrides|resolutions|workspaces)"\s*:\s*[\[{][^\]}]*[\]}]`)
-	projectParts = regexp.MustCompile(`(?ms)^\s*(?:dependencies|requires)\s*=\s*\[.*?\]|^\[[^\]\n]*dependenc[^\]\n]*\].*?(?:^\[|\z)`)
-)
+// dependencies are how the packages of each language are installed.
+var dependencies = sync.OnceValue(func() (out []ecosystem.Dependencies) {
+	for _, l := range languages.All() {
+		out = append(out, l.Project.Dependencies)
+	}
+	return out
+})
+
+// decides is the form of what decides in a manifest; nil: all of the file does.
+func decides(base string) *regexp.Regexp {
+	for _, of := range dependencies() {
+		if form := of.Decides[base]; form != nil {
+			return form
+		}
+	}
+	return nil
+}
 
 // Deciding is what of a file's text decides which dependencies there are. Of a
 // manifest that stands in for a lockfile only those parts count: everything
 // else of it changes every day.
 func Deciding(name string, b []byte) []byte {
-	switch path.Base(name) {
-	case "package.json":
-		return bytes.Join(packageParts.FindAll(b, -1), []byte("\n"))
-	case "pyproject.toml":
-		return bytes.Join(projectParts.FindAll(b, -1), []byte("\n"))
+	if form := decides(path.Base(name)); form != nil {
+		return bytes.Join(form.FindAll(b, -1), []byte("\n"))
 	}
 	return b
 }
@@ -324,7 +334,6 @@ const (
 const (
 	maxLock     = 64 << 20 // bytes of a lockfile, of which nothing is held
 	maxManifest = 4 << 20  // bytes of a manifest
-	maxLocked   = 200_000  // packages that a lockfile names
 )
 
 // lockSum tells one state of a file that decides which dependencies there are
@@ -340,18 +349,18 @@ func lockSum(root *os.Root, name string) string {
 	sum := sha256.New()
 	most := int64(maxLock)
 	base := filepath.Base(name)
-	if base == "package.json" || base == "pyproject.toml" {
+	if decides(base) != nil {
 		most = maxManifest
 	}
 	info, err := f.Stat()
 	if err == nil && info.Size() <= maxManifest { // the whole of it is held
 		var text bytes.Buffer
 		_, err = text.ReadFrom(io.LimitReader(f, maxManifest))
-		decides := Deciding(base, text.Bytes())
-		if len(decides) == 0 {
+		part := Deciding(base, text.Bytes())
+		if len(part) == 0 {
 			return ""
 		}
-		_, _ = sum.Write(decides) // a hash never fails
+		_, _ = sum.Write(part) // a hash never fails
 	} else if err == nil {
 		_, err = io.Copy(sum, io.LimitReader(f, most))
 	}
@@ -364,61 +373,21 @@ func lockSum(root *os.Root, name string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// lockedPackage is what a lockfile of npm says of a package.
-type lockedPackage struct {
-	version  string
-	optional bool
-}
-
-// lockedPackages reads the packages of a lockfile of npm by the folders that they
-// lie in. False where it is none, or names too much.
-func lockedPackages(root *os.Root, name string) (map[string]lockedPackage, bool) {
-	f, err := bounded.Open(root, filepath.FromSlash(name))
-	if err != nil {
-		return nil, false
+// sameFiles compares two files of a checkout as same does; nil: they are equal.
+func sameFiles(root *os.Root, a, b string, same func(a, b io.Reader) bool) bool {
+	if same == nil {
+		sum := lockSum(root, a)
+		return sum != "" && sum == lockSum(root, b)
 	}
-	defer func() { _ = f.Close() }() // only read
-	out, names := map[string]lockedPackage{}, 0
-	j := testreport.NewJSON(io.LimitReader(f, maxLock))
-	err = j.Object(func(key string) error {
-		if key != "packages" {
-			return j.Skip()
-		}
-		return j.Object(func(at string) error {
-			var p lockedPackage
-			err := j.Object(func(key string) (err error) {
-				switch key {
-				case "version":
-					p.version, err = j.Word()
-				case "optional":
-					p.optional, err = j.Truth()
-				default:
-					err = j.Skip()
-				}
-				return err
-			})
-			if names += len(at) + len(p.version); len(out) >= maxLocked || names > testreport.MaxNames {
-				return testreport.ErrJSON
-			}
-			out[at] = p
-			return err
-		})
-	})
-	return out, err == nil
-}
-
-// sameVersions tells whether every package of a lockfile of npm is noted as
-// installed, but for those that another machine needs.
-func sameVersions(root *os.Root, lock, noted string) bool {
-	want, ok := lockedPackages(root, lock)
-	have, read := lockedPackages(root, noted)
-	if !ok || !read || len(want) == 0 {
+	f, err := bounded.Open(root, filepath.FromSlash(a))
+	if err != nil {
 		return false
 	}
-	for at, p := range want {
-		if got, ok := have[at]; at != "" && (ok || !p.optional) && (!ok || got.version != p.version) {
-			return false
-		}
+	defer func() { _ = f.Close() }() // only read
+	g, err := bounded.Open(root, filepath.FromSlash(b))
+	if err != nil {
+		return false
 	}
-	return true
+	defer func() { _ = g.Close() }() // only read
+	return same(io.LimitReader(f, maxLock), io.LimitReader(g, maxLock))
 }

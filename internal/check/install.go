@@ -227,12 +227,13 @@ func (d Dependency) inStep() bool {
 	}
 	defer func() { _ = user.Close() }() // only read
 	for _, l := range d.Locks {
-		switch path.Base(l) {
-		case "package-lock.json", "npm-shrinkwrap.json":
-			return sameVersions(user, l, d.Folder+"/.package-lock.json")
-		case "pnpm-lock.yaml":
-			lock := lockSum(user, l)
-			return lock != "" && lock == lockSum(user, d.Folder+"/.pnpm/lock.yaml")
+		for _, of := range dependencies() {
+			if of.Noted == nil {
+				continue
+			}
+			if file, same := of.Noted(path.Base(l)); file != "" {
+				return sameFiles(user, l, d.Folder+"/"+file, same)
+			}
 		}
 	}
 	return false
@@ -265,35 +266,9 @@ func OnlyInstalls(line string) bool {
 	return ok && len(calls) > 0 && !slices.ContainsFunc(calls, func(words []string) bool { return !installs(words) })
 }
 
-// installers are the words by which commands that only install begin; "" stands
-// for a command without further words than options.
-var installers = map[string][]string{
-	"npm": {"ci", "install", "i", "clean-install"}, "pnpm": {"install", "i"}, "yarn": {"install", ""}, "bun": {"install", "i"},
-	"uv": {"sync", "venv", "pip"}, "pip": {"install"}, "pip3": {"install"}, "poetry": {"install"}, "pdm": {"install", "sync"}, "pipenv": {"install", "sync"},
-	"cargo": {"fetch"}, "bundle": {"install", ""}, "composer": {"install"}, "mix": {"deps.get"}, "cd": nil,
-}
-
+// installs tells whether a call only installs, or goes to a folder.
 func installs(words []string) bool {
-	name, rest := path.Base(words[0]), words[1:]
-	switch {
-	case name == "go" && len(rest) >= 2:
-		return rest[0] == "mod" && (rest[1] == "download" || rest[1] == "vendor")
-	case strings.HasPrefix(name, "python") && len(rest) >= 2:
-		return rest[0] == "-m" && (rest[1] == "venv" || rest[1] == "pip" && slices.Contains(rest, "install"))
-	case name == "mvn" || name == "mvnw" || name == "gradle" || name == "gradlew":
-		return len(rest) > 0 && !slices.ContainsFunc(rest, func(w string) bool {
-			return !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "dependency:") && w != "dependencies"
-		})
-	}
-	verbs, known := installers[name]
-	if !known {
-		return false
-	}
-	first := ""
-	if i := slices.IndexFunc(rest, func(w string) bool { return !strings.HasPrefix(w, "-") }); i >= 0 {
-		first = rest[i]
-	}
-	return verbs == nil || slices.Contains(verbs, first)
+	return path.Base(words[0]) == "cd" || slices.ContainsFunc(dependencies(), func(of ecosystem.Dependencies) bool { return of.Installs(words) })
 }
 
 // simpleCalls are the commands of a line, each as its words; false for a line

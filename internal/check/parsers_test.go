@@ -132,7 +132,7 @@ func FuzzReports(f *testing.F) {
 		_ = cover.ReadCobertura(bytes.NewReader(b), p)
 		filesOf(cover)
 		dir := t.TempDir()
-		for _, name := range []string{"package-lock.json", "package.json", "package.js"} {
+		for _, name := range []string{"package-lock.json", ".package-lock.json", "package.json", "package.js"} {
 			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func FuzzReports(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() { _ = root.Close() }()
-		lockedPackages(root, "package-lock.json")
+		Dependency{Unit: ecosystem.Unit{Folder: ".", Locks: []string{"package-lock.json"}}, Repo: dir}.inStep()
 		lockSum(root, "package.json")
 		fuzzed("mocha", "-v8/*.json", root)
 		fuzzed("go test", ".cover", root)

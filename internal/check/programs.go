@@ -2,14 +2,17 @@ package check
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
+	"agency/internal/languages"
 )
 
 // NeedKind says where a program is looked for.
@@ -18,8 +21,8 @@ type NeedKind int
 // The kinds of programs.
 const (
 	NeedProgram NeedKind = iota // in PATH, or at the path that its name is
-	NeedBin                     // of a package of JavaScript: in a node_modules/.bin from Dir upward, or in PATH
-	NeedModule                  // of Python: what -m of the interpreter In names
+	NeedBin                     // of a package that is installed for Dir, or in PATH
+	NeedModule                  // one by whose name the interpreter In is told what to run
 )
 
 // Need is a program without which a command cannot do its work.
@@ -145,7 +148,7 @@ func (n *needs) call(e *syntax.CallExpr, dir string, decides bool) string {
 	words, plain := plainWords(e)
 	for _, a := range e.Assigns {
 		switch {
-		case a.Name == nil || a.Name.Value != "PATH" && a.Name.Value != "NODE_PATH" && a.Name.Value != "PYTHONPATH":
+		case a.Name == nil || !slices.Contains(programs().Paths, a.Name.Value):
 		case len(words) == 0:
 			n.unsure = true
 		default:
@@ -212,14 +215,22 @@ func started(w []string) []string {
 var builtins = set(":", "[", "bg", "break", "continue", "echo", "exit", "false", "fg", "getopts", "jobs", "kill", "printf", "pwd",
 	"read", "readonly", "return", "set", "shift", "test", "times", "trap", "true", "type", "ulimit", "umask", "wait")
 
-// toolchains are programs that nothing installs beside packages.
-var toolchains = set("go", "cargo", "rustc", "mvn", "gradle", "java", "javac", "node", "npm", "npx", "make", "cmake", "ninja", "meson",
-	"dotnet", "mix", "swift", "zig", "deno", "bun", "bundle", "composer", "php", "ruby", "gcc", "cc", "clang", "bazel")
-
-// harmless are programs that install nothing, for all that is usual.
-var harmless = set("go", "cargo", "rustc", "mvn", "mvnw", "gradle", "gradlew", "java", "javac", "node", "npx", "tsc", "eslint", "prettier",
-	"jest", "vitest", "mocha", "tape", "tap", "ava", "c8", "nyc", "cross-env", "pytest", "py.test", "ruff", "mypy", "flake8", "pylint", "black",
-	"golangci-lint", "staticcheck", "gofmt", "gofumpt", "gotestsum", "mkdir", "rm", "cp", "mv", "ls", "cat", "grep", "sed", "head", "tail", "tee", "sleep", "env")
+// programs is what is known of programs: those of no language, and those of each.
+var programs = sync.OnceValue(func() ecosystem.Programs {
+	all := ecosystem.Programs{
+		Toolchain: []string{"make", "cmake", "ninja", "meson", "gcc", "cc", "clang", "bazel"},
+		Harmless:  []string{"mkdir", "rm", "cp", "mv", "ls", "cat", "grep", "sed", "head", "tail", "tee", "sleep", "env"},
+		Folders:   map[string][]string{"make": {"-C"}}, Subcommands: map[string][]string{}, Paths: []string{"PATH"},
+	}
+	for _, l := range languages.All() {
+		of := l.Project.Programs
+		all.Toolchain, all.Harmless = append(all.Toolchain, of.Toolchain...), append(all.Harmless, of.Harmless...)
+		all.Wrappers, all.Paths = append(all.Wrappers, of.Wrappers...), append(all.Paths, of.Paths...)
+		maps.Copy(all.Folders, of.Folders)
+		maps.Copy(all.Subcommands, of.Subcommands)
+	}
+	return all
+})
 
 func set(words ...string) map[string]bool {
 	out := make(map[string]bool, len(words))
@@ -233,27 +244,19 @@ func set(words ...string) map[string]bool {
 func (n *needs) starts(w []string, dir string, sure bool) {
 	base := path.Base(w[0])
 	n.note(w, dir)
-	switch name, _, ok := n.find.scriptName(w, dir); {
-	case ok:
+	if name, _, ok := n.find.scriptName(w, dir); ok {
 		n.program(w[0], dir, sure)
 		n.follow(base, name, dir, sure)
 		return
-	case isPython(base):
-		n.program(w[0], dir, sure)
-		n.module(w, dir, sure)
-		return
-	case base == "npx" || len(w) > 2 && w[1] == "exec" && (base == "npm" || base == "pnpm" || base == "yarn"):
-		n.program(w[0], dir, sure)
-		n.fetched(w, dir, sure)
-		return
-	case (base == "yarn" || base == "pnpm") && launched(w) == 1:
-		n.program(w[0], dir, sure)
-		n.add(Need{Kind: NeedBin, Need: ecosystem.Need{Name: w[1], Dir: dir}}, sure)
-		return
+	}
+	for _, of := range languages.All() {
+		if n.ofLanguage(of.Project.Programs, w, dir, sure) {
+			return
+		}
 	}
 	at := n.program(w[0], dir, sure)
-	if base == "cargo" && len(w) > 1 && extraCargo[w[1]] {
-		n.program("cargo-"+w[1], dir, sure)
+	if len(w) > 1 && slices.Contains(programs().Subcommands[base], w[1]) {
+		n.program(base+"-"+w[1], dir, sure)
 	}
 	if base == "cross-env" {
 		rest := w[1:]
@@ -266,7 +269,7 @@ func (n *needs) starts(w []string, dir string, sure bool) {
 		return
 	}
 	switch {
-	case harmless[base] && !installs(w):
+	case slices.Contains(programs().Harmless, base) && !installs(w):
 	case at < 0:
 		n.installed = true
 	default: // where it is missing it has installed nothing
@@ -274,8 +277,31 @@ func (n *needs) starts(w []string, dir string, sure bool) {
 	}
 }
 
-// extraCargo are the subcommands that are programs of their own.
-var extraCargo = set("nextest", "clippy", "fmt", "llvm-cov", "tarpaulin", "hack", "deny", "audit", "make")
+// ofLanguage notes what a call needs that starts a module of an interpreter, or the
+// program of a package; false where it is no such call.
+func (n *needs) ofLanguage(of ecosystem.Programs, w []string, dir string, sure bool) bool {
+	if of.Modules != nil {
+		if modules, quiet, ok := of.Modules(w); ok {
+			n.program(w[0], dir, sure)
+			for _, m := range modules {
+				n.add(Need{Kind: NeedModule, Need: ecosystem.Need{Name: m, In: w[0], Dir: dir}}, sure)
+			}
+			n.installed = n.installed || !quiet
+			return true
+		}
+	}
+	if of.Starts == nil {
+		return false
+	}
+	program, by, ok := of.Starts(w)
+	if ok {
+		n.program(w[0], dir, sure)
+	}
+	if program != "" {
+		n.add(Need{Kind: NeedBin, Need: ecosystem.Need{Name: program, In: by, Dir: dir}}, sure)
+	}
+	return ok
+}
 
 // program notes a program that is called by its name or path. One at a path is
 // only judged where no build makes it: in a folder of packages, or a wrapper. It
@@ -287,7 +313,7 @@ func (n *needs) program(name, dir string, sure bool) int {
 		return n.add(Need{Kind: NeedBin, Need: ecosystem.Need{Name: name, Dir: dir}}, sure)
 	case !strings.Contains(name, "/"):
 		return n.add(Need{Need: ecosystem.Need{Name: name, Dir: "."}}, sure)
-	case !path.IsAbs(name) && (base == "gradlew" || base == "mvnw" || ofPackages(name)):
+	case !path.IsAbs(name) && (slices.Contains(programs().Wrappers, base) || ofPackages(name)):
 		return n.add(Need{Need: ecosystem.Need{Name: name, Dir: dir}}, sure)
 	}
 	return -1
@@ -299,76 +325,28 @@ func ofPackages(name string) bool {
 	})
 }
 
-// modules are those that pip installs with a program of their name. A module of
-// another name may be the repository's own.
-var modules = set("pytest", "coverage", "mypy", "ruff", "flake8", "pylint", "black", "isort", "tox", "nox", "nose2", "pyright")
-
-// module notes what -m names, behind coverage too.
-func (n *needs) module(w []string, dir string, sure bool) {
-	known := false
-	for i := 1; i+1 < len(w); i++ {
-		if w[i] == "-c" {
-			break
-		}
-		if w[i] == "-m" {
-			if known = modules[w[i+1]]; known {
-				n.add(Need{Kind: NeedModule, Need: ecosystem.Need{Name: w[i+1], In: w[0], Dir: dir}}, sure)
-			}
-			if w[i+1] == "unittest" || w[i+1] == "doctest" {
-				known = true
-			}
-			if w[i+1] != "coverage" {
-				break
-			}
-		}
-	}
-	n.installed = n.installed || !known
-}
-
-// plainNPX are the options of npx and its like that name no package.
-var plainNPX = set("--", "--no-install", "--no", "--yes", "-y", "--quiet", "-q", "--offline", "--prefer-offline")
-
-// fetched notes what npx and its like start, and would fetch; a version that is
-// asked for is not looked at. What names its package by itself is left out.
-func (n *needs) fetched(w []string, dir string, sure bool) {
-	rest := w[1:]
-	if path.Base(w[0]) != "npx" {
-		rest = w[2:]
-	}
-	for len(rest) > 0 && plainNPX[rest[0]] {
-		rest = rest[1:]
-	}
-	if len(rest) == 0 {
-		return
-	}
-	name, _, _ := strings.Cut(rest[0], "@")
-	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(rest[0], "/:") {
-		return
-	}
-	n.add(Need{Kind: NeedBin, Need: ecosystem.Need{Name: name, In: path.Base(w[0]), Dir: dir}}, sure)
-}
-
-// follow reads a package script, and those that npm runs around it.
+// follow reads a package script, and those that its starter runs around it.
 func (n *needs) follow(manager, name, dir string, sure bool) {
 	if !sure || dir == ecosystem.UnknownDir || n.depth == maxScripts {
 		n.installed = true
 		return
 	}
-	names := []string{name}
-	if manager == "npm" {
-		names = []string{"pre" + name, name, "post" + name}
-	}
 	scripts := n.find.scripts(dir)
 	was := n.script
 	n.depth++
-	for _, s := range names {
-		if scripts[s] == "" {
+	for _, of := range launchers() {
+		if of.Around == nil {
 			continue
 		}
-		if n.script = was; was == "" {
-			n.script = "script " + s + " of " + path.Join(dir, "package.json")
+		for _, s := range of.Around(manager, name) {
+			if scripts[s] == "" {
+				continue
+			}
+			if n.script = was; was == "" {
+				n.script = "script " + s + " of " + path.Join(dir, of.Manifest)
+			}
+			n.read(scripts[s], dir)
 		}
-		n.read(scripts[s], dir)
 	}
 	n.depth--
 	n.script, n.unsure = was, false
@@ -377,11 +355,11 @@ func (n *needs) follow(manager, name, dir string, sure bool) {
 // add notes a need, once a command, and gives its place in the list; -1 where
 // it is in doubt.
 func (n *needs) add(need Need, sure bool) int {
-	if !sure || need.Dir == ecosystem.UnknownDir || n.installed && !toolchains[need.Name] {
+	if !sure || need.Dir == ecosystem.UnknownDir || n.installed && !slices.Contains(programs().Toolchain, need.Name) {
 		return -1
 	}
 	need.Command, need.Line, need.Script = n.kind, n.line, n.script
-	if !toolchains[need.Name] {
+	if !slices.Contains(programs().Toolchain, need.Name) {
 		need.After = slices.Clone(n.after)
 	}
 	if i := slices.IndexFunc(n.found, func(o Need) bool { return o.Command == need.Command && o.Same(need) }); i >= 0 {
@@ -394,11 +372,6 @@ func (n *needs) add(need Need, sure bool) int {
 // Same tells whether two commands need one thing.
 func (n Need) Same(o Need) bool {
 	return n.Kind == o.Kind && n.Need == o.Need
-}
-
-func isPython(base string) bool {
-	rest, ok := strings.CutPrefix(base, "python")
-	return ok && strings.Trim(rest, "0123456789.") == ""
 }
 
 // Start is a program that a command starts, and the folder in which it does.
@@ -414,15 +387,9 @@ type Start struct {
 // are known before a shell reads the lines, behind package scripts too.
 func Starts(cmds Commands, repo fs.FS) []Start { return readCommands(cmds, repo).begun }
 
-// folderOptions are the options by which programs are told to work elsewhere.
-var folderOptions = map[string][]string{
-	"go": {"-C"}, "npm": {"--prefix", "-C"}, "pnpm": {"-C", "--dir"}, "yarn": {"--cwd"}, "make": {"-C"}, "cargo": {"-C", "--manifest-path"},
-	"mvn": {"-f", "--file"}, "mvnw": {"-f", "--file"}, "gradle": {"-p", "--project-dir"}, "gradlew": {"-p", "--project-dir"},
-}
-
 // folderOf is where a call works that starts in a folder.
 func folderOf(words []string, dir string) string {
-	options := folderOptions[path.Base(words[0])]
+	options := programs().Folders[path.Base(words[0])]
 	for i, w := range words[1:] {
 		for _, o := range options {
 			to, ok := strings.CutPrefix(w, o+"=")
@@ -448,7 +415,19 @@ func folderOf(words []string, dir string) string {
 func (n *needs) note(words []string, dir string) {
 	base := path.Base(words[0])
 	if dir = folderOf(words, dir); dir != ecosystem.UnknownDir {
-		known := harmless[base] || toolchains[base] && base != "make" || isPython(base) || base == "yarn" || base == "pnpm"
+		known := base != "make" && (slices.Contains(programs().Harmless, base) || slices.Contains(programs().Toolchain, base) ||
+			len(programs().Folders[base]) > 0 || isInterpreter(words))
 		n.begun = append(n.begun, Start{Program: base, Dir: dir, Known: known})
 	}
+}
+
+// isInterpreter tells a call of a program that runs modules by their names.
+func isInterpreter(words []string) bool {
+	return slices.ContainsFunc(languages.All(), func(of ecosystem.Ecosystem) bool {
+		if of.Project.Programs.Modules == nil {
+			return false
+		}
+		_, _, is := of.Project.Programs.Modules(words)
+		return is
+	})
 }

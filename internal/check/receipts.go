@@ -102,7 +102,7 @@ func detailed(q Reader, query string, args ...any) (out []agency.Receipt, detail
 		var hash string
 		var at int64
 		err = row.Scan(&r.ID, &r.RunID, &r.ContractID, &r.Kind, &r.Command, &r.Tree, &r.Env, &r.ExitCode,
-			&r.Cause, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &hash, &at, &r.Stage, &r.CopyOf)
+			&r.Cause, &r.Unread, &r.Duration, &r.Passed, &r.Failed, &r.Skipped, &r.Parsed, &hash, &at, &r.Stage, &r.CopyOf)
 		r.At, blobs = store.Time(at), append(blobs, agency.Hash(hash))
 		return r, err
 	}, query, args...)
@@ -198,7 +198,7 @@ func insert(tx *store.Tx, s Subject, r *agency.Receipt, from agency.ReceiptID, r
 		return err
 	}
 	_, err = tx.Exec(insertReceipt, string(r.ID), string(r.RunID), n.Int64+1, string(r.ContractID), string(s.Agent),
-		string(s.Stage), string(r.Kind), r.Command, string(r.Tree), string(r.Env), r.ExitCode, r.Cause, r.Duration,
+		string(s.Stage), string(r.Kind), r.Command, string(r.Tree), string(r.Env), r.ExitCode, r.Cause, r.Unread, r.Duration,
 		r.Passed, r.Failed, r.Skipped, r.Parsed, reusable, string(from), string(h), store.Micros(r.At))
 	if err != nil {
 		return err

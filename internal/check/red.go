@@ -192,15 +192,24 @@ func counts(r agency.Receipt) string {
 	return fmt.Sprintf("passed %d, failed %d, skipped %d", r.Passed, r.Failed, r.Skipped)
 }
 
+// Outcome is how a check ended, on one line.
+func Outcome(r agency.Receipt) string {
+	line := fmt.Sprintf("exit code %d", r.ExitCode)
+	if r.Parsed || len(r.Tests) > 0 {
+		line += ", " + counts(r)
+	}
+	return line
+}
+
 // ended says why a command did not end by itself.
 func ended(r agency.Receipt) string {
-	switch {
-	case r.Cause == "":
+	switch r.Cause {
+	case "":
 		return ""
-	case r.Cause == CauseIncomplete:
+	case CauseIncomplete:
 		return "output cut: results are missing"
-	case strings.HasPrefix(r.Cause, causeUnreadable):
-		return r.Cause + ": results are missing"
+	case causeUnreadable:
+		return r.Why() + ": results are missing"
 	default:
 		return "stopped: " + r.Cause
 	}

@@ -119,7 +119,7 @@ func (ch chooser) script(c call, sel selection) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	for _, p := range programs() {
+	for _, p := range launchers() {
 		if p.InPlace != nil {
 			narrowed = p.InPlace(c.Call, scripts, narrowed)
 		}

@@ -23,8 +23,8 @@ func TestUnreadableReportIsNoResult(t *testing.T) {
 	s := w.subject("t")
 	s.Fresh = true
 	r, err = c.Run(t.Context(), s, line)
-	if err != nil || r.OK() || r.Parsed || !strings.Contains(r.Cause, `unreadable: "a.xml" takes longer than 1ns to read`) {
-		t.Errorf("%v: cause %q, parsed %t", err, r.Cause, r.Parsed)
+	if err != nil || r.OK() || r.Parsed || !strings.Contains(r.Why(), `unreadable: "a.xml" takes longer than 1ns to read`) {
+		t.Errorf("%v: cause %q, parsed %t", err, r.Why(), r.Parsed)
 	}
 	if said := check.Headline(r); !strings.Contains(said, "results are missing") || !strings.Contains(said, "a.xml") {
 		t.Errorf("%q", said)

@@ -3,7 +3,6 @@
 package commandfiles
 
 import (
-	"encoding/json"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"agency/internal/check"
 	"agency/internal/ecosystem"
+	"agency/internal/languages"
 )
 
 // Reader reads the files of one tree; it is made for one look.
@@ -105,12 +105,15 @@ func (r *Reader) call(words []string, dir string, depth int) {
 	if len(words) == 0 {
 		return
 	}
-	switch base := path.Base(words[0]); base {
-	case "npm", "pnpm", "yarn", "bun":
-		for _, w := range words[1:] {
-			r.script(w, dir, depth)
+	base := path.Base(words[0])
+	for _, l := range languages.All() {
+		if slices.Contains(l.Launchers.Starters, base) {
+			for _, w := range words[1:] {
+				r.script(l.Launchers, w, dir, depth)
+			}
 		}
-	case "make", "gmake":
+	}
+	if base == "make" || base == "gmake" {
 		targets := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
 		r.makefile(targets, dir, depth)
 	}
@@ -154,18 +157,16 @@ func (r *Reader) isTool(p string) bool {
 }
 
 // script follows a script of the package file.
-func (r *Reader) script(name, dir string, depth int) {
-	var pkg struct {
-		Scripts map[string]string `json:"scripts"`
-	}
-	file := path.Join(dir, "package.json")
-	if r.seen[file+" "+name] || json.Unmarshal(r.Read(file), &pkg) != nil {
+func (r *Reader) script(of ecosystem.Launchers, name, dir string, depth int) {
+	file := path.Join(dir, of.Manifest)
+	if r.seen[file+" "+name] {
 		return
 	}
 	r.seen[file+" "+name] = true
-	for _, s := range []string{"pre" + name, name, "post" + name} {
-		if pkg.Scripts[s] != "" {
-			r.line(pkg.Scripts[s], []string{dir}, depth+1)
+	scripts := of.Scripts(r.Read(file))
+	for _, s := range of.Around("", name) {
+		if scripts[s] != "" {
+			r.line(scripts[s], []string{dir}, depth+1)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func Defaults() Config {
 		Routing: Routing{
 			Strategy: "complexity", SimpleMaxFiles: 2, SimpleMaxCriteria: 3,
 			ComplexMinFiles: 5, ComplexMinCriteria: 7,
-			Roles: []string{"scaffolder", "test_engineer", "cleanup", "generalist"},
+			Roles: []string{string(agency.RoleScaffolder), string(agency.RoleTestEngineer), string(agency.RoleCleanup), string(agency.RoleGeneralist)},
 		},
 		Commands:       Commands{TimeoutSeconds: 1800},
 		Agents:         defaultAgents(),
@@ -97,18 +97,18 @@ func defaultAgents() map[string]Agent {
 	for _, role := range roles() {
 		agents[role] = common
 	}
-	set := func(role string, change func(*Agent)) {
-		a := agents[role]
+	set := func(role agency.RoleID, change func(*Agent)) {
+		a := agents[string(role)]
 		change(&a)
-		agents[role] = a
+		agents[string(role)] = a
 	}
-	set("project_manager", func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 30, 4096, 900 })
-	set("scaffolder", func(a *Agent) { a.Talent, a.MaxTokensPerSession = "senior-developer", 150_000 })
-	set("test_engineer", func(a *Agent) { a.MaxTurns, a.TimeoutSeconds = 40, 1200 })
-	set("reviewer", func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 20, 4096, 600 })
-	set("overseer", func(a *Agent) { a.MaxTurns, a.MaxTokens, a.Model = 100, 2048, LevelFastCheap })
-	set("cleanup", func(a *Agent) { a.Model = LevelFastCheap })
-	for _, role := range []string{"t1_visionary", "t2_lead", "t2_architect"} {
+	set(agency.RoleProjectManager, func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 30, 4096, 900 })
+	set(agency.RoleScaffolder, func(a *Agent) { a.Talent, a.MaxTokensPerSession = "senior-developer", 150_000 })
+	set(agency.RoleTestEngineer, func(a *Agent) { a.MaxTurns, a.TimeoutSeconds = 40, 1200 })
+	set(agency.RoleReviewer, func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 20, 4096, 600 })
+	set(agency.RoleOverseer, func(a *Agent) { a.MaxTurns, a.MaxTokens, a.Model = 100, 2048, LevelFastCheap })
+	set(agency.RoleCleanup, func(a *Agent) { a.Model = LevelFastCheap })
+	for _, role := range []agency.RoleID{agency.RoleVisionary, agency.RoleLead, agency.RoleArchitect} {
 		set(role, func(a *Agent) { a.Model = LevelReasoningHeavy })
 	}
 	return agents
@@ -117,8 +117,11 @@ func defaultAgents() map[string]Agent {
 // RuntimeNative is the session loop of the program itself.
 const RuntimeNative = "native"
 
-// runtimes are the names of what may run a session, beside acp:COMMAND. Config.absent
-// says which of them are not in this version.
+// Runtimes are the names of those of this version, each in the daemon's list.
+func Runtimes() []string { return []string{RuntimeNative} }
+
+// runtimes are the names of what may run a session, beside acp:COMMAND: those of
+// this version, and those that later ones may have.
 func runtimes() []string {
-	return []string{RuntimeNative, "auto", "claude", "codex", "gemini", "opencode"}
+	return append(Runtimes(), "auto", "claude", "codex", "gemini", "opencode")
 }

@@ -49,9 +49,9 @@ func inEffect() []string {
 		"board.retention_hours",
 		"board.cleanup_interval_seconds", "board.response_minutes",
 	}
-	for _, role := range []string{"project_manager", "generalist", "scaffolder", "test_engineer", "cleanup", "reviewer"} {
+	for _, role := range rolesOf(agency.ModeMultiAgent) {
 		for _, key := range []string{"model", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
-			keys = append(keys, "agents."+role+"."+key)
+			keys = append(keys, "agents."+string(role)+"."+key)
 		}
 	}
 	return keys
@@ -91,7 +91,7 @@ func (c Config) absent() []absent {
 	add(c.Store.URL != "", "store.url", "store.url")
 	for _, role := range sortedKeys(c.Agents) {
 		r := c.Agents[role].Runtime
-		add(r != RuntimeNative, "agents."+role+".runtime", "runtime "+r)
+		add(!slices.Contains(Runtimes(), r), "agents."+role+".runtime", "runtime "+r)
 	}
 	return out
 }

@@ -61,9 +61,10 @@ func (a *state) Next() bool {
 
 func (a *state) last() bool { return a.N == a.Contract.RetryBudget+a.granted }
 
-// Agent is who works: the one of its role, or, in a team, of its contract.
+// Agent is who works: the one of its role, or, in a team and below another
+// contract, of its contract.
 func (a *state) Agent() agency.AgentID {
-	if !a.how.InTeam && a.how.answers == "" {
+	if !a.how.InTeam && a.Contract.ParentID == "" {
 		return agency.AgentID(a.role)
 	}
 	return agency.MemberID(a.role, a.Contract.ID)
@@ -106,7 +107,7 @@ func (a *Run) Fulfil(c flow.Ctx) (landed land.Landed, failure string, err error)
 }
 
 // Begun is what the next attempt is told of the agents that were started.
-func (a *state) Begun() string { return a.how.Lead.Begun() }
+func (a *state) Begun() string { return a.how.Agents.Begun() }
 
 // UsedUp is why a contract failed whose attempts, of the kind that is named, are
 // used up.

@@ -58,7 +58,7 @@ func changeText(fix agency.Contract, landed land.Landed, failure string) string 
 func (a *state) owners() []agency.Contract {
 	var out []agency.Contract
 	for _, p := range a.how.Shared.Plan {
-		if slices.Contains(a.Contract.DependsOn, p.ID) && p.AssignedRole != reviewer && p.AssignedRole != a.role {
+		if slices.Contains(a.Contract.DependsOn, p.ID) && p.AssignedRole != agency.RoleReviewer && p.AssignedRole != a.role {
 			out = append(out, p)
 		}
 	}
@@ -124,10 +124,9 @@ func (a *waiting) fixBug(c flow.Ctx, fix agency.Contract, owners []agency.Contra
 }
 
 func (a *waiting) fulfilFix(c flow.Ctx, fix agency.Contract, owners []agency.Contract, out session.Outcome) (landed land.Landed, failure, stop string, err error) {
-	m := New(a.in, fix, Work{
-		Base: a.base, Shared: a.how.Shared, InTeam: true, Slot: a.how.Slot,
-		Staged: true, Reviewed: true, baseKnown: true, mends: contractIDs(owners), Before: &Handed{Tree: out.Tree},
-	})
+	how := a.how.Shared.Member(a.how.Slot)
+	how.Base, how.baseKnown, how.mends, how.Before = a.base, true, contractIDs(owners), Handed{Tree: out.Tree}
+	m := New(fix, how)
 	m.seenLandings = a.seenLandings
 	if landed, failure, err = m.CreateAndFulfil(c); err != nil || failure == "" {
 		if err == nil {

@@ -96,6 +96,6 @@ func (a *conflicts) takeBase(c flow.Ctx) error {
 	a.outdated = false
 	a.seeLandings()
 	head, err := flow.Call(c, land.HeadActivity, a.Key("head"), land.BranchSpec{Run: a.in.Run})
-	a.base, a.othersOpen = head.Head, a.openContracts()
+	a.base, a.othersOpen = head.Head, a.how.Shared.open(a.Contract.ID)
 	return err
 }

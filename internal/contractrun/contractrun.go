@@ -32,60 +32,76 @@ type Facts struct {
 	// Routing picks the models of contracts; its zero value leaves each role its
 	// own.
 	Routing agency.Routing
-	// Review are the rules of a critic, in the modes that have one.
-	Review *agency.ReviewRules
+	// Review are the rules of a critic; without rounds there is none.
+	Review agency.ReviewRules
 }
 
-// Work says how a contract is pursued.
+// Work says how a contract is pursued; Shared.Work begins one.
 type Work struct {
-	Base      agency.OID          // that its work begins from
 	Shared    *Shared             // with the other contracts of the run
+	Slot      *schedule.Slot      // that it gives back while it waits
+	Agents    Agents              // that it starts while it plans
+	Base      agency.OID          // that its work begins from
 	InTeam    bool                // others work at the same time; it has an agent of its own
-	Slot      *schedule.Slot      // that a member of a team gives back while it waits
 	Staged    bool                // its context is staged
 	baseKnown bool                // its base is known
 	mends     []agency.ContractID // whose work it mends
 	After     agency.ContractID   // whose work, that a person rejected, it goes on with
-	Before    *Handed             // what another contract left
+	Before    Handed              // what another contract left
 	Many      bool                // a plan of many contracts
-	Report    bool                // the manager's report on it
-	answers   agency.MessageID    // the question that the manager answers
-	Lead      Lead                // answers a manager about the agents that it started
+	Report    bool                // its lead's report on it
+	answers   agency.MessageID    // the question that its lead answers
 	// Reviewed has a critic read what its claims change.
 	Reviewed bool
 }
 
-// Handed is what a run that moves up hands on: the files as they were left,
-// and why that was not enough.
+// Work is how a contract is pursued that no executor started, by an agent that
+// starts nobody.
+func (w *Shared) Work() Work { return Work{Shared: w, Slot: &schedule.Slot{}, Agents: nobody{}} }
+
+// Leading is how the lead's own contracts are pursued that are about a plan of many.
+func (w *Shared) Leading() Work {
+	how := w.Work()
+	how.Many = true
+	return how
+}
+
+// Member is how a contract of a plan is pursued that an executor started.
+func (w *Shared) Member(slot *schedule.Slot) Work {
+	return Work{Shared: w, Slot: slot, Agents: nobody{}, InTeam: true, Staged: true, Reviewed: true}
+}
+
+// Handed is what a contract goes on from that another could not finish: the files
+// as they were left, and why that was not enough. Zero: it begins anew.
 type Handed struct {
 	Tree     agency.OID
 	Feedback session.Feedback
 }
 
-// Lead answers a manager about the agents that it starts while it plans.
-type Lead interface {
-	// Leads tells whether the manager may start agents at all.
-	Leads() bool
-	// Over tells whether everything ends, why, and with which error: a manager is
+// Agents are those that a lead starts while it plans.
+type Agents interface {
+	// Open tells whether any may be started at all.
+	Open() bool
+	// Over tells whether everything ends, why, and with which error: a lead is
 	// asked for nothing more then.
 	Over() (over bool, stop string, err error)
-	// Answer answers what a manager asks of its agents. Base is what its next part
+	// Answer answers what a lead asks of its agents. Base is what its next part
 	// stands on, where that has changed; stop the reason why the run ends instead.
 	Answer(c flow.Ctx, out session.Outcome, key string) (answer *session.Answer, base agency.OID, stop string, err error)
-	// Begun is what the manager's next attempt is told of what was started.
+	// Begun is what the lead's next attempt is told of what was started.
 	Begun() string
 }
 
-// leadsNobody is the lead of an agent that starts none.
-type leadsNobody struct{}
+// nobody is the agents of one that starts none.
+type nobody struct{}
 
-func (leadsNobody) Leads() bool { return false }
+func (nobody) Open() bool { return false }
 
-func (leadsNobody) Over() (bool, string, error) { return false, "", nil }
+func (nobody) Over() (bool, string, error) { return false, "", nil }
 
-func (leadsNobody) Begun() string { return "" }
+func (nobody) Begun() string { return "" }
 
-func (leadsNobody) Answer(_ flow.Ctx, out session.Outcome, _ string) (*session.Answer, agency.OID, string, error) {
+func (nobody) Answer(_ flow.Ctx, out session.Outcome, _ string) (*session.Answer, agency.OID, string, error) {
 	return nil, "", nobodyAnswers(out), nil
 }
 
@@ -107,14 +123,8 @@ type Run struct {
 }
 
 // New begins the way of a contract.
-func New(in Facts, contract agency.Contract, how Work) *Run {
-	if how.Lead == nil {
-		how.Lead = leadsNobody{}
-	}
-	if how.Shared == nil {
-		how.Shared = &Shared{In: in}
-	}
-	s := &state{in: in, Contract: contract, role: contract.AssignedRole, base: how.Base, how: how}
+func New(contract agency.Contract, how Work) *Run {
+	s := &state{in: how.Shared.Facts, Contract: contract, role: contract.AssignedRole, base: how.Base, how: how}
 	w := &waiting{state: s}
 	t := &conversation{state: s, waiting: w}
 	k := &conflicts{state: s}
@@ -123,8 +133,8 @@ func New(in Facts, contract agency.Contract, how Work) *Run {
 }
 
 // NewStarted is New for a contract with one attempt, which has begun.
-func NewStarted(in Facts, contract agency.Contract, how Work) *Run {
-	a := New(in, contract, how)
+func NewStarted(contract agency.Contract, how Work) *Run {
+	a := New(contract, how)
 	a.N = 1
 	return a
 }

@@ -54,15 +54,16 @@ func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
 	}
 	spec := session.Spec{
 		Run: a.in.Run, Contract: a.Contract.ID, Role: a.role, Agent: a.Agent(), Attempt: a.N, Staged: a.how.Staged, Level: level,
+		Leader: a.how.Shared.Lead.Role,
 	}
 	if roster.Leads(a.role) && !a.how.Many {
 		spec.MaxContracts = 1
 	}
-	spec.Report, spec.Answers, spec.Leads, spec.Hand = a.how.Report, a.how.answers, a.how.Lead.Leads(), a.hands
+	spec.Report, spec.Answers, spec.Leads, spec.Hand = a.how.Report, a.how.answers, a.how.Agents.Open(), a.hands
 	if a.how.InTeam {
 		spec.Onto = a.base
 	}
-	if before := a.how.Before; before != nil && a.N == 1 {
+	if before := a.how.Before; a.N == 1 {
 		spec.From = before.Tree
 		if before.Feedback.Reason != "" {
 			spec.Feedback = &before.Feedback

@@ -20,7 +20,7 @@ func ReplySignal(question agency.MessageID) flow.Signal[flow.None] {
 }
 
 // question is a question of a parked session on its way to an answer. In a team
-// the manager answers by a short session of its own; where there is no manager,
+// its lead answers by a short session of its own; where nobody leads,
 // or it has no answer in time, a person. A person may also write to the agent at
 // any time. The first answer on the board wins.
 type question struct {
@@ -28,8 +28,8 @@ type question struct {
 	out    session.Outcome
 	at     waitPoint
 	open   agency.GateID   // that asks a person; empty: none does
-	why    string          // the manager gave no answer
-	answer *effects.Answer // by the manager's report
+	why    string          // the lead gave no answer
+	answer *effects.Answer // by the lead's report
 	stop   string          // the run must end
 	// options are what a person may answer where the question is whether a contract
 	// is handed over.
@@ -48,41 +48,42 @@ func (a *waiting) waitForReply(c flow.Ctx, out session.Outcome, at waitPoint) (*
 
 // ask brings the question to its answer, or to the reason why the run ends.
 func (q *question) ask(c flow.Ctx) error {
-	if q.how.Shared.Managed && !roster.Leads(q.role) {
-		return q.askManager(c)
+	if q.how.Shared.managed && !roster.Leads(q.role) {
+		return q.askLead(c)
 	}
-	return q.askPerson(c, nil)
+	return q.askPerson(c)
 }
 
 func (q *question) key(step string) string { return q.Key(Path("inbox", q.at.key, step)) }
 
-// askManager has the manager answer, until its time is over.
-func (q *question) askManager(c flow.Ctx) error {
-	managed := q.how.Shared.askManager(c, q.key("manager"), func(c flow.Ctx) error {
+// askLead has the lead answer, until its time is over.
+func (q *question) askLead(c flow.Ctx) error {
+	lead := q.how.Shared.Lead
+	asked := q.how.Shared.askLead(c, q.key("manager"), func(c flow.Ctx) error {
 		if q.answer != nil {
 			return nil
 		}
-		return q.managerAnswers(c)
+		return q.leadAnswers(c)
 	})
-	chosen, err := flow.Select(c, q.key("wait"), flow.OnSignal(ReplySignal(q.out.Awaits)), flow.OnFuture(managed), flow.OnTimer(session.AnswerWithin()))
+	chosen, err := flow.Select(c, q.key("wait"), flow.OnSignal(ReplySignal(q.out.Awaits)), flow.OnFuture(asked), flow.OnTimer(session.AnswerWithin(lead.Role)))
 	switch {
 	case err != nil:
 		return err
 	case chosen == 0:
 		return q.recordAnswer(c, "", "")
 	case chosen == 2:
-		q.why = "the project manager has not answered in time"
-		return q.askPerson(c, &managed)
+		q.why = "the " + lead.name() + " has not answered in time"
+		return q.askPerson(c, asked)
 	}
-	if _, err := managed.Get(c); err != nil || q.stop != "" || q.answer != nil {
+	if _, err := asked.Get(c); err != nil || q.stop != "" || q.answer != nil {
 		return err
 	}
-	return q.askPerson(c, nil)
+	return q.askPerson(c)
 }
 
 // askPerson opens a gate with the question. A reply on the board is an answer
-// meanwhile, also one of the manager, where that still works on it.
-func (q *question) askPerson(c flow.Ctx, managed *flow.Future[flow.None]) error {
+// meanwhile, also one of the lead, where that is still at work on it.
+func (q *question) askPerson(c flow.Ctx, still ...flow.Future[flow.None]) error {
 	if err := q.how.Slot.Asks(c); err != nil {
 		return err
 	}
@@ -96,8 +97,8 @@ func (q *question) askPerson(c flow.Ctx, managed *flow.Future[flow.None]) error 
 	}
 	for n := 1; ; n++ {
 		cases := []flow.Case{flow.OnSignal(ReplySignal(q.out.Awaits)), flow.OnSignal(GateSignal(g.ID))}
-		if managed != nil {
-			cases = append(cases, flow.OnFuture(*managed))
+		for _, lead := range still {
+			cases = append(cases, flow.OnFuture(lead))
 		}
 		chosen, err := flow.Select(c, q.key(fmt.Sprintf("person/%d", n)), cases...)
 		switch {
@@ -112,10 +113,10 @@ func (q *question) askPerson(c flow.Ctx, managed *flow.Future[flow.None]) error 
 			}
 			return q.takeDecision(c, d)
 		}
-		if _, err := managed.Get(c); err != nil || q.stop != "" || q.answer != nil {
+		if _, err := still[0].Get(c); err != nil || q.stop != "" || q.answer != nil {
 			return err
 		}
-		managed = nil
+		still = nil
 	}
 }
 
@@ -168,7 +169,7 @@ const (
 	keeping     = "keep it where it is"
 )
 
-// waitForHandoff has the manager decide. Without an answer to who asked, the
+// waitForHandoff has the lead decide. Without an answer to who asked, the
 // contract has changed hands.
 func (a *waiting) waitForHandoff(c flow.Ctx, out session.Outcome, at waitPoint) (*session.Answer, string, error) {
 	if err := a.how.Slot.Leave(c, false); err != nil {
@@ -189,7 +190,7 @@ func (a *waiting) waitForHandoff(c flow.Ctx, out session.Outcome, at waitPoint) 
 	a.hands++
 	a.role = out.Handoff.Role
 	_, err := flow.Call(c, effects.HandOver, key, effects.Handover{
-		Run: a.in.Run, N: a.hands, Words: handoffWords(out.Handoff.Reason, q.answer), Reply: q.answer.Reply,
+		Run: a.in.Run, N: a.hands, Words: handoffWords(out.Handoff.Reason, a.how.Shared.Lead, q.answer), Reply: q.answer.Reply,
 		Pack: agency.HandoffPackage{
 			From: from, To: a.Agent(), ToRole: a.role, Contract: a.Contract.ID, NextContract: a.Contract.ID,
 			Base: a.base, Tree: out.Tree, FilesModified: out.Handoff.Files, DependenciesUsed: a.Contract.DependsOn,
@@ -198,8 +199,8 @@ func (a *waiting) waitForHandoff(c flow.Ctx, out session.Outcome, at waitPoint) 
 	return nil, "", err
 }
 
-func handoffWords(reason string, agreed *effects.Answer) string {
-	who := "The project manager"
+func handoffWords(reason string, by Lead, agreed *effects.Answer) string {
+	who := "The " + by.name()
 	if agreed.From == agency.FromHuman {
 		who = "A person"
 	}

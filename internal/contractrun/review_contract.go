@@ -50,11 +50,7 @@ func (a *reviews) giveReview(c flow.Ctx) (failure string, err error) {
 // takeReview completes the contract, or says why it failed. What a critic
 // wants a person to decide, a person decides.
 func (a *reviews) takeReview(c flow.Ctx, said agency.Review) (failure string, err error) {
-	var rules agency.ReviewRules
-	if a.in.Review != nil {
-		rules = *a.in.Review
-	}
-	r := agency.JudgeReview(said, rules, agency.ReviewFacts{TestsPassed: true, LintPassed: true}) // what landed was verified
+	r := agency.JudgeReview(said, a.in.Review, agency.ReviewFacts{TestsPassed: true, LintPassed: true}) // what landed was verified
 	noted, err := flow.Call(c, effects.RecordReview, a.Key("review"), effects.ReviewToRecord{Run: a.in.Run, Review: r})
 	if err != nil {
 		return "", err
@@ -102,7 +98,7 @@ func (a *reviews) decideOnReview(c flow.Ctx, r agency.Review, against *effects.R
 	return failure, err
 }
 
-// maxReview bounds a review among the results of its contract, in bytes.
+// maxReview bounds a review among the results of its contract, in characters.
 const maxReview = 4000
 
 // wholeReview is a review as those read it whose contracts depend on it: what
@@ -116,10 +112,7 @@ func wholeReview(r agency.Review) string {
 			fmt.Fprintf(&b, " (%s)", i.Suggestion)
 		}
 	}
-	if s := b.String(); len(s) <= maxReview {
-		return s
-	}
-	return strings.ToValidUTF8(b.String()[:maxReview], "") + "…"
+	return text.Head(b.String(), maxReview)
 }
 
 // verdictText is a review as the manager reads it when it plans anew.

@@ -91,7 +91,7 @@ func (a *reviews) disputeText(next critic.Next, best int) (summary, body string)
 		}
 	}
 	if a.advice != "" && next == critic.Discuss {
-		fmt.Fprintf(&b, "\nThe project manager, who was asked first:\n\n%s\n", a.advice)
+		fmt.Fprintf(&b, "\nThe %s, who was asked first:\n\n%s\n", a.how.Shared.Lead.name(), a.advice)
 	}
 	b.WriteString("\nApprove to let ")
 	if next == critic.Discuss {

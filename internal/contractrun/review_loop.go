@@ -15,9 +15,6 @@ import (
 // rejecting is what a reject of reviewed work does.
 const rejecting = "work on it once more; a second time gives it up"
 
-// reviewer is the role of critics.
-const reviewer = "reviewer"
-
 // reviewRounds is the loop of producer and critic within one attempt.
 type reviewRounds struct {
 	critic.Loop
@@ -42,10 +39,10 @@ type reviews struct {
 // asked at the beginning of each attempt, of which the loop is a part.
 func (a *reviews) beginReviews(c flow.Ctx) bool {
 	a.loop, a.round = reviewRounds{}, 1
-	if !a.how.Reviewed || a.in.Review == nil {
+	if !a.how.Reviewed || a.in.Review.MaxIterations == 0 {
 		return false
 	}
-	a.loop = reviewRounds{on: true, Loop: critic.Loop{Rules: *a.in.Review}}
+	a.loop = reviewRounds{on: true, Loop: critic.Loop{Rules: a.in.Review}}
 	a.loop.began = a.clock(c, "begin")
 	return true
 }
@@ -103,13 +100,13 @@ func (a *reviews) review(c flow.Ctx, claim agency.Claim, verdict agency.Verdict)
 			case word.stop != "":
 				a.Stopped = true
 				return AttemptEnd{Final: word.stop}, nil
-			case word.land:
+			case word.Ruling == agency.RulingLand:
 				return a.landApproved(c, claim, r, noted.Against)
-			case !word.rework:
+			case word.Ruling != agency.RulingRework:
 				a.advice = word.text
 				return a.dispute(c, next, noted.Against)
 			}
-			r = withRuling(r, word.text)
+			r = withRuling(r, a.how.Shared.Lead, word.text)
 		case critic.Dispute:
 			return a.dispute(c, next, noted.Against)
 		}
@@ -153,10 +150,11 @@ func (a *reviews) reviewClaim(c flow.Ctx, claim agency.Claim, verdict agency.Ver
 // where it is.
 func (a *reviews) critic(c flow.Ctx, of *session.ReviewOf) (session.Outcome, error) {
 	spec := session.Spec{
-		Run: a.in.Run, Contract: a.Contract.ID, Role: reviewer, Agent: reviewer, Attempt: a.N, Review: of,
+		Run: a.in.Run, Contract: a.Contract.ID, Role: agency.RoleReviewer, Agent: agency.AgentID(agency.RoleReviewer), Attempt: a.N, Review: of,
+		Leader: a.how.Shared.Lead.Role,
 	}
 	if a.how.InTeam {
-		spec.Agent = agency.MemberID(reviewer, a.Contract.ID)
+		spec.Agent = agency.MemberID(agency.RoleReviewer, a.Contract.ID)
 	}
 	name := fmt.Sprintf("review-%d", of.Try)
 	for part := 1; ; part++ {

@@ -14,13 +14,24 @@ import (
 // Resume is the signal by which a person lets a paused run go on.
 var Resume = flow.Signal[struct{}]{Name: "resume"}
 
-// Shared is what the contracts of a run wait for together: one resume lets all
-// of them go on, one answer about the budget counts for all.
+// Shared is what contracts with the same lead have in common.
 type Shared struct {
-	In Facts
-	// Managed: a manager leads the contracts and answers their questions, and
-	// they wait together. Without one there is one contract at a time.
-	Managed bool
+	Facts
+	Lead Lead
+	*waits
+	managed bool // the lead answers the contracts' questions, and they wait together
+
+	fixes     int                     // contracts that mend what tests have shown
+	Plan      []agency.Contract       // that is carried out
+	Ended     []agency.ContractID     // of it
+	landings  []agency.ContractID     // contracts whose work on the run's branch grew, in order
+	answering *flow.Future[flow.None] // the lead's last session over a question
+}
+
+// waits is what all contracts of a run wait for together: one resume lets all
+// of them go on, one answer about the budget counts for all.
+type waits struct {
+	teams []*Shared
 
 	pauses int
 	pause  *flow.Future[flow.None] // the next resume
@@ -28,12 +39,20 @@ type Shared struct {
 	raises int
 	asked  *flow.Future[flow.None] // the budget gate that is open
 	answer agency.Decision
+}
 
-	fixes     int                     // contracts that mend what tests have shown
-	Plan      []agency.Contract       // that is carried out
-	Ended     []agency.ContractID     // of it
-	landings  []agency.ContractID     // contracts whose work on the run's branch grew, in order
-	answering *flow.Future[flow.None] // the manager's last session over a question
+// Alone is for a run of one contract at a time, which the lead writes. Questions go
+// to a person.
+func Alone(in Facts, lead Lead) *Shared { return &Shared{Facts: in, Lead: lead, waits: &waits{}} }
+
+// Team is for contracts beside each other whose lead answers their questions.
+func Team(in Facts, lead Lead) *Shared { return Alone(in, lead).Below(lead) }
+
+// Below is Team in the same run for a lead that carries out a contract of this one.
+func (w *Shared) Below(lead Lead) *Shared {
+	below := &Shared{Facts: w.Facts, Lead: lead, waits: w.waits, managed: true}
+	w.teams = append(w.teams, below)
+	return below
 }
 
 // Landed notes that the work of a contract on the run's branch grew.
@@ -42,24 +61,24 @@ func (w *Shared) Landed(ids ...agency.ContractID) { w.landings = append(w.landin
 // End notes that contracts have come to their end.
 func (w *Shared) End(ids ...agency.ContractID) { w.Ended = append(w.Ended, ids...) }
 
-// askManager begins a session of the manager: one at a time, for it is one
-// manager. How the one before ended is not its matter.
-func (w *Shared) askManager(c flow.Ctx, key string, ask func(flow.Ctx) error) flow.Future[flow.None] {
+// askLead begins a session of the lead: one at a time, for it is one agent. How
+// the one before ended is not its matter.
+func (w *Shared) askLead(c flow.Ctx, key string, ask func(flow.Ctx) error) flow.Future[flow.None] {
 	before := w.answering
-	managed := flow.Go(c, key, func(c flow.Ctx) error {
+	asked := flow.Go(c, key, func(c flow.Ctx) error {
 		if before != nil {
 			_, _ = before.Get(c)
 		}
 		return ask(c)
 	})
-	w.answering = &managed
-	return managed
+	w.answering = &asked
+	return asked
 }
 
 // resumed waits until the run is not paused. It asks for the signal first and
 // looks then: a resume that comes between the two is not missed.
 func (w *Shared) resumed(c flow.Ctx, key string) error {
-	if !w.Managed {
+	if !w.managed {
 		_, err := flow.Receive(c, Resume, key)
 		return err
 	}
@@ -73,7 +92,7 @@ func (w *Shared) resumed(c flow.Ctx, key string) error {
 			w.pause = &f
 		}
 		f := w.pause
-		paused, err := flow.Call(c, effects.ReadPaused, fmt.Sprintf("%s/paused/%d", key, n), w.In.Run)
+		paused, err := flow.Call(c, effects.ReadPaused, fmt.Sprintf("%s/paused/%d", key, n), w.Run)
 		if err != nil || !paused {
 			return err
 		}
@@ -100,7 +119,7 @@ func (w *Shared) budget(c flow.Ctx, key string, out session.Outcome, before int)
 	if w.asked == nil {
 		name := fmt.Sprintf("budget-%d", w.raises+1)
 		f := flow.Go(c, key+"/"+name, func(c flow.Ctx) (err error) {
-			w.answer, err = askBudget(c, w.In, "", name, "raise", out)
+			w.answer, err = askBudget(c, w.Facts, "", name, "raise", out)
 			return err
 		})
 		w.asked = &f

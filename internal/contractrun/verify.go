@@ -7,6 +7,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/flow"
+	"agency/internal/roster"
 	"agency/internal/session"
 	"agency/internal/text"
 	"agency/internal/verify"
@@ -120,11 +121,14 @@ func deferredChecks(v agency.Verdict) (out []agency.Criterion) {
 // theirs. It then counts for no more than the agent's word, and is made again
 // when all have landed: what it shows then is a failure of its contract.
 
-// openContracts tells whether other contracts of the plan are open: what is red
-// may be theirs to mend.
-func (a *state) openContracts() bool {
-	return slices.ContainsFunc(a.how.Shared.Plan, func(p agency.Contract) bool {
-		return p.ID != a.Contract.ID && p.AssignedRole != reviewer && !slices.Contains(a.how.Shared.Ended, p.ID)
+// open tells whether contracts of the run's plans are open beside one: what is red
+// may be theirs to mend. One that is carried out by a plan of its own is as open as
+// that.
+func (w *Shared) open(beside agency.ContractID) bool {
+	return slices.ContainsFunc(w.teams, func(t *Shared) bool {
+		return slices.ContainsFunc(t.Plan, func(p agency.Contract) bool {
+			return p.ID != beside && p.AssignedRole != agency.RoleReviewer && !roster.Leads(p.AssignedRole) && !slices.Contains(t.Ended, p.ID)
+		})
 	})
 }
 

@@ -62,7 +62,7 @@ func (a *waiting) answerFor(c flow.Ctx, out session.Outcome, at waitPoint) (answ
 	case out.Handoff != nil:
 		return a.waitForHandoff(c, out, at)
 	}
-	if over, stop, err := a.how.Lead.Over(); over {
+	if over, stop, err := a.how.Agents.Over(); over {
 		return nil, stop, err
 	}
 	name := fmt.Sprintf("%s-%s", a.Contract.ID, at.name)
@@ -80,7 +80,7 @@ func (a *waiting) answerFor(c flow.Ctx, out session.Outcome, at waitPoint) (answ
 	case session.ForInbox:
 		return a.waitForReply(c, out, at)
 	case session.ForAgents:
-		answer, base, stop, err := a.how.Lead.Answer(c, out, key)
+		answer, base, stop, err := a.how.Agents.Answer(c, out, key)
 		if base != "" {
 			a.base = base
 		}
@@ -101,7 +101,7 @@ func (a *waiting) askPerson(c flow.Ctx, out session.Outcome, name string) (*sess
 }
 
 func (a *waiting) waitForBudget(c flow.Ctx, out session.Outcome, name string) (*session.Answer, string, error) {
-	if a.how.Shared.Managed {
+	if a.how.Shared.managed {
 		stop, err := a.how.Shared.budget(c, a.Key("budget"), out, a.raises)
 		return nil, stop, err
 	}

@@ -65,7 +65,7 @@ func spawn(ctx context.Context, o Options) error {
 	}()
 	select {
 	case r := <-answer:
-		if !r.silent() {
+		if !r.isZero() {
 			return r.err()
 		}
 	case <-ctx.Done():
@@ -172,8 +172,8 @@ func say(tell *os.File, err error) {
 	_ = tell.Close() // nobody is left to be told
 }
 
-// silent tells that the line never came: the host ended before it.
-func (r ready) silent() bool { return !r.OK && r.Held == nil && r.Fault == nil }
+// isZero tells that the line never came: the host ended before it.
+func (r ready) isZero() bool { return !r.OK && r.Held == nil && r.Fault == nil }
 
 // err is what the line says.
 func (r ready) err() error {

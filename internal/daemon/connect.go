@@ -39,7 +39,7 @@ func Connect(ctx context.Context, o Options, want Want) (*Connected, error) {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		c, err := greet(limit, o.Place, answerTimeout)
 		switch {
-		case err == nil && (mustHandOver(c.Hello, o.Build, want) || c.lost(o.Place)):
+		case err == nil && (mustHandOver(c.Hello, o.Build, want) || c.movedFrom(o.Place)):
 			runs, derr := handOver(ctx, c)
 			if derr != nil {
 				return nil, derr
@@ -49,10 +49,10 @@ func Connect(ctx context.Context, o Options, want Want) (*Connected, error) {
 			defer cancel()
 		case err == nil:
 			c.Drained = drained
-			return c, talks(c)
+			return c, checkWire(c)
 		case limit.Err() != nil:
 			return nil, noAnswer(ctx, holderOf(o.Place), o.Place)
-		case !api.Unreachable(err) && !silent(err):
+		case !api.Unreachable(err) && !timedOut(err):
 			return nil, err
 		}
 		err = spawn(limit, o)
@@ -83,13 +83,13 @@ func holderOf(p Place) *Held {
 // is stopped (a debugger, SIGSTOP) accepts connections and never answers.
 const answerTimeout = 5 * time.Second
 
-// silent tells that a host listens and does not answer.
-func silent(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+// timedOut tells that a host listens and does not answer.
+func timedOut(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
-// lost tells whether the host serves the repository at a path where it no
+// movedFrom tells whether the host serves the repository at a path where it no
 // longer is: the folder was moved while the host lived.
-func (c *Connected) lost(p Place) bool {
-	if c.Hello.CommonDir == "" || c.Hello.CommonDir == p.Repo.CommonDir {
+func (c *Connected) movedFrom(p Place) bool {
+	if c.Hello.CommonDir == p.Repo.CommonDir {
 		return false
 	}
 	there, err := os.Stat(c.Hello.CommonDir)
@@ -115,10 +115,10 @@ func await(ctx context.Context, p Place, answer time.Duration) (*Connected, erro
 	for {
 		c, err := greet(limit, p, answer)
 		switch {
-		case err == nil && c.lost(p):
+		case err == nil && c.movedFrom(p):
 			c.Close()
 			return nil, ErrSilent // what it knows of files is of another place
-		case silent(err) && ctx.Err() == nil:
+		case timedOut(err) && ctx.Err() == nil:
 			return nil, ErrSilent
 		case err == nil || !api.Unreachable(err):
 			return c, err
@@ -160,7 +160,7 @@ func handOver(ctx context.Context, c *Connected) ([]agency.RunID, error) {
 	return doc.Runs, nil
 }
 
-func talks(c *Connected) error {
+func checkWire(c *Connected) error {
 	if c.Hello.Wire == api.Wire {
 		return nil
 	}

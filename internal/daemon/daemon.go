@@ -99,7 +99,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		return err
 	}
 	d.idle = newIdle(d.o.Idle, d.parts.live.AtWork)
-	d.parts.live.OnChange(d.idle.look)
+	d.parts.live.OnChange(d.idle.update)
 	token := api.NewToken()
 	if err = d.parts.host.Open(ctx); err == nil {
 		err = token.Write(d.o.Place.TokenFile()) // before anybody can ask
@@ -114,12 +114,12 @@ func (d *Daemon) open(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	s := serve.New(serve.Options{
-		View: d.parts.view, Copy: d.parts.host, Work: d.parts.host, Steer: d.parts.host, Keep: (*keeper)(d), Log: d.o.Log, Token: token,
+		View: d.parts.view, Copy: d.parts.host, Work: d.parts.host, Steer: d.parts.host, Lifecycle: (*lifecycle)(d), Log: d.o.Log, Token: token,
 		Connections: d.idle.connections,
 	})
 	go func() { d.served <- s.Serve(serving, d.listen) }()
 	go d.await()
-	d.idle.look()
+	d.idle.update()
 	return nil
 }
 
@@ -134,9 +134,6 @@ func (d *Daemon) await() {
 	d.Close()
 }
 
-// Done is closed when the host has ended.
-func (d *Daemon) Done() <-chan struct{} { return d.done }
-
 // Err is why the host ended, once it has; nil where it was asked to or had
 // nothing to do.
 func (d *Daemon) Err() error {
@@ -146,9 +143,6 @@ func (d *Daemon) Err() error {
 
 // Dial makes a client for the host; see api.Dial.
 func (d *Daemon) Dial() *api.Client { return d.o.Place.Dial() }
-
-// Host is the live runs, for in-process use.
-func (d *Daemon) Host() *host.Host { return d.parts.host }
 
 // Redact takes every key that clients brought out of a text.
 func (d *Daemon) Redact(b []byte) []byte { return d.parts.secrets.Redact(b) }
@@ -169,23 +163,23 @@ func (d *Daemon) Close() {
 	<-d.done
 }
 
-// keeper is what serve asks of the daemon itself.
-type keeper Daemon
+// lifecycle is what serve asks of the daemon itself.
+type lifecycle Daemon
 
-func (k *keeper) Hello() api.Hello {
-	return api.Hello{Wire: api.Wire, Build: k.o.Build, PID: os.Getpid(), Repo: k.o.Place.ID, CommonDir: k.o.Place.Repo.CommonDir}
+func (l *lifecycle) Hello() api.Hello {
+	return api.Hello{Wire: api.Wire, Build: l.o.Build, PID: os.Getpid(), Repo: l.o.Place.ID, CommonDir: l.o.Place.Repo.CommonDir}
 }
 
 // Drain answers when all runs stand still; the host ends after the answer.
-func (k *keeper) Drain(ctx context.Context) (api.DrainDoc, error) {
-	doc, err := k.parts.host.Drain(ctx)
+func (l *lifecycle) Drain(ctx context.Context) (api.DrainDoc, error) {
+	doc, err := l.parts.host.Drain(ctx)
 	if err != nil {
 		return doc, agency.Errorf(agency.KindTransient, "the hand-over was stopped: %w", err)
 	}
-	k.idle.leave()
+	l.idle.leave()
 	return doc, nil
 }
 
-func (k *keeper) Hide(texts []string) { k.parts.secrets.Hide(texts) }
+func (l *lifecycle) Hide(texts []string) { l.parts.secrets.Hide(texts) }
 
-func (k *keeper) Begin() (end func()) { return k.idle.begin() }
+func (l *lifecycle) Begin() (end func()) { return l.idle.begin() }

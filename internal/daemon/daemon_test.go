@@ -373,13 +373,13 @@ func TestIdleWaitsForWorkAndClients(t *testing.T) {
 	working := 1
 	var mu sync.Mutex
 	i := newIdle(time.Millisecond, func() int { mu.Lock(); defer mu.Unlock(); return working })
-	i.look()
+	i.update()
 	end := i.begin()
 	i.connections(1)
 	mu.Lock()
 	working = 0
 	mu.Unlock()
-	i.look()
+	i.update()
 	end()
 	select {
 	case <-i.over:

@@ -31,7 +31,7 @@ func (i *idle) begin() (end func()) {
 	i.mu.Lock()
 	i.requests++
 	i.mu.Unlock()
-	i.look()
+	i.update()
 	return func() {
 		i.mu.Lock()
 		i.requests--
@@ -40,7 +40,7 @@ func (i *idle) begin() (end func()) {
 		if leave {
 			i.finish()
 		}
-		i.look()
+		i.update()
 	}
 }
 
@@ -49,7 +49,7 @@ func (i *idle) connections(n int) {
 	i.mu.Lock()
 	i.conns = n
 	i.mu.Unlock()
-	i.look()
+	i.update()
 }
 
 // leave makes the host leave as soon as no request is in flight.
@@ -59,8 +59,8 @@ func (i *idle) leave() {
 	i.mu.Unlock()
 }
 
-// look starts or stops the clock by what goes on now.
-func (i *idle) look() {
+// update starts or stops the clock by what goes on now.
+func (i *idle) update() {
 	i.order.Lock() // an answer that is acted on late would stop a clock that nobody starts again
 	defer i.order.Unlock()
 	working := i.atWork() // before the lock: it has one of its own
@@ -74,12 +74,12 @@ func (i *idle) look() {
 		i.timer.Stop()
 		i.timer = nil
 	case !busy && i.timer == nil:
-		i.timer = time.AfterFunc(i.after, i.rung)
+		i.timer = time.AfterFunc(i.after, i.expired)
 	}
 }
 
-// rung looks once more: something may have begun while the clock rang.
-func (i *idle) rung() {
+// expired looks once more: something may have begun while the clock rang.
+func (i *idle) expired() {
 	i.order.Lock()
 	defer i.order.Unlock()
 	working := i.atWork()

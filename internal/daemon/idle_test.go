@@ -20,13 +20,13 @@ func TestIdleHostLeavesAfterALateAnswer(t *testing.T) {
 				return 0
 			}
 			asked = true
-			end.Go(i.look) // the work ends while the answer is on its way
+			end.Go(i.update) // the work ends while the answer is on its way
 			for range 1000 {
 				runtime.Gosched()
 			}
 			return 1
 		})
-		i.look()
+		i.update()
 		end.Wait()
 		<-i.over
 	})

@@ -31,7 +31,7 @@ func TestRunFollowsItsMovedRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.moveTo(to)
-	if there, err := greet(t.Context(), w.place, time.Minute); err != nil || !there.lost(w.place) {
+	if there, err := greet(t.Context(), w.place, time.Minute); err != nil || !there.movedFrom(w.place) {
 		t.Fatalf("the host of the old path is not seen as lost (%v)", err)
 	}
 	old.Close()

@@ -264,7 +264,7 @@ func TestHandOverKeepsRuns(t *testing.T) {
 	if err != nil || len(drained.Runs) != 1 {
 		t.Fatalf("%v %v", drained, err)
 	}
-	<-d.Done()
+	<-d.done
 	d, c = w.start(Options{})
 	doc, err := c.Inspect(t.Context(), "run-1")
 	if err != nil || doc.State != agency.StateInterrupted {
@@ -289,7 +289,7 @@ func TestHandOverIsTakenBack(t *testing.T) {
 	turn := w.until(c, "run-1", 0, "turn_completed")
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the client left"))
-	if doc, err := d.Host().Drain(gone); err == nil {
+	if doc, err := d.parts.host.Drain(gone); err == nil {
 		t.Fatalf("%v: nobody was there to hear of it", doc)
 	}
 	w.until(c, "run-1", turn.ID, "run_succeeded")

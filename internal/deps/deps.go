@@ -185,7 +185,7 @@ func why(r agency.Receipt) string {
 	lines = lines[max(0, len(lines)-tailLines):]
 	cause := ""
 	if r.Cause != "" {
-		cause = ", " + r.Cause
+		cause = ", " + r.Why()
 	}
 	return fmt.Sprintf("`%s` ended with exit code %d%s:\n\n%s", r.Command, r.ExitCode, cause, strings.Join(lines, "\n"))
 }

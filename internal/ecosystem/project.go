@@ -2,7 +2,11 @@ package ecosystem
 
 import (
 	"context"
+	"io"
+	"path"
 	"regexp"
+	"slices"
+	"strings"
 
 	"agency/internal/code/imports"
 )
@@ -31,9 +35,13 @@ const ExitCodesOnly = "tests count by the exit code of their command only"
 
 // Parts are how the parts of a repository are found, and what stands between them.
 type Parts struct {
+	// Manifests are the files that make a folder one.
+	Manifests []string
 	// Find lists them, the root first. named tells whether the results of a line of
-	// the root are known by the names of tests.
-	Find func(c *Checkout, named func(line string) bool) []Part
+	// the root are known by the names of tests. Fallback: it is asked only where no
+	// language before has found one.
+	Fallback bool
+	Find     func(c *Checkout, named func(line string) bool) []Part
 	// Tested tells whether a part has tests; nil: one with a command for them has.
 	Tested func(c *Checkout, p Part) bool
 	// Member tells whether a part is of a workspace above it; nil: none is.
@@ -76,8 +84,18 @@ type Dependencies struct {
 	Manifests []string
 	// Sums are the files that name more than is installed.
 	Sums []string
-	// Alone tells the files that decide in a folder without a lockfile.
-	Alone func(base string) bool
+	// Alone tells the files that decide in a folder without a lockfile, ManifestOf the
+	// manifest that stands in for a lockfile which a repository does not keep. Decides
+	// is the part of a manifest that decides, by its name; of other files all does.
+	Alone      func(base string) bool
+	ManifestOf map[string]string
+	Decides    map[string]*regexp.Regexp
+	// Noted is the file of an installed folder in which a manager notes what it has
+	// installed for a lockfile of this name, and what tells whether it is all that the
+	// lockfile names; nil: the two are equal.
+	Noted func(lock string) (file string, same func(lock, noted io.Reader) bool)
+	// Installs tells a call that does nothing but install what these files name.
+	Installs func(words []string) bool
 	// Setup is the line that installs what a unit asks for. loose: also what a
 	// lockfile does not name yet. Leaves is the lockfile that it writes where there
 	// is none.
@@ -114,6 +132,18 @@ type Dependencies struct {
 
 	// Modules asks in the sandbox which modules are missing; nil: nobody does.
 	Modules *ModuleQuestion
+}
+
+// InstallWords tells the calls that only install by the word that follows the name
+// of a manager and its options; "" stands for none.
+func InstallWords(of map[string][]string) func(words []string) bool {
+	return func(words []string) bool {
+		first := ""
+		if i := slices.IndexFunc(words[1:], func(w string) bool { return !strings.HasPrefix(w, "-") }); i >= 0 {
+			first = words[1+i]
+		}
+		return slices.Contains(of[path.Base(words[0])], first)
+	}
 }
 
 // ModuleQuestion is a question to a toolchain in the sandbox, which modules of a
@@ -164,6 +194,22 @@ type Need struct {
 type Programs struct {
 	// Install says how programs come onto a machine.
 	Install map[string]string
+	// Toolchain are programs that nothing installs beside packages, Harmless such as
+	// install nothing, for all that is usual, and Wrappers those that a repository
+	// itself brings.
+	Toolchain, Harmless, Wrappers []string
+	// Subcommands are those of a program that are programs of their own, Folders the
+	// options by which a program is told to work elsewhere. Paths are variables that
+	// say where packages lie.
+	Subcommands, Folders map[string][]string
+	Paths                []string
+	// Modules are those that a call of an interpreter certainly needs, quiet whether
+	// it installs none; ok is false for a call of anything else.
+	Modules func(words []string) (modules []string, quiet, ok bool)
+	// Starts is the program of a package that a call starts, none where it names its
+	// package by itself, and by which program it would be fetched; ok is false for a
+	// call of anything else.
+	Starts func(words []string) (program, by string, ok bool)
 	// Module and Package are the shell that tells whether there is a module of an
 	// interpreter, or a program of an installed package; nil: the language has none
 	// of them. Elsewhere tells that such a program may come from where nobody looks.

@@ -1,6 +1,7 @@
 package ecosystem
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -77,7 +78,7 @@ func Pairs(form *regexp.Regexp) func([]byte) Versions {
 // Walk calls each with the texts and truths of a document of JSON, and with the
 // keys above them; one that is broken has none.
 func (l *Versions) Walk(doc []byte, each func(at []string, value json.Token)) {
-	err := bounded.JSON(doc, MaxElements, func(at []string, value json.Token) error {
+	err := bounded.JSON(bytes.NewReader(doc), MaxElements, func(at []string, value json.Token) error {
 		each(at, value)
 		return nil
 	})

@@ -160,8 +160,11 @@ type Launchers struct {
 	Launches func(words []string) int
 	// Manifest is the file that holds scripts, which are started by name, Scripts what
 	// is in one. ScriptName reads words as such a start: the name, and the index of the
-	// last word of it.
+	// last word of it. Starters are the programs by which they are started, Around the
+	// scripts that one of them runs for a name; "" is whichever.
 	Manifest   string
+	Starters   []string
+	Around     func(starter, name string) []string
 	Scripts    func(manifest []byte) map[string]string
 	ScriptName func(words []string, scripts map[string]string) (name string, at int, ok bool)
 	// InPlace is the text of a script, in place of the words by which a call starts it.

@@ -10,6 +10,7 @@ import (
 	"agency/internal/board"
 	"agency/internal/flow"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -41,8 +42,8 @@ func (m *Answer) ToolResult() string {
 	switch {
 	case m.From == agency.FromHuman:
 		return "A person answers:\n\n" + m.Text
-	case m.Role == agency.RoleProjectManager:
-		return "The project manager answers:\n\n" + m.Text
+	case roster.Leads(m.Role):
+		return "The " + roster.Name(m.Role) + " answers:\n\n" + m.Text
 	case m.Role != "":
 		return fmt.Sprintf("%s (%s) answers:\n\n%s", m.From, m.Role, m.Text)
 	}
@@ -55,7 +56,7 @@ var AnswerQuestion = flow.Activity[ProposedAnswer, Answer]{Name: "mode.answer"}
 // answerQuestion takes the first reply on the board, puts one there where there is
 // none, and tells the others: the question is acted on, its gate is closed, and
 // what a person said too late reaches the agent as a message.
-func (s *Steps) answerQuestion(ctx context.Context, _ agency.StepKey, in ProposedAnswer) (out Answer, err error) {
+func (s *Activities) answerQuestion(ctx context.Context, _ agency.StepKey, in ProposedAnswer) (out Answer, err error) {
 	err = s.db.WriteFenced(ctx, s.fence, func(tx *store.Tx) error {
 		var g agency.Gate
 		if in.Gate != "" {
@@ -85,7 +86,7 @@ func (s *Steps) answerQuestion(ctx context.Context, _ agency.StepKey, in Propose
 				return err
 			}
 		}
-		return board.Meet(tx, in.Run, in.Question)
+		return board.Acknowledge(tx, in.Run, in.Question)
 	})
 	return out, err
 }

@@ -54,13 +54,13 @@ func NewStep(run agency.RunID, contract agency.ContractID, f agency.Fact) Step {
 // Advance records a fact about a contract.
 var Advance = flow.Activity[Step, flow.None]{Name: "mode.advance"}
 
-func (s *Steps) advance(ctx context.Context, key agency.StepKey, in Step) (flow.None, error) {
+func (s *Activities) advance(ctx context.Context, key agency.StepKey, in Step) (flow.None, error) {
 	var c agency.Contract
 	done, err := s.write(ctx, func(tx *store.Tx) (err error) {
 		if c, err = registry.Advance(tx, in.Run, in.Contract, key, in.Fact.Fact); err != nil || !c.Status.Final() {
 			return err
 		}
-		return errors.Join(leave(tx, c), board.EndEdits(tx, in.Run, c.ID))
+		return errors.Join(endAgents(tx, c), board.EndEdits(tx, in.Run, c.ID))
 	})
 	if err == nil && c.Status.Final() {
 		err = s.settleEnded(ctx, c)
@@ -68,9 +68,9 @@ func (s *Steps) advance(ctx context.Context, key agency.StepKey, in Step) (flow.
 	return done, err
 }
 
-// leave ends the agents of a contract that has ended: mail that only they
+// endAgents ends the agents of a contract that has ended: mail that only they
 // could read goes back as undeliverable.
-func leave(tx *store.Tx, c agency.Contract) error {
+func endAgents(tx *store.Tx, c agency.Contract) error {
 	live, err := board.Live(tx, c.RunID)
 	if err != nil {
 		return err

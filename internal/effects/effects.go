@@ -15,24 +15,24 @@ import (
 	"agency/internal/store"
 )
 
-// Steps performs this package's activities.
-type Steps struct {
+// Activities performs this package's activities.
+type Activities struct {
 	db    *store.DB
 	fence agency.Fence
-	shop  Shop
+	work  RunWork
 
-	models  Models
-	books   Books
-	backlog Backlog
+	models   Models
+	landings Landings
+	backlog  Backlog
 }
 
 // New makes the performer of a host's runs; fence is the host's.
-func New(db *store.DB, fence agency.Fence, shop Shop, models Models, books Books, list Backlog) *Steps {
-	return &Steps{db: db, fence: fence, shop: shop, models: models, books: books, backlog: list}
+func New(db *store.DB, fence agency.Fence, work RunWork, models Models, landings Landings, list Backlog) *Activities {
+	return &Activities{db: db, fence: fence, work: work, models: models, landings: landings, backlog: list}
 }
 
-// Shop knows a run's work.
-type Shop interface {
+// RunWork answers what a gate or a proof wants to know of a run's commits and commands.
+type RunWork interface {
 	// Change is what differs between two commits or trees of a run.
 	Change(ctx context.Context, run agency.RunID, from, to agency.OID) (Change, error)
 	// SandboxOff tells whether the run's commands had the rights of the user.
@@ -52,8 +52,8 @@ type Change struct {
 	Acts []agency.Act
 }
 
-// Books knows what a run's landings changed.
-type Books interface {
+// Landings knows what a run's landings changed.
+type Landings interface {
 	// Landings are those of a run, and what else a report wants that the store
 	// does not know.
 	Landings(ctx context.Context, run agency.RunID) (report.Input, error)
@@ -77,14 +77,13 @@ type Models interface {
 }
 
 // Bind registers the activities.
-func (s *Steps) Bind(r *flow.Registry) {
+func (s *Activities) Bind(r *flow.Registry) {
 	bindWrite(s, r, CreateContract, createContract)
 	bindWrite(s, r, CreateContracts, createContracts)
 	bindWrite(s, r, AmendContract, registry.Amend)
 	bindWrite(s, r, BlockContracts, blockContracts)
 	bindWrite(s, r, RaiseBudget, raiseBudget)
 	bindWrite(s, r, AdoptPlan, adoptPlan)
-	bindWrite(s, r, RecordEscalation, recordEscalation)
 	bindWrite(s, r, RecordModeChange, recordModeChange)
 	bindWrite(s, r, KeepManagerWords, keepManagerWords)
 	bindWrite(s, r, HandOver, handOver)
@@ -106,12 +105,12 @@ func (s *Steps) Bind(r *flow.Registry) {
 }
 
 // bindWrite registers an activity that is one transaction.
-func bindWrite[I any](s *Steps, r *flow.Registry, a flow.Activity[I, flow.None], fn func(*store.Tx, agency.StepKey, I) error) {
+func bindWrite[I any](s *Activities, r *flow.Registry, a flow.Activity[I, flow.None], fn func(*store.Tx, agency.StepKey, I) error) {
 	flow.Bind(r, a, func(ctx context.Context, key agency.StepKey, in I) (flow.None, error) {
 		return s.write(ctx, func(tx *store.Tx) error { return fn(tx, key, in) })
 	})
 }
 
-func (s *Steps) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {
+func (s *Activities) write(ctx context.Context, fn func(*store.Tx) error) (flow.None, error) {
 	return flow.None{}, s.db.WriteFenced(ctx, s.fence, fn)
 }

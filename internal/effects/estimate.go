@@ -31,16 +31,16 @@ type Forecast struct {
 	LeftTokens int64   `json:"left_tokens"`
 }
 
-// EstimatePlan says what a plan may take, once and for all: prices and what
-// failed before are another matter tomorrow.
+// EstimatePlan says what a plan may take. The first answer stays, since prices and
+// the failures that it is made from change.
 var EstimatePlan = flow.Activity[PlanProposal, Forecast]{Name: "mode.estimate"}
 
 // MaxListed is how many contracts of an estimate the log keeps one by one.
 const MaxListed = 200
 
-// estimatePlan reckons and tells the log, which is where an inspection finds it. A
-// repetition finds what it told.
-func (s *Steps) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanProposal) (out Forecast, err error) {
+// estimatePlan computes the estimate and appends it to the log, where an inspection
+// finds it, and where a repetition finds its first answer.
+func (s *Activities) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanProposal) (out Forecast, err error) {
 	bids := make([]agency.Bid, len(in.Plan))
 	for i, p := range in.Plan {
 		if bids[i], err = s.bid(ctx, in, p); err != nil {
@@ -67,7 +67,7 @@ func (s *Steps) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanPropo
 }
 
 // bid is who would work on a contract of the plan.
-func (s *Steps) bid(ctx context.Context, in PlanProposal, p agency.Contract) (agency.Bid, error) {
+func (s *Activities) bid(ctx context.Context, in PlanProposal, p agency.Contract) (agency.Bid, error) {
 	way, err := s.decide(ctx, in.Routing, p, 0)
 	if err != nil {
 		return agency.Bid{}, err

@@ -31,7 +31,7 @@ type MarkedTree struct {
 var MarkFeature = flow.Activity[FeatureToMark, MarkedTree]{Name: "mode.mark_feature"}
 
 // markFeature gathers the evidence and makes the tree.
-func (s *Steps) markFeature(ctx context.Context, _ agency.StepKey, in FeatureToMark) (out MarkedTree, err error) {
+func (s *Activities) markFeature(ctx context.Context, _ agency.StepKey, in FeatureToMark) (out MarkedTree, err error) {
 	var e agency.FeatureEvidence
 	err = s.db.Read(ctx, func(q *store.Snapshot) error {
 		e, err = evidence(q, in.Run)

@@ -17,7 +17,7 @@ import (
 // OpenGate asks a person.
 var OpenGate = flow.Activity[agency.Gate, flow.None]{Name: "mode.gate"}
 
-func (s *Steps) openGate(ctx context.Context, _ agency.StepKey, g agency.Gate) (flow.None, error) {
+func (s *Activities) openGate(ctx context.Context, _ agency.StepKey, g agency.Gate) (flow.None, error) {
 	if showsRed(g.Kind) {
 		if err := s.db.Read(ctx, func(q *store.Snapshot) error { return addRed(q, &g) }); err != nil {
 			return flow.None{}, err
@@ -87,7 +87,7 @@ func doubtText(v agency.Verdict) string {
 // ReadPaused reads what a person wants of the run now.
 var ReadPaused = flow.Activity[agency.RunID, bool]{Name: "mode.is_paused"}
 
-func (s *Steps) readPaused(ctx context.Context, _ agency.StepKey, run agency.RunID) (bool, error) {
+func (s *Activities) readPaused(ctx context.Context, _ agency.StepKey, run agency.RunID) (bool, error) {
 	ctl, err := store.Get(ctx, s.db, registry.ReadControl, run)
 	return ctl.Pause, err
 }

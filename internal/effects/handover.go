@@ -49,7 +49,7 @@ func handOver(tx *store.Tx, _ agency.StepKey, in Handover) error {
 		return err
 	}
 	if in.Reply != "" { // what it agreed to is done
-		if err := board.Meet(tx, in.Run, in.Reply); err != nil {
+		if err := board.Acknowledge(tx, in.Run, in.Reply); err != nil {
 			return err
 		}
 	}

@@ -27,25 +27,29 @@ func adoptPlan(tx *store.Tx, _ agency.StepKey, in GivenPlan) error {
 	return appendOnce(tx, ev, func(*agency.PlanSubmitted) bool { return true })
 }
 
-// Escalation is one move of a run, for its log.
-type Escalation struct {
+// ModeChange is a run's move to the mode in which it works from now on, and why.
+type ModeChange struct {
 	Run    agency.RunID `json:"run"`
+	To     agency.Mode  `json:"to"`
 	Reason string       `json:"reason"`
 }
 
-// RecordEscalation tells the log that a run moves, and why.
-var RecordEscalation = flow.Activity[Escalation, flow.None]{Name: "mode.escalated"}
+// RecordModeChange records a move, and tells the log.
+var RecordModeChange = flow.Activity[ModeChange, flow.None]{Name: "mode.moved"}
 
-// recordEscalation appends the event, once.
-func recordEscalation(tx *store.Tx, key agency.StepKey, in Escalation) error {
+// recordModeChange appends the event, once.
+func recordModeChange(tx *store.Tx, key agency.StepKey, in ModeChange) error {
 	ev := agency.NewEvent(in.Run, agency.SeverityWarning, text.FirstLine(in.Reason, 100), agency.Escalated{Reason: in.Reason, Step: key})
-	return appendOnce(tx, ev, func(said *agency.Escalated) bool { return said.Step == key })
+	if err := appendOnce(tx, ev, func(said *agency.Escalated) bool { return said.Step == key }); err != nil {
+		return err
+	}
+	return registry.SetMoved(tx, in.Run, in.To)
 }
 
 // appendOnce tells the log of a run what it was not told before, about the same
 // contract.
 func appendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error {
-	old, err := told(tx, ev.RunID, ev.ContractID, ev.Type, func(_ agency.Event, d *D) bool { return same(d) })
+	old, err := findEvent(tx, ev.RunID, ev.ContractID, ev.Type, func(_ agency.Event, d *D) bool { return same(d) })
 	if err != nil || old != nil {
 		return err
 	}
@@ -53,9 +57,9 @@ func appendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error 
 	return err
 }
 
-// told finds what the log of a run knows of a contract; nil: nothing that is meant.
-// An empty contract is any.
-func told[D any](q store.Querier, run agency.RunID, contract agency.ContractID, kind agency.EventType, meant func(agency.Event, *D) bool) (*D, error) {
+// findEvent finds an event of a contract that is meant in the log of a run; nil:
+// there is none. An empty contract is any.
+func findEvent[D any](q store.Querier, run agency.RunID, contract agency.ContractID, kind agency.EventType, meant func(agency.Event, *D) bool) (*D, error) {
 	evs, err := event.Since(q, 0, event.Filter{Run: run, Contract: contract, Types: []agency.EventType{kind}}, 0)
 	for _, ev := range evs {
 		d, err := agency.DecodeDetail(ev)
@@ -67,17 +71,4 @@ func told[D any](q store.Querier, run agency.RunID, contract agency.ContractID, 
 		}
 	}
 	return nil, err
-}
-
-// ModeChange is a run's change of mode, for its record.
-type ModeChange struct {
-	Run agency.RunID `json:"run"`
-	To  agency.Mode  `json:"to"`
-}
-
-// RecordModeChange records the mode in which a run works from now on.
-var RecordModeChange = flow.Activity[ModeChange, flow.None]{Name: "mode.moved"}
-
-func recordModeChange(tx *store.Tx, _ agency.StepKey, in ModeChange) error {
-	return registry.SetMoved(tx, in.Run, in.To)
 }

@@ -92,19 +92,19 @@ type mergeGateView struct {
 	SandboxOff                  bool
 }
 
-func (s *Steps) openMergeGate(ctx context.Context, _ agency.StepKey, in MergeGate) (flow.None, error) {
+func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in MergeGate) (flow.None, error) {
 	view := mergeGateView{MergeGate: in}
 	var err error
-	if view.SandboxOff, err = s.shop.SandboxOff(ctx, in.Run); err != nil {
+	if view.SandboxOff, err = s.work.SandboxOff(ctx, in.Run); err != nil {
 		return flow.None{}, err
 	}
 	from, to := in.shows()
-	change, err := s.shop.Change(ctx, in.Run, from, to)
+	change, err := s.work.Change(ctx, in.Run, from, to)
 	if err != nil {
 		return flow.None{}, err
 	}
 	view.Stat = change.Stat
-	if view.Signing, err = s.shop.Signing(ctx, in.Run); err != nil {
+	if view.Signing, err = s.work.Signing(ctx, in.Run); err != nil {
 		view.Signing = "its configuration is refused: " + err.Error() // told again, and mended, at the merge
 	}
 	if err := s.db.Read(ctx, view.fill); err != nil {

@@ -104,14 +104,14 @@ func (v *judgedWork) fillVerdicts(q *store.Snapshot, of MergeGate, reviews []age
 		return last, v.fillTeam(q, of.Run, last, reviews)
 	}
 	if verdict, ok := last[of.Contract]; ok {
-		v.takeIn(byReview(verdict, reviews))
+		v.add(byReview(verdict, reviews))
 		v.NoTests, v.NoneRan = verdict.NoTests, verdict.NoneRan
 	}
 	return last, nil
 }
 
-// takeIn adds what a verdict says to what the gate shows.
-func (v *judgedWork) takeIn(verdict agency.Verdict) {
+// add adds what a verdict says to what the gate shows.
+func (v *judgedWork) add(verdict agency.Verdict) {
 	v.Proofs = append(v.Proofs, verdict.Proofs...)
 	v.WeakProof = v.WeakProof || verdict.WeakProof
 	v.Flaky, v.Left, v.Unchecked = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...), append(v.Unchecked, verdict.Unchecked...)
@@ -156,7 +156,7 @@ func (v *judgedWork) fillTeam(q store.Querier, run agency.RunID, last map[agency
 			p.ID = string(c.ID) + "/" + p.ID
 			p.Text = string(c.ID) + ": " + p.Text
 		}
-		v.takeIn(verdict)
+		v.add(verdict)
 		if !ok {
 			continue
 		}

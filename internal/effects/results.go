@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/check"
@@ -20,12 +19,12 @@ import (
 // ReadRollup gives a run's rollup as text, as it stands.
 var ReadRollup = flow.Activity[agency.RunID, string]{Name: "mode.rollup"}
 
-// maxRollup is how much of a rollup the manager is shown, in bytes; counts and
+// maxRollup is how much of a rollup the manager is shown, in characters; counts and
 // failures stand first.
 const maxRollup = 48 << 10
 
-func (s *Steps) measure(ctx context.Context, run agency.RunID) (agency.Report, error) {
-	in, err := s.books.Landings(ctx, run)
+func (s *Activities) measure(ctx context.Context, run agency.RunID) (agency.Report, error) {
+	in, err := s.landings.Landings(ctx, run)
 	if err != nil {
 		return agency.Report{}, err
 	}
@@ -37,16 +36,13 @@ func (s *Steps) measure(ctx context.Context, run agency.RunID) (agency.Report, e
 	return r, err
 }
 
-func (s *Steps) readRollup(ctx context.Context, _ agency.StepKey, run agency.RunID) (string, error) {
+func (s *Activities) readRollup(ctx context.Context, _ agency.StepKey, run agency.RunID) (string, error) {
 	r, err := s.measure(ctx, run)
 	if err != nil {
 		return "", err
 	}
-	text, err := report.Markdown(r)
-	if err != nil || len(text) <= maxRollup {
-		return text, err
-	}
-	return strings.ToValidUTF8(text[:maxRollup], "") + "\n[cut: the rest is too long]\n", nil
+	words, err := report.Markdown(r)
+	return text.Head(words, maxRollup), err
 }
 
 // ManagerReport is what becomes of the manager's last session, for the record.
@@ -156,7 +152,7 @@ type reviewResult struct {
 const mostOf = 40
 
 // readResults answers from what was measured.
-func (s *Steps) readResults(ctx context.Context, _ agency.StepKey, q ResultsQuery) (string, error) {
+func (s *Activities) readResults(ctx context.Context, _ agency.StepKey, q ResultsQuery) (string, error) {
 	whole, err := s.measure(ctx, q.Run)
 	if err != nil {
 		return "", err
@@ -174,7 +170,7 @@ func (s *Steps) readResults(ctx context.Context, _ agency.StepKey, q ResultsQuer
 		all = append(all, f.result(whole.Contracts[i]))
 	}
 	if !q.Wait {
-		shown, left := fitting(all, func(r result) agency.AgentID { return r.Agent })
+		shown, left := firstThatFit(all, func(r result) agency.AgentID { return r.Agent })
 		return tool.Cap(jsonText(collectAnswer{shown, left}), tool.MaxResult), nil
 	}
 	w := waitAnswer{TimedOut: q.TimedOut}
@@ -184,13 +180,13 @@ func (s *Steps) readResults(ctx context.Context, _ agency.StepKey, q ResultsQuer
 			w.AtWork = append(w.AtWork, r.Agent)
 		}
 	}
-	w.Agents, w.leftOut = fitting(w.Agents, func(s standing) agency.AgentID { return s.Agent })
+	w.Agents, w.leftOut = firstThatFit(w.Agents, func(s standing) agency.AgentID { return s.Agent })
 	return tool.Cap(jsonText(w), tool.MaxResult), nil
 }
 
-// fitting are the first of many that an answer has room for, and who is left
+// firstThatFit are the first of many that an answer has room for, and who is left
 // out: half a document would tell nothing. The first is always shown.
-func fitting[T any](all []T, agent func(T) agency.AgentID) (shown []T, left leftOut) {
+func firstThatFit[T any](all []T, agent func(T) agency.AgentID) (shown []T, left leftOut) {
 	longest := 0
 	for _, one := range all {
 		longest = max(longest, len(jsonText(agent(one)))+1)

@@ -17,7 +17,7 @@ func TestAnswersFit(t *testing.T) {
 		for i := range all {
 			all[i] = result{standing: standing{Agent: agency.AgentID(fmt.Sprint("scaffolder-", i)), Reason: strings.Repeat("r", 200)}}
 		}
-		shown, left := fitting(all, func(r result) agency.AgentID { return r.Agent })
+		shown, left := firstThatFit(all, func(r result) agency.AgentID { return r.Agent })
 		if len(shown)+left.LeftOut != n || n > 0 && len(shown) == 0 || (n <= 30) != (left.LeftOut == 0) {
 			t.Fatalf("of %d it shows %d and leaves out %d", n, len(shown), left.LeftOut)
 		}
@@ -32,7 +32,7 @@ func TestAnswersFit(t *testing.T) {
 			t.Errorf("of %d it leaves out %d with room for them: %d bytes", n, left.LeftOut, len(text))
 		}
 	}
-	huge, left := fitting([]result{{standing: standing{Reason: strings.Repeat("r", tool.MaxResult)}}, {}}, func(r result) agency.AgentID { return r.Agent })
+	huge, left := firstThatFit([]result{{standing: standing{Reason: strings.Repeat("r", tool.MaxResult)}}, {}}, func(r result) agency.AgentID { return r.Agent })
 	if len(huge) != 1 || left.LeftOut != 1 {
 		t.Errorf("of one that is too large and another it shows %d", len(huge))
 	}

@@ -53,7 +53,7 @@ var (
 
 // recordReview records a review, and on the board that another reviewer judged the
 // same files otherwise, or that those who did now agree.
-func (s *Steps) recordReview(ctx context.Context, key agency.StepKey, in ReviewToRecord) (out RecordedReview, err error) {
+func (s *Activities) recordReview(ctx context.Context, key agency.StepKey, in ReviewToRecord) (out RecordedReview, err error) {
 	var moot []board.Conflict
 	_, err = s.write(ctx, func(tx *store.Tx) error {
 		out, moot = RecordedReview{}, nil
@@ -137,8 +137,8 @@ func agree(reviewers []agency.AgentID, all []agency.Review) bool {
 
 // resolveByAgreement resolves a conflict by the review after which nobody disagrees. An
 // approval counts where the work that it is of is verified.
-func (s *Steps) resolveByAgreement(ctx context.Context, key agency.StepKey, in ReviewToRecord, c board.Conflict) error {
-	err := board.ResolveFenced(ctx, s.db, s.fence, in.Run, c.ID, board.Resolution{
+func (s *Activities) resolveByAgreement(ctx context.Context, key agency.StepKey, in ReviewToRecord, c board.Conflict) error {
+	err := board.Resolve(ctx, s.db, s.fence, in.Run, c.ID, board.Resolution{
 		By: string(in.Review.Reviewer), How: "a later review agrees: " + in.Review.Line(),
 		Proof: board.Proof{Kind: board.ProofReview, Ref: string(key)},
 		Check: func(ctx context.Context, c board.Conflict, _ board.Proof) error {
@@ -183,12 +183,12 @@ func escalateReviewConflict(tx *store.Tx, _ agency.StepKey, in ReviewConflictGat
 
 // resolveReviewConflict resolves a conflict of reviews by a gate's answer; the first
 // resolution stays.
-func (s *Steps) resolveReviewConflict(ctx context.Context, _ agency.StepKey, in ReviewConflictGate) (flow.None, error) {
+func (s *Activities) resolveReviewConflict(ctx context.Context, _ agency.StepKey, in ReviewConflictGate) (flow.None, error) {
 	g, err := store.Get(ctx, s.db, registry.Gate, in.Gate)
 	if err != nil {
 		return flow.None{}, err
 	}
-	err = board.ResolveFenced(ctx, s.db, s.fence, in.Run, in.Conflict, board.Resolution{
+	err = board.Resolve(ctx, s.db, s.fence, in.Run, in.Conflict, board.Resolution{
 		By: cmp.Or(g.Decision.By, agency.FromHuman), How: "a person decided: " + strings.TrimSuffix(string(g.Decision.Verb)+": "+g.Decision.Note, ": "),
 		Proof: board.Proof{Kind: board.ProofGate, Ref: string(g.ID)},
 		Check: func(context.Context, board.Conflict, board.Proof) error {

@@ -23,17 +23,17 @@ type RouteRequest struct {
 	Routing  agency.Routing    `json:"routing"`
 }
 
-// RouteModel decides the level of a session once and for all: what failed
-// before is another matter tomorrow.
+// RouteModel decides the level of a session. The first decision stays, since the
+// failures that it is made from change.
 var RouteModel = flow.Activity[RouteRequest, agency.ModelRouted]{Name: "mode.route"}
 
 // routeModel decides and tells the log, in one transaction. Asked again it finds
 // its own decision there.
-func (s *Steps) routeModel(ctx context.Context, _ agency.StepKey, in RouteRequest) (out agency.ModelRouted, err error) {
+func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteRequest) (out agency.ModelRouted, err error) {
 	var c agency.Contract
 	var old *agency.ModelRouted
 	err = s.db.Read(ctx, func(q *store.Snapshot) error {
-		old, err = told(q, in.Run, in.Contract, agency.ModelRoutedType, func(ev agency.Event, r *agency.ModelRouted) bool {
+		old, err = findEvent(q, in.Run, in.Contract, agency.ModelRoutedType, func(ev agency.Event, r *agency.ModelRouted) bool {
 			return r.Attempt == in.Attempt && r.Up == in.Up && ev.Role == in.Role
 		})
 		if err != nil || old != nil {
@@ -74,7 +74,7 @@ func (s *Steps) routeModel(ctx context.Context, _ agency.StepKey, in RouteReques
 }
 
 // decide is the level for a contract, by its size and by what failed before.
-func (s *Steps) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (way agency.Route, err error) {
+func (s *Activities) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (way agency.Route, err error) {
 	var similar []string
 	if slices.Contains(r.Roles, c.AssignedRole) {
 		err = s.db.Read(ctx, func(q *store.Snapshot) (err error) {
@@ -101,6 +101,6 @@ func failedLike(q store.Querier, c agency.Contract) ([]string, error) {
 	return out[:min(len(out), 3)], nil
 }
 
-// lookBack is how many failed contracts count: what failed long ago was
-// another repository.
+// lookBack is how many failed contracts count: older ones were of code that has
+// changed since.
 const lookBack = 100

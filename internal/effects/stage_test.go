@@ -54,7 +54,7 @@ func newStage(t *testing.T) *stage {
 	return &stage{t: t, db: db}
 }
 
-func (s *stage) steps(has shop) *Steps { return New(s.db, agency.Fence{}, has, has, has, has) }
+func (s *stage) steps(has shop) *Activities { return New(s.db, agency.Fence{}, has, has, has, has) }
 
 // ends are the conflicts of the run, each in a line.
 func (s *stage) ends() (out []string) {

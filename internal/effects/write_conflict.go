@@ -49,7 +49,7 @@ func recordWriteConflict(tx *store.Tx, key agency.StepKey, in WriteConflict) err
 		return nil // with what it landed itself
 	}
 	for _, p := range in.Paths {
-		c := board.Conflict{Kind: board.FileWrite, Resource: p, Agents: agents, Evidence: []agency.MessageID{agency.MessageID(key)}}
+		c := board.Conflict{Kind: board.FileWrite, Resource: p, Agents: agents, Evidence: []agency.MessageID{agency.MessageID(key)}, LandingFailed: true}
 		if _, err := board.RecordConflict(tx, in.Run, c); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func recordWriteConflict(tx *store.Tx, key agency.StepKey, in WriteConflict) err
 // settleWriteConflicts is what a landing means for the conflicts of its contract, before the
 // contract is complete; or, without a commit, that no landing will come: what
 // did not go together when it was to land is escalated.
-func (s *Steps) settleWriteConflicts(ctx context.Context, _ agency.StepKey, in WriteConflict) (flow.None, error) {
+func (s *Activities) settleWriteConflicts(ctx context.Context, _ agency.StepKey, in WriteConflict) (flow.None, error) {
 	var landed *land.Landing
 	if in.Commit != "" {
 		landed = &land.Landing{Contract: in.Contract, Commit: in.Commit}
@@ -70,7 +70,7 @@ func (s *Steps) settleWriteConflicts(ctx context.Context, _ agency.StepKey, in W
 
 // settleEnded settles what the agents of a contract that has ended disagreed on
 // with others: one, unless it changed hands.
-func (s *Steps) settleEnded(ctx context.Context, c agency.Contract) error {
+func (s *Activities) settleEnded(ctx context.Context, c agency.Contract) error {
 	agents := []agency.AgentID{agency.MemberID(c.AssignedRole, c.ID)}
 	err := s.db.Read(ctx, func(q *store.Snapshot) error {
 		all, err := board.Agents(q, c.RunID)
@@ -92,7 +92,7 @@ func (s *Steps) settleEnded(ctx context.Context, c agency.Contract) error {
 // settleFiles resolves those conflicts over files of an agent of which all
 // sides have ended. now is a landing whose contract is not complete yet. It may
 // be done again: what is resolved or escalated stays as it is.
-func (s *Steps) settleFiles(ctx context.Context, run agency.RunID, agent agency.AgentID, now *land.Landing) error {
+func (s *Activities) settleFiles(ctx context.Context, run agency.RunID, agent agency.AgentID, now *land.Landing) error {
 	var open []board.Conflict
 	sides := map[int64][]side{}
 	err := s.db.Read(ctx, func(q *store.Snapshot) error {
@@ -190,7 +190,7 @@ func withLanding(sides []side, now *land.Landing) []side {
 type filesEnd struct {
 	last     *side // whose landing has the others before it
 	before   []agency.ContractID
-	without  *side // that ended and did not land
+	dropped  *side // that ended and did not land
 	escalate bool
 }
 
@@ -203,13 +203,13 @@ func decideFiles(c board.Conflict, sides []side, agent agency.AgentID) (end file
 		switch {
 		case s.landed != "":
 			landed = append(landed, s)
-		case s.agent == agent && !c.ByEdits() && !s.status.Final():
+		case s.agent == agent && c.LandingFailed && !s.status.Final():
 			// It was to land, did not go with the others, and will not be tried again.
 			return filesEnd{escalate: c.Status == board.ConflictOpen}
 		case !s.status.Final():
 			return filesEnd{}
 		default:
-			end.without = s
+			end.dropped = s
 		}
 	}
 	if len(landed) < 2 {
@@ -225,7 +225,7 @@ func decideFiles(c board.Conflict, sides []side, agent agency.AgentID) (end file
 
 // settleOne resolves a conflict by what decideFiles says, where git or the
 // record show it, and escalates it where they do not.
-func (s *Steps) settleOne(ctx context.Context, c board.Conflict, end filesEnd) error {
+func (s *Activities) settleOne(ctx context.Context, c board.Conflict, end filesEnd) error {
 	r := board.Resolution{By: agency.FromSystem}
 	switch {
 	case end.escalate:
@@ -233,17 +233,17 @@ func (s *Steps) settleOne(ctx context.Context, c board.Conflict, end filesEnd) e
 		r.How = "contract " + string(end.last.contract) + " landed on top of the other's work"
 		r.Proof = board.Proof{Kind: board.ProofCommit, Ref: string(end.last.landed)}
 		r.Check = func(ctx context.Context, c board.Conflict, p board.Proof) error {
-			return s.shop.Landed(ctx, c.Run, agency.OID(p.Ref), end.last.contract, end.before)
+			return s.work.Landed(ctx, c.Run, agency.OID(p.Ref), end.last.contract, end.before)
 		}
-	case end.without != nil:
-		r.How = "contract " + string(end.without.contract) + " ended and changed nothing on the run's branch"
-		r.Proof = board.Proof{Kind: board.ProofContract, Ref: string(end.without.contract)}
+	case end.dropped != nil:
+		r.How = "contract " + string(end.dropped.contract) + " ended and changed nothing on the run's branch"
+		r.Proof = board.Proof{Kind: board.ProofContract, Ref: string(end.dropped.contract)}
 		r.Check = s.neverLanded
 	default:
 		return nil
 	}
 	if !end.escalate {
-		err := board.ResolveFenced(ctx, s.db, s.fence, c.Run, c.ID, r)
+		err := board.Resolve(ctx, s.db, s.fence, c.Run, c.ID, r)
 		if kind := agency.KindOf(err); kind != agency.KindInvalid {
 			if kind == agency.KindConflict {
 				err = nil // another side's end has resolved it, or it has grown and waits for more
@@ -256,7 +256,7 @@ func (s *Steps) settleOne(ctx context.Context, c board.Conflict, end filesEnd) e
 }
 
 // neverLanded refuses a proof whose contract is at work or has landed.
-func (s *Steps) neverLanded(ctx context.Context, c board.Conflict, p board.Proof) error {
+func (s *Activities) neverLanded(ctx context.Context, c board.Conflict, p board.Proof) error {
 	return s.db.Read(ctx, func(q *store.Snapshot) error {
 		contract, err := registry.Contract(q, c.Run, agency.ContractID(p.Ref))
 		if err != nil {

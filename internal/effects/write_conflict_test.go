@@ -2,7 +2,6 @@ package effects
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"agency/internal/agency"
@@ -15,9 +14,9 @@ func TestDecideFiles(t *testing.T) {
 	sides := func(b agency.Status, landed agency.OID) []side {
 		return []side{{"a", "s-a", complete, "ca", 1}, {"b", "s-b", b, landed, 2}}
 	}
-	edits := board.Conflict{Kind: board.FileWrite, Status: board.ConflictOpen, Evidence: []agency.MessageID{"edit/a", "edit/b"}}
+	edits := board.Conflict{Kind: board.FileWrite, Status: board.ConflictOpen}
 	queue := edits
-	queue.Evidence = append(slices.Clone(queue.Evidence), "b/attempt-1/conflict")
+	queue.LandingFailed = true
 	given := queue
 	given.Status = board.ConflictEscalated
 	for name, tt := range map[string]struct {
@@ -46,8 +45,8 @@ func TestDecideFiles(t *testing.T) {
 			got = "escalated"
 		case end.last != nil:
 			got = fmt.Sprintf("commit %s of %s on %v", end.last.landed, end.last.contract, end.before)
-		case end.without != nil:
-			got = string(end.without.contract) + " never landed"
+		case end.dropped != nil:
+			got = string(end.dropped.contract) + " never landed"
 		}
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 )
 
 // Config is a configuration read as data: lower-case section and key with the
@@ -270,14 +271,10 @@ type Signing struct {
 
 // String says with what is signed, for people.
 func (s Signing) String() string {
-	key := s.Key
-	if len(key) > 60 {
-		key = key[:57] + "..."
-	}
-	if key == "" {
+	if s.Key == "" {
 		return s.Format + ", the key of your identity"
 	}
-	return s.Format + ", " + key
+	return s.Format + ", " + text.Head(s.Key, 60)
 }
 
 // Signing reads how the user signs commits in this repository; nil where not.

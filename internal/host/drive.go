@@ -57,12 +57,12 @@ func (x *executor) drive(ctx context.Context, l *live, c RunConfig) {
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
-		x.settle(ctx, l)
+		x.followState(ctx, l)
 	}()
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
-		x.listen(ctx, l)
+		x.watchHeartbeats(ctx, l)
 	}()
 	watched := make(chan struct{})
 	go func() {
@@ -70,14 +70,14 @@ func (x *executor) drive(ctx context.Context, l *live, c RunConfig) {
 		x.oversee(ctx, l, c.Config.Overseer)
 	}()
 	x.gates.rearm(ctx, l.run)
-	l.poke()
+	l.wake()
 	end, err := x.execute(ctx, l, c)
 	l.setEnding() // also where it never began
 	l.stop()
 	<-settled
 	<-heard
 	<-watched
-	x.conclude(l, end, err)
+	x.recordEnd(l, end, err)
 	x.live.remove(l)
 	x.ended()
 	x.live.changed()
@@ -123,31 +123,31 @@ func inputOf(run agency.Run, c RunConfig) mode.Input {
 	}
 }
 
-func reviewRules(c config.ProducerCritic) *agency.ReviewRules {
-	return &agency.ReviewRules{
+func reviewRules(c config.ProducerCritic) agency.ReviewRules {
+	return agency.ReviewRules{
 		MaxIterations: c.MaxIterations, RequireLint: c.RequireLintPass, RequireTests: c.RequireTestsPass, AllowMajor: c.AllowMajorIssuesOnApproval,
 		Perfect: c.RequirePerfect, Timeout: time.Duration(c.TimeoutSeconds) * time.Second,
 	}
 }
 
-// settle keeps the recorded state in step with what the run does: running,
+// followState keeps the recorded state in step with what the run does: running,
 // waiting at a gate, or paused by a person.
-func (x *executor) settle(ctx context.Context, l *live) {
+func (x *executor) followState(ctx context.Context, l *live) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.kick:
 		}
-		err := x.rec.must(func(tx *store.Tx) error { return place(tx, l) })
+		err := x.rec.writeDetached(func(tx *store.Tx) error { return recordState(tx, l) })
 		if err != nil {
 			x.rec.log.Error("state of a run", "run", l.run.ID, "error", err)
-			x.rec.later(err, l.poke)
+			x.rec.retryLater(err, l.wake)
 		}
 	}
 }
 
-func place(tx *store.Tx, l *live) error {
+func recordState(tx *store.Tx, l *live) error {
 	run, err := registry.Run(tx, l.run.ID)
 	if err != nil || run.State.Final() {
 		return err
@@ -160,13 +160,13 @@ func place(tx *store.Tx, l *live) error {
 	if err != nil {
 		return err
 	}
-	state, reason := stand(l.run.ID, l.isQuiet(), ctl, gates)
+	state, reason := stateOf(l.run.ID, l.isQuiet(), ctl, gates)
 	return registry.SetState(tx, l.run.ID, state, reason)
 }
 
-// stand is where a run stands, by what it does, what a person asked of it and
+// stateOf is where a run stands, by what it does, what a person asked of it and
 // which gates wait.
-func stand(id agency.RunID, quiet bool, ctl registry.Control, gates []agency.Gate) (agency.RunState, string) {
+func stateOf(id agency.RunID, quiet bool, ctl registry.Control, gates []agency.Gate) (agency.RunState, string) {
 	switch {
 	case !quiet:
 		return agency.StateRunning, ""
@@ -188,31 +188,31 @@ func by(name string) string {
 	return name
 }
 
-// conclude records how a run left the engine.
-func (x *executor) conclude(l *live, end mode.Result, err error) {
+// recordEnd records how a run left the engine.
+func (x *executor) recordEnd(l *live, end mode.Result, err error) {
 	if errors.Is(err, store.ErrFenced) {
 		x.rec.log.Warn("another host has taken the store", "run", l.run.ID)
 		return
 	}
-	stand := x.conclusion(l, end, err)
+	record := x.endWriter(l, end, err)
 	err = x.recordWithRetry(l, func(tx *store.Tx) error {
 		if l.wasCancelled() && err != nil { // perhaps only now, while there was no room to write
-			return withdraw(tx, l.run.ID)
+			return recordCancelled(tx, l.run.ID)
 		}
-		return stand(tx)
+		return record(tx)
 	})
 	if err != nil {
 		x.rec.log.Error("end of a run", "run", l.run.ID, "error", err)
 	}
 }
 
-// conclusion is what is written of a run that left the engine.
-func (x *executor) conclusion(l *live, end mode.Result, err error) func(*store.Tx) error {
+// endWriter writes the end of a run that left the engine.
+func (x *executor) endWriter(l *live, end mode.Result, err error) func(*store.Tx) error {
 	id := l.run.ID
 	var fault *flow.Fault
 	switch {
 	case err == nil:
-		return func(tx *store.Tx) error { return finish(tx, id, end) }
+		return func(tx *store.Tx) error { return recordResult(tx, id, end) }
 	case errors.As(err, &fault):
 		return func(tx *store.Tx) error {
 			return stopAtFault(tx, agency.Gate{RunID: id, Summary: "the run's record and this build disagree", Body: faultText(fault)})
@@ -221,13 +221,13 @@ func (x *executor) conclusion(l *live, end mode.Result, err error) func(*store.T
 		x.rec.log.Error("the disk is full", "run", id, "error", err)
 		return func(tx *store.Tx) error { return stopAtFault(tx, x.fullDisk(id, err)) }
 	case x.rec.ctx.Err() != nil || isStopped(err):
-		return func(tx *store.Tx) error { return leave(tx, l) }
+		return func(tx *store.Tx) error { return recordStopped(tx, l) }
 	}
-	return x.failed(id, err)
+	return x.recordFailure(id, err)
 }
 
-// finish records the end that the run's own program reached.
-func finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
+// recordResult records the end that the run's own program reached.
+func recordResult(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	if end.Commit != "" {
 		if err := registry.SetMerged(tx, id, end.Commit); err != nil {
 			return err
@@ -242,7 +242,7 @@ func finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	case end.Succeeded:
 		state, agents = agency.StateSucceeded, board.AgentCompleted
 	case ctl.Cancel:
-		return withdraw(tx, id)
+		return recordCancelled(tx, id)
 	}
 	if err := board.End(tx, id, agents, "the run has ended"); err != nil {
 		return err
@@ -250,23 +250,23 @@ func finish(tx *store.Tx, id agency.RunID, end mode.Result) error {
 	return registry.SetState(tx, id, state, end.Reason)
 }
 
-// withdraw ends a cancelled run. One whose work is in the target already has
+// recordCancelled ends a cancelled run. One whose work is in the target already has
 // succeeded: a cancel that comes late does not take it back.
-func withdraw(tx *store.Tx, id agency.RunID) error {
+func recordCancelled(tx *store.Tx, id agency.RunID) error {
 	run, err := registry.Run(tx, id)
 	if err != nil || run.State.Final() {
 		return err
 	}
 	if run.Merged != "" {
-		return finish(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
+		return recordResult(tx, id, mode.Result{Succeeded: true, Commit: run.Merged, Reason: "merged before it was cancelled"})
 	}
-	return end(tx, id, agency.StateCancelled, "", agency.Withdrawn{Reason: "the run was cancelled"})
+	return closeRun(tx, id, agency.StateCancelled, "", agency.Withdrawn{Reason: "the run was cancelled"})
 }
 
-// end takes a run that its own program did not end to its last state: what was
+// closeRun takes a run that its own program did not end to its last state: what was
 // asked and not answered is charged, contracts are closed by a fact, agents leave
 // the board, mail that nobody will read is a dead letter.
-func end(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, close agency.Fact) error {
+func closeRun(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, close agency.Fact) error {
 	if _, err := budget.ChargeOpen(tx, id); err != nil {
 		return err
 	}
@@ -289,18 +289,18 @@ func end(tx *store.Tx, id agency.RunID, state agency.RunState, reason string, cl
 	return registry.SetState(tx, id, state, reason)
 }
 
-// leave records where a run stands whose host goes: one that waited or was
+// recordStopped records where a run stands whose host goes: one that waited or was
 // paused stays so, one that worked is interrupted.
-func leave(tx *store.Tx, l *live) error {
+func recordStopped(tx *store.Tx, l *live) error {
 	if l.isQuiet() {
-		return place(tx, l)
+		return recordState(tx, l)
 	}
-	return interrupt(tx, l.run.ID, stoppedReason(l.run.ID))
+	return recordInterrupted(tx, l.run.ID, stoppedReason(l.run.ID))
 }
 
-// interrupt records that a run which has not ended was cut off, and charges what was
+// recordInterrupted records that a run which has not ended was cut off, and charges what was
 // asked and not answered.
-func interrupt(tx *store.Tx, id agency.RunID, reason string) error {
+func recordInterrupted(tx *store.Tx, id agency.RunID, reason string) error {
 	run, err := registry.Run(tx, id)
 	if err != nil || run.State.Final() {
 		return err
@@ -321,16 +321,16 @@ func CrashReason(id agency.RunID) string {
 	return "its host died; go on with: agency resume " + string(id)
 }
 
-// failed records a failure of the world outside: nothing is lost, and a
+// recordFailure records a failure of the world outside: nothing is lost, and a
 // person may let the run go on.
-func (x *executor) failed(id agency.RunID, cause error) func(*store.Tx) error {
+func (x *executor) recordFailure(id agency.RunID, cause error) func(*store.Tx) error {
 	if k := agency.KindOf(cause); k == agency.KindInternal {
 		x.rec.log.Error("a step of a run", "run", id, "error", cause)
 	} else {
 		x.rec.log.Warn("a run is interrupted", "run", id, "error", cause)
 	}
-	reason := interruption(cause)
-	return func(tx *store.Tx) error { return interrupt(tx, id, reason) }
+	reason := failureText(cause)
+	return func(tx *store.Tx) error { return recordInterrupted(tx, id, reason) }
 }
 
 func faultText(f *flow.Fault) string {
@@ -341,9 +341,9 @@ func faultText(f *flow.Fault) string {
 	return text + " Approve to try again; reject to end the run."
 }
 
-// interruption is why a run could not go on, and what mends it. A step's key is
+// failureText is why a run could not go on, and what mends it. A step's key is
 // for whoever looks for a fault, and the log of the host has it.
-func interruption(cause error) string {
+func failureText(cause error) string {
 	reason := cause.Error()
 	if at := (*flow.Interrupt)(nil); errors.As(cause, &at) {
 		reason = at.Err.Error()
@@ -398,7 +398,7 @@ func (x *executor) takeUp(ctx context.Context, id agency.RunID) error {
 	}
 	l := x.live.find(id)
 	if l != nil && !l.isEnding() {
-		l.poke()
+		l.wake()
 		x.gates.rearm(ctx, run)
 		return nil
 	}
@@ -412,9 +412,9 @@ func (x *executor) takeUp(ctx context.Context, id agency.RunID) error {
 	return x.begin(run)
 }
 
-// listen counts the heartbeats that a run's agents owe, while the run is at
+// watchHeartbeats counts the heartbeats that a run's agents owe, while the run is at
 // work. An agent whose process lives owes none, however long its command takes.
-func (x *executor) listen(ctx context.Context, l *live) {
+func (x *executor) watchHeartbeats(ctx context.Context, l *live) {
 	for ctx.Err() == nil {
 		l.mu.Lock()
 		quiet, moved := l.quiet, l.moved
@@ -429,13 +429,13 @@ func (x *executor) listen(ctx context.Context, l *live) {
 		if !x.rec.sleep(ctx, board.HeartbeatInterval, moved) {
 			return
 		}
-		if err := x.missed(ctx, l.run.ID); err != nil && ctx.Err() == nil {
+		if err := x.reportMissed(ctx, l.run.ID); err != nil && ctx.Err() == nil {
 			x.rec.log.Error("heartbeats", "run", l.run.ID, "error", err)
 		}
 	}
 }
 
-func (x *executor) missed(ctx context.Context, run agency.RunID) error {
+func (x *executor) reportMissed(ctx context.Context, run agency.RunID) error {
 	late, err := store.Get(ctx, x.rec.db, board.Late, run)
 	if err != nil || len(late) == 0 {
 		return err

@@ -48,7 +48,7 @@ func (g *gates) watch(ctx context.Context) error {
 // seen takes one gate event in.
 func (g *gates) seen(ev agency.Event) {
 	if l := g.live.find(ev.RunID); l != nil {
-		defer l.poke()
+		defer l.wake()
 	}
 	d, err := agency.DecodeDetail(ev)
 	if err != nil {
@@ -69,7 +69,7 @@ func (g *gates) opened(id agency.GateID) {
 	err := g.attend(id)
 	if err != nil && g.rec.ctx.Err() == nil {
 		g.rec.log.Error("gate", "gate", id, "error", err)
-		g.rec.later(err, func() { g.opened(id) })
+		g.rec.retryLater(err, func() { g.opened(id) })
 	}
 }
 
@@ -92,7 +92,7 @@ func (g *gates) attend(id agency.GateID) error {
 		return err
 	case run.Yes && gate.Kind.YesAnswers() && !gate.NoYes:
 		d := agency.Decision{Verb: agency.Approve, By: agency.ByYes}
-		if err := g.rec.must(func(tx *store.Tx) error { return decide(tx, gate, d) }); agency.KindOf(err) != agency.KindConflict {
+		if err := g.rec.writeDetached(func(tx *store.Tx) error { return decide(tx, gate, d) }); agency.KindOf(err) != agency.KindConflict {
 			return err
 		}
 		return nil // a person was faster
@@ -147,9 +147,9 @@ func (g *gates) disarm(id agency.GateID) {
 // expire announces that a gate's deadline passed. Nothing else happens.
 func (g *gates) expire(id agency.GateID) {
 	g.disarm(id)
-	if err := g.rec.must(func(tx *store.Tx) error { return registry.ExpireGate(tx, id) }); err != nil && g.rec.ctx.Err() == nil {
+	if err := g.rec.writeDetached(func(tx *store.Tx) error { return registry.ExpireGate(tx, id) }); err != nil && g.rec.ctx.Err() == nil {
 		g.rec.log.Error("deadline of a gate", "gate", id, "error", err)
-		g.rec.later(err, func() { g.expire(id) })
+		g.rec.retryLater(err, func() { g.expire(id) })
 	}
 }
 

@@ -19,8 +19,8 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// heldFault names the disk, what stands still because of it, and what mends it.
-func (x *executor) heldFault(id agency.RunID, cause error) error {
+// pendingFault names the disk, what stands still because of it, and what mends it.
+func (x *executor) pendingFault(id agency.RunID, cause error) error {
 	return agency.Errorf(agency.KindTransient, "the disk is full and run %s stands still; nothing is lost: %w", id, cause).
 		WithMend("free space on the disk of %s, then agency resume %s", x.rec.db.Path(), id)
 }
@@ -29,21 +29,21 @@ func (x *executor) heldFault(id agency.RunID, cause error) error {
 // and tries again; it gives up only when the host closes.
 func (x *executor) recordWithRetry(l *live, fn func(*store.Tx) error) error {
 	var asked chan error // by whom a try was asked for
-	var held *hold
+	var held *pendingRecord
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := x.rec.must(fn)
+		err := x.rec.writeDetached(fn)
 		if !store.IsFull(err) {
 			if asked != nil {
 				asked <- err
 			}
 			if held != nil {
-				x.live.setHold(l.run.ID, nil)
+				x.live.setPending(l.run.ID, nil)
 			}
 			return err
 		}
 		if held == nil {
-			held = &hold{cause: x.heldFault(l.run.ID, err), retry: make(chan chan error)}
-			x.live.setHold(l.run.ID, held)
+			held = &pendingRecord{cause: x.pendingFault(l.run.ID, err), retry: make(chan chan error)}
+			x.live.setPending(l.run.ID, held)
 			x.rec.log.Error("the disk is full", "run", l.run.ID, "error", err)
 		}
 		if asked != nil {
@@ -63,9 +63,9 @@ func (x *executor) recordWithRetry(l *live, fn func(*store.Tx) error) error {
 	}
 }
 
-// unhold has a held run's record tried again now; the error says why it is
+// retryPending has a held run's record tried again now; the error says why it is
 // still held.
-func (x *executor) unhold(ctx context.Context, id agency.RunID) error {
+func (x *executor) retryPending(ctx context.Context, id agency.RunID) error {
 	held, l := x.live.held(id)
 	if held == nil || l == nil {
 		return nil

@@ -162,16 +162,16 @@ func (r *records) write(ctx context.Context, fn func(*store.Tx) error) error {
 // undelivered tells that a signal stays in the outbox for now.
 func (r *records) undelivered(err error) {
 	r.log.Error("a signal of a run", "error", err)
-	r.later(err, func() {
+	r.retryLater(err, func() {
 		if err := r.relay.Deliver(r.ctx); err != nil {
 			r.undelivered(err)
 		}
 	})
 }
 
-// must writes what must be written although the caller's context may have
-// ended: where a run stands.
-func (r *records) must(fn func(*store.Tx) error) error {
+// writeDetached writes although the caller's context may have ended: where a run
+// stands.
+func (r *records) writeDetached(fn func(*store.Tx) error) error {
 	return r.write(context.WithoutCancel(r.ctx), fn)
 }
 
@@ -179,8 +179,8 @@ func (r *records) read(ctx context.Context, fn func(store.Querier) error) error 
 	return r.db.Read(ctx, func(s *store.Snapshot) error { return fn(s) })
 }
 
-// later does once more, in a while, what a full disk refused.
-func (r *records) later(err error, do func()) {
+// retryLater does once more, in a while, what a full disk refused.
+func (r *records) retryLater(err error, do func()) {
 	if !store.IsFull(err) {
 		return
 	}

@@ -34,7 +34,7 @@ func TestWhereARunStands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, _ := stand("r1", tt.quiet, tt.ctl, tt.gates); got != tt.want {
+			if got, _ := stateOf("r1", tt.quiet, tt.ctl, tt.gates); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -166,7 +166,7 @@ func TestRecipients(t *testing.T) {
 func TestInterruptionIsForPeople(t *testing.T) {
 	down := agency.Errorf(agency.KindTransient, "provider served: key refused").WithMend("agency resume r")
 	for _, err := range []error{down, &flow.Interrupt{Key: "r/contract/a/attempt-1/session/1", Err: down}} {
-		if got, want := interruption(err), "provider served: key refused; agency resume r"; got != want {
+		if got, want := failureText(err), "provider served: key refused; agency resume r"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

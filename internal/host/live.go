@@ -12,19 +12,19 @@ import (
 type Live struct {
 	mu       sync.Mutex
 	runs     map[agency.RunID]*live
-	holds    map[agency.RunID]*hold
+	pending  map[agency.RunID]*pendingRecord
 	draining int // hand-overs that were asked for
 	closed   bool
 	work     sync.WaitGroup // all that the host has begun
 	changed  func()         // told when work began or ended
 
-	holdMoved chan struct{} // closed and replaced when holds changes
+	pendingMoved chan struct{} // closed and replaced when pending changes
 }
 
 // NewLive makes a Live without runs.
 func NewLive() *Live {
 	return &Live{
-		runs: map[agency.RunID]*live{}, holds: map[agency.RunID]*hold{}, holdMoved: make(chan struct{}), changed: func() {},
+		runs: map[agency.RunID]*live{}, pending: map[agency.RunID]*pendingRecord{}, pendingMoved: make(chan struct{}), changed: func() {},
 	}
 }
 
@@ -99,10 +99,10 @@ func (v *Live) add(l *live, f func()) (added bool, err error) {
 }
 
 // held is a run whose record is held back, and how; nil where it is not.
-func (v *Live) held(run agency.RunID) (*hold, *live) {
+func (v *Live) held(run agency.RunID) (*pendingRecord, *live) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.holds[run], v.runs[run]
+	return v.pending[run], v.runs[run]
 }
 
 // remove lets go of a run of which nothing is left.
@@ -154,7 +154,7 @@ func (l *live) setQuiet(q bool) {
 	close(l.moved)
 	l.moved = make(chan struct{})
 	l.mu.Unlock()
-	l.poke()
+	l.wake()
 }
 
 func (l *live) setEnding() {
@@ -169,8 +169,8 @@ func (l *live) isEnding() bool {
 	return l.ending
 }
 
-// still waits until nothing of the run is at work.
-func (l *live) still(ctx context.Context) error {
+// waitIdle waits until nothing of the run is at work.
+func (l *live) waitIdle(ctx context.Context) error {
 	for {
 		l.mu.Lock()
 		quiet, moved := l.quiet, l.moved
@@ -188,9 +188,9 @@ func (l *live) still(ctx context.Context) error {
 	}
 }
 
-// poke asks for a look at the run's state; looks that come close together are
+// wake asks for a look at the run's state; looks that come close together are
 // one.
-func (l *live) poke() {
+func (l *live) wake() {
 	select {
 	case l.kick <- struct{}{}:
 	default:
@@ -212,40 +212,40 @@ func (l *live) wasCancelled() bool {
 // known here and not yet written. Its followers are told at once, lookers are
 // told the same, and the write is tried again until there is room or a person
 // resumes or cancels the run.
-type hold struct {
+type pendingRecord struct {
 	cause error // for people: the disk and what mends it
 	retry chan chan error
 }
 
-// setHold changes what is known of a run that is held and tells those who wait
+// setPending changes what is known of a run that is held and tells those who wait
 // for it.
-func (v *Live) setHold(id agency.RunID, held *hold) {
+func (v *Live) setPending(id agency.RunID, held *pendingRecord) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if held == nil {
-		delete(v.holds, id)
+		delete(v.pending, id)
 	} else {
-		v.holds[id] = held
+		v.pending[id] = held
 	}
-	close(v.holdMoved)
-	v.holdMoved = make(chan struct{})
+	close(v.pendingMoved)
+	v.pendingMoved = make(chan struct{})
 }
 
 // Held is why the record of a run does not say where it stands; nil where it
 // does.
 func (v *Live) Held(id agency.RunID) error {
-	_, cause := v.holding(id)
+	_, cause := v.pendingCause(id)
 	return cause
 }
 
-// holding also gives a channel that is closed when any hold changes.
-func (v *Live) holding(id agency.RunID) (moved <-chan struct{}, cause error) {
+// pendingCause also gives a channel that is closed when any such record changes.
+func (v *Live) pendingCause(id agency.RunID) (moved <-chan struct{}, cause error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if held := v.holds[id]; held != nil {
+	if held := v.pending[id]; held != nil {
 		cause = held.cause
 	}
-	return v.holdMoved, cause
+	return v.pendingMoved, cause
 }
 
 // Following gives a context for one who follows a run: it ends, with the
@@ -254,7 +254,7 @@ func (v *Live) Following(ctx context.Context, id agency.RunID) (context.Context,
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		for {
-			moved, cause := v.holding(id)
+			moved, cause := v.pendingCause(id)
 			if cause != nil {
 				cancel(cause)
 				return

@@ -37,7 +37,7 @@ const pause = 10 * time.Second
 // sweepBoard lets the board end what is over, for as long as the host lives.
 func (m *maintenance) sweepBoard() {
 	for {
-		err := m.board.Keep(m.rec.ctx)
+		err := m.board.Maintain(m.rec.ctx)
 		if m.rec.ctx.Err() != nil || errors.Is(err, board.ErrClosed) {
 			return
 		}
@@ -90,13 +90,13 @@ func (m *maintenance) noteEnd() {
 func (m *maintenance) dropMail(ctx context.Context) (next time.Duration, err error) {
 	var over []agency.RunID
 	err = m.rec.read(ctx, func(q store.Querier) error {
-		worn, err := worn(q)
-		if err != nil || len(worn) == 0 {
+		ids, err := prunable(q)
+		if err != nil || len(ids) == 0 {
 			return err
 		}
 		runs, err := registry.Runs(q)
 		for _, run := range runs {
-			if !run.State.Final() || !slices.Contains(worn, run.ID) {
+			if !run.State.Final() || !slices.Contains(ids, run.ID) {
 				continue
 			}
 			switch left := run.FinishedAt.Add(keptFor(q, run.ID)).Sub(m.rec.clock.Now()); {
@@ -111,18 +111,18 @@ func (m *maintenance) dropMail(ctx context.Context) (next time.Duration, err err
 	for _, id := range over {
 		if err == nil {
 			err = m.rec.write(ctx, func(tx *store.Tx) error {
-				return errors.Join(board.Retain(tx, id), state.Retain(tx, id), lock.Retain(tx, id))
+				return errors.Join(board.Prune(tx, id), state.Prune(tx, id), lock.Prune(tx, id))
 			})
 		}
 	}
 	return next, err
 }
 
-// worn are the runs of which the board holds what need not be kept.
-func worn(q store.Querier) ([]agency.RunID, error) {
-	mail, err := board.Worn(q)
-	keys, err2 := state.Worn(q)
-	tokens, err3 := lock.Worn(q)
+// prunable are the runs of which the board holds what need not be kept.
+func prunable(q store.Querier) ([]agency.RunID, error) {
+	mail, err := board.Prunable(q)
+	keys, err2 := state.Prunable(q)
+	tokens, err3 := lock.Prunable(q)
 	return slices.Concat(mail, keys, tokens), errors.Join(err, err2, err3)
 }
 
@@ -182,14 +182,13 @@ func (m *maintenance) forget(ctx context.Context, id agency.RunID) error {
 	})
 }
 
-// forsaken is how long after its end a dry run is its client's, who shows its
-// plan and removes it: moments, where that client lives.
-const forsaken = 30 * time.Second
+// dryRunGrace is how long after its end a dry run is left to its client, which shows
+// the plan and removes the run.
+const dryRunGrace = 30 * time.Second
 
-// dropDryRuns removes the dry runs that nobody removed, for the client is gone that
-// would have, and tells in what time there is one more; 0: not before another
-// run has ended. One that had a person decide something is that person's: its
-// plan waits for agency resume.
+// dropDryRuns removes the dry runs whose client has gone before it removed them, and
+// returns in what time there is one more; 0: not before another run has ended. One
+// at which a person has decided something stays: its plan waits for agency resume.
 func (m *maintenance) dropDryRuns(ctx context.Context) (next time.Duration, err error) {
 	var over []agency.RunID
 	err = m.rec.read(ctx, func(q store.Querier) error {
@@ -205,7 +204,7 @@ func (m *maintenance) dropDryRuns(ctx context.Context) (next time.Duration, err 
 			if err != nil {
 				return err
 			}
-			switch left := run.FinishedAt.Add(forsaken).Sub(m.rec.clock.Now()); {
+			switch left := run.FinishedAt.Add(dryRunGrace).Sub(m.rec.clock.Now()); {
 			case len(gates) > 0:
 			case left <= 0:
 				over = append(over, run.ID)

@@ -78,9 +78,9 @@ func (k *keeper) wear(id agency.RunID) {
 	}
 }
 
-func (k *keeper) worn() (ids []agency.RunID) {
+func (k *keeper) prunable() (ids []agency.RunID) {
 	k.Helper()
-	k.do(func(tx *store.Tx) (err error) { ids, err = worn(tx); return err })
+	k.do(func(tx *store.Tx) (err error) { ids, err = prunable(tx); return err })
 	return ids
 }
 
@@ -91,8 +91,8 @@ func TestRetentionOfEndedRuns(t *testing.T) {
 	look := func(want time.Duration, left int) {
 		t.Helper()
 		next, err := k.tidy.dropMail(t.Context())
-		if err != nil || next != want || len(k.worn()) != left {
-			t.Errorf("more in %s with %v left (%v), want %s and %d", next, k.worn(), err, want, left)
+		if err != nil || next != want || len(k.prunable()) != left {
+			t.Errorf("more in %s with %v left (%v), want %s and %d", next, k.prunable(), err, want, left)
 		}
 	}
 	for id, hours := range map[agency.RunID]int{"aaaaaaaa": 24, "bbbbbbbb": 2, "cccccccc": 1} {
@@ -140,7 +140,7 @@ func TestHeartbeatsAreCountedWhileARunIsAtWork(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := newLive(agency.Run{ID: "aaaaaaaa"}, cancel)
 	done := make(chan struct{})
-	go func() { defer close(done); k.runs.listen(ctx, l) }()
+	go func() { defer close(done); k.runs.watchHeartbeats(ctx, l) }()
 	for n := range 3 {
 		if d := <-k.set; d != board.HeartbeatInterval {
 			t.Errorf("looks in %s", d)
@@ -197,8 +197,8 @@ func TestDryRunsThatNobodyRemoved(t *testing.T) {
 	k.do(func(tx *store.Tx) error {
 		return registry.OpenGate(tx, agency.Gate{ID: "dddddddd.q", RunID: "dddddddd", Kind: agency.GateQuestion})
 	})
-	look(forsaken, "aaaaaaaa", "bbbbbbbb", "cccccccc", "dddddddd")
-	k.wall = k.wall.Add(forsaken)
+	look(dryRunGrace, "aaaaaaaa", "bbbbbbbb", "cccccccc", "dddddddd")
+	k.wall = k.wall.Add(dryRunGrace)
 	look(0, "aaaaaaaa", "bbbbbbbb", "dddddddd")
 }
 

@@ -76,9 +76,9 @@ func recoverRun(tx *store.Tx, run agency.Run, now time.Time) error {
 		return err
 	}
 	if ctl.Cancel {
-		return withdraw(tx, run.ID)
+		return recordCancelled(tx, run.ID)
 	}
-	if state, reason := stand(run.ID, true, ctl, gates); state != agency.StateRunning {
+	if state, reason := stateOf(run.ID, true, ctl, gates); state != agency.StateRunning {
 		return registry.SetState(tx, run.ID, state, reason)
 	}
 	if err := registry.SetCrashed(tx, run.ID, true); err != nil {

@@ -36,7 +36,7 @@ func (h *Host) pause(ctx context.Context, id agency.RunID, ctl registry.Control)
 		return api.RunDoc{}, err
 	}
 	if l := h.live.find(id); l != nil {
-		l.poke()
+		l.wake()
 	}
 	return h.docs.Doc(ctx, id)
 }
@@ -57,7 +57,7 @@ func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (ap
 	if l := h.live.find(id); l != nil {
 		l.cancel()
 		l.stop()
-		if err := h.runs.unhold(ctx, id); err != nil {
+		if err := h.runs.retryPending(ctx, id); err != nil {
 			return api.RunDoc{}, err
 		}
 		select {
@@ -67,7 +67,7 @@ func (h *Host) Cancel(ctx context.Context, id agency.RunID, r api.ByRequest) (ap
 		}
 	}
 	// Also where it was live: it may have stopped at a fault just before.
-	err = h.rec.write(ctx, func(tx *store.Tx) error { return withdraw(tx, id) })
+	err = h.rec.write(ctx, func(tx *store.Tx) error { return recordCancelled(tx, id) })
 	h.tidy.noteEnd()
 	return h.docOr(ctx, id, err)
 }
@@ -78,7 +78,7 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 	if err := h.live.admit(); err != nil {
 		return api.Answered{}, err
 	}
-	if err := h.runs.unhold(ctx, id); err != nil {
+	if err := h.runs.retryPending(ctx, id); err != nil {
 		return api.Answered{}, err
 	}
 	h.takeKeys(ctx, id, r.Secrets)
@@ -99,7 +99,7 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 			return err
 		}
 		if g.Kind == agency.GateFault && d.Verb == agency.Reject {
-			return end(tx, id, agency.StateFailed, g.Summary, agency.GaveUp{Reason: g.Summary})
+			return closeRun(tx, id, agency.StateFailed, g.Summary, agency.GaveUp{Reason: g.Summary})
 		}
 		return h.runs.release(tx, id, "answer/"+string(g.ID))
 	})
@@ -185,7 +185,7 @@ func (h *Host) Drain(ctx context.Context) (api.DrainDoc, error) {
 		doc.Runs = append(doc.Runs, l.run.ID)
 	}
 	if err := h.stopAll(ctx, working); err != nil {
-		return doc, errors.Join(err, h.stay(context.WithoutCancel(ctx), working))
+		return doc, errors.Join(err, h.cancelDrain(context.WithoutCancel(ctx), working))
 	}
 	return doc, nil
 }
@@ -198,17 +198,17 @@ func (h *Host) stopAll(ctx context.Context, working []*live) error {
 		}
 	}
 	for _, l := range working {
-		if err := l.still(ctx); err != nil {
+		if err := l.waitIdle(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stay takes a hand-over back whose client has left: nobody would take the runs
+// cancelDrain takes a hand-over back whose client has left: nobody would take the runs
 // up, and a host that leaves nothing undone must admit work again. Another that
 // still waits goes on.
-func (h *Host) stay(ctx context.Context, working []*live) error {
+func (h *Host) cancelDrain(ctx context.Context, working []*live) error {
 	if h.live.drain(-1) > 0 {
 		return nil
 	}

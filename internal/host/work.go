@@ -89,7 +89,7 @@ func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest)
 	if err := h.live.admit(); err != nil {
 		return api.RunDoc{}, err
 	}
-	if err := h.runs.unhold(ctx, id); err != nil {
+	if err := h.runs.retryPending(ctx, id); err != nil {
 		return api.RunDoc{}, err
 	}
 	run, err := store.Get(ctx, h.rec.db, registry.Run, id)
@@ -175,7 +175,7 @@ func (h *Host) Merge(ctx context.Context, id agency.RunID, r api.ByRequest) (api
 	case !end.Succeeded:
 		return api.RunDoc{}, agency.Errorf(agency.KindConflict, "%s", end.Reason).WithMend("mend it, then: agency merge %s", id)
 	}
-	err = h.rec.must(func(tx *store.Tx) error { return registry.SetMerged(tx, id, end.Commit) })
+	err = h.rec.writeDetached(func(tx *store.Tx) error { return registry.SetMerged(tx, id, end.Commit) })
 	return h.docOr(ctx, id, err)
 }
 
@@ -197,7 +197,7 @@ func mergeable(run agency.Run) error {
 // tried again as a new one.
 func (h *Host) merge(ctx context.Context, run agency.Run, c RunConfig, n int, who string) (mode.Result, error) {
 	id := mergeID(run.ID, n)
-	if err := h.rec.must(func(tx *store.Tx) error { return noteMerge(tx, run.ID, who) }); err != nil {
+	if err := h.rec.writeDetached(func(tx *store.Tx) error { return noteMerge(tx, run.ID, who) }); err != nil {
 		return mode.Result{}, err
 	}
 	var end mode.Result

@@ -97,15 +97,15 @@ func (q *Queue) batch(ctx context.Context, run agency.RunID, line []*waiter, ord
 	return out[:min(len(out), maxBatch)], nil
 }
 
-// before lands those that go before one, however the turn came to it. What goes
+// landPredecessors lands those that go before one, however the turn came to it. What goes
 // wrong there is for those whose landing it is: each tries by itself.
-func before(ctx context.Context, line []*waiter, order []int, w *waiter) {
+func landPredecessors(ctx context.Context, line []*waiter, order []int, w *waiter) {
 	own := slices.Index(line, w)
 	for _, at := range order {
 		if at == own {
 			return
 		}
-		if out, err := line[at].l.alone(ctx); err == nil {
+		if out, err := line[at].l.landAlone(ctx); err == nil {
 			line[at].end(out)
 		}
 	}
@@ -118,18 +118,18 @@ func (o Options) batchAbove(ctx context.Context, run agency.RunID) (above time.D
 	return cmp.Or(above, time.Minute), err
 }
 
-// together lands as many of a batch as go together, and finds out by halving
+// landBatch lands as many of a batch as go together, and finds out by halving
 // which make it red: each of those is told alone, on top of what landed before
 // it. Who is left out stays in line: what it does not go with may never land.
 // red is a tree that is known to fail.
-func (q *Queue) together(ctx context.Context, batch []*waiter, red agency.OID) error {
+func (q *Queue) landBatch(ctx context.Context, batch []*waiter, red agency.OID) error {
 	for range maxSwaps {
 		head, steps, in, err := stack(ctx, batch)
 		switch {
 		case err != nil || len(steps) == 0:
 			return err
 		case len(steps) == 1:
-			out, err := in[0].l.alone(ctx)
+			out, err := in[0].l.landAlone(ctx)
 			if err == nil {
 				in[0].end(out)
 			}
@@ -138,14 +138,14 @@ func (q *Queue) together(ctx context.Context, batch []*waiter, red agency.OID) e
 		tip := steps[len(steps)-1].cand
 		tip.Head = head
 		if tip.Tree == red {
-			return q.halves(ctx, in, red)
+			return q.bisect(ctx, in, red)
 		}
 		reasons, err := q.o.Verifier.VerifyLanding(ctx, tip)
 		if err != nil {
 			return err
 		}
 		if len(reasons) > 0 {
-			return q.halves(ctx, in, tip.Tree)
+			return q.bisect(ctx, in, tip.Tree)
 		}
 		moved, err := moveAll(ctx, head, steps)
 		if err != nil {
@@ -161,12 +161,12 @@ func (q *Queue) together(ctx context.Context, batch []*waiter, red agency.OID) e
 	return nil // somebody moves the branch; each tries by itself and says so
 }
 
-func (q *Queue) halves(ctx context.Context, batch []*waiter, red agency.OID) error {
+func (q *Queue) bisect(ctx context.Context, batch []*waiter, red agency.OID) error {
 	half := len(batch) / 2
-	if err := q.together(ctx, batch[:half], ""); err != nil {
+	if err := q.landBatch(ctx, batch[:half], ""); err != nil {
 		return err
 	}
-	return q.together(ctx, batch[half:], red)
+	return q.landBatch(ctx, batch[half:], red)
 }
 
 // stack makes the commits of a batch on top of each other, from the branch's

@@ -36,9 +36,9 @@ func (c *checkout) index() string { return c.Repo.Index() }
 
 func (c *checkout) lock() string { return c.Repo.Index() + ".lock" }
 
-// fresh is the new index, beside the one that it is to replace, so that a
+// newIndex is the new index, beside the one that it is to replace, so that a
 // rename is enough.
-func (c *checkout) fresh() string { return filepath.Join(c.Repo.GitDir, "index.agency") }
+func (c *checkout) newIndex() string { return filepath.Join(c.Repo.GitDir, "index.agency") }
 
 // hashFile is "" for a file that does not exist.
 func hashFile(path string) (string, error) {
@@ -223,7 +223,7 @@ func (u checkouts) carry(ctx context.Context, d git.Dir, in *intent) error {
 	if err := c.renew(d); err != nil {
 		return err
 	}
-	if c.After, err = hashFile(c.fresh()); err != nil {
+	if c.After, err = hashFile(c.newIndex()); err != nil {
 		return err
 	}
 	if err := u.save(ctx, *in); err != nil {
@@ -236,7 +236,7 @@ func (u checkouts) carry(ctx context.Context, d git.Dir, in *intent) error {
 // install puts the new index in place: over the lock, so that nobody else can
 // take it meanwhile, and then over the index.
 func (o Options) install(c *checkout) error {
-	if err := os.Rename(c.fresh(), c.lock()); err != nil {
+	if err := os.Rename(c.newIndex(), c.lock()); err != nil {
 		return git.Disk(err)
 	}
 	o.reached("merge.lock.renamed")
@@ -261,7 +261,7 @@ func (c *checkout) renew(mirror git.Dir) error {
 		return git.Disk(err)
 	}
 	mode := modeOf(c.index())
-	f, err := os.OpenFile(c.fresh(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	f, err := os.OpenFile(c.newIndex(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
 	if err != nil {
 		return git.Disk(err)
 	}

@@ -17,7 +17,7 @@ import (
 // the ref goes back instead, and the refusal says so.
 func (u checkouts) follow(ctx context.Context, in intent) error {
 	ctx = context.WithoutCancel(ctx)
-	err := u.bringAlong(ctx, in)
+	err := u.updateCheckouts(ctx, in)
 	if err == nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (u checkouts) follow(ctx context.Context, in intent) error {
 	back := u.run.User().Refs().Update(ctx, in.Ref, in.Old, in.New, "agency: back, a checkout could not follow", identity(u.run))
 	if back == nil {
 		in.Old, in.New = in.New, in.Old
-		back = u.bringAlong(ctx, in) // what was brought along before
+		back = u.updateCheckouts(ctx, in) // what was brought along before
 	}
 	if back != nil {
 		return stopped(in, errors.Join(err, back))
@@ -41,9 +41,9 @@ func (u checkouts) follow(ctx context.Context, in intent) error {
 	return err
 }
 
-// bringAlong does so for each checkout that the move concerns: those of the ref,
+// updateCheckouts does so for each checkout that the move concerns: those of the ref,
 // and the one that moved with it, wherever its HEAD is by now.
-func (u checkouts) bringAlong(ctx context.Context, in intent) error {
+func (u checkouts) updateCheckouts(ctx context.Context, in intent) error {
 	trees, err := u.run.User().Refs().Worktrees(ctx)
 	if err != nil {
 		return err
@@ -60,16 +60,16 @@ func (u checkouts) bringAlong(ctx context.Context, in intent) error {
 		if err != nil {
 			continue //nolint:nilerr // it was removed since the list was made
 		}
-		if err := u.bring(ctx, loc, in); err != nil {
+		if err := u.updateCheckout(ctx, loc, in); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bring carries one checkout to the side of the move that its HEAD has, where
+// updateCheckout carries one checkout to the side of the move that its HEAD has, where
 // its index has the other one. Anything between the two is the person's own.
-func (u checkouts) bring(ctx context.Context, at git.Location, in intent) error {
+func (u checkouts) updateCheckout(ctx context.Context, at git.Location, in intent) error {
 	from, to, err := u.behind(ctx, at, in)
 	if err != nil || from == "" {
 		return err

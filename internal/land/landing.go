@@ -26,20 +26,20 @@ type landing struct {
 	trial    bool // a conflict is no event: the head that it is with may not come
 }
 
-// alone takes a landing to its end.
-func (l *landing) alone(ctx context.Context) (Outcome, error) {
+// landAlone takes a landing to its end.
+func (l *landing) landAlone(ctx context.Context) (Outcome, error) {
 	for range maxSwaps {
-		out, again, err := l.try(ctx)
-		if err != nil || !again {
+		out, retry, err := l.attempt(ctx)
+		if err != nil || !retry {
 			return out, err
 		}
 	}
 	return Outcome{}, agency.Errorf(agency.KindTransient, "%s was moved by somebody else at each of %d tries", l.ref, maxSwaps)
 }
 
-// try goes once from the branch's head to its next commit. again is set where
+// attempt goes once from the branch's head to its next commit. retry is set where
 // the branch moved meanwhile.
-func (l *landing) try(ctx context.Context) (out Outcome, again bool, err error) {
+func (l *landing) attempt(ctx context.Context) (out Outcome, retry bool, err error) {
 	head, err := l.head(ctx)
 	if err != nil {
 		return out, false, err

@@ -216,7 +216,7 @@ func lockIndex(ctx context.Context, c *checkout, step agency.StepKey) error {
 	if _, err := os.Lstat(c.Repo.GitDir); err != nil { // a linked worktree may go, and must not come back as a folder with a lock
 		return &changedMeanwhile{"worktree " + c.Repo.WorkTree + " is gone"}
 	}
-	tmp := c.fresh() + ".lock"
+	tmp := c.newIndex() + ".lock"
 	if err := git.WriteFile(tmp, token(step)); err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func isLockOf(c *checkout, step agency.StepKey) bool {
 
 // unlockIndex gives the lock back, if it is ours, and drops the new index.
 func unlockIndex(c *checkout, step agency.StepKey) error {
-	if err := os.Remove(c.fresh()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(c.newIndex()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return git.Disk(err)
 	}
 	if !isLockOf(c, step) {

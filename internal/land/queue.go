@@ -243,9 +243,9 @@ func (q *Queue) turn(ctx context.Context, w *waiter) (Outcome, error) {
 	switch {
 	case err != nil:
 	case len(batch) > 1:
-		err = q.together(ctx, batch, "")
+		err = q.landBatch(ctx, batch, "")
 	default:
-		before(ctx, line, order, w)
+		landPredecessors(ctx, line, order, w)
 	}
 	if w.done { // what went wrong after that is for those whose landing it is
 		return w.out, nil
@@ -253,7 +253,7 @@ func (q *Queue) turn(ctx context.Context, w *waiter) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return w.l.alone(ctx)
+	return w.l.landAlone(ctx)
 }
 
 // maxSwaps bounds how often a landing starts over because the branch moved.

@@ -122,7 +122,7 @@ func (t *Target) finish(ctx context.Context, run *workspace.Run, in intent, exac
 	if err := lockIndex(ctx, c, in.Step); err != nil {
 		return err
 	}
-	fresh, err := hashFile(c.fresh())
+	fresh, err := hashFile(c.newIndex())
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package land
 // The statements of this package.
 const (
 	// insertIntent writes a move before it; another try may go elsewhere.
-	insertIntent = `INSERT INTO land_intent (step, run_id, contract, ref, old, new, checkout, interwoven, created_at)
+	insertIntent = `INSERT INTO land_intent (step, run_id, contract, ref, old, new, checkout, merge_details, created_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (step) DO UPDATE SET ref = excluded.ref, old = excluded.old, new = excluded.new, checkout = excluded.checkout`
 
@@ -18,12 +18,12 @@ VALUES (?, ?, ?, ?, '', ?, ?) ON CONFLICT (step) DO NOTHING`
 	deleteOpen = `DELETE FROM land_intent WHERE step = ? AND done = 0`
 
 	// selectMergeDetails reads how a step went together with others.
-	selectMergeDetails = `SELECT interwoven FROM land_intent WHERE step = ?`
+	selectMergeDetails = `SELECT merge_details FROM land_intent WHERE step = ?`
 
 	// selectNew reads the commit that a step was to land.
 	selectNew = `SELECT new FROM land_intent WHERE step = ?`
 
-	selectIntents = `SELECT step, run_id, contract, ref, old, new, checkout, done, interwoven FROM land_intent `
+	selectIntents = `SELECT step, run_id, contract, ref, old, new, checkout, done, merge_details FROM land_intent `
 
 	// selectOpenMerges reads the final merges that are not done, of one run or,
 	// where it is empty, of all.

@@ -13,6 +13,7 @@ import (
 	"agency/internal/git"
 	"agency/internal/registry"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // Target merges runs into the user's branches at their end.
@@ -271,7 +272,7 @@ func (m *merge) moved(ctx context.Context, now Moved, err error) (MergeOutcome, 
 	}
 	paths, err := differing(ctx, m.run.Dir(), from, to, now.Target, now.Tree)
 	if len(paths) > 0 {
-		now.Why = fmt.Sprintf("%s has moved on, and its merge with the run changes other files, or to another content, than was shown: %s", m.spec.Target, some(paths))
+		now.Why = fmt.Sprintf("%s has moved on, and its merge with the run changes other files, or to another content, than was shown: %s", m.spec.Target, text.Few(paths, maxNamed))
 	}
 	return MergeOutcome{Moved: &now}, err
 }
@@ -296,18 +297,11 @@ func (m *merge) byHand(ctx context.Context, from, to agency.OID) (string, error)
 		title, _, _ := strings.Cut(plain(c.Message), "\n")
 		lines = append(lines, fmt.Sprintf("without %.10s, %s", c.ID, title))
 	}
-	return fmt.Sprintf("somebody moved %s from %.10s, which was shown, to %.10s: %s", m.record.Branch, from, to, some(lines)), nil
+	return fmt.Sprintf("somebody moved %s from %.10s, which was shown, to %.10s: %s", m.record.Branch, from, to, text.Few(lines, maxNamed)), nil
 }
 
 // maxNamed bounds what a sentence lists.
 const maxNamed = 10
-
-func some(what []string) string {
-	if n := len(what) - maxNamed; n > 0 {
-		return strings.Join(what[:maxNamed], ", ") + fmt.Sprintf(" and %d more", n)
-	}
-	return strings.Join(what, ", ")
-}
 
 // differing are the paths at which two changes, each from one commit or tree to
 // another, do not come to the same.

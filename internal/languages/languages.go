@@ -9,6 +9,7 @@ import (
 	"agency/internal/ecosystem/golang"
 	"agency/internal/ecosystem/jvm"
 	"agency/internal/ecosystem/node"
+	"agency/internal/ecosystem/others"
 	"agency/internal/ecosystem/python"
 	"agency/internal/ecosystem/rust"
 )
@@ -17,8 +18,13 @@ import (
 func All() []ecosystem.Ecosystem { return all() }
 
 var all = sync.OnceValue(func() []ecosystem.Ecosystem {
-	return []ecosystem.Ecosystem{golang.Ecosystem(), node.Ecosystem(), python.Ecosystem(), rust.Ecosystem(), jvm.Ecosystem()}
+	return withOthers(golang.Ecosystem(), node.Ecosystem(), python.Ecosystem(), rust.Ecosystem(), jvm.Ecosystem())
 })
+
+// withOthers adds those of which little is known.
+func withOthers(known ...ecosystem.Ecosystem) []ecosystem.Ecosystem {
+	return append(known, others.Ecosystem(known))
+}
 
 // Of is the ecosystem of a source by the ending of its path; an empty one where
 // it is of none that is known.

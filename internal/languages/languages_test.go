@@ -2,7 +2,9 @@ package languages
 
 import (
 	"reflect"
+	"slices"
 	"testing"
+	"testing/fstest"
 
 	"agency/internal/ecosystem"
 )
@@ -32,9 +34,53 @@ func TestSourcesAreWhole(t *testing.T) {
 		if marks := e.Source.Forms.Marks; marks != nil {
 			marks()
 		}
-		e.Source.Tests.Units([]byte("a"))
+		if units := e.Source.Tests.Units; units != nil {
+			units([]byte("a"))
+		}
 		for _, p := range e.Source.Files.Parts {
 			p.Parts([]byte("a"))
+		}
+	}
+}
+
+// A language that registers takes its manifest from the others, so that its
+// projects and what they ask to be installed are counted once.
+func TestRegisteredLanguageIsCountedOnce(t *testing.T) {
+	ruby := ecosystem.Ecosystem{Name: "ruby", Project: ecosystem.Project{
+		Parts: ecosystem.Parts{Manifests: []string{"Gemfile"}, Find: func(*ecosystem.Checkout, func(string) bool) []ecosystem.Part {
+			return []ecosystem.Part{{Language: "Ruby", Manifest: "Gemfile", Dir: ".", Test: "rake"}}
+		}},
+		Dependencies: ecosystem.Dependencies{
+			Managers: []string{"bundle"},
+			Units: func(c *ecosystem.Checkout) []ecosystem.Unit {
+				return []ecosystem.Unit{{Folder: "vendor/bundle", Dir: ".", Manager: "bundle"}}
+			},
+			Folders: []ecosystem.Folder{{Manifests: []string{"Gemfile"}, Names: []string{"vendor/bundle"}}},
+		},
+	}}
+	repo := fstest.MapFS{"Gemfile": {}, "composer.json": {}, "spec/x": {}}
+	for _, known := range [][]ecosystem.Ecosystem{nil, {ruby}} {
+		var parts, units, folders []string
+		for _, e := range withOthers(known...) {
+			c := ecosystem.NewCheckout(repo)
+			for _, p := range e.Project.Parts.Find(c, nil) {
+				parts = append(parts, p.Manifest)
+			}
+			for _, u := range e.Project.Dependencies.Units(c) {
+				units = append(units, u.Manager)
+			}
+			for _, f := range e.Project.Dependencies.Folders {
+				folders = append(folders, f.Names[0])
+			}
+		}
+		if want := []string{"Gemfile", "composer.json"}; !slices.Equal(parts, want) {
+			t.Errorf("parts by %q", parts)
+		}
+		if want := []string{"bundle", "composer"}; !slices.Equal(units, want) {
+			t.Errorf("units of %q", units)
+		}
+		if want := []string{"vendor/bundle", "vendor", "deps"}; !slices.Equal(folders, want) {
+			t.Errorf("folders %q", folders)
 		}
 	}
 }

@@ -10,6 +10,7 @@ package lease
 
 import (
 	"embed"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -22,10 +23,26 @@ var files embed.FS
 // Migrations is the schema of leases and of the awake clock.
 func Migrations() store.Set { return store.Set{Name: "lease", FS: files} }
 
+// Key names what is leased.
+type Key struct {
+	Kind string // of thing, by which its owner finds its own leases
+	Run  agency.RunID
+	Name string
+	Part string // of what Name names, where that is leased by itself
+}
+
+func (k Key) String() string {
+	return strings.TrimRight(strings.Join([]string{k.Kind, string(k.Run), k.Name, k.Part}, "/"), "/")
+}
+
+func (k Key) columns(more ...any) []any {
+	return append([]any{k.Kind, string(k.Run), k.Name, k.Part}, more...)
+}
+
 // Request asks for a lease. Label is the name as people know it, Note what the
 // lease is wanted for; neither means anything here.
 type Request struct {
-	Name   string
+	Key
 	Holder string
 	Shared bool
 	TTL    time.Duration
@@ -50,9 +67,9 @@ type Lease struct {
 func Acquire(tx *store.Tx, r Request) (agency.Fence, error) {
 	if r.Name == "" || r.Holder == "" || r.TTL <= 0 {
 		return agency.Fence{}, agency.Errorf(agency.KindInvalid,
-			"lease %q for %q over %s: want a name, a holder and a time above 0", r.Name, r.Holder, r.TTL)
+			"lease %q for %q over %s: want a name, a holder and a time above 0", r.Key, r.Holder, r.TTL)
 	}
-	held, err := Holders(tx, r.Name)
+	held, err := Holders(tx, r.Key)
 	if err != nil {
 		return agency.Fence{}, err
 	}
@@ -61,7 +78,7 @@ func Acquire(tx *store.Tx, r Request) (agency.Fence, error) {
 		case l.Holder == r.Holder && (l.Shared == r.Shared || !l.Shared):
 			return l.Fence, extend(tx, l, r.TTL)
 		case l.Holder != r.Holder && !(l.Shared && r.Shared):
-			return agency.Fence{}, agency.Errorf(agency.KindConflict, "%s is held by %s for another %s", r.Name, l.Holder, l.Left.Round(time.Second))
+			return agency.Fence{}, agency.Errorf(agency.KindConflict, "%s is held by %s for another %s", r.Key, l.Holder, l.Left.Round(time.Second))
 		}
 	}
 	return grant(tx, r)
@@ -79,8 +96,8 @@ func grant(tx *store.Tx, r Request) (f agency.Fence, err error) {
 	if err := tx.QueryRow(nextNumber).Scan(&f.N); err != nil {
 		return f, err
 	}
-	_, err = tx.Exec(putLease,
-		r.Name, r.Holder, r.Shared, r.Label, r.Note, store.Micros(tx.Now), f.Epoch, f.N, int64(r.TTL), int64(now+r.TTL))
+	_, err = tx.Exec(putLease, r.columns(
+		r.Holder, r.Shared, r.Label, r.Note, store.Micros(tx.Now), f.Epoch, f.N, int64(r.TTL), int64(now+r.TTL))...)
 	return f, err
 }
 
@@ -90,22 +107,22 @@ func extend(tx *store.Tx, l Lease, ttl time.Duration) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(extendLease, int64(ttl), int64(now+ttl), l.Name, l.Holder)
+	_, err = tx.Exec(extendLease, l.columns(l.Holder, int64(ttl), int64(now+ttl))...)
 	return err
 }
 
 // Renew begins the ttl anew; KindDenied when the token is superseded, released
 // or expired.
-func Renew(tx *store.Tx, name string, f agency.Fence) error {
-	l, err := checked(tx, name, f)
+func Renew(tx *store.Tx, k Key, f agency.Fence) error {
+	l, err := checked(tx, k, f)
 	if err != nil {
 		return err
 	}
 	return extend(tx, l, l.TTL)
 }
 
-// RenewAll renews what a holder has of the names that begin with prefix.
-func RenewAll(tx *store.Tx, prefix, holder string) error {
+// RenewAll renews what a holder has of a kind in a run.
+func RenewAll(tx *store.Tx, kind string, run agency.RunID, holder string) error {
 	now, err := Awake(tx)
 	if err != nil {
 		return err
@@ -114,26 +131,26 @@ func RenewAll(tx *store.Tx, prefix, holder string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(extendLeases, int64(now), prefix, store.PrefixEnd(prefix), holder, epoch)
+	_, err = tx.Exec(extendLeases, int64(now), kind, string(run), holder, epoch)
 	return err
 }
 
 // Release gives the lease back. A token that no longer holds it releases
 // nothing and is no error: what it wanted is the case.
-func Release(tx *store.Tx, name string, f agency.Fence) error {
-	_, err := tx.Exec(deleteLease, name, f.Epoch, f.N)
+func Release(tx *store.Tx, k Key, f agency.Fence) error {
+	_, err := tx.Exec(deleteLease, k.columns(f.Epoch, f.N)...)
 	return err
 }
 
 // Check refuses, with KindDenied, a token that is superseded, released or
 // expired. It belongs into the transaction of the write that it guards.
-func Check(tx *store.Tx, name string, f agency.Fence) error {
-	_, err := checked(tx, name, f)
+func Check(tx *store.Tx, k Key, f agency.Fence) error {
+	_, err := checked(tx, k, f)
 	return err
 }
 
-func checked(tx *store.Tx, name string, f agency.Fence) (Lease, error) {
-	held, err := Holders(tx, name)
+func checked(tx *store.Tx, k Key, f agency.Fence) (Lease, error) {
+	held, err := Holders(tx, k)
 	if err != nil {
 		return Lease{}, err
 	}
@@ -143,9 +160,9 @@ func checked(tx *store.Tx, name string, f agency.Fence) (Lease, error) {
 		}
 	}
 	if len(held) > 0 {
-		return Lease{}, agency.Errorf(agency.KindDenied, "token %d.%d of %s is superseded: %s holds it now", f.Epoch, f.N, name, held[0].Holder)
+		return Lease{}, agency.Errorf(agency.KindDenied, "token %d.%d of %s is superseded: %s holds it now", f.Epoch, f.N, k, held[0].Holder)
 	}
-	return Lease{}, agency.Errorf(agency.KindDenied, "token %d.%d of %s has expired or was released", f.Epoch, f.N, name)
+	return Lease{}, agency.Errorf(agency.KindDenied, "token %d.%d of %s has expired or was released", f.Epoch, f.N, k)
 }
 
 // Adopt takes a lease of an earlier host over into this epoch: the same holder
@@ -156,12 +173,11 @@ func Adopt(tx *store.Tx, l Lease) (f agency.Fence, err error) {
 		return l.Fence, nil
 	}
 	if l.Left <= 0 {
-		return f, agency.Errorf(agency.KindDenied, "%s of %s has expired", l.Name, l.Holder)
+		return f, agency.Errorf(agency.KindDenied, "%s of %s has expired", l.Key, l.Holder)
 	}
 	if f, err = Acquire(tx, l.Request); err != nil {
 		return f, err
 	}
-	_, err = tx.Exec(shortenLease,
-		int64(min(l.Left, l.TTL)), store.Micros(l.Since), l.Name, l.Holder)
+	_, err = tx.Exec(shortenLease, l.columns(l.Holder, int64(min(l.Left, l.TTL)), store.Micros(l.Since))...)
 	return f, err
 }

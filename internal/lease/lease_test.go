@@ -10,6 +10,8 @@ import (
 	"agency/internal/store"
 )
 
+var slot = lease.Key{Kind: "slot", Run: "r", Name: "n"}
+
 // host is a store whose clocks the test moves.
 type host struct {
 	*store.DB
@@ -35,15 +37,15 @@ func open(t *testing.T) *host {
 func (h *host) acquire(t *testing.T, holder string) (f agency.Fence, err error) {
 	t.Helper()
 	err = h.Write(t.Context(), func(tx *store.Tx) error {
-		f, err = lease.Acquire(tx, lease.Request{Name: "slot", Holder: holder, TTL: time.Minute})
+		f, err = lease.Acquire(tx, lease.Request{Key: slot, Holder: holder, TTL: time.Minute})
 		return err
 	})
 	return f, err
 }
 
-func (h *host) do(t *testing.T, fn func(*store.Tx, string, agency.Fence) error, f agency.Fence) error {
+func (h *host) do(t *testing.T, fn func(*store.Tx, lease.Key, agency.Fence) error, f agency.Fence) error {
 	t.Helper()
-	return h.Write(t.Context(), func(tx *store.Tx) error { return fn(tx, "slot", f) })
+	return h.Write(t.Context(), func(tx *store.Tx) error { return fn(tx, slot, f) })
 }
 
 func must(t *testing.T, f agency.Fence, err error) agency.Fence {
@@ -141,7 +143,7 @@ func TestAcquireRefusesNonsense(t *testing.T) {
 func (h *host) share(t *testing.T, holder string) (f agency.Fence, err error) {
 	t.Helper()
 	err = h.Write(t.Context(), func(tx *store.Tx) error {
-		f, err = lease.Acquire(tx, lease.Request{Name: "slot", Holder: holder, TTL: time.Minute, Shared: true})
+		f, err = lease.Acquire(tx, lease.Request{Key: slot, Holder: holder, TTL: time.Minute, Shared: true})
 		return err
 	})
 	return f, err
@@ -186,7 +188,7 @@ func TestAdopt(t *testing.T) {
 	h.mono = 20 * time.Second
 	adopt := func(holder string) (l lease.Lease, got agency.Fence, err error) {
 		err = h.Write(t.Context(), func(tx *store.Tx) error {
-			all, err := lease.List(tx, "sl")
+			all, err := lease.List(tx, slot.Kind, "")
 			for _, l = range all {
 				if err == nil && l.Holder == holder {
 					got, err = lease.Adopt(tx, l)
@@ -231,7 +233,7 @@ func TestAdoptedByNobodyElse(t *testing.T) {
 	g, err := h.acquire(t, "bob")
 	must(t, g, err)
 	err = h.Write(t.Context(), func(tx *store.Tx) error {
-		all, err := lease.List(tx, "slot")
+		all, err := lease.List(tx, slot.Kind, slot.Run)
 		if err != nil || len(all) != 2 || all[0].Holder != "ada" || all[0].Live || !all[1].Live {
 			t.Errorf("%+v, %v", all, err)
 		}

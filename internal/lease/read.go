@@ -5,27 +5,39 @@ import (
 	"slices"
 	"time"
 
+	"agency/internal/agency"
 	"agency/internal/store"
 )
 
-// Holders are the live leases of a name: one that is exclusive, or several
+// Holders are the live leases of a key: one that is exclusive, or several
 // that share.
-func Holders(tx *store.Tx, name string) ([]Lease, error) {
-	all, err := read(tx, leasesOf, name)
+func Holders(tx *store.Tx, k Key) ([]Lease, error) { return live(All(tx, k)) }
+
+// WithParts are the live leases of a key and, where it names a whole, of all
+// its parts, else of the whole.
+func WithParts(tx *store.Tx, k Key) ([]Lease, error) {
+	return live(read(tx, leasesNear, k.columns()...))
+}
+
+// All are the leases of a key, those that are no longer live too, until they
+// are released.
+func All(tx *store.Tx, k Key) ([]Lease, error) { return read(tx, leasesOf, k.columns()...) }
+
+// List reads all leases of a kind, by key, in a run or, where it is empty, in
+// every run.
+func List(tx *store.Tx, kind string, run agency.RunID) ([]Lease, error) {
+	return read(tx, leasesIn, kind, string(run))
+}
+
+func live(all []Lease, err error) ([]Lease, error) {
 	return slices.DeleteFunc(all, func(l Lease) bool { return !l.Live }), err
 }
 
-// List reads the leases whose name begins with prefix, by name, those that are
-// no longer live too, until they are released.
-func List(tx *store.Tx, prefix string) ([]Lease, error) {
-	return read(tx, leasesIn, prefix, store.PrefixEnd(prefix))
-}
-
-// Next is how long the lease with the least time left has, of those whose name
-// begins with prefix; ok is false where there is none.
-func Next(q store.Querier, prefix string) (left time.Duration, ok bool, err error) {
+// Next is how long the lease of a kind with the least time left has; ok is
+// false where there is none.
+func Next(q store.Querier, kind string) (left time.Duration, ok bool, err error) {
 	var at sql.NullInt64
-	if err := q.QueryRow(nextExpiry, prefix, store.PrefixEnd(prefix)).Scan(&at); err != nil || !at.Valid {
+	if err := q.QueryRow(nextExpiry, kind).Scan(&at); err != nil || !at.Valid {
 		return 0, false, err
 	}
 	now, err := Awake(q)
@@ -44,7 +56,7 @@ func read(tx *store.Tx, query string, args ...any) ([]Lease, error) {
 	return store.All(tx, func(row store.Scanner) (l Lease, err error) {
 		var since int64
 		var expires time.Duration
-		err = row.Scan(&l.Name, &l.Holder, &l.Shared, &l.Label, &l.Note, &since, &l.Fence.Epoch, &l.Fence.N, &l.TTL, &expires)
+		err = row.Scan(&l.Kind, &l.Run, &l.Name, &l.Part, &l.Holder, &l.Shared, &l.Label, &l.Note, &since, &l.Fence.Epoch, &l.Fence.N, &l.TTL, &expires)
 		l.Since = store.Time(since)
 		l.Left = expires - now
 		l.Live = l.Left > 0 && l.Fence.Epoch == epoch

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -134,10 +135,8 @@ const detailLimit = 300
 func detail(s string) string { return text.OneLine(s, detailLimit) }
 
 func statusOfType(e apiError) int {
-	for _, word := range []string{e.Type, e.Code} {
-		if status := statusOfWord(word); status != 0 {
-			return status
-		}
+	if status := cmp.Or(wordStatus[e.Type], wordStatus[e.Code]); status != 0 {
+		return status
 	}
 	if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n < 600 {
 		return n
@@ -145,24 +144,12 @@ func statusOfType(e apiError) int {
 	return http.StatusInternalServerError
 }
 
-func statusOfWord(word string) int {
-	switch word {
-	case "overloaded_error", "UNAVAILABLE", "server_is_overloaded", "slow_down":
-		return 529
-	case "rate_limit_error", "rate_limit_exceeded", "tokens", "requests":
-		return http.StatusTooManyRequests
-	case "authentication_error":
-		return http.StatusUnauthorized
-	case "permission_error":
-		return http.StatusForbidden
-	case "invalid_request_error", "invalid_prompt", "context_length_exceeded":
-		return http.StatusBadRequest
-	case "not_found_error":
-		return http.StatusNotFound
-	case "request_too_large":
-		return http.StatusRequestEntityTooLarge
-	}
-	return 0
+// wordStatus is the status that an error within a stream would have had.
+var wordStatus = map[string]int{
+	"overloaded_error": 529, "UNAVAILABLE": 529, "server_is_overloaded": 529, "slow_down": 529,
+	"rate_limit_error": 429, "rate_limit_exceeded": 429, "tokens": 429, "requests": 429,
+	"authentication_error": 401, "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
+	"invalid_request_error": 400, "invalid_prompt": 400, "context_length_exceeded": 400,
 }
 
 var (

@@ -104,6 +104,7 @@ type wireBlock struct {
 	Invalid  string          `json:"invalid,omitempty"`
 	Text     *string         `json:"text,omitempty"`
 	IsError  bool            `json:"is_error,omitempty"`
+	Outcome  string          `json:"outcome,omitempty"`
 	Provider string          `json:"provider,omitempty"`
 	Model    string          `json:"model,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
@@ -112,11 +113,12 @@ type wireBlock struct {
 type wireMessage struct {
 	Role   Role        `json:"role"`
 	Blocks []wireBlock `json:"blocks"`
+	Shows  []string    `json:"shows,omitempty"`
 }
 
 // MarshalJSON gives the canonical bytes.
 func (m Message) MarshalJSON() ([]byte, error) {
-	out := wireMessage{Role: m.Role, Blocks: make([]wireBlock, 0, len(m.Blocks))}
+	out := wireMessage{Role: m.Role, Shows: m.Shows, Blocks: make([]wireBlock, 0, len(m.Blocks))}
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case Text:
@@ -129,7 +131,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 			out.Blocks = append(out.Blocks, wireBlock{Type: "tool_use", ID: b.ID, Name: Clean(b.Name), Args: b.Args, Invalid: b.Invalid})
 		case ToolResult:
 			b.Text = Clean(b.Text)
-			out.Blocks = append(out.Blocks, wireBlock{Type: "tool_result", ID: b.ID, Text: &b.Text, IsError: b.IsError})
+			out.Blocks = append(out.Blocks, wireBlock{Type: "tool_result", ID: b.ID, Text: &b.Text, IsError: b.IsError, Outcome: Clean(b.Outcome)})
 		case Reasoning:
 			b.Text = Clean(b.Text)
 			if len(b.Opaque) > 0 {
@@ -165,7 +167,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	m.Role, m.Blocks = in.Role, make([]Block, 0, len(in.Blocks))
+	m.Role, m.Shows, m.Blocks = in.Role, in.Shows, make([]Block, 0, len(in.Blocks))
 	for _, b := range in.Blocks {
 		block, err := b.canonical()
 		if err != nil {
@@ -187,7 +189,7 @@ func (b wireBlock) canonical() (Block, error) {
 	case "tool_use":
 		return ToolUse{ID: b.ID, Name: b.Name, Args: kept(b.Args), Invalid: b.Invalid}, nil
 	case "tool_result":
-		return ToolResult{ID: b.ID, Text: text, IsError: b.IsError}, nil
+		return ToolResult{ID: b.ID, Text: text, IsError: b.IsError, Outcome: b.Outcome}, nil
 	case "reasoning":
 		return Reasoning{Provider: b.Provider, Model: b.Model, Opaque: kept(b.Opaque), Text: text}, nil
 	}

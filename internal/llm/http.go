@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -30,17 +31,10 @@ type HTTPOptions struct {
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&o.FirstByte, 10*time.Minute)
-	set(&o.Idle, 2*time.Minute)
-	set(&o.Total, 30*time.Minute)
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = 16 << 20
-	}
+	o.FirstByte = cmp.Or(o.FirstByte, 10*time.Minute)
+	o.Idle = cmp.Or(o.Idle, 2*time.Minute)
+	o.Total = cmp.Or(o.Total, 30*time.Minute)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 16<<20)
 	return o
 }
 

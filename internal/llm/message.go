@@ -17,6 +17,9 @@ const (
 type Message struct {
 	Role   Role
 	Blocks []Block
+	// Shows are the ids of what others wrote that the message shows whole; no model is
+	// sent them.
+	Shows []string
 }
 
 // Block is a part of a message; the set is closed: Text, ToolUse, ToolResult
@@ -44,6 +47,9 @@ type ToolResult struct {
 	ID      string
 	Text    string
 	IsError bool
+	// Outcome is how the command ended that the call ran, on one line; no model is
+	// sent it.
+	Outcome string
 }
 
 // Reasoning is what a model thought before it answered. Opaque is the
@@ -67,6 +73,9 @@ func (Text) block()       {}
 func (ToolUse) block()    {}
 func (ToolResult) block() {}
 func (Reasoning) block()  {}
+
+// UserText is a message of the user that is one text.
+func UserText(text string) Message { return Message{Role: User, Blocks: []Block{Text{Text: text}}} }
 
 // Words joins the text blocks of a message.
 func (m Message) Words() string {

@@ -126,3 +126,18 @@ func Collect(seq iter.Seq2[Event, error]) (Answer, error) {
 	}
 	return out, nil
 }
+
+// Sleep waits, or gives the context's error as it ends.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

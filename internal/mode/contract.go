@@ -12,13 +12,13 @@ import (
 // one generalist fulfil it with its context staged; from there it is as Single
 // (docs/design.md, Modes).
 func Contract(c flow.Ctx, in Input) (Result, error) {
-	return begin(c, in, contractrun.Work{})
+	return begin(c, in, in.alone(false))
 }
 
 // ProducerCritic makes the goal one formal contract, as Contract does, and lets
 // it land only when a critic approves of it (docs/design.md, Modes).
 func ProducerCritic(c flow.Ctx, in Input) (Result, error) {
-	return begin(c, in, contractrun.Work{Reviewed: true})
+	return begin(c, in, in.alone(true))
 }
 
 func begin(c flow.Ctx, in Input, how contractrun.Work) (Result, error) {
@@ -31,24 +31,22 @@ func begin(c flow.Ctx, in Input, how contractrun.Work) (Result, error) {
 // formal drafts the contract and pursues it. A plan that failed falls back to
 // one agent on the goal itself, where the run is so configured.
 func formal(c flow.Ctx, in Input, how contractrun.Work) (Result, error) {
-	before := how.Before
 	how.Staged = true
-	var drafting contractrun.Work
-	if before != nil {
-		drafting.Before = &contractrun.Handed{Tree: before.Tree}
-	}
+	drafting := in.alone(false)
+	drafting.Before.Tree = how.Before.Tree
 	d := planning.New(in.plan(), drafting, how.Reviewed)
-	if before != nil {
-		d.Contract.Description += "\n\nOne agent worked on this alone and did not get it verified: " + before.Feedback.Reason +
+	why := how.Before.Feedback.Reason
+	if why != "" {
+		d.Contract.Description = "One agent worked on this alone and did not get it verified: " + why +
 			"\n\nThe files are as it left them, and the contract is worked on from there."
 	}
-	plan, failure, err := d.Plan(c)
+	plan, failure, err := in.planned(c, d)
 	switch {
 	case err != nil:
 		return Result{}, err
 	case plan != nil:
 		return pursue(c, in, delivery{contract: d.Contracts(plan)[0], named: true}, how, false)
-	case d.Stopped || in.OnError != "single" || before != nil:
+	case d.Stopped || in.OnError != "single" || why != "":
 		return Result{Reason: failure}, nil
 	}
 	return fallBack(c, in, "plan-failed", "the plan failed", failure, how.Reviewed)
@@ -60,12 +58,29 @@ func fallBack(c flow.Ctx, in Input, key, what, why string, reviewed bool) (Resul
 	if err := recordUpgrade(c, in, key, what+", one agent works on the goal itself: "+why, agency.ModeSingle); err != nil {
 		return Result{}, err
 	}
-	return pursue(c, in, delivery{contract: mainContract(in)}, contractrun.Work{Reviewed: reviewed}, false)
+	return pursue(c, in, delivery{contract: mainContract(in)}, in.alone(reviewed), false)
+}
+
+// manager leads a run.
+var manager = contractrun.Lead{Role: agency.RoleProjectManager, Plan: agency.PlanContract}
+
+// alone is how a contract is pursued that has no other beside it; reviewed: a critic
+// reads what its claims change.
+func (in Input) alone(reviewed bool) contractrun.Work {
+	how := contractrun.Alone(in.Facts, manager).Work()
+	how.Reviewed = reviewed
+	return how
+}
+
+// planned is the plan that a person gave, or else the lead's.
+func (in Input) planned(c flow.Ctx, d *planning.Draft) (plan []agency.Contract, failure string, err error) {
+	if in.Plan != nil {
+		return d.Adopt(c, *in.Plan)
+	}
+	return d.Plan(c)
 }
 
 // plan is what a plan of the run is made for.
 func (in Input) plan() planning.Input {
-	return planning.Input{
-		Facts: in.Facts, Given: in.Plan, Gate: in.PlanGate, Dry: in.Dry, Parallel: in.Parallel, SharedWrites: in.SharedWrites,
-	}
+	return planning.Input{Gate: in.PlanGate, Dry: in.Dry, Parallel: in.Parallel, SharedWrites: in.SharedWrites}
 }

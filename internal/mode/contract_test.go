@@ -217,7 +217,7 @@ func TestTriggers(t *testing.T) {
 		"a wish for a critic": {
 			func(s *stage, in *Input) {
 				s.verdicts = []agency.Verdict{{Pass: true, Base: "base", Tree: "tree"}}
-				in.Triggers, in.Goal, in.Review = all, "Fix the parser in mode `producer_critic`", &agency.ReviewRules{MaxIterations: 2}
+				in.Triggers, in.Goal, in.Review = all, "Fix the parser in mode `producer_critic`", agency.ReviewRules{MaxIterations: 2}
 			}, merged,
 			"session plan 1.1; session fix 1.1; verify fix 1: true; critic fix 1 round 1.1: approve; land fix: true; gate merge-fix-1: approve; merge into trunk, verified false: true",
 			"single to producer_critic, manual_request",

@@ -12,7 +12,9 @@ import (
 // A critic that wants a discussion gets the manager's decision first; what the
 // manager cannot decide, or may not, is a person's.
 func TestManagerRulesOnReviews(t *testing.T) {
-	report := func(text string) session.Outcome { return session.Outcome{Kind: session.Reported, Report: text} }
+	report := func(d agency.Ruling, text string) session.Outcome {
+		return session.Outcome{Kind: session.Reported, Decision: d, Report: text}
+	}
 	const asks, manages = "gate review-a-1: approve", "session ask-a-review-1 1.1"
 	for name, tt := range map[string]struct {
 		review session.Outcome
@@ -20,18 +22,16 @@ func TestManagerRulesOnReviews(t *testing.T) {
 		order  []string
 		gate   bool
 	}{
-		"it may land":                     {reviewed(talk), report("`Decision: land`\nIt is fine."), []string{manages, "land a: true"}, false},
-		"not over a major finding":        {reviewed(talk, "major held"), report("Decision: land"), []string{manages, asks, "land a: true"}, true},
-		"it is changed":                   {reviewed(talk), report("Decision: rework\nUse the second reading."), []string{manages, "session a 1.2", "critic a 1 round 2.1: approve", "land a: true"}, false},
-		"nobody is told what to change":   {reviewed(talk), report("Decision: rework"), []string{manages, asks}, true},
-		"only a person can know":          {reviewed(talk), report("Decision: person\nEuros or dollars?"), []string{manages, asks}, true},
-		"prose":                           {reviewed(talk), report("I think it is fine."), []string{manages, asks}, true},
-		"no decision":                     {reviewed(talk), session.Outcome{Kind: session.Incomplete, Reason: "30 turns"}, []string{manages, asks}, true},
-		"no decision, and it is no land!": {reviewed(talk), report("Do not write Decision: land"), []string{manages, asks}, true},
+		"it may land":              {reviewed(talk), report(agency.RulingLand, "It is fine."), []string{manages, "land a: true"}, false},
+		"not over a major finding": {reviewed(talk, "major held"), report(agency.RulingLand, "It is fine."), []string{manages, asks, "land a: true"}, true},
+		"it is changed":            {reviewed(talk), report(agency.RulingRework, "Use the second reading."), []string{manages, "session a 1.2", "critic a 1 round 2.1: approve", "land a: true"}, false},
+		"only a person can know":   {reviewed(talk), report(agency.RulingPerson, "Euros or dollars?"), []string{manages, asks}, true},
+		"prose":                    {reviewed(talk), report("", "Decision: land"), []string{manages, asks}, true},
+		"no decision":              {reviewed(talk), session.Outcome{Kind: session.Incomplete, Reason: "30 turns"}, []string{manages, asks}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, in := newStage(t), teamInput
-			in.Review = &agency.ReviewRules{MaxIterations: 3}
+			in.Review = agency.ReviewRules{MaxIterations: 3}
 			s.plans = []session.Outcome{plan(part("a"))}
 			s.judged = map[string]agency.Verdict{"a 1": greenOf("ta")}
 			s.reviews = map[agency.ContractID][]session.Outcome{"a": {tt.review}}
@@ -48,7 +48,7 @@ func TestManagerRulesOnReviews(t *testing.T) {
 			if !strings.Contains(in1["engineer"], "done") || !strings.Contains(in1["critic"], "needs_discussion") || !strings.Contains(in1["contract"], `"id": "a"`) {
 				t.Errorf("the manager sees %v", in1)
 			}
-			if tt.gate && tt.says.Kind == session.Reported && tt.says.Report != "Decision: rework" && tt.says.Report != "Decision: land" {
+			if tt.gate && tt.says.Kind == session.Reported {
 				if body := s.gateBody("review-a-1"); !strings.Contains(body, "who was asked first") {
 					t.Errorf("the gate does not say what the manager said:\n%s", body)
 				}
@@ -65,7 +65,7 @@ func TestManagerRulesOnReviews(t *testing.T) {
 // One agent alone has no manager to ask.
 func TestNobodyRulesWithoutATeam(t *testing.T) {
 	s, in := newStage(t), input
-	in.Review = &agency.ReviewRules{MaxIterations: 3}
+	in.Review = agency.ReviewRules{MaxIterations: 3}
 	s.verdicts = []agency.Verdict{greenOf("t1")}
 	s.reviews = map[agency.ContractID][]session.Outcome{"fix": {reviewed(talk)}}
 	s.run(ProducerCritic, in)

@@ -57,7 +57,7 @@ func (s *stage) gateBody(name string) string {
 // does the log, once.
 func TestPlanGateEstimates(t *testing.T) {
 	s, in := newStage(t), teamInput
-	in.PlanGate, in.Routing, in.Review = true, routing, &agency.ReviewRules{MaxIterations: 5}
+	in.PlanGate, in.Routing, in.Review = true, routing, agency.ReviewRules{MaxIterations: 5}
 	free := part("d")
 	free.Writes = nil
 	twin := part("b2")

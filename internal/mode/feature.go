@@ -27,9 +27,11 @@ func markDone(c flow.Ctx, in Input, landed land.Landed, again bool) (land.Landed
 		AcceptanceCriteria: []agency.Criterion{},
 	}
 	if again {
-		contract.ID += "-2"
+		contract.ID += second
 	}
-	a := contractrun.NewStarted(in.Facts, contract, contractrun.Work{Base: landed.Commit})
+	how := in.alone(false)
+	how.Base = landed.Commit
+	a := contractrun.NewStarted(contract, how)
 	if err := a.Create(c); err != nil {
 		return landed, err
 	}

@@ -114,7 +114,7 @@ func TestHandoff(t *testing.T) {
 			}
 			i := slices.IndexFunc(s.specs, func(sp session.Spec) bool { return sp.Hand == 1 })
 			first := session.Spec{
-				Run: run, Contract: "a", Attempt: 1, Part: 1, Role: "test_engineer", Agent: "test_engineer-a", Staged: true, Hand: 1, From: "half", Onto: "head",
+				Run: run, Contract: "a", Attempt: 1, Part: 1, Role: "test_engineer", Agent: "test_engineer-a", Leader: aManager, Staged: true, Hand: 1, From: "half", Onto: "head",
 			}
 			if diff := cmp.Diff(first, s.specs[i]); diff != "" || first.ID() != "run-1/a/attempt-1/hand-1" {
 				t.Errorf("%s is (-want +got):\n%s", first.ID(), diff)

@@ -301,7 +301,7 @@ func TestSpawnedOnRecord(t *testing.T) {
 		t.Errorf("the manager's parts are %+v", parts)
 	}
 	work := s.specs[slices.IndexFunc(s.specs, func(sp session.Spec) bool { return sp.Contract == "b" })]
-	want := session.Spec{Run: run, Contract: "b", Attempt: 1, Part: 1, Role: "scaffolder", Agent: "scaffolder-b", Staged: true, Onto: "head"}
+	want := session.Spec{Run: run, Contract: "b", Attempt: 1, Part: 1, Role: "scaffolder", Agent: "scaffolder-b", Leader: aManager, Staged: true, Onto: "head"}
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("the session (-want +got):\n%s", diff)
 	}

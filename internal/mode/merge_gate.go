@@ -15,10 +15,6 @@ import (
 	"agency/internal/verify"
 )
 
-// leaveOnBranch is the answer at a merge gate that keeps the work on its
-// branch although the run was to merge it.
-const leaveOnBranch = "branch"
-
 // obstacle is why a merge was not done; the zero obstacle is none.
 type obstacle struct {
 	why, mend string
@@ -101,7 +97,7 @@ func mergeGate(c flow.Ctx, in Input, of delivery) (Result, agency.Decision, erro
 		if err != nil || d.Verb == agency.Reject {
 			return Result{}, d, err
 		}
-		if in.Land == agency.LandBranch || strings.EqualFold(strings.TrimSpace(d.Note), leaveOnBranch) {
+		if in.Land == agency.LandBranch || d.LeavesOnBranch() {
 			if last, err = onBranch(c, in, name); err != nil || last.why == "" {
 				return Result{Succeeded: true, Reason: "landed on its branch"}, d, err
 			}

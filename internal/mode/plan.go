@@ -18,15 +18,15 @@ var replanWords string
 // Reserved are the ids of contracts that a team's run makes itself: no plan may
 // take one.
 func Reserved() []agency.ContractID {
-	return []agency.ContractID{"plan", ReplanContract, team.ReportContract, "rework", agency.MainContract, agency.MainContract + "-2", BacklogContract}
+	return []agency.ContractID{agency.PlanContract, ReplanContract, team.ReportContract, reworkContract, agency.MainContract, agency.MainContract + second, BacklogContract}
 }
 
 // replanText is what the manager is told when a part of its plan failed. Of a
 // long plan it names the first most contracts and blocked ones, all where most
 // is 0: the text must fit into a model's window.
-func replanText(in Input, all []agency.Contract, f schedule.Failure, most int) string {
+func replanText(all []agency.Contract, f schedule.Failure, most int) string {
 	var b strings.Builder
-	b.WriteString(in.Goal + "\n\n" + replanWords + "\n")
+	b.WriteString(replanWords + "\n")
 	fmt.Fprintf(&b, "Failed for good: %s (%s): %s\n", f.Contract.ID, f.Contract.Title, f.Reason)
 	if len(f.Blocked) > 0 {
 		blocked, more := f.Blocked, ""

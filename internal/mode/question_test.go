@@ -30,7 +30,7 @@ func (s *stage) asks(in session.Spec, out session.Outcome) error {
 		}
 		return board.Send(tx, agency.Message{
 			ID: out.Awaits, RunID: run, From: string(in.Agent), ToRole: agency.RoleProjectManager, ContractID: in.Contract,
-			Type: agency.MessageRequestClarification, Body: out.Question, RequiresResponse: true, RespondWithin: session.AnswerWithin(),
+			Type: agency.MessageRequestClarification, Body: out.Question, RequiresResponse: true, RespondWithin: session.AnswerWithin(agency.RoleProjectManager),
 		})
 	})
 }
@@ -348,7 +348,7 @@ func TestManagerIsLate(t *testing.T) {
 	s.plans = []session.Outcome{plan(part("a"))}
 	s.byAttempt = map[string]session.Outcome{"a 1.1": question("a")}
 	s.asked = func(session.Spec) {
-		clock.forward(session.AnswerWithin())
+		clock.forward(session.AnswerWithin(agency.RoleProjectManager))
 		for len(s.gates()) == 0 { // the engine opens it beside this session
 		}
 	}

@@ -57,7 +57,7 @@ func greenOf(tree agency.OID) agency.Verdict {
 var loopInput = Input{
 	Facts: contractrun.Facts{
 		Run: run, Goal: "the goal", Base: "base", RetryBudget: 2,
-		Review: &agency.ReviewRules{MaxIterations: 3, RequireLint: true, RequireTests: true, Timeout: time.Hour},
+		Review: agency.ReviewRules{MaxIterations: 3, RequireLint: true, RequireTests: true, Timeout: time.Hour},
 	},
 	Target: "trunk", Land: agency.LandMerge,
 }
@@ -216,7 +216,7 @@ func TestProducerCritic(t *testing.T) {
 // broken by a new one that sees everything, one level up.
 func TestReworkIsToldTheReview(t *testing.T) {
 	s, in := newStage(t), loopInput
-	in.Review = &agency.ReviewRules{MaxIterations: 5, RequireTests: true, RequireLint: true}
+	in.Review = agency.ReviewRules{MaxIterations: 5, RequireTests: true, RequireLint: true}
 	s.plans = []session.Outcome{plan(part("main"))}
 	s.sessions = []session.Outcome{claimOf("t1"), claimOf("t2"), claimOf("t3"), claimOf("t4")}
 	s.verdicts = []agency.Verdict{greenOf("t1"), greenOf("t2"), greenOf("t3"), greenOf("t4")}
@@ -290,7 +290,7 @@ func TestNoReviewOfNothing(t *testing.T) {
 // The whole loop has a time, in which nobody waits.
 func TestLoopIsTimed(t *testing.T) {
 	s, in := newStage(t), loopInput
-	in.Review = &agency.ReviewRules{MaxIterations: 9, Timeout: time.Nanosecond}
+	in.Review = agency.ReviewRules{MaxIterations: 9, Timeout: time.Nanosecond}
 	s.plans = []session.Outcome{plan(part("main"))}
 	s.sessions = []session.Outcome{claimOf("t1")}
 	s.verdicts = []agency.Verdict{greenOf("t1")}
@@ -331,7 +331,7 @@ func TestReviewDiesAtEachStep(t *testing.T) {
 		}
 	}
 	in := teamInput
-	in.Review = &agency.ReviewRules{MaxIterations: 5}
+	in.Review = agency.ReviewRules{MaxIterations: 5}
 	calm := newStage(t)
 	set(calm)
 	want := calm.run(Team, in)

@@ -10,6 +10,7 @@ package mode
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/contractrun"
@@ -66,7 +67,7 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 		}
 		return m.begin(c, in)
 	}
-	return pursue(c, in, delivery{contract: mainContract(in)}, contractrun.Work{}, slices.Contains(in.Triggers, OnFailure))
+	return pursue(c, in, delivery{contract: mainContract(in)}, in.alone(false), slices.Contains(in.Triggers, OnFailure))
 }
 
 // pursue takes the contract of a delivery to its landing and through the merge
@@ -74,7 +75,7 @@ func Single(c flow.Ctx, in Input) (Result, error) {
 func pursue(c flow.Ctx, in Input, first delivery, how contractrun.Work, upgrade bool) (Result, error) {
 	contract := first.contract
 	how.Base = in.Base
-	a := contractrun.New(in.Facts, contract, how)
+	a := contractrun.New(contract, how)
 	landed, failure, err := a.CreateAndFulfil(c)
 	switch {
 	case err != nil:
@@ -87,17 +88,17 @@ func pursue(c flow.Ctx, in Input, first delivery, how contractrun.Work, upgrade 
 	first.landed, first.whole = landed, true
 	first.rework = func(c flow.Ctx, reason string, base agency.OID) (second delivery, failure string, err error) {
 		how := how
-		how.After, how.Base, how.Before = contract.ID, base, nil
+		how.After, how.Base, how.Before = contract.ID, base, contractrun.Handed{}
 		second.contract, second.named, second.whole = secondContract(contract, reason), true, true
-		second.landed, failure, err = fulfil(c, in, second.contract, how)
+		second.landed, failure, err = fulfil(c, second.contract, how)
 		return second, failure, err
 	}
 	return deliver(c, in, first)
 }
 
 // fulfil takes one more contract to its landing, or says why it failed for good.
-func fulfil(c flow.Ctx, in Input, contract agency.Contract, how contractrun.Work) (land.Landed, string, error) {
-	a := contractrun.New(in.Facts, contract, how)
+func fulfil(c flow.Ctx, contract agency.Contract, how contractrun.Work) (land.Landed, string, error) {
+	a := contractrun.New(contract, how)
 	landed, failure, err := a.CreateAndFulfil(c)
 	if err == nil && failure != "" {
 		err = a.GiveUp(c, failure)
@@ -114,7 +115,9 @@ func upgradeToContract(c flow.Ctx, in Input, a *contractrun.Run, failure string)
 	if err := recordUpgrade(c, in, OnFailure, "single to contract, "+OnFailure+": "+failure, agency.ModeContract); err != nil {
 		return Result{}, err
 	}
-	return formal(c, in, contractrun.Work{Before: &contractrun.Handed{Tree: a.Tree, Feedback: a.Feedback}})
+	how := in.alone(false)
+	how.Before = contractrun.Handed{Tree: a.Tree, Feedback: a.Feedback}
+	return formal(c, in, how)
 }
 
 // mainContract is the goal as a contract.
@@ -134,12 +137,17 @@ func mainContract(in Input) agency.Contract {
 	return main
 }
 
-// secondContract is what a rejected merge gate asks for.
+// second ends the id of the contract that does again what a person rejected.
+const second = "-2"
+
+// secondContract is what a rejected merge gate asks for. The goal is told once: as
+// what the contract is anchored to.
 func secondContract(first agency.Contract, reason string) agency.Contract {
-	second := first
-	second.ID = first.ID + "-2"
-	second.Title = text.FirstLine("After review: "+reason, 100)
-	second.Description = first.Description + "\n\nThis was done and landed on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
-	second.AcceptanceCriteria = append(slices.Clone(first.AcceptanceCriteria), agency.Criterion{ID: "review", Text: reason})
-	return second
+	again := first
+	again.ID += second
+	again.Title = text.FirstLine("After review: "+reason, 100)
+	again.Description = strings.TrimSpace(strings.TrimPrefix(first.Description, first.GoalAnchor) +
+		"\n\nThis was done and landed on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason)
+	again.AcceptanceCriteria = append(slices.Clone(first.AcceptanceCriteria), agency.Criterion{ID: "review", Text: reason})
+	return again
 }

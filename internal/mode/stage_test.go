@@ -226,7 +226,7 @@ func (s *stage) registry() *flow.Registry {
 	effects.New(s.db, agency.Fence{}, sh, sh, sh, s).Bind(steps)
 	for _, name := range []string{
 		"create_contract", "create_contracts", "block_contracts", "is_paused", "advance", "gate", "merge_gate", "raise_budget", "route", "estimate",
-		"adopt", "mark_feature", "escalated", "moved", "conflict", "conflict_settled", "rollup", "keep_words", "review", "reviews_escalated",
+		"adopt", "mark_feature", "moved", "conflict", "conflict_settled", "rollup", "keep_words", "review", "reviews_escalated",
 		"reviews_settled", "answer", "hand_over", "results", "amend",
 	} {
 		name = "mode." + name

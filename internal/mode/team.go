@@ -28,11 +28,13 @@ func Team(c flow.Ctx, in Input) (Result, error) {
 
 // split has the goal planned and the plan carried out.
 func split(c flow.Ctx, in Input) (Result, error) {
-	t := team.New(in.team(), in.replan)
-	d := planning.New(in.plan(), contractrun.Work{Many: true, Shared: t.Shared, Lead: t}, true)
+	t := team.New(in.team())
+	how := t.Shared.Leading()
+	how.Agents = t
+	d := planning.New(in.plan(), how, true)
 	d.Contract.Title = text.FirstLine("Plan for: "+in.Goal, 100)
 	d.Contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "the goal is split into contracts whose criteria can be checked"}}
-	plan, failure, err := d.Plan(c)
+	plan, failure, err := in.planned(c, d)
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -55,8 +57,18 @@ func split(c flow.Ctx, in Input) (Result, error) {
 // team is what a team of the run is told.
 func (in Input) team() team.Input {
 	return team.Input{
-		Facts: in.Facts, PlanGate: in.PlanGate, Dry: in.Dry, Parallel: in.Parallel, SharedWrites: in.SharedWrites, MaxWaitingGates: in.MaxWaitingGates,
+		Shared: contractrun.Team(in.Facts, manager), Fulfil: work, Replan: in.replan,
+		PlanGate: in.PlanGate, Dry: in.Dry, Parallel: in.Parallel, SharedWrites: in.SharedWrites, MaxWaitingGates: in.MaxWaitingGates,
 	}
+}
+
+// work is how each contract of a plan is done: by a review, or by a claim that lands.
+func work(c flow.Ctx, _ *team.Team, a *contractrun.Run) (failure string, err error) {
+	if a.Contract.AssignedRole == agency.RoleReviewer {
+		return a.GiveReview(c)
+	}
+	_, failure, err = a.Fulfil(c)
+	return failure, err
 }
 
 // carryOut takes the plan to the end of its contracts, and what landed of it to
@@ -84,20 +96,23 @@ func carryOut(c flow.Ctx, in Input, t *team.Team, plan []agency.Contract) (Resul
 	return finish(c, in, t)
 }
 
-// ReplanContract is the one in which a manager plans anew what failed.
-const ReplanContract agency.ContractID = "replan"
+// The contracts that a team's run makes itself beside its plan's.
+const (
+	ReplanContract agency.ContractID = "replan" // in which a manager plans anew what failed
+	reworkContract agency.ContractID = "rework" // that makes better what a person rejected
+)
 
 // replan asks the manager what to do instead of what failed. No contracts: it
 // has no better idea, or nobody wants one.
 func (in Input) replan(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.Contract, error) {
-	d := planning.New(in.plan(), contractrun.Work{Many: true, Shared: t.Shared}, true)
+	d := planning.New(in.plan(), t.Shared.Leading(), true)
 	d.Contract.ID = ReplanContract
 	d.Contract.Title = text.FirstLine("New plan after "+string(f.Contract.ID)+" failed", 100)
 	most := 0
 	if len(t.All) > effects.MaxListed {
 		most = effects.MaxListed
 	}
-	d.Contract.Description = replanText(in, t.All, f, most)
+	d.Contract.Description = replanText(t.All, f, most)
 	d.Contract.AcceptanceCriteria = []agency.Criterion{{ID: "plan", Text: "new contracts bring about what the failed one and those that depend on it were to do"}}
 	plan, failure, err := d.Plan(c)
 	switch {
@@ -145,28 +160,30 @@ func blockedText(blocked []agency.ContractID) string {
 // finish takes all that landed to the merge gate. A first reject opens one more
 // contract with the reason, on top of it.
 func finish(c flow.Ctx, in Input, t *team.Team) (Result, error) {
-	landed, err := head(c, in, "plan")
+	landed, err := head(c, in, agency.PlanContract)
 	if err != nil {
 		return Result{}, err
 	}
 	return deliver(c, in, delivery{landed: landed, whole: t.Wholly(), rework: func(c flow.Ctx, reason string, base agency.OID) (again delivery, failure string, err error) {
 		rework := mainContract(in)
-		rework.ID = "rework"
+		rework.ID = reworkContract
 		rework.Title = text.FirstLine("After review: "+reason, 100)
-		rework.Description += "\n\nA team did this and landed it on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
+		rework.Description = "A team did this and landed it on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
 		rework.AcceptanceCriteria = []agency.Criterion{{ID: "review", Text: reason}}
-		_, failure, err = fulfil(c, in, rework, contractrun.Work{Base: base, Staged: true, Reviewed: true})
+		how := in.alone(true)
+		how.Base, how.Staged = base, true
+		_, failure, err = fulfil(c, rework, how)
 		if err != nil || failure != "" {
 			return again, failure, err
 		}
 		again.contract, again.named, again.whole = rework, true, t.Wholly()
-		again.landed, err = head(c, in, string(rework.ID))
+		again.landed, err = head(c, in, rework.ID)
 		return again, "", err
 	}})
 }
 
 // head is what stands on the run's branch after a part of the work.
-func head(c flow.Ctx, in Input, after string) (land.Landed, error) {
+func head(c flow.Ctx, in Input, after agency.ContractID) (land.Landed, error) {
 	head, err := flow.Call(c, land.HeadActivity, contractrun.Path("head", "after", after), land.BranchSpec{Run: in.Run})
 	return land.Landed{Commit: head.Head, Tree: head.Tree}, err
 }

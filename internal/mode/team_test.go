@@ -356,6 +356,7 @@ func TestConflictsOfATeam(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.Run, tt.want.Kind, tt.want.Resource, tt.want.Agents = run, board.FileWrite, "x.go", []agency.AgentID{"scaffolder-b", "scaffolder-a"}
+			tt.want.LandingFailed = true
 			opts := cmpopts.IgnoreFields(board.Conflict{}, "ID", "CreatedAt", "DecidedAt", "Evidence", "EscalatedTo")
 			if diff := cmp.Diff([]board.Conflict{tt.want}, got, opts); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -370,7 +371,7 @@ func TestMembersOfATeam(t *testing.T) {
 	s.plans = []session.Outcome{plan(part("a"), part("c", "a"))}
 	s.run(Team, teamInput)
 	work := s.specs[slices.IndexFunc(s.specs, func(sp session.Spec) bool { return sp.Contract == "c" })]
-	want := session.Spec{Run: run, Contract: "c", Attempt: 1, Part: 1, Role: "scaffolder", Agent: "scaffolder-c", Staged: true, Onto: "head"}
+	want := session.Spec{Run: run, Contract: "c", Attempt: 1, Part: 1, Role: "scaffolder", Agent: "scaffolder-c", Leader: aManager, Staged: true, Onto: "head"}
 	if diff := cmp.Diff(want, work); diff != "" {
 		t.Errorf("the session (-want +got):\n%s", diff)
 	}

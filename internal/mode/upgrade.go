@@ -49,13 +49,10 @@ func upgradeOf(in Input) modeUpgrade {
 
 // begin goes on in the mode to which the run moved.
 func (m modeUpgrade) begin(c flow.Ctx, in Input) (Result, error) {
-	switch {
-	case m.to.Team():
+	if m.to.Team() {
 		return split(c, in)
-	case m.to == agency.ModeProducerCritic:
-		return formal(c, in, contractrun.Work{Reviewed: true})
 	}
-	return formal(c, in, contractrun.Work{})
+	return formal(c, in, in.alone(m.to == agency.ModeProducerCritic))
 }
 
 // MovesUp says to which mode a run of mode single with these triggers would
@@ -98,12 +95,9 @@ func goalSize(goal string) (files, points int) {
 	return len(names), len(listItem.FindAllString(goal, -1))
 }
 
-// recordUpgrade tells the log that a run moves, and why, and the record where to.
+// recordUpgrade records that a run moves, where to and why.
 func recordUpgrade(c flow.Ctx, in Input, key, reason string, to agency.Mode) error {
-	if _, err := flow.Call(c, effects.RecordEscalation, contractrun.Path("escalated", key), effects.Escalation{Run: in.Run, Reason: reason}); err != nil {
-		return err
-	}
-	_, err := flow.Call(c, effects.RecordModeChange, contractrun.Path("moved", key), effects.ModeChange{Run: in.Run, To: to})
+	_, err := flow.Call(c, effects.RecordModeChange, contractrun.Path("escalated", key), effects.ModeChange{Run: in.Run, To: to, Reason: reason})
 	return err
 }
 

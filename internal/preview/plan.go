@@ -138,7 +138,7 @@ func PlanOf(run api.InspectDoc) (agency.Plan, error) {
 		return plan, agency.Errorf(agency.KindNotFound, "run %s has no plan", run.ID).WithMend("agency inspect %s", run.ID)
 	}
 	for _, p := range run.Plans {
-		if p.Contract == "plan" {
+		if p.Contract == agency.PlanContract {
 			plan.RetryBudgetMultiplier = p.RetryBudgetMultiplier
 		}
 	}
@@ -149,7 +149,7 @@ func PlanOf(run api.InspectDoc) (agency.Plan, error) {
 // is not known, or a new plan made it another.
 func EstimateOf(run api.InspectDoc) *agency.PlanEstimate {
 	last := len(run.Plans) - 1
-	if last < 0 || run.Plans[last].Estimate == nil || run.Plans[last].Contract != "plan" {
+	if last < 0 || run.Plans[last].Estimate == nil || run.Plans[last].Contract != agency.PlanContract {
 		return nil
 	}
 	return &run.Plans[last].Estimate.PlanEstimate

@@ -83,9 +83,9 @@ func (in unstarted) plan(doc *api.DryDoc) error {
 
 // steps are the contracts of a run as far as they are known before it begins.
 func steps(c config.Config, to agency.Mode) []api.DryStep {
-	plan := api.DryStep{Contract: "plan", Title: "the goal becomes one formal contract", Role: agency.RoleProjectManager}
+	plan := api.DryStep{Contract: string(agency.PlanContract), Title: "the goal becomes one formal contract", Role: agency.RoleProjectManager}
 	work := api.DryStep{Contract: "(as planned)", Title: "the contract, by one agent with its context staged", Role: agency.RoleGeneralist}
-	alone := api.DryStep{Contract: "main", Title: "the goal, by one agent", Role: agency.RoleGeneralist}
+	alone := api.DryStep{Contract: string(agency.MainContract), Title: "the goal, by one agent", Role: agency.RoleGeneralist}
 	runs := func(m agency.Mode) bool { return c.Mode == m || to == m }
 	if c.Mode.Team() || to.Team() {
 		plan.Title = "the goal is split into contracts"

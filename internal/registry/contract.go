@@ -77,7 +77,7 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if c.Status.Final() {
 		c.CompletedAt = tx.Now
 	}
-	if err := replace(tx, c); err != nil {
+	if err := restageOrStatus(tx, c); err != nil {
 		return old, err
 	}
 	_, err = event.Append(tx, contractEvent(old, c))
@@ -85,7 +85,7 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 }
 
 // replace writes a contract as it is now.
-func replace(tx *store.Tx, c agency.Contract) error {
+func restageOrStatus(tx *store.Tx, c agency.Contract) error {
 	doc, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -108,11 +108,11 @@ func Amend(tx *store.Tx, step agency.StepKey, words agency.Contract) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(tx, c); err != nil {
+	if err := restageOrStatus(tx, c); err != nil {
 		return err
 	}
 	ev := agency.NewEvent(c.RunID, agency.SeverityInfo, "contract "+string(c.ID)+" is amended before it begins",
-		agency.StateChanged{From: place(old), To: place(c), Reason: "amended"})
+		agency.StateChanged{From: stageOrStatus(old), To: stageOrStatus(c), Reason: "amended"})
 	ev.ContractID, ev.Role = c.ID, c.AssignedRole
 	_, err = event.Append(tx, ev)
 	return err
@@ -126,14 +126,14 @@ func contractEvent(old, c agency.Contract) agency.Event {
 	case agency.StatusFailed:
 		ev = agency.NewEvent(c.RunID, agency.SeverityError, c.Error, agency.Failed{Reason: c.Error})
 	default:
-		from, to := place(old), place(c)
+		from, to := stageOrStatus(old), stageOrStatus(c)
 		ev = agency.NewEvent(c.RunID, agency.SeverityDebug, from+" to "+to, agency.StateChanged{From: from, To: to, Reason: c.Error})
 	}
 	ev.ContractID, ev.AgentID, ev.Role = c.ID, c.AssignedAgentID, c.AssignedRole
 	return ev
 }
 
-func place(c agency.Contract) string {
+func stageOrStatus(c agency.Contract) string {
 	if c.Stage == "" {
 		return string(c.Status)
 	}

@@ -198,19 +198,17 @@ type Control struct {
 // SetControl replaces the control row. A cancel is never taken back.
 func SetControl(tx *store.Tx, id agency.RunID, c Control) error {
 	_, err := tx.Exec(updateControl,
-		flag(c.Pause), flag(c.Cancel), c.By, flag(c.HandOver), string(id))
+		c.Pause, c.Cancel, c.By, c.HandOver, string(id))
 	return err
 }
 
 // ReadControl is the control row; a run without one asks for nothing.
 func ReadControl(q store.Querier, id agency.RunID) (Control, error) {
-	var pause, cancel, handOver int
 	var c Control
-	err := q.QueryRow(selectControl, string(id)).Scan(&pause, &cancel, &c.By, &handOver)
+	err := q.QueryRow(selectControl, string(id)).Scan(&c.Pause, &c.Cancel, &c.By, &c.HandOver)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Control{}, nil
 	}
-	c.Pause, c.Cancel, c.HandOver = pause != 0, cancel != 0, handOver != 0
 	return c, err
 }
 
@@ -225,12 +223,12 @@ func scanRun(row store.Scanner) (agency.Run, error) {
 		return run, agency.Errorf(agency.KindInternal, "run %s: its record: %w", id, err)
 	}
 	run.State, run.Reason, run.Merged = agency.RunState(state), reason, agency.OID(merged)
-	run.CreatedAt = at(created)
-	run.FinishedAt = at(finished)
+	run.CreatedAt = timeOf(created)
+	run.FinishedAt = timeOf(finished)
 	return run, nil
 }
 
-// nanos is the inverse of at.
+// nanos is the inverse of timeOf.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -238,18 +236,11 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-func at(nanos int64) time.Time {
+func timeOf(nanos int64) time.Time {
 	if nanos == 0 {
 		return time.Time{}
 	}
 	return time.Unix(0, nanos).UTC()
-}
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // changed tells whether a statement, which does its work once, has done it now.

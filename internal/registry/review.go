@@ -24,18 +24,18 @@ func AddReview(tx *store.Tx, run agency.RunID, step agency.StepKey, r agency.Rev
 	if r.Verdict != agency.ReviewApprove {
 		severity = agency.SeverityWarning
 	}
-	ev := agency.NewEvent(run, severity, told(r), agency.ReviewSubmitted{
+	ev := agency.NewEvent(run, severity, summaryOf(r), agency.ReviewSubmitted{
 		Verdict: string(r.Verdict), Issues: len(r.Issues), Iteration: r.Iteration, Said: string(r.Said), Reason: r.Reason, Summary: r.Summary,
 		Critical: r.Count(agency.IssueCritical), Major: r.Count(agency.IssueMajor), Minor: r.Count(agency.IssueMinor), Nitpick: r.Count(agency.IssueNitpick),
 	})
-	ev.ContractID, ev.AgentID, ev.Role = r.ContractID, r.Reviewer, "reviewer"
+	ev.ContractID, ev.AgentID, ev.Role = r.ContractID, r.Reviewer, agency.RoleReviewer
 	_, err = event.Append(tx, ev)
 	return err
 }
 
-// told is a review as the log's reader sees it: with the first thing that has to
+// summaryOf is a review as the log's reader sees it: with the first thing that has to
 // be mended, for a number of issues says nothing about the work.
-func told(r agency.Review) string {
+func summaryOf(r agency.Review) string {
 	text := fmt.Sprintf("round %d: %s", r.Iteration, r.Line())
 	if first := r.Blocking(); r.Verdict == agency.ReviewChanges && len(first) > 0 {
 		text += ": " + first[0].Where() + ": " + first[0].Issue

@@ -16,6 +16,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 	"agency/internal/verdicts"
 )
@@ -151,10 +152,10 @@ func landings(q store.Querier, id agency.RunID) (map[agency.ContractID][]agency.
 	}
 }
 
-// work folds the contracts; what a manager holds is no work.
+// work folds the contracts; what a leader holds is no work.
 func (g *gatherer) work() {
 	for _, c := range g.contracts {
-		if c.AssignedRole != agency.RoleProjectManager {
+		if !roster.Leads(c.AssignedRole) {
 			g.contract(c)
 		}
 	}

@@ -10,10 +10,11 @@ import (
 	"unicode"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 )
 
 //go:embed report.md
-var text string
+var page string
 
 // Markdown is a report as people read it. What agents wrote stands in single
 // lines or behind quote marks: it cannot look like the harness's own words.
@@ -28,7 +29,7 @@ func render(r agency.Report, whole bool) (string, error) {
 		"line": line, "quote": quote, "names": names, "namesOf": namesOf, "files": filesOf, "tests": tests, "share": share, "money": money, "short": agency.OID.Short,
 		"passed": passed, "things": agency.Things, "cost": CostLine, "localText": LocalText,
 		"unproved": (*agency.Unproved).Line, "expectations": agency.ExpectationsLine, "deref": func(n *int) int { return *n }, "holds": func(b *bool) bool { return *b },
-	}).Parse(text)
+	}).Parse(page)
 	if err != nil {
 		return "", err
 	}
@@ -83,11 +84,7 @@ const maxLine = 300
 
 // line shows a text within a line.
 func line(v any) string {
-	s := strings.Join(strings.Fields(clean(fmt.Sprint(v))), " ")
-	if r := []rune(s); len(r) > maxLine {
-		s = string(r[:maxLine-1]) + "…"
-	}
-	return s
+	return text.Head(strings.Join(strings.Fields(clean(fmt.Sprint(v))), " "), maxLine)
 }
 
 // quote puts each line of a text behind a quote mark.

@@ -13,21 +13,43 @@ func MaySend(from, to agency.RoleID) bool {
 	return slices.Contains(reach()[from], to)
 }
 
-// MaySpawn tells whether an agent of one role may start one of another on a
-// contract: who leads starts those who do the work; who works starts
-// nobody.
+// spawns is who leads whom: the roles that an agent of a role may start on a
+// contract. A role without a line works and starts nobody.
+func spawns() map[agency.RoleID][]agency.RoleID {
+	return map[agency.RoleID][]agency.RoleID{
+		agency.RoleProjectManager: {agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleCleanup, agency.RoleGeneralist},
+	}
+}
+
+// Spawns are the roles that an agent of a role may start.
+func Spawns(by agency.RoleID) []agency.RoleID { return spawns()[by] }
+
+// MaySpawn tells whether an agent of one role may start one of another.
 func MaySpawn(by, role agency.RoleID) bool { return slices.Contains(Spawns(by), role) }
 
 // Leads tells whether an agent of a role leads others: it plans, starts them and
 // answers what they ask.
 func Leads(role agency.RoleID) bool { return len(Spawns(role)) > 0 }
 
-// Spawns are the roles that an agent of a role may start.
-func Spawns(by agency.RoleID) []agency.RoleID {
-	if by == agency.RoleProjectManager {
-		return []agency.RoleID{agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleCleanup, agency.RoleGeneralist}
+// Team are the contracts of a run that are worked on below a lead whose own
+// contract is plan: its members have the same parent as that one, and so has what
+// comes of their work. What a lead below it has for a parent is that one's team.
+func Team(all []agency.Contract, plan agency.ContractID) (team []agency.Contract) {
+	known := map[agency.ContractID]agency.Contract{}
+	for _, c := range all {
+		known[c.ID] = c
 	}
-	return nil
+	led := func(c agency.Contract) agency.ContractID { // that the lead of c carries out; empty: the goal
+		for range all { // no more often than there can be parents
+			if c.ParentID == "" || Leads(known[c.ParentID].AssignedRole) {
+				return c.ParentID
+			}
+			c = known[c.ParentID]
+		}
+		return ""
+	}
+	own := known[plan]
+	return slices.DeleteFunc(slices.Clone(all), func(c agency.Contract) bool { return c.AssignedRole == own.AssignedRole || led(c) != led(own) })
 }
 
 func reach() map[agency.RoleID][]agency.RoleID {

@@ -8,6 +8,7 @@ package roster
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -70,6 +71,15 @@ func Find(id agency.RoleID) (Role, error) {
 		return Role{}, agency.Errorf(agency.KindInvalid, "role %q is not known", id)
 	}
 	return roles[i], nil
+}
+
+// Name is the role in a sentence.
+func Name(id agency.RoleID) string {
+	r, err := Find(id)
+	if err != nil {
+		return string(id)
+	}
+	return strings.ToLower(r.Title)
 }
 
 // Tools are the names of the tools that the role is offered in this version,

@@ -16,15 +16,17 @@ type row struct {
 }
 
 func rows() []row {
-	var everyone, seeing []agency.RoleID // each may send to some other (reach.go); who may look at the repository
+	var everyone, seeing, leading []agency.RoleID // each may send to some other (reach.go); who may look at the repository; who leads
 	for _, r := range Roles() {
 		everyone = append(everyone, r.ID)
+		if Leads(r.ID) {
+			leading = append(leading, r.ID)
+		}
 		if r.ID != agency.RoleOverseer {
 			seeing = append(seeing, r.ID)
 		}
 	}
 	of := func(roles ...agency.RoleID) []agency.RoleID { return roles }
-	manager := of(agency.RoleProjectManager)
 	builders := of(agency.RoleScaffolder, agency.RoleCleanup, agency.RoleGeneralist, agency.RoleImplementer)
 	authors := append(of(agency.RoleTestEngineer), builders...)
 	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
@@ -49,29 +51,29 @@ func rows() []row {
 		{"check_file_sizes", of(agency.RoleReviewer, agency.RoleVerifier), false},
 		{"create_checkpoint", authors, false},
 		{"rollback_checkpoint", authors, false},
-		{"create_subcontract", manager, false},
-		{"update_subcontract", manager, false},
-		{"get_subcontract_status", manager, false},
-		{"mark_subcontract_complete", manager, false},
-		{"spawn_agent", manager, false},
-		{"wait_for_agents", manager, false},
-		{"collect_results", manager, false},
-		{"submit_plan", of(agency.RoleProjectManager, agency.RoleVisionary), true},
-		{"final_report", of(agency.RoleProjectManager, agency.RoleOverseer), true},
-		{"get_feature_status", of(agency.RoleProjectManager, agency.RoleGeneralist), false},
-		{"mark_feature_complete", manager, false},
+		{"create_subcontract", leading, false},
+		{"update_subcontract", leading, false},
+		{"get_subcontract_status", leading, false},
+		{"mark_subcontract_complete", leading, false},
+		{"spawn_agent", leading, false},
+		{"wait_for_agents", leading, false},
+		{"collect_results", leading, false},
+		{"submit_plan", append(of(agency.RoleVisionary), leading...), true},
+		{"final_report", append(of(agency.RoleOverseer), leading...), true},
+		{"get_feature_status", append(of(agency.RoleGeneralist), leading...), false},
+		{"mark_feature_complete", leading, false},
 		{"request_clarification", authors, false},
 		{"request_handoff", of(agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer), false},
 		{"request_implementation_change", of(agency.RoleTestEngineer), false},
 		{"send_message", everyone, false},
-		{"request_human_input", of(agency.RoleProjectManager, agency.RoleVisionary, agency.RoleSquadLead, agency.RoleGeneralist), false},
+		{"request_human_input", append(of(agency.RoleVisionary, agency.RoleSquadLead, agency.RoleGeneralist), leading...), false},
 		{"submit_review", of(agency.RoleReviewer), true},
 		{"signal_complete", append(of(agency.RoleLead, agency.RoleArchitect), authors...), true},
 		{"signal_blocked", seeing, true},
 	}
 }
 
-// Phase is what a manager's session is for: it plans one contract or many, it
+// Phase is what a leader's session is for: it plans one contract or many, it
 // plans and leads those who work, it answers a question of one of them, or it
 // reports on what came of its plan.
 type Phase string

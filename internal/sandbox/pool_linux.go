@@ -72,7 +72,7 @@ func (p *pool) run(ctx context.Context, c prepared, o ends) (supervisor.Report, 
 // it.
 func (p *pool) in(ctx context.Context, b *box, req supervisor.Request, o ends) (supervisor.Report, Cause, error) {
 	rep, wall, err := b.run(ctx, req, o)
-	if b.spent || !p.keep(b) {
+	if b.spent || !p.put(b) {
 		b.close()
 	}
 	return rep, wall, err
@@ -99,15 +99,15 @@ func (p *pool) drop(i int) {
 	p.kept = slices.Delete(p.kept, i, i+1)
 }
 
-// retire ends the i-th sandbox. p.mu is held.
-func (p *pool) retire(i int) {
+// evict ends the i-th sandbox. p.mu is held.
+func (p *pool) evict(i int) {
 	p.ending.Go(p.kept[i].close)
 	p.drop(i)
 }
 
-// keep keeps a sandbox for its next command. Where none is kept it lets it end by
+// put keeps a sandbox for its next command. Where none is kept it lets it end by
 // itself: its command is gone, and nobody needs to wait for what it stood in.
-func (p *pool) keep(b *box) bool {
+func (p *pool) put(b *box) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -118,7 +118,7 @@ func (p *pool) keep(b *box) bool {
 		return true
 	}
 	if len(p.kept) >= maxIdle {
-		p.retire(0)
+		p.evict(0)
 	}
 	k := &keptBox{box: b}
 	k.timer = time.AfterFunc(p.idle, func() { p.expire(k) })
@@ -132,7 +132,7 @@ func (p *pool) expire(k *keptBox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.kept, k); i >= 0 {
-		p.retire(i)
+		p.evict(i)
 	}
 }
 
@@ -143,7 +143,7 @@ func (p *pool) release(dir string) {
 	defer p.mu.Unlock()
 	for i := len(p.kept) - 1; i >= 0; i-- {
 		if p.kept[i].plan.Shows(dir) {
-			p.retire(i)
+			p.evict(i)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
 	for len(p.kept) > 0 {
-		p.retire(0)
+		p.evict(0)
 	}
 	p.mu.Unlock()
 	p.ending.Wait()

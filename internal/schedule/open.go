@@ -63,7 +63,7 @@ func (e *Executor) Wait(c flow.Ctx) (Outcome, error) {
 }
 
 func (e *Executor) look(c flow.Ctx, key string) error {
-	return poke(c, key, e.x.o.Run, notes, note{Look: true})
+	return poke(c, key, e.x.o.Run, notes(e.x.o.Of), note{Look: true})
 }
 
 // Wake sends a signal without words into the run that calls it.

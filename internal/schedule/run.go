@@ -39,6 +39,9 @@ type Work struct {
 // Options are those of a run.
 type Options struct {
 	Run agency.RunID
+	// Of is the contract that the plan carries out; empty: the run's goal. A run has
+	// one executor at a time for each.
+	Of agency.ContractID
 	Limits
 	// MaxWaiting is how many contracts may wait for a person before no new one
 	// starts; 0 is any number.
@@ -128,7 +131,7 @@ func (x *executor) start(c flow.Ctx) error {
 func (x *executor) begin(c flow.Ctx, contract agency.Contract) {
 	var end Ending
 	done := flow.Go(c, "contract/"+string(contract.ID), func(c flow.Ctx) (err error) {
-		end, err = x.work.Fulfil(c, contract, &Slot{run: x.o.Run, id: contract.ID})
+		end, err = x.work.Fulfil(c, contract, &Slot{run: x.o.Run, notes: notes(x.o.Of), id: contract.ID})
 		return err
 	})
 	x.branches = append(x.branches, branch{done, func(c flow.Ctx) error { return x.ended(c, contract, end) }})
@@ -142,7 +145,7 @@ func (x *executor) hear(c flow.Ctx) error {
 	}
 	x.heard++
 	key := fmt.Sprintf("schedule/%d", x.heard)
-	chosen, err := flow.Select(c, key, append(cases, flow.OnSignal(notes))...)
+	chosen, err := flow.Select(c, key, append(cases, flow.OnSignal(notes(x.o.Of)))...)
 	if err != nil {
 		return err
 	}
@@ -158,7 +161,7 @@ func (x *executor) hear(c flow.Ctx) error {
 }
 
 func (x *executor) noted(c flow.Ctx, key string) error {
-	n, err := flow.Receive(c, notes, key+"/note")
+	n, err := flow.Receive(c, notes(x.o.Of), key+"/note")
 	if err != nil {
 		return err
 	}

@@ -42,14 +42,19 @@ func Bind(r *flow.Registry, s Sender) {
 	})
 }
 
-// notes is the signal by which branches tell the executor.
-var notes = flow.Signal[note]{Name: "slots"}
+// notes is the signal by which branches tell the executor that carries out the plan
+// of a contract; empty: of the run.
+func notes(of agency.ContractID) flow.Signal[note] {
+	return flow.Signal[note]{Name: "slots/" + string(of)}
+}
 
 // Slot is a contract's right to be worked on, of which there are a limited
 // number. A branch that waits for a person or for others gives it back, so
-// that waiting holds up nobody. A nil Slot is of a run without limits.
+// that waiting holds up nobody. The zero Slot is of a contract that no executor
+// started: it is always held.
 type Slot struct {
 	run   agency.RunID
+	notes flow.Signal[note]
 	id    agency.ContractID
 	times int
 	wide  bool // it may change more than its own files
@@ -57,26 +62,17 @@ type Slot struct {
 
 // Leave gives the slot back; human tells that a person is waited for.
 func (s *Slot) Leave(c flow.Ctx, human bool) error {
-	if s == nil {
-		return nil
-	}
 	s.times++
 	return s.tell(c, "leave", note{Contract: s.id, Human: human})
 }
 
 // Asks tells that a branch without its slot waits for a person from now on.
 func (s *Slot) Asks(c flow.Ctx) error {
-	if s == nil {
-		return nil
-	}
 	return s.tell(c, "asks", note{Contract: s.id, Human: true})
 }
 
 // Return waits for a slot again. Contracts that began go before others.
 func (s *Slot) Return(c flow.Ctx) error {
-	if s == nil {
-		return nil
-	}
 	if err := s.tell(c, "back", note{Contract: s.id, Back: true}); err != nil {
 		return err
 	}
@@ -87,7 +83,7 @@ func (s *Slot) Return(c flow.Ctx) error {
 // waits for one in which the contract may, until Narrow. Without files it keeps
 // its slot.
 func (s *Slot) Widen(c flow.Ctx, writes []string) error {
-	if s == nil || len(writes) == 0 {
+	if len(writes) == 0 {
 		return nil
 	}
 	s.times++
@@ -100,7 +96,7 @@ func (s *Slot) Widen(c flow.Ctx, writes []string) error {
 
 // Narrow gives up what Widen allowed, where it allowed anything.
 func (s *Slot) Narrow(c flow.Ctx) error {
-	if s == nil || !s.wide {
+	if !s.wide {
 		return nil
 	}
 	s.wide = false
@@ -108,12 +104,18 @@ func (s *Slot) Narrow(c flow.Ctx) error {
 }
 
 func (s *Slot) await(c flow.Ctx) error {
+	if s.id == "" {
+		return nil
+	}
 	_, err := flow.Receive(c, granted(s.id), fmt.Sprintf("slot/granted/%d", s.times))
 	return err
 }
 
 func (s *Slot) tell(c flow.Ctx, step string, n note) error {
-	return poke(c, fmt.Sprintf("slot/%s/%d", step, s.times), s.run, notes, n)
+	if s.id == "" {
+		return nil
+	}
+	return poke(c, fmt.Sprintf("slot/%s/%d", step, s.times), s.run, s.notes, n)
 }
 
 func granted(id agency.ContractID) flow.Signal[flow.None] {

@@ -42,8 +42,8 @@ type Steerer interface {
 	Say(ctx context.Context, run agency.RunID, r api.SayRequest) (agency.Message, error)
 }
 
-// Keeper is the host's own life.
-type Keeper interface {
+// Lifecycle is the host's own life.
+type Lifecycle interface {
 	Hello() api.Hello
 	// Drain answers when every run stands still, and the host then leaves.
 	Drain(ctx context.Context) (api.DrainDoc, error)
@@ -60,11 +60,11 @@ type Copier interface {
 
 // Options are what a Server serves.
 type Options struct {
-	View  api.View
-	Copy  Copier
-	Work  Worker
-	Steer Steerer
-	Keep  Keeper
+	View      api.View
+	Copy      Copier
+	Work      Worker
+	Steer     Steerer
+	Lifecycle Lifecycle
 	// Token is what every request must carry; without one all are refused.
 	Token api.Token
 	// Connections, where set, is told how many clients are connected whenever
@@ -101,8 +101,8 @@ func New(o Options) *Server {
 
 // routes is the whole api. What only looks is GET; everything else is POST.
 func (s *Server) routes() {
-	s.handle("GET /hello", answer(s, func(*http.Request) (api.Hello, error) { return s.o.Keep.Hello(), nil }))
-	s.handle("POST /drain", answer(s, func(r *http.Request) (api.DrainDoc, error) { return s.o.Keep.Drain(r.Context()) }))
+	s.handle("GET /hello", answer(s, func(*http.Request) (api.Hello, error) { return s.o.Lifecycle.Hello(), nil }))
+	s.handle("POST /drain", answer(s, func(r *http.Request) (api.DrainDoc, error) { return s.o.Lifecycle.Drain(r.Context()) }))
 
 	s.handle("POST /v1/hide", answer(s, s.hide))
 
@@ -148,7 +148,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	proved(r)
-	defer s.o.Keep.Begin()()
+	defer s.o.Lifecycle.Begin()()
 	if err := speaks(r); err != nil {
 		s.fail(w, err)
 		return
@@ -268,7 +268,7 @@ func (s *Server) start(r *http.Request) (api.RunStarted, error) {
 func (s *Server) hide(r *http.Request) (struct{}, error) {
 	in, err := body[api.HideRequest](r)
 	if err == nil {
-		s.o.Keep.Hide(in.Texts)
+		s.o.Lifecycle.Hide(in.Texts)
 	}
 	return struct{}{}, err
 }

@@ -164,7 +164,7 @@ func (h *house) Begin() func() {
 const token = api.Token("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
 
 func (h *house) server(write time.Duration) *Server {
-	return New(Options{View: h, Copy: h, Work: h, Steer: h, Keep: h, WriteTimeout: write, Token: token})
+	return New(Options{View: h, Copy: h, Work: h, Steer: h, Lifecycle: h, WriteTimeout: write, Token: token})
 }
 
 // open serves h on a socket of its own and gives a client for it.

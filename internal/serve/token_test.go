@@ -65,7 +65,7 @@ func TestNoRouteWithoutTheToken(t *testing.T) {
 // A server that was given no token refuses, rather than to take none for one.
 func TestWithoutATokenAllIsRefused(t *testing.T) {
 	h := newHouse(1)
-	s := New(Options{View: h, Copy: h, Work: h, Steer: h, Keep: h})
+	s := New(Options{View: h, Copy: h, Work: h, Steer: h, Lifecycle: h})
 	r := httptest.NewRequest(http.MethodGet, "/hello", nil)
 	r.Host = api.HostName
 	r.Header.Set("Authorization", "Bearer ")

@@ -50,10 +50,10 @@ func (a *Account) Rebook(tx *store.Tx, key, model string, in, out int64) error {
 	return budget.Rebook(tx, a.Spec.Run, a.worst(key, model, in, out))
 }
 
-// Owed is what a request costs that broke off, where that is above its
+// InterruptedBill is what a request costs that broke off, where that is above its
 // reservation for a model: what the provider counted, and the worst case of a
 // model that answered in the place of the one that was asked.
-func (a *Account) Owed(held, answered string, u agency.Usage, in, out int64) budget.Bill {
+func (a *Account) InterruptedBill(held, answered string, u agency.Usage, in, out int64) budget.Bill {
 	bill := a.Prices.Bill(held, answered, u)
 	if answered != "" {
 		most, _ := a.Prices.Most(held, answered, in, out)

@@ -24,7 +24,7 @@ type Edits struct {
 // that writes one file names it; what a command did is seen against where the
 // contract began.
 func (e *Edits) Find(ctx context.Context, tools *Toolset, calls []Call) (edited []string, err error) {
-	if !e.besideOthers() {
+	if !e.concurrent() {
 		return nil, nil
 	}
 	named := true

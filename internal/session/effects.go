@@ -25,13 +25,12 @@ type Notes struct {
 // the session and applies their effects, in order.
 type Effects struct {
 	*Member
-	Mail  *Mailbox
-	Tools *Toolset
-	Rules agency.PlanRules // for the plan of a session that ends by one
-	N     int              // of the turn
-	Calls []Call
-	// Criteria are the ids of the contract's acceptance criteria.
-	Criteria []string
+	Mail     *Mailbox
+	Tools    *Toolset
+	Rules    agency.PlanRules // for the plan of a session that ends by one
+	N        int              // of the turn
+	Calls    []Call
+	Criteria []agency.Criterion // of the contract
 	// Notes are changed by the turn; Noted are the drafts before it.
 	Notes *Notes
 	Noted []agency.Contract
@@ -133,7 +132,7 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 	case tool.Plan:
 		t.submit(k, e.Plan)
 	case tool.Report:
-		t.End = &Outcome{Kind: Reported, Report: e.Text, Tree: t.Tree}
+		t.End = &Outcome{Kind: Reported, Report: e.Text, Decision: e.Decision, Tree: t.Tree}
 	case tool.Reviewed:
 		t.reviewed(k, e.Review)
 	case tool.Blocked:
@@ -149,7 +148,7 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 	case tool.Collect:
 		t.ofAgents(k, e.Agents, AgentsAsk{Collect: &Agents{IDs: e.Agents}})
 	case tool.Clarification:
-		t.End = &Outcome{Kind: Parked, For: ForInbox, Question: e.Text, Awaits: t.messageID("ask", t.N, k.Index), ToolUse: k.Use.ID, Tree: t.Tree}
+		t.End = &Outcome{Kind: Parked, For: ForInbox, Question: e.Text, Awaits: t.messageID(asksQuestion, t.N, k.Index), ToolUse: k.Use.ID, Tree: t.Tree}
 	case tool.ImplementationChange:
 		return t.change(ctx, k, e)
 	case tool.Handoff:
@@ -194,7 +193,7 @@ func (t *Effects) change(ctx context.Context, k *Call, e tool.ImplementationChan
 		return err
 	}
 	t.End = &Outcome{
-		Kind: Parked, For: ForInbox, Question: e.Bug, ToolUse: k.Use.ID, Tree: t.Tree, Awaits: t.messageID("change", t.N, k.Index),
+		Kind: Parked, For: ForInbox, Question: e.Bug, ToolUse: k.Use.ID, Tree: t.Tree, Awaits: t.messageID(asksChange, t.N, k.Index),
 		Change: &Change{Bug: e.Bug, Test: e.Test, Receipt: e.Receipt, Files: files},
 	}
 	return nil
@@ -220,7 +219,7 @@ func (t *Effects) left(ctx context.Context, k *Call) (files []string, err error)
 // another agent goes on, and this conversation is over. A reviewer does not wait:
 // there are no files of its own to go on from.
 func (t *Effects) handOff(ctx context.Context, k *Call, e tool.Handoff) (err error) {
-	if !t.besideOthers() {
+	if !t.concurrent() {
 		if k.Result, err = team.Posted(letters{t.Mail, t.N, k.Index}.handoff(ctx, e)); err != nil {
 			k.Result, err = tool.Answer(err)
 		}
@@ -233,7 +232,7 @@ func (t *Effects) handOff(ctx context.Context, k *Call, e tool.Handoff) (err err
 	t.End = &Outcome{
 		Kind: Parked, For: ForInbox, ToolUse: k.Use.ID, Tree: t.Tree,
 		Question: fmt.Sprintf("Shall a %s go on with contract %s in the place of the %s?\n\n%s", e.Role, t.Spec.Contract, t.Spec.Role, e.Reason),
-		Awaits:   t.messageID("handoff", t.N, k.Index),
+		Awaits:   t.messageID(asksHandoff, t.N, k.Index),
 		Handoff:  &Handoff{Role: e.Role, Reason: e.Reason, Files: files[:min(len(files), MaxChanged)]},
 	}
 	return nil

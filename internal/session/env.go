@@ -8,6 +8,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 	"agency/internal/text"
 	"agency/internal/tool"
@@ -16,10 +17,14 @@ import (
 
 // Env is what a call of the turn may reach.
 func (t *Effects) Env(idx int) *tool.Env {
+	criteria := make([]string, len(t.Criteria))
+	for i, c := range t.Criteria {
+		criteria[i] = c.ID
+	}
 	return &tool.Env{
 		Files: t.Tools.Files, Commands: t.Tools.Commands, Checks: t.Tools.Checks, History: t.Tools.History,
 		Checkpoints: checkpoints{t.Tools.Tree, fmt.Sprintf("cp-%d-%d-%d", t.Spec.Attempt, t.N, idx+1)},
-		Criteria:    t.Criteria,
+		Criteria:    criteria,
 		Limits:      tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines},
 		Mail:        letters{t.Mail, t.N, idx},
 		Redact:      t.DB.Redact,
@@ -70,15 +75,10 @@ func (m *Member) Progress(ctx context.Context, id agency.FeatureID) (out []tool.
 	return out, err
 }
 
-// team are the contracts of the run that agents work on: all but those of the
-// manager itself.
-func (m *Member) team(ctx context.Context) (out []agency.Contract, err error) {
-	err = m.DB.Read(ctx, func(q *store.Snapshot) error {
-		all, err := registry.Contracts(q, m.Spec.Run)
-		out = slices.DeleteFunc(all, func(o agency.Contract) bool { return o.AssignedRole == m.Spec.Role })
-		return err
-	})
-	return out, err
+// team are the contracts of those whom the agent leads.
+func (m *Member) team(ctx context.Context) ([]agency.Contract, error) {
+	all, err := store.Get(ctx, m.DB, registry.Contracts, m.Spec.Run)
+	return roster.Team(all, m.Spec.Contract), err
 }
 
 // members tells the tools how the work on contracts stands.
@@ -172,10 +172,7 @@ func (m *Member) Planned(ctx context.Context, n Notes) (out []string, err error)
 			out = append(out, o.Stands())
 		}
 	}
-	if more := len(out) - maxPlanned; more > 0 {
-		out = append(out[:maxPlanned:maxPlanned], fmt.Sprintf("and %d more", more))
-	}
-	return out, err
+	return text.FewOf(out, maxPlanned), err
 }
 
 // maxPlanned is how many contracts of a plan a new epoch names.

@@ -45,20 +45,12 @@ func (h history) span(ctx context.Context) (base, now agency.OID, err error) {
 	return base, now, err
 }
 
-func (h history) Changed(ctx context.Context) ([]string, error) {
+func (h history) Changed(ctx context.Context) ([]git.Change, error) {
 	base, now, err := h.span(ctx)
 	if err != nil {
 		return nil, err
 	}
-	changes, err := h.o.Workspace.Run().Changes(ctx, base, now)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]string, len(changes))
-	for i, c := range changes {
-		out[i] = string(c.Status) + " " + c.Path
-	}
-	return out, nil
+	return h.o.Workspace.Run().Changes(ctx, base, now)
 }
 
 func (h history) Log(ctx context.Context, p string, n int) (string, error) {

@@ -51,38 +51,46 @@ func (b *Mailbox) recipient() board.Recipient {
 	return board.Recipient{Run: b.Spec.Run, Agent: b.Spec.Agent, Role: b.Spec.Role, Session: b.Spec.ID()}
 }
 
+// News is mail as a request shows it.
+type News struct {
+	Text  string // empty: nothing waits
+	IDs   []agency.MessageID
+	Whole []string // ids of the messages that are shown whole
+}
+
 // Take takes what waits for the agent into a request, as read: what fits so many
 // bytes, the head of the inbox first, one message at most a quarter of it. The
-// rest waits for the next turn, and is counted. An empty text: nothing waits.
-func (b *Mailbox) Take(tx *store.Tx, room int) (text string, which []agency.MessageID, err error) {
+// rest waits for the next turn, and is counted.
+func (b *Mailbox) Take(tx *store.Tx, room int) (n News, err error) {
 	if b.Board != nil && !b.Board.Waiting(b.recipient()) { // costs nothing
-		return "", nil, nil
+		return News{}, nil
 	}
 	var ms []agency.Message
 	for used := 0; used < room && len(ms) < maxClaim; {
 		next, err := board.ClaimAll(tx, b.recipient(), min(claimBatch, maxClaim-len(ms)))
 		if err != nil {
-			return "", nil, err
+			return News{}, err
 		}
 		if len(next) == 0 {
 			break
 		}
 		for _, m := range next {
-			m = fitMessage(m, room/4)
-			used += len(m.Body) + len(m.Payload)
-			ms = append(ms, m)
+			fit := fitMessage(m, room/4)
+			if len(fit.Body) == len(m.Body) && len(fit.Payload) == len(m.Payload) {
+				n.Whole = append(n.Whole, string(m.ID))
+			}
+			n.IDs = append(n.IDs, m.ID)
+			used += len(fit.Body) + len(fit.Payload)
+			ms = append(ms, fit)
 		}
 	}
 	if len(ms) == 0 {
-		return "", nil, nil
+		return News{}, nil
 	}
-	if text, err = brief.Messages(ms, b.more(len(ms))); err != nil {
-		return "", nil, err
+	if n.Text, err = brief.Messages(ms, b.more(len(ms))); err != nil {
+		return News{}, err
 	}
-	for _, m := range ms {
-		which = append(which, m.ID)
-	}
-	return text, which, board.MarkRead(tx, b.recipient(), which...)
+	return n, board.MarkRead(tx, b.recipient(), n.IDs...)
 }
 
 // Processed marks messages that a settled turn has shown.

@@ -69,16 +69,23 @@ func planLine(plan []agency.Contract) string {
 // messageID names what a call sends by the call's place, so that one which runs
 // again sends nothing twice; kind is what it asks for, or the agent.
 func (m *Member) messageID(kind string, turn, idx int) agency.MessageID {
-	_, within, _ := strings.Cut(string(m.Spec.ID()), fmt.Sprintf("/attempt-%d", m.Spec.Attempt)) // empty for the attempt's first conversation
-	return agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", m.prefix(kind), m.Spec.Attempt, within, turn, idx+1))
+	return agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", m.prefix(kind), m.Spec.Attempt, m.Spec.within(), turn, idx+1))
 }
+
+// What a contract asks for, as the ids of its messages begin: no agent chooses
+// such an id.
+const (
+	asksQuestion = "ask"
+	asksChange   = "change"
+	asksHandoff  = "handoff"
+)
 
 // prefix begins the ids of what a contract asks for.
 func (m *Member) prefix(kind string) string { return kind + "/" + string(m.Spec.Contract) + "/" }
 
-// besideOthers tells whether other contracts of the run may be at work on the
+// concurrent tells whether other contracts of the run may be at work on the
 // same files: those of a team say what they stand on.
-func (m *Member) besideOthers() bool { return m.Spec.Onto != "" && m.Spec.Review == nil }
+func (m *Member) concurrent() bool { return m.Spec.Onto != "" && m.Spec.Review == nil }
 
 // Call is a tool call of a turn.
 type Call struct {
@@ -105,11 +112,7 @@ func Gist(raw json.RawMessage) string {
 	}
 	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "id", "subcontract_id", "question", "reason"} {
 		if s, ok := args[name].(string); ok && s != "" {
-			s = strings.Join(strings.Fields(s), " ")
-			if r := []rune(s); len(r) > 80 {
-				s = string(r[:79]) + "…"
-			}
-			return " " + s
+			return " " + text.OneLine(s, 80)
 		}
 	}
 	return ""

@@ -125,6 +125,7 @@ type Outcome struct {
 	Handoff   *Handoff          `json:"handoff,omitempty"`
 	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
 	Report    string            `json:"report,omitempty"`
+	Decision  agency.Ruling     `json:"decision,omitempty"` // with a report
 	// Plan is what was submitted, Faults what is wrong with it.
 	Plan   []agency.Contract  `json:"plan,omitempty"`
 	Faults []agency.PlanFault `json:"faults,omitempty"`
@@ -184,10 +185,10 @@ func Begun(c agency.Contract) string {
 	return fmt.Sprintf("contract %s has begun and cannot be changed; send_message tells %s what it has to know, or wait for it and create another one that depends on it", c.ID, agent)
 }
 
-// AnswerWithin is how long a question waits for the project manager before a
-// person is asked: as long as a session of the manager may work.
-func AnswerWithin() time.Duration {
-	r, err := roster.Find(agency.RoleProjectManager)
+// AnswerWithin is how long a question waits for a leader before a person is asked:
+// as long as a session of that role may work.
+func AnswerWithin(leader agency.RoleID) time.Duration {
+	r, err := roster.Find(leader)
 	if err != nil { // a constant of the roster
 		return 15 * time.Minute
 	}

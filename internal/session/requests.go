@@ -44,7 +44,7 @@ func (m *Member) MayAsk(ctx context.Context) error {
 			return err
 		}
 		deps = len(contract.DependsOn)
-		n, err = m.askedBefore(s, "change")
+		n, err = m.askedBefore(s, asksChange)
 		return err
 	})
 	switch {
@@ -63,7 +63,7 @@ func (m *Member) MayAsk(ctx context.Context) error {
 func (m *Member) MayHandOver(ctx context.Context, to agency.RoleID) error {
 	n := 0
 	err := m.DB.Read(ctx, func(s *store.Snapshot) (err error) {
-		n, err = m.askedBefore(s, "handoff")
+		n, err = m.askedBefore(s, asksHandoff)
 		return err
 	})
 	switch {
@@ -91,9 +91,9 @@ func (m *Member) Asked(ctx context.Context, question string) (tool.Asked, error)
 		if err != nil {
 			return err
 		}
-		this := fmt.Sprintf("%s%d/", m.prefix("ask"), m.Spec.Attempt)
+		this := fmt.Sprintf("%s%d/", m.prefix(asksQuestion), m.Spec.Attempt)
 		for _, o := range slices.Backward(said) {
-			if o.InReplyTo != "" || o.Type != agency.MessageRequestClarification || !strings.HasPrefix(string(o.ID), m.prefix("ask")) {
+			if o.InReplyTo != "" || o.Type != agency.MessageRequestClarification || !strings.HasPrefix(string(o.ID), m.prefix(asksQuestion)) {
 				continue
 			}
 			if strings.HasPrefix(string(o.ID), this) {
@@ -130,9 +130,9 @@ func (b *Mailbox) Ask(tx *store.Tx, o Outcome) error {
 		return nil
 	}
 	m := agency.Message{
-		ID: o.Awaits, RunID: b.Spec.Run, From: string(b.Spec.Agent), ToRole: agency.RoleProjectManager, ContractID: b.Spec.Contract,
+		ID: o.Awaits, RunID: b.Spec.Run, From: string(b.Spec.Agent), ToRole: b.Spec.leader(), ContractID: b.Spec.Contract,
 		Type: agency.MessageRequestClarification, Subject: "question on " + string(b.Spec.Contract), Body: o.Question,
-		RequiresResponse: true, RespondWithin: AnswerWithin(),
+		RequiresResponse: true, RespondWithin: AnswerWithin(b.Spec.leader()),
 	}
 	if o.Change != nil {
 		// The harness itself has it mended: nobody is late with an answer.
@@ -180,7 +180,7 @@ func handoffRequest(m agency.Message, to agency.RoleID, reason string) (agency.M
 
 // handoff asks the manager by a message that nobody waits for.
 func (l letters) handoff(ctx context.Context, e tool.Handoff) (tool.Sent, error) {
-	m, err := handoffRequest(agency.Message{To: string(agency.RoleProjectManager), RespondWithin: l.RespondWithin}, e.Role, e.Reason)
+	m, err := handoffRequest(agency.Message{To: string(l.Spec.leader()), RespondWithin: l.RespondWithin}, e.Role, e.Reason)
 	if err != nil {
 		return tool.Sent{}, err
 	}

@@ -16,7 +16,13 @@ import (
 )
 
 // Runtime runs sessions: package native has the one over a model.
-// Whatever it needs beside its own conversation is exported here.
+// Whatever it needs beside its own conversation is exported here and in the packages
+// briefing and record.
+//
+// A program that a runtime has run (Toolset.Process) runs from start to end within a
+// part, and the next part starts it anew, by what it keeps at its home: between parts
+// the host works on the checkout, and ends whatever still runs there
+// (sandbox.Census).
 type Runtime interface {
 	// Run runs a part of a session to its outcome. An error is the context's where
 	// the host goes down, and KindTransient where the world outside refused: either

@@ -7,15 +7,16 @@
 // the tables.
 //
 // A runtime is added as a package below this one with a Runtime, under its name in
-// the daemon's session.Options, and in config, which refuses those that are not in
-// this version. It is given a Part, asks the Host for the toolset and, where it asks
-// models itself, for the lineup, and writes by record what people look at.
+// the daemon's session.Options and among config.Runtimes. It is given a Part, asks the
+// Host for the toolset and, where it asks models itself, for the lineup, has its agent
+// told by package briefing, and writes by record what people look at.
 //
 // It does not decide what becomes of a claim (verify, land), how a wait ends
 // (contractrun), what a tool does (tool) or what the agent is told at the start (brief).
 package session
 
 import (
+	"cmp"
 	"fmt"
 
 	"agency/internal/agency"
@@ -37,6 +38,8 @@ type Spec struct {
 	Role     agency.RoleID     `json:"role"`
 	Agent    agency.AgentID    `json:"agent"`
 	Tier     string            `json:"tier,omitempty"`
+	// Leader is the role that is asked by the agent; empty: the project manager.
+	Leader agency.RoleID `json:"leader,omitempty"`
 	// Level is the capability level of its models; empty: those of its role.
 	Level agency.Level `json:"level,omitempty"`
 	// Feedback is what the attempt before was lacking.
@@ -52,13 +55,13 @@ type Spec struct {
 	Answer *Answer `json:"answer,omitempty"`
 	// MaxContracts bounds the plan of a session that ends by one; 0 is any.
 	MaxContracts int `json:"max_contracts,omitempty"`
-	// Leads has a manager start agents while it plans, wait for them and look at
+	// Leads has a leader start agents while it plans, wait for them and look at
 	// what they did.
 	Leads bool `json:"leads,omitempty"`
-	// Report has a manager report on a plan that was carried out, instead of
+	// Report has a leader report on a plan that was carried out, instead of
 	// making one.
 	Report bool `json:"report,omitempty"`
-	// Answers is the question that a manager's session answers, instead of making
+	// Answers is the question that a leader's session answers, instead of making
 	// a plan.
 	Answers agency.MessageID `json:"answers,omitempty"`
 	// Staged has the contract's context staged: in the brief, and as files.
@@ -74,10 +77,10 @@ type Spec struct {
 	Onto agency.OID `json:"onto,omitempty"`
 }
 
-// Phase is what a manager does.
+// Phase is what a leader does.
 func (s Spec) Phase() roster.Phase {
 	switch {
-	case s.Role != agency.RoleProjectManager:
+	case !roster.Leads(s.Role):
 		return roster.Always
 	case s.Report:
 		return roster.Reporting
@@ -112,21 +115,28 @@ type ReviewOf struct {
 // /review-ITERATION after it, and with /round-N or /hand-N that of a conversation
 // which began within the attempt.
 func (s Spec) ID() agency.SessionID {
-	id := fmt.Sprintf("%s/%s/attempt-%d", s.Run, s.Contract, s.Attempt)
+	return agency.SessionID(fmt.Sprintf("%s/%s/attempt-%d%s", s.Run, s.Contract, s.Attempt, s.within()))
+}
+
+// within names the conversation in the attempt; the first has no name.
+func (s Spec) within() (name string) {
 	if s.Round > 0 {
-		id += fmt.Sprintf("/round-%d", s.Round)
+		name += fmt.Sprintf("/round-%d", s.Round)
 	}
 	if s.Hand > 0 {
-		id += fmt.Sprintf("/hand-%d", s.Hand)
+		name += fmt.Sprintf("/hand-%d", s.Hand)
 	}
 	if r := s.Review; r != nil {
-		id += fmt.Sprintf("/review-%d", r.Iteration)
+		name += fmt.Sprintf("/review-%d", r.Iteration)
 		if r.Try > 1 {
-			id += fmt.Sprintf(".%d", r.Try)
+			name += fmt.Sprintf(".%d", r.Try)
 		}
 	}
-	return agency.SessionID(id)
+	return name
 }
+
+// leader is the role that the agent asks.
+func (s Spec) leader() agency.RoleID { return cmp.Or(s.Leader, agency.RoleProjectManager) }
 
 // Feedback is why an earlier attempt was not enough.
 type Feedback = brief.Feedback

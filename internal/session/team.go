@@ -125,14 +125,11 @@ func contractNames(contracts []agency.Contract) string {
 	if len(contracts) == 0 {
 		return "none"
 	}
-	var names []string
-	for _, c := range contracts[:min(len(contracts), 50)] {
-		names = append(names, string(c.ID))
+	names := make([]string, len(contracts))
+	for i, c := range contracts {
+		names[i] = string(c.ID)
 	}
-	if more := len(contracts) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(text.FewOf(names, 50), ", ")
 }
 
 // unknownAgents refuses agents that were never spawned, and the asker itself.

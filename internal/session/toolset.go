@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,17 +35,30 @@ type Toolset struct {
 	Checks   tool.Checks
 	History  tool.History
 	Tree     Tree
-	// Recent are the files of recent commits before the contract, newest first;
-	// nil where nobody asks for a staged context.
+	// Recent are the files of recent commits before the contract, newest first.
 	Recent func(context.Context) ([][]string, error)
+	// Process runs a program that works for the session, such as a coding agent, as a
+	// command of the agent is run. The folder at its HOME is the session's own in all
+	// of its parts: what the program keeps there to go on by.
+	Process func(context.Context, Process) (sandbox.Result, error)
+}
+
+// Process is a program in the sandbox of a checkout, from start to end.
+type Process struct {
+	Argv    []string
+	Env     []string
+	Stdin   []byte
+	Stdout  io.Writer     // gets standard output as it comes (sandbox.Spec)
+	Hosts   []string      // that it may reach beside those that the user has granted
+	Timeout time.Duration // 0: that of a command
 }
 
 // changed are the paths of the files that differ from the contract's base.
 func (t *Toolset) changed(ctx context.Context) ([]string, error) {
-	lines, err := t.History.Changed(ctx)
-	out := make([]string, len(lines))
-	for i, line := range lines {
-		_, out[i], _ = strings.Cut(line, " ")
+	changes, err := t.History.Changed(ctx)
+	out := make([]string, len(changes))
+	for i, c := range changes {
+		out[i] = c.Path
 	}
 	return out, err
 }
@@ -93,30 +108,52 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 	files.SetGuard(o.Workspace.MayWrite)
 	return &Toolset{
 		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
-		Recent: history{o}.recent,
+		Recent: history{o}.recent, Process: shell{o}.process,
 	}, nil
 }
 
-// shell runs what the agent types.
+// shell runs what the agent types, and programs that work for it.
 type shell struct{ o ToolsetOptions }
+
+// run runs a program in the sandbox; home, where set, is the host's folder that it
+// has as its home.
+func (s shell) run(ctx context.Context, place sandbox.Place, home string, p Process) (sandbox.Result, error) {
+	tools, err := s.o.Checker.Tools(ctx, place, s.o.Spec.Contract)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	spec := sandbox.Spec{
+		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads, Hosts: slices.Concat(s.o.Hosts, p.Hosts),
+		Argv: p.Argv, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Limits: s.o.Limits,
+	}
+	if p.Timeout > 0 {
+		spec.Limits.Wall = p.Timeout
+	}
+	if home != "" {
+		spec.Out, spec.Env = home, append([]string{"HOME=" + home}, p.Env...)
+	}
+	return s.o.Checker.Exec(ctx, spec)
+}
+
+func (s shell) process(ctx context.Context, p Process) (sandbox.Result, error) {
+	place, err := s.o.Workspace.Place()
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	// One beside the other: no session's lies in a folder that another may change.
+	home := filepath.Join(s.o.Workspace.Run().Folder(), "home", strings.ReplaceAll(string(s.o.Spec.ID()), "/", "+"))
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return sandbox.Result{}, err
+	}
+	return s.run(ctx, place, home, p)
+}
 
 func (s shell) Command(ctx context.Context, line string, timeout time.Duration) (tool.Output, error) {
 	place, err := s.o.Workspace.Place()
 	if err != nil {
 		return tool.Output{}, err
 	}
-	limits := s.o.Limits
-	if timeout > 0 {
-		limits.Wall = timeout
-	}
-	tools, err := s.o.Checker.Tools(ctx, place, s.o.Spec.Contract)
-	if err != nil {
-		return tool.Output{}, err
-	}
-	res, err := s.o.Checker.Exec(ctx, sandbox.Spec{
-		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads, Hosts: s.o.Hosts,
-		Argv: []string{"/bin/sh", "-c", line}, Limits: limits,
-	})
+	res, err := s.run(ctx, place, "", Process{Argv: []string{"/bin/sh", "-c", line}, Timeout: timeout})
 	if err != nil {
 		return tool.Output{}, err
 	}

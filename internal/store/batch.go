@@ -62,7 +62,7 @@ func (b *batch) run(r *request) {
 	if r.fence != nil {
 		r.tx.Fence = *r.fence
 	}
-	defer b.leave(r, solo)
+	defer b.settle(r, solo)
 	r.err = errGoexit // stays when fn never returns
 	r.err = call(r.fn, &r.tx)
 }
@@ -81,9 +81,9 @@ func (b *batch) begin() error {
 	return nil
 }
 
-// leave keeps what a closure has done, or undoes it: with the whole
+// settle keeps what a closure has done, or undoes it: with the whole
 // transaction where there is nothing else in it.
-func (b *batch) leave(r *request, solo bool) {
+func (b *batch) settle(r *request, solo bool) {
 	r.tx.done = true
 	w := b.w.conn
 	w.closeRows()
@@ -213,7 +213,7 @@ func (b *batch) commit() error {
 		b.dead = explain(b.w.db.path, err)
 	}
 	if b.begun {
-		_, _ = w.exec("ROLLBACK") // as in leave
+		_, _ = w.exec("ROLLBACK") // as in settle
 	}
 	return b.dead
 }

@@ -21,20 +21,20 @@ const (
 	codecZstd  = 1
 )
 
-// zipper compresses blobs. Both halves may be used by several goroutines.
-type zipper struct {
+// compressor compresses blobs. Both halves may be used by several goroutines.
+type compressor struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
 }
 
-func newZipper() (zipper, error) {
+func newCompressor() (compressor, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
 	if err != nil {
-		return zipper{}, err
+		return compressor{}, err
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxBlob+1))
-	return zipper{enc: enc, dec: dec}, err
+	return compressor{enc: enc, dec: dec}, err
 }
 
 // HashOf is the name that a blob of these bytes gets.

@@ -35,7 +35,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := checkPlace(o); err != nil {
 		return nil, err
 	}
-	zip, err := newZipper()
+	zip, err := newCompressor()
 	if err != nil {
 		return nil, err
 	}

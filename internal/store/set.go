@@ -20,7 +20,8 @@ import (
 // independently.
 //
 // They are plain SQL; the store adds what its database wants. Every table checks
-// the types of its columns. A key INTEGER PRIMARY KEY that is left out of an
+// the types of its columns: INTEGER has 64 bits, and is 1 or 0 for a bool, REAL is
+// a float64, TEXT is ordered by its bytes. A key INTEGER PRIMARY KEY that is left out of an
 // INSERT is one more than the highest that is there; where it is GENERATED ALWAYS
 // AS IDENTITY none is given again after its row is gone, which costs a page more
 // for every commit.

@@ -3,7 +3,8 @@ package store
 import "strings"
 
 // What other packages need of the dialect: their statements are in standard SQL,
-// with parameters as ? and ?1, their tables as Set says.
+// with parameters as ?1 or as ?, whose number is one above the highest before it,
+// their tables as Set says.
 
 // InsertRows begins an INSERT of several rows that stand or fall with their
 // closure. A row that is refused leaves those before it, so that SQLite need not

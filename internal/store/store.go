@@ -74,7 +74,7 @@ type DB struct {
 	now      func() time.Time
 	mono     func() time.Duration
 	redact   atomic.Pointer[func([]byte) []byte]
-	zip      zipper
+	zip      compressor
 	reserve  *reserve // nil: none is kept
 	named    []string // queries of the blobs that rows name
 	hooks    []Hook

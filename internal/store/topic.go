@@ -15,9 +15,9 @@ type Topic[T any] struct{ Name string }
 func Publish[T any](tx *Tx, topic Topic[T], v T) {
 	b := tx.batch
 	tx.AfterCommit(func() {
-		box, ok := b.outbox[topic].(*letters[T])
+		box, ok := b.outbox[topic].(*published[T])
 		if !ok {
-			box = &letters[T]{topic: topic}
+			box = &published[T]{topic: topic}
 			if b.outbox == nil {
 				b.outbox = map[any]deliverer{}
 			}
@@ -65,13 +65,13 @@ type subscribers[T any] struct {
 
 type deliverer interface{ deliver(*topics) }
 
-// letters is what one batch has published to one topic.
-type letters[T any] struct {
+// published is what one batch has published to one topic.
+type published[T any] struct {
 	topic  Topic[T]
 	values []T
 }
 
-func (l *letters[T]) deliver(t *topics) {
+func (l *published[T]) deliver(t *topics) {
 	t.mu.Lock()
 	list, ok := t.lists[l.topic].(*subscribers[T])
 	var fns []func([]T)

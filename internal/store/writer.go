@@ -191,7 +191,7 @@ func (w *writer) runBatch(first *request) (next *request) {
 	}()
 	b.take(first)
 	for b.callers < maxBatch && b.dead == nil {
-		r := w.another(b)
+		r := w.nextRequest(b)
 		if r == nil {
 			break
 		}
@@ -208,12 +208,12 @@ func (w *writer) runBatch(first *request) (next *request) {
 	return next
 }
 
-// another is the next request for the batch: one that is queued, or one that
+// nextRequest is the next request for the batch: one that is queued, or one that
 // is likely to come within less than the commit it would otherwise cost.
 // Callers that were acknowledged together come back together, while those
 // that were queued meanwhile are already here: without a wait they would form
 // two cohorts that commit in turn.
-func (w *writer) another(b *batch) *request {
+func (w *writer) nextRequest(b *batch) *request {
 	select {
 	case r := <-w.queue.requests:
 		return r // nil once closed

@@ -40,6 +40,14 @@ func Head(s string, most int) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
+// Ends is a text of more than so many bytes without its middle. It is valid UTF-8.
+func Ends(s string, most int) string {
+	if left := len(s) - most; left > 0 {
+		s = s[:most/2] + BytesLeftOut(int64(left)) + s[len(s)-most/2:]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
 // FirstLine is the Head of the first line that says something.
 func FirstLine(s string, most int) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
@@ -51,6 +59,14 @@ func FirstLine(s string, most int) string {
 func OneLine(s string, most int) string {
 	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	return Head(strings.Join(words, " "), most)
+}
+
+// FewOf are the first of many, and last how many more there are.
+func FewOf(names []string, most int) []string {
+	if more := len(names) - most; more > 0 {
+		return append(names[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return names
 }
 
 // Few names the first of many.

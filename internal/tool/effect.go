@@ -15,8 +15,12 @@ type (
 	}
 	// Blocked ends the session without one.
 	Blocked struct{ Reason, Attempted string }
-	// Report ends the session with an agent's own words, in Markdown.
-	Report struct{ Text string }
+	// Report ends the session with an agent's own words, in Markdown, and where it
+	// was to decide, with what it decided.
+	Report struct {
+		Text     string
+		Decision agency.Ruling
+	}
 	// Question parks the session until a person has answered.
 	Question struct {
 		Text    string

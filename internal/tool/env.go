@@ -6,6 +6,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/git"
 )
 
 // Env is everything that a tool may reach.
@@ -79,9 +80,8 @@ type History interface {
 	// Log is the history before the contract's base, newest first, at most n
 	// commits.
 	Log(ctx context.Context, path string, n int) (string, error)
-	// Changed names the files that differ from the contract's base, each after
-	// its status: A, M or D.
-	Changed(ctx context.Context) ([]string, error)
+	// Changed are the files that differ from the contract's base.
+	Changed(ctx context.Context) ([]git.Change, error)
 	// Sizes are the same files with what changed in them and what they hold.
 	Sizes(ctx context.Context) ([]FileSize, error)
 }

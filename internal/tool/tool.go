@@ -67,6 +67,9 @@ type Result struct {
 	// Refused is set where the call did not run at all: its arguments, a path
 	// or a rule forbade it.
 	Refused bool
+	// Outcome is how the command ended that the call ran, on one line; empty: it ran
+	// none.
+	Outcome string
 	// Wrote is the file that the call created, changed or deleted.
 	Wrote string
 	// Effect is what the session has to do about it; nil for most calls.

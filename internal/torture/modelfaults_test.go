@@ -100,7 +100,7 @@ func TestModelFaultsThroughTheHost(t *testing.T) {
 			if ps[0].CostUSD+1e-9 < counted {
 				t.Errorf("booked %v, the provider counted %v", ps[0].CostUSD, counted)
 			}
-			if again := server.Recorder().Again(); len(again) > 0 {
+			if again := server.Recorder().Repeated(); len(again) > 0 {
 				t.Errorf("asked again for stored answers: %v", again)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"agency/internal/agency"
@@ -15,19 +16,20 @@ import (
 	"agency/internal/checkout"
 	"agency/internal/ecosystem"
 	"agency/internal/git"
+	"agency/internal/languages"
 	"agency/internal/store"
 )
 
 // coverage is how much of the change the tests reach, where a test run of this
 // contract on this very tree has measured it: the verification's own, in passing,
-// or the agent's. Nothing is run to find out.
-func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
+// or the agent's, and of which files. Nothing is run to find out.
+func (j *job) coverage(ctx context.Context) (*agency.Coverage, []check.FileCoverage, error) {
 	files, id, err := j.checker.LastCoverage(ctx, j.task.Run, j.task.Contract)
 	if agency.KindOf(err) == agency.KindNotFound {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var of agency.Receipt
 	err = j.v.o.DB.Read(ctx, func(s *store.Snapshot) error {
@@ -35,14 +37,14 @@ func (j *job) coverage(ctx context.Context) (*agency.Coverage, error) {
 		return err
 	})
 	if err != nil || of.Tree != j.task.claim {
-		return nil, err
+		return nil, nil, err
 	}
 	lines, err := changeset.LinesBetween(ctx, j.run.Dir(), j.task.base, j.task.claim)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := check.OfChange(files, lines.Added)
-	return &c, nil
+	return &c, files, nil
 }
 
 // unmeasured are the changed files of which a run that measured says nothing,
@@ -165,7 +167,7 @@ func (j *job) aside(ctx context.Context, changes []git.Change, claim *checkout.C
 func hasNestedPart(entries []git.Entry, changes []git.Change) bool {
 	parts := map[string]bool{}
 	for _, e := range entries {
-		if dir := path.Dir(e.Path); dir != "." && manifests[path.Base(e.Path)] {
+		if dir := path.Dir(e.Path); dir != "." && manifests()[path.Base(e.Path)] {
 			parts[dir] = true
 		}
 	}
@@ -180,10 +182,15 @@ func hasNestedPart(entries []git.Entry, changes []git.Change) bool {
 }
 
 // manifests are the files that make a folder a part of its own.
-var manifests = map[string]bool{
-	"go.mod": true, "package.json": true, "Cargo.toml": true, "pyproject.toml": true, "setup.py": true, "setup.cfg": true,
-	"requirements.txt": true, "Pipfile": true, "pom.xml": true, "build.gradle": true, "build.gradle.kts": true,
-}
+var manifests = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for _, l := range languages.All() {
+		for _, m := range l.Project.Parts.Manifests {
+			out[m] = true
+		}
+	}
+	return out
+})
 
 // judgeAside names what nothing has checked; it decides nothing.
 func (j judgement) judgeAside() {

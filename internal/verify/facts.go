@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"agency/internal/agency"
+	"agency/internal/check"
 	"agency/internal/git"
 	"agency/internal/suite"
 )
@@ -17,9 +18,10 @@ type facts struct {
 	gates      []gateFact
 	weaker     []agency.Weakening // what the sources show
 	leftovers  []agency.Leftover
-	aside      []string         // folders of parts that are touched and not checked
-	coverage   *agency.Coverage // of the changed lines, where it is known
-	unmeasured []string         // changed files that it says nothing of
+	aside      []string             // folders of parts that are touched and not checked
+	coverage   *agency.Coverage     // of the changed lines, where it is known
+	reached    []check.FileCoverage // all that was measured with it
+	unmeasured []string             // changed files that it says nothing of
 	receipts   []agency.ReceiptID
 }
 

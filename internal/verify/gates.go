@@ -96,8 +96,8 @@ func complaints(ctx context.Context, checker *check.Checker, claim, base agency.
 // incomparable is why the outputs of two red commands cannot be compared.
 func incomparable(base, claim agency.Receipt, was, now testreport.Findings) string {
 	switch {
-	case claim.Cause != "" && claim.Cause != base.Cause:
-		return "it did not come to its end: " + claim.Cause
+	case claim.Cause != "" && claim.Why() != base.Why():
+		return "it did not come to its end: " + claim.Why()
 	case claim.ExitCode >= 126 && claim.ExitCode != base.ExitCode: // it could not be run, or was killed
 		return fmt.Sprintf("it ended with exit code %d, and on the base with %d", claim.ExitCode, base.ExitCode)
 	case now.Cut:

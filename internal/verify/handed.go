@@ -63,12 +63,11 @@ func (h *handing) say(format string, args ...any) {
 func (h *handing) from(f source, tests symbols.State) {
 	own := languages.Of(h.file.path).Awareness.Modules.Member
 	for _, r := range h.now.Reads {
-		if has(h.was.Reads, r.Name) || h.isAsked(r.Name) {
+		if has(h.was.Reads, r) || h.isAsked(r) {
 			continue
 		}
-		name, isFile := strings.CutPrefix(r.Name, "the file ")
-		if isFile && slices.ContainsFunc(tests.Texts, func(t string) bool { return t == name || path.Base(t) == name }) || sets(tests, r.Name) {
-			h.say("reads %s, %s:%d, which the tests of this run set", r.Name, h.file.path, r.Line)
+		if r.Kind == symbols.OfFile && slices.ContainsFunc(tests.Texts, func(t string) bool { return t == r.Name || path.Base(t) == r.Name }) || sets(tests, r) {
+			h.say("reads %s, %s:%d, which the tests of this run set", r, h.file.path, r.Line)
 		}
 	}
 	for _, r := range tests.Replaces {
@@ -83,19 +82,20 @@ func (h *handing) from(f source, tests symbols.State) {
 	}
 	for _, s := range h.now.Stubs {
 		short := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
-		if !has(h.was.Stubs, s.Name) && tests.Refusals && !h.isAsked("implement") && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), short) {
+		if !has(h.was.Stubs, s) && tests.Refusals && !strings.Contains(h.asked, "implement") && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), short) {
 			h.say("%s only says that it is not implemented, %s:%d, and the tests expect that", s.Name, h.file.path, s.Line)
 		}
 	}
 	for _, s := range h.now.Hollow {
-		if !has(h.was.Hollow, s.Name) && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), s.Name) {
+		if !has(h.was.Hollow, s) && callsPlainly(strings.ReplaceAll(string(f.after), ".", " "), s.Name) {
 			h.say("%s gives the same whatever it is given, %s:%d", s.Name, h.file.path, s.Line)
 		}
 	}
 }
 
-func has(places []symbols.Place, name string) bool {
-	return slices.ContainsFunc(places, func(p symbols.Place) bool { return p.Name == name })
+// has tells whether places name the same, on whatever line.
+func has(places []symbols.Place, as symbols.Place) bool {
+	return slices.ContainsFunc(places, func(p symbols.Place) bool { return p.Kind == as.Kind && p.Name == as.Name })
 }
 
 func replaced(name, file string) string {
@@ -108,25 +108,25 @@ func replaced(name, file string) string {
 // ofTime is how a criterion speaks of the clock.
 var ofTime = regexp.MustCompile(`(?i)\b(?:times?|clock|dates?|days?|daily|today|yesterday|tomorrow|hours?|hourly|minutes?|seconds?|weeks?|weekdays?|weekends?|months?|years?|night|morning|noon|evening|midnight|now|ago|old|age|ends?|ended|expir\w*|valid|until|since|before|after|season\w*|schedul\w*|deadline|due|overdue|late|later|recent\w*|[12]\d{3})\b`)
 
-// isAsked tells whether the criteria speak of a name or of its last part.
-func (h *handing) isAsked(name string) bool {
-	if name == symbols.Clock {
+// isAsked tells whether the criteria speak of what is read, or of the last part of
+// its name.
+func (h *handing) isAsked(p symbols.Place) bool {
+	if p.Kind == symbols.OfTime {
 		return ofTime.MatchString(h.asked)
 	}
+	name := p.String()
 	last := name[strings.LastIndexAny(name, " .")+1:]
 	return last != "" && strings.Contains(h.asked, last)
 }
 
 // sets tells whether tests change what a product reads; a member of its own
 // function by its own name, whatever the test calls the function.
-func sets(tests symbols.State, name string) bool {
+func sets(tests symbols.State, read symbols.Place) bool {
+	if has(tests.Sets, read) || read.Kind != symbols.OfCode {
+		return has(tests.Sets, read)
+	}
+	name := read.Name
 	return slices.ContainsFunc(tests.Sets, func(p symbols.Place) bool {
-		if p.Name == name {
-			return true
-		}
-		if strings.Contains(name, " ") {
-			return false
-		}
 		_, member, ok := strings.Cut(name, ".")
 		if !ok { // of all code
 			return p.Name == "globalThis."+name || p.Name == "global."+name || p.Name == "window."+name

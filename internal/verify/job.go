@@ -131,7 +131,7 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *checkout.Checkout
 		return nil
 	}
 	var err error
-	if f.coverage, err = j.coverage(ctx); err != nil {
+	if f.coverage, f.reached, err = j.coverage(ctx); err != nil {
 		return err
 	}
 	if err = errors.Join(run.weigh(ctx), run.carry(ctx)); err != nil {

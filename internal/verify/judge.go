@@ -78,7 +78,7 @@ func distrust(v *agency.Verdict) {
 func outline(r agency.Receipt) string {
 	var why []string
 	if r.Cause != "" {
-		why = append(why, r.Cause)
+		why = append(why, r.Why())
 	}
 	for line := range strings.Lines(r.Output) {
 		line = strings.TrimSpace(line)
@@ -143,10 +143,10 @@ func (j judgement) judgeTests() {
 // failed test.
 func (j judgement) judgeSuite(now, was agency.Receipt) {
 	switch {
-	case now.Cause != "" && now.Cause != was.Cause:
-		j.r.fail("tests: `%s` did not come to its end: %s", now.Command, now.Cause)
+	case now.Cause != "" && now.Why() != was.Why():
+		j.r.fail("tests: `%s` did not come to its end: %s", now.Command, now.Why())
 	case now.Cause != "":
-		j.r.note("pre-existing: `%s` does not come to its end on the base either: %s", now.Command, now.Cause)
+		j.r.note("pre-existing: `%s` does not come to its end on the base either: %s", now.Command, now.Why())
 	case now.OK() || j.explained():
 	case was.OK():
 		j.r.fail("tests: `%s` fails: %s", now.Command, outline(now))

@@ -2,10 +2,8 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -43,7 +41,7 @@ func (k *cutting) unproved(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		unrun := missedOf(k.f.coverage, fn.Path, fn.Lines)
+		unrun := missedOf(k.f.reached, fn.Path, fn.Lines)
 		switch {
 		case len(fn.Lines) == 0:
 		case len(unrun) == len(fn.Lines), fn.Existed && undone:
@@ -118,7 +116,7 @@ func (k *cutting) undone(ctx context.Context) (bool, error) {
 func (k *cutting) looseUnproved(ctx context.Context) error {
 	for _, path := range slices.Sorted(maps.Keys(k.LooseLines)) {
 		lines := k.LooseLines[path]
-		unrun := missedOf(k.f.coverage, path, lines)
+		unrun := missedOf(k.f.reached, path, lines)
 		set, err := k.altered(ctx, func(_ context.Context, c git.Change, _, after []byte) ([]byte, error) {
 			if c.Path != path {
 				return nil, nil
@@ -199,26 +197,18 @@ func (t *linesTold) all() *agency.Unproved {
 }
 
 // missedOf are those of changed lines that no test runs, where that was measured.
-func missedOf(c *agency.Coverage, path string, lines []int) (out []int) {
-	if c == nil {
-		return nil
-	}
-	for _, l := range lines {
-		if slices.ContainsFunc(c.Missed, func(m string) bool { return holds(m, path, l) }) {
-			out = append(out, l)
+func missedOf(reached []check.FileCoverage, path string, lines []int) (out []int) {
+	for _, f := range reached {
+		if f.Path != path {
+			continue
+		}
+		for _, n := range lines {
+			if slices.ContainsFunc(f.Missed, func(l check.Lines) bool { return l.From <= n && n <= l.To }) {
+				out = append(out, n)
+			}
 		}
 	}
 	return out
-}
-
-// holds tells whether a range as a verdict writes it has a line of a file.
-func holds(where, file string, line int) bool {
-	rest, ok := strings.CutPrefix(where, file+":")
-	var from, to int
-	if n, _ := fmt.Sscanf(rest, "%d-%d", &from, &to); n == 1 {
-		to = from
-	}
-	return ok && from <= line && line <= to
 }
 
 // turnsRed tells whether something fails with a cut that passes without.

@@ -63,7 +63,7 @@ func (r *repository) User() git.Dir {
 }
 
 // Folder is the run's folder in the state folder. Names in it other than those
-// of this package are free for land.
+// of this package are free for land, and home for session.
 func (r *repository) Folder() string { return r.info.dir() }
 
 // SettingsAt are the user's settings with what belongs to one of the user's

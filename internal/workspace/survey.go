@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"agency/internal/text"
 )
 
 // A checkout is looked over before git reads any of it: a sparse file of a
@@ -198,10 +200,4 @@ func (t *tally) end() []excess {
 }
 
 // briefly keeps an error readable: an agent's path may have any length.
-func briefly(p string) string {
-	const most = 200
-	if len(p) <= most {
-		return p
-	}
-	return strings.ToValidUTF8(p[:most/2]+"[...]"+p[len(p)-most/2:], "?")
-}
+func briefly(p string) string { return text.Ends(p, 200) }

@@ -31,6 +31,7 @@ import (
 
 	"agency/internal/awareness"
 	"agency/internal/code"
+	"agency/internal/text"
 )
 
 // Language is what is known of one language: its grammar as far as names go, and
@@ -130,22 +131,19 @@ func (r *Reader) Mark(n code.Node, word, what string) {
 	if len(r.found) >= maxFindings {
 		return
 	}
-	line, text := r.lineOf(n)
-	f := awareness.Finding{Word: word, What: what, Line: line, Code: strings.TrimSpace(text)}
+	line, begin := r.lineOf(n)
+	f := awareness.Finding{Word: word, What: what, Line: line, Code: strings.TrimSpace(begin)}
 	if !slices.Contains(r.found, f) {
 		r.found = append(r.found, f)
 	}
 }
 
 // lineOf is the line that a node begins in.
-func (r *Reader) lineOf(n code.Node) (number int, text string) {
+func (r *Reader) lineOf(n code.Node) (number int, begin string) {
 	i := min(max(n.Start()-r.Root.Start(), 0), len(r.text))
 	from := strings.LastIndexByte(r.text[:i], '\n') + 1
-	text, _, _ = strings.Cut(r.text[from:], "\n")
-	if len(text) > 500 {
-		text = text[:500] + "…"
-	}
-	return r.first + strings.Count(r.text[:i], "\n"), text
+	line, _, _ := strings.Cut(r.text[from:], "\n")
+	return r.first + strings.Count(r.text[:i], "\n"), text.Head(line, 500)
 }
 
 // FunctionAt is the function that a node is.

@@ -11,8 +11,7 @@ import (
 // State is what a source of the product leaves to others to decide, and what a
 // source of tests decides for it.
 type State struct {
-	// Reads are things beside its arguments that code decides by, in words, such
-	// as "the level of a logger" or "sub.exact".
+	// Reads are things beside its arguments that code decides by.
 	Reads []Place
 	// Sets are such things that code changes.
 	Sets []Place
@@ -36,10 +35,29 @@ type State struct {
 	Refusals bool
 }
 
-// Place is a name and the line, from 1, that it stands in.
+// Place is a name of a kind and the line, from 1, that it stands in.
 type Place struct {
+	Kind Kind
 	Name string
 	Line int
+}
+
+// Kind says what a Place names.
+type Kind int
+
+// The kinds of places.
+const (
+	OfCode    Kind = iota // something of the code, by its path: "sub.exact"
+	OfProcess             // a setting of the whole process, in words: "the level of a logger"
+	OfTime                // a clock that is compared with constants alone, or what takes its place
+	OfFile                // a file that is asked for
+)
+
+func (p Place) String() string {
+	if p.Kind == OfFile {
+		return "the file " + p.Name
+	}
+	return p.Name
 }
 
 // settings are things of the whole process that one part of the code can set
@@ -84,10 +102,10 @@ type stateReader struct {
 func (s *stateReader) read() {
 	all := settings()
 	for _, p := range s.puts {
-		s.Sets = append(s.Sets, Place{p.name, p.at.Line()})
+		s.Sets = append(s.Sets, Place{OfCode, p.name, p.at.Line()})
 		for _, st := range all {
 			if st.sets.MatchString(p.name) {
-				s.Sets = append(s.Sets, Place{st.word, p.at.Line()})
+				s.Sets = append(s.Sets, Place{OfProcess, st.word, p.at.Line()})
 			}
 		}
 	}
@@ -129,10 +147,10 @@ var refusal = regexp.MustCompile(`(?i)not[\s_-]*(?:yet[\s_-]*)?(?:implemented|su
 func (s *stateReader) setting(all []setting, n code.Node, p string) {
 	for _, st := range all {
 		if st.read.MatchString(p) && !Written(n) && n.Parent().Is("comparison_operator", "binary_expression", "if_statement", "conditional_expression", "ternary_expression", "not_operator", "unary_expression", "parenthesized_expression", "boolean_operator", "argument_list", "arguments", "assignment", "variable_declarator") {
-			s.Reads = append(s.Reads, Place{st.word, n.Line()})
+			s.Reads = append(s.Reads, Place{OfProcess, st.word, n.Line()})
 		}
 		if n.Is("call", "call_expression") && st.sets.MatchString(p) {
-			s.Sets = append(s.Sets, Place{st.word, n.Line()})
+			s.Sets = append(s.Sets, Place{OfProcess, st.word, n.Line()})
 		}
 	}
 }
@@ -159,7 +177,7 @@ func (s *stateReader) property(n code.Node, p string) {
 		return
 	}
 	if !s.gives(name) {
-		s.Reads = append(s.Reads, Place{strings.TrimPrefix(p, "="), n.Line()})
+		s.Reads = append(s.Reads, Place{OfCode, strings.TrimPrefix(p, "="), n.Line()})
 	}
 }
 
@@ -219,7 +237,7 @@ func (s *stateReader) sentinel(n code.Node) {
 		}
 	}
 	if uses == 1 {
-		s.Reads = append(s.Reads, Place{"the file " + name, n.Line()})
+		s.Reads = append(s.Reads, Place{OfFile, name, n.Line()})
 	}
 }
 
@@ -236,7 +254,7 @@ func (s *stateReader) replaces(n code.Node) {
 	if len(args) == 0 || strings.Contains(n.Text(), "wraps=") {
 		return
 	}
-	add := func(p string) { s.Replaces = append(s.Replaces, Place{p, n.Line()}) }
+	add := func(p string) { s.Replaces = append(s.Replaces, Place{OfCode, p, n.Line()}) }
 	for _, f := range s.Paths(n.Field("function")) {
 		f = strings.Replace(f, "mock.patch", "unittest.mock.patch", 1)
 		f = strings.Replace(f, "unittest.unittest.", "unittest.", 1)
@@ -278,7 +296,7 @@ func (s *stateReader) class(n code.Node) {
 		if c.Is("function_definition", "method_definition") {
 			for _, b := range bases {
 				for _, p := range s.Paths(b) {
-					s.Overrides = append(s.Overrides, Place{p + "." + c.Field("name").Text(), c.Line()})
+					s.Overrides = append(s.Overrides, Place{OfCode, p + "." + c.Field("name").Text(), c.Line()})
 				}
 			}
 		}
@@ -315,12 +333,12 @@ func (s *stateReader) defines(f Function) {
 		text := body[0].Text()
 		if strings.Contains(text, "NotImplementedError") || refusal.MatchString(text) {
 			if name == f.Name || !bases {
-				s.Stubs = append(s.Stubs, Place{name, f.Node.Line()})
+				s.Stubs = append(s.Stubs, Place{OfCode, name, f.Node.Line()})
 			}
 		}
 	case len(body) == 0 || len(body) == 1 && body[0].Is("pass_statement", "comment") || len(body) == 1 && body[0].Text() == "...":
 	case len(body) == 1 && name == f.Name && ignores(f, body[0]):
-		s.Hollow = append(s.Hollow, Place{name, f.Node.Line()})
+		s.Hollow = append(s.Hollow, Place{OfCode, name, f.Node.Line()})
 	case s.asksOutside(f):
 	default:
 		s.Defines = append(s.Defines, name)

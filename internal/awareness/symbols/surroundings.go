@@ -12,9 +12,8 @@ import (
 // that asks whether they did, or that compares the clock alone with a constant
 // which they then set, does right under them only.
 
-// Clock is how State names a clock that is compared with constants alone, and a
-// clock that is set.
-const Clock = "the clock"
+// clock is how State names a clock.
+const clock = "the clock"
 
 var (
 	// clockReads are paths of the time that it is; clockSets of what sets it.
@@ -84,10 +83,10 @@ var asksWhat = Words(`String Function.prototype.toString.call node:util.inspect 
 // is set.
 func (s *stateReader) clockState(n code.Node, p string) {
 	if clockReads.MatchString(p) && s.againstConstants(n) {
-		s.Reads = append(s.Reads, Place{Clock, n.Line()})
+		s.Reads = append(s.Reads, Place{OfTime, clock, n.Line()})
 	}
 	if n.Is("call", "call_expression") && strings.HasSuffix(p, "()") && clockSets.MatchString(p) {
-		s.Sets = append(s.Sets, Place{Clock, n.Line()})
+		s.Sets = append(s.Sets, Place{OfTime, clock, n.Line()})
 	}
 }
 
@@ -95,12 +94,12 @@ func (s *stateReader) clockState(n code.Node, p string) {
 func (s *stateReader) clockReplaced() {
 	for _, p := range s.puts {
 		if clockSets.MatchString(p.name) {
-			s.Sets = append(s.Sets, Place{Clock, p.at.Line()})
+			s.Sets = append(s.Sets, Place{OfTime, clock, p.at.Line()})
 		}
 	}
 	for _, p := range s.Replaces {
 		if clockSets.MatchString(p.Name) {
-			s.Sets = append(s.Sets, Place{Clock, p.Line})
+			s.Sets = append(s.Sets, Place{OfTime, clock, p.Line})
 		}
 	}
 }

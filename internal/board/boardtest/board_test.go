@@ -176,7 +176,7 @@ func (b *backend) plain(tx *store.Tx, run agency.RunID, op boardtest.Op) (string
 		}
 		return strings.Join(out, " "), err
 	case "tidy":
-		for _, tidy := range []func(*store.Tx, int) (int, error){board.Sweep, state.Timed().Tidy, lock.Timed().Tidy} {
+		for _, tidy := range []func(*store.Tx, int) (int, error){board.Sweep, state.Timed().Expire, lock.Timed().Expire} {
 			if _, err := tidy(tx, 1000); err != nil {
 				return "", err
 			}

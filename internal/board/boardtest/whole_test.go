@@ -263,7 +263,7 @@ func TestARunEndsAndIsForgotten(t *testing.T) {
 	}
 	d.want("m1:processed m2:failed")
 	d.Do(func(tx *store.Tx) error {
-		return errors.Join(board.Retain(tx, run), state.Retain(tx, run), lock.Retain(tx, run))
+		return errors.Join(board.Prune(tx, run), state.Prune(tx, run), lock.Prune(tx, run))
 	})
 	d.want("m2:failed")
 	d.see(stateKey("k"), "2:2")
@@ -309,8 +309,8 @@ func TestTidy(t *testing.T) {
 	d.Mono = lock.TokenHold
 	for _, want := range []int{3, 0} {
 		d.Do(func(tx *store.Tx) error {
-			keys, err := state.Timed().Tidy(tx, 100)
-			turns, err2 := lock.Timed().Tidy(tx, 100)
+			keys, err := state.Timed().Expire(tx, 100)
+			turns, err2 := lock.Timed().Expire(tx, 100)
 			if n := keys + turns; n != want {
 				t.Errorf("tidied %d, want %d", n, want)
 			}
@@ -344,7 +344,7 @@ func TestKeepWaitsForWhatIsDue(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := make(chan error, 1)
-	go func() { kept <- b.Keep(ctx) }()
+	go func() { kept <- b.Maintain(ctx) }()
 	next := func(want time.Duration) {
 		t.Helper()
 		if got := <-a.set; got != want {
@@ -400,27 +400,27 @@ func TestKeepWaitsForWhatIsDue(t *testing.T) {
 func TestWorn(t *testing.T) {
 	d := newDesk(t)
 	d.Join("ann", "bob")
-	worn := func(keys, tokens int) {
+	prunable := func(keys, tokens int) {
 		t.Helper()
 		d.Do(func(tx *store.Tx) error {
-			s, err := state.Worn(tx)
-			l, err2 := lock.Worn(tx)
+			s, err := state.Prunable(tx)
+			l, err2 := lock.Prunable(tx)
 			if len(s) != keys || len(l) != tokens {
-				t.Errorf("worn %v and %v, want %d and %d", s, l, keys, tokens)
+				t.Errorf("prunable: %v and %v, want %d and %d", s, l, keys, tokens)
 			}
 			return errors.Join(err, err2)
 		})
 	}
 	retain := func() {
-		d.Do(func(tx *store.Tx) error { return errors.Join(state.Retain(tx, run), lock.Retain(tx, run)) })
+		d.Do(func(tx *store.Tx) error { return errors.Join(state.Prune(tx, run), lock.Prune(tx, run)) })
 	}
 	d.put(value("k", "1"))
-	worn(0, 0)
+	prunable(0, 0)
 	d.put(value("k", "2"))
 	d.give("ann", d.ask("ann").Fence)
-	worn(1, 1)
+	prunable(1, 1)
 	retain()
-	worn(0, 0)
+	prunable(0, 0)
 }
 
 // TestOutputsAreShared: those that a handoff names are in the state, by the

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +95,7 @@ func Lock(tx *store.Tx, r Request) (agency.Fence, error) {
 	if err := board.MustLive(tx, r.Run, r.Agent); err != nil {
 		return agency.Fence{}, err
 	}
-	near, err := near(tx, r.Run, p)
+	near, err := lease.WithParts(tx, lockKey(r.Run, p))
 	if err != nil {
 		return agency.Fence{}, err
 	}
@@ -104,22 +103,22 @@ func Lock(tx *store.Tx, r Request) (agency.Fence, error) {
 	had := agency.Fence{}
 	for _, l := range near {
 		switch {
-		case l.Holder == string(r.Agent) && l.Name == leaseName(r.Run, p):
+		case l.Holder == string(r.Agent) && l.Key == lockKey(r.Run, p):
 			had = l.Fence
 		case l.Holder != string(r.Agent) && !(l.Shared && r.Shared):
-			others = append(others, lockOf(r.Run, l))
+			others = append(others, lockOf(l))
 		}
 	}
 	if len(others) > 0 {
 		return agency.Fence{}, lockHeld(p.Shown, others)
 	}
 	f, err := lease.Acquire(tx, lease.Request{
-		Name: leaseName(r.Run, p), Holder: string(r.Agent), Shared: r.Shared, TTL: r.TTL, Label: p.Shown, Note: r.Reason,
+		Key: lockKey(r.Run, p), Holder: string(r.Agent), Shared: r.Shared, TTL: r.TTL, Label: p.Shown, Note: r.Reason,
 	})
 	if err != nil || f == had {
 		return f, err
 	}
-	board.WakeKeep(tx)
+	board.WakeMaintain(tx)
 	return f, logLock(tx, r.Run, r.Agent, "locks "+p.Shown, agency.LockAcquired{Name: p.Shown, Holder: string(r.Agent), Shared: r.Shared})
 }
 
@@ -130,13 +129,13 @@ func Unlock(tx *store.Tx, run agency.RunID, agent agency.AgentID, name string, f
 	if err != nil {
 		return err
 	}
-	held, err := lease.Holders(tx, leaseName(run, p))
+	held, err := lease.Holders(tx, lockKey(run, p))
 	if err != nil || len(held) == 0 {
 		return err
 	}
 	for _, l := range held {
 		if l.Holder == string(agent) && l.Fence == f {
-			return release(tx, run, l, "")
+			return release(tx, l, "")
 		}
 	}
 	return agency.Errorf(agency.KindDenied, "lock of %s: token %d.%d of %s is not one of those that hold it: %s",
@@ -150,7 +149,7 @@ func Renew(tx *store.Tx, run agency.RunID, name string, f agency.Fence) error {
 	if err != nil {
 		return err
 	}
-	return lease.Renew(tx, leaseName(run, p), f)
+	return lease.Renew(tx, lockKey(run, p), f)
 }
 
 // Check refuses a token that does not hold the lock, with KindDenied. It
@@ -160,29 +159,31 @@ func Check(tx *store.Tx, run agency.RunID, name string, f agency.Fence) error {
 	if err != nil {
 		return err
 	}
-	return lease.Check(tx, leaseName(run, p), f)
+	return lease.Check(tx, lockKey(run, p), f)
 }
 
 // List are the locks held in a run, by path.
 func List(tx *store.Tx, run agency.RunID) ([]FileLock, error) {
-	all, err := lease.List(tx, lockPrefix(run))
+	all, err := lease.List(tx, lockKind, run)
 	var out []FileLock
 	for _, l := range all {
 		if l.Live {
-			out = append(out, lockOf(run, l))
+			out = append(out, lockOf(l))
 		}
 	}
 	return out, err
 }
 
-// anyLock begins the names of the leases that are locks.
-const anyLock = "lock/"
+// lockKind is the kind of the leases that are locks.
+const lockKind = "lock"
 
-func lockPrefix(run agency.RunID) string { return anyLock + string(run) + "/" }
+func lockKey(run agency.RunID, p board.Path) lease.Key {
+	return lease.Key{Kind: lockKind, Run: run, Name: p.File, Part: p.Symbol}
+}
 
-func lockOf(run agency.RunID, l lease.Lease) FileLock {
+func lockOf(l lease.Lease) FileLock {
 	return FileLock{
-		Run: run, Path: l.Label, Agent: agency.AgentID(l.Holder), Shared: l.Shared, Reason: l.Note,
+		Run: l.Run, Path: l.Label, Agent: agency.AgentID(l.Holder), Shared: l.Shared, Reason: l.Note,
 		AcquiredAt: l.Since, Left: l.Left, Fence: l.Fence,
 	}
 }
@@ -211,23 +212,23 @@ func (e *Held) tell(tx *store.Tx, r Request) error {
 
 // release ends a lock or token lease, for a reason where it was not its holder
 // that did.
-func release(tx *store.Tx, run agency.RunID, l lease.Lease, reason string) error {
-	if err := lease.Release(tx, l.Name, l.Fence); err != nil {
+func release(tx *store.Tx, l lease.Lease, reason string) error {
+	if err := lease.Release(tx, l.Key, l.Fence); err != nil {
 		return err
 	}
 	text := "unlocks " + l.Label
 	if reason != "" {
 		text = "loses the lock of " + l.Label + ": " + reason
 	}
-	return logLock(tx, run, agency.AgentID(l.Holder), text, agency.LockReleased{Name: l.Label, Holder: l.Holder, Reason: reason})
+	return logLock(tx, l.Run, agency.AgentID(l.Holder), text, agency.LockReleased{Name: l.Label, Holder: l.Holder, Reason: reason})
 }
 
 // releaseLocks is for an agent that has ended.
 func releaseLocks(tx *store.Tx, run agency.RunID, agent agency.AgentID, reason string) error {
-	all, err := lease.List(tx, lockPrefix(run))
+	all, err := lease.List(tx, lockKind, run)
 	for _, l := range all {
 		if l.Holder == string(agent) && err == nil {
-			err = release(tx, run, l, reason)
+			err = release(tx, l, reason)
 		}
 	}
 	return err
@@ -235,13 +236,12 @@ func releaseLocks(tx *store.Tx, run agency.RunID, agent agency.AgentID, reason s
 
 // sweepLocks tells of the locks whose time is over. Others do not wait for it.
 func sweepLocks(tx *store.Tx) (n int, err error) {
-	all, err := lease.List(tx, anyLock)
+	all, err := lease.List(tx, lockKind, "")
 	for _, l := range all {
 		if l.Left > 0 {
 			continue
 		}
-		run, _, _ := strings.Cut(strings.TrimPrefix(l.Name, anyLock), "/")
-		if err := release(tx, agency.RunID(run), l, "its time is over"); err != nil {
+		if err := release(tx, l, "its time is over"); err != nil {
 			return n, err
 		}
 		n++
@@ -262,29 +262,4 @@ func names(held []lease.Lease) string {
 		out = append(out, l.Holder)
 	}
 	return strings.Join(out, ", ")
-}
-
-func leaseName(run agency.RunID, p board.Path) string {
-	name := lockPrefix(run) + p.File
-	if p.Symbol != "" {
-		name += "#" + p.Symbol
-	}
-	return name
-}
-
-// near are the live locks that this one may not go together with: of the file,
-// and of the symbol or, for a file, of all of its symbols.
-func near(tx *store.Tx, run agency.RunID, p board.Path) ([]lease.Lease, error) {
-	held, err := lease.Holders(tx, leaseName(run, board.Path{File: p.File}))
-	if err != nil {
-		return nil, err
-	}
-	var more []lease.Lease
-	if p.Symbol != "" {
-		more, err = lease.Holders(tx, leaseName(run, p))
-	} else {
-		more, err = lease.List(tx, leaseName(run, p)+"#")
-		more = slices.DeleteFunc(more, func(l lease.Lease) bool { return !l.Live })
-	}
-	return append(held, more...), err
 }

@@ -26,15 +26,15 @@ func releaseAll(tx *store.Tx, d board.Departure) error {
 
 // renew prolongs the locks of an agent that was heard of.
 func renew(tx *store.Tx, m board.Member) error {
-	return lease.RenewAll(tx, lockPrefix(m.Run), string(m.Agent))
+	return lease.RenewAll(tx, lockKind, m.Run, string(m.Agent))
 }
 
 // Timed is how locks and holds end by time.
-func Timed() board.Timed { return board.Timed{Due: due, Tidy: tidy} }
+func Timed() board.Timed { return board.Timed{Due: due, Expire: expire} }
 
 func due(q store.Querier) (in time.Duration, ok bool, err error) {
-	for _, prefix := range []string{anyLock, anyToken} {
-		left, held, err := lease.Next(q, prefix)
+	for _, kind := range []string{lockKind, tokenKind} {
+		left, held, err := lease.Next(q, kind)
 		if err != nil {
 			return 0, false, err
 		}
@@ -45,7 +45,7 @@ func due(q store.Querier) (in time.Duration, ok bool, err error) {
 	return in, ok, nil
 }
 
-func tidy(tx *store.Tx, _ int) (int, error) {
+func expire(tx *store.Tx, _ int) (int, error) {
 	locks, err := sweepLocks(tx)
 	if err != nil {
 		return locks, err
@@ -59,13 +59,13 @@ func tidy(tx *store.Tx, _ int) (int, error) {
 // that have not ended keep what they hold, with a new fence and the time that
 // was left, and their places in queues. Once more is nothing.
 func Recover(tx *store.Tx, run agency.RunID) error {
-	for _, prefix := range []string{lockPrefix(run), tokenPrefix(run)} {
-		held, err := lease.List(tx, prefix)
+	for _, kind := range []string{lockKind, tokenKind} {
+		held, err := lease.List(tx, kind, run)
 		if err != nil {
 			return err
 		}
 		for _, l := range held {
-			if err := readopt(tx, run, l); err != nil {
+			if err := readopt(tx, l); err != nil {
 				return err
 			}
 		}
@@ -80,25 +80,25 @@ func Recover(tx *store.Tx, run agency.RunID) error {
 }
 
 // readopt keeps a lease of the last host for a holder that has not ended.
-func readopt(tx *store.Tx, run agency.RunID, l lease.Lease) error {
-	err := board.MustLive(tx, run, agency.AgentID(l.Holder))
+func readopt(tx *store.Tx, l lease.Lease) error {
+	err := board.MustLive(tx, l.Run, agency.AgentID(l.Holder))
 	if err == nil {
 		_, err = lease.Adopt(tx, l)
 	}
 	switch agency.KindOf(err) {
 	case agency.KindNotFound, agency.KindConflict, agency.KindDenied: // ended, taken by another, or over
-		return endLease(tx, run, l)
+		return endLease(tx, l)
 	}
 	return err
 }
 
 // endLease takes a lock or a token that nobody has any more.
-func endLease(tx *store.Tx, run agency.RunID, l lease.Lease) error {
+func endLease(tx *store.Tx, l lease.Lease) error {
 	const reason = "its holder has ended"
-	if k := tokenKeyOf(l.Name); k.name() == l.Name {
-		return takeToken(tx, k, l, reason)
+	if l.Kind == tokenKind {
+		return takeToken(tx, l, reason)
 	}
-	return release(tx, run, l, reason)
+	return release(tx, l, reason)
 }
 
 // Forget removes a run's locks and tokens.
@@ -108,13 +108,13 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 			return err
 		}
 	}
-	for _, prefix := range []string{lockPrefix(run), tokenPrefix(run)} {
-		held, err := lease.List(tx, prefix)
+	for _, kind := range []string{lockKind, tokenKind} {
+		held, err := lease.List(tx, kind, run)
 		if err != nil {
 			return err
 		}
 		for _, l := range held {
-			if err := lease.Release(tx, l.Name, l.Fence); err != nil {
+			if err := lease.Release(tx, l.Key, l.Fence); err != nil {
 				return err
 			}
 		}
@@ -122,14 +122,14 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 	return nil
 }
 
-// Retain removes what need not be kept of a run that ended long ago: which
+// Prune removes what need not be kept of a run that ended long ago: which
 // tokens it had.
-func Retain(tx *store.Tx, run agency.RunID) error {
+func Prune(tx *store.Tx, run agency.RunID) error {
 	_, err := tx.Exec(deleteTokens, string(run))
 	return err
 }
 
-// Worn are the runs, ended or not, of which Retain would remove something.
-func Worn(q store.Querier) ([]agency.RunID, error) {
-	return store.Column[agency.RunID](q, selectWorn)
+// Prunable are the runs, ended or not, of which Prune would remove something.
+func Prunable(q store.Querier) ([]agency.RunID, error) {
+	return store.Column[agency.RunID](q, selectPrunable)
 }

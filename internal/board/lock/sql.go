@@ -24,8 +24,8 @@ JOIN board_agent a USING (run_id, agent_id) WHERE run_id = ? AND type = ? AND sc
 	deleteWaiter = `DELETE FROM board_token_wait WHERE run_id = ? AND type = ? AND scope = ? AND agent_id = ?`
 	leaveQueues  = `DELETE FROM board_token_wait WHERE run_id = ? AND agent_id = ?`
 
-	// selectWorn reads the runs that asked for a token.
-	selectWorn = `SELECT DISTINCT run_id FROM board_token ORDER BY run_id`
+	// selectPrunable reads the runs that asked for a token.
+	selectPrunable = `SELECT DISTINCT run_id FROM board_token ORDER BY run_id`
 
 	// What is kept of a run.
 	deleteTokens  = `DELETE FROM board_token WHERE run_id = ?`

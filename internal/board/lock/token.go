@@ -3,7 +3,6 @@ package lock
 import (
 	"database/sql"
 	"errors"
-	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -47,7 +46,14 @@ type TokenKey struct {
 	Scope string       `json:"scope,omitempty"` // a contract, or what else it is about
 }
 
-func (k TokenKey) name() string { return tokenPrefix(k.Run) + k.label() }
+// lease is the token as what is leased, and tokenKeyOf its inverse.
+func (k TokenKey) lease() lease.Key {
+	return lease.Key{Kind: tokenKind, Run: k.Run, Name: string(k.Type), Part: k.Scope}
+}
+
+func tokenKeyOf(k lease.Key) TokenKey {
+	return TokenKey{Run: k.Run, Type: TokenType(k.Name), Scope: k.Part}
+}
 
 func (k TokenKey) label() string {
 	if k.Scope == "" {
@@ -56,10 +62,8 @@ func (k TokenKey) label() string {
 	return string(k.Type) + "/" + k.Scope
 }
 
-// anyToken begins the names of the leases that are tokens.
-const anyToken = "token/"
-
-func tokenPrefix(run agency.RunID) string { return anyToken + string(run) + "/" }
+// tokenKind is the kind of the leases that are tokens.
+const tokenKind = "token"
 
 // TokenRequest asks for a token.
 type TokenRequest struct {
@@ -145,8 +149,8 @@ func ReleaseToken(tx *store.Tx, k TokenKey, agent agency.AgentID, f agency.Fence
 		return agency.Errorf(agency.KindDenied, "token %s: fence %d.%d of %s does not hold it, %s does with %d.%d",
 			k.label(), f.Epoch, f.N, agent, t.Holder, t.Fence.Epoch, t.Fence.N)
 	}
-	l := lease.Lease{Request: lease.Request{Name: k.name(), Holder: string(agent)}, Fence: f}
-	if err := takeToken(tx, k, l, ""); err != nil {
+	l := lease.Lease{Request: lease.Request{Key: k.lease(), Holder: string(agent)}, Fence: f}
+	if err := takeToken(tx, l, ""); err != nil {
 		return err
 	}
 	_, err = settle(tx, k)
@@ -168,7 +172,7 @@ func CancelToken(tx *store.Tx, k TokenKey, agent agency.AgentID) error {
 
 // CheckToken refuses a fence that does not hold the token, with KindDenied. It
 // belongs into the transaction of the write that the token is for.
-func CheckToken(tx *store.Tx, k TokenKey, f agency.Fence) error { return lease.Check(tx, k.name(), f) }
+func CheckToken(tx *store.Tx, k TokenKey, f agency.Fence) error { return lease.Check(tx, k.lease(), f) }
 
 // granted tells those who wait in this process that a token is theirs.
 type granted struct {
@@ -189,19 +193,16 @@ func settle(tx *store.Tx, k TokenKey) (Token, error) {
 	if t.Holder != "" {
 		return t, nil
 	}
-	old, err := lease.List(tx, k.name())
+	old, err := lease.All(tx, k.lease())
 	if err != nil {
 		return t, err
 	}
 	for _, l := range old {
-		if l.Name != k.name() {
-			continue
-		}
 		reason := "its time is over"
 		if l.Left > 0 {
 			reason = "its host has ended"
 		}
-		if err := takeToken(tx, k, l, reason); err != nil {
+		if err := takeToken(tx, l, reason); err != nil {
 			return t, err
 		}
 		t.LastReleasedAt = tx.Now
@@ -210,14 +211,14 @@ func settle(tx *store.Tx, k TokenKey) (Token, error) {
 		return t, nil
 	}
 	next := t.Waiting[0]
-	f, err := lease.Acquire(tx, lease.Request{Name: k.name(), Holder: string(next.Agent), TTL: next.hold, Label: k.label()})
+	f, err := lease.Acquire(tx, lease.Request{Key: k.lease(), Holder: string(next.Agent), TTL: next.hold, Label: k.label()})
 	if err != nil {
 		return t, err
 	}
 	if err := unqueue(tx, k, next.Agent); err != nil {
 		return t, err
 	}
-	board.WakeKeep(tx)
+	board.WakeMaintain(tx)
 	store.Publish(tx, tokenGranted(), granted{k, next.Agent, f})
 	if err := logLock(tx, k.Run, next.Agent, "has token "+k.label(), agency.TokenGranted{Name: k.label(), Holder: string(next.Agent)}); err != nil {
 		return t, err
@@ -226,8 +227,9 @@ func settle(tx *store.Tx, k TokenKey) (Token, error) {
 }
 
 // takeToken ends a hold, for a reason where it was not the holder that did.
-func takeToken(tx *store.Tx, k TokenKey, l lease.Lease, reason string) error {
-	if err := lease.Release(tx, l.Name, l.Fence); err != nil {
+func takeToken(tx *store.Tx, l lease.Lease, reason string) error {
+	k := tokenKeyOf(l.Key)
+	if err := lease.Release(tx, l.Key, l.Fence); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(updateReleased,
@@ -259,7 +261,7 @@ func TokenOf(tx *store.Tx, k TokenKey) (Token, error) {
 	if released != 0 {
 		t.LastReleasedAt = store.Time(released)
 	}
-	held, err := lease.Holders(tx, k.name())
+	held, err := lease.Holders(tx, k.lease())
 	if err != nil {
 		return t, err
 	}
@@ -323,14 +325,13 @@ func releaseTokens(tx *store.Tx, run agency.RunID, agent agency.AgentID, reason 
 	if _, err := tx.Exec(leaveQueues, string(run), string(agent)); err != nil {
 		return err
 	}
-	all, err := lease.List(tx, tokenPrefix(run))
+	all, err := lease.List(tx, tokenKind, run)
 	for _, l := range all {
 		if l.Holder != string(agent) || err != nil {
 			continue
 		}
-		k := tokenKeyOf(l.Name)
-		if err = takeToken(tx, k, l, reason); err == nil {
-			_, err = settle(tx, k)
+		if err = takeToken(tx, l, reason); err == nil {
+			_, err = settle(tx, tokenKeyOf(l.Key))
 		}
 	}
 	return err
@@ -338,21 +339,15 @@ func releaseTokens(tx *store.Tx, run agency.RunID, agent agency.AgentID, reason 
 
 // sweepTokens passes on the tokens whose hold is over.
 func sweepTokens(tx *store.Tx) (n int, err error) {
-	all, err := lease.List(tx, anyToken)
+	all, err := lease.List(tx, tokenKind, "")
 	for _, l := range all {
 		if l.Left > 0 {
 			continue
 		}
-		if _, err := settle(tx, tokenKeyOf(l.Name)); err != nil {
+		if _, err := settle(tx, tokenKeyOf(l.Key)); err != nil {
 			return n, err
 		}
 		n++
 	}
 	return n, err
-}
-
-// tokenKeyOf is the inverse of name.
-func tokenKeyOf(name string) TokenKey {
-	parts := append(strings.SplitN(name, "/", 4), "", "", "")
-	return TokenKey{Run: agency.RunID(parts[1]), Type: TokenType(parts[2]), Scope: parts[3]}
 }

@@ -70,7 +70,7 @@ CREATE INDEX board_delivery_taken ON board_delivery (run_id, agent, session) WHE
 CREATE INDEX board_delivery_expires ON board_delivery (expires) WHERE expires > 0 AND status IN ('pending', 'delivered');
 
 -- Who works, on what, and when it was last heard of. A row stays when its
--- agent has ended. Times are microseconds since 1970, beat is the awake clock.
+-- agent has ended. Times are microseconds since 1970.
 CREATE TABLE board_agent (
     run_id            TEXT NOT NULL,
     agent_id          TEXT NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE board_agent (
     completed_at      INTEGER NOT NULL DEFAULT 0, -- 0: lives
     heartbeat         INTEGER NOT NULL,           -- expected every so many nanoseconds
     missed            INTEGER NOT NULL DEFAULT 0,
-    beat              INTEGER NOT NULL,           -- nanoseconds
+    heartbeat_clock   INTEGER NOT NULL,           -- the awake clock at the last heartbeat, nanoseconds
     PRIMARY KEY (run_id, agent_id)
 );
 
@@ -106,6 +106,7 @@ CREATE TABLE board_conflict (
     resource   TEXT NOT NULL, -- a file, or a contract
     agents     TEXT NOT NULL, -- JSON
     evidence   TEXT NOT NULL, -- JSON
+    landing_failed INTEGER NOT NULL, -- 1: it is known from a landing, too, not from edits alone
     status     TEXT NOT NULL CHECK (status IN ('open', 'escalated', 'resolved')),
     escalated  TEXT NOT NULL DEFAULT '', -- the gate or the message that it went to
     decided_by TEXT NOT NULL DEFAULT '',

@@ -39,7 +39,7 @@ func share(tx *store.Tx, p board.Package) error {
 }
 
 // Timed is how keys end by time.
-func Timed() board.Timed { return board.Timed{Due: due, Tidy: tidy} }
+func Timed() board.Timed { return board.Timed{Due: due, Expire: expire} }
 
 func due(q store.Querier) (in time.Duration, ok bool, err error) {
 	var at int64
@@ -50,9 +50,9 @@ func due(q store.Querier) (in time.Duration, ok bool, err error) {
 	return max(0, time.Duration(at)-now), true, err
 }
 
-// tidy deletes what has expired, so that watchers see it go. Readers do
+// expire deletes what has expired, so that watchers see it go. Readers do
 // not wait for it.
-func tidy(tx *store.Tx, most int) (int, error) {
+func expire(tx *store.Tx, most int) (int, error) {
 	now, err := lease.Awake(tx)
 	if err != nil {
 		return 0, err
@@ -79,14 +79,14 @@ func Forget(tx *store.Tx, run agency.RunID) error {
 	return nil
 }
 
-// Retain removes the versions of a run's keys that no longer count. It is for the
+// Prune removes the versions of a run's keys that no longer count. It is for the
 // caller to know that the run has ended and when.
-func Retain(tx *store.Tx, run agency.RunID) error {
+func Prune(tx *store.Tx, run agency.RunID) error {
 	_, err := tx.Exec(deleteOld, string(run))
 	return err
 }
 
-// Worn are the runs, ended or not, of which Retain would remove something.
-func Worn(q store.Querier) ([]agency.RunID, error) {
-	return store.Column[agency.RunID](q, selectWorn)
+// Prunable are the runs, ended or not, of which Prune would remove something.
+func Prunable(q store.Querier) ([]agency.RunID, error) {
+	return store.Column[agency.RunID](q, selectPrunable)
 }

@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/json"
-	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/board"
@@ -36,12 +35,12 @@ func List(q store.Querier, k Key) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return entries(q, selectRange, k.space(), k.Name, store.PrefixEnd(k.Name), int64(now))
+	return entries(q, selectRange, k.columns(store.PrefixEnd(k.Name), int64(now))...)
 }
 
 // History reads the versions of a key that are kept, oldest first.
 func History(q store.Querier, k Key) ([]Entry, error) {
-	return entries(q, selectHistory, k.space(), k.Name)
+	return entries(q, selectHistory, k.columns()...)
 }
 
 // Own makes an agent the only one that may write a key, which need not be
@@ -63,7 +62,7 @@ func Own(tx *store.Tx, k Key, by agency.AgentID) error {
 	if now.Owner != "" && now.Owner != by {
 		return agency.Errorf(agency.KindConflict, "%s belongs to %s", k, now.Owner)
 	}
-	_, err = tx.Exec(putOwner, k.space(), k.Name, string(k.Run), string(by))
+	_, err = tx.Exec(putOwner, k.columns(string(by))...)
 	return err
 }
 
@@ -77,14 +76,14 @@ func Disown(tx *store.Tx, k Key, by agency.AgentID) error {
 	case now.Owner != by:
 		return agency.Errorf(agency.KindDenied, "%s belongs to %s, not to %s", k, now.Owner, by)
 	}
-	_, err = tx.Exec(disownKey, k.space(), k.Name)
+	_, err = tx.Exec(disownKey, k.columns()...)
 	return err
 }
 
 // current is what a key is now: a Deleted entry with its last version, 0 where
 // it never had one, when there is nothing to be read.
 func current(q store.Querier, k Key) (Entry, error) {
-	found, err := entries(q, selectEntry, k.space(), k.Name)
+	found, err := entries(q, selectEntry, k.columns()...)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -106,29 +105,21 @@ func current(q store.Querier, k Key) (Entry, error) {
 
 // written is the entry of a write that was made already.
 func written(q store.Querier, w Write) (e Entry, ok bool, err error) {
-	found, err := entries(q, selectWritten, w.space(), w.Name, w.ID)
+	found, err := entries(q, selectWritten, w.columns(w.ID)...)
 	if err != nil || len(found) == 0 {
 		return e, false, err
 	}
 	return found[0], true, nil
 }
 
-// inSpace is the inverse of space, for a key whose run is known.
-func (k *Key) inSpace(space string) {
-	name, rest, _ := strings.Cut(space, "/")
-	k.Namespace = Namespace(name)
-	k.Of = strings.TrimPrefix(strings.TrimPrefix(rest, string(k.Run)), "/")
-}
-
 // entries reads the heads of keys with the version that counts, or versions
 // without what the head alone knows.
 func entries(q store.Querier, query string, args ...any) ([]Entry, error) {
 	return store.All(q, func(row store.Scanner) (e Entry, err error) {
-		var space, value string
+		var value string
 		var created int64
-		err = row.Scan(&e.Run, &space, &e.Name, &e.Owner, &e.expires, &e.ID, &e.Version,
+		err = row.Scan(&e.Namespace, &e.Run, &e.Of, &e.Name, &e.Owner, &e.expires, &e.ID, &e.Version,
 			&e.Previous, &e.Deleted, &e.Type, &value, &e.CreatedBy, &created)
-		e.inSpace(space)
 		if value != "" {
 			e.Value = json.RawMessage(value)
 		}

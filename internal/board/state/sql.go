@@ -3,31 +3,34 @@ package state
 // The statements of this package. h is the head of a key, s the version that
 // counts.
 const (
+	// isSpace picks the keys of one contract, agent or run, or those of all.
+	isSpace = `namespace = ? AND run_id = ? AND of_id = ?`
+
 	// insertVersion adds a version of a key.
-	insertVersion = `INSERT INTO board_state (run_id, space, key, version, previous, deleted, type, value, author, token, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
+	insertVersion = `INSERT INTO board_state (namespace, run_id, of_id, key, version, previous, deleted, type, value, author, token, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 
 	// putHead has a version count.
-	putHead = `INSERT INTO board_state_head (space, key, run_id, id, owner, expires) VALUES (?, ?, ?, ?, '', ?)
-ON CONFLICT (space, key) DO UPDATE SET id = excluded.id, expires = excluded.expires`
+	putHead = `INSERT INTO board_state_head (namespace, run_id, of_id, key, id, owner, expires) VALUES (?, ?, ?, ?, ?, '', ?)
+ON CONFLICT (namespace, run_id, of_id, key) DO UPDATE SET id = excluded.id, expires = excluded.expires`
 
 	// putOwner gives a key to an agent, whether or not it was written.
-	putOwner = `INSERT INTO board_state_head (space, key, run_id, id, owner, expires) VALUES (?, ?, ?, 0, ?, 0)
-ON CONFLICT (space, key) DO UPDATE SET owner = excluded.owner`
+	putOwner = `INSERT INTO board_state_head (namespace, run_id, of_id, key, id, owner, expires) VALUES (?, ?, ?, ?, 0, ?, 0)
+ON CONFLICT (namespace, run_id, of_id, key) DO UPDATE SET owner = excluded.owner`
 
 	// disownKey lets all write a key, disownAll the keys of an agent.
-	disownKey = `UPDATE board_state_head SET owner = '' WHERE space = ? AND key = ?`
+	disownKey = `UPDATE board_state_head SET owner = '' WHERE ` + isSpace + ` AND key = ?`
 	disownAll = `UPDATE board_state_head SET owner = '' WHERE run_id = ? AND owner = ?`
 
-	selectEntries = `SELECT h.run_id, h.space, h.key, h.owner, h.expires, coalesce(s.id, 0), coalesce(s.version, 0),
+	selectEntries = `SELECT h.namespace, h.run_id, h.of_id, h.key, h.owner, h.expires, coalesce(s.id, 0), coalesce(s.version, 0),
 coalesce(s.previous, 0), coalesce(s.deleted, 1), coalesce(s.type, ''), coalesce(s.value, ''), coalesce(s.author, ''), coalesce(s.created_at, 0)
 FROM board_state_head h LEFT JOIN board_state s ON s.id = h.id `
 
 	// selectEntry reads a key.
-	selectEntry = selectEntries + `WHERE h.space = ? AND h.key = ?`
+	selectEntry = selectEntries + `WHERE h.namespace = ? AND h.run_id = ? AND h.of_id = ? AND h.key = ?`
 
 	// selectRange reads what there is of keys from one to before another.
-	selectRange = selectEntries + `WHERE h.space = ? AND h.key >= ? AND h.key < ?
+	selectRange = selectEntries + `WHERE h.namespace = ? AND h.run_id = ? AND h.of_id = ? AND h.key >= ? AND h.key < ?
 AND s.deleted = 0 AND (h.expires = 0 OR h.expires > ?) ORDER BY h.key`
 
 	// selectExpired reads what has expired and is not deleted.
@@ -36,20 +39,20 @@ AND s.deleted = 0 AND (h.expires = 0 OR h.expires > ?) ORDER BY h.key`
 	// nextExpiry is when the first key expires.
 	nextExpiry = `SELECT coalesce(min(expires), 0) FROM board_state_head WHERE expires > 0`
 
-	selectVersions = `SELECT run_id, space, key, '', 0, id, version, previous, deleted, type, value, author, created_at
+	selectVersions = `SELECT namespace, run_id, of_id, key, '', 0, id, version, previous, deleted, type, value, author, created_at
 FROM board_state `
 
 	// selectVersion reads a version, selectWritten that of a client's write,
 	// selectHistory those of a key, selectNews the next ones of a space.
 	selectVersion = selectVersions + `WHERE id = ?`
-	selectWritten = selectVersions + `WHERE space = ? AND key = ? AND token = ?`
-	selectHistory = selectVersions + `WHERE space = ? AND key = ? ORDER BY version`
-	selectNews    = selectVersions + `WHERE space = ? AND id > ? ORDER BY id LIMIT ?`
+	selectWritten = selectVersions + `WHERE ` + isSpace + ` AND key = ? AND token = ?`
+	selectHistory = selectVersions + `WHERE ` + isSpace + ` AND key = ? ORDER BY version`
+	selectNews    = selectVersions + `WHERE ` + isSpace + ` AND id > ? ORDER BY id LIMIT ?`
 
-	// deleteOld removes the versions of a run that do not count, selectWorn reads
+	// deleteOld removes the versions of a run that do not count, selectPrunable reads
 	// the runs that have any.
-	deleteOld  = `DELETE FROM board_state WHERE run_id = ? AND id NOT IN (SELECT id FROM board_state_head)`
-	selectWorn = `SELECT DISTINCT run_id FROM board_state
+	deleteOld      = `DELETE FROM board_state WHERE run_id = ? AND id NOT IN (SELECT id FROM board_state_head)`
+	selectPrunable = `SELECT DISTINCT run_id FROM board_state
 WHERE run_id <> '' AND id NOT IN (SELECT id FROM board_state_head) ORDER BY run_id`
 
 	// What is kept of a run.

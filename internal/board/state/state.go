@@ -12,7 +12,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -43,18 +42,26 @@ type Key struct {
 	Name      string       `json:"key"`
 }
 
-// space is the namespace with what it belongs to.
-func (k Key) space() string {
-	switch k.Namespace {
-	case OfRun:
-		return "run/" + string(k.Run)
-	case OfContract, OfAgent:
-		return string(k.Namespace) + "/" + string(k.Run) + "/" + k.Of
-	}
-	return string(k.Namespace)
+// space is the key without its name: the namespace, and whose it is.
+func (k Key) space() Key {
+	k.Name = ""
+	return k
 }
 
-func (k Key) String() string { return k.space() + ":" + k.Name }
+// columns are the key as every statement names it, and what else it asks.
+func (k Key) columns(more ...any) []any {
+	return append([]any{string(k.Namespace), string(k.Run), k.Of, k.Name}, more...)
+}
+
+func (k Key) String() string {
+	s := string(k.Namespace)
+	for _, of := range []string{string(k.Run), k.Of} {
+		if of != "" {
+			s += "/" + of
+		}
+	}
+	return s + ":" + k.Name
+}
 
 // ValueType is what a value is declared to be.
 type ValueType string
@@ -194,14 +201,13 @@ func add(tx *store.Tx, w Write, prev Entry) (e Entry, err error) {
 			return e, err
 		}
 		e.expires = now + w.TTL
-		board.WakeKeep(tx)
+		board.WakeMaintain(tx)
 	}
-	if err := tx.QueryRow(insertVersion, string(w.Run), w.space(), w.Name, e.Version, e.Previous, e.Deleted,
-		string(e.Type), string(e.Value), e.CreatedBy, w.ID, store.Micros(tx.Now)).Scan(&e.ID); err != nil {
+	if err := tx.QueryRow(insertVersion, w.columns(e.Version, e.Previous, e.Deleted,
+		string(e.Type), string(e.Value), e.CreatedBy, w.ID, store.Micros(tx.Now))...).Scan(&e.ID); err != nil {
 		return e, err
 	}
-	if _, err := tx.Exec(putHead,
-		w.space(), w.Name, string(w.Run), e.ID, int64(e.expires)); err != nil {
+	if _, err := tx.Exec(putHead, w.columns(e.ID, int64(e.expires))...); err != nil {
 		return e, err
 	}
 	store.Publish(tx, stateChanged(), e)
@@ -274,7 +280,7 @@ func (k Key) checkSpace() error {
 	case OfContract, OfAgent:
 		ok = k.Run != "" && k.Of != ""
 	}
-	if !ok || strings.Contains(string(k.Run), "/") {
+	if !ok {
 		return agency.Errorf(agency.KindInvalid, "a key of namespace %q, run %q, of %q: want global, or run with a run, or contract or agent with both", k.Namespace, k.Run, k.Of)
 	}
 	return nil

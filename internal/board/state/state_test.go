@@ -164,7 +164,7 @@ func TestStateExpires(t *testing.T) {
 	}
 	d.Do(func(tx *store.Tx) error {
 		for _, want := range []int{1, 0} {
-			if n, err := tidy(tx, 10); n != want || err != nil {
+			if n, err := expire(tx, 10); n != want || err != nil {
 				t.Errorf("swept %d, %v; want %d", n, err, want)
 			}
 		}
@@ -212,26 +212,25 @@ func TestStatesAreListedByPrefix(t *testing.T) {
 func TestBadState(t *testing.T) {
 	d := newDesk(t)
 	for name, change := range map[string]func(*Write){
-		"no writer":        func(w *Write) { w.By = "" },
-		"no key":           func(w *Write) { w.Name = "" },
-		"a long key":       func(w *Write) { w.Name = strings.Repeat("x", MaxKey+1) },
-		"key not UTF-8":    func(w *Write) { w.Name = "\xff" },
-		"no run":           func(w *Write) { w.Run = "" },
-		"global with run":  func(w *Write) { w.Namespace = Global },
-		"no contract":      func(w *Write) { w.Namespace = OfContract },
-		"odd namespace":    func(w *Write) { w.Namespace = "session" },
-		"run of two parts": func(w *Write) { w.Run = "a/b" },
-		"no JSON":          func(w *Write) { w.Value = []byte(`{"a":`) },
-		"two values":       func(w *Write) { w.Value = []byte(`1 2`) },
-		"nothing":          func(w *Write) { w.Value = nil },
-		"no integer":       func(w *Write) { w.Type, w.Value = TypeInteger, []byte(`1.5`) },
-		"too large":        func(w *Write) { w.Type, w.Value = TypeInteger, []byte(`9223372036854775808`) },
-		"no string":        func(w *Write) { w.Type, w.Value = TypeString, []byte(`1`) },
-		"no boolean":       func(w *Write) { w.Type, w.Value = TypeBoolean, []byte(`null`) },
-		"odd type":         func(w *Write) { w.Type = "float" },
-		"too long":         func(w *Write) { w.Value = []byte(`"` + strings.Repeat("x", MaxValue) + `"`) },
-		"lives backwards":  func(w *Write) { w.TTL = -1 },
-		"lives for ever":   func(w *Write) { w.TTL = board.MaxTime + 1 },
+		"no writer":       func(w *Write) { w.By = "" },
+		"no key":          func(w *Write) { w.Name = "" },
+		"a long key":      func(w *Write) { w.Name = strings.Repeat("x", MaxKey+1) },
+		"key not UTF-8":   func(w *Write) { w.Name = "\xff" },
+		"no run":          func(w *Write) { w.Run = "" },
+		"global with run": func(w *Write) { w.Namespace = Global },
+		"no contract":     func(w *Write) { w.Namespace = OfContract },
+		"odd namespace":   func(w *Write) { w.Namespace = "session" },
+		"no JSON":         func(w *Write) { w.Value = []byte(`{"a":`) },
+		"two values":      func(w *Write) { w.Value = []byte(`1 2`) },
+		"nothing":         func(w *Write) { w.Value = nil },
+		"no integer":      func(w *Write) { w.Type, w.Value = TypeInteger, []byte(`1.5`) },
+		"too large":       func(w *Write) { w.Type, w.Value = TypeInteger, []byte(`9223372036854775808`) },
+		"no string":       func(w *Write) { w.Type, w.Value = TypeString, []byte(`1`) },
+		"no boolean":      func(w *Write) { w.Type, w.Value = TypeBoolean, []byte(`null`) },
+		"odd type":        func(w *Write) { w.Type = "float" },
+		"too long":        func(w *Write) { w.Value = []byte(`"` + strings.Repeat("x", MaxValue) + `"`) },
+		"lives backwards": func(w *Write) { w.TTL = -1 },
+		"lives for ever":  func(w *Write) { w.TTL = board.MaxTime + 1 },
 	} {
 		t.Run(name, func(*testing.T) {
 			w := value("k", "1")

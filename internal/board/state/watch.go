@@ -20,12 +20,12 @@ type Watcher struct {
 	over chan struct{} // closed by Close
 	once sync.Once
 	mu   sync.Mutex
-	in   map[string]map[*watch]bool // by space
+	in   map[Key]map[*watch]bool // by space
 }
 
 // NewWatcher makes the watcher of a store.
 func NewWatcher(db *store.DB) *Watcher {
-	w := &Watcher{db: db, over: make(chan struct{}), in: map[string]map[*watch]bool{}}
+	w := &Watcher{db: db, over: make(chan struct{}), in: map[Key]map[*watch]bool{}}
 	w.stop = store.Subscribe(db, stateChanged(), w.feed)
 	return w
 }
@@ -91,7 +91,7 @@ func (w *Watcher) follow(ctx context.Context, one *watch, after int64) iter.Seq2
 // news are the next versions in a watch's namespace.
 func (w *Watcher) news(ctx context.Context, one *watch, after int64) (found []Entry, err error) {
 	err = w.db.Read(ctx, func(s *store.Snapshot) error {
-		found, err = entries(s, selectNews, one.key.space(), after, page)
+		found, err = entries(s, selectNews, string(one.key.Namespace), string(one.key.Run), one.key.Of, after, page)
 		return err
 	})
 	return found, err

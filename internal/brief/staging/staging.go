@@ -56,13 +56,6 @@ type Item struct {
 	value float64
 }
 
-// Context is what is staged, most valuable first.
-type Context struct {
-	Items []Item
-	// Left counts files that would have been of use and did not fit.
-	Left int
-}
-
 const (
 	// maxSeeds is how many files are looked at as what the contract is about.
 	maxSeeds = 12
@@ -72,52 +65,33 @@ const (
 	bytesPerToken = 3
 )
 
-// Stage picks and fits the context of a contract.
-func Stage(ctx context.Context, in Input) (Context, error) {
+// Stage picks and fits the context of a contract, most valuable first.
+func Stage(ctx context.Context, in Input) ([]Item, error) {
 	if in.Limits.MaxTokens <= 0 {
-		return Context{}, nil
+		return nil, nil
 	}
 	repo, err := read(ctx, in.FS)
 	if err != nil {
-		return Context{}, err
+		return nil, err
 	}
 	p := &picker{in: in, repo: repo, score: map[string]float64{}, why: map[string]string{}}
 	p.named()
 	p.worded()
 	p.neighbours()
-	return fit(p.items(), in.Limits.MaxTokens*bytesPerToken), nil
-}
-
-// Fit is the context within so many bytes: what is worth most first.
-func (c Context) Fit(room int64) Context {
-	out := fit(c.Items, room)
-	out.Left += c.Left
-	return out
+	return Fit(p.items(), in.Limits.MaxTokens*bytesPerToken), nil
 }
 
 // overhead is what an item costs beside its text, in bytes.
 const overhead = 120
 
-// Bytes is the size of a context as a brief shows it.
-func (c Context) Bytes() (n int64) {
-	for _, i := range c.Items {
-		n += int64(len(i.Text)+len(i.Path)) + overhead
-	}
-	return n
-}
-
-// fit takes items by value while they fit; one that does not is left out, and
-// what is worth less but smaller may take its place.
-func fit(items []Item, room int64) Context {
-	var out Context
+// Fit is a context within so many bytes: items are taken in order while they fit; one
+// that does not is left out, and what is worth less but smaller may take its place.
+func Fit(items []Item, room int64) (out []Item) {
 	for _, i := range items {
-		need := int64(len(i.Text)+len(i.Path)) + overhead
-		if need > room {
-			out.Left++
-			continue
+		if need := int64(len(i.Text)+len(i.Path)) + overhead; need <= room {
+			room -= need
+			out = append(out, i)
 		}
-		room -= need
-		out.Items = append(out.Items, i)
 	}
 	return out
 }

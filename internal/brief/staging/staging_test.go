@@ -64,11 +64,12 @@ func stage(t *testing.T, in Input) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := got.Bytes(); n > in.Limits.MaxTokens*bytesPerToken {
-		t.Errorf("%d bytes for %d tokens", n, in.Limits.MaxTokens)
-	}
 	var out []string
-	for _, i := range got.Items {
+	room := in.Limits.MaxTokens * bytesPerToken
+	for _, i := range got {
+		if room -= int64(len(i.Text)+len(i.Path)) + overhead; room < 0 {
+			t.Errorf("more than %d tokens", in.Limits.MaxTokens)
+		}
 		out = append(out, string(i.Kind)+" "+i.Path)
 	}
 	return out
@@ -141,7 +142,7 @@ func TestStage(t *testing.T) {
 
 func TestNothingIsStagedWithoutABudget(t *testing.T) {
 	got, err := Stage(t.Context(), Input{FS: shop(), Contract: contract("Timeout")})
-	if err != nil || len(got.Items) != 0 {
+	if err != nil || len(got) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -159,10 +160,10 @@ func TestPartsOfALongFile(t *testing.T) {
 	got, err := Stage(t.Context(), Input{
 		FS: repository("long.go", b.String()), Contract: contract("ParseTimeout reads too little"), Limits: Limits{MaxTokens: 50_000},
 	})
-	if err != nil || len(got.Items) != 1 {
+	if err != nil || len(got) != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	i := got.Items[0]
+	i := got[0]
 	if i.Whole || len(i.Text) > wholeFile || !strings.Contains(i.Text, "func ParseTimeout() {}") || !strings.Contains(i.Text, "left out") {
 		t.Errorf("whole %v, %d bytes", i.Whole, len(i.Text))
 	}

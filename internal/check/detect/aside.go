@@ -44,7 +44,7 @@ func Detect(in Input) Detected {
 	var d Detected
 	c := ecosystem.NewCheckout(in.Repo)
 	m := machine(c, in.Dir, in.Env)
-	parts := findParts(c, true)
+	parts := findParts(c)
 	beside := besides(c, parts)
 	var kept []part
 	for i, p := range parts {
@@ -69,7 +69,7 @@ func NotEntered(root fs.FS, cmds check.Commands) []Aside {
 	}
 	var out []Aside
 	c := ecosystem.NewCheckout(root)
-	for _, p := range findParts(c, false) {
+	for _, p := range findParts(c) {
 		bare := p.Test+p.Build+p.Typecheck+p.Lint == ""
 		if p.Dir == "." || bare || slices.ContainsFunc(starts, func(s check.Start) bool { return ecosystem.Below(s.Dir, p.Dir) }) || p.member(c) {
 			continue

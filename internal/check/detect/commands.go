@@ -27,7 +27,7 @@ type part struct {
 // each started in the part's own folder. Languages lists what was recognised;
 // with none the commands are empty.
 func Commands(root fs.FS) (check.Commands, []Language) {
-	return commandsOf(findParts(ecosystem.NewCheckout(root), true))
+	return commandsOf(findParts(ecosystem.NewCheckout(root)))
 }
 
 func commandsOf(parts []part) (check.Commands, []Language) {
@@ -56,22 +56,16 @@ func commandsOf(parts []part) (check.Commands, []Language) {
 // noTests is the note of a part of which no test command is known.
 const noTests = "no test command is known: set commands in agency.yaml"
 
-// findParts finds the parts of a repository, by language, the root first; with
-// none, those of languages of which nothing else is known.
-func findParts(c *ecosystem.Checkout, others bool) []part {
+// findParts finds the parts of a repository, by language, the root first.
+func findParts(c *ecosystem.Checkout) []part {
 	var parts []part
 	named := func(line string) bool { return check.Named(line, c.FS) }
 	for _, l := range projects {
-		if l.Parts.Find == nil {
+		if l.Parts.Find == nil || l.Parts.Fallback && len(parts) > 0 {
 			continue
 		}
 		for _, p := range l.Parts.Find(c, named) {
 			parts = append(parts, part{p, l.Parts})
-		}
-	}
-	if len(parts) == 0 && others {
-		for _, p := range fallback(c) {
-			parts = append(parts, part{Part: p})
 		}
 	}
 	return parts

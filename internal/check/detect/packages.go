@@ -30,6 +30,15 @@ func Rank(name string) int {
 	return 0
 }
 
+// LeavesLock tells whether a package manager of the checkout writes a lockfile where
+// there is none, if only it is asked for the packages.
+func LeavesLock(root fs.FS) bool {
+	c := ecosystem.NewCheckout(root)
+	return slices.ContainsFunc(projects, func(l ecosystem.Project) bool {
+		return l.Dependencies.Leaves != "" && slices.ContainsFunc(l.Parts.Manifests, c.Exists)
+	})
+}
+
 // readerOf reads the packages of a file.
 func readerOf(base string) func([]byte) ecosystem.Versions {
 	for _, l := range projects {

@@ -17,7 +17,7 @@ var projects = func() (out []ecosystem.Project) {
 	for _, l := range languages.All() {
 		out = append(out, l.Project)
 	}
-	return append(out, generic)
+	return out
 }()
 
 // managedBy is what is known of the dependencies that a manager installs.

@@ -12,7 +12,8 @@ CREATE TABLE receipts (
     tree        TEXT    NOT NULL,
     env         TEXT    NOT NULL,
     exit_code   INTEGER NOT NULL,
-    cause       TEXT    NOT NULL,
+    cause       TEXT    NOT NULL, -- why it did not end by itself, or its results are not whole
+    unread      TEXT    NOT NULL DEFAULT '', -- the report that could not be read, and why
     duration    REAL    NOT NULL, -- seconds
     passed      INTEGER NOT NULL,
     failed      INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-// Package planning is how a goal comes to its contracts: a manager's attempts at
+// Package planning is how a goal comes to its contracts: a lead's attempts at
 // a plan, or the one that a person gave, up to the gate at which it is accepted.
 // What becomes of the contracts is the business of mode.
 package planning
@@ -17,10 +17,8 @@ import (
 
 // Input is what a plan is made for.
 type Input struct {
-	contractrun.Facts
-	Given *agency.Plan // by a person, in the place of a manager's plan
-	Gate  bool         // a person is asked before it is carried out
-	Dry   bool         // it is not carried out
+	Gate bool // a person is asked before it is carried out
+	Dry  bool // it is not carried out
 	// What follows is for plans of several contracts.
 	Parallel     int
 	SharedWrites []string
@@ -30,6 +28,8 @@ type Input struct {
 type Draft struct {
 	*contractrun.Run
 	in       Input
+	shared   *contractrun.Shared
+	given    bool // by a person, in the place of the lead's plan
 	rejected bool // the plan gate was rejected once
 	reviewed bool // a critic reads what its contracts change
 	many     bool // of several contracts
@@ -38,15 +38,12 @@ type Draft struct {
 
 // New begins a draft; reviewed tells that a critic reads what its contracts change.
 func New(in Input, how contractrun.Work, reviewed bool) *Draft {
-	return &Draft{Run: contractrun.New(in.Facts, contractrun.PlanContract(in.Facts), how), in: in, many: how.Many, reviewed: reviewed}
+	return &Draft{Run: contractrun.New(how.Shared.PlanContract(), how), in: in, shared: how.Shared, many: how.Many, reviewed: reviewed}
 }
 
 // Plan gives the contracts as they were submitted, or the reason why there are
 // none.
 func (d *Draft) Plan(c flow.Ctx) (contracts []agency.Contract, failure string, err error) {
-	if d.given() {
-		return d.adopt(c, *d.in.Given)
-	}
 	if err := d.Create(c); err != nil {
 		return nil, "", err
 	}
@@ -110,7 +107,7 @@ func (d *Draft) faulty(c flow.Ctx, faults []agency.PlanFault) (planEnd, error) {
 	}
 	reason := "the plan is faulty: " + faults[0].String()
 	answer, err := contractrun.Ask(c, agency.Gate{
-		ID: contractrun.GateID(d.in.Run, fmt.Sprintf("plan-faults-%d", d.N)), RunID: d.in.Run, Kind: agency.GateEscalation, ContractID: d.Contract.ID,
+		ID: contractrun.GateID(d.shared.Run, fmt.Sprintf("%s-faults-%d", d.Contract.ID, d.N)), RunID: d.shared.Run, Kind: agency.GateEscalation, ContractID: d.Contract.ID,
 		Summary: text.FirstLine(fmt.Sprintf("the plan came back twice and still has %s: %s", agency.Things(len(faults), "fault", "faults"), faults[0]), 100),
 		Body:    "The faults:\n\n" + strings.Join(lines, "\n") + "\n\nApprove, with a note where you have one, for one more attempt; reject to give the plan up.",
 	})
@@ -143,13 +140,13 @@ func (d *Draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 	}
 	if d.in.Gate && !d.in.Dry {
 		answer, err := contractrun.Ask(c, agency.Gate{
-			ID: contractrun.GateID(d.in.Run, fmt.Sprintf("plan-%d", d.N)), RunID: d.in.Run, Kind: agency.GatePlan, ContractID: d.Contract.ID,
+			ID: contractrun.GateID(d.shared.Run, fmt.Sprintf("%s-%d", d.Contract.ID, d.N)), RunID: d.shared.Run, Kind: agency.GatePlan, ContractID: d.Contract.ID,
 			Summary: d.summary(plan), Body: d.body(will, cost), Writes: Writes(will[:min(len(will), effects.MaxListed)]),
 		})
 		switch {
 		case err != nil:
 			return planEnd{}, err
-		case answer.Verb == agency.Reject && d.given():
+		case answer.Verb == agency.Reject && d.given:
 			d.Stopped = true
 			return planEnd{AttemptEnd: contractrun.AttemptEnd{Final: "the plan was rejected: " + answer.Note}}, nil
 		case answer.Verb == agency.Reject && d.rejected:
@@ -172,9 +169,9 @@ func (d *Draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 
 // forecast asks for the estimate of a plan.
 func (d *Draft) forecast(c flow.Ctx, plan []agency.Contract) (*effects.Forecast, error) {
-	p := effects.PlanProposal{Run: d.in.Run, By: d.Contract.ID, Attempt: d.N, Plan: plan, Routing: d.in.Routing, Shared: d.in.SharedWrites}
-	if d.reviewed && d.in.Review != nil {
-		p.Rounds = d.in.Review.MaxIterations
+	p := effects.PlanProposal{Run: d.shared.Run, By: d.Contract.ID, Attempt: d.N, Plan: plan, Routing: d.shared.Routing, Shared: d.in.SharedWrites}
+	if d.reviewed {
+		p.Rounds = d.shared.Review.MaxIterations
 	}
 	f, err := flow.Call(c, effects.EstimatePlan, d.Key("estimate"), p)
 	return &f, err
@@ -182,9 +179,10 @@ func (d *Draft) forecast(c flow.Ctx, plan []agency.Contract) (*effects.Forecast,
 
 // Contracts are what a plan is carried out as.
 func (d *Draft) Contracts(plan []agency.Contract) []agency.Contract {
-	in := d.in.Facts
-	in.RetryBudget = agency.Plan{RetryBudgetMultiplier: d.raise}.Attempts(in.RetryBudget)
-	out := contractrun.Submitted(in, plan)
+	out := d.shared.Submitted(plan)
+	for i := range out {
+		out[i].RetryBudget = agency.Plan{RetryBudgetMultiplier: d.raise}.Attempts(out[i].RetryBudget)
+	}
 	if !d.many {
 		out[0].AssignedRole, out[0].ParentID, out[0].DependsOn = agency.RoleGeneralist, "", nil
 		out = out[:1]
@@ -192,15 +190,11 @@ func (d *Draft) Contracts(plan []agency.Contract) []agency.Contract {
 	return out
 }
 
-// given tells whether the plan is not the manager's to make.
-func (d *Draft) given() bool {
-	return d.in.Given != nil && d.Contract.ID == contractrun.PlanContract(d.in.Facts).ID
-}
-
-// adopt takes a plan that was given as if a manager had submitted it. It was
+// Adopt is Plan with one that a person gave, as if a lead had submitted it. It was
 // validated when the run was started. Who rejects it mends it, and begins again.
-func (d *Draft) adopt(c flow.Ctx, plan agency.Plan) ([]agency.Contract, string, error) {
-	d.Contract.Title = text.FirstLine("Plan that was given for: "+d.in.Goal, 100)
+func (d *Draft) Adopt(c flow.Ctx, plan agency.Plan) (contracts []agency.Contract, failure string, err error) {
+	d.given = true
+	d.Contract.Title = text.FirstLine("Plan that was given for: "+d.shared.Goal, 100)
 	if err := d.Create(c); err != nil {
 		return nil, "", err
 	}
@@ -209,7 +203,7 @@ func (d *Draft) adopt(c flow.Ctx, plan agency.Plan) ([]agency.Contract, string, 
 		return nil, "", err
 	}
 	d.raise = plan.RetryBudgetMultiplier
-	told := effects.GivenPlan{Run: d.in.Run, Contract: d.Contract.ID, Contracts: len(plan.Contracts), Multiplier: d.raise}
+	told := effects.GivenPlan{Run: d.shared.Run, Contract: d.Contract.ID, Contracts: len(plan.Contracts), Multiplier: d.raise}
 	if _, err := flow.Call(c, effects.AdoptPlan, d.Key("adopt"), told); err != nil {
 		return nil, "", err
 	}

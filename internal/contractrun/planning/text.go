@@ -24,12 +24,12 @@ func PlanText(plan []agency.Contract, e *agency.PlanEstimate, parallel int) stri
 }
 
 // teamBody is a plan as the person at the plan gate reads it.
-func teamBody(in Input, plan []agency.Contract, cost *effects.Forecast) string {
+func teamBody(in Input, budget int, plan []agency.Contract, cost *effects.Forecast) string {
 	var b strings.Builder
 	path := schedule.Longest(plan)
 	fmt.Fprintf(&b, "%s, at most %d at work at once. The longest chain has %d: %s.\n", agency.Things(len(plan), "contract", "contracts"), in.Parallel, len(path), agency.JoinIDs(path, ", "))
 	if cost == nil {
-		fmt.Fprintf(&b, "At worst %s, %d of each contract.\n", agency.Things(in.RetryBudget*len(plan), "attempt", "attempts"), in.RetryBudget)
+		fmt.Fprintf(&b, "At worst %s, %d of each contract.\n", agency.Things(budget*len(plan), "attempt", "attempts"), budget)
 	}
 	most := len(plan)
 	if cost != nil {
@@ -123,7 +123,7 @@ func (d *Draft) summary(plan []agency.Contract) string {
 
 func (d *Draft) body(will []agency.Contract, cost *effects.Forecast) string {
 	if d.many {
-		return teamBody(d.in, will, cost)
+		return teamBody(d.in, d.shared.RetryBudget, will, cost)
 	}
 	return planBody(will[0], cost)
 }

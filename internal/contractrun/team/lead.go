@@ -48,9 +48,9 @@ type waiter struct {
 	called bool
 }
 
-// Leads tells whether the manager may start agents while it plans; in a dry run
+// Open tells whether the lead may start agents while it plans; in a dry run
 // nobody starts anything.
-func (t *lead) Leads() bool { return !t.in.Dry }
+func (t *lead) Open() bool { return !t.in.Dry }
 
 // Answer answers what a manager asks of the run's agents.
 func (t *Team) Answer(c flow.Ctx, out session.Outcome, key string) (answer *session.Answer, base agency.OID, stop string, err error) {
@@ -129,7 +129,7 @@ func (t *Team) spawn(c flow.Ctx, key string, contract agency.Contract) (text, re
 	if refused := t.deadEnd(contract); refused != "" {
 		return "", refused, nil
 	}
-	one := contractrun.Submitted(t.in.Facts, []agency.Contract{contract})
+	one := t.Shared.Submitted([]agency.Contract{contract})
 	switch _, err := flow.Call(c, effects.CreateContracts, contractrun.Path(key, "create"), one); {
 	case agency.KindOf(err) == agency.KindConflict: // the run made one of this id meanwhile
 		return "", fmt.Sprintf("the id %s is taken by a contract of this run: give it another by create_subcontract", contract.ID), nil
@@ -250,7 +250,7 @@ func (t *lead) amend(c flow.Ctx, key string, contract agency.Contract) (text, re
 		}
 		return "", session.Begun(late), nil
 	}
-	contract = contractrun.Submitted(t.in.Facts, []agency.Contract{contract})[0]
+	contract = t.Shared.Submitted([]agency.Contract{contract})[0]
 	contract.RetryBudget = t.All[i].RetryBudget
 	_, err = flow.Call(c, effects.AmendContract, contractrun.Path(key, "amend"), contract)
 	if kind := agency.KindOf(err); err != nil && kind != agency.KindConflict {

@@ -38,7 +38,7 @@ func (t *progress) knows(more []agency.Contract) {
 
 func (t *progress) options() schedule.Options {
 	return schedule.Options{
-		Run: t.in.Run, Limits: schedule.Limits{Parallel: t.in.Parallel, Shared: t.in.SharedWrites}, MaxWaiting: t.in.MaxWaitingGates,
+		Run: t.in.Run, Of: t.Shared.Lead.Parent, Limits: schedule.Limits{Parallel: t.in.Parallel, Shared: t.in.SharedWrites}, MaxWaiting: t.in.MaxWaitingGates,
 	}
 }
 

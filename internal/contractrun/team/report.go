@@ -3,7 +3,6 @@ package team
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"strings"
 
 	"agency/internal/agency"
@@ -25,14 +24,16 @@ func (t *Team) Report(c flow.Ctx) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	a := contractrun.NewStarted(t.in.Facts, reportContract(t.in.Facts, rollup), contractrun.Work{Many: true, Report: true, Shared: t.Shared})
+	how := t.Shared.Leading()
+	how.Report = true
+	a := contractrun.NewStarted(reportContract(t.Shared, rollup), how)
 	out, err := a.CreateAndConverse(c)
 	if err != nil {
 		return "", err
 	}
 	say := effects.ManagerReport{Run: t.in.Run}
 	if out.Kind == session.Reported {
-		say.Session, say.Text = agency.SessionID(fmt.Sprintf("%s/%s/attempt-%d", t.in.Run, a.Contract.ID, a.N)), out.Report
+		say.Session, say.Text = session.Spec{Run: t.in.Run, Contract: a.Contract.ID, Attempt: a.N}.ID(), out.Report
 	} else {
 		say.Missing = cmp.Or(out.Reason, string(out.Kind))
 	}
@@ -52,11 +53,11 @@ func (t *Team) Report(c flow.Ctx) (why string, err error) {
 const ReportContract agency.ContractID = "report"
 
 // reportContract is what the manager's last session holds.
-func reportContract(in contractrun.Facts, rollup string) agency.Contract {
-	c := contractrun.PlanContract(in)
+func reportContract(w *contractrun.Shared, rollup string) agency.Contract {
+	c := w.PlanContract()
 	c.ID, c.Type, c.RetryBudget = ReportContract, agency.TypeReview, 1
-	c.Title = text.FirstLine("Report on: "+in.Goal, 100)
-	c.Description = in.Goal + "\n\n" + strings.TrimSpace(reportWords)
+	c.Title = text.FirstLine("Report on: "+w.Goal, 100)
+	c.Description = strings.TrimSpace(reportWords)
 	c.AcceptanceCriteria = []agency.Criterion{{ID: "report", Text: "the report says what was done, what was not, and what a person should look at, in agreement with the rollup"}}
 	c.Inputs = map[string]string{"rollup": rollup}
 	return c

@@ -1,7 +1,8 @@
-// Package team carries a plan out: its contracts beside each other, each by
-// contractrun, started while their manager still plans or all at once; what
-// fails for good is blocked, told to the manager and planned anew once. How a
-// plan is made, and what becomes of what landed, is the business of others.
+// Package team carries a plan out: its contracts beside each other, started while
+// their lead still plans or all at once; what
+// fails for good is blocked, told to the lead and planned anew once. How a
+// plan is made, how one contract of it is done, and what becomes of what landed,
+// is the business of others.
 package team
 
 import (
@@ -17,15 +18,21 @@ import (
 
 // Input is what a team is told.
 type Input struct {
-	contractrun.Facts
-	PlanGate        bool // a person approves of the plan before any work begins
-	Dry             bool // nobody starts anything
-	Parallel        int  // contracts at work at the same time
-	SharedWrites    []string
-	MaxWaitingGates int // while as many wait, no new contract starts
+	*contractrun.Shared // of the plan's contracts and their lead
+	Fulfil              Fulfil
+	Replan              Replan
+	PlanGate            bool // a person approves of the plan before any work begins
+	Dry                 bool // nobody starts anything
+	Parallel            int  // contracts at work at the same time
+	SharedWrites        []string
+	MaxWaitingGates     int // while as many wait, no new contract starts
 }
 
-// Replan has a manager say what to do instead of what failed. No contracts: it
+// Fulfil takes a contract of the plan to its end. A failure is the reason why it
+// failed for good; the team records it.
+type Fulfil func(c flow.Ctx, t *Team, a *contractrun.Run) (failure string, err error)
+
+// Replan has a lead say what to do instead of what failed. No contracts: it
 // has no better idea, or nobody wants one.
 type Replan func(c flow.Ctx, t *Team, f schedule.Failure) ([]agency.Contract, error)
 
@@ -33,17 +40,16 @@ type Replan func(c flow.Ctx, t *Team, f schedule.Failure) ([]agency.Contract, er
 type Team struct {
 	*progress
 	*lead
-	replan    Replan // asked once
 	replanned bool
 }
 
-// New begins a team whose manager is at its plan.
-func New(in Input, replan Replan) *Team {
-	p := &progress{in: in, Shared: &contractrun.Shared{In: in.Facts, Managed: true}}
-	return &Team{progress: p, lead: &lead{progress: p, plans: true}, replan: replan}
+// New begins a team whose lead is at its plan.
+func New(in Input) *Team {
+	p := &progress{in: in, Shared: in.Shared}
+	return &Team{progress: p, lead: &lead{progress: p, plans: true}}
 }
 
-// Started tells whether its manager has started a contract.
+// Started tells whether its lead has started a contract.
 func (t *Team) Started() bool { return t.exec != nil }
 
 func (t *Team) work() schedule.Work {
@@ -71,14 +77,8 @@ func (t *Team) Execute(c flow.Ctx, plan []agency.Contract) (schedule.Outcome, er
 
 // fulfil takes one contract to its landing.
 func (t *Team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot) (schedule.Ending, error) {
-	a := contractrun.New(t.in.Facts, contract, contractrun.Work{Staged: true, Reviewed: true, Shared: t.Shared, InTeam: true, Slot: slot})
-	var failure string
-	var err error
-	if contract.AssignedRole == agency.RoleReviewer {
-		failure, err = a.GiveReview(c)
-	} else {
-		_, failure, err = a.Fulfil(c)
-	}
+	a := contractrun.New(contract, t.Shared.Member(slot))
+	failure, err := t.in.Fulfil(c, t, a)
 	switch {
 	case err != nil:
 		return schedule.Ending{}, t.broke(c, err)
@@ -96,7 +96,7 @@ func (t *Team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 }
 
 // failed blocks what depends on a contract that failed for good and asks the
-// manager, once a run, for other contracts in their place.
+// lead, once, for other contracts in their place.
 func (t *Team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
 	t.failures = append(t.failures, failure{f.Contract.ID, fmt.Sprintf("%s: %s", f.Contract.ID, f.Reason)})
 	if len(f.Blocked) > 0 {
@@ -107,7 +107,7 @@ func (t *Team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 	}
 	leads := t.plans
 	if leads {
-		t.untold = append(t.untold, f) // its manager hears of it in its own session
+		t.untold = append(t.untold, f) // its lead hears of it in its own session
 	}
 	if err := t.over(c, false, append([]agency.ContractID{f.Contract.ID}, f.Blocked...)...); err != nil || leads {
 		return nil, err
@@ -128,10 +128,10 @@ func (t *Team) doomed(c flow.Ctx, f schedule.Failure, contracts []agency.Contrac
 	return err
 }
 
-// mend has the manager plan anew what a failure keeps from being done.
+// mend has the lead plan anew what a failure keeps from being done.
 func (t *Team) mend(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
 	t.replanned = true
-	more, err := t.replan(c, t, f)
+	more, err := t.in.Replan(c, t, f)
 	if err != nil || more == nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 func project() ecosystem.Project {
 	return ecosystem.Project{
 		Parts: ecosystem.Parts{
-			Find: goParts, Tested: tested, Lacks: goLacks,
+			Manifests: []string{"go.mod"}, Find: goParts, Tested: tested, Lacks: goLacks,
 			Uses: func(c *ecosystem.Checkout, dir string) []string { return c.Named(path.Join(dir, "go.mod"), goReplace) },
 		},
 		Dependencies: ecosystem.Dependencies{
@@ -22,6 +22,9 @@ func project() ecosystem.Project {
 				return map[string]func([]byte) ecosystem.Versions{"go.mod": ecosystem.Pairs(goEntry), "go.sum": ecosystem.Pairs(sumEntry)}[base]
 			},
 			Unread: []string{"go.work"},
+			Installs: func(words []string) bool {
+				return path.Base(words[0]) == "go" && len(words) > 2 && words[1] == "mod" && (words[2] == "download" || words[2] == "vendor")
+			},
 			Probe: func(c *ecosystem.Checkout, _ ecosystem.Unit, _ []ecosystem.Package) string {
 				return listLines(findModules(c))
 			},
@@ -48,6 +51,10 @@ func project() ecosystem.Project {
 				return v
 			},
 			Note: note,
+		},
+		Programs: ecosystem.Programs{
+			Toolchain: []string{"go"}, Harmless: []string{"go", "golangci-lint", "staticcheck", "gofmt", "gofumpt", "gotestsum"},
+			Folders: map[string][]string{"go": {"-C"}},
 		},
 	}
 }

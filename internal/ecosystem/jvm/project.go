@@ -29,11 +29,11 @@ var gradleFiles = []string{"settings.gradle", "settings.gradle.kts", "build.grad
 
 func project() ecosystem.Project {
 	return ecosystem.Project{
-		Parts: ecosystem.Parts{Find: javaParts},
+		Parts: ecosystem.Parts{Manifests: []string{"pom.xml", "build.gradle", "build.gradle.kts"}, Find: javaParts},
 		Dependencies: ecosystem.Dependencies{
 			Managers: []string{maven, gradle}, Units: javaUnits,
 			Manifests: []string{"pom.xml"},
-			Setup:     javaSetup,
+			Setup:     javaSetup, Installs: installs,
 			Reader: func(base string) func([]byte) ecosystem.Versions {
 				return map[string]func([]byte) ecosystem.Versions{
 					"pom.xml": mavenPackages, "build.gradle": ecosystem.Pairs(gradleEntry), "build.gradle.kts": ecosystem.Pairs(gradleEntry),
@@ -62,10 +62,23 @@ func project() ecosystem.Project {
 			},
 		},
 		Programs: ecosystem.Programs{
-			Install: map[string]string{maven: "install Maven (https://maven.apache.org)", gradle: "install Gradle (https://gradle.org), or commit its wrapper"},
+			Install:   map[string]string{maven: "install Maven (https://maven.apache.org)", gradle: "install Gradle (https://gradle.org), or commit its wrapper"},
+			Toolchain: []string{maven, gradle, "java", "javac"}, Harmless: []string{maven, "mvnw", gradle, "gradlew", "java", "javac"},
+			Wrappers: []string{"mvnw", "gradlew"},
+			Folders: map[string][]string{
+				maven: {"-f", "--file"}, "mvnw": {"-f", "--file"}, gradle: {"-p", "--project-dir"}, "gradlew": {"-p", "--project-dir"},
+			},
 			Fetches: distribution,
 		},
 	}
+}
+
+// installs tells a call that asks for nothing but dependencies.
+func installs(words []string) bool {
+	rest := words[1:]
+	return slices.Contains([]string{maven, "mvnw", gradle, "gradlew"}, path.Base(words[0])) && len(rest) > 0 && !slices.ContainsFunc(rest, func(w string) bool {
+		return !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "dependency:") && w != "dependencies"
+	})
 }
 
 func javaUnits(c *ecosystem.Checkout) []ecosystem.Unit {

@@ -25,13 +25,22 @@ var managers = []string{npm, pnpm, yarn}
 // nodeUsers are the programs for which packages are installed.
 var nodeUsers = regexp.MustCompile(`^(?:npm|npx|node|pnpm|yarn|jest|vitest|mocha|tsc)$`)
 
+var packageParts = regexp.MustCompile(`(?s)"(?:dependencies|devDependencies|optionalDependencies|peerDependencies|overrides|resolutions|workspaces)"\s*:\s*[\[{][^\]}]*[\]}]`)
+
 func project() ecosystem.Project {
 	return ecosystem.Project{
-		Parts: ecosystem.Parts{Find: nodeParts, Member: member, Uses: uses, Program: program, Lacks: nodeLacks},
+		Parts: ecosystem.Parts{Manifests: []string{"package.json"}, Find: nodeParts, Member: member, Uses: uses, Program: program, Lacks: nodeLacks},
 		Dependencies: ecosystem.Dependencies{
 			Managers: managers, Units: nodeUnits,
 			Folders:   []ecosystem.Folder{{Manifests: []string{"package.json"}, Names: []string{"node_modules"}, Locks: nodeLocks}},
 			Manifests: []string{"package.json"}, Alone: func(base string) bool { return base == "package.json" },
+			ManifestOf: map[string]string{
+				"package-lock.json": "package.json", "pnpm-lock.yaml": "package.json", "yarn.lock": "package.json", "bun.lock": "package.json",
+			},
+			Decides: map[string]*regexp.Regexp{"package.json": packageParts}, Noted: noted,
+			Installs: ecosystem.InstallWords(map[string][]string{
+				npm: {"ci", "install", "i", "clean-install"}, pnpm: {"install", "i"}, yarn: {"install", ""}, "bun": {"install", "i"},
+			}),
 			Setup:  setup,
 			Reader: packagesOf, Unread: []string{"bun.lock", "bun.lockb"},
 			HostFiles: []string{".npmrc", ".yarnrc", ".yarnrc.yml"}, Hosts: hosts, Registries: registries,

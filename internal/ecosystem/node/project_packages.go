@@ -1,8 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -220,41 +223,113 @@ var (
 	yarnEntry = regexp.MustCompile(`(?m)^"?((?:@[\w.-]+/)?[\w.-]+)@[^\n]*:\n\s+version:? "?([^"\s]+)"?`)
 )
 
-func npmPackages(b []byte) ecosystem.Versions {
-	out, paths, links := ecosystem.NewVersions(), ecosystem.NewVersions(), map[string]bool{}
-	whole := false // a lockfile of npm 7 or later
-	paths.Walk(b, func(at []string, value json.Token) {
-		switch last := at[max(0, len(at)-1):]; {
-		case len(at) > 2 && at[0] == "packages":
-			whole = true
-			if i := strings.LastIndex(at[1], "node_modules/"); i < 0 {
-				return
+// Bounds of a lockfile of npm.
+const (
+	maxLocked       = 200_000    // packages
+	maxLockedNames  = 16 << 20   // bytes of their folders and versions
+	maxLockedValues = 20_000_000 // keys and values
+)
+
+// npmPackage is what a lockfile of npm says of a package.
+type npmPackage struct {
+	version        string
+	optional, link bool
+}
+
+// npmLock is a lockfile of npm.
+type npmLock struct {
+	packages map[string]npmPackage // by the folder that they lie in; nil: of npm 6 or before
+	old      ecosystem.Versions    // as npm 6 lists them
+}
+
+// readNPM reads a lockfile of npm; of one that is broken or too large what stands
+// before that.
+func readNPM(in io.Reader) (lock npmLock, err error) {
+	lock.old = ecosystem.NewVersions()
+	names := 0
+	return lock, bounded.JSON(in, maxLockedValues, func(at []string, value json.Token) error {
+		text, isText := value.(string)
+		switch {
+		case len(at) > 1 && at[0] == "packages":
+			if lock.packages == nil {
+				lock.packages = map[string]npmPackage{}
 			}
-			if len(at) > 3 {
-				at = append(slices.Clone(at[:2]), "") // of an object or a list within
+			p, known := lock.packages[at[1]]
+			if len(at) == 3 {
+				switch at[2] {
+				case "version":
+					names += len(text) - len(p.version)
+					p.version = text
+				case "link":
+					p.link = value == true
+				case "optional":
+					p.optional = value == true
+				}
 			}
-			paths.Set(at[1], at, value)
-			if at[2] == "link" && value == true && len(links) < ecosystem.MaxListed {
-				links[at[1]] = true
+			if !known {
+				names += len(at[1])
 			}
-		case len(at) > 2 && len(at)%2 == 1 && at[0] == "dependencies" && last[0] == "version":
-			if version, ok := value.(string); ok && nestedOnly(at) {
-				out.Add(at[len(at)-2], version)
+			if names > maxLockedNames || !known && len(lock.packages) >= maxLocked {
+				return bounded.ErrTooLarge
 			}
+			lock.packages[at[1]] = p
+		case len(at)%2 == 1 && at[0] == "dependencies" && at[len(at)-1] == "version" && isText && nestedOnly(at):
+			lock.old.Add(at[len(at)-2], text)
 		}
+		return nil
 	})
-	out.More = out.More || paths.More
-	if !whole {
-		return out
+}
+
+// npmPackages are the packages of a lockfile of npm; one that is broken has none.
+func npmPackages(b []byte) ecosystem.Versions {
+	lock, err := readNPM(bytes.NewReader(b))
+	out := lock.old
+	if lock.packages != nil {
+		out = ecosystem.NewVersions()
 	}
-	all := ecosystem.NewVersions()
-	all.More = paths.More
-	for at, version := range paths.Of {
-		if !links[at] {
-			all.Add(at[strings.LastIndex(at, "node_modules/")+len("node_modules/"):], version)
+	for at, p := range lock.packages {
+		if i := strings.LastIndex(at, modulesDir); i >= 0 && !p.link {
+			out.Add(at[i+len(modulesDir):], p.version)
 		}
 	}
-	return all
+	switch {
+	case errors.Is(err, bounded.ErrTooLarge):
+		out.More = true
+	case err != nil:
+		return ecosystem.NewVersions()
+	}
+	return out
+}
+
+// modulesDir is how the folder of a package within others begins.
+const modulesDir = "node_modules/"
+
+// sameVersions tells whether every package of a lockfile of npm is noted as
+// installed, but for those that another machine needs.
+func sameVersions(lock, noted io.Reader) bool {
+	want, err := readNPM(lock)
+	have, err2 := readNPM(noted)
+	if err != nil || err2 != nil || len(want.packages) == 0 {
+		return false
+	}
+	for at, p := range want.packages {
+		if got, ok := have.packages[at]; at != "" && (ok || !p.optional) && (!ok || got.version != p.version) {
+			return false
+		}
+	}
+	return true
+}
+
+// noted is where a package manager notes what it installed for a lockfile, and how
+// the two are compared.
+func noted(lock string) (file string, same func(lock, noted io.Reader) bool) {
+	switch lock {
+	case "package-lock.json", "npm-shrinkwrap.json":
+		return ".package-lock.json", sameVersions
+	case "pnpm-lock.yaml":
+		return ".pnpm/lock.yaml", nil
+	}
+	return "", nil
 }
 
 // nestedOnly tells whether every second key is of a list of dependencies.
@@ -292,17 +367,14 @@ func lockedAt(c *ecosystem.Checkout, dir string, m manifestJS) map[string]string
 }
 
 func lockedByNPM(text string) map[string]string {
-	var lock struct {
-		Packages map[string]struct {
-			Version string `json:"version"`
-			Link    bool   `json:"link"`
-		} `json:"packages"`
-	}
-	_ = json.Unmarshal([]byte(text), &lock) // a broken one names nothing
 	out := map[string]string{}
-	for at, p := range lock.Packages {
-		if name, ok := strings.CutPrefix(at, "node_modules/"); ok && !p.Link && !strings.Contains(name, "/node_modules/") {
-			out[name] = p.Version
+	lock, err := readNPM(strings.NewReader(text))
+	if err != nil {
+		return out // a broken one names nothing
+	}
+	for at, p := range lock.packages {
+		if name, ok := strings.CutPrefix(at, modulesDir); ok && !p.link && !strings.Contains(name, "/"+modulesDir) {
+			out[name] = p.version
 		}
 	}
 	return out

@@ -21,6 +21,13 @@ func programs() ecosystem.Programs {
 			"node": "install Node.js (https://nodejs.org)", npm: "install Node.js with npm (https://nodejs.org)", "npx": "install Node.js with npm (https://nodejs.org)",
 			pnpm: "npm install -g pnpm", yarn: "npm install -g yarn",
 		},
+		Toolchain: []string{"node", npm, "npx", "bun"},
+		Harmless: []string{
+			"node", "npx", "tsc", "eslint", "prettier", "jest", "vitest", "mocha", "tape", "tap", "ava", "c8", "nyc", "cross-env",
+		},
+		Folders:   map[string][]string{npm: {"--prefix", "-C"}, pnpm: {"-C", "--dir"}, yarn: {"--cwd"}},
+		Paths:     []string{"NODE_PATH"},
+		Starts:    starts,
 		Package:   hasProgram,
 		Elsewhere: elsewhere,
 		LacksProgram: func(m *ecosystem.Machine, n ecosystem.Need, by string, ofPackage bool) (what, mend string) {
@@ -36,6 +43,31 @@ func programs() ecosystem.Programs {
 		Fetches: pinnedManager,
 		Other:   otherManager,
 	}
+}
+
+// plainNPX are the options of npx and its like that name no package.
+var plainNPX = []string{"--", "--no-install", "--no", "--yes", "-y", "--quiet", "-q", "--offline", "--prefer-offline"}
+
+// starts is what npx and its like start, and would fetch, or what yarn and pnpm start
+// by its name alone; a version that is asked for is not looked at.
+func starts(w []string) (program, by string, ok bool) {
+	rest := w[1:]
+	switch by = path.Base(w[0]); {
+	case by == "npx":
+	case len(w) > 2 && w[1] == "exec" && slices.Contains(managers, by):
+		rest = w[2:]
+	case (by == yarn || by == pnpm) && launches(w) == 1:
+		return w[1], "", true
+	default:
+		return "", "", false
+	}
+	for len(rest) > 0 && slices.Contains(plainNPX, rest[0]) {
+		rest = rest[1:]
+	}
+	if len(rest) > 0 && !strings.ContainsAny(rest[0], "/:") && !strings.HasPrefix(rest[0], "-") {
+		program, _, _ = strings.Cut(rest[0], "@")
+	}
+	return program, by, true
 }
 
 // hasProgram is the shell that tells whether a package which is installed has a

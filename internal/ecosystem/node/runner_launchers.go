@@ -9,7 +9,18 @@ import (
 )
 
 func launchers() ecosystem.Launchers {
-	return ecosystem.Launchers{Launches: launches, Manifest: "package.json", Scripts: packageScripts, ScriptName: scriptName, InPlace: inPlace}
+	return ecosystem.Launchers{
+		Launches: launches, Manifest: "package.json", Starters: append([]string{"bun"}, managers...), Around: around,
+		Scripts: packageScripts, ScriptName: scriptName, InPlace: inPlace,
+	}
+}
+
+// around are the scripts that npm runs for a name; the others run the one alone.
+func around(starter, name string) []string {
+	if starter != "" && starter != npm {
+		return []string{name}
+	}
+	return []string{"pre" + name, name, "post" + name}
 }
 
 // launches is how many words name a program that starts another one.

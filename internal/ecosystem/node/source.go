@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -109,7 +110,7 @@ const maxJSON = 100_000
 // keys are the values of these in a package file.
 func keys(src []byte) map[string]string {
 	var doc map[string]json.RawMessage
-	if bounded.JSON(src, maxJSON, func([]string, json.Token) error { return nil }) != nil || json.Unmarshal(src, &doc) != nil {
+	if bounded.JSON(bytes.NewReader(src), maxJSON, func([]string, json.Token) error { return nil }) != nil || json.Unmarshal(src, &doc) != nil {
 		return map[string]string{ecosystem.TheWholeFile: string(src)}
 	}
 	out := map[string]string{}

@@ -29,14 +29,20 @@ var manifests = []string{"pyproject.toml", "setup.py", "setup.cfg", "requirement
 // pythonUsers are the programs for which packages are installed.
 var pythonUsers = regexp.MustCompile(`^(?:python[0-9.]*|pytest|mypy|uv|poetry|pdm|pipenv)$`)
 
+var projectParts = regexp.MustCompile(`(?ms)^\s*(?:dependencies|requires)\s*=\s*\[.*?\]|^\[[^\]\n]*dependenc[^\]\n]*\].*?(?:^\[|\z)`)
+
 func project() ecosystem.Project {
 	return ecosystem.Project{
-		Parts: ecosystem.Parts{Find: pythonParts, Uses: uses, Program: func(ecosystem.Part) string { return "python3" }, Lacks: pythonLacks},
+		Parts: ecosystem.Parts{Manifests: manifests[:5], Find: pythonParts, Uses: uses, Program: func(ecosystem.Part) string { return "python3" }, Lacks: pythonLacks},
 		Dependencies: ecosystem.Dependencies{
 			Managers: []string{pip, uv, poetry, pdm, pipenv}, Units: pythonUnits,
 			Folders:   []ecosystem.Folder{{Manifests: manifests, Names: venvs, Locks: []string{"uv.lock", "poetry.lock", "Pipfile.lock", "pdm.lock"}, Proof: "pyvenv.cfg", Bare: true}},
 			Manifests: []string{"pyproject.toml", "Pipfile"},
 			Alone:     asks,
+			ManifestOf: map[string]string{
+				"uv.lock": "pyproject.toml", "poetry.lock": "pyproject.toml", "pdm.lock": "pyproject.toml", "Pipfile.lock": "Pipfile",
+			},
+			Decides: map[string]*regexp.Regexp{"pyproject.toml": projectParts}, Installs: installs,
 			Setup: func(_ *ecosystem.Checkout, u ecosystem.Unit, loose bool) string {
 				return ecosystem.InDir(u.Dir, setupIn(u, loose))
 			},
@@ -57,6 +63,8 @@ func project() ecosystem.Project {
 			Install: map[string]string{
 				uv: "install uv (https://docs.astral.sh/uv)", poetry: "pipx install poetry", pdm: "pipx install pdm", pipenv: "pipx install pipenv",
 			},
+			Harmless: []string{"pytest", "py.test", "ruff", "mypy", "flake8", "pylint", "black"},
+			Paths:    []string{"PYTHONPATH"}, Modules: modules,
 			Module: func(n ecosystem.Need) string {
 				return ecosystem.Quote(n.In) + " -c " + ecosystem.Quote(findModule) + " " + ecosystem.Quote(n.Name) + " >/dev/null 2>&1; test $? -ne 93"
 			},
@@ -72,6 +80,44 @@ func project() ecosystem.Project {
 		},
 		Imports: ecosystem.Imports{Read: imported, Decides: decidesTests},
 	}
+}
+
+// installWords are those of the managers.
+var installWords = ecosystem.InstallWords(map[string][]string{
+	uv: {"sync", "venv", "pip"}, pip: {"install"}, "pip3": {"install"}, poetry: {"install"}, pdm: {"install", "sync"}, pipenv: {"install", "sync"},
+})
+
+// installs tells a call that makes a virtual environment or installs into one.
+func installs(words []string) bool {
+	if rest := words[1:]; strings.HasPrefix(path.Base(words[0]), "python") && len(rest) > 1 {
+		return rest[0] == "-m" && (rest[1] == "venv" || rest[1] == pip && slices.Contains(rest, "install"))
+	}
+	return installWords(words)
+}
+
+// programModules are those that pip installs with a program of their name. A module
+// of another name may be the repository's own.
+var programModules = []string{"pytest", "coverage", "mypy", "ruff", "flake8", "pylint", "black", "isort", "tox", "nox", "nose2", "pyright"}
+
+// modules are what -m of an interpreter names, behind coverage too.
+func modules(words []string) (out []string, quiet, ok bool) {
+	if version, is := strings.CutPrefix(path.Base(words[0]), "python"); !is || strings.Trim(version, "0123456789.") != "" {
+		return nil, false, false
+	}
+	for i := 1; i+1 < len(words) && words[i] != "-c"; i++ {
+		if words[i] != "-m" {
+			continue
+		}
+		name := words[i+1]
+		if quiet = slices.Contains(programModules, name); quiet {
+			out = append(out, name)
+		}
+		quiet = quiet || name == "unittest" || name == "doctest"
+		if name != "coverage" {
+			break
+		}
+	}
+	return out, quiet, true
 }
 
 // asks tells the files in which a project says what it needs.

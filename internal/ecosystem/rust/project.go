@@ -21,7 +21,7 @@ var cargoUsers = regexp.MustCompile(`^cargo$`)
 func project() ecosystem.Project {
 	return ecosystem.Project{
 		Parts: ecosystem.Parts{
-			Find: rustParts, Uses: uses, Program: func(ecosystem.Part) string { return cargo }, Lacks: rustLacks,
+			Manifests: []string{"Cargo.toml"}, Find: rustParts, Uses: uses, Program: func(ecosystem.Part) string { return cargo }, Lacks: rustLacks,
 		},
 		Dependencies: ecosystem.Dependencies{
 			Managers: []string{cargo},
@@ -30,6 +30,7 @@ func project() ecosystem.Project {
 			},
 			Folders:   []ecosystem.Folder{{Manifests: []string{"Cargo.toml"}, Names: []string{"target"}, Proof: "CACHEDIR.TAG"}},
 			Manifests: []string{"Cargo.toml"},
+			Installs:  ecosystem.InstallWords(map[string][]string{cargo: {"fetch"}}),
 			Setup:     setup, Leaves: "Cargo.lock",
 			Reader: func(base string) func([]byte) ecosystem.Versions {
 				return map[string]func([]byte) ecosystem.Versions{"Cargo.toml": ecosystem.TOMLDependencies, "Cargo.lock": ecosystem.TOMLLock}[base]
@@ -51,7 +52,10 @@ func project() ecosystem.Project {
 				cargo: "install Rust (https://rustup.rs)", "cargo-nextest": "cargo install cargo-nextest --locked",
 				"cargo-clippy": "rustup component add clippy", "cargo-fmt": "rustup component add rustfmt",
 			},
-			Fetches: fetches,
+			Toolchain: []string{cargo, "rustc"}, Harmless: []string{cargo, "rustc"},
+			Folders:     map[string][]string{cargo: {"-C", "--manifest-path"}},
+			Subcommands: map[string][]string{cargo: {"nextest", "clippy", "fmt", "llvm-cov", "tarpaulin", "hack", "deny", "audit", "make"}},
+			Fetches:     fetches,
 		},
 		Imports: ecosystem.Imports{Packages: affectedCrates},
 	}

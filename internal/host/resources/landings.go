@@ -23,9 +23,9 @@ import (
 )
 
 var (
-	_ effects.Shop    = (*Landings)(nil)
-	_ effects.Books   = (*Landings)(nil)
-	_ effects.Backlog = (*Landings)(nil)
+	_ effects.RunWork  = (*Landings)(nil)
+	_ effects.Landings = (*Landings)(nil)
+	_ effects.Backlog  = (*Landings)(nil)
 )
 
 // Landings knows what the landings of runs changed, for their gates and reports.

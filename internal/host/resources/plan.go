@@ -12,7 +12,7 @@ import (
 // PlanFaults names everything that is wrong with a plan that a person gives a
 // run of a configuration: by the rules to which a manager's plan is held.
 func PlanFaults(c config.Config, p agency.Plan) []agency.PlanFault {
-	faults := agency.ValidatePlan(p.Contracts, rulesOf(c, nil))
+	faults := agency.ValidatePlan(p.Contracts, rulesOf(c, nil, ""))
 	if m := p.RetryBudgetMultiplier; m != 0 {
 		if err := agency.CheckMultiplier(m); err != nil {
 			faults = append(faults, agency.PlanFault{What: err.Error()})

@@ -15,8 +15,12 @@ import (
 	"agency/internal/git"
 	"agency/internal/host"
 	"agency/internal/sandbox"
+	"agency/internal/text"
 	"agency/internal/workspace"
 )
+
+// fewPaths is how many paths a note names.
+const fewPaths = 5
 
 // Preparer checks requests and makes what runs begin with.
 type Preparer struct{ Runs *Runs }
@@ -153,7 +157,7 @@ func (pr *Preparer) local(ctx context.Context, r api.RunRequest, info *workspace
 		if commit != head {
 			p.Base, p.Dirty = commit, true
 			info.Base, info.Dirty = commit, commit
-			p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and part of the run, as a commit of their own (%.10s): %s", agency.Things(len(l.Paths), "file is", "files are"), commit, some(l.Paths)))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and part of the run, as a commit of their own (%.10s): %s", agency.Things(len(l.Paths), "file is", "files are"), commit, text.Few(l.Paths, fewPaths)))
 		}
 	} else if l, err = pr.Runs.spaces.Local(ctx, *info, head); err != nil {
 		return err
@@ -170,7 +174,7 @@ func (pr *Preparer) local(ctx context.Context, r api.RunRequest, info *workspace
 		how += ", --include-untracked PATH new files"
 	}
 	p.Notes = append(p.Notes, fmt.Sprintf("%s uncommitted and not part of the run, which starts from %.10s: %s (%s)",
-		agency.Things(len(left), "file is", "files are"), head, some(left), how))
+		agency.Things(len(left), "file is", "files are"), head, text.Few(left, fewPaths), how))
 	return nil
 }
 
@@ -215,10 +219,10 @@ func (pr *Preparer) base(ctx context.Context, info workspace.RunInfo, b *resourc
 		notes, err = detect.AbsentPrograms(ctx, base)
 		p.Notes = append(append(p.Notes, notes...), detect.OtherVersions(bounded.FS(root), b.tools.Version)...)
 	}
-	if _, absent := root.Stat("Cargo.toml"); err != nil || absent != nil {
+	if err != nil || !detect.LeavesLock(bounded.FS(root)) {
 		return err
 	}
-	return w.Restore(ctx, run.BaseTree()) // asking Cargo may have made a lockfile
+	return w.Restore(ctx, run.BaseTree())
 }
 
 // kept says what of the repository no agent may change, because a filter of
@@ -234,13 +238,4 @@ func (pr *Preparer) kept(ctx context.Context, id agency.RunID, p *host.Prepared)
 			agency.Things(k.Files, "file is", "files are"), strings.Join(k.Filters, ", ")))
 	}
 	return err
-}
-
-// some names a few of many paths.
-func some(paths []string) string {
-	const few = 5
-	if len(paths) <= few {
-		return strings.Join(paths, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(paths[:few], ", "), len(paths)-few)
 }

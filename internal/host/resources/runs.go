@@ -251,7 +251,7 @@ func (r *Runs) Commands(ctx context.Context, id agency.RunID) (check.Commands, e
 }
 
 // BatchAbove is how long a run's checks must take for landings to be verified
-// together; zero in the copy of a run that is older than the setting.
+// together.
 func (r *Runs) BatchAbove(ctx context.Context, id agency.RunID) (time.Duration, error) {
 	b, err := r.of(ctx, id)
 	if err != nil {

@@ -61,7 +61,7 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 		Runtime: agent.Runtime, Limits: limitsOf(role.Limits, agent), Prices: tariff(s.Models.known, c),
 		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
-		Rules:  rulesOf(asMoved(c, r), known), Shared: c.SharedWrites,
+		Rules:  rulesOf(asMoved(c, r), known, spec.Contract), Shared: c.SharedWrites,
 		Context:       staging.Limits{MaxTokens: int64(c.Context.MaxTokens), Tests: c.Context.IncludeTests, Similar: c.Context.IncludeSimilar},
 		RespondWithin: time.Duration(c.Board.ResponseMinutes) * time.Minute,
 	}, nil
@@ -90,21 +90,18 @@ func asMoved(c config.Config, r agency.Run) config.Config {
 }
 
 // rulesOf are the limits that a plan is held to, which may depend on the work of
-// the run's plan before it. Where one generalist works on it, it does not matter
+// the same team's plan before it. Where one generalist works on it, it does not matter
 // which role a contract names.
-func rulesOf(c config.Config, known []agency.Contract) agency.PlanRules {
+func rulesOf(c config.Config, known []agency.Contract, plan agency.ContractID) agency.PlanRules {
 	rules := agency.PlanRules{
 		MaxFiles: c.Contracts.MaxFiles, MaxLines: c.Contracts.MaxLines, RequireCriteria: c.Contracts.RequireAcceptanceCriteria,
-		Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{},
+		Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{}, Started: roster.Team(known, plan),
 	}
 	for _, r := range roster.Roles() {
 		rules.Holders[r.ID] = r.Holds && (!c.Mode.Team() || r.Works())
 	}
 	for _, k := range known {
 		rules.Taken[k.ID] = true
-		if !roster.Leads(k.AssignedRole) {
-			rules.Started = append(rules.Started, k)
-		}
 	}
 	for _, id := range mode.Reserved() {
 		rules.Taken[id] = true

@@ -13,15 +13,14 @@ import (
 
 // report is what a run came to. Where git cannot be asked, what only it knows
 // is left out: looking works on a repository that is broken.
-func (r *Reader) report(ctx context.Context, id agency.RunID) (doc *agency.Report, err error) {
+func (r *Reader) report(ctx context.Context, id agency.RunID) (doc agency.Report, err error) {
 	in := r.landed(ctx, id)
 	err = r.read(ctx, func(q *store.Snapshot) error {
-		got, err := report.Gather(q, id, in)
-		doc = &got
+		doc, err = report.Gather(q, id, in)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return doc, err
 	}
 	doc.Shorten()
 	run, err := r.Doc(ctx, id)

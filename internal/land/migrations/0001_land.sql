@@ -10,6 +10,6 @@ CREATE TABLE land_intent (
     checkout   TEXT NOT NULL DEFAULT '', -- JSON: the checked-out target, with what recovery needs
     done       INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
-    interwoven TEXT NOT NULL DEFAULT '' -- JSON: how it went together with others (agency.Interwoven)
+    merge_details TEXT NOT NULL DEFAULT '' -- JSON: how it went together with others (agency.MergeDetails)
 );
 CREATE INDEX land_intent_run ON land_intent (run_id);

@@ -1,7 +1,10 @@
--- A name has one exclusive holder or any number of shared ones. What is held
--- is a row; lease_last.n rises over all names, so that no token repeats.
+-- A key has one exclusive holder or any number of shared ones. What is held
+-- is a row; lease_last.n rises over all keys, so that no token repeats.
 CREATE TABLE lease_held (
+    kind    TEXT NOT NULL, -- of thing, as its owner calls it
+    run_id  TEXT NOT NULL,
     name    TEXT NOT NULL,
+    part    TEXT NOT NULL, -- of what the name is of, '' for the whole
     holder  TEXT NOT NULL,
     shared  INTEGER NOT NULL,
     label   TEXT NOT NULL,
@@ -11,7 +14,7 @@ CREATE TABLE lease_held (
     n       INTEGER NOT NULL,
     ttl     INTEGER NOT NULL, -- nanoseconds
     expires INTEGER NOT NULL, -- nanoseconds of the awake clock
-    PRIMARY KEY (name, holder)
+    PRIMARY KEY (kind, run_id, name, part, holder)
 );
 CREATE TABLE lease_last (n INTEGER NOT NULL);
 INSERT INTO lease_last VALUES (0);

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -12,16 +13,19 @@ import (
 
 // RetryOptions tune Retry; the zero value is ready for use.
 type RetryOptions struct {
-	Tries   int           // per request; default 6
-	Base    time.Duration // first wait, doubled each time; default 1 s
-	Cap     time.Duration // longest own wait; default 60 s
-	MaxWait time.Duration // a longer retry-after ends the tries; default 5 min
+	Tries int           // per request; default 6
+	Base  time.Duration // first wait, doubled each time; default 1 s
 	// Random gives numbers in [0,1) for the jitter; default math/rand/v2.
 	Random func() float64
 	// Sleep waits or returns the context's error; default a timer.
 	Sleep func(context.Context, time.Duration) error
 	Now   func() time.Time // default time.Now
 }
+
+const (
+	longestWait = time.Minute     // of our own
+	longestWish = 5 * time.Minute // a longer retry-after ends the tries
+)
 
 // A refused connection is a server that is down or an address that is wrong;
 // waiting long for it helps nobody (docs/design.md, Sessions).
@@ -38,39 +42,17 @@ const badAnswerTries = 3
 // or as long as the provider wished. Each try after the first is announced by
 // a Retrying event, and by an Asking once the wait is over.
 func Retry(m llm.Model, opts RetryOptions) llm.Model {
-	if opts.Tries <= 0 {
-		opts.Tries = 6
-	}
-	if opts.Base <= 0 {
-		opts.Base = time.Second
-	}
-	if opts.Cap <= 0 {
-		opts.Cap = time.Minute
-	}
-	if opts.MaxWait <= 0 {
-		opts.MaxWait = 5 * time.Minute
-	}
+	opts.Tries, opts.Base = cmp.Or(opts.Tries, 6), cmp.Or(opts.Base, time.Second)
 	if opts.Random == nil {
 		opts.Random = rand.Float64
 	}
 	if opts.Sleep == nil {
-		opts.Sleep = sleep
+		opts.Sleep = llm.Sleep
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	return &retrying{next: m, opts: opts}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 type retrying struct {
@@ -133,11 +115,11 @@ func (r *retrying) wait(f *llm.Fault, attempt, same int, spent time.Duration) (t
 		return 0, false
 	}
 	if f.RetryAfter > 0 {
-		return f.RetryAfter, f.RetryAfter <= r.opts.MaxWait
+		return f.RetryAfter, f.RetryAfter <= longestWish
 	}
-	wait := r.opts.Cap
+	wait := longestWait
 	if shift := attempt - 1; shift < 30 {
-		wait = min(r.opts.Cap, r.opts.Base<<shift)
+		wait = min(longestWait, r.opts.Base<<shift)
 	}
 	wait = wait/2 + time.Duration(r.opts.Random()*float64(wait/2))
 	if f.Kind == llm.RefusedConnection && (same >= refusedTries || spent+wait > refusedWithin) {

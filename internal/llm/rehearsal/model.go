@@ -29,23 +29,9 @@ func NewModel(name string, p *Player, opts ModelOptions) *Model {
 		opts.Idle = 2 * time.Minute
 	}
 	if opts.Sleep == nil {
-		opts.Sleep = sleep
+		opts.Sleep = llm.Sleep
 	}
 	return &Model{name: name, player: p, opts: opts}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // Ask plays one answer, with the script's latency; the context ends it.
@@ -109,12 +95,6 @@ func (k FaultKind) canonical() (llm.FaultKind, int) {
 		return llm.InvalidRequest, 400
 	}
 	return llm.BadAnswer, 200
-}
-
-// Wants is the fault as llm names it, for tests that compare.
-func (k FaultKind) Wants() llm.FaultKind {
-	kind, _ := k.canonical()
-	return kind
 }
 
 func (m *Model) answer(req llm.Request, t Take) llm.Answer {

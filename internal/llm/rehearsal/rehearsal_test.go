@@ -286,6 +286,12 @@ func TestModelHonoursLatencyAndContext(t *testing.T) {
 // Every fault ends as the fault or the answer that it stands for, in process
 // too.
 func TestModelFaults(t *testing.T) {
+	want := map[rehearsal.FaultKind]llm.FaultKind{
+		rehearsal.FaultRateLimited: llm.RateLimited, rehearsal.FaultOverloaded: llm.Overloaded, rehearsal.FaultServer: llm.Server,
+		rehearsal.FaultHang: llm.Timeout, rehearsal.FaultReset: llm.Network, rehearsal.FaultCutText: llm.StreamCut, rehearsal.FaultCutCall: llm.StreamCut,
+		rehearsal.FaultHTML: llm.BadAnswer, rehearsal.FaultAuth: llm.Auth, rehearsal.FaultNoModel: llm.ModelNotFound,
+		rehearsal.FaultOverflow: llm.ContextOverflow, rehearsal.FaultQuota: llm.Quota, rehearsal.FaultInvalid: llm.InvalidRequest,
+	}
 	synctest.Test(t, func(t *testing.T) {
 		for _, kind := range rehearsal.Faults() {
 			m := rehearsal.NewModel("r", parse(t, fmt.Sprintf(
@@ -298,7 +304,7 @@ func TestModelFaults(t *testing.T) {
 				continue
 			}
 			var f *llm.Fault
-			if !errors.As(err, &f) || f.Kind != kind.Wants() {
+			if !errors.As(err, &f) || f.Kind != want[kind] {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}

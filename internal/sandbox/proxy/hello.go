@@ -89,11 +89,11 @@ func introduce(ctx context.Context, near net.Conn, said io.Reader, far net.Conn,
 		if _, err := far.Write(hello); err != nil {
 			return nil, err
 		}
-		again, err := answered(far, near)
+		retry, err := answered(far, near)
 		if err != nil {
 			return nil, err
 		}
-		if !again {
+		if !retry {
 			return nil, errors.Join(near.SetReadDeadline(time.Time{}), far.SetReadDeadline(time.Time{}))
 		}
 		if err := near.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
@@ -132,7 +132,7 @@ func greet(ctx context.Context, near net.Conn, said io.Reader, host string) ([]b
 
 // answered hands on what a server says up to its hello, and tells whether that
 // asks the client for another.
-func answered(far, near net.Conn) (again bool, err error) {
+func answered(far, near net.Conn) (retry bool, err error) {
 	if err := far.SetReadDeadline(time.Now().Add(proxyTimeout)); err != nil {
 		return false, err
 	}

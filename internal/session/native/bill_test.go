@@ -61,7 +61,7 @@ func (s sending) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, 
 type billRig struct {
 	*stage
 	server *countingServer
-	prices budget.Prices
+	prices prices
 	sent   []sentRequest
 	deaths int
 }
@@ -89,7 +89,7 @@ func TestBillIsRight(t *testing.T) {
 
 func playBill(k *stage, seed uint64, attempt int) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	r := &billRig{stage: k, prices: budget.Prices{}}
+	r := &billRig{stage: k, prices: prices{}}
 	r.server = &countingServer{rng: rng, calm: 30 + rng.IntN(70)}
 	web := httptest.NewServer(r.server)
 	defer web.Close()
@@ -102,7 +102,7 @@ func playBill(k *stage, seed uint64, attempt int) {
 	k.write(func(tx *store.Tx) error {
 		return budget.Open(tx, testRun, parent, budget.Root, budget.Limits{Money: limit})
 	})
-	k.setup.Parent, k.setup.Prices, k.lineup.Names = parent, r.prices.Tariff(), names
+	k.setup.Parent, k.setup.Prices, k.lineup.Names = parent, r.prices.tariff(), names
 	k.setup.Limits = roster.Limits{Turns: 6, CallsPerTurn: 8, MaxOutput: 1000, Tokens: 1 << 60, Seconds: 600}
 	s := spec()
 	s.Attempt = attempt
@@ -169,7 +169,7 @@ func (r *billRig) play(s session.Spec) error {
 // bounds are what the server counted for each entry and the most that its tries
 // may cost, the most of any one try by its reservation, and by all that it told.
 func (r *billRig) bounds() (counted, most map[string]agency.Money, worst, huge agency.Money) {
-	tariff := r.prices.Tariff()
+	tariff := r.prices.tariff()
 	counted, most = map[string]agency.Money{}, map[string]agency.Money{}
 	var largest sentRequest
 	inflated := int64(0) // a prompt that was counted larger is reserved larger

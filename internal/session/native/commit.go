@@ -23,7 +23,7 @@ type draft struct {
 	tx     *store.Tx
 	st     state
 	turn   turn
-	news   string        // mail that this commit shows
+	news   session.News  // mail that this commit shows
 	out    []llm.Message // appended
 	end    *session.Outcome
 	edited []string // files that this commit makes known as changed
@@ -95,19 +95,8 @@ func (w *draft) fill(d *done) error {
 
 // create inserts the session with its rendered prompt.
 func (w *draft) create() error {
-	c := w.c
-	err := record.Create(w.tx, record.Session{
-		ID: c.id, Run: c.Spec.Run, Contract: c.Spec.Contract, Attempt: c.Spec.Attempt, Role: c.Spec.Role, Agent: c.Spec.Agent,
-		Tier: c.Spec.Tier, Model: c.req.Model, System: c.req.System, Tools: c.kit.json, MaxOutput: c.req.MaxOutput,
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.Account.Open(w.tx, c.Setup.Parent); err != nil {
-		return err
-	}
-	return c.Log(w.tx, agency.SeverityInfo, fmt.Sprintf("%s begins attempt %d with %s", c.Spec.Agent, c.Spec.Attempt, c.req.Model),
-		agency.Spawned{Session: c.id, Attempt: c.Spec.Attempt, Model: c.req.Model})
+	req := w.c.req
+	return record.Begin(w.tx, w.c.Part, record.Session{Model: req.Model, System: req.System, Tools: w.c.kit.json, MaxOutput: req.MaxOutput})
 }
 
 // settle closes the open turn with what came of it.
@@ -264,8 +253,9 @@ func (w *draft) mail() error {
 	if w.end != nil {
 		return nil
 	}
-	news, which, err := w.c.Mail.Take(w.tx, w.c.window.mailRoom())
-	w.news, w.st.Mail = news, append(slices.Clone(w.st.Mail), which...)
+	var err error
+	w.news, err = w.c.Mail.Take(w.tx, w.c.window.mailRoom())
+	w.st.Mail = append(slices.Clone(w.st.Mail), w.news.IDs...)
 	return err
 }
 
@@ -291,10 +281,11 @@ func (w *draft) say() error {
 // may hold results; where there is none, it is a message of its own.
 func (w *draft) withNews() ([]message, error) {
 	packed := slices.Clone(w.c.pending)
-	if w.news == "" {
+	if w.news.Text == "" {
 		return packed, nil
 	}
-	m := userText(w.news)
+	m := llm.UserText(w.news.Text)
+	m.Shows = w.news.Whole
 	if last := len(packed) - 1; last >= 0 {
 		m.Blocks = append(slices.Clone(packed[last].Blocks), m.Blocks...)
 		packed = packed[:last]
@@ -312,39 +303,13 @@ func (w *draft) save() error {
 	parts := w.c.Spec.Part - 1
 	if w.end != nil {
 		parts++
-		if err := w.ended(); err != nil {
+		out, err := record.End(w.tx, w.c.Part, *w.end)
+		if err != nil {
 			return err
 		}
+		w.end = &out
 	}
 	return record.Save(w.tx, w.c.id, doc, w.st.epoch(), parts)
-}
-
-// ended stores how the part ended and tells it.
-func (w *draft) ended() error {
-	c, o := w.c, *w.end
-	doc, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	// What the caller gets is what a later process would read.
-	doc = w.tx.Redact(doc)
-	w.end = &session.Outcome{}
-	if err := json.Unmarshal(doc, w.end); err != nil {
-		return err
-	}
-	if err := c.Presence.Join(w.tx); err != nil {
-		return err
-	}
-	if err := c.Mail.Ask(w.tx, *w.end); err != nil {
-		return err
-	}
-	if err := c.Presence.Leave(w.tx, *w.end); err != nil {
-		return err
-	}
-	if err := record.EndPart(w.tx, c.id, c.Spec.Part, doc); err != nil {
-		return err
-	}
-	return c.LogEnd(w.tx, o)
 }
 
 // hold reserves the worst case of a try and records it.

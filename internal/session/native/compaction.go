@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/brief"
+	"agency/internal/brief/staging"
 	"agency/internal/budget"
 	"agency/internal/llm"
 	"agency/internal/session"
+	"agency/internal/session/briefing"
 	"agency/internal/session/record"
 	"agency/internal/store"
 	"agency/internal/text"
@@ -77,14 +80,13 @@ func (c compactor) compact(ctx context.Context) (*session.Outcome, error) {
 	if err := c.r.o.between("compact"); err != nil {
 		return nil, err
 	}
-	b := briefing{c.part, c.st}
-	room := b.room(c.req)
-	about, err := b.about(ctx, room)
+	room := c.room()
+	about, err := c.about(ctx, room)
 	if err != nil {
 		return nil, err
 	}
 	f := &compaction{by: "harness"}
-	if f.head, err = b.first(ctx, about, &about.standing, room); err != nil {
+	if f.head, err = c.head(ctx, about, room); err != nil {
 		return nil, err
 	}
 	if f.middle, f.kept, err = c.split(room - messageBytes(f.head)); err != nil {
@@ -97,7 +99,7 @@ func (c compactor) compact(ctx context.Context) (*session.Outcome, error) {
 	}
 	about.standing.Summary = f.summary
 	about.drop(f.kept)
-	if f.head, err = b.first(ctx, about, &about.standing, room); err != nil {
+	if f.head, err = c.head(ctx, about, room); err != nil {
 		return nil, err
 	}
 	next := c.next(f)
@@ -112,6 +114,50 @@ func (c compactor) compact(ctx context.Context) (*session.Outcome, error) {
 		}
 	}
 	return nil, c.commitCompaction(ctx, f, next)
+}
+
+// about is what the store, and not the model's memory, knows of a session.
+type about struct {
+	facts    *briefing.Facts
+	standing brief.Standing
+	summary  string // of the last compaction
+}
+
+// about reads everything that is told again.
+func (c compactor) about(ctx context.Context, room int64) (*about, error) {
+	a := &about{}
+	b := c.briefing()
+	var err error
+	if a.facts, err = b.Facts(ctx); err != nil {
+		return nil, err
+	}
+	a.facts.Staged = staging.Fit(a.facts.Staged, room/4) // most of it was read by now
+	if a.standing, err = b.Standing(ctx, a.facts, c.st.Notes); err != nil {
+		return nil, err
+	}
+	a.standing.Epoch, a.standing.Turn = c.st.epoch()+1, c.st.Turn
+	return a, c.DB.Read(ctx, func(q *store.Snapshot) error {
+		a.summary, err = record.Summary(q, c.id)
+		return err
+	})
+}
+
+// drop leaves out the messages of others that the kept turns show whole.
+func (a *about) drop(kept []message) {
+	var shown []string
+	for _, m := range kept {
+		shown = append(shown, m.Shows...)
+	}
+	a.standing.Messages = slices.DeleteFunc(a.standing.Messages, func(m agency.Message) bool { return slices.Contains(shown, string(m.ID)) })
+}
+
+// head is the first message after a compaction.
+func (c compactor) head(ctx context.Context, a *about, room int64) (message, error) {
+	text, err := c.briefing().First(ctx, a.facts, &a.standing, room)
+	if err != nil {
+		return message{}, err
+	}
+	return c.pack(llm.UserText(text))
 }
 
 func (c compactor) tooSmall(ctx context.Context) (*session.Outcome, error) {
@@ -230,18 +276,18 @@ func (c compactor) summarise(ctx context.Context, about *about, f *compaction) (
 // conversation was.
 func (c compactor) summaryRequest(about *about, middle []llm.Message) (llm.Request, error) {
 	room := min(digestBytes, int(c.window.tokens()))
-	b, err := brief.Record(brief.RecordInput{
-		Role: c.role, Contract: about.contract, Before: about.summary, Digest: digest(middle, room),
+	system, text, err := brief.Record(brief.RecordInput{
+		Role: c.role, Contract: about.facts.Contract, Before: about.summary, Digest: digest(middle, room),
 	})
 	if err != nil {
 		return llm.Request{}, err
 	}
-	first, err := c.pack(userText(b.First))
+	first, err := c.pack(llm.UserText(text))
 	if err != nil {
 		return llm.Request{}, err
 	}
 	return llm.Request{
-		Model: c.req.Model, System: b.System, Messages: []llm.Message{first.Message},
+		Model: c.req.Model, System: system, Messages: []llm.Message{first.Message},
 		MaxOutput: min(summaryOut, c.window.output()), Session: c.req.Session,
 	}, nil
 }
@@ -327,7 +373,7 @@ func (c compactor) commitCompaction(ctx context.Context, f *compaction, next llm
 func (w *draft) addCompaction(f *compaction, before int64, bill budget.Bill) error {
 	c, st := w.c, w.st
 	err := record.AddCompaction(w.tx, c.id, record.Compaction{
-		Epoch: st.Epoch, Turn: st.Turn, Cause: string(c.st.Due.Cause), First: st.First, Folded: len(f.middle), Before: before, After: st.Bytes,
+		Epoch: st.Epoch, Turn: st.Turn, Cause: string(c.st.Due.Cause), First: st.First, Summarised: len(f.middle), Before: before, After: st.Bytes,
 		Summary: f.summary, By: f.by, Model: bill.Model, Usage: bill.Usage, Cost: bill.Cost, Unpriced: bill.Unpriced && f.settle,
 	})
 	if err != nil {

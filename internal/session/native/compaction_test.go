@@ -228,7 +228,7 @@ func (k *stage) checkSpent(t *testing.T) {
 		var settled, turns, records, open int
 		err := q.QueryRow(`SELECT (SELECT count(*) FROM budget_requests WHERE state = 'settled'),
 			(SELECT count(*) FROM session_turn WHERE phase <> 'asked'),
-			(SELECT count(*) FROM session_epoch WHERE written_by = 'model'),
+			(SELECT count(*) FROM session_compaction WHERE written_by = 'model'),
 			(SELECT count(*) FROM budget_requests WHERE state = 'reserved')`).Scan(&settled, &turns, &records, &open)
 		if settled != turns+records || open != 0 {
 			t.Errorf("%d requests settled for %d turns and %d summaries, %d still reserved", settled, turns, records, open)
@@ -303,7 +303,7 @@ func TestDeathAroundACompaction(t *testing.T) {
 }
 
 func (k *stage) epochs() (n int) {
-	k.read(func(q *store.Snapshot) error { return q.QueryRow(`SELECT count(*) FROM session_epoch`).Scan(&n) })
+	k.read(func(q *store.Snapshot) error { return q.QueryRow(`SELECT count(*) FROM session_compaction`).Scan(&n) })
 	return n
 }
 

@@ -11,6 +11,7 @@ import (
 	"agency/internal/llm"
 	"agency/internal/roster"
 	"agency/internal/session"
+	"agency/internal/session/briefing"
 	"agency/internal/session/record"
 	"agency/internal/store"
 )
@@ -25,7 +26,7 @@ type part struct {
 	role     roster.Role
 	kit      *kit
 	tools    *session.Toolset
-	criteria []string // ids of those of the contract
+	criteria []agency.Criterion // of the contract
 	window   window
 }
 
@@ -89,10 +90,6 @@ func (p *part) pack(m llm.Message) (message, error) {
 	return message{m, data}, nil
 }
 
-func userText(text string) llm.Message {
-	return llm.Message{Role: llm.User, Blocks: []llm.Block{llm.Text{Text: text}}}
-}
-
 // open gets the models and the toolset; a new session gets its brief.
 func (c *conversation) open(ctx context.Context) error {
 	var err error
@@ -123,47 +120,38 @@ func (c *conversation) open(ctx context.Context) error {
 	return err
 }
 
+// briefing is what the agent is told from the store.
+func (c *conversation) briefing() briefing.Briefing {
+	return briefing.Briefing{Part: c.Part, Role: c.role, Tools: c.tools, MailRoom: int(c.window.tokens()) / 4}
+}
+
+// room is how many bytes the messages may have with which a conversation begins or
+// goes on: half of what the window leaves, and half again for each compaction that was
+// not enough.
+func (c *conversation) room() int64 {
+	left := (c.window.tokens()-c.window.output())*3 - llm.Bytes(llm.Request{System: c.req.System, Tools: c.req.Tools})
+	return max(0, left/2>>c.st.Compactions)
+}
+
 // begin renders the prompt; the first commit stores it.
 func (c *conversation) begin(ctx context.Context) error {
-	b := briefing{c.part, c.st}
-	contract, receipts, err := b.read(ctx)
+	b := c.briefing()
+	system, err := b.System()
 	if err != nil {
 		return err
 	}
-	contract.Attempts = c.Spec.Attempt // an attempt is one, however often it starts
-	system, err := c.role.Prompt(roster.View{
-		Repo: c.Setup.Repo, Network: c.Setup.Network, Contracts: c.Spec.MaxContracts, Phase: c.Spec.Phase(), Backlog: c.tools.Files.HasBacklog(),
-		MaxFiles: c.Setup.Rules.MaxFiles, MaxLines: c.Setup.Rules.MaxLines,
-	})
-	if err != nil {
-		return err
-	}
-	c.criteria = ids(contract)
 	c.req = llm.Request{
-		Model: c.lineup.Names[0], System: string(c.DB.Redact([]byte(system))), Tools: c.kit.shown,
-		MaxOutput: c.window.output(), Session: string(c.id),
+		Model: c.lineup.Names[0], System: system, Tools: c.kit.shown, MaxOutput: c.window.output(), Session: string(c.id),
 	}
-	if c.Spec.From != "" && c.Spec.Round == 0 && (c.Spec.Attempt == 1 || c.Spec.Hand > 0) {
-		if err := c.tools.Tree.Restore(ctx, c.Spec.From); err != nil {
-			return err
-		}
-	}
-	if c.st.Tree, err = c.tools.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
-		return err
-	}
-	staged, err := b.pick(ctx, contract)
+	text, facts, tree, err := b.Begin(ctx, c.room())
 	if err != nil {
 		return err
 	}
-	room := b.room(c.req)
-	staged = staged.Fit(min(room, max(c.Setup.Limits.Tokens, 0)))
-	if err := b.lay(contract, staged); err != nil {
-		return err
-	}
-	first, err := b.first(ctx, &about{contract: contract, receipts: receipts, staged: staged}, nil, room)
+	first, err := c.pack(llm.UserText(text))
 	if err != nil {
 		return err
 	}
+	c.criteria, c.st.Tree = facts.Contract.AcceptanceCriteria, tree
 	c.st.Bytes = llm.Bytes(c.req)
 	c.used = map[string]bool{}
 	c.queue(first)

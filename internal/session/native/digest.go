@@ -1,7 +1,9 @@
 package native
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"agency/internal/llm"
@@ -34,7 +36,8 @@ func (c executor) fitted(say llm.Message) llm.Message {
 func capResults(in []llm.Message, most int) []llm.Message {
 	out := make([]llm.Message, len(in))
 	for i, m := range in {
-		out[i] = llm.Message{Role: m.Role, Blocks: append([]llm.Block(nil), m.Blocks...)}
+		out[i] = m
+		out[i].Blocks = slices.Clone(m.Blocks)
 		for j, b := range out[i].Blocks {
 			if r, ok := b.(llm.ToolResult); ok {
 				r.Text = tool.Cap(r.Text, most)
@@ -109,17 +112,10 @@ func extract(before string, messages []llm.Message) string {
 	return tool.Cap(b.String(), maxSummary)
 }
 
-// outcomeOf is a result in a few words: its first line.
+// outcomeOf is a result in a few words.
 func outcomeOf(r llm.ToolResult) string {
-	line, rest, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
-	second, _, _ := strings.Cut(rest, "\n")
-	if strings.HasPrefix(line, "exit code ") && strings.HasPrefix(second, "passed ") {
-		line += ", " + second
+	if r.IsError {
+		return text.FirstLine(r.Text, 160)
 	}
-	switch {
-	case r.IsError || strings.HasPrefix(line, "exit code "):
-		return text.Head(line, 160)
-	default:
-		return "done"
-	}
+	return cmp.Or(r.Outcome, "done")
 }

@@ -187,7 +187,7 @@ func (c executor) conclude(d *done) {
 	say := llm.Message{Role: llm.User}
 	refused := 0
 	for _, k := range d.Calls {
-		say.Blocks = append(say.Blocks, llm.ToolResult{ID: k.Use.ID, Text: k.Result.Text, IsError: k.Result.Failed})
+		say.Blocks = append(say.Blocks, llm.ToolResult{ID: k.Use.ID, Text: k.Result.Text, IsError: k.Result.Failed, Outcome: k.Result.Outcome})
 		if k.Result.Refused {
 			refused++
 		}

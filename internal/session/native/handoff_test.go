@@ -48,7 +48,7 @@ func TestHandoffSurvivesDeath(t *testing.T) {
 		}
 		k.read(func(q *store.Snapshot) error {
 			m, err := board.Get(q, testRun, out.Awaits)
-			if m.ToRole != agency.RoleProjectManager || m.Type != agency.MessageRequestInput || m.Body != "TESTS ARE MISSING" || m.RespondWithin != session.AnswerWithin() ||
+			if m.ToRole != agency.RoleProjectManager || m.Type != agency.MessageRequestInput || m.Body != "TESTS ARE MISSING" || m.RespondWithin != session.AnswerWithin(agency.RoleProjectManager) ||
 				m.ContractID != "api" || !strings.Contains(string(m.Payload), `"to_role":"test_engineer"`) {
 				t.Errorf("%s: the request is %+v", where, m)
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,8 +53,24 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// prices are what models cost, by provider/model.
+type prices map[string]agency.Price
+
+// tariff prices what answered by its own name where that has a price, and by
+// that of the model asked for otherwise.
+func (p prices) tariff() budget.Tariff {
+	return func(model, reported string) (agency.Price, bool) {
+		provider, _, _ := strings.Cut(model, "/")
+		if price, ok := p[provider+"/"+reported]; ok {
+			return price, true
+		}
+		price, ok := p[model]
+		return price, ok
+	}
+}
+
 // testPrices is what the only model costs.
-var testPrices = budget.Prices{"test/model": {In: 1, CachedIn: 0.1, Out: 2}}
+var testPrices = prices{"test/model": {In: 1, CachedIn: 0.1, Out: 2}}
 
 const testRun agency.RunID = "test-run"
 
@@ -116,7 +133,7 @@ func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 		Limits:   roster.Limits{Turns: 20, CallsPerTurn: 8, MaxOutput: 1000, Tokens: 1_000_000, Seconds: 600},
 		Commands: check.Commands{Test: "sh ./check.sh"},
 		Parent:   budget.ContractNode("main"),
-		Prices:   testPrices.Tariff(),
+		Prices:   testPrices.tariff(),
 	}
 	k.takeOver()
 	k.write(func(tx *store.Tx) error {

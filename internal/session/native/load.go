@@ -21,20 +21,12 @@ import (
 // load reads what is stored. A part that has ended gives its outcome.
 func (c *conversation) load(ctx context.Context) (*session.Outcome, error) {
 	var ended *session.Outcome
-	err := c.DB.Read(ctx, func(s *store.Snapshot) error {
-		row, ok, err := record.Read(s, c.id)
-		switch {
-		case err != nil:
-			return err
-		case !ok && c.Spec.Part > 1:
-			return agency.Errorf(agency.KindConflict, "part %d before part 1", c.Spec.Part)
-		case !ok:
-			return nil
-		}
-		if ended, err = c.outcome(s, row.Parts); err != nil || ended != nil {
+	err := c.DB.Read(ctx, func(s *store.Snapshot) (err error) {
+		var row record.Session
+		row, ended, c.stored, err = record.Resume(s, c.Spec)
+		if err != nil || ended != nil || !c.stored {
 			return err
 		}
-		c.stored = true
 		if err := json.Unmarshal(row.State, &c.st); err != nil {
 			return fmt.Errorf("state: %w", err)
 		}
@@ -45,32 +37,6 @@ func (c *conversation) load(ctx context.Context) (*session.Outcome, error) {
 		return nil, fmt.Errorf("session %s: %w", c.id, err)
 	}
 	return ended, nil
-}
-
-// outcome is how the part ended, nil where it did not.
-func (c *conversation) outcome(s *store.Snapshot, parts int) (*session.Outcome, error) {
-	if c.Spec.Part > parts+1 {
-		return nil, agency.Errorf(agency.KindConflict, "part %d, but only %d parts have ended", c.Spec.Part, parts)
-	}
-	last := min(c.Spec.Part, parts)
-	if last == 0 {
-		return nil, nil
-	}
-	doc, err := record.Outcome(s, c.id, last)
-	if err != nil {
-		return nil, err
-	}
-	var out session.Outcome
-	if err := json.Unmarshal(doc, &out); err != nil {
-		return nil, err
-	}
-	if last == c.Spec.Part {
-		return &out, nil
-	}
-	if out.Kind != session.Parked && (out.Kind != session.Claimed || c.Spec.Answer == nil) {
-		return nil, agency.Errorf(agency.KindConflict, "part %d, but part %d ended as %s", c.Spec.Part, last, out.Kind)
-	}
-	return nil, nil
 }
 
 func (c *conversation) loadMessages(s *store.Snapshot) error {
@@ -122,7 +88,7 @@ func (c *conversation) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.criteria = ids(contract)
+	c.criteria = contract.AcceptanceCriteria
 	if c.turn.Phase == record.Answered && c.st.Tree != "" && (executor{c}).writes(c.turn.call.Calls()) {
 		if err := c.tools.Tree.Restore(ctx, c.st.Tree); err != nil {
 			return err

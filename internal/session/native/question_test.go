@@ -28,7 +28,7 @@ func (k *stage) answers(s session.Spec, out session.Outcome, text string) sessio
 		if err != nil {
 			return err
 		}
-		return board.Meet(tx, testRun, out.Awaits)
+		return board.Acknowledge(tx, testRun, out.Awaits)
 	})
 	s.Part, s.Answer = s.Part+1, &session.Answer{ToolUse: out.ToolUse, Text: text, Message: reply}
 	return s

@@ -156,12 +156,12 @@ type payer struct {
 	in, out int64 // tokens, at worst
 	// reserve pays for a try that the provider may have counted and reserves the
 	// next; an error ends the request.
-	reserve func(ctx context.Context, owed budget.Bill, model string) error
+	reserve func(ctx context.Context, interrupted budget.Bill, model string) error
 }
 
-// owed is what a try costs that broke off.
-func (c asker) owed(p payer, a *asked) budget.Bill {
-	return c.Account.Owed(a.held, a.counted.Model, a.counted.Usage, p.in, p.out)
+// interruptedBill is what a try costs that broke off.
+func (c asker) interruptedBill(p payer, a *asked) budget.Bill {
+	return c.Account.InterruptedBill(a.held, a.counted.Model, a.counted.Usage, p.in, p.out)
 }
 
 // asking makes sure that the reservation is the model's that is about to be
@@ -172,7 +172,7 @@ func (c asker) asking(ctx context.Context, p payer, a *asked, ev llm.Asking) err
 	}
 	switch {
 	case a.open:
-		if err := p.reserve(ctx, c.owed(p, a), ev.Model); err != nil {
+		if err := p.reserve(ctx, c.interruptedBill(p, a), ev.Model); err != nil {
 			return err
 		}
 	case ev.Model != a.held:
@@ -193,7 +193,7 @@ func (c asker) broken(ctx context.Context, p payer, a *asked, f *llm.Fault) erro
 		a.open = false
 		return nil
 	}
-	if err := p.reserve(ctx, c.owed(p, a), a.held); err != nil {
+	if err := p.reserve(ctx, c.interruptedBill(p, a), a.held); err != nil {
 		return err
 	}
 	*a = asked{held: a.held}
@@ -204,11 +204,11 @@ func (c asker) broken(ctx context.Context, p payer, a *asked, f *llm.Fault) erro
 func (c asker) forTurn() payer {
 	return payer{
 		key: func() string { return c.key(c.turn) }, in: c.st.most(), out: maxOutput(c.req),
-		reserve: func(ctx context.Context, owed budget.Bill, model string) error {
+		reserve: func(ctx context.Context, interrupted budget.Bill, model string) error {
 			t := c.turn
 			t.Try++
 			err := c.Write(ctx, func(tx *store.Tx) error {
-				if err := budget.Charge(tx, c.Spec.Run, c.key(c.turn), owed); err != nil {
+				if err := budget.Charge(tx, c.Spec.Run, c.key(c.turn), interrupted); err != nil {
 					return err
 				}
 				return c.hold(tx, t, c.st, model)
@@ -238,7 +238,7 @@ func (c asker) forSummary(req llm.Request) payer {
 func (c asker) forgo(ctx context.Context, p payer, a asked) error {
 	return c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
 		if a.open {
-			return budget.Charge(tx, c.Spec.Run, p.key(), c.owed(p, &a))
+			return budget.Charge(tx, c.Spec.Run, p.key(), c.interruptedBill(p, &a))
 		}
 		return budget.Release(tx, c.Spec.Run, p.key())
 	})

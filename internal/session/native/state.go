@@ -28,7 +28,7 @@ type state struct {
 	// Due is set while the conversation waits to be compacted; Compactions counts how
 	// often it was without a turn between.
 	Due         *due `json:"due,omitempty"`
-	Compactions int  `json:"folds,omitempty"`
+	Compactions int  `json:"compactions,omitempty"`
 
 	stall
 	session.Notes

@@ -43,7 +43,7 @@ func TestOverTheWires(t *testing.T) {
 			if got := k.file("main.txt"); got != "one\nthree\n" {
 				t.Errorf("main.txt is %q", got)
 			}
-			if again := server.Recorder().Again(); len(again) > 0 {
+			if again := server.Recorder().Repeated(); len(again) > 0 {
 				t.Errorf("asked again for stored answers: %v", again)
 			}
 			k.checkBooks(name)

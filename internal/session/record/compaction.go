@@ -15,7 +15,7 @@ type Compaction struct {
 	Turn          int // settled when it began
 	Cause         string
 	First         int   // seq of its first message
-	Folded        int   // messages that the summary stands for
+	Summarised    int   // messages that the summary stands for
 	Before, After int64 // bytes of the request
 	Summary       string
 	By            string // who wrote the summary: model, harness
@@ -32,7 +32,7 @@ func AddCompaction(tx *store.Tx, id agency.SessionID, c Compaction) error {
 		return err
 	}
 	u := c.Usage
-	_, err = tx.Exec(insertEpoch, string(id), c.Epoch, c.Turn, c.Cause, c.First, c.Folded, c.Before, c.After, string(blob), c.By,
+	_, err = tx.Exec(insertCompaction, string(id), c.Epoch, c.Turn, c.Cause, c.First, c.Summarised, c.Before, c.After, string(blob), c.By,
 		c.Model, u.In, u.Cached, u.CacheWrite, u.Out, int64(c.Cost), c.Unpriced, store.Micros(tx.Now))
 	return err
 }

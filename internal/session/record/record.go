@@ -2,8 +2,8 @@
 // session part by part and turn by turn, how it is read again, and how people
 // look at it. Every statement stands in sql.go.
 //
-// It decides nothing: a state and an outcome are documents to it, and when what
-// is written is the runtime's to say.
+// It decides nothing: a state is a document to it, what an outcome means package
+// session says, and when what is written is the runtime's to say.
 package record
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/llm"
+	"agency/internal/session"
 	"agency/internal/store"
 )
 
@@ -33,15 +34,8 @@ type Reader interface {
 	Blob(agency.Hash) ([]byte, error)
 }
 
-// Session is a session's row, with its prompt as it was rendered once.
+// Session is what a runtime goes on from, with the prompt as it was rendered once.
 type Session struct {
-	ID        agency.SessionID
-	Run       agency.RunID
-	Contract  agency.ContractID
-	Attempt   int
-	Role      agency.RoleID
-	Agent     agency.AgentID
-	Tier      string
 	Model     string // first of the list: provider/model
 	System    string
 	Tools     []byte // as they were offered, JSON
@@ -50,8 +44,8 @@ type Session struct {
 	Parts     int    // that have ended
 }
 
-// Create inserts a session without a state.
-func Create(tx *store.Tx, s Session) error {
+// create inserts a session without a state.
+func create(tx *store.Tx, of session.Spec, s Session) error {
 	system, err := tx.PutBlob([]byte(s.System))
 	if err != nil {
 		return err
@@ -60,14 +54,13 @@ func Create(tx *store.Tx, s Session) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(insertSession, string(s.ID), string(s.Run), string(s.Contract), s.Attempt, string(s.Role), string(s.Agent),
-		s.Tier, s.Model, string(system), string(tools), s.MaxOutput, store.Micros(tx.Now))
+	_, err = tx.Exec(insertSession, string(of.ID()), string(of.Run), string(of.Contract), of.Attempt, string(of.Role), string(of.Agent),
+		of.Tier, s.Model, string(system), string(tools), s.MaxOutput, store.Micros(tx.Now))
 	return err
 }
 
-// Read reads what a runtime goes on from: model, prompt, state and parts; false:
-// there is no such session.
-func Read(q Reader, id agency.SessionID) (s Session, ok bool, err error) {
+// read reads a session; false: there is none.
+func read(q Reader, id agency.SessionID) (s Session, ok bool, err error) {
 	var system, tools agency.Hash
 	err = q.QueryRow(selectSession, string(id)).Scan(&system, &tools, &s.MaxOutput, &s.Model, &s.State, &s.Parts)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -80,7 +73,7 @@ func Read(q Reader, id agency.SessionID) (s Session, ok bool, err error) {
 	if err != nil {
 		return s, false, err
 	}
-	s.ID, s.System = id, string(text)
+	s.System = string(text)
 	s.Tools, err = q.Blob(tools)
 	return s, err == nil, err
 }
@@ -96,18 +89,6 @@ func Save(tx *store.Tx, id agency.SessionID, state []byte, epoch, parts int) err
 func SetMaxOutput(tx *store.Tx, id agency.SessionID, tokens int64) error {
 	_, err := tx.Exec(updateOutput, tokens, string(id))
 	return err
-}
-
-// EndPart stores how a part ended.
-func EndPart(tx *store.Tx, id agency.SessionID, part int, outcome []byte) error {
-	_, err := tx.Exec(insertPart, string(id), part, string(outcome), store.Micros(tx.Now))
-	return err
-}
-
-// Outcome is how a part ended.
-func Outcome(q store.Querier, id agency.SessionID, part int) (outcome []byte, err error) {
-	err = q.QueryRow(selectOutcome, string(id), part).Scan(&outcome)
-	return outcome, err
 }
 
 // AppendMessage stores a message's JSON; copied: an epoch took it over from the

@@ -5,7 +5,7 @@ const (
 	blobsOfSystems   = `SELECT system FROM session`
 	blobsOfTools     = `SELECT tools FROM session`
 	blobsOfMessages  = `SELECT blob FROM session_message`
-	blobsOfSummaries = `SELECT summary FROM session_epoch`
+	blobsOfSummaries = `SELECT summary FROM session_compaction`
 
 	insertSession = `INSERT INTO session (id, run_id, contract_id, attempt, role, agent, tier, model, system, tools, max_output, state, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?)`
@@ -35,16 +35,16 @@ const (
 	selectTranscript = `SELECT blob FROM session_message WHERE session_id = ? AND copied = 0 ORDER BY seq`
 
 	beginTry = `INSERT INTO session_try (session_id, turn, idx, tries) VALUES (?, ?, ?, 1)
-		ON CONFLICT (session_id, turn, idx) DO UPDATE SET tries = tries + 1`
+		ON CONFLICT (session_id, turn, idx) DO UPDATE SET tries = session_try.tries + 1`
 	spareTry       = `UPDATE session_try SET tries = tries - 1 WHERE session_id = ? AND turn = ? AND idx = ? AND tries > 0`
 	selectTries    = `SELECT idx, tries FROM session_try WHERE session_id = ? AND turn = ?`
 	deleteTry      = `DELETE FROM session_try WHERE session_id = ? AND idx = ?`
 	deleteAllTries = `DELETE FROM session_try WHERE session_id = ?`
 
-	insertEpoch = `INSERT INTO session_epoch (session_id, epoch, turn, cause, first_seq, folded, bytes_before, bytes_after,
+	insertCompaction = `INSERT INTO session_compaction (session_id, epoch, turn, cause, first_seq, summarised, bytes_before, bytes_after,
 		summary, written_by, model, tokens_in, tokens_cached, tokens_write, tokens_out, cost, unpriced, began_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	selectSummary = `SELECT summary FROM session_epoch WHERE session_id = ? ORDER BY epoch DESC LIMIT 1`
+	selectSummary = `SELECT summary FROM session_compaction WHERE session_id = ? ORDER BY epoch DESC LIMIT 1`
 
 	selectWindow = `SELECT tokens FROM session_window WHERE run_id = ? AND model = ?`
 	learnWindow  = `INSERT INTO session_window (run_id, model, tokens) VALUES (?, ?, ?)
@@ -57,6 +57,6 @@ func deletePerSession() []string {
 	const those = ` WHERE session_id IN (SELECT id FROM session WHERE run_id = ?)`
 	return []string{
 		`DELETE FROM session_message` + those, `DELETE FROM session_turn` + those,
-		`DELETE FROM session_part` + those, `DELETE FROM session_epoch` + those, `DELETE FROM session_try` + those,
+		`DELETE FROM session_part` + those, `DELETE FROM session_compaction` + those, `DELETE FROM session_try` + those,
 	}
 }

@@ -21,8 +21,13 @@ func checkTool(name string, kind agency.CheckKind) tool.Tool {
 			return tool.Refuse("the target is one line of at most 1000 letters"), nil
 		}
 		r, err := env.Checks.Check(ctx, kind, strings.TrimSpace(a.Target))
-		return tool.OK(check.Summary(r)), err
+		return checked(r, ""), err
 	})
+}
+
+// checked shows a receipt, and what was measured beside it.
+func checked(r agency.Receipt, measured string) tool.Result {
+	return tool.Result{Text: check.Summary(r) + measured, Outcome: check.Outcome(r)}
 }
 
 func runTests() tool.Tool     { return checkTool("run_tests", agency.CheckTest) }

@@ -25,9 +25,9 @@ func runTestsWithCoverage() tool.Tool {
 		}
 		files, err := env.Checks.Coverage(ctx)
 		if err != nil {
-			return tool.OK(check.Summary(r) + "\ncoverage: the test command gives none\n"), nil //nolint:nilerr // the tests did run
+			return checked(r, "\ncoverage: the test command gives none\n"), nil //nolint:nilerr // the tests did run
 		}
-		return tool.OK(check.Summary(r) + "\n" + coverageTable(files, "")), nil
+		return checked(r, "\n"+coverageTable(files, "")), nil
 	})
 }
 

@@ -29,13 +29,15 @@ func runCommand() tool.Tool {
 			return tool.Refuse(fmt.Sprintf("timeout_seconds is 1 to %d", int(maxTimeout.Seconds()))), nil
 		}
 		out, err := env.Commands.Command(ctx, a.Command, timeout)
-		return tool.OK(show(out, timeout)), err
+		return tool.Result{Text: show(out, timeout), Outcome: exitCode(out.ExitCode)}, err
 	})
 }
 
+func exitCode(n int) string { return fmt.Sprintf("exit code %d", n) }
+
 func show(o tool.Output, timeout time.Duration) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "exit code %d\n", o.ExitCode)
+	fmt.Fprintln(&b, exitCode(o.ExitCode))
 	if o.Cause != "" {
 		fmt.Fprintf(&b, "ended by: %s\n", sayCause(o.Cause, timeout))
 	}

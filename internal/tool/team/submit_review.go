@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/git"
 	"agency/internal/tool"
 )
 
@@ -93,8 +94,7 @@ func (a submitReviewArgs) review(ctx context.Context, env *tool.Env) (r agency.R
 		r.Criteria = append(r.Criteria, agency.CriterionFinding{Criterion: item.Criterion, Met: item.Met, Finding: tool.Cap(strings.TrimSpace(item.Finding), maxFinding)})
 	}
 	for _, c := range changed {
-		_, name, _ := strings.Cut(c, " ")
-		r.Files = append(r.Files, name)
+		r.Files = append(r.Files, c.Path)
 	}
 	r.Strengths, r.Conditions = trimmed(a.Strengths), trimmed(a.Conditions)
 	return r, faults, nil
@@ -102,7 +102,7 @@ func (a submitReviewArgs) review(ctx context.Context, env *tool.Env) (r agency.R
 
 // issue is one finding, with what is wrong with it. A place outside of the
 // change is told, not refused: a caller that was forgotten is one.
-func (i issueItem) issue(env *tool.Env, changed []string) (out agency.Issue, faults []string) {
+func (i issueItem) issue(env *tool.Env, changed []git.Change) (out agency.Issue, faults []string) {
 	out = agency.Issue{
 		Severity: agency.IssueSeverity(strings.ToLower(strings.TrimSpace(i.Severity))), Line: i.Line, LineEnd: i.LineEnd, Criterion: i.Criterion,
 		Issue: tool.Cap(strings.TrimSpace(i.Issue), maxFinding), Suggestion: tool.Cap(strings.TrimSpace(i.Suggestion), maxFinding),
@@ -129,36 +129,36 @@ func (i issueItem) issue(env *tool.Env, changed []string) (out agency.Issue, fau
 	}
 	out.File = rel
 	switch {
-	case status == "D":
+	case status == 'D':
 		out.Note = "the file is deleted by the change; lines are those before it"
-	case status == "":
+	case status == 0:
 		out.Note = "the file is not part of the change"
 	}
-	if status != "D" {
+	if status != 'D' {
 		faults = append(faults, i.lines(env, rel)...)
 	}
 	return out, faults
 }
 
-// place finds a file of the repository and what the change did to it: A, M or
-// D, nothing where it left it alone.
-func place(env *tool.Env, p string, changed []string) (rel, status string, err error) {
+// place finds a file of the repository and what the change did to it: the status of
+// a git.Change, 0 where it left it alone.
+func place(env *tool.Env, p string, changed []git.Change) (rel string, status byte, err error) {
 	if rel, err = env.Files.Rel(strings.TrimSpace(p)); err != nil {
-		return "", "", err
+		return "", 0, err
 	}
 	for _, c := range changed {
-		if st, name, _ := strings.Cut(c, " "); name == rel {
-			return rel, st, nil
+		if c.Path == rel {
+			return rel, c.Status, nil
 		}
 	}
 	resolved, info, err := env.Files.Stat(rel)
 	if err != nil {
-		return rel, "", err
+		return rel, 0, err
 	}
 	if info.IsDir() {
-		return rel, "", agency.Errorf(agency.KindInvalid, "%s is a folder; name a file", rel)
+		return rel, 0, agency.Errorf(agency.KindInvalid, "%s is a folder; name a file", rel)
 	}
-	return resolved, "", nil
+	return resolved, 0, nil
 }
 
 // lines tells what is wrong with an issue's lines.

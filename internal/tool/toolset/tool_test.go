@@ -16,6 +16,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/git"
 	"agency/internal/roster"
 	"agency/internal/tool"
 	"agency/internal/tool/team"
@@ -65,7 +66,9 @@ func (w *world) Check(_ context.Context, kind agency.CheckKind, target string) (
 
 func (w *world) Diff(_ context.Context, p string) (string, error) { return "diff of " + p, nil }
 
-func (w *world) Changed(context.Context) ([]string, error) { return []string{"M a.txt"}, nil }
+func (w *world) Changed(context.Context) ([]git.Change, error) {
+	return []git.Change{{Path: "a.txt", Status: 'M'}}, nil
+}
 
 func (w *world) Sizes(context.Context) ([]tool.FileSize, error) {
 	return []tool.FileSize{

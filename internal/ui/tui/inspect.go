@@ -38,8 +38,8 @@ func Inspect(st Style, d api.InspectDoc) string {
 }
 
 // elsewhere is what acts on others' machines of what the run brings.
-func elsewhere(st Style, r *agency.Report) string {
-	if r == nil || len(r.Acts) == 0 {
+func elsewhere(st Style, r agency.Report) string {
+	if len(r.Acts) == 0 {
 		return ""
 	}
 	var b strings.Builder

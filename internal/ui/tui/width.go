@@ -2,36 +2,21 @@ package tui
 
 import (
 	"strings"
-	"unicode"
 
-	"golang.org/x/text/width"
+	"github.com/mattn/go-runewidth"
+
+	"agency/internal/text"
 )
 
-// columnsOf is how many columns a character takes, by Unicode's East Asian Width.
-func columnsOf(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case r == 0xfe0f: // asks for the emoji's picture, which is wide
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
+// terminal measures texts as a terminal does whose font is none for East Asia.
+var terminal = runewidth.Condition{StrictEmojiNeutral: true}
 
 // columns is how many columns a text takes; its own colours take none.
 func columns(s string) int {
 	n := 0
 	for len(s) > 0 {
 		plain, rest, _ := strings.Cut(s, "\x1b[")
-		for _, r := range plain {
-			n += columnsOf(r)
-		}
+		n += terminal.StringWidth(plain)
 		_, s, _ = strings.Cut(rest, "m") // the end of the colour; none: nothing is left
 	}
 	return n
@@ -42,13 +27,7 @@ func cut(s string, width int) string {
 	if width <= 0 || columns(s) <= width {
 		return s
 	}
-	n := 0
-	for i, r := range s {
-		if n += columnsOf(r); n > width-1 { // the last column is the sign's
-			return s[:i] + "…"
-		}
-	}
-	return s
+	return terminal.Truncate(s, width, text.Ellipsis)
 }
 
 // Cut shortens each line of a text to the terminal's columns.

@@ -2,8 +2,9 @@
 -- head of the key says which one counts, who owns it and until when.
 CREATE TABLE board_state (
     id         INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY, -- rises in commit order: what watchers and events go by
+    namespace  TEXT NOT NULL, -- global, run, contract or agent
     run_id     TEXT NOT NULL, -- '' in the namespace global
-    space      TEXT NOT NULL, -- 'global', 'run/RUN', 'contract/RUN/ID', 'agent/RUN/ID'
+    of_id      TEXT NOT NULL, -- the contract or agent, '' in the other namespaces
     key        TEXT NOT NULL,
     version    INTEGER NOT NULL,
     previous   INTEGER NOT NULL, -- id of the version before, 0: none
@@ -13,20 +14,21 @@ CREATE TABLE board_state (
     author     TEXT NOT NULL,
     token      TEXT NOT NULL, -- the client's id of the write, or ''
     created_at INTEGER NOT NULL,
-    UNIQUE (space, key, version)
+    UNIQUE (namespace, run_id, of_id, key, version)
 );
-CREATE UNIQUE INDEX board_state_token ON board_state (space, key, token) WHERE token <> '';
-CREATE INDEX board_state_order ON board_state (space, id);
+CREATE UNIQUE INDEX board_state_token ON board_state (namespace, run_id, of_id, key, token) WHERE token <> '';
+CREATE INDEX board_state_order ON board_state (namespace, run_id, of_id, id);
 CREATE INDEX board_state_run ON board_state (run_id);
 
 CREATE TABLE board_state_head (
-    space   TEXT NOT NULL,
-    key     TEXT NOT NULL,
-    run_id  TEXT NOT NULL,
-    id      INTEGER NOT NULL, -- 0: owned before it was written
-    owner   TEXT NOT NULL,
-    expires INTEGER NOT NULL, -- nanoseconds of the awake clock; 0: never
-    PRIMARY KEY (space, key)
+    namespace TEXT NOT NULL,
+    run_id    TEXT NOT NULL,
+    of_id     TEXT NOT NULL,
+    key       TEXT NOT NULL,
+    id        INTEGER NOT NULL, -- 0: owned before it was written
+    owner     TEXT NOT NULL,
+    expires   INTEGER NOT NULL, -- nanoseconds of the awake clock; 0: never
+    PRIMARY KEY (namespace, run_id, of_id, key)
 );
 CREATE INDEX board_state_owner ON board_state_head (run_id, owner) WHERE owner <> '';
 CREATE INDEX board_state_expires ON board_state_head (expires) WHERE expires > 0;

@@ -53,9 +53,9 @@ func (r *Recorder) Count() int {
 	return len(r.records)
 }
 
-// Again lists the hashes of questions that were asked again after they had
+// Repeated lists the hashes of questions that were asked again after they had
 // been answered to the end: none, if stored answers are never asked for.
-func (r *Recorder) Again() []string {
+func (r *Recorder) Repeated() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	answered := map[string]bool{}

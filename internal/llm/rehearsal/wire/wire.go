@@ -41,7 +41,7 @@ type Server struct {
 // New serves a player.
 func New(p *rehearsal.Player, opts Options) *Server {
 	if opts.Sleep == nil {
-		opts.Sleep = sleep
+		opts.Sleep = llm.Sleep
 	}
 	s := &Server{player: p, opts: opts, mux: http.NewServeMux()}
 	s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, openaiWire{}) })
@@ -57,20 +57,6 @@ func (s *Server) Recorder() *Recorder { return &s.recorder }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
 
 // generate answers the wire on which the path says model and method.
 func (s *Server) generate(w http.ResponseWriter, r *http.Request) {

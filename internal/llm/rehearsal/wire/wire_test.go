@@ -88,12 +88,12 @@ func TestRecorderFindsRepeatedQuestions(t *testing.T) {
 	for range 2 {
 		ask(t, "POST", url+"/v1/chat/completions", body)
 	}
-	if again := h.Recorder().Again(); len(again) != 0 {
+	if again := h.Recorder().Repeated(); len(again) != 0 {
 		t.Errorf("asked again: %v", again)
 	}
 	ask(t, "POST", url+"/v1/chat/completions", body)
 	recs := h.Recorder().Records()
-	if diff := cmp.Diff([]string{recs[0].Hash}, h.Recorder().Again()); diff != "" {
+	if diff := cmp.Diff([]string{recs[0].Hash}, h.Recorder().Repeated()); diff != "" {
 		t.Errorf("asked again (-want +got):\n%s", diff)
 	}
 	if recs[0].Fault != "server" || recs[1].Fault != "" || !recs[1].Finished || recs[1].Rule != "rule 1" {

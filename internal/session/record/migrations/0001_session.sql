@@ -64,13 +64,13 @@ CREATE TABLE session_try (
 
 -- A session's conversation is sent in epochs: within one, each request only
 -- appends. The messages of an epoch are those from its first seq on.
-CREATE TABLE session_epoch (
+CREATE TABLE session_compaction (
     session_id TEXT NOT NULL,
     epoch      INTEGER NOT NULL, -- from 2; the first needs no row
     turn       INTEGER NOT NULL, -- settled when it began
     cause      TEXT NOT NULL,    -- near, overflow
     first_seq  INTEGER NOT NULL, -- of its messages
-    folded     INTEGER NOT NULL, -- messages that the summary stands for
+    summarised INTEGER NOT NULL, -- messages that the summary stands for
     bytes_before INTEGER NOT NULL,
     bytes_after  INTEGER NOT NULL,
     summary    TEXT NOT NULL,    -- blob

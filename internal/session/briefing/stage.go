@@ -1,4 +1,4 @@
-package native
+package briefing
 
 import (
 	"context"
@@ -23,40 +23,37 @@ const stageMark = "# Staged by agency for the contract at hand; never part of a 
 const stagedSuffix = ".txt"
 
 // pick picks the context of a contract where the session has one.
-func (b briefing) pick(ctx context.Context, contract agency.Contract) (staging.Context, error) {
+func (b Briefing) pick(ctx context.Context, contract agency.Contract) ([]staging.Item, error) {
 	if !b.Spec.Staged {
-		return staging.Context{}, nil
+		return nil, nil
 	}
-	in := staging.Input{FS: b.tools.Files.FS(), Contract: contract, Limits: b.Setup.Context}
-	if b.tools.Recent != nil {
-		var err error
-		if in.Recent, err = b.tools.Recent(ctx); err != nil {
-			return staging.Context{}, err
-		}
+	recent, err := b.Tools.Recent(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return staging.Stage(ctx, in)
+	return staging.Stage(ctx, staging.Input{FS: b.Tools.Files.FS(), Contract: contract, Limits: b.Setup.Context, Recent: recent})
 }
 
 // lay writes the staged context into the workspace. A folder of that name that
 // the repository itself has is left alone.
-func (b briefing) lay(contract agency.Contract, staged staging.Context) error {
+func (b Briefing) lay(f *Facts) error {
 	if !b.Spec.Staged {
 		return nil
 	}
-	if _, err := b.tools.Files.List(context.Background(), stagedDir, 1, 1); err == nil {
-		if text, err := b.tools.Files.Text(stagedDir + "/.gitignore"); err != nil || text != stageMark {
+	if _, err := b.Tools.Files.List(context.Background(), stagedDir, 1, 1); err == nil {
+		if text, err := b.Tools.Files.Text(stagedDir + "/.gitignore"); err != nil || text != stageMark {
 			return nil
 		}
 	}
-	doc, err := json.MarshalIndent(contract, "", "  ")
+	doc, err := json.MarshalIndent(f.Contract, "", "  ")
 	if err != nil {
 		return err
 	}
 	files := map[string]string{".gitignore": stageMark, "contract.json": string(doc) + "\n"}
-	for _, i := range staged.Items {
+	for _, i := range f.Staged {
 		files[path.Join(string(i.Kind), i.Path+stagedSuffix)] = i.Text
 	}
-	switch err := b.tools.Files.Replace(stagedDir, files); agency.KindOf(err) {
+	switch err := b.Tools.Files.Replace(stagedDir, files); agency.KindOf(err) {
 	case agency.KindInvalid, agency.KindDenied, agency.KindNotFound, agency.KindConflict:
 		return nil // an agent made the place unusable; the brief holds the same
 	default:
@@ -65,9 +62,9 @@ func (b briefing) lay(contract agency.Contract, staged staging.Context) error {
 }
 
 // shown is a staged context as the brief has it.
-func shown(staged staging.Context) []brief.Staged {
-	out := make([]brief.Staged, len(staged.Items))
-	for n, i := range staged.Items {
+func shown(staged []staging.Item) []brief.Staged {
+	out := make([]brief.Staged, len(staged))
+	for n, i := range staged {
 		out[n] = brief.Staged{Path: i.Path, Text: i.Text, Why: i.Why, Kind: string(i.Kind), Whole: i.Whole}
 	}
 	return out

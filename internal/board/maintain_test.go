@@ -11,22 +11,22 @@ import (
 func TestWorn(t *testing.T) {
 	d := newDesk(t)
 	d.join("ann", "bob")
-	worn := func(want ...agency.RunID) {
+	prunable := func(want ...agency.RunID) {
 		t.Helper()
 		d.do(func(tx *store.Tx) error {
-			got, err := Worn(tx)
+			got, err := Prunable(tx)
 			if !slices.Equal(got, want) {
-				t.Errorf("worn %v, want %v", got, want)
+				t.Errorf("prunable: %v, want %v", got, want)
 			}
 			return err
 		})
 	}
 	d.send(note("m1", "one"))
-	worn()
+	prunable()
 	d.do(func(tx *store.Tx) error { _, err := ClaimAll(tx, ann(), 1); return err })
 	d.do(func(tx *store.Tx) error { return MarkRead(tx, ann(), "m1") })
 	d.do(func(tx *store.Tx) error { return MarkProcessed(tx, ann(), "m1") })
-	worn(run)
-	d.do(func(tx *store.Tx) error { return Retain(tx, run) })
-	worn()
+	prunable(run)
+	d.do(func(tx *store.Tx) error { return Prune(tx, run) })
+	prunable()
 }

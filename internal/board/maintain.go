@@ -15,7 +15,7 @@ import (
 type Limits struct {
 	MaxQueue       int
 	ReceiveTimeout time.Duration
-	// Cleanup is the longest time between two looks of Keep; the shortest of
+	// Cleanup is the longest time between two looks of Maintain; the shortest of
 	// all runs counts.
 	Cleanup time.Duration
 }
@@ -48,22 +48,22 @@ func (b *Board) cleanup() time.Duration {
 	return cmp.Or(shortest, b.o.Cleanup)
 }
 
-// atOnce is how much one transaction of Keep ends, so that senders do not wait
+// atOnce is how much one transaction of Maintain ends, so that senders do not wait
 // for it.
 const atOnce = 200
 
-// settling is how long Keep waits where something is due by its own look and
+// settling is how long Maintain waits where something is due by its own look and
 // not by that of the transaction, whose clock was read a little earlier.
 const settling = 10 * time.Millisecond
 
-// Keep ends what is over when its time comes, until the context ends or the
+// Maintain ends what is over when its time comes, until the context ends or the
 // board is closed: mail past its time to live, overdue responses, expired keys,
 // locks and holds. While nothing is due it writes nothing, and it looks only
 // every Options.Cleanup. An error of the store ends it too; it may be called
 // again.
-func (b *Board) Keep(ctx context.Context) error {
+func (b *Board) Maintain(ctx context.Context) error {
 	for {
-		in, err := b.tidy(ctx)
+		in, err := b.expireDue(ctx)
 		if err != nil {
 			return err
 		}
@@ -84,8 +84,8 @@ func (b *Board) Keep(ctx context.Context) error {
 	}
 }
 
-// tidy ends what is over and tells how long there is nothing to do.
-func (b *Board) tidy(ctx context.Context) (time.Duration, error) {
+// expireDue ends what is over and tells how long there is nothing to do.
+func (b *Board) expireDue(ctx context.Context) (time.Duration, error) {
 	for {
 		in, timed := time.Duration(0), false
 		if err := b.db.Read(ctx, func(q *store.Snapshot) (err error) { in, timed, err = b.due(q); return err }); err != nil {
@@ -100,7 +100,7 @@ func (b *Board) tidy(ctx context.Context) (time.Duration, error) {
 		n := 0
 		if err := b.db.Write(ctx, func(tx *store.Tx) error {
 			for _, part := range b.timed {
-				more, err := part.Tidy(tx, atOnce)
+				more, err := part.Expire(tx, atOnce)
 				if n += more; err != nil {
 					return err
 				}

@@ -1,4 +1,10 @@
-package native
+// Package briefing brings the checkout of a session to where it begins, and writes
+// what its agent is told: at the start, and where it stands when its conversation
+// goes on without what was said. All of it is read from the store and from the files,
+// whatever runs the session.
+//
+// It does not say when an agent is told (the runtime), nor in which words (brief).
+package briefing
 
 import (
 	"context"
@@ -6,65 +12,110 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/brief"
+	"agency/internal/brief/staging"
 	"agency/internal/check"
+	"agency/internal/git"
 	"agency/internal/llm"
 	"agency/internal/registry"
+	"agency/internal/roster"
+	"agency/internal/session"
 	"agency/internal/store"
 	"agency/internal/tool"
 )
 
-// briefing writes the first message of a conversation, and of one that goes on
-// after a compaction: from the store, not from what was said.
-type briefing struct {
-	*part
-	st state
+// Briefing is that of a part of a session.
+type Briefing struct {
+	*session.Part
+	Role  roster.Role
+	Tools *session.Toolset
+	// MailRoom is how many bytes the messages may have that still hold.
+	MailRoom int
 }
 
-// first writes the first message of an epoch: the brief, and where the
-// session stands. What is only convenient, the overview and the notes, is
+// System is the system prompt of the role.
+func (b Briefing) System() (string, error) {
+	text, err := b.Role.Prompt(roster.View{
+		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Backlog: b.Tools.Files.HasBacklog(),
+		MaxFiles: b.Setup.Rules.MaxFiles, MaxLines: b.Setup.Rules.MaxLines,
+	})
+	return string(b.DB.Redact([]byte(text))), err
+}
+
+// Facts are what the store and the files, and not an agent's memory, know of a
+// contract.
+type Facts struct {
+	Contract agency.Contract  // Attempts is the session's
+	Receipts []agency.Receipt // of the verdict that the session is told of
+	Staged   []staging.Item
+}
+
+// Begin brings the files to where the session begins, stages its context and
+// writes the first message in so many bytes; tree is what the files are then, empty
+// where that cannot be recorded.
+func (b Briefing) Begin(ctx context.Context, room int64) (first string, f *Facts, tree agency.OID, err error) {
+	if b.Spec.From != "" && b.Spec.Round == 0 && (b.Spec.Attempt == 1 || b.Spec.Hand > 0) {
+		if err := b.Tools.Tree.Restore(ctx, b.Spec.From); err != nil {
+			return "", nil, "", err
+		}
+	}
+	if tree, err = b.Tools.Tree.Snapshot(ctx); err != nil && agency.KindOf(err) != agency.KindInvalid {
+		return "", nil, "", err
+	}
+	if f, err = b.Facts(ctx); err != nil {
+		return "", nil, "", err
+	}
+	f.Staged = staging.Fit(f.Staged, min(room, max(b.Setup.Limits.Tokens, 0)))
+	if err := b.lay(f); err != nil {
+		return "", nil, "", err
+	}
+	first, err = b.First(ctx, f, nil, room)
+	return first, f, tree, err
+}
+
+// First writes the first message of a conversation: the brief, and where the session
+// stands if it goes on. What is only convenient, the overview and the notes, is
 // there as far as it fits the room.
-func (b briefing) first(ctx context.Context, a *about, standing *brief.Standing, room int64) (message, error) {
+func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing, room int64) (text string, err error) {
 	in := brief.Input{
-		Role: b.role, Contract: a.contract, Repo: b.Setup.Repo, Network: b.Setup.Network,
+		Contract: f.Contract, Repo: b.Setup.Repo,
 		Limits: b.Setup.Limits, Commands: commands(b.Setup.Commands), Standing: standing,
 	}
 	if standing == nil && b.Spec.Attempt > 1 {
 		err := b.DB.Read(ctx, func(q *store.Snapshot) (err error) {
-			in.Said, err = b.binding(q)
+			in.Said, err = b.Mail.Binding(q, b.MailRoom)
 			return err
 		})
 		if err != nil {
-			return message{}, err
+			return "", err
 		}
 	}
-	var err error
 	if in.Review, err = b.reviewBrief(ctx, room); err != nil {
-		return message{}, err
+		return "", err
 	}
 	if in.Review != nil {
-		in.Review.Receipts = a.receipts
+		in.Review.Receipts = f.Receipts
 	}
-	if f := b.Spec.Feedback; f != nil {
-		told := *f
-		told.Receipts = a.receipts
-		in.Feedback = &told
+	if told := b.Spec.Feedback; told != nil {
+		with := *told
+		with.Receipts = f.Receipts
+		in.Feedback = &with
 	}
-	var m message
 	for _, size := range contextSizes() {
 		if in.Overview, err = b.overview(ctx, size); err != nil {
-			return m, err
+			return "", err
 		}
-		in.Guides = guides(b.tools.Files, size.guide)
-		in.Staged = shown(a.staged.Fit(room / size.share))
-		out, err := brief.Render(in)
+		in.Guides = guides(b.Tools.Files, size.guide)
+		in.Staged = shown(staging.Fit(f.Staged, room/size.share))
+		out, err := brief.First(in)
 		if err != nil {
-			return m, err
+			return "", err
 		}
-		if m, err = b.pack(userText(out.First)); err != nil || messageBytes(m) <= room {
-			return m, err
+		text = string(b.DB.Redact([]byte(out)))
+		if llm.Bytes(llm.Request{Messages: []llm.Message{llm.UserText(text)}}) <= room {
+			break
 		}
 	}
-	return m, nil
+	return text, nil
 }
 
 // contextSize is how much of the context a first message holds.
@@ -80,24 +131,27 @@ func contextSizes() []contextSize {
 	}
 }
 
-func (b briefing) overview(ctx context.Context, size contextSize) (string, error) {
+func (b Briefing) overview(ctx context.Context, size contextSize) (string, error) {
 	if size.entries == 0 {
 		return "", nil
 	}
-	return b.tools.Files.List(ctx, ".", size.depth, size.entries)
+	return b.Tools.Files.List(ctx, ".", size.depth, size.entries)
 }
 
-// read gets what the store knows of the contract.
-func (b briefing) read(ctx context.Context) (contract agency.Contract, receipts []agency.Receipt, err error) {
-	err = b.DB.Read(ctx, func(s *store.Snapshot) error {
-		if contract, err = registry.Contract(s, b.Spec.Run, b.Spec.Contract); err != nil {
+// Facts reads what is known of the contract, and picks its context.
+func (b Briefing) Facts(ctx context.Context) (*Facts, error) {
+	f := &Facts{}
+	err := b.DB.Read(ctx, func(s *store.Snapshot) error {
+		contract, err := registry.Contract(s, b.Spec.Run, b.Spec.Contract)
+		if err != nil {
 			return err
 		}
 		others, err := b.others(s, contract)
 		if err != nil {
 			return err
 		}
-		contract = brief.WithOutputs(contract, b.Spec.Role, others)
+		f.Contract = brief.WithOutputs(contract, b.Spec.Role, others)
+		f.Contract.Attempts = b.Spec.Attempt // an attempt is one, however often it starts
 		for _, id := range b.judgedBy() {
 			r, err := check.Receipt(s, id)
 			if agency.KindOf(err) == agency.KindNotFound {
@@ -107,17 +161,20 @@ func (b briefing) read(ctx context.Context) (contract agency.Contract, receipts 
 				return err
 			}
 			if !check.Stage(r.Stage).Trial() {
-				receipts = append(receipts, r)
+				f.Receipts = append(f.Receipts, r)
 			}
 		}
 		return nil
 	})
-	return contract, receipts, err
+	if err == nil {
+		f.Staged, err = b.pick(ctx, f.Contract)
+	}
+	return f, err
 }
 
 // others are the contracts whose outputs the session may see: of a plan of
 // thousands mostly a few.
-func (b briefing) others(s *store.Snapshot, contract agency.Contract) (out []agency.Contract, err error) {
+func (b Briefing) others(s *store.Snapshot, contract agency.Contract) (out []agency.Contract, err error) {
 	if brief.SeesAll(contract, b.Spec.Role) {
 		return registry.Contracts(s, b.Spec.Run)
 	}
@@ -134,7 +191,7 @@ func (b briefing) others(s *store.Snapshot, contract agency.Contract) (out []age
 }
 
 // judgedBy are the receipts of the verdict that the session is told of.
-func (b briefing) judgedBy() []agency.ReceiptID {
+func (b Briefing) judgedBy() []agency.ReceiptID {
 	switch f, r := b.Spec.Feedback, b.Spec.Review; {
 	case f != nil && f.Verdict != nil:
 		return f.Verdict.Receipts
@@ -142,14 +199,6 @@ func (b briefing) judgedBy() []agency.ReceiptID {
 		return r.Verdict.Receipts
 	}
 	return nil
-}
-
-func ids(c agency.Contract) []string {
-	out := make([]string, 0, len(c.AcceptanceCriteria))
-	for _, cr := range c.AcceptanceCriteria {
-		out = append(out, cr.ID)
-	}
-	return out
 }
 
 const (
@@ -199,21 +248,9 @@ func commands(c check.Commands) []brief.Command {
 	return out
 }
 
-// room is how many bytes the messages of a compaction may have: half of what the
-// window leaves, and half again for each try that was not enough.
-func (b briefing) room(fixed llm.Request) int64 {
-	left := (b.window.tokens()-b.window.output())*3 - llm.Bytes(llm.Request{System: fixed.System, Tools: fixed.Tools})
-	return max(0, left/2>>b.st.Compactions)
-}
-
-// binding are the messages that the agent has read and that hold on.
-func (b briefing) binding(q store.Querier) ([]agency.Message, error) {
-	return b.Mail.Binding(q, int(b.window.tokens())/4)
-}
-
 // reviewBrief is what a reviewer is shown beside the contract: all changes, what
 // the harness recorded of them, and the reviews before.
-func (b briefing) reviewBrief(ctx context.Context, room int64) (*brief.ReviewRequest, error) {
+func (b Briefing) reviewBrief(ctx context.Context, room int64) (*brief.ReviewRequest, error) {
 	of := b.Spec.Review
 	if of == nil {
 		return nil, nil
@@ -233,10 +270,12 @@ func (b briefing) reviewBrief(ctx context.Context, room int64) (*brief.ReviewReq
 	if err != nil {
 		return nil, err
 	}
-	if out.Files, err = b.tools.History.Changed(ctx); err != nil {
+	changed, err := b.Tools.History.Changed(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if out.Diff, err = b.tools.History.Diff(ctx, ""); err != nil {
+	out.Files = changeLines(changed)
+	if out.Diff, err = b.Tools.History.Diff(ctx, ""); err != nil {
 		return nil, err
 	}
 	if most := int(room / 2); len(out.Diff) > most {
@@ -263,4 +302,13 @@ func cutDiff(diff string, most int) string {
 		b.WriteString(p)
 	}
 	return b.String()
+}
+
+// changeLines names files that differ, each after what became of it.
+func changeLines(changes []git.Change) []string {
+	out := make([]string, len(changes))
+	for i, c := range changes {
+		out[i] = string(c.Status) + " " + c.Path
+	}
+	return out
 }
