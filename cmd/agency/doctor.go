@@ -10,7 +10,6 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
-	"agency/internal/bounded"
 	"agency/internal/daemon"
 	"agency/internal/doctor"
 	"agency/internal/ui/tui"
@@ -55,22 +54,13 @@ it, and prints what the overseer's detectors find in it, as JSON.`,
 // oversee prints what the detectors find in a history, by the settings that hold
 // here.
 func (a *app) oversee(stdin io.Reader, name string) error {
-	in := stdin
-	if name != "-" {
-		f, err := bounded.OpenAt(name)
-		if err != nil {
-			return agency.Errorf(agency.KindInvalid, "%w", err)
-		}
-		defer f.Close()
-		in = f
-	}
 	_, l, err := a.loadHere()
 	if err != nil {
 		return err
 	}
-	found, err := doctor.Oversee(in, l.Config.Overseer)
+	found, err := doctor.OverseeFile(name, stdin, l.Config.Overseer)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	return a.show(true, found, nil)
 }

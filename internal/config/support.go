@@ -48,6 +48,10 @@ func inEffect() []string {
 		"board.max_queue_size",
 		"board.retention_hours",
 		"board.cleanup_interval_seconds", "board.response_minutes",
+		"overseer.enabled", "overseer.check_interval_seconds", "overseer.nudge_cooldown_seconds", "overseer.max_nudges_per_agent",
+		"overseer.halt_on_critical", "overseer.max_tokens", "overseer.token_warning_threshold", "overseer.timeout_seconds",
+		"overseer.snapshot_history_size", "overseer.loop_detection_window", "overseer.stagnation_token_threshold",
+		"overseer.failure_increase_threshold", "overseer.patterns", "overseer.warn_threshold", "overseer.force_stop_threshold",
 	}
 	for _, role := range rolesOf(agency.ModeMultiAgent) {
 		for _, key := range []string{"model", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
@@ -108,7 +112,6 @@ func (c Config) NotYet() []string {
 			out = append(out, what+" ("+key+")")
 		}
 	}
-	add(c.Overseer.Enabled, "overseer.enabled", "the overseer")
 	add(c.Overseer.Model != "", "overseer.model", "the model-backed overseer")
 	add(c.Quality.Enabled, "quality.enabled", "the quality score")
 	add(c.Improve.Enabled, "improve.enabled", "the self-improvement loop")

@@ -4,15 +4,35 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"agency/internal/agency"
+	"agency/internal/bounded"
 	"agency/internal/config"
 	"agency/internal/overseer"
 )
 
 // maxEventLine is the most bytes of an event in a history.
 const maxEventLine = 1 << 20
+
+// OverseeFile is Oversee of a file; - is the standard input.
+func OverseeFile(name string, stdin io.Reader, settings config.Overseer) ([]overseer.Detection, error) {
+	in := stdin
+	if name != "-" {
+		f, err := bounded.OpenAt(name)
+		if err != nil {
+			return nil, agency.Errorf(agency.KindInvalid, "%w", err)
+		}
+		defer func() { _ = f.Close() }() // only read
+		in = f
+	}
+	found, err := Oversee(in, settings)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return found, nil
+}
 
 // Oversee runs the overseer's detectors over a history: events as JSON, one a line,
 // of one run or several, each run's in their order. KindInvalid names the line that
