@@ -14,8 +14,7 @@ import (
 	"agency/internal/tool"
 )
 
-// Member is a session as a member of its run. A runtime makes one for each part,
-// and by it the Mailbox, Presence, Account and Edits of the part.
+// Member is a session as a member of its run.
 type Member struct {
 	Spec Spec
 	DB   *store.DB
@@ -69,8 +68,7 @@ func planLine(plan []agency.Contract) string {
 // messageID names what a call sends by the call's place, so that one which runs
 // again sends nothing twice; kind is what it asks for, or the agent.
 func (m *Member) messageID(kind string, turn, idx int) agency.MessageID {
-	_, within, _ := strings.Cut(string(m.Spec.ID()), fmt.Sprintf("/attempt-%d", m.Spec.Attempt)) // empty for the attempt's first conversation
-	return agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", m.prefix(kind), m.Spec.Attempt, within, turn, idx+1))
+	return agency.MessageID(fmt.Sprintf("%s%d%s/%d/%d", m.prefix(kind), m.Spec.Attempt, m.Spec.within(), turn, idx+1))
 }
 
 // prefix begins the ids of what a contract asks for.

@@ -112,7 +112,11 @@ type ReviewOf struct {
 // /review-ITERATION after it, and with /round-N or /hand-N that of a conversation
 // which began within the attempt.
 func (s Spec) ID() agency.SessionID {
-	id := fmt.Sprintf("%s/%s/attempt-%d", s.Run, s.Contract, s.Attempt)
+	return agency.SessionID(fmt.Sprintf("%s/%s/attempt-%d%s", s.Run, s.Contract, s.Attempt, s.within()))
+}
+
+// within ends the id of a session: empty for the attempt's first conversation.
+func (s Spec) within() (id string) {
 	if s.Round > 0 {
 		id += fmt.Sprintf("/round-%d", s.Round)
 	}
@@ -125,7 +129,7 @@ func (s Spec) ID() agency.SessionID {
 			id += fmt.Sprintf(".%d", r.Try)
 		}
 	}
-	return agency.SessionID(id)
+	return id
 }
 
 // Feedback is why an earlier attempt was not enough.
