@@ -59,7 +59,7 @@ func TestTablesHaveOneWriter(t *testing.T) {
 			statements[name] = true
 		}
 	}
-	want := []string{"internal/registry/contract.go CreateContract", "internal/registry/contract.go restageOrStatus"}
+	want := []string{"internal/registry/contract.go CreateContract", "internal/registry/contract.go replace"}
 	if got := usersOf(t, "internal/registry", statements); !slices.Equal(got, want) {
 		t.Errorf("contracts are written by %q, want %q", got, want)
 	}
