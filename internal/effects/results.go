@@ -106,7 +106,7 @@ type result struct {
 	standing
 	Unfinished bool              `json:"unfinished,omitempty"`
 	Commits    []agency.OID      `json:"commits,omitempty"`
-	Outputs    *measured         `json:"actual_outputs,omitempty"` // of what landed
+	Outputs    *landedOutputs    `json:"actual_outputs,omitempty"` // of what landed
 	Receipts   []receiptResult   `json:"receipts,omitempty"`
 	Criteria   []criterionResult `json:"criteria"`
 	Reviews    []reviewResult    `json:"reviews,omitempty"`
@@ -115,8 +115,8 @@ type result struct {
 	CostUSD    float64           `json:"cost_usd"`
 }
 
-// measured is what landed, by its commits and verdict.
-type measured struct {
+// landedOutputs is what landed, by its commits and verdict.
+type landedOutputs struct {
 	Created  []string `json:"files_created"`
 	Modified []string `json:"files_modified"`
 	Deleted  []string `json:"files_deleted"`
@@ -268,11 +268,11 @@ func (f *findings) checked(id agency.ContractID) (out []receiptResult) {
 }
 
 // outputs are those of a contract that landed; nil: nothing has.
-func (f *findings) outputs(c agency.ReportContract) *measured {
+func (f *findings) outputs(c agency.ReportContract) *landedOutputs {
 	if c.Files == nil || len(c.Commits) == 0 {
 		return nil
 	}
-	m := &measured{Created: firstOf(c.Files.Created), Modified: firstOf(c.Files.Modified), Deleted: firstOf(c.Files.Deleted), Tests: []string{}}
+	m := &landedOutputs{Created: firstOf(c.Files.Created), Modified: firstOf(c.Files.Modified), Deleted: firstOf(c.Files.Deleted), Tests: []string{}}
 	for _, v := range f.verdicts {
 		if v.ContractID == c.ID && v.Pass {
 			m.Tests = firstOf(v.NewlyPass)

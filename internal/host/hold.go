@@ -49,10 +49,10 @@ func (x *executor) recordWithRetry(l *live, fn func(*store.Tx) error) error {
 		if asked != nil {
 			asked <- held.cause
 		}
-		again := make(chan struct{})
-		stop := x.rec.clock.After(wait, func() { close(again) })
+		due := make(chan struct{})
+		stop := x.rec.clock.After(wait, func() { close(due) })
 		select {
-		case <-again:
+		case <-due:
 			asked = nil
 		case asked = <-held.retry:
 			stop()

@@ -112,10 +112,10 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 			note = "the answer is stored; the run does not go on: " + err.Error()
 		}
 	}
-	return h.answered(ctx, id, g.ID, note)
+	return h.answeredDoc(ctx, id, g.ID, note)
 }
 
-func (h *Host) answered(ctx context.Context, id agency.RunID, gate agency.GateID, note string) (api.Answered, error) {
+func (h *Host) answeredDoc(ctx context.Context, id agency.RunID, gate agency.GateID, note string) (api.Answered, error) {
 	out := api.Answered{Note: note}
 	var err error
 	if out.Gate, err = store.Get(ctx, h.rec.db, registry.Gate, gate); err != nil {

@@ -28,7 +28,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	if err != nil {
 		return api.RunStarted{}, err
 	}
-	if doc, ok, err := h.started(ctx, r); ok || err != nil {
+	if doc, ok, err := h.findStarted(ctx, r); ok || err != nil {
 		return api.RunStarted{Run: doc}, err
 	}
 	if err := h.start.Settings.Check(r, c); err != nil {
@@ -52,8 +52,8 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	return api.RunStarted{Run: doc, Notes: p.Notes}, err
 }
 
-// started finds the run of an earlier request with the same id.
-func (h *Host) started(ctx context.Context, r api.RunRequest) (api.RunDoc, bool, error) {
+// findStarted finds the run of an earlier request with the same id.
+func (h *Host) findStarted(ctx context.Context, r api.RunRequest) (api.RunDoc, bool, error) {
 	doc, err := h.docs.Doc(ctx, r.ID)
 	switch {
 	case agency.KindOf(err) == agency.KindNotFound:

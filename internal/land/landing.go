@@ -232,7 +232,7 @@ func (l *landing) refuseClaim(ctx context.Context, from agency.OID) (Outcome, er
 		}
 	}
 	if len(links) > 0 {
-		return refusal(CauseNestedGit, links, "a git repository inside of the workspace cannot land"), nil
+		return refusedOutcome(CauseNestedGit, links, "a git repository inside of the workspace cannot land"), nil
 	}
 	filtered, err := l.run.Filtered(ctx, paths)
 	if err != nil || len(filtered) == 0 {
@@ -243,7 +243,7 @@ func (l *landing) refuseClaim(ctx context.Context, from agency.OID) (Outcome, er
 		paths = append(paths, p)
 	}
 	slices.Sort(paths)
-	return refusal(CauseFiltered, paths, "files kept by a git filter such as LFS cannot be changed by a run"), nil
+	return refusedOutcome(CauseFiltered, paths, "files kept by a git filter such as LFS cannot be changed by a run"), nil
 }
 
 // refuseCaseCollision names new paths that differ from another path of the tree only
@@ -267,7 +267,7 @@ func (l *landing) refuseCaseCollision(ctx context.Context, before, after agency.
 		return Outcome{}, err
 	}
 	if collisions := caseCollisions(entries, added); len(collisions) > 0 {
-		return refusal(CauseCaseCollision, collisions, "paths differ from others only in upper and lower case"), nil
+		return refusedOutcome(CauseCaseCollision, collisions, "paths differ from others only in upper and lower case"), nil
 	}
 	return Outcome{}, nil
 }
@@ -303,7 +303,7 @@ func caseCollisions(entries []git.Entry, added map[string]bool) []string {
 	return slices.Compact(collisions)
 }
 
-func refusal(cause Cause, paths []string, what string) Outcome {
+func refusedOutcome(cause Cause, paths []string, what string) Outcome {
 	return Outcome{Refused: &Refusal{Cause: cause, Paths: paths}, Reason: what + ": " + strings.Join(paths, ", ")}
 }
 

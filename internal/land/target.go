@@ -32,14 +32,14 @@ func NewTarget(o Options) *Target { return &Target{o: o} }
 func (t *Target) Merge(ctx context.Context, key agency.StepKey, spec MergeSpec) (MergeOutcome, error) {
 	defer t.locks.lock(spec.Target)()
 	if err := t.recoverRun(ctx, spec.Run); err != nil {
-		return refusedOr(err)
+		return mergeOutcomeOf(err)
 	}
 	run, record, err := t.o.open(ctx, spec.Run)
 	if err != nil {
 		return MergeOutcome{}, err
 	}
 	if err := checkOwner(run.Info().Repo.CommonDir); err != nil {
-		return refusedOr(err)
+		return mergeOutcomeOf(err)
 	}
 	m := &merge{checkouts: checkouts{o: t.o, run: run}, record: record, spec: spec, key: key, ref: branchRef(spec.Target)}
 	if err := git.CheckRef(m.ref); err != nil {
@@ -47,7 +47,7 @@ func (t *Target) Merge(ctx context.Context, key agency.StepKey, spec MergeSpec) 
 	}
 	out, err := m.perform(ctx)
 	if err != nil {
-		return refusedOr(err)
+		return mergeOutcomeOf(err)
 	}
 	return out, nil
 }
@@ -96,9 +96,9 @@ func checkOwner(paths ...string) error {
 	return nil
 }
 
-// refusedOr makes an outcome of a refusal and of a lock in the way; all other
+// mergeOutcomeOf makes an outcome of a refusal and of a lock in the way; all other
 // errors stay errors.
-func refusedOr(err error) (MergeOutcome, error) {
+func mergeOutcomeOf(err error) (MergeOutcome, error) {
 	if s := (*refusalError)(nil); errors.As(err, &s) {
 		return MergeOutcome{Refused: &s.refusal, Reason: s.reason, Mend: s.mend}, nil
 	}
@@ -154,7 +154,7 @@ func (m *merge) once(ctx context.Context) (MergeOutcome, error) {
 		return MergeOutcome{}, err
 	}
 	if ok, err := m.verified(ctx, target, head, tree); err != nil || !ok {
-		return m.moved(ctx, Moved{Target: target, Head: head, Tree: tree}, err)
+		return m.refuseMoved(ctx, Moved{Target: target, Head: head, Tree: tree}, err)
 	}
 	commit, err := m.commit(ctx, tree, target, head)
 	if err != nil {
@@ -253,8 +253,8 @@ func (m *merge) start(ctx context.Context) (agency.OID, error) {
 	return commits[0].Parents[0], nil
 }
 
-// moved says what is different from what was shown.
-func (m *merge) moved(ctx context.Context, now Moved, err error) (MergeOutcome, error) {
+// refuseMoved says what is different from what was shown.
+func (m *merge) refuseMoved(ctx context.Context, now Moved, err error) (MergeOutcome, error) {
 	if err != nil {
 		return MergeOutcome{}, err
 	}

@@ -22,7 +22,7 @@ func CreateContract(tx *store.Tx, c agency.Contract) error {
 	if err != nil {
 		return err
 	}
-	added, err := changed(tx, insertContract, string(c.RunID), string(c.ID), string(c.Status), string(c.Stage), string(doc))
+	added, err := execOnce(tx, insertContract, string(c.RunID), string(c.ID), string(c.Status), string(c.Stage), string(doc))
 	if err != nil || added {
 		return err
 	}
@@ -64,7 +64,7 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if err != nil {
 		return old, err
 	}
-	if added, err := changed(tx, insertStep, string(run), string(step)); err != nil || !added {
+	if added, err := execOnce(tx, insertStep, string(run), string(step)); err != nil || !added {
 		return old, err
 	}
 	c, err := agency.Advance(old, f)
@@ -77,7 +77,7 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if c.Status.Final() {
 		c.CompletedAt = tx.Now
 	}
-	if err := restageOrStatus(tx, c); err != nil {
+	if err := replace(tx, c); err != nil {
 		return old, err
 	}
 	_, err = event.Append(tx, contractEvent(old, c))
@@ -85,7 +85,7 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 }
 
 // replace writes a contract as it is now.
-func restageOrStatus(tx *store.Tx, c agency.Contract) error {
+func replace(tx *store.Tx, c agency.Contract) error {
 	doc, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -101,14 +101,14 @@ func Amend(tx *store.Tx, step agency.StepKey, words agency.Contract) error {
 	if err != nil {
 		return err
 	}
-	if added, err := changed(tx, insertStep, string(words.RunID), string(step)); err != nil || !added {
+	if added, err := execOnce(tx, insertStep, string(words.RunID), string(step)); err != nil || !added {
 		return err
 	}
 	c, err := agency.Amend(old, words)
 	if err != nil {
 		return err
 	}
-	if err := restageOrStatus(tx, c); err != nil {
+	if err := replace(tx, c); err != nil {
 		return err
 	}
 	ev := agency.NewEvent(c.RunID, agency.SeverityInfo, "contract "+string(c.ID)+" is amended before it begins",

@@ -20,7 +20,7 @@ func OpenGate(tx *store.Tx, g agency.Gate) error {
 	if err != nil {
 		return err
 	}
-	added, err := changed(tx, insertGate, string(g.ID), string(g.RunID), string(g.Kind), string(doc), tx.Now.UnixNano())
+	added, err := execOnce(tx, insertGate, string(g.ID), string(g.RunID), string(g.Kind), string(doc), tx.Now.UnixNano())
 	if err != nil || !added {
 		return err
 	}
@@ -113,7 +113,7 @@ func accepting(weakened []agency.Weakening) string {
 // ExpireGate records that a gate's deadline has passed. Nothing else changes:
 // the gate stays open and can still be answered (docs/design.md, Gates).
 func ExpireGate(tx *store.Tx, id agency.GateID) error {
-	if passed, err := changed(tx, expireGate, tx.Now.UnixNano(), string(id)); err != nil || !passed {
+	if passed, err := execOnce(tx, expireGate, tx.Now.UnixNano(), string(id)); err != nil || !passed {
 		return err
 	}
 	g, err := Gate(tx, id)

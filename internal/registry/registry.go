@@ -38,7 +38,7 @@ func CreateRun(tx *store.Tx, run agency.Run, config json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	added, err := changed(tx, insertRun, string(run.ID), string(run.State), string(doc), string(config), tx.Now.UnixNano())
+	added, err := execOnce(tx, insertRun, string(run.ID), string(run.State), string(doc), string(config), tx.Now.UnixNano())
 	if err != nil {
 		return err
 	}
@@ -110,11 +110,11 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 // SetYes makes --yes last: a run that was started without it may be resumed
 // with it.
 func SetYes(tx *store.Tx, id agency.RunID) error {
-	return change(tx, id, func(run *agency.Run) { run.Yes = true })
+	return updateRunDoc(tx, id, func(run *agency.Run) { run.Yes = true })
 }
 
-// change replaces what is kept of a run beside its state.
-func change(tx *store.Tx, id agency.RunID, by func(*agency.Run)) error {
+// updateRunDoc replaces what is kept of a run beside its state.
+func updateRunDoc(tx *store.Tx, id agency.RunID, by func(*agency.Run)) error {
 	run, err := Run(tx, id)
 	if err != nil {
 		return err
@@ -136,17 +136,17 @@ func SetMerged(tx *store.Tx, id agency.RunID, commit agency.OID) error {
 
 // SetRepo records where the run's working tree is now: its folder was moved.
 func SetRepo(tx *store.Tx, id agency.RunID, path string) error {
-	return change(tx, id, func(run *agency.Run) { run.Repo = path })
+	return updateRunDoc(tx, id, func(run *agency.Run) { run.Repo = path })
 }
 
 // SetMoved records the mode in which a run works since it moved up, or back.
 func SetMoved(tx *store.Tx, id agency.RunID, to agency.Mode) error {
-	return change(tx, id, func(run *agency.Run) { run.MovedTo = to })
+	return updateRunDoc(tx, id, func(run *agency.Run) { run.MovedTo = to })
 }
 
 // SetCrashed records whether a run is interrupted because its host died.
 func SetCrashed(tx *store.Tx, id agency.RunID, crashed bool) error {
-	return change(tx, id, func(run *agency.Run) { run.Crashed = crashed })
+	return updateRunDoc(tx, id, func(run *agency.Run) { run.Crashed = crashed })
 }
 
 func stateEvent(run agency.Run, to agency.RunState, reason string) agency.Event {
@@ -243,8 +243,8 @@ func timeOf(nanos int64) time.Time {
 	return time.Unix(0, nanos).UTC()
 }
 
-// changed tells whether a statement, which does its work once, has done it now.
-func changed(tx *store.Tx, statement string, args ...any) (bool, error) {
+// execOnce tells whether a statement, which does its work once, has done it now.
+func execOnce(tx *store.Tx, statement string, args ...any) (bool, error) {
 	res, err := tx.Exec(statement, args...)
 	if err != nil {
 		return false, err

@@ -16,7 +16,7 @@ func AddReview(tx *store.Tx, run agency.RunID, step agency.StepKey, r agency.Rev
 	if err != nil {
 		return err
 	}
-	added, err := changed(tx, insertReview, string(run), string(step), string(r.ContractID), string(tx.Redact(doc)))
+	added, err := execOnce(tx, insertReview, string(run), string(step), string(r.ContractID), string(tx.Redact(doc)))
 	if err != nil || !added {
 		return err
 	}

@@ -16,8 +16,7 @@ import (
 	"agency/internal/tool"
 )
 
-// Member is a session as a member of its run. A runtime makes one for each part,
-// and by it the Mailbox, Presence, Account and Edits of the part.
+// Member is a session as a member of its run.
 type Member struct {
 	Spec Spec
 	DB   *store.DB

@@ -36,7 +36,7 @@ func codeOf(err error) int {
 }
 
 // IsConstraint tells whether a statement was refused by a constraint of the
-// schema, such as a UNIQUE key.
+// schema, such as a UNIQUE key. Its closure may go on.
 func IsConstraint(err error) bool { return codeOf(err) == sqlite3.SQLITE_CONSTRAINT }
 
 // fatal tells whether SQLite may have rolled back the whole transaction, not

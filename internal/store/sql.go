@@ -7,7 +7,7 @@ import "strings"
 // their tables as Set says.
 
 // InsertRows begins an INSERT of several rows that stand or fall with their
-// closure. A row that is refused leaves those before it, so that SQLite need not
+// closure. A row that is refused may leave those before it, so that SQLite need not
 // remember how to undo the statement alone.
 const InsertRows = `INSERT OR FAIL INTO `
 

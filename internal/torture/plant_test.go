@@ -118,7 +118,7 @@ func plants() []plant {
 		},
 		{
 			"executor that does not look at what comes late",
-			[]edit{{"internal/schedule/open.go", "return poke(c, key, e.x.o.Run, notes, note{Look: true})", "return nil"}},
+			[]edit{{"internal/schedule/open.go", "return poke(c, key, e.x.o.Run, notes(e.x.o.Of), note{Look: true})", "return nil"}},
 			"./internal/schedule", "TestOpenExecutorKeepsItsPromises",
 		},
 		{

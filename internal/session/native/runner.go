@@ -7,7 +7,8 @@
 // is compacted: what binds it is read from the store again, what was said is
 // summed up.
 //
-// It does not say what an effect of a tool means or how a part may end (session).
+// It does not say what an effect of a tool means or how a part may end (session), nor
+// what the agent is told from the store (session/briefing).
 package native
 
 import (
