@@ -21,7 +21,7 @@ type Intervention struct {
 // AddIntervention notes an intervention, and tells whether it is the first because of
 // this event and behaviour.
 func AddIntervention(tx *store.Tx, run agency.RunID, i Intervention) (bool, error) {
-	return changed(tx, insertIntervention, string(run), i.Event, string(i.Behaviour), string(i.Session), string(i.Action), i.Reason)
+	return execOnce(tx, insertIntervention, string(run), i.Event, string(i.Behaviour), string(i.Session), string(i.Action), i.Reason)
 }
 
 // Ordered is what a session is to do by the overseer's word, the latest: pause or
