@@ -60,16 +60,11 @@ func sees(c agency.Contract, role agency.RoleID, o agency.Contract) bool {
 	case role == agency.RoleOverseer, roster.Leads(role):
 		return false // states; and who leads is told of the whole team otherwise
 	case role == agency.RoleTestEngineer:
-		return slices.Contains(c.DependsOn, o.ID) || implements(o)
+		return slices.Contains(c.DependsOn, o.ID) || roster.Implements(o.AssignedRole)
 	case role == agency.RoleReviewer:
-		return slices.Contains(c.DependsOn, o.ID) || SeesAll(c, role) && (implements(o) || o.AssignedRole == agency.RoleTestEngineer)
+		return slices.Contains(c.DependsOn, o.ID) || SeesAll(c, role) && (roster.Implements(o.AssignedRole) || o.AssignedRole == agency.RoleTestEngineer)
 	}
 	return slices.Contains(c.DependsOn, o.ID)
-}
-
-// implements tells whether a contract changes what the product does.
-func implements(c agency.Contract) bool {
-	return c.AssignedRole == agency.RoleScaffolder || c.AssignedRole == agency.RoleGeneralist || c.AssignedRole == agency.RoleCleanup
 }
 
 // outputText is what a contract came to, as it was measured, in JSON.

@@ -54,7 +54,7 @@ func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
 	}
 	spec := session.Spec{
 		Run: a.in.Run, Contract: a.Contract.ID, Role: a.role, Agent: a.Agent(), Attempt: a.N, Staged: a.how.Staged, Level: level,
-		Leader: a.how.Shared.Lead.Role,
+		Tier: a.Contract.Tier, Leader: a.how.Shared.Lead.Role,
 	}
 	if roster.Leads(a.role) && !a.how.Many {
 		spec.MaxContracts = 1

@@ -133,6 +133,7 @@ func TestRecipients(t *testing.T) {
 	planning := []agency.Contract{{ID: "plan", AssignedRole: "project_manager", Status: agency.StatusInProgress}}
 	planned := append(slices.Clone(planning), agency.Contract{ID: "main", AssignedRole: "generalist", Status: agency.StatusInProgress})
 	planned[0].Status = agency.StatusComplete
+	team := append(slices.Clone(planned[:1]), agency.Contract{ID: "api", AssignedRole: "scaffolder", Status: agency.StatusInProgress})
 	agents := []board.Agent{{ID: "project_manager", Role: "project_manager"}, {ID: "scaf-1", Role: "scaffolder", Contract: "api"}}
 	for _, tc := range []struct {
 		mode      agency.Mode
@@ -147,6 +148,8 @@ func TestRecipients(t *testing.T) {
 		{agency.ModeContract, planning, "manager", "project_manager", ""},
 		{agency.ModeContract, planned, "", "generalist", ""},
 		{agency.ModeContract, planned, "project_manager", "project_manager", ""},
+		{agency.ModeMultiAgent, team, "", "project_manager", ""},
+		{agency.ModeMultiAgent, team, "manager", "project_manager", ""},
 		{agency.ModeMultiAgent, planning, "scaf-1", "scaf-1", ""},
 		{agency.ModeMultiAgent, planning, "scaffolder", "", "scaffolder"},
 		{agency.ModeMultiAgent, planning, "api", "scaf-1", ""},

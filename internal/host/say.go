@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"agency/internal/flow"
 	"agency/internal/flow/outbox"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -165,10 +167,18 @@ func whom(run agency.Run, to string, contracts []agency.Contract, agents []board
 		run.ID, to, strings.Join(slices.Compact(known), ", ")).WithMend("agency say %s --to %s TEXT", run.ID, lead)
 }
 
-// leader is the role that leads: whose contract is open, the latest first, and
-// before there is one the first that the mode asks. The agent of a role has
-// its name.
+// leader is the role that leads: in a team who plans the goal, else whose contract
+// is open, the latest first, and before there is one the first that the mode asks.
+// The agent of such a role has its name.
 func leader(run agency.Run, contracts []agency.Contract) agency.RoleID {
+	if cmp.Or(run.MovedTo, run.Mode).Team() {
+		for _, c := range contracts {
+			if c.ParentID == "" && roster.Leads(c.AssignedRole) {
+				return c.AssignedRole
+			}
+		}
+		return agency.RoleProjectManager
+	}
 	for _, c := range slices.Backward(contracts) {
 		if !c.Status.Final() && c.AssignedRole != "" {
 			return c.AssignedRole

@@ -31,6 +31,11 @@ func MaySpawn(by, role agency.RoleID) bool { return slices.Contains(Spawns(by), 
 // answers what they ask.
 func Leads(role agency.RoleID) bool { return len(Spawns(role)) > 0 }
 
+// Implements tells whether agents of a role change what the product does.
+func Implements(role agency.RoleID) bool {
+	return slices.Contains([]agency.RoleID{agency.RoleScaffolder, agency.RoleGeneralist, agency.RoleCleanup, agency.RoleImplementer}, role)
+}
+
 // Team are the contracts of a run that are worked on below a lead whose own
 // contract is plan: its members have the same parent as that one, and so has what
 // comes of their work. What a lead below it has for a parent is that one's team.

@@ -179,15 +179,6 @@ func (j *JSON) Number() (int, error) {
 	return n, j.Skip()
 }
 
-// Truth takes true, or anything else.
-func (j *JSON) Truth() (bool, error) {
-	c, err := j.next()
-	if err != nil || c == 't' {
-		return err == nil, errors.Join(err, j.Skip())
-	}
-	return false, errors.Join(j.r.UnreadByte(), j.Skip())
-}
-
 // Skip passes over a value, or the rest of one.
 func (j *JSON) Skip() error {
 	for depth := 0; ; {

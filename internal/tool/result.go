@@ -108,8 +108,5 @@ func Size(n int64) string {
 
 // QuoteName shows a name that a model made up without trusting it.
 func QuoteName(name string) string {
-	if len(name) > 64 {
-		name = CutHead(name, 64) + "..."
-	}
-	return fmt.Sprintf("%q", name)
+	return fmt.Sprintf("%q", text.Head(name, 64))
 }
