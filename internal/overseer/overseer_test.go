@@ -33,7 +33,7 @@ func observe(t *testing.T, s *story) []Detection {
 
 // tally is what a set of stories came to.
 type tally struct {
-	stories, found, turns, alarms, halts, delay, late int
+	stories, found, turns, alarms, halts, delay int
 }
 
 // TestStories prints what is found of stuck agents and how soon, and what is said

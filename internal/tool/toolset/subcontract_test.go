@@ -111,7 +111,8 @@ func TestUpdateSubcontract(t *testing.T) {
 	want := old
 	want.Title, want.DependsOn, want.Priority, want.AssignedRole, want.Complexity = "new", nil, 0, "test_engineer", agency.Large
 	want.AcceptanceCriteria = []agency.Criterion{
-		{ID: "c1", Text: "one"}, {ID: "k", Text: "two", Check: &agency.Check{File: "f"}},
+		{ID: "c1", Text: "one"},
+		{ID: "k", Text: "two", Check: &agency.Check{File: "f"}},
 		{ID: "files_created.1", Text: "n is made", Check: &agency.Check{Created: "n"}, From: "files_created"},
 	}
 	want.ExpectedOutputs.FilesCreated, want.Inputs = []string{"n"}, map[string]string{"k": "v"}
