@@ -216,7 +216,11 @@ type SessionDoc struct {
 	Unpriced bool              `json:"unpriced,omitempty"`
 	Outcome  string            `json:"outcome"`
 	Reason   string            `json:"reason,omitempty"`
-	Health   string            `json:"health"`
+	// Health is working, waiting, slow, looping, halted or ended; of one that is at
+	// work since when, and why where it does not just work.
+	Health       string     `json:"health"`
+	HealthSince  *time.Time `json:"health_since,omitempty"`
+	HealthReason string     `json:"health_reason,omitempty"`
 }
 
 // ReceiptDoc is a receipt without its output.

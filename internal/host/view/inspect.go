@@ -8,6 +8,8 @@ import (
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/event"
+	"agency/internal/host"
+	"agency/internal/overseer"
 	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/session/record"
@@ -132,34 +134,42 @@ func sessions(q store.Querier, id agency.RunID) ([]api.SessionDoc, error) {
 	return docs, err
 }
 
-// health is what this version can tell without an overseer.
+// health is how a session is by its outcome alone.
 func health(outcome string) string {
 	switch outcome {
 	case "running":
-		return "working"
+		return string(overseer.Working)
 	case string(session.Parked):
-		return "waiting"
+		return string(overseer.Waiting)
 	default:
 		return "ended"
 	}
 }
 
-// fold takes landings and interventions from the run's events.
+// fold takes landings, interventions and how agents are from the run's events.
 func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
 	doc.Landings, doc.Interventions = []api.LandingDoc{}, []agency.Event{}
-	for _, category := range []agency.Category{agency.CategoryGit, agency.CategoryAgent} {
-		for after := int64(0); ; {
-			evs, err := event.Since(q, after, event.Filter{Run: id, Category: category}, page)
-			if err != nil {
-				return err
-			}
-			for _, ev := range evs {
-				add(doc, ev)
-				after = ev.ID
-			}
-			if len(evs) < page {
-				break
-			}
+	kept, err := host.ReadRunConfig(q, id)
+	if err != nil {
+		return err
+	}
+	w := overseer.NewWatch(kept.Config.Overseer)
+	for after, more := int64(0), true; more; {
+		evs, err := event.Since(q, after, event.Filter{Run: id}, page)
+		if err != nil {
+			return err
+		}
+		for _, ev := range evs {
+			add(doc, ev)
+			w.Observe(ev) // what it finds was told when it was found
+			after = ev.ID
+		}
+		more = len(evs) == page
+	}
+	for i := range doc.Sessions {
+		s := &doc.Sessions[i]
+		if h, at := w.Health(s.ID); at && s.Health != "ended" {
+			s.Health, s.HealthSince, s.HealthReason = string(h.Condition), &h.Since, h.Why
 		}
 	}
 	return nil

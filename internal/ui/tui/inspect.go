@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -87,6 +88,9 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 		id := strings.TrimPrefix(string(s.ID), string(d.ID)+"/") // --transcript knows it by this
 		fmt.Fprintf(&b, "  session %s  %s  %s  %s  %s\n", id, s.Role, turns,
 			Cost(agency.USD(s.CostUSD), s.Tokens, s.Unpriced), orDash(Line(s.Outcome)))
+		if s.HealthReason != "" && s.HealthSince != nil {
+			fmt.Fprintf(&b, "          %s since %s: %s\n", st.paint(yellow, s.Health), s.HealthSince.Format(time.TimeOnly), Line(s.HealthReason))
+		}
 	}
 	for _, r := range d.Reviews {
 		if r.ContractID == c.ID {
