@@ -55,7 +55,13 @@ func TestPrintedValuesAreTheDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, l.Config); diff != "" {
 		t.Error(diff)
 	}
-	if len(l.Widenings) != 0 || len(l.Warnings) != 0 {
+	for _, w := range l.Warnings {
+		key, told := strings.CutSuffix(w.Text, " has no effect in this version")
+		if !told || InEffect(key) || w.Origin.Line == 0 {
+			t.Errorf("warning %v", w)
+		}
+	}
+	if len(l.Widenings) != 0 || len(l.Warnings) < 20 {
 		t.Errorf("widenings %v, warnings %v", l.Widenings, l.Warnings)
 	}
 }
@@ -446,5 +452,26 @@ func TestModelNamesWithColons(t *testing.T) {
 		if got := l.Config.Models["capable"]; !slices.Equal(got, []string{"p/m:7b", "p/a/b:1:2-c"}) {
 			t.Errorf("%s: %q", models, got)
 		}
+	}
+}
+
+// Every key of the schema does something or is named where a file sets it, also one
+// that stands in a list or in an entry of a map; a safety setting that does nothing
+// is refused.
+func TestNoKeyIsSilentlyIdle(t *testing.T) {
+	l := load(t, repoInput("vcs: {type: github}\nnotify: [{type: desktop}, {type: desktop}]\ntiers: {t2_conflict_cycles: 3}\nretry_budget: 2\nagents: {scaffolder: {talent: x, max_turns: 9}}\n"))
+	var got []string
+	for _, w := range l.Warnings {
+		got = append(got, w.Origin.String()+" "+w.Text)
+	}
+	want := []string{
+		"agency.yaml:5 agents.scaffolder.talent has no effect in this version", "agency.yaml:2 notify has no effect in this version",
+		"agency.yaml:3 tiers.t2_conflict_cycles has no effect in this version", "agency.yaml:1 vcs.type has no effect in this version",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if err := load(t, repoInput("quality: {block_on_low_score: true}\n")).Supported(); err == nil || !strings.Contains(err.Error(), "quality.block_on_low_score is not in this version") {
+		t.Error(err)
 	}
 }

@@ -112,7 +112,7 @@ func Load(in Input) (*Loaded, error) {
 	}
 	l.Widenings = l.widenings(in, laid{LayerUser, user, userText}, laid{LayerRepo, repo, repoText})
 	l.trusted = len(l.Widenings) == 0 || TrustFromEnv(in.Env)
-	l.Config, l.Warnings = s.config, s.warnings
+	l.Config, l.Warnings = s.config, append(s.warnings, s.idle()...)
 	return l, nil
 }
 

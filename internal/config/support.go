@@ -78,6 +78,22 @@ func InEffect(key string) bool {
 	})
 }
 
+// idle are the keys that a file or flag sets and that do nothing in this version.
+func (s *state) idle() (out []Warning) {
+	keys := sortedKeys(s.origins)
+	for i, key := range keys {
+		whole := i+1 == len(keys) || !strings.HasPrefix(keys[i+1], key+".") && !strings.HasPrefix(keys[i+1], key+"[") // holds no others
+		list, _, item := strings.Cut(key, "[")
+		if item && i > 0 && strings.HasPrefix(keys[i-1], list+"[") {
+			continue // told with its first
+		}
+		if key = list; whole && !InEffect(key) {
+			out = append(out, Warning{Text: key + " has no effect in this version", Origin: s.origins[keys[i]]})
+		}
+	}
+	return out
+}
+
 // absent is a value whose feature is not in this version and that a run could
 // not pass over in silence.
 type absent struct{ key, what string }
@@ -93,6 +109,7 @@ func (c Config) absent() []absent {
 	add(c.Land == agency.LandPullRequest, "land", "land: pull_request")
 	add(c.Sandbox.Network != "none", "sandbox.network", "sandbox.network: "+c.Sandbox.Network)
 	add(c.Store.URL != "", "store.url", "store.url")
+	add(c.Quality.BlockOnLowScore, "quality.block_on_low_score", "quality.block_on_low_score")
 	for _, role := range sortedKeys(c.Agents) {
 		r := c.Agents[role].Runtime
 		add(!slices.Contains(Runtimes(), r), "agents."+role+".runtime", "runtime "+r)
