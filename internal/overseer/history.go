@@ -208,8 +208,13 @@ func (h *history) take(e agency.Event) bool {
 	case *agency.SessionParked:
 		h.clock.parked, h.clock.waits = true, d.For
 		return false
-	case *agency.Completed, *agency.Failed, *agency.Claimed:
+	case *agency.Claimed:
 		h.clock.ended = true
+		return false
+	case *agency.Completed, *agency.Failed: // a run may have thousands of agents that were
+		h.clock.ended = true
+		h.calls, h.results = nil, nil
+		h.memory = memory{map[string]int{}, map[string]int{}}
 		return false
 	case *agency.ReviewSubmitted:
 	case *agency.Merged, *agency.PlanSubmitted:

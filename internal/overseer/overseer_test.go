@@ -317,3 +317,21 @@ func TestTimeAtWork(t *testing.T) {
 	}
 	is(Halted, "timeout: 28m21s of 30m0s are over")
 }
+
+// TestEndedKeepsLittle forgets the calls of sessions that have ended: a run may have
+// thousands of them.
+func TestEndedKeepsLittle(t *testing.T) {
+	s := newStory("ended", 1)
+	s.works(9)
+	s.add(agency.Completed{Session: "s1", Outcome: "claimed"})
+	w := NewWatch(config.Defaults().Overseer)
+	for _, e := range s.events {
+		w.Observe(e)
+	}
+	if h := w.histories["scaffolder-1"]; len(h.calls)+len(h.results)+len(h.memory.seen)+len(h.memory.best) > 0 {
+		t.Errorf("%+v", h)
+	}
+	if _, at := w.Health("s1"); at {
+		t.Error("it is at work")
+	}
+}
