@@ -3,6 +3,7 @@ package overseer
 import (
 	"encoding/json"
 	"regexp"
+	"strings"
 
 	"agency/internal/agency"
 )
@@ -42,6 +43,9 @@ func Dangers(tool string, args []byte, answer string, failed bool) []agency.Dang
 				}
 			}
 		}
+	}
+	if strings.Contains(answer, agency.Redacted) {
+		out = append(out, agency.DangerSecret)
 	}
 	if k := kinds[tool]; k == reads || k == runs {
 		answer = answer[:min(len(answer), mostRead)]

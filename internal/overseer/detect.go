@@ -331,9 +331,9 @@ func findDanger(h *history, _ config.Overseer) finding {
 		{agency.DangerHistory, Critical, 1, "it rewrites the repository's history"},
 		{agency.DangerDeletion, Critical, 1, "it deletes a large part of the workspace"},
 		{agency.DangerEscape, Critical, 3, "the sandbox refused what it tried"},
-		{agency.DangerSecret, High, 1, "a secret of the host stood in what it printed"},
 		{agency.DangerInjection, Medium, 1, "it was shown outside text that gives orders to agents"},
 		{agency.DangerEscape, Medium, 1, "the sandbox refused what it tried"},
+		{agency.DangerSecret, Low, 1, "a secret of the host stood in what it was shown, and was taken out"},
 	}
 	var out finding
 	for _, r := range rank {
