@@ -184,6 +184,10 @@ type (
 		CallDigests
 		// Path is the file that it changed, or read.
 		Path string `json:"path,omitempty"`
+		// Ended is how the command ended that it ran; empty: well.
+		Ended string `json:"ended,omitempty"`
+		// Waits is set where the command itself waits.
+		Waits bool `json:"waits,omitempty"`
 		// Danger names what it did, or tried, that can do harm.
 		Danger []DangerKind `json:"danger,omitempty"`
 	}

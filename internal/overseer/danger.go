@@ -9,16 +9,22 @@ import (
 )
 
 // What commands and outside texts look like that can do harm. The sandbox is what
-// keeps it from being done; here it is told that somebody tried.
+// keeps it from being done; here it is told that somebody tried. Commands are
+// matched where one begins, without what is quoted.
 var (
-	rewritesHistory = regexp.MustCompile(`\bgit(\s+(-[Cc]\s+\S+|-\S+))*\s+(push\b[^|;&]*\s(--force\b|--force-with-lease\b|-f\b|--mirror\b|\+\S)|filter-branch\b|filter-repo\b|update-ref\s+-d\b|reflog\s+(expire|delete)\b)|` +
-		`\brm\s+(-\S+\s+)*[^|;&]*(^|[\s/"'])\.git/?(["'\s]|$)`)
-	deletesMuch = regexp.MustCompile(`\brm\s+(-\S+\s+)*-\w*[rR]\w*\s+(-\S+\s+)*["']?(/|/\*|~|~/|~/\*|\$HOME|\.|\./|\*|\./\*|\.\.|\.\./\*?)["']?(\s|;|&|\||$)|` +
-		`\bgit\s+rm\s+(-\S+\s+)*\.(\s|;|$)|\bfind\s+(\.|/|~)\s+-delete\b|\bmkfs\b|\bdd\b[^|;&]*\bof=/dev/`)
-	leavesSandbox = regexp.MustCompile(`(^|[\s;&|(])(unshare|nsenter|mount|umount|chroot|pivot_root|insmod|modprobe)\s|/proc/(1|self)/root\b|docker\.sock\b|\brelease_agent\b`)
-	givesOrders   = regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\s+(all\s+|any\s+)?(of\s+)?(the\s+|your\s+|these\s+)?(previous|prior|above|earlier|preceding|system)\s+(instructions?|prompts?|rules|directions|messages)|` +
-		`<\|im_start\|>|\[/?INST\]|(?i)\b(new|updated) (system )?(instructions?|prompt) (for|to) (the )?(ai|assistant|agent|model)\b|` +
+	quoted          = regexp.MustCompile(`'[^']*'|"(?:[^"\\]|\\.)*"`)
+	between         = regexp.MustCompile(`[;&|\n()]+`)
+	before          = regexp.MustCompile(`^(\s*(sudo|exec|command|time|nice|xargs|then|do|else|!)\s+|\s*\w+=\S*\s+|\s+)+`)
+	rewritesHistory = regexp.MustCompile(`^git(\s+(-[Cc]\s+\S+|-\S+))*\s+(push\b.*\s(--force\b|--force-with-lease\b|-f\b|--mirror\b|\+\S)|filter-branch\b|filter-repo\b|update-ref\s+-d\b|reflog\s+(expire|delete)\b)|` +
+		`^rm\s.*(^|[\s/])\.git/?(\s|$)`)
+	deletesMuch = regexp.MustCompile(`^rm\s+(-\S+\s+)*(-\w*[rR]\w*|--recursive)\s+(-\S+\s+)*(/|/\*|~|~/|~/\*|\$HOME|\$\{HOME\}|\$PWD|\.|\./|\*|\./\*|\.\.|\.\./\*?)(\s|$)|` +
+		`^git\s+rm\s+(-\S+\s+)*\.(\s|$)|^find\s+(\.|/|~)(\s+-type\s+f)?\s+-delete\b|^mkfs\b`)
+	elsewhere     = regexp.MustCompile(`(^|[;&|(\n]\s*)(cd|pushd)\s|\bmktemp\b`)
+	leavesSandbox = regexp.MustCompile(`^(unshare|nsenter|mount|umount|chroot|pivot_root|insmod|modprobe)\s|/proc/(1|self)/root\b|docker\.sock\b|\brelease_agent\b`)
+	givesOrders   = regexp.MustCompile(`(?i)\b(ignore|disregard|forget)\s+(all\s+|any\s+)?(of\s+)?(the\s+|your\s+|these\s+)?(previous|prior|above|earlier|preceding|system)\s+(instructions?|prompts?)|` +
+		`<\|im_start\|>|(?i)\b(new|updated) (system )?(instructions?|prompt) (for|to) (the )?(ai|assistant|agent|model)\b|` +
 		`(?i)\b(ai|assistant|language model|coding agent)s?\b[^.\n]{0,40}\bmust now\b`)
+	waiting = regexp.MustCompile(`(^|[\s;&|(])sleep\s+\d|\s--watch\b|^wait\b`)
 )
 
 // mostRead is how much of an answer is searched for orders.
@@ -28,30 +34,46 @@ const mostRead = 64 << 10
 // shown.
 func Dangers(tool string, args []byte, answer string, failed bool) []agency.DangerKind {
 	var out []agency.DangerKind
-	if tool == "run_command" {
-		var a struct {
-			Command string `json:"command"`
-		}
-		if json.Unmarshal(args, &a) == nil {
-			for _, r := range []struct {
-				form *regexp.Regexp
-				kind agency.DangerKind
-				only bool // where it failed
-			}{{rewritesHistory, agency.DangerHistory, false}, {deletesMuch, agency.DangerDeletion, false}, {leavesSandbox, agency.DangerEscape, true}} {
-				if (failed || !r.only) && r.form.MatchString(a.Command) {
-					out = append(out, r.kind)
-				}
+	line := commandLine(tool, args)
+	bare := quoted.ReplaceAllString(line, "x")
+	there := !elsewhere.MatchString(bare) // a deletion in another folder is one of less
+	seen := map[agency.DangerKind]bool{}
+	for _, one := range between.Split(bare, -1) {
+		one = strings.TrimSpace(before.ReplaceAllString(one, ""))
+		for _, r := range []struct {
+			form *regexp.Regexp
+			kind agency.DangerKind
+			when bool
+		}{
+			{rewritesHistory, agency.DangerHistory, there || !strings.HasPrefix(one, "rm")},
+			{deletesMuch, agency.DangerDeletion, there},
+			{leavesSandbox, agency.DangerEscape, failed},
+		} {
+			if r.when && !seen[r.kind] && r.form.MatchString(one) {
+				seen[r.kind] = true
+				out = append(out, r.kind)
 			}
 		}
 	}
 	if strings.Contains(answer, agency.Redacted) {
 		out = append(out, agency.DangerSecret)
 	}
-	if k := kinds[tool]; k == reads || k == runs {
-		answer = answer[:min(len(answer), mostRead)]
-		if givesOrders.MatchString(answer) {
-			out = append(out, agency.DangerInjection)
-		}
+	if k := kinds[tool]; (k == reads || k == runs) && givesOrders.MatchString(answer[:min(len(answer), mostRead)]) {
+		out = append(out, agency.DangerInjection)
 	}
 	return out
+}
+
+// Waits tells whether a call runs a command that itself waits.
+func Waits(tool string, args []byte) bool { return waiting.MatchString(commandLine(tool, args)) }
+
+// commandLine is what a call runs in a shell.
+func commandLine(tool string, args []byte) string {
+	var a struct {
+		Command string `json:"command"`
+	}
+	if tool != "run_command" || json.Unmarshal(args, &a) != nil {
+		return ""
+	}
+	return a.Command
 }

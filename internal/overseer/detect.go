@@ -1,6 +1,7 @@
 package overseer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -19,16 +20,18 @@ func findLoop(h *history, s config.Overseer) finding {
 		last = h.calls[n-1]
 	}
 	switch {
+	case exact >= window+patience/2:
+		return finding{Critical, 0.9, []string{fmt.Sprintf("%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)}, last.seq}
 	case exact >= window:
-		return finding{Critical, 0.9, []string{fmt.Sprintf("%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)}}
+		return finding{Medium, 0.9, []string{fmt.Sprintf("%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)}, last.seq}
 	case alike > window:
-		return finding{Medium, 0.8, []string{fmt.Sprintf("%s was called %d times in a row; calls and answers differ in numbers and spaces alone", last.tool, alike)}}
+		return finding{Medium, 0.8, []string{fmt.Sprintf("%s was called %d times in a row; calls and answers differ in numbers and spaces alone", last.tool, alike)}, last.seq}
 	}
 	if period, times := rounds(h.calls, window); period > 0 {
-		return finding{High, 0.85, []string{fmt.Sprintf("the same %d calls with the same answers, %d times in a row", period, times)}}
+		return finding{Medium, 0.85, []string{fmt.Sprintf("the same %d calls with the same answers, %d times in a row", period, times)}, last.seq}
 	}
-	if path, times := redone(h.calls); times >= 2 {
-		return finding{Medium, 0.85, []string{fmt.Sprintf("changes of %s were undone and made again, %d times", orFiles(path), times)}}
+	if at, times := redone(h.calls); times >= 2 {
+		return finding{Medium, 0.85, []string{fmt.Sprintf("changes of %s were undone and made again, %d times", orFiles(at.path), times)}, at.seq}
 	}
 	return finding{}
 }
@@ -62,7 +65,7 @@ func repeats(calls []call) (exact, alike int) {
 func rounds(calls []call, window int) (period, times int) {
 	for period := 2; period <= 4; period++ {
 		times := 1
-		if slices.IndexFunc(calls[max(0, len(calls)-period):], func(c call) bool { return c.kind != waits }) < 0 {
+		if slices.ContainsFunc(calls[max(0, len(calls)-period):], func(c call) bool { return c.kind == waits }) {
 			continue
 		}
 		for at := len(calls) - period; at >= period; at -= period {
@@ -83,7 +86,7 @@ func rounds(calls []call, window int) (period, times int) {
 
 // redone counts the changes that were made before, word for word, and were undone
 // in between: only so can the same edit succeed again.
-func redone(calls []call) (path string, times int) {
+func redone(calls []call) (last call, times int) {
 	made := map[string]bool{}
 	for _, c := range calls {
 		if c.kind != changes || c.failed {
@@ -91,12 +94,12 @@ func redone(calls []call) (path string, times int) {
 		}
 		key := c.path + " " + c.digests.Call
 		if made[key] {
-			path = c.path
+			last = c
 			times++
 		}
 		made[key] = true
 	}
-	return path, times
+	return last, times
 }
 
 func orFiles(path string) string {
@@ -123,7 +126,7 @@ func findFailures(h *history, s config.Overseer) finding {
 		failed++
 	}
 	if failed > s.LoopDetectionWindow {
-		return finding{Medium, 0.8, []string{fmt.Sprintf("the last %d calls all failed", failed)}}
+		return finding{Medium, 0.8, []string{fmt.Sprintf("the last %d calls all failed", failed)}, h.seq}
 	}
 	return finding{}
 }
@@ -153,11 +156,11 @@ func sameRed(rs []result) finding {
 	}
 	switch {
 	case words >= 2*sameRedRuns:
-		return finding{High, 0.9, []string{fmt.Sprintf("`%s` failed %d times in a row in the same way", last.command, words)}}
+		return finding{High, 0.9, []string{fmt.Sprintf("`%s` failed %d times in a row in the same way", last.name(), words)}, last.seq}
 	case words >= sameRedRuns:
-		return finding{Medium, 0.8, []string{fmt.Sprintf("`%s` failed %d times in a row in the same way", last.command, words)}}
+		return finding{Medium, 0.8, []string{fmt.Sprintf("`%s` failed %d times in a row in the same way", last.name(), words)}, last.seq}
 	case names >= sameNameRuns:
-		return finding{Medium, 0.7, []string{fmt.Sprintf("the same tests of `%s` failed %d times in a row", last.command, names)}}
+		return finding{Medium, 0.7, []string{fmt.Sprintf("the same tests of `%s` failed %d times in a row", last.name(), names)}, last.seq}
 	}
 	return finding{}
 }
@@ -178,19 +181,19 @@ func growing(rs []result, most int) finding {
 		}
 	}
 	slices.Reverse(counts)
-	if len(counts) < 3 {
+	if len(counts) < 4 || counts[0] >= counts[1] || counts[1] >= counts[2] || counts[2] >= counts[3] || counts[3] <= counts[0]+most {
 		return finding{}
 	}
-	three := counts[len(counts)-3:]
-	if three[0] < three[1] && three[1] < three[2] && three[2] > three[0]+most {
-		return finding{Medium, 0.8, []string{fmt.Sprintf("failures of `%s` rose from %d to %d", last.command, three[0], three[2])}}
-	}
-	return finding{}
+	return finding{Medium, 0.8, []string{fmt.Sprintf("failures of `%s` rose from %d to %d", last.name(), counts[0], counts[3])}, last.seq}
 }
+
+// name is the command for people.
+func (r result) name() string { return cmp.Or(r.shown, r.command) }
 
 const (
 	fallowTurns  = 4  // without anything new
-	readingTurns = 20 // that only look, although the agent has changed nothing since
+	readingTurns = 20 // that only look, since the last change or check: worth a note
+	wandering    = 50 // and then more
 	silentTurns  = 4  // in which nothing was called
 )
 
@@ -206,11 +209,13 @@ func findStagnation(h *history, s config.Overseer) finding {
 		return finding{severity, 0.75, []string{
 			fmt.Sprintf("%d turns brought nothing new: no other text of a file, no other answer, no other result of a check", f.turns),
 			fmt.Sprintf("they took %d tokens", f.tokens),
-		}}
+		}, h.seq}
 	case h.fallow.silent >= silentTurns:
-		return finding{Medium, 0.8, []string{fmt.Sprintf("%d turns in a row called nothing", h.fallow.silent)}}
+		return finding{Medium, 0.8, []string{fmt.Sprintf("%d turns in a row called nothing", h.fallow.silent)}, h.seq + h.turn}
+	case f.reads >= wandering:
+		return finding{Medium, 0.7, []string{fmt.Sprintf("%d turns in a row only looked at files", f.reads)}, h.seq}
 	case f.reads >= readingTurns:
-		return finding{Medium, 0.7, []string{fmt.Sprintf("%d turns in a row only looked at files", f.reads)}}
+		return finding{Low, 0.5, []string{fmt.Sprintf("%d turns in a row only looked at files", f.reads)}, h.seq}
 	}
 	return finding{}
 }
@@ -218,11 +223,15 @@ func findStagnation(h *history, s config.Overseer) finding {
 // findInefficiency looks for calls that are refused, and for a file that is
 // written over and over without a look at what it does.
 func findInefficiency(h *history, s config.Overseer) finding {
-	if h.fallow.refused >= s.LoopDetectionWindow {
-		return finding{Low, 0.7, []string{fmt.Sprintf("%d calls were refused since it last got on", h.fallow.refused)}}
+	if n := s.LoopDetectionWindow; h.fallow.refused >= n {
+		severity := Low
+		if h.fallow.refused >= 2*n {
+			severity = Medium
+		}
+		return finding{severity, 0.7, []string{fmt.Sprintf("%d calls were refused since it last got on", h.fallow.refused)}, h.seq}
 	}
 	if path, n := rewritten(h.calls); n > 2*s.LoopDetectionWindow-3 {
-		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was changed %d times, each time what the change before had put there", orFiles(path), n)}}
+		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was changed %d times, each time what the change before had put there", orFiles(path), n)}, h.seq}
 	}
 	return finding{}
 }
@@ -251,9 +260,9 @@ func findExhaustion(h *history, s config.Overseer) finding {
 	switch {
 	case h.tokens <= s.TokenWarningThreshold:
 	case left < 0.1:
-		return finding{Critical, 1, evidence}
+		return finding{Critical, 1, evidence, 0}
 	case left < 0.25:
-		return finding{Medium, 1, evidence}
+		return finding{Medium, 1, evidence, 0}
 	}
 	return finding{}
 }
@@ -265,9 +274,9 @@ func findTimeout(h *history, s config.Overseer) finding {
 	evidence := []string{fmt.Sprintf("%s of %s are over", took.Round(time.Second), most)}
 	switch {
 	case took > most*9/10:
-		return finding{Critical, 1, evidence}
+		return finding{Critical, 1, evidence, 0}
 	case took > most*3/4:
-		return finding{Medium, 1, evidence}
+		return finding{Medium, 1, evidence, 0}
 	}
 	return finding{}
 }
@@ -294,17 +303,29 @@ func (r *reviews) take(e agency.Event) {
 	r.places, r.counts = append(r.places, slices.Compact(places)), append(r.counts, said.Issues)
 }
 
-// findOscillation looks for a review that finds again what the one before the last
-// found, and the last did not.
+// findOscillation looks for a review that finds again what one before the last found.
 func findOscillation(h *history, _ config.Overseer) finding {
 	if h.reviews == nil || len(h.reviews.places) < 3 {
 		return finding{}
 	}
-	p := h.reviews.places[len(h.reviews.places)-3:]
-	if len(p[2]) == 0 || !slices.Equal(p[0], p[2]) {
-		return finding{}
+	n := len(h.reviews.places) - 1
+	for i := range n - 1 {
+		if again(h.reviews.places[i], h.reviews.places[n]) {
+			return finding{High, 0.85, []string{fmt.Sprintf("review %d finds again what review %d found", n+1, i+1)}, 0}
+		}
 	}
-	return finding{High, 0.85, []string{fmt.Sprintf("review %d has the same blocking issues as review %d", len(h.reviews.places), len(h.reviews.places)-2)}}
+	return finding{}
+}
+
+// again tells whether most of what a review was about comes again.
+func again(before, now []string) bool {
+	same := 0
+	for _, p := range before {
+		if slices.Contains(now, p) {
+			same++
+		}
+	}
+	return same > 0 && 2*same >= max(len(before), len(now))
 }
 
 // findScopeCreep looks for reviews that each find more than the one before.
@@ -316,7 +337,7 @@ func findScopeCreep(h *history, _ config.Overseer) finding {
 	if c[0] >= c[1] || c[1] >= c[2] {
 		return finding{}
 	}
-	return finding{Medium, 0.75, []string{fmt.Sprintf("the last three reviews found %d, %d and %d issues", c[0], c[1], c[2])}}
+	return finding{Medium, 0.75, []string{fmt.Sprintf("the last three reviews found %d, %d and %d issues", c[0], c[1], c[2])}, 0}
 }
 
 // findDanger tells of calls that can do harm. What the sandbox refused once may be

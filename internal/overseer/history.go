@@ -1,6 +1,7 @@
 package overseer
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ var kinds = byKind(map[kind][]string{
 	reads: {
 		"read_file", "list_directory", "search_files", "query_codebase", "symbol_search", "get_symbol_references", "outline",
 		"get_git_diff", "get_git_log", "get_coverage_report", "list_uncovered_lines", "check_file_sizes", "read_artifact", "read_decisions",
-		"get_feature_status", "get_subcontract_status",
+		"get_feature_status",
 	},
 	changes: {
 		"write_file", "edit_file", "delete_file", "smart_edit", "rename_symbol", "extract_function", "apply_patch", "rollback_checkpoint",
@@ -34,7 +35,7 @@ var kinds = byKind(map[kind][]string{
 	checks: {"run_tests", "run_tests_with_coverage", "run_lint", "run_type_check"},
 	talks:  {"send_message", "team_broadcast", "note_decision", "todo", "reserve", "release", "create_checkpoint", "propose_improvement"},
 	waits: {
-		"wait_for_agents", "collect_results", "command_output", "request_human_input", "request_clarification", "request_handoff",
+		"wait_for_agents", "collect_results", "get_subcontract_status", "command_output", "request_human_input", "request_clarification", "request_handoff",
 		"request_implementation_change", "ask_clarification",
 	},
 	plans: {
@@ -64,6 +65,7 @@ type call struct {
 	failed  bool
 	refused bool
 	novel   bool // it brought something that was not there
+	seq     int
 }
 
 // same tells whether two calls and their answers are the same, and whether they
@@ -71,6 +73,9 @@ type call struct {
 func (c call) same(o call) (exact, alike bool) {
 	a, b := c.digests, o.digests
 	exact = c.tool == o.tool && a.Call == b.Call && a.Answer == b.Answer
+	if c.kind == reads { // other lines of a file may have the shape of these
+		return exact, exact || c.tool == o.tool && a.CallShape == b.CallShape && a.Answer == b.Answer
+	}
 	return exact, exact || c.tool == o.tool && a.CallShape == b.CallShape && a.AnswerShape == b.AnswerShape
 }
 
@@ -78,10 +83,12 @@ func (c call) same(o call) (exact, alike bool) {
 type result struct {
 	turn    int
 	command string
+	shown   string // the command for people; empty: as it is
 	passed  int
 	failed  int    // tests or findings; 1 where a red check counts none
 	red     string // what failed, and how; empty where it passed
 	names   string // what failed
+	seq     int
 }
 
 // fallow is what was seen since the agent last got on.
@@ -103,6 +110,23 @@ type clock struct {
 	ended  bool
 }
 
+// longest is the most that one step of work takes: in a longer silence the machine
+// slept.
+const longest = 30 * time.Minute
+
+// pass lets the clock go on, and gives by how much. A clock that jumps back changes
+// nothing; what passes while the session waits is no time at work.
+func (c *clock) pass(now time.Time) time.Duration {
+	took := max(0, now.Sub(c.last))
+	c.last = c.last.Add(took)
+	if c.parked || c.ended {
+		c.waited += took
+	} else if took > longest {
+		c.waited += took - longest
+	}
+	return took
+}
+
 // memory is what is not new any more.
 type memory struct {
 	seen map[string]int // how often it came, by what it is
@@ -122,6 +146,7 @@ type history struct {
 	most     int
 	who      who
 	event    int64 // the last one
+	seq      int   // of calls and results
 	clock    clock
 	turn     int
 	tokens   int64 // as limits count them
@@ -138,7 +163,8 @@ type history struct {
 // turnSoFar is the turn whose calls are coming in.
 type turnSoFar struct {
 	calls, reads, waits int
-	novel, progress     bool
+	novel               bool
+	took                time.Duration
 }
 
 func newHistory(e agency.Event, most int) *history {
@@ -176,10 +202,7 @@ func (h *history) take(e agency.Event) bool {
 	if err != nil {
 		return false // of a newer version
 	}
-	before := h.clock.last
-	if e.Time.After(before) {
-		h.clock.last = e.Time // a clock that jumps back changes nothing
-	}
+	took := h.clock.pass(e.Time)
 	if e.ContractID != "" {
 		h.who.contract = e.ContractID
 	}
@@ -189,14 +212,21 @@ func (h *history) take(e agency.Event) bool {
 		h.who.session = d.Session
 		return false
 	case *agency.ToolCalled:
-		h.resume(before)
-		h.called(e, d)
+		h.clock.parked, h.clock.ended = false, false
+		h.now.took += took
+		return h.called(e, d)
 	case *agency.ToolRefused:
-		h.resume(before)
+		h.clock.parked, h.clock.ended = false, false
 		h.refuse(e, d)
 	case *agency.TurnCompleted:
-		h.resume(before)
+		h.clock.parked, h.clock.ended = false, false
 		h.settle(d)
+	case *agency.EpochBegun:
+		if d.Folded > 0 { // what it read is not before it any more
+			h.calls, h.fallow = nil, fallow{}
+			clear(h.memory.seen)
+		}
+		return false
 	case *agency.TestsRun:
 		return h.checked(d.Stage, d.Command, d.Passed, d.Failed, d.ExitCode, d.Red)
 	case *agency.LintRun:
@@ -226,25 +256,27 @@ func (h *history) take(e agency.Event) bool {
 	return true
 }
 
-// resume takes the time since before out, where the session was not at work.
-func (h *history) resume(before time.Time) {
-	if h.clock.parked || h.clock.ended {
-		h.clock.waited += h.clock.last.Sub(before)
-		h.clock.parked, h.clock.ended = false, false
-	}
-}
+// poll is how long a turn takes that waits for something outside.
+const poll = time.Minute
 
 // called notes a call that ran.
-func (h *history) called(e agency.Event, d *agency.ToolCalled) {
+func (h *history) called(e agency.Event, d *agency.ToolCalled) bool {
 	c := call{
-		turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: d.CallDigests, path: d.Path, failed: d.Error != "",
+		turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: d.CallDigests, path: d.Path, failed: d.Error != "" || d.Ended != "",
 	}
 	if c.digests.Call == "" { // a history without digests: the words that are shown
 		c.digests.Call, c.digests.CallShape = Digest([]byte(e.Summary)), Shape([]byte(e.Summary))
 		c.digests.Answer, c.digests.AnswerShape = Digest([]byte(d.Error)), Shape([]byte(d.Error))
 	}
+	if c.kind == runs && (d.Waits || h.now.took >= poll) {
+		c.kind = waits
+	}
 	h.note(&c)
+	if c.kind == runs && d.Ended != "" {
+		h.keep(result{turn: d.Turn, command: d.Tool + " " + c.digests.CallShape, shown: e.Summary, failed: 1, red: c.digests.AnswerShape, names: c.digests.AnswerShape})
+	}
 	h.dangerous(d.Danger)
+	return true
 }
 
 // refuse notes a call that did not run.
@@ -281,16 +313,14 @@ func (h *history) note(c *call) {
 		t.waits++
 		c.novel = c.kind == plans && !c.failed && h.news("plan "+c.tool+" "+ds.CallShape)
 	case talks, checks: // what checks bring, their own events say
+	case reads: // what is not found where it was not sought yet is news, too
+		t.reads++
+		c.novel = !c.failed && h.news("answer "+c.tool+" "+ds.CallShape+" "+ds.Answer)
 	default:
-		if c.kind == reads {
-			t.reads++
-		}
-		answer := ds.AnswerShape
-		if c.kind == reads { // a read of other lines may have the shape of the one before
-			answer = ds.Answer
-		}
-		c.novel = !c.failed && h.news("answer "+c.tool+" "+answer)
+		c.novel = h.news("answer " + c.tool + " " + ds.AnswerShape)
 	}
+	h.seq++
+	c.seq = h.seq
 	t.novel = t.novel || c.novel
 	if len(h.calls) >= h.most {
 		h.calls = slices.Delete(h.calls, 0, len(h.calls)-h.most+1)
@@ -321,15 +351,26 @@ func (h *history) checked(stage, command string, passed, failed, exit int, red *
 	case exit != 0 && h.news("red "+command+" "+r.red):
 		h.now.novel = true
 	}
+	h.keep(r)
+	return true
+}
+
+// keep adds a result.
+func (h *history) keep(r result) {
 	if len(h.results) >= h.most {
 		h.results = slices.Delete(h.results, 0, len(h.results)-h.most+1)
 	}
+	h.seq++
+	r.seq = h.seq
 	h.results = append(h.results, r)
-	return true
 }
 
 // stageWork is the stage of checks that an agent asks for on its own work.
 const stageWork = "work"
+
+// passing is what differs between two runs that fail in the same way: times,
+// addresses and lines.
+var passing = regexp.MustCompile(`\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|seconds|min)\b|0x[0-9a-f]+|\d+:\d+(:\d+)?(\.\d+)?|:\d+|\b[0-9a-f]{7,}\b`)
 
 // redDigests tell two failures of a check apart: by what failed and its last
 // words, and by what failed alone.
@@ -345,12 +386,12 @@ func redDigests(r *agency.Red) (all, names string) {
 		b = append(b, f+"\n"...)
 	}
 	names = "red " + Digest(b)
-	return names + " " + Shape([]byte(strings.Join(r.Last, "\n"))), names
+	return names + " " + Digest(passing.ReplaceAll([]byte(strings.Join(r.Last, "\n")), nil)), names
 }
 
 // progress notes that the agent has got on: what was told of it is over.
 func (h *history) progress() {
-	h.now.novel, h.now.progress = true, true
+	h.now.novel = true
 	h.fallow = fallow{}
 	h.results = h.results[:0]
 	for _, b := range []Behaviour{InfiniteLoop, RepeatedFailures, Stagnation, Inefficiency} {
@@ -368,7 +409,9 @@ func (h *history) settle(d *agency.TurnCompleted) {
 	switch {
 	case t.novel:
 		h.fallow.turns, h.fallow.tokens = 0, 0
-		delete(h.standing.raised, Stagnation)
+		if h.fallow.reads < readingTurns {
+			delete(h.standing.raised, Stagnation)
+		}
 	case t.calls > 0 && t.waits == t.calls: // a turn that waits is not one that stands still
 	default:
 		h.fallow.turns++

@@ -15,6 +15,7 @@ type told struct {
 	at       time.Time
 	why      string
 	turn     int // of the last time
+	seq      int // of the evidence then
 	nudges   int
 	waits    bool // for the cooldown, to be nudged
 }
@@ -45,8 +46,8 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	s, now := f.severity, h.clock.last
 	t, again := h.standing.raised[b]
 	cool := h.standing.nudged.n == 0 || now.Sub(h.standing.nudged.last) >= time.Duration(o.NudgeCooldownSeconds)*time.Second
-	lasts := lasts(b) && s != Low && h.turn-t.turn >= patience
-	if h.standing.final != "" || again && t.severity.AtLeast(s) && !lasts && !(t.waits && cool) {
+	lasts := lasts(b) && s != Low && h.turn-t.turn >= patience && f.seq > t.seq
+	if h.standing.final != "" && b != Danger || again && t.severity.AtLeast(s) && !lasts && !(t.waits && cool) {
 		return s, "", false
 	}
 	t.waits = false
@@ -71,7 +72,7 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	if !again {
 		t.at = now
 	}
-	t.severity, t.turn, t.why = s, h.turn, f.reason(b)
+	t.severity, t.turn, t.seq, t.why = s, h.turn, f.seq, f.reason(b)
 	if action == ActionPause || action == ActionHalt {
 		h.standing.final = t.why
 	}

@@ -87,6 +87,7 @@ type Watch struct {
 	histories map[agency.AgentID]*history
 	broken    map[Behaviour]bool // detectors that panicked: off for the run
 	reviews   map[agency.ContractID]*reviews
+	last      int64 // event, so that none counts twice
 }
 
 // NewWatch is a watch of a run that has not begun.
@@ -108,9 +109,10 @@ type Fault struct {
 // it, the most severe first. The same events give the same answers, so that who
 // folds them again knows what was done before.
 func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
-	if !w.settings.Enabled {
+	if !w.settings.Enabled || e.ID > 0 && e.ID <= w.last {
 		return nil, nil
 	}
+	w.last = e.ID
 	if e.AgentID == "" {
 		if e.Type == "resumed_after_crash" || e.Type == "run_resumed" {
 			w.skip(e.Time)
@@ -139,10 +141,10 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 // skip takes the time until a run goes on again out of what its agents took.
 func (w *Watch) skip(until time.Time) {
 	for _, h := range w.histories {
-		if !h.clock.parked && !h.clock.ended && until.After(h.clock.last) {
-			h.clock.waited += until.Sub(h.clock.last)
-			h.clock.last = until
-		}
+		was := h.clock.ended
+		h.clock.ended = true
+		h.clock.pass(until)
+		h.clock.ended = was
 	}
 }
 
@@ -153,7 +155,7 @@ func (w *Watch) Look(now time.Time) (found []Detection, faults []Fault) {
 		if !w.settings.Enabled || h.clock.parked || h.clock.ended || !now.After(h.clock.last) {
 			continue
 		}
-		h.clock.last = now
+		h.clock.pass(now)
 		d, f := w.judge(h, detectors[len(detectors)-1:])
 		found, faults = append(found, d...), append(faults, f...)
 	}
@@ -197,6 +199,7 @@ type finding struct {
 	severity   Severity
 	confidence float64
 	evidence   []string
+	seq        int // of the newest call or result that shows it
 }
 
 // detector is one behaviour and the function that looks for it.

@@ -335,3 +335,48 @@ func TestEndedKeepsLittle(t *testing.T) {
 		t.Error("it is at work")
 	}
 }
+
+// TestOldEvidenceIsNotRenewed nudges for changes that are undone and made again, and
+// once more for those that followed the nudge: who does other things since is not told
+// again, nor halted for it.
+func TestOldEvidenceIsNotRenewed(t *testing.T) {
+	s := newStory("renewed", 1)
+	there, back := s.edit("a.go"), s.edit("a.go")
+	back.old, back.with = there.with, there.old
+	for range 3 {
+		s.does(there)
+		s.does(back)
+	}
+	for i := range 14 {
+		s.does(s.edit(s.file(i)))
+		s.prompt = 3000
+		s.at = s.at.Add(15 * time.Second)
+	}
+	var got []Action
+	for _, d := range observe(t, s) {
+		if d.Behaviour == InfiniteLoop {
+			got = append(got, d.Action)
+		}
+	}
+	if !slices.Equal(got, []Action{ActionNudge, ActionNudge}) {
+		t.Error(got)
+	}
+}
+
+// TestWaitsAreNoWork takes the time that an agent waits out of its time, whatever
+// event ends the wait.
+func TestWaitsAreNoWork(t *testing.T) {
+	for _, end := range []agency.Detail{
+		agency.MessageDelivered{Message: "m", To: "scaffolder-1"}, agency.TestsRun{Command: "go test", Passed: 1, Stage: "claim"}, agency.TurnCompleted{Session: "s1", Turn: 4},
+	} {
+		s := newStory("wait", 1)
+		s.works(3)
+		s.add(agency.SessionParked{Session: "s1", For: "agents"})
+		s.at = s.at.Add(5 * time.Hour)
+		s.add(end)
+		s.works(3)
+		if found := observe(t, s); len(found) > 0 {
+			t.Errorf("%T: %+v", end, found)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package overseer
 
 import (
 	"fmt"
+	"time"
 
 	"agency/internal/agency"
 )
@@ -244,6 +245,39 @@ var healthy = map[string]func(s *story){
 			s.does(step{tool: "wait_for_agents", args: "all", answer: "2 are still at work"})
 		}
 		s.works(5)
+	},
+	"polls by a command": func(s *story) {
+		same := s.run("sleep 90; tail -n 1 build.log", "compiling")
+		for range 9 {
+			s.at = s.at.Add(90 * time.Second)
+			s.does(same)
+		}
+		s.works(5)
+	},
+	"looks at states and waits": func(s *story) {
+		for range 6 {
+			s.does(step{tool: "get_subcontract_status", args: "{}", answer: "a in_progress"})
+			s.does(step{tool: "wait_for_agents", args: "a", answer: "a is at work"})
+		}
+	},
+	"reads forty files": func(s *story) {
+		for i := range 45 {
+			s.does(s.read(s.file(i)))
+			s.prompt = 3000
+		}
+		s.works(6)
+	},
+	"searches where nothing is": func(s *story) {
+		for _, word := range []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta"} {
+			s.does(step{tool: "search_files", args: word, answer: "no matches"})
+		}
+		s.works(6)
+	},
+	"numbers that fall": func(s *story) {
+		for i := range 6 {
+			s.does(s.edit("a.go"), s.tests(7, fmt.Sprintf("%d lines differ", 93-13*i), "TestGolden"))
+		}
+		s.does(s.tests(8, ""))
 	},
 	"many small edits": func(s *story) {
 		for i := range 14 {

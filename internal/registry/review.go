@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/event"
@@ -27,6 +28,7 @@ func AddReview(tx *store.Tx, run agency.RunID, step agency.StepKey, r agency.Rev
 	ev := agency.NewEvent(run, severity, summaryOf(r), agency.ReviewSubmitted{
 		Verdict: string(r.Verdict), Issues: len(r.Issues), Iteration: r.Iteration, Said: string(r.Said), Reason: r.Reason, Summary: r.Summary,
 		Critical: r.Count(agency.IssueCritical), Major: r.Count(agency.IssueMajor), Minor: r.Count(agency.IssueMinor), Nitpick: r.Count(agency.IssueNitpick),
+		Places: places(r),
 	})
 	ev.ContractID, ev.AgentID, ev.Role = r.ContractID, r.Reviewer, agency.RoleReviewer
 	_, err = event.Append(tx, ev)
@@ -50,4 +52,15 @@ func Reviews(q store.Querier, run agency.RunID) ([]agency.Review, error) {
 
 func scanReview(row store.Scanner) (agency.Review, error) {
 	return scanDoc[agency.Review](row, "a review's record")
+}
+
+// places are what the blocking issues of a review are about: a file, a criterion, or
+// both, each once.
+func places(r agency.Review) (out []string) {
+	for _, i := range r.Blocking() {
+		if p := i.File + "#" + i.Criterion; !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }

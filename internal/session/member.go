@@ -36,7 +36,11 @@ func (m *Member) Log(tx *store.Tx, s agency.Severity, summary string, d agency.D
 func (m *Member) LogCall(tx *store.Tx, turn int, k Call) error {
 	id, name := m.Spec.ID(), k.Use.Name
 	digests := overseer.DigestsOf(k.Use.Args, k.Result.Text)
-	danger := overseer.Dangers(name, k.Use.Args, k.Result.Text, k.Result.Failed)
+	danger := overseer.Dangers(name, k.Use.Args, k.Result.Text, k.Result.Failed || k.Result.Red)
+	ended := ""
+	if k.Result.Red {
+		ended = k.Result.Outcome
+	}
 	if k.Result.Refused {
 		return m.Log(tx, agency.SeverityWarning, text.Head(name+": "+k.Result.Text, 200), agency.ToolRefused{
 			Session: id, Turn: turn, Tool: text.Head(name, 64), Reason: text.Head(k.Result.Text, 500), CallDigests: digests, Danger: danger,
@@ -47,7 +51,8 @@ func (m *Member) LogCall(tx *store.Tx, turn int, k Call) error {
 		failed = text.Head(k.Result.Text, 500)
 	}
 	return m.Log(tx, agency.SeverityInfo, name+Gist(k.Use.Args), agency.ToolCalled{
-		Session: id, Turn: turn, Tool: name, Error: failed, CallDigests: digests, Path: k.Result.Wrote, Danger: danger,
+		Session: id, Turn: turn, Tool: name, Error: failed, CallDigests: digests, Path: k.Result.Wrote,
+		Ended: ended, Waits: overseer.Waits(name, k.Use.Args), Danger: danger,
 	})
 }
 

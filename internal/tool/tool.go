@@ -70,6 +70,8 @@ type Result struct {
 	// Outcome is how the command ended that the call ran, on one line; empty: it ran
 	// none.
 	Outcome string
+	// Red is set where that command did not end well.
+	Red bool
 	// Wrote is the file that the call created, changed or deleted.
 	Wrote string
 	// Effect is what the session has to do about it; nil for most calls.

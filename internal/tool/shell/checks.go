@@ -27,7 +27,7 @@ func checkTool(name string, kind agency.CheckKind) tool.Tool {
 
 // checked shows a receipt, and what was measured beside it.
 func checked(r agency.Receipt, measured string) tool.Result {
-	return tool.Result{Text: check.Summary(r) + measured, Outcome: check.Outcome(r)}
+	return tool.Result{Text: check.Summary(r) + measured, Outcome: check.Outcome(r), Red: !r.OK()}
 }
 
 func runTests() tool.Tool     { return checkTool("run_tests", agency.CheckTest) }

@@ -29,7 +29,7 @@ func runCommand() tool.Tool {
 			return tool.Refuse(fmt.Sprintf("timeout_seconds is 1 to %d", int(maxTimeout.Seconds()))), nil
 		}
 		out, err := env.Commands.Command(ctx, a.Command, timeout)
-		return tool.Result{Text: show(out, timeout), Outcome: exitCode(out.ExitCode)}, err
+		return tool.Result{Text: show(out, timeout), Outcome: exitCode(out.ExitCode), Red: out.ExitCode != 0 || out.Cause != ""}, err
 	})
 }
 
