@@ -191,7 +191,7 @@ func TestGateDeadlineOnlyAnnounces(t *testing.T) {
 	w := newWork(t, quick)
 	fire := make(chan func(), 8)
 	d, c := w.start(Options{After: func(left time.Duration, f func()) func() bool {
-		if left == board.HeartbeatInterval { // no deadline of a person
+		if left == board.HeartbeatInterval || left == 10*time.Second { // no deadline of a person: heartbeats, the overseer's looks
 			return func() bool { return true }
 		}
 		if left < 50*time.Minute || left > time.Hour {
@@ -243,7 +243,7 @@ name: slow
 latency: 20ms
 rules:
   - when: {turn: "1-40"}
-    calls: [{tool: list_directory, args: {path: "."}}]
+    calls: [{tool: write_file, args: {path: new.txt, content: "${{turn}}\n"}}]
   - when: {turn: 41}
     calls: [{tool: write_file, args: {path: new.txt, content: "x\n"}}]
   - when: {turn: "42+"}

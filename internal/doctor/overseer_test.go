@@ -27,13 +27,13 @@ func TestOversee(t *testing.T) {
 				d.CallDigests = overseer.DigestsOf([]byte(`{"pattern":"a"}`), strings.Repeat("match ", i+1))
 			}
 			e := agency.NewEvent(run, agency.SeverityInfo, "search_files a", d)
-			e.ID, e.Time, e.AgentID = int64(i), at, "scaffolder"
+			e.ID, e.Time, e.AgentID = int64(i+1), at, "scaffolder"
 			line, _ := json.Marshal(e)
 			in.Write(append(line, '\n'))
 		}
 	}
 	found, err := Oversee(&in, config.Defaults().Overseer)
-	if err != nil || len(found) != 1 || found[0].Behaviour != overseer.InfiniteLoop || found[0].Event != 4 {
+	if err != nil || len(found) != 2 || found[0].Behaviour != overseer.InfiniteLoop || found[0].Event != 5 || found[1].Action != overseer.ActionHalt {
 		t.Errorf("%v, %+v", err, found)
 	}
 	_, err = Oversee(strings.NewReader("{}\n{\"id\":"), config.Defaults().Overseer)
