@@ -1,8 +1,11 @@
 package agency
 
-// StageBase is the stage of checks on what a work began from: they say nothing of
-// the work (check.Stage).
-const StageBase = "base"
+// Stages of checks (check.Stage): on what a work began from, which say nothing of the
+// work, and those that an agent asks for on its own.
+const (
+	StageBase = "base"
+	StageWork = "work"
+)
 
 // The details of events, one type for each word.
 type (

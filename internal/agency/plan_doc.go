@@ -95,8 +95,9 @@ func drafted(c Contract) any {
 // percentage of the changed lines that tests have to reach: the one that is measured.
 const CoverageThreshold = "coverage"
 
-// testName is what a test's name looks like, in any language: one word.
-var testName = regexp.MustCompile(`^\S*\w\S*$`)
+// testName is what a test's name looks like, in any language: one word that is none of
+// plain prose.
+var testName = regexp.MustCompile(`^\S*[A-Z_:.#]\S*$`)
 
 // Promised gives a contract with a criterion for each thing that its other fields say
 // shall be true: what nobody looks at is not promised. The criteria are named by their

@@ -11,14 +11,15 @@ import (
 func TestPromised(t *testing.T) {
 	c := Contract{
 		AcceptanceCriteria: []Criterion{{ID: "own", Text: "it works", Check: &Check{Test: "TestOwn"}}},
-		TestRequirements:   []string{"TestNope", "covers the empty list", "pkg/test_a.py::test_x"},
+		TestRequirements:   []string{"TestNope", "covers the empty list", "unit-tests", "pkg/test_a.py::test_x"},
 		ExpectedOutputs:    Outputs{FilesCreated: []string{"a.go"}, FilesModified: []string{"b.go"}, TestsPassing: []string{"TestOwn", "TestNope"}},
 	}
 	want := []Criterion{
 		c.AcceptanceCriteria[0],
 		{ID: "tests_passing.2", Text: "the test TestNope passes", Check: &Check{Test: "TestNope"}, From: "tests_passing"},
 		{ID: "test_requirements.2", Text: "covers the empty list", From: "test_requirements"},
-		{ID: "test_requirements.3", Text: "the test pkg/test_a.py::test_x passes", Check: &Check{Test: "pkg/test_a.py::test_x"}, From: "test_requirements"},
+		{ID: "test_requirements.3", Text: "unit-tests", From: "test_requirements"},
+		{ID: "test_requirements.4", Text: "the test pkg/test_a.py::test_x passes", Check: &Check{Test: "pkg/test_a.py::test_x"}, From: "test_requirements"},
 		{ID: "files_created.1", Text: "a.go is made", Check: &Check{Created: "a.go"}, From: "files_created"},
 		{ID: "files_modified.1", Text: "b.go is changed", Check: &Check{Modified: "b.go"}, From: "files_modified"},
 	}

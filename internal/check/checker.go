@@ -36,7 +36,7 @@ type Stage string
 
 // The stages.
 const (
-	StageWork        Stage = "work"           // an agent's workspace
+	StageWork        Stage = agency.StageWork // an agent's workspace
 	StageBase        Stage = agency.StageBase // the clean checkout of what a claim began from
 	StageClaim       Stage = "claim"          // the clean checkout of a claim
 	StageAlone       Stage = "alone"          // some tests of a claim or of its base, run again without the others

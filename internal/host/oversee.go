@@ -91,7 +91,7 @@ func blame(tx *store.Tx, run agency.RunID, f overseer.Fault) error {
 		return err
 	}
 	_, err = event.Append(tx, agency.NewEvent(run, agency.SeverityError,
-		fmt.Sprintf("the detector of %s failed and is off for this run: %v", f.Behaviour.String(), f.Panic), agency.Log{}))
+		fmt.Sprintf("the detector of %s failed and is off for this run: %v", f.Behaviour, f.Panic), agency.Log{}))
 	return err
 }
 
@@ -116,7 +116,7 @@ func intervene(tx *store.Tx, run agency.RunID, d overseer.Detection) error {
 	case overseer.ActionNudge:
 		nudge := agency.Nudged{Overseen: seen, Text: d.Nudge()}
 		err := board.Send(tx, agency.Message{
-			ID: agency.MessageID(fmt.Sprintf("nudge-%d-%s", d.Event, d.Behaviour)), RunID: run, From: agency.FromSystem, To: string(d.Agent),
+			ID: agency.MessageID(fmt.Sprintf("nudge-%d-%s", d.Event, string(d.Behaviour))), RunID: run, From: agency.FromSystem, To: string(d.Agent),
 			Type: agency.MessageNudge, Subject: d.Behaviour.String(), Body: nudge.Text, ContractID: d.Contract,
 		})
 		switch agency.KindOf(err) {

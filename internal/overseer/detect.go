@@ -61,7 +61,7 @@ func repeats(calls []call) (exact, alike int) {
 }
 
 // rounds looks for a round of two to four calls at the end that came at least
-// three times, in at least window calls and a half again.
+// three times, in more calls than the window has.
 func rounds(calls []call, window int) (period, times int) {
 	for period := 2; period <= 4; period++ {
 		times := 1
@@ -77,7 +77,7 @@ func rounds(calls []call, window int) (period, times int) {
 			}
 			times++
 		}
-		if times >= 3 && times*period >= window+1 {
+		if times >= 3 && times*period > window {
 			return period, times
 		}
 	}

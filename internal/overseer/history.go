@@ -63,7 +63,6 @@ type call struct {
 	digests agency.CallDigests
 	path    string
 	failed  bool
-	refused bool
 	novel   bool // it brought something that was not there
 	seq     int
 }
@@ -81,7 +80,6 @@ func (c call) same(o call) (exact, alike bool) {
 
 // result is one run of the tests or of another check on the agent's work.
 type result struct {
-	turn    int
 	command string
 	shown   string // the command for people; empty: as it is
 	passed  int
@@ -273,7 +271,7 @@ func (h *history) called(e agency.Event, d *agency.ToolCalled) bool {
 	}
 	h.note(&c)
 	if c.kind == runs && d.Ended != "" {
-		h.keep(result{turn: d.Turn, command: d.Tool + " " + c.digests.CallShape, shown: e.Summary, failed: 1, red: c.digests.AnswerShape, names: c.digests.AnswerShape})
+		h.keep(result{command: d.Tool + " " + c.digests.CallShape, shown: e.Summary, failed: 1, red: c.digests.AnswerShape, names: c.digests.AnswerShape})
 	}
 	h.dangerous(d.Danger)
 	return true
@@ -281,7 +279,7 @@ func (h *history) called(e agency.Event, d *agency.ToolCalled) bool {
 
 // refuse notes a call that did not run.
 func (h *history) refuse(e agency.Event, d *agency.ToolRefused) {
-	c := call{turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: d.CallDigests, failed: true, refused: true}
+	c := call{turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: d.CallDigests, failed: true}
 	if c.digests.Call == "" {
 		c.digests.Call, c.digests.CallShape = Digest([]byte(e.Summary)), Shape([]byte(e.Summary))
 		c.digests.Answer, c.digests.AnswerShape = Digest([]byte(d.Reason)), Shape([]byte(d.Reason))
@@ -331,10 +329,10 @@ func (h *history) note(c *call) {
 // checked notes a run of a check on the work. It tells whether there is something
 // to look at.
 func (h *history) checked(stage, command string, passed, failed, exit int, red *agency.Red) bool {
-	if stage != "" && stage != stageWork {
+	if stage != "" && stage != agency.StageWork {
 		return false
 	}
-	r := result{turn: h.turn + 1, command: command, passed: passed, failed: failed}
+	r := result{command: command, passed: passed, failed: failed}
 	if exit != 0 {
 		r.failed = max(r.failed, 1)
 		r.red, r.names = redDigests(red)
@@ -364,9 +362,6 @@ func (h *history) keep(r result) {
 	r.seq = h.seq
 	h.results = append(h.results, r)
 }
-
-// stageWork is the stage of checks that an agent asks for on its own work.
-const stageWork = "work"
 
 // passing is what differs between two runs that fail in the same way: times,
 // addresses and lines.

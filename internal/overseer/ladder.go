@@ -53,6 +53,7 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	t.waits = false
 	action := ActionLog
 	switch {
+	case b == Oscillation || b == ScopeCreep: // the loop of reviews answers these itself
 	case s.AtLeast(Severity(o.ForceStopThreshold)):
 		action = ActionHalt
 	case lasts && t.nudges >= inVain:

@@ -195,6 +195,9 @@ func TestClockJumps(t *testing.T) {
 // TestNudges executes the text of each behaviour.
 func TestNudges(t *testing.T) {
 	for _, d := range detectors {
+		if d.behaviour == Oscillation || d.behaviour == ScopeCreep {
+			continue // TestReviewsAreToldAlone
+		}
 		text := Detection{Behaviour: d.behaviour, Evidence: []string{"seen <twice>"}}.Nudge()
 		if !strings.Contains(text, "- seen <twice>\n") || strings.Contains(text, "{{") {
 			t.Errorf("%s: %q", d.behaviour, text)
@@ -377,6 +380,26 @@ func TestWaitsAreNoWork(t *testing.T) {
 		s.works(3)
 		if found := observe(t, s); len(found) > 0 {
 			t.Errorf("%T: %+v", end, found)
+		}
+	}
+}
+
+// TestReviewsAreToldAlone leaves what reviews repeat to their loop: whoever gave the
+// review has ended, and is neither nudged nor paused.
+func TestReviewsAreToldAlone(t *testing.T) {
+	for _, name := range []string{"reviews by turns", "reviews that find more"} {
+		s := newStory(name, 1)
+		stuck[name](s)
+		seen := 0
+		for _, d := range observe(t, s) {
+			if d.Behaviour == Oscillation || d.Behaviour == ScopeCreep {
+				if seen++; d.Action != ActionLog {
+					t.Errorf("%s: %+v", name, d)
+				}
+			}
+		}
+		if seen == 0 {
+			t.Errorf("%s: nothing was told", name)
 		}
 	}
 }
