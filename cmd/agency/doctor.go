@@ -58,11 +58,14 @@ func (a *app) oversee(stdin io.Reader, name string) error {
 	if err != nil {
 		return err
 	}
-	found, err := doctor.OverseeFile(name, stdin, l.Config.Overseer)
+	seen, err := doctor.OverseeFile(name, stdin, l.Config.Overseer)
 	if err != nil {
 		return err
 	}
-	return a.show(true, found, nil)
+	for _, w := range seen.Warnings {
+		fmt.Fprintln(a.err, name+": "+w)
+	}
+	return a.show(true, seen.Found, nil)
 }
 
 func (t *terminal) findings(fs []doctor.Finding) string {

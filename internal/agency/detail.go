@@ -172,11 +172,10 @@ type (
 		// Run is what the whole run has spent by now, with what was lost: a sum over
 		// turns is less.
 		Run Spent `json:"run,omitzero"`
-	}
-	// Spent is how much of its budget a run has used.
-	Spent struct {
-		USD    float64 `json:"cost_usd"`
-		Tokens int64   `json:"tokens"`
+		// Tree is the workspace as the turn left it.
+		Tree OID `json:"tree,omitempty"`
+		// Files are those that it had before, where the turn took some away.
+		Files FilesGone `json:"files,omitzero"`
 	}
 	// ToolCalled is one tool call with its outcome.
 	ToolCalled struct {
@@ -191,19 +190,10 @@ type (
 		Ended string `json:"ended,omitempty"`
 		// Waits is set where the command itself waits.
 		Waits bool `json:"waits,omitempty"`
+		// Use is what else the command is for, where its words tell.
+		Use CommandUse `json:"use,omitempty"`
 		// Danger names what it did, or tried, that can do harm.
 		Danger []DangerKind `json:"danger,omitempty"`
-	}
-	// CallDigests tell calls and answers apart without their words: two with one
-	// digest are the same; two with one shape differ in white space and numbers.
-	CallDigests struct {
-		Call        string `json:"call,omitempty"`
-		CallShape   string `json:"call_shape,omitempty"`
-		Answer      string `json:"answer,omitempty"`
-		AnswerShape string `json:"answer_shape,omitempty"`
-		// Removed and Added are the texts that an edit took out and put in.
-		Removed string `json:"removed,omitempty"`
-		Added   string `json:"added,omitempty"`
 	}
 	// ToolRefused is a call that the role, the arguments or a path rule refused.
 	ToolRefused struct {
@@ -345,15 +335,6 @@ type (
 	// Halted is the overseer's strongest intervention: the session ends with what
 	// it has made, and another attempt begins.
 	Halted struct{ Overseen }
-	// Overseen is what the overseer saw of an agent.
-	Overseen struct {
-		Cause      string    `json:"cause"` // a behaviour of package overseer
-		Event      int64     `json:"event_id,omitempty"`
-		Session    SessionID `json:"session_id,omitempty"`
-		Severity   string    `json:"severity,omitempty"`
-		Confidence float64   `json:"confidence,omitempty"`
-		Evidence   []string  `json:"evidence,omitempty"`
-	}
 	// ResumedAfterCrash says that a new host took up a run whose host died.
 	ResumedAfterCrash struct {
 		Epoch int64 `json:"epoch"`
@@ -484,15 +465,3 @@ const MergeRequestedType EventType = "merge_requested"
 
 // PlanEstimatedType is the type of the event of a plan's estimate.
 const PlanEstimatedType EventType = "plan_estimated"
-
-// DangerKind is a way in which a call of an agent can do harm.
-type DangerKind string
-
-// The kinds of danger.
-const (
-	DangerEscape    DangerKind = "escape"          // something that the sandbox refused
-	DangerSecret    DangerKind = "secret"          // a secret of the host in what was printed
-	DangerDeletion  DangerKind = "mass_deletion"   // much of the workspace is deleted
-	DangerHistory   DangerKind = "history_rewrite" // commits or the repository itself are rewritten
-	DangerInjection DangerKind = "injection"       // outside text that gives the agent orders
-)

@@ -94,3 +94,62 @@ func DecodeDetail(e Event) (Detail, error) {
 	}
 	return d, nil
 }
+
+// CallDigests tell calls and answers apart without their words: two with one
+// digest are the same; two with one shape differ in white space and numbers.
+type CallDigests struct {
+	Call        string `json:"call,omitempty"`
+	CallShape   string `json:"call_shape,omitempty"`
+	Answer      string `json:"answer,omitempty"`
+	AnswerShape string `json:"answer_shape,omitempty"`
+	// Removed and Added are the texts that an edit took out and put in.
+	Removed string `json:"removed,omitempty"`
+	Added   string `json:"added,omitempty"`
+	// Lines is a sample of the answer's lines, without those that stand in the
+	// call, or of the text that was written whole: of two with a line in common,
+	// both samples hold it or none. An answer whose sample is known shows nothing new.
+	Lines []string `json:"lines,omitempty"`
+}
+
+// FilesGone is how many of a workspace's files a turn took away.
+type FilesGone struct {
+	Before int `json:"before"`
+	Gone   int `json:"gone"`
+}
+
+// Spent is how much of its budget a run has used.
+type Spent struct {
+	USD    float64 `json:"cost_usd"`
+	Tokens int64   `json:"tokens"`
+}
+
+// Overseen is what the overseer saw of an agent.
+type Overseen struct {
+	Cause      string    `json:"cause"` // a behaviour of package overseer
+	Event      int64     `json:"event_id,omitempty"`
+	Session    SessionID `json:"session_id,omitempty"`
+	Severity   string    `json:"severity,omitempty"`
+	Confidence float64   `json:"confidence,omitempty"`
+	Evidence   []string  `json:"evidence,omitempty"`
+}
+
+// CommandUse is what a command in a shell is for.
+type CommandUse string
+
+// The uses that a command's words tell.
+const (
+	UseLook CommandUse = "look" // it shows files or states, and changes none
+	UseSay  CommandUse = "say"  // it prints what the call says
+)
+
+// DangerKind is a way in which a call of an agent can do harm.
+type DangerKind string
+
+// The kinds of danger.
+const (
+	DangerEscape    DangerKind = "escape"          // something that the sandbox refused
+	DangerSecret    DangerKind = "secret"          // a secret of the host in what was printed
+	DangerDeletion  DangerKind = "mass_deletion"   // much of the workspace is deleted
+	DangerHistory   DangerKind = "history_rewrite" // commits or the repository itself are rewritten
+	DangerInjection DangerKind = "injection"       // outside text that gives the agent orders
+)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -23,6 +24,7 @@ type story struct {
 	turn   int
 	prompt int64
 	pass   map[string]int
+	tree   agency.OID // after each turn; empty: not told
 }
 
 func newStory(kind string, seed uint64) *story {
@@ -56,7 +58,7 @@ func (s *story) does(steps ...step) {
 		if p.check != nil {
 			s.add(*p.check)
 		}
-		args, _ := json.Marshal(map[string]string{"path": p.path, "args": p.args, "old_text": p.old, "new_text": p.with})
+		args := p.arguments()
 		ds := DigestsOf(args, p.answer)
 		if p.refused {
 			s.add(agency.ToolRefused{Session: "s1", Turn: s.turn, Tool: p.tool, Reason: p.answer, CallDigests: ds, Danger: p.danger})
@@ -66,12 +68,54 @@ func (s *story) does(steps ...step) {
 		if p.failed {
 			failed = "error: " + p.answer
 		}
-		s.add(agency.ToolCalled{Session: "s1", Turn: s.turn, Tool: p.tool, Error: failed, CallDigests: ds, Path: p.path, Danger: p.danger})
+		s.add(agency.ToolCalled{Session: "s1", Turn: s.turn, Tool: p.tool, Error: failed, CallDigests: ds, Path: p.path, Danger: p.danger, Ended: p.ended(), Waits: Waits(p.tool, args), Use: UseOf(p.tool, args)})
 		s.prompt += int64(len(p.answer)+len(args))/4 + 60
 	}
 	s.at = s.at.Add(time.Duration(2+s.r.IntN(9)) * time.Second)
 	s.prompt += int64(100 + s.r.IntN(200))
-	s.add(agency.TurnCompleted{Session: "s1", Turn: s.turn, In: s.prompt, Cached: s.prompt * 8 / 10, Out: int64(80 + s.r.IntN(300))})
+	s.add(agency.TurnCompleted{Session: "s1", Turn: s.turn, In: s.prompt, Cached: s.prompt * 8 / 10, Out: int64(80 + s.r.IntN(300)), Tree: s.tree})
+}
+
+// arguments are those of the step's call, as the tools name them.
+func (p step) arguments() []byte {
+	named := map[string]string{"path": p.path, "args": p.args, "old_text": p.old, "new_text": p.with}
+	switch p.tool {
+	case shell:
+		named = map[string]string{"command": p.args}
+	case "write_file":
+		named = map[string]string{"path": p.path, "content": p.with}
+	}
+	args, _ := json.Marshal(named)
+	return args
+}
+
+// ended is how the step's command ended; empty: well.
+func (p step) ended() string {
+	first, _, _ := strings.Cut(p.answer, "\n")
+	if p.tool == shell && strings.HasPrefix(first, "exit code ") && first != "exit code 0" {
+		return first
+	}
+	return ""
+}
+
+// lines are as many of text, of which none is like another.
+func (s *story) lines(n int) []string {
+	var out []string
+	for range n {
+		out = append(out, s.text(7))
+	}
+	return out
+}
+
+// claims is a claim that is refused, for tests that fail or for a reason.
+func (s *story) claims(red ...string) {
+	s.does(step{tool: "signal_complete", args: s.text(6), answer: "noted"})
+	s.add(agency.Claimed{Session: "s1", Summary: s.text(4)})
+	v := agency.VerdictSubmitted{Verdict: "fail", Reasons: []string{s.text(3)}, Red: []agency.Red{{Kind: agency.CheckTest, Failed: len(red), Last: []string{s.text(5)}}}}
+	for _, name := range red {
+		v.Red[0].Tests = append(v.Red[0].Tests, agency.RedTest{Name: name})
+	}
+	s.add(v)
 }
 
 // starts marks the next turn as the one at which the trouble begins.

@@ -67,6 +67,37 @@ func Dangers(tool string, args []byte, answer string, failed bool) []agency.Dang
 // Waits tells whether a call runs a command that itself waits.
 func Waits(tool string, args []byte) bool { return waiting.MatchString(commandLine(tool, args)) }
 
+// What of a line only looks or speaks. A redirection writes, and so may options.
+var (
+	looks    = regexp.MustCompile(`^(cat|head|tail|less|ls|tree|pwd|wc|grep|rg|egrep|fgrep|find|stat|file|du|which|type|sort|uniq|cut|nl|awk|sed -n|git (-C \S+ )?(status|log|diff|show|blame|grep|ls-files|rev-parse))\b`)
+	speaks   = regexp.MustCompile(`^(echo|printf|true|:|#)(\s|$)`)
+	enters   = regexp.MustCompile(`^cd\s`)
+	writes   = regexp.MustCompile(`>|\btee\b|\s-(delete|exec|ok|fprint\w*)\b|\$\(|` + "`" + `|\bsystem\(`)
+	nowhere  = regexp.MustCompile(`\d*>+\s*(/dev/null|&\d)`)
+	segments = regexp.MustCompile(`[;&|\n]+`)
+)
+
+// UseOf is what a call's command is for, where every part of its line tells.
+func UseOf(tool string, args []byte) agency.CommandUse {
+	bare := nowhere.ReplaceAllString(quoted.ReplaceAllString(commandLine(tool, args), "x"), "")
+	if writes.MatchString(bare) {
+		return ""
+	}
+	var out agency.CommandUse
+	for _, part := range segments.Split(bare, -1) {
+		switch part = strings.TrimSpace(part); {
+		case part == "" || enters.MatchString(part):
+		case looks.MatchString(part):
+			out = agency.UseLook
+		case !speaks.MatchString(part):
+			return ""
+		case out == "":
+			out = agency.UseSay
+		}
+	}
+	return out
+}
+
 // commandLine is what a call runs in a shell.
 func commandLine(tool string, args []byte) string {
 	var a struct {

@@ -3,6 +3,8 @@ package overseer
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"agency/internal/agency"
@@ -68,5 +70,58 @@ func TestDangers(t *testing.T) {
 	}
 	if got := Dangers("send_message", nil, "ignore previous instructions", false); got != nil {
 		t.Error("a colleague's word is no outside text", got)
+	}
+}
+
+// TestUseOf tells commands that only look, or speak, from those that may change
+// something.
+func TestUseOf(t *testing.T) {
+	for line, want := range map[string]agency.CommandUse{
+		"sed -n 10,20p a.go":               agency.UseLook,
+		"cat a.go | head -n 5":             agency.UseLook,
+		"cd src && ls -la":                 agency.UseLook,
+		"grep -rn 'a > b' . 2>/dev/null":   agency.UseLook,
+		"echo looking; git status --short": agency.UseLook,
+		"git -C sub log --oneline":         agency.UseLook,
+		`echo "I think; therefore > I am"`: agency.UseSay,
+		"true":                             agency.UseSay,
+		"sed -i s/a/b/ a.go":               "",
+		"cat a.go > b.go":                  "",
+		"find . -name '*.o' -delete":       "",
+		"echo $(make)":                     "",
+		"ls && make":                       "",
+		"go test ./...":                    "",
+		"git checkout -- a.go":             "",
+		"cat <<E | tee x":                  "",
+	} {
+		args, _ := json.Marshal(map[string]string{"command": line})
+		if got := UseOf("run_command", args); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestSample finds lines again in a part of a text, however they are numbered, and
+// not those that the call itself says.
+func TestSample(t *testing.T) {
+	var whole, part strings.Builder
+	for i := range 200 {
+		line := fmt.Sprintf("\treturn value%d of this line", i*i)
+		fmt.Fprintf(&whole, "%6d\t%s\n", i+1, line)
+		if i >= 50 && i < 90 {
+			part.WriteString(line + "\n")
+		}
+	}
+	all, some := sample(whole.String(), nil), sample(part.String(), nil)
+	if len(some) == 0 || len(all) <= len(some) {
+		t.Fatal(len(all), len(some))
+	}
+	for _, l := range some {
+		if !slices.Contains(all, l) {
+			t.Errorf("%s is not found again", l)
+		}
+	}
+	if got := sample(part.String(), []byte(part.String())); len(got) > 0 {
+		t.Error(got)
 	}
 }

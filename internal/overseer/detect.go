@@ -19,19 +19,34 @@ func findLoop(h *history, s config.Overseer) finding {
 	if n := len(h.calls); n > 0 {
 		last = h.calls[n-1]
 	}
+	in := func(severity Severity, confidence float64, seq int, form string, args ...any) finding {
+		return finding{severity, confidence, []string{fmt.Sprintf(form, args...)}, seq}
+	}
 	switch {
 	case exact >= window+patience/2:
-		return finding{Critical, 0.9, []string{fmt.Sprintf("%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)}, last.seq}
+		return in(Critical, 0.9, last.seq, "%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)
 	case exact >= window:
-		return finding{Medium, 0.9, []string{fmt.Sprintf("%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)}, last.seq}
+		return in(Medium, 0.9, last.seq, "%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)
 	case alike > window:
-		return finding{Medium, 0.8, []string{fmt.Sprintf("%s was called %d times in a row; calls and answers differ in numbers and spaces alone", last.tool, alike)}, last.seq}
+		return in(Medium, 0.8, last.seq, "%s was called %d times in a row; calls and answers differ in numbers and spaces alone", last.tool, alike)
 	}
-	if period, times := rounds(h.calls, window); period > 0 {
-		return finding{Medium, 0.85, []string{fmt.Sprintf("the same %d calls with the same answers, %d times in a row", period, times)}, last.seq}
+	if period, n := rounds(h.calls, h.fallow.since, window); period > 0 {
+		return in(Medium, 0.85, last.seq, "the same %d calls with the same answers come again, %d calls long", period, n)
 	}
-	if at, times := redone(h.calls); times >= 2 {
-		return finding{Medium, 0.85, []string{fmt.Sprintf("changes of %s were undone and made again, %d times", orFiles(at.path), times)}, at.seq}
+	if c, n := frequent(h.calls, h.fallow.since); n > window {
+		return in(Medium, 0.8, c.seq, "%s was called %d times with the same arguments and the same answer, and nothing was changed in between", c.tool, n)
+	}
+	if n := answered(h.calls, h.fallow.since); n >= 2*window-2 {
+		return in(Medium, 0.75, last.seq, "%d calls of %s in a row had the same answer", n, last.tool)
+	}
+	if n := pieces(h.calls); n >= 2*window-2 {
+		return in(Medium, 0.7, last.seq, "the last %d calls run one command with other numbers, and nothing was changed", n)
+	}
+	if at, n, tried := redone(h.calls); n >= 3 || n == 2 && !tried {
+		return in(Medium, 0.85, at.seq, "changes of %s were undone and made again, %d times", orFiles(at.path), n)
+	}
+	if n := h.fallow.returned; n >= 4 {
+		return in(Medium, 0.85, last.seq, "the files came back %d times in a row to what they had been before", n)
 	}
 	return finding{}
 }
@@ -60,46 +75,97 @@ func repeats(calls []call) (exact, alike int) {
 	return exact, alike
 }
 
-// rounds looks for a round of two to four calls at the end that came at least
-// three times, in more calls than the window has.
-func rounds(calls []call, window int) (period, times int) {
-	for period := 2; period <= 4; period++ {
-		times := 1
-		if slices.ContainsFunc(calls[max(0, len(calls)-period):], func(c call) bool { return c.kind == waits }) {
-			continue
-		}
-		for at := len(calls) - period; at >= period; at -= period {
-			if !slices.EqualFunc(calls[at-period:at], calls[len(calls)-period:], func(a, b call) bool {
-				_, alike := a.same(b)
-				return alike
-			}) {
+// longestRound is the most calls of a round.
+const longestRound = 8
+
+// rounds looks for a round of calls at the end that came again: at least three
+// times, in more calls than the window has, or over four turns. It gives how many
+// calls repeat the ones before them.
+func rounds(calls []call, since, window int) (period, again int) {
+	for period := 2; period <= min(longestRound, len(calls)/2+1); period++ {
+		again, turns := 0, 0
+		for i := len(calls) - 1; i >= period; i-- {
+			c := calls[i]
+			if _, alike := c.same(calls[i-period]); !alike || c.kind == waits || calls[i-period].seq <= since {
 				break
 			}
-			times++
+			if again == 0 || calls[i+1].turn != c.turn {
+				turns++
+			}
+			again++
 		}
-		if times >= 3 && times*period > window {
-			return period, times
+		if again+period > window && (again >= 2*period || turns >= 4 && again >= 4) {
+			return period, again
 		}
 	}
 	return 0, 0
 }
 
-// redone counts the changes that were made before, word for word, and were undone
-// in between: only so can the same edit succeed again.
-func redone(calls []call) (last call, times int) {
-	made := map[string]bool{}
+// frequent is the call with the same answer that came most often since a call or
+// result of the session.
+func frequent(calls []call, since int) (most call, n int) {
+	times := map[string]int{}
 	for _, c := range calls {
-		if c.kind != changes || c.failed {
+		if c.seq <= since || c.kind == waits || c.kind == plans || c.kind == changes && !c.failed {
 			continue
 		}
-		key := c.path + " " + c.digests.Call
-		if made[key] {
-			last = c
-			times++
+		k := c.tool + " " + c.digests.Call + " " + c.digests.Answer
+		if times[k]++; times[k] > n {
+			most, n = c, times[k]
 		}
-		made[key] = true
 	}
-	return last, times
+	return most, n
+}
+
+// answered counts the calls at the end that asked different things and got the
+// same answer.
+func answered(calls []call, since int) int {
+	n := 0
+	for _, c := range slices.Backward(calls) {
+		last := calls[len(calls)-1]
+		if c.seq <= since || c.tool != last.tool || c.digests.Answer != last.digests.Answer || c.kind != reads && (c.kind != runs || !c.failed) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// pieces counts the commands at the end that differ in numbers alone, none of whose
+// answers is known to show something new.
+func pieces(calls []call) int {
+	n := 0
+	for _, c := range slices.Backward(calls) {
+		last := calls[len(calls)-1]
+		if c.tool != shell || c.kind == waits || c.digests.CallShape != last.digests.CallShape || len(c.digests.Lines) > 0 && !c.known {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// redone counts the changes that were made before, word for word, and were undone
+// in between: only so can the same edit succeed again. Tried tells whether a command
+// ran meanwhile: who looks at what a change does may have to take it back.
+func redone(calls []call) (last call, times int, tried bool) {
+	made := map[string]int{}
+	ran := 0
+	for i, c := range calls {
+		switch {
+		case c.kind == runs:
+			ran = i
+		case c.kind == changes && !c.failed:
+			key := c.path + " " + c.digests.Call
+			if first, before := made[key]; before {
+				last, tried = c, ran > first
+				times++
+				continue
+			}
+			made[key] = i
+		}
+	}
+	return last, times, tried
 }
 
 func orFiles(path string) string {
@@ -110,16 +176,19 @@ func orFiles(path string) string {
 }
 
 // findFailures looks for a check that stays red in the same way while files are
-// changed, for errors that grow, and for calls that fail one after another.
+// changed, for errors that grow, for claims that are refused for the same, and for
+// calls that fail one after another.
 func findFailures(h *history, s config.Overseer) finding {
-	if f := sameRed(h.results); f.severity != "" {
-		return f
-	}
-	if f := growing(h.results, s.FailureIncreaseThreshold); f.severity != "" {
-		return f
+	for _, f := range []finding{sameRed(h.results), flips(h.results), growing(h.results, s.FailureIncreaseThreshold, h.who.role), h.who.claims.find()} {
+		if f.severity != "" {
+			return f
+		}
 	}
 	failed := 0
 	for _, c := range slices.Backward(h.calls) {
+		if c.kind == reads && c.tool == shell {
+			continue // a search that finds nothing ends so, too
+		}
 		if !c.failed {
 			break
 		}
@@ -154,10 +223,14 @@ func sameRed(rs []result) finding {
 			words++
 		}
 	}
+	least := sameRedRuns
+	if last.kin == shell { // a network comes back
+		least++
+	}
 	switch {
 	case words >= 2*sameRedRuns:
 		return finding{High, 0.9, []string{fmt.Sprintf("`%s` failed %d times in a row in the same way", last.name(), words)}, last.seq}
-	case words >= sameRedRuns:
+	case words >= least:
 		return finding{Medium, 0.8, []string{fmt.Sprintf("`%s` failed %d times in a row in the same way", last.name(), words)}, last.seq}
 	case names >= sameNameRuns:
 		return finding{Medium, 0.7, []string{fmt.Sprintf("the same tests of `%s` failed %d times in a row", last.name(), names)}, last.seq}
@@ -165,23 +238,54 @@ func sameRed(rs []result) finding {
 	return finding{}
 }
 
-// growing looks for errors of one check that rise from run to run.
-func growing(rs []result, most int) finding {
+// flips counts the failures at the end each of which was seen before, such as two
+// that alternate, or one of a command that is put in other words.
+func flips(rs []result) finding {
+	if len(rs) == 0 {
+		return finding{}
+	}
+	last, words, names, all := rs[len(rs)-1], 0, 0, true
+	for _, r := range slices.Backward(rs) {
+		if r.kin != last.kin {
+			continue
+		}
+		if !r.anew {
+			break
+		}
+		names++
+		if all = all && r.again; all {
+			words++
+		}
+	}
+	switch {
+	case words >= sameRedRuns:
+		return finding{Medium, 0.8, []string{fmt.Sprintf("the last %d failures of `%s` had all been seen before", words, last.name())}, last.seq}
+	case names >= sameNameRuns-1: // after the first one
+		return finding{Medium, 0.7, []string{fmt.Sprintf("in its last %d runs `%s` failed where it had failed before", names, last.name())}, last.seq}
+	}
+	return finding{}
+}
+
+// growing looks for errors of one check that rise from run to run. Whoever writes
+// tests first has failures that rise: there it counts only what passed before.
+func growing(rs []result, most int, role agency.RoleID) finding {
 	if len(rs) == 0 {
 		return finding{}
 	}
 	var counts []int
 	last := rs[len(rs)-1]
+	first := last
 	for _, r := range slices.Backward(rs) {
 		if r.command == last.command {
-			counts = append(counts, r.failed)
+			counts, first = append(counts, r.failed), r
 		}
 		if len(counts) == 4 {
 			break
 		}
 	}
 	slices.Reverse(counts)
-	if len(counts) < 4 || counts[0] >= counts[1] || counts[1] >= counts[2] || counts[2] >= counts[3] || counts[3] <= counts[0]+most {
+	if len(counts) < 4 || counts[0] >= counts[1] || counts[1] >= counts[2] || counts[2] >= counts[3] || counts[3]-counts[0] < min(most, 3) ||
+		role == agency.RoleTestEngineer && first.passed <= last.passed {
 		return finding{}
 	}
 	return finding{Medium, 0.8, []string{fmt.Sprintf("failures of `%s` rose from %d to %d", last.name(), counts[0], counts[3])}, last.seq}
@@ -225,7 +329,7 @@ func findStagnation(h *history, s config.Overseer) finding {
 func findInefficiency(h *history, s config.Overseer) finding {
 	if n := s.LoopDetectionWindow; h.fallow.refused >= n {
 		severity := Low
-		if h.fallow.refused >= 2*n {
+		if h.fallow.refused > n {
 			severity = Medium
 		}
 		return finding{severity, 0.7, []string{fmt.Sprintf("%d calls were refused since it last got on", h.fallow.refused)}, h.seq}
@@ -233,7 +337,33 @@ func findInefficiency(h *history, s config.Overseer) finding {
 	if path, n := rewritten(h.calls); n > 2*s.LoopDetectionWindow-3 {
 		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was changed %d times, each time what the change before had put there", orFiles(path), n)}, h.seq}
 	}
+	if path, n := replaced(h.calls); n > 2*s.LoopDetectionWindow-3 {
+		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was written whole %d times in a row, without a look at what it does", orFiles(path), n)}, h.seq}
+	}
 	return finding{}
+}
+
+// replaced counts the calls at the end that wrote one file whole, each time with
+// another text; one that keeps most of what was there is a text that grows.
+func replaced(calls []call) (path string, n int) {
+	var next []string
+	for _, c := range slices.Backward(calls) {
+		if c.tool != "write_file" || c.failed || n > 0 && c.path != path {
+			break
+		}
+		kept := 0
+		for _, l := range c.digests.Lines {
+			if slices.Contains(next, l) {
+				kept++
+			}
+		}
+		if n > 0 && kept > 0 && 2*kept >= len(c.digests.Lines) {
+			break
+		}
+		path, next = c.path, c.digests.Lines
+		n++
+	}
+	return path, n
 }
 
 // rewritten counts the changes at the end that each took out what the one before
@@ -281,65 +411,6 @@ func findTimeout(h *history, s config.Overseer) finding {
 	return finding{}
 }
 
-// reviews are those of one contract, oldest first, each as what its blocking
-// issues are about.
-type reviews struct {
-	places [][]string
-	counts []int
-}
-
-func (r *reviews) take(e agency.Event) {
-	d, err := agency.DecodeDetail(e)
-	if err != nil {
-		return
-	}
-	said := d.(*agency.ReviewSubmitted)
-	if said.Verdict == string(agency.ReviewApprove) {
-		*r = reviews{}
-		return
-	}
-	places := slices.Clone(said.Places)
-	slices.Sort(places)
-	r.places, r.counts = append(r.places, slices.Compact(places)), append(r.counts, said.Issues)
-}
-
-// findOscillation looks for a review that finds again what one before the last found.
-func findOscillation(h *history, _ config.Overseer) finding {
-	if h.reviews == nil || len(h.reviews.places) < 3 {
-		return finding{}
-	}
-	n := len(h.reviews.places) - 1
-	for i := range n - 1 {
-		if again(h.reviews.places[i], h.reviews.places[n]) {
-			return finding{High, 0.85, []string{fmt.Sprintf("review %d finds again what review %d found", n+1, i+1)}, 0}
-		}
-	}
-	return finding{}
-}
-
-// again tells whether most of what a review was about comes again.
-func again(before, now []string) bool {
-	same := 0
-	for _, p := range before {
-		if slices.Contains(now, p) {
-			same++
-		}
-	}
-	return same > 0 && 2*same >= max(len(before), len(now))
-}
-
-// findScopeCreep looks for reviews that each find more than the one before.
-func findScopeCreep(h *history, _ config.Overseer) finding {
-	if h.reviews == nil || len(h.reviews.counts) < 3 {
-		return finding{}
-	}
-	c := h.reviews.counts[len(h.reviews.counts)-3:]
-	if c[0] >= c[1] || c[1] >= c[2] {
-		return finding{}
-	}
-	return finding{Medium, 0.75, []string{fmt.Sprintf("the last three reviews found %d, %d and %d issues", c[0], c[1], c[2])}, 0}
-}
-
 // findDanger tells of calls that can do harm. What the sandbox refused once may be
 // a mistake.
 func findDanger(h *history, _ config.Overseer) finding {
@@ -354,11 +425,11 @@ func findDanger(h *history, _ config.Overseer) finding {
 		{agency.DangerEscape, Critical, 3, "the sandbox refused what it tried"},
 		{agency.DangerInjection, Medium, 1, "it was shown outside text that gives orders to agents"},
 		{agency.DangerEscape, Medium, 1, "the sandbox refused what it tried"},
-		{agency.DangerSecret, Low, 1, "a secret of the host stood in what it was shown, and was taken out"},
+		{agency.DangerSecret, Medium, 1, "a secret of the host stood in what it was shown, and was taken out"},
 	}
 	var out finding
 	for _, r := range rank {
-		if n := h.dangers[r.kind]; n >= r.least {
+		if n := h.memory.harm[r.kind]; n >= r.least {
 			if out.severity == "" {
 				out.severity, out.confidence = r.severity, 0.9
 			}

@@ -6,6 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
 	"unicode"
 
 	"agency/internal/agency"
@@ -79,9 +83,46 @@ func DigestsOf(args json.RawMessage, answer string) agency.CallDigests {
 		Body    string `json:"new_content"`
 	}
 	_ = json.Unmarshal(args, &edit) // what is no edit has none of them
+	lines := sample(answer, args)
+	if edit.Content != "" {
+		lines = sample(edit.Content, nil)
+	}
 	args = Canonical(args)
 	return agency.CallDigests{
 		Call: Digest(args), CallShape: Shape(args), Answer: Digest([]byte(answer)), AnswerShape: Shape([]byte(answer)),
 		Removed: Digest([]byte(edit.Old)), Added: Digest([]byte(cmp.Or(edit.New, edit.Content, edit.Body))),
+		Lines: lines,
 	}
+}
+
+const (
+	oneOf    = 8        // lines of an answer that are not in its sample, for one that is
+	mostLead = 48       // lines of a sample
+	mostSaid = 64 << 10 // bytes of an answer that are sampled
+	leastOf  = 4        // bytes that tell a line from others
+)
+
+// sample is a sample of an answer's lines: those whose hash says so, whatever answer
+// they stand in. Numbers at their head, which count lines, and what the call itself
+// says are left out.
+func sample(answer string, said []byte) []string {
+	var out []string
+	for line := range strings.Lines(answer[:min(len(answer), mostSaid)]) {
+		line = strings.TrimSpace(strings.TrimLeft(line, " \t0123456789:"))
+		if len(line) < leastOf || strings.HasPrefix(line, "exit code") {
+			continue
+		}
+		if h := hash(line); h%oneOf == 0 && len(out) < mostLead && !bytes.Contains(said, []byte(line)) {
+			out = append(out, strconv.FormatUint(h>>32, 36))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// hash tells texts apart in memory and in samples.
+func hash(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // a hash never fails
+	return h.Sum64()
 }

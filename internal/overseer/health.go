@@ -27,8 +27,8 @@ type Health struct {
 
 // Health is how the agent of a session is; false for one that is not at work.
 func (w *Watch) Health(session agency.SessionID) (Health, bool) {
-	for _, h := range w.histories {
-		if h.who.session != session || h.clock.ended {
+	for _, h := range w.sessions.known {
+		if h.key.session != session || h.clock.ended {
 			continue
 		}
 		out := Health{Condition: Working, Since: h.clock.began}

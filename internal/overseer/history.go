@@ -1,9 +1,7 @@
 package overseer
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -63,7 +61,7 @@ type call struct {
 	digests agency.CallDigests
 	path    string
 	failed  bool
-	novel   bool // it brought something that was not there
+	known   bool // each line of its answer that is told apart was shown before
 	seq     int
 }
 
@@ -78,24 +76,15 @@ func (c call) same(o call) (exact, alike bool) {
 	return exact, exact || c.tool == o.tool && a.CallShape == b.CallShape && a.AnswerShape == b.AnswerShape
 }
 
-// result is one run of the tests or of another check on the agent's work.
-type result struct {
-	command string
-	shown   string // the command for people; empty: as it is
-	passed  int
-	failed  int    // tests or findings; 1 where a red check counts none
-	red     string // what failed, and how; empty where it passed
-	names   string // what failed
-	seq     int
-}
-
 // fallow is what was seen since the agent last got on.
 type fallow struct {
-	turns   int // without anything new, those spent waiting apart
-	tokens  int64
-	reads   int // turns that only looked, since the last change or check
-	refused int // calls
-	silent  int // turns without a call, since the last with one
+	turns    int // without anything new, those spent waiting apart
+	tokens   int64
+	reads    int // turns that only looked, since the last change or check
+	refused  int // calls
+	silent   int // turns without a call, since the last with one
+	returned int // times in a row that the files came back to what they were before
+	since    int // the call or result after which it did
 }
 
 // clock is the time that a session was at work.
@@ -112,6 +101,9 @@ type clock struct {
 // slept.
 const longest = 30 * time.Minute
 
+// goesOn notes that the session is at work.
+func (c *clock) goesOn() { c.parked, c.ended = false, false }
+
 // pass lets the clock go on, and gives by how much. A clock that jumps back changes
 // nothing; what passes while the session waits is no time at work.
 func (c *clock) pass(now time.Time) time.Duration {
@@ -127,21 +119,23 @@ func (c *clock) pass(now time.Time) time.Duration {
 
 // memory is what is not new any more.
 type memory struct {
-	seen map[string]int // how often it came, by what it is
-	best map[string]int // the most passed, by command
+	seen map[uint64]bool // by the hash of what it is
+	best map[string]int  // the most passed, by command
+	harm map[agency.DangerKind]int
 }
 
-// who is the agent, in its latest session.
+// who is what the agent is, and what became of its contract.
 type who struct {
-	agent    agency.AgentID
 	role     agency.RoleID
-	session  agency.SessionID
 	contract agency.ContractID
+	reviews  *reviews // where it gave one
+	claims   *claims  // where it made one
 }
 
-// history is what is remembered of one agent, bounded by its most calls.
+// history is what is remembered of one session, bounded by its most calls.
 type history struct {
 	most     int
+	key      key
 	who      who
 	event    int64 // the last one
 	seq      int   // of calls and results
@@ -152,146 +146,150 @@ type history struct {
 	calls    []call
 	results  []result
 	memory   memory
-	dangers  map[agency.DangerKind]int
 	now      turnSoFar
-	reviews  *reviews // of its contract, where it gave one
+	tree     agency.OID
 	standing standing
 }
 
 // turnSoFar is the turn whose calls are coming in.
 type turnSoFar struct {
 	calls, reads, waits int
-	novel               bool
+	novel               bool // something was shown that was not known
+	changed             bool // a file got a text that no change before gave it
 	took                time.Duration
 }
 
-func newHistory(e agency.Event, most int) *history {
-	h := &history{most: most}
-	h.restart(e)
-	return h
-}
-
-// restart begins another session of the agent: another conversation, which may
-// read again what the one before has read.
-func (h *history) restart(e agency.Event) {
-	*h = history{
-		most: h.most, who: who{agent: e.AgentID, role: e.Role, contract: e.ContractID}, clock: clock{began: e.Time, last: e.Time},
-		memory: memory{map[string]int{}, map[string]int{}}, dangers: map[agency.DangerKind]int{},
-		standing: standing{raised: map[Behaviour]told{}, nudged: h.standing.nudged},
+func newHistory(e agency.Event, k key, most int, n *nudges) *history {
+	return &history{
+		most: most, key: k, who: who{role: e.Role, contract: e.ContractID}, event: e.ID, clock: clock{began: e.Time, last: e.Time},
+		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
 	}
 }
 
 // mostSeen bounds what is remembered as not new. A session that has seen more is
 // far from a loop.
-const mostSeen = 4096
+const mostSeen = 2048
 
 // news tells whether something comes for the first time, and remembers it.
 func (h *history) news(what string) bool {
 	if len(h.memory.seen) >= mostSeen {
 		clear(h.memory.seen)
 	}
-	h.memory.seen[what]++
-	return h.memory.seen[what] == 1
+	at := hash(what)
+	known := h.memory.seen[at]
+	h.memory.seen[at] = true
+	return !known
+}
+
+// shows tells whether an answer shows lines that were not shown before, and
+// remembers them; ok is false where its lines do not tell.
+func (h *history) shows(lines []string) (fresh, ok bool) {
+	for _, l := range lines {
+		if h.news("line " + l) {
+			fresh = true
+		}
+	}
+	return fresh, len(lines) > 0
 }
 
 // take folds an event in, and tells whether there is something to look at.
-func (h *history) take(e agency.Event) bool {
-	d, err := agency.DecodeDetail(e)
-	if err != nil {
-		return false // of a newer version
-	}
+func (h *history) take(e agency.Event, d agency.Detail) bool {
 	took := h.clock.pass(e.Time)
 	if e.ContractID != "" {
 		h.who.contract = e.ContractID
 	}
 	switch d := d.(type) {
-	case *agency.Spawned:
-		h.restart(e)
-		h.who.session = d.Session
-		return false
 	case *agency.ToolCalled:
-		h.clock.parked, h.clock.ended = false, false
+		h.clock.goesOn()
 		h.now.took += took
-		return h.called(e, d)
+		h.called(e, d)
 	case *agency.ToolRefused:
-		h.clock.parked, h.clock.ended = false, false
+		h.clock.goesOn()
 		h.refuse(e, d)
 	case *agency.TurnCompleted:
-		h.clock.parked, h.clock.ended = false, false
+		h.clock.goesOn()
 		h.settle(d)
+	case *agency.TestsRun:
+		return onWork(d.Stage) && h.checked(d.Command, d.Passed, d.Failed, d.ExitCode, d.Red)
+	case *agency.LintRun:
+		return onWork(d.Stage) && h.checked(d.Command, 0, 0, d.ExitCode, d.Red)
+	case *agency.ReviewSubmitted:
+	default:
+		h.passes(d)
+		return false
+	}
+	return true
+}
+
+// passes takes in what says how the session goes on.
+func (h *history) passes(d agency.Detail) {
+	switch d := d.(type) {
 	case *agency.EpochBegun:
 		if d.Folded > 0 { // what it read is not before it any more
 			h.calls, h.fallow = nil, fallow{}
 			clear(h.memory.seen)
 		}
-		return false
-	case *agency.TestsRun:
-		return h.checked(d.Stage, d.Command, d.Passed, d.Failed, d.ExitCode, d.Red)
-	case *agency.LintRun:
-		failed := 0
-		if d.Red != nil {
-			failed = len(d.Red.Findings)
-		}
-		return h.checked(d.Stage, d.Command, 0, failed, d.ExitCode, d.Red)
 	case *agency.SessionParked:
 		h.clock.parked, h.clock.waits = true, d.For
-		return false
 	case *agency.Claimed:
 		h.clock.ended = true
-		return false
-	case *agency.Completed, *agency.Failed: // a run may have thousands of agents that were
-		h.clock.ended = true
-		h.calls, h.results = nil, nil
-		h.memory = memory{map[string]int{}, map[string]int{}}
-		return false
-	case *agency.ReviewSubmitted:
-	case *agency.Merged, *agency.PlanSubmitted:
+	case *agency.PlanSubmitted:
 		h.progress()
-		return false
-	default:
-		return false
+	case *agency.Nudged:
+		h.standing.recall(*d, h)
 	}
-	return true
 }
+
+// onWork tells whether a check of a stage says something of an agent's work.
+func onWork(stage string) bool { return stage == "" || stage == agency.StageWork }
 
 // poll is how long a turn takes that waits for something outside.
 const poll = time.Minute
 
 // called notes a call that ran.
-func (h *history) called(e agency.Event, d *agency.ToolCalled) bool {
-	c := call{
-		turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: d.CallDigests, path: d.Path, failed: d.Error != "" || d.Ended != "",
-	}
-	if c.digests.Call == "" { // a history without digests: the words that are shown
-		c.digests.Call, c.digests.CallShape = Digest([]byte(e.Summary)), Shape([]byte(e.Summary))
-		c.digests.Answer, c.digests.AnswerShape = Digest([]byte(d.Error)), Shape([]byte(d.Error))
-	}
-	if c.kind == runs && (d.Waits || h.now.took >= poll) {
+func (h *history) called(e agency.Event, d *agency.ToolCalled) {
+	c := call{turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: orWords(d.CallDigests, e.Summary, d.Error), path: d.Path, failed: d.Error != "" || d.Ended != ""}
+	switch {
+	case c.kind == runs && (d.Waits || h.now.took >= poll):
 		c.kind = waits
+	case d.Use == agency.UseLook:
+		c.kind = reads
+	case d.Use == agency.UseSay:
+		c.kind = talks
 	}
 	h.note(&c)
-	if c.kind == runs && d.Ended != "" {
-		h.keep(result{command: d.Tool + " " + c.digests.CallShape, shown: e.Summary, failed: 1, red: c.digests.AnswerShape, names: c.digests.AnswerShape})
+	if c.kind == runs {
+		h.ran(c, e.Summary, d.Ended)
+	}
+	if c.tool == publishes && !c.failed {
+		h.progress()
 	}
 	h.dangerous(d.Danger)
-	return true
 }
+
+// publishes is the tool by which an agent hands over what it made.
+const publishes = "publish_artifact"
 
 // refuse notes a call that did not run.
 func (h *history) refuse(e agency.Event, d *agency.ToolRefused) {
-	c := call{turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: d.CallDigests, failed: true}
-	if c.digests.Call == "" {
-		c.digests.Call, c.digests.CallShape = Digest([]byte(e.Summary)), Shape([]byte(e.Summary))
-		c.digests.Answer, c.digests.AnswerShape = Digest([]byte(d.Reason)), Shape([]byte(d.Reason))
-	}
 	h.fallow.refused++
-	h.note(&c)
+	h.note(&call{turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: orWords(d.CallDigests, e.Summary, d.Reason), failed: true})
 	h.dangerous(d.Danger)
+}
+
+// orWords are a call's digests; in a history without them, of the words that are
+// shown.
+func orWords(d agency.CallDigests, call, answer string) agency.CallDigests {
+	if d.Call == "" {
+		d.Call, d.CallShape = Digest([]byte(call)), Shape([]byte(call))
+		d.Answer, d.AnswerShape = Digest([]byte(answer)), Shape([]byte(answer))
+	}
+	return d
 }
 
 func (h *history) dangerous(kinds []agency.DangerKind) {
 	for _, k := range kinds {
-		h.dangers[k]++
+		h.memory.harm[k]++
 	}
 }
 
@@ -299,110 +297,59 @@ func (h *history) dangerous(kinds []agency.DangerKind) {
 func (h *history) note(c *call) {
 	ds, t := c.digests, &h.now
 	h.turn, h.fallow.silent = max(h.turn, c.turn), 0
+	h.seq++
+	c.seq = h.seq
 	t.calls++
+	fresh, told := h.shows(ds.Lines)
+	c.known = told && !fresh
+	novel := false
 	switch c.kind {
 	case changes:
 		// The same change of the same file can only be made again after it was undone.
-		c.novel = !c.failed && h.news("change "+c.path+" "+ds.Call)
-		if c.novel {
-			h.fallow.reads = 0
+		if !c.failed && h.news("change "+c.path+" "+ds.Call) {
+			t.changed = true
+			h.fallow.since = h.seq
 		}
 	case waits, plans:
 		t.waits++
-		c.novel = c.kind == plans && !c.failed && h.news("plan "+c.tool+" "+ds.CallShape)
+		novel = c.kind == plans && !c.failed && h.news("plan "+c.tool+" "+ds.CallShape)
 	case talks, checks: // what checks bring, their own events say
 	case reads: // what is not found where it was not sought yet is news, too
 		t.reads++
-		c.novel = !c.failed && h.news("answer "+c.tool+" "+ds.CallShape+" "+ds.Answer)
+		novel = (!c.failed || c.tool == shell) && h.news("answer "+c.tool+" "+ds.CallShape+" "+ds.Answer) && !c.known
 	default:
-		c.novel = h.news("answer " + c.tool + " " + ds.AnswerShape)
+		novel = h.news("answer "+c.tool+" "+ds.AnswerShape) && !c.known
 	}
-	h.seq++
-	c.seq = h.seq
-	t.novel = t.novel || c.novel
+	t.novel = t.novel || novel
 	if len(h.calls) >= h.most {
 		h.calls = slices.Delete(h.calls, 0, len(h.calls)-h.most+1)
 	}
 	h.calls = append(h.calls, *c)
 }
 
-// checked notes a run of a check on the work. It tells whether there is something
-// to look at.
-func (h *history) checked(stage, command string, passed, failed, exit int, red *agency.Red) bool {
-	if stage != "" && stage != agency.StageWork {
-		return false
-	}
-	r := result{command: command, passed: passed, failed: failed}
-	if exit != 0 {
-		r.failed = max(r.failed, 1)
-		r.red, r.names = redDigests(red)
-	}
-	h.fallow.reads = 0
-	most, known := h.memory.best[command]
-	switch {
-	case passed > most, exit == 0 && h.news("green "+command), !known:
-		h.memory.best[command] = max(passed, most)
-		if known {
-			h.progress()
-		}
-		h.now.novel = true
-	case exit != 0 && h.news("red "+command+" "+r.red):
-		h.now.novel = true
-	}
-	h.keep(r)
-	return true
-}
-
-// keep adds a result.
-func (h *history) keep(r result) {
-	if len(h.results) >= h.most {
-		h.results = slices.Delete(h.results, 0, len(h.results)-h.most+1)
-	}
-	h.seq++
-	r.seq = h.seq
-	h.results = append(h.results, r)
-}
-
-// passing is what differs between two runs that fail in the same way: times,
-// addresses and lines.
-var passing = regexp.MustCompile(`\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|seconds|min)\b|0x[0-9a-f]+|\d+:\d+(:\d+)?(\.\d+)?|:\d+|\b[0-9a-f]{7,}\b`)
-
-// redDigests tell two failures of a check apart: by what failed and its last
-// words, and by what failed alone.
-func redDigests(r *agency.Red) (all, names string) {
-	if r == nil {
-		return "red", "red"
-	}
-	var b []byte
-	for _, t := range r.Tests {
-		b = append(b, t.Name+"\n"...)
-	}
-	for _, f := range r.Findings {
-		b = append(b, f+"\n"...)
-	}
-	names = "red " + Digest(b)
-	return names + " " + Digest(passing.ReplaceAll([]byte(strings.Join(r.Last, "\n")), nil)), names
-}
-
 // progress notes that the agent has got on: what was told of it is over.
 func (h *history) progress() {
 	h.now.novel = true
-	h.fallow = fallow{}
+	h.fallow = fallow{since: h.seq}
 	h.results = h.results[:0]
 	for _, b := range []Behaviour{InfiniteLoop, RepeatedFailures, Stagnation, Inefficiency} {
 		delete(h.standing.raised, b)
 	}
 }
 
+// mostTokens bounds what one turn is believed to have taken.
+const mostTokens = 1 << 40
+
 // settle closes the turn whose calls have come in.
 func (h *history) settle(d *agency.TurnCompleted) {
 	t := h.now
 	h.now = turnSoFar{}
-	h.turn = d.Turn
-	spent := d.In + d.Out
-	h.tokens += agency.Usage{In: d.In, Cached: d.Cached, Out: d.Out}.Billed()
+	h.turn = max(d.Turn, 0)
+	in, cached, out := min(max(d.In, 0), mostTokens), min(max(d.Cached, 0), mostTokens), min(max(d.Out, 0), mostTokens)
+	h.tokens += agency.Usage{In: in, Cached: cached, Out: out}.Billed()
+	moved := h.moved(d.Tree, t.changed)
 	switch {
-	case t.novel:
+	case t.novel || moved:
 		h.fallow.turns, h.fallow.tokens = 0, 0
 		if h.fallow.reads < readingTurns {
 			delete(h.standing.raised, Stagnation)
@@ -410,7 +357,7 @@ func (h *history) settle(d *agency.TurnCompleted) {
 	case t.calls > 0 && t.waits == t.calls: // a turn that waits is not one that stands still
 	default:
 		h.fallow.turns++
-		h.fallow.tokens += spent
+		h.fallow.tokens += in + out
 	}
 	if t.calls == 0 {
 		h.fallow.silent++
@@ -418,4 +365,28 @@ func (h *history) settle(d *agency.TurnCompleted) {
 	if t.reads > 0 && t.reads == t.calls {
 		h.fallow.reads++
 	}
+	if moved {
+		h.fallow.reads = 0
+	}
+}
+
+// moved tells whether a turn left files as they never were. Where the event does
+// not name them, the calls say so.
+func (h *history) moved(tree agency.OID, changed bool) bool {
+	if tree == "" {
+		return changed
+	}
+	before := h.tree
+	h.tree = tree
+	switch fresh := h.news("tree " + string(tree)); {
+	case before == tree:
+		return false
+	case before == "":
+		return changed
+	case fresh:
+		h.fallow.returned, h.fallow.since = 0, h.seq
+		return true
+	}
+	h.fallow.returned++
+	return false
 }

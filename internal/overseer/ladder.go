@@ -6,6 +6,7 @@ import (
 	"text/template"
 	"time"
 
+	"agency/internal/agency"
 	"agency/internal/config"
 )
 
@@ -29,8 +30,8 @@ type nudges struct {
 // standing is what was done about an agent.
 type standing struct {
 	raised map[Behaviour]told // since the agent last got on
-	nudged nudges
-	final  string // why the session was told to end
+	nudged *nudges            // of the agent, in all its sessions
+	final  string             // why the session was told to end
 }
 
 const (
@@ -54,6 +55,7 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	action := ActionLog
 	switch {
 	case b == Oscillation || b == ScopeCreep: // the loop of reviews answers these itself
+	case h.clock.ended: // nobody is there
 	case s.AtLeast(Severity(o.ForceStopThreshold)):
 		action = ActionHalt
 	case lasts && t.nudges >= inVain:
@@ -65,7 +67,7 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	case s.AtLeast(Severity(o.WarnThreshold)):
 		action = ActionNudge
 		t.nudges++
-		h.standing.nudged = nudges{h.standing.nudged.n + 1, now}
+		*h.standing.nudged = nudges{h.standing.nudged.n + 1, now}
 	}
 	if action == ActionHalt && !o.HaltOnCritical {
 		action = ActionPause
@@ -79,6 +81,17 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	}
 	h.standing.raised[b] = t
 	return s, action, true
+}
+
+// recall takes in a nudge that the log tells of and that no event showed, such as one
+// for the time: whoever folds the log again knows of it.
+func (s *standing) recall(d agency.Nudged, h *history) {
+	b := Behaviour(d.Cause)
+	if _, known := s.raised[b]; known || d.Undelivered != "" {
+		return
+	}
+	*s.nudged = nudges{s.nudged.n + 1, h.clock.last}
+	s.raised[b] = told{severity: Severity(d.Severity), at: h.clock.last, why: finding{evidence: d.Evidence}.reason(b), turn: h.turn, nudges: 1}
 }
 
 // lasts tells whether a behaviour that goes on is worse than one that was seen

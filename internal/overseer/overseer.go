@@ -12,7 +12,6 @@ package overseer
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -83,18 +82,19 @@ type Detection struct {
 
 // Watch is what is known of the sessions of one run. It is for one goroutine.
 type Watch struct {
-	settings  config.Overseer
-	histories map[agency.AgentID]*history
-	broken    map[Behaviour]bool // detectors that panicked: off for the run
-	reviews   map[agency.ContractID]*reviews
-	last      int64 // event, so that none counts twice
+	settings config.Overseer
+	sessions sessions
+	broken   map[Behaviour]bool // detectors that panicked: off for the run
+	reviews  map[agency.ContractID]*reviews
+	claims   map[agency.ContractID]*claims
+	last     int64 // event, so that none counts twice
 }
 
 // NewWatch is a watch of a run that has not begun.
 func NewWatch(settings config.Overseer) *Watch {
 	return &Watch{
-		settings: settings, histories: map[agency.AgentID]*history{}, broken: map[Behaviour]bool{},
-		reviews: map[agency.ContractID]*reviews{},
+		settings: settings, sessions: newSessions(max(settings.SnapshotHistorySize, 2*settings.LoopDetectionWindow)), broken: map[Behaviour]bool{},
+		reviews: map[agency.ContractID]*reviews{}, claims: map[agency.ContractID]*claims{},
 	}
 }
 
@@ -112,35 +112,69 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	if !w.settings.Enabled || e.ID > 0 && e.ID <= w.last {
 		return nil, nil
 	}
-	w.last = e.ID
+	w.last = max(w.last, e.ID)
+	d, err := agency.DecodeDetail(e)
+	if err != nil {
+		return nil, nil // of a newer version
+	}
+	switch d := d.(type) {
+	case *agency.ResumedAfterCrash, *agency.RunResumed:
+		w.skip(e.Time)
+		return nil, nil
+	case *agency.VerdictSubmitted:
+		return w.verdict(e, d)
+	}
 	if e.AgentID == "" {
-		if e.Type == "resumed_after_crash" || e.Type == "run_resumed" {
-			w.skip(e.Time)
-		}
 		return nil, nil
 	}
-	h := w.histories[e.AgentID]
+	h := w.sessions.of(e, d)
 	if h == nil {
-		h = newHistory(e, max(w.settings.SnapshotHistorySize, 2*w.settings.LoopDetectionWindow))
-		w.histories[e.AgentID] = h
+		return nil, nil
 	}
-	if !h.take(e) {
+	look := h.take(e, d)
+	h.event = max(h.event, e.ID)
+	switch d := d.(type) {
+	case *agency.Claimed:
+		h.who.claims = of(w.claims, e.ContractID)
+		h.who.claims.by = h.key
+	case *agency.ReviewSubmitted:
+		h.who.reviews = of(w.reviews, e.ContractID)
+		h.who.reviews.take(d)
+	case *agency.Completed, *agency.Failed: // a run may have thousands of agents that were
+		w.sessions.forget(h)
+	}
+	if !look {
+		return nil, nil
+	}
+	return w.judge(h, detectors)
+}
+
+// of is what is known of a contract.
+func of[T any](known map[agency.ContractID]*T, id agency.ContractID) *T {
+	if known[id] == nil {
+		known[id] = new(T)
+	}
+	return known[id]
+}
+
+// verdict takes in what a claim came to, and looks at the session that made it.
+func (w *Watch) verdict(e agency.Event, d *agency.VerdictSubmitted) ([]Detection, []Fault) {
+	c := w.claims[e.ContractID]
+	if c == nil {
+		return nil, nil
+	}
+	c.take(d)
+	h := w.sessions.known[c.by]
+	if h == nil {
 		return nil, nil
 	}
 	h.event = e.ID
-	if e.Type == "review_submitted" {
-		if w.reviews[e.ContractID] == nil {
-			w.reviews[e.ContractID] = &reviews{}
-		}
-		h.reviews = w.reviews[e.ContractID]
-		h.reviews.take(e)
-	}
 	return w.judge(h, detectors)
 }
 
 // skip takes the time until a run goes on again out of what its agents took.
 func (w *Watch) skip(until time.Time) {
-	for _, h := range w.histories {
+	for _, h := range w.sessions.known {
 		was := h.clock.ended
 		h.clock.ended = true
 		h.clock.pass(until)
@@ -150,8 +184,7 @@ func (w *Watch) skip(until time.Time) {
 
 // Look tells of agents at work whose time runs out although no event says so.
 func (w *Watch) Look(now time.Time) (found []Detection, faults []Fault) {
-	for _, agent := range slices.Sorted(maps.Keys(w.histories)) {
-		h := w.histories[agent]
+	for _, h := range w.sessions.sorted() {
 		if !w.settings.Enabled || h.clock.parked || h.clock.ended || !now.After(h.clock.last) {
 			continue
 		}
@@ -184,7 +217,7 @@ func (w *Watch) judge(h *history, by []detector) ([]Detection, []Fault) {
 			continue
 		}
 		found = append(found, Detection{
-			Behaviour: d.behaviour, Agent: h.who.agent, Session: h.who.session, Role: h.who.role, Contract: h.who.contract, Severity: severity,
+			Behaviour: d.behaviour, Agent: h.key.agent, Session: h.key.session, Role: h.who.role, Contract: h.who.contract, Severity: severity,
 			Confidence: f.confidence, Evidence: f.evidence, Action: action, At: h.clock.last, Event: h.event, Turn: h.turn,
 		})
 	}

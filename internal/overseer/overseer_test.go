@@ -215,7 +215,7 @@ func TestLadder(t *testing.T) {
 	s := newStory("ladder", 1)
 	for range 2 {
 		for range 30 {
-			s.does(step{tool: "search_files", args: "a", answer: "no matches"}, step{tool: "send_message", args: s.text(40), answer: "sent"})
+			s.does(step{tool: "send_message", args: s.text(40), answer: "sent"})
 			s.at = s.at.Add(15 * time.Second)
 		}
 		s.turn = 0
@@ -230,7 +230,7 @@ func TestLadder(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"5 medium nudge", "11 medium nudge", "13 high pause", "5 medium nudge", "11 medium pause"}
+	want := []string{"4 medium nudge", "10 medium nudge", "12 high pause", "4 medium nudge", "10 medium pause"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -240,7 +240,7 @@ func TestLadder(t *testing.T) {
 func TestCooldown(t *testing.T) {
 	o := config.Defaults().Overseer
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	h := newHistory(agency.Event{Time: at}, 10)
+	h := newHistory(agency.Event{Time: at}, key{}, 10, &nudges{})
 	told := func(b Behaviour, after time.Duration) (Action, bool) {
 		h.clock.last = at.Add(after)
 		_, a, due := h.ladder(b, finding{severity: Medium}, o)
@@ -331,8 +331,8 @@ func TestEndedKeepsLittle(t *testing.T) {
 	for _, e := range s.events {
 		w.Observe(e)
 	}
-	if h := w.histories["scaffolder-1"]; len(h.calls)+len(h.results)+len(h.memory.seen)+len(h.memory.best) > 0 {
-		t.Errorf("%+v", h)
+	if len(w.sessions.known)+len(w.sessions.latest)+len(w.sessions.nudged) > 0 {
+		t.Errorf("%+v", w.sessions)
 	}
 	if _, at := w.Health("s1"); at {
 		t.Error("it is at work")
@@ -401,5 +401,108 @@ func TestReviewsAreToldAlone(t *testing.T) {
 		if seen == 0 {
 			t.Errorf("%s: nothing was told", name)
 		}
+	}
+}
+
+// TestSessionsApart lets one agent have two sessions at once that read the same, and
+// two agents one session each by the same name: nobody repeats what another did. One of
+// two sessions goes round in a circle, and it is the one that is told of.
+func TestSessionsApart(t *testing.T) {
+	w := NewWatch(config.Defaults().Overseer)
+	id := int64(0)
+	see := func(agent agency.AgentID, d agency.Detail) []Detection {
+		id++
+		e := agency.NewEvent("run-1", agency.SeverityInfo, "", d)
+		e.ID, e.Time, e.AgentID = id, time.Date(2026, 1, 2, 3, 4, int(id), 0, time.UTC), agent
+		found, _ := w.Observe(e)
+		return found
+	}
+	read := func(session agency.SessionID, turn int, file string) agency.ToolCalled {
+		return agency.ToolCalled{Session: session, Turn: turn, Tool: "read_file", CallDigests: DigestsOf([]byte(file), "text of "+file)}
+	}
+	for turn := 1; turn <= 4; turn++ {
+		for _, agent := range []agency.AgentID{"a", "b"} {
+			for _, session := range []agency.SessionID{"s1", "s2"} {
+				if found := see(agent, read(session, turn, "main.go")); len(found) > 0 {
+					t.Fatalf("%+v", found)
+				}
+			}
+		}
+	}
+	var found []Detection
+	for turn := 5; turn <= 9; turn++ {
+		found = append(found, see("a", read("s1", turn, fmt.Sprint("other", turn)))...)
+		found = append(found, see("a", read("s2", turn, "main.go"))...)
+	}
+	if len(found) == 0 {
+		t.Error("the circle is not seen")
+	}
+	for _, d := range found {
+		if d.Agent != "a" || d.Session != "s2" {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// TestManySessions keeps a bounded number: what has ended goes first, then what is
+// longest silent. Whoever is still at work is known on.
+func TestManySessions(t *testing.T) {
+	w := NewWatch(config.Defaults().Overseer)
+	for i := range 3 * mostSessions {
+		e := agency.NewEvent("run-1", agency.SeverityInfo, "", agency.TurnCompleted{Session: "s", Turn: 1})
+		e.ID, e.AgentID = int64(2*i+1), agency.AgentID(fmt.Sprint("agent-", i))
+		w.Observe(e)
+		e.ID, e.AgentID = int64(2*i+2), "busy"
+		w.Observe(e)
+	}
+	s := w.sessions
+	if len(s.known) > mostSessions || len(s.latest) > mostSessions || len(s.nudged) > mostSessions {
+		t.Error(len(s.known), len(s.latest), len(s.nudged))
+	}
+	for _, agent := range []agency.AgentID{"busy", agency.AgentID(fmt.Sprint("agent-", 3*mostSessions-1))} {
+		if h := s.known[key{agent, "s"}]; h == nil {
+			t.Errorf("%s is forgotten", agent)
+		}
+	}
+}
+
+// TestFoldedAgain folds a log again that holds what was done: no warning comes twice,
+// and nudges made by the clock alone count on.
+func TestFoldedAgain(t *testing.T) {
+	o := config.Defaults().Overseer
+	w := NewWatch(o)
+	s := newStory("again", 1)
+	s.works(3)
+	for _, e := range s.events {
+		w.Observe(e)
+	}
+	s.at = s.at.Add(24 * time.Minute)
+	found, _ := w.Look(s.at)
+	if len(found) != 1 || found[0].Behaviour != Timeout {
+		t.Fatalf("%+v", found)
+	}
+	s.add(agency.Nudged{Overseen: agency.Overseen{Cause: string(Timeout), Session: "s1", Severity: string(Medium), Evidence: found[0].Evidence}})
+	again := NewWatch(o)
+	for _, e := range s.events {
+		if found, _ := again.Observe(e); len(found) > 0 {
+			t.Errorf("%+v", found)
+		}
+	}
+	if found, _ := again.Look(s.at.Add(time.Second)); len(found) > 0 {
+		t.Errorf("told twice: %+v", found)
+	}
+	if n := again.sessions.nudged["scaffolder-1"].n; n != 1 {
+		t.Errorf("%d nudges are known", n)
+	}
+}
+
+// TestHugeCounts takes counts that no model has: they overflow nothing.
+func TestHugeCounts(t *testing.T) {
+	s := newStory("huge", 1)
+	for i := range 9 {
+		s.add(agency.TurnCompleted{Session: "s1", Turn: -i, In: 1<<63 - 1, Cached: -1 << 62, Out: 1<<63 - 1})
+	}
+	if found := observe(t, s); len(found) == 0 || found[0].Behaviour != TokenExhaustion {
+		t.Errorf("%+v", found)
 	}
 }

@@ -2,6 +2,7 @@ package overseer
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -176,6 +177,137 @@ var stuck = map[string]func(s *story){
 			s.does(step{tool: "write_file", path: "../" + s.file(i), with: s.text(8), refused: true, answer: s.file(i) + " is outside of the workspace"})
 		}
 	},
+	"failures by turns": func(s *story) {
+		s.starts(RepeatedFailures)
+		for i := range 9 {
+			says, red := "nil pointer", "TestA"
+			if i%2 == 1 {
+				says, red = "want empty", "TestB"
+			}
+			s.does(s.edit("a.go"), s.tests(40, says, red))
+		}
+	},
+	"the same tests by turns": func(s *story) {
+		s.starts(RepeatedFailures)
+		for i := range 9 {
+			s.does(s.edit(s.file(i%2)), s.tests(40, s.text(7), []string{"TestA", "TestB"}[i%2]), s.read(s.file(20+i)))
+			s.does(s.tests(40, s.text(7), []string{"TestB", "TestA"}[i%2]))
+		}
+	},
+	"a command in other words": func(s *story) {
+		s.starts(RepeatedFailures)
+		for i := range 10 {
+			c := s.run("pytest -q tests/test_x.py"+[]string{"", " -x", " -vv"}[i%3]+[]string{"", " --tb=short"}[i%2], "")
+			c.answer = "exit code 1\nFAILED tests/test_x.py::test_hard - assert 3 == 4"
+			s.does(s.edit(s.file(i)), c)
+		}
+	},
+	"commands that are not there": func(s *story) {
+		s.starts(RepeatedFailures)
+		for i := range 9 {
+			c := s.run(s.text(2), "")
+			c.answer = fmt.Sprintf("exit code 127\nsh: %s: not found", s.text(1+i))
+			s.does(c)
+		}
+	},
+	"a file written whole again": func(s *story) {
+		s.starts(Inefficiency)
+		for range 9 {
+			s.does(step{tool: "write_file", path: "a.go", with: strings.Join(s.lines(60), "\n"), answer: "wrote a.go"})
+		}
+	},
+	"wandering by commands": func(s *story) {
+		lines := s.lines(300)
+		s.does(s.run("cat a.go", strings.Join(lines, "\n")))
+		s.starts(Stagnation, InfiniteLoop)
+		for i := range 10 {
+			from := s.r.IntN(200)
+			line := fmt.Sprintf("sed -n %d,%dp a.go", from, from+60)
+			if i%3 == 2 {
+				line = fmt.Sprintf("head -n %d a.go | tail -n 60", from+60)
+			}
+			s.does(s.run(line, strings.Join(lines[from:from+60], "\n")))
+		}
+	},
+	"thinking aloud by commands": func(s *story) {
+		s.starts(Stagnation)
+		for range 10 {
+			words := s.text(40)
+			s.does(s.run(`echo "`+words+`"`, words))
+		}
+	},
+	"nothing found, again and again": func(s *story) {
+		s.starts(InfiniteLoop)
+		for range 9 {
+			s.does(step{tool: "search_files", args: s.text(3), answer: "no matches"})
+		}
+	},
+	"round of five": func(s *story) {
+		var round []step
+		for i := range 5 {
+			round = append(round, s.read(s.file(i)))
+			s.does(round[i])
+		}
+		s.starts(InfiniteLoop, Stagnation)
+		for i := range 10 {
+			s.does(round[i%5])
+		}
+	},
+	"the same look beside others": func(s *story) {
+		s.starts(InfiniteLoop)
+		same := s.read("a.go")
+		for i := range 9 {
+			if i%3 == 2 {
+				s.does(same, s.read(s.file(i)))
+			} else {
+				s.does(same)
+			}
+		}
+	},
+	"claims refused for the same": func(s *story) {
+		s.starts(RepeatedFailures)
+		for range 5 {
+			s.does(s.edit(s.file(s.r.IntN(50))))
+			s.claims("TestHard")
+		}
+	},
+	"refused over many tools": func(s *story) {
+		s.starts(Inefficiency, RepeatedFailures)
+		for i := range 9 {
+			tool := []string{"write_file", "edit_file", "delete_file"}[i%3]
+			no := step{tool: tool, path: "../" + s.file(i), with: s.text(8), refused: true, answer: s.text(3) + "is outside of the workspace"}
+			if i%2 == 1 {
+				s.does(no, s.read(s.file(i)))
+			} else {
+				s.does(no)
+			}
+		}
+	},
+	"undone by a command": func(s *story) {
+		s.starts(InfiniteLoop)
+		for i := range 9 {
+			s.tree = agency.OID([]string{"t1", "t0"}[i%2])
+			if i%2 == 0 {
+				s.does(s.run(fmt.Sprintf("sed -i s/a/b%s/ a.go", s.text(1)), s.text(6)))
+			} else {
+				s.does(s.run("git checkout -- a.go", s.text(6)))
+			}
+		}
+	},
+	"reviews that do not get fewer": func(s *story) {
+		s.starts(Oscillation)
+		for i := range 6 {
+			s.does(s.edit(s.file(i)))
+			s.add(agency.ReviewSubmitted{Verdict: "request_changes", Issues: 1 + i%2, Iteration: i + 1, Major: 1 + i%2, Places: []string{s.file(i)}})
+		}
+	},
+	"a secret printed": func(s *story) {
+		s.starts(Danger)
+		c := s.run("printenv", agency.Redacted)
+		c.danger = []agency.DangerKind{agency.DangerSecret}
+		s.does(c)
+		s.works(4)
+	},
 	"rewriting history": func(s *story) {
 		s.starts(Danger)
 		c := s.run("git filter-branch --all", "rewrote 30 commits")
@@ -323,6 +455,94 @@ var healthy = map[string]func(s *story){
 		s.does(s.tests(3, s.text(3), "TestA"))
 		s.does(back)
 		s.works(8)
+	},
+	"reads a long file by a command": func(s *story) {
+		lines := s.lines(2800)
+		for i := range 14 {
+			s.does(s.run(fmt.Sprintf("sed -n %d,%dp long.go", 1+i*200, 200+i*200), strings.Join(lines[i*200:(i+1)*200], "\n")))
+			s.prompt = 3000
+		}
+		s.works(6)
+	},
+	"greps where nothing is": func(s *story) {
+		for _, word := range []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta"} {
+			c := s.run("grep -rn "+word+" .", "")
+			c.answer = "exit code 1\n"
+			s.does(c)
+		}
+		s.works(6)
+	},
+	"a text that grows": func(s *story) {
+		lines := s.lines(40)
+		for i := range 10 {
+			lines = append(lines, s.lines(30)...)
+			s.does(step{tool: "write_file", path: "docs/guide.md", with: strings.Join(lines, "\n"), answer: fmt.Sprint("wrote docs/guide.md ", i)})
+		}
+	},
+	"tests first": func(s *story) {
+		for i := range s.events {
+			s.events[i].Role = agency.RoleTestEngineer
+		}
+		var red []string
+		for i := range 8 {
+			red = append(red, "TestSpec"+string(rune('A'+i)))
+			s.does(s.edit(s.file(i)), s.tests(10, "not implemented", red...))
+		}
+	},
+	"a flaky test": func(s *story) {
+		for i := range 12 {
+			if i%3 == 0 {
+				s.does(s.edit(s.file(i)), s.tests(50, "timeout waiting", "TestFlaky"))
+			} else {
+				s.does(s.edit(s.file(i)), s.tests(51, ""))
+			}
+		}
+	},
+	"prints put in and taken out": func(s *story) {
+		there, back := s.edit("a.go"), s.edit("a.go")
+		back.old, back.with = there.with, there.old
+		for range 2 {
+			s.does(there)
+			s.does(s.run("go run .", s.text(30)))
+			s.does(back)
+			s.does(s.edit(s.file(s.r.IntN(40))))
+		}
+		s.works(6)
+	},
+	"works by commands alone": func(s *story) {
+		for i := range 12 {
+			s.tree = agency.OID(fmt.Sprint("t", i))
+			s.does(s.run("gofmt -w "+s.file(i), ""))
+		}
+		s.does(s.tests(9, ""))
+	},
+	"files made one after the other": func(s *story) {
+		for i := range 12 {
+			s.does(step{tool: "write_file", path: s.file(i), with: s.text(90), answer: "wrote " + s.file(i)})
+		}
+	},
+	"claims that fail in other ways": func(s *story) {
+		for i := range 4 {
+			s.does(s.edit(s.file(i)), s.tests(9+i, ""))
+			s.claims("Test" + string(rune('A'+i)))
+		}
+	},
+	"a second look in another order": func(s *story) {
+		var files []step
+		for i := range 6 {
+			files = append(files, s.read(s.file(i)))
+			s.does(files[i])
+		}
+		for _, i := range []int{4, 1, 3} {
+			s.does(files[i])
+		}
+		s.works(6)
+	},
+	"reads again what it has changed": func(s *story) {
+		for range 12 {
+			s.does(s.read("a.go"), s.edit("a.go"))
+			s.prompt = 3000
+		}
 	},
 	"a plan": func(s *story) {
 		for i := range 4 {

@@ -52,7 +52,7 @@ func (m *Member) LogCall(tx *store.Tx, turn int, k Call) error {
 	}
 	return m.Log(tx, agency.SeverityInfo, name+Gist(k.Use.Args), agency.ToolCalled{
 		Session: id, Turn: turn, Tool: name, Error: failed, CallDigests: digests, Path: k.Result.Wrote,
-		Ended: ended, Waits: overseer.Waits(name, k.Use.Args), Danger: danger,
+		Ended: ended, Waits: overseer.Waits(name, k.Use.Args), Use: overseer.UseOf(name, k.Use.Args), Danger: danger,
 	})
 }
 

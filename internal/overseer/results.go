@@ -1,0 +1,103 @@
+package overseer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// result is one run of the tests or of another check on the agent's work.
+type result struct {
+	command string
+	kin     string // of whose failures it may be one again
+	shown   string // the command for people; empty: as it is
+	passed  int
+	failed  int    // tests or findings; 1 where a red check counts none
+	red     string // what failed, and how; empty where it passed
+	names   string // what failed
+	again   bool   // it failed before with these words
+	anew    bool   // it failed before with these names, and none more passed since
+	seq     int
+}
+
+// shell is the tool that runs commands.
+const shell = "run_command"
+
+// checked notes a run of a check on the work.
+func (h *history) checked(command string, passed, failed, exit int, red *agency.Red) bool {
+	r := result{command: command, passed: passed, failed: failed}
+	if exit != 0 {
+		if red != nil && failed == 0 {
+			r.failed = len(red.Findings)
+		}
+		r.failed = max(r.failed, 1)
+		r.red, r.names = redDigests(red)
+	}
+	h.fallow.reads = 0
+	most, known := h.memory.best[command]
+	switch {
+	case passed > most, exit == 0 && h.news("green "+command), !known:
+		h.memory.best[command] = max(passed, most)
+		if known {
+			h.progress()
+		}
+		h.now.novel = true
+	}
+	h.keep(r, command)
+	return true
+}
+
+// ran notes how a command ended. One that ends well is a result only after it
+// failed.
+func (h *history) ran(c call, shown, ended string) {
+	r := result{command: c.tool + " " + c.digests.CallShape, shown: shown}
+	if ended != "" {
+		r.failed, r.red, r.names = 1, c.digests.AnswerShape, c.digests.AnswerShape
+	} else if !slices.ContainsFunc(h.results, func(o result) bool { return o.command == r.command }) {
+		return
+	}
+	h.keep(r, c.tool)
+}
+
+// keep adds a result, and notes whether it failed so before: kin are those whose
+// failures are compared. A command that is put in other words fails in the same.
+func (h *history) keep(r result, kin string) {
+	r.kin = kin
+	if r.red != "" {
+		r.again = !h.news("red " + kin + " " + r.red)
+		r.anew = !h.news(fmt.Sprint("red names ", kin, " ", r.names, " ", r.passed))
+		if !r.again {
+			h.now.novel, h.fallow.since = true, h.seq
+		}
+	}
+	if len(h.results) >= h.most {
+		h.results = slices.Delete(h.results, 0, len(h.results)-h.most+1)
+	}
+	h.seq++
+	r.seq = h.seq
+	h.results = append(h.results, r)
+}
+
+// passing is what differs between two runs that fail in the same way: times,
+// addresses and lines.
+var passing = regexp.MustCompile(`\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|seconds|min)\b|0x[0-9a-f]+|\d+:\d+(:\d+)?(\.\d+)?|:\d+|\b[0-9a-f]{7,}\b`)
+
+// redDigests tell two failures of a check apart: by what failed and its last
+// words, and by what failed alone.
+func redDigests(r *agency.Red) (all, names string) {
+	if r == nil {
+		return "red", "red"
+	}
+	var b []byte
+	for _, t := range r.Tests {
+		b = append(b, t.Name+"\n"...)
+	}
+	for _, f := range r.Findings {
+		b = append(b, f+"\n"...)
+	}
+	names = "red " + Digest(b)
+	return names + " " + Digest(passing.ReplaceAll([]byte(strings.Join(r.Last, "\n")), nil)), names
+}

@@ -1,0 +1,121 @@
+package overseer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/config"
+)
+
+// reviews are those of one contract, oldest first, each as what its blocking
+// issues are about.
+type reviews struct {
+	places   [][]string
+	counts   []int
+	blocking []int // critical and major issues
+}
+
+// mostReviews bounds those that are remembered of a contract.
+const mostReviews = 16
+
+func (r *reviews) take(said *agency.ReviewSubmitted) {
+	if said.Verdict == string(agency.ReviewApprove) {
+		*r = reviews{}
+		return
+	}
+	places := slices.Clone(said.Places)
+	slices.Sort(places)
+	if len(r.counts) == mostReviews {
+		r.places, r.counts, r.blocking = r.places[1:], r.counts[1:], r.blocking[1:]
+	}
+	r.places, r.counts = append(r.places, slices.Compact(places)), append(r.counts, said.Issues)
+	r.blocking = append(r.blocking, said.Critical+said.Major)
+}
+
+// findOscillation looks for a review that finds again what one before the last found.
+func findOscillation(h *history, _ config.Overseer) finding {
+	if h.who.reviews == nil || len(h.who.reviews.places) < 3 {
+		return finding{}
+	}
+	n := len(h.who.reviews.places) - 1
+	for i := range n - 1 {
+		if again(h.who.reviews.places[i], h.who.reviews.places[n]) {
+			return finding{High, 0.85, []string{fmt.Sprintf("review %d finds again what review %d found", n+1, i+1)}, 0}
+		}
+	}
+	if r := h.who.reviews.blocking; len(r) >= patientReviews {
+		r = r[len(r)-patientReviews:]
+		if r[0] > 0 && slices.Min(r) >= r[0] {
+			return finding{Medium, 0.7, []string{fmt.Sprintf("in %d reviews the blocking issues did not become fewer than %d", patientReviews, r[0])}, 0}
+		}
+	}
+	return finding{}
+}
+
+// patientReviews is in how many reviews what blocks should become less.
+const patientReviews = 5
+
+// again tells whether most of what a review was about comes again.
+func again(before, now []string) bool {
+	same := 0
+	for _, p := range before {
+		if slices.Contains(now, p) {
+			same++
+		}
+	}
+	return same > 0 && 2*same >= max(len(before), len(now))
+}
+
+// findScopeCreep looks for reviews that each find more than the one before.
+func findScopeCreep(h *history, _ config.Overseer) finding {
+	if h.who.reviews == nil || len(h.who.reviews.counts) < 3 {
+		return finding{}
+	}
+	c := h.who.reviews.counts[len(h.who.reviews.counts)-3:]
+	if c[0] >= c[1] || c[1] >= c[2] {
+		return finding{}
+	}
+	return finding{Medium, 0.75, []string{fmt.Sprintf("the last three reviews found %d, %d and %d issues", c[0], c[1], c[2])}, 0}
+}
+
+// claims are those of one contract, as far as they are refused for the same.
+type claims struct {
+	by      key    // who claimed last
+	refused string // for what
+	alike   int    // times in a row
+	seq     int    // of claims
+}
+
+// take notes what a claim came to.
+func (c *claims) take(d *agency.VerdictSubmitted) {
+	c.seq++
+	var why strings.Builder
+	for i := range d.Red {
+		_, names := redDigests(&d.Red[i])
+		why.WriteString(names + "\n")
+	}
+	if len(d.Red) == 0 {
+		why.WriteString(strings.Join(d.Reasons, "\n"))
+	}
+	switch said := why.String(); {
+	case d.Verdict == "pass" || said == "":
+		c.refused, c.alike = "", 0
+	case said == c.refused:
+		c.alike++
+	default:
+		c.refused, c.alike = said, 1
+	}
+}
+
+// alikeClaims is how many claims in a row may be refused for the same.
+const alikeClaims = 2
+
+// find looks for claims that are refused for the same again and again.
+func (c *claims) find() finding {
+	if c == nil || c.alike <= alikeClaims {
+		return finding{}
+	}
+	return finding{Medium, 0.85, []string{fmt.Sprintf("%d claims in a row were refused for the same", c.alike)}, c.seq}
+}

@@ -1,0 +1,137 @@
+package overseer
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"agency/internal/agency"
+)
+
+// mostSessions bounds what is remembered: of more, those are forgotten that have
+// ended, then the one longest silent.
+const mostSessions = 1024
+
+// key tells sessions apart. One agent may have two at once.
+type key struct {
+	agent   agency.AgentID
+	session agency.SessionID
+}
+
+// sessions are the histories of a run.
+type sessions struct {
+	most   int // calls of each
+	known  map[key]*history
+	latest map[agency.AgentID]*history // heard of last
+	nudged map[agency.AgentID]*nudges  // of agents that were
+}
+
+func newSessions(most int) sessions {
+	return sessions{most: most, known: map[key]*history{}, latest: map[agency.AgentID]*history{}, nudged: map[agency.AgentID]*nudges{}}
+}
+
+// of is the history that an event belongs to: that of its session, where it names
+// one, else the one of its agent that was heard of last. It is nil for what says
+// nothing of an agent at work. A history may begin in the middle.
+func (s sessions) of(e agency.Event, d agency.Detail) *history {
+	session, works := sessionOf(d)
+	h := s.latest[e.AgentID]
+	if h != nil && h.key.session != session && session != "" {
+		h = s.known[key{e.AgentID, session}]
+	}
+	if _, begins := d.(*agency.Spawned); h == nil && works || begins {
+		h = s.begin(e, key{e.AgentID, session})
+	}
+	if h != nil {
+		s.latest[e.AgentID] = h
+	}
+	return h
+}
+
+// begin is the history of a session that was not known.
+func (s sessions) begin(e agency.Event, k key) *history {
+	for _, old := range s.known {
+		if old.key == k || old.key.agent == k.agent && old.clock.ended {
+			s.forget(old)
+		}
+	}
+	if len(s.known) >= mostSessions {
+		s.makeRoom()
+	}
+	if s.nudged[k.agent] == nil {
+		s.nudged[k.agent] = &nudges{}
+	}
+	h := newHistory(e, k, s.most, s.nudged[k.agent])
+	s.known[k] = h
+	return h
+}
+
+// makeRoom forgets sessions that have ended, or else the one longest silent.
+func (s sessions) makeRoom() {
+	var oldest *history
+	for _, h := range s.known {
+		if h.clock.ended {
+			s.forget(h)
+		} else if oldest == nil || cmp.Or(cmp.Compare(h.event, oldest.event), h.key.compare(oldest.key)) < 0 {
+			oldest = h
+		}
+	}
+	if len(s.known) >= mostSessions {
+		s.forget(oldest)
+	}
+}
+
+func (s sessions) forget(h *history) {
+	delete(s.known, h.key)
+	if s.latest[h.key.agent] == h {
+		delete(s.latest, h.key.agent)
+	}
+	if h.standing.nudged.n == 0 {
+		delete(s.nudged, h.key.agent)
+	}
+}
+
+// sorted are the histories in an order that is always the same.
+func (s sessions) sorted() []*history {
+	return slices.SortedFunc(maps.Values(s.known), func(a, b *history) int { return a.key.compare(b.key) })
+}
+
+func (k key) compare(o key) int {
+	return cmp.Or(cmp.Compare(k.agent, o.agent), cmp.Compare(k.session, o.session))
+}
+
+// sessionOf is the session that an event names, and whether it tells of an agent at
+// work.
+func sessionOf(d agency.Detail) (id agency.SessionID, works bool) {
+	switch d := d.(type) {
+	case *agency.Spawned:
+		return d.Session, true
+	case *agency.ToolCalled:
+		return d.Session, true
+	case *agency.ToolRefused:
+		return d.Session, true
+	case *agency.TurnCompleted:
+		return d.Session, true
+	case *agency.Claimed:
+		return d.Session, true
+	case *agency.SessionParked:
+		return d.Session, true
+	case *agency.EpochBegun:
+		return d.Session, false
+	case *agency.Completed:
+		return d.Session, false
+	case *agency.Failed:
+		return d.Session, false
+	case *agency.Nudged:
+		return d.Session, false
+	case *agency.Halted:
+		return d.Session, false
+	case *agency.TestsRun:
+		return "", onWork(d.Stage)
+	case *agency.LintRun:
+		return "", onWork(d.Stage)
+	case *agency.ReviewSubmitted:
+		return "", true
+	}
+	return "", false
+}
