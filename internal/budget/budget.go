@@ -1,17 +1,17 @@
-// Package budget is the tree of limits over a run, its contracts and its
-// sessions. Every model request reserves its worst case on the whole chain up
-// to the run before it is sent, and settles what it really cost afterwards, so
-// that spending cannot run away (docs/design.md, Promises).
+// Package budget is the tree of limits over a run: its stages or tiers, their
+// contracts, their sessions, and as leaves the requests of their turns. Every model
+// request reserves its worst case on the whole chain up to the run before it is sent,
+// and settles what it really cost afterwards, so that spending cannot run away
+// (docs/design.md, Promises). Where that does not fit, less of an answer is asked for;
+// where not even that fits, it waits in a queue for what others hold.
 //
 // It counts and refuses; who waits for a person then, and how a request's size
 // is estimated, is decided elsewhere. All amounts of a run change in the
-// transaction of the caller.
+// transaction of the caller. What a user allows across runs is package allowance.
 package budget
 
 import (
-	"database/sql"
 	"embed"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -30,14 +30,21 @@ func Migrations() store.Set { return store.Set{Name: "budget", FS: migrations} }
 // Root is the node of the whole run.
 const Root = "run"
 
-// ContractNode and SessionNode name the nodes below the root.
+// StageNode names the node of a stage of a run, TierNode that of a tier: what all
+// contracts of either spend together.
+func StageNode(name string) string { return "stage/" + name }
+
+// TierNode names the node of a tier.
+func TierNode(name string) string { return "tier/" + name }
+
+// ContractNode and SessionNode name the nodes below it.
 func ContractNode(id agency.ContractID) string { return "contract/" + string(id) }
 
 // SessionNode names the node of a session.
 func SessionNode(id agency.SessionID) string { return "session/" + string(id) }
 
-// warnAt is the share of a limit at which a warning is raised, once a limit.
-const warnAt = 0.8
+// warnAt are the shares of a limit at which a warning is raised, each once.
+var warnAt = [...]float64{0.8, 0.95}
 
 // Limits bound a node; zero means none. Wall counts only time at work.
 type Limits struct {
@@ -61,102 +68,6 @@ func Raise(tx *store.Tx, run agency.RunID, node string, l Limits) error {
 	return err
 }
 
-// Request says who asks which model, for the cost report.
-type Request struct {
-	Key      string // unique in the run; a repeated request has a new key
-	Node     string
-	Tokens   int64        // worst case
-	Money    agency.Money // worst case; 0 where the model has no price
-	Unpriced bool         // the model has no price
-	Agent    agency.AgentID
-	Role     agency.RoleID
-	Tier     string
-	Model    string // that is asked: provider/model, as configured
-	Contract agency.ContractID
-}
-
-// Exhausted says which limit refused a reservation.
-type Exhausted struct {
-	Node  string `json:"node"`
-	Limit string `json:"limit"` // usd, tokens or wall
-	Left  string `json:"left"`
-	Need  string `json:"need"`
-}
-
-func (e *Exhausted) named(run agency.RunID) error {
-	return agency.Errorf(agency.KindExhausted, "%w", e).WithMend("agency approve %s --budget USD", run)
-}
-
-func (e *Exhausted) Error() string {
-	switch e.Limit {
-	case "wall":
-		return fmt.Sprintf("the time at work of %s is used up", e.Node)
-	case "tokens":
-		return fmt.Sprintf("%s tokens are left to %s, and the next request would reserve %s", e.Left, e.Node, e.Need)
-	}
-	return fmt.Sprintf("%s is left to %s, and the next request would reserve %s", e.Left, e.Node, e.Need)
-}
-
-// Reserve holds the worst case of a request on every node from r.Node to the
-// root, or refuses with KindExhausted wrapping *Exhausted and holds nothing. The same
-// key again, while it is reserved, is nothing.
-func Reserve(tx *store.Tx, run agency.RunID, r Request) error {
-	var state string
-	err := tx.QueryRow(selectRequestState, string(run), r.Key).Scan(&state)
-	switch {
-	case err == nil && state == "reserved":
-		return nil
-	case err == nil:
-		return agency.Errorf(agency.KindConflict, "budget: request %s is %s already", r.Key, state)
-	case !errors.Is(err, sql.ErrNoRows):
-		return err
-	}
-	if err := hold(tx, run, r, request{node: r.Node}); err != nil {
-		return err
-	}
-	_, err = tx.Exec(insertRequest,
-		string(run), r.Key, r.Node, tx.Fence.Epoch, int64(r.Money), r.Tokens, r.Unpriced,
-		string(r.Agent), string(r.Role), r.Tier, r.Model, string(r.Contract))
-	return err
-}
-
-// Rebook makes a reservation that of another model, before that is asked in
-// the place of the one it was made for. What it needs more is reserved as by
-// Reserve; where it is refused the reservation stays as it was.
-func Rebook(tx *store.Tx, run agency.RunID, r Request) error {
-	have, err := readRequest(tx, run, r.Key)
-	if err != nil {
-		return err
-	}
-	if have.state != "reserved" {
-		return agency.Errorf(agency.KindConflict, "budget: request %s is %s already", r.Key, have.state)
-	}
-	if err := hold(tx, run, r, have); err != nil {
-		return err
-	}
-	_, err = tx.Exec(rebookRequest,
-		int64(r.Money), r.Tokens, r.Unpriced, r.Model, string(run), r.Key)
-	return err
-}
-
-// hold reserves what a request needs more than it holds already, on every node from
-// its own to the root, or refuses and changes nothing.
-func hold(tx *store.Tx, run agency.RunID, r Request, have request) error {
-	chain, err := readChain(tx, run, have.node)
-	if err != nil {
-		return err
-	}
-	for _, n := range chain {
-		n.reservedMoney, n.reservedTokens = n.reservedMoney-have.money, n.reservedTokens-have.tokens
-		if refused := n.refuses(r); refused != nil {
-			return refused.named(run)
-		}
-	}
-	where, args := chainWhere(run, chain, int64(r.Money)-have.money, r.Tokens-have.tokens)
-	_, err = tx.Exec(reserveChain+where, args...)
-	return err
-}
-
 // Bill is what one model counted for a request, and what that costs.
 type Bill struct {
 	Model    string // that answered: provider/model, as configured
@@ -176,7 +87,7 @@ func Settle(tx *store.Tx, run agency.RunID, key string, b Bill, wall time.Durati
 	}
 	u := b.Usage
 	if _, err := tx.Exec(settleRequest,
-		int64(b.Cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, b.Unpriced, u.Estimated, b.Model, string(run), key); err != nil {
+		store.Micros(tx.Now), int64(b.Cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, b.Unpriced, u.Estimated, b.Model, string(run), key); err != nil {
 		return err
 	}
 	return move(tx, run, r, int64(b.Cost), u.Billed(), int64(wall))
@@ -206,14 +117,15 @@ func Charge(tx *store.Tx, run agency.RunID, key string, counted Bill) error {
 	}
 	money, tokens := max(r.money, int64(counted.Cost)), max(r.tokens, counted.Usage.Billed())
 	if _, err := tx.Exec(chargeRequest,
-		money, tokens, string(run), key); err != nil {
+		store.Micros(tx.Now), money, tokens, string(run), key); err != nil {
 		return err
 	}
 	return move(tx, run, r, money, tokens, 0)
 }
 
 // ChargeLost charges every reservation that a superseded host left behind and
-// says how many there were. Its transaction carries the new host's epoch.
+// says how many there were. Who waited there waits no more. Its transaction carries
+// the new host's epoch.
 func ChargeLost(tx *store.Tx, run agency.RunID) (int, error) {
 	return chargeAll(tx, run, tx.Fence.Epoch)
 }
@@ -249,7 +161,8 @@ func chargeAll(tx *store.Tx, run agency.RunID, below int64) (int, error) {
 			return 0, err
 		}
 	}
-	return len(keys), nil
+	_, err = tx.Exec(deleteLeftWaiting, string(run), below)
+	return len(keys), err
 }
 
 // move takes a request's reservation off every node of its chain, puts the
@@ -269,19 +182,29 @@ func move(tx *store.Tx, run agency.RunID, r request, money, tokens, wall int64) 
 			return err
 		}
 	}
+	store.Publish(tx, moved(), run)
 	return nil
 }
 
+// warn tells once for each threshold that a node has passed it; of several that one
+// request passed, the highest.
 func (n node) warn(tx *store.Tx, run agency.RunID) error {
-	used := n.used()
-	if n.warned != 0 || used < warnAt {
+	used, passed := n.used(), n.warned
+	for i, at := range warnAt {
+		if used >= at {
+			passed = max(passed, int64(i+1))
+		}
+	}
+	if passed == n.warned {
 		return nil
 	}
-	if _, err := tx.Exec(markWarned, string(run), n.name); err != nil {
+	if _, err := tx.Exec(markWarned, passed, string(run), n.name); err != nil {
 		return err
 	}
-	ev := agency.NewEvent(run, agency.SeverityWarning, fmt.Sprintf("%.0f %% of the budget of %s is used", used*100, n.name),
-		agency.BudgetWarning{Node: n.name, Used: used})
-	_, err := event.Append(tx, ev)
+	return tell(tx, run, fmt.Sprintf("%.0f %% of the budget of %s is used", used*100, n.name), agency.BudgetWarning{Node: n.name, Used: used})
+}
+
+func tell(tx *store.Tx, run agency.RunID, line string, d agency.Detail) error {
+	_, err := event.Append(tx, agency.NewEvent(run, agency.SeverityWarning, line, d))
 	return err
 }

@@ -35,8 +35,18 @@ func write(t interface{ Fatal(...any) }, db *store.DB, fn func(*store.Tx) error)
 
 func reserve(db *store.DB, key, node string, money agency.Money, tokens int64) error {
 	return db.Write(context.Background(), func(tx *store.Tx) error {
-		return Reserve(tx, run, Request{Key: key, Node: node, Money: money, Tokens: tokens, Agent: "a", Model: "m"})
+		_, err := Reserve(tx, run, costing(key, node, money, tokens))
+		return err
 	})
+}
+
+// costing is a request for so long an answer, which costs so much.
+func costing(key, node string, money agency.Money, tokens int64) Request {
+	r := Request{Key: key, Node: node, Out: max(1, tokens), Agent: "a", Model: "m"}
+	if money > 0 {
+		r.Price.Out = (float64(money) - 0.5) / float64(r.Out) / 1000 // rounded up
+	}
+	return r
 }
 
 func tree(t testing.TB, db *store.DB, l Limits) {
@@ -109,7 +119,10 @@ func TestLostRequestsAreChargedInFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fenced(first, func(tx *store.Tx) error { return Reserve(tx, run, Request{Key: "1", Node: "session/s", Money: 40}) })
+	fenced(first, func(tx *store.Tx) error {
+		_, err := Reserve(tx, run, costing("1", "session/s", 40, 1))
+		return err
+	})
 	second, err := db.RaiseEpoch(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +152,8 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-func TestWarnsOnce(t *testing.T) {
+// At 80 and at 95 of 100, and not at 90 again.
+func TestWarnsOnceAThreshold(t *testing.T) {
 	db := open(t, t.TempDir())
 	defer func() { _ = db.Close() }()
 	tree(t, db, Limits{Money: 100})
@@ -149,8 +163,12 @@ func TestWarnsOnce(t *testing.T) {
 		}
 		write(t, db, func(tx *store.Tx) error { return Settle(tx, run, key, Bill{Cost: 30}, 0) })
 	}
+	if err := reserve(db, "4", "session/s", 10, 1); err != nil {
+		t.Fatal(err)
+	}
+	write(t, db, func(tx *store.Tx) error { return Settle(tx, run, "4", Bill{Cost: 10}, 0) })
 	evs, err := event.NewLog(db).Since(context.Background(), 0, event.Filter{}, 10)
-	if err != nil || len(evs) != 1 || evs[0].Type != "budget_warning" {
+	if err != nil || len(evs) != 2 || evs[0].Type != "budget_warning" || evs[1].Type != "budget_warning" {
 		t.Errorf("events %+v, %v", evs, err)
 	}
 }
@@ -185,7 +203,9 @@ func TestRebook(t *testing.T) {
 	}
 	rebook := func(money agency.Money, model string) error {
 		return db.Write(t.Context(), func(tx *store.Tx) error {
-			return Rebook(tx, run, Request{Key: "1", Money: money, Tokens: 10, Model: model, Unpriced: model == "unpriced"})
+			r := costing("1", "session/s", money, 10)
+			r.Model, r.Unpriced = model, model == "unpriced"
+			return Rebook(tx, run, r)
 		})
 	}
 	var ex *Exhausted

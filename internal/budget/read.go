@@ -3,7 +3,6 @@ package budget
 import (
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"agency/internal/agency"
@@ -51,21 +50,6 @@ func chainWhere(run agency.RunID, chain []node, args ...any) (string, []any) {
 	return inChain(len(chain)), args
 }
 
-// refuses says which limit does not hold one more request.
-func (n node) refuses(r Request) *Exhausted {
-	leftMoney := n.limitMoney - n.spentMoney - n.reservedMoney
-	leftTokens := n.limitTokens - n.spentTokens - n.reservedTokens
-	switch {
-	case n.limitMoney > 0 && leftMoney < int64(r.Money):
-		return &Exhausted{n.name, "usd", agency.Money(max(0, leftMoney)).String(), r.Money.String()}
-	case n.limitTokens > 0 && leftTokens < r.Tokens:
-		return &Exhausted{n.name, "tokens", fmt.Sprint(max(0, leftTokens)), fmt.Sprint(r.Tokens)}
-	case n.limitWall > 0 && n.spentWall >= n.limitWall:
-		return &Exhausted{n.name, "wall", "0s", "more time"}
-	}
-	return nil
-}
-
 // used is the largest share of any limit that is spent.
 func (n node) used() float64 {
 	share := func(spent, limit int64) float64 {
@@ -82,12 +66,18 @@ type request struct {
 	money, tokens int64
 }
 
-func readRequest(q store.Querier, run agency.RunID, key string) (request, error) {
-	var r request
-	err := q.QueryRow(selectRequest, string(run), key).
-		Scan(&r.node, &r.state, &r.money, &r.tokens)
+func findRequest(tx *store.Tx, run agency.RunID, key string) (r request, found bool, err error) {
+	err = tx.QueryRow(selectRequest, string(run), key).Scan(&r.node, &r.state, &r.money, &r.tokens)
 	if errors.Is(err, sql.ErrNoRows) {
-		return r, agency.Errorf(agency.KindInternal, "budget: request %s was never reserved", key)
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+func readRequest(tx *store.Tx, run agency.RunID, key string) (request, error) {
+	r, found, err := findRequest(tx, run, key)
+	if err == nil && !found {
+		err = agency.Errorf(agency.KindInternal, "budget: request %s was never reserved", key)
 	}
 	return r, err
 }
@@ -119,6 +109,7 @@ func Read(q store.Querier, run agency.RunID, name string) (State, error) {
 // known only as Billed.
 type Line struct {
 	Node     string
+	Hour     time.Time // in which it was settled, where lines are told apart by it
 	Agent    agency.AgentID
 	Role     agency.RoleID
 	Tier     string
@@ -133,26 +124,27 @@ type Line struct {
 }
 
 // Lines is everything a run spent, by agent, model and contract.
-func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q, run, "''") }
+func Lines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q, run, "''", "0") }
 
-// linesBy is Lines, told apart by one more column.
-func linesBy(q store.Querier, run agency.RunID, column string) ([]Line, error) {
+// linesBy is Lines, told apart by node and hour where these are asked for.
+func linesBy(q store.Querier, run agency.RunID, node, hour string) ([]Line, error) {
 	return store.All(q, func(row store.Scanner) (l Line, err error) {
-		var money int64
-		err = row.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Node, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
+		var money, hour int64
+		err = row.Scan(&l.Agent, &l.Role, &l.Tier, &l.Model, &l.Contract, &l.Node, &hour, &l.Requests, &l.Lost, &l.Usage.In, &l.Usage.Cached,
 			&l.Usage.CacheWrite, &l.Usage.Out, &l.Billed, &money, &l.Unpriced, &l.Usage.Estimated)
-		l.Money = agency.Money(money)
+		l.Money, l.Hour = agency.Money(money), store.Time(hour)
 		return l, err
-	}, selectLines(column), string(run))
+	}, selectLines(node, hour), string(run))
 }
 
 // Forget removes what a run spent; the caller removes the run.
 func Forget(tx *store.Tx, run agency.RunID) error {
-	if _, err := tx.Exec(deleteRequests, string(run)); err != nil {
-		return err
+	for _, statement := range []string{deleteRequests, deleteQueue, deleteNodes} {
+		if _, err := tx.Exec(statement, string(run)); err != nil {
+			return err
+		}
 	}
-	_, err := tx.Exec(deleteNodes, string(run))
-	return err
+	return nil
 }
 
 // Tariff knows what models cost: model is provider/model as configured, and
@@ -165,11 +157,4 @@ type Tariff func(model, reported string) (agency.Price, bool)
 func (t Tariff) Bill(model, reported string, u agency.Usage) Bill {
 	price, ok := t(model, reported)
 	return Bill{Model: model, Usage: u, Cost: price.Cost(u), Unpriced: !ok}
-}
-
-// Most is the most that a request of so many tokens may cost; false where the
-// model has no price.
-func (t Tariff) Most(model, reported string, in, out int64) (agency.Money, bool) {
-	price, ok := t(model, reported)
-	return price.Most(in, out), ok
 }

@@ -13,11 +13,14 @@ VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, node) DO NOTHING`
 	limit_money  = CASE WHEN limit_money > 0 AND limit_money < ?1 THEN ?1 ELSE limit_money END,
 	limit_tokens = CASE WHEN limit_tokens > 0 AND limit_tokens < ?2 THEN ?2 ELSE limit_tokens END,
 	limit_wall   = CASE WHEN limit_wall > 0 AND limit_wall < ?3 THEN ?3 ELSE limit_wall END,
-	warned = 0
+	warned = 0, told = 0
 WHERE run_id = ?4 AND node = ?5`
 
-	// markWarned notes that a node's warning was given.
-	markWarned = `UPDATE budget_nodes SET warned = 1 WHERE run_id = ? AND node = ?`
+	// markWarned notes how many warnings of a node were given.
+	markWarned = `UPDATE budget_nodes SET warned = ? WHERE run_id = ? AND node = ?`
+
+	// markTold notes that a node's end was told, once until its limit is raised.
+	markTold = `UPDATE budget_nodes SET told = 1 WHERE run_id = ? AND node = ? AND told = 0`
 
 	nodeColumns = `node, parent, limit_money, limit_tokens, limit_wall, spent_money, spent_tokens, spent_wall,
 	reserved_money, reserved_tokens, warned`
@@ -42,31 +45,41 @@ SELECT ` + nodeColumns + ` FROM chain JOIN budget_nodes ON run_id = ?1 AND node 
 	insertRequest = `INSERT INTO budget_requests (run_id, key, node, state, epoch, money, tokens, unpriced, agent, role, tier, model, contract_id)
 VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
+	// insertWaiting adds one to the queue, who keeps its place when it asks again.
+	insertWaiting = `INSERT INTO budget_waiting (run_id, node, held_at, priority, epoch) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (run_id, node) DO UPDATE SET held_at = excluded.held_at, epoch = excluded.epoch`
+
+	// deleteWaiting takes one off the queue, deleteLeftWaiting all of epochs below
+	// a bound.
+	deleteWaiting     = `DELETE FROM budget_waiting WHERE run_id = ? AND node = ?`
+	deleteLeftWaiting = `DELETE FROM budget_waiting WHERE run_id = ? AND epoch < ?`
+
+	// selectWaiting reads the queue of a run: the highest priority first, then who
+	// came first.
+	selectWaiting = `SELECT node, held_at, priority FROM budget_waiting WHERE run_id = ? ORDER BY priority DESC, n`
+
 	// selectRequest reads how a request stands.
 	selectRequest = `SELECT node, state, money, tokens FROM budget_requests WHERE run_id = ? AND key = ?`
-
-	// selectRequestState reads whether a request is reserved, settled, released
-	// or lost.
-	selectRequestState = `SELECT state FROM budget_requests WHERE run_id = ? AND key = ?`
 
 	// rebookRequest makes a reservation that of another model.
 	rebookRequest = `UPDATE budget_requests SET money = ?, tokens = ?, unpriced = ?, model = ? WHERE run_id = ? AND key = ?`
 
 	// settleRequest books what a request cost.
-	settleRequest = `UPDATE budget_requests SET state = 'settled', money = ?, tokens = ?, tokens_in = ?, tokens_cached = ?,
+	settleRequest = `UPDATE budget_requests SET state = 'settled', at = ?, money = ?, tokens = ?, tokens_in = ?, tokens_cached = ?,
 	tokens_write = ?, tokens_out = ?, unpriced = ?, estimated = ?, model = ? WHERE run_id = ? AND key = ?`
 
 	// releaseRequest books a request that never reached the provider.
 	releaseRequest = `UPDATE budget_requests SET state = 'released', money = 0, tokens = 0 WHERE run_id = ? AND key = ?`
 
 	// chargeRequest books a request whose answer was lost.
-	chargeRequest = `UPDATE budget_requests SET state = 'lost', money = ?, tokens = ? WHERE run_id = ? AND key = ?`
+	chargeRequest = `UPDATE budget_requests SET state = 'lost', at = ?, money = ?, tokens = ? WHERE run_id = ? AND key = ?`
 
 	// selectLeftBehind reads the reservations of epochs below a bound.
 	selectLeftBehind = `SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`
 
 	// What is kept of a run.
 	deleteRequests = `DELETE FROM budget_requests WHERE run_id = ?`
+	deleteQueue    = `DELETE FROM budget_waiting WHERE run_id = ?`
 	deleteNodes    = `DELETE FROM budget_nodes WHERE run_id = ?`
 )
 
@@ -75,10 +88,13 @@ func inChain(n int) string {
 	return ` WHERE run_id = ? AND node IN (?` + strings.Repeat(", ?", n-1) + `)`
 }
 
-// selectLines sums what a run has spent, told apart by one more column.
-func selectLines(column string) string {
-	return `SELECT agent, role, tier, model, contract_id, ` + column + ` AS part, count(*), sum(CASE WHEN state = 'lost' THEN 1 ELSE 0 END),
+// wholeHour is the hour in which a request was settled.
+const wholeHour = `(at - at % 3600000000)`
+
+// selectLines sums what a run has spent, told apart by two more columns.
+func selectLines(node, hour string) string {
+	return `SELECT agent, role, tier, model, contract_id, ` + node + ` AS part, ` + hour + ` AS hour, count(*), sum(CASE WHEN state = 'lost' THEN 1 ELSE 0 END),
 	sum(tokens_in), sum(tokens_cached), sum(tokens_write), sum(tokens_out), sum(tokens), sum(money), max(unpriced), max(estimated)
 FROM budget_requests WHERE run_id = ? AND state IN ('settled', 'lost')
-GROUP BY agent, role, tier, model, contract_id, part ORDER BY agent, model, contract_id, part`
+GROUP BY agent, role, tier, model, contract_id, part, hour ORDER BY agent, model, contract_id, part, hour`
 }

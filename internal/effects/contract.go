@@ -10,6 +10,7 @@ import (
 	"agency/internal/budget"
 	"agency/internal/flow"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -21,10 +22,28 @@ var (
 )
 
 func createContract(tx *store.Tx, _ agency.StepKey, c agency.Contract) error {
-	if err := budget.Open(tx, c.RunID, budget.ContractNode(c.ID), budget.Root, budget.Limits{}); err != nil {
+	if err := openBudget(tx, c); err != nil {
 		return err
 	}
 	return registry.CreateContract(tx, c)
+}
+
+// openBudget opens the contract's node in the tree of budgets, below its tier's or its
+// stage's.
+func openBudget(tx *store.Tx, c agency.Contract) error {
+	above := budget.StageNode("work")
+	switch {
+	case c.Tier != "":
+		above = budget.TierNode(c.Tier)
+	case roster.Leads(c.AssignedRole):
+		above = budget.StageNode("lead")
+	case c.AssignedRole == agency.RoleReviewer:
+		above = budget.StageNode("review")
+	}
+	if err := budget.Open(tx, c.RunID, above, budget.Root, budget.Limits{}); err != nil {
+		return err
+	}
+	return budget.Open(tx, c.RunID, budget.ContractNode(c.ID), above, budget.Limits{})
 }
 
 func createContracts(tx *store.Tx, key agency.StepKey, all []agency.Contract) error {

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"context"
+
 	"agency/internal/agency"
 	"agency/internal/budget"
 	"agency/internal/store"
@@ -12,6 +14,9 @@ import (
 type Account struct {
 	*Member
 	Prices budget.Tariff // of the models that may answer
+	Bell   *budget.Bell
+	// Priority is the contract's: who waits for the budget is served by it.
+	Priority int
 }
 
 // node is the session's in the run's tree of budgets.
@@ -32,17 +37,45 @@ func (a *Account) Open(tx *store.Tx, parent string) error {
 
 // worst is the reservation for a request of so many tokens to a model.
 func (a *Account) worst(key, model string, in, out int64) budget.Request {
-	money, priced := a.Prices.Most(model, "", in, out)
+	price, priced := a.Prices(model, "")
 	return budget.Request{
-		Key: key, Node: a.node(), Tokens: in + out, Money: money, Unpriced: !priced,
+		Key: key, Node: a.node(), In: in, Out: out, Price: price, Unpriced: !priced, Priority: a.Priority,
 		Agent: a.Spec.Agent, Role: a.Spec.Role, Tier: a.Spec.Tier, Model: model, Contract: a.Spec.Contract,
 	}
 }
 
-// Reserve holds the worst case of a request: in and out are tokens. Where that
-// is not to be had the error is a *budget.Exhausted.
-func (a *Account) Reserve(tx *store.Tx, key, model string, in, out int64) error {
-	return budget.Reserve(tx, a.Spec.Run, a.worst(key, model, in, out))
+// Reserve holds the worst case of a request: in and out are tokens, of which the answer
+// may be made as short as least. It says how long it may be. Where that is not to be
+// had the error is a *budget.Exhausted.
+func (a *Account) Reserve(tx *store.Tx, key, model string, in, out, least int64) (int64, error) {
+	r := a.worst(key, model, in, out)
+	r.Least = least
+	return budget.Reserve(tx, a.Spec.Run, r)
+}
+
+// Queue has the session wait until what others hold is settled, and Wait does; next
+// was taken from the bell before the budget was asked. It leaves the queue when it is
+// served, or by Leave.
+func (a *Account) Queue(tx *store.Tx, e *budget.Exhausted) error {
+	return budget.Queue(tx, a.Spec.Run, a.node(), a.Priority, e)
+}
+
+// Wait is over when it is worth asking again.
+func (a *Account) Wait(ctx context.Context, next <-chan struct{}) error {
+	select {
+	case <-next:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Leave takes the session off the queue.
+func (a *Account) Leave(tx *store.Tx) error { return budget.Leave(tx, a.Spec.Run, a.node()) }
+
+// Spent says that nothing is left and nothing under way: the session parks.
+func (a *Account) Spent(tx *store.Tx, e *budget.Exhausted, tree agency.OID) (*Outcome, error) {
+	return &Outcome{Kind: Parked, For: ForBudget, Reason: e.Error(), Exhausted: e, Tree: tree}, budget.TellExhausted(tx, a.Spec.Run, e)
 }
 
 // Rebook makes a reservation that of another model.
@@ -56,8 +89,8 @@ func (a *Account) Rebook(tx *store.Tx, key, model string, in, out int64) error {
 func (a *Account) InterruptedBill(held, answered string, u agency.Usage, in, out int64) budget.Bill {
 	bill := a.Prices.Bill(held, answered, u)
 	if answered != "" {
-		most, _ := a.Prices.Most(held, answered, in, out)
-		bill.Cost = max(bill.Cost, most)
+		price, _ := a.Prices(held, answered)
+		bill.Cost = max(bill.Cost, price.Most(in, out))
 	}
 	return bill
 }

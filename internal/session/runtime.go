@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"agency/internal/agency"
@@ -111,6 +112,7 @@ var ErrCancelled = errors.New("the run is cancelled")
 // runtime that the configuration names.
 func Do(o Options) func(context.Context, agency.StepKey, Spec) (Outcome, error) {
 	beats := NewHeartbeats(o.DB, o.Heartbeat)
+	bell := sync.OnceValue(func() *budget.Bell { return budget.NewBell(o.DB) }) // goes with the store
 	return func(ctx context.Context, _ agency.StepKey, spec Spec) (Outcome, error) {
 		if err := spec.Check(); err != nil {
 			return Outcome{}, err
@@ -144,7 +146,7 @@ func Do(o Options) func(context.Context, agency.StepKey, Spec) (Outcome, error) 
 		p := &Part{
 			Member: m, Setup: setup, Presence: beats.Enter(m, fence),
 			Mail:    &Mailbox{Member: m, Board: o.Mail, RespondWithin: setup.RespondWithin},
-			Account: &Account{Member: m, Prices: setup.Prices}, Edits: &Edits{Member: m, Shared: setup.Shared},
+			Account: &Account{Member: m, Prices: setup.Prices, Bell: bell()}, Edits: &Edits{Member: m, Shared: setup.Shared},
 		}
 		defer beats.Exit(p.Presence)
 		return runtime.Run(ctx, p)

@@ -156,7 +156,7 @@ func (r cli) part(ctx context.Context, p *session.Part, state *asked, begun bool
 		}
 		return do(
 			func() error { return p.Presence.Join(tx) },
-			func() error { return p.Account.Reserve(tx, key, "cli/any", 1000, 500) },
+			func() error { _, err := p.Account.Reserve(tx, key, "cli/any", 1000, 500, 500); return err },
 			func() error { return record.AskTurn(tx, id, turn) },
 		)
 	})

@@ -109,9 +109,22 @@ func (c *conversation) tidy(m llm.Message) llm.Message {
 // end ends the part outside of a turn's commit: a request that is still open
 // is charged.
 func (c *conversation) end(ctx context.Context, out session.Outcome) (session.Outcome, error) {
+	return c.endBy(ctx, func(*store.Tx) (*session.Outcome, error) { return &out, nil })
+}
+
+// spent ends the part because nothing is left of the budget.
+func (c *conversation) spent(ctx context.Context, e *budget.Exhausted) (*session.Outcome, error) {
+	out, err := c.endBy(ctx, func(tx *store.Tx) (*session.Outcome, error) { return c.Account.Spent(tx, e, c.st.Tree) })
+	return &out, err
+}
+
+func (c *conversation) endBy(ctx context.Context, how func(*store.Tx) (*session.Outcome, error)) (session.Outcome, error) {
 	var w *draft
-	err := c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) error {
-		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn, end: &out}
+	err := c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) (err error) {
+		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn}
+		if w.end, err = how(tx); err != nil {
+			return err
+		}
 		if c.turn.Phase == record.Asked {
 			if err := budget.Charge(tx, c.Spec.Run, c.key(c.turn), budget.Bill{}); err != nil {
 				return err

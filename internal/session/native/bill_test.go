@@ -181,14 +181,14 @@ func (r *billRig) bounds() (counted, most map[string]agency.Money, worst, huge a
 			owed = min(owed, tariff.Bill(name, "", usage).Cost)
 		}
 		counted[name] += owed
-		reserved, _ := tariff.Most(name, "", sent.in+inflated, sent.out)
-		other, _ := tariff.Most(name, one.model, sent.in+inflated, sent.out) // a router is paid by what it chose
+		reserved := mostOf(tariff, name, "", sent.in+inflated, sent.out)
+		other := mostOf(tariff, name, one.model, sent.in+inflated, sent.out) // a router is paid by what it chose
 		told := agency.Money(0)
 		if one.told > 0 && one.told < 1<<40 {
 			inflated = max(inflated, one.told)
 		}
 		if one.told > 0 {
-			told, _ = tariff.Most(name, one.model, one.told, one.told)
+			told = mostOf(tariff, name, one.model, one.told, one.told)
 		}
 		if one.in > 0 {
 			most[name] += max(reserved, other, told)
@@ -197,7 +197,7 @@ func (r *billRig) bounds() (counted, most map[string]agency.Money, worst, huge a
 		largest.in, largest.out = max(largest.in, sent.in), max(largest.out, sent.out)
 	}
 	for _, e := range r.server.entries { // also what a death left of one that was not asked
-		reserved, _ := tariff.Most(e.name(), "", largest.in+inflated, largest.out)
+		reserved := mostOf(tariff, e.name(), "", largest.in+inflated, largest.out)
 		worst = max(worst, reserved)
 	}
 	return counted, most, worst, huge
@@ -245,4 +245,10 @@ func (r *billRig) check(what string, id agency.SessionID, parent string, limit a
 	if limit > 0 && node.Money > limit+huge {
 		r.t.Errorf("%s: %v spent of %v, one call is %v", what, node.Money, limit, huge)
 	}
+}
+
+// mostOf is the most that a request may cost.
+func mostOf(t budget.Tariff, model, reported string, in, out int64) agency.Money {
+	price, _ := t(model, reported)
+	return price.Most(in, out)
 }

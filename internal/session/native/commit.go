@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,8 +197,8 @@ func (w *draft) stopped() error {
 	return nil
 }
 
-// reserve holds the worst case of the next request, or parks the session where
-// that is not to be had.
+// reserve holds the worst case of the next request. Where that is not to be had the
+// session has no open turn and waits for others to settle, or parks.
 func (w *draft) reserve() error {
 	if w.end != nil {
 		return nil
@@ -209,19 +210,30 @@ func (w *draft) reserve() error {
 	if w.st.Due != nil {
 		return nil // compact comes first
 	}
-	t := turn{Turn: record.Turn{N: w.st.Turn + 1, Phase: record.Asked, Try: w.turn.Try + 1}}
-	err := c.hold(w.tx, t, w.st, c.lineup.Names[0])
+	t := turn{Turn: record.Turn{N: w.st.Turn + 1, Phase: record.Asked, Try: w.turn.Try + 1}, out: maxOutput(c.req)}
+	err := c.hold(w.tx, &t, w.st, c.first(), leastOutput)
 	var spent *budget.Exhausted
 	switch {
+	case errors.As(err, &spent) && spent.Outstanding:
+		w.turn = turn{Turn: record.Turn{Try: w.turn.Try}}
+		return c.Account.Queue(w.tx, spent)
 	case errors.As(err, &spent):
-		w.end = &session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: spent.Error(), Exhausted: spent, Tree: w.st.Tree}
-		return nil
+		w.end, err = c.Account.Spent(w.tx, spent, w.st.Tree)
+		return err
 	case err != nil:
 		return err
 	}
-	w.turn = t
+	w.turn, w.st.Short = t, t.out < maxOutput(c.req)
 	return nil
 }
+
+// leastOutput is how short an answer is asked for where the budget holds no longer
+// one: shorter ones are cut before they say anything.
+const leastOutput = 1000
+
+// first is the model that is reserved for: the first of the list, or the one after it
+// that the budget did not hold.
+func (c *conversation) first() string { return cmp.Or(c.dear, c.lineup.Names[0]) }
 
 // key names a request in the budget; a repeated one has another.
 func (c *conversation) key(t turn) string { return fmt.Sprintf("%s/turn-%d/try-%d", c.id, t.N, t.Try) }
@@ -303,6 +315,9 @@ func (w *draft) save() error {
 	parts := w.c.Spec.Part - 1
 	if w.end != nil {
 		parts++
+		if err := w.c.Account.Leave(w.tx); err != nil {
+			return err
+		}
 		out, err := record.End(w.tx, w.c.Part, *w.end)
 		if err != nil {
 			return err
@@ -312,9 +327,10 @@ func (w *draft) save() error {
 	return record.Save(w.tx, w.c.id, doc, w.st.epoch(), parts)
 }
 
-// hold reserves the worst case of a try and records it.
-func (c *conversation) hold(tx *store.Tx, t turn, st state, model string) error {
-	if err := c.Account.Reserve(tx, c.key(t), model, st.most(), maxOutput(c.req)); err != nil {
+// hold reserves the worst case of a try and records it. The answer may be made as short
+// as least.
+func (c *conversation) hold(tx *store.Tx, t *turn, st state, model string, least int64) (err error) {
+	if t.out, err = c.Account.Reserve(tx, c.key(*t), model, st.most(), t.out, least); err != nil {
 		return err
 	}
 	return record.AskTurn(tx, c.id, t.Turn)

@@ -313,7 +313,7 @@ func (c compactor) reserveSummary(ctx context.Context, req llm.Request) (ok bool
 			return nil
 		}
 		d.Try++
-		err := c.Account.Reserve(tx, c.summaryKey(d.Try), c.lineup.Names[0], llm.EstimateTokens(llm.Bytes(req)), req.MaxOutput)
+		_, err := c.Account.Reserve(tx, c.summaryKey(d.Try), c.lineup.Names[0], llm.EstimateTokens(llm.Bytes(req)), req.MaxOutput, req.MaxOutput)
 		var spent *budget.Exhausted
 		switch {
 		case errors.As(err, &spent):

@@ -42,6 +42,9 @@ type conversation struct {
 	used   map[string]bool // ids of tool calls
 
 	pending []message // for the next commit
+	// dear is a model that was to be asked in the place of the first and that the
+	// budget did not hold.
+	dear string
 	// replyID is the message that is shown as a call's result by the next commit.
 	replyID agency.MessageID
 }
@@ -61,6 +64,7 @@ func newConversation(r *Runner, p *session.Part) *conversation {
 // turn is the open turn.
 type turn struct {
 	record.Turn
+	out  int64   // tokens that the answer may have, in phase Asked
 	call message // the model's answer, in phase Answered
 	// tries is how often calls have begun and not ended, by their index; fresh
 	// says that the first ones were counted with the answer just now.
@@ -151,7 +155,7 @@ func (c *conversation) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.criteria, c.st.Tree = facts.Contract.AcceptanceCriteria, tree
+	c.criteria, c.Account.Priority, c.st.Tree = facts.Contract.AcceptanceCriteria, facts.Contract.Priority, tree
 	c.st.Bytes = llm.Bytes(c.req)
 	c.used = map[string]bool{}
 	c.queue(first)
@@ -169,6 +173,7 @@ func (c *conversation) loop(ctx context.Context) (session.Outcome, error) {
 				return session.Outcome{}, err
 			}
 		}
+		next := c.Account.Bell.Next()
 		out, err := c.commit(ctx, d)
 		if err != nil || out != nil {
 			return orZero(out), err
@@ -176,6 +181,12 @@ func (c *conversation) loop(ctx context.Context) (session.Outcome, error) {
 		if c.st.Due != nil {
 			if out, err := (compactor{c}).compact(ctx); err != nil || out != nil {
 				return orZero(out), err
+			}
+			continue
+		}
+		if c.turn.Phase != record.Asked {
+			if err := c.Account.Wait(ctx, next); err != nil {
+				return session.Outcome{}, err
 			}
 			continue
 		}

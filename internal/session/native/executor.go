@@ -227,7 +227,10 @@ func (c executor) remind(d *done, say *llm.Message) {
 			r = brief.Length
 		}
 	case stop == llm.StopLength:
-		if d.st.Cut++; d.st.Cut > 1 {
+		if !d.st.Short { // else it was the budget that cut it
+			d.st.Cut++
+		}
+		if d.st.Cut > 1 {
 			d.give(session.CauseLength)
 		}
 		r = brief.Length

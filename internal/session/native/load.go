@@ -88,7 +88,7 @@ func (c *conversation) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.criteria = contract.AcceptanceCriteria
+	c.criteria, c.Account.Priority = contract.AcceptanceCriteria, contract.Priority
 	if c.turn.Phase == record.Answered && c.st.Tree != "" && (executor{c}).writes(c.turn.call.Calls()) {
 		if err := c.tools.Tree.Restore(ctx, c.st.Tree); err != nil {
 			return err

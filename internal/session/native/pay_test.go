@@ -193,3 +193,61 @@ func TestAStintRests(t *testing.T) {
 		}
 	})
 }
+
+// A session that does not fit beside what another holds waits until that is settled,
+// and asks for a shorter answer where no longer one fits; it parks only where nobody
+// holds anything.
+func TestASessionWaitsForWhatOthersHold(t *testing.T) {
+	k := newKit(t, budget.Limits{Money: agency.USD(0.1)})
+	k.setup.Limits.MaxOutput = 100_000 // twice the budget
+	var limits []int64
+	k.model.say = []any{func(_ context.Context, req llm.Request) any {
+		limits = append(limits, req.MaxOutput)
+		return complete
+	}}
+	held := budget.Request{Key: "other", Node: budget.Root, Out: 1, Price: agency.Price{Out: 99_000}}
+	k.write(func(tx *store.Tx) error {
+		_, err := budget.Reserve(tx, testRun, held)
+		return err
+	})
+	waited := false
+	k.between = func(point string) error {
+		if point == "committed" && !waited {
+			waited = true
+			if len(limits) > 0 {
+				t.Error("it asked beside what another holds")
+			}
+			k.write(func(tx *store.Tx) error {
+				return budget.Settle(tx, testRun, "other", budget.Bill{Cost: agency.USD(0.01)}, 0)
+			})
+		}
+		return nil
+	}
+	if out := k.must(spec()); out.Kind != session.Claimed || !waited {
+		t.Fatalf("%+v", out)
+	}
+	if len(limits) != 1 || limits[0] < leastOutput || limits[0] > 45_000 {
+		t.Errorf("9 cents are left, and an answer may have %v tokens", limits)
+	}
+	if s := k.spent(); s.Money > s.Limits.Money || s.Reserved != 0 {
+		t.Errorf("%+v", s)
+	}
+	again := spec()
+	again.Attempt, k.between = 2, nil
+	k.write(func(tx *store.Tx) error {
+		held.Key, held.Price.Out = "more", (leftOf(k.spent())-0.001)*1e6
+		if _, err := budget.Reserve(tx, testRun, held); err != nil {
+			return err
+		}
+		return budget.Charge(tx, testRun, "more", budget.Bill{})
+	})
+	if out := k.must(again); out.Kind != session.Parked || out.For != session.ForBudget || out.Exhausted.Outstanding {
+		t.Errorf("%+v", out)
+	}
+	if n := k.count("budget_exhausted"); n != 1 {
+		t.Errorf("it is told %d times that nothing is left", n)
+	}
+}
+
+// leftOf is what is left in dollars.
+func leftOf(s budget.State) float64 { return (s.Limits.Money - s.Money).Float() }

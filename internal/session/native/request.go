@@ -28,8 +28,11 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 	if err := c.r.o.between("asking"); err != nil {
 		return nil, err
 	}
-	a, took, err := c.request(ctx, c.req, c.forTurn())
+	req := c.req
+	req.MaxOutput = c.turn.out
+	a, took, err := c.request(ctx, req, c.forTurn())
 	if err == nil {
+		c.dear = ""
 		return nil, c.persist(ctx, a, took)
 	}
 	c.st.Work += took
@@ -109,9 +112,10 @@ func (c asker) noAnswer(ctx context.Context, a asked, err error) (*session.Outco
 	switch {
 	case errors.Is(err, errTime):
 		return c.incomplete(ctx, session.CauseTime, "")
+	case errors.As(err, &spent) && spent.Outstanding:
+		return nil, nil // the next commit has it wait
 	case errors.As(err, &spent):
-		out, err := c.end(ctx, session.Outcome{Kind: session.Parked, For: session.ForBudget, Reason: spent.Error(), Exhausted: spent, Tree: c.st.Tree})
-		return &out, err
+		return c.spent(ctx, spent)
 	case !errors.As(err, &f):
 		return nil, err
 	}
@@ -173,6 +177,7 @@ func (c asker) asking(ctx context.Context, p payer, a *asked, ev llm.Asking) err
 	switch {
 	case a.open:
 		if err := p.reserve(ctx, c.interruptedBill(p, a), ev.Model); err != nil {
+			c.dear = ev.Model
 			return err
 		}
 	case ev.Model != a.held:
@@ -180,6 +185,7 @@ func (c asker) asking(ctx context.Context, p payer, a *asked, ev llm.Asking) err
 			return c.Account.Rebook(tx, p.key(), ev.Model, p.in, p.out)
 		})
 		if err != nil {
+			c.dear = ev.Model
 			return err
 		}
 	}
@@ -203,7 +209,7 @@ func (c asker) broken(ctx context.Context, p payer, a *asked, f *llm.Fault) erro
 // forTurn pays for the tries of the open turn.
 func (c asker) forTurn() payer {
 	return payer{
-		key: func() string { return c.key(c.turn) }, in: c.st.most(), out: maxOutput(c.req),
+		key: func() string { return c.key(c.turn) }, in: c.st.most(), out: c.turn.out,
 		reserve: func(ctx context.Context, interrupted budget.Bill, model string) error {
 			t := c.turn
 			t.Try++
@@ -211,7 +217,7 @@ func (c asker) forTurn() payer {
 				if err := budget.Charge(tx, c.Spec.Run, c.key(c.turn), interrupted); err != nil {
 					return err
 				}
-				return c.hold(tx, t, c.st, model)
+				return c.hold(tx, &t, c.st, model, t.out)
 			})
 			if err == nil {
 				c.turn = t

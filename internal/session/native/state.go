@@ -40,6 +40,7 @@ type stall struct {
 	Reminded bool `json:"reminded,omitempty"` // was asked for an ending once
 	Empty    int  `json:"empty,omitempty"`    // empty answers
 	Cut      int  `json:"cut,omitempty"`      // answers cut at the output limit
+	Short    bool `json:"short,omitempty"`    // the open turn's answer may be shorter than the limit, for want of money
 	Barren   int  `json:"barren,omitempty"`   // turns without one call that ran
 }
 
