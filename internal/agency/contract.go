@@ -101,6 +101,8 @@ type Check struct {
 	File     string `json:"file,omitempty"`     // a file that must exist
 	Created  string `json:"created,omitempty"`  // a file that the work must add
 	Modified string `json:"modified,omitempty"` // a file that the work must change
+	// Coverage is how many percent of the changed lines tests must reach.
+	Coverage float64 `json:"coverage,omitempty"`
 }
 
 // Outputs is what a contract expects to change, or what it did.
@@ -164,7 +166,7 @@ type Contract struct {
 	DependsOn          []ContractID       `json:"depends_on,omitempty"`
 	Blocks             []ContractID       `json:"blocks,omitempty"` // as an author wrote it; Ordered makes it DependsOn of the others
 	ExecutionMode      ExecutionMode      `json:"execution_mode,omitempty"`
-	Inputs             map[string]string  `json:"inputs,omitempty"`
+	Inputs             Inputs             `json:"inputs,omitempty"`
 	ExpectedOutputs    Outputs            `json:"expected_outputs,omitzero"`
 	ActualOutputs      Results            `json:"actual_outputs,omitzero"`
 	TestRequirements   []string           `json:"test_requirements,omitempty"`

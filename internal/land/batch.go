@@ -136,7 +136,10 @@ func (q *Queue) landBatch(ctx context.Context, batch []*waiter, red agency.OID) 
 			return err
 		}
 		tip := steps[len(steps)-1].cand
-		tip.Head = head
+		tip.Head, tip.Criteria = head, nil
+		for _, s := range steps {
+			tip.Criteria = append(tip.Criteria, s.cand.Criteria...)
+		}
 		if tip.Tree == red {
 			return q.bisect(ctx, in, red)
 		}

@@ -186,6 +186,7 @@ func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outco
 	}
 	return &Candidate{
 		Run: l.spec.Run, Contract: l.spec.Contract, Step: l.key, Head: head, Claim: l.spec.Tree, Tree: tree, Structural: structural,
+		Criteria: agency.OnLanding(l.contract),
 	}, Outcome{}, nil
 }
 
