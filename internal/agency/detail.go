@@ -1,5 +1,10 @@
 package agency
 
+import (
+	"maps"
+	"slices"
+)
+
 // Stages of checks (check.Stage): on what a work began from, which say nothing of the
 // work, and those that an agent asks for on its own.
 const (
@@ -45,13 +50,17 @@ type (
 		By     string   `json:"by"`
 		Reason string   `json:"reason,omitempty"`
 	}
-	// GatePaused says that a gate's deadline passed; the run waits on, nothing is spent.
+	// GatePaused says that a gate's deadline passed, so that the run waits on and spends
+	// nothing, or, Manual, that a person paused the run: at that gate, or at none.
 	GatePaused struct {
-		Gate GateID `json:"gate_id"`
+		Gate   GateID `json:"gate_id,omitempty"`
+		Manual bool   `json:"manual,omitempty"`
 	}
-	// GateResumed says that a gate whose deadline had passed was answered.
+	// GateResumed says that a gate whose deadline had passed was answered, or, Manual,
+	// that a person lets a paused run go on.
 	GateResumed struct {
-		Gate GateID `json:"gate_id"`
+		Gate   GateID `json:"gate_id,omitempty"`
+		Manual bool   `json:"manual,omitempty"`
 	}
 	// Spawned says that a session began.
 	Spawned struct {
@@ -81,10 +90,6 @@ type (
 		Attempt     int     `json:"attempt"`
 		Cause       string  `json:"cause"`
 		WaitSeconds float64 `json:"wait_seconds,omitempty"`
-	}
-	// PathAmendment says that a workstream's tier path changed.
-	PathAmendment struct {
-		Workstream string `json:"workstream"`
 	}
 	// MessageSent says that a message is durable.
 	MessageSent struct {
@@ -399,7 +404,6 @@ func (Completed) kind() (EventType, Category)        { return "completed", Categ
 func (Failed) kind() (EventType, Category)           { return "failed", CategoryAgent }
 func (Escalated) kind() (EventType, Category)        { return "escalated", CategoryAgent }
 func (Retried) kind() (EventType, Category)          { return "retried", CategoryAgent }
-func (PathAmendment) kind() (EventType, Category)    { return "path_amendment", CategoryAgent }
 func (MessageSent) kind() (EventType, Category)      { return "message_sent", CategoryMessage }
 func (MessageDelivered) kind() (EventType, Category) { return "message_delivered", CategoryMessage }
 
@@ -449,7 +453,7 @@ func (Log) kind() (EventType, Category)               { return "log", CategorySy
 var details = byType(
 	made[RunStarted], made[PlanSubmitted], made[GatePending], made[GateApproved], made[GateRejected],
 	made[GatePaused], made[GateResumed], made[Spawned], made[Completed], made[Failed], made[Escalated],
-	made[Retried], made[PathAmendment], made[MessageSent], made[MessageDelivered], made[MessageProcessed],
+	made[Retried], made[MessageSent], made[MessageDelivered], made[MessageProcessed],
 	made[StateChanged], made[LockAcquired], made[LockDenied], made[LockReleased], made[TokenGranted],
 	made[TokenReleased], made[CheckpointCreated], made[RolledBack], made[TurnCompleted], made[ToolCalled],
 	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[PlanEstimated],
@@ -464,6 +468,15 @@ func byType(makers ...func() Detail) map[EventType]func() Detail {
 	for _, mk := range makers {
 		of, _ := mk().kind()
 		all[of] = mk
+	}
+	return all
+}
+
+// Details are the empty details of all types of events, by type.
+func Details() []Detail {
+	var all []Detail
+	for _, of := range slices.Sorted(maps.Keys(details)) {
+		all = append(all, details[of]())
 	}
 	return all
 }
