@@ -1,15 +1,16 @@
 package agency
 
-import (
-	"maps"
-	"slices"
-)
-
 // Stages of checks (check.Stage): on what a work began from, which say nothing of the
 // work, and those that an agent asks for on its own.
 const (
 	StageBase = "base"
 	StageWork = "work"
+)
+
+// What a verdict comes to.
+const (
+	VerdictPass = "pass"
+	VerdictFail = "fail"
 )
 
 // The details of events, one type for each word.
@@ -85,11 +86,12 @@ type (
 		// Overseen is set where the overseer paused an agent, for whoever leads it.
 		Overseen *Overseen `json:"overseen,omitempty"`
 	}
-	// Retried says that a request or an attempt is made again.
+	// Retried says that an attempt is made again, or, of a Session, a request to its model.
 	Retried struct {
-		Attempt     int     `json:"attempt"`
-		Cause       string  `json:"cause"`
-		WaitSeconds float64 `json:"wait_seconds,omitempty"`
+		Session     SessionID `json:"session_id,omitempty"`
+		Attempt     int       `json:"attempt"`
+		Cause       string    `json:"cause"`
+		WaitSeconds float64   `json:"wait_seconds,omitempty"`
 	}
 	// MessageSent says that a message is durable.
 	MessageSent struct {
@@ -315,8 +317,12 @@ type (
 	}
 	// VerdictSubmitted is the result of verifying a claim.
 	VerdictSubmitted struct {
-		Verdict string   `json:"verdict"`
+		Verdict string   `json:"verdict"` // VerdictPass or VerdictFail
 		Reasons []string `json:"reasons,omitempty"`
+		// Criteria is how many the contract has, Shown for how many of them something was
+		// shown, were it the agent's word.
+		Criteria int `json:"criteria,omitempty"`
+		Shown    int `json:"shown,omitempty"`
 		// Red are the checks that do not pass, also those that were red before.
 		Red          []Red         `json:"red,omitempty"`
 		Unproved     *Unproved     `json:"unproved,omitempty"`
@@ -462,32 +468,6 @@ var details = byType(
 	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted],
 	made[RunSucceeded], made[RunFailed], made[RunCancelled], made[Log],
 )
-
-func byType(makers ...func() Detail) map[EventType]func() Detail {
-	all := make(map[EventType]func() Detail, len(makers))
-	for _, mk := range makers {
-		of, _ := mk().kind()
-		all[of] = mk
-	}
-	return all
-}
-
-// Details are the empty details of all types of events, by type.
-func Details() []Detail {
-	var all []Detail
-	for _, of := range slices.Sorted(maps.Keys(details)) {
-		all = append(all, details[of]())
-	}
-	return all
-}
-
-// made makes the empty detail that an event is decoded into.
-func made[T any, D interface {
-	*T
-	Detail
-}]() Detail {
-	return D(new(T))
-}
 
 // ModelRoutedType is the type of the event of a routing decision.
 const ModelRoutedType EventType = "model_routed"

@@ -71,7 +71,7 @@ func (l *landing) attempt(ctx context.Context) (out Outcome, retry bool, err err
 	if err != nil || !moved {
 		return Outcome{}, err == nil, err
 	}
-	return Outcome{Landed: s.landed(1)}, false, nil
+	return Outcome{Landed: s.landed(1, cand.Tree)}, false, nil
 }
 
 // branchGone names how to bring the branch back.

@@ -309,6 +309,6 @@ func (s *stint) end() time.Duration {
 func (c asker) tellRetry(ctx context.Context, ev llm.Retrying) error {
 	return c.Write(ctx, func(tx *store.Tx) error {
 		return c.Log(tx, agency.SeverityWarning, fmt.Sprintf("asks again in %s: %s", ev.Wait.Round(time.Second/10), text.FirstLine(ev.Cause.Error(), 200)),
-			agency.Retried{Attempt: ev.Attempt, Cause: string(ev.Cause.Kind), WaitSeconds: ev.Wait.Seconds()})
+			agency.Retried{Session: c.id, Attempt: ev.Attempt, Cause: string(ev.Cause.Kind), WaitSeconds: ev.Wait.Seconds()})
 	})
 }
