@@ -195,7 +195,7 @@ func (f *follower) react(ctx context.Context, ev agency.Event) error {
 	case *agency.GatePending:
 		return f.gate(ctx, d.Gate)
 	case *agency.GatePaused:
-		if f.o.stays {
+		if f.o.stays || d.Manual { // the pause itself is told by the run's state
 			return nil
 		}
 		f.say("no answer for a while; the run waits and nothing is spent")

@@ -27,4 +27,6 @@ type MergeDetails struct {
 	// Lost are lines of either side of a conflict of which its resolution has no
 	// trace, each behind its path.
 	Lost []string `json:"lost,omitempty"`
+	// Checked is the tree whose checks let it land: its own, or that of its batch.
+	Checked OID `json:"checked_tree,omitempty"`
 }

@@ -101,6 +101,8 @@ type Check struct {
 	File     string `json:"file,omitempty"`     // a file that must exist
 	Created  string `json:"created,omitempty"`  // a file that the work must add
 	Modified string `json:"modified,omitempty"` // a file that the work must change
+	// Coverage is how many percent of the changed lines tests must reach.
+	Coverage float64 `json:"coverage,omitempty"`
 }
 
 // Outputs is what a contract expects to change, or what it did.
@@ -164,7 +166,7 @@ type Contract struct {
 	DependsOn          []ContractID       `json:"depends_on,omitempty"`
 	Blocks             []ContractID       `json:"blocks,omitempty"` // as an author wrote it; Ordered makes it DependsOn of the others
 	ExecutionMode      ExecutionMode      `json:"execution_mode,omitempty"`
-	Inputs             map[string]string  `json:"inputs,omitempty"`
+	Inputs             Inputs             `json:"inputs,omitempty"`
 	ExpectedOutputs    Outputs            `json:"expected_outputs,omitzero"`
 	ActualOutputs      Results            `json:"actual_outputs,omitzero"`
 	TestRequirements   []string           `json:"test_requirements,omitempty"`
@@ -272,4 +274,67 @@ type Claim struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 	Outputs  Outputs    `json:"outputs,omitzero"`
 	Tree     OID        `json:"tree"` // the workspace's tree when it was made
+}
+
+// Inputs are what a contract is given to work with, by name: any values of JSON, kept
+// as they were written.
+type Inputs map[string]json.RawMessage
+
+// DependenciesInput is the input that lists contracts that it depends on; they are
+// among its DependsOn, too.
+const DependenciesInput = "dependencies"
+
+// TextInput is a text as a value.
+func TextInput(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil { // a text can always be encoded
+		return json.RawMessage(`""`)
+	}
+	return b
+}
+
+// TextInputs are texts as inputs.
+func TextInputs(texts map[string]string) Inputs {
+	in := make(Inputs, len(texts))
+	for name, s := range texts {
+		in[name] = TextInput(s)
+	}
+	return in
+}
+
+// Text is the value of this name where it is a text, else "".
+func (in Inputs) Text(name string) string {
+	var s string
+	if json.Unmarshal(in[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// Dependencies are the contracts that the inputs list; an error where what is called
+// so is no list of ids.
+func (in Inputs) Dependencies() ([]ContractID, error) {
+	raw, ok := in[DependenciesInput]
+	if !ok {
+		return nil, nil
+	}
+	var ids []ContractID
+	if err := json.Unmarshal(raw, &ids); err != nil {
+		return nil, Errorf(KindInvalid, "inputs.%s wants a list of ids of contracts; give other things another name", DependenciesInput)
+	}
+	return ids, nil
+}
+
+// Depending gives a contract with what its inputs list among what it depends on.
+func Depending(c Contract) Contract {
+	listed, err := c.Inputs.Dependencies()
+	if err != nil { // a fault of the plan, which names it
+		return c
+	}
+	for _, id := range listed {
+		if !slices.Contains(c.DependsOn, id) {
+			c.DependsOn = append(slices.Clone(c.DependsOn), id)
+		}
+	}
+	return c
 }

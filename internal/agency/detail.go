@@ -7,6 +7,12 @@ const (
 	StageWork = "work"
 )
 
+// What a verdict comes to.
+const (
+	VerdictPass = "pass"
+	VerdictFail = "fail"
+)
+
 // The details of events, one type for each word.
 type (
 	// RunStarted says that a run began and what it is pinned to.
@@ -45,13 +51,17 @@ type (
 		By     string   `json:"by"`
 		Reason string   `json:"reason,omitempty"`
 	}
-	// GatePaused says that a gate's deadline passed; the run waits on, nothing is spent.
+	// GatePaused says that a gate's deadline passed, so that the run waits on and spends
+	// nothing, or, Manual, that a person paused the run: at that gate, or at none.
 	GatePaused struct {
-		Gate GateID `json:"gate_id"`
+		Gate   GateID `json:"gate_id,omitempty"`
+		Manual bool   `json:"manual,omitempty"`
 	}
-	// GateResumed says that a gate whose deadline had passed was answered.
+	// GateResumed says that a gate whose deadline had passed was answered, or, Manual,
+	// that a person lets a paused run go on.
 	GateResumed struct {
-		Gate GateID `json:"gate_id"`
+		Gate   GateID `json:"gate_id,omitempty"`
+		Manual bool   `json:"manual,omitempty"`
 	}
 	// Spawned says that a session began.
 	Spawned struct {
@@ -76,15 +86,12 @@ type (
 		// Overseen is set where the overseer paused an agent, for whoever leads it.
 		Overseen *Overseen `json:"overseen,omitempty"`
 	}
-	// Retried says that a request or an attempt is made again.
+	// Retried says that an attempt is made again, or, of a Session, a request to its model.
 	Retried struct {
-		Attempt     int     `json:"attempt"`
-		Cause       string  `json:"cause"`
-		WaitSeconds float64 `json:"wait_seconds,omitempty"`
-	}
-	// PathAmendment says that a workstream's tier path changed.
-	PathAmendment struct {
-		Workstream string `json:"workstream"`
+		Session     SessionID `json:"session_id,omitempty"`
+		Attempt     int       `json:"attempt"`
+		Cause       string    `json:"cause"`
+		WaitSeconds float64   `json:"wait_seconds,omitempty"`
 	}
 	// MessageSent says that a message is durable.
 	MessageSent struct {
@@ -300,8 +307,12 @@ type (
 	}
 	// VerdictSubmitted is the result of verifying a claim.
 	VerdictSubmitted struct {
-		Verdict string   `json:"verdict"`
+		Verdict string   `json:"verdict"` // VerdictPass or VerdictFail
 		Reasons []string `json:"reasons,omitempty"`
+		// Criteria is how many the contract has, Shown for how many of them something was
+		// shown, were it the agent's word.
+		Criteria int `json:"criteria,omitempty"`
+		Shown    int `json:"shown,omitempty"`
 		// Red are the checks that do not pass, also those that were red before.
 		Red          []Red         `json:"red,omitempty"`
 		Unproved     *Unproved     `json:"unproved,omitempty"`
@@ -380,7 +391,6 @@ func (Completed) kind() (EventType, Category)        { return "completed", Categ
 func (Failed) kind() (EventType, Category)           { return "failed", CategoryAgent }
 func (Escalated) kind() (EventType, Category)        { return "escalated", CategoryAgent }
 func (Retried) kind() (EventType, Category)          { return "retried", CategoryAgent }
-func (PathAmendment) kind() (EventType, Category)    { return "path_amendment", CategoryAgent }
 func (MessageSent) kind() (EventType, Category)      { return "message_sent", CategoryMessage }
 func (MessageDelivered) kind() (EventType, Category) { return "message_delivered", CategoryMessage }
 
@@ -430,7 +440,7 @@ func (Log) kind() (EventType, Category)               { return "log", CategorySy
 var details = byType(
 	made[RunStarted], made[PlanSubmitted], made[GatePending], made[GateApproved], made[GateRejected],
 	made[GatePaused], made[GateResumed], made[Spawned], made[Completed], made[Failed], made[Escalated],
-	made[Retried], made[PathAmendment], made[MessageSent], made[MessageDelivered], made[MessageProcessed],
+	made[Retried], made[MessageSent], made[MessageDelivered], made[MessageProcessed],
 	made[StateChanged], made[LockAcquired], made[LockDenied], made[LockReleased], made[TokenGranted],
 	made[TokenReleased], made[CheckpointCreated], made[RolledBack], made[TurnCompleted], made[ToolCalled],
 	made[ToolRefused], made[TestsRun], made[LintRun], made[Claimed], made[ModelRouted], made[PlanEstimated],
@@ -439,23 +449,6 @@ var details = byType(
 	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted],
 	made[RunSucceeded], made[RunFailed], made[RunCancelled], made[Log],
 )
-
-func byType(makers ...func() Detail) map[EventType]func() Detail {
-	all := make(map[EventType]func() Detail, len(makers))
-	for _, mk := range makers {
-		of, _ := mk().kind()
-		all[of] = mk
-	}
-	return all
-}
-
-// made makes the empty detail that an event is decoded into.
-func made[T any, D interface {
-	*T
-	Detail
-}]() Detail {
-	return D(new(T))
-}
 
 // ModelRoutedType is the type of the event of a routing decision.
 const ModelRoutedType EventType = "model_routed"

@@ -2,6 +2,8 @@ package agency
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -153,3 +155,96 @@ const (
 	DangerHistory   DangerKind = "history_rewrite" // commits or the repository itself are rewritten
 	DangerInjection DangerKind = "injection"       // outside text that gives the agent orders
 )
+
+// Progress is how far each contract has come in the attempt that it is in, as a run's
+// events tell it. Within an attempt it never goes back: what a verdict has proved once,
+// and each stage that was reached, counts until the attempt is over.
+type Progress struct{ of map[ContractID]float64 }
+
+// What a contract has reached when it comes to these; between work and a claim that
+// passes it is the share of the criteria that the best claim so far has proofs for.
+const (
+	progressBegun    = 0.05
+	progressClaims   = 0.60
+	progressApproved = 0.80
+	progressQueued   = 0.85
+	progressLanding  = 0.90
+)
+
+// Add takes an event in, with its details.
+func (p *Progress) Add(ev Event, d Detail) {
+	if ev.ContractID == "" {
+		return
+	}
+	if p.of == nil {
+		p.of = map[ContractID]float64{}
+	}
+	reach := func(at float64) { p.of[ev.ContractID] = max(p.of[ev.ContractID], at) }
+	switch d := d.(type) {
+	case *Retried:
+		if d.Session == "" {
+			p.of[ev.ContractID] = progressBegun
+		}
+	case *StateChanged:
+		switch Stage(d.To) {
+		case StageWorking:
+			reach(progressBegun)
+		case StageQueued:
+			reach(progressQueued)
+		case StageLanding:
+			reach(progressLanding)
+		}
+	case *VerdictSubmitted:
+		if d.Verdict == VerdictPass {
+			reach(progressClaims)
+		} else if d.Criteria > 0 {
+			reach(progressBegun + (progressClaims-progressBegun)*float64(d.Shown)/float64(d.Criteria+1))
+		}
+	case *ReviewSubmitted:
+		if ReviewVerdict(d.Verdict) == ReviewApprove {
+			reach(progressApproved)
+		}
+	case *Completed:
+		if d.Session == "" {
+			reach(1)
+		}
+	}
+}
+
+// Of is how far a contract has come, 0 to 1.
+func (p *Progress) Of(id ContractID) float64 { return p.of[id] }
+
+// Share is how far the contracts have come together that have begun; false where none has.
+func (p *Progress) Share() (float64, bool) {
+	sum := 0.0
+	for _, at := range p.of {
+		sum += at
+	}
+	return sum / float64(max(len(p.of), 1)), len(p.of) > 0
+}
+
+func byType(makers ...func() Detail) map[EventType]func() Detail {
+	all := make(map[EventType]func() Detail, len(makers))
+	for _, mk := range makers {
+		of, _ := mk().kind()
+		all[of] = mk
+	}
+	return all
+}
+
+// Details are the empty details of all types of events, by type.
+func Details() []Detail {
+	var all []Detail
+	for _, of := range slices.Sorted(maps.Keys(details)) {
+		all = append(all, details[of]())
+	}
+	return all
+}
+
+// made makes the empty detail that an event is decoded into.
+func made[T any, D interface {
+	*T
+	Detail
+}]() Detail {
+	return D(new(T))
+}

@@ -22,12 +22,37 @@ type Found struct {
 // path. A name may be that of a group, and what several tests or groups bear
 // means all of them: they have passed when none failed and one passed. A test
 // of just this name stands for itself where it ran. What no test bears may
-// begin with the file of the test.
+// begin with the file of the test, or be that of a file of tests.
 func LookUp(tests map[string]TestStatus, name string) (Found, bool) {
 	if f, ok := lookUp(tests, name); ok {
 		return f, true
 	}
+	if testFile.MatchString(name) {
+		return ofTests(tests, strings.TrimPrefix(name, "./"))
+	}
 	return inFile(tests, name)
+}
+
+// testFile is what the name of a file of tests looks like, in any language.
+var testFile = regexp.MustCompile(`(?i)^[^\s:#]*(test|spec)[^\s:#/]*\.(go|py|js|jsx|mjs|cjs|ts|tsx|java|kt|rs|rb|php|cs|c|cc|cpp|swift|sh)$`)
+
+// ofTests are the tests of a file: they have passed when none failed and one passed.
+func ofTests(tests map[string]TestStatus, file string) (Found, bool) {
+	f := Found{Name: file, Status: TestSkipped}
+	for full, status := range tests {
+		if !ofFile(full, file) {
+			continue
+		}
+		f.Tests = append(f.Tests, full)
+		if status == TestFailed || status == TestPassed && f.Status != TestFailed {
+			f.Status = status
+		}
+	}
+	if len(f.Tests) == 0 {
+		return Found{}, false
+	}
+	slices.Sort(f.Tests)
+	return f, true
 }
 
 func lookUp(tests map[string]TestStatus, name string) (Found, bool) {
@@ -170,10 +195,15 @@ func ofFile(full, file string) bool {
 		return name != nil && (dir == "." || strings.HasSuffix("/"+full[:name[0]], "/"+dir))
 	}
 	for _, part := range []string{file, stem, strings.ReplaceAll(stem, "/", ".")} {
-		if i := strings.Index(full, part); i >= 0 && endsPart(full[:i]) {
+		if i := strings.Index(full, part); i >= 0 && endsPart(full[:i]) && !goesOn(full[i+len(part):]) {
 			return true
 		}
 	}
 	// A runner that names no files: the title is all that there is.
 	return !strings.ContainsAny(full, "/.:")
+}
+
+// goesOn tells whether a name goes on with the same word.
+func goesOn(rest string) bool {
+	return rest != "" && (rest[0] == '_' || rest[0] == '-' || rest[0] >= '0' && rest[0] <= '9' || rest[0] >= 'A' && rest[0] <= 'Z' || rest[0] >= 'a' && rest[0] <= 'z')
 }

@@ -3,6 +3,7 @@ package agency
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -120,6 +121,11 @@ func Promised(c Contract) Contract {
 		all = append(all, Criterion{ID: fmt.Sprintf("%s.%d", field, n+1), Text: text, Check: check, From: field})
 	}
 	for i, t := range c.ExpectedOutputs.TestsPassing {
+		if testFile.MatchString(t) { // some runners name packages and titles, and no files
+			promise("tests_passing", i, "the tests of "+t+" pass", &Check{Test: t})
+			promise("tests_passing.file", i, t+" is there", &Check{File: t})
+			continue
+		}
 		promise("tests_passing", i, "the test "+t+" passes", &Check{Test: t})
 	}
 	for i, t := range c.TestRequirements {
@@ -135,6 +141,15 @@ func Promised(c Contract) Contract {
 	for i, f := range c.ExpectedOutputs.FilesModified {
 		promise("files_modified", i, f+" is changed", &Check{Modified: f})
 	}
+	for i, s := range c.Constraints {
+		promise("constraints", i, s, nil)
+	}
+	if want := c.QualityThresholds[CoverageThreshold]; want > 0 {
+		all = append(all, Criterion{
+			ID: "quality_thresholds." + CoverageThreshold, From: "quality_thresholds",
+			Text: fmt.Sprintf("tests reach %g percent of the changed lines", want), Check: &Check{Coverage: want},
+		})
+	}
 	c.AcceptanceCriteria = all
 	return c
 }
@@ -147,4 +162,81 @@ func written(criteria []Criterion) (n int) {
 		}
 	}
 	return n
+}
+
+// Changes tells whether what the contract promises can only come true by a change of
+// the repository.
+func (c Contract) Changes() bool {
+	e := c.ExpectedOutputs
+	return len(e.FilesCreated)+len(e.FilesModified)+len(e.TestsPassing)+len(c.TestRequirements)+len(c.QualityThresholds) > 0
+}
+
+// OnLanding are the criteria that have to hold as well on what a contract's work is
+// merged into: those that the tests, which run there anyway, and the files tell.
+func OnLanding(c Contract) (out []Criterion) {
+	for _, cr := range c.AcceptanceCriteria {
+		if k := cr.Check; k != nil && k.onLanding() {
+			out = append(out, cr)
+		}
+	}
+	return out
+}
+
+func (c Check) onLanding() bool { return c.Test+c.File+c.Created+c.Modified != "" }
+
+// GoneOn is the work that a contract's holder goes on with after its changes have
+// landed: what was to be made and changed has been.
+func GoneOn(c Contract) Contract {
+	c.ExpectedOutputs.FilesCreated, c.ExpectedOutputs.FilesModified = nil, nil
+	return Promised(c)
+}
+
+// PromiseFaults are the faults of what a contract promises that show before anybody
+// works on it.
+func PromiseFaults(c Contract) (out []string) {
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	promised := map[string]string{}
+	for _, l := range []struct {
+		field string
+		files []string
+	}{{"files_created", c.ExpectedOutputs.FilesCreated}, {"files_modified", c.ExpectedOutputs.FilesModified}} {
+		for _, f := range l.files {
+			switch before, twice := promised[path.Clean(f)]; {
+			case f == "" || strings.HasSuffix(f, "/") || strings.ContainsAny(f, "#*?["):
+				add("%s holds %q, and names files: folders, patterns and symbols belong in writes", l.field, f)
+			case twice && before != l.field:
+				add("%s is to be made and to be changed: name it once", f)
+			case CheckRelPath(f) != nil:
+				add("%s: %v", l.field, CheckRelPath(f))
+			case len(c.Writes) > 0 && !slices.ContainsFunc(c.Writes, func(w string) bool { return covers(w, f) }):
+				add("%s promises %s, which its writes do not hold", l.field, f)
+			}
+			promised[path.Clean(f)] = l.field
+		}
+	}
+	for _, l := range []struct {
+		field string
+		texts []string
+	}{{"tests_passing", c.ExpectedOutputs.TestsPassing}, {"test_requirements", c.TestRequirements}, {"constraints", c.Constraints}} {
+		if slices.ContainsFunc(l.texts, func(s string) bool { return strings.TrimSpace(s) == "" }) {
+			add("%s holds an empty text", l.field)
+		}
+	}
+	if c.Type == TypeTest && !saysWhatItTests(c) {
+		add("a contract of type test names what it tests (relevant_files, api_definitions, test_requirements, tests_passing, a criterion's test, " +
+			"the contracts that it depends on), or quality_thresholds.coverage")
+	}
+	return out
+}
+
+// covers tells whether an entry of a write set holds a file.
+func covers(entry, file string) bool {
+	in, _, _ := strings.Cut(entry, "#")
+	return MatchPath(in, file) || MatchPath(strings.TrimSuffix(in, "/")+"/**", file)
+}
+
+func saysWhatItTests(c Contract) bool {
+	return len(c.RelevantFiles)+len(c.APIDefinitions)+len(c.TestRequirements)+len(c.ExpectedOutputs.TestsPassing)+len(c.DependsOn) > 0 ||
+		c.QualityThresholds[CoverageThreshold] > 0 ||
+		slices.ContainsFunc(c.AcceptanceCriteria, func(cr Criterion) bool { return cr.Check != nil && cr.Check.Test != "" })
 }

@@ -119,6 +119,56 @@ type Proof struct {
 	// Others are tests by which its check still fails as it did before, and which
 	// other contracts may mend: the check is made again when all have landed.
 	Others []string `json:"others,omitempty"`
+	// Landed is where it was looked for again, when its contract landed.
+	Landed *LandedProof `json:"landed,omitempty"`
+}
+
+// LandedProof is the merged tree on which a criterion held, and the receipt of the
+// tests that ran there.
+type LandedProof struct {
+	Tree    OID       `json:"tree"`
+	Receipt ReceiptID `json:"receipt,omitempty"`
+}
+
+// ProveByLanding notes where the criteria of a contract that landed were looked for
+// again: those that a landing looks for.
+func ProveByLanding(proofs []Proof, at LandedProof) []Proof {
+	out := slices.Clone(proofs)
+	for i := range out {
+		if k := out[i].Check; k != nil && k.onLanding() && out[i].Proof != ProofOpen {
+			found := at
+			if k.Test == "" {
+				found.Receipt = ""
+			}
+			out[i].Landed = &found
+		}
+	}
+	return out
+}
+
+// Missing notes on proofs of which nothing holds what the last claim lacked.
+func Missing(proofs []Proof, last Verdict) []Proof {
+	out := slices.Clone(proofs)
+	for i := range out {
+		at := slices.IndexFunc(last.Proofs, func(p Proof) bool { return p.ID == out[i].ID && p.Proof == ProofOpen })
+		if at >= 0 && out[i].Proof == ProofOpen {
+			out[i].Note, out[i].Receipt, out[i].Tests = last.Proofs[at].Note, last.Proofs[at].Receipt, last.Proofs[at].Tests
+		}
+	}
+	return out
+}
+
+// Passing are the tests that a claim made pass, and those that its criteria name and
+// that passed before as well.
+func (v Verdict) Passing() []string {
+	out := slices.Clone(v.NewlyPass)
+	for _, p := range v.Proofs {
+		if p.Check != nil && p.Check.Test != "" && p.Proof != ProofOpen {
+			out = append(out, p.Tests...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Verdict is the result of verifying a claim.

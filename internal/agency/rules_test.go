@@ -296,8 +296,8 @@ func TestDetails(t *testing.T) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
-	if len(details) != 46+5 { // the interface lists 46; epoch_begun, message_delivered, model_routed, plan_estimated and merge_requested were added
-		t.Errorf("%d types of events, want 51", len(details))
+	if len(details) != 45+5 { // the interface lists 45 beside that of tiers; epoch_begun, message_delivered, model_routed, plan_estimated and merge_requested were added
+		t.Errorf("%d types of events, want 50", len(details))
 	}
 }
 

@@ -164,7 +164,7 @@ type AgentDoc struct {
 	Errors          int64             `json:"error_count"`
 	LastTool        string            `json:"last_tool_call,omitempty"`
 	LastFile        string            `json:"last_file_modified,omitempty"`
-	Progress        float64           `json:"progress_percent"` // 0 to 1
+	Progress        float64           `json:"progress_percent"` // 0 to 1: its contract's
 	StartedAt       time.Time         `json:"started_at"`
 	LastActivityAt  time.Time         `json:"last_activity_at"`
 	LastHeartbeatAt time.Time         `json:"last_heartbeat_at"`
@@ -193,6 +193,8 @@ type ConflictDoc struct {
 // ContractDoc is a contract with the proof of each criterion.
 type ContractDoc struct {
 	agency.Contract
+	// Progress is how far it has come in its attempt, 0 to 1.
+	Progress float64        `json:"progress_percent"`
 	Criteria []agency.Proof `json:"criteria"`
 	// Red are the checks that did not pass when it was last checked; Unproved,
 	// Expectations and Unchecked are those of its last verdict.

@@ -56,7 +56,6 @@ type Agent struct {
 	Metrics
 	LastTool          string
 	LastFile          string
-	Progress          float64 // 0 to 1
 	StartedAt         time.Time
 	LastActivityAt    time.Time
 	LastHeartbeatAt   time.Time
@@ -108,7 +107,6 @@ type Change struct {
 	Add      Metrics
 	LastTool string
 	LastFile string
-	Progress float64
 }
 
 // Update tells what an agent is doing; it counts as a heartbeat. KindNotFound
@@ -117,16 +115,13 @@ func Update(tx *store.Tx, run agency.RunID, id agency.AgentID, c Change) error {
 	if c.Status != "" && !c.Status.live() {
 		return agency.Errorf(agency.KindInvalid, "agent %s: status %q: want active, waiting or blocked; an agent ends by leaving", id, c.Status)
 	}
-	if c.Progress < 0 || c.Progress > 1 {
-		return agency.Errorf(agency.KindInvalid, "agent %s: progress %g: want 0 to 1", id, c.Progress)
-	}
 	awake, err := clock(tx)
 	if err != nil {
 		return err
 	}
 	res, err := tx.Exec(updateAgent,
 		string(c.Status), c.Activity, c.Add.Turns, c.Add.Tokens, c.Add.Files, c.Add.ToolCalls, c.Add.Errors,
-		c.LastTool, c.LastFile, c.Progress, store.Micros(tx.Now), int64(awake), string(run), string(id))
+		c.LastTool, c.LastFile, store.Micros(tx.Now), int64(awake), string(run), string(id))
 	return heardOf(tx, run, id, res, err)
 }
 
@@ -259,7 +254,7 @@ func agents(q store.Querier, query string, args ...any) ([]Agent, error) {
 	all, err := store.All(q, func(row store.Scanner) (a Agent, err error) {
 		var started, active, beat, completed int64
 		err = row.Scan(&a.Run, &a.ID, &a.Role, &a.Name, &a.Contract, &a.Status, &a.Activity, &a.Turns, &a.Tokens,
-			&a.Files, &a.ToolCalls, &a.Errors, &a.LastTool, &a.LastFile, &a.Progress, &started, &active, &beat, &completed,
+			&a.Files, &a.ToolCalls, &a.Errors, &a.LastTool, &a.LastFile, &started, &active, &beat, &completed,
 			&a.HeartbeatInterval, &a.Missed)
 		a.StartedAt, a.LastActivityAt, a.LastHeartbeatAt = store.Time(started), store.Time(active), store.Time(beat)
 		a.CompletedAt = moment(completed)

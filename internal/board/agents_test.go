@@ -76,10 +76,10 @@ func TestAnAgentJoinsWorksAndLeaves(t *testing.T) {
 		if err := Update(tx, run, "ada", Change{Status: AgentActive, Activity: "reading", Add: Metrics{Turns: 1, Tokens: 10}, LastTool: "read_file"}); err != nil {
 			return err
 		}
-		return Update(tx, run, "ada", Change{Add: Metrics{Turns: 1, Errors: 1}, Progress: 0.5})
+		return Update(tx, run, "ada", Change{Add: Metrics{Turns: 1, Errors: 1}})
 	})
 	a := d.agent("ada")
-	if a.Status != AgentActive || a.Activity != "reading" || a.Turns != 2 || a.Tokens != 10 || a.Errors != 1 || a.LastTool != "read_file" || a.Progress != 0.5 {
+	if a.Status != AgentActive || a.Activity != "reading" || a.Turns != 2 || a.Tokens != 10 || a.Errors != 1 || a.LastTool != "read_file" {
 		t.Errorf("%+v", a)
 	}
 	for range 2 { // the second time changes nothing
@@ -115,7 +115,6 @@ func TestBadAgents(t *testing.T) {
 		})
 	}
 	d.refuse(agency.KindInvalid, func(tx *store.Tx) error { return Update(tx, run, "ada", Change{Status: AgentCompleted}) })
-	d.refuse(agency.KindInvalid, func(tx *store.Tx) error { return Update(tx, run, "ada", Change{Progress: 2}) })
 	d.refuse(agency.KindInvalid, func(tx *store.Tx) error { return Leave(tx, run, "ada", AgentActive, "") })
 	d.refuse(agency.KindNotFound, func(tx *store.Tx) error { return Leave(tx, run, "bob", AgentFailed, "") })
 	d.refuse(agency.KindNotFound, func(tx *store.Tx) error { return Heartbeat(tx, run, "bob") })

@@ -22,8 +22,7 @@ ON CONFLICT (run_id, agent_id) DO UPDATE SET role = excluded.role, name = exclud
 	status = coalesce(nullif(?, ''), status), activity = coalesce(nullif(?, ''), activity),
 	turns = turns + ?, tokens = tokens + ?, files = files + ?, tool_calls = tool_calls + ?, errors = errors + ?,
 	last_tool = coalesce(nullif(?, ''), last_tool), last_file = coalesce(nullif(?, ''), last_file),
-	progress = CASE WHEN ?10 > 0 THEN ?10 ELSE progress END,
-	last_activity_at = ?11, last_heartbeat_at = ?11, missed = 0, heartbeat_clock = ?
+	last_activity_at = ?10, last_heartbeat_at = ?10, missed = 0, heartbeat_clock = ?
 WHERE run_id = ? AND agent_id = ? AND completed_at = 0`
 
 	// recordHeartbeat keeps that a live agent was heard of.
@@ -44,7 +43,7 @@ WHERE run_id = ? AND agent_id = ?`
 	selectParty = `SELECT role, completed_at <> 0 FROM board_agent WHERE run_id = ? AND agent_id = ?`
 
 	selectAgents = `SELECT run_id, agent_id, role, name, contract_id, status, activity, turns, tokens, files, tool_calls,
-errors, last_tool, last_file, progress, started_at, last_activity_at, last_heartbeat_at, completed_at, heartbeat, missed
+errors, last_tool, last_file, started_at, last_activity_at, last_heartbeat_at, completed_at, heartbeat, missed
 FROM board_agent WHERE run_id = ? `
 
 	// What selectAgents reads, by id.

@@ -3,6 +3,7 @@ package brief
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"agency/internal/agency"
@@ -35,14 +36,12 @@ func WithOutputs(c agency.Contract, role agency.RoleID, all []agency.Contract) a
 	if len(seen) == 0 {
 		return c
 	}
-	inputs := make(map[string]string, len(c.Inputs)+len(seen))
-	for k, v := range c.Inputs {
-		inputs[k] = v
-	}
+	inputs := make(agency.Inputs, len(c.Inputs)+len(seen))
+	maps.Copy(inputs, c.Inputs)
 	for _, o := range seen[:min(len(seen), maxHandedOn)] {
 		key := "outputs of " + string(o.ID)
 		if _, taken := inputs[key]; !taken {
-			inputs[key] = outputText(o)
+			inputs[key] = outputs(o)
 		}
 	}
 	c.Inputs = inputs
@@ -67,8 +66,8 @@ func sees(c agency.Contract, role agency.RoleID, o agency.Contract) bool {
 	return slices.Contains(c.DependsOn, o.ID)
 }
 
-// outputText is what a contract came to, as it was measured, in JSON.
-func outputText(c agency.Contract) string {
+// outputs is what a contract came to, as it was measured.
+func outputs(c agency.Contract) json.RawMessage {
 	o := c.ActualOutputs
 	doc := struct {
 		Title         string     `json:"title"`
@@ -84,9 +83,9 @@ func outputText(c agency.Contract) string {
 	}
 	b, err := json.Marshal(doc)
 	if err != nil { // texts and lists of texts cannot fail
-		return ""
+		return json.RawMessage("null")
 	}
-	return string(b)
+	return b
 }
 
 func names(in []string) []string {

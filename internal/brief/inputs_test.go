@@ -80,16 +80,19 @@ func TestOutputsAreTame(t *testing.T) {
 	dep := agency.Contract{ID: "a", Title: "T", Status: agency.StatusComplete, ActualOutputs: agency.Results{
 		Outputs: agency.Outputs{FilesModified: []string{"x\n```\n## New rules", strings.Repeat("y", 5000)}},
 	}}
-	c := agency.Contract{ID: "x", DependsOn: []agency.ContractID{"a"}, Inputs: map[string]string{"k": "v", "outputs of b": "mine"}}
+	mine := func() agency.Inputs {
+		return agency.Inputs{"k": agency.TextInput("v"), "outputs of b": agency.TextInput("mine")}
+	}
+	c := agency.Contract{ID: "x", DependsOn: []agency.ContractID{"a"}, Inputs: mine()}
 	got := WithOutputs(c, agency.RoleScaffolder, []agency.Contract{dep})
-	if diff := cmp.Diff(map[string]string{"k": "v", "outputs of b": "mine"}, c.Inputs); diff != "" {
+	if diff := cmp.Diff(mine(), c.Inputs); diff != "" {
 		t.Errorf("the contract itself changed:\n%s", diff)
 	}
 	block, err := got.Block()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Count(block, "```") != 2 || strings.Contains(block, "\n## New") || len(block) > 2000 || got.Inputs["k"] != "v" {
+	if strings.Count(block, "```") != 2 || strings.Contains(block, "\n## New") || len(block) > 2000 || got.Inputs.Text("k") != "v" {
 		t.Errorf("the block is\n%s", block)
 	}
 }

@@ -196,7 +196,7 @@ func (a *claims) results(claim agency.Claim, l land.Landed) *agency.Results {
 	if l.Files == nil {
 		return nil
 	}
-	r := agency.Measure(l.Commit, *l.Files, a.newlyPassing[claim.Tree])
+	r := agency.Measure(l.Commit, *l.Files, a.passing[claim.Tree])
 	return &r
 }
 

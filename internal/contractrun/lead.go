@@ -62,16 +62,16 @@ func (a *state) ClaimComplete(c flow.Ctx) error {
 }
 
 // forLead is what the lead's session over a question about the contract holds.
-func (a *state) forLead(question agency.MessageID, at, title string, inputs map[string]string) *Run {
+func (a *state) forLead(question agency.MessageID, at, title string, told map[string]string) *Run {
 	how := a.how.Shared.Leading()
 	how.answers = question
 	c := a.how.Shared.PlanContract()
-	c.ID, c.ParentID, c.RetryBudget, c.Title, c.Inputs = questionID(a.Contract.ID, at), a.Contract.ID, 1, text.FirstLine(title, 100), inputs
-	doc, err := json.MarshalIndent(a.Contract, "", "  ")
+	c.ID, c.ParentID, c.RetryBudget, c.Title, c.Inputs = questionID(a.Contract.ID, at), a.Contract.ID, 1, text.FirstLine(title, 100), agency.TextInputs(told)
+	doc, err := json.Marshal(a.Contract)
 	if err != nil { // came from JSON
-		doc = []byte(a.Contract.ID)
+		doc = agency.TextInput(string(a.Contract.ID))
 	}
-	inputs["contract"] = string(doc)
+	c.Inputs["contract"] = doc
 	return NewStarted(c, how)
 }
 
@@ -119,7 +119,7 @@ func (q *question) asked() *Run {
 	answer := agency.Criterion{ID: "answer", Text: "the question is answered so that the agent can go on without asking again"}
 	if h := q.out.Handoff; h != nil {
 		answer.Text = "it is decided whether the contract is handed over, with the reason"
-		m.Contract.Inputs["hand_over_to"] = string(h.Role)
+		m.Contract.Inputs["hand_over_to"] = agency.TextInput(string(h.Role))
 	}
 	m.Contract.AcceptanceCriteria = []agency.Criterion{answer}
 	return m

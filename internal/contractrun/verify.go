@@ -16,12 +16,12 @@ import (
 // claims is the verification and the landing of what sessions claim.
 type claims struct {
 	*state
-	conflicts    *conflicts
-	weakened     []agency.Weakening      // what has been fed back once
-	leftovers    []string                // and files left behind that have been
-	unproved     bool                    // a claim was not verified
-	newlyPassing map[agency.OID][]string // by the trees of claims that were: the tests that newly pass
-	deferred     []agency.Criterion      // of its last claim, to be checked when all have landed
+	conflicts *conflicts
+	weakened  []agency.Weakening      // what has been fed back once
+	leftovers []string                // and files left behind that have been
+	unproved  bool                    // a claim was not verified
+	passing   map[agency.OID][]string // by the trees of claims that were: the tests that they make pass, or promise
+	deferred  []agency.Criterion      // of its last claim, to be checked when all have landed
 }
 
 // verifyClaim verifies a claim. An end: it does not hold, or a person does not accept
@@ -43,10 +43,10 @@ func (a *claims) verifyClaim(c flow.Ctx, claim agency.Claim) (verdict agency.Ver
 		}
 	}
 	if err != nil || refused == nil {
-		if a.newlyPassing == nil {
-			a.newlyPassing = map[agency.OID][]string{}
+		if a.passing == nil {
+			a.passing = map[agency.OID][]string{}
 		}
-		a.newlyPassing[claim.Tree], a.deferred = verdict.NewlyPass, deferredChecks(verdict)
+		a.passing[claim.Tree], a.deferred = verdict.Passing(), deferredChecks(verdict)
 		return verdict, nil, err
 	}
 	refused.Reviews = a.open()
@@ -100,7 +100,7 @@ func (a *claims) verify(c flow.Ctx, key string, claim agency.Claim) (agency.Verd
 func (a *claims) verifySpec(claim agency.Claim) verify.Spec {
 	return verify.Spec{
 		Run: a.in.Run, Contract: a.Contract.ID, Type: a.Contract.Type, Attempt: a.N, Criteria: a.Contract.AcceptanceCriteria,
-		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.Contract.Writes, Thresholds: a.Contract.QualityThresholds,
+		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.Contract.Writes,
 		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.leftovers, OthersOpen: a.conflicts.othersOpen,
 		After:    a.how.After,
 		Expected: slices.Concat(a.Contract.ExpectedOutputs.FilesCreated, a.Contract.ExpectedOutputs.FilesModified),

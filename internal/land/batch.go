@@ -136,7 +136,10 @@ func (q *Queue) landBatch(ctx context.Context, batch []*waiter, red agency.OID) 
 			return err
 		}
 		tip := steps[len(steps)-1].cand
-		tip.Head = head
+		tip.Head, tip.Criteria = head, nil
+		for _, s := range steps {
+			tip.Criteria = append(tip.Criteria, s.cand.Criteria...)
+		}
 		if tip.Tree == red {
 			return q.bisect(ctx, in, red)
 		}
@@ -153,7 +156,7 @@ func (q *Queue) landBatch(ctx context.Context, batch []*waiter, red agency.OID) 
 		}
 		if moved {
 			for i, s := range steps {
-				in[i].end(Outcome{Landed: s.landed(len(steps))})
+				in[i].end(Outcome{Landed: s.landed(len(steps), tip.Tree)})
 			}
 			return nil
 		}
@@ -213,15 +216,15 @@ type step struct {
 	commit agency.OID
 }
 
-func (s *step) landed(batch int) *Landed {
-	return &Landed{Commit: s.commit, Tree: s.cand.Tree, MergeDetails: s.mergeDetails(batch)}
+func (s *step) landed(batch int, checked agency.OID) *Landed {
+	return &Landed{Commit: s.commit, Tree: s.cand.Tree, MergeDetails: s.mergeDetails(batch, checked)}
 }
 
-func (s *step) mergeDetails(batch int) agency.MergeDetails {
+func (s *step) mergeDetails(batch int, checked agency.OID) agency.MergeDetails {
 	if batch == 1 {
 		batch = 0
 	}
-	return agency.MergeDetails{Structural: s.cand.Structural, Batch: batch, Lost: s.spec.Lost}
+	return agency.MergeDetails{Structural: s.cand.Structural, Batch: batch, Lost: s.spec.Lost, Checked: checked}
 }
 
 // moveAll is the effect: intents, objects, one swap from the head to the last
@@ -234,7 +237,7 @@ func moveAll(ctx context.Context, head agency.OID, steps []*step) (moved bool, e
 		old := head
 		for _, s := range steps {
 			in := s.intent()
-			in.Old, in.MergeDetails = old, s.mergeDetails(len(steps))
+			in.Old, in.MergeDetails = old, s.mergeDetails(len(steps), tip.cand.Tree)
 			if err := putIntent(tx, in); err != nil {
 				return err
 			}

@@ -171,6 +171,8 @@ type Candidate struct {
 	// Structural are files that no merge of lines made: nothing that is known of
 	// another tree, and no receipt, counts for this one.
 	Structural []string
+	// Criteria of the contracts that land have to hold on the merged tree as well.
+	Criteria []agency.Criterion
 }
 
 // Verifier runs the whole suite on a merged tree before it becomes the head of

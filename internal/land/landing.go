@@ -71,7 +71,7 @@ func (l *landing) attempt(ctx context.Context) (out Outcome, retry bool, err err
 	if err != nil || !moved {
 		return Outcome{}, err == nil, err
 	}
-	return Outcome{Landed: s.landed(1)}, false, nil
+	return Outcome{Landed: s.landed(1, cand.Tree)}, false, nil
 }
 
 // branchGone names how to bring the branch back.
@@ -186,6 +186,7 @@ func (l *landing) merge(ctx context.Context, head agency.OID) (*Candidate, Outco
 	}
 	return &Candidate{
 		Run: l.spec.Run, Contract: l.spec.Contract, Step: l.key, Head: head, Claim: l.spec.Tree, Tree: tree, Structural: structural,
+		Criteria: agency.OnLanding(l.contract),
 	}, Outcome{}, nil
 }
 

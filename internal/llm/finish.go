@@ -90,13 +90,44 @@ func CheckArgs(text string) (args json.RawMessage, invalid string) {
 		return json.RawMessage(`{}`), ""
 	}
 	var b bytes.Buffer
-	if err := json.Compact(&b, []byte(trimmed)); err != nil {
+	err := json.Compact(&b, []byte(trimmed))
+	if err != nil {
+		b.Reset()
+		if json.Compact(&b, []byte(uncommented(trimmed))) == nil {
+			err = nil
+		}
+	}
+	if err != nil {
 		return quoteJSON(text), "arguments are not valid JSON: " + err.Error()
 	}
 	if b.Bytes()[0] != '{' {
 		return quoteJSON(text), "arguments are not a JSON object"
 	}
 	return unescapeHTML(b.Bytes()), ""
+}
+
+// uncommented is JSON without the comments that samples in prompts have at the ends of
+// lines, and that models copy with them.
+func uncommented(s string) string {
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case quoted && s[i] == '\\' && i+1 < len(s):
+			b.WriteByte(s[i])
+			i++
+		case s[i] == '"':
+			quoted = !quoted
+		case !quoted && strings.HasPrefix(s[i:], "//"):
+			end := strings.IndexByte(s[i:], '\n')
+			if end < 0 {
+				return b.String()
+			}
+			i += end
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
 
 // WireArgs is a call's arguments as they are sent back to a provider: always

@@ -48,6 +48,8 @@ func TestCheckArgs(t *testing.T) {
 		{`[1]`, `"[1]"`, true},
 		{`"x"`, `"\"x\""`, true},
 		{`{"a":1}{"b":2}`, `"{\"a\":1}{\"b\":2}"`, true},
+		{"{\"a\": null, // or \"b\"\n\"c\": \"http://d\\\"//\"}// end", `{"a":null,"c":"http://d\"//"}`, false},
+		{"{\"a\": // b", `"{\"a\": // b"`, true},
 		{"{\x00", `"{\u0000"`, true},
 	} {
 		args, invalid := llm.CheckArgs(tc.in)

@@ -45,7 +45,7 @@ func TestManagerRulesOnReviews(t *testing.T) {
 			}
 			i := slices.IndexFunc(s.specs, func(sp session.Spec) bool { return sp.Answers != "" })
 			in1 := s.contract(s.specs[i].Contract).Inputs
-			if !strings.Contains(in1["engineer"], "done") || !strings.Contains(in1["critic"], "needs_discussion") || !strings.Contains(in1["contract"], `"id": "a"`) {
+			if !strings.Contains(in1.Text("engineer"), "done") || !strings.Contains(in1.Text("critic"), "needs_discussion") || !strings.Contains(string(in1["contract"]), `"id":"a"`) {
 				t.Errorf("the manager sees %v", in1)
 			}
 			if tt.gate && tt.says.Kind == session.Reported {

@@ -260,7 +260,7 @@ func TestInbox(t *testing.T) {
 				t.Errorf("gates (-want +got):\n%s", diff)
 			}
 			ask := s.contract("ask-a-1-1")
-			if !ask.Status.Final() || ask.ParentID != "a" || ask.Inputs["question"] != "Which?" || !strings.Contains(ask.Inputs["plan"], "- b (scaffolder)") {
+			if !ask.Status.Final() || ask.ParentID != "a" || ask.Inputs.Text("question") != "Which?" || !strings.Contains(ask.Inputs.Text("plan"), "- b (scaffolder)") {
 				t.Errorf("the question's contract: %+v", ask)
 			}
 		})

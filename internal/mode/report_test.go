@@ -36,8 +36,8 @@ func TestReportOfATeam(t *testing.T) {
 			s.plans = []session.Outcome{plan(part("a"), part("b")), {Kind: session.Incomplete, Reason: "no idea"}, {Kind: session.Incomplete, Reason: "no idea"}}
 			s.reports = []session.Outcome{tt.out}
 			s.run(Team, teamInput)
-			if c := s.contract("report"); c.Status != tt.status || !strings.Contains(c.Inputs["rollup"], "- Contracts: 1 of 2 landed, 1 failed;") {
-				t.Errorf("the contract is %s and tells\n%s", c.Status, c.Inputs["rollup"])
+			if c := s.contract("report"); c.Status != tt.status || !strings.Contains(c.Inputs.Text("rollup"), "- Contracts: 1 of 2 landed, 1 failed;") {
+				t.Errorf("the contract is %s and tells\n%s", c.Status, c.Inputs.Text("rollup"))
 			}
 			var got *agency.ManagerWords
 			if err := s.db.Read(context.Background(), func(q *store.Snapshot) (err error) { got, err = registry.Words(q, run); return err }); err != nil {

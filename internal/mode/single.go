@@ -143,11 +143,11 @@ const second = "-2"
 // secondContract is what a rejected merge gate asks for. The goal is told once: as
 // what the contract is anchored to.
 func secondContract(first agency.Contract, reason string) agency.Contract {
-	again := first
+	again := agency.GoneOn(first)
 	again.ID += second
 	again.Title = text.FirstLine("After review: "+reason, 100)
 	again.Description = strings.TrimSpace(strings.TrimPrefix(first.Description, first.GoalAnchor) +
 		"\n\nThis was done and landed on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason)
-	again.AcceptanceCriteria = append(slices.Clone(first.AcceptanceCriteria), agency.Criterion{ID: "review", Text: reason})
+	again.AcceptanceCriteria = append(again.AcceptanceCriteria, agency.Criterion{ID: "review", Text: reason})
 	return again
 }

@@ -4,10 +4,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // CreateContract adds a contract as pending. The same contract again is
@@ -80,8 +82,22 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if err := replace(tx, c); err != nil {
 		return old, err
 	}
-	_, err = event.Append(tx, contractEvent(old, c))
-	return c, err
+	if _, err = event.Append(tx, contractEvent(old, c)); err != nil {
+		return c, err
+	}
+	return c, tellRetry(tx, old, c)
+}
+
+// tellRetry tells that an attempt follows one that came to nothing, and why that did.
+func tellRetry(tx *store.Tx, old, c agency.Contract) error {
+	if c.Attempts <= max(old.Attempts, 1) {
+		return nil
+	}
+	ev := agency.NewEvent(c.RunID, agency.SeverityInfo, fmt.Sprintf("attempt %d: %s", c.Attempts, text.FirstLine(old.Error, 200)),
+		agency.Retried{Attempt: c.Attempts, Cause: old.Error})
+	ev.ContractID, ev.AgentID, ev.Role = c.ID, c.AssignedAgentID, c.AssignedRole
+	_, err := event.Append(tx, ev)
+	return err
 }
 
 // replace writes a contract as it is now.

@@ -103,8 +103,37 @@ func SetState(tx *store.Tx, id agency.RunID, to agency.RunState, reason string) 
 		string(to), reason, finished, string(id)); err != nil {
 		return err
 	}
-	_, err = event.Append(tx, stateEvent(run, to, reason))
-	return err
+	if _, err = event.Append(tx, stateEvent(run, to, reason)); err != nil {
+		return err
+	}
+	return tellPause(tx, run, to)
+}
+
+// tellPause tells that a person pauses a run or lets it go on, of each gate at which
+// it waits, or once where there is none: a pause is a gate of the person's own.
+func tellPause(tx *store.Tx, run agency.Run, to agency.RunState) error {
+	paused := to == agency.StatePaused
+	if !paused && (run.State != agency.StatePaused || to.Final()) {
+		return nil
+	}
+	open, err := OpenGates(tx, run.ID)
+	if err != nil {
+		return err
+	}
+	if len(open) == 0 {
+		open = []agency.Gate{{}}
+	}
+	for _, g := range open {
+		ev := agency.NewEvent(run.ID, agency.SeverityInfo, "resumed by a person", agency.GateResumed{Gate: g.ID, Manual: true})
+		if paused {
+			ev = agency.NewEvent(run.ID, agency.SeverityInfo, "paused by a person", agency.GatePaused{Gate: g.ID, Manual: true})
+		}
+		ev.ContractID = g.ContractID
+		if _, err := event.Append(tx, ev); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SetYes makes --yes last: a run that was started without it may be resumed

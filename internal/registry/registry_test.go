@@ -167,6 +167,59 @@ func TestGateHasOneDecision(t *testing.T) {
 	})
 }
 
+// A pause by a person is told of each gate at which the run waits, and of the run
+// where it waits at none; so is what ends it. An end is no resumption.
+func TestPausesAreTold(t *testing.T) {
+	db := withRun(t)
+	move := func(to agency.RunState) { write(t, db, func(tx *store.Tx) error { return SetState(tx, sample.ID, to, "") }) }
+	move(agency.StatePaused)
+	move(agency.StateRunning)
+	for _, id := range []agency.GateID{"run-1.a", "run-1.b"} {
+		write(t, db, func(tx *store.Tx) error {
+			return OpenGate(tx, agency.Gate{ID: id, RunID: sample.ID, Kind: agency.GateQuestion, Summary: "?"})
+		})
+	}
+	move(agency.StatePaused)
+	move(agency.StateWaiting)
+	move(agency.StatePaused)
+	move(agency.StateCancelled)
+	got := events(t, db)
+	if strings.Count(got, "gate_paused") != 5 || strings.Count(got, "gate_resumed") != 3 {
+		t.Errorf("events: %s", got)
+	}
+}
+
+// Another attempt is told, and why it is needed; the first is none.
+func TestAnotherAttemptIsTold(t *testing.T) {
+	db := withRun(t)
+	write(t, db, func(tx *store.Tx) error {
+		return CreateContract(tx, agency.Contract{ID: "again", RunID: sample.ID, Status: agency.StatusPending, RetryBudget: 2})
+	})
+	for i, f := range []agency.Fact{agency.Started{Agent: "g"}, agency.Returned{Reason: "it is red"}, agency.Started{Agent: "g"}} {
+		if n := strings.Count(events(t, db), "retried"); n != 0 {
+			t.Fatalf("%d events before fact %d", n, i)
+		}
+		write(t, db, func(tx *store.Tx) error {
+			_, err := Advance(tx, sample.ID, "again", agency.StepKey("s"+string(rune('0'+i))), f)
+			return err
+		})
+	}
+	evs, err := event.NewLog(db).Since(t.Context(), 0, event.Filter{}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range evs {
+		if ev.Type == "retried" {
+			d, err := agency.DecodeDetail(ev)
+			if r, ok := d.(*agency.Retried); !ok || err != nil || r.Attempt != 2 || r.Cause != "it is red" || ev.ContractID != "again" {
+				t.Errorf("%+v %+v %v", ev, d, err)
+			}
+			return
+		}
+	}
+	t.Error("nothing is told")
+}
+
 func TestCancelIsNotTakenBack(t *testing.T) {
 	db := withRun(t)
 	write(t, db, func(tx *store.Tx) error { return SetControl(tx, sample.ID, Control{Cancel: true, By: "me"}) })

@@ -101,9 +101,9 @@ func (s Store) book(tx *store.Tx, run agency.RunID, contract agency.ContractID, 
 }
 
 func eventOf(run agency.RunID, verdict agency.Verdict, red []agency.Red) agency.Event {
-	word, severity, summary := "pass", agency.SeverityInfo, "claim passed its checks: "+tally(verdict)
+	word, severity, summary := agency.VerdictPass, agency.SeverityInfo, "claim passed its checks: "+tally(verdict)
 	if !verdict.Pass {
-		word, severity, summary = "fail", agency.SeverityWarning, "claim refused"
+		word, severity, summary = agency.VerdictFail, agency.SeverityWarning, "claim refused"
 		if len(verdict.Reasons) > 0 {
 			summary += ": " + verdict.Reasons[0]
 		}
@@ -121,7 +121,14 @@ func eventOf(run agency.RunID, verdict agency.Verdict, red []agency.Red) agency.
 	if line := agency.RedLine(tests); line != "" {
 		summary += "; failed tests: " + line
 	}
+	shown := 0
+	for _, p := range verdict.Proofs {
+		if p.Proof != agency.ProofOpen {
+			shown++
+		}
+	}
 	ev := agency.NewEvent(run, severity, summary, agency.VerdictSubmitted{
+		Criteria: len(verdict.Proofs), Shown: shown,
 		Verdict: word, Reasons: verdict.Reasons, Red: red, Unproved: verdict.Unproved, Expectations: verdict.Expectations,
 	})
 	ev.ContractID = verdict.ContractID

@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -117,6 +118,11 @@ func (t *testRun) file(ctx context.Context, c agency.Check, planned bool) {
 // promised looks whether the work added or changed a file, as its plan said.
 func (t *testRun) promised(ctx context.Context, c agency.Check) {
 	name := path.Clean(cmp.Or(c.Created, c.Modified))
+	if !t.task.isClaim() { // against what a claim changed it was held there
+		there := slices.ContainsFunc(t.trees.List(ctx, t.task.claim), func(e git.Entry) bool { return e.Path == name })
+		t.f.refWorth[c] = agency.RefWorth{Passes: there, Why: name + " is not there"}
+		return
+	}
 	at := func(tree agency.OID) (git.Entry, bool) {
 		for _, e := range t.trees.List(ctx, tree) {
 			if e.Path == name {
@@ -141,6 +147,29 @@ func (t *testRun) promised(ctx context.Context, c agency.Check) {
 		w = agency.RefWorth{Passes: true, Proves: true, Why: "the run added " + name}
 	default:
 		w = agency.RefWorth{Passes: true, Proves: true, Why: "the run changed " + name}
+	}
+	t.f.refWorth[c] = w
+}
+
+// covered looks whether tests reach as much of the change as its plan asks for. Where
+// they cannot be measured that is not known, unless nothing of it could be reached.
+func (t *testRun) covered() {
+	at := slices.IndexFunc(t.f.Criteria, func(cr agency.Criterion) bool { return cr.Check != nil && cr.Check.Coverage > 0 })
+	if at < 0 {
+		return
+	}
+	c, w, got := *t.f.Criteria[at].Check, agency.RefWorth{}, t.f.coverage
+	switch {
+	case got == nil && len(t.f.unmeasured) == 0, got != nil && got.Lines == 0:
+		w.Passes, w.Why = true, "no line was changed that tests can reach"
+	case got == nil:
+		w.Why = "the tests do not measure " + text.Few(t.f.unmeasured, maxLines)
+	default:
+		w.Passes = float64(got.Covered)*100 >= c.Coverage*float64(got.Lines)
+		w.Proves, w.Why = w.Passes, fmt.Sprintf("tests reach %d of %s", got.Covered, agency.Things(got.Lines, "changed line", "changed lines"))
+		if !w.Passes {
+			w.Why += "; not run: " + text.Few(got.Missed, maxLines)
+		}
 	}
 	t.f.refWorth[c] = w
 }

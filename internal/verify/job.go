@@ -100,9 +100,6 @@ func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 		return v, err
 	}
 	f.receipts = slices.Concat(base.Made(), claim.Made(), j.checkouts.Closed())
-	if f.unmeasured, err = j.unmeasured(ctx, f.changes, f.coverage); err != nil {
-		return v, err
-	}
 	return judge(f), j.trees.Err()
 }
 
@@ -134,6 +131,10 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *checkout.Checkout
 	if f.coverage, f.reached, err = j.coverage(ctx); err != nil {
 		return err
 	}
+	if f.unmeasured, err = j.unmeasured(ctx, f.changes, f.coverage); err != nil {
+		return err
+	}
+	run.covered()
 	if err = errors.Join(run.weigh(ctx), run.carry(ctx)); err != nil {
 		return err
 	}

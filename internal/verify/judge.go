@@ -67,7 +67,7 @@ func distrust(v *agency.Verdict) {
 		return
 	}
 	for i, p := range v.Proofs {
-		if p.Proof == agency.ProofVerified && (p.Check == nil || p.Check.File == "") {
+		if p.Proof == agency.ProofVerified && (p.Check == nil || p.Check.File+p.Check.Created+p.Check.Modified == "") {
 			v.Proofs[i].Proof = agency.ProofAsserted
 			v.Proofs[i].Note = "its checks pass, but the change holds code that knows of its tests"
 		}
@@ -189,7 +189,7 @@ func (j judgement) judgeCriteria() {
 	j.v.Expectations, j.v.Unproved = j.edited, j.unproved
 	for _, p := range j.v.Proofs {
 		if p.Proof == agency.ProofOpen && p.Check != nil {
-			j.r.fail("criterion %s: %s does not pass%s", p.ID, describe(*p.Check), j.because(*p.Check))
+			j.r.fail("criterion %s: %s%s", p.ID, describe(*p.Check), j.because(*p.Check))
 		}
 	}
 	if j.isClaim() {
@@ -227,11 +227,17 @@ func (j judgement) judgeEvidence() {
 func describe(c agency.Check) string {
 	switch {
 	case c.Test != "":
-		return "the test " + c.Test
+		return "the test " + c.Test + " does not pass"
 	case c.Command != "":
-		return "`" + c.Command + "`"
+		return "`" + c.Command + "` does not pass"
+	case c.File != "":
+		return "the file " + c.File + " does not pass"
+	case c.Created != "":
+		return c.Created + " was to be made"
+	case c.Modified != "":
+		return c.Modified + " was to be changed"
 	default:
-		return "the file " + c.File
+		return fmt.Sprintf("tests were to reach %g percent of the changed lines", c.Coverage)
 	}
 }
 
@@ -252,8 +258,10 @@ func (f facts) because(c agency.Check) string {
 		} else if ok {
 			return ": it runs no test"
 		}
-	default:
+	case c.File != "":
 		return ": it does not exist"
+	default:
+		return ": " + f.refWorth[c].Why
 	}
 	return ""
 }

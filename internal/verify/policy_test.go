@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
+	"agency/internal/verify"
 	"agency/internal/workspace"
 )
 
@@ -256,11 +257,18 @@ func TestCoverageOfTheChange(t *testing.T) {
 		t.Errorf("more ran than without: %s", diff)
 	}
 	spec.Attempt++
-	spec.Thresholds = map[string]float64{agency.CoverageThreshold: 90}
-	wants(t, w.verify(spec), false, "coverage: tests reach 1 of 4 changed lines, the contract asks for 90 %")
+	asking := func(percent float64) verify.Spec {
+		s := spec
+		s.Criteria = agency.Promised(agency.Contract{AcceptanceCriteria: spec.Criteria, QualityThresholds: map[string]float64{agency.CoverageThreshold: percent}}).AcceptanceCriteria
+		return s
+	}
+	wants(t, w.verify(asking(90)), false, "tests were to reach 90 percent of the changed lines: tests reach 1 of 4 changed lines; not run: sub.go:")
 	spec.Attempt++
-	spec.Thresholds[agency.CoverageThreshold] = 20
-	wants(t, w.verify(spec), true)
+	v = w.verify(asking(20))
+	wants(t, v, true)
+	if p := v.Proofs[len(v.Proofs)-1]; p.ID != "quality_thresholds.coverage" || p.Proof != agency.ProofVerified || p.Note != "tests reach 1 of 4 changed lines" {
+		t.Errorf("proof %+v", p)
+	}
 }
 
 // A test that fails only while lines are found out does not fail the claim.

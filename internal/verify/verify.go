@@ -81,8 +81,6 @@ type Spec struct {
 	Expected []string `json:"expected,omitempty"`
 	// Commands are those of the run's own copy of the configuration.
 	Commands check.Commands `json:"commands"`
-	// Thresholds are the contract's quality thresholds; agency.CoverageThreshold is one.
-	Thresholds map[string]float64 `json:"thresholds,omitempty"`
 	// WeakenedBefore has been fed back in earlier verdicts: what of it stays is
 	// named and no longer fails the claim.
 	WeakenedBefore []agency.Weakening `json:"weakened_before,omitempty"`
@@ -229,7 +227,8 @@ func (j *job) passed(ctx context.Context) (out agency.Verdict, ok bool, err erro
 	err = j.v.o.DB.Read(ctx, func(s *store.Snapshot) error {
 		all, err := verdicts.All(s, j.task.Run)
 		for _, w := range all {
-			if w.Pass && !w.Partial && w.Tree == j.task.claim && w.Base == j.task.base {
+			held := len(j.task.Criteria) == 0 || w.ContractID == j.task.Contract
+			if held && w.Pass && !w.Partial && w.Tree == j.task.claim && w.Base == j.task.base {
 				out, ok = w, true
 			}
 		}

@@ -178,6 +178,20 @@ func TestMendedTestIsProof(t *testing.T) {
 			t.Errorf("%d receipts, verdict %+v, %v", len(w.receipts()), v, err)
 		}
 	})
+	t.Run("its promises hold on what it is merged into", func(t *testing.T) {
+		landing := w.change(map[string]string{"sub.go": goodGo, "README.md": "x"})
+		landing.Criteria = agency.OnLanding(agency.Promised(agency.Contract{
+			ExpectedOutputs: agency.Outputs{FilesCreated: []string{"sub.go", "lost.go"}, TestsPassing: []string{"TestAdd", "TestLost"}},
+		}))
+		v, err := w.verifier.VerifyTree(t.Context(), "land", landing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants(t, v, false, "criterion tests_passing.2: the test TestLost does not pass: it was not run", "criterion files_created.2: lost.go was to be made: lost.go is not there")
+		if len(v.Reasons) != 2 {
+			t.Errorf("%q", v.Reasons)
+		}
+	})
 	t.Run("another landing reuses the base", func(t *testing.T) {
 		red := w.change(map[string]string{"sub.go": goodGo, "add.go": strings.Replace(addGo, "+", "*", 1)})
 		v, err := w.verifier.VerifyTree(t.Context(), "land", red)

@@ -86,7 +86,6 @@ CREATE TABLE board_agent (
     errors            INTEGER NOT NULL DEFAULT 0,
     last_tool         TEXT NOT NULL DEFAULT '',
     last_file         TEXT NOT NULL DEFAULT '',
-    progress          REAL NOT NULL DEFAULT 0,
     started_at        INTEGER NOT NULL,
     last_activity_at  INTEGER NOT NULL,
     last_heartbeat_at INTEGER NOT NULL,

@@ -59,6 +59,6 @@ func reportContract(w *contractrun.Shared, rollup string) agency.Contract {
 	c.Title = text.FirstLine("Report on: "+w.Goal, 100)
 	c.Description = strings.TrimSpace(reportWords)
 	c.AcceptanceCriteria = []agency.Criterion{{ID: "report", Text: "the report says what was done, what was not, and what a person should look at, in agreement with the rollup"}}
-	c.Inputs = map[string]string{"rollup": rollup}
+	c.Inputs = agency.Inputs{"rollup": agency.TextInput(rollup)}
 	return c
 }

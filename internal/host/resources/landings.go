@@ -191,7 +191,8 @@ func (l *LandingChecks) VerifyLanding(ctx context.Context, c land.Candidate) ([]
 	}
 	v, err := l.Verify.VerifyTree(ctx, c.Step+"/verify", verify.Spec{
 		Run: c.Run, Contract: c.Contract, Base: c.Head, Claim: c.Tree, Commands: cmds,
-		Anew: len(c.Structural) > 0,
+		Criteria: c.Criteria,
+		Anew:     len(c.Structural) > 0,
 	})
 	switch {
 	case err != nil || v.Pass:

@@ -22,7 +22,7 @@ func agents(q store.Querier, id agency.RunID) ([]api.AgentDoc, error) {
 		docs = append(docs, api.AgentDoc{
 			ID: a.ID, Role: a.Role, Name: a.Name, Contract: a.Contract, Status: string(a.Status), Activity: a.Activity,
 			Turns: a.Turns, Tokens: spent[a.ID].Tokens, Files: a.Files, ToolCalls: a.ToolCalls, Errors: a.Errors,
-			LastTool: a.LastTool, LastFile: a.LastFile, Progress: a.Progress, StartedAt: a.StartedAt, LastActivityAt: a.LastActivityAt,
+			LastTool: a.LastTool, LastFile: a.LastFile, StartedAt: a.StartedAt, LastActivityAt: a.LastActivityAt,
 			LastHeartbeatAt: a.LastHeartbeatAt, CompletedAt: a.CompletedAt, HeartbeatMillis: a.HeartbeatInterval.Milliseconds(), Missed: a.Missed,
 		})
 	}

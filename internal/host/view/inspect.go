@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -94,6 +95,8 @@ func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]a
 					d.Criteria = agency.ProveByReview(d.Criteria, r)
 				}
 			}
+		} else {
+			d.Criteria = agency.Missing(d.Criteria, last)
 		}
 		docs = append(docs, d)
 	}
@@ -153,19 +156,21 @@ func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
 	if err != nil {
 		return err
 	}
-	w := overseer.NewWatch(kept.Config.Overseer)
+	w, p := overseer.NewWatch(kept.Config.Overseer), agency.Progress{}
 	for after, more := int64(0), true; more; {
 		evs, err := event.Since(q, after, event.Filter{Run: id}, page)
 		if err != nil {
 			return err
 		}
 		for _, ev := range evs {
-			add(doc, ev)
+			add(doc, &p, ev)
 			w.Observe(ev) // what it finds was told when it was found
 			after = ev.ID
 		}
 		more = len(evs) == page
 	}
+	progressed(doc, &p)
+	landed(doc)
 	for i := range doc.Sessions {
 		s := &doc.Sessions[i]
 		if h, at := w.Health(s.ID); at && s.Health != "ended" {
@@ -175,11 +180,44 @@ func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
 	return nil
 }
 
-func add(doc *api.InspectDoc, ev agency.Event) {
+// landed notes of each contract that landed where its criteria were looked for again.
+func landed(doc *api.InspectDoc) {
+	for _, l := range doc.Landings {
+		at := agency.LandedProof{Tree: l.Checked}
+		for _, r := range doc.Receipts {
+			if r.Kind == agency.CheckTest && r.Tree == l.Checked && r.ExitCode == 0 && r.Cause == "" && r.Failed == 0 {
+				at.Receipt = r.ID
+			}
+		}
+		i := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == l.Contract })
+		if i >= 0 && l.Checked != "" {
+			doc.Contracts[i].Criteria = agency.ProveByLanding(doc.Contracts[i].Criteria, at)
+		}
+	}
+}
+
+// progressed says how far contracts have come, and those that work on them.
+func progressed(doc *api.InspectDoc, p *agency.Progress) {
+	for i := range doc.Contracts {
+		c := &doc.Contracts[i]
+		if c.Progress = p.Of(c.ID); c.Status == agency.StatusComplete {
+			c.Progress = 1 // also where its events are gone
+		}
+	}
+	for i := range doc.Agents {
+		a := &doc.Agents[i]
+		if at := slices.IndexFunc(doc.Contracts, func(c api.ContractDoc) bool { return c.ID == a.Contract }); at >= 0 {
+			a.Progress = doc.Contracts[at].Progress
+		}
+	}
+}
+
+func add(doc *api.InspectDoc, p *agency.Progress, ev agency.Event) {
 	d, err := agency.DecodeDetail(ev)
 	if err != nil { // of a newer version
 		return
 	}
+	p.Add(ev, d)
 	switch d := d.(type) {
 	case *agency.Merged:
 		doc.Landings = append(doc.Landings, api.LandingDoc{Contract: d.Contract, Branch: d.Branch, Commit: d.Commit, Step: d.Step, MergeDetails: d.MergeDetails})

@@ -180,6 +180,17 @@ func (r *faultRig) play() {
 		}
 		r.checkSpend(what, allowed, before.Money)
 	}
+	told := 0
+	for _, e := range r.events() {
+		if d, err := agency.DecodeDetail(e); err == nil {
+			if again, ok := d.(*agency.Retried); ok && again.Attempt > 0 && again.Cause != "" {
+				told++
+			}
+		}
+	}
+	if told == 0 {
+		r.t.Errorf("%s: nothing is told of requests that were made again", r.name)
+	}
 }
 
 // expected: with hardly any money a session may also wait for more.

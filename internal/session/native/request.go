@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"agency/internal/agency"
@@ -11,6 +12,7 @@ import (
 	"agency/internal/llm"
 	"agency/internal/session"
 	"agency/internal/store"
+	"agency/internal/text"
 )
 
 // asker sends the requests of a conversation, and pays for them.
@@ -89,6 +91,9 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 			work.work()
 		case llm.Retrying:
 			if err := c.broken(ctx, pay, &a, ev.Cause); err != nil {
+				return a, err
+			}
+			if err := c.tellRetry(ctx, ev); err != nil {
 				return a, err
 			}
 			work.rest()
@@ -304,4 +309,12 @@ func (s *stint) end() time.Duration {
 	s.rest()
 	s.cancel(nil)
 	return s.took
+}
+
+// tellRetry tells that the same model is asked again, when, and why.
+func (c asker) tellRetry(ctx context.Context, ev llm.Retrying) error {
+	return c.Write(ctx, func(tx *store.Tx) error {
+		return c.Log(tx, agency.SeverityWarning, fmt.Sprintf("asks again in %s: %s", ev.Wait.Round(time.Second/10), text.FirstLine(ev.Cause.Error(), 200)),
+			agency.Retried{Session: c.id, Attempt: ev.Attempt, Cause: string(ev.Cause.Kind), WaitSeconds: ev.Wait.Seconds()})
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/roster"
 	"agency/internal/tool"
 
 	"github.com/invopop/jsonschema"
@@ -29,7 +30,7 @@ type draftArgs struct {
 	DependsOn          []string           `json:"depends_on,omitempty"`
 	Blocks             []string           `json:"blocks,omitempty" jsonschema_description:"Contracts that depend on it: the other way round of depends_on."`
 	Writes             []string           `json:"writes,omitempty" jsonschema_description:"Files, globs or file#Symbol that it may change."`
-	Inputs             map[string]string  `json:"inputs,omitempty"`
+	Inputs             agency.Inputs      `json:"inputs,omitempty" jsonschema_description:"What it is given to work with, by name: any values. dependencies is a list of contracts that it depends on."`
 	ExpectedOutputs    outputs            `json:"expected_outputs,omitempty"`
 	RelevantFiles      []string           `json:"relevant_files,omitempty" jsonschema_description:"Files to read first."`
 	APIDefinitions     []string           `json:"api_definitions,omitempty" jsonschema_description:"Signatures to use or keep."`
@@ -65,6 +66,10 @@ type checkItem struct {
 	Test    string `json:"test,omitempty" jsonschema_description:"Name of a test."`
 	Command string `json:"command,omitempty" jsonschema_description:"Command that exits 0 only if it holds."`
 	File    string `json:"file,omitempty" jsonschema_description:"File that must exist."`
+	// The others stand in criteria that another field promises, and are made from that.
+	Created  string  `json:"created,omitempty" jsonschema:"-"`
+	Modified string  `json:"modified,omitempty" jsonschema:"-"`
+	Coverage float64 `json:"coverage,omitempty" jsonschema:"-"`
 }
 
 // JSONSchema is called by the schema's maker.
@@ -91,7 +96,7 @@ func (c *criterion) UnmarshalJSON(raw []byte) error {
 
 // contract is what the arguments say, with what they leave out filled in.
 func (a draftArgs) contract() agency.Contract {
-	return agency.Promised(agency.Contract{
+	return agency.Promised(agency.Depending(agency.Contract{
 		ID: agency.ContractID(a.ID), Title: strings.TrimSpace(a.Title), Description: a.Description,
 		AssignedRole: roleOf(a.AssignedRole), Type: agency.ContractType(a.Type), ParentID: agency.ContractID(a.ParentID),
 		FeatureID: agency.FeatureID(a.FeatureID), Writes: a.Writes, Inputs: a.Inputs, RelevantFiles: a.RelevantFiles,
@@ -100,7 +105,7 @@ func (a draftArgs) contract() agency.Contract {
 		ExecutionMode: agency.ExecutionMode(a.ExecutionMode), EstimatedLines: a.Lines, Talent: a.Talent,
 		Complexity: complexity(a.Complexity), AcceptanceCriteria: criteria(a.AcceptanceCriteria), DependsOn: contractIDs(a.DependsOn),
 		Blocks: contractIDs(a.Blocks), StyleGuide: a.StyleGuide,
-	})
+	}))
 }
 
 // complexity keeps an unknown word, so that the validation of the plan names it.
@@ -267,6 +272,9 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 	if _, err := agency.ParseComplexity(string(c.Complexity)); err != nil {
 		add("%v", err)
 	}
+	if _, err := c.Inputs.Dependencies(); err != nil {
+		add("%v", err)
+	}
 	for _, cr := range c.AcceptanceCriteria {
 		if cr.From != "" {
 			continue
@@ -275,12 +283,18 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 			add("criterion %q: %s", cr.ID, what)
 		}
 	}
+	for _, what := range agency.PromiseFaults(c) {
+		add("%s", what)
+	}
+	if r, err := roster.Find(c.AssignedRole); err == nil && !r.Offers("write_file") && c.Changes() {
+		add("role %s changes nothing: expected_outputs, test_requirements and quality_thresholds are promises of those who work", c.AssignedRole)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.QualityThresholds)) {
 		switch v := c.QualityThresholds[name]; {
 		case name != agency.CoverageThreshold:
 			add("quality threshold %s cannot be measured here; %s can: the percent of the changed lines that tests run", name, agency.CoverageThreshold)
-		case v < 0 || v > 100:
-			add("quality threshold %s is %v, not 0 to 100", name, v)
+		case v <= 0 || v > 100:
+			add("quality threshold %s is %v, not a percentage above 0", name, v)
 		}
 	}
 	return out

@@ -42,7 +42,7 @@ func TestPlanRoundTrip(t *testing.T) {
 		ID: "b", Type: agency.TypeTest, ParentID: "a", FeatureID: "f", AssignedRole: "test_engineer", Talent: "sceptic", Title: "Test it",
 		Description: "In two\nlines.", Constraints: []string{"no new file"}, RelevantFiles: []string{"a.go"}, APIDefinitions: []string{"func A()"},
 		Writes: []string{"a_test.go", "b.go#Symbol"}, DependsOn: []agency.ContractID{"a"}, ExecutionMode: agency.ExecutionSequential,
-		Inputs: map[string]string{"k": "v"}, TestRequirements: []string{"TestA"}, QualityThresholds: map[string]float64{"coverage": 70.5}, Priority: -2, StyleGuide: "tabs",
+		Inputs: agency.Inputs{"k": agency.TextInput("v")}, TestRequirements: []string{"TestA"}, QualityThresholds: map[string]float64{"coverage": 70.5}, Priority: -2, StyleGuide: "tabs",
 		ExpectedOutputs: agency.Outputs{FilesCreated: []string{"a_test.go"}, FilesModified: []string{"b.go"}, TestsPassing: []string{"TestA"}},
 		Complexity:      agency.Large, EstimatedLines: 40,
 		AcceptanceCriteria: []agency.Criterion{{ID: "t", Text: "tested", Check: &agency.Check{Test: "TestA"}}, {ID: "c", Text: "lints", Check: &agency.Check{Command: "true"}}},

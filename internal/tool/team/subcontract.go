@@ -22,7 +22,7 @@ type amendArgs struct {
 	FeatureID          *string            `json:"feature_id,omitempty"`
 	DependsOn          []string           `json:"depends_on,omitempty" jsonschema_description:"All of them; an empty list is none."`
 	Writes             []string           `json:"writes,omitempty"`
-	Inputs             map[string]string  `json:"inputs,omitempty"`
+	Inputs             agency.Inputs      `json:"inputs,omitempty"`
 	ExpectedOutputs    *outputs           `json:"expected_outputs,omitempty"`
 	RelevantFiles      []string           `json:"relevant_files,omitempty"`
 	APIDefinitions     []string           `json:"api_definitions,omitempty"`
@@ -78,7 +78,7 @@ func (a amendArgs) apply(c agency.Contract) agency.Contract {
 	if a.QualityThresholds != nil {
 		c.QualityThresholds = a.QualityThresholds
 	}
-	return agency.Promised(c)
+	return agency.Promised(agency.Depending(c))
 }
 
 // set takes a value over where there is one.

@@ -115,7 +115,7 @@ func TestUpdateSubcontract(t *testing.T) {
 		{ID: "k", Text: "two", Check: &agency.Check{File: "f"}},
 		{ID: "files_created.1", Text: "n is made", Check: &agency.Check{Created: "n"}, From: "files_created"},
 	}
-	want.ExpectedOutputs.FilesCreated, want.Inputs = []string{"n"}, map[string]string{"k": "v"}
+	want.ExpectedOutputs.FilesCreated, want.Inputs = []string{"n"}, agency.Inputs{"k": agency.TextInput("v")}
 	if diff := cmp.Diff(want, e.Change(old)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -19,6 +19,7 @@ type Progress struct {
 	State    agency.RunState
 	Doing    string // the last thing that the agent did
 	Gates    int    // that wait
+	work     agency.Progress
 }
 
 // Add takes one event in. Events of a newer version change nothing.
@@ -27,6 +28,7 @@ func (p *Progress) Add(ev agency.Event) {
 	if err != nil {
 		return
 	}
+	p.work.Add(ev, d)
 	switch d := d.(type) {
 	case *agency.TurnCompleted:
 		p.Turns++
@@ -100,6 +102,9 @@ func (p *Progress) line(elapsed time.Duration) string {
 		return ""
 	}
 	parts := []string{string(p.State)}
+	if share, begun := p.work.Share(); begun {
+		parts = append(parts, percent(share))
+	}
 	if p.Turns > 0 {
 		parts = append(parts, fmt.Sprintf("turn %d", p.Turns))
 	}
@@ -117,6 +122,9 @@ func (p *Progress) line(elapsed time.Duration) string {
 	}
 	return strings.Join(parts, " · ")
 }
+
+// percent is a share as people read it.
+func percent(share float64) string { return fmt.Sprintf("%d %%", int(share*100)) }
 
 // Cost is an amount as people read it: money where it is known, else tokens.
 func Cost(m agency.Money, tokens int64, unpriced bool) string {
