@@ -66,7 +66,9 @@ func OfNodes(q store.Querier, run agency.RunID) (map[string]Total, error) {
 }
 
 // NodeLines is Lines, told apart by the node that asked as well.
-func NodeLines(q store.Querier, run agency.RunID) ([]Line, error) { return linesBy(q, run, "node", "0") }
+func NodeLines(q store.Querier, run agency.RunID) ([]Line, error) {
+	return linesBy(q, run, "node", "0")
+}
 
 // HourLines is Lines, told apart by the hour in which a request was settled.
 func HourLines(q store.Querier, run agency.RunID) ([]Line, error) {

@@ -171,7 +171,9 @@ func TestGateHasOneDecision(t *testing.T) {
 // where it waits at none; so is what ends it. An end is no resumption.
 func TestPausesAreTold(t *testing.T) {
 	db := withRun(t)
-	move := func(to agency.RunState) { write(t, db, func(tx *store.Tx) error { return SetState(tx, sample.ID, to, "") }) }
+	move := func(to agency.RunState) {
+		write(t, db, func(tx *store.Tx) error { return SetState(tx, sample.ID, to, "") })
+	}
 	move(agency.StatePaused)
 	move(agency.StateRunning)
 	for _, id := range []agency.GateID{"run-1.a", "run-1.b"} {

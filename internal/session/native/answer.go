@@ -112,12 +112,6 @@ func (c *conversation) end(ctx context.Context, out session.Outcome) (session.Ou
 	return c.endBy(ctx, func(*store.Tx) (*session.Outcome, error) { return &out, nil })
 }
 
-// spent ends the part because nothing is left of the budget.
-func (c *conversation) spent(ctx context.Context, e *budget.Exhausted) (*session.Outcome, error) {
-	out, err := c.endBy(ctx, func(tx *store.Tx) (*session.Outcome, error) { return c.Account.Spent(tx, e, c.st.Tree) })
-	return &out, err
-}
-
 func (c *conversation) endBy(ctx context.Context, how func(*store.Tx) (*session.Outcome, error)) (session.Outcome, error) {
 	var w *draft
 	err := c.Write(store.Needed(context.WithoutCancel(ctx)), func(tx *store.Tx) (err error) {

@@ -311,6 +311,12 @@ func (s *stint) end() time.Duration {
 	return s.took
 }
 
+// spent ends the part because nothing is left of the budget.
+func (c asker) spent(ctx context.Context, e *budget.Exhausted) (*session.Outcome, error) {
+	out, err := c.endBy(ctx, func(tx *store.Tx) (*session.Outcome, error) { return c.Account.Spent(tx, e, c.st.Tree) })
+	return &out, err
+}
+
 // tellRetry tells that the same model is asked again, when, and why.
 func (c asker) tellRetry(ctx context.Context, ev llm.Retrying) error {
 	return c.Write(ctx, func(tx *store.Tx) error {
