@@ -57,7 +57,10 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 	if c.Stage != "" {
 		state += ", " + string(c.Stage)
 	}
-	fmt.Fprintf(&b, "\n%s  %s  %s  %s, attempt %d of %d\n", st.paint(bold, string(c.ID)), Line(c.Title), st.paint(statusColor(c.Status), state), percent(c.Progress), c.Attempts, c.RetryBudget)
+	if c.Status == agency.StatusInProgress || c.Status == agency.StatusInReview {
+		state += ", " + percent(c.Progress)
+	}
+	fmt.Fprintf(&b, "\n%s  %s  %s  attempt %d of %d\n", st.paint(bold, string(c.ID)), Line(c.Title), st.paint(statusColor(c.Status), state), c.Attempts, c.RetryBudget)
 	if c.Error != "" {
 		fmt.Fprintf(&b, "  %s\n", st.paint(red, Line(c.Error)))
 	}
