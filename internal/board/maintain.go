@@ -13,8 +13,7 @@ import (
 // Limits are what a run's own configuration says. A zero field means the
 // board's.
 type Limits struct {
-	MaxQueue       int
-	ReceiveTimeout time.Duration
+	MaxQueue int
 	// Cleanup is the longest time between two looks of Maintain; the shortest of
 	// all runs counts.
 	Cleanup time.Duration
@@ -28,11 +27,11 @@ func (b *Board) Limit(run agency.RunID, l Limits) {
 	b.boxes.wake()
 }
 
-func (b *Board) limits(run agency.RunID) Limits {
+// maxQueue is how many messages of one recipient of a run may be pending.
+func (b *Board) maxQueue(run agency.RunID) int {
 	b.boxes.mu.Lock()
 	defer b.boxes.mu.Unlock()
-	l := b.boxes.limits[run]
-	return Limits{MaxQueue: cmp.Or(l.MaxQueue, b.o.MaxQueue), ReceiveTimeout: cmp.Or(l.ReceiveTimeout, b.o.ReceiveTimeout)}
+	return cmp.Or(b.boxes.limits[run].MaxQueue, b.o.MaxQueue)
 }
 
 // cleanup is the longest time between two looks.

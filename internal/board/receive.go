@@ -58,7 +58,7 @@ func (r *receiver) wants(t agency.MessageType) bool {
 // transaction. Several receivers of a role are served in the order in which
 // they came. The message is delivered when Receive returns it.
 func (b *Board) Receive(ctx context.Context, who Recipient, types ...agency.MessageType) (agency.Message, error) {
-	timeout := time.NewTimer(b.limits(who.Run).ReceiveTimeout)
+	timeout := time.NewTimer(b.o.ReceiveTimeout)
 	defer timeout.Stop()
 	for {
 		r := &receiver{who: who, types: types, arrived: make(chan *agency.Message, 1)}

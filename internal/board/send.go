@@ -209,7 +209,7 @@ func (b *Board) permit(m *agency.Message, to agency.RoleID) error {
 	if m.To == agency.Everyone {
 		return nil // a full inbox of one must not silence the others
 	}
-	if n := b.boxes.waiting(keyOf(m.RunID, boxOf(*m))); n >= b.limits(m.RunID).MaxQueue {
+	if n := b.boxes.waiting(keyOf(m.RunID, boxOf(*m))); n >= b.maxQueue(m.RunID) {
 		return agency.Errorf(agency.KindConflict, "message %s: the inbox of %s is full: %d messages wait there", m.ID, cmp.Or(m.To, string(m.ToRole)), n).
 			WithMend("send it again when some have been read, or raise board.max_queue_size")
 	}

@@ -50,8 +50,8 @@ func (x *executor) begin(run agency.Run) error {
 // give, or is stopped; then it records where the run stands.
 func (x *executor) drive(ctx context.Context, l *live, c RunConfig) {
 	x.board.Limit(l.run.ID, board.Limits{
-		MaxQueue: c.Config.Board.MaxQueueSize, ReceiveTimeout: time.Duration(c.Config.Board.ReceiveTimeoutSeconds) * time.Second,
-		Cleanup: time.Duration(c.Config.Board.CleanupIntervalSeconds) * time.Second,
+		MaxQueue: c.Config.Board.MaxQueueSize,
+		Cleanup:  time.Duration(c.Config.Board.CleanupIntervalSeconds) * time.Second,
 	})
 	x.live.changed()
 	settled := make(chan struct{})
