@@ -55,8 +55,8 @@ func (in unstarted) foresee() (api.DryDoc, error) {
 	return doc, nil
 }
 
-// plan foresees a plan that is given: nobody has to be asked for it. What failed
-// in earlier runs, which may raise the level of models, is not looked at.
+// plan foresees a plan that is given: nobody has to be asked for it. Similar work that
+// failed in earlier runs, which may raise the level of models, is not looked at.
 func (in unstarted) plan(doc *api.DryDoc) error {
 	c := in.Config
 	rounds := 0
