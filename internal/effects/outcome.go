@@ -36,7 +36,7 @@ func keepOutcome(tx *store.Tx, c agency.Contract, routing agency.Routing) error 
 	if err := addRoute(tx, c, &o); err != nil {
 		return err
 	}
-	if err := addTries(tx, c, &o); err != nil {
+	if err := addTries(tx, c, &o); err != nil || len(o.Tries) == 0 { // a plan that a person gave
 		return err
 	}
 	spent, err := budget.Read(tx, c.RunID, budget.ContractNode(c.ID))

@@ -53,7 +53,12 @@ func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteR
 	if err != nil {
 		return out, err
 	}
-	if out.Route, err = s.decide(ctx, in.Routing, c, past, in.Up); err != nil {
+	// What ended since the contract began is of no account: it would raise a second
+	// attempt beside the failure that does.
+	before := slices.DeleteFunc(slices.Clone(past), func(o agency.Outcome) bool {
+		return !c.StartedAt.IsZero() && o.EndedAt.After(c.StartedAt)
+	})
+	if out.Route, err = s.decide(ctx, in.Routing, c, before, in.Up); err != nil {
 		return out, err
 	}
 	model, price, err := s.models.Level(ctx, in.Run, out.Level)
