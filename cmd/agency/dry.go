@@ -39,7 +39,9 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	}
 	limit, stop := signal.NotifyContext(ctx, os.Interrupt) // Ctrl-C leaves nothing
 	defer stop()
-	doc, err := a.preview(h).Foresee(limit, req)
+	foreseen := a.preview(h)
+	foreseen.Past = a.past(limit, h)
+	doc, err := foreseen.Foresee(limit, req)
 	if err != nil && limit.Err() != nil {
 		return errInterrupted
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
@@ -34,12 +35,15 @@ type follower struct {
 	run api.RunDoc
 	o   followOptions
 	log *tui.Log
+	// heard tells that something happened since the forecast was asked for.
+	heard atomic.Bool
 	// shown tells that a gate stands on the screen with the commands that answer it.
 	shown bool
 }
 
 func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o followOptions) error {
 	f := &follower{a: a, c: c, run: run, o: o}
+	f.heard.Store(true)
 	f.log = tui.NewLog(a.out, tui.LogOptions{
 		Style: a.style, Verbose: o.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width,
 	})
@@ -118,13 +122,24 @@ func (f *follower) onInterrupt(ctx context.Context, leave context.CancelCauseFun
 	}
 }
 
+// forecastEvery is after how many seconds the forecast is asked for again, where
+// anything happened: its sums are over all requests of the run.
+const forecastEvery = 5
+
+// tick keeps the progress line: its clock each second, and what the run is likely to
+// come to.
 func (f *follower) tick(ctx context.Context) (stop func()) {
 	t := time.NewTicker(time.Second)
 	done := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
-		for {
+		for n := 0; ; n++ {
+			if n%forecastEvery == 0 && f.heard.Swap(false) {
+				if c, err := f.c.Cost(ctx, f.run.ID); err == nil { // else the last one stays
+					f.log.Forecast(c.Forecast)
+				}
+			}
 			select {
 			case <-ctx.Done():
 				return
@@ -179,6 +194,7 @@ func (f *follower) events(ctx context.Context) error {
 }
 
 func (f *follower) show(ev agency.Event) error {
+	f.heard.Store(true)
 	if f.o.json {
 		return f.a.printLine(ev)
 	}

@@ -41,7 +41,7 @@ func (a *app) root() *cobra.Command {
 			pauseCommand(a), resumeCommand(a), cancelCommand(a), mergeCommand(a), rmCommand(a), featuresCommand(a),
 		}},
 		{"look", "Look (starts nothing, changes nothing):", []*cobra.Command{
-			psCommand(a), watchCommand(a), inspectCommand(a), costCommand(a), diffCommand(a),
+			psCommand(a), watchCommand(a), inspectCommand(a), costCommand(a), statsCommand(a), diffCommand(a),
 		}},
 		{"set", "Set up and check:", []*cobra.Command{
 			demoCommand(a), doctorCommand(a), trustCommand(a), configCommand(a), rehearseCommand(a), versionCommand(a),

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -53,11 +56,17 @@ func oneNumber(ts *testscript.TestScript, _ bool, args []string) {
 	for _, r := range rep.CostByRole {
 		add("roles", r.CostUSD, r.Tokens)
 	}
-	for name, by := range map[string]map[string]api.Spend{"models": cost.ByModel, "cost by contract": cost.ByContract, "cost by agent": cost.ByAgent, "cost by role": cost.ByRole} {
+	for name, by := range map[string]map[string]api.Spend{"models": cost.ByModel, "cost by contract": cost.ByContract, "cost by agent": cost.ByAgent, "cost by role": cost.ByRole, "cost by hour": cost.ByHour} {
 		for _, s := range by {
 			add(name, s.CostUSD, s.Tokens)
 		}
 	}
+	for _, l := range cost.Lines {
+		add("lines", l.CostUSD, l.Tokens)
+	}
+	usd, tokens := csvSums(ts, args[0])
+	add("csv", usd, tokens)
+	add("forecast", cost.Forecast.Spent.USD, cost.Forecast.Spent.Tokens)
 	for name, s := range sums {
 		if math.Abs(s.USD-cost.Total.CostUSD) > 1e-9 || s.Tokens != cost.Total.Tokens {
 			ts.Fatalf("%s says %v, cost says $%v and %d tokens", name, s, cost.Total.CostUSD, cost.Total.Tokens)
@@ -70,4 +79,29 @@ func oneNumber(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("COST", fmt.Sprintf(`\%s for %d requests, %d tokens; %.0f s at work`, agency.USD(cost.Total.CostUSD), cost.Total.Requests, cost.Total.Tokens, rep.Rollup.WallSeconds))
 	ts.Setenv("TESTS", report.TestsLine(rep.Rollup))
 	ts.Setenv("LOST", fmt.Sprint(cost.Total.Lost))
+}
+
+// csvSums adds up what cost --csv says of a run, whose first record names the columns.
+func csvSums(ts *testscript.TestScript, run string) (usd float64, tokens int64) {
+	if err := ts.Exec("agency", "cost", run, "--csv"); err != nil {
+		ts.Fatalf("agency cost --csv: %v", err)
+	}
+	text := ts.ReadFile("stdout")
+	if n := strings.Count(text, "\r\n"); n == 0 || n != strings.Count(text, "\n") {
+		ts.Fatalf("lines of CSV end in CRLF (RFC 4180): %q", text)
+	}
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	ts.Check(err)
+	want := "hour,agent,role,tier,model,contract,requests,lost,tokens_in,tokens_cached,tokens_out,tokens,cost_usd,unpriced,estimated"
+	if got := strings.Join(records[0], ","); got != want {
+		ts.Fatalf("the columns are %s, want %s", got, want)
+	}
+	for _, r := range records[1:] {
+		n, err := strconv.ParseInt(r[11], 10, 64)
+		ts.Check(err)
+		v, err := strconv.ParseFloat(r[12], 64)
+		ts.Check(err)
+		usd, tokens = usd+v, tokens+n
+	}
+	return usd, tokens
 }

@@ -247,6 +247,7 @@ type (
 		Model           string  `json:"model"`
 		EstimatedTokens int64   `json:"estimated_tokens"`
 		EstimatedUSD    float64 `json:"estimated_cost_usd"`
+		EstimatedFrom   int     `json:"estimated_from,omitempty"` // past contracts; none: a table
 		Unpriced        bool    `json:"unpriced,omitempty"`
 	}
 	// PlanEstimated says what a plan may take; Attempt is the manager's that made

@@ -57,8 +57,9 @@ type Bid struct {
 	Looks bool
 }
 
-// ContractEstimate is what a contract may take: one attempt as work of its
-// size goes, and all that it is allowed at most.
+// ContractEstimate is what a contract may take, as work of its size goes, between a
+// low and a high value, and all that it is allowed at most. From a table it is of
+// one attempt; from past contracts, of all that these took.
 type ContractEstimate struct {
 	Contract   ContractID `json:"contract_id"`
 	Complexity Complexity `json:"complexity"`
@@ -67,6 +68,9 @@ type ContractEstimate struct {
 	Turns      int64      `json:"turns"`
 	Tokens     int64      `json:"tokens"`
 	USD        float64    `json:"usd"`
+	Low        Amount     `json:"low"`
+	High       Amount     `json:"high"`
+	Past       int        `json:"past_contracts"`     // like it that are known; fewer than 20: a table counts
 	Unpriced   bool       `json:"unpriced,omitempty"` // a model has no known price and is not in the sums
 
 	Attempts    int     `json:"attempts"`
@@ -90,6 +94,10 @@ type PlanEstimate struct {
 	Turns     int64              `json:"turns"`
 	Tokens    int64              `json:"tokens"`
 	USD       float64            `json:"usd"`
+	// Low and High are the sums of the contracts', as if all went well or all badly.
+	Low   Amount `json:"low"`
+	High  Amount `json:"high"`
+	Basis string `json:"basis"` // what it is made from, for people
 
 	Attempts    int      `json:"attempts"`
 	WorstTokens int64    `json:"worst_tokens"`
@@ -107,13 +115,15 @@ type PlanEstimate struct {
 	SerialMore bool `json:"serial_more,omitempty"`
 }
 
-// EstimatePlan sums up what a valid plan may take. Shared globs do not count as
-// overlap.
-func EstimatePlan(bids []Bid, shared []string) PlanEstimate {
+// EstimatePlan sums up what a valid plan may take, by what contracts of the
+// repository took before. Shared globs do not count as overlap.
+func EstimatePlan(bids []Bid, past []Outcome, shared []string) PlanEstimate {
 	e := PlanEstimate{Contracts: make([]ContractEstimate, 0, len(bids)), Path: []ContractID{}}
 	var usd, worst Money
+	var known []int
 	for _, b := range bids {
-		one, cost, most := b.estimate()
+		one, cost, most := b.estimate(past)
+		e.Low, e.High, known = e.Low.Add(one.Low), e.High.Add(one.High), append(known, one.Past)
 		e.Contracts = append(e.Contracts, one)
 		e.Turns, e.Tokens, usd = e.Turns+one.Turns, e.Tokens+one.Tokens, usd+cost
 		e.Attempts, e.WorstTokens, worst = e.Attempts+one.Attempts, e.WorstTokens+one.WorstTokens, worst+most
@@ -124,22 +134,26 @@ func EstimatePlan(bids []Bid, shared []string) PlanEstimate {
 	}
 	slices.Sort(e.Unpriced)
 	e.Unpriced = slices.Compact(e.Unpriced)
-	e.USD, e.WorstUSD = usd.Float(), worst.Float()
+	e.USD, e.WorstUSD, e.Basis = usd.Float(), worst.Float(), Basis(known)
 	e.Path, e.PathTurns = criticalPath(bids, e.Contracts)
 	e.Serial, e.SerialMore = serialPairs(bids, shared)
 	return e
 }
 
-func (b Bid) estimate() (out ContractEstimate, cost, most Money) {
+// Estimate is what the contract of a bid may take.
+func (b Bid) Estimate(past []Outcome) ContractEstimate {
+	e, _, _ := b.estimate(past)
+	return e
+}
+
+func (b Bid) estimate(past []Outcome) (out ContractEstimate, cost, most Money) {
 	out = ContractEstimate{
 		Contract: b.Contract.ID, Complexity: b.Route.Complexity, Level: b.Route.Level, Model: b.Work.First.Model, Attempts: b.Contract.RetryBudget,
 	}
+	var table Amount // one attempt
 	session := func(s Staffing, size Complexity, times int) {
 		usage := EstimateUsage(size)
-		out.Turns, out.Tokens = out.Turns+EstimateTurns(size), out.Tokens+usage.Billed()
-		if s.First.Price != nil {
-			cost += s.First.Price.Cost(usage)
-		}
+		table = table.Add(Amount{EstimateTurns(size), usage.Billed(), s.First.cost(usage).Float()})
 		once, known := s.SessionMost()
 		most += once * Money(times)
 		out.WorstTokens += s.Tokens * int64(times)
@@ -149,8 +163,10 @@ func (b Bid) estimate() (out ContractEstimate, cost, most Money) {
 	if b.Review != nil { // whoever reads is done sooner than whoever writes
 		session(*b.Review, Small, out.Attempts*max(1, b.Reads))
 	}
-	out.USD, out.WorstUSD = cost.Float(), most.Float()
-	return out, cost, most
+	var mid Amount
+	out.Low, mid, out.High, out.Past = b.expect(past, table)
+	out.Turns, out.Tokens, out.USD, out.WorstUSD = mid.Turns, mid.Tokens, mid.USD, most.Float()
+	return out, USD(mid.USD), most
 }
 
 func (b Bid) unpriced() (out []string) {

@@ -26,7 +26,7 @@ func TestEstimatePlan(t *testing.T) {
 	d.Work.First, d.Work.May = unpriced, []Offer{unpriced}
 	reader := a.Work
 	c.Review, c.Works, c.Reads = &reader, 2, 10
-	got := EstimatePlan([]Bid{a, b, c, d, e}, nil)
+	got := EstimatePlan([]Bid{a, b, c, d, e}, nil, nil)
 
 	if want := []ContractID{"b", "c"}; !slices.Equal(got.Path, want) || got.PathTurns != 25+12+6 {
 		t.Errorf("the critical path is %v, %d turns", got.Path, got.PathTurns)
@@ -68,15 +68,15 @@ func TestEstimatePlan(t *testing.T) {
 // one whose files are shared.
 func TestEstimateSerial(t *testing.T) {
 	chain := []Bid{bidOn("a", Small, "x.go"), bidOn("b", Small, "y.go", "a"), bidOn("c", Small, "x.go", "b")}
-	if got := EstimatePlan(chain, nil).Serial; len(got) > 0 {
+	if got := EstimatePlan(chain, nil, nil).Serial; len(got) > 0 {
 		t.Errorf("a chain: %v", got)
 	}
-	if got := EstimatePlan([]Bid{bidOn("a", Small, "go.sum"), bidOn("b", Small, "go.sum")}, []string{"go.sum"}).Serial; len(got) > 0 {
+	if got := EstimatePlan([]Bid{bidOn("a", Small, "go.sum"), bidOn("b", Small, "go.sum")}, nil, []string{"go.sum"}).Serial; len(got) > 0 {
 		t.Errorf("shared: %v", got)
 	}
 	beside := []Bid{bidOn("a", Small, "x.go"), bidOn("b", Small, "y.go")}
 	beside[1].Contract.ExecutionMode = ExecutionSequential
-	if got := EstimatePlan(beside, nil).Serial; len(got) != 1 {
+	if got := EstimatePlan(beside, nil, nil).Serial; len(got) != 1 {
 		t.Errorf("sequential: %v", got)
 	}
 }
@@ -90,10 +90,10 @@ func TestEstimateLarge(t *testing.T) {
 			bids[i].Contract.DependsOn = []ContractID{ContractID(fmt.Sprintf("c%d", i-1))}
 		}
 	}
-	if got := EstimatePlan(bids, nil); len(got.Path) != 10_000 || got.Attempts != 30_000 || !got.SerialMore {
+	if got := EstimatePlan(bids, nil, nil); len(got.Path) != 10_000 || got.Attempts != 30_000 || !got.SerialMore {
 		t.Errorf("a path of %d, %d attempts, more %v", len(got.Path), got.Attempts, got.SerialMore)
 	}
-	if got := EstimatePlan(nil, nil); len(got.Path) != 0 {
+	if got := EstimatePlan(nil, nil, nil); len(got.Path) != 0 {
 		t.Errorf("nothing: %v", got)
 	}
 }

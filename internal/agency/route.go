@@ -112,10 +112,16 @@ type Route struct {
 	Reason     string     `json:"reason"`
 }
 
-// Decide picks the level for a contract. Similar are contracts like it that
-// failed before: they raise it by one level. Up is by how many levels its own
-// failures raise it.
-func (r Routing) Decide(c Contract, similar []string, up int) Route {
+// Before is what the repository has seen of work like a contract's.
+type Before struct {
+	Similar []string  // contracts like it that failed, by name
+	Past    []Outcome // of any contracts
+}
+
+// Decide picks the level for a contract. A level that did poorly at work of this size
+// before, and contracts like it that failed, each raise it by one. Up is by how
+// many levels its own failures raise it.
+func (r Routing) Decide(c Contract, before Before, up int) Route {
 	size := SizeOf(c)
 	out := Route{Complexity: r.Bounds.Complexity(size), Points: r.Bounds.Points(size)}
 	out.Level = out.Complexity.Level()
@@ -125,9 +131,13 @@ func (r Routing) Decide(c Contract, similar []string, up int) Route {
 		out.Level = FastCheap
 		reasons[0] += "; the cheapest level first"
 	}
-	if len(similar) > 0 {
+	if tried, held := FirstTries(before.Past, c.AssignedRole, out.Complexity, out.Level); Poor(tried, held) && out.Level != ReasoningHeavy {
+		reasons = append(reasons, fmt.Sprintf("one level more: on %s %d of %d first attempts at such work held", out.Level, held, tried))
 		out.Level = out.Level.Raise(1)
-		reasons = append(reasons, "one level more: similar work failed before ("+strings.Join(similar, ", ")+")")
+	}
+	if len(before.Similar) > 0 {
+		out.Level = out.Level.Raise(1)
+		reasons = append(reasons, "one level more: similar work failed before ("+strings.Join(before.Similar, ", ")+")")
 	}
 	if up > 0 {
 		out.Level = out.Level.Raise(up)
@@ -139,15 +149,21 @@ func (r Routing) Decide(c Contract, similar []string, up int) Route {
 
 // Way is Decide for any role: one that is not routed has no level, and its size
 // is told all the same.
-func (r Routing) Way(c Contract, similar []string, up int) Route {
+func (r Routing) Way(c Contract, before Before, up int) Route {
 	if slices.Contains(r.Roles, c.AssignedRole) {
-		return r.Decide(c, similar, up)
+		return r.Decide(c, before, up)
 	}
-	b := r.Bounds
-	if b == (Bounds{}) {
-		b = DefaultBounds()
+	return Route{Complexity: r.Size(c), Points: r.bounds().Points(SizeOf(c))}
+}
+
+// Size is the complexity of a contract, whoever works on it.
+func (r Routing) Size(c Contract) Complexity { return r.bounds().Complexity(SizeOf(c)) }
+
+func (r Routing) bounds() Bounds {
+	if r.Bounds == (Bounds{}) {
+		return DefaultBounds()
 	}
-	return Route{Complexity: b.Complexity(SizeOf(c)), Points: b.Points(SizeOf(c))}
+	return r.Bounds
 }
 
 // Similar tells whether two contracts are of one kind: the same role on some

@@ -41,7 +41,7 @@ func TestDecide(t *testing.T) {
 		{6, 1, 4, 4, Large, ReasoningHeavy},
 		{6, 4, 8, 6, Large, ReasoningHeavy},
 	} {
-		r := Routing{Strategy: RouteByComplexity, Bounds: DefaultBounds()}.Decide(sized(tt.files, tt.deps, tt.criteria), nil, 0)
+		r := Routing{Strategy: RouteByComplexity, Bounds: DefaultBounds()}.Decide(sized(tt.files, tt.deps, tt.criteria), Before{}, 0)
 		if r.Points != tt.points || r.Complexity != tt.size || r.Level != tt.level {
 			t.Errorf("%d files, %d dependencies, %d criteria: %+v, want %d points, %s, %s", tt.files, tt.deps, tt.criteria, r, tt.points, tt.size, tt.level)
 		}
@@ -68,7 +68,7 @@ func TestDecideRaises(t *testing.T) {
 		{"other bounds", Routing{Strategy: RouteByComplexity, Bounds: Bounds{SimpleFiles: 0, ComplexFiles: 1, SimpleCriteria: 0, ComplexCriteria: 1}}, sized(2, 0, 2), nil, 0, ReasoningHeavy, "4 points"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := tt.routing.Decide(tt.c, tt.similar, tt.up)
+			r := tt.routing.Decide(tt.c, Before{Similar: tt.similar}, tt.up)
 			if r.Level != tt.level || !strings.Contains(r.Reason, tt.says) {
 				t.Errorf("%+v, want %s because of %q", r, tt.level, tt.says)
 			}

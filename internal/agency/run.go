@@ -134,6 +134,14 @@ type Run struct {
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 }
 
+// WorksIn is the mode in which the run works now.
+func (r Run) WorksIn() Mode {
+	if r.MovedTo != "" {
+		return r.MovedTo
+	}
+	return r.Mode
+}
+
 // GateKind says what a gate asks.
 type GateKind string
 

@@ -83,6 +83,11 @@ func (c *Client) DiskUse(ctx context.Context) (map[agency.RunID]int64, error) {
 	return get[map[agency.RunID]int64](ctx, c, "/v1/disk", nil)
 }
 
+// Outcomes gives what the latest contracts of all runs came to, the latest first.
+func (c *Client) Outcomes(ctx context.Context) ([]agency.Outcome, error) {
+	return get[[]agency.Outcome](ctx, c, "/v1/outcomes", nil)
+}
+
 // Inspect gives a run with everything that it did.
 func (c *Client) Inspect(ctx context.Context, run agency.RunID) (InspectDoc, error) {
 	return get[InspectDoc](ctx, c, runPath(run, ""), nil)

@@ -48,6 +48,9 @@ type View interface {
 	// DiskUse is what the files of each run take, in bytes; a run that could
 	// not be measured in a moment is missing.
 	DiskUse(ctx context.Context) (map[agency.RunID]int64, error)
+	// Outcomes are what the latest contracts of all runs came to, removed ones too,
+	// the latest first.
+	Outcomes(ctx context.Context) ([]agency.Outcome, error)
 }
 
 var _ View = (*Client)(nil)

@@ -258,9 +258,28 @@ type CostDoc struct {
 	ByModel    map[string]Spend `json:"by_model"`
 	ByContract map[string]Spend `json:"by_contract"`
 	ByAgent    map[string]Spend `json:"by_agent"`
-	Limits     LimitsDoc        `json:"limits"`
+	// ByHour is by the hour of UTC in which an answer was paid for, such as
+	// 2026-01-02T15:00:00Z.
+	ByHour map[string]Spend `json:"by_hour"`
+	// Lines are what all of these are sums of.
+	Lines  []CostLine `json:"lines"`
+	Limits LimitsDoc  `json:"limits"`
+	// Forecast is what the run is likely to come to; of one that has ended, what it
+	// came to.
+	Forecast agency.RunForecast `json:"forecast"`
 	// Savings is set where a level was picked for contracts.
 	Savings *SavingsDoc `json:"savings,omitempty"`
+}
+
+// CostLine is what an agent spent in an hour with one model on one contract.
+type CostLine struct {
+	Hour     time.Time         `json:"hour"`
+	Agent    agency.AgentID    `json:"agent"`
+	Role     agency.RoleID     `json:"role"`
+	Tier     string            `json:"tier"`
+	Model    string            `json:"model"`
+	Contract agency.ContractID `json:"contract"`
+	Spend
 }
 
 // SavingsDoc compares what was spent with what the same tokens would have cost

@@ -108,7 +108,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	p.bind(activities, engine, fence, known)
 	p.view = view.New(view.Options{
 		DB: db, Events: p.events, Live: p.live, Git: func(context.Context) (*git.Program, error) { return g, nil },
-		Repo: o.Place.Repo, StateDir: o.Place.State, Price: priceOf(known),
+		Repo: o.Place.Repo, StateDir: o.Place.State, Price: priceOf(known), Staff: staffOf(known),
 	})
 	p.host = host.New(host.Options{
 		DB: db, Fence: fence, Events: p.events, Board: p.board, Engine: engine, Live: p.live, Docs: p.view,
@@ -165,6 +165,13 @@ func priceOf(known *catalog.Catalog) func(config.Config, config.ModelRef) *agenc
 	}
 }
 
+// staffOf is what the sessions of a role ask, by a configuration and the catalogue.
+func staffOf(known *catalog.Catalog) func(config.Config, agency.RoleID, agency.Level) (agency.Staffing, error) {
+	return func(c config.Config, role agency.RoleID, level agency.Level) (agency.Staffing, error) {
+		return resources.StaffOf(known, c, role, level)
+	}
+}
+
 // LookAt opens what a repository has recorded, read-only, where no host lives.
 func LookAt(ctx context.Context, p Place) (*view.Reader, func() error, error) {
 	db, err := store.Open(ctx, store.Options{Path: p.DB(), Sets: Migrations(), ReadOnly: true})
@@ -176,7 +183,7 @@ func LookAt(ctx context.Context, p Place) (*view.Reader, func() error, error) {
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	r := view.New(view.Options{
-		DB: db, Repo: p.Repo, StateDir: p.State, Price: priceOf(known),
+		DB: db, Repo: p.Repo, StateDir: p.State, Price: priceOf(known), Staff: staffOf(known),
 		Git: func(ctx context.Context) (*git.Program, error) { return git.NewProgram(ctx, git.Options{}) },
 	})
 	return r, db.Close, nil

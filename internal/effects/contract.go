@@ -10,7 +10,6 @@ import (
 	"agency/internal/budget"
 	"agency/internal/flow"
 	"agency/internal/registry"
-	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -31,14 +30,9 @@ func createContract(tx *store.Tx, _ agency.StepKey, c agency.Contract) error {
 // openBudget opens the contract's node in the tree of budgets, below its tier's or its
 // stage's.
 func openBudget(tx *store.Tx, c agency.Contract) error {
-	above := budget.StageNode("work")
-	switch {
-	case c.Tier != "":
+	above := budget.StageNode(string(dutyOf(c)))
+	if c.Tier != "" {
 		above = budget.TierNode(c.Tier)
-	case roster.Leads(c.AssignedRole):
-		above = budget.StageNode("lead")
-	case c.AssignedRole == agency.RoleReviewer:
-		above = budget.StageNode("review")
 	}
 	if err := budget.Open(tx, c.RunID, above, budget.Root, budget.Limits{}); err != nil {
 		return err
@@ -75,11 +69,15 @@ var Advance = flow.Activity[Step, flow.None]{Name: "mode.advance"}
 
 func (s *Activities) advance(ctx context.Context, key agency.StepKey, in Step) (flow.None, error) {
 	var c agency.Contract
+	routing, err := s.routingOf(ctx, in.Run, in.Fact.Fact)
+	if err != nil {
+		return flow.None{}, err
+	}
 	done, err := s.write(ctx, func(tx *store.Tx) (err error) {
 		if c, err = registry.Advance(tx, in.Run, in.Contract, key, in.Fact.Fact); err != nil || !c.Status.Final() {
 			return err
 		}
-		return errors.Join(endAgents(tx, c), board.EndEdits(tx, in.Run, c.ID))
+		return errors.Join(endAgents(tx, c), board.EndEdits(tx, in.Run, c.ID), keepOutcome(tx, c, routing))
 	})
 	if err == nil && c.Status.Final() {
 		err = s.settleEnded(ctx, c)

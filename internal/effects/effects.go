@@ -74,6 +74,8 @@ type Models interface {
 	// Staff is what the sessions of a role ask, on a level or, where it is empty,
 	// of the role's own models, and how far each may go.
 	Staff(ctx context.Context, run agency.RunID, role agency.RoleID, level agency.Level) (agency.Staffing, error)
+	// Routing is how the run picks levels.
+	Routing(ctx context.Context, run agency.RunID) (agency.Routing, error)
 }
 
 // Bind registers the activities.

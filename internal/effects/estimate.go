@@ -9,6 +9,7 @@ import (
 	"agency/internal/budget"
 	"agency/internal/critic"
 	"agency/internal/flow"
+	"agency/internal/registry"
 	"agency/internal/store"
 )
 
@@ -41,13 +42,17 @@ const MaxListed = 200
 // estimatePlan computes the estimate and appends it to the log, where an inspection
 // finds it, and where a repetition finds its first answer.
 func (s *Activities) estimatePlan(ctx context.Context, _ agency.StepKey, in PlanProposal) (out Forecast, err error) {
+	past, err := store.Get(ctx, s.db, registry.Outcomes, lookBack)
+	if err != nil {
+		return out, err
+	}
 	bids := make([]agency.Bid, len(in.Plan))
 	for i, p := range in.Plan {
-		if bids[i], err = s.bid(ctx, in, p); err != nil {
+		if bids[i], err = s.bid(ctx, in, p, past); err != nil {
 			return out, err
 		}
 	}
-	out.PlanEstimate = agency.EstimatePlan(bids, in.Shared)
+	out.PlanEstimate = agency.EstimatePlan(bids, past, in.Shared)
 	told := agency.PlanEstimated{Attempt: in.Attempt, PlanEstimate: out.PlanEstimate}
 	if n := len(told.Contracts) - MaxListed; n > 0 {
 		told.Contracts, told.Cut = told.Contracts[:MaxListed], n
@@ -67,8 +72,8 @@ func (s *Activities) estimatePlan(ctx context.Context, _ agency.StepKey, in Plan
 }
 
 // bid is who would work on a contract of the plan.
-func (s *Activities) bid(ctx context.Context, in PlanProposal, p agency.Contract) (agency.Bid, error) {
-	way, err := s.decide(ctx, in.Routing, p, 0)
+func (s *Activities) bid(ctx context.Context, in PlanProposal, p agency.Contract, past []agency.Outcome) (agency.Bid, error) {
+	way, err := s.decide(ctx, in.Routing, p, past, 0)
 	if err != nil {
 		return agency.Bid{}, err
 	}
@@ -79,7 +84,7 @@ func (s *Activities) bid(ctx context.Context, in PlanProposal, p agency.Contract
 
 // BidOn is who would work on a contract on a way that was decided, and who
 // would read its work; rounds is how often in an attempt at most, 0: nobody.
-func BidOn(p agency.Contract, way agency.Route, rounds int, staff func(agency.RoleID, agency.Level) (agency.Staffing, error)) (b agency.Bid, err error) {
+func BidOn(p agency.Contract, way agency.Route, rounds int, staff Staff) (b agency.Bid, err error) {
 	b = agency.Bid{Contract: p, Route: way, Works: 1, Looks: p.AssignedRole == agency.RoleReviewer}
 	if b.Work, err = staff(p.AssignedRole, way.Level); err != nil || rounds == 0 || b.Looks {
 		return b, err
@@ -92,8 +97,8 @@ func BidOn(p agency.Contract, way agency.Route, rounds int, staff func(agency.Ro
 
 // sums is an estimate in a line.
 func sums(e agency.PlanEstimate) string {
-	return fmt.Sprintf("%s, about %d turns, %s tokens, %s; at worst %d attempts, %s tokens, %s", agency.Things(len(e.Contracts), "contract", "contracts"), e.Turns,
-		agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
+	return fmt.Sprintf("%s, about %d turns, %s tokens, %s, %s; at worst %d attempts, %s tokens, %s", agency.Things(len(e.Contracts), "contract", "contracts"), e.Turns,
+		agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Basis, e.Attempts, agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
 }
 
 func dollars(usd float64, unpriced []string) string {
@@ -113,7 +118,9 @@ func (f Forecast) Text() string {
 // EstimateText is an estimate for people; limit is a sentence on what bounds it.
 func EstimateText(e agency.PlanEstimate, limit string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Estimate, where each first attempt holds: about %s, %s tokens, %s.\n", agency.Things(int(e.Turns), "turn", "turns"), agency.Count(e.Tokens), dollars(e.USD, e.Unpriced))
+	fmt.Fprintf(&b, "Estimate: about %s, %s tokens, %s (%s).\n", agency.Things(int(e.Turns), "turn", "turns"), agency.Count(e.Tokens), dollars(e.USD, e.Unpriced), e.Basis)
+	fmt.Fprintf(&b, "Likely range: %d to %d turns, %s to %s tokens, %s to %s.\n", e.Low.Turns, e.High.Turns, agency.Count(e.Low.Tokens), agency.Count(e.High.Tokens),
+		agency.USD(e.Low.USD), dollars(e.High.USD, e.Unpriced))
 	fmt.Fprintf(&b, "Worst case, all attempts used and each session at its limit: %s, %s tokens, %s.", agency.Things(e.Attempts, "attempt", "attempts"), agency.Count(e.WorstTokens), dollars(e.WorstUSD, e.Unpriced))
 	fmt.Fprintf(&b, " What fails for good is planned anew once, which is not in it.%s\n", limit)
 	if len(e.Unpriced) > 0 {

@@ -49,7 +49,16 @@ func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteR
 		return *old, nil
 	}
 	c.AssignedRole = in.Role
-	if out.Route, err = s.decide(ctx, in.Routing, c, in.Up); err != nil {
+	past, err := store.Get(ctx, s.db, registry.Outcomes, lookBack)
+	if err != nil {
+		return out, err
+	}
+	// What ended since the contract began is of no account: it would raise a second
+	// attempt beside the failure that does.
+	before := slices.DeleteFunc(slices.Clone(past), func(o agency.Outcome) bool {
+		return !c.StartedAt.IsZero() && o.EndedAt.After(c.StartedAt)
+	})
+	if out.Route, err = s.decide(ctx, in.Routing, c, before, in.Up); err != nil {
 		return out, err
 	}
 	model, price, err := s.models.Level(ctx, in.Run, out.Level)
@@ -57,12 +66,15 @@ func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteR
 		return out, err
 	}
 	out.Attempt, out.Up, out.Model = in.Attempt, in.Up, model
-	usage := agency.EstimateUsage(out.Complexity)
-	out.EstimatedTokens = usage.Billed()
+	usage, n := agency.ExpectUsage(past, in.Role, out.Complexity)
+	out.EstimatedTokens, out.EstimatedFrom = usage.Billed(), n
 	cost := "no price known"
 	if out.Unpriced = price == nil; price != nil {
 		out.EstimatedUSD = price.Cost(usage).Float()
 		cost = "about " + price.Cost(usage).String()
+		if n > 0 {
+			cost += fmt.Sprintf(" as %d past contracts", n)
+		}
 	}
 	ev := agency.NewEvent(in.Run, agency.SeverityDebug, fmt.Sprintf("%s, %s, %s: %s", out.Level, model, cost, out.Reason), out)
 	ev.ContractID, ev.AgentID, ev.Role = in.Contract, in.Agent, in.Role
@@ -73,8 +85,8 @@ func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteR
 	return out, err
 }
 
-// decide is the level for a contract, by its size and by what failed before.
-func (s *Activities) decide(ctx context.Context, r agency.Routing, c agency.Contract, up int) (way agency.Route, err error) {
+// decide is the level for a contract, by its size and by what came of work before.
+func (s *Activities) decide(ctx context.Context, r agency.Routing, c agency.Contract, past []agency.Outcome, up int) (way agency.Route, err error) {
 	var similar []string
 	if slices.Contains(r.Roles, c.AssignedRole) {
 		err = s.db.Read(ctx, func(q *store.Snapshot) (err error) {
@@ -82,13 +94,13 @@ func (s *Activities) decide(ctx context.Context, r agency.Routing, c agency.Cont
 			return err
 		})
 	}
-	return r.Way(c, similar, up), err
+	return r.Way(c, agency.Before{Similar: similar, Past: past}, up), err
 }
 
 // failedLike names the contracts like this one, of this and of earlier runs of
 // the repository, that failed for good.
 func failedLike(q store.Querier, c agency.Contract) ([]string, error) {
-	failed, err := registry.Failed(q, lookBack)
+	failed, err := registry.Failed(q, lookBadly)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +112,3 @@ func failedLike(q store.Querier, c agency.Contract) ([]string, error) {
 	}
 	return out[:min(len(out), 3)], nil
 }
-
-// lookBack is how many failed contracts count: older ones were of code that has
-// changed since.
-const lookBack = 100

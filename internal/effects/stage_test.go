@@ -108,6 +108,10 @@ func (shop) Staff(context.Context, agency.RunID, agency.RoleID, agency.Level) (a
 	return agency.Staffing{}, nil
 }
 
+func (shop) Routing(context.Context, agency.RunID) (agency.Routing, error) {
+	return agency.Routing{}, nil
+}
+
 func (shop) MarkDone(context.Context, agency.RunID, string, agency.OID, agency.FeatureID, agency.FeatureEvidence) (agency.OID, error) {
 	return "", nil
 }

@@ -305,6 +305,8 @@ func (s shop) Staff(ctx context.Context, run agency.RunID, _ agency.RoleID, leve
 	return agency.Staffing{First: offer, May: []agency.Offer{offer}, Tokens: 100_000, Turns: 10}, err
 }
 
+func (shop) Routing(context.Context, agency.RunID) (agency.Routing, error) { return routing, nil }
+
 func (shop) Signing(context.Context, agency.RunID) (string, error) { return "", nil }
 
 func (s shop) Change(context.Context, agency.RunID, agency.OID, agency.OID) (effects.Change, error) {

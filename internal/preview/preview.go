@@ -42,6 +42,8 @@ type Repo struct {
 	Schema []store.Set    // of a host's store
 	Env    config.Env
 	Now    func() time.Time
+	// Past are what contracts of the repository came to; nil: nothing is known.
+	Past []agency.Outcome
 	// Tell says a note on what a run starts with to a person, at once.
 	Tell func(format string, args ...any)
 }
@@ -83,7 +85,7 @@ func (r *Repo) Foresee(ctx context.Context, req api.RunRequest) (doc api.DryDoc,
 		return doc, err
 	}
 	doc, err = unstarted{
-		Goal: req.Goal, Feature: req.Feature, Strict: req.Strict, Config: c, Plan: req.Plan,
+		Goal: req.Goal, Feature: req.Feature, Strict: req.Strict, Config: c, Plan: req.Plan, Past: r.Past,
 		Staff: func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
 			return resources.StaffOf(known, c, role, level)
 		},

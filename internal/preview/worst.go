@@ -19,8 +19,9 @@ type unstarted struct {
 	Config  config.Config
 	// Plan is what a person gives in the place of a manager's plan; nil: none.
 	Plan *agency.Plan
+	Past []agency.Outcome // what contracts of the repository came to
 	// Staff is what the sessions of a role ask, on a level or of its own models.
-	Staff func(agency.RoleID, agency.Level) (agency.Staffing, error)
+	Staff effects.Staff
 }
 
 // foresee says what a run would do, its gates and its worst case, from its goal and
@@ -54,8 +55,8 @@ func (in unstarted) foresee() (api.DryDoc, error) {
 	return doc, nil
 }
 
-// plan foresees a plan that is given: nobody has to be asked for it. What failed
-// in earlier runs, which may raise the level of models, is not looked at.
+// plan foresees a plan that is given: nobody has to be asked for it. Similar work that
+// failed in earlier runs, which may raise the level of models, is not looked at.
 func (in unstarted) plan(doc *api.DryDoc) error {
 	c := in.Config
 	rounds := 0
@@ -69,13 +70,13 @@ func (in unstarted) plan(doc *api.DryDoc) error {
 		if !c.Mode.Team() {
 			p.AssignedRole = agency.RoleGeneralist
 		}
-		b, err := effects.BidOn(p, way.Way(p, nil, 0), rounds, in.Staff)
+		b, err := effects.BidOn(p, way.Way(p, agency.Before{Past: in.Past}, 0), rounds, in.Staff)
 		if err != nil {
 			return err
 		}
 		bids = append(bids, b)
 	}
-	e := agency.EstimatePlan(bids, c.SharedWrites)
+	e := agency.EstimatePlan(bids, in.Past, c.SharedWrites)
 	doc.Plan, doc.Estimate, doc.Unpriced = in.Plan, &e, append(doc.Unpriced, e.Unpriced...)
 	doc.WorstUSD, doc.WorstTokens = min(e.WorstUSD, c.Budget.USD), min(e.WorstTokens, c.Budget.Tokens)
 	return nil

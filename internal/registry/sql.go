@@ -60,6 +60,12 @@ VALUES (?1, ?2, (SELECT count(*) FROM contracts WHERE run_id = ?1), ?3, ?4, ?5) 
 	selectContracts = `SELECT doc FROM contracts WHERE run_id = ? ORDER BY seq`
 	selectFailed    = `SELECT doc FROM contracts WHERE status = 'failed' ORDER BY completed_at DESC LIMIT ?`
 
+	// insertOutcome keeps what a contract came to, once.
+	insertOutcome = `INSERT INTO outcomes (run_id, contract_id, ended_at, doc) VALUES (?, ?, ?, ?) ON CONFLICT (run_id, contract_id) DO NOTHING`
+
+	// selectOutcomes reads what contracts of any run came to, the latest first.
+	selectOutcomes = `SELECT doc FROM outcomes ORDER BY ended_at DESC, run_id, contract_id LIMIT ?`
+
 	// insertGate adds a gate, once.
 	insertGate = `INSERT INTO gates (id, run_id, seq, kind, doc, created_at)
 VALUES (?1, ?2, (SELECT count(*) FROM gates WHERE run_id = ?2), ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING`

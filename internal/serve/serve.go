@@ -109,6 +109,7 @@ func (s *Server) routes() {
 	v := s.o.View
 	s.handle("GET /v1/runs", answer(s, func(r *http.Request) ([]api.RunDoc, error) { return v.Runs(r.Context()) }))
 	s.handle("GET /v1/disk", answer(s, func(r *http.Request) (map[agency.RunID]int64, error) { return v.DiskUse(r.Context()) }))
+	s.handle("GET /v1/outcomes", answer(s, func(r *http.Request) ([]agency.Outcome, error) { return v.Outcomes(r.Context()) }))
 	s.handle("GET /v1/runs/{run}", look(s, v.Inspect))
 	s.handle("GET /v1/runs/{run}/cost", look(s, v.Cost))
 	s.handle("GET /v1/runs/{run}/diff", look(s, v.Diff))

@@ -66,6 +66,8 @@ func (h *house) DiskUse(context.Context) (map[agency.RunID]int64, error) {
 	return map[agency.RunID]int64{h.run.ID: 4096}, nil
 }
 
+func (h *house) Outcomes(context.Context) ([]agency.Outcome, error) { return nil, nil }
+
 func (h *house) Runs(context.Context) ([]api.RunDoc, error) { return []api.RunDoc{h.run}, nil }
 func (h *house) Inspect(_ context.Context, run agency.RunID) (api.InspectDoc, error) {
 	return api.InspectDoc{RunDoc: h.run}, h.known(run)

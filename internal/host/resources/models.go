@@ -92,7 +92,16 @@ func (m *Models) Staff(ctx context.Context, run agency.RunID, role agency.RoleID
 	return StaffOf(m.known, b.kept.Config, role, level)
 }
 
-// StaffOf is the same of a configuration that no run keeps yet.
+// Routing is how a run picks levels.
+func (m *Models) Routing(ctx context.Context, run agency.RunID) (agency.Routing, error) {
+	b, err := m.runs.of(ctx, run)
+	if err != nil {
+		return agency.Routing{}, err
+	}
+	return b.kept.Config.RoutingRules(), nil
+}
+
+// StaffOf is Staff of a configuration that no run keeps yet.
 func StaffOf(known *catalog.Catalog, c config.Config, role agency.RoleID, level agency.Level) (out agency.Staffing, err error) {
 	if c.Mode == agency.ModeSingle {
 		role = agency.RoleGeneralist

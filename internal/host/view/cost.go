@@ -2,10 +2,13 @@ package view
 
 import (
 	"context"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/budget"
+	"agency/internal/effects"
+	"agency/internal/host"
 	"agency/internal/registry"
 	"agency/internal/store"
 )
@@ -16,12 +19,15 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 		if _, err := registry.Run(q, id); err != nil {
 			return err
 		}
-		lines, err := budget.Lines(q, id)
+		lines, err := budget.HourLines(q, id)
 		if err != nil {
 			return err
 		}
 		doc = sum(lines)
 		if doc.Savings, err = r.savings(q, id, lines); err != nil {
+			return err
+		}
+		if doc.Forecast, err = r.forecast(q, id); err != nil {
 			return err
 		}
 		root, err := budget.Read(q, id, budget.Root)
@@ -35,6 +41,17 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 		return nil
 	})
 	return doc, err
+}
+
+// forecast is what a run is likely to come to.
+func (r *Reader) forecast(q store.Querier, id agency.RunID) (f agency.RunForecast, err error) {
+	kept, err := host.ReadRunConfig(q, id)
+	if err != nil || r.o.Staff == nil {
+		return f, err
+	}
+	return effects.ReadForecast(q, id, kept.Config.RoutingRules(), func(role agency.RoleID, level agency.Level) (agency.Staffing, error) {
+		return r.o.Staff(kept.Config, role, level)
+	})
 }
 
 // spend is a sum as it is shown.
@@ -54,6 +71,17 @@ func spends[K ~string](lines []budget.Line, key func(budget.Line) K) map[string]
 	return out
 }
 
+// costLines are lines of the budget as they are shown.
+func costLines(lines []budget.Line) []api.CostLine {
+	out := make([]api.CostLine, len(lines))
+	for i, l := range lines {
+		var t budget.Total
+		t.Add(l)
+		out[i] = api.CostLine{Hour: l.Hour.UTC(), Agent: l.Agent, Role: l.Role, Tier: l.Tier, Model: l.Model, Contract: l.Contract, Spend: spend(t)}
+	}
+	return out
+}
+
 func sum(lines []budget.Line) api.CostDoc {
 	return api.CostDoc{
 		Total:      spend(budget.Sum(lines, nil)),
@@ -62,5 +90,7 @@ func sum(lines []budget.Line) api.CostDoc {
 		ByModel:    spends(lines, func(l budget.Line) string { return l.Model }),
 		ByContract: spends(lines, func(l budget.Line) agency.ContractID { return l.Contract }),
 		ByAgent:    spends(lines, func(l budget.Line) agency.AgentID { return l.Agent }),
+		ByHour:     spends(lines, func(l budget.Line) string { return l.Hour.UTC().Format(time.RFC3339) }),
+		Lines:      costLines(lines),
 	}
 }

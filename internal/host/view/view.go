@@ -35,6 +35,9 @@ type Options struct {
 	// Price is what a model costs by a run's configuration and the catalogue; nil
 	// where nobody knows.
 	Price func(config.Config, config.ModelRef) *agency.Price
+	// Staff is what the sessions of a role ask by a run's configuration; nil where
+	// nobody knows.
+	Staff func(config.Config, agency.RoleID, agency.Level) (agency.Staffing, error)
 }
 
 // Reader is the read model. It is safe for concurrent use.
@@ -130,6 +133,15 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 		d.Gates = append(d.Gates, api.GateDoc{ID: g.ID, Kind: g.Kind, Summary: g.Summary, CreatedAt: g.CreatedAt})
 	}
 	return d, err
+}
+
+// mostOutcomes is how many contracts the success rates are of at most.
+const mostOutcomes = 10_000
+
+// Outcomes are what the latest contracts of all runs came to, the latest first.
+func (r *Reader) Outcomes(ctx context.Context) ([]agency.Outcome, error) {
+	all, err := store.Get(ctx, r.o.DB, registry.Outcomes, mostOutcomes)
+	return orEmpty(all), err
 }
 
 // Gates are all gates of a run, answered ones too, oldest first.

@@ -48,6 +48,17 @@ CREATE INDEX contracts_status ON contracts (run_id, status);
 -- stronger model.
 CREATE INDEX contracts_failed ON contracts (run_id) WHERE status = 'failed';
 
+-- What contracts of any run came to, for the success rates of the repository and for
+-- estimates. No run owns it: it stays where its run is removed.
+CREATE TABLE outcomes (
+    run_id      TEXT NOT NULL,
+    contract_id TEXT NOT NULL,
+    ended_at    INTEGER NOT NULL, -- Unix nanoseconds, UTC
+    doc         TEXT NOT NULL,    -- agency.Outcome
+    PRIMARY KEY (run_id, contract_id)
+);
+CREATE INDEX outcomes_ended ON outcomes (ended_at);
+
 -- Steps that have advanced a contract, so that none does so twice.
 CREATE TABLE contract_steps (
     run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,

@@ -54,6 +54,24 @@ func Sessions(q store.Querier, run agency.RunID) ([]Info, error) {
 	return out, rows.Err()
 }
 
+// Worked is the turns of a session, with what its model counted.
+type Worked struct {
+	ID      agency.SessionID
+	Attempt int
+	Role    agency.RoleID
+	Model   string // asked first: provider/model
+	agency.Effort
+	Unpriced bool
+}
+
+// Efforts are the sessions of a contract, oldest first.
+func Efforts(q store.Querier, run agency.RunID, contract agency.ContractID) ([]Worked, error) {
+	return store.All(q, func(row store.Scanner) (w Worked, err error) {
+		err = row.Scan(&w.ID, &w.Attempt, &w.Role, &w.Model, &w.Turns, &w.Usage.In, &w.Usage.Cached, &w.Usage.CacheWrite, &w.Usage.Out, &w.Unpriced)
+		return w, err
+	}, listEfforts, string(run), string(contract))
+}
+
 // Transcript is a session's conversation: its system prompt and its messages,
 // as a model was sent them. What a later epoch repeats stands in it once.
 func Transcript(q Reader, id agency.SessionID) (system string, said []llm.Message, err error) {

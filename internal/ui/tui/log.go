@@ -79,6 +79,13 @@ func (l *Log) Tick() error {
 	return l.redraw()
 }
 
+// Forecast takes in what the run is likely to come to, for the progress line.
+func (l *Log) Forecast(f agency.RunForecast) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.progress.Forecast = f
+}
+
 // Stop takes the progress line away; nothing draws it again.
 func (l *Log) Stop() error {
 	l.mu.Lock()

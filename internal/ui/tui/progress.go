@@ -17,8 +17,9 @@ type Progress struct {
 	Tokens   int64
 	Unpriced bool
 	State    agency.RunState
-	Doing    string // the last thing that the agent did
-	Gates    int    // that wait
+	Doing    string             // the last thing that the agent did
+	Gates    int                // that wait
+	Forecast agency.RunForecast // as last heard
 	work     agency.Progress
 }
 
@@ -111,7 +112,7 @@ func (p *Progress) line(elapsed time.Duration) string {
 	if p.Tests != "" {
 		parts = append(parts, p.Tests)
 	}
-	parts = append(parts, Cost(p.Cost, p.Tokens, p.Unpriced))
+	parts = append(parts, Cost(p.Cost, p.Tokens, p.Unpriced)+p.forecast())
 	if elapsed >= time.Second {
 		parts = append(parts, Elapsed(elapsed))
 	}
@@ -121,6 +122,18 @@ func (p *Progress) line(elapsed time.Duration) string {
 		parts = append(parts, p.Doing)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// forecast is what the run is likely to come to, in the unit of what it cost.
+func (p *Progress) forecast() string {
+	f := p.Forecast
+	switch {
+	case f.Open == 0:
+		return ""
+	case p.Unpriced && p.Cost == 0 || f.Unpriced && f.Mid.USD == 0:
+		return " of about " + agency.Count(f.Mid.Tokens) + " tokens"
+	}
+	return " of about " + agency.USD(f.Mid.USD).String()
 }
 
 // percent is a share as people read it.

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"encoding/csv"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,7 +159,7 @@ func Costs(st Style, c api.CostDoc) string {
 	for _, by := range []struct {
 		name string
 		rows map[string]api.Spend
-	}{{"model", c.ByModel}, {"contract", c.ByContract}, {"agent", c.ByAgent}, {"role", c.ByRole}, {"tier", c.ByTier}} {
+	}{{"model", c.ByModel}, {"contract", c.ByContract}, {"agent", c.ByAgent}, {"role", c.ByRole}, {"tier", c.ByTier}, {"hour", c.ByHour}} {
 		if len(by.rows) == 0 {
 			continue
 		}
@@ -168,7 +169,7 @@ func Costs(st Style, c api.CostDoc) string {
 		}
 		b.WriteString("\n" + t.render(st, ""))
 	}
-	b.WriteString("\n" + limits(c) + "\n" + savings(c.Savings))
+	b.WriteString("\n" + limits(c) + "\n" + forecast(c.Forecast) + savings(c.Savings))
 	if c.Total.Lost > 0 {
 		b.WriteString(agency.Things(c.Total.Lost, "answer was lost, in a crash or on its way; it is charged at the most that it can have cost\n",
 			"answers were lost, in a crash or on their way; they are charged at the most that they can have cost\n"))
@@ -201,6 +202,46 @@ func addSpend(t *table, name string, s api.Spend) {
 		cost += ", estimated"
 	}
 	t.add(Line(name), fmt.Sprint(s.Requests), fmt.Sprint(s.In), fmt.Sprint(s.Cached), fmt.Sprint(s.Out), fmt.Sprint(s.Tokens), cost)
+}
+
+// forecast is what a run is likely to come to; nothing where nothing is open.
+func forecast(f agency.RunForecast) string {
+	if f.Open == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("forecast: %s likely, %s to %s; %s tokens, %s to %s\n", forecastUSD(f, f.Mid), forecastUSD(f, f.Low), forecastUSD(f, f.High),
+		agency.Count(f.Mid.Tokens), agency.Count(f.Low.Tokens), agency.Count(f.High.Tokens))
+	s += fmt.Sprintf("  of what is spent and %s, %s\n", agency.Things(f.Open, "open contract", "open contracts"), f.Basis)
+	if f.Planning {
+		s += "  the plan is not made yet: what it will hold is not in it\n"
+	}
+	return s
+}
+
+func forecastUSD(f agency.RunForecast, s agency.Spent) string {
+	usd := agency.USD(s.USD).String()
+	if f.Unpriced {
+		usd += " + unpriced"
+	}
+	return usd
+}
+
+// CSV writes records by RFC 4180; the first is the header. Control characters are
+// left out of the cells.
+func (s *Screen) CSV(records [][]string) error {
+	w := csv.NewWriter(s.out)
+	w.UseCRLF = true
+	for _, cells := range records {
+		clean := make([]string, len(cells))
+		for i, c := range cells {
+			clean[i] = Line(c)
+		}
+		if err := w.Write(clean); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
 }
 
 // savings compares the cost with that of the highest level.

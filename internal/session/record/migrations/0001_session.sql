@@ -15,7 +15,7 @@ CREATE TABLE session (
     parts       INTEGER NOT NULL DEFAULT 0, -- parts that have ended
     created_at  INTEGER NOT NULL
 );
-CREATE INDEX session_run ON session (run_id);
+CREATE INDEX session_run ON session (run_id, contract_id);
 
 CREATE TABLE session_part (
     session_id TEXT NOT NULL,
