@@ -30,6 +30,11 @@ type (
 	Reviewed struct{}
 	// Reworked: a review asks for changes, the same attempt goes on with them.
 	Reworked struct{ Reason string }
+	// Reworded: its lead says otherwise what is to be done; it stays where it stands,
+	// and its criteria stay as they are.
+	Reworded struct {
+		Description string `json:"description"`
+	}
 	// LandingBegun: the merge queue works on it.
 	LandingBegun struct{}
 	// Landing is done: merged onto the parent branch, or accepted with no diff.
@@ -56,6 +61,7 @@ func (Verified) fact() string     { return "verified" }
 func (Returned) fact() string     { return "returned" }
 func (Reviewed) fact() string     { return "approved" }
 func (Reworked) fact() string     { return "reworked" }
+func (Reworded) fact() string     { return "reworded" }
 func (LandingBegun) fact() string { return "landing begun" }
 func (HasLanded) fact() string    { return "landed" }
 func (Granted) fact() string      { return "granted" }
@@ -87,7 +93,8 @@ var (
 var anywhereAlive = []position{atReady, atWorking, atParked, atVerifying, atReviewing, atQueued, atLanding, atBlocked}
 
 // transitions is the whole table: from where a fact may come, and where it
-// leads. Verified leads to reviewing or queued by its field, granted nowhere.
+// leads. Verified leads to reviewing or queued by its field, granted and reworded
+// nowhere.
 var transitions = map[string]struct {
 	from []position
 	to   position
@@ -103,6 +110,7 @@ var transitions = map[string]struct {
 	"landing begun": {[]position{atQueued}, atLanding},
 	"landed":        {[]position{atLanding}, atComplete},
 	"granted":       {anywhereAlive, position{}},
+	"reworded":      {anywhereAlive, position{}},
 	"blocked":       {[]position{atReady}, atBlocked},
 	"unblocked":     {[]position{atBlocked}, atReady},
 	"given up":      {anywhereAlive, atFailed},
@@ -137,6 +145,9 @@ func Advance(c Contract, f Fact) (Contract, error) {
 		c.AssignedAgentID = cmp.Or(f.Agent, c.AssignedAgentID)
 	case Granted:
 		c.RetryBudget += f.Attempts
+		to = at
+	case Reworded:
+		c.Description = f.Description
 		to = at
 	case Verified:
 		if f.Review {

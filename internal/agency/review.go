@@ -52,16 +52,31 @@ func ParseReviewVerdict(s string) (ReviewVerdict, error) {
 	return "", Errorf(KindInvalid, "verdict %q: want approve, request_changes or needs_discussion", s)
 }
 
-// Ruling is what a lead decides where a critic wants a discussion; empty: it leaves
-// that to a person.
+// Ruling is what a lead decides where producer and critic do not come together;
+// empty: it leaves that to a person.
 type Ruling string
 
 // The rulings.
 const (
-	RulingLand   Ruling = "land"
-	RulingRework Ruling = "rework"
-	RulingPerson Ruling = "person"
+	RulingLand     Ruling = "land"
+	RulingRework   Ruling = "rework"   // it is changed as the lead says
+	RulingReword   Ruling = "reword"   // the contract says another thing; its criteria stay
+	RulingReassign Ruling = "reassign" // another role goes on with it
+	RulingSplit    Ruling = "split"    // other contracts stand in for it
+	RulingPerson   Ruling = "person"
 )
+
+// Rulings are all rulings.
+func Rulings() []Ruling {
+	return []Ruling{RulingLand, RulingRework, RulingReword, RulingReassign, RulingSplit, RulingPerson}
+}
+
+// Decided is a lead's ruling with what carrying it out needs.
+type Decided struct {
+	Ruling  Ruling `json:"decision,omitempty"`
+	Role    RoleID `json:"assign_to,omitempty"`   // that a contract is reassigned to
+	Wording string `json:"description,omitempty"` // of a contract that is reworded
+}
 
 // Issue is one finding of a review.
 type Issue struct {

@@ -2,7 +2,6 @@ package contractrun
 
 import (
 	"cmp"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/brief"
 	"agency/internal/flow"
 	"agency/internal/roster"
 	"agency/internal/session"
@@ -134,76 +132,4 @@ func questionID(of agency.ContractID, at string) agency.ContractID {
 		name = fmt.Sprintf("%.30s-%08x", name, h.Sum32())
 	}
 	return agency.ContractID("ask-" + name + "-" + at)
-}
-
-//go:embed discuss.md
-var discussWords string
-
-// ruling is what a lead decides where a critic wants a discussion, with its words.
-type ruling struct {
-	agency.Ruling
-	text string
-	stop string // the run must end
-}
-
-// askForRuling has a team's lead decide on a review that wants a discussion, before
-// a person is asked. Work that the harness would not let a critic approve of is
-// not the lead's to let land either.
-func (a *reviews) askForRuling(c flow.Ctx, claim agency.Claim, r agency.Review) (ruling, error) {
-	if !a.how.Shared.managed {
-		return ruling{}, nil
-	}
-	var out ruling
-	asked := a.how.Shared.askLead(c, a.Key("discuss"), func(c flow.Ctx) (err error) {
-		out, err = a.deliberate(c, claim, r)
-		return err
-	})
-	if _, err := asked.Get(c); err != nil {
-		return ruling{}, err
-	}
-	if out.Ruling == agency.RulingLand && len(r.Blocking()) > 0 || out.Ruling == agency.RulingRework && a.loop.Left() == 0 {
-		out.Ruling = agency.RulingPerson
-	}
-	return out, nil
-}
-
-// deliberate is the lead's session over a review.
-func (a *reviews) deliberate(c flow.Ctx, claim agency.Claim, r agency.Review) (ruling, error) {
-	id := agency.MessageID(fmt.Sprintf("%s/%s/review-%s", a.in.Run, a.Contract.ID, a.nth()))
-	m := a.discussion(id, claim, r)
-	out, err := m.CreateAndConverse(c)
-	if err != nil {
-		return ruling{}, err
-	}
-	if out.Kind != session.Reported {
-		why := cmp.Or(out.Reason, string(out.Kind))
-		end := ruling{text: "The " + a.how.Shared.Lead.name() + " gave no decision: " + why}
-		if out.Kind == session.Stopped {
-			end.stop = why
-		}
-		return end, m.Withdraw(c, end.text)
-	}
-	return ruling{Ruling: out.Decision, text: out.Report}, m.ClaimComplete(c)
-}
-
-// discussion is what the lead's session holds: both sides.
-func (a *reviews) discussion(id agency.MessageID, claim agency.Claim, r agency.Review) *Run {
-	var said strings.Builder
-	said.WriteString(claim.Summary + "\n")
-	for _, e := range claim.Evidence {
-		fmt.Fprintf(&said, "- %s: %s %s\n", e.Criterion, e.Kind, e.Ref)
-	}
-	m := a.forLead(id, "review-"+a.nth(), "Decide on the review of "+string(a.Contract.ID)+": "+r.Summary, map[string]string{
-		"question": r.Summary, "critic": brief.ChangesText(r), "engineer": said.String(),
-	})
-	m.Contract.Description = strings.TrimSpace(discussWords)
-	m.Contract.AcceptanceCriteria = []agency.Criterion{{ID: "decision", Text: "it is decided how the work goes on, and the reason is said"}}
-	return m
-}
-
-// withRuling is a review with the lead's decision as what must be done.
-func withRuling(r agency.Review, by Lead, text string) agency.Review {
-	r.Verdict = agency.ReviewChanges
-	r.Conditions = append(slices.Clone(r.Conditions), "decided by the "+by.name()+": "+text)
-	return r
 }

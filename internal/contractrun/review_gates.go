@@ -54,6 +54,11 @@ func (a *reviews) dispute(c flow.Ctx, next critic.Next, against *effects.ReviewC
 	if d.Verb == agency.Reject {
 		return a.sendBack(c, "a person decided on the review", d.Note)
 	}
+	return a.landBest(c, best)
+}
+
+// landBest lands the files of a round, as they were reviewed.
+func (a *reviews) landBest(c flow.Ctx, best int) (AttemptEnd, error) {
 	claim := a.loop.claims[best]
 	if claim.Tree != a.loop.claims[len(a.loop.claims)-1].Tree {
 		// What lands is what was verified last.
@@ -79,18 +84,8 @@ func (a *reviews) disputeText(next critic.Next, best int) (summary, body string)
 		summary = fmt.Sprintf("producer and critic of %s do not agree after %s: %s", a.Contract.ID, agency.Things(len(history), "review", "reviews"), cmp.Or(string(a.loop.Why()), "no round is left"))
 		fmt.Fprintf(&b, "The work on %s passes its checks, and its critic does not approve of it: %s.\n", a.Contract.ID, disputeWords[a.loop.Why()])
 	}
-	b.WriteString("\nReviews:\n\n")
-	for i, r := range history {
-		mark := ""
-		if i == best && next == critic.Dispute {
-			mark = " (the best attempt)"
-		}
-		fmt.Fprintf(&b, "- round %d%s: %s\n", r.Iteration, mark, r.Line())
-		for _, is := range r.Issues {
-			fmt.Fprintf(&b, "    - %s, %s: %s\n", is.Severity, is.Where(), text.FirstLine(is.Issue, 100))
-		}
-	}
-	if a.advice != "" && next == critic.Discuss {
+	b.WriteString("\nReviews:\n\n" + a.reviewsText(next, best))
+	if a.advice != "" {
 		fmt.Fprintf(&b, "\nThe %s, who was asked first:\n\n%s\n", a.how.Shared.Lead.name(), a.advice)
 	}
 	b.WriteString("\nApprove to let ")
@@ -101,6 +96,22 @@ func (a *reviews) disputeText(next critic.Next, best int) (summary, body string)
 	}
 	b.WriteString("; reject with your decision as the reason to have it worked on once more. A second reject gives the contract up.\n")
 	return summary, b.String()
+}
+
+// reviewsText is the history of reviews, a line each with its issues below.
+func (a *reviews) reviewsText(next critic.Next, best int) string {
+	var b strings.Builder
+	for i, r := range a.loop.History() {
+		mark := ""
+		if i == best && next == critic.Dispute {
+			mark = " (the best attempt)"
+		}
+		fmt.Fprintf(&b, "- round %d%s: %s\n", r.Iteration, mark, r.Line())
+		for _, is := range r.Issues {
+			fmt.Fprintf(&b, "    - %s, %s: %s\n", is.Severity, is.Where(), text.FirstLine(is.Issue, 100))
+		}
+	}
+	return b.String()
 }
 
 var disputeWords = map[agency.Disagreement]string{

@@ -32,7 +32,8 @@ type reviews struct {
 	claims       *claims
 	sentBackOnce bool   // a person rejected reviewed work once
 	silence      string // how a critic ended that gave no review
-	advice       string // the manager's words on a review that a person decides on
+	advice       string // the lead's words on a review that a person decides on
+	ruled        bool   // the lead decided on a dispute
 }
 
 // beginReviews tells whether a critic reads what the contract's claims change. It is
@@ -92,23 +93,12 @@ func (a *reviews) review(c flow.Ctx, claim agency.Claim, verdict agency.Verdict)
 		switch next {
 		case critic.Land:
 			return a.landApproved(c, claim, r, noted.Against)
-		case critic.Discuss:
-			word, err := a.askForRuling(c, claim, r)
-			switch {
-			case err != nil:
-				return AttemptEnd{}, err
-			case word.stop != "":
-				a.Stopped = true
-				return AttemptEnd{Final: word.stop}, nil
-			case word.Ruling == agency.RulingLand:
-				return a.landApproved(c, claim, r, noted.Against)
-			case word.Ruling != agency.RulingRework:
-				a.advice = word.text
-				return a.dispute(c, next, noted.Against)
+		case critic.Discuss, critic.Dispute:
+			end, changes, err := a.decide(c, claim, r, next, noted.Against)
+			if err != nil || end != nil {
+				return orEnd(end), err
 			}
-			r = withRuling(r, a.how.Shared.Lead, word.text)
-		case critic.Dispute:
-			return a.dispute(c, next, noted.Against)
+			r = changes
 		}
 		again, v, end, err := a.rework(c, r, next == critic.Afresh)
 		if err != nil || end != nil {

@@ -21,6 +21,9 @@ type Shared struct {
 	*waits
 	managed bool // the lead answers the contracts' questions, and they wait together
 
+	// Replanned tells that the lead has planned anew, which it does once.
+	Replanned bool
+
 	fixes     int                     // contracts that mend what tests have shown
 	Plan      []agency.Contract       // that is carried out
 	Ended     []agency.ContractID     // of it

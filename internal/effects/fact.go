@@ -22,6 +22,7 @@ var factKinds = map[string]agency.Fact{
 	"approved":  agency.Reviewed{},
 	"reworked":  agency.Reworked{},
 	"returned":  agency.Returned{},
+	"reworded":  agency.Reworded{},
 	"landing":   agency.LandingBegun{},
 	"landed":    agency.HasLanded{},
 	"granted":   agency.Granted{},

@@ -13,7 +13,7 @@ import (
 // manager cannot decide, or may not, is a person's.
 func TestManagerRulesOnReviews(t *testing.T) {
 	report := func(d agency.Ruling, text string) session.Outcome {
-		return session.Outcome{Kind: session.Reported, Decision: d, Report: text}
+		return session.Outcome{Kind: session.Reported, Decided: agency.Decided{Ruling: d}, Report: text}
 	}
 	const asks, manages = "gate review-a-1: approve", "session ask-a-review-1 1.1"
 	for name, tt := range map[string]struct {

@@ -132,7 +132,7 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 	case tool.Plan:
 		t.submit(k, e.Plan)
 	case tool.Report:
-		t.End = &Outcome{Kind: Reported, Report: e.Text, Decision: e.Decision, Tree: t.Tree}
+		t.End = &Outcome{Kind: Reported, Report: e.Text, Decided: e.Decided, Tree: t.Tree}
 	case tool.Reviewed:
 		t.reviewed(k, e.Review)
 	case tool.Blocked:

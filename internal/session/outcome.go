@@ -125,7 +125,7 @@ type Outcome struct {
 	Handoff   *Handoff          `json:"handoff,omitempty"`
 	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
 	Report    string            `json:"report,omitempty"`
-	Decision  agency.Ruling     `json:"decision,omitempty"` // with a report
+	Decided   agency.Decided    `json:"decided,omitzero"` // with a report
 	// Plan is what was submitted, Faults what is wrong with it.
 	Plan   []agency.Contract  `json:"plan,omitempty"`
 	Faults []agency.PlanFault `json:"faults,omitempty"`

@@ -18,8 +18,8 @@ type (
 	// Report ends the session with an agent's own words, in Markdown, and where it
 	// was to decide, with what it decided.
 	Report struct {
-		Text     string
-		Decision agency.Ruling
+		Text    string
+		Decided agency.Decided
 	}
 	// Question parks the session until a person has answered.
 	Question struct {

@@ -391,7 +391,7 @@ func (t *Team) goOn(c flow.Ctx, rest []agency.Contract) (schedule.Outcome, error
 // makeGood settles the failures that came while the manager planned.
 func (t *Team) makeGood(c flow.Ctx) error {
 	for _, f := range t.told {
-		t.replanned = true
+		t.Shared.Replanned = true
 		if t.Unplanned != "" || len(t.All) == f.at {
 			continue
 		}
@@ -399,7 +399,7 @@ func (t *Team) makeGood(c flow.Ctx) error {
 			return err
 		}
 	}
-	if len(t.untold) == 0 || t.replanned || t.Unplanned != "" {
+	if len(t.untold) == 0 || t.Shared.Replanned || t.Unplanned != "" {
 		return nil
 	}
 	more, err := t.mend(c, t.untold[0])

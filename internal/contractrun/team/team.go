@@ -40,7 +40,6 @@ type Replan func(c flow.Ctx, t *Team, f schedule.Failure) ([]agency.Contract, er
 type Team struct {
 	*progress
 	*lead
-	replanned bool
 }
 
 // New begins a team whose lead is at its plan.
@@ -112,7 +111,7 @@ func (t *Team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error)
 	if err := t.over(c, false, append([]agency.ContractID{f.Contract.ID}, f.Blocked...)...); err != nil || leads {
 		return nil, err
 	}
-	if t.replanned || t.Unplanned != "" {
+	if t.Shared.Replanned || t.Unplanned != "" {
 		return nil, nil
 	}
 	return t.mend(c, f)
@@ -130,7 +129,7 @@ func (t *Team) doomed(c flow.Ctx, f schedule.Failure, contracts []agency.Contrac
 
 // mend has the lead plan anew what a failure keeps from being done.
 func (t *Team) mend(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
-	t.replanned = true
+	t.Shared.Replanned = true
 	more, err := t.in.Replan(c, t, f)
 	if err != nil || more == nil {
 		return nil, err

@@ -14,7 +14,9 @@ type finalReportArgs struct {
 	Report string `json:"report" jsonschema_description:"The report. JSON is written as text."`
 	Format string `json:"format,omitempty" jsonschema:"enum=markdown,enum=json" jsonschema_description:"markdown where absent."`
 	// Decision is asked for by the contracts that want one.
-	Decision agency.Ruling `json:"decision,omitempty" jsonschema:"enum=land,enum=rework,enum=person" jsonschema_description:"Only where your contract asks for a decision."`
+	Decision    agency.Ruling `json:"decision,omitempty" jsonschema:"enum=land,enum=rework,enum=reword,enum=reassign,enum=split,enum=person" jsonschema_description:"Only where your contract asks for a decision."`
+	AssignTo    string        `json:"assign_to,omitempty" jsonschema_description:"With the decision reassign: the role that goes on."`
+	Description string        `json:"description,omitempty" jsonschema_description:"With the decision reword: what the contract says from now on."`
 }
 
 // maxReport is the most bytes of a report.
@@ -30,9 +32,25 @@ func finalReport() tool.Tool {
 			return tool.Refuse("the report is not JSON"), nil
 		case a.Format != "" && a.Format != "markdown" && a.Format != "json":
 			return tool.Refuse("format " + tool.QuoteName(a.Format) + " is none of markdown, json"), nil
-		case !slices.Contains([]agency.Ruling{"", agency.RulingLand, agency.RulingRework, agency.RulingPerson}, a.Decision):
-			return tool.Refuse("decision " + tool.QuoteName(string(a.Decision)) + " is none of land, rework, person"), nil
 		}
-		return tool.Result{Text: "report recorded", Effect: tool.Report{Text: words, Decision: a.Decision}}, nil
+		decided, fault := a.decided()
+		if fault != "" {
+			return tool.Refuse(fault), nil
+		}
+		return tool.Result{Text: "report recorded", Effect: tool.Report{Text: words, Decided: decided}}, nil
 	}).Ends()
+}
+
+// decided is the decision with what it needs, or what is wrong with it.
+func (a finalReportArgs) decided() (d agency.Decided, fault string) {
+	d = agency.Decided{Ruling: a.Decision, Role: agency.RoleID(strings.TrimSpace(a.AssignTo)), Wording: strings.TrimSpace(a.Description)}
+	switch {
+	case d.Ruling != "" && !slices.Contains(agency.Rulings(), d.Ruling):
+		return d, "decision " + tool.QuoteName(string(d.Ruling)) + " is none of land, rework, reword, reassign, split, person"
+	case d.Ruling == agency.RulingReassign && !slices.Contains(holders(), string(d.Role)):
+		return d, "assign_to " + tool.QuoteName(a.AssignTo) + " is no role that can go on with it; roles: " + strings.Join(holders(), ", ")
+	case d.Ruling == agency.RulingReword && (d.Wording == "" || len(d.Wording) > maxReport):
+		return d, "the description that the contract is to have is missing or longer than " + tool.Size(maxReport)
+	}
+	return d, ""
 }
