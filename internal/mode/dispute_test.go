@@ -28,7 +28,7 @@ func TestManagerRulesOnDisputes(t *testing.T) {
 	}{
 		"done once more": {agency.Decided{Ruling: agency.RulingRework}, "major held", 2, reviewed(ok), []string{manages, "session a 2.1", "critic a 2 round 1.1: approve", "land a: true"}, nil},
 		"reworded":       {agency.Decided{Ruling: agency.RulingReword, Wording: "the other thing"}, "major held", 2, reviewed(ok), []string{manages, "session a 2.1", "land a: true"}, nil},
-		"reassigned":     {agency.Decided{Ruling: agency.RulingReassign, Role: agency.RoleCleanup}, "major held", 2, reviewed(ok), []string{manages, "session a 2.1h1", "land a: true"}, nil},
+		"reassigned":     {agency.Decided{Ruling: agency.RulingReassign, Role: agency.RoleCleanup}, "major held", 2, reviewed(ok), []string{manages, "session a 2.1", "land a: true"}, nil},
 		"split":          {agency.Decided{Ruling: agency.RulingSplit}, "major held", 2, reviewed(ok), []string{manages, "session replan 1.1", "land half: true"}, nil},
 		"may not land":   {agency.Decided{Ruling: agency.RulingLand}, "major held", 2, reviewed(ok), []string{manages, asks, "land a: true"}, []string{"review-a-1"}},
 		"may land":       {agency.Decided{Ruling: agency.RulingLand}, "minor held", 2, reviewed(ok), []string{manages, "land a: true"}, nil},
