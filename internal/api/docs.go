@@ -126,7 +126,7 @@ type InspectDoc struct {
 	// Plans are those that were submitted, in their order.
 	Plans         []SubmittedDoc `json:"plans,omitempty"`
 	Landings      []LandingDoc   `json:"landings"`
-	Interventions []agency.Event `json:"interventions"`
+	Interventions []agency.Intervention `json:"interventions"`
 	Agents        []AgentDoc     `json:"agents"`    // that ever joined, by id
 	Conflicts     []ConflictDoc  `json:"conflicts"` // in the order in which they were found
 	Threads       []ThreadDoc    `json:"threads"`   // in the order in which they began

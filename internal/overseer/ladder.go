@@ -19,6 +19,7 @@ type told struct {
 	seq      int // of the evidence then
 	nudges   int
 	waits    bool // for the cooldown, to be nudged
+	over     bool // the agent got on since
 }
 
 // nudges are those of an agent in all its sessions.
@@ -32,6 +33,7 @@ type standing struct {
 	raised map[Behaviour]told // since the agent last got on
 	nudged *nudges            // of the agent, in all its sessions
 	final  string             // why the session was told to end
+	missed string             // heartbeats, since it was heard of
 }
 
 const (
@@ -75,7 +77,7 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	if !again {
 		t.at = now
 	}
-	t.severity, t.turn, t.seq, t.why = s, h.turn, f.seq, f.reason(b)
+	t.severity, t.turn, t.seq, t.why, t.over = s, h.turn, f.seq, f.reason(b), false
 	if action == ActionPause || action == ActionHalt {
 		h.standing.final = t.why
 	}

@@ -124,7 +124,7 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	case *agency.VerdictSubmitted:
 		return w.verdict(e, d)
 	}
-	if e.AgentID == "" {
+	if e.AgentID == "" || e.Role == agency.RoleOverseer { // it is not watched over itself
 		return nil, nil
 	}
 	h := w.sessions.of(e, d)
@@ -133,7 +133,16 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	}
 	look := h.take(e, d)
 	h.event = max(h.event, e.ID)
+	if _, works := sessionOf(d); works {
+		h.standing.missed = ""
+	}
 	switch d := d.(type) {
+	case *agency.TurnCompleted:
+		w.recovers(h)
+	case *agency.Log:
+		if d.Missed > 0 {
+			h.standing.missed = e.Summary
+		}
 	case *agency.Claimed:
 		h.who.claims = of(w.claims, e.ContractID)
 		h.who.claims.by = h.key
