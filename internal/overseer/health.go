@@ -78,7 +78,7 @@ func (h *history) health() Health {
 func (w *Watch) recovers(h *history) {
 	for _, d := range detectors {
 		t, raised := h.standing.raised[d.behaviour]
-		if !raised || t.over || !lasts(d.behaviour) || h.turn <= t.turn || h.fallow.turns > 0 || w.broken[d.behaviour] {
+		if !raised || t.over || !d.behaviour.Lasts() || h.turn <= t.turn || h.fallow.turns > 0 || w.broken[d.behaviour] {
 			continue
 		}
 		if f, fault := d.run(h, w.settings); fault == nil && f.severity == "" {
@@ -95,7 +95,7 @@ func (w *Watch) over(agent agency.AgentID, session agency.SessionID, b Behaviour
 		return false
 	}
 	t, raised := h.standing.raised[b]
-	return lasts(b) && (!raised || t.over)
+	return b.Lasts() && (!raised || t.over)
 }
 
 // turn is the last turn of a session; 0 where it is not known.

@@ -58,10 +58,11 @@ type Action string
 
 // The actions.
 const (
-	ActionLog   Action = "log"
-	ActionNudge Action = "nudge"
-	ActionPause Action = "pause"
-	ActionHalt  Action = "halt"
+	ActionLog      Action = "log"
+	ActionNudge    Action = "nudge"
+	ActionPause    Action = "pause"
+	ActionEscalate Action = "escalate" // as pause does, by the model's word
+	ActionHalt     Action = "halt"
 )
 
 // Detection is a behaviour that was found, with what shows it.
@@ -78,6 +79,10 @@ type Detection struct {
 	At         time.Time         `json:"detected_at"` // of the event that showed it
 	Event      int64             `json:"event_id"`
 	Turn       int               `json:"turn"` // of the session, which had ended or was under way
+	// By is who found that something is to be done, where it is not a detector, and
+	// Words what it said: to the agent, or why.
+	By    string `json:"by,omitempty"`
+	Words string `json:"words,omitempty"`
 }
 
 // Watch is what is known of the sessions of one run. It is for one goroutine.

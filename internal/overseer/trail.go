@@ -80,6 +80,9 @@ func intervention(e agency.Event, d agency.Detail) (i agency.Intervention, is bo
 		seen, i.Action = &d.Overseen, string(ActionHalt)
 	case *agency.Escalated:
 		seen, i.Action = d.Overseen, string(ActionPause)
+		if seen != nil && seen.By != "" {
+			i.Action = string(ActionEscalate)
+		}
 	case *agency.Log:
 		seen, i.Action = d.Overseen, string(ActionLog)
 	}
