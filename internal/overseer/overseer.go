@@ -154,6 +154,9 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	case *agency.ReviewSubmitted:
 		h.who.reviews = of(w.reviews, e.ContractID)
 		h.who.reviews.take(d)
+		if h.key.session == "" { // told when its session was over
+			h.clock.ended = true
+		}
 	case *agency.Completed, *agency.Failed: // a run may have thousands of agents that were
 		w.sessions.forget(h)
 	}

@@ -72,7 +72,7 @@ func (i *step) id(kind string) agency.MessageID {
 	if i.d.By != "" {
 		kind += "-" + strings.ReplaceAll(i.d.By, " ", "-")
 	}
-	return agency.MessageID(fmt.Sprintf("%s-%d-%s", kind, i.d.Event, i.d.Behaviour))
+	return agency.MessageID(fmt.Sprintf("%s-%d-%s", kind, i.d.Event, string(i.d.Behaviour)))
 }
 
 // nudge writes to the agent, before whose next turn it is read.
