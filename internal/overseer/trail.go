@@ -134,6 +134,8 @@ func (t *Trail) follow(e agency.Event, d agency.Detail, session agency.SessionID
 				t.close(n)
 			}
 		case session != i.Session:
+		case ends && i.After.Outcome == agency.AfterChanged:
+			t.close(n)
 		case ends:
 			i.After.Outcome, i.After.What = agency.AfterEnded, text.OneLine(e.Summary, 200)
 			if over {

@@ -65,7 +65,7 @@ func TestAftermath(t *testing.T) {
 		what string // the last one did then
 		is   []Condition
 	}{
-		{"changes", func(s *story) { same(s, 5); s.works(2) }, []agency.AftermathKind{agency.AfterChanged}, "tool_called", []Condition{Working, Looping, Working}},
+		{"changes", func(s *story) { same(s, 5); s.works(2); s.add(agency.Claimed{Session: "s1"}) }, []agency.AftermathKind{agency.AfterChanged}, "tool_called", []Condition{Working, Looping, Working, ""}},
 		{"claims", func(s *story) { same(s, 5); s.add(agency.Claimed{Session: "s1"}) }, []agency.AftermathKind{agency.AfterEnded}, "claimed", []Condition{Working, Looping, ""}},
 		{"waits", func(s *story) { same(s, 5); s.add(agency.SessionParked{Session: "s1", For: "human"}) }, []agency.AftermathKind{agency.AfterPending}, "", []Condition{Working, Looping, Waiting}},
 		{"nothing yet", func(s *story) { same(s, 6) }, []agency.AftermathKind{agency.AfterPending}, "", []Condition{Working, Looping}},
