@@ -10,17 +10,18 @@ import (
 // run is made of is behind the host's socket or behind preview; a command that
 // reaches for it has taken over a part of the host's work.
 var clientMayImport = map[string]string{
-	"agency":  "the words",
-	"api":     "what the host is asked, and what it answers",
-	"bug":     "what cannot happen",
-	"config":  "what is shown, checked and trusted",
-	"daemon":  "the host: found, started, asked",
-	"demo":    "the sample, and the player of scripts",
-	"doctor":  "what the machine and a record are held to",
-	"preview": "what is known of a run before its host is asked",
-	"report":  "a report in words: the same as at the gate",
-	"text":    "texts of others, cut",
-	"ui":      "drawing",
+	"agency":   "the words",
+	"api":      "what the host is asked, and what it answers",
+	"bug":      "what cannot happen",
+	"config":   "what is shown, checked and trusted",
+	"daemon":   "the host: found, started, asked",
+	"demo":     "the sample, and the player of scripts",
+	"doctor":   "what the machine and a record are held to",
+	"overseer": "how agents are, by the events that are shown",
+	"preview":  "what is known of a run before its host is asked",
+	"report":   "a report in words: the same as at the gate",
+	"text":     "texts of others, cut",
+	"ui":       "drawing",
 }
 
 // mainMayImport is what main alone needs beside that: a process that was started as

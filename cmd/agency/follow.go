@@ -46,6 +46,7 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 	f.heard.Store(true)
 	f.log = tui.NewLog(a.out, tui.LogOptions{
 		Style: a.style, Verbose: o.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width,
+		Health: healthOf(ctx, c, run.ID),
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -2,17 +2,24 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/config"
 	"agency/internal/daemon"
+	"agency/internal/overseer"
 	"agency/internal/ui/tui"
 )
 
@@ -64,7 +71,7 @@ func (a *app) history(ctx context.Context, v api.View, run api.RunDoc, after int
 	defer stop()
 	style := a.style
 	style.Live = false
-	log := tui.NewLog(a.out, tui.LogOptions{Style: style, Verbose: f.verbose, Zone: time.Local})
+	log := tui.NewLog(a.out, tui.LogOptions{Style: style, Verbose: f.verbose, Zone: time.Local, Health: healthOf(ctx, v, run.ID)})
 	for ev, err := range v.Events(ctx, api.EventQuery{Run: run.ID, After: after}) {
 		if err != nil {
 			return err
@@ -109,4 +116,64 @@ func since(s string, now time.Time) (after int64, from time.Time, err error) {
 		return 0, from, usage("--since %q: want an event's id, or an age such as 10m", s)
 	}
 	return 0, now.Add(-d), nil
+}
+
+// health is how the agents of a run are, folded from the events that are shown.
+type health struct {
+	trail *overseer.Trail
+	ill   map[agency.AgentID]overseer.Health // of agents at work that do not just work
+}
+
+// copier is who knows the configuration that a run keeps.
+type copier interface {
+	Copy(ctx context.Context, run agency.RunID) (api.CopyDoc, error)
+}
+
+// healthOf is that of a run that has not begun, by the run's own thresholds where
+// they are known.
+func healthOf(ctx context.Context, v api.View, run agency.RunID) *health {
+	kept := struct{ Config config.Config }{config.Defaults()}
+	if c, ok := v.(copier); ok {
+		if doc, err := c.Copy(ctx, run); err == nil && json.Unmarshal(doc.Config, &kept) != nil {
+			kept.Config = config.Defaults() // of another version
+		}
+	}
+	return &health{trail: overseer.NewTrail(kept.Config.Overseer), ill: map[agency.AgentID]overseer.Health{}}
+}
+
+// Add takes an event in, and gives a line where an agent gets on again: what makes
+// it worse is an event of its own.
+func (h *health) Add(ev agency.Event) string {
+	c, changed := h.trail.Observe(ev)
+	if !changed {
+		return ""
+	}
+	delete(h.ill, c.Agent)
+	if now := c.Now.Condition; now != overseer.Working && now != "" {
+		h.ill[c.Agent] = c.Now
+	}
+	if c.Was.Well() || c.Was == overseer.Halted || !c.Now.Condition.Well() || c.Now.Condition == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s gets on again; it was %s", c.Agent, c.Was)
+}
+
+// Line is how those are that do not just work: who is stuck before who waits.
+func (h *health) Line() string {
+	var out []string
+	for _, well := range []bool{false, true} {
+		for _, id := range slices.Sorted(maps.Keys(h.ill)) {
+			if c := h.ill[id]; c.Condition.Well() == well {
+				word := c.Condition.String()
+				if well {
+					word = "waits " + c.Why
+				}
+				out = append(out, string(id)+" "+word)
+			}
+		}
+	}
+	if len(out) > 2 {
+		out = append(out[:2], fmt.Sprintf("%d more", len(out)-2))
+	}
+	return strings.Join(out, ", ")
 }

@@ -377,6 +377,10 @@ type (
 	// Log is a line for people that is no other event.
 	Log struct {
 		Text string `json:"text,omitempty"`
+		// Overseen is set where the overseer saw something and let it be.
+		Overseen *Overseen `json:"overseen,omitempty"`
+		// Missed is how many heartbeats an agent owes.
+		Missed int `json:"missed_heartbeats,omitempty"`
 	}
 )
 

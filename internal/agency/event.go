@@ -133,7 +133,64 @@ type Overseen struct {
 	Severity   string    `json:"severity,omitempty"`
 	Confidence float64   `json:"confidence,omitempty"`
 	Evidence   []string  `json:"evidence,omitempty"`
+	// By is who stepped in, where it is not the overseer's own detectors, and
+	// Reason what it said.
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// EscalatedTo is who was told: a role, or human; Untold is why it does not hear of it.
+	EscalatedTo string `json:"escalated_to,omitempty"`
+	Untold      string `json:"untold,omitempty"`
 }
+
+// Intervention is what the overseer did about an agent, and what the agent did after it
+// (docs/design.md, Overseer). It is read from the events of a run.
+type Intervention struct {
+	ID         int64      `json:"id"` // of the event that tells it
+	Time       time.Time  `json:"time"`
+	Action     string     `json:"action"` // log, nudge, pause, halt or escalate
+	By         string     `json:"by"`     // overseer or overseer model
+	Agent      AgentID    `json:"agent_id"`
+	Role       RoleID     `json:"role,omitempty"`
+	Session    SessionID  `json:"session_id,omitempty"`
+	Contract   ContractID `json:"contract_id,omitempty"`
+	Cause      string     `json:"cause"` // a behaviour of package overseer
+	Severity   string     `json:"severity"`
+	Confidence float64    `json:"confidence"`
+	Evidence   []string   `json:"evidence"`
+	Reason     string     `json:"reason"`
+	Message    string     `json:"message,omitempty"`      // to the agent
+	Escalated  string     `json:"escalated_to,omitempty"` // a role, or human
+	// Undelivered is why nobody read the message.
+	Undelivered string    `json:"undelivered,omitempty"`
+	After       Aftermath `json:"after"`
+}
+
+// Aftermath is what an agent did after an intervention.
+type Aftermath struct {
+	Outcome AftermathKind `json:"outcome"`
+	Turns   int           `json:"turns"` // that it took until then
+	What    string        `json:"what,omitempty"`
+}
+
+// AftermathKind says what came of an intervention.
+type AftermathKind string
+
+// The closed set of them.
+const (
+	AfterPending AftermathKind = "pending"        // it shows nothing yet
+	AfterChanged AftermathKind = "changed_course" // the agent did something new
+	AfterEnded   AftermathKind = "ended"          // its session ended
+	AfterSame    AftermathKind = "repeated"       // the same was found again
+)
+
+// Who intervened.
+const (
+	ByOverseer      = "overseer"
+	ByOverseerModel = "overseer model"
+)
+
+// ToHuman is where what an agent cannot decide ends up.
+const ToHuman = "human"
 
 // CommandUse is what a command in a shell is for.
 type CommandUse string

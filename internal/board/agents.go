@@ -208,7 +208,7 @@ func Missed(tx *store.Tx, run agency.RunID) ([]Agent, error) {
 		if known > 0 {
 			continue
 		}
-		ev := agency.NewEvent(run, agency.SeverityWarning, "no heartbeat of "+string(a.ID)+" for "+(time.Duration(a.Missed)*a.HeartbeatInterval).String(), agency.Log{})
+		ev := agency.NewEvent(run, agency.SeverityWarning, "no heartbeat of "+string(a.ID)+" for "+(time.Duration(a.Missed)*a.HeartbeatInterval).String(), agency.Log{Missed: a.Missed})
 		ev.AgentID, ev.Role, ev.ContractID = a.ID, a.Role, a.Contract
 		if _, err := event.Append(tx, ev); err != nil {
 			return nil, err

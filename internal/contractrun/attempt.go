@@ -21,16 +21,22 @@ type state struct {
 	Feedback session.Feedback // what the next attempt is told
 	Tree     agency.OID       // the files as the last session left them
 	Stopped  bool             // a person ended it
+	point
 
 	role         agency.RoleID // who has it
 	base         agency.OID    // what the work begins from
 	seenLandings int           // how many of the team's landings its base has
-	N            int           // the attempt, from 1
-	round        int           // of the attempt's reviews, from 1
-	hands        int           // how often it was handed over
 	granted      int           // attempts beyond the budget that a person granted
 	levelsUp     int           // levels of models above what the contract's size asks for
 	loop         reviewRounds  // of this attempt
+}
+
+// point is where on its way a contract is.
+type point struct {
+	N     int // the attempt, from 1
+	round int // of the attempt's reviews, from 1
+	hands int // how often it was handed over
+	fresh int // conversations of the attempt that began afresh by the overseer's word
 }
 
 // Key is the key of a step of the attempt, of its round and of who has it.
@@ -40,6 +46,9 @@ func (a *state) Key(step string) string {
 	}
 	if a.hands > 0 {
 		step = Path(fmt.Sprintf("hand-%d", a.hands), step)
+	}
+	if a.fresh > 0 {
+		step = Path(fmt.Sprintf("fresh-%d", a.fresh), step)
 	}
 	return Path(a.Contract.ID, fmt.Sprintf("attempt-%d", a.N), step)
 }
@@ -55,7 +64,7 @@ func (a *state) nth() string {
 // Next begins the next attempt, where one is left.
 func (a *state) Next() bool {
 	a.N++
-	a.round = 0
+	a.round, a.fresh = 0, 0
 	return a.N <= a.Contract.RetryBudget+a.granted
 }
 
@@ -163,9 +172,11 @@ func (a *state) unclaimed(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 	case session.Stopped:
 		a.Stopped = true
 		return AttemptEnd{Final: out.Reason}, nil
-	default:
-		return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()})
 	}
+	if out.Cause == session.CauseHalted && a.last() { // nudges, a fresh session and other models did not help
+		return a.Blocked(c, out)
+	}
+	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()})
 }
 
 func (a *claims) land(c flow.Ctx, claim agency.Claim) (AttemptEnd, error) {

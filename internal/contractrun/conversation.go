@@ -86,6 +86,10 @@ func (a *conversation) parts(c flow.Ctx, spec session.Spec) (session.Outcome, er
 		if out.Tree != "" {
 			a.Tree = out.Tree
 		}
+		if err == nil && out.Afresh && a.fresh == 0 && !roster.Leads(a.role) {
+			spec = a.fromBoard(spec, out)
+			continue
+		}
 		if err != nil || out.Kind != session.Parked {
 			a.going, a.claimCall = spec, out.ToolUse
 			return out, err
@@ -99,6 +103,9 @@ func (a *conversation) parts(c flow.Ctx, spec session.Spec) (session.Outcome, er
 		}
 		if spec.Hand > 0 {
 			at.name += fmt.Sprintf("-h%d", spec.Hand)
+		}
+		if spec.Fresh > 0 {
+			at.name += fmt.Sprintf("-f%d", spec.Fresh)
 		}
 		answer, stop, err := a.waiting.wait(c, out, at)
 		if err != nil {
@@ -120,6 +127,16 @@ func (a *conversation) parts(c flow.Ctx, spec session.Spec) (session.Outcome, er
 			spec.Onto = a.base
 		}
 	}
+}
+
+// fromBoard is a new conversation in the place of one that the overseer halted: the same
+// attempt, files and model, and what the store knows instead of what was said. An
+// attempt has one; halted again, the next attempt asks the next model.
+func (a *conversation) fromBoard(spec session.Spec, out session.Outcome) session.Spec {
+	a.fresh++
+	spec.Fresh, spec.Part, spec.Answer, spec.From = a.fresh, 0, nil, ""
+	spec.Feedback = &session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()}
+	return spec
 }
 
 // takenOver is the conversation of who goes on with a contract.

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"agency/internal/agency"
-	"agency/internal/board"
 	"agency/internal/config"
 	"agency/internal/event"
 	"agency/internal/overseer"
 	"agency/internal/registry"
+	"agency/internal/session/oversight"
 	"agency/internal/store"
 )
 
@@ -76,7 +76,7 @@ func (x *executor) intervene(ctx context.Context, run agency.RunID, found []over
 			}
 		}
 		for _, d := range found {
-			if err := intervene(tx, run, d); err != nil {
+			if err := oversight.Intervene(tx, run, d); err != nil {
 				return err
 			}
 		}
@@ -93,45 +93,4 @@ func blame(tx *store.Tx, run agency.RunID, f overseer.Fault) error {
 	_, err = event.Append(tx, agency.NewEvent(run, agency.SeverityError,
 		fmt.Sprintf("the detector of %s failed and is off for this run: %v", f.Behaviour, f.Panic), agency.Log{}))
 	return err
-}
-
-// intervene does what a detection calls for, once.
-func intervene(tx *store.Tx, run agency.RunID, d overseer.Detection) error {
-	added, err := registry.AddIntervention(tx, run, registry.Intervention{
-		Event: d.Event, Behaviour: d.Behaviour, Session: d.Session, Action: d.Action, Reason: d.Reason(),
-	})
-	if err != nil || !added {
-		return err
-	}
-	seen := agency.Overseen{
-		Cause: string(d.Behaviour), Event: d.Event, Session: d.Session, Severity: string(d.Severity), Confidence: d.Confidence, Evidence: d.Evidence,
-	}
-	tell := func(s agency.Severity, summary string, of agency.Detail) error {
-		ev := agency.NewEvent(run, s, summary, of)
-		ev.AgentID, ev.Role, ev.ContractID = d.Agent, d.Role, d.Contract
-		_, err := event.Append(tx, ev)
-		return err
-	}
-	switch d.Action {
-	case overseer.ActionNudge:
-		nudge := agency.Nudged{Overseen: seen, Text: d.Nudge()}
-		err := board.Send(tx, agency.Message{
-			ID: agency.MessageID(fmt.Sprintf("nudge-%d-%s", d.Event, string(d.Behaviour))), RunID: run, From: agency.FromSystem, To: string(d.Agent),
-			Type: agency.MessageNudge, Subject: d.Behaviour.String(), Body: nudge.Text, ContractID: d.Contract,
-		})
-		switch agency.KindOf(err) {
-		case agency.KindConflict, agency.KindNotFound: // it has ended
-			nudge.Undelivered = err.Error()
-			return tell(agency.SeverityInfo, "nobody is there to be nudged: "+d.Reason(), nudge)
-		}
-		if err != nil {
-			return err
-		}
-		return tell(agency.SeverityWarning, "nudged: "+d.Reason(), nudge)
-	case overseer.ActionPause:
-		return tell(agency.SeverityError, "paused: "+d.Reason(), agency.Escalated{Reason: d.Reason(), Overseen: &seen})
-	case overseer.ActionHalt:
-		return tell(agency.SeverityCritical, "halted: "+d.Reason(), agency.Halted{Overseen: seen})
-	}
-	return tell(agency.SeverityInfo, "seen: "+d.Reason(), agency.Log{})
 }

@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/config"
+	"agency/internal/text"
 )
 
 // told is a behaviour that was told of, and is not over.
@@ -19,6 +20,7 @@ type told struct {
 	seq      int // of the evidence then
 	nudges   int
 	waits    bool // for the cooldown, to be nudged
+	over     bool // the agent got on since
 }
 
 // nudges are those of an agent in all its sessions.
@@ -32,6 +34,7 @@ type standing struct {
 	raised map[Behaviour]told // since the agent last got on
 	nudged *nudges            // of the agent, in all its sessions
 	final  string             // why the session was told to end
+	missed string             // heartbeats, since it was heard of
 }
 
 const (
@@ -47,7 +50,7 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	s, now := f.severity, h.clock.last
 	t, again := h.standing.raised[b]
 	cool := h.standing.nudged.n == 0 || now.Sub(h.standing.nudged.last) >= time.Duration(o.NudgeCooldownSeconds)*time.Second
-	lasts := lasts(b) && s != Low && h.turn-t.turn >= patience && f.seq > t.seq
+	lasts := b.Lasts() && s != Low && h.turn-t.turn >= patience && f.seq > t.seq
 	if h.standing.final != "" && b != Danger || again && t.severity.AtLeast(s) && !lasts && !(t.waits && cool) {
 		return s, "", false
 	}
@@ -75,7 +78,7 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	if !again {
 		t.at = now
 	}
-	t.severity, t.turn, t.seq, t.why = s, h.turn, f.seq, f.reason(b)
+	t.severity, t.turn, t.seq, t.why, t.over = s, h.turn, f.seq, f.reason(b), false
 	if action == ActionPause || action == ActionHalt {
 		h.standing.final = t.why
 	}
@@ -94,9 +97,10 @@ func (s *standing) recall(d agency.Nudged, h *history) {
 	s.raised[b] = told{severity: Severity(d.Severity), at: h.clock.last, why: finding{evidence: d.Evidence}.reason(b), turn: h.turn, nudges: 1}
 }
 
-// lasts tells whether a behaviour that goes on is worse than one that was seen
-// once: what a limit says does not change by being said again.
-func lasts(b Behaviour) bool {
+// Lasts tells whether a behaviour that goes on is worse than one that was seen
+// once: what a limit says does not change by being said again. It is one of the
+// conversation, which a new one may leave behind.
+func (b Behaviour) Lasts() bool {
 	return b == InfiniteLoop || b == RepeatedFailures || b == Stagnation || b == Inefficiency
 }
 
@@ -107,6 +111,9 @@ var nudgeTexts = template.Must(template.ParseFS(nudgeFiles, "nudges/*.md"))
 
 // Nudge is what an agent is told about a detection.
 func (d Detection) Nudge() string {
+	if d.Words != "" {
+		return d.Words
+	}
 	var out strings.Builder
 	if err := nudgeTexts.ExecuteTemplate(&out, string(d.Behaviour)+".md", d); err != nil {
 		return strings.Join(d.Evidence, "; ") // a test executes each
@@ -120,6 +127,11 @@ func (f finding) reason(b Behaviour) string {
 }
 
 // Reason is the detection in a line, for people and for the next attempt.
-func (d Detection) Reason() string { return finding{evidence: d.Evidence}.reason(d.Behaviour) }
+func (d Detection) Reason() string {
+	if d.Words != "" {
+		return d.Behaviour.String() + ": " + text.OneLine(d.Words, 500)
+	}
+	return finding{evidence: d.Evidence}.reason(d.Behaviour)
+}
 
 func (b Behaviour) String() string { return strings.ReplaceAll(string(b), "_", " ") }

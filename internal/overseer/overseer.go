@@ -58,10 +58,11 @@ type Action string
 
 // The actions.
 const (
-	ActionLog   Action = "log"
-	ActionNudge Action = "nudge"
-	ActionPause Action = "pause"
-	ActionHalt  Action = "halt"
+	ActionLog      Action = "log"
+	ActionNudge    Action = "nudge"
+	ActionPause    Action = "pause"
+	ActionEscalate Action = "escalate" // as pause does, by the model's word
+	ActionHalt     Action = "halt"
 )
 
 // Detection is a behaviour that was found, with what shows it.
@@ -78,6 +79,10 @@ type Detection struct {
 	At         time.Time         `json:"detected_at"` // of the event that showed it
 	Event      int64             `json:"event_id"`
 	Turn       int               `json:"turn"` // of the session, which had ended or was under way
+	// By is who found that something is to be done, where it is not a detector, and
+	// Words what it said: to the agent, or why.
+	By    string `json:"by,omitempty"`
+	Words string `json:"words,omitempty"`
 }
 
 // Watch is what is known of the sessions of one run. It is for one goroutine.
@@ -124,7 +129,7 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	case *agency.VerdictSubmitted:
 		return w.verdict(e, d)
 	}
-	if e.AgentID == "" {
+	if e.AgentID == "" || e.Role == agency.RoleOverseer { // it is not watched over itself
 		return nil, nil
 	}
 	h := w.sessions.of(e, d)
@@ -133,13 +138,25 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	}
 	look := h.take(e, d)
 	h.event = max(h.event, e.ID)
+	if _, works := sessionOf(d); works {
+		h.standing.missed = ""
+	}
 	switch d := d.(type) {
+	case *agency.TurnCompleted:
+		w.recovers(h)
+	case *agency.Log:
+		if d.Missed > 0 {
+			h.standing.missed = e.Summary
+		}
 	case *agency.Claimed:
 		h.who.claims = of(w.claims, e.ContractID)
 		h.who.claims.by = h.key
 	case *agency.ReviewSubmitted:
 		h.who.reviews = of(w.reviews, e.ContractID)
 		h.who.reviews.take(d)
+		if h.key.session == "" { // told when its session was over
+			h.clock.ended = true
+		}
 	case *agency.Completed, *agency.Failed: // a run may have thousands of agents that were
 		w.sessions.forget(h)
 	}

@@ -16,12 +16,13 @@ type Intervention struct {
 	Session   agency.SessionID
 	Action    overseer.Action
 	Reason    string // what was seen, for people and for the next attempt
+	By        string // empty: the overseer's detectors
 }
 
 // AddIntervention notes an intervention, and tells whether it is the first because of
-// this event and behaviour.
+// this event and behaviour by whom it is from.
 func AddIntervention(tx *store.Tx, run agency.RunID, i Intervention) (bool, error) {
-	return execOnce(tx, insertIntervention, string(run), i.Event, string(i.Behaviour), string(i.Session), string(i.Action), i.Reason)
+	return execOnce(tx, insertIntervention, string(run), i.Event, string(i.Behaviour), string(i.Session), string(i.Action), i.Reason, i.By)
 }
 
 // Ordered is what a session is to do by the overseer's word, the latest: pause or

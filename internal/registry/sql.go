@@ -37,12 +37,12 @@ const (
 	selectControl = `SELECT pause, cancel, by_whom, hand_over FROM controls WHERE run_id = ?`
 
 	// insertIntervention notes what the overseer did, once.
-	insertIntervention = `INSERT INTO interventions (run_id, event_id, behaviour, session_id, action, reason)
-VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	insertIntervention = `INSERT INTO interventions (run_id, event_id, behaviour, session_id, action, reason, by_whom)
+VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
 	// selectOrder reads what a session was ordered to do, the latest.
 	selectOrder = `SELECT event_id, behaviour, session_id, action, reason FROM interventions
-WHERE run_id = ? AND session_id = ? AND action IN ('pause', 'halt') ORDER BY event_id DESC LIMIT 1`
+WHERE run_id = ? AND session_id = ? AND action IN ('pause', 'escalate', 'halt') ORDER BY event_id DESC LIMIT 1`
 
 	// insertContract adds a contract, once.
 	insertContract = `INSERT INTO contracts (run_id, id, seq, status, stage, doc)

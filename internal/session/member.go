@@ -64,10 +64,12 @@ func (m *Member) Ordered(tx *store.Tx, tree agency.OID) (*Outcome, error) {
 	if err != nil || order == nil {
 		return nil, err
 	}
-	if order.Action == overseer.ActionPause {
+	if order.Action != overseer.ActionHalt {
 		return &Outcome{Kind: Blocked, Reason: "the overseer paused it: " + order.Reason, Tree: tree}, nil
 	}
-	return Unfinished(CauseHalted, order.Reason, tree), nil
+	out := Unfinished(CauseHalted, order.Reason, tree)
+	out.Afresh = order.Behaviour.Lasts()
+	return out, nil
 }
 
 // LogEnd appends how a part ended.

@@ -50,6 +50,9 @@ type Spec struct {
 	// Hand is how often the contract was handed over: who takes it begins a new
 	// conversation within the attempt.
 	Hand int `json:"hand,omitempty"`
+	// Fresh, where set, is the conversation of the attempt that began in the place of
+	// one that the overseer halted.
+	Fresh int `json:"fresh,omitempty"`
 	// Answer is what the part before waited for; nil where nothing is to tell.
 	// After a claim it is why the work goes on.
 	Answer *Answer `json:"answer,omitempty"`
@@ -112,7 +115,7 @@ type ReviewOf struct {
 }
 
 // ID is the session's id: RUN/CONTRACT/attempt-N, a reviewer's with
-// /review-ITERATION after it, and with /round-N or /hand-N that of a conversation
+// /review-ITERATION after it, and with /round-N, /hand-N or /fresh-N that of a conversation
 // which began within the attempt.
 func (s Spec) ID() agency.SessionID {
 	return agency.SessionID(fmt.Sprintf("%s/%s/attempt-%d%s", s.Run, s.Contract, s.Attempt, s.within()))
@@ -125,6 +128,9 @@ func (s Spec) within() (name string) {
 	}
 	if s.Hand > 0 {
 		name += fmt.Sprintf("/hand-%d", s.Hand)
+	}
+	if s.Fresh > 0 {
+		name += fmt.Sprintf("/fresh-%d", s.Fresh)
 	}
 	if r := s.Review; r != nil {
 		name += fmt.Sprintf("/review-%d", r.Iteration)

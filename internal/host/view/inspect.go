@@ -151,12 +151,12 @@ func health(outcome string) string {
 
 // fold takes landings, interventions and how agents are from the run's events.
 func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
-	doc.Landings, doc.Interventions = []api.LandingDoc{}, []agency.Event{}
+	doc.Landings = []api.LandingDoc{}
 	kept, err := host.ReadRunConfig(q, id)
 	if err != nil {
 		return err
 	}
-	w, p := overseer.NewWatch(kept.Config.Overseer), agency.Progress{}
+	trail, p := overseer.NewTrail(kept.Config.Overseer), agency.Progress{}
 	for after, more := int64(0), true; more; {
 		evs, err := event.Since(q, after, event.Filter{Run: id}, page)
 		if err != nil {
@@ -164,16 +164,17 @@ func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
 		}
 		for _, ev := range evs {
 			add(doc, &p, ev)
-			w.Observe(ev) // what it finds was told when it was found
+			trail.Observe(ev)
 			after = ev.ID
 		}
 		more = len(evs) == page
 	}
+	doc.Interventions = orEmpty(trail.Interventions())
 	progressed(doc, &p)
 	landed(doc)
 	for i := range doc.Sessions {
 		s := &doc.Sessions[i]
-		if h, at := w.Health(s.ID); at && s.Health != "ended" {
+		if h, at := trail.Health(s.ID); at && s.Health != "ended" {
 			s.Health, s.HealthSince, s.HealthReason = string(h.Condition), &h.Since, h.Why
 		}
 	}
@@ -228,12 +229,6 @@ func add(doc *api.InspectDoc, p *agency.Progress, ev agency.Event) {
 	case *agency.PlanEstimated:
 		if last := len(doc.Plans) - 1; last >= 0 {
 			doc.Plans[last].Estimate = d
-		}
-	case *agency.Nudged, *agency.Halted:
-		doc.Interventions = append(doc.Interventions, ev)
-	case *agency.Escalated:
-		if d.Overseen != nil {
-			doc.Interventions = append(doc.Interventions, ev)
 		}
 	}
 }

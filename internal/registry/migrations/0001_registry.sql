@@ -27,11 +27,12 @@ CREATE TABLE interventions (
     event_id   INTEGER NOT NULL, -- that showed it
     behaviour  TEXT NOT NULL,
     session_id TEXT NOT NULL,
-    action     TEXT NOT NULL, -- log, nudge, pause or halt
+    action     TEXT NOT NULL, -- log, nudge, pause, escalate or halt
     reason     TEXT NOT NULL,
-    PRIMARY KEY (run_id, event_id, behaviour)
+    by_whom    TEXT NOT NULL, -- empty: the overseer's detectors
+    PRIMARY KEY (run_id, event_id, behaviour, by_whom)
 );
-CREATE INDEX interventions_session ON interventions (run_id, session_id) WHERE action IN ('pause', 'halt');
+CREATE INDEX interventions_session ON interventions (run_id, session_id) WHERE action IN ('pause', 'escalate', 'halt');
 
 CREATE TABLE contracts (
     run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,

@@ -17,7 +17,11 @@ func Begin(tx *store.Tx, p *session.Part, s Session) error {
 	if err := p.Account.Open(tx, p.Setup.Parent); err != nil {
 		return err
 	}
-	return p.Log(tx, agency.SeverityInfo, fmt.Sprintf("%s begins attempt %d with %s", p.Spec.Agent, p.Spec.Attempt, s.Model),
+	again := ""
+	if p.Spec.Fresh > 0 {
+		again = " afresh"
+	}
+	return p.Log(tx, agency.SeverityInfo, fmt.Sprintf("%s begins attempt %d%s with %s", p.Spec.Agent, p.Spec.Attempt, again, s.Model),
 		agency.Spawned{Session: p.Spec.ID(), Attempt: p.Spec.Attempt, Model: s.Model})
 }
 

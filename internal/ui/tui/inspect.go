@@ -32,9 +32,7 @@ func Inspect(st Style, d api.InspectDoc) string {
 	b.WriteString(conflicts(st, d.Conflicts))
 	b.WriteString(landings(st, d.Landings))
 	b.WriteString(elsewhere(st, d.Report))
-	for _, ev := range d.Interventions {
-		fmt.Fprintf(&b, "%s  %s\n", st.paint(yellow, string(ev.Type)), Line(ev.Summary))
-	}
+	b.WriteString(interventions(st, d.Interventions))
 	return b.String()
 }
 

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -22,6 +23,17 @@ type LogOptions struct {
 	Width func() int
 	// Start is when the run started, for the progress line's clock.
 	Start time.Time
+	// Health is asked how the run's agents are; nil: nobody knows.
+	Health Health
+}
+
+// Health is how the agents of a run are, by its events.
+type Health interface {
+	// Add takes an event in, and gives a line where it shows an agent that gets on
+	// again.
+	Add(agency.Event) string
+	// Line is how those are that do not just work; empty: all do.
+	Line() string
 }
 
 // Log prints events as they come, a line each, and below them on a terminal
@@ -46,10 +58,15 @@ func NewLog(out io.Writer, o LogOptions) *Log {
 }
 
 // Event prints one event, and what became of the progress.
-func (l *Log) Event(ev agency.Event) error {
+func (l *Log) Event(ev agency.Event) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.progress.Add(ev)
+	better := l.add(ev)
+	if better != "" {
+		told := agency.NewEvent(ev.RunID, agency.SeverityInfo, better, agency.Log{})
+		told.Time, told.Role, told.ContractID = ev.Time, ev.Role, ev.ContractID
+		defer func() { err = errors.Join(err, l.write(l.line(told)+"\n")) }()
+	}
 	if !l.o.Verbose && (!ev.Severity.AtLeast(agency.SeverityInfo) || l.width() > 0 && routine(ev)) {
 		return l.redraw()
 	}
@@ -69,7 +86,18 @@ func (l *Log) Print(text string) error {
 func (l *Log) Seen(ev agency.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.add(ev)
+}
+
+// add takes an event in, and gives what it shows of an agent that gets on again.
+func (l *Log) add(ev agency.Event) string {
 	l.progress.Add(ev)
+	if l.o.Health == nil {
+		return ""
+	}
+	better := l.o.Health.Add(ev)
+	l.progress.Health = l.o.Health.Line()
+	return better
 }
 
 // Tick redraws the progress line, whose clock went on.

@@ -20,6 +20,7 @@ type Progress struct {
 	Doing    string             // the last thing that the agent did
 	Gates    int                // that wait
 	Forecast agency.RunForecast // as last heard
+	Health   string             // of agents that do not just work
 	work     agency.Progress
 }
 
@@ -120,6 +121,9 @@ func (p *Progress) line(elapsed time.Duration) string {
 		parts = append(parts, fmt.Sprintf("%d waiting for you", p.Gates))
 	} else if p.Doing != "" {
 		parts = append(parts, p.Doing)
+	}
+	if p.Health != "" {
+		parts = append(parts, p.Health)
 	}
 	return strings.Join(parts, " · ")
 }
