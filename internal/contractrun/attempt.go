@@ -22,15 +22,16 @@ type state struct {
 	Tree     agency.OID       // the files as the last session left them
 	Stopped  bool             // a person ended it
 
-	role         agency.RoleID // who has it
-	base         agency.OID    // what the work begins from
-	seenLandings int           // how many of the team's landings its base has
-	N            int           // the attempt, from 1
-	round        int           // of the attempt's reviews, from 1
-	hands        int           // how often it was handed over
-	granted      int           // attempts beyond the budget that a person granted
-	levelsUp     int           // levels of models above what the contract's size asks for
-	loop         reviewRounds  // of this attempt
+	role         agency.RoleID  // who has it
+	base         agency.OID     // what the work begins from
+	seenLandings int            // how many of the team's landings its base has
+	N            int            // the attempt, from 1
+	round        int            // of the attempt's reviews, from 1
+	hands        int            // how often it was handed over
+	granted      int            // attempts beyond the budget that a person granted
+	levelsUp     int            // levels of models above what the contract's size asks for
+	loop         reviewRounds   // of this attempt
+	tried        []agency.Tried // claims that were verified
 }
 
 // Key is the key of a step of the attempt, of its round and of who has it.
@@ -164,7 +165,7 @@ func (a *state) unclaimed(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 		a.Stopped = true
 		return AttemptEnd{Final: out.Reason}, nil
 	default:
-		return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()})
+		return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open(), Rollback: out.Rollback})
 	}
 }
 

@@ -67,7 +67,19 @@ func (m *Member) Ordered(tx *store.Tx, tree agency.OID) (*Outcome, error) {
 	if order.Action == overseer.ActionPause {
 		return &Outcome{Kind: Blocked, Reason: "the overseer paused it: " + order.Reason, Tree: tree}, nil
 	}
-	return Unfinished(CauseHalted, order.Reason, tree), nil
+	out := Unfinished(CauseHalted, order.Reason, tree)
+	out.Rollback = wrongWay(order.Behaviour)
+	return out, nil
+}
+
+// wrongWay is what is asked for where an agent was halted: one that went in circles
+// or did harm is not to go on from what it made; one that used up its limits may.
+func wrongWay(b overseer.Behaviour) agency.Rollback {
+	switch b {
+	case overseer.InfiniteLoop, overseer.RepeatedFailures, overseer.Stagnation, overseer.Inefficiency, overseer.Danger:
+		return agency.RollbackBase
+	}
+	return ""
 }
 
 // LogEnd appends how a part ended.

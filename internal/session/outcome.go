@@ -111,11 +111,14 @@ type Outcome struct {
 	Reason    string        `json:"reason,omitempty"` // for people
 	Attempted string        `json:"attempted,omitempty"`
 	Cause     Cause         `json:"cause,omitempty"`
-	For       Wait          `json:"for,omitempty"`
-	Question  string        `json:"question,omitempty"`
-	Options   []string      `json:"options,omitempty"`
-	ToolUse   string        `json:"tool_use_id,omitempty"`
-	Asks      []AgentsAsk   `json:"asks,omitempty"`
+	// Rollback is what the overseer asks for that halted it: where the next attempt
+	// is to begin.
+	Rollback agency.Rollback `json:"rollback,omitempty"`
+	For      Wait            `json:"for,omitempty"`
+	Question string          `json:"question,omitempty"`
+	Options  []string        `json:"options,omitempty"`
+	ToolUse  string          `json:"tool_use_id,omitempty"`
+	Asks     []AgentsAsk     `json:"asks,omitempty"`
 	// Awaits is the message whose answer is waited for. It was sent in the commit
 	// that parked the session.
 	Awaits agency.MessageID `json:"awaits,omitempty"`
