@@ -159,10 +159,13 @@ type (
 		Label      string `json:"label"`
 		Tree       OID    `json:"tree"`
 	}
-	// RolledBack says that a workspace went back to a checkpoint.
+	// RolledBack says that a workspace went back to a checkpoint, or to where an
+	// attempt begins; Left names the checkpoint of what was left then.
 	RolledBack struct {
-		Checkpoint string `json:"checkpoint_id"`
+		Checkpoint string `json:"checkpoint_id,omitempty"`
 		Tree       OID    `json:"tree"`
+		Left       string `json:"left,omitempty"`
+		Reason     string `json:"reason,omitempty"`
 	}
 	// TurnCompleted is one settled turn.
 	TurnCompleted struct {

@@ -189,6 +189,8 @@ type Verdict struct {
 	Flaky       []string    `json:"flaky,omitempty"`
 	WeakProof   bool        `json:"weak_proof,omitempty"` // no test names, exit codes only
 	NoTests     bool        `json:"no_tests,omitempty"`   // no test command
+	LintRed     bool        `json:"lint_red,omitempty"`   // lint fails by this change; held against the claim unless it need not pass
+	TestsRed    bool        `json:"tests_red,omitempty"`  // tests, or criteria that they are to prove, likewise
 	NoneRan     bool        `json:"none_ran,omitempty"`   // the test command gave no result of a test, passing or failing on both sides
 	Partial     bool        `json:"partial,omitempty"`    // only the tests that the change can affect ran; the rest runs at the landing
 	Coverage    *Coverage   `json:"coverage,omitempty"`   // of the changed lines, where the test command measures it

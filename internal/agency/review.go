@@ -312,7 +312,7 @@ func rising(history []Review) bool {
 
 func subjective(last []Review, u ReviewRules) bool {
 	for _, r := range last {
-		if !r.TestsPassed || !r.LintPassed {
+		if u.RequireTests && !r.TestsPassed || u.RequireLint && !r.LintPassed {
 			return false
 		}
 	}

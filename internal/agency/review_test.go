@@ -238,3 +238,14 @@ func TestAdvanceAroundTheLoop(t *testing.T) {
 		t.Errorf("red work went around the critic: %v", err)
 	}
 }
+
+// TestNeedNotPass has checks that need not pass stand in the way of nothing: neither of
+// an approval nor of taking what is left for a matter of taste.
+func TestNeedNotPass(t *testing.T) {
+	r := Review{Said: ReviewChanges, Verdict: ReviewChanges, Issues: []Issue{{Severity: IssueMinor, Issue: "a name"}}}
+	for rules, want := range map[ReviewRules]Disagreement{{}: Subjective, {RequireTests: true}: Unresolved, {RequireLint: true}: Unresolved} {
+		if got := Disagree([]Review{r}, rules, true); got != want {
+			t.Errorf("%+v: %q, want %q", rules, got, want)
+		}
+	}
+}

@@ -56,6 +56,10 @@ type Staged struct {
 type Feedback struct {
 	Attempt int    `json:"attempt"` // that failed
 	Reason  string `json:"reason"`
+	// Rollback is what the critic or the overseer asks for who says that the way was
+	// wrong; empty: nobody does. TakenBack is what came of it and of the run's rule.
+	Rollback  agency.Rollback   `json:"rollback,omitempty"`
+	TakenBack *agency.TakenBack `json:"taken_back,omitempty"`
 	// Note is what a person said about it.
 	Note     string           `json:"note,omitempty"`
 	Verdict  *agency.Verdict  `json:"verdict,omitempty"`

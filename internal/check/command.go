@@ -92,6 +92,10 @@ type Commands struct {
 	Lint           string `json:"lint,omitempty"`
 	Test           string `json:"test,omitempty"`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty"` // of one command; zero: DefaultTimeout
+	// LintMayFail and TestsMayFail say that a claim which fails them is not held
+	// back by that.
+	LintMayFail  bool `json:"lint_may_fail,omitempty"`
+	TestsMayFail bool `json:"tests_may_fail,omitempty"`
 }
 
 // Command is the command of a kind; its Line is empty where there is none.

@@ -22,6 +22,7 @@ type Config struct {
 	Triggers          []string            `json:"triggers" doc:"when a single-mode run moves up by itself" enum:"feature_size_large,manual_request,single_agent_failure"`
 	MaxParallelAgents int                 `json:"max_parallel_agents" doc:"agents at work at the same time" min:"1" max:"1000"`
 	RetryBudget       int                 `json:"retry_budget" doc:"attempts at a contract: failed verification, conflict and runtime death count alike" min:"1" max:"100"`
+	Rollback          agency.Rollback     `json:"rollback" doc:"from which files the attempt after a failed one begins: as they are (keep), of the claim that verified best, or what the work began from (base); one whose way the critic or the overseer finds wrong begins from the base under keep, too" enum:"keep,best,base"`
 	OnError           string              `json:"on_error" doc:"what a failed plan falls back to" enum:"single,stop"`
 	BranchPrefix      string              `json:"branch_prefix" doc:"first part of the names of the run's branches" form:"ref"`
 	SharedWrites      []string            `json:"shared_writes" doc:"globs of files that do not count as overlap between contracts" form:"glob"`

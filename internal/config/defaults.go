@@ -12,6 +12,7 @@ func Defaults() Config {
 		MaxParallelAgents: 3,
 		RetryBudget:       3,
 		OnError:           "single",
+		Rollback:          agency.RollbackKeep,
 		BranchPrefix:      "agency",
 		SharedWrites:      []string{"**/go.sum", "**/package-lock.json", "CHANGELOG.md"},
 		Budget:            Budget{USD: 20, Tokens: 5_000_000, WallMinutes: 480},

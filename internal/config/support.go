@@ -25,6 +25,7 @@ func inEffect() []string {
 		"context.include_tests",
 		"context.include_similar",
 		"retry_budget",
+		"rollback",
 		"branch_prefix",
 		"budget",
 		"land",

@@ -23,12 +23,13 @@ type state struct {
 	Stopped  bool             // a person ended it
 	point
 
-	role         agency.RoleID // who has it
-	base         agency.OID    // what the work begins from
-	seenLandings int           // how many of the team's landings its base has
-	granted      int           // attempts beyond the budget that a person granted
-	levelsUp     int           // levels of models above what the contract's size asks for
-	loop         reviewRounds  // of this attempt
+	role         agency.RoleID  // who has it
+	base         agency.OID     // what the work begins from
+	seenLandings int            // how many of the team's landings its base has
+	granted      int            // attempts beyond the budget that a person granted
+	levelsUp     int            // levels of models above what the contract's size asks for
+	loop         reviewRounds   // of this attempt
+	tried        []agency.Tried // claims that were verified
 }
 
 // point is where on its way a contract is.
@@ -176,7 +177,7 @@ func (a *state) unclaimed(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 	if out.Cause == session.CauseHalted && a.last() { // nudges, a fresh session and other models did not help
 		return a.Blocked(c, out)
 	}
-	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open()})
+	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: out.Reason, Reviews: a.open(), Rollback: out.Rollback})
 }
 
 func (a *claims) land(c flow.Ctx, claim agency.Claim) (AttemptEnd, error) {

@@ -34,6 +34,8 @@ type Facts struct {
 	Routing agency.Routing
 	// Review are the rules of a critic; without rounds there is none.
 	Review agency.ReviewRules
+	// Rollback says from which files an attempt after a failed one begins.
+	Rollback agency.Rollback
 }
 
 // Work says how a contract is pursued; Shared.Work begins one.

@@ -70,9 +70,28 @@ func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
 		}
 	}
 	if a.N > 1 {
-		spec.Feedback = &a.Feedback
+		told := a.Feedback
+		told.TakenBack = a.takenBack()
+		spec.Feedback = &told
 	}
 	return spec, nil
+}
+
+// takenBack is where an attempt begins that does not go on from the files as the one
+// before left them. That others were faster is no fault of what it made.
+func (a *conversation) takenBack() *agency.TakenBack {
+	if roster.Leads(a.role) || a.Feedback.Conflict != nil {
+		return nil
+	}
+	base := a.base
+	if before := a.how.Before.Tree; before != "" && base == a.how.Base {
+		base = before
+	}
+	back := agency.AfterFailure(a.in.Rollback, a.Feedback.Rollback, a.Tree, base, a.tried)
+	if back != nil {
+		back.Left = fmt.Sprintf("left-by-attempt-%d", a.Feedback.Attempt)
+	}
+	return back
 }
 
 // parts carries a conversation on, part after part: whenever it parks, what it
@@ -143,5 +162,9 @@ func (a *conversation) fromBoard(spec session.Spec, out session.Outcome) session
 func (a *conversation) takenOver(spec session.Spec, tree agency.OID) session.Spec {
 	spec.Role, spec.Agent, spec.Hand = a.role, a.Agent(), a.hands
 	spec.Part, spec.Answer, spec.From = 0, nil, tree
+	if f := spec.Feedback; f != nil { // it goes on from the files as they were handed over
+		told := *f
+		told.TakenBack, spec.Feedback = nil, &told
+	}
 	return spec
 }

@@ -84,8 +84,9 @@ func (a *reviews) review(c flow.Ctx, claim agency.Claim, verdict agency.Verdict)
 		if said == nil {
 			return a.unreviewed(c, claim)
 		}
-		r, next := a.loop.Take(*said, agency.ReviewFacts{TestsPassed: verdict.Pass, LintPassed: verdict.Pass}, a.late(c))
+		r, next := a.loop.Take(*said, agency.ReviewFacts{TestsPassed: !verdict.TestsRed, LintPassed: !verdict.LintRed}, a.late(c))
 		a.loop.claims, a.loop.verdicts = append(a.loop.claims, claim), append(a.loop.verdicts, verdict)
+		a.tried[len(a.tried)-1].Score = r.Score
 		noted, err := flow.Call(c, effects.RecordReview, a.Key("review"), effects.ReviewToRecord{Run: a.in.Run, Review: r})
 		if err != nil {
 			return AttemptEnd{}, err

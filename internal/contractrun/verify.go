@@ -32,7 +32,12 @@ func (a *claims) verifyClaim(c flow.Ctx, claim agency.Claim) (verdict agency.Ver
 	}
 	refused, err := a.dependencies(c, claim)
 	if err == nil && refused == nil {
-		if verdict, err = a.verify(c, "verify", claim); err == nil && !verdict.Pass {
+		if verdict, err = a.verify(c, "verify", claim); err == nil {
+			tried := agency.TriedBy(verdict, a.base)
+			tried.Attempt, tried.Tree = a.N, claim.Tree
+			a.tried = append(a.tried, tried)
+		}
+		if err == nil && !verdict.Pass {
 			a.unproved = true
 			refused = &session.Feedback{Attempt: a.N, Reason: firstReason(verdict), Verdict: &verdict}
 		}

@@ -127,7 +127,7 @@ func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in Mer
 	}
 	return s.openGate(ctx, "", agency.Gate{
 		ID: in.Gate, RunID: in.Run, Kind: agency.GateMerge, ContractID: in.Contract,
-		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || in.Problem != "" && !in.onlyAnew(),
+		Summary: view.summary(), Body: body, NoYes: len(view.Weakened) > 0 || view.TestsRed || in.Problem != "" && !in.onlyAnew(),
 		Weakened: view.Weakened, Acts: view.Acts, Red: view.Reds, Approving: in.approving(), Base: from, Head: in.Head,
 	})
 }
@@ -177,6 +177,12 @@ func (v *mergeGateView) summary() string {
 // holds whose gate --yes answers.
 func (v *judgedWork) doubts() string {
 	s := ""
+	if v.TestsRed {
+		s += "; the tests do not pass"
+	}
+	if v.LintRed {
+		s += "; lint does not pass"
+	}
 	for _, line := range []string{v.ExpectationsLine(), agency.AssertedLine(v.Proofs)} {
 		if line != "" {
 			s += "; " + line

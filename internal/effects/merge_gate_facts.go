@@ -74,6 +74,8 @@ type judgedWork struct {
 	Unproved                    *agency.Unproved
 	Expectations                []agency.Expectation
 	NoTests, NoneRan, WeakProof bool
+	// TestsRed and LintRed say that they fail by the work, and need not pass.
+	TestsRed, LintRed bool
 }
 
 // fillVerdicts takes what the last verdict that passed on each contract says: of
@@ -114,6 +116,7 @@ func (v *judgedWork) fillVerdicts(q *store.Snapshot, of MergeGate, reviews []age
 func (v *judgedWork) add(verdict agency.Verdict) {
 	v.Proofs = append(v.Proofs, verdict.Proofs...)
 	v.WeakProof = v.WeakProof || verdict.WeakProof
+	v.TestsRed, v.LintRed = v.TestsRed || verdict.TestsRed, v.LintRed || verdict.LintRed
 	v.Flaky, v.Left, v.Unchecked = append(v.Flaky, verdict.Flaky...), append(v.Left, verdict.Leftovers...), append(v.Unchecked, verdict.Unchecked...)
 	v.Unproved, v.Expectations = v.Unproved.Add(verdict.Unproved), append(v.Expectations, verdict.Expectations...)
 }

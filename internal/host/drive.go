@@ -114,7 +114,7 @@ func inputOf(run agency.Run, c RunConfig) mode.Input {
 		Facts: contractrun.Facts{
 			Run: run.ID, Goal: run.Goal, Feature: run.Feature, Base: run.Base, RetryBudget: c.Config.RetryBudget, Commands: c.Commands(),
 			DependencyGate: run.Strict || c.Config.Visibility.StrictMode,
-			Routing:        c.Config.RoutingRules(), Review: reviewRules(c.Config.ProducerCritic),
+			Routing:        c.Config.RoutingRules(), Review: reviewRules(c.Config.ProducerCritic), Rollback: c.Config.Rollback,
 		},
 		Target: run.Target, Land: run.Land, Triggers: c.Config.Triggers, OnError: c.Config.OnError,
 		PlanGate: run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,

@@ -31,11 +31,13 @@ func (c RunConfig) Getenv(name string) (string, bool) {
 	return v, ok
 }
 
-// Commands are the run's own commands.
+// Commands are the run's own commands. What need not pass is a rule of the modes with
+// a critic.
 func (c RunConfig) Commands() check.Commands {
-	k := c.Config.Commands
+	k, rules, reviewed := c.Config.Commands, c.Config.ProducerCritic, c.Config.Mode == agency.ModeProducerCritic || c.Config.Mode.Team()
 	return check.Commands{
 		Setup: k.Setup, Build: k.Build, Typecheck: k.Typecheck, Lint: k.Lint, Test: k.Test, TimeoutSeconds: k.TimeoutSeconds,
+		LintMayFail: reviewed && !rules.RequireLintPass, TestsMayFail: reviewed && !rules.RequireTestsPass,
 	}
 }
 

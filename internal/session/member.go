@@ -69,6 +69,9 @@ func (m *Member) Ordered(tx *store.Tx, tree agency.OID) (*Outcome, error) {
 	}
 	out := Unfinished(CauseHalted, order.Reason, tree)
 	out.Afresh = order.Behaviour.Lasts()
+	if order.Behaviour.Lasts() || order.Behaviour == overseer.Danger { // the way was wrong; who used up its limits may go on
+		out.Rollback = agency.RollbackBase
+	}
 	return out, nil
 }
 

@@ -111,13 +111,15 @@ type Outcome struct {
 	Reason    string        `json:"reason,omitempty"` // for people
 	Attempted string        `json:"attempted,omitempty"`
 	Cause     Cause         `json:"cause,omitempty"`
-	// Afresh says that a new conversation on the same files may do better.
-	Afresh   bool        `json:"afresh,omitempty"`
-	For      Wait        `json:"for,omitempty"`
-	Question string      `json:"question,omitempty"`
-	Options  []string    `json:"options,omitempty"`
-	ToolUse  string      `json:"tool_use_id,omitempty"`
-	Asks     []AgentsAsk `json:"asks,omitempty"`
+	// Afresh says that a new conversation on the same files may do better; Rollback is
+	// where the next attempt is to begin. Both are of who was halted.
+	Afresh   bool            `json:"afresh,omitempty"`
+	Rollback agency.Rollback `json:"rollback,omitempty"`
+	For      Wait            `json:"for,omitempty"`
+	Question string          `json:"question,omitempty"`
+	Options  []string        `json:"options,omitempty"`
+	ToolUse  string          `json:"tool_use_id,omitempty"`
+	Asks     []AgentsAsk     `json:"asks,omitempty"`
 	// Awaits is the message whose answer is waited for. It was sent in the commit
 	// that parked the session.
 	Awaits agency.MessageID `json:"awaits,omitempty"`

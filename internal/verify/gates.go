@@ -34,13 +34,19 @@ func (g gateFact) stops() bool {
 
 func (j judgement) judgeGates() {
 	for _, g := range j.gates {
-		switch {
-		case g.claim.OK():
-		case g.base.OK():
-			j.r.fail("%s: `%s` fails: %s", g.claim.Kind, g.claim.Command, outline(g.claim))
-		default:
-			g.diff.judge(j.r, string(g.claim.Kind), g.claim)
-		}
+		lint := g.claim.Kind == agency.CheckLint
+		red := j.r.named(!lint || !j.Commands.LintMayFail, func() { g.judge(j.r) })
+		j.v.LintRed = j.v.LintRed || lint && red
+	}
+}
+
+func (g gateFact) judge(r *report) {
+	switch {
+	case g.claim.OK():
+	case g.base.OK():
+		r.fail("%s: `%s` fails: %s", g.claim.Kind, g.claim.Command, outline(g.claim))
+	default:
+		g.diff.judge(r, string(g.claim.Kind), g.claim)
 	}
 }
 

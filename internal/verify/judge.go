@@ -23,6 +23,21 @@ func (r *report) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
+// named tells whether a look finds what fails a claim. Where that need not pass it is
+// named, and not held against the claim.
+func (r *report) named(need bool, look func()) (red bool) {
+	before := len(r.reasons)
+	look()
+	red = len(r.reasons) > before
+	if red && !need {
+		for _, reason := range r.reasons[before:] {
+			r.note("need not pass: %s", reason)
+		}
+		r.reasons = r.reasons[:before]
+	}
+	return red
+}
+
 // judgement is a verdict as it is made.
 type judgement struct {
 	facts
@@ -50,7 +65,8 @@ func judge(f facts) agency.Verdict {
 		v.Reasons = append(r.reasons, r.notes...)
 		return v
 	}
-	for _, look := range []func(){j.judgeTests, j.judgeCriteria, j.judgeCoverage, j.judgeWeakened, j.judgeLeftovers, j.judgeAside} {
+	v.TestsRed = r.named(!f.Commands.TestsMayFail, j.judgeTests)
+	for _, look := range []func(){j.judgeCriteria, j.judgeCoverage, j.judgeWeakened, j.judgeLeftovers, j.judgeAside} {
 		look()
 	}
 	distrust(&v)
@@ -189,7 +205,10 @@ func (j judgement) judgeCriteria() {
 	j.v.Expectations, j.v.Unproved = j.edited, j.unproved
 	for _, p := range j.v.Proofs {
 		if p.Proof == agency.ProofOpen && p.Check != nil {
-			j.r.fail("criterion %s: %s%s", p.ID, describe(*p.Check), j.because(*p.Check))
+			byTests := p.Check.Test != "" || p.Check.Coverage > 0
+			j.v.TestsRed = j.r.named(!byTests || !j.Commands.TestsMayFail, func() {
+				j.r.fail("criterion %s: %s%s", p.ID, describe(*p.Check), j.because(*p.Check))
+			}) && byTests || j.v.TestsRed
 		}
 	}
 	if j.isClaim() {

@@ -8,6 +8,7 @@ package briefing
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"agency/internal/agency"
@@ -53,7 +54,11 @@ type Facts struct {
 // writes the first message in so many bytes; tree is what the files are then, empty
 // where that cannot be recorded.
 func (b Briefing) Begin(ctx context.Context, room int64) (first string, f *Facts, tree agency.OID, err error) {
-	if b.Spec.From != "" && b.Spec.Round == 0 && (b.Spec.Attempt == 1 || b.Spec.Hand > 0) {
+	if f := b.Spec.Feedback; f != nil && f.TakenBack != nil {
+		if err := b.takeBack(ctx, *f.TakenBack); err != nil {
+			return "", nil, "", err
+		}
+	} else if b.Spec.From != "" && b.Spec.Round == 0 && (b.Spec.Attempt == 1 || b.Spec.Hand > 0) {
 		if err := b.Tools.Tree.Restore(ctx, b.Spec.From); err != nil {
 			return "", nil, "", err
 		}
@@ -70,6 +75,26 @@ func (b Briefing) Begin(ctx context.Context, room int64) (first string, f *Facts
 	}
 	first, err = b.First(ctx, f, nil, room)
 	return first, f, tree, err
+}
+
+// takeBack brings the files back to where the attempt begins; what was left stays as a
+// checkpoint, which is the same one when this is done again.
+func (b Briefing) takeBack(ctx context.Context, back agency.TakenBack) error {
+	_, err := b.Tools.Tree.Checkpoint(ctx, back.Left, fmt.Sprintf("what attempt %d left", b.Spec.Feedback.Attempt))
+	if agency.KindOf(err) == agency.KindInvalid { // cannot be recorded
+		told := *b.Spec.Feedback
+		back.Left = ""
+		told.TakenBack, b.Spec.Feedback, err = &back, &told, nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.Tools.Tree.Restore(ctx, back.To); err != nil {
+		return err
+	}
+	return b.Write(ctx, func(tx *store.Tx) error {
+		return b.Log(tx, agency.SeverityInfo, "rolled back to "+back.What+": "+back.Why, agency.RolledBack{Tree: back.To, Left: back.Left, Reason: back.Why})
+	})
 }
 
 // First writes the first message of a conversation: the brief, and where the session
