@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/store"
@@ -55,6 +56,12 @@ type Exhausted struct {
 	// Above is the text of an Allowance, where that is the limit: no grant to the run
 	// raises it.
 	Above string `json:"above,omitempty"`
+}
+
+// Period is what an allowance holds for, such as "day".
+func (e *Exhausted) Period() string {
+	period, _, _ := strings.Cut(e.Node, " ")
+	return period
 }
 
 // Refuse says that an allowance does not hold a request.
