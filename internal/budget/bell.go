@@ -10,6 +10,20 @@ import (
 // moved tells that something was settled, or that the queue of a run has moved.
 func moved() store.Topic[agency.RunID] { return store.Topic[agency.RunID]{Name: "budget"} }
 
+// Ended is a request that holds nothing any more, and what it came to.
+type Ended struct {
+	Run   agency.RunID
+	Key   string
+	Money agency.Money
+}
+
+// Endings tells of requests that were settled, released or charged.
+func Endings() store.Topic[Ended] { return store.Topic[Ended]{Name: "budget/ended"} }
+
+func tellEnded(tx *store.Tx, run agency.RunID, key string, money agency.Money) {
+	store.Publish(tx, Endings(), Ended{run, key, money})
+}
+
 // Bell rings for those who wait for a reservation, whenever it is worth asking
 // again. The database is the record; the bell only saves looking.
 type Bell struct {

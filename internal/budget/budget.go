@@ -7,7 +7,8 @@
 //
 // It counts and refuses; who waits for a person then, and how a request's size
 // is estimated, is decided elsewhere. All amounts of a run change in the
-// transaction of the caller. What a user allows across runs is package allowance.
+// transaction of the caller. What a user allows across runs is package
+// budget/allowance, which learns from here what came of each request (Ended).
 package budget
 
 import (
@@ -90,6 +91,7 @@ func Settle(tx *store.Tx, run agency.RunID, key string, b Bill, wall time.Durati
 		store.Micros(tx.Now), int64(b.Cost), u.Billed(), u.In, u.Cached, u.CacheWrite, u.Out, b.Unpriced, u.Estimated, b.Model, string(run), key); err != nil {
 		return err
 	}
+	tellEnded(tx, run, key, b.Cost)
 	return move(tx, run, r, int64(b.Cost), u.Billed(), int64(wall))
 }
 
@@ -104,6 +106,7 @@ func Release(tx *store.Tx, run agency.RunID, key string) error {
 		string(run), key); err != nil {
 		return err
 	}
+	tellEnded(tx, run, key, 0)
 	return move(tx, run, r, 0, 0, 0)
 }
 
@@ -120,6 +123,7 @@ func Charge(tx *store.Tx, run agency.RunID, key string, counted Bill) error {
 		store.Micros(tx.Now), money, tokens, string(run), key); err != nil {
 		return err
 	}
+	tellEnded(tx, run, key, agency.Money(money))
 	return move(tx, run, r, money, tokens, 0)
 }
 

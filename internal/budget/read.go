@@ -97,11 +97,15 @@ func Read(q store.Querier, run agency.RunID, name string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
+	return n.state(), nil
+}
+
+func (n node) state() State {
 	return State{
 		Limits: Limits{agency.Money(n.limitMoney), n.limitTokens, time.Duration(n.limitWall)},
 		Money:  agency.Money(n.spentMoney), Tokens: n.spentTokens, Wall: time.Duration(n.spentWall),
 		Reserved: agency.Money(n.reservedMoney),
-	}, nil
+	}
 }
 
 // Line is what one agent spent with one model on one contract from one node.

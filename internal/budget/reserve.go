@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/store"
@@ -35,6 +36,7 @@ type Request struct {
 type Allowance struct {
 	Limited bool
 	Name    string // of the limit, such as "day 2026-11-24"
+	Text    string // the limit for people, and where it stands
 	Left    agency.Money
 	Held    agency.Money // by requests that are under way
 }
@@ -51,17 +53,36 @@ type Exhausted struct {
 	// Outstanding says that requests are under way, or served before this one, which
 	// may leave enough: it is worth waiting.
 	Outstanding bool `json:"outstanding,omitempty"`
+	// Above is the text of an Allowance, where that is the limit: no grant to the run
+	// raises it.
+	Above string `json:"above,omitempty"`
+}
+
+// Period is what an allowance holds for, such as "day".
+func (e *Exhausted) Period() string {
+	period, _, _ := strings.Cut(e.Node, " ")
+	return period
+}
+
+// Refuse says that an allowance does not hold a request.
+func (a Allowance) Refuse(need agency.Money) *Exhausted {
+	return &Exhausted{Node: a.Name, Limit: "usd", Left: max(0, a.Left).String(), Need: need.String(), Outstanding: a.Held > 0, Above: a.Text}
 }
 
 func (e *Exhausted) named(run agency.RunID) error {
+	if e.Above != "" {
+		return agency.Errorf(agency.KindExhausted, "%w", e)
+	}
 	return agency.Errorf(agency.KindExhausted, "%w", e).WithMend("agency approve %s --budget USD", run)
 }
 
 func (e *Exhausted) Error() string {
-	switch e.Limit {
-	case "wall":
+	switch {
+	case e.Above != "":
+		return fmt.Sprintf("%s is left to %s, and the next request would reserve %s", e.Left, e.Above, e.Need)
+	case e.Limit == "wall":
 		return fmt.Sprintf("the time at work of %s is used up", e.Node)
-	case "tokens":
+	case e.Limit == "tokens":
 		return fmt.Sprintf("%s tokens are left to %s, and the next request would reserve %s", e.Left, e.Node, e.Need)
 	}
 	return fmt.Sprintf("%s is left to %s, and the next request would reserve %s", e.Left, e.Node, e.Need)
@@ -132,7 +153,7 @@ func hold(tx *store.Tx, run agency.RunID, r Request, have request) (out int64, e
 	limits := append(chain[:len(chain):len(chain)], r.Allowance.node(have.money)...)
 	for _, n := range limits {
 		if refused := n.refuses(r, least); refused != nil {
-			return 0, refused.named(run)
+			return 0, r.Allowance.names(refused).named(run)
 		}
 		out = n.fits(r, least, out)
 	}
@@ -155,17 +176,25 @@ func (a Allowance) node(have int64) []node {
 	return []node{{name: a.Name, limitMoney: limit, spentMoney: limit - int64(a.Left+a.Held), reservedMoney: max(0, int64(a.Held)-have)}}
 }
 
+// names tells a refusal by the allowance from one by a node.
+func (a Allowance) names(e *Exhausted) *Exhausted {
+	if a.Limited && e.Node == a.Name {
+		e.Above = a.Text
+	}
+	return e
+}
+
 // refuses says which limit does not hold one more request with so long an answer.
 func (n node) refuses(r Request, out int64) *Exhausted {
 	money, tokens := n.left()
 	need := r.most(out)
 	switch {
 	case n.limitMoney > 0 && money < int64(need):
-		return &Exhausted{n.name, "usd", agency.Money(max(0, money)).String(), need.String(), n.reservedMoney > 0}
+		return &Exhausted{Node: n.name, Limit: "usd", Left: agency.Money(max(0, money)).String(), Need: need.String(), Outstanding: n.reservedMoney > 0}
 	case n.limitTokens > 0 && tokens < r.In+out:
-		return &Exhausted{n.name, "tokens", fmt.Sprint(max(0, tokens)), fmt.Sprint(r.In + out), n.reservedTokens > 0}
+		return &Exhausted{Node: n.name, Limit: "tokens", Left: fmt.Sprint(max(0, tokens)), Need: fmt.Sprint(r.In + out), Outstanding: n.reservedTokens > 0}
 	case n.limitWall > 0 && n.spentWall >= n.limitWall:
-		return &Exhausted{n.name, "wall", "0s", "more time", false}
+		return &Exhausted{Node: n.name, Limit: "wall", Left: "0s", Need: "more time"}
 	}
 	return nil
 }
@@ -206,11 +235,11 @@ func first(tx *store.Tx, run agency.RunID, r Request, limits []node, least int64
 			continue
 		}
 		money, tokens := limits[at].left()
-		e := &Exhausted{w.at, "usd", agency.Money(money).String(), r.most(least).String(), true}
+		e := &Exhausted{Node: w.at, Limit: "usd", Left: agency.Money(money).String(), Need: r.most(least).String(), Outstanding: true}
 		if limits[at].limitMoney == 0 {
 			e.Limit, e.Left, e.Need = "tokens", fmt.Sprint(tokens), fmt.Sprint(r.In+least)
 		}
-		return e.named(run)
+		return r.Allowance.names(e).named(run)
 	}
 	return nil
 }

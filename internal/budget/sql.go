@@ -28,6 +28,10 @@ WHERE run_id = ?4 AND node = ?5`
 	// selectNode reads one node.
 	selectNode = `SELECT ` + nodeColumns + ` FROM budget_nodes WHERE run_id = ? AND node = ?`
 
+	// selectStages reads the nodes below one that spent or hold anything.
+	selectStages = `SELECT ` + nodeColumns + ` FROM budget_nodes WHERE run_id = ? AND parent = ? AND spent_tokens + reserved_tokens + spent_wall > 0
+ORDER BY spent_money DESC, spent_tokens DESC, node`
+
 	// selectChain reads a node and all above it, the root last.
 	selectChain = `WITH RECURSIVE chain (depth, name) AS (
 	SELECT 0, ?2

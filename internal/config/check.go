@@ -23,6 +23,7 @@ func (l *Loaded) check(in Input, c *collector) {
 	ch := &checker{state: l.state, texts: l.texts, faults: c, in: in}
 	ch.limits()
 	ch.raised()
+	ch.ownOnly()
 	ch.contradictions()
 	for _, name := range sortedKeys(l.state.config.Providers) {
 		ch.provider(name, l.state.config.Providers[name])

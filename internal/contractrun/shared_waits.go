@@ -149,17 +149,29 @@ const noBudget = "the budget does not hold the next request: "
 // askBudget opens a budget gate and does what its answer says; raise is the key
 // of that step.
 func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise string, out session.Outcome) (agency.Decision, error) {
+	e := out.Exhausted
+	if e == nil {
+		e = &budget.Exhausted{Node: budget.Root}
+	}
+	of := "the whole run"
+	if e.Node != budget.Root {
+		of = e.Node
+	}
+	how := "Approve with `--budget USD` to set a new limit in dollars for " + of + "; without it the limit that is reached is doubled. Reject to end the run."
+	if e.Above != "" {
+		how = "No answer raises this limit, which counts for all your runs: raise it in that file, then approve; or approve when the " + e.Period() + " is over. Reject to end the run."
+	}
 	d, err := Ask(c, agency.Gate{
 		ID: GateID(in.Run, name), RunID: in.Run, Kind: agency.GateBudget,
 		ContractID: contract, Summary: noBudget + out.Reason,
-		Body: out.Reason + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. Approve with `--budget USD` to set a new limit in dollars for the whole run; without it the limit that is reached is doubled. Reject to end the run.",
+		Body: out.Reason + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. " + how,
 	})
-	if err != nil || d.Verb == agency.Reject {
+	if err != nil || d.Verb == agency.Reject || e.Above != "" && d.BudgetUSD == 0 {
 		return d, err
 	}
-	more := effects.BudgetRaise{Run: in.Run, Node: budget.Root, USD: d.BudgetUSD}
-	if out.Exhausted != nil {
-		more.Limit = out.Exhausted.Limit
+	more := effects.BudgetRaise{Run: in.Run, Node: budget.Root, Limit: e.Limit, USD: d.BudgetUSD}
+	if e.Above == "" {
+		more.Node = e.Node
 	}
 	_, err = flow.Call(c, effects.RaiseBudget, raise, more)
 	return d, err

@@ -10,6 +10,7 @@ import (
 	"agency/internal/board/lock"
 	"agency/internal/board/state"
 	"agency/internal/budget"
+	"agency/internal/budget/allowance"
 	"agency/internal/check"
 	"agency/internal/code"
 	"agency/internal/config"
@@ -66,6 +67,8 @@ type parts struct {
 	syntax  *code.Engine
 	runs    *resources.Runs
 	merges  *land.Target
+	bell    *budget.Bell
+	above   *allowance.Ledger // nil: no limit across runs counts here
 }
 
 // assemble opens the store, takes it over from an earlier host, and builds and
@@ -97,6 +100,11 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Hidden: o.Place.Own, Log: o.Log,
 		}),
 	}
+	p.bell = budget.NewBell(db)
+	p.above = ledger(o, db, epoch, p.bell.Ring)
+	if err := p.refresh(ctx); err != nil { // whoever starts a run hears it, too
+		o.Log.Error("limits across runs", "error", err)
+	}
 	p.board, err = board.Open(ctx, db, board.Options{
 		MaySend: roster.MaySend, Role: isRole, Timed: []board.Timed{state.Timed(), lock.Timed()}, Events: p.events, Answered: answered,
 	})
@@ -112,7 +120,8 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	})
 	p.host = host.New(host.Options{
 		DB: db, Fence: fence, Events: p.events, Board: p.board, Engine: engine, Live: p.live, Docs: p.view,
-		Starter: host.Starter{Preparer: &resources.Preparer{Runs: p.runs}, Secrets: secrets, Settings: o.Settings, Version: o.Build.Version},
+		Starter: host.Starter{Preparer: &resources.Preparer{Runs: p.runs, Known: known}, Secrets: secrets, Settings: o.Settings, Version: o.Build.Version},
+		Refresh: p.refresh,
 		Cleaner: &resources.Cleaner{Runs: p.runs, Merges: p.merges.Recover}, Clock: host.Clock{Now: o.Now, After: o.After}, Log: o.Log,
 	})
 	return p, nil
@@ -126,24 +135,41 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: runs.Workspaces(), Checker: runs.Checker, Grant: runs.Grant}))
 	sessions := &resources.Sessions{Runs: runs, Models: models, Live: p.live}
-	flow.Bind(reg, session.Activity, session.Do(session.Options{DB: db, Host: sessions, Mail: p.board, Runtimes: map[string]session.Runtime{
+	work := session.Options{DB: db, Host: sessions, Mail: p.board, Bell: p.bell, Runtimes: map[string]session.Runtime{
 		config.RuntimeNative: native.New(native.Options{Host: sessions}),
-	}}))
+	}}
+	acts := effects.New(db, fence, landings, models, landings, landings)
+	if p.above != nil {
+		work.Above, acts = p.above, acts.Below(p.above)
+	}
+	flow.Bind(reg, session.Activity, session.Do(work))
 	checks := &resources.LandingChecks{Runs: runs, Verify: verifier}
 	lands := land.Options{DB: db, Runs: runs.Workspaces(), Verifier: checks, Took: checks.Took, BatchAbove: runs.BatchAbove, Fence: fence}
 	p.merges = land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), p.merges)
-	effects.New(db, fence, landings, models, landings, landings).Bind(reg)
+	acts.Bind(reg)
 	schedule.Bind(reg, engine)
+}
+
+// refresh reads anew what the user allows across runs.
+func (p *parts) refresh(ctx context.Context) error {
+	if p.above == nil {
+		return nil
+	}
+	return p.above.Refresh(ctx)
 }
 
 func (p *parts) close() error {
 	p.runs.Close()
-	var mail error
+	var mail, above error
+	if p.above != nil {
+		above = p.above.Close()
+	}
+	p.bell.Close()
 	if p.board != nil {
 		mail = p.board.Close()
 	}
-	return errors.Join(mail, p.events.Close(), p.syntax.Close(), p.db.Close())
+	return errors.Join(above, mail, p.events.Close(), p.syntax.Close(), p.db.Close())
 }
 
 // isRole tells whether there is such a role to write to.

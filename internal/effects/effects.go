@@ -24,11 +24,24 @@ type Activities struct {
 	models   Models
 	landings Landings
 	backlog  Backlog
+	above    Above
 }
 
 // New makes the performer of a host's runs; fence is the host's.
 func New(db *store.DB, fence agency.Fence, work RunWork, models Models, landings Landings, list Backlog) *Activities {
 	return &Activities{db: db, fence: fence, work: work, models: models, landings: landings, backlog: list}
+}
+
+// Above knows the limits that a user sets across runs.
+type Above interface {
+	// Tell says in a line for each how it stands and which runs spent it.
+	Tell(ctx context.Context) ([]string, error)
+}
+
+// Below has budget gates tell of limits that are above the runs.
+func (s *Activities) Below(a Above) *Activities {
+	s.above = a
+	return s
 }
 
 // RunWork answers what a gate or a proof wants to know of a run's commits and commands.

@@ -23,6 +23,11 @@ func (s *Activities) openGate(ctx context.Context, _ agency.StepKey, g agency.Ga
 			return flow.None{}, err
 		}
 	}
+	if g.Kind == agency.GateBudget {
+		if err := s.addSpending(ctx, &g); err != nil {
+			return flow.None{}, err
+		}
+	}
 	return s.write(ctx, func(tx *store.Tx) error { return registry.OpenGate(tx, g) })
 }
 

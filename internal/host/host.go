@@ -72,6 +72,8 @@ type Options struct {
 	Starter Starter
 	Cleaner Cleaner
 	Docs    Docs
+	// Refresh reads anew what the user allows across runs; nil: nobody does.
+	Refresh func(context.Context) error
 	Clock   Clock // its zero: the real one
 	Log     *slog.Logger
 }
@@ -87,6 +89,8 @@ type Host struct {
 	tidy  *maintenance
 	start Starter
 	docs  Docs
+
+	refresh func(context.Context) error
 }
 
 // New makes a host; nothing runs yet.
@@ -100,8 +104,11 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Refresh == nil {
+		o.Refresh = func(context.Context) error { return nil }
+	}
 	ctx, stop := context.WithCancel(context.Background())
-	h := &Host{rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
+	h := &Host{refresh: o.Refresh, rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
 	h.gates = &gates{rec: h.rec, live: o.Live, events: o.Events, timers: map[agency.GateID]func() bool{}}
 	h.tidy = &maintenance{rec: h.rec, live: o.Live, board: o.Board, cleaner: o.Cleaner, engine: o.Engine, ended: make(chan struct{}, 1)}
 	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, ended: h.tidy.noteEnd}

@@ -81,6 +81,11 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 	if err := h.runs.retryPending(ctx, id); err != nil {
 		return api.Answered{}, err
 	}
+	if r.Verb == agency.Approve {
+		if err := h.refresh(ctx); err != nil {
+			return api.Answered{}, err
+		}
+	}
 	h.takeKeys(ctx, id, r.Secrets)
 	var g agency.Gate
 	err := h.rec.write(ctx, func(tx *store.Tx) error {

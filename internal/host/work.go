@@ -34,6 +34,9 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	if err := h.start.Settings.Check(r, c); err != nil {
 		return api.RunStarted{}, err
 	}
+	if err := h.refresh(ctx); err != nil {
+		return api.RunStarted{}, err
+	}
 	p, err := h.start.prepare(ctx, r, c)
 	if err != nil {
 		return api.RunStarted{}, err
@@ -95,6 +98,9 @@ func (h *Host) Resume(ctx context.Context, id agency.RunID, r api.ResumeRequest)
 	run, err := store.Get(ctx, h.rec.db, registry.Run, id)
 	if err != nil || run.State.Final() {
 		return h.docOr(ctx, id, err)
+	}
+	if err := h.refresh(ctx); err != nil {
+		return api.RunDoc{}, err
 	}
 	h.takeKeys(ctx, id, r.Secrets)
 	err = h.rec.write(ctx, func(tx *store.Tx) error {

@@ -136,7 +136,11 @@ func (r *Repo) prepare(ctx context.Context, req api.RunRequest) (got host.Prepar
 	db.SetRedact(secrets.Redact)
 	runs := resources.New(resources.Options{DB: db, Git: g, Repo: r.At, StateDir: dir, Hidden: r.Hidden})
 	defer runs.Close()
-	return host.Starter{Preparer: &resources.Preparer{Runs: runs}, Secrets: secrets}.Foresee(ctx, req)
+	known, err := catalog.Load()
+	if err != nil {
+		return got, err
+	}
+	return host.Starter{Preparer: &resources.Preparer{Runs: runs, Known: known}, Secrets: secrets}.Foresee(ctx, req)
 }
 
 // tempDir makes the temporary folder, outside of the repository.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/budget"
@@ -17,6 +18,38 @@ type Account struct {
 	Bell   *budget.Bell
 	// Priority is the contract's: who waits for the budget is served by it.
 	Priority int
+	// Above is what the user allows across runs; nil: whatever the run's budget does.
+	Above Allowance
+
+	left budget.Allowance // of it, as it was last looked at
+}
+
+// Allowance is what a user allows across runs (package budget/allowance).
+type Allowance interface {
+	// Look says how much may still be spent.
+	Look(ctx context.Context) (budget.Allowance, error)
+	// Hold holds the worst case of a request before it is sent, and in the place of
+	// what the same held before; what came of it is learnt from the run's budget. A
+	// *budget.Exhausted refuses it.
+	Hold(ctx context.Context, run agency.RunID, key string, most agency.Money) error
+}
+
+// Look looks what the user allows, before a reservation that holds to it.
+func (a *Account) Look(ctx context.Context) (err error) {
+	if a.Above != nil {
+		a.left, err = a.Above.Look(ctx)
+	}
+	return err
+}
+
+// Hold holds what is reserved for a request of what the user allows, before it is sent
+// to a model. A *budget.Exhausted refuses it: others were faster since Look.
+func (a *Account) Hold(ctx context.Context, key, model string, in, out int64) error {
+	if a.Above == nil {
+		return nil
+	}
+	price, _ := a.Prices(model, "")
+	return a.Above.Hold(ctx, a.Spec.Run, key, price.Most(in, out))
 }
 
 // node is the session's in the run's tree of budgets.
@@ -49,7 +82,7 @@ func (a *Account) worst(key, model string, in, out int64) budget.Request {
 // had the error is a *budget.Exhausted.
 func (a *Account) Reserve(tx *store.Tx, key, model string, in, out, least int64) (int64, error) {
 	r := a.worst(key, model, in, out)
-	r.Least = least
+	r.Least, r.Allowance = least, a.left
 	return budget.Reserve(tx, a.Spec.Run, r)
 }
 
@@ -60,10 +93,22 @@ func (a *Account) Queue(tx *store.Tx, e *budget.Exhausted) error {
 	return budget.Queue(tx, a.Spec.Run, a.node(), a.Priority, e)
 }
 
+// lookAgain is how long a session waits for what other hosts hold: no bell of theirs is
+// heard here.
+const lookAgain = time.Second
+
 // Wait is over when it is worth asking again.
 func (a *Account) Wait(ctx context.Context, next <-chan struct{}) error {
+	var again <-chan time.Time
+	if a.left.Held > 0 {
+		t := time.NewTimer(lookAgain)
+		defer t.Stop()
+		again = t.C
+	}
 	select {
 	case <-next:
+		return nil
+	case <-again:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -103,6 +103,10 @@ type Options struct {
 	// Heartbeat is how far heartbeats are apart while nothing else is written;
 	// 0: as the board wants it.
 	Heartbeat time.Duration
+	// Bell wakes those who wait for the budget; nil: one that hears the store.
+	Bell *budget.Bell
+	// Above is what the user allows across runs; nil: no limit.
+	Above Allowance
 }
 
 // ErrCancelled is the cause of a part's context when a person cancelled the run.
@@ -112,7 +116,12 @@ var ErrCancelled = errors.New("the run is cancelled")
 // runtime that the configuration names.
 func Do(o Options) func(context.Context, agency.StepKey, Spec) (Outcome, error) {
 	beats := NewHeartbeats(o.DB, o.Heartbeat)
-	bell := sync.OnceValue(func() *budget.Bell { return budget.NewBell(o.DB) }) // goes with the store
+	bell := sync.OnceValue(func() *budget.Bell { // goes with the store
+		if o.Bell != nil {
+			return o.Bell
+		}
+		return budget.NewBell(o.DB)
+	})
 	return func(ctx context.Context, _ agency.StepKey, spec Spec) (Outcome, error) {
 		if err := spec.Check(); err != nil {
 			return Outcome{}, err
@@ -146,7 +155,7 @@ func Do(o Options) func(context.Context, agency.StepKey, Spec) (Outcome, error) 
 		p := &Part{
 			Member: m, Setup: setup, Presence: beats.Enter(m, fence),
 			Mail:    &Mailbox{Member: m, Board: o.Mail, RespondWithin: setup.RespondWithin},
-			Account: &Account{Member: m, Prices: setup.Prices, Bell: bell()}, Edits: &Edits{Member: m, Shared: setup.Shared},
+			Account: &Account{Member: m, Prices: setup.Prices, Bell: bell(), Above: o.Above}, Edits: &Edits{Member: m, Shared: setup.Shared},
 		}
 		defer beats.Exit(p.Presence)
 		return runtime.Run(ctx, p)

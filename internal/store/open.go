@@ -96,15 +96,7 @@ func prepareFile(ctx context.Context, db *sql.DB, o Options, unclean bool) error
 			return err
 		}
 	}
-	found, err := readSchema(ctx, db)
-	if err != nil {
-		return err
-	}
-	todo, err := found.behind(append([]Set{ownSet()}, o.Sets...))
-	if err != nil {
-		return err
-	}
-	return found.migrate(ctx, db, todo)
+	return migrate(ctx, db, append([]Set{ownSet()}, o.Sets...))
 }
 
 // openReadOnly opens for looking. Where the disk is full, or may not be
@@ -211,6 +203,7 @@ func dsn(path string, readOnly bool, maxPages int) string {
 		q.Add("_pragma", "query_only(1)")
 		q.Add("_pragma", "cache_size(-2000)")
 	} else {
+		q.Set("_txlock", "immediate")
 		q.Add("_pragma", "journal_mode(WAL)")
 		q.Add("_pragma", "synchronous(FULL)")
 		q.Add("_pragma", "foreign_keys(1)")

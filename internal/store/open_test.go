@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -358,6 +359,40 @@ func BenchmarkOpen(b *testing.B) {
 		}
 		if err := db.Close(); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// Several hosts may share a file: whoever is first makes its tables, and nobody's
+// write is lost or refused.
+func TestManyOpenOneFile(t *testing.T) {
+	const hosts, each = 8, 20
+	for range 5 {
+		o := at(t)
+		begin := make(chan struct{})
+		var all sync.WaitGroup
+		for h := range hosts {
+			all.Go(func() {
+				<-begin
+				db, err := Open(context.Background(), o)
+				if err != nil {
+					t.Errorf("host %d: %v", h, err)
+					return
+				}
+				for i := range each {
+					if err := db.Write(context.Background(), put(fmt.Sprintf("%d-%d", h, i))); err != nil {
+						t.Errorf("host %d: %v", h, err)
+					}
+				}
+				if err := db.Close(); err != nil {
+					t.Errorf("host %d: %v", h, err)
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
+		if n := len(tokens(t, open(t, o))); n != hosts*each {
+			t.Errorf("%d of %d writes", n, hosts*each)
 		}
 	}
 }

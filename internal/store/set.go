@@ -50,10 +50,16 @@ func (s Set) files() ([]string, error) {
 	return nil, fmt.Errorf("migration set %s: no migrations", s.Name)
 }
 
+// asked is a database or a transaction of it.
+type asked interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // schema is how many migrations of each set the file has.
 type schema map[string]int
 
-func readSchema(ctx context.Context, db *sql.DB) (schema, error) {
+func readSchema(ctx context.Context, db asked) (schema, error) {
 	found := schema{}
 	var known bool
 	if err := db.QueryRowContext(ctx, hasSchema).Scan(&known); err != nil || !known {
@@ -105,10 +111,15 @@ func newerSchema(set string, has, knows int) error {
 		WithMend("install the newer agency again; a store is never taken back to an older schema")
 }
 
-// migrate brings the sets up to date, all in one transaction.
-func (found schema) migrate(ctx context.Context, db *sql.DB, sets []Set) (err error) {
-	if len(sets) == 0 {
-		return nil
+// migrate brings a file up to date with the sets, all in one transaction. What there is
+// is read again in it: another process may have been first.
+func migrate(ctx context.Context, db *sql.DB, all []Set) (err error) {
+	found, err := readSchema(ctx, db)
+	if err != nil {
+		return err
+	}
+	if sets, err := found.behind(all); err != nil || len(sets) == 0 {
+		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -119,6 +130,13 @@ func (found schema) migrate(ctx context.Context, db *sql.DB, sets []Set) (err er
 			_ = tx.Rollback() // the error is what counts
 		}
 	}()
+	if found, err = readSchema(ctx, tx); err != nil {
+		return err
+	}
+	sets, err := found.behind(all)
+	if err != nil {
+		return err
+	}
 	if _, err := tx.ExecContext(ctx, createSchema); err != nil {
 		return err
 	}

@@ -52,6 +52,15 @@ func Load(f Files, team config.Source, flags []config.Flag, env config.Env) (*co
 	})
 }
 
+// AcrossRuns reads the limits that the user's own file sets across runs.
+func AcrossRuns(f Files) (config.AcrossRuns, error) {
+	own, err := readSource(f.User, os.Stat)
+	if err != nil {
+		return config.AcrossRuns{}, err
+	}
+	return config.LoadAcrossRuns(own)
+}
+
 func catalogue(known *catalog.Catalog) map[string]map[string][]string {
 	out := map[string]map[string][]string{}
 	for _, provider := range []string{"anthropic", "openai", "gemini"} {

@@ -46,6 +46,9 @@ func (c *conversation) commit(ctx context.Context, d *done) (*session.Outcome, e
 		}
 		c.queue(m)
 	}
+	if err := c.Account.Look(ctx); err != nil {
+		return nil, err
+	}
 	var w *draft
 	err := c.Write(ctx, func(tx *store.Tx) error {
 		w = &draft{c: c, tx: tx, st: c.st, turn: c.turn}

@@ -302,6 +302,9 @@ func (c compactor) reserveSummary(ctx context.Context, req llm.Request) (ok bool
 	st := c.st
 	d := *st.Due
 	st.Due = &d
+	if err := c.Account.Look(ctx); err != nil {
+		return false, err
+	}
 	err = c.Write(ctx, func(tx *store.Tx) error {
 		ok = false
 		if d.Try = c.st.Due.Try; d.Try > 0 { // lost in a crash

@@ -194,7 +194,12 @@ func (c asker) asking(ctx context.Context, p payer, a *asked, ev llm.Asking) err
 			return err
 		}
 	}
-	*a = asked{held: ev.Model, open: true}
+	*a = asked{held: ev.Model}
+	if err := c.Account.Hold(ctx, p.key(), ev.Model, p.in, p.out); err != nil {
+		c.dear = ev.Model
+		return err
+	}
+	a.open = true
 	return nil
 }
 
@@ -218,6 +223,9 @@ func (c asker) forTurn() payer {
 		reserve: func(ctx context.Context, interrupted budget.Bill, model string) error {
 			t := c.turn
 			t.Try++
+			if err := c.Account.Look(ctx); err != nil {
+				return err
+			}
 			err := c.Write(ctx, func(tx *store.Tx) error {
 				if err := budget.Charge(tx, c.Spec.Run, c.key(c.turn), interrupted); err != nil {
 					return err
