@@ -139,9 +139,16 @@ func waitState(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("run %s is not %s:\n%s", args[0], args[1], last)
 }
 
-// killhost ends the repository's host without a word to it, as a crash does.
-func killHost(ts *testscript.TestScript, _ bool, _ []string) {
-	locks, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "agency", "repos", "*", "host.lock"))
+// killhost [DIR] ends the host of the one repository, or of the one in a folder, without
+// a word to it, as a crash does.
+func killHost(ts *testscript.TestScript, _ bool, args []string) {
+	id := struct{ ID string }{"*"}
+	if len(args) > 0 {
+		if err := json.Unmarshal([]byte(ts.ReadFile(filepath.Join(args[0], ".git", "agency-id"))), &id); err != nil {
+			ts.Fatalf("%v", err)
+		}
+	}
+	locks, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "agency", "repos", id.ID, "host.lock"))
 	if err != nil || len(locks) != 1 {
 		ts.Fatalf("locks: %v %v", locks, err)
 	}

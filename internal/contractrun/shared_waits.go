@@ -153,27 +153,24 @@ func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise str
 	if e == nil {
 		e = &budget.Exhausted{Node: budget.Root}
 	}
-	of := "the whole run"
-	if e.Node != budget.Root {
-		of = e.Node
+	g := agency.Gate{
+		ID: GateID(in.Run, name), RunID: in.Run, Kind: agency.GateBudget, ContractID: contract, Summary: noBudget + out.Reason,
+		Body: out.Reason + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. ",
 	}
-	how := "Approve with `--budget USD` to set a new limit in dollars for " + of + "; without it the limit that is reached is doubled. Reject to end the run."
-	if e.Above != "" {
-		how = "No answer raises this limit, which counts for all your runs: raise it in that file, then approve; or approve when the " + e.Period() + " is over. Reject to end the run."
+	switch {
+	case e.Above != "":
+		g.Approving = "go on, once that limit is raised or the " + e.Period() + " is over"
+		g.Body += "No answer raises this limit, which counts for all your runs: raise it where it stands, then approve; or approve when the " + e.Period() + " is over. Reject to end the run."
+	case e.Node != budget.Root:
+		g.Body += "Approve with `--budget USD` to set a new limit in dollars for " + e.Node + "; without it the limit that is reached is doubled. Reject to end the run."
+	default:
+		g.Body += "Approve with `--budget USD` to set a new limit in dollars for the whole run; without it the limit that is reached is doubled. Reject to end the run."
 	}
-	d, err := Ask(c, agency.Gate{
-		ID: GateID(in.Run, name), RunID: in.Run, Kind: agency.GateBudget,
-		ContractID: contract, Summary: noBudget + out.Reason,
-		Body: out.Reason + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. " + how,
-	})
-	if err != nil || d.Verb == agency.Reject || e.Above != "" && d.BudgetUSD == 0 {
+	d, err := Ask(c, g)
+	if err != nil || d.Verb == agency.Reject || e.Above != "" {
 		return d, err
 	}
-	more := effects.BudgetRaise{Run: in.Run, Node: budget.Root, Limit: e.Limit, USD: d.BudgetUSD}
-	if e.Above == "" {
-		more.Node = e.Node
-	}
-	_, err = flow.Call(c, effects.RaiseBudget, raise, more)
+	_, err = flow.Call(c, effects.RaiseBudget, raise, effects.BudgetRaise{Run: in.Run, Node: e.Node, Limit: e.Limit, USD: d.BudgetUSD})
 	return d, err
 }
 

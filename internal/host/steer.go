@@ -167,6 +167,9 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 			WithMend("agency reject %s --reason TEXT", g.RunID)
 	case d.BudgetUSD != 0 && g.Kind != agency.GateBudget:
 		return agency.Errorf(agency.KindInvalid, "--budget answers a budget gate; this is a %s gate", g.Kind)
+	case d.BudgetUSD != 0 && g.Approving != "":
+		return agency.Errorf(agency.KindInvalid, "--budget does not raise this limit, which counts for all your runs: %s", g.Summary).
+			WithMend("raise it in the file that it names, then: agency approve %s", g.RunID)
 	case d.BudgetUSD < 0:
 		return agency.Errorf(agency.KindInvalid, "a budget of %g USD", d.BudgetUSD)
 	}

@@ -65,7 +65,9 @@ func (p Period) name(now time.Time) string {
 	return "day " + now.Format(time.DateOnly)
 }
 
-func (l Limit) String() string { return fmt.Sprintf("the %s's limit of %s (%s)", l.Period, l.Money, l.Where) }
+func (l Limit) String() string {
+	return fmt.Sprintf("the %s's limit of %s (%s)", l.Period, l.Money, l.Where)
+}
 
 // Options say for whose runs a ledger is.
 type Options struct {
@@ -90,10 +92,10 @@ type Ledger struct {
 
 	mu     sync.Mutex // what follows
 	limits []Limit
-	db     *store.DB // nil: no limit was ever set
+	db     *store.DB        // nil: no limit was ever set
 	held   map[request]bool // by this host
-	ended  []budget.Ended // of those held, not booked yet
-	swept  time.Duration  // when hosts were looked after last
+	ended  []budget.Ended   // of those held, not booked yet
+	swept  time.Duration    // when hosts were looked after last
 	kick   chan struct{}
 	cancel func() // of the subscription
 

@@ -105,6 +105,9 @@ func Answers(g agency.Gate, several bool) []Answer {
 		}
 		return []Answer{{approve + " --note TEXT", how}, {reject, "no answer; the agent goes on without"}}
 	case agency.GateBudget:
+		if g.Approving != "" {
+			return []Answer{{approve, g.Approving}, {reject, "end the run"}}
+		}
 		return []Answer{
 			{approve + " --budget USD", "a new limit for the whole run"},
 			{approve, "double what is used up"},
