@@ -27,6 +27,7 @@ type story struct {
 	pass   map[string]int
 	tree   agency.OID // after each turn; empty: not told
 	out    int64      // tokens of each answer; 0: some hundreds
+	cached int64      // tokens of each prompt; 0: most, less: none
 	ends   []time.Time
 	said   map[int64][2]string // what an event's call asked, and what it was answered
 }
@@ -84,7 +85,8 @@ func (s *story) does(steps ...step) {
 	}
 	s.at = s.at.Add(time.Duration(2+s.r.IntN(9)) * time.Second)
 	s.prompt += int64(100 + s.r.IntN(200))
-	s.add(agency.TurnCompleted{Session: "s1", Turn: s.turn, In: s.prompt, Cached: s.prompt * 8 / 10, Out: cmp.Or(s.out, int64(80+s.r.IntN(300))), Tree: s.tree})
+	cached := max(0, cmp.Or(s.cached, s.prompt*8/10))
+	s.add(agency.TurnCompleted{Session: "s1", Turn: s.turn, In: s.prompt, Cached: cached, Out: cmp.Or(s.out, int64(80+s.r.IntN(300))), Tree: s.tree})
 	s.ends = append(s.ends, s.at)
 }
 

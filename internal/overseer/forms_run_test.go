@@ -103,3 +103,34 @@ func counted(sum map[string]*count, key string) *count {
 	}
 	return sum[key]
 }
+
+// TestSound prints what is said of agents who get on.
+func TestSound(t *testing.T) {
+	sum := map[string]*count{}
+	for _, name := range slices.Sorted(maps.Keys(sound)) {
+		for _, f := range forms {
+			for seed := range uint64(seeds) {
+				s := newStory(name+", "+f.name, seed)
+				sound[name](s)
+				f.of(s)
+				c := counted(sum, halves[seed%2]+" "+f.name)
+				c.histories++
+				c.turns += s.turn
+				for _, d := range seenIn(t, s) {
+					c.alarms++
+					t.Logf("%s: turn %d of %d: %s %s %v", s.name, s.turnOf(d.At), s.turn, d.Severity, d.Behaviour, d.Evidence)
+					if d.Action == ActionHalt || d.Action == ActionPause {
+						c.halts++
+						t.Errorf("%s would be halted", s.name)
+					}
+				}
+			}
+		}
+	}
+	tell(t, sum)
+	for key, c := range sum {
+		if c.alarms*100 > c.turns {
+			t.Errorf("%s: %d false alarms in %d turns", key, c.alarms, c.turns)
+		}
+	}
+}
