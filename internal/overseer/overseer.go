@@ -131,7 +131,7 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	if h == nil {
 		return nil, nil
 	}
-	look := h.take(e, d)
+	look := h.take(e, d, w.settings)
 	h.event = max(h.event, e.ID)
 	switch d := d.(type) {
 	case *agency.Claimed:
@@ -159,16 +159,20 @@ func of[T any](known map[agency.ContractID]*T, id agency.ContractID) *T {
 
 // verdict takes in what a claim came to, and looks at the session that made it.
 func (w *Watch) verdict(e agency.Event, d *agency.VerdictSubmitted) ([]Detection, []Fault) {
-	c := w.claims[e.ContractID]
-	if c == nil {
-		return nil, nil
-	}
-	c.take(d)
+	c := of(w.claims, e.ContractID)
+	further := c.take(d)
 	h := w.sessions.known[c.by]
-	if h == nil {
-		return nil, nil
+	if h == nil { // no event told of the claim
+		if h = w.sessions.at(e.ContractID); h == nil {
+			return nil, nil
+		}
+		c.by, h.who.claims = h.key, c
 	}
-	h.event = e.ID
+	h.event = max(h.event, e.ID)
+	h.clock.pass(e.Time)
+	if further {
+		h.progress()
+	}
 	return w.judge(h, detectors)
 }
 

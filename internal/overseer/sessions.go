@@ -48,6 +48,16 @@ func (s sessions) of(e agency.Event, d agency.Detail) *history {
 	return h
 }
 
+// at is the session that was heard of last at work on a contract.
+func (s sessions) at(contract agency.ContractID) (last *history) {
+	for _, h := range s.sorted() {
+		if h.who.contract == contract && (last == nil || h.event > last.event) {
+			last = h
+		}
+	}
+	return last
+}
+
 // begin is the history of a session that was not known.
 func (s sessions) begin(e agency.Event, k key) *history {
 	for _, old := range s.known {
