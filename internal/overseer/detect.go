@@ -44,7 +44,7 @@ func findLoop(h *history, s config.Overseer) finding {
 	if n := answered(h.calls, h.fallow.since); n >= many(s) {
 		return in(Medium, 0.75, last.seq, "%d calls of %s in a row had the same answer", n, last.tool)
 	}
-	if n := pieces(h.calls); n >= many(s) {
+	if n := pieces(h.calls, h.fallow.since); n >= many(s) {
 		return in(Medium, 0.7, last.seq, "the last %d calls run one command with other numbers, and nothing was changed", n)
 	}
 	if at, n, tried := redone(h.calls); n >= 3 || n == 2 && !tried {
@@ -93,7 +93,7 @@ func rounds(calls []call, since, window int) (period, again int) {
 		again, turns := 0, 0
 		for i := len(calls) - 1; i >= period; i-- {
 			c := calls[i]
-			if _, alike := c.same(calls[i-period]); !alike || c.kind == waits || calls[i-period].seq <= since {
+			if exact, alike := c.same(calls[i-period]); !alike || !exact && c.novel || c.kind == waits || calls[i-period].seq <= since {
 				break
 			}
 			if again == 0 || calls[i+1].turn != c.turn {
@@ -140,11 +140,11 @@ func answered(calls []call, since int) int {
 
 // pieces counts the commands at the end that differ in numbers alone, none of whose
 // answers is known to show something new.
-func pieces(calls []call) int {
+func pieces(calls []call, since int) int {
 	n := 0
 	for _, c := range slices.Backward(calls) {
 		last := calls[len(calls)-1]
-		if c.tool != shell || c.kind == waits || c.digests.CallShape != last.digests.CallShape || c.novel && !c.known {
+		if c.seq <= since || c.tool != shell || c.kind == waits || c.digests.CallShape != last.digests.CallShape || c.novel && !c.known {
 			break
 		}
 		n++
@@ -365,7 +365,7 @@ func findInefficiency(h *history, s config.Overseer) finding {
 func untried(calls []call) (path string, n int) {
 	for _, c := range slices.Backward(calls) {
 		switch {
-		case c.kind == reads || c.kind == talks || c.failed:
+		case c.kind == reads || c.kind == talks || c.kind == changes && c.failed:
 		case c.kind != changes || c.path == "" || n > 0 && c.path != path:
 			return path, n
 		default:

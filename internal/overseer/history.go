@@ -152,7 +152,7 @@ type history struct {
 	changes  int   // that succeeded
 	tokens   int64 // as limits count them
 	prompt   int64 // tokens of the last one
-	made     bool  // some tree of its own
+	made     bool  // something, or tried it
 	guessed  bool  // its provider gave no counts of them
 	fallow   fallow
 	calls    []call
@@ -377,8 +377,11 @@ func (c *call) asked() string {
 // numbers alone, where nobody asked it so before.
 func (h *history) newAnswer(c *call) bool {
 	ds := c.digests
-	if c.blind {
+	switch {
+	case c.blind && c.failed:
 		return h.news("answer " + c.tool + " " + ds.CallShape + " " + ds.Answer)
+	case c.blind:
+		return h.news("answer " + c.tool + " " + ds.Call + " " + ds.Answer)
 	}
 	shape := h.news("answer " + c.tool + " " + ds.AnswerShape)
 	asked, answer := h.news("asked "+c.tool+" "+ds.Call), h.news("said "+c.tool+" "+ds.Answer)
@@ -437,7 +440,7 @@ func (h *history) settle(d *agency.TurnCompleted, s config.Overseer) {
 // way, who begins may read as much as is remembered.
 func (h *history) mayRead(s config.Overseer) int {
 	if h.made {
-		return s.LoopDetectionWindow + 2
+		return many(s)
 	}
 	return s.SnapshotHistorySize
 }

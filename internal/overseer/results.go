@@ -36,7 +36,7 @@ func (h *history) checked(command string, passed, failed, exit int, red *agency.
 		r.failed = max(r.failed, 1)
 		r.red, r.names = redDigests(red)
 	}
-	h.fallow.reads = 0
+	h.fallow.reads, h.made = 0, true
 	h.now.results++
 	most, known := h.memory.best[command]
 	switch {
@@ -65,7 +65,7 @@ func (h *history) ran(c call, shown string) {
 		return
 	}
 	if c.kind == checks {
-		h.fallow.reads = 0
+		h.fallow.reads, h.made = 0, true
 	}
 	h.keep(r, c.tool)
 }

@@ -120,7 +120,7 @@ var troubles = map[string]trouble{
 	"another white": {"varied loop", anyLoop, func(s *story, i int) { s.does(s.run("cat  a.go"+strings.Repeat(" ", i), "package a")) }, "", false},
 	"an ever new pid": {"varied loop", anyLoop, func(s *story, i int) {
 		s.does(s.run("./serve --check", fmt.Sprintf("pid %d: not ready after %dms", 4000+i*13, 100+i)))
-	}, "", false},
+	}, "two digests", false},
 	"rounds of four": {"varied loop", anyLoop, func(s *story, i int) {
 		s.does(s.call("read_file", of1(i, "a.go", "b.go", "c.go", "d.go"), of1(i, "a", "b", "c", "d")))
 	}, "", false},
@@ -130,10 +130,10 @@ var troubles = map[string]trouble{
 
 	// Done and undone.
 	"written to and fro": {"edit and undo", anyLoop, func(s *story, i int) { s.does(s.write("a.go", of1(i, "package a\nvar x = 1", "package a\nvar x = 2"))) }, answers, false},
-	"edit and checkout":  {"edit and undo", anyLoop, func(s *story, i int) { s.does(of1(i, s.swap("a.go", "x", "y"), s.run("git checkout -- a.go", ""))) }, "", false},
+	"edit and checkout":  {"edit and undo", anyLoop, func(s *story, i int) { s.does(of1(i, s.swap("a.go", "x", "y"), s.run("git checkout -- a.go", ""))) }, answers, false},
 	"edit and roll back": {"edit and undo", anyLoop, func(s *story, i int) {
 		s.does(of1(i, s.swap("a.go", "x", "y"), s.call("rollback_checkpoint", "c1", "rolled back")))
-	}, "", false},
+	}, answers, false},
 	"made and deleted": {"edit and undo", anyLoop, func(s *story, i int) {
 		s.does(of1(i, s.write("new.go", "package n"), step{tool: "delete_file", path: "new.go", answer: "deleted"}))
 	}, "", false},

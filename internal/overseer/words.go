@@ -16,6 +16,7 @@ import (
 var (
 	opaque  = regexp.MustCompile(`^[0-9A-Za-z:+/=_-]{1,128}$`) // a digest of whatever kind
 	arrow   = regexp.MustCompile(`\s(->|=>|→)\s`)
+	name    = regexp.MustCompile(`^[\w./@+-]*$`) // of a file, perhaps
 	command = regexp.MustCompile(`"command"\s*:\s*("(?:[^"\\]|\\.)*")`)
 )
 
@@ -32,7 +33,7 @@ func words(d agency.CallDigests, tool, summary, failed string) (out agency.CallD
 	}
 	switch {
 	case d.Call == "":
-		vague = len(strings.Fields(said)) < 2
+		vague = name.MatchString(said)
 		d.Call, d.CallShape = Digest([]byte(tool+" "+said)), Shape([]byte(tool+" "+said))
 	case opaque.MatchString(d.Call):
 		d.CallShape = d.Call
