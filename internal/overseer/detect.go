@@ -430,6 +430,15 @@ func findExhaustion(h *history, s config.Overseer) finding {
 	return finding{}
 }
 
+// findSilence looks for a session at work of which nothing was heard for a quarter of the
+// time that it has: its model hangs, or a command, or what carries it out.
+func findSilence(h *history, s config.Overseer) finding {
+	if most := time.Duration(s.TimeoutSeconds) * time.Second / 4; h.clock.silent > most {
+		return finding{Low, 0.6, []string{"no sign since " + h.clock.signed.UTC().Format(time.RFC3339)}, 0}
+	}
+	return finding{}
+}
+
 // findTimeout looks at the time that is left, waits for others apart.
 func findTimeout(h *history, s config.Overseer) finding {
 	most := time.Duration(s.TimeoutSeconds) * time.Second

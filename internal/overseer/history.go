@@ -98,7 +98,9 @@ type clock struct {
 	began  time.Time
 	heard  time.Time     // of the last event, as it says
 	last   time.Time     // the same by a clock that never goes back
-	sign   time.Duration // of the watch, when there was the last event
+	signed time.Time     // when it gave a sign last
+	sign   time.Duration // the same, by the time that the watch was awake
+	silent time.Duration // since then, when somebody looked
 	waited time.Duration // for others, or while nobody carried it out
 	parked bool
 	waits  string // for what it is parked
@@ -161,6 +163,8 @@ type history struct {
 	now      turnSoFar
 	tree     agency.OID
 	standing standing
+	seen     Snapshot // what of it is counted event by event
+	files    map[uint64]bool
 }
 
 // turnSoFar is the turn whose calls are coming in.
@@ -174,7 +178,7 @@ type turnSoFar struct {
 
 func newHistory(e agency.Event, k key, most int, n *nudges) *history {
 	return &history{
-		most: most, key: k, who: who{role: e.Role, contract: e.ContractID}, event: e.ID, clock: clock{began: e.Time, heard: e.Time, last: e.Time},
+		most: most, key: k, who: who{role: e.Role, contract: e.ContractID}, event: e.ID, clock: clock{began: e.Time, heard: e.Time, last: e.Time, signed: e.Time},
 		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
 	}
 }
@@ -398,6 +402,9 @@ func (h *history) progress() {
 	}
 }
 
+// leastGone is how many files a turn has to take away to be more than tidying up.
+const leastGone = 10
+
 // mostTokens bounds what one turn is believed to have taken.
 const mostTokens = 1 << 40
 
@@ -407,6 +414,9 @@ func (h *history) settle(d *agency.TurnCompleted, s config.Overseer) {
 	h.now = turnSoFar{}
 	h.settled = max(d.Turn, h.settled+1)
 	h.turn = h.settled
+	if f := d.Files; f.Gone >= leastGone && 2*f.Gone >= f.Before {
+		h.dangerous([]agency.DangerKind{agency.DangerDeletion})
+	}
 	in, cached, out := min(max(d.In, 0), mostTokens), min(max(d.Cached, 0), mostTokens), min(max(d.Out, 0), mostTokens)
 	h.bill(in, cached, out, s.MaxTokens)
 	h.guessed = h.guessed || d.Estimated
