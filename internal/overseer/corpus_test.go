@@ -1,6 +1,7 @@
 package overseer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -25,16 +26,23 @@ type story struct {
 	prompt int64
 	pass   map[string]int
 	tree   agency.OID // after each turn; empty: not told
+	out    int64      // tokens of each answer; 0: some hundreds
+	cached int64      // tokens of each prompt; 0: most, less: none
+	ends   []time.Time
+	said   map[int64][2]string // what an event's call asked, and what it was answered
 }
 
 func newStory(kind string, seed uint64) *story {
-	s := &story{name: fmt.Sprintf("%s/%d", kind, seed), kind: kind, r: rand.New(rand.NewPCG(seed, 7)), at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), prompt: 3000, pass: map[string]int{}}
+	s := &story{name: fmt.Sprintf("%s/%d", kind, seed), kind: kind, r: rand.New(rand.NewPCG(seed, 7)), at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), prompt: 3000, pass: map[string]int{}, said: map[int64][2]string{}}
 	s.add(agency.Spawned{Session: "s1", Attempt: 1, Model: "m"})
 	return s
 }
 
-func (s *story) add(d agency.Detail) {
-	e := agency.NewEvent("run-1", agency.SeverityInfo, "", d)
+func (s *story) add(d agency.Detail) { s.say("", d) }
+
+// say adds an event with the line that people read.
+func (s *story) say(summary string, d agency.Detail) {
+	e := agency.NewEvent("run-1", agency.SeverityInfo, summary, d)
 	e.ID, e.Time, e.AgentID, e.ContractID = int64(len(s.events)+1), s.at, "scaffolder-1", "c1"
 	s.events = append(s.events, e)
 }
@@ -59,21 +67,43 @@ func (s *story) does(steps ...step) {
 			s.add(*p.check)
 		}
 		args := p.arguments()
+		s.said[int64(len(s.events)+1)] = [2]string{p.tool + " " + string(args), p.answer}
 		ds := DigestsOf(args, p.answer)
 		if p.refused {
-			s.add(agency.ToolRefused{Session: "s1", Turn: s.turn, Tool: p.tool, Reason: p.answer, CallDigests: ds, Danger: p.danger})
+			s.say(p.gist(), agency.ToolRefused{Session: "s1", Turn: s.turn, Tool: p.tool, Reason: p.answer, CallDigests: ds, Danger: p.danger})
 			continue
 		}
 		failed := ""
 		if p.failed {
 			failed = "error: " + p.answer
 		}
-		s.add(agency.ToolCalled{Session: "s1", Turn: s.turn, Tool: p.tool, Error: failed, CallDigests: ds, Path: p.path, Danger: p.danger, Ended: p.ended(), Waits: Waits(p.tool, args), Use: UseOf(p.tool, args)})
+		s.say(p.gist(), agency.ToolCalled{
+			Session: "s1", Turn: s.turn, Tool: p.tool, Error: failed, CallDigests: ds, Path: p.path, Danger: p.danger,
+			Ended: p.ended(), Waits: Waits(p.tool, args), Use: UseOf(p.tool, args),
+		})
 		s.prompt += int64(len(p.answer)+len(args))/4 + 60
 	}
 	s.at = s.at.Add(time.Duration(2+s.r.IntN(9)) * time.Second)
 	s.prompt += int64(100 + s.r.IntN(200))
-	s.add(agency.TurnCompleted{Session: "s1", Turn: s.turn, In: s.prompt, Cached: s.prompt * 8 / 10, Out: int64(80 + s.r.IntN(300)), Tree: s.tree})
+	cached := max(0, cmp.Or(s.cached, s.prompt*8/10))
+	s.add(agency.TurnCompleted{Session: "s1", Turn: s.turn, In: s.prompt, Cached: cached, Out: cmp.Or(s.out, int64(80+s.r.IntN(300))), Tree: s.tree})
+	s.ends = append(s.ends, s.at)
+}
+
+// turnOf is the turn in which something was seen.
+func (s *story) turnOf(at time.Time) int {
+	for i, end := range s.ends {
+		if !at.After(end) {
+			return i + 1
+		}
+	}
+	return len(s.ends)
+}
+
+// gist is the line by which the log tells of the step.
+func (p step) gist() string {
+	words := cmp.Or(p.path, p.args)
+	return strings.TrimSpace(p.tool + " " + words[:min(len(words), 80)])
 }
 
 // arguments are those of the step's call, as the tools name them.
@@ -92,7 +122,7 @@ func (p step) arguments() []byte {
 // ended is how the step's command ended; empty: well.
 func (p step) ended() string {
 	first, _, _ := strings.Cut(p.answer, "\n")
-	if p.tool == shell && strings.HasPrefix(first, "exit code ") && first != "exit code 0" {
+	if (p.tool == shell || kinds[p.tool] == checks) && strings.HasPrefix(first, "exit code ") && first != "exit code 0" {
 		return first
 	}
 	return ""

@@ -10,10 +10,15 @@ import (
 	"agency/internal/config"
 )
 
+// few and many are the turns or calls after which weak and weaker evidence of one kind
+// is enough; the window is that of strong evidence.
+func few(s config.Overseer) int  { return max(2, s.LoopDetectionWindow-1) }
+func many(s config.Overseer) int { return max(s.LoopDetectionWindow+1, 2*s.LoopDetectionWindow-2) }
+
 // findLoop looks for the same call with the same answer, for a round of calls that
 // comes again and again, and for a change that is undone and made again.
 func findLoop(h *history, s config.Overseer) finding {
-	exact, alike := repeats(h.calls)
+	exact, alike := repeats(h.calls, h.fallow.since)
 	window := s.LoopDetectionWindow
 	last := call{}
 	if n := len(h.calls); n > 0 {
@@ -23,7 +28,7 @@ func findLoop(h *history, s config.Overseer) finding {
 		return finding{severity, confidence, []string{fmt.Sprintf(form, args...)}, seq}
 	}
 	switch {
-	case exact >= window+patience/2:
+	case exact >= many(s) && !last.blind:
 		return in(Critical, 0.9, last.seq, "%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)
 	case exact >= window:
 		return in(Medium, 0.9, last.seq, "%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)
@@ -36,40 +41,42 @@ func findLoop(h *history, s config.Overseer) finding {
 	if c, n := frequent(h.calls, h.fallow.since); n > window {
 		return in(Medium, 0.8, c.seq, "%s was called %d times with the same arguments and the same answer, and nothing was changed in between", c.tool, n)
 	}
-	if n := answered(h.calls, h.fallow.since); n >= 2*window-2 {
+	if n := answered(h.calls, h.fallow.since); n >= many(s) {
 		return in(Medium, 0.75, last.seq, "%d calls of %s in a row had the same answer", n, last.tool)
 	}
-	if n := pieces(h.calls); n >= 2*window-2 {
+	if n := pieces(h.calls, h.fallow.since); n >= many(s) {
 		return in(Medium, 0.7, last.seq, "the last %d calls run one command with other numbers, and nothing was changed", n)
 	}
 	if at, n, tried := redone(h.calls); n >= 3 || n == 2 && !tried {
 		return in(Medium, 0.85, at.seq, "changes of %s were undone and made again, %d times", orFiles(at.path), n)
 	}
-	if n := h.fallow.returned; n >= 4 {
+	if n := h.fallow.returned; n >= few(s) {
 		return in(Medium, 0.85, last.seq, "the files came back %d times in a row to what they had been before", n)
 	}
 	return finding{}
 }
 
-// repeats counts the calls at the end that are the same, and those that look
-// alike. What was new in between is looked at by who calls: a new answer ends a run.
-func repeats(calls []call) (exact, alike int) {
+// repeats counts the calls at the end that are the same, and those that look alike and
+// brought nothing new, since a call or result of the session.
+func repeats(calls []call, since int) (exact, alike int) {
 	if len(calls) == 0 {
 		return 0, 0
 	}
 	last, same := calls[len(calls)-1], true
-	if last.kind == changes && !last.failed || last.kind == waits {
+	if last.kind == changes && !last.failed || last.kind == waits || last.kind == plans && !last.failed {
 		return 1, 1 // what succeeds changes something; a wait may be long
 	}
 	for _, c := range slices.Backward(calls) {
 		e, a := c.same(last)
-		if !a {
+		if !a || c.seq < since {
 			break
 		}
 		alike++
 		same = same && e
 		if same {
 			exact++
+		} else if c.novel {
+			break
 		}
 	}
 	return exact, alike
@@ -86,7 +93,7 @@ func rounds(calls []call, since, window int) (period, again int) {
 		again, turns := 0, 0
 		for i := len(calls) - 1; i >= period; i-- {
 			c := calls[i]
-			if _, alike := c.same(calls[i-period]); !alike || c.kind == waits || calls[i-period].seq <= since {
+			if exact, alike := c.same(calls[i-period]); !alike || !exact && c.novel || c.kind == waits || calls[i-period].seq <= since {
 				break
 			}
 			if again == 0 || calls[i+1].turn != c.turn {
@@ -123,7 +130,7 @@ func answered(calls []call, since int) int {
 	n := 0
 	for _, c := range slices.Backward(calls) {
 		last := calls[len(calls)-1]
-		if c.seq <= since || c.tool != last.tool || c.digests.Answer != last.digests.Answer || c.kind != reads && (c.kind != runs || !c.failed) {
+		if c.seq <= since || c.blind || c.tool != last.tool || c.digests.Answer != last.digests.Answer || c.kind != reads && (c.kind != runs || !c.failed) {
 			break
 		}
 		n++
@@ -133,11 +140,11 @@ func answered(calls []call, since int) int {
 
 // pieces counts the commands at the end that differ in numbers alone, none of whose
 // answers is known to show something new.
-func pieces(calls []call) int {
+func pieces(calls []call, since int) int {
 	n := 0
 	for _, c := range slices.Backward(calls) {
 		last := calls[len(calls)-1]
-		if c.tool != shell || c.kind == waits || c.digests.CallShape != last.digests.CallShape || len(c.digests.Lines) > 0 && !c.known {
+		if c.seq <= since || c.tool != shell || c.kind == waits || c.digests.CallShape != last.digests.CallShape || c.novel && !c.known {
 			break
 		}
 		n++
@@ -179,7 +186,9 @@ func orFiles(path string) string {
 // changed, for errors that grow, for claims that are refused for the same, and for
 // calls that fail one after another.
 func findFailures(h *history, s config.Overseer) finding {
-	for _, f := range []finding{sameRed(h.results), flips(h.results), growing(h.results, s.FailureIncreaseThreshold, h.who.role), h.who.claims.find()} {
+	for _, f := range []finding{
+		sameRed(h.results, s), flips(h.results, s), growing(h.results, s.FailureIncreaseThreshold, h.who.role), h.who.claims.find(s.LoopDetectionWindow),
+	} {
 		if f.severity != "" {
 			return f
 		}
@@ -200,47 +209,51 @@ func findFailures(h *history, s config.Overseer) finding {
 	return finding{}
 }
 
-const (
-	sameRedRuns  = 4 // how often a check may fail with the same words
-	sameNameRuns = 7 // how often the same tests may fail with other words
-)
-
-// sameRed counts runs of one check at the end that failed in the same way.
-func sameRed(rs []result) finding {
+// sameRed counts runs of one check at the end that failed in the same way, or of one
+// command that failed in whatever way.
+func sameRed(rs []result, s config.Overseer) finding {
 	if len(rs) == 0 || rs[len(rs)-1].red == "" {
 		return finding{}
 	}
-	last, words, names := rs[len(rs)-1], 0, 0
+	last, words, names, all := rs[len(rs)-1], 0, 0, 0
 	for _, r := range slices.Backward(rs) {
 		if r.command != last.command {
 			continue
 		}
-		if r.names != last.names || r.passed != last.passed {
+		if r.red == "" || r.passed != last.passed {
 			break
 		}
-		names++
-		if r.red == last.red && words == names-1 {
+		if r.names == last.names && names == all {
+			names++
+		}
+		if r.red == last.red && words == all {
 			words++
 		}
+		all++
 	}
-	least := sameRedRuns
+	least := few(s)
 	if last.kin == shell { // a network comes back
 		least++
 	}
+	in := func(severity Severity, confidence float64, form string, args ...any) finding {
+		return finding{severity, confidence, []string{fmt.Sprintf(form, args...)}, last.seq}
+	}
 	switch {
-	case words >= 2*sameRedRuns:
-		return finding{High, 0.9, []string{fmt.Sprintf("`%s` failed %d times in a row in the same way", last.name(), words)}, last.seq}
+	case words >= many(s):
+		return in(High, 0.9, "`%s` failed %d times in a row in the same way", last.name(), words)
 	case words >= least:
-		return finding{Medium, 0.8, []string{fmt.Sprintf("`%s` failed %d times in a row in the same way", last.name(), words)}, last.seq}
-	case names >= sameNameRuns:
-		return finding{Medium, 0.7, []string{fmt.Sprintf("the same tests of `%s` failed %d times in a row", last.name(), names)}, last.seq}
+		return in(Medium, 0.8, "`%s` failed %d times in a row in the same way", last.name(), words)
+	case names >= s.LoopDetectionWindow+2:
+		return in(Medium, 0.7, "the same tests of `%s` failed %d times in a row", last.name(), names)
+	case all >= many(s) && last.shown != "":
+		return finding{Medium, 0.6, []string{fmt.Sprintf("`%s` failed %d times in a row", last.name(), all)}, 0}
 	}
 	return finding{}
 }
 
 // flips counts the failures at the end each of which was seen before, such as two
 // that alternate, or one of a command that is put in other words.
-func flips(rs []result) finding {
+func flips(rs []result, s config.Overseer) finding {
 	if len(rs) == 0 {
 		return finding{}
 	}
@@ -258,68 +271,70 @@ func flips(rs []result) finding {
 		}
 	}
 	switch {
-	case words >= sameRedRuns:
+	case words >= few(s):
 		return finding{Medium, 0.8, []string{fmt.Sprintf("the last %d failures of `%s` had all been seen before", words, last.name())}, last.seq}
-	case names >= sameNameRuns-1: // after the first one
+	case names >= s.LoopDetectionWindow+1: // after the first one
 		return finding{Medium, 0.7, []string{fmt.Sprintf("in its last %d runs `%s` failed where it had failed before", names, last.name())}, last.seq}
 	}
 	return finding{}
 }
 
-// growing looks for errors of one check that rise from run to run. Whoever writes
-// tests first has failures that rise: there it counts only what passed before.
+// growing looks for errors of one check that rise over its last runs, to more than
+// there were. Whoever writes tests first has failures that rise: there it counts only
+// what passed before.
 func growing(rs []result, most int, role agency.RoleID) finding {
 	if len(rs) == 0 {
 		return finding{}
 	}
-	var counts []int
 	last := rs[len(rs)-1]
-	first := last
-	for _, r := range slices.Backward(rs) {
-		if r.command == last.command {
-			counts, first = append(counts, r.failed), r
+	after, rose, fell := last, 0, 0
+	for _, r := range slices.Backward(rs[:len(rs)-1]) {
+		if r.command != last.command {
+			continue
 		}
-		if len(counts) == 4 {
+		if r.failed < after.failed {
+			rose++
+		} else {
+			fell++
+		}
+		if after = r; r.failed > last.failed || rose+fell > 5 || fell > 1 {
 			break
 		}
+		if rose >= 3 && last.failed-r.failed >= most && (role != agency.RoleTestEngineer || r.passed > last.passed) {
+			return finding{Medium, 0.8, []string{fmt.Sprintf("failures of `%s` rose from %d to %d", last.name(), r.failed, last.failed)}, last.seq}
+		}
 	}
-	slices.Reverse(counts)
-	if len(counts) < 4 || counts[0] >= counts[1] || counts[1] >= counts[2] || counts[2] >= counts[3] || counts[3]-counts[0] < min(most, 3) ||
-		role == agency.RoleTestEngineer && first.passed <= last.passed {
-		return finding{}
-	}
-	return finding{Medium, 0.8, []string{fmt.Sprintf("failures of `%s` rose from %d to %d", last.name(), counts[0], counts[3])}, last.seq}
+	return finding{}
 }
 
 // name is the command for people.
 func (r result) name() string { return cmp.Or(r.shown, r.command) }
 
-const (
-	fallowTurns  = 4  // without anything new
-	readingTurns = 20 // that only look, since the last change or check: worth a note
-	wandering    = 50 // and then more
-	silentTurns  = 4  // in which nothing was called
-)
-
 // findStagnation looks for turns that cost and bring nothing new.
 func findStagnation(h *history, s config.Overseer) finding {
 	f := h.fallow
 	switch {
-	case f.turns >= fallowTurns && f.tokens > s.StagnationTokenThreshold:
-		severity := Medium
-		if f.turns >= 3*fallowTurns {
+	case f.turns >= few(s) && (f.tokens > s.StagnationTokenThreshold || f.untold >= few(s)):
+		severity, cost := Medium, fmt.Sprintf("they took %d tokens", f.tokens)
+		if f.turns >= 3*few(s) {
 			severity = High
 		}
+		if f.untold > 0 {
+			cost = fmt.Sprintf("of %d of them nobody told the tokens", f.untold)
+		} else if h.guessed {
+			cost += ", estimated"
+		}
 		return finding{severity, 0.75, []string{
-			fmt.Sprintf("%d turns brought nothing new: no other text of a file, no other answer, no other result of a check", f.turns),
-			fmt.Sprintf("they took %d tokens", f.tokens),
+			fmt.Sprintf("%d turns brought nothing new: no other text of a file, no other answer, no other result of a check", f.turns), cost,
 		}, h.seq}
-	case h.fallow.silent >= silentTurns:
-		return finding{Medium, 0.8, []string{fmt.Sprintf("%d turns in a row called nothing", h.fallow.silent)}, h.seq + h.turn}
-	case f.reads >= wandering:
-		return finding{Medium, 0.7, []string{fmt.Sprintf("%d turns in a row only looked at files", f.reads)}, h.seq}
-	case f.reads >= readingTurns:
-		return finding{Low, 0.5, []string{fmt.Sprintf("%d turns in a row only looked at files", f.reads)}, h.seq}
+	case f.silent >= few(s):
+		return finding{Medium, 0.8, []string{fmt.Sprintf("%d turns in a row called nothing", f.silent)}, h.seq + h.turn}
+	case f.reads >= h.mayRead(s):
+		severity := Low
+		if h.made || f.reads >= 3*h.mayRead(s) {
+			severity = Medium
+		}
+		return finding{severity, 0.6, []string{fmt.Sprintf("%d turns in a row only looked at files", f.reads)}, 0}
 	}
 	return finding{}
 }
@@ -334,13 +349,31 @@ func findInefficiency(h *history, s config.Overseer) finding {
 		}
 		return finding{severity, 0.7, []string{fmt.Sprintf("%d calls were refused since it last got on", h.fallow.refused)}, h.seq}
 	}
-	if path, n := rewritten(h.calls); n > 2*s.LoopDetectionWindow-3 {
+	if path, n := rewritten(h.calls); n >= many(s) {
 		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was changed %d times, each time what the change before had put there", orFiles(path), n)}, h.seq}
 	}
-	if path, n := replaced(h.calls); n > 2*s.LoopDetectionWindow-3 {
+	if path, n := replaced(h.calls); n >= many(s) {
 		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was written whole %d times in a row, without a look at what it does", orFiles(path), n)}, h.seq}
 	}
+	if path, n := untried(h.calls); n >= many(s) { // an agent may know well what it does
+		return finding{Medium, 0.6, []string{fmt.Sprintf("%s was changed %d times in a row, and nothing was run", path, n)}, 0}
+	}
 	return finding{}
+}
+
+// untried counts the changes at the end of one file with nothing but looks between.
+func untried(calls []call) (path string, n int) {
+	for _, c := range slices.Backward(calls) {
+		switch {
+		case c.kind == reads || c.kind == talks || c.kind == changes && c.failed:
+		case c.kind != changes || c.path == "" || n > 0 && c.path != path:
+			return path, n
+		default:
+			path = c.path
+			n++
+		}
+	}
+	return path, n
 }
 
 // replaced counts the calls at the end that wrote one file whole, each time with
@@ -393,6 +426,15 @@ func findExhaustion(h *history, s config.Overseer) finding {
 		return finding{Critical, 1, evidence, 0}
 	case left < 0.25:
 		return finding{Medium, 1, evidence, 0}
+	}
+	return finding{}
+}
+
+// findSilence looks for a session at work of which nothing was heard for a quarter of the
+// time that it has: its model hangs, or a command, or what carries it out.
+func findSilence(h *history, s config.Overseer) finding {
+	if most := time.Duration(s.TimeoutSeconds) * time.Second / 4; h.clock.silent > most {
+		return finding{Low, 0.6, []string{"no sign since " + h.clock.signed.UTC().Format(time.RFC3339)}, 0}
 	}
 	return finding{}
 }

@@ -60,6 +60,8 @@ func (h *history) health() Health {
 		switch d.behaviour {
 		case InfiniteLoop, RepeatedFailures, Oscillation:
 			out = Health{Looping, t.at, t.why}
+		case MissedHeartbeat:
+			out = Health{NoSign, t.at, t.why}
 		case Stagnation, Inefficiency, ScopeCreep:
 			out = Health{Slow, t.at, t.why}
 		}

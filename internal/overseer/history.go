@@ -1,10 +1,13 @@
 package overseer
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/config"
 )
 
 // kind is what a call is for, as far as progress goes.
@@ -62,6 +65,8 @@ type call struct {
 	path    string
 	failed  bool
 	known   bool // each line of its answer that is told apart was shown before
+	novel   bool // it brought something new
+	blind   bool // nobody told its answer
 	seq     int
 }
 
@@ -71,7 +76,7 @@ func (c call) same(o call) (exact, alike bool) {
 	a, b := c.digests, o.digests
 	exact = c.tool == o.tool && a.Call == b.Call && a.Answer == b.Answer
 	if c.kind == reads { // other lines of a file may have the shape of these
-		return exact, exact || c.tool == o.tool && a.CallShape == b.CallShape && a.Answer == b.Answer
+		return exact, exact || !c.blind && c.tool == o.tool && a.CallShape == b.CallShape && a.Answer == b.Answer
 	}
 	return exact, exact || c.tool == o.tool && a.CallShape == b.CallShape && a.AnswerShape == b.AnswerShape
 }
@@ -80,6 +85,7 @@ func (c call) same(o call) (exact, alike bool) {
 type fallow struct {
 	turns    int // without anything new, those spent waiting apart
 	tokens   int64
+	untold   int // of these turns, those whose tokens nobody told
 	reads    int // turns that only looked, since the last change or check
 	refused  int // calls
 	silent   int // turns without a call, since the last with one
@@ -90,15 +96,19 @@ type fallow struct {
 // clock is the time that a session was at work.
 type clock struct {
 	began  time.Time
-	last   time.Time     // of what it did last
+	heard  time.Time     // of the last event, as it says
+	last   time.Time     // the same by a clock that never goes back
+	signed time.Time     // when it gave a sign last
+	sign   time.Duration // the same, by the time that the watch was awake
+	silent time.Duration // since then, when somebody looked
 	waited time.Duration // for others, or while nobody carried it out
 	parked bool
 	waits  string // for what it is parked
 	ended  bool
 }
 
-// longest is the most that one step of work takes: in a longer silence the machine
-// slept.
+// longest is the most that one step of work takes, a check's limit: in a longer silence
+// the machine slept, or its clock was set.
 const longest = 30 * time.Minute
 
 // goesOn notes that the session is at work.
@@ -107,12 +117,11 @@ func (c *clock) goesOn() { c.parked, c.ended = false, false }
 // pass lets the clock go on, and gives by how much. A clock that jumps back changes
 // nothing; what passes while the session waits is no time at work.
 func (c *clock) pass(now time.Time) time.Duration {
-	took := max(0, now.Sub(c.last))
+	took := max(0, now.Sub(c.heard))
+	c.heard = now
 	c.last = c.last.Add(took)
-	if c.parked || c.ended {
+	if c.parked || c.ended || took > longest {
 		c.waited += took
-	} else if took > longest {
-		c.waited += took - longest
 	}
 	return took
 }
@@ -141,7 +150,12 @@ type history struct {
 	seq      int   // of calls and results
 	clock    clock
 	turn     int
+	settled  int   // turns
+	changes  int   // that succeeded
 	tokens   int64 // as limits count them
+	prompt   int64 // tokens of the last one
+	made     bool  // something, or tried it
+	guessed  bool  // its provider gave no counts of them
 	fallow   fallow
 	calls    []call
 	results  []result
@@ -149,6 +163,8 @@ type history struct {
 	now      turnSoFar
 	tree     agency.OID
 	standing standing
+	seen     Snapshot // what of it is counted event by event
+	files    map[uint64]bool
 }
 
 // turnSoFar is the turn whose calls are coming in.
@@ -156,12 +172,13 @@ type turnSoFar struct {
 	calls, reads, waits int
 	novel               bool // something was shown that was not known
 	changed             bool // a file got a text that no change before gave it
+	results             int  // of checks, whose calls are to come
 	took                time.Duration
 }
 
 func newHistory(e agency.Event, k key, most int, n *nudges) *history {
 	return &history{
-		most: most, key: k, who: who{role: e.Role, contract: e.ContractID}, event: e.ID, clock: clock{began: e.Time, last: e.Time},
+		most: most, key: k, who: who{role: e.Role, contract: e.ContractID}, event: e.ID, clock: clock{began: e.Time, heard: e.Time, last: e.Time, signed: e.Time},
 		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
 	}
 }
@@ -193,7 +210,7 @@ func (h *history) shows(lines []string) (fresh, ok bool) {
 }
 
 // take folds an event in, and tells whether there is something to look at.
-func (h *history) take(e agency.Event, d agency.Detail) bool {
+func (h *history) take(e agency.Event, d agency.Detail, s config.Overseer) bool {
 	took := h.clock.pass(e.Time)
 	if e.ContractID != "" {
 		h.who.contract = e.ContractID
@@ -208,7 +225,7 @@ func (h *history) take(e agency.Event, d agency.Detail) bool {
 		h.refuse(e, d)
 	case *agency.TurnCompleted:
 		h.clock.goesOn()
-		h.settle(d)
+		h.settle(d, s)
 	case *agency.TestsRun:
 		return onWork(d.Stage) && h.checked(d.Command, d.Passed, d.Failed, d.ExitCode, d.Red)
 	case *agency.LintRun:
@@ -248,8 +265,13 @@ const poll = time.Minute
 
 // called notes a call that ran.
 func (h *history) called(e agency.Event, d *agency.ToolCalled) {
-	c := call{turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: orWords(d.CallDigests, e.Summary, d.Error), path: d.Path, failed: d.Error != "" || d.Ended != ""}
-	switch {
+	failed := d.Error != "" || d.Ended != ""
+	c, said := h.call(d.Turn, d.Tool, d.CallDigests, e.Summary, d.Error)
+	c.failed = failed
+	if d.CallShape == "" && d.Use == "" && d.Tool == shell {
+		d.Use, d.Waits = UseOf(shell, lineOf(said)), d.Waits || Waits(shell, lineOf(said))
+	}
+	switch c.path = cmp.Or(d.Path, c.path); {
 	case c.kind == runs && (d.Waits || h.now.took >= poll):
 		c.kind = waits
 	case d.Use == agency.UseLook:
@@ -257,14 +279,36 @@ func (h *history) called(e agency.Event, d *agency.ToolCalled) {
 	case d.Use == agency.UseSay:
 		c.kind = talks
 	}
-	h.note(&c)
-	if c.kind == runs {
-		h.ran(c, e.Summary, d.Ended)
+	own := c.kind == runs
+	if c.kind == checks {
+		if own = h.now.results == 0; !own {
+			h.now.results--
+		}
+	}
+	h.note(&c, own)
+	if own {
+		h.ran(c, e.Summary)
 	}
 	if c.tool == publishes && !c.failed {
 		h.progress()
 	}
 	h.dangerous(d.Danger)
+}
+
+// call is a call as it is compared, and the words that a history by hand has for it.
+func (h *history) call(turn int, tool string, d agency.CallDigests, summary, failed string) (call, string) {
+	c := call{turn: cmp.Or(turn, h.settled+1), tool: tool, kind: kinds[tool]}
+	var said string
+	var vague bool
+	c.digests, said, vague, c.blind = words(d, tool, summary, failed)
+	if c.blind {
+		c.digests.Answer, c.digests.AnswerShape = supposed(h.changes)
+	}
+	if vague && c.kind == changes {
+		c.path = said
+		c.digests.Call = fmt.Sprint(c.digests.Call, h.seq) // nobody told what it changed
+	}
+	return c, said
 }
 
 // publishes is the tool by which an agent hands over what it made.
@@ -273,18 +317,10 @@ const publishes = "publish_artifact"
 // refuse notes a call that did not run.
 func (h *history) refuse(e agency.Event, d *agency.ToolRefused) {
 	h.fallow.refused++
-	h.note(&call{turn: d.Turn, tool: d.Tool, kind: kinds[d.Tool], digests: orWords(d.CallDigests, e.Summary, d.Reason), failed: true})
+	c, _ := h.call(d.Turn, d.Tool, d.CallDigests, e.Summary, d.Reason)
+	c.failed = true
+	h.note(&c, true)
 	h.dangerous(d.Danger)
-}
-
-// orWords are a call's digests; in a history without them, of the words that are
-// shown.
-func orWords(d agency.CallDigests, call, answer string) agency.CallDigests {
-	if d.Call == "" {
-		d.Call, d.CallShape = Digest([]byte(call)), Shape([]byte(call))
-		d.Answer, d.AnswerShape = Digest([]byte(answer)), Shape([]byte(answer))
-	}
-	return d
 }
 
 func (h *history) dangerous(kinds []agency.DangerKind) {
@@ -293,8 +329,9 @@ func (h *history) dangerous(kinds []agency.DangerKind) {
 	}
 }
 
-// note decides whether a call brought something new, and keeps it.
-func (h *history) note(c *call) {
+// note decides whether a call brought something new, and keeps it. Of a check that is
+// not the call's own, another event tells what it brought.
+func (h *history) note(c *call, own bool) {
 	ds, t := c.digests, &h.now
 	h.turn, h.fallow.silent = max(h.turn, c.turn), 0
 	h.seq++
@@ -302,29 +339,57 @@ func (h *history) note(c *call) {
 	t.calls++
 	fresh, told := h.shows(ds.Lines)
 	c.known = told && !fresh
-	novel := false
 	switch c.kind {
 	case changes:
 		// The same change of the same file can only be made again after it was undone.
-		if !c.failed && h.news("change "+c.path+" "+ds.Call) {
-			t.changed = true
-			h.fallow.since = h.seq
+		if !c.failed {
+			h.changes++
+			if h.news("change " + c.path + " " + ds.Call) {
+				t.changed = true
+				h.fallow.since = h.seq
+			}
 		}
 	case waits, plans:
 		t.waits++
-		novel = c.kind == plans && !c.failed && h.news("plan "+c.tool+" "+ds.CallShape)
-	case talks, checks: // what checks bring, their own events say
+		c.novel = c.kind == plans && !c.failed && h.news("plan "+c.tool+" "+ds.CallShape)
+	case talks:
 	case reads: // what is not found where it was not sought yet is news, too
 		t.reads++
-		novel = (!c.failed || c.tool == shell) && h.news("answer "+c.tool+" "+ds.CallShape+" "+ds.Answer) && !c.known
+		c.novel = (!c.failed || c.tool == shell) && h.news("answer "+c.tool+" "+c.asked()+" "+ds.Answer) && !c.known
 	default:
-		novel = h.news("answer "+c.tool+" "+ds.AnswerShape) && !c.known
+		if c.kind == checks && !own {
+			break
+		}
+		c.novel = h.newAnswer(c) && !c.known
 	}
-	t.novel = t.novel || novel
+	t.novel = t.novel || c.novel
 	if len(h.calls) >= h.most {
 		h.calls = slices.Delete(h.calls, 0, len(h.calls)-h.most+1)
 	}
 	h.calls = append(h.calls, *c)
+}
+
+// asked is what tells a look from others: where nobody tells its answer, its words.
+func (c *call) asked() string {
+	if c.blind {
+		return c.digests.Call
+	}
+	return c.digests.CallShape
+}
+
+// newAnswer tells whether a command answers as none did. What ends well may tell by
+// numbers alone, where nobody asked it so before.
+func (h *history) newAnswer(c *call) bool {
+	ds := c.digests
+	switch {
+	case c.blind && c.failed:
+		return h.news("answer " + c.tool + " " + ds.CallShape + " " + ds.Answer)
+	case c.blind:
+		return h.news("answer " + c.tool + " " + ds.Call + " " + ds.Answer)
+	}
+	shape := h.news("answer " + c.tool + " " + ds.AnswerShape)
+	asked, answer := h.news("asked "+c.tool+" "+ds.Call), h.news("said "+c.tool+" "+ds.Answer)
+	return shape || !c.failed && answer && (asked || c.kind == checks)
 }
 
 // progress notes that the agent has got on: what was told of it is over.
@@ -337,27 +402,38 @@ func (h *history) progress() {
 	}
 }
 
+// leastGone is how many files a turn has to take away to be more than tidying up.
+const leastGone = 10
+
 // mostTokens bounds what one turn is believed to have taken.
 const mostTokens = 1 << 40
 
 // settle closes the turn whose calls have come in.
-func (h *history) settle(d *agency.TurnCompleted) {
+func (h *history) settle(d *agency.TurnCompleted, s config.Overseer) {
 	t := h.now
 	h.now = turnSoFar{}
-	h.turn = max(d.Turn, 0)
+	h.settled = max(d.Turn, h.settled+1)
+	h.turn = h.settled
+	if f := d.Files; f.Gone >= leastGone && 2*f.Gone >= f.Before {
+		h.dangerous([]agency.DangerKind{agency.DangerDeletion})
+	}
 	in, cached, out := min(max(d.In, 0), mostTokens), min(max(d.Cached, 0), mostTokens), min(max(d.Out, 0), mostTokens)
-	h.tokens += agency.Usage{In: in, Cached: cached, Out: out}.Billed()
+	h.bill(in, cached, out, s.MaxTokens)
+	h.guessed = h.guessed || d.Estimated
 	moved := h.moved(d.Tree, t.changed)
 	switch {
 	case t.novel || moved:
-		h.fallow.turns, h.fallow.tokens = 0, 0
-		if h.fallow.reads < readingTurns {
+		h.fallow.turns, h.fallow.tokens, h.fallow.untold = 0, 0, 0
+		if h.fallow.reads < h.mayRead(s) {
 			delete(h.standing.raised, Stagnation)
 		}
 	case t.calls > 0 && t.waits == t.calls: // a turn that waits is not one that stands still
 	default:
 		h.fallow.turns++
 		h.fallow.tokens += in + out
+		if in+out == 0 {
+			h.fallow.untold++
+		}
 	}
 	if t.calls == 0 {
 		h.fallow.silent++
@@ -366,8 +442,27 @@ func (h *history) settle(d *agency.TurnCompleted) {
 		h.fallow.reads++
 	}
 	if moved {
-		h.fallow.reads = 0
+		h.fallow.reads, h.made = 0, true
 	}
+}
+
+// mayRead is in how many turns the agent may only look: who has made something knows its
+// way, who begins may read as much as is remembered.
+func (h *history) mayRead(s config.Overseer) int {
+	if h.made {
+		return many(s)
+	}
+	return s.SnapshotHistorySize
+}
+
+// bill counts what a turn takes of the limit. Where nobody tells what was cached, it is
+// what the prompt grew by, unless so much was sent that no cache can be meant.
+func (h *history) bill(in, cached, out, most int64) {
+	if cached == 0 && in <= most/2 {
+		cached = min(in, h.prompt)
+	}
+	h.prompt = in
+	h.tokens += agency.Usage{In: in, Cached: cached, Out: out}.Billed()
 }
 
 // moved tells whether a turn left files as they never were. Where the event does

@@ -58,6 +58,7 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	action := ActionLog
 	switch {
 	case b == Oscillation || b == ScopeCreep: // the loop of reviews answers these itself
+	case b == MissedHeartbeat: // nobody is there to read
 	case h.clock.ended: // nobody is there
 	case s.AtLeast(Severity(o.ForceStopThreshold)):
 		action = ActionHalt

@@ -32,6 +32,7 @@ const (
 	Oscillation      Behaviour = "oscillation"
 	ScopeCreep       Behaviour = "scope_creep"
 	Inefficiency     Behaviour = "inefficiency"
+	MissedHeartbeat  Behaviour = "missed_heartbeat"
 	Danger           Behaviour = "danger"
 )
 
@@ -92,7 +93,10 @@ type Watch struct {
 	broken   map[Behaviour]bool // detectors that panicked: off for the run
 	reviews  map[agency.ContractID]*reviews
 	claims   map[agency.ContractID]*claims
-	last     int64 // event, so that none counts twice
+	last     int64         // event, so that none counts twice
+	at       time.Time     // as the last event or look said
+	awake    time.Duration // that the watch was: what clocks jump over does not count
+	former   []Snapshot    // of sessions that have ended
 }
 
 // NewWatch is a watch of a run that has not begun.
@@ -118,6 +122,7 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 		return nil, nil
 	}
 	w.last = max(w.last, e.ID)
+	w.pass(e.Time)
 	d, err := agency.DecodeDetail(e)
 	if err != nil {
 		return nil, nil // of a newer version
@@ -128,6 +133,17 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 		return nil, nil
 	case *agency.VerdictSubmitted:
 		return w.verdict(e, d)
+	case *agency.MessageSent:
+		if h := w.sessions.latest[agency.AgentID(d.From)]; h != nil {
+			h.seen.Sent++
+		}
+	case *agency.MessageDelivered:
+		if h := w.sessions.latest[d.To]; h != nil {
+			h.seen.Received++
+		}
+	}
+	if e.AgentID == "" {
+		e.AgentID = w.sessions.whose(d)
 	}
 	if e.AgentID == "" || e.Role == agency.RoleOverseer { // it is not watched over itself
 		return nil, nil
@@ -136,11 +152,12 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 	if h == nil {
 		return nil, nil
 	}
-	look := h.take(e, d)
+	look := h.take(e, d, w.settings)
 	h.event = max(h.event, e.ID)
 	if _, works := sessionOf(d); works {
 		h.standing.missed = ""
 	}
+	h.signs(e, d, w.awake)
 	switch d := d.(type) {
 	case *agency.TurnCompleted:
 		w.recovers(h)
@@ -158,6 +175,7 @@ func (w *Watch) Observe(e agency.Event) ([]Detection, []Fault) {
 			h.clock.ended = true
 		}
 	case *agency.Completed, *agency.Failed: // a run may have thousands of agents that were
+		w.keep(h)
 		w.sessions.forget(h)
 	}
 	if !look {
@@ -176,16 +194,20 @@ func of[T any](known map[agency.ContractID]*T, id agency.ContractID) *T {
 
 // verdict takes in what a claim came to, and looks at the session that made it.
 func (w *Watch) verdict(e agency.Event, d *agency.VerdictSubmitted) ([]Detection, []Fault) {
-	c := w.claims[e.ContractID]
-	if c == nil {
-		return nil, nil
-	}
-	c.take(d)
+	c := of(w.claims, e.ContractID)
+	further := c.take(d)
 	h := w.sessions.known[c.by]
-	if h == nil {
-		return nil, nil
+	if h == nil { // no event told of the claim
+		if h = w.sessions.at(e.ContractID); h == nil {
+			return nil, nil
+		}
+		c.by, h.who.claims = h.key, c
 	}
-	h.event = e.ID
+	h.event = max(h.event, e.ID)
+	h.clock.pass(e.Time)
+	if further {
+		h.progress()
+	}
 	return w.judge(h, detectors)
 }
 
@@ -199,14 +221,26 @@ func (w *Watch) skip(until time.Time) {
 	}
 }
 
-// Look tells of agents at work whose time runs out although no event says so.
+// pass lets the watch's time go on. Between two looks, whose interval is the most that
+// an event can be late, a clock that was set does not count.
+func (w *Watch) pass(now time.Time) {
+	if most := 2 * time.Duration(w.settings.CheckIntervalSeconds) * time.Second; !w.at.IsZero() {
+		w.awake += max(0, min(now.Sub(w.at), most))
+	}
+	w.at = now
+}
+
+// Look tells of agents at work of which nothing is heard, and whose time runs out
+// although no event says so.
 func (w *Watch) Look(now time.Time) (found []Detection, faults []Fault) {
+	w.pass(now)
 	for _, h := range w.sessions.sorted() {
-		if !w.settings.Enabled || h.clock.parked || h.clock.ended || !now.After(h.clock.last) {
+		if !w.settings.Enabled || h.clock.parked || h.clock.ended || !now.After(h.clock.heard) {
 			continue
 		}
 		h.clock.pass(now)
-		d, f := w.judge(h, detectors[len(detectors)-1:])
+		h.clock.silent = w.awake - h.clock.sign
+		d, f := w.judge(h, detectors[len(detectors)-byTime:])
 		found, faults = append(found, d...), append(faults, f...)
 	}
 	return found, faults
@@ -235,7 +269,7 @@ func (w *Watch) judge(h *history, by []detector) ([]Detection, []Fault) {
 		}
 		found = append(found, Detection{
 			Behaviour: d.behaviour, Agent: h.key.agent, Session: h.key.session, Role: h.who.role, Contract: h.who.contract, Severity: severity,
-			Confidence: f.confidence, Evidence: f.evidence, Action: action, At: h.clock.last, Event: h.event, Turn: h.turn,
+			Confidence: f.confidence, Evidence: f.evidence, Action: action, At: h.clock.heard, Event: h.event, Turn: h.turn,
 		})
 	}
 	slices.SortStableFunc(found, func(a, b Detection) int {
@@ -265,8 +299,10 @@ func (d detector) run(h *history, s config.Overseer) (f finding, fault any) {
 	return d.find(h, s), nil
 }
 
-// detectors are all of them, in the order in which equals are told; the last one
-// looks at the time alone.
+// byTime is how many detectors, the last ones, look at the time alone.
+const byTime = 2
+
+// detectors are all of them, in the order in which equals are told.
 var detectors = []detector{
 	{Danger, danger, findDanger},
 	{InfiniteLoop, loops, findLoop},
@@ -276,6 +312,7 @@ var detectors = []detector{
 	{Stagnation, stagnates, findStagnation},
 	{Inefficiency, stagnates, findInefficiency},
 	{TokenExhaustion, always, findExhaustion},
+	{MissedHeartbeat, always, findSilence},
 	{Timeout, always, findTimeout},
 }
 

@@ -36,7 +36,8 @@ func (h *history) checked(command string, passed, failed, exit int, red *agency.
 		r.failed = max(r.failed, 1)
 		r.red, r.names = redDigests(red)
 	}
-	h.fallow.reads = 0
+	h.fallow.reads, h.made = 0, true
+	h.now.results++
 	most, known := h.memory.best[command]
 	switch {
 	case passed > most, exit == 0 && h.news("green "+command), !known:
@@ -50,14 +51,21 @@ func (h *history) checked(command string, passed, failed, exit int, red *agency.
 	return true
 }
 
-// ran notes how a command ended. One that ends well is a result only after it
-// failed.
-func (h *history) ran(c call, shown, ended string) {
+// ran notes how a command ended, or a check of which no other event tells. One that ends
+// well is a result only after it failed.
+func (h *history) ran(c call, shown string) {
 	r := result{command: c.tool + " " + c.digests.CallShape, shown: shown}
-	if ended != "" {
+	switch {
+	case c.failed && c.blind: // nobody told in what way
+		r.failed, r.red = 1, fmt.Sprint("untold ", h.seq)
+		r.names = r.red
+	case c.failed:
 		r.failed, r.red, r.names = 1, c.digests.AnswerShape, c.digests.AnswerShape
-	} else if !slices.ContainsFunc(h.results, func(o result) bool { return o.command == r.command }) {
+	case !slices.ContainsFunc(h.results, func(o result) bool { return o.command == r.command }):
 		return
+	}
+	if c.kind == checks {
+		h.fallow.reads, h.made = 0, true
 	}
 	h.keep(r, c.tool)
 }

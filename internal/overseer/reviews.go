@@ -35,7 +35,7 @@ func (r *reviews) take(said *agency.ReviewSubmitted) {
 }
 
 // findOscillation looks for a review that finds again what one before the last found.
-func findOscillation(h *history, _ config.Overseer) finding {
+func findOscillation(h *history, s config.Overseer) finding {
 	if h.who.reviews == nil || len(h.who.reviews.places) < 3 {
 		return finding{}
 	}
@@ -45,17 +45,14 @@ func findOscillation(h *history, _ config.Overseer) finding {
 			return finding{High, 0.85, []string{fmt.Sprintf("review %d finds again what review %d found", n+1, i+1)}, 0}
 		}
 	}
-	if r := h.who.reviews.blocking; len(r) >= patientReviews {
-		r = r[len(r)-patientReviews:]
+	if r, most := h.who.reviews.blocking, s.LoopDetectionWindow; len(r) >= most {
+		r = r[len(r)-most:]
 		if r[0] > 0 && slices.Min(r) >= r[0] {
-			return finding{Medium, 0.7, []string{fmt.Sprintf("in %d reviews the blocking issues did not become fewer than %d", patientReviews, r[0])}, 0}
+			return finding{Medium, 0.7, []string{fmt.Sprintf("in %d reviews the blocking issues did not become fewer than %d", most, r[0])}, 0}
 		}
 	}
 	return finding{}
 }
-
-// patientReviews is in how many reviews what blocks should become less.
-const patientReviews = 5
 
 // again tells whether most of what a review was about comes again.
 func again(before, now []string) bool {
@@ -86,10 +83,11 @@ type claims struct {
 	refused string // for what
 	alike   int    // times in a row
 	seq     int    // of claims
+	shown   int    // the most criteria that were
 }
 
-// take notes what a claim came to.
-func (c *claims) take(d *agency.VerdictSubmitted) {
+// take notes what a claim came to, and tells whether it got further than those before.
+func (c *claims) take(d *agency.VerdictSubmitted) (further bool) {
 	c.seq++
 	var why strings.Builder
 	for i := range d.Red {
@@ -97,24 +95,24 @@ func (c *claims) take(d *agency.VerdictSubmitted) {
 		why.WriteString(names + "\n")
 	}
 	if len(d.Red) == 0 {
-		why.WriteString(strings.Join(d.Reasons, "\n"))
+		why.WriteString(Shape([]byte(strings.Join(d.Reasons, "\n"))))
 	}
+	further = d.Verdict == agency.VerdictPass || d.Shown > c.shown
+	c.shown = max(c.shown, d.Shown)
 	switch said := why.String(); {
-	case d.Verdict == "pass" || said == "":
-		c.refused, c.alike = "", 0
+	case further || said == "":
+		c.refused, c.alike = said, min(len(said), 1)
 	case said == c.refused:
 		c.alike++
 	default:
 		c.refused, c.alike = said, 1
 	}
+	return further
 }
 
-// alikeClaims is how many claims in a row may be refused for the same.
-const alikeClaims = 2
-
 // find looks for claims that are refused for the same again and again.
-func (c *claims) find() finding {
-	if c == nil || c.alike <= alikeClaims {
+func (c *claims) find(window int) finding {
+	if c == nil || c.alike <= window/2 {
 		return finding{}
 	}
 	return finding{Medium, 0.85, []string{fmt.Sprintf("%d claims in a row were refused for the same", c.alike)}, c.seq}

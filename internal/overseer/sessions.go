@@ -48,6 +48,30 @@ func (s sessions) of(e agency.Event, d agency.Detail) *history {
 	return h
 }
 
+// whose is the agent of a session that an event names without it.
+func (s sessions) whose(d agency.Detail) agency.AgentID {
+	id, works := sessionOf(d)
+	if id == "" || !works {
+		return ""
+	}
+	for _, h := range s.sorted() {
+		if h.key.session == id {
+			return h.key.agent
+		}
+	}
+	return agency.AgentID(id)
+}
+
+// at is the session that was heard of last at work on a contract.
+func (s sessions) at(contract agency.ContractID) (last *history) {
+	for _, h := range s.sorted() {
+		if h.who.contract == contract && (last == nil || h.event > last.event) {
+			last = h
+		}
+	}
+	return last
+}
+
 // begin is the history of a session that was not known.
 func (s sessions) begin(e agency.Event, k key) *history {
 	for _, old := range s.known {

@@ -37,6 +37,8 @@ type Toolset struct {
 	Tree     Tree
 	// Recent are the files of recent commits before the contract, newest first.
 	Recent func(context.Context) ([][]string, error)
+	// Count is how many files the last snapshot has; less than none: unknown.
+	Count func() int
 	// Process runs a program that works for the session, such as a coding agent, as a
 	// command of the agent is run. The folder at its HOME is the session's own in all
 	// of its parts: what the program keeps there to go on by.
@@ -108,7 +110,7 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 	files.SetGuard(o.Workspace.MayWrite)
 	return &Toolset{
 		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
-		Recent: history{o}.recent, Process: shell{o}.process,
+		Recent: history{o}.recent, Count: o.Workspace.Files, Process: shell{o}.process,
 	}, nil
 }
 

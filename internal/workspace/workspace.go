@@ -3,8 +3,10 @@ package workspace
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -95,6 +97,26 @@ func (w *Workspace) Snapshot(ctx context.Context) (agency.OID, error) {
 		return "", err
 	}
 	return tree, nil
+}
+
+// Files is how many files the last snapshot has; -1: unknown. It is what the head of the
+// index says, so that it may be asked every turn.
+func (w *Workspace) Files() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f, err := os.Open(w.index)
+	if err != nil {
+		return -1
+	}
+	defer func() { _ = f.Close() }() // only read
+	var head struct {
+		Sign             [4]byte
+		Version, Entries uint32
+	}
+	if binary.Read(f, binary.BigEndian, &head) != nil || string(head.Sign[:]) != "DIRC" {
+		return -1
+	}
+	return int(head.Entries)
 }
 
 // Check looks for violations without taking a snapshot.

@@ -139,7 +139,7 @@ func (w *draft) settle(d *done) error {
 	err = c.Log(w.tx, agency.SeverityInfo, turnLine(t.Turn), agency.TurnCompleted{
 		Session: c.id, Turn: t.N, In: t.Usage.In, Cached: t.Usage.Cached, Out: t.Usage.Out,
 		CostUSD: t.Cost.Float(), Unpriced: t.Unpriced, Estimated: t.Usage.Estimated, Model: t.Model,
-		Run: agency.Spent{USD: run.Money.Float(), Tokens: run.Tokens}, Tree: d.Tree,
+		Run: agency.Spent{USD: run.Money.Float(), Tokens: run.Tokens}, Tree: d.Tree, Files: d.gone,
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"agency/internal/agency"
 	"agency/internal/brief"
 	"agency/internal/llm"
 	"agency/internal/session"
@@ -33,6 +34,7 @@ type done struct {
 	// edited are the files that the turn may have changed, where others work
 	// beside this session.
 	edited []string
+	gone   agency.FilesGone
 }
 
 // act carries out the answer of the open turn.
@@ -109,6 +111,7 @@ func (c executor) writes(uses []llm.ToolUse) bool {
 // work runs the calls: reads beside each other, writes in order, those that
 // end or park the session last; and takes the snapshot before these.
 func (c executor) work(ctx context.Context, d *done) error {
+	before := c.files()
 	for i := 0; i < len(d.Calls); {
 		n := c.together(d.Calls[i:])
 		if err := c.count(ctx, d.Calls[:i], d.Calls[i:i+n]); err != nil {
@@ -122,6 +125,9 @@ func (c executor) work(ctx context.Context, d *done) error {
 	err := d.Gather(ctx)
 	if err == nil && d.Tree != "" && d.Tree != c.st.Tree {
 		d.edited, err = c.Edits.Find(ctx, c.tools, d.Calls)
+		if after := c.files(); 0 <= after && after < before {
+			d.gone = agency.FilesGone{Before: before, Gone: before - after}
+		}
 	}
 	if err != nil {
 		return err
@@ -131,6 +137,14 @@ func (c executor) work(ctx context.Context, d *done) error {
 	}
 	c.conclude(d)
 	return nil
+}
+
+// files is how many there are in the workspace; less than none: unknown.
+func (c executor) files() int {
+	if c.tools.Count == nil {
+		return -1
+	}
+	return c.tools.Count()
 }
 
 // waits tells whether a call is to run in its place, not last.
