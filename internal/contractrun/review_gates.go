@@ -84,7 +84,7 @@ func (a *reviews) disputeText(next critic.Next, best int) (summary, body string)
 		summary = fmt.Sprintf("producer and critic of %s do not agree after %s: %s", a.Contract.ID, agency.Things(len(history), "review", "reviews"), cmp.Or(string(a.loop.Why()), "no round is left"))
 		fmt.Fprintf(&b, "The work on %s passes its checks, and its critic does not approve of it: %s.\n", a.Contract.ID, disputeWords[a.loop.Why()])
 	}
-	b.WriteString("\nReviews:\n\n" + a.reviewsText(next, best))
+	b.WriteString("\nReviews:\n\n" + reviewsText(history, next, best))
 	if a.advice != "" {
 		fmt.Fprintf(&b, "\nThe %s, who was asked first:\n\n%s\n", a.how.Shared.Lead.name(), a.advice)
 	}
@@ -99,9 +99,9 @@ func (a *reviews) disputeText(next critic.Next, best int) (summary, body string)
 }
 
 // reviewsText is the history of reviews, a line each with its issues below.
-func (a *reviews) reviewsText(next critic.Next, best int) string {
+func reviewsText(history []agency.Review, next critic.Next, best int) string {
 	var b strings.Builder
-	for i, r := range a.loop.History() {
+	for i, r := range history {
 		mark := ""
 		if i == best && next == critic.Dispute {
 			mark = " (the best attempt)"

@@ -69,7 +69,7 @@ var Advance = flow.Activity[Step, flow.None]{Name: "mode.advance"}
 
 func (s *Activities) advance(ctx context.Context, key agency.StepKey, in Step) (flow.None, error) {
 	var c agency.Contract
-	routing, err := s.routingOf(ctx, in.Run, in.Fact.Fact)
+	routing, err := routingOf(ctx, s.models, in.Run, in.Fact.Fact)
 	if err != nil {
 		return flow.None{}, err
 	}

@@ -11,7 +11,6 @@ import (
 	"agency/internal/agency"
 	"agency/internal/budget"
 	"agency/internal/check"
-	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/registry"
 	"agency/internal/store"
@@ -144,7 +143,11 @@ const mostNamed = 5
 // what it may still need, who spent it, and the limits above it.
 func (s *Activities) addSpending(ctx context.Context, g *agency.Gate) error {
 	var b strings.Builder
-	err := s.db.Read(ctx, func(q *store.Snapshot) error {
+	ahead, err := forecast(ctx, s.db, s.models, g.RunID)
+	if err != nil {
+		return err
+	}
+	err = s.db.Read(ctx, func(q *store.Snapshot) error {
 		root, err := budget.Read(q, g.RunID, budget.Root)
 		if err != nil {
 			return err
@@ -158,8 +161,7 @@ func (s *Activities) addSpending(ctx context.Context, g *agency.Gate) error {
 			return err
 		}
 		b.WriteString(burnText(root, budget.Sum(lines, nil)))
-		ahead, err := aheadText(q, g.RunID)
-		b.WriteString(ahead + "\n")
+		b.WriteString(aheadText(ahead) + "\n")
 		if len(lines) > 0 {
 			b.WriteString("\nWho spent it:\n" + stagesText(stages) +
 				topText("contracts", budget.By(lines, func(l budget.Line) agency.ContractID { return l.Contract })) +
@@ -216,37 +218,17 @@ func unpricedIn(t budget.Total) []string {
 	return nil
 }
 
-// aheadText is what the contracts that are not done may still take, by the estimate of
-// the last plan.
-func aheadText(q store.Querier, run agency.RunID) (string, error) {
-	told, err := event.Since(q, 0, event.Filter{Run: run, Types: []agency.EventType{agency.PlanEstimatedType}}, 0)
-	if err != nil || len(told) == 0 {
-		return "", err
+// aheadText is what the run is likely to come to.
+func aheadText(f agency.RunForecast) string {
+	if f.Open == 0 {
+		return ""
 	}
-	d, err := agency.DecodeDetail(told[len(told)-1])
-	if err != nil {
-		return "", err
+	to := agency.Count(f.Mid.Tokens) + " tokens"
+	if usd := agency.USD(f.Mid.USD); usd > 0 {
+		to = fmt.Sprintf("%s (%s to %s) and %s", usd, agency.USD(f.Low.USD), agency.USD(f.High.USD), to)
 	}
-	e, ok := d.(*agency.PlanEstimated)
-	if !ok {
-		return "", nil
-	}
-	open, usd, tokens := 0, 0.0, int64(0)
-	for _, c := range e.Contracts {
-		now, err := registry.Contract(q, run, c.Contract)
-		switch {
-		case agency.KindOf(err) == agency.KindNotFound, err == nil && now.Status.Final():
-			continue
-		case err != nil:
-			return "", err
-		}
-		open, usd, tokens = open+1, usd+c.USD, tokens+c.Tokens
-	}
-	if open == 0 {
-		return "", nil
-	}
-	return fmt.Sprintf(" By the plan's estimate the %s not done take about %s and %s tokens from their beginning to their end.",
-		agency.Things(open, "contract that is", "contracts that are"), dollars(usd, e.Unpriced), agency.Count(tokens)), nil
+	return fmt.Sprintf(" With the %s not done it is likely to come to %s, %s.",
+		agency.Things(f.Open, "contract that is", "contracts that are"), to, f.Basis)
 }
 
 func stagesText(stages []budget.Stage) string {

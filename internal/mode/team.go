@@ -143,6 +143,7 @@ func incomplete(c flow.Ctx, in Input, t *team.Team, out schedule.Outcome) (why s
 		Summary: text.FirstLine(t.Planless()+fmt.Sprintf("%s landed, %d failed, %d never started", agency.Things(len(out.Landed), "contract", "contracts"), len(out.Failed), len(out.Blocked)), 100),
 		Body: "Landed on the run's branch:\n\n- " + agency.JoinIDs(out.Landed, "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(lines, "\n- ") +
 			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
+		Approving: "go on to the merge gate with what landed", Rejecting: "end the run; its branch stays",
 	})
 	if err != nil || d.Verb != agency.Reject {
 		return "", err

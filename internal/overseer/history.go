@@ -143,19 +143,13 @@ type who struct {
 
 // history is what is remembered of one session, bounded by its most calls.
 type history struct {
-	most     int
-	key      key
-	who      who
-	event    int64 // the last one
-	seq      int   // of calls and results
-	clock    clock
-	turn     int
-	settled  int   // turns
-	changes  int   // that succeeded
-	tokens   int64 // as limits count them
-	prompt   int64 // tokens of the last one
-	made     bool  // something, or tried it
-	guessed  bool  // its provider gave no counts of them
+	most  int
+	key   key
+	who   who
+	event int64 // the last one
+	clock clock
+	progressed
+	spending
 	fallow   fallow
 	calls    []call
 	results  []result
@@ -163,8 +157,7 @@ type history struct {
 	now      turnSoFar
 	tree     agency.OID
 	standing standing
-	seen     Snapshot // what of it is counted event by event
-	files    map[uint64]bool
+	sights
 }
 
 // turnSoFar is the turn whose calls are coming in.

@@ -97,3 +97,25 @@ func (h *history) touched(path string) {
 		h.files[hash(path)] = true
 	}
 }
+
+// progressed is what a session has done, in numbers.
+type progressed struct {
+	seq     int // of calls and results
+	turn    int
+	settled int  // turns
+	changes int  // that succeeded
+	made    bool // something, or tried it
+}
+
+// spending is what a session took.
+type spending struct {
+	tokens  int64 // as limits count them
+	prompt  int64 // tokens of the last one
+	guessed bool  // its provider gave no counts of them
+}
+
+// sights are what of its snapshot is counted event by event.
+type sights struct {
+	seen  Snapshot
+	files map[uint64]bool
+}

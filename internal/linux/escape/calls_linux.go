@@ -240,7 +240,8 @@ func forked(flags, nr uintptr) error {
 	return endOf(int(pid))
 }
 
-// endOf is nil for a child that ended by itself.
+// endOf is nil for a child that came to its own end, which has status 0: where the
+// machine itself faults a call, the handler of this program ends it with another.
 func endOf(pid int) error {
 	var ws unix.WaitStatus
 	for {
@@ -250,6 +251,9 @@ func endOf(pid int) error {
 	}
 	if ws.Signaled() {
 		return fmt.Errorf("killed: %s", strings.TrimSpace(syscall.Signal(ws.Signal()).String()))
+	}
+	if ws.ExitStatus() != 0 {
+		return fmt.Errorf("ended by a fault, with status %d", ws.ExitStatus())
 	}
 	return nil
 }
