@@ -29,6 +29,7 @@ import (
 	"agency/internal/report"
 	"agency/internal/schedule"
 	"agency/internal/session"
+	sessions "agency/internal/session/record"
 	"agency/internal/store"
 	"agency/internal/store/storetest"
 	"agency/internal/verdicts"
@@ -399,7 +400,7 @@ func newStage(t *testing.T) *stage {
 		Path: filepath.Join(t.TempDir(), "t.db"),
 		Sets: []store.Set{
 			event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(), lock.Migrations(),
-			check.Migrations(), verdicts.Migrations(), land.Migrations(),
+			check.Migrations(), verdicts.Migrations(), land.Migrations(), sessions.Migrations(),
 		},
 	})
 	err := db.Write(context.Background(), func(tx *store.Tx) error {
