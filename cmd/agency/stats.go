@@ -12,8 +12,8 @@ import (
 
 const longStats = `Success rates, cost and time of the contracts of this repository that have ended,
 by mode, role, model, kind and complexity. SUCCESS is the share that is complete,
-FIRST TRY the share that was complete at the first attempt; COST and TIME, which
-is time at work, are the median of a contract. A contract counts for each model
+1ST TRY the share that was complete at the first attempt, TRIES the attempts at a
+contract; COST and TIME, which is time at work, are the median of a contract. A contract counts for each model
 that made an attempt at it, and is complete for the one that made the last.
 
 Of the latest 10000 contracts. What was cancelled, or ended with its run, is in

@@ -53,6 +53,27 @@ func (s *stage) gateBody(name string) string {
 	return body
 }
 
+// From twenty contracts of a size on, the gate shows what these took.
+func TestPlanGateEstimatesByPast(t *testing.T) {
+	s, in := newStage(t), teamInput
+	in.PlanGate, in.Routing = true, routing
+	did := agency.Effort{Turns: 4, Usage: agency.Usage{In: 9000, Out: 1000}}
+	s.past(agency.EnoughPast, agency.Outcome{
+		Role: "scaffolder", Complexity: agency.Small, Complete: true, Attempts: 1, Tries: []agency.Try{{Model: "p/m", Effort: did}},
+	})
+	s.plans = []session.Outcome{plan(part("a"), part("b"))}
+	s.run(Team, in)
+	body := s.gateBody("plan-1")
+	for _, want := range []string{
+		"Estimate: about 8 turns, 20 k tokens, $0.00 and what has no price (from 20 past contracts of this size).",
+		"Likely range: 8 to 8 turns, 20 k to 20 k tokens, ", "| a | small | p/fast-cheap | 4 | 10 k |",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in\n%s", want, body)
+		}
+	}
+}
+
 // The plan gate says what the plan may take, by contract and in sum, and so
 // does the log, once.
 func TestPlanGateEstimates(t *testing.T) {
@@ -67,6 +88,7 @@ func TestPlanGateEstimates(t *testing.T) {
 	body := s.gateBody("plan-1")
 	for _, want := range []string{
 		"5 contracts, at most 2 at work at once",
+		"Estimate: about 60 turns, ", "(from a table, nothing known yet)",
 		"10 attempts", // two of each
 		"Without a known price, so that only the limit of tokens holds: p/fast-cheap.",
 		"Critical path: a -> c; about 24 turns one after the other of 60 in all.",

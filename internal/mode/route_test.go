@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
 	"agency/internal/event"
 	"agency/internal/land"
+	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/store"
 )
@@ -39,6 +41,27 @@ func (s *stage) routes() (out []string) {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// past keeps n outcomes of earlier runs, which ended so long after now.
+func (s *stage) past(n int, o agency.Outcome, after ...time.Duration) {
+	s.t.Helper()
+	err := s.db.Write(context.Background(), func(tx *store.Tx) error {
+		o.Run, o.Duty, o.EndedAt = "earlier", agency.DutyWork, tx.Now
+		for _, d := range after {
+			o.EndedAt = o.EndedAt.Add(d)
+		}
+		for i := range n {
+			o.Contract = agency.ContractID(fmt.Sprint("c", i))
+			if err := registry.KeepOutcome(tx, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // levels are those of the sessions, sorted.
@@ -94,6 +117,23 @@ func TestRouting(t *testing.T) {
 			},
 			[]string{"a 1 by scaffolder-a: fast-cheap up 0 unpriced true", "a2 1 by scaffolder-a2: capable up 0 unpriced false"},
 			[]string{"a 1.1: fast-cheap", "a2 1.1: capable"},
+		},
+		"a level that did poorly before is not begun on": {
+			func(s *stage, in *Input) {
+				s.past(agency.EnoughPast, agency.Outcome{Role: "scaffolder", Complexity: agency.Small, Level: agency.FastCheap, Raised: 1, Complete: true, Attempts: 2})
+				s.plans = []session.Outcome{plan(part("a"), wide)}
+			},
+			[]string{"a 1 by scaffolder-a: capable up 0 unpriced false", "b 1 by scaffolder-b: reasoning-heavy up 0 unpriced false"},
+			[]string{"a 1.1: capable", "b 1.1: reasoning-heavy"},
+		},
+		"what ended since it began raises no second attempt": {
+			func(s *stage, _ *Input) {
+				s.past(agency.EnoughPast, agency.Outcome{Role: "scaffolder", Complexity: agency.Small, Level: agency.FastCheap, Raised: 1}, time.Hour)
+				s.plans = []session.Outcome{plan(part("a"))}
+				s.judged = map[string]agency.Verdict{"a 1": red}
+			},
+			[]string{"a 1 by scaffolder-a: fast-cheap up 0 unpriced true", "a 2 by scaffolder-a: capable up 1 unpriced false"},
+			[]string{"a 1.1: fast-cheap", "a 2.1: capable"},
 		},
 		"a role that is not routed keeps its own": {
 			func(s *stage, _ *Input) {

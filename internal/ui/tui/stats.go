@@ -33,15 +33,20 @@ func ratesBy[K cmp.Ordered](st Style, name string, by map[K]agency.Rate) string 
 		return ""
 	}
 	t := rateTable("by " + name)
+	timed := false
 	for _, k := range slices.Sorted(maps.Keys(by)) {
 		addRate(&t, fmt.Sprint(k), by[k])
+		timed = timed || by[k].Seconds > 0
+	}
+	if !timed { // no model has a time of its own, and their names are long
+		t.dropLast()
 	}
 	return "\n" + t.render(st, "")
 }
 
 func rateTable(name string) table {
 	return table{
-		head:  []string{pad(name, 18), "CONTRACTS", "SUCCESS", "FIRST TRY", "TRIES", "COST", "TIME"},
+		head:  []string{pad(name, 18), "ENDED", "SUCCESS", "1ST TRY", "TRIES", "COST", "TIME"},
 		right: []bool{false, true, true, true, true, true, true},
 	}
 }

@@ -43,6 +43,15 @@ func (t *table) render(st Style, indent string) string {
 	return b.String()
 }
 
+// dropLast leaves the last column out.
+func (t *table) dropLast() {
+	last := len(t.head) - 1
+	t.head, t.right = t.head[:last], t.right[:last]
+	for i := range t.rows {
+		t.rows[i] = t.rows[i][:last]
+	}
+}
+
 // spare leaves out columns, in this order, until the last one has some room.
 func (t *table) spare(st Style, names ...string) {
 	for _, name := range names {

@@ -117,6 +117,16 @@ func TestProgressLineIsRedrawnInPlace(t *testing.T) {
 	if got := out.String(); !strings.HasSuffix(got, want) {
 		t.Errorf("ends %q", got[max(0, len(got)-120):])
 	}
+	l.Forecast(agency.RunForecast{Open: 2, Mid: agency.Spent{USD: 1.5, Tokens: 90_000}})
+	_ = l.Tick()
+	if got := out.String(); !strings.Contains(got, "· $0.25 of about $1.50 ·") {
+		t.Errorf("with a forecast it ends %q", got[max(0, len(got)-120):])
+	}
+	l.Forecast(agency.RunForecast{Mid: agency.Spent{USD: 0.25}}) // nothing is open
+	_ = l.Tick()
+	if got := out.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("without one it ends %q", got[max(0, len(got)-120):])
+	}
 	if strings.Count(out.String(), "running ·") != strings.Count(out.String(), "\r\x1b[K")+1 {
 		t.Errorf("a progress line was left standing: %q", out.String())
 	}

@@ -1,0 +1,34 @@
+package tui
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"agency/internal/agency"
+)
+
+// The tables of stats fit a terminal of 80 columns, and a model without a price or a
+// first attempt says so.
+func TestStatsTable(t *testing.T) {
+	try := func(model string) agency.Try { return agency.Try{Model: model, CostUSD: 0.5} }
+	free := agency.Try{Model: "local/a-model-with-a-rather-long-name", Unpriced: true}
+	s := agency.StatsOf([]agency.Outcome{
+		{Mode: agency.ModeMultiAgent, Role: "test_engineer", Complexity: agency.Medium, Complete: true, Attempts: 2, Tries: []agency.Try{try("p/a"), free}, CostUSD: 0.5, Unpriced: true, Seconds: 4000},
+		{Mode: agency.ModeSingle, Role: "generalist", Complexity: agency.Small, Attempts: 1, Tries: []agency.Try{try("p/a")}, CostUSD: 0.5, Seconds: 10},
+	})
+	got := Stats(Style{Width: 80}, s)
+	for line := range strings.Lines(got) {
+		if n := columns(strings.TrimRight(line, "\n")); n > 79 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, want := range []string{
+		`(?m)^all contracts +2 +50 % +0 % +1\.5 +\$0\.50\+ +10 s$`, `(?m)^p/a +2 +0 % +0 % +1\.0 +\$0\.50$`,
+		`(?m)^local/a-model-with-a-rather-long-name +1 +100 % +- +1\.0 +unpriced$`, `(?m)^test_engineer +1 .* 1 h 06 min$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}
