@@ -3,6 +3,7 @@ package overseer
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/config"
@@ -107,5 +108,21 @@ func TestNoSign(t *testing.T) {
 	o := config.Defaults().Overseer
 	if got := conditions(stepIn(s, NewTrail(o), NewWatch(o))); !slices.Equal(got, []Condition{Working, NoSign, Working}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestReviewAfterItsSession is a review that is told when its session is over: the
+// reviewer is not taken for one at work, whose time runs out.
+func TestReviewAfterItsSession(t *testing.T) {
+	s := newStory("review", 1)
+	s.works(2)
+	s.add(agency.Completed{Session: "s1", Outcome: "reviewed"})
+	s.add(agency.ReviewSubmitted{})
+	w := NewWatch(config.Defaults().Overseer)
+	for _, e := range s.events {
+		w.Observe(e)
+	}
+	if found, _ := w.Look(s.at.Add(29 * time.Minute)); len(found) > 0 {
+		t.Errorf("%+v", found)
 	}
 }
