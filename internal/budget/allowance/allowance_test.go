@@ -90,13 +90,14 @@ func runs(t testing.TB, path string) *store.DB {
 	return storetest.Open(t, store.Options{Path: path, Sets: []store.Set{event.Migrations(), budget.Migrations()}})
 }
 
-// ask reserves a request of ten for the prompt and so much for the answer as a session does.
-func (r *rig) ask(ctx context.Context, key string, out, least int64) (most agency.Money, err error) {
+// ask reserves a request of ten for the prompt and so much for the answer as a session does,
+// and gives the key by which it holds.
+func (r *rig) ask(ctx context.Context, key string, out, least int64) (holds string, most agency.Money, err error) {
 	for {
 		next := r.bell.Next()
 		left, err := r.Look(ctx)
 		if err != nil {
-			return 0, err
+			return "", 0, err
 		}
 		req := budget.Request{Key: key, Node: budget.Root, In: 10, Out: out, Least: least, Price: agency.Price{Out: 0.001}, Model: "m", Allowance: left}
 		err = r.db.WriteFenced(ctx, r.fence, func(tx *store.Tx) error {
@@ -106,24 +107,24 @@ func (r *rig) ask(ctx context.Context, key string, out, least int64) (most agenc
 		})
 		if err == nil {
 			if err = r.Hold(ctx, run, key, most); err == nil {
-				return most, nil
+				return key, most, nil
 			}
 			rerr := r.db.WriteFenced(ctx, r.fence, func(tx *store.Tx) error { return budget.Release(tx, run, key) })
 			key += "'" // a try more
 			if rerr != nil {
-				return 0, rerr
+				return "", 0, rerr
 			}
 		}
 		var e *budget.Exhausted
 		if !errors.As(err, &e) || !e.Outstanding {
-			return 0, err
+			return "", 0, err
 		}
 		again := time.NewTimer(5 * time.Millisecond) // of other hosts no bell is heard
 		select {
 		case <-next:
 		case <-again.C:
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return "", 0, ctx.Err()
 		}
 	}
 }
@@ -155,7 +156,7 @@ func must(t testing.TB, err error) {
 func TestTwoRepositoriesShareADay(t *testing.T) {
 	u := newUser(filepath.Join(t.TempDir(), "a.db"), Limit{Day, 100, "budget.daily_usd, own.yaml:3"}, Limit{Month, 1000, "budget.monthly_usd, own.yaml:4"})
 	one, two := u.rig(t, "one"), u.rig(t, "two")
-	most, err := one.ask(t.Context(), "1", 70, 20)
+	_, most, err := one.ask(t.Context(), "1", 70, 20)
 	if err != nil || most != 70 {
 		t.Fatalf("%d, %v", most, err)
 	}
@@ -173,7 +174,7 @@ func TestTwoRepositoriesShareADay(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	must(t, two.Hold(t.Context(), run, "x", 40))
-	if _, err := one.ask(canceled(t), "2", 20, 20); !errors.Is(err, context.Canceled) {
+	if _, _, err := one.ask(canceled(t), "2", 20, 20); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	must(t, one.Close())
@@ -184,7 +185,7 @@ func TestTwoRepositoriesShareADay(t *testing.T) {
 	if a := three.left(t); a.Left != 0 || a.Held != 0 {
 		t.Errorf("what a dead host held is not spent: %+v", a)
 	}
-	_, err = three.ask(t.Context(), "3", 50, 5)
+	_, _, err = three.ask(t.Context(), "3", 50, 5)
 	if !errors.As(err, &e) || e.Outstanding || e.Above != "the day's limit of $0.0000 (budget.daily_usd, own.yaml:3)" || e.Period() != "day" {
 		t.Errorf("%v, %+v", err, e)
 	}
@@ -215,7 +216,7 @@ func canceled(t testing.TB) context.Context {
 func TestNothingIsOpenedWithoutALimit(t *testing.T) {
 	u := newUser(filepath.Join(t.TempDir(), "a.db"))
 	r := u.rig(t, "one")
-	if _, err := r.ask(t.Context(), "1", 100, 100); err != nil {
+	if _, _, err := r.ask(t.Context(), "1", 100, 100); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(u.path); !errors.Is(err, os.ErrNotExist) {
@@ -239,7 +240,7 @@ func TestTheCalendarIsTheUsers(t *testing.T) {
 		u.set(at)
 		key := at.String() + strconv.Itoa(int(cost))
 		if cost > 0 {
-			must(t, func() error { _, err := r.ask(t.Context(), key, int64(cost), int64(cost)); return err }())
+			must(t, func() error { _, _, err := r.ask(t.Context(), key, int64(cost), int64(cost)); return err }())
 			must(t, r.settle(t.Context(), key, cost))
 		}
 		if a := r.left(t); a.Left != want || a.Name != name {

@@ -39,6 +39,7 @@ func TestKilledHostsNeverOverspend(t *testing.T) {
 				}
 				cmd := exec.Command(self, "-test.run=^TestMain$")
 				cmd.Env = append(os.Environ(), "ALLOWANCE_CHILD="+path, "ALLOWANCE_PATH="+filepath.Join(dir, "a.db"), "ALLOWANCE_SLOTS="+strconv.Itoa(slots/3+1))
+				cmd.Stderr = os.Stderr
 				out, err := cmd.StdoutPipe()
 				if err == nil {
 					err = cmd.Start()
@@ -123,7 +124,7 @@ func child(path string) {
 		all.Go(func() {
 			for n := 0; ; n++ {
 				key := fmt.Sprintf("%d/%d/%d", r.fence.Epoch, i, n)
-				most, err := r.ask(ctx, key, 120, 20)
+				key, most, err := r.ask(ctx, key, 120, 20)
 				if errors.As(err, new(*budget.Exhausted)) {
 					return
 				}
