@@ -121,7 +121,7 @@ func wantCode(ts *testscript.TestScript, _ bool, args []string) {
 
 // state RUN STATE waits until ps says that the run is in a state.
 func waitState(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var last string
 	for ctx.Err() == nil {
@@ -209,7 +209,10 @@ func serveModel(ts *testscript.TestScript, _ bool, args []string) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		play.ServeHTTP(w, r)
 	}))
-	ts.Defer(s.Close)
+	ts.Defer(func() {
+		s.CloseClientConnections() // a failed script may have left one without its answer
+		s.Close()
+	})
 	ts.Setenv("URL", s.URL)
 }
 
@@ -226,13 +229,17 @@ func fill(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// patience bounds what a script waits for: a team's checks take a minute where other
+// tests share the machine.
+const patience = 5 * time.Minute
+
 // until waits for a file to contain a text: what a command in the background
 // has printed shows how far it is.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: until FILE TEXT")
 	}
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience)
 	for {
 		b, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && strings.Contains(string(b), args[1]) {
