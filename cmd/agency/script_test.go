@@ -121,7 +121,7 @@ func wantCode(ts *testscript.TestScript, _ bool, args []string) {
 
 // state RUN STATE waits until ps says that the run is in a state.
 func waitState(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var last string
 	for ctx.Err() == nil {
@@ -229,17 +229,13 @@ func fill(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// patience bounds what a script waits for: a team's checks take a minute where other
-// tests share the machine.
-const patience = 5 * time.Minute
-
 // until waits for a file to contain a text: what a command in the background
 // has printed shows how far it is.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: until FILE TEXT")
 	}
-	deadline := time.After(patience)
+	deadline := time.After(time.Minute)
 	for {
 		b, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && strings.Contains(string(b), args[1]) {

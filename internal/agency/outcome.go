@@ -323,7 +323,7 @@ func Basis(past []int) string {
 	}
 	switch {
 	case most == 0:
-		return "from a table, nothing known yet"
+		return "from a table, no past contract known"
 	case known == len(past) && least == most:
 		return fmt.Sprintf("from %d past contracts of this size", most)
 	case known == len(past):

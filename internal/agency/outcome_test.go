@@ -147,7 +147,7 @@ func TestEstimateFromPast(t *testing.T) {
 
 func TestBasis(t *testing.T) {
 	for want, past := range map[string][]int{
-		"from a table, nothing known yet":                                                         {0, 0},
+		"from a table, no past contract known":                                                         {0, 0},
 		"from 34 past contracts of this size":                                                     {34, 34},
 		"from 20 to 34 past contracts of each size":                                               {20, 34},
 		"from a table, the range also from 1 past contract of this size: 20 are enough":           {1},
@@ -240,14 +240,14 @@ func TestForecastRun(t *testing.T) {
 		want RunForecast
 	}{
 		"nothing is open": {nil, RunForecast{Low: Spent{10, 1000}, Mid: Spent{10, 1000}, High: Spent{10, 1000}}},
-		"one begins":      {[]Unfinished{{e, Spent{}}}, RunForecast{Low: Spent{10.5, 1050}, Mid: Spent{11, 1100}, High: Spent{13, 1300}, Open: 1, Basis: "from a table, nothing known yet"}},
+		"one begins":      {[]Unfinished{{e, Spent{}}}, RunForecast{Low: Spent{10.5, 1050}, Mid: Spent{11, 1100}, High: Spent{13, 1300}, Open: 1, Basis: "from a table, no past contract known"}},
 		"what it has taken is not taken again": {
 			[]Unfinished{{told, Spent{0.75, 75}}},
 			RunForecast{Low: Spent{10, 1000}, Mid: Spent{10.25, 1025}, High: Spent{12.25, 1225}, Open: 1, Basis: "from 20 past contracts of this size"},
 		},
 		"one that took more takes nothing from others": {
 			[]Unfinished{{e, Spent{5, 500}}, {e, Spent{}}},
-			RunForecast{Low: Spent{10.5, 1050}, Mid: Spent{11, 1100}, High: Spent{13, 1300}, Open: 2, Basis: "from a table, nothing known yet"},
+			RunForecast{Low: Spent{10.5, 1050}, Mid: Spent{11, 1100}, High: Spent{13, 1300}, Open: 2, Basis: "from a table, no past contract known"},
 		},
 	} {
 		tt.want.Spent = Spent{10, 1000}

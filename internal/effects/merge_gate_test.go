@@ -184,7 +184,7 @@ func TestGatesShowWhatIsRed(t *testing.T) {
 	}{
 		"weakened":   {agency.Gate{Kind: agency.GateWeakened, ContractID: "a"}, "TestOfA", "TestOfB"},
 		"escalation": {agency.Gate{Kind: agency.GateEscalation, ContractID: "b"}, "TestOfB", "TestOfA"},
-		"budget":     {agency.Gate{Kind: agency.GateBudget}, "TestOfA", "TestOfC"},
+		"budget":     {agency.Gate{Kind: agency.GateBudget}, "TestOfA", "nothing"},
 		"question":   {agency.Gate{Kind: agency.GateQuestion, ContractID: "a"}, "", "TestOfA"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,7 +88,7 @@ func TestPlanGateEstimates(t *testing.T) {
 	body := s.gateBody("plan-1")
 	for _, want := range []string{
 		"5 contracts, at most 2 at work at once",
-		"Estimate: about 60 turns, ", "(from a table, nothing known yet)",
+		"Estimate: about 60 turns, ", "(from a table, no past contract known)",
 		"10 attempts", // two of each
 		"Without a known price, so that only the limit of tokens holds: p/fast-cheap.",
 		"Critical path: a -> c; about 24 turns one after the other of 60 in all.",
