@@ -147,7 +147,7 @@ func TestEstimateFromPast(t *testing.T) {
 
 func TestBasis(t *testing.T) {
 	for want, past := range map[string][]int{
-		"from a table, no past contract known":                                                         {0, 0},
+		"from a table, no past contract known":                                                    {0, 0},
 		"from 34 past contracts of this size":                                                     {34, 34},
 		"from 20 to 34 past contracts of each size":                                               {20, 34},
 		"from a table, the range also from 1 past contract of this size: 20 are enough":           {1},
