@@ -240,8 +240,7 @@ func forked(flags, nr uintptr) error {
 	return endOf(int(pid))
 }
 
-// endOf is nil for a child that came to its own end, which has status 0: where the
-// machine itself faults a call, the handler of this program ends it with another.
+// endOf is nil for a child that came to its own end, which has status 0.
 func endOf(pid int) error {
 	var ws unix.WaitStatus
 	for {
