@@ -80,6 +80,8 @@ func slug(s string, max int) string {
 const (
 	MainContract ContractID = "main" // the goal itself: of a run without a plan
 	PlanContract ContractID = "plan" // in which the manager of the run plans
+	// OverseerContract is what the model-backed overseer spends under; nobody has it.
+	OverseerContract ContractID = "overseer"
 )
 
 // The roles (docs/design.md, What a model is shown).

@@ -67,12 +67,19 @@ func (c Config) ModelsOf(role agency.RoleID) ([]ModelRef, error) {
 }
 
 // RunModels are the models that a run of this configuration may ask: those of
-// the generalist, then those of the other roles of its mode. A run of mode
-// single that moves up stays with the generalist's.
+// the generalist, then those of the other roles of its mode and of the overseer. A run
+// of mode single that moves up stays with the generalist's.
 func (c Config) RunModels() ([]ModelRef, error) {
 	var refs []ModelRef
 	for _, role := range rolesOf(c.Mode) {
 		more, err := c.MayAsk(role)
+		if err != nil {
+			return refs, err
+		}
+		refs = union(refs, more)
+	}
+	if c.Overseer.Enabled && c.Overseer.Model != "" {
+		more, err := c.Resolve(c.Overseer.Model)
 		if err != nil {
 			return refs, err
 		}

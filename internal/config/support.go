@@ -53,6 +53,7 @@ func inEffect() []string {
 		"overseer.halt_on_critical", "overseer.max_tokens", "overseer.token_warning_threshold", "overseer.timeout_seconds",
 		"overseer.snapshot_history_size", "overseer.loop_detection_window", "overseer.stagnation_token_threshold",
 		"overseer.failure_increase_threshold", "overseer.patterns", "overseer.warn_threshold", "overseer.force_stop_threshold",
+		"overseer.model", "agents.overseer.max_tokens", "agents.overseer.max_tokens_per_session", "agents.overseer.timeout_seconds", "agents.overseer.max_turns",
 	}
 	for _, role := range rolesOf(agency.ModeMultiAgent) {
 		for _, key := range []string{"model", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
@@ -130,7 +131,6 @@ func (c Config) NotYet() []string {
 			out = append(out, what+" ("+key+")")
 		}
 	}
-	add(c.Overseer.Model != "", "overseer.model", "the model-backed overseer")
 	add(c.Quality.Enabled, "quality.enabled", "the quality score")
 	add(c.Improve.Enabled, "improve.enabled", "the self-improvement loop")
 	add(len(c.MCP) > 0, "mcp", "MCP servers")

@@ -33,6 +33,7 @@ import (
 	"agency/internal/schedule"
 	"agency/internal/session"
 	"agency/internal/session/native"
+	"agency/internal/session/oversight"
 	"agency/internal/session/record"
 	"agency/internal/store"
 	"agency/internal/verdicts"
@@ -113,7 +114,8 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	}
 	activities := flow.NewRegistry()
 	engine := local.New(local.Options{DB: db, Fence: fence, Registry: activities, Version: o.Build.Version, Now: o.Now})
-	p.bind(activities, engine, fence, known)
+	sessions := &resources.Sessions{Runs: p.runs, Models: resources.NewModels(p.runs, known, secrets), Live: p.live}
+	p.bind(activities, engine, fence, sessions)
 	p.view = view.New(view.Options{
 		DB: db, Events: p.events, Live: p.live, Git: func(context.Context) (*git.Program, error) { return g, nil },
 		Repo: o.Place.Repo, StateDir: o.Place.State, Price: priceOf(known), Staff: staffOf(known),
@@ -121,24 +123,23 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	p.host = host.New(host.Options{
 		DB: db, Fence: fence, Events: p.events, Board: p.board, Engine: engine, Live: p.live, Docs: p.view,
 		Starter: host.Starter{Preparer: &resources.Preparer{Runs: p.runs, Known: known}, Secrets: secrets, Settings: o.Settings, Version: o.Build.Version},
-		Refresh: p.refresh,
+		Refresh: p.refresh, Overseer: p.overseer(sessions),
 		Cleaner: &resources.Cleaner{Runs: p.runs, Merges: p.merges.Recover}, Clock: host.Clock{Now: o.Now, After: o.After}, Log: o.Log,
 	})
 	return p, nil
 }
 
 // bind says who carries out which step: each package binds its own activities.
-func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence, known *catalog.Catalog) {
+func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence, sessions *resources.Sessions) {
 	db, runs := p.db, p.runs
-	models, landings := resources.NewModels(runs, known, p.secrets), &resources.Landings{Runs: runs}
+	landings := &resources.Landings{Runs: runs}
 	verifier := verify.New(verify.Options{DB: db, Workspaces: runs.Workspaces(), Checker: runs.Checker, Syntax: p.syntax, AtWork: budget.Work})
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: runs.Workspaces(), Checker: runs.Checker, Grant: runs.Grant}))
-	sessions := &resources.Sessions{Runs: runs, Models: models, Live: p.live}
 	work := session.Options{DB: db, Host: sessions, Mail: p.board, Bell: p.bell, Runtimes: map[string]session.Runtime{
 		config.RuntimeNative: native.New(native.Options{Host: sessions}),
 	}}
-	acts := effects.New(db, fence, landings, models, landings, landings)
+	acts := effects.New(db, fence, landings, sessions.Models, landings, landings)
 	if p.above != nil {
 		work.Above, acts = p.above, acts.Below(p.above)
 	}
@@ -149,6 +150,17 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 	land.Bind(reg, land.NewQueue(lands), p.merges)
 	acts.Bind(reg)
 	schedule.Bind(reg, engine)
+}
+
+// overseer is what the model-backed overseer of a run works with.
+func (p *parts) overseer(s *resources.Sessions) func(context.Context, agency.RunID) (oversight.Staff, error) {
+	return func(ctx context.Context, run agency.RunID) (oversight.Staff, error) {
+		staff, err := s.Overseer(ctx, run)
+		if p.above != nil {
+			staff.Above = p.above
+		}
+		return staff, err
+	}
 }
 
 // refresh reads anew what the user allows across runs.

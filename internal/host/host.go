@@ -20,6 +20,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/outbox"
+	"agency/internal/session/oversight"
 	"agency/internal/store"
 )
 
@@ -72,6 +73,8 @@ type Options struct {
 	Starter Starter
 	Cleaner Cleaner
 	Docs    Docs
+	// Overseer is what the model-backed overseer of a run works with.
+	Overseer func(context.Context, agency.RunID) (oversight.Staff, error)
 	// Refresh reads anew what the user allows across runs; nil: nobody does.
 	Refresh func(context.Context) error
 	Clock   Clock // its zero: the real one
@@ -111,7 +114,7 @@ func New(o Options) *Host {
 	h := &Host{refresh: o.Refresh, rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
 	h.gates = &gates{rec: h.rec, live: o.Live, events: o.Events, timers: map[agency.GateID]func() bool{}}
 	h.tidy = &maintenance{rec: h.rec, live: o.Live, board: o.Board, cleaner: o.Cleaner, engine: o.Engine, ended: make(chan struct{}, 1)}
-	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, ended: h.tidy.noteEnd}
+	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, overseer: o.Overseer, ended: h.tidy.noteEnd}
 	return h
 }
 

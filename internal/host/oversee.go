@@ -39,6 +39,9 @@ func (x *executor) oversee(ctx context.Context, l *live, settings config.Oversee
 		}
 	}()
 	w := overseer.NewWatch(settings)
+	asked := make(chan func(*overseer.Watch))
+	flag, leave := x.consult(ctx, l, settings, asked)
+	defer leave()
 	every := time.Duration(settings.CheckIntervalSeconds) * time.Second
 	look := make(chan struct{}, 1)
 	arm := func() func() bool { return x.rec.clock.After(every, func() { look <- struct{}{} }) }
@@ -56,11 +59,46 @@ func (x *executor) oversee(ctx context.Context, l *live, settings config.Oversee
 		case <-look:
 			disarm = arm()
 			found, faults = w.Look(x.rec.clock.Now())
+		case ask := <-asked:
+			ask(w)
 		}
 		if err := x.intervene(ctx, l.run.ID, found, faults); err != nil && ctx.Err() == nil {
 			x.rec.log.Error("an intervention", "run", l.run.ID, "error", err)
 		}
+		for _, d := range found {
+			flag(d)
+		}
 	}
+}
+
+// consult has the model-backed overseer, where there is one, look at what is flagged,
+// beside the detectors. It asks them by a channel.
+func (x *executor) consult(ctx context.Context, l *live, settings config.Overseer, asked chan<- func(*overseer.Watch)) (flag func(overseer.Detection), leave func()) {
+	if settings.Model == "" || x.overseer == nil {
+		return func(overseer.Detection) {}, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	m := oversight.NewModel(oversight.Options{
+		Run: l.run, DB: x.rec.db, Fence: x.rec.fence, Log: x.rec.log,
+		Settings: oversight.Settings{MaxNudges: settings.MaxNudgesPerAgent, MayHalt: settings.HaltOnCritical},
+		Staff:    func(ctx context.Context) (oversight.Staff, error) { return x.overseer(ctx, l.run.ID) },
+		Watch: func(ctx context.Context, f func(*overseer.Watch)) error {
+			done := make(chan struct{})
+			select {
+			case asked <- func(w *overseer.Watch) { defer close(done); f(w) }:
+				<-done
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		},
+	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		m.Run(ctx)
+	}()
+	return m.Flag, func() { cancel(); <-over }
 }
 
 // intervene does what the overseer's findings call for, and tells of detectors that

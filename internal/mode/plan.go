@@ -18,7 +18,7 @@ var replanWords string
 // Reserved are the ids of contracts that a team's run makes itself: no plan may
 // take one.
 func Reserved() []agency.ContractID {
-	return []agency.ContractID{agency.PlanContract, ReplanContract, team.ReportContract, reworkContract, agency.MainContract, agency.MainContract + second, BacklogContract}
+	return []agency.ContractID{agency.PlanContract, agency.OverseerContract, ReplanContract, team.ReportContract, reworkContract, agency.MainContract, agency.MainContract + second, BacklogContract}
 }
 
 // replanText is what the manager is told when a part of its plan failed. Of a

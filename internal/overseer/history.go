@@ -247,6 +247,10 @@ func (h *history) passes(d agency.Detail) {
 		h.progress()
 	case *agency.Nudged:
 		h.standing.recall(*d, h)
+	case *agency.Halted:
+		h.standing.ordered(&d.Overseen)
+	case *agency.Escalated:
+		h.standing.ordered(d.Overseen)
 	}
 }
 

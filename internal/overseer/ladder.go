@@ -88,14 +88,26 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 }
 
 // recall takes in a nudge that the log tells of and that no event showed, such as one
-// for the time: whoever folds the log again knows of it.
+// for the time or one of the model-backed overseer: whoever folds the log again knows
+// of it.
 func (s *standing) recall(d agency.Nudged, h *history) {
 	b := Behaviour(d.Cause)
-	if _, known := s.raised[b]; known || d.Undelivered != "" {
+	_, known := s.raised[b]
+	if known && d.By == "" || d.Undelivered != "" {
 		return
 	}
 	*s.nudged = nudges{s.nudged.n + 1, h.clock.last}
+	if known {
+		return
+	}
 	s.raised[b] = told{severity: Severity(d.Severity), at: h.clock.last, why: finding{evidence: d.Evidence}.reason(b), turn: h.turn, nudges: 1}
+}
+
+// ordered takes in that the model-backed overseer has told the session to end.
+func (s *standing) ordered(d *agency.Overseen) {
+	if d != nil && d.By != "" && s.final == "" {
+		s.final = Behaviour(d.Cause).String() + ": " + text.OneLine(d.Reason, 500)
+	}
 }
 
 // Lasts tells whether a behaviour that goes on is worse than one that was seen

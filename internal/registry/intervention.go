@@ -25,6 +25,13 @@ func AddIntervention(tx *store.Tx, run agency.RunID, i Intervention) (bool, erro
 	return execOnce(tx, insertIntervention, string(run), i.Event, string(i.Behaviour), string(i.Session), string(i.Action), i.Reason, i.By)
 }
 
+// Intervened tells whether somebody has stepped in, or noted that nothing is to be done,
+// because of an event and behaviour.
+func Intervened(q store.Querier, run agency.RunID, event int64, b overseer.Behaviour, by string) (found bool, err error) {
+	err = q.QueryRow(existsIntervention, string(run), event, string(b), by).Scan(&found)
+	return found, err
+}
+
 // Ordered is what a session is to do by the overseer's word, the latest: pause or
 // halt. It is nil where it may go on.
 func Ordered(q store.Querier, run agency.RunID, session agency.SessionID) (*Intervention, error) {

@@ -40,6 +40,9 @@ const (
 	insertIntervention = `INSERT INTO interventions (run_id, event_id, behaviour, session_id, action, reason, by_whom)
 VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
+	// existsIntervention tells whether somebody noted one.
+	existsIntervention = `SELECT EXISTS (SELECT 1 FROM interventions WHERE run_id = ? AND event_id = ? AND behaviour = ? AND by_whom = ?)`
+
 	// selectOrder reads what a session was ordered to do, the latest.
 	selectOrder = `SELECT event_id, behaviour, session_id, action, reason FROM interventions
 WHERE run_id = ? AND session_id = ? AND action IN ('pause', 'escalate', 'halt') ORDER BY event_id DESC LIMIT 1`

@@ -8,7 +8,8 @@ import (
 
 // MaySend tells whether an agent of one role may write to one of another. An
 // agent reports to whoever leads it and speaks with those whose work touches
-// its own; nobody writes to the overseer but the manager.
+// its own. The overseer nudges, which is the harness's own mail; nobody writes to
+// it but the manager.
 func MaySend(from, to agency.RoleID) bool {
 	return slices.Contains(reach()[from], to)
 }
@@ -63,17 +64,13 @@ func reach() map[agency.RoleID][]agency.RoleID {
 		agency.RoleScaffolder:     {agency.RoleProjectManager, agency.RoleTestEngineer},
 		agency.RoleTestEngineer:   {agency.RoleProjectManager, agency.RoleScaffolder},
 		agency.RoleReviewer:       {agency.RoleProjectManager, agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleCleanup, agency.RoleGeneralist},
-		agency.RoleOverseer: {
-			agency.RoleProjectManager, agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleCleanup, agency.RoleGeneralist,
-			agency.RoleVisionary, agency.RoleLead, agency.RoleArchitect, agency.RoleSquadLead, agency.RoleImplementer, agency.RoleVerifier,
-		},
-		agency.RoleCleanup:     {agency.RoleProjectManager},
-		agency.RoleGeneralist:  {agency.RoleProjectManager},
-		agency.RoleVisionary:   {agency.RoleLead, agency.RoleSquadLead},
-		agency.RoleLead:        {agency.RoleVisionary, agency.RoleArchitect, agency.RoleSquadLead, agency.RoleLead},
-		agency.RoleArchitect:   {agency.RoleLead, agency.RoleArchitect},
-		agency.RoleSquadLead:   {agency.RoleVisionary, agency.RoleLead, agency.RoleSquadLead, agency.RoleImplementer, agency.RoleVerifier},
-		agency.RoleImplementer: {agency.RoleSquadLead, agency.RoleVerifier},
-		agency.RoleVerifier:    {agency.RoleSquadLead, agency.RoleImplementer},
+		agency.RoleCleanup:        {agency.RoleProjectManager},
+		agency.RoleGeneralist:     {agency.RoleProjectManager},
+		agency.RoleVisionary:      {agency.RoleLead, agency.RoleSquadLead},
+		agency.RoleLead:           {agency.RoleVisionary, agency.RoleArchitect, agency.RoleSquadLead, agency.RoleLead},
+		agency.RoleArchitect:      {agency.RoleLead, agency.RoleArchitect},
+		agency.RoleSquadLead:      {agency.RoleVisionary, agency.RoleLead, agency.RoleSquadLead, agency.RoleImplementer, agency.RoleVerifier},
+		agency.RoleImplementer:    {agency.RoleSquadLead, agency.RoleVerifier},
+		agency.RoleVerifier:       {agency.RoleSquadLead, agency.RoleImplementer},
 	}
 }

@@ -41,8 +41,8 @@ func TestReach(t *testing.T) {
 		}
 	}
 	for _, r := range Roles() {
-		if len(reach()[r.ID]) == 0 {
-			t.Errorf("role %s can write to nobody", r.ID)
+		if (len(reach()[r.ID]) == 0) != (r.ID == agency.RoleOverseer) { // which nudges, as the harness
+			t.Errorf("role %s can write to %v", r.ID, reach()[r.ID])
 		}
 	}
 }

@@ -44,7 +44,9 @@ func TestRows(t *testing.T) {
 		if r.Offers("write_file") != slices.Contains(authors, r.ID) {
 			t.Errorf("role %s: write_file offered: %v", r.ID, r.Offers("write_file"))
 		}
-		if r.ID == agency.RoleOverseer && !slices.Equal(r.Tools(), []string{"final_report", "send_message"}) {
+		if r.ID == agency.RoleOverseer && !slices.Equal(r.Tools(), []string{
+			"calculate_progress_rate", "detect_loop_pattern", "escalate_to_human", "final_report", "get_agent_history", "get_agent_status", "get_time_elapsed", "get_token_usage", "halt_agent", "send_nudge",
+		}) {
 			t.Errorf("the overseer is offered %v", r.Tools())
 		}
 		if r.Offers("send_message") != (len(reach()[r.ID]) > 0) {

@@ -16,9 +16,8 @@ type row struct {
 }
 
 func rows() []row {
-	var everyone, seeing, leading []agency.RoleID // each may send to some other (reach.go); who may look at the repository; who leads
+	var seeing, leading []agency.RoleID // who may look at the repository, and write to some other (reach.go); who leads
 	for _, r := range Roles() {
-		everyone = append(everyone, r.ID)
 		if Leads(r.ID) {
 			leading = append(leading, r.ID)
 		}
@@ -27,6 +26,7 @@ func rows() []row {
 		}
 	}
 	of := func(roles ...agency.RoleID) []agency.RoleID { return roles }
+	overseeing := of(agency.RoleOverseer)
 	builders := of(agency.RoleScaffolder, agency.RoleCleanup, agency.RoleGeneralist, agency.RoleImplementer)
 	authors := append(of(agency.RoleTestEngineer), builders...)
 	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
@@ -65,11 +65,20 @@ func rows() []row {
 		{"request_clarification", authors, false},
 		{"request_handoff", of(agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer), false},
 		{"request_implementation_change", of(agency.RoleTestEngineer), false},
-		{"send_message", everyone, false},
+		{"send_message", seeing, false},
 		{"request_human_input", append(of(agency.RoleVisionary, agency.RoleSquadLead, agency.RoleGeneralist), leading...), false},
 		{"submit_review", of(agency.RoleReviewer), true},
 		{"signal_complete", append(of(agency.RoleLead, agency.RoleArchitect), authors...), true},
 		{"signal_blocked", seeing, true},
+		{"get_agent_status", overseeing, false},
+		{"get_agent_history", overseeing, false},
+		{"get_token_usage", overseeing, false},
+		{"get_time_elapsed", overseeing, false},
+		{"detect_loop_pattern", overseeing, false},
+		{"calculate_progress_rate", overseeing, false},
+		{"send_nudge", overseeing, false},
+		{"halt_agent", overseeing, false},
+		{"escalate_to_human", overseeing, false},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
+	"agency/internal/overseer"
 )
 
 // Env is everything that a tool may reach.
@@ -19,6 +20,7 @@ type Env struct {
 	Mail        Mail
 	Records     Records
 	Team        Team
+	Oversight   Oversight
 	// Redact, where set, takes secrets of the host out of what a tool shows.
 	Redact func([]byte) []byte
 	// Criteria are the ids of the contract's acceptance criteria.
@@ -141,6 +143,19 @@ type TeamContract struct {
 	Receipts []agency.Receipt
 	Reviews  []agency.Review
 	Proofs   []agency.Proof // of what landed
+}
+
+// Oversight is what the model-backed overseer is shown of the agents of its run, and
+// how it steps in.
+type Oversight interface {
+	// View is what is known of an agent at work. KindNotFound names those that there
+	// are.
+	View(ctx context.Context, agent agency.AgentID) (overseer.View, error)
+	// History is what the log tells of an agent of late, a line an event, oldest first.
+	History(ctx context.Context, agent agency.AgentID) ([]string, error)
+	// Step nudges, halts or escalates, once for what was flagged, and says what came
+	// of it. KindConflict: why not.
+	Step(ctx context.Context, agent agency.AgentID, action overseer.Action, words string) (string, error)
 }
 
 // FileSize is a file that differs from the contract's base: the lines that

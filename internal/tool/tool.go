@@ -1,5 +1,6 @@
 // Package tool is what an agent can do. The tools stand in the packages below it,
-// one file of Go and one of Markdown each: file, shell and team; toolset lists them.
+// one file of Go and one of Markdown each: file, oversee, shell and team; toolset
+// lists them.
 // A tool has typed arguments, from which its JSON
 // schema is made and against which a call is decoded strictly; it reaches the
 // world only through its Env; and it answers with text that a model reads.

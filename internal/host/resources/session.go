@@ -17,6 +17,7 @@ import (
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/session"
+	"agency/internal/session/oversight"
 	"agency/internal/store"
 	"agency/internal/workspace"
 )
@@ -74,6 +75,22 @@ func (s *Sessions) Lineup(ctx context.Context, spec session.Spec) (session.Lineu
 		return session.Lineup{}, err
 	}
 	return s.Models.lineup(spec.Run, b, spec.Role, spec.Level)
+}
+
+// Overseer is what the model-backed overseer of a run works with.
+func (s *Sessions) Overseer(ctx context.Context, run agency.RunID) (out oversight.Staff, err error) {
+	b, err := s.Runs.of(ctx, run)
+	if err != nil {
+		return out, err
+	}
+	role, err := roster.Find(agency.RoleOverseer)
+	if err != nil {
+		return out, err
+	}
+	c := b.kept.Config
+	out = oversight.Staff{Prices: tariff(s.Models.known, c), Limits: limitsOf(role.Limits, c.Agents[string(role.ID)])}
+	out.Lineup, err = s.Models.lineup(run, b, role.ID, agency.Level(c.Overseer.Model))
+	return out, err
 }
 
 func limitsOf(l roster.Limits, a config.Agent) roster.Limits {

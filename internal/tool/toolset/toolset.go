@@ -7,13 +7,14 @@ import (
 
 	"agency/internal/tool"
 	"agency/internal/tool/file"
+	"agency/internal/tool/oversee"
 	"agency/internal/tool/shell"
 	"agency/internal/tool/team"
 )
 
 // All are the tools of this version, sorted by name.
 func All() []tool.Tool {
-	all := slices.Concat(file.Tools(), shell.Tools(), team.Tools())
+	all := slices.Concat(file.Tools(), oversee.Tools(), shell.Tools(), team.Tools())
 	slices.SortFunc(all, func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
