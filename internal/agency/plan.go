@@ -11,6 +11,8 @@ import (
 type PlanRules struct {
 	MaxFiles        int             // most files of a contract's write set; 0 is no limit
 	MaxLines        int             // most estimated lines of a contract; 0 is no limit
+	Decompose       bool            // a contract over these comes back to be split, and the rest of its plan stays
+	Alone           bool            // the plan has one contract, which cannot be split
 	RequireCriteria bool            // a contract without criteria is a fault
 	Holders         map[RoleID]bool // roles that may hold contracts; nil skips the check
 
@@ -28,6 +30,8 @@ type PlanRules struct {
 type PlanFault struct {
 	Contract ContractID `json:"contract,omitempty"`
 	What     string     `json:"what"`
+	// TooLarge says that the contract is over the limits, and otherwise as it may be.
+	TooLarge bool `json:"too_large,omitempty"`
 }
 
 func (f PlanFault) String() string {
@@ -68,7 +72,7 @@ func Ordered(contracts []Contract) []Contract {
 func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 	var faults []PlanFault
 	add := func(id ContractID, format string, args ...any) {
-		faults = append(faults, PlanFault{id, fmt.Sprintf(format, args...)})
+		faults = append(faults, PlanFault{Contract: id, What: fmt.Sprintf(format, args...)})
 	}
 	if len(contracts) == 0 {
 		add("", "the plan has no contracts")
@@ -105,7 +109,7 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []PlanFault {
 	var faults []PlanFault
 	add := func(format string, args ...any) {
-		faults = append(faults, PlanFault{c.ID, fmt.Sprintf(format, args...)})
+		faults = append(faults, PlanFault{Contract: c.ID, What: fmt.Sprintf(format, args...)})
 	}
 	for _, d := range c.DependsOn {
 		switch status, ok := known[d]; {
@@ -143,11 +147,19 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 		add("role %q holds no contracts", c.AssignedRole)
 	}
 	files := c.WriteSet()
+	tooLarge := func(key, format string, args ...any) {
+		add(format, args...)
+		f := &faults[len(faults)-1]
+		f.TooLarge = true
+		if f.What += ": split it"; rules.Alone {
+			f.What = fmt.Sprintf(format, args...) + ": this mode has one contract and cannot split it; raise contracts." + key + ", or have it planned in mode multi_agent"
+		}
+	}
 	if n := countFiles(files); rules.MaxFiles > 0 && n > rules.MaxFiles {
-		add("changes %d files, the most is %d: split it", n, rules.MaxFiles)
+		tooLarge("max_files", "changes %d files, the most is %d", n, rules.MaxFiles)
 	}
 	if rules.MaxLines > 0 && c.EstimatedLines > rules.MaxLines {
-		add("is estimated at %d lines, the most is %d: split it", c.EstimatedLines, rules.MaxLines)
+		tooLarge("max_lines", "is estimated at %d lines, the most is %d", c.EstimatedLines, rules.MaxLines)
 	}
 	for _, p := range slices.Concat(files, c.RelevantFiles) {
 		if err := CheckRelPath(p); err != nil {

@@ -20,6 +20,7 @@ func inEffect() []string {
 		"contracts.require_acceptance_criteria",
 		"contracts.max_files",
 		"contracts.max_lines",
+		"contracts.auto_decompose",
 		"contracts.max_verification_steps",
 		"context.max_tokens",
 		"context.include_tests",

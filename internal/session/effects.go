@@ -17,6 +17,7 @@ import (
 type Notes struct {
 	Drafts  []agency.Contract `json:"drafts,omitempty"`
 	Returns int               `json:"returns,omitempty"` // how often the plan came back
+	Split   []agency.Contract `json:"split,omitempty"`   // contracts that came back to be split
 }
 
 // Effects are what the calls of one turn come to: how the part ends by them, and

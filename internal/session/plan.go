@@ -71,20 +71,30 @@ func (t *Effects) taken(id agency.ContractID) bool {
 // by one stays noted: whoever mends one contract must not lose the others.
 func (t *Effects) submit(k *Call, plan agency.Plan) {
 	kept := len(plan.Contracts) == 0 && t.Spec.MaxContracts != 1
-	if len(plan.Contracts) == 0 {
+	switch {
+	case len(plan.Contracts) == 0:
 		plan.Contracts = t.Notes.Drafts
+	case len(t.Notes.Split) > 0: // the parts alone, or with more: the rest stays noted
+		plan.Contracts = append(slices.DeleteFunc(slices.Clone(t.Notes.Drafts), func(d agency.Contract) bool {
+			return slices.ContainsFunc(plan.Contracts, func(c agency.Contract) bool { return c.ID == d.ID })
+		}), plan.Contracts...)
 	}
-	plan.Contracts = agency.Ordered(plan.Contracts)
+	var faults []agency.PlanFault
+	plan.Contracts, faults = agency.InPlaceOf(agency.Ordered(plan.Contracts), t.Notes.Split)
 	rules := t.Rules
 	if t.Spec.Leads {
 		rules = t.building(t.known, nil, "")
 	}
-	var faults []agency.PlanFault
 	if len(plan.Contracts) > 0 || len(t.known) == 0 { // all that there is to do may have been started
-		faults = t.planFaults(plan.Contracts, rules)
+		faults = append(faults, t.planFaults(plan.Contracts, rules)...)
 	}
 	if len(faults) > 0 && t.Notes.Returns < maxReturns {
 		t.Notes.Returns++
+		if split, rest := agency.TooLarge(plan.Contracts, faults); rules.Decompose && len(split) > 0 {
+			t.Notes.Drafts, t.Notes.Split = rest, append(slices.Clone(t.Notes.Split), split...)
+			k.Result = tool.Refusal("%s", t.toSplit(faults, split, maxReturns-t.Notes.Returns))
+			return
+		}
 		if !kept {
 			t.Notes.Drafts = nil
 		}
@@ -96,6 +106,23 @@ func (t *Effects) submit(k *Call, plan agency.Plan) {
 		t.End.Multiplier = plan.RetryBudgetMultiplier
 	}
 }
+
+// toSplit asks for the parts of contracts that are too large.
+func (t *Effects) toSplit(faults []agency.PlanFault, split []agency.Contract, left int) string {
+	var b strings.Builder
+	b.WriteString("the plan is not accepted yet: contracts are larger than one may be:\n" + listed(faults))
+	for _, c := range split {
+		fmt.Fprintf(&b, "Split %s: note its parts, each with an id of its own and parent_id %s, and with what of its criteria it brings about. What depends on %s will depend on all of them.\n", c.ID, c.ID, c.ID)
+	}
+	b.WriteString("All other contracts stay noted as they are; submit_plan without a plan then, or with the parts alone.")
+	if left == 0 {
+		b.WriteString(lastReturn)
+	}
+	return b.String()
+}
+
+// lastReturn ends what is said when a plan comes back for the last time.
+const lastReturn = " This was the last time that it comes back: another fault goes to a person."
 
 func (t *Effects) returned(faults []agency.PlanFault, kept bool, left int) string {
 	var b strings.Builder
@@ -110,7 +137,7 @@ func (t *Effects) returned(faults []agency.PlanFault, kept bool, left int) strin
 		b.WriteString("Submit the whole plan again, mended; contracts that were noted one by one are forgotten.")
 	}
 	if left == 0 {
-		b.WriteString(" This was the last time that it comes back: another fault goes to a person.")
+		b.WriteString(lastReturn)
 	}
 	return b.String()
 }
@@ -126,6 +153,7 @@ func listed(faults []agency.PlanFault) string {
 // planFaults is everything that is wrong with a plan, by the rules of agency
 // and of this run.
 func (t *Effects) planFaults(contracts []agency.Contract, rules agency.PlanRules) []agency.PlanFault {
+	rules.Alone = t.Spec.MaxContracts == 1
 	faults := agency.ValidatePlan(contracts, rules)
 	if most := t.Spec.MaxContracts; most > 0 && len(contracts) > most {
 		faults = append(faults, agency.PlanFault{What: fmt.Sprintf("the plan has %d contracts, the most is %d", len(contracts), most)})

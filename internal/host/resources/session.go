@@ -111,7 +111,7 @@ func asMoved(c config.Config, r agency.Run) config.Config {
 // which role a contract names.
 func rulesOf(c config.Config, known []agency.Contract, plan agency.ContractID) agency.PlanRules {
 	rules := agency.PlanRules{
-		MaxFiles: c.Contracts.MaxFiles, MaxLines: c.Contracts.MaxLines, RequireCriteria: c.Contracts.RequireAcceptanceCriteria,
+		MaxFiles: c.Contracts.MaxFiles, MaxLines: c.Contracts.MaxLines, Decompose: c.Contracts.AutoDecompose && c.Mode.Team(), RequireCriteria: c.Contracts.RequireAcceptanceCriteria,
 		Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{}, Started: roster.Team(known, plan),
 	}
 	for _, r := range roster.Roles() {

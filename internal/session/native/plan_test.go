@@ -172,6 +172,49 @@ func TestFaultyPlanKeepsWhatWasNoted(t *testing.T) {
 	}
 }
 
+// Where contracts are decomposed, one over the limits comes back for its parts alone:
+// the rest of the plan stays, and what depended on the whole depends on its parts.
+func TestTooLargeIsSplit(t *testing.T) {
+	one := func(id, more string) string {
+		return strings.Replace(strings.Replace(good, `"fix"`, `"`+id+`"`, 1), `"constraints"`, more+`"constraints"`, 1)
+	}
+	whole := submit(one("first", ""), one("big", `"writes":["a","b","c"],"depends_on":["first"],`), one("last", `"depends_on":["big"],`))
+	parts := calls("create_subcontract", one("b1", `"parent_id":"big","writes":["a","b"],`), "create_subcontract", one("b2", `"parent_id":"big","writes":["c"],"depends_on":["b1"],`))
+	none := calls("submit_plan", `{}`)
+	for name, tt := range map[string]struct {
+		off  bool
+		say  []any
+		told string
+		want string
+	}{
+		"noted":         {false, []any{whole, parts, none}, "All other contracts stay noted", "b1[first] b2[b1 first] first[] last[b1 b2]"},
+		"nothing noted": {false, []any{whole, none, parts, none}, "All other contracts stay noted", "b1[first] b2[b1 first] first[] last[b1 b2]"},
+		"smaller now":   {false, []any{whole, submit(one("big", `"writes":["a"],"depends_on":["first"],`))}, "All other contracts stay noted", "big[first] first[] last[big]"},
+		"not asked for": {true, []any{whole, submit(one("first", ""))}, "Submit the whole plan again", "first[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, s := drafting(t, tt.say...)
+			s.MaxContracts, s.Leads = 0, false
+			k.setup.Rules.MaxFiles, k.setup.Rules.Decompose = 2, !tt.off
+			out := k.must(s)
+			var got []string
+			for _, c := range out.Plan {
+				got = append(got, fmt.Sprint(c.ID, c.DependsOn))
+				if c.ParentID != "" {
+					t.Errorf("%s has the parent %s, which is no contract", c.ID, c.ParentID)
+				}
+			}
+			slices.Sort(got)
+			if strings.Join(got, " ") != tt.want || len(out.Faults) > 0 {
+				t.Errorf("planned %v, want %s; faults %v", got, tt.want, out.Faults)
+			}
+			if text := fmt.Sprint(k.model.msgs[1]); !strings.Contains(text, tt.told) || !strings.Contains(text, "changes 3 files, the most is 2") {
+				t.Errorf("the author is told: %s", text)
+			}
+		})
+	}
+}
+
 // A crash anywhere keeps what was noted, once.
 func TestDraftsSurvive(t *testing.T) {
 	for n := 1; n < 40; n += 3 {

@@ -1,0 +1,49 @@
+package agency
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSplitOfAPlan keeps the rest of a plan of which a contract is too large, and puts its
+// parts into its place.
+func TestSplitOfAPlan(t *testing.T) {
+	plan := []Contract{{ID: "first"}, {ID: "big", DependsOn: []ContractID{"first"}, EstimatedLines: 900}, {ID: "last", DependsOn: []ContractID{"big", "first"}}}
+	faults := ValidatePlan(plan, PlanRules{MaxLines: 500})
+	split, rest := TooLarge(plan, faults)
+	if len(split) != 1 || split[0].ID != "big" || len(rest) != 2 {
+		t.Fatalf("split %v, rest %v of %v", split, rest, faults)
+	}
+	if split, _ := TooLarge(plan, append(faults, PlanFault{Contract: "first", What: "has no title"})); split != nil {
+		t.Error("a plan with other faults is taken apart")
+	}
+	whole, faults := InPlaceOf(append(rest, Contract{ID: "b1", ParentID: "big"}, Contract{ID: "b2", ParentID: "big", DependsOn: []ContractID{"b1"}}), split)
+	want := []Contract{
+		{ID: "first"},
+		{ID: "last", DependsOn: []ContractID{"first", "b1", "b2"}},
+		{ID: "b1", DependsOn: []ContractID{"first"}},
+		{ID: "b2", DependsOn: []ContractID{"b1", "first"}},
+	}
+	if diff := cmp.Diff(want, whole); diff != "" || faults != nil {
+		t.Error(diff, faults)
+	}
+	if faults := ValidatePlan(whole, PlanRules{MaxLines: 500}); len(faults) > 0 {
+		t.Error(faults)
+	}
+	if _, faults := InPlaceOf(rest, split); len(faults) != 1 || !strings.Contains(faults[0].What, "parent_id big") {
+		t.Errorf("nothing takes its place: %v", faults)
+	}
+	if _, faults := InPlaceOf(append(rest, Contract{ID: "big", EstimatedLines: 10}), split); faults != nil {
+		t.Errorf("it is smaller now: %v", faults)
+	}
+}
+
+// TestTooLargeAlone says what to do where one contract is all that a mode has.
+func TestTooLargeAlone(t *testing.T) {
+	faults := ValidatePlan([]Contract{{ID: "it", Writes: []string{"a", "b"}}}, PlanRules{MaxFiles: 1, Alone: true})
+	if len(faults) != 1 || faults[0].What != "changes 2 files, the most is 1: this mode has one contract and cannot split it; raise contracts.max_files, or have it planned in mode multi_agent" {
+		t.Error(faults)
+	}
+}
