@@ -123,7 +123,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	p.host = host.New(host.Options{
 		DB: db, Fence: fence, Events: p.events, Board: p.board, Engine: engine, Live: p.live, Docs: p.view,
 		Starter: host.Starter{Preparer: &resources.Preparer{Runs: p.runs, Known: known}, Secrets: secrets, Settings: o.Settings, Version: o.Build.Version},
-		Refresh: p.refresh, Overseer: p.overseer(sessions),
+		Means:   means{p, sessions},
 		Cleaner: &resources.Cleaner{Runs: p.runs, Merges: p.merges.Recover}, Clock: host.Clock{Now: o.Now, After: o.After}, Log: o.Log,
 	})
 	return p, nil
@@ -152,15 +152,20 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 	schedule.Bind(reg, engine)
 }
 
-// overseer is what the model-backed overseer of a run works with.
-func (p *parts) overseer(s *resources.Sessions) func(context.Context, agency.RunID) (oversight.Staff, error) {
-	return func(ctx context.Context, run agency.RunID) (oversight.Staff, error) {
-		staff, err := s.Overseer(ctx, run)
-		if p.above != nil {
-			staff.Above = p.above
-		}
-		return staff, err
+// means is for host.Means.
+type means struct {
+	parts    *parts
+	sessions *resources.Sessions
+}
+
+func (m means) Refresh(ctx context.Context) error { return m.parts.refresh(ctx) }
+
+func (m means) Overseer(ctx context.Context, run agency.RunID) (oversight.Staff, error) {
+	staff, err := m.sessions.Overseer(ctx, run)
+	if m.parts.above != nil {
+		staff.Above = m.parts.above
 	}
+	return staff, err
 }
 
 // refresh reads anew what the user allows across runs.

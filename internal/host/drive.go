@@ -17,21 +17,19 @@ import (
 	"agency/internal/flow/outbox"
 	"agency/internal/mode"
 	"agency/internal/registry"
-	"agency/internal/session/oversight"
 	"agency/internal/store"
 )
 
 // executor carries the programs of runs out and records where each stands.
 type executor struct {
-	rec    *records
-	live   *Live
-	gates  *gates
-	engine flow.Engine
-	board  *board.Board
-	// overseer is what the model-backed overseer of a run works with.
-	overseer func(context.Context, agency.RunID) (oversight.Staff, error)
-	ended    func()       // told when a run has left the engine
-	resumes  atomic.Int64 // numbers the signals of this epoch
+	rec     *records
+	live    *Live
+	gates   *gates
+	engine  flow.Engine
+	board   *board.Board
+	means   Means
+	ended   func()       // told when a run has left the engine
+	resumes atomic.Int64 // numbers the signals of this epoch
 }
 
 // begin takes a run up unless it is live already. The caller has recorded why.

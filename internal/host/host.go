@@ -62,6 +62,14 @@ type Docs interface {
 	Doc(ctx context.Context, run agency.RunID) (api.RunDoc, error)
 }
 
+// Means are what a host has beside what runs work with.
+type Means interface {
+	// Refresh reads anew what the user allows across runs.
+	Refresh(ctx context.Context) error
+	// Overseer is what the model-backed overseer of a run works with.
+	Overseer(ctx context.Context, run agency.RunID) (oversight.Staff, error)
+}
+
 // Options are what a Host is made from.
 type Options struct {
 	DB      *store.DB
@@ -73,10 +81,7 @@ type Options struct {
 	Starter Starter
 	Cleaner Cleaner
 	Docs    Docs
-	// Overseer is what the model-backed overseer of a run works with.
-	Overseer func(context.Context, agency.RunID) (oversight.Staff, error)
-	// Refresh reads anew what the user allows across runs; nil: nobody does.
-	Refresh func(context.Context) error
+	Means   Means // nil: no limit across runs, no model-backed overseer
 	Clock   Clock // its zero: the real one
 	Log     *slog.Logger
 }
@@ -92,8 +97,7 @@ type Host struct {
 	tidy  *maintenance
 	start Starter
 	docs  Docs
-
-	refresh func(context.Context) error
+	means Means
 }
 
 // New makes a host; nothing runs yet.
@@ -107,14 +111,11 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Refresh == nil {
-		o.Refresh = func(context.Context) error { return nil }
-	}
 	ctx, stop := context.WithCancel(context.Background())
-	h := &Host{refresh: o.Refresh, rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
+	h := &Host{means: o.Means, rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
 	h.gates = &gates{rec: h.rec, live: o.Live, events: o.Events, timers: map[agency.GateID]func() bool{}}
 	h.tidy = &maintenance{rec: h.rec, live: o.Live, board: o.Board, cleaner: o.Cleaner, engine: o.Engine, ended: make(chan struct{}, 1)}
-	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, overseer: o.Overseer, ended: h.tidy.noteEnd}
+	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, means: o.Means, ended: h.tidy.noteEnd}
 	return h
 }
 

@@ -74,14 +74,14 @@ func (x *executor) oversee(ctx context.Context, l *live, settings config.Oversee
 // consult has the model-backed overseer, where there is one, look at what is flagged,
 // beside the detectors. It asks them by a channel.
 func (x *executor) consult(ctx context.Context, l *live, settings config.Overseer, asked chan<- func(*overseer.Watch)) (flag func(overseer.Detection), leave func()) {
-	if settings.Model == "" || x.overseer == nil {
+	if settings.Model == "" || x.means == nil {
 		return func(overseer.Detection) {}, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := oversight.NewModel(oversight.Options{
 		Run: l.run, DB: x.rec.db, Fence: x.rec.fence, Log: x.rec.log,
 		Settings: oversight.Settings{MaxNudges: settings.MaxNudgesPerAgent, MayHalt: settings.HaltOnCritical},
-		Staff:    func(ctx context.Context) (oversight.Staff, error) { return x.overseer(ctx, l.run.ID) },
+		Staff:    func(ctx context.Context) (oversight.Staff, error) { return x.means.Overseer(ctx, l.run.ID) },
 		Watch: func(ctx context.Context, f func(*overseer.Watch)) error {
 			done := make(chan struct{})
 			select {

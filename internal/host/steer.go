@@ -236,3 +236,11 @@ func (h *Host) cancelDrain(ctx context.Context, working []*live) error {
 	}
 	return errors.Join(errs...)
 }
+
+// refresh reads anew what the user allows across runs.
+func (h *Host) refresh(ctx context.Context) error {
+	if h.means == nil {
+		return nil
+	}
+	return h.means.Refresh(ctx)
+}
