@@ -208,7 +208,6 @@ func (t *look) reserve(ctx context.Context, key string, in int64) (out int64, er
 	if err := t.account.Look(ctx); err != nil {
 		return 0, err
 	}
-	stage := budget.StageNode("overseer")
 	err = t.write(ctx, func(tx *store.Tx) error {
 		root, err := budget.Read(tx, t.o.Run.ID, budget.Root)
 		if err != nil {

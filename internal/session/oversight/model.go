@@ -97,8 +97,12 @@ func (m *Model) Run(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			if err == nil {
+			var spent *budget.Exhausted
+			switch {
+			case err == nil:
 				m.failed = 0
+				continue
+			case errors.As(err, &spent) && (spent.Outstanding || spent.Node != stage): // the run's, which a person may raise
 				continue
 			}
 			if m.failed++; m.final(err) {
@@ -118,10 +122,8 @@ func (m *Model) final(err error) bool {
 	var spent *budget.Exhausted
 	var f *llm.Fault
 	switch {
-	case errors.Is(err, errTurns):
+	case errors.Is(err, errTurns), errors.As(err, &spent):
 		return true
-	case errors.As(err, &spent):
-		return !spent.Outstanding || m.failed >= mostFailed
 	case errors.As(err, &f) && (f.Kind == llm.Auth || f.Kind == llm.ModelNotFound || f.Kind == llm.InvalidRequest || f.Kind == llm.ContextOverflow):
 		return true
 	}
@@ -146,8 +148,10 @@ func (m *Model) tellOff(ctx context.Context, why error) {
 	}
 }
 
-// agent is who it is in the log and the ledger.
+// agent is who it is in the log and the ledger, and stage its part of the budget.
 const agent agency.AgentID = "overseer"
+
+var stage = budget.StageNode("overseer")
 
 func (m *Model) write(ctx context.Context, fn func(*store.Tx) error) error {
 	return m.o.DB.WriteFenced(ctx, m.o.Fence, fn)

@@ -379,6 +379,23 @@ func TestModelIsOff(t *testing.T) {
 	}
 }
 
+// Where the run's own budget is spent it is not off: a person may raise that.
+func TestModelWaitsForTheRun(t *testing.T) {
+	o := newOffice(t, budget.Limits{Money: agency.USD(20)})
+	o.circles(6)
+	d := o.flagged()[0]
+	o.write(func(tx *store.Tx) error {
+		_, err := budget.Reserve(tx, testRun, budget.Request{Key: "all", Node: budget.Root, In: 1, Price: agency.Price{In: 15.9999e6}})
+		return err
+	})
+	m := o.model(halts)
+	o.works(m, d, d, d, d)
+	wants(t, o.told())
+	o.write(func(tx *store.Tx) error { return budget.Release(tx, testRun, "all") })
+	o.works(m, d)
+	wants(t, o.told(), "halted", "log on scaffolder-c")
+}
+
 // Nobody waits for it: what is flagged while it cannot be asked is dropped.
 func TestModelNeverBlocks(t *testing.T) {
 	m := NewModel(Options{})
