@@ -17,7 +17,7 @@ import (
 
 func doctorCommand(a *app) *cobra.Command {
 	var run, history string
-	var asJSON bool
+	var asJSON, agents bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the machine, or with --run a run's record, tree and leftovers", Args: cobra.NoArgs,
 		Long: `Checks git, the sandbox (by trying to break out of it), what it does not show and
@@ -26,10 +26,11 @@ one run: its record, its history, its sums, and that nothing of it was left
 behind. Exit code 4 when something is bad.
 
 With --overseer it reads a history of events, as 'agency watch RUN --json' prints
-it, and prints what the overseer's detectors find in it, as JSON.`,
+it, and prints what the overseer's detectors find in it, as JSON: an array of
+detections, or with --agents what each agent did.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("overseer") {
-				return a.oversee(cmd.InOrStdin(), history)
+				return a.oversee(cmd.InOrStdin(), history, agents)
 			}
 			found, err := a.examine(cmd.Context(), run, cmd.Flags().Changed("run"))
 			if err != nil {
@@ -47,13 +48,15 @@ it, and prints what the overseer's detectors find in it, as JSON.`,
 	cmd.Flags().StringVar(&run, "run", "", "check the `RUN`")
 	cmd.Flags().StringVar(&history, "overseer", "", "run the overseer's detectors on the events in `FILE`; - is the standard input")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&agents, "agents", false, "with --overseer, print what each agent did instead of what was found")
 	cmd.MarkFlagsMutuallyExclusive("run", "overseer")
+	cmd.MarkFlagsMutuallyExclusive("run", "agents")
 	return cmd
 }
 
 // oversee prints what the detectors find in a history, by the settings that hold
 // here.
-func (a *app) oversee(stdin io.Reader, name string) error {
+func (a *app) oversee(stdin io.Reader, name string, agents bool) error {
 	_, l, err := a.loadHere()
 	if err != nil {
 		return err
@@ -64,6 +67,9 @@ func (a *app) oversee(stdin io.Reader, name string) error {
 	}
 	for _, w := range seen.Warnings {
 		fmt.Fprintln(a.err, name+": "+w)
+	}
+	if agents {
+		return a.show(true, seen.Agents, nil)
 	}
 	return a.show(true, seen.Found, nil)
 }

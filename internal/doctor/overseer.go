@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"maps"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
@@ -18,12 +21,15 @@ import (
 const (
 	maxEventLine = 1 << 20 // bytes of an event
 	maxWarnings  = 20      // that are named
+	maxSeen      = 1 << 16 // events of a run that are told apart from those that come again
 	maxRuns      = 64      // that are judged beside each other; the one longest silent is begun anew
 )
 
 // Oversight is what the detectors find in a history.
 type Oversight struct {
 	Found []overseer.Detection
+	// Agents are what each did in its sessions.
+	Agents []overseer.Snapshot
 	// Warnings name what of the history was left out, and why.
 	Warnings []string
 }
@@ -48,10 +54,10 @@ func OverseeFile(name string, stdin io.Reader, settings config.Overseer) (Oversi
 
 // Oversee runs the overseer's detectors over a history: events as JSON, one a line,
 // of one run or several, each run's in their order. A line that is none, of a type
-// that this version does not know, or out of order, is named and left out.
-// KindInvalid says that no line is an event.
+// that this version does not know, or the same again, is named and left out; one that is
+// out of order is named. KindInvalid says that no line is an event.
 func Oversee(history io.Reader, settings config.Overseer) (Oversight, error) {
-	j := judge{settings: settings, runs: map[agency.RunID]*judged{}, out: Oversight{Found: []overseer.Detection{}}}
+	j := judge{settings: settings, runs: map[agency.RunID]*judged{}, out: Oversight{Found: []overseer.Detection{}, Agents: []overseer.Snapshot{}}}
 	in := bufio.NewReader(history)
 	for more := true; more; {
 		line, long, err := readLine(in)
@@ -73,8 +79,14 @@ func Oversee(history io.Reader, settings config.Overseer) (Oversight, error) {
 	if j.events == 0 && j.first != "" {
 		return j.out, agency.Errorf(agency.KindInvalid, "no line is an event: %s", j.first)
 	}
+	if j.events == 0 {
+		return j.out, agency.Errorf(agency.KindInvalid, "there is no event in it").WithMend("agency watch RUN --json prints those of a run")
+	}
+	for _, id := range slices.Sorted(maps.Keys(j.runs)) {
+		j.out.Agents = append(j.out.Agents, j.runs[id].watch.Snapshots()...)
+	}
 	if over := j.warned - maxWarnings; over > 0 {
-		j.out.Warnings = append(j.out.Warnings, fmt.Sprintf("%d more lines were left out", over))
+		j.out.Warnings = append(j.out.Warnings, fmt.Sprintf("%d more lines are like that", over))
 	}
 	return j.out, nil
 }
@@ -109,19 +121,33 @@ type judged struct {
 	watch *overseer.Watch
 	event int64 // the last one
 	line  int   // of it
+	seen  map[uint64]bool
 }
 
-func (j *judge) warn(what string) string {
+// again tells whether an event came before, and remembers it. Whoever wrote the history
+// may count the events of each agent by itself.
+func (r *judged) again(line []byte) bool {
+	h := fnv.New64a()
+	_, _ = h.Write(line) // a hash never fails
+	if len(r.seen) >= maxSeen {
+		clear(r.seen)
+	}
+	known := r.seen[h.Sum64()]
+	r.seen[h.Sum64()] = true
+	return known
+}
+
+func (j *judge) warn(what string) {
 	w := fmt.Sprintf("line %d %s", j.line, what)
 	if j.warned++; j.warned <= maxWarnings {
-		j.out.Warnings = append(j.out.Warnings, w+"; left out")
+		j.out.Warnings = append(j.out.Warnings, w)
 	}
-	return w
 }
 
 // broken notes a line that is no event.
 func (j *judge) broken(what string) {
-	w := j.warn(what)
+	w := fmt.Sprintf("line %d %s", j.line, what)
+	j.warn(what + "; left out")
 	if j.first == "" {
 		j.first = w
 	}
@@ -143,18 +169,20 @@ func (j *judge) read(line []byte) {
 		return
 	}
 	if _, err := agency.DecodeDetail(e); err != nil {
-		j.warn("cannot be judged: " + err.Error())
+		j.warn("cannot be judged: " + err.Error() + "; left out")
 		return
 	}
 	r := j.run(e.RunID)
 	r.line = j.line
-	if e.ID > 0 {
-		if e.ID <= r.event {
-			j.warn(fmt.Sprintf("repeats event %d, or comes after event %d", e.ID, r.event))
-			return
-		}
-		r.event = e.ID
+	if e.ID > 0 && r.again(line) {
+		j.warn(fmt.Sprintf("repeats event %d; left out", e.ID))
+		return
 	}
+	if e.ID > 0 && e.ID <= r.event {
+		j.warn(fmt.Sprintf("is event %d and comes after event %d; judged where it stands", e.ID, r.event))
+		e.ID = 0
+	}
+	r.event = max(r.event, e.ID)
 	found, faults := r.watch.Observe(e)
 	for _, f := range faults {
 		j.warn(fmt.Sprintf("ended the detector of %s: %v", f.Behaviour, f.Panic))
@@ -177,7 +205,7 @@ func (j *judge) run(id agency.RunID) *judged {
 		}
 		delete(j.runs, oldest)
 	}
-	r := &judged{watch: overseer.NewWatch(j.settings)}
+	r := &judged{watch: overseer.NewWatch(j.settings), seen: map[uint64]bool{}}
 	j.runs[id] = r
 	return r
 }

@@ -65,7 +65,7 @@ func TestOverseeBroken(t *testing.T) {
 		"no object":             {"[1]\n" + whole, "line 1 is no event: it is no JSON object"},
 		"one unknown":           {`{"id":1,"run_id":"run","type":"brand_new"}` + "\n" + whole, `line 1 cannot be judged: event 1: type "brand_new"`},
 		"details of other form": {`{"id":1,"run_id":"run","type":"tool_called","details":"x"}` + "\n" + whole, "line 1 cannot be judged"},
-		"twice":                 {whole + "\n" + lines[3], "line 9 repeats event 13, or comes after event 17"},
+		"twice":                 {whole + "\n" + lines[3], "line 9 repeats event 13; left out"},
 		"a very long line":      {strings.Repeat("x", maxEventLine+9) + "\n" + whole, "line 1 has more than 1048576 bytes"},
 	} {
 		seen, err := Oversee(strings.NewReader(c.history), config.Defaults().Overseer)
@@ -75,7 +75,7 @@ func TestOverseeBroken(t *testing.T) {
 		}
 	}
 	seen, err := Oversee(strings.NewReader(whole+strings.Repeat("\nno", 100)), config.Defaults().Overseer)
-	if err != nil || len(seen.Warnings) != maxWarnings+1 || seen.Warnings[maxWarnings] != "80 more lines were left out" {
+	if err != nil || len(seen.Warnings) != maxWarnings+1 || seen.Warnings[maxWarnings] != "80 more lines are like that" {
 		t.Error(err, seen.Warnings)
 	}
 }

@@ -266,7 +266,9 @@ func (h *history) called(e agency.Event, d *agency.ToolCalled) {
 	c, said := h.call(d.Turn, d.Tool, d.CallDigests, e.Summary, d.Error)
 	c.failed = failed
 	if d.CallShape == "" && d.Use == "" && d.Tool == shell {
-		d.Use, d.Waits = UseOf(shell, lineOf(said)), d.Waits || Waits(shell, lineOf(said))
+		line := lineOf(said)
+		d.Use, d.Waits = UseOf(shell, line), d.Waits || Waits(shell, line)
+		d.Danger = append(d.Danger, Dangers(shell, line, "", failed)...)
 	}
 	switch c.path = cmp.Or(d.Path, c.path); {
 	case c.kind == runs && (d.Waits || h.now.took >= poll):
