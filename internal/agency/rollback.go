@@ -86,7 +86,7 @@ func AfterFailure(rule, asked Rollback, left, base OID, tried []Tried) *TakenBac
 				best = t
 			}
 		}
-		if best.Tree != left && best.better(stands) > 0 {
+		if best.Tree != "" && best.Tree != left && best.better(stands) > 0 { // else none is worth anything
 			return &TakenBack{To: best.Tree, What: fmt.Sprintf("the claim of attempt %d, which verified best", best.Attempt), Why: why}
 		}
 		if asked == "" || stands.Met > 0 {

@@ -24,6 +24,7 @@ func TestAfterFailure(t *testing.T) {
 		"best is what stands":               {RollbackBest, "", "one", []Tried{worse, half}, ""},
 		"best of equals is what stands":     {RollbackBest, "", "same", []Tried{half, {Attempt: 2, Tree: "same", Base: "b", Met: 2, Red: 1}}, ""},
 		"best beside what nobody verified":  {RollbackBest, "", "three", []Tried{half, worse}, "one"},
+		"the only claim stands, red":        {RollbackBest, "", "red", []Tried{nothing}, ""},
 		"none is better than nothing":       {RollbackBest, "", "three", []Tried{nothing}, ""},
 		"best was on another base":          {RollbackBest, "", "two", []Tried{elsewhere, worse}, ""},
 		"passing is better than more met":   {RollbackBest, "", "two", []Tried{{Attempt: 1, Tree: "ok", Base: "b", Pass: true, Met: 1}, half}, "ok"},

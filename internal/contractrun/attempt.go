@@ -3,6 +3,7 @@ package contractrun
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"agency/internal/agency"
 	"agency/internal/effects"
@@ -218,18 +219,28 @@ func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 		ID: GateID(a.in.Run, fmt.Sprintf("escalation-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run,
 		Kind: agency.GateEscalation, ContractID: a.Contract.ID,
 		Summary: "the agent is blocked: " + text.FirstLine(out.Reason, 100),
-		Body:    "**Blocked:** " + out.Reason + "\n\n**Tried:** " + out.Attempted + "\n\nApprove with a note for one more attempt; reject to end the run.",
+		Body:    a.blockedBody(out),
 	})
 	if err != nil {
 		return AttemptEnd{}, err
 	}
 	if d.Verb == agency.Reject {
+		a.Stopped = true
 		return AttemptEnd{Final: "blocked: " + out.Reason}, nil
 	}
 	if err := a.Grant(c); err != nil {
 		return AttemptEnd{}, err
 	}
 	return a.Failed(c, session.Feedback{Attempt: a.N, Reason: "blocked: " + out.Reason, Note: d.Note, Reviews: a.open()})
+}
+
+// blockedBody is what a person is told of a session that cannot go on.
+func (a *state) blockedBody(out session.Outcome) string {
+	body := fmt.Sprintf("%s, at work on %s: %s\n\n%s", a.Agent(), a.Contract.ID, a.Contract.Title, out.Reason)
+	if tried := strings.TrimSpace(out.Attempted); tried != "" {
+		body += "\n\nIt tried: " + tried
+	}
+	return body + fmt.Sprintf("\n\nThis is attempt %d of %d. Approve with a note for one more; reject to end the run.", a.N, a.Contract.RetryBudget+a.granted)
 }
 
 // Failed ends an attempt; the next one is told why.

@@ -82,5 +82,5 @@ func (in Input) planned(c flow.Ctx, d *planning.Draft) (plan []agency.Contract, 
 
 // plan is what a plan of the run is made for.
 func (in Input) plan() planning.Input {
-	return planning.Input{Gate: in.PlanGate, Dry: in.Dry, Parallel: in.Parallel, SharedWrites: in.SharedWrites}
+	return planning.Input{Gate: in.PlanGate, Dry: in.Dry, Alone: in.OnError == "single", Parallel: in.Parallel, SharedWrites: in.SharedWrites}
 }

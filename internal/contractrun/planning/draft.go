@@ -19,6 +19,8 @@ import (
 type Input struct {
 	Gate bool // a person is asked before it is carried out
 	Dry  bool // it is not carried out
+	// Alone says that one agent works on the goal itself where the plan is given up.
+	Alone bool
 	// What follows is for plans of several contracts.
 	Parallel     int
 	SharedWrites []string
@@ -106,10 +108,15 @@ func (d *Draft) faulty(c flow.Ctx, faults []agency.PlanFault) (planEnd, error) {
 		lines[i] = "- " + f.String()
 	}
 	reason := "the plan is faulty: " + faults[0].String()
+	then := "end the run"
+	if d.in.Alone {
+		then = "give the plan up: one agent works on the goal itself (on_error: single)"
+	}
 	answer, err := contractrun.Ask(c, agency.Gate{
 		ID: contractrun.GateID(d.shared.Run, fmt.Sprintf("%s-faults-%d", d.Contract.ID, d.N)), RunID: d.shared.Run, Kind: agency.GateEscalation, ContractID: d.Contract.ID,
-		Summary: text.FirstLine(fmt.Sprintf("the plan came back twice and still has %s: %s", agency.Things(len(faults), "fault", "faults"), faults[0]), 100),
-		Body:    "The faults:\n\n" + strings.Join(lines, "\n") + "\n\nApprove, with a note where you have one, for one more attempt; reject to give the plan up.",
+		Summary:   text.FirstLine(fmt.Sprintf("the plan came back twice and still has %s: %s", agency.Things(len(faults), "fault", "faults"), faults[0]), 100),
+		Body:      "The faults:\n\n" + strings.Join(lines, "\n") + "\n\nApprove, with a note where you have one, for one more attempt; reject to " + then + ".",
+		Approving: "one more attempt", Rejecting: then,
 	})
 	if err != nil {
 		return planEnd{}, err
