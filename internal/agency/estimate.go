@@ -321,8 +321,17 @@ type RunForecast struct {
 	Unpriced bool `json:"unpriced,omitempty"`
 }
 
-// ForecastRun adds up what a run is likely to come to. A contract that has taken
-// more than it was estimated at adds nothing: nobody knows how far from its end it is.
+// left is what is still to come of an estimate, and where more was spent a part of that.
+func left[N ~int64](estimate, spent, part N) N {
+	if spent < estimate {
+		return estimate - spent
+	}
+	return spent / part
+}
+
+// ForecastRun adds up what a run is likely to come to. Of a contract that has taken more
+// than it was estimated at nobody knows how far from its end it is: it is likely to take
+// a quarter of that again, and at most all of it.
 func ForecastRun(spent Spent, open []Unfinished) RunForecast {
 	f := RunForecast{Spent: spent, Open: len(open)}
 	low, mid, high := USD(spent.USD), USD(spent.USD), USD(spent.USD)
@@ -331,11 +340,11 @@ func ForecastRun(spent Spent, open []Unfinished) RunForecast {
 	for _, c := range open {
 		e := c.Estimate
 		low += max(0, USD(e.Low.USD)-USD(c.Spent.USD))
-		mid += max(0, USD(e.USD)-USD(c.Spent.USD))
-		high += max(0, USD(e.High.USD)-USD(c.Spent.USD))
+		mid += left(USD(e.USD), USD(c.Spent.USD), 4)
+		high += left(USD(e.High.USD), USD(c.Spent.USD), 1)
 		f.Low.Tokens += max(0, e.Low.Tokens-c.Spent.Tokens)
-		f.Mid.Tokens += max(0, e.Tokens-c.Spent.Tokens)
-		f.High.Tokens += max(0, e.High.Tokens-c.Spent.Tokens)
+		f.Mid.Tokens += left(e.Tokens, c.Spent.Tokens, 4)
+		f.High.Tokens += left(e.High.Tokens, c.Spent.Tokens, 1)
 		f.Unpriced = f.Unpriced || e.Unpriced
 		past = append(past, e.Past)
 	}

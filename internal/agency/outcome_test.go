@@ -245,9 +245,9 @@ func TestForecastRun(t *testing.T) {
 			[]Unfinished{{told, Spent{0.75, 75}}},
 			RunForecast{Low: Spent{10, 1000}, Mid: Spent{10.25, 1025}, High: Spent{12.25, 1225}, Open: 1, Basis: "from 20 past contracts of this size"},
 		},
-		"one that took more takes nothing from others": {
+		"one that took more is likely to take some of that again, and nothing from others": {
 			[]Unfinished{{e, Spent{5, 500}}, {e, Spent{}}},
-			RunForecast{Low: Spent{10.5, 1050}, Mid: Spent{11, 1100}, High: Spent{13, 1300}, Open: 2, Basis: "from a table, no past contract known"},
+			RunForecast{Low: Spent{10.5, 1050}, Mid: Spent{12.25, 1225}, High: Spent{18, 1800}, Open: 2, Basis: "from a table, no past contract known"},
 		},
 	} {
 		tt.want.Spent = Spent{10, 1000}

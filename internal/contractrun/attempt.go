@@ -219,7 +219,7 @@ func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 		ID: GateID(a.in.Run, fmt.Sprintf("escalation-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run,
 		Kind: agency.GateEscalation, ContractID: a.Contract.ID,
 		Summary: "the agent is blocked: " + text.FirstLine(out.Reason, 100),
-		Body:    a.blockedBody(out),
+		Body:    blockedBody(a, out),
 	})
 	if err != nil {
 		return AttemptEnd{}, err
@@ -235,7 +235,7 @@ func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 }
 
 // blockedBody is what a person is told of a session that cannot go on.
-func (a *state) blockedBody(out session.Outcome) string {
+func blockedBody(a *state, out session.Outcome) string {
 	body := fmt.Sprintf("%s, at work on %s: %s\n\n%s", a.Agent(), a.Contract.ID, a.Contract.Title, out.Reason)
 	if tried := strings.TrimSpace(out.Attempted); tried != "" {
 		body += "\n\nIt tried: " + tried

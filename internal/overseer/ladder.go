@@ -142,7 +142,7 @@ func (f finding) reason(b Behaviour) string {
 // Reason is the detection in a line, for people and for the next attempt.
 func (d Detection) Reason() string {
 	if d.Words != "" {
-		return d.Behaviour.String() + ": " + text.OneLine(d.Words, 500)
+		return d.Behaviour.String() + ", by the overseer's model: " + text.OneLine(d.Words, 500)
 	}
 	return finding{evidence: d.Evidence}.reason(d.Behaviour)
 }

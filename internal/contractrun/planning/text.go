@@ -98,9 +98,14 @@ func checkText(c *agency.Check) string {
 		return " (test `" + c.Test + "`)"
 	case c.Command != "":
 		return " (command `" + c.Command + "`)"
-	default:
+	case c.File != "":
 		return " (file `" + c.File + "`)"
+	case c.Created != "":
+		return " (file `" + c.Created + "`, that the work adds)"
+	case c.Modified != "":
+		return " (file `" + c.Modified + "`, that the work changes)"
 	}
+	return "" // the criterion's text says it
 }
 
 // Writes are the writes of contracts that say what they will change.

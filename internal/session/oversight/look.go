@@ -171,7 +171,7 @@ func (t *look) Step(ctx context.Context, agent agency.AgentID, action overseer.A
 // record notes that what was flagged was looked at, and what the model says of it.
 func (t *look) record(ctx context.Context) error {
 	if t.report == "" {
-		t.report = "it gave no report"
+		t.report = "it looked, and gave no report"
 	}
 	return t.write(ctx, func(tx *store.Tx) error {
 		if !t.stepped {

@@ -254,7 +254,7 @@ func TestModelHalts(t *testing.T) {
 		t.Fatalf("the detectors found %v", flagged)
 	}
 	o.works(o.model(halts), flagged[0], flagged[0])
-	told := []string{"halted halted: infinite loop: It searches for what is not there.", "log on scaffolder-c: It went in a circle; halted."}
+	told := []string{"halted halted: infinite loop, by the overseer's model: It searches for what is not there.", "log on scaffolder-c: It went in a circle; halted."}
 	wants(t, o.told(), told...)
 	order, err := store.Get(t.Context(), o.db, func(q store.Querier, run agency.RunID) (*registry.Intervention, error) {
 		return registry.Ordered(q, run, itsWork)
@@ -289,7 +289,7 @@ func TestModelMayNotHalt(t *testing.T) {
 	o.circles(6)
 	flagged := o.flagged()
 	o.works(o.model(halts), flagged...)
-	wants(t, o.told(), "escalated paused: infinite loop: It searches", "log on scaffolder-c")
+	wants(t, o.told(), "escalated paused: infinite loop, by the overseer's model: It searches", "log on scaffolder-c")
 	if l := o.spent().Limits; l.Tokens != 100_000 || l.Money != 0 {
 		t.Errorf("limits of a run without any: %+v", l)
 	}
@@ -316,13 +316,13 @@ func TestModelNudges(t *testing.T) {
 	flagged := o.flagged()
 	m := o.model(nudges)
 	o.works(m, flagged...) // the detectors nudged just now
-	wants(t, o.told(), "log seen: infinite loop: error: it was nudged just now, and may be again in")
+	wants(t, o.told(), "log seen: infinite loop, by the overseer's model: error: it was nudged just now, and may be again in")
 	o.late.Add(int64(time.Minute))
 	o.circles(1)
 	again := flagged[0]
 	again.Event++ // flagged anew
 	o.works(o.model(nudges), again)
-	wants(t, o.told(), "log", "nudged nudged: infinite loop: Read the file instead.", "log on scaffolder-c: written; it is read before the next turn")
+	wants(t, o.told(), "log", "nudged nudged: infinite loop, by the overseer's model: Read the file instead.", "log on scaffolder-c: written; it is read before the next turn")
 	var views []overseer.View
 	if err := o.look(t.Context(), func(w *overseer.Watch) { views = w.Views() }); err != nil || len(views) != 1 || views[0].Nudges != 2 || views[0].Cooldown <= 0 {
 		t.Fatalf("the agent's nudges: %+v %v", views, err)
@@ -331,7 +331,7 @@ func TestModelNudges(t *testing.T) {
 	o.late.Add(int64(time.Minute))
 	again.Event++
 	o.works(o.model(nudges), again)
-	wants(t, o.told(), "log", "nudged", "log", "log seen: infinite loop: error: it was nudged 2 times, which is all that an agent gets")
+	wants(t, o.told(), "log", "nudged", "log", "log seen: infinite loop, by the overseer's model: error: it was nudged 2 times, which is all that an agent gets")
 }
 
 // Its part of the budget is a fiftieth. Where a request does not fit any more, or its

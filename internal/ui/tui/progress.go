@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -141,7 +142,7 @@ func (p *Progress) forecast() string {
 }
 
 // percent is a share as people read it.
-func percent(share float64) string { return fmt.Sprintf("%d %%", int(share*100)) }
+func percent(share float64) string { return fmt.Sprintf("%d %%", int(math.Round(share*100))) }
 
 // Cost is an amount as people read it: money where it is known, else tokens.
 func Cost(m agency.Money, tokens int64, unpriced bool) string {
