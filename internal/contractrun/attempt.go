@@ -215,17 +215,22 @@ func (a *claims) results(claim agency.Claim, l land.Landed) *agency.Results {
 
 // Blocked asks a person: an approval with a note is one more attempt.
 func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
-	d, err := Ask(c, agency.Gate{
+	g := agency.Gate{
 		ID: GateID(a.in.Run, fmt.Sprintf("escalation-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run,
 		Kind: agency.GateEscalation, ContractID: a.Contract.ID,
 		Summary: "the agent is blocked: " + text.FirstLine(out.Reason, 100),
-		Body:    blockedBody(a, out),
-	})
+	}
+	then := "end the run"
+	if a.how.Shared.managed { // what others made is not lost by it
+		then = "give it up: what does not depend on it goes on, and where nothing lands on_error says what comes"
+		g.Approving, g.Rejecting = "one more attempt; with --note TEXT it has your hint", then
+	}
+	g.Body = blockedBody(a, out) + then + "."
+	d, err := Ask(c, g)
 	if err != nil {
 		return AttemptEnd{}, err
 	}
 	if d.Verb == agency.Reject {
-		a.Stopped = true
 		return AttemptEnd{Final: "blocked: " + out.Reason}, nil
 	}
 	if err := a.Grant(c); err != nil {
@@ -240,7 +245,7 @@ func blockedBody(a *state, out session.Outcome) string {
 	if tried := strings.TrimSpace(out.Attempted); tried != "" {
 		body += "\n\nIt tried: " + tried
 	}
-	return body + fmt.Sprintf("\n\nThis is attempt %d of %d. Approve with a note for one more; reject to end the run.", a.N, a.Contract.RetryBudget+a.granted)
+	return body + fmt.Sprintf("\n\nThis is attempt %d of %d. Approve with a note for one more; reject to ", a.N, a.Contract.RetryBudget+a.granted)
 }
 
 // Failed ends an attempt; the next one is told why.
