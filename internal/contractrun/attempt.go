@@ -221,7 +221,7 @@ func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 		Summary: "the agent is blocked: " + text.FirstLine(out.Reason, 100),
 	}
 	then := "end the run"
-	if a.how.Shared.managed { // what others made is not lost by it
+	if s := a.how.Shared; s.managed && a.Contract.ID != s.Lead.Plan { // what others made is not lost by it
 		then = "give it up: what does not depend on it goes on, and where nothing lands on_error says what comes"
 		g.Approving, g.Rejecting = "one more attempt; with --note TEXT it has your hint", then
 	}
