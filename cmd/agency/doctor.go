@@ -32,6 +32,9 @@ detections, or with --agents what each agent did.`,
 			if cmd.Flags().Changed("overseer") {
 				return a.oversee(cmd.InOrStdin(), history, agents)
 			}
+			if agents {
+				return usage("--agents shows who did what in a history: name it with --overseer FILE")
+			}
 			found, err := a.examine(cmd.Context(), run, cmd.Flags().Changed("run"))
 			if err != nil {
 				return err

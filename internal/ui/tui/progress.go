@@ -141,8 +141,14 @@ func (p *Progress) forecast() string {
 	return " of about " + agency.USD(f.Mid.USD).String()
 }
 
-// percent is a share as people read it.
-func percent(share float64) string { return fmt.Sprintf("%d %%", int(math.Round(share*100))) }
+// percent is a share as people read it: what is not all of it is never 100.
+func percent(share float64) string {
+	p := int(math.Round(share * 100))
+	if share < 1 {
+		p = min(p, 99)
+	}
+	return fmt.Sprintf("%d %%", p)
+}
 
 // Cost is an amount as people read it: money where it is known, else tokens.
 func Cost(m agency.Money, tokens int64, unpriced bool) string {
