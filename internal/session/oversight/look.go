@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"agency/internal/agency"
 	"agency/internal/budget"
@@ -239,7 +238,6 @@ func (t *look) ask(ctx context.Context) (llm.Answer, error) {
 	}
 	t.n++
 	t.turns++
-	began := time.Now()
 	p := payment{key: fmt.Sprintf("%s/%d/turn-%d", t.account.Spec.ID(), t.o.Fence.Epoch, t.n), held: t.req.Model, in: llm.EstimateTokens(llm.Bytes(t.req))}
 	req := t.req
 	var err error
@@ -252,7 +250,7 @@ func (t *look) ask(ctx context.Context) (llm.Answer, error) {
 		run := t.o.Run.ID
 		switch {
 		case err == nil:
-			return budget.Settle(tx, run, p.key, t.staff.Prices.Bill(a.By, a.Model, a.Usage), time.Since(began))
+			return budget.Settle(tx, run, p.key, t.staff.Prices.Bill(a.By, a.Model, a.Usage), 0) // it works beside the agents, whose time counts
 		case p.open:
 			return budget.Charge(tx, run, p.key, t.account.InterruptedBill(p.held, p.counted.Model, p.counted.Usage, p.in, p.out))
 		}
