@@ -26,6 +26,9 @@ const (
 	// WeakActs is a file that runs or configures something on the machine of
 	// whoever pulls it, and that no person declared.
 	WeakActs WeakeningKind = "acts_elsewhere"
+	// WeakUndone is a file that one contract promised and another, which landed after it,
+	// took away.
+	WeakUndone WeakeningKind = "undone"
 )
 
 // Weakening is one way in which a claim made the checks weaker. It goes back
@@ -60,5 +63,5 @@ var weakWords = map[WeakeningKind]string{
 	WeakUntested: "nothing tested the work", WeakExpectation: "green only in an edited form",
 	WeakUnentered: "nothing tested what changed in",
 	WeakShadowed:  "takes the place of what is delivered", WeakSilenced: "finding silenced",
-	WeakActs: "acts on others' machines",
+	WeakActs: "acts on others' machines", WeakUndone: "promised, and taken away again",
 }

@@ -121,6 +121,9 @@ func (ch *checker) contradictions() {
 		ch.fault("producer_critic.require_perfect and allow_major_issues_on_approval contradict each other", nil,
 			"producer_critic.require_perfect", "producer_critic.allow_major_issues_on_approval")
 	}
+	if halts, set := "overseer.halt_on_critical", ch.state.origins["overseer.halt_on_critical"]; set.Line > 0 && c.Overseer.HaltOnCritical && !c.Overseer.Enabled {
+		ch.fault("overseer.halt_on_critical is true, and nothing is halted while overseer.enabled is false: set one of them otherwise", nil, halts)
+	}
 	if c.Improve.AutoApproveLowRisk && c.Improve.RequireHumanApproval {
 		ch.fault("improve.auto_approve_low_risk and require_human_approval contradict each other: set the second to false", nil,
 			"improve.auto_approve_low_risk", "improve.require_human_approval")

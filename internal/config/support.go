@@ -81,18 +81,27 @@ func InEffect(key string) bool {
 	})
 }
 
-// idle are the keys that a file or flag sets and that do nothing in this version.
+// idle are the keys that a file or flag sets and that do nothing in this version, or
+// beside what else is set; a list is told once.
 func (s *state) idle() (out []Warning) {
-	keys := sortedKeys(s.origins)
-	for i, key := range keys {
-		whole := i+1 == len(keys) || !strings.HasPrefix(keys[i+1], key+".") && !strings.HasPrefix(keys[i+1], key+"[") // holds no others
-		list, _, item := strings.Cut(key, "[")
-		if item && i > 0 && strings.HasPrefix(keys[i-1], list+"[") {
-			continue // told with its first
+	keys, told := sortedKeys(s.origins), map[string]bool{}
+	for i, at := range keys {
+		whole := i+1 == len(keys) || !strings.HasPrefix(keys[i+1], at+".") && !strings.HasPrefix(keys[i+1], at+"[") // holds no others
+		key, _, _ := strings.Cut(at, "[")
+		if !whole || told[key] {
+			continue
 		}
-		if key = list; whole && !InEffect(key) {
-			out = append(out, Warning{Text: key + " has no effect in this version", Origin: s.origins[keys[i]]})
+		why := ""
+		switch {
+		case !InEffect(key):
+			why = " has no effect in this version"
+		case strings.HasPrefix(key, "overseer.") && key != "overseer.enabled" && !s.config.Overseer.Enabled:
+			why = " has no effect while overseer.enabled is false"
+		default:
+			continue
 		}
+		told[key] = true
+		out = append(out, Warning{Text: key + why, Origin: s.origins[at]})
 	}
 	return out
 }

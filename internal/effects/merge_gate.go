@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"errors"
 	"bytes"
 	"context"
 	_ "embed"
@@ -118,7 +119,9 @@ func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in Mer
 		return flow.None{}, err
 	}
 	view.judgeUntested(in.Untested)
-	if err := s.db.Read(ctx, func(q *store.Snapshot) error { return view.fillActs(q, change.Acts, whole) }); err != nil {
+	if err := s.db.Read(ctx, func(q *store.Snapshot) error {
+		return errors.Join(view.fillActs(q, change.Acts, whole), view.fillUndone(q, whole))
+	}); err != nil {
 		return flow.None{}, err
 	}
 	body, err := view.render()

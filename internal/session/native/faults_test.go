@@ -242,3 +242,30 @@ func (r *faultRig) checkSpend(what string, allowed, before agency.Money) {
 		r.t.Errorf("%s: the provider counted %v, booked is %v", what, provider, after.Money-before)
 	}
 }
+
+// A session whose model hangs ends when the overseer tells it to, not when its own time
+// is up; what was asked is paid.
+func TestHaltEndsAHangingRequest(t *testing.T) {
+	for action, want := range map[overseer.Action]session.Kind{overseer.ActionHalt: session.Incomplete, overseer.ActionPause: session.Blocked} {
+		var k *stage
+		k = newKit(t, budget.Limits{Money: agency.USD(1)}, func(ctx context.Context, _ llm.Request) any {
+			k.write(func(tx *store.Tx) error {
+				_, err := registry.AddIntervention(tx, testRun, registry.Intervention{Event: 1, Behaviour: overseer.Timeout, Session: spec().ID(), Action: action, Reason: "it hangs"})
+				return err
+			})
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		out := k.must(spec())
+		if out.Kind != want || !strings.Contains(out.Reason, "it hangs") || want == session.Incomplete && out.Cause != session.CauseHalted {
+			t.Errorf("%s: ended %+v", action, out)
+		}
+		k.read(func(q *store.Snapshot) error {
+			s, err := budget.Read(q, testRun, budget.Root)
+			if s.Reserved != 0 {
+				t.Errorf("%s: %s stay reserved", action, s.Reserved)
+			}
+			return err
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"agency/internal/budget"
 	"agency/internal/bug"
 	"agency/internal/llm"
+	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/store"
 	"agency/internal/text"
@@ -44,11 +45,12 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 
 // request sends a request within what is left of the session's time at work, and
 // says how long it worked. Where no answer came, what is owed for it is paid; the
-// error is errTime where time was up.
+// error is errTime where time was up, and errOrdered where the overseer ended it.
 func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked, took time.Duration, err error) {
 	bounded, work := c.atWork(ctx)
+	c.watchOrders(bounded, work)
 	a, err = c.stream(bounded, work, req, pay)
-	outOfTime := errors.Is(context.Cause(bounded), errTime)
+	cause := context.Cause(bounded)
 	took = work.end()
 	if err == nil {
 		return a, took, nil
@@ -59,10 +61,40 @@ func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked
 		err = context.Cause(ctx)
 	case paid != nil:
 		err = paid
-	case outOfTime:
-		err = errTime
+	case errors.Is(cause, errTime), errors.Is(cause, errOrdered):
+		err = cause
 	}
 	return a, took, err
+}
+
+// errOrdered is the cause of a context when the overseer has told the session to end.
+var errOrdered = errors.New("the overseer has told the session to end")
+
+// orderEvery is how often a session that waits for an answer looks whether it is told to
+// end: between turns it sees that at once.
+const orderEvery = 2 * time.Second
+
+// watchOrders gives a request up whose session the overseer tells to end, until the
+// stint is over.
+func (c asker) watchOrders(ctx context.Context, work *stint) {
+	go func() {
+		tick := time.NewTicker(orderEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			order, err := store.Get(ctx, c.DB, func(q store.Querier, run agency.RunID) (*registry.Intervention, error) {
+				return registry.Ordered(q, run, c.id)
+			}, c.Spec.Run)
+			if err == nil && order != nil {
+				work.cancel(errOrdered)
+				return
+			}
+		}
+	}()
 }
 
 // stream streams one request, for which the first model of the list is
@@ -117,6 +149,9 @@ func (c asker) noAnswer(ctx context.Context, a asked, err error) (*session.Outco
 	switch {
 	case errors.Is(err, errTime):
 		return c.incomplete(ctx, session.CauseTime, "")
+	case errors.Is(err, errOrdered):
+		out, err := c.endBy(ctx, func(tx *store.Tx) (*session.Outcome, error) { return c.Ordered(tx, c.st.Tree) })
+		return &out, err
 	case errors.As(err, &spent) && spent.Outstanding:
 		return nil, nil // the next commit has it wait
 	case errors.As(err, &spent):
