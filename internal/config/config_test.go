@@ -471,6 +471,26 @@ func TestNoKeyIsSilentlyIdle(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	for text, want := range map[string]string{
+		"overseer: {enabled: false, loop_detection_window: 6}":                                                     "overseer.loop_detection_window has no effect while overseer.enabled is false",
+		"overseer: {patterns: {loop_detection: false}, failure_increase_threshold: 6}":                             "overseer.failure_increase_threshold has no effect while overseer.patterns.loop_detection is false",
+		"overseer: {patterns: {stagnation_detection: false}, stagnation_token_threshold: 6000}":                    "overseer.stagnation_token_threshold has no effect while overseer.patterns.stagnation_detection is false",
+		"overseer: {max_nudges_per_agent: 0, nudge_cooldown_seconds: 6}":                                           "overseer.nudge_cooldown_seconds has no effect while overseer.max_nudges_per_agent is 0",
+		"notify: [{type: email, url: 'smtp://mail.example.org', to: [a@example.org, b@example.org]}]": "notify has no effect in this version",
+	} {
+		var got []string
+		for _, w := range load(t, repoInput(text+"\n")).Warnings {
+			if strings.Contains(w.Text, " no effect ") {
+				got = append(got, w.Text)
+			}
+		}
+		if !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+	if _, err := Load(repoInput("overseer: {enabled: false, halt_on_critical: true}\n")); err == nil || !strings.Contains(err.Error(), "nothing is halted while overseer.enabled is false") {
+		t.Error(err)
+	}
 	if err := load(t, repoInput("quality: {block_on_low_score: true}\n")).Supported(); err == nil || !strings.Contains(err.Error(), "quality.block_on_low_score is not in this version") {
 		t.Error(err)
 	}

@@ -91,19 +91,32 @@ func (s *state) idle() (out []Warning) {
 		if !whole || told[key] {
 			continue
 		}
-		why := ""
-		switch {
-		case !InEffect(key):
-			why = " has no effect in this version"
-		case strings.HasPrefix(key, "overseer.") && key != "overseer.enabled" && !s.config.Overseer.Enabled:
-			why = " has no effect while overseer.enabled is false"
-		default:
+		why := s.config.whyIdle(key)
+		if why == "" {
 			continue
 		}
 		told[key] = true
-		out = append(out, Warning{Text: key + why, Origin: s.origins[at]})
+		out = append(out, Warning{Text: key + " has no effect " + why, Origin: s.origins[at]})
 	}
 	return out
+}
+
+// whyIdle says in which version, or beside which switch, a key does nothing.
+func (c Config) whyIdle(key string) string {
+	o := c.Overseer
+	switch {
+	case !InEffect(key):
+		return "in this version"
+	case strings.HasPrefix(key, "overseer.") && key != "overseer.enabled" && !o.Enabled:
+		return "while overseer.enabled is false"
+	case key == "overseer.failure_increase_threshold" && !o.Patterns.LoopDetection:
+		return "while overseer.patterns.loop_detection is false"
+	case key == "overseer.stagnation_token_threshold" && !o.Patterns.StagnationDetection:
+		return "while overseer.patterns.stagnation_detection is false"
+	case key == "overseer.nudge_cooldown_seconds" && o.MaxNudgesPerAgent == 0:
+		return "while overseer.max_nudges_per_agent is 0"
+	}
+	return ""
 }
 
 // absent is a value whose feature is not in this version and that a run could

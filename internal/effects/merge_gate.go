@@ -1,10 +1,10 @@
 package effects
 
 import (
-	"errors"
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"

@@ -19,6 +19,8 @@ import (
 	"agency/internal/llm/openai"
 	"agency/internal/llm/rehearsal"
 	"agency/internal/llm/rehearsal/wire"
+	"agency/internal/overseer"
+	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/session"
 	"agency/internal/store"
