@@ -111,6 +111,9 @@ type CallDigests struct {
 	// call, or of the text that was written whole: of two with a line in common,
 	// both samples hold it or none. An answer whose sample is known shows nothing new.
 	Lines []string `json:"lines,omitempty"`
+	// Share is how far the answer says that something has come, 0 to 1: a build of
+	// which 12/40 or 30 % is done. Whoever asks again and is shown a greater one waits.
+	Share float64 `json:"share,omitempty"`
 }
 
 // FilesGone is how many of a workspace's files a turn took away.

@@ -472,10 +472,10 @@ func TestNoKeyIsSilentlyIdle(t *testing.T) {
 		t.Error(diff)
 	}
 	for text, want := range map[string]string{
-		"overseer: {enabled: false, loop_detection_window: 6}":                                                     "overseer.loop_detection_window has no effect while overseer.enabled is false",
-		"overseer: {patterns: {loop_detection: false}, failure_increase_threshold: 6}":                             "overseer.failure_increase_threshold has no effect while overseer.patterns.loop_detection is false",
-		"overseer: {patterns: {stagnation_detection: false}, stagnation_token_threshold: 6000}":                    "overseer.stagnation_token_threshold has no effect while overseer.patterns.stagnation_detection is false",
-		"overseer: {max_nudges_per_agent: 0, nudge_cooldown_seconds: 6}":                                           "overseer.nudge_cooldown_seconds has no effect while overseer.max_nudges_per_agent is 0",
+		"overseer: {enabled: false, loop_detection_window: 6}":                                        "overseer.loop_detection_window has no effect while overseer.enabled is false",
+		"overseer: {patterns: {loop_detection: false}, failure_increase_threshold: 6}":                "overseer.failure_increase_threshold has no effect while overseer.patterns.loop_detection is false",
+		"overseer: {patterns: {stagnation_detection: false}, stagnation_token_threshold: 6000}":       "overseer.stagnation_token_threshold has no effect while overseer.patterns.stagnation_detection is false",
+		"overseer: {max_nudges_per_agent: 0, nudge_cooldown_seconds: 6}":                              "overseer.nudge_cooldown_seconds has no effect while overseer.max_nudges_per_agent is 0",
 		"notify: [{type: email, url: 'smtp://mail.example.org', to: [a@example.org, b@example.org]}]": "notify has no effect in this version",
 	} {
 		var got []string

@@ -16,7 +16,7 @@ import (
 	"agency/internal/land"
 )
 
-var stride = flag.Int("stride", 17, "of the steps at which a person acts, each so many-th; 1: all")
+var stride = flag.Int("stride", 53, "of the steps at which a person acts, each so many-th; 1: all")
 
 // person acts on the user's repository in the middle of what a test does: just
 // before the so many-th git command of it. She is a wrapper around git, so that

@@ -3,6 +3,7 @@ package overseer
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -187,7 +188,7 @@ func orFiles(path string) string {
 // calls that fail one after another.
 func findFailures(h *history, s config.Overseer) finding {
 	for _, f := range []finding{
-		sameRed(h.results, s), flips(h.results, s), growing(h.results, s.FailureIncreaseThreshold, h.who.role), h.who.claims.find(s.LoopDetectionWindow),
+		sameRed(h.results, s), flips(h.results, s), growing(h, s.FailureIncreaseThreshold), h.who.claims.find(s.LoopDetectionWindow),
 	} {
 		if f.severity != "" {
 			return f
@@ -215,13 +216,16 @@ func sameRed(rs []result, s config.Overseer) finding {
 	if len(rs) == 0 || rs[len(rs)-1].red == "" {
 		return finding{}
 	}
-	last, words, names, all := rs[len(rs)-1], 0, 0, 0
+	last, words, names, all, known := rs[len(rs)-1], 0, 0, 0, 0
 	for _, r := range slices.Backward(rs) {
 		if r.command != last.command {
 			continue
 		}
 		if r.red == "" || r.passed != last.passed {
 			break
+		}
+		if r.again {
+			known++
 		}
 		if r.names == last.names && names == all {
 			names++
@@ -245,8 +249,12 @@ func sameRed(rs []result, s config.Overseer) finding {
 		return in(Medium, 0.8, "`%s` failed %d times in a row in the same way", last.name(), words)
 	case names >= s.LoopDetectionWindow+2:
 		return in(Medium, 0.7, "the same tests of `%s` failed %d times in a row", last.name(), names)
-	case all >= many(s) && last.shown != "":
-		return finding{Medium, 0.6, []string{fmt.Sprintf("`%s` failed %d times in a row", last.name(), all)}, 0}
+	case all >= many(s) && last.shown != "": // each in another way may be errors that are mended one by one
+		severity := Low
+		if known > 0 || all >= 2*many(s) {
+			severity = Medium
+		}
+		return finding{severity, 0.6, []string{fmt.Sprintf("`%s` failed %d times in a row", last.name(), all)}, 0}
 	}
 	return finding{}
 }
@@ -282,7 +290,8 @@ func flips(rs []result, s config.Overseer) finding {
 // growing looks for errors of one check that rise over its last runs, to more than
 // there were. Whoever writes tests first has failures that rise: there it counts only
 // what passed before.
-func growing(rs []result, most int, role agency.RoleID) finding {
+func growing(h *history, most int) finding {
+	rs := h.results
 	if len(rs) == 0 {
 		return finding{}
 	}
@@ -300,11 +309,21 @@ func growing(rs []result, most int, role agency.RoleID) finding {
 		if after = r; r.failed > last.failed || rose+fell > 5 || fell > 1 {
 			break
 		}
-		if rose >= 3 && last.failed-r.failed >= most && (role != agency.RoleTestEngineer || r.passed > last.passed) {
+		if rose >= 3 && last.failed-r.failed >= most && (r.passed > last.passed || h.who.role != agency.RoleTestEngineer && !wroteTests(h.calls, r.seq)) {
 			return finding{Medium, 0.8, []string{fmt.Sprintf("failures of `%s` rose from %d to %d", last.name(), r.failed, last.failed)}, last.seq}
 		}
 	}
 	return finding{}
+}
+
+// ofTests are the names of files that hold tests, in the languages' usual ways.
+var ofTests = regexp.MustCompile(`(?i)(^|/)(tests?|specs?|__tests__)/|(^|/)(test|spec)_|[._-](test|spec)s?\.|Tests?\.(java|kt|cs)$`)
+
+// wroteTests tells whether a file of tests was changed since a result.
+func wroteTests(calls []call, since int) bool {
+	return slices.ContainsFunc(calls, func(c call) bool {
+		return c.seq > since && c.kind == changes && !c.failed && ofTests.MatchString(c.path)
+	})
 }
 
 // name is the command for people.
@@ -356,7 +375,7 @@ func findInefficiency(h *history, s config.Overseer) finding {
 		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was written whole %d times in a row, without a look at what it does", orFiles(path), n)}, h.seq}
 	}
 	if path, n := untried(h.calls); n >= many(s) { // an agent may know well what it does
-		return finding{Medium, 0.6, []string{fmt.Sprintf("%s was changed %d times in a row, and nothing was run", path, n)}, 0}
+		return finding{Low, 0.6, []string{fmt.Sprintf("%s was changed %d times in a row, and nothing was run", path, n)}, 0}
 	}
 	return finding{}
 }

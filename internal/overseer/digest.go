@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash/fnv"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,8 +93,30 @@ func DigestsOf(args json.RawMessage, answer string) agency.CallDigests {
 	return agency.CallDigests{
 		Call: Digest(args), CallShape: Shape(args), Answer: Digest([]byte(answer)), AnswerShape: Shape([]byte(answer)),
 		Removed: Digest([]byte(edit.Old)), Added: Digest([]byte(cmp.Or(edit.New, edit.Content, edit.Body))),
-		Lines: lines,
+		Lines: lines, Share: shareOf(answer),
 	}
+}
+
+// shares are how an answer says how far something has come: 37 %, 12/40, 12 of 40.
+var shares = regexp.MustCompile(`\b(\d{1,3}(?:\.\d+)?) ?%|\b(\d{1,9})(?:/| of )(\d{1,9})\b`)
+
+// shareOf is how far what an answer tells of has come, by the last line that says so;
+// 0 where none does.
+func shareOf(answer string) float64 {
+	found := shares.FindAllStringSubmatch(answer[max(0, len(answer)-mostTail):], -1)
+	if len(found) == 0 {
+		return 0
+	}
+	m := found[len(found)-1]
+	part, err := strconv.ParseFloat(cmp.Or(m[1], m[2]), 64)
+	whole := 100.0
+	if err == nil && m[3] != "" {
+		whole, err = strconv.ParseFloat(m[3], 64)
+	}
+	if err != nil || whole <= 0 || part > whole {
+		return 0
+	}
+	return math.Round(part/whole*1e4) / 1e4
 }
 
 const (
@@ -100,6 +124,7 @@ const (
 	mostLead = 48       // lines of a sample
 	mostSaid = 64 << 10 // bytes of an answer that are sampled
 	leastOf  = 4        // bytes that tell a line from others
+	mostTail = 1 << 10  // bytes at an answer's end in which a share is sought
 )
 
 // sample is a sample of an answer's lines: those whose hash says so, whatever answer

@@ -90,6 +90,36 @@ var sound = map[string]func(s *story){
 		s.works(6)
 	},
 
+	"polls a build by its share": func(s *story) {
+		s.works(3)
+		times(14, func(i int) { s.does(s.run("make status", fmt.Sprintf("[%d/340] compiling", 3+20*i))) })
+		s.works(3)
+	},
+	"polls a build by its log": func(s *story) {
+		s.works(3)
+		times(24, func(i int) { s.does(s.run("tail -n 1 build.log", fmt.Sprintf("Building: %d%% done, %d s", 4*i, 9*i))) })
+		s.works(3)
+	},
+	"mends what does not compile, one by one": func(s *story) {
+		s.works(3)
+		times(14, func(i int) {
+			s.does(s.edit(s.file(i)), step{tool: shell, args: "make", answer: fmt.Sprintf("exit code 2\n%s:%d: %s", s.file(i), 10+i, s.text(5)), failed: true})
+		})
+		s.does(s.run("make", ""))
+	},
+	"thirty edits of one file": func(s *story) {
+		times(30, func(i int) { s.does(s.edit("a.go")) })
+		s.does(s.green(9))
+	},
+	"tests first, then the code": func(s *story) {
+		s.works(3)
+		times(9, func(i int) {
+			s.does(s.edit("pkg/a_test.go"))
+			s.does(s.tests(3, "not written", reds(i+1)...))
+		})
+		times(9, func(i int) { s.does(s.edit("pkg/a.go")); s.does(s.tests(4+i, "not written", reds(8-i)...)) })
+	},
+
 	// Changing.
 	"one edit in sixty files": func(s *story) {
 		times(60, func(i int) { s.prompt = 3000; s.does(s.swap(fmt.Sprintf("m%d/a.go", i), "oldName()", "newName()")) })

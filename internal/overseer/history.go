@@ -131,6 +131,8 @@ type memory struct {
 	seen map[uint64]bool // by the hash of what it is
 	best map[string]int  // the most passed, by command
 	harm map[agency.DangerKind]int
+	// share is how far what a call asked for had come, by the call.
+	share map[uint64]float64
 }
 
 // who is what the agent is, and what became of its contract.
@@ -172,7 +174,7 @@ type turnSoFar struct {
 func newHistory(e agency.Event, k key, most int, n *nudges) *history {
 	return &history{
 		most: most, key: k, who: who{role: e.Role, contract: e.ContractID}, event: e.ID, clock: clock{began: e.Time, heard: e.Time, last: e.Time, signed: e.Time},
-		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
+		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}, map[uint64]float64{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
 	}
 }
 
@@ -271,7 +273,7 @@ func (h *history) called(e agency.Event, d *agency.ToolCalled) {
 		d.Danger = append(d.Danger, Dangers(shell, line, "", failed)...)
 	}
 	switch c.path = cmp.Or(d.Path, c.path); {
-	case c.kind == runs && (d.Waits || h.now.took >= poll):
+	case c.kind == runs && (d.Waits || h.now.took >= poll), !failed && h.comesOn(c):
 		c.kind = waits
 	case d.Use == agency.UseLook:
 		c.kind = reads

@@ -19,6 +19,7 @@ type told struct {
 	turn     int // of the last time
 	seq      int // of the evidence then
 	nudges   int
+	held     int  // times that it lasted and no nudge was due
 	waits    bool // for the cooldown, to be nudged
 	over     bool // the agent got on since
 }
@@ -62,12 +63,13 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	case h.clock.ended: // nobody is there
 	case s.AtLeast(Severity(o.ForceStopThreshold)):
 		action = ActionHalt
-	case lasts && t.nudges >= inVain:
+	case lasts && (t.nudges >= inVain || t.nudges+t.held > inVain): // many turns fit into a cooldown
 		s, action = Critical, ActionHalt
 	case s.AtLeast(High) || s.AtLeast(Severity(o.WarnThreshold)) && h.standing.nudged.n >= o.MaxNudgesPerAgent:
 		action = ActionPause
 	case s.AtLeast(Severity(o.WarnThreshold)) && !cool:
 		t.waits = true
+		t.held++
 	case s.AtLeast(Severity(o.WarnThreshold)):
 		action = ActionNudge
 		t.nudges++

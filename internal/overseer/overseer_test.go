@@ -263,6 +263,24 @@ func TestCooldown(t *testing.T) {
 	}
 }
 
+// TestCooldownHoldsNothingUp has an agent take its turns within one cooldown: what
+// lasts is ended all the same, and not after its last turn.
+func TestCooldownHoldsNothingUp(t *testing.T) {
+	o := config.Defaults().Overseer
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	h := newHistory(agency.Event{Time: at}, key{}, 10, &nudges{n: 1, last: at})
+	h.clock.last = at.Add(time.Second)
+	var got []string
+	for h.turn = 1; h.turn <= 40; h.turn++ {
+		if _, a, due := h.ladder(InfiniteLoop, finding{severity: Medium, seq: h.turn}, o); due {
+			got = append(got, fmt.Sprint(h.turn, " ", a))
+		}
+	}
+	if want := []string{"1 log", "7 log", "13 log", "19 halt"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestTimeAtWork counts the time that a session was at work: not while it was
 // parked, ended, or nobody carried the run out; and a session of which nothing is
 // heard runs out of time all the same.

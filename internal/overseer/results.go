@@ -89,6 +89,18 @@ func (h *history) keep(r result, kin string) {
 	h.results = append(h.results, r)
 }
 
+// comesOn tells whether a call that was made before is shown that what it asks for has
+// come further than ever.
+func (h *history) comesOn(c call) bool {
+	key := hash(c.tool + " " + c.digests.Call)
+	before, known := h.memory.share[key]
+	if c.digests.Share <= before || len(h.memory.share) >= mostSeen {
+		return false
+	}
+	h.memory.share[key] = c.digests.Share
+	return known
+}
+
 // passing is what differs between two runs that fail in the same way: times,
 // addresses and lines.
 var passing = regexp.MustCompile(`\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|seconds|min)\b|0x[0-9a-f]+|\d+:\d+(:\d+)?(\.\d+)?|:\d+|\b[0-9a-f]{7,}\b`)

@@ -42,6 +42,7 @@ func words(d agency.CallDigests, tool, summary, failed string) (out agency.CallD
 		d.Call, d.CallShape = Digest([]byte(said)), Shape([]byte(said))
 	}
 	answer = cmp.Or(d.Answer, answer, failed)
+	d.Share = cmp.Or(d.Share, shareOf(answer))
 	switch {
 	case answer == "":
 		blind = true
