@@ -63,34 +63,81 @@ func (r *Reader) line(text string, dirs []string, depth int) {
 	if err != nil || depth > maxDepth {
 		return
 	}
-	var calls [][]string
+	asked := askedFor(file)
+	type call struct {
+		words []string
+		asked bool
+	}
+	var calls []call
 	syntax.Walk(file, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.CallExpr)
+		c, ok := n.(*syntax.CallExpr)
 		if !ok {
 			return true
 		}
-		words := make([]string, len(call.Args))
-		for i, a := range call.Args {
+		words := make([]string, len(c.Args))
+		for i, a := range c.Args {
 			words[i] = ecosystem.WordText(a)
 		}
-		calls = append(calls, words)
+		calls = append(calls, call{words, asked[c]})
 		if len(words) > 1 && words[0] == "cd" {
 			dirs = append(slices.Clone(dirs), path.Join(dirs[0], words[1]))
 		}
 		return true
 	})
-	for _, words := range calls {
+	for _, c := range calls {
 		for _, d := range dirs {
-			r.call(words, d, depth)
+			if depth > 0 && !r.all && (c.asked || looks[first(c.words)]) && !slices.ContainsFunc(c.words, func(w string) bool { return r.toolOfTests(path.Join(d, w)) }) {
+				continue // what a script of the tests loads, looks at or asks is what it tests
+			}
+			r.call(c.words, d, depth)
 		}
 	}
 }
 
+// askedFor are the calls of a script of which it reads what they say alone: in the $( )
+// of another call, and before a pipe. Nobody hears how they end.
+func askedFor(file *syntax.File) map[*syntax.CallExpr]bool {
+	out := map[*syntax.CallExpr]bool{}
+	below := func(n syntax.Node) {
+		syntax.Walk(n, func(n syntax.Node) bool {
+			if c, ok := n.(*syntax.CallExpr); ok {
+				out[c] = true
+			}
+			return true
+		})
+	}
+	piped := true
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if w, ok := n.(*syntax.Lit); ok && w.Value == "pipefail" {
+			piped = false
+		}
+		return true
+	})
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			for _, w := range n.Args {
+				below(w)
+			}
+		case *syntax.BinaryCmd:
+			if piped && (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) {
+				below(n.X)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+func first(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
 // call names the words of one call that can be files, and follows it.
 func (r *Reader) call(words []string, dir string, depth int) {
-	if depth > 0 && !r.all && len(words) > 1 && loads[words[0]] && !r.toolOfTests(path.Join(dir, words[1])) {
-		return // what a script of the tests loads or looks for is what it tests
-	}
 	for i, w := range words {
 		if r.all && i > 0 && words[i-1] == "-m" { // a module of Python
 			m := path.Join(dir, strings.ReplaceAll(w, ".", "/"))
@@ -119,9 +166,9 @@ func (r *Reader) call(words []string, dir string, depth int) {
 	}
 }
 
-// loads are words of a shell that run a file as a part of the script, or only
-// look whether it is there.
-var loads = map[string]bool{".": true, "source": true, "test": true, "[": true}
+// looks are words of a shell that run a file as a part of the script, or only look
+// whether it is there and what it says.
+var looks = map[string]bool{".": true, "source": true, "test": true, "[": true, "grep": true, "egrep": true, "fgrep": true, "wc": true}
 
 // toolOfTests tells whether a file is called or lies like one of the tests' own.
 func (r *Reader) toolOfTests(p string) bool {

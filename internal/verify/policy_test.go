@@ -213,6 +213,33 @@ func TestExitCodesOnly(t *testing.T) {
 	wants(t, v, false, "weakened: control file edited: run.sh")
 }
 
+// TestProductOfShell has a script of the tests ask programs of shell what they say: they
+// are what is tested, not what decides how. What it runs on its own decides.
+func TestProductOfShell(t *testing.T) {
+	files := map[string]string{
+		"greet.sh": "echo \"Hello, $1\"\n", "lower.sh": "tr A-Z a-z\n", "app.conf": "{}\n", "run.sh": "true\n",
+		"check.sh": "set -e\n[ \"$(sh greet.sh Ada)\" = 'Hello, Ada' ]\nsh lower.sh < app.conf | grep -q '{'\ngrep -q '{' app.conf\nsh run.sh\n",
+	}
+	w := newWorld(t, files)
+	w.commands.Test = "sh check.sh"
+	v := w.verify(w.change(map[string]string{"greet.sh": "echo \"Hello, ${1:-you}\"\n", "app.conf": "{ }\n"}))
+	wants(t, v, true)
+	if v.NoneRan || len(v.Weakened) > 0 {
+		t.Errorf("verdict %+v", v)
+	}
+	v = w.verify(w.change(map[string]string{"run.sh": "exit 0\n"}))
+	wants(t, v, false, "weakened: control file edited: run.sh")
+}
+
+// TestStatusOfShell holds what a script of the tests runs for how it ends for a part of
+// the tests, whatever is read of it besides.
+func TestStatusOfShell(t *testing.T) {
+	w := newWorld(t, map[string]string{"greet.sh": "echo \"Hello, $1\"\n", "check.sh": "set -o pipefail\nsh greet.sh Ada | cat\n"})
+	w.commands.Test = "bash check.sh"
+	v := w.verify(w.change(map[string]string{"greet.sh": "echo\n"}))
+	wants(t, v, false, "weakened: control file edited: greet.sh")
+}
+
 func TestSetupComesFirst(t *testing.T) {
 	files := baseFiles()
 	files["gen.sh"] = "echo 'package p' > gen.go; echo 'const Generated = 1' >> gen.go\n"
