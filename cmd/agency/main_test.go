@@ -51,7 +51,7 @@ func TestScript(t *testing.T) {
 // busiest are the scripts in which a host does most at once, which is what the
 // race detector, under -short, wants to see: answers while agents wait and work,
 // pauses, kills, agents that start others.
-var busiest = []string{"cancel_team", "clarify", "gates", "handoff", "pause", "run_approve", "spawn", "team"}
+var busiest = []string{"cancel_team", "clarify", "handoff", "pause", "spawn"}
 
 // managed is where a version manager of whoever runs the tests keeps its
 // toolchains.
