@@ -32,3 +32,11 @@ func TestStatsTable(t *testing.T) {
 		}
 	}
 }
+
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{0: "0 %", 0.004: "0 %", 0.666: "67 %", 0.999: "99 %", 1: "100 %"} {
+		if got := percent(share); got != want {
+			t.Errorf("%v: %s, want %s", share, got, want)
+		}
+	}
+}
