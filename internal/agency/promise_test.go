@@ -114,3 +114,28 @@ func TestDepending(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestMeasuredByTheLastClaim shows of a claim that was refused what its checks found, and
+// leaves open what none was made for.
+func TestMeasuredByTheLastClaim(t *testing.T) {
+	criteria := []Criterion{{ID: "met"}, {ID: "missed"}, {ID: "unseen"}, {ID: "new"}}
+	c := Contract{Status: StatusInProgress, AcceptanceCriteria: criteria}
+	last := Verdict{Proofs: []Proof{
+		{Criterion: criteria[0], Proof: ProofVerified, Receipt: "r1", Note: "the run added a.go"},
+		{Criterion: criteria[1], Proof: ProofOpen, Missed: true, Note: "b.go is not there"},
+		{Criterion: criteria[2], Proof: ProofOpen, Note: "not checked"},
+	}}
+	want := []Proof{
+		{Criterion: criteria[0], Proof: ProofVerified, Receipt: "r1", Note: "the run added a.go; in the last claim, which has not landed"},
+		last.Proofs[1], last.Proofs[2], {Criterion: criteria[3], Proof: ProofOpen},
+	}
+	got := Measured(ProveWithoutVerdict(c, nil), last)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for i, state := range []string{"verified", "missed", "open", "open"} {
+		if got[i].State() != state {
+			t.Errorf("%s is %s", got[i].ID, got[i].State())
+		}
+	}
+}

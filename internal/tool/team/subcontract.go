@@ -145,7 +145,7 @@ func markSubcontractComplete() tool.Tool {
 		}
 		fmt.Fprintf(&b, "contract %s is complete: it has landed. What proves it:\n", c.ID)
 		for _, p := range c.Proofs {
-			fmt.Fprintf(&b, "- %s: %s", p.ID, p.Proof)
+			fmt.Fprintf(&b, "- %s: %s", p.ID, p.State())
 			if p.Note != "" {
 				fmt.Fprintf(&b, " (%s)", tool.Line(p.Note))
 			}
