@@ -25,7 +25,7 @@ type draftArgs struct {
 	AssignedRole       string             `json:"assigned_role" jsonschema_description:"Role that works on it."`
 	AcceptanceCriteria []criterion        `json:"acceptance_criteria"`
 	Type               string             `json:"type,omitempty" jsonschema:"enum=feature,enum=refactor,enum=test,enum=review,enum=design,enum=verify"`
-	ParentID           string             `json:"parent_id,omitempty"`
+	ParentID           string             `json:"parent_id,omitempty" jsonschema_description:"Contract of the plan or the run that it belongs to; of a part, the one that came back to be split, whose place its parts take."`
 	FeatureID          string             `json:"feature_id,omitempty"`
 	DependsOn          []string           `json:"depends_on,omitempty"`
 	Blocks             []string           `json:"blocks,omitempty" jsonschema_description:"Contracts that depend on it: the other way round of depends_on."`

@@ -18,7 +18,7 @@ type amendArgs struct {
 	AssignedRole       *string            `json:"assigned_role,omitempty"`
 	AcceptanceCriteria []criterion        `json:"acceptance_criteria,omitempty" jsonschema_description:"All of them, not only the new ones."`
 	Type               *string            `json:"type,omitempty" jsonschema:"enum=feature,enum=refactor,enum=test,enum=review,enum=design,enum=verify"`
-	ParentID           *string            `json:"parent_id,omitempty"`
+	ParentID           *string            `json:"parent_id,omitempty" jsonschema_description:"Contract of the plan or the run that it belongs to; of a part, the one that came back to be split, whose place its parts take."`
 	FeatureID          *string            `json:"feature_id,omitempty"`
 	DependsOn          []string           `json:"depends_on,omitempty" jsonschema_description:"All of them; an empty list is none."`
 	Writes             []string           `json:"writes,omitempty"`
