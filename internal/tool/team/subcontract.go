@@ -35,6 +35,7 @@ type amendArgs struct {
 	Complexity         *string            `json:"estimated_complexity,omitempty" jsonschema_description:"small, medium or large."`
 	Lines              *int               `json:"estimated_lines,omitempty"`
 	Talent             *string            `json:"talent,omitempty"`
+	Dependencies       []string           `json:"dependencies,omitempty" jsonschema_description:"Another name of depends_on."`
 }
 
 // apply gives the contract with what the arguments say.
@@ -55,8 +56,8 @@ func (a amendArgs) apply(c agency.Contract) agency.Contract {
 	if a.AcceptanceCriteria != nil {
 		c.AcceptanceCriteria = criteria(a.AcceptanceCriteria)
 	}
-	if a.DependsOn != nil {
-		c.DependsOn = contractIDs(a.DependsOn)
+	if a.DependsOn != nil || a.Dependencies != nil {
+		c.DependsOn = contractIDs(both(a.DependsOn, a.Dependencies))
 	}
 	for _, l := range []struct {
 		to   *[]string
