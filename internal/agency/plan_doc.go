@@ -222,8 +222,9 @@ func PromiseFaults(c Contract) (out []string) {
 			add("%s holds an empty text", l.field)
 		}
 	}
-	if c.Type == TypeTest && !saysWhatItTests(c) {
-		add("a contract of type test names what it tests (relevant_files, api_definitions, test_requirements, tests_passing, a criterion's test, " +
+	ofTests := c.Type == TypeTest || c.Type == "" && c.AssignedRole == RoleTestEngineer
+	if ofTests && !saysWhatItTests(c) {
+		add("a contract of tests names what it tests (relevant_files, api_definitions, test_requirements, tests_passing, a criterion's test, " +
 			"the contracts that it depends on), or quality_thresholds.coverage")
 	}
 	return out

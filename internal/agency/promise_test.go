@@ -76,7 +76,9 @@ func TestPromiseFaults(t *testing.T) {
 		"both":              {made(list("a.go"), list("./a.go"), nil), "./a.go is to be made and to be changed: name it once"},
 		"out of it":         {made(list("../a.go"), nil, nil), `files_created: path "../a.go" leaves the repository`},
 		"no text":           {Contract{Constraints: list(" ")}, "constraints holds an empty text"},
-		"a test of what":    {Contract{Type: TypeTest, Writes: list("a_test.go")}, "a contract of type test names what it tests"},
+		"a test of what":    {Contract{Type: TypeTest, Writes: list("a_test.go")}, "a contract of tests names what it tests"},
+		"a test engineer's": {Contract{AssignedRole: RoleTestEngineer, Writes: list("a_test.go")}, "a contract of tests names what it tests"},
+		"no test":           {Contract{AssignedRole: RoleTestEngineer, Type: TypeRefactor}, ""},
 		"a test of a file":  {Contract{Type: TypeTest, RelevantFiles: list("a.go")}, ""},
 		"a test by name":    {Contract{Type: TypeTest, AcceptanceCriteria: []Criterion{{ID: "a", Check: &Check{Test: "TestA"}}}}, ""},
 		"a test of work":    {Contract{Type: TypeTest, DependsOn: []ContractID{"a"}}, ""},
@@ -112,5 +114,30 @@ func TestDepending(t *testing.T) {
 	}
 	if _, err := (Inputs{DependenciesInput: json.RawMessage(`{"lodash":"4"}`)}).Dependencies(); KindOf(err) != KindInvalid {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestMeasuredByTheLastClaim shows of a claim that was refused what its checks found, and
+// leaves open what none was made for.
+func TestMeasuredByTheLastClaim(t *testing.T) {
+	criteria := []Criterion{{ID: "met"}, {ID: "missed"}, {ID: "unseen"}, {ID: "new"}}
+	c := Contract{Status: StatusInProgress, AcceptanceCriteria: criteria}
+	last := Verdict{Proofs: []Proof{
+		{Criterion: criteria[0], Proof: ProofVerified, Receipt: "r1", Note: "the run added a.go"},
+		{Criterion: criteria[1], Proof: ProofOpen, Missed: true, Note: "b.go is not there"},
+		{Criterion: criteria[2], Proof: ProofOpen, Note: "not checked"},
+	}}
+	want := []Proof{
+		{Criterion: criteria[0], Proof: ProofVerified, Receipt: "r1", Note: "the run added a.go; in the last claim, which has not landed"},
+		last.Proofs[1], last.Proofs[2], {Criterion: criteria[3], Proof: ProofOpen},
+	}
+	got := Measured(ProveWithoutVerdict(c, nil), last)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for i, state := range []string{"verified", "missed", "open", "open"} {
+		if got[i].State() != state {
+			t.Errorf("%s is %s", got[i].ID, got[i].State())
+		}
 	}
 }

@@ -104,7 +104,7 @@ func (c Checks) judge(p *Proof, check Check) {
 	}
 	switch ref := c.Refs[check]; {
 	case !ref.Passes:
-		p.Proof, p.Note = ProofOpen, cmp.Or(ref.Why, "its check does not pass")
+		p.Proof, p.Missed, p.Note = ProofOpen, true, cmp.Or(ref.Why, "its check does not pass")
 	case !ref.Proves:
 		p.Note = ref.Why
 	default:
@@ -167,11 +167,11 @@ func (c Checks) judgeTest(p *Proof, name string, planned bool) {
 	case !there && c.Nameless:
 		p.Note = "the test command passes, but names no tests"
 	case !there && planned:
-		p.Proof, p.Note = ProofOpen, "its check does not pass"
+		p.Proof, p.Missed, p.Note = ProofOpen, true, "its check does not pass"
 	case !there:
 		p.Note = "the test that the evidence names was not run"
 	case found.Status != TestPassed && planned:
-		p.Proof, p.Note, p.Tests = ProofOpen, "its check does not pass", []string{found.Name}
+		p.Proof, p.Missed, p.Note, p.Tests = ProofOpen, true, "its check does not pass", []string{found.Name}
 	case found.Status != TestPassed: // worth no more than the agent's word
 		p.Note, p.Tests = "the evidence named does not pass", []string{found.Name}
 	default:

@@ -114,13 +114,24 @@ type Proof struct {
 	Criterion
 	Proof   ProofKind `json:"proof"`
 	Receipt ReceiptID `json:"receipt,omitempty"`
-	Note    string    `json:"note,omitempty"`  // which tests, who wrote them
-	Tests   []string  `json:"tests,omitempty"` // newly passing tests that are the proof
+	Note    string    `json:"note,omitempty"` // which tests, who wrote them
+	// Missed: its check was made on the claim and did not hold; what is open otherwise
+	// nobody has looked at.
+	Missed bool     `json:"missed,omitempty"`
+	Tests  []string `json:"tests,omitempty"` // newly passing tests that are the proof
 	// Others are tests by which its check still fails as it did before, and which
 	// other contracts may mend: the check is made again when all have landed.
 	Others []string `json:"others,omitempty"`
 	// Landed is where it was looked for again, when its contract landed.
 	Landed *LandedProof `json:"landed,omitempty"`
+}
+
+// State says for readers how it stands with the criterion.
+func (p Proof) State() string {
+	if p.Missed {
+		return "missed"
+	}
+	return string(p.Proof)
 }
 
 // LandedProof is the merged tree on which a criterion held, and the receipt of the
@@ -146,13 +157,21 @@ func ProveByLanding(proofs []Proof, at LandedProof) []Proof {
 	return out
 }
 
-// Missing notes on proofs of which nothing holds what the last claim lacked.
-func Missing(proofs []Proof, last Verdict) []Proof {
+// notLanded is said of what a claim held that has not landed: it is measured, and
+// none of the run's branch yet.
+const notLanded = "in the last claim, which has not landed"
+
+// Measured takes for proofs that nothing holds what the last claim was found to be, met
+// or missed: only what no claim was looked at for stays as it is.
+func Measured(proofs []Proof, last Verdict) []Proof {
 	out := slices.Clone(proofs)
 	for i := range out {
-		at := slices.IndexFunc(last.Proofs, func(p Proof) bool { return p.ID == out[i].ID && p.Proof == ProofOpen })
-		if at >= 0 && out[i].Proof == ProofOpen {
-			out[i].Note, out[i].Receipt, out[i].Tests = last.Proofs[at].Note, last.Proofs[at].Receipt, last.Proofs[at].Tests
+		at := slices.IndexFunc(last.Proofs, func(p Proof) bool { return p.ID == out[i].ID })
+		if at < 0 || out[i].Proof != ProofOpen {
+			continue
+		}
+		if out[i] = last.Proofs[at]; out[i].Proof != ProofOpen {
+			out[i].Note = strings.TrimPrefix(out[i].Note+"; "+notLanded, "; ")
 		}
 	}
 	return out

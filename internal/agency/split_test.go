@@ -40,6 +40,29 @@ func TestSplitOfAPlan(t *testing.T) {
 	}
 }
 
+// TestWholeNewPlan tells a new plan, which stands by itself, from one that merely leaves out
+// what came back to be split.
+func TestWholeNewPlan(t *testing.T) {
+	noted := []Contract{{ID: "first"}, {ID: "last", Writes: []string{"last.txt"}}}
+	split := []Contract{{ID: "big", Writes: []string{"a.go", "b/"}}}
+	first, last, n1, n2 := noted[0], noted[1], Contract{ID: "n1", Writes: []string{"a.go", "last.txt"}}, Contract{ID: "n2", Writes: []string{"b/c.go"}}
+	for name, tt := range map[string]struct {
+		plan []Contract
+		want bool
+	}{
+		"all anew":               {[]Contract{first, n1, n2}, true},
+		"may change anything":    {[]Contract{first, last, {ID: "n3"}}, true},
+		"left out":               {[]Contract{first, last}, false},
+		"covered in part":        {[]Contract{first, last, n1}, false},
+		"without one that noted": {[]Contract{last, n1, n2}, false},
+		"nothing":                {nil, false},
+	} {
+		if got := Replaces(tt.plan, noted, split); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestTooLargeAlone says what to do where one contract is all that a mode has.
 func TestTooLargeAlone(t *testing.T) {
 	faults := ValidatePlan([]Contract{{ID: "it", Writes: []string{"a", "b"}}}, PlanRules{MaxFiles: 1, Alone: true})

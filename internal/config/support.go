@@ -45,7 +45,6 @@ func inEffect() []string {
 		"visibility.gate_timeout_minutes",
 		"visibility.strict_mode",
 		"visibility.inspection_gates.plan",
-		"visibility.inspection_gates.t1_plan", // fixed in every version
 		"store",
 		"board.max_queue_size",
 		"board.retention_hours",

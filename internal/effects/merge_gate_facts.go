@@ -348,7 +348,7 @@ func (v *mergeGateView) undo(of agency.ContractID, criterion agency.Criterion, b
 	note := fmt.Sprintf("%s took it away", by)
 	for i := range v.Proofs {
 		if p := &v.Proofs[i]; p.ID == criterion.ID || p.ID == string(of)+"/"+criterion.ID {
-			p.Proof, p.Note = agency.ProofOpen, note
+			p.Proof, p.Missed, p.Note = agency.ProofOpen, true, note
 		}
 	}
 	v.Weakened = append(v.Weakened, agency.Weakening{Kind: agency.WeakUndone, Name: fmt.Sprintf("%s: %s", of, criterion.Text), Detail: note})

@@ -71,16 +71,12 @@ func (t *Effects) taken(id agency.ContractID) bool {
 // by one stays noted: whoever mends one contract must not lose the others.
 func (t *Effects) submit(k *Call, plan agency.Plan) {
 	kept := len(plan.Contracts) == 0 && t.Spec.MaxContracts != 1
-	switch {
-	case len(plan.Contracts) == 0:
-		plan.Contracts = t.Notes.Drafts
-	case len(t.Notes.Split) > 0: // the parts alone, or with more: the rest stays noted
-		plan.Contracts = append(slices.DeleteFunc(slices.Clone(t.Notes.Drafts), func(d agency.Contract) bool {
-			return slices.ContainsFunc(plan.Contracts, func(c agency.Contract) bool { return c.ID == d.ID })
-		}), plan.Contracts...)
+	var noted []agency.Contract
+	if len(plan.Contracts) == 0 || len(t.Notes.Split) > 0 { // of the parts alone, or with more, the rest stays noted
+		noted, kept = t.Notes.Drafts, kept || len(t.Notes.Split) > 0
 	}
 	var faults []agency.PlanFault
-	plan.Contracts, faults = agency.InPlaceOf(agency.Ordered(plan.Contracts), t.Notes.Split)
+	plan.Contracts, t.Notes.Split, faults = agency.Resubmitted(plan.Contracts, noted, t.Notes.Split)
 	rules := t.Rules
 	if t.Spec.Leads {
 		rules = t.building(t.known, nil, "")
@@ -95,7 +91,7 @@ func (t *Effects) submit(k *Call, plan agency.Plan) {
 			k.Result = tool.Refusal("%s", t.toSplit(faults, split, maxReturns-t.Notes.Returns))
 			return
 		}
-		if !kept {
+		if t.Notes.Drafts = plan.Contracts; !kept {
 			t.Notes.Drafts = nil
 		}
 		k.Result = tool.Refusal("%s", t.returned(faults, kept, maxReturns-t.Notes.Returns))

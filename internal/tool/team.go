@@ -89,7 +89,7 @@ func (c TeamContract) Missing() (missing []string) {
 	for _, cr := range c.AcceptanceCriteria {
 		what := "nothing shows it yet"
 		if p, ok := proofs[cr.ID]; ok {
-			what = fmt.Sprintf("%s in the last claim, which has not landed", p.Proof)
+			what = fmt.Sprintf("%s in the last claim, which has not landed", p.State())
 			if p.Note != "" {
 				what += " (" + Line(p.Note) + ")"
 			}

@@ -51,6 +51,20 @@ func (t *testRun) criteria(ctx context.Context) error {
 	return nil
 }
 
+// promisedFiles looks at the files of the plan's checks alone, where no command is run
+// any more: whoever mends what stopped it is told at once what else is missing.
+func (t *testRun) promisedFiles(ctx context.Context) {
+	t.f.refWorth = map[agency.Check]agency.RefWorth{}
+	for _, c := range planChecks(t.task) {
+		switch {
+		case c.File != "":
+			t.file(ctx, c, true)
+		case c.Created != "" || c.Modified != "":
+			t.promised(ctx, c)
+		}
+	}
+}
+
 // planChecks are a task's checks that its plan has set: checksOf begins with them.
 func planChecks(t task) []agency.Check {
 	t.ClaimInfo.Evidence = nil

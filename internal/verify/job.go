@@ -76,7 +76,8 @@ var gates = []agency.CheckKind{agency.CheckSetup, agency.CheckBuild, agency.Chec
 func (j *job) work(ctx context.Context) (v agency.Verdict, err error) {
 	f := facts{task: j.task}
 	if f.refused() {
-		return judge(f), nil
+		(&testRun{job: j, f: &f}).promisedFiles(ctx)
+		return judge(f), j.trees.Err()
 	}
 	if f.changes, err = j.run.Changes(ctx, j.task.base, j.task.claim); err != nil {
 		return v, err
@@ -115,6 +116,7 @@ func (j *job) find(ctx context.Context, f *facts, claim, base *checkout.Checkout
 			f.gates = append(f.gates, g)
 		}
 		if g.stops() {
+			run.promisedFiles(ctx)
 			return nil
 		}
 	}

@@ -55,13 +55,13 @@ func judge(f facts) agency.Verdict {
 	j := judgement{f, &v, &r}
 	if f.refused() {
 		r.fail("%s", cmp.Or(f.refusal, "the claim changes nothing: its files equal those that the work began from"))
-		v.Proofs = openProofs(f.Criteria, "not checked")
+		j.judgeFiles("not checked")
 		v.Reasons = r.reasons
 		return v
 	}
 	j.judgeGates()
 	if slices.ContainsFunc(f.gates, gateFact.stops) {
-		v.Proofs = openProofs(f.Criteria, "not checked: the commands before the tests fail")
+		j.judgeFiles("not checked: the commands before the tests fail")
 		v.Reasons = append(r.reasons, r.notes...)
 		return v
 	}
@@ -285,12 +285,20 @@ func (f facts) because(c agency.Check) string {
 	return ""
 }
 
-func openProofs(criteria []agency.Criterion, why string) []agency.Proof {
-	out := make([]agency.Proof, 0, len(criteria))
-	for _, c := range criteria {
-		out = append(out, agency.Proof{Criterion: c, Proof: agency.ProofOpen, Note: why})
+// judgeFiles judges the criteria of a claim on which no command was run: by the files
+// that they name, where they do, and else not, for this reason.
+func (j judgement) judgeFiles(why string) {
+	for _, c := range j.Criteria {
+		p := agency.Proof{Criterion: c, Proof: agency.ProofOpen, Note: why}
+		if c.Check != nil {
+			if _, looked := j.refWorth[*c.Check]; looked {
+				p = agency.Prove([]agency.Criterion{c}, nil, agency.Checks{Refs: j.refWorth})[0]
+			}
+		}
+		if j.v.Proofs = append(j.v.Proofs, p); p.Missed {
+			j.r.fail("criterion %s: %s%s", p.ID, describe(*p.Check), j.because(*p.Check))
+		}
 	}
-	return out
 }
 
 // judgeWeakened names what got weaker. It fails the claim the first time only;

@@ -291,3 +291,36 @@ func TestClaimsThatFail(t *testing.T) {
 		})
 	}
 }
+
+// TestAllMissesAreToldAtOnce tells of a claim whose commands stop before the tests, or
+// that changes nothing, which of its promised files are there, and each that is not.
+func TestAllMissesAreToldAtOnce(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	criteria := []agency.Criterion{
+		{ID: "goal", Text: "mend Sub"},
+		{ID: "made", Text: "made", Check: &agency.Check{Created: "made.txt"}},
+		{ID: "unmade", Text: "unmade", Check: &agency.Check{Created: "unmade.txt"}},
+		{ID: "unchanged", Text: "unchanged", Check: &agency.Check{Modified: "add.go"}},
+		{ID: "test", Text: "test", Check: &agency.Check{Test: "TestSub"}},
+	}
+	states := func(v agency.Verdict) (out []string) {
+		for _, p := range v.Proofs {
+			out = append(out, p.State())
+		}
+		return out
+	}
+	spec := w.change(map[string]string{"sub.go": "package p\n\nfunc Sub(", "made.txt": "made\n"})
+	spec.Criteria, spec.Commands.Build = criteria, "go build ./..."
+	v := w.verify(spec)
+	wants(t, v, false, "build:", "criterion unmade: unmade.txt was to be made: unmade.txt is not there", "criterion unchanged: add.go was to be changed: add.go is as it was")
+	if got := states(v); !slices.Equal(got, []string{"open", "verified", "missed", "missed", "open"}) {
+		t.Errorf("after a build that fails: %q", got)
+	}
+	spec = w.change(nil)
+	spec.Criteria = criteria
+	v = w.verify(spec)
+	wants(t, v, false, "the claim changes nothing", "criterion made: made.txt was to be made", "criterion unchanged: add.go was to be changed")
+	if got := states(v); !slices.Equal(got, []string{"open", "missed", "missed", "missed", "open"}) {
+		t.Errorf("where nothing changed: %q", got)
+	}
+}

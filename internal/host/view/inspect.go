@@ -58,8 +58,8 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 	return doc, err
 }
 
-// contracts are the run's contracts, each with the proofs of its last verdict,
-// before that with its criteria as open.
+// contracts are the run's contracts, each with the proofs of its last verdict, also of
+// one that refused a claim; before that with its criteria as open.
 func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]api.ContractDoc, []agency.Verdict, error) {
 	cs, err := registry.Contracts(q, id)
 	if err != nil {
@@ -82,7 +82,7 @@ func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]a
 		spent := budget.Sum(lines, func(l budget.Line) bool { return l.Contract == c.ID })
 		c.TokensUsed, c.CostUSD = spent.Tokens, spent.Money.Float()
 		d := api.ContractDoc{Contract: c, Criteria: agency.ProveWithoutVerdict(c, reviews), Red: check.LastRed(receipts, c.ID)}
-		var last agency.Verdict // a claim that failed proves nothing
+		var last agency.Verdict
 		for _, v := range verdicts {
 			if v.ContractID == c.ID {
 				d.Unproved, d.Expectations, d.Unchecked, last = v.Unproved, v.Expectations, v.Unchecked, v
@@ -96,7 +96,7 @@ func contracts(q *store.Snapshot, id agency.RunID, reviews []agency.Review) ([]a
 				}
 			}
 		} else {
-			d.Criteria = agency.Missing(d.Criteria, last)
+			d.Criteria = agency.Measured(d.Criteria, last)
 		}
 		docs = append(docs, d)
 	}

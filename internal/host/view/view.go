@@ -15,7 +15,9 @@ import (
 	"agency/internal/event"
 	"agency/internal/git"
 	"agency/internal/host"
+	"agency/internal/mode"
 	"agency/internal/registry"
+	"agency/internal/roster"
 	"agency/internal/store"
 )
 
@@ -111,9 +113,11 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	if err != nil {
 		return d, err
 	}
-	d.ContractsTotal = len(contracts)
 	for _, c := range contracts {
-		if c.Status == agency.StatusComplete {
+		if !isWork(c) {
+			continue
+		}
+		if d.ContractsTotal++; c.Status == agency.StatusComplete {
 			d.ContractsDone++
 		}
 	}
@@ -133,6 +137,12 @@ func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 		d.Gates = append(d.Gates, api.GateDoc{ID: g.ID, Kind: g.Kind, Summary: g.Summary, CreatedAt: g.CreatedAt})
 	}
 	return d, err
+}
+
+// isWork tells the contracts of work from those by which a run plans, reports and keeps
+// its backlog, which are no part of what was asked for.
+func isWork(c agency.Contract) bool {
+	return !roster.Leads(c.AssignedRole) && c.ID != agency.OverseerContract && c.ID != mode.BacklogContract
 }
 
 // mostOutcomes is how many contracts the success rates are of at most.

@@ -182,16 +182,25 @@ func TestTooLargeIsSplit(t *testing.T) {
 	whole := submit(one("first", ""), one("big", `"writes":["a","b","c"],"depends_on":["first"],`), one("last", `"depends_on":["big"],`))
 	parts := calls("create_subcontract", one("b1", `"parent_id":"big","writes":["a","b"],`), "create_subcontract", one("b2", `"parent_id":"big","writes":["c"],"depends_on":["b1"],`))
 	none := calls("submit_plan", `{}`)
+	without := []string{one("first", ""), one("last", "")} // big is left out
+	anew := func(more string) any {
+		return submit(one("first", ""), one("n1", `"writes":["a","b"],`), one("n2", `"writes":["c"],"depends_on":["n1"],`), one("last", `"depends_on":["n2"`+more+`],`))
+	}
+	again := submit(one("b1", `"parent_id":"big","writes":["a"],`), one("b2", `"parent_id":"big","writes":["b","c","d"],`))
 	for name, tt := range map[string]struct {
 		off  bool
 		say  []any
 		told string
 		want string
 	}{
-		"noted":         {false, []any{whole, parts, none}, "All other contracts stay noted", "b1[first] b2[b1 first] first[] last[b1 b2]"},
-		"nothing noted": {false, []any{whole, none, parts, none}, "All other contracts stay noted", "b1[first] b2[b1 first] first[] last[b1 b2]"},
-		"smaller now":   {false, []any{whole, submit(one("big", `"writes":["a"],"depends_on":["first"],`))}, "All other contracts stay noted", "big[first] first[] last[big]"},
-		"not asked for": {true, []any{whole, submit(one("first", ""))}, "Submit the whole plan again", "first[]"},
+		"noted":                 {false, []any{whole, parts, none}, "All other contracts stay noted", "b1[first] b2[b1 first] first[] last[b1 b2]"},
+		"nothing noted":         {false, []any{whole, none, parts, none}, "All other contracts stay noted", "b1[first] b2[b1 first] first[] last[b1 b2]"},
+		"smaller now":           {false, []any{whole, submit(one("big", `"writes":["a"],"depends_on":["first"],`))}, "All other contracts stay noted", "big[first] first[] last[big]"},
+		"a new plan":            {false, []any{whole, anew("")}, "All other contracts stay noted", "first[] last[n2] n1[] n2[n1]"},
+		"a new one after two":   {false, []any{whole, anew(`,"nowhere"`), anew("")}, "All other contracts stay noted", "first[] last[n2] n1[] n2[n1]"},
+		"left out, then mended": {false, []any{whole, submit(without...), parts, none}, "All other contracts stay noted", "b1[first] b2[b1 first] first[] last[]"},
+		"a part split again":    {false, []any{whole, again, submit(one("p1", `"parent_id":"b2","writes":["b"],`), one("p2", `"parent_id":"b2","writes":["c","d"],`))}, "All other contracts stay noted", "b1[first] first[] last[b1 p1 p2] p1[first] p2[first]"},
+		"not asked for":         {true, []any{whole, submit(one("first", ""))}, "Submit the whole plan again", "first[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, s := drafting(t, tt.say...)

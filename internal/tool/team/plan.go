@@ -25,7 +25,7 @@ type draftArgs struct {
 	AssignedRole       string             `json:"assigned_role" jsonschema_description:"Role that works on it."`
 	AcceptanceCriteria []criterion        `json:"acceptance_criteria"`
 	Type               string             `json:"type,omitempty" jsonschema:"enum=feature,enum=refactor,enum=test,enum=review,enum=design,enum=verify"`
-	ParentID           string             `json:"parent_id,omitempty"`
+	ParentID           string             `json:"parent_id,omitempty" jsonschema_description:"Contract of the plan or the run that it belongs to; of a part, the one that came back to be split, whose place its parts take."`
 	FeatureID          string             `json:"feature_id,omitempty"`
 	DependsOn          []string           `json:"depends_on,omitempty"`
 	Blocks             []string           `json:"blocks,omitempty" jsonschema_description:"Contracts that depend on it: the other way round of depends_on."`
@@ -43,6 +43,7 @@ type draftArgs struct {
 	Complexity         string             `json:"estimated_complexity,omitempty" jsonschema_description:"small, medium or large."`
 	Lines              int                `json:"estimated_lines,omitempty"`
 	Talent             string             `json:"talent,omitempty"`
+	Dependencies       []string           `json:"dependencies,omitempty" jsonschema_description:"Another name of depends_on."`
 }
 
 type outputs struct {
@@ -103,7 +104,7 @@ func (a draftArgs) contract() agency.Contract {
 		ExpectedOutputs: agency.Outputs(a.ExpectedOutputs), APIDefinitions: a.APIDefinitions, Constraints: a.Constraints,
 		TestRequirements: a.TestRequirements, QualityThresholds: a.QualityThresholds, Priority: a.Priority,
 		ExecutionMode: agency.ExecutionMode(a.ExecutionMode), EstimatedLines: a.Lines, Talent: a.Talent,
-		Complexity: complexity(a.Complexity), AcceptanceCriteria: criteria(a.AcceptanceCriteria), DependsOn: contractIDs(a.DependsOn),
+		Complexity: complexity(a.Complexity), AcceptanceCriteria: criteria(a.AcceptanceCriteria), DependsOn: contractIDs(both(a.DependsOn, a.Dependencies)),
 		Blocks: contractIDs(a.Blocks), StyleGuide: a.StyleGuide,
 	}))
 }
@@ -125,6 +126,11 @@ func criteria(in []criterion) (out []agency.Criterion) {
 		out = append(out, cr.Criterion)
 	}
 	return out
+}
+
+// both are two lists of which the second holds other names of the first's field.
+func both(a, b []string) []string {
+	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(s string) bool { return slices.Contains(a, s) })...)
 }
 
 func contractIDs(in []string) (out []agency.ContractID) {
@@ -237,7 +243,7 @@ func draftShape() tool.Shape {
 	names := []string{
 		"assigned_role", "type", "parent_id", "feature_id", "depends_on", "blocks", "writes", "inputs", "expected_outputs", "relevant_files",
 		"api_definitions", "constraints", "style_guide", "test_requirements", "quality_thresholds", "execution_mode", "priority",
-		"estimated_complexity", "estimated_lines", "talent",
+		"estimated_complexity", "estimated_lines", "talent", "dependencies",
 	}
 	required := []string{"id", "title", "description", "acceptance_criteria"}
 	return tool.Shape{Names: append(names, required...), Required: append(required, "assigned_role")}

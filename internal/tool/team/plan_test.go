@@ -2,12 +2,14 @@ package team
 
 import (
 	"encoding/json"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/tool"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -92,5 +94,58 @@ func TestDraftShapeIsWhole(t *testing.T) {
 	}
 	if len(all) != fields.NumField() {
 		t.Errorf("%d fields are taken, %d are shown", len(all), fields.NumField())
+	}
+}
+
+// TestDesignedSubcontract takes the contract that the design shows as it stands there, and
+// with its dependencies beside its inputs, by each of the ways to write a contract.
+func TestDesignedSubcontract(t *testing.T) {
+	sample, err := os.ReadFile("testdata/subcontract.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := strings.Replace(string(sample), `"parent_id": null`, `"dependencies": ["SC-000"]`, 1)
+	for _, text := range []string{string(sample), beside, strings.Replace(beside, `"inputs"`, `"depends_on": ["SC-000"], "inputs"`, 1)} {
+		res, _ := createSubcontract().Run(t.Context(), &tool.Env{}, json.RawMessage(text))
+		draft, ok := res.Effect.(tool.Draft)
+		if !ok {
+			t.Fatalf("create_subcontract: %s", res.Text)
+		}
+		var p planArgs
+		if err := json.Unmarshal([]byte(`{"contracts":[`+drafted+`,`+text+`]}`), &p); err != nil {
+			t.Fatalf("submit_plan: %v", err)
+		}
+		if diff := cmp.Diff(p.Contracts[1], draft.Contract); diff != "" {
+			t.Error(diff)
+		}
+		if c := draft.Contract; c.ID != "SC-001" || !slices.Equal(c.DependsOn, []agency.ContractID{"SC-000"}) || len(DraftFaults(c)) > 0 {
+			t.Errorf("%s depends on %v; faults %v", c.ID, c.DependsOn, DraftFaults(c))
+		}
+		p.Contracts[0].ID = "SC-000"
+		if faults := agency.ValidatePlan(p.Contracts, agency.PlanRules{RequireCriteria: true}); len(faults) > 0 {
+			t.Error(faults)
+		}
+	}
+}
+
+// TestWhatATestContractTests refuses one of a test engineer that names neither what it
+// tests nor the coverage that it brings.
+func TestWhatATestContractTests(t *testing.T) {
+	for more, want := range map[string]bool{
+		``:                                      true,
+		`,"type":"test"`:                        true,
+		`,"relevant_files":["a.go"]`:            false,
+		`,"quality_thresholds":{"coverage":80}`: false,
+		`,"expected_outputs":{"tests_passing":["TestA"]}`: false,
+	} {
+		c, err := ReadDraft(json.RawMessage(strings.TrimSuffix(strings.Replace(drafted, "scaffolder", "tester", 1), "}") + more + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults := DraftFaults(c)
+		got := len(faults) == 1 && strings.Contains(faults[0].What, "names what it tests")
+		if got != want || !want && len(faults) > 0 {
+			t.Errorf("%s: %v", more, faults)
+		}
 	}
 }

@@ -18,7 +18,7 @@ type amendArgs struct {
 	AssignedRole       *string            `json:"assigned_role,omitempty"`
 	AcceptanceCriteria []criterion        `json:"acceptance_criteria,omitempty" jsonschema_description:"All of them, not only the new ones."`
 	Type               *string            `json:"type,omitempty" jsonschema:"enum=feature,enum=refactor,enum=test,enum=review,enum=design,enum=verify"`
-	ParentID           *string            `json:"parent_id,omitempty"`
+	ParentID           *string            `json:"parent_id,omitempty" jsonschema_description:"Contract of the plan or the run that it belongs to; of a part, the one that came back to be split, whose place its parts take."`
 	FeatureID          *string            `json:"feature_id,omitempty"`
 	DependsOn          []string           `json:"depends_on,omitempty" jsonschema_description:"All of them; an empty list is none."`
 	Writes             []string           `json:"writes,omitempty"`
@@ -35,6 +35,7 @@ type amendArgs struct {
 	Complexity         *string            `json:"estimated_complexity,omitempty" jsonschema_description:"small, medium or large."`
 	Lines              *int               `json:"estimated_lines,omitempty"`
 	Talent             *string            `json:"talent,omitempty"`
+	Dependencies       []string           `json:"dependencies,omitempty" jsonschema_description:"Another name of depends_on."`
 }
 
 // apply gives the contract with what the arguments say.
@@ -55,8 +56,8 @@ func (a amendArgs) apply(c agency.Contract) agency.Contract {
 	if a.AcceptanceCriteria != nil {
 		c.AcceptanceCriteria = criteria(a.AcceptanceCriteria)
 	}
-	if a.DependsOn != nil {
-		c.DependsOn = contractIDs(a.DependsOn)
+	if a.DependsOn != nil || a.Dependencies != nil {
+		c.DependsOn = contractIDs(both(a.DependsOn, a.Dependencies))
 	}
 	for _, l := range []struct {
 		to   *[]string
@@ -145,7 +146,7 @@ func markSubcontractComplete() tool.Tool {
 		}
 		fmt.Fprintf(&b, "contract %s is complete: it has landed. What proves it:\n", c.ID)
 		for _, p := range c.Proofs {
-			fmt.Fprintf(&b, "- %s: %s", p.ID, p.Proof)
+			fmt.Fprintf(&b, "- %s: %s", p.ID, p.State())
 			if p.Note != "" {
 				fmt.Fprintf(&b, " (%s)", tool.Line(p.Note))
 			}

@@ -63,7 +63,7 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 		fmt.Fprintf(&b, "  %s\n", st.paint(red, Line(c.Error)))
 	}
 	for _, p := range c.Criteria {
-		line := fmt.Sprintf("  %s  %s", st.paint(proofColor(p.Proof), pad(string(p.Proof), 8)), Line(p.Text))
+		line := fmt.Sprintf("  %s  %s", st.paint(proofColor(p.Proof), pad(p.State(), 8)), Line(p.Text))
 		if p.Note != "" {
 			line += st.paint(dim, " ("+Line(p.Note)+")")
 		}
