@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 func approveCommand(a *app) *cobra.Command {
 	var r api.AnswerRequest
+	var budget usd
 	cmd := &cobra.Command{
 		Use: "approve RUN", Short: "Approve the gate at which a run waits", Args: oneRun,
 		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more.",
@@ -24,15 +24,18 @@ func approveCommand(a *app) *cobra.Command {
   agency approve k3f9d2ab --note "use the existing helper in internal/dur"
   agency approve k3f9d2ab --budget 10`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("budget") && (!(r.BudgetUSD > 0) || math.IsInf(r.BudgetUSD, 1)) {
-				return usage("--budget %g: want a number of US dollars, more than 0", r.BudgetUSD)
+			if cmd.Flags().Changed("budget") {
+				if err := budget.positive("budget"); err != nil {
+					return err
+				}
 			}
+			r.BudgetUSD = float64(budget)
 			return a.answer(cmd.Context(), args[0], agency.Approve, r)
 		},
 	}
 	cmd.Flags().StringVar(&r.Note, "note", "", "a `TEXT` for the agent; at a question the answer")
 	cmd.Flags().StringVar((*string)(&r.Gate), "gate", "", "which gate, where several wait: its `ID`")
-	cmd.Flags().Float64Var(&r.BudgetUSD, "budget", 0, "at a budget gate: the new limit of the run in `USD`")
+	cmd.Flags().Var(&budget, "budget", "at a budget gate: the new limit of the run in `USD`")
 	return cmd
 }
 

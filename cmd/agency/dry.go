@@ -48,8 +48,45 @@ func (a *app) dryRun(ctx context.Context, goal string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if doc.Across, err = a.across(limit, h, doc.WorstUSD); err != nil {
+		return err
+	}
 	doc.Notes = a.said()
 	return a.show(f.json, doc, func() string { return dryText(doc, c) })
+}
+
+// across says how the limits of a day and a month stand for a run that comes to so much
+// at worst.
+func (r *repository) across(ctx context.Context, h daemon.Place, worst float64) (out []api.AcrossDoc, err error) {
+	all, err := h.Allowances(ctx, r.now(), func(path string, err error) {
+		r.note("what was spent by the record in %s is not counted: %v", path, err)
+	})
+	for _, s := range all {
+		out = append(out, api.AcrossDoc{
+			Period: s.Name, LimitUSD: s.Money.Float(), LeftUSD: s.Left.Float(), HeldUSD: s.Held.Float(), Where: s.Where, Passed: agency.USD(worst) > s.Left,
+		})
+	}
+	return out, err
+}
+
+// acrossText is a line for each limit across runs.
+func acrossText(all []api.AcrossDoc) string {
+	var b strings.Builder
+	for _, d := range all {
+		left := agency.USD(d.LeftUSD)
+		fmt.Fprintf(&b, "LIMIT OF THE %s  %s (%s), of which %s is left", strings.ToUpper(d.Period), agency.USD(d.LimitUSD), tui.Line(d.Where), max(0, left))
+		if left < 0 {
+			fmt.Fprintf(&b, ": it is passed by %s", -left)
+		}
+		if held := agency.USD(d.HeldUSD); held > 0 {
+			fmt.Fprintf(&b, " beside %s held by requests under way", held)
+		}
+		if d.Passed {
+			b.WriteString("; the worst case passes it, at which the run would wait at a gate")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // dryTeam has a manager plan, shows the plan and what it may take, and removes
@@ -79,12 +116,12 @@ func (a *app) dryTeam(ctx context.Context, req api.RunRequest, f runFlags) error
 		return err
 	}
 	defer c.Close()
-	return a.endDry(ctx, c, req.ID, ended, f.json)
+	return a.endDry(ctx, h, c, req.ID, ended, f.json)
 }
 
 // endDry shows what a dry run came to and removes it, if it has ended, and then
 // exits as it did.
-func (a *app) endDry(ctx context.Context, c *daemon.Connected, id agency.RunID, ended exit, asJSON bool) error {
+func (a *app) endDry(ctx context.Context, h daemon.Place, c *daemon.Connected, id agency.RunID, ended exit, asJSON bool) error {
 	run, err := c.Inspect(ctx, id)
 	if err != nil {
 		return err
@@ -101,7 +138,7 @@ func (a *app) endDry(ctx context.Context, c *daemon.Connected, id agency.RunID, 
 	if err != nil {
 		return err
 	}
-	if err := a.showPlanned(run, kept, asJSON); err != nil {
+	if err := a.showPlanned(ctx, h, run, kept, asJSON); err != nil {
 		return err
 	}
 	if err := c.Remove(ctx, run.ID, api.ByRequest{By: who()}); err != nil {
@@ -114,12 +151,11 @@ func (a *app) endDry(ctx context.Context, c *daemon.Connected, id agency.RunID, 
 }
 
 // showPlanned prints the plan of a dry run, and what it cost.
-func (t *terminal) showPlanned(run api.InspectDoc, c config.Config, asJSON bool) error {
+func (a *app) showPlanned(ctx context.Context, h daemon.Place, run api.InspectDoc, c config.Config, asJSON bool) error {
 	spent := &api.SpentDoc{Run: run.ID, Tokens: run.Tokens, CostUSD: run.CostUSD, Unpriced: run.Unpriced}
 	doc := api.DryDoc{
 		Goal: run.Goal, Mode: run.Mode, Land: c.Land, Base: run.Base, Target: run.Target, Steps: []api.DryStep{}, Gates: []api.DryGate{},
-		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{}, Notes: t.said(),
-	}
+		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{}}
 	text := ""
 	if plan, err := preview.PlanOf(run); err == nil {
 		doc.Plan = &plan
@@ -129,8 +165,16 @@ func (t *terminal) showPlanned(run api.InspectDoc, c config.Config, asJSON bool)
 		}
 		text = "\nPLAN\n\n" + tui.Clean(preview.PlanText(plan, doc.Estimate, c.MaxParallelAgents))
 	}
+	across, err := a.across(ctx, h, doc.WorstUSD)
+	if err != nil {
+		return err
+	}
+	doc.Across, doc.Notes = across, a.said()
+	if len(across) > 0 {
+		text += "\n" + acrossText(across)
+	}
 	text += fmt.Sprintf("\nthe plan took %s; the run is removed, and nothing was begun\n", tui.Cost(agency.USD(spent.CostUSD), spent.Tokens, spent.Unpriced))
-	return t.show(asJSON, doc, func() string { return text })
+	return a.show(asJSON, doc, func() string { return text })
 }
 
 func dryText(d api.DryDoc, c config.Config) string {
@@ -163,6 +207,7 @@ func dryText(d api.DryDoc, c config.Config) string {
 	}
 	fmt.Fprintf(&b, "\nWORST CASE  %s, %s tokens; it stops at a gate before %s or %s tokens\n", agency.USD(d.WorstUSD), agency.Count(d.WorstTokens),
 		agency.USD(d.BudgetUSD), agency.Count(d.BudgetTokens))
+	b.WriteString(acrossText(d.Across))
 	if len(d.Unpriced) > 0 {
 		fmt.Fprintf(&b, "without a price, so that only the token limit holds: %s\n", strings.Join(d.Unpriced, ", "))
 	}

@@ -344,21 +344,28 @@ func (f *follower) lost() error {
 }
 
 // last is what a run that was followed ends with. A dry run ends with its plan,
-// and then there is nothing left to look at.
+// and is removed then: no command looks at it.
 func (f *follower) last(d api.InspectDoc, code exit) string {
 	if d.Dry && d.State == agency.StateSucceeded {
 		return ""
 	}
+	if d.Dry && d.State.Final() {
+		return standing(d.RunDoc) + result(d)
+	}
 	return summary(d.RunDoc, code, !f.shown) + outcome(d)
+}
+
+// standing is where a run stands, and what it cost.
+func standing(d api.RunDoc) string {
+	cost := tui.Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
+	return fmt.Sprintf("\n%s  %s  %s\n", d.ID, d.State, tui.Line(d.Reason)) + fmt.Sprintf("  branch %s, cost %s\n", d.Branch, cost)
 }
 
 // summary is the last lines of a run that was followed: where it stands, where
 // the work is, and the command that comes next; answers: also those that answer a
 // gate.
 func summary(d api.RunDoc, code exit, answers bool) string {
-	cost := tui.Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
-	s := fmt.Sprintf("\n%s  %s  %s\n", d.ID, d.State, tui.Line(d.Reason))
-	s += fmt.Sprintf("  branch %s, cost %s\n", d.Branch, cost)
+	s := standing(d)
 	switch {
 	case d.State == agency.StateSucceeded && d.Merged != "":
 		s += fmt.Sprintf("  merged into %s as %.10s\n", d.Target, d.Merged)
@@ -381,13 +388,18 @@ func outcome(d api.InspectDoc) string {
 	if !d.State.Final() {
 		return ""
 	}
+	return result(d) + fmt.Sprintf("  report: agency inspect %s --report\n", d.ID)
+}
+
+// result is what a run that is over came to, in few words.
+func result(d api.InspectDoc) string {
 	s := fmt.Sprintf("  %s\n", tui.Line(report.Summary(d.Report)))
 	if m := d.Report.Manager; m != nil {
 		if first := firstWords(m.Text); first != "" {
 			s += fmt.Sprintf("  the project manager says: %s\n", tui.Line(first))
 		}
 	}
-	return s + fmt.Sprintf("  report: agency inspect %s --report\n", d.ID)
+	return s
 }
 
 // firstWords is the first line of a text in Markdown that is no heading.

@@ -34,7 +34,7 @@ func resumeCommand(a *app) *cobra.Command {
 
 func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, run api.RunDoc, o followOptions, detach bool) error {
 	if run.State.Final() && run.Dry && !detach {
-		return a.endDry(ctx, c, run.ID, exit(run.State.ExitCode()), o.json)
+		return a.endDry(ctx, h, c, run.ID, exit(run.State.ExitCode()), o.json)
 	}
 	if run.State.Final() {
 		a.printf(a.out, "run %s %s already%s\n", run.ID, run.State.Has(), because(run.Reason))
@@ -70,5 +70,5 @@ func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, r
 	if !run.Dry || err != nil && !errors.As(err, &ended) {
 		return err
 	}
-	return a.endDry(ctx, c, run.ID, ended, o.json)
+	return a.endDry(ctx, h, c, run.ID, ended, o.json)
 }

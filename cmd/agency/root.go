@@ -30,7 +30,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&a.dir, "repo", ".", "work on the repository that holds `DIR`")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return agencyUsage(cmd, err)
+		return agencyUsage(cmd, flagFault(err))
 	})
 	groups := []struct {
 		id, title string

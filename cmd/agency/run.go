@@ -18,7 +18,7 @@ import (
 // runFlags are those of run.
 type runFlags struct {
 	mode, target, feature, agent string
-	budget                       float64
+	budget                       usd
 	parallel                     int
 	yes, noWait, detach, json    bool
 	dirty, strict, dry, noRepo   bool
@@ -58,7 +58,7 @@ count most.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team) or full (a team with everything that is configured)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
-	fl.Float64Var(&f.budget, "budget", 0, "stop at a gate before spending more than `USD`")
+	fl.Var(&f.budget, "budget", "stop at a gate before spending more than `USD`")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests, work that nothing tested or files that act on others' machines)")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with code 3 at the first gate that waits")
 	fl.BoolVar(&f.detach, "detach", false, "print the run's id and leave")
@@ -191,7 +191,7 @@ func (f runFlags) layer() []config.Flag {
 		out = append(out, config.Flag{Key: "max_parallel_agents", Value: strconv.Itoa(f.parallel), Name: "--max-parallel"})
 	}
 	if f.budgeted {
-		out = append(out, config.Flag{Key: "budget.usd", Value: strconv.FormatFloat(f.budget, 'f', -1, 64), Name: "--budget"})
+		out = append(out, config.Flag{Key: "budget.usd", Value: f.budget.String(), Name: "--budget"})
 	}
 	return out
 }

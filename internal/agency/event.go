@@ -136,6 +136,8 @@ type Overseen struct {
 	Severity   string    `json:"severity,omitempty"`
 	Confidence float64   `json:"confidence,omitempty"`
 	Evidence   []string  `json:"evidence,omitempty"`
+	// Cooldown is set where a nudge waits until so many seconds lie behind the one before.
+	Cooldown int `json:"waits_for_cooldown_seconds,omitempty"`
 	// By is who stepped in, where it is not the overseer's own detectors, and
 	// Reason what it said.
 	By     string `json:"by,omitempty"`
@@ -164,8 +166,10 @@ type Intervention struct {
 	Message    string     `json:"message,omitempty"`      // to the agent
 	Escalated  string     `json:"escalated_to,omitempty"` // a role, or human
 	// Undelivered is why nobody read the message.
-	Undelivered string    `json:"undelivered,omitempty"`
-	After       Aftermath `json:"after"`
+	Undelivered string `json:"undelivered,omitempty"`
+	// Cooldown is set where a nudge waited for it, in seconds.
+	Cooldown int       `json:"waits_for_cooldown_seconds,omitempty"`
+	After    Aftermath `json:"after"`
 }
 
 // Aftermath is what an agent did after an intervention.

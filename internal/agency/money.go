@@ -3,6 +3,7 @@ package agency
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Money is an amount in billionths of a US dollar. Integers, so that a sum
@@ -25,6 +26,19 @@ func (m Money) String() string {
 	}
 	return fmt.Sprintf("$%.2f", m.Float())
 }
+
+// Cents is the amount rounded up to a whole cent, the least that holds it and is
+// typed without a row of digits.
+func (m Money) Cents() Money {
+	const cent = Dollar / 100
+	return (m + cent - 1) / cent * cent
+}
+
+// Typed is the amount in dollars as it is typed after --budget and in files: 5, 0.05.
+func (m Money) Typed() string { return strconv.FormatFloat(m.Float(), 'f', -1, 64) }
+
+// MostUSD is the highest limit that may be set, in dollars.
+const MostUSD = 1_000_000
 
 // Usage counts tokens of model requests. In is the whole prompt, of which
 // Cached were read from and CacheWrite written to the provider's prompt cache.

@@ -204,12 +204,25 @@ type Gate struct {
 	// not.
 	Approving string `json:"approving,omitempty"`
 	Rejecting string `json:"rejecting,omitempty"`
+	// Grant is what a budget gate asks for that a grant to the run can give.
+	Grant *Grant `json:"grant,omitempty"`
 	// Base and Head are what the difference that a merge gate shows is between;
 	// an approval is of this head alone.
 	Base      OID       `json:"base,omitempty"`
 	Head      OID       `json:"head,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	Decision  Decision  `json:"decision,omitzero"`
+}
+
+// Grant is the limit at which a request did not fit, and what would hold it.
+type Grant struct {
+	Node  string `json:"node"`  // of the run's budget, such as run
+	Limit string `json:"limit"` // that is reached: usd, tokens or wall
+	// Need and NeedTokens are what the request that waits reserves.
+	Need       Money `json:"need,omitempty"`
+	NeedTokens int64 `json:"need_tokens,omitempty"`
+	// EnoughUSD is the smallest limit in dollars that held it when the gate opened.
+	EnoughUSD float64 `json:"enough_usd,omitempty"`
 }
 
 // ByYes is who answers a gate where nobody looked at it.

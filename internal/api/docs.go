@@ -72,11 +72,24 @@ type DryDoc struct {
 	BudgetUSD    float64  `json:"budget_usd"`
 	BudgetTokens int64    `json:"budget_tokens"`
 	Unpriced     []string `json:"unpriced"`
+	// Across are the limits of a day and a month for all runs, where they are set.
+	Across []AcrossDoc `json:"across_runs,omitempty"`
 	// Plan is set where it is known, with what it may take and what it cost to
 	// make.
 	Plan     *agency.Plan         `json:"plan,omitempty"`
 	Estimate *agency.PlanEstimate `json:"estimate,omitempty"`
 	Spent    *SpentDoc            `json:"spent,omitempty"`
+}
+
+// AcrossDoc is a limit across runs, and what is left of it.
+type AcrossDoc struct {
+	Period   string  `json:"period"` // such as day 2026-11-24
+	LimitUSD float64 `json:"limit_usd"`
+	LeftUSD  float64 `json:"left_usd"` // below 0 where more was spent
+	HeldUSD  float64 `json:"held_usd"` // by requests under way, not in LeftUSD
+	Where    string  `json:"where"`    // it stands: key and place
+	// Passed is set where the run may come to more than is left.
+	Passed bool `json:"may_be_passed,omitempty"`
 }
 
 // SpentDoc is what a manager took for its plan.

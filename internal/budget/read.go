@@ -89,6 +89,8 @@ type State struct {
 	Tokens   int64
 	Wall     time.Duration
 	Reserved agency.Money
+	// ReservedTokens are what Reserved is of money.
+	ReservedTokens int64
 }
 
 // Read tells how a node stands.
@@ -104,7 +106,7 @@ func (n node) state() State {
 	return State{
 		Limits: Limits{agency.Money(n.limitMoney), n.limitTokens, time.Duration(n.limitWall)},
 		Money:  agency.Money(n.spentMoney), Tokens: n.spentTokens, Wall: time.Duration(n.spentWall),
-		Reserved: agency.Money(n.reservedMoney),
+		Reserved: agency.Money(n.reservedMoney), ReservedTokens: n.reservedTokens,
 	}
 }
 
@@ -139,6 +141,24 @@ func linesBy(q store.Querier, run agency.RunID, node, hour string) ([]Line, erro
 		l.Money, l.Hour = agency.Money(money), store.Time(hour)
 		return l, err
 	}, selectLines(node, hour), string(run))
+}
+
+// Paid is a request that cost something, and when it was settled or charged.
+type Paid struct {
+	Run   agency.RunID
+	Key   string
+	At    time.Time
+	Money agency.Money
+}
+
+// PaidSince is what requests of all runs of a store came to since a time.
+func PaidSince(q store.Querier, since time.Time) ([]Paid, error) {
+	return store.All(q, func(row store.Scanner) (p Paid, err error) {
+		var at, money int64
+		err = row.Scan(&p.Run, &p.Key, &at, &money)
+		p.At, p.Money = store.Time(at), agency.Money(money)
+		return p, err
+	}, selectPaid, store.Micros(since))
 }
 
 // Forget removes what a run spent; the caller removes the run.

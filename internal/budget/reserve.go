@@ -37,6 +37,7 @@ type Allowance struct {
 	Limited bool
 	Name    string // of the limit, such as "day 2026-11-24"
 	Text    string // the limit for people, and where it stands
+	Limit   agency.Money
 	Left    agency.Money
 	Held    agency.Money // by requests that are under way
 }
@@ -56,6 +57,21 @@ type Exhausted struct {
 	// Above is the text of an Allowance, where that is the limit: no grant to the run
 	// raises it.
 	Above string `json:"above,omitempty"`
+	// Money is Need where the limit is of dollars, Tokens where it is of tokens.
+	Money  agency.Money `json:"need_money,omitempty"`
+	Tokens int64        `json:"need_tokens,omitempty"`
+	// Enough is the smallest Allowance that holds the request, in whole cents.
+	Enough agency.Money `json:"enough,omitempty"`
+}
+
+// Enough are the smallest limits with which a node holds one more request of so much
+// money and so many tokens: none is below what the node has.
+func (s State) Enough(money agency.Money, tokens int64) Limits {
+	return Limits{
+		Money:  max(s.Limits.Money, s.Money+s.Reserved+money),
+		Tokens: max(s.Limits.Tokens, s.Tokens+s.ReservedTokens+tokens),
+		Wall:   s.Limits.Wall,
+	}
 }
 
 // Period is what an allowance holds for, such as "day".
@@ -66,7 +82,7 @@ func (e *Exhausted) Period() string {
 
 // Refuse says that an allowance does not hold a request.
 func (a Allowance) Refuse(need agency.Money) *Exhausted {
-	return &Exhausted{Node: a.Name, Limit: "usd", Left: max(0, a.Left).String(), Need: need.String(), Outstanding: a.Held > 0, Above: a.Text}
+	return a.names(&Exhausted{Node: a.Name, Limit: "usd", Left: max(0, a.Left).String(), Need: need.String(), Outstanding: a.Held > 0, Money: need})
 }
 
 func (e *Exhausted) named(run agency.RunID) error {
@@ -179,7 +195,7 @@ func (a Allowance) node(have int64) []node {
 // names tells a refusal by the allowance from one by a node.
 func (a Allowance) names(e *Exhausted) *Exhausted {
 	if a.Limited && e.Node == a.Name {
-		e.Above = a.Text
+		e.Above, e.Enough = a.Text, (a.Limit - a.Left + e.Money).Cents()
 	}
 	return e
 }
@@ -190,9 +206,9 @@ func (n node) refuses(r Request, out int64) *Exhausted {
 	need := r.most(out)
 	switch {
 	case n.limitMoney > 0 && money < int64(need):
-		return &Exhausted{Node: n.name, Limit: "usd", Left: agency.Money(max(0, money)).String(), Need: need.String(), Outstanding: n.reservedMoney > 0}
+		return &Exhausted{Node: n.name, Limit: "usd", Left: agency.Money(max(0, money)).String(), Need: need.String(), Outstanding: n.reservedMoney > 0, Money: need}
 	case n.limitTokens > 0 && tokens < r.In+out:
-		return &Exhausted{Node: n.name, Limit: "tokens", Left: fmt.Sprint(max(0, tokens)), Need: fmt.Sprint(r.In + out), Outstanding: n.reservedTokens > 0}
+		return &Exhausted{Node: n.name, Limit: "tokens", Left: fmt.Sprint(max(0, tokens)), Need: fmt.Sprint(r.In + out), Outstanding: n.reservedTokens > 0, Tokens: r.In + out}
 	case n.limitWall > 0 && n.spentWall >= n.limitWall:
 		return &Exhausted{Node: n.name, Limit: "wall", Left: "0s", Need: "more time"}
 	}
@@ -235,9 +251,10 @@ func first(tx *store.Tx, run agency.RunID, r Request, limits []node, least int64
 			continue
 		}
 		money, tokens := limits[at].left()
-		e := &Exhausted{Node: w.at, Limit: "usd", Left: agency.Money(money).String(), Need: r.most(least).String(), Outstanding: true}
+		e := &Exhausted{Node: w.at, Limit: "usd", Left: agency.Money(money).String(), Need: r.most(least).String(), Outstanding: true, Money: r.most(least)}
 		if limits[at].limitMoney == 0 {
 			e.Limit, e.Left, e.Need = "tokens", fmt.Sprint(tokens), fmt.Sprint(r.In+least)
+			e.Money, e.Tokens = 0, r.In+least
 		}
 		return r.Allowance.names(e).named(run)
 	}

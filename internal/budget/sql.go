@@ -78,6 +78,9 @@ ON CONFLICT (run_id, node) DO UPDATE SET held_at = excluded.held_at, epoch = exc
 	// chargeRequest books a request whose answer was lost.
 	chargeRequest = `UPDATE budget_requests SET state = 'lost', at = ?, money = ?, tokens = ? WHERE run_id = ? AND key = ?`
 
+	// selectPaid reads what requests of all runs came to since a time.
+	selectPaid = `SELECT run_id, key, at, money FROM budget_requests WHERE at >= ? AND money > 0 AND state IN ('settled', 'lost')`
+
 	// selectLeftBehind reads the reservations of epochs below a bound.
 	selectLeftBehind = `SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`
 

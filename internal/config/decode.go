@@ -301,6 +301,13 @@ func (d *decoder) boolean(v reflect.Value, n *node, f field, key string) bool {
 func (d *decoder) number(v reflect.Value, n *node, f field, key string) bool {
 	whole := v.Kind() != reflect.Float64
 	switch {
+	case f.money() && (n.shape != isInt && n.shape != isFloat || n.shape == isFloat && (math.IsNaN(n.float) || math.IsInf(n.float, 0)) || n.tooBig):
+		given := n.describe()
+		if n.shape == isNull {
+			given = "empty"
+		}
+		d.fault(n, "%s must be a number of US dollars, such as 5 or 5.00, not %s", key, given)
+		return false
 	case n.shape == isFloat && whole:
 		d.fault(n, "%s must be a whole number, not %s", key, clip(n.text))
 		return false

@@ -89,6 +89,11 @@ func (f field) elem() field {
 	return e
 }
 
+// money tells whether a number is one of US dollars.
+func (f field) money() bool {
+	return strings.HasSuffix(f.name, "usd") || strings.HasPrefix(f.doc, "USD ")
+}
+
 // outOfRange says which bound a number breaks, or "".
 func (f field) outOfRange(v float64) string {
 	bound := func(s string) float64 { n, _ := strconv.ParseFloat(s, 64); return n }

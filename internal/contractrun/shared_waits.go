@@ -157,20 +157,30 @@ func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise str
 		ID: GateID(in.Run, name), RunID: in.Run, Kind: agency.GateBudget, ContractID: contract, Summary: noBudget + out.Reason,
 		Body: out.Reason + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. ",
 	}
-	switch {
-	case e.Above != "":
+	if e.Above != "" {
 		g.Approving = "go on, once that limit is raised or the " + e.Period() + " is over"
-		g.Body += "No answer raises this limit, which counts for all your runs: raise it where it stands, then approve; or approve when the " + e.Period() + " is over. Reject to end the run."
-	case e.Node != budget.Root:
-		g.Body += "Approve with `--budget USD` to set a new limit in dollars for " + e.Node + "; without it the limit that is reached is doubled. Reject to end the run."
-	default:
-		g.Body += "Approve with `--budget USD` to set a new limit in dollars for the whole run; without it the limit that is reached is doubled. Reject to end the run."
+		enough := ""
+		if e.Enough > 0 {
+			enough = " to " + e.Enough.Typed() + " or more"
+		}
+		g.Body += "No answer raises this limit, which counts for all your runs: raise it where it stands" + enough + ", then approve; or approve when the " + e.Period() + " is over. Reject to end the run."
+	} else {
+		of := "the whole run"
+		if e.Node != budget.Root {
+			of = e.Node
+		}
+		if e.Limit != "" {
+			g.Grant = &agency.Grant{Node: e.Node, Limit: e.Limit, Need: e.Money, NeedTokens: e.Tokens}
+		}
+		g.Body += "Approve with `--budget USD` to set a new limit in dollars for " + of + "; without it the limit that is reached is doubled, or more where that does not hold the request. Reject to end the run."
 	}
 	d, err := Ask(c, g)
 	if err != nil || d.Verb == agency.Reject || e.Above != "" {
 		return d, err
 	}
-	_, err = flow.Call(c, effects.RaiseBudget, raise, effects.BudgetRaise{Run: in.Run, Node: e.Node, Limit: e.Limit, USD: d.BudgetUSD})
+	_, err = flow.Call(c, effects.RaiseBudget, raise, effects.BudgetRaise{
+		Run: in.Run, Node: e.Node, Limit: e.Limit, USD: d.BudgetUSD, Need: e.Money, NeedTokens: e.Tokens,
+	})
 	return d, err
 }
 

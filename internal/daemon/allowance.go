@@ -1,9 +1,14 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"agency/internal/agency"
+	"agency/internal/budget"
 	"agency/internal/budget/allowance"
 	"agency/internal/config"
 	"agency/internal/git"
@@ -45,8 +50,74 @@ func ledger(o Options, db *store.DB, epoch int64, ring func()) *allowance.Ledger
 		Path: allowanceDB(o.Place.Root), Runs: db, Repo: o.Place.ID, Place: o.Place.Repo.WorkTree, Epoch: epoch,
 		Limits: func() ([]allowance.Limit, error) { return limitsAcross(guard.Files) },
 		Alive:  func(repo string) bool { return hasHost(o.Place, repo) },
-		Ring:   ring, Now: o.Now, Log: o.Log,
+		Records: recordsOf(o.Place, func(path string, err error) {
+			o.Log.Error("what was spent there does not count to the limits across runs", "store", path, "error", err)
+		}),
+		Ring: ring, Now: o.Now, Log: o.Log,
 	})
+}
+
+// recordsOf reads what the repositories of a user have paid, from the stores of all
+// their hosts; lost is told of one that cannot be read.
+func recordsOf(p Place, lost func(path string, err error)) allowance.Records {
+	return func(ctx context.Context, since time.Time) []allowance.Record {
+		paths, err := filepath.Glob(filepath.Join(globbed(p.Root), "repos", "*", "agency.db"))
+		if err != nil {
+			lost(p.Root, err)
+		}
+		var out []allowance.Record
+		for _, path := range paths {
+			r := allowance.Record{Repo: filepath.Base(filepath.Dir(path))}
+			r.Place = "repository " + r.Repo
+			if r.Repo == p.ID {
+				r.Place = p.Repo.WorkTree
+			}
+			if r.Paid, err = paidIn(ctx, path, since); err != nil {
+				lost(path, err)
+				continue
+			}
+			out = append(out, r)
+		}
+		return out
+	}
+}
+
+// globbed is a path as filepath.Glob takes it for itself.
+func globbed(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+func paidIn(ctx context.Context, path string, since time.Time) (paid []budget.Paid, err error) {
+	db, err := store.Open(ctx, store.Options{Path: path, Sets: Migrations(), ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	err = db.Read(ctx, func(q *store.Snapshot) error {
+		paid, err = budget.PaidSince(q, since)
+		return err
+	})
+	return paid, errors.Join(err, db.Close())
+}
+
+// Allowances says how the limits stand that the user's own file sets across runs;
+// nothing is written. lost is told of a repository whose record cannot be read.
+func (p Place) Allowances(ctx context.Context, now time.Time, lost func(path string, err error)) (out []allowance.Standing, err error) {
+	limits, err := limitsAcross(settings.Files{User: p.Config, State: p.Root})
+	if err != nil || len(limits) == 0 {
+		return nil, err
+	}
+	db, err := store.Open(ctx, store.Options{Path: allowanceDB(p.Root), Sets: []store.Set{allowance.Migrations()}, ReadOnly: true})
+	if agency.KindOf(err) == agency.KindNotFound {
+		return allowance.Stand(ctx, nil, limits, recordsOf(p, lost), now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = db.Read(ctx, func(q *store.Snapshot) error {
+		out, err = allowance.Stand(ctx, q, limits, recordsOf(p, lost), now)
+		return err
+	})
+	return out, errors.Join(err, db.Close())
 }
 
 // hasHost tells whether a repository of the same user has a host, or may have one.

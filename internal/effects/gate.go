@@ -105,6 +105,9 @@ type BudgetRaise struct {
 	Node  string       `json:"node"`
 	Limit string       `json:"limit"` // that was reached: usd, tokens or wall
 	USD   float64      `json:"usd,omitempty"`
+	// Need and NeedTokens are what the request reserves that waits.
+	Need       agency.Money `json:"need,omitempty"`
+	NeedTokens int64        `json:"need_tokens,omitempty"`
 }
 
 // RaiseBudget raises a limit of the run.
@@ -115,25 +118,44 @@ func raiseBudget(tx *store.Tx, _ agency.StepKey, g BudgetRaise) error {
 	if err != nil {
 		return err
 	}
-	return budget.Raise(tx, g.Run, g.Node, raised(now.Limits, g))
+	return budget.Raise(tx, g.Run, g.Node, raised(now, g))
 }
 
 // raised are the limits after a person granted more: a sum named is the new
 // money limit; without one, or where another limit was reached, that limit is
-// doubled.
-func raised(now budget.Limits, g BudgetRaise) budget.Limits {
+// doubled, and more where that would not hold the request that waits.
+func raised(st budget.State, g BudgetRaise) budget.Limits {
+	now, enough := st.Limits, st.Enough(g.Need, g.NeedTokens)
 	switch {
 	case g.Limit == "tokens":
-		now.Tokens *= 2
+		now.Tokens = max(2*now.Tokens, enough.Tokens)
 	case g.Limit == "wall":
-		now.Wall *= 2
+		now.Wall = max(2*now.Wall, st.Wall+now.Wall)
 	case g.USD == 0:
-		now.Money *= 2
+		now.Money = max(2*now.Money, enough.Money)
 	}
 	if g.USD > 0 {
 		now.Money = agency.USD(g.USD)
 	}
 	return now
+}
+
+// addGrant says which limit holds the request that waits, as it is typed.
+func addGrant(q store.Querier, g *agency.Gate) error {
+	if g.Grant == nil {
+		return nil
+	}
+	st, err := budget.Read(q, g.RunID, g.Grant.Node)
+	if err != nil || g.Grant.Limit != "usd" || g.Grant.Need == 0 {
+		return err
+	}
+	enough := st.Enough(g.Grant.Need, 0).Money.Cents()
+	grant := *g.Grant
+	grant.EnoughUSD = enough.Float()
+	g.Grant = &grant
+	g.Body += fmt.Sprintf("\n\nThe smallest limit that helps is %s: %s is spent, %s reserved, and the next request reserves %s. To set it: `agency approve %s --budget %s`",
+		enough, st.Money, st.Reserved, g.Grant.Need, g.RunID, enough.Typed())
+	return nil
 }
 
 // mostNamed is how many spenders of a kind a gate names.
@@ -148,6 +170,9 @@ func (s *Activities) addSpending(ctx context.Context, g *agency.Gate) error {
 		return err
 	}
 	err = s.db.Read(ctx, func(q *store.Snapshot) error {
+		if err := addGrant(q, g); err != nil {
+			return err
+		}
 		root, err := budget.Read(q, g.RunID, budget.Root)
 		if err != nil {
 			return err

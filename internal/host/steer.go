@@ -8,6 +8,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/board"
+	"agency/internal/budget"
 	"agency/internal/registry"
 	"agency/internal/store"
 )
@@ -100,6 +101,9 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 		if err := checkAnswer(g, d); err != nil {
 			return err
 		}
+		if err := checkGrant(tx, g, d); err != nil {
+			return err
+		}
 		if err := decide(tx, g, d); err != nil {
 			return err
 		}
@@ -170,10 +174,46 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 	case d.BudgetUSD != 0 && g.Approving != "":
 		return agency.Errorf(agency.KindInvalid, "--budget does not raise this limit, which counts for all your runs: %s", g.Summary).
 			WithMend("raise it in the file that it names, then: agency approve %s", g.RunID)
-	case d.BudgetUSD < 0:
-		return agency.Errorf(agency.KindInvalid, "a budget of %g USD", d.BudgetUSD)
+	case d.BudgetUSD < 0 || d.BudgetUSD > agency.MostUSD:
+		return agency.Errorf(agency.KindInvalid, "a budget of %g US dollars: want more than 0 and at most %d", d.BudgetUSD, agency.MostUSD).
+			WithMend("agency inspect %s", g.RunID)
 	}
 	return nil
+}
+
+// checkGrant refuses a new limit with which the run would wait again at once: one below
+// that it has, or that does not hold the request that waits. The gate stays open.
+func checkGrant(q store.Querier, g agency.Gate, d agency.Decision) error {
+	if g.Grant == nil || d.Verb != agency.Approve || d.BudgetUSD == 0 || !g.Open() {
+		return nil
+	}
+	st, err := budget.Read(q, g.RunID, g.Grant.Node)
+	if err != nil {
+		return err
+	}
+	given, now := agency.USD(d.BudgetUSD), st.Limits.Money
+	if g.Grant.Limit != "usd" { // that limit is doubled, whatever is given in dollars
+		if given >= now {
+			return nil
+		}
+		return agency.Errorf(agency.KindInvalid, "--budget %s is below the limit of %s that %s has, and what is used up is %s", given.Typed(), now.Typed(), g.Grant.Node, usedUp(g.Grant.Limit)).
+			WithMend("agency approve %s doubles what is used up", g.RunID)
+	}
+	enough := st.Enough(g.Grant.Need, 0).Money
+	if given >= enough {
+		return nil
+	}
+	return agency.Errorf(agency.KindInvalid, "--budget %s does not help: %s has a limit of %s, of which %s is spent and %s reserved, and the next request reserves %s; the smallest limit that helps is %s",
+		given.Typed(), g.Grant.Node, now.Typed(), st.Money, st.Reserved, g.Grant.Need, enough.Cents().Typed()).
+		WithMend("agency approve %s --gate %s --budget %s", g.RunID, g.ID, enough.Cents().Typed())
+}
+
+// usedUp is a limit's name for people.
+func usedUp(limit string) string {
+	if limit == "wall" {
+		return "time at work"
+	}
+	return limit
 }
 
 func (h *Host) message(ctx context.Context, m agency.Message) (agency.Message, error) {

@@ -89,6 +89,15 @@ func (h *history) ladder(b Behaviour, f finding, o config.Overseer) (Severity, A
 	return s, action, true
 }
 
+// cooldown is how many seconds have to lie between nudges, where one about a behaviour
+// waits for that.
+func (h *history) cooldown(b Behaviour, o config.Overseer) int {
+	if !h.standing.raised[b].waits {
+		return 0
+	}
+	return o.NudgeCooldownSeconds
+}
+
 // recall takes in a nudge that the log tells of and that no event showed, such as one
 // for the time or one of the model-backed overseer: whoever folds the log again knows
 // of it.

@@ -80,6 +80,8 @@ type Detection struct {
 	At         time.Time         `json:"detected_at"` // of the event that showed it
 	Event      int64             `json:"event_id"`
 	Turn       int               `json:"turn"` // of the session, which had ended or was under way
+	// Cooldown is set where a nudge waits for it, in seconds.
+	Cooldown int `json:"waits_for_cooldown_seconds,omitempty"`
 	// By is who found that something is to be done, where it is not a detector, and
 	// Words what it said: to the agent, or why.
 	By    string `json:"by,omitempty"`
@@ -270,6 +272,7 @@ func (w *Watch) judge(h *history, by []detector) ([]Detection, []Fault) {
 		found = append(found, Detection{
 			Behaviour: d.behaviour, Agent: h.key.agent, Session: h.key.session, Role: h.who.role, Contract: h.who.contract, Severity: severity,
 			Confidence: f.confidence, Evidence: f.evidence, Action: action, At: h.clock.heard, Event: h.event, Turn: h.turn,
+			Cooldown: h.cooldown(d.behaviour, w.settings),
 		})
 	}
 	slices.SortStableFunc(found, func(a, b Detection) int {

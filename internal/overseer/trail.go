@@ -17,12 +17,13 @@ type Trail struct {
 	at    []int // turn of the session at which each was made
 	open  []int // those of which more may come
 	said  map[agency.SessionID]Health
+	over  map[agency.SessionID]string // sessions that have ended, and how
 }
 
 // NewTrail is the trail of a run that has not begun.
 func NewTrail(settings config.Overseer) *Trail {
 	settings.Enabled = true // that it did not step in does not keep anybody from looking
-	return &Trail{watch: NewWatch(settings), said: map[agency.SessionID]Health{}}
+	return &Trail{watch: NewWatch(settings), said: map[agency.SessionID]Health{}, over: map[agency.SessionID]string{}}
 }
 
 // Change is how an agent is that was otherwise before.
@@ -49,6 +50,7 @@ func (t *Trail) Observe(e agency.Event) (Change, bool) {
 	} else if session != "" {
 		t.follow(e, d, session)
 	}
+	t.ends(e, d, session)
 	if e.AgentID == "" || session == "" {
 		return Change{}, false
 	}
@@ -90,6 +92,7 @@ func intervention(e agency.Event, d agency.Detail) (i agency.Intervention, is bo
 		return i, false
 	}
 	i.Session, i.By, i.Cause, i.Severity, i.Confidence = seen.Session, cmp.Or(seen.By, agency.ByOverseer), seen.Cause, seen.Severity, seen.Confidence
+	i.Cooldown = seen.Cooldown
 	i.Evidence, i.Escalated, i.Undelivered = orNone(seen.Evidence), seen.EscalatedTo, cmp.Or(i.Undelivered, seen.Untold)
 	i.Reason = cmp.Or(seen.Reason, finding{evidence: seen.Evidence}.reason(Behaviour(seen.Cause)))
 	return i, true
@@ -110,9 +113,13 @@ func (t *Trail) add(i agency.Intervention) {
 			t.close(n)
 		}
 	}
-	if i.Undelivered != "" && i.Action == string(ActionNudge) {
+	how, over := t.over[i.Session]
+	switch {
+	case i.Undelivered != "" && i.Action == string(ActionNudge):
 		i.After = agency.Aftermath{Outcome: agency.AfterEnded, What: i.Undelivered}
-	} else {
+	case over && i.Action != string(ActionHalt): // it was seen in what had been done by then
+		i.After = agency.Aftermath{Outcome: agency.AfterEnded, What: how}
+	default:
 		t.open = append(slices.Clone(t.open), len(t.all))
 	}
 	t.all, t.at = append(t.all, i), append(t.at, t.watch.turn(i.Agent, i.Session))
@@ -120,6 +127,26 @@ func (t *Trail) add(i agency.Intervention) {
 
 func (t *Trail) close(n int) {
 	t.open = slices.DeleteFunc(slices.Clone(t.open), func(o int) bool { return o == n })
+}
+
+// ends notes the end of a session, and with that of a run of all its sessions: nothing
+// comes any more of what is open of them.
+func (t *Trail) ends(e agency.Event, d agency.Detail, session agency.SessionID) {
+	switch d.(type) {
+	case *agency.RunSucceeded, *agency.RunFailed, *agency.RunCancelled:
+		for _, n := range t.open {
+			if i := &t.all[n]; i.After.Outcome == agency.AfterPending {
+				i.After.Outcome, i.After.What = agency.AfterEnded, text.OneLine(cmp.Or(e.Summary, string(e.Type)), 200)
+			}
+		}
+		t.open = nil
+	case *agency.Spawned:
+		delete(t.over, session)
+	default:
+		if _, ends := ended(d); ends && session != "" {
+			t.over[session] = text.OneLine(cmp.Or(e.Summary, string(e.Type)), 200)
+		}
+	}
 }
 
 // follow takes in what an agent did that somebody stepped in with.

@@ -126,3 +126,31 @@ func TestReviewAfterItsSession(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// Of what was seen in a session that has ended, or whose run has, nothing is pending.
+func TestNothingIsPendingAfterTheEnd(t *testing.T) {
+	seen := func() agency.Detail {
+		return agency.Log{Overseen: &agency.Overseen{Cause: string(Looping), Session: "s1", Severity: string(Medium), Cooldown: 60}}
+	}
+	for name, then := range map[string][]agency.Detail{
+		"seen after a claim": {agency.Claimed{Session: "s1"}, seen()},
+		"the run fails":      {seen(), agency.RunFailed{Reason: "x"}},
+		"the run is stopped": {seen(), agency.RunCancelled{}},
+		"claims":             {seen(), agency.Claimed{Session: "s1"}},
+	} {
+		s := newStory(name, 1)
+		s.works(1)
+		for _, d := range then {
+			s.add(d)
+		}
+		trail := NewTrail(config.Defaults().Overseer)
+		for _, e := range s.events {
+			e.Summary = string(e.Type)
+			trail.Observe(e)
+		}
+		all := trail.Interventions()
+		if len(all) != 1 || all[0].After.Outcome != agency.AfterEnded || all[0].After.What == "" || all[0].Cooldown != 60 {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+}

@@ -7,8 +7,9 @@
 // What a host has held that is dead, or was followed by another, is booked in full.
 // Days and months are those of the machine's calendar, in its time zone. What is booked
 // ahead of a day, because the clock was set back since, counts to that day too: no
-// change of the clock gives money back. What was spent while no limit was set is not
-// known here.
+// change of the clock gives money back. What was spent while no limit was set is taken
+// from the records of the repositories when one is set, and whenever the limits are
+// read anew; what of it was of runs that are removed is not known any more.
 //
 // It decides nothing about who waits: it says what is left (Look), and refuses.
 package allowance
@@ -78,6 +79,8 @@ type Options struct {
 	Epoch       int64
 	// Limits are those that the user's file says now.
 	Limits func() ([]Limit, error)
+	// Records are of all repositories, this one among them; nil: none are read.
+	Records Records
 	// Alive tells whether a repository has a host.
 	Alive func(repo string) bool
 	// Ring is called when something has been booked that was held.
@@ -123,6 +126,11 @@ func (l *Ledger) Refresh(ctx context.Context) error {
 	defer l.mu.Unlock()
 	if l.db == nil && len(limits) > 0 {
 		if err := l.open(ctx); err != nil {
+			return err
+		}
+	}
+	if len(limits) > 0 {
+		if err := l.catchUp(ctx, l.db); err != nil {
 			return err
 		}
 	}

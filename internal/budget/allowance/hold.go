@@ -94,7 +94,7 @@ func (l *Ledger) left(q store.Querier, limits []Limit) (a budget.Allowance, err 
 			return a, err
 		}
 		if left := limit.Money - agency.Money(spent+held); !a.Limited || left < a.Left {
-			a = budget.Allowance{Limited: true, Name: limit.Period.name(l.o.Now()), Text: limit.String(), Left: left, Held: agency.Money(held)}
+			a = budget.Allowance{Limited: true, Name: limit.Period.name(l.o.Now()), Text: limit.String(), Limit: limit.Money, Left: left, Held: agency.Money(held)}
 		}
 	}
 	return a, nil

@@ -17,6 +17,11 @@ ON CONFLICT (repo, run_id, key) DO UPDATE SET money = excluded.money`
 	addSpent = `INSERT INTO allowance_spent (day, repo, run_id, place, money) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (day, repo, run_id) DO UPDATE SET money = allowance_spent.money + excluded.money`
 
+	// selectSpent reads what was booked from a day on, selectHolding which requests
+	// hold something.
+	selectSpent   = `SELECT day, repo, run_id, place, money FROM allowance_spent WHERE day >= ?`
+	selectHolding = `SELECT repo, run_id, key FROM allowance_held`
+
 	// sumSpent is all that was spent from a day on, sumHeld all that is held.
 	sumSpent = `SELECT coalesce(sum(money), 0) FROM allowance_spent WHERE day >= ?`
 	sumHeld  = `SELECT coalesce(sum(money), 0) FROM allowance_held`

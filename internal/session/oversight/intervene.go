@@ -24,7 +24,7 @@ func Intervene(tx *store.Tx, run agency.RunID, d overseer.Detection) error {
 	}
 	seen := agency.Overseen{
 		Cause: string(d.Behaviour), Event: d.Event, Session: d.Session, Severity: string(d.Severity), Confidence: d.Confidence, Evidence: d.Evidence,
-		By: d.By, Reason: d.Words,
+		Cooldown: d.Cooldown, By: d.By, Reason: d.Words,
 	}
 	i := step{tx, run, d, seen}
 	switch d.Action {
@@ -39,7 +39,11 @@ func Intervene(tx *store.Tx, run agency.RunID, d overseer.Detection) error {
 		}
 		return i.tell(agency.SeverityCritical, "halted: "+d.Reason(), agency.Halted{Overseen: i.seen})
 	}
-	return i.tell(agency.SeverityInfo, "seen: "+d.Reason(), agency.Log{Overseen: &i.seen})
+	waits := ""
+	if d.Cooldown > 0 {
+		waits = fmt.Sprintf("; the nudge waits for the cooldown of %ds", d.Cooldown)
+	}
+	return i.tell(agency.SeverityInfo, "seen: "+d.Reason()+waits, agency.Log{Overseen: &i.seen})
 }
 
 // step is one intervention on its way into the log.

@@ -108,11 +108,7 @@ func Answers(g agency.Gate, several bool) []Answer {
 		if g.Approving != "" {
 			return []Answer{{approve, g.Approving}, {reject, "end the run"}}
 		}
-		return []Answer{
-			{approve + " --budget USD", "a new limit for the whole run"},
-			{approve, "double what is used up"},
-			{reject, "end the run"},
-		}
+		return append(grants(g, approve), Answer{reject, "end the run"})
 	case agency.GateEscalation:
 		if g.Approving != "" {
 			return []Answer{{approve, g.Approving}, {reject + " --reason TEXT", g.Rejecting}}
@@ -122,6 +118,21 @@ func Answers(g agency.Gate, several bool) []Answer {
 		return []Answer{{approve, "try to go on"}, {reject, "end the run; its branch and record stay"}}
 	default:
 		return []Answer{{approve, "go on"}, {reject + " --reason TEXT", "not like this"}}
+	}
+}
+
+// grants are the approvals of a budget gate.
+func grants(g agency.Gate, approve string) []Answer {
+	of := "the whole run"
+	if g.Grant != nil && g.Grant.Node != "run" {
+		of = g.Grant.Node
+	}
+	double := Answer{approve, "double what is used up"}
+	if g.Grant == nil || g.Grant.EnoughUSD == 0 {
+		return []Answer{{approve + " --budget USD", "a new limit for " + of}, double}
+	}
+	return []Answer{
+		{approve + " --budget " + agency.USD(g.Grant.EnoughUSD).Typed(), "the smallest new limit for " + of + " that helps; any above it does"}, double,
 	}
 }
 

@@ -257,6 +257,9 @@ func telling(ev agency.Event) bool {
 		"state_changed", "run_succeeded", "run_failed":
 		return true
 	}
+	if ev.Type == "log" && strings.HasPrefix(ev.Summary, "seen: ") { // its evidence stands at its end
+		return true
+	}
 	return ev.Category == agency.CategoryGate || ev.Severity.AtLeast(agency.SeverityWarning)
 }
 
