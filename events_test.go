@@ -60,6 +60,7 @@ func eventsPage(t *testing.T) string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", ev.Type, ev.Category, strings.ReplaceAll(says[of.Name()], "|", "\\|"), strings.Join(fields, ", "))
 	}
+	b.WriteString(eventForms(t))
 	return b.String()
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency/internal/agency"
 	"agency/internal/config"
 	"agency/internal/daemon"
 )
@@ -29,7 +30,7 @@ func configCommand(a *app) *cobra.Command {
 		&cobra.Command{
 			Use: "validate", Short: "Check the files; faults are shown with line, column and caret", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
-				_, l, err := a.loadHere()
+				h, l, err := a.loadHere()
 				if err != nil {
 					return err
 				}
@@ -39,7 +40,14 @@ func configCommand(a *app) *cobra.Command {
 				if err := l.Supported(); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(a.out, "the configuration is valid")
+				valid := "the configuration is valid"
+				if err := a.preview(h).RequireTrust(l); agency.MendOf(err) == trustIt {
+					a.note("%v", err)
+					valid += ", and a run needs your trust in it: " + trustIt
+				} else if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(a.out, valid)
 				return err
 			},
 		},
@@ -53,6 +61,9 @@ func configCommand(a *app) *cobra.Command {
 	)
 	return cmd
 }
+
+// trustIt mends a configuration that asks for more than the user's own allows.
+const trustIt = "agency trust"
 
 // loadHere reads the configuration of the repository, or outside of one the
 // user's own.

@@ -151,7 +151,7 @@ func (a *app) endDry(ctx context.Context, h daemon.Place, c *daemon.Connected, i
 }
 
 // showPlanned prints the plan of a dry run, and what it cost.
-func (a *app) showPlanned(ctx context.Context, h daemon.Place, run api.InspectDoc, c config.Config, asJSON bool) error {
+func (r *repository) showPlanned(ctx context.Context, h daemon.Place, run api.InspectDoc, c config.Config, asJSON bool) error {
 	spent := &api.SpentDoc{Run: run.ID, Tokens: run.Tokens, CostUSD: run.CostUSD, Unpriced: run.Unpriced}
 	doc := api.DryDoc{
 		Goal: run.Goal, Mode: run.Mode, Land: c.Land, Base: run.Base, Target: run.Target, Steps: []api.DryStep{}, Gates: []api.DryGate{},
@@ -165,16 +165,16 @@ func (a *app) showPlanned(ctx context.Context, h daemon.Place, run api.InspectDo
 		}
 		text = "\nPLAN\n\n" + tui.Clean(preview.PlanText(plan, doc.Estimate, c.MaxParallelAgents))
 	}
-	across, err := a.across(ctx, h, doc.WorstUSD)
+	across, err := r.across(ctx, h, doc.WorstUSD)
 	if err != nil {
 		return err
 	}
-	doc.Across, doc.Notes = across, a.said()
+	doc.Across, doc.Notes = across, r.said()
 	if len(across) > 0 {
 		text += "\n" + acrossText(across)
 	}
 	text += fmt.Sprintf("\nthe plan took %s; the run is removed, and nothing was begun\n", tui.Cost(agency.USD(spent.CostUSD), spent.Tokens, spent.Unpriced))
-	return a.show(asJSON, doc, func() string { return text })
+	return r.show(asJSON, doc, func() string { return text })
 }
 
 func dryText(d api.DryDoc, c config.Config) string {

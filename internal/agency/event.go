@@ -100,9 +100,14 @@ func DecodeDetail(e Event) (Detail, error) {
 // CallDigests tell calls and answers apart without their words: two with one
 // digest are the same; two with one shape differ in white space and numbers.
 type CallDigests struct {
-	Call        string `json:"call,omitempty"`
-	CallShape   string `json:"call_shape,omitempty"`
-	Answer      string `json:"answer,omitempty"`
+	// Call stands for the arguments: a word of letters, digits and :+/=_- that is the
+	// same for the same call, at most 128 characters, or the arguments themselves.
+	Call string `json:"call,omitempty"`
+	// CallShape is a word likewise, the same for calls that are alike; without it Call counts.
+	CallShape string `json:"call_shape,omitempty"`
+	// Answer stands for what came of the call, in the form of Call.
+	Answer string `json:"answer,omitempty"`
+	// AnswerShape is to Answer what CallShape is to Call.
 	AnswerShape string `json:"answer_shape,omitempty"`
 	// Removed and Added are the texts that an edit took out and put in.
 	Removed string `json:"removed,omitempty"`

@@ -57,7 +57,7 @@ type Budget struct {
 	USD         float64 `json:"usd" doc:"US dollars" above:"0" max:"1000000"`
 	Tokens      int64   `json:"tokens" doc:"output plus uncached input tokens" min:"1"`
 	WallMinutes int     `json:"wall_minutes" doc:"minutes with a session or check at work; a provider's backoff is waited out and is not work" min:"1" max:"525600"`
-	DailyUSD    float64 `json:"daily_usd,omitempty" doc:"US dollars that all runs of all repositories may spend on a calendar day of the machine's time zone, those of runs that began before it was set are counted, too; in your own file alone; 0: no such limit" min:"0" max:"1000000"`
+	DailyUSD    float64 `json:"daily_usd,omitempty" doc:"US dollars that all runs of all repositories may spend on a calendar day of the machine's time zone, with what they spent that day before it was set; in your own file alone; 0: no such limit" min:"0" max:"1000000"`
 	MonthlyUSD  float64 `json:"monthly_usd,omitempty" doc:"likewise in a calendar month" min:"0" max:"1000000"`
 }
 

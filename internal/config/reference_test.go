@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -56,7 +57,8 @@ copied into each run; a run never reads a file that an agent can write.
   ` + "`goal_anchor`" + `), ` + "`contracts`" + ` as a list in the form of the tool submit_plan, and ` + "`retry_budget_multiplier`" + ` (1 or 2).
   It may not ask for more than your own file: trust is given to ` + "`agency.yaml`" + ` alone. With contracts the mode
   is ` + "`multi_agent`" + ` where nobody names one.
-- Keys marked *not yet* are accepted and checked but have no effect in this version.
+- Keys marked *not yet* are accepted and checked but have no effect in this version. Where values are named with
+  it, or the default is the only one that is not marked so, a run with one of those is refused.
 - A file has at most 1 MiB.
 `
 
@@ -134,12 +136,84 @@ func agentsSection(b *strings.Builder, f field, v reflect.Value) {
 	b.WriteString(head + "\n" + rule + "\n")
 	for _, role := range f.keys {
 		a := v.MapIndex(reflect.ValueOf(role))
-		b.WriteString("| `" + role + "` |")
+		none := !slices.ContainsFunc(fields, func(ef field) bool { return ef.form != "runtime" && InEffect("agents."+role+"."+ef.name) })
+		b.WriteString("| `" + role + "`" + notYet(none) + " |")
 		for _, ef := range fields {
-			b.WriteString(" " + plainValue(a.Field(ef.index)) + " |")
+			idle := !none && InEffect("agents.generalist."+ef.name) && !InEffect("agents."+role+"."+ef.name)
+			b.WriteString(" " + plainValue(a.Field(ef.index)) + notYet(idle) + " |")
 		}
 		b.WriteByte('\n')
 	}
+}
+
+func notYet(is bool) string {
+	if is {
+		return " (*not yet*)"
+	}
+	return ""
+}
+
+// laterValues marks the values of a key that a run of this version refuses: all that
+// differ from the default, or those that are named.
+func laterValues(f field, key string) string {
+	values := f.enum
+	switch {
+	case f.form == "runtime":
+		values = append(runtimes(), "acp:COMMAND")
+	case f.typ.Kind() == reflect.String && f.enum == nil:
+		values = []string{"postgres://a/b"}
+	case f.typ.Kind() == reflect.Bool:
+		values = []string{"true", "false"}
+	}
+	path := strings.Split(strings.Replace(key, "ROLE", "generalist", 1), ".")
+	var later []string
+	others := 0
+	for _, value := range values {
+		c := Defaults()
+		if !putAt(reflect.ValueOf(&c).Elem(), path, value) {
+			return ""
+		}
+		if slices.ContainsFunc(c.absent(), func(a absent) bool { return a.key == strings.Join(path, ".") }) {
+			later = append(later, "`"+value+"`")
+		} else if value != "" {
+			others++
+		}
+	}
+	switch {
+	case len(later) == 0:
+		return ""
+	case others == 0:
+		return " (*not yet*)"
+	}
+	return " (*not yet*: " + strings.Join(later, ", ") + ")"
+}
+
+// putAt puts a text or a switch at a path of a configuration; false where it is of
+// another kind.
+func putAt(v reflect.Value, path []string, value string) bool {
+	switch {
+	case len(path) > 0 && v.Kind() == reflect.Struct:
+		f, ok := fieldNamed(v.Type(), path[0])
+		return ok && putAt(v.Field(f.index), path[1:], value)
+	case len(path) > 0 && v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		k := reflect.ValueOf(path[0]).Convert(v.Type().Key())
+		e := reflect.New(v.Type().Elem()).Elem()
+		if old := v.MapIndex(k); old.IsValid() {
+			e.Set(old)
+		}
+		if !putAt(e, path[1:], value) {
+			return false
+		}
+		v.SetMapIndex(k, e)
+		return true
+	case len(path) == 0 && v.Kind() == reflect.String:
+		v.SetString(value)
+		return true
+	case len(path) == 0 && v.Kind() == reflect.Bool:
+		v.SetBool(value == "true")
+		return true
+	}
+	return false
 }
 
 func rows(b *strings.Builder, key string, t reflect.Type, v reflect.Value) {
@@ -167,6 +241,8 @@ func row(b *strings.Builder, f field, key string, v reflect.Value) {
 	}
 	if !InEffect(strings.NewReplacer("ROLE", "generalist", "[]", "").Replace(key)) {
 		doc += " (*not yet*)"
+	} else {
+		doc += laterValues(f, key)
 	}
 	fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", key, valueOf(f), escapeCell(def), escapeCell(doc))
 }

@@ -84,6 +84,9 @@ func InEffect(key string) bool {
 // beside what else is set; a list is told once.
 func (s *state) idle() (out []Warning) {
 	keys, told := sortedKeys(s.origins), map[string]bool{}
+	for _, a := range s.config.absent() { // a run is refused for these, which says more
+		told[a.key] = true
+	}
 	for i, at := range keys {
 		whole := i+1 == len(keys) || !strings.HasPrefix(keys[i+1], at+".") && !strings.HasPrefix(keys[i+1], at+"[") // holds no others
 		key, _, _ := strings.Cut(at, "[")
