@@ -23,6 +23,8 @@ type PlanRules struct {
 	Started []Contract
 	// Noted are those that its author means to start later.
 	Noted map[ContractID]bool
+	// Base is what is known of the repository; nil: nothing.
+	Base *PlanBase
 }
 
 // PlanFault is one thing that is wrong with a plan. Contract is empty where
@@ -99,6 +101,9 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 	}
 	for _, c := range contracts {
 		faults = append(faults, contractFaults(c, known, rules)...)
+		for _, what := range rules.Base.faults(c, slices.Concat(contracts, rules.Started)) {
+			add(c.ID, "%s", what)
+		}
 	}
 	if cycle := findCycle(slices.Concat(contracts, rules.Started)); cycle != nil {
 		add("", "the contracts depend on each other in a circle: %s", JoinIDs(cycle, " -> "))
