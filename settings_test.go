@@ -74,7 +74,7 @@ func anyOf(f reflect.StructField) string {
 }
 
 // fixedKeys have one value alone, every other being refused: there is nothing to read.
-var fixedKeys = []string{"Config.Version", "InspectionGates.T1Plan", "Sandbox.Network", "Store.URL"}
+var fixedKeys = []string{"Config.Version", "Sandbox.Network", "Store.URL"}
 
 // settingsRead are the fields of the configuration whose value some code uses, as
 // Type.Field.

@@ -70,3 +70,40 @@ func TestTooLargeAlone(t *testing.T) {
 		t.Error(faults)
 	}
 }
+
+// TestPlanOfTheBase refuses what no claim could make good on the repository as it is.
+func TestPlanOfTheBase(t *testing.T) {
+	base := &PlanBase{
+		Has:     func(f string) bool { return f == "old.go" },
+		Feature: func(id FeatureID) string { return map[FeatureID]string{"none": "names no feature"}[id] },
+		NoTests: true,
+	}
+	made := func(id ContractID, after ...ContractID) Contract {
+		return Contract{ID: id, DependsOn: after, ExpectedOutputs: Outputs{FilesCreated: []string{"./old.go"}}}
+	}
+	const there = "is there already: say files_modified"
+	for name, tt := range map[string]struct {
+		plan []Contract
+		want string
+	}{
+		"made":               {[]Contract{made("a")}, there},
+		"after its deletion": {[]Contract{made("a", "b"), {ID: "b", DependsOn: []ContractID{"c"}, Writes: []string{"x"}}, {ID: "c", Writes: []string{"*.go"}}}, ""},
+		"after anything":     {[]Contract{made("a", "b"), {ID: "b"}}, ""},
+		"after a change":     {[]Contract{made("a", "b"), {ID: "b", ExpectedOutputs: Outputs{FilesModified: []string{"old.go"}}}}, there},
+		"beside it":          {[]Contract{made("a"), {ID: "b", Writes: []string{"old.go"}}}, there},
+		"new":                {[]Contract{{ID: "a", ExpectedOutputs: Outputs{FilesCreated: []string{"new.go"}}}}, ""},
+		"a feature":          {[]Contract{{ID: "a", FeatureID: "one"}}, ""},
+		"no feature":         {[]Contract{{ID: "a", FeatureID: "none"}}, "names no feature"},
+		"a test":             {[]Contract{Promised(Contract{ID: "a", TestRequirements: []string{"TestA", "it is tested"}})}, "no test command is known, so the test TestA never runs"},
+		"coverage":           {[]Contract{Promised(Contract{ID: "a", QualityThresholds: map[string]float64{CoverageThreshold: 80}})}, "quality_thresholds.coverage cannot be measured"},
+	} {
+		faults := ValidatePlan(tt.plan, PlanRules{Base: base})
+		switch {
+		case tt.want == "" && len(faults) > 0, tt.want != "" && (len(faults) != 1 || !strings.Contains(faults[0].What, tt.want)):
+			t.Errorf("%s: %v, want %q", name, faults, tt.want)
+		}
+		if faults := ValidatePlan(tt.plan, PlanRules{}); len(faults) > 0 {
+			t.Errorf("%s: nothing is known: %v", name, faults)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func readPlan(team *config.Team, c config.Config) (*agency.Plan, error) {
 	}
 	r.plan.Contracts = agency.Ordered(r.plan.Contracts)
 	if len(r.faults) == 0 { // of what can be read
-		for _, f := range resources.PlanFaults(c, r.plan) {
+		for _, f := range resources.PlanFaults(c, r.plan, nil) {
 			r.faults = append(r.faults, at(r.place(f.Contract), "%s", f))
 		}
 	}

@@ -1,18 +1,28 @@
 package resources
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/backlog"
 	"agency/internal/config"
+	"agency/internal/host"
+	"agency/internal/text"
 	"agency/internal/tool/team"
+	"agency/internal/workspace"
 )
 
 // PlanFaults names everything that is wrong with a plan that a person gives a
 // run of a configuration: by the rules to which a manager's plan is held.
-func PlanFaults(c config.Config, p agency.Plan) []agency.PlanFault {
-	faults := agency.ValidatePlan(p.Contracts, rulesOf(c, nil, ""))
+// Base is what is known of the repository; nil where that is looked at later.
+func PlanFaults(c config.Config, p agency.Plan, base *agency.PlanBase) []agency.PlanFault {
+	rules := rulesOf(c, nil, "")
+	rules.Base = base
+	faults := agency.ValidatePlan(p.Contracts, rules)
 	if m := p.RetryBudgetMultiplier; m != 0 {
 		if err := agency.CheckMultiplier(m); err != nil {
 			faults = append(faults, agency.PlanFault{What: err.Error()})
@@ -29,11 +39,11 @@ func PlanFaults(c config.Config, p agency.Plan) []agency.PlanFault {
 
 // checkPlan refuses a plan with faults. Whoever reads it from a file has named
 // their places; this is for all others.
-func checkPlan(c config.Config, p agency.Plan) error {
+func checkPlan(c config.Config, p agency.Plan, base *agency.PlanBase) error {
 	if c.Mode == agency.ModeSingle {
 		return agency.Errorf(agency.KindInvalid, "mode single has no plan").WithMend("agency run --mode multi_agent FILE")
 	}
-	faults := PlanFaults(c, p)
+	faults := PlanFaults(c, p, base)
 	if len(faults) == 0 {
 		return nil
 	}
@@ -50,3 +60,59 @@ func checkPlan(c config.Config, p agency.Plan) error {
 
 // maxFaults bounds what is told of a plan that is something else entirely.
 const maxFaults = 50
+
+// planOnBase holds a request's plan to what the run begins with.
+func (pr *Preparer) planOnBase(ctx context.Context, r api.RunRequest, c host.RunConfig) error {
+	if r.Plan == nil {
+		return nil
+	}
+	run, err := pr.Runs.spaces.Run(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	return checkPlan(c.Config, *r.Plan, planBase(ctx, run, c.Config))
+}
+
+// planBase is what a plan is held to of a run's base, read when it is asked for first. What
+// cannot be read is no fault of a plan: those who need it say so.
+func planBase(ctx context.Context, run *workspace.Run, c config.Config) *agency.PlanBase {
+	objects := run.Dir().Objects()
+	files := sync.OnceValue(func() map[string]bool {
+		entries, err := objects.Tree(ctx, run.BaseTree())
+		if err != nil {
+			return nil
+		}
+		has := make(map[string]bool, len(entries))
+		for _, e := range entries {
+			has[e.Path] = true
+		}
+		return has
+	})
+	feature := func(id agency.FeatureID) string {
+		if has := files(); has == nil {
+			return ""
+		} else if !has[backlog.Name] {
+			return fmt.Sprintf("names the feature %s, and the commit that the run starts from has no %s: leave feature_id out, or commit one that has it", id, backlog.Name)
+		}
+		raw, err := objects.Blob(ctx, run.BaseTree(), backlog.Name, maxBacklog)
+		if err != nil {
+			return ""
+		}
+		list, err := backlog.Parse(raw, 0)
+		if err != nil {
+			return ""
+		}
+		if _, err := list.Find(id); err != nil {
+			ids := make([]string, len(list.Features))
+			for i, f := range list.Features {
+				ids[i] = string(f.ID)
+			}
+			return fmt.Sprintf("names the feature %s, which %s does not have: leave feature_id out, or name one of %s", id, backlog.Name, text.Few(ids, fewPaths))
+		}
+		return ""
+	}
+	return &agency.PlanBase{Has: func(f string) bool { return files()[f] }, Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == ""}
+}
+
+// maxBacklog bounds what is read of a backlog, in bytes.
+const maxBacklog = 4 << 20

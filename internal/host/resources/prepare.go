@@ -61,7 +61,7 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 	}
 	p := host.Prepared{Base: head, Target: target, Branch: c.Config.BranchPrefix + "/" + string(r.ID) + "/main"}
 	if r.Plan != nil {
-		if err := checkPlan(c.Config, *r.Plan); err != nil {
+		if err := checkPlan(c.Config, *r.Plan, nil); err != nil {
 			return p, err
 		}
 	}
@@ -79,6 +79,9 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 		return p, err
 	}
 	if err := pr.base(ctx, info, b, &p); err != nil {
+		return p, err
+	}
+	if err := pr.planOnBase(ctx, r, c); err != nil {
 		return p, err
 	}
 	if err := pr.kept(ctx, r.ID, &p); err != nil {

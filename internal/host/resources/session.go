@@ -48,7 +48,13 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 		return session.Setup{}, err
 	}
 	var known []agency.Contract // that its plan must fit
+	var base *agency.PlanBase   // likewise
 	if roster.Leads(spec.Role) {
+		run, err := s.Runs.spaces.Run(ctx, spec.Run)
+		if err != nil {
+			return session.Setup{}, err
+		}
+		base = planBase(ctx, run, b.kept.Config)
 		if known, err = store.Get(ctx, s.Runs.o.DB, registry.Contracts, spec.Run); err != nil {
 			return session.Setup{}, err
 		}
@@ -57,12 +63,14 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 	if err != nil {
 		return session.Setup{}, err
 	}
+	rules := rulesOf(asMoved(b.kept.Config, r), known, spec.Contract)
+	rules.Base = base
 	c, agent := b.kept.Config, b.kept.Config.Agents[string(spec.Role)]
 	return session.Setup{
 		Runtime: agent.Runtime, Limits: limitsOf(role.Limits, agent), Prices: tariff(s.Models.known, c),
 		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
-		Rules:  rulesOf(asMoved(c, r), known, spec.Contract), Shared: c.SharedWrites,
+		Rules:  rules, Shared: c.SharedWrites,
 		Context:       staging.Limits{MaxTokens: int64(c.Context.MaxTokens), Tests: c.Context.IncludeTests, Similar: c.Context.IncludeSimilar},
 		RespondWithin: time.Duration(c.Board.ResponseMinutes) * time.Minute,
 	}, nil

@@ -26,7 +26,7 @@ type draftArgs struct {
 	AcceptanceCriteria []criterion        `json:"acceptance_criteria"`
 	Type               string             `json:"type,omitempty" jsonschema:"enum=feature,enum=refactor,enum=test,enum=review,enum=design,enum=verify"`
 	ParentID           string             `json:"parent_id,omitempty" jsonschema_description:"Contract of the plan or the run that it belongs to; of a part, the one that came back to be split, whose place its parts take."`
-	FeatureID          string             `json:"feature_id,omitempty"`
+	FeatureID          string             `json:"feature_id,omitempty" jsonschema_description:"Feature of features.json that it is for."`
 	DependsOn          []string           `json:"depends_on,omitempty"`
 	Blocks             []string           `json:"blocks,omitempty" jsonschema_description:"Contracts that depend on it: the other way round of depends_on."`
 	Writes             []string           `json:"writes,omitempty" jsonschema_description:"Files, globs or file#Symbol that it may change."`
@@ -42,7 +42,7 @@ type draftArgs struct {
 	Priority           int                `json:"priority,omitempty"`
 	Complexity         string             `json:"estimated_complexity,omitempty" jsonschema_description:"small, medium or large."`
 	Lines              int                `json:"estimated_lines,omitempty"`
-	Talent             string             `json:"talent,omitempty"`
+	Talent             string             `json:"talent,omitempty" jsonschema_description:"No talent is known in this version: leave it out."`
 	Dependencies       []string           `json:"dependencies,omitempty" jsonschema_description:"Another name of depends_on."`
 }
 
@@ -277,6 +277,9 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 	}
 	if _, err := agency.ParseComplexity(string(c.Complexity)); err != nil {
 		add("%v", err)
+	}
+	if c.Talent != "" {
+		add("talent %q is not known: this version has no roster of talents; leave it out", c.Talent)
 	}
 	if _, err := c.Inputs.Dependencies(); err != nil {
 		add("%v", err)
