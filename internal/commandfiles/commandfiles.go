@@ -86,8 +86,8 @@ func (r *Reader) line(text string, dirs []string, depth int) {
 	})
 	for _, c := range calls {
 		for _, d := range dirs {
-			if depth > 0 && !r.all && (c.asked || looks[first(c.words)]) && !slices.ContainsFunc(c.words, func(w string) bool { return r.toolOfTests(path.Join(d, w)) }) {
-				continue // what a script of the tests loads, looks at or asks is what it tests
+			if depth > 0 && !r.all && r.isTested(c.words, c.asked, d) {
+				continue
 			}
 			r.call(c.words, d, depth)
 		}
@@ -129,11 +129,13 @@ func askedFor(file *syntax.File) map[*syntax.CallExpr]bool {
 	return out
 }
 
-func first(words []string) string {
-	if len(words) == 0 {
-		return ""
+// isTested tells whether a script of the tests runs a call on what it tests: it loads or
+// looks at a file, or asks a program what it says, and none of them is one of the tests' own.
+func (r *Reader) isTested(words []string, asked bool, dir string) bool {
+	if len(words) > 1 && looks[words[0]] { // of a test the second word says what is asked
+		words, asked = words[1:2], true
 	}
-	return words[0]
+	return asked && !slices.ContainsFunc(words, func(w string) bool { return r.toolOfTests(path.Join(dir, w)) })
 }
 
 // call names the words of one call that can be files, and follows it.
