@@ -155,7 +155,8 @@ func (r *repository) showPlanned(ctx context.Context, h daemon.Place, run api.In
 	spent := &api.SpentDoc{Run: run.ID, Tokens: run.Tokens, CostUSD: run.CostUSD, Unpriced: run.Unpriced}
 	doc := api.DryDoc{
 		Goal: run.Goal, Mode: run.Mode, Land: c.Land, Base: run.Base, Target: run.Target, Steps: []api.DryStep{}, Gates: []api.DryGate{},
-		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{}}
+		BudgetUSD: c.Budget.USD, BudgetTokens: c.Budget.Tokens, Unpriced: []string{}, Spent: spent, Commands: map[string]string{},
+	}
 	text := ""
 	if plan, err := preview.PlanOf(run); err == nil {
 		doc.Plan = &plan

@@ -129,7 +129,8 @@ func TestMeasuredByTheLastClaim(t *testing.T) {
 	}}
 	want := []Proof{
 		{Criterion: criteria[0], Proof: ProofVerified, Receipt: "r1", Note: "the run added a.go; in the last claim, which has not landed"},
-		last.Proofs[1], last.Proofs[2], {Criterion: criteria[3], Proof: ProofOpen},
+		last.Proofs[1], last.Proofs[2],
+		{Criterion: criteria[3], Proof: ProofOpen},
 	}
 	got := Measured(ProveWithoutVerdict(c, nil), last)
 	if diff := cmp.Diff(want, got); diff != "" {

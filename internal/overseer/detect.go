@@ -3,7 +3,6 @@ package overseer
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -285,45 +284,6 @@ func flips(rs []result, s config.Overseer) finding {
 		return finding{Medium, 0.7, []string{fmt.Sprintf("in its last %d runs `%s` failed where it had failed before", names, last.name())}, last.seq}
 	}
 	return finding{}
-}
-
-// growing looks for errors of one check that rise over its last runs, to more than
-// there were. Whoever writes tests first has failures that rise: there it counts only
-// what passed before.
-func growing(h *history, most int) finding {
-	rs := h.results
-	if len(rs) == 0 {
-		return finding{}
-	}
-	last := rs[len(rs)-1]
-	after, rose, fell := last, 0, 0
-	for _, r := range slices.Backward(rs[:len(rs)-1]) {
-		if r.command != last.command {
-			continue
-		}
-		if r.failed < after.failed {
-			rose++
-		} else {
-			fell++
-		}
-		if after = r; r.failed > last.failed || rose+fell > 5 || fell > 1 {
-			break
-		}
-		if rose >= 3 && last.failed-r.failed >= most && (r.passed > last.passed || h.who.role != agency.RoleTestEngineer && !wroteTests(h.calls, r.seq)) {
-			return finding{Medium, 0.8, []string{fmt.Sprintf("failures of `%s` rose from %d to %d", last.name(), r.failed, last.failed)}, last.seq}
-		}
-	}
-	return finding{}
-}
-
-// ofTests are the names of files that hold tests, in the languages' usual ways.
-var ofTests = regexp.MustCompile(`(?i)(^|/)(tests?|specs?|__tests__)/|(^|/)(test|spec)_|[._-](test|spec)s?\.|Tests?\.(java|kt|cs)$`)
-
-// wroteTests tells whether a file of tests was changed since a result.
-func wroteTests(calls []call, since int) bool {
-	return slices.ContainsFunc(calls, func(c call) bool {
-		return c.seq > since && c.kind == changes && !c.failed && ofTests.MatchString(c.path)
-	})
 }
 
 // name is the command for people.

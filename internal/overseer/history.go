@@ -273,7 +273,7 @@ func (h *history) called(e agency.Event, d *agency.ToolCalled) {
 		d.Danger = append(d.Danger, Dangers(shell, line, "", failed)...)
 	}
 	switch c.path = cmp.Or(d.Path, c.path); {
-	case c.kind == runs && (d.Waits || h.now.took >= poll), !failed && h.comesOn(c):
+	case c.kind == runs && (d.Waits || h.now.took >= poll), !failed && h.memory.comesOn(c):
 		c.kind = waits
 	case d.Use == agency.UseLook:
 		c.kind = reads

@@ -91,14 +91,53 @@ func (h *history) keep(r result, kin string) {
 
 // comesOn tells whether a call that was made before is shown that what it asks for has
 // come further than ever.
-func (h *history) comesOn(c call) bool {
+func (m *memory) comesOn(c call) bool {
 	key := hash(c.tool + " " + c.digests.Call)
-	before, known := h.memory.share[key]
-	if c.digests.Share <= before || len(h.memory.share) >= mostSeen {
+	before, known := m.share[key]
+	if c.digests.Share <= before || len(m.share) >= mostSeen {
 		return false
 	}
-	h.memory.share[key] = c.digests.Share
+	m.share[key] = c.digests.Share
 	return known
+}
+
+// growing looks for errors of one check that rise over its last runs, to more than
+// there were. Whoever writes tests first has failures that rise: there it counts only
+// what passed before.
+func growing(h *history, most int) finding {
+	rs := h.results
+	if len(rs) == 0 {
+		return finding{}
+	}
+	last := rs[len(rs)-1]
+	after, rose, fell := last, 0, 0
+	for _, r := range slices.Backward(rs[:len(rs)-1]) {
+		if r.command != last.command {
+			continue
+		}
+		if r.failed < after.failed {
+			rose++
+		} else {
+			fell++
+		}
+		if after = r; r.failed > last.failed || rose+fell > 5 || fell > 1 {
+			break
+		}
+		if rose >= 3 && last.failed-r.failed >= most && (r.passed > last.passed || h.who.role != agency.RoleTestEngineer && !wroteTests(h.calls, r.seq)) {
+			return finding{Medium, 0.8, []string{fmt.Sprintf("failures of `%s` rose from %d to %d", last.name(), r.failed, last.failed)}, last.seq}
+		}
+	}
+	return finding{}
+}
+
+// ofTests are the names of files that hold tests, in the languages' usual ways.
+var ofTests = regexp.MustCompile(`(?i)(^|/)(tests?|specs?|__tests__)/|(^|/)(test|spec)_|[._-](test|spec)s?\.|Tests?\.(java|kt|cs)$`)
+
+// wroteTests tells whether a file of tests was changed since a result.
+func wroteTests(calls []call, since int) bool {
+	return slices.ContainsFunc(calls, func(c call) bool {
+		return c.seq > since && c.kind == changes && !c.failed && ofTests.MatchString(c.path)
+	})
 }
 
 // passing is what differs between two runs that fail in the same way: times,
