@@ -99,13 +99,14 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 		}
 		known[c.ID] = StatusPending
 	}
+	all := slices.Concat(contracts, rules.Started)
 	for _, c := range contracts {
 		faults = append(faults, contractFaults(c, known, rules)...)
-		for _, what := range rules.Base.faults(c, slices.Concat(contracts, rules.Started)) {
+		for _, what := range rules.Base.faults(c, all) {
 			add(c.ID, "%s", what)
 		}
 	}
-	if cycle := findCycle(slices.Concat(contracts, rules.Started)); cycle != nil {
+	if cycle := findCycle(all); cycle != nil {
 		add("", "the contracts depend on each other in a circle: %s", JoinIDs(cycle, " -> "))
 	}
 	return faults
