@@ -117,7 +117,9 @@ type Proof struct {
 	Note    string    `json:"note,omitempty"` // which tests, who wrote them
 	// Missed: its check was made on the claim and did not hold; what is open otherwise
 	// nobody has looked at.
-	Missed bool     `json:"missed,omitempty"`
+	Missed bool `json:"missed,omitempty"`
+	// Undone: it held when its contract landed, and a later landing took it back.
+	Undone bool     `json:"undone,omitempty"`
 	Tests  []string `json:"tests,omitempty"` // newly passing tests that are the proof
 	// Others are tests by which its check still fails as it did before, and which
 	// other contracts may mend: the check is made again when all have landed.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,11 +118,10 @@ func (s *Activities) openMergeGate(ctx context.Context, _ agency.StepKey, in Mer
 		return flow.None{}, err
 	}
 	view.judgeUntested(in.Untested)
-	if err := s.db.Read(ctx, func(q *store.Snapshot) error {
-		return errors.Join(view.fillActs(q, change.Acts, whole), view.fillUndone(q, whole))
-	}); err != nil {
+	if err := s.db.Read(ctx, func(q *store.Snapshot) error { return view.fillActs(q, change.Acts, whole) }); err != nil {
 		return flow.None{}, err
 	}
+	view.fillUndone(whole)
 	body, err := view.render()
 	if err != nil {
 		return flow.None{}, err

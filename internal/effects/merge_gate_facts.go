@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -295,63 +294,22 @@ func (v *mergeGateView) fillActs(q store.Querier, found []agency.Act, whole agen
 	return nil
 }
 
-// fillUndone names the files that a contract promised to make, to change or to have, and
-// one that landed after it took away: what was verified of them is open, and no --yes
-// answers it.
-func (v *mergeGateView) fillUndone(q store.Querier, whole agency.Report) error {
-	landed, err := land.Landings(q, v.Run)
-	if err != nil {
-		return err
-	}
-	contracts, err := registry.Contracts(q, v.Run)
-	if err != nil {
-		return err
-	}
-	for _, c := range contracts {
-		last := -1 // of its own landings
-		for i, l := range landed {
-			if l.Contract == c.ID {
-				last = i
+// fillUndone names the promises of files that a landing after their contract's own took
+// back: what was verified of them is open, and no --yes answers it.
+func (v *mergeGateView) fillUndone(whole agency.Report) {
+	for _, c := range whole.Contracts {
+		for _, lost := range c.Criteria {
+			if !lost.Undone {
+				continue
 			}
-		}
-		for _, criterion := range c.AcceptanceCriteria {
-			if by := takenBy(criterion.Check, landed[last+1:], whole); last >= 0 && by != "" {
-				v.undo(c.ID, criterion, by)
+			for i := range v.Proofs {
+				if p := &v.Proofs[i]; p.ID == string(c.ID)+"/"+lost.ID || p.ID == lost.ID && whole.Rollup.Total == 1 {
+					p.Proof, p.Missed, p.Undone, p.Note = lost.Proof, lost.Missed, lost.Undone, lost.Note
+				}
 			}
+			v.Weakened = append(v.Weakened, agency.Weakening{Kind: agency.WeakUndone, Name: fmt.Sprintf("%s: %s", c.ID, lost.Text), Detail: lost.Note})
 		}
 	}
-	return nil
-}
-
-// takenBy is the contract whose landing took the file of a check away, for good.
-func takenBy(check *agency.Check, landed []land.Landing, whole agency.Report) (by agency.ContractID) {
-	if check == nil {
-		return ""
-	}
-	path := cmp.Or(check.File, check.Created, check.Modified)
-	for _, l := range landed {
-		for _, c := range whole.Contracts {
-			switch f := c.Files; {
-			case path == "" || c.ID != l.Contract || f == nil:
-			case slices.Contains(f.Deleted, path):
-				by = c.ID
-			case slices.Contains(f.Created, path):
-				by = ""
-			}
-		}
-	}
-	return by
-}
-
-// undo takes back what was verified of a promise.
-func (v *mergeGateView) undo(of agency.ContractID, criterion agency.Criterion, by agency.ContractID) {
-	note := fmt.Sprintf("%s took it away", by)
-	for i := range v.Proofs {
-		if p := &v.Proofs[i]; p.ID == criterion.ID || p.ID == string(of)+"/"+criterion.ID {
-			p.Proof, p.Missed, p.Note = agency.ProofOpen, true, note
-		}
-	}
-	v.Weakened = append(v.Weakened, agency.Weakening{Kind: agency.WeakUndone, Name: fmt.Sprintf("%s: %s", of, criterion.Text), Detail: note})
 }
 
 // given are the writes of contracts that a person gave, or approved in a plan.

@@ -93,11 +93,11 @@ type gatherer struct {
 	r        agency.Report
 	passed   map[agency.ContractID]agency.Verdict // the last that passed
 	accepted []agency.Weakening
-	files    map[agency.OID]agency.Files // by commit
+	commit   map[agency.OID]agency.ContractID // whose landing each is
 }
 
 func fold(from records, in Input) agency.Report {
-	g := &gatherer{records: from, in: in, passed: map[agency.ContractID]agency.Verdict{}, files: map[agency.OID]agency.Files{}}
+	g := &gatherer{records: from, in: in, passed: map[agency.ContractID]agency.Verdict{}, commit: map[agency.OID]agency.ContractID{}}
 	g.r = agency.Report{
 		RunID: g.run.ID, Goal: g.run.Goal, Mode: g.run.Mode, State: g.run.State, Reason: g.run.Reason, Branch: g.run.Branch, Target: g.run.Target,
 		Merged: g.run.Merged, Local: in.Local, Rollup: agency.Rollup{Errors: []string{}}, Contracts: []agency.ReportContract{}, CostByRole: []agency.RoleCost{}, Manager: g.words,
@@ -119,8 +119,10 @@ func fold(from records, in Input) agency.Report {
 			g.accepted = append(g.accepted, one.Weakened...)
 		}
 	}
-	for _, l := range in.Landed {
-		g.files[l.Commit] = git.FilesOf(l.Changes)
+	for id, commits := range g.commits {
+		for _, c := range commits {
+			g.commit[c] = id
+		}
 	}
 	g.work()
 	g.checks()
@@ -159,9 +161,6 @@ func (g *gatherer) work() {
 			g.contract(c)
 		}
 	}
-	if g.r.Rollup.Files != nil {
-		tidy(g.r.Rollup.Files)
-	}
 	sum := &g.r.Rollup
 	if g.run.Feature != nil {
 		sum.FeatureID = g.run.Feature.ID
@@ -193,7 +192,7 @@ func (g *gatherer) contract(c agency.Contract) {
 	g.reviewed(v, &line)
 	line.Red = check.LastRed(g.receipts, c.ID)
 	if len(line.Criteria) == 0 || c.Status != agency.StatusComplete {
-		line.Criteria = agency.ProveWithoutVerdict(c, g.reviews)
+		line.Criteria = agency.Measured(agency.ProveWithoutVerdict(c, g.reviews), g.last(c.ID))
 	}
 	spent := budget.Sum(g.lines, func(l budget.Line) bool { return l.Contract == c.ID })
 	line.Tokens, line.CostUSD = spent.Tokens, spent.Money.Float()
@@ -211,6 +210,16 @@ func (g *gatherer) contract(c agency.Contract) {
 		g.r.LeftOpen.Contracts = append(g.r.LeftOpen.Contracts, agency.OpenContract{ID: c.ID, Title: c.Title, Status: c.Status, Reason: c.Error})
 	}
 	g.r.Contracts = append(g.r.Contracts, line)
+}
+
+// last is the last verdict on a contract, passed or not.
+func (g *gatherer) last(id agency.ContractID) (last agency.Verdict) {
+	for _, v := range g.verdicts {
+		if v.ContractID == id {
+			last = v
+		}
+	}
+	return last
 }
 
 // reviewed counts a contract's reviews and takes their word for what nothing
@@ -251,6 +260,7 @@ func tally(sum *agency.Rollup, s agency.Status) *int {
 // rests on somebody's word.
 func (g *gatherer) landed(c agency.Contract, v agency.Verdict, line *agency.ReportContract) {
 	o := &g.r.LeftOpen
+	line.Criteria = g.undone(line)
 	for _, p := range line.Criteria {
 		if p.Proof == agency.ProofAsserted || p.Proof == agency.ProofOpen {
 			o.Asserted = append(o.Asserted, agency.OpenCriterion{Contract: c.ID, Proof: p})
@@ -269,41 +279,9 @@ func (g *gatherer) landed(c agency.Contract, v agency.Verdict, line *agency.Repo
 	if g.in.Landed == nil {
 		return
 	}
-	line.Files = &agency.Files{}
-	if g.r.Rollup.Files == nil {
-		g.r.Rollup.Files = &agency.Files{}
-	}
-	for _, commit := range line.Commits {
-		add(line.Files, g.files[commit])
-		add(g.r.Rollup.Files, g.files[commit])
-	}
-	tidy(line.Files)
+	line.Files = filesOver(g.in.Landed, func(c agency.OID) bool { return g.commit[c] == line.ID })
+	g.r.Rollup.Files = filesOver(g.in.Landed, func(c agency.OID) bool { return g.complete(g.commit[c]) })
 	if extra := agency.Undeclared(c, slices.Concat(line.Files.Created, line.Files.Modified, line.Files.Deleted), g.in.Shared); len(extra) > 0 {
 		o.Writes = append(o.Writes, agency.UndeclaredWrite{Contract: c.ID, Files: extra})
 	}
-}
-
-func add(to *agency.Files, f agency.Files) {
-	to.Created = append(to.Created, f.Created...)
-	to.Modified = append(to.Modified, f.Modified...)
-	to.Deleted = append(to.Deleted, f.Deleted...)
-}
-
-// tidy sorts and names each file once: one that was created stays created
-// whatever was done to it later, one that is gone again was never there.
-func tidy(f *agency.Files) {
-	for _, list := range []*[]string{&f.Created, &f.Modified, &f.Deleted} {
-		slices.Sort(*list)
-		*list = slices.Compact(*list)
-		if *list == nil {
-			*list = []string{}
-		}
-	}
-	in := func(list []string) func(string) bool {
-		return func(s string) bool { _, ok := slices.BinarySearch(list, s); return ok }
-	}
-	created, deleted := slices.Clone(f.Created), slices.Clone(f.Deleted)
-	f.Created = slices.DeleteFunc(f.Created, in(deleted))
-	f.Deleted = slices.DeleteFunc(f.Deleted, in(created))
-	f.Modified = slices.DeleteFunc(f.Modified, func(s string) bool { return in(created)(s) || in(deleted)(s) })
 }

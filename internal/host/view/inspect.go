@@ -55,7 +55,24 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 	if err == nil {
 		doc.Report, err = r.report(ctx, id)
 	}
+	for i := range doc.Contracts {
+		takeBack(doc.Contracts[i].Criteria, doc.Report, doc.Contracts[i].ID)
+	}
 	return doc, err
+}
+
+// takeBack marks the criteria of a contract that a later landing took back, as measured by
+// the report.
+func takeBack(criteria []agency.Proof, r agency.Report, id agency.ContractID) {
+	for _, c := range r.Contracts {
+		for _, lost := range c.Criteria {
+			for i := range criteria {
+				if c.ID == id && lost.Undone && criteria[i].ID == lost.ID {
+					criteria[i] = lost
+				}
+			}
+		}
+	}
 }
 
 // contracts are the run's contracts, each with the proofs of its last verdict, also of

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/git"
+)
+
+// over is what became of a file by some landings, one after the other.
+type over struct {
+	first, last git.Change
+	by          agency.OID // the last of them
+}
+
+// there tells whether the file is there in the end, same whether it is what it was
+// before.
+func (o over) there() bool { return o.last.Status != 'D' }
+
+func (o over) same() bool {
+	if o.first.Status == 'A' {
+		return !o.there()
+	}
+	return o.there() && o.first.Old.ID != "" && o.first.Old.ID == o.last.New.ID && o.first.Old.Mode == o.last.New.Mode
+}
+
+// byLandings is what became of each file by the landings that count; landed is newest first.
+func byLandings(landed []git.CommitChanges, counts func(agency.OID) bool) map[string]over {
+	out := map[string]over{}
+	for _, l := range slices.Backward(landed) {
+		if !counts(l.Commit) {
+			continue
+		}
+		for _, c := range l.Changes {
+			o, known := out[c.Path]
+			if !known {
+				o.first = c
+			}
+			o.last, o.by = c, l.Commit
+			out[c.Path] = o
+		}
+	}
+	return out
+}
+
+// filesOver are the files that landings changed in the end: one that was created and
+// changed was created, one that is again what it was is none.
+func filesOver(landed []git.CommitChanges, counts func(agency.OID) bool) *agency.Files {
+	f := agency.Files{Created: []string{}, Modified: []string{}, Deleted: []string{}}
+	for path, o := range byLandings(landed, counts) {
+		switch {
+		case o.same():
+		case o.first.Status == 'A':
+			f.Created = append(f.Created, path)
+		case !o.there():
+			f.Deleted = append(f.Deleted, path)
+		default:
+			f.Modified = append(f.Modified, path)
+		}
+	}
+	for _, list := range [][]string{f.Created, f.Modified, f.Deleted} {
+		slices.Sort(list)
+	}
+	return &f
+}
+
+// complete tells whether a contract's landings count: it is complete, and work.
+func (g *gatherer) complete(id agency.ContractID) bool {
+	return slices.ContainsFunc(g.contracts, func(c agency.Contract) bool { return c.ID == id && c.Status == agency.StatusComplete })
+}
+
+// undone takes back what was verified of the files that a contract promised, where a
+// landing after its own took them away again or put them back as they were.
+func (g *gatherer) undone(line *agency.ReportContract) []agency.Proof {
+	out := slices.Clone(line.Criteria)
+	all := byLandings(g.in.Landed, func(agency.OID) bool { return true })
+	for i := range out {
+		p := &out[i]
+		if p.Check == nil || p.Proof == agency.ProofOpen {
+			continue
+		}
+		for _, path := range []string{p.Check.File, p.Check.Created, p.Check.Modified} {
+			o, touched := all[path]
+			by := g.commit[o.by]
+			switch {
+			case path == "" || !touched || by == line.ID:
+			case !o.there():
+				p.Note = fmt.Sprintf("%s took it away again", or(by))
+				p.Proof, p.Missed, p.Undone = agency.ProofOpen, true, true
+			case path == p.Check.Modified && o.same():
+				p.Note = fmt.Sprintf("%s put it back as it was", or(by))
+				p.Proof, p.Missed, p.Undone = agency.ProofOpen, true, true
+			}
+		}
+	}
+	return out
+}
+
+// or names whose landing it was; a commit on the run's branch need be none.
+func or(by agency.ContractID) string {
+	if by == "" {
+		return "a later commit"
+	}
+	return string(by)
+}
