@@ -27,6 +27,17 @@ func Reds(of, all []agency.Receipt) []agency.Red {
 	return out
 }
 
+// AtStart are, of the receipts of a run in their order, those on the files that it began
+// from: what was red before the run, not before one of its contracts.
+func AtStart(all []agency.Receipt) (out []agency.Receipt) {
+	for _, r := range all {
+		if r.Stage == string(StageBase) && (len(out) == 0 || r.Tree == out[0].Tree) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // LastRed are the checks that fail of a contract's own files as they were last
 // checked, wherever that was. All are the receipts of the run.
 func LastRed(all []agency.Receipt, contract agency.ContractID) []agency.Red {

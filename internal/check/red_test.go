@@ -49,6 +49,21 @@ func TestRedTestsAreNamedWithWhatWasRedBefore(t *testing.T) {
 	}
 }
 
+// What one contract of a run breaks was not red before the run, though the next contract
+// begins from it.
+func TestRedBeforeTheRun(t *testing.T) {
+	all := []agency.Receipt{
+		suiteOf(StageBase, "t0", "one", "A", "!B"),
+		suiteOf(StageClaim, "t1", "one", "!A", "!B"),
+		suiteOf(StageBase, "t1", "two", "!A", "!B"),
+		suiteOf(StageLanding, "t2", "two", "!A", "!B"),
+	}
+	red := Reds(all[3:], AtStart(all))
+	if want := []agency.RedTest{{Name: "A"}, {Name: "B", Before: true}}; len(red) != 1 || !slices.Equal(red[0].Tests, want) {
+		t.Errorf("%+v", red)
+	}
+}
+
 // What a trial finds out says nothing of the work, whether it is red or not.
 func TestTrialsAreNotRed(t *testing.T) {
 	all := []agency.Receipt{suiteOf(StageBase, "t0", "main", "A"), suiteOf(StageClaim, "t2", "main", "!A", "B")}

@@ -216,7 +216,7 @@ func (v *checkedWork) fillReceipts(q *store.Snapshot, gate MergeGate, last map[a
 		v.Receipts, kinds = append(v.Receipts, receiptLine(r)), append(kinds, r.Kind)
 	}
 	v.CheckedBy = agency.CheckedBy(kinds...)
-	v.Reds = check.Reds(of, receipts)
+	v.Reds = check.Reds(of, check.AtStart(receipts)) // a gate shows what the whole run changed
 	for _, r := range of {
 		if r.Kind == agency.CheckTest {
 			v.Tail = check.LastLines(r)
