@@ -211,6 +211,7 @@ type CommandUse string
 const (
 	UseLook CommandUse = "look" // it shows files or states, and changes none
 	UseSay  CommandUse = "say"  // it prints what the call says
+	UseAsk  CommandUse = "ask"  // it asks how something is that goes on by itself
 )
 
 // DangerKind is a way in which a call of an agent can do harm.

@@ -69,7 +69,9 @@ func Waits(tool string, args []byte) bool { return waiting.MatchString(commandLi
 
 // What of a line only looks or speaks. A redirection writes, and so may options.
 var (
-	looks    = regexp.MustCompile(`^(cat|head|tail|less|ls|tree|pwd|wc|grep|rg|egrep|fgrep|find|stat|file|du|which|type|sort|uniq|cut|nl|awk|sed -n|git (-C \S+ )?(status|log|diff|show|blame|grep|ls-files|rev-parse))\b`)
+	looks = regexp.MustCompile(`^(cat|head|tail|less|ls|tree|pwd|wc|grep|rg|egrep|fgrep|find|stat|file|du|which|type|sort|uniq|cut|nl|awk|sed -n|git (-C \S+ )?(status|log|diff|show|blame|grep|ls-files|rev-parse))\b`)
+	asks  = regexp.MustCompile(`^(curl|wget|nc|ping|dig|nslookup|grpcurl|pg_isready|mysqladmin|redis-cli|ss|netstat|lsof|ps|pgrep|jobs|uptime|` +
+		`kubectl (get|describe|logs|rollout status)|(docker|podman)( compose)? (ps|logs|inspect|stats)|systemctl (status|is-active)|service \S+ status|gh (run|pr|workflow|api))\b`)
 	speaks   = regexp.MustCompile(`^(echo|printf|true|:|#)(\s|$)`)
 	enters   = regexp.MustCompile(`^cd\s`)
 	writes   = regexp.MustCompile(`>|\btee\b|\s-(delete|exec|ok|fprint\w*)\b|\$\(|` + "`" + `|\bsystem\(`)
@@ -87,8 +89,12 @@ func UseOf(tool string, args []byte) agency.CommandUse {
 	for _, part := range segments.Split(bare, -1) {
 		switch part = strings.TrimSpace(part); {
 		case part == "" || enters.MatchString(part):
+		case asks.MatchString(part):
+			out = agency.UseAsk
 		case looks.MatchString(part):
-			out = agency.UseLook
+			if out != agency.UseAsk { // of whose answer it shows a part
+				out = agency.UseLook
+			}
 		case !speaks.MatchString(part):
 			return ""
 		case out == "":

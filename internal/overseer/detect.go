@@ -28,7 +28,7 @@ func findLoop(h *history, s config.Overseer) finding {
 		return finding{severity, confidence, []string{fmt.Sprintf(form, args...)}, seq}
 	}
 	switch {
-	case exact >= many(s) && !last.blind:
+	case exact >= many(s) && !last.blind && !last.asks:
 		return in(Critical, 0.9, last.seq, "%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)
 	case exact >= window:
 		return in(Medium, 0.9, last.seq, "%s was called %d times in a row with the same arguments and the same answer", last.tool, exact)
@@ -215,7 +215,7 @@ func sameRed(rs []result, s config.Overseer) finding {
 	if len(rs) == 0 || rs[len(rs)-1].red == "" {
 		return finding{}
 	}
-	last, words, names, all, known := rs[len(rs)-1], 0, 0, 0, 0
+	last, words, names, all, known, again := rs[len(rs)-1], 0, 0, 0, 0, false
 	for _, r := range slices.Backward(rs) {
 		if r.command != last.command {
 			continue
@@ -228,6 +228,7 @@ func sameRed(rs []result, s config.Overseer) finding {
 		}
 		if r.names == last.names && names == all {
 			names++
+			again = again || r.again
 		}
 		if r.red == last.red && words == all {
 			words++
@@ -246,8 +247,8 @@ func sameRed(rs []result, s config.Overseer) finding {
 		return in(High, 0.9, "`%s` failed %d times in a row in the same way", last.name(), words)
 	case words >= least:
 		return in(Medium, 0.8, "`%s` failed %d times in a row in the same way", last.name(), words)
-	case names >= s.LoopDetectionWindow+2:
-		return in(Medium, 0.7, "the same tests of `%s` failed %d times in a row", last.name(), names)
+	case names >= s.LoopDetectionWindow+2 && (again || names >= 2*many(s)): // else they may be mended in steps
+		return in(Medium, 0.7, "`%s` failed %d times in a row by the same tests or findings", last.name(), names)
 	case all >= many(s) && last.shown != "": // each in another way may be errors that are mended one by one
 		severity := Low
 		if known > 0 || all >= 2*many(s) {
@@ -264,7 +265,7 @@ func flips(rs []result, s config.Overseer) finding {
 	if len(rs) == 0 {
 		return finding{}
 	}
-	last, words, names, all := rs[len(rs)-1], 0, 0, true
+	last, words, names, all, others := rs[len(rs)-1], 0, 0, true, false
 	for _, r := range slices.Backward(rs) {
 		if r.kin != last.kin {
 			continue
@@ -273,6 +274,7 @@ func flips(rs []result, s config.Overseer) finding {
 			break
 		}
 		names++
+		others = others || r.names != last.names
 		if all = all && r.again; all {
 			words++
 		}
@@ -280,7 +282,7 @@ func flips(rs []result, s config.Overseer) finding {
 	switch {
 	case words >= few(s):
 		return finding{Medium, 0.8, []string{fmt.Sprintf("the last %d failures of `%s` had all been seen before", words, last.name())}, last.seq}
-	case names >= s.LoopDetectionWindow+1: // after the first one
+	case names >= s.LoopDetectionWindow+1 && others: // after the first one
 		return finding{Medium, 0.7, []string{fmt.Sprintf("in its last %d runs `%s` failed where it had failed before", names, last.name())}, last.seq}
 	}
 	return finding{}

@@ -89,12 +89,33 @@ func DigestsOf(args json.RawMessage, answer string) agency.CallDigests {
 	if edit.Content != "" {
 		lines = sample(edit.Content, nil)
 	}
+	answer = beside(answer, args)
 	args = Canonical(args)
 	return agency.CallDigests{
 		Call: Digest(args), CallShape: Shape(args), Answer: Digest([]byte(answer)), AnswerShape: Shape([]byte(answer)),
 		Removed: Digest([]byte(edit.Old)), Added: Digest([]byte(cmp.Or(edit.New, edit.Content, edit.Body))),
 		Lines: lines, Share: shareOf(answer),
 	}
+}
+
+// echoed is the answer of a call that prints what it says itself.
+const echoed = "as the call says"
+
+// beside is an answer, where it tells more than its call does.
+func beside(answer string, args []byte) string {
+	said := false
+	for line := range strings.Lines(answer[:min(len(answer), mostSaid)]) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "exit code 0") {
+			continue
+		}
+		if said = bytes.Contains(args, []byte(line)); !said {
+			return answer
+		}
+	}
+	if said {
+		return echoed
+	}
+	return answer
 }
 
 // shares are how an answer says how far something has come: 37 %, 12/40, 12 of 40.

@@ -99,7 +99,7 @@ func crowd(s *story) {
 	var all []agency.Event
 	for i, e := range s.events {
 		for n := range 3 {
-			args := fmt.Appendf(nil, `{"path":"f%d","new_text":"%d %d"}`, i%7, i, n)
+			args := fmt.Appendf(nil, `{"path":"f%d","new_text":"line of%c%c %d"}`, i%7, 'a'+i%26, 'a'+i/26, n)
 			o := agency.NewEvent("run-1", agency.SeverityInfo, "edit_file", agency.ToolCalled{
 				Session: "s1", Turn: i + 1, Tool: "edit_file", Path: fmt.Sprint("f", i%7), CallDigests: DigestsOf(args, fmt.Sprint("edited ", i)),
 			})

@@ -107,6 +107,53 @@ var sound = map[string]func(s *story){
 		})
 		s.does(s.run("make", ""))
 	},
+	"a sweep over sizes": func(s *story) {
+		s.works(3)
+		times(6, func(i int) { s.does(s.run(fmt.Sprintf("./bench -n %d", 1000<<i), fmt.Sprintf("%d ns", 100*i+7))) })
+		s.works(3)
+	},
+	"a bisection": func(s *story) {
+		times(9, func(i int) {
+			s.new()
+			s.does(s.run(of1(i, "git bisect good", "git bisect bad"), fmt.Sprintf("Bisecting: %d revisions left to test after this\n[%x] %s", 90>>i, i*7777777, s.text(5))))
+			s.does(of1(i, s.run("go test ./x", "ok x 0.1s"), s.red("go test ./x", "FAIL: TestX")))
+		})
+		s.works(3)
+	},
+	"a constant tuned by its figures": func(s *story) {
+		s.works(3)
+		times(6, func(i int) {
+			s.new()
+			s.does(s.swap("a.go", fmt.Sprint("batch = ", 8<<i), fmt.Sprint("batch = ", 16<<i)))
+			s.does(s.run("go test -bench Batch", fmt.Sprintf("BenchmarkBatch 100 %d ns/op", 900-i*31)))
+		})
+		s.works(3)
+	},
+	"one replacement in numbered files": func(s *story) {
+		times(30, func(i int) { s.new(); s.does(s.swap(fmt.Sprintf("migrations/%03d.sql", i), "int", "bigint")) })
+		s.does(s.green(9))
+	},
+	"polls a service": func(s *story) {
+		s.works(3)
+		times(14, func(i int) {
+			s.at = s.at.Add(30 * time.Second)
+			s.does(s.run("curl -s http://localhost:8080/health | head -n 1", "starting"))
+		})
+		s.works(3)
+	},
+	"one test, mended step by step": func(s *story) {
+		s.works(3)
+		times(9, func(i int) { s.does(s.edit("a.go")); s.does(s.tests(9, s.text(9), "TestWhole")) })
+		s.does(s.green(10))
+	},
+	"a check without names, mended step by step": func(s *story) {
+		s.works(3)
+		times(9, func(i int) {
+			s.does(s.edit("a.go"))
+			s.does(s.tests(0, s.text(9)))
+		})
+		s.does(s.green(10))
+	},
 	"thirty edits of one file": func(s *story) {
 		times(30, func(i int) { s.does(s.edit("a.go")) })
 		s.does(s.green(9))

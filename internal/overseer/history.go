@@ -67,6 +67,8 @@ type call struct {
 	known   bool // each line of its answer that is told apart was shown before
 	novel   bool // it brought something new
 	blind   bool // nobody told its answer
+	vague   bool // nor what it changed
+	asks    bool // something that changes by itself
 	seq     int
 }
 
@@ -131,6 +133,8 @@ type memory struct {
 	seen map[uint64]bool // by the hash of what it is
 	best map[string]int  // the most passed, by command
 	harm map[agency.DangerKind]int
+	// times is how often something was done, by the hash of what it is without its numbers.
+	times map[uint64]int
 	// share is how far what a call asked for had come, by the call.
 	share map[uint64]float64
 }
@@ -167,6 +171,8 @@ type turnSoFar struct {
 	calls, reads, waits int
 	novel               bool // something was shown that was not known
 	changed             bool // a file got a text that no change before gave it
+	counted             bool // what it did differed in numbers alone from what was done before
+	acted               bool // and something else did not
 	results             int  // of checks, whose calls are to come
 	took                time.Duration
 }
@@ -174,7 +180,7 @@ type turnSoFar struct {
 func newHistory(e agency.Event, k key, most int, n *nudges) *history {
 	return &history{
 		most: most, key: k, who: who{role: e.Role, contract: e.ContractID}, event: e.ID, clock: clock{began: e.Time, heard: e.Time, last: e.Time, signed: e.Time},
-		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}, map[uint64]float64{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
+		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}, map[uint64]int{}, map[uint64]float64{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
 	}
 }
 
@@ -259,8 +265,12 @@ func (h *history) passes(d agency.Detail) {
 // onWork tells whether a check of a stage says something of an agent's work.
 func onWork(stage string) bool { return stage == "" || stage == agency.StageWork }
 
-// poll is how long a turn takes that waits for something outside.
-const poll = time.Minute
+// poll is how long a turn takes that waits for something outside; one that asks how far
+// it is, at least asking.
+const (
+	poll   = time.Minute
+	asking = 15 * time.Second
+)
 
 // called notes a call that ran.
 func (h *history) called(e agency.Event, d *agency.ToolCalled) {
@@ -272,8 +282,9 @@ func (h *history) called(e agency.Event, d *agency.ToolCalled) {
 		d.Use, d.Waits = UseOf(shell, line), d.Waits || Waits(shell, line)
 		d.Danger = append(d.Danger, Dangers(shell, line, "", failed)...)
 	}
-	switch c.path = cmp.Or(d.Path, c.path); {
-	case c.kind == runs && (d.Waits || h.now.took >= poll), !failed && h.memory.comesOn(c):
+	c.path, c.asks = cmp.Or(d.Path, c.path), d.Use == agency.UseAsk
+	switch {
+	case c.kind == runs && (d.Waits || h.now.took >= poll || c.asks && h.now.took >= asking), !failed && h.memory.comesOn(c):
 		c.kind = waits
 	case d.Use == agency.UseLook:
 		c.kind = reads
@@ -300,12 +311,11 @@ func (h *history) called(e agency.Event, d *agency.ToolCalled) {
 func (h *history) call(turn int, tool string, d agency.CallDigests, summary, failed string) (call, string) {
 	c := call{turn: cmp.Or(turn, h.settled+1), tool: tool, kind: kinds[tool]}
 	var said string
-	var vague bool
-	c.digests, said, vague, c.blind = words(d, tool, summary, failed)
+	c.digests, said, c.vague, c.blind = words(d, tool, summary, failed)
 	if c.blind {
 		c.digests.Answer, c.digests.AnswerShape = supposed(h.changes)
 	}
-	if vague && c.kind == changes {
+	if c.vague && c.kind == changes {
 		c.path = said
 		c.digests.Call = fmt.Sprint(c.digests.Call, h.seq) // nobody told what it changed
 	}
@@ -345,9 +355,11 @@ func (h *history) note(c *call, own bool) {
 		// The same change of the same file can only be made again after it was undone.
 		if !c.failed {
 			h.changes++
-			if h.news("change " + c.path + " " + ds.Call) {
-				t.changed = true
-				h.fallow.since = h.seq
+			switch fresh := h.news("change " + c.path + " " + ds.Call); {
+			case !c.vague && h.memory.did("change "+c.path+" "+c.tool+" "+ds.CallShape) > mostChanged:
+				t.counted = true
+			case fresh:
+				t.changed, h.fallow.since = true, h.seq
 			}
 		}
 	case waits, plans:
@@ -362,35 +374,18 @@ func (h *history) note(c *call, own bool) {
 			break
 		}
 		c.novel = h.newAnswer(c) && !c.known
+		// One command again and again may go on from tree to tree.
+		if other := h.news("run " + c.tool + " " + ds.Call); h.memory.did("run "+c.tool+" "+ds.CallShape) > mostCounted && other {
+			t.counted = true
+		} else {
+			t.acted = true
+		}
 	}
 	t.novel = t.novel || c.novel
 	if len(h.calls) >= h.most {
 		h.calls = slices.Delete(h.calls, 0, len(h.calls)-h.most+1)
 	}
 	h.calls = append(h.calls, *c)
-}
-
-// asked is what tells a look from others: where nobody tells its answer, its words.
-func (c *call) asked() string {
-	if c.blind {
-		return c.digests.Call
-	}
-	return c.digests.CallShape
-}
-
-// newAnswer tells whether a command answers as none did. What ends well may tell by
-// numbers alone, where nobody asked it so before.
-func (h *history) newAnswer(c *call) bool {
-	ds := c.digests
-	switch {
-	case c.blind && c.failed:
-		return h.news("answer " + c.tool + " " + ds.CallShape + " " + ds.Answer)
-	case c.blind:
-		return h.news("answer " + c.tool + " " + ds.Call + " " + ds.Answer)
-	}
-	shape := h.news("answer " + c.tool + " " + ds.AnswerShape)
-	asked, answer := h.news("asked "+c.tool+" "+ds.Call), h.news("said "+c.tool+" "+ds.Answer)
-	return shape || !c.failed && answer && (asked || c.kind == checks)
 }
 
 // progress notes that the agent has got on: what was told of it is over.
@@ -421,7 +416,7 @@ func (h *history) settle(d *agency.TurnCompleted, s config.Overseer) {
 	in, cached, out := min(max(d.In, 0), mostTokens), min(max(d.Cached, 0), mostTokens), min(max(d.Out, 0), mostTokens)
 	h.bill(in, cached, out, s.MaxTokens)
 	h.guessed = h.guessed || d.Estimated
-	moved := h.moved(d.Tree, t.changed)
+	moved := h.moved(d.Tree, t)
 	switch {
 	case t.novel || moved:
 		h.fallow.turns, h.fallow.tokens, h.fallow.untold = 0, 0, 0
@@ -468,9 +463,9 @@ func (h *history) bill(in, cached, out, most int64) {
 
 // moved tells whether a turn left files as they never were. Where the event does
 // not name them, the calls say so.
-func (h *history) moved(tree agency.OID, changed bool) bool {
+func (h *history) moved(tree agency.OID, t turnSoFar) bool {
 	if tree == "" {
-		return changed
+		return t.changed
 	}
 	before := h.tree
 	h.tree = tree
@@ -478,7 +473,9 @@ func (h *history) moved(tree agency.OID, changed bool) bool {
 	case before == tree:
 		return false
 	case before == "":
-		return changed
+		return t.changed
+	case t.counted && !t.changed && !t.acted:
+		return false
 	case fresh:
 		h.fallow.returned, h.fallow.since = 0, h.seq
 		return true

@@ -89,6 +89,47 @@ func (h *history) keep(r result, kin string) {
 	h.results = append(h.results, r)
 }
 
+// asked is what tells a look from others: where nobody tells its answer, its words.
+func (c *call) asked() string {
+	if c.blind {
+		return c.digests.Call
+	}
+	return c.digests.CallShape
+}
+
+// newAnswer tells whether a command answers as none did. What ends well may tell by
+// numbers alone, where nobody asked it so before.
+func (h *history) newAnswer(c *call) bool {
+	ds := c.digests
+	switch {
+	case c.blind && c.failed:
+		return h.news("answer " + c.tool + " " + ds.CallShape + " " + ds.Answer)
+	case c.blind:
+		return h.news("answer " + c.tool + " " + ds.Call + " " + ds.Answer)
+	}
+	shape := h.news("answer " + c.tool + " " + ds.AnswerShape)
+	asked, answer := h.news("asked "+c.tool+" "+ds.Call), h.news("said "+c.tool+" "+ds.Answer)
+	tried := h.news(fmt.Sprint("tried ", c.tool, " ", ds.Call, " ", h.changes)) // after another change
+	return shape || !c.failed && answer && (asked || tried || c.kind == checks)
+}
+
+// mostCounted and mostChanged are how often what differs in numbers alone is something
+// new: a command, and a change of one file.
+const (
+	mostCounted = 3
+	mostChanged = 2
+)
+
+// did counts how often something was done.
+func (m *memory) did(what string) int {
+	if len(m.times) >= mostSeen {
+		clear(m.times)
+	}
+	at := hash(what)
+	m.times[at]++
+	return m.times[at]
+}
+
 // comesOn tells whether a call that was made before is shown that what it asks for has
 // come further than ever.
 func (m *memory) comesOn(c call) bool {
@@ -158,5 +199,9 @@ func redDigests(r *agency.Red) (all, names string) {
 		b = append(b, f+"\n"...)
 	}
 	names = "red " + Digest(b)
-	return names + " " + Digest(passing.ReplaceAll([]byte(strings.Join(r.Last, "\n")), nil)), names
+	all = names + " " + Digest(passing.ReplaceAll([]byte(strings.Join(r.Last, "\n")), nil))
+	if len(b) == 0 { // its last words are all that tells what failed
+		names = all
+	}
+	return all, names
 }

@@ -59,6 +59,18 @@ var moreTroubles = map[string]trouble{
 	"edits and their look": {"drip", anyDrip, func(s *story, i int) {
 		s.does(s.swap("a.go", s.text(1), "// "+s.text(3)), s.run("git diff --stat", "a.go | 2 +-"))
 	}, "", false},
+	"counts by a program":   {"counting", anyLoop, func(s *story, i int) { s.does(s.run(fmt.Sprintf("python3 -c 'print(%d)'", i), fmt.Sprint(i))) }, wordless, false},
+	"counts in a file":      {"counting", anyLoop, func(s *story, i int) { s.new(); s.does(s.run(fmt.Sprintf("echo %d > n.txt", i), "")) }, wordless, false},
+	"two counters by turns": {"counting", anyDrip, func(s *story, i int) { s.new(); s.does(s.write(of1(i, "a.txt", "b.txt"), fmt.Sprint("version ", i))) }, wordless, false},
+	"a version, then tests": {"counting", anyDrip, func(s *story, i int) {
+		s.new()
+		s.does(s.swap("v.go", fmt.Sprint("v = ", i), fmt.Sprint("v = ", i+1)), s.green(9))
+	}, wordless, false},
+	"two versions, then tests": {"counting", anyDrip, func(s *story, i int) {
+		s.new()
+		s.does(of1(i, s.swap("v.go", fmt.Sprint("v = ", i), fmt.Sprint("v = ", i+2)), s.swap("w.go", fmt.Sprint("w = ", i), fmt.Sprint("w = ", i+2))), s.green(9))
+	}, wordless, false},
+
 	"written whole anew":            {"rewriting", anyDrip, func(s *story, _ int) { s.does(s.write("a.go", strings.Join(s.lines(40), "\n"))) }, "", false},
 	"written whole, a word changed": {"rewriting", anyDrip, func(s *story, i int) { s.does(s.write("a.go", part(0, 60)+fmt.Sprint("\n// v", i))) }, "", false},
 	"deleted and written": {"rewriting", anyDrip, func(s *story, i int) {
@@ -120,6 +132,9 @@ var moreTroubles = map[string]trouble{
 }
 
 // verdict is a claim that is refused for a reason.
+// new is a tree that was not there before.
+func (s *story) new() { s.tree = agency.OID(fmt.Sprint("t", len(s.events))) }
+
 func (s *story) verdict(why string) {
 	s.does(s.edit(s.file(s.r.IntN(90))), step{tool: "signal_complete", args: s.text(6), answer: "noted"})
 	s.add(agency.Claimed{Session: "s1", Summary: s.text(4)})

@@ -42,6 +42,9 @@ func words(d agency.CallDigests, tool, summary, failed string) (out agency.CallD
 		d.Call, d.CallShape = Digest([]byte(said)), Shape([]byte(said))
 	}
 	answer = cmp.Or(d.Answer, answer, failed)
+	if said != "" && beside(answer, []byte(said)) == echoed {
+		answer, d.Answer = echoed, echoed
+	}
 	d.Share = cmp.Or(d.Share, shareOf(answer))
 	switch {
 	case answer == "":
