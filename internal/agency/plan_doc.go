@@ -252,6 +252,9 @@ type PlanBase struct {
 	Feature func(FeatureID) string
 	// NoTests: the run has no command that tests anything.
 	NoTests bool
+	// Nameless is its test command where it last passed here without naming a test, so that
+	// no criterion can be held to one; nil: that is not known.
+	Nameless func() string
 }
 
 // faults are those of a contract; all are the contracts of its plan and of the run.
@@ -270,16 +273,34 @@ func (b *PlanBase) faults(c Contract, all []Contract) (out []string) {
 			add("files_created: %s is there already: say files_modified, or let it depend on the contract that deletes it", f)
 		}
 	}
-	if !b.NoTests {
-		return out
-	}
+	return append(out, b.unmeasured(c)...)
+}
+
+// unmeasured are the criteria that the run's test command cannot show.
+func (b *PlanBase) unmeasured(c Contract) (out []string) {
+	why, never := "", ""
 	for _, cr := range c.AcceptanceCriteria {
-		switch {
-		case cr.Check == nil:
-		case cr.Check.Test != "":
-			add("criterion %s cannot be looked at: no test command is known, so the test %s never runs; leave it out, name a command as its check, or set commands.test in agency.yaml", cr.ID, cr.Check.Test)
-		case cr.Check.Coverage > 0:
-			add("criterion %s cannot be measured: no test command is known; leave the threshold out, or set commands.test in agency.yaml", cr.ID)
+		if cr.Check == nil || cr.Check.Test == "" && cr.Check.Coverage <= 0 {
+			continue
+		}
+		if why == "" {
+			switch {
+			case b.NoTests:
+				why, never = "no test command is known", "never runs"
+			case b.Nameless == nil:
+				return nil
+			default:
+				command := b.Nameless()
+				if command == "" {
+					return nil
+				}
+				why, never = fmt.Sprintf("`%s` passes here and names no tests", command), "is never seen"
+			}
+		}
+		if cr.Check.Test != "" {
+			out = append(out, fmt.Sprintf("criterion %s cannot be looked at: %s, so the test %s %s; leave it out, name a command as its check, or set commands.test in agency.yaml", cr.ID, why, cr.Check.Test, never))
+		} else {
+			out = append(out, fmt.Sprintf("criterion %s cannot be measured: %s; leave the threshold out, or set commands.test in agency.yaml", cr.ID, why))
 		}
 	}
 	return out

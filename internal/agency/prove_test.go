@@ -2,6 +2,7 @@ package agency
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -149,8 +150,11 @@ func TestWhatNoTestIsNamedFor(t *testing.T) {
 		}
 	}
 	named := []Criterion{{ID: "goal", Check: &Check{Test: "TestA"}}}
-	if got := Prove(named, nil, Checks{Nameless: true})[0]; got.Proof != ProofAsserted {
+	if got := Prove(named, nil, Checks{Nameless: true})[0]; got.Proof != ProofOpen || !got.Missed || !strings.Contains(got.Note, "names no tests") {
 		t.Errorf("a criterion's test where no test has a name: %+v", got)
+	}
+	if got := Prove([]Criterion{{ID: "goal"}}, []Evidence{{Criterion: "goal", Kind: CheckTest, Ref: "TestA"}}, Checks{Nameless: true})[0]; got.Proof != ProofAsserted || got.Missed {
+		t.Errorf("a test as evidence where no test has a name: %+v", got)
 	}
 	if got := Prove(named, nil, Checks{})[0]; got.Proof != ProofOpen {
 		t.Errorf("a criterion's test where the command fails: %+v", got)

@@ -357,6 +357,16 @@ func (c *receiptStore) took(ctx context.Context, cmd Command, but Stage) (time.D
 	return time.Duration(found[0].Duration * float64(time.Second)), nil
 }
 
+// NamesTests tells whether a command named its tests when it last ended well in a run;
+// known is false where it did not end so.
+func NamesTests(q store.Querier, run agency.RunID, line string) (names, known bool, err error) {
+	err = q.QueryRow(selectNamed, string(run), line).Scan(&names)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, false, nil
+	}
+	return names, err == nil, err
+}
+
 // Lasted is how long these commands took together when each of them last came
 // to its own end in a run; what has not counts nothing.
 func Lasted(q store.Querier, run agency.RunID, lines []string) (time.Duration, error) {

@@ -32,6 +32,9 @@ FROM receipts WHERE `
 	// end, but for one stage.
 	selectLastOf = selectReceipts + `command = ? AND stage <> ? AND reusable = 1 AND copy_of = '' ORDER BY at DESC, n DESC LIMIT 1`
 
+	// selectNamed reads whether a command of a run named its tests when it last ended well.
+	selectNamed = `SELECT parsed FROM receipts WHERE run_id = ? AND command = ? AND exit_code = 0 AND reusable = 1 AND copy_of = '' ORDER BY n DESC LIMIT 1`
+
 	// selectDuration reads how long a command of a run took when it last came to
 	// its own end.
 	selectDuration = `SELECT duration FROM receipts WHERE run_id = ? AND command = ? AND reusable = 1 AND copy_of = '' ORDER BY n DESC LIMIT 1`

@@ -199,7 +199,7 @@ func (j judgement) judgeCriteria() {
 	}
 	j.v.Proofs = agency.Prove(j.Criteria, j.ClaimInfo.Evidence, agency.Checks{
 		Claim: j.claimSuite.Tests, Fresh: j.fresh, Worth: j.worth, Refs: j.refWorth, Theirs: j.theirs, Receipts: receipts,
-		Nameless: j.claimSuite.Ran && j.claimSuite.Receipt.OK() && !j.claimSuite.Receipt.Parsed && !j.noneRan(),
+		Nameless: j.nameless(),
 	})
 	j.carryProofs(j.v.Proofs)
 	j.v.Expectations, j.v.Unproved = j.edited, j.unproved
@@ -260,12 +260,20 @@ func describe(c agency.Check) string {
 	}
 }
 
+// nameless tells whether the claim's test command passes, and no test has a name.
+func (f facts) nameless() bool {
+	return f.claimSuite.Ran && f.claimSuite.Receipt.OK() && !f.claimSuite.Receipt.Parsed && !f.noneRan()
+}
+
 // because is what is known of why a check does not pass.
 func (f facts) because(c agency.Check) string {
 	switch {
 	case c.Test != "":
 		found, ok := agency.LookUp(f.claimSuite.Tests, c.Test)
-		if !ok {
+		switch {
+		case !ok && f.nameless():
+			return fmt.Sprintf(": `%s` ends well and names no tests, so nobody can see it; a criterion may name a command", f.claimSuite.Receipt.Command)
+		case !ok:
 			return ": it was not run"
 		}
 		if found.Status == agency.TestFailed && f.byChance(found) {

@@ -3,17 +3,20 @@ package resources
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/backlog"
+	"agency/internal/check"
 	"agency/internal/config"
 	"agency/internal/host"
+	"agency/internal/registry"
+	"agency/internal/store"
 	"agency/internal/text"
 	"agency/internal/tool/team"
-	"agency/internal/workspace"
 )
 
 // PlanFaults names everything that is wrong with a plan that a person gives a
@@ -66,16 +69,20 @@ func (pr *Preparer) planOnBase(ctx context.Context, r api.RunRequest, c host.Run
 	if r.Plan == nil {
 		return nil
 	}
-	run, err := pr.Runs.spaces.Run(ctx, r.ID)
+	base, err := pr.Runs.planBase(ctx, r.ID, r.Repo, c.Config)
 	if err != nil {
 		return err
 	}
-	return checkPlan(c.Config, *r.Plan, planBase(ctx, run, c.Config))
+	return checkPlan(c.Config, *r.Plan, base)
 }
 
 // planBase is what a plan is held to of a run's base, read when it is asked for first. What
 // cannot be read is no fault of a plan: those who need it say so.
-func planBase(ctx context.Context, run *workspace.Run, c config.Config) *agency.PlanBase {
+func (r *Runs) planBase(ctx context.Context, id agency.RunID, repo string, c config.Config) (*agency.PlanBase, error) {
+	run, err := r.spaces.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	objects := run.Dir().Objects()
 	files := sync.OnceValue(func() map[string]bool {
 		entries, err := objects.Tree(ctx, run.BaseTree())
@@ -111,7 +118,35 @@ func planBase(ctx context.Context, run *workspace.Run, c config.Config) *agency.
 		}
 		return ""
 	}
-	return &agency.PlanBase{Has: func(f string) bool { return files()[f] }, Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == ""}
+	return &agency.PlanBase{
+		Has: func(f string) bool { return files()[f] }, Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == "",
+		Nameless: sync.OnceValue(func() string { return r.nameless(ctx, repo, c.Commands.Test) }),
+	}, nil
+}
+
+// nameless is the test command of a run in a repository, where it named no test when it
+// last passed there.
+func (r *Runs) nameless(ctx context.Context, repo, command string) string {
+	var names, known bool
+	err := r.o.DB.Read(ctx, func(q *store.Snapshot) error {
+		runs, err := registry.Runs(q)
+		if err != nil {
+			return err
+		}
+		for _, other := range slices.Backward(runs) {
+			if other.Repo != repo {
+				continue
+			}
+			if names, known, err = check.NamesTests(q, other.ID, command); err != nil || known {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || names || !known {
+		return ""
+	}
+	return command
 }
 
 // maxBacklog bounds what is read of a backlog, in bytes.

@@ -50,11 +50,9 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 	var known []agency.Contract // that its plan must fit
 	var base *agency.PlanBase   // likewise
 	if roster.Leads(spec.Role) {
-		run, err := s.Runs.spaces.Run(ctx, spec.Run)
-		if err != nil {
+		if base, err = s.Runs.planBase(ctx, spec.Run, b.repo, b.kept.Config); err != nil {
 			return session.Setup{}, err
 		}
-		base = planBase(ctx, run, b.kept.Config)
 		if known, err = store.Get(ctx, s.Runs.o.DB, registry.Contracts, spec.Run); err != nil {
 			return session.Setup{}, err
 		}
