@@ -2,9 +2,12 @@ package agency
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"agency/internal/text"
 )
 
 // PlanRules are the configured limits that a plan is held to.
@@ -150,7 +153,11 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 		seen[cr.ID] = true
 	}
 	if rules.Holders != nil && !rules.Holders[c.AssignedRole] {
-		add("role %q holds no contracts", c.AssignedRole)
+		var names []string
+		for _, id := range slices.Sorted(maps.Keys(rules.Holders)) {
+			names = append(names, string(id))
+		}
+		add("role %q holds no contracts%s; those that do are %s", c.AssignedRole, text.Suggestion(string(c.AssignedRole), names), strings.Join(names, ", "))
 	}
 	files := c.WriteSet()
 	tooLarge := func(key, format string, args ...any) {

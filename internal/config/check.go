@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/text"
+
 	"agency/internal/agency"
 )
 
@@ -194,7 +196,7 @@ func (ch *checker) models() {
 			return // said where it was read
 		}
 		if _, ok := c.Providers[ref.Provider]; !ok {
-			ch.fault("%s: no provider %s for %s%s", []any{key, clip(ref.Provider), clip(model), suggestion(ref.Provider, names)}, key)
+			ch.fault("%s: no provider %s for %s%s", []any{key, clip(ref.Provider), clip(model), text.Suggestion(ref.Provider, names)}, key)
 		}
 	}
 	for _, level := range sortedKeys(c.Models) {
@@ -216,7 +218,7 @@ func (ch *checker) models() {
 	for _, m := range sortedKeys(c.Prices) {
 		ref, err := ParseModel(m)
 		if _, ok := c.Providers[ref.Provider]; err == nil && !ok {
-			ch.warn("prices."+m, fmt.Sprintf("a price for %s, but no provider %s%s", m, ref.Provider, suggestion(ref.Provider, names)))
+			ch.warn("prices."+m, fmt.Sprintf("a price for %s, but no provider %s%s", m, ref.Provider, text.Suggestion(ref.Provider, names)))
 		}
 	}
 }

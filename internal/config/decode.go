@@ -104,7 +104,7 @@ func join(key, name string) string {
 }
 
 func (d *decoder) unknown(e entry, t reflect.Type, key string) {
-	hint := suggestion(e.key, fieldNames(t))
+	hint := text.Suggestion(e.key, fieldNames(t))
 	if hint == "" {
 		hint = elsewhere(e.key)
 	}
@@ -172,7 +172,7 @@ func (d *decoder) mapKey(e entry, f field, key string) (string, bool) {
 	switch {
 	case f.keys != nil:
 		if !slices.Contains(f.keys, name) {
-			d.faults.add(d.text, e.line, e.col, "unknown key %s%s", clipKey(join(key, name)), suggestion(name, f.keys))
+			d.faults.add(d.text, e.line, e.col, "unknown key %s%s", clipKey(join(key, name)), text.Suggestion(name, f.keys))
 			return "", false
 		}
 	case unprintable(name, false) != 0:

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"agency/internal/text"
 )
 
 // checkForm says what is wrong with a text that must have a form, or "".
@@ -177,7 +179,7 @@ func checkLevelOrModel(s string) string {
 	if s == "" || IsLevel(s) || strings.Contains(s, "/") && checkModel(s) == "" {
 		return ""
 	}
-	return fmt.Sprintf("is neither a capability level (%s) nor provider/model%s", strings.Join(levels(), ", "), suggestion(s, levels()))
+	return fmt.Sprintf("is neither a capability level (%s) nor provider/model%s", strings.Join(levels(), ", "), text.Suggestion(s, levels()))
 }
 
 func checkRuntime(s string) string {
@@ -210,7 +212,7 @@ func checkWord(s string, known []string) string {
 		return ""
 	}
 	shown := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == "" })
-	return fmt.Sprintf("must be one of %s%s", strings.Join(shown, ", "), suggestion(s, shown))
+	return fmt.Sprintf("must be one of %s%s", strings.Join(shown, ", "), text.Suggestion(s, shown))
 }
 
 // unprintable is the first character of a text that could make a terminal

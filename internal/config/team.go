@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+
+	"agency/internal/text"
 )
 
 // Team is what a team file says beside settings: the goal, and contracts in
@@ -159,7 +161,7 @@ type TeamFault struct {
 
 // Unknown is the fault of a field that no contract has.
 func (f TeamField) Unknown(known []string) TeamFault {
-	return TeamFault{Line: f.Line, Col: f.Col, What: "unknown key " + clipKey(f.Name) + suggestion(f.Name, known)}
+	return TeamFault{Line: f.Line, Col: f.Col, What: "unknown key " + clipKey(f.Name) + text.Suggestion(f.Name, known)}
 }
 
 // Err names faults at their places; nil where there are none. Its error is

@@ -124,7 +124,11 @@ func TestFaults(t *testing.T) {
 		},
 		"an unknown role, and more": {
 			"p.yaml", "contracts:\n" + strings.Replace(contract("a", ""), "scaffolder", "wizard", 1) + contract("b", "    depends_on: [none]\n"),
-			[]string{`p.yaml:2:9: a: role "wizard" holds no contracts`, "p.yaml:7:9: b: depends on none, which is not in the plan"},
+			[]string{`p.yaml:2:9: a: role "wizard" holds no contracts; those that do are `, "scaffolder", "p.yaml:7:9: b: depends on none, which is not in the plan"},
+		},
+		"fields of a field": {
+			"p.yaml", "contracts:\n" + contract("a", "    expected_outputs: {files_modifed: [x]}\n    quality_thresholds: {coverage: 90%}\n"),
+			[]string{`unknown field "files_modifed" (did you mean files_modified?)`, `"quality_thresholds" is a string, not a number`},
 		},
 		"ids alike": {
 			"p.yaml", "contracts:\n" + contract("a", "") + contract("A", "") + contract("a", ""),

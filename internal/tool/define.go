@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"agency/internal/bug"
+	"agency/internal/text"
 
 	"github.com/invopop/jsonschema"
 )
@@ -162,7 +163,7 @@ func (s Shape) Decode(raw json.RawMessage, into any) error {
 	}
 	for _, f := range fields {
 		if !slices.Contains(s.Names, f.name) {
-			return fmt.Errorf("unknown argument %s", QuoteName(f.name))
+			return fmt.Errorf("unknown argument %s%s", QuoteName(f.name), text.Suggestion(f.name, s.Names))
 		}
 		if f.null && slices.Contains(s.Required, f.name) {
 			return fmt.Errorf("argument %q is null", f.name)
@@ -179,7 +180,7 @@ func (s Shape) Decode(raw json.RawMessage, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return sayDecode(err)
+		return sayDecode(err, into)
 	}
 	return nil
 }
@@ -258,8 +259,9 @@ func objectFields(raw json.RawMessage) ([]field, error) {
 	return out, nil
 }
 
-// sayDecode puts an error of encoding/json into the words of the caller.
-func sayDecode(err error) error {
+// sayDecode puts an error of encoding/json into the words of the caller; into is what it
+// was read into.
+func sayDecode(err error, into any) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		where := wrong.Field
@@ -268,8 +270,34 @@ func sayDecode(err error) error {
 		}
 		return fmt.Errorf("argument %q is %s, not %s", where, jsonKind(wrong.Value), goKind(wrong.Type))
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	what := strings.TrimPrefix(err.Error(), "json: ")
+	var name string
+	if _, quoted, unknown := strings.Cut(what, "unknown field "); unknown && json.Unmarshal([]byte(quoted), &name) == nil {
+		what += text.Suggestion(name, fieldNames(reflect.TypeOf(into), 0))
+	}
+	return errors.New(what)
 }
+
+// fieldNames are the names of the fields of a type, and of those in them.
+func fieldNames(t reflect.Type, depth int) (out []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || depth > deepest {
+		return nil
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			out = append(out, name)
+		}
+		out = append(out, fieldNames(f.Type, depth+1)...)
+	}
+	return out
+}
+
+// deepest bounds how deep fields of arguments are named.
+const deepest = 8
 
 // jsonKind names a value as encoding/json does, in the words of goKind.
 func jsonKind(value string) string {
@@ -293,6 +321,8 @@ func goKind(t reflect.Type) string {
 		return "a boolean"
 	case reflect.Int, reflect.Int64:
 		return "an integer"
+	case reflect.Float64:
+		return "a number"
 	case reflect.Slice:
 		return "a list"
 	default:

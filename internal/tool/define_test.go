@@ -36,7 +36,7 @@ func TestNestedInAString(t *testing.T) {
 		`{"text":"x","list":"a"}`:                 `argument "list" is a string, not a list`,
 		`{"text":"x","list":"{}"}`:                `argument "list" is a string, not a list`,
 		`{"text":"x","one":"{\"name\":\"n\""}`:    `argument "one" is a string, not an object`,
-		`{"text":"x","one":"{\"nome\":\"n\"}"}`:   `unknown field "nome"`,
+		`{"text":"x","one":"{\"nome\":\"n\"}"}`:   `unknown field "nome" (did you mean name?)`,
 		`{"text":["x"],"one":"{\"name\":\"n\"}"}`: `argument "text" is a list, not a string`,
 	} {
 		var got args

@@ -1,12 +1,12 @@
-package config
+package text
 
 import (
 	"fmt"
 	"strings"
 )
 
-// suggestion is " (did you mean X?)" for the nearest of the known words, or "".
-func suggestion(word string, known []string) string {
+// Suggestion is " (did you mean X?)" for the nearest of the known words, or "".
+func Suggestion(word string, known []string) string {
 	best, bestAt := "", max(1, len(word)/3)+1
 	for _, k := range known {
 		if k == "" {
