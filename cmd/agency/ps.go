@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ func psCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+// runs are those of the repository, newest first.
 func (r *repository) runs(ctx context.Context) ([]api.RunDoc, error) {
 	h, err := r.look()
 	if err != nil {
@@ -42,6 +44,7 @@ func (r *repository) runs(ctx context.Context) ([]api.RunDoc, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.Reverse(runs)
 	use, err := v.DiskUse(ctx)
 	if err != nil {
 		return nil, err

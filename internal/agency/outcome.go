@@ -190,7 +190,7 @@ func rate(shares []share) (r Rate) {
 		tokens, usd, seconds = append(tokens, s.tokens), append(usd, s.usd), append(seconds, s.seconds)
 	}
 	r.SuccessRate, r.FirstRate = part(r.Complete, r.Contracts), part(r.FirstSuccesses, r.FirstAttempts)
-	r.MedianTokens, r.MedianCostUSD, r.MedianSeconds = percentile(tokens, 50), percentile(usd, 50), percentile(seconds, 50)
+	r.MedianTokens, r.MedianCostUSD, r.MedianSeconds = median(tokens), median(usd), median(seconds)
 	return r
 }
 
@@ -206,6 +206,16 @@ func part(n, of int) float64 {
 		return 0
 	}
 	return float64(n) / float64(of)
+}
+
+// median is the value in the middle, or halfway between the two that are; 0 of none.
+func median[T int64 | float64](values []T) (v T) {
+	n := len(values)
+	if n == 0 {
+		return v
+	}
+	values = slices.Sorted(slices.Values(values))
+	return values[(n-1)/2] + (values[n/2]-values[(n-1)/2])/2
 }
 
 // percentile is the smallest value that at least p of 100 are not above; 0 of none.

@@ -222,7 +222,7 @@ func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
 	}
 	then := "end the run"
 	if s := a.how.Shared; s.managed && a.Contract.ID != s.Lead.Plan { // what others made is not lost by it
-		then = "give it up: what does not depend on it goes on, and where nothing lands on_error says what comes"
+		then = "give it up: what does not depend on it goes on, and where nothing lands the run ends, or one agent takes over (on_error)"
 		g.Approving, g.Rejecting = "one more attempt; with --note TEXT it has your hint", then
 	}
 	g.Body = blockedBody(a, out) + then + "."

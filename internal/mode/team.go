@@ -107,7 +107,7 @@ const (
 func (in Input) replan(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.Contract, error) {
 	d := planning.New(in.plan(), t.Shared.Leading(), true)
 	d.Contract.ID = ReplanContract
-	d.Contract.Title = text.FirstLine("New plan after "+string(f.Contract.ID)+" failed", 100)
+	d.Contract.Title = text.FirstLine("New plan after "+string(f.Contract.ID)+" failed: "+f.Reason, 200)
 	most := 0
 	if len(t.All) > effects.MaxListed {
 		most = effects.MaxListed

@@ -191,7 +191,11 @@ func (w *draft) stopped() error {
 		return err
 	}
 	if cause, over := w.st.over(w.c.Setup.Limits); over {
-		w.end = session.Unfinished(cause, "", w.st.Tree)
+		detail := ""
+		if cause == session.CauseRefusals && w.st.Refused != "" {
+			detail = "the last one: " + w.st.Refused
+		}
+		w.end = session.Unfinished(cause, detail, w.st.Tree)
 		return nil
 	}
 	if ctl.Pause {

@@ -12,6 +12,7 @@ import (
 	"agency/internal/session"
 	"agency/internal/session/record"
 	"agency/internal/store"
+	"agency/internal/text"
 	"agency/internal/tool"
 
 	"golang.org/x/sync/errgroup"
@@ -196,6 +197,9 @@ func (c executor) runLast(ctx context.Context, d *done) error {
 	return nil
 }
 
+// longestRefusal is how much of a refused call's answer an ended session tells, in bytes.
+const longestRefusal = 200
+
 // conclude makes the next message and counts what went wrong.
 func (c executor) conclude(d *done) {
 	say := llm.Message{Role: llm.User}
@@ -204,6 +208,7 @@ func (c executor) conclude(d *done) {
 		say.Blocks = append(say.Blocks, llm.ToolResult{ID: k.Use.ID, Text: k.Result.Text, IsError: k.Result.Failed, Outcome: k.Result.Outcome})
 		if k.Result.Refused {
 			refused++
+			d.st.Refused = text.FirstLine(k.Result.Text, longestRefusal)
 		}
 	}
 	if d.Problem != "" && d.End == nil {
@@ -211,7 +216,7 @@ func (c executor) conclude(d *done) {
 	}
 	d.st.Barren++
 	if refused < len(d.Calls) {
-		d.st.Barren, d.st.Empty, d.st.Cut = 0, 0, 0
+		d.st.Barren, d.st.Empty, d.st.Cut, d.st.Refused = 0, 0, 0, ""
 	}
 	say = c.fitted(say)
 	switch {

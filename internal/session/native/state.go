@@ -42,6 +42,8 @@ type stall struct {
 	Cut      int  `json:"cut,omitempty"`      // answers cut at the output limit
 	Short    bool `json:"short,omitempty"`    // the open turn's answer may be shorter than the limit, for want of money
 	Barren   int  `json:"barren,omitempty"`   // turns without one call that ran
+	// Refused is what the last call was answered that did not run.
+	Refused string `json:"refused,omitempty"`
 }
 
 // pending is what the open turn shows and waits for.

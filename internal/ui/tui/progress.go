@@ -105,6 +105,9 @@ func (p *Progress) line(elapsed time.Duration) string {
 		return ""
 	}
 	parts := []string{string(p.State)}
+	if p.Gates > 0 { // first, for a narrow terminal cuts the end off
+		parts = append(parts, fmt.Sprintf("%d waiting for you", p.Gates))
+	}
 	if share, begun := p.work.Share(); begun {
 		parts = append(parts, percent(share))
 	}
@@ -118,9 +121,7 @@ func (p *Progress) line(elapsed time.Duration) string {
 	if elapsed >= time.Second {
 		parts = append(parts, Elapsed(elapsed))
 	}
-	if p.Gates > 0 {
-		parts = append(parts, fmt.Sprintf("%d waiting for you", p.Gates))
-	} else if p.Doing != "" {
+	if p.Gates == 0 && p.Doing != "" {
 		parts = append(parts, p.Doing)
 	}
 	if p.Health != "" {

@@ -24,7 +24,7 @@ func TestStatsTable(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`(?m)^all contracts +2 +50 % +0 % +1\.5 +\$0\.50\+ +10 s$`, `(?m)^p/a +2 +0 % +0 % +1\.0 +\$0\.50$`,
+		`(?m)^all contracts +2 +50 % +0 % +1\.5 +\$0\.50\+ +33 min 25 s$`, `(?m)^p/a +2 +0 % +0 % +1\.0 +\$0\.50$`,
 		`(?m)^local/a-model-with-a-rather-long-name +1 +100 % +- +1\.0 +unpriced$`, `(?m)^test_engineer +1 .* 1 h 06 min$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(got) {

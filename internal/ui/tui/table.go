@@ -97,7 +97,7 @@ func (t *table) line(row []string, widths []int) string {
 	return strings.TrimRight(strings.Join(cells, "  "), " ")
 }
 
-// Runs is the table of ps, newest first, with the gates that wait below their
+// Runs is the table of ps, with the gates that wait below their
 // run.
 func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 	if len(runs) == 0 {
@@ -105,7 +105,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 	}
 	t := table{head: []string{"RUN", "STATE", "MODE", "DONE", "COST", "DISK", "AGE", "GOAL"}, right: []bool{false, false, false, true, true, true, true, false}}
 	var waiting []string
-	for _, r := range slices.Backward(runs) {
+	for _, r := range runs {
 		t.add(string(r.ID), string(r.State), modes(r), fmt.Sprintf("%d/%d", r.ContractsDone, r.ContractsTotal),
 			Cost(agency.USD(r.CostUSD), r.Tokens, r.Unpriced), disk(r.DiskBytes), age(now.Sub(r.CreatedAt)), cut(Line(r.Goal), 60))
 		for _, g := range r.Gates {

@@ -113,7 +113,7 @@ func TestProgressLineIsRedrawnInPlace(t *testing.T) {
 	for _, ev := range someEvents()[:4] {
 		_ = l.Event(ev)
 	}
-	const want = "running · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 15 s · 1 waiting for you"
+	const want = "running · 1 waiting for you · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 15 s"
 	if got := out.String(); !strings.HasSuffix(got, want) {
 		t.Errorf("ends %q", got[max(0, len(got)-120):])
 	}
@@ -173,10 +173,10 @@ func TestProgressLineFollowsTheWidth(t *testing.T) {
 		width int
 		want  string
 	}{
-		{40, "\r\x1b[2A\x1b[Jrunning · turn 1 · tests 3 passed, 1 f…"},
-		{20, "\r\x1b[1A\x1b[Jrunning · turn 1 ·…"},
-		{120, "\r\x1b[Krunning · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 15 s · 1 waiting for you"},
-		{83, "\r\x1b[1A\x1b[Jrunning · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 15 s · 1 waiting for …"},
+		{40, "\r\x1b[2A\x1b[Jrunning · 1 waiting for you · turn 1 ·…"},
+		{20, "\r\x1b[1A\x1b[Jrunning · 1 waitin…"},
+		{120, "\r\x1b[Krunning · 1 waiting for you · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 15 s"},
+		{83, "\r\x1b[1A\x1b[Jrunning · 1 waiting for you · turn 1 · tests 3 passed, 1 failed · $0.25 · 1 min 1…"},
 	} {
 		out.Reset()
 		width = step.width
