@@ -123,9 +123,10 @@ func raiseBudget(tx *store.Tx, _ agency.StepKey, g BudgetRaise) error {
 
 // raised are the limits after a person granted more: a sum named is the new
 // money limit; without one, or where another limit was reached, that limit is
-// doubled, and more where that would not hold the request that waits.
+// doubled, and more where that would not hold some requests like the one that waits: a
+// person is not asked again at the next.
 func raised(st budget.State, g BudgetRaise) budget.Limits {
-	now, enough := st.Limits, st.Enough(g.Need, g.NeedTokens)
+	now, enough := st.Limits, st.Enough(requestsAhead*g.Need, requestsAhead*g.NeedTokens)
 	switch {
 	case g.Limit == "tokens":
 		now.Tokens = max(2*now.Tokens, enough.Tokens)
@@ -139,6 +140,10 @@ func raised(st budget.State, g BudgetRaise) budget.Limits {
 	}
 	return now
 }
+
+// requestsAhead is for how many requests like the one that waits a plain approval is
+// enough.
+const requestsAhead = 10
 
 // addGrant says which limit holds the request that waits, as it is typed.
 func addGrant(q store.Querier, g *agency.Gate) error {

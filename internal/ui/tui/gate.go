@@ -127,7 +127,7 @@ func grants(g agency.Gate, approve string) []Answer {
 	if g.Grant != nil && g.Grant.Node != "run" {
 		of = g.Grant.Node
 	}
-	double := Answer{approve, "double what is used up"}
+	double := Answer{approve, "double what is used up, or more, so that it holds ten requests like this one"}
 	if g.Grant == nil || g.Grant.EnoughUSD == 0 {
 		return []Answer{{approve + " --budget USD", "a new limit for " + of}, double}
 	}
