@@ -216,7 +216,7 @@ type Gate struct {
 
 // Grant is the limit at which a request did not fit, and what would hold it.
 type Grant struct {
-	Node  string `json:"node"`  // of the run's budget, such as run
+	Node  string `json:"node"`  // of the run's budget, such as run; or a limit across runs, such as day 2026-11-24
 	Limit string `json:"limit"` // that is reached: usd, tokens or wall
 	// Need and NeedTokens are what the request that waits reserves.
 	Need       Money `json:"need,omitempty"`

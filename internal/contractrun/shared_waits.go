@@ -157,6 +157,9 @@ func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise str
 		ID: GateID(in.Run, name), RunID: in.Run, Kind: agency.GateBudget, ContractID: contract, Summary: noBudget + out.Reason,
 		Body: out.Reason + ".\n\nA request reserves the most that its answer can cost before it is sent. Nothing more is spent until this is answered. ",
 	}
+	if e.Limit != "" {
+		g.Grant = &agency.Grant{Node: e.Node, Limit: e.Limit, Need: e.Money, NeedTokens: e.Tokens}
+	}
 	if e.Above != "" {
 		g.Approving = "go on, once that limit is raised or the " + e.Period() + " is over"
 		enough := ""
@@ -168,9 +171,6 @@ func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise str
 		of := "the whole run"
 		if e.Node != budget.Root {
 			of = e.Node
-		}
-		if e.Limit != "" {
-			g.Grant = &agency.Grant{Node: e.Node, Limit: e.Limit, Need: e.Money, NeedTokens: e.Tokens}
 		}
 		g.Body += "Approve with `--budget USD` to set a new limit in dollars for " + of + "; without it the limit that is reached is doubled, or more where that does not hold the request. Reject to end the run."
 	}

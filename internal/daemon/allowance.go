@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/git"
 	"agency/internal/host/settings"
+	"agency/internal/registry"
 	"agency/internal/store"
 )
 
@@ -68,14 +70,11 @@ func recordsOf(p Place, lost func(path string, err error)) allowance.Records {
 		var out []allowance.Record
 		for _, path := range paths {
 			r := allowance.Record{Repo: filepath.Base(filepath.Dir(path))}
-			r.Place = "repository " + r.Repo
-			if r.Repo == p.ID {
-				r.Place = p.Repo.WorkTree
-			}
-			if r.Paid, err = paidIn(ctx, path, since); err != nil {
+			if r.Place, r.Paid, err = paidIn(ctx, path, since); err != nil {
 				lost(path, err)
 				continue
 			}
+			r.Place = cmp.Or(r.Place, "repository "+r.Repo)
 			out = append(out, r)
 		}
 		return out
@@ -87,16 +86,25 @@ func globbed(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-func paidIn(ctx context.Context, path string, since time.Time) (paid []budget.Paid, err error) {
+// paidIn is what the runs of a store have paid, and the working tree that the last of them
+// was for.
+func paidIn(ctx context.Context, path string, since time.Time) (place string, paid []budget.Paid, err error) {
 	db, err := store.Open(ctx, store.Options{Path: path, Sets: Migrations(), ReadOnly: true})
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	err = db.Read(ctx, func(q *store.Snapshot) error {
+		runs, err := registry.Runs(q)
+		if err != nil {
+			return err
+		}
+		if n := len(runs); n > 0 {
+			place = runs[n-1].Repo
+		}
 		paid, err = budget.PaidSince(q, since)
 		return err
 	})
-	return paid, errors.Join(err, db.Close())
+	return place, paid, errors.Join(err, db.Close())
 }
 
 // Allowances says how the limits stand that the user's own file sets across runs;

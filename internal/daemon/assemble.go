@@ -160,6 +160,13 @@ type means struct {
 
 func (m means) Refresh(ctx context.Context) error { return m.parts.refresh(ctx) }
 
+func (m means) Left(ctx context.Context) (budget.Allowance, error) {
+	if m.parts.above == nil {
+		return budget.Allowance{}, nil
+	}
+	return m.parts.above.Look(ctx)
+}
+
 func (m means) Overseer(ctx context.Context, run agency.RunID) (oversight.Staff, error) {
 	staff, err := m.sessions.Overseer(ctx, run)
 	if m.parts.above != nil {

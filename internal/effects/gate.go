@@ -147,7 +147,7 @@ const requestsAhead = 10
 
 // addGrant says which limit holds the request that waits, as it is typed.
 func addGrant(q store.Querier, g *agency.Gate) error {
-	if g.Grant == nil {
+	if g.Grant == nil || g.Approving != "" { // no limit of the run
 		return nil
 	}
 	st, err := budget.Read(q, g.RunID, g.Grant.Node)

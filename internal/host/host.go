@@ -17,6 +17,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/board"
+	"agency/internal/budget"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/outbox"
@@ -66,6 +67,8 @@ type Docs interface {
 type Means interface {
 	// Refresh reads anew what the user allows across runs.
 	Refresh(ctx context.Context) error
+	// Left is what of it may still be spent.
+	Left(ctx context.Context) (budget.Allowance, error)
 	// Overseer is what the model-backed overseer of a run works with.
 	Overseer(ctx context.Context, run agency.RunID) (oversight.Staff, error)
 }

@@ -82,8 +82,13 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 	if err := h.runs.retryPending(ctx, id); err != nil {
 		return api.Answered{}, err
 	}
+	var left budget.Allowance
 	if r.Verb == agency.Approve {
 		if err := h.refresh(ctx); err != nil {
+			return api.Answered{}, err
+		}
+		var err error
+		if left, err = h.left(ctx); err != nil {
 			return api.Answered{}, err
 		}
 	}
@@ -101,7 +106,7 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 		if err := checkAnswer(g, d); err != nil {
 			return err
 		}
-		if err := checkGrant(tx, g, d); err != nil {
+		if err := errors.Join(checkGrant(tx, g, d), checkAbove(g, d, left)); err != nil {
 			return err
 		}
 		if err := decide(tx, g, d); err != nil {
@@ -208,6 +213,20 @@ func checkGrant(q store.Querier, g agency.Gate, d agency.Decision) error {
 		WithMend("agency approve %s --gate %s --budget %s", g.RunID, g.ID, enough.Cents().Typed())
 }
 
+// checkAbove refuses an approval after which the run would meet the same limit across
+// runs at once.
+func checkAbove(g agency.Gate, d agency.Decision, left budget.Allowance) error {
+	if g.Kind != agency.GateBudget || g.Approving == "" || g.Grant == nil || d.Verb != agency.Approve || !g.Open() {
+		return nil
+	}
+	if !left.Limited || left.Held > 0 || g.Grant.Need <= left.Left {
+		return nil
+	}
+	e := left.Refuse(g.Grant.Need)
+	return agency.Errorf(agency.KindInvalid, "that does not help yet: %w", e).
+		WithMend("set the limit to %s or more where it stands, or wait until the %s is over; then: agency approve %s", e.Enough.Typed(), e.Period(), g.RunID)
+}
+
 // usedUp is a limit's name for people.
 func usedUp(limit string) string {
 	if limit == "wall" {
@@ -275,6 +294,14 @@ func (h *Host) cancelDrain(ctx context.Context, working []*live) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// left is what the user's limits across runs leave.
+func (h *Host) left(ctx context.Context) (budget.Allowance, error) {
+	if h.means == nil {
+		return budget.Allowance{}, nil
+	}
+	return h.means.Left(ctx)
 }
 
 // refresh reads anew what the user allows across runs.
