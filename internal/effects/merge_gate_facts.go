@@ -182,6 +182,7 @@ type checkedWork struct {
 	Reds      []agency.Red // among the receipts
 	CheckedBy string       // what checks the work, where no test does
 	Tail      []string     // the test command's last lines, where it tested nothing
+	Fails     bool         // it does
 }
 
 // fillReceipts lists the checks of what landed, and tells more of those that are
@@ -219,7 +220,7 @@ func (v *checkedWork) fillReceipts(q *store.Snapshot, gate MergeGate, last map[a
 	v.Reds = check.Reds(of, check.AtStart(receipts)) // a gate shows what the whole run changed
 	for _, r := range of {
 		if r.Kind == agency.CheckTest {
-			v.Tail = check.LastLines(r)
+			v.Tail, v.Fails = check.LastLines(r), !r.OK()
 		}
 	}
 	return nil

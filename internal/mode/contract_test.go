@@ -252,8 +252,12 @@ func TestTriggers(t *testing.T) {
 			"single to contract, single_agent_failure: all 2 attempts are used; the last one: p.TestX fails",
 		},
 		"failure, once only": {
-			func(s *stage, in *Input) { in.Triggers, s.verdicts = all, []agency.Verdict{red, red, red, red} },
-			Result{Reason: "all 2 attempts are used; the last one: p.TestX fails"},
+			func(s *stage, in *Input) {
+				other := red
+				other.Reasons = []string{"p.TestY fails"}
+				in.Triggers, s.verdicts = all, []agency.Verdict{red, red, red, other}
+			},
+			Result{Reason: "all 2 attempts are used; the last one: p.TestY fails; before that one agent alone: all 2 attempts are used; the last one: p.TestX fails"},
 			"session main 1.1; verify main 1: false; session main 2.1; verify main 2: false; session plan 1.1; session fix 1.1; verify fix 1: false; session fix 2.1; verify fix 2: false",
 			"single to contract, single_agent_failure",
 		},

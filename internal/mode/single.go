@@ -117,8 +117,15 @@ func upgradeToContract(c flow.Ctx, in Input, a *contractrun.Run, failure string)
 	}
 	how := in.alone(false)
 	how.Before = contractrun.Handed{Tree: a.Tree, Feedback: a.Feedback}
-	return formal(c, in, how)
+	out, err := formal(c, in, how)
+	if err == nil && !out.Succeeded && out.Reason != "" && out.Reason != failure { // what it is for, as whoever reads the end would ask
+		out.Reason += "; before that one agent alone: " + text.FirstLine(failure, longestReason)
+	}
+	return out, err
 }
+
+// longestReason is how much of a reason stands in another one, in bytes.
+const longestReason = 300
 
 // mainContract is the goal as a contract.
 func mainContract(in Input) agency.Contract {

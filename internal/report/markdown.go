@@ -151,7 +151,7 @@ func share(c *agency.Coverage) string {
 	if c.Lines == 0 {
 		return "no line that could be measured"
 	}
-	return fmt.Sprintf("%d of %s (%d %%)", c.Covered, agency.Things(c.Lines, "changed line", "changed lines"), 100*c.Covered/c.Lines)
+	return fmt.Sprintf("%d of %s (%d %%)", c.Covered, agency.Things(c.Lines, "changed line that can run", "changed lines that can run"), 100*c.Covered/c.Lines)
 }
 
 func passed(ok *bool) string {

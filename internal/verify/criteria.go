@@ -180,7 +180,7 @@ func (t *testRun) covered() {
 		w.Why = "the tests do not measure " + text.Few(t.f.unmeasured, maxLines)
 	default:
 		w.Passes = float64(got.Covered)*100 >= c.Coverage*float64(got.Lines)
-		w.Proves, w.Why = w.Passes, fmt.Sprintf("tests reach %d of %s", got.Covered, agency.Things(got.Lines, "changed line", "changed lines"))
+		w.Proves, w.Why = w.Passes, fmt.Sprintf("tests reach %d of %s", got.Covered, agency.Things(got.Lines, "changed line that can run", "changed lines that can run"))
 		if !w.Passes {
 			w.Why += "; not run: " + text.Few(got.Missed, maxLines)
 		}
