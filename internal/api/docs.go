@@ -250,7 +250,8 @@ type ReceiptDoc struct {
 	Failed   int               `json:"failed"`
 	Skipped  int               `json:"skipped"`
 	Tree     agency.OID        `json:"tree"`
-	Stage    string            `json:"stage,omitempty"` // on what: work, base, claim, landing or target
+	Stage    string            `json:"stage,omitempty"` // on what: work, base, claim, landing, target, or that of a trial
+	Trial    string            `json:"trial,omitempty"` // what a trial of the tests ran on: it says nothing of the work
 	Red      *agency.Red       `json:"red,omitempty"`   // why it does not pass
 }
 

@@ -58,6 +58,9 @@ func (s Stage) Trial() bool {
 	return trials[s] != ""
 }
 
+// Words say for people on what a trial ran; "" of what is none.
+func (s Stage) Words() string { return trials[s] }
+
 // trials say for people what a trial runs on.
 var trials = map[Stage]string{
 	StageAlone: "trial of some tests alone", StageOldTests: "trial under the old tests", StageWithout: "trial without the change", StageCut: "trial with the change cut out",

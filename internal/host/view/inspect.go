@@ -129,7 +129,7 @@ func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
 			red = &one
 		}
 		docs = append(docs, api.ReceiptDoc{
-			Stage: x.Stage, Red: red,
+			Stage: x.Stage, Trial: check.Stage(x.Stage).Words(), Red: red,
 			ID: x.ID, Contract: x.ContractID, Kind: x.Kind, Command: x.Command, ExitCode: x.ExitCode, Cause: x.Why(),
 			Passed: x.Passed, Failed: x.Failed, Skipped: x.Skipped, Tree: x.Tree,
 		})

@@ -3,6 +3,8 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,7 +155,7 @@ func agents(st Style, all []api.AgentDoc) string {
 	if len(all) < 2 {
 		return ""
 	}
-	t := table{head: []string{"AGENT", "STATUS", "TURNS", "FILES", "LATE", "DOING"}, right: []bool{false, false, true, true, true, false}}
+	t := table{head: []string{"AGENT", "STATUS", "TURNS", "FILES", "MISSED BEATS", "DOING"}, right: []bool{false, false, true, true, true, false}}
 	for _, a := range all {
 		t.add(string(a.ID), a.Status, fmt.Sprint(a.Turns), fmt.Sprint(a.Files), fmt.Sprint(a.Missed), cmp.Or(Line(a.Activity), "-"))
 	}
@@ -191,14 +193,22 @@ func receipts(st Style, rs []api.ReceiptDoc) string {
 		return ""
 	}
 	t := table{head: []string{"CHECK", "ON", "EXIT", "PASSED", "FAILED", "SKIPPED", "TREE", "COMMAND"}, right: []bool{false, false, true, true, true, true, false, false}}
+	trials := map[string]string{}
 	for _, r := range rs {
+		if r.Trial != "" {
+			trials[r.Stage] = r.Trial
+		}
 		exit := fmt.Sprint(r.ExitCode)
 		if r.Cause != "" {
 			exit += " " + r.Cause
 		}
 		t.add(string(r.Kind), r.Stage, exit, fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped), r.Tree.Short(), Line(r.Command))
 	}
-	return "\n" + t.render(st, "")
+	out := "\n" + t.render(st, "")
+	for _, stage := range slices.Sorted(maps.Keys(trials)) {
+		out += st.paint(dim, stage+": a "+trials[stage]+"; it says what the tests are worth, and nothing of the work") + "\n"
+	}
+	return out
 }
 
 func landings(st Style, ls []api.LandingDoc) string {
