@@ -30,6 +30,17 @@ func TestWeakeningGoesBackOnce(t *testing.T) {
 	}
 }
 
+// A file that decides how tests run, which the contract names itself, does not go back: a
+// person decides at once.
+func TestControlFileThatIsAskedForDoesNotGoBack(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	spec := w.change(map[string]string{"sub.go": goodGo, "go.mod": "module ex.com/p\n\ngo 1.24\n\ntoolchain go1.24.1\n"})
+	wants(t, w.verify(spec), false, "weakened: control file edited: go.mod")
+	spec.Attempt++
+	spec.Expected = []string{"go.mod"}
+	wants(t, w.verify(spec), true, "go.mod", "a person has to accept it")
+}
+
 // What looks left behind goes back once; then it is named, and hinders nothing.
 func TestLeftoversGoBackOnce(t *testing.T) {
 	w := newWorld(t, baseFiles())
