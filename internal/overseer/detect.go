@@ -51,7 +51,7 @@ func findLoop(h *history, s config.Overseer) finding {
 	if at, n, tried := redone(h.calls); n >= 3 || n == 2 && !tried {
 		return in(Medium, 0.85, at.seq, "changes of %s were undone and made again, %d times", orFiles(at.path), n)
 	}
-	if n := h.fallow.back; n >= few(s) {
+	if n := h.fallow.back; n >= few(s)-1 {
 		return in(Medium, 0.8, last.seq, "the files came back %d times to what they had been, and nothing new was tried", n)
 	}
 	if n := h.fallow.returned; n >= few(s) {

@@ -55,7 +55,7 @@ func (h *history) checked(command string, passed, failed, exit int, red *agency.
 	return true
 }
 
-// fewer notes how much failed in a check: less than ever is something new.
+// fewer notes how much failed in a check: less than ever is progress.
 func (h *history) fewer(command string, failed int) {
 	key := "failed " + command
 	least, known := h.memory.best[key]
@@ -63,7 +63,7 @@ func (h *history) fewer(command string, failed int) {
 		h.memory.best[key] = failed
 	}
 	if known && failed < least {
-		h.now.novel, h.proven = true, h.seq
+		h.progress()
 	}
 }
 
