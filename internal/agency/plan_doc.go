@@ -260,8 +260,8 @@ type PlanBase struct {
 	Feature func(FeatureID) string
 	// NoTests: the run has no command that tests anything.
 	NoTests bool
-	// Nameless is its test command where it last passed here without naming a test, so that
-	// no criterion can be held to one; nil: that is not known.
+	// Nameless is its test command where no criterion can be held to a test of it: it last
+	// passed here without naming one, or runs nothing that could; nil: that is not known.
 	Nameless func() string
 }
 
@@ -302,7 +302,7 @@ func (b *PlanBase) unmeasured(c Contract) (out []string) {
 				if command == "" {
 					return nil
 				}
-				why, never = fmt.Sprintf("`%s` passes here and names no tests", command), "is never seen"
+				why, never = fmt.Sprintf("`%s` names no tests", command), "is never seen"
 			}
 		}
 		if cr.Check.Test != "" {
