@@ -12,7 +12,8 @@ import (
 )
 
 const longCost = `Tokens and money of a run by model, contract, agent, role, tier and hour (UTC), with
-what it is likely to come to while contracts are open. TOKENS IN is the whole
+what it is likely to come to while contracts are open, and what is reserved for
+requests under way. TOKENS IN is the whole
 prompt, CACHED what of it the provider read from its cache, COUNTED what counts
 against the token limit: output and uncached input.
 
