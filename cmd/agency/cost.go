@@ -44,7 +44,7 @@ func costCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV, one record for each agent, model and contract in each hour")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	oneOf(cmd, "csv", "json")
 	return cmd
 }
 

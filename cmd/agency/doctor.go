@@ -52,8 +52,8 @@ detections, or with --agents what each agent did.`,
 	cmd.Flags().StringVar(&history, "overseer", "", "run the overseer's detectors on the events in `FILE`; - is the standard input")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&agents, "agents", false, "with --overseer, print what each agent did instead of what was found")
-	cmd.MarkFlagsMutuallyExclusive("run", "overseer")
-	cmd.MarkFlagsMutuallyExclusive("run", "agents")
+	oneOf(cmd, "run", "overseer")
+	oneOf(cmd, "run", "agents")
 	return cmd
 }
 
