@@ -27,7 +27,8 @@ behind. Exit code 4 when something is bad.
 
 With --overseer it reads a history of events, as 'agency watch RUN --json' prints
 it, and prints what the overseer's detectors find in it, as JSON: an array of
-detections, or with --agents what each agent did.`,
+detections, or with --agents what each agent did. How much of it was judged, and what
+was left out, is said on the standard error; exit code 2 where nothing could be.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("overseer") {
 				return a.oversee(cmd.InOrStdin(), history, agents)
@@ -68,8 +69,8 @@ func (a *app) oversee(stdin io.Reader, name string, agents bool) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range seen.Warnings {
-		fmt.Fprintln(a.err, name+": "+w)
+	for _, w := range append(seen.Warnings, seen.Line()) {
+		fmt.Fprintln(a.err, doctor.HistoryName(name)+": "+w)
 	}
 	if agents {
 		return a.show(true, seen.Agents, nil)
