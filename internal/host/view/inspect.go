@@ -148,7 +148,7 @@ func sessions(q store.Querier, run agency.Run) ([]api.SessionDoc, error) {
 	docs := make([]api.SessionDoc, 0, len(infos))
 	for _, i := range infos {
 		if run.State.Final() && health(i.Outcome) != "ended" {
-			i.Outcome, i.Reason = string(session.Stopped), "the run "+endedAs(run.State)
+			i.Outcome, i.Reason = string(session.Stopped), "the run "+run.State.Has()
 		}
 		own := spent[budget.SessionNode(i.ID)]
 		docs = append(docs, api.SessionDoc{
@@ -157,14 +157,6 @@ func sessions(q store.Querier, run agency.Run) ([]api.SessionDoc, error) {
 		})
 	}
 	return docs, err
-}
-
-// endedAs says how a run ended.
-func endedAs(s agency.RunState) string {
-	if s == agency.StateCancelled {
-		return "was cancelled"
-	}
-	return "has " + string(s)
 }
 
 // health is how a session is by its outcome alone.
