@@ -119,7 +119,8 @@ func (r *Runs) planBase(ctx context.Context, id agency.RunID, repo string, c con
 		return ""
 	}
 	return &agency.PlanBase{
-		Has: func(f string) bool { return files()[f] }, Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == "",
+		Has:     func(f string) (has, known bool) { all := files(); return all[f], all != nil },
+		Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == "",
 		Nameless: sync.OnceValue(func() string { return r.nameless(ctx, repo, c.Commands.Test) }),
 	}, nil
 }

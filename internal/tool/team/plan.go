@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -298,10 +299,16 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 	if r, err := roster.Find(c.AssignedRole); err == nil && !r.Offers("write_file") && c.Changes() {
 		add("role %s changes nothing: expected_outputs, test_requirements and quality_thresholds are promises of those who work", c.AssignedRole)
 	}
+	if c.EstimatedLines < 0 {
+		add("estimated_lines is %d, want 0 or more", c.EstimatedLines)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.QualityThresholds)) {
 		switch v := c.QualityThresholds[name]; {
 		case name != agency.CoverageThreshold:
 			add("quality threshold %s cannot be measured here; %s can: the percent of the changed lines that tests run", name, agency.CoverageThreshold)
+		case v > 0 && v < 1:
+			percent := math.Round(v*1e4) / 100
+			add("quality threshold %s is %v, less than 1 percent: write %v for %v percent", name, v, percent, percent)
 		case v <= 0 || v > 100:
 			add("quality threshold %s is %v, not a percentage above 0", name, v)
 		}
