@@ -12,7 +12,8 @@ import (
 )
 
 const longCost = `Tokens and money of a run by model, contract, agent, role, tier and hour (UTC), with
-what it is likely to come to while contracts are open. TOKENS IN is the whole
+what it is likely to come to while contracts are open, and what is reserved for
+requests under way. TOKENS IN is the whole
 prompt, CACHED what of it the provider read from its cache, COUNTED what counts
 against the token limit: output and uncached input.
 
@@ -43,7 +44,7 @@ func costCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV, one record for each agent, model and contract in each hour")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	oneOf(cmd, "csv", "json")
 	return cmd
 }
 

@@ -27,7 +27,8 @@ behind. Exit code 4 when something is bad.
 
 With --overseer it reads a history of events, as 'agency watch RUN --json' prints
 it, and prints what the overseer's detectors find in it, as JSON: an array of
-detections, or with --agents what each agent did.`,
+detections, or with --agents what each agent did. How much of it was judged, and what
+was left out, is said on the standard error; exit code 2 where nothing could be.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("overseer") {
 				return a.oversee(cmd.InOrStdin(), history, agents)
@@ -52,8 +53,8 @@ detections, or with --agents what each agent did.`,
 	cmd.Flags().StringVar(&history, "overseer", "", "run the overseer's detectors on the events in `FILE`; - is the standard input")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&agents, "agents", false, "with --overseer, print what each agent did instead of what was found")
-	cmd.MarkFlagsMutuallyExclusive("run", "overseer")
-	cmd.MarkFlagsMutuallyExclusive("run", "agents")
+	oneOf(cmd, "run", "overseer")
+	oneOf(cmd, "run", "agents")
 	return cmd
 }
 
@@ -68,8 +69,8 @@ func (a *app) oversee(stdin io.Reader, name string, agents bool) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range seen.Warnings {
-		fmt.Fprintln(a.err, name+": "+w)
+	for _, w := range append(seen.Warnings, seen.Line()) {
+		fmt.Fprintln(a.err, doctor.HistoryName(name)+": "+w)
 	}
 	if agents {
 		return a.show(true, seen.Agents, nil)

@@ -44,6 +44,11 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.tier, "tier", "", "")
 	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take; with --json as the file that agency run takes")
 	_ = cmd.Flags().MarkHidden("tier")
+	views := []string{"transcript", "messages", "thread", "report", "brief", "plan"}
+	oneOf(cmd, views...)
+	for _, view := range views[:len(views)-1] { // a plan is shown also of one contract
+		oneOf(cmd, "contract", view)
+	}
 	return cmd
 }
 

@@ -16,9 +16,9 @@ by mode, role, model, kind and complexity. SUCCESS is the share that is complete
 contract; COST and TIME, which is time at work, are the median of a contract. A contract counts for each model
 that made an attempt at it, and is complete for the one that made the last.
 
-Of the latest 10000 contracts. What was cancelled, or ended with its run, is in
-none. They stay when a run is removed. From 20 contracts on, estimates and the
-routing of models use them.
+Of the latest 10000 contracts. What was cancelled with attempts left, or ended with
+its run, is in none; a plan that used them up has failed. They stay when a run is
+removed. From 20 contracts on, estimates and the routing of models use them.
 
 --json is one object {total, by_mode, by_role, by_model, by_kind, by_complexity},
 each of {contracts, complete, success_rate, first_attempts, first_successes,

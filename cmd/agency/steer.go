@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,6 +98,36 @@ func named(args []string) error {
 		}
 	}
 	return nil
+}
+
+// oneOf has a command refuse flags beside each other of which one is left out silently
+// otherwise. It wraps the command's arguments, which are looked at before cobra looks at
+// its groups: that one's words are for programmers, and its errors are of no kind.
+func oneOf(cmd *cobra.Command, names ...string) {
+	cmd.MarkFlagsMutuallyExclusive(names...) // for the completion of shells
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return err
+		}
+		var given []string
+		for _, name := range names {
+			if f := cmd.Flags().Lookup(name); f.Changed {
+				given = append(given, "--"+name)
+			}
+		}
+		if len(given) < 2 {
+			return nil
+		}
+		return wrapUsage(fmt.Errorf("%s: %s: one of them, not %s", cmd.Name(), strings.Join(given, " and "), bothOrAll(len(given))), cmd.CommandPath()+" --help")
+	}
+}
+
+func bothOrAll(n int) string {
+	if n == 2 {
+		return "both"
+	}
+	return "all"
 }
 
 func wrapUsage(err error, mend string) error {

@@ -26,6 +26,7 @@ bound to exactly these settings of this repository; a change asks again.`,
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "accept what is shown")
 	cmd.Flags().BoolVar(&f.show, "show", false, "only show")
 	cmd.Flags().BoolVar(&f.revoke, "revoke", false, "take the trust back")
+	oneOf(cmd, "yes", "show", "revoke")
 	return cmd
 }
 

@@ -135,7 +135,7 @@ func Advance(c Contract, f Fact) (Contract, error) {
 	to := t.to
 	switch f := f.(type) {
 	case Started:
-		if c.RetryBudget > 0 && c.Attempts >= c.RetryBudget {
+		if c.UsedUp() {
 			return c, Errorf(KindExhausted, "contract %s: %s", c.ID, AllUsed(c.RetryBudget, ""))
 		}
 		c.Attempts++
@@ -173,6 +173,9 @@ func Advance(c Contract, f Fact) (Contract, error) {
 	c.Status, c.Stage = to.status, to.stage
 	return c, nil
 }
+
+// UsedUp tells whether no attempt is left. Without a retry budget there is no end of them.
+func (c Contract) UsedUp() bool { return c.RetryBudget > 0 && c.Attempts >= c.RetryBudget }
 
 func describe(p position) string {
 	if p.stage == "" || p.status == StatusPending {

@@ -39,6 +39,11 @@ var severityRank = map[Severity]int{SeverityDebug: 0, SeverityInfo: 1, SeverityW
 // AtLeast tells whether s is as severe as min.
 func (s Severity) AtLeast(min Severity) bool { return severityRank[s] >= severityRank[min] }
 
+// Severities are all of them, lowest first.
+func Severities() []Severity {
+	return []Severity{SeverityDebug, SeverityInfo, SeverityWarning, SeverityError, SeverityCritical}
+}
+
 // EventType is a past-tense word of a closed list.
 type EventType string
 
@@ -216,6 +221,9 @@ const (
 	UseAsk  CommandUse = "ask"  // it asks how something is that goes on by itself
 )
 
+// CommandUses are all of them.
+func CommandUses() []CommandUse { return []CommandUse{UseLook, UseSay, UseAsk} }
+
 // DangerKind is a way in which a call of an agent can do harm.
 type DangerKind string
 
@@ -227,6 +235,11 @@ const (
 	DangerHistory   DangerKind = "history_rewrite" // commits or the repository itself are rewritten
 	DangerInjection DangerKind = "injection"       // outside text that gives the agent orders
 )
+
+// DangerKinds are all of them.
+func DangerKinds() []DangerKind {
+	return []DangerKind{DangerEscape, DangerSecret, DangerDeletion, DangerHistory, DangerInjection}
+}
 
 // Progress is how far each contract has come in the attempt that it is in, as a run's
 // events tell it. Within an attempt it never goes back: what a verdict has proved once,

@@ -11,7 +11,7 @@ import (
 // Outcome is what a contract came to: how it was worked on, what it took and
 // whether it is complete. It has no words of the goal, the plan or the code, and
 // stays where its run is removed: what a repository has learned is no run's.
-// What was withdrawn, or ended with its run, has none.
+// What was withdrawn with attempts left, or ended with its run, has none.
 type Outcome struct {
 	Run        RunID        `json:"run_id"`
 	Contract   ContractID   `json:"contract_id"`

@@ -253,8 +253,8 @@ func saysWhatItTests(c Contract) bool {
 // PlanBase is what is known of the repository that a plan is made for, as the run begins
 // with it: what a plan gets wrong of it no claim could make good.
 type PlanBase struct {
-	// Has tells whether the base has a file; nil: that is not known.
-	Has func(file string) bool
+	// Has tells whether the base has a file, where that is known; nil: it is not.
+	Has func(file string) (has, known bool)
 	// Feature says what is wrong with a feature's id, in the words of a fault; nil: that is
 	// not known.
 	Feature func(FeatureID) string
@@ -276,9 +276,17 @@ func (b *PlanBase) faults(c Contract, all []Contract) (out []string) {
 			add("%s", what)
 		}
 	}
+	if b.Has == nil {
+		return append(out, b.unmeasured(c)...)
+	}
 	for _, f := range c.ExpectedOutputs.FilesCreated {
-		if b.Has != nil && b.Has(path.Clean(f)) && !goneBefore(f, c, all) {
+		if has, _ := b.Has(path.Clean(f)); has && !goneBefore(f, c, all) {
 			add("files_created: %s is there already: say files_modified, or let it depend on the contract that deletes it", f)
+		}
+	}
+	for _, f := range c.ExpectedOutputs.FilesModified {
+		if has, known := b.Has(path.Clean(f)); known && !has && !madeBefore(f, c, all) {
+			add("files_modified: %s is not there: say files_created, or let it depend on the contract that makes it", f)
 		}
 	}
 	return append(out, b.unmeasured(c)...)
@@ -317,8 +325,28 @@ func (b *PlanBase) unmeasured(c Contract) (out []string) {
 // goneBefore tells whether a file of the base may be gone when a contract begins: one that
 // it depends on may delete it, or has.
 func goneBefore(file string, c Contract, all []Contract) bool {
+	return mayTouch(file, c, all) || hasTouched(file, all, func(r Results) []string { return r.FilesDeleted })
+}
+
+// madeBefore tells whether a file that the base does not have may be there when a contract
+// begins: it makes it itself, or one that it depends on may make it, or one has.
+func madeBefore(file string, c Contract, all []Contract) bool {
+	if slices.ContainsFunc(c.ExpectedOutputs.FilesCreated, isFile(file)) || mayTouch(file, c, all) {
+		return true
+	}
+	return hasTouched(file, all, func(r Results) []string { return append(slices.Clone(r.FilesCreated), r.FilesModified...) })
+}
+
+func isFile(file string) func(string) bool {
 	file = path.Clean(file)
-	same := func(f string) bool { return path.Clean(f) == file }
+	return func(other string) bool { return path.Clean(other) == file }
+}
+
+// mayTouch tells whether a contract that another depends on may make or delete a file: its
+// write set holds it, and it does not promise a change of it, before and after which it is
+// there.
+func mayTouch(file string, c Contract, all []Contract) bool {
+	file = path.Clean(file)
 	seen := map[ContractID]bool{c.ID: true}
 	for next := c.DependsOn; len(next) > 0; next = next[1:] {
 		at := slices.IndexFunc(all, func(o Contract) bool { return o.ID == next[0] })
@@ -328,11 +356,19 @@ func goneBefore(file string, c Contract, all []Contract) bool {
 		seen[next[0]] = true
 		o := all[at]
 		next = append(slices.Clone(next), o.DependsOn...)
-		keeps := slices.ContainsFunc(o.ExpectedOutputs.FilesModified, same)
+		changes := slices.ContainsFunc(o.ExpectedOutputs.FilesModified, isFile(file))
 		writes := o.WriteSet() // none: it may change anything
-		if !keeps && (len(writes) == 0 || slices.ContainsFunc(writes, func(w string) bool { return covers(w, file) })) {
+		if !changes && (len(writes) == 0 || slices.ContainsFunc(writes, func(w string) bool { return covers(w, file) })) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(all, func(o Contract) bool { return slices.ContainsFunc(o.ActualOutputs.FilesDeleted, same) })
+	return false
+}
+
+// hasTouched tells whether what landed in the run did something to a file; also where the
+// list of what it did was cut.
+func hasTouched(file string, all []Contract, did func(Results) []string) bool {
+	return slices.ContainsFunc(all, func(o Contract) bool {
+		return o.ActualOutputs.LeftOut > 0 || slices.ContainsFunc(did(o.ActualOutputs), isFile(file))
+	})
 }

@@ -74,14 +74,17 @@ func TestTooLargeAlone(t *testing.T) {
 // TestPlanOfTheBase refuses what no claim could make good on the repository as it is.
 func TestPlanOfTheBase(t *testing.T) {
 	base := &PlanBase{
-		Has:     func(f string) bool { return f == "old.go" },
+		Has:     func(f string) (has, known bool) { return f == "old.go", f != "unknown.go" },
 		Feature: func(id FeatureID) string { return map[FeatureID]string{"none": "names no feature"}[id] },
 		NoTests: true,
 	}
 	made := func(id ContractID, after ...ContractID) Contract {
 		return Contract{ID: id, DependsOn: after, ExpectedOutputs: Outputs{FilesCreated: []string{"./old.go"}}}
 	}
-	const there = "is there already: say files_modified"
+	changed := func(file string, after ...ContractID) Contract {
+		return Contract{ID: "a", DependsOn: after, ExpectedOutputs: Outputs{FilesModified: []string{file}}}
+	}
+	const there, gone = "is there already: say files_modified", "new.go is not there: say files_created"
 	for name, tt := range map[string]struct {
 		plan []Contract
 		want string
@@ -91,6 +94,15 @@ func TestPlanOfTheBase(t *testing.T) {
 		"after anything":     {[]Contract{made("a", "b"), {ID: "b"}}, ""},
 		"after a change":     {[]Contract{made("a", "b"), {ID: "b", ExpectedOutputs: Outputs{FilesModified: []string{"old.go"}}}}, there},
 		"beside it":          {[]Contract{made("a"), {ID: "b", Writes: []string{"old.go"}}}, there},
+		"changed":            {[]Contract{changed("./old.go")}, ""},
+		"changed, not there": {[]Contract{changed("new.go")}, gone},
+		"not known":          {[]Contract{changed("unknown.go")}, ""},
+		"after it is made":   {[]Contract{changed("new.go", "b"), {ID: "b", DependsOn: []ContractID{"c"}, Writes: []string{"x"}}, {ID: "c", ExpectedOutputs: Outputs{FilesCreated: []string{"./new.go"}}}}, ""},
+		"after it may be":    {[]Contract{changed("new.go", "b"), {ID: "b", Writes: []string{"*.go"}}}, ""},
+		"after any change":   {[]Contract{changed("new.go", "b"), {ID: "b"}}, ""},
+		"made beside it":     {[]Contract{changed("new.go"), {ID: "b", ExpectedOutputs: Outputs{FilesCreated: []string{"new.go"}}}}, gone},
+		"made by itself":     {[]Contract{{ID: "a", ExpectedOutputs: Outputs{FilesModified: []string{"new.go"}, FilesCreated: []string{"new.go"}}}}, ""},
+		"it has landed":      {[]Contract{changed("new.go"), {ID: "b", ActualOutputs: Results{Outputs: Outputs{FilesCreated: []string{"new.go"}}}}}, ""},
 		"new":                {[]Contract{{ID: "a", ExpectedOutputs: Outputs{FilesCreated: []string{"new.go"}}}}, ""},
 		"a feature":          {[]Contract{{ID: "a", FeatureID: "one"}}, ""},
 		"no feature":         {[]Contract{{ID: "a", FeatureID: "none"}}, "names no feature"},

@@ -278,11 +278,19 @@ type CostDoc struct {
 	// Lines are what all of these are sums of.
 	Lines  []CostLine `json:"lines"`
 	Limits LimitsDoc  `json:"limits"`
+	// Reserved is what requests under way may cost at most; nil where there are none.
+	Reserved *ReservedDoc `json:"reserved,omitempty"`
 	// Forecast is what the run is likely to come to; of one that has ended, what it
 	// came to.
 	Forecast agency.RunForecast `json:"forecast"`
 	// Savings is set where a level was picked for contracts.
 	Savings *SavingsDoc `json:"savings,omitempty"`
+}
+
+// ReservedDoc is what is set aside for requests that have no answer yet. It is in no sum.
+type ReservedDoc struct {
+	Tokens  int64   `json:"tokens"`
+	CostUSD float64 `json:"cost_usd"` // without models that have no known price
 }
 
 // CostLine is what an agent spent in an hour with one model on one contract.

@@ -140,9 +140,10 @@ const (
 )
 
 // keepOutcome keeps what a contract that ended by itself came to, in the
-// transaction that ends it: what was withdrawn tells nothing of the work.
+// transaction that ends it: what was withdrawn with attempts left tells nothing of the
+// work. A plan is withdrawn also where its manager has used them up.
 func keepOutcome(tx *store.Tx, c agency.Contract, routing agency.Routing) error {
-	if c.Attempts == 0 || c.Status != agency.StatusComplete && c.Status != agency.StatusFailed {
+	if c.Attempts == 0 || c.Status == agency.StatusCancelled && !c.UsedUp() {
 		return nil
 	}
 	run, err := registry.Run(tx, c.RunID)
@@ -229,7 +230,7 @@ func addTries(q store.Querier, c agency.Contract, o *agency.Outcome) error {
 // routingOf is how the run of a contract picks levels, where a fact can end it.
 func routingOf(ctx context.Context, m Models, run agency.RunID, f agency.Fact) (agency.Routing, error) {
 	switch f.(type) {
-	case agency.HasLanded, agency.GaveUp:
+	case agency.HasLanded, agency.GaveUp, agency.Withdrawn:
 		return m.Routing(ctx, run)
 	}
 	return agency.Routing{}, nil

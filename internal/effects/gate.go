@@ -40,8 +40,9 @@ func showsRed(k agency.GateKind) bool {
 }
 
 // addRed adds to a gate which checks are red where it asks: of its contract, or
-// without one of all that are at work or have failed, and what its last verdict
-// left without proof.
+// without one of all that are at work or have failed. It adds what was left without proof:
+// by the contract's last verdict, or without one by those on what landed, for nothing
+// else of a team's work would be merged.
 func addRed(q *store.Snapshot, g *agency.Gate) error {
 	var f findings
 	if err := f.read(q, g.RunID); err != nil {
@@ -55,13 +56,19 @@ func addRed(q *store.Snapshot, g *agency.Gate) error {
 		g.Red = append(g.Red, red...)
 		g.Body += redText(c.ID, red)
 		for _, v := range slices.Backward(f.verdicts) {
-			if v.ContractID == c.ID {
-				g.Body += doubtText(v)
+			if v.ContractID == c.ID && g.ContractID != "" {
+				g.Body += doubtText(v.Unproved, v.Expectations)
 				break
 			}
 		}
 	}
-	return nil
+	if g.ContractID != "" {
+		return nil
+	}
+	var landed judgedWork
+	_, err := landed.fillVerdicts(q, MergeGate{Run: g.RunID}, nil)
+	g.Body += doubtText(landed.Unproved, landed.Expectations)
+	return err
 }
 
 func redText(id agency.ContractID, red []agency.Red) string {
@@ -79,13 +86,13 @@ func redText(id agency.ContractID, red []agency.Red) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// doubtText is what a verdict leaves to a person's judgement.
-func doubtText(v agency.Verdict) string {
+// doubtText is what verdicts leave to a person's judgement.
+func doubtText(unproved *agency.Unproved, edited []agency.Expectation) string {
 	s := ""
-	if line := v.Unproved.Line(); line != "" {
+	if line := unproved.Line(); line != "" {
 		s += "\n\nunproved: " + line
 	}
-	if line := agency.ExpectationsLine(v.Expectations); line != "" {
+	if line := agency.ExpectationsLine(edited); line != "" {
 		s += "\n\nedited expectations: " + line
 	}
 	return s

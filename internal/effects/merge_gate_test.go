@@ -3,6 +3,7 @@ package effects
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func (s *stage) judgedBy(verdicts ...agency.Verdict) {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec(`INSERT INTO verdicts (run_id, step, contract_id, verdict, at) VALUES (?, ?, ?, ?, 0)`, string(run), i, string(v.ContractID), string(b)); err != nil {
+			if _, err := tx.Exec(`INSERT INTO verdicts (run_id, step, contract_id, verdict, at) VALUES (?, ?, ?, ?, 0)`, string(run), fmt.Sprint(v.ContractID, i), string(v.ContractID), string(b)); err != nil {
 				return err
 			}
 		}
@@ -211,6 +212,46 @@ func TestGatesShowWhatIsRed(t *testing.T) {
 				t.Error(g.Body)
 			}
 		})
+	}
+}
+
+// Where a team's plan has failed in part, a person decides on what landed: what no test
+// holds of it, and nothing of what is not on the run's branch.
+func TestAGateOfATeamDoubtsWhatLanded(t *testing.T) {
+	s := newStage(t)
+	err := s.db.Write(context.Background(), func(tx *store.Tx) error {
+		for id, facts := range map[agency.ContractID][]agency.Fact{
+			"landed": {agency.Started{}, agency.ClaimMade{}, agency.Verified{}, agency.LandingBegun{}, agency.HasLanded{}},
+			"failed": {agency.Started{}, agency.GaveUp{}},
+		} {
+			if err := registry.CreateContract(tx, agency.Contract{ID: id, RunID: run}); err != nil {
+				return err
+			}
+			for i, f := range facts {
+				if _, err := registry.Advance(tx, run, id, agency.StepKey(fmt.Sprint(id, i)), f); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []agency.ContractID{"landed", "failed"} {
+		s.judgedBy(agency.Verdict{
+			ContractID: id, Pass: id == "landed", Expectations: []agency.Expectation{{Test: "Test_" + string(id)}},
+			Unproved: &agency.Unproved{Lines: 1, Changed: 3, Files: []agency.UnprovedFile{{Path: string(id) + ".go", Lines: 1, Changed: 3}}},
+		})
+	}
+	g := agency.Gate{ID: "run-1.incomplete", RunID: run, Kind: agency.GateEscalation, Body: "Why."}
+	if _, err := s.steps(shop{}).openGate(context.Background(), "", g); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.db.Read(context.Background(), func(q *store.Snapshot) (err error) { g, err = registry.Gate(q, g.ID); return err })
+	if !strings.Contains(g.Body, "unproved: 1 of 3 changed lines") || !strings.Contains(g.Body, "landed.go 1 of 3") ||
+		!strings.Contains(g.Body, "Test_landed") || strings.Contains(g.Body, "failed") {
+		t.Error(g.Body)
 	}
 }
 

@@ -32,14 +32,14 @@ type stage struct {
 	db *store.DB
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, more ...store.Set) *stage {
 	t.Helper()
 	db := storetest.Open(t, store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"),
-		Sets: []store.Set{
+		Sets: append([]store.Set{
 			event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
 			check.Migrations(), verdicts.Migrations(), land.Migrations(),
-		},
+		}, more...),
 	})
 	err := db.Write(context.Background(), func(tx *store.Tx) error {
 		r := agency.Run{ID: run, Goal: "the goal", Mode: agency.ModeSingle, State: agency.StateRunning, Branch: "agency/run-1/main"}

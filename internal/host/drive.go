@@ -284,7 +284,7 @@ func closeRun(tx *store.Tx, id agency.RunID, state agency.RunState, reason strin
 			return err
 		}
 	}
-	if err := board.End(tx, id, board.AgentTerminated, "the run has "+string(state)); err != nil {
+	if err := board.End(tx, id, board.AgentTerminated, "the run "+state.Has()); err != nil {
 		return err
 	}
 	return registry.SetState(tx, id, state, reason)

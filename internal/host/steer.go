@@ -153,7 +153,8 @@ func pick(tx *store.Tx, run agency.Run, named agency.GateID) (agency.Gate, error
 	case err != nil:
 		return agency.Gate{}, err
 	case run.State.Final():
-		return agency.Gate{}, agency.Errorf(agency.KindConflict, "run %s has %s; nothing waits for an answer", run.ID, run.State)
+		return agency.Gate{}, agency.Errorf(agency.KindConflict, "run %s %s; nothing waits for an answer", run.ID, run.State.Has()).
+			WithMend("agency inspect %s", run.ID)
 	case len(gates) == 0:
 		return agency.Gate{}, agency.Errorf(agency.KindConflict, "no gate of run %s waits for an answer", run.ID).WithMend("agency watch %s", run.ID)
 	case len(gates) > 1:

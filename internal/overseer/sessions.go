@@ -124,6 +124,10 @@ func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(k.agent, o.agent), cmp.Compare(k.session, o.session))
 }
 
+// SessionOf is the session that an event names, and whether it tells of an agent at work:
+// what begins a history, where none is known.
+func SessionOf(d agency.Detail) (id agency.SessionID, works bool) { return sessionOf(d) }
+
 // sessionOf is the session that an event names, and whether it tells of an agent at
 // work.
 func sessionOf(d agency.Detail) (id agency.SessionID, works bool) {

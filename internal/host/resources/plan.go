@@ -122,7 +122,8 @@ func (r *Runs) planBase(ctx context.Context, id agency.RunID, repo string, c con
 		return ""
 	}
 	return &agency.PlanBase{
-		Has: func(f string) bool { return files()[f] }, Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == "",
+		Has:     func(f string) (has, known bool) { all := files(); return all[f], all != nil },
+		Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == "",
 		Nameless: sync.OnceValue(func() string {
 			read := func(name string) string {
 				if !files()[name] {
@@ -134,7 +135,7 @@ func (r *Runs) planBase(ctx context.Context, id agency.RunID, repo string, c con
 				}
 				return string(text)
 			}
-			if runsNothingKnown(c.Commands.Test, read) {
+			if files() != nil && runsNothingKnown(c.Commands.Test, read) {
 				return c.Commands.Test
 			}
 			return r.nameless(ctx, repo, c.Commands.Test)

@@ -38,6 +38,9 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 			USD: root.Limits.Money.Float(), Tokens: root.Limits.Tokens,
 			WallMinutes: root.Limits.Wall.Minutes(), WallUsed: root.Wall.Minutes(),
 		}
+		if root.Reserved > 0 || root.ReservedTokens > 0 {
+			doc.Reserved = &api.ReservedDoc{Tokens: root.ReservedTokens, CostUSD: root.Reserved.Float()}
+		}
 		return nil
 	})
 	return doc, err

@@ -38,7 +38,7 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.Receipts, err = receipts(q, id); err != nil {
 			return err
 		}
-		if doc.Sessions, err = sessions(q, id); err != nil {
+		if doc.Sessions, err = sessions(q, run); err != nil {
 			return err
 		}
 		if doc.Agents, err = agents(q, id); err != nil {
@@ -137,14 +137,19 @@ func receipts(q *store.Snapshot, id agency.RunID) ([]api.ReceiptDoc, error) {
 	return docs, err
 }
 
-func sessions(q store.Querier, id agency.RunID) ([]api.SessionDoc, error) {
-	infos, err := record.Sessions(q, id)
+// sessions are those of a run. One that was at work, or waited, when its run ended was
+// stopped by that; nothing of it says so.
+func sessions(q store.Querier, run agency.Run) ([]api.SessionDoc, error) {
+	infos, err := record.Sessions(q, run.ID)
 	if err != nil {
 		return nil, err
 	}
-	spent, err := budget.OfNodes(q, id)
+	spent, err := budget.OfNodes(q, run.ID)
 	docs := make([]api.SessionDoc, 0, len(infos))
 	for _, i := range infos {
+		if run.State.Final() && health(i.Outcome) != "ended" {
+			i.Outcome, i.Reason = string(session.Stopped), "the run "+run.State.Has()
+		}
 		own := spent[budget.SessionNode(i.ID)]
 		docs = append(docs, api.SessionDoc{
 			ID: i.ID, Role: i.Role, Agent: i.Agent, Contract: i.Contract, Attempt: i.Attempt, Turns: i.Turns, Epochs: i.Epochs,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -304,10 +305,16 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 			add("role %s changes nothing, and no check is run on its word: give the check to the contract that it reviews", c.AssignedRole)
 		}
 	}
+	if c.EstimatedLines < 0 {
+		add("estimated_lines is %d, want 0 or more", c.EstimatedLines)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.QualityThresholds)) {
 		switch v := c.QualityThresholds[name]; {
 		case name != agency.CoverageThreshold:
 			add("quality threshold %s cannot be measured here; %s can: the percent of the changed lines that tests run", name, agency.CoverageThreshold)
+		case v > 0 && v < 1:
+			percent := math.Round(v*1e4) / 100
+			add("quality threshold %s is %v, less than 1 percent: write %v for %v percent", name, v, percent, percent)
 		case v <= 0 || v > 100:
 			add("quality threshold %s is %v, not a percentage above 0", name, v)
 		}

@@ -149,3 +149,26 @@ func TestWhatATestContractTests(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbersOfADraft refuses numbers that mean something else than they say: a share
+// where a percentage is wanted would be met by one line in a hundred.
+func TestNumbersOfADraft(t *testing.T) {
+	for more, want := range map[string]string{
+		`"quality_thresholds":{"coverage":0.9}`:   "quality threshold coverage is 0.9, less than 1 percent: write 90 for 90 percent",
+		`"quality_thresholds":{"coverage":0.855}`: "write 85.5 for 85.5 percent",
+		`"quality_thresholds":{"coverage":1}`:     "",
+		`"quality_thresholds":{"coverage":0}`:     "not a percentage above 0",
+		`"quality_thresholds":{"coverage":-3}`:    "not a percentage above 0",
+		`"estimated_lines":-5`:                    "estimated_lines is -5, want 0 or more",
+		`"estimated_lines":0`:                     "",
+	} {
+		c, err := ReadDraft(json.RawMessage(strings.TrimSuffix(drafted, "}") + "," + more + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults := DraftFaults(c)
+		if want == "" && len(faults) > 0 || want != "" && (len(faults) != 1 || !strings.Contains(faults[0].What, want)) {
+			t.Errorf("%s: %v", more, faults)
+		}
+	}
+}

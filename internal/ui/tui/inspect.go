@@ -89,8 +89,12 @@ func contract(st Style, d api.InspectDoc, c api.ContractDoc) string {
 			turns += fmt.Sprintf(" in %d epochs", s.Epochs)
 		}
 		id := strings.TrimPrefix(string(s.ID), string(d.ID)+"/") // --transcript knows it by this
+		how := orDash(Line(s.Outcome))
+		if s.Outcome == "stopped" { // by no act of its own
+			how += st.paint(dim, " ("+Line(s.Reason)+")")
+		}
 		fmt.Fprintf(&b, "  session %s  %s  %s  %s  %s\n", id, s.Role, turns,
-			Cost(agency.USD(s.CostUSD), s.Tokens, s.Unpriced), orDash(Line(s.Outcome)))
+			Cost(agency.USD(s.CostUSD), s.Tokens, s.Unpriced), how)
 		if s.HealthReason != "" && s.HealthSince != nil {
 			fmt.Fprintf(&b, "          %s since %s: %s\n", st.paint(yellow, s.Health), s.HealthSince.Format(time.TimeOnly), Line(s.HealthReason))
 		}

@@ -164,7 +164,7 @@ func Costs(st Style, c api.CostDoc) string {
 	var b strings.Builder
 	t := spendTable("")
 	addSpend(&t, "total", c.Total)
-	b.WriteString(t.render(st, ""))
+	b.WriteString(t.render(st, "") + reserved(c.Reserved))
 	for _, by := range []struct {
 		name string
 		rows map[string]api.Spend
@@ -190,6 +190,19 @@ func Costs(st Style, c api.CostDoc) string {
 		b.WriteString("estimated: a provider gives no token counts; bytes were counted instead.\n")
 	}
 	return b.String()
+}
+
+// reserved is what is set aside beside what is spent: until an answer is paid for, a run
+// at work would else look like one that costs nothing.
+func reserved(r *api.ReservedDoc) string {
+	if r == nil {
+		return ""
+	}
+	most := agency.USD(r.CostUSD).String()
+	if r.CostUSD == 0 {
+		most = agency.Count(r.Tokens) + " tokens"
+	}
+	return "reserved  " + most + " for requests under way\n"
 }
 
 func spendTable(name string) table {
