@@ -19,15 +19,18 @@ func TestRaisesSaysWhatIsRaised(t *testing.T) {
 		{agency.Grant{Node: "run", Limit: "usd", Need: agency.Dollar}, "", budget.Limits{Money: 10 * agency.Dollar, Tokens: 20_000, Wall: time.Hour}},
 		{
 			agency.Grant{Node: "run", Limit: "tokens", NeedTokens: 9_000},
-			"raise the limit of the whole run from 20 k to 109 k tokens", budget.Limits{Money: agency.Dollar, Tokens: 109_000, Wall: time.Hour},
+			"raise the limit of the whole run from 20 k to 109 k tokens",
+			budget.Limits{Money: agency.Dollar, Tokens: 109_000, Wall: time.Hour},
 		},
 		{
 			agency.Grant{Node: "stage/work", Limit: "tokens", NeedTokens: 100},
-			"raise the limit of stage/work from 20 k to 40 k tokens", budget.Limits{Money: agency.Dollar, Tokens: 40_000, Wall: time.Hour},
+			"raise the limit of stage/work from 20 k to 40 k tokens",
+			budget.Limits{Money: agency.Dollar, Tokens: 40_000, Wall: time.Hour},
 		},
 		{
 			agency.Grant{Node: "run", Limit: "wall"},
-			"raise the limit of the whole run from 1h0m0s to 2h1m0s at work", budget.Limits{Money: agency.Dollar, Tokens: 20_000, Wall: 2*time.Hour + time.Minute},
+			"raise the limit of the whole run from 1h0m0s to 2h1m0s at work",
+			budget.Limits{Money: agency.Dollar, Tokens: 20_000, Wall: 2*time.Hour + time.Minute},
 		},
 	} {
 		if says := Raises(st, tt.grant); says != tt.says {
