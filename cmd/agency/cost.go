@@ -22,7 +22,9 @@ sum can be made of it, in the columns
   hour, agent, role, tier, model, contract, requests, lost, tokens_in,
   tokens_cached, tokens_out, tokens, cost_usd, unpriced, estimated
 by RFC 4180, with one header record. Hours are as 2026-01-02T15:00:00Z, tokens are
-those counted, lost are requests whose answer a crash took, charged at their most.`
+those counted. lost are requests whose answer stalled, was cut off, given up, or taken
+by a crash: charged, by estimate, at the most that was to come or at what came where
+that was more.`
 
 func costCommand(a *app) *cobra.Command {
 	var asJSON, asCSV bool

@@ -223,6 +223,9 @@ type Grant struct {
 	NeedTokens int64 `json:"need_tokens,omitempty"`
 	// EnoughUSD is the smallest limit in dollars that held it when the gate opened.
 	EnoughUSD float64 `json:"enough_usd,omitempty"`
+	// Raises says what a plain approval makes of a limit that is not of dollars, which no
+	// sum in dollars raises.
+	Raises string `json:"raises,omitempty"`
 }
 
 // ByYes is who answers a gate where nobody looked at it.

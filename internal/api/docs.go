@@ -315,8 +315,9 @@ type SavingsDoc struct {
 	Unpriced   []string `json:"unpriced,omitempty"`
 }
 
-// Spend is tokens and money. Lost counts requests whose answer a crash lost:
-// they are charged at their worst case, and only Tokens knows of theirs.
+// Spend is tokens and money. Lost counts requests whose answer stalled, was cut off,
+// given up, or taken by a crash: they are charged at their worst case, or at what came
+// where that was more, and only Tokens knows of theirs.
 type Spend struct {
 	In       int64   `json:"tokens_in"`
 	Cached   int64   `json:"tokens_cached"`
@@ -324,7 +325,7 @@ type Spend struct {
 	Tokens   int64   `json:"tokens"` // that count: output plus uncached input
 	CostUSD  float64 `json:"cost_usd"`
 	Unpriced bool    `json:"unpriced"`
-	// Estimated: for some requests the provider gave no counts.
+	// Estimated: for some requests the provider gave no counts, such as lost ones.
 	Estimated bool `json:"estimated,omitempty"`
 	Requests  int  `json:"requests"`
 	Lost      int  `json:"lost,omitempty"`

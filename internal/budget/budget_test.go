@@ -139,6 +139,10 @@ func TestLostRequestsAreChargedInFull(t *testing.T) {
 	if s := state(t, db, Root); s.Money != 40 || s.Reserved != 0 {
 		t.Errorf("the root stands at %+v", s)
 	}
+	lines, err := store.Get(ctx, db, Lines, run)
+	if err != nil || len(lines) != 1 || lines[0].Lost != 1 || !lines[0].Usage.Estimated {
+		t.Errorf("lines %+v, %v: want one lost, by estimate", lines, err)
+	}
 }
 
 func TestRaise(t *testing.T) {

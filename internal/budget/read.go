@@ -111,8 +111,8 @@ func (n node) state() State {
 }
 
 // Line is what one agent spent with one model on one contract from one node.
-// Lost counts requests that were charged at their reservation; their tokens are
-// known only as Billed.
+// Lost counts requests that were charged at their reservation, or at what came where
+// that was more; their tokens are known only as Billed.
 type Line struct {
 	Node     string
 	Hour     time.Time // in which it was settled, where lines are told apart by it

@@ -75,8 +75,8 @@ ON CONFLICT (run_id, node) DO UPDATE SET held_at = excluded.held_at, epoch = exc
 	// releaseRequest books a request that never reached the provider.
 	releaseRequest = `UPDATE budget_requests SET state = 'released', money = 0, tokens = 0 WHERE run_id = ? AND key = ?`
 
-	// chargeRequest books a request whose answer was lost.
-	chargeRequest = `UPDATE budget_requests SET state = 'lost', at = ?, money = ?, tokens = ? WHERE run_id = ? AND key = ?`
+	// chargeRequest books a request whose answer was lost; nobody counted it.
+	chargeRequest = `UPDATE budget_requests SET state = 'lost', at = ?, money = ?, tokens = ?, estimated = 1 WHERE run_id = ? AND key = ?`
 
 	// selectPaid reads what requests of all runs came to since a time.
 	selectPaid = `SELECT run_id, key, at, money FROM budget_requests WHERE at >= ? AND money > 0 AND state IN ('settled', 'lost')`

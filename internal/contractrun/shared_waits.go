@@ -167,6 +167,8 @@ func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise str
 			enough = " to " + e.Enough.Typed() + " or more"
 		}
 		g.Body += "No answer raises this limit, which counts for all your runs: raise it where it stands" + enough + ", then approve; or approve when the " + e.Period() + " is over. Reject to end the run."
+	} else if e.Limit == "tokens" || e.Limit == "wall" {
+		g.Body += "No sum in dollars raises this limit: approve to raise it. Reject to end the run."
 	} else {
 		of := "the whole run"
 		if e.Node != budget.Root {

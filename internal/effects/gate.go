@@ -152,17 +152,43 @@ func raised(st budget.State, g BudgetRaise) budget.Limits {
 // enough.
 const requestsAhead = 10
 
-// addGrant says which limit holds the request that waits, as it is typed.
+// Raises says what a plain approval makes of a limit of tokens or of time at work;
+// empty for one of dollars.
+func Raises(st budget.State, g agency.Grant) string {
+	from, to := st.Limits, raised(st, BudgetRaise{Limit: g.Limit, Need: g.Need, NeedTokens: g.NeedTokens})
+	of := "the whole run"
+	if g.Node != budget.Root {
+		of = g.Node
+	}
+	switch g.Limit {
+	case "tokens":
+		return fmt.Sprintf("raise the limit of %s from %s to %s tokens", of, agency.Count(from.Tokens), agency.Count(to.Tokens))
+	case "wall":
+		return fmt.Sprintf("raise the limit of %s from %s to %s at work", of, from.Wall, to.Wall)
+	}
+	return ""
+}
+
+// addGrant says which limit holds the request that waits, and what raises it, as it is
+// typed.
 func addGrant(q store.Querier, g *agency.Gate) error {
 	if g.Grant == nil || g.Approving != "" { // no limit of the run
 		return nil
 	}
 	st, err := budget.Read(q, g.RunID, g.Grant.Node)
-	if err != nil || g.Grant.Limit != "usd" || g.Grant.Need == 0 {
+	if err != nil {
 		return err
 	}
-	enough := st.Enough(g.Grant.Need, 0).Money.Cents()
 	grant := *g.Grant
+	if grant.Raises = Raises(st, grant); grant.Raises != "" {
+		g.Grant = &grant
+		g.Body += fmt.Sprintf("\n\nTo %s: `agency approve %s`", grant.Raises, g.RunID)
+		return nil
+	}
+	if grant.Need == 0 {
+		return nil
+	}
+	enough := st.Enough(grant.Need, 0).Money.Cents()
 	grant.EnoughUSD = enough.Float()
 	g.Grant = &grant
 	g.Body += fmt.Sprintf("\n\nThe smallest limit that helps is %s: %s is spent, %s reserved, and the next request reserves %s. To set it: `agency approve %s --budget %s`",

@@ -9,6 +9,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/board"
 	"agency/internal/budget"
+	"agency/internal/effects"
 	"agency/internal/registry"
 	"agency/internal/store"
 )
@@ -188,7 +189,8 @@ func checkAnswer(g agency.Gate, d agency.Decision) error {
 }
 
 // checkGrant refuses a new limit with which the run would wait again at once: one below
-// that it has, or that does not hold the request that waits. The gate stays open.
+// that it has, that does not hold the request that waits, or in dollars where those are
+// not used up. The gate stays open.
 func checkGrant(q store.Querier, g agency.Gate, d agency.Decision) error {
 	if g.Grant == nil || d.Verb != agency.Approve || d.BudgetUSD == 0 || !g.Open() {
 		return nil
@@ -198,12 +200,9 @@ func checkGrant(q store.Querier, g agency.Gate, d agency.Decision) error {
 		return err
 	}
 	given, now := agency.USD(d.BudgetUSD), st.Limits.Money
-	if g.Grant.Limit != "usd" { // that limit is doubled, whatever is given in dollars
-		if given >= now {
-			return nil
-		}
-		return agency.Errorf(agency.KindInvalid, "--budget %s is below the limit of %s that %s has, and what is used up is %s", given.Typed(), now.Typed(), g.Grant.Node, usedUp(g.Grant.Limit)).
-			WithMend("agency approve %s doubles what is used up", g.RunID)
+	if raises := effects.Raises(st, *g.Grant); raises != "" {
+		return agency.Errorf(agency.KindInvalid, "--budget sets a limit in dollars, and what is used up is %s; an approval without it will %s", usedUp(g.Grant.Limit), raises).
+			WithMend("agency approve %s --gate %s", g.RunID, g.ID)
 	}
 	enough := st.Enough(g.Grant.Need, 0).Money
 	if given >= enough {

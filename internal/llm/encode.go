@@ -67,12 +67,10 @@ func messageBytes(m Message) int64 {
 // code (docs/design.md, Sessions).
 func EstimateTokens(bytes int64) int64 { return (bytes + 2) / 3 }
 
-// EstimateUsage counts bytes where a provider gives no usage. No answer is
-// taken to be longer than it was asked to be at most.
+// EstimateUsage counts bytes where a provider gives no usage: all that came, for
+// not every server keeps to the length that it was asked for.
 func EstimateUsage(req Request, answer Message) agency.Usage {
-	return agency.Usage{
-		In: EstimateTokens(Bytes(req)), Out: min(req.Limit(), EstimateTokens(messageBytes(answer))), Estimated: true,
-	}
+	return agency.Usage{In: EstimateTokens(Bytes(req)), Out: EstimateTokens(messageBytes(answer)), Estimated: true}
 }
 
 // SortedTools is a copy sorted by name, with each schema compacted; a schema

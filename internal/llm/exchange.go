@@ -68,7 +68,9 @@ func (c *Client) Ask(ctx context.Context, req Request, w Wire) iter.Seq2[Event, 
 		switch {
 		case errors.Is(err, errLeft):
 		case err != nil:
-			yield(nil, Explain(ctx, at, req.Model, err))
+			if t.broke(err) {
+				yield(nil, Explain(ctx, at, req.Model, err))
+			}
 		default:
 			yield(Done{Answer: r.Answer()}, nil)
 		}
@@ -89,7 +91,7 @@ func (c *Client) post(ctx context.Context, req Request, w Wire) (*http.Response,
 // refused ends an exchange that gave no answer. Also at the door a provider may
 // tell what it counted.
 func refused(err error, req Request, yield func(Event, error) bool) {
-	if f := (*Fault)(nil); errors.As(err, &f) && f.told.Usage != (agency.Usage{}) && !yield(Counted{Usage: f.told.divided(req)}, nil) {
+	if f := (*Fault)(nil); errors.As(err, &f) && f.told.Usage != (agency.Usage{}) && !yield(Counted{Usage: f.told.divided(req.Limit())}, nil) {
 		return
 	}
 	yield(nil, err)
@@ -109,13 +111,37 @@ type teller struct {
 // it begins none.
 func (t *teller) tell(err error) bool {
 	count := t.reply.Count()
-	now := count.divided(t.req)
+	now := count.divided(t.req.Limit())
 	if now == t.told && (t.begun || !count.Begun && err != nil && !errors.Is(err, ErrLeave)) {
 		return true
 	}
 	t.begun, t.told = true, now
 	return t.yield(Counted{Usage: now, Model: t.reply.Model()}, nil)
 }
+
+// broke tells of an answer that ended in an error what came of it, where the
+// provider counted less: that much is owed at least, be it more than was asked for.
+func (t *teller) broke(err error) bool {
+	now := t.reply.Answer().Usage
+	var cut *tornDocument
+	if errors.As(err, &cut) {
+		now = EstimateUsage(t.req, Message{})
+		now.Out, t.begun = EstimateTokens(cut.received), true
+	}
+	if !t.begun || now == t.told {
+		return true
+	}
+	return t.yield(Counted{Usage: now, Model: t.reply.Model()}, nil)
+}
+
+// tornDocument is the error of an answer in one piece that was cut, after so many
+// bytes.
+type tornDocument struct {
+	error
+	received int64
+}
+
+func (e *tornDocument) Unwrap() error { return e.error }
 
 // errLeft says that whoever was told of an answer wants no more of it.
 var errLeft = errors.New("the caller has left")
@@ -136,10 +162,16 @@ func Receive(at Endpoint, res *http.Response, r Reply, told func(error) bool) er
 	}
 	if whole {
 		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			return err
+		cut := err != nil
+		if !cut {
+			err = take(r.Whole, body)
+			var f *Fault
+			cut = errors.As(err, &f) && f.Kind == StreamCut
 		}
-		return take(r.Whole, body)
+		if cut {
+			err = &tornDocument{err, int64(len(body))}
+		}
+		return err
 	}
 	err = ReadEvents(res.Body, func(data []byte) error {
 		if len(data) == 0 {
@@ -216,7 +248,7 @@ func (g *Gathering) Settle(stop StopReason, blocks []Block) Answer {
 // has at least what can be seen of it.
 func (c Count) complete(req Request, m Message) (u agency.Usage, cacheKnown bool) {
 	guess := EstimateUsage(req, m)
-	u, cacheKnown = c.divided(req), c.CacheKnown
+	u, cacheKnown = c.divided(max(req.Limit(), guess.Out)), c.CacheKnown
 	if u.In <= 0 && !c.Undivided {
 		u.In, u.Cached, u.CacheWrite, u.Estimated, cacheKnown = guess.In, 0, 0, true, false
 	}
@@ -227,11 +259,11 @@ func (c Count) complete(req Request, m Message) (u agency.Usage, cacheKnown bool
 }
 
 // divided is the usage, where only a sum was told in the dearest way: as output
-// as far as the request allows.
-func (c Count) divided(req Request) agency.Usage {
+// as far as it may be of so many tokens.
+func (c Count) divided(most int64) agency.Usage {
 	u := c.Usage
 	if c.Undivided {
-		out := min(u.Out, req.Limit())
+		out := min(u.Out, most)
 		u.In, u.Out, u.Estimated = u.Out-out, out, true
 	}
 	return u

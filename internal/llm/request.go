@@ -55,7 +55,8 @@ type Event interface{ event() }
 
 // Counted tells that the provider has begun to answer, and what it says that
 // it has counted so far, which may be nothing yet: an answer that breaks off
-// after it is not free.
+// after it is not free. Before the error of one that broke off it tells what was
+// received, estimated where the provider counted less.
 type Counted struct {
 	Usage agency.Usage
 	Model string // as the provider reports it; empty: it has not

@@ -120,4 +120,9 @@ func TestASumAloneIsDividedDearly(t *testing.T) {
 			t.Errorf("%d is %+v, want %+v", total, u, want)
 		}
 	}
+	long := Message{Blocks: []Block{Text{Text: strings.Repeat("words", 1000)}}} // more than was asked for
+	u, _ := Count{Usage: agency.Usage{Out: 5000}, Undivided: true}.complete(req, long)
+	if out := EstimateTokens(messageBytes(long)); u.Out != out || u.In != 5000-out {
+		t.Errorf("%+v, received were about %d", u, out)
+	}
 }

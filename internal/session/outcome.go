@@ -199,6 +199,11 @@ func AnswerWithin(leader agency.RoleID) time.Duration {
 	return r.Limits.Timeout()
 }
 
+// Paused is how a part ends when a person wants the run to pause.
+func Paused(tree agency.OID) *Outcome {
+	return &Outcome{Kind: Parked, For: ForPause, Reason: "the run is paused", Tree: tree}
+}
+
 // Cancelled is how a part ends when a person cancelled the run.
 func Cancelled(tree agency.OID) Outcome {
 	return Outcome{Kind: Stopped, Reason: "the run was cancelled", Tree: tree}

@@ -1,7 +1,9 @@
 package llmtest
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"agency/internal/agency"
@@ -21,7 +23,7 @@ func (s Suite) counts(t *testing.T) {
 	}
 	for name, body := range s.Halves {
 		told := s.broken(t, name, http.StatusOK, body, llm.Overloaded)
-		if told == nil || told.Model != "other" || told.Usage != (agency.Usage{}) && told.Usage != want {
+		if told == nil || told.Model != "other" || told.Usage != want && !(told.Usage.Estimated && told.Usage.Out > 0) {
 			t.Errorf("%s: told %+v, want that an answer of the model other began", name, told)
 		}
 	}
@@ -66,4 +68,43 @@ func (s Suite) broken(t *testing.T, name string, status int, body string, kind l
 		}
 	}
 	return told
+}
+
+// uncounted: an answer that is longer than it was asked to be, and of which the
+// server counts nothing, is counted as it came: whole or cut, streamed or in one
+// piece, its thoughts and the arguments of its calls with it.
+func (s Suite) uncounted(t *testing.T) {
+	long := strings.Repeat("some words ", 20_000)
+	for name, c := range map[string]struct{ answer, fault string }{
+		"text":      {answer: fmt.Sprintf("text: %q", long)},
+		"thoughts":  {answer: fmt.Sprintf("text: so\n    reasoning: %q", long)},
+		"arguments": {answer: fmt.Sprintf("calls: [{tool: write_file, args: {path: x, content: %q}}]", long)},
+		"cut":       {fmt.Sprintf("text: %q", long), "cut_text"},
+	} {
+		for _, quirks := range []string{"no_usage", "no_usage, no_stream"} {
+			t.Run(name+", "+quirks, func(t *testing.T) {
+				script := fmt.Sprintf("version: 1\nrules:\n  - name: only\n    %s\n    quirks: [%s]\n", c.answer, quirks)
+				least := llm.EstimateTokens(int64(len(long)))
+				if c.fault != "" {
+					script += "    fault: " + c.fault + "\n"
+					least /= 3 // it is cut in its middle
+				}
+				req, got := Ask(), agency.Usage{}
+				for ev, err := range s.start(t, script).Ask(t.Context(), req) {
+					switch ev := ev.(type) {
+					case llm.Counted:
+						got = ev.Usage
+					case llm.Done:
+						got = ev.Answer.Usage
+					}
+					if err != nil && c.fault == "" {
+						t.Fatal(err)
+					}
+				}
+				if got.Out < least || got.Out > 3*least || got.In < llm.EstimateTokens(llm.Bytes(req)) || !got.Estimated {
+					t.Errorf("%+v of an answer of about %d tokens", got, least)
+				}
+			})
+		}
+	}
 }

@@ -53,6 +53,7 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("Quirks", s.quirks)
 	t.Run("Usage", s.usage)
 	t.Run("Counts", s.counts)
+	t.Run("Uncounted", s.uncounted)
 	t.Run("Faults", s.faults)
 	t.Run("OddAnswers", s.odd)
 	t.Run("RetryAfter", s.retryAfter)

@@ -199,7 +199,7 @@ func (w *draft) stopped() error {
 		return nil
 	}
 	if ctl.Pause {
-		w.end = &session.Outcome{Kind: session.Parked, For: session.ForPause, Reason: "the run is paused", Tree: w.st.Tree}
+		w.end = session.Paused(w.st.Tree)
 	}
 	return nil
 }

@@ -266,6 +266,8 @@ func (c compactor) summarise(ctx context.Context, about *about, f *compaction) (
 		return nil, nil
 	case errors.Is(err, errTime):
 		return c.incomplete(ctx, session.CauseTime, "")
+	case errors.Is(err, errPaused):
+		return ask.paused(ctx)
 	case errors.As(err, &fault), errors.Is(err, errOnce), errors.As(err, &spent):
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"agency/internal/agency"
@@ -45,7 +46,8 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 
 // request sends a request within what is left of the session's time at work, and
 // says how long it worked. Where no answer came, what is owed for it is paid; the
-// error is errTime where time was up, and errOrdered where the overseer ended it.
+// error is errTime where time was up, errOrdered where the overseer ended it, and
+// errPaused where it would have been sent again.
 func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked, took time.Duration, err error) {
 	bounded, work := c.atWork(ctx)
 	c.watchOrders(bounded, work)
@@ -61,7 +63,7 @@ func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked
 		err = context.Cause(ctx)
 	case paid != nil:
 		err = paid
-	case errors.Is(cause, errTime), errors.Is(cause, errOrdered):
+	case errors.Is(cause, errTime), errors.Is(cause, errOrdered), errors.Is(cause, errPaused):
 		err = cause
 	}
 	return a, took, err
@@ -70,12 +72,16 @@ func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked
 // errOrdered is the cause of a context when the overseer has told the session to end.
 var errOrdered = errors.New("the overseer has told the session to end")
 
+// errPaused ends a request that failed while a person wants the run to pause: it is
+// not sent again before the run is resumed.
+var errPaused = errors.New("the run is paused")
+
 // orderEvery is how often a session that waits for an answer looks whether it is told to
 // end: between turns it sees that at once.
 const orderEvery = 2 * time.Second
 
-// watchOrders gives a request up whose session the overseer tells to end, until the
-// stint is over.
+// watchOrders gives a request up whose session the overseer tells to end, or that waits
+// to be sent again in a run that is to pause, until the stint is over.
 func (c asker) watchOrders(ctx context.Context, work *stint) {
 	go func() {
 		tick := time.NewTicker(orderEvery)
@@ -86,21 +92,48 @@ func (c asker) watchOrders(ctx context.Context, work *stint) {
 				return
 			case <-tick.C:
 			}
-			order, err := store.Get(ctx, c.DB, func(q store.Querier, run agency.RunID) (*registry.Intervention, error) {
-				return registry.Ordered(q, run, c.id)
-			}, c.Spec.Run)
-			if err == nil && order != nil {
+			var order *registry.Intervention
+			var ctl registry.Control
+			err := c.DB.Read(ctx, func(q *store.Snapshot) (err error) {
+				if order, err = registry.Ordered(q, c.Spec.Run, c.id); err == nil {
+					ctl, err = registry.ReadControl(q, c.Spec.Run)
+				}
+				return err
+			})
+			switch {
+			case err != nil:
+			case order != nil:
 				work.cancel(errOrdered)
+				return
+			case ctl.Pause && work.rests.Load(): // read last: who sends again looks for a pause first
+				work.cancel(errPaused)
 				return
 			}
 		}
 	}()
 }
 
+// again is asked before a request is sent once more, be it to another model: not while
+// a pause is wanted. The fault is that of the try before.
+func (c asker) again(ctx context.Context, a *asked, f *llm.Fault) error {
+	ctl, err := store.Get(ctx, c.DB, registry.ReadControl, c.Spec.Run)
+	if err != nil || !ctl.Pause {
+		return err
+	}
+	a.open = a.open && !a.free(f)
+	return errPaused
+}
+
+// paused ends the part until the run is resumed; the turn is asked for again then.
+func (c asker) paused(ctx context.Context) (*session.Outcome, error) {
+	out, err := c.end(ctx, *session.Paused(c.st.Tree))
+	return &out, err
+}
+
 // stream streams one request, for which the first model of the list is
 // reserved. An error of the payer ends it.
 func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay payer) (asked, error) {
-	a := asked{held: c.lineup.Names[0]}
+	a, sent := asked{held: c.lineup.Names[0]}, false
 	for ev, err := range c.lineup.Model.Ask(ctx, req) {
 		if err != nil {
 			var f *llm.Fault
@@ -117,11 +150,20 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 				a.open = a.open && !a.free(f)
 				return a, f
 			}
+			if sent {
+				if err := c.again(ctx, &a, ev.After); err != nil {
+					return a, err
+				}
+			}
 			if err := c.asking(ctx, pay, &a, ev); err != nil {
 				return a, err
 			}
+			sent = true
 			work.work()
 		case llm.Retrying:
+			if err := c.again(ctx, &a, ev.Cause); err != nil {
+				return a, err
+			}
 			if err := c.broken(ctx, pay, &a, ev.Cause); err != nil {
 				return a, err
 			}
@@ -152,6 +194,8 @@ func (c asker) noAnswer(ctx context.Context, a asked, err error) (*session.Outco
 	case errors.Is(err, errOrdered):
 		out, err := c.endBy(ctx, func(tx *store.Tx) (*session.Outcome, error) { return c.Ordered(tx, c.st.Tree) })
 		return &out, err
+	case errors.Is(err, errPaused):
+		return c.paused(ctx)
 	case errors.As(err, &spent) && spent.Outstanding:
 		return nil, nil // the next commit has it wait
 	case errors.As(err, &spent):
@@ -310,6 +354,7 @@ type stint struct {
 	left   time.Duration
 	since  time.Time // zero while it rests
 	took   time.Duration
+	rests  atomic.Bool // what since says, for others
 }
 
 // atWork begins a stint and bounds the context by what is left of the
@@ -331,6 +376,7 @@ func (s *stint) rest() {
 	}
 	s.took += s.now().Sub(s.since)
 	s.since = time.Time{}
+	s.rests.Store(true)
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -342,6 +388,7 @@ func (s *stint) work() {
 		return
 	}
 	s.since = s.now()
+	s.rests.Store(false)
 	if s.timer != nil {
 		s.timer.Reset(max(0, s.left-s.took))
 	}

@@ -12,6 +12,7 @@ import (
 	"agency/internal/event"
 	"agency/internal/llm"
 	"agency/internal/overseer"
+	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/session"
 	"agency/internal/store"
@@ -236,6 +237,9 @@ func (t *look) ask(ctx context.Context) (llm.Answer, error) {
 	if t.staff.Limits.Turns > 0 && t.turns >= t.staff.Limits.Turns {
 		return llm.Answer{}, errTurns
 	}
+	if err := t.paused(ctx); err != nil {
+		return llm.Answer{}, err
+	}
 	t.n++
 	t.turns++
 	p := payment{key: fmt.Sprintf("%s/%d/turn-%d", t.account.Spec.ID(), t.o.Fence.Epoch, t.n), held: t.req.Model, in: llm.EstimateTokens(llm.Bytes(t.req))}
@@ -273,6 +277,18 @@ type payment struct {
 // free tells whether a try that failed cost nothing.
 func (p *payment) free(f *llm.Fault) bool { return f != nil && f.AtDoor() && !p.begun }
 
+// errPaused ends a look while a person wants the run to pause: nothing is sent.
+var errPaused = agency.Errorf(agency.KindConflict, "the run is paused")
+
+// paused is errPaused where the run is to pause.
+func (t *look) paused(ctx context.Context) error {
+	ctl, err := store.Get(ctx, t.o.DB, registry.ReadControl, t.o.Run.ID)
+	if err == nil && ctl.Pause {
+		err = errPaused
+	}
+	return err
+}
+
 // stream streams a request. What a provider may have counted is not asked again.
 func (t *look) stream(ctx context.Context, req llm.Request, p *payment) (llm.Answer, error) {
 	for ev, err := range t.staff.Lineup.Model.Ask(ctx, req) {
@@ -289,6 +305,9 @@ func (t *look) stream(ctx context.Context, req llm.Request, p *payment) (llm.Ans
 				return llm.Answer{}, errLost
 			}
 			p.open = false
+			if err := t.paused(ctx); err != nil {
+				return llm.Answer{}, err
+			}
 			if err := t.asking(ctx, p, ev.Model); err != nil {
 				return llm.Answer{}, err
 			}

@@ -102,6 +102,8 @@ func (m *Model) Run(ctx context.Context) {
 			case err == nil:
 				m.failed = 0
 				continue
+			case errors.Is(err, errPaused):
+				continue
 			case errors.As(err, &spent) && (spent.Outstanding || spent.Node != stage): // the run's, which a person may raise
 				continue
 			}

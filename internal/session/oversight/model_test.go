@@ -396,6 +396,26 @@ func TestModelWaitsForTheRun(t *testing.T) {
 	wants(t, o.told(), "halted", "log on scaffolder-c")
 }
 
+// While the run is to pause it asks nothing, and pays nothing; afterwards it looks.
+func TestModelPausesWithTheRun(t *testing.T) {
+	o := newOffice(t, budget.Limits{Money: agency.USD(20)})
+	o.circles(6)
+	d := o.flagged()[0]
+	pause := func(on bool) {
+		o.write(func(tx *store.Tx) error { return registry.SetControl(tx, testRun, registry.Control{Pause: on}) })
+	}
+	pause(true)
+	m := o.model(halts)
+	o.works(m, d, d, d, d)
+	if s := o.spent(); s.Tokens != 0 || s.ReservedTokens != 0 {
+		t.Errorf("spent %+v while the run is to pause", s)
+	}
+	wants(t, o.told())
+	pause(false)
+	o.works(m, d)
+	wants(t, o.told(), "halted", "log on scaffolder-c")
+}
+
 // Nobody waits for it: what is flagged while it cannot be asked is dropped.
 func TestModelNeverBlocks(t *testing.T) {
 	m := NewModel(Options{})

@@ -123,6 +123,9 @@ func Answers(g agency.Gate, several bool) []Answer {
 
 // grants are the approvals of a budget gate.
 func grants(g agency.Gate, approve string) []Answer {
+	if g.Grant != nil && g.Grant.Limit != "usd" {
+		return []Answer{{approve, cmp.Or(g.Grant.Raises, "raise the limit that is reached")}}
+	}
 	of := "the whole run"
 	if g.Grant != nil && g.Grant.Node != "run" {
 		of = g.Grant.Node

@@ -180,14 +180,14 @@ func Costs(st Style, c api.CostDoc) string {
 	}
 	b.WriteString("\n" + limits(c) + "\n" + forecast(c.Forecast) + savings(c.Savings))
 	if c.Total.Lost > 0 {
-		b.WriteString(agency.Things(c.Total.Lost, "answer was lost, in a crash or on its way; it is charged at the most that it can have cost\n",
-			"answers were lost, in a crash or on their way; they are charged at the most that they can have cost\n"))
+		b.WriteString(agency.Things(c.Total.Lost, "answer was lost: stalled, cut off, given up, or taken by a crash; it is charged at the most that was to come, or at what came where that was more\n",
+			"answers were lost: stalled, cut off, given up, or taken by a crash; they are charged at the most that was to come, or at what came where that was more\n"))
 	}
 	if c.Total.Unpriced {
 		b.WriteString("unpriced: no price is known for the model; set prices: in agency.yaml. The token limit holds all the same.\n")
 	}
 	if c.Total.Estimated {
-		b.WriteString("estimated: a provider gives no token counts; bytes were counted instead.\n")
+		b.WriteString("estimated: a provider gave no token counts; counted are bytes, or what was reserved for an answer that was lost.\n")
 	}
 	return b.String()
 }
