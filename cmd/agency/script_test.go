@@ -178,7 +178,7 @@ func newest(ts *testscript.TestScript, _ bool, _ []string) {
 			ts.Fatalf("ps: %v", err)
 		}
 		if found := ids.FindAllStringSubmatch(ts.ReadFile("stdout"), -1); len(found) > 0 {
-			ts.Setenv("RUN", found[len(found)-1][1])
+			ts.Setenv("RUN", found[0][1])
 			return
 		}
 	}

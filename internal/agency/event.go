@@ -119,6 +119,8 @@ type CallDigests struct {
 	// Share is how far the answer says that something has come, 0 to 1: a build of
 	// which 12/40 or 30 % is done. Whoever asks again and is shown a greater one waits.
 	Share float64 `json:"share,omitempty"`
+	// Errors is how many the answer says there are, such as 12 of "Found 12 errors".
+	Errors int `json:"errors,omitempty"`
 }
 
 // FilesGone is how many of a workspace's files a turn took away.

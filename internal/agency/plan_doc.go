@@ -144,6 +144,11 @@ func Promised(c Contract) Contract {
 	for i, s := range c.Constraints {
 		promise("constraints", i, s, nil)
 	}
+	if !c.ofTests() { // there they name what is tested
+		for i, s := range c.APIDefinitions {
+			promise("api_definitions", i, "it is there as defined: "+s, nil)
+		}
+	}
 	if want := c.QualityThresholds[CoverageThreshold]; want > 0 {
 		all = append(all, Criterion{
 			ID: "quality_thresholds." + CoverageThreshold, From: "quality_thresholds",
@@ -217,13 +222,12 @@ func PromiseFaults(c Contract) (out []string) {
 	for _, l := range []struct {
 		field string
 		texts []string
-	}{{"tests_passing", c.ExpectedOutputs.TestsPassing}, {"test_requirements", c.TestRequirements}, {"constraints", c.Constraints}} {
+	}{{"tests_passing", c.ExpectedOutputs.TestsPassing}, {"test_requirements", c.TestRequirements}, {"constraints", c.Constraints}, {"api_definitions", c.APIDefinitions}} {
 		if slices.ContainsFunc(l.texts, func(s string) bool { return strings.TrimSpace(s) == "" }) {
 			add("%s holds an empty text", l.field)
 		}
 	}
-	ofTests := c.Type == TypeTest || c.Type == "" && c.AssignedRole == RoleTestEngineer
-	if ofTests && !saysWhatItTests(c) {
+	if c.ofTests() && !saysWhatItTests(c) {
 		add("a contract of tests names what it tests (relevant_files, api_definitions, test_requirements, tests_passing, a criterion's test, " +
 			"the contracts that it depends on), or quality_thresholds.coverage")
 	}
@@ -234,6 +238,10 @@ func PromiseFaults(c Contract) (out []string) {
 func covers(entry, file string) bool {
 	in, _, _ := strings.Cut(entry, "#")
 	return MatchPath(in, file) || MatchPath(strings.TrimSuffix(in, "/")+"/**", file)
+}
+
+func (c Contract) ofTests() bool {
+	return c.Type == TypeTest || c.Type == "" && c.AssignedRole == RoleTestEngineer
 }
 
 func saysWhatItTests(c Contract) bool {
@@ -252,8 +260,8 @@ type PlanBase struct {
 	Feature func(FeatureID) string
 	// NoTests: the run has no command that tests anything.
 	NoTests bool
-	// Nameless is its test command where it last passed here without naming a test, so that
-	// no criterion can be held to one; nil: that is not known.
+	// Nameless is its test command where no criterion can be held to a test of it: it last
+	// passed here without naming one, or runs nothing that could; nil: that is not known.
 	Nameless func() string
 }
 
@@ -294,7 +302,7 @@ func (b *PlanBase) unmeasured(c Contract) (out []string) {
 				if command == "" {
 					return nil
 				}
-				why, never = fmt.Sprintf("`%s` passes here and names no tests", command), "is never seen"
+				why, never = fmt.Sprintf("`%s` names no tests", command), "is never seen"
 			}
 		}
 		if cr.Check.Test != "" {

@@ -191,7 +191,7 @@ type Contracts struct {
 	RequireAcceptanceCriteria bool `json:"require_acceptance_criteria" doc:"a contract without criteria is refused"`
 	AutoDecompose             bool `json:"auto_decompose" doc:"in modes with a manager a contract over max_files or max_lines goes back to be split, and the rest of its plan stays"`
 	MaxFiles                  int  `json:"max_files" doc:"files of a contract" min:"1" max:"100000"`
-	MaxLines                  int  `json:"max_lines" doc:"changed lines of a contract" min:"1" max:"10000000"`
+	MaxLines                  int  `json:"max_lines" doc:"lines that a contract of a plan may be estimated to change" min:"1" max:"10000000"`
 	MaxVerificationSteps      int  `json:"max_verification_steps" doc:"verification steps of a feature" min:"1" max:"1000"`
 }
 

@@ -107,7 +107,7 @@ func (a *claims) verifySpec(claim agency.Claim) verify.Spec {
 		Run: a.in.Run, Contract: a.Contract.ID, Type: a.Contract.Type, Attempt: a.N, Criteria: a.Contract.AcceptanceCriteria,
 		Base: a.base, Claim: claim.Tree, ClaimInfo: claim, Writes: a.Contract.Writes,
 		Commands: a.in.Commands, WeakenedBefore: a.weakened, LeftBefore: a.leftovers, OthersOpen: a.conflicts.othersOpen,
-		After:    a.how.After,
+		After: a.how.After, About: a.Contract.RelevantFiles,
 		Expected: slices.Concat(a.Contract.ExpectedOutputs.FilesCreated, a.Contract.ExpectedOutputs.FilesModified),
 	}
 }

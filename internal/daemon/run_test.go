@@ -243,7 +243,7 @@ name: slow
 latency: 20ms
 rules:
   - when: {turn: "1-40"}
-    calls: [{tool: write_file, args: {path: new.txt, content: "${{turn}}\n"}}]
+    calls: [{tool: write_file, args: {path: "part${{turn}}.txt", content: "part ${{turn}}\n"}}]
   - when: {turn: 41}
     calls: [{tool: write_file, args: {path: new.txt, content: "x\n"}}]
   - when: {turn: "42+"}

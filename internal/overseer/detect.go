@@ -1,9 +1,10 @@
 package overseer
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"agency/internal/agency"
@@ -49,6 +50,9 @@ func findLoop(h *history, s config.Overseer) finding {
 	}
 	if at, n, tried := redone(h.calls); n >= 3 || n == 2 && !tried {
 		return in(Medium, 0.85, at.seq, "changes of %s were undone and made again, %d times", orFiles(at.path), n)
+	}
+	if n := h.fallow.back; n >= few(s)-1 {
+		return in(Medium, 0.8, last.seq, "the files came back %d times to what they had been, and nothing new was tried", n)
 	}
 	if n := h.fallow.returned; n >= few(s) {
 		return in(Medium, 0.85, last.seq, "the files came back %d times in a row to what they had been before", n)
@@ -182,115 +186,6 @@ func orFiles(path string) string {
 	return path
 }
 
-// findFailures looks for a check that stays red in the same way while files are
-// changed, for errors that grow, for claims that are refused for the same, and for
-// calls that fail one after another.
-func findFailures(h *history, s config.Overseer) finding {
-	for _, f := range []finding{
-		sameRed(h.results, s), flips(h.results, s), growing(h, s.FailureIncreaseThreshold), h.who.claims.find(s.LoopDetectionWindow),
-	} {
-		if f.severity != "" {
-			return f
-		}
-	}
-	failed := 0
-	for _, c := range slices.Backward(h.calls) {
-		if c.kind == reads && c.tool == shell {
-			continue // a search that finds nothing ends so, too
-		}
-		if !c.failed {
-			break
-		}
-		failed++
-	}
-	if failed > s.LoopDetectionWindow {
-		return finding{Medium, 0.8, []string{fmt.Sprintf("the last %d calls all failed", failed)}, h.seq}
-	}
-	return finding{}
-}
-
-// sameRed counts runs of one check at the end that failed in the same way, or of one
-// command that failed in whatever way.
-func sameRed(rs []result, s config.Overseer) finding {
-	if len(rs) == 0 || rs[len(rs)-1].red == "" {
-		return finding{}
-	}
-	last, words, names, all, known, again := rs[len(rs)-1], 0, 0, 0, 0, false
-	for _, r := range slices.Backward(rs) {
-		if r.command != last.command {
-			continue
-		}
-		if r.red == "" || r.passed != last.passed {
-			break
-		}
-		if r.again {
-			known++
-		}
-		if r.names == last.names && names == all {
-			names++
-			again = again || r.again
-		}
-		if r.red == last.red && words == all {
-			words++
-		}
-		all++
-	}
-	least := few(s)
-	if last.kin == shell { // a network comes back
-		least++
-	}
-	in := func(severity Severity, confidence float64, form string, args ...any) finding {
-		return finding{severity, confidence, []string{fmt.Sprintf(form, args...)}, last.seq}
-	}
-	switch {
-	case words >= many(s):
-		return in(High, 0.9, "`%s` failed %d times in a row in the same way", last.name(), words)
-	case words >= least:
-		return in(Medium, 0.8, "`%s` failed %d times in a row in the same way", last.name(), words)
-	case names >= s.LoopDetectionWindow+2 && (again || names >= 2*many(s)): // else they may be mended in steps
-		return in(Medium, 0.7, "`%s` failed %d times in a row by the same tests or findings", last.name(), names)
-	case all >= many(s) && last.shown != "": // each in another way may be errors that are mended one by one
-		severity := Low
-		if known > 0 || all >= 2*many(s) {
-			severity = Medium
-		}
-		return finding{severity, 0.6, []string{fmt.Sprintf("`%s` failed %d times in a row", last.name(), all)}, 0}
-	}
-	return finding{}
-}
-
-// flips counts the failures at the end each of which was seen before, such as two
-// that alternate, or one of a command that is put in other words.
-func flips(rs []result, s config.Overseer) finding {
-	if len(rs) == 0 {
-		return finding{}
-	}
-	last, words, names, all, others := rs[len(rs)-1], 0, 0, true, false
-	for _, r := range slices.Backward(rs) {
-		if r.kin != last.kin {
-			continue
-		}
-		if !r.anew {
-			break
-		}
-		names++
-		others = others || r.names != last.names
-		if all = all && r.again; all {
-			words++
-		}
-	}
-	switch {
-	case words >= few(s):
-		return finding{Medium, 0.8, []string{fmt.Sprintf("the last %d failures of `%s` had all been seen before", words, last.name())}, last.seq}
-	case names >= s.LoopDetectionWindow+1 && others: // after the first one
-		return finding{Medium, 0.7, []string{fmt.Sprintf("in its last %d runs `%s` failed where it had failed before", names, last.name())}, last.seq}
-	}
-	return finding{}
-}
-
-// name is the command for people.
-func (r result) name() string { return cmp.Or(r.shown, r.command) }
-
 // findStagnation looks for turns that cost and bring nothing new.
 func findStagnation(h *history, s config.Overseer) finding {
 	f := h.fallow
@@ -315,7 +210,7 @@ func findStagnation(h *history, s config.Overseer) finding {
 		if h.made || f.reads >= 3*h.mayRead(s) {
 			severity = Medium
 		}
-		return finding{severity, 0.6, []string{fmt.Sprintf("%d turns in a row only looked at files", f.reads)}, 0}
+		return finding{severity, 0.6, []string{fmt.Sprintf("%d turns only looked at files, since the last change or try that told something new", f.reads)}, 0}
 	}
 	return finding{}
 }
@@ -330,8 +225,8 @@ func findInefficiency(h *history, s config.Overseer) finding {
 		}
 		return finding{severity, 0.7, []string{fmt.Sprintf("%d calls were refused since it last got on", h.fallow.refused)}, h.seq}
 	}
-	if path, n := rewritten(h.calls); n >= many(s) {
-		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was changed %d times, each time what the change before had put there", orFiles(path), n)}, h.seq}
+	if path, n := rewritten(h.calls, h.proven); n >= many(s) {
+		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was changed %d times, each time what the change before had put there, and nothing new came of it", orFiles(path), n)}, h.seq}
 	}
 	if path, n := replaced(h.calls); n >= many(s) {
 		return finding{Medium, 0.7, []string{fmt.Sprintf("%s was written whole %d times in a row, without a look at what it does", orFiles(path), n)}, h.seq}
@@ -380,19 +275,23 @@ func replaced(calls []call) (path string, n int) {
 	return path, n
 }
 
-// rewritten counts the changes at the end that each took out what the one before
-// had put in.
-func rewritten(calls []call) (path string, n int) {
-	next := ""
+// rewritten counts the changes at the end, of one file or of two, that each took out what
+// the one before in that file had put in, since a call or result of the session.
+func rewritten(calls []call, since int) (path string, n int) {
+	next := map[string]string{}
 	for _, c := range slices.Backward(calls) {
 		if c.kind != changes || c.failed {
 			continue
 		}
-		if n > 0 && (c.path != path || c.digests.Added == "" || c.digests.Added != next) {
+		removed, known := next[c.path]
+		if c.seq <= since || known && (c.digests.Added == "" || c.digests.Added != removed) || !known && len(next) == 2 {
 			break
 		}
-		path, next = c.path, c.digests.Removed
+		path, next[c.path] = c.path, c.digests.Removed
 		n++
+	}
+	if len(next) == 2 {
+		path = strings.Join(slices.Sorted(maps.Keys(next)), " and ")
 	}
 	return path, n
 }
@@ -403,7 +302,7 @@ func findExhaustion(h *history, s config.Overseer) finding {
 	evidence := []string{fmt.Sprintf("%d of %d tokens are used", h.tokens, s.MaxTokens)}
 	switch {
 	case h.tokens <= s.TokenWarningThreshold:
-	case left < 0.1:
+	case left < 0.1 && h.fallow.turns > 0:
 		return finding{Critical, 1, evidence, 0}
 	case left < 0.25:
 		return finding{Medium, 1, evidence, 0}
@@ -426,7 +325,7 @@ func findTimeout(h *history, s config.Overseer) finding {
 	took := h.clock.last.Sub(h.clock.began) - h.clock.waited
 	evidence := []string{fmt.Sprintf("%s of %s are over", took.Round(time.Second), most)}
 	switch {
-	case took > most*9/10:
+	case took > most*9/10 && h.fallow.turns > 0: // who gets on has until the end
 		return finding{Critical, 1, evidence, 0}
 	case took > most*3/4:
 		return finding{Medium, 1, evidence, 0}

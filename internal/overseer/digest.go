@@ -94,7 +94,7 @@ func DigestsOf(args json.RawMessage, answer string) agency.CallDigests {
 	return agency.CallDigests{
 		Call: Digest(args), CallShape: Shape(args), Answer: Digest([]byte(answer)), AnswerShape: Shape([]byte(answer)),
 		Removed: Digest([]byte(edit.Old)), Added: Digest([]byte(cmp.Or(edit.New, edit.Content, edit.Body))),
-		Lines: lines, Share: shareOf(answer),
+		Lines: lines, Share: shareOf(answer), Errors: errorsOf(answer),
 	}
 }
 
@@ -138,6 +138,25 @@ func shareOf(answer string) float64 {
 		return 0
 	}
 	return math.Round(part/whole*1e4) / 1e4
+}
+
+// errors are how an answer says how much failed: Found 12 errors, 3 failed, Failures: 2.
+var errs = regexp.MustCompile(`(?i)\b(\d{1,6}) (?:tests? |checks? )?(?:errors?|failed|failures?|failing|problems?)\b|\b(?:errors|failures|failed): ?(\d{1,6})\b`)
+
+// errorsOf is how many errors an answer says there are, by the last line that does; 0 where
+// none does.
+func errorsOf(answer string) (n int) {
+	for line := range strings.Lines(answer[max(0, len(answer)-mostTail):]) {
+		found := errs.FindAllStringSubmatch(line, -1)
+		if len(found) > 0 {
+			n = 0
+		}
+		for _, m := range found {
+			one, _ := strconv.Atoi(cmp.Or(m[1], m[2])) // digits
+			n += one
+		}
+	}
+	return n
 }
 
 const (

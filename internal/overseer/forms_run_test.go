@@ -113,6 +113,7 @@ var untold = map[string][]string{
 	"polls a build by its log":                {"gists", events},
 	"mends what does not compile, one by one": {events},
 	"tests first, then the code":              {events},
+	"bisects by a script":                     {"two digests", "gists", events},
 }
 
 // TestSound prints what is said of agents who get on.

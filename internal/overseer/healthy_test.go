@@ -107,6 +107,37 @@ var sound = map[string]func(s *story){
 		})
 		s.does(s.run("make", ""))
 	},
+	"one value, one failure less each time": func(s *story) {
+		s.works(3)
+		times(11, func(i int) {
+			s.new()
+			s.does(s.swap("a.go", fmt.Sprint("limit = ", i), fmt.Sprint("limit = ", i+1)), s.tests(30+i, "too small", reds(11-i)...))
+		})
+		s.does(s.green(41))
+	},
+	"fewer errors of a command": func(s *story) {
+		s.works(3)
+		times(12, func(i int) {
+			s.does(s.edit("a.ts"), s.red("tsc -p .", fmt.Sprintf("Found %d errors in 1 file.", 30-2*i)))
+		})
+		s.works(3)
+	},
+	"a value tuned, each time measured": func(s *story) {
+		s.works(3)
+		times(11, func(i int) {
+			s.new()
+			s.does(s.swap("a.go", fmt.Sprint("batch = ", i), fmt.Sprint("batch = ", i+1)), s.run("./bench", fmt.Sprintf("%d ns", 900-17*i)))
+		})
+		s.works(3)
+	},
+	"bisects by a script": func(s *story) {
+		s.works(3)
+		times(11, func(i int) {
+			line := fmt.Sprintf("./bisect.sh %d", 9000-700*i)
+			s.does(of1(i/2, s.red(line, "bad"), s.run(line, "good")))
+		})
+		s.works(3)
+	},
 	"a sweep over sizes": func(s *story) {
 		s.works(3)
 		times(6, func(i int) { s.does(s.run(fmt.Sprintf("./bench -n %d", 1000<<i), fmt.Sprintf("%d ns", 100*i+7))) })

@@ -93,6 +93,8 @@ type fallow struct {
 	silent   int // turns without a call, since the last with one
 	returned int // times in a row that the files came back to what they were before
 	since    int // the call or result after which it did
+	to       agency.OID
+	back     int // times that the files came back to it, and nothing new was tried since
 }
 
 // clock is the time that a session was at work.
@@ -135,6 +137,8 @@ type memory struct {
 	harm map[agency.DangerKind]int
 	// times is how often something was done, by the hash of what it is without its numbers.
 	times map[uint64]int
+	// ended tells whether a command failed last, by the hash of its shape.
+	ended map[uint64]bool
 	// share is how far what a call asked for had come, by the call.
 	share map[uint64]float64
 }
@@ -180,7 +184,7 @@ type turnSoFar struct {
 func newHistory(e agency.Event, k key, most int, n *nudges) *history {
 	return &history{
 		most: most, key: k, who: who{role: e.Role, contract: e.ContractID}, event: e.ID, clock: clock{began: e.Time, heard: e.Time, last: e.Time, signed: e.Time},
-		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}, map[uint64]int{}, map[uint64]float64{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
+		memory: memory{map[uint64]bool{}, map[string]int{}, map[agency.DangerKind]int{}, map[uint64]int{}, map[uint64]bool{}, map[uint64]float64{}}, standing: standing{raised: map[Behaviour]told{}, nudged: n},
 	}
 }
 
@@ -244,8 +248,11 @@ func (h *history) passes(d agency.Detail) {
 	switch d := d.(type) {
 	case *agency.EpochBegun:
 		if d.Folded > 0 { // what it read is not before it any more
-			h.calls, h.fallow = nil, fallow{}
+			h.calls = nil
 			clear(h.memory.seen)
+			if h.fallow = (fallow{reads: h.fallow.reads}); h.changes+h.tried != h.folded {
+				h.fallow.reads, h.folded = 0, h.changes+h.tried
+			}
 		}
 	case *agency.SessionParked:
 		h.clock.parked, h.clock.waits = true, d.For
@@ -382,6 +389,9 @@ func (h *history) note(c *call, own bool) {
 		}
 	}
 	t.novel = t.novel || c.novel
+	if c.novel && (c.kind == runs || c.kind == checks) {
+		h.proven, h.fallow.back, h.fallow.reads = h.seq, 0, 0
+	}
 	if len(h.calls) >= h.most {
 		h.calls = slices.Delete(h.calls, 0, len(h.calls)-h.most+1)
 	}
@@ -391,7 +401,7 @@ func (h *history) note(c *call, own bool) {
 // progress notes that the agent has got on: what was told of it is over.
 func (h *history) progress() {
 	h.now.novel = true
-	h.fallow = fallow{since: h.seq}
+	h.fallow, h.proven = fallow{since: h.seq}, h.seq
 	h.results = h.results[:0]
 	for _, b := range []Behaviour{InfiniteLoop, RepeatedFailures, Stagnation, Inefficiency} {
 		delete(h.standing.raised, b)
@@ -481,5 +491,9 @@ func (h *history) moved(tree agency.OID, t turnSoFar) bool {
 		return true
 	}
 	h.fallow.returned++
+	if tree != h.fallow.to {
+		h.fallow.to, h.fallow.back = tree, 0
+	}
+	h.fallow.back++
 	return false
 }

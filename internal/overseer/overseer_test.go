@@ -339,6 +339,29 @@ func TestTimeAtWork(t *testing.T) {
 	is(Halted, "timeout: 28m21s of 30m0s are over")
 }
 
+// TestWhoGetsOnHasUntilTheEnd warns an agent that makes something in each turn of its
+// limits, and leaves their end to them; one that makes nothing is halted before.
+func TestWhoGetsOnHasUntilTheEnd(t *testing.T) {
+	for _, works := range []bool{true, false} {
+		s := newStory("nearly over", 1)
+		for i := range 28 {
+			s.at, s.cached = s.at.Add(time.Minute), -1
+			if s.prompt = 5000; works || i < 10 {
+				s.does(s.edit(s.file(i)))
+			} else {
+				s.does(s.call("send_message", s.text(9), "sent"))
+			}
+		}
+		halted := false
+		for _, d := range seenIn(t, s) {
+			halted = halted || d.Action == ActionHalt || d.Action == ActionPause
+		}
+		if halted == works {
+			t.Errorf("works %t: ended %t", works, halted)
+		}
+	}
+}
+
 // TestEndedKeepsLittle forgets the calls of sessions that have ended: a run may have
 // thousands of them.
 func TestEndedKeepsLittle(t *testing.T) {

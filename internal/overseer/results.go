@@ -18,8 +18,9 @@ type result struct {
 	failed  int    // tests or findings; 1 where a red check counts none
 	red     string // what failed, and how; empty where it passed
 	names   string // what failed
-	again   bool   // it failed before with these words
-	anew    bool   // it failed before with these names, and none more passed since
+	tests   []string
+	again   bool // it failed before with these words
+	anew    bool // it failed before with these names, and none more passed since
 	seq     int
 }
 
@@ -35,8 +36,11 @@ func (h *history) checked(command string, passed, failed, exit int, red *agency.
 		}
 		r.failed = max(r.failed, 1)
 		r.red, r.names = redDigests(red)
+		r.tests = redTests(red)
 	}
+	h.fewer(command, r.failed)
 	h.fallow.reads, h.made = 0, true
+	h.tried++
 	h.now.results++
 	most, known := h.memory.best[command]
 	switch {
@@ -51,6 +55,18 @@ func (h *history) checked(command string, passed, failed, exit int, red *agency.
 	return true
 }
 
+// fewer notes how much failed in a check: less than ever is progress.
+func (h *history) fewer(command string, failed int) {
+	key := "failed " + command
+	least, known := h.memory.best[key]
+	if !known || failed < least {
+		h.memory.best[key] = failed
+	}
+	if known && failed < least {
+		h.progress()
+	}
+}
+
 // ran notes how a command ended, or a check of which no other event tells. One that ends
 // well is a result only after it failed.
 func (h *history) ran(c call, shown string) {
@@ -60,7 +76,10 @@ func (h *history) ran(c call, shown string) {
 		r.failed, r.red = 1, fmt.Sprint("untold ", h.seq)
 		r.names = r.red
 	case c.failed:
-		r.failed, r.red, r.names = 1, c.digests.AnswerShape, c.digests.AnswerShape
+		r.failed, r.red, r.names = max(1, c.digests.Errors), c.digests.AnswerShape, c.digests.AnswerShape
+		if c.digests.Errors > 0 {
+			h.fewer(r.command, r.failed)
+		}
 	case !slices.ContainsFunc(h.results, func(o result) bool { return o.command == r.command }):
 		return
 	}
@@ -107,10 +126,14 @@ func (h *history) newAnswer(c *call) bool {
 	case c.blind:
 		return h.news("answer " + c.tool + " " + ds.Call + " " + ds.Answer)
 	}
+	failed, ran := h.memory.ended[hash(c.tool+" "+ds.CallShape)]
+	if len(h.memory.ended) < mostSeen {
+		h.memory.ended[hash(c.tool+" "+ds.CallShape)] = c.failed
+	}
 	shape := h.news("answer " + c.tool + " " + ds.AnswerShape)
 	asked, answer := h.news("asked "+c.tool+" "+ds.Call), h.news("said "+c.tool+" "+ds.Answer)
 	tried := h.news(fmt.Sprint("tried ", c.tool, " ", ds.Call, " ", h.changes)) // after another change
-	return shape || !c.failed && answer && (asked || tried || c.kind == checks)
+	return shape || !c.failed && answer && (asked || tried || c.kind == checks) || asked && ran && failed != c.failed
 }
 
 // mostCounted and mostChanged are how often what differs in numbers alone is something
@@ -185,6 +208,30 @@ func wroteTests(calls []call, since int) bool {
 // addresses and lines.
 var passing = regexp.MustCompile(`\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|seconds|min)\b|0x[0-9a-f]+|\d+:\d+(:\d+)?(\.\d+)?|:\d+|\b[0-9a-f]{7,}\b`)
 
+// mostTests bounds the failed tests of a run that are remembered.
+const mostTests = 32
+
+func redTests(r *agency.Red) (out []string) {
+	if r == nil {
+		return nil
+	}
+	for _, t := range r.Tests[:min(len(r.Tests), mostTests)] {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+// drawn is a word that is made up anew for each run, such as the name of a folder for a
+// while.
+var drawn = regexp.MustCompile(`\S*/(tmp|temp|T|folders)/\S*|\b[A-Za-z_]\w*\d\w*\d\w*\b|\b\d+[A-Za-z_]\w*\d\w*\b`)
+
+// gist are the words of a failure in no order, without what differs between runs.
+func gist(lines []string) []byte {
+	words := strings.Fields(drawn.ReplaceAllString(passing.ReplaceAllString(strings.Join(lines, "\n"), ""), ""))
+	slices.Sort(words)
+	return []byte(strings.Join(words, " "))
+}
+
 // redDigests tell two failures of a check apart: by what failed and its last
 // words, and by what failed alone.
 func redDigests(r *agency.Red) (all, names string) {
@@ -199,7 +246,7 @@ func redDigests(r *agency.Red) (all, names string) {
 		b = append(b, f+"\n"...)
 	}
 	names = "red " + Digest(b)
-	all = names + " " + Digest(passing.ReplaceAll([]byte(strings.Join(r.Last, "\n")), nil))
+	all = names + " " + Digest(gist(r.Last))
 	if len(b) == 0 { // its last words are all that tells what failed
 		names = all
 	}

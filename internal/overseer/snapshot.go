@@ -105,6 +105,9 @@ type progressed struct {
 	settled int  // turns
 	changes int  // that succeeded
 	made    bool // something, or tried it
+	tried   int  // checks of which events tell
+	folded  int  // changes and checks when it was compacted last
+	proven  int  // the call or result that last showed what changes are worth
 }
 
 // spending is what a session took.

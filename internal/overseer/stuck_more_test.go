@@ -59,6 +59,25 @@ var moreTroubles = map[string]trouble{
 	"edits and their look": {"drip", anyDrip, func(s *story, i int) {
 		s.does(s.swap("a.go", s.text(1), "// "+s.text(3)), s.run("git diff --stat", "a.go | 2 +-"))
 	}, "", false},
+	"tried and copied back": {"edit and undo", anyLoop, func(s *story, i int) {
+		if s.new(); i%2 == 1 {
+			s.tree = "as it was"
+		}
+		s.does(of1(i, s.run("sed -i s/"+s.text(1)+"/"+s.text(2)+"/ a.go", ""), s.run("cp a.go.orig a.go", "")))
+	}, wordless + ";no ids, sessions, turns, tokens", false},
+	"renamed in two files by turns": {"ping-pong", anyDrip, func(s *story, i int) {
+		s.does(s.swap(of1(i, "a.go", "b.go"), fmt.Sprint("load", string(rune('a'+i/2)), of1(i, "", "()")), fmt.Sprint("load", string(rune('b'+i/2)), of1(i, "", "()"))))
+	}, wordless + ";words for digests;words in summaries", false},
+	"one test among others": {"same failing test", anyFail, func(s *story, i int) {
+		s.does(s.edit(s.file(i)), s.tests(9-i%2, s.text(9), append([]string{"TestCore"}, reds(3)[:i%2]...)...))
+	}, events, false},
+	"one test in a new folder": {"same failing test", anyFail, func(s *story, i int) {
+		s.does(s.edit(s.file(i)), s.tests(9, "want 3, got 4 in /tmp/"+strings.ReplaceAll(s.text(1), " ", "")+fmt.Sprintf("%x", i*7919)+"/out", "TestCore"))
+	}, events, false},
+	"errors that a command counts": {"growing errors", anyFail, func(s *story, i int) {
+		s.does(s.edit(s.file(i)), s.red("tsc -p .", s.text(20)+fmt.Sprintf("\nFound %d errors in %d files.", 2+4*i, 1+i)))
+	}, events + ";gists;two digests", false},
+
 	"counts by a program":   {"counting", anyLoop, func(s *story, i int) { s.does(s.run(fmt.Sprintf("python3 -c 'print(%d)'", i), fmt.Sprint(i))) }, wordless, false},
 	"counts in a file":      {"counting", anyLoop, func(s *story, i int) { s.new(); s.does(s.run(fmt.Sprintf("echo %d > n.txt", i), "")) }, wordless, false},
 	"two counters by turns": {"counting", anyDrip, func(s *story, i int) { s.new(); s.does(s.write(of1(i, "a.txt", "b.txt"), fmt.Sprint("version ", i))) }, wordless, false},

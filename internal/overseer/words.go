@@ -45,7 +45,7 @@ func words(d agency.CallDigests, tool, summary, failed string) (out agency.CallD
 	if said != "" && beside(answer, []byte(said)) == echoed {
 		answer, d.Answer = echoed, echoed
 	}
-	d.Share = cmp.Or(d.Share, shareOf(answer))
+	d.Share, d.Errors = cmp.Or(d.Share, shareOf(answer)), cmp.Or(d.Errors, errorsOf(answer))
 	switch {
 	case answer == "":
 		blind = true

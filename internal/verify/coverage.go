@@ -72,6 +72,61 @@ func (j *job) unmeasured(ctx context.Context, changes []git.Change, known *agenc
 	return out, err
 }
 
+// foreign are the changed files of code in languages of which the tests measured nothing,
+// where a contract asks for coverage: what they hold is not covered, whatever the rest is.
+func (j *job) foreign(changes []git.Change, measured []check.FileCoverage) (out []string) {
+	if j.task.wanted() == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, m := range measured {
+		known[writtenIn(m.Path)] = true
+	}
+	for _, c := range changes {
+		in := writtenIn(c.Path)
+		if in != "" && !known[in] && c.Status != 'D' && c.New.Mode != 0o120000 && !isTestFile(c.Path) && len(out) < maxMeasured {
+			out = append(out, c.Path)
+		}
+	}
+	return out
+}
+
+// writtenIn is the language of a file of code; "" of any other.
+func writtenIn(name string) string {
+	if in := languageOf(name); in != "" {
+		return string(in)
+	}
+	if ext := strings.ToLower(path.Ext(name)); slices.Contains(otherCode, ext) {
+		return ext
+	}
+	return ""
+}
+
+// otherCode are the endings of files of code in languages that nothing here measures.
+var otherCode = strings.Fields(".sh .bash .zsh .rb .php .pl .pm .lua .c .h .cc .hh .cpp .hpp .cxx .cs .fs .kt .kts .scala .swift .m .ex .exs .erl .hs .ml .clj .dart .r .jl .ps1 .vue .svelte .zig .nim")
+
+// whole is how much the tests reach of what a contract of tests is about, where it changed
+// no line that they could reach: of the files that it names, or of all.
+func (j *job) whole(files []check.FileCoverage) *agency.Coverage {
+	var c agency.Coverage
+	for _, f := range files {
+		if _, _, about := agency.Overlap([]string{f.Path}, j.task.About, nil); len(j.task.About) > 0 && !about {
+			continue
+		}
+		ran, all := f.Counts()
+		c.Covered, c.Lines = c.Covered+ran, c.Lines+all
+		for _, l := range f.Missed {
+			if len(c.Missed) < maxLines {
+				c.Missed = append(c.Missed, f.Path+":"+l.String())
+			}
+		}
+	}
+	if c.Lines == 0 {
+		return nil
+	}
+	return &c
+}
+
 // measurable are the changed files whose lines the tests of a claim find out in
 // passing.
 func (j *job) measurable(ctx context.Context, changes []git.Change) ([]string, error) {
@@ -125,6 +180,11 @@ func (j *job) measuredOfRun(ctx context.Context, own []git.Change) ([]string, er
 	switch {
 	case j.task.stage == check.StageTarget:
 		return nil, nil
+	case j.task.Type == agency.TypeTest && j.task.wanted() > 0: // what was there before, too
+		for _, e := range j.trees.List(ctx, j.task.claim) {
+			own = append(own, git.Change{Path: e.Path, Status: 'M', New: e})
+		}
+		return j.measurable(ctx, own)
 	case j.task.base == j.run.BaseTree():
 		return j.measurable(ctx, own)
 	}

@@ -172,15 +172,25 @@ func (t *testRun) covered() {
 	if at < 0 {
 		return
 	}
-	c, w, got := *t.f.Criteria[at].Check, agency.RefWorth{}, t.f.coverage
+	c, w, got, foreign := *t.f.Criteria[at].Check, agency.RefWorth{}, t.f.coverage, t.job.foreign(t.f.changes, t.f.reached)
+	of := [2]string{"changed line that can run", "changed lines that can run"}
+	if got != nil && got.Lines == 0 && t.task.Type == agency.TypeTest {
+		if all := t.job.whole(t.f.reached); all != nil {
+			got, of = all, [2]string{"line that can run", "lines that can run of what is tested"}
+		}
+	}
+	reachable := got != nil && got.Lines > 0
 	switch {
-	case got == nil && len(t.f.unmeasured) == 0, got != nil && got.Lines == 0:
+	case !reachable && len(foreign) == 0 && (got != nil || len(t.f.unmeasured) == 0):
 		w.Passes, w.Why = true, "no line was changed that tests can reach"
-	case got == nil:
-		w.Why = "the tests do not measure " + text.Few(t.f.unmeasured, maxLines)
+	case !reachable:
+		w.Why = "the tests do not measure " + text.Few(slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.f.unmeasured, foreign)))), maxLines)
 	default:
 		w.Passes = float64(got.Covered)*100 >= c.Coverage*float64(got.Lines)
-		w.Proves, w.Why = w.Passes, fmt.Sprintf("tests reach %d of %s", got.Covered, agency.Things(got.Lines, "changed line that can run", "changed lines that can run"))
+		w.Proves, w.Why = w.Passes && len(foreign) == 0, fmt.Sprintf("tests reach %d of %s", got.Covered, agency.Things(got.Lines, of[0], of[1]))
+		if len(foreign) > 0 {
+			w.Why += "; they do not measure " + text.Few(foreign, maxLines)
+		}
 		if !w.Passes {
 			w.Why += "; not run: " + text.Few(got.Missed, maxLines)
 		}

@@ -309,6 +309,57 @@ func TestCoverageOfTheChange(t *testing.T) {
 	}
 }
 
+// What no run measures is not covered: the code in a language of which the tests say
+// nothing leaves the criterion to the agent's word beside code that is, and alone refuses
+// the claim.
+func TestCoverageOfCodeThatNothingMeasures(t *testing.T) {
+	w := newWorld(t, baseFiles())
+	criteria := agency.Promised(agency.Contract{AcceptanceCriteria: []agency.Criterion{{ID: "goal", Text: "it subtracts"}}, QualityThresholds: map[string]float64{agency.CoverageThreshold: 90}}).AcceptanceCriteria
+	proof := func(v agency.Verdict) agency.Proof { return v.Proofs[len(v.Proofs)-1] }
+
+	spec := w.change(map[string]string{"sub.go": goodGo, "tool.py": "print(1)\n", "deploy.sh": "echo\n", "README.md": "words\n"})
+	spec.Criteria = criteria
+	v := w.verify(spec)
+	wants(t, v, true)
+	if p := proof(v); p.Proof != agency.ProofAsserted || p.Note != "tests reach 1 of 1 changed line that can run; they do not measure deploy.sh, tool.py" {
+		t.Errorf("%+v", p)
+	}
+	spec = w.change(map[string]string{"sub.go": badGo, "sub_test.go": "", "deploy.sh": "echo\n"})
+	spec.Criteria = criteria
+	v = w.verify(spec)
+	wants(t, v, false, "tests were to reach 90 percent of the changed lines: the tests do not measure deploy.sh")
+	if p := proof(v); p.Proof != agency.ProofOpen || !p.Missed {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A contract of tests, which changes no line that tests reach, is held to what it tests.
+func TestCoverageOfAContractOfTests(t *testing.T) {
+	files := baseFiles()
+	files["mul.go"] = "package p\n\nfunc Mul(a, b int) int {\n\tif a == 0 {\n\t\treturn 0\n\t}\n\treturn a * b\n}\n"
+	w := newWorld(t, files)
+	for _, tt := range []struct {
+		about []string
+		least float64
+		pass  bool
+		why   string
+	}{
+		{[]string{"mul.go"}, 90, false, "tests reach 3 of 5 lines that can run of what is tested; not run: mul.go:5-6"},
+		{[]string{"mul.go"}, 60, true, ""},
+		{[]string{"add.go"}, 90, true, ""},
+		{nil, 99, false, "of what is tested; not run:"},
+	} {
+		spec := w.change(map[string]string{"sub.go": badGo, "mul_test.go": "package p\n\nimport \"testing\"\n\nfunc TestMul(t *testing.T) {\n\tif Mul(2, 3) != 6 {\n\t\tt.Error()\n\t}\n}\n"})
+		spec.Type, spec.About = agency.TypeTest, tt.about
+		spec.Criteria = agency.Promised(agency.Contract{QualityThresholds: map[string]float64{agency.CoverageThreshold: tt.least}}).AcceptanceCriteria
+		if v := w.verify(spec); tt.pass {
+			wants(t, v, true)
+		} else {
+			wants(t, v, false, tt.why)
+		}
+	}
+}
+
 // A test that fails only while lines are found out does not fail the claim.
 func TestMeasuringDecidesNothing(t *testing.T) {
 	files := baseFiles()

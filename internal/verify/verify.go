@@ -79,6 +79,8 @@ type Spec struct {
 	Writes []string `json:"writes,omitempty"`
 	// Expected are the files that the contract expects to be made or changed.
 	Expected []string `json:"expected,omitempty"`
+	// About are the files that a contract of tests is about; empty where it names none.
+	About []string `json:"about,omitempty"`
 	// Commands are those of the run's own copy of the configuration.
 	Commands check.Commands `json:"commands"`
 	// WeakenedBefore has been fed back in earlier verdicts: what of it stays is

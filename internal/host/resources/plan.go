@@ -3,9 +3,12 @@ package resources
 import (
 	"context"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -120,9 +123,56 @@ func (r *Runs) planBase(ctx context.Context, id agency.RunID, repo string, c con
 	}
 	return &agency.PlanBase{
 		Has: func(f string) bool { return files()[f] }, Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == "",
-		Nameless: sync.OnceValue(func() string { return r.nameless(ctx, repo, c.Commands.Test) }),
+		Nameless: sync.OnceValue(func() string {
+			read := func(name string) string {
+				if !files()[name] {
+					return ""
+				}
+				text, err := objects.Blob(ctx, run.BaseTree(), name, maxScript)
+				if err != nil {
+					return ""
+				}
+				return string(text)
+			}
+			if runsNothingKnown(c.Commands.Test, read) {
+				return c.Commands.Test
+			}
+			return r.nameless(ctx, repo, c.Commands.Test)
+		}),
 	}, nil
 }
+
+// runsNothingKnown tells whether no word of a command, nor of the repository's files that it
+// names, nor of those that these name, can be a program that knows its tests by name: read
+// gives a file's text, "" of what is none.
+func runsNothingKnown(command string, read func(name string) string) bool {
+	texts, seen := []string{command}, map[string]bool{}
+	for ; len(texts) > 0; texts = texts[1:] {
+		if mayName.MatchString(texts[0]) || len(seen) > maxScripts {
+			return false
+		}
+		for _, word := range strings.FieldsFunc(texts[0], func(c rune) bool {
+			return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("._-/", c)
+		}) {
+			name := path.Clean(word)
+			if seen[name] {
+				continue
+			}
+			if text := read(name); text != "" {
+				seen[name], texts = true, append(texts, text)
+			}
+		}
+	}
+	return true
+}
+
+// mayName matches what runs tests that have names, or may for all that is known here.
+var mayName = regexp.MustCompile(`(?i)\b(go|gotestsum|pytest|py\.test|unittest|nose2?|tox|nox|hatch|poetry|pdm|uv|npm|npx|pnpm|yarn|bun|deno|node|jest|vitest|mocha|ava|tap|cargo|nextest|mvnw?|gradlew?|ant|sbt|bazel|buck2?|make|gmake|just|task|rake|rspec|bundle|phpunit|composer|pest|dotnet|ctest|cmake|meson|ninja|swift|mix|rebar3|stack|cabal|dune|flutter|dart|zig|julia|python[0-9.]*|perl|prove|bats|ruby|docker|podman|nix|earthly)\b`)
+
+const (
+	maxScript  = 64 << 10 // bytes of a script that is read
+	maxScripts = 16
+)
 
 // nameless is the test command of a run in a repository, where it named no test when it
 // last passed there.

@@ -295,8 +295,14 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 	for _, what := range agency.PromiseFaults(c) {
 		add("%s", what)
 	}
-	if r, err := roster.Find(c.AssignedRole); err == nil && !r.Offers("write_file") && c.Changes() {
-		add("role %s changes nothing: expected_outputs, test_requirements and quality_thresholds are promises of those who work", c.AssignedRole)
+	if r, err := roster.Find(c.AssignedRole); err == nil && !r.Offers("write_file") {
+		checked := slices.ContainsFunc(c.AcceptanceCriteria, func(cr agency.Criterion) bool { return cr.From == "" && cr.Check != nil })
+		switch {
+		case c.Changes():
+			add("role %s changes nothing: expected_outputs, test_requirements and quality_thresholds are promises of those who work", c.AssignedRole)
+		case checked:
+			add("role %s changes nothing, and no check is run on its word: give the check to the contract that it reviews", c.AssignedRole)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.QualityThresholds)) {
 		switch v := c.QualityThresholds[name]; {
