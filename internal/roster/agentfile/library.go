@@ -50,6 +50,7 @@ type loader struct {
 	entries int
 	files   int
 	bytes   int
+	each    func(r *reading, raw []byte) // takes a file in; nil: into the library
 }
 
 // Load reads every *.md below the sources, nearest first: of two files of one name the
@@ -135,6 +136,10 @@ func (l *loader) file(s Source, p, shown string) error {
 		return err
 	}
 	r.file.Layer = s.Layer
+	if l.each != nil {
+		l.each(r, raw)
+		return nil
+	}
 	if faults := r.doc.Faults(); len(faults) > 0 {
 		l.faults = append(l.faults, faults...)
 		return nil
