@@ -38,7 +38,9 @@ func (h *history) checked(command string, passed, failed, exit int, red *agency.
 		r.red, r.names = redDigests(red)
 		r.tests = redTests(red)
 	}
-	h.fewer(command, r.failed)
+	if h.memory.fewer(command, r.failed) {
+		h.progress()
+	}
 	h.fallow.reads, h.made = 0, true
 	h.tried++
 	h.now.results++
@@ -55,16 +57,14 @@ func (h *history) checked(command string, passed, failed, exit int, red *agency.
 	return true
 }
 
-// fewer notes how much failed in a check: less than ever is progress.
-func (h *history) fewer(command string, failed int) {
+// fewer notes how much failed in a check, and tells whether it was less than ever.
+func (m *memory) fewer(command string, failed int) bool {
 	key := "failed " + command
-	least, known := h.memory.best[key]
+	least, known := m.best[key]
 	if !known || failed < least {
-		h.memory.best[key] = failed
+		m.best[key] = failed
 	}
-	if known && failed < least {
-		h.progress()
-	}
+	return known && failed < least
 }
 
 // ran notes how a command ended, or a check of which no other event tells. One that ends
@@ -77,8 +77,8 @@ func (h *history) ran(c call, shown string) {
 		r.names = r.red
 	case c.failed:
 		r.failed, r.red, r.names = max(1, c.digests.Errors), c.digests.AnswerShape, c.digests.AnswerShape
-		if c.digests.Errors > 0 {
-			h.fewer(r.command, r.failed)
+		if c.digests.Errors > 0 && h.memory.fewer(r.command, r.failed) {
+			h.progress()
 		}
 	case !slices.ContainsFunc(h.results, func(o result) bool { return o.command == r.command }):
 		return
