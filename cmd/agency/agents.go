@@ -3,18 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
-	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/preview"
-	"agency/internal/roster/agentfile"
 	"agency/internal/ui/tui"
 )
 
@@ -41,14 +38,11 @@ func agentsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "The agents that count here", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			lib, err := a.agents()
+			all, err := a.agents()
 			if err != nil {
 				return err
 			}
-			docs := []api.AgentFileDoc{}
-			for _, f := range lib.All() {
-				docs = append(docs, preview.AgentDoc(lib, f))
-			}
+			docs := all.List()
 			return a.show(asJSON, docs, func() string { return tui.Agents(a.style, docs) })
 		},
 	}
@@ -64,20 +58,19 @@ func agentsShow(a *app) *cobra.Command {
 			if asJSON && mermaid {
 				return agency.Errorf(agency.KindInvalid, "--json and --mermaid print different things").WithMend("leave one out: the drawing is in --json, too")
 			}
-			lib, err := a.agents()
+			all, err := a.agents()
 			if err != nil {
 				return err
-			}
-			f, err := lib.Find(args[0])
-			if err != nil {
-				return agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency agents list")
 			}
 			if mermaid {
-				_, err := fmt.Fprint(a.out, lib.Mermaid(f.Name))
+				chart, err := all.Mermaid(args[0])
+				a.printf(a.out, "%s", chart)
 				return err
 			}
-			doc := preview.AgentDoc(lib, f)
-			doc.Prompt, doc.Drawing = f.Body, lib.Draw(f.Name)
+			doc, err := all.Show(args[0])
+			if err != nil {
+				return err
+			}
 			return a.show(asJSON, doc, func() string { return tui.Agent(a.style, doc) })
 		},
 	}
@@ -94,48 +87,29 @@ cycles, routers without destinations, formats that do not fit. With FILEs, these
 and each by itself.`,
 		RunE: func(_ *cobra.Command, files []string) error {
 			if len(files) > 0 {
-				return a.validateFiles(files)
+				notes, err := preview.CheckAgentFiles(files)
+				for _, n := range notes {
+					a.note("%s", n)
+				}
+				if err == nil {
+					a.printf(a.out, "%s can be read\n", agency.Things(len(files), "agent file", "agent files"))
+				}
+				return err
 			}
-			lib, err := a.agents()
+			all, err := a.agents()
 			if err != nil {
 				return err
 			}
-			for _, n := range lib.Notes() {
+			for _, n := range all.Notes() {
 				a.note("%s", n)
 			}
-			if err := lib.Check(); err != nil {
+			if err := all.Check(); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "%s fit together\n", agency.Things(len(lib.All()), "agent", "agents"))
-			return err
+			a.printf(a.out, "%s fit together\n", agency.Things(len(all.List()), "agent", "agents"))
+			return nil
 		},
 	}
-}
-
-func (r *repository) validateFiles(files []string) error {
-	var faults config.Faults
-	for _, name := range files {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			return agency.Errorf(agency.KindInvalid, "%s: %w", name, agency.Cause(err)).WithMend("name files of Markdown; all that count here are checked by: agency agents validate")
-		}
-		f, err := agentfile.Parse(name, raw)
-		var wrong config.Faults
-		switch {
-		case errors.As(err, &wrong):
-			faults = append(faults, wrong...)
-		case err != nil:
-			return err
-		}
-		for _, n := range f.Notes {
-			r.note("%s: %s", name, n)
-		}
-	}
-	if err := faults.Err(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(r.out, "%s can be read\n", agency.Things(len(files), "agent file", "agent files"))
-	return err
 }
 
 func agentsImport(a *app) *cobra.Command {
@@ -191,10 +165,10 @@ func importText(i preview.Imported) string {
 
 // agents are the agent files as they count where the command stands, in a repository or
 // not.
-func (r *repository) agents() (agentfile.Library, error) {
+func (r *repository) agents() (preview.Agents, error) {
 	p, err := r.agentPlace()
 	if err != nil {
-		return agentfile.Library{}, err
+		return preview.Agents{}, err
 	}
 	return p.Agents()
 }

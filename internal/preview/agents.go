@@ -11,6 +11,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/bounded"
+	"agency/internal/config"
 	"agency/internal/roster/agentfile"
 )
 
@@ -23,9 +24,17 @@ func AgentFolders() []string {
 // UserAgents is the folder of the user's own agent files, beside their configuration.
 func (r *Repo) UserAgents() string { return filepath.Join(filepath.Dir(r.Files.User), "agents") }
 
+// Agents are agent files, for the commands that show and check them.
+type Agents struct{ lib agentfile.Library }
+
 // Agents are the agent files as they count here: the repository's, the user's, and those
 // that come with the program; of one name the nearest counts.
-func (r *Repo) Agents() (lib agentfile.Library, err error) {
+func (r *Repo) Agents() (Agents, error) {
+	lib, err := r.agents()
+	return Agents{lib}, err
+}
+
+func (r *Repo) agents() (lib agentfile.Library, err error) {
 	var sources []agentfile.Source
 	var roots []*os.Root
 	defer func() {
@@ -130,10 +139,44 @@ func write(to *os.Root, name string, raw []byte) error {
 	return to.Rename(temp, name)
 }
 
-// AgentDoc is an agent as a session would get it, for the commands that show it.
-func AgentDoc(lib agentfile.Library, f agentfile.File) api.AgentFileDoc {
+// List are all of them, by name.
+func (a Agents) List() []api.AgentFileDoc {
+	docs := []api.AgentFileDoc{}
+	for _, f := range a.lib.All() {
+		docs = append(docs, a.doc(f))
+	}
+	return docs
+}
+
+// Show is one of them with its prompt and a drawing of whom it comes to.
+func (a Agents) Show(name string) (api.AgentFileDoc, error) {
+	f, err := a.lib.Find(name)
+	if err != nil {
+		return api.AgentFileDoc{}, agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency agents list")
+	}
+	doc := a.doc(f)
+	doc.Prompt, doc.Drawing = f.Body, a.lib.Draw(f.Name)
+	return doc, nil
+}
+
+// Mermaid is the drawing as a flowchart of Mermaid.
+func (a Agents) Mermaid(name string) (string, error) {
+	f, err := a.lib.Find(name)
+	if err != nil {
+		return "", agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency agents list")
+	}
+	return a.lib.Mermaid(f.Name), nil
+}
+
+// Check says whether they fit together.
+func (a Agents) Check() error { return a.lib.Check() }
+
+// Notes are what was not read, and what means nothing here.
+func (a Agents) Notes() []string { return a.lib.Notes() }
+
+func (a Agents) doc(f agentfile.File) api.AgentFileDoc {
 	doc := api.AgentFileDoc{
-		Name: f.Name, Description: f.Description, From: string(f.Layer), Path: f.Path, Role: f.Role, Model: f.Model, Tools: lib.Tools(f),
+		Name: f.Name, Description: f.Description, From: string(f.Layer), Path: f.Path, Role: f.Role, Model: f.Model, Tools: a.lib.Tools(f),
 		MaxTurns: f.MaxTurns, MaxToolCallsPerTurn: f.MaxToolCallsPerTurn, MaxOutputTokens: f.MaxOutputTokens, TimeoutSeconds: f.TimeoutSeconds,
 		Chat: f.Chat, Agents: f.Agents, Handoff: f.Handoff, Advisors: f.Advisors, Input: f.Input, Output: f.Output, Notes: f.Notes,
 	}
@@ -145,3 +188,29 @@ func AgentDoc(lib agentfile.Library, f agentfile.File) api.AgentFileDoc {
 	}
 	return doc
 }
+
+// CheckAgentFiles reads agent files, each by itself, and gives notes on them.
+func CheckAgentFiles(files []string) (notes []string, err error) {
+	var faults config.Faults
+	for _, name := range files {
+		raw, err := bounded.ReadAt(name, maxAgentFile)
+		if err != nil {
+			return nil, agency.Errorf(agency.KindInvalid, "%s: %w", name, agency.Cause(err)).WithMend("name files of Markdown; all that count here are checked by: agency agents validate")
+		}
+		f, err := agentfile.Parse(name, raw)
+		var wrong config.Faults
+		switch {
+		case errors.As(err, &wrong):
+			faults = append(faults, wrong...)
+		case err != nil:
+			return nil, err
+		}
+		for _, n := range f.Notes {
+			notes = append(notes, name+": "+n)
+		}
+	}
+	return notes, faults.Err()
+}
+
+// maxAgentFile bounds what is read of a file that somebody names, in bytes.
+const maxAgentFile = 1 << 20
