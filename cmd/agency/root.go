@@ -44,7 +44,7 @@ func (a *app) root() *cobra.Command {
 			psCommand(a), watchCommand(a), inspectCommand(a), costCommand(a), statsCommand(a), diffCommand(a),
 		}},
 		{"set", "Set up and check:", []*cobra.Command{
-			demoCommand(a), doctorCommand(a), trustCommand(a), configCommand(a), rehearseCommand(a), versionCommand(a),
+			demoCommand(a), doctorCommand(a), trustCommand(a), configCommand(a), agentsCommand(a), rehearseCommand(a), versionCommand(a),
 		}},
 	}
 	for _, g := range groups {
@@ -109,7 +109,7 @@ func agencyUsage(cmd *cobra.Command, err error) error {
 // that a script learns why they fail.
 func absentCommands() []*cobra.Command {
 	var out []*cobra.Command
-	for _, name := range []string{"replay", "eval", "agents", "code", "improve", "serve", "worker", "mcp"} {
+	for _, name := range []string{"replay", "eval", "code", "improve", "serve", "worker", "mcp"} {
 		out = append(out, &cobra.Command{
 			Use: name, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error { return usage("%s: not in this version", name) },

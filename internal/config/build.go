@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ type builder struct {
 	anchors  map[string]*node
 	expanded int
 	depth    int
+	example  string // of a key; empty: one of a configuration
 }
 
 func (b *builder) fault(n ast.Node, format string, args ...any) {
@@ -61,7 +63,7 @@ func (b *builder) file(f *ast.File) *node {
 		switch {
 		case n == nil, n.shape == isNull:
 		case n.shape != isMap:
-			b.fault(doc.Body, "%s where keys are wanted, for instance mode: single", shapeNames[n.shape])
+			b.fault(doc.Body, "%s where keys are wanted, for instance %s", shapeNames[n.shape], cmp.Or(b.example, "mode: single"))
 		default:
 			root = n
 		}

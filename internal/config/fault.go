@@ -66,11 +66,15 @@ func (c *collector) add(src *lines, line, col int, format string, args ...any) {
 }
 
 // err is nil without faults.
-func (c *collector) err() error {
-	if len(c.faults) == 0 {
+func (c *collector) err() error { return Faults(c.faults).Err() }
+
+// Err is the faults as an error, KindInvalid: each once, in order, no more than a
+// person reads. It is nil without faults.
+func (fs Faults) Err() error {
+	if len(fs) == 0 {
 		return nil
 	}
-	fs := slices.Clone(c.faults)
+	fs = slices.Clone(fs)
 	first := map[string]int{} // files stay in the order they were read
 	for i, f := range slices.Backward(fs) {
 		first[f.File] = i
@@ -83,7 +87,7 @@ func (c *collector) err() error {
 		more := len(fs) - maxFaults
 		fs = append(fs[:maxFaults:maxFaults], Fault{What: "and " + agency.Things(more, "more fault", "more faults")})
 	}
-	return &agency.Error{Kind: agency.KindInvalid, Err: Faults(fs)}
+	return &agency.Error{Kind: agency.KindInvalid, Err: fs}
 }
 
 // lines is a file's lines, kept for faults.

@@ -1,0 +1,216 @@
+package preview
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/bounded"
+	"agency/internal/config"
+	"agency/internal/roster/agentfile"
+)
+
+// AgentFolders are where a repository keeps agent files, nearest first: its own, and those
+// of other tools that read the same format.
+func AgentFolders() []string {
+	return []string{"agents", ".claude/agents", ".github/agents", ".opencode/agent", ".gemini/agents", ".qwen/agents"}
+}
+
+// UserAgents is the folder of the user's own agent files, beside their configuration.
+func (r *Repo) UserAgents() string { return filepath.Join(filepath.Dir(r.Files.User), "agents") }
+
+// Agents are agent files, for the commands that show and check them.
+type Agents struct{ lib agentfile.Library }
+
+// Agents are the agent files as they count here: the repository's, the user's, and those
+// that come with the program; of one name the nearest counts.
+func (r *Repo) Agents() (Agents, error) {
+	lib, err := r.agents()
+	return Agents{lib}, err
+}
+
+func (r *Repo) agents() (lib agentfile.Library, err error) {
+	var sources []agentfile.Source
+	var roots []*os.Root
+	defer func() {
+		for _, root := range roots {
+			_ = root.Close() // it was only read
+		}
+	}()
+	open := func(dir string, add func(fs.FS)) error {
+		root, err := os.OpenRoot(dir)
+		if err == nil {
+			roots = append(roots, root)
+			add(bounded.FS(root))
+		}
+		return err
+	}
+	if r.Files.WorkTree != "" {
+		err := open(r.Files.WorkTree, func(files fs.FS) {
+			for i, dir := range AgentFolders() {
+				layer := agentfile.Repository
+				if i > 0 { // who keeps an agent for two tools has written it twice
+					layer = agentfile.Layer(dir)
+				}
+				sources = append(sources, agentfile.Source{Layer: layer, FS: files, Dir: dir})
+			}
+		})
+		if err != nil {
+			return lib, agency.Errorf(agency.KindInvalid, "agent files: %w", agency.Cause(err))
+		}
+	}
+	err = open(r.UserAgents(), func(files fs.FS) {
+		sources = append(sources, agentfile.Source{Layer: agentfile.User, Name: r.UserAgents(), FS: files})
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return lib, agency.Errorf(agency.KindInvalid, "agent files: %w", agency.Cause(err))
+	}
+	return agentfile.Load(append(sources, agentfile.Talents())...)
+}
+
+// Imported is what became of the agent files of a folder.
+type Imported struct {
+	Into      string   `json:"into"`
+	New       []string `json:"new"`       // names
+	Unchanged []string `json:"unchanged"` // that were there word for word
+	Kept      []string `json:"kept"`      // that were there otherwise, and stay as they are
+	Notes     []string `json:"notes"`     // what was not taken, and why
+}
+
+// ImportAgents copies the agent files of a folder, at any depth, into a folder of agents,
+// as they are written and a file each by name. What is there already stays.
+func ImportAgents(from, into string, replace bool) (out Imported, err error) {
+	out = Imported{Into: into, New: []string{}, Unchanged: []string{}, Kept: []string{}, Notes: []string{}}
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return out, agency.Errorf(agency.KindInvalid, "%s: %w", from, agency.Cause(err)).WithMend("agency agents import DIR, a folder of agent files")
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	found, notes, err := agentfile.Gather(agentfile.Source{Layer: agentfile.User, Name: filepath.ToSlash(from), FS: bounded.FS(root)})
+	if err != nil {
+		return out, err
+	}
+	if out.Notes = append(out.Notes, notes...); len(found) == 0 {
+		return out, agency.Errorf(agency.KindInvalid, "%s holds no agent file: Markdown that begins with a line of ---", from).WithMend("agency agents validate %s says what is wrong with each", from)
+	}
+	if err := os.MkdirAll(into, 0o700); err != nil {
+		return out, err
+	}
+	to, err := os.OpenRoot(into)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	for _, f := range found {
+		name := f.Name + ".md"
+		old, err := bounded.Read(to, name, int64(len(f.Raw))+1)
+		switch {
+		case err == nil && bytes.Equal(old, f.Raw):
+			out.Unchanged = append(out.Unchanged, f.Name)
+			continue
+		case !errors.Is(err, fs.ErrNotExist) && !replace:
+			out.Kept = append(out.Kept, f.Name)
+			continue
+		}
+		if err := write(to, name, f.Raw); err != nil {
+			return out, fmt.Errorf("%s: %w", filepath.Join(into, name), err)
+		}
+		out.New = append(out.New, f.Name)
+	}
+	return out, nil
+}
+
+// write puts a file in place whole: a crash leaves the old one, or the new.
+func write(to *os.Root, name string, raw []byte) error {
+	temp := "." + name + ".new"
+	f, err := to.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, to.Remove(temp))
+	}
+	return to.Rename(temp, name)
+}
+
+// List are all of them, by name.
+func (a Agents) List() []api.AgentFileDoc {
+	docs := []api.AgentFileDoc{}
+	for _, f := range a.lib.All() {
+		docs = append(docs, a.doc(f))
+	}
+	return docs
+}
+
+// Show is one of them with its prompt and a drawing of whom it comes to.
+func (a Agents) Show(name string) (api.AgentFileDoc, error) {
+	f, err := a.lib.Find(name)
+	if err != nil {
+		return api.AgentFileDoc{}, agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency agents list")
+	}
+	doc := a.doc(f)
+	doc.Prompt, doc.Drawing = f.Body, a.lib.Draw(f.Name)
+	return doc, nil
+}
+
+// Mermaid is the drawing as a flowchart of Mermaid.
+func (a Agents) Mermaid(name string) (string, error) {
+	f, err := a.lib.Find(name)
+	if err != nil {
+		return "", agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency agents list")
+	}
+	return a.lib.Mermaid(f.Name), nil
+}
+
+// Check says whether they fit together.
+func (a Agents) Check() error { return a.lib.Check() }
+
+// Notes are what was not read, and what means nothing here.
+func (a Agents) Notes() []string { return a.lib.Notes() }
+
+func (a Agents) doc(f agentfile.File) api.AgentFileDoc {
+	doc := api.AgentFileDoc{
+		Name: f.Name, Description: f.Description, From: string(f.Layer), Path: f.Path, Role: f.Role, Model: f.Model, Tools: a.lib.Tools(f),
+		MaxTurns: f.MaxTurns, MaxToolCallsPerTurn: f.MaxToolCallsPerTurn, MaxOutputTokens: f.MaxOutputTokens, TimeoutSeconds: f.TimeoutSeconds,
+		Chat: f.Chat, Agents: f.Agents, Handoff: f.Handoff, Advisors: f.Advisors, Input: f.Input, Output: f.Output, Notes: f.Notes,
+	}
+	if f.Router != nil {
+		doc.Destinations = f.Router.Destinations
+	}
+	if f.Team != nil {
+		doc.Members, doc.Supervisor = f.Team.Members, f.Team.Supervisor
+	}
+	return doc
+}
+
+// CheckAgentFiles reads agent files, each by itself, and gives notes on them.
+func CheckAgentFiles(files []string) (notes []string, err error) {
+	var faults config.Faults
+	for _, name := range files {
+		raw, err := bounded.ReadAt(name, maxAgentFile)
+		if err != nil {
+			return nil, agency.Errorf(agency.KindInvalid, "%s: %w", name, agency.Cause(err)).WithMend("name files of Markdown; all that count here are checked by: agency agents validate")
+		}
+		f, err := agentfile.Parse(name, raw)
+		var wrong config.Faults
+		switch {
+		case errors.As(err, &wrong):
+			faults = append(faults, wrong...)
+		case err != nil:
+			return nil, err
+		}
+		for _, n := range f.Notes {
+			notes = append(notes, name+": "+n)
+		}
+	}
+	return notes, faults.Err()
+}
+
+// maxAgentFile bounds what is read of a file that somebody names, in bytes.
+const maxAgentFile = 1 << 20

@@ -1,0 +1,131 @@
+// Package agentfile reads agent files: Markdown whose YAML head says who an agent is,
+// what it may call and whom it hands over to, and whose body is its system prompt
+// (docs/design.md, Patterns). Files of public formats load unchanged; what of them
+// means nothing here is noted.
+//
+// It does not run an agent, and does not know what a pattern does: it says whether the
+// files of a library fit together.
+package agentfile
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"agency/internal/agency"
+)
+
+// ErrNoFrontmatter is the cause for a file without a head between lines of ---: other
+// Markdown, and no agent.
+var ErrNoFrontmatter = errors.New("no frontmatter: the file does not begin with a line of ---")
+
+// Bounds of what is read. A field that is too long for a menu is cut, one that
+// names something is refused.
+const (
+	maxFile        = 256 << 10 // bytes
+	maxName        = 64        // bytes
+	maxDescription = 1024      // bytes
+	maxNamed       = 64        // agents in one list: they may all run at once
+	maxTools       = 256       // names in one list
+)
+
+// Layer is where an agent file is from.
+type Layer string
+
+// The layers, nearest first.
+const (
+	Repository Layer = "repository"
+	User       Layer = "user"
+	BuiltIn    Layer = "built-in"
+)
+
+// What an agent expects and gives.
+const (
+	Markdown = "markdown"
+	JSON     = "json"
+)
+
+// File is one agent. A zero limit is the role's.
+type File struct {
+	Name, Description string
+	// Role is who the agent is allowed to be; empty: whoever it is used as.
+	Role agency.RoleID
+	// Model is a capability level or provider/model; empty: the role's.
+	Model string
+	// Tools narrow the role's; nil: all of them. What is not allowed is already
+	// out of them.
+	Tools               []string
+	MaxTurns            int
+	MaxToolCallsPerTurn int
+	MaxOutputTokens     int64
+	TimeoutSeconds      int
+	// Chat tells whether the agent can be asked again after its report.
+	Chat bool
+	// Agents are those that it may call as tools.
+	Agents []string
+	// Handoff is the agent that its report goes on to; empty: none.
+	Handoff  string
+	Router   *Router
+	Advisors []string
+	Team     *Team
+	// Input and Output are Markdown or JSON.
+	Input, Output string
+	Body          string
+	Path          string
+	Layer         Layer
+	// Notes say what of a public format means nothing here, a line each.
+	Notes []string
+}
+
+// Router is an agent that ends by handing over to one of its destinations.
+type Router struct{ Destinations []string }
+
+// Team are agents that work side by side on what their supervisor decides at the end.
+// A zero number of turns is the agent's own.
+type Team struct {
+	Members                            []string
+	Supervisor                         string
+	MemberMaxTurns, SupervisorMaxTurns int
+}
+
+// Parse reads an agent file. The path is for faults, and gives a name to a file that
+// says none. The error is config.Faults, KindInvalid, with all that is wrong, or
+// ErrNoFrontmatter. The Layer is the caller's to set.
+func Parse(path string, raw []byte) (File, error) {
+	r, err := read(path, raw)
+	if err != nil {
+		return File{}, err
+	}
+	if err := r.doc.Faults().Err(); err != nil {
+		return File{}, err
+	}
+	return r.file, nil
+}
+
+// fileName is the name that the path gives; "x.agent.md" is a public way to write x.md.
+func fileName(p string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(path.Base(p), ".md"), ".agent")
+}
+
+// isName tells whether s is the name of an agent as it is written.
+func isName(s string) bool {
+	for i, r := range s {
+		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !alnum && (i == 0 || !strings.ContainsRune("._-", r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// slug makes a name of what a personality is called: Backend Architect is
+// backend-architect. It is empty where nothing of it can stand in a name.
+func slug(s string) string {
+	if isName(s) {
+		return s
+	}
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	return strings.Join(words, "-")
+}

@@ -1,0 +1,79 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"agency/internal/api"
+)
+
+// Agents is the table of agent files.
+func Agents(st Style, all []api.AgentFileDoc) string {
+	t := table{head: []string{"AGENT", "FROM", "ROLE", "COMES TO", "WHEN TO USE IT"}, right: make([]bool, 5)}
+	for _, a := range all {
+		t.add(a.Name, a.From, cmp.Or(string(a.Role), "-"), cmp.Or(comesTo(a), "-"), cut(Line(a.Description), 100))
+	}
+	t.spare(st, "ROLE", "COMES TO", "FROM")
+	return t.render(st, "")
+}
+
+// comesTo says how an agent is put together.
+func comesTo(a api.AgentFileDoc) string {
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s (%d)", what, n))
+		}
+	}
+	add(len(a.Advisors), "advisors")
+	add(len(a.Agents), "sub-agents")
+	add(len(a.Members), "team")
+	add(len(a.Destinations), "router")
+	if a.Handoff != "" {
+		parts = append(parts, "handoff")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Agent is one of them as a session would get it.
+func Agent(st Style, a api.AgentFileDoc) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.paint(bold, a.Name), a.From, Line(a.Path))
+	if a.Description != "" {
+		fmt.Fprintf(&b, "%s\n", Line(a.Description))
+	}
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "  %-8s %s\n", name, value)
+		}
+	}
+	b.WriteString("\n")
+	field("role", cmp.Or(string(a.Role), "none: it reads and reports"))
+	field("model", cmp.Or(Line(a.Model), "the role's"))
+	field("tools", strings.Join(a.Tools, ", "))
+	var limits []string
+	for _, l := range []struct {
+		n    int64
+		what string
+	}{
+		{int64(a.MaxTurns), "turns"}, {int64(a.MaxToolCallsPerTurn), "calls a turn"}, {a.MaxOutputTokens, "tokens an answer"}, {int64(a.TimeoutSeconds), "seconds"},
+	} {
+		if l.n > 0 {
+			limits = append(limits, fmt.Sprintf("%d %s", l.n, l.what))
+		}
+	}
+	field("limits", cmp.Or(strings.Join(limits, ", "), "the role's"))
+	field("takes", a.Input+", gives "+a.Output)
+	if a.Chat {
+		field("chat", "may be asked again after its report")
+	}
+	for _, n := range a.Notes {
+		field("note", Line(n))
+	}
+	if strings.Contains(strings.TrimSpace(a.Drawing), "\n") {
+		fmt.Fprintf(&b, "\n%s", Clean(a.Drawing))
+	}
+	fmt.Fprintf(&b, "\n%s\n", Clean(a.Prompt))
+	return b.String()
+}
