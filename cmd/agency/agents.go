@@ -55,9 +55,6 @@ func agentsShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "An agent as a session would get it, and whom it comes to", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if asJSON && mermaid {
-				return agency.Errorf(agency.KindInvalid, "--json and --mermaid print different things").WithMend("leave one out: the drawing is in --json, too")
-			}
 			all, err := a.agents()
 			if err != nil {
 				return err
@@ -76,6 +73,7 @@ func agentsShow(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&mermaid, "mermaid", false, "print what hands over to whom as a flowchart of Mermaid")
+	oneOf(cmd, "json", "mermaid")
 	return cmd
 }
 
