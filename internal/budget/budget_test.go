@@ -318,3 +318,25 @@ func TestNeverAboveTheLimit(t *testing.T) {
 		}
 	})
 }
+
+// What has no answer yet is told with when it was asked, whoever looks.
+func TestUnderWay(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer func() { _ = db.Close() }()
+	tree(t, db, Limits{})
+	before := time.Now().Add(-time.Second)
+	for _, key := range []string{"one", "two"} {
+		if err := reserve(db, key, "session/s", 10, 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, db, func(tx *store.Tx) error { return Release(tx, run, "one") })
+	var got []Asked
+	err := db.Read(t.Context(), func(q *store.Snapshot) (err error) {
+		got, err = UnderWay(q, run)
+		return err
+	})
+	if err != nil || len(got) != 1 || got[0].Node != "session/s" || got[0].Model != "m" || got[0].Since.Before(before) {
+		t.Errorf("%+v %v", got, err)
+	}
+}

@@ -182,3 +182,20 @@ func (t Tariff) Bill(model, reported string, u agency.Usage) Bill {
 	price, ok := t(model, reported)
 	return Bill{Model: model, Usage: u, Cost: price.Cost(u), Unpriced: !ok}
 }
+
+// Asked is a request that has no answer yet.
+type Asked struct {
+	Node  string // of whom it is
+	Model string
+	Since time.Time
+}
+
+// UnderWay are the requests of a run that have no answer yet, oldest first.
+func UnderWay(q store.Querier, run agency.RunID) ([]Asked, error) {
+	return store.All(q, func(row store.Scanner) (a Asked, err error) {
+		var at int64
+		err = row.Scan(&a.Node, &a.Model, &at)
+		a.Since = store.Time(at)
+		return a, err
+	}, selectUnderWay, string(run))
+}

@@ -123,7 +123,7 @@ func Reserve(tx *store.Tx, run agency.RunID, r Request) (out int64, err error) {
 		return 0, err
 	}
 	_, err = tx.Exec(insertRequest,
-		string(run), r.Key, r.Node, tx.Fence.Epoch, int64(r.most(out)), r.In+out, r.Unpriced,
+		string(run), r.Key, r.Node, tx.Fence.Epoch, store.Micros(tx.Now), int64(r.most(out)), r.In+out, r.Unpriced,
 		string(r.Agent), string(r.Role), r.Tier, r.Model, string(r.Contract))
 	if err != nil {
 		return 0, err

@@ -46,8 +46,8 @@ SELECT ` + nodeColumns + ` FROM chain JOIN budget_nodes ON run_id = ?1 AND node 
 	spent_money = spent_money + ?, spent_tokens = spent_tokens + ?, spent_wall = spent_wall + ?`
 
 	// insertRequest adds a reservation.
-	insertRequest = `INSERT INTO budget_requests (run_id, key, node, state, epoch, money, tokens, unpriced, agent, role, tier, model, contract_id)
-VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertRequest = `INSERT INTO budget_requests (run_id, key, node, state, epoch, at, money, tokens, unpriced, agent, role, tier, model, contract_id)
+VALUES (?, ?, ?, 'reserved', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	// insertWaiting adds one to the queue, who keeps its place when it asks again.
 	insertWaiting = `INSERT INTO budget_waiting (run_id, node, held_at, priority, epoch) VALUES (?, ?, ?, ?, ?)
@@ -80,6 +80,9 @@ ON CONFLICT (run_id, node) DO UPDATE SET held_at = excluded.held_at, epoch = exc
 
 	// selectPaid reads what requests of all runs came to since a time.
 	selectPaid = `SELECT run_id, key, at, money FROM budget_requests WHERE at >= ? AND money > 0 AND state IN ('settled', 'lost')`
+
+	// selectUnderWay reads what has no answer yet.
+	selectUnderWay = `SELECT node, model, at FROM budget_requests WHERE run_id = ? AND state = 'reserved' ORDER BY at`
 
 	// selectLeftBehind reads the reservations of epochs below a bound.
 	selectLeftBehind = `SELECT key FROM budget_requests WHERE run_id = ? AND state = 'reserved' AND epoch < ?`

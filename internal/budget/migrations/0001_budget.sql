@@ -26,7 +26,7 @@ CREATE TABLE budget_requests (
     node        TEXT NOT NULL,
     state       TEXT NOT NULL, -- reserved, settled, lost, released
     epoch       INTEGER NOT NULL,
-    at          INTEGER NOT NULL DEFAULT 0, -- when it was settled or charged
+    at          INTEGER NOT NULL DEFAULT 0, -- when it was reserved, then when it was settled or charged
     money       INTEGER NOT NULL, -- reserved, then spent
     tokens      INTEGER NOT NULL,
     tokens_in     INTEGER NOT NULL DEFAULT 0,

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"slices"
+	"time"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -194,13 +195,28 @@ func fold(q store.Querier, id agency.RunID, doc *api.InspectDoc) error {
 	doc.Interventions = orEmpty(trail.Interventions())
 	progressed(doc, &p)
 	landed(doc)
+	asked, err := budget.UnderWay(q, id)
 	for i := range doc.Sessions {
 		s := &doc.Sessions[i]
 		if h, at := trail.Health(s.ID); at && s.Health != "ended" {
+			h = waitsFor(h, budget.SessionNode(s.ID), asked)
 			s.Health, s.HealthSince, s.HealthReason = string(h.Condition), &h.Since, h.Why
 		}
 	}
-	return nil
+	return err
+}
+
+// longAnswer is how long an answer takes that is waited for.
+const longAnswer = 10 * time.Second
+
+// waitsFor is how an agent is whose request has no answer for a while.
+func waitsFor(h overseer.Health, node string, asked []budget.Asked) overseer.Health {
+	for _, a := range asked {
+		if a.Node == node && h.Condition == overseer.Working && time.Since(a.Since) > longAnswer {
+			return overseer.Health{Condition: overseer.Waiting, Since: a.Since, Why: "for an answer of " + a.Model}
+		}
+	}
+	return h
 }
 
 // landed notes of each contract that landed where its criteria were looked for again.
