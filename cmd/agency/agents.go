@@ -21,8 +21,9 @@ the repository and the folders in which it keeps them for other tools, from agen
 beside your own configuration, and from the program itself; of one name the nearest
 counts. Files of subagents and of libraries of personalities load unchanged.
 
-No run of this version carries an agent file out: they can be looked at, checked and
-taken over.`
+The text of your own and of the program's stands in a role's prompt where
+agents.ROLE.talent or a contract's talent names it. Patterns, such as a handoff, are
+checked and drawn; no run of this version carries them out.`
 
 func agentsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{

@@ -258,6 +258,8 @@ type PlanBase struct {
 	// Feature says what is wrong with a feature's id, in the words of a fault; nil: that is
 	// not known.
 	Feature func(FeatureID) string
+	// Talent says likewise what is wrong with a talent's name; nil: that is not known.
+	Talent func(name string) string
 	// NoTests: the run has no command that tests anything.
 	NoTests bool
 	// Nameless is its test command where no criterion can be held to a test of it: it last
@@ -273,6 +275,11 @@ func (b *PlanBase) faults(c Contract, all []Contract) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if b.Feature != nil && c.FeatureID != "" {
 		if what := b.Feature(c.FeatureID); what != "" {
+			add("%s", what)
+		}
+	}
+	if b.Talent != nil && c.Talent != "" {
+		if what := b.Talent(c.Talent); what != "" {
 			add("%s", what)
 		}
 	}

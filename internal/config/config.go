@@ -126,7 +126,7 @@ func quoted(s string) string {
 // Agent is the settings of a role.
 type Agent struct {
 	Model               string `json:"model" doc:"capability level or provider/model" form:"level_or_model"`
-	Talent              string `json:"talent" doc:"id of a roster file: personality and expertise; empty: the role's own" form:"talent"`
+	Talent              string `json:"talent" doc:"name of an agent file, your own or one that comes with the program, whose text stands in the prompt below the role's; empty: none" form:"talent"`
 	MaxTokens           int    `json:"max_tokens" doc:"output tokens of one answer" min:"1" max:"1000000"`
 	MaxTokensPerSession int64  `json:"max_tokens_per_session" doc:"output plus uncached input tokens of a session" min:"1"`
 	TimeoutSeconds      int    `json:"timeout_seconds" doc:"seconds of a session" min:"1" max:"604800"`

@@ -459,13 +459,13 @@ func TestModelNamesWithColons(t *testing.T) {
 // that stands in a list or in an entry of a map; a safety setting that does nothing
 // is refused.
 func TestNoKeyIsSilentlyIdle(t *testing.T) {
-	l := load(t, repoInput("vcs: {type: github}\nnotify: [{type: desktop}, {type: desktop}]\ntiers: {t2_conflict_cycles: 3}\nretry_budget: 2\nagents: {scaffolder: {talent: x, max_turns: 9}}\n"))
+	l := load(t, repoInput("vcs: {type: github}\nnotify: [{type: desktop}, {type: desktop}]\ntiers: {t2_conflict_cycles: 3}\nretry_budget: 2\nagents: {t4_implementer: {talent: x}, scaffolder: {max_turns: 9}}\n"))
 	var got []string
 	for _, w := range l.Warnings {
 		got = append(got, w.Origin.String()+" "+w.Text)
 	}
 	want := []string{
-		"agency.yaml:5 agents.scaffolder.talent has no effect in this version", "agency.yaml:2 notify has no effect in this version",
+		"agency.yaml:5 agents.t4_implementer.talent has no effect in this version", "agency.yaml:2 notify has no effect in this version",
 		"agency.yaml:3 tiers.t2_conflict_cycles has no effect in this version", "agency.yaml:1 vcs.type has no effect in this version",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

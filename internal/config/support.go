@@ -56,7 +56,7 @@ func inEffect() []string {
 		"overseer.model", "agents.overseer.max_tokens", "agents.overseer.max_tokens_per_session", "agents.overseer.timeout_seconds", "agents.overseer.max_turns",
 	}
 	for _, role := range rolesOf(agency.ModeMultiAgent) {
-		for _, key := range []string{"model", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
+		for _, key := range []string{"model", "talent", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
 			keys = append(keys, "agents."+string(role)+"."+key)
 		}
 	}

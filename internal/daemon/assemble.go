@@ -98,7 +98,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		db: db, events: event.NewLog(db), live: host.NewLive(), secrets: secrets,
 		syntax: code.New(code.Options{CacheDir: filepath.Join(o.Place.State, "syntax")}),
 		runs: resources.New(resources.Options{
-			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Hidden: o.Place.Own, Log: o.Log,
+			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
 		}),
 	}
 	p.bell = budget.NewBell(db)

@@ -27,9 +27,17 @@ type View struct {
 	Phase Phase
 	// Backlog tells whether the repository has one.
 	Backlog bool
+	// Talent is the expertise that the session has beside its role's; without a name none.
+	Talent Talent
+	// Talents are those that a plan may give its contracts.
+	Talents []Talent
 
 	role Role
 }
+
+// Talent is the expertise of a specialist: an agent file's name, when to choose it, and its
+// text.
+type Talent struct{ Name, Description, Text string }
 
 // Has tells whether the session is offered a tool.
 func (v View) Has(tool string) bool {
@@ -72,7 +80,11 @@ func (r Role) Prompt(v View) (string, error) {
 	}
 	v.Title, v.ID, v.role = r.Title, string(r.ID), r
 	var b strings.Builder
-	if err := t.Execute(&b, v); err != nil {
+	err = t.Execute(&b, v)
+	if err == nil && v.Talent.Name != "" {
+		err = t.ExecuteTemplate(&b, "talent.md", v)
+	}
+	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "prompt of role %s: %w", r.ID, err)
 	}
 	return b.String(), nil

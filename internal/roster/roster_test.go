@@ -111,11 +111,14 @@ func TestFind(t *testing.T) {
 func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleGeneralist, View{Repo: "/home/ann/shop"}, "testdata/generalist.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Contracts: 1, Phase: Planning, MaxFiles: 5, MaxLines: 500}, "testdata/project_manager.md")
-	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Planning, MaxFiles: 5, MaxLines: 500, Backlog: true}, "testdata/project_manager_many.md")
+	golden(t, agency.RoleProjectManager, View{
+		Repo: "/home/ann/shop", Phase: Planning, MaxFiles: 5, MaxLines: 500, Backlog: true,
+		Talents: []Talent{{Name: "sre", Description: "Choose for what fails"}, {Name: "api-tester", Description: "Choose for interfaces"}},
+	}, "testdata/project_manager_many.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Leading, MaxFiles: 5, MaxLines: 500, Backlog: true}, "testdata/project_manager_leading.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/project_manager_report.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/project_manager_answer.md")
-	golden(t, agency.RoleScaffolder, View{Repo: "/home/ann/shop", Network: true}, "testdata/scaffolder.md")
+	golden(t, agency.RoleScaffolder, View{Repo: "/home/ann/shop", Network: true, Talent: Talent{Name: "sre", Text: "### Look\n\nAt what fails."}}, "testdata/scaffolder.md")
 	golden(t, agency.RoleTestEngineer, View{Repo: "/home/ann/shop"}, "testdata/test_engineer.md")
 	golden(t, agency.RoleCleanup, View{Repo: "/home/ann/shop"}, "testdata/cleanup.md")
 	golden(t, agency.RoleOverseer, View{}, "testdata/overseer.md")

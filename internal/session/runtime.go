@@ -71,6 +71,10 @@ type Setup struct {
 	Shared []string
 	// Rules hold for the plan of a session that ends by one.
 	Rules agency.PlanRules
+	// Talent is the expertise of the session beside its role's; Talents those that its plan
+	// may name.
+	Talent  roster.Talent
+	Talents []roster.Talent
 	// Context bounds what is staged for a contract.
 	Context staging.Limits
 	// RespondWithin is in what time a question to another agent is to be answered

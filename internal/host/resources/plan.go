@@ -124,6 +124,7 @@ func (r *Runs) planBase(ctx context.Context, id agency.RunID, repo string, c con
 	return &agency.PlanBase{
 		Has:     func(f string) (has, known bool) { all := files(); return all[f], all != nil },
 		Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == "",
+		Talent: r.talentFault,
 		Nameless: sync.OnceValue(func() string {
 			read := func(name string) string {
 				if !files()[name] {

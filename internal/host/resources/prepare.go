@@ -81,7 +81,7 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 	if err := pr.base(ctx, info, b, &p); err != nil {
 		return p, err
 	}
-	if err := pr.planOnBase(ctx, r, c); err != nil {
+	if err := errors.Join(pr.Runs.checkTalents(c.Config), pr.planOnBase(ctx, r, c)); err != nil {
 		return p, err
 	}
 	if err := pr.kept(ctx, r.ID, &p); err != nil {

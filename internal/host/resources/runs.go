@@ -39,6 +39,7 @@ type Options struct {
 	Git      *git.Program
 	Repo     git.Location // as whoever started the host stood in it
 	StateDir string
+	Agents   string   // folder of the user's own agent files; "": none
 	Hidden   []string // more folders of the program's own, which commands may not see
 	Log      *slog.Logger
 }

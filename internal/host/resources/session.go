@@ -63,15 +63,34 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 	}
 	rules := rulesOf(asMoved(b.kept.Config, r), known, spec.Contract)
 	rules.Base = base
+	talent, talents, err := s.talents(ctx, spec, b.kept.Config)
+	if err != nil {
+		return session.Setup{}, err
+	}
 	c, agent := b.kept.Config, b.kept.Config.Agents[string(spec.Role)]
 	return session.Setup{
 		Runtime: agent.Runtime, Limits: limitsOf(role.Limits, agent), Prices: tariff(s.Models.known, c),
 		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
 		Parent: budget.ContractNode(spec.Contract),
-		Rules:  rules, Shared: c.SharedWrites,
+		Rules:  rules, Shared: c.SharedWrites, Talent: talent, Talents: talents,
 		Context:       staging.Limits{MaxTokens: int64(c.Context.MaxTokens), Tests: c.Context.IncludeTests, Similar: c.Context.IncludeSimilar},
 		RespondWithin: time.Duration(c.Board.ResponseMinutes) * time.Minute,
 	}, nil
+}
+
+// talents are the expertise of a session, and where it plans for a team those that its
+// contracts may have.
+func (s *Sessions) talents(ctx context.Context, spec session.Spec, c config.Config) (own roster.Talent, offered []roster.Talent, err error) {
+	contract, err := store.Get(ctx, s.Runs.o.DB, func(q store.Querier, run agency.RunID) (agency.Contract, error) {
+		return registry.Contract(q, run, spec.Contract)
+	}, spec.Run)
+	if err != nil && agency.KindOf(err) != agency.KindNotFound {
+		return own, nil, err
+	}
+	if own, err = s.Runs.talentOf(spec, c, contract); err == nil && roster.Leads(spec.Role) && spec.MaxContracts != 1 {
+		offered, err = s.Runs.offered()
+	}
+	return own, offered, err
 }
 
 // Lineup is the models of a session, in order of fallback.

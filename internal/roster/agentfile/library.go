@@ -50,7 +50,8 @@ type loader struct {
 	entries int
 	files   int
 	bytes   int
-	each    func(r *reading, raw []byte) // takes a file in; nil: into the library
+	lenient bool              // what is wrong is a note, and the file left out
+	raws    map[string][]byte // by name, where they are wanted
 }
 
 // Load reads every *.md below the sources, nearest first: of two files of one name the
@@ -58,7 +59,7 @@ type loader struct {
 // not there holds nothing. The error is config.Faults with all that is wrong in any
 // file, KindInvalid beyond 2000 files or 64 MiB, KindTransient where reading fails.
 func Load(sources ...Source) (Library, error) {
-	l := &loader{lib: Library{files: map[string]*reading{}}, byLayer: map[Layer]map[string]*reading{}}
+	l := newLoader()
 	for _, s := range sources {
 		if err := l.source(s); err != nil {
 			return Library{}, err
@@ -68,6 +69,23 @@ func Load(sources ...Source) (Library, error) {
 		return Library{}, err
 	}
 	return l.lib, nil
+}
+
+// LoadSound is Load for whoever works with what is sound: a file in which something is
+// wrong, and a second one of a name, are left out and noted.
+func LoadSound(sources ...Source) (Library, error) {
+	l := newLoader()
+	l.lenient = true
+	for _, s := range sources {
+		if err := l.source(s); err != nil {
+			return Library{}, err
+		}
+	}
+	return l.lib, nil
+}
+
+func newLoader() *loader {
+	return &loader{lib: Library{files: map[string]*reading{}}, byLayer: map[Layer]map[string]*reading{}}
 }
 
 func (l *loader) note(path, format string, args ...any) {
@@ -136,20 +154,29 @@ func (l *loader) file(s Source, p, shown string) error {
 		return err
 	}
 	r.file.Layer = s.Layer
-	if l.each != nil {
-		l.each(r, raw)
-		return nil
-	}
-	if faults := r.doc.Faults(); len(faults) > 0 {
+	faults := r.doc.Faults()
+	switch {
+	case len(faults) > 0 && l.lenient:
+		l.note(shown, "not taken: line %d: %s%s", faults[0].Line, faults[0].What, more(len(faults)-1))
+	case len(faults) > 0:
 		l.faults = append(l.faults, faults...)
-		return nil
+	default:
+		if l.keep(r) && l.raws != nil {
+			l.raws[r.file.Name] = raw
+		}
 	}
-	l.keep(r)
 	return nil
 }
 
-// keep adds an agent unless a nearer one has its name.
-func (l *loader) keep(r *reading) {
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", n)
+}
+
+// keep adds an agent unless a nearer one has its name, and tells whether it did.
+func (l *loader) keep(r *reading) bool {
 	f := r.file
 	for _, n := range f.Notes {
 		l.note(f.Path, "%s", n)
@@ -159,17 +186,21 @@ func (l *loader) keep(r *reading) {
 		of = map[string]*reading{}
 		l.byLayer[f.Layer] = of
 	}
-	if other, twice := of[f.Name]; twice {
+	if other, twice := of[f.Name]; twice && l.lenient {
+		l.note(f.Path, "not taken: %s has the same name, %s", shownPath(other.file.Path), f.Name)
+		return false
+	} else if twice {
 		at := r.place("name")
 		l.faults = append(l.faults, r.doc.At(at.line, at.col, "agent %s is also %s:%d: one layer has one of a name", f.Name, shownPath(other.file.Path), other.place("name").line))
-		return
+		return false
 	}
 	of[f.Name] = r
 	if near, ok := l.lib.files[f.Name]; ok {
 		l.note(f.Path, "not used: %s has the same name and is nearer", shownPath(near.file.Path))
-		return
+		return false
 	}
 	l.lib.files[f.Name] = r
+	return true
 }
 
 // place is where a field stands, the first line where the file does not have it.

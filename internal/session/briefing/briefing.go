@@ -37,7 +37,7 @@ type Briefing struct {
 func (b Briefing) System() (string, error) {
 	text, err := b.Role.Prompt(roster.View{
 		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Backlog: b.Tools.Files.HasBacklog(),
-		MaxFiles: b.Setup.Rules.MaxFiles, MaxLines: b.Setup.Rules.MaxLines,
+		MaxFiles: b.Setup.Rules.MaxFiles, MaxLines: b.Setup.Rules.MaxLines, Talent: b.Setup.Talent, Talents: b.Setup.Talents,
 	})
 	return string(b.DB.Redact([]byte(text))), err
 }

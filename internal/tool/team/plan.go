@@ -43,7 +43,7 @@ type draftArgs struct {
 	Priority           int                `json:"priority,omitempty"`
 	Complexity         string             `json:"estimated_complexity,omitempty" jsonschema_description:"small, medium or large."`
 	Lines              int                `json:"estimated_lines,omitempty"`
-	Talent             string             `json:"talent,omitempty" jsonschema_description:"No talent is known in this version: leave it out."`
+	Talent             string             `json:"talent,omitempty" jsonschema_description:"Name of a specialist whose expertise its engineer has beside the role's; leave it out where none fits."`
 	Dependencies       []string           `json:"dependencies,omitempty" jsonschema_description:"Another name of depends_on."`
 }
 
@@ -278,9 +278,6 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 	}
 	if _, err := agency.ParseComplexity(string(c.Complexity)); err != nil {
 		add("%v", err)
-	}
-	if c.Talent != "" {
-		add("talent %q is not known: this version has no roster of talents; leave it out", c.Talent)
 	}
 	if _, err := c.Inputs.Dependencies(); err != nil {
 		add("%v", err)
