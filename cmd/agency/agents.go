@@ -123,12 +123,12 @@ named and left out; a file that is there already stays, but for --replace.`,
 			if err != nil {
 				return err
 			}
-			into := p.UserAgents()
+			into := filepath.Dir(p.UserAgents())
 			if here {
 				if p.Files.WorkTree == "" {
 					return agency.Errorf(agency.KindInvalid, "--here: there is no repository here").WithMend(nameRepo)
 				}
-				into = filepath.Join(p.Files.WorkTree, preview.AgentFolders()[0])
+				into = p.Files.WorkTree
 			}
 			done, err := preview.ImportAgents(args[0], into, replace)
 			if err != nil {

@@ -18,11 +18,13 @@ import (
 // AgentFolders are where a repository keeps agent files, nearest first: its own, and those
 // of other tools that read the same format.
 func AgentFolders() []string {
-	return []string{"agents", ".claude/agents", ".github/agents", ".opencode/agent", ".gemini/agents", ".qwen/agents"}
+	return []string{agentFolder, ".claude/agents", ".github/agents", ".opencode/agent", ".gemini/agents", ".qwen/agents"}
 }
 
+const agentFolder = "agents"
+
 // UserAgents is the folder of the user's own agent files, beside their configuration.
-func (r *Repo) UserAgents() string { return filepath.Join(filepath.Dir(r.Files.User), "agents") }
+func (r *Repo) UserAgents() string { return filepath.Join(filepath.Dir(r.Files.User), agentFolder) }
 
 // Agents are agent files, for the commands that show and check them.
 type Agents struct{ lib agentfile.Library }
@@ -82,10 +84,11 @@ type Imported struct {
 	Notes     []string `json:"notes"`     // what was not taken, and why
 }
 
-// ImportAgents copies the agent files of a folder, at any depth, into a folder of agents,
-// as they are written and a file each by name. What is there already stays.
-func ImportAgents(from, into string, replace bool) (out Imported, err error) {
-	out = Imported{Into: into, New: []string{}, Unchanged: []string{}, Kept: []string{}, Notes: []string{}}
+// ImportAgents copies the agent files of a folder, at any depth, into agents/ below another,
+// as they are written and a file each by name: through no link that leads out of that. What
+// is there already stays, unless it is to be replaced.
+func ImportAgents(from, base string, replace bool) (out Imported, err error) {
+	out = Imported{Into: filepath.Join(base, agentFolder), New: []string{}, Unchanged: []string{}, Kept: []string{}, Notes: []string{}}
 	root, err := os.OpenRoot(from)
 	if err != nil {
 		return out, agency.Errorf(agency.KindInvalid, "%s: %w", from, agency.Cause(err)).WithMend("agency agents import DIR, a folder of agent files")
@@ -98,12 +101,9 @@ func ImportAgents(from, into string, replace bool) (out Imported, err error) {
 	if out.Notes = append(out.Notes, notes...); len(found) == 0 {
 		return out, agency.Errorf(agency.KindInvalid, "%s holds no agent file: Markdown that begins with a line of ---", from).WithMend("agency agents validate %s says what is wrong with each", from)
 	}
-	if err := os.MkdirAll(into, 0o700); err != nil {
-		return out, err
-	}
-	to, err := os.OpenRoot(into)
+	to, err := agentsBelow(base)
 	if err != nil {
-		return out, err
+		return out, agency.Errorf(agency.KindInvalid, "%s: %w", out.Into, agency.Cause(err)).WithMend("make it a folder of your own")
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	for _, f := range found {
@@ -118,11 +118,28 @@ func ImportAgents(from, into string, replace bool) (out Imported, err error) {
 			continue
 		}
 		if err := write(to, name, f.Raw); err != nil {
-			return out, fmt.Errorf("%s: %w", filepath.Join(into, name), err)
+			return out, fmt.Errorf("%s: %w", filepath.Join(out.Into, name), err)
 		}
 		out.New = append(out.New, f.Name)
 	}
 	return out, nil
+}
+
+// agentsBelow opens the folder of agents below another, and makes both where they are not
+// there.
+func agentsBelow(base string) (*os.Root, error) {
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // what is opened below stays open
+	if err := root.MkdirAll(agentFolder, 0o700); err != nil {
+		return nil, err
+	}
+	return root.OpenRoot(agentFolder)
 }
 
 // write puts a file in place whole: a crash leaves the old one, or the new.
