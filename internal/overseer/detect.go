@@ -296,13 +296,19 @@ func rewritten(calls []call, since int) (path string, n int) {
 	return path, n
 }
 
+// getsOn tells whether the last turn brought something new, and is not long ago: who gets
+// on has until the end of its limits.
+func getsOn(h *history, s config.Overseer) bool {
+	return h.fallow.turns == 0 && h.clock.silent < time.Duration(s.TimeoutSeconds)*time.Second/10
+}
+
 // findExhaustion looks at the tokens that are left.
 func findExhaustion(h *history, s config.Overseer) finding {
 	left := 1 - float64(h.tokens)/float64(s.MaxTokens)
 	evidence := []string{fmt.Sprintf("%d of %d tokens are used", h.tokens, s.MaxTokens)}
 	switch {
 	case h.tokens <= s.TokenWarningThreshold:
-	case left < 0.1 && h.fallow.turns > 0:
+	case left < 0.1 && !getsOn(h, s):
 		return finding{Critical, 1, evidence, 0}
 	case left < 0.25:
 		return finding{Medium, 1, evidence, 0}
@@ -325,7 +331,7 @@ func findTimeout(h *history, s config.Overseer) finding {
 	took := h.clock.last.Sub(h.clock.began) - h.clock.waited
 	evidence := []string{fmt.Sprintf("%s of %s are over", took.Round(time.Second), most)}
 	switch {
-	case took > most*9/10 && h.fallow.turns > 0: // who gets on has until the end
+	case took > most*9/10 && !getsOn(h, s):
 		return finding{Critical, 1, evidence, 0}
 	case took > most*3/4:
 		return finding{Medium, 1, evidence, 0}
