@@ -115,6 +115,8 @@ func (c Config) whyIdle(key string) string {
 		return "while overseer.patterns.loop_detection is false"
 	case key == "overseer.stagnation_token_threshold" && !o.Patterns.StagnationDetection:
 		return "while overseer.patterns.stagnation_detection is false"
+	case strings.HasPrefix(key, "routing.") && key != "routing.strategy" && c.Routing.Strategy == agency.RouteFixed:
+		return "while routing.strategy is " + string(agency.RouteFixed)
 	case key == "overseer.nudge_cooldown_seconds" && o.MaxNudgesPerAgent == 0:
 		return "while overseer.max_nudges_per_agent is 0"
 	}
