@@ -1,10 +1,12 @@
 package resources
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
@@ -83,17 +85,36 @@ func (r *Runs) talentOf(spec session.Spec, c config.Config, contract agency.Cont
 	return roster.Talent{Name: f.Name, Description: f.Description, Text: f.Body}, err
 }
 
-// offered are the talents that whoever plans chooses from.
+// What a plan's author is shown of talents, in each request: a public library may have
+// hundreds, and pages of words for one.
+const (
+	mostOffered     = 48
+	mostDescription = 160 // bytes
+)
+
+// offered are the talents that whoever plans chooses from: the user's own before those that
+// come with the program, where there are too many.
 func (r *Runs) offered() ([]roster.Talent, error) {
 	lib, err := r.talents()
 	if err != nil {
 		return nil, err
 	}
+	all := slices.DeleteFunc(lib.All(), func(f agentfile.File) bool { return f.Description == "" }) // by nothing else it can be chosen
+	slices.SortStableFunc(all, func(a, b agentfile.File) int {
+		return cmp.Compare(farther(a), farther(b))
+	})
+	all = all[:min(len(all), mostOffered)]
+	slices.SortFunc(all, func(a, b agentfile.File) int { return cmp.Compare(a.Name, b.Name) })
 	var out []roster.Talent
-	for _, f := range lib.All() {
-		if f.Description != "" { // by nothing else it can be chosen
-			out = append(out, roster.Talent{Name: f.Name, Description: f.Description})
-		}
+	for _, f := range all {
+		out = append(out, roster.Talent{Name: f.Name, Description: text.OneLine(f.Description, mostDescription)})
 	}
 	return out, nil
+}
+
+func farther(f agentfile.File) int {
+	if f.Layer == agentfile.BuiltIn {
+		return 1
+	}
+	return 0
 }

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/config"
 	"agency/internal/session"
+	"agency/internal/text"
 )
 
 // The talent of a session is its contract's for who holds that, else its role's; the
@@ -59,6 +61,27 @@ func TestTalentOf(t *testing.T) {
 	for _, o := range offered {
 		if o.Text != "" || o.Name == "sre" { // it does not say when to choose it
 			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// However many files a user has, and however much they say of themselves, a plan's author
+// is shown few lines; the user's own are among them.
+func TestOfferedIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 300 {
+		file := fmt.Sprintf("---\nname: own-%03d\ndescription: %s\n---\nText.\n", i, strings.Repeat("when it is wanted, ", 50))
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d.md", i)), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offered, err := (&Runs{o: Options{Agents: dir}}).offered()
+	if err != nil || len(offered) != mostOffered {
+		t.Fatalf("%d, %v", len(offered), err)
+	}
+	for _, o := range offered {
+		if !strings.HasPrefix(o.Name, "own-") || len(o.Description) > mostDescription+len(text.Ellipsis) {
+			t.Errorf("%s: %d bytes", o.Name, len(o.Description))
 		}
 	}
 }
