@@ -155,7 +155,9 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 	if rules.Holders != nil && !rules.Holders[c.AssignedRole] {
 		var names []string
 		for _, id := range slices.Sorted(maps.Keys(rules.Holders)) {
-			names = append(names, string(id))
+			if rules.Holders[id] {
+				names = append(names, string(id))
+			}
 		}
 		add("role %q holds no contracts%s; those that do are %s", c.AssignedRole, text.Suggestion(string(c.AssignedRole), names), strings.Join(names, ", "))
 	}

@@ -84,14 +84,12 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 		return api.Answered{}, err
 	}
 	var left budget.Allowance
+	var unknown error // how much that is: no matter of other gates
 	if r.Verb == agency.Approve {
 		if err := h.refresh(ctx); err != nil {
 			return api.Answered{}, err
 		}
-		var err error
-		if left, err = h.left(ctx); err != nil {
-			return api.Answered{}, err
-		}
+		left, unknown = h.left(ctx)
 	}
 	h.takeKeys(ctx, id, r.Secrets)
 	var g agency.Gate
@@ -107,7 +105,7 @@ func (h *Host) Answer(ctx context.Context, id agency.RunID, r api.AnswerRequest)
 		if err := checkAnswer(g, d); err != nil {
 			return err
 		}
-		if err := errors.Join(checkGrant(tx, g, d), checkAbove(g, d, left)); err != nil {
+		if err := errors.Join(checkGrant(tx, g, d), checkAbove(g, d, left, unknown)); err != nil {
 			return err
 		}
 		if err := decide(tx, g, d); err != nil {
@@ -214,10 +212,13 @@ func checkGrant(q store.Querier, g agency.Gate, d agency.Decision) error {
 }
 
 // checkAbove refuses an approval after which the run would meet the same limit across
-// runs at once.
-func checkAbove(g agency.Gate, d agency.Decision, left budget.Allowance) error {
+// runs at once; unknown is why nobody knows what those leave.
+func checkAbove(g agency.Gate, d agency.Decision, left budget.Allowance, unknown error) error {
 	if g.Kind != agency.GateBudget || g.Approving == "" || g.Grant == nil || d.Verb != agency.Approve || !g.Open() {
 		return nil
+	}
+	if unknown != nil {
+		return unknown
 	}
 	if !left.Limited || left.Held > 0 || g.Grant.Need <= left.Left {
 		return nil

@@ -130,6 +130,10 @@ func TestFaults(t *testing.T) {
 			"p.yaml", "contracts:\n" + contract("a", "    expected_outputs: {files_modifed: [x]}\n    quality_thresholds: {coverage: 90%}\n"),
 			[]string{`unknown field "files_modifed" (did you mean files_modified?)`, `"quality_thresholds" is a string, not a number`},
 		},
+		"a role that holds none": {
+			"p.yaml", "contracts:\n" + strings.Replace(contract("a", ""), "scaffolder", "overseer", 1),
+			[]string{`a: role "overseer" holds no contracts; those that do are cleanup, generalist, reviewer, scaffolder, test_engineer`},
+		},
 		"ids alike": {
 			"p.yaml", "contracts:\n" + contract("a", "") + contract("A", "") + contract("a", ""),
 			[]string{"p.yaml:7:9: A: the id is taken by a", "p.yaml:12:9: a: the id is taken by a"},
