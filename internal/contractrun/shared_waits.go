@@ -174,7 +174,7 @@ func askBudget(c flow.Ctx, in Facts, contract agency.ContractID, name, raise str
 		if e.Node != budget.Root {
 			of = e.Node
 		}
-		g.Body += "Approve with `--budget USD` to set a new limit in dollars for " + of + "; without it the limit that is reached is doubled, or more where that does not hold the request. Reject to end the run."
+		g.Body += "Approve with `--budget USD` to set a new limit in dollars for " + of + "; without it the limit that is reached is doubled, or more, so that it holds ten requests like this one. Reject to end the run."
 	}
 	d, err := Ask(c, g)
 	if err != nil || d.Verb == agency.Reject || e.Above != "" {

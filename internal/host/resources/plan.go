@@ -126,15 +126,12 @@ func (r *Runs) planBase(ctx context.Context, id agency.RunID, repo string, c con
 		Feature: feature, NoTests: strings.TrimSpace(c.Commands.Test) == "",
 		Talent: r.talentFault,
 		Nameless: sync.OnceValue(func() string {
-			read := func(name string) string {
+			read := func(name string) (string, bool, error) {
 				if !files()[name] {
-					return ""
+					return "", false, nil
 				}
 				text, err := objects.Blob(ctx, run.BaseTree(), name, maxScript)
-				if err != nil {
-					return ""
-				}
-				return string(text)
+				return string(text), true, err
 			}
 			if files() != nil && runsNothingKnown(c.Commands.Test, read) {
 				return c.Commands.Test
@@ -146,26 +143,36 @@ func (r *Runs) planBase(ctx context.Context, id agency.RunID, repo string, c con
 
 // runsNothingKnown tells whether no word of a command, nor of the repository's files that it
 // names, nor of those that these name, can be a program that knows its tests by name: read
-// gives a file's text, "" of what is none.
-func runsNothingKnown(command string, read func(name string) string) bool {
-	texts, seen := []string{command}, map[string]bool{}
-	for ; len(texts) > 0; texts = texts[1:] {
-		if mayName.MatchString(texts[0]) || len(seen) > maxScripts {
+// gives a file's text, and whether there is one. What cannot be read may run anything.
+func runsNothingKnown(command string, read func(name string) (text string, there bool, err error)) bool {
+	type script struct{ dir, text string }
+	scripts, seen := []script{{".", command}}, map[string]bool{}
+	for ; len(scripts) > 0; scripts = scripts[1:] {
+		s := scripts[0]
+		if mayName.MatchString(s.text) || len(seen) > maxScripts {
 			return false
 		}
-		for _, word := range strings.FieldsFunc(texts[0], func(c rune) bool {
-			return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("._-/", c)
-		}) {
-			name := path.Clean(word)
-			if seen[name] {
-				continue
-			}
-			if text := read(name); text != "" {
-				seen[name], texts = true, append(texts, text)
+		for _, word := range strings.FieldsFunc(s.text, noPath) {
+			for _, name := range []string{path.Clean(word), path.Join(s.dir, word)} { // a script may enter its own folder
+				if seen[name] {
+					continue
+				}
+				text, there, err := read(name)
+				if err != nil {
+					return false
+				}
+				if there {
+					seen[name], scripts = true, append(scripts, script{path.Dir(name), text})
+				}
 			}
 		}
 	}
 	return true
+}
+
+// noPath tells what parts words that may be paths.
+func noPath(c rune) bool {
+	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("._-/", c)
 }
 
 // mayName matches what runs tests that have names, or may for all that is known here.
