@@ -23,6 +23,7 @@ import (
 type terminal struct {
 	out, err *tui.Screen // what others wrote comes out of them clean
 	style    tui.Style
+	errStyle tui.Style // of what err writes to
 	// seen tells that a person sees what is printed, or that it goes where errors go.
 	seen bool
 	// told are the notes on what a run starts with.
@@ -48,7 +49,7 @@ type app struct {
 
 // run parses and performs one command and returns its exit code.
 func run(args []string) int {
-	a := &app{repository: repository{terminal: terminal{style: styleOf(os.Stdout)}, env: os.LookupEnv, now: time.Now}, goos: runtime.GOOS}
+	a := &app{repository: repository{terminal: terminal{style: styleOf(os.Stdout), errStyle: styleOf(os.Stderr)}, env: os.LookupEnv, now: time.Now}, goos: runtime.GOOS}
 	a.out, a.err = tui.NewScreen(os.Stdout, a.style), tui.NewScreen(os.Stderr, tui.Style{})
 	a.seen = term.IsTerminal(int(os.Stdout.Fd())) || sameFile(os.Stdout, os.Stderr)
 	if a.style.Width > 0 {
@@ -106,6 +107,13 @@ func (t *terminal) styleNow() tui.Style {
 		st.Width = t.width()
 	}
 	return st
+}
+
+// aside is the command with all that it says beside its answer where errors go.
+func aside(a *app) *app {
+	b := *a
+	b.out, b.style, b.width = a.err, a.errStyle, nil
+	return &b
 }
 
 // exit is an end of a command with a code of its own; its text has been said.

@@ -107,7 +107,7 @@ func (a *app) dryTeam(ctx context.Context, req api.RunRequest, f runFlags) error
 	} else {
 		a.say("dry run: the plan is made and nothing else; what its making costs is spent")
 	}
-	if err := log.begin(ctx, h, req, f); err != nil && !errors.As(err, &ended) {
+	if err := log.begin(ctx, h, req, f, nil); err != nil && !errors.As(err, &ended) {
 		return err
 	}
 	a.told = log.told

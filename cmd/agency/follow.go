@@ -25,7 +25,9 @@ type followOptions struct {
 	closed                     bool  // nobody can answer a gate: the host ends with the command
 	stays                      bool  // a run that waits or is paused is followed on
 	after                      int64 // events up to here are not shown again
-	known                      int64 // events up to here are history: they are shown and end nothing
+	// answer gets what a run of an agent has answered.
+	answer *tui.Screen
+	known  int64 // events up to here are history: they are shown and end nothing
 }
 
 // follower prints a run until it ends, waits or is paused.
@@ -323,18 +325,31 @@ func (f *follower) end(ctx context.Context, err error) error {
 	}
 	if f.o.json {
 		perr := f.a.printLine(api.ResultDoc{
-			RunID: doc.ID, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code),
+			RunID: doc.ID, State: doc.State, Branch: doc.Branch, Merged: doc.Merged, CostUSD: doc.CostUSD, Tokens: doc.Tokens, ExitCode: int(code), Answer: doc.Answer,
 		})
 		if perr != nil {
 			return perr
 		}
 	} else {
 		f.a.printf(f.a.out, "%s", tui.Fit(f.a.styleNow(), f.last(doc, code)))
+		if err := f.answered(doc.RunDoc); err != nil {
+			return err
+		}
 	}
 	if code == 0 {
 		return nil
 	}
 	return code
+}
+
+// answered writes what a run of an agent has answered, and nothing else, to where it is
+// wanted.
+func (f *follower) answered(d api.RunDoc) error {
+	if f.o.answer == nil || d.State != agency.StateSucceeded {
+		return nil
+	}
+	_, err := fmt.Fprintln(f.o.answer, strings.TrimRight(d.Answer, "\n"))
+	return err
 }
 
 // lost is the end where the host died: nothing is lost, and nothing goes on.
@@ -358,7 +373,11 @@ func (f *follower) last(d api.InspectDoc, code exit) string {
 // standing is where a run stands, and what it cost.
 func standing(d api.RunDoc) string {
 	cost := tui.Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
-	return fmt.Sprintf("\n%s  %s  %s\n", d.ID, d.State, tui.Line(d.Reason)) + fmt.Sprintf("  branch %s, cost %s\n", d.Branch, cost)
+	s := fmt.Sprintf("\n%s  %s  %s\n", d.ID, d.State, tui.Line(d.Reason))
+	if d.Agent != "" { // nothing of it lands
+		return s + fmt.Sprintf("  cost %s\n", cost)
+	}
+	return s + fmt.Sprintf("  branch %s, cost %s\n", d.Branch, cost)
 }
 
 // summary is the last lines of a run that was followed: where it stands, where
@@ -369,6 +388,8 @@ func summary(d api.RunDoc, code exit, answers bool) string {
 	switch {
 	case d.State == agency.StateSucceeded && d.Merged != "":
 		s += fmt.Sprintf("  merged into %s as %.10s\n", d.Target, d.Merged)
+	case d.State == agency.StateSucceeded && d.Agent != "":
+		s += fmt.Sprintf("  who worked for whom: agency inspect %s\n", d.ID)
 	case d.State == agency.StateSucceeded:
 		s += fmt.Sprintf("  land it with: agency merge %s\n", d.ID)
 	case d.State == agency.StatePaused, d.State == agency.StateInterrupted:
@@ -385,7 +406,7 @@ func summary(d api.RunDoc, code exit, answers bool) string {
 
 // outcome is what a run that is over came to, and where to read all of it.
 func outcome(d api.InspectDoc) string {
-	if !d.State.Final() {
+	if !d.State.Final() || d.Agent != "" {
 		return ""
 	}
 	return result(d) + fmt.Sprintf("  report: agency inspect %s --report\n", d.ID)

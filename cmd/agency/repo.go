@@ -60,6 +60,11 @@ func (r *repository) claim() (daemon.Place, error) {
 	return daemon.ClaimFrom(r.dir, r.env)
 }
 
+// claimNone is claim for a command on text alone: an empty repository of the program's own.
+func (r *repository) claimNone(ctx context.Context) (daemon.Place, error) {
+	return daemon.ClaimNone(ctx, r.env)
+}
+
 // connect finds the repository's host or starts it.
 func (r *repository) connect(ctx context.Context, h daemon.Place, want daemon.Want) (*daemon.Connected, error) {
 	idle, err := config.HostIdle(r.env)
@@ -157,7 +162,7 @@ func (r *repository) secretsOf(ctx context.Context, h daemon.Place, c *daemon.Co
 	if err != nil {
 		return nil, err
 	}
-	refs, err := kept.RunModels()
+	refs, err := preview.ModelsOf(doc)
 	if err != nil {
 		return nil, err
 	}

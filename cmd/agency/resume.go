@@ -36,12 +36,16 @@ func (a *app) resume(ctx context.Context, h daemon.Place, c *daemon.Connected, r
 	if run.State.Final() && run.Dry && !detach {
 		return a.endDry(ctx, h, c, run.ID, exit(run.State.ExitCode()), o.json)
 	}
+	if run.Agent != "" && !detach && !o.json {
+		o.answer = a.out
+		a = aside(a)
+	}
 	if run.State.Final() {
 		a.printf(a.out, "run %s %s already%s\n", run.ID, run.State.Has(), because(run.Reason))
 		if code := run.State.ExitCode(); code != 0 {
 			return exit(code)
 		}
-		return nil
+		return (&follower{a: a, o: o}).answered(run)
 	}
 	secrets, err := a.secretsOf(ctx, h, c, run.ID)
 	if err != nil && len(run.Gates) == 0 { // at a gate no key may be needed any more

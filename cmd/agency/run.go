@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/preview"
+	"agency/internal/ui/tui"
 )
 
 // runFlags are those of run.
@@ -30,7 +32,7 @@ type runFlags struct {
 func runCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: "run GOAL | run FILE", Short: "Start a run and follow it",
+		Use: "run GOAL | run FILE | run --agent NAME [INPUT]", Short: "Start a run and follow it",
 		Long: `Starts a run on the repository of the working directory and follows it.
 
 The run starts from HEAD; uncommitted files are left out and named. Those that
@@ -42,16 +44,26 @@ approved the merge gate. Ctrl-C pauses the run.
 A FILE such as team.yaml or plan.json holds a goal, settings, and, where you do
 not want a manager to plan, contracts; agency inspect RUN --plan --json prints
 such a file. Settings of agency.yaml count more than those of the file, flags
-count most.`,
+count most.
+
+With --agent an agent of a file answers INPUT, or what stands on standard input,
+with all agents that it comes to: the answer alone is standard output. It sees a
+checkout of HEAD, where its tools are for one, and nothing of it lands; with
+--no-repo there is no repository.`,
 		Example: `  agency run "Parse durations like 1h30m in config.Load; add tests"
   agency run "Fix the flaky test in ./queue" --budget 2 --yes
   agency run "Drop the v1 endpoints" --detach
   agency run "Drop the v1 endpoints" --mode contract --dry-run
   agency run --feature durations
   agency run team.yaml
+  agency run --agent security-engineer "What may go wrong in ./auth?" >answer.md
+  git diff | agency run --agent code-reviewer --no-repo
   agency inspect k3f9d2ab --plan --json >plan.json; agency run plan.json`,
 		Args: oneGoal,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.agent != "" {
+				return runAgent(cmd.Context(), a, f, args, cmd.InOrStdin())
+			}
 			return a.start(cmd.Context(), strings.Join(args, ""), f)
 		},
 	}
@@ -68,19 +80,11 @@ count most.`,
 	fl.BoolVar(&f.json, "json", false, "print one JSON document a line")
 	fl.BoolVar(&f.verbose, "verbose", false, "show every event")
 	fl.StringVar(&f.feature, "feature", "", "work on the feature `ID` of features.json instead of a goal")
-	fl.StringVar(&f.agent, "agent", "", "")
+	fl.StringVar(&f.agent, "agent", "", "have the agent `NAME` answer INPUT (agency agents list)")
 	fl.IntVar(&f.parallel, "max-parallel", 0, "most contracts of a team at work at once, `N` (default: max_parallel_agents)")
 	fl.BoolVar(&f.dry, "dry-run", false, "show plan, gates and the most that it can cost; nothing is started or spent, but a team's plan is made")
-	fl.BoolVar(&f.noRepo, "no-repo", false, "")
-	for _, later := range laterFlags {
-		_ = fl.MarkHidden(later) // it was added above
-	}
+	fl.BoolVar(&f.noRepo, "no-repo", false, "with --agent: on text alone, in no repository")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		for _, later := range laterFlags {
-			if cmd.Flags().Changed(later) {
-				return usage("--%s: not in this version", later)
-			}
-		}
 		if cmd.Flags().Changed("max-parallel") && f.parallel < 1 {
 			return usage("--max-parallel %d: want 1 or more", f.parallel)
 		}
@@ -90,14 +94,12 @@ count most.`,
 	return cmd
 }
 
-// laterFlags belong to features of later versions.
-var laterFlags = []string{"agent", "no-repo"}
-
 func oneGoal(cmd *cobra.Command, args []string) error {
-	for _, later := range laterFlags {
-		if cmd.Flags().Changed(later) {
-			return usage("--%s: not in this version", later)
-		}
+	if cmd.Flags().Changed("agent") {
+		return agentFlags(cmd, args)
+	}
+	if cmd.Flags().Changed("no-repo") {
+		return agency.Errorf(agency.KindInvalid, "run: --no-repo is for an agent on text alone: a goal is worked on in a repository").WithMend("agency run --agent NAME --no-repo INPUT")
 	}
 	if cmd.Flags().Changed("feature") {
 		if len(args) > 0 {
@@ -118,6 +120,69 @@ func oneGoal(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// agentFlags refuses what means nothing where an agent answers.
+func agentFlags(cmd *cobra.Command, args []string) error {
+	const mend = "agency run --agent NAME INPUT"
+	for _, other := range []string{"mode", "target", "feature", "include-dirty", "include-untracked", "strict", "max-parallel", "dry-run"} {
+		if cmd.Flags().Changed(other) {
+			return agency.Errorf(agency.KindInvalid, "run: --%s means nothing where an agent answers: nothing of it lands", other).WithMend(mend)
+		}
+	}
+	if len(args) > 1 {
+		return agency.Errorf(agency.KindInvalid, "run: the input is one argument, here are %d", len(args)).WithMend("agency run --agent NAME %q", strings.Join(args, " "))
+	}
+	return nil
+}
+
+// runAgent has an agent answer an input.
+func runAgent(ctx context.Context, a *app, f runFlags, args []string, in io.Reader) error {
+	input, err := inputOf(args, in, a.asksPeople())
+	if err != nil {
+		return err
+	}
+	var h daemon.Place
+	if f.noRepo {
+		h, err = a.claimNone(ctx)
+	} else {
+		h, err = a.claim()
+	}
+	if err != nil {
+		return err
+	}
+	b := aside(a)
+	if f.json || f.detach {
+		b = a
+	}
+	w := a.wish(input, f)
+	w.Agent, w.NoRepo = f.agent, f.noRepo
+	req, err := b.preview(h).AgentRequest(w)
+	if err != nil {
+		return err
+	}
+	return b.begin(ctx, h, req, f, a.out)
+}
+
+// inputOf is what an agent is to answer: the argument, or where it is none or - what stands
+// on standard input, which a person is not waited for.
+func inputOf(args []string, in io.Reader, asks bool) (string, error) {
+	const mend = `agency run --agent NAME "INPUT", or pipe it in`
+	input := strings.Join(args, "")
+	if len(args) == 0 && asks {
+		return "", agency.Errorf(agency.KindInvalid, "run: say what the agent is to answer").WithMend(mend)
+	}
+	if len(args) == 0 || input == "-" {
+		raw, err := io.ReadAll(io.LimitReader(in, agency.MaxGoal+1))
+		if err != nil {
+			return "", agency.Errorf(agency.KindTransient, "standard input: %w", agency.Cause(err))
+		}
+		input = string(raw)
+	}
+	if strings.TrimSpace(input) == "" {
+		return "", agency.Errorf(agency.KindInvalid, "run: there is nothing for the agent to answer").WithMend(mend)
+	}
+	return input, agency.CheckGoal(input)
+}
+
 func (a *app) start(ctx context.Context, goal string, f runFlags) error {
 	if err := a.agentsRun(); err != nil {
 		return err
@@ -133,11 +198,11 @@ func (a *app) start(ctx context.Context, goal string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.begin(ctx, h, req, f)
+	return a.begin(ctx, h, req, f, nil)
 }
 
-// begin starts a run and follows it.
-func (a *app) begin(ctx context.Context, h daemon.Place, req api.RunRequest, f runFlags) error {
+// begin starts a run and follows it; answer gets what an agent has answered, alone.
+func (a *app) begin(ctx context.Context, h daemon.Place, req api.RunRequest, f runFlags, answer *tui.Screen) error {
 	c, err := a.connect(ctx, h, daemon.Want{Work: true})
 	if err != nil {
 		return err
@@ -157,7 +222,7 @@ func (a *app) begin(ctx context.Context, h daemon.Place, req api.RunRequest, f r
 	if err := a.announce(started.Run.ID, f.json, f.detach); err != nil || f.detach {
 		return err
 	}
-	return a.follow(ctx, c, started.Run, followOptions{yes: f.yes, noWait: f.noWait, json: f.json, verbose: f.verbose, pauses: true})
+	return a.follow(ctx, c, started.Run, followOptions{yes: f.yes, noWait: f.noWait, json: f.json, verbose: f.verbose, pauses: true, answer: answer})
 }
 
 // announce prints the first line of a run.

@@ -41,6 +41,8 @@ type (
 	HasLanded struct {
 		Results *Results `json:"results,omitempty"` // nil: nothing was measured
 	}
+	// Answered: the agent's answer to its input is there, and is nobody's to verify.
+	Answered struct{}
 	// Granted: a person allowed more attempts; it stays where it stands.
 	Granted struct{ Attempts int }
 	// Blocking: something that it depends on failed for good.
@@ -64,6 +66,7 @@ func (Reworked) fact() string     { return "reworked" }
 func (Reworded) fact() string     { return "reworded" }
 func (LandingBegun) fact() string { return "landing begun" }
 func (HasLanded) fact() string    { return "landed" }
+func (Answered) fact() string     { return "answered" }
 func (Granted) fact() string      { return "granted" }
 func (Blocking) fact() string     { return "blocked" }
 func (Unblocked) fact() string    { return "unblocked" }
@@ -109,6 +112,7 @@ var transitions = map[string]struct {
 	"reworked":      {[]position{atReviewing}, atWorking},
 	"landing begun": {[]position{atQueued}, atLanding},
 	"landed":        {[]position{atLanding}, atComplete},
+	"answered":      {[]position{atWorking, atParked}, atComplete},
 	"granted":       {anywhereAlive, position{}},
 	"reworded":      {anywhereAlive, position{}},
 	"blocked":       {[]position{atReady}, atBlocked},

@@ -154,6 +154,7 @@ type Contract struct {
 	Tier               string             `json:"tier,omitempty"`
 	Domain             string             `json:"domain,omitempty"`
 	Talent             string             `json:"talent,omitempty"`
+	Post               *Post              `json:"post,omitempty"` // of an agent that answers an input
 	Title              string             `json:"title"`
 	Description        string             `json:"description"`
 	GoalAnchor         string             `json:"goal_anchor,omitempty"`
@@ -186,6 +187,60 @@ type Contract struct {
 	StartedAt          time.Time          `json:"started_at,omitzero"`
 	CompletedAt        time.Time          `json:"completed_at,omitzero"`
 }
+
+// Reached is how work came to an agent of a composition.
+type Reached string
+
+// The ways.
+const (
+	ReachedRun      Reached = "run" // whoever started the run asked it
+	ReachedHandoff  Reached = "handoff"
+	ReachedRouter   Reached = "router"
+	ReachedAdvisor  Reached = "advisor"
+	ReachedMember   Reached = "member"
+	ReachedSubAgent Reached = "sub-agent"
+)
+
+// Onward tells whether the agent has the work from one that ended with it.
+func (r Reached) Onward() bool { return r == ReachedHandoff || r == ReachedRouter }
+
+// Post is an agent's place in a composition of agents.
+type Post struct {
+	Agent   string  `json:"agent"` // its name
+	Reached Reached `json:"reached"`
+	// From is the post that the work came from: which handed it over, or which the agent
+	// works for. Empty: whoever started the run.
+	From ContractID `json:"from,omitempty"`
+	// Team is the team in which it speaks, as its supervisor or as a member.
+	Team       string `json:"team,omitempty"`
+	Supervises bool   `json:"supervises,omitempty"`
+	// Turns are the most that it has here; 0: as its file says.
+	Turns int `json:"turns,omitempty"`
+}
+
+// Broadcasts tells whether the agent is a member that speaks in a team: it ends by its
+// last broadcast.
+func (p Post) Broadcasts() bool { return p.Team != "" && !p.Supervises }
+
+// Broadcast is what a member of a team, or its supervisor, tells all others.
+type Broadcast struct {
+	Type   BroadcastType `json:"type"`
+	Member string        `json:"member_id"`
+	Text   string        `json:"message"`
+	Turns  int           `json:"turn_count"` // of the member by then
+	Time   time.Time     `json:"timestamp"`
+	// Final is set where nothing more comes of the member.
+	Final bool `json:"final,omitempty"`
+}
+
+// BroadcastType says what a broadcast is.
+type BroadcastType string
+
+// The types of broadcasts.
+const (
+	BroadcastUpdate  BroadcastType = "update"
+	BroadcastFailure BroadcastType = "failure"
+)
 
 // Amend gives a contract that nobody has begun other words; what the harness
 // counts and decides itself stays. One that has begun is a conflict.

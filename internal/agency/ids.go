@@ -1,7 +1,9 @@
 package agency
 
 import (
+	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"io"
 	"strings"
 )
@@ -99,11 +101,20 @@ const (
 	RoleSquadLead      RoleID = "t3_lead"
 	RoleImplementer    RoleID = "t4_implementer"
 	RoleVerifier       RoleID = "t5_verifier"
+	// RoleAgent is that of an agent of a file: who it is and what it may do stands there.
+	RoleAgent RoleID = "agent"
 )
 
 // MemberID is the agent that works on a contract of a team.
 func MemberID(role RoleID, contract ContractID) AgentID {
 	return AgentID(string(role) + "-" + string(contract))
+}
+
+// PostID is the contract of an agent at a place of a composition: the agent's name, and
+// what tells it from its other places in the run.
+func PostID(place, agent string) ContractID {
+	sum := sha256.Sum256([]byte(place + "\x00" + agent))
+	return ContractID(fmt.Sprintf("%.40s-%x", agent, sum[:6]))
 }
 
 // JoinIDs writes ids one after the other.

@@ -19,11 +19,13 @@ const (
 	ModeMultiAgent     Mode = "multi_agent"
 	ModeTiered         Mode = "tiered"
 	ModeFull           Mode = "full"
+	// ModeAgent has an agent answer an input. No configuration names it.
+	ModeAgent Mode = "agent"
 )
 
 // Built tells whether this version can run a mode.
 func (m Mode) Built() bool {
-	return m == ModeSingle || m == ModeContract || m == ModeProducerCritic || m.Team()
+	return m == ModeSingle || m == ModeContract || m == ModeProducerCritic || m == ModeAgent || m.Team()
 }
 
 // Team tells whether many contracts are worked on beside each other.
@@ -109,6 +111,9 @@ type Run struct {
 	Mode Mode   `json:"mode"`
 	// Feature is the entry of the backlog that the goal is, where it is one.
 	Feature *Feature `json:"feature,omitempty"`
+	// Agent is who answers the goal, and Answer what came of it, in mode agent.
+	Agent  string `json:"agent,omitempty"`
+	Answer string `json:"answer,omitempty"`
 	// MovedTo is the mode in which it works since it moved; empty: it did not.
 	MovedTo Mode     `json:"moved_to,omitempty"`
 	State   RunState `json:"state"`

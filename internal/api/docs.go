@@ -12,6 +12,9 @@ type RunDoc struct {
 	ID   agency.RunID `json:"id"`
 	Goal string       `json:"goal"`
 	Mode agency.Mode  `json:"mode"`
+	// Agent is who answers the goal in mode agent, and Answer what came of it.
+	Agent  string `json:"agent,omitempty"`
+	Answer string `json:"answer,omitempty"`
 	// MovedTo is the mode in which the run works since it moved by itself.
 	MovedTo agency.Mode     `json:"moved_to,omitempty"`
 	State   agency.RunState `json:"state"`
@@ -389,6 +392,8 @@ type ResultDoc struct {
 	CostUSD  float64         `json:"cost_usd"`
 	Tokens   int64           `json:"tokens"`
 	ExitCode int             `json:"exit_code"`
+	// Answer is that of a run of an agent.
+	Answer string `json:"answer,omitempty"`
 }
 
 // StartedDoc is the first line of `run --json`, and all of it with --detach.

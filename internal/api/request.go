@@ -41,12 +41,17 @@ type RunRequest struct {
 	ID      agency.RunID    `json:"id"`
 	Goal    string          `json:"goal"`
 	Feature *agency.Feature `json:"feature,omitempty"` // that the goal is
-	Repo    string          `json:"repo"`              // the working tree's absolute path
-	Mode    agency.Mode     `json:"mode"`
-	Target  string          `json:"target,omitempty"` // empty: the branch that is checked out
-	Land    agency.LandMode `json:"land"`
-	Yes     bool            `json:"yes,omitempty"`
-	Strict  bool            `json:"strict,omitempty"`
+	// Agent is who answers the goal, in mode agent, and Agents all that it comes to, as
+	// files say it. NoRepo: Repo holds nothing, and is none of the user's.
+	Agent  string          `json:"agent,omitempty"`
+	Agents json.RawMessage `json:"agents,omitempty"`
+	NoRepo bool            `json:"no_repo,omitempty"`
+	Repo   string          `json:"repo"` // the working tree's absolute path
+	Mode   agency.Mode     `json:"mode"`
+	Target string          `json:"target,omitempty"` // empty: the branch that is checked out
+	Land   agency.LandMode `json:"land"`
+	Yes    bool            `json:"yes,omitempty"`
+	Strict bool            `json:"strict,omitempty"`
 	// IncludeDirty takes edits of tracked files along, IncludeUntracked new files
 	// and folders, relative to Repo.
 	IncludeDirty     bool              `json:"include_dirty,omitempty"`

@@ -162,10 +162,29 @@ func TestHandoffs(t *testing.T) {
 	}
 }
 
+// An agent of a file is told by which tools its own session ends.
+func TestReminderOfAgents(t *testing.T) {
+	agent, err := roster.Find(agency.RoleAgent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, p := range map[string]roster.Persona{
+		"call final_report with":                   {Name: "a"},
+		"call handoff_to or final_report with":     {Name: "a", Routes: []roster.Callee{{Name: "b"}}},
+		"call team_broadcast with":                 {Name: "a", Team: "t", Member: true},
+		"call team_broadcast or final_report with": {Name: "a", Team: "t"},
+	} {
+		text, err := NoEnding.Text(agent, p)
+		if err != nil || !strings.Contains(text, want) || strings.Contains(text, "signal_") {
+			t.Errorf("%+v is told %q, %v", p, text, err)
+		}
+	}
+}
+
 func TestReminders(t *testing.T) {
 	for _, role := range roster.Roles() {
 		for _, r := range []Reminder{NoEnding, Empty, Length} {
-			text, err := r.Text(role)
+			text, err := r.Text(role, roster.Persona{})
 			if err != nil || text == "" {
 				t.Errorf("%s: %q, %v", r, text, err)
 			}

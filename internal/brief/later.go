@@ -132,9 +132,17 @@ const (
 	Length   Reminder = "length"    // was cut at the output limit
 )
 
-// Text is what the reminder says to a role: each is told its own endings.
-func (r Reminder) Text(role roster.Role) (string, error) {
-	return execute(string(r)+".md", struct{ Review, Plan bool }{role.Offers("submit_review"), role.Offers("submit_plan")})
+// Text is what the reminder says to a role, or to an agent of a file: each is told its own
+// endings.
+func (r Reminder) Text(role roster.Role, agent roster.Persona) (string, error) {
+	view := struct {
+		Review, Plan bool
+		Endings      string
+	}{Review: role.Offers("submit_review"), Plan: role.Offers("submit_plan")}
+	if agent.Name != "" {
+		view.Endings = strings.Join(agent.Endings(), " or ")
+	}
+	return execute(string(r)+".md", view)
 }
 
 // Standing is where a session stands when its conversation goes on in a new

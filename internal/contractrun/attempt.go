@@ -75,6 +75,9 @@ func (a *state) last() bool { return a.N == a.Contract.RetryBudget+a.granted }
 // Agent is who works: the one of its role, or, in a team and below another
 // contract, of its contract.
 func (a *state) Agent() agency.AgentID {
+	if a.Contract.Post != nil {
+		return agency.AgentID(a.Contract.ID)
+	}
 	if !a.how.InTeam && a.Contract.ParentID == "" {
 		return agency.AgentID(a.role)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/effects"
 	"agency/internal/flow"
 	"agency/internal/schedule"
 	"agency/internal/session"
@@ -53,6 +54,9 @@ type Work struct {
 	Many      bool                // a plan of many contracts
 	Report    bool                // its lead's report on it
 	answers   agency.MessageID    // the question that its lead answers
+	// Returns has a session that speaks in a team return to its caller whenever it has
+	// spoken; GoOn has it go on.
+	Returns bool
 	// Reviewed has a critic read what its claims change.
 	Reviewed bool
 }
@@ -143,6 +147,20 @@ func NewStarted(contract agency.Contract, how Work) *Run {
 
 // Converse is the session of an attempt, to its end.
 func (a *Run) Converse(c flow.Ctx) (session.Outcome, error) { return a.conversation.converse(c) }
+
+// GoOn has a conversation go on that has spoken in a team or has reported.
+func (a *Run) GoOn(c flow.Ctx, say session.Answer) (session.Outcome, error) {
+	return a.conversation.goOn(c, &say)
+}
+
+// Begin makes the contract of an agent of a composition known and begins its only attempt.
+func (a *Run) Begin(c flow.Ctx) error {
+	_, err := flow.Call(c, effects.BeginPost, Path(a.Contract.ID, "begin"), a.Contract)
+	return err
+}
+
+// Answered ends it with its answer.
+func (a *Run) Answered(c flow.Ctx) error { return a.Advance(c, "answered", agency.Answered{}) }
 
 // CreateAndConverse is the one session of a new contract whose only attempt has
 // begun.

@@ -26,7 +26,7 @@ func (a *conversation) converse(c flow.Ctx) (session.Outcome, error) {
 	return a.parts(c, spec)
 }
 
-// goOn goes on with the conversation that made the last claim.
+// goOn goes on with the conversation that made the last claim, or that has spoken last.
 func (a *conversation) goOn(c flow.Ctx, say *session.Answer) (session.Outcome, error) {
 	spec := a.going
 	say.ToolUse, spec.Answer = a.claimCall, say
@@ -54,7 +54,7 @@ func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
 	}
 	spec := session.Spec{
 		Run: a.in.Run, Contract: a.Contract.ID, Role: a.role, Agent: a.Agent(), Attempt: a.N, Staged: a.how.Staged, Level: level,
-		Tier: a.Contract.Tier, Leader: a.how.Shared.Lead.Role,
+		Tier: a.Contract.Tier, Leader: a.how.Shared.Lead.Role, Post: a.Contract.Post,
 	}
 	if roster.Leads(a.role) && !a.how.Many {
 		spec.MaxContracts = 1
@@ -109,7 +109,7 @@ func (a *conversation) parts(c flow.Ctx, spec session.Spec) (session.Outcome, er
 			spec = a.fromBoard(spec, out)
 			continue
 		}
-		if err != nil || out.Kind != session.Parked {
+		if err != nil || out.Kind != session.Parked || a.how.Returns && out.Broadcast() != "" {
 			a.going, a.claimCall = spec, out.ToolUse
 			return out, err
 		}

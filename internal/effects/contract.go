@@ -30,6 +30,17 @@ func createContract(tx *store.Tx, _ agency.StepKey, c agency.Contract) error {
 	return registry.CreateContract(tx, c)
 }
 
+// BeginPost makes the contract of an agent of a composition known and begins it.
+var BeginPost = flow.Activity[agency.Contract, flow.None]{Name: "mode.begin_post"}
+
+func beginPost(tx *store.Tx, key agency.StepKey, c agency.Contract) error {
+	if err := createContract(tx, key, c); err != nil {
+		return err
+	}
+	_, err := registry.Advance(tx, c.RunID, c.ID, key, agency.Started{Agent: agency.AgentID(c.ID)})
+	return err
+}
+
 // openBudget opens the contract's node in the tree of budgets, below its tier's or its
 // stage's.
 func openBudget(tx *store.Tx, c agency.Contract) error {
@@ -143,7 +154,7 @@ const (
 // transaction that ends it: what was withdrawn with attempts left tells nothing of the
 // work. A plan is withdrawn also where its manager has used them up.
 func keepOutcome(tx *store.Tx, c agency.Contract, routing agency.Routing) error {
-	if c.Attempts == 0 || c.Status == agency.StatusCancelled && !c.UsedUp() {
+	if c.Attempts == 0 || c.Post != nil || c.Status == agency.StatusCancelled && !c.UsedUp() {
 		return nil
 	}
 	run, err := registry.Run(tx, c.RunID)
@@ -230,7 +241,7 @@ func addTries(q store.Querier, c agency.Contract, o *agency.Outcome) error {
 // routingOf is how the run of a contract picks levels, where a fact can end it.
 func routingOf(ctx context.Context, m Models, run agency.RunID, f agency.Fact) (agency.Routing, error) {
 	switch f.(type) {
-	case agency.HasLanded, agency.GaveUp, agency.Withdrawn:
+	case agency.HasLanded, agency.Answered, agency.GaveUp, agency.Withdrawn:
 		return m.Routing(ctx, run)
 	}
 	return agency.Routing{}, nil

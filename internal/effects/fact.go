@@ -25,6 +25,7 @@ var factKinds = map[string]agency.Fact{
 	"reworded":  agency.Reworded{},
 	"landing":   agency.LandingBegun{},
 	"landed":    agency.HasLanded{},
+	"answered":  agency.Answered{},
 	"granted":   agency.Granted{},
 	"given_up":  agency.GaveUp{},
 	"withdrawn": agency.Withdrawn{},

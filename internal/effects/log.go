@@ -72,3 +72,16 @@ func findEvent[D any](q store.Querier, run agency.RunID, contract agency.Contrac
 	}
 	return nil, err
 }
+
+// RunAnswer is what a run of an agent has answered.
+type RunAnswer struct {
+	Run  agency.RunID `json:"run"`
+	Text string       `json:"text"`
+}
+
+// KeepAnswer keeps the answer of a run.
+var KeepAnswer = flow.Activity[RunAnswer, flow.None]{Name: "mode.keep_answer"}
+
+func keepAnswer(tx *store.Tx, _ agency.StepKey, in RunAnswer) error {
+	return registry.SetAnswer(tx, in.Run, in.Text)
+}

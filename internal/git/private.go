@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -77,6 +78,33 @@ func (g *Program) Create(p Private) (Dir, error) {
 		}
 	}
 	return g.Open(p.Path), nil
+}
+
+// Init makes a folder of our own a repository whose branch main has one commit, of no files.
+// Again it changes nothing; who comes second finds what the first has made.
+func (g *Program) Init(ctx context.Context, dir string) error {
+	own := filepath.Join(dir, ".git")
+	const main = "refs/heads/main"
+	if _, err := os.Stat(filepath.Join(own, filepath.FromSlash(main))); err == nil {
+		return nil
+	}
+	d, err := g.Create(Private{Path: own})
+	if err != nil {
+		return err
+	}
+	tree, err := d.WithWorkTree(dir, filepath.Join(own, "index")).Index().WriteTree(ctx)
+	if err != nil {
+		return err
+	}
+	commit, err := d.Commits().Write(ctx, tree, nil, "Nothing\n", Identity{}.OrDefault())
+	if err != nil {
+		return err
+	}
+	err = d.Refs().Update(ctx, main, commit, "", "made", Identity{}.OrDefault())
+	if have, gerr := d.Refs().Get(ctx, main); gerr == nil && have != "" {
+		return nil
+	}
+	return err
 }
 
 func (p Private) config() string {

@@ -108,6 +108,7 @@ var programs = map[agency.Mode]func(flow.Ctx, mode.Input) (mode.Result, error){
 	agency.ModeProducerCritic: mode.ProducerCritic,
 	agency.ModeMultiAgent:     mode.Team,
 	agency.ModeFull:           mode.Team,
+	agency.ModeAgent:          mode.Agent,
 }
 
 func inputOf(run agency.Run, c RunConfig) mode.Input {
@@ -120,7 +121,7 @@ func inputOf(run agency.Run, c RunConfig) mode.Input {
 		Target: run.Target, Land: run.Land, Triggers: c.Config.Triggers, OnError: c.Config.OnError,
 		PlanGate: run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		Parallel: c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
-		Dry: run.Dry, Plan: c.Plan, Untested: c.Untested,
+		Dry: run.Dry, Plan: c.Plan, Untested: c.Untested, Agent: run.Agent, Cast: c.Agents,
 	}
 }
 

@@ -2,12 +2,14 @@ package host
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/config"
 	"agency/internal/registry"
+	"agency/internal/roster/agentfile"
 	"agency/internal/store"
 )
 
@@ -23,6 +25,11 @@ type RunConfig struct {
 	// Untested is set where the configuration says that there are no tests:
 	// commands.test is set, and empty.
 	Untested bool `json:"untested,omitempty"`
+	// Agents are those that a run of an agent may come to, as their files were at its
+	// start.
+	Agents agentfile.Cast `json:"agents,omitzero"`
+	// NoRepo says that there is no repository: agents have no tool of a checkout.
+	NoRepo bool `json:"no_repo,omitempty"`
 }
 
 // Getenv looks a variable of the copy up, as os.LookupEnv does.
@@ -62,4 +69,41 @@ func ParseRunConfig(raw json.RawMessage) (RunConfig, error) {
 		return c, agency.Errorf(agency.KindInternal, "the run's configuration: %w", err)
 	}
 	return c, nil
+}
+
+// Models are those that the run may ask: of a run of an agent those of each that it comes
+// to, and the overseer's.
+func (c RunConfig) Models() (refs []config.ModelRef, err error) {
+	if len(c.Agents.Agents) == 0 {
+		return c.Config.RunModels()
+	}
+	add := func(more []config.ModelRef, err error) error {
+		for _, one := range more {
+			if !slices.Contains(refs, one) {
+				refs = append(refs, one)
+			}
+		}
+		return err
+	}
+	for _, f := range c.Agents.Agents {
+		if err := add(c.ModelsOf(f)); err != nil {
+			return nil, err
+		}
+	}
+	if o := c.Config.Overseer; o.Enabled && o.Model != "" {
+		err = add(c.Config.Resolve(o.Model))
+	}
+	return refs, err
+}
+
+// ModelsOf is the list of fallback of an agent: its own, or the generalist's.
+func (c RunConfig) ModelsOf(f agentfile.File) ([]config.ModelRef, error) {
+	if f.Model == "" {
+		return c.Config.ModelsOf(agency.RoleGeneralist)
+	}
+	refs, err := c.Config.Resolve(f.Model)
+	if err != nil {
+		err = agency.Errorf(agency.KindInvalid, "agent %s: model: %w", f.Name, err).WithMend("name a level, or a provider of yours: agency agents show %s", f.Name)
+	}
+	return refs, err
 }

@@ -43,7 +43,7 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	}
 	run := agency.Run{
 		ID: r.ID, Goal: r.Goal, Feature: r.Feature, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
-		Branch: p.Branch, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Dry: r.Dry, Version: h.start.Version,
+		Branch: p.Branch, Agent: r.Agent, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Dry: r.Dry, Version: h.start.Version,
 	}
 	if err := h.create(ctx, run, c); err != nil {
 		return api.RunStarted{}, err
@@ -314,6 +314,23 @@ func checkRequest(r api.RunRequest) (RunConfig, error) {
 	if err := json.Unmarshal(r.Config, &c.Config); err != nil {
 		return c, agency.Errorf(agency.KindInvalid, "the run's configuration: %w", err)
 	}
-	c.Env, c.Plan, c.Untested = r.Env, r.Plan, r.Untested
-	return c, nil
+	c.Env, c.Plan, c.Untested, c.NoRepo = r.Env, r.Plan, r.Untested, r.NoRepo
+	return c, checkAgents(r, &c)
+}
+
+// checkAgents takes over the agents that a run of an agent may come to.
+func checkAgents(r api.RunRequest, c *RunConfig) error {
+	if (r.Agent != "") != (r.Mode == agency.ModeAgent) || r.NoRepo && r.Agent == "" {
+		return agency.Errorf(agency.KindInvalid, "mode %s with the agent %q: an agent answers in mode agent alone", r.Mode, r.Agent).WithMend("agency run --agent NAME INPUT")
+	}
+	if r.Agent == "" {
+		return nil
+	}
+	if err := json.Unmarshal(r.Agents, &c.Agents); err != nil {
+		return agency.Errorf(agency.KindInvalid, "the run's agents: %w", err)
+	}
+	if _, ok := c.Agents.Find(r.Agent); !ok {
+		return agency.Errorf(agency.KindInvalid, "agent %s is none of the request's agents", r.Agent).WithMend("agency agents list")
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"agency/internal/contractrun"
 	"agency/internal/flow"
 	"agency/internal/land"
+	"agency/internal/roster/agentfile"
 	"agency/internal/text"
 )
 
@@ -37,6 +38,10 @@ type Input struct {
 	Plan *agency.Plan
 	// Dry ends a team's run with its plan and what it may take.
 	Dry bool
+
+	// Agent is who answers the goal in mode agent, one of Cast.
+	Agent string
+	Cast  agentfile.Cast
 
 	// What follows is for teams.
 	Parallel        int      // contracts at work at the same time

@@ -15,64 +15,19 @@ import (
 	"agency/internal/roster/agentfile"
 )
 
-// AgentFolders are where a repository keeps agent files, nearest first: its own, and those
-// of other tools that read the same format.
-func AgentFolders() []string {
-	return []string{agentFolder, ".claude/agents", ".github/agents", ".opencode/agent", ".gemini/agents", ".qwen/agents"}
-}
-
 const agentFolder = "agents"
-
-// UserAgents is the folder of the user's own agent files, beside their configuration.
-func (r *Repo) UserAgents() string { return filepath.Join(filepath.Dir(r.Files.User), agentFolder) }
 
 // Agents are agent files, for the commands that show and check them.
 type Agents struct{ lib agentfile.Library }
 
+// UserAgents is the folder of the user's own agent files, beside their configuration.
+func (r *Repo) UserAgents() string { return r.Files.UserAgents() }
+
 // Agents are the agent files as they count here: the repository's, the user's, and those
 // that come with the program; of one name the nearest counts.
 func (r *Repo) Agents() (Agents, error) {
-	lib, err := r.agents()
+	lib, err := r.Files.AgentLibrary()
 	return Agents{lib}, err
-}
-
-func (r *Repo) agents() (lib agentfile.Library, err error) {
-	var sources []agentfile.Source
-	var roots []*os.Root
-	defer func() {
-		for _, root := range roots {
-			_ = root.Close() // it was only read
-		}
-	}()
-	open := func(dir string, add func(fs.FS)) error {
-		root, err := os.OpenRoot(dir)
-		if err == nil {
-			roots = append(roots, root)
-			add(bounded.FS(root))
-		}
-		return err
-	}
-	if r.Files.WorkTree != "" {
-		err := open(r.Files.WorkTree, func(files fs.FS) {
-			for i, dir := range AgentFolders() {
-				layer := agentfile.Repository
-				if i > 0 { // who keeps an agent for two tools has written it twice
-					layer = agentfile.Layer(dir)
-				}
-				sources = append(sources, agentfile.Source{Layer: layer, FS: files, Dir: dir})
-			}
-		})
-		if err != nil {
-			return lib, agency.Errorf(agency.KindInvalid, "agent files: %w", agency.Cause(err))
-		}
-	}
-	err = open(r.UserAgents(), func(files fs.FS) {
-		sources = append(sources, agentfile.Source{Layer: agentfile.User, Name: r.UserAgents(), FS: files})
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return lib, agency.Errorf(agency.KindInvalid, "agent files: %w", agency.Cause(err))
-	}
-	return agentfile.Load(append(sources, agentfile.Talents())...)
 }
 
 // Imported is what became of the agent files of a folder.

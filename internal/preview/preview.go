@@ -65,6 +65,15 @@ func ConfigOf(doc api.CopyDoc) (config.Config, error) {
 	return kept.Config, err
 }
 
+// ModelsOf are the models that a run may ask, by what it keeps.
+func ModelsOf(doc api.CopyDoc) ([]config.ModelRef, error) {
+	kept, err := host.ParseRunConfig(doc.Config)
+	if err != nil {
+		return nil, err
+	}
+	return kept.Models()
+}
+
 // Foresee says what a request's run would do and the most that it can cost. All is
 // checked that a start checks, by the same code, and a start's notes are told. A
 // context that ends leaves nothing behind.

@@ -13,12 +13,15 @@ import (
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/host"
 	"agency/internal/host/settings"
 )
 
 // Wish is what a person asks a run for.
 type Wish struct {
 	Goal    string           // or the name of a team file
+	Agent   string           // who answers the goal; "": it is worked on
+	NoRepo  bool             // with an agent: the repository is none of the user's
 	Feature agency.FeatureID // in the place of a goal
 	Flags   []config.Flag    // that are settings
 	Target  string           // the branch; "": the one that is checked out
@@ -87,6 +90,50 @@ func (r *Repo) Request(ctx context.Context, w Wish) (api.RunRequest, error) {
 		ID: id, Goal: goal, Feature: of, Repo: r.At.WorkTree, Mode: cfg.Mode, Target: w.Target, Land: cfg.Land, Yes: w.Yes, Strict: w.Strict,
 		IncludeDirty: w.IncludeDirty, IncludeUntracked: untracked, Untested: s.Untested,
 		Plan: plan, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By,
+	}, nil
+}
+
+// AgentRequest is everything that a run is started with in which an agent answers the goal.
+func (r *Repo) AgentRequest(w Wish) (api.RunRequest, error) {
+	if err := agency.CheckGoal(w.Goal); err != nil {
+		return api.RunRequest{}, err
+	}
+	cast, err := r.Files.Cast(w.Agent)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	here := *r
+	here.Files.Agents = len(cast.Outside()) > 0
+	s, err := here.resolve(config.Source{}, w.Flags)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	if err := w.Allowed(s.Config); err != nil {
+		return api.RunRequest{}, err
+	}
+	refs, err := host.RunConfig{Config: s.Config, Agents: cast}.Models()
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	secrets, err := s.loaded.Secrets(config.ProvidersOf(refs))
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	raw, err := json.Marshal(s.Config)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	agents, err := json.Marshal(cast)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	id, err := agency.NewRunID(nameable(w.Agent+" "+w.Goal, s.loaded.Hidden()), rand.Reader)
+	if err != nil {
+		return api.RunRequest{}, err
+	}
+	return api.RunRequest{
+		ID: id, Goal: w.Goal, Agent: w.Agent, Agents: agents, NoRepo: w.NoRepo, Repo: r.At.WorkTree, Mode: agency.ModeAgent, Land: s.Config.Land, Yes: w.Yes,
+		Untested: s.Untested, Config: raw, From: s.from, Env: config.ToolEnv(r.Env), Secrets: secrets, By: w.By,
 	}, nil
 }
 

@@ -82,7 +82,7 @@ func Advance(tx *store.Tx, run agency.RunID, id agency.ContractID, step agency.S
 	if err := replace(tx, c); err != nil {
 		return old, err
 	}
-	if _, err = event.Append(tx, contractEvent(old, c)); err != nil {
+	if _, err = event.Append(tx, contractEvent(old, c, f)); err != nil {
 		return c, err
 	}
 	return c, tellRetry(tx, old, c)
@@ -134,11 +134,15 @@ func Amend(tx *store.Tx, step agency.StepKey, words agency.Contract) error {
 	return err
 }
 
-func contractEvent(old, c agency.Contract) agency.Event {
+func contractEvent(old, c agency.Contract, f agency.Fact) agency.Event {
 	var ev agency.Event
 	switch c.Status {
 	case agency.StatusComplete:
-		ev = agency.NewEvent(c.RunID, agency.SeverityInfo, "contract "+string(c.ID)+" is complete", agency.Completed{Outcome: "landed"})
+		outcome := "landed"
+		if _, ok := f.(agency.Answered); ok {
+			outcome = "answered"
+		}
+		ev = agency.NewEvent(c.RunID, agency.SeverityInfo, "contract "+string(c.ID)+" is complete", agency.Completed{Outcome: outcome})
 	case agency.StatusFailed:
 		ev = agency.NewEvent(c.RunID, agency.SeverityError, c.Error, agency.Failed{Reason: c.Error})
 	default:

@@ -168,6 +168,11 @@ func SetRepo(tx *store.Tx, id agency.RunID, path string) error {
 	return updateRunDoc(tx, id, func(run *agency.Run) { run.Repo = path })
 }
 
+// SetAnswer keeps what a run of an agent has answered.
+func SetAnswer(tx *store.Tx, id agency.RunID, answer string) error {
+	return updateRunDoc(tx, id, func(run *agency.Run) { run.Answer = answer })
+}
+
 // SetMoved records the mode in which a run works since it moved up, or back.
 func SetMoved(tx *store.Tx, id agency.RunID, to agency.Mode) error {
 	return updateRunDoc(tx, id, func(run *agency.Run) { run.MovedTo = to })

@@ -10,7 +10,7 @@ import (
 	"agency/internal/agency"
 )
 
-//go:embed prompts/*.md prompts/parts/*.md
+//go:embed prompts/*.md prompts/parts/*.md prompts/agents/*.md
 var prompts embed.FS
 
 // View is what a role's prompt may name.

@@ -63,9 +63,15 @@ func Roles() []Role {
 	}
 }
 
+// agent is the role of an agent of a file. It is none that a configuration or a plan can
+// name: which tools it is offered its Persona says.
+func agent() Role {
+	return Role{agency.RoleAgent, "Agent", limits(30, 8192, 150_000, 1800), false}
+}
+
 // Find looks a role up; KindInvalid for a name that is no role.
 func Find(id agency.RoleID) (Role, error) {
-	roles := Roles()
+	roles := append(Roles(), agent())
 	i := slices.IndexFunc(roles, func(r Role) bool { return r.ID == id })
 	if i < 0 {
 		return Role{}, agency.Errorf(agency.KindInvalid, "role %q is not known", id)

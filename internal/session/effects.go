@@ -50,7 +50,7 @@ const MaxChanged = 200
 // it did. What only the host can mend is an error; what else goes
 // wrong is told to the model, which may find another way.
 func (t *Effects) Run(ctx context.Context, k *Call) error {
-	if k.Tool.Last && t.End != nil && !(t.End.For == ForAgents && k.Tool.Joins) {
+	if k.Tool.Last && t.End != nil && !(t.End.For == ForAgents && k.Tool.Joins && t.End.Broadcast() == "") {
 		k.Refuse(tool.Refusal("not run: the call before it already decided how this turn ends"))
 		return nil
 	}
@@ -133,7 +133,7 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 	case tool.Plan:
 		t.submit(k, e.Plan)
 	case tool.Report:
-		t.End = &Outcome{Kind: Reported, Report: e.Text, Decided: e.Decided, Tree: t.Tree}
+		t.End = &Outcome{Kind: Reported, Report: e.Text, Decided: e.Decided, ToolUse: k.Use.ID, Tree: t.Tree}
 	case tool.Reviewed:
 		t.reviewed(k, e.Review)
 	case tool.Blocked:
@@ -148,6 +148,8 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 		t.ofAgents(k, e.Agents, AgentsAsk{Wait: &Agents{IDs: e.Agents}})
 	case tool.Collect:
 		t.ofAgents(k, e.Agents, AgentsAsk{Collect: &Agents{IDs: e.Agents}})
+	case tool.CallAgent, tool.AskAgain, tool.Release, tool.HandTo, tool.Broadcast:
+		composed(t, k)
 	case tool.Clarification:
 		t.End = &Outcome{Kind: Parked, For: ForInbox, Question: e.Text, Awaits: t.messageID(asksQuestion, t.N, k.Index), ToolUse: k.Use.ID, Tree: t.Tree}
 	case tool.ImplementationChange:

@@ -23,6 +23,9 @@ type Answer struct {
 	// Message, where set, is the message that Text is of: it is read by being the
 	// result of the call, and not shown again.
 	Message agency.MessageID `json:"message,omitempty"`
+	// Say, where set, is what the agent is told after the results of its calls: why a
+	// session goes on that had ended.
+	Say string `json:"say,omitempty"`
 	// Moved says that the files stand on another commit than before.
 	Moved bool `json:"moved,omitempty"`
 }
@@ -44,6 +47,7 @@ const (
 	Incomplete Kind = "incomplete" // Cause and Reason are set
 	Parked     Kind = "parked"     // For is set
 	Reported   Kind = "reported"   // Report is set
+	HandedOff  Kind = "handed_off" // HandTo is set
 	Planned    Kind = "planned"    // Plan is set; Faults where it was faulty to the end
 	Reviewed   Kind = "reviewed"   // Review is set, as its critic gave it
 	Stopped    Kind = "stopped"    // Reason is set: a person cancelled the run
@@ -129,7 +133,17 @@ type Outcome struct {
 	Handoff   *Handoff          `json:"handoff,omitempty"`
 	Exhausted *budget.Exhausted `json:"exhausted,omitempty"`
 	Report    string            `json:"report,omitempty"`
-	Decided   agency.Decided    `json:"decided,omitzero"` // with a report
+	// Failed says of a member's last broadcast, which is its report, that it could not
+	// do its part.
+	Failed bool    `json:"failed,omitempty"`
+	HandTo *HandTo `json:"hand_to,omitempty"`
+	// Turns are those that an agent of a composition has had and Left those that it has
+	// yet, where there is a limit; Room is how many bytes it can still be told.
+	Turns int   `json:"turns,omitempty"`
+	Left  int   `json:"left,omitempty"`
+	Room  int64 `json:"room,omitempty"`
+
+	Decided agency.Decided `json:"decided,omitzero"` // with a report
 	// Plan is what was submitted, Faults what is wrong with it.
 	Plan   []agency.Contract  `json:"plan,omitempty"`
 	Faults []agency.PlanFault `json:"faults,omitempty"`
@@ -142,8 +156,14 @@ type Outcome struct {
 	Tree agency.OID `json:"tree,omitempty"`
 }
 
-// AgentsAsk is what a manager asks of the run's agents. Exactly one of the
-// pointers is set.
+// HandTo is an agent that goes on in the place of this one, with what it is told.
+type HandTo struct {
+	Agent   string `json:"agent"`
+	Message string `json:"message,omitempty"`
+}
+
+// AgentsAsk is what is asked of the run's agents: by a manager, or by an agent of a
+// composition. Exactly one of the fields beside ToolUse is set.
 type AgentsAsk struct {
 	ToolUse string `json:"tool_use_id"`
 	// Spawn is a contract to start: whole where it was only noted, else its id.
@@ -153,6 +173,34 @@ type AgentsAsk struct {
 	Collect *Agents `json:"collect,omitempty"`
 	// Amend is a contract as it is to be, which has not begun.
 	Amend *agency.Contract `json:"amend,omitempty"`
+	// Call has an agent answer a prompt, Again asks one more that was called, Release
+	// lets it go.
+	Call    *CallAsk          `json:"call,omitempty"`
+	Again   *AgainAsk         `json:"again,omitempty"`
+	Release agency.ContractID `json:"release,omitempty"`
+	// Broadcast is what a member of a team, or its supervisor, tells the others: it goes on
+	// with what they say.
+	Broadcast string `json:"broadcast,omitempty"`
+}
+
+// CallAsk is a call of an agent.
+type CallAsk struct {
+	Agent  string `json:"agent"`
+	Prompt string `json:"prompt"`
+}
+
+// AgainAsk is a question to an agent that has answered before.
+type AgainAsk struct {
+	ID       agency.ContractID `json:"id"`
+	Question string            `json:"question"`
+}
+
+// Broadcast is what the part tells a team and waits for it to go on; empty: nothing.
+func (o Outcome) Broadcast() string {
+	if o.Kind == Parked && len(o.Asks) == 1 {
+		return o.Asks[0].Broadcast
+	}
+	return ""
 }
 
 // Agents names agents.

@@ -75,6 +75,8 @@ type Setup struct {
 	// may name.
 	Talent  roster.Talent
 	Talents []roster.Talent
+	// Persona is the agent of a composition whose session it is; with a Post.
+	Persona roster.Persona
 	// Context bounds what is staged for a contract.
 	Context staging.Limits
 	// RespondWithin is in what time a question to another agent is to be answered

@@ -75,6 +75,8 @@ type Spec struct {
 	// Review is set for a session that reviews a claim on the contract instead of
 	// working on it.
 	Review *ReviewOf `json:"review,omitempty"`
+	// Post is set for an agent of a composition, which answers an input.
+	Post *agency.Post `json:"post,omitempty"`
 	// Onto is the commit that the work stands on: a workspace whose change counts
 	// from another is carried onto it first. Empty leaves it as it is.
 	Onto agency.OID `json:"onto,omitempty"`

@@ -168,3 +168,24 @@ func (t *Effects) ofAgents(k *Call, ids []agency.AgentID, a AgentsAsk) {
 	}
 	t.asks(k, a)
 }
+
+// composed is what an agent of a composition asks of the others, or hands over to them. It
+// is for who asks, not for the session, to say whom there is.
+func composed(t *Effects, k *Call) {
+	switch e := k.Result.Effect.(type) {
+	case tool.CallAgent:
+		t.asks(k, AgentsAsk{Call: &CallAsk{Agent: e.Agent, Prompt: e.Prompt}})
+	case tool.AskAgain:
+		t.asks(k, AgentsAsk{Again: &AgainAsk{ID: e.ID, Question: e.Question}})
+	case tool.Release:
+		t.asks(k, AgentsAsk{Release: e.ID})
+	case tool.HandTo:
+		t.End = &Outcome{Kind: HandedOff, HandTo: &HandTo{Agent: e.Agent, Message: e.Message}, Tree: t.Tree}
+	case tool.Broadcast:
+		if e.Final {
+			t.End = &Outcome{Kind: Reported, Report: e.Message, Failed: e.Failed, ToolUse: k.Use.ID, Tree: t.Tree}
+			return
+		}
+		t.asks(k, AgentsAsk{Broadcast: e.Message})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"agency/internal/roster"
 	"agency/internal/sandbox"
 	"agency/internal/tool"
+	"agency/internal/tool/team"
 	"agency/internal/tool/toolset"
 	"agency/internal/workspace"
 )
@@ -26,6 +27,17 @@ func Offered(role roster.Role, phase roster.Phase, backlog bool) []tool.Tool {
 	return slices.DeleteFunc(toolset.All(), func(t tool.Tool) bool {
 		return !role.OffersIn(phase, t.Name) || !backlog && roster.OfBacklog(t.Name)
 	})
+}
+
+// OfferedTo are the tools of an agent of a file.
+func OfferedTo(p roster.Persona) []tool.Tool {
+	own := team.ForAgent(p)
+	for _, t := range toolset.All() {
+		if slices.Contains(p.Tools, t.Name) {
+			own = append(own, t)
+		}
+	}
+	return own
 }
 
 // Toolset is a workspace with what the tools of a session reach.
@@ -43,6 +55,35 @@ type Toolset struct {
 	// command of the agent is run. The folder at its HOME is the session's own in all
 	// of its parts: what the program keeps there to go on by.
 	Process func(context.Context, Process) (sandbox.Result, error)
+}
+
+// NoCheckout is the toolset of a session without any tool that works on a checkout: there
+// is none.
+func NoCheckout() *Toolset { return &Toolset{Tree: noTree{}} }
+
+// HasBacklog tells whether the checkout has one.
+func (t *Toolset) HasBacklog() bool { return t.Files != nil && t.Files.HasBacklog() }
+
+// Close lets the folder go.
+func (t *Toolset) Close() {
+	if t.Files != nil {
+		_ = t.Files.Close() // only a folder's handle
+	}
+}
+
+// noTree is the content of no workspace.
+type noTree struct{}
+
+func (noTree) Snapshot(context.Context) (agency.OID, error) { return "", nil }
+
+func (noTree) Restore(context.Context, agency.OID) error { return nil }
+
+func (noTree) Checkpoint(context.Context, string, string) (tool.Checkpoint, error) {
+	return tool.Checkpoint{}, agency.Errorf(agency.KindNotFound, "there is no checkout")
+}
+
+func (noTree) Rollback(context.Context, string) (tool.Checkpoint, error) {
+	return tool.Checkpoint{}, agency.Errorf(agency.KindNotFound, "there is no checkout")
 }
 
 // Process is a program in the sandbox of a checkout, from start to end.

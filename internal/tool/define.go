@@ -29,7 +29,7 @@ func Define[A any](texts fs.FS, name string, access Access, fn func(context.Cont
 		Name: name, Description: strings.TrimSpace(string(text)),
 		Schema: s.schema, Access: access, form: s.form,
 	}
-	t.run = func(ctx context.Context, env *Env, raw json.RawMessage) (Result, error) {
+	t.run = func(ctx context.Context, t Tool, env *Env, raw json.RawMessage) (Result, error) {
 		var args A
 		if err := s.Decode(raw, &args); err != nil {
 			return t.Malformed(err.Error()), nil
@@ -63,12 +63,41 @@ func (t Tool) Joining() Tool {
 // them gives.
 func (t Tool) Unless(refused func(raw json.RawMessage) string) Tool {
 	run := t.run
-	t.run = func(ctx context.Context, env *Env, raw json.RawMessage) (Result, error) {
+	t.run = func(ctx context.Context, t Tool, env *Env, raw json.RawMessage) (Result, error) {
 		if why := refused(raw); why != "" {
 			return Refuse(why), nil
 		}
-		return run(ctx, env, raw)
+		return run(ctx, t, env, raw)
 	}
+	return t
+}
+
+// Named is the same tool under another name, with what is said before its description.
+func (t Tool) Named(name, about string) Tool {
+	t.Name, t.Description = name, strings.TrimSpace(about+"\n\n"+t.Description)
+	return t
+}
+
+// Choosing has the schema list the values of an argument, which is a text. Whether a call
+// keeps to them is the tool's to look at.
+func (t Tool) Choosing(argument string, values []string) Tool {
+	sc := &jsonschema.Schema{}
+	if err := json.Unmarshal(t.Schema, sc); err != nil { // it was made from a type
+		panic(bug.Errorf("schema of %s: %v", t.Name, err))
+	}
+	p, ok := sc.Properties.Get(argument)
+	if !ok {
+		panic(bug.Errorf("tool %s has no argument %s", t.Name, argument))
+	}
+	p.Enum = make([]any, len(values))
+	for i, v := range values {
+		p.Enum[i] = v
+	}
+	raw, err := json.Marshal(sc)
+	if err != nil {
+		panic(bug.Errorf("schema of %s: %v", t.Name, err))
+	}
+	t.Schema = raw
 	return t
 }
 

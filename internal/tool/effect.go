@@ -98,3 +98,30 @@ func (Amend) effect() {}
 type Reviewed struct{ Review agency.Review }
 
 func (Reviewed) effect() {}
+
+// The effects of an agent of a composition. HandTo and a last Broadcast end the session;
+// the others park it, several calls of one turn together but for Broadcast.
+type (
+	// HandTo hands the request over to another agent.
+	HandTo struct{ Agent, Message string }
+	// CallAgent has an agent answer a prompt.
+	CallAgent struct{ Agent, Prompt, Reason string }
+	// AskAgain asks an agent more that was called.
+	AskAgain struct {
+		ID       agency.ContractID
+		Question string
+	}
+	// Release lets an agent go that could be asked again.
+	Release struct{ ID agency.ContractID }
+	// Broadcast tells a team something.
+	Broadcast struct {
+		Message       string
+		Final, Failed bool
+	}
+)
+
+func (HandTo) effect()    {}
+func (CallAgent) effect() {}
+func (AskAgain) effect()  {}
+func (Release) effect()   {}
+func (Broadcast) effect() {}

@@ -10,8 +10,8 @@ import (
 )
 
 // printer answers every call alike.
-func printer(text string, err error) func(context.Context, *Env, json.RawMessage) (Result, error) {
-	return func(context.Context, *Env, json.RawMessage) (Result, error) { return OK(text), err }
+func printer(text string, err error) func(context.Context, Tool, *Env, json.RawMessage) (Result, error) {
+	return func(context.Context, Tool, *Env, json.RawMessage) (Result, error) { return OK(text), err }
 }
 
 // A secret at the cut of a long result goes before the cut, in errors too.

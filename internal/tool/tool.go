@@ -57,7 +57,7 @@ type Tool struct {
 	Joins bool
 
 	form string // the right form of its arguments, for errors
-	run  func(ctx context.Context, env *Env, raw json.RawMessage) (Result, error)
+	run  func(ctx context.Context, t Tool, env *Env, raw json.RawMessage) (Result, error)
 }
 
 // Result is what a call answers.
@@ -88,7 +88,7 @@ func (t Tool) Run(ctx context.Context, env *Env, raw json.RawMessage) (Result, e
 	if len(raw) > maxArguments {
 		return t.Malformed("the arguments have " + Size(int64(len(raw))) + ", the most is " + Size(maxArguments)), nil
 	}
-	res, err := t.run(ctx, env, raw)
+	res, err := t.run(ctx, t, env, raw)
 	if err != nil {
 		return Answer(env.hideIn(err))
 	}

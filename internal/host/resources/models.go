@@ -50,6 +50,11 @@ func (m *Models) lineup(run agency.RunID, b *resources, role agency.RoleID, leve
 	if err != nil {
 		return out, err
 	}
+	return m.lineupOf(run, b, refs)
+}
+
+// lineupOf is a list of models, in order of fallback.
+func (m *Models) lineupOf(run agency.RunID, b *resources, refs []config.ModelRef) (out session.Lineup, err error) {
 	var named []failover.Named
 	for _, ref := range refs {
 		one, err := m.model(run, b, ref)

@@ -87,7 +87,7 @@ func (pr *Preparer) prepare(ctx context.Context, r api.RunRequest, c host.RunCon
 	if err := pr.kept(ctx, r.ID, &p); err != nil {
 		return p, err
 	}
-	if c.Config.Commands.Test == "" && !c.Untested {
+	if c.Config.Commands.Test == "" && !c.Untested && r.Agent == "" {
 		p.Notes = append(p.Notes, "no test command is known: "+agency.CheckedBy(c.Commands().Kinds()...)+", and --yes does not merge it; set commands.test in agency.yaml, to \"\" where there are no tests")
 	}
 	if note := unpricedNote(pr.Known, c.Config); note != "" {

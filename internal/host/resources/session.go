@@ -43,6 +43,9 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 	if err != nil {
 		return session.Setup{}, err
 	}
+	if spec.Post != nil {
+		return s.agentSetup(b, spec)
+	}
 	role, err := roster.Find(spec.Role)
 	if err != nil {
 		return session.Setup{}, err
@@ -98,6 +101,9 @@ func (s *Sessions) Lineup(ctx context.Context, spec session.Spec) (session.Lineu
 	b, err := s.Runs.of(ctx, spec.Run)
 	if err != nil {
 		return session.Lineup{}, err
+	}
+	if spec.Post != nil {
+		return s.agentLineup(b, spec)
 	}
 	return s.Models.lineup(spec.Run, b, spec.Role, spec.Level)
 }
@@ -156,6 +162,9 @@ func (s *Sessions) Toolset(ctx context.Context, spec session.Spec) (*session.Too
 	b, err := s.Runs.of(ctx, spec.Run)
 	if err != nil {
 		return nil, err
+	}
+	if spec.Post != nil && !needsCheckout(b, spec) {
+		return session.NoCheckout(), nil
 	}
 	run, err := s.Runs.spaces.Run(ctx, spec.Run)
 	if err != nil {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -60,6 +61,9 @@ func (g Guard) Check(r api.RunRequest, c host.RunConfig) error {
 	}
 	files, flags := g.Files, flagsOf(r.From)
 	files.WorkTree = loc.WorkTree
+	if files.Agents, err = checkCast(files, r, c); err != nil {
+		return err
+	}
 	env := func(name string) (string, bool) { v, ok := r.From.Vars[name]; return v, ok }
 	loaded, err := Load(files, config.Source{Path: r.From.TeamPath, Data: r.From.Team}, flags, env)
 	if err != nil {
@@ -76,6 +80,31 @@ func (g Guard) Check(r api.RunRequest, c host.RunConfig) error {
 		return err
 	}
 	return g.compare(want, wanted{c.Config, r.Mode, r.Land, c.Untested})
+}
+
+// checkCast refuses agents that are others than the files say; outside says that files of the
+// repository are among them.
+func checkCast(files Files, r api.RunRequest, c host.RunConfig) (outside bool, err error) {
+	if r.Agent == "" {
+		return false, nil
+	}
+	own, err := files.Cast(r.Agent)
+	if err != nil {
+		return false, err
+	}
+	a, err := json.Marshal(own)
+	if err != nil {
+		return false, err
+	}
+	b, err := json.Marshal(c.Agents)
+	if err != nil {
+		return false, err
+	}
+	if !bytes.Equal(a, b) {
+		return false, agency.Errorf(agency.KindDenied, "the request asks for other agents than the host reads in the agent files").
+			WithMend("where a file was changed just now, type the same again")
+	}
+	return len(own.Outside()) > 0, nil
 }
 
 // flagKeys are the settings that have flags. None of them widens what a run may
@@ -95,7 +124,7 @@ func (g Guard) compare(own Resolved, r wanted) error {
 	if err != nil {
 		return err
 	}
-	if r.mode != own.Config.Mode {
+	if r.mode != agency.ModeAgent && r.mode != own.Config.Mode {
 		found = append(found, differ("mode", own.Config.Mode, r.mode))
 	}
 	if r.land != own.Config.Land {

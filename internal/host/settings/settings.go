@@ -25,6 +25,8 @@ type Files struct {
 	User     string // the user's own file
 	WorkTree string // the user's checkout; "": none
 	State    string // the state folder of all repositories
+	// Agents has the repository's agent files count as what needs trust.
+	Agents bool
 }
 
 // Load reads the configuration as it counts for a checkout. Its errors are
@@ -46,8 +48,15 @@ func Load(f Files, team config.Source, flags []config.Flag, env config.Env) (*co
 		return nil, err
 	}
 	home, _ := env("HOME")
+	var agents map[string][]byte
+	if f.Agents {
+		if agents, err = f.agentFiles(); err != nil {
+			return nil, err
+		}
+	}
 	return config.Load(config.Input{
-		UserFile: own, TeamFile: team, RepoFile: repo, Flags: flags, Env: env, Catalogue: catalogue(known),
+		AgentFiles: agents,
+		UserFile:   own, TeamFile: team, RepoFile: repo, Flags: flags, Env: env, Catalogue: catalogue(known),
 		Home: home, Repo: f.WorkTree, State: f.State,
 	})
 }

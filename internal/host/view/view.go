@@ -98,7 +98,7 @@ func (r *Reader) Doc(ctx context.Context, id agency.RunID) (doc api.RunDoc, err 
 
 func (r *Reader) doc(q store.Querier, run agency.Run) (api.RunDoc, error) {
 	d := api.RunDoc{
-		ID: run.ID, Goal: run.Goal, Mode: run.Mode, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
+		ID: run.ID, Goal: run.Goal, Mode: run.Mode, Agent: run.Agent, Answer: run.Answer, MovedTo: run.MovedTo, State: run.State, Reason: run.Reason, Target: run.Target,
 		Branch: run.Branch, Base: run.Base, Merged: run.Merged, Repo: run.Repo, Yes: run.Yes, Dry: run.Dry,
 		CreatedAt: run.CreatedAt, FinishedAt: run.FinishedAt, Gates: []api.GateDoc{}, Live: r.o.Live.Has(run.ID),
 	}

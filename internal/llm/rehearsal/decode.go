@@ -59,6 +59,7 @@ type ruleFile struct {
 
 type whenFile struct {
 	Role     words  `yaml:"role"`
+	Agent    words  `yaml:"agent"`
 	Contract words  `yaml:"contract"`
 	Model    words  `yaml:"model"`
 	Offers   words  `yaml:"offers"`

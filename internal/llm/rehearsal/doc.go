@@ -28,8 +28,8 @@
 //	    calls: [...]
 //	    fault: {kind: rate_limited, times: 2, retry_after: 1s}
 //
-// A rule matches when every condition under `when` does: role, contract and
-// model (one or a list), attempt and turn (a number, "2-4", "3+" or a list;
+// A rule matches when every condition under `when` does: role, agent (the name of
+// an agent of a file), contract and model (one or a list), attempt and turn (a number, "2-4", "3+" or a list;
 // the first is 1), last (regular expression over the last user message: tool
 // results and text), goal (over the contract's title and description), result
 // (a tool result in the last message, by tool and pattern), seen and unseen
@@ -39,8 +39,8 @@
 //
 // In text and in strings of args, ${{NAME}} stands for a group captured by
 // last, result, goal or seen (by number, of the first of them that has
-// groups, or by name), or for role, contract, attempt, turn, title, goal or
-// model.
+// groups, or by name), or for role, agent, contract, attempt, turn, title, goal
+// (of an agent of a file its input) or model.
 //
 // A rule that names no role is none for a reviewer, whose session is about a
 // contract that others work on, unless it calls submit_review.

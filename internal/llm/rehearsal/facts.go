@@ -11,6 +11,7 @@ import (
 // facts are what rules look at, read off a request.
 type facts struct {
 	role     string
+	agent    string // of a file, by its name
 	contract string
 	title    string
 	goal     string
@@ -30,7 +31,7 @@ type result struct {
 }
 
 var (
-	roleLine    = regexp.MustCompile(`\A#[^\n]*\(([A-Za-z0-9_]+)\)[ \t\r]*(?:\n|\z)`)
+	roleLine    = regexp.MustCompile(`\A#[ \t]*([^\n]*?)[ \t]*\(([A-Za-z0-9_]+)\)[ \t\r]*(?:\n|\z)`)
 	contractTop = "```json contract\n"
 )
 
@@ -39,7 +40,9 @@ var (
 func readFacts(req llm.Request, messages []llm.Message) facts {
 	f := facts{model: req.Model, attempt: 1, turn: 1, offers: map[string]bool{}}
 	if m := roleLine.FindStringSubmatch(req.System); m != nil {
-		f.role = m[1]
+		if f.role = m[2]; f.role == agentRole {
+			f.agent = m[1]
+		}
 	}
 	for _, t := range req.Tools {
 		f.offers[t.Name] = true
@@ -57,12 +60,19 @@ func readFacts(req llm.Request, messages []llm.Message) facts {
 		f.last = f.readUser(m, names)
 	}
 	for _, m := range messages {
+		if m.Role == llm.User && f.agent != "" {
+			f.goal = m.Words() // its input, and no contract
+			break
+		}
 		if m.Role == llm.User && f.readContract(m.Words()) {
 			break
 		}
 	}
 	return f
 }
+
+// agentRole is that of agents of files, whose first message is their input.
+const agentRole = "agent"
 
 // readUser gathers a user message; it returns its whole text.
 func (f *facts) readUser(m llm.Message, names map[string]string) string {

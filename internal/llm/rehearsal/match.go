@@ -66,7 +66,7 @@ func (r *rule) match(f facts) (values, bool) {
 	if len(w.Role) == 0 && f.role == reviewer && !r.callsReview() {
 		return nil, false
 	}
-	if !w.Role.has(f.role) || !w.Contract.has(f.contract) || !w.Model.has(f.model) ||
+	if !w.Role.has(f.role) || !w.Agent.has(f.agent) || !w.Contract.has(f.contract) || !w.Model.has(f.model) ||
 		!w.Attempt.has(f.attempt) || !w.Turn.has(f.turn) {
 		return nil, false
 	}
@@ -87,11 +87,11 @@ func (r *rule) match(f facts) (values, bool) {
 }
 
 // builtinNames are known in every rule.
-var builtinNames = []string{"role", "contract", "attempt", "turn", "title", "goal", "model"}
+var builtinNames = []string{"role", "agent", "contract", "attempt", "turn", "title", "goal", "model"}
 
 func builtin(f facts) values {
 	return values{
-		"role": f.role, "contract": f.contract, "attempt": strconv.Itoa(f.attempt), "turn": strconv.Itoa(f.turn),
+		"role": f.role, "agent": f.agent, "contract": f.contract, "attempt": strconv.Itoa(f.attempt), "turn": strconv.Itoa(f.turn),
 		"title": f.title, "goal": f.goal, "model": f.model,
 	}
 }

@@ -144,6 +144,9 @@ func (t *Take) missing(script string, f facts) {
 		"The rehearsal script %q has no rule for role %q, contract %q, attempt %d, turn %d, last message %q.",
 		script, f.role, f.contract, f.attempt, f.turn, text.Head(last, 200),
 	)
+	if f.agent != "" {
+		t.Text = fmt.Sprintf("The rehearsal script %q has no rule for agent %q, turn %d, last message %q.", script, f.agent, f.turn, text.Head(last, 200))
+	}
 	args := func(pairs ...string) string {
 		m := map[string]any{}
 		for i := 0; i < len(pairs); i += 2 {
@@ -158,6 +161,8 @@ func (t *Take) missing(script string, f facts) {
 		t.Calls = []llm.RawCall{{ID: id, Name: "submit_review", Args: args("verdict", "approve", "summary", t.Text)}}
 	case f.offers["signal_blocked"]:
 		t.Calls = []llm.RawCall{{ID: id, Name: "signal_blocked", Args: args("reason", t.Text, "attempted", "nothing: the script ends here")}}
+	case f.offers["team_broadcast"] && !f.offers["final_report"]:
+		t.Calls = []llm.RawCall{{ID: id, Name: "team_broadcast", Args: encodeArgs(map[string]any{"message": t.Text, "final": true, "status": "failed"})}}
 	case f.offers["final_report"]:
 		t.Calls = []llm.RawCall{{ID: id, Name: "final_report", Args: args("report", t.Text)}}
 	}

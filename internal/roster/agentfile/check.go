@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/agency"
 	"agency/internal/config"
 	"agency/internal/roster"
 	"agency/internal/text"
@@ -96,7 +97,7 @@ func (c *checker) role(r *reading) {
 		return
 	}
 	role, err := roster.Find(r.file.Role)
-	if err != nil {
+	if err != nil || role.ID == agency.RoleAgent { // that of whoever names none
 		var known []string
 		for _, k := range roster.Roles() {
 			known = append(known, string(k.ID))
@@ -158,6 +159,8 @@ func (c *checker) link(r *reading, k link) {
 		return
 	}
 	switch to := other.file; {
+	case k.how == asSupervisor && to.Team != nil:
+		c.fault(r, k.key, "team: the supervisor %s is itself a team: it speaks to no other", k.to)
 	case k.how == asAdvisor && to.Router != nil:
 		c.fault(r, k.key, "advisors: %s is a router: it hands over and advises nobody", k.to)
 	case k.how == byHandoff && to.Input != r.file.Output:

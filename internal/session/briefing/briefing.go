@@ -33,12 +33,17 @@ type Briefing struct {
 	MailRoom int
 }
 
-// System is the system prompt of the role.
-func (b Briefing) System() (string, error) {
-	text, err := b.Role.Prompt(roster.View{
-		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Backlog: b.Tools.Files.HasBacklog(),
+// System is the system prompt of the role, or of the agent of a file.
+func (b Briefing) System() (text string, err error) {
+	view := roster.View{
+		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Backlog: b.Tools.HasBacklog(),
 		MaxFiles: b.Setup.Rules.MaxFiles, MaxLines: b.Setup.Rules.MaxLines, Talent: b.Setup.Talent, Talents: b.Setup.Talents,
-	})
+	}
+	if b.Spec.Post != nil {
+		text, err = b.Setup.Persona.Prompt(view)
+	} else {
+		text, err = b.Role.Prompt(view)
+	}
 	return string(b.DB.Redact([]byte(text))), err
 }
 
@@ -69,6 +74,9 @@ func (b Briefing) Begin(ctx context.Context, room int64) (first string, f *Facts
 	if f, err = b.Facts(ctx); err != nil {
 		return "", nil, "", err
 	}
+	if b.Spec.Post != nil {
+		return b.request(f, nil), f, tree, nil
+	}
 	f.Staged = staging.Fit(f.Staged, min(room, max(b.Setup.Limits.Tokens, 0)))
 	if err := b.lay(f); err != nil {
 		return "", nil, "", err
@@ -97,10 +105,23 @@ func (b Briefing) takeBack(ctx context.Context, back agency.TakenBack) error {
 	})
 }
 
+// request is the first message of an agent of a file: its input, as it was given, and where
+// it stands if it goes on.
+func (b Briefing) request(f *Facts, standing *brief.Standing) string {
+	text := f.Contract.Description
+	if standing != nil {
+		text += "\n\n## WHAT YOU HAVE DONE SO FAR\n\n" + standing.Summary
+	}
+	return string(b.DB.Redact([]byte(text)))
+}
+
 // First writes the first message of a conversation: the brief, and where the session
 // stands if it goes on. What is only convenient, the overview and the notes, is
 // there as far as it fits the room.
 func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing, room int64) (text string, err error) {
+	if b.Spec.Post != nil {
+		return b.request(f, standing), nil
+	}
 	in := brief.Input{
 		Contract: f.Contract, Repo: b.Setup.Repo,
 		Limits: b.Setup.Limits, Commands: commands(b.Setup.Commands), Standing: standing,

@@ -20,7 +20,7 @@ func (b Briefing) Standing(ctx context.Context, f *Facts, notes session.Notes) (
 	if err := b.DB.Read(ctx, func(q *store.Snapshot) error { return b.recorded(q, &s) }); err != nil {
 		return s, err
 	}
-	if s.Plan, err = b.Planned(ctx, notes); err != nil {
+	if s.Plan, err = b.Planned(ctx, notes); err != nil || b.Tools.History == nil {
 		return s, err
 	}
 	changed, err := b.Tools.History.Changed(ctx)

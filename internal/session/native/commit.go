@@ -322,6 +322,7 @@ func (w *draft) save() error {
 	parts := w.c.Spec.Part - 1
 	if w.end != nil {
 		parts++
+		w.counted()
 		if err := w.c.Account.Leave(w.tx); err != nil {
 			return err
 		}
@@ -332,6 +333,19 @@ func (w *draft) save() error {
 		w.end = &out
 	}
 	return record.Save(w.tx, w.c.id, doc, w.st.epoch(), parts)
+}
+
+// counted says at the end of a part how far an agent of a composition may still go.
+func (w *draft) counted() {
+	c := w.c
+	if c.Spec.Post == nil {
+		return
+	}
+	w.end.Turns = w.st.Turn
+	if most := c.Setup.Limits.Turns; most > 0 {
+		w.end.Left = max(0, most-w.st.Turn)
+	}
+	w.end.Room = max(0, (c.window.tokens()-c.window.output())*3-w.st.Bytes)
 }
 
 // hold reserves the worst case of a try and records it. The answer may be made as short

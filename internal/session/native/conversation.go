@@ -107,7 +107,7 @@ func (c *conversation) open(ctx context.Context) error {
 	if c.tools, err = c.r.o.Host.Toolset(ctx, c.Spec); err != nil {
 		return err
 	}
-	c.kit, err = c.r.kit(c.role, c.Spec.Phase(), c.tools.Files.HasBacklog())
+	c.kit, err = kitOf(c)
 	if err == nil {
 		err = c.recall(ctx)
 	}
@@ -119,7 +119,7 @@ func (c *conversation) open(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		_ = c.tools.Files.Close() // only a folder's handle
+		c.tools.Close()
 	}
 	return err
 }

@@ -222,8 +222,9 @@ func (c executor) conclude(d *done) {
 	switch {
 	case d.End == nil:
 		c.remind(d, &say)
-	case d.End.Kind == session.Parked, d.End.Kind == session.Claimed:
-		// A claim's conversation may go on, with what a review says of it.
+	case d.End.Kind == session.Parked, d.End.Kind == session.Claimed, d.End.Kind == session.Reported && c.Spec.Post != nil:
+		// A claim's conversation may go on, with what a review says of it, and that of an
+		// agent which has answered with what it is asked more.
 		d.st.Open, d.st.Waits, d.st.Asks = &say, d.End.ToolUse, d.End.Asks
 		return
 	}
@@ -268,7 +269,7 @@ func (c executor) remind(d *done, say *llm.Message) {
 	if r == "" || d.End != nil {
 		return
 	}
-	text, err := r.Text(c.role)
+	text, err := r.Text(c.role, c.Setup.Persona)
 	if err != nil { // an embedded text that a test reads
 		text = string(r)
 	}

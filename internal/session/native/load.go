@@ -123,15 +123,22 @@ func (c *conversation) takeAnswer() error {
 		}
 	}
 	m := *c.st.Open
+	say := ""
+	if a := c.Spec.Answer; a != nil {
+		say = a.Say
+	}
 	for i, b := range m.Blocks {
 		r, ok := b.(llm.ToolResult)
 		switch {
 		case ok && len(c.st.Asks) > 0:
 			m.Blocks[i] = c.replied(r)
-		case ok && r.ID == c.st.Waits:
+		case ok && r.ID == c.st.Waits && say == "":
 			r.Text = text
 			m.Blocks[i] = r
 		}
+	}
+	if say != "" {
+		m.Blocks = append(m.Blocks, llm.Text{Text: tool.Cap(say, tool.MaxResult)})
 	}
 	packed, err := c.pack(m)
 	if err != nil {

@@ -65,7 +65,7 @@ func (r *Runner) Run(ctx context.Context, p *session.Part) (session.Outcome, err
 	if err := c.open(ctx); err != nil {
 		return c.interrupted(ctx, err)
 	}
-	defer func() { _ = c.tools.Files.Close() }() // only a folder's handle
+	defer c.tools.Close()
 	out, err := c.loop(ctx)
 	if err != nil {
 		return c.interrupted(ctx, err)
@@ -88,23 +88,37 @@ type kit struct {
 	json  []byte // of shown, as it is stored
 }
 
-// kitName says whose kit it is.
+// kitName says whose kit it is: that of a role, in a phase of it, with the tools of the
+// backlog where there is one; or that of an agent of a file.
 type kitName struct {
 	role    agency.RoleID
 	phase   roster.Phase
 	backlog bool
+	agent   string
 }
 
-// kit makes the kit of a role, in a phase of it, once: with the tools of the
-// backlog where there is one.
-func (r *Runner) kit(role roster.Role, phase roster.Phase, backlog bool) (*kit, error) {
+// kitOf is the kit of the session, made once for all that have the same.
+func kitOf(c *conversation) (*kit, error) {
+	name := kitName{role: c.role.ID, phase: c.Spec.Phase(), backlog: c.tools.HasBacklog()}
+	if c.Spec.Post == nil {
+		return c.r.kit(name, func() []tool.Tool { return session.Offered(c.role, name.phase, name.backlog) })
+	}
+	doc, err := json.Marshal(c.Setup.Persona)
+	if err != nil {
+		return nil, err
+	}
+	name.agent = string(doc)
+	return c.r.kit(name, func() []tool.Tool { return session.OfferedTo(c.Setup.Persona) })
+}
+
+// kit makes a kit once.
+func (r *Runner) kit(name kitName, offered func() []tool.Tool) (*kit, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	name := kitName{role.ID, phase, backlog}
 	if k := r.kits[name]; k != nil {
 		return k, nil
 	}
-	k := &kit{tools: session.Offered(role, phase, backlog)}
+	k := &kit{tools: offered()}
 	for _, t := range k.tools {
 		k.shown = append(k.shown, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}

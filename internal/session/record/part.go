@@ -49,10 +49,24 @@ func Resume(q Reader, spec session.Spec) (s Session, ended *session.Outcome, ok 
 		return s, nil, false, err
 	case last == spec.Part:
 		return s, &out, true, nil
-	case out.Kind != session.Parked && (out.Kind != session.Claimed || spec.Answer == nil):
+	case !goesOn(out, spec):
 		return s, nil, false, agency.Errorf(agency.KindConflict, "part %d, but part %d ended as %s", spec.Part, last, out.Kind)
 	}
 	return s, nil, true, nil
+}
+
+// goesOn tells whether a part may follow one that ended so: what was waited for is there, a
+// claim is answered, or an agent that has reported is asked more.
+func goesOn(out session.Outcome, spec session.Spec) bool {
+	switch out.Kind {
+	case session.Parked:
+		return true
+	case session.Claimed:
+		return spec.Answer != nil
+	case session.Reported:
+		return spec.Answer != nil && spec.Post != nil
+	}
+	return false
 }
 
 // End stores how a part ends and tells it: the board, whom it asks, the log. The

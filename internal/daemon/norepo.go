@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"agency/internal/agency"
+	"agency/internal/config"
+	"agency/internal/git"
+)
+
+// ClaimNone is Claim for work on text alone: the place of an empty repository of the
+// program's own, beside the state folder, which is made where there is none.
+func ClaimNone(ctx context.Context, env config.Env) (Place, error) {
+	f, err := config.FindFolders(env)
+	if err != nil {
+		return Place{}, err
+	}
+	dir := filepath.Clean(f.State) + "-no-repo"
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Place{}, agency.Errorf(agency.KindTransient, "folder for work without a repository: %w", err).WithMend("export XDG_STATE_HOME=a folder of your own")
+	}
+	program, err := git.NewProgram(ctx, git.Options{})
+	if err == nil {
+		err = program.Init(ctx, dir)
+	}
+	if err != nil {
+		return Place{}, err
+	}
+	repo, err := git.Find(dir)
+	if err != nil {
+		return Place{}, err
+	}
+	return Claim(repo, f)
+}

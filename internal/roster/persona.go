@@ -1,0 +1,90 @@
+package roster
+
+import (
+	"slices"
+	"strings"
+	"text/template"
+
+	"agency/internal/agency"
+)
+
+// Persona is an agent of a file as its session has it: in whose words it speaks, what it
+// may reach and whom it may ask. The zero Persona is nobody.
+type Persona struct {
+	Name string
+	Text string // its own words
+	// Tools are those of the checkout that it is offered.
+	Tools []string
+	// Calls are the agents that it may call, Routes those that it may end by handing over
+	// to.
+	Calls, Routes []Callee
+	// Team is the team in which it speaks, Members are those of it; Charter is what the
+	// team is told of itself. A Member ends by its last broadcast, the supervisor by its
+	// report.
+	Team    string
+	Members []string
+	Charter string
+	Member  bool
+	// JSON says that its report is JSON.
+	JSON bool
+}
+
+// Callee is an agent as one that may ask it knows it. With Chat it can be asked again after
+// its report.
+type Callee struct {
+	Name, Description string
+	Chat              bool
+}
+
+// OfCheckout tells whether a tool works on a checkout alone, and is none that asks, writes
+// to or decides for others.
+func OfCheckout(tool string) bool {
+	return slices.Contains([]string{
+		"read_file", "list_directory", "search_files", "write_file", "edit_file", "delete_file", "run_command", "run_tests",
+		"run_tests_with_coverage", "get_coverage_report", "list_uncovered_lines", "run_lint", "run_type_check", "get_git_diff", "get_git_log",
+		"check_file_sizes", "create_checkpoint", "rollback_checkpoint",
+	}, tool)
+}
+
+// Endings are the tools by which its session ends.
+func (p Persona) Endings() (out []string) {
+	if len(p.Routes) > 0 {
+		out = append(out, "handoff_to")
+	}
+	if p.Team != "" {
+		out = append(out, "team_broadcast")
+	}
+	if !p.Member {
+		out = append(out, "final_report")
+	}
+	return out
+}
+
+// Chats tells whether one of those whom it may call can be asked again.
+func (p Persona) Chats() bool {
+	return slices.ContainsFunc(p.Calls, func(c Callee) bool { return c.Chat })
+}
+
+// personaView is what the prompt of an agent may name.
+type personaView struct {
+	Persona
+	ID, Repo string
+	Network  bool
+}
+
+// Has tells whether the session is offered a tool of the checkout.
+func (v personaView) Has(tool string) bool { return slices.Contains(v.Tools, tool) }
+
+// Prompt renders the system prompt, whose first line is "# NAME (agent)". Of the view it
+// takes where the repository is and whether the network is open.
+func (p Persona) Prompt(v View) (string, error) {
+	t, err := template.New("agent").Option("missingkey=error").ParseFS(prompts, "prompts/parts/*.md", "prompts/agents/*.md")
+	var b strings.Builder
+	if err == nil {
+		err = t.ExecuteTemplate(&b, "agent.md", personaView{p, string(agency.RoleAgent), v.Repo, v.Network})
+	}
+	if err != nil {
+		return "", agency.Errorf(agency.KindInternal, "prompt of agent %s: %w", p.Name, err)
+	}
+	return b.String(), nil
+}
