@@ -384,22 +384,25 @@ func standing(d api.RunDoc) string {
 // the work is, and the command that comes next; answers: also those that answer a
 // gate.
 func summary(d api.RunDoc, code exit, answers bool) string {
-	s := standing(d)
+	s, id := standing(d), string(d.ID)
+	if daemon.IsNone(d.Repo) {
+		id += " --repo " + d.Repo
+	}
 	switch {
 	case d.State == agency.StateSucceeded && d.Merged != "":
 		s += fmt.Sprintf("  merged into %s as %.10s\n", d.Target, d.Merged)
 	case d.State == agency.StateSucceeded && d.Agent != "":
-		s += fmt.Sprintf("  who worked for whom: agency inspect %s\n", d.ID)
+		s += fmt.Sprintf("  who worked for whom: agency inspect %s\n", id)
 	case d.State == agency.StateSucceeded:
-		s += fmt.Sprintf("  land it with: agency merge %s\n", d.ID)
+		s += fmt.Sprintf("  land it with: agency merge %s\n", id)
 	case d.State == agency.StatePaused, d.State == agency.StateInterrupted:
-		s += fmt.Sprintf("  go on with: agency resume %s\n", d.ID)
+		s += fmt.Sprintf("  go on with: agency resume %s\n", id)
 	case d.State == agency.StateWaiting && answers:
-		s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", d.ID, d.ID)
+		s += fmt.Sprintf("  answer with: agency approve %s\n               agency reject %s --reason TEXT\n", id, id)
 	case d.State.Final():
-		s += fmt.Sprintf("  see why with: agency inspect %s\n", d.ID)
+		s += fmt.Sprintf("  see why with: agency inspect %s\n", id)
 	case code == exitInterrupted:
-		s += fmt.Sprintf("  it goes on to the end of its turn; follow it with: agency watch %s\n", d.ID)
+		s += fmt.Sprintf("  it goes on to the end of its turn; follow it with: agency watch %s\n", id)
 	}
 	return s
 }

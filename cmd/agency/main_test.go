@@ -62,6 +62,15 @@ func managed(name, inHome string) string {
 	return filepath.Join(os.Getenv("HOME"), inHome)
 }
 
+// examples is the folder of the examples that users are shown.
+func examples() string {
+	dir, err := filepath.Abs("../../examples")
+	if err != nil {
+		return "examples"
+	}
+	return dir
+}
+
 // surroundings gives a script a home, the machine's Go, and nothing else of
 // whoever runs the tests.
 func surroundings(e *testscript.Env) error {
@@ -76,6 +85,7 @@ func surroundings(e *testscript.Env) error {
 		"XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_RUNTIME_DIR": runtime, "AGENCY_HOST_IDLE": "2s",
 		"GOCACHE": goEnv("GOCACHE"), "GOMODCACHE": goEnv("GOMODCACHE"), "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod -vet=off",
 		"GIT_CONFIG_GLOBAL": filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1",
+		"EXAMPLES":    examples(),
 		"RUSTUP_HOME": managed("RUSTUP_HOME", ".rustup"), "PYENV_ROOT": managed("PYENV_ROOT", ".pyenv"),
 	} {
 		e.Setenv(k, v)

@@ -36,6 +36,10 @@ func checkFolder(dir string) error {
 // look finds the repository of what is there already, and changes nothing.
 func (r *repository) look() (daemon.Place, error) {
 	h, err := r.lookToBegin()
+	if none, ok := daemon.LookNone(r.env); errors.Is(err, daemon.ErrNoRepository) && r.dir == "." && ok { // what was asked of agents without one
+		r.dir = none.Repo.WorkTree
+		return none, nil
+	}
 	if errors.Is(err, daemon.ErrNoRepository) { // a new repository would hold nothing to look at
 		err = agency.Errorf(agency.KindInvalid, "%w", err).WithMend(nameRepo)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -145,6 +146,9 @@ func runAgent(ctx context.Context, a *app, f runFlags, args []string, in io.Read
 		h, err = a.claimNone(ctx)
 	} else {
 		h, err = a.claim()
+	}
+	if errors.Is(err, daemon.ErrNoRepository) {
+		return agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency run --agent %s --no-repo, on text alone", f.agent)
 	}
 	if err != nil {
 		return err

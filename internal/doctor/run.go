@@ -266,6 +266,9 @@ func objectsWhole(ctx context.Context, r *record) (string, error) {
 // stepsOnce: each step's key stands once in the history of the run's branch,
 // and the run was merged into its target at most once.
 func stepsOnce(ctx context.Context, r *record) (string, error) {
+	if r.run.Mode == agency.ModeAgent { // nothing of it lands, so that it has no branch
+		return "", nil
+	}
 	if r.repoErr != nil {
 		return "", r.repoErr
 	}
