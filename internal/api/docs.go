@@ -146,6 +146,7 @@ type InspectDoc struct {
 	Agents        []AgentDoc            `json:"agents"`    // that ever joined, by id
 	Conflicts     []ConflictDoc         `json:"conflicts"` // in the order in which they were found
 	Threads       []ThreadDoc           `json:"threads"`   // in the order in which they began
+	Pattern       []PatternDoc          `json:"pattern,omitempty"`
 	Report        agency.Report         `json:"report"`    // what the run came to so far
 }
 
@@ -288,6 +289,28 @@ type CostDoc struct {
 	Forecast agency.RunForecast `json:"forecast"`
 	// Savings is set where a level was picked for contracts.
 	Savings *SavingsDoc `json:"savings,omitempty"`
+	// Pattern is who worked for whom, in a run of an agent.
+	Pattern []PatternDoc `json:"pattern,omitempty"`
+}
+
+// PatternDoc is an agent of a composition with those that worked for it: whoever answers is
+// above whoever handed over to it, was called by it, advised it, or was in its team.
+type PatternDoc struct {
+	Agent      string            `json:"agent"`
+	Contract   agency.ContractID `json:"contract_id"`
+	Reached    agency.Reached    `json:"reached"`
+	Team       string            `json:"team,omitempty"` // in which it spoke
+	Supervises bool              `json:"supervises,omitempty"`
+	Status     agency.Status     `json:"status"`
+	Error      string            `json:"error,omitempty"`
+	Turns      int               `json:"turns"`
+	// Clarifications is how often it was asked again after its report.
+	Clarifications int   `json:"clarifications,omitempty"`
+	Own            Spend `json:"own"`
+	// Total is with all that worked for it, TotalTurns likewise.
+	Total      Spend        `json:"total"`
+	TotalTurns int          `json:"total_turns"`
+	Below      []PatternDoc `json:"below,omitempty"`
 }
 
 // ReservedDoc is what is set aside for requests that have no answer yet. It is in no sum.

@@ -26,6 +26,16 @@ func (t *Total) Add(l Line) {
 	t.Unpriced = t.Unpriced || l.Unpriced
 }
 
+// Merge takes another sum in.
+func (t *Total) Merge(o Total) {
+	t.Requests += o.Requests
+	t.Lost += o.Lost
+	t.Usage = t.Usage.Add(o.Usage)
+	t.Tokens += o.Tokens
+	t.Money += o.Money
+	t.Unpriced = t.Unpriced || o.Unpriced
+}
+
 // Sum adds the lines up for which of says so; nil takes all.
 func Sum(lines []Line, of func(Line) bool) (t Total) {
 	for _, l := range lines {

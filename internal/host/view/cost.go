@@ -30,6 +30,9 @@ func (r *Reader) Cost(ctx context.Context, id agency.RunID) (doc api.CostDoc, er
 		if doc.Forecast, err = r.forecast(q, id); err != nil {
 			return err
 		}
+		if doc.Pattern, err = pattern(q, id); err != nil {
+			return err
+		}
 		root, err := budget.Read(q, id, budget.Root)
 		if err != nil {
 			return err

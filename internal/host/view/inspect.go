@@ -51,6 +51,9 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.Threads, err = threads(q, run); err != nil {
 			return err
 		}
+		if doc.Pattern, err = pattern(q, id); err != nil {
+			return err
+		}
 		return fold(q, id, &doc)
 	})
 	if err == nil {

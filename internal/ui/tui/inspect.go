@@ -21,6 +21,9 @@ func Inspect(st Style, d api.InspectDoc) string {
 	if m := modes(d.RunDoc); m != string(d.Mode) {
 		fmt.Fprintf(&b, "  mode    %s: agency watch %s says why it moved\n", m, d.ID)
 	}
+	if d.Agent != "" {
+		return b.String() + answered(st, d)
+	}
 	fmt.Fprintf(&b, "  branch  %s, from %s, for %s\n", d.Branch, d.Base.Short(), d.Target)
 	if d.Merged != "" {
 		fmt.Fprintf(&b, "  merged  %s\n", d.Merged.Short())
@@ -36,6 +39,16 @@ func Inspect(st Style, d api.InspectDoc) string {
 	b.WriteString(elsewhere(st, d.Report))
 	b.WriteString(interventions(st, d.Interventions))
 	return b.String()
+}
+
+// answered is a run of an agent: who worked for whom, and the answer.
+func answered(st Style, d api.InspectDoc) string {
+	s := fmt.Sprintf("  agent   %s\n  cost    %s, %s tokens\n\n", Line(d.Agent), Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced), agency.Count(d.Tokens))
+	s += pattern(st, d.Pattern) + receipts(st, d.Receipts) + interventions(st, d.Interventions)
+	if d.Answer != "" {
+		s += "\n" + st.paint(bold, "Answer:") + "\n" + strings.TrimRight(Clean(d.Answer), "\n") + "\n"
+	}
+	return s
 }
 
 // elsewhere is what acts on others' machines of what the run brings.

@@ -165,6 +165,9 @@ func Costs(st Style, c api.CostDoc) string {
 	t := spendTable("")
 	addSpend(&t, "total", c.Total)
 	b.WriteString(t.render(st, "") + reserved(c.Reserved))
+	if len(c.Pattern) > 0 {
+		b.WriteString("\n" + pattern(st, c.Pattern))
+	}
 	for _, by := range []struct {
 		name string
 		rows map[string]api.Spend
