@@ -19,8 +19,9 @@ func trustCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Show and accept what a repository's configuration asks for", Args: cobra.NoArgs,
 		Long: `A repository's agency.yaml can narrow what a run may reach, but not widen it:
-other providers, hosts, paths or a sandbox that is off need your trust. It is
-bound to exactly these settings of this repository; a change asks again.`,
+other providers, hosts, paths or a sandbox that is off need your trust, and so do
+the repository's agent files before one of them answers (run --agent). It is
+bound to exactly these settings and files of this repository; a change asks again.`,
 		RunE: func(*cobra.Command, []string) error { return a.trust(f) },
 	}
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "accept what is shown")
@@ -45,7 +46,13 @@ func (r *repository) trust(f trustFlags) error {
 		}
 		return err
 	}
-	l, err := r.load(h)
+	plain, err := r.load(h) // as a run counts it that needs no agent file
+	if err != nil {
+		return err
+	}
+	with := r.preview(h)
+	with.Files.Agents = true
+	l, err := with.Load()
 	if err != nil {
 		return err
 	}
@@ -53,7 +60,7 @@ func (r *repository) trust(f trustFlags) error {
 		r.printf(r.out, "%s\n", "the repository's configuration asks for nothing that needs trust")
 		return nil
 	}
-	r.printf(r.out, "%s of %s asks for:\n", config.RepoFile, h.Repo.WorkTree)
+	r.printf(r.out, "the configuration of %s asks for:\n", h.Repo.WorkTree)
 	for _, w := range l.Widenings {
 		r.printf(r.out, "  %s\n", w)
 	}
@@ -68,7 +75,7 @@ func (r *repository) trust(f trustFlags) error {
 	if !f.yes && !r.confirm("trust these settings in this repository?") {
 		return agency.Errorf(agency.KindInvalid, "the settings above are not trusted").WithMend("agency trust --yes")
 	}
-	if err := ts.Accept(h.ID, l.TrustHash()); err != nil {
+	if err := ts.Accept(h.ID, plain.TrustHash(), l.TrustHash()); err != nil {
 		return err
 	}
 	r.printf(r.out, "%s\n", "trusted")

@@ -373,11 +373,11 @@ func (l *Loaded) untrusted() error {
 	}
 	lines := make([]string, len(l.Widenings))
 	for i, w := range l.Widenings {
-		where := w.Key
+		lines[i] = "\n  "
 		if w.Line > 0 {
-			where = fmt.Sprintf("line %d", w.Line)
+			lines[i] += fmt.Sprintf("line %d: ", w.Line)
 		}
-		lines[i] = fmt.Sprintf("\n  %s: %s", where, w)
+		lines[i] += w.String()
 	}
 	return agency.Errorf(agency.KindInvalid, "config: the repository's configuration asks for more than your own allows:%s", strings.Join(lines, "")).
 		WithMend("agency trust")

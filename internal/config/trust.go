@@ -14,8 +14,8 @@ import (
 	"agency/internal/agency"
 )
 
-// TrustStore remembers what the user accepted, one hash a repository, in a
-// file of the state folder that only the user can read.
+// TrustStore remembers what the user accepted: of a repository the hash of what it asks
+// for, and of that with its agent files, in a file of the state folder that only the user can read.
 type TrustStore struct {
 	path string
 	now  func() time.Time
@@ -51,16 +51,18 @@ func (t *TrustStore) Trusted(repo string, hash agency.Hash) (bool, error) {
 	return slices.ContainsFunc(f.Trusted, func(e Trust) bool { return e.Repo == repo && e.Hash == hash }), nil
 }
 
-// Accept trusts this hash for this repository, instead of an earlier one. It
+// Accept trusts these hashes for this repository, instead of earlier ones. It
 // is durable when it returns.
-func (t *TrustStore) Accept(repo string, hash agency.Hash) error {
+func (t *TrustStore) Accept(repo string, hashes ...agency.Hash) error {
 	if repo == "" {
 		return agency.Errorf(agency.KindInvalid, "trust: no repository named")
 	}
 	return t.change(func(f *trustFile) {
 		f.forget(repo)
-		if hash != "" {
-			f.Trusted = append(f.Trusted, Trust{Repo: repo, Hash: hash, Time: t.now().UTC()})
+		for _, hash := range slices.Compact(hashes) {
+			if hash != "" {
+				f.Trusted = append(f.Trusted, Trust{Repo: repo, Hash: hash, Time: t.now().UTC()})
+			}
 		}
 	})
 }
