@@ -147,7 +147,7 @@ type InspectDoc struct {
 	Conflicts     []ConflictDoc         `json:"conflicts"` // in the order in which they were found
 	Threads       []ThreadDoc           `json:"threads"`   // in the order in which they began
 	Pattern       []PatternDoc          `json:"pattern,omitempty"`
-	Report        agency.Report         `json:"report"`    // what the run came to so far
+	Report        agency.Report         `json:"report"` // what the run came to so far
 }
 
 // SubmittedDoc is a plan that passed validation; its contracts are among those
