@@ -22,8 +22,8 @@ beside your own configuration, and from the program itself; of one name the near
 counts. Files of subagents and of libraries of personalities load unchanged.
 
 The text of your own and of the program's stands in a role's prompt where
-agents.ROLE.talent or a contract's talent names it. Patterns, such as a handoff, are
-checked and drawn; no run of this version carries them out.`
+agents.ROLE.talent or a contract's talent names it. agency run --agent NAME has one of
+them answer, with all that it comes to.`
 
 func agentsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{

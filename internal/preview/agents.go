@@ -7,18 +7,23 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/bounded"
 	"agency/internal/config"
+	"agency/internal/roster"
 	"agency/internal/roster/agentfile"
 )
 
 const agentFolder = "agents"
 
 // Agents are agent files, for the commands that show and check them.
-type Agents struct{ lib agentfile.Library }
+type Agents struct {
+	lib  agentfile.Library
+	repo string // at whose path an agent sees its checkout
+}
 
 // UserAgents is the folder of the user's own agent files, beside their configuration.
 func (r *Repo) UserAgents() string { return r.Files.UserAgents() }
@@ -27,7 +32,7 @@ func (r *Repo) UserAgents() string { return r.Files.UserAgents() }
 // that come with the program; of one name the nearest counts.
 func (r *Repo) Agents() (Agents, error) {
 	lib, err := r.Files.AgentLibrary()
-	return Agents{lib}, err
+	return Agents{lib, r.Files.WorkTree}, err
 }
 
 // Imported is what became of the agent files of a folder.
@@ -127,8 +132,17 @@ func (a Agents) Show(name string) (api.AgentFileDoc, error) {
 		return api.AgentFileDoc{}, agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency agents list")
 	}
 	doc := a.doc(f)
-	doc.Prompt, doc.Drawing = f.Body, a.lib.Draw(f.Name)
-	return doc, nil
+	doc.Prompt, err = a.persona(f).Prompt(roster.View{Repo: a.repo})
+	doc.Drawing = a.lib.Draw(f.Name)
+	return doc, err
+}
+
+// persona is an agent as its session has it that answers in a repository. What it comes to
+// may not fit together: that is for whoever checks it.
+func (a Agents) persona(f agentfile.File) roster.Persona {
+	cast, _ := a.lib.Cast(f.Name)
+	p, _ := cast.Persona(agency.Post{Agent: f.Name}, true)
+	return p
 }
 
 // Mermaid is the drawing as a flowchart of Mermaid.
@@ -147,8 +161,9 @@ func (a Agents) Check() error { return a.lib.Check() }
 func (a Agents) Notes() []string { return a.lib.Notes() }
 
 func (a Agents) doc(f agentfile.File) api.AgentFileDoc {
+	p := a.persona(f)
 	doc := api.AgentFileDoc{
-		Name: f.Name, Description: f.Description, From: string(f.Layer), Path: f.Path, Role: f.Role, Model: f.Model, Tools: a.lib.Tools(f),
+		Name: f.Name, Description: f.Description, From: string(f.Layer), Path: f.Path, Role: f.Role, Model: f.Model, Tools: slices.Concat(p.Tools, p.Asking(), p.Endings()),
 		MaxTurns: f.MaxTurns, MaxToolCallsPerTurn: f.MaxToolCallsPerTurn, MaxOutputTokens: f.MaxOutputTokens, TimeoutSeconds: f.TimeoutSeconds,
 		Chat: f.Chat, Agents: f.Agents, Handoff: f.Handoff, Advisors: f.Advisors, Input: f.Input, Output: f.Output, Notes: f.Notes,
 	}

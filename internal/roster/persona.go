@@ -60,6 +60,17 @@ func (p Persona) Endings() (out []string) {
 	return out
 }
 
+// Asking are the tools by which it asks others.
+func (p Persona) Asking() (out []string) {
+	for _, c := range p.Calls {
+		out = append(out, "agent__"+c.Name)
+	}
+	if p.Chats() {
+		out = append(out, "ask_clarification", "end_agent")
+	}
+	return out
+}
+
 // Chats tells whether one of those whom it may call can be asked again.
 func (p Persona) Chats() bool {
 	return slices.ContainsFunc(p.Calls, func(c Callee) bool { return c.Chat })

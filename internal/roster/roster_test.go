@@ -125,16 +125,30 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleReviewer, View{Repo: "/home/ann/shop"}, "testdata/reviewer.md")
 }
 
-func golden(t *testing.T, role agency.RoleID, v View, file string) {
+// An agent of a file is told its own words, and of others what its place lets it do.
+func TestPersonaPrompt(t *testing.T) {
+	legal := Callee{Name: "legal", Description: "For contracts"}
+	for name, p := range map[string]Persona{
+		"alone":      {Name: "ann", Text: "I am Ann.", JSON: true},
+		"reader":     {Name: "ann", Text: "I am Ann.", Tools: []string{"get_git_diff", "read_file"}, Calls: []Callee{legal, {Name: "bob", Chat: true}}},
+		"router":     {Name: "ann", Text: "I am Ann.", Routes: []Callee{legal, {Name: "bob"}}},
+		"member":     {Name: "ann", Text: "I am Ann.", Team: "crew", Members: []string{"ann", "bob"}, Charter: "Be brief.", Member: true},
+		"supervisor": {Name: "ann", Text: "I am Ann.", Team: "crew", Members: []string{"bob", "eve"}},
+	} {
+		got, err := p.Prompt(View{Repo: "/home/ann/shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(got, "# ann (agent)\n\nI am Ann.\n") {
+			t.Errorf("%s: begins %.60q", name, got)
+		}
+		same(t, got, "testdata/agent_"+name+".md")
+	}
+}
+
+// same holds a prompt to its golden file.
+func same(t *testing.T, got, file string) {
 	t.Helper()
-	r, err := Find(role)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := r.Prompt(v)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -147,6 +161,19 @@ func golden(t *testing.T, role agency.RoleID, v View, file string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("the prompt changed (-golden +now), run with -update if that is meant:\n%s", diff)
 	}
+}
+
+func golden(t *testing.T, role agency.RoleID, v View, file string) {
+	t.Helper()
+	r, err := Find(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Prompt(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, file)
 	if !strings.HasPrefix(got, "# "+r.Title+" ("+string(role)+")\n") {
 		t.Errorf("first line: %q", got[:40])
 	}

@@ -159,7 +159,7 @@ func (c *checker) link(r *reading, k link) {
 		return
 	}
 	switch to := other.file; {
-	case k.how == asSupervisor && to.Team != nil:
+	case k.how == asSupervisor && to.Team != nil && k.to != r.file.Name:
 		c.fault(r, k.key, "team: the supervisor %s is itself a team: it speaks to no other", k.to)
 	case k.how == asAdvisor && to.Router != nil:
 		c.fault(r, k.key, "advisors: %s is a router: it hands over and advises nobody", k.to)

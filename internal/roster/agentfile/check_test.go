@@ -50,12 +50,17 @@ func TestCheck(t *testing.T) {
 		{"an empty team", map[string]string{"a": "team:"}, []string{"a.md:2:1: team has no members", "a.md:2:1: team has no supervisor: its report is the team's answer"}},
 		{"its own member", map[string]string{"a": "team: {members: [b, a], supervisor: b2}", "b": other, "b2": other}, []string{"a.md:2:21: team a is its own member"}},
 		{"its own supervisor", map[string]string{"a": "team: {members: [b], supervisor: a}", "b": other}, []string{"a.md:2:34: team a is its own supervisor"}},
+		{"a supervisor that is a team", map[string]string{"a": "team: {members: [b], supervisor: c}", "b": other, "c": "team: {members: [d], supervisor: e}", "d": other, "e": other}, []string{
+			"a.md:2:34: team: the supervisor c is itself a team: it speaks to no other",
+		}},
 		{"a member that supervises", map[string]string{"a": "team: {members: [b, c], supervisor: b}", "b": other, "c": other}, []string{"a.md:2:18: team: b is a member and the supervisor"}},
 		{"formats that do not fit", map[string]string{"a": "output: json\nhandoff: b", "b": "handoff: c", "c": "input: json"}, []string{
 			"a.md:3:10: handoff: the output of a is json, and b wants markdown as input", "b.md:2:10: handoff: the output of b is markdown, and c wants json as input",
 		}},
 		{"formats that fit", map[string]string{"a": "output: json\nhandoff: b", "b": "input: json"}, nil},
-		{"an unknown role", map[string]string{"a": "role: reviever", "b": "role: Wizard"}, []string{`a.md:2:7: role "reviever" is not known (did you mean reviewer?)`, `b.md:2:7: role "Wizard" is not known`}},
+		{"an unknown role", map[string]string{"a": "role: reviever", "b": "role: Wizard", "c": "role: agent"}, []string{
+			`a.md:2:7: role "reviever" is not known (did you mean reviewer?)`, `b.md:2:7: role "Wizard" is not known`, `c.md:2:7: role "agent" is not known`,
+		}},
 		{"tools that the role does not have", map[string]string{"a": "role: reviewer\ntools: [read_file, write_file]", "b": "tools: Read, Bash\nrole: t5_verifier", "c": "tools: [write_file]"}, []string{
 			"a.md:3:20: tools: role reviewer does not have write_file", "b.md:2:8: tools: role t5_verifier does not have run_command",
 		}},

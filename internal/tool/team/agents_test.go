@@ -48,6 +48,15 @@ func TestForAgent(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", p, diff)
 		}
 	}
+	for _, p := range []roster.Persona{mixed, {Name: "a"}, {Name: "m", Team: "t", Member: true}} { // what people are shown of it
+		var got []string
+		for _, one := range ForAgent(p) {
+			got = append(got, one.Name)
+		}
+		if diff := cmp.Diff(append(p.Asking(), p.Endings()...), got); diff != "" {
+			t.Error(diff)
+		}
+	}
 	if s := string(named(t, mixed, "handoff_to").Schema); !strings.Contains(s, `"enum":["legal","billing"]`) {
 		t.Errorf("a model is not shown to whom it may hand over: %s", s)
 	}
