@@ -25,7 +25,7 @@ const (
 	maxFile        = 256 << 10 // bytes
 	maxName        = 64        // bytes
 	maxDescription = 1024      // bytes
-	maxNamed       = 64        // agents in one list: they may all run at once
+	maxNamed       = 128       // agents in one list: they may all run at once
 	maxTools       = 256       // names in one list
 )
 
