@@ -153,9 +153,10 @@ func (a *Run) GoOn(c flow.Ctx, say session.Answer) (session.Outcome, error) {
 	return a.conversation.goOn(c, &say)
 }
 
-// Begin makes the contract of an agent of a composition known and begins its only attempt.
-func (a *Run) Begin(c flow.Ctx) error {
-	_, err := flow.Call(c, effects.BeginPost, Path(a.Contract.ID, "begin"), a.Contract)
+// Begin makes the contract of an agent of a composition known and begins its only attempt;
+// whoever hands over to it, where after names one, has answered.
+func (a *Run) Begin(c flow.Ctx, after agency.ContractID) error {
+	_, err := flow.Call(c, effects.BeginPost, Path(a.Contract.ID, "begin"), effects.NewPost{Contract: a.Contract, After: after})
 	return err
 }
 

@@ -30,10 +30,27 @@ func createContract(tx *store.Tx, _ agency.StepKey, c agency.Contract) error {
 	return registry.CreateContract(tx, c)
 }
 
-// BeginPost makes the contract of an agent of a composition known and begins it.
-var BeginPost = flow.Activity[agency.Contract, flow.None]{Name: "mode.begin_post"}
+// NewPost is the contract of an agent of a composition that begins, and that of the one
+// which hands over to it: that one has answered.
+type NewPost struct {
+	Contract agency.Contract   `json:"contract"`
+	After    agency.ContractID `json:"after,omitempty"`
+}
 
-func beginPost(tx *store.Tx, key agency.StepKey, c agency.Contract) error {
+// BeginPost makes the contract of an agent of a composition known and begins it.
+var BeginPost = flow.Activity[NewPost, flow.None]{Name: "mode.begin_post"}
+
+func beginPost(tx *store.Tx, key agency.StepKey, in NewPost) error {
+	c := in.Contract
+	if in.After != "" {
+		before, err := registry.Advance(tx, c.RunID, in.After, key+"/answered", agency.Answered{})
+		if err == nil {
+			err = endAgents(tx, before)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if err := createContract(tx, key, c); err != nil {
 		return err
 	}
@@ -93,7 +110,7 @@ func (s *Activities) advance(ctx context.Context, key agency.StepKey, in Step) (
 		}
 		return errors.Join(endAgents(tx, c), board.EndEdits(tx, in.Run, c.ID), keepOutcome(tx, c, routing))
 	})
-	if err == nil && c.Status.Final() {
+	if err == nil && c.Status.Final() && c.Post == nil { // an agent of a composition lands nothing
 		err = s.settleEnded(ctx, c)
 	}
 	return done, err
@@ -102,10 +119,6 @@ func (s *Activities) advance(ctx context.Context, key agency.StepKey, in Step) (
 // endAgents ends the agents of a contract that has ended: mail that only they
 // could read goes back as undeliverable.
 func endAgents(tx *store.Tx, c agency.Contract) error {
-	live, err := board.Live(tx, c.RunID)
-	if err != nil {
-		return err
-	}
 	status := board.AgentFailed
 	switch c.Status {
 	case agency.StatusComplete:
@@ -113,11 +126,23 @@ func endAgents(tx *store.Tx, c agency.Contract) error {
 	case agency.StatusCancelled:
 		status = board.AgentTerminated
 	}
+	reason := fmt.Sprintf("contract %s is %s", c.ID, c.Status)
+	if c.Post != nil { // one, of the contract's name
+		err := board.Leave(tx, c.RunID, agency.AgentID(c.ID), status, reason)
+		if kind := agency.KindOf(err); kind == agency.KindNotFound || kind == agency.KindConflict {
+			err = nil // it never came, or has left
+		}
+		return err
+	}
+	live, err := board.Live(tx, c.RunID)
+	if err != nil {
+		return err
+	}
 	for _, a := range live {
 		if a.Contract != c.ID {
 			continue
 		}
-		if err := board.Leave(tx, c.RunID, a.ID, status, fmt.Sprintf("contract %s is %s", c.ID, c.Status)); err != nil {
+		if err := board.Leave(tx, c.RunID, a.ID, status, reason); err != nil {
 			return err
 		}
 	}

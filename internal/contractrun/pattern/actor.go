@@ -48,9 +48,20 @@ func newActor(p *play, s stage, f agentfile.File, input string) *actor {
 
 func (a *actor) id() agency.ContractID { return a.run.Contract.ID }
 
-// begin is its session, to where it ends or speaks first.
-func (a *actor) begin(c flow.Ctx) (session.Outcome, error) {
-	if err := a.run.Begin(c); err != nil {
+// begin is its session, to where it ends or speaks first. Whoever hands over to it, where
+// there is one, ends with it.
+func (a *actor) begin(c flow.Ctx, after *actor) (session.Outcome, error) {
+	var from agency.ContractID
+	if after != nil {
+		done, err := after.release(c)
+		if err != nil {
+			return session.Outcome{}, err
+		}
+		if !done {
+			from = after.id()
+		}
+	}
+	if err := a.run.Begin(c, from); err != nil {
 		return session.Outcome{}, err
 	}
 	return a.run.Converse(c)

@@ -168,8 +168,9 @@ func (l *line) work(c flow.Ctx, input string) (said, error) {
 	if f.Handoff != "" && !s.supervises { // another one is the line's voice
 		s.team, s.turns = "", 0
 	}
+	before := l.act
 	l.act = newActor(l.play, s, f, input)
-	out, err := l.act.begin(c)
+	out, err := l.act.begin(c, before)
 	if err != nil {
 		return said{}, err
 	}
@@ -192,8 +193,10 @@ func (l *line) follow(c flow.Ctx, out said) (said, error) {
 	default:
 		return out, nil
 	}
-	if err := l.act.end(c); err != nil {
-		return said{}, err
+	if to, _ := l.cast.Find(next.agent); len(to.Advisors) > 0 || to.Team != nil { // others begin first
+		if err := l.act.end(c); err != nil {
+			return said{}, err
+		}
 	}
 	l.at, l.request, l.passed = next, input, append(l.passed, next.agent)
 	return l.work(c, input)
