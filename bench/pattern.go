@@ -63,7 +63,9 @@ func measurePattern(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	each := func(name string, n int) string { return s.raw(name, float64(time.Millisecond)*float64(n), "ms an agent") }
+	each := func(name string, n int) string {
+		return s.raw(name, float64(time.Millisecond)*float64(n), "ms an agent")
+	}
 	return []figure{
 		{"pattern/handoffs-20", s.ratio("handoffs", "bare one by one"), atMost(2), []string{each("handoffs", chained), each("bare one by one", chained)}},
 		{"pattern/advisors-100", s.ratio("advisors", "bare at once"), atMost(2), []string{each("advisors", advised+1), each("bare at once", advised+1)}},

@@ -27,6 +27,7 @@ type Input struct {
 	Commands []Command
 	Overview string // listing of the repository's files
 	Guides   []Source
+	Skills   string // a line each; empty: there are none
 	Feedback *Feedback
 	// Review is set for a session that reviews a claim.
 	Review *ReviewRequest

@@ -40,7 +40,7 @@ type Callee struct {
 // to or decides for others.
 func OfCheckout(tool string) bool {
 	return slices.Contains([]string{
-		"read_file", "list_directory", "search_files", "write_file", "edit_file", "delete_file", "run_command", "run_tests",
+		"read_file", "list_directory", "search_files", "use_skill", "write_file", "edit_file", "delete_file", "run_command", "run_tests",
 		"run_tests_with_coverage", "get_coverage_report", "list_uncovered_lines", "run_lint", "run_type_check", "get_git_diff", "get_git_log",
 		"check_file_sizes", "create_checkpoint", "rollback_checkpoint",
 	}, tool)
@@ -81,10 +81,11 @@ type personaView struct {
 	Persona
 	ID, Repo string
 	Network  bool
+	Present
 }
 
 // Has tells whether the session is offered a tool of the checkout.
-func (v personaView) Has(tool string) bool { return slices.Contains(v.Tools, tool) }
+func (v personaView) Has(tool string) bool { return slices.Contains(v.Tools, tool) && !v.Lacks(tool) }
 
 // Prompt renders the system prompt, whose first line is "# NAME (agent)". Of the view it
 // takes where the repository is and whether the network is open.
@@ -92,7 +93,7 @@ func (p Persona) Prompt(v View) (string, error) {
 	t, err := template.New("agent").Option("missingkey=error").ParseFS(prompts, "prompts/parts/*.md", "prompts/agents/*.md")
 	var b strings.Builder
 	if err == nil {
-		err = t.ExecuteTemplate(&b, "agent.md", personaView{p, string(agency.RoleAgent), v.Repo, v.Network})
+		err = t.ExecuteTemplate(&b, "agent.md", personaView{p, string(agency.RoleAgent), v.Repo, v.Network, v.Present})
 	}
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "prompt of agent %s: %w", p.Name, err)

@@ -25,8 +25,8 @@ type View struct {
 	MaxFiles, MaxLines int
 	// Phase is what a manager's session is for.
 	Phase Phase
-	// Backlog tells whether the repository has one.
-	Backlog bool
+	// Present is what the repository has.
+	Present
 	// Talent is the expertise that the session has beside its role's; without a name none.
 	Talent Talent
 	// Talents are those that a plan may give its contracts.
@@ -41,7 +41,7 @@ type Talent struct{ Name, Description, Text string }
 
 // Has tells whether the session is offered a tool.
 func (v View) Has(tool string) bool {
-	return v.role.OffersIn(v.Phase, tool) && (v.Backlog || !OfBacklog(tool))
+	return v.role.OffersIn(v.Phase, tool) && !v.Lacks(tool)
 }
 
 // Endings are the tools by which the session ends.

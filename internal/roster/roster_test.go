@@ -112,10 +112,10 @@ func TestPrompt(t *testing.T) {
 	golden(t, agency.RoleGeneralist, View{Repo: "/home/ann/shop"}, "testdata/generalist.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Contracts: 1, Phase: Planning, MaxFiles: 5, MaxLines: 500}, "testdata/project_manager.md")
 	golden(t, agency.RoleProjectManager, View{
-		Repo: "/home/ann/shop", Phase: Planning, MaxFiles: 5, MaxLines: 500, Backlog: true,
+		Repo: "/home/ann/shop", Phase: Planning, MaxFiles: 5, MaxLines: 500, Present: Present{Backlog: true},
 		Talents: []Talent{{Name: "sre", Description: "Choose for what fails"}, {Name: "api-tester", Description: "Choose for interfaces"}},
 	}, "testdata/project_manager_many.md")
-	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Leading, MaxFiles: 5, MaxLines: 500, Backlog: true}, "testdata/project_manager_leading.md")
+	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Leading, MaxFiles: 5, MaxLines: 500, Present: Present{Backlog: true}}, "testdata/project_manager_leading.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Reporting}, "testdata/project_manager_report.md")
 	golden(t, agency.RoleProjectManager, View{Repo: "/home/ann/shop", Phase: Answering}, "testdata/project_manager_answer.md")
 	golden(t, agency.RoleScaffolder, View{Repo: "/home/ann/shop", Network: true, Talent: Talent{Name: "sre", Text: "### Look\n\nAt what fails."}}, "testdata/scaffolder.md")
@@ -201,7 +201,7 @@ func TestPromptOfLaterRole(t *testing.T) {
 func TestPromptsNameTheirTools(t *testing.T) {
 	named := regexp.MustCompile("`([a-z]+(?:_[a-z]+)*)`")
 	for _, role := range Roles() {
-		for _, v := range []View{{}, {Backlog: true}, {Contracts: 1}, {Phase: Planning, Contracts: 1}, {Phase: Leading, Backlog: true}, {Phase: Answering}, {Phase: Reporting, Backlog: true}} {
+		for _, v := range []View{{}, {Present: Present{Backlog: true}}, {Contracts: 1}, {Phase: Planning, Contracts: 1}, {Phase: Leading, Present: Present{Backlog: true}}, {Phase: Answering}, {Phase: Reporting, Present: Present{Backlog: true}}} {
 			text, err := role.Prompt(v)
 			if v.Phase != Always && role.ID != agency.RoleProjectManager || agency.KindOf(err) == agency.KindInvalid {
 				continue // no phase of this role, or a role of a later version

@@ -36,6 +36,7 @@ func rows() []row {
 		{"read_file", seeing, false},
 		{"list_directory", seeing, false},
 		{"search_files", seeing, false},
+		{"use_skill", seeing, false},
 		{"write_file", authors, false},
 		{"edit_file", authors, false},
 		{"delete_file", authors, false},
@@ -108,10 +109,19 @@ func only() map[string][]Phase {
 	}
 }
 
-// OfBacklog tells whether a tool is about the backlog: it is offered only where
-// there is one.
-func OfBacklog(tool string) bool {
-	return tool == "get_feature_status" || tool == "mark_feature_complete"
+// Present is what a checkout has for which there are tools: they are offered only where
+// there is some.
+type Present struct{ Backlog, Skills bool }
+
+// Lacks tells whether a tool is about something that is not there.
+func (p Present) Lacks(tool string) bool {
+	switch tool {
+	case "get_feature_status", "mark_feature_complete":
+		return !p.Backlog
+	case "use_skill":
+		return !p.Skills
+	}
+	return false
 }
 
 // OffersIn tells whether the role may call a tool in a phase.

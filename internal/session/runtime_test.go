@@ -178,7 +178,7 @@ func (r cli) part(ctx context.Context, p *session.Part, state *asked, begun bool
 	}
 	for i, l := range said.all {
 		turn.Usage.In, turn.Usage.Out = turn.Usage.In+l.In, turn.Usage.Out+l.Out
-		for _, t := range session.Offered(b.Role, p.Spec.Phase(), false) {
+		for _, t := range session.Offered(b.Role, p.Spec.Phase(), roster.Present{}) {
 			if t.Name == l.Tool {
 				e.Calls = append(e.Calls, session.Call{Index: i, Tool: t, Use: llm.ToolUse{ID: l.Tool, Name: l.Tool, Args: l.Args}})
 			}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,19 +22,16 @@ import (
 	"agency/internal/workspace"
 )
 
-// Offered are the tools of a role in a phase of it: those of the backlog where
-// there is one.
-func Offered(role roster.Role, phase roster.Phase, backlog bool) []tool.Tool {
-	return slices.DeleteFunc(toolset.All(), func(t tool.Tool) bool {
-		return !role.OffersIn(phase, t.Name) || !backlog && roster.OfBacklog(t.Name)
-	})
+// Offered are the tools of a role in a phase of it, by what the checkout has.
+func Offered(role roster.Role, phase roster.Phase, have roster.Present) []tool.Tool {
+	return slices.DeleteFunc(toolset.All(), func(t tool.Tool) bool { return !role.OffersIn(phase, t.Name) || have.Lacks(t.Name) })
 }
 
 // OfferedTo are the tools of an agent of a file.
-func OfferedTo(p roster.Persona) []tool.Tool {
+func OfferedTo(p roster.Persona, have roster.Present) []tool.Tool {
 	own := team.ForAgent(p)
 	for _, t := range toolset.All() {
-		if slices.Contains(p.Tools, t.Name) {
+		if slices.Contains(p.Tools, t.Name) && !have.Lacks(t.Name) {
 			own = append(own, t)
 		}
 	}
@@ -61,8 +59,13 @@ type Toolset struct {
 // is none.
 func NoCheckout() *Toolset { return &Toolset{Tree: noTree{}} }
 
-// HasBacklog tells whether the checkout has one.
-func (t *Toolset) HasBacklog() bool { return t.Files != nil && t.Files.HasBacklog() }
+// Present is what the checkout has for which there are tools.
+func (t *Toolset) Present() roster.Present {
+	if t.Files == nil {
+		return roster.Present{}
+	}
+	return roster.Present{Backlog: t.Files.HasBacklog(), Skills: t.Files.HasSkills()}
+}
 
 // Close lets the folder go.
 func (t *Toolset) Close() {
@@ -130,6 +133,7 @@ type ToolsetOptions struct {
 	LayerDir string
 	Limits   sandbox.Limits
 	Reads    []sandbox.Mount
+	Skills   string   // the user's skills, in a folder that the host has made; "": none
 	Hosts    []string // that commands may reach
 	Commands check.Commands
 	// Repo is the path at which the agent sees the workspace.
@@ -149,6 +153,11 @@ func NewToolset(o ToolsetOptions) (*Toolset, error) {
 		return nil, fmt.Errorf("workspace %s: %w", o.Workspace.Name(), err)
 	}
 	files.SetGuard(o.Workspace.MayWrite)
+	if o.Skills != "" {
+		if err := files.SetSkills(o.Skills); err != nil {
+			return nil, errors.Join(fmt.Errorf("skills: %w", err), files.Close())
+		}
+	}
 	return &Toolset{
 		Files: files, Commands: shell{o}, Checks: checks{o}, History: history{o}, Tree: tree{o.Workspace},
 		Recent: history{o}.recent, Count: o.Workspace.Files, Process: shell{o}.process,
@@ -164,6 +173,9 @@ func (s shell) run(ctx context.Context, place sandbox.Place, home string, p Proc
 	tools, err := s.o.Checker.Tools(ctx, place, s.o.Spec.Contract)
 	if err != nil {
 		return sandbox.Result{}, err
+	}
+	if s.o.Skills != "" {
+		tools.ReadOnly = append(slices.Clone(tools.ReadOnly), sandbox.Mount{Host: s.o.Skills, At: s.o.Skills, Own: true})
 	}
 	spec := sandbox.Spec{
 		Place: place, Tools: tools, LayerDir: s.o.LayerDir, Reads: s.o.Reads, Hosts: slices.Concat(s.o.Hosts, p.Hosts),

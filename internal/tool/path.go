@@ -19,6 +19,8 @@ type Files struct {
 	root  *os.Root
 	at    string
 	guard func(ctx context.Context, rel string) error
+	// skills is the folder of the user's skills; nil: none.
+	skills *os.Root
 }
 
 // SetGuard sets what is asked before a file is written or deleted, with its
@@ -45,7 +47,12 @@ func OpenFiles(root, at string) (*Files, error) {
 }
 
 // Close frees the folder.
-func (f *Files) Close() error { return f.root.Close() }
+func (f *Files) Close() error {
+	if f.skills != nil {
+		return errors.Join(f.skills.Close(), f.root.Close())
+	}
+	return f.root.Close()
+}
 
 // Rel checks a path as a model wrote it, without looking at the disk: relative
 // to the repository's root, "." for the root itself.

@@ -93,6 +93,7 @@ type resources struct {
 	tools  detect.Found
 	checks *check.Checker
 	reads  []sandbox.Mount
+	skills string // the user's, as the run keeps them; "": none
 }
 
 // of finds or makes the resources of a recorded run.
@@ -117,6 +118,9 @@ func (r *Runs) of(ctx context.Context, id agency.RunID) (*resources, error) {
 	w, err := r.spaces.Run(ctx, id)
 	if err == nil {
 		err = r.equip(ctx, w, installDir(r.o.StateDir, id), b)
+	}
+	if err == nil {
+		b.skills, err = r.skills(w)
 	}
 	if err != nil {
 		_ = b.runner.Close() // never fails

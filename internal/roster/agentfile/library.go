@@ -271,5 +271,5 @@ func (l Library) Tools(f File) []string {
 // readers are the tools of an agent without a role, sorted. They change nothing, and
 // speak to nobody: whom one may write to depends on its role.
 func readers() []string {
-	return []string{"final_report", "get_git_diff", "get_git_log", "list_directory", "read_file", "search_files"}
+	return []string{"final_report", "get_git_diff", "get_git_log", "list_directory", "read_file", "search_files", "use_skill"}
 }

@@ -36,7 +36,7 @@ type Briefing struct {
 // System is the system prompt of the role, or of the agent of a file.
 func (b Briefing) System() (text string, err error) {
 	view := roster.View{
-		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Backlog: b.Tools.HasBacklog(),
+		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Present: b.Tools.Present(),
 		MaxFiles: b.Setup.Rules.MaxFiles, MaxLines: b.Setup.Rules.MaxLines, Talent: b.Setup.Talent, Talents: b.Setup.Talents,
 	}
 	if b.Spec.Post != nil {
@@ -151,6 +151,9 @@ func (b Briefing) First(ctx context.Context, f *Facts, standing *brief.Standing,
 			return "", err
 		}
 		in.Guides = guides(b.Tools.Files, size.guide)
+		if in.Skills = ""; size.guide > 0 && b.Role.OffersIn(b.Spec.Phase(), "use_skill") {
+			in.Skills = tool.SkillList(b.Tools.Files.Skills())
+		}
 		in.Staged = shown(staging.Fit(f.Staged, room/size.share))
 		out, err := brief.First(in)
 		if err != nil {
@@ -256,7 +259,10 @@ const (
 
 // guideNames are the notes for contributors that people keep, one of a kind.
 func guideNames() []string {
-	return []string{"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md"}
+	return []string{
+		"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".cursorrules", ".windsurfrules", "CONVENTIONS.md",
+		"CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md",
+	}
 }
 
 // guides are the first two of the notes that there are. One that cannot be

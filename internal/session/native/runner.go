@@ -88,27 +88,27 @@ type kit struct {
 	json  []byte // of shown, as it is stored
 }
 
-// kitName says whose kit it is: that of a role, in a phase of it, with the tools of the
-// backlog where there is one; or that of an agent of a file.
+// kitName says whose kit it is: that of a role, in a phase of it, or that of an agent of a
+// file; with what the checkout has.
 type kitName struct {
-	role    agency.RoleID
-	phase   roster.Phase
-	backlog bool
-	agent   string
+	role  agency.RoleID
+	phase roster.Phase
+	have  roster.Present
+	agent string
 }
 
 // kitOf is the kit of the session, made once for all that have the same.
 func kitOf(c *conversation) (*kit, error) {
-	name := kitName{role: c.role.ID, phase: c.Spec.Phase(), backlog: c.tools.HasBacklog()}
+	name := kitName{role: c.role.ID, phase: c.Spec.Phase(), have: c.tools.Present()}
 	if c.Spec.Post == nil {
-		return c.r.kit(name, func() []tool.Tool { return session.Offered(c.role, name.phase, name.backlog) })
+		return c.r.kit(name, func() []tool.Tool { return session.Offered(c.role, name.phase, name.have) })
 	}
 	doc, err := json.Marshal(c.Setup.Persona)
 	if err != nil {
 		return nil, err
 	}
 	name.agent = string(doc)
-	return c.r.kit(name, func() []tool.Tool { return session.OfferedTo(c.Setup.Persona) })
+	return c.r.kit(name, func() []tool.Tool { return session.OfferedTo(c.Setup.Persona, name.have) })
 }
 
 // kit makes a kit once.

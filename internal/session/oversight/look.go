@@ -48,7 +48,7 @@ func (m *Model) begin(ctx context.Context, staff Staff, d overseer.Detection, vi
 		return nil, err
 	}
 	spec := session.Spec{Run: m.o.Run.ID, Contract: agency.OverseerContract, Attempt: int(d.Event), Part: 1, Role: role.ID, Agent: agent}
-	t := &look{Model: m, flagged: d, staff: staff, tools: session.Offered(role, roster.Always, false)}
+	t := &look{Model: m, flagged: d, staff: staff, tools: session.Offered(role, roster.Always, roster.Present{})}
 	t.account = &session.Account{Member: &session.Member{Spec: spec, DB: m.o.DB, Write: m.write}, Prices: staff.Prices, Above: staff.Above}
 	said, err := t.brief(ctx, views)
 	if err != nil {

@@ -436,7 +436,7 @@ func TestModelSeesNoCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, o := range session.Offered(role, roster.Always, true) {
+	for _, o := range session.Offered(role, roster.Always, roster.Present{Backlog: true, Skills: true}) {
 		names = append(names, o.Name)
 	}
 	if !slices.Equal(names, role.Tools()) {
