@@ -29,7 +29,7 @@ var rows = [][]string{
 	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "textmerge", "acts"},
 	{"changeset", "checkout", "commandfiles", "mutation", "suite", "verdicts"},
 	{"tool", "verify", "brief", "deps"},
-	{"session", "land"},
+	{"session", "land", "mcp"},
 	{"schedule", "critic", "report"},
 	{"effects"},
 	{"contractrun"},

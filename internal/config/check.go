@@ -249,7 +249,31 @@ func (ch *checker) server(name string, m MCP) {
 		ch.fault("%s has both command and url", []any{key}, key)
 	case len(m.Command) > 0 && strings.TrimSpace(m.Command[0]) == "":
 		ch.fault("%s.command names no program", []any{key}, key+".command")
+	case len(name) > 32 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		ch.fault("%s: the name stands in those of its tools: want at most 32 of a-z, 0-9 and -", []any{key}, key)
+	case m.URL != "":
+		ch.serverURL(key+".url", m.URL)
 	}
+}
+
+// serverURL refuses an address over which what is said can be read on the way, or that holds
+// a password.
+func (ch *checker) serverURL(key, raw string) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Hostname() == "":
+		ch.fault("%s is no address of a server", []any{key}, key)
+	case u.User != nil:
+		ch.fault("%s holds a name or password, which everybody who sees the file would have", []any{key}, key)
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+		ch.fault("%s: want https, or http on this machine", []any{key}, key)
+	}
+}
+
+// isLoopback tells whether a host is this machine, by its words alone.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (ch *checker) notify(i int, n Notify) {

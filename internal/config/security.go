@@ -206,7 +206,7 @@ func apiName(api string) string {
 
 func (w *widener) server(name string, want MCP, all map[string]MCP) {
 	have, ok := all[name]
-	same := ok && slices.Equal(have.Command, want.Command) && have.URL == want.URL
+	same := ok && slices.Equal(have.Command, want.Command) && have.URL == want.URL && have.Scope == want.Scope
 	fewer := !slices.ContainsFunc(want.Roles, func(r string) bool { return !slices.Contains(have.Roles, r) })
 	if same && fewer {
 		return
@@ -216,7 +216,7 @@ func (w *widener) server(name string, want MCP, all map[string]MCP) {
 		text = strings.Join(want.Command, " ")
 	}
 	slices.Sort(want.Roles)
-	w.add("mcp."+name, "", fmt.Sprintf("%s for %s", text, strings.Join(want.Roles, ", ")), bindOf([][]string{want.Command, {want.URL}, want.Roles}))
+	w.add("mcp."+name, "", fmt.Sprintf("%s for %s", text, strings.Join(want.Roles, ", ")), bindOf([][]string{want.Command, {want.URL, want.Scope}, want.Roles}))
 }
 
 func (p Provider) bound() []string {

@@ -42,6 +42,7 @@ func inEffect() []string {
 		"visibility.max_waiting_gates",
 		"agents.*.runtime",
 		"sandbox",
+		"mcp",
 		"visibility.gate_timeout_minutes",
 		"visibility.strict_mode",
 		"visibility.inspection_gates.plan",
@@ -160,7 +161,6 @@ func (c Config) NotYet() []string {
 	}
 	add(c.Quality.Enabled, "quality.enabled", "the quality score")
 	add(c.Improve.Enabled, "improve.enabled", "the self-improvement loop")
-	add(len(c.MCP) > 0, "mcp", "MCP servers")
 	add(len(c.Notify) > 0, "notify", "announcements")
 	return out
 }

@@ -121,7 +121,7 @@ func (b *box) run(ctx context.Context, req supervisor.Request, o ends) (rep supe
 	if err := b.group.Ready(wallsOf(req.Limits)); err != nil {
 		return rep, "", errors.Join(errStale, err)
 	}
-	st, err := openStreams(o.stdin, o.out)
+	st, err := openStreams(o)
 	if err != nil {
 		return rep, "", err
 	}
@@ -245,6 +245,7 @@ func (b *box) close() {
 // ends are what a command is joined to on the host.
 type ends struct {
 	stdin  []byte
+	input  *os.File // in its place; nil: there is none
 	out    *output
 	egress Outlet // nil: it reaches nobody
 }
@@ -256,9 +257,10 @@ type streams struct {
 	copies sync.WaitGroup
 }
 
-func openStreams(stdin []byte, out *output) (*streams, error) {
+func openStreams(o ends) (*streams, error) {
 	s := &streams{}
-	in, err := s.openInput(stdin)
+	stdin, out := o.stdin, o.out
+	in, err := s.openInput(o)
 	if err != nil {
 		return nil, agency.Errorf(agency.KindTransient, "sandbox: %w", err)
 	}
@@ -290,13 +292,25 @@ func openStreams(stdin []byte, out *output) (*streams, error) {
 	return s, nil
 }
 
-func (s *streams) openInput(stdin []byte) (*os.File, error) {
-	if len(stdin) == 0 {
+func (s *streams) openInput(o ends) (*os.File, error) {
+	switch {
+	case o.input != nil:
+		return again(o.input)
+	case len(o.stdin) == 0:
 		return os.Open(os.DevNull)
 	}
 	r, w, err := os.Pipe()
 	s.input = w
 	return r, err
+}
+
+// again is another descriptor of a file: a sandbox that is stale is tried again with a new one.
+func again(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 func (s *streams) closeInput() {

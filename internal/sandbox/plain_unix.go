@@ -62,6 +62,9 @@ func plainCommand(ctx context.Context, s Spec, tmp string, out *output) *exec.Cm
 	cmd.Dir = filepath.Join(s.Place.Root, s.Dir)
 	cmd.Env = env
 	cmd.Stdin = bytes.NewReader(s.Stdin)
+	if s.Input != nil {
+		cmd.Stdin = s.Input
+	}
 	cmd.Stdout, cmd.Stderr = stream{out, true}, stream{out, false}
 	cmd.SysProcAttr = plainAttr()
 	cmd.WaitDelay = plainGrace

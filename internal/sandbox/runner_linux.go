@@ -173,7 +173,7 @@ func (r *Runner) runSandboxed(ctx context.Context, s Spec) (Result, error) {
 	}
 	out := newOutput(s)
 	began := time.Now()
-	to := ends{s.Stdin, out, egress}
+	to := ends{s.Stdin, s.Input, out, egress}
 	if c.listener != nil {
 		to.egress = nil
 		defer openListener(egress, c.listener)()

@@ -107,7 +107,10 @@ type Spec struct {
 	Env      []string // added to the built environment, wins over Tools.Env
 	Limits   Limits
 	Stdin    []byte
-	Reads    []Mount // siblings that the user granted (sandbox.read); always read-only
+	// Input, where set, is the command's standard input itself, such as the end of a pipe
+	// that the caller writes into. Run closes it.
+	Input *os.File
+	Reads []Mount // siblings that the user granted (sandbox.read); always read-only
 	// Hosts are the names of those that the command may reach, on port 443,
 	// through a proxy of the host, where Runner.ReachesHosts says so.
 	Hosts []string
@@ -236,6 +239,9 @@ func (r *Runner) Tier() Tier { return r.tier }
 // the end of ctx, is a Result. When Run returns, no process of the command is
 // left.
 func (r *Runner) Run(ctx context.Context, spec Spec) (Result, error) {
+	if spec.Input != nil {
+		defer func() { _ = spec.Input.Close() }() // it was only read
+	}
 	spec.Limits = spec.Limits.orDefault()
 	if err := checkSpec(spec, r.stateDir); err != nil {
 		return Result{}, err

@@ -49,6 +49,10 @@ type Toolset struct {
 	Recent func(context.Context) ([][]string, error)
 	// Count is how many files the last snapshot has; less than none: unknown.
 	Count func() int
+	// Outside are the tools of servers that the session is offered beside its own, the same
+	// for all of it; Ends lets them go, where it is set.
+	Outside []tool.Tool
+	Ends    func()
 	// Process runs a program that works for the session, such as a coding agent, as a
 	// command of the agent is run. The folder at its HOME is the session's own in all
 	// of its parts: what the program keeps there to go on by.
@@ -69,6 +73,9 @@ func (t *Toolset) Present() roster.Present {
 
 // Close lets the folder go.
 func (t *Toolset) Close() {
+	if t.Ends != nil {
+		t.Ends()
+	}
 	if t.Files != nil {
 		_ = t.Files.Close() // only a folder's handle
 	}

@@ -39,6 +39,20 @@ func Define[A any](texts fs.FS, name string, access Access, fn func(context.Cont
 	return t
 }
 
+// Outside makes a tool of a server that is not ours, whose schema and words it brings. A call
+// whose host has ended is not made again: nobody knows what it has done.
+func Outside(name, description string, schema json.RawMessage, fn func(context.Context, json.RawMessage) (Result, error)) Tool {
+	return Tool{
+		Name: name, Description: description, Schema: schema, Access: Write, Scope: Elsewhere, form: "by its schema",
+		run: func(ctx context.Context, t Tool, _ *Env, raw json.RawMessage) (Result, error) {
+			if !json.Valid(raw) || bytes.TrimSpace(raw)[0] != '{' {
+				return t.Malformed("the arguments are not a JSON object"), nil
+			}
+			return fn(ctx, raw)
+		},
+	}
+}
+
 // Ends marks a tool that ends or parks its session.
 func (t Tool) Ends() Tool {
 	t.Last, t.Scope = true, Board

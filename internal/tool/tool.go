@@ -40,6 +40,8 @@ type Scope uint8
 const (
 	Workspace Scope = iota
 	Board
+	// Elsewhere is what no tree holds: a call that was begun is never made again.
+	Elsewhere
 )
 
 // Tool is one tool. It is immutable and shared by all sessions.

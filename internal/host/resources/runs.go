@@ -94,6 +94,8 @@ type resources struct {
 	checks *check.Checker
 	reads  []sandbox.Mount
 	skills string // the user's, as the run keeps them; "": none
+
+	servers servers
 }
 
 // of finds or makes the resources of a recorded run.
@@ -272,6 +274,7 @@ func (r *Runs) release(id agency.RunID) {
 	delete(r.open, id)
 	r.mu.Unlock()
 	if b != nil {
+		b.servers.close()
 		_ = b.runner.Close() // never fails
 	}
 }

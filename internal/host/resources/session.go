@@ -192,7 +192,21 @@ func (s *Sessions) Toolset(ctx context.Context, spec session.Spec) (*session.Too
 			return nil, err
 		}
 	}
-	return session.NewToolset(s.toolsetOf(ctx, b, w, spec))
+	return s.withServers(ctx, b, s.toolsetOf(ctx, b, w, spec))
+}
+
+// withServers makes a toolset with the tools of the session's MCP servers.
+func (s *Sessions) withServers(ctx context.Context, b *resources, o session.ToolsetOptions) (*session.Toolset, error) {
+	t, err := session.NewToolset(o)
+	if err != nil || len(b.kept.Config.MCP) == 0 {
+		return t, err
+	}
+	s.Runs.sweep(ctx)
+	if err := s.connect(ctx, b, o.Workspace, o.Spec, t); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
 }
 
 // release removes the checkouts of contracts that are complete: what landed is in
@@ -253,7 +267,7 @@ func (s *Sessions) reviewToolset(ctx context.Context, b *resources, run *workspa
 	}
 	o := s.toolsetOf(ctx, b, w, spec)
 	o.Of = tree
-	return session.NewToolset(o)
+	return s.withServers(ctx, b, o)
 }
 
 func agentLimits(c config.Sandbox) sandbox.Limits {

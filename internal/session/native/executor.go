@@ -88,6 +88,8 @@ func (c executor) plan(uses []llm.ToolUse) []session.Call {
 			calls[i].Refuse(tool.SecretArgs())
 		case c.unsure() && t.Access == tool.Write && t.Scope == tool.Workspace:
 			calls[i].Refuse(tool.Refusal("not run again: the host ended while this turn ran, and the files as they were before could not be recorded; the call may have run in part. Look at the files, then go on"))
+		case t.Scope == tool.Elsewhere && c.turn.tries[i] > 0 && !c.turn.fresh:
+			calls[i].Refuse(tool.Refusal("not run again: the host ended while this call ran, and what it has done elsewhere is not known; look, then go on"))
 		case u.Invalid != "":
 			calls[i].Refuse(t.Malformed(u.Invalid))
 		}

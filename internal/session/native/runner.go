@@ -99,6 +99,15 @@ type kitName struct {
 
 // kitOf is the kit of the session, made once for all that have the same.
 func kitOf(c *conversation) (*kit, error) {
+	own, err := ownKit(c)
+	if err != nil || len(c.tools.Outside) == 0 {
+		return own, err
+	}
+	return makeKit(slices.Concat(own.tools, c.tools.Outside)) // of this session's servers: nobody else has it
+}
+
+// ownKit is the kit without tools of servers.
+func ownKit(c *conversation) (*kit, error) {
 	name := kitName{role: c.role.ID, phase: c.Spec.Phase(), have: c.tools.Present()}
 	if c.Spec.Post == nil {
 		return c.r.kit(name, func() []tool.Tool { return session.Offered(c.role, name.phase, name.have) })
@@ -118,17 +127,22 @@ func (r *Runner) kit(name kitName, offered func() []tool.Tool) (*kit, error) {
 	if k := r.kits[name]; k != nil {
 		return k, nil
 	}
-	k := &kit{tools: offered()}
+	k, err := makeKit(offered())
+	if err == nil {
+		r.kits[name] = k
+	}
+	return k, err
+}
+
+func makeKit(tools []tool.Tool) (*kit, error) {
+	k := &kit{tools: tools}
 	for _, t := range k.tools {
 		k.shown = append(k.shown, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
 	k.shown = llm.SortedTools(k.shown)
 	var err error
-	if k.json, err = json.Marshal(k.shown); err != nil {
-		return nil, err
-	}
-	r.kits[name] = k
-	return k, nil
+	k.json, err = json.Marshal(k.shown)
+	return k, err
 }
 
 func (k *kit) find(name string) (tool.Tool, bool) {

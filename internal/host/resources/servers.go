@@ -1,0 +1,217 @@
+package resources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/mcp"
+	"agency/internal/registry"
+	"agency/internal/sandbox"
+	"agency/internal/session"
+	"agency/internal/store"
+	"agency/internal/workspace"
+)
+
+// servers are the MCP servers that all sessions of a run share.
+type servers struct {
+	mu   sync.Mutex
+	have map[string]*mcp.Client
+}
+
+// close ends them.
+func (s *servers) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.have {
+		c.Close()
+	}
+	s.have = nil
+}
+
+// served are the names of the servers whose tools a session gets, sorted.
+func served(b *resources, spec session.Spec) []string {
+	role := spec.Role
+	if spec.Post != nil {
+		f, err := fileOf(b, spec)
+		if err != nil {
+			return nil
+		}
+		role = f.Role
+	}
+	all := b.kept.Config.MCP
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !slices.Contains(all[name].Roles, string(role)) })
+}
+
+// connect gives a session the tools of its servers. One that does not answer is told to the
+// log, and its tools are not there: a server of somebody else ends nobody's work.
+func (s *Sessions) connect(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec, t *session.Toolset) error {
+	var own []*mcp.Client
+	t.Ends = func() {
+		for _, c := range own {
+			c.Close()
+		}
+	}
+	for _, name := range served(b, spec) {
+		c, err := s.server(ctx, b, w, spec, name)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		notes := []string{}
+		if err != nil {
+			notes = append(notes, err.Error()+": its tools are left out")
+		} else {
+			if b.kept.Config.MCP[name].Scope != scopeRun {
+				own = append(own, c)
+			}
+			t.Outside, notes = append(t.Outside, c.Tools()...), c.Notes()
+		}
+		if err := s.tellServers(ctx, spec, notes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellServers tells the log what is not as somebody configured it, once a session.
+func (s *Sessions) tellServers(ctx context.Context, spec session.Spec, notes []string) error {
+	if len(notes) == 0 || spec.Part > 1 {
+		return nil
+	}
+	return s.Runs.o.DB.WriteFenced(ctx, flow.ScopeOf(ctx).Fence, func(tx *store.Tx) error {
+		for _, n := range notes {
+			ev := agency.NewEvent(spec.Run, agency.SeverityWarning, n, agency.Log{Text: n})
+			ev.ContractID, ev.AgentID, ev.Role = spec.Contract, spec.Agent, spec.Role
+			if _, err := event.Append(tx, ev); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// scopeRun is the scope of a server that all sessions of a run share.
+const scopeRun = "run"
+
+// server connects a server, or finds the one that the run has.
+func (s *Sessions) server(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec, name string) (*mcp.Client, error) {
+	conf := b.kept.Config.MCP[name]
+	want := mcp.Server{Name: name, Command: conf.Command, URL: conf.URL, Timeout: time.Duration(conf.TimeoutSeconds) * time.Second}
+	means := mcp.Means{
+		HTTP:  reaching(conf.URL, b.kept.Config.Sandbox.AllowHosts),
+		Start: func(ctx context.Context, p mcp.Process) error { return s.startServer(ctx, b, w, spec, name, p) },
+	}
+	if conf.Scope != scopeRun {
+		return mcp.Connect(ctx, want, means)
+	}
+	b.servers.mu.Lock()
+	defer b.servers.mu.Unlock()
+	if c := b.servers.have[name]; c != nil {
+		return c, nil
+	}
+	c, err := mcp.Connect(ctx, want, means)
+	if err == nil {
+		if b.servers.have == nil {
+			b.servers.have = map[string]*mcp.Client{}
+		}
+		b.servers.have[name] = c
+	}
+	return c, err
+}
+
+// longest is how long a server may run: as long as any session.
+const longest = 7 * 24 * time.Hour
+
+// startServer runs a server in the sandbox. It works in a folder of its own and sees the
+// checkout as nobody may write it: what an agent changes goes through the agent's own tools.
+func (s *Sessions) startServer(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec, name string, p mcp.Process) error {
+	of := strings.ReplaceAll(string(spec.ID()), "/", "+")
+	if b.kept.Config.MCP[name].Scope == scopeRun {
+		of = "run"
+	}
+	dir := filepath.Join(w.Run().Folder(), "mcp", name, of)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return errors.Join(err, p.Stdin.Close())
+	}
+	tools := b.tools.Tools
+	tools.ReadOnly = append(slices.Clone(tools.ReadOnly), sandbox.Mount{Host: w.Path(), At: b.repo, Own: true})
+	limits := agentLimits(b.kept.Config.Sandbox)
+	limits.Wall = longest
+	res, err := b.runner.Run(ctx, sandbox.Spec{
+		Place: sandbox.Place{Root: dir, At: dir}, Tools: tools, LayerDir: agentLayer(s.Runs.o.StateDir), Argv: p.Argv,
+		Env: []string{"HOME=" + dir, "REPOSITORY=" + b.repo}, Limits: limits, Reads: b.reads, Hosts: b.kept.Config.Sandbox.AllowHosts, Input: p.Stdin, Stdout: p.Stdout,
+	})
+	if err == nil && ctx.Err() == nil {
+		err = fmt.Errorf("%s, exit code %d: %s", res.Cause, res.ExitCode, lastLine(res.Output))
+	}
+	return err
+}
+
+// lastLine is what a program said last.
+func lastLine(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// reaching is an HTTP client that reaches one server, where it may be reached: on this
+// machine, or one of the hosts that the user has allowed. It follows nothing elsewhere.
+func reaching(address string, hosts []string) *http.Client {
+	u, err := url.Parse(address)
+	if err != nil || address == "" {
+		return nil
+	}
+	ip := net.ParseIP(u.Hostname())
+	here := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return &http.Client{
+		Transport:     only{u.Host, here || slices.Contains(hosts, u.Hostname()), &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// only sends requests to one host, where that is allowed.
+type only struct {
+	host    string
+	allowed bool
+	next    http.RoundTripper
+}
+
+func (o only) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch {
+	case r.URL.Host != o.host:
+		return nil, fmt.Errorf("%s is another host than the server's", r.URL.Host)
+	case !o.allowed:
+		return nil, fmt.Errorf("%s is none of the hosts that may be reached: add it to sandbox.allow_hosts", r.URL.Hostname())
+	}
+	return o.next.RoundTrip(r)
+}
+
+// sweep ends the servers of runs that have ended.
+func (r *Runs) sweep(ctx context.Context) {
+	r.mu.Lock()
+	all := maps.Clone(r.open)
+	r.mu.Unlock()
+	for id, b := range all {
+		b.servers.mu.Lock()
+		idle := len(b.servers.have) == 0
+		b.servers.mu.Unlock()
+		if idle {
+			continue
+		}
+		if run, err := store.Get(ctx, r.o.DB, registry.Run, id); err == nil && run.State.Final() {
+			b.servers.close()
+		}
+	}
+}
