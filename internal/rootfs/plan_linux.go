@@ -29,6 +29,7 @@ type Item struct {
 	Host, At string
 	Writable bool
 	Inside   bool // lies below the repository: no symbolic link on the way counts
+	Apart    bool // read-only, and no place of the command: Shows does not count it
 	Place    bool // is the repository: made read-only last, for the mount points in it
 	Layers   string
 	// Under is the index of the nearest item that this one lies in, -1 for
@@ -61,9 +62,12 @@ func (p Plan) underFresh(i int) bool {
 }
 
 // Shows says whether anything of a folder of the host, by its path without links,
-// is mounted.
+// is mounted where commands work with it.
 func (p Plan) Shows(dir string) bool {
 	for _, it := range p.Items {
+		if it.Apart {
+			continue
+		}
 		if it.Host != "" && linux.Within(it.Host, dir) || it.Layers != "" && linux.Within(it.Layers, dir) {
 			return true
 		}

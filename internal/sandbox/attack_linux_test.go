@@ -382,7 +382,7 @@ func TestControlEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := openStreams(nil, newOutput(Spec{Limits: Limits{OutputKB: 64}}))
+	st, err := openStreams(ends{out: newOutput(Spec{Limits: Limits{OutputKB: 64}})})
 	if err != nil {
 		t.Fatal(err)
 	}

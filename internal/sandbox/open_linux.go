@@ -89,7 +89,7 @@ func (r *Runner) openPlan(s Spec, caches map[string]string) (supervisor.Plan, er
 		add(o, false, pledgeNone)
 	}
 	for _, m := range s.Tools.ReadOnly {
-		add(m.Host, false, found(m.Own))
+		show.add(rootfs.Item{Kind: rootfs.Bind, Host: m.Host, Apart: m.Apart, Under: -1}, found(m.Own))
 	}
 	for _, m := range s.Reads {
 		add(m.Host, false, pledgeUser)

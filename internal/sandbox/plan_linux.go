@@ -85,7 +85,7 @@ func makePlan(s Spec, sight agency.Sight) (supervisor.Plan, error) {
 		show.add(rootfs.Item{Kind: rootfs.Bind, Host: s.Place.Objects[i], At: at}, pledgeNone)
 	}
 	for _, m := range s.Tools.ReadOnly {
-		show.add(rootfs.Item{Kind: rootfs.Bind, Host: m.Host, At: m.At}, found(m.Own))
+		show.add(rootfs.Item{Kind: rootfs.Bind, Host: m.Host, At: m.At, Apart: m.Apart}, found(m.Own))
 	}
 	for _, m := range s.Reads {
 		show.add(rootfs.Item{Kind: rootfs.Bind, Host: m.Host, At: m.At}, pledgeUser)

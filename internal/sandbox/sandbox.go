@@ -38,6 +38,9 @@ type Mount struct {
 	Host, At string
 	// Own is a folder that the host has made in its own state folder.
 	Own bool `json:",omitempty"`
+	// Apart says that the command only looks on, while the host and others work there:
+	// Census.Still, which ends what could change a folder, lets it be.
+	Apart bool `json:",omitempty"`
 }
 
 // Overlay shows the host's folder Lower at At, writable, with every change

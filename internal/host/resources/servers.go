@@ -147,7 +147,7 @@ func (s *Sessions) startServer(ctx context.Context, b *resources, w *workspace.W
 		return errors.Join(err, p.Stdin.Close())
 	}
 	tools := b.tools.Tools
-	tools.ReadOnly = append(slices.Clone(tools.ReadOnly), sandbox.Mount{Host: w.Path(), At: b.repo, Own: true})
+	tools.ReadOnly = append(slices.Clone(tools.ReadOnly), sandbox.Mount{Host: w.Path(), At: b.repo, Own: true, Apart: true})
 	limits := agentLimits(b.kept.Config.Sandbox)
 	limits.Wall = longest
 	res, err := b.runner.Run(ctx, sandbox.Spec{
