@@ -52,6 +52,7 @@ func served() *mcp.Server {
 		return nil, ctx.Err()
 	})
 	add("asks", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		//lint:ignore SA1019 servers of today ask for it
 		_, model := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
 		_, person := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "your key?"})
 		return says(fmt.Sprintf("model: %v, person: %v", model != nil, person != nil)), nil
