@@ -321,7 +321,7 @@ func (c executor) count(ctx context.Context, before, calls []session.Call) error
 	err := c.Write(ctx, func(tx *store.Tx) error {
 		var ended []int
 		for _, k := range before {
-			if k.Ran && c.turn.tries[k.Index] > 0 {
+			if k.Ran && c.turn.tries[k.Index] > 0 && k.Tool.Scope != tool.Elsewhere {
 				ended = append(ended, k.Index)
 			}
 		}
@@ -335,7 +335,9 @@ func (c executor) count(ctx context.Context, before, calls []session.Call) error
 		tries = map[int]int{}
 	}
 	for _, k := range before {
-		delete(tries, k.Index)
+		if k.Tool.Scope != tool.Elsewhere { // that it was begun is never forgotten
+			delete(tries, k.Index)
+		}
 	}
 	for _, i := range idx {
 		tries[i]++
@@ -349,7 +351,7 @@ func (c executor) count(ctx context.Context, before, calls []session.Call) error
 func (c executor) spared(ctx context.Context, calls []session.Call) {
 	var idx []int
 	for _, k := range calls {
-		if c.turn.tries[k.Index] > 0 {
+		if c.turn.tries[k.Index] > 0 && k.Tool.Scope != tool.Elsewhere { // which may have acted already
 			idx = append(idx, k.Index)
 		}
 	}

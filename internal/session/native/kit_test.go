@@ -77,6 +77,7 @@ const testRun agency.RunID = "test-run"
 // stage is a host with a store, a repository, a workspace and a sandbox, all
 // real, and a model that a test scripts.
 type stage struct {
+	outside   []tool.Tool // of servers
 	t         testing.TB
 	repo      *gittest.Repo
 	db        *store.DB
@@ -216,11 +217,15 @@ func (k *stage) Toolset(ctx context.Context, s session.Spec) (*session.Toolset, 
 		return nil, err
 	}
 	layers := filepath.Join(k.state, "cache")
-	return session.NewToolset(session.ToolsetOptions{
+	t, err := session.NewToolset(session.ToolsetOptions{
 		Workspace: w, LayerDir: filepath.Join(layers, "agents"), Commands: k.setup.Commands,
 		Checker: check.New(check.Options{Runner: k.runner, DB: k.db, LayerDir: layers}),
 		Repo:    k.repo.Dir, Spec: s, Fence: k.fence,
 	})
+	if err == nil {
+		t.Outside = k.outside
+	}
+	return t, err
 }
 
 func spec() session.Spec {
