@@ -191,6 +191,8 @@ func mergeable(run agency.Run) error {
 		return agency.Errorf(agency.KindConflict, "run %s waits: %s", run.ID, run.Reason).WithMend("agency approve %s", run.ID)
 	case run.State != agency.StateSucceeded:
 		return agency.Errorf(agency.KindConflict, "run %s is %s: only a run that succeeded is merged", run.ID, run.State).WithMend("agency inspect %s", run.ID)
+	case run.Mode == agency.ModeAgent:
+		return agency.Errorf(agency.KindConflict, "run %s has an answer and no work: nothing of an agent's run lands", run.ID).WithMend("agency resume %s prints it", run.ID)
 	case run.Dry:
 		return agency.Errorf(agency.KindConflict, "run %s was a dry run: it has a plan and no work", run.ID).WithMend("agency rm %s", run.ID)
 	case run.Merged != "":

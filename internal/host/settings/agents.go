@@ -11,9 +11,9 @@ import (
 	"agency/internal/roster/agentfile"
 )
 
-// AgentFolders are where a repository keeps agent files, nearest first: its own, and those
+// agentFolders are where a repository keeps agent files, nearest first: its own, and those
 // of other tools that read the same format.
-func AgentFolders() []string {
+func agentFolders() []string {
 	return []string{agentFolder, ".claude/agents", ".github/agents", ".opencode/agent", ".gemini/agents", ".qwen/agents"}
 }
 
@@ -43,7 +43,7 @@ func (f Files) agentSources() (sources []agentfile.Source, closeAll func(), err 
 		if err != nil {
 			return nil, closeAll, err
 		}
-		for i, dir := range AgentFolders() {
+		for i, dir := range agentFolders() {
 			layer := agentfile.Repository
 			if i > 0 { // who keeps an agent for two tools has written it twice
 				layer = agentfile.Layer(dir)
