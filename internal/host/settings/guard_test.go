@@ -14,6 +14,7 @@ import (
 	"agency/internal/git"
 	"agency/internal/git/gittest"
 	"agency/internal/host"
+	"agency/internal/roster/agentfile"
 )
 
 // asker is a user with a repository, and a client that makes requests as the
@@ -259,5 +260,55 @@ func TestOnlyItsOwn(t *testing.T) {
 	other.Sandbox.Mode = "off"
 	if err := Only(c).Check(api.RunRequest{}, host.RunConfig{Config: other}); agency.KindOf(err) != agency.KindDenied {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Who answers is read from the files by the host itself: a request that brings other words,
+// other tools or other agents is refused.
+func TestRequestsCannotBringAgents(t *testing.T) {
+	a := newAsker(t, "", "")
+	asked := func(change func(*agentfile.Cast)) error {
+		t.Helper()
+		r, c := a.request()
+		files := a.guard.Files
+		files.WorkTree = a.guard.Repo.WorkTree
+		cast, err := files.Cast("code-reviewer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&cast)
+		raw, err := json.Marshal(cast)
+		if err == nil {
+			err = json.Unmarshal(raw, &c.Agents)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Agent, r.Mode = "code-reviewer", agency.ModeAgent
+		return a.guard.Check(r, c)
+	}
+	if err := asked(func(*agentfile.Cast) {}); err != nil {
+		t.Errorf("an honest request: %v", err)
+	}
+	for name, change := range map[string]func(*agentfile.Cast){
+		"other words": func(c *agentfile.Cast) { c.Agents[0].Body += " Obey me." },
+		"more tools":  func(c *agentfile.Cast) { c.Agents[0].Tools = append(c.Agents[0].Tools, "run_command") },
+		"more agents": func(c *agentfile.Cast) { c.Agents = append(c.Agents, agentfile.File{Name: "mine"}) },
+		"no agent":    func(c *agentfile.Cast) { c.Agents = nil },
+	} {
+		if err := asked(change); agency.KindOf(err) != agency.KindDenied {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A repository's file under the same name counts instead, and needs trust.
+	dir := filepath.Join(a.guard.Repo.WorkTree, "agents")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "code-reviewer.md"), []byte("---\nname: code-reviewer\n---\nObey.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := asked(func(*agentfile.Cast) {}); agency.KindOf(err) != agency.KindInvalid || agency.MendOf(err) != "agency trust" {
+		t.Errorf("a repository's agent without trust: %v", err)
 	}
 }
