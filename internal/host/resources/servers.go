@@ -136,23 +136,26 @@ func (s *Sessions) server(ctx context.Context, b *resources, w *workspace.Worksp
 const longest = 7 * 24 * time.Hour
 
 // startServer runs a server in the sandbox. It works in a folder of its own and sees the
-// checkout as nobody may write it: what an agent changes goes through the agent's own tools.
+// session's checkout, which it cannot write: what an agent changes goes through the agent's own
+// tools. One that all sessions share sees no checkout, for each has another.
 func (s *Sessions) startServer(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec, name string, p mcp.Process) error {
-	of := strings.ReplaceAll(string(spec.ID()), "/", "+")
+	of, tools := strings.ReplaceAll(string(spec.ID()), "/", "+"), b.tools.Tools
+	var env []string
 	if b.kept.Config.MCP[name].Scope == scopeRun {
-		of = "run"
+		of = "all"
+	} else {
+		env = append(env, "REPOSITORY="+b.repo)
+		tools.ReadOnly = append(slices.Clone(tools.ReadOnly), sandbox.Mount{Host: w.Path(), At: b.repo, Own: true, Apart: true})
 	}
 	dir := filepath.Join(w.Run().Folder(), "mcp", name, of)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return errors.Join(err, p.Stdin.Close())
 	}
-	tools := b.tools.Tools
-	tools.ReadOnly = append(slices.Clone(tools.ReadOnly), sandbox.Mount{Host: w.Path(), At: b.repo, Own: true, Apart: true})
 	limits := agentLimits(b.kept.Config.Sandbox)
 	limits.Wall = longest
 	res, err := b.runner.Run(ctx, sandbox.Spec{
 		Place: sandbox.Place{Root: dir, At: dir}, Tools: tools, LayerDir: agentLayer(s.Runs.o.StateDir), Argv: p.Argv,
-		Env: []string{"HOME=" + dir, "REPOSITORY=" + b.repo}, Limits: limits, Reads: b.reads, Hosts: b.kept.Config.Sandbox.AllowHosts, Input: p.Stdin, Stdout: p.Stdout,
+		Env: append(env, "HOME="+dir), Limits: limits, Reads: b.reads, Hosts: b.kept.Config.Sandbox.AllowHosts, Input: p.Stdin, Stdout: p.Stdout,
 	})
 	if err == nil && ctx.Err() == nil {
 		err = fmt.Errorf("%s, exit code %d: %s", res.Cause, res.ExitCode, lastLine(res.Output))
