@@ -29,6 +29,8 @@ const SkillFile = "SKILL.md"
 // Bounds of skills.
 const (
 	maxSkills      = 64
+	maxSkillTries  = 256      // folders that are looked at, skills or not
+	maxSkillNested = 64       // lists and maps in the head: what is nested costs its square
 	maxSkillFile   = 64 << 10 // bytes
 	maxSkillHead   = 16 << 10 // bytes
 	maxSkillName   = 64       // bytes
@@ -83,7 +85,7 @@ func (f *Files) HasSkills() bool { return len(f.Skills()) > 0 }
 // Skills are those of the repository, then the user's, by name; of one name the nearer
 // counts. A folder in which something is wrong is none.
 func (f *Files) Skills() (out []Skill) {
-	known := map[string]bool{}
+	known, tries := map[string]bool{}, 0
 	for _, s := range f.shelves() {
 		from := len(out)
 		for _, dir := range s.dirs {
@@ -94,6 +96,9 @@ func (f *Files) Skills() (out []Skill) {
 			for _, e := range entries {
 				if len(out) == maxSkills || known[e.Name()] || !e.IsDir() {
 					continue
+				}
+				if tries++; tries > maxSkillTries {
+					return out
 				}
 				if one, ok := s.read(dir, e.Name()); ok {
 					known[one.Name] = true
@@ -168,7 +173,8 @@ func skillHead(raw []byte) (head []byte, body string, ok bool) {
 		return nil, "", false
 	}
 	head, after, ok := bytes.Cut(rest, []byte("\n---\n"))
-	if !ok || len(head) > maxSkillHead || bytes.Contains(head, []byte(": *")) { // a reference may stand for very much
+	nested := bytes.Count(head, []byte("[")) + bytes.Count(head, []byte("{")) + bytes.Count(head, []byte("- "))
+	if !ok || len(head) > maxSkillHead || nested > maxSkillNested || bytes.Contains(head, []byte(": *")) { // a reference may stand for very much
 		return nil, "", false
 	}
 	return head, strings.TrimSpace(string(after)), true

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,7 @@ func skilled(t *testing.T) *Files {
 	for name, text := range map[string]string{
 		"other": skill("another", "d", "b"), "nobody": "no head", "nothing": skill("nothing", "", "b"), "broken": "---\nname: [\n---\nb",
 		"open": "---\nname: open\n", "Upper": skill("Upper", "d", "b"), "huge": skill("huge", "d", strings.Repeat("x", maxSkillFile)),
-		"nul": skill("nul", "d", "\x00"), "grows": "---\na: &a [1]\nb: *a\nname: grows\ndescription: d\n---\nb",
+		"nul": skill("nul", "d", "\x00"), "deep": "---\nname: deep\ndescription: d\na: " + strings.Repeat("[", 16000) + "\n---\nb", "grows": "---\na: &a [1]\nb: *a\nname: grows\ndescription: d\n---\nb",
 	} {
 		write(repo, ".claude/skills/"+name+"/SKILL.md", text)
 	}
@@ -57,6 +58,32 @@ func skilled(t *testing.T) *Files {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	return f
+}
+
+// However many folders there are, and whatever they hold, looking is bounded.
+func TestSkillsAreBounded(t *testing.T) {
+	repo := t.TempDir()
+	for i := range 2 * maxSkillTries {
+		dir := filepath.Join(repo, ".claude/skills", fmt.Sprintf("s%04d", i))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := "---\nname: " + filepath.Base(dir) + "\ndescription: d\n---\nb\n"
+		if i%8 != 0 {
+			text = "---\nname: other\ndescription: d\n---\nb\n"
+		}
+		if err := os.WriteFile(filepath.Join(dir, SkillFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := OpenFiles(repo, "/repo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if n := len(f.Skills()); n != maxSkillTries/8 {
+		t.Errorf("%d skills of %d folders that may be looked at", n, maxSkillTries)
+	}
 }
 
 // Only what is a skill is one, by no link, and the repository's counts before the user's.
