@@ -37,6 +37,7 @@ const (
 	maxName        = 64       // bytes, of a tool as agents call it
 	maxDescription = 1024     // bytes
 	maxSchema      = 16 << 10 // bytes
+	maxShown       = 64 << 10 // bytes, of all its tools: each request to a model holds them
 	maxMessage     = 4 << 20  // bytes
 	connectTime    = 30 * time.Second
 	callTime       = time.Minute
@@ -237,7 +238,7 @@ func (c *Client) list(ctx context.Context) error {
 		c.note("it has more than %d tools, and the rest is left out", maxTools)
 		all = all[:min(len(all), maxTools)]
 	}
-	known := map[string]bool{}
+	known, shown := map[string]bool{}, 0
 	for _, t := range all {
 		name := "mcp__" + c.server.Name + "__" + unfit.ReplaceAllString(t.Name, "_")
 		schema, err := schemaOf(t)
@@ -246,12 +247,15 @@ func (c *Client) list(ctx context.Context) error {
 			err = fmt.Errorf("its name is empty, or too long for a model")
 		case known[name]:
 			err = errors.New("another one has the same name")
+		case err == nil && shown+len(schema)+len(t.Description) > maxShown:
+			err = fmt.Errorf("with it what each request shows of the server has more than %d KiB", maxShown>>10)
 		}
 		if err != nil {
 			c.note("tool %s is left out: %v", tool.QuoteName(text.Head(clean(t.Name), 80)), err)
 			continue
 		}
 		known[name] = true
+		shown += len(schema) + len(t.Description)
 		c.tools = append(c.tools, tool.Outside(name, c.described(t), schema, c.call(t.Name)))
 	}
 	return nil

@@ -225,6 +225,25 @@ func TestHostileServers(t *testing.T) {
 			t.Errorf("gives %v", err)
 		}
 	})
+	t.Run("more than a request should hold", func(t *testing.T) {
+		c, err := Connect(t.Context(), Server{Name: "x", Command: []string{"x"}}, Means{Start: answering(func(id json.RawMessage, method string) string {
+			if method != "tools/list" {
+				return pages(id, method)
+			}
+			var all []string
+			for i := range 10 {
+				all = append(all, fmt.Sprintf(`{"name":"t%d","inputSchema":{"type":"object","title":"%s"}}`, i, strings.Repeat("x", 15<<10)))
+			}
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, id, strings.Join(all, ","))
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if n := len(c.Tools()); n != 4 || len(c.Notes()) != 6 || !strings.Contains(c.Notes()[0], "more than 64 KiB") {
+			t.Errorf("%d tools, %v", n, c.Notes())
+		}
+	})
 	t.Run("pages without end", func(t *testing.T) {
 		c, err := Connect(t.Context(), Server{Name: "x", Command: []string{"x"}}, Means{Start: answering(pages)})
 		if err != nil {
