@@ -25,7 +25,7 @@ func TestGeneralist(t *testing.T) {
 		"list_uncovered_lines", "read_file",
 		"request_clarification", "request_human_input", "rollback_checkpoint", "run_command", "run_lint", "run_tests",
 		"run_tests_with_coverage", "run_type_check",
-		"search_files", "send_message", "signal_blocked", "signal_complete", "write_file",
+		"search_files", "send_message", "signal_blocked", "signal_complete", "use_skill", "write_file",
 	}
 	if diff := cmp.Diff(want, r.Tools()); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)

@@ -123,7 +123,7 @@ func TestCheckIsBounded(t *testing.T) {
 			t.Errorf("%.1000v", err)
 		}
 		got := l.Draw("agent-with-a-long-name-0")
-		if lines, cut := strings.Count(got, "\n"), strings.HasSuffix(got, "\nand more\n"); lines > maxDrawn+1 || cut != (lines > maxDrawn) || !cut && lines > 70 {
+		if lines, cut := strings.Count(got, "\n"), strings.HasSuffix(got, "\nand more\n"); lines > maxDrawn+1 || cut != (lines > maxDrawn) || !cut && lines > maxNamed+6 {
 			t.Errorf("%d lines, cut: %v", lines, cut)
 		}
 		if got := l.Mermaid("agent-with-a-long-name-0"); len(got) > 1<<20 {
