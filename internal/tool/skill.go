@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
@@ -172,12 +174,35 @@ func skillHead(raw []byte) (head []byte, body string, ok bool) {
 	if !ok || bytes.IndexByte(raw, 0) >= 0 {
 		return nil, "", false
 	}
-	head, after, ok := bytes.Cut(rest, []byte("\n---\n"))
+	head, after, ok := bytes.Cut(append(slices.Clone(rest), '\n'), []byte("\n---\n")) // the file may end with the second line
 	nested := bytes.Count(head, []byte("[")) + bytes.Count(head, []byte("{")) + bytes.Count(head, []byte("- "))
-	if !ok || len(head) > maxSkillHead || nested > maxSkillNested || bytes.Contains(head, []byte(": *")) { // a reference may stand for very much
+	if !ok || len(head) > maxSkillHead || nested > maxSkillNested || refers(head) {
 		return nil, "", false
 	}
 	return head, strings.TrimSpace(string(after)), true
+}
+
+// refers tells whether YAML has references, which may stand for very much, or is none.
+func refers(head []byte) bool {
+	file, err := parser.ParseBytes(head, 0)
+	if err != nil {
+		return true
+	}
+	found := &references{}
+	for _, doc := range file.Docs {
+		if doc.Body != nil {
+			ast.Walk(found, doc.Body)
+		}
+	}
+	return found.any
+}
+
+type references struct{ any bool }
+
+// Visit is for ast.Visitor.
+func (r *references) Visit(n ast.Node) ast.Visitor {
+	r.any = r.any || n.Type() == ast.AliasType || n.Type() == ast.AnchorType
+	return r
 }
 
 // UseSkill is what the named skill says, or one file of its folder.

@@ -32,12 +32,14 @@ func skilled(t *testing.T) *Files {
 	write(repo, ".agents/skills/both/SKILL.md", skill("both", "The repository's", "Here."))
 	write(own, "both/SKILL.md", skill("both", "The user's", "There."))
 	write(own, "mine/SKILL.md", "\xef\xbb\xbf"+strings.ReplaceAll(skill("mine", "My way", "Mine."), "\n", "\r\n"))
+	write(own, "stars/SKILL.md", "---\nname: stars\ndescription: 'For globs: *.go & more'\n---")
 	write(outside, "SKILL.md", skill("linked", "d", "secret"))
 	write(outside, "secret.txt", "secret")
 	for name, text := range map[string]string{
 		"other": skill("another", "d", "b"), "nobody": "no head", "nothing": skill("nothing", "", "b"), "broken": "---\nname: [\n---\nb",
 		"open": "---\nname: open\n", "Upper": skill("Upper", "d", "b"), "huge": skill("huge", "d", strings.Repeat("x", maxSkillFile)),
-		"nul": skill("nul", "d", "\x00"), "deep": "---\nname: deep\ndescription: d\na: " + strings.Repeat("[", 16000) + "\n---\nb", "grows": "---\na: &a [1]\nb: *a\nname: grows\ndescription: d\n---\nb",
+		"listed": "---\na: &a [1]\nb: [*a, *a]\nname: listed\ndescription: d\n---\nb",
+		"nul":    skill("nul", "d", "\x00"), "deep": "---\nname: deep\ndescription: d\na: " + strings.Repeat("[", 16000) + "\n---\nb", "grows": "---\na: &a [1]\nb: *a\nname: grows\ndescription: d\n---\nb",
 	} {
 		write(repo, ".claude/skills/"+name+"/SKILL.md", text)
 	}
@@ -93,10 +95,10 @@ func TestSkills(t *testing.T) {
 	for _, s := range f.Skills() {
 		got = append(got, s.Name+": "+s.Description)
 	}
-	if list := strings.Join(got, "; "); list != "both: The repository's; pdf: Fill forms; mine: My way" {
+	if list := strings.Join(got, "; "); list != "both: The repository's; pdf: Fill forms; mine: My way; stars: For globs: *.go & more" {
 		t.Errorf("the skills are %s", list)
 	}
-	if list := SkillList(f.Skills()); !strings.Contains(list, "- pdf (repository): Fill forms\n") || !strings.HasSuffix(list, "- mine (user): My way") {
+	if list := SkillList(f.Skills()); !strings.Contains(list, "- pdf (repository): Fill forms\n") || !strings.Contains(list, "- mine (user): My way\n") {
 		t.Errorf("listed as\n%s", list)
 	}
 	bare, err := OpenFiles(t.TempDir(), "/repo")
@@ -121,7 +123,7 @@ func TestUseSkill(t *testing.T) {
 		"whose it is":     {"pdf", "", "[skill pdf: content of the repository, in .claude/skills/pdf;", 0},
 		"the user's":      {"mine", "", "[skill mine of the user, in /", 0},
 		"a file":          {"pdf", "scripts/fill.sh", "echo filled", 0},
-		"nobody's":        {"pfd", "", `there is no skill "pfd" (did you mean pdf?); there are: both, pdf, mine`, agency.KindNotFound},
+		"nobody's":        {"pfd", "", `there is no skill "pfd" (did you mean pdf?); there are: both, pdf, mine, stars`, agency.KindNotFound},
 		"no such file":    {"pdf", "x", `skill pdf has no file "x"`, agency.KindNotFound},
 		"a link":          {"pdf", "out.txt", "has no file", agency.KindNotFound},
 		"out of it":       {"pdf", "../both/SKILL.md", "has no file", agency.KindNotFound},
