@@ -37,7 +37,7 @@ func main() {
 func rows() []row {
 	return []row{
 		durableRow(), turnRow(), prefixRow(), tailRow(), snapshotRow(), sandboxRow(), startRow(), crowdRow(),
-		mailRow(), backlogRow(), idleRow(), casRow(), executorRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), verifyRow(), bigRow(), demoRow(),
+		mailRow(), backlogRow(), idleRow(), casRow(), executorRow(), largeRow(), restartRow(), queueRow(), textmergeRow(), overseerRow(), patternRow(), growthRow(), advisingRow(), verifyRow(), bigRow(), demoRow(),
 	}
 }
 
@@ -45,7 +45,7 @@ func rows() []row {
 func contenders() map[string]func(context.Context, peer.Job) (peer.Report, error) {
 	return map[string]func(context.Context, peer.Job) (peer.Report, error){
 		"ours": oursContender, "bare": bareContender, "bare-whole": bareWholeContender, "crowd": crowdContender,
-		"executor": executorContender,
+		"executor": executorContender, "advising": advisingContender,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"agency/bench/peer"
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/board/lock"
@@ -23,7 +24,6 @@ import (
 	"agency/internal/flow/local"
 	"agency/internal/lease"
 	"agency/internal/llm"
-	"agency/internal/llm/failover"
 	"agency/internal/llm/rehearsal"
 	"agency/internal/registry"
 	"agency/internal/roster"
@@ -42,9 +42,13 @@ const (
 )
 
 // patternRow compares compositions of agents whose model answers at once with as many bare
-// sessions, each in one turn; and a team's requests late with those early.
+// sessions, each in one turn; and with the same composition of adk-go, which keeps its
+// sessions in SQLite, and of eino, which keeps nothing.
 func patternRow() row {
-	return row{figures: []string{"pattern/handoffs-20", "pattern/advisors-100", "pattern/team-growth"}, measure: measurePattern}
+	return row{figures: []string{
+		"pattern/handoffs-20", "pattern/advisors-100", "pattern/handoffs-vs-adk", "pattern/advisors-vs-adk",
+		"pattern/handoffs-vs-eino", "pattern/advisors-vs-eino",
+	}, measure: measurePattern}
 }
 
 func measurePattern(ctx context.Context, b *bench) ([]figure, error) {
@@ -52,25 +56,53 @@ func measurePattern(ctx context.Context, b *bench) ([]figure, error) {
 		return func(ctx context.Context) (float64, error) { return timed(ctx, b, cast, n) }
 	}
 	chain, fan := chainOf(chained), fanOf(advised)
-	s, err := b.rounds(ctx,
-		contender{"handoffs", on(chain, 0)}, contender{"bare one by one", on(chain, 1)},
-		contender{"advisors", on(fan, 0)}, contender{"bare at once", on(fan, advised)},
-	)
+	adk, err := b.composing(ctx, "adkpeer")
 	if err != nil {
 		return nil, err
 	}
-	early, late, err := teamSizes(ctx, b)
+	eino, err := b.composing(ctx, "einopeer")
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.rounds(
+		ctx,
+		contender{"handoffs", on(chain, 0)}, contender{"bare one by one", on(chain, 1)},
+		contender{"advisors", on(fan, 0)}, contender{"bare at once", on(fan, advised)},
+		contender{"adk chain", adk(chained, false)}, contender{"adk fan", adk(advised+1, true)},
+		contender{"eino chain", eino(chained, false)}, contender{"eino fan", eino(advised+1, true)},
+	)
 	if err != nil {
 		return nil, err
 	}
 	each := func(name string, n int) string {
 		return s.raw(name, float64(time.Millisecond)*float64(n), "ms an agent")
 	}
+	beside := func(name, ours, theirs string, n int, most float64) figure {
+		return figure{name, s.ratio(ours, theirs), atMost(most), []string{each(ours, n), each(theirs, n)}}
+	}
 	return []figure{
-		{"pattern/handoffs-20", s.ratio("handoffs", "bare one by one"), atMost(2), []string{each("handoffs", chained), each("bare one by one", chained)}},
-		{"pattern/advisors-100", s.ratio("advisors", "bare at once"), atMost(2), []string{each("advisors", advised+1), each("bare at once", advised+1)}},
-		{"pattern/team-growth", late / early, atMost(1.02), []string{fmt.Sprintf("%.0f bytes a cycle and member late, %.0f early", late, early)}},
+		beside("pattern/handoffs-20", "handoffs", "bare one by one", chained, 2),
+		beside("pattern/advisors-100", "advisors", "bare at once", advised+1, 2),
+		beside("pattern/handoffs-vs-adk", "handoffs", "adk chain", chained, 4),
+		beside("pattern/advisors-vs-adk", "advisors", "adk fan", advised+1, 2),
+		beside("pattern/handoffs-vs-eino", "handoffs", "eino chain", chained, 60),
+		beside("pattern/advisors-vs-eino", "advisors", "eino fan", advised+1, 40),
 	}, nil
+}
+
+// composing is how long a peer, a binary of its own, takes for a composition of so many agents.
+func (b *bench) composing(ctx context.Context, name string) (func(agents int, beside bool) func(context.Context) (float64, error), error) {
+	own, _, err := modules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bin, err := b.build(ctx, filepath.Join(own, name), ".", name)
+	return func(agents int, beside bool) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			r, err := b.process(ctx, name, peer.Job{Sessions: 6, Agents: agents, Beside: beside}, bin)
+			return float64(r.Wall) / 5, err // the first one warms up
+		}
+	}, err
 }
 
 func file(name string) agentfile.File {
@@ -118,10 +150,11 @@ type company struct {
 	cast   agentfile.Cast
 	lineup session.Lineup
 	part   func(context.Context, agency.StepKey, session.Spec) (session.Outcome, error)
+	tools  func() *session.Toolset
 }
 
-func openCompany(ctx context.Context, dir string, cast agentfile.Cast, wrap func(llm.Model) llm.Model) (*company, error) {
-	k := &company{cast: cast}
+func openCompany(ctx context.Context, dir string, cast agentfile.Cast, model llm.Model) (*company, error) {
+	k := &company{cast: cast, tools: session.NoCheckout}
 	var err error
 	k.db, err = store.Open(ctx, store.Options{Path: filepath.Join(dir, "agency.db"), Sets: []store.Set{
 		event.Migrations(), lease.Migrations(), local.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(),
@@ -133,17 +166,7 @@ func openCompany(ctx context.Context, dir string, cast agentfile.Cast, wrap func
 	if k.office, err = board.Open(ctx, k.db, board.Options{MaySend: roster.MaySend}); err != nil {
 		return nil, errors.Join(err, k.close())
 	}
-	script, err := rehearsal.Parse("bench", fmt.Appendf(nil, answering, cycled))
-	if err != nil {
-		return nil, errors.Join(err, k.close())
-	}
-	model, err := failover.Fallback([]failover.Named{{
-		Name: "bench/a", Provider: "bench", ID: "a", Model: wrap(rehearsal.NewModel("bench", rehearsal.NewPlayer(script), rehearsal.ModelOptions{})),
-	}}, failover.FallbackOptions{})
-	if err != nil {
-		return nil, errors.Join(err, k.close())
-	}
-	k.lineup = session.Lineup{Model: model, Names: []string{"bench/a"}, Window: 10_000_000}
+	k.lineup = session.Lineup{Model: model, Names: []string{modelName}, Window: 10_000_000}
 	k.part = session.Do(session.Options{DB: k.db, Host: k, Mail: k.office, Runtimes: map[string]session.Runtime{"": native.New(native.Options{Host: k})}})
 	err = k.db.Write(ctx, func(tx *store.Tx) error {
 		run := agency.Run{ID: benchRun, Goal: "answer", Mode: agency.ModeAgent, State: agency.StateRunning}
@@ -153,6 +176,15 @@ func openCompany(ctx context.Context, dir string, cast agentfile.Cast, wrap func
 		return nil, errors.Join(err, k.close())
 	}
 	return k, nil
+}
+
+// atOnce is a model that plays the answers, each of which is there at once.
+func atOnce() (llm.Model, error) {
+	script, err := rehearsal.Parse("bench", fmt.Appendf(nil, answering, cycled))
+	if err != nil {
+		return nil, err
+	}
+	return asHost(rehearsal.NewModel("bench", rehearsal.NewPlayer(script), rehearsal.ModelOptions{}))
 }
 
 func (k *company) close() error {
@@ -181,11 +213,11 @@ func (k *company) Setup(_ context.Context, s session.Spec) (session.Setup, error
 func (k *company) Lineup(context.Context, session.Spec) (session.Lineup, error) { return k.lineup, nil }
 
 // Cancelled is for session.Host.
-func (k *company) Cancelled(agency.RunID) <-chan struct{} { return nil }
+func (k *company) Cancelled(agency.RunID) context.Context { return context.Background() }
 
 // Toolset is for session.Host.
 func (k *company) Toolset(context.Context, session.Spec) (*session.Toolset, error) {
-	return session.NoCheckout(), nil
+	return k.tools(), nil
 }
 
 // noModels routes nothing.
@@ -228,74 +260,38 @@ func (k *company) bare(ctx context.Context, i int) error {
 	return err
 }
 
-// timed is how long the cast takes: as a composition where at once is 0, else as bare
-// sessions, so many at a time.
-func timed(ctx context.Context, b *bench, cast agentfile.Cast, atOnce int) (took float64, err error) {
+// timed is how long the cast takes: as a composition where there are no slots, else as bare
+// sessions, in as many slots.
+func timed(ctx context.Context, b *bench, cast agentfile.Cast, slots int) (took float64, err error) {
 	dir, err := os.MkdirTemp(b.dir, "agency-bench-pattern-")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	k, err := openCompany(ctx, dir, cast, func(m llm.Model) llm.Model { return m })
+	model, err := atOnce()
+	if err != nil {
+		return 0, err
+	}
+	k, err := openCompany(ctx, dir, cast, model)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, k.close()) }()
 	begun := time.Now()
-	if atOnce == 0 {
+	if slots == 0 {
 		err = k.play(ctx)
 		return float64(time.Since(begun)), err
 	}
 	errs := make([]error, len(cast.Agents))
-	slots := make(chan struct{}, atOnce)
+	free := make(chan struct{}, slots)
 	var wg sync.WaitGroup
 	for i := range cast.Agents {
-		slots <- struct{}{}
+		free <- struct{}{}
 		wg.Go(func() {
 			errs[i] = k.bare(ctx, i)
-			<-slots
+			<-free
 		})
 	}
 	wg.Wait()
 	return float64(time.Since(begun)), errors.Join(errs...)
-}
-
-// teamSizes is by how many bytes a member's request grows a cycle, over the first and the
-// last ten cycles of a team.
-func teamSizes(ctx context.Context, b *bench) (early, late float64, err error) {
-	dir, err := os.MkdirTemp(b.dir, "agency-bench-team-")
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	super, team := file("super"), file("crew")
-	team.Team = &agentfile.Team{Supervisor: super.Name}
-	cast := agentfile.Cast{Agents: []agentfile.File{team, super}}
-	for i := range crewed {
-		f := file(fmt.Sprintf("m%d", i))
-		team.Team.Members = append(team.Team.Members, f.Name)
-		cast.Agents = append(cast.Agents, f)
-	}
-	sizes := &sizing{of: map[string][]int64{}}
-	k, err := openCompany(ctx, dir, cast, func(m llm.Model) llm.Model { sizes.next = m; return sizes })
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, k.close()) }()
-	if err := k.play(ctx); err != nil {
-		return 0, 0, err
-	}
-	if n := sizes.broken.Load(); n > 0 {
-		return 0, 0, fmt.Errorf("%d requests do not begin as the one before", n)
-	}
-	var first, last int64
-	for _, of := range sizes.of {
-		if len(of) < cycled {
-			return 0, 0, fmt.Errorf("a member had %d turns", len(of))
-		}
-		first += of[11] - of[1]
-		last += of[cycled-1] - of[cycled-11]
-	}
-	n := float64(len(sizes.of) * 10)
-	return float64(first) / n, float64(last) / n, nil
 }

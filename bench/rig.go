@@ -181,7 +181,7 @@ func (r *rig) Setup(context.Context, session.Spec) (session.Setup, error) { retu
 func (r *rig) Lineup(context.Context, session.Spec) (session.Lineup, error) { return r.lineup, nil }
 
 // Cancelled is for session.Host.
-func (r *rig) Cancelled(agency.RunID) <-chan struct{} { return nil }
+func (r *rig) Cancelled(agency.RunID) context.Context { return context.Background() }
 
 // Toolset is for session.Host.
 func (r *rig) Toolset(ctx context.Context, s session.Spec) (*session.Toolset, error) {

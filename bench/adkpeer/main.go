@@ -1,5 +1,5 @@
-// Command adkpeer is the contender that holds the conversation with adk-go and
-// its SQLite sessions. It is a binary of its own, because the pure Go driver
+// Command adkpeer is the contender that holds the conversation, or plays the composition,
+// with adk-go and its SQLite sessions. It is a binary of its own, because the pure Go driver
 // that adk-go is tested with registers the same name as the product's.
 package main
 
@@ -36,16 +36,28 @@ const (
 )
 
 func contend(ctx context.Context, job peer.Job) (peer.Report, error) {
-	if err := peer.WriteFiles(job.Dir, job.Turns, 1000); err != nil {
-		return peer.Report{}, err
-	}
-	sessions, err := database.NewSessionService(
-		sqlite.Open("file:"+filepath.Join(job.Dir, "adk.db")+pragmas), &gorm.Config{Logger: logger.Discard},
-	)
+	sessions, err := openSessions(job.Dir)
 	if err != nil {
 		return peer.Report{}, err
 	}
-	if err := database.AutoMigrate(sessions); err != nil {
+	if job.Agents > 0 {
+		return compose(ctx, job, sessions)
+	}
+	return converse(ctx, job, sessions)
+}
+
+func openSessions(dir string) (session.Service, error) {
+	sessions, err := database.NewSessionService(
+		sqlite.Open("file:"+filepath.Join(dir, "adk.db")+pragmas), &gorm.Config{Logger: logger.Discard},
+	)
+	if err != nil {
+		return nil, err
+	}
+	return sessions, database.AutoMigrate(sessions)
+}
+
+func converse(ctx context.Context, job peer.Job, sessions session.Service) (peer.Report, error) {
+	if err := peer.WriteFiles(job.Dir, job.Turns, 1000); err != nil {
 		return peer.Report{}, err
 	}
 	chat, err := peer.NewChat(job)

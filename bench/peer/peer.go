@@ -28,6 +28,10 @@ type Job struct {
 	Sessions int
 	// Turns is how many calls of read_file each of them makes.
 	Turns int
+	// Agents is how many agents a composition has, each of which answers at once; Beside:
+	// beside each other, and the last one reads what they said. 0: no composition.
+	Agents int
+	Beside bool
 	// Opening is the first request's body as the product sends it, so that the
 	// peers ask with the same prompt and the same tools.
 	Opening json.RawMessage
@@ -48,6 +52,9 @@ type Report struct {
 	Failures          int
 	Note              string
 }
+
+// Done is what an agent of a composition answers.
+const Done = "done"
 
 // File is the name of the file that the n-th turn reads.
 func File(turn int) string { return fmt.Sprintf("notes/n%d.txt", turn) }

@@ -39,6 +39,8 @@ func percentFor(live uint64) int {
 		return 200
 	case live < 24<<20:
 		return 100
+	case live < 48<<20:
+		return 35
 	}
-	return 35
+	return 12
 }

@@ -51,12 +51,12 @@ func (v *Live) working() (out []*live) {
 // Has tells whether a run is held by this host.
 func (v *Live) Has(run agency.RunID) bool { return v.find(run) != nil }
 
-// Cancelled is closed when a person cancels the run; nil where it is not live.
-func (v *Live) Cancelled(run agency.RunID) <-chan struct{} {
+// Cancelled is done when a person cancels the run; never where it is not live.
+func (v *Live) Cancelled(run agency.RunID) context.Context {
 	if l := v.find(run); l != nil {
 		return l.cancelled
 	}
-	return nil
+	return context.Background()
 }
 
 func (v *Live) find(run agency.RunID) *live {
@@ -124,7 +124,8 @@ func (v *Live) close() {
 type live struct {
 	run       agency.Run
 	stop      context.CancelFunc
-	cancelled chan struct{} // closed when a person cancels
+	cancelled context.Context // done when a person cancels
+	cancel    context.CancelFunc
 	done      chan struct{} // closed when nothing of it is left
 	kick      chan struct{} // its state may have changed
 
@@ -132,12 +133,12 @@ type live struct {
 	quiet  bool
 	moved  chan struct{} // closed and replaced when quiet changes
 	ending bool          // the engine has let go, what remains is to record it
-	once   sync.Once
 }
 
 func newLive(run agency.Run, stop context.CancelFunc) *live {
+	cancelled, cancel := context.WithCancel(context.Background())
 	return &live{
-		run: run, stop: stop, cancelled: make(chan struct{}), done: make(chan struct{}),
+		run: run, stop: stop, cancelled: cancelled, cancel: cancel, done: make(chan struct{}),
 		kick: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 }
@@ -197,16 +198,7 @@ func (l *live) wake() {
 	}
 }
 
-func (l *live) cancel() { l.once.Do(func() { close(l.cancelled) }) }
-
-func (l *live) wasCancelled() bool {
-	select {
-	case <-l.cancelled:
-		return true
-	default:
-		return false
-	}
-}
+func (l *live) wasCancelled() bool { return l.cancelled.Err() != nil }
 
 // A run that has left the engine on a full disk is held: where it stands is
 // known here and not yet written. Its followers are told at once, lookers are

@@ -52,8 +52,8 @@ type Host interface {
 	Lineup(ctx context.Context, spec Spec) (Lineup, error)
 	// Toolset opens the contract's workspace. The session closes its Files.
 	Toolset(ctx context.Context, spec Spec) (*Toolset, error)
-	// Cancelled is closed when a person cancels the run. A nil channel never is.
-	Cancelled(run agency.RunID) <-chan struct{}
+	// Cancelled is done when a person cancels the run.
+	Cancelled(run agency.RunID) context.Context
 }
 
 // Setup is the configuration of one session, whatever runs it.
@@ -133,16 +133,8 @@ func Do(o Options) func(context.Context, agency.StepKey, Spec) (Outcome, error) 
 			return Outcome{}, err
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
-		watched := make(chan struct{})
-		go func() {
-			defer close(watched)
-			select {
-			case <-o.Host.Cancelled(spec.Run):
-				cancel(ErrCancelled)
-			case <-ctx.Done():
-			}
-		}()
-		defer func() { cancel(nil); <-watched }()
+		defer cancel(nil)
+		defer context.AfterFunc(o.Host.Cancelled(spec.Run), func() { cancel(ErrCancelled) })()
 		setup, err := o.Host.Setup(ctx, spec)
 		if err != nil && errors.Is(context.Cause(ctx), ErrCancelled) {
 			return Cancelled(""), nil

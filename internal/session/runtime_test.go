@@ -250,7 +250,7 @@ func (d *desk) Setup(context.Context, session.Spec) (session.Setup, error) {
 	}, err
 }
 
-func (d *desk) Cancelled(agency.RunID) <-chan struct{} { return nil }
+func (d *desk) Cancelled(agency.RunID) context.Context { return context.Background() }
 
 func (d *desk) Toolset(ctx context.Context, s session.Spec) (*session.Toolset, error) {
 	w, err := d.run.Prepare(ctx, string(s.Contract), d.repo.Rev("HEAD"), workspace.Work)

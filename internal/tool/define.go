@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"agency/internal/bug"
 	"agency/internal/text"
@@ -125,21 +126,37 @@ type Shape struct {
 }
 
 // SchemaOf is the schema of a type, for a place within that of a tool's arguments.
-func SchemaOf[A any]() *jsonschema.Schema {
+func SchemaOf[A any]() *jsonschema.Schema { return schemaOf(reflect.TypeFor[A]()) }
+
+func schemaOf(of reflect.Type) *jsonschema.Schema {
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
-	s := r.ReflectFromType(reflect.TypeFor[A]())
+	s := r.ReflectFromType(of)
 	s.Version = ""
 	return s
 }
 
+// shapes are those that were made, by type: tools are defined anew for each agent.
+var shapes sync.Map
+
+// shapeOf is the shape of a type. It is shared: nobody changes it.
 func shapeOf[A any]() Shape {
-	sc := SchemaOf[A]()
+	of := reflect.TypeFor[A]()
+	if made, ok := shapes.Load(of); ok {
+		return made.(Shape)
+	}
+	s := newShape(of)
+	shapes.Store(of, s)
+	return s
+}
+
+func newShape(of reflect.Type) Shape {
+	sc := schemaOf(of)
 	if sc.Properties == nil {
 		sc.Properties = jsonschema.NewProperties()
 	}
 	raw, err := json.Marshal(sc)
 	if err != nil {
-		panic(bug.Errorf("schema of %v: %v", reflect.TypeFor[A](), err))
+		panic(bug.Errorf("schema of %v: %v", of, err))
 	}
 	if sc.Properties.Len() == 0 {
 		raw = json.RawMessage(`{"properties":{},"additionalProperties":false,"type":"object"}`)

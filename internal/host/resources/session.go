@@ -35,7 +35,7 @@ var (
 )
 
 // Cancelled is closed when a person cancels the run.
-func (s *Sessions) Cancelled(run agency.RunID) <-chan struct{} { return s.Live.Cancelled(run) }
+func (s *Sessions) Cancelled(run agency.RunID) context.Context { return s.Live.Cancelled(run) }
 
 // Setup is what the run's own copy of the configuration says for a session.
 func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup, error) {

@@ -86,7 +86,8 @@ type stage struct {
 	model     *player
 	setup     session.Setup
 	lineup    session.Lineup
-	cancel    chan struct{}
+	cancelled context.Context
+	cancel    context.CancelFunc
 	fence     agency.Fence
 	between   func(string) error
 	ws        *workspace.Run
@@ -111,7 +112,9 @@ func sets() []store.Set {
 // newKit makes a repository with one file and a run on it.
 func newKit(t testing.TB, limits budget.Limits, say ...any) *stage {
 	t.Helper()
-	k := &stage{t: t, repo: gittest.Init(t), state: t.TempDir(), model: &player{say: say}, cancel: make(chan struct{})}
+	k := &stage{t: t, repo: gittest.Init(t), state: t.TempDir(), model: &player{say: say}}
+	k.cancelled, k.cancel = context.WithCancel(context.Background())
+	t.Cleanup(k.cancel)
 	gittest.WriteFiles(t, k.repo.Dir, "main.txt", "one\ntwo\n", "AGENTS.md", "Write lower case.\n", "check.sh", "exit 0\n")
 	k.repo.Commit("start")
 	home, began := t.TempDir(), time.Now()
@@ -197,7 +200,7 @@ func (k *stage) Lineup(context.Context, session.Spec) (out session.Lineup, err e
 	return out, err
 }
 
-func (k *stage) Cancelled(agency.RunID) <-chan struct{} { return k.cancel }
+func (k *stage) Cancelled(agency.RunID) context.Context { return k.cancelled }
 
 // workspace opens the checkout once a process.
 func (k *stage) workspace(ctx context.Context, s session.Spec) (*workspace.Workspace, error) {

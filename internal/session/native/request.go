@@ -50,7 +50,8 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 // errPaused where it would have been sent again.
 func (c asker) request(ctx context.Context, req llm.Request, pay payer) (a asked, took time.Duration, err error) {
 	bounded, work := c.atWork(ctx)
-	c.watchOrders(bounded, work)
+	c.r.watch.enter(c.conversation, work)
+	defer c.r.watch.leave(work)
 	a, err = c.stream(bounded, work, req, pay)
 	cause := context.Cause(bounded)
 	took = work.end()
@@ -75,43 +76,6 @@ var errOrdered = errors.New("the overseer has told the session to end")
 // errPaused ends a request that failed while a person wants the run to pause: it is
 // not sent again before the run is resumed.
 var errPaused = errors.New("the run is paused")
-
-// orderEvery is how often a session that waits for an answer looks whether it is told to
-// end: between turns it sees that at once.
-const orderEvery = 2 * time.Second
-
-// watchOrders gives a request up whose session the overseer tells to end, or that waits
-// to be sent again in a run that is to pause, until the stint is over.
-func (c asker) watchOrders(ctx context.Context, work *stint) {
-	go func() {
-		tick := time.NewTicker(orderEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			var order *registry.Intervention
-			var ctl registry.Control
-			err := c.DB.Read(ctx, func(q *store.Snapshot) (err error) {
-				if order, err = registry.Ordered(q, c.Spec.Run, c.id); err == nil {
-					ctl, err = registry.ReadControl(q, c.Spec.Run)
-				}
-				return err
-			})
-			switch {
-			case err != nil:
-			case order != nil:
-				work.cancel(errOrdered)
-				return
-			case ctl.Pause && work.rests.Load(): // read last: who sends again looks for a pause first
-				work.cancel(errPaused)
-				return
-			}
-		}
-	}()
-}
 
 // again is asked before a request is sent once more, be it to another model: not while
 // a pause is wanted. The fault is that of the try before.

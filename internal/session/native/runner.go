@@ -37,7 +37,8 @@ type Options struct {
 // Runner runs sessions. It is safe for concurrent use; what it holds is shared
 // by all of them.
 type Runner struct {
-	o Options
+	o     Options
+	watch watch
 
 	mu   sync.Mutex
 	kits map[kitName]*kit
@@ -51,7 +52,7 @@ func New(o Options) *Runner {
 	if o.between == nil {
 		o.between = func(string) error { return nil }
 	}
-	return &Runner{o: o, kits: map[kitName]*kit{}}
+	return &Runner{o: o, watch: watch{of: map[*stint]*conversation{}}, kits: map[kitName]*kit{}}
 }
 
 // Run is for session.Runtime: it finds where the session stands and goes on from

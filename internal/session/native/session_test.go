@@ -282,7 +282,7 @@ func TestCancelAtOnce(t *testing.T) {
 			k := newKit(t, budget.Limits{}, line)
 			k.between = func(point string) error {
 				if name == "model" && point == "asking" || name == "command" && point == "call" {
-					time.AfterFunc(20*time.Millisecond, func() { close(k.cancel) })
+					time.AfterFunc(20*time.Millisecond, k.cancel)
 				}
 				return nil
 			}
