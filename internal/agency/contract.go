@@ -216,6 +216,8 @@ type Post struct {
 	Supervises bool   `json:"supervises,omitempty"`
 	// Turns are the most that it has here; 0: as its file says.
 	Turns int `json:"turns,omitempty"`
+	// Optional says that others go on without its answer, and are told why there is none.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Broadcasts tells whether the agent is a member that speaks in a team: it ends by its

@@ -80,6 +80,7 @@ const (
 	CauseLength   Cause = "length"   // answers cut at the output limit in a row
 	CauseRefusals Cause = "refusals" // turn after turn without one call that could run
 	CauseHalted   Cause = "halted"   // by the overseer
+	CauseProvider Cause = "provider" // its provider answers others, and not it
 )
 
 // Reason says a cause in words for people and for the next attempt.
@@ -95,6 +96,7 @@ func (c Cause) Reason() string {
 		CauseLength:   "the model's answers were cut at the limit of output again",
 		CauseRefusals: "turn after turn, no call could run",
 		CauseHalted:   "the overseer halted it",
+		CauseProvider: "its model gave no answer",
 	}[c]
 }
 

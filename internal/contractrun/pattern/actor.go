@@ -40,7 +40,7 @@ func newActor(p *play, s stage, f agentfile.File, input string) *actor {
 	how.Agents, how.Returns = a, s.team != ""
 	a.run = contractrun.NewStarted(agency.Contract{
 		ID: s.id(), RunID: p.shared.Run, AssignedRole: agency.RoleAgent, Title: text.FirstLine(f.Name+": "+input, 100), Description: input, RetryBudget: 1,
-		Post: &agency.Post{Agent: f.Name, Reached: s.reached, From: s.from, Team: s.team, Supervises: s.supervises, Turns: s.turns},
+		Post: &agency.Post{Agent: f.Name, Reached: s.reached, From: s.from, Team: s.team, Supervises: s.supervises, Turns: s.turns, Optional: s.optional},
 	}, how)
 	p.actors = append(p.actors, a)
 	return a

@@ -79,6 +79,7 @@ type stage struct {
 	turns   int    // the most that each of its agents has; 0: as their files say
 	// supervises says that the agent leads the team.
 	supervises bool
+	optional   bool     // others go on without it
 	chain      []string // the agents by which it was reached, itself the last
 }
 
@@ -86,7 +87,11 @@ func (s stage) id() agency.ContractID { return agency.PostID(s.place, s.agent) }
 
 // at is a place below this one.
 func (s stage) at(step, agent string, reached agency.Reached) stage {
-	return stage{agent: agent, place: s.place + "/" + s.agent + "/" + step, reached: reached, from: s.id(), chain: append(slices.Clone(s.chain), agent)}
+	helps := reached == agency.ReachedAdvisor || reached == agency.ReachedMember || reached == agency.ReachedSubAgent
+	return stage{
+		agent: agent, place: s.place + "/" + s.agent + "/" + step, reached: reached, from: s.id(), optional: s.optional || helps,
+		chain: append(slices.Clone(s.chain), agent),
+	}
 }
 
 // onward is the place after this one, to which the work goes on.

@@ -1,11 +1,13 @@
 package native
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"agency/internal/agency"
 	"agency/internal/budget"
+	"agency/internal/flow"
 	"agency/internal/llm"
 	"agency/internal/registry"
 	"agency/internal/roster"
@@ -112,5 +114,59 @@ func TestAgentHandsOver(t *testing.T) {
 	}
 	if got := k.lastResults(2)[0]; !strings.Contains(got, `there is no agent "eve" to hand over to`) {
 		t.Errorf("a wrong name is answered %q", got)
+	}
+}
+
+// Others go on without an agent that its provider refuses, or that has no answer while the
+// provider answers another session. Where nobody is answered the run rests, as it does where
+// the key is refused, and for an agent that nobody goes on without.
+func TestOptionalAgentFailsAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind      llm.FaultKind
+		optional  bool
+		meanwhile bool // another session is answered
+		fails     bool
+	}{
+		"refused":          {llm.InvalidRequest, true, false, true},
+		"no such model":    {llm.ModelNotFound, true, false, true},
+		"refused, needed":  {llm.InvalidRequest, false, true, false},
+		"server, alone":    {llm.Server, true, true, true},
+		"cut, alone":       {llm.StreamCut, true, true, true},
+		"server, with all": {llm.Server, true, false, false},
+		"server, needed":   {llm.Server, false, true, false},
+		"key":              {llm.Auth, true, true, false},
+		"no network":       {llm.Network, true, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var run func(context.Context, agency.StepKey, session.Spec) (session.Outcome, error)
+			other := session.Spec{}
+			k, s := posted(t, roster.Persona{}, agency.Post{Reached: agency.ReachedAdvisor, Optional: tc.optional}, func(ctx context.Context, req llm.Request) any {
+				if req.Messages[0].Words() == "another" {
+					return calls("final_report", `{"report":"here"}`)
+				}
+				if tc.meanwhile {
+					if out, err := run(ctx, "", other); err != nil || out.Report != "here" {
+						t.Errorf("the other one: %+v, %v", out, err)
+					}
+				}
+				return &llm.Fault{Kind: tc.kind, Provider: "test"}
+			})
+			k.write(func(tx *store.Tx) error {
+				return registry.CreateContract(tx, agency.Contract{ID: "other", RunID: testRun, AssignedRole: agency.RoleAgent, Title: "t", Description: "another", Post: s.Post})
+			})
+			other = s
+			other.Contract, other.Agent = "other", "other"
+			run = k.process(nil)
+			out, err := run(flow.WithScope(t.Context(), flow.Scope{Run: testRun, Fence: k.fence}), "", s)
+			switch {
+			case tc.fails && (err != nil || out.Kind != session.Incomplete || out.Cause != session.CauseProvider || !strings.Contains(out.Reason, "provider test: ")):
+				t.Errorf("ended %+v, %v", out, err)
+			case !tc.fails && (agency.KindOf(err) != agency.KindTransient || !strings.Contains(err.Error(), "agent ann: provider test: ")):
+				t.Errorf("ended %+v, %v", out, err)
+			}
+			if s := k.spent(); s.Reserved != 0 {
+				t.Errorf("reserved %v", s.Reserved)
+			}
+		})
 	}
 }

@@ -34,14 +34,16 @@ func (c asker) ask(ctx context.Context) (*session.Outcome, error) {
 	}
 	req := c.req
 	req.MaxOutput = c.turn.out
+	begun := c.r.o.Now()
 	a, took, err := c.request(ctx, req, c.forTurn())
 	if err == nil {
 		c.dear = ""
+		c.r.watch.heard(a.By, c.r.o.Now())
 		return nil, c.persist(ctx, a, took)
 	}
 	c.st.Work += took
 	c.st.Carry += took
-	return c.noAnswer(ctx, a, err)
+	return c.noAnswer(ctx, a, err, begun)
 }
 
 // request sends a request within what is left of the session's time at work, and
@@ -148,8 +150,8 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 	return a, agency.Errorf(agency.KindTransient, "the model's answer ended without an end")
 }
 
-// noAnswer decides what a request without an answer means.
-func (c asker) noAnswer(ctx context.Context, a asked, err error) (*session.Outcome, error) {
+// noAnswer decides what a request without an answer means that was begun then.
+func (c asker) noAnswer(ctx context.Context, a asked, err error, begun time.Time) (*session.Outcome, error) {
 	var f *llm.Fault
 	var spent *budget.Exhausted
 	switch {
@@ -167,6 +169,12 @@ func (c asker) noAnswer(ctx context.Context, a asked, err error) (*session.Outco
 	case !errors.As(err, &f):
 		return nil, err
 	}
+	if c.itsOwn(f, begun) {
+		return c.incomplete(ctx, session.CauseProvider, f.Error())
+	}
+	if p := c.Spec.Post; p != nil {
+		err = fmt.Errorf("agent %s: %w", p.Agent, err)
+	}
 	switch f.Kind {
 	case llm.ContextOverflow:
 		return nil, compactor(c).overflow(ctx, a.held, f.Detail)
@@ -180,6 +188,21 @@ func (c asker) noAnswer(ctx context.Context, a asked, err error) (*session.Outco
 		return nil, agency.Errorf(agency.KindTransient, "%w", err).WithMend("%s", orMend(f.Mend, c.Spec.Run))
 	}
 	return nil, err
+}
+
+// itsOwn tells whether a fault is the failure of this agent, which others go on without. Where
+// nobody is answered, the run rests until somebody mends it, and goes on with all of them.
+func (c asker) itsOwn(f *llm.Fault, begun time.Time) bool {
+	if c.Spec.Post == nil || !c.Spec.Post.Optional {
+		return false
+	}
+	switch f.Kind {
+	case llm.InvalidRequest, llm.ModelNotFound:
+		return true
+	case llm.Server, llm.Overloaded, llm.Timeout, llm.StreamCut, llm.BadAnswer:
+		return c.r.watch.answered(f.Provider, begun)
+	}
+	return false
 }
 
 func orMend(mend string, run agency.RunID) string {

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,12 +14,28 @@ import (
 // end: between turns each sees that at once.
 const orderEvery = 2 * time.Second
 
-// watch gives requests up whose sessions the overseer tells to end, or that wait to be sent
-// again in a run that is to pause. One timer serves all sessions of a Runner.
+// watch sees the requests of all sessions of a Runner. It gives those up whose sessions the
+// overseer tells to end, or that wait to be sent again in a run that is to pause, by one timer.
 type watch struct {
 	mu   sync.Mutex
 	of   map[*stint]*conversation
 	next *time.Timer
+	last map[string]time.Time // by provider, when it answered a session
+}
+
+// heard notes that a model has answered.
+func (w *watch) heard(model string, now time.Time) {
+	provider, _, _ := strings.Cut(model, "/")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last[provider] = now
+}
+
+// answered tells whether a provider has answered a session since then.
+func (w *watch) answered(provider string, since time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last[provider].After(since)
 }
 
 func (w *watch) enter(c *conversation, s *stint) {
