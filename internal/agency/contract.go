@@ -218,6 +218,14 @@ type Post struct {
 	Turns int `json:"turns,omitempty"`
 	// Optional says that others go on without its answer, and are told why there is none.
 	Optional bool `json:"optional,omitempty"`
+	// Caps are the calls that it works for whose tokens are bounded, the outermost first.
+	Caps []Cap `json:"caps,omitempty"`
+}
+
+// Cap bounds what the agent that was called and all that it comes to may use together.
+type Cap struct {
+	Call   ContractID `json:"call"` // the post that was called
+	Tokens int64      `json:"tokens"`
 }
 
 // Broadcasts tells whether the agent is a member that speaks in a team: it ends by its

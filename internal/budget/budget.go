@@ -38,6 +38,10 @@ func StageNode(name string) string { return "stage/" + name }
 // TierNode names the node of a tier.
 func TierNode(name string) string { return "tier/" + name }
 
+// CallNode names the node of a call of an agent whose tokens are bounded: what all spend that
+// work for it.
+func CallNode(id agency.ContractID) string { return "call/" + string(id) }
+
 // ContractNode and SessionNode name the nodes below it.
 func ContractNode(id agency.ContractID) string { return "contract/" + string(id) }
 

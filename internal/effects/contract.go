@@ -59,7 +59,7 @@ func beginPost(tx *store.Tx, key agency.StepKey, in NewPost) error {
 }
 
 // openBudget opens the contract's node in the tree of budgets, below its tier's or its
-// stage's.
+// stage's, and below the calls that it works for.
 func openBudget(tx *store.Tx, c agency.Contract) error {
 	above := budget.StageNode(string(dutyOf(c)))
 	if c.Tier != "" {
@@ -67,6 +67,15 @@ func openBudget(tx *store.Tx, c agency.Contract) error {
 	}
 	if err := budget.Open(tx, c.RunID, above, budget.Root, budget.Limits{}); err != nil {
 		return err
+	}
+	if c.Post != nil {
+		for _, at := range c.Post.Caps {
+			call := budget.CallNode(at.Call)
+			if err := budget.Open(tx, c.RunID, call, above, budget.Limits{Tokens: at.Tokens}); err != nil {
+				return err
+			}
+			above = call
+		}
 	}
 	return budget.Open(tx, c.RunID, budget.ContractNode(c.ID), above, budget.Limits{})
 }

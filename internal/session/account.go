@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"agency/internal/agency"
@@ -119,8 +120,17 @@ func (a *Account) Wait(ctx context.Context, next <-chan struct{}) error {
 func (a *Account) Leave(tx *store.Tx) error { return budget.Leave(tx, a.Spec.Run, a.node()) }
 
 // Spent says that nothing is left and nothing under way: the session parks.
+// Where a call is bounded that the session works for, it ends: whoever called it goes on.
 func (a *Account) Spent(tx *store.Tx, e *budget.Exhausted, tree agency.OID) (*Outcome, error) {
+	if a.capped(e) {
+		return Unfinished(CauseBudget, "", tree), nil
+	}
 	return &Outcome{Kind: Parked, For: ForBudget, Reason: e.Error(), Exhausted: e, Tree: tree}, budget.TellExhausted(tx, a.Spec.Run, e)
+}
+
+func (a *Account) capped(e *budget.Exhausted) bool {
+	p := a.Spec.Post
+	return p != nil && slices.ContainsFunc(p.Caps, func(c agency.Cap) bool { return budget.CallNode(c.Call) == e.Node })
 }
 
 // Rebook makes a reservation that of another model.

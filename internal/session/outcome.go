@@ -80,6 +80,7 @@ const (
 	CauseLength   Cause = "length"   // answers cut at the output limit in a row
 	CauseRefusals Cause = "refusals" // turn after turn without one call that could run
 	CauseHalted   Cause = "halted"   // by the overseer
+	CauseBudget   Cause = "budget"   // the tokens of the call that it works for are used up
 	CauseProvider Cause = "provider" // its provider answers others, and not it
 )
 
@@ -96,6 +97,7 @@ func (c Cause) Reason() string {
 		CauseLength:   "the model's answers were cut at the limit of output again",
 		CauseRefusals: "turn after turn, no call could run",
 		CauseHalted:   "the overseer halted it",
+		CauseBudget:   "the max_tokens of its call are used up",
 		CauseProvider: "its model gave no answer",
 	}[c]
 }
@@ -187,8 +189,9 @@ type AgentsAsk struct {
 
 // CallAsk is a call of an agent.
 type CallAsk struct {
-	Agent  string `json:"agent"`
-	Prompt string `json:"prompt"`
+	Agent     string `json:"agent"`
+	Prompt    string `json:"prompt"`
+	MaxTokens int64  `json:"max_tokens,omitempty"`
 }
 
 // AgainAsk is a question to an agent that has answered before.

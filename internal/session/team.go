@@ -174,7 +174,7 @@ func (t *Effects) ofAgents(k *Call, ids []agency.AgentID, a AgentsAsk) {
 func composed(t *Effects, k *Call) {
 	switch e := k.Result.Effect.(type) {
 	case tool.CallAgent:
-		t.asks(k, AgentsAsk{Call: &CallAsk{Agent: e.Agent, Prompt: e.Prompt}})
+		t.asks(k, AgentsAsk{Call: &CallAsk{Agent: e.Agent, Prompt: e.Prompt, MaxTokens: e.MaxTokens}})
 	case tool.AskAgain:
 		t.asks(k, AgentsAsk{Again: &AgainAsk{ID: e.ID, Question: e.Question}})
 	case tool.Release:

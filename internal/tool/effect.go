@@ -105,7 +105,10 @@ type (
 	// HandTo hands the request over to another agent.
 	HandTo struct{ Agent, Message string }
 	// CallAgent has an agent answer a prompt.
-	CallAgent struct{ Agent, Prompt, Reason string }
+	CallAgent struct {
+		Agent, Prompt, Reason string
+		MaxTokens             int64 // of it and all whom it comes to; 0: no limit of the call's own
+	}
 	// AskAgain asks an agent more that was called.
 	AskAgain struct {
 		ID       agency.ContractID

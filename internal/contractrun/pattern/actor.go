@@ -40,7 +40,7 @@ func newActor(p *play, s stage, f agentfile.File, input string) *actor {
 	how.Agents, how.Returns = a, s.team != ""
 	a.run = contractrun.NewStarted(agency.Contract{
 		ID: s.id(), RunID: p.shared.Run, AssignedRole: agency.RoleAgent, Title: text.FirstLine(f.Name+": "+input, 100), Description: input, RetryBudget: 1,
-		Post: &agency.Post{Agent: f.Name, Reached: s.reached, From: s.from, Team: s.team, Supervises: s.supervises, Turns: s.turns, Optional: s.optional},
+		Post: &agency.Post{Agent: f.Name, Reached: s.reached, From: s.from, Team: s.team, Supervises: s.supervises, Turns: s.turns, Optional: s.optional, Caps: s.caps},
 	}, how)
 	p.actors = append(p.actors, a)
 	return a
@@ -136,7 +136,7 @@ func (a *actor) Answer(c flow.Ctx, out session.Outcome, key string) (*session.An
 		replies[i].ToolUse = ask.ToolUse
 		switch {
 		case ask.Call != nil:
-			k := a.child(ask.Call.Agent)
+			k := a.child(ask.Call.Agent, ask.Call.MaxTokens)
 			all = append(all, flow.Go(c, contractrun.Path(key, i), func(c flow.Ctx) (err error) {
 				stops[i], err = k.call(c, ask.Call.Prompt, &replies[i])
 				return err
@@ -186,11 +186,14 @@ func refuse(r *session.Reply, format string, args ...any) {
 	r.Text, r.Refused = "error: "+fmt.Sprintf(format, args...), true
 }
 
-// child is one more that is called.
-func (a *actor) child(name string) *child {
+// child is one more that is called; tokens are the most that the call may use, 0: any.
+func (a *actor) child(name string, tokens int64) *child {
 	a.calls++
 	s := a.at.at(fmt.Sprintf("call-%d", a.calls), name, agency.ReachedSubAgent)
 	s.from = a.id()
+	if tokens > 0 {
+		s.caps = append(slices.Clone(s.caps), agency.Cap{Call: s.id(), Tokens: tokens})
+	}
 	k := &child{line: &line{play: a.play, at: s}, name: name}
 	a.children = append(a.children, k)
 	return k

@@ -79,7 +79,8 @@ type stage struct {
 	turns   int    // the most that each of its agents has; 0: as their files say
 	// supervises says that the agent leads the team.
 	supervises bool
-	optional   bool     // others go on without it
+	optional   bool // others go on without it
+	caps       []agency.Cap
 	chain      []string // the agents by which it was reached, itself the last
 }
 
@@ -89,7 +90,7 @@ func (s stage) id() agency.ContractID { return agency.PostID(s.place, s.agent) }
 func (s stage) at(step, agent string, reached agency.Reached) stage {
 	helps := reached == agency.ReachedAdvisor || reached == agency.ReachedMember || reached == agency.ReachedSubAgent
 	return stage{
-		agent: agent, place: s.place + "/" + s.agent + "/" + step, reached: reached, from: s.id(), optional: s.optional || helps,
+		agent: agent, place: s.place + "/" + s.agent + "/" + step, reached: reached, from: s.id(), optional: s.optional || helps, caps: s.caps,
 		chain: append(slices.Clone(s.chain), agent),
 	}
 }

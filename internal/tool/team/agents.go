@@ -52,6 +52,7 @@ func said(name, s string) (words, fault string) {
 type callAgentArgs struct {
 	Prompt string `json:"prompt" jsonschema_description:"All that the agent needs: it sees nothing else."`
 	Reason string `json:"reason,omitempty" jsonschema_description:"Why you call it, in a few words, for the log."`
+	Tokens int64  `json:"max_tokens,omitempty" jsonschema_description:"The most tokens, in and out, that it and all whom it asks may use. Without it only its own limits and the run's budget hold."`
 }
 
 func callAgent(c roster.Callee) tool.Tool {
@@ -60,7 +61,10 @@ func callAgent(c roster.Callee) tool.Tool {
 		if fault != "" {
 			return tool.Refuse(fault), nil
 		}
-		return tool.Result{Text: "asked", Effect: tool.CallAgent{Agent: c.Name, Prompt: prompt, Reason: text.OneLine(a.Reason, 200)}}, nil
+		if a.Tokens < 0 {
+			return tool.Refuse(`"max_tokens" is less than none`), nil
+		}
+		return tool.Result{Text: "asked", Effect: tool.CallAgent{Agent: c.Name, Prompt: prompt, Reason: text.OneLine(a.Reason, 200), MaxTokens: a.Tokens}}, nil
 	})
 	return t.Named(callPrefix+c.Name, cmp.Or(c.Description, "The agent "+c.Name+".")).Joining()
 }
