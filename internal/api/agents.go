@@ -11,6 +11,8 @@ type AgentFileDoc struct {
 	Role        agency.RoleID `json:"role,omitempty"`
 	Model       string        `json:"model,omitempty"`
 	Tools       []string      `json:"tools"` // that a session of it is offered
+	// ServerTools are those of MCP servers that its file names, where it names tools.
+	ServerTools []string `json:"server_tools,omitempty"`
 
 	MaxTurns            int   `json:"max_turns,omitempty"`
 	MaxToolCallsPerTurn int   `json:"max_tool_calls_per_turn,omitempty"`

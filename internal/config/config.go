@@ -239,7 +239,7 @@ type Sandbox struct {
 type MCP struct {
 	Command []string `json:"command,omitempty" doc:"program and arguments of a server on stdio; it runs in the sandbox" form:"argv"`
 	URL     string   `json:"url,omitempty" doc:"address of a server over HTTP" form:"url" expand:"true"`
-	Roles   []string `json:"roles,omitempty" doc:"roles that get its tools" form:"role"`
+	Roles   []string `json:"roles,omitempty" doc:"roles that get its tools; agent: every agent of a file that answers" form:"role_or_agent"`
 	Scope   string   `json:"scope,omitempty" doc:"whether each session has a server of its own, or all of a run share one; empty: session" enum:"session,run"`
 	// TimeoutSeconds is 0 where nobody sets it: a minute.
 	TimeoutSeconds int `json:"timeout_seconds,omitempty" doc:"seconds that one call may take; 60 where absent" min:"1" max:"3600"`

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"agency/internal/agency"
 	"agency/internal/text"
 )
 
@@ -38,6 +39,8 @@ func checkForm(form, s string) string {
 		return checkTalent(s)
 	case "role":
 		return checkWord(s, roles())
+	case "role_or_agent":
+		return checkWord(s, append(roles(), string(agency.RoleAgent)))
 	case "email":
 		return checkEmail(s)
 	}

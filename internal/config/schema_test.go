@@ -81,7 +81,7 @@ func annotateText(s *jsonschema.Schema, f field) {
 		s.Pattern = `^$|^(` + strings.Join(levels(), "|") + `)$|^[^/\s]+/\S+$`
 	case "runtime":
 		s.Pattern = `^(` + strings.Join(runtimes(), "|") + `|acp:.+)$`
-	case "role":
+	case "role", "role_or_agent":
 		for _, r := range roles() {
 			s.Enum = append(s.Enum, r)
 		}

@@ -165,8 +165,20 @@ func TestCallsThatGoWrong(t *testing.T) {
 	if res, err := c.run(t.Context(), "huge", `{}`); err != nil || !res.Failed || !strings.HasPrefix(res.Text, "error: MCP server test: ") {
 		t.Errorf("huge: %.200q, %v", res.Text, err)
 	}
-	if res, err := c.run(t.Context(), "echo", `{}`); err != nil || !res.Failed {
+	<-c.line.over
+	const anew = "The server had ended and has begun anew: what it kept is gone.\n"
+	if res, err := c.run(t.Context(), "echo", `{}`); err != nil || res.Failed || !strings.HasPrefix(res.Text, anew) {
 		t.Errorf("after a huge one: %q, %v", res.Text, err)
+	}
+	if res, err := c.run(t.Context(), "echo", `{}`); err != nil || res.Failed || strings.HasPrefix(res.Text, anew) {
+		t.Errorf("after that: %q, %v", res.Text, err)
+	}
+	for range maxAgain {
+		_, _ = c.run(t.Context(), "huge", `{}`)
+		<-c.line.over
+	}
+	if res, err := c.run(t.Context(), "echo", `{}`); err != nil || !res.Failed {
+		t.Errorf("one that ends again and again: %q, %v", res.Text, err)
 	}
 }
 

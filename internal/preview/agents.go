@@ -164,7 +164,8 @@ func (a Agents) doc(f agentfile.File) api.AgentFileDoc {
 	p := a.persona(f)
 	doc := api.AgentFileDoc{
 		Name: f.Name, Description: f.Description, From: string(f.Layer), Path: f.Path, Role: f.Role, Model: f.Model, Tools: slices.Concat(p.Tools, p.Asking(), p.Endings()),
-		MaxTurns: f.MaxTurns, MaxToolCallsPerTurn: f.MaxToolCallsPerTurn, MaxOutputTokens: f.MaxOutputTokens, TimeoutSeconds: f.TimeoutSeconds,
+		ServerTools: f.Servers,
+		MaxTurns:    f.MaxTurns, MaxToolCallsPerTurn: f.MaxToolCallsPerTurn, MaxOutputTokens: f.MaxOutputTokens, TimeoutSeconds: f.TimeoutSeconds,
 		Chat: f.Chat, Agents: f.Agents, Handoff: f.Handoff, Advisors: f.Advisors, Input: f.Input, Output: f.Output, Notes: f.Notes,
 	}
 	if f.Router != nil {

@@ -86,7 +86,18 @@ func (f *Files) HasSkills() bool { return len(f.Skills()) > 0 }
 
 // Skills are those of the repository, then the user's, by name; of one name the nearer
 // counts. A folder in which something is wrong is none.
-func (f *Files) Skills() (out []Skill) {
+func (f *Files) Skills() []Skill {
+	all, _ := f.readSkills()
+	return all
+}
+
+// SkillFaults say which folders of skills are left out, and why, a line each.
+func (f *Files) SkillFaults() []string {
+	_, faults := f.readSkills()
+	return faults
+}
+
+func (f *Files) readSkills() (out []Skill, faults []string) {
 	known, tries := map[string]bool{}, 0
 	for _, s := range f.shelves() {
 		from := len(out)
@@ -96,13 +107,21 @@ func (f *Files) Skills() (out []Skill) {
 				continue
 			}
 			for _, e := range entries {
-				if len(out) == maxSkills || known[e.Name()] || !e.IsDir() {
+				if known[e.Name()] || !e.IsDir() {
 					continue
 				}
 				if tries++; tries > maxSkillTries {
-					return out
+					return out, append(faults, fmt.Sprintf("skills: more than %d folders, and the rest is not looked at", maxSkillTries))
 				}
-				if one, ok := s.read(dir, e.Name()); ok {
+				one, err := s.read(dir, e.Name())
+				switch {
+				case errors.Is(err, fs.ErrNotExist):
+				case err == nil && len(out) == maxSkills:
+					err = fmt.Errorf("there are %d before it, and no more are offered", maxSkills)
+					fallthrough
+				case err != nil:
+					faults = append(faults, fmt.Sprintf("skill %s is left out: %v", QuoteName(path.Join(s.where(), dir, e.Name())), err))
+				default:
 					known[one.Name] = true
 					out = append(out, one)
 				}
@@ -110,7 +129,15 @@ func (f *Files) Skills() (out []Skill) {
 		}
 		slices.SortFunc(out[from:], func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
 	}
-	return out
+	return out, faults
+}
+
+// where is the place of the shelf in the eyes of a person.
+func (s shelf) where() string {
+	if s.own {
+		return "skills"
+	}
+	return ""
 }
 
 // plainFolder tells whether no link leads to a folder.
@@ -123,26 +150,35 @@ func plainFolder(fsys fs.FS, dir string) bool {
 	return true
 }
 
-// read reads one skill; false: it is none.
-func (s shelf) read(dir, name string) (out Skill, ok bool) {
+// read reads one skill; the error is fs.ErrNotExist for a folder that is none.
+func (s shelf) read(dir, name string) (out Skill, err error) {
 	at := path.Join(dir, name)
 	raw, err := plainFile(s.fsys, path.Join(at, SkillFile), maxSkillFile)
-	if err != nil || !isSkillName(name) {
-		return out, false
+	if err != nil {
+		return out, agency.Cause(err)
 	}
 	head, body, ok := skillHead(raw)
 	var said struct {
 		Name        string `yaml:"name"`
 		Description string `yaml:"description"`
 	}
-	if !ok || yaml.Unmarshal(head, &said) != nil || said.Name != name || strings.TrimSpace(said.Description) == "" {
-		return out, false
+	switch {
+	case !isSkillName(name):
+		return out, fmt.Errorf("its folder's name is more than lower-case letters, digits and -, or longer than %d bytes", maxSkillName)
+	case !ok:
+		return out, fmt.Errorf("%s does not begin with a head of YAML between two lines of ---, or with one that is too large or has references", SkillFile)
+	case yaml.Unmarshal(head, &said) != nil:
+		return out, fmt.Errorf("the head of %s is not YAML with name and description", SkillFile)
+	case said.Name != name:
+		return out, fmt.Errorf("its name is %s, and its folder another", QuoteName(said.Name))
+	case strings.TrimSpace(said.Description) == "":
+		return out, errors.New("it has no description")
 	}
 	seen := at
 	if s.seen != "" {
 		seen = path.Join(s.seen, at)
 	}
-	return Skill{Name: name, Description: text.OneLine(said.Description, maxSkillReason), Own: s.own, Dir: seen, at: at, body: body}, true
+	return Skill{Name: name, Description: text.OneLine(said.Description, maxSkillReason), Own: s.own, Dir: seen, at: at, body: body}, nil
 }
 
 func isSkillName(s string) bool {

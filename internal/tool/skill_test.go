@@ -86,6 +86,26 @@ func TestSkillsAreBounded(t *testing.T) {
 	if n := len(f.Skills()); n != maxSkillTries/8 {
 		t.Errorf("%d skills of %d folders that may be looked at", n, maxSkillTries)
 	}
+	if faults := f.SkillFaults(); faults[len(faults)-1] != "skills: more than 256 folders, and the rest is not looked at" {
+		t.Errorf("faults %q", faults)
+	}
+}
+
+// What is left out is named with its reason; what is no skill is not.
+func TestSkillFaults(t *testing.T) {
+	f := skilled(t)
+	faults := strings.Join(f.SkillFaults(), "\n")
+	for name, why := range map[string]string{
+		"other": `its name is "another", and its folder another`, "nobody": "does not begin with a head", "nothing": "it has no description",
+		"broken": "does not begin with a head", "Upper": "its folder's name is more than", "huge": "too large", "nul": "does not begin", "grows": "references",
+	} {
+		if want := `skill ".claude/skills/` + name + `" is left out: `; !strings.Contains(faults, want) || !strings.Contains(faults, why) {
+			t.Errorf("%s %s: not in\n%s", want, why, faults)
+		}
+	}
+	if strings.Contains(faults, "linked") || strings.Contains(faults, "pdf") {
+		t.Errorf("faults:\n%s", faults)
+	}
 }
 
 // Only what is a skill is one, by no link, and the repository's counts before the user's.

@@ -20,6 +20,7 @@ import (
 	"agency/internal/flow"
 	"agency/internal/mcp"
 	"agency/internal/registry"
+	"agency/internal/roster/agentfile"
 	"agency/internal/sandbox"
 	"agency/internal/session"
 	"agency/internal/store"
@@ -42,31 +43,35 @@ func (s *servers) close() {
 	s.have = nil
 }
 
-// served are the names of the servers whose tools a session gets, sorted.
-func served(b *resources, spec session.Spec) []string {
-	role := spec.Role
-	if spec.Post != nil {
-		f, err := fileOf(b, spec)
-		if err != nil {
-			return nil
-		}
-		role = f.Role
-	}
+// served are the names of the servers whose tools a session gets, sorted: of an agent of a
+// file, those that are for its role or for all such agents, and of which its file leaves it
+// any.
+func served(b *resources, spec session.Spec, may agentfile.File) []string {
 	all := b.kept.Config.MCP
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !slices.Contains(all[name].Roles, string(role)) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
+		roles := all[name].Roles
+		return !slices.Contains(roles, string(spec.Role)) && (may.Role == "" || !slices.Contains(roles, string(may.Role))) || !may.AsksServer(name)
+	})
 }
 
 // connect gives a session the tools of its servers. One that does not answer is told to the
 // log, and its tools are not there: a server of somebody else ends nobody's work.
-func (s *Sessions) connect(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec, t *session.Toolset) error {
+func (s *Sessions) connect(ctx context.Context, b *resources, at place, spec session.Spec, t *session.Toolset) error {
 	var own []*mcp.Client
 	t.Ends = func() {
 		for _, c := range own {
 			c.Close()
 		}
 	}
-	for _, name := range served(b, spec) {
-		c, err := s.server(ctx, b, w, spec, name)
+	var may agentfile.File // what its file leaves it; of a role, all
+	if spec.Post != nil {
+		var err error
+		if may, err = fileOf(b, spec); err != nil {
+			return err
+		}
+	}
+	for _, name := range served(b, spec, may) {
+		c, err := s.server(ctx, b, at, spec, name)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -77,17 +82,22 @@ func (s *Sessions) connect(ctx context.Context, b *resources, w *workspace.Works
 			if b.kept.Config.MCP[name].Scope != scopeRun {
 				own = append(own, c)
 			}
-			t.Outside, notes = append(t.Outside, c.Tools()...), c.Notes()
+			notes = c.Notes()
+			for _, one := range c.Tools() {
+				if may.MayUse(one.Name) {
+					t.Outside = append(t.Outside, one)
+				}
+			}
 		}
-		if err := s.tellServers(ctx, spec, notes); err != nil {
+		if err := s.tell(ctx, spec, notes); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellServers tells the log what is not as somebody configured it, once a session.
-func (s *Sessions) tellServers(ctx context.Context, spec session.Spec, notes []string) error {
+// tell tells the log what is not as somebody configured it, once a session.
+func (s *Sessions) tell(ctx context.Context, spec session.Spec, notes []string) error {
 	if len(notes) == 0 || spec.Part > 1 {
 		return nil
 	}
@@ -103,16 +113,22 @@ func (s *Sessions) tellServers(ctx context.Context, spec session.Spec, notes []s
 	})
 }
 
+// place is where a session works.
+type place struct {
+	run      *workspace.Run
+	checkout *workspace.Workspace // nil: it has none
+}
+
 // scopeRun is the scope of a server that all sessions of a run share.
 const scopeRun = "run"
 
 // server connects a server, or finds the one that the run has.
-func (s *Sessions) server(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec, name string) (*mcp.Client, error) {
+func (s *Sessions) server(ctx context.Context, b *resources, at place, spec session.Spec, name string) (*mcp.Client, error) {
 	conf := b.kept.Config.MCP[name]
 	want := mcp.Server{Name: name, Command: conf.Command, URL: conf.URL, Timeout: time.Duration(conf.TimeoutSeconds) * time.Second}
 	means := mcp.Means{
 		HTTP:  reaching(conf.URL, b.kept.Config.Sandbox.AllowHosts),
-		Start: func(ctx context.Context, p mcp.Process) error { return s.startServer(ctx, b, w, spec, name, p) },
+		Start: func(ctx context.Context, p mcp.Process) error { return s.startServer(ctx, b, at, spec, name, p) },
 	}
 	if conf.Scope != scopeRun {
 		return mcp.Connect(ctx, want, means)
@@ -136,18 +152,19 @@ func (s *Sessions) server(ctx context.Context, b *resources, w *workspace.Worksp
 const longest = 7 * 24 * time.Hour
 
 // startServer runs a server in the sandbox. It works in a folder of its own and sees the
-// session's checkout, which it cannot write: what an agent changes goes through the agent's own
+// session's checkout where that has one, which it cannot write: what an agent changes goes through the agent's own
 // tools. One that all sessions share sees no checkout, for each has another.
-func (s *Sessions) startServer(ctx context.Context, b *resources, w *workspace.Workspace, spec session.Spec, name string, p mcp.Process) error {
+func (s *Sessions) startServer(ctx context.Context, b *resources, at place, spec session.Spec, name string, p mcp.Process) error {
 	of, tools := strings.ReplaceAll(string(spec.ID()), "/", "+"), b.tools.Tools
 	var env []string
-	if b.kept.Config.MCP[name].Scope == scopeRun {
+	switch {
+	case b.kept.Config.MCP[name].Scope == scopeRun:
 		of = "all"
-	} else {
+	case at.checkout != nil:
 		env = append(env, "REPOSITORY="+b.repo)
-		tools.ReadOnly = append(slices.Clone(tools.ReadOnly), sandbox.Mount{Host: w.Path(), At: b.repo, Own: true, Apart: true})
+		tools.ReadOnly = append(slices.Clone(tools.ReadOnly), sandbox.Mount{Host: at.checkout.Path(), At: b.repo, Own: true, Apart: true})
 	}
-	dir := filepath.Join(w.Run().Folder(), "mcp", name, of)
+	dir := filepath.Join(at.run.Folder(), "mcp", name, of)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return errors.Join(err, p.Stdin.Close())
 	}

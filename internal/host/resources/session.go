@@ -163,12 +163,16 @@ func (s *Sessions) Toolset(ctx context.Context, spec session.Spec) (*session.Too
 	if err != nil {
 		return nil, err
 	}
-	if spec.Post != nil && !needsCheckout(b, spec) {
+	bare := spec.Post != nil && !needsCheckout(b, spec)
+	if bare && len(b.kept.Config.MCP) == 0 {
 		return session.NoCheckout(), nil
 	}
 	run, err := s.Runs.spaces.Run(ctx, spec.Run)
 	if err != nil {
 		return nil, err
+	}
+	if bare {
+		return s.withServers(ctx, b, place{run, nil}, spec, session.NoCheckout())
 	}
 	head, err := s.Runs.head(ctx, spec.Run)
 	if err != nil {
@@ -192,17 +196,30 @@ func (s *Sessions) Toolset(ctx context.Context, spec session.Spec) (*session.Too
 			return nil, err
 		}
 	}
-	return s.withServers(ctx, b, s.toolsetOf(ctx, b, w, spec))
+	return s.toolset(ctx, b, s.toolsetOf(ctx, b, w, spec))
 }
 
-// withServers makes a toolset with the tools of the session's MCP servers.
-func (s *Sessions) withServers(ctx context.Context, b *resources, o session.ToolsetOptions) (*session.Toolset, error) {
+// toolset makes a toolset on a checkout, with the tools of the session's MCP servers.
+func (s *Sessions) toolset(ctx context.Context, b *resources, o session.ToolsetOptions) (*session.Toolset, error) {
 	t, err := session.NewToolset(o)
-	if err != nil || len(b.kept.Config.MCP) == 0 {
-		return t, err
+	if err != nil {
+		return nil, err
+	}
+	if err := s.tell(ctx, o.Spec, firstOf(t.Files.SkillFaults())); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return s.withServers(ctx, b, place{o.Workspace.Run(), o.Workspace}, o.Spec, t)
+}
+
+// withServers adds the tools of the session's MCP servers to a toolset, which goes where that
+// cannot be.
+func (s *Sessions) withServers(ctx context.Context, b *resources, at place, spec session.Spec, t *session.Toolset) (*session.Toolset, error) {
+	if len(b.kept.Config.MCP) == 0 {
+		return t, nil
 	}
 	s.Runs.sweep(ctx)
-	if err := s.connect(ctx, b, o.Workspace, o.Spec, t); err != nil {
+	if err := s.connect(ctx, b, at, spec, t); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -267,7 +284,7 @@ func (s *Sessions) reviewToolset(ctx context.Context, b *resources, run *workspa
 	}
 	o := s.toolsetOf(ctx, b, w, spec)
 	o.Of = tree
-	return s.withServers(ctx, b, o)
+	return s.toolset(ctx, b, o)
 }
 
 func agentLimits(c config.Sandbox) sandbox.Limits {

@@ -82,6 +82,15 @@ func copySkills(from *os.Root, to string) error {
 	})
 }
 
+// firstOf are the first of many lines, and how many there are beside them.
+func firstOf(all []string) []string {
+	const most = 8
+	if len(all) <= most {
+		return all
+	}
+	return append(all[:most:most], fmt.Sprintf("and %d more like these", len(all)-most))
+}
+
 // skip leaves out a file, or a folder with all below it.
 func skip(d fs.DirEntry) error {
 	if d.IsDir() {

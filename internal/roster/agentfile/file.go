@@ -10,6 +10,7 @@ package agentfile
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"agency/internal/agency"
@@ -54,7 +55,11 @@ type File struct {
 	Model string
 	// Tools narrow the role's; nil: all of them. What is not allowed is already
 	// out of them.
-	Tools               []string
+	Tools []string
+	// Servers are the tools of MCP servers that `tools` names, where it names any tools: a
+	// server's name or a beginning with * stands for several. Nil: all that its role has.
+	// NotServers are those that it is not allowed.
+	Servers, NotServers []string
 	MaxTurns            int
 	MaxToolCallsPerTurn int
 	MaxOutputTokens     int64
@@ -75,6 +80,26 @@ type File struct {
 	Layer         Layer
 	// Notes say what of a public format means nothing here, a line each.
 	Notes []string
+}
+
+// MayUse tells whether the file leaves the agent a tool of an MCP server.
+func (f File) MayUse(tool string) bool {
+	named := func(word string) bool {
+		if before, ok := strings.CutSuffix(word, "*"); ok {
+			return strings.HasPrefix(tool, before)
+		}
+		return tool == word || strings.HasPrefix(tool, word+"__")
+	}
+	return (f.Servers == nil || slices.ContainsFunc(f.Servers, named)) && !slices.ContainsFunc(f.NotServers, named)
+}
+
+// AsksServer tells whether the file may leave the agent any tool of an MCP server.
+func (f File) AsksServer(name string) bool {
+	of := "mcp__" + name
+	return f.Servers == nil || slices.ContainsFunc(f.Servers, func(word string) bool {
+		before, several := strings.CutSuffix(word, "*")
+		return word == of || strings.HasPrefix(word, of+"__") || several && strings.HasPrefix(of+"__", before)
+	})
 }
 
 // Router is an agent that ends by handing over to one of its destinations.

@@ -19,8 +19,8 @@ func TestPublicFormats(t *testing.T) {
 	}{
 		{"subagent", "name: code-reviewer\ndescription: Reviews a change. Use it after edits: at once.\ntools: Read, Grep, Glob, Bash, WebFetch, mcp__docs__find\nmodel: sonnet\npermissionMode: plan\n", File{
 			Name: "code-reviewer", Description: "Reviews a change. Use it after edits: at once.", Model: config.LevelCapable,
-			Tools: []string{"read_file", "search_files", "list_directory", "run_command"},
-			Notes: []string{"permissionMode: no meaning here", `tools: nothing here is like "WebFetch", "mcp__docs__find"`},
+			Tools: []string{"read_file", "search_files", "list_directory", "run_command"}, Servers: []string{"mcp__docs__find"},
+			Notes: []string{"permissionMode: no meaning here", `tools: nothing here is like "WebFetch"`},
 		}},
 		{"subagent whose examples stand in one line", `description: Use it so.\n\n<example>\nuser: "it's red"\n</example>` + "\nmodel: inherit\nmaxTurns: 7\ncolor: red\n", File{
 			Name: "x", Description: "Use it so.\n\n<example>\nuser: \"it's red\"\n</example>", MaxTurns: 7, Notes: []string{"color: no meaning here"},

@@ -75,6 +75,7 @@ func (r *reading) tools(allowed, denied *config.Pair) {
 		words, off := r.toolWords(*allowed, "tools")
 		if words != nil && !slices.ContainsFunc(words, word.any) {
 			r.file.Tools = t.all(words, "tools", false)
+			r.file.Servers = append([]string{}, t.taken()...)
 		}
 		r.deny(t.all(off, "tools", true))
 	}
@@ -82,9 +83,11 @@ func (r *reading) tools(allowed, denied *config.Pair) {
 		words, off := r.toolWords(*denied, "disallowedTools")
 		if slices.ContainsFunc(words, word.any) {
 			r.deny(t.own)
+			r.file.Servers = []string{}
 		}
 		r.deny(t.all(append(words, off...), "disallowedTools", true))
 	}
+	r.file.NotServers = t.taken()
 	if len(t.none) > 0 {
 		r.note("tools: nothing here is like %s", strings.Join(t.none, ", "))
 	}
@@ -205,6 +208,15 @@ type translator struct {
 	folded map[string]string
 	public map[string]string
 	none   []string // what has no counterpart
+	// servers are the names of tools of MCP servers among those translated last.
+	servers []string
+}
+
+// taken are the names of tools of MCP servers that were met since it was asked last.
+func (t *translator) taken() []string {
+	out := t.servers
+	t.servers = nil
+	return out
 }
 
 func newTranslator(r *reading) *translator {
@@ -219,6 +231,10 @@ func newTranslator(r *reading) *translator {
 func (t *translator) all(words []word, key string, denied bool) []string {
 	out := []string{}
 	for _, w := range words {
+		if strings.HasPrefix(w.name, "mcp__") {
+			t.server(w.name, denied)
+			continue
+		}
 		own := t.tool(w, key, denied)
 		if own == "" || slices.Contains(out, own) {
 			continue
@@ -229,6 +245,17 @@ func (t *translator) all(words []word, key string, denied bool) []string {
 		}
 	}
 	return out
+}
+
+// server takes a name of tools of MCP servers, of which a part in brackets is treated as one
+// of ours is.
+func (t *translator) server(name string, denied bool) {
+	whole, _, part := strings.Cut(name, "(")
+	if !part || denied {
+		t.servers = append(t.servers, strings.TrimSpace(whole))
+	} else {
+		t.none = append(t.none, config.Quoted(name))
+	}
 }
 
 // tool is our tool for a name, or empty. A name with brackets allows a part of what
@@ -255,7 +282,7 @@ func (t *translator) tool(w word, key string, denied bool) string {
 		return own
 	}
 	hint := ""
-	if !known && !strings.ContainsAny(name, ":/.* ") && !strings.HasPrefix(name, "mcp__") && !strings.HasPrefix(name, "agent__") {
+	if !known && !strings.ContainsAny(name, ":/.* ") && !strings.HasPrefix(name, "agent__") {
 		hint = t.r.hint(name, t.own)
 	}
 	if hint != "" {

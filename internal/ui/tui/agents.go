@@ -52,6 +52,7 @@ func Agent(st Style, a api.AgentFileDoc) string {
 	field("role", cmp.Or(string(a.Role), "none: it reads and reports"))
 	field("model", cmp.Or(Line(a.Model), "the role's"))
 	field("tools", strings.Join(a.Tools, ", "))
+	field("servers", Line(strings.Join(a.ServerTools, ", ")))
 	var limits []string
 	for _, l := range []struct {
 		n    int64
