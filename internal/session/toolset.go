@@ -68,7 +68,7 @@ func (t *Toolset) Present() roster.Present {
 	if t.Files == nil {
 		return roster.Present{}
 	}
-	return roster.Present{Backlog: t.Files.HasBacklog(), Skills: t.Files.HasSkills()}
+	return roster.Present{Backlog: t.Files.HasBacklog(), Skills: len(t.Files.Skills()) > 0}
 }
 
 // Close lets the folder go.

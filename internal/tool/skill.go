@@ -81,9 +81,6 @@ func (f *Files) shelves() []shelf {
 	return all
 }
 
-// HasSkills tells whether there are any.
-func (f *Files) HasSkills() bool { return len(f.Skills()) > 0 }
-
 // Skills are those of the repository, then the user's, by name; of one name the nearer
 // counts. A folder in which something is wrong is none.
 func (f *Files) Skills() []Skill {
