@@ -31,13 +31,13 @@ const SkillFile = "SKILL.md"
 // Bounds of skills.
 const (
 	maxSkills      = 64
-	maxSkillTries  = 256      // folders that are looked at, skills or not
-	maxSkillNested = 64       // lists and maps in the head: what is nested costs its square
-	maxSkillFile   = 64 << 10 // bytes
-	maxSkillHead   = 16 << 10 // bytes
-	maxSkillName   = 64       // bytes
-	maxSkillFiles  = 200      // that are listed
-	maxSkillReason = 1024     // bytes of a description
+	maxSkillTries  = 256       // folders that are looked at, skills or not
+	maxSkillNested = 64        // lists and maps in the head: what is nested costs its square
+	maxSkillFile   = 128 << 10 // bytes
+	maxSkillHead   = 16 << 10  // bytes
+	maxSkillName   = 64        // bytes
+	maxSkillFiles  = 200       // that are listed
+	maxSkillReason = 1024      // bytes of a description
 )
 
 // Skill is instructions for a kind of work, with files beside them.
@@ -152,7 +152,7 @@ func (s shelf) read(dir, name string) (out Skill, err error) {
 	at := path.Join(dir, name)
 	raw, err := plainFile(s.fsys, path.Join(at, SkillFile), maxSkillFile)
 	if err != nil {
-		return out, agency.Cause(err)
+		return out, fmt.Errorf("%s %w", SkillFile, agency.Cause(err))
 	}
 	head, body, ok := skillHead(raw)
 	var said struct {

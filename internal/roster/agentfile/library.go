@@ -115,6 +115,9 @@ func (l *loader) source(s Source) error {
 		case d.IsDir() && p != dir && strings.HasPrefix(d.Name(), "."):
 			l.note(shown, "a hidden folder, which is not read")
 			return fs.SkipDir
+		case d.IsDir() && p != dir && holdsSkill(s.FS, p):
+			l.note(shown, "a skill, which is no agent")
+			return fs.SkipDir
 		case d.IsDir() || path.Ext(p) != ".md":
 			return nil
 		case !d.Type().IsRegular():
@@ -124,6 +127,13 @@ func (l *loader) source(s Source) error {
 		return l.file(s, p, shown)
 	})
 	return err
+}
+
+// holdsSkill tells whether a folder is a skill's: libraries keep agents and skills beside
+// each other, and both begin with a name and a description.
+func holdsSkill(fsys fs.FS, dir string) bool {
+	_, err := fs.Lstat(fsys, path.Join(dir, "SKILL.md"))
+	return err == nil
 }
 
 // linkTo is the link on the way to a folder, or empty.

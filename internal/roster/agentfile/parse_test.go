@@ -127,7 +127,7 @@ Look.
 		Chat: true, Agents: []string{"other-agent"}, Handoff: "approval-gateway", Router: &Router{[]string{"legal", "billing"}},
 		Advisors: []string{"compliance-checker"}, Input: JSON, Output: JSON,
 		Team: &Team{[]string{"analyst", "developer"}, "planning-lead", 6, 12},
-		Body: "# Risks\n---\nLook.", Path: "agents/x.md",
+		Body: "# Risks\n---\nLook.", Path: "agents/x.md", Servers: []string{},
 	}
 	for name, text := range map[string]string{
 		"plain": all, "CRLF": strings.ReplaceAll(all, "\n", "\r\n"), "BOM": "\xef\xbb\xbf" + all,

@@ -62,7 +62,7 @@ func TestPublicFormats(t *testing.T) {
 			Name: "x", Tools: []string{"read_file"},
 			Notes: []string{`disallowedTools: "Bash(rm *)" cannot be told from the rest of run_command, which is not offered at all`},
 		}},
-		{"none allowed", "disallowedTools: '*'\n", File{Name: "x", Tools: []string{}}},
+		{"none allowed", "disallowedTools: '*'\n", File{Name: "x", Tools: []string{}, Servers: []string{}}},
 		{"a role less some", "role: critic\ndisallowedTools: Read, Grep, Glob, send_message, run_tests, run_lint, run_type_check, get_git_log, get_git_diff\n", File{
 			Name: "x", Role: agency.RoleReviewer,
 			Tools: []string{"check_file_sizes", "get_coverage_report", "list_uncovered_lines", "request_handoff", "signal_blocked", "submit_review", "use_skill"},
@@ -74,6 +74,9 @@ func TestPublicFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.Body, tt.want.Path, tt.want.Input, tt.want.Output = "You look.", "x.md", Markdown, Markdown
+			if strings.Contains(tt.head, "tools:") && tt.want.Tools != nil && tt.want.Servers == nil && tt.want.NotServers == nil {
+				tt.want.Servers = []string{} // none but those that it names
+			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
