@@ -87,6 +87,9 @@ type personaView struct {
 // Has tells whether the session is offered a tool of the checkout.
 func (v personaView) Has(tool string) bool { return slices.Contains(v.Tools, tool) && !v.Lacks(tool) }
 
+// Those are the tools of these that the session is offered.
+func (v personaView) Those(names ...string) string { return those(v.Has, names) }
+
 // Prompt renders the system prompt, whose first line is "# NAME (agent)". Of the view it
 // takes where the repository is and whether the network is open.
 func (p Persona) Prompt(v View) (string, error) {

@@ -44,6 +44,19 @@ func (v View) Has(tool string) bool {
 	return v.role.OffersIn(v.Phase, tool) && !v.Lacks(tool)
 }
 
+// Those are the tools of these that the session is offered, as a list in words.
+func (v View) Those(names ...string) string { return those(v.Has, names) }
+
+func those(has func(string) bool, names []string) string {
+	var out []string
+	for _, name := range names {
+		if has(name) {
+			out = append(out, "`"+name+"`")
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // Endings are the tools by which the session ends.
 func (v View) Endings() []string {
 	return slices.DeleteFunc(v.role.Endings(), func(t string) bool { return !v.Has(t) })
