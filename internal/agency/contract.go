@@ -228,6 +228,22 @@ type Cap struct {
 	Tokens int64      `json:"tokens"`
 }
 
+// Part says in words what the agent is in the composition, as the end of "it begins"; empty
+// for whom the run's starter asked.
+func (p Post) Part() string {
+	switch {
+	case p.Supervises:
+		return " as supervisor of " + p.Team
+	case p.Reached.Onward():
+		return " by " + string(p.Reached)
+	case p.Reached == ReachedMember && p.Team != "":
+		return " as member of " + p.Team
+	case p.Reached == ReachedRun:
+		return ""
+	}
+	return " as " + string(p.Reached)
+}
+
 // Broadcasts tells whether the agent is a member that speaks in a team: it ends by its
 // last broadcast.
 func (p Post) Broadcasts() bool { return p.Team != "" && !p.Supervises }

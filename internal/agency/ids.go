@@ -117,6 +117,14 @@ func PostID(place, agent string) ContractID {
 	return ContractID(fmt.Sprintf("%.40s-%x", agent, sum[:6]))
 }
 
+// Post is the name of the agent whose post the contract is; another id is given as it is.
+func (id ContractID) Post() string {
+	if i := len(id) - 13; i > 0 && id[i] == '-' {
+		return string(id[:i])
+	}
+	return string(id)
+}
+
 // JoinIDs writes ids one after the other.
 func JoinIDs[ID ~string](ids []ID, sep string) string {
 	names := make([]string, len(ids))

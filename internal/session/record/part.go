@@ -21,7 +21,11 @@ func Begin(tx *store.Tx, p *session.Part, s Session) error {
 	if p.Spec.Fresh > 0 {
 		again = " afresh"
 	}
-	return p.Log(tx, agency.SeverityInfo, fmt.Sprintf("%s begins attempt %d%s with %s", p.Spec.Agent, p.Spec.Attempt, again, s.Model),
+	words := fmt.Sprintf("%s begins attempt %d%s with %s", p.Spec.Agent, p.Spec.Attempt, again, s.Model)
+	if post := p.Spec.Post; post != nil {
+		words = fmt.Sprintf("%s begins%s%s with %s", post.Agent, again, post.Part(), s.Model)
+	}
+	return p.Log(tx, agency.SeverityInfo, words,
 		agency.Spawned{Session: p.Spec.ID(), Attempt: p.Spec.Attempt, Model: s.Model})
 }
 

@@ -204,7 +204,7 @@ func (l *Log) line(ev agency.Event) string {
 		run = pad(run, l.runWidth)
 	}
 	text := Line(ev.Summary)
-	if ev.ContractID != "" && ev.ContractID != agency.MainContract {
+	if ev.ContractID != "" && ev.ContractID != agency.MainContract && ev.Role != agency.RoleAgent {
 		text = string(ev.ContractID) + ": " + text
 	}
 	head := []column{
@@ -305,9 +305,11 @@ func shortRun(id agency.RunID) string {
 }
 
 // who stands in the column TIER|ROLE: the tier where there is one, else the
-// role, else the part of the system that speaks.
+// role, else the part of the system that speaks. An agent of a file has its name.
 func who(ev agency.Event) string {
 	switch {
+	case ev.Role == agency.RoleAgent && ev.ContractID != "":
+		return ev.ContractID.Post()
 	case ev.Tier != "" && ev.Role != "":
 		return ev.Tier + "|" + string(ev.Role)
 	case ev.Role != "":

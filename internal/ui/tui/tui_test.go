@@ -488,3 +488,18 @@ func TestProgressTests(t *testing.T) {
 		}
 	}
 }
+
+// An agent of a file stands in the log by its name, whatever its post's id adds to it.
+func TestLogNamesAgents(t *testing.T) {
+	var out strings.Builder
+	l := NewLog(&out, LogOptions{})
+	post := agency.PostID("/panel/member-1", "api-analyst")
+	ev := agency.NewEvent("panel-1", agency.SeverityInfo, "api-analyst begins"+agency.Post{Reached: agency.ReachedMember, Team: "panel"}.Part()+" with a/b", agency.Log{})
+	ev.ContractID, ev.AgentID, ev.Role = post, agency.AgentID(post), agency.RoleAgent
+	if err := l.Event(ev); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "  api-analyst     log                api-analyst begins as member of panel with a/b\n") {
+		t.Errorf("it says %q", got)
+	}
+}
