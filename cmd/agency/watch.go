@@ -155,7 +155,7 @@ func (h *health) Add(ev agency.Event) string {
 	if c.Was.Well() || c.Was == overseer.Halted || !c.Now.Condition.Well() || c.Now.Condition == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s gets on again; it was %s", c.Agent, c.Was)
+	return fmt.Sprintf("%s gets on again; it was %s", agency.ContractID(c.Agent).Post(), c.Was)
 }
 
 // Line is how those are that do not just work: who is stuck before who waits.
@@ -168,7 +168,7 @@ func (h *health) Line() string {
 				if well {
 					word = "waits " + c.Why
 				}
-				out = append(out, string(id)+" "+word)
+				out = append(out, agency.ContractID(id).Post()+" "+word)
 			}
 		}
 	}

@@ -119,7 +119,7 @@ func PostID(place, agent string) ContractID {
 
 // Post is the name of the agent whose post the contract is; another id is given as it is.
 func (id ContractID) Post() string {
-	if i := len(id) - 13; i > 0 && id[i] == '-' {
+	if i := len(id) - 13; i > 0 && id[i] == '-' && strings.Trim(string(id[i+1:]), "0123456789abcdef") == "" {
 		return string(id[:i])
 	}
 	return string(id)
