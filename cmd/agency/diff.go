@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/ui/tui"
@@ -17,6 +18,10 @@ func diffCommand(a *app) *cobra.Command {
 		Long: "Shows the change of a run's branch against its base; before anything landed, the agent's files as they\nwere last tested. Local edits that the run started from (--include-dirty) stand apart, before it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
+				if run.Mode == agency.ModeAgent {
+					return agency.Errorf(agency.KindConflict, "run %s has an answer and no work: nothing of an agent's run lands", run.ID).
+						WithMend("agency resume %s prints the answer", run.ID)
+				}
 				d, err := v.Diff(cmd.Context(), run.ID)
 				if err != nil {
 					return err

@@ -86,6 +86,7 @@ func surroundings(e *testscript.Env) error {
 		"GOCACHE": goEnv("GOCACHE"), "GOMODCACHE": goEnv("GOMODCACHE"), "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod -vet=off",
 		"GIT_CONFIG_GLOBAL": filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1",
 		"EXAMPLES":    examples(),
+		"NPM_SERVERS": npmServers(),
 		"RUSTUP_HOME": managed("RUSTUP_HOME", ".rustup"), "PYENV_ROOT": managed("PYENV_ROOT", ".pyenv"),
 	} {
 		e.Setenv(k, v)

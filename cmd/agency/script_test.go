@@ -52,8 +52,34 @@ func conditions(cond string) (bool, error) {
 	if cond == "venv" {
 		return exec.Command("python3", "-c", "import venv, ensurepip").Run() == nil, nil
 	}
+	if cond == "npm-servers" {
+		return installNpmServers() == nil, nil
+	}
 	return false, os.ErrInvalid
 }
+
+// npmServers is where public MCP servers are, of which the name holds the version.
+func npmServers() string { return filepath.Join(os.TempDir(), "agency-test-mcp-servers-2026.8.31") }
+
+// installNpmServers gets them from npm where they are not there yet, whole or not at all.
+var installNpmServers = sync.OnceValue(func() error {
+	if _, err := os.Stat(npmServers()); err == nil {
+		return nil
+	}
+	half, err := os.MkdirTemp("", "agency-test-mcp-servers-half-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(half) }() // where it was not renamed
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	npm := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0", "--fetch-timeout=20000", "--prefix", half,
+		"@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31")
+	if err := npm.Run(); err != nil {
+		return err
+	}
+	return os.Rename(half, npmServers())
+})
 
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
