@@ -3,6 +3,8 @@ package config
 import (
 	"reflect"
 	"strings"
+
+	"agency/internal/agency"
 )
 
 // Source is the text of one file. A nil Data means that there is no file.
@@ -22,13 +24,20 @@ type Flag struct {
 	Name  string // how the user wrote it, for faults and `config show`
 }
 
+// AgentFile is an agent file of a repository, as its user is asked to trust it.
+type AgentFile struct {
+	Raw  []byte
+	Asks string // what it asks for, in a line
+	hash agency.Hash
+}
+
 // Input is all that a configuration is made from.
 type Input struct {
 	UserFile Source // the user's own file
 	RepoFile Source // agency.yaml of the repository
 	// AgentFiles are the repository's own agent files by slash path, where
 	// this version loads them; each needs trust.
-	AgentFiles map[string][]byte
+	AgentFiles map[string]AgentFile
 	// TeamFile is a file that a run was started with; no Data: none.
 	TeamFile Source
 	Flags    []Flag

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"agency/internal/agency"
 )
@@ -25,11 +27,11 @@ type Security struct {
 	VCS        VCS
 	MCP        map[string]MCP
 	Store      Store
-	Budget     map[string]float64     // those that a file sets, by key
-	Prices     map[string]Price       // cached_in filled in
-	Guards     map[string]string      // those that a file sets, by key
-	Runtimes   map[string]string      // by role
-	AgentFiles map[string]agency.Hash // by slash path
+	Budget     map[string]float64   // those that a file sets, by key
+	Prices     map[string]Price     // cached_in filled in
+	Guards     map[string]string    // those that a file sets, by key
+	Runtimes   map[string]string    // by role
+	AgentFiles map[string]AgentFile // by slash path
 }
 
 // Widening is one setting that reaches further than the user's own.
@@ -41,12 +43,20 @@ type Widening struct {
 	bind string // the exact value, which the trust is bound to
 }
 
-// String is the line that `agency trust` shows.
+// String is the line that `agency trust` shows: one line, whatever a repository writes.
 func (w Widening) String() string {
 	if w.Have == "" {
-		return fmt.Sprintf("%s: %s", w.Key, w.Want)
+		return fmt.Sprintf("%s: %s", plain(w.Key), plain(w.Want))
 	}
-	return fmt.Sprintf("%s: %s instead of %s", w.Key, w.Want, w.Have)
+	return fmt.Sprintf("%s: %s instead of %s", plain(w.Key), plain(w.Want), plain(w.Have))
+}
+
+// plain is a text as it is where all of it can be seen, else quoted.
+func plain(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 // Widens compares what a repository's file leads to with the user's own
@@ -81,8 +91,8 @@ func Widens(want, have Security) []Widening {
 		w.differs("agents."+role+".runtime", have.Runtimes[role], r, r == RuntimeNative)
 	}
 	for _, p := range sortedKeys(want.AgentFiles) {
-		if have.AgentFiles[p] != want.AgentFiles[p] {
-			w.add(p, "", "an agent file of the repository", string(want.AgentFiles[p]))
+		if have.AgentFiles[p].hash != want.AgentFiles[p].hash {
+			w.add(p, "", "an agent file of the repository, "+want.AgentFiles[p].Asks, string(want.AgentFiles[p].hash))
 		}
 	}
 	return w.found
@@ -206,7 +216,7 @@ func apiName(api string) string {
 
 func (w *widener) server(name string, want MCP, all map[string]MCP) {
 	have, ok := all[name]
-	same := ok && slices.Equal(have.Command, want.Command) && have.URL == want.URL && have.Scope == want.Scope
+	same := ok && slices.Equal(have.Command, want.Command) && have.URL == want.URL && have.Scope == want.Scope && want.patience() <= have.patience()
 	fewer := !slices.ContainsFunc(want.Roles, func(r string) bool { return !slices.Contains(have.Roles, r) })
 	if same && fewer {
 		return
@@ -216,8 +226,12 @@ func (w *widener) server(name string, want MCP, all map[string]MCP) {
 		text = strings.Join(want.Command, " ")
 	}
 	slices.Sort(want.Roles)
-	w.add("mcp."+name, "", fmt.Sprintf("%s for %s", text, strings.Join(want.Roles, ", ")), bindOf([][]string{want.Command, {want.URL, want.Scope}, want.Roles}))
+	w.add("mcp."+name, "", fmt.Sprintf("%s for %s, %d seconds a call", text, strings.Join(want.Roles, ", "), want.patience()),
+		bindOf([][]string{want.Command, {want.URL, want.Scope, strconv.Itoa(want.patience())}, want.Roles}))
 }
+
+// patience is how many seconds a call of the server may take.
+func (m MCP) patience() int { return cmp.Or(m.TimeoutSeconds, 60) }
 
 func (p Provider) bound() []string {
 	return []string{p.Type, p.BaseURL, string(p.APIKey), apiName(p.API), p.Script}
@@ -324,10 +338,11 @@ func (l *Loaded) widenings(in Input, user, repo laid) []Widening {
 	want.lay(user, in.Env, quiet)
 	want.lay(repo, in.Env, quiet)
 	wanted := want.security()
-	wanted.AgentFiles = map[string]agency.Hash{}
-	for p, data := range in.AgentFiles {
-		sum := sha256.Sum256(data)
-		wanted.AgentFiles[p] = agency.Hash(hex.EncodeToString(sum[:]))
+	wanted.AgentFiles = map[string]AgentFile{}
+	for p, f := range in.AgentFiles {
+		sum := sha256.Sum256(f.Raw)
+		f.hash = agency.Hash(hex.EncodeToString(sum[:]))
+		wanted.AgentFiles[p] = f
 	}
 	ws := Widens(wanted, have.security())
 	for i := range ws {

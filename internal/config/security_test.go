@@ -164,9 +164,9 @@ func TestDuplicateKeysAreRefusedBeforeTrust(t *testing.T) {
 
 func TestAgentFilesNeedTrust(t *testing.T) {
 	in := repoInput("")
-	in.AgentFiles = map[string][]byte{"agents/x.md": []byte("be evil")}
+	in.AgentFiles = map[string]AgentFile{"agents/x.md": {Raw: []byte("be evil")}}
 	a := load(t, in)
-	in.AgentFiles = map[string][]byte{"agents/x.md": []byte("be good")}
+	in.AgentFiles = map[string]AgentFile{"agents/x.md": {Raw: []byte("be good")}}
 	b := load(t, in)
 	if len(a.Widenings) != 1 || a.TrustHash() == b.TrustHash() {
 		t.Errorf("%v", a.Widenings)

@@ -176,6 +176,9 @@ func (a *actor) Answer(c flow.Ctx, out session.Outcome, key string) (*session.An
 			return nil, "", stop, nil
 		}
 	}
+	for i := range replies {
+		replies[i].Text = framed(replies[i].Text)
+	}
 	if list := a.listed(); list != "" && len(replies) > 0 {
 		replies[len(replies)-1].Text += "\n\n" + list
 	}
@@ -253,7 +256,7 @@ func (k *child) ask(c flow.Ctx, path []string, ask session.AgentsAsk, r *session
 		refuse(r, "clarification_no_turns: %s has no turns left; call it anew", k.id)
 		return "", nil
 	}
-	out, err := k.further(c, session.Answer{Say: fmt.Sprintf("## CLARIFICATION REQUEST FROM %s\n\n%s", strings.Join(path, "/"), ask.Again.Question)})
+	out, err := k.further(c, session.Answer{Say: fmt.Sprintf("## CLARIFICATION REQUEST FROM %s\n\n%s", strings.Join(path, "/"), framed(ask.Again.Question))})
 	if err != nil || out.stop != "" {
 		return out.stop, err
 	}

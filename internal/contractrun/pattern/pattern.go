@@ -127,6 +127,7 @@ type line struct {
 	at      stage  // that has the work
 	act     *actor // who answered last
 	request string // what that stage was given, before its advisors
+	among   bool   // the request has words of others, and is framed
 	passed  []string
 }
 
@@ -164,7 +165,7 @@ func (l *line) work(c flow.Ctx, input string) (said, error) {
 		return said{stop: stop}, err
 	}
 	if f.Team != nil {
-		out, err := l.team(c, f, input)
+		out, err := l.team(c, f, input, l.among || len(f.Advisors) > 0)
 		if err != nil {
 			return said{}, err
 		}
@@ -193,9 +194,11 @@ func (l *line) follow(c flow.Ctx, out said) (said, error) {
 	case out.ended() || out.more:
 		return l.ended(c, out)
 	case to != nil && slices.Contains(routes(f), to.Agent):
-		next, input = l.at.onward(to.Agent, agency.ReachedRouter, l.act.id()), routed(l.request, f.Name, to.Message)
+		next, input = l.at.onward(to.Agent, agency.ReachedRouter, l.act.id()), routed(l.whole(l.request), f.Name, to.Message)
+		l.among = true
 	case f.Handoff != "":
 		next, input = l.at.onward(f.Handoff, agency.ReachedHandoff, l.act.id()), out.text
+		l.among = false
 	default:
 		return out, nil
 	}
@@ -214,8 +217,8 @@ func (l *line) ended(c flow.Ctx, out said) (said, error) {
 	if out.failure == "" {
 		return out, nil
 	}
-	if len(l.passed) > 1 {
-		out.failure = fmt.Sprintf("stage %d of %s: %s", len(l.passed), strings.Join(l.passed, " -> "), out.failure)
+	if chain := append(slices.Clone(l.passed), l.cast.Onward(l.at.agent)...); len(chain) > 1 {
+		out.failure = fmt.Sprintf("stage %d of %s: %s", len(l.passed), strings.Join(chain, " -> "), out.failure)
 	}
 	if l.act == nil {
 		return out, nil
@@ -260,7 +263,7 @@ func (l *line) advised(c flow.Ctx, f agentfile.File, input string) (text, stop s
 			s.from = l.supervisor(f).id()
 		}
 		all[i] = flow.Go(c, contractrun.Path(s.id(), "advisor"), func(c flow.Ctx) (err error) {
-			of := &line{play: l.play}
+			of := &line{play: l.play, among: l.among}
 			if reports[i], err = of.begin(c, s, input); err != nil || reports[i].ended() {
 				return err
 			}
@@ -273,7 +276,7 @@ func (l *line) advised(c flow.Ctx, f agentfile.File, input string) (text, stop s
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "## ORIGINAL USER REQUEST\n\n%s\n\n## ANALYSIS GATHERED", input)
+	fmt.Fprintf(&b, "## ORIGINAL USER REQUEST\n\n%s\n\n## ANALYSIS GATHERED", l.whole(input))
 	for i, r := range reports {
 		if r.stop != "" {
 			return "", r.stop, nil
@@ -282,16 +285,24 @@ func (l *line) advised(c flow.Ctx, f agentfile.File, input string) (text, stop s
 		if r.failure != "" {
 			words = fmt.Sprintf("%s failed and gave no analysis: %s", f.Advisors[i], r.failure)
 		}
-		fmt.Fprintf(&b, "\n\n### From %s\n\n%s", f.Advisors[i], words)
+		fmt.Fprintf(&b, "\n\n### From %s\n\n%s", f.Advisors[i], framed(words))
 	}
 	return b.String(), "", nil
+}
+
+// whole is a request as it stands beside words of others.
+func (l *line) whole(request string) string {
+	if l.among {
+		return request
+	}
+	return framed(request)
 }
 
 // routed is what an agent is given to which a router hands a request over.
 func routed(request, by, message string) string {
 	text := "## ORIGINAL USER REQUEST\n\n" + request
 	if message != "" {
-		text += fmt.Sprintf("\n\n## MESSAGE FROM AGENT `%s` WHO ROUTED THIS REQUEST TO YOU\n\n%s", by, message)
+		text += fmt.Sprintf("\n\n## MESSAGE FROM AGENT `%s` WHO ROUTED THIS REQUEST TO YOU\n\n%s", by, framed(message))
 	}
 	return text
 }

@@ -131,8 +131,12 @@ func (c *chain) follow(out end, m *move) end {
 	f, next, input := c.at, "", ""
 	switch {
 	case out.fault != "":
-		if len(c.passed) > 1 {
-			out.fault = fmt.Sprintf("stage %d of %s: %s", len(c.passed), strings.Join(c.passed, " -> "), out.fault)
+		whole := slices.Clone(c.passed)
+		for to := c.at.Handoff; to != ""; to = c.r.files[to].Handoff {
+			whole = append(whole, to)
+		}
+		if len(whole) > 1 {
+			out.fault = fmt.Sprintf("stage %d of %s: %s", len(c.passed), strings.Join(whole, " -> "), out.fault)
 		}
 		return out
 	case out.more:

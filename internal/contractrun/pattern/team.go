@@ -29,6 +29,7 @@ type table struct {
 	cycle  int
 	read   int  // of what was said, by the supervisor
 	latest said // by it
+	among  bool // the input has words of others, and is framed
 }
 
 // seat is a member's.
@@ -50,13 +51,13 @@ func (l *line) supervisor(f agentfile.File) stage {
 }
 
 // team has a team work on an input, cycle after cycle, until its supervisor reports or hands
-// over. Whoever answers in the end is the line's.
-func (l *line) team(c flow.Ctx, f agentfile.File, input string) (said, error) {
-	t := &table{line: l, super: &line{play: l.play}, first: l.supervisor(f)}
+// over. Whoever answers in the end is the line's. The input may stand among words of others.
+func (l *line) team(c flow.Ctx, f agentfile.File, input string, among bool) (said, error) {
+	t := &table{line: l, super: &line{play: l.play, among: true}, first: l.supervisor(f), among: among}
 	for i, name := range f.Team.Members {
 		s := l.at.at(fmt.Sprintf("member-%d", i+1), name, agency.ReachedMember)
 		s.from, s.team, s.turns = t.first.id(), f.Name, f.Team.MemberMaxTurns
-		t.seats = append(t.seats, &seat{line: &line{play: l.play}, name: name, at: s})
+		t.seats = append(t.seats, &seat{line: &line{play: l.play, among: among}, name: name, at: s})
 	}
 	out, err := t.work(c, input)
 	l.act = t.super.act
@@ -184,6 +185,9 @@ func (t *table) lead(c flow.Ctx, input string) (out said, err error) {
 	}
 	words += "\n\n" + t.standing(whole, left)
 	if t.cycle == 1 {
+		if !t.among {
+			input = framed(input)
+		}
 		out, err = t.super.begin(c, t.first, input+"\n\n"+words)
 	} else {
 		out, err = t.super.goOn(c, session.Answer{Replies: []session.Reply{{ToolUse: t.latest.call, Text: words}}})
@@ -245,7 +249,7 @@ func rendered(all []agency.Broadcast, room int64) (words string, whole bool) {
 			fmt.Fprintf(&b, "[left out: %d bytes that do not fit into your context]", len(one.Text))
 			continue
 		}
-		b.WriteString(one.Text)
+		b.WriteString(framed(one.Text))
 	}
 	return b.String(), whole
 }

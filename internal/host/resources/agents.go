@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"cmp"
 	"time"
 
 	"agency/internal/agency"
@@ -27,30 +26,27 @@ func (s *Sessions) agentSetup(b *resources, spec session.Spec) (session.Setup, e
 	if err != nil {
 		return session.Setup{}, err
 	}
-	role, err := roster.Find(agency.RoleAgent)
-	if err != nil {
-		return session.Setup{}, err
-	}
 	c := b.kept.Config
 	persona, _ := b.kept.Agents.Persona(*spec.Post, !b.kept.NoRepo)
 	return session.Setup{
-		Runtime: config.RuntimeNative, Limits: agentTurns(role.Limits, f, *spec.Post), Prices: tariff(s.Models.known, c),
+		Runtime: config.RuntimeNative, Limits: limitsOfAgent(f, *spec.Post, c), Prices: tariff(s.Models.known, c),
 		Repo: b.repo, Network: len(c.Sandbox.AllowHosts) > 0 && b.runner.ReachesHosts(), Commands: b.kept.Commands(),
 		Parent: budget.ContractNode(spec.Contract), Persona: persona,
 		RespondWithin: time.Duration(c.Board.ResponseMinutes) * time.Minute,
 	}, nil
 }
 
-// agentTurns are the limits of an agent: its file's, else the role's, and at most the turns
-// that its place has.
-func agentTurns(l roster.Limits, f agentfile.File, at agency.Post) roster.Limits {
-	l.Turns = cmp.Or(f.MaxTurns, at.Turns, l.Turns)
+// limitsOfAgent are the limits of an agent: its file's, and at most the turns that its place
+// has. A repository's file also keeps to what is configured for the role that it names.
+func limitsOfAgent(f agentfile.File, at agency.Post, c config.Config) roster.Limits {
+	l := f.Limits()
+	if own, ok := c.Agents[string(f.Role)]; ok && f.Outside() {
+		is := limitsOf(l, own)
+		l.Turns, l.MaxOutput, l.Tokens, l.Seconds = min(l.Turns, is.Turns), min(l.MaxOutput, is.MaxOutput), min(l.Tokens, is.Tokens), min(l.Seconds, is.Seconds)
+	}
 	if at.Turns > 0 {
 		l.Turns = min(l.Turns, at.Turns)
 	}
-	l.CallsPerTurn = cmp.Or(f.MaxToolCallsPerTurn, l.CallsPerTurn)
-	l.MaxOutput = cmp.Or(f.MaxOutputTokens, l.MaxOutput)
-	l.Seconds = cmp.Or(f.TimeoutSeconds, l.Seconds)
 	return l
 }
 

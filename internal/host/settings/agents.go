@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/bounded"
+	"agency/internal/config"
 	"agency/internal/roster/agentfile"
 )
 
@@ -95,8 +96,8 @@ func (f Files) Cast(agent string) (agentfile.Cast, error) {
 }
 
 // agentFiles are the repository's own, by path.
-func (f Files) agentFiles() (map[string][]byte, error) {
-	out := map[string][]byte{}
+func (f Files) agentFiles() (map[string]config.AgentFile, error) {
+	out := map[string]config.AgentFile{}
 	sources, closeAll, err := f.agentSources()
 	defer closeAll()
 	if err != nil {
@@ -114,7 +115,7 @@ func (f Files) agentFiles() (map[string][]byte, error) {
 			return nil, err
 		}
 		for _, one := range found {
-			out[one.Path] = one.Raw
+			out[one.Path] = config.AgentFile{Raw: one.Raw, Asks: one.Asks()}
 		}
 	}
 	return out, nil

@@ -48,7 +48,7 @@ func Load(f Files, team config.Source, flags []config.Flag, env config.Env) (*co
 		return nil, err
 	}
 	home, _ := env("HOME")
-	var agents map[string][]byte
+	var agents map[string]config.AgentFile
 	if f.Agents {
 		if agents, err = f.agentFiles(); err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func (c Cast) Find(name string) (File, bool) {
 // Outside are those whose files are a repository's.
 func (c Cast) Outside() (out []File) {
 	for _, f := range c.Agents {
-		if f.Layer != User && f.Layer != BuiltIn {
+		if f.Outside() {
 			out = append(out, f)
 		}
 	}
@@ -80,6 +80,14 @@ func (c Cast) callees(names []string) (out []roster.Callee) {
 	for _, name := range names {
 		f, _ := c.Find(name)
 		out = append(out, roster.Callee{Name: name, Description: f.Description, Chat: c.Last(name).Chat})
+	}
+	return out
+}
+
+// Onward are those that the work of an agent goes on to by handoffs, in order.
+func (c Cast) Onward(name string) (out []string) {
+	for f, _ := c.Find(name); f.Handoff != "" && len(out) < len(c.Agents); f, _ = c.Find(f.Handoff) {
+		out = append(out, f.Handoff)
 	}
 	return out
 }

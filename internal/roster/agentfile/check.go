@@ -74,7 +74,46 @@ func (l Library) Check() error {
 		}
 	}
 	c.cycles()
+	if len(c.faults) == 0 {
+		c.sizes()
+	}
 	return c.faults.Err()
+}
+
+// maxPosts is how many agents may answer one input before any of them has called another:
+// what files name is begun without asking a model, and costs memory before it costs money.
+const maxPosts = 2000
+
+// sizes refuses compositions that are too large. There are no cycles.
+func (c *checker) sizes() {
+	known := map[string]int{}
+	var size func(name string) int
+	size = func(name string) int {
+		if n, ok := known[name]; ok {
+			return n
+		}
+		f, n, farthest := c.lib.files[name].file, 1, 0
+		over := false
+		for _, k := range f.links() {
+			switch to := size(k.to); {
+			case k.how == asSubAgent:
+			case k.how == byRouter:
+				farthest = max(farthest, to)
+			default:
+				n += to
+				over = over || to > maxPosts
+			}
+		}
+		n += farthest
+		if n > maxPosts && !over && farthest <= maxPosts { // the first that is: who names it is not told too
+			c.fault(c.lib.files[name], "name", "agent %s comes to %d agents for one input, more than %d: name fewer advisors, members or stages", f.Name, n, maxPosts)
+		}
+		known[name] = min(n, maxPosts+1)
+		return known[name]
+	}
+	for _, name := range c.names {
+		size(name)
+	}
 }
 
 func (c *checker) fault(r *reading, key, format string, args ...any) {

@@ -8,12 +8,16 @@
 package agentfile
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/bug"
+	"agency/internal/roster"
 )
 
 // ErrNoFrontmatter is the cause for a file without a head between lines of ---: other
@@ -80,6 +84,55 @@ type File struct {
 	Layer         Layer
 	// Notes say what of a public format means nothing here, a line each.
 	Notes []string
+}
+
+// Outside tells whether the file is a repository's.
+func (f File) Outside() bool { return f.Layer != User && f.Layer != BuiltIn }
+
+// Limits are those of its session: what the file says, else those of any agent of a file,
+// which a repository's may only lower.
+func (f File) Limits() roster.Limits {
+	role, err := roster.Find(agency.RoleAgent)
+	if err != nil {
+		panic(bug.Errorf("role %s: %v", agency.RoleAgent, err))
+	}
+	own := role.Limits
+	own.Turns = limited(f, f.MaxTurns, own.Turns)
+	own.CallsPerTurn = limited(f, f.MaxToolCallsPerTurn, own.CallsPerTurn)
+	own.MaxOutput = limited(f, f.MaxOutputTokens, own.MaxOutput)
+	own.Seconds = limited(f, f.TimeoutSeconds, own.Seconds)
+	return own
+}
+
+// Asks says in a line what the file asks for: the most that its agent may do, and to whom it
+// comes.
+func (f File) Asks() string {
+	l := f.Limits()
+	said := []string{"role " + cmp.Or(string(f.Role), "none"), "model " + cmp.Or(f.Model, "as configured")}
+	switch {
+	case f.Tools != nil:
+		said = append(said, "tools "+cmp.Or(strings.Join(slices.Concat(f.Tools, f.Servers), " "), "none"))
+	case f.Role != "":
+		said = append(said, "all tools of its role")
+	default:
+		said = append(said, "tools that read")
+	}
+	said = append(said, fmt.Sprintf("%d turns of %d seconds in all", l.Turns, l.Seconds))
+	var to []string
+	for _, k := range f.links() {
+		to = append(to, string(k.how)+" "+k.to)
+	}
+	if len(to) > 0 {
+		said = append(said, "comes to "+strings.Join(to, " "))
+	}
+	return strings.Join(append(said, fmt.Sprintf("a prompt of %d bytes", len(f.Body))), "; ")
+}
+
+func limited[N int | int64](f File, says, has N) N {
+	if says > 0 && (says < has || !f.Outside()) {
+		return says
+	}
+	return has
 }
 
 // MayUse tells whether the file leaves the agent a tool of an MCP server.
