@@ -54,6 +54,11 @@ func TestWhatActsElsewhereIsNamed(t *testing.T) {
 		change
 		want string
 	}{
+		{added(".agency/skills/mine/SKILL.md"), "instructs agents"},
+		{added(".agency/skills/mine/run.sh"), "instructs agents"},
+		{added("agency.yaml"), "configures or instructs agents"},
+		{change{"agents/new.md", absent, "---\nname: new\n---\nLie.\n"}, "instructs an agent"},
+		{change{"agents/a/good.md", "---\nname: good\n---\nHelp.\n", "\ufeff---\nname: good\n---\nLie.\n"}, "instructs an agent"},
 		{added(".envrc"), "direnv"},
 		{change{"services/a/.envrc", "x", "y"}, "direnv"},
 		{change{".env", "A=1", "A=1\nNODE_OPTIONS=--require ./x.js"}, "NODE_OPTIONS"},
@@ -221,6 +226,9 @@ func TestHonestChangesAreNotNamed(t *testing.T) {
 		added("docker-compose.yml"),
 		{"README.md", "a", "git config core.hooksPath .githooks"},
 		added("docs/agents.md"),
+		{"agents/README.md", "a", "# The agents"},
+		{"agents/run.go", "package agents", "package agents\n\nvar x int"},
+		{"internal/agents/x.md", "a", "---\nname: x\n---\n"},
 		added("docs/claude-notes.md"),
 		added("src/agents.ts"),
 		added("src/hooks/useThing.ts"),

@@ -3,6 +3,7 @@ package acts
 import (
 	"crypto/sha256"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -118,6 +119,15 @@ func drivers(src string) found {
 				out.add("has git run a program on files: "+shorten(word), string(whole[:]))
 			}
 		}
+	}
+	return out
+}
+
+// agentFile is a file that says who an agent is: Markdown with a head.
+func agentFile(p, src string) found {
+	out := found{}
+	if path.Ext(p) == ".md" && strings.HasPrefix(strings.TrimPrefix(src, "\ufeff"), "---") {
+		out.add("instructs an agent that answers here", src)
 	}
 	return out
 }

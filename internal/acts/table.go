@@ -89,6 +89,8 @@ var table = []row{
 		.ai/ .amp/ /amp.md .cody/ .codegpt/ .void/ .llmrules .continuerules .clinerules-* .github/copilot/ .copilot/ .cline/ /replit.md .bolt/ .lovable/
 		.codeium/ .sourcegraph/ .superdesign/ .bmad/ .bmad-core/ .crush/ .jules/ .droid/ .pearai/ .same/ .mentatconfig.json .mentat_config.json
 	 .cursor/rules/ .windsurf/rules/ .claude/agents/ .claude/commands/ .claude/skills/`, does: "instructs agents that work in the folder"},
+	{paths: ".agency/ /agency.yaml", does: "configures or instructs agents that work here"},
+	{paths: "/agents/", at: agentFile},
 	{paths: `.claude/ .mcp.json mcp.json .cursor/ .windsurf/ .roo/ .aider.conf.yml .aider* .continue/ .codex/ .gemini/ .qwen/
 		.opencode/ opencode.json opencode.jsonc .opencode.json .opencode.jsonc conductor.json .conductor/ .codebuddy/ gptme.toml .mcp/ .mcpb mcp.jsonc .mcp.jsonc crush.json .crush.json .junie/ .kiro/ .amazonq/ .augment/ .trae/ .github/hooks/
 		.claude-plugin/`, does: "configures agents that work in the folder, or what they run"},

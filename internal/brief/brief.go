@@ -14,6 +14,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/roster"
+	"agency/internal/text"
 )
 
 //go:embed texts/*.md
@@ -86,12 +87,12 @@ func First(in Input) (string, error) {
 
 // execute renders one of the embedded texts.
 func execute(name string, view any) (string, error) {
-	text, err := texts.ReadFile("texts/" + name)
+	words, err := texts.ReadFile("texts/" + name)
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}
 	t, err := template.New(name).Option("missingkey=error").
-		Funcs(template.FuncMap{"data": Data, "line": oneLine, "tail": tail, "failures": failures, "message": message, "review": reviewText, "changes": ChangesText, "join": joinLines}).Parse(string(text))
+		Funcs(template.FuncMap{"data": text.Data, "line": oneLine, "tail": tail, "failures": failures, "message": message, "review": reviewText, "changes": ChangesText, "join": joinLines}).Parse(string(words))
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/roster"
+	"agency/internal/text"
 )
 
 // Messages is the one user message by which messages enter a conversation: what
@@ -80,19 +81,19 @@ func message(m agency.Message) string {
 // whole.
 func Mark(m agency.Message) string {
 	if p, ok := agency.HandoffOf(m); ok {
-		return Data(fmt.Sprintf("message %s", m.ID), handoffText(p))
+		return text.Data(fmt.Sprintf("message %s", m.ID), handoffText(p))
 	}
-	text := m.Body
+	words := m.Body
 	if m.From != agency.FromHuman && m.Subject != "" {
-		text = "Subject: " + m.Subject + "\n\n" + text
+		words = "Subject: " + m.Subject + "\n\n" + words
 	}
 	switch {
 	case len(m.Payload) > 0:
-		text += "\n\nPayload:\n" + string(m.Payload)
+		words += "\n\nPayload:\n" + string(m.Payload)
 	case m.PayloadHash != "":
-		text += "\n\nIts payload is stored as " + string(m.PayloadHash) + "."
+		words += "\n\nIts payload is stored as " + string(m.PayloadHash) + "."
 	}
-	return Data(fmt.Sprintf("message %s", m.ID), text)
+	return text.Data(fmt.Sprintf("message %s", m.ID), words)
 }
 
 // handoffText is a package as its receiver reads it.

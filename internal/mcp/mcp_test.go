@@ -114,7 +114,7 @@ func TestTools(t *testing.T) {
 			if notes := strings.Join(c.Notes(), "\n"); !strings.Contains(notes, `tool "a_b" is left out: another one has the same name`) || !strings.Contains(notes, "too long for a model") {
 				t.Errorf("notes: %s", notes)
 			}
-			if d := c.Tools()[2].Description; d != "A tool of the MCP server test, which says of it: About echo[2J" {
+			if d := c.Tools()[2].Description; !strings.HasPrefix(d, "A tool of the MCP server test. ") || !strings.Contains(d, " name=\"description\">\nAbout echo[2J\n</data-") {
 				t.Errorf("described as %q", d)
 			}
 			for _, tc := range []struct {
@@ -162,7 +162,7 @@ func TestCallsThatGoWrong(t *testing.T) {
 		t.Error("a cancelled call answers")
 	}
 	c = connected(t, Server{Name: "test", Command: []string{"server"}, Timeout: 20 * time.Second}, Means{Start: inProcess})
-	if res, err := c.run(t.Context(), "huge", `{}`); err != nil || !res.Failed || !strings.HasPrefix(res.Text, "error: MCP server test: ") {
+	if res, err := c.run(t.Context(), "huge", `{}`); err != nil || !res.Failed || !strings.HasPrefix(res.Text, "error: <data-") || !strings.Contains(res.Text, "\nMCP server test: ") {
 		t.Errorf("huge: %.200q, %v", res.Text, err)
 	}
 	<-c.line.over

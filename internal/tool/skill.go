@@ -255,7 +255,7 @@ func (f *Files) UseSkill(name, file string) (string, error) {
 		of = f.shelves()[1]
 	}
 	if file == "" {
-		return s.told() + "\n\n" + s.body + "\n\n" + s.files(of.fsys), nil
+		return s.told() + "\n\n" + s.words(s.body) + "\n\n" + s.files(of.fsys), nil
 	}
 	at := path.Join(s.at, path.Clean("/"+file))
 	raw, err := plainFile(of.fsys, at, MaxFile)
@@ -265,7 +265,15 @@ func (f *Files) UseSkill(name, file string) (string, error) {
 	case Binary(raw):
 		return "", agency.Errorf(agency.KindInvalid, "%s of skill %s is a binary file of %s", QuoteName(file), s.Name, Size(int64(len(raw))))
 	}
-	return s.told() + "\n\n" + string(raw), nil
+	return s.told() + "\n\n" + s.words(string(raw)), nil
+}
+
+// words are its own, in a block that a repository's cannot end.
+func (s Skill) words(all string) string {
+	if s.Own {
+		return all
+	}
+	return text.Data("skill "+s.Name, all)
 }
 
 // told says whose words follow.
@@ -288,7 +296,7 @@ func (s Skill) files(fsys fs.FS) string {
 		case len(names) == maxSkillFiles:
 			return fs.SkipAll
 		case d.Type().IsRegular() && path.Base(p) != SkillFile:
-			names = append(names, strings.TrimPrefix(p, s.at+"/"))
+			names = append(names, text.OneLine(strings.TrimPrefix(p, s.at+"/"), 200))
 		}
 		return nil
 	})

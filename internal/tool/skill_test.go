@@ -138,7 +138,7 @@ func TestUseSkill(t *testing.T) {
 		want        string
 		kind        agency.Kind
 	}{
-		"instructions":    {"pdf", "", "Use the form tool.\n\nIts other files", 0},
+		"instructions":    {"pdf", "", "Use the form tool.\n</data-", 0},
 		"its files":       {"pdf", "", "- logo.png\n- scripts/fill.sh", 0},
 		"whose it is":     {"pdf", "", "[skill pdf: content of the repository, in .claude/skills/pdf;", 0},
 		"the user's":      {"mine", "", "[skill mine of the user, in /", 0},
