@@ -40,11 +40,11 @@ func agentsList(a *app) *cobra.Command {
 		Use: "list", Short: "The agents that count here", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			all, err := a.agents()
-			if err != nil {
+			docs := all.List()
+			if len(docs) == 0 && err != nil {
 				return err
 			}
-			docs := all.List()
-			return a.show(asJSON, docs, func() string { return tui.Agents(a.style, docs) })
+			return errors.Join(a.show(asJSON, docs, func() string { return tui.Agents(a.style, docs) }), err)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -56,9 +56,9 @@ func agentsShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "An agent as a session would get it, and whom it comes to", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := a.agents()
-			if err != nil {
-				return err
+			all, faults := a.agents()
+			if faults != nil && !all.Has(args[0]) { // what is wrong may be what is asked for
+				return faults
 			}
 			if mermaid {
 				chart, err := all.Mermaid(args[0])

@@ -348,8 +348,7 @@ func (f *follower) answered(d api.RunDoc) error {
 	if f.o.answer == nil || d.State != agency.StateSucceeded {
 		return nil
 	}
-	_, err := fmt.Fprintln(f.o.answer, strings.TrimRight(d.Answer, "\n"))
-	return err
+	return f.o.answer.Answer(strings.TrimRight(d.Answer, "\n") + "\n")
 }
 
 // lost is the end where the host died: nothing is lost, and nothing goes on.

@@ -14,9 +14,11 @@ type AgentFileDoc struct {
 	// ServerTools are those of MCP servers that its file names, where it names tools.
 	ServerTools []string `json:"server_tools,omitempty"`
 
+	// The limits of its session: what the file says, else those of any agent of a file.
 	MaxTurns            int   `json:"max_turns,omitempty"`
 	MaxToolCallsPerTurn int   `json:"max_tool_calls_per_turn,omitempty"`
 	MaxOutputTokens     int64 `json:"max_output_tokens,omitempty"`
+	MaxTokens           int64 `json:"max_tokens_per_session,omitempty"`
 	TimeoutSeconds      int   `json:"timeout_seconds,omitempty"`
 
 	Chat         bool     `json:"chat,omitempty"`

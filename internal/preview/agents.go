@@ -22,17 +22,32 @@ const agentFolder = "agents"
 // Agents are agent files, for the commands that show and check them.
 type Agents struct {
 	lib  agentfile.Library
-	repo string // at whose path an agent sees its checkout
+	repo string // at whose path an agent sees its checkout; empty: there is none
+	has  roster.Present
 }
 
 // UserAgents is the folder of the user's own agent files, beside their configuration.
 func (r *Repo) UserAgents() string { return r.Files.UserAgents() }
 
 // Agents are the agent files as they count here: the repository's, the user's, and those
-// that come with the program; of one name the nearest counts.
+// that come with the program; of one name the nearest counts. Beside an error about some of
+// them are the others.
 func (r *Repo) Agents() (Agents, error) {
 	lib, err := r.Files.AgentLibrary()
-	return Agents{lib, r.Files.WorkTree}, err
+	var faults config.Faults
+	if errors.As(err, &faults) {
+		var other error
+		if lib, other = r.Files.SoundAgents(); other != nil {
+			return Agents{}, err
+		}
+	}
+	out := Agents{lib: lib, repo: r.Files.WorkTree}
+	if out.repo != "" && (err == nil || faults != nil) {
+		var other error
+		out.has.Skills, other = r.Files.HasSkills()
+		err = errors.Join(err, other)
+	}
+	return out, err
 }
 
 // Imported is what became of the agent files of a folder.
@@ -116,6 +131,12 @@ func write(to *os.Root, name string, raw []byte) error {
 	return to.Rename(temp, name)
 }
 
+// Has tells whether there is an agent of the name.
+func (a Agents) Has(name string) bool {
+	_, err := a.lib.Find(name)
+	return err == nil
+}
+
 // List are all of them, by name.
 func (a Agents) List() []api.AgentFileDoc {
 	docs := []api.AgentFileDoc{}
@@ -132,16 +153,22 @@ func (a Agents) Show(name string) (api.AgentFileDoc, error) {
 		return api.AgentFileDoc{}, agency.Errorf(agency.KindInvalid, "%w", err).WithMend("agency agents list")
 	}
 	doc := a.doc(f)
-	doc.Prompt, err = a.persona(f).Prompt(roster.View{Repo: a.repo})
 	doc.Drawing = a.lib.Draw(f.Name)
+	if f.Team != nil {
+		doc.Prompt = f.Body
+		return doc, nil
+	}
+	doc.Prompt, err = a.persona(f).Prompt(roster.View{Repo: a.repo, Present: a.has})
 	return doc, err
 }
 
-// persona is an agent as its session has it that answers in a repository. What it comes to
+// persona is an agent as its session has it that answers here: in the repository, or on text
+// alone where there is none. What it comes to
 // may not fit together: that is for whoever checks it.
 func (a Agents) persona(f agentfile.File) roster.Persona {
 	cast, _ := a.lib.Cast(f.Name)
-	p, _ := cast.Persona(agency.Post{Agent: f.Name}, true)
+	p, _ := cast.Persona(agency.Post{Agent: f.Name}, a.repo != "")
+	p.Tools = slices.DeleteFunc(p.Tools, a.has.Lacks)
 	return p
 }
 
@@ -161,11 +188,11 @@ func (a Agents) Check() error { return a.lib.Check() }
 func (a Agents) Notes() []string { return a.lib.Notes() }
 
 func (a Agents) doc(f agentfile.File) api.AgentFileDoc {
-	p := a.persona(f)
+	p, l := a.persona(f), f.Limits()
 	doc := api.AgentFileDoc{
 		Name: f.Name, Description: f.Description, From: string(f.Layer), Path: f.Path, Role: f.Role, Model: f.Model, Tools: slices.Concat(p.Tools, p.Asking(), p.Endings()),
 		ServerTools: f.Servers,
-		MaxTurns:    f.MaxTurns, MaxToolCallsPerTurn: f.MaxToolCallsPerTurn, MaxOutputTokens: f.MaxOutputTokens, TimeoutSeconds: f.TimeoutSeconds,
+		MaxTurns:    l.Turns, MaxToolCallsPerTurn: l.CallsPerTurn, MaxOutputTokens: l.MaxOutput, MaxTokens: l.Tokens, TimeoutSeconds: l.Seconds,
 		Chat: f.Chat, Agents: f.Agents, Handoff: f.Handoff, Advisors: f.Advisors, Input: f.Input, Output: f.Output, Notes: f.Notes,
 	}
 	if f.Router != nil {
@@ -173,6 +200,7 @@ func (a Agents) doc(f agentfile.File) api.AgentFileDoc {
 	}
 	if f.Team != nil {
 		doc.Members, doc.Supervisor = f.Team.Members, f.Team.Supervisor
+		doc.Tools = []string{} // it has no session of its own
 	}
 	return doc
 }

@@ -1,6 +1,8 @@
 package roster
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"text/template"
@@ -36,6 +38,28 @@ type Callee struct {
 	Chat              bool
 }
 
+// Tool is the name of the tool that calls it. Models take no other signs than letters, digits,
+// _ and -, and 64 bytes at most: what does not fit has a hash, so that no two are the same.
+func (c Callee) Tool() string {
+	const most = 64
+	name := callPrefix + c.Name
+	fit := strings.Map(func(r rune) rune {
+		if r == '.' {
+			return '_'
+		}
+		return r
+	}, name)
+	if fit == name && len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(c.Name))
+	mark := "_" + hex.EncodeToString(sum[:4])
+	return fit[:min(len(fit), most-len(mark))] + mark
+}
+
+// callPrefix begins the names of the tools that call agents.
+const callPrefix = "agent__"
+
 // OfCheckout tells whether a tool works on a checkout alone, and is none that asks, writes
 // to or decides for others.
 func OfCheckout(tool string) bool {
@@ -63,7 +87,7 @@ func (p Persona) Endings() (out []string) {
 // Asking are the tools by which it asks others.
 func (p Persona) Asking() (out []string) {
 	for _, c := range p.Calls {
-		out = append(out, "agent__"+c.Name)
+		out = append(out, c.Tool())
 	}
 	if p.Chats() {
 		out = append(out, "ask_clarification", "end_agent")

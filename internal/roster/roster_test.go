@@ -126,6 +126,22 @@ func TestPrompt(t *testing.T) {
 }
 
 // An agent of a file is told its own words, and of others what its place lets it do.
+// However an agent is called, models take the name of its tool, and no two are the same.
+func TestCalleeTools(t *testing.T) {
+	fit, seen := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), map[string]string{}
+	long := strings.Repeat("a", 57)
+	for _, name := range []string{"x", "lib.v2", "lib_v2", "lib.v.2", long, long + "b", long + "c", long + ".d", "A"} {
+		tool := Callee{Name: name}.Tool()
+		if other, twice := seen[tool]; twice || !fit.MatchString(tool) || !strings.HasPrefix(tool, "agent__") {
+			t.Errorf("%s is called by %s, as %s", name, tool, other)
+		}
+		seen[tool] = name
+	}
+	if (Callee{Name: "lib_v2"}).Tool() != "agent__lib_v2" || (Callee{Name: long}).Tool() != "agent__"+long {
+		t.Error("a name that fits is another")
+	}
+}
+
 func TestPersonaPrompt(t *testing.T) {
 	legal := Callee{Name: "legal", Description: "For contracts"}
 	for name, p := range map[string]Persona{

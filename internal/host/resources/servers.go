@@ -168,6 +168,7 @@ func (s *Sessions) startServer(ctx context.Context, b *resources, at place, spec
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return errors.Join(err, p.Stdin.Close())
 	}
+	defer func() { _ = os.RemoveAll(dir) }() // what it kept ends with it; what stays goes with the run
 	limits := agentLimits(b.kept.Config.Sandbox)
 	limits.Wall = longest
 	res, err := b.runner.Run(ctx, sandbox.Spec{

@@ -10,6 +10,7 @@ import (
 	"agency/internal/bounded"
 	"agency/internal/config"
 	"agency/internal/roster/agentfile"
+	"agency/internal/tool"
 )
 
 // agentFolders are where a repository keeps agent files, nearest first: its own, and those
@@ -22,6 +23,17 @@ const agentFolder = "agents"
 
 // UserAgents is the folder of the user's own agent files, beside their configuration.
 func (f Files) UserAgents() string { return filepath.Join(filepath.Dir(f.User), agentFolder) }
+
+// HasSkills tells whether agents that see the checkout are offered skills.
+func (f Files) HasSkills() (bool, error) {
+	files, err := tool.OpenFiles(f.WorkTree, f.WorkTree)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = files.Close() }() // it was only read
+	err = files.SetSkills(filepath.Join(filepath.Dir(f.User), "skills"))
+	return len(files.Skills()) > 0, err
+}
 
 // agentSources opens the folders of agent files, nearest first.
 func (f Files) agentSources() (sources []agentfile.Source, closeAll func(), err error) {
@@ -66,6 +78,9 @@ func (f Files) agentSources() (sources []agentfile.Source, closeAll func(), err 
 // those that come with the program; of one name the nearest counts.
 func (f Files) AgentLibrary() (agentfile.Library, error) { return f.library(agentfile.Load) }
 
+// SoundAgents are those of the agent files in which nothing is wrong by itself.
+func (f Files) SoundAgents() (agentfile.Library, error) { return f.library(agentfile.LoadSound) }
+
 func (f Files) library(load func(...agentfile.Source) (agentfile.Library, error)) (agentfile.Library, error) {
 	sources, closeAll, err := f.agentSources()
 	defer closeAll()
@@ -78,7 +93,7 @@ func (f Files) library(load func(...agentfile.Source) (agentfile.Library, error)
 // Cast is an agent with all that it comes to. A file in which something is wrong and that
 // nobody of them needs is no hindrance.
 func (f Files) Cast(agent string) (agentfile.Cast, error) {
-	sound, err := f.library(agentfile.LoadSound)
+	sound, err := f.SoundAgents()
 	if err != nil {
 		return agentfile.Cast{}, err
 	}

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +10,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency/internal/agency"
+	"agency/internal/config"
 )
+
+// A few files that name each other twice are more agents than there is memory for: that is
+// said of the first that is too large, and before anything begins.
+func TestCompositionsAreBounded(t *testing.T) {
+	files := map[string]string{"z.md": "agents: [a00, b00]"}
+	for i := range 40 {
+		for _, side := range []string{"a", "b"} {
+			files[fmt.Sprintf("%s%02d.md", side, i)] = fmt.Sprintf("advisors: [a%02d, b%02d]", i+1, i+1)
+		}
+	}
+	files["a40.md"], files["b40.md"] = "chat: false", "chat: false"
+	err := load(t, files).Check()
+	var faults config.Faults
+	if !errors.As(err, &faults) || len(faults) != 2 || !strings.Contains(faults[0].Error(), "agent a30 comes to 2047 agents for one input, more than 2000") {
+		t.Errorf("%d faults: %v", len(faults), err)
+	}
+	wide := map[string]string{"a.md": "router: {destinations: [b, c]}", "b.md": "chat: false", "c.md": "advisors: ["}
+	for i := range 100 {
+		wide[fmt.Sprintf("x%d.md", i)] = "chat: false"
+		wide["c.md"] += fmt.Sprintf("x%d, ", i)
+	}
+	wide["c.md"] += "b]"
+	if err := load(t, wide).Check(); err != nil {
+		t.Errorf("a hundred advisors: %v", err)
+	}
+}
 
 func TestCheck(t *testing.T) {
 	const other = "chat: false"

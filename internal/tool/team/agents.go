@@ -13,9 +13,6 @@ import (
 	"agency/internal/tool"
 )
 
-// callPrefix begins the names of the tools that call agents.
-const callPrefix = "agent__"
-
 // maxPrompt is the most bytes that one agent gives another.
 const maxPrompt = 64 << 10
 
@@ -66,7 +63,7 @@ func callAgent(c roster.Callee) tool.Tool {
 		}
 		return tool.Result{Text: "asked", Effect: tool.CallAgent{Agent: c.Name, Prompt: prompt, Reason: text.OneLine(a.Reason, 200), MaxTokens: a.Tokens}}, nil
 	})
-	return t.Named(callPrefix+c.Name, cmp.Or(c.Description, "The agent "+c.Name+".")).Joining()
+	return t.Named(c.Tool(), cmp.Or(c.Description, "The agent "+c.Name+".")).Joining()
 }
 
 type askClarificationArgs struct {

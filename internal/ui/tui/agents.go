@@ -49,22 +49,16 @@ func Agent(st Style, a api.AgentFileDoc) string {
 		}
 	}
 	b.WriteString("\n")
-	field("role", cmp.Or(string(a.Role), "none: it reads and reports"))
-	field("model", cmp.Or(Line(a.Model), "the role's"))
-	field("tools", strings.Join(a.Tools, ", "))
-	field("servers", Line(strings.Join(a.ServerTools, ", ")))
-	var limits []string
-	for _, l := range []struct {
-		n    int64
-		what string
-	}{
-		{int64(a.MaxTurns), "turns"}, {int64(a.MaxToolCallsPerTurn), "calls a turn"}, {a.MaxOutputTokens, "tokens an answer"}, {int64(a.TimeoutSeconds), "seconds"},
-	} {
-		if l.n > 0 {
-			limits = append(limits, fmt.Sprintf("%d %s", l.n, l.what))
-		}
+	if a.Supervisor != "" {
+		field("team", "no session of its own: its text is told to all of the team")
+	} else {
+		field("role", cmp.Or(string(a.Role), "none: it reads and reports"))
+		field("model", cmp.Or(Line(a.Model), "as configured for the generalist"))
+		field("tools", strings.Join(a.Tools, ", "))
+		field("servers", Line(strings.Join(a.ServerTools, ", ")))
+		field("limits", fmt.Sprintf("%d turns, %d calls a turn, %d tokens an answer, %d tokens and %d seconds of work in all",
+			a.MaxTurns, a.MaxToolCallsPerTurn, a.MaxOutputTokens, a.MaxTokens, a.TimeoutSeconds))
 	}
-	field("limits", cmp.Or(strings.Join(limits, ", "), "the role's"))
 	field("takes", a.Input+", gives "+a.Output)
 	if a.Chat {
 		field("chat", "may be asked again after its report")

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -28,6 +29,23 @@ func (s *Screen) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Answer writes the answer of an agent: to a terminal what is safe of it, and to a file or a
+// program as it is but for what would steer the terminal behind that.
+func (s *Screen) Answer(text string) error {
+	if s.style.Live || s.style.Width > 0 {
+		text = s.safe(text)
+	} else {
+		text = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) {
+				return -1
+			}
+			return r
+		}, text)
+	}
+	_, err := io.WriteString(s.out, text)
+	return err
 }
 
 // safe cleans what stands between our own colours.

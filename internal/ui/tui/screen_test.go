@@ -81,3 +81,16 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+// An answer that goes to a file or a program keeps its letters, whatever their direction, and
+// has nothing that steers a terminal.
+func TestAnswerIsKept(t *testing.T) {
+	const said = "\u202bשלום\u200f\u202c\r\n\ufeffA\tB\u2028"
+	var file, terminal strings.Builder
+	if err := NewScreen(&file, Style{}).Answer(said + "\x1b[2J\u009b1m"); err != nil || file.String() != said+"[2J1m" {
+		t.Errorf("%q, %v", file.String(), err)
+	}
+	if err := NewScreen(&terminal, Style{Width: 80}).Answer(said); err != nil || strings.ContainsAny(terminal.String(), "\u202b\u200f\r") {
+		t.Errorf("%q, %v", terminal.String(), err)
+	}
+}
