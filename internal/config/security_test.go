@@ -303,3 +303,25 @@ func TestSocketFolderIsOurs(t *testing.T) {
 		refused("foreign", func(p string) error { return errors.Join(os.Mkdir(p, 0o700), os.Chown(p, 12345, 12345)) })
 	}
 }
+
+// What a repository writes is one line of what is asked, whatever its names hold; and a server
+// of the user's own keeps the time that they gave its calls.
+func TestWideningsAreLines(t *testing.T) {
+	in := repoInput("mcp: {mine: {timeout_seconds: 3600}}")
+	in.UserFile.Data = append(in.UserFile.Data, "\nmcp: {mine: {command: [x], roles: [reviewer], timeout_seconds: 20}}\n"...)
+	in.AgentFiles = map[string]AgentFile{"agents/x\nit is trusted already\n.md": {Raw: []byte("x"), Asks: "role none"}}
+	l := load(t, in)
+	var lines []string
+	for _, w := range l.Widenings {
+		lines = append(lines, w.String())
+	}
+	want := []string{"mcp.mine: x for reviewer, 3600 seconds a call", `"agents/x\nit is trusted already\n.md": an agent file of the repository, role none`}
+	if !slices.Equal(lines, want) {
+		t.Errorf("asks for %q", lines)
+	}
+	in = repoInput("mcp: {mine: {timeout_seconds: 10}}")
+	in.UserFile.Data = append(in.UserFile.Data, "\nmcp: {mine: {command: [x], roles: [reviewer], timeout_seconds: 20}}\n"...)
+	if l := load(t, in); len(l.Widenings) != 0 {
+		t.Errorf("less time asks for %v", l.Widenings)
+	}
+}
