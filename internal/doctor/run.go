@@ -151,13 +151,14 @@ func (r Run) read(ctx context.Context) (*record, error) {
 
 // contractsFit: a run that has ended has no contract that could go on, and one
 // that succeeded has them all complete, but for those that a new plan withdrew
-// and those whose failure was dealt with.
+// those whose failure was dealt with, and agents of files that others went on without.
 func contractsFit(_ context.Context, r *record) (string, error) {
 	excused := r.excused()
 	for _, c := range r.contracts {
 		switch {
 		case r.run.State.Final() && !c.Status.Final() && c.Status != agency.StatusBlocked:
 			return fmt.Sprintf("the run has %s and contract %s is %s", r.run.State, c.ID, c.Status), nil
+		case c.Post != nil && c.Post.Optional: // others went on without its answer
 		case r.run.State == agency.StateSucceeded && c.Status != agency.StatusComplete && c.Status != agency.StatusCancelled:
 			if excused--; excused >= 0 {
 				continue
