@@ -52,5 +52,5 @@ func (r *repository) init(ctx context.Context) error {
 	if err != nil || len(l.Widenings) == 0 {
 		return err
 	}
-	return config.NewTrustStore(h.Root, r.now).Accept(h.ID, l.TrustHash())
+	return config.NewTrustStore(h.Root, r.now).Accept(h.ID, l.Widenings, l.TrustHash())
 }

@@ -61,8 +61,12 @@ func (r *repository) trust(f trustFlags) error {
 		return nil
 	}
 	r.printf(r.out, "the configuration of %s asks for:\n", h.Repo.WorkTree)
-	for _, w := range l.Widenings {
-		r.printf(r.out, "  %s\n", w)
+	since, err := ts.Since(h.ID, l.Widenings)
+	if err != nil {
+		return err
+	}
+	for i, w := range l.Widenings {
+		r.printf(r.out, "  %s%s\n", w, since[i])
 	}
 	if l.RequireTrust(ts, h.ID) == nil {
 		r.printf(r.out, "%s\n", "it is trusted; take it back with: agency trust --revoke")
@@ -75,7 +79,7 @@ func (r *repository) trust(f trustFlags) error {
 	if !f.yes && !r.confirm("trust these settings in this repository?") {
 		return agency.Errorf(agency.KindInvalid, "the settings above are not trusted").WithMend("agency trust --yes")
 	}
-	if err := ts.Accept(h.ID, plain.TrustHash(), l.TrustHash()); err != nil {
+	if err := ts.Accept(h.ID, l.Widenings, plain.TrustHash(), l.TrustHash()); err != nil {
 		return err
 	}
 	r.printf(r.out, "%s\n", "trusted")

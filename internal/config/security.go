@@ -51,6 +51,12 @@ func (w Widening) String() string {
 	return fmt.Sprintf("%s: %s instead of %s", plain(w.Key), plain(w.Want), plain(w.Have))
 }
 
+// hash stands for the exact value.
+func (w Widening) hash() agency.Hash {
+	sum := sha256.Sum256([]byte(w.bind))
+	return agency.Hash(hex.EncodeToString(sum[:]))
+}
+
 // plain is a text as it is where all of it can be seen, else quoted.
 func plain(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {

@@ -185,7 +185,7 @@ func TestRequireTrust(t *testing.T) {
 		!strings.Contains(fmt.Sprint(err), "line 2: sandbox.memory_mb: 4096 instead of 2048") {
 		t.Errorf("%v", err)
 	}
-	if err := store.Accept("repo-1", l.TrustHash()); err != nil {
+	if err := store.Accept("repo-1", nil, l.TrustHash()); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.RequireTrust(store, "repo-2"); err == nil {
@@ -214,7 +214,7 @@ func TestTrustStore(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if err := store.Accept(fmt.Sprintf("repo-%d", i), "aa"); err != nil {
+			if err := store.Accept(fmt.Sprintf("repo-%d", i), nil, "aa"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -225,7 +225,7 @@ func TestTrustStore(t *testing.T) {
 	if err != nil || len(list) != 8 || list[0].Repo != "repo-0" || !list[0].Time.Equal(time.Unix(7, 0)) {
 		t.Fatalf("%v %v", list, err)
 	}
-	if err := store.Accept("repo-3", "bb"); err != nil {
+	if err := store.Accept("repo-3", nil, "bb"); err != nil {
 		t.Fatal(err)
 	}
 	for hash, want := range map[agency.Hash]bool{"aa": false, "bb": true, "": true} {

@@ -26,6 +26,8 @@ type Trust struct {
 	Repo string      `json:"repo"` // the repository's id
 	Hash agency.Hash `json:"hash"`
 	Time time.Time   `json:"time"`
+	// Asked is what was asked for then, by key: what of it is another now is told.
+	Asked map[string]agency.Hash `json:"asked,omitempty"`
 }
 
 type trustFile struct {
@@ -51,20 +53,47 @@ func (t *TrustStore) Trusted(repo string, hash agency.Hash) (bool, error) {
 	return slices.ContainsFunc(f.Trusted, func(e Trust) bool { return e.Repo == repo && e.Hash == hash }), nil
 }
 
-// Accept trusts these hashes for this repository, instead of earlier ones. It
-// is durable when it returns.
-func (t *TrustStore) Accept(repo string, hashes ...agency.Hash) error {
+// Accept trusts these hashes for this repository, instead of earlier ones, of which
+// all is what is asked for. It is durable when it returns.
+func (t *TrustStore) Accept(repo string, all []Widening, hashes ...agency.Hash) error {
 	if repo == "" {
 		return agency.Errorf(agency.KindInvalid, "trust: no repository named")
+	}
+	asked := map[string]agency.Hash{}
+	for _, w := range all {
+		asked[w.Key] = w.hash()
 	}
 	return t.change(func(f *trustFile) {
 		f.forget(repo)
 		for _, hash := range slices.Compact(hashes) {
 			if hash != "" {
-				f.Trusted = append(f.Trusted, Trust{Repo: repo, Hash: hash, Time: t.now().UTC()})
+				f.Trusted = append(f.Trusted, Trust{Repo: repo, Hash: hash, Time: t.now().UTC(), Asked: asked})
 			}
 		}
 	})
+}
+
+// Since says of each wish what is new of it since the repository was trusted last: " (new)",
+// " (changed)" or nothing; nothing of any where it never was.
+func (t *TrustStore) Since(repo string, all []Widening) ([]string, error) {
+	f, err := t.read()
+	out := make([]string, len(all))
+	for _, e := range f.Trusted {
+		if e.Repo != repo {
+			continue
+		}
+		for i, w := range all {
+			switch was, known := e.Asked[w.Key]; {
+			case !known:
+				out[i] = " (new)"
+			case was != w.hash():
+				out[i] = " (changed)"
+			default:
+				out[i] = ""
+			}
+		}
+	}
+	return out, err
 }
 
 // Revoke forgets a repository; it tells whether there was something.

@@ -225,13 +225,13 @@ func TestHostRequiresTrustItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts := config.NewTrustStore(files.State, time.Now)
-	if err := ts.Accept("another-one", l.TrustHash()); err != nil {
+	if err := ts.Accept("another-one", nil, l.TrustHash()); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.guard.Check(r, c); err == nil {
 		t.Error("the trust in another repository counts")
 	}
-	if err := ts.Accept(a.guard.ID, l.TrustHash()); err != nil {
+	if err := ts.Accept(a.guard.ID, nil, l.TrustHash()); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.guard.Check(r, c); err != nil {

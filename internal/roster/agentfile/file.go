@@ -117,7 +117,7 @@ func (f File) Asks() string {
 	default:
 		said = append(said, "tools that read")
 	}
-	said = append(said, fmt.Sprintf("%d turns of %d seconds in all", l.Turns, l.Seconds))
+	said = append(said, fmt.Sprintf("%d turns, %d seconds of work", l.Turns, l.Seconds))
 	var to []string
 	for _, k := range f.links() {
 		to = append(to, string(k.how)+" "+k.to)
