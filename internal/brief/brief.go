@@ -14,7 +14,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/roster"
-	"agency/internal/text"
+	"agency/internal/text/block"
 )
 
 //go:embed texts/*.md
@@ -92,7 +92,7 @@ func execute(name string, view any) (string, error) {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}
 	t, err := template.New(name).Option("missingkey=error").
-		Funcs(template.FuncMap{"data": text.Data, "line": oneLine, "tail": tail, "failures": failures, "message": message, "review": reviewText, "changes": ChangesText, "join": joinLines}).Parse(string(words))
+		Funcs(template.FuncMap{"data": block.Data, "line": oneLine, "tail": tail, "failures": failures, "message": message, "review": reviewText, "changes": ChangesText, "join": joinLines}).Parse(string(words))
 	if err != nil {
 		return "", agency.Errorf(agency.KindInternal, "brief %s: %w", name, err)
 	}

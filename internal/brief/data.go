@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/text"
+	"agency/internal/text/block"
 )
 
 // oneLine shows a text within a line.
-func oneLine(v any) string { return text.InLine(fmt.Sprint(v)) }
+func oneLine(v any) string { return block.InLine(fmt.Sprint(v)) }
 
 const (
 	// maxTail is how much of an output a brief repeats: failures stand last.

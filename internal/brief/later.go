@@ -6,7 +6,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/roster"
-	"agency/internal/text"
+	"agency/internal/text/block"
 )
 
 // Messages is the one user message by which messages enter a conversation: what
@@ -81,7 +81,7 @@ func message(m agency.Message) string {
 // whole.
 func Mark(m agency.Message) string {
 	if p, ok := agency.HandoffOf(m); ok {
-		return text.Data(fmt.Sprintf("message %s", m.ID), handoffText(p))
+		return block.Data(fmt.Sprintf("message %s", m.ID), handoffText(p))
 	}
 	words := m.Body
 	if m.From != agency.FromHuman && m.Subject != "" {
@@ -93,7 +93,7 @@ func Mark(m agency.Message) string {
 	case m.PayloadHash != "":
 		words += "\n\nIts payload is stored as " + string(m.PayloadHash) + "."
 	}
-	return text.Data(fmt.Sprintf("message %s", m.ID), words)
+	return block.Data(fmt.Sprintf("message %s", m.ID), words)
 }
 
 // handoffText is a package as its receiver reads it.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/text"
+	"agency/internal/text/block"
 )
 
 // ReviewRequest is what a reviewer is shown of the claim under review.
@@ -42,7 +42,7 @@ func ChangesText(r agency.Review) string {
 	if r.Reason != "" {
 		fmt.Fprintf(&b, "By the harness, %s\n", oneLine(r.Reason))
 	}
-	fmt.Fprintf(&b, "\n%s\n", text.Data("summary of the review", r.Summary))
+	fmt.Fprintf(&b, "\n%s\n", block.Data("summary of the review", r.Summary))
 	section := func(title string, issues []agency.Issue) {
 		if len(issues) > 0 {
 			fmt.Fprintf(&b, "\n### %s\n", title)
@@ -94,10 +94,10 @@ func issueText(i agency.Issue) string {
 		fmt.Fprintf(&b, "- Note: %s\n", oneLine(i.Note))
 	}
 	if i.CodeBefore != "" {
-		b.WriteString("\n" + text.Data("code as it is", i.CodeBefore) + "\n")
+		b.WriteString("\n" + block.Data("code as it is", i.CodeBefore) + "\n")
 	}
 	if i.CodeAfter != "" {
-		b.WriteString("\n" + text.Data("suggested code", i.CodeAfter) + "\n")
+		b.WriteString("\n" + block.Data("suggested code", i.CodeAfter) + "\n")
 	}
 	return b.String()
 }

@@ -17,6 +17,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/bounded"
 	"agency/internal/text"
+	"agency/internal/text/block"
 )
 
 // SkillFolders are where a repository keeps skills, nearest first: the places that programs
@@ -273,7 +274,7 @@ func (s Skill) words(all string) string {
 	if s.Own {
 		return all
 	}
-	return text.Data("skill "+s.Name, all)
+	return block.Data("skill "+s.Name, all)
 }
 
 // told says whose words follow.

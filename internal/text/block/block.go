@@ -1,4 +1,5 @@
-package text
+// Package block sets texts from outside apart from what a program says around them.
+package block
 
 import (
 	"crypto/sha256"
@@ -7,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"agency/internal/text"
 )
 
 // Data puts a text from outside into a block. Its marker is made from the
@@ -49,5 +52,5 @@ func Clean(s string) string {
 // InLine shows a text from outside within a line: no line breaks, no end of a code span or
 // block, not too long.
 func InLine(s string) string {
-	return strings.NewReplacer("`", "'", "<", "‹", ">", "›").Replace(OneLine(Clean(s), 400))
+	return strings.NewReplacer("`", "'", "<", "‹", ">", "›").Replace(text.OneLine(Clean(s), 400))
 }
