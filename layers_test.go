@@ -18,7 +18,7 @@ import (
 // A sub-package has its parent's row and may import its ancestors, and one
 // beside it only where siblings says so.
 var rows = [][]string{
-	{"agency", "bounded", "beneath"},
+	{"agency", "bounded", "beneath", "block"},
 	{"linux"},
 	{"rootfs"},
 	{"supervisor"},

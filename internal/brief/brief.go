@@ -13,8 +13,8 @@ import (
 	"text/template"
 
 	"agency/internal/agency"
+	"agency/internal/block"
 	"agency/internal/roster"
-	"agency/internal/text/block"
 )
 
 //go:embed texts/*.md

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/text/block"
+	"agency/internal/block"
 )
 
 // oneLine shows a text within a line.

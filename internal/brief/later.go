@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/block"
 	"agency/internal/roster"
-	"agency/internal/text/block"
 )
 
 // Messages is the one user message by which messages enter a conversation: what

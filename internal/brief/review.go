@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
-	"agency/internal/text/block"
+	"agency/internal/block"
 )
 
 // ReviewRequest is what a reviewer is shown of the claim under review.

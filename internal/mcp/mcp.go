@@ -26,8 +26,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"agency/internal/agency"
+	"agency/internal/block"
 	"agency/internal/text"
-	"agency/internal/text/block"
 	"agency/internal/tool"
 )
 

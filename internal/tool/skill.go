@@ -15,9 +15,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"agency/internal/agency"
+	"agency/internal/block"
 	"agency/internal/bounded"
 	"agency/internal/text"
-	"agency/internal/text/block"
 )
 
 // SkillFolders are where a repository keeps skills, nearest first: the places that programs
