@@ -5,12 +5,15 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"agency/internal/daemon"
+	"agency/internal/race"
 	"agency/internal/sandbox"
 )
 
@@ -30,10 +33,17 @@ func TestMain(m *testing.M) {
 // its own, so that its host is its own too, and that host ends with it.
 func TestScript(t *testing.T) {
 	dir, some := "testdata/script", []string(nil)
-	if testing.Short() {
+	if race.Enabled || testing.Short() {
 		dir = ""
-		for _, name := range busiest {
-			some = append(some, "testdata/script/"+name+".txtar")
+		all, err := filepath.Glob("testdata/script/*.txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range all {
+			name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+			if slices.Contains(busiest, name) == race.Enabled && (race.Enabled || !slices.Contains(longest, name)) {
+				some = append(some, path)
+			}
 		}
 	}
 	testscript.Run(t, testscript.Params{
@@ -49,9 +59,16 @@ func TestScript(t *testing.T) {
 }
 
 // busiest are the scripts in which a host does most at once, which is what the
-// race detector, under -short, wants to see: answers while agents wait and work,
-// pauses, kills, agents that start others.
+// race detector wants to see: answers while agents wait and work, pauses, kills,
+// agents that start others.
 var busiest = []string{"cancel_team", "clarify", "handoff", "pause", "spawn"}
+
+// longest are the scripts that are left out where time is short: together they take
+// as long as all others, which show the same parts at work.
+var longest = []string{
+	"beside", "coverage_whole", "critic_faults", "demo", "dependencies", "edited", "features", "lang_cargo", "lang_pip", "lang_rust",
+	"many", "monorepo", "moved", "need_not_pass", "routing", "stats", "team_batch", "team_file", "team_structural", "team_suite",
+}
 
 // managed is where a version manager of whoever runs the tests keeps its
 // toolchains.

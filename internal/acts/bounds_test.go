@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"agency/internal/race"
 )
 
 // A file of the largest size costs what its size says, whatever is in it, and
 // little is told of it.
 func TestLargeFilesAreJudgedInTime(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("reads much, by the clock")
 	}
 	many := func(form string) string {

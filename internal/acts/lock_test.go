@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"agency/internal/bounded/boundedtest"
+	"agency/internal/race"
 )
 
 // A lockfile of the largest size is judged in time and within what the host may
 // hold of it, whatever it is made of: what is too much of it is told as unread.
 func TestLargeLocksAreJudgedInTime(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("reads much, by the clock")
 	}
 	fill := func(begin, s, end string) string {

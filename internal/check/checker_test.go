@@ -17,6 +17,7 @@ import (
 	"agency/internal/check/detect"
 	"agency/internal/ecosystem"
 	"agency/internal/event"
+	"agency/internal/race"
 	"agency/internal/sandbox"
 	"agency/internal/store"
 	"agency/internal/store/storetest"
@@ -35,7 +36,7 @@ type world struct {
 
 func newWorld(t *testing.T, files map[string]string) *world {
 	t.Helper()
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("runs the go command in the sandbox")
 	}
 	w := &world{t: t, dir: t.TempDir(), layers: t.TempDir(), secret: "hT7x-9Qw2Lm4vK8z"}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"agency/internal/race"
 	"agency/internal/testreport"
 )
 
@@ -37,7 +38,7 @@ func spoken(dec *xml.Decoder) (tokens []string, ok bool) {
 
 // Whatever a document is, the decoder holds little of it at a time.
 func TestNoTokenIsLong(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("reads much")
 	}
 	for name, doc := range hostile() {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"agency/internal/race"
 )
 
 func newEngine(t testing.TB) *Engine {
@@ -99,7 +101,7 @@ func TestEngineStopsWithItsContext(t *testing.T) {
 
 // Garbage and deep nesting end in about a second, with a tree or without.
 func TestEngineIsBounded(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("nothing here runs beside anything else")
 	}
 	e := newEngine(t)

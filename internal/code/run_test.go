@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"agency/internal/race"
 )
 
 // program is a file that prints a line for each thing that it does, in a
@@ -202,7 +204,7 @@ func TestSwitchedProgramsRun(t *testing.T) {
 	e := newEngine(t)
 	for _, p := range programs {
 		t.Run(p.file, func(t *testing.T) {
-			if testing.Short() {
+			if race.Enabled {
 				t.Skip("builds and runs programs")
 			}
 			for _, tool := range p.tools {

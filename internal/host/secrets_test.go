@@ -3,12 +3,14 @@ package host
 import (
 	"fmt"
 	"testing"
+
+	"agency/internal/race"
 )
 
 // A text that is hidden, and what it looks like within JSON, is taken out;
 // placeholders and short ones stay.
 func TestSecretsHide(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("nothing here runs beside anything else")
 	}
 	v := NewSecrets()

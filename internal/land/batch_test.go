@@ -348,11 +348,11 @@ func TestBranchMovesUnderABatch(t *testing.T) {
 }
 
 func TestBatchSurvivesAKillAtEachPoint(t *testing.T) {
-	if testing.Short() {
-		t.Skip("each point is a process of its own")
-	}
 	points := []string{"land.stacked", "land.intent.before", "land.intent.after", "land.objects", "land.ref", "land.done"}
 	for n, point := range points { // all but the first are passed by the one that is alone
+		if testing.Short() && n%3 != 1 {
+			continue // each is a process of its own
+		}
 		t.Run(point, func(t *testing.T) {
 			w := begin(t, gittest.New(t, "a.txt", "a\n"), false)
 			specs := w.contracts("a", "b", "c", "d")

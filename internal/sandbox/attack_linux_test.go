@@ -17,6 +17,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/linux/escape"
+	"agency/internal/race"
 	"agency/internal/supervisor"
 )
 
@@ -59,7 +60,7 @@ func TestProbeOfADeepFolder(t *testing.T) {
 // TestAttemptsGetThrough makes the same attempts without a sandbox: a test of
 // the attackers, who must be able to tell an open door from a closed one.
 func TestAttemptsGetThrough(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("processes without a runner")
 	}
 	for _, name := range []string{

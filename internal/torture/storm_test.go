@@ -40,7 +40,7 @@ func freshSeed(t *testing.T) uint64 {
 }
 
 // TestStorm kills one contract's run at random instants (docs/design.md, Durability).
-func TestStorm(t *testing.T) { runs(t, newRig, *storm, 2) }
+func TestStorm(t *testing.T) { runs(t, newRig, *storm, 1) }
 
 // runs makes n storms over rigs of one form, few of them where time is short.
 func runs(t *testing.T, form func(*testing.T) *rig, n, few int) {

@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/verify/verifytest"
 )
 
 // needyTest passes only after TestAdd has run in the same process: alone it
@@ -116,7 +117,7 @@ func TestDeclaredWrites(t *testing.T) {
 
 // A command whose output tells of no test is tried with nothing to test.
 func TestCommandsThatHideThatNothingRan(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, c := range verifytest.Some(map[string]struct {
 		test   string
 		files  map[string]string
 		hollow bool
@@ -129,7 +130,7 @@ func TestCommandsThatHideThatNothingRan(t *testing.T) {
 		"an own runner":           {"sh run.sh", map[string]string{"run.sh": "grep -q right answer.txt && echo fine\n", "answer.txt": "right\n"}, false},
 		"tests of a folder":       {"for f in tests/*.sh; do sh $f || exit 1; done", map[string]string{"tests/a.sh": "true\n"}, false},
 		"what a line looks at":    {"test $(wc -c <answer.txt) = 6", map[string]string{"answer.txt": "right\n"}, false},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"a.txt": "a\n"}
 			maps.Copy(files, c.files)

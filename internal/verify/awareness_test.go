@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"agency/internal/code"
+	"agency/internal/race"
 )
 
 func TestForging(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("nothing here runs beside anything else")
 	}
 	goSrc := func(body string) string {

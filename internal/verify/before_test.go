@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/verify/verifytest"
 	"agency/internal/workspace"
 )
 
@@ -22,7 +23,7 @@ func TestProvedBefore(t *testing.T) {
 	moreTest := strings.Replace(subTest, "func TestSub", "func TestZero(t *testing.T) {\n\tif Sub(1, 1) != 0 {\n\t\tt.Error(\"zero\")\n\t}\n}\n\nfunc TestSub", 1)
 	weakTest := strings.Replace(subTest, "Sub(3, 2) != 1", "Sub(3, 2) != 1 && Sub(3, 2) != 7", 1)
 	lateGo := strings.Replace(goodGo, "return a - b", "if a == 3 {\n\t\treturn 7\n\t}\n\treturn a - b", 1)
-	for name, c := range map[string]struct {
+	for name, c := range verifytest.Some(map[string]struct {
 		files map[string]string
 		after agency.ContractID
 		goal  string
@@ -34,7 +35,7 @@ func TestProvedBefore(t *testing.T) {
 		"its test gone":              {map[string]string{"sub_test.go": "", "add.go": "package p\n\nfunc Add(a, b int) int { return b + a }\n"}, "main", "mend Sub", agency.ProofAsserted},
 		"another criterion":          {map[string]string{"add.go": "package p\n\n// Add adds two.\nfunc Add(a, b int) int { return b + a }\n"}, "main", "say what Add does", agency.ProofAsserted},
 		"no work on what was proved": {map[string]string{"add.go": "package p\n\n// Add is the sum.\nfunc Add(a, b int) int { return b + a }\n"}, "", "mend Sub", agency.ProofAsserted},
-	} {
+	}) {
 		w.n++
 		ws, err := w.run.Prepare(t.Context(), "main-2", first.Claim, workspace.Work)
 		if err != nil {

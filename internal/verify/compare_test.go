@@ -10,6 +10,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
+	"agency/internal/race"
 	"agency/internal/suite"
 	"agency/internal/testreport"
 )
@@ -32,7 +33,7 @@ func large(n int, broken bool) suite.Results {
 // Comparing 40 000 tests with a subtest each, all red, costs a few plain passes
 // over them: what looks at each test for each other one costs thousands.
 func TestComparisonIsLinear(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("it is about time, and nothing here runs beside anything else")
 	}
 	const n, most = 40_000, 100

@@ -7,12 +7,13 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/ecosystem"
+	"agency/internal/race"
 )
 
 // TestHandedIn holds what a test of the run may not hand to the product that it
 // proves, beside what it may.
 func TestHandedIn(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("nothing here runs beside anything else")
 	}
 	const python, script = "from shop import calc\n", "const { test, mock } = require('node:test');\nconst calc = require('../src/calc.js');\n"

@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"agency/internal/race"
 )
 
 // A manifest of the largest size is taken apart in time.
 func TestLargeManifestsAreTakenApartInTime(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("reads much, by the clock")
 	}
 	const size = 4 << 20

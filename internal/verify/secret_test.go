@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/verify/verifytest"
 )
 
 // A claim that holds more of the host's secrets than its base fails, whatever
@@ -17,7 +18,7 @@ func TestSecretsDoNotLand(t *testing.T) {
 	files["old.env"] = "KEY=" + old + "\n"
 	w := newWorld(t, files)
 	w.db.SetRedact(agency.NewRedactor(key, old, "ollama").Bytes)
-	for name, tc := range map[string]struct {
+	for name, tc := range verifytest.Some(map[string]struct {
 		files map[string]string
 		named string
 	}{
@@ -29,7 +30,7 @@ func TestSecretsDoNotLand(t *testing.T) {
 		"one more":  {map[string]string{"old.env": "KEY=" + old + "\nAGAIN=" + old + "\n"}, "old.env"},
 		"moved":     {map[string]string{"old.env": "", "new.env": "A=1\nKEY=" + old + "\n"}, ""},
 		"none such": {map[string]string{"local.env": "KEY=ollama\n", "mark.txt": agency.Redacted + "\n"}, ""},
-	} {
+	}) {
 		tc.files["sub.go"] = goodGo
 		v := w.verify(w.change(tc.files))
 		said := strings.Join(v.Reasons, "\n")

@@ -9,6 +9,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/check"
 	"agency/internal/git"
+	"agency/internal/race"
 )
 
 // trick is what an agent changes to get past its tests; "" removes a file, a
@@ -79,7 +80,7 @@ func (tt trick) weakenings(t *testing.T) []agency.Weakening {
 // TestTricks holds what an obedient but dishonest agent tries that the results
 // of tests do not show by themselves: each is named.
 func TestTricks(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("nothing here runs beside anything else")
 	}
 	m := func(kv ...string) map[string]string {

@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/verify"
+	"agency/internal/verify/verifytest"
 )
 
 // What the gate says of changed lines is true: whole, in part, or not at all.
@@ -16,7 +17,7 @@ func TestUnprovedLines(t *testing.T) {
 		return "package p\n\nconst Limit = " + limit + "\n\nfunc Abs(a int) int {\n\tif a < 0 {\n\t\treturn " + sign + "a\n\t}\n\treturn a\n}\n"
 	}
 	absTest := "package p\n\nimport \"testing\"\n\nfunc TestAbs(t *testing.T) {\n\tif Abs(0) != 0 || Abs(3) != 3 || Abs(-3) == 4 {\n\t\tt.Error(\"abs\")\n\t}\n}\n"
-	for name, tt := range map[string]struct {
+	for name, tt := range verifytest.Some(map[string]struct {
 		base, claim map[string]string
 		time        time.Duration // 0: enough
 		want        agency.Unproved
@@ -38,7 +39,7 @@ func TestUnprovedLines(t *testing.T) {
 			time:  time.Nanosecond,
 			want:  agency.Unproved{NotTried: 1}, says: "not tried",
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			files := baseFiles()
 			for path, text := range tt.base {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agency/internal/agency"
+	"agency/internal/verify/verifytest"
 )
 
 // Shell is not read: what a new test of it shows is said to be asserted, and what
@@ -19,7 +20,7 @@ func TestCodeOfUnreadLanguages(t *testing.T) {
 	)
 	grep := "is \"$(grep -c 'triple of a number' lib.sh)\" 1 'triple'\n"
 	works := "is \"$(triple 2)\" 6 'triple'\n"
-	for name, tt := range map[string]struct {
+	for name, tt := range verifytest.Some(map[string]struct {
 		changed map[string]string
 		pass    bool
 		why     string
@@ -30,7 +31,7 @@ func TestCodeOfUnreadLanguages(t *testing.T) {
 			map[string]string{"lib.sh": lib + "# triple of a number\n", "conf.py": "FACTOR = 3\n", "tests/test_lib.sh": tap + old + grep + plan}, true, "of a language that is not read here",
 		},
 		"an end of the process": {map[string]string{"lib.sh": lib + "triple() { echo 'ok 2 - triple'; echo 1..2; exit 0; }\n", "tests/test_lib.sh": tap + old + works + plan}, false, "ends the process"},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{"lib.sh": lib, "tests/test_lib.sh": tap + old + plan, "conf.py": "FACTOR = 2\n"})
 			w.commands.Test = "for f in tests/*.sh; do sh $f || exit 1; done"

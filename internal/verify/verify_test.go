@@ -9,6 +9,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/check"
+	"agency/internal/race"
 	"agency/internal/sandbox"
 	"agency/internal/store"
 	"agency/internal/verdicts"
@@ -53,7 +54,7 @@ func baseFiles() map[string]string {
 
 func newWorld(t *testing.T, files map[string]string) *world {
 	t.Helper()
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("runs the go command in the sandbox")
 	}
 	t.Parallel()
@@ -234,7 +235,7 @@ func TestChecksAreWork(t *testing.T) {
 }
 
 func TestClaimsThatFail(t *testing.T) {
-	for name, tt := range map[string]struct {
+	for name, tt := range verifytest.Some(map[string]struct {
 		files  map[string]string
 		edit   func(*verify.Spec)
 		pass   bool
@@ -274,7 +275,7 @@ func TestClaimsThatFail(t *testing.T) {
 		}, reason: "the file y.txt does not pass: it does not exist"},
 		"what was red stays red":          {files: map[string]string{"x.txt": "x"}, pass: true, reason: "pre-existing: ex.com/p.TestSub failed before and still fails"},
 		"a test moves to another package": {files: map[string]string{"sub.go": goodGo, "add_test.go": "", "q/add_test.go": strings.Replace(strings.Replace(addTest, "package p", "package q", 1), "Add(1, 2) != 3", "len(\"ab\") != 2", 1)}, pass: true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, baseFiles())
 			spec := w.change(tt.files)

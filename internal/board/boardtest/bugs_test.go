@@ -8,6 +8,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/board"
 	"agency/internal/board/boardtest"
+	"agency/internal/race"
 	"agency/internal/store"
 )
 
@@ -21,7 +22,7 @@ func always(text string) func(*store.Tx, agency.RunID, boardtest.Op) (boardtest.
 
 // TestPlantedBugs: the suite finds each of them.
 func TestPlantedBugs(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("the suite itself is what is tested here")
 	}
 	ours := &backend{}

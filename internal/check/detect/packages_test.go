@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/bounded/boundedtest"
 	"agency/internal/ecosystem"
+	"agency/internal/race"
 )
 
 func packages(t *testing.T, name, from, to string) []ecosystem.Package {
@@ -22,7 +23,7 @@ func packages(t *testing.T, name, from, to string) []ecosystem.Package {
 // A manifest of the largest size is read in time and within what the host may hold
 // of it, whatever is in it, and what is too much is told.
 func TestLargeManifestsAreReadInTime(t *testing.T) {
-	if testing.Short() {
+	if race.Enabled {
 		t.Skip("reads much, by the clock")
 	}
 	const size = 4 << 20

@@ -5,9 +5,11 @@ package verifytest
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +98,18 @@ func (w *World) open(t *testing.T, state string, runner *sandbox.Runner) *worksp
 		t.Fatal(err)
 	}
 	return manager
+}
+
+// Some leaves a third of the cases where time is short.
+func Some[C any](cases map[string]C) map[string]C {
+	if testing.Short() {
+		for i, name := range slices.Sorted(maps.Keys(cases)) {
+			if i%3 != 0 {
+				delete(cases, name)
+			}
+		}
+	}
+	return cases
 }
 
 // Write writes files below a folder; an empty text removes one.

@@ -1,6 +1,0 @@
-//go:build race
-
-package config
-
-// slow is how much longer code takes under the race detector.
-const slow = 10
