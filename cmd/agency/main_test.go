@@ -60,7 +60,7 @@ func TestScript(t *testing.T) {
 
 // busiest are the scripts in which a host does most at once, which is what the
 // race detector wants to see: answers while agents wait and work, pauses, kills,
-// agents that start others.
+// agents that start others. Where time is short it alone runs them.
 var busiest = []string{"cancel_team", "clarify", "handoff", "pause", "spawn"}
 
 // longest are the scripts that are left out where time is short: together they take
