@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"agency/internal/ecosystem"
-	"agency/internal/race"
 	"agency/internal/testreport"
 )
 
@@ -209,7 +208,7 @@ func readers(root *os.Root) map[string]func(doc io.Reader, left *testreport.Allo
 // Whatever a command writes where a reader looks for a report costs the host no
 // more than is promised: the reader ends by itself, and holds little.
 func TestNoReportCostsMuch(t *testing.T) {
-	if race.Enabled {
+	if testing.Short() {
 		t.Skip("reads gigabytes")
 	}
 	dir := t.TempDir()

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"agency/internal/race"
 )
 
 // program is a file that prints a line for each thing that it does, in a
@@ -204,7 +202,7 @@ func TestSwitchedProgramsRun(t *testing.T) {
 	e := newEngine(t)
 	for _, p := range programs {
 		t.Run(p.file, func(t *testing.T) {
-			if race.Enabled {
+			if testing.Short() {
 				t.Skip("builds and runs programs")
 			}
 			for _, tool := range p.tools {

@@ -67,12 +67,12 @@ func TestTable(t *testing.T) {
 }
 
 // someOf leaves two of seven tricks and honest changes of a language, still more
-// than 120 of the ones and 60 of the others, or half of those where time is short.
+// than 120 of the ones and 60 of the others, or a sixth of those where time is short.
 func someOf(cases []*tableCase) (out []*tableCase) {
 	seen := map[string]int{}
 	for _, c := range cases {
 		kind := fmt.Sprint(c.lang, c.honest)
-		if seen[kind]++; seen[kind]%7 == 1 || seen[kind]%7 == 4 && !testing.Short() {
+		if seen[kind]++; testing.Short() && seen[kind]%21 == 1 || !testing.Short() && (seen[kind]%7 == 1 || seen[kind]%7 == 4) {
 			out = append(out, c)
 		}
 	}
