@@ -16,7 +16,7 @@ import (
 
 type inspectFlags struct {
 	tier, brief, contract, transcript, thread string
-	messages, plan, report, json              bool
+	messages, decisions, plan, report, json   bool
 }
 
 func inspectCommand(a *app) *cobra.Command {
@@ -37,6 +37,7 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&f.transcript, "transcript", "", "the conversation of a `SESSION`")
 	cmd.Flags().BoolVar(&f.messages, "messages", false, "the messages of people and agents by thread, how far each has come, dead letters and conflicts")
+	cmd.Flags().BoolVar(&f.decisions, "decisions", false, "what the agents decided together: each key with its value, why and by whom")
 	cmd.Flags().StringVar(&f.thread, "thread", "", "all that was said in the thread of the message `ID`")
 	cmd.Flags().BoolVar(&f.report, "report", false, "what the run came to, measured, in Markdown; with --json as JSON")
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
@@ -44,7 +45,7 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.tier, "tier", "", "")
 	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take; with --json as the file that agency run takes")
 	_ = cmd.Flags().MarkHidden("tier")
-	views := []string{"transcript", "messages", "thread", "report", "brief", "plan"}
+	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "plan"}
 	oneOf(cmd, views...)
 	for _, view := range views[:len(views)-1] { // a plan is shown also of one contract
 		oneOf(cmd, "contract", view)
@@ -77,6 +78,9 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 	doc, err := v.Inspect(ctx, run.ID)
 	if err != nil {
 		return err
+	}
+	if f.decisions {
+		return a.show(f.json, append([]agency.SharedDecision{}, doc.Decisions...), func() string { return tui.Decisions(a.style, doc.Decisions) })
 	}
 	if f.thread != "" {
 		t, err := threadOf(doc, agency.MessageID(f.thread))

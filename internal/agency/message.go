@@ -2,6 +2,7 @@ package agency
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -130,4 +131,25 @@ type Message struct {
 	CreatedAt   time.Time     `json:"created_at"`
 	ReadAt      time.Time     `json:"read_at,omitzero"`
 	ProcessedAt time.Time     `json:"processed_at,omitzero"`
+}
+
+// SharedDecision is what an agent of a run decided for all whose work it touches.
+type SharedDecision struct {
+	ID    int64  `json:"id"` // of this version, in no other run
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	Why   string `json:"why"`
+	// Concerns are the files that it is about, as entries of Contract.Writes; none: those
+	// of its author's contract.
+	Concerns []string   `json:"concerns,omitempty"`
+	Version  int64      `json:"version"` // 1 is the first
+	Run      RunID      `json:"run_id"`
+	Contract ContractID `json:"contract_id,omitempty"` // that its author worked on
+	By       AgentID    `json:"by"`
+	At       time.Time  `json:"at"`
+}
+
+// Text is the decision in words.
+func (d SharedDecision) Text() string {
+	return fmt.Sprintf("%s = %s\nwhy: %s\n(version %d, by %s)", d.Key, d.Value, d.Why, d.Version, d.By)
 }

@@ -140,14 +140,15 @@ type InspectDoc struct {
 	Verdicts  []agency.Verdict `json:"verdicts"`
 	Routing   []RoutingDoc     `json:"routing,omitempty"` // in the order of the decisions
 	// Plans are those that were submitted, in their order.
-	Plans         []SubmittedDoc        `json:"plans,omitempty"`
-	Landings      []LandingDoc          `json:"landings"`
-	Interventions []agency.Intervention `json:"interventions"`
-	Agents        []AgentDoc            `json:"agents"`    // that ever joined, by id
-	Conflicts     []ConflictDoc         `json:"conflicts"` // in the order in which they were found
-	Threads       []ThreadDoc           `json:"threads"`   // in the order in which they began
-	Pattern       []PatternDoc          `json:"pattern,omitempty"`
-	Report        agency.Report         `json:"report"` // what the run came to so far
+	Plans         []SubmittedDoc          `json:"plans,omitempty"`
+	Landings      []LandingDoc            `json:"landings"`
+	Interventions []agency.Intervention   `json:"interventions"`
+	Agents        []AgentDoc              `json:"agents"`    // that ever joined, by id
+	Conflicts     []ConflictDoc           `json:"conflicts"` // in the order in which they were found
+	Threads       []ThreadDoc             `json:"threads"`   // in the order in which they began
+	Pattern       []PatternDoc            `json:"pattern,omitempty"`
+	Decisions     []agency.SharedDecision `json:"decisions,omitempty"` // that its agents took together, by key
+	Report        agency.Report           `json:"report"`              // what the run came to so far
 }
 
 // SubmittedDoc is a plan that passed validation; its contracts are among those

@@ -29,7 +29,7 @@ func Messages(ms []agency.Message, more int) (string, error) {
 }
 
 // Binds tells whether a message binds its reader for as long as the contract
-// does: a person's word, what those who lead the agent ask, decide or answer,
+// does: a person's word, what those who lead the agent ask, decide or answer, what is decided together,
 // and what was left to it with the contract.
 func Binds(m agency.Message) bool {
 	if _, handoff := agency.HandoffOf(m); handoff || m.From == agency.FromHuman {
@@ -37,7 +37,8 @@ func Binds(m agency.Message) bool {
 	}
 	switch m.Type {
 	case agency.MessageTaskAssignment, agency.MessageRevisionRequested, agency.MessageReviewRejected, agency.MessageReviewFeedback,
-		agency.MessageProvideClarification, agency.MessageProvideInput, agency.MessageNudge, agency.MessageHalt:
+		agency.MessageProvideClarification, agency.MessageProvideInput, agency.MessageNudge, agency.MessageHalt,
+		agency.MessageStateChanged:
 		return true
 	}
 	return false

@@ -67,6 +67,8 @@ func rows() []row {
 		{"request_handoff", of(agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer), false},
 		{"request_implementation_change", of(agency.RoleTestEngineer), false},
 		{"send_message", seeing, false},
+		{"note_decision", slices.Concat(leading, authors), false},
+		{"read_decisions", seeing, false},
 		{"request_human_input", append(of(agency.RoleVisionary, agency.RoleSquadLead, agency.RoleGeneralist), leading...), false},
 		{"submit_review", of(agency.RoleReviewer), true},
 		{"signal_complete", append(of(agency.RoleLead, agency.RoleArchitect), authors...), true},
@@ -109,9 +111,12 @@ func only() map[string][]Phase {
 	}
 }
 
-// Present is what a checkout has for which there are tools: they are offered only where
+// Present is what a session has for which there are tools: they are offered only where
 // there is some.
-type Present struct{ Backlog, Skills bool }
+type Present struct {
+	Backlog, Skills bool // in the checkout
+	Others          bool // agents beside its own
+}
 
 // Lacks tells whether a tool is about something that is not there.
 func (p Present) Lacks(tool string) bool {
@@ -120,6 +125,8 @@ func (p Present) Lacks(tool string) bool {
 		return !p.Backlog
 	case "use_skill":
 		return !p.Skills
+	case "note_decision", "read_decisions":
+		return !p.Others
 	}
 	return false
 }

@@ -27,6 +27,7 @@ func (t *Effects) Env(idx int) *tool.Env {
 		Criteria:    criteria,
 		Limits:      tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines},
 		Mail:        letters{t.Mail, t.N, idx},
+		Decisions:   decisions{t.Member, t.N, idx},
 		Redact:      t.DB.Redact,
 		Records:     t.Member,
 		Team:        members{t.Member, t.Noted},

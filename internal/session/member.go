@@ -154,7 +154,7 @@ func Gist(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &args) != nil {
 		return ""
 	}
-	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "id", "subcontract_id", "question", "agent", "message", "prompt", "report", "reason"} {
+	for _, name := range []string{"path", "command", "pattern", "target", "label", "checkpoint_id", "key", "id", "subcontract_id", "question", "agent", "message", "prompt", "report", "reason"} {
 		if s, ok := args[name].(string); ok && s != "" {
 			return " " + text.OneLine(s, 80)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/decision"
 	"agency/internal/store"
 	"agency/internal/text"
 )
@@ -30,6 +31,9 @@ func (p *Presence) Join(tx *store.Tx) error {
 	err := board.Join(tx, board.Agent{
 		Run: p.Spec.Run, ID: p.Spec.Agent, Role: p.Spec.Role, Contract: p.Spec.Contract, Status: board.AgentActive,
 	})
+	if err == nil && p.Spec.BesideOthers() {
+		err = decision.CatchUp(tx, p.Spec.Run, p.Spec.Contract, p.Spec.Agent, p.Spec.Part == 1)
+	}
 	if err != nil {
 		return err
 	}

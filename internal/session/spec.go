@@ -143,6 +143,9 @@ func (s Spec) within() (name string) {
 	return name
 }
 
+// BesideOthers tells whether the session's agent works beside others of a team, or leads them.
+func (s Spec) BesideOthers() bool { return s.Onto != "" || s.Leads }
+
 // leader is the role that the agent asks.
 func (s Spec) leader() agency.RoleID { return cmp.Or(s.Leader, agency.RoleProjectManager) }
 

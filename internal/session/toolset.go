@@ -63,12 +63,13 @@ type Toolset struct {
 // is none.
 func NoCheckout() *Toolset { return &Toolset{Tree: noTree{}} }
 
-// Present is what the checkout has for which there are tools.
-func (t *Toolset) Present() roster.Present {
-	if t.Files == nil {
-		return roster.Present{}
+// Present is what a session has for which there are tools.
+func (t *Toolset) Present(s Spec) roster.Present {
+	have := roster.Present{Others: s.BesideOthers()}
+	if t.Files != nil {
+		have.Backlog, have.Skills = t.Files.HasBacklog(), len(t.Files.Skills()) > 0
 	}
-	return roster.Present{Backlog: t.Files.HasBacklog(), Skills: len(t.Files.Skills()) > 0}
+	return have
 }
 
 // Close lets the folder go.

@@ -18,6 +18,7 @@ type Env struct {
 	History     History
 	Checkpoints Checkpoints
 	Mail        Mail
+	Decisions   Decisions
 	Records     Records
 	Team        Team
 	Oversight   Oversight
@@ -37,6 +38,16 @@ type Mail interface {
 	// Its To is an agent's id, a role, or agency.Everyone; empty: whoever wrote
 	// what it answers. Who sends it, and its id, are not the agent's to say.
 	Send(ctx context.Context, m agency.Message) (Sent, error)
+}
+
+// Decisions are what the agents of a run decide together.
+type Decisions interface {
+	// Note takes a decision, or changes it where the version is still the one that the
+	// agent has read, and gives who at work is told. KindConflict where it is decided
+	// otherwise by now: current is what holds.
+	Note(ctx context.Context, d agency.SharedDecision) (current agency.SharedDecision, told []agency.AgentID, err error)
+	// List are those whose keys begin with a text, by key.
+	List(ctx context.Context, begins string) ([]agency.SharedDecision, error)
 }
 
 // Sent is a message that is durable, and who at work may read it.

@@ -9,6 +9,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/budget"
 	"agency/internal/check"
+	"agency/internal/decision"
 	"agency/internal/event"
 	"agency/internal/host"
 	"agency/internal/overseer"
@@ -46,6 +47,9 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 			return err
 		}
 		if doc.Conflicts, err = conflicts(q, id); err != nil {
+			return err
+		}
+		if doc.Decisions, err = decision.List(q, run.ID, ""); err != nil {
 			return err
 		}
 		if doc.Threads, err = threads(q, run); err != nil {

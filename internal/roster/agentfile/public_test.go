@@ -63,7 +63,7 @@ func TestPublicFormats(t *testing.T) {
 			Notes: []string{`disallowedTools: "Bash(rm *)" cannot be told from the rest of run_command, which is not offered at all`},
 		}},
 		{"none allowed", "disallowedTools: '*'\n", File{Name: "x", Tools: []string{}, Servers: []string{}}},
-		{"a role less some", "role: critic\ndisallowedTools: Read, Grep, Glob, send_message, run_tests, run_lint, run_type_check, get_git_log, get_git_diff\n", File{
+		{"a role less some", "role: critic\ndisallowedTools: Read, Grep, Glob, read_decisions, send_message, run_tests, run_lint, run_type_check, get_git_log, get_git_diff\n", File{
 			Name: "x", Role: agency.RoleReviewer,
 			Tools: []string{"check_file_sizes", "get_coverage_report", "list_uncovered_lines", "request_handoff", "signal_blocked", "submit_review", "use_skill"},
 		}},

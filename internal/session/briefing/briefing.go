@@ -36,7 +36,7 @@ type Briefing struct {
 // System is the system prompt of the role, or of the agent of a file.
 func (b Briefing) System() (text string, err error) {
 	view := roster.View{
-		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Present: b.Tools.Present(),
+		Repo: b.Setup.Repo, Network: b.Setup.Network, Contracts: b.Spec.MaxContracts, Phase: b.Spec.Phase(), Present: b.Tools.Present(b.Spec),
 		MaxFiles: b.Setup.Rules.MaxFiles, MaxLines: b.Setup.Rules.MaxLines, Talent: b.Setup.Talent, Talents: b.Setup.Talents,
 	}
 	if b.Spec.Post != nil {

@@ -109,7 +109,7 @@ func kitOf(c *conversation) (*kit, error) {
 
 // ownKit is the kit without tools of servers.
 func ownKit(c *conversation) (*kit, error) {
-	name := kitName{role: c.role.ID, phase: c.Spec.Phase(), have: c.tools.Present()}
+	name := kitName{role: c.role.ID, phase: c.Spec.Phase(), have: c.tools.Present(c.Spec)}
 	if c.Spec.Post == nil {
 		return c.r.kit(name, func() []tool.Tool { return session.Offered(c.role, name.phase, name.have) })
 	}

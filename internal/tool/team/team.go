@@ -16,6 +16,6 @@ func Tools() []tool.Tool {
 	return []tool.Tool{
 		collectResults(), createSubcontract(), finalReport(), getFeatureStatus(), getSubcontractStatus(), markFeatureComplete(), markSubcontractComplete(),
 		requestClarification(), requestHandoff(), requestHumanInput(), requestImplementationChange(), sendMessage(), signalBlocked(), signalComplete(),
-		spawnAgent(), submitPlan(), submitReview(), updateSubcontract(), waitForAgents(),
+		noteDecision(), readDecisions(), spawnAgent(), submitPlan(), submitReview(), updateSubcontract(), waitForAgents(),
 	}
 }

@@ -91,9 +91,18 @@ func (w *world) Rollback(_ context.Context, id string) (tool.Checkpoint, error) 
 	return tool.Checkpoint{ID: id, Label: "here"}, nil
 }
 
+// nothingDecided is a run whose agents have decided nothing, and decide nothing.
+type nothingDecided struct{ tool.Decisions }
+
+func (nothingDecided) List(context.Context, string) ([]agency.SharedDecision, error) { return nil, nil }
+
+func (nothingDecided) Note(context.Context, agency.SharedDecision) (agency.SharedDecision, []agency.AgentID, error) {
+	return agency.SharedDecision{}, nil, agency.Errorf(agency.KindTransient, "not now")
+}
+
 func env(files *tool.Files) *tool.Env {
 	w := &world{}
-	return &tool.Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Team: sampleCrew(), Criteria: []string{"goal"}}
+	return &tool.Env{Files: files, Commands: w, Checks: w, History: w, Checkpoints: w, Decisions: nothingDecided{}, Team: sampleCrew(), Criteria: []string{"goal"}}
 }
 
 func run(t testing.TB, files *tool.Files, name, args string) tool.Result {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,19 @@ func Messages(st Style, ms []api.MessageDoc, disputes []api.ConflictDoc) string 
 	}
 	t.spare(st, "ID", "TYPE") // ids are long, and --json and wide outputs have them
 	return t.render(st, "") + deadLetters(st, ms) + conflicts(st, disputes)
+}
+
+// Decisions are what the agents of a run decided together.
+func Decisions(st Style, all []agency.SharedDecision) string {
+	if len(all) == 0 {
+		return "no decisions\n"
+	}
+	t := table{head: []string{"KEY", "VALUE", "WHY", "VERSION", "BY", "TIME"}}
+	for _, d := range all {
+		t.add(Line(d.Key), Line(d.Value), Line(d.Why), strconv.FormatInt(d.Version, 10), Line(string(d.By)), d.At.Format(time.TimeOnly))
+	}
+	t.spare(st, "TIME", "VERSION")
+	return t.render(st, "")
 }
 
 func addressee(m api.MessageDoc) string {
