@@ -151,5 +151,5 @@ type SharedDecision struct {
 
 // Text is the decision in words.
 func (d SharedDecision) Text() string {
-	return fmt.Sprintf("%s = %s\nwhy: %s\n(version %d, by %s)", d.Key, d.Value, d.Why, d.Version, d.By)
+	return fmt.Sprintf("%s, version %d, by %s: %s\n\nwhy: %s", d.Key, d.Version, d.By, d.Value, d.Why)
 }

@@ -55,19 +55,28 @@ func segments(p string) []string {
 	return strings.Split(strings.TrimPrefix(path.Clean("/"+p), "/"), "/")
 }
 
-// meet tells whether two lists of segments have a path in common.
+// meet tells whether two lists of segments have a path in common, in the time of one
+// times the other however many ** there are.
 func meet(a, b []string) bool {
-	switch {
-	case len(a) == 0 && len(b) == 0:
-		return true
-	case len(a) > 0 && a[0] == "**":
-		return meet(a[1:], b) || len(b) > 0 && meet(a, b[1:])
-	case len(b) > 0 && b[0] == "**":
-		return meet(b, a)
-	case len(a) == 0 || len(b) == 0:
-		return false
+	next, row := make([]bool, len(b)+1), make([]bool, len(b)+1) // whether a from i+1 and i on meets b from j on
+	for i := len(a); i >= 0; i-- {
+		for j := len(b); j >= 0; j-- {
+			switch {
+			case i == len(a) && j == len(b):
+				row[j] = true
+			case i < len(a) && a[i] == "**":
+				row[j] = next[j] || j < len(b) && row[j+1]
+			case j < len(b) && b[j] == "**":
+				row[j] = row[j+1] || i < len(a) && next[j]
+			case i == len(a) || j == len(b):
+				row[j] = false
+			default:
+				row[j] = next[j+1] && segmentMeets(a[i], b[j])
+			}
+		}
+		next, row = row, next
 	}
-	return segmentMeets(a[0], b[0]) && meet(a[1:], b[1:])
+	return next[0]
 }
 
 func hasMeta(s string) bool { return strings.ContainsAny(s, "*?[") }

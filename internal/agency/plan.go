@@ -193,6 +193,9 @@ func countFiles(entries []string) int {
 	return len(files)
 }
 
+// maxPath is the longest path in bytes, as no system opens a longer one.
+const maxPath = 4096
+
 // CheckRelPath refuses a path that is not a plain path inside the repository.
 func CheckRelPath(p string) error {
 	file, _, _ := strings.Cut(p, "#")
@@ -201,6 +204,8 @@ func CheckRelPath(p string) error {
 	switch {
 	case file == "":
 		return Errorf(KindInvalid, "path %q is empty", p)
+	case len(p) > maxPath:
+		return Errorf(KindInvalid, "path %.40q... is longer than %d bytes", p, maxPath)
 	case strings.ContainsRune(file, 0):
 		return Errorf(KindInvalid, "path %q contains a NUL", p)
 	case path.IsAbs(slashed) || clean == ".." || strings.HasPrefix(clean, "../"):

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -343,5 +344,54 @@ func TestOrdered(t *testing.T) {
 	}
 	if faults := ValidatePlan(Ordered([]Contract{{ID: "a", Blocks: []ContractID{"b"}}, {ID: "b", Blocks: []ContractID{"a"}}}), PlanRules{}); len(faults) != 1 {
 		t.Errorf("a circle of blocks has the faults %v", faults)
+	}
+}
+
+// Many ** in an entry that a model wrote cost no more than their number times the
+// other's segments: tried one after the other, these would not end.
+func TestOverlapOfManyGlobs(t *testing.T) {
+	deep := strings.Repeat("a/", 200)
+	for _, tt := range []struct {
+		glob, path string
+		want       bool
+	}{
+		{strings.Repeat("**/a/", 100) + "b", deep + "c", false},
+		{strings.Repeat("**/a/", 100) + "b", deep + "b", true},
+		{strings.Repeat("**/a/", 100) + "b", strings.Repeat("**/a/", 99) + "c", false},
+		{strings.Repeat("**/", 500) + "x", "**/y", false},
+	} {
+		if _, _, got := Overlap([]string{tt.glob}, []string{tt.path}, nil); got != tt.want {
+			t.Errorf("%.20s... and %.20s...: %t", tt.glob, tt.path, got)
+		}
+	}
+}
+
+// The table of segments says what taking ** for each number of them in turn would.
+func TestMeetIsExact(t *testing.T) {
+	var slow func(a, b []string) bool
+	slow = func(a, b []string) bool {
+		switch {
+		case len(a) == 0 && len(b) == 0:
+			return true
+		case len(a) > 0 && a[0] == "**":
+			return slow(a[1:], b) || len(b) > 0 && slow(a, b[1:])
+		case len(b) > 0 && b[0] == "**":
+			return slow(b, a)
+		case len(a) == 0 || len(b) == 0:
+			return false
+		}
+		return segmentMeets(a[0], b[0]) && slow(a[1:], b[1:])
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	some := func() (out []string) {
+		for range r.IntN(6) {
+			out = append(out, []string{"a", "b", "**", "*", "a*"}[r.IntN(5)])
+		}
+		return out
+	}
+	for range 20_000 {
+		if a, b := some(), some(); meet(a, b) != slow(a, b) {
+			t.Fatalf("%q and %q: %t", a, b, meet(a, b))
+		}
 	}
 }

@@ -42,6 +42,9 @@ func Note(tx *store.Tx, d agency.SharedDecision, id string) (_ agency.SharedDeci
 	}
 	e, err := state.Swap(tx, state.Write{Key: keyOf(d.Run, d.Key), Value: raw, By: string(d.By), ID: id}, d.Version)
 	if late := (*state.VersionConflict)(nil); errors.As(err, &late) {
+		if late.Current.Version == 0 || late.Current.Deleted {
+			return d, nil, agency.Errorf(agency.KindNotFound, "%s is not decided yet: there is no version %d of it; leave the version out", d.Key, d.Version)
+		}
 		now, err := read(late.Current)
 		if err != nil {
 			return d, nil, err
@@ -110,13 +113,14 @@ func Concerns(d agency.SharedDecision, c agency.Contract, contracts []agency.Con
 			return true
 		}
 		if len(files) == 0 {
-			files = author.Writes
+			files = author.WriteSet()
 		}
 	}
-	if len(files) == 0 || len(c.Writes) == 0 {
+	writes := c.WriteSet()
+	if len(files) == 0 || len(writes) == 0 {
 		return true
 	}
-	_, _, touch := agency.Overlap(files, slices.Concat(c.Writes, c.RelevantFiles), nil)
+	_, _, touch := agency.Overlap(files, slices.Concat(writes, c.RelevantFiles), nil)
 	return touch
 }
 

@@ -135,6 +135,11 @@ func TestComparedWithWhatWasRead(t *testing.T) {
 	if _, _, err := f.note(late, "4"); agency.KindOf(err) != agency.KindConflict {
 		t.Fatalf("a decision of which an old version was read was replaced: %v", err)
 	}
+	none := of("ada", "a", "never", "x")
+	none.Version = 2
+	if _, _, err := f.note(none, "5"); agency.KindOf(err) != agency.KindNotFound || !strings.Contains(err.Error(), "never is not decided yet") {
+		t.Fatalf("a version of nothing was changed: %v", err)
+	}
 	for begins, want := range map[string]int{"": 1, "i": 1, "x": 0} {
 		var all []agency.SharedDecision
 		err := f.Read(t.Context(), func(q *store.Snapshot) (err error) { all, err = decision.List(q, run, begins); return err })

@@ -1,12 +1,14 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/block"
 	"agency/internal/tool"
 )
 
@@ -33,6 +35,10 @@ var decisionKey = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
 func noteDecision() tool.Tool {
 	return tool.Define(texts, "note_decision", tool.Write, func(ctx context.Context, env *tool.Env, a noteDecisionArgs) (tool.Result, error) {
+		var refused error
+		for _, entry := range a.Concerns {
+			refused = cmp.Or(refused, agency.CheckRelPath(entry))
+		}
 		switch {
 		case !decisionKey.MatchString(a.Key):
 			return tool.Refuse(fmt.Sprintf("key %s: want 1 to 128 letters, digits, dots, dashes, underscores and slashes", tool.QuoteName(a.Key))), nil
@@ -42,12 +48,14 @@ func noteDecision() tool.Tool {
 			return tool.Refuse("the value or why is longer than " + tool.Size(maxDecisionText) + "; what is large stands in a file that you name"), nil
 		case len(a.Concerns) > maxConcerns:
 			return tool.Refuse(fmt.Sprintf("concerns has %d entries: want at most %d; name the folder", len(a.Concerns), maxConcerns)), nil
+		case refused != nil:
+			return tool.Refuse("concerns: " + refused.Error()), nil
 		case a.Version < 0:
 			return tool.Refuse(fmt.Sprintf("version is %d: want the one that read_decisions shows, or leave it out", a.Version)), nil
 		}
 		now, told, err := env.Decisions.Note(ctx, agency.SharedDecision{Key: a.Key, Value: a.Value, Why: a.Why, Version: a.Version, Concerns: a.Concerns})
 		if agency.KindOf(err) == agency.KindConflict && now.Key != "" {
-			return tool.Fail("%s; it is:\n%s\nGo by it; or, where it has to change, speak with %s and note yours with \"version\": %d", err, now.Text(), now.By, now.Version), nil
+			return tool.Fail("%s; it is:\n%s\nGo by it; or, where it has to change, speak with %s and note yours with \"version\": %d", err, shown(now), now.By, now.Version), nil
 		}
 		if err != nil {
 			return tool.Result{}, err
@@ -75,11 +83,14 @@ func readDecisions() tool.Tool {
 				fmt.Fprintf(&b, "and %d more; name a longer prefix\n", len(all)-i)
 				break
 			}
-			b.WriteString(d.Text() + "\n\n")
+			b.WriteString(shown(d) + "\n\n")
 		}
 		return tool.OK(strings.TrimSpace(b.String())), nil
 	}).OnBoard()
 }
+
+// shown is a decision as another agent's words.
+func shown(d agency.SharedDecision) string { return block.Data("decision "+d.Key, d.Text()) }
 
 func under(prefix string) string {
 	if prefix == "" {

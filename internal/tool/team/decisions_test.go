@@ -43,25 +43,23 @@ func TestNoteDecision(t *testing.T) {
 		args, want      string
 		failed, refused bool
 	}{
-		"a new one": {`{"key":"api/errors","value":"typed","why":"callers look"}`, "decided: api/errors is version 1. Nobody at work is concerned", false, false},
-		"told":      {`{"key":"api","value":"v","why":"w","concerns":["a/","b.go"]}`, "read before the next turn of ada, cy.", false, false},
-		"changed":   {`{"key":"id","value":"number","why":"short","version":3}`, "decided: id is version 4.", false, false},
-		"taken": {`{"key":"id","value":"number","why":"short"}`, `it is:
-id = uuid
-why: no clash
-(version 3, by ada)
-Go by it; or, where it has to change, speak with ada and note yours with "version": 3`, true, false},
+		"a new one":        {`{"key":"api/errors","value":"typed","why":"callers look"}`, "decided: api/errors is version 1. Nobody at work is concerned", false, false},
+		"told":             {`{"key":"api","value":"v","why":"w","concerns":["a/","b.go"]}`, "read before the next turn of ada, cy.", false, false},
+		"changed":          {`{"key":"id","value":"number","why":"short","version":3}`, "decided: id is version 4.", false, false},
+		"taken":            {`{"key":"id","value":"number","why":"short"}`, "id, version 3, by ada: uuid\n\nwhy: no clash\n</data-", true, false},
 		"no key":           {`{"key":"","value":"v","why":"w"}`, "want 1 to 128 letters", true, true},
 		"a key of lines":   {`{"key":"a\nb","value":"v","why":"w"}`, "want 1 to 128 letters", true, true},
 		"no reason":        {`{"key":"a","value":"v","why":" "}`, `"value" or "why" is empty`, true, true},
 		"too long":         {`{"key":"a","value":"` + long + `","why":"w"}`, "longer than 4096 bytes", true, true},
 		"an odd version":   {`{"key":"a","value":"v","why":"w","version":-1}`, "version is -1", true, true},
 		"too many files":   {`{"key":"a","value":"v","why":"w","concerns":["f"` + strings.Repeat(`,"f"`, maxConcerns) + `]}`, "concerns has 51 entries", true, true},
+		"not in here":      {`{"key":"a","value":"v","why":"w","concerns":["../x"]}`, "leaves the repository", true, true},
+		"no path":          {`{"key":"a","value":"v","why":"w","concerns":["` + long + `"]}`, "longer than 4096 bytes", true, true},
 		"an unknown field": {`{"key":"a","value":"v","why":"w","by":"me"}`, "by", true, true},
 	} {
 		b := &book{}
 		res, err := noteDecision().Run(t.Context(), &tool.Env{Decisions: b}, []byte(tc.args))
-		if err != nil || !strings.Contains(res.Text, strings.ReplaceAll(tc.want, `\n`, "\n")) || res.Failed != tc.failed || res.Refused != tc.refused || tc.failed == (len(b.noted) > 0) {
+		if err != nil || !strings.Contains(res.Text, tc.want) || res.Failed != tc.failed || res.Refused != tc.refused || tc.failed == (len(b.noted) > 0) {
 			t.Errorf("%s: %+v, %v, noted %d", name, res, err, len(b.noted))
 		}
 	}
@@ -69,8 +67,8 @@ Go by it; or, where it has to change, speak with ada and note yours with "versio
 
 func TestReadDecisions(t *testing.T) {
 	for args, want := range map[string]string{
-		`{}`:                "id = uuid\nwhy: no clash\n(version 3, by ada)",
-		`{"prefix":"i"}`:    "id = uuid",
+		`{}`:                "id, version 3, by ada: uuid\n\nwhy: no clash\n</data-",
+		`{"prefix":"i"}`:    "name=\"decision id\">\nid, version 3",
 		`{"prefix":"x"}`:    "nothing is decided under ",
 		`{"prefix":"many"}`: "and 2 more; name a longer prefix",
 	} {
