@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/ui/tui"
 )
@@ -35,20 +36,18 @@ func (r *repository) runs(ctx context.Context) ([]api.RunDoc, error) {
 	if !h.Exists() {
 		return []api.RunDoc{}, nil
 	}
-	v, done, err := r.view(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	runs, err := v.Runs(ctx)
+	var runs []api.RunDoc
+	var use map[agency.RunID]int64
+	err = r.see(ctx, h, func(v api.View) (err error) {
+		if runs, err = v.Runs(ctx); err == nil {
+			use, err = v.DiskUse(ctx)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(runs)
-	use, err := v.DiskUse(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for i := range runs {
 		if n, ok := use[runs[i].ID]; ok {
 			runs[i].DiskBytes = &n

@@ -120,6 +120,28 @@ func (r *repository) view(ctx context.Context, h daemon.Place) (v api.View, clos
 	return reader, func() { _ = closeDB() }, nil // it was only read
 }
 
+// see has fn look at what was recorded.
+func (r *repository) see(ctx context.Context, h daemon.Place, fn func(api.View) error) error {
+	return lookTwice(func() (api.View, func(), error) { return r.view(ctx, h) }, fn)
+}
+
+// lookTwice has fn look at a view, and once more at another where the host leaves between
+// two of its questions, as it does when nobody has asked for a while: the record stays.
+// fn prints nothing before it has seen all.
+func lookTwice(open func() (api.View, func(), error), fn func(api.View) error) error {
+	for again := true; ; again = false {
+		v, done, err := open()
+		if err != nil {
+			return err
+		}
+		err = fn(v)
+		done()
+		if !again || !api.Unreachable(err) {
+			return err
+		}
+	}
+}
+
 // pick finds the run that is meant: its id, or the beginning or end of one
 // that fits no other. An empty name is the newest.
 func pick(ctx context.Context, v api.Looker, name string) (api.RunDoc, error) {

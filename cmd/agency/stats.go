@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/ui/tui"
 )
@@ -47,16 +48,12 @@ func statsCommand(a *app) *cobra.Command {
 }
 
 // outcomes are what the latest contracts of the repository came to; it starts nothing.
-func (r *repository) outcomes(ctx context.Context, h daemon.Place) ([]agency.Outcome, error) {
+func (r *repository) outcomes(ctx context.Context, h daemon.Place) (all []agency.Outcome, err error) {
 	if !h.Exists() {
 		return nil, nil
 	}
-	v, done, err := r.view(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return v.Outcomes(ctx)
+	err = r.see(ctx, h, func(v api.View) (err error) { all, err = v.Outcomes(ctx); return err })
+	return all, err
 }
 
 // past is outcomes for an estimate, which is made from a table where they cannot be

@@ -18,20 +18,17 @@ func (r *repository) withView(ctx context.Context, args []string, fn func(daemon
 	if err != nil {
 		return err
 	}
-	v, done, err := r.view(ctx, h)
-	if err != nil {
-		return err
-	}
-	defer done()
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
 	}
-	run, err := pick(ctx, v, name)
-	if err != nil {
-		return err
-	}
-	return fn(h, v, run)
+	return r.see(ctx, h, func(v api.View) error {
+		run, err := pick(ctx, v, name)
+		if err != nil {
+			return err
+		}
+		return fn(h, v, run)
+	})
 }
 
 func (t *terminal) printJSON(v any) error {
