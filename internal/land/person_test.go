@@ -3,11 +3,9 @@ package land_test
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	"agency/internal/git"
 	"agency/internal/git/gittest"
 	"agency/internal/land"
+	"agency/internal/verify/verifytest"
 )
 
 var stride = flag.Int("stride", 53, "of the steps at which a person acts, each so many-th; 1: all")
@@ -99,24 +98,12 @@ func (p *person) said() string {
 	return strings.TrimSpace(string(b))
 }
 
-// some leaves a third of the cases where time is short.
-func some[C any](cases map[string]C) map[string]C {
-	if testing.Short() {
-		for i, name := range slices.Sorted(maps.Keys(cases)) {
-			if i%3 != 0 {
-				delete(cases, name)
-			}
-		}
-	}
-	return cases
-}
-
 // TestPersonAtEveryStepOfAMerge has a person change the repository at each step
 // of a merge: nothing of hers is lost, and no checkout is left in a state that
 // she did not make.
 func TestPersonAtEveryStepOfAMerge(t *testing.T) {
 	const away, back = "git switch -q --detach", "git switch -q main"
-	for name, c := range some(map[string]struct{ before, act, after string }{
+	for name, c := range verifytest.Some(map[string]struct{ before, act, after string }{
 		"begins a branch":       {"", "git switch -q -c fresh", ""},
 		"switches":              {"", "git switch -q side", ""},
 		"switches, same commit": {"", "git switch -q same", ""},
@@ -235,7 +222,7 @@ func (w *world) asSheLeftIt(dirty bool, said string) {
 // The same where it is narrowest: between the look and the lock, and just before
 // the ref moves, where a new branch needs no lock of the index.
 func TestPersonInTheMomentOfTheMove(t *testing.T) {
-	for name, c := range some(map[string]struct{ before, act, at string }{
+	for name, c := range verifytest.Some(map[string]struct{ before, act, at string }{
 		"switches before the lock":   {"", "git switch -q side", "merge.intent.after"},
 		"detaches before the lock":   {"", "git switch -q --detach", "merge.objects"},
 		"commits before the lock":    {"", "git commit -q --allow-empty -m hers", "merge.intent.after"},
