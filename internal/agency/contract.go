@@ -153,6 +153,7 @@ type Contract struct {
 	AssignedAgentID    AgentID            `json:"assigned_agent_id,omitempty"`
 	Tier               string             `json:"tier,omitempty"`
 	Domain             string             `json:"domain,omitempty"`
+	TierPath           []Tier             `json:"tier_path,omitempty"` // of a workstream: the tiers that it goes through
 	Talent             string             `json:"talent,omitempty"`
 	Post               *Post              `json:"post,omitempty"` // of an agent that answers an input
 	Title              string             `json:"title"`

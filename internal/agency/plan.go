@@ -170,6 +170,9 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 			f.What = fmt.Sprintf(format, args...) + ": this mode has one contract and cannot split it; raise contracts." + key + ", or have it planned in mode multi_agent"
 		}
 	}
+	if c.AssignedRole == RoleSquadLead { // who splits it
+		rules.MaxFiles, rules.MaxLines = 0, 0
+	}
 	if n := countFiles(files); rules.MaxFiles > 0 && n > rules.MaxFiles {
 		tooLarge("max_files", "changes %d files, the most is %d", n, rules.MaxFiles)
 	}

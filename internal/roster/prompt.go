@@ -76,7 +76,7 @@ func (r Role) Prompt(v View) (string, error) {
 	name := string(r.ID)
 	switch v.Phase {
 	case Answering:
-		name += "_answer"
+		name = "lead_answer"
 	case Reporting:
 		name += "_report"
 	}

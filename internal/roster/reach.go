@@ -19,6 +19,8 @@ func MaySend(from, to agency.RoleID) bool {
 func spawns() map[agency.RoleID][]agency.RoleID {
 	return map[agency.RoleID][]agency.RoleID{
 		agency.RoleProjectManager: {agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer, agency.RoleCleanup, agency.RoleGeneralist},
+		agency.RoleVisionary:      {agency.RoleSquadLead, agency.RoleImplementer},
+		agency.RoleSquadLead:      {agency.RoleImplementer},
 	}
 }
 

@@ -26,7 +26,8 @@ func rows() []row {
 		}
 	}
 	of := func(roles ...agency.RoleID) []agency.RoleID { return roles }
-	overseeing := of(agency.RoleOverseer)
+	overseeing, managing := of(agency.RoleOverseer), of(agency.RoleProjectManager)
+	designing := of(agency.RoleLead, agency.RoleArchitect)
 	builders := of(agency.RoleScaffolder, agency.RoleCleanup, agency.RoleGeneralist, agency.RoleImplementer)
 	authors := append(of(agency.RoleTestEngineer), builders...)
 	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
@@ -52,26 +53,30 @@ func rows() []row {
 		{"check_file_sizes", of(agency.RoleReviewer, agency.RoleVerifier), false},
 		{"create_checkpoint", authors, false},
 		{"rollback_checkpoint", authors, false},
-		{"create_subcontract", leading, false},
-		{"update_subcontract", leading, false},
-		{"get_subcontract_status", leading, false},
-		{"mark_subcontract_complete", leading, false},
-		{"spawn_agent", leading, false},
-		{"wait_for_agents", leading, false},
-		{"collect_results", leading, false},
-		{"submit_plan", append(of(agency.RoleVisionary), leading...), true},
+		{"create_subcontract", managing, false},
+		{"update_subcontract", managing, false},
+		{"get_subcontract_status", managing, false},
+		{"mark_subcontract_complete", managing, false},
+		{"spawn_agent", managing, false},
+		{"wait_for_agents", managing, false},
+		{"collect_results", managing, false},
+		{"submit_plan", append(of(agency.RoleVisionary), managing...), true},
+		{"submit_tasks", of(agency.RoleSquadLead), true},
+		{"submit_verdict", of(agency.RoleSquadLead, agency.RoleVerifier), true},
+		{"accept_run", of(agency.RoleVisionary), true},
+		{"reject_run", of(agency.RoleVisionary), true},
 		{"final_report", append(of(agency.RoleOverseer), leading...), true},
-		{"get_feature_status", append(of(agency.RoleGeneralist), leading...), false},
-		{"mark_feature_complete", leading, false},
+		{"get_feature_status", append(of(agency.RoleGeneralist), managing...), false},
+		{"mark_feature_complete", managing, false},
 		{"request_clarification", authors, false},
 		{"request_handoff", of(agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleReviewer), false},
 		{"request_implementation_change", of(agency.RoleTestEngineer), false},
 		{"send_message", seeing, false},
-		{"note_decision", slices.Concat(leading, authors), false},
+		{"note_decision", slices.Concat(leading, designing, authors), false},
 		{"read_decisions", seeing, false},
-		{"request_human_input", append(of(agency.RoleVisionary, agency.RoleSquadLead, agency.RoleGeneralist), leading...), false},
+		{"request_human_input", append(of(agency.RoleGeneralist), leading...), false},
 		{"submit_review", of(agency.RoleReviewer), true},
-		{"signal_complete", append(of(agency.RoleLead, agency.RoleArchitect), authors...), true},
+		{"signal_complete", append(designing, authors...), true},
 		{"signal_blocked", seeing, true},
 		{"get_agent_status", overseeing, false},
 		{"get_agent_history", overseeing, false},
@@ -103,7 +108,8 @@ const (
 func only() map[string][]Phase {
 	plans, leads := []Phase{Planning, Leading}, []Phase{Leading}
 	return map[string][]Phase{
-		"create_subcontract": plans, "submit_plan": plans,
+		"create_subcontract": plans, "submit_plan": plans, "submit_tasks": plans,
+		"submit_verdict": {Reporting}, "accept_run": {Reporting}, "reject_run": {Reporting},
 		"request_human_input": {Planning, Leading, Answering}, "signal_blocked": {Planning, Leading, Answering},
 		"spawn_agent": leads, "wait_for_agents": leads, "collect_results": leads,
 		"update_subcontract": leads, "get_subcontract_status": leads, "mark_subcontract_complete": leads,
@@ -134,6 +140,9 @@ func (p Present) Lacks(tool string) bool {
 // OffersIn tells whether the role may call a tool in a phase.
 func (r Role) OffersIn(p Phase, tool string) bool {
 	want, some := only()[tool]
+	if p == Reporting && tool == "final_report" && r.ID.Tier() != "" { // who reports by a verdict
+		return false
+	}
 	return r.Offers(tool) && (p == Always || !some || slices.Contains(want, p))
 }
 

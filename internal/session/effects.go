@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/text"
 	"agency/internal/tool"
 	"agency/internal/tool/team"
 )
@@ -18,6 +19,8 @@ type Notes struct {
 	Drafts  []agency.Contract `json:"drafts,omitempty"`
 	Returns int               `json:"returns,omitempty"` // how often the plan came back
 	Split   []agency.Contract `json:"split,omitempty"`   // contracts that came back to be split
+	// Critiqued is a plan of workstreams that came back to be looked at by its author.
+	Critiqued []agency.Contract `json:"critiqued,omitempty"`
 }
 
 // Effects are what the calls of one turn come to: how the part ends by them, and
@@ -131,7 +134,11 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 			Session: t.Spec.ID(), Contract: t.Spec.Contract, Summary: e.Summary, Evidence: e.Evidence, Outputs: e.Outputs, Tree: t.Tree,
 		}}
 	case tool.Plan:
-		t.submit(k, e.Plan)
+		t.submit(k, e)
+	case tool.Verdict:
+		t.judged(k, e)
+	case tool.Accept:
+		t.End = &Outcome{Kind: Reported, Report: e.Summary, Acceptance: &e.Acceptance, ToolUse: k.Use.ID, Tree: t.Tree}
 	case tool.Report:
 		t.End = &Outcome{Kind: Reported, Report: e.Text, Decided: e.Decided, ToolUse: k.Use.ID, Tree: t.Tree}
 	case tool.Reviewed:
@@ -187,6 +194,34 @@ func (t *Effects) reviewed(k *Call, r agency.Review) {
 	r.ContractID, r.Session, r.Reviewer = t.Spec.Contract, t.Spec.ID(), t.Spec.Agent
 	r.Attempt, r.Iteration, r.Tree, r.Base = t.Spec.Attempt, of.Iteration, of.Claim.Tree, of.Base
 	t.End = &Outcome{Kind: Reviewed, Review: &r, Tree: t.Tree}
+}
+
+// judged ends a session with its verdict: a verifier's is the review of the claim, a squad
+// lead's is on the tasks of its workstream.
+func (t *Effects) judged(k *Call, v tool.Verdict) {
+	if t.Spec.Review != nil {
+		if v.Joint.Verdict == agency.JointPartial {
+			k.Result = tool.Refusal("partial is a joint verdict: of one slice say pass or fail")
+			return
+		}
+		t.reviewed(k, v.Review)
+		return
+	}
+	var unknown []agency.ContractID
+	for _, id := range v.Joint.FailedScopes {
+		if _, ok := byID(t.Rules.Started, id); !ok {
+			unknown = append(unknown, id)
+		}
+	}
+	switch {
+	case len(unknown) > 0:
+		k.Result = tool.Refusal("failed_scopes names %s, which the workstream does not have; its tasks are: %s", text.Head(agency.JoinIDs(unknown, ", "), 200), contractNames(t.Rules.Started))
+		return
+	case v.Joint.Verdict == agency.JointPartial && len(v.Joint.FailedScopes) == 0:
+		k.Result = tool.Refusal("partial wants failed_scopes: the tasks that have to be done again. The tasks are: %s", contractNames(t.Rules.Started))
+		return
+	}
+	t.End = &Outcome{Kind: Reported, Report: v.Joint.Summary, Joint: &v.Joint, ToolUse: k.Use.ID, Tree: t.Tree}
 }
 
 // change parks the session until a bug in what it tests is mended.

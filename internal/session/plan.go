@@ -1,6 +1,7 @@
 package session
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +70,12 @@ func (t *Effects) taken(id agency.ContractID) bool {
 // submit judges a plan. A faulty one goes back with every fault at once, at
 // most twice; then it ends the session with its faults. What a leader noted one
 // by one stays noted: whoever mends one contract must not lose the others.
-func (t *Effects) submit(k *Call, plan agency.Plan) {
+func (t *Effects) submit(k *Call, e tool.Plan) {
+	plan := e.Plan
+	if e.Tiers != nil {
+		t.submitTiers(k, plan.RetryBudgetMultiplier, *e.Tiers)
+		return
+	}
 	kept := len(plan.Contracts) == 0 && t.Spec.MaxContracts != 1
 	var noted []agency.Contract
 	if len(plan.Contracts) == 0 || len(t.Notes.Split) > 0 { // of the parts alone, or with more, the rest stays noted
@@ -102,6 +108,48 @@ func (t *Effects) submit(k *Call, plan agency.Plan) {
 		t.End.Multiplier = plan.RetryBudgetMultiplier
 	}
 }
+
+// submitTiers judges a plan of workstreams. The first one without faults comes back once,
+// for its author to look for what it has missed; what is amended then is told.
+func (t *Effects) submitTiers(k *Call, multiplier int, plan agency.TierPlan) {
+	streams := plan.Ordered()
+	faults := slices.Concat(agency.ValidateTiers(plan), t.unknownSpecialists(streams), t.planFaults(streams, t.Rules))
+	if len(faults) > 0 && t.Notes.Returns < maxReturns {
+		t.Notes.Returns++
+		k.Result = tool.Refusal("%s", t.returned(faults, false, maxReturns-t.Notes.Returns))
+		return
+	}
+	if len(faults) == 0 && t.Notes.Critiqued == nil {
+		t.Notes.Critiqued = streams
+		k.Result = tool.Result{Text: selfCritique}
+		return
+	}
+	t.End = &Outcome{
+		Kind: Planned, Plan: streams, Faults: faults, Tree: t.Tree, ToolUse: k.Use.ID,
+		Tiers: &TierFacts{Complexity: plan.Complexity, SelfCritique: plan.SelfCritique, Amended: agency.PlanChanges(t.Notes.Critiqued, streams)},
+	}
+	if multiplier > 1 {
+		t.End.Multiplier = multiplier
+	}
+}
+
+// unknownSpecialists are the faults of workstreams whose designer nobody knows.
+func (t *Effects) unknownSpecialists(streams []agency.Contract) (faults []agency.PlanFault) {
+	for _, w := range streams {
+		name := w.Specialist()
+		if base := t.Rules.Base; name != "" && base != nil && base.Talent != nil {
+			if what := base.Talent(name); what != "" {
+				faults = append(faults, agency.PlanFault{Contract: w.ID, What: "t2_specialist: " + what})
+			}
+		}
+	}
+	return faults
+}
+
+// selfCritique asks for a plan once more.
+//
+//go:embed self_critique.md
+var selfCritique string
 
 // toSplit asks for the parts of contracts that are too large.
 func (t *Effects) toSplit(faults []agency.PlanFault, split []agency.Contract, left int) string {

@@ -24,7 +24,7 @@ import (
 
 // Offered are the tools of a role in a phase of it, by what the checkout has.
 func Offered(role roster.Role, phase roster.Phase, have roster.Present) []tool.Tool {
-	return slices.DeleteFunc(toolset.All(), func(t tool.Tool) bool { return !role.OffersIn(phase, t.Name) || have.Lacks(t.Name) })
+	return slices.DeleteFunc(toolset.For(role.ID), func(t tool.Tool) bool { return !role.OffersIn(phase, t.Name) || have.Lacks(t.Name) })
 }
 
 // OfferedTo are the tools of an agent of a file.

@@ -39,7 +39,10 @@ type Draft struct{ Contract agency.Contract }
 
 // Plan ends the session with a plan. Its contracts are none where those that
 // were noted one by one are the plan.
-type Plan struct{ agency.Plan }
+type Plan struct {
+	agency.Plan
+	Tiers *agency.TierPlan // of workstreams, instead of contracts
+}
 
 func (Draft) effect() {}
 func (Plan) effect()  {}
@@ -98,6 +101,19 @@ func (Amend) effect() {}
 type Reviewed struct{ Review agency.Review }
 
 func (Reviewed) effect() {}
+
+// Verdict ends the session with a verdict: a verifier's on a slice is its review, a squad
+// lead's on a workstream the joint one.
+type Verdict struct {
+	Review agency.Review
+	Joint  agency.JointVerdict
+}
+
+// Accept ends the session with what a visionary says of the whole.
+type Accept struct{ agency.Acceptance }
+
+func (Verdict) effect() {}
+func (Accept) effect()  {}
 
 // The effects of an agent of a composition. HandTo and a last Broadcast end the session;
 // the others park it, several calls of one turn together but for Broadcast.

@@ -293,7 +293,7 @@ func DraftFaults(c agency.Contract) []agency.PlanFault {
 	for _, what := range agency.PromiseFaults(c) {
 		add("%s", what)
 	}
-	if r, err := roster.Find(c.AssignedRole); err == nil && !r.Offers("write_file") {
+	if r, err := roster.Find(c.AssignedRole); err == nil && !r.Offers("write_file") && len(c.TierPath) == 0 {
 		checked := slices.ContainsFunc(c.AcceptanceCriteria, func(cr agency.Criterion) bool { return cr.From == "" && cr.Check != nil })
 		switch {
 		case c.Changes():

@@ -5,12 +5,22 @@ import (
 	"slices"
 	"strings"
 
+	"agency/internal/agency"
 	"agency/internal/tool"
 	"agency/internal/tool/file"
 	"agency/internal/tool/oversee"
 	"agency/internal/tool/shell"
 	"agency/internal/tool/team"
 )
+
+// For are the tools of this version as a role has them.
+func For(role agency.RoleID) []tool.Tool {
+	all := All()
+	if role == agency.RoleVisionary {
+		all[slices.IndexFunc(all, func(t tool.Tool) bool { return t.Name == "submit_plan" })] = team.SubmitWorkstreams()
+	}
+	return all
+}
 
 // All are the tools of this version, sorted by name.
 func All() []tool.Tool {
