@@ -456,6 +456,7 @@ var details = byType(
 	made[ReviewSubmitted], made[VerdictSubmitted], made[Merged], made[MergeConflicted], made[MergeRequested],
 	made[Nudged], made[Halted], made[ResumedAfterCrash], made[BudgetWarning], made[BudgetExhausted],
 	made[RunSucceeded], made[RunFailed], made[RunCancelled], made[Log],
+	made[JointVerdictSubmitted], made[AcceptanceSubmitted], made[PathAmendment],
 )
 
 // ModelRoutedType is the type of the event of a routing decision.

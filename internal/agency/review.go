@@ -117,6 +117,7 @@ type CriterionFinding struct {
 // made of it. Verdict is the one that counts.
 type Review struct {
 	ContractID ContractID    `json:"contract_id"`
+	Role       RoleID        `json:"role,omitempty"` // of who gave it
 	Session    SessionID     `json:"session_id"`
 	Reviewer   AgentID       `json:"reviewer"`
 	Attempt    int           `json:"attempt"`

@@ -29,7 +29,7 @@ func (m Mode) Built() bool {
 }
 
 // Team tells whether many contracts are worked on beside each other.
-func (m Mode) Team() bool { return m == ModeMultiAgent || m == ModeFull }
+func (m Mode) Team() bool { return m == ModeMultiAgent || m == ModeFull || m == ModeTiered }
 
 // MaxGoal bounds a goal in bytes: what is longer belongs into a file of the
 // repository that the goal names.

@@ -1,10 +1,12 @@
 package agency
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/text"
 )
@@ -156,15 +158,11 @@ func pathFaults(w Contract) (out []string) {
 		}
 		return out
 	}
-	var ways []string
-	for _, p := range TierPaths() {
-		ways = append(ways, "["+joined(p, ", ")+"]")
-	}
 	why := ""
 	if !slices.Contains(w.TierPath, TierVerifier) {
 		why = ": t5 can never be left out"
 	}
-	return []string{fmt.Sprintf("tier_path is [%s]%s; want %s", joined(w.TierPath, ", "), why, strings.Join(ways, ", "))}
+	return []string{fmt.Sprintf("tier_path is [%s]%s; want %s", joined(w.TierPath, ", "), why, pathsText())}
 }
 
 // PlanChanges says what one version of a plan has that the one before had not, a line each
@@ -252,9 +250,136 @@ func (v JointVerdict) Measured(red []string, failed []ContractID) JointVerdict {
 	return v
 }
 
+// ArtifactKind is what an artifact says.
+type ArtifactKind string
+
+// The kinds of artifacts.
+const (
+	ArtifactBoundaries   ArtifactKind = "boundaries"         // which domain owns what
+	ArtifactAssumptions  ArtifactKind = "shared_assumptions" // that hold for all domains
+	ArtifactProposal     ArtifactKind = "proposal"           // the design of a domain
+	ArtifactConflicts    ArtifactKind = "conflicts"          // between proposals, with what each domain has to change
+	ArtifactArchitecture ArtifactKind = "architecture"       // the canonical one, with the interfaces of each workstream
+	ArtifactTasks        ArtifactKind = "task_list"
+	ArtifactSummary      ArtifactKind = "summary"
+)
+
+// ArtifactKinds are all kinds, in the order in which they come about.
+func ArtifactKinds() []ArtifactKind {
+	return []ArtifactKind{
+		ArtifactBoundaries, ArtifactAssumptions, ArtifactProposal, ArtifactConflicts, ArtifactArchitecture, ArtifactTasks, ArtifactSummary,
+	}
+}
+
+// Publishes are the kinds of artifacts that a role may publish.
+func Publishes(role RoleID) []ArtifactKind {
+	switch role {
+	case RoleLead:
+		return []ArtifactKind{ArtifactBoundaries, ArtifactAssumptions, ArtifactConflicts, ArtifactArchitecture, ArtifactSummary}
+	case RoleArchitect:
+		return []ArtifactKind{ArtifactProposal, ArtifactSummary}
+	case RoleSquadLead:
+		return []ArtifactKind{ArtifactTasks, ArtifactSummary}
+	}
+	return nil
+}
+
+// MaxArtifact is the most bytes of an artifact.
+const MaxArtifact = 64 << 10
+
+// Artifact is what one tier hands to others in words.
+type Artifact struct {
+	Kind     ArtifactKind `json:"kind"`
+	Run      RunID        `json:"run_id"`
+	Contract ContractID   `json:"contract_id"` // in which it was published
+	By       AgentID      `json:"by"`
+	Version  int64        `json:"version"` // 1 is the first
+	Content  string       `json:"content"`
+	At       time.Time    `json:"at"`
+}
+
+// Rework is a brief that sends an architect back to a proposal.
+type Rework struct {
+	Domain string `json:"domain"`
+	Brief  string `json:"brief"`
+}
+
+// ReadConflicts reads an artifact of conflicts.
+func ReadConflicts(content string) (out []Rework, err error) {
+	if err := json.Unmarshal([]byte(content), &out); err != nil {
+		return nil, Errorf(KindInvalid, "conflicts want a JSON list of {\"domain\": ..., \"brief\": ...}: %v", err)
+	}
+	for _, r := range out {
+		if strings.TrimSpace(r.Domain) == "" || strings.TrimSpace(r.Brief) == "" {
+			return nil, Errorf(KindInvalid, "each conflict names its domain and a brief")
+		}
+	}
+	return out, nil
+}
+
 // Acceptance is what a visionary says of a whole that landed, against the goal.
 type Acceptance struct {
 	Accepted    bool         `json:"accepted"`
 	Summary     string       `json:"summary"`
 	Workstreams []ContractID `json:"workstreams,omitempty"` // that are not as they should be
+}
+
+// The details of the events of tiered runs.
+type (
+	// JointVerdictSubmitted is the verdict on a workstream that holds.
+	JointVerdictSubmitted struct {
+		Round int `json:"round"` // from 1: how often the workstream was judged
+		JointVerdict
+	}
+	// AcceptanceSubmitted is what the visionary says of the whole.
+	AcceptanceSubmitted struct {
+		Round int `json:"round"`
+		Acceptance
+	}
+	// PathAmendment says that a tier found more to do than the plan foresaw: it is told to
+	// the tier above and shown at the next gate, and nobody has to approve it.
+	PathAmendment struct {
+		ProposedBy   AgentID    `json:"proposed_by"`
+		Reason       string     `json:"reason"`
+		Workstream   ContractID `json:"workstream"`
+		AddTiers     []Tier     `json:"add_tiers"`
+		InsertBefore Tier       `json:"insert_before"`
+	}
+)
+
+// The types of the events of tiered runs that are looked for.
+const (
+	JointVerdictType  EventType = "joint_verdict_submitted"
+	PathAmendmentType EventType = "path_amendment"
+)
+
+func (JointVerdictSubmitted) kind() (EventType, Category) {
+	return JointVerdictType, CategoryVerification
+}
+
+func (AcceptanceSubmitted) kind() (EventType, Category) {
+	return "acceptance_submitted", CategoryVerification
+}
+func (PathAmendment) kind() (EventType, Category) { return PathAmendmentType, CategoryCoordination }
+
+// Amended is the way of a workstream with tiers that it was not planned to go through. What
+// would leave a way that there is not is KindInvalid; it may only grow.
+func Amended(path, add []Tier, before Tier) ([]Tier, error) {
+	at := slices.Index(path, before)
+	if at < 0 {
+		return nil, Errorf(KindInvalid, "insert_before is %q, and the path is %s", before, PathText(path))
+	}
+	want := slices.Insert(slices.Clone(path), at, add...)
+	if len(add) == 0 || !slices.ContainsFunc(TierPaths(), func(p []Tier) bool { return slices.Equal(p, want) }) {
+		return nil, Errorf(KindInvalid, "%s would be the path; there are %s", PathText(want), pathsText())
+	}
+	return want, nil
+}
+
+func pathsText() string {
+	var ways []string
+	for _, p := range TierPaths() {
+		ways = append(ways, "["+joined(p, ", ")+"]")
+	}
+	return strings.Join(ways, ", ")
 }

@@ -98,3 +98,44 @@ func names(in []string) []string {
 
 // tame is a name on one line that cannot end the block it stands in.
 func tame(s string) string { return text.Head(oneLine(s), maxName) }
+
+// ReadsOf are the kinds of artifacts that stand in the brief of a role over a contract of a
+// tiered run: what binds it.
+func ReadsOf(c agency.Contract, role agency.RoleID) []agency.ArtifactKind {
+	designed := len(c.TierPath) > 0 && c.TierPath[0] == agency.TierArchitect
+	switch {
+	case role == agency.RoleArchitect:
+		return []agency.ArtifactKind{agency.ArtifactBoundaries, agency.ArtifactAssumptions}
+	case role == agency.RoleLead && len(c.DependsOn) > 0:
+		return []agency.ArtifactKind{agency.ArtifactBoundaries, agency.ArtifactAssumptions, agency.ArtifactProposal}
+	case role == agency.RoleSquadLead && designed:
+		return []agency.ArtifactKind{agency.ArtifactBoundaries, agency.ArtifactAssumptions, agency.ArtifactArchitecture}
+	case role == agency.RoleVisionary && c.Type == agency.TypeReview:
+		return []agency.ArtifactKind{agency.ArtifactArchitecture}
+	}
+	return nil
+}
+
+// maxArtifact is how many runes of an artifact a brief holds; read_artifact shows all.
+const maxArtifact = 16 << 10
+
+// WithArtifacts is a contract with artifacts among its inputs. What its author wrote into
+// its inputs stays.
+func WithArtifacts(c agency.Contract, published []agency.Artifact) agency.Contract {
+	if len(published) == 0 {
+		return c
+	}
+	inputs := make(agency.Inputs, len(c.Inputs)+len(published))
+	maps.Copy(inputs, c.Inputs)
+	for i, a := range published {
+		key := string(a.Kind)
+		if i+1 < len(published) && published[i+1].Kind == a.Kind || a.Kind == agency.ArtifactProposal {
+			key += " of " + string(a.Contract)
+		}
+		if _, taken := inputs[key]; !taken {
+			inputs[key] = agency.TextInput(text.Head(a.Content, maxArtifact))
+		}
+	}
+	c.Inputs = inputs
+	return c
+}

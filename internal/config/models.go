@@ -150,6 +150,8 @@ func (c Config) RoutingRules() agency.Routing {
 // rolesOf are the roles that may work in a run of a mode.
 func rolesOf(m agency.Mode) []agency.RoleID {
 	switch m {
+	case agency.ModeTiered:
+		return []agency.RoleID{agency.RoleVisionary, agency.RoleLead, agency.RoleArchitect, agency.RoleSquadLead, agency.RoleImplementer, agency.RoleVerifier}
 	case agency.ModeMultiAgent, agency.ModeFull:
 		return []agency.RoleID{agency.RoleGeneralist, agency.RoleProjectManager, agency.RoleScaffolder, agency.RoleTestEngineer, agency.RoleCleanup, agency.RoleReviewer}
 	case agency.ModeProducerCritic:

@@ -45,7 +45,6 @@ func inEffect() []string {
 		"mcp",
 		"visibility.gate_timeout_minutes",
 		"visibility.strict_mode",
-		"visibility.inspection_gates.plan",
 		"store",
 		"board.max_queue_size",
 		"board.retention_hours",
@@ -56,7 +55,8 @@ func inEffect() []string {
 		"overseer.failure_increase_threshold", "overseer.patterns", "overseer.warn_threshold", "overseer.force_stop_threshold",
 		"overseer.model", "agents.overseer.max_tokens", "agents.overseer.max_tokens_per_session", "agents.overseer.timeout_seconds", "agents.overseer.max_turns",
 	}
-	for _, role := range rolesOf(agency.ModeMultiAgent) {
+	keys = append(keys, "tiers", "visibility.inspection_gates")
+	for _, role := range slices.Concat(rolesOf(agency.ModeMultiAgent), rolesOf(agency.ModeTiered)) {
 		for _, key := range []string{"model", "talent", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
 			keys = append(keys, "agents."+string(role)+"."+key)
 		}

@@ -160,7 +160,7 @@ func (a *Run) attempt(c flow.Ctx) (AttemptEnd, error) {
 	switch {
 	case err != nil || end != nil:
 		return orEnd(end), err
-	case reviewed && verdict.Tree != verdict.Base:
+	case reviewed && (verdict.Tree != verdict.Base || a.how.Shared.Lead.tiered()):
 		return a.reviews.review(c, *out.Claim, verdict)
 	}
 	if err := a.Advance(c, "verified", agency.Verified{}); err != nil {
@@ -216,8 +216,12 @@ func (a *claims) results(claim agency.Claim, l land.Landed) *agency.Results {
 	return &r
 }
 
-// Blocked asks a person: an approval with a note is one more attempt.
+// Blocked asks a person: an approval with a note is one more attempt. In a tiered run what
+// is blocked goes to the tier above, without another attempt.
 func (a *state) Blocked(c flow.Ctx, out session.Outcome) (AttemptEnd, error) {
+	if s := a.how.Shared; s.Lead.tiered() && a.Contract.ID != s.Lead.Plan { // whoever leads it hears of it, and plans on
+		return AttemptEnd{Final: "blocked: " + out.Reason}, nil
+	}
 	g := agency.Gate{
 		ID: GateID(a.in.Run, fmt.Sprintf("escalation-%s-%s", a.Contract.ID, a.nth())), RunID: a.in.Run,
 		Kind: agency.GateEscalation, ContractID: a.Contract.ID,

@@ -53,6 +53,7 @@ type Work struct {
 	Before    Handed              // what another contract left
 	Many      bool                // a plan of many contracts
 	Report    bool                // its lead's report on it
+	Drafts    bool                // what it submits first is a draft, which others are shown
 	answers   agency.MessageID    // the question that its lead answers
 	// Returns has a session that speaks in a team return to its caller whenever it has
 	// spoken; GoOn has it go on.
@@ -144,6 +145,9 @@ func NewStarted(contract agency.Contract, how Work) *Run {
 	a.N = 1
 	return a
 }
+
+// Slot is that in which the contract is worked on.
+func (a *Run) Slot() *schedule.Slot { return a.how.Slot }
 
 // Converse is the session of an attempt, to its end.
 func (a *Run) Converse(c flow.Ctx) (session.Outcome, error) { return a.conversation.converse(c) }

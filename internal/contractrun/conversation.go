@@ -59,6 +59,7 @@ func (a *conversation) sessionSpec(c flow.Ctx) (session.Spec, error) {
 	if roster.Leads(a.role) && !a.how.Many {
 		spec.MaxContracts = 1
 	}
+	spec.Drafts = a.how.Drafts
 	spec.Report, spec.Answers, spec.Leads, spec.Hand = a.how.Report, a.how.answers, a.how.Agents.Open(), a.hands
 	if a.how.InTeam {
 		spec.Onto = a.base

@@ -28,10 +28,22 @@ type Lead struct {
 
 func (l Lead) name() string { return roster.Name(l.Role) }
 
+// tiered tells whether the lead is one of a tiered run.
+func (l Lead) tiered() bool { return l.Role.Tier() != "" }
+
+// critic is the role that judges claims before they land: in a tiered run a verifier,
+// without whom nothing lands.
+func (l Lead) critic() agency.RoleID {
+	if l.tiered() {
+		return agency.RoleVerifier
+	}
+	return agency.RoleReviewer
+}
+
 // PlanContract is what the lead's session holds.
 func (w *Shared) PlanContract() agency.Contract {
 	return agency.Contract{
-		ID: w.Lead.Plan, RunID: w.Run, ParentID: w.Lead.Parent, Type: agency.TypeDesign, AssignedRole: w.Lead.Role,
+		ID: w.Lead.Plan, RunID: w.Run, ParentID: w.Lead.Parent, Type: agency.TypeDesign, AssignedRole: w.Lead.Role, Tier: string(w.Lead.Role.Tier()),
 		Title: text.FirstLine("Contract for: "+w.Goal, 100), Description: w.Goal, GoalAnchor: w.Goal,
 		AcceptanceCriteria: []agency.Criterion{{ID: "plan", Text: "the goal is one formal contract whose criteria can be checked"}},
 		RetryBudget:        w.RetryBudget,
@@ -47,7 +59,7 @@ func (w *Shared) Submitted(plan []agency.Contract) []agency.Contract {
 		if in.Feature != nil {
 			p.FeatureID = cmp.Or(p.FeatureID, in.Feature.ID) // where its author did not say
 		}
-		p.Type = cmp.Or(p.Type, agency.TypeFeature)
+		p.Type, p.Tier = cmp.Or(p.Type, agency.TypeFeature), string(p.AssignedRole.Tier())
 	}
 	return out
 }

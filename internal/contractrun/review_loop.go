@@ -40,10 +40,13 @@ type reviews struct {
 // asked at the beginning of each attempt, of which the loop is a part.
 func (a *reviews) beginReviews(c flow.Ctx) bool {
 	a.loop, a.round = reviewRounds{}, 1
-	if !a.how.Reviewed || a.in.Review.MaxIterations == 0 {
+	rules := a.in.Review
+	if a.how.Shared.Lead.tiered() {
+		rules.MaxIterations = max(1, rules.MaxIterations)
+	} else if !a.how.Reviewed || rules.MaxIterations == 0 {
 		return false
 	}
-	a.loop = reviewRounds{on: true, Loop: critic.Loop{Rules: a.in.Review}}
+	a.loop = reviewRounds{on: true, Loop: critic.Loop{Rules: rules}}
 	a.loop.began = a.clock(c, "begin")
 	return true
 }
@@ -140,12 +143,13 @@ func (a *reviews) reviewClaim(c flow.Ctx, claim agency.Claim, verdict agency.Ver
 // critic runs a critic's session, part after part, while the contract stands
 // where it is.
 func (a *reviews) critic(c flow.Ctx, of *session.ReviewOf) (session.Outcome, error) {
+	role := a.how.Shared.Lead.critic()
 	spec := session.Spec{
-		Run: a.in.Run, Contract: a.Contract.ID, Role: agency.RoleReviewer, Agent: agency.AgentID(agency.RoleReviewer), Attempt: a.N, Review: of,
-		Leader: a.how.Shared.Lead.Role,
+		Run: a.in.Run, Contract: a.Contract.ID, Role: role, Agent: agency.AgentID(role), Attempt: a.N, Review: of,
+		Leader: a.how.Shared.Lead.Role, Tier: string(role.Tier()),
 	}
 	if a.how.InTeam {
-		spec.Agent = agency.MemberID(agency.RoleReviewer, a.Contract.ID)
+		spec.Agent = agency.MemberID(role, a.Contract.ID)
 	}
 	name := fmt.Sprintf("review-%d", of.Try)
 	for part := 1; ; part++ {

@@ -132,7 +132,7 @@ func deferredChecks(v agency.Verdict) (out []agency.Criterion) {
 func (w *Shared) open(beside agency.ContractID) bool {
 	return slices.ContainsFunc(w.teams, func(t *Shared) bool {
 		return slices.ContainsFunc(t.Plan, func(p agency.Contract) bool {
-			return p.ID != beside && p.AssignedRole != agency.RoleReviewer && !roster.Leads(p.AssignedRole) && !slices.Contains(t.Ended, p.ID)
+			return p.ID != beside && p.AssignedRole != agency.RoleReviewer && p.Type != agency.TypeDesign && !roster.Leads(p.AssignedRole) && !slices.Contains(t.Ended, p.ID)
 		})
 	})
 }

@@ -216,7 +216,7 @@ func keepOutcome(tx *store.Tx, c agency.Contract, routing agency.Routing) error 
 // dutyOf says what a contract is for.
 func dutyOf(c agency.Contract) agency.Duty {
 	switch {
-	case roster.Leads(c.AssignedRole):
+	case roster.Leads(c.AssignedRole), c.AssignedRole == agency.RoleLead, c.AssignedRole == agency.RoleArchitect:
 		return agency.DutyLead
 	case c.AssignedRole == agency.RoleReviewer:
 		return agency.DutyReview
@@ -254,7 +254,7 @@ func addTries(q store.Querier, c agency.Contract, o *agency.Outcome) error {
 	last := 0
 	for _, w := range done {
 		o.Unpriced = o.Unpriced || w.Unpriced
-		if w.Role == agency.RoleReviewer && c.AssignedRole != agency.RoleReviewer {
+		if w.Role != c.AssignedRole && (w.Role == agency.RoleReviewer || w.Role == agency.RoleVerifier) {
 			o.Review = o.Review.Add(w.Effort)
 			continue
 		}

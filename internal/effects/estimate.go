@@ -89,7 +89,11 @@ func BidOn(p agency.Contract, way agency.Route, rounds int, staff Staff) (b agen
 	if b.Work, err = staff(p.AssignedRole, way.Level); err != nil || rounds == 0 || b.Looks {
 		return b, err
 	}
-	review, err := staff(agency.RoleReviewer, "")
+	judge := agency.RoleReviewer
+	if p.AssignedRole.Tier() != "" {
+		judge = agency.RoleVerifier
+	}
+	review, err := staff(judge, "")
 	// Producer and critic that go in a circle begin one conversation afresh.
 	b.Review, b.Works, b.Reads = &review, 2, rounds*critic.MaxAsks
 	return b, err

@@ -108,6 +108,7 @@ var programs = map[agency.Mode]func(flow.Ctx, mode.Input) (mode.Result, error){
 	agency.ModeProducerCritic: mode.ProducerCritic,
 	agency.ModeMultiAgent:     mode.Team,
 	agency.ModeFull:           mode.Team,
+	agency.ModeTiered:         mode.Tiered,
 	agency.ModeAgent:          mode.Agent,
 }
 
@@ -121,7 +122,19 @@ func inputOf(run agency.Run, c RunConfig) mode.Input {
 		Target: run.Target, Land: run.Land, Triggers: c.Config.Triggers, OnError: c.Config.OnError,
 		PlanGate: run.Strict || c.Config.Visibility.StrictMode || c.Config.Visibility.InspectionGates.Plan,
 		Parallel: c.Config.MaxParallelAgents, SharedWrites: c.Config.SharedWrites, MaxWaitingGates: c.Config.Visibility.MaxWaitingGates,
-		Dry: run.Dry, Plan: c.Plan, Untested: c.Untested, Agent: run.Agent, Cast: c.Agents,
+		Tiers: tiersOf(c.Config, run.Strict),
+		Dry:   run.Dry, Plan: c.Plan, Untested: c.Untested, Agent: run.Agent, Cast: c.Agents,
+	}
+}
+
+// tiersOf is what the configuration says of tiers; strict has all gates asked at.
+func tiersOf(c config.Config, strict bool) mode.Tiers {
+	v := c.Visibility
+	g := v.InspectionGates
+	strict = strict || v.StrictMode
+	return mode.Tiers{
+		LeadGate: strict || g.T2Lead, SynthesisGate: strict || g.T2Synthesis, TasksGate: strict || g.T3Plan, VerdictGate: strict || g.T5Verdict,
+		MeshTimeout: time.Duration(c.Tiers.T3MeshTimeoutMinutes) * time.Minute, ConflictCycles: c.Tiers.T2ConflictCycles,
 	}
 }
 

@@ -43,6 +43,8 @@ type Input struct {
 	Agent string
 	Cast  agentfile.Cast
 
+	Tiers Tiers // of a tiered run
+
 	// What follows is for teams.
 	Parallel        int      // contracts at work at the same time
 	SharedWrites    []string // globs whose overlap does not count

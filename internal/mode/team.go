@@ -90,7 +90,7 @@ func carryOut(c flow.Ctx, in Input, t *team.Team, plan []agency.Contract) (Resul
 	if why, err := t.Report(c); err != nil || why != "" {
 		return Result{Reason: why}, err
 	}
-	if why, err := incomplete(c, in, t, out); err != nil || why != "" {
+	if why, err := incomplete(c, IncompleteGate(in.Run), t, out); err != nil || why != "" {
 		return Result{Reason: why}, err
 	}
 	return finish(c, in, t)
@@ -129,7 +129,7 @@ func IncompleteGate(run agency.RunID) agency.GateID { return contractrun.GateID(
 
 // incomplete asks a person what becomes of a plan of which a part failed: an
 // approval takes what landed to the merge gate. Why is the reason to end.
-func incomplete(c flow.Ctx, in Input, t *team.Team, out schedule.Outcome) (why string, err error) {
+func incomplete(c flow.Ctx, id agency.GateID, t *team.Team, out schedule.Outcome) (why string, err error) {
 	if t.Wholly() {
 		return "", nil
 	}
@@ -139,7 +139,7 @@ func incomplete(c flow.Ctx, in Input, t *team.Team, out schedule.Outcome) (why s
 		return why, nil
 	}
 	d, err := contractrun.Ask(c, agency.Gate{
-		ID: IncompleteGate(in.Run), RunID: in.Run, Kind: agency.GateEscalation,
+		ID: id, RunID: c.Run(), Kind: agency.GateEscalation,
 		Summary: text.FirstLine(t.Planless()+fmt.Sprintf("%s landed, %d failed, %d never started", agency.Things(len(out.Landed), "contract", "contracts"), len(out.Failed), len(out.Blocked)), 100),
 		Body: "Landed on the run's branch:\n\n- " + agency.JoinIDs(out.Landed, "\n- ") + "\n\nFailed for good:\n\n- " + strings.Join(lines, "\n- ") +
 			blockedText(out.Blocked) + "\n\nApprove to go on to the merge gate with what landed; reject to end the run and keep its branch.",
@@ -161,6 +161,11 @@ func blockedText(blocked []agency.ContractID) string {
 // finish takes all that landed to the merge gate. A first reject opens one more
 // contract with the reason, on top of it.
 func finish(c flow.Ctx, in Input, t *team.Team) (Result, error) {
+	return finishBy(c, in, t, func(c agency.Contract) (agency.Contract, contractrun.Work) { return c, in.alone(true) })
+}
+
+// finishBy is finish where by says who makes better what a person rejected.
+func finishBy(c flow.Ctx, in Input, t *team.Team, by func(agency.Contract) (agency.Contract, contractrun.Work)) (Result, error) {
 	landed, err := head(c, in, agency.PlanContract)
 	if err != nil {
 		return Result{}, err
@@ -171,7 +176,7 @@ func finish(c flow.Ctx, in Input, t *team.Team) (Result, error) {
 		rework.Title = text.FirstLine("After review: "+reason, 100)
 		rework.Description = "A team did this and landed it on the run's branch, and a person looked at it and rejected it with this reason:\n\n" + reason
 		rework.AcceptanceCriteria = []agency.Criterion{{ID: "review", Text: reason}}
-		how := in.alone(true)
+		rework, how := by(rework)
 		how.Base, how.Staged = base, true
 		_, failure, err = fulfil(c, rework, how)
 		if err != nil || failure != "" {

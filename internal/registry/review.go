@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -30,7 +31,8 @@ func AddReview(tx *store.Tx, run agency.RunID, step agency.StepKey, r agency.Rev
 		Critical: r.Count(agency.IssueCritical), Major: r.Count(agency.IssueMajor), Minor: r.Count(agency.IssueMinor), Nitpick: r.Count(agency.IssueNitpick),
 		Places: places(r),
 	})
-	ev.ContractID, ev.AgentID, ev.Role = r.ContractID, r.Reviewer, agency.RoleReviewer
+	ev.ContractID, ev.AgentID, ev.Role = r.ContractID, r.Reviewer, cmp.Or(r.Role, agency.RoleReviewer)
+	ev.Tier = string(ev.Role.Tier())
 	_, err = event.Append(tx, ev)
 	return err
 }

@@ -19,6 +19,7 @@ type Notes struct {
 	Drafts  []agency.Contract `json:"drafts,omitempty"`
 	Returns int               `json:"returns,omitempty"` // how often the plan came back
 	Split   []agency.Contract `json:"split,omitempty"`   // contracts that came back to be split
+	Drafted bool              `json:"drafted,omitempty"` // others were shown a draft of the plan
 	// Critiqued is a plan of workstreams that came back to be looked at by its author.
 	Critiqued []agency.Contract `json:"critiqued,omitempty"`
 }
@@ -191,7 +192,7 @@ func (t *Effects) reviewed(k *Call, r agency.Review) {
 		k.Result = tool.Refusal("this session has nothing to review; end it by another tool")
 		return
 	}
-	r.ContractID, r.Session, r.Reviewer = t.Spec.Contract, t.Spec.ID(), t.Spec.Agent
+	r.ContractID, r.Session, r.Reviewer, r.Role = t.Spec.Contract, t.Spec.ID(), t.Spec.Agent, t.Spec.Role
 	r.Attempt, r.Iteration, r.Tree, r.Base = t.Spec.Attempt, of.Iteration, of.Claim.Tree, of.Base
 	t.End = &Outcome{Kind: Reviewed, Review: &r, Tree: t.Tree}
 }

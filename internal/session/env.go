@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"agency/internal/agency"
+	"agency/internal/artifact"
 	"agency/internal/check"
 	"agency/internal/decision"
+	"agency/internal/event"
 	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/store"
@@ -30,6 +32,7 @@ func (t *Effects) Env(idx int) *tool.Env {
 		Limits:      tool.ChangeLimits{Files: t.Rules.MaxFiles, Lines: t.Rules.MaxLines},
 		Mail:        letters{t.Mail, t.N, idx},
 		Decisions:   decisions{t.Member, t.N, idx},
+		Artifacts:   artifacts{decisions{t.Member, t.N, idx}},
 		Redact:      t.DB.Redact,
 		Records:     t.Member,
 		Team:        members{t.Member, t.Noted},
@@ -224,4 +227,77 @@ func (d decisions) List(ctx context.Context, begins string) (out []agency.Shared
 		return err
 	})
 	return out, err
+}
+
+// artifacts are those of the session's run, as a call of a tool writes and reads them.
+type artifacts struct{ call decisions }
+
+// Publish writes one of the session's contract, which is the same when the call runs again.
+func (a artifacts) Publish(ctx context.Context, kind agency.ArtifactKind, content string) (now agency.Artifact, err error) {
+	d := a.call
+	may := agency.Publishes(d.Spec.Role)
+	if !slices.Contains(may, kind) {
+		return now, agency.Errorf(agency.KindDenied, "a %s publishes no %q; it publishes %s", roster.Name(d.Spec.Role), kind, tool.Joined(may, ", "))
+	}
+	err = d.Write(ctx, func(tx *store.Tx) (err error) {
+		now, err = artifact.Publish(tx, agency.Artifact{
+			Kind: kind, Run: d.Spec.Run, Contract: d.Spec.Contract, By: d.Spec.Agent, Content: string(d.DB.Redact([]byte(content))),
+		}, string(d.messageID(string(d.Spec.Agent)+"/artifact", d.turn, d.idx)))
+		return err
+	})
+	return now, err
+}
+
+// Read are the artifacts of a kind.
+func (a artifacts) Read(ctx context.Context, kind agency.ArtifactKind) (out []agency.Artifact, err error) {
+	err = a.call.DB.Read(ctx, func(q *store.Snapshot) error {
+		out, err = artifact.List(q, a.call.Spec.Run, kind)
+		return err
+	})
+	return out, err
+}
+
+// Amend adds tiers to the path of the workstream that the session's work is a part of; of a
+// designer to any.
+func (a artifacts) Amend(ctx context.Context, m agency.PathAmendment) (path []agency.Tier, err error) {
+	d := a.call
+	m.ProposedBy = d.Spec.Agent
+	err = d.Write(ctx, func(tx *store.Tx) error {
+		w, err := registry.Contract(tx, d.Spec.Run, m.Workstream)
+		if agency.KindOf(err) == agency.KindNotFound || err == nil && (len(w.TierPath) < 2 || w.Type == agency.TypeDesign) {
+			return agency.Errorf(agency.KindNotFound, "%q is no workstream of this run", text.Head(string(m.Workstream), 80))
+		}
+		if err != nil {
+			return err
+		}
+		own, err := registry.Contract(tx, d.Spec.Run, d.Spec.Contract)
+		if err != nil {
+			return err
+		}
+		if d.Spec.Role.Tier() != agency.TierArchitect && own.ID != w.ID && own.ParentID != w.ID {
+			return agency.Errorf(agency.KindDenied, "%s is not the workstream that you work on", w.ID)
+		}
+		path = w.TierPath
+		before, err := registry.PathAmendments(tx, d.Spec.Run, w.ID)
+		if err != nil {
+			return err
+		}
+		for _, one := range before {
+			if one.ProposedBy == m.ProposedBy && one.Reason == m.Reason && one.InsertBefore == m.InsertBefore { // the same call once more
+				path, err = agency.Amended(path, one.AddTiers, one.InsertBefore)
+				return err
+			}
+			if grown, err := agency.Amended(path, one.AddTiers, one.InsertBefore); err == nil {
+				path = grown
+			}
+		}
+		if path, err = agency.Amended(path, m.AddTiers, m.InsertBefore); err != nil {
+			return err
+		}
+		ev := agency.NewEvent(d.Spec.Run, agency.SeverityWarning, fmt.Sprintf("%s goes through %s: %s", w.ID, agency.PathText(path), text.FirstLine(m.Reason, 150)), m)
+		ev.AgentID, ev.Role, ev.Tier, ev.ContractID = d.Spec.Agent, d.Spec.Role, d.Spec.Tier, w.ID
+		_, err = event.Append(tx, ev)
+		return err
+	})
+	return path, err
 }

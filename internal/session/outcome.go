@@ -189,6 +189,8 @@ type AgentsAsk struct {
 	Collect *Agents `json:"collect,omitempty"`
 	// Amend is a contract as it is to be, which has not begun.
 	Amend *agency.Contract `json:"amend,omitempty"`
+	// Draft is what a leader means to plan: it goes on with the drafts of others.
+	Draft []agency.Contract `json:"draft,omitempty"`
 	// Call has an agent answer a prompt, Again asks one more that was called, Release
 	// lets it go.
 	Call    *CallAsk          `json:"call,omitempty"`

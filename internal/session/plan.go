@@ -103,6 +103,11 @@ func (t *Effects) submit(k *Call, e tool.Plan) {
 		k.Result = tool.Refusal("%s", t.returned(faults, kept, maxReturns-t.Notes.Returns))
 		return
 	}
+	if t.Spec.Drafts && !t.Notes.Drafted && len(faults) == 0 {
+		t.Notes.Drafted = true
+		t.asks(k, AgentsAsk{Draft: plan.Contracts})
+		return
+	}
 	t.End = &Outcome{Kind: Planned, Plan: plan.Contracts, Faults: faults, Tree: t.Tree}
 	if plan.RetryBudgetMultiplier > 1 {
 		t.End.Multiplier = plan.RetryBudgetMultiplier

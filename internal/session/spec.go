@@ -61,6 +61,8 @@ type Spec struct {
 	// Leads has a leader start agents while it plans, wait for them and look at
 	// what they did.
 	Leads bool `json:"leads,omitempty"`
+	// Drafts has a leader show others what it submits first, before it submits it for good.
+	Drafts bool `json:"drafts,omitempty"`
 	// Report has a leader report on a plan that was carried out, instead of
 	// making one.
 	Report bool `json:"report,omitempty"`
@@ -144,7 +146,7 @@ func (s Spec) within() (name string) {
 }
 
 // BesideOthers tells whether the session's agent works beside others of a team, or leads them.
-func (s Spec) BesideOthers() bool { return s.Onto != "" || s.Leads }
+func (s Spec) BesideOthers() bool { return s.Onto != "" || s.Leads || s.Tier != "" }
 
 // leader is the role that the agent asks.
 func (s Spec) leader() agency.RoleID { return cmp.Or(s.Leader, agency.RoleProjectManager) }

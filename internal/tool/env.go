@@ -19,6 +19,7 @@ type Env struct {
 	Checkpoints Checkpoints
 	Mail        Mail
 	Decisions   Decisions
+	Artifacts   Artifacts
 	Records     Records
 	Team        Team
 	Oversight   Oversight
@@ -48,6 +49,17 @@ type Decisions interface {
 	Note(ctx context.Context, d agency.SharedDecision) (current agency.SharedDecision, told []agency.AgentID, err error)
 	// List are those whose keys begin with a text, by key.
 	List(ctx context.Context, begins string) ([]agency.SharedDecision, error)
+}
+
+// Artifacts are what the tiers of a run hand to each other in words.
+type Artifacts interface {
+	// Publish writes one of the agent's contract. KindDenied where its role may not.
+	Publish(ctx context.Context, kind agency.ArtifactKind, content string) (agency.Artifact, error)
+	// Read are those of a kind, oldest first.
+	Read(ctx context.Context, kind agency.ArtifactKind) ([]agency.Artifact, error)
+	// Amend adds tiers to the path of a workstream, and gives the path. KindInvalid: there is
+	// no such path; KindNotFound and KindDenied: it is no workstream, or not the agent's.
+	Amend(ctx context.Context, m agency.PathAmendment) ([]agency.Tier, error)
 }
 
 // Sent is a message that is durable, and who at work may read it.

@@ -4,6 +4,7 @@
 package planning
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,12 @@ import (
 // Input is what a plan is made for.
 type Input struct {
 	Gate bool // a person is asked before it is carried out
-	Dry  bool // it is not carried out
+	// Kind is the gate's; empty: that of a plan.
+	Kind agency.GateKind
+	// Commit, where set, holds what is submitted back until all may see it, and says what its
+	// author is to change, or nothing.
+	Commit func(c flow.Ctx, plan []agency.Contract) (change string, err error)
+	Dry    bool // it is not carried out
 	// Alone says that one agent works on the goal itself where the plan is given up.
 	Alone bool
 	// What follows is for plans of several contracts.
@@ -36,6 +42,7 @@ type Draft struct {
 	reviewed bool // a critic reads what its contracts change
 	many     bool // of several contracts
 	raise    int  // the plan's multiplier of attempts; 0 is 1
+	tiers    *session.TierFacts
 }
 
 // New begins a draft; reviewed tells that a critic reads what its contracts change.
@@ -85,7 +92,7 @@ func (d *Draft) outcome(c flow.Ctx, out session.Outcome) (planEnd, error) {
 	case out.Kind == session.Planned && len(out.Faults) > 0:
 		return d.faulty(c, out.Faults)
 	case out.Kind == session.Planned:
-		d.raise = out.Multiplier
+		d.raise, d.tiers = out.Multiplier, out.Tiers
 		return d.gate(c, out.Plan)
 	case out.Kind == session.Blocked:
 		end, err := d.Blocked(c, out)
@@ -139,7 +146,7 @@ func (d *Draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 	}
 	will := d.Contracts(plan)
 	var cost *effects.Forecast
-	if len(will) > 0 { // else all was started before
+	if len(will) > 0 && d.tiers == nil { // else all was started before, or the tiers below plan what is done
 		var err error
 		if cost, err = d.forecast(c, will); err != nil {
 			return planEnd{}, err
@@ -147,7 +154,7 @@ func (d *Draft) gate(c flow.Ctx, plan []agency.Contract) (planEnd, error) {
 	}
 	if d.in.Gate && !d.in.Dry {
 		answer, err := contractrun.Ask(c, agency.Gate{
-			ID: contractrun.GateID(d.shared.Run, fmt.Sprintf("%s-%d", d.Contract.ID, d.N)), RunID: d.shared.Run, Kind: agency.GatePlan, ContractID: d.Contract.ID,
+			ID: contractrun.GateID(d.shared.Run, fmt.Sprintf("%s-%d", d.Contract.ID, d.N)), RunID: d.shared.Run, Kind: cmp.Or(d.in.Kind, agency.GatePlan), ContractID: d.Contract.ID,
 			Summary: d.summary(plan), Body: d.body(will, cost), Writes: Writes(will[:min(len(will), effects.MaxListed)]),
 		})
 		switch {

@@ -7,6 +7,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/effects"
 	"agency/internal/schedule"
+	"agency/internal/session"
 	"agency/internal/text"
 )
 
@@ -39,6 +40,57 @@ func teamBody(in Input, budget int, plan []agency.Contract, cost *effects.Foreca
 	b.WriteString(planList(plan, most))
 	b.WriteString("\nApprove to begin; reject with a reason to have it planned again.\n")
 	return b.String()
+}
+
+// tiersBody is a plan of workstreams as the person at the plan gate reads it.
+func tiersBody(f session.TierFacts, budget int, plan []agency.Contract) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, complexity %s.\n", agency.Things(len(plan), "workstream", "workstreams"), f.Complexity)
+	if f.SelfCritique != "" {
+		fmt.Fprintf(&b, "\nWhat its author found when looking for its faults: %s\n", f.SelfCritique)
+	}
+	if len(f.Amended) > 0 {
+		fmt.Fprintf(&b, "\nAmended by that:\n\n```diff\n%s\n```\n", strings.Join(f.Amended, "\n"))
+	}
+	for _, p := range plan {
+		fmt.Fprintf(&b, "\n### %s: %s\n\n%s\n\nGoes through %s", p.ID, p.Title, strings.TrimSpace(p.Description), agency.PathText(p.TierPath))
+		if p.Domain != "" {
+			fmt.Fprintf(&b, ", domain %s", p.Domain)
+		}
+		fmt.Fprintf(&b, ", group %s", p.Phase)
+		if len(p.DependsOn) > 0 {
+			fmt.Fprintf(&b, ", after %s", agency.JoinIDs(p.DependsOn, ", "))
+		}
+		b.WriteString(".\n" + whoWorks(p) + "\n")
+		for _, cr := range p.AcceptanceCriteria {
+			fmt.Fprintf(&b, "- %s: %s%s\n", cr.ID, cr.Text, checkText(cr.Check))
+		}
+	}
+	fmt.Fprintf(&b, "\nAt most %s of each task. What it costs is known when its tasks are; the run's budget holds until then.\n", agency.Things(budget, "attempt", "attempts"))
+	b.WriteString("\nApprove to begin; reject with a reason to have it planned again.\n")
+	return b.String()
+}
+
+// whoWorks says which agents take a workstream on, in their order.
+func whoWorks(p agency.Contract) string {
+	words := map[agency.Tier]string{
+		agency.TierArchitect: "architects design it", agency.TierSquadLead: "a squad lead splits it into tasks",
+		agency.TierImplementer: "implementers do them", agency.TierVerifier: "verifiers judge each before it lands",
+	}
+	if p.TierPath[0] == agency.TierImplementer {
+		words[agency.TierImplementer], words[agency.TierVerifier] = "one implementer does it", "a verifier judges it before it lands"
+	}
+	who := make([]string, len(p.TierPath))
+	for i, t := range p.TierPath {
+		who[i] = words[t]
+	}
+	line := strings.Join(who, "; ") + "."
+	for _, s := range []string{p.Specialist(), p.Talent} {
+		if s != "" {
+			line += " Specialist: " + s + "."
+		}
+	}
+	return strings.ToUpper(line[:1]) + line[1:]
 }
 
 // planList is the contracts of a plan for people, one after the other.
@@ -120,6 +172,9 @@ func Writes(plan []agency.Contract) map[agency.ContractID][]string {
 }
 
 func (d *Draft) summary(plan []agency.Contract) string {
+	if d.tiers != nil {
+		return "the plan: " + agency.Things(len(plan), "workstream", "workstreams")
+	}
 	if d.many {
 		return "the plan: " + agency.Things(len(plan), "contract", "contracts")
 	}
@@ -127,6 +182,9 @@ func (d *Draft) summary(plan []agency.Contract) string {
 }
 
 func (d *Draft) body(will []agency.Contract, cost *effects.Forecast) string {
+	if d.tiers != nil {
+		return tiersBody(*d.tiers, d.shared.RetryBudget, will)
+	}
 	if d.many {
 		return teamBody(d.in, d.shared.RetryBudget, will, cost)
 	}

@@ -181,7 +181,7 @@ func (t *lead) orphaned(id agency.ContractID) {
 			return
 		}
 	}
-	t.failures = append(t.failures, failure{id, fmt.Sprintf("%s: never started, because something that it depends on failed", id)})
+	t.failures = append(t.failures, failure{id: id, line: fmt.Sprintf("%s: never started, because something that it depends on failed", id)})
 }
 
 // broke ends everything with the error of a branch: nobody waits on.

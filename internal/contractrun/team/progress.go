@@ -28,6 +28,8 @@ type progress struct {
 type failure struct {
 	id   agency.ContractID
 	line string
+	// blocked are those that depend on it.
+	blocked []agency.ContractID
 }
 
 // knows takes more contracts into the plan.
@@ -44,6 +46,12 @@ func (t *progress) options() schedule.Options {
 
 // Wholly tells whether all of a plan was carried out.
 func (t *progress) Wholly() bool { return len(t.failures) == 0 && t.Unplanned == "" }
+
+// Failed tells whether a contract failed for good, or never started because of one that did,
+// and nothing replaces it.
+func (t *progress) Failed(id agency.ContractID) bool {
+	return slices.ContainsFunc(t.failures, func(f failure) bool { return f.id == id || slices.Contains(f.blocked, id) })
+}
 
 // Planless says, before what became of contracts that were started one by one,
 // that the plan for the rest never came.
@@ -82,7 +90,7 @@ func (t *progress) FellThrough(out schedule.Outcome) bool {
 		return false
 	}
 	for _, p := range t.All {
-		if slices.Contains(out.Landed, p.ID) && p.AssignedRole != agency.RoleReviewer || p.ID == agency.MainContract {
+		if slices.Contains(out.Landed, p.ID) && p.AssignedRole != agency.RoleReviewer && p.Type != agency.TypeDesign || p.ID == agency.MainContract {
 			return false
 		}
 	}
@@ -119,7 +127,7 @@ func (t *progress) CheckDeferred(c flow.Ctx) error {
 			return err
 		}
 		if !v.Pass {
-			t.failures = append(t.failures, failure{o.contract, fmt.Sprintf("%s: landed, but when all had landed: %s", o.contract, strings.Join(v.Reasons, "; "))})
+			t.failures = append(t.failures, failure{id: o.contract, line: fmt.Sprintf("%s: landed, but when all had landed: %s", o.contract, strings.Join(v.Reasons, "; "))})
 		}
 	}
 	return nil

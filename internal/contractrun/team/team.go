@@ -97,7 +97,7 @@ func (t *Team) fulfil(c flow.Ctx, contract agency.Contract, slot *schedule.Slot)
 // failed blocks what depends on a contract that failed for good and asks the
 // lead, once, for other contracts in their place.
 func (t *Team) failed(c flow.Ctx, f schedule.Failure) ([]agency.Contract, error) {
-	t.failures = append(t.failures, failure{f.Contract.ID, fmt.Sprintf("%s: %s", f.Contract.ID, f.Reason)})
+	t.failures = append(t.failures, failure{f.Contract.ID, fmt.Sprintf("%s: %s", f.Contract.ID, f.Reason), f.Blocked})
 	if len(f.Blocked) > 0 {
 		reason := fmt.Sprintf("%s failed, and this depends on it", f.Contract.ID)
 		if _, err := flow.Call(c, effects.BlockContracts, "block", effects.Blocking{Run: t.in.Run, Contracts: f.Blocked, Reason: reason}); err != nil {

@@ -26,7 +26,7 @@ import (
 // run of a configuration: by the rules to which a manager's plan is held.
 // Base is what is known of the repository; nil where that is looked at later.
 func PlanFaults(c config.Config, p agency.Plan, base *agency.PlanBase) []agency.PlanFault {
-	rules := rulesOf(c, nil, "")
+	rules := rulesOf(c, nil, "", agency.RoleProjectManager)
 	rules.Base = base
 	faults := agency.ValidatePlan(p.Contracts, rules)
 	if m := p.RetryBudgetMultiplier; m != 0 {

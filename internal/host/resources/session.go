@@ -64,7 +64,7 @@ func (s *Sessions) Setup(ctx context.Context, spec session.Spec) (session.Setup,
 	if err != nil {
 		return session.Setup{}, err
 	}
-	rules := rulesOf(asMoved(b.kept.Config, r), known, spec.Contract)
+	rules := rulesOf(asMoved(b.kept.Config, r), known, spec.Contract, spec.Role)
 	rules.Base = base
 	talent, talents, err := s.talents(ctx, spec, b.kept.Config)
 	if err != nil {
@@ -138,15 +138,15 @@ func asMoved(c config.Config, r agency.Run) config.Config {
 }
 
 // rulesOf are the limits that a plan is held to, which may depend on the work of
-// the same team's plan before it. Where one generalist works on it, it does not matter
+// the same team's plan before it; by is who plans. Where one generalist works on it, it does not matter
 // which role a contract names.
-func rulesOf(c config.Config, known []agency.Contract, plan agency.ContractID) agency.PlanRules {
+func rulesOf(c config.Config, known []agency.Contract, plan agency.ContractID, by agency.RoleID) agency.PlanRules {
 	rules := agency.PlanRules{
 		MaxFiles: c.Contracts.MaxFiles, MaxLines: c.Contracts.MaxLines, Decompose: c.Contracts.AutoDecompose && c.Mode.Team(), RequireCriteria: c.Contracts.RequireAcceptanceCriteria,
 		Holders: map[agency.RoleID]bool{}, Taken: map[agency.ContractID]bool{}, Started: roster.Team(known, plan),
 	}
 	for _, r := range roster.Roles() {
-		rules.Holders[r.ID] = r.Holds && (!c.Mode.Team() || r.Works())
+		rules.Holders[r.ID] = r.Holds && r.ID.Tier() == "" && !c.Mode.Team() || c.Mode.Team() && roster.MaySpawn(by, r.ID)
 	}
 	for _, k := range known {
 		rules.Taken[k.ID] = true

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"agency/internal/agency"
+	"agency/internal/artifact"
 	"agency/internal/brief"
 	"agency/internal/brief/staging"
 	"agency/internal/check"
@@ -200,6 +201,11 @@ func (b Briefing) Facts(ctx context.Context) (*Facts, error) {
 			return err
 		}
 		f.Contract = brief.WithOutputs(contract, b.Spec.Role, others)
+		published, err := artifact.List(s, b.Spec.Run, brief.ReadsOf(contract, b.Spec.Role)...)
+		if err != nil {
+			return err
+		}
+		f.Contract = brief.WithArtifacts(f.Contract, published)
 		f.Contract.Attempts = b.Spec.Attempt // an attempt is one, however often it starts
 		for _, id := range b.judgedBy() {
 			r, err := check.Receipt(s, id)

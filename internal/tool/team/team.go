@@ -17,6 +17,6 @@ func Tools() []tool.Tool {
 		collectResults(), createSubcontract(), finalReport(), getFeatureStatus(), getSubcontractStatus(), markFeatureComplete(), markSubcontractComplete(),
 		requestClarification(), requestHandoff(), requestHumanInput(), requestImplementationChange(), sendMessage(), signalBlocked(), signalComplete(),
 		noteDecision(), readDecisions(), spawnAgent(), submitPlan(), submitReview(), updateSubcontract(), waitForAgents(),
-		submitTasks(), submitVerdict(), acceptRun(), rejectRun(),
+		submitTasks(), submitVerdict(), acceptRun(), rejectRun(), publishArtifact(), readArtifact(), proposePathAmendment(),
 	}
 }

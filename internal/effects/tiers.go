@@ -1,0 +1,204 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"agency/internal/agency"
+	"agency/internal/artifact"
+	"agency/internal/event"
+	"agency/internal/flow"
+	"agency/internal/registry"
+	"agency/internal/store"
+	"agency/internal/text"
+)
+
+// ArtifactsOf asks for what a contract of a tiered run has published.
+type ArtifactsOf struct {
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract"`
+}
+
+// ReadArtifacts gives what a contract has published, by kind.
+var ReadArtifacts = flow.Activity[ArtifactsOf, []agency.Artifact]{Name: "tiers.artifacts"}
+
+func (s *Activities) readArtifacts(ctx context.Context, _ agency.StepKey, in ArtifactsOf) (out []agency.Artifact, err error) {
+	err = s.db.Read(ctx, func(q *store.Snapshot) error {
+		all, err := artifact.List(q, in.Run, agency.ArtifactKinds()...)
+		out = slices.DeleteFunc(all, func(a agency.Artifact) bool { return a.Contract != in.Contract })
+		return err
+	})
+	return out, err
+}
+
+// Slices asks what verifiers found of contracts.
+type Slices struct {
+	Run       agency.RunID        `json:"run"`
+	Contracts []agency.ContractID `json:"contracts"`
+}
+
+// ReadSlices gives the last verdict on each contract, in their order; a contract that nobody
+// verified failed.
+var ReadSlices = flow.Activity[Slices, []agency.SliceVerdict]{Name: "tiers.slices"}
+
+func (s *Activities) readSlices(ctx context.Context, _ agency.StepKey, in Slices) (out []agency.SliceVerdict, err error) {
+	err = s.db.Read(ctx, func(q *store.Snapshot) error {
+		reviews, err := registry.Reviews(q, in.Run)
+		if err != nil {
+			return err
+		}
+		for _, id := range in.Contracts {
+			c, err := registry.Contract(q, in.Run, id)
+			if err != nil {
+				return err
+			}
+			out = append(out, sliceOf(c, reviews))
+		}
+		return nil
+	})
+	return out, err
+}
+
+func sliceOf(c agency.Contract, reviews []agency.Review) agency.SliceVerdict {
+	v := agency.SliceVerdict{Scope: c.ID, Verdict: agency.VerdictFail, Notes: c.Error}
+	for _, r := range slices.Backward(reviews) {
+		if r.ContractID != c.ID {
+			continue
+		}
+		v.Verifier = r.Reviewer
+		if c.Status == agency.StatusComplete && r.Verdict == agency.ReviewApprove {
+			v.Verdict, v.Notes = agency.VerdictPass, r.Summary
+		} else if v.Notes == "" {
+			v.Notes = r.Summary
+		}
+		for _, i := range r.Issues {
+			v.Issues = append(v.Issues, fmt.Sprintf("%s, %s: %s", i.Severity, i.Where(), i.Issue))
+		}
+		return v
+	}
+	if v.Notes == "" {
+		v.Notes = "nobody verified it"
+	}
+	return v
+}
+
+// Joint is a squad lead's verdict on its workstream, as it holds.
+type Joint struct {
+	Run        agency.RunID        `json:"run"`
+	Workstream agency.ContractID   `json:"workstream"`
+	By         agency.AgentID      `json:"by"`
+	Round      int                 `json:"round"`
+	Verdict    agency.JointVerdict `json:"verdict"`
+}
+
+// RecordJoint tells a joint verdict.
+var RecordJoint = flow.Activity[Joint, flow.None]{Name: "tiers.joint"}
+
+func recordJoint(tx *store.Tx, _ agency.StepKey, in Joint) error {
+	v := in.Verdict
+	severity := agency.SeverityInfo
+	if v.Verdict != agency.JointPass {
+		severity = agency.SeverityWarning
+	}
+	said := "joint verdict: " + v.Verdict
+	if len(v.FailedScopes) > 0 {
+		said += ", to be done again: " + agency.JoinIDs(v.FailedScopes, ", ")
+	}
+	if v.Reason != "" {
+		said += " (" + v.Reason + ")"
+	}
+	ev := agency.NewEvent(in.Run, severity, said, agency.JointVerdictSubmitted{Round: in.Round, JointVerdict: v})
+	ev.ContractID, ev.AgentID, ev.Role, ev.Tier = in.Workstream, in.By, agency.RoleSquadLead, string(agency.TierSquadLead)
+	return appendOnce(tx, ev, func(d *agency.JointVerdictSubmitted) bool { return d.Round == in.Round })
+}
+
+// Joints are the joint verdicts of a run, in their order, with the workstreams.
+func Joints(q store.Querier, run agency.RunID) (out []Joint, err error) {
+	evs, err := event.Since(q, 0, event.Filter{Run: run, Types: []agency.EventType{agency.JointVerdictType}}, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range evs {
+		d, err := agency.DecodeDetail(ev)
+		if err != nil {
+			return nil, err
+		}
+		if j, ok := d.(*agency.JointVerdictSubmitted); ok {
+			out = append(out, Joint{run, ev.ContractID, ev.AgentID, j.Round, j.JointVerdict})
+		}
+	}
+	return out, nil
+}
+
+// ReadVerdicts are the joint verdicts of a run as text, the last one of each workstream.
+var ReadVerdicts = flow.Activity[agency.RunID, string]{Name: "tiers.verdicts"}
+
+func (s *Activities) readVerdicts(ctx context.Context, _ agency.StepKey, run agency.RunID) (lines string, err error) {
+	err = s.db.Read(ctx, func(q *store.Snapshot) error {
+		all, err := Joints(q, run)
+		for i, j := range all {
+			if !slices.ContainsFunc(all[i+1:], func(o Joint) bool { return o.Workstream == j.Workstream }) {
+				lines += fmt.Sprintf("- %s: %s. %s\n", j.Workstream, j.Verdict.Verdict, j.Verdict.Summary)
+			}
+		}
+		return err
+	})
+	return lines, err
+}
+
+// Judged is what the visionary says of the whole.
+type Judged struct {
+	Run     agency.RunID      `json:"run"`
+	Session agency.SessionID  `json:"session,omitempty"`
+	Round   int               `json:"round"`
+	Said    agency.Acceptance `json:"said"`
+}
+
+// RecordAcceptance tells whether the visionary accepts the run; the words with which it does
+// are the report's.
+var RecordAcceptance = flow.Activity[Judged, flow.None]{Name: "tiers.accept"}
+
+func recordAcceptance(tx *store.Tx, _ agency.StepKey, in Judged) error {
+	severity, said := agency.SeverityInfo, "accepted: "
+	if !in.Said.Accepted {
+		severity, said = agency.SeverityWarning, "rejected: "
+	} else if err := registry.KeepWords(tx, in.Run, agency.ManagerWords{Session: in.Session, Text: in.Said.Summary}); err != nil {
+		return err
+	}
+	ev := agency.NewEvent(in.Run, severity, said+text.FirstLine(in.Said.Summary, 200), agency.AcceptanceSubmitted{Round: in.Round, Acceptance: in.Said})
+	ev.Role, ev.Tier, ev.AgentID = agency.RoleVisionary, string(agency.TierVisionary), agency.AgentID(agency.RoleVisionary)
+	return appendOnce(tx, ev, func(d *agency.AcceptanceSubmitted) bool { return d.Round == in.Round })
+}
+
+// ReadAmendments gives the amendments of a workstream's path.
+var ReadAmendments = flow.Activity[ArtifactsOf, []agency.PathAmendment]{Name: "tiers.amendments"}
+
+func (s *Activities) readAmendments(ctx context.Context, _ agency.StepKey, in ArtifactsOf) (out []agency.PathAmendment, err error) {
+	err = s.db.Read(ctx, func(q *store.Snapshot) error {
+		out, err = registry.PathAmendments(q, in.Run, in.Contract)
+		return err
+	})
+	return out, err
+}
+
+// Note is a line for the log.
+type Note struct {
+	Run      agency.RunID      `json:"run"`
+	Contract agency.ContractID `json:"contract,omitempty"`
+	Text     string            `json:"text"`
+}
+
+// RecordNote writes a line into the log.
+var RecordNote = flow.Activity[Note, flow.None]{Name: "tiers.note"}
+
+func recordNote(tx *store.Tx, _ agency.StepKey, in Note) error {
+	ev := agency.NewEvent(in.Run, agency.SeverityInfo, in.Text, agency.Log{})
+	ev.ContractID = in.Contract
+	old, err := findEvent(tx, in.Run, in.Contract, ev.Type, func(e agency.Event, _ *agency.Log) bool { return e.Summary == in.Text })
+	if err != nil || old != nil {
+		return err
+	}
+	_, err = event.Append(tx, ev)
+	return err
+}

@@ -1,0 +1,327 @@
+package mode
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/contractrun"
+	"agency/internal/effects"
+	"agency/internal/flow"
+	"agency/internal/session"
+	"agency/internal/text"
+)
+
+// The parts of a design, as the phase of the contract in which each is made.
+const (
+	boundaries   = "boundaries"
+	proposal     = "proposal"
+	architecture = "architecture"
+	redesign     = "redesign"
+)
+
+// designWords say what is to be done in each.
+//
+//go:embed design.md
+var designWords string
+
+// designed is a plan of workstreams with the contracts in which those are designed that go
+// through architects: the lead's boundaries, a proposal of each domain, and the canonical
+// architecture, before anybody splits the work.
+func (r *tiers) designed(plan []agency.Contract) []agency.Contract {
+	var deep []agency.Contract
+	for _, w := range plan {
+		if w.TierPath[0] == agency.TierArchitect {
+			deep = append(deep, w)
+		}
+	}
+	if len(deep) == 0 {
+		return plan
+	}
+	r.passes++
+	id := func(name string) agency.ContractID {
+		return numbered(agency.ContractID(agency.TierPrefix+name), r.passes)
+	}
+	first := r.designContract(id(boundaries), boundaries, agency.RoleLead, "Boundaries and shared assumptions", deep)
+	last := r.designContract(id(architecture), architecture, agency.RoleLead, "The canonical architecture", deep)
+	out := []agency.Contract{first}
+	for _, domain := range domainsOf(deep) {
+		own := slices.DeleteFunc(slices.Clone(deep), func(w agency.Contract) bool { return w.Domain != domain })
+		one := r.designContract(id(slug(domain)), proposal, agency.RoleArchitect, "Proposal for "+domain, own)
+		one.Domain, one.Talent, one.DependsOn = domain, own[0].Specialist(), []agency.ContractID{first.ID}
+		last.DependsOn = append(last.DependsOn, one.ID)
+		out = append(out, one)
+	}
+	out = append(out, last)
+	for _, w := range plan {
+		if w.TierPath[0] == agency.TierArchitect {
+			w.DependsOn = append(slices.Clone(w.DependsOn), last.ID)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func domainsOf(plan []agency.Contract) (out []string) {
+	for _, w := range plan {
+		if !slices.Contains(out, w.Domain) {
+			out = append(out, w.Domain)
+		}
+	}
+	return out
+}
+
+var notInID = regexp.MustCompile(`[^a-z0-9]+`)
+
+// slug is a domain as a part of an id.
+func slug(domain string) string {
+	s := strings.Trim(notInID.ReplaceAllString(strings.ToLower(domain), "-"), "-")
+	return cmp.Or(s[:min(len(s), 30)], "domain")
+}
+
+// designContract is a part of a design, over some workstreams.
+func (r *tiers) designContract(id agency.ContractID, phase string, role agency.RoleID, title string, of []agency.Contract) agency.Contract {
+	var about string
+	for _, part := range strings.Split(designWords, "\n## ")[1:] {
+		if name, words, _ := strings.Cut(part, "\n"); name == phase {
+			about = strings.TrimSpace(words)
+		}
+	}
+	type stream struct {
+		ID       agency.ContractID  `json:"id"`
+		Name     string             `json:"name"`
+		Domain   string             `json:"domain"`
+		Notes    string             `json:"notes"`
+		Criteria []agency.Criterion `json:"acceptance_criteria"`
+	}
+	streams := make([]stream, len(of))
+	for i, w := range of {
+		streams[i] = stream{w.ID, w.Title, w.Domain, w.Description, w.AcceptanceCriteria}
+	}
+	doc, err := json.Marshal(streams)
+	if err != nil { // of texts
+		doc = agency.TextInput(err.Error())
+	}
+	return r.top.Submitted([]agency.Contract{{
+		ID: id, Type: agency.TypeDesign, Phase: phase, AssignedRole: role, Title: text.FirstLine(title, 100), Description: about,
+		AcceptanceCriteria: []agency.Criterion{{ID: phase, Text: "the " + phase + " of the design are published, and whoever builds on them needs nothing else"}},
+		Inputs:             agency.Inputs{"workstreams": doc}, TierPath: []agency.Tier{agency.TierArchitect},
+	}})[0]
+}
+
+// wanted are the artifacts without which a part of a design is not done.
+func wanted(phase string) []agency.ArtifactKind {
+	switch phase {
+	case boundaries:
+		return []agency.ArtifactKind{agency.ArtifactBoundaries, agency.ArtifactAssumptions}
+	case proposal:
+		return []agency.ArtifactKind{agency.ArtifactProposal}
+	}
+	return []agency.ArtifactKind{agency.ArtifactArchitecture}
+}
+
+// design takes a part of a design to its end: what it publishes, which a person looks at
+// where the run is so configured.
+func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err error) {
+	looked := false
+	for a.Next() {
+		if err := a.Advance(c, "start", agency.Started{Agent: a.Agent()}); err != nil {
+			return "", err
+		}
+		out, err := a.Converse(c)
+		if err != nil {
+			return "", err
+		}
+		var made []agency.Artifact
+		if out.Kind == session.Claimed && a.Contract.Phase == architecture {
+			out, err = r.resolve(c, a, out)
+		}
+		if err == nil && out.Kind == session.Claimed {
+			made, err = flow.Call(c, effects.ReadArtifacts, a.Key("artifacts"), effects.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
+		}
+		if err != nil {
+			return "", err
+		}
+		f := session.Feedback{Attempt: a.N, Reason: out.Reason}
+		switch missing := missingOf(a.Contract.Phase, made); {
+		case out.Kind == session.Blocked:
+			return "blocked: " + out.Reason, nil
+		case out.Kind == session.Stopped:
+			a.Stopped = true
+			return out.Reason, nil
+		case out.Kind != session.Claimed:
+		case len(missing) > 0:
+			f.Reason = "nothing was published as " + strings.Join(missing, " and as ")
+		default:
+			note, ask, err := r.inspectDesign(c, a, made)
+			if err != nil {
+				return "", err
+			}
+			if !ask {
+				return "", a.ClaimComplete(c)
+			}
+			if looked {
+				return "a person rejected it again: " + note, nil
+			}
+			looked, f.Reason, f.Note = true, "a person rejected it", note
+			if err := a.Grant(c); err != nil {
+				return "", err
+			}
+		}
+		a.Feedback = f
+		if _, err := a.Failed(c, f); err != nil {
+			return "", err
+		}
+	}
+	return a.UsedUp(""), nil
+}
+
+func missingOf(phase string, made []agency.Artifact) (out []string) {
+	for _, kind := range wanted(phase) {
+		if !slices.ContainsFunc(made, func(a agency.Artifact) bool { return a.Kind == kind }) {
+			out = append(out, string(kind))
+		}
+	}
+	return out
+}
+
+// resolve has architects change their proposals as the lead asks, in bounded cycles; the
+// lead goes on with what they made of it.
+func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome) (session.Outcome, error) {
+	told := int64(0)
+	for cycle := 1; cycle <= r.in.Tiers.ConflictCycles; cycle++ {
+		made, err := flow.Call(c, effects.ReadArtifacts, a.Key(fmt.Sprintf("conflicts/%d", cycle)), effects.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
+		if err != nil {
+			return out, err
+		}
+		i := slices.IndexFunc(made, func(x agency.Artifact) bool { return x.Kind == agency.ArtifactConflicts && x.Version > told })
+		if i < 0 || out.Kind != session.Claimed {
+			return out, nil
+		}
+		told = made[i].Version
+		briefs, err := agency.ReadConflicts(made[i].Content)
+		if err != nil { // it was looked at when it was published
+			return out, nil
+		}
+		said, err := r.sendBack(c, a, briefs, cycle)
+		if err != nil {
+			return out, err
+		}
+		left := "You may send proposals back once more."
+		if cycle == r.in.Tiers.ConflictCycles {
+			left = "Nothing can be sent back any more: decide what is left yourself, and publish the architecture."
+		}
+		if out, err = a.GoOn(c, session.Answer{Say: said + left}); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// sendBack has the architects of the domains that are named change their proposals, beside
+// each other, and says what came of it.
+func (r *tiers) sendBack(c flow.Ctx, a *contractrun.Run, briefs []agency.Rework, cycle int) (string, error) {
+	var all []flow.Future[flow.None]
+	lines := make([]string, len(briefs))
+	for i, b := range briefs {
+		of := slices.IndexFunc(r.top.Plan, func(w agency.Contract) bool {
+			return w.AssignedRole == agency.RoleArchitect && strings.EqualFold(w.Domain, b.Domain) && slices.Contains(a.Contract.DependsOn, w.ID)
+		})
+		if of < 0 {
+			lines[i] = fmt.Sprintf("- %s: no architect has this domain", b.Domain)
+			continue
+		}
+		one := r.top.Plan[of]
+		one.ID = agency.ContractID(fmt.Sprintf("%s-c%d-%d", one.ID, cycle, i+1))
+		one.ParentID, one.DependsOn = a.Contract.ID, []agency.ContractID{r.top.Plan[of].ID}
+		one.Title = text.FirstLine("Change of the proposal for "+one.Domain, 100)
+		one.Inputs = agency.TextInputs(map[string]string{"brief": b.Brief})
+		one.Inputs["workstreams"] = r.top.Plan[of].Inputs["workstreams"]
+		one.Description += "\n\nThe lead architect sends your proposal back: `inputs.brief` says what has to change, and your proposal as it is stands beside it. Publish it anew, whole."
+		all = append(all, flow.Go(c, a.Key("back/"+string(one.ID)), func(c flow.Ctx) error {
+			again := contractrun.New(one, r.top.Work())
+			if err := again.Create(c); err != nil {
+				return err
+			}
+			failure, err := r.design(c, again)
+			if err == nil && failure != "" {
+				err = again.GiveUp(c, failure)
+			}
+			lines[i] = fmt.Sprintf("- %s: published anew", one.Domain)
+			if failure != "" {
+				lines[i] = fmt.Sprintf("- %s: %s", one.Domain, failure)
+			}
+			return err
+		}))
+	}
+	for _, f := range all {
+		if _, err := f.Get(c); err != nil {
+			return "", err
+		}
+	}
+	return "The proposals that you sent back:\n\n" + strings.Join(lines, "\n") + "\n\nread_artifact shows them as they are now. ", nil
+}
+
+// inspectDesign has a person look at what was published where the run is so configured; a
+// reject comes with a note.
+func (r *tiers) inspectDesign(c flow.Ctx, a *contractrun.Run, made []agency.Artifact) (note string, rejected bool, err error) {
+	on, next := r.in.Tiers.LeadGate, "architects of the domains make their proposals within these"
+	switch a.Contract.Phase {
+	case proposal:
+		return "", false, nil
+	case architecture, redesign:
+		on, next = r.in.Tiers.SynthesisGate, "squad leads split the workstreams into tasks by this"
+	}
+	if !on {
+		return "", false, nil
+	}
+	var b strings.Builder
+	for _, x := range made {
+		fmt.Fprintf(&b, "## %s, version %d\n\n%s\n\n", strings.ReplaceAll(string(x.Kind), "_", " "), x.Version, x.Content)
+	}
+	fmt.Fprintf(&b, "Next: %s.\n\nApprove to go on; reject with a reason to have it designed again.\n", next)
+	d, err := contractrun.Ask(c, agency.Gate{
+		ID: contractrun.GateID(r.in.Run, fmt.Sprintf("%s-%d", a.Contract.ID, a.N)), RunID: r.in.Run, Kind: agency.GateInspection, ContractID: a.Contract.ID,
+		Summary: text.FirstLine(a.Contract.Title+": "+next, 100), Body: b.String(), Approving: next, Rejecting: "have it designed again; a second time it fails",
+	})
+	return d.Note, d.Verb == agency.Reject, err
+}
+
+// redesign has the lead architect look again at a workstream that its squad could not bring
+// to its goal, or found to need a design.
+func (s *squad) redesign(c flow.Ctx, why string) error {
+	of := s.of.Contract
+	one := s.designContract(numbered(agency.ContractID(agency.TierPrefix+string(of.ID)), s.plans), redesign, agency.RoleLead, "Design of "+of.Title, []agency.Contract{of})
+	one.Domain, one.Talent, one.ParentID = of.Domain, of.Specialist(), of.ID
+	one.Inputs["why"] = agency.TextInput(why)
+	a := contractrun.New(one, s.top.Work())
+	if err := a.Create(c); err != nil {
+		return err
+	}
+	failure, err := s.design(c, a)
+	if err == nil && failure != "" {
+		s.of.Stopped = a.Stopped
+		return a.GiveUp(c, failure)
+	}
+	return err
+}
+
+// path is the way of the squad's workstream with what agents found that it has to go through
+// beside what was planned.
+func (s *squad) path(c flow.Ctx, path []agency.Tier) ([]agency.Tier, error) {
+	all, err := flow.Call(c, effects.ReadAmendments, contractrun.Path("amendments", s.of.Contract.ID, s.plans), effects.ArtifactsOf{Run: s.in.Run, Contract: s.of.Contract.ID})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if grown, err := agency.Amended(path, m.AddTiers, m.InsertBefore); err == nil {
+			path = grown
+		}
+	}
+	return path, nil
+}

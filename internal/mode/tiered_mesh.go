@@ -1,0 +1,257 @@
+package mode
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/block"
+	"agency/internal/contractrun"
+	"agency/internal/effects"
+	"agency/internal/flow"
+	"agency/internal/schedule"
+	"agency/internal/session"
+)
+
+// mesh is the squad leads of one domain that plan beside each other: none of them has its
+// tasks begun before all have seen the others' drafts and submitted their own.
+type mesh struct {
+	name      string
+	order     []agency.ContractID // the workstreams, as they were planned
+	drafts    map[agency.ContractID][]agency.Contract
+	committed map[agency.ContractID][]agency.Contract // none: its lead gave none
+	ended     map[agency.ContractID]bool
+	gone      map[agency.ContractID]bool // that are not waited for any more
+	waits     map[agency.ContractID]bool
+}
+
+// peer is a squad lead in a mesh. It is whom its session asks for the others' drafts.
+type peer struct {
+	r    *tiers
+	mesh *mesh
+	of   agency.ContractID
+	slot *schedule.Slot
+	n    int // of what it waited for
+}
+
+// join is the place of a workstream's lead among those of its domain that plan beside it;
+// nil where there is no other.
+func (s *squad) join(of agency.Contract) *peer {
+	if s.plans > 1 { // the others are at work by now
+		return nil
+	}
+	var among []agency.ContractID
+	for _, w := range s.above.Plan {
+		if w.AssignedRole == agency.RoleSquadLead && w.Domain == of.Domain && w.Phase == of.Phase && !slices.Contains(s.above.Ended, w.ID) {
+			among = append(among, w.ID)
+		}
+	}
+	if len(among) < 2 {
+		return nil
+	}
+	name := of.Domain + "/" + of.Phase
+	m := s.meshes[name]
+	if m == nil || slices.ContainsFunc(among, func(id agency.ContractID) bool { return !slices.Contains(m.order, id) }) {
+		m = &mesh{
+			name: name, order: among, drafts: map[agency.ContractID][]agency.Contract{}, committed: map[agency.ContractID][]agency.Contract{},
+			ended: map[agency.ContractID]bool{}, gone: map[agency.ContractID]bool{}, waits: map[agency.ContractID]bool{},
+		}
+		s.meshes[name] = m
+	}
+	s.peer = &peer{r: s.tiers, mesh: m, of: of.ID, slot: s.of.Slot()}
+	return s.peer
+}
+
+// Open, Over and Begun say that a squad lead starts nobody while it plans.
+func (p *peer) Open() bool                     { return false }
+func (p *peer) Over() (bool, string, error)    { return false, "", nil }
+func (p *peer) Begun() string                  { return "" }
+func (p *peer) signal() flow.Signal[flow.None] { return meshSignal(p.of) }
+func (p *peer) key(step string) string         { return contractrun.Path("mesh", p.of, step, p.n) }
+func (m *mesh) left(id agency.ContractID) bool { return m.gone[id] || m.ended[id] }
+func gave[T any](m map[agency.ContractID]T) func(agency.ContractID) bool {
+	return func(id agency.ContractID) bool { _, ok := m[id]; return ok }
+}
+
+func meshSignal(of agency.ContractID) flow.Signal[flow.None] {
+	return flow.Signal[flow.None]{Name: "mesh/" + string(of)}
+}
+
+// Answer takes a squad lead's draft and, once all have drafted, gives it the others'.
+func (p *peer) Answer(c flow.Ctx, out session.Outcome, _ string) (*session.Answer, agency.OID, string, error) {
+	answer := &session.Answer{ToolUse: out.ToolUse}
+	for _, ask := range out.Asks {
+		text := "error: nobody can be asked for this here"
+		if ask.Draft != nil {
+			p.mesh.drafts[p.of] = ask.Draft
+			if err := p.wake(c); err != nil {
+				return nil, "", "", err
+			}
+			if stop, err := p.await(c, "draft", func(id agency.ContractID) bool {
+				return gave(p.mesh.drafts)(id) || gave(p.mesh.committed)(id)
+			}); err != nil || stop != "" {
+				return nil, "", stop, err
+			}
+			text = p.drafts()
+		}
+		answer.Replies = append(answer.Replies, session.Reply{ToolUse: ask.ToolUse, Text: text})
+	}
+	return answer, "", "", nil
+}
+
+// drafts are those of the others, and what of them meets its own.
+func (p *peer) drafts() string {
+	var b strings.Builder
+	b.WriteString("Your tasks are a draft until you submit them again. The squads of your domain that plan beside you have drafted these:\n\n")
+	for _, id := range p.mesh.order {
+		if id == p.of {
+			continue
+		}
+		var lines strings.Builder
+		for _, t := range p.mesh.drafts[id] {
+			fmt.Fprintf(&lines, "- %s: %s (may change %s)\n", t.ID, t.Title, strings.Join(t.WriteSet(), ", "))
+		}
+		b.WriteString(block.Data("draft of "+string(id), lines.String()) + "\n")
+	}
+	if meets := p.overlaps(p.mesh.drafts, p.mesh.order); len(meets) > 0 {
+		b.WriteString("\nThese of yours may change what theirs change, too:\n\n- " + strings.Join(meets, "\n- ") + "\n")
+	}
+	b.WriteString("\nLeave to them what is theirs, take what nobody has, and submit all your tasks again, amended or as they were: that commits them. Where both may still change the same files, the squad of the workstream that was planned later waits for the other.")
+	return b.String()
+}
+
+// overlaps say which of its tasks meet those of others.
+func (p *peer) overlaps(in map[agency.ContractID][]agency.Contract, with []agency.ContractID) (out []string) {
+	for _, mine := range in[p.of] {
+		for _, id := range with {
+			if id == p.of {
+				continue
+			}
+			for _, t := range in[id] {
+				if x, _, meet := agency.Overlap(mine.WriteSet(), t.WriteSet(), p.r.in.SharedWrites); meet {
+					out = append(out, fmt.Sprintf("%s and %s of %s: %s", mine.ID, t.ID, id, x))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// commit notes the tasks that its lead submitted at the end, none where it gave none, and
+// waits until all have: before that nobody's begin.
+func (p *peer) commit(c flow.Ctx, tasks []agency.Contract) (stop string, err error) {
+	p.mesh.committed[p.of] = tasks
+	if err := p.wake(c); err != nil || tasks == nil {
+		return "", err
+	}
+	return p.await(c, "commit", gave(p.mesh.committed))
+}
+
+// turn waits for the workstreams planned before that may change the same files: what is left
+// of the overlap is ordered.
+func (p *peer) turn(c flow.Ctx) (stop string, err error) {
+	before := p.mesh.order[:slices.Index(p.mesh.order, p.of)]
+	var first []agency.ContractID
+	for _, id := range before {
+		if meets := p.overlaps(p.mesh.committed, []agency.ContractID{id}); len(meets) > 0 && !p.mesh.left(id) {
+			first = append(first, id)
+			note := effects.Note{Run: p.r.in.Run, Contract: p.of, Text: fmt.Sprintf("the tasks of %s begin when %s has ended: both may change %s", p.of, id, meets[0])}
+			if _, err := flow.Call(c, effects.RecordNote, contractrun.Path(p.key("after"), id), note); err != nil {
+				return "", err
+			}
+		}
+	}
+	return p.await(c, "turn", func(id agency.ContractID) bool { return p.mesh.ended[id] || !slices.Contains(first, id) })
+}
+
+// end notes that its workstream has come to its end.
+func (p *peer) end(c flow.Ctx) error {
+	if p.mesh.committed[p.of] == nil {
+		p.mesh.committed[p.of] = nil
+	}
+	p.mesh.ended[p.of] = true
+	return p.wake(c)
+}
+
+// wake lets the others look again.
+func (p *peer) wake(c flow.Ctx) error {
+	p.n++
+	for _, id := range p.mesh.order {
+		if !p.mesh.waits[id] {
+			continue
+		}
+		p.mesh.waits[id] = false
+		if err := schedule.Wake(c, contractrun.Path(p.key("wake"), id), p.r.in.Run, meshSignal(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits, without a slot, until all of the mesh are ready. When that takes too long a
+// person is told who is outstanding, and decides whether it is gone on without them.
+func (p *peer) await(c flow.Ctx, what string, ready func(agency.ContractID) bool) (stop string, err error) {
+	for left := false; ; {
+		out := p.outstanding(ready)
+		if len(out) == 0 {
+			if left {
+				err = p.slot.Return(c)
+			}
+			return "", err
+		}
+		p.n++
+		if !left {
+			if err := p.slot.Leave(c, false); err != nil {
+				return "", err
+			}
+			left = true
+		}
+		p.mesh.waits[p.of] = true
+		cases := []flow.Case{flow.OnSignal(p.signal())}
+		if what != "turn" && p.r.in.Tiers.MeshTimeout > 0 {
+			cases = append(cases, flow.OnTimer(p.r.in.Tiers.MeshTimeout))
+		}
+		chosen, err := flow.Select(c, p.key("wait"), cases...)
+		if err == nil && chosen == 0 {
+			_, err = flow.Receive(c, p.signal(), p.key("woken"))
+		} else if err == nil {
+			stop, err = p.late(c, what, ready)
+		}
+		if err != nil || stop != "" {
+			return stop, err
+		}
+	}
+}
+
+func (p *peer) outstanding(ready func(agency.ContractID) bool) (out []agency.ContractID) {
+	for _, id := range p.mesh.order {
+		if id != p.of && !ready(id) && !p.mesh.left(id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// late asks a person whether it is gone on without those who are outstanding.
+func (p *peer) late(c flow.Ctx, what string, ready func(agency.ContractID) bool) (stop string, err error) {
+	p.mesh.waits[p.of] = false
+	out := p.outstanding(ready)
+	if len(out) == 0 {
+		return "", nil
+	}
+	names := agency.JoinIDs(out, ", ")
+	d, err := contractrun.Ask(c, agency.Gate{
+		ID: contractrun.GateID(p.r.in.Run, fmt.Sprintf("mesh-%s-%d", p.of, p.n)), RunID: p.r.in.Run, Kind: agency.GateEscalation, ContractID: p.of,
+		Summary:   fmt.Sprintf("the squads of %s wait for %s, which gave no %s within %s", p.mesh.name, names, what, p.r.in.Tiers.MeshTimeout),
+		Body:      fmt.Sprintf("Squad leads of one domain begin when all of them have submitted their tasks. Outstanding: %s.\n\nApprove to go on without them: their tasks are then held against those that have begun; reject to end the run.", names),
+		Approving: "go on without " + names, Rejecting: "end the run",
+	})
+	if err != nil || d.Verb == agency.Reject {
+		return "the squads of " + p.mesh.name + " did not come together: " + names, err
+	}
+	for _, id := range out {
+		p.mesh.gone[id] = true
+	}
+	return "", nil
+}
