@@ -71,6 +71,9 @@ type stage struct {
 	// "parser 1.1h2" when it has changed hands twice;
 	// judged and landed the verdicts and landings of its attempts.
 	byAttempt map[string]session.Outcome
+	// published is what a design contract's part publishes, by kind; one that is not there
+	// publishes what is wanted of it.
+	published map[string]map[agency.ArtifactKind]string
 	// reviews are those of a contract, or of all, in their order; a critic without
 	// one approves.
 	reviews map[agency.ContractID][]session.Outcome
@@ -148,6 +151,9 @@ func (s *stage) registry() *flow.Registry {
 		}
 		s.log("session %s %d.%d", in.Contract, in.Attempt, in.Part)
 		s.reads(in)
+		if in.Role.Tier() != "" && in.Answers == "" {
+			return s.tier(in)
+		}
 		if in.Report {
 			return take(s, &s.reports, session.Outcome{Kind: session.Reported, Report: "All is well."}), nil
 		}
@@ -231,11 +237,19 @@ func (s *stage) registry() *flow.Registry {
 		"reviews_settled", "answer", "hand_over", "results", "amend",
 	} {
 		name = "mode." + name
-		mortal(s, r, flow.Activity[json.RawMessage, json.RawMessage]{Name: name}, func(ctx context.Context, key agency.StepKey, in json.RawMessage) (json.RawMessage, error) {
-			return steps.Invoke(ctx, name, key, in)
-		})
+		s.through(r, steps, name)
+	}
+	for _, name := range []string{"artifacts", "slices", "joint", "verdicts", "accept", "amendments", "note"} {
+		s.through(r, steps, "tiers."+name)
 	}
 	return r
+}
+
+// through binds a real activity whose process may die.
+func (s *stage) through(r *flow.Registry, steps *flow.Registry, name string) {
+	mortal(s, r, flow.Activity[json.RawMessage, json.RawMessage]{Name: name}, func(ctx context.Context, key agency.StepKey, in json.RawMessage) (json.RawMessage, error) {
+		return steps.Invoke(ctx, name, key, in)
+	})
 }
 
 // bind binds a played activity: done again, it finds what it did.

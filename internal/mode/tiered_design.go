@@ -128,7 +128,7 @@ func wanted(phase string) []agency.ArtifactKind {
 // design takes a part of a design to its end: what it publishes, which a person looks at
 // where the run is so configured.
 func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err error) {
-	looked := false
+	looked, back := false, sentBack{}
 	for a.Next() {
 		if err := a.Advance(c, "start", agency.Started{Agent: a.Agent()}); err != nil {
 			return "", err
@@ -139,7 +139,7 @@ func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err erro
 		}
 		var made []agency.Artifact
 		if out.Kind == session.Claimed && a.Contract.Phase == architecture {
-			out, err = r.resolve(c, a, out)
+			out, err = r.resolve(c, a, out, &back)
 		}
 		if err == nil && out.Kind == session.Claimed {
 			made, err = flow.Call(c, effects.ReadArtifacts, a.Key("artifacts"), effects.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
@@ -190,30 +190,35 @@ func missingOf(phase string, made []agency.Artifact) (out []string) {
 	return out
 }
 
+// sentBack is how often proposals were sent back, and by which version of the conflicts.
+type sentBack struct {
+	times   int
+	version int64
+}
+
 // resolve has architects change their proposals as the lead asks, in bounded cycles; the
 // lead goes on with what they made of it.
-func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome) (session.Outcome, error) {
-	told := int64(0)
-	for cycle := 1; cycle <= r.in.Tiers.ConflictCycles; cycle++ {
-		made, err := flow.Call(c, effects.ReadArtifacts, a.Key(fmt.Sprintf("conflicts/%d", cycle)), effects.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
+func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome, back *sentBack) (session.Outcome, error) {
+	for back.times < r.in.Tiers.ConflictCycles {
+		made, err := flow.Call(c, effects.ReadArtifacts, a.Key(fmt.Sprintf("conflicts/%d", back.times+1)), effects.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
 		if err != nil {
 			return out, err
 		}
-		i := slices.IndexFunc(made, func(x agency.Artifact) bool { return x.Kind == agency.ArtifactConflicts && x.Version > told })
+		i := slices.IndexFunc(made, func(x agency.Artifact) bool { return x.Kind == agency.ArtifactConflicts && x.Version > back.version })
 		if i < 0 || out.Kind != session.Claimed {
 			return out, nil
 		}
-		told = made[i].Version
+		back.times, back.version = back.times+1, made[i].Version
 		briefs, err := agency.ReadConflicts(made[i].Content)
 		if err != nil { // it was looked at when it was published
 			return out, nil
 		}
-		said, err := r.sendBack(c, a, briefs, cycle)
+		said, err := r.sendBack(c, a, briefs, back.times)
 		if err != nil {
 			return out, err
 		}
 		left := "You may send proposals back once more."
-		if cycle == r.in.Tiers.ConflictCycles {
+		if back.times == r.in.Tiers.ConflictCycles {
 			left = "Nothing can be sent back any more: decide what is left yourself, and publish the architecture."
 		}
 		if out, err = a.GoOn(c, session.Answer{Say: said + left}); err != nil {

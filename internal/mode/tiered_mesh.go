@@ -200,13 +200,14 @@ func (p *peer) await(c flow.Ctx, what string, ready func(agency.ContractID) bool
 			}
 			return "", err
 		}
-		p.n++
-		if !left {
+		if !left { // others go on meanwhile: it looks again
 			if err := p.slot.Leave(c, false); err != nil {
 				return "", err
 			}
 			left = true
+			continue
 		}
+		p.n++
 		p.mesh.waits[p.of] = true
 		cases := []flow.Case{flow.OnSignal(p.signal())}
 		if what != "turn" && p.r.in.Tiers.MeshTimeout > 0 {
