@@ -33,18 +33,20 @@ them, and every view is made from them. An event is an object: ` + "`id`" + ` (i
 
 // eventsPage is the page that lists the events, as the code has them.
 func eventsPage(t *testing.T) string {
-	file, err := parser.ParseFile(token.NewFileSet(), "internal/agency/detail.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
 	says := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if s, ok := n.(*ast.TypeSpec); ok && s.Doc != nil {
-			text := strings.Join(strings.Fields(s.Doc.Text()), " ")
-			says[s.Name.Name] = strings.TrimPrefix(strings.TrimPrefix(text, s.Name.Name+" "), "says ")
+	for _, name := range []string{"internal/agency/detail.go", "internal/agency/tiers.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return true
-	})
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.TypeSpec); ok && s.Doc != nil {
+				text := strings.Join(strings.Fields(s.Doc.Text()), " ")
+				says[s.Name.Name] = strings.TrimPrefix(strings.TrimPrefix(text, s.Name.Name+" "), "says ")
+			}
+			return true
+		})
+	}
 	var b strings.Builder
 	b.WriteString(eventsHead)
 	for _, d := range agency.Details() {

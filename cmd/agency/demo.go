@@ -36,7 +36,7 @@ in Go where there is a go command, else in shell, checked by this program.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.keep, "keep", "", "keep everything in `DIR` (default: a temporary folder, removed)")
-	cmd.Flags().StringVar(&f.mode, "mode", "single", "how the work is organised: `single`, contract, producer_critic or multi_agent")
+	cmd.Flags().StringVar(&f.mode, "mode", "single", "how the work is organised: `single`, contract, producer_critic, multi_agent or tiered")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "show every event")
 	return cmd
 }

@@ -15,6 +15,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
+	"agency/internal/roster"
 	"agency/internal/ui/tui"
 )
 
@@ -419,7 +420,11 @@ func result(d api.InspectDoc) string {
 	s := fmt.Sprintf("  %s\n", tui.Line(report.Summary(d.Report)))
 	if m := d.Report.Manager; m != nil {
 		if first := firstWords(m.Text); first != "" {
-			s += fmt.Sprintf("  the project manager says: %s\n", tui.Line(first))
+			lead := agency.RoleProjectManager
+			if d.Report.Mode == agency.ModeTiered {
+				lead = agency.RoleVisionary
+			}
+			s += fmt.Sprintf("  the %s says: %s\n", roster.Name(lead), tui.Line(first))
 		}
 	}
 	return s

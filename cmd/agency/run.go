@@ -69,7 +69,7 @@ checkout of HEAD, where its tools are for one, and nothing of it lands; with
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team) or full (a team with everything that is configured)")
+	fl.StringVar(&f.mode, "mode", "", "how the work is organised: `single` (one agent), contract (the goal becomes a formal contract first), producer_critic (and a critic reads what lands), multi_agent (a team), tiered (as deep as the work: a visionary, architects, squads, verifiers) or full (a team with everything that is configured)")
 	fl.StringVar(&f.target, "target", "", "the `BRANCH` that the work is for (default: the one that is checked out)")
 	fl.Var(&f.budget, "budget", "stop at a gate before spending more than `USD`")
 	fl.BoolVar(&f.yes, "yes", false, "approve the merge gate (never budget, danger, trust, weakened tests, work that nothing tested or files that act on others' machines)")

@@ -162,27 +162,32 @@ func contractFaults(c Contract, known map[ContractID]Status, rules PlanRules) []
 		add("role %q holds no contracts%s; those that do are %s", c.AssignedRole, text.Suggestion(string(c.AssignedRole), names), strings.Join(names, ", "))
 	}
 	files := c.WriteSet()
-	tooLarge := func(key, format string, args ...any) {
-		add(format, args...)
-		f := &faults[len(faults)-1]
-		f.TooLarge = true
-		if f.What += ": split it"; rules.Alone {
-			f.What = fmt.Sprintf(format, args...) + ": this mode has one contract and cannot split it; raise contracts." + key + ", or have it planned in mode multi_agent"
-		}
-	}
 	if c.AssignedRole == RoleSquadLead { // who splits it
 		rules.MaxFiles, rules.MaxLines = 0, 0
+	}
+	faults = append(faults, sizeFaults(c, files, rules)...)
+	for _, p := range slices.Concat(files, c.RelevantFiles) {
+		if err := CheckRelPath(p); err != nil {
+			add("%v", err)
+		}
+	}
+	return faults
+}
+
+// sizeFaults are those of a contract that is larger than one may be.
+func sizeFaults(c Contract, files []string, rules PlanRules) (faults []PlanFault) {
+	tooLarge := func(key, format string, args ...any) {
+		f := PlanFault{Contract: c.ID, TooLarge: true, What: fmt.Sprintf(format, args...) + ": split it"}
+		if rules.Alone {
+			f.What = fmt.Sprintf(format, args...) + ": this mode has one contract and cannot split it; raise contracts." + key + ", or have it planned in mode multi_agent"
+		}
+		faults = append(faults, f)
 	}
 	if n := countFiles(files); rules.MaxFiles > 0 && n > rules.MaxFiles {
 		tooLarge("max_files", "changes %d files, the most is %d", n, rules.MaxFiles)
 	}
 	if rules.MaxLines > 0 && c.EstimatedLines > rules.MaxLines {
 		tooLarge("max_lines", "is estimated at %d lines, the most is %d", c.EstimatedLines, rules.MaxLines)
-	}
-	for _, p := range slices.Concat(files, c.RelevantFiles) {
-		if err := CheckRelPath(p); err != nil {
-			add("%v", err)
-		}
 	}
 	return faults
 }

@@ -298,7 +298,7 @@ func TestDetails(t *testing.T) {
 		}
 	}
 	if len(details) != 45+5 { // the interface lists 45 beside that of tiers; epoch_begun, message_delivered, model_routed, plan_estimated and merge_requested were added
-		t.Errorf("%d types of events, want 50", len(details))
+		t.Errorf("%d types of events, want 53", len(details))
 	}
 }
 

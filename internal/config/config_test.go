@@ -303,7 +303,7 @@ func TestPriceWithoutCachedInIsNeverCheaper(t *testing.T) {
 
 func TestSupported(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"mode: tiered":       "agency.yaml:1:7: mode tiered is not in this version",
+		"mode: tiered":       "",
 		"land: pull_request": "land: pull_request is not in this version",
 
 		"agents: {generalist: {runtime: claude}}": "runtime claude is not in this version",
@@ -324,8 +324,8 @@ func TestSupported(t *testing.T) {
 			t.Errorf("%s: kind %v", yaml, agency.KindOf(err))
 		}
 	}
-	in := repoInput("mode: tiered")
-	in.Flags = []Flag{{Key: "mode", Value: "single", Name: "--mode"}}
+	in := repoInput("land: pull_request")
+	in.Flags = []Flag{{Key: "land", Value: "merge", Name: "--land"}}
 	if err := load(t, in).Supported(); err != nil {
 		t.Errorf("the flag wins: %v", err)
 	}
@@ -459,14 +459,14 @@ func TestModelNamesWithColons(t *testing.T) {
 // that stands in a list or in an entry of a map; a safety setting that does nothing
 // is refused.
 func TestNoKeyIsSilentlyIdle(t *testing.T) {
-	l := load(t, repoInput("vcs: {type: github}\nnotify: [{type: desktop}, {type: desktop}]\ntiers: {t2_conflict_cycles: 3}\nretry_budget: 2\nagents: {t4_implementer: {talent: x}, scaffolder: {max_turns: 9}}\n"))
+	l := load(t, repoInput("vcs: {type: github}\nnotify: [{type: desktop}, {type: desktop}]\nimprove: {allow_tool_creation: true}\nretry_budget: 2\nagents: {overseer: {talent: x}, scaffolder: {max_turns: 9}}\n"))
 	var got []string
 	for _, w := range l.Warnings {
 		got = append(got, w.Origin.String()+" "+w.Text)
 	}
 	want := []string{
-		"agency.yaml:5 agents.t4_implementer.talent has no effect in this version", "agency.yaml:2 notify has no effect in this version",
-		"agency.yaml:3 tiers.t2_conflict_cycles has no effect in this version", "agency.yaml:1 vcs.type has no effect in this version",
+		"agency.yaml:5 agents.overseer.talent has no effect in this version", "agency.yaml:3 improve.allow_tool_creation has no effect in this version",
+		"agency.yaml:2 notify has no effect in this version", "agency.yaml:1 vcs.type has no effect in this version",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

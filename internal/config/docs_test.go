@@ -150,13 +150,13 @@ func TestTemplateCommentsAreTheDefaults(t *testing.T) {
 }
 
 func TestShow(t *testing.T) {
-	in := repoInput("budget: {usd: 7}\nmode: tiered\nnotify: [{type: desktop}]\n")
+	in := repoInput("budget: {usd: 7}\nland: pull_request\nnotify: [{type: desktop}]\n")
 	in.UserFile = Source{Path: "own.yaml", Data: []byte("providers: {anthropic: {api_key: secret-text}}\nmax_parallel_agents: 2\n")}
 	in.Env = envOf("OPENAI_API_KEY", "x")
 	in.Flags = []Flag{{Key: "retry_budget", Value: "1", Name: "--retries"}}
 	text := string(Show(load(t, in)))
 	for _, want := range []string{
-		"  usd: 7  # agency.yaml:1\n", "mode: tiered  # not in this version; agency.yaml:2\n", "max_parallel_agents: 2  # own.yaml:2\n",
+		"  usd: 7  # agency.yaml:1\n", "land: pull_request  # not in this version; agency.yaml:2\n", "max_parallel_agents: 2  # own.yaml:2\n",
 		"retry_budget: 1  # --retries\n", "    api_key: \"********\"  # own.yaml:1\n", "    api_key: \"${OPENAI_API_KEY}\"  # set; default\n",
 		"    api_key: \"${GEMINI_API_KEY}\"  # GEMINI_API_KEY is not set; default\n", "  -\n", "    type: desktop  # no effect yet; agency.yaml:3\n",
 	} {

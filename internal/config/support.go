@@ -55,7 +55,10 @@ func inEffect() []string {
 		"overseer.failure_increase_threshold", "overseer.patterns", "overseer.warn_threshold", "overseer.force_stop_threshold",
 		"overseer.model", "agents.overseer.max_tokens", "agents.overseer.max_tokens_per_session", "agents.overseer.timeout_seconds", "agents.overseer.max_turns",
 	}
-	keys = append(keys, "tiers", "visibility.inspection_gates")
+	keys = append(keys, "tiers")
+	for _, gate := range []string{"plan", "t2_lead", "t2_synthesis", "t3_plan", "t5_verdict"} {
+		keys = append(keys, "visibility.inspection_gates."+gate)
+	}
 	for _, role := range slices.Concat(rolesOf(agency.ModeMultiAgent), rolesOf(agency.ModeTiered)) {
 		for _, key := range []string{"model", "talent", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
 			keys = append(keys, "agents."+string(role)+"."+key)

@@ -17,6 +17,7 @@ import (
 	"agency/internal/contractrun"
 	"agency/internal/deps"
 	"agency/internal/effects"
+	"agency/internal/effects/tierlog"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
@@ -149,6 +150,7 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 	p.merges = land.NewTarget(lands)
 	land.Bind(reg, land.NewQueue(lands), p.merges)
 	acts.Bind(reg)
+	tierlog.New(db, fence).Bind(reg)
 	schedule.Bind(reg, engine)
 }
 

@@ -22,7 +22,7 @@ import (
 	"agency/internal/sandbox"
 )
 
-//go:embed sample/*.txt shell/*.txt team/*.txt script.yaml shell.yaml team.yaml
+//go:embed sample/*.txt shell/*.txt team/*.txt script.yaml shell.yaml team.yaml tiered.yaml
 var files embed.FS
 
 // kind is one of the two samples.
@@ -49,11 +49,11 @@ func inGo() kind {
 	}
 }
 
-// ofTeam is the sample for a team, in Go.
-func ofTeam() kind {
+// ofTeam is the sample for a team, in Go, with the script that plays it.
+func ofTeam(script string) kind {
 	return kind{
 		goal:   "Give orders discounts and shipping, and write an invoice that shows cents as money; test the edges",
-		script: "team.yaml",
+		script: script,
 		layout: []file{
 			{"go.mod", "team/go.mod.txt"},
 			{"README.md", "team/README.md.txt"},
@@ -110,10 +110,12 @@ func Make(ctx context.Context, dir, self string, mode agency.Mode) (*Sample, err
 	s := &Sample{Dir: dir, Repo: filepath.Join(dir, "service"), Script: filepath.Join(dir, "script.yaml"), git: git, kind: inGo()}
 	_, noGo := exec.LookPath("go")
 	switch {
-	case mode == agency.ModeMultiAgent && noGo != nil:
+	case mode.Team() && noGo != nil:
 		return nil, agency.Errorf(agency.KindInvalid, "the demo of mode %s needs the go command: %w", mode, noGo).WithMend("agency demo, which does without")
-	case mode == agency.ModeMultiAgent:
-		s.kind = ofTeam()
+	case mode == agency.ModeTiered:
+		s.kind = ofTeam("tiered.yaml")
+	case mode.Team():
+		s.kind = ofTeam("team.yaml")
 	case noGo != nil:
 		s.kind = inShell()
 		s.Checks = filepath.Join(dir, "bin", "agency")

@@ -66,7 +66,7 @@ func (s *Activities) estimatePlan(ctx context.Context, _ agency.StepKey, in Plan
 		}
 		out.LeftUSD = max(0, now.Limits.Money-now.Money).Float()
 		out.LeftTokens = max(0, now.Limits.Tokens-now.Tokens)
-		return appendOnce(tx, ev, func(e *agency.PlanEstimated) bool { return e.Attempt == in.Attempt })
+		return AppendOnce(tx, ev, func(e *agency.PlanEstimated) bool { return e.Attempt == in.Attempt })
 	})
 	return out, err
 }

@@ -25,12 +25,30 @@ func (s *Activities) openGate(ctx context.Context, _ agency.StepKey, g agency.Ga
 			return flow.None{}, err
 		}
 	}
+	if g.Kind == agency.GatePlan || g.Kind == agency.GateInspection || g.Kind == agency.GateEscalation {
+		lines, err := store.Get(ctx, s.db, amended, g.RunID)
+		if err != nil {
+			return flow.None{}, err
+		}
+		if len(lines) > 0 {
+			g.Body += "\n\nDeeper than planned:\n\n- " + strings.Join(lines, "\n- ") + "\n"
+		}
+	}
 	if g.Kind == agency.GateBudget {
 		if err := s.addSpending(ctx, &g); err != nil {
 			return flow.None{}, err
 		}
 	}
 	return s.write(ctx, func(tx *store.Tx) error { return registry.OpenGate(tx, g) })
+}
+
+// amended says which workstreams of a run go through more tiers than were planned, and why.
+func amended(q store.Querier, run agency.RunID) (out []string, err error) {
+	all, err := registry.PathAmendments(q, run, "")
+	for _, m := range all {
+		out = append(out, fmt.Sprintf("%s: %s before %s, as %s found: %s", m.Workstream, agency.PathText(m.AddTiers), m.InsertBefore, m.ProposedBy, m.Reason))
+	}
+	return out, err
 }
 
 // showsRed tells whether a gate of this kind asks about work whose checks a

@@ -24,7 +24,7 @@ var AdoptPlan = flow.Activity[GivenPlan, flow.None]{Name: "mode.adopt"}
 func adoptPlan(tx *store.Tx, _ agency.StepKey, in GivenPlan) error {
 	ev := agency.NewEvent(in.Run, agency.SeverityInfo, "a plan was given", agency.PlanSubmitted{Contracts: in.Contracts, RetryBudgetMultiplier: in.Multiplier})
 	ev.ContractID = in.Contract
-	return appendOnce(tx, ev, func(*agency.PlanSubmitted) bool { return true })
+	return AppendOnce(tx, ev, func(*agency.PlanSubmitted) bool { return true })
 }
 
 // ModeChange is a run's move to the mode in which it works from now on, and why.
@@ -40,16 +40,16 @@ var RecordModeChange = flow.Activity[ModeChange, flow.None]{Name: "mode.moved"}
 // recordModeChange appends the event, once.
 func recordModeChange(tx *store.Tx, key agency.StepKey, in ModeChange) error {
 	ev := agency.NewEvent(in.Run, agency.SeverityWarning, text.FirstLine(in.Reason, 100), agency.Escalated{Reason: in.Reason, Step: key})
-	if err := appendOnce(tx, ev, func(said *agency.Escalated) bool { return said.Step == key }); err != nil {
+	if err := AppendOnce(tx, ev, func(said *agency.Escalated) bool { return said.Step == key }); err != nil {
 		return err
 	}
 	return registry.SetMoved(tx, in.Run, in.To)
 }
 
-// appendOnce tells the log of a run what it was not told before, about the same
+// AppendOnce tells the log of a run what it was not told before, about the same
 // contract.
-func appendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error {
-	old, err := findEvent(tx, ev.RunID, ev.ContractID, ev.Type, func(_ agency.Event, d *D) bool { return same(d) })
+func AppendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error {
+	old, err := FindEvent(tx, ev.RunID, ev.ContractID, ev.Type, func(_ agency.Event, d *D) bool { return same(d) })
 	if err != nil || old != nil {
 		return err
 	}
@@ -57,9 +57,9 @@ func appendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error 
 	return err
 }
 
-// findEvent finds an event of a contract that is meant in the log of a run; nil:
+// FindEvent finds an event of a contract that is meant in the log of a run; nil:
 // there is none. An empty contract is any.
-func findEvent[D any](q store.Querier, run agency.RunID, contract agency.ContractID, kind agency.EventType, meant func(agency.Event, *D) bool) (*D, error) {
+func FindEvent[D any](q store.Querier, run agency.RunID, contract agency.ContractID, kind agency.EventType, meant func(agency.Event, *D) bool) (*D, error) {
 	evs, err := event.Since(q, 0, event.Filter{Run: run, Contract: contract, Types: []agency.EventType{kind}}, 0)
 	for _, ev := range evs {
 		d, err := agency.DecodeDetail(ev)

@@ -87,6 +87,7 @@ type mergeGateView struct {
 	contestedWork
 	measuredWork
 	Goal, Branch, Stat, Signing string
+	Amended                     []string        // workstreams that went through more tiers than planned
 	Acts                        []agency.Act    // on others' machines
 	Reviews                     []agency.Review // the last of each contract that landed
 	SandboxOff                  bool

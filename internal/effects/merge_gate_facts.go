@@ -36,6 +36,9 @@ func (v *mergeGateView) fill(q *store.Snapshot) error {
 	if err := v.fillReceipts(q, v.MergeGate, last); err != nil {
 		return err
 	}
+	if v.Amended, err = amended(q, v.Run); err != nil {
+		return err
+	}
 	return v.fillConflicts(q, v.Run)
 }
 

@@ -33,7 +33,7 @@ func (s *Activities) routeModel(ctx context.Context, _ agency.StepKey, in RouteR
 	var c agency.Contract
 	var old *agency.ModelRouted
 	err = s.db.Read(ctx, func(q *store.Snapshot) error {
-		old, err = findEvent(q, in.Run, in.Contract, agency.ModelRoutedType, func(ev agency.Event, r *agency.ModelRouted) bool {
+		old, err = FindEvent(q, in.Run, in.Contract, agency.ModelRoutedType, func(ev agency.Event, r *agency.ModelRouted) bool {
 			return r.Attempt == in.Attempt && r.Up == in.Up && ev.Role == in.Role
 		})
 		if err != nil || old != nil {

@@ -19,6 +19,7 @@ import (
 	"agency/internal/contractrun"
 	"agency/internal/deps"
 	"agency/internal/effects"
+	"agency/internal/effects/tierlog"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/local"
@@ -239,6 +240,7 @@ func (s *stage) registry() *flow.Registry {
 		name = "mode." + name
 		s.through(r, steps, name)
 	}
+	tierlog.New(s.db, agency.Fence{}).Bind(steps)
 	for _, name := range []string{"artifacts", "slices", "joint", "verdicts", "accept", "amendments", "note"} {
 		s.through(r, steps, "tiers."+name)
 	}

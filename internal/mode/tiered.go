@@ -12,6 +12,7 @@ import (
 	"agency/internal/contractrun/planning"
 	"agency/internal/contractrun/team"
 	"agency/internal/effects"
+	"agency/internal/effects/tierlog"
 	"agency/internal/flow"
 	"agency/internal/land"
 	"agency/internal/schedule"
@@ -37,6 +38,7 @@ type tiers struct {
 	top    *contractrun.Shared // of the workstreams
 	meshes map[string]*mesh    // by domain and group
 	passes int                 // in which architects designed
+	looks  map[agency.ContractID]int
 }
 
 // Tiered has a visionary say into which workstreams the goal falls and how deep each goes;
@@ -47,7 +49,7 @@ func Tiered(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
-	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}}
+	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}}
 	plan, failure, err := r.plan(c, agency.PlanContract, "")
 	switch {
 	case err != nil || plan == nil:
@@ -141,7 +143,18 @@ func (r *tiers) workstream(c flow.Ctx, above *team.Team, a *contractrun.Run) (fa
 		return r.squad(c, above, a)
 	}
 	_, failure, err = a.Fulfil(c)
-	return failure, err
+	if err != nil || failure == "" || a.Stopped {
+		return failure, err
+	}
+	s := &squad{tiers: r, above: above.Shared, of: a}
+	path, err := s.path(c, a.Contract.TierPath)
+	if err != nil || len(path) == len(a.Contract.TierPath) {
+		return failure, err
+	}
+	if _, err := a.Failed(c, session.Feedback{Attempt: a.N, Reason: failure}); err != nil { // it was more than one task
+		return failure, err
+	}
+	return r.squad(c, above, a)
 }
 
 // replan has the visionary plan anew what a workstream failed at.
@@ -168,7 +181,7 @@ func (r *tiers) accept(c flow.Ctx, n int) (said agency.Acceptance, over string, 
 	if err != nil {
 		return said, "", err
 	}
-	verdicts, err := flow.Call(c, effects.ReadVerdicts, "verdicts", r.in.Run)
+	verdicts, err := flow.Call(c, tierlog.ReadVerdicts, "verdicts", r.in.Run)
 	if err != nil {
 		return said, "", err
 	}
@@ -184,7 +197,7 @@ func (r *tiers) accept(c flow.Ctx, n int) (said agency.Acceptance, over string, 
 	if err != nil {
 		return said, "", err
 	}
-	judged := effects.Judged{Run: r.in.Run, Round: n, Session: session.Spec{Run: r.in.Run, Contract: a.Contract.ID, Attempt: 1}.ID()}
+	judged := tierlog.Judged{Run: r.in.Run, Round: n, Session: session.Spec{Run: r.in.Run, Contract: a.Contract.ID, Attempt: 1}.ID()}
 	if out.Acceptance == nil {
 		why := cmp.Or(out.Reason, string(out.Kind))
 		if out.Kind == session.Stopped && !a.OutOfMoney() {
@@ -197,7 +210,7 @@ func (r *tiers) accept(c flow.Ctx, n int) (said agency.Acceptance, over string, 
 		return agency.Acceptance{Accepted: true}, "", a.Withdraw(c, words.Missing)
 	}
 	judged.Said = *out.Acceptance
-	if _, err := flow.Call(c, effects.RecordAcceptance, "accepted", judged); err != nil {
+	if _, err := flow.Call(c, tierlog.RecordAcceptance, "accepted", judged); err != nil {
 		return said, "", err
 	}
 	return judged.Said, "", a.ClaimComplete(c)

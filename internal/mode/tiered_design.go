@@ -11,7 +11,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/contractrun"
-	"agency/internal/effects"
+	"agency/internal/effects/tierlog"
 	"agency/internal/flow"
 	"agency/internal/session"
 	"agency/internal/text"
@@ -142,7 +142,7 @@ func (r *tiers) design(c flow.Ctx, a *contractrun.Run) (failure string, err erro
 			out, err = r.resolve(c, a, out, &back)
 		}
 		if err == nil && out.Kind == session.Claimed {
-			made, err = flow.Call(c, effects.ReadArtifacts, a.Key("artifacts"), effects.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
+			made, err = flow.Call(c, tierlog.ReadArtifacts, a.Key("artifacts"), tierlog.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
 		}
 		if err != nil {
 			return "", err
@@ -200,7 +200,7 @@ type sentBack struct {
 // lead goes on with what they made of it.
 func (r *tiers) resolve(c flow.Ctx, a *contractrun.Run, out session.Outcome, back *sentBack) (session.Outcome, error) {
 	for back.times < r.in.Tiers.ConflictCycles {
-		made, err := flow.Call(c, effects.ReadArtifacts, a.Key(fmt.Sprintf("conflicts/%d", back.times+1)), effects.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
+		made, err := flow.Call(c, tierlog.ReadArtifacts, a.Key(fmt.Sprintf("conflicts/%d", back.times+1)), tierlog.ArtifactsOf{Run: r.in.Run, Contract: a.Contract.ID})
 		if err != nil {
 			return out, err
 		}
@@ -319,7 +319,8 @@ func (s *squad) redesign(c flow.Ctx, why string) error {
 // path is the way of the squad's workstream with what agents found that it has to go through
 // beside what was planned.
 func (s *squad) path(c flow.Ctx, path []agency.Tier) ([]agency.Tier, error) {
-	all, err := flow.Call(c, effects.ReadAmendments, contractrun.Path("amendments", s.of.Contract.ID, s.plans), effects.ArtifactsOf{Run: s.in.Run, Contract: s.of.Contract.ID})
+	s.looks[s.of.Contract.ID]++
+	all, err := flow.Call(c, tierlog.ReadAmendments, contractrun.Path("amendments", s.of.Contract.ID, s.looks[s.of.Contract.ID]), tierlog.ArtifactsOf{Run: s.in.Run, Contract: s.of.Contract.ID})
 	if err != nil {
 		return nil, err
 	}

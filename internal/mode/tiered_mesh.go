@@ -8,7 +8,7 @@ import (
 	"agency/internal/agency"
 	"agency/internal/block"
 	"agency/internal/contractrun"
-	"agency/internal/effects"
+	"agency/internal/effects/tierlog"
 	"agency/internal/flow"
 	"agency/internal/schedule"
 	"agency/internal/session"
@@ -156,8 +156,8 @@ func (p *peer) turn(c flow.Ctx) (stop string, err error) {
 	for _, id := range before {
 		if meets := p.overlaps(p.mesh.committed, []agency.ContractID{id}); len(meets) > 0 && !p.mesh.left(id) {
 			first = append(first, id)
-			note := effects.Note{Run: p.r.in.Run, Contract: p.of, Text: fmt.Sprintf("the tasks of %s begin when %s has ended: both may change %s", p.of, id, meets[0])}
-			if _, err := flow.Call(c, effects.RecordNote, contractrun.Path(p.key("after"), id), note); err != nil {
+			note := tierlog.Note{Run: p.r.in.Run, Contract: p.of, Text: fmt.Sprintf("the tasks of %s begin when %s has ended: both may change %s", p.of, id, meets[0])}
+			if _, err := flow.Call(c, tierlog.RecordNote, contractrun.Path(p.key("after"), id), note); err != nil {
 				return "", err
 			}
 		}

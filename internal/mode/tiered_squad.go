@@ -13,6 +13,7 @@ import (
 	"agency/internal/contractrun/planning"
 	"agency/internal/contractrun/team"
 	"agency/internal/effects"
+	"agency/internal/effects/tierlog"
 	"agency/internal/flow"
 	"agency/internal/land"
 	"agency/internal/schedule"
@@ -54,6 +55,11 @@ func (r *tiers) squad(c flow.Ctx, above *team.Team, a *contractrun.Run) (failure
 func (s *squad) pursue(c flow.Ctx) (failure string, err error) {
 	a := s.of
 	path, err := s.path(c, a.Contract.TierPath)
+	if err == nil && path[0] == agency.TierArchitect && a.Contract.TierPath[0] != path[0] {
+		a.Contract.TierPath = path
+		err = s.redesign(c, "It was found to need a design.")
+	}
+	a.Contract.TierPath = path
 	for try := 1; err == nil; try++ {
 		if failure, err = s.attempt(c, try); err != nil || failure == "" || a.Stopped {
 			return failure, err
@@ -233,7 +239,7 @@ func (s *squad) judge(c flow.Ctx, n int) (joint agency.JointVerdict, stop string
 	for i, t := range s.all {
 		ids[i] = t.ID
 	}
-	results, err := flow.Call(c, effects.ReadSlices, "slices", effects.Slices{Run: s.in.Run, Contracts: ids})
+	results, err := flow.Call(c, tierlog.ReadSlices, "slices", tierlog.Slices{Run: s.in.Run, Contracts: ids})
 	if err != nil {
 		return joint, "", err
 	}
@@ -267,8 +273,8 @@ func (s *squad) judge(c flow.Ctx, n int) (joint agency.JointVerdict, stop string
 		return joint, "", err
 	}
 	joint.Results = results
-	told := effects.Joint{Run: s.in.Run, Workstream: of.ID, By: a.Agent(), Round: s.plans*100 + n, Verdict: joint}
-	if _, err := flow.Call(c, effects.RecordJoint, "joint", told); err != nil {
+	told := tierlog.Joint{Run: s.in.Run, Workstream: of.ID, By: a.Agent(), Round: s.plans*100 + n, Verdict: joint}
+	if _, err := flow.Call(c, tierlog.RecordJoint, "joint", told); err != nil {
 		return joint, "", err
 	}
 	return s.inspect(c, joint, n)

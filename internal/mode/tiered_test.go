@@ -139,17 +139,20 @@ var tieredCases = map[string]struct {
 			s.byAttempt["plan 1.1"] = streams("w: t2 t3 t4 t5 backend", "v: t2 t3 t4 t5 front end")
 			s.byAttempt["w-tasks 1.1"], s.byAttempt["v-tasks 1.1"] = tasks(part("a")), tasks(part("b"))
 		}, merged,
-		[]string{"session t2-boundaries 1.1", "session t2-backend 1.1", "session t2-architecture 1.1", "gate t2-architecture-1: approve", "session w-tasks 1.1", "land a: true", "session accept 1.1"}, nil,
+		[]string{"session t2-boundaries 1.1", "session t2-backend 1.1", "session t2-architecture 1.1", "gate t2-architecture-1: approve", "session w-tasks 1.1", "land a: true", "session accept 1.1"},
+		nil,
 	},
 	"groups run one after the other": {
 		func(s *stage, _ *Input) { s.byAttempt["plan 1.1"] = streams("a: t4 t5 -", "b: t4 t5 B/x") }, merged,
-		[]string{"land a: true", "session b 1.1", "land b: true"}, nil,
+		[]string{"land a: true", "session b 1.1", "land b: true"},
+		nil,
 	},
 	"bad output is tried again": { // T4 bad output: by T3, up to the retry budget
 		func(s *stage, _ *Input) {
 			s.byAttempt["plan 1.1"], s.judged = streams("a: t4 t5 -"), map[string]agency.Verdict{"a 1": red}
 		}, merged,
-		[]string{"verify a 1: false", "session a 2.1", "land a: true"}, nil,
+		[]string{"verify a 1: false", "session a 2.1", "land a: true"},
+		nil,
 	},
 	"a verifier sends work back": {
 		func(s *stage, in *Input) {
@@ -158,7 +161,8 @@ var tieredCases = map[string]struct {
 			s.byAttempt["a 1.1"], s.byAttempt["a 1.2"] = claimOf("one"), claimOf("two")
 			s.reviews = map[agency.ContractID][]session.Outcome{"a": {reviewed(agency.ReviewChanges, "major wrong")}}
 		}, merged,
-		[]string{"critic a 1 round 1.1: request_changes", "session a 1.2", "critic a 1 round 2.1: approve", "land a: true"}, nil,
+		[]string{"critic a 1 round 1.1: request_changes", "session a 1.2", "critic a 1 round 2.1: approve", "land a: true"},
+		nil,
 	},
 	"what is blocked goes up at once": { // T4 blocked: to T3, no retries; T4 partial: the rest is planned anew
 		func(s *stage, _ *Input) {
@@ -187,7 +191,8 @@ var tieredCases = map[string]struct {
 			s.byAttempt["w-verdict 1.1"], s.byAttempt["w-verdict-2 1.1"] = joint(agency.JointPartial, "a"), joint(agency.JointPartial, "a-r2")
 			s.byAttempt["replan 1.1"] = streams("y: t4 t5 -")
 		}, merged,
-		[]string{"session w-verdict-2 1.1", "session replan 1.1", "gate replan-1: approve", "land y: true", "session accept 1.1"}, nil,
+		[]string{"session w-verdict-2 1.1", "session replan 1.1", "gate replan-1: approve", "land y: true", "session accept 1.1"},
+		nil,
 	},
 	"a joint fail goes to who planned it": { // T5 full fail, no architects above: to T1
 		func(s *stage, _ *Input) {
@@ -196,7 +201,8 @@ var tieredCases = map[string]struct {
 			s.byAttempt["w-verdict 1.1"] = joint(agency.JointFail)
 			s.byAttempt["replan 1.1"] = streams("y: t4 t5 -")
 		}, merged,
-		[]string{"session w-verdict 1.1", "session replan 1.1", "land y: true"}, nil,
+		[]string{"session w-verdict 1.1", "session replan 1.1", "land y: true"},
+		nil,
 	},
 	"a designed workstream is designed again": { // T3 stuck: by T2
 		func(s *stage, _ *Input) {
@@ -215,7 +221,8 @@ var tieredCases = map[string]struct {
 			s.verdicts = []agency.Verdict{red} // of what landed together
 			s.byAttempt["replan 1.1"] = streams("y: t4 t5 -")
 		}, merged,
-		[]string{"verify tree head on base", "session w-verdict 1.1", "session replan 1.1", "land y: true"}, nil,
+		[]string{"verify tree head on base", "session w-verdict 1.1", "session replan 1.1", "land y: true"},
+		nil,
 	},
 	"a squad lead without a word": {
 		func(s *stage, _ *Input) {
@@ -231,23 +238,28 @@ var tieredCases = map[string]struct {
 			s.byAttempt["accept 1.1"] = rejects("half is missing", "a")
 			s.byAttempt["replan-2 1.1"] = streams("b: t4 t5 -")
 		}, merged,
-		[]string{"session accept 1.1", "session replan-2 1.1", "gate replan-2-1: approve", "land b: true", "session accept-2 1.1", "gate merge-1: approve"}, nil,
+		[]string{"session accept 1.1", "session replan-2 1.1", "gate replan-2-1: approve", "land b: true", "session accept-2 1.1", "gate merge-1: approve"},
+		nil,
 	},
 	"not accepted to the end": { // repeated escalation: a gate
 		func(s *stage, _ *Input) {
 			s.byAttempt["plan 1.1"], s.byAttempt["accept 1.1"] = streams("a: t4 t5 -"), rejects("no")
 			s.byAttempt["replan-2 1.1"], s.byAttempt["accept-2 1.1"] = streams("b: t4 t5 -"), rejects("still not")
 			s.answers = map[string]agency.Decision{"unaccepted": {Verb: agency.Reject, Note: "I see"}}
-		}, Result{Reason: "I see"},
-		[]string{"session accept-2 1.1", "gate unaccepted: reject"}, []string{"gate merge"},
+		},
+		Result{Reason: "I see"},
+		[]string{"session accept-2 1.1", "gate unaccepted: reject"},
+		[]string{"gate merge"},
 	},
 	"the visionary's plan is faulty": { // T1 failure: to a person
 		func(s *stage, _ *Input) {
 			out := streams("a: t4 t5 -")
 			out.Faults = []agency.PlanFault{{What: "t5 can never be left out"}}
 			s.byAttempt["plan 1.1"], s.answers = out, map[string]agency.Decision{"plan-faults-1": {Verb: agency.Reject}}
-		}, Result{Reason: "the plan is faulty: t5 can never be left out"},
-		[]string{"session plan 1.1", "gate plan-faults-1: reject"}, []string{"session a"},
+		},
+		Result{Reason: "the plan is faulty: t5 can never be left out"},
+		[]string{"session plan 1.1", "gate plan-faults-1: reject"},
+		[]string{"session a"},
 	},
 	"the plan is rejected once": {
 		func(s *stage, _ *Input) {
@@ -306,7 +318,8 @@ var tieredCases = map[string]struct {
 			s.byAttempt["plan 1.1"] = streams("w: t2 t3 t4 t5 web")
 			s.byAttempt["w-tasks 1.1"] = tasks(part("a"))
 		}, merged,
-		[]string{"gate plan-1: approve", "gate t2-boundaries-1: approve", "gate t2-architecture-1: approve", "gate w-tasks-1: approve", "gate t5-w-101: approve", "gate merge-1: approve"}, nil,
+		[]string{"gate plan-1: approve", "gate t2-boundaries-1: approve", "gate t2-architecture-1: approve", "gate w-tasks-1: approve", "gate t5-w-101: approve", "gate merge-1: approve"},
+		nil,
 	},
 	"peers see each other's drafts": {
 		func(s *stage, _ *Input) {
@@ -413,14 +426,7 @@ func TestPathAmendment(t *testing.T) {
 		if sp.Contract != "w-tasks" {
 			return nil
 		}
-		return s.db.Write(context.Background(), func(tx *store.Tx) error {
-			ev := agency.NewEvent(run, agency.SeverityInfo, "more", agency.PathAmendment{
-				ProposedBy: sp.Agent, Reason: "two domains", Workstream: "w", AddTiers: []agency.Tier{"t2"}, InsertBefore: "t3",
-			})
-			ev.ContractID = "w"
-			_, err := event.Append(tx, ev)
-			return err
-		})
+		return s.amends(agency.PathAmendment{ProposedBy: sp.Agent, Reason: "two domains", Workstream: "w", AddTiers: []agency.Tier{"t2"}, InsertBefore: "t3"})
 	}
 	if got := s.run(Tiered, in); got != merged {
 		t.Fatalf("ended %+v: %q", got, s.said)
@@ -429,6 +435,37 @@ func TestPathAmendment(t *testing.T) {
 	if slices.Contains(s.said, "session a 1.1") {
 		t.Error("a task was begun that was planned before the design")
 	}
+}
+
+// A task that its implementer finds to be several is split by a squad lead instead.
+func TestAmendedByAnImplementer(t *testing.T) {
+	s, in := newStage(t), tieredInput
+	s.byAttempt = map[string]session.Outcome{
+		"plan 1.1": streams("w: t4 t5 web"), "w 1.1": {Kind: session.Blocked, Reason: "two tasks"}, "w-tasks 1.1": tasks(part("a"), part("b", "a")),
+	}
+	s.during = func(sp session.Spec) error {
+		if sp.Contract != "w" {
+			return nil
+		}
+		return s.amends(agency.PathAmendment{ProposedBy: sp.Agent, Reason: "two tasks", Workstream: "w", AddTiers: []agency.Tier{"t3"}, InsertBefore: "t4"})
+	}
+	if got := s.run(Tiered, in); got != merged {
+		t.Fatalf("ended %+v: %q", got, s.said)
+	}
+	s.order("session w 1.1", "session w-tasks 1.1", "land a: true", "land b: true", "session w-verdict 1.1", "session accept 1.1")
+	if c := s.contract("w"); c.Status != agency.StatusComplete {
+		t.Errorf("the workstream is %s", c.Status)
+	}
+}
+
+// amends is what an agent's tool writes of a path.
+func (s *stage) amends(m agency.PathAmendment) error {
+	return s.db.Write(context.Background(), func(tx *store.Tx) error {
+		ev := agency.NewEvent(run, agency.SeverityInfo, "more", m)
+		ev.ContractID = m.Workstream
+		_, err := event.Append(tx, ev)
+		return err
+	})
 }
 
 // A squad whose peer gives nothing in time is a person's matter, who is told which.

@@ -51,7 +51,10 @@ func TestReach(t *testing.T) {
 func TestMaySpawn(t *testing.T) {
 	for _, by := range Roles() {
 		for _, role := range Roles() {
-			want := by.ID == agency.RoleProjectManager && role.Works()
+			tiered := role.ID.Tier() != ""
+			want := by.ID == agency.RoleProjectManager && role.Works() && !tiered ||
+				by.ID == agency.RoleVisionary && (role.ID == agency.RoleSquadLead || role.ID == agency.RoleImplementer) ||
+				by.ID == agency.RoleSquadLead && role.ID == agency.RoleImplementer
 			if got := MaySpawn(by.ID, role.ID); got != want {
 				t.Errorf("%s starts %s: %v", by.ID, role.ID, got)
 			}

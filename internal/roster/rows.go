@@ -33,7 +33,7 @@ func rows() []row {
 	checking := append(of(agency.RoleReviewer, agency.RoleVerifier), authors...)
 	testing := of(agency.RoleTestEngineer, agency.RoleGeneralist, agency.RoleVerifier)
 	covering := append(of(agency.RoleReviewer), testing...)
-	return []row{
+	return append(tierRows(designing), []row{
 		{"read_file", seeing, false},
 		{"list_directory", seeing, false},
 		{"search_files", seeing, false},
@@ -61,13 +61,6 @@ func rows() []row {
 		{"wait_for_agents", managing, false},
 		{"collect_results", managing, false},
 		{"submit_plan", append(of(agency.RoleVisionary), managing...), true},
-		{"publish_artifact", append(of(agency.RoleSquadLead), designing...), false},
-		{"read_artifact", append(of(agency.RoleVisionary, agency.RoleSquadLead, agency.RoleImplementer, agency.RoleVerifier), designing...), false},
-		{"propose_path_amendment", append(of(agency.RoleSquadLead, agency.RoleImplementer), designing...), false},
-		{"submit_tasks", of(agency.RoleSquadLead), true},
-		{"submit_verdict", of(agency.RoleSquadLead, agency.RoleVerifier), true},
-		{"accept_run", of(agency.RoleVisionary), true},
-		{"reject_run", of(agency.RoleVisionary), true},
 		{"final_report", append(of(agency.RoleOverseer), leading...), true},
 		{"get_feature_status", append(of(agency.RoleGeneralist), managing...), false},
 		{"mark_feature_complete", managing, false},
@@ -90,6 +83,20 @@ func rows() []row {
 		{"send_nudge", overseeing, false},
 		{"halt_agent", overseeing, false},
 		{"escalate_to_human", overseeing, false},
+	}...)
+}
+
+// tierRows are the lines of what only tiered runs have.
+func tierRows(designing []agency.RoleID) []row {
+	of := func(roles ...agency.RoleID) []agency.RoleID { return roles }
+	return []row{
+		{"publish_artifact", append(of(agency.RoleSquadLead), designing...), false},
+		{"read_artifact", append(of(agency.RoleVisionary, agency.RoleSquadLead, agency.RoleImplementer, agency.RoleVerifier), designing...), false},
+		{"propose_path_amendment", append(of(agency.RoleSquadLead, agency.RoleImplementer), designing...), false},
+		{"submit_tasks", of(agency.RoleSquadLead), true},
+		{"submit_verdict", of(agency.RoleSquadLead, agency.RoleVerifier), true},
+		{"accept_run", of(agency.RoleVisionary), true},
+		{"reject_run", of(agency.RoleVisionary), true},
 	}
 }
 

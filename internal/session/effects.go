@@ -137,7 +137,7 @@ func (t *Effects) Apply(ctx context.Context, k *Call) error {
 	case tool.Plan:
 		t.submit(k, e)
 	case tool.Verdict:
-		t.judged(k, e)
+		judged(t, k, e)
 	case tool.Accept:
 		t.End = &Outcome{Kind: Reported, Report: e.Summary, Acceptance: &e.Acceptance, ToolUse: k.Use.ID, Tree: t.Tree}
 	case tool.Report:
@@ -199,7 +199,7 @@ func (t *Effects) reviewed(k *Call, r agency.Review) {
 
 // judged ends a session with its verdict: a verifier's is the review of the claim, a squad
 // lead's is on the tasks of its workstream.
-func (t *Effects) judged(k *Call, v tool.Verdict) {
+func judged(t *Effects, k *Call, v tool.Verdict) {
 	if t.Spec.Review != nil {
 		if v.Joint.Verdict == agency.JointPartial {
 			k.Result = tool.Refusal("partial is a joint verdict: of one slice say pass or fail")

@@ -73,7 +73,7 @@ func (t *Effects) taken(id agency.ContractID) bool {
 func (t *Effects) submit(k *Call, e tool.Plan) {
 	plan := e.Plan
 	if e.Tiers != nil {
-		t.submitTiers(k, plan.RetryBudgetMultiplier, *e.Tiers)
+		submitTiers(t, k, plan.RetryBudgetMultiplier, *e.Tiers)
 		return
 	}
 	kept := len(plan.Contracts) == 0 && t.Spec.MaxContracts != 1
@@ -116,9 +116,9 @@ func (t *Effects) submit(k *Call, e tool.Plan) {
 
 // submitTiers judges a plan of workstreams. The first one without faults comes back once,
 // for its author to look for what it has missed; what is amended then is told.
-func (t *Effects) submitTiers(k *Call, multiplier int, plan agency.TierPlan) {
+func submitTiers(t *Effects, k *Call, multiplier int, plan agency.TierPlan) {
 	streams := plan.Ordered()
-	faults := slices.Concat(agency.ValidateTiers(plan), t.unknownSpecialists(streams), t.planFaults(streams, t.Rules))
+	faults := slices.Concat(agency.ValidateTiers(plan), unknownSpecialists(t.Rules.Base, streams), t.planFaults(streams, t.Rules))
 	if len(faults) > 0 && t.Notes.Returns < maxReturns {
 		t.Notes.Returns++
 		k.Result = tool.Refusal("%s", t.returned(faults, false, maxReturns-t.Notes.Returns))
@@ -139,10 +139,10 @@ func (t *Effects) submitTiers(k *Call, multiplier int, plan agency.TierPlan) {
 }
 
 // unknownSpecialists are the faults of workstreams whose designer nobody knows.
-func (t *Effects) unknownSpecialists(streams []agency.Contract) (faults []agency.PlanFault) {
+func unknownSpecialists(base *agency.PlanBase, streams []agency.Contract) (faults []agency.PlanFault) {
 	for _, w := range streams {
 		name := w.Specialist()
-		if base := t.Rules.Base; name != "" && base != nil && base.Talent != nil {
+		if name != "" && base != nil && base.Talent != nil {
 			if what := base.Talent(name); what != "" {
 				faults = append(faults, agency.PlanFault{Contract: w.ID, What: "t2_specialist: " + what})
 			}

@@ -1,4 +1,6 @@
-package effects
+// Package tierlog is the transactions of a tiered run's program: what the tiers published, found
+// and decided.
+package tierlog
 
 import (
 	"context"
@@ -7,12 +9,40 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/artifact"
+	"agency/internal/effects"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/registry"
 	"agency/internal/store"
 	"agency/internal/text"
 )
+
+// Activities performs this package's activities.
+type Activities struct {
+	db    *store.DB
+	fence agency.Fence
+}
+
+// New makes the performer of a host's runs; fence is the host's.
+func New(db *store.DB, fence agency.Fence) *Activities { return &Activities{db, fence} }
+
+// Bind registers the activities.
+func (s *Activities) Bind(r *flow.Registry) {
+	bindWrite(s, r, RecordJoint, recordJoint)
+	bindWrite(s, r, RecordAcceptance, recordAcceptance)
+	bindWrite(s, r, RecordNote, recordNote)
+	flow.Bind(r, ReadAmendments, s.readAmendments)
+	flow.Bind(r, ReadArtifacts, s.readArtifacts)
+	flow.Bind(r, ReadSlices, s.readSlices)
+	flow.Bind(r, ReadVerdicts, s.readVerdicts)
+}
+
+// bindWrite registers an activity that is one transaction.
+func bindWrite[I any](s *Activities, r *flow.Registry, a flow.Activity[I, flow.None], fn func(*store.Tx, I) error) {
+	flow.Bind(r, a, func(ctx context.Context, _ agency.StepKey, in I) (flow.None, error) {
+		return flow.None{}, s.db.WriteFenced(ctx, s.fence, func(tx *store.Tx) error { return fn(tx, in) })
+	})
+}
 
 // ArtifactsOf asks for what a contract of a tiered run has published.
 type ArtifactsOf struct {
@@ -95,7 +125,7 @@ type Joint struct {
 // RecordJoint tells a joint verdict.
 var RecordJoint = flow.Activity[Joint, flow.None]{Name: "tiers.joint"}
 
-func recordJoint(tx *store.Tx, _ agency.StepKey, in Joint) error {
+func recordJoint(tx *store.Tx, in Joint) error {
 	v := in.Verdict
 	severity := agency.SeverityInfo
 	if v.Verdict != agency.JointPass {
@@ -110,7 +140,7 @@ func recordJoint(tx *store.Tx, _ agency.StepKey, in Joint) error {
 	}
 	ev := agency.NewEvent(in.Run, severity, said, agency.JointVerdictSubmitted{Round: in.Round, JointVerdict: v})
 	ev.ContractID, ev.AgentID, ev.Role, ev.Tier = in.Workstream, in.By, agency.RoleSquadLead, string(agency.TierSquadLead)
-	return appendOnce(tx, ev, func(d *agency.JointVerdictSubmitted) bool { return d.Round == in.Round })
+	return effects.AppendOnce(tx, ev, func(d *agency.JointVerdictSubmitted) bool { return d.Round == in.Round })
 }
 
 // Joints are the joint verdicts of a run, in their order, with the workstreams.
@@ -131,7 +161,8 @@ func Joints(q store.Querier, run agency.RunID) (out []Joint, err error) {
 	return out, nil
 }
 
-// ReadVerdicts are the joint verdicts of a run as text, the last one of each workstream.
+// ReadVerdicts are the joint verdicts of a run as text, the last one of each workstream, and
+// which went deeper than planned.
 var ReadVerdicts = flow.Activity[agency.RunID, string]{Name: "tiers.verdicts"}
 
 func (s *Activities) readVerdicts(ctx context.Context, _ agency.StepKey, run agency.RunID) (lines string, err error) {
@@ -141,6 +172,13 @@ func (s *Activities) readVerdicts(ctx context.Context, _ agency.StepKey, run age
 			if !slices.ContainsFunc(all[i+1:], func(o Joint) bool { return o.Workstream == j.Workstream }) {
 				lines += fmt.Sprintf("- %s: %s. %s\n", j.Workstream, j.Verdict.Verdict, j.Verdict.Summary)
 			}
+		}
+		if err != nil {
+			return err
+		}
+		grown, err := registry.PathAmendments(q, run, "")
+		for _, m := range grown {
+			lines += fmt.Sprintf("- %s went through %s, too: %s\n", m.Workstream, agency.PathText(m.AddTiers), m.Reason)
 		}
 		return err
 	})
@@ -159,7 +197,7 @@ type Judged struct {
 // are the report's.
 var RecordAcceptance = flow.Activity[Judged, flow.None]{Name: "tiers.accept"}
 
-func recordAcceptance(tx *store.Tx, _ agency.StepKey, in Judged) error {
+func recordAcceptance(tx *store.Tx, in Judged) error {
 	severity, said := agency.SeverityInfo, "accepted: "
 	if !in.Said.Accepted {
 		severity, said = agency.SeverityWarning, "rejected: "
@@ -168,7 +206,7 @@ func recordAcceptance(tx *store.Tx, _ agency.StepKey, in Judged) error {
 	}
 	ev := agency.NewEvent(in.Run, severity, said+text.FirstLine(in.Said.Summary, 200), agency.AcceptanceSubmitted{Round: in.Round, Acceptance: in.Said})
 	ev.Role, ev.Tier, ev.AgentID = agency.RoleVisionary, string(agency.TierVisionary), agency.AgentID(agency.RoleVisionary)
-	return appendOnce(tx, ev, func(d *agency.AcceptanceSubmitted) bool { return d.Round == in.Round })
+	return effects.AppendOnce(tx, ev, func(d *agency.AcceptanceSubmitted) bool { return d.Round == in.Round })
 }
 
 // ReadAmendments gives the amendments of a workstream's path.
@@ -192,10 +230,10 @@ type Note struct {
 // RecordNote writes a line into the log.
 var RecordNote = flow.Activity[Note, flow.None]{Name: "tiers.note"}
 
-func recordNote(tx *store.Tx, _ agency.StepKey, in Note) error {
+func recordNote(tx *store.Tx, in Note) error {
 	ev := agency.NewEvent(in.Run, agency.SeverityInfo, in.Text, agency.Log{})
 	ev.ContractID = in.Contract
-	old, err := findEvent(tx, in.Run, in.Contract, ev.Type, func(e agency.Event, _ *agency.Log) bool { return e.Summary == in.Text })
+	old, err := effects.FindEvent(tx, in.Run, in.Contract, ev.Type, func(e agency.Event, _ *agency.Log) bool { return e.Summary == in.Text })
 	if err != nil || old != nil {
 		return err
 	}
