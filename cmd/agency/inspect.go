@@ -26,8 +26,8 @@ func inspectCommand(a *app) *cobra.Command {
 		Long:    "Shows a run as a tree: contracts with the proof of each criterion, sessions, checks, landings, and the\ngate at which it waits. Without RUN it shows the newest.",
 		Example: "  agency inspect k3f9d2ab\n  agency inspect k3f9d2ab --transcript attempt-1\n  agency inspect k3f9d2ab --messages --json\n  agency inspect k3f9d2ab --report\n  agency inspect k3f9d2ab --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.tier != "" {
-				return usage("--tier: not in this version")
+			if f.tier != "" && !slices.Contains([]string{"t1", "t2", "t3", "t4", "t5"}, f.tier) {
+				return usage("--tier %s: want t1, t2, t3, t4 or t5", f.tier)
 			}
 			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
 				return a.inspect(cmd.Context(), v, run, f, cmd.Flags().Changed("transcript"))
@@ -42,10 +42,9 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.report, "report", false, "what the run came to, measured, in Markdown; with --json as JSON")
 	cmd.Flags().StringVar(&f.contract, "contract", "", "only the contract `ID`")
 	cmd.Flags().StringVar(&f.brief, "brief", "", "everything about the contract `ID`, as JSON")
-	cmd.Flags().StringVar(&f.tier, "tier", "", "")
+	cmd.Flags().StringVar(&f.tier, "tier", "", "what a `TIER` of a tiered run did, published and decided: t1 to t5")
 	cmd.Flags().BoolVar(&f.plan, "plan", false, "the plan and what it may take; with --json as the file that agency run takes")
-	_ = cmd.Flags().MarkHidden("tier")
-	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "plan"}
+	views := []string{"transcript", "messages", "decisions", "thread", "report", "brief", "tier", "plan"}
 	oneOf(cmd, views...)
 	for _, view := range views[:len(views)-1] { // a plan is shown also of one contract
 		oneOf(cmd, "contract", view)
@@ -93,6 +92,9 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 		if doc.Contracts, err = one(doc, agency.ContractID(only)); err != nil {
 			return err
 		}
+	}
+	if f.tier != "" {
+		return a.show(f.json, doc, func() string { return tui.Tier(a.style, doc, agency.Tier(f.tier)) })
 	}
 	if f.report {
 		return a.printReport(doc, f.json)

@@ -297,7 +297,7 @@ func TestDetails(t *testing.T) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
-	if len(details) != 45+5 { // the interface lists 45 beside that of tiers; epoch_begun, message_delivered, model_routed, plan_estimated and merge_requested were added
+	if len(details) != 46+7 { // the interface lists 46; epoch_begun, message_delivered, model_routed, plan_estimated, merge_requested, joint_verdict and run_judged were added
 		t.Errorf("%d types of events, want 53", len(details))
 	}
 }

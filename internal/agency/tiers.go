@@ -349,7 +349,8 @@ type (
 
 // The types of the events of tiered runs that are looked for.
 const (
-	JointVerdictType  EventType = "joint_verdict_submitted"
+	JointVerdictType  EventType = "joint_verdict"
+	AcceptanceType    EventType = "run_judged"
 	PathAmendmentType EventType = "path_amendment"
 )
 
@@ -358,7 +359,7 @@ func (JointVerdictSubmitted) kind() (EventType, Category) {
 }
 
 func (AcceptanceSubmitted) kind() (EventType, Category) {
-	return "acceptance_submitted", CategoryVerification
+	return AcceptanceType, CategoryVerification
 }
 func (PathAmendment) kind() (EventType, Category) { return PathAmendmentType, CategoryCoordination }
 

@@ -148,7 +148,19 @@ type InspectDoc struct {
 	Threads       []ThreadDoc             `json:"threads"`   // in the order in which they began
 	Pattern       []PatternDoc            `json:"pattern,omitempty"`
 	Decisions     []agency.SharedDecision `json:"decisions,omitempty"` // that its agents took together, by key
-	Report        agency.Report           `json:"report"`              // what the run came to so far
+	// Artifacts, Joints, Acceptances and Amendments are of tiered runs.
+	Artifacts   []agency.Artifact      `json:"artifacts,omitempty"`
+	Joints      []JointDoc             `json:"joint_verdicts,omitempty"` // in their order
+	Acceptances []agency.Acceptance    `json:"acceptances,omitempty"`
+	Amendments  []agency.PathAmendment `json:"amendments,omitempty"`
+	Report      agency.Report          `json:"report"` // what the run came to so far
+}
+
+// JointDoc is a squad lead's verdict on its workstream.
+type JointDoc struct {
+	Workstream agency.ContractID `json:"workstream"`
+	By         agency.AgentID    `json:"by"`
+	agency.JointVerdict
 }
 
 // SubmittedDoc is a plan that passed validation; its contracts are among those

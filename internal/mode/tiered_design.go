@@ -109,7 +109,7 @@ func (r *tiers) designContract(id agency.ContractID, phase string, role agency.R
 	}
 	return r.top.Submitted([]agency.Contract{{
 		ID: id, Type: agency.TypeDesign, Phase: phase, AssignedRole: role, Title: text.FirstLine(title, 100), Description: about,
-		AcceptanceCriteria: []agency.Criterion{{ID: phase, Text: "the " + phase + " of the design are published, and whoever builds on them needs nothing else"}},
+		AcceptanceCriteria: []agency.Criterion{{ID: phase, Text: "published: " + phase + ", from which whoever builds on it needs nothing else"}},
 		Inputs:             agency.Inputs{"workstreams": doc}, TierPath: []agency.Tier{agency.TierArchitect},
 	}})[0]
 }

@@ -145,20 +145,31 @@ func recordJoint(tx *store.Tx, in Joint) error {
 
 // Joints are the joint verdicts of a run, in their order, with the workstreams.
 func Joints(q store.Querier, run agency.RunID) (out []Joint, err error) {
-	evs, err := event.Since(q, 0, event.Filter{Run: run, Types: []agency.EventType{agency.JointVerdictType}}, 0)
-	if err != nil {
-		return nil, err
-	}
+	err = told(q, run, agency.JointVerdictType, func(ev agency.Event, d *agency.JointVerdictSubmitted) {
+		out = append(out, Joint{run, ev.ContractID, ev.AgentID, d.Round, d.JointVerdict})
+	})
+	return out, err
+}
+
+// Acceptances are what the visionary said of the whole, in their order.
+func Acceptances(q store.Querier, run agency.RunID) (out []agency.Acceptance, err error) {
+	err = told(q, run, agency.AcceptanceType, func(_ agency.Event, d *agency.AcceptanceSubmitted) { out = append(out, d.Acceptance) })
+	return out, err
+}
+
+// told gives the events of a type in their order.
+func told[D any](q store.Querier, run agency.RunID, of agency.EventType, each func(agency.Event, *D)) error {
+	evs, err := event.Since(q, 0, event.Filter{Run: run, Types: []agency.EventType{of}}, 0)
 	for _, ev := range evs {
 		d, err := agency.DecodeDetail(ev)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if j, ok := d.(*agency.JointVerdictSubmitted); ok {
-			out = append(out, Joint{run, ev.ContractID, ev.AgentID, j.Round, j.JointVerdict})
+		if d, ok := any(d).(*D); ok {
+			each(ev, d)
 		}
 	}
-	return out, nil
+	return err
 }
 
 // ReadVerdicts are the joint verdicts of a run as text, the last one of each workstream, and

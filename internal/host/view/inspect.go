@@ -7,9 +7,11 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/artifact"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/decision"
+	"agency/internal/effects/tierlog"
 	"agency/internal/event"
 	"agency/internal/host"
 	"agency/internal/overseer"
@@ -52,6 +54,9 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		if doc.Decisions, err = decision.List(q, run.ID, ""); err != nil {
 			return err
 		}
+		if err := tiers(q, id, &doc); err != nil {
+			return err
+		}
 		if doc.Threads, err = threads(q, run); err != nil {
 			return err
 		}
@@ -67,6 +72,24 @@ func (r *Reader) Inspect(ctx context.Context, id agency.RunID) (doc api.InspectD
 		takeBack(doc.Contracts[i].Criteria, doc.Report, doc.Contracts[i].ID)
 	}
 	return doc, err
+}
+
+// tiers adds what the tiers of a run published, found and decided.
+func tiers(q store.Querier, id agency.RunID, doc *api.InspectDoc) (err error) {
+	if doc.Artifacts, err = artifact.List(q, id, agency.ArtifactKinds()...); err != nil {
+		return err
+	}
+	if doc.Amendments, err = registry.PathAmendments(q, id, ""); err != nil {
+		return err
+	}
+	if doc.Acceptances, err = tierlog.Acceptances(q, id); err != nil {
+		return err
+	}
+	all, err := tierlog.Joints(q, id)
+	for _, j := range all {
+		doc.Joints = append(doc.Joints, api.JointDoc{Workstream: j.Workstream, By: j.By, JointVerdict: j.Verdict})
+	}
+	return err
 }
 
 // takeBack marks the criteria of a contract that a later landing took back, as measured by

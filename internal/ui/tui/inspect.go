@@ -36,6 +36,8 @@ func Inspect(st Style, d api.InspectDoc) string {
 	b.WriteString(receipts(st, d.Receipts))
 	b.WriteString(conflicts(st, d.Conflicts))
 	b.WriteString(landings(st, d.Landings))
+	b.WriteString(joints(st, d.Joints))
+	b.WriteString(amendments(st, d.Amendments, ""))
 	b.WriteString(elsewhere(st, d.Report))
 	b.WriteString(interventions(st, d.Interventions))
 	return b.String()

@@ -253,7 +253,7 @@ const mostLines = 5
 // telling events are what a person watches for: how things went, and why.
 func telling(ev agency.Event) bool {
 	switch ev.Type {
-	case "run_started", "plan_submitted", "plan_estimated", "verdict_submitted", "review_submitted", "merged", "merge_conflicted", "escalated", "failed",
+	case "run_started", "plan_submitted", "plan_estimated", "verdict_submitted", "review_submitted", "joint_verdict", "run_judged", "path_amendment", "merged", "merge_conflicted", "escalated", "failed",
 		"state_changed", "run_succeeded", "run_failed":
 		return true
 	}
@@ -310,12 +310,11 @@ func who(ev agency.Event) string {
 	switch {
 	case ev.Role == agency.RoleAgent && ev.ContractID != "":
 		return ev.ContractID.Post()
-	case ev.Tier != "" && ev.Role != "":
-		return ev.Tier + "|" + string(ev.Role)
+	case ev.Role.Tier() != "": // t4_implementer: T4 implementer
+		tier, role, _ := strings.Cut(string(ev.Role), "_")
+		return strings.ToUpper(tier) + " " + role
 	case ev.Role != "":
 		return string(ev.Role)
-	case ev.Tier != "":
-		return ev.Tier
 	default:
 		return string(ev.Category)
 	}

@@ -88,7 +88,7 @@ func TestPlainLog(t *testing.T) {
 [fix-it-abcd2345] 22:04:04  gate            gate_pending       ready to merge
 [fix-it-abcd2345] 22:04:05  gate            gate_approved      approved
 [fix-it-abcd2345] 22:04:06  git             merged             merged into main
-[fix-it-abcd2345] 22:04:07  t4|t4_impleme…  completed          parser: done
+[fix-it-abcd2345] 22:04:07  T4 implementer  completed          parser: done
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

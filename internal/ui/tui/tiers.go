@@ -1,0 +1,112 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+)
+
+// Tier is what one tier of a run did: its contracts, what it published, the verdicts that it
+// gave, and what it found that the plan did not foresee.
+func Tier(st Style, d api.InspectDoc, tier agency.Tier) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n", st.paint(bold, string(d.ID)), tierName(tier))
+	for _, c := range d.Contracts {
+		if c.Tier == string(tier) {
+			b.WriteString(contract(st, d, c))
+		}
+	}
+	for _, a := range d.Artifacts {
+		if slices.Contains(agency.Publishes(agency.RoleLead), a.Kind) && tier == agency.TierArchitect || a.Kind == agency.ArtifactProposal && tier == agency.TierArchitect ||
+			a.Kind == agency.ArtifactTasks && tier == agency.TierSquadLead {
+			fmt.Fprintf(&b, "\n%s\n%s\n", st.paint(bold, fmt.Sprintf("%s of %s, version %d, by %s", strings.ReplaceAll(string(a.Kind), "_", " "), a.Contract, a.Version, Line(string(a.By)))),
+				indented(strings.TrimSpace(Clean(a.Content)), "  "))
+		}
+	}
+	switch tier {
+	case agency.TierSquadLead:
+		b.WriteString(joints(st, d.Joints))
+	case agency.TierVerifier:
+		b.WriteString(sliceVerdicts(st, d.Reviews))
+	case agency.TierVisionary:
+		for _, a := range d.Acceptances {
+			word := "rejected"
+			if a.Accepted {
+				word = "accepted"
+			}
+			fmt.Fprintf(&b, "\n%s\n%s\n", st.paint(bold, word), indented(strings.TrimSpace(Clean(a.Summary)), "  "))
+		}
+	}
+	b.WriteString(amendments(st, d.Amendments, tier))
+	return b.String()
+}
+
+func tierName(t agency.Tier) string {
+	return map[agency.Tier]string{
+		agency.TierVisionary: "T1, the visionary", agency.TierArchitect: "T2, architects", agency.TierSquadLead: "T3, squad leads",
+		agency.TierImplementer: "T4, implementers", agency.TierVerifier: "T5, verifiers",
+	}[t]
+}
+
+func joints(st Style, all []api.JointDoc) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n", st.paint(bold, "Joint verdicts:"))
+	for _, j := range all {
+		color := green
+		if j.Verdict != agency.JointPass {
+			color = yellow
+		}
+		fmt.Fprintf(&b, "  %s: %s", j.Workstream, st.paint(color, j.Verdict))
+		if len(j.FailedScopes) > 0 {
+			fmt.Fprintf(&b, ", to be done again: %s", agency.JoinIDs(j.FailedScopes, ", "))
+		}
+		fmt.Fprintf(&b, ": %s\n", Line(j.Summary))
+		if j.Reason != "" {
+			fmt.Fprintf(&b, "    the harness: %s\n", Line(j.Reason))
+		}
+		for _, r := range j.Results {
+			fmt.Fprintf(&b, "    %s  %s  %s\n", r.Scope, r.Verdict, Line(r.Notes))
+		}
+	}
+	return b.String()
+}
+
+func sliceVerdicts(st Style, all []agency.Review) string {
+	var b strings.Builder
+	for _, r := range all {
+		if r.Role != agency.RoleVerifier {
+			continue
+		}
+		word, color := agency.VerdictPass, green
+		if r.Verdict != agency.ReviewApprove {
+			word, color = agency.VerdictFail, yellow
+		}
+		fmt.Fprintf(&b, "\n%s, attempt %d, round %d: %s: %s\n", r.ContractID, r.Attempt, r.Iteration, st.paint(color, word), Line(r.Summary))
+		for _, i := range r.Issues {
+			fmt.Fprintf(&b, "  %s, %s: %s\n", i.Severity, i.Where(), Line(i.Issue))
+		}
+	}
+	return b.String()
+}
+
+// amendments are those that agents of a tier found; of no tier, all.
+func amendments(st Style, all []agency.PathAmendment, tier agency.Tier) string {
+	var b strings.Builder
+	for _, m := range all {
+		role, _, _ := strings.Cut(string(m.ProposedBy), "-")
+		if tier != "" && agency.RoleID(role).Tier() != tier {
+			continue
+		}
+		fmt.Fprintf(&b, "  %s: %s before %s, by %s: %s\n", m.Workstream, agency.PathText(m.AddTiers), m.InsertBefore, Line(string(m.ProposedBy)), Line(m.Reason))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + st.paint(bold, "Deeper than planned:") + "\n" + b.String()
+}
