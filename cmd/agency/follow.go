@@ -15,7 +15,6 @@ import (
 	"agency/internal/api"
 	"agency/internal/daemon"
 	"agency/internal/report"
-	"agency/internal/roster"
 	"agency/internal/ui/tui"
 )
 
@@ -420,11 +419,11 @@ func result(d api.InspectDoc) string {
 	s := fmt.Sprintf("  %s\n", tui.Line(report.Summary(d.Report)))
 	if m := d.Report.Manager; m != nil {
 		if first := firstWords(m.Text); first != "" {
-			lead := agency.RoleProjectManager
+			lead := "project manager"
 			if d.Report.Mode == agency.ModeTiered {
-				lead = agency.RoleVisionary
+				lead = "visionary"
 			}
-			s += fmt.Sprintf("  the %s says: %s\n", roster.Name(lead), tui.Line(first))
+			s += fmt.Sprintf("  the %s says: %s\n", lead, tui.Line(first))
 		}
 	}
 	return s

@@ -19,6 +19,8 @@ type PlanRules struct {
 	RequireCriteria bool            // a contract without criteria is a fault
 	Holders         map[RoleID]bool // roles that may hold contracts; nil skips the check
 
+	// Own tells ids that a run of tiers makes itself; nil: none.
+	Own func(ContractID) bool
 	// Taken are the ids of contracts that the run has already.
 	Taken map[ContractID]bool
 
@@ -90,6 +92,9 @@ func ValidatePlan(contracts []Contract, rules PlanRules) []PlanFault {
 	for _, c := range contracts {
 		if err := CheckContractID(c.ID); err != nil {
 			add(c.ID, "%v", err)
+		}
+		if rules.Own != nil && rules.Own(c.ID) {
+			add(c.ID, "ids of this form are the run's own: choose another")
 		}
 		if rules.Taken[c.ID] {
 			add(c.ID, "the id is taken: the run has, or makes itself, a contract of this id")

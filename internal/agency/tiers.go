@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -91,9 +92,6 @@ func ValidateTiers(p TierPlan) (faults []PlanFault) {
 	known := map[ContractID]string{}
 	for _, w := range p.Workstreams {
 		known[w.ID] = w.Phase
-		if strings.HasPrefix(string(w.ID), TierPrefix) {
-			add(w.ID, "ids that begin with %q are the run's own", TierPrefix)
-		}
 		for _, what := range pathFaults(w) {
 			add(w.ID, "%s", what)
 		}
@@ -142,6 +140,17 @@ func (c Contract) Specialist() string { return c.Inputs.Text(SpecialistInput) }
 
 // TierPrefix begins the ids of the contracts in which architects design.
 const TierPrefix = "t2-"
+
+var ownTierID = regexp.MustCompile(`^(accept|replan|rework)(-\d+)?$|^` + TierPrefix + `|-(tasks|verdict|retask)(-\d+)?$|-r\d+$`)
+
+// longestTierID leaves room for what a run of tiers appends to the id of a workstream or task.
+const longestTierID = 48
+
+// OwnTierID tells whether an id is of the form of those that a run of tiers makes itself, or
+// leaves no room for them.
+func OwnTierID(id ContractID) bool {
+	return len(id) > longestTierID || ownTierID.MatchString(string(id))
+}
 
 func pathFaults(w Contract) (out []string) {
 	for _, t := range w.TierPath {

@@ -39,6 +39,7 @@ type tiers struct {
 	meshes map[string]*mesh    // by domain and group
 	passes int                 // in which architects designed
 	looks  map[agency.ContractID]int
+	taken  map[string]bool // ids of contracts, without case: squads choose theirs at the same time
 }
 
 // Tiered has a visionary say into which workstreams the goal falls and how deep each goes;
@@ -49,7 +50,7 @@ func Tiered(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
-	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}}
+	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}, taken: map[string]bool{}}
 	plan, failure, err := r.plan(c, agency.PlanContract, "")
 	switch {
 	case err != nil || plan == nil:
@@ -89,7 +90,28 @@ func (r *tiers) plan(c flow.Ctx, id agency.ContractID, why string) (plan []agenc
 	if plan, failure, err = d.Plan(c); err != nil || plan == nil {
 		return nil, failure, err
 	}
-	return r.designed(d.Contracts(plan)), "", nil
+	return r.designed(r.unique(id, d.Contracts(plan))), "", nil
+}
+
+// unique gives contracts whose ids others have taken meanwhile ids of their own, after the
+// one for which they are planned.
+func (r *tiers) unique(of agency.ContractID, plan []agency.Contract) []agency.Contract {
+	renamed := map[agency.ContractID]agency.ContractID{}
+	for i := range plan {
+		id := plan[i].ID
+		for n := 1; r.taken[strings.ToLower(string(plan[i].ID))]; n++ {
+			plan[i].ID = agency.ContractID(fmt.Sprintf("%.40s.%d-%.20s", id, n, of))
+		}
+		r.taken[strings.ToLower(string(plan[i].ID))], renamed[id] = true, plan[i].ID
+	}
+	for i := range plan {
+		for j, on := range plan[i].DependsOn {
+			if to, ok := renamed[on]; ok {
+				plan[i].DependsOn[j] = to
+			}
+		}
+	}
+	return plan
 }
 
 // roundEnd is how one plan of the visionary ended: over is why the run does.

@@ -128,6 +128,9 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 		}
 		d := s.draft(how, "Tasks of: "+of.Title, of.Description)
 		plan, failure, err := d.Plan(c)
+		if plan != nil {
+			plan = s.unique(of.ID, d.Contracts(plan))
+		}
 		stop := ""
 		if err == nil && peers != nil {
 			stop, err = peers.commit(c, plan)
@@ -157,7 +160,7 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 				return nil, stop, err
 			}
 		}
-		return d.Contracts(plan), "", nil
+		return plan, "", nil
 	}
 }
 
@@ -184,7 +187,7 @@ func (s *squad) retask(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.C
 	if err != nil || plan == nil {
 		return nil, err
 	}
-	return d.Contracts(plan), nil
+	return s.unique(s.of.Contract.ID, d.Contracts(plan)), nil
 }
 
 // task is how a task is done: by an implementer, whom a verifier judges.

@@ -346,6 +346,12 @@ var tieredCases = map[string]struct {
 			s.byAttempt["replan 1.1"] = streams("y: t4 t5 -")
 		}, merged, []string{"session v-tasks 2.1", "session w-tasks 1.2", "land a: true"}, nil,
 	},
+	"two squads choose the same ids": {
+		func(s *stage, _ *Input) {
+			s.byAttempt["plan 1.1"] = streams("w: t3 t4 t5 web", "v: t3 t4 t5 db")
+			s.byAttempt["w-tasks 1.1"], s.byAttempt["v-tasks 1.1"] = tasks(part("tests"), part("x", "tests")), tasks(part("Tests"), part("y", "Tests"))
+		}, merged, []string{"land x: true", "session accept 1.1"}, nil,
+	},
 	"rejected at the merge gate": {
 		func(s *stage, _ *Input) {
 			s.byAttempt["plan 1.1"] = streams("a: t4 t5 -")

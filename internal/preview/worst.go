@@ -88,6 +88,16 @@ func steps(c config.Config, to agency.Mode) []api.DryStep {
 	work := api.DryStep{Contract: "(as planned)", Title: "the contract, by one agent with its context staged", Role: agency.RoleGeneralist}
 	alone := api.DryStep{Contract: string(agency.MainContract), Title: "the goal, by one agent", Role: agency.RoleGeneralist}
 	runs := func(m agency.Mode) bool { return c.Mode == m || to == m }
+	if c.Mode == agency.ModeTiered {
+		return []api.DryStep{
+			{Contract: string(agency.PlanContract), Title: "the goal falls into workstreams, each as deep as its work", Role: agency.RoleVisionary},
+			{Contract: "t2-boundaries, t2-architecture", Title: "what crosses domains is designed", Role: agency.RoleLead, Only: "a workstream goes through t2"},
+			{Contract: "(each domain)", Title: "a domain is designed", Role: agency.RoleArchitect, Only: "a workstream goes through t2"},
+			{Contract: "(each workstream)", Title: "a workstream is split into tasks, and judged", Role: agency.RoleSquadLead, Only: "it goes through t3"},
+			{Contract: "(each task)", Title: "a task", Role: agency.RoleImplementer},
+			{Contract: "(each task)", Title: "a verdict on each round of a task", Role: agency.RoleVerifier},
+		}
+	}
 	if c.Mode.Team() || to.Team() {
 		plan.Title = "the goal is split into contracts"
 		work.Contract, work.Title, work.Role = "(each as planned)", "a contract, by an agent of the role that the plan names", agency.RoleScaffolder
@@ -117,7 +127,7 @@ func (in unstarted) step(s *api.DryStep, doc *api.DryDoc) (agency.Money, int64, 
 	}
 	l := in.Config.Agents[string(s.Role)]
 	s.Attempts, s.Turns, s.SessionTokens = in.Config.RetryBudget, l.MaxTurns, l.MaxTokensPerSession
-	if s.Role == agency.RoleReviewer { // one in each round
+	if s.Role == agency.RoleReviewer || s.Role == agency.RoleVerifier { // one in each round
 		s.Attempts *= in.Config.ProducerCritic.MaxIterations
 	}
 	for _, m := range staff.May {
@@ -137,6 +147,18 @@ func gates(in unstarted) []api.DryGate {
 	v := in.Config.Visibility
 	if in.Strict || v.StrictMode || v.InspectionGates.Plan {
 		out = append(out, api.DryGate{Kind: agency.GatePlan, When: "where a plan is made"})
+	}
+	if in.Config.Mode == agency.ModeTiered {
+		out = []api.DryGate{{Kind: agency.GatePlan, When: "always, before anything of the plan begins; --yes answers it"}}
+		strict, g := in.Strict || v.StrictMode, v.InspectionGates
+		for _, one := range []struct {
+			on   bool
+			when string
+		}{{g.T2Lead, "when boundaries are drawn"}, {g.T2Synthesis, "when the architecture is there"}, {g.T3Plan, "when a squad's tasks are planned"}, {g.T5Verdict, "at each joint verdict"}} {
+			if strict || one.on {
+				out = append(out, api.DryGate{Kind: agency.GateInspection, When: one.when})
+			}
+		}
 	}
 	merge := "always, before the work is merged; --yes answers it, but not files that act on others' machines"
 	if in.Config.Land == agency.LandBranch {

@@ -46,8 +46,8 @@ func PlanFaults(c config.Config, p agency.Plan, base *agency.PlanBase) []agency.
 // checkPlan refuses a plan with faults. Whoever reads it from a file has named
 // their places; this is for all others.
 func checkPlan(c config.Config, p agency.Plan, base *agency.PlanBase) error {
-	if c.Mode == agency.ModeSingle {
-		return agency.Errorf(agency.KindInvalid, "mode single has no plan").WithMend("agency run --mode multi_agent FILE")
+	if c.Mode == agency.ModeSingle || c.Mode == agency.ModeTiered { // there a visionary plans workstreams
+		return agency.Errorf(agency.KindInvalid, "mode %s takes no plan of contracts", c.Mode).WithMend("agency run --mode multi_agent FILE")
 	}
 	faults := PlanFaults(c, p, base)
 	if len(faults) == 0 {

@@ -13,7 +13,7 @@ import (
 // A plan cannot take the id of a contract that the run makes itself: the second
 // of that id would end the run.
 func TestReservedIDs(t *testing.T) {
-	rules := rulesOf(config.Config{Mode: agency.ModeMultiAgent}, []agency.Contract{{ID: "old"}}, agency.PlanContract)
+	rules := rulesOf(config.Config{Mode: agency.ModeMultiAgent}, []agency.Contract{{ID: "old"}}, agency.PlanContract, agency.RoleProjectManager)
 	for _, id := range append(mode.Reserved(), "old") {
 		faults := agency.ValidatePlan([]agency.Contract{{ID: id, AssignedRole: "scaffolder"}}, rules)
 		if len(faults) != 1 || !strings.Contains(faults[0].What, "is taken") {
@@ -34,7 +34,7 @@ func TestPlansBuildOnWhatIsThere(t *testing.T) {
 		{ID: "lost", AssignedRole: "scaffolder", Status: agency.StatusFailed},
 		{ID: "stuck", AssignedRole: "scaffolder", Status: agency.StatusBlocked},
 	}
-	rules := rulesOf(config.Config{Mode: agency.ModeMultiAgent}, known, agency.PlanContract)
+	rules := rulesOf(config.Config{Mode: agency.ModeMultiAgent}, known, agency.PlanContract, agency.RoleProjectManager)
 	for id, want := range map[agency.ContractID]string{"done": "", "busy": "", "lost": "is failed", "stuck": "is blocked", "plan": "not in the plan"} {
 		faults := agency.ValidatePlan([]agency.Contract{{ID: "new", AssignedRole: "scaffolder", DependsOn: []agency.ContractID{id}}}, rules)
 		if want == "" && len(faults) > 0 || want != "" && (len(faults) != 1 || !strings.Contains(faults[0].What, want)) {

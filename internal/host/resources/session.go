@@ -148,6 +148,9 @@ func rulesOf(c config.Config, known []agency.Contract, plan agency.ContractID, b
 	for _, r := range roster.Roles() {
 		rules.Holders[r.ID] = r.Holds && r.ID.Tier() == "" && !c.Mode.Team() || c.Mode.Team() && roster.MaySpawn(by, r.ID)
 	}
+	if by.Tier() != "" {
+		rules.Own = agency.OwnTierID
+	}
 	for _, k := range known {
 		rules.Taken[k.ID] = true
 	}
