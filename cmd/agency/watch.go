@@ -105,7 +105,14 @@ type looking struct {
 
 func (x looking) Look(ctx context.Context, fn func(v api.View, live bool) error) error {
 	q, _ := x.a.quiet()
-	return q.see(ctx, x.h, func(v api.View) error {
+	h := x.h
+	if !h.Exists() { // the first run may have been started by now
+		var err error
+		if h, err = q.look(); err != nil {
+			return err
+		}
+	}
+	return q.see(ctx, h, func(v api.View) error {
 		_, live := v.(*daemon.Connected)
 		return fn(v, live)
 	})

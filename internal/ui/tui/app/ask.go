@@ -113,6 +113,9 @@ func (m *Model) perform(a action) tea.Cmd {
 	case actChange:
 		m.say(tui.Dim, string(a.change)+" is asked for")
 	}
+	if a.kind == actStart || a.change == Resume {
+		return tea.Sequence(m.hold(), m.work.act(a))
+	}
 	return m.work.act(a)
 }
 

@@ -3,12 +3,14 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 	"agency/internal/ui/tui"
 )
 
@@ -66,12 +68,21 @@ func (m *Model) title(s *screen, what string) {
 	s.add(apart(left, m.host(s.st), s.width))
 }
 
-// host says whether anything can happen.
+// host says where nothing goes on although it looks as if it did.
 func (m *Model) host(st tui.Style) string {
-	if m.link.live || m.link.gone == "" {
+	if m.link.live || m.link.gone == "" || !m.unfinished() {
 		return ""
 	}
-	return st.Paint(tui.Yellow, "this is the record: "+tui.Line(m.link.gone))
+	return st.Paint(tui.Yellow, tui.Line(m.link.gone)+"; this is the record")
+}
+
+// unfinished tells whether something of what is shown would go on by itself.
+func (m *Model) unfinished() bool {
+	busy := func(s agency.RunState) bool { return s == agency.StatePlanning || s == agency.StateRunning }
+	if m.inRun() {
+		return m.run.known && busy(m.run.state())
+	}
+	return slices.ContainsFunc(m.list.runs, func(r api.RunDoc) bool { return busy(r.State) })
 }
 
 // runTitle are the lines above a run: which it is, how far it has come, what waits.
@@ -134,7 +145,7 @@ func (r *runView) elapsed(now time.Time) time.Duration {
 
 func (r *runView) atWork() (n int) {
 	for _, s := range r.doc.Sessions {
-		if s.Outcome == "" {
+		if atWork(s) {
 			n++
 		}
 	}

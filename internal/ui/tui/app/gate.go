@@ -91,7 +91,7 @@ func (r *runView) anomalies(st tui.Style, g agency.Gate) string {
 		}
 	}
 	for _, s := range r.doc.Sessions {
-		if s.Outcome == "" && s.HealthReason != "" && s.Health != "working" {
+		if atWork(s) && s.HealthReason != "" && s.Health != "working" {
 			add(tui.Yellow, s.Health, string(s.Role)+": "+s.HealthReason)
 		}
 	}

@@ -17,7 +17,6 @@ type list struct {
 	gates []waiting
 	at    int // over gates and runs
 	top   int
-	last  int64 // the id of the newest event
 }
 
 func (l *list) size() int { return len(l.gates) + len(l.runs) }
@@ -28,9 +27,6 @@ func (l *list) set(runs []api.RunDoc) {
 	l.known, l.runs = true, slices.Clone(runs)
 	slices.Reverse(l.runs)
 	l.gates = waitingOf(runs)
-	for _, r := range runs {
-		l.last = max(l.last, r.LastEvent)
-	}
 	l.at = clamp(l.at, l.size())
 	for i := range l.size() {
 		if kept && l.key(i) == was {

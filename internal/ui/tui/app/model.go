@@ -64,6 +64,7 @@ type link struct {
 	asked  time.Time
 	pace   time.Duration // between two questions
 	costs  time.Time     // when they were asked for
+	held   bool          // nothing is asked while another host may take over from this one
 }
 
 // The times between questions. A question that takes long is asked less often: looking
@@ -86,7 +87,7 @@ func (l *link) answered(now time.Time, took time.Duration, live bool, err error)
 // due tells whether something is to be asked again.
 func (l *link) due(now time.Time) bool {
 	switch {
-	case l.asking:
+	case l.asking, l.held:
 		return false
 	case l.asked.IsZero():
 		return true
@@ -126,8 +127,12 @@ func (m *Model) enter(id agency.RunID) {
 	m.ask = ask{}
 }
 
-// look asks for what the view shows, and follows what happens to it.
+// look asks for what the view shows, and follows what happens to it. The list is asked
+// for again and again instead: a host does not leave while somebody follows all of it.
 func (m Model) look() tea.Cmd {
+	if !m.inRun() {
+		return m.question()
+	}
 	return tea.Batch(m.question(), m.work.open(m.link.feed, m.query()))
 }
 
@@ -136,6 +141,15 @@ func (m *Model) follow() tea.Cmd {
 	closing := m.drop()
 	m.link = link{feed: m.link.feed + 1, asking: true}
 	return tea.Batch(closing, m.look())
+}
+
+// hold ends what is asked and followed until an action is done that may have another
+// host take over: the old one leaves when nobody asks it any more.
+func (m *Model) hold() tea.Cmd {
+	cmd := m.drop()
+	m.link.held, m.link.again = true, m.now
+	m.link.feed++ // what the old one still brings is asked for again
+	return cmd
 }
 
 // drop ends the feed.
@@ -151,13 +165,9 @@ func (m *Model) drop() tea.Cmd {
 	}
 }
 
-// query is what the view follows. The list needs to know only that something happened,
-// and what is waited for is nothing that debugs.
+// query is what the view follows.
 func (m Model) query() api.EventQuery {
-	if m.inRun() {
-		return api.EventQuery{Run: m.run.id, After: m.run.log.last}
-	}
-	return api.EventQuery{After: m.list.last, MinSeverity: agency.SeverityInfo}
+	return api.EventQuery{Run: m.run.id, After: m.run.log.last}
 }
 
 func (m Model) inRun() bool { return m.run.id != "" }
@@ -172,11 +182,11 @@ func (m Model) question() tea.Cmd {
 // refresh asks again where it is time.
 func (m *Model) refresh() tea.Cmd {
 	var cmds []tea.Cmd
-	if m.link.due(m.now) {
+	if m.link.heard = m.link.heard || !m.inRun(); m.link.due(m.now) {
 		m.link.asking, m.link.heard = true, false
 		cmds = append(cmds, m.question())
 	}
-	if m.link.open == nil && !m.link.again.IsZero() && !m.now.Before(m.link.again) {
+	if m.link.open == nil && !m.link.held && !m.link.again.IsZero() && !m.now.Before(m.link.again) {
 		m.link.again = time.Time{}
 		m.link.feed++
 		cmds = append(cmds, m.work.open(m.link.feed, m.query()))
@@ -217,7 +227,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.inRun() {
 			break
 		}
-		if msg.err != nil {
+		if msg.err != nil && agency.KindOf(msg.err) != agency.KindNotFound { // that is: no run was ever started
 			m.lost(msg.err)
 			break
 		}
@@ -256,10 +266,6 @@ func (m *Model) events(msg eventsMsg) tea.Cmd {
 	m.now = msg.now
 	for _, ev := range msg.events {
 		m.link.heard = true
-		if !m.inRun() {
-			m.list.last = max(m.list.last, ev.ID)
-			continue
-		}
 		if m.run.add(ev) {
 			m.hear(ev)
 		}
@@ -270,10 +276,10 @@ func (m *Model) events(msg eventsMsg) tea.Cmd {
 	}
 	was := m.link.live
 	m.link.open, m.link.live, m.link.again = nil, false, m.now.Add(retryAfter)
-	switch {
-	case msg.err != nil && !api.Unreachable(msg.err) && agency.KindOf(msg.err) != agency.KindTransient:
+	switch kind := agency.KindOf(msg.err); {
+	case msg.err != nil && kind != agency.KindNotFound && kind != agency.KindTransient:
 		m.link.gone = msg.err.Error()
-	case was && msg.live:
+	case was:
 		m.link.gone = "the host ended"
 	case m.link.gone == "":
 		m.link.gone = "no host is at work"
@@ -330,7 +336,7 @@ func (m *Model) hear(ev agency.Event) {
 // done says what came of an action.
 func (m *Model) done(msg doneMsg) tea.Cmd {
 	m.now = msg.now
-	m.link.heard = true
+	m.link.heard, m.link.held = true, false
 	if msg.act.kind == actAnswer {
 		m.run.answer(msg.act.answer.Gate, msg.err)
 	}

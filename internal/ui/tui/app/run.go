@@ -144,7 +144,6 @@ func (r *runView) nextGate() {
 type transcript struct {
 	session agency.SessionID
 	role    agency.RoleID
-	ended   bool
 	text    string
 	err     error
 	pager   pager
@@ -155,7 +154,7 @@ type transcript struct {
 }
 
 func (t *transcript) show(s api.SessionDoc, width int) {
-	*t = transcript{session: s.ID, role: s.Role, ended: s.Outcome != "", heard: true, pager: pager{width: width, follows: true}}
+	*t = transcript{session: s.ID, role: s.Role, heard: true, pager: pager{width: width, follows: true}}
 }
 
 // hear notes that something of its run happened, after which there may be more of it.

@@ -102,7 +102,7 @@ func (t *tree) add(d api.InspectDoc, below map[agency.ContractID][]int, seen map
 			}
 		}
 		for _, s := range t.of[i].sessions {
-			if t.open[c.ID] || d.Sessions[s].Outcome == "" {
+			if t.open[c.ID] || atWork(d.Sessions[s]) {
 				t.rows = append(t.rows, row{depth: depth + 1, contract: i, session: s, criterion: -1})
 			}
 		}
@@ -305,11 +305,14 @@ func (t *tree) contractLine(st tui.Style, d api.InspectDoc, i, width int) string
 	return apart(left, strings.Join(right, "  "), width)
 }
 
+// atWork tells whether a session goes on.
+func atWork(s api.SessionDoc) bool { return s.Health != "ended" }
+
 // sessionLine is an agent at work: how it is, what it does, since when.
 func (t *tree) sessionLine(st tui.Style, d api.InspectDoc, s api.SessionDoc, now time.Time, width int) string {
-	ink, health := tui.Cyan, s.Health
+	ink, health := tui.Cyan, s.Health // such as working
 	switch {
-	case s.Outcome != "":
+	case !atWork(s):
 		ink, health = tui.Dim, s.Outcome
 	case s.Health == "slow", s.Health == "looping", s.Health == "halted":
 		ink = tui.Red
@@ -318,7 +321,7 @@ func (t *tree) sessionLine(st tui.Style, d api.InspectDoc, s api.SessionDoc, now
 	}
 	left := st.Paint(tui.Dim, "└ ") + tui.Line(string(s.Role)) + "  " + st.Paint(ink, tui.Line(health)) + st.Paint(tui.Dim, fmt.Sprintf("  turn %d", s.Turns))
 	right := ""
-	if a, ok := t.agents[s.Agent]; ok && s.Outcome == "" {
+	if a, ok := t.agents[s.Agent]; ok && atWork(s) {
 		doc := d.Agents[a]
 		if doing := tui.Line(cmp.Or(s.HealthReason, doc.Activity, doc.LastTool)); doing != "" {
 			left += "  " + doing
