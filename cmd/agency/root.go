@@ -28,8 +28,8 @@ func (a *app) root() *cobra.Command {
 		Use: "agency", Short: "Delegate work on a git repository and trust what comes back", Long: longHelp,
 		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if h, err := a.look(); err == nil && a.draws() {
-				return a.application(cmd.Context(), h, termapp.Options{})
+			if h, err := a.look(); err == nil && draws(a) {
+				return application(cmd.Context(), a, h, termapp.Options{})
 			}
 			return cmd.Help()
 		},

@@ -194,12 +194,12 @@ func (a *app) start(ctx context.Context, goal string, f runFlags) error {
 	if f.dry {
 		return a.dryRun(ctx, goal, f)
 	}
-	_, err := a.startGoal(ctx, goal, f)
+	_, err := startGoal(ctx, a, goal, f)
 	return err
 }
 
 // startGoal starts a run on a goal and gives its id, also where it went wrong later.
-func (a *app) startGoal(ctx context.Context, goal string, f runFlags) (agency.RunID, error) {
+func startGoal(ctx context.Context, a *app, goal string, f runFlags) (agency.RunID, error) {
 	h, err := a.claim()
 	if err != nil {
 		return "", err

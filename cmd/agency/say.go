@@ -19,7 +19,7 @@ func sayCommand(a *app) *cobra.Command {
 		Example: `  agency say k3f9d2ab "the parser must also accept 1d"
   agency say k3f9d2ab --reply-to scaffolder-parser/parser/1/3/1 "yes, hours too"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.sayTo(cmd.Context(), args[0], api.SayRequest{To: to, InReplyTo: agency.MessageID(reply), Text: args[1]})
+			return sayTo(cmd.Context(), a, args[0], api.SayRequest{To: to, InReplyTo: agency.MessageID(reply), Text: args[1]})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads)")
@@ -28,7 +28,7 @@ func sayCommand(a *app) *cobra.Command {
 }
 
 // sayTo sends a message into a run.
-func (a *app) sayTo(ctx context.Context, name string, r api.SayRequest) error {
+func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
 	return a.withRun(ctx, name, daemon.Want{}, func(_ daemon.Place, c *daemon.Connected, run api.RunDoc) error {
 		id, err := newID()
 		if err != nil {

@@ -137,11 +137,11 @@ func wrapUsage(err error, mend string) error {
 func pauseCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "pause RUN", Short: "Stop a run at its next turn boundary", Args: oneRun,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.pause(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return pauseRun(cmd.Context(), a, args[0]) },
 	}
 }
 
-func (a *app) pause(ctx context.Context, name string) error {
+func pauseRun(ctx context.Context, a *app, name string) error {
 	return a.change(ctx, name, (*api.Client).Pause, func(d api.RunDoc) string {
 		switch {
 		case d.State.Final():
@@ -156,11 +156,11 @@ func (a *app) pause(ctx context.Context, name string) error {
 func cancelCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel RUN", Short: "End a run; its branch and record stay", Args: oneRun,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.cancel(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return cancelRun(cmd.Context(), a, args[0]) },
 	}
 }
 
-func (a *app) cancel(ctx context.Context, name string) error {
+func cancelRun(ctx context.Context, a *app, name string) error {
 	return a.change(ctx, name, (*api.Client).Cancel, func(d api.RunDoc) string {
 		return fmt.Sprintf("%s: %s", d.ID, d.State)
 	})

@@ -37,11 +37,11 @@ func watchCommand(a *app) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
 		Use: "watch [RUN]", Short: "Follow a run; Ctrl-C only leaves", Args: atMostOne,
-		Long: "Follows a run. On a terminal it is an application: contracts, agents and the live log, gates with what is\nneeded to answer them, conversations; ? lists its keys. Else, with --plain or --json, where CI is set and\non a terminal that is dumb, it is a line for each event.",
+		Long:    "Follows a run. On a terminal it is an application: contracts, agents and the live log, gates with what is\nneeded to answer them, conversations; ? lists its keys. Else, with --plain or --json, where CI is set and\non a terminal that is dumb, it is a line for each event.",
 		Example: "  agency watch k3f9d2ab --verbose\n  agency watch k3f9d2ab --since 10m\n  agency watch k3f9d2ab --json | jq .summary",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !f.plain && !f.json && a.draws() {
-				return a.watchLive(cmd.Context(), args, f)
+			if !f.plain && !f.json && draws(a) {
+				return watchLive(cmd.Context(), a, args, f)
 			}
 			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
 				return a.watch(cmd.Context(), v, run, f)
@@ -56,14 +56,14 @@ func watchCommand(a *app) *cobra.Command {
 }
 
 // draws tells whether a person sits at a terminal on which an application can be drawn.
-func (a *app) draws() bool {
+func draws(a *app) bool {
 	_, ci := a.env("CI")
 	kind, _ := a.env("TERM")
 	return !ci && kind != "dumb" && kind != "" && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 }
 
 // watchLive is watch as an application.
-func (a *app) watchLive(ctx context.Context, args []string, f watchFlags) error {
+func watchLive(ctx context.Context, a *app, args []string, f watchFlags) error {
 	after, from, err := since(f.since, a.now())
 	if err != nil {
 		return err
@@ -77,19 +77,19 @@ func (a *app) watchLive(ctx context.Context, args []string, f watchFlags) error 
 	if err != nil {
 		return err
 	}
-	return a.application(ctx, place, o)
+	return application(ctx, a, place, o)
 }
 
 // application shows the runs of a repository until the person leaves.
-func (a *app) application(ctx context.Context, h daemon.Place, o termapp.Options) error {
+func application(ctx context.Context, a *app, h daemon.Place, o termapp.Options) error {
 	o.Looker, o.Steerer, o.Repo = looking{a, h}, steering{a}, filepath.Base(h.Repo.WorkTree)
 	o.Style, o.Zone, o.Now = a.style, time.Local, a.now
 	return termapp.Run(ctx, o, termapp.Terminal{In: os.Stdin, Out: os.Stdout, Env: os.Environ()})
 }
 
-// quiet is the command with all that it says kept for an application, which has the
+// hushed is the command with all that it says kept for an application, which has the
 // terminal to itself.
-func (a *app) quiet() (b *app, said func() string) {
+func hushed(a *app) (b *app, said func() string) {
 	var out, notes bytes.Buffer
 	c := *a
 	c.out, c.err, c.told, c.signals = tui.NewScreen(&out, tui.Style{}), tui.NewScreen(&notes, tui.Style{}), nil, nil
@@ -104,7 +104,7 @@ type looking struct {
 }
 
 func (x looking) Look(ctx context.Context, fn func(v api.View, live bool) error) error {
-	q, _ := x.a.quiet()
+	q, _ := hushed(x.a)
 	h := x.h
 	if !h.Exists() { // the first run may have been started by now
 		var err error
@@ -134,23 +134,23 @@ func told(said func() string, err error) (string, error) {
 }
 
 func (x steering) Answer(ctx context.Context, run agency.RunID, r api.AnswerRequest) (string, error) {
-	q, said := x.a.quiet()
+	q, said := hushed(x.a)
 	return told(said, q.answer(ctx, string(run), r.Verb, r))
 }
 
 func (x steering) Say(ctx context.Context, run agency.RunID, to, text string) (string, error) {
-	q, said := x.a.quiet()
-	return told(said, q.sayTo(ctx, string(run), api.SayRequest{To: to, Text: text}))
+	q, said := hushed(x.a)
+	return told(said, sayTo(ctx, q, string(run), api.SayRequest{To: to, Text: text}))
 }
 
 func (x steering) Change(ctx context.Context, run agency.RunID, c termapp.Change) (string, error) {
-	q, said := x.a.quiet()
+	q, said := hushed(x.a)
 	var err error
 	switch c {
 	case termapp.Pause:
-		err = q.pause(ctx, string(run))
+		err = pauseRun(ctx, q, string(run))
 	case termapp.Cancel:
-		err = q.cancel(ctx, string(run))
+		err = cancelRun(ctx, q, string(run))
 	case termapp.Resume:
 		err = q.withRun(ctx, string(run), daemon.Want{Work: true}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
 			return q.resume(ctx, h, c, run, followOptions{}, true)
@@ -163,11 +163,11 @@ func (x steering) Change(ctx context.Context, run agency.RunID, c termapp.Change
 }
 
 func (x steering) Start(ctx context.Context, goal string) (agency.RunID, string, error) {
-	q, said := x.a.quiet()
+	q, said := hushed(x.a)
 	if err := agency.CheckGoal(goal); err != nil {
 		return "", "", err
 	}
-	id, err := q.startGoal(ctx, goal, runFlags{detach: true})
+	id, err := startGoal(ctx, q, goal, runFlags{detach: true})
 	text, err := told(said, err)
 	return id, cmp.Or(text, "started"), err
 }

@@ -26,12 +26,12 @@ type ask struct {
 func (a ask) active() bool { return a.yes != "" || a.line }
 
 // askLine has a line typed.
-func (m *Model) askLine(prompt, must string, act action) {
+func askLine(m *Model, prompt, must string, act action) {
 	m.ask = ask{line: true, input: input{prompt: prompt}, act: act, must: must}
 }
 
 // answerKey takes a key in while something is asked.
-func (m *Model) answerKey(k tea.KeyPressMsg) tea.Cmd {
+func answerKey(m *Model, k tea.KeyPressMsg) tea.Cmd {
 	key := k.String()
 	if key == "esc" || key == "ctrl+g" {
 		m.ask = ask{}
@@ -42,7 +42,7 @@ func (m *Model) answerKey(k tea.KeyPressMsg) tea.Cmd {
 		if key == "y" || key == "Y" {
 			act := m.ask.act
 			m.ask = ask{}
-			return m.perform(act)
+			return perform(m, act)
 		}
 		if key == "n" || key == "N" || key == "q" {
 			m.ask = ask{}
@@ -54,11 +54,11 @@ func (m *Model) answerKey(k tea.KeyPressMsg) tea.Cmd {
 		m.ask.input.key(k)
 		return nil
 	}
-	return m.typed()
+	return typed(m)
 }
 
 // typed takes the line in that was typed.
-func (m *Model) typed() tea.Cmd {
+func typed(m *Model) tea.Cmd {
 	text, act := m.ask.input.text(), m.ask.act
 	if text == "" && m.ask.must != "" {
 		m.say(tui.Yellow, m.ask.must)
@@ -84,7 +84,7 @@ func (m *Model) typed() tea.Cmd {
 		act.text = text
 	}
 	m.ask = ask{}
-	return m.perform(act)
+	return perform(m, act)
 }
 
 // addressee parts "@AGENT text"; without @ it is for whoever leads the run.
@@ -97,7 +97,7 @@ func addressee(text string) (to, rest string) {
 }
 
 // perform does what was asked for; an answer to a gate once.
-func (m *Model) perform(a action) tea.Cmd {
+func perform(m *Model, a action) tea.Cmd {
 	switch a.kind {
 	case actAnswer:
 		if m.run.answers[a.answer.Gate] != "" {
@@ -120,7 +120,7 @@ func (m *Model) perform(a action) tea.Cmd {
 }
 
 // askGate asks for the answer to the gate that is shown.
-func (m *Model) askGate(verb agency.Verb) {
+func askGate(m *Model, verb agency.Verb) {
 	g, ok := m.run.shownGate()
 	switch {
 	case !ok:
@@ -139,18 +139,18 @@ func (m *Model) askGate(verb agency.Verb) {
 		if g.Kind == agency.GateMerge || g.Kind == agency.GatePlan {
 			must = "it goes back to be done again: say why"
 		}
-		m.askLine("reject the "+string(g.Kind)+" gate; why", must, act)
+		askLine(m, "reject the "+string(g.Kind)+" gate; why", must, act)
 		return
 	}
 	switch {
 	case g.Kind == agency.GateQuestion:
 		must := "a question needs an answer"
-		m.askLine("your answer", must, act)
+		askLine(m, "your answer", must, act)
 		if len(g.Options) > 0 {
 			m.ask.input.prompt = "your answer, or an option's number"
 		}
 	case g.Kind == agency.GateBudget && g.Approving == "" && (g.Grant == nil || g.Grant.Limit == "usd"):
-		m.askLine("new limit in US dollars; nothing: double what is used up", "", act)
+		askLine(m, "new limit in US dollars; nothing: double what is used up", "", act)
 		m.ask.usd = true
 	default:
 		m.ask = ask{yes: fmt.Sprintf("approve the %s gate: %s?", g.Kind, cmp.Or(meaning(g, "agency approve"), "go on")), act: act}

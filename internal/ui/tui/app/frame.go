@@ -27,12 +27,12 @@ func (m Model) View() tea.View {
 
 // draw makes the frame of what is known.
 func (m *Model) draw() {
-	text, cursor := m.frame()
+	text, cursor := frame(m)
 	m.drawn, m.cursor = tui.Safe(m.o.Style, text), cursor
 }
 
 // frame is the text of the terminal: never more rows and columns than there are.
-func (m *Model) frame() (string, *tea.Cursor) {
+func frame(m *Model) (string, *tea.Cursor) {
 	if m.width < leastWidth || m.height < leastHeight {
 		return cut(fmt.Sprintf("want %dx%d", leastWidth, leastHeight), m.width) + "\n" +
 			cut(fmt.Sprintf("is %dx%d; q leaves", m.width, m.height), m.width), nil
@@ -40,44 +40,44 @@ func (m *Model) frame() (string, *tea.Cursor) {
 	s := &screen{st: m.o.Style, width: m.width, height: m.height}
 	switch m.view {
 	case viewList:
-		m.title(s, "")
+		drawTitle(m, s, "")
 		m.list.draw(s, m.now, foot)
 	case viewRun:
-		m.drawRun(s)
+		drawRun(m, s)
 	case viewGate:
-		m.runTitle(s)
-		m.drawPage(s, "gate", &m.run.page)
+		drawRunTitle(m, s)
+		drawPage(m, s, "gate", &m.run.page)
 	case viewTranscript:
-		m.runTitle(s)
-		m.drawTranscript(s)
+		drawRunTitle(m, s)
+		drawTranscript(m, s)
 	case viewHelp:
-		m.title(s, "help")
-		m.drawPage(s, "", &m.help)
+		drawTitle(m, s, "help")
+		drawPage(m, s, "", &m.help)
 	}
 	s.pad(foot)
-	cursor := m.drawFoot(s)
+	cursor := drawFoot(m, s)
 	return s.String(), cursor
 }
 
-// title is the first line where no run is looked at.
-func (m *Model) title(s *screen, what string) {
+// drawTitle is the first line where no run is looked at.
+func drawTitle(m *Model, s *screen, what string) {
 	left := s.st.Paint(tui.Bold, "agency") + "  " + tui.Line(m.o.Repo)
 	if what != "" {
 		left += "  " + what
 	}
-	s.add(apart(left, m.host(s.st), s.width))
+	s.add(apart(left, hostLine(m, s.st), s.width))
 }
 
-// host says where nothing goes on although it looks as if it did.
-func (m *Model) host(st tui.Style) string {
-	if m.link.live || m.link.gone == "" || !m.unfinished() {
+// hostLine says where nothing goes on although it looks as if it did.
+func hostLine(m *Model, st tui.Style) string {
+	if m.link.live || m.link.gone == "" || !unfinished(m) {
 		return ""
 	}
 	return st.Paint(tui.Yellow, tui.Line(m.link.gone)+"; this is the record")
 }
 
 // unfinished tells whether something of what is shown would go on by itself.
-func (m *Model) unfinished() bool {
+func unfinished(m *Model) bool {
 	busy := func(s agency.RunState) bool { return s == agency.StatePlanning || s == agency.StateRunning }
 	if m.inRun() {
 		return m.run.known && busy(m.run.state())
@@ -85,25 +85,25 @@ func (m *Model) unfinished() bool {
 	return slices.ContainsFunc(m.list.runs, func(r api.RunDoc) bool { return busy(r.State) })
 }
 
-// runTitle are the lines above a run: which it is, how far it has come, what waits.
-func (m *Model) runTitle(s *screen) {
+// drawRunTitle are the lines above a run: which it is, how far it has come, what waits.
+func drawRunTitle(m *Model, s *screen) {
 	r, st := &m.run, s.st
 	state := r.state()
 	left := st.Paint(tui.Bold, tui.Line(string(r.id)))
 	if !r.known {
-		s.add(apart(left, m.host(st), s.width))
+		s.add(apart(left, hostLine(m, st), s.width))
 		return
 	}
 	left += "  " + st.Paint(tui.StateInk(state), string(state)) + "  " + tui.Line(r.doc.Goal)
-	s.add(apart(left, m.host(st), s.width))
-	s.add(m.sums(st))
-	if line := m.alarm(st, state); line != "" {
+	s.add(apart(left, hostLine(m, st), s.width))
+	s.add(sumsLine(m, st))
+	if line := alarmLine(m, st, state); line != "" {
 		s.add(line)
 	}
 }
 
-// sums are a run in numbers; a narrow terminal cuts the end off.
-func (m *Model) sums(st tui.Style) string {
+// sumsLine are a run in numbers; a narrow terminal cuts the end off.
+func sumsLine(m *Model, st tui.Style) string {
 	r := &m.run
 	d := r.doc
 	width := 8
@@ -152,8 +152,8 @@ func (r *runView) atWork() (n int) {
 	return n
 }
 
-// alarm is what a person must know first: a gate that waits, or how the run ended.
-func (m *Model) alarm(st tui.Style, state agency.RunState) string {
+// alarmLine is what a person must know first: a gate that waits, or how the run ended.
+func alarmLine(m *Model, st tui.Style, state agency.RunState) string {
 	if open := m.run.waits(); len(open) > 0 {
 		g := open[0]
 		more := ""
@@ -172,11 +172,11 @@ func (m *Model) alarm(st tui.Style, state agency.RunState) string {
 	return ""
 }
 
-// split is how many rows the contracts and the log have; side says that they stand
+// splitRows is how many rows the contracts and the log have; side says that they stand
 // beside each other.
-func (m *Model) split() (above, below int, side bool) {
+func splitRows(m *Model) (above, below int, side bool) {
 	rows := m.height - foot - 2 // both titles of a run
-	if m.run.known && m.alarm(tui.Style{}, m.run.state()) != "" {
+	if m.run.known && alarmLine(m, tui.Style{}, m.run.state()) != "" {
 		rows--
 	}
 	if m.width >= sideBySide {
@@ -187,17 +187,17 @@ func (m *Model) split() (above, below int, side bool) {
 	return above, max(1, rows-above), false
 }
 
-func (m *Model) treeRows() int { above, _, _ := m.split(); return above }
-func (m *Model) logRows() int  { _, below, _ := m.split(); return below }
+func treeRows(m *Model) int { above, _, _ := splitRows(m); return above }
+func logRows(m *Model) int  { _, below, _ := splitRows(m); return below }
 
-func (m *Model) drawRun(s *screen) {
-	m.runTitle(s)
+func drawRun(m *Model, s *screen) {
+	drawRunTitle(m, s)
 	r, st := &m.run, s.st
 	if !r.known {
 		s.add("", " one moment…")
 		return
 	}
-	above, below, side := m.split()
+	above, below, side := splitRows(m)
 	title := "contracts"
 	if r.tree.hides {
 		title = "contracts that are not complete"
@@ -231,7 +231,7 @@ func (m *Model) drawRun(s *screen) {
 }
 
 // drawPage draws a long text.
-func (m *Model) drawPage(s *screen, title string, p *pager) {
+func drawPage(m *Model, s *screen, title string, p *pager) {
 	at := len(s.lines)
 	s.add("")
 	p.size(s.left() - foot)
@@ -241,7 +241,7 @@ func (m *Model) drawPage(s *screen, title string, p *pager) {
 	s.add(p.seen()...)
 }
 
-func (m *Model) drawTranscript(s *screen) {
+func drawTranscript(m *Model, s *screen) {
 	t := &m.run.transcript
 	title := "conversation of " + tui.Line(strings.TrimPrefix(string(t.session), string(m.run.id)+"/"))
 	switch {
@@ -252,12 +252,12 @@ func (m *Model) drawTranscript(s *screen) {
 		s.rule(title)
 		s.add("", " one moment…")
 	default:
-		m.drawPage(s, title, &t.pager)
+		drawPage(m, s, title, &t.pager)
 	}
 }
 
 // drawFoot draws the last two lines, and says where the cursor stands.
-func (m *Model) drawFoot(s *screen) *tea.Cursor {
+func drawFoot(m *Model, s *screen) *tea.Cursor {
 	st := s.st
 	switch {
 	case m.ask.line:
@@ -274,12 +274,12 @@ func (m *Model) drawFoot(s *screen) *tea.Cursor {
 	default:
 		s.add(st.Paint(cmp.Or(m.note.ink, tui.Plain), tui.Line(m.note.text)))
 	}
-	s.add(st.Paint(tui.Dim, m.keys()))
+	s.add(st.Paint(tui.Dim, keysLine(m)))
 	return nil
 }
 
-// keys are those that count now, the most needed first.
-func (m *Model) keys() string {
+// keysLine are those that count now, the most needed first.
+func keysLine(m *Model) string {
 	switch {
 	case m.ask.active():
 		return "y does it · n or esc leaves it"
@@ -304,4 +304,3 @@ func (m *Model) keys() string {
 	}
 	return "esc list · ? help · q leave · t conversation · tab log · s say · p pause · c cancel"
 }
-

@@ -53,7 +53,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	case key == "ctrl+z":
 		return tea.Suspend
 	case m.ask.active():
-		return m.answerKey(k)
+		return answerKey(m, k)
 	case key == "q":
 		return tea.Quit
 	case key == "?":
@@ -65,16 +65,16 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	}
 	switch m.view {
 	case viewList:
-		return m.listKey(key)
+		return listKey(m, key)
 	case viewRun:
-		return m.runKey(key)
+		return runKey(m, key)
 	case viewGate:
-		return m.gateKey(key)
+		return gateKey(m, key)
 	case viewTranscript:
 		if key == "esc" || key == "backspace" {
 			m.view = viewRun
 			m.run.transcript = transcript{}
-		} else if !m.steerKey(key) {
+		} else if !steerKey(m, key) {
 			m.run.transcript.pager.key(key)
 			if key == "end" || key == ">" {
 				m.run.transcript.pager.follows = true
@@ -90,7 +90,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) listKey(key string) tea.Cmd {
+func listKey(m *Model, key string) tea.Cmd {
 	switch key {
 	case "enter":
 		id, gate := m.list.chosen()
@@ -101,18 +101,18 @@ func (m *Model) listKey(key string) tea.Cmd {
 		cmd := m.follow()
 		if gate != "" {
 			m.run.gate = gate
-			return tea.Batch(cmd, m.showGate())
+			return tea.Batch(cmd, showGate(m))
 		}
 		return cmd
 	case "n":
-		m.askLine("what should be different", "say what should be different", action{kind: actStart})
+		askLine(m, "what should be different", "say what should be different", action{kind: actStart})
 	default:
 		m.list.press(key, m.height-4)
 	}
 	return nil
 }
 
-func (m *Model) runKey(key string) tea.Cmd {
+func runKey(m *Model, key string) tea.Cmd {
 	switch key {
 	case "esc", "backspace":
 		m.run, m.view, m.list.known = runView{}, viewList, false
@@ -124,10 +124,10 @@ func (m *Model) runKey(key string) tea.Cmd {
 		m.run.log.verbose = !m.run.log.verbose
 		return nil
 	case "g":
-		return m.showGate()
+		return showGate(m)
 	case "d":
 		if _, ok := m.run.shownGate(); ok {
-			cmd := m.showGate()
+			cmd := showGate(m)
 			return cmd
 		}
 		m.say(tui.Dim, "the change is shown with the gate at which it waits; until then: agency diff "+string(m.run.id))
@@ -142,23 +142,23 @@ func (m *Model) runKey(key string) tea.Cmd {
 		m.view = viewTranscript
 		return m.refresh()
 	}
-	if m.steerKey(key) {
+	if steerKey(m, key) {
 		return nil
 	}
 	if m.run.logged {
-		m.run.log.key(key, m.logRows())
+		m.run.log.key(key, logRows(m))
 		return nil
 	}
-	m.run.tree.press(key, m.run.doc, m.treeRows())
+	m.run.tree.press(key, m.run.doc, treeRows(m))
 	return nil
 }
 
 // steerKey takes keys in that steer the run, and tells whether it is one of them.
-func (m *Model) steerKey(key string) bool {
+func steerKey(m *Model, key string) bool {
 	change := func(c Change) action { return action{kind: actChange, run: m.run.id, change: c} }
 	switch key {
 	case "s", ":":
-		m.askLine("say to whoever leads (@AGENT text: to another)", "say something", action{kind: actSay, run: m.run.id})
+		askLine(m, "say to whoever leads (@AGENT text: to another)", "say something", action{kind: actSay, run: m.run.id})
 	case "p":
 		m.ask = ask{yes: "pause the run at the end of its turn?", act: change(Pause)}
 	case "u":
@@ -176,7 +176,7 @@ func (m *Model) steerKey(key string) bool {
 }
 
 // showGate shows the gate that waits.
-func (m *Model) showGate() tea.Cmd {
+func showGate(m *Model) tea.Cmd {
 	if m.run.known {
 		if _, ok := m.run.shownGate(); !ok {
 			m.say(tui.Yellow, "no gate waits")
@@ -197,21 +197,21 @@ func (m *Model) showGate() tea.Cmd {
 	return m.work.diff(m.run.id)
 }
 
-func (m *Model) gateKey(key string) tea.Cmd {
+func gateKey(m *Model, key string) tea.Cmd {
 	switch key {
 	case "esc", "backspace", "g":
 		m.view = viewRun
 	case "a":
-		m.askGate(agency.Approve)
+		askGate(m, agency.Approve)
 	case "r":
-		m.askGate(agency.Reject)
+		askGate(m, agency.Reject)
 	case "tab":
 		m.run.nextGate()
 		m.lay()
 	case "t":
-		return m.runKey(key)
+		return runKey(m, key)
 	default:
-		if !m.steerKey(key) {
+		if !steerKey(m, key) {
 			m.run.page.key(key)
 		}
 	}

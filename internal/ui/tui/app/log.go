@@ -93,7 +93,7 @@ func (l *eventLog) key(k string, rows int) bool {
 	return true
 }
 
-// title says what of it is seen.
+// drawTitle says what of it is seen.
 func (l *eventLog) title() string {
 	title := "log"
 	if l.verbose {

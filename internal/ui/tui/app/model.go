@@ -144,7 +144,7 @@ func (m *Model) follow() tea.Cmd {
 }
 
 // hold ends what is asked and followed until an action is done that may have another
-// host take over: the old one leaves when nobody asks it any more.
+// hostLine take over: the old one leaves when nobody asks it any more.
 func (m *Model) hold() tea.Cmd {
 	cmd := m.drop()
 	m.link.held, m.link.again = true, m.now
