@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/agency"
+	termapp "agency/internal/ui/tui/app"
 )
 
 const longHelp = `agency turns a goal into a verified, merged change of a git repository.
@@ -26,7 +27,12 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "agency", Short: "Delegate work on a git repository and trust what comes back", Long: longHelp,
 		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if h, err := a.look(); err == nil && draws(a) {
+				return application(cmd.Context(), a, h, termapp.Options{})
+			}
+			return cmd.Help()
+		},
 	}
 	root.PersistentFlags().StringVar(&a.dir, "repo", ".", "work on the repository that holds `DIR`")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

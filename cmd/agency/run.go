@@ -194,15 +194,21 @@ func (a *app) start(ctx context.Context, goal string, f runFlags) error {
 	if f.dry {
 		return a.dryRun(ctx, goal, f)
 	}
+	_, err := startGoal(ctx, a, goal, f)
+	return err
+}
+
+// startGoal starts a run on a goal and gives its id, also where it went wrong later.
+func startGoal(ctx context.Context, a *app, goal string, f runFlags) (agency.RunID, error) {
 	h, err := a.claim()
 	if err != nil {
-		return err
+		return "", err
 	}
 	req, err := a.preview(h).Request(ctx, a.wish(goal, f))
 	if err != nil {
-		return err
+		return "", err
 	}
-	return a.begin(ctx, h, req, f, nil)
+	return req.ID, a.begin(ctx, h, req, f, nil)
 }
 
 // begin starts a run and follows it; answer gets what an agent has answered, alone.

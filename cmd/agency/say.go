@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -18,27 +19,34 @@ func sayCommand(a *app) *cobra.Command {
 		Example: `  agency say k3f9d2ab "the parser must also accept 1d"
   agency say k3f9d2ab --reply-to scaffolder-parser/parser/1/3/1 "yes, hours too"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), args[0], daemon.Want{}, func(_ daemon.Place, c *daemon.Connected, run api.RunDoc) error {
-				id, err := newID()
-				if err != nil {
-					return err
-				}
-				m, err := c.Say(cmd.Context(), run.ID, api.SayRequest{ID: agency.MessageID(id), To: to, InReplyTo: agency.MessageID(reply), Text: args[1], By: who()})
-				if err != nil {
-					return err
-				}
-				a.printf(a.out, "message %s to %s: %s\n", m.ID, cmp.Or(m.To, string(m.ToRole)), m.Status)
-				switch {
-				case reply != "":
-					a.printf(a.out, "it answers message %s\n", m.InReplyTo)
-				case m.InReplyTo != "":
-					a.printf(a.out, "it answers the question %s\n", m.InReplyTo)
-				}
-				return nil
-			})
+			return sayTo(cmd.Context(), a, args[0], api.SayRequest{To: to, InReplyTo: agency.MessageID(reply), Text: args[1]})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the `AGENT` that is meant, or a role: the first of it to look (default: whoever leads)")
 	cmd.Flags().StringVar(&reply, "reply-to", "", "the `ID` of the message that this one answers; it goes to its sender where --to names nobody")
 	return cmd
+}
+
+// sayTo sends a message into a run.
+func sayTo(ctx context.Context, a *app, name string, r api.SayRequest) error {
+	return a.withRun(ctx, name, daemon.Want{}, func(_ daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+		id, err := newID()
+		if err != nil {
+			return err
+		}
+		reply := r.InReplyTo
+		r.ID, r.By = agency.MessageID(id), who()
+		m, err := c.Say(ctx, run.ID, r)
+		if err != nil {
+			return err
+		}
+		a.printf(a.out, "message %s to %s: %s\n", m.ID, cmp.Or(m.To, string(m.ToRole)), m.Status)
+		switch {
+		case reply != "":
+			a.printf(a.out, "it answers message %s\n", m.InReplyTo)
+		case m.InReplyTo != "":
+			a.printf(a.out, "it answers the question %s\n", m.InReplyTo)
+		}
+		return nil
+	})
 }

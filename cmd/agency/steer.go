@@ -137,27 +137,31 @@ func wrapUsage(err error, mend string) error {
 func pauseCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "pause RUN", Short: "Stop a run at its next turn boundary", Args: oneRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.change(cmd.Context(), args[0], (*api.Client).Pause, func(d api.RunDoc) string {
-				switch {
-				case d.State.Final():
-					return fmt.Sprintf("%s %s already", d.ID, d.State.Has())
-				case d.State == agency.StatePaused:
-					return fmt.Sprintf("%s is paused; go on with: agency resume %s", d.ID, d.ID)
-				}
-				return fmt.Sprintf("%s pauses at the end of its turn; go on with: agency resume %s", d.ID, d.ID)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return pauseRun(cmd.Context(), a, args[0]) },
 	}
+}
+
+func pauseRun(ctx context.Context, a *app, name string) error {
+	return a.change(ctx, name, (*api.Client).Pause, func(d api.RunDoc) string {
+		switch {
+		case d.State.Final():
+			return fmt.Sprintf("%s %s already", d.ID, d.State.Has())
+		case d.State == agency.StatePaused:
+			return fmt.Sprintf("%s is paused; go on with: agency resume %s", d.ID, d.ID)
+		}
+		return fmt.Sprintf("%s pauses at the end of its turn; go on with: agency resume %s", d.ID, d.ID)
+	})
 }
 
 func cancelCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel RUN", Short: "End a run; its branch and record stay", Args: oneRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.change(cmd.Context(), args[0], (*api.Client).Cancel, func(d api.RunDoc) string {
-				return fmt.Sprintf("%s: %s", d.ID, d.State)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return cancelRun(cmd.Context(), a, args[0]) },
 	}
+}
+
+func cancelRun(ctx context.Context, a *app, name string) error {
+	return a.change(ctx, name, (*api.Client).Cancel, func(d api.RunDoc) string {
+		return fmt.Sprintf("%s: %s", d.ID, d.State)
+	})
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,12 +10,14 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -21,6 +25,7 @@ import (
 	"agency/internal/daemon"
 	"agency/internal/overseer"
 	"agency/internal/ui/tui"
+	termapp "agency/internal/ui/tui/app"
 )
 
 type watchFlags struct {
@@ -31,19 +36,140 @@ type watchFlags struct {
 func watchCommand(a *app) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
-		Use: "watch [RUN]", Short: "Follow the live log of a run; Ctrl-C only leaves", Args: atMostOne,
+		Use: "watch [RUN]", Short: "Follow a run; Ctrl-C only leaves", Args: atMostOne,
+		Long:    "Follows a run. On a terminal it is an application: contracts, agents and the live log, gates with what is\nneeded to answer them, conversations; ? lists its keys. Else, with --plain or --json, where CI is set and\non a terminal that is dumb, it is a line for each event.",
 		Example: "  agency watch k3f9d2ab --verbose\n  agency watch k3f9d2ab --since 10m\n  agency watch k3f9d2ab --json | jq .summary",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !f.plain && !f.json && draws(a) {
+				return watchLive(cmd.Context(), a, args, f)
+			}
 			return a.withView(cmd.Context(), args, func(_ daemon.Place, v api.View, run api.RunDoc) error {
 				return a.watch(cmd.Context(), v, run, f)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "show every event")
-	cmd.Flags().BoolVar(&f.plain, "plain", false, "one line an event, no progress line")
+	cmd.Flags().BoolVar(&f.plain, "plain", false, "one line an event, no application")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON event a line")
 	cmd.Flags().StringVar(&f.since, "since", "", "only events after an event's id, or of the last `10m`")
 	return cmd
+}
+
+// draws tells whether a person sits at a terminal on which an application can be drawn.
+func draws(a *app) bool {
+	_, ci := a.env("CI")
+	kind, _ := a.env("TERM")
+	return !ci && kind != "dumb" && kind != "" && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+}
+
+// watchLive is watch as an application.
+func watchLive(ctx context.Context, a *app, args []string, f watchFlags) error {
+	after, from, err := since(f.since, a.now())
+	if err != nil {
+		return err
+	}
+	o := termapp.Options{After: after, From: from, Verbose: f.verbose}
+	var place daemon.Place
+	err = a.withView(ctx, args, func(h daemon.Place, _ api.View, run api.RunDoc) error {
+		place, o.Run = h, run.ID
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return application(ctx, a, place, o)
+}
+
+// application shows the runs of a repository until the person leaves.
+func application(ctx context.Context, a *app, h daemon.Place, o termapp.Options) error {
+	o.Looker, o.Steerer, o.Repo = looking{a, h}, steering{a}, filepath.Base(h.Repo.WorkTree)
+	o.Style, o.Zone, o.Now = a.style, time.Local, a.now
+	return termapp.Run(ctx, o, termapp.Terminal{In: os.Stdin, Out: os.Stdout, Env: os.Environ()})
+}
+
+// hushed is the command with all that it says kept for an application, which has the
+// terminal to itself.
+func hushed(a *app) (b *app, said func() string) {
+	var out, notes bytes.Buffer
+	c := *a
+	c.out, c.err, c.told, c.signals = tui.NewScreen(&out, tui.Style{}), tui.NewScreen(&notes, tui.Style{}), nil, nil
+	c.style, c.errStyle, c.width, c.seen = tui.Style{}, tui.Style{}, nil, false
+	return &c, func() string { return tui.Line(out.String() + notes.String()) }
+}
+
+// looking is how the application looks: as the commands do that only look.
+type looking struct {
+	a *app
+	h daemon.Place
+}
+
+func (x looking) Look(ctx context.Context, fn func(v api.View, live bool) error) error {
+	q, _ := hushed(x.a)
+	h := x.h
+	if !h.Exists() { // the first run may have been started by now
+		var err error
+		if h, err = q.look(); err != nil {
+			return err
+		}
+	}
+	return q.see(ctx, h, func(v api.View) error {
+		_, live := v.(*daemon.Connected)
+		return fn(v, live)
+	})
+}
+
+// steering is how the application steers: each act is the command of its name, and its
+// answer is what that prints.
+type steering struct{ a *app }
+
+// told is what a command said; how it went is in its words where it has an exit code.
+func told(said func() string, err error) (string, error) {
+	var code exit
+	if errors.As(err, &code) {
+		if text := said(); text != "" {
+			return text, nil
+		}
+	}
+	return said(), err
+}
+
+func (x steering) Answer(ctx context.Context, run agency.RunID, r api.AnswerRequest) (string, error) {
+	q, said := hushed(x.a)
+	return told(said, q.answer(ctx, string(run), r.Verb, r))
+}
+
+func (x steering) Say(ctx context.Context, run agency.RunID, to, text string) (string, error) {
+	q, said := hushed(x.a)
+	return told(said, sayTo(ctx, q, string(run), api.SayRequest{To: to, Text: text}))
+}
+
+func (x steering) Change(ctx context.Context, run agency.RunID, c termapp.Change) (string, error) {
+	q, said := hushed(x.a)
+	var err error
+	switch c {
+	case termapp.Pause:
+		err = pauseRun(ctx, q, string(run))
+	case termapp.Cancel:
+		err = cancelRun(ctx, q, string(run))
+	case termapp.Resume:
+		err = q.withRun(ctx, string(run), daemon.Want{Work: true}, func(h daemon.Place, c *daemon.Connected, run api.RunDoc) error {
+			return q.resume(ctx, h, c, run, followOptions{}, true)
+		})
+		if err == nil {
+			return "the run goes on", nil
+		}
+	}
+	return told(said, err)
+}
+
+func (x steering) Start(ctx context.Context, goal string) (agency.RunID, string, error) {
+	q, said := hushed(x.a)
+	if err := agency.CheckGoal(goal); err != nil {
+		return "", "", err
+	}
+	id, err := startGoal(ctx, q, goal, runFlags{detach: true})
+	text, err := told(said, err)
+	return id, cmp.Or(text, "started"), err
 }
 
 func (a *app) watch(ctx context.Context, v api.View, run api.RunDoc, f watchFlags) error {

@@ -22,13 +22,14 @@ type Style struct {
 
 // The colours that are used, by meaning.
 const (
-	plain  = ""
-	dim    = "2"
-	bold   = "1"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
+	plain   = ""
+	dim     = "2"
+	bold    = "1"
+	reverse = "7"
+	red     = "31"
+	green   = "32"
+	yellow  = "33"
+	cyan    = "36"
 )
 
 func (s Style) paint(code, text string) string {

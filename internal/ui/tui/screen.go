@@ -73,7 +73,7 @@ func (s *Screen) safe(text string) string {
 
 // paintLen is the length of a sequence that paint writes; 0: it is none.
 func paintLen(s string) int {
-	for _, code := range []string{"0", dim, bold, red, green, yellow, cyan, bold + ";" + yellow} {
+	for _, code := range []string{"0", dim, bold, reverse, red, green, yellow, cyan, bold + ";" + yellow} {
 		if seq := "\x1b[" + code + "m"; strings.HasPrefix(s, seq) {
 			return len(seq)
 		}

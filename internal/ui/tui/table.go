@@ -124,12 +124,7 @@ func Runs(st Style, runs []api.RunDoc, now time.Time) string {
 }
 
 // modes is a run's mode, with the one that it moved to by itself.
-func modes(r api.RunDoc) string {
-	if r.MovedTo == "" || r.MovedTo == r.Mode {
-		return string(r.Mode)
-	}
-	return string(r.Mode) + "→" + string(r.MovedTo)
-}
+func modes(r api.RunDoc) string { return Modes(r.MovedTo, r.Mode) }
 
 // disk is a size for people; "" where it is not known.
 func disk(n *int64) string {

@@ -1,0 +1,168 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/ui/tui"
+)
+
+// ask is what the application asks before it acts: yes or no, or a line.
+type ask struct {
+	yes   string // the question to which y says yes
+	line  bool   // a line is typed
+	input input
+	act   action // what an answer does
+	usd   bool   // the line is a sum in dollars, or empty
+	must  string // what is said where the line is empty; "": it may be
+}
+
+func (a ask) active() bool { return a.yes != "" || a.line }
+
+// askLine has a line typed.
+func askLine(m *Model, prompt, must string, act action) {
+	m.ask = ask{line: true, input: input{prompt: prompt}, act: act, must: must}
+}
+
+// answerKey takes a key in while something is asked.
+func answerKey(m *Model, k tea.KeyPressMsg) tea.Cmd {
+	key := k.String()
+	if key == "esc" || key == "ctrl+g" {
+		m.ask = ask{}
+		m.say(tui.Dim, "nothing was done")
+		return nil
+	}
+	if !m.ask.line {
+		if key == "y" || key == "Y" {
+			act := m.ask.act
+			m.ask = ask{}
+			return perform(m, act)
+		}
+		if key == "n" || key == "N" || key == "q" {
+			m.ask = ask{}
+			m.say(tui.Dim, "nothing was done")
+		}
+		return nil
+	}
+	if key != "enter" {
+		m.ask.input.key(k)
+		return nil
+	}
+	return typed(m)
+}
+
+// typed takes the line in that was typed.
+func typed(m *Model) tea.Cmd {
+	text, act := m.ask.input.text(), m.ask.act
+	if text == "" && m.ask.must != "" {
+		m.say(tui.Yellow, m.ask.must)
+		return nil
+	}
+	switch {
+	case m.ask.usd && text != "":
+		usd, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+		if err != nil || !(usd > 0 && usd <= agency.MostUSD) {
+			m.say(tui.Yellow, fmt.Sprintf("want a number of US dollars, more than 0 and at most %d", agency.MostUSD))
+			return nil
+		}
+		act.answer.BudgetUSD = usd
+	case act.kind == actAnswer:
+		act.answer.Note = text
+	case act.kind == actSay:
+		act.to, act.text = addressee(text)
+		if act.text == "" {
+			m.say(tui.Yellow, "say what "+act.to+" is to read")
+			return nil
+		}
+	case act.kind == actStart:
+		act.text = text
+	}
+	m.ask = ask{}
+	return perform(m, act)
+}
+
+// addressee parts "@AGENT text"; without @ it is for whoever leads the run.
+func addressee(text string) (to, rest string) {
+	if !strings.HasPrefix(text, "@") {
+		return "", text
+	}
+	to, rest, _ = strings.Cut(text[1:], " ")
+	return to, strings.TrimSpace(rest)
+}
+
+// perform does what was asked for; an answer to a gate once.
+func perform(m *Model, a action) tea.Cmd {
+	switch a.kind {
+	case actAnswer:
+		if m.run.answers[a.answer.Gate] != "" {
+			m.say(tui.Yellow, "this gate is answered already")
+			return nil
+		}
+		m.run.answering(a.answer.Gate, a.answer.Verb)
+		m.say(tui.Dim, "the answer is on its way")
+	case actStart:
+		m.say(tui.Dim, "the run is started")
+	case actSay:
+		m.say(tui.Dim, "it is said")
+	case actChange:
+		m.say(tui.Dim, string(a.change)+" is asked for")
+	}
+	if a.kind == actStart || a.change == Resume {
+		return tea.Sequence(m.hold(), m.work.act(a))
+	}
+	return m.work.act(a)
+}
+
+// askGate asks for the answer to the gate that is shown.
+func askGate(m *Model, verb agency.Verb) {
+	g, ok := m.run.shownGate()
+	switch {
+	case !ok:
+		m.say(tui.Yellow, "no gate waits")
+		return
+	case !g.Open():
+		m.say(tui.Yellow, fmt.Sprintf("this gate was answered: %s by %s", g.Decision.Verb, g.Decision.By))
+		return
+	case m.run.answers[g.ID] != "" || m.run.over[g.ID]:
+		m.say(tui.Yellow, "this gate is answered already")
+		return
+	}
+	act := action{kind: actAnswer, run: m.run.id, answer: api.AnswerRequest{Gate: g.ID, Verb: verb}}
+	if verb == agency.Reject {
+		must := ""
+		if g.Kind == agency.GateMerge || g.Kind == agency.GatePlan {
+			must = "it goes back to be done again: say why"
+		}
+		askLine(m, "reject the "+string(g.Kind)+" gate; why", must, act)
+		return
+	}
+	switch {
+	case g.Kind == agency.GateQuestion:
+		must := "a question needs an answer"
+		askLine(m, "your answer", must, act)
+		if len(g.Options) > 0 {
+			m.ask.input.prompt = "your answer, or an option's number"
+		}
+	case g.Kind == agency.GateBudget && g.Approving == "" && (g.Grant == nil || g.Grant.Limit == "usd"):
+		askLine(m, "new limit in US dollars; nothing: double what is used up", "", act)
+		m.ask.usd = true
+	default:
+		m.ask = ask{yes: fmt.Sprintf("approve the %s gate: %s?", g.Kind, cmp.Or(meaning(g, "agency approve"), "go on")), act: act}
+	}
+}
+
+// meaning is what an answer does, in the words of the commands that give it.
+func meaning(g agency.Gate, command string) string {
+	for _, a := range tui.Answers(g, false) {
+		if strings.HasPrefix(a.Command, command) {
+			return a.What
+		}
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/ui/tui"
+)
+
+// layGate makes the text of the gate that is shown: what it asks and what an answer
+// does, what the run came to, then the change file by file.
+func (r *runView) layGate(st tui.Style, now time.Time, width int) {
+	g, ok := r.shownGate()
+	if !ok {
+		r.page.set("no gate waits\n", width)
+		return
+	}
+	st.Width = width
+	head := gateHead(st, g, r.over[g.ID], now) + r.soFar(st) + r.anomalies(st, g)
+	parts := []string{head}
+	if c := r.contracts(st, g); c != "" {
+		parts = append(parts, c)
+	}
+	r.page.lay(append(parts, r.changes(st)...), width)
+}
+
+// gateHead is what a gate asks, in the words of the printed views.
+func gateHead(st tui.Style, g agency.Gate, over bool, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.Paint(tui.Alarm, strings.ToUpper(string(g.Kind))+" GATE"), st.Paint(tui.Bold, tui.Line(g.Summary)),
+		st.Paint(tui.Dim, "waits since "+tui.Age(now.Sub(g.CreatedAt))))
+	switch {
+	case !g.Open():
+		word := fmt.Sprintf("answered: %s by %s", g.Decision.Verb, g.Decision.By)
+		if g.Decision.Note != "" {
+			word += ": " + g.Decision.Note
+		}
+		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Green, tui.Line(word)))
+	case over:
+		fmt.Fprintf(&b, "%s\n", st.Paint(tui.Green, "answered"))
+	}
+	b.WriteString("\n")
+	if g.Open() && !over {
+		fmt.Fprintf(&b, "  %s  %s\n", st.Paint(tui.Cyan, "a"), cmp.Or(meaning(g, "agency approve"), "go on"))
+		fmt.Fprintf(&b, "  %s  %s\n\n", st.Paint(tui.Cyan, "r"), cmp.Or(meaning(g, "agency reject"), "not like this"))
+	}
+	for i, o := range g.Options {
+		fmt.Fprintf(&b, "  %d. %s\n", i+1, tui.Line(o))
+	}
+	if body := tui.Body(st, g.Body); body != "" {
+		b.WriteString(body + "\n\n")
+	}
+	return b.String()
+}
+
+// soFar is what the run cost, and what it may still come to.
+func (r *runView) soFar(st tui.Style) string {
+	c := r.cost
+	line := "  " + st.Paint(tui.Bold, "cost") + "  " + tui.Cost(agency.USD(r.doc.CostUSD), r.doc.Tokens, r.doc.Unpriced) + " so far"
+	if c.Forecast.Open > 0 {
+		line += fmt.Sprintf(", likely %s in the end, at worst %s", agency.USD(c.Forecast.Mid.USD), agency.USD(c.Forecast.High.USD))
+	}
+	if c.Limits.USD > 0 {
+		line += ", never more than " + agency.USD(c.Limits.USD).String() + " unasked"
+	}
+	return line + "\n"
+}
+
+// anomalies are what a person should know before an answer, beside what the gate says.
+func (r *runView) anomalies(st tui.Style, g agency.Gate) string {
+	var b strings.Builder
+	add := func(ink tui.Ink, what, text string) {
+		fmt.Fprintf(&b, "  %s  %s\n", st.Paint(ink, fill(what, 10)), tui.Line(text))
+	}
+	for _, w := range g.Weakened {
+		add(tui.Yellow, "weakened", w.String())
+	}
+	for _, red := range g.Red {
+		add(tui.Red, "red", red.Head())
+	}
+	for _, a := range g.Acts {
+		add(tui.Yellow, "elsewhere", a.String())
+	}
+	for _, c := range r.doc.Contracts {
+		if c.Error != "" {
+			add(tui.Red, string(c.ID), c.Error)
+		}
+	}
+	for _, s := range r.doc.Sessions {
+		if atWork(s) && s.HealthReason != "" && s.Health != "working" {
+			add(tui.Yellow, s.Health, string(s.Role)+": "+s.HealthReason)
+		}
+	}
+	for _, i := range r.doc.Interventions {
+		add(tui.Yellow, "overseer", fmt.Sprintf("%s %s: %s", i.Action, i.Agent, cmp.Or(i.Reason, i.Cause)))
+	}
+	for _, c := range r.doc.Conflicts {
+		if c.DecidedAt.IsZero() {
+			add(tui.Yellow, "conflict", c.Resource+", between "+agency.JoinIDs(c.Agents, ", "))
+		}
+	}
+	if b.Len() == 0 {
+		return "  " + st.Paint(tui.Bold, "anomalies") + "  none\n\n"
+	}
+	return "  " + st.Paint(tui.Bold, "anomalies") + "\n" + b.String() + "\n"
+}
+
+// contracts are those of the plan with what each is to do and who does it.
+func (r *runView) contracts(st tui.Style, g agency.Gate) string {
+	if len(r.doc.Contracts) < 2 && g.Kind != agency.GatePlan {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", st.Paint(tui.Bold, "Contracts"))
+	for _, c := range r.doc.Contracts {
+		fmt.Fprintf(&b, "  %s  %s  %s  %s\n", st.Paint(tui.StatusInk(c.Status), cmp.Or(marks[c.Status], "?")), st.Paint(tui.Bold, tui.Line(string(c.ID))),
+			st.Paint(tui.Cyan, tui.Line(string(c.AssignedRole))), tui.Line(c.Title))
+		if text := tui.Line(c.Description); text != "" && text != tui.Line(c.Title) {
+			fmt.Fprintf(&b, "     %s\n", st.Paint(tui.Dim, text))
+		}
+	}
+	return b.String() + "\n"
+}
+
+// changes are what the run would land, a part for each file.
+func (r *runView) changes(st tui.Style) []string {
+	switch {
+	case !r.diff.known:
+		return []string{st.Paint(tui.Dim, "the change is read…") + "\n"}
+	case r.diff.err != nil:
+		return []string{st.Paint(tui.Dim, "no change to show: "+tui.Line(r.diff.err.Error())) + "\n"}
+	case strings.TrimSpace(r.diff.doc.Patch) == "" && r.diff.doc.Local == nil:
+		return []string{st.Paint(tui.Dim, "nothing is changed yet") + "\n"}
+	}
+	d := r.diff.doc
+	out := []string{st.Paint(tui.Bold, "The change") + "  " + st.Paint(tui.Dim, "] next file, [ the one before") + "\n" + tui.Clean(d.Stat)}
+	if d.Local != nil {
+		out = append(out, "\n"+st.Paint(tui.Bold, "your local edits, which land with it")+"\n")
+		out = append(out, files(st, d.Local.Patch)...)
+		out = append(out, "\n"+st.Paint(tui.Bold, "the work of the run on top of them")+"\n")
+	}
+	return append(out, files(st, d.Patch)...)
+}
+
+// files are the parts of a patch, painted.
+func files(st tui.Style, patch string) []string {
+	var out []string
+	from := 0
+	for at := 0; at < len(patch); {
+		end := at + 1 + strings.Index(patch[at:]+"\n", "\n")
+		if strings.HasPrefix(patch[at:], "diff --git ") && at > from {
+			out = append(out, patch[from:at])
+			from = at
+		}
+		at = end
+	}
+	out = append(out, patch[from:])
+	for i, f := range out {
+		out[i] = "\n" + tui.Diff(st, f)
+	}
+	return out
+}
+
+// limitBar is what is spent of a limit.
+func limitBar(st tui.Style, d api.InspectDoc, limit float64) string {
+	spent := tui.Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced)
+	if limit <= 0 {
+		return spent
+	}
+	share := d.CostUSD / limit
+	ink := tui.Cyan
+	switch {
+	case share >= 0.9:
+		ink = tui.Red
+	case share >= 0.7:
+		ink = tui.Yellow
+	}
+	return spent + " of " + agency.USD(limit).String() + " " + bar(st, share, 8, ink)
+}

@@ -1,0 +1,219 @@
+package app
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency/internal/agency"
+	"agency/internal/ui/tui"
+)
+
+const helpText = `Keys
+
+  everywhere
+    up down, j k     move; pgup pgdown a page, < > (home end) to the ends
+    ?                this help; esc leaves it
+    esc              back
+    q, ctrl-c        leave; runs go on without you
+    ctrl-z           to the shell, fg comes back
+
+  list of runs
+    enter            open a run, or the gate at which one waits
+    n                start a run: type what should be different
+
+  run
+    tab              from the contracts to the log and back
+    enter            show what is proved of a contract, and all its sessions
+    o                only contracts that are not complete
+    v                every event in the log, or only what matters
+    g                the gate that waits
+    d                the change so far, file by file
+    t                the conversation of the chosen session, as it goes
+    s or :           say something to whoever leads the run; @AGENT to another
+    p                pause at the end of the turn; u resumes
+    c                cancel, asks first
+
+  gate
+    a                approve, asks once
+    r                reject, with a reason
+    ] [              next file of the change, and the one before
+    tab              the next gate that waits
+
+What is chosen is marked. A gate that waits stands in the list and above a run:
+the most urgent first, which is what may do harm or has stopped the whole run.
+`
+
+// press takes a key in.
+func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
+	key := k.String()
+	switch {
+	case key == "ctrl+c":
+		return tea.Quit
+	case key == "ctrl+z":
+		return tea.Suspend
+	case m.ask.active():
+		return answerKey(m, k)
+	case key == "q":
+		return tea.Quit
+	case key == "?":
+		if m.view != viewHelp {
+			m.under, m.view, m.help.top = m.view, viewHelp, 0
+			m.lay()
+		}
+		return nil
+	}
+	switch m.view {
+	case viewList:
+		return listKey(m, key)
+	case viewRun:
+		return runKey(m, key)
+	case viewGate:
+		return gateKey(m, key)
+	case viewTranscript:
+		if key == "esc" || key == "backspace" {
+			m.view = viewRun
+			m.run.transcript = transcript{}
+		} else if !steerKey(m, key) {
+			m.run.transcript.pager.key(key)
+			if key == "end" || key == ">" {
+				m.run.transcript.pager.follows = true
+			}
+		}
+	case viewHelp:
+		if key == "esc" || key == "backspace" {
+			m.view = m.under
+		} else {
+			m.help.key(key)
+		}
+	}
+	return nil
+}
+
+func listKey(m *Model, key string) tea.Cmd {
+	switch key {
+	case "enter":
+		id, gate := m.list.chosen()
+		if id == "" {
+			return nil
+		}
+		m.enter(id)
+		cmd := m.follow()
+		if gate != "" {
+			m.run.gate = gate
+			return tea.Batch(cmd, showGate(m))
+		}
+		return cmd
+	case "n":
+		askLine(m, "what should be different", "say what should be different", action{kind: actStart})
+	default:
+		m.list.press(key, m.height-4)
+	}
+	return nil
+}
+
+func runKey(m *Model, key string) tea.Cmd {
+	switch key {
+	case "esc", "backspace":
+		m.run, m.view, m.list.known = runView{}, viewList, false
+		return m.follow()
+	case "tab", "shift+tab":
+		m.run.logged = !m.run.logged
+		return nil
+	case "v":
+		m.run.log.verbose = !m.run.log.verbose
+		return nil
+	case "g":
+		return showGate(m)
+	case "d":
+		if _, ok := m.run.shownGate(); ok {
+			cmd := showGate(m)
+			return cmd
+		}
+		m.say(tui.Dim, "the change is shown with the gate at which it waits; until then: agency diff "+string(m.run.id))
+		return nil
+	case "t":
+		s, ok := m.run.tree.session(m.run.doc)
+		if !ok {
+			m.say(tui.Yellow, "no session has begun yet")
+			return nil
+		}
+		m.run.transcript.show(s, max(leastWidth, m.width))
+		m.view = viewTranscript
+		return m.refresh()
+	}
+	if steerKey(m, key) {
+		return nil
+	}
+	if m.run.logged {
+		m.run.log.key(key, logRows(m))
+		return nil
+	}
+	m.run.tree.press(key, m.run.doc, treeRows(m))
+	return nil
+}
+
+// steerKey takes keys in that steer the run, and tells whether it is one of them.
+func steerKey(m *Model, key string) bool {
+	change := func(c Change) action { return action{kind: actChange, run: m.run.id, change: c} }
+	switch key {
+	case "s", ":":
+		askLine(m, "say to whoever leads (@AGENT text: to another)", "say something", action{kind: actSay, run: m.run.id})
+	case "p":
+		m.ask = ask{yes: "pause the run at the end of its turn?", act: change(Pause)}
+	case "u":
+		m.ask = ask{yes: "let the run go on?", act: change(Resume)}
+	case "c":
+		m.ask = ask{yes: fmt.Sprintf("cancel the run %s? It ends; its branch and record stay.", tui.ShortRun(m.run.id)), act: change(Cancel)}
+	default:
+		return false
+	}
+	if m.run.state().Final() {
+		m.ask = ask{}
+		m.say(tui.Yellow, "the run "+m.run.state().Has()+" already")
+	}
+	return true
+}
+
+// showGate shows the gate that waits.
+func showGate(m *Model) tea.Cmd {
+	if m.run.known {
+		if _, ok := m.run.shownGate(); !ok {
+			m.say(tui.Yellow, "no gate waits")
+			return nil
+		}
+	}
+	if g, ok := m.run.shownGate(); ok {
+		if open := m.run.waits(); (!g.Open() || m.run.over[g.ID]) && len(open) > 0 {
+			g = open[0]
+		}
+		if m.run.gate != g.ID {
+			m.run.gate, m.run.page.top = g.ID, 0
+		}
+	}
+	m.view = viewGate
+	m.run.diff = diff{asked: true}
+	m.lay()
+	return m.work.diff(m.run.id)
+}
+
+func gateKey(m *Model, key string) tea.Cmd {
+	switch key {
+	case "esc", "backspace", "g":
+		m.view = viewRun
+	case "a":
+		askGate(m, agency.Approve)
+	case "r":
+		askGate(m, agency.Reject)
+	case "tab":
+		m.run.nextGate()
+		m.lay()
+	case "t":
+		return runKey(m, key)
+	default:
+		if !steerKey(m, key) {
+			m.run.page.key(key)
+		}
+	}
+	return nil
+}

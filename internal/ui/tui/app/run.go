@@ -1,0 +1,184 @@
+package app
+
+import (
+	"maps"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency/internal/agency"
+	"agency/internal/api"
+	"agency/internal/ui/tui"
+)
+
+// runView is one run as it is looked at.
+type runView struct {
+	id         agency.RunID
+	known      bool
+	doc        api.InspectDoc
+	cost       api.CostDoc
+	gates      []agency.Gate
+	tree       tree
+	log        eventLog
+	logged     bool // the log has the keys, not the tree
+	progress   tui.Progress
+	gate       agency.GateID // that is shown
+	page       pager         // its text
+	diff       diff
+	transcript transcript
+	decisions
+}
+
+// decisions are what became of the gates while they were looked at.
+type decisions struct {
+	asked   map[agency.GateID]bool        // they waited when they were seen
+	answers map[agency.GateID]agency.Verb // that were given here
+	over    map[agency.GateID]bool
+}
+
+// diff is the run's change, once it was asked for.
+type diff struct {
+	doc   api.DiffDoc
+	err   error
+	known bool
+	asked bool
+}
+
+// with is a map with one more entry; models that came before keep theirs.
+func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[K]V{}
+	}
+	m[k] = v
+	return m
+}
+
+func (d *decisions) answering(id agency.GateID, verb agency.Verb) {
+	d.answers = with(d.answers, id, verb)
+}
+
+// answer takes in what came of an answer: where none was taken another may be given.
+func (d *decisions) answer(id agency.GateID, err error) {
+	if err != nil {
+		d.answers = maps.Clone(d.answers)
+		delete(d.answers, id)
+	}
+}
+
+// settle takes in that a gate is answered; it is told once.
+func (d *decisions) settle(id agency.GateID) {
+	d.over = with(d.over, id, true)
+	d.asked = maps.Clone(d.asked)
+	delete(d.asked, id)
+}
+
+// set takes a document in.
+func (r *runView) set(doc api.InspectDoc, gates []agency.Gate) {
+	r.known, r.doc, r.gates = true, doc, gates
+	for _, g := range openGates(gates) {
+		if !r.over[g.ID] && !r.asked[g.ID] {
+			r.asked = with(r.asked, g.ID, true)
+		}
+	}
+	r.tree.build(doc)
+}
+
+// add takes an event in, and tells whether it is a new one.
+func (r *runView) add(ev agency.Event) bool {
+	if !r.log.add(ev) {
+		return false
+	}
+	r.progress.Add(ev)
+	return true
+}
+
+// state is the newest that is known of where the run stands.
+func (r *runView) state() agency.RunState {
+	if r.doc.State.Final() || r.progress.State == "" || r.doc.LastEvent >= r.log.last {
+		return r.doc.State
+	}
+	return r.progress.State
+}
+
+// waits are the gates that wait as far as is known, the most urgent first.
+func (r *runView) waits() []agency.Gate {
+	var out []agency.Gate
+	for _, g := range openGates(r.gates) {
+		if !r.over[g.ID] && !r.state().Final() {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// shownGate is the gate that is looked at, else the first that waits.
+func (r *runView) shownGate() (agency.Gate, bool) {
+	for _, g := range r.gates {
+		if g.ID == r.gate {
+			return g, true
+		}
+	}
+	if open := r.waits(); len(open) > 0 {
+		return open[0], true
+	}
+	return agency.Gate{}, false
+}
+
+// nextGate shows the next gate that waits.
+func (r *runView) nextGate() {
+	open := r.waits()
+	for i, g := range open {
+		if g.ID == r.gate {
+			r.gate = open[(i+1)%len(open)].ID
+			r.page.top = 0
+			return
+		}
+	}
+	if len(open) > 0 {
+		r.gate, r.page.top = open[0].ID, 0
+	}
+}
+
+// transcript is a session's conversation.
+type transcript struct {
+	session agency.SessionID
+	role    agency.RoleID
+	text    string
+	err     error
+	pager   pager
+	asking  bool
+	heard   bool
+	asked   time.Time
+	pace    time.Duration
+}
+
+func (t *transcript) show(s api.SessionDoc, width int) {
+	*t = transcript{session: s.ID, role: s.Role, heard: true, pager: pager{width: width, follows: true}}
+}
+
+// hear notes that something of its run happened, after which there may be more of it.
+func (t *transcript) hear(ev agency.Event) {
+	t.heard = t.heard || ev.Role == t.role
+}
+
+// refresh is the question for it, where it is time to ask.
+func (t *transcript) refresh(now time.Time, w *work, run agency.RunID) tea.Cmd {
+	if t.session == "" || t.asking || !t.heard || !t.asked.IsZero() && now.Sub(t.asked) < t.pace {
+		return nil
+	}
+	return w.transcript(run, t.session)
+}
+
+func (t *transcript) answered(m transcriptMsg, width int) {
+	if m.session != t.session {
+		return
+	}
+	t.asking, t.asked, t.err = false, m.now, m.err
+	t.pace = max(leastPace, paceFactor*m.took)
+	if m.err != nil || m.text == t.text {
+		return
+	}
+	t.text = m.text
+	t.pager.set(t.text, max(leastWidth, width))
+}
