@@ -17,6 +17,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/ui/tui"
+	termapp "agency/internal/ui/tui/app"
 )
 
 // terminal is where a command prints, and the person who may be there.
@@ -67,6 +68,16 @@ func run(args []string) int {
 	}
 	a.report(err)
 	return codeOf(err)
+}
+
+// onTerminal tells whether a person sits at both ends of the program.
+func onTerminal() bool {
+	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+}
+
+// ownTerminal is what an application is drawn on, whose frames are screened by itself.
+func ownTerminal() termapp.Terminal {
+	return termapp.Terminal{In: os.Stdin, Out: os.Stdout, Env: os.Environ()}
 }
 
 // styleOf says what a file can show. NO_COLOR, CI and a file that is no

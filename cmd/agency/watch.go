@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"agency/internal/agency"
 	"agency/internal/api"
@@ -59,7 +58,7 @@ func watchCommand(a *app) *cobra.Command {
 func draws(a *app) bool {
 	_, ci := a.env("CI")
 	kind, _ := a.env("TERM")
-	return !ci && kind != "dumb" && kind != "" && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+	return !ci && kind != "dumb" && kind != "" && onTerminal()
 }
 
 // watchLive is watch as an application.
@@ -84,7 +83,7 @@ func watchLive(ctx context.Context, a *app, args []string, f watchFlags) error {
 func application(ctx context.Context, a *app, h daemon.Place, o termapp.Options) error {
 	o.Looker, o.Steerer, o.Repo = looking{a, h}, steering{a}, filepath.Base(h.Repo.WorkTree)
 	o.Style, o.Zone, o.Now = a.style, time.Local, a.now
-	return termapp.Run(ctx, o, termapp.Terminal{In: os.Stdin, Out: os.Stdout, Env: os.Environ()})
+	return termapp.Run(ctx, o, ownTerminal())
 }
 
 // hushed is the command with all that it says kept for an application, which has the

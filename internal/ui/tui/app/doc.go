@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"os/signal"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -77,7 +79,10 @@ type Terminal struct {
 // Run shows the application until the person leaves it or ctx ends, and leaves the
 // terminal as it was. A context that ended is its error.
 func Run(ctx context.Context, o Options, t Terminal) error {
-	inner, cancel := context.WithCancel(ctx)
+	// The library's own handler of signals waits for ever where the context ends first.
+	told, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	inner, cancel := context.WithCancel(told)
 	work := newWork(inner, o)
 	defer work.wait()
 	defer cancel()
@@ -85,13 +90,13 @@ func Run(ctx context.Context, o Options, t Terminal) error {
 	if !o.Style.Color {
 		profile = colorprofile.ASCII
 	}
-	p := tea.NewProgram(New(o, work), tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out),
+	p := tea.NewProgram(New(o, work), tea.WithContext(told), tea.WithoutSignalHandler(), tea.WithInput(t.In), tea.WithOutput(t.Out),
 		tea.WithEnvironment(t.Env), tea.WithFPS(framesPerSecond), tea.WithColorProfile(profile))
 	_, err := p.Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, tea.ErrInterrupted): // looking succeeded, however it ended
+	case told.Err() != nil, errors.Is(err, tea.ErrInterrupted): // looking succeeded, however it ended
 		return nil
 	}
 	return err
