@@ -50,7 +50,7 @@ func (a *app) root() *cobra.Command {
 			psCommand(a), watchCommand(a), inspectCommand(a), costCommand(a), statsCommand(a), diffCommand(a),
 		}},
 		{"set", "Set up and check:", []*cobra.Command{
-			demoCommand(a), doctorCommand(a), trustCommand(a), configCommand(a), agentsCommand(a), rehearseCommand(a), versionCommand(a),
+			demoCommand(a), doctorCommand(a), trustCommand(a), configCommand(a), notifyCommand(a), agentsCommand(a), rehearseCommand(a), versionCommand(a),
 		}},
 	}
 	for _, g := range groups {

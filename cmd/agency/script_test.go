@@ -5,6 +5,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -91,6 +94,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"newest":   newest,
 		"until":    until,
 		"model":    serveModel,
+		"webhook":  serveWebhook,
 		"nowhere":  nowhere,
 		"fill":     fill,
 		"totals":   oneNumber,
@@ -240,6 +244,38 @@ func serveModel(ts *testscript.TestScript, _ bool, args []string) {
 		s.Close()
 	})
 	ts.Setenv("URL", s.URL)
+}
+
+// webhook FILE serves a place to announce to at $HOOK_URL: what it is sent stands in the
+// file, a message a line with its key, and whether it is signed with $HOOK_SECRET. While
+// there is a file $WORK/down, it answers that it cannot.
+func serveWebhook(ts *testscript.TestScript, _ bool, args []string) {
+	log, down, secret := ts.MkAbs(args[0]), filepath.Join(ts.Getenv("WORK"), "down"), ts.Getenv("HOOK_SECRET")
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		if err != nil {
+			return
+		}
+		if _, err := os.Stat(down); err == nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		mac := hmac.New(sha256.New, []byte(secret))
+		_, _ = mac.Write(append([]byte(r.Header.Get("X-Agency-Timestamp")), body...))
+		signed := "unsigned"
+		if hmac.Equal([]byte(r.Header.Get("X-Agency-Signature")), []byte("sha256="+hex.EncodeToString(mac.Sum(nil)))) {
+			signed = "signed"
+		}
+		f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		_, _ = fmt.Fprintf(f, "%s %s %s\n", signed, r.Header.Get("Idempotency-Key"), body)
+		_ = f.Close()
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("HOOK_URL", s.URL+"/hook-canary-Ut14yhn88c")
 }
 
 // fill FILE... replaces ${NAME} in files by the script's own variables.

@@ -285,8 +285,21 @@ func (ch *checker) notify(i int, n Notify) {
 		ch.fault("%s: type email needs to: a list of addresses", []any{key}, key+".type")
 	case n.Type != "email" && len(n.To) > 0:
 		ch.fault("%s.to: only type email has it", []any{key}, key+".to")
+	case n.Type != "email" && n.From != "":
+		ch.fault("%s.from: only type email has it", []any{key}, key+".from")
+	case n.Type != "webhook" && n.Secret != "":
+		ch.fault("%s.secret: only type webhook has it", []any{key}, key+".secret")
 	}
-	ch.scheme(key+".url", raw, map[string][]string{"email": {"smtp", "smtps"}, "webhook": {"https", "http"}, "slack": {"https"}}[n.Type])
+	ch.scheme(key+".url", raw, map[string][]string{"email": {"smtp", "smtps"}, "webhook": {"https", "http"}, "slack": {"https", "http"}}[n.Type])
+	ch.plain(key, raw, n)
+}
+
+// plain refuses a place on another machine to which messages would travel unencrypted.
+func (ch *checker) plain(key, raw string, n Notify) {
+	u, err := url.Parse(raw)
+	if err == nil && u.Scheme == "http" && (n.Type == "webhook" || n.Type == "slack") && !n.Insecure && !isLoopback(u.Hostname()) && !strings.Contains(u.Host, "${") {
+		ch.fault("%s.url: http:// only to this machine: write https://, or insecure: true", []any{key}, key+".url")
+	}
 }
 
 func (ch *checker) store() {

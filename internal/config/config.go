@@ -48,6 +48,7 @@ type Config struct {
 	Visibility        Visibility          `json:"visibility" doc:"what people see and decide"`
 	Notify            []Notify            `json:"notify" doc:"where gates and ends of runs are announced"`
 	VCS               VCS                 `json:"vcs" doc:"where the repository is hosted"`
+	NotifyQuietHours  string              `json:"notify_quiet_hours" doc:"hours in which nothing is announced, such as 22:00-07:00, in the machine's time zone; what falls in them is told in one message for each place when they end; empty: none" form:"hours"`
 	Improve           Improve             `json:"improve" doc:"the self-improvement loop"`
 	Store             Store               `json:"store" doc:"where runs are recorded"`
 }
@@ -266,9 +267,13 @@ type InspectionGates struct {
 
 // Notify is one place to announce to.
 type Notify struct {
-	Type string   `json:"type" doc:"kind of place" enum:"webhook,slack,email,desktop" required:"true"`
-	URL  Secret   `json:"url,omitempty" doc:"where a webhook or slack message goes (https://...), the mail server (smtp://user:password@host:587)" expand:"secret"`
-	To   []string `json:"to,omitempty" doc:"recipients of an email" form:"email"`
+	Type     string   `json:"type" doc:"kind of place" enum:"webhook,slack,email,desktop,shoutrrr" required:"true"`
+	URL      Secret   `json:"url,omitempty" doc:"where a webhook or slack message goes (https://...), the mail server (smtp://user:password@host:587, or smtps:// for TLS from the first byte), or an address of shoutrrr (ntfy://..., discord://..., telegram://... and others)" expand:"secret"`
+	Secret   Secret   `json:"secret,omitempty" doc:"a webhook's: with it each message is signed" expand:"secret"`
+	To       []string `json:"to,omitempty" doc:"recipients of an email" form:"email"`
+	From     string   `json:"from,omitempty" doc:"sender of an email; empty: the user of the url, where it is an address, or agency at the mail server's host" form:"email"`
+	Events   []string `json:"events,omitempty" doc:"what is announced here: a gate that begins to wait, a run that failed or was interrupted, a run that succeeded or was cancelled; empty: all of it" enum:"gate,failure,end"`
+	Insecure bool     `json:"insecure,omitempty" doc:"also without encryption to another machine: http:// for a webhook or slack, a mail server without STARTTLS"`
 }
 
 // VCS is the forge.

@@ -359,7 +359,7 @@ notify: [{type: slack, url: "https://hooks.example.com/` + canary + `"}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"anthropic": canary, "openai": canary + "-env"}, got); diff != "" {
+	if diff := cmp.Diff(map[string]string{"anthropic": canary, "openai": canary + "-env", "notify[0].url": "https://hooks.example.com/" + canary}, got); diff != "" {
 		t.Error(diff)
 	}
 	var copied Config
@@ -466,19 +466,18 @@ func TestNoKeyIsSilentlyIdle(t *testing.T) {
 	}
 	want := []string{
 		"agency.yaml:5 agents.overseer.talent has no effect in this version", "agency.yaml:3 improve.allow_tool_creation has no effect in this version",
-		"agency.yaml:2 notify has no effect in this version", "agency.yaml:1 vcs.type has no effect in this version",
+		"agency.yaml:1 vcs.type has no effect in this version",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for text, want := range map[string]string{
-		"overseer: {enabled: false, loop_detection_window: 6}":                                        "overseer.loop_detection_window has no effect while overseer.enabled is false",
-		"overseer: {patterns: {loop_detection: false}, failure_increase_threshold: 6}":                "overseer.failure_increase_threshold has no effect while overseer.patterns.loop_detection is false",
-		"overseer: {patterns: {stagnation_detection: false}, stagnation_token_threshold: 6000}":       "overseer.stagnation_token_threshold has no effect while overseer.patterns.stagnation_detection is false",
-		"overseer: {max_nudges_per_agent: 0, nudge_cooldown_seconds: 6}":                              "overseer.nudge_cooldown_seconds has no effect while overseer.max_nudges_per_agent is 0",
-		"routing: {strategy: fixed, simple_max_files: 2}":                                             "routing.simple_max_files has no effect while routing.strategy is fixed",
-		"notify: [{type: email, url: 'smtp://mail.example.org', to: [a@example.org, b@example.org]}]": "notify has no effect in this version",
-		"visibility: {inspection_gates: {t1_plan: true}}":                                             "visibility.inspection_gates.t1_plan has no effect in this version",
+		"overseer: {enabled: false, loop_detection_window: 6}":                                  "overseer.loop_detection_window has no effect while overseer.enabled is false",
+		"overseer: {patterns: {loop_detection: false}, failure_increase_threshold: 6}":          "overseer.failure_increase_threshold has no effect while overseer.patterns.loop_detection is false",
+		"overseer: {patterns: {stagnation_detection: false}, stagnation_token_threshold: 6000}": "overseer.stagnation_token_threshold has no effect while overseer.patterns.stagnation_detection is false",
+		"overseer: {max_nudges_per_agent: 0, nudge_cooldown_seconds: 6}":                        "overseer.nudge_cooldown_seconds has no effect while overseer.max_nudges_per_agent is 0",
+		"routing: {strategy: fixed, simple_max_files: 2}":                                       "routing.simple_max_files has no effect while routing.strategy is fixed",
+		"visibility: {inspection_gates: {t1_plan: true}}":                                       "visibility.inspection_gates.t1_plan has no effect in this version",
 	} {
 		var got []string
 		for _, w := range load(t, repoInput(text+"\n")).Warnings {

@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"agency/internal/agency"
@@ -43,6 +45,9 @@ func checkForm(form, s string) string {
 		return checkWord(s, append(roles(), string(agency.RoleAgent)))
 	case "email":
 		return checkEmail(s)
+	case "hours":
+		_, _, what := parseHours(s)
+		return what
 	}
 	return ""
 }
@@ -51,6 +56,7 @@ var (
 	nameRule   = form(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 	talentRule = form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	hostRule   = form(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$`)
+	hoursRule  = form(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
 	emailRule  = form(`^[^@\s<>,;]+@[^@\s<>,;]+$`)
 )
 
@@ -230,4 +236,42 @@ func unprintable(s string, command bool) rune {
 		}
 	}
 	return 0
+}
+
+// parseHours reads HH:MM-HH:MM as minutes of a day, and says what is wrong with it.
+func parseHours(s string) (from, to int, what string) {
+	m := hoursRule().FindStringSubmatch(s)
+	if m == nil {
+		return 0, 0, "must be two times of a day, such as 22:00-07:00"
+	}
+	at := func(h, m string) int {
+		hours, _ := strconv.Atoi(h) // digits, by the rule
+		minutes, _ := strconv.Atoi(m)
+		return 60*hours + minutes
+	}
+	from, to = at(m[1], m[2]), at(m[3], m[4])
+	if from == to {
+		return 0, 0, "ends when it begins: leave it empty, or set notify: [] for no announcements at all"
+	}
+	return from, to, ""
+}
+
+// QuietUntil is when the quiet hours end that now is in, in the time zone of now; the
+// zero time where it is in none.
+func (c Config) QuietUntil(now time.Time) time.Time {
+	if c.NotifyQuietHours == "" {
+		return time.Time{}
+	}
+	from, to, what := parseHours(c.NotifyQuietHours)
+	at := 60*now.Hour() + now.Minute()
+	day := 0
+	switch {
+	case what != "":
+		return time.Time{}
+	case from < to && (at < from || at >= to), from > to && at >= to && at < from:
+		return time.Time{}
+	case from > to && at >= from:
+		day = 1
+	}
+	return time.Date(now.Year(), now.Month(), now.Day()+day, to/60, to%60, 0, 0, now.Location())
 }

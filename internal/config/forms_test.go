@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // The same wish, in every form that YAML has for it, is the same wish: it is
@@ -168,4 +169,53 @@ func FuzzTrust(f *testing.F) {
 			t.Errorf("hash %q of %d wishes", l.TrustHash(), len(l.Widenings))
 		}
 	})
+}
+
+// Quiet hours hold from their beginning up to their end, also past midnight.
+func TestQuietUntil(t *testing.T) {
+	at := func(hour, minute int) time.Time { return time.Date(2026, 3, 4, hour, minute, 30, 0, time.UTC) }
+	for _, tt := range []struct {
+		hours string
+		now   time.Time
+		want  string // day and time; empty: not quiet
+	}{
+		{"", at(23, 0), ""},
+		{"22:00-07:00", at(21, 59), ""},
+		{"22:00-07:00", at(22, 0), "05 07:00"},
+		{"22:00-07:00", at(0, 0), "04 07:00"},
+		{"22:00-07:00", at(6, 59), "04 07:00"},
+		{"22:00-07:00", at(7, 0), ""},
+		{"12:00-13:30", at(12, 0), "04 13:30"},
+		{"12:00-13:30", at(13, 30), ""},
+		{"12:00-13:30", at(11, 59), ""},
+		{"00:00-23:59", at(23, 59), ""},
+	} {
+		got := Config{NotifyQuietHours: tt.hours}.QuietUntil(tt.now)
+		if text := got.Format("02 15:04"); tt.want == "" && !got.IsZero() || tt.want != "" && text != tt.want {
+			t.Errorf("%s at %s: %s, want %q", tt.hours, tt.now.Format("15:04"), text, tt.want)
+		}
+	}
+}
+
+// What is wrong with a place to announce to is said where it stands, with a caret.
+func TestPlacesToAnnounceTo(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"notify: [{type: webhook, url: 'http://example.org/x'}]", "http:// only to this machine"},
+		{"notify: [{type: slack, url: 'https://example.org/x', from: a@b}]", "only type email has it"},
+		{"notify: [{type: slack, url: 'https://example.org/x', secret: '${X}'}]", "only type webhook has it"},
+		{"notify: [{type: desktop, events: [gates]}]", "must be one of gate, failure, end"},
+		{"notify_quiet_hours: 22-7", "must be two times of a day, such as 22:00-07:00"},
+		{"notify_quiet_hours: 22:00-22:00", "ends when it begins"},
+	} {
+		_, err := Load(repoInput(tt.text))
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "agency.yaml:1:") || !strings.Contains(err.Error(), "^") {
+			t.Errorf("%s: %v", tt.text, err)
+		}
+	}
+	for _, text := range []string{
+		"notify: [{type: webhook, url: 'http://127.0.0.1:80/x', secret: '${X}', events: [gate]}]", "notify: [{type: webhook, url: 'http://h/x', insecure: true}]",
+		"notify: [{type: email, url: 'smtp://h', to: [a@b], from: c@d}, {type: shoutrrr, url: 'ntfy://h/t'}, {type: desktop}]", "notify_quiet_hours: ''",
+	} {
+		load(t, repoInput(text))
+	}
 }

@@ -77,7 +77,30 @@ func (l *Loaded) SecretsFor(run Config, providers []string) (map[string]string, 
 			secrets[name] = value
 		}
 	}
+	l.announcing(run, secrets)
 	return secrets, nil
+}
+
+// NotifyKey names one of the secrets of notify[i], url or secret, among those that a
+// client brings.
+func NotifyKey(i int, field string) string { return fmt.Sprintf("notify[%d].%s", i, field) }
+
+// announcing adds what a run's places to announce to hold, as far as it is known here. What
+// is written in a file is that of the same place in the client's own configuration.
+func (l *Loaded) announcing(run Config, secrets map[string]string) {
+	for i, n := range run.Notify {
+		same := i < len(l.Config.Notify) && bindOf(l.Config.Notify[i].bound()) == bindOf(n.bound())
+		for field, have := range map[string]Secret{"url": n.URL, "secret": n.Secret} {
+			key, written := NotifyKey(i, field), string(have)
+			if same {
+				written = l.state.raw[key]
+			}
+			value, unset := expand(written, l.env)
+			if value != "" && len(unset) == 0 && value != string(Literal) {
+				secrets[key] = value
+			}
+		}
+	}
 }
 
 // wellKnown are the variables that hold keys of the providers that the defaults

@@ -80,7 +80,7 @@ func Widens(want, have Security) []Widening {
 	}
 	for i, n := range want.Notify {
 		if !slices.ContainsFunc(have.Notify, func(m Notify) bool { return bindOf(m.bound()) == bindOf(n.bound()) }) {
-			w.add(fmt.Sprintf("notify[%d]", i), "", n.Type+" "+masked(n.URL), bindOf(n.bound()))
+			w.add(fmt.Sprintf("notify[%d]", i), "", strings.Join(append([]string{n.Type, masked(n.URL)}, n.To...), " "), bindOf(n.bound()))
 		}
 	}
 	w.differs("vcs.type", have.VCS.Type, want.VCS.Type, want.VCS.Type == "git")
@@ -243,7 +243,9 @@ func (p Provider) bound() []string {
 	return []string{p.Type, p.BaseURL, string(p.APIKey), apiName(p.API), p.Script}
 }
 
-func (n Notify) bound() []string { return append([]string{n.Type, string(n.URL)}, n.To...) }
+func (n Notify) bound() []string {
+	return slices.Concat([]string{n.Type, string(n.URL), string(n.Secret), n.From, strconv.FormatBool(n.Insecure)}, n.To, []string{""}, n.Events)
+}
 
 // bindOf is canonical JSON: no maps, no floats, one form for each value.
 func bindOf[T string | []string | [][]string](v T) string {
@@ -302,6 +304,7 @@ func (s *state) security() Security {
 	}
 	for i, n := range c.Notify {
 		n.URL = s.written(fmt.Sprintf("notify[%d].url", i), n.URL)
+		n.Secret = s.written(fmt.Sprintf("notify[%d].secret", i), n.Secret)
 		sec.Notify = append(sec.Notify, n)
 	}
 	for role, a := range c.Agents {

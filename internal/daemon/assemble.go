@@ -24,11 +24,13 @@ import (
 	"agency/internal/flow/outbox"
 	"agency/internal/git"
 	"agency/internal/host"
+	"agency/internal/host/announce"
 	"agency/internal/host/resources"
 	"agency/internal/host/view"
 	"agency/internal/land"
 	"agency/internal/lease"
 	"agency/internal/llm/catalog"
+	"agency/internal/notify"
 	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/schedule"
@@ -48,7 +50,7 @@ func Migrations() []store.Set {
 	return []store.Set{
 		event.Migrations(), lease.Migrations(), local.Migrations(), outbox.Migrations(), registry.Migrations(), budget.Migrations(),
 		board.Migrations(), state.Migrations(), lock.Migrations(),
-		workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(), land.Migrations(),
+		announce.Migrations(), workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(), land.Migrations(),
 	}
 }
 
@@ -70,6 +72,7 @@ type parts struct {
 	runs    *resources.Runs
 	merges  *land.Target
 	bell    *budget.Bell
+	tells   *announce.Announcer
 	above   *allowance.Ledger // nil: no limit across runs counts here
 }
 
@@ -121,11 +124,20 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 		DB: db, Events: p.events, Live: p.live, Git: func(context.Context) (*git.Program, error) { return g, nil },
 		Repo: o.Place.Repo, StateDir: o.Place.State, Price: priceOf(known), Staff: staffOf(known),
 	})
+	clock := host.Clock{Now: o.Now, After: o.After}
+	self, err := SelfPath()
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	p.tells = announce.New(announce.Options{
+		DB: db, Fence: fence, Events: p.events, Secrets: secrets, Sender: notify.Sender{Self: self}, Repo: filepath.Base(o.Place.Repo.WorkTree), Clock: clock, Log: o.Log,
+	})
+	secrets.OnPut(p.tells.Ring)
 	p.host = host.New(host.Options{
 		DB: db, Fence: fence, Events: p.events, Board: p.board, Engine: engine, Live: p.live, Docs: p.view,
 		Starter: host.Starter{Preparer: &resources.Preparer{Runs: p.runs, Known: known}, Secrets: secrets, Settings: o.Settings, Version: o.Build.Version},
 		Means:   means{p, sessions},
-		Cleaner: &resources.Cleaner{Runs: p.runs, Merges: p.merges.Recover}, Clock: host.Clock{Now: o.Now, After: o.After}, Log: o.Log,
+		Cleaner: &resources.Cleaner{Runs: p.runs, Merges: p.merges.Recover}, Clock: clock, Log: o.Log,
 	})
 	return p, nil
 }
@@ -176,6 +188,8 @@ func (m means) Overseer(ctx context.Context, run agency.RunID) (oversight.Staff,
 	}
 	return staff, err
 }
+
+func (m means) Announcer() host.Announcer { return m.parts.tells }
 
 // refresh reads anew what the user allows across runs.
 func (p *parts) refresh(ctx context.Context) error {

@@ -16,6 +16,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/notify"
 )
 
 // spawn starts a host in the background and waits until it is ready or says
@@ -101,9 +102,11 @@ type ready struct {
 	Fault *api.Fault `json:"fault,omitempty"`
 }
 
-// Child never returns in a process that was started as a background host; in
-// any other it does nothing. It stands in main after sandbox.Child.
+// Child never returns in a process that was started as a background host, or to
+// send one announcement; in any other it does nothing. It stands in main after
+// sandbox.Child.
 func Child() {
+	notify.Child()
 	if len(os.Args) == 0 || os.Args[0] != childName {
 		return
 	}

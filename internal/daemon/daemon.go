@@ -98,8 +98,9 @@ func (d *Daemon) open(ctx context.Context) error {
 	if d.parts, err = assemble(ctx, d.o); err != nil {
 		return err
 	}
-	d.idle = newIdle(d.o.Idle, d.parts.live.AtWork)
+	d.idle = newIdle(d.o.Idle, func() int { return d.parts.live.AtWork() + d.parts.tells.AtWork() })
 	d.parts.live.OnChange(d.idle.update)
+	d.parts.tells.OnChange(d.idle.update)
 	token := api.NewToken()
 	if err = d.parts.host.Open(ctx); err == nil {
 		err = token.Write(d.o.Place.TokenFile()) // before anybody can ask

@@ -186,7 +186,7 @@ func stateOf(id agency.RunID, quiet bool, ctl registry.Control, gates []agency.G
 	case !quiet:
 		return agency.StateRunning, ""
 	case ctl.Pause && ctl.HandOver && len(gates) == 0:
-		return agency.StateInterrupted, stoppedReason(id)
+		return agency.StateInterrupted, StoppedReason(id)
 	case ctl.Pause && !ctl.HandOver:
 		return agency.StatePaused, "paused by " + by(ctl.By)
 	case len(gates) > 0:
@@ -310,7 +310,7 @@ func recordStopped(tx *store.Tx, l *live) error {
 	if l.isQuiet() {
 		return recordState(tx, l)
 	}
-	return recordInterrupted(tx, l.run.ID, stoppedReason(l.run.ID))
+	return recordInterrupted(tx, l.run.ID, StoppedReason(l.run.ID))
 }
 
 // recordInterrupted records that a run which has not ended was cut off, and charges what was
@@ -326,8 +326,8 @@ func recordInterrupted(tx *store.Tx, id agency.RunID, reason string) error {
 	return registry.SetState(tx, id, agency.StateInterrupted, reason)
 }
 
-// stoppedReason is why a run is interrupted whose host left in an orderly way.
-func stoppedReason(id agency.RunID) string {
+// StoppedReason is why a run is interrupted whose host left in an orderly way.
+func StoppedReason(id agency.RunID) string {
 	return "its host was stopped; go on with: agency resume " + string(id)
 }
 

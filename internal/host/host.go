@@ -18,6 +18,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/board"
 	"agency/internal/budget"
+	"agency/internal/config"
 	"agency/internal/event"
 	"agency/internal/flow"
 	"agency/internal/flow/outbox"
@@ -71,7 +72,26 @@ type Means interface {
 	Left(ctx context.Context) (budget.Allowance, error)
 	// Overseer is what the model-backed overseer of a run works with.
 	Overseer(ctx context.Context, run agency.RunID) (oversight.Staff, error)
+	// Announcer tells people outside of the terminal what happens.
+	Announcer() Announcer
 }
+
+// Announcer tells people outside of the terminal what happens in runs.
+type Announcer interface {
+	// Run tells it until the context ends; it holds up no run.
+	Run(ctx context.Context)
+	// Reach tells which places of a run cannot be reached now, a line for people each.
+	Reach(ctx context.Context, run agency.RunID, c config.Config) []string
+	// Forget deletes what is known of a run.
+	Forget(tx *store.Tx, run agency.RunID) error
+}
+
+// silent is the Announcer of a host without one.
+type silent struct{}
+
+func (silent) Run(context.Context)                                         {}
+func (silent) Reach(context.Context, agency.RunID, config.Config) []string { return nil }
+func (silent) Forget(*store.Tx, agency.RunID) error                        { return nil }
 
 // Options are what a Host is made from.
 type Options struct {
@@ -84,7 +104,7 @@ type Options struct {
 	Starter Starter
 	Cleaner Cleaner
 	Docs    Docs
-	Means   Means // nil: no limit across runs, no model-backed overseer
+	Means   Means // nil: no limit across runs, no model-backed overseer, no announcements
 	Clock   Clock // its zero: the real one
 	Log     *slog.Logger
 }
@@ -101,6 +121,7 @@ type Host struct {
 	start Starter
 	docs  Docs
 	means Means
+	tells Announcer
 }
 
 // New makes a host; nothing runs yet.
@@ -114,10 +135,14 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	tells := Announcer(silent{})
+	if o.Means != nil {
+		tells = o.Means.Announcer()
+	}
 	ctx, stop := context.WithCancel(context.Background())
-	h := &Host{means: o.Means, rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
+	h := &Host{means: o.Means, tells: tells, rec: &records{db: o.DB, fence: o.Fence, ctx: ctx, clock: o.Clock, log: o.Log, relay: outbox.NewRelay(o.DB, o.Fence, o.Engine)}, stop: stop, live: o.Live, start: o.Starter, docs: o.Docs}
 	h.gates = &gates{rec: h.rec, live: o.Live, events: o.Events, timers: map[agency.GateID]func() bool{}}
-	h.tidy = &maintenance{rec: h.rec, live: o.Live, board: o.Board, cleaner: o.Cleaner, engine: o.Engine, ended: make(chan struct{}, 1)}
+	h.tidy = &maintenance{rec: h.rec, live: o.Live, board: o.Board, cleaner: o.Cleaner, tells: tells, engine: o.Engine, ended: make(chan struct{}, 1)}
 	h.runs = &executor{rec: h.rec, live: o.Live, gates: h.gates, engine: o.Engine, board: o.Board, means: o.Means, ended: h.tidy.noteEnd}
 	return h
 }
@@ -131,6 +156,7 @@ func (h *Host) Open(ctx context.Context) error {
 	h.live.work.Go(func() { h.rec.relay.Run(h.rec.ctx, h.rec.undelivered) })
 	h.live.work.Go(h.tidy.sweepBoard)
 	h.live.work.Go(h.tidy.retention)
+	h.live.work.Go(func() { h.tells.Run(h.rec.ctx) })
 	return h.gates.watch(ctx)
 }
 

@@ -26,6 +26,7 @@ type maintenance struct {
 	live    *Live
 	board   *board.Board
 	cleaner Cleaner
+	tells   Announcer
 	engine  flow.Engine
 	ended   chan struct{} // a run has ended: of one
 }
@@ -172,7 +173,7 @@ func (m *maintenance) forget(ctx context.Context, id agency.RunID) error {
 		return err
 	}
 	return m.rec.write(ctx, func(tx *store.Tx) error {
-		for _, forget := range []func(*store.Tx, agency.RunID) error{m.cleaner.Forget, outbox.DeleteRun, board.Forget, state.Forget, lock.Forget, budget.Forget, registry.DeleteRun, event.DeleteRun} {
+		for _, forget := range []func(*store.Tx, agency.RunID) error{m.cleaner.Forget, m.tells.Forget, outbox.DeleteRun, board.Forget, state.Forget, lock.Forget, budget.Forget, registry.DeleteRun, event.DeleteRun} {
 			if err := forget(tx, id); err != nil {
 				return err
 			}

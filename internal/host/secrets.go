@@ -3,6 +3,7 @@ package host
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ type Secrets struct {
 	byRun    map[agency.RunID]map[string]string
 	hidden   map[string]bool
 	ordinary map[string]bool
+	brought  func() // told when a client brought keys
 	redactor atomic.Pointer[agency.Redactor]
 }
 
@@ -27,9 +29,15 @@ func NewSecrets(ordinary ...string) *Secrets {
 	return v
 }
 
-// Put adds a run's keys by provider; those of an earlier client stay where the
+// OnPut calls f whenever a client has brought keys. Set it before the first does.
+func (v *Secrets) OnPut(f func()) { v.brought = f }
+
+// Put adds a run's keys by provider, or place to announce to; those of an earlier client stay where the
 // new one has none. Ordinary are the words of the run's configuration.
 func (v *Secrets) Put(run agency.RunID, secrets map[string]string, ordinary ...string) {
+	if v.brought != nil {
+		defer v.brought()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.know(ordinary)
@@ -80,6 +88,13 @@ func (v *Secrets) Key(run agency.RunID, provider string) (string, bool) {
 	return key, ok
 }
 
+// Runs are those that keys are known of, sorted.
+func (v *Secrets) Runs() []agency.RunID {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Sorted(maps.Keys(v.byRun))
+}
+
 // Placeholders names the providers of a run whose keys are no secrets, sorted:
 // these are not taken out of anything.
 func (v *Secrets) Placeholders(run agency.RunID) (providers []string) {
@@ -87,7 +102,7 @@ func (v *Secrets) Placeholders(run agency.RunID) (providers []string) {
 	defer v.mu.Unlock()
 	ordinary := slices.Collect(maps.Keys(v.ordinary))
 	for provider, key := range v.byRun[run] {
-		if !agency.IsSecret(key, ordinary...) {
+		if !strings.HasPrefix(provider, "notify[") && !agency.IsSecret(key, ordinary...) { // an address may be nobody's secret
 			providers = append(providers, provider)
 		}
 	}

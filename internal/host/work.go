@@ -37,10 +37,12 @@ func (h *Host) Start(ctx context.Context, r api.RunRequest) (api.RunStarted, err
 	if err := h.refresh(ctx); err != nil {
 		return api.RunStarted{}, err
 	}
+	reached := reach(ctx, h.live, h.tells, r, c)
 	p, err := h.start.prepare(ctx, r, c)
 	if err != nil {
 		return api.RunStarted{}, err
 	}
+	p.Notes = append(p.Notes, <-reached...)
 	run := agency.Run{
 		ID: r.ID, Goal: r.Goal, Feature: r.Feature, Mode: r.Mode, State: agency.StatePlanning, Repo: r.Repo, Base: p.Base, Target: p.Target,
 		Branch: p.Branch, Agent: r.Agent, Land: r.Land, Yes: r.Yes, Strict: r.Strict, Dirty: p.Dirty, Dry: r.Dry, Version: h.start.Version,
@@ -67,6 +69,18 @@ func (h *Host) findStarted(ctx context.Context, r api.RunRequest) (api.RunDoc, b
 		return doc, false, agency.Errorf(agency.KindConflict, "run %s exists already", r.ID)
 	}
 	return doc, true, nil
+}
+
+// reach looks, beside what else a start takes, whether the places can be reached that the
+// run announces to. A dry run announces nothing.
+func reach(ctx context.Context, v *Live, tells Announcer, r api.RunRequest, c RunConfig) <-chan []string {
+	notes := make(chan []string, 1)
+	if r.Dry || len(c.Config.Notify) == 0 {
+		notes <- nil
+		return notes
+	}
+	v.work.Go(func() { notes <- tells.Reach(ctx, r.ID, c.Config) })
+	return notes
 }
 
 func (h *Host) create(ctx context.Context, run agency.Run, c RunConfig) error {
