@@ -61,7 +61,7 @@ func TestPrintedValuesAreTheDefaults(t *testing.T) {
 			t.Errorf("warning %v", w)
 		}
 	}
-	if len(l.Widenings) != 0 || len(l.Warnings) < 20 {
+	if len(l.Widenings) != 0 || len(l.Warnings) < 15 {
 		t.Errorf("widenings %v, warnings %v", l.Widenings, l.Warnings)
 	}
 }
