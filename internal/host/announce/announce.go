@@ -249,10 +249,13 @@ func (a *Announcer) copyOf(ctx context.Context, run agency.RunID) (config.Config
 		return c, true
 	}
 	c, err := store.Get(ctx, a.o.DB, readCopy, run)
-	if err != nil {
-		if agency.KindOf(err) != agency.KindNotFound && ctx.Err() == nil {
-			a.o.Log.Error("announcements of a run", "run", run, "error", err)
+	for tries := 1; err != nil && agency.KindOf(err) != agency.KindNotFound && tries < 3; tries++ {
+		if !a.rest(ctx, err) { // a copy that cannot be read by any try holds up no other run
+			return c, false
 		}
+		c, err = store.Get(ctx, a.o.DB, readCopy, run)
+	}
+	if err != nil {
 		return c, false
 	}
 	a.copies[run] = c
@@ -298,6 +301,9 @@ func (a *Announcer) send(ctx context.Context) {
 			soon(l.next)
 		default:
 			a.start(ctx, key, l, ready[key])
+			if l.next.After(now) { // the store refused
+				soon(l.next)
+			}
 		}
 	}
 	a.arm(wake, now)
