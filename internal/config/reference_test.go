@@ -53,6 +53,12 @@ copied into each run; a run never reads a file that an agent can write.
 - The keys of all configured providers, and those in ` + "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` and `GOOGLE_API_KEY`" + `,
   are handed to the repository's host, in memory only, and replaced by ` + "`[redacted]`" + ` in all that it writes, whether the run
   needs them or not. A key that is a placeholder, or stands in the repository's path or a host's name, is no secret and stays.
+- Places under ` + "`notify`" + ` get a gate that begins to wait (and still does), a run that failed or was interrupted, and one that
+  ended; not dry runs. A place that cannot be reached is told when a run starts, and tried for three minutes: then a warning
+  in the run's log names it, and the run never waits for it. Where the host has lost the keys, an announcement is held until a
+  client brings them. Quiet hours hold all of it, failures too. ` + "`agency notify test`" + ` tries every place.
+- A ` + "`webhook`" + ` is posted JSON with ` + "`Idempotency-Key`" + `, the same when the same is sent again, and ` + "`X-Agency-Timestamp`" + `; with
+  a ` + "`secret`" + `, ` + "`X-Agency-Signature`" + ` is ` + "`sha256=`" + ` and the HMAC, in hex, of the timestamp's digits followed by the body. No redirect is followed.
 - A file for ` + "`agency run FILE`" + `, YAML or JSON by its name, holds settings as below and beside them ` + "`goal`" + ` (or
   ` + "`goal_anchor`" + `), ` + "`contracts`" + ` as a list in the form of the tool submit_plan, and ` + "`retry_budget_multiplier`" + ` (1 or 2).
   It may not ask for more than your own file: trust is given to ` + "`agency.yaml`" + ` alone. With contracts the mode

@@ -149,10 +149,11 @@ func (a *Announcer) Run(ctx context.Context) {
 	}
 	events := make(chan agency.Event)
 	var tail sync.WaitGroup
-	after := a.mark // from now on the loop's
+	after := a.seen // from now on the loop's
 	tail.Go(func() { a.follow(ctx, after, events) })
 	defer tail.Wait()
 	defer a.flying.Wait()
+	a.send(ctx)
 	for {
 		select {
 		case ev, more := <-events:
@@ -170,15 +171,27 @@ func (a *Announcer) Run(ctx context.Context) {
 	}
 }
 
+// begin takes up what an earlier host left, all of it before anything is sent: what quiet
+// hours held meanwhile is one message.
 func (a *Announcer) begin(ctx context.Context) error {
+	var left []agency.Event
 	err := a.o.DB.WriteFenced(ctx, a.o.Fence, func(tx *store.Tx) (err error) {
 		if a.mark, err = begin(tx); err == nil {
 			a.said, err = readParts(tx, struct{}{})
 		}
+		if err == nil {
+			left, err = event.Since(tx, a.mark, event.Filter{Types: told}, 0)
+		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
 	a.seen = a.mark
-	return err
+	for _, ev := range left {
+		a.look(ctx, ev)
+	}
+	return ctx.Err()
 }
 
 // follow hands on the events after one.
