@@ -87,7 +87,7 @@ type Routing struct {
 	SimpleMaxCriteria  int      `json:"simple_max_criteria" doc:"criteria up to which a contract is simple" min:"0" max:"100000"`
 	ComplexMinFiles    int      `json:"complex_min_files" doc:"files above which a contract is complex" min:"1" max:"100000"`
 	ComplexMinCriteria int      `json:"complex_min_criteria" doc:"criteria above which a contract is complex" min:"1" max:"100000"`
-	Roles              []string `json:"roles" doc:"roles whose contracts are routed, in modes with contracts; where no file says it, those whose model no file names under agents" enum:"scaffolder,test_engineer,cleanup,generalist"`
+	Roles              []string `json:"roles" doc:"roles whose contracts are routed, in modes with contracts; where no file says it, those whose model no file names under agents" enum:"scaffolder,test_engineer,cleanup,generalist,t4_implementer"`
 }
 
 // Commands are the repository's own. An empty one does not exist.

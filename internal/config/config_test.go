@@ -51,7 +51,7 @@ func TestPrintedValuesAreTheDefaults(t *testing.T) {
 	l := load(t, repoInput(string(fileOf(t, "testdata/printed.yaml"))))
 	want := Defaults()
 	want.Commands = Commands{Test: "go test ./...", Lint: "go vet ./...", Build: "go build ./...", TimeoutSeconds: 1800}
-	want.Routing.Roles = []string{"test_engineer", "cleanup", "generalist"} // it names the scaffolder's model
+	want.Routing.Roles = []string{"test_engineer", "cleanup", "generalist", "t4_implementer"} // it names the scaffolder's model
 	if diff := cmp.Diff(want, l.Config); diff != "" {
 		t.Error(diff)
 	}

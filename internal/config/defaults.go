@@ -29,7 +29,7 @@ func Defaults() Config {
 		Routing: Routing{
 			Strategy: "complexity", SimpleMaxFiles: 2, SimpleMaxCriteria: 3,
 			ComplexMinFiles: 5, ComplexMinCriteria: 7,
-			Roles: []string{string(agency.RoleScaffolder), string(agency.RoleTestEngineer), string(agency.RoleCleanup), string(agency.RoleGeneralist)},
+			Roles: []string{string(agency.RoleScaffolder), string(agency.RoleTestEngineer), string(agency.RoleCleanup), string(agency.RoleGeneralist), string(agency.RoleImplementer)},
 		},
 		Commands:       Commands{TimeoutSeconds: 1800},
 		Agents:         defaultAgents(),
@@ -108,7 +108,9 @@ func defaultAgents() map[string]Agent {
 	set(agency.RoleTestEngineer, func(a *Agent) { a.MaxTurns, a.TimeoutSeconds = 40, 1200 })
 	set(agency.RoleReviewer, func(a *Agent) { a.MaxTurns, a.MaxTokens, a.TimeoutSeconds = 20, 4096, 600 })
 	set(agency.RoleOverseer, func(a *Agent) { a.MaxTurns, a.MaxTokens, a.Model = 100, 2048, LevelFastCheap })
-	set(agency.RoleCleanup, func(a *Agent) { a.Model = LevelFastCheap })
+	for _, role := range []agency.RoleID{agency.RoleCleanup, agency.RoleImplementer} {
+		set(role, func(a *Agent) { a.Model = LevelFastCheap })
+	}
 	for _, role := range []agency.RoleID{agency.RoleVisionary, agency.RoleLead, agency.RoleArchitect} {
 		set(role, func(a *Agent) { a.Model = LevelReasoningHeavy })
 	}

@@ -67,7 +67,7 @@ func (c Config) ModelsOf(role agency.RoleID) ([]ModelRef, error) {
 }
 
 // RunModels are the models that a run of this configuration may ask: those of
-// the generalist, then those of the other roles of its mode and of the overseer. A run
+// the roles of its mode, who begins it first, then those of the overseer. A run
 // of mode single that moves up stays with the generalist's.
 func (c Config) RunModels() ([]ModelRef, error) {
 	var refs []ModelRef

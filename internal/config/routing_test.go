@@ -19,6 +19,8 @@ func TestRouted(t *testing.T) {
 		{"one agent has its own", "mode: single\n" + two, nil, []string{"local/mid"}},
 		{"a team", "mode: multi_agent\n" + two, team, []string{"local/mid", "local/big", "local/small"}},
 		{"a contract", "mode: contract\n" + two, []agency.RoleID{"generalist"}, []string{"local/mid", "local/big", "local/small"}},
+		{"tiers", "mode: tiered\n" + two, []agency.RoleID{"t4_implementer"}, []string{"local/big", "local/mid", "local/small"}},
+		{"tiers of one model each", "mode: tiered\nrouting: {strategy: fixed}\n" + two, nil, []string{"local/big", "local/mid", "local/small"}},
 		{"one model routes to what there is", "mode: multi_agent\nmodels: {capable: [local/mid]}\n", nil, []string{"local/mid"}},
 		{"fixed", "mode: contract\nrouting: {strategy: fixed}\n" + two, nil, []string{"local/mid"}},
 		{
