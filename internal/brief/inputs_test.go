@@ -111,3 +111,18 @@ func TestReviewIsHandedOn(t *testing.T) {
 		t.Errorf("the block is\n%s", block)
 	}
 }
+
+// An architect whose proposal was sent back has it in its brief, and no other has.
+func TestReadsOfAnArchitect(t *testing.T) {
+	c := agency.Contract{TierPath: []agency.Tier{agency.TierArchitect}}
+	has := func() bool {
+		return slices.Contains(ReadsOf(c, agency.RoleArchitect), agency.ArtifactProposal)
+	}
+	if has() {
+		t.Error("an architect reads the proposals of others before it has made its own")
+	}
+	c.Inputs = agency.TextInputs(map[string]string{"brief": "use JSON"})
+	if !has() {
+		t.Error("an architect does not see what it is to change")
+	}
+}

@@ -228,6 +228,14 @@ func TestTriggers(t *testing.T) {
 				s.plans = []session.Outcome{plan(part("a"))}
 			}, merged, "session plan 1.1; " + team, "single to multi_agent, manual_request",
 		},
+		"a wish for tiers": {
+			func(s *stage, in *Input) {
+				in.Triggers, in.Goal = all, "Fix the parser in mode tiered"
+				s.byAttempt = map[string]session.Outcome{"plan 1.1": streams("a: t4 t5 -")}
+			}, merged,
+			"session plan 1.1; gate plan-1: approve; session a 1.1; verify a 1: true; critic a 1 round 1.1: approve; land a: true; session accept 1.1; gate merge-1: approve; merge into trunk, verified false: true",
+			"single to tiered, manual_request",
+		},
 		"large, not configured": {
 			func(_ *stage, in *Input) { in.Triggers, in.Goal = []string{OnFailure}, large }, merged,
 			"session main 1.1; verify main 1: true; land main: true; gate merge-1: approve; merge into trunk, verified false: true", "",

@@ -37,7 +37,6 @@ type tiers struct {
 	in     Input
 	top    *contractrun.Shared // of the workstreams
 	meshes map[string]*mesh    // by domain and group
-	passes int                 // in which architects designed
 	looks  map[agency.ContractID]int
 	taken  map[string]bool // ids of contracts, without case: squads choose theirs at the same time
 }
@@ -50,6 +49,11 @@ func Tiered(c flow.Ctx, in Input) (Result, error) {
 	if _, err := flow.Call(c, land.BranchActivity, "branch", land.BranchSpec{Run: in.Run, Base: in.Base}); err != nil {
 		return Result{}, err
 	}
+	return throughTiers(c, in)
+}
+
+// throughTiers has the goal planned and the plan carried out and accepted.
+func throughTiers(c flow.Ctx, in Input) (Result, error) {
 	r := &tiers{in: in, top: contractrun.Team(in.Facts, visionary), meshes: map[string]*mesh{}, looks: map[agency.ContractID]int{}, taken: map[string]bool{}}
 	plan, failure, err := r.plan(c, agency.PlanContract, "")
 	switch {
@@ -93,16 +97,24 @@ func (r *tiers) plan(c flow.Ctx, id agency.ContractID, why string) (plan []agenc
 	return r.designed(r.unique(id, d.Contracts(plan))), "", nil
 }
 
+// take notes the id of a contract, where no other has it.
+func (r *tiers) take(id agency.ContractID) bool {
+	key := strings.ToLower(string(id))
+	free := !r.taken[key]
+	r.taken[key] = true
+	return free
+}
+
 // unique gives contracts whose ids others have taken meanwhile ids of their own, after the
 // one for which they are planned.
 func (r *tiers) unique(of agency.ContractID, plan []agency.Contract) []agency.Contract {
 	renamed := map[agency.ContractID]agency.ContractID{}
 	for i := range plan {
 		id := plan[i].ID
-		for n := 1; r.taken[strings.ToLower(string(plan[i].ID))]; n++ {
-			plan[i].ID = agency.ContractID(fmt.Sprintf("%.40s.%d-%.20s", id, n, of))
+		for n := 1; !r.take(plan[i].ID); n++ {
+			plan[i].ID = agency.ContractID(fmt.Sprintf("%.36s.%d-%.16s", id, n, of))
 		}
-		r.taken[strings.ToLower(string(plan[i].ID))], renamed[id] = true, plan[i].ID
+		renamed[id] = plan[i].ID
 	}
 	for i := range plan {
 		for j, on := range plan[i].DependsOn {

@@ -43,10 +43,7 @@ func (r *tiers) designed(plan []agency.Contract) []agency.Contract {
 	if len(deep) == 0 {
 		return plan
 	}
-	r.passes++
-	id := func(name string) agency.ContractID {
-		return numbered(agency.ContractID(agency.TierPrefix+name), r.passes)
-	}
+	id := func(name string) agency.ContractID { return r.free(agency.ContractID(agency.TierPrefix + name)) }
 	first := r.designContract(id(boundaries), boundaries, agency.RoleLead, "Boundaries and shared assumptions", deep)
 	last := r.designContract(id(architecture), architecture, agency.RoleLead, "The canonical architecture", deep)
 	out := []agency.Contract{first}
@@ -65,6 +62,16 @@ func (r *tiers) designed(plan []agency.Contract) []agency.Contract {
 		out = append(out, w)
 	}
 	return out
+}
+
+// free is an id that no other contract of the run has, after the one that is wanted.
+func (r *tiers) free(want agency.ContractID) agency.ContractID {
+	want = agency.ContractID(fmt.Sprintf("%.50s", want)) // with room for what is put behind it
+	for n := 1; ; n++ {
+		if id := numbered(want, n); r.take(id) {
+			return id
+		}
+	}
 }
 
 func domainsOf(plan []agency.Contract) (out []string) {
@@ -301,7 +308,7 @@ func (r *tiers) inspectDesign(c flow.Ctx, a *contractrun.Run, made []agency.Arti
 // to its goal, or found to need a design.
 func (s *squad) redesign(c flow.Ctx, why string) error {
 	of := s.of.Contract
-	one := s.designContract(numbered(agency.ContractID(agency.TierPrefix+string(of.ID)), s.plans), redesign, agency.RoleLead, "Design of "+of.Title, []agency.Contract{of})
+	one := s.designContract(s.free(agency.ContractID(agency.TierPrefix+"redesign-"+string(of.ID))), redesign, agency.RoleLead, "Design of "+of.Title, []agency.Contract{of})
 	one.Domain, one.Talent, one.ParentID = of.Domain, of.Specialist(), of.ID
 	one.Inputs["why"] = agency.TextInput(why)
 	a := contractrun.New(one, s.top.Work())

@@ -18,7 +18,8 @@ import (
 // tasks begun before all have seen the others' drafts and submitted their own.
 type mesh struct {
 	name      string
-	order     []agency.ContractID // the workstreams, as they were planned
+	order     []agency.ContractID        // the workstreams, as they were planned
+	joined    map[agency.ContractID]bool // whose leads have begun
 	drafts    map[agency.ContractID][]agency.Contract
 	committed map[agency.ContractID][]agency.Contract // none: its lead gave none
 	ended     map[agency.ContractID]bool
@@ -41,24 +42,30 @@ func (s *squad) join(of agency.Contract) *peer {
 	if s.plans > 1 { // the others are at work by now
 		return nil
 	}
+	i := slices.IndexFunc(s.above.Plan, func(w agency.Contract) bool { return w.ID == of.ID })
+	if i < 0 {
+		return nil
+	}
+	own := s.above.Plan[i] // as it was planned: its way may have grown since
 	var among []agency.ContractID
 	for _, w := range s.above.Plan {
-		if w.AssignedRole == agency.RoleSquadLead && w.Domain == of.Domain && w.Phase == of.Phase && !slices.Contains(s.above.Ended, w.ID) {
+		if w.AssignedRole == agency.RoleSquadLead && w.Domain == own.Domain && w.Phase == own.Phase && w.TierPath[0] == own.TierPath[0] && !slices.Contains(s.above.Ended, w.ID) {
 			among = append(among, w.ID)
 		}
 	}
 	if len(among) < 2 {
 		return nil
 	}
-	name := of.Domain + "/" + of.Phase
+	name := contractrun.Path(own.Domain, own.Phase, own.TierPath[0])
 	m := s.meshes[name]
 	if m == nil || slices.ContainsFunc(among, func(id agency.ContractID) bool { return !slices.Contains(m.order, id) }) {
 		m = &mesh{
-			name: name, order: among, drafts: map[agency.ContractID][]agency.Contract{}, committed: map[agency.ContractID][]agency.Contract{},
+			name: of.Domain, order: among, joined: map[agency.ContractID]bool{}, drafts: map[agency.ContractID][]agency.Contract{}, committed: map[agency.ContractID][]agency.Contract{},
 			ended: map[agency.ContractID]bool{}, gone: map[agency.ContractID]bool{}, waits: map[agency.ContractID]bool{},
 		}
 		s.meshes[name] = m
 	}
+	m.joined[of.ID] = true
 	s.peer = &peer{r: s.tiers, mesh: m, of: of.ID, slot: s.of.Slot()}
 	return s.peer
 }
@@ -167,9 +174,6 @@ func (p *peer) turn(c flow.Ctx) (stop string, err error) {
 
 // end notes that its workstream has come to its end.
 func (p *peer) end(c flow.Ctx) error {
-	if p.mesh.committed[p.of] == nil {
-		p.mesh.committed[p.of] = nil
-	}
 	p.mesh.ended[p.of] = true
 	return p.wake(c)
 }
@@ -209,6 +213,7 @@ func (p *peer) await(c flow.Ctx, what string, ready func(agency.ContractID) bool
 		}
 		p.n++
 		p.mesh.waits[p.of] = true
+		begun := !slices.ContainsFunc(out, func(id agency.ContractID) bool { return !p.mesh.joined[id] })
 		cases := []flow.Case{flow.OnSignal(p.signal())}
 		if what != "turn" && p.r.in.Tiers.MeshTimeout > 0 {
 			cases = append(cases, flow.OnTimer(p.r.in.Tiers.MeshTimeout))
@@ -216,7 +221,7 @@ func (p *peer) await(c flow.Ctx, what string, ready func(agency.ContractID) bool
 		chosen, err := flow.Select(c, p.key("wait"), cases...)
 		if err == nil && chosen == 0 {
 			_, err = flow.Receive(c, p.signal(), p.key("woken"))
-		} else if err == nil {
+		} else if err == nil && begun { // who waits for a slot is not late
 			stop, err = p.late(c, what, ready)
 		}
 		if err != nil || stop != "" {
@@ -227,7 +232,7 @@ func (p *peer) await(c flow.Ctx, what string, ready func(agency.ContractID) bool
 
 func (p *peer) outstanding(ready func(agency.ContractID) bool) (out []agency.ContractID) {
 	for _, id := range p.mesh.order {
-		if id != p.of && !ready(id) && !p.mesh.left(id) {
+		if id != p.of && !ready(id) && !p.mesh.left(id) && !slices.Contains(p.r.top.Ended, id) {
 			out = append(out, id)
 		}
 	}

@@ -2,7 +2,6 @@ package mode
 
 import (
 	"cmp"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,6 +31,8 @@ type squad struct {
 	peer   *peer             // among the squads of its domain; nil: there is no other
 	all    []agency.Contract // the tasks of all rounds, each as it was done last
 	plans  int               // how often tasks were planned
+
+	verdicts int // that were asked of its lead
 }
 
 // squad takes a workstream to its end: its lead splits it into tasks, which are done and
@@ -208,18 +209,27 @@ func (s *squad) round(c flow.Ctx, tasks []agency.Contract, n int) (joint agency.
 		if err := s.team.CheckDeferred(c); err != nil {
 			return err
 		}
-		for _, t := range s.team.All {
-			i := slices.IndexFunc(s.all, func(o agency.Contract) bool { return o.ID == t.ID || o.ID == againOf(t) })
-			if i < 0 {
-				s.all = append(s.all, t)
-			} else {
-				s.all[i] = t
-			}
-		}
-		joint, stop, err = s.judge(c, n)
+		s.count(out)
+		joint, stop, err = s.judge(c)
 		return err
 	}).Get(c)
 	return joint, stop, err
+}
+
+// count notes what a round made of the tasks: what was done again takes the place of what it
+// stands for, and what failed and was planned anew is no slice any more.
+func (s *squad) count(out schedule.Outcome) {
+	for _, t := range s.team.All {
+		i := slices.IndexFunc(s.all, func(o agency.Contract) bool { return o.ID == againOf(t) })
+		switch counts := slices.Contains(out.Landed, t.ID) || s.team.Failed(t.ID); {
+		case counts && i >= 0:
+			s.all[i] = t
+		case counts:
+			s.all = append(s.all, t)
+		case i >= 0:
+			s.all = slices.Delete(s.all, i, i+1)
+		}
+	}
 }
 
 // parallel is how many of the squad's tasks may be at work at once: all squads beside each
@@ -236,8 +246,9 @@ func (s *squad) parallel() int {
 
 // judge is the joint verdict on the workstream. What the harness measured of the slices and
 // of all of it together bounds what its lead may say.
-func (s *squad) judge(c flow.Ctx, n int) (joint agency.JointVerdict, stop string, err error) {
+func (s *squad) judge(c flow.Ctx) (joint agency.JointVerdict, stop string, err error) {
 	of := s.of.Contract
+	s.verdicts++
 	ids := make([]agency.ContractID, len(s.all))
 	for i, t := range s.all {
 		ids[i] = t.ID
@@ -252,13 +263,13 @@ func (s *squad) judge(c flow.Ctx, n int) (joint agency.JointVerdict, stop string
 	}
 	var failed []agency.ContractID
 	for _, v := range results {
-		if v.Verdict != agency.VerdictPass && (s.team.Failed(v.Scope) || !slices.ContainsFunc(s.team.All, func(t agency.Contract) bool { return t.ID == v.Scope })) {
+		if v.Verdict != agency.VerdictPass {
 			failed = append(failed, v.Scope)
 		}
 	}
 	how := s.shared.Leading()
 	how.Report = true
-	a := contractrun.NewStarted(s.verdictContract(n, results, red), how)
+	a := contractrun.NewStarted(s.verdictContract(results, red), how)
 	out, err := a.CreateAndConverse(c)
 	switch {
 	case err != nil:
@@ -276,11 +287,11 @@ func (s *squad) judge(c flow.Ctx, n int) (joint agency.JointVerdict, stop string
 		return joint, "", err
 	}
 	joint.Results = results
-	told := tierlog.Joint{Run: s.in.Run, Workstream: of.ID, By: a.Agent(), Round: s.plans*100 + n, Verdict: joint}
+	told := tierlog.Joint{Run: s.in.Run, Workstream: of.ID, By: a.Agent(), Round: s.verdicts, Verdict: joint}
 	if _, err := flow.Call(c, tierlog.RecordJoint, "joint", told); err != nil {
 		return joint, "", err
 	}
-	return s.inspect(c, joint, n)
+	return s.inspect(c, joint)
 }
 
 // integrate checks all that landed together, with the criteria of the workstream that can be
@@ -305,13 +316,10 @@ func (s *squad) integrate(c flow.Ctx) (red []string, err error) {
 }
 
 // verdictContract is what the squad lead's session over its verdict holds.
-func (s *squad) verdictContract(n int, results []agency.SliceVerdict, red []string) agency.Contract {
+func (s *squad) verdictContract(results []agency.SliceVerdict, red []string) agency.Contract {
 	of := s.of.Contract
 	c := s.shared.PlanContract()
-	c.ID = numbered(of.ID+"-verdict", n)
-	if s.plans > 1 {
-		c.ID = numbered(of.ID+"-verdict", s.plans*100+n)
-	}
+	c.ID = numbered(of.ID+"-verdict", s.verdicts)
 	c.Type, c.RetryBudget = agency.TypeReview, 1
 	c.Title = text.FirstLine("Verdict on: "+of.Title, 100)
 	c.Description, c.AcceptanceCriteria, c.Domain, c.Talent = of.Description, of.AcceptanceCriteria, of.Domain, of.Talent
@@ -327,9 +335,9 @@ func (s *squad) verdictContract(n int, results []agency.SliceVerdict, red []stri
 	return c
 }
 
-// inspect has a person look at a joint verdict where the run is so configured: a reject with a
-// reason has all slices that it names, or all, done again.
-func (s *squad) inspect(c flow.Ctx, joint agency.JointVerdict, n int) (agency.JointVerdict, string, error) {
+// inspect has a person look at a joint verdict where the run is so configured: a reject fails
+// the workstream with its reason, which goes to whoever planned it.
+func (s *squad) inspect(c flow.Ctx, joint agency.JointVerdict) (agency.JointVerdict, string, error) {
 	if !s.in.Tiers.VerdictGate {
 		return joint, "", nil
 	}
@@ -344,7 +352,7 @@ func (s *squad) inspect(c flow.Ctx, joint agency.JointVerdict, n int) (agency.Jo
 	}
 	b.WriteString("\nApprove to go on by it; reject with a reason to have the workstream judged failed.\n")
 	d, err := contractrun.Ask(c, agency.Gate{
-		ID: contractrun.GateID(s.in.Run, fmt.Sprintf("t5-%s-%d", of.ID, s.plans*100+n)), RunID: s.in.Run, Kind: agency.GateInspection, ContractID: of.ID,
+		ID: contractrun.GateID(s.in.Run, fmt.Sprintf("t5-%s-%d", of.ID, s.verdicts)), RunID: s.in.Run, Kind: agency.GateInspection, ContractID: of.ID,
 		Summary: text.FirstLine(fmt.Sprintf("the verdict on %s: %s", of.ID, joint.Verdict), 100), Body: b.String(),
 		Approving: "go on by this verdict", Rejecting: "the workstream fails with your reason, and whoever planned it hears of it",
 	})

@@ -10,12 +10,9 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/artifact"
-	"agency/internal/event"
 	"agency/internal/registry"
 	"agency/internal/session"
 	"agency/internal/store"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var tieredInput = func() Input {
@@ -183,6 +180,17 @@ var tieredCases = map[string]struct {
 		[]string{"session w-verdict 1.1", "session b-r2 1.1", "land b-r2: true", "session c-r2 1.1", "land c-r2: true", "session w-verdict-2 1.1", "session accept 1.1"},
 		[]string{"session a-r2"},
 	},
+	"what failed and was planned anew is no slice of the next round": {
+		func(s *stage, _ *Input) {
+			s.byAttempt["plan 1.1"] = streams("w: t3 t4 t5 backend")
+			s.byAttempt["w-tasks 1.1"] = tasks(part("a"), part("b"))
+			s.byAttempt["a 1.1"] = session.Outcome{Kind: session.Blocked, Reason: "no such table"}
+			s.byAttempt["w-retask 1.1"] = tasks(part("c"))
+			s.byAttempt["w-verdict 1.1"] = joint(agency.JointPartial, "b")
+		}, merged,
+		[]string{"land c: true", "session w-verdict 1.1", "land b-r2: true", "session w-verdict-2 1.1", "session accept 1.1"},
+		[]string{"session w-verdict-3", "session a-r"},
+	},
 	"partial too often fails": {
 		func(s *stage, in *Input) {
 			in.RetryBudget = 1
@@ -210,7 +218,7 @@ var tieredCases = map[string]struct {
 			s.byAttempt["w-tasks 1.1"], s.byAttempt["w-tasks-2 1.1"] = tasks(part("a")), tasks(part("b"))
 			s.byAttempt["w-verdict 1.1"] = joint(agency.JointFail)
 		}, merged,
-		[]string{"session w-verdict 1.1", "session t2-w 1.1", "gate t2-w-1: approve", "session w-tasks-2 1.1", "land b: true", "session accept 1.1"},
+		[]string{"session w-verdict 1.1", "session t2-redesign-w 1.1", "gate t2-redesign-w-1: approve", "session w-tasks-2 1.1", "land b: true", "session accept 1.1"},
 		[]string{"session replan"},
 	},
 	"receipts win over a squad lead": {
@@ -318,7 +326,7 @@ var tieredCases = map[string]struct {
 			s.byAttempt["plan 1.1"] = streams("w: t2 t3 t4 t5 web")
 			s.byAttempt["w-tasks 1.1"] = tasks(part("a"))
 		}, merged,
-		[]string{"gate plan-1: approve", "gate t2-boundaries-1: approve", "gate t2-architecture-1: approve", "gate w-tasks-1: approve", "gate t5-w-101: approve", "gate merge-1: approve"},
+		[]string{"gate plan-1: approve", "gate t2-boundaries-1: approve", "gate t2-architecture-1: approve", "gate w-tasks-1: approve", "gate t5-w-1: approve", "gate merge-1: approve"},
 		nil,
 	},
 	"peers see each other's drafts": {
@@ -337,6 +345,12 @@ var tieredCases = map[string]struct {
 			s.byAttempt["v-tasks 1.1"], s.byAttempt["v-tasks 1.2"] = drafts("c1", both), tasks(both)
 		}, merged, []string{"land a: true", "session w-verdict 1.1", "session mine 1.1", "land mine: true"}, nil,
 	},
+	"who is designed first does not hold up who is not": {
+		func(s *stage, _ *Input) {
+			s.byAttempt["plan 1.1"] = streams("w: t3 t4 t5 web", "v: t2 t3 t4 t5 web")
+			s.byAttempt["w-tasks 1.1"], s.byAttempt["v-tasks 1.1"] = tasks(part("a")), tasks(part("b"))
+		}, merged, []string{"session w-tasks 1.1", "land a: true", "session accept 1.1"}, []string{"gate mesh", "session w-tasks 1.2"},
+	},
 	"a peer that gives no tasks holds up nobody": {
 		func(s *stage, _ *Input) {
 			s.byAttempt["plan 1.1"] = streams("w: t3 t4 t5 web", "v: t3 t4 t5 web")
@@ -345,6 +359,15 @@ var tieredCases = map[string]struct {
 			s.byAttempt["v-tasks 2.1"] = session.Outcome{Kind: session.Incomplete, Reason: "no idea"}
 			s.byAttempt["replan 1.1"] = streams("y: t4 t5 -")
 		}, merged, []string{"session v-tasks 2.1", "session w-tasks 1.2", "land a: true"}, nil,
+	},
+	"two domains come to the same id": {
+		func(s *stage, _ *Input) {
+			s.byAttempt["plan 1.1"] = streams("w: t2 t3 t4 t5 web", "v: t2 t3 t4 t5 Web", "boundaries: t2 t3 t4 t5 boundaries")
+			s.byAttempt["w-tasks 1.1"], s.byAttempt["v-tasks 1.1"], s.byAttempt["boundaries-tasks 1.1"] = tasks(part("a")), tasks(part("b")), tasks(part("c"))
+			s.byAttempt["boundaries-verdict 1.1"], s.byAttempt["boundaries-tasks-2 1.1"] = joint(agency.JointFail), tasks(part("d"))
+		}, merged,
+		[]string{"session t2-boundaries 1.1", "session t2-boundaries-2 1.1", "session t2-architecture 1.1", "session t2-redesign-boundaries 1.1", "land d: true"},
+		nil,
 	},
 	"two squads choose the same ids": {
 		func(s *stage, _ *Input) {
@@ -396,107 +419,4 @@ func (s *stage) verified() {
 			s.t.Errorf("session %s is a %s of tier %q", sp.ID(), sp.Role, sp.Tier)
 		}
 	}
-}
-
-// A process that dies at any step of a tiered run takes the same way again.
-func TestTieredDiesAtEachStep(t *testing.T) {
-	set := func(s *stage) {
-		both := part("mine")
-		both.Writes = []string{"a.go"}
-		s.published = map[string]map[agency.ArtifactKind]string{"t2-architecture 1.1": {agency.ArtifactConflicts: `[{"domain": "web", "brief": "use JSON"}]`}}
-		s.byAttempt = map[string]session.Outcome{
-			"plan 1.1":    streams("w: t2 t3 t4 t5 web", "v: t2 t3 t4 t5 web", "z: t4 t5 B/x"),
-			"w-tasks 1.1": drafts("c1", part("a")), "w-tasks 1.2": tasks(part("a"), part("b", "a")),
-			"v-tasks 1.1": drafts("c1", both), "v-tasks 1.2": tasks(both),
-			"w-verdict 1.1": joint(agency.JointPartial, "b"),
-			"accept 1.1":    rejects("half is missing", "z"), "replan-2 1.1": streams("y: t4 t5 -"),
-		}
-	}
-	calm := newStage(t)
-	set(calm)
-	want := calm.run(Tiered, tieredInput)
-	diesAtEach(t, Tiered, tieredInput, set, want, 100, *stride, func(n int, s *stage) {
-		a, b := slices.Sorted(slices.Values(calm.said)), slices.Sorted(slices.Values(s.said))
-		if diff := cmp.Diff(a, b); diff != "" {
-			t.Errorf("death %d (-undisturbed +died):\n%s", n, diff)
-		}
-		s.verified()
-	})
-}
-
-// What agents found that the plan did not foresee comes about, and only more of it.
-func TestPathAmendment(t *testing.T) {
-	s, in := newStage(t), tieredInput
-	s.byAttempt = map[string]session.Outcome{"plan 1.1": streams("w: t3 t4 t5 web"), "w-tasks 1.1": tasks(part("a")), "w-tasks-2 1.1": tasks(part("b"))}
-	s.during = func(sp session.Spec) error {
-		if sp.Contract != "w-tasks" {
-			return nil
-		}
-		return s.amends(agency.PathAmendment{ProposedBy: sp.Agent, Reason: "two domains", Workstream: "w", AddTiers: []agency.Tier{"t2"}, InsertBefore: "t3"})
-	}
-	if got := s.run(Tiered, in); got != merged {
-		t.Fatalf("ended %+v: %q", got, s.said)
-	}
-	s.order("session w-tasks 1.1", "session t2-w 1.1", "session w-tasks-2 1.1", "land b: true")
-	if slices.Contains(s.said, "session a 1.1") {
-		t.Error("a task was begun that was planned before the design")
-	}
-}
-
-// A task that its implementer finds to be several is split by a squad lead instead.
-func TestAmendedByAnImplementer(t *testing.T) {
-	s, in := newStage(t), tieredInput
-	s.byAttempt = map[string]session.Outcome{
-		"plan 1.1": streams("w: t4 t5 web"), "w 1.1": {Kind: session.Blocked, Reason: "two tasks"}, "w-tasks 1.1": tasks(part("a"), part("b", "a")),
-	}
-	s.during = func(sp session.Spec) error {
-		if sp.Contract != "w" {
-			return nil
-		}
-		return s.amends(agency.PathAmendment{ProposedBy: sp.Agent, Reason: "two tasks", Workstream: "w", AddTiers: []agency.Tier{"t3"}, InsertBefore: "t4"})
-	}
-	if got := s.run(Tiered, in); got != merged {
-		t.Fatalf("ended %+v: %q", got, s.said)
-	}
-	s.order("session w 1.1", "session w-tasks 1.1", "land a: true", "land b: true", "session w-verdict 1.1", "session accept 1.1")
-	if c := s.contract("w"); c.Status != agency.StatusComplete {
-		t.Errorf("the workstream is %s", c.Status)
-	}
-}
-
-// amends is what an agent's tool writes of a path.
-func (s *stage) amends(m agency.PathAmendment) error {
-	return s.db.Write(context.Background(), func(tx *store.Tx) error {
-		ev := agency.NewEvent(run, agency.SeverityInfo, "more", m)
-		ev.ContractID = m.Workstream
-		_, err := event.Append(tx, ev)
-		return err
-	})
-}
-
-// A squad whose peer gives nothing in time is a person's matter, who is told which.
-func TestMeshTimesOut(t *testing.T) {
-	s, in := newStage(t), tieredInput
-	in.Tiers.MeshTimeout = time.Millisecond
-	s.byAttempt = map[string]session.Outcome{
-		"plan 1.1":    streams("w: t3 t4 t5 web", "v: t3 t4 t5 web"),
-		"w-tasks 1.1": drafts("c1", part("a")), "w-tasks 1.2": tasks(part("a")),
-		"v-tasks 1.1": {Kind: session.Parked, For: session.ForHuman, Question: "which?", ToolUse: "q"}, "v-tasks 1.2": drafts("c2", part("b")), "v-tasks 1.3": tasks(part("b")),
-	}
-	var summary string
-	s.hold = func(open []agency.Gate) bool {
-		for _, g := range open {
-			if strings.Contains(string(g.ID), ".mesh-w-") {
-				summary = g.Summary
-			}
-		}
-		return summary == "" && len(open) == 1 && open[0].Kind == agency.GateQuestion
-	}
-	if got := s.run(Tiered, in); got != merged {
-		t.Fatalf("ended %+v: %q", got, s.said)
-	}
-	if want := "the squads of web/A wait for v, which gave no draft"; !strings.HasPrefix(summary, want) {
-		t.Errorf("the gate says %q", summary)
-	}
-	s.order("land a: true", "session accept 1.1")
 }

@@ -49,7 +49,10 @@ func upgradeOf(in Input) modeUpgrade {
 
 // begin goes on in the mode to which the run moved.
 func (m modeUpgrade) begin(c flow.Ctx, in Input) (Result, error) {
-	if m.to.Team() {
+	switch {
+	case m.to == agency.ModeTiered:
+		return throughTiers(c, in)
+	case m.to.Team():
 		return split(c, in)
 	}
 	return formal(c, in, in.alone(m.to == agency.ModeProducerCritic))
@@ -63,7 +66,9 @@ func MovesUp(goal string, f *agency.Feature, triggers []string) (to agency.Mode,
 }
 
 // modeWish is an explicit wish for a mode by its name.
-var modeWish = regexp.MustCompile(`(?i)\b(?:in|use|using|with) (?:the )?(?:mode [\x60"']?(contract|producer[_-]critic|multi[_-]agent|full)\b|[\x60"']?(contract|producer[_-]critic|multi[_-]agent)[\x60"']? mode\b)|--mode[ =](contract|producer[_-]critic|multi[_-]agent|full)\b`)
+var modeWish = regexp.MustCompile(`(?i)\b(?:in|use|using|with) (?:the )?(?:mode [\x60"']?` + modeName + `\b|[\x60"']?` + modeName + `[\x60"']? mode\b)|--mode[ =]` + modeName + `\b`)
+
+const modeName = `(contract|producer[_-]critic|multi[_-]agent|tiered|full)`
 
 // wishedMode is the mode that a goal asks for, with the words that do.
 func wishedMode(goal string) (agency.Mode, string) {

@@ -21,10 +21,7 @@ type Input struct {
 	Gate bool // a person is asked before it is carried out
 	// Kind is the gate's; empty: that of a plan.
 	Kind agency.GateKind
-	// Commit, where set, holds what is submitted back until all may see it, and says what its
-	// author is to change, or nothing.
-	Commit func(c flow.Ctx, plan []agency.Contract) (change string, err error)
-	Dry    bool // it is not carried out
+	Dry  bool // it is not carried out
 	// Alone says that one agent works on the goal itself where the plan is given up.
 	Alone bool
 	// What follows is for plans of several contracts.

@@ -3,6 +3,7 @@
 package tierlog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -68,8 +69,8 @@ type Slices struct {
 	Contracts []agency.ContractID `json:"contracts"`
 }
 
-// ReadSlices gives the last verdict on each contract, in their order; a contract that nobody
-// verified failed.
+// ReadSlices gives the last verdict on each contract, in their order. What landed passes: its
+// verifier or a person let it.
 var ReadSlices = flow.Activity[Slices, []agency.SliceVerdict]{Name: "tiers.slices"}
 
 func (s *Activities) readSlices(ctx context.Context, _ agency.StepKey, in Slices) (out []agency.SliceVerdict, err error) {
@@ -92,24 +93,20 @@ func (s *Activities) readSlices(ctx context.Context, _ agency.StepKey, in Slices
 
 func sliceOf(c agency.Contract, reviews []agency.Review) agency.SliceVerdict {
 	v := agency.SliceVerdict{Scope: c.ID, Verdict: agency.VerdictFail, Notes: c.Error}
+	if c.Status == agency.StatusComplete {
+		v.Verdict = agency.VerdictPass
+	}
 	for _, r := range slices.Backward(reviews) {
 		if r.ContractID != c.ID {
 			continue
 		}
-		v.Verifier = r.Reviewer
-		if c.Status == agency.StatusComplete && r.Verdict == agency.ReviewApprove {
-			v.Verdict, v.Notes = agency.VerdictPass, r.Summary
-		} else if v.Notes == "" {
-			v.Notes = r.Summary
-		}
+		v.Verifier, v.Notes = r.Reviewer, cmp.Or(v.Notes, r.Summary)
 		for _, i := range r.Issues {
 			v.Issues = append(v.Issues, fmt.Sprintf("%s, %s: %s", i.Severity, i.Where(), i.Issue))
 		}
 		return v
 	}
-	if v.Notes == "" {
-		v.Notes = "nobody verified it"
-	}
+	v.Notes = cmp.Or(v.Notes, "nobody verified it")
 	return v
 }
 
