@@ -386,6 +386,17 @@ func Amended(path, add []Tier, before Tier) ([]Tier, error) {
 	return want, nil
 }
 
+// PathWith is a path with what agents found that it needs beside; an amendment that does not
+// fit any more changes nothing.
+func PathWith(path []Tier, amendments []PathAmendment) []Tier {
+	for _, m := range amendments {
+		if grown, err := Amended(path, m.AddTiers, m.InsertBefore); err == nil {
+			path = grown
+		}
+	}
+	return path
+}
+
 func pathsText() string {
 	var ways []string
 	for _, p := range TierPaths() {

@@ -226,23 +226,17 @@ func dutyOf(c agency.Contract) agency.Duty {
 
 // addRoute adds on which level its role began, and how far its failures raised it.
 func addRoute(q store.Querier, c agency.Contract, o *agency.Outcome) error {
-	evs, err := event.Since(q, 0, event.Filter{Run: c.RunID, Contract: c.ID, Types: []agency.EventType{agency.ModelRoutedType}}, 0)
-	if err != nil {
-		return err
-	}
-	for _, ev := range evs {
-		d, err := agency.DecodeDetail(ev)
-		if err != nil {
-			return err
+	all, err := event.Of[agency.ModelRouted](q, event.Filter{Run: c.RunID, Contract: c.ID, Types: []agency.EventType{agency.ModelRoutedType}})
+	for _, told := range all {
+		if told.Role != c.AssignedRole {
+			continue
 		}
-		if r, ok := d.(*agency.ModelRouted); ok && ev.Role == c.AssignedRole {
-			if o.Level == "" && r.Up == 0 {
-				o.Level = r.Level
-			}
-			o.Raised = max(o.Raised, r.Up)
+		if o.Level == "" && told.Detail.Up == 0 {
+			o.Level = told.Detail.Level
 		}
+		o.Raised = max(o.Raised, told.Detail.Up)
 	}
-	return nil
+	return err
 }
 
 // addTries adds who worked in each attempt, and what critics did.

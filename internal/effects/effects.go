@@ -93,19 +93,19 @@ type Models interface {
 
 // Bind registers the activities.
 func (s *Activities) Bind(r *flow.Registry) {
-	bindWrite(s, r, CreateContract, createContract)
-	bindWrite(s, r, CreateContracts, createContracts)
-	bindWrite(s, r, BeginPost, beginPost)
-	bindWrite(s, r, AmendContract, registry.Amend)
-	bindWrite(s, r, BlockContracts, blockContracts)
-	bindWrite(s, r, RaiseBudget, raiseBudget)
-	bindWrite(s, r, AdoptPlan, adoptPlan)
-	bindWrite(s, r, RecordModeChange, recordModeChange)
-	bindWrite(s, r, KeepManagerWords, keepManagerWords)
-	bindWrite(s, r, KeepAnswer, keepAnswer)
-	bindWrite(s, r, HandOver, handOver)
-	bindWrite(s, r, RecordWriteConflict, recordWriteConflict)
-	bindWrite(s, r, EscalateReviewConflict, escalateReviewConflict)
+	BindWrite(r, s.db, s.fence, CreateContract, createContract)
+	BindWrite(r, s.db, s.fence, CreateContracts, createContracts)
+	BindWrite(r, s.db, s.fence, BeginPost, beginPost)
+	BindWrite(r, s.db, s.fence, AmendContract, registry.Amend)
+	BindWrite(r, s.db, s.fence, BlockContracts, blockContracts)
+	BindWrite(r, s.db, s.fence, RaiseBudget, raiseBudget)
+	BindWrite(r, s.db, s.fence, AdoptPlan, adoptPlan)
+	BindWrite(r, s.db, s.fence, RecordModeChange, recordModeChange)
+	BindWrite(r, s.db, s.fence, KeepManagerWords, keepManagerWords)
+	BindWrite(r, s.db, s.fence, KeepAnswer, keepAnswer)
+	BindWrite(r, s.db, s.fence, HandOver, handOver)
+	BindWrite(r, s.db, s.fence, RecordWriteConflict, recordWriteConflict)
+	BindWrite(r, s.db, s.fence, EscalateReviewConflict, escalateReviewConflict)
 	flow.Bind(r, Advance, s.advance)
 	flow.Bind(r, ReadPaused, s.readPaused)
 	flow.Bind(r, OpenGate, s.openGate)
@@ -121,10 +121,10 @@ func (s *Activities) Bind(r *flow.Registry) {
 	flow.Bind(r, ResolveReviewConflict, s.resolveReviewConflict)
 }
 
-// bindWrite registers an activity that is one transaction.
-func bindWrite[I any](s *Activities, r *flow.Registry, a flow.Activity[I, flow.None], fn func(*store.Tx, agency.StepKey, I) error) {
+// BindWrite registers an activity that is one transaction of the host whose fence it is.
+func BindWrite[I any](r *flow.Registry, db *store.DB, fence agency.Fence, a flow.Activity[I, flow.None], fn func(*store.Tx, agency.StepKey, I) error) {
 	flow.Bind(r, a, func(ctx context.Context, key agency.StepKey, in I) (flow.None, error) {
-		return s.write(ctx, func(tx *store.Tx) error { return fn(tx, key, in) })
+		return flow.None{}, db.WriteFenced(ctx, fence, func(tx *store.Tx) error { return fn(tx, key, in) })
 	})
 }
 

@@ -60,14 +60,10 @@ func AppendOnce[D any](tx *store.Tx, ev agency.Event, same func(*D) bool) error 
 // FindEvent finds an event of a contract that is meant in the log of a run; nil:
 // there is none. An empty contract is any.
 func FindEvent[D any](q store.Querier, run agency.RunID, contract agency.ContractID, kind agency.EventType, meant func(agency.Event, *D) bool) (*D, error) {
-	evs, err := event.Since(q, 0, event.Filter{Run: run, Contract: contract, Types: []agency.EventType{kind}}, 0)
-	for _, ev := range evs {
-		d, err := agency.DecodeDetail(ev)
-		if err != nil {
-			return nil, err
-		}
-		if d, ok := any(d).(*D); ok && meant(ev, d) {
-			return d, nil
+	all, err := event.Of[D](q, event.Filter{Run: run, Contract: contract, Types: []agency.EventType{kind}})
+	for _, told := range all {
+		if meant(told.Event, told.Detail) {
+			return told.Detail, nil
 		}
 	}
 	return nil, err

@@ -165,6 +165,27 @@ func Since(q store.Querier, after int64, f Filter, limit int) ([]agency.Event, e
 	}, selectSince(clause), append(args, limit)...)
 }
 
+// Told is an event with its details.
+type Told[D any] struct {
+	agency.Event
+	Detail *D
+}
+
+// Of reads the events whose details are a D, oldest first. The filter names their type.
+func Of[D any](q store.Querier, f Filter) (out []Told[D], err error) {
+	evs, err := Since(q, 0, f, 0)
+	for _, ev := range evs {
+		d, err := agency.DecodeDetail(ev)
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := any(d).(*D); ok {
+			out = append(out, Told[D]{ev, d})
+		}
+	}
+	return out, err
+}
+
 // Last is the highest id of an event of a run, or of all where run is empty; 0
 // where there is none.
 func Last(q store.Querier, run agency.RunID) (last int64, err error) {

@@ -126,12 +126,7 @@ type Host struct {
 
 // New makes a host; nothing runs yet.
 func New(o Options) *Host {
-	if o.Clock.Now == nil {
-		o.Clock.Now = time.Now
-	}
-	if o.Clock.After == nil {
-		o.Clock.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
-	}
+	o.Clock = o.Clock.OrReal()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -174,6 +169,17 @@ type Clock struct {
 	Now func() time.Time
 	// After calls f once after d unless stopped.
 	After func(d time.Duration, f func()) (stop func() bool)
+}
+
+// OrReal is the clock with real time where nothing else is set.
+func (c Clock) OrReal() Clock {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.After == nil {
+		c.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	return c
 }
 
 // records is the store as this host writes it.

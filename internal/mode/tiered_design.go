@@ -331,10 +331,5 @@ func (s *squad) path(c flow.Ctx, path []agency.Tier) ([]agency.Tier, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range all {
-		if grown, err := agency.Amended(path, m.AddTiers, m.InsertBefore); err == nil {
-			path = grown
-		}
-	}
-	return path, nil
+	return agency.PathWith(path, all), nil
 }

@@ -277,21 +277,17 @@ func (a artifacts) Amend(ctx context.Context, m agency.PathAmendment) (path []ag
 		if d.Spec.Role.Tier() != agency.TierArchitect && own.ID != w.ID && own.ParentID != w.ID {
 			return agency.Errorf(agency.KindDenied, "%s is not the workstream that you work on", w.ID)
 		}
-		path = w.TierPath
 		before, err := registry.PathAmendments(tx, d.Spec.Run, w.ID)
 		if err != nil {
 			return err
 		}
-		for _, one := range before {
-			if one.ProposedBy == m.ProposedBy && one.Reason == m.Reason && one.InsertBefore == m.InsertBefore { // the same call once more
-				path, err = agency.Amended(path, one.AddTiers, one.InsertBefore)
-				return err
-			}
-			if grown, err := agency.Amended(path, one.AddTiers, one.InsertBefore); err == nil {
-				path = grown
-			}
+		if i := slices.IndexFunc(before, func(one agency.PathAmendment) bool {
+			return one.ProposedBy == m.ProposedBy && one.Reason == m.Reason && one.InsertBefore == m.InsertBefore
+		}); i >= 0 { // the same call once more
+			path = agency.PathWith(w.TierPath, before[:i+1])
+			return nil
 		}
-		if path, err = agency.Amended(path, m.AddTiers, m.InsertBefore); err != nil {
+		if path, err = agency.Amended(agency.PathWith(w.TierPath, before), m.AddTiers, m.InsertBefore); err != nil {
 			return err
 		}
 		ev := agency.NewEvent(d.Spec.Run, agency.SeverityWarning, fmt.Sprintf("%s goes through %s: %s", w.ID, agency.PathText(path), text.FirstLine(m.Reason, 150)), m)

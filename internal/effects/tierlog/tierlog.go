@@ -29,20 +29,13 @@ func New(db *store.DB, fence agency.Fence) *Activities { return &Activities{db, 
 
 // Bind registers the activities.
 func (s *Activities) Bind(r *flow.Registry) {
-	bindWrite(s, r, RecordJoint, recordJoint)
-	bindWrite(s, r, RecordAcceptance, recordAcceptance)
-	bindWrite(s, r, RecordNote, recordNote)
+	effects.BindWrite(r, s.db, s.fence, RecordJoint, recordJoint)
+	effects.BindWrite(r, s.db, s.fence, RecordAcceptance, recordAcceptance)
+	effects.BindWrite(r, s.db, s.fence, RecordNote, recordNote)
 	flow.Bind(r, ReadAmendments, s.readAmendments)
 	flow.Bind(r, ReadArtifacts, s.readArtifacts)
 	flow.Bind(r, ReadSlices, s.readSlices)
 	flow.Bind(r, ReadVerdicts, s.readVerdicts)
-}
-
-// bindWrite registers an activity that is one transaction.
-func bindWrite[I any](s *Activities, r *flow.Registry, a flow.Activity[I, flow.None], fn func(*store.Tx, I) error) {
-	flow.Bind(r, a, func(ctx context.Context, _ agency.StepKey, in I) (flow.None, error) {
-		return flow.None{}, s.db.WriteFenced(ctx, s.fence, func(tx *store.Tx) error { return fn(tx, in) })
-	})
 }
 
 // ArtifactsOf asks for what a contract of a tiered run has published.
@@ -122,7 +115,7 @@ type Joint struct {
 // RecordJoint tells a joint verdict.
 var RecordJoint = flow.Activity[Joint, flow.None]{Name: "tiers.joint"}
 
-func recordJoint(tx *store.Tx, in Joint) error {
+func recordJoint(tx *store.Tx, _ agency.StepKey, in Joint) error {
 	v := in.Verdict
 	severity := agency.SeverityInfo
 	if v.Verdict != agency.JointPass {
@@ -142,31 +135,20 @@ func recordJoint(tx *store.Tx, in Joint) error {
 
 // Joints are the joint verdicts of a run, in their order, with the workstreams.
 func Joints(q store.Querier, run agency.RunID) (out []Joint, err error) {
-	err = told(q, run, agency.JointVerdictType, func(ev agency.Event, d *agency.JointVerdictSubmitted) {
-		out = append(out, Joint{run, ev.ContractID, ev.AgentID, d.Round, d.JointVerdict})
-	})
+	all, err := event.Of[agency.JointVerdictSubmitted](q, event.Filter{Run: run, Types: []agency.EventType{agency.JointVerdictType}})
+	for _, told := range all {
+		out = append(out, Joint{run, told.ContractID, told.AgentID, told.Detail.Round, told.Detail.JointVerdict})
+	}
 	return out, err
 }
 
 // Acceptances are what the visionary said of the whole, in their order.
 func Acceptances(q store.Querier, run agency.RunID) (out []agency.Acceptance, err error) {
-	err = told(q, run, agency.AcceptanceType, func(_ agency.Event, d *agency.AcceptanceSubmitted) { out = append(out, d.Acceptance) })
-	return out, err
-}
-
-// told gives the events of a type in their order.
-func told[D any](q store.Querier, run agency.RunID, of agency.EventType, each func(agency.Event, *D)) error {
-	evs, err := event.Since(q, 0, event.Filter{Run: run, Types: []agency.EventType{of}}, 0)
-	for _, ev := range evs {
-		d, err := agency.DecodeDetail(ev)
-		if err != nil {
-			return err
-		}
-		if d, ok := any(d).(*D); ok {
-			each(ev, d)
-		}
+	all, err := event.Of[agency.AcceptanceSubmitted](q, event.Filter{Run: run, Types: []agency.EventType{agency.AcceptanceType}})
+	for _, told := range all {
+		out = append(out, told.Detail.Acceptance)
 	}
-	return err
+	return out, err
 }
 
 // ReadVerdicts are the joint verdicts of a run as text, the last one of each workstream, and
@@ -205,7 +187,7 @@ type Judged struct {
 // are the report's.
 var RecordAcceptance = flow.Activity[Judged, flow.None]{Name: "tiers.accept"}
 
-func recordAcceptance(tx *store.Tx, in Judged) error {
+func recordAcceptance(tx *store.Tx, _ agency.StepKey, in Judged) error {
 	severity, said := agency.SeverityInfo, "accepted: "
 	if !in.Said.Accepted {
 		severity, said = agency.SeverityWarning, "rejected: "
@@ -238,7 +220,7 @@ type Note struct {
 // RecordNote writes a line into the log.
 var RecordNote = flow.Activity[Note, flow.None]{Name: "tiers.note"}
 
-func recordNote(tx *store.Tx, in Note) error {
+func recordNote(tx *store.Tx, _ agency.StepKey, in Note) error {
 	ev := agency.NewEvent(in.Run, agency.SeverityInfo, in.Text, agency.Log{})
 	ev.ContractID = in.Contract
 	old, err := effects.FindEvent(tx, in.Run, in.Contract, ev.Type, func(e agency.Event, _ *agency.Log) bool { return e.Summary == in.Text })

@@ -107,12 +107,7 @@ type result struct {
 
 // New makes an announcer; nothing runs yet.
 func New(o Options) *Announcer {
-	if o.Clock.Now == nil {
-		o.Clock.Now = time.Now
-	}
-	if o.Clock.After == nil {
-		o.Clock.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
-	}
+	o.Clock = o.Clock.OrReal()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -83,15 +83,11 @@ func worksFor(all []agency.Contract, c agency.Contract) agency.ContractID {
 // reportsOf is how often each agent has reported.
 func reportsOf(q store.Querier, id agency.RunID) (map[agency.ContractID]int, error) {
 	kind := agency.NewEvent(id, agency.SeverityInfo, "", agency.Completed{}).Type
-	evs, err := event.Since(q, 0, event.Filter{Run: id, Types: []agency.EventType{kind}}, 0)
+	all, err := event.Of[agency.Completed](q, event.Filter{Run: id, Types: []agency.EventType{kind}})
 	out := map[agency.ContractID]int{}
-	for _, ev := range evs {
-		d, err := agency.DecodeDetail(ev)
-		if err != nil {
-			return nil, err
-		}
-		if done, ok := d.(*agency.Completed); ok && done.Session != "" {
-			out[ev.ContractID]++
+	for _, told := range all {
+		if told.Detail.Session != "" {
+			out[told.ContractID]++
 		}
 	}
 	return out, err

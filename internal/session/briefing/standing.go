@@ -75,22 +75,10 @@ func decisionOf(g agency.Gate) *brief.Decision {
 
 // checkpointsOf are the checkpoints of the contract, by their events.
 func checkpointsOf(q store.Querier, spec session.Spec) ([]string, error) {
-	evs, err := event.Since(q, 0, event.Filter{Run: spec.Run, Contract: spec.Contract, Category: agency.CategoryState}, 0)
-	if err != nil {
-		return nil, err
-	}
+	all, err := event.Of[agency.CheckpointCreated](q, event.Filter{Run: spec.Run, Contract: spec.Contract, Types: []agency.EventType{"checkpoint_created"}})
 	var out []string
-	for _, ev := range evs {
-		if ev.Type != "checkpoint_created" {
-			continue
-		}
-		d, err := agency.DecodeDetail(ev)
-		if err != nil {
-			return nil, err
-		}
-		if cp, ok := d.(*agency.CheckpointCreated); ok {
-			out = append(out, cp.Checkpoint+" ("+cp.Label+")")
-		}
+	for _, told := range all {
+		out = append(out, told.Detail.Checkpoint+" ("+told.Detail.Label+")")
 	}
-	return out, nil
+	return out, err
 }
