@@ -126,13 +126,14 @@ func quoted(s string) string {
 
 // Agent is the settings of a role.
 type Agent struct {
-	Model               string `json:"model" doc:"capability level or provider/model" form:"level_or_model"`
-	Talent              string `json:"talent" doc:"name of an agent file, your own or one that comes with the program, whose text stands in the prompt below the role's; empty: none" form:"talent"`
-	MaxTokens           int    `json:"max_tokens" doc:"output tokens of one answer" min:"1" max:"1000000"`
-	MaxTokensPerSession int64  `json:"max_tokens_per_session" doc:"output plus uncached input tokens of a session" min:"1"`
-	TimeoutSeconds      int    `json:"timeout_seconds" doc:"seconds of a session" min:"1" max:"604800"`
-	MaxTurns            int    `json:"max_turns" doc:"turns of a session" min:"1" max:"10000"`
-	Runtime             string `json:"runtime" doc:"what runs the session" form:"runtime"`
+	Model               string            `json:"model" doc:"capability level or provider/model" form:"level_or_model"`
+	Talent              string            `json:"talent" doc:"name of an agent file, your own or one that comes with the program, whose text stands in the prompt below the role's; empty: none" form:"talent"`
+	Talents             map[string]string `json:"talents" doc:"domain: the talent of a session over work of that domain, instead of the role's; a domain of several words has that of the longest word among these" form:"talent"`
+	MaxTokens           int               `json:"max_tokens" doc:"output tokens of one answer" min:"1" max:"1000000"`
+	MaxTokensPerSession int64             `json:"max_tokens_per_session" doc:"output plus uncached input tokens of a session" min:"1"`
+	TimeoutSeconds      int               `json:"timeout_seconds" doc:"seconds of a session" min:"1" max:"604800"`
+	MaxTurns            int               `json:"max_turns" doc:"turns of a session" min:"1" max:"10000"`
+	Runtime             string            `json:"runtime" doc:"what runs the session" form:"runtime"`
 }
 
 // ProducerCritic is the loop of producer and critic (docs/design.md, Reviews).

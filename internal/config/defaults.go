@@ -96,6 +96,7 @@ func defaultAgents() map[string]Agent {
 	}
 	agents := map[string]Agent{}
 	for _, role := range roles() {
+		common.Talents = map[string]string{} // each its own
 		agents[role] = common
 	}
 	set := func(role agency.RoleID, change func(*Agent)) {
@@ -114,7 +115,27 @@ func defaultAgents() map[string]Agent {
 	for _, role := range []agency.RoleID{agency.RoleVisionary, agency.RoleLead, agency.RoleArchitect} {
 		set(role, func(a *Agent) { a.Model = LevelReasoningHeavy })
 	}
+	for role, talents := range tierTalents() {
+		set(role, func(a *Agent) { a.Talent, a.Talents = talents[""], talents; delete(talents, "") })
+	}
 	return agents
+}
+
+// tierTalents are the specialists of the tiers by domain; "" is for any other.
+func tierTalents() map[agency.RoleID]map[string]string {
+	return map[agency.RoleID]map[string]string{
+		agency.RoleVisionary: {"": "nexus-strategy"},
+		agency.RoleLead:      {"": "software-architect"},
+		agency.RoleArchitect: {"": "software-architect", "infra": "devops-automator", "data": "data-engineer"},
+		agency.RoleSquadLead: {"": "senior-developer", "reliability": "sre"},
+		agency.RoleImplementer: {
+			"frontend": "frontend-developer", "backend": "backend-architect", "database": "database-optimizer", "devops": "devops-automator",
+			"mobile": "mobile-app-builder", "ai": "ai-engineer", "ml": "ai-engineer", "security": "security-engineer", "docs": "technical-writer",
+		},
+		agency.RoleVerifier: {
+			"": "code-reviewer", "integration": "reality-checker", "api": "api-tester", "performance": "performance-engineer", "security": "security-engineer",
+		},
+	}
 }
 
 // RuntimeNative is the session loop of the program itself.

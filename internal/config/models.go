@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"agency/internal/agency"
 )
@@ -161,6 +162,23 @@ func rolesOf(m agency.Mode) []agency.RoleID {
 	default:
 		return []agency.RoleID{agency.RoleGeneralist}
 	}
+}
+
+// TalentFor is the talent of a role's session over work of a domain; empty: none.
+func (c Config) TalentFor(role agency.RoleID, domain string) string {
+	a := c.Agents[string(role)]
+	fits := ""
+	for _, word := range append(strings.FieldsFunc(strings.ToLower(domain), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), strings.ToLower(domain)) {
+		for key := range a.Talents {
+			if strings.EqualFold(key, word) && (len(key) > len(fits) || len(key) == len(fits) && key < fits) {
+				fits = key
+			}
+		}
+	}
+	if fits == "" {
+		return a.Talent
+	}
+	return a.Talents[fits]
 }
 
 // WindowOf is the configured context window of a model in tokens; 0 where the

@@ -133,7 +133,7 @@ func agentsSection(b *strings.Builder, f field, v reflect.Value) {
 	for _, a := range sortedKeys(f.alias) {
 		aliases = append(aliases, fmt.Sprintf("`%s` for `%s`", a, f.alias[a]))
 	}
-	fmt.Fprintf(b, "\nAlso accepted: %s. The roles of the tiers are not in this version; of `overseer`, whose model is `overseer.model`, the limits count. By default:\n\n", strings.Join(aliases, ", "))
+	fmt.Fprintf(b, "\nAlso accepted: %s. Of `overseer`, whose model is `overseer.model`, the limits count. By default:\n\n", strings.Join(aliases, ", "))
 	fields := fieldsOf(f.typ.Elem())
 	head, rule := "| role |", "| --- |"
 	for _, ef := range fields {

@@ -54,3 +54,27 @@ func TestRouted(t *testing.T) {
 		})
 	}
 }
+
+func TestTalentFor(t *testing.T) {
+	c := load(t, repoInput("agents: {t5_verifier: {talents: {web: frontend-developer}, talent: ''}, t4_implementer: {talent: senior-developer}}\n")).Config
+	for _, tt := range []struct {
+		role         agency.RoleID
+		domain, want string
+	}{
+		{"t5_verifier", "Web", "frontend-developer"},
+		{"t5_verifier", "the web client", "frontend-developer"},
+		{"t5_verifier", "webhooks", ""},
+		{"t5_verifier", "", ""},
+		{"t5_verifier", "Public API", "api-tester"}, // what a file does not name stays
+		{"t4_implementer", "docs", "technical-writer"},
+		{"t4_implementer", "ai docs", "technical-writer"}, // the longest word
+		{"t4_implementer", "parser", "senior-developer"},
+		{"t3_lead", "backend", "senior-developer"},
+		{"t2_architect", "Data", "data-engineer"},
+		{"generalist", "backend", ""},
+	} {
+		if got := c.TalentFor(tt.role, tt.domain); got != tt.want {
+			t.Errorf("%s for %q: %q, want %q", tt.role, tt.domain, got, tt.want)
+		}
+	}
+}

@@ -130,6 +130,12 @@ func plainValue(v reflect.Value) string {
 			parts[i] = plainValue(v.Index(i))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
+	case reflect.Map:
+		var parts []string
+		for _, k := range mapKeys(v, field{}) {
+			parts = append(parts, k+": "+plainValue(v.MapIndex(reflect.ValueOf(k))))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
 	case reflect.String:
 		if s, ok := v.Interface().(Secret); ok {
 			if s.safe() == Literal {

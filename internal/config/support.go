@@ -61,7 +61,7 @@ func inEffect() []string {
 		keys = append(keys, "visibility.inspection_gates."+gate)
 	}
 	for _, role := range slices.Concat(rolesOf(agency.ModeMultiAgent), rolesOf(agency.ModeTiered)) {
-		for _, key := range []string{"model", "talent", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
+		for _, key := range []string{"model", "talent", "talents", "max_tokens", "max_tokens_per_session", "timeout_seconds", "max_turns"} {
 			keys = append(keys, "agents."+string(role)+"."+key)
 		}
 	}

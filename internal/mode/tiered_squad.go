@@ -130,7 +130,7 @@ func (s *squad) plan(c flow.Ctx) (tasks []agency.Contract, failure string, err e
 		d := s.draft(how, "Tasks of: "+of.Title, of.Description)
 		plan, failure, err := d.Plan(c)
 		if plan != nil {
-			plan = s.unique(of.ID, d.Contracts(plan))
+			plan = s.tasks(d.Contracts(plan))
 		}
 		stop := ""
 		if err == nil && peers != nil {
@@ -177,6 +177,14 @@ func (s *squad) draft(how contractrun.Work, title, description string) *planning
 	return d
 }
 
+// tasks are those of a plan as the squad's: of its workstream's domain, with ids of their own.
+func (s *squad) tasks(plan []agency.Contract) []agency.Contract {
+	for i := range plan {
+		plan[i].Domain = s.of.Contract.Domain
+	}
+	return s.unique(s.of.Contract.ID, plan)
+}
+
 // retask has the squad lead plan what a task failed at.
 func (s *squad) retask(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.Contract, error) {
 	d := s.draft(s.shared.Leading(), "Tasks after "+string(f.Contract.ID)+" failed: "+f.Reason, replanText(t.All, f, effects.MaxListed))
@@ -188,7 +196,7 @@ func (s *squad) retask(c flow.Ctx, t *team.Team, f schedule.Failure) ([]agency.C
 	if err != nil || plan == nil {
 		return nil, err
 	}
-	return s.unique(s.of.Contract.ID, d.Contracts(plan)), nil
+	return s.tasks(d.Contracts(plan)), nil
 }
 
 // task is how a task is done: by an implementer, whom a verifier judges.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -56,21 +57,23 @@ func (r *Runs) talentFault(name string) string {
 // checkTalents refuses a configuration that names a talent which nobody knows.
 func (r *Runs) checkTalents(c config.Config) error {
 	for _, role := range roster.Roles() {
-		name := c.Agents[string(role.ID)].Talent
-		if name == "" || !config.InEffect("agents."+string(role.ID)+".talent") {
-			continue
-		}
-		if what := r.talentFault(name); what != "" {
-			return agency.Errorf(agency.KindInvalid, "agents.%s: %s", role.ID, what).WithMend("agency agents list")
+		a := c.Agents[string(role.ID)]
+		for _, name := range append(slices.Sorted(maps.Values(a.Talents)), a.Talent) {
+			if name == "" || !config.InEffect("agents."+string(role.ID)+".talent") {
+				continue
+			}
+			if what := r.talentFault(name); what != "" {
+				return agency.Errorf(agency.KindInvalid, "agents.%s: %s", role.ID, what).WithMend("agency agents list")
+			}
 		}
 	}
 	return nil
 }
 
 // talentOf is the expertise of a session: what its contract asks for, of whoever carries it
-// out, else what is configured for the role.
+// out, else what is configured for the role and the contract's domain.
 func (r *Runs) talentOf(spec session.Spec, c config.Config, contract agency.Contract) (roster.Talent, error) {
-	name := c.Agents[string(spec.Role)].Talent
+	name := c.TalentFor(spec.Role, contract.Domain)
 	if contract.Talent != "" && contract.AssignedRole == spec.Role {
 		name = contract.Talent
 	}

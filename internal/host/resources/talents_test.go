@@ -40,6 +40,7 @@ func TestTalentOf(t *testing.T) {
 		"the default":                      {agency.RoleScaffolder, agency.Contract{AssignedRole: agency.RoleScaffolder}, "You"},
 		"none":                             {agency.RoleTestEngineer, agency.Contract{}, ""},
 		"the user's before the program's":  {agency.RoleScaffolder, agency.Contract{AssignedRole: agency.RoleScaffolder, Talent: "sre"}, "My own."},
+		"the domain's":                     {agency.RoleVerifier, agency.Contract{AssignedRole: agency.RoleImplementer, Domain: "API", Talent: "own"}, "You"},
 		"another role's is not the holder": {agency.RoleTestEngineer, asked, ""},
 	} {
 		got, err := r.talentOf(session.Spec{Role: tt.role}, c, tt.contract)
