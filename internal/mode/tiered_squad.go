@@ -253,31 +253,56 @@ func (s *squad) parallel() int {
 }
 
 // judge is the joint verdict on the workstream. What the harness measured of the slices and
-// of all of it together bounds what its lead may say.
+// of all of it together bounds what its lead may say. A person who looks at it may have it
+// given once more; when they reject that too, the workstream fails with their reason.
 func (s *squad) judge(c flow.Ctx) (joint agency.JointVerdict, stop string, err error) {
-	of := s.of.Contract
-	s.verdicts++
+	var m measured
 	ids := make([]agency.ContractID, len(s.all))
 	for i, t := range s.all {
 		ids[i] = t.ID
 	}
-	results, err := flow.Call(c, tierlog.ReadSlices, "slices", tierlog.Slices{Run: s.in.Run, Contracts: ids})
-	if err != nil {
+	if m.slices, err = flow.Call(c, tierlog.ReadSlices, "slices", tierlog.Slices{Run: s.in.Run, Contracts: ids}); err != nil {
 		return joint, "", err
 	}
-	red, err := s.integrate(c)
-	if err != nil {
+	if m.red, err = s.integrate(c); err != nil {
 		return joint, "", err
 	}
+	for {
+		if joint, stop, err = s.verdict(c, m); err != nil || stop != "" || !s.in.Tiers.VerdictGate {
+			return joint, stop, err
+		}
+		d, err := s.inspect(c, joint)
+		if err != nil || d.Verb != agency.Reject {
+			return joint, "", err
+		}
+		if m.rejected != "" {
+			joint.Verdict, joint.Reason = agency.JointFail, "a person does not agree: "+d.Note
+			s.verdicts++
+			return joint, "", s.record(c, joint)
+		}
+		m.rejected = cmp.Or(d.Note, "no reason was given")
+	}
+}
+
+// measured is what a squad lead's verdict rests on.
+type measured struct {
+	slices   []agency.SliceVerdict
+	red      []string // why all of it together does not hold
+	rejected string   // why a person did not agree with the verdict before
+}
+
+// verdict has the squad lead say what of its workstream passes.
+func (s *squad) verdict(c flow.Ctx, m measured) (joint agency.JointVerdict, stop string, err error) {
+	s.verdicts++
 	var failed []agency.ContractID
-	for _, v := range results {
+	for _, v := range m.slices {
 		if v.Verdict != agency.VerdictPass {
 			failed = append(failed, v.Scope)
 		}
 	}
 	how := s.shared.Leading()
 	how.Report = true
-	a := contractrun.NewStarted(s.verdictContract(results, red), how)
+	a := contractrun.NewStarted(s.verdictContract(m), how)
 	out, err := a.CreateAndConverse(c)
 	switch {
 	case err != nil:
@@ -288,18 +313,21 @@ func (s *squad) judge(c flow.Ctx) (joint agency.JointVerdict, stop string, err e
 		joint = agency.JointVerdict{Verdict: agency.JointFail, Summary: "the squad lead gave no verdict: " + cmp.Or(out.Reason, string(out.Kind))}
 		err = a.Withdraw(c, joint.Summary)
 	default:
-		joint = out.Joint.Measured(red, failed)
+		joint = out.Joint.Measured(m.red, failed)
 		err = a.ClaimComplete(c)
 	}
 	if err != nil {
 		return joint, "", err
 	}
-	joint.Results = results
-	told := tierlog.Joint{Run: s.in.Run, Workstream: of.ID, By: a.Agent(), Round: s.verdicts, Verdict: joint}
-	if _, err := flow.Call(c, tierlog.RecordJoint, "joint", told); err != nil {
-		return joint, "", err
-	}
-	return s.inspect(c, joint)
+	joint.Results = m.slices
+	return joint, "", s.record(c, joint)
+}
+
+// record tells a joint verdict.
+func (s *squad) record(c flow.Ctx, v agency.JointVerdict) error {
+	told := tierlog.Joint{Run: s.in.Run, Workstream: s.of.Contract.ID, By: agency.MemberID(agency.RoleSquadLead, s.of.Contract.ID), Round: s.verdicts, Verdict: v}
+	_, err := flow.Call(c, tierlog.RecordJoint, fmt.Sprintf("joint/%d", s.verdicts), told)
+	return err
 }
 
 // integrate checks all that landed together, with the criteria of the workstream that can be
@@ -324,7 +352,7 @@ func (s *squad) integrate(c flow.Ctx) (red []string, err error) {
 }
 
 // verdictContract is what the squad lead's session over its verdict holds.
-func (s *squad) verdictContract(results []agency.SliceVerdict, red []string) agency.Contract {
+func (s *squad) verdictContract(m measured) agency.Contract {
 	of := s.of.Contract
 	c := s.shared.PlanContract()
 	c.ID = numbered(of.ID+"-verdict", s.verdicts)
@@ -332,10 +360,13 @@ func (s *squad) verdictContract(results []agency.SliceVerdict, red []string) age
 	c.Title = text.FirstLine("Verdict on: "+of.Title, 100)
 	c.Description, c.AcceptanceCriteria, c.Domain, c.Talent = of.Description, of.AcceptanceCriteria, of.Domain, of.Talent
 	c.Inputs = agency.TextInputs(map[string]string{"integration": "all checks pass on what landed together"})
-	if len(red) > 0 {
-		c.Inputs = agency.TextInputs(map[string]string{"integration": "red: " + strings.Join(red, "\n"), "failed": strings.Join(s.team.FailureLines(), "\n")})
+	if len(m.red) > 0 {
+		c.Inputs = agency.TextInputs(map[string]string{"integration": "red: " + strings.Join(m.red, "\n"), "failed": strings.Join(s.team.FailureLines(), "\n")})
 	}
-	doc, err := json.Marshal(results)
+	if m.rejected != "" {
+		c.Inputs["rejected"] = agency.TextInput(m.rejected)
+	}
+	doc, err := json.Marshal(m.slices)
 	if err != nil { // of texts
 		doc = agency.TextInput(err.Error())
 	}
@@ -343,12 +374,8 @@ func (s *squad) verdictContract(results []agency.SliceVerdict, red []string) age
 	return c
 }
 
-// inspect has a person look at a joint verdict where the run is so configured: a reject fails
-// the workstream with its reason, which goes to whoever planned it.
-func (s *squad) inspect(c flow.Ctx, joint agency.JointVerdict) (agency.JointVerdict, string, error) {
-	if !s.in.Tiers.VerdictGate {
-		return joint, "", nil
-	}
+// inspect has a person look at a joint verdict.
+func (s *squad) inspect(c flow.Ctx, joint agency.JointVerdict) (agency.Decision, error) {
 	of := s.of.Contract
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", jointText(joint))
@@ -358,16 +385,12 @@ func (s *squad) inspect(c flow.Ctx, joint agency.JointVerdict) (agency.JointVerd
 			fmt.Fprintf(&b, "    - %s\n", i)
 		}
 	}
-	b.WriteString("\nApprove to go on by it; reject with a reason to have the workstream judged failed.\n")
-	d, err := contractrun.Ask(c, agency.Gate{
+	b.WriteString("\nApprove to go on by it; reject with a reason to have the squad lead judge again with that in view. Rejected a second time, the workstream fails with your reason.\n")
+	return contractrun.Ask(c, agency.Gate{
 		ID: contractrun.GateID(s.in.Run, fmt.Sprintf("t5-%s-%d", of.ID, s.verdicts)), RunID: s.in.Run, Kind: agency.GateInspection, ContractID: of.ID,
 		Summary: text.FirstLine(fmt.Sprintf("the verdict on %s: %s", of.ID, joint.Verdict), 100), Body: b.String(),
-		Approving: "go on by this verdict", Rejecting: "the workstream fails with your reason, and whoever planned it hears of it",
+		Approving: "go on by this verdict", Rejecting: "the squad lead judges again with your reason; rejected twice, the workstream fails",
 	})
-	if err == nil && d.Verb == agency.Reject {
-		joint.Verdict, joint.Reason = agency.JointFail, "a person does not agree: "+d.Note
-	}
-	return joint, "", err
 }
 
 // again are the slices that a joint verdict has done once more: on top of what landed of

@@ -329,6 +329,27 @@ var tieredCases = map[string]struct {
 		[]string{"gate plan-1: approve", "gate t2-boundaries-1: approve", "gate t2-architecture-1: approve", "gate w-tasks-1: approve", "gate t5-w-1: approve", "gate merge-1: approve"},
 		nil,
 	},
+	"a verdict is rejected once": {
+		func(s *stage, in *Input) {
+			in.Tiers.VerdictGate = true
+			s.byAttempt["plan 1.1"] = streams("w: t3 t4 t5 web")
+			s.byAttempt["w-tasks 1.1"] = tasks(part("a"), part("b"))
+			s.byAttempt["w-verdict-2 1.1"] = joint(agency.JointPartial, "b")
+			s.answers = map[string]agency.Decision{"t5-w-1": {Verb: agency.Reject, Note: "b is wrong"}}
+		}, merged,
+		[]string{"session w-verdict 1.1", "gate t5-w-1: reject", "session w-verdict-2 1.1", "gate t5-w-2: approve", "land b-r2: true", "session w-verdict-3 1.1", "gate t5-w-3: approve", "session accept 1.1"},
+		[]string{"session a-r2"},
+	},
+	"a verdict is rejected twice": {
+		func(s *stage, in *Input) {
+			in.Tiers.VerdictGate = true
+			s.byAttempt["plan 1.1"] = streams("w: t3 t4 t5 web", "z: t4 t5 -")
+			s.byAttempt["w-tasks 1.1"], s.byAttempt["replan 1.1"] = tasks(part("a")), streams("y: t4 t5 -")
+			s.answers = map[string]agency.Decision{"t5-w-1": {Verb: agency.Reject, Note: "no"}, "t5-w-2": {Verb: agency.Reject, Note: "still no"}}
+		}, merged,
+		[]string{"gate t5-w-1: reject", "session w-verdict-2 1.1", "gate t5-w-2: reject", "session replan 1.1", "land y: true"},
+		[]string{"session w-verdict-3"},
+	},
 	"peers see each other's drafts": {
 		func(s *stage, _ *Input) {
 			s.byAttempt["plan 1.1"] = streams("w: t3 t4 t5 web", "v: t3 t4 t5 web")
