@@ -477,7 +477,7 @@ func TestNoKeyIsSilentlyIdle(t *testing.T) {
 		"overseer: {patterns: {stagnation_detection: false}, stagnation_token_threshold: 6000}": "overseer.stagnation_token_threshold has no effect while overseer.patterns.stagnation_detection is false",
 		"overseer: {max_nudges_per_agent: 0, nudge_cooldown_seconds: 6}":                        "overseer.nudge_cooldown_seconds has no effect while overseer.max_nudges_per_agent is 0",
 		"routing: {strategy: fixed, simple_max_files: 2}":                                       "routing.simple_max_files has no effect while routing.strategy is fixed",
-		"visibility: {inspection_gates: {t1_plan: true}}":                                       "visibility.inspection_gates.t1_plan has no effect in this version",
+		"context: {vector_search: true}":                                                        "context.vector_search has no effect in this version",
 	} {
 		var got []string
 		for _, w := range load(t, repoInput(text+"\n")).Warnings {

@@ -57,7 +57,7 @@ func inEffect() []string {
 		"overseer.model", "agents.overseer.max_tokens", "agents.overseer.max_tokens_per_session", "agents.overseer.timeout_seconds", "agents.overseer.max_turns",
 	}
 	keys = append(keys, "tiers")
-	for _, gate := range []string{"plan", "t2_lead", "t2_synthesis", "t3_plan", "t5_verdict"} {
+	for _, gate := range []string{"plan", "t1_plan", "t2_lead", "t2_synthesis", "t3_plan", "t5_verdict"} {
 		keys = append(keys, "visibility.inspection_gates."+gate)
 	}
 	for _, role := range slices.Concat(rolesOf(agency.ModeMultiAgent), rolesOf(agency.ModeTiered)) {

@@ -68,8 +68,8 @@ func (m *Member) Ordered(tx *store.Tx, tree agency.OID) (*Outcome, error) {
 		return &Outcome{Kind: Blocked, Reason: "the overseer paused it: " + order.Reason, Tree: tree}, nil
 	}
 	out := Unfinished(CauseHalted, order.Reason, tree)
-	out.Afresh = order.Behaviour.Lasts()
-	if order.Behaviour.Lasts() || order.Behaviour == overseer.Danger { // the way was wrong; who used up its limits may go on
+	out.Afresh, out.Danger = order.Behaviour.Lasts(), order.Behaviour == overseer.Danger
+	if out.Afresh || out.Danger { // the way was wrong; who used up its limits may go on
 		out.Rollback = agency.RollbackBase
 	}
 	return out, nil

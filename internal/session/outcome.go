@@ -123,6 +123,7 @@ type Outcome struct {
 	// where the next attempt is to begin. Both are of who was halted.
 	Afresh   bool            `json:"afresh,omitempty"`
 	Rollback agency.Rollback `json:"rollback,omitempty"`
+	Danger   bool            `json:"danger,omitempty"` // it was halted for what it did, and a person is asked
 	For      Wait            `json:"for,omitempty"`
 	Question string          `json:"question,omitempty"`
 	Options  []string        `json:"options,omitempty"`

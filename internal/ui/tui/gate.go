@@ -117,7 +117,7 @@ func Answers(g agency.Gate, several bool) []Answer {
 	case agency.GateFault:
 		return []Answer{{approve, "try to go on"}, {reject, "end the run; its branch and record stay"}}
 	default:
-		return []Answer{{approve, "go on"}, {reject + " --reason TEXT", "not like this"}}
+		return []Answer{{approve, cmp.Or(g.Approving, "go on")}, {reject + " --reason TEXT", cmp.Or(g.Rejecting, "not like this")}}
 	}
 }
 

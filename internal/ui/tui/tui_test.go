@@ -261,6 +261,11 @@ func TestGateNamesTheCommandsThatAnswerIt(t *testing.T) {
 					t.Errorf("%s: no %q in\n%s", kind, want, out)
 				}
 			}
+			g.Approving, g.Rejecting = "so it comes", "so it does not"
+			if out := Gate(Style{}, g, several); kind == agency.GateDanger && (!strings.Contains(out, g.Approving) || !strings.Contains(out, g.Rejecting)) {
+				t.Errorf("%s: what an answer means is not said in\n%s", kind, out)
+			}
+			g.Approving, g.Rejecting = "", ""
 			if strings.Contains(out, "\x1b") {
 				t.Errorf("%s: an escape sequence in %q", kind, out)
 			}
