@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,7 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 			return err
 		}
 		defer f.tick(ctx)()
+		defer f.listen(ctx)()
 	}
 	err := f.events(ctx)
 	return f.end(ctx, err)
@@ -155,6 +157,51 @@ func (f *follower) tick(ctx context.Context) (stop func()) {
 		t.Stop()
 		cancel()
 		<-done
+	}
+}
+
+// listenPace is how far two looks at what agents say are apart at least.
+const listenPace = 100 * time.Millisecond
+
+// listen shows what agents say while they say it. It is no record: where it cannot be
+// heard, as from a host of an older version, the log is all there is.
+func (f *follower) listen(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	said := make(chan api.Delta, 1024)
+	work.Go(func() {
+		defer close(said)
+		for d, err := range f.c.Stream(ctx, f.run.ID) {
+			if err != nil {
+				return
+			}
+			select {
+			case said <- d:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	work.Go(func() {
+		for d := range said {
+			batch := []api.Delta{d}
+			frame := time.After(listenPace)
+			for open := true; open; {
+				select {
+				case d, more := <-said:
+					if open = more; more {
+						batch = append(batch, d)
+					}
+				case <-frame:
+					open = false
+				}
+			}
+			_ = f.log.Say(batch...) // a terminal that is gone is noticed by the next event
+		}
+	})
+	return func() {
+		cancel()
+		work.Wait()
 	}
 }
 

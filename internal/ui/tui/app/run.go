@@ -2,6 +2,7 @@ package app
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -22,6 +23,7 @@ type runView struct {
 	log        eventLog
 	logged     bool // the log has the keys, not the tree
 	progress   tui.Progress
+	saying     tui.Saying
 	gate       agency.GateID // that is shown
 	page       pager         // its text
 	diff       diff
@@ -145,6 +147,7 @@ type transcript struct {
 	session agency.SessionID
 	role    agency.RoleID
 	text    string
+	turn    int // the last one of which text has the answer
 	err     error
 	pager   pager
 	asking  bool
@@ -179,6 +182,19 @@ func (t *transcript) answered(m transcriptMsg, width int) {
 	if m.err != nil || m.text == t.text {
 		return
 	}
-	t.text = m.text
+	t.text, t.turn = m.text, m.turn
 	t.pager.set(t.text, max(leastWidth, width))
+}
+
+// say puts what the session says now below its conversation, as far as that does not
+// have it.
+func (t *transcript) say(st tui.Style, s tui.Saying) {
+	if t.text == "" {
+		return
+	}
+	said := s.Text(t.session, t.turn)
+	if said != "" {
+		said = "\n" + st.Paint(tui.Cyan, "says now") + "\n  " + strings.ReplaceAll(strings.TrimRight(said, "\n"), "\n", "\n  ")
+	}
+	t.pager.ending(said)
 }
