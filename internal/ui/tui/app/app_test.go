@@ -39,6 +39,10 @@ func (r *record) Events(context.Context, api.EventQuery) iter.Seq2[agency.Event,
 	}
 }
 
+func (r *record) Stream(context.Context, agency.RunID) iter.Seq2[api.Delta, error] {
+	return func(func(api.Delta, error) bool) {}
+}
+
 // hand is a Steerer that notes what was done.
 type hand struct {
 	acts []string
