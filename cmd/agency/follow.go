@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,9 +46,9 @@ type follower struct {
 func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o followOptions) error {
 	f := &follower{a: a, c: c, run: run, o: o}
 	f.heard.Store(true)
+	well := healthOf(ctx, c, run.ID)
 	f.log = tui.NewLog(a.out, tui.LogOptions{
-		Style: a.style, Verbose: o.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width,
-		Health: healthOf(ctx, c, run.ID),
+		Style: a.style, Verbose: o.verbose || well.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width, Health: well,
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -160,51 +159,6 @@ func (f *follower) tick(ctx context.Context) (stop func()) {
 	}
 }
 
-// listenPace is how far two looks at what agents say are apart at least.
-const listenPace = 100 * time.Millisecond
-
-// listen shows what agents say while they say it. It is no record: where it cannot be
-// heard, as from a host of an older version, the log is all there is.
-func (f *follower) listen(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var work sync.WaitGroup
-	said := make(chan api.Delta, 1024)
-	work.Go(func() {
-		defer close(said)
-		for d, err := range f.c.Stream(ctx, f.run.ID) {
-			if err != nil {
-				return
-			}
-			select {
-			case said <- d:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	work.Go(func() {
-		for d := range said {
-			batch := []api.Delta{d}
-			frame := time.After(listenPace)
-			for open := true; open; {
-				select {
-				case d, more := <-said:
-					if open = more; more {
-						batch = append(batch, d)
-					}
-				case <-frame:
-					open = false
-				}
-			}
-			_ = f.log.Say(batch...) // a terminal that is gone is noticed by the next event
-		}
-	})
-	return func() {
-		cancel()
-		work.Wait()
-	}
-}
-
 // events prints the log until an event ends the command.
 func (f *follower) events(ctx context.Context) error {
 	after := f.o.after
@@ -310,9 +264,9 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	}
 	if !f.o.json {
 		f.shown = true
-		text := tui.Gate(f.a.styleNow(), this, open > 1)
-		if f.o.closed {
-			text = tui.GateText(f.a.styleNow(), this)
+		text, err := f.gateText(ctx, this, open > 1)
+		if err != nil {
+			return err
 		}
 		if err := f.log.Print(text + "\n"); err != nil {
 			return err
@@ -322,6 +276,19 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 		return exit(exitWaiting)
 	}
 	return nil
+}
+
+// gateText is a gate for people, with the run as it stands.
+func (f *follower) gateText(ctx context.Context, g agency.Gate, several bool) (string, error) {
+	if f.o.closed {
+		return tui.GateText(f.a.styleNow(), g), nil
+	}
+	doc, err := f.c.Inspect(ctx, f.run.ID)
+	if err != nil {
+		return "", err
+	}
+	cost, err := f.c.Cost(ctx, f.run.ID)
+	return tui.Gate(f.a.styleNow(), g, beside(f.a.styleNow(), doc, cost, g), several), err
 }
 
 func (f *follower) say(text string) {

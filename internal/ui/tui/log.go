@@ -228,7 +228,7 @@ func (l *Log) line(ev agency.Event) string {
 		{run + " ", dim, 120},
 		{ev.Time.In(l.o.Zone).Format(time.TimeOnly) + "  ", dim, 50},
 		{pad(cut(who(ev), 14), 14) + "  ", dim, 100},
-		{pad(string(ev.Type), 17) + "  ", colorOf(ev), 0},
+		{pad(l.word(ev), 17) + "  ", colorOf(ev), 0},
 	}
 	var b strings.Builder
 	left := width - 1
@@ -296,8 +296,10 @@ func routine(ev agency.Event) bool {
 		return d.ExitCode == 0
 	case *agency.MessageDelivered, *agency.MessageProcessed:
 		return true
+	case *agency.Spawned:
+		return ev.Role == agency.RoleImplementer // of many; the steps of their tier are shown
 	case *agency.Completed:
-		return d.Session != "" // that of its contract says how it ended
+		return d.Session != "" || ev.Role == agency.RoleImplementer // that of its contract says how it ended
 	}
 	return false
 }
@@ -359,4 +361,29 @@ func textColor(ev agency.Event) string {
 		return dim
 	}
 	return plain
+}
+
+// step is what an event of a role means in a tiered run.
+type step struct {
+	event agency.EventType
+	role  agency.RoleID
+}
+
+// codes are the steps of tiered runs in one word each, for the eye on a terminal (docs/events.md).
+var codes = map[step]string{
+	{"spawned", agency.RoleVisionary}: "PLAN_START", {"plan_submitted", agency.RoleVisionary}: "PLAN_DONE", {"run_judged", agency.RoleVisionary}: "ACCEPT",
+	{"spawned", agency.RoleLead}: "LEAD_START", {"completed", agency.RoleLead}: "LEAD_DONE",
+	{"spawned", agency.RoleArchitect}: "SPEC_START", {"completed", agency.RoleArchitect}: "SPEC_DONE",
+	{"spawned", agency.RoleSquadLead}: "MESH_START", {"completed", agency.RoleSquadLead}: "MESH_DONE", {"joint_verdict", agency.RoleSquadLead}: "VERDICT",
+	{"spawned", agency.RoleImplementer}: "START", {"completed", agency.RoleImplementer}: "DONE", {"failed", agency.RoleImplementer}: "FAIL", {"retried", agency.RoleImplementer}: "RETRY",
+	{"spawned", agency.RoleVerifier}: "VERIFY_START", {"review_submitted", agency.RoleVerifier}: "VERDICT",
+}
+
+// word is what an event is called: on a terminal a step of a tiered run by its code. What
+// programs read has the event's type.
+func (l *Log) word(ev agency.Event) string {
+	if code := codes[step{ev.Type, ev.Role}]; code != "" && l.width() > 0 {
+		return code
+	}
+	return string(ev.Type)
 }

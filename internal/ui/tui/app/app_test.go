@@ -152,7 +152,7 @@ func TestListRanksWhatWaits(t *testing.T) {
 	b.send(runsMsg{runs: []api.RunDoc{r}, live: true, now: noon})
 	var got []string
 	for _, w := range b.m.list.gates {
-		got = append(got, string(w.gate.Kind))
+		got = append(got, string(w.Gate.Kind))
 	}
 	if s := strings.Join(got, " "); s != "fault danger budget escalation question merge plan inspection" {
 		t.Errorf("%s", s)

@@ -78,7 +78,7 @@ func (d *decisions) settle(id agency.GateID) {
 // set takes a document in.
 func (r *runView) set(doc api.InspectDoc, gates []agency.Gate) {
 	r.known, r.doc, r.gates = true, doc, gates
-	for _, g := range openGates(gates) {
+	for _, g := range agency.Waiting(gates) {
 		if !r.over[g.ID] && !r.asked[g.ID] {
 			r.asked = with(r.asked, g.ID, true)
 		}
@@ -106,7 +106,7 @@ func (r *runView) state() agency.RunState {
 // waits are the gates that wait as far as is known, the most urgent first.
 func (r *runView) waits() []agency.Gate {
 	var out []agency.Gate
-	for _, g := range openGates(r.gates) {
+	for _, g := range agency.Waiting(r.gates) {
 		if !r.over[g.ID] && !r.state().Final() {
 			out = append(out, g)
 		}
