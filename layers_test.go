@@ -26,7 +26,7 @@ var rows = [][]string{
 	{"awareness"},
 	{"event", "lease", "ecosystem", "secretscan"},
 	{"languages", "overseer"},
-	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "textmerge", "acts"},
+	{"flow", "board", "registry", "budget", "workspace", "check", "roster", "textmerge", "acts", "stream"},
 	{"changeset", "checkout", "commandfiles", "mutation", "suite", "verdicts"},
 	{"tool", "verify", "brief", "deps", "decision", "artifact"},
 	{"session", "land", "mcp"},

@@ -22,8 +22,8 @@ func approveCommand(a *app) *cobra.Command {
 	var r api.AnswerRequest
 	var budget usd
 	cmd := &cobra.Command{
-		Use: "approve RUN", Short: "Approve the gate at which a run waits", Args: oneRun,
-		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more.",
+		Use: "approve [RUN]", Short: "Approve the gate at which a run waits, or list all that wait", Args: atMostOne,
+		Long: "Approves the gate at which a run waits. At the merge gate this lands the work; at a question the\nnote is the answer, or an option's number; at a budget gate it grants more. Without RUN it lists the gates\nof all runs that wait, the most urgent first, and answers none.",
 		Example: `  agency approve fix-parser-k3f9d2ab
   agency approve k3f9d2ab --note "use the existing helper in internal/dur"
   agency approve k3f9d2ab --budget 10`,
@@ -32,6 +32,16 @@ func approveCommand(a *app) *cobra.Command {
 				if err := budget.positive("budget"); err != nil {
 					return err
 				}
+			}
+			if len(args) == 0 {
+				if cmd.Flags().NFlag() > 0 {
+					return usage("approve: want the RUN that is approved; agency approve lists those that wait")
+				}
+				runs, err := a.runs(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.show(false, runs, func() string { return tui.Waits(a.style, tui.WaitingOf(runs), a.now()) })
 			}
 			r.BudgetUSD = float64(budget)
 			return a.answer(cmd.Context(), args[0], agency.Approve, r)

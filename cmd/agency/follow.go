@@ -46,9 +46,9 @@ type follower struct {
 func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o followOptions) error {
 	f := &follower{a: a, c: c, run: run, o: o}
 	f.heard.Store(true)
+	well := healthOf(ctx, c, run.ID)
 	f.log = tui.NewLog(a.out, tui.LogOptions{
-		Style: a.style, Verbose: o.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width,
-		Health: healthOf(ctx, c, run.ID),
+		Style: a.style, Verbose: o.verbose || well.verbose, Zone: time.Local, Now: a.now, Start: run.CreatedAt, Width: a.width, Health: well,
 	})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -59,6 +59,7 @@ func (a *app) follow(ctx context.Context, c *daemon.Connected, run api.RunDoc, o
 			return err
 		}
 		defer f.tick(ctx)()
+		defer f.listen(ctx)()
 	}
 	err := f.events(ctx)
 	return f.end(ctx, err)
@@ -263,9 +264,9 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 	}
 	if !f.o.json {
 		f.shown = true
-		text := tui.Gate(f.a.styleNow(), this, open > 1)
-		if f.o.closed {
-			text = tui.GateText(f.a.styleNow(), this)
+		text, err := f.gateText(ctx, this, open > 1)
+		if err != nil {
+			return err
 		}
 		if err := f.log.Print(text + "\n"); err != nil {
 			return err
@@ -275,6 +276,19 @@ func (f *follower) gate(ctx context.Context, id agency.GateID) error {
 		return exit(exitWaiting)
 	}
 	return nil
+}
+
+// gateText is a gate for people, with the run as it stands.
+func (f *follower) gateText(ctx context.Context, g agency.Gate, several bool) (string, error) {
+	if f.o.closed {
+		return tui.GateText(f.a.styleNow(), g), nil
+	}
+	doc, err := f.c.Inspect(ctx, f.run.ID)
+	if err != nil {
+		return "", err
+	}
+	cost, err := f.c.Cost(ctx, f.run.ID)
+	return tui.Gate(f.a.styleNow(), g, beside(f.a.styleNow(), doc, cost, g), several), err
 }
 
 func (f *follower) say(text string) {

@@ -109,7 +109,20 @@ func (a *app) inspect(ctx context.Context, v api.View, run api.RunDoc, f inspect
 	if err != nil {
 		return err
 	}
-	return a.show(f.json, doc, func() string { return tui.Inspect(a.style, doc) + a.openGates(doc.RunDoc, gates) })
+	waits, err := a.waitsAt(ctx, v, doc, gates)
+	if err != nil {
+		return err
+	}
+	return a.show(f.json, doc, func() string { return tui.Inspect(a.style, doc) + waits })
+}
+
+// waitsAt are the open gates of a run as text.
+func (t *terminal) waitsAt(ctx context.Context, v api.View, doc api.InspectDoc, gates []agency.Gate) (string, error) {
+	if doc.State.Final() || len(agency.Waiting(gates)) == 0 {
+		return "", nil
+	}
+	cost, err := v.Cost(ctx, doc.ID)
+	return t.openGates(doc, cost, gates), err
 }
 
 // printReport prints what a run came to.

@@ -54,12 +54,21 @@ func (t *terminal) showAsIs(asJSON bool, v any, text func() string) error {
 	return err
 }
 
-func (t *terminal) openGates(run api.RunDoc, gates []agency.Gate) string {
+// openGates are the gates at which a run waits, the most urgent first, each with what a
+// person should know beside it and the commands that answer it.
+func (t *terminal) openGates(doc api.InspectDoc, cost api.CostDoc, gates []agency.Gate) string {
+	if doc.State.Final() {
+		return ""
+	}
 	s := ""
-	for _, g := range gates {
-		if g.Open() && !run.State.Final() {
-			s += tui.Gate(t.style, g, len(run.Gates) > 1)
-		}
+	open := agency.Waiting(gates)
+	for _, g := range open {
+		s += tui.Gate(t.style, g, beside(t.style, doc, cost, g), len(open) > 1)
 	}
 	return s
+}
+
+// beside is what a person should know of a run beside what its gate says.
+func beside(st tui.Style, doc api.InspectDoc, cost api.CostDoc, g agency.Gate) string {
+	return "\n" + tui.SoFar(st, doc, cost) + tui.Anomalies(st, doc, g)
 }

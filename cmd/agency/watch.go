@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func watchCommand(a *app) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
 		Use: "watch [RUN]", Short: "Follow a run; Ctrl-C only leaves", Args: atMostOne,
-		Long:    "Follows a run. On a terminal it is an application: contracts, agents and the live log, gates with what is\nneeded to answer them, conversations; ? lists its keys. Else, with --plain or --json, where CI is set and\non a terminal that is dumb, it is a line for each event.",
+		Long:    "Follows a run. On a terminal it is an application: contracts, agents and the live log, gates with what is\nneeded to answer them, conversations; ? lists its keys. Else, with --plain or --json, where CI is set and\non a terminal that is dumb, it is a line for each event. What an agent says is shown while it says it, on terminals alone.\nOn a terminal the steps of a tiered run have a word each: PLAN_START and PLAN_DONE (the visionary plans),\nLEAD_START, LEAD_DONE, SPEC_START, SPEC_DONE (architects design), MESH_START and MESH_DONE (a squad lead parts\nits tasks), START, DONE, FAIL, RETRY (an implementer; START and DONE with --verbose), VERIFY_START and VERDICT\n(verifiers judge), ACCEPT (the visionary judges the whole). Else an event's type stands there. --verbose is\nthe default where the run's visibility.log_level is verbose.",
 		Example: "  agency watch k3f9d2ab --verbose\n  agency watch k3f9d2ab --since 10m\n  agency watch k3f9d2ab --json | jq .summary",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !f.plain && !f.json && draws(a) {
@@ -196,7 +197,8 @@ func (a *app) history(ctx context.Context, v api.View, run api.RunDoc, after int
 	defer stop()
 	style := a.style
 	style.Live = false
-	log := tui.NewLog(a.out, tui.LogOptions{Style: style, Verbose: f.verbose, Zone: time.Local, Health: healthOf(ctx, v, run.ID)})
+	well := healthOf(ctx, v, run.ID)
+	log := tui.NewLog(a.out, tui.LogOptions{Style: style, Verbose: f.verbose || well.verbose, Zone: time.Local, Health: well})
 	for ev, err := range v.Events(ctx, api.EventQuery{Run: run.ID, After: after}) {
 		if err != nil {
 			return err
@@ -222,7 +224,13 @@ func (a *app) history(ctx context.Context, v api.View, run api.RunDoc, after int
 		if err != nil {
 			return err
 		}
-		waits = a.openGates(run, gates)
+		doc, err := v.Inspect(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		if waits, err = a.waitsAt(ctx, v, doc, gates); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprint(a.out, tui.Fit(a.style, waits+summary(run, 0, waits == "")))
 	return err
@@ -245,8 +253,9 @@ func since(s string, now time.Time) (after int64, from time.Time, err error) {
 
 // health is how the agents of a run are, folded from the events that are shown.
 type health struct {
-	trail *overseer.Trail
-	ill   map[agency.AgentID]overseer.Health // of agents at work that do not just work
+	verbose bool // the run's visibility.log_level
+	trail   *overseer.Trail
+	ill     map[agency.AgentID]overseer.Health // of agents at work that do not just work
 }
 
 // copier is who knows the configuration that a run keeps.
@@ -263,7 +272,7 @@ func healthOf(ctx context.Context, v api.View, run agency.RunID) *health {
 			kept.Config = config.Defaults() // of another version
 		}
 	}
-	return &health{trail: overseer.NewTrail(kept.Config.Overseer), ill: map[agency.AgentID]overseer.Health{}}
+	return &health{verbose: kept.Config.Visibility.LogLevel == "verbose", trail: overseer.NewTrail(kept.Config.Overseer), ill: map[agency.AgentID]overseer.Health{}}
 }
 
 // Add takes an event in, and gives a line where an agent gets on again: what makes
@@ -301,4 +310,49 @@ func (h *health) Line() string {
 		out = append(out[:2], fmt.Sprintf("%d more", len(out)-2))
 	}
 	return strings.Join(out, ", ")
+}
+
+// listenPace is how far two looks at what agents say are apart at least.
+const listenPace = 100 * time.Millisecond
+
+// listen shows what agents say while they say it. It is no record: where it cannot be
+// heard, as from a host of an older version, the log is all there is.
+func (f *follower) listen(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	said := make(chan api.Delta, 1024)
+	work.Go(func() {
+		defer close(said)
+		for d, err := range f.c.Stream(ctx, f.run.ID) {
+			if err != nil {
+				return
+			}
+			select {
+			case said <- d:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	work.Go(func() {
+		for d := range said {
+			batch := []api.Delta{d}
+			frame := time.After(listenPace)
+			for open := true; open; {
+				select {
+				case d, more := <-said:
+					if open = more; more {
+						batch = append(batch, d)
+					}
+				case <-frame:
+					open = false
+				}
+			}
+			_ = f.log.Say(batch...) // a terminal that is gone is noticed by the next event
+		}
+	})
+	return func() {
+		cancel()
+		work.Wait()
+	}
 }

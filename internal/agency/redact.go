@@ -202,6 +202,72 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return append(out, b[at:]...)
 }
 
+// Ahead parts the beginning of a text whose rest is still to come: in what no
+// continuation makes a part of a secret, without the secrets in it, and the end that
+// one may, or a cut with what stands beside it. Whoever gets more puts the rest before
+// it; Bytes of the rest is what is left to show where no more comes.
+func (r *Redactor) Ahead(b []byte) (clean, rest []byte) {
+	if r == nil || len(r.forms) == 0 {
+		return b, nil
+	}
+	at := r.settled(b)
+	spans := r.find(b)
+	for _, s := range spans {
+		if s.from < at && s.to > at { // what begins in it may become longer
+			at = s.from
+		}
+	}
+	from := 0
+	for _, s := range spans {
+		if s.to <= at {
+			clean = append(append(clean, b[from:s.from]...), Redacted...)
+			from = s.to
+		}
+	}
+	return append(clean, b[from:at]...), b[at:]
+}
+
+// settled is how many bytes of b stand before all that may become a piece of a secret:
+// before a cut at its end, and before what ends there and stands in a form.
+func (r *Redactor) settled(b []byte) int {
+	at := beforeCut(b, len(b))
+	most := min(at, minStub-1)
+	for _, p := range r.stubsAt(b[:at]) {
+		f, n := r.forms[p.form].text[:int(p.off)+minStub], minStub
+		for n < min(len(f), at) && f[len(f)-1-n] == b[at-1-n] {
+			n++
+		}
+		most = max(most, n)
+	}
+	return beforeCut(b, at-most)
+}
+
+// stubsAt are the places in forms of the last bytes of b.
+func (r *Redactor) stubsAt(b []byte) []place {
+	if len(b) < minStub {
+		return nil
+	}
+	return r.stubs[stub(b[len(b)-minStub:])]
+}
+
+// beforeCut is where the mark of a cut begins that ends at a place of b, be it whole or
+// its beginning, with the blanks around it; the place itself where there is none.
+func beforeCut(b []byte, at int) int {
+	trimmed := trimEnd(b[:at])
+	if i := bytes.LastIndex(trimmed, []byte(text.LeftBegin)); i >= 0 && len(trimmed)-i <= leftMost+len(text.LeftBegin)+len(text.LeftEnd) &&
+		(bytes.HasSuffix(trimmed, []byte(text.LeftEnd)) || !bytes.Contains(trimmed[i:], []byte(text.LeftEnd))) {
+		return len(trimEnd(trimmed[:i]))
+	}
+	for _, mark := range []string{text.Ellipsis, text.LeftBegin, escapedBreak} {
+		for n := len(mark); n > 0; n-- {
+			if bytes.HasSuffix(trimmed, []byte(mark[:n])) {
+				return len(trimEnd(trimmed[:len(trimmed)-n]))
+			}
+		}
+	}
+	return len(trimmed)
+}
+
 // Count is how many secrets, or pieces of them, stand in b.
 func (r *Redactor) Count(b []byte) int { return len(r.find(b)) }
 

@@ -1,6 +1,7 @@
 package agency
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,6 +168,31 @@ const (
 // YesAnswers tells whether --yes may answer a gate of this kind.
 func (k GateKind) YesAnswers() bool {
 	return k == GatePlan || k == GateInspection || k == GateMerge
+}
+
+// ranks are how much a gate of a kind holds up: first what may do harm or has stopped the
+// whole run, then what an agent cannot go on without, then what is done and waits.
+var ranks = map[GateKind]int{
+	GateDanger: 0, GateWeakened: 0, GateFault: 0, GateBudget: 1, GateEscalation: 2, GateQuestion: 3,
+	GateDependencies: 4, GateMerge: 5, GatePlan: 6, GateInspection: 7,
+}
+
+// MoreUrgent compares two gates that wait: what is more urgent comes first, then what
+// waits longer. A kind of a newer version comes too early rather than being overlooked.
+func MoreUrgent(a GateKind, since time.Time, b GateKind, bSince time.Time) int {
+	return cmp.Or(cmp.Compare(ranks[a], ranks[b]), since.Compare(bSince))
+}
+
+// Waiting are those of gates that wait, the most urgent first.
+func Waiting(gates []Gate) []Gate {
+	var out []Gate
+	for _, g := range gates {
+		if g.Open() {
+			out = append(out, g)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Gate) int { return MoreUrgent(a.Kind, a.CreatedAt, b.Kind, b.CreatedAt) })
+	return out
 }
 
 // Verb is a gate's decision.

@@ -51,6 +51,10 @@ type View interface {
 	// Outcomes are what the latest contracts of all runs came to, removed ones too,
 	// the latest first.
 	Outcomes(ctx context.Context) ([]agency.Outcome, error)
+	// Stream gives what the models of a run say while they say it, from what is kept of
+	// the answers that come now on, until the context ends or the host leaves. Nothing
+	// of it is recorded: where no host lives it ends at once.
+	Stream(ctx context.Context, run agency.RunID) iter.Seq2[Delta, error]
 }
 
 var _ View = (*Client)(nil)

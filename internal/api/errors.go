@@ -35,9 +35,11 @@ var statuses = map[agency.Kind]int{
 // StatusOf is the HTTP status of an error's kind.
 func StatusOf(kind agency.Kind) int { return cmp.Or(statuses[kind], http.StatusInternalServerError) }
 
-// Frame is one line of an event stream: an event, or the error that ends it.
+// Frame is one line of a stream: an event, a piece of what a model says, or the error
+// that ends it.
 type Frame struct {
 	Event *agency.Event `json:"event,omitempty"`
+	Delta *Delta        `json:"delta,omitempty"`
 	Error *Fault        `json:"error,omitempty"`
 }
 

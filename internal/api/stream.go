@@ -13,14 +13,54 @@ import (
 	"agency/internal/agency"
 )
 
+// DeltaKind is what a piece of an answer is a piece of.
+type DeltaKind string
+
+// The kinds of a Delta. A tool's is a line a call: its name, then its arguments as JSON.
+const (
+	DeltaText     DeltaKind = "text"
+	DeltaThinking DeltaKind = "thinking"
+	DeltaTool     DeltaKind = "tool"
+)
+
+// Delta is what a session's model has said since the one before, without secrets. It is
+// not the record of it: what is slow to be read is left out, and an answer that breaks
+// off is said again from its beginning.
+type Delta struct {
+	Session  agency.SessionID  `json:"session"`
+	Contract agency.ContractID `json:"contract,omitempty"`
+	Agent    agency.AgentID    `json:"agent,omitempty"`
+	Role     agency.RoleID     `json:"role,omitempty"`
+	Turn     int               `json:"turn,omitempty"` // of the transcript, from 1
+	Kind     DeltaKind         `json:"kind,omitempty"`
+	Text     string            `json:"text,omitempty"`
+	// Begins says that the answer begins here: what the session said before is over.
+	Begins bool `json:"begins,omitempty"`
+	// Lost is how many bytes before Text are not told.
+	Lost int64 `json:"lost,omitempty"`
+	// Done says that nothing more comes of the answer; the transcript has it, if it is whole.
+	Done bool `json:"done,omitempty"`
+}
+
 // Events streams a log. The stream ends without error when everything is told
 // and Follow is not set; a broken connection is an error for which Unreachable
 // is true, and the caller may ask again after the last id it saw.
 func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[agency.Event, error] {
-	return func(yield func(agency.Event, error) bool) {
-		resp, err := c.conn.do(ctx, http.MethodGet, "/v1/events", q.values(), nil)
+	return frames(ctx, c, "/v1/events", q.values(), q.Follow, func(f Frame) *agency.Event { return f.Event })
+}
+
+// Stream streams what the models of a run say; see View.
+func (c *Client) Stream(ctx context.Context, run agency.RunID) iter.Seq2[Delta, error] {
+	return frames(ctx, c, runPath(run, "/stream"), nil, true, func(f Frame) *Delta { return f.Delta })
+}
+
+// frames reads a stream of frames; endless tells that its end is a broken connection.
+func frames[T any](ctx context.Context, c *Client, path string, q url.Values, endless bool, part func(Frame) *T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		resp, err := c.conn.do(ctx, http.MethodGet, path, q, nil)
 		if err != nil {
-			yield(agency.Event{}, err)
+			yield(none, err)
 			return
 		}
 		defer func() { _ = resp.Body.Close() }() // the stream is read to its end, or given up
@@ -28,20 +68,20 @@ func (c *Client) Events(ctx context.Context, q EventQuery) iter.Seq2[agency.Even
 		for {
 			var f Frame
 			switch err := dec.Decode(&f); {
-			case errors.Is(err, io.EOF) && !q.Follow:
+			case errors.Is(err, io.EOF) && !endless:
 				return
 			case ctx.Err() != nil:
-				yield(agency.Event{}, ctx.Err())
+				yield(none, ctx.Err())
 				return
 			case err != nil:
-				yield(agency.Event{}, lost(err))
+				yield(none, lost(err))
 				return
 			}
-			switch {
-			case f.Error != nil:
-				yield(agency.Event{}, f.Error.Err())
+			if f.Error != nil {
+				yield(none, f.Error.Err())
 				return
-			case f.Event != nil && !yield(*f.Event, nil):
+			}
+			if one := part(f); one != nil && !yield(*one, nil) {
 				return
 			}
 		}

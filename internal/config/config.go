@@ -250,7 +250,7 @@ type MCP struct {
 // Visibility is what people see and decide.
 type Visibility struct {
 	StrictMode         bool            `json:"strict_mode" doc:"all inspection gates are on"`
-	LogLevel           string          `json:"log_level" doc:"detail of the live log" enum:"normal,verbose"`
+	LogLevel           string          `json:"log_level" doc:"detail of the live log: verbose is what --verbose shows" enum:"normal,verbose"`
 	InspectionGates    InspectionGates `json:"inspection_gates" doc:"gates beside those that always exist: merge, budget, question, dependencies, danger, escalation"`
 	GateTimeoutMinutes int             `json:"gate_timeout_minutes" doc:"minutes without an answer until the run is announced as waiting; nothing is spent, nothing lost" min:"1" max:"525600"`
 	MaxWaitingGates    int             `json:"max_waiting_gates" doc:"while as many gates wait, no new contract starts" min:"1" max:"1000"`

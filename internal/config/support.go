@@ -45,7 +45,7 @@ func inEffect() []string {
 		"mcp",
 		"notify", "notify_quiet_hours",
 		"visibility.gate_timeout_minutes",
-		"visibility.strict_mode",
+		"visibility.strict_mode", "visibility.log_level",
 		"store",
 		"board.max_queue_size",
 		"board.retention_hours",

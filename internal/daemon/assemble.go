@@ -39,6 +39,7 @@ import (
 	"agency/internal/session/oversight"
 	"agency/internal/session/record"
 	"agency/internal/store"
+	"agency/internal/stream"
 	"agency/internal/verdicts"
 	"agency/internal/verify"
 	"agency/internal/workspace"
@@ -73,6 +74,7 @@ type parts struct {
 	merges  *land.Target
 	bell    *budget.Bell
 	tells   *announce.Announcer
+	stream  *stream.Hub
 	above   *allowance.Ledger // nil: no limit across runs counts here
 }
 
@@ -105,7 +107,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 			DB: db, Git: g, Repo: o.Place.Repo, StateDir: o.Place.State, Agents: filepath.Join(filepath.Dir(o.Place.Config), "agents"), Hidden: o.Place.Own, Log: o.Log,
 		}),
 	}
-	p.bell = budget.NewBell(db)
+	p.bell, p.stream = budget.NewBell(db), stream.New(secrets.Redactor)
 	p.above = ledger(o, db, epoch, p.bell.Ring)
 	if err := p.refresh(ctx); err != nil { // whoever starts a run hears it, too
 		o.Log.Error("limits across runs", "error", err)
@@ -121,7 +123,7 @@ func assemble(ctx context.Context, o Options) (*parts, error) {
 	sessions := &resources.Sessions{Runs: p.runs, Models: resources.NewModels(p.runs, known, secrets), Live: p.live}
 	p.bind(activities, engine, fence, sessions)
 	p.view = view.New(view.Options{
-		DB: db, Events: p.events, Live: p.live, Git: func(context.Context) (*git.Program, error) { return g, nil },
+		DB: db, Events: p.events, Stream: p.stream, Live: p.live, Git: func(context.Context) (*git.Program, error) { return g, nil },
 		Repo: o.Place.Repo, StateDir: o.Place.State, Price: priceOf(known), Staff: staffOf(known),
 	})
 	clock := host.Clock{Now: o.Now, After: o.After}
@@ -149,7 +151,7 @@ func (p *parts) bind(reg *flow.Registry, engine flow.Engine, fence agency.Fence,
 	verifier := verify.New(verify.Options{DB: db, Workspaces: runs.Workspaces(), Checker: runs.Checker, Syntax: p.syntax, AtWork: budget.Work})
 	verify.Bind(reg, verifier)
 	deps.Bind(reg, deps.New(deps.Options{Workspaces: runs.Workspaces(), Checker: runs.Checker, Grant: runs.Grant}))
-	work := session.Options{DB: db, Host: sessions, Mail: p.board, Bell: p.bell, Runtimes: map[string]session.Runtime{
+	work := session.Options{DB: db, Host: sessions, Mail: p.board, Bell: p.bell, Stream: p.stream, Runtimes: map[string]session.Runtime{
 		config.RuntimeNative: native.New(native.Options{Host: sessions}),
 	}}
 	acts := effects.New(db, fence, landings, sessions.Models, landings, landings)

@@ -124,6 +124,9 @@ func (v *Secrets) rebuild() {
 	v.redactor.Store(agency.NewRedactor(slices.Sorted(maps.Keys(all))...))
 }
 
+// Redactor is what takes out those that are known now.
+func (v *Secrets) Redactor() *agency.Redactor { return v.redactor.Load() }
+
 // Redact takes every secret out of a text. It returns b itself where there is
 // none in it.
 func (v *Secrets) Redact(b []byte) []byte { return v.redactor.Load().Bytes(b) }

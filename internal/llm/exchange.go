@@ -27,6 +27,8 @@ type Reply interface {
 	Count() Count
 	Model() string
 	Answer() Answer
+	// Heard is what was said since it was asked last.
+	Heard() []Said
 }
 
 // Count is what a provider has told of an answer's tokens; the zero value is
@@ -97,7 +99,8 @@ func refused(err error, req Request, yield func(Event, error) bool) {
 	yield(nil, err)
 }
 
-// teller yields Counted when an answer begins and when its count changes.
+// teller yields Counted when an answer begins and when its count changes, and what is
+// said.
 type teller struct {
 	reply Reply
 	req   Request
@@ -112,6 +115,18 @@ type teller struct {
 func (t *teller) tell(err error) bool {
 	count := t.reply.Count()
 	now := count.divided(t.req.Limit())
+	if !t.count(count, now, err) {
+		return false
+	}
+	for _, s := range t.reply.Heard() {
+		if !t.yield(s, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *teller) count(count Count, now agency.Usage, err error) bool {
 	if now == t.told && (t.begun || !count.Begun && err != nil && !errors.Is(err, ErrLeave)) {
 		return true
 	}
@@ -216,6 +231,21 @@ type Gathering struct {
 	Request Request
 	Tally   Tally
 	Named   string // the model as the provider reports it, "" where it does not
+	said    []Said
+}
+
+// Say notes a piece of the answer, as far as there is something in it.
+func (g *Gathering) Say(kind SaidKind, text string) {
+	if text != "" {
+		g.said = append(g.said, Said{kind, text})
+	}
+}
+
+// Heard is what was said since it was asked last; it is valid until the next is said.
+func (g *Gathering) Heard() []Said {
+	said := g.said
+	g.said = g.said[:0]
+	return said
 }
 
 // Count is what the provider has told of the tokens so far.

@@ -62,6 +62,27 @@ type Counted struct {
 	Model string // as the provider reports it; empty: it has not
 }
 
+// Said is a piece of the answer as it comes, before anything of it is checked: what was
+// said of a try that breaks off is said again by the next, from its beginning. Of an
+// answer that comes in one piece nothing need be said. It is for people who look on; what
+// counts is in Done.
+type Said struct {
+	Kind SaidKind
+	Text string
+}
+
+// SaidKind is what a piece of an answer is a piece of.
+type SaidKind string
+
+// The kinds of Said. A call begins with its tool's name, SaidCall, after which its
+// arguments come as JSON.
+const (
+	SaidText     SaidKind = "text"
+	SaidThinking SaidKind = "thinking"
+	SaidCall     SaidKind = "call"
+	SaidArgs     SaidKind = "args"
+)
+
 // Retrying announces that a try ended in Cause and the next begins after Wait.
 type Retrying struct {
 	Attempt int // the number of the try that failed, from 1
@@ -84,6 +105,7 @@ func (Done) event()     {}
 func (Retrying) event() {}
 func (Asking) event()   {}
 func (Counted) event()  {}
+func (Said) event()     {}
 
 // Answer is what a model said, complete. Tool calls have ids that are unique
 // in the conversation.

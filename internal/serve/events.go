@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"iter"
 	"net/http"
 	"time"
 
@@ -21,16 +22,32 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
+	pass(s, w, r, s.o.View.Events(r.Context(), q), func(ev agency.Event) api.Frame { return api.Frame{Event: &ev} })
+}
+
+// stream streams what the models of a run say, likewise. What a reader is too slow for
+// is left out: those who speak wait for nobody.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	run, err := runOf(r)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	pass(s, w, r, s.o.View.Stream(r.Context(), run), func(d api.Delta) api.Frame { return api.Frame{Delta: &d} })
+}
+
+// pass writes a sequence as frames until it ends, errs or the reader leaves.
+func pass[T any](s *Server, w http.ResponseWriter, r *http.Request, seq iter.Seq2[T, error], frame func(T) api.Frame) {
 	out := frames{w: w, ctl: http.NewResponseController(w), timeout: s.o.WriteTimeout}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	if err := out.flush(); err != nil {
 		return
 	}
-	for ev, err := range s.o.View.Events(r.Context(), q) {
+	for one, err := range seq {
 		if r.Context().Err() != nil {
 			return
 		}
-		f := api.Frame{Event: &ev}
+		f := frame(one)
 		if err != nil {
 			fault := api.FaultOf(err)
 			f = api.Frame{Error: &fault}

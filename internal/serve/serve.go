@@ -117,6 +117,7 @@ func (s *Server) routes() {
 	s.handle("GET /v1/runs/{run}/gates", look(s, v.Gates))
 	s.handle("GET /v1/runs/{run}/copy", look(s, s.o.Copy.Copy))
 	s.handle("GET /v1/runs/{run}/transcript", answer(s, s.transcript))
+	s.handle("GET /v1/runs/{run}/stream", s.stream)
 	s.handle("GET /v1/events", s.events)
 
 	s.handle("POST /v1/runs", answer(s, s.start))

@@ -25,6 +25,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/api"
+	"agency/internal/stream"
 )
 
 // house is a working host of one run in memory; changed counts what a request
@@ -38,10 +39,14 @@ type house struct {
 	busy    atomic.Int64
 	idle    chan struct{} // told when no request is left
 	got     api.AnswerRequest
+	said    *stream.Hub
 }
 
 func newHouse(n int) *house {
-	h := &house{run: api.RunDoc{ID: "run-1", Goal: "g", State: agency.StateRunning}, more: make(chan struct{}), idle: make(chan struct{}, 1)}
+	h := &house{
+		run: api.RunDoc{ID: "run-1", Goal: "g", State: agency.StateRunning}, more: make(chan struct{}), idle: make(chan struct{}, 1),
+		said: stream.New(func() *agency.Redactor { return nil }),
+	}
 	for i := range n {
 		h.events = append(h.events, agency.Event{ID: int64(i + 1), RunID: "run-1", Type: "log", Summary: strings.Repeat("x", 1000)})
 	}
@@ -101,6 +106,29 @@ func (h *house) Events(ctx context.Context, q api.EventQuery) iter.Seq2[agency.E
 		case <-ctx.Done():
 		case <-h.more:
 			yield(agency.Event{}, agency.Errorf(agency.KindTransient, "disk full"))
+		}
+	}
+}
+
+func (h *house) Stream(ctx context.Context, run agency.RunID) iter.Seq2[api.Delta, error] {
+	return func(yield func(api.Delta, error) bool) {
+		if err := h.known(run); err != nil {
+			yield(api.Delta{}, err)
+			return
+		}
+		tail := h.said.Tail(run)
+		defer tail.Close()
+		for {
+			said, err := tail.Next(ctx)
+			for _, d := range said {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(api.Delta{}, err)
+				return
+			}
 		}
 	}
 }

@@ -32,7 +32,9 @@ func TestNoRouteWithoutTheToken(t *testing.T) {
 			method, path = http.MethodPut, "/unknown"
 		}
 		ask := func(auth string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest(method, strings.ReplaceAll(path, "{run}", "run-1"), strings.NewReader("{}"))
+			gone, leave := context.WithCancel(t.Context())
+			leave() // what is streamed ends at once
+			r := httptest.NewRequestWithContext(gone, method, strings.ReplaceAll(path, "{run}", "run-1"), strings.NewReader("{}"))
 			r.Host = api.HostName
 			r.Header.Set("Agency-Wire", fmt.Sprint(api.Wire))
 			r.Header.Set("Content-Type", "application/json")

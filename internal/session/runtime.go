@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 	"agency/internal/brief/staging"
 	"agency/internal/budget"
 	"agency/internal/check"
@@ -14,6 +15,7 @@ import (
 	"agency/internal/llm"
 	"agency/internal/roster"
 	"agency/internal/store"
+	"agency/internal/stream"
 )
 
 // Runtime runs sessions: package native has the one over a model.
@@ -42,6 +44,8 @@ type Part struct {
 	Presence *Presence
 	Account  *Account
 	Edits    *Edits
+	// Stream takes what the session's model says while it says it; nil: nobody looks on.
+	Stream *stream.Source
 }
 
 // Host is what sessions get from the process that owns their runs.
@@ -109,6 +113,8 @@ type Options struct {
 	// Heartbeat is how far heartbeats are apart while nothing else is written;
 	// 0: as the board wants it.
 	Heartbeat time.Duration
+	// Stream is what sessions say while they say it; nil: nobody looks on.
+	Stream *stream.Hub
 	// Bell wakes those who wait for the budget; nil: one that hears the store.
 	Bell *budget.Bell
 	// Above is what the user allows across runs; nil: no limit.
@@ -154,7 +160,9 @@ func Do(o Options) func(context.Context, agency.StepKey, Spec) (Outcome, error) 
 			Member: m, Setup: setup, Presence: beats.Enter(m, fence),
 			Mail:    &Mailbox{Member: m, Board: o.Mail, RespondWithin: setup.RespondWithin},
 			Account: &Account{Member: m, Prices: setup.Prices, Bell: bell(), Above: o.Above}, Edits: &Edits{Member: m, Shared: setup.Shared},
+			Stream: o.Stream.Open(spec.Run, api.Delta{Session: spec.ID(), Contract: spec.Contract, Agent: spec.Agent, Role: spec.Role}),
 		}
+		defer p.Stream.Close()
 		defer beats.Exit(p.Presence)
 		return runtime.Run(ctx, p)
 	}

@@ -19,6 +19,7 @@ import (
 	"agency/internal/registry"
 	"agency/internal/roster"
 	"agency/internal/store"
+	"agency/internal/stream"
 )
 
 // Options are what a Reader reads from.
@@ -26,6 +27,8 @@ type Options struct {
 	DB *store.DB
 	// Events follows the log; nil where nobody writes to it.
 	Events *event.Log
+	// Stream is what models say now; nil where none do.
+	Stream *stream.Hub
 	// Live are the runs that a host holds now; nil: there is no host.
 	Live *host.Live
 	// Git makes the host's git, for diffs. It is made when it is needed.
@@ -182,6 +185,34 @@ func (r *Reader) followed(ctx context.Context, after int64, f event.Filter) iter
 		for ev, err := range r.o.Events.Tail(ctx, after, f) {
 			if !yield(ev, err) {
 				return
+			}
+		}
+	}
+}
+
+// Stream gives what the models of a run say, where a host lives.
+func (r *Reader) Stream(ctx context.Context, id agency.RunID) iter.Seq2[api.Delta, error] {
+	return func(yield func(api.Delta, error) bool) {
+		_, err := r.Doc(ctx, id)
+		if err != nil {
+			yield(api.Delta{}, err)
+			return
+		}
+		if r.o.Stream == nil {
+			return
+		}
+		tail := r.o.Stream.Tail(id)
+		defer tail.Close()
+		for {
+			said, err := tail.Next(ctx)
+			if err != nil {
+				yield(api.Delta{}, err)
+				return
+			}
+			for _, d := range said {
+				if !yield(d, nil) {
+					return
+				}
 			}
 		}
 	}

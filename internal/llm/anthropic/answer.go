@@ -135,8 +135,12 @@ func (a *answer) open(index int, raw json.RawMessage) (*block, error) {
 	switch b.Type {
 	case "text":
 		b.text.WriteString(b.Text)
+		a.Say(llm.SaidText, b.Text)
 	case "thinking":
 		b.text.WriteString(b.Thinking)
+		a.Say(llm.SaidThinking, b.Thinking)
+	case "tool_use":
+		a.Say(llm.SaidCall, b.Name)
 	}
 	if a.byIndex == nil {
 		a.byIndex = map[int]*block{}
@@ -163,12 +167,15 @@ func (a *answer) delta(e event) error {
 	case "text_delta":
 		b.Type = cmp.Or(b.Type, "text")
 		b.text.WriteString(d.Text)
+		a.Say(llm.SaidText, d.Text)
 	case "input_json_delta":
 		b.Type = cmp.Or(b.Type, "tool_use")
 		b.text.WriteString(d.PartialJSON)
+		a.Say(llm.SaidArgs, d.PartialJSON)
 	case "thinking_delta":
 		b.Type = cmp.Or(b.Type, "thinking")
 		b.text.WriteString(d.Thinking)
+		a.Say(llm.SaidThinking, d.Thinking)
 	case "signature_delta":
 		b.Signature += d.Signature
 	}

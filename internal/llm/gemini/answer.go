@@ -138,6 +138,8 @@ func (a *answer) add(p part) {
 			call: llm.RawCall{ID: p.Call.ID, Name: p.Call.Name, Args: string(p.Call.Args)},
 		})
 		a.calls++
+		a.Say(llm.SaidCall, p.Call.Name)
+		a.Say(llm.SaidArgs, string(p.Call.Args))
 		return
 	case p.Text == nil && p.Signature == "":
 		return // a kind of part that no tool of ours asks for
@@ -153,6 +155,11 @@ func (a *answer) add(p part) {
 	}
 	if p.Text != nil {
 		at.text.WriteString(*p.Text)
+		said := llm.SaidText
+		if p.Thought {
+			said = llm.SaidThinking
+		}
+		a.Say(said, *p.Text)
 	}
 }
 

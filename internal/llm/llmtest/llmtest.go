@@ -50,6 +50,7 @@ type Suite struct {
 // Run runs the suite.
 func (s Suite) Run(t *testing.T) {
 	t.Run("Answer", s.answer)
+	t.Run("Said", s.said)
 	t.Run("Quirks", s.quirks)
 	t.Run("Usage", s.usage)
 	t.Run("Counts", s.counts)
@@ -132,6 +133,54 @@ func (s Suite) answer(t *testing.T) {
 	check(t, done[0])
 	if done[0].Model != "rehearsal" {
 		t.Errorf("model %q", done[0].Model)
+	}
+}
+
+// said tells of the answer what comes of it while it comes, in order and in pieces, and
+// nothing of it after it.
+func (s Suite) said(t *testing.T) {
+	m := s.start(t, script("    reasoning: I thought about it for a good while before I said anything at all."))
+	var heard []string
+	pieces := map[llm.SaidKind]int{}
+	var last llm.SaidKind
+	var done llm.Answer
+	for ev, err := range m.Ask(t.Context(), Ask()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ev := ev.(type) {
+		case llm.Said:
+			if done.By+done.Model != "" {
+				t.Fatalf("%q is said after Done", ev.Text)
+			}
+			pieces[ev.Kind]++
+			if ev.Kind != last || ev.Kind == llm.SaidCall {
+				heard = append(heard, string(ev.Kind)+" ")
+			}
+			last = ev.Kind
+			heard[len(heard)-1] += ev.Text
+		case llm.Done:
+			done = ev.Answer
+		}
+	}
+	var want []string
+	for _, b := range done.Message.Blocks {
+		switch b := b.(type) {
+		case llm.Text:
+			want = append(want, "text "+b.Text)
+		case llm.Reasoning:
+			if b.Text != "" {
+				want = append(want, "thinking "+b.Text)
+			}
+		case llm.ToolUse:
+			want = append(want, "call "+b.Name, "args "+string(b.Args))
+		}
+	}
+	if diff := cmp.Diff(want, heard); diff != "" || len(want) != 6 {
+		t.Errorf("said (-want +got):\n%s", diff)
+	}
+	if pieces[llm.SaidText] < 2 {
+		t.Errorf("the text came in %d pieces: nobody can look on", pieces[llm.SaidText])
 	}
 }
 

@@ -164,9 +164,12 @@ func (a *answer) Take(data []byte) error {
 func (a *answer) add(m message) {
 	for i, piece := range [...]flexText{m.ReasoningContent, m.Reasoning} {
 		a.reasoning[i].WriteString(string(piece))
+		a.Say(llm.SaidThinking, string(piece))
 	}
 	a.refusal.WriteString(string(m.Refusal))
 	a.text.WriteString(string(m.Content))
+	a.Say(llm.SaidText, string(m.Refusal))
+	a.Say(llm.SaidText, string(m.Content))
 	if m.FunctionCall != nil {
 		m.ToolCalls = append(m.ToolCalls, call{Function: m.FunctionCall})
 	}
@@ -195,8 +198,10 @@ func (a *answer) addCall(c call) {
 	}
 	if g.name != string(f.Name) && g.args.Len() == 0 {
 		g.name += string(f.Name)
+		a.Say(llm.SaidCall, string(f.Name))
 	}
 	g.args.WriteString(string(f.Arguments))
+	a.Say(llm.SaidArgs, string(f.Arguments))
 }
 
 // place finds the call that a piece belongs to, -1 for a new one. The index

@@ -124,12 +124,18 @@ func (a *response) delta(e responseEvent) {
 	}
 	a.Tally.Said()
 	switch e.Type {
-	case "response.output_text.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+	case "response.output_text.delta":
 		it.text.WriteString(piece)
+		a.Say(llm.SaidText, piece)
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		it.text.WriteString(piece)
+		a.Say(llm.SaidThinking, piece)
 	case "response.refusal.delta":
 		it.no.WriteString(piece)
+		a.Say(llm.SaidText, piece)
 	case "response.function_call_arguments.delta":
 		it.args.WriteString(piece)
+		a.Say(llm.SaidArgs, piece)
 	}
 }
 
@@ -158,6 +164,7 @@ func (a *response) open(e responseEvent) (*outputItem, error) {
 	}
 	a.items = append(a.items, it)
 	a.Tally.Said()
+	a.Say(llm.SaidCall, it.Name)
 	return it, nil
 }
 

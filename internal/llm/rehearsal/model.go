@@ -38,20 +38,49 @@ func NewModel(name string, p *Player, opts ModelOptions) *Model {
 func (m *Model) Ask(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		t := m.player.Play(req)
+		said := t.said()
+		first, each := t.Pace(len(said))
 		if t.Fault != nil && t.Fault.Kind == FaultDrip {
-			t.Latency += t.Fault.Over
+			each += t.Fault.Over / time.Duration(max(1, len(said)))
 			t.Fault = nil
 		}
 		if t.Fault != nil {
 			yield(nil, m.fail(ctx, t))
 			return
 		}
-		if err := m.opts.Sleep(ctx, t.Latency); err != nil {
+		if err := m.opts.Sleep(ctx, first); err != nil {
 			yield(nil, err)
 			return
 		}
+		for i, s := range said {
+			if i > 0 && each > 0 {
+				if err := m.opts.Sleep(ctx, each); err != nil {
+					yield(nil, err)
+					return
+				}
+			}
+			if !yield(s, nil) {
+				return
+			}
+		}
 		yield(llm.Done{Answer: m.answer(req, t)}, nil)
 	}
+}
+
+// said is the answer in the pieces in which it is streamed.
+func (t Take) said() (out []llm.Said) {
+	say := func(kind llm.SaidKind, text string) {
+		for _, piece := range t.Split(text) {
+			out = append(out, llm.Said{Kind: kind, Text: piece})
+		}
+	}
+	say(llm.SaidThinking, t.Reasoning)
+	say(llm.SaidText, t.Text)
+	for _, c := range t.Calls {
+		out = append(out, llm.Said{Kind: llm.SaidCall, Text: c.Name})
+		say(llm.SaidArgs, c.Args)
+	}
+	return out
 }
 
 // fail is a fault; of an answer that is cut nothing is seen here.

@@ -100,6 +100,7 @@ func (c asker) paused(ctx context.Context) (*session.Outcome, error) {
 // reserved. An error of the payer ends it.
 func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay payer) (asked, error) {
 	a, sent := asked{held: c.lineup.Names[0]}, false
+	defer c.Stream.Done()
 	for ev, err := range c.lineup.Model.Ask(ctx, req) {
 		if err != nil {
 			var f *llm.Fault
@@ -125,6 +126,7 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 				return a, err
 			}
 			sent = true
+			c.Stream.Begin(c.turn.N)
 			work.work()
 		case llm.Retrying:
 			if err := c.again(ctx, &a, ev.Cause); err != nil {
@@ -143,6 +145,8 @@ func (c asker) stream(ctx context.Context, work *stint, req llm.Request, pay pay
 				return a, bug.Errorf("session %s: the answer does not say who gave it", c.id)
 			}
 			return a, nil
+		case llm.Said:
+			c.Stream.Say(ev)
 		case llm.Counted:
 			a.begun, a.counted = true, ev
 		}

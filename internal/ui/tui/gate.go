@@ -3,15 +3,19 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 )
 
 // Gate is a waiting gate with everything that is needed to answer it, and the
-// commands that do. Several says that more gates of the run wait.
-func Gate(st Style, g agency.Gate, several bool) string {
-	return GateText(st, g) + "\n" + answerLines(st, "  ", Answers(g, several))
+// commands that do. Beside is what else a person should know of its run (SoFar,
+// Anomalies); several says that more gates of the run wait.
+func Gate(st Style, g agency.Gate, beside string, several bool) string {
+	return GateText(st, g) + Fit(st, beside) + "\n" + answerLines(st, "  ", Answers(g, several))
 }
 
 // GateText is a gate without the commands, for where nobody can answer it.
@@ -26,6 +30,57 @@ func GateText(st Style, g agency.Gate) string {
 		fmt.Fprintf(&b, "  %d. %s\n", i+1, Line(o))
 	}
 	return b.String()
+}
+
+// SoFar is what a run cost, and what it may still come to.
+func SoFar(st Style, d api.InspectDoc, c api.CostDoc) string {
+	line := "  " + st.paint(bold, "cost") + "  " + Cost(agency.USD(d.CostUSD), d.Tokens, d.Unpriced) + " so far"
+	if c.Forecast.Open > 0 {
+		line += fmt.Sprintf(", likely %s in the end, at worst %s", agency.USD(c.Forecast.Mid.USD), agency.USD(c.Forecast.High.USD))
+	}
+	if c.Limits.USD > 0 {
+		line += ", never more than " + agency.USD(c.Limits.USD).String() + " unasked"
+	}
+	return line + "\n"
+}
+
+// Anomalies are what a person should know before an answer, beside what the gate says.
+func Anomalies(st Style, d api.InspectDoc, g agency.Gate) string {
+	var b strings.Builder
+	add := func(color, what, text string) {
+		fmt.Fprintf(&b, "  %s  %s\n", st.paint(color, pad(cut(what, 10), 10)), Line(text))
+	}
+	for _, w := range g.Weakened {
+		add(yellow, "weakened", w.String())
+	}
+	for _, r := range g.Red {
+		add(red, "red", r.Head())
+	}
+	for _, a := range g.Acts {
+		add(yellow, "elsewhere", a.String())
+	}
+	for _, c := range d.Contracts {
+		if c.Error != "" {
+			add(red, string(c.ID), c.Error)
+		}
+	}
+	for _, s := range d.Sessions {
+		if s.Health != "ended" && s.HealthReason != "" && s.Health != "working" {
+			add(yellow, s.Health, string(s.Role)+": "+s.HealthReason)
+		}
+	}
+	for _, i := range d.Interventions {
+		add(yellow, "overseer", fmt.Sprintf("%s %s: %s", i.Action, i.Agent, cmp.Or(i.Reason, i.Cause)))
+	}
+	for _, c := range d.Conflicts {
+		if c.DecidedAt.IsZero() {
+			add(yellow, "conflict", c.Resource+", between "+agency.JoinIDs(c.Agents, ", "))
+		}
+	}
+	if b.Len() == 0 {
+		return "  " + st.paint(bold, "anomalies") + "  none\n"
+	}
+	return "  " + st.paint(bold, "anomalies") + "\n" + b.String()
 }
 
 // Body is what a gate says, indented, fitted to the terminal and painted.
@@ -188,4 +243,39 @@ func diffColor(line string) string {
 		return red
 	}
 	return plain
+}
+
+// Waiting is a gate that waits, with its run.
+type Waiting struct {
+	Run  agency.RunID
+	Gate api.GateDoc
+}
+
+// WaitingOf are the gates of all runs that wait, what is most urgent first, then the oldest.
+func WaitingOf(runs []api.RunDoc) []Waiting {
+	var out []Waiting
+	for _, r := range runs {
+		if r.State.Final() {
+			continue
+		}
+		for _, g := range r.Gates {
+			out = append(out, Waiting{r.ID, g})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Waiting) int {
+		return agency.MoreUrgent(a.Gate.Kind, a.Gate.CreatedAt, b.Gate.Kind, b.Gate.CreatedAt)
+	})
+	return out
+}
+
+// Waits lists the gates that wait, each with the command that approves it.
+func Waits(st Style, all []Waiting, now time.Time) string {
+	if len(all) == 0 {
+		return "no gate waits\n"
+	}
+	t := table{head: []string{"GATE", "WAITS", "APPROVE WITH", "WHAT"}}
+	for _, w := range all {
+		t.add(string(w.Gate.Kind), age(now.Sub(w.Gate.CreatedAt)), "agency approve "+string(w.Run)+" --gate "+string(w.Gate.ID), Line(w.Gate.Summary))
+	}
+	return t.render(st, "")
 }

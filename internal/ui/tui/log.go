@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agency/internal/agency"
+	"agency/internal/api"
 )
 
 // LogOptions say how a live log looks.
@@ -37,14 +38,15 @@ type Health interface {
 }
 
 // Log prints events as they come, a line each, and below them on a terminal
-// one line of progress. It is safe for concurrent use.
+// what is said now and one line of progress. It is safe for concurrent use.
 type Log struct {
 	out io.Writer
 	o   LogOptions
 
 	mu       sync.Mutex
 	progress Progress
-	shown    int // columns of the progress line that stands on the terminal
+	saying   Saying
+	shown    []int // columns of the lines below the log that stand on the terminal
 	runWidth int
 	stopped  bool
 }
@@ -107,6 +109,14 @@ func (l *Log) Tick() error {
 	return l.redraw()
 }
 
+// Say takes in what agents say, and shows the latest line of it above the progress.
+func (l *Log) Say(said ...api.Delta) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.saying.Add(said...)
+	return l.redraw()
+}
+
 // Forecast takes in what the run is likely to come to, for the progress line.
 func (l *Log) Forecast(f agency.RunForecast) {
 	l.mu.Lock()
@@ -149,17 +159,19 @@ func (l *Log) emit(gone, text string) error {
 	return err
 }
 
-// erase takes the progress line away. A terminal that became narrower has
-// broken it, and the cursor stands on its last row.
+// erase takes the lines below the log away. A terminal that became narrower has
+// broken them, and the cursor stands on the last row.
 func (l *Log) erase() string {
-	if l.shown == 0 {
+	if len(l.shown) == 0 {
 		return ""
 	}
-	rows := 0
+	rows := len(l.shown) - 1
 	if width := l.width(); width > 0 {
-		rows = (l.shown - 1) / width
+		for _, n := range l.shown {
+			rows += max(0, n-1) / width
+		}
 	}
-	l.shown = 0
+	l.shown = nil
 	if rows == 0 {
 		return "\r\x1b[K"
 	}
@@ -182,8 +194,13 @@ func (l *Log) draw() string {
 		return ""
 	}
 	text = cut(text, l.width()-1)
-	l.shown = columns(text)
-	return l.o.Style.paint(dim, text)
+	l.shown = []int{columns(text)}
+	text = l.o.Style.paint(dim, text)
+	if said := l.saying.Latest(l.width() - 1); said != "" {
+		l.shown = []int{columns(said), l.shown[0]}
+		text = l.o.Style.paint(plain, said) + "\n" + text
+	}
+	return text
 }
 
 func (l *Log) elapsed() time.Duration {
@@ -211,7 +228,7 @@ func (l *Log) line(ev agency.Event) string {
 		{run + " ", dim, 120},
 		{ev.Time.In(l.o.Zone).Format(time.TimeOnly) + "  ", dim, 50},
 		{pad(cut(who(ev), 14), 14) + "  ", dim, 100},
-		{pad(string(ev.Type), 17) + "  ", colorOf(ev), 0},
+		{pad(l.word(ev), 17) + "  ", colorOf(ev), 0},
 	}
 	var b strings.Builder
 	left := width - 1
@@ -279,8 +296,10 @@ func routine(ev agency.Event) bool {
 		return d.ExitCode == 0
 	case *agency.MessageDelivered, *agency.MessageProcessed:
 		return true
+	case *agency.Spawned:
+		return ev.Role == agency.RoleImplementer // of many; the steps of their tier are shown
 	case *agency.Completed:
-		return d.Session != "" // that of its contract says how it ended
+		return d.Session != "" || ev.Role == agency.RoleImplementer // that of its contract says how it ended
 	}
 	return false
 }
@@ -342,4 +361,29 @@ func textColor(ev agency.Event) string {
 		return dim
 	}
 	return plain
+}
+
+// step is what an event of a role means in a tiered run.
+type step struct {
+	event agency.EventType
+	role  agency.RoleID
+}
+
+// codes are the steps of tiered runs in one word each, for the eye on a terminal (docs/events.md).
+var codes = map[step]string{
+	{"spawned", agency.RoleVisionary}: "PLAN_START", {"plan_submitted", agency.RoleVisionary}: "PLAN_DONE", {"run_judged", agency.RoleVisionary}: "ACCEPT",
+	{"spawned", agency.RoleLead}: "LEAD_START", {"completed", agency.RoleLead}: "LEAD_DONE",
+	{"spawned", agency.RoleArchitect}: "SPEC_START", {"completed", agency.RoleArchitect}: "SPEC_DONE",
+	{"spawned", agency.RoleSquadLead}: "MESH_START", {"completed", agency.RoleSquadLead}: "MESH_DONE", {"joint_verdict", agency.RoleSquadLead}: "VERDICT",
+	{"spawned", agency.RoleImplementer}: "START", {"completed", agency.RoleImplementer}: "DONE", {"failed", agency.RoleImplementer}: "FAIL", {"retried", agency.RoleImplementer}: "RETRY",
+	{"spawned", agency.RoleVerifier}: "VERIFY_START", {"review_submitted", agency.RoleVerifier}: "VERDICT",
+}
+
+// word is what an event is called: on a terminal a step of a tiered run by its code. What
+// programs read has the event's type.
+func (l *Log) word(ev agency.Event) string {
+	if code := codes[step{ev.Type, ev.Role}]; code != "" && l.width() > 0 {
+		return code
+	}
+	return string(ev.Type)
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	"agency/internal/api"
 )
 
 func TestScreenLetsOnlyItsOwnColoursThrough(t *testing.T) {
@@ -92,5 +95,50 @@ func TestAnswerIsKept(t *testing.T) {
 	}
 	if err := NewScreen(&terminal, Style{Width: 80}).Answer(said); err != nil || strings.ContainsAny(terminal.String(), "\u202b\u200f\r") {
 		t.Errorf("%q, %v", terminal.String(), err)
+	}
+}
+
+// What is said now stands above the progress, its newest end where a line is longer than
+// the terminal, and both are gone when the next line of the log comes, also on a terminal
+// that became narrower.
+func TestSayingIsRedrawnInPlace(t *testing.T) {
+	var out bytes.Buffer
+	width := 60
+	start := time.Date(2026, 3, 1, 22, 4, 0, 0, time.UTC)
+	l := NewLog(&out, LogOptions{Style: Style{Live: true, Width: 60}, Start: start, Now: func() time.Time { return start.Add(5 * time.Second) }, Width: func() int { return width }})
+	_ = l.Event(someEvents()[0])
+	out.Reset()
+	_ = l.Say(api.Delta{Session: "s", Role: "generalist", Turn: 1, Kind: api.DeltaText, Begins: true, Text: "First\x1b[2J\nI look at " + strings.Repeat("the very long ", 6) + "parser"})
+	got := out.String()
+	lines := strings.Split(strings.TrimPrefix(got, "\r\x1b[K"), "\n")
+	if len(lines) != 2 || columns(lines[0]) != 59 || !strings.HasPrefix(lines[0], "generalist: …") || !strings.HasSuffix(lines[0], "long parser") || !strings.HasPrefix(lines[1], "running ·") {
+		t.Errorf("shows %q", got)
+	}
+	out.Reset()
+	width = 30 // each line is broken in two
+	_ = l.Event(someEvents()[2])
+	if !strings.HasPrefix(out.String(), "\r\x1b[2A\x1b[J") {
+		t.Errorf("takes away %q", out.String())
+	}
+	out.Reset()
+	_ = l.Say(api.Delta{Session: "s", Turn: 1, Done: true})
+	if strings.Contains(out.String(), "parser") {
+		t.Errorf("what is said stays: %q", out.String())
+	}
+}
+
+// What an agent of a team says is known by its contract, and calls are a line each.
+func TestLatest(t *testing.T) {
+	var s Saying
+	before := s
+	s.Add(api.Delta{Session: "a", Contract: "parser", Role: "scaffolder", Turn: 1, Kind: api.DeltaThinking, Text: "hm", Begins: true},
+		api.Delta{Session: "a", Contract: "parser", Role: "scaffolder", Turn: 1, Kind: api.DeltaTool, Text: "read_file {\"path\":"})
+	for width, want := range map[int]string{80: `parser: read_file {"path":`, 20: `parser: …le {"path":`} {
+		if got := s.Latest(width); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if before.Latest(80) != "" || s.Text("a", 1) != "" || s.Text("a", 0) != "hm\nread_file {\"path\":" {
+		t.Errorf("%q, %q", before.Latest(80), s.Text("a", 0))
 	}
 }

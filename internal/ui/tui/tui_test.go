@@ -251,12 +251,12 @@ func TestGateNamesTheCommandsThatAnswerIt(t *testing.T) {
 	} {
 		g := agency.Gate{ID: "r.g-1", RunID: "run-1", Kind: kind, Summary: "s\x1b[2J", Body: "b\x1b[2J", Options: []string{"one", "two"}}
 		for _, several := range []bool{false, true} {
-			out := Gate(Style{}, g, several)
+			out := Gate(Style{}, g, "\n  anomalies  none\n", several)
 			run := "run-1"
 			if several {
 				run = "run-1 --gate r.g-1"
 			}
-			for _, want := range []string{"agency approve " + run, "agency reject " + run, "2. two"} {
+			for _, want := range []string{"anomalies  none", "agency approve " + run, "agency reject " + run, "2. two"} {
 				if !strings.Contains(out, want) {
 					t.Errorf("%s: no %q in\n%s", kind, want, out)
 				}
@@ -426,7 +426,7 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 		0:  "  agency approve a-run-with-a-long-name-abcd2345               land it\n",
 		60: "  agency approve a-run-with-a-long-name-abcd2345\n      land it\n",
 	} {
-		if got := Gate(Style{Width: width}, g, false); !strings.Contains(got, want) {
+		if got := Gate(Style{Width: width}, g, "", false); !strings.Contains(got, want) {
 			t.Errorf("width %d:\n%s", width, got)
 		}
 	}
@@ -506,5 +506,62 @@ func TestLogNamesAgents(t *testing.T) {
 	}
 	if got := out.String(); !strings.Contains(got, "  api-analyst     log                api-analyst begins as member of panel with a/b\n") {
 		t.Errorf("it says %q", got)
+	}
+}
+
+// On a terminal a step of a tiered run has the code of its design, and of the many
+// implementers only what went wrong is shown, unless every event is; what programs read
+// has the event's type.
+func TestStepsOfTieredRuns(t *testing.T) {
+	event := func(role agency.RoleID, d agency.Detail) agency.Event {
+		ev := agency.NewEvent("run-abcd2345", agency.SeverityInfo, "said", d)
+		ev.Role, ev.Time = role, time.Date(2026, 3, 1, 22, 4, 0, 0, time.UTC)
+		return ev
+	}
+	events := []agency.Event{
+		event(agency.RoleVisionary, agency.PlanSubmitted{}), event(agency.RoleImplementer, agency.Spawned{}),
+		event(agency.RoleImplementer, agency.Failed{}), event(agency.RoleGeneralist, agency.Spawned{}),
+	}
+	for _, tt := range []struct {
+		width   int
+		verbose bool
+		want    string
+	}{
+		{0, false, "plan_submitted spawned failed spawned"},
+		{100, false, "PLAN_DONE FAIL spawned"},
+		{100, true, "PLAN_DONE START FAIL spawned"},
+	} {
+		var out bytes.Buffer
+		l := NewLog(&out, LogOptions{Style: Style{Width: tt.width}, Verbose: tt.verbose})
+		for _, ev := range events {
+			_ = l.Event(ev)
+		}
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			f := strings.Fields(line)
+			got = append(got, f[len(f)-2])
+			if strings.Index(line, "said") != strings.Index(out.String(), "said") {
+				t.Errorf("the columns are not aligned:\n%s", out.String())
+			}
+		}
+		if g := strings.Join(got, " "); g != tt.want {
+			t.Errorf("%d columns, verbose %v: %s, want %s", tt.width, tt.verbose, g, tt.want)
+		}
+	}
+}
+
+// What is wrong with a run stands beside its gate, and what it cost.
+func TestBesideAGate(t *testing.T) {
+	d := api.InspectDoc{RunDoc: api.RunDoc{CostUSD: 0.5}}
+	if got := Anomalies(Style{}, d, agency.Gate{}); got != "  anomalies  none\n" {
+		t.Errorf("%q", got)
+	}
+	d.Sessions = []api.SessionDoc{{Role: "scaffolder", Health: "looping", HealthReason: "the same call"}}
+	d.Interventions = []agency.Intervention{{Action: "nudged", Agent: "a", Cause: "stagnation"}}
+	got := SoFar(Style{}, d, api.CostDoc{Forecast: agency.RunForecast{Open: 1, Mid: agency.Spent{USD: 1}, High: agency.Spent{USD: 2}}}) + Anomalies(Style{}, d, agency.Gate{})
+	for _, want := range []string{"$0.50 so far, likely $1.00 in the end, at worst $2.00", "looping     scaffolder: the same call", "overseer    nudged a: stagnation"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 }

@@ -30,6 +30,15 @@ func cut(s string, width int) string {
 	return terminal.Truncate(s, width, text.Ellipsis)
 }
 
+// end is the end of a line in so many columns.
+func end(s string, width int) string {
+	over := columns(s) - width
+	if over <= 0 {
+		return s
+	}
+	return text.Ellipsis + terminal.TruncateLeft(s, over+1, "")
+}
+
 // Cut shortens each line of a text to the terminal's columns.
 func Cut(st Style, text string) string {
 	lines := strings.Split(text, "\n")

@@ -39,6 +39,10 @@ func (r *record) Events(context.Context, api.EventQuery) iter.Seq2[agency.Event,
 	}
 }
 
+func (r *record) Stream(context.Context, agency.RunID) iter.Seq2[api.Delta, error] {
+	return func(func(api.Delta, error) bool) {}
+}
+
 // hand is a Steerer that notes what was done.
 type hand struct {
 	acts []string
@@ -148,7 +152,7 @@ func TestListRanksWhatWaits(t *testing.T) {
 	b.send(runsMsg{runs: []api.RunDoc{r}, live: true, now: noon})
 	var got []string
 	for _, w := range b.m.list.gates {
-		got = append(got, string(w.gate.Kind))
+		got = append(got, string(w.Gate.Kind))
 	}
 	if s := strings.Join(got, " "); s != "fault danger budget escalation question merge plan inspection" {
 		t.Errorf("%s", s)

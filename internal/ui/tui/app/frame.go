@@ -211,7 +211,7 @@ func drawRun(m *Model, s *screen) {
 	}
 	if !side {
 		s.rule(title)
-		s.add(r.tree.lines(st, r.doc, m.now, s.width, above, !r.logged)...)
+		s.add(r.tree.lines(st, r.doc, r.saying, m.now, s.width, above, !r.logged)...)
 		s.rule(logTitle)
 		s.add(r.log.lines(st, s.width, min(below, s.left()-foot))...)
 		return
@@ -219,7 +219,7 @@ func drawRun(m *Model, s *screen) {
 	half := s.width * 11 / 20
 	left := &screen{st: st, width: half, height: above + 1}
 	left.rule(title)
-	left.add(r.tree.lines(st, r.doc, m.now, half, above, !r.logged)...)
+	left.add(r.tree.lines(st, r.doc, r.saying, m.now, half, above, !r.logged)...)
 	left.pad(0)
 	right := &screen{st: st, width: s.width - half - 3, height: below + 1}
 	right.rule(logTitle)

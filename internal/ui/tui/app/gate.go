@@ -20,7 +20,7 @@ func (r *runView) layGate(st tui.Style, now time.Time, width int) {
 		return
 	}
 	st.Width = width
-	head := gateHead(st, g, r.over[g.ID], now) + r.soFar(st) + r.anomalies(st, g)
+	head := gateHead(st, g, r.over[g.ID], now) + tui.SoFar(st, r.doc, r.cost) + tui.Anomalies(st, r.doc, g) + "\n"
 	parts := []string{head}
 	if c := r.contracts(st, g); c != "" {
 		parts = append(parts, c)
@@ -55,58 +55,6 @@ func gateHead(st tui.Style, g agency.Gate, over bool, now time.Time) string {
 		b.WriteString(body + "\n\n")
 	}
 	return b.String()
-}
-
-// soFar is what the run cost, and what it may still come to.
-func (r *runView) soFar(st tui.Style) string {
-	c := r.cost
-	line := "  " + st.Paint(tui.Bold, "cost") + "  " + tui.Cost(agency.USD(r.doc.CostUSD), r.doc.Tokens, r.doc.Unpriced) + " so far"
-	if c.Forecast.Open > 0 {
-		line += fmt.Sprintf(", likely %s in the end, at worst %s", agency.USD(c.Forecast.Mid.USD), agency.USD(c.Forecast.High.USD))
-	}
-	if c.Limits.USD > 0 {
-		line += ", never more than " + agency.USD(c.Limits.USD).String() + " unasked"
-	}
-	return line + "\n"
-}
-
-// anomalies are what a person should know before an answer, beside what the gate says.
-func (r *runView) anomalies(st tui.Style, g agency.Gate) string {
-	var b strings.Builder
-	add := func(ink tui.Ink, what, text string) {
-		fmt.Fprintf(&b, "  %s  %s\n", st.Paint(ink, fill(what, 10)), tui.Line(text))
-	}
-	for _, w := range g.Weakened {
-		add(tui.Yellow, "weakened", w.String())
-	}
-	for _, red := range g.Red {
-		add(tui.Red, "red", red.Head())
-	}
-	for _, a := range g.Acts {
-		add(tui.Yellow, "elsewhere", a.String())
-	}
-	for _, c := range r.doc.Contracts {
-		if c.Error != "" {
-			add(tui.Red, string(c.ID), c.Error)
-		}
-	}
-	for _, s := range r.doc.Sessions {
-		if atWork(s) && s.HealthReason != "" && s.Health != "working" {
-			add(tui.Yellow, s.Health, string(s.Role)+": "+s.HealthReason)
-		}
-	}
-	for _, i := range r.doc.Interventions {
-		add(tui.Yellow, "overseer", fmt.Sprintf("%s %s: %s", i.Action, i.Agent, cmp.Or(i.Reason, i.Cause)))
-	}
-	for _, c := range r.doc.Conflicts {
-		if c.DecidedAt.IsZero() {
-			add(tui.Yellow, "conflict", c.Resource+", between "+agency.JoinIDs(c.Agents, ", "))
-		}
-	}
-	if b.Len() == 0 {
-		return "  " + st.Paint(tui.Bold, "anomalies") + "  none\n\n"
-	}
-	return "  " + st.Paint(tui.Bold, "anomalies") + "\n" + b.String() + "\n"
 }
 
 // contracts are those of the plan with what each is to do and who does it.

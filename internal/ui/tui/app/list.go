@@ -14,7 +14,7 @@ import (
 type list struct {
 	known bool
 	runs  []api.RunDoc
-	gates []waiting
+	gates []tui.Waiting
 	at    int // over gates and runs
 	top   int
 }
@@ -26,7 +26,7 @@ func (l *list) set(runs []api.RunDoc) {
 	was, kept := l.key(l.at), l.known && l.at > 0
 	l.known, l.runs = true, slices.Clone(runs)
 	slices.Reverse(l.runs)
-	l.gates = waitingOf(runs)
+	l.gates = tui.WaitingOf(runs)
 	l.at = clamp(l.at, l.size())
 	for i := range l.size() {
 		if kept && l.key(i) == was {
@@ -39,7 +39,7 @@ func (l *list) set(runs []api.RunDoc) {
 func (l *list) key(i int) string {
 	switch {
 	case i < len(l.gates):
-		return "gate " + string(l.gates[i].gate.ID)
+		return "gate " + string(l.gates[i].Gate.ID)
 	case i < l.size():
 		return "run " + string(l.runs[i-len(l.gates)].ID)
 	}
@@ -50,7 +50,7 @@ func (l *list) key(i int) string {
 func (l *list) chosen() (agency.RunID, agency.GateID) {
 	switch {
 	case l.at < len(l.gates):
-		return l.gates[l.at].run, l.gates[l.at].gate.ID
+		return l.gates[l.at].Run, l.gates[l.at].Gate.ID
 	case l.at < l.size():
 		return l.runs[l.at-len(l.gates)].ID, ""
 	}
@@ -128,8 +128,8 @@ func (l *list) draw(s *screen, now time.Time, foot int) {
 func (l *list) line(st tui.Style, i int, now time.Time, width int) string {
 	if i < len(l.gates) {
 		w := l.gates[i]
-		left := st.Paint(tui.Alarm, fill(string(w.gate.Kind), 12)) + " " + fill(tui.ShortRun(w.run), 9) + " " + tui.Line(w.gate.Summary)
-		return apart(left, st.Paint(tui.Dim, tui.Age(now.Sub(w.gate.CreatedAt))), width)
+		left := st.Paint(tui.Alarm, fill(string(w.Gate.Kind), 12)) + " " + fill(tui.ShortRun(w.Run), 9) + " " + tui.Line(w.Gate.Summary)
+		return apart(left, st.Paint(tui.Dim, tui.Age(now.Sub(w.Gate.CreatedAt))), width)
 	}
 	r := l.runs[i-len(l.gates)]
 	ink := tui.StateInk(r.State)

@@ -235,6 +235,8 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.list.set(msg.runs)
 	case runMsg:
 		cmd = m.knows(msg)
+	case saidMsg:
+		cmd = m.said(msg)
 	case diffMsg:
 		if msg.run == m.run.id {
 			m.run.diff.doc, m.run.diff.err, m.run.diff.known = msg.doc, msg.err, true
@@ -242,6 +244,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case transcriptMsg:
 		m.run.transcript.answered(msg, m.width)
+		m.run.transcript.say(m.o.Style, m.run.saying)
 	case doneMsg:
 		cmd = m.done(msg)
 	}
@@ -255,8 +258,18 @@ func (m *Model) opened(f *feed) tea.Cmd {
 		f.cancel()
 		return nil
 	}
-	m.link.open = f
-	return m.work.next(f)
+	m.link.open, m.run.saying = f, tui.Saying{}
+	return tea.Batch(m.work.next(f), m.work.said(f))
+}
+
+// said takes in what agents say.
+func (m *Model) said(msg saidMsg) tea.Cmd {
+	if msg.feed.id != m.link.feed {
+		return nil
+	}
+	m.run.saying.Add(msg.said...)
+	m.run.transcript.say(m.o.Style, m.run.saying)
+	return m.work.said(msg.feed)
 }
 
 // events takes in what a feed brought.
@@ -366,6 +379,7 @@ func (m *Model) lay() {
 	}
 	if t := &m.run.transcript; t.text != "" && t.pager.width != width {
 		t.pager.set(t.text, width)
+		t.say(m.o.Style, m.run.saying)
 	}
 	if m.view == viewGate || m.view == viewHelp && m.under == viewGate {
 		m.run.layGate(m.o.Style, m.now, width)

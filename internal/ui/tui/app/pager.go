@@ -8,6 +8,7 @@ import (
 // pager is a long text that is looked at in parts. What it holds is clean already.
 type pager struct {
 	lines   []string
+	body    int // lines before the ending
 	width   int
 	marks   []int // lines at which parts begin, such as the files of a diff
 	top     int
@@ -18,6 +19,13 @@ type pager struct {
 // set puts a text into a pager for a width; where it stands stays.
 func (p *pager) set(s string, width int) {
 	p.lines, p.width, p.marks = wrapped(s, width), width, nil
+	p.body = len(p.lines)
+	p.settle()
+}
+
+// ending puts a text below the one that is set, in the place of the last ending.
+func (p *pager) ending(s string) {
+	p.lines = append(p.lines[:p.body:p.body], wrapped(s, p.width)...)
 	p.settle()
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -22,6 +23,7 @@ type runView struct {
 	log        eventLog
 	logged     bool // the log has the keys, not the tree
 	progress   tui.Progress
+	saying     tui.Saying
 	gate       agency.GateID // that is shown
 	page       pager         // its text
 	diff       diff
@@ -76,7 +78,7 @@ func (d *decisions) settle(id agency.GateID) {
 // set takes a document in.
 func (r *runView) set(doc api.InspectDoc, gates []agency.Gate) {
 	r.known, r.doc, r.gates = true, doc, gates
-	for _, g := range openGates(gates) {
+	for _, g := range agency.Waiting(gates) {
 		if !r.over[g.ID] && !r.asked[g.ID] {
 			r.asked = with(r.asked, g.ID, true)
 		}
@@ -104,7 +106,7 @@ func (r *runView) state() agency.RunState {
 // waits are the gates that wait as far as is known, the most urgent first.
 func (r *runView) waits() []agency.Gate {
 	var out []agency.Gate
-	for _, g := range openGates(r.gates) {
+	for _, g := range agency.Waiting(r.gates) {
 		if !r.over[g.ID] && !r.state().Final() {
 			out = append(out, g)
 		}
@@ -145,6 +147,7 @@ type transcript struct {
 	session agency.SessionID
 	role    agency.RoleID
 	text    string
+	turn    int // the last one of which text has the answer
 	err     error
 	pager   pager
 	asking  bool
@@ -179,6 +182,19 @@ func (t *transcript) answered(m transcriptMsg, width int) {
 	if m.err != nil || m.text == t.text {
 		return
 	}
-	t.text = m.text
+	t.text, t.turn = m.text, m.turn
 	t.pager.set(t.text, max(leastWidth, width))
+}
+
+// say puts what the session says now below its conversation, as far as that does not
+// have it.
+func (t *transcript) say(st tui.Style, s tui.Saying) {
+	if t.text == "" {
+		return
+	}
+	said := s.Text(t.session, t.turn)
+	if said != "" {
+		said = "\n" + st.Paint(tui.Cyan, "says now") + "\n  " + strings.ReplaceAll(strings.TrimRight(said, "\n"), "\n", "\n  ")
+	}
+	t.pager.ending(said)
 }

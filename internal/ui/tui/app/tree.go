@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"agency/internal/agency"
 	"agency/internal/api"
 	"agency/internal/ui/tui"
@@ -230,11 +232,11 @@ func (t *tree) press(k string, d api.InspectDoc, rows int) bool {
 }
 
 // lines are what is seen of it in so many rows.
-func (t *tree) lines(st tui.Style, d api.InspectDoc, now time.Time, width, rows int, focused bool) []string {
+func (t *tree) lines(st tui.Style, d api.InspectDoc, saying tui.Saying, now time.Time, width, rows int, focused bool) []string {
 	t.top = window(t.top, t.at, len(t.rows), rows)
 	var out []string
 	for i := t.top; i < len(t.rows) && len(out) < rows; i++ {
-		line := " " + t.line(st, d, t.rows[i], now, width-1)
+		line := " " + t.line(st, d, saying, t.rows[i], now, width-1)
 		if i == t.at {
 			line = chosen(st, line, width, focused)
 		}
@@ -243,14 +245,14 @@ func (t *tree) lines(st tui.Style, d api.InspectDoc, now time.Time, width, rows 
 	return out
 }
 
-func (t *tree) line(st tui.Style, d api.InspectDoc, r row, now time.Time, width int) string {
+func (t *tree) line(st tui.Style, d api.InspectDoc, saying tui.Saying, r row, now time.Time, width int) string {
 	indent := strings.Repeat("  ", min(r.depth, 6))
 	switch {
 	case r.tier != "":
 		n := t.tiers[r.tier]
 		return st.Paint(tui.Bold, tui.Line(r.tier)) + st.Paint(tui.Dim, fmt.Sprintf("  %d of %d complete", n[0], n[1]))
 	case r.session >= 0:
-		return indent + t.sessionLine(st, d, d.Sessions[r.session], now, width-len(indent))
+		return indent + t.sessionLine(st, d, saying, d.Sessions[r.session], now, width-len(indent))
 	case r.criterion >= 0:
 		p := d.Contracts[r.contract].Criteria[r.criterion]
 		return indent + st.Paint(tui.ProofInk(p.Proof), fill(p.State(), 9)) + tui.Line(p.Text)
@@ -309,7 +311,7 @@ func (t *tree) contractLine(st tui.Style, d api.InspectDoc, i, width int) string
 func atWork(s api.SessionDoc) bool { return s.Health != "ended" }
 
 // sessionLine is an agent at work: how it is, what it does, since when.
-func (t *tree) sessionLine(st tui.Style, d api.InspectDoc, s api.SessionDoc, now time.Time, width int) string {
+func (t *tree) sessionLine(st tui.Style, d api.InspectDoc, saying tui.Saying, s api.SessionDoc, now time.Time, width int) string {
 	ink, health := tui.Cyan, s.Health // such as working
 	switch {
 	case !atWork(s):
@@ -323,11 +325,15 @@ func (t *tree) sessionLine(st tui.Style, d api.InspectDoc, s api.SessionDoc, now
 	right := ""
 	if a, ok := t.agents[s.Agent]; ok && atWork(s) {
 		doc := d.Agents[a]
-		if doing := tui.Line(cmp.Or(s.HealthReason, doc.Activity, doc.LastTool)); doing != "" {
-			left += "  " + doing
-		}
 		if !doc.LastActivityAt.IsZero() {
 			right = st.Paint(tui.Dim, tui.Age(now.Sub(doc.LastActivityAt))+" ago")
+		}
+		doing := tui.Line(cmp.Or(s.HealthReason, doc.Activity, doc.LastTool))
+		if s.HealthReason == "" { // else what is wrong counts more
+			doing = cmp.Or(saying.Line(s.ID, width-ansi.StringWidth(left)-ansi.StringWidth(right)-3), doing)
+		}
+		if doing != "" {
+			left += "  " + doing
 		}
 	} else if s.Reason != "" {
 		left += "  " + st.Paint(tui.Dim, tui.Line(s.Reason))

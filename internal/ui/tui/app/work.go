@@ -47,6 +47,12 @@ type (
 		err    error
 	}
 
+	// saidMsg is what agents said since the last one.
+	saidMsg struct {
+		feed *feed
+		said []api.Delta
+	}
+
 	diffMsg struct {
 		run agency.RunID
 		doc api.DiffDoc
@@ -56,6 +62,7 @@ type (
 	transcriptMsg struct {
 		session agency.SessionID
 		text    string
+		turn    int // the last one that the model has answered
 		err     error
 		now     time.Time
 		took    time.Duration
@@ -161,6 +168,11 @@ func (w *work) transcript(id agency.RunID, s agency.SessionID) tea.Cmd {
 			doc, err := v.Transcript(w.ctx, id, s)
 			if err == nil {
 				m.text = ending(tui.Transcript(w.style, doc), mostTranscript)
+				for _, l := range doc.Lines {
+					if l.Role == "assistant" {
+						m.turn = l.Turn
+					}
+				}
 			}
 			return err
 		})
@@ -219,6 +231,7 @@ const (
 type feed struct {
 	id     int
 	events chan agency.Event
+	said   chan api.Delta
 	end    eventsMsg // read after events is closed
 	cancel context.CancelFunc
 }
@@ -227,15 +240,64 @@ type feed struct {
 func (w *work) open(id int, q api.EventQuery) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithCancel(w.ctx)
-		f := &feed{id: id, events: make(chan agency.Event, batchSize), cancel: cancel}
-		w.feeds.Add(1)
-		go func() {
-			defer w.feeds.Done()
+		f := &feed{id: id, events: make(chan agency.Event, batchSize), said: make(chan api.Delta, batchSize), cancel: cancel}
+		w.feeds.Go(func() {
 			defer close(f.events)
 			f.end = w.read(ctx, f, q)
-		}()
+		})
+		w.feeds.Go(func() {
+			defer close(f.said)
+			w.hear(ctx, f, q.Run)
+		})
 		return openedMsg{f}
 	}
+}
+
+// hear brings what agents say until the host or ctx ends. Nobody reads it again: what
+// cannot be heard is in the record once it is said.
+func (w *work) hear(ctx context.Context, f *feed, run agency.RunID) {
+	_ = w.looker.Look(ctx, func(v api.View, _ bool) error {
+		for d, err := range v.Stream(ctx, run) {
+			if err != nil {
+				return nil
+			}
+			select {
+			case f.said <- d:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// said waits for what is said, and gathers what else comes within the time of a frame.
+func (w *work) said(f *feed) tea.Cmd {
+	return func() tea.Msg {
+		d, ok := <-f.said
+		if !ok {
+			return nil
+		}
+		m := saidMsg{feed: f, said: []api.Delta{d}}
+		m.said = gather(m.said, f.said, w.after(batchTime))
+		return m
+	}
+}
+
+// gather appends what a channel brings until a frame is due or it is closed.
+func gather[T any](to []T, from <-chan T, frame <-chan time.Time) []T {
+	for len(to) < batchSize {
+		select {
+		case one, ok := <-from:
+			if !ok {
+				return to
+			}
+			to = append(to, one)
+		case <-frame:
+			return to
+		}
+	}
+	return to
 }
 
 // read brings events until the log or ctx ends.
@@ -270,18 +332,7 @@ func (w *work) next(f *feed) tea.Cmd {
 			return end
 		}
 		m := eventsMsg{feed: f.id, events: []agency.Event{first}}
-		frame := w.after(batchTime)
-		for len(m.events) < batchSize {
-			select {
-			case ev, ok := <-f.events:
-				if ok {
-					m.events = append(m.events, ev)
-					continue
-				}
-			case <-frame:
-			}
-			break
-		}
+		m.events = gather(m.events, f.events, w.after(batchTime))
 		m.now = w.now()
 		return m
 	}
