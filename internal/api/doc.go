@@ -51,6 +51,9 @@ type View interface {
 	// Outcomes are what the latest contracts of all runs came to, removed ones too,
 	// the latest first.
 	Outcomes(ctx context.Context) ([]agency.Outcome, error)
+	// Decisions are what the agents of a run decided together and what is kept of all
+	// runs, by key; of an empty run only these.
+	Decisions(ctx context.Context, run agency.RunID) ([]agency.SharedDecision, error)
 }
 
 var _ View = (*Client)(nil)

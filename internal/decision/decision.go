@@ -1,6 +1,6 @@
 // Package decision is what the agents of a run decide together: a key, its value and
 // why, compared with the version that was read before it is changed, and told to those
-// whose work it touches.
+// whose work it touches. What a person keeps of it holds in the repository's later runs.
 package decision
 
 import (

@@ -14,6 +14,7 @@ import (
 
 	"agency/internal/agency"
 	"agency/internal/board"
+	"agency/internal/board/state"
 	"agency/internal/budget"
 	"agency/internal/check"
 	"agency/internal/event"
@@ -278,7 +279,7 @@ func open(t *testing.T) *desk {
 		t.Skip("needs the sandbox: ", err)
 	}
 	d.db = storetest.Open(t, store.Options{Path: filepath.Join(d.state, "agency.db"), Sets: []store.Set{
-		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(),
+		event.Migrations(), lease.Migrations(), registry.Migrations(), budget.Migrations(), board.Migrations(), state.Migrations(),
 		workspace.Migrations(), check.Migrations(), verdicts.Migrations(), record.Migrations(),
 	}})
 	epoch, err := d.db.RaiseEpoch(ctx)
