@@ -152,7 +152,7 @@ func (r cli) part(ctx context.Context, p *session.Part, state *asked, begun bool
 				return err
 			}
 		}
-		if news, err = p.Mail.Take(tx, b.MailRoom); err != nil {
+		if news, err = p.Mail.Take(tx, b.MailRoom, p.Presence.Told()); err != nil {
 			return err
 		}
 		return do(
