@@ -210,8 +210,8 @@ func (b *Board) permit(m *agency.Message, to agency.RoleID) error {
 		return nil // a full inbox of one must not silence the others
 	}
 	if n := b.boxes.waiting(keyOf(m.RunID, boxOf(*m))); n >= b.maxQueue(m.RunID) {
-		return agency.Errorf(agency.KindConflict, "message %s: the inbox of %s is full: %d messages wait there", m.ID, cmp.Or(m.To, string(m.ToRole)), n).
-			WithMend("send it again when some have been read, or raise board.max_queue_size")
+		return agency.Errorf(agency.KindConflict, "message %s: the inbox of %s is full: %d messages wait there; send it again when some have been read", m.ID, cmp.Or(m.To, string(m.ToRole)), n).
+			WithMend("raise board.max_queue_size")
 	}
 	return nil
 }
